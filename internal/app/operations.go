@@ -12,10 +12,10 @@ import (
 	"tamga/internal/adapter/webhook"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	stored "tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 	"tamga/internal/files"
 	"tamga/internal/web/rest"
@@ -27,7 +27,7 @@ func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 	c := &h.Config.Operations
 	o := signing.Operations{
 		Signer: signer, Store: store.Operations{DB: h.DB}, CallbackStore: store.Operations{DB: h.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: h.ring,
-		Audit: h.Audit, Templates: c.TemplatesByID(), Standing: standing{h.Users, h.Identity}, Settings: c.Settings(),
+		Audit: h.Audit, Templates: c.TemplatesByID(), Standing: standing{h.Users, h.Tokens}, Settings: c.Settings(),
 		Failed: func(err error) { h.log.Error("carrying out operations", "error", err) },
 	}
 	api := signapi.Operating{Realm: config.LocalIssuer}
@@ -59,8 +59,8 @@ func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 
 // standing checks whether the owner of an operation may still act when the operation runs.
 type standing struct {
-	users    *user.Service
-	identity *auth.Service
+	users  *user.Service
+	tokens *token.Service
 }
 
 // MayAct returns an error unless the user exists, is not locked and may continue.
@@ -72,7 +72,7 @@ func (s standing) MayAct(ctx context.Context, who audit.Principal) error {
 	if err != nil {
 		return err
 	}
-	return s.identity.MayContinue(ctx, who)
+	return s.tokens.MayContinue(ctx, who)
 }
 
 // answers returns the store of answers to requests with an Idempotency-Key.

@@ -48,6 +48,7 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
@@ -75,6 +76,7 @@ type Base struct {
 
 	log       *slog.Logger
 	ring      *vault.Ring
+	reach     *reach.Service
 	passwords *password.Hasher
 	printer   auth.Printer
 	metrics   *prometheus.Registry
@@ -266,7 +268,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Config: c, DB: db, Audit: store.Audit{DB: db},
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
 		Contacts: contacts, Users: users, Devices: devices, Oath: oath, Authority: authority, Keys: keys,
-		log: log, ring: ring, passwords: passwords, printer: printer, metrics: metrics, network: network, opened: opened,
+		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, opened: opened,
 	}, nil
 }
 
@@ -280,7 +282,8 @@ func (b *Base) Migrate(ctx context.Context) error { return b.DB.Migrate(ctx) }
 // fields never change.
 type Rooms struct {
 	*Base
-	Identity *auth.Service // sign-in, tokens and authentication methods
+	Tokens   *token.Service
+	Identity *auth.Service // sign-in and authentication methods
 }
 
 // Rooms adds sign-in. It returns an error if the database lacks tables of this release. The first
@@ -289,11 +292,15 @@ func (b *Base) Rooms(ctx context.Context) (*Rooms, error) {
 	if err := b.usable(ctx); err != nil {
 		return nil, err
 	}
-	identity, err := newIdentity(ctx, b)
+	tokens, err := newTokens(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	return &Rooms{b, identity}, nil
+	identity, err := newIdentity(b, tokens)
+	if err != nil {
+		return nil, err
+	}
+	return &Rooms{b, tokens, identity}, nil
 }
 
 // closers lists what must be closed, in the order in which it was opened.

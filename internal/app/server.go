@@ -97,7 +97,8 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 		{"sweeping codes of contacts", h.Contacts.Sweep},
 		{"sweeping messages", h.Messages.Sweep},
 		{"sweeping mobile devices", h.Devices.Sweep},
-		{"sweeping expired tokens", h.Identity.Sweep},
+		{"sweeping expired tokens", h.Tokens.Sweep},
+		{"sweeping sign-ins", h.Identity.Sweep},
 		{"sweeping one-time-password tokens", h.Oath.Sweep},
 		{"renewing token signing keys", h.maintainTokenKeys},
 		{"sweeping prepared documents", signer.Sweep},
@@ -109,7 +110,7 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 
 	refusals := rest.NewGatherer(h.Audit, time.Now)
 	gate := &rest.Gate{
-		Identify: h.Identity.Authenticate,
+		Identify: h.Tokens.Authenticate,
 		Audit:    h.Audit,
 		Gather:   refusals,
 		Once:     once(answers),
@@ -124,7 +125,7 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
 		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.Config.DocumentStore, Routes: docapi.New(documents, int64(h.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.Config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.Config.IDP, Routes: tokenapi.New(h.Identity, clients, peers.Judge, h.idpURL()).Limiting(signInLimits(h.Config)).Routes(), Docs: tokenapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.Config.IDP, Routes: tokenapi.New(h.Identity, h.Tokens, clients, peers.Judge, h.idpURL()).Limiting(signInLimits(h.Config)).Routes(), Docs: tokenapi.Docs}},
 		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.Config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.Devices), umsapi.PolicyRoutes(h.PolicyEditor, h.Config.Messages.Language)), Docs: umsapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.Config.Devices.Path, Routes: h.deviceAPI().Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.Authority).Routes(), Docs: pkiapi.Docs}},

@@ -19,6 +19,7 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
 	"tamga/internal/web/rest/limit"
@@ -26,11 +27,11 @@ import (
 	"tamga/internal/web/tokenapi"
 )
 
-// newIdentity makes the service of sign-in. It reads its token signing keys from the database and
-// makes the first one.
-func newIdentity(ctx context.Context, h *Base) (*auth.Service, error) {
+// newTokens makes the service of tokens. It reads the token signing keys from the database and makes
+// the first one.
+func newTokens(ctx context.Context, h *Base) (*token.Service, error) {
 	tokens := store.Tokens{DB: h.DB}
-	sealed, err := auth.EnsureSigningKey(ctx, tokens, h.NewTokenKey)
+	sealed, err := token.EnsureSigningKey(ctx, tokens, h.NewTokenKey)
 	if err != nil {
 		return nil, fmt.Errorf("the token signing key: %w", err)
 	}
@@ -38,25 +39,33 @@ func newIdentity(ctx context.Context, h *Base) (*auth.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := auth.DefaultSettings()
-	settings.Issuer = h.idpURL()
-	settings.Resource, settings.Aliases = h.Config.Resource, h.Config.ResourceAliases
-	settings.TokenLife, settings.RefreshLife = h.Config.Tokens.AccessLife, h.Config.Tokens.RefreshLife
-	settings.Failures = h.Config.Passwords.Attempts
-	settings.Window, settings.LockOut = h.Config.Passwords.Window, h.Config.Passwords.LockOut
-	settings.LocalIssuer, settings.CodeLife = config.LocalIssuer, h.Config.Tokens.CodeLife
-	settings.PasswordDisplay, settings.IDOnlyPublic = h.Config.Users.PasswordDisplay, h.Config.Users.IDOnlyPublic
-	settings.MethodURIs = auth.Spelling(h.Config.Users.MethodURIs)
+	settings := token.Settings{
+		Issuer: h.idpURL(), LocalIssuer: config.LocalIssuer, Resource: h.Config.Resource, Aliases: h.Config.ResourceAliases,
+		TokenLife: h.Config.Tokens.AccessLife, RefreshLife: h.Config.Tokens.RefreshLife,
+	}
 	if h.Config.Operations.Async {
 		settings.Remember = h.Config.Operations.Life + h.Config.Operations.Lease
 	}
+	return token.New(settings, token.Deps{
+		Store: tokens, Keys: opened, LoadKeys: h.loadTokenKeys, Policies: h.Policies, Now: time.Now, Rand: rand.Reader,
+	})
+}
+
+// newIdentity makes the service of sign-in.
+func newIdentity(h *Base, tokens *token.Service) (*auth.Service, error) {
+	settings := auth.DefaultSettings()
+	settings.Failures = h.Config.Passwords.Attempts
+	settings.Window, settings.LockOut = h.Config.Passwords.Window, h.Config.Passwords.LockOut
+	settings.CodeLife = h.Config.Tokens.CodeLife
+	settings.PasswordDisplay, settings.IDOnlyPublic = h.Config.Users.PasswordDisplay, h.Config.Users.IDOnlyPublic
+	settings.MethodURIs = auth.Spelling(h.Config.Users.MethodURIs)
 	providers, err := h.providers()
 	if err != nil {
 		return nil, err
 	}
 	return auth.New(settings, auth.Deps{
-		Store: tokens, Sessions: h.Sessions, Passwords: h.passwords, Keys: opened, LoadKeys: h.loadTokenKeys, Providers: providers, Now: time.Now, Rand: rand.Reader,
-		Reach: h.Users, Contacts: h.Contacts, Devices: h.Devices, Policies: h.Policies, Messages: h.Messages, Printer: h.printer,
+		Store: store.Tokens{DB: h.DB}, Sessions: h.Sessions, Tokens: tokens, Passwords: h.passwords, Providers: providers, Now: time.Now, Rand: rand.Reader,
+		Reach: h.reach, Contacts: h.Contacts, Devices: h.Devices, Messages: h.Messages, Printer: h.printer,
 		Vault: h.ring, Oath: h.Oath,
 	})
 }
@@ -65,9 +74,9 @@ func newIdentity(ctx context.Context, h *Base) (*auth.Service, error) {
 // statement reads both the token and the snapshot that signatures of the caller depend on.
 func (h *Rooms) identifySigner() func(context.Context, string) (context.Context, audit.Principal, error) {
 	snapshots := store.Snapshots{DB: h.DB}
-	return func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
+	return func(ctx context.Context, bearer string) (context.Context, audit.Principal, error) {
 		var snap *signing.Snapshot
-		who, err := h.Identity.AuthenticateBy(ctx, token, func(ctx context.Context, id string, now time.Time) (b auth.Bearer, err error) {
+		who, err := h.Tokens.AuthenticateBy(ctx, bearer, func(ctx context.Context, id string, now time.Time) (b token.Bearer, err error) {
 			b, snap, err = snapshots.BearerByToken(ctx, id, now)
 			return b, err
 		})
@@ -80,12 +89,12 @@ func (h *Base) idpURL() string { return h.Config.BaseURL() + h.Config.IDP }
 
 // TokenKeyOverlap returns when a new token signing key starts to sign, and how long an old one is
 // accepted.
-func (h *Base) TokenKeyOverlap() auth.Overlap {
-	return auth.Overlap{Overlap: h.Config.Tokens.KeyOverlap, TokenLife: h.Config.Tokens.AccessLife}
+func (h *Base) TokenKeyOverlap() token.Overlap {
+	return token.Overlap{Overlap: h.Config.Tokens.KeyOverlap, TokenLife: h.Config.Tokens.AccessLife}
 }
 
 // loadTokenKeys reads all token signing keys, the newest first.
-func (h *Base) loadTokenKeys(ctx context.Context) ([]auth.TokenKey, error) {
+func (h *Base) loadTokenKeys(ctx context.Context) ([]token.Key, error) {
 	sealed, err := store.Tokens{DB: h.DB}.SigningKeys(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the token signing keys: %w", err)
@@ -93,23 +102,23 @@ func (h *Base) loadTokenKeys(ctx context.Context) ([]auth.TokenKey, error) {
 	return h.openTokenKeys(sealed)
 }
 
-func (h *Base) openTokenKeys(sealed []auth.SealedKey) (list []auth.TokenKey, err error) {
+func (h *Base) openTokenKeys(sealed []token.SealedKey) (list []token.Key, err error) {
 	for _, k := range sealed {
 		signer, err := h.openTokenKey(k)
 		if err != nil {
 			return nil, fmt.Errorf("the token signing key %s: %w", k.ID, err)
 		}
-		list = append(list, auth.TokenKey{ID: k.ID, Signer: signer, From: h.TokenKeyOverlap().From(k)})
+		list = append(list, token.Key{ID: k.ID, Signer: signer, From: h.TokenKeyOverlap().From(k)})
 	}
 	return list, nil
 }
 
 // maintainTokenKeys deletes retired keys and loads the keys that other processes made.
 func (h *Rooms) maintainTokenKeys(ctx context.Context) error {
-	if err := auth.RetireSigningKeys(ctx, store.Tokens{DB: h.DB}, h.TokenKeyOverlap(), time.Now()); err != nil {
+	if err := token.RetireSigningKeys(ctx, store.Tokens{DB: h.DB}, h.TokenKeyOverlap(), time.Now()); err != nil {
 		return err
 	}
-	return h.Identity.ReloadKeys(ctx)
+	return h.Tokens.ReloadKeys(ctx)
 }
 
 func tokenKeyPlace(id string) vault.Place {
@@ -118,22 +127,22 @@ func tokenKeyPlace(id string) vault.Place {
 
 // NewTokenKey makes a token signing key, ECDSA on P-256, sealed with the master key. It stores
 // nothing.
-func (h *Base) NewTokenKey() (auth.SealedKey, error) {
+func (h *Base) NewTokenKey() (token.SealedKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return auth.SealedKey{}, err
+		return token.SealedKey{}, err
 	}
 	plain, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return auth.SealedKey{}, err
+		return token.SealedKey{}, err
 	}
 	defer clear(plain)
 	id := uuid.NewString()
 	sealed, err := h.ring.Seal(tokenKeyPlace(id), plain)
-	return auth.SealedKey{ID: id, Sealed: sealed, CreatedAt: time.Now()}, err
+	return token.SealedKey{ID: id, Sealed: sealed, CreatedAt: time.Now()}, err
 }
 
-func (h *Base) openTokenKey(k auth.SealedKey) (crypto.Signer, error) {
+func (h *Base) openTokenKey(k token.SealedKey) (crypto.Signer, error) {
 	plain, err := h.ring.Open(tokenKeyPlace(k.ID), k.Sealed)
 	if err != nil {
 		return nil, err

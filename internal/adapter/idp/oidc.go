@@ -25,6 +25,7 @@ import (
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 )
 
 // Bounds of what a provider may cost.
@@ -206,7 +207,7 @@ func (p *OIDC) refuse(err error) error {
 	if p.o.Failed != nil {
 		p.o.Failed(fmt.Errorf("idp %s: %w", p.o.Name, err))
 	}
-	return &auth.GrantError{Code: auth.AccessDenied, Description: "the other identity provider did not confirm the sign-in"}
+	return &token.GrantError{Code: token.AccessDenied, Description: "the other identity provider did not confirm the sign-in"}
 }
 
 // bounded truncates answers that are too large.

@@ -17,8 +17,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 )
 
 // provider is an identity provider that answers what a test sets.
@@ -126,7 +126,7 @@ func TestFinish(t *testing.T) {
 	} {
 		p.says(c.token)
 		got, err := client(t, p, c.claim).Finish(t.Context(), "code", "n", "verifier")
-		var refused *auth.GrantError
+		var refused *token.GrantError
 		if got != c.want || (c.want == "") != errors.As(err, &refused) || c.want != "" && err != nil {
 			t.Errorf("%s: %q, %v", c.name, got, err)
 		}
@@ -155,7 +155,7 @@ func TestProvidersThatMisbehave(t *testing.T) {
 	} {
 		p.answer = c.answer
 		_, err := client(t, p, "sub").Finish(t.Context(), "code", "n", "v")
-		var refused *auth.GrantError
+		var refused *token.GrantError
 		if errors.As(err, &refused) != c.denied || !c.denied && !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%s: %v", name, err)
 		}

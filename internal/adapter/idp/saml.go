@@ -17,6 +17,7 @@ import (
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -192,7 +193,7 @@ func (p *SAML) Finish(ctx context.Context, answer, nonce, _ string) (string, err
 	}
 	if err != nil {
 		p.failed(err)
-		return "", &auth.GrantError{Code: auth.AccessDenied, Description: "the other identity provider did not confirm the sign-in"}
+		return "", &token.GrantError{Code: token.AccessDenied, Description: "the other identity provider did not confirm the sign-in"}
 	}
 	return login, nil
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -123,8 +123,8 @@ func mustRefuse(t *testing.T, p *SAML, refused *error, text, why string) {
 	t.Helper()
 	*refused = nil
 	login, err := bring(t, p, text)
-	var g *auth.GrantError
-	if login != "" || !errors.As(err, &g) || g.Code != auth.AccessDenied {
+	var g *token.GrantError
+	if login != "" || !errors.As(err, &g) || g.Code != token.AccessDenied {
 		t.Errorf("%q, %v\n%s", login, err, text)
 	} else if *refused == nil || !strings.Contains((*refused).Error(), why) {
 		t.Errorf("refused for %v, want %s", *refused, why)

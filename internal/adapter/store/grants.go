@@ -8,11 +8,12 @@ import (
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 )
 
 const grantColumns = "id, handle, secret, user_id, client_id, scope, method, login_only, signed_in_at, refreshed_at, expires_at"
 
-func scanGrant(r row) (g auth.Grant, err error) {
+func scanGrant(r row) (g token.Grant, err error) {
 	var handle, secret []byte
 	err = r.Scan(&g.ID, &handle, &secret, &g.UserID, &g.ClientID, &g.Scope, &g.Method, &g.LoginOnly,
 		(*timeField)(&g.SignedInAt), (*timeField)(&g.UsedAt), (*timeField)(&g.ExpiresAt))
@@ -24,22 +25,22 @@ func scanGrant(r row) (g auth.Grant, err error) {
 	return g, err
 }
 
-// AddGrant implements auth.GrantStore.
-func (s Tokens) AddGrant(ctx context.Context, g auth.Grant) error {
+// AddGrant implements token.Store.
+func (s Tokens) AddGrant(ctx context.Context, g token.Grant) error {
 	_, err := s.exec(ctx, "INSERT INTO grants ("+grantColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
 		g.ID, g.Handle[:], g.Secret[:], g.UserID, g.ClientID, g.Scope, g.Method, g.LoginOnly,
 		millis(g.SignedInAt), millis(g.UsedAt), millis(g.ExpiresAt))
 	return err
 }
 
-// Rotate implements auth.GrantStore.
-func (s Tokens) Rotate(ctx context.Context, handle, old, next [sha256.Size]byte, clientID string, now time.Time) (auth.Grant, bool, error) {
+// Rotate implements token.Store.
+func (s Tokens) Rotate(ctx context.Context, handle, old, next [sha256.Size]byte, clientID string, now time.Time) (token.Grant, bool, error) {
 	return returning(ctx, s.DB, scanGrant, `UPDATE grants SET secret = $3, refreshed_at = $5
 		WHERE handle = $1 AND secret = $2 AND client_id = $4 AND expires_at > $5 RETURNING `+grantColumns,
 		handle[:], old[:], next[:], clientID, millis(now))
 }
 
-// EndGrant implements auth.GrantStore.
+// EndGrant implements token.Store.
 func (s Tokens) EndGrant(ctx context.Context, handle [sha256.Size]byte) (ended bool, err error) {
 	err = s.inTurn(ctx, func(ctx context.Context) error {
 		if _, err := s.exec(ctx, `UPDATE access_tokens SET revoked = TRUE
@@ -57,13 +58,13 @@ func (s Tokens) EndGrant(ctx context.Context, handle [sha256.Size]byte) (ended b
 	return ended && err == nil, err
 }
 
-// GrantsOf implements auth.GrantStore.
-func (s Tokens) GrantsOf(ctx context.Context, userID string, now time.Time) ([]auth.Grant, error) {
+// GrantsOf implements token.Store.
+func (s Tokens) GrantsOf(ctx context.Context, userID string, now time.Time) ([]token.Grant, error) {
 	return all(ctx, s.DB, scanGrant, "SELECT "+grantColumns+` FROM grants
 		WHERE user_id = $1 AND expires_at > $2 ORDER BY signed_in_at, id LIMIT 1000`, userID, millis(now))
 }
 
-// CredentialOfExternal implements auth.GrantStore.
+// CredentialOfExternal implements token.Store.
 func (s Tokens) CredentialOfExternal(ctx context.Context, issuer, login string) (auth.Credential, error) {
 	c, found, err := one(ctx, s.DB, scanCredential, credentials+` WHERE u.id =
 		(SELECT e.user_id FROM external_logins e WHERE e.issuer_folded = $1 AND e.login_folded = $2)`, issuer, login)
@@ -73,14 +74,14 @@ func (s Tokens) CredentialOfExternal(ctx context.Context, issuer, login string) 
 	return c, err
 }
 
-// AddExternalVisit implements auth.ExternalStore.
+// AddExternalVisit implements auth.Store.
 func (s Tokens) AddExternalVisit(ctx context.Context, v auth.ExternalVisit) error {
 	_, err := s.exec(ctx, "INSERT INTO external_visits (handle, ticket, returns_to, ended, expires_at) VALUES ($1, $2, $3, FALSE, $4)",
 		v.Handle[:], v.Ticket, v.ReturnsTo, millis(v.ExpiresAt))
 	return err
 }
 
-// ExternalVisit implements auth.ExternalStore.
+// ExternalVisit implements auth.Store.
 func (s Tokens) ExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (auth.ExternalVisit, error) {
 	v, found, err := one(ctx, s.DB, func(r row) (auth.ExternalVisit, error) {
 		v := auth.ExternalVisit{Handle: handle}
@@ -93,7 +94,7 @@ func (s Tokens) ExternalVisit(ctx context.Context, handle [sha256.Size]byte, now
 	return v, err
 }
 
-// EndExternalVisit implements auth.ExternalStore.
+// EndExternalVisit implements auth.Store.
 func (s Tokens) EndExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (bool, error) {
 	n, err := s.exec(ctx, "UPDATE external_visits SET ended = TRUE WHERE handle = $1 AND NOT ended AND expires_at > $2", handle[:], millis(now))
 	return n == 1, err

@@ -8,6 +8,7 @@ import (
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 )
 
 // SetMethod implements auth.Store.
@@ -60,7 +61,7 @@ func (s Tokens) CertificatesOf(ctx context.Context, userID string) ([]auth.SignI
 }
 
 // BearerByCertificate implements auth.Store.
-func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size]byte) (b auth.Bearer, scheme auth.Scheme, err error) {
+func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size]byte) (b token.Bearer, scheme auth.Scheme, err error) {
 	_, found, err := one(ctx, s.DB, func(r row) (struct{}, error) {
 		return struct{}{}, r.Scan(append(userFields(&b.User), schemeFields(&scheme)...)...)
 	}, "SELECT "+userColumns+", "+schemeColumns+` FROM sign_in_certificates k JOIN users u ON u.id = k.user_id WHERE k.thumbprint = $1`, thumbprint[:])

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/token"
 )
 
 // Snapshots reads what a signature depends on. It implements signing.Snapshots. It
@@ -50,8 +50,8 @@ func (s Snapshots) Snapshot(ctx context.Context, userID string, now time.Time) (
 
 // BearerByToken is [Tokens.BearerByToken] together with the snapshot of the bearer, in
 // one statement.
-func (s Snapshots) BearerByToken(ctx context.Context, tokenID string, now time.Time) (auth.Bearer, *signing.Snapshot, error) {
-	var b auth.Bearer
+func (s Snapshots) BearerByToken(ctx context.Context, tokenID string, now time.Time) (token.Bearer, *signing.Snapshot, error) {
+	var b token.Bearer
 	snap, found, err := one(ctx, s.DB, func(r row) (*signing.Snapshot, error) { return scanSnapshot(r, bearerFields(&b)...) },
 		bearerSnapshotQuery, tokenID, millis(now))
 	if b, err = Tokens(s).known(ctx, b, found, err); err != nil {

@@ -9,15 +9,17 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
-// Tokens implements session.Store, auth.Store and auth.KeyStore.
+// Tokens implements the stores of the packages session, oath, token and auth.
 type Tokens struct{ *DB }
 
 var (
-	_ auth.Store    = Tokens{}
-	_ auth.KeyStore = Tokens{}
+	_ auth.Store     = Tokens{}
+	_ token.Store    = Tokens{}
+	_ token.KeyStore = Tokens{}
 )
 
 // Atomic implements auth.Store; see inTurn.
@@ -105,7 +107,7 @@ func (s Tokens) SignInName(ctx context.Context, userID string) (string, user.Use
 	return cmp.Or(n.Login, n.contact), n.User, err
 }
 
-// PrimaryContacts implements auth.Store.
+// PrimaryContacts implements token.Store.
 func (s Tokens) PrimaryContacts(ctx context.Context, userID string) (phone, email string, err error) {
 	type primary struct{ kind, value string }
 	list, err := all(ctx, s.DB, func(r row) (p primary, err error) {
@@ -156,8 +158,8 @@ func (s Tokens) beginAttempt(ctx context.Context, table, column string, key any,
 	return n == 1, err
 }
 
-// AddToken implements auth.Store.
-func (s Tokens) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) (added bool, err error) {
+// AddToken implements token.Store.
+func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (added bool, err error) {
 	err = s.inTurn(ctx, func(ctx context.Context) error {
 		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked, actor_id, grant_id, scope, signed_in_at)
 			SELECT CAST($1 AS TEXT), u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), FALSE,
@@ -203,27 +205,27 @@ var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.c
 const bearerTables = "access_tokens t JOIN users u ON u.id = t.user_id"
 
 // bearerFields returns the destinations of bearerColumns, in their order.
-func bearerFields(b *auth.Bearer) []any {
+func bearerFields(b *token.Bearer) []any {
 	t := &b.Token
 	return append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
 		(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked,
 		&t.ActorID, &t.GrantID, &t.Scope, (*timeField)(&t.SignedInAt), &b.Actor, &b.Severed)
 }
 
-func scanBearer(r row) (b auth.Bearer, err error) {
+func scanBearer(r row) (b token.Bearer, err error) {
 	err = r.Scan(bearerFields(&b)...)
 	return b, err
 }
 
-// BearerByToken implements auth.Store.
-func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time) (auth.Bearer, error) {
+// BearerByToken implements token.Store.
+func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time) (token.Bearer, error) {
 	b, found, err := one(ctx, s.DB, scanBearer, "SELECT "+bearerColumns+" FROM "+bearerTables+" WHERE t.id = $1", tokenID, millis(now))
 	return s.known(ctx, b, found, err)
 }
 
 // known completes the bearer that a query returned. The error is ErrNotFound if there was
 // none.
-func (s Tokens) known(ctx context.Context, b auth.Bearer, found bool, err error) (auth.Bearer, error) {
+func (s Tokens) known(ctx context.Context, b token.Bearer, found bool, err error) (token.Bearer, error) {
 	if err == nil && !found {
 		err = session.ErrNotFound
 	}
@@ -240,12 +242,21 @@ const codeMemory = time.Hour
 // sweepPortion bounds one deletion, so that a sweep does not block other writers.
 const sweepPortion = 1000
 
-// Sweep implements auth.Store.
-func (s Tokens) Sweep(ctx context.Context, now, tokens time.Time, window time.Duration) error {
+// SweepTokens implements token.Store.
+func (s Tokens) SweepTokens(ctx context.Context, now, tokens time.Time) error {
 	return s.sweep(ctx, []sweep{
 		{`DELETE FROM access_tokens WHERE id IN
 			(SELECT id FROM access_tokens WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(tokens), sweepPortion}},
+		{`DELETE FROM grants WHERE handle IN
+			(SELECT handle FROM grants WHERE expires_at <= $1 LIMIT $2)`,
+			[]any{millis(now), sweepPortion}},
+	})
+}
+
+// SweepSignIns implements auth.Store.
+func (s Tokens) SweepSignIns(ctx context.Context, now time.Time, window time.Duration) error {
+	return s.sweep(ctx, []sweep{
 		{`DELETE FROM login_failures WHERE login IN
 			(SELECT login FROM login_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
@@ -256,9 +267,6 @@ func (s Tokens) Sweep(ctx context.Context, now, tokens time.Time, window time.Du
 		{`DELETE FROM authorization_codes WHERE hash IN
 			(SELECT hash FROM authorization_codes WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(now.Add(-codeMemory)), sweepPortion}},
-		{`DELETE FROM grants WHERE handle IN
-			(SELECT handle FROM grants WHERE expires_at <= $1 LIMIT $2)`,
-			[]any{millis(now), sweepPortion}},
 		{`DELETE FROM external_visits WHERE handle IN
 			(SELECT handle FROM external_visits WHERE expires_at <= $1 LIMIT $2)`,
 			[]any{millis(now), sweepPortion}},
@@ -284,22 +292,22 @@ func (s Tokens) sweep(ctx context.Context, list []sweep) error {
 	return nil
 }
 
-// SigningKeys implements auth.KeyStore.
-func (s Tokens) SigningKeys(ctx context.Context) ([]auth.SealedKey, error) {
-	return all(ctx, s.DB, func(r row) (k auth.SealedKey, err error) {
+// SigningKeys implements token.KeyStore.
+func (s Tokens) SigningKeys(ctx context.Context) ([]token.SealedKey, error) {
+	return all(ctx, s.DB, func(r row) (k token.SealedKey, err error) {
 		err = r.Scan(&k.ID, &k.Sealed, (*timeField)(&k.CreatedAt))
 		return k, err
 	}, "SELECT id, sealed, created_at FROM signing_keys ORDER BY created_at DESC, id")
 }
 
-// AddSigningKey implements auth.KeyStore.
-func (s Tokens) AddSigningKey(ctx context.Context, k auth.SealedKey) error {
+// AddSigningKey implements token.KeyStore.
+func (s Tokens) AddSigningKey(ctx context.Context, k token.SealedKey) error {
 	_, err := s.exec(ctx, "INSERT INTO signing_keys (id, sealed, created_at) VALUES ($1, $2, $3)",
 		k.ID, k.Sealed, millis(k.CreatedAt))
 	return err
 }
 
-// DeleteSigningKey implements auth.KeyStore.
+// DeleteSigningKey implements token.KeyStore.
 func (s Tokens) DeleteSigningKey(ctx context.Context, id string) error {
 	_, err := s.exec(ctx, "DELETE FROM signing_keys WHERE id = $1", id)
 	return err

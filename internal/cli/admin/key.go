@@ -12,8 +12,8 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/app"
 	"tamga/internal/cli"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/token"
 	"tamga/internal/files"
 	"tamga/pki/pfx"
 )
@@ -143,7 +143,7 @@ type keyRotateCommand struct {
 // Run makes a new token signing key.
 func (k *keyRotateCommand) Run(c *cli.Console) error {
 	return cli.Administer(c, &k.From, "RotateTokenKey", "", func(ctx context.Context, h *app.Rooms) error {
-		made, err := auth.RotateSigningKey(ctx, store.Tokens{DB: h.DB}, k.AtOnce, h.NewTokenKey)
+		made, err := token.RotateSigningKey(ctx, store.Tokens{DB: h.DB}, k.AtOnce, h.NewTokenKey)
 		if err != nil {
 			return err
 		}

@@ -260,7 +260,7 @@ func (u *userSessionsCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		grants, err := h.Identity.Grants(ctx, x.ID)
+		grants, err := h.Tokens.Grants(ctx, x.ID)
 		if err != nil {
 			return err
 		}

@@ -14,38 +14,39 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/password"
+	tokens "tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
 // watched notes the names of the calls it passes on.
 type watched struct {
-	auth.Store
+	store.Tokens
 	calls []string
 }
 
 func (w *watched) CredentialOf(ctx context.Context, folded, phone, email string) (auth.Credential, error) {
 	w.calls = append(w.calls, "look up")
-	return w.Store.CredentialOf(ctx, folded, phone, email)
+	return w.Tokens.CredentialOf(ctx, folded, phone, email)
 }
 
 func (w *watched) BeginAttempt(ctx context.Context, login auth.LoginKey, now time.Time, rule auth.LockOut) (bool, error) {
 	w.calls = append(w.calls, "count")
-	return w.Store.BeginAttempt(ctx, login, now, rule)
+	return w.Tokens.BeginAttempt(ctx, login, now, rule)
 }
 
 func (w *watched) BeginUserAttempt(ctx context.Context, id string, now time.Time, rule auth.LockOut) (bool, error) {
 	w.calls = append(w.calls, "count")
-	return w.Store.BeginUserAttempt(ctx, id, now, rule)
+	return w.Tokens.BeginUserAttempt(ctx, id, now, rule)
 }
 
 func (w *watched) EndUserAttempt(ctx context.Context, id string) error {
 	w.calls = append(w.calls, "forget")
-	return w.Store.EndUserAttempt(ctx, id)
+	return w.Tokens.EndUserAttempt(ctx, id)
 }
 
-func (w *watched) AddToken(ctx context.Context, t auth.TokenRecord, p auth.Proof) (bool, error) {
+func (w *watched) AddToken(ctx context.Context, t tokens.Record, p tokens.Proof) (bool, error) {
 	w.calls = append(w.calls, "record")
-	return w.Store.AddToken(ctx, t, p)
+	return w.Tokens.AddToken(ctx, t, p)
 }
 
 // User enumeration by time: every refusal of a password does the same work against the
@@ -65,12 +66,16 @@ func TestEnumerationByTime(t *testing.T) {
 	if err := b.users.SetLocked(t.Context(), op, locked, true); err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{Store: store.Tokens{DB: b.db}}
+	w := &watched{Tokens: store.Tokens{DB: b.db}}
 	passwords, err := password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, password.DefaultLimits(), zeros{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := auth.New(settings(), auth.Deps{Store: w, Passwords: passwords, Keys: b.keys, Now: b.clock.Now, Rand: zeros{}})
+	made, err := tokens.New(settings().tokenSettings, tokens.Deps{Store: w, Keys: b.keys, Now: b.clock.Now, Rand: zeros{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := auth.New(settings().Settings, auth.Deps{Store: w, Tokens: made, Passwords: passwords, Now: b.clock.Now, Rand: zeros{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +88,7 @@ func TestEnumerationByTime(t *testing.T) {
 	} {
 		for _, login := range []string{"nobody", "no method", "idonly", "locked", "+7 926 123-45-67", "n@example.ru"} {
 			w.calls = nil
-			if _, err := s.PasswordGrant(t.Context(), client, login, c.sent, resource, ""); code(t, err) != auth.InvalidGrant {
+			if _, err := s.PasswordGrant(t.Context(), client, login, c.sent, resource, ""); code(t, err) != tokens.InvalidGrant {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(c.want, w.calls); d != "" {
@@ -92,7 +97,7 @@ func TestEnumerationByTime(t *testing.T) {
 		}
 	}
 	w.calls = nil
-	if _, err := s.PasswordGrant(t.Context(), client, "demo", "wrong password", resource, ""); code(t, err) != auth.InvalidGrant || !cmp.Equal(w.calls, []string{"look up", "count"}) {
+	if _, err := s.PasswordGrant(t.Context(), client, "demo", "wrong password", resource, ""); code(t, err) != tokens.InvalidGrant || !cmp.Equal(w.calls, []string{"look up", "count"}) {
 		t.Errorf("a wrong password: %v, %v", err, w.calls)
 	}
 }
@@ -147,12 +152,12 @@ func TestCounterBypassByAnotherName(t *testing.T) {
 	}
 	names := []string{"ivanov", "IVANOV", "+7 (926) 123-45-67", "89261234567", "I@Example.ru"}
 	for i := range 10 {
-		if _, err := b.grant(t.Context(), names[i%len(names)], fmt.Sprint("wrong password ", i)); code(t, err) != auth.InvalidGrant {
+		if _, err := b.grant(t.Context(), names[i%len(names)], fmt.Sprint("wrong password ", i)); code(t, err) != tokens.InvalidGrant {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range names {
-		if _, err := b.grant(t.Context(), name, secret); code(t, err) != auth.InvalidGrant {
+		if _, err := b.grant(t.Context(), name, secret); code(t, err) != tokens.InvalidGrant {
 			t.Errorf("%s: %v, want the lock-out", name, err)
 		}
 	}
@@ -160,7 +165,7 @@ func TestCounterBypassByAnotherName(t *testing.T) {
 	if err := b.users.SetLocalLogin(t.Context(), op, id, "petrov"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.grant(t.Context(), "petrov", secret); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "petrov", secret); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("under a new login: %v", err)
 	}
 	if info, err := b.users.ByID(t.Context(), op, id); err != nil || !info.Locked {
@@ -202,10 +207,10 @@ func TestCounterResetByAttacker(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.grant(t.Context(), "demo", "wrong password")
-	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("after ten wrong ones among others: %v", err)
 	}
-	if _, err := b.PasswordGrant(t.Context(), confidential, "demo", "", resource, ""); code(t, err) != auth.InvalidGrant {
+	if _, err := b.PasswordGrant(t.Context(), confidential, "demo", "", resource, ""); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("identification only of who is locked out: %v", err)
 	}
 }
@@ -242,7 +247,7 @@ func TestSecondStepSkipped(t *testing.T) {
 			_, byCode := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand})
 			_, atTheDoor := b.AuthenticateCertificate(t.Context(), der)
 			got := []string{code(t, byPassword), code(t, byName), code(t, byCertificate), code(t, byCode), faultOf(atTheDoor)}
-			if d := cmp.Diff([]string{auth.SecondStepNeeded, auth.SecondStepNeeded, auth.AccessDenied, auth.InvalidGrant, fault.Unauthorized}, got); d != "" {
+			if d := cmp.Diff([]string{tokens.SecondStepNeeded, tokens.SecondStepNeeded, tokens.AccessDenied, tokens.InvalidGrant, fault.Unauthorized}, got); d != "" {
 				t.Errorf("%s at level %d: %s", m.Route, level, d)
 			}
 			if err := b.DeleteMethod(t.Context(), op, b.demo.ID, m.Route); err != nil {
@@ -264,7 +269,7 @@ func TestLockedUserKeepsAccess(t *testing.T) {
 	b.set(t, op, b.demo.ID, "idonly")
 	confidential := auth.Client{ID: "portal", PasswordGrant: true}
 	token := b.token(t)
-	ways := func(s *auth.Service) []bool {
+	ways := func(s rooms) []bool {
 		_, bearer := s.Authenticate(t.Context(), token)
 		_, byPassword := s.PasswordGrant(t.Context(), client, "demo", secret, resource, "")
 		_, byName := s.PasswordGrant(t.Context(), confidential, "demo", "", resource, "")
@@ -278,32 +283,32 @@ func TestLockedUserKeepsAccess(t *testing.T) {
 	}
 	due := b.clock.Now().Truncate(time.Millisecond).Add(30 * time.Second)
 	b.clock.add(due.Sub(b.clock.Now()) - time.Millisecond)
-	if d := cmp.Diff(open, ways(b.Service)); d != "" {
+	if d := cmp.Diff(open, ways(b.rooms)); d != "" {
 		t.Errorf("before: %s", d)
 	}
 	b.clock.add(time.Millisecond)
 	restarted := b.service(t, settings(), b.keys...)
-	for name, s := range map[string]*auth.Service{"this process": b.Service, "another process": restarted} {
+	for name, s := range map[string]rooms{"this process": b.rooms, "another process": restarted} {
 		if d := cmp.Diff(shut, ways(s)); d != "" {
 			t.Errorf("due, in %s: %s", name, d)
 		}
 	}
 	b.clock.add(-time.Second) // the clock is set back: the lock is not due yet
-	if d := cmp.Diff(open, ways(b.Service)); d != "" {
+	if d := cmp.Diff(open, ways(b.rooms)); d != "" {
 		t.Errorf("before it again: %s", d)
 	}
 	b.clock.add(time.Second)
 	if err := b.users.SetLocked(t.Context(), op, b.demo.ID, false); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]bool{false, true, true, true, true}, ways(b.Service)); d != "" {
+	if d := cmp.Diff([]bool{false, true, true, true, true}, ways(b.rooms)); d != "" {
 		t.Errorf("unlocked, a token from before the lock is still ended: %s", d)
 	}
 	token = b.token(t)
 	if err := b.users.Delete(t.Context(), op, b.demo.ID); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(shut, ways(b.Service)); d != "" {
+	if d := cmp.Diff(shut, ways(b.rooms)); d != "" {
 		t.Errorf("deleted: %s", d)
 	}
 }
@@ -322,7 +327,7 @@ func TestTokenOfAnotherPurpose(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{"token": token, "password": secret, "client id": portal.ID, "user id": b.demo.ID} {
-		if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: value, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
+		if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: value, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 			t.Errorf("%s as a code: %v", name, err)
 		}
 	}
@@ -332,7 +337,7 @@ func TestTokenOfAnotherPurpose(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]string{"code": made, "token": token} {
-		if _, err := b.grant(t.Context(), "demo", value); code(t, err) != auth.InvalidGrant {
+		if _, err := b.grant(t.Context(), "demo", value); code(t, err) != tokens.InvalidGrant {
 			t.Errorf("%s as a password: %v", name, err)
 		}
 	}
@@ -383,7 +388,7 @@ func FuzzPasswordGrant(f *testing.F) {
 	f.Add("a@b@c", "", "offline_access dss")
 	f.Fuzz(func(t *testing.T, login, sent, scope string) {
 		_, err := b.PasswordGrant(t.Context(), client, login, sent, resource, scope)
-		var g *auth.GrantError
+		var g *tokens.GrantError
 		if err == nil && sent != secret || err != nil && !errors.As(err, &g) {
 			t.Errorf("%q with %q: %v", login, sent, err)
 		}

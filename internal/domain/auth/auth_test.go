@@ -25,6 +25,7 @@ import (
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/session"
+	tokens "tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 )
@@ -36,15 +37,40 @@ const (
 
 var client = auth.Client{ID: "tamga-dev", Public: true, PasswordGrant: true}
 
-type oathService = oath.Service // a name to embed it by
+// Names to embed types by.
+type (
+	oathService   = oath.Service
+	tokenService  = tokens.Service
+	tokenSettings = tokens.Settings
+)
+
+// rooms are the two services that sign users in.
+type rooms struct {
+	*auth.Service
+	*tokenService
+}
+
+// config are the settings of rooms.
+type config struct {
+	auth.Settings
+	tokenSettings
+}
+
+// deps are what rooms have besides the bench.
+type deps struct {
+	Keys      []tokens.Key
+	LoadKeys  func(ctx context.Context) ([]tokens.Key, error)
+	Policies  tokens.Policies
+	Providers []auth.Provider
+}
 
 // bench is a service on a real database with a clock to move.
 type bench struct {
-	*auth.Service
+	rooms
 	*oathService
 	users *user.Service
 	db    *store.DB
-	keys  []auth.TokenKey
+	keys  []tokens.Key
 	clock *clock
 	demo  user.User
 
@@ -102,44 +128,50 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-func newKey(t testing.TB, id string) auth.TokenKey {
+func newKey(t testing.TB, id string) tokens.Key {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return auth.TokenKey{ID: id, Signer: k}
+	return tokens.Key{ID: id, Signer: k}
 }
 
-func settings() auth.Settings {
-	s := auth.DefaultSettings()
+func settings() config {
+	s := config{auth.DefaultSettings(), tokens.DefaultSettings()}
 	s.Issuer = "http://127.0.0.1/STS"
 	s.Resource = resource
 	s.Aliases = []string{"https://host/SignServer/rest/api/certificates"}
 	return s
 }
 
-func (b *bench) service(t testing.TB, s auth.Settings, keys ...auth.TokenKey) *auth.Service {
+func (b *bench) service(t testing.TB, s config, keys ...tokens.Key) rooms {
 	t.Helper()
-	return b.serviceWith(t, s, auth.Deps{Keys: keys})
+	return b.serviceWith(t, s, deps{Keys: keys})
 }
 
 // serviceWith is a service of what d has and the rest of the bench.
-func (b *bench) serviceWith(t testing.TB, s auth.Settings, d auth.Deps) *auth.Service {
+func (b *bench) serviceWith(t testing.TB, s config, d deps) rooms {
 	t.Helper()
 	passwords, err := password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, password.DefaultLimits(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Store, d.Passwords, d.Now, d.Rand = store.Tokens{DB: b.db}, passwords, b.clock.Now, rand.Reader
-	d.Sessions = b.sessions
-	d.Reach, d.Contacts, d.Messages, d.Printer = b.users, b.book, b.messages, b.messages
-	d.Vault, d.Oath = b.ring, b.oathService
-	svc, err := auth.New(s, d)
+	db := store.Tokens{DB: b.db}
+	made, err := tokens.New(s.tokenSettings, tokens.Deps{
+		Store: db, Keys: d.Keys, LoadKeys: d.LoadKeys, Policies: d.Policies, Now: b.clock.Now, Rand: rand.Reader,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return svc
+	svc, err := auth.New(s.Settings, auth.Deps{
+		Store: db, Sessions: b.sessions, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
+		Messages: b.messages, Printer: b.messages, Vault: b.ring, Oath: b.oathService, Now: b.clock.Now, Rand: rand.Reader,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rooms{svc, made}
 }
 
 // oathWith is a service of one-time password tokens over the bench.
@@ -161,7 +193,7 @@ func newBenchOn(t testing.TB, db *store.DB) *bench {
 	t.Helper()
 	b := &bench{
 		db:       db,
-		keys:     []auth.TokenKey{newKey(t, "second"), newKey(t, "first")},
+		keys:     []tokens.Key{newKey(t, "second"), newKey(t, "first")},
 		clock:    &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 900_000_000, time.UTC)},
 		messages: &messages{channels: []notify.Channel{notify.Email, notify.SMS}},
 	}
@@ -188,7 +220,7 @@ func newBenchOn(t testing.TB, db *store.DB) *bench {
 		t.Fatal(err)
 	}
 	b.users.Contacts = b.book
-	b.Service = b.service(t, settings(), b.keys...)
+	b.rooms = b.service(t, settings(), b.keys...)
 	if _, err := b.users.AddGroup(t.Context(), "Default", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +233,7 @@ func newBenchOn(t testing.TB, db *store.DB) *bench {
 	return b
 }
 
-func (b *bench) grant(ctx context.Context, login, secret string) (auth.Token, error) {
+func (b *bench) grant(ctx context.Context, login, secret string) (tokens.Token, error) {
 	return b.PasswordGrant(ctx, client, login, secret, resource, "")
 }
 
@@ -217,7 +249,7 @@ func (b *bench) token(t testing.TB) string {
 // code is that of a GrantError, "" for success.
 func code(t testing.TB, err error) string {
 	t.Helper()
-	var g *auth.GrantError
+	var g *tokens.GrantError
 	if err != nil && !errors.As(err, &g) {
 		t.Fatalf("error %v, want a GrantError", err)
 	}
@@ -241,17 +273,17 @@ func TestPasswordGrant(t *testing.T) {
 		{name: "resource by an alias", login: "demo", password: secret, resource: "https://host/signserver/rest/api/Certificates"},
 		{name: "scope", login: "demo", password: secret, resource: resource, scope: "dss", wantScope: "dss"},
 		{name: "scope with what is not told", login: "demo", password: secret, resource: resource, scope: "dss email  dss", wantScope: "dss"},
-		{name: "unknown scope", login: "demo", password: secret, resource: resource, scope: "dss admin", wantCode: auth.InvalidScope},
-		{name: "no resource", login: "demo", password: secret, wantCode: auth.InvalidRequest},
-		{name: "unknown resource", login: "demo", password: secret, resource: "urn:other", wantCode: auth.InvalidRequest},
-		{name: "no login", password: secret, resource: resource, wantCode: auth.InvalidRequest},
-		{name: "no password", login: "demo", resource: resource, wantCode: auth.InvalidGrant},
-		{name: "wrong password", login: "demo", password: "Correct horse", resource: resource, wantCode: auth.InvalidGrant},
-		{name: "endless password", login: "demo", password: strings.Repeat("x", 1<<20), resource: resource, wantCode: auth.InvalidGrant},
-		{name: "unknown login", login: "nobody", password: secret, resource: resource, wantCode: auth.InvalidGrant},
-		{name: "hostile login", login: "\x00\xff", password: secret, resource: resource, wantCode: auth.InvalidGrant},
-		{name: "endless login", login: strings.Repeat("x", 1<<20), password: secret, resource: resource, wantCode: auth.InvalidGrant},
-		{name: "client without the grant", client: auth.Client{ID: "c", Public: true}, login: "demo", password: secret, resource: resource, wantCode: auth.UnauthorizedClient},
+		{name: "unknown scope", login: "demo", password: secret, resource: resource, scope: "dss admin", wantCode: tokens.InvalidScope},
+		{name: "no resource", login: "demo", password: secret, wantCode: tokens.InvalidRequest},
+		{name: "unknown resource", login: "demo", password: secret, resource: "urn:other", wantCode: tokens.InvalidRequest},
+		{name: "no login", password: secret, resource: resource, wantCode: tokens.InvalidRequest},
+		{name: "no password", login: "demo", resource: resource, wantCode: tokens.InvalidGrant},
+		{name: "wrong password", login: "demo", password: "Correct horse", resource: resource, wantCode: tokens.InvalidGrant},
+		{name: "endless password", login: "demo", password: strings.Repeat("x", 1<<20), resource: resource, wantCode: tokens.InvalidGrant},
+		{name: "unknown login", login: "nobody", password: secret, resource: resource, wantCode: tokens.InvalidGrant},
+		{name: "hostile login", login: "\x00\xff", password: secret, resource: resource, wantCode: tokens.InvalidGrant},
+		{name: "endless login", login: strings.Repeat("x", 1<<20), password: secret, resource: resource, wantCode: tokens.InvalidGrant},
+		{name: "client without the grant", client: auth.Client{ID: "c", Public: true}, login: "demo", password: secret, resource: resource, wantCode: tokens.UnauthorizedClient},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.client.ID == "" {
@@ -262,7 +294,7 @@ func TestPasswordGrant(t *testing.T) {
 				t.Fatalf("error %v, want code %q", err, c.wantCode)
 			}
 			if c.wantCode != "" {
-				if token != (auth.Token{}) {
+				if token != (tokens.Token{}) {
 					t.Errorf("a refusal came with %+v", token)
 				}
 				return
@@ -348,12 +380,12 @@ func TestLockOut(t *testing.T) {
 	for range 10 { // the correct one forgot the nine
 		try("wrong")
 	}
-	if got := try(secret); got != auth.InvalidGrant {
-		t.Errorf("after ten wrong ones the correct password: %q, want %s", got, auth.InvalidGrant)
+	if got := try(secret); got != tokens.InvalidGrant {
+		t.Errorf("after ten wrong ones the correct password: %q, want %s", got, tokens.InvalidGrant)
 	}
 	b.clock.add(15*time.Minute - time.Millisecond)
-	if got := try(secret); got != auth.InvalidGrant {
-		t.Errorf("at the end of the lock-out: %q, want %s", got, auth.InvalidGrant)
+	if got := try(secret); got != tokens.InvalidGrant {
+		t.Errorf("at the end of the lock-out: %q, want %s", got, tokens.InvalidGrant)
 	}
 	b.clock.add(time.Millisecond)
 	if got := try(secret); got != "" {
@@ -361,7 +393,7 @@ func TestLockOut(t *testing.T) {
 	}
 	// A lock-out of one login does not touch another, nor one that is not there.
 	for range 11 {
-		if _, err := b.grant(t.Context(), "nobody", "wrong"); code(t, err) != auth.InvalidGrant {
+		if _, err := b.grant(t.Context(), "nobody", "wrong"); code(t, err) != tokens.InvalidGrant {
 			t.Error(err)
 		}
 	}
@@ -382,7 +414,7 @@ func TestLockedUserKeepsTheCount(t *testing.T) {
 		if i == 5 {
 			guess = secret
 		}
-		if _, err := b.grant(t.Context(), "demo", guess); code(t, err) != auth.InvalidGrant {
+		if _, err := b.grant(t.Context(), "demo", guess); code(t, err) != tokens.InvalidGrant {
 			t.Error(err)
 		}
 	}
@@ -390,7 +422,7 @@ func TestLockedUserKeepsTheCount(t *testing.T) {
 	if err := (store.Users{DB: b.db}).SetLock(t.Context(), b.demo.ID, false, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("after ten refused attempts: %v, want a lock-out", err)
 	}
 	if err := b.users.Unlock(t.Context(), b.demo.ID); err != nil {
@@ -404,11 +436,11 @@ func TestLockOutSharesOneBudget(t *testing.T) {
 	b := newBench(t)
 	for i := range 10 {
 		login := []string{"demo", "DEMO", "Demo", "ｄｅｍｏ"}[i%4]
-		if _, err := b.grant(t.Context(), login, "wrong"); code(t, err) != auth.InvalidGrant {
+		if _, err := b.grant(t.Context(), login, "wrong"); code(t, err) != tokens.InvalidGrant {
 			t.Error(err)
 		}
 	}
-	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("the correct password: %v, want a refusal", err)
 	}
 }
@@ -470,7 +502,7 @@ func TestSetPassword(t *testing.T) {
 	if _, err := b.Authenticate(t.Context(), before); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("a token of the old password: %v, want %s", err, fault.Unauthorized)
 	}
-	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("the old password: %v", err)
 	}
 	if _, err := b.grant(t.Context(), "demo", "new password"); err != nil {
@@ -486,7 +518,7 @@ func TestHostileStoredPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := b.grant(t.Context(), "demo", secret)
-	var g *auth.GrantError
+	var g *tokens.GrantError
 	if err == nil || errors.As(err, &g) || strings.Contains(err.Error(), "4294967295") {
 		t.Errorf("error %v, want an internal one that does not quote the row", err)
 	}
@@ -544,7 +576,7 @@ func TestTokensEnd(t *testing.T) {
 	accepted("in its last moment", token)
 	b.clock.add(time.Millisecond)
 	refused("expired", token)
-	if err := b.Service.Sweep(t.Context()); err != nil {
+	if err := errors.Join(b.Service.Sweep(t.Context()), b.tokenService.Sweep(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	b.clock.add(-time.Minute)

@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
@@ -31,19 +32,19 @@ type Authorization struct {
 // Authorized is what a request led to.
 type Authorized struct {
 	Code  string // unless the token was asked for
-	Token Token
+	Token token.Token
 }
 
 // Check refuses a request that no certificate or password could make good. A refusal
 // of the client or its address must not be sent to that address (RFC 6749, 4.1.2.1):
-// it is a *GrantError with unauthorized_client or invalid_request. Whatever authorizes
+// it is a *token.GrantError with unauthorized_client or invalid_request. Whatever authorizes
 // checks the same and more.
 func (a Authorization) Check() error {
 	if len(a.Client.RedirectURIs) == 0 {
-		return &GrantError{UnauthorizedClient, "the client may not use authorization codes"}
+		return token.Refuse(token.UnauthorizedClient, "the client may not use authorization codes")
 	}
 	if !slices.Contains(a.Client.RedirectURIs, a.RedirectURI) {
-		return &GrantError{InvalidRequest, "redirect_uri: not one of the client's"}
+		return token.Refuse(token.InvalidRequest, "redirect_uri: not one of the client's")
 	}
 	return nil
 }
@@ -54,7 +55,7 @@ const (
 )
 
 // CheckRequest refuses what may be sent to the redirect address: the resource, the
-// scope, the nonce, the challenge. Refusals are *GrantError.
+// scope, the nonce, the challenge. Refusals are *token.GrantError.
 func (s *Service) CheckRequest(a Authorization) error {
 	_, _, err := s.wanted(a)
 	return err
@@ -63,27 +64,27 @@ func (s *Service) CheckRequest(a Authorization) error {
 // wanted is what a request asks for: the scope that is granted and whether no resource
 // is asked for, which is enough to know who somebody is.
 func (s *Service) wanted(a Authorization) (scope string, loginOnly bool, err error) {
-	if scope, err = grantScope(a.Scope); err != nil {
+	if scope, err = token.GrantScope(a.Scope); err != nil {
 		return "", false, err
 	}
-	loginOnly = a.Resource == "" && holds(scope, scopeOpenID)
+	loginOnly = a.Resource == "" && token.Holds(scope, token.ScopeOpenID)
 	if !loginOnly {
-		if err := s.checkResource(a.Resource); err != nil {
+		if err := s.tokens.CheckResource(a.Resource); err != nil {
 			return "", false, err
 		}
 	}
 	if a.Challenge != "" {
 		if sum, err := base64.RawURLEncoding.Strict().DecodeString(a.Challenge); err != nil || len(sum) != sha256.Size {
-			return "", false, &GrantError{InvalidRequest, "code_challenge: want a SHA-256 as Base64URL without padding, 43 characters"}
+			return "", false, token.Refuse(token.InvalidRequest, "code_challenge: want a SHA-256 as Base64URL without padding, 43 characters")
 		}
 	}
 	switch {
 	case len(a.Nonce) > maxNonce:
-		return "", false, &GrantError{InvalidRequest, fmt.Sprintf("nonce: want at most %d octets", maxNonce)}
+		return "", false, token.Refuse(token.InvalidRequest, fmt.Sprintf("nonce: want at most %d octets", maxNonce))
 	case a.Direct && !a.Client.Implicit:
-		return "", false, &GrantError{UnauthorizedClient, "the client may not have tokens sent to its address: ask for a code"}
+		return "", false, token.Refuse(token.UnauthorizedClient, "the client may not have tokens sent to its address: ask for a code")
 	case a.Direct:
-		scope = without(scope, scopeOffline) // RFC 6749, 4.2.2
+		scope = token.Without(scope, token.ScopeOffline) // RFC 6749, 4.2.2
 	}
 	return scope, loginOnly, nil
 }
@@ -96,7 +97,7 @@ func (a Authorization) NeedsChallenge() bool {
 
 // AuthorizeCertificate issues a code to whoever presents a client certificate, under
 // the conditions of AuthenticateCertificate. The code has 64 characters 0-9 and a-f,
-// is good for Settings.CodeLife and once. Refusals are *GrantError: those of
+// is good for Settings.CodeLife and once. Refusals are *token.GrantError: those of
 // Authorization.Check; invalid_request for the resource, invalid_scope,
 // access_denied for the certificate.
 func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Authorization) (code string, who audit.Principal, err error) {
@@ -110,17 +111,17 @@ func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Author
 	thumbprint := sha256.Sum256(der)
 	// The certificate may be taken from the user meanwhile: it is asked for again when
 	// the code is exchanged.
-	issued, err := s.authorize(ctx, a, b.User, "", Proof{Method: methodCertificate, Thumbprint: thumbprint[:]}, descent{}, why == nil)
+	issued, err := s.authorize(ctx, a, b.User, "", token.Proof{Method: methodCertificate, Thumbprint: thumbprint[:]}, token.Descent{}, why == nil)
 	if err != nil {
 		return "", who, err
 	}
 	b.Token.Method, b.Token.ClientID = methodCertificate, a.Client.ID
-	return issued.Code, principal(b, ""), nil
+	return issued.Code, b.Principal(), nil
 }
 
 // AuthorizePassword authorizes whoever knows a login and its password. It shares the
 // budget of wrong passwords and the queue with every other way of trying one. Refusals
-// are *GrantError: those of Authorization.Check and CheckRequest; invalid_grant and
+// are *token.GrantError: those of Authorization.Check and CheckRequest; invalid_grant and
 // authn_method_not_confirmed as of PasswordGrant, and its fault too_many_requests.
 func (s *Service) AuthorizePassword(ctx context.Context, login, password string, a Authorization) (issued Authorized, who audit.Principal, err error) {
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
@@ -151,7 +152,7 @@ func (s *Service) AuthorizePassword(ctx context.Context, login, password string,
 		if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || !again.Scheme.Password || again.Scheme.SecondStep || again.User.Barred(s.now()) {
 			return fault.New(fault.Unavailable, "the user was changed meanwhile, try again")
 		}
-		issued, err = s.authorize(ctx, a, c.User, name, Proof{Method: methodPassword, Encoded: c.Encoded, Granted: true}, descent{}, true)
+		issued, err = s.authorize(ctx, a, c.User, name, token.Proof{Method: methodPassword, Encoded: c.Encoded, Granted: true}, token.Descent{}, true)
 		return err
 	})
 	return issued, s.signedIn(c.User, name, methodPassword, a.Client), err
@@ -160,7 +161,7 @@ func (s *Service) AuthorizePassword(ctx context.Context, login, password string,
 // AuthorizeBearer authorizes a client that has an access token already. What it gives
 // belongs to the sign-in of that token: it ends with that sign-in, expires no later than
 // the token, tells the same time of signing in, and has the part of the asked scope that
-// the token has. It is never a refresh token. Refusals are *GrantError, as of
+// the token has. It is never a refresh token. Refusals are *token.GrantError, as of
 // AuthorizePassword, with access_denied for the token: one that is not valid, another
 // client's, or obtained by somebody else than its user; invalid_scope when the token has
 // nothing of a scope that is asked for without a resource.
@@ -168,46 +169,46 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
 		return issued, who, firstRefusal(err)
 	}
-	a.Scope = without(a.Scope, scopeOffline)
+	a.Scope = token.Without(a.Scope, token.ScopeOffline)
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
-		b, c, err := s.bearer(ctx, bearer, s.store.BearerByToken, s.settings.Resource)
+		b, err := s.tokens.Check(ctx, bearer)
 		switch {
 		case fault.Is(err, fault.Unauthorized):
-			return &GrantError{AccessDenied, "the access token is expired or not valid"}
+			return token.Refuse(token.AccessDenied, "the access token is expired or not valid")
 		case err != nil:
 			return err
 		case b.Token.ActorID != "":
-			return &GrantError{AccessDenied, "the access token was obtained for its user by somebody else"}
+			return token.Refuse(token.AccessDenied, "the access token was obtained for its user by somebody else")
 		case b.Token.ClientID != a.Client.ID:
-			return &GrantError{AccessDenied, "the access token is another client's"}
+			return token.Refuse(token.AccessDenied, "the access token is another client's")
 		}
-		who = principal(b, c.Login)
+		who = b.Principal()
 		within := a
-		if within.Scope = narrowed(a.Scope, b.Token.Scope); within.Resource == "" && !holds(within.Scope, scopeOpenID) {
-			return &GrantError{InvalidScope, "scope: the access token was not granted openid"}
+		if within.Scope = token.Narrowed(a.Scope, b.Token.Scope); within.Resource == "" && !token.Holds(within.Scope, token.ScopeOpenID) {
+			return token.Refuse(token.InvalidScope, "scope: the access token was not granted openid")
 		}
-		issued, err = s.authorize(ctx, within, b.User, c.Login, Proof{Method: b.Token.Method, Granted: true}, descentOf(b.Token), true)
+		issued, err = s.authorize(ctx, within, b.User, b.Name, token.Proof{Method: b.Token.Method, Granted: true}, token.DescentOf(b.Token), true)
 		return err
 	})
 	return issued, who, err
 }
 
-// signedIn is somebody without a token yet, for the journal.
+// signedIn is somebody without a token yet, for the audit log.
 func (s *Service) signedIn(u user.User, name, method string, client Client) audit.Principal {
-	return principal(Bearer{Token: TokenRecord{ClientID: client.ID, Method: method}, User: u}, name)
+	return token.Bearer{Token: token.Record{ClientID: client.ID, Method: method}, User: u, Name: name}.Principal()
 }
 
 func wrongPassword() error {
-	return &GrantError{InvalidGrant, "the user name or password is not correct"}
+	return token.Refuse(token.InvalidGrant, "the user name or password is not correct")
 }
 
 func secondStepNeeded() error {
-	return &GrantError{SecondStepNeeded, "the user signs in with a second step, which this grant does not have"}
+	return token.Refuse(token.SecondStepNeeded, "the user signs in with a second step, which this grant does not have")
 }
 
 // firstRefusal is the first of joined refusals.
 func firstRefusal(err error) error {
-	var g *GrantError
+	var g *token.GrantError
 	if errors.As(err, &g) {
 		return g
 	}
@@ -217,21 +218,21 @@ func firstRefusal(err error) error {
 // authorize makes a code, or the token itself, for a user who has signed in; accepted
 // is false for one who has not. A proof that is not granted is asked for again when the
 // code is exchanged. from is the zero value for a fresh sign-in.
-func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, name string, p Proof, from descent, accepted bool) (issued Authorized, err error) {
+func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, name string, p token.Proof, from token.Descent, accepted bool) (issued Authorized, err error) {
 	scope, loginOnly, err := s.wanted(a)
 	if err != nil {
 		return issued, err
 	}
 	if !accepted {
-		return issued, &GrantError{AccessDenied, "nobody signs in with this certificate"}
+		return issued, token.Refuse(token.AccessDenied, "nobody signs in with this certificate")
 	}
-	if err := s.issuable(ctx, u.ID, nil); err != nil {
+	if err := s.tokens.Issuable(ctx, u.ID, nil); err != nil {
 		return issued, err // the code is asked about once more when it is exchanged
 	}
 	if a.Direct {
-		t, ok, err := s.issue(ctx, order{userID: u.ID, name: name, client: a.Client, scope: scope, loginOnly: loginOnly, descent: from, proof: p})
+		t, ok, err := s.tokens.Issue(ctx, token.Order{UserID: u.ID, Name: name, ClientID: a.Client.ID, Scope: scope, LoginOnly: loginOnly, Descent: from, Proof: p})
 		if err == nil && !ok {
-			err = &GrantError{AccessDenied, "the user may not sign in any more"}
+			err = token.Refuse(token.AccessDenied, "the user may not sign in any more")
 		}
 		if err != nil {
 			return issued, err
@@ -245,17 +246,17 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 	code := hex.EncodeToString(random[:])
 	now := s.now()
 	expires := now.Add(s.settings.CodeLife)
-	if from.signedInAt.IsZero() {
-		from.signedInAt = now
+	if from.SignedInAt.IsZero() {
+		from.SignedInAt = now
 	}
-	if !from.endsAt.IsZero() && from.endsAt.Before(expires) {
-		expires = from.endsAt
+	if !from.EndsAt.IsZero() && from.EndsAt.Before(expires) {
+		expires = from.EndsAt
 	}
 	err = s.store.AddCode(ctx, Code{
 		Hash: sha256.Sum256([]byte(code)), UserID: u.ID, ClientID: a.Client.ID, RedirectURI: a.RedirectURI,
 		Scope: scope, Method: p.Method, Thumbprint: p.Thumbprint, Granted: p.Granted, LoginOnly: loginOnly,
-		Nonce: a.Nonce, Challenge: a.Challenge, SignedInAt: from.signedInAt, ExpiresAt: expires,
-		GrantID: from.grantID, ParentID: from.parent, EndsAt: from.endsAt,
+		Nonce: a.Nonce, Challenge: a.Challenge, SignedInAt: from.SignedInAt, ExpiresAt: expires,
+		GrantID: from.GrantID, ParentID: from.Parent, EndsAt: from.EndsAt,
 	})
 	if err != nil {
 		return issued, err
@@ -275,29 +276,29 @@ type CodeRequest struct {
 // spends the code; a code that comes a second time ends the whole sign-in that it belongs
 // to, with everything derived from its tokens (RFC 6749, 4.1.2). A client that names a resource again has to name one of ours.
 // A challenge and a verifier go together: a code with one and without the other was
-// stolen or put into somebody else's hands (RFC 9700, 2.1.1). Refusals are *GrantError:
+// stolen or put into somebody else's hands (RFC 9700, 2.1.1). Refusals are *token.GrantError:
 // unauthorized_client and invalid_request; invalid_grant for a code that is unknown,
 // expired, spent, of another client, redirect address or verifier, or of a user who may
 // not sign in any more.
-func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (Token, error) {
+func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (token.Token, error) {
 	if len(client.RedirectURIs) == 0 {
-		return Token{}, &GrantError{UnauthorizedClient, "the client may not use authorization codes"}
+		return token.Token{}, token.Refuse(token.UnauthorizedClient, "the client may not use authorization codes")
 	}
 	if r.Resource != "" {
-		if err := s.checkResource(r.Resource); err != nil {
-			return Token{}, err
+		if err := s.tokens.CheckResource(r.Resource); err != nil {
+			return token.Token{}, err
 		}
 	}
 	if r.Code == "" {
-		return Token{}, &GrantError{InvalidRequest, "code: missing"}
+		return token.Token{}, token.Refuse(token.InvalidRequest, "code: missing")
 	}
 	hash := sha256.Sum256([]byte(r.Code))
-	refused := &GrantError{InvalidGrant, "the code is unknown, expired or used, or was made for another client, address or verifier"}
-	var issued Token
+	refused := token.Refuse(token.InvalidGrant, "the code is unknown, expired or used, or was made for another client, address or verifier")
+	var issued token.Token
 	var refusal error
 	err := s.store.Atomic(ctx, func(ctx context.Context) error {
-		issued, refusal = Token{}, nil
-		id, err := s.newID()
+		issued, refusal = token.Token{}, nil
+		id, err := s.tokens.NewID()
 		if err != nil {
 			return err
 		}
@@ -321,10 +322,10 @@ func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (
 		if err != nil {
 			return err
 		}
-		t, ok, err := s.issue(ctx, order{
-			id: id, userID: c.UserID, name: name, client: client, scope: c.Scope, loginOnly: c.LoginOnly,
-			descent: descent{parent: c.ParentID, grantID: c.GrantID, signedInAt: c.SignedInAt, endsAt: c.EndsAt}, idToken: true, nonce: c.Nonce,
-			proof: Proof{Method: c.Method, Thumbprint: c.Thumbprint, Granted: c.Granted},
+		t, ok, err := s.tokens.Issue(ctx, token.Order{
+			ID: id, UserID: c.UserID, Name: name, ClientID: client.ID, Scope: c.Scope, LoginOnly: c.LoginOnly,
+			Descent: token.Descent{Parent: c.ParentID, GrantID: c.GrantID, SignedInAt: c.SignedInAt, EndsAt: c.EndsAt}, IDToken: true, Nonce: c.Nonce,
+			Proof: token.Proof{Method: c.Method, Thumbprint: c.Thumbprint, Granted: c.Granted},
 		})
 		if err != nil {
 			return err

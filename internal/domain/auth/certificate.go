@@ -10,6 +10,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 	"tamga/pki/x509gost"
 )
 
@@ -95,12 +96,12 @@ func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audi
 		return audit.Principal{}, fault.New(fault.Unauthorized, "nobody signs in with this certificate").With(why)
 	}
 	b.Token.Method = methodCertificate
-	return principal(b, ""), nil
+	return b.Principal(), nil
 }
 
 // certified finds who signs in with a certificate; why says to the log what is
 // against it.
-func (s *Service) certified(ctx context.Context, der []byte) (b Bearer, why, err error) {
+func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, why, err error) {
 	b, scheme, err := s.store.BearerByCertificate(ctx, sha256.Sum256(der))
 	audit.Tried(ctx, b.User.ID, b.User.Login)
 	switch {

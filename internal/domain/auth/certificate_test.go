@@ -20,6 +20,7 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	tokens "tamga/internal/domain/token"
 )
 
 // newCertificate makes a certificate of its own key; who signed it is the door's
@@ -106,7 +107,7 @@ func TestCertificateSignIn(t *testing.T) {
 		if _, err := b.AuthenticateCertificate(t.Context(), der); !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if _, _, err := b.AuthorizeCertificate(t.Context(), der, authorization()); code(t, err) != auth.AccessDenied {
+		if _, _, err := b.AuthorizeCertificate(t.Context(), der, authorization()); code(t, err) != tokens.AccessDenied {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if err := c.undo(); err != nil {
@@ -149,12 +150,12 @@ func TestCodeFlow(t *testing.T) {
 		change func(a *auth.Authorization)
 		want   string
 	}{
-		"client without codes": {func(a *auth.Authorization) { a.Client = client }, auth.UnauthorizedClient},
-		"no address":           {func(a *auth.Authorization) { a.RedirectURI = "" }, auth.InvalidRequest},
-		"another address":      {func(a *auth.Authorization) { a.RedirectURI = "https://portal/back/" }, auth.InvalidRequest},
-		"no resource":          {func(a *auth.Authorization) { a.Resource = "" }, auth.InvalidRequest},
-		"unknown resource":     {func(a *auth.Authorization) { a.Resource = "urn:x" }, auth.InvalidRequest},
-		"unknown scope":        {func(a *auth.Authorization) { a.Scope = "admin" }, auth.InvalidScope},
+		"client without codes": {func(a *auth.Authorization) { a.Client = client }, tokens.UnauthorizedClient},
+		"no address":           {func(a *auth.Authorization) { a.RedirectURI = "" }, tokens.InvalidRequest},
+		"another address":      {func(a *auth.Authorization) { a.RedirectURI = "https://portal/back/" }, tokens.InvalidRequest},
+		"no resource":          {func(a *auth.Authorization) { a.Resource = "" }, tokens.InvalidRequest},
+		"unknown resource":     {func(a *auth.Authorization) { a.Resource = "urn:x" }, tokens.InvalidRequest},
+		"unknown scope":        {func(a *auth.Authorization) { a.Scope = "admin" }, tokens.InvalidScope},
 	} {
 		a := authorization()
 		c.change(&a)
@@ -178,17 +179,17 @@ func TestCodeFlow(t *testing.T) {
 		code, to, resource string
 		want               string
 	}{
-		"client without codes": {client, make(), auth.RedirectOutOfBand, "", auth.UnauthorizedClient},
-		"another client":       {auth.Client{ID: "other", RedirectURIs: portal.RedirectURIs}, make(), auth.RedirectOutOfBand, "", auth.InvalidGrant},
-		"another address":      {portal, make(), "https://portal/back", "", auth.InvalidGrant},
-		"no address":           {portal, make(), "", "", auth.InvalidGrant},
-		"unknown resource":     {portal, make(), auth.RedirectOutOfBand, "urn:x", auth.InvalidRequest},
-		"no code":              {portal, "", auth.RedirectOutOfBand, "", auth.InvalidRequest},
-		"unknown code":         {portal, strings.Repeat("0", 64), auth.RedirectOutOfBand, "", auth.InvalidGrant},
-		"endless code":         {portal, strings.Repeat("0", 1<<20), auth.RedirectOutOfBand, "", auth.InvalidGrant},
-		"hostile code":         {portal, "\x00\xff' OR 1=1", auth.RedirectOutOfBand, "", auth.InvalidGrant},
+		"client without codes": {client, make(), auth.RedirectOutOfBand, "", tokens.UnauthorizedClient},
+		"another client":       {auth.Client{ID: "other", RedirectURIs: portal.RedirectURIs}, make(), auth.RedirectOutOfBand, "", tokens.InvalidGrant},
+		"another address":      {portal, make(), "https://portal/back", "", tokens.InvalidGrant},
+		"no address":           {portal, make(), "", "", tokens.InvalidGrant},
+		"unknown resource":     {portal, make(), auth.RedirectOutOfBand, "urn:x", tokens.InvalidRequest},
+		"no code":              {portal, "", auth.RedirectOutOfBand, "", tokens.InvalidRequest},
+		"unknown code":         {portal, strings.Repeat("0", 64), auth.RedirectOutOfBand, "", tokens.InvalidGrant},
+		"endless code":         {portal, strings.Repeat("0", 1<<20), auth.RedirectOutOfBand, "", tokens.InvalidGrant},
+		"hostile code":         {portal, "\x00\xff' OR 1=1", auth.RedirectOutOfBand, "", tokens.InvalidGrant},
 	} {
-		if token, err := b.CodeGrant(t.Context(), c.client, auth.CodeRequest{Code: c.code, RedirectURI: c.to, Resource: c.resource}); code(t, err) != c.want || token != (auth.Token{}) {
+		if token, err := b.CodeGrant(t.Context(), c.client, auth.CodeRequest{Code: c.code, RedirectURI: c.to, Resource: c.resource}); code(t, err) != c.want || token != (tokens.Token{}) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -202,7 +203,7 @@ func TestCodeFlow(t *testing.T) {
 		t.Errorf("%+v, %v", who, err)
 	}
 	// A second use is refused, and ends what the first one brought.
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("twice: %v", err)
 	}
 	if _, err := b.Authenticate(t.Context(), token.AccessToken); !fault.Is(err, fault.Unauthorized) {
@@ -215,7 +216,7 @@ func TestCodeFlow(t *testing.T) {
 		t.Errorf("in its last moment: %v", err)
 	}
 	b.clock.add(time.Millisecond)
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: other, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: other, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("at its end: %v", err)
 	}
 	// A lock, or the end of all grants, between the two steps.
@@ -223,14 +224,14 @@ func TestCodeFlow(t *testing.T) {
 	if err := b.RevokeGrants(t.Context(), op, op.UserID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("after grants were revoked: %v", err)
 	}
 	made = make()
 	if err := (store.Users{DB: b.db}).SetLock(t.Context(), op.UserID, false, b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != auth.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("of a user whose lock came due: %v", err)
 	}
 }
@@ -266,7 +267,7 @@ func TestRaceForOneCode(t *testing.T) {
 						defer mu.Unlock()
 						if err == nil {
 							won++
-						} else if code(t, err) != auth.InvalidGrant {
+						} else if code(t, err) != tokens.InvalidGrant {
 							t.Error(err)
 						}
 					})

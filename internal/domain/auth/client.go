@@ -4,29 +4,9 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+
+	"tamga/internal/domain/token"
 )
-
-// Codes of OAuth errors (RFC 6749, 5.2).
-const (
-	InvalidRequest     = "invalid_request"
-	InvalidClient      = "invalid_client"
-	InvalidGrant       = "invalid_grant"
-	InvalidScope       = "invalid_scope"
-	UnauthorizedClient = "unauthorized_client"
-	AccessDenied       = "access_denied" // of an authorization (RFC 6749, 4.1.2.1)
-
-	// SecondStepNeeded is the interface family's code for a user who has proved the
-	// first step and has a second one to do.
-	SecondStepNeeded = "authn_method_not_confirmed"
-)
-
-// GrantError is a refusal of the token endpoint.
-type GrantError struct {
-	Code        string // one of the codes above
-	Description string // for the developer of the client, in English
-}
-
-func (e *GrantError) Error() string { return e.Code + ": " + e.Description }
 
 // Client is an OAuth client of the configuration.
 type Client struct {
@@ -87,11 +67,11 @@ func (c *Clients) Find(id string) (Client, bool) {
 }
 
 // Authenticate finds the client that presents this identifier and secret. A
-// public client may present an empty secret only; the error is a *GrantError
+// public client may present an empty secret only; the error is a *token.GrantError
 // with invalid_client, the same for an unknown client and a wrong secret.
 func (c *Clients) Authenticate(id, secret string) (Client, error) {
 	client, known := c.byID[id]
-	refused := &GrantError{InvalidClient, "the client is unknown or did not prove itself"}
+	refused := token.Refuse(token.InvalidClient, "the client is unknown or did not prove itself")
 	if !known {
 		return Client{}, refused
 	}

@@ -4,16 +4,19 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"errors"
 	"strings"
 	"testing"
 
 	"tamga/internal/domain/auth"
+	tokens "tamga/internal/domain/token"
 )
 
 func TestSettingsAreChecked(t *testing.T) {
 	b := newBench(t)
-	s := auth.Settings{}
-	_, err := auth.New(s, auth.Deps{Keys: b.keys})
+	_, err := auth.New(auth.Settings{}, auth.Deps{})
+	_, ofTokens := tokens.New(tokens.Settings{}, tokens.Deps{Keys: b.keys})
+	err = errors.Join(err, ofTokens)
 	for _, want := range []string{"issuer", "resource", "token life", "failures", "window", "lock-out"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("empty settings: %v, want a word about %s", err, want)
@@ -23,13 +26,13 @@ func TestSettingsAreChecked(t *testing.T) {
 	if kerr != nil {
 		t.Fatal(kerr)
 	}
-	for name, keys := range map[string][]auth.TokenKey{
+	for name, keys := range map[string][]tokens.Key{
 		"no key":     nil,
 		"P-384":      {{ID: "a", Signer: p384}},
 		"without id": {{Signer: b.keys[0].Signer}},
 		"twice":      {b.keys[0], b.keys[0]},
 	} {
-		if _, err := auth.New(settings(), auth.Deps{Keys: keys}); err == nil {
+		if _, err := tokens.New(settings().tokenSettings, tokens.Deps{Keys: keys}); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
@@ -55,7 +58,7 @@ func TestClients(t *testing.T) {
 		{"nobody", "", false},
 	} {
 		got, err := clients.Authenticate(c.id, c.secret)
-		if c.ok && (err != nil || got.ID != c.id) || !c.ok && (code(t, err) != auth.InvalidClient || got.ID != "") {
+		if c.ok && (err != nil || got.ID != c.id) || !c.ok && (code(t, err) != tokens.InvalidClient || got.ID != "") {
 			t.Errorf("%q with %q: %v, %v; want ok %v", c.id, c.secret, got.ID, err, c.ok)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 )
 
 // TypeJWT and TypeAccessToken name kinds of tokens (RFC 8693, 3).
@@ -53,46 +54,46 @@ type subject struct {
 // operator. It belongs to the operator's sign-in and ends with it, and when the user
 // leaves the operator's groups.
 //
-// who is the operator, as soon as they are known. Refusals are *GrantError:
+// who is the operator, as soon as they are known. Refusals are *token.GrantError:
 // unauthorized_client; invalid_scope; invalid_request for everything else (RFC 8693,
 // 2.2.2), the same for a user who does not exist, is somebody else's or is locked.
-func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) (t Token, who audit.Principal, err error) {
+func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) (t token.Token, who audit.Principal, err error) {
 	if !client.Exchange {
-		return t, who, &GrantError{UnauthorizedClient, "the client may not exchange tokens"}
+		return t, who, token.Refuse(token.UnauthorizedClient, "the client may not exchange tokens")
 	}
-	if err := s.checkResource(x.Resource); err != nil {
+	if err := s.tokens.CheckResource(x.Resource); err != nil {
 		return t, who, err
 	}
-	scope, err := grantScope(x.Scope)
+	scope, err := token.GrantScope(x.Scope)
 	if err != nil {
 		return t, who, err
 	}
-	scope = without(without(scope, scopeOffline), scopeOpenID)
+	scope = token.Without(token.Without(scope, token.ScopeOffline), token.ScopeOpenID)
 	switch {
 	case x.Actor == "" || x.Subject == "":
-		return t, who, &GrantError{InvalidRequest, "want actor_token and subject_token"}
+		return t, who, token.Refuse(token.InvalidRequest, "want actor_token and subject_token")
 	case x.ActorType != "" && x.ActorType != TypeJWT && x.ActorType != TypeAccessToken:
-		return t, who, &GrantError{InvalidRequest, "actor_token_type: want " + TypeJWT}
+		return t, who, token.Refuse(token.InvalidRequest, "actor_token_type: want "+TypeJWT)
 	case x.SubjectType != TypeJWT:
-		return t, who, &GrantError{InvalidRequest, "subject_token_type: want " + TypeJWT}
+		return t, who, token.Refuse(token.InvalidRequest, "subject_token_type: want "+TypeJWT)
 	}
 	sub, err := readSubject(x.Subject, s.now())
 	if err != nil {
 		return t, who, err
 	}
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
-		b, c, err := s.bearer(ctx, x.Actor, s.store.BearerByToken, s.settings.Resource)
+		b, err := s.tokens.Check(ctx, x.Actor)
 		if fault.Is(err, fault.Unauthorized) {
-			return &GrantError{InvalidRequest, "actor_token: expired or not valid"}
+			return token.Refuse(token.InvalidRequest, "actor_token: expired or not valid")
 		}
 		if err != nil {
 			return err
 		}
-		who = principal(b, c.Login)
+		who = b.Principal()
 		if !who.Operator {
-			return &GrantError{InvalidRequest, "actor_token: not of an operator in person"}
+			return token.Refuse(token.InvalidRequest, "actor_token: not of an operator in person")
 		}
-		t, err = s.delegate(ctx, client, who, b.Token, sub, narrowed(scope, b.Token.Scope))
+		t, err = s.delegate(ctx, client, who, b.Token, sub, token.Narrowed(scope, b.Token.Scope))
 		return err
 	})
 	who.ClientID = client.ID
@@ -100,45 +101,45 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 }
 
 // delegate issues the token of ExchangeGrant.
-func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actor TokenRecord, sub subject, scope string) (Token, error) {
-	refused := &GrantError{InvalidRequest, "subject_token: names nobody you may act as"}
+func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actor token.Record, sub subject, scope string) (token.Token, error) {
+	refused := token.Refuse(token.InvalidRequest, "subject_token: names nobody you may act as")
 	userID := strings.ToLower(sub.ID)
 	if sub.Name != "" {
 		c, _, err := s.credential(ctx, sub.Name)
 		if err != nil {
-			return Token{}, err
+			return token.Token{}, err
 		}
 		userID = c.User.ID // "" for nobody, who is looked for all the same
 	}
 	switch err := s.reach.Reach(ctx, who, userID); {
 	case fault.Is(err, fault.UserNotFound):
-		return Token{}, refused
+		return token.Token{}, refused
 	case err != nil:
-		return Token{}, err
+		return token.Token{}, err
 	}
 	name, u, err := s.store.SignInName(ctx, userID)
 	if err != nil {
-		return Token{}, err
+		return token.Token{}, err
 	}
 	if sub.Name != "" && u.Login == "" {
 		name = sub.Name // a phone or an e-mail: clients compare with what they sent
 	}
-	from := descentOf(actor)
-	if end := seconds(*sub.Expiry); end.Before(from.endsAt) {
-		from.endsAt = end
+	from := token.DescentOf(actor)
+	if end := seconds(*sub.Expiry); end.Before(from.EndsAt) {
+		from.EndsAt = end
 	}
-	if from.endsAt.Sub(s.now()) < time.Second {
-		return Token{}, &GrantError{InvalidRequest, "actor_token or subject_token: about to expire"}
+	if from.EndsAt.Sub(s.now()) < time.Second {
+		return token.Token{}, token.Refuse(token.InvalidRequest, "actor_token or subject_token: about to expire")
 	}
-	t, ok, err := s.issue(ctx, order{
-		userID: userID, name: name, client: client, scope: scope, descent: from,
-		actor: &actorClaim{UserID: who.UserID, Login: who.Login}, proof: Proof{Method: methodDelegated, Delegated: true},
+	t, ok, err := s.tokens.Issue(ctx, token.Order{
+		UserID: userID, Name: name, ClientID: client.ID, Scope: scope, Descent: from,
+		Actor: &token.Actor{UserID: who.UserID, Login: who.Login}, Proof: token.Proof{Method: methodDelegated, Delegated: true},
 	})
 	if err == nil && !ok {
 		err = refused
 	}
 	if err != nil {
-		return Token{}, err
+		return token.Token{}, err
 	}
 	return t, nil
 }
@@ -148,7 +149,7 @@ const methodDelegated = "delegated"
 
 // readSubject reads an unsigned JWT (RFC 7519, 6).
 func readSubject(text string, now time.Time) (s subject, err error) {
-	refused := func(why string) error { return &GrantError{InvalidRequest, "subject_token: " + why} }
+	refused := func(why string) error { return token.Refuse(token.InvalidRequest, "subject_token: "+why) }
 	if len(text) > maxSubject {
 		return s, refused("too long")
 	}

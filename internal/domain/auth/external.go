@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
@@ -26,7 +27,7 @@ type Provider interface {
 	// verifier, 64 characters 0-9 and a-f each, bind what comes back to this browser.
 	Begin(ctx context.Context, state, nonce, verifier string) (string, error)
 	// Finish turns what a browser came back with, a code or a message, into the login of
-	// its user there. Refusals of the provider are *GrantError.
+	// its user there. Refusals of the provider are *token.GrantError.
 	Finish(ctx context.Context, answer, nonce, verifier string) (string, error)
 }
 
@@ -186,7 +187,7 @@ func (s *Service) OpenExternal(ctx context.Context, name, state, browser string,
 
 // AuthorizeExternal authorizes whoever came back from another provider with an answer;
 // p is of OpenExternal. The user is the one with that login at the provider and
-// the method external. Refusals are *GrantError: those of AuthorizeBearer, and
+// the method external. Refusals are *token.GrantError: those of AuthorizeBearer, and
 // access_denied for a user unknown or barred here.
 func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer string, a Authorization) (issued Authorized, who audit.Principal, err error) {
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
@@ -207,10 +208,10 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 		case err != nil:
 			return issued, who, err
 		case !ended:
-			return issued, who, &GrantError{AccessDenied, "the answer of the other identity provider has been used before"}
+			return issued, who, token.Refuse(token.AccessDenied, "the answer of the other identity provider has been used before")
 		}
 	}
-	refused := &GrantError{AccessDenied, "nobody here has this login at the other identity provider, or they may not sign in with it now"}
+	refused := token.Refuse(token.AccessDenied, "nobody here has this login at the other identity provider, or they may not sign in with it now")
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
 		c, err := s.store.CredentialOfExternal(ctx, user.FoldIssuer(provider.Name()), user.FoldLogin(login))
 		audit.Tried(ctx, c.User.ID, c.User.Login)
@@ -230,7 +231,7 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 			return err
 		}
 		who = s.signedIn(c.User, name, methodExternal, a.Client)
-		issued, err = s.authorize(ctx, a, c.User, name, Proof{Method: methodExternal, Granted: true}, descent{}, true)
+		issued, err = s.authorize(ctx, a, c.User, name, token.Proof{Method: methodExternal, Granted: true}, token.Descent{}, true)
 		return err
 	})
 	return issued, who, err

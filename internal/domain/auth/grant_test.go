@@ -13,11 +13,12 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
+	tokens "tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
 // stay signs demo in with a refresh token.
-func (b *bench) stay(t testing.TB) auth.Token {
+func (b *bench) stay(t testing.TB) tokens.Token {
 	t.Helper()
 	token, err := b.PasswordGrant(t.Context(), client, "demo", secret, resource, "dss offline_access")
 	if err != nil || len(token.RefreshToken) != 96 || token.Scope != "dss offline_access" {
@@ -26,9 +27,9 @@ func (b *bench) stay(t testing.TB) auth.Token {
 	return token
 }
 
-func (b *bench) refresh(t testing.TB, token string) (auth.Token, error) {
+func (b *bench) refresh(t testing.TB, token string) (tokens.Token, error) {
 	t.Helper()
-	return b.RefreshGrant(t.Context(), client, token, "", "")
+	return b.RefreshGrant(t.Context(), client.ID, token, "", "")
 }
 
 func (b *bench) holds(t testing.TB, token string) bool {
@@ -51,15 +52,15 @@ func TestRefreshGrant(t *testing.T) {
 	}
 	// What is refused for its form leaves the token as it was.
 	for name, c := range map[string]struct{ resource, scope, want string }{
-		"another resource": {"urn:x", "", auth.InvalidRequest},
-		"unknown scope":    {"", "admin", auth.InvalidScope},
-		"more scope":       {"", "dss openid", auth.InvalidScope},
+		"another resource": {"urn:x", "", tokens.InvalidRequest},
+		"unknown scope":    {"", "admin", tokens.InvalidScope},
+		"more scope":       {"", "dss openid", tokens.InvalidScope},
 	} {
-		if _, err := b.RefreshGrant(t.Context(), client, second.RefreshToken, c.resource, c.scope); code(t, err) != c.want {
+		if _, err := b.RefreshGrant(t.Context(), client.ID, second.RefreshToken, c.resource, c.scope); code(t, err) != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	third, err := b.RefreshGrant(t.Context(), client, second.RefreshToken, strings.ToUpper(resource), "dss")
+	third, err := b.RefreshGrant(t.Context(), client.ID, second.RefreshToken, strings.ToUpper(resource), "dss")
 	if err != nil || third.Scope != "dss" || third.RefreshToken == "" {
 		t.Fatalf("less scope: %+v, %v", third, err)
 	}
@@ -67,9 +68,9 @@ func TestRefreshGrant(t *testing.T) {
 		"nothing": "", "short": third.RefreshToken[:94], "no hexadecimal": strings.Repeat("g", 96), "unknown": strings.Repeat("0", 96),
 		"endless": strings.Repeat("0", 1<<20), "an access token": third.AccessToken,
 	} {
-		want := auth.InvalidGrant
+		want := tokens.InvalidGrant
 		if token == "" {
-			want = auth.InvalidRequest
+			want = tokens.InvalidRequest
 		}
 		if _, err := b.refresh(t, token); code(t, err) != want {
 			t.Errorf("%s: %v", name, err)
@@ -82,7 +83,7 @@ func TestRefreshGrant(t *testing.T) {
 		t.Fatalf("%+v, %v", last, err)
 	}
 	b.clock.add(2 * time.Second)
-	if _, err := b.refresh(t, last.RefreshToken); code(t, err) != auth.InvalidGrant {
+	if _, err := b.refresh(t, last.RefreshToken); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("after thirty days: %v", err)
 	}
 }
@@ -94,13 +95,13 @@ func TestReplayedRefreshTokenEndsItsGrantAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.refresh(t, first.RefreshToken); code(t, err) != auth.InvalidGrant {
+	if _, err := b.refresh(t, first.RefreshToken); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("a spent one: %v", err)
 	}
 	if b.holds(t, first.AccessToken) || b.holds(t, second.AccessToken) {
 		t.Error("a token outlives the replay")
 	}
-	if _, err := b.refresh(t, second.RefreshToken); code(t, err) != auth.InvalidGrant {
+	if _, err := b.refresh(t, second.RefreshToken); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("the next one: %v", err)
 	}
 	if !b.holds(t, other.AccessToken) {
@@ -127,7 +128,7 @@ func TestRefreshTokensEnd(t *testing.T) {
 			if err := users.SetLock(t.Context(), b.demo.ID, false, b.clock.Now()); err != nil {
 				return err
 			}
-			if _, err := b.refresh(t, b.last); code(t, err) != auth.InvalidGrant {
+			if _, err := b.refresh(t, b.last); code(t, err) != tokens.InvalidGrant {
 				t.Errorf("while locked: %v", err)
 			}
 			return users.SetLock(t.Context(), b.demo.ID, false, time.Time{})
@@ -148,7 +149,7 @@ func TestRefreshTokensEnd(t *testing.T) {
 		if err := end(t, b); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if _, err := b.refresh(t, token.RefreshToken); code(t, err) != auth.InvalidGrant {
+		if _, err := b.refresh(t, token.RefreshToken); code(t, err) != tokens.InvalidGrant {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -186,7 +187,7 @@ func FuzzRefreshGrant(f *testing.F) {
 		if token == first.RefreshToken {
 			return
 		}
-		if got, err := b.RefreshGrant(t.Context(), client, token, resource, scope); err == nil {
+		if got, err := b.RefreshGrant(t.Context(), client.ID, token, resource, scope); err == nil {
 			t.Errorf("%q gave %+v", token, got)
 		}
 	})
@@ -222,7 +223,7 @@ func (b *bench) operatorOf(t testing.TB, login string, groups ...string) (user.U
 	return u, token.AccessToken
 }
 
-func (b *bench) exchange(ctx context.Context, actor, subject string) (auth.Token, error) {
+func (b *bench) exchange(ctx context.Context, actor, subject string) (tokens.Token, error) {
 	t, _, err := b.ExchangeGrant(ctx, exchanger, auth.Exchange{Actor: actor, Subject: subject, SubjectType: auth.TypeJWT, Resource: resource})
 	return t, err
 }
@@ -253,7 +254,7 @@ func TestExchangeGrant(t *testing.T) {
 			t.Errorf("of an actor with 100 s left: %+v, %v", short, err)
 		}
 		b.clock.add(100 * time.Second)
-		if _, err := b.exchange(t.Context(), actor, b.subject("demo", time.Hour)); code(t, err) != auth.InvalidRequest {
+		if _, err := b.exchange(t.Context(), actor, b.subject("demo", time.Hour)); code(t, err) != tokens.InvalidRequest {
 			t.Errorf("of an expired actor: %v", err)
 		}
 	})
@@ -264,14 +265,14 @@ func TestExchangeGrant(t *testing.T) {
 			actor, subject string
 			want           string
 		}{
-			"another client":      {client, actor, b.subject("demo", time.Hour), auth.UnauthorizedClient},
-			"another group":       {exchanger, foreignActor, b.subject("demo", time.Hour), auth.InvalidRequest},
-			"an operator of more": {exchanger, actor, b.subject("foreign", time.Hour), auth.InvalidRequest},
-			"no operator":         {exchanger, b.token(t), b.subject("op", time.Hour), auth.InvalidRequest},
-			"nobody":              {exchanger, actor, b.subject("nobody", time.Hour), auth.InvalidRequest},
+			"another client":      {client, actor, b.subject("demo", time.Hour), tokens.UnauthorizedClient},
+			"another group":       {exchanger, foreignActor, b.subject("demo", time.Hour), tokens.InvalidRequest},
+			"an operator of more": {exchanger, actor, b.subject("foreign", time.Hour), tokens.InvalidRequest},
+			"no operator":         {exchanger, b.token(t), b.subject("op", time.Hour), tokens.InvalidRequest},
+			"nobody":              {exchanger, actor, b.subject("nobody", time.Hour), tokens.InvalidRequest},
 		} {
 			got, _, err := b.ExchangeGrant(t.Context(), c.client, auth.Exchange{Actor: c.actor, Subject: c.subject, SubjectType: auth.TypeJWT, Resource: resource})
-			if code(t, err) != c.want || got != (auth.Token{}) {
+			if code(t, err) != c.want || got != (tokens.Token{}) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -366,16 +367,16 @@ func TestSigningKeysFollowEachOther(t *testing.T) {
 	b := newBench(t)
 	s := store.Tokens{DB: b.db}
 	n := 0
-	make := func() (auth.SealedKey, error) {
+	make := func() (tokens.SealedKey, error) {
 		n++
-		return auth.SealedKey{ID: fmt.Sprint("k", n), Sealed: []byte{byte(n)}, CreatedAt: b.clock.Now()}, nil
+		return tokens.SealedKey{ID: fmt.Sprint("k", n), Sealed: []byte{byte(n)}, CreatedAt: b.clock.Now()}, nil
 	}
-	o := auth.Overlap{Overlap: time.Hour, TokenLife: 5 * time.Minute}
-	if _, err := auth.EnsureSigningKey(t.Context(), s, make); err != nil {
+	o := tokens.Overlap{Overlap: time.Hour, TokenLife: 5 * time.Minute}
+	if _, err := tokens.EnsureSigningKey(t.Context(), s, make); err != nil {
 		t.Fatal(err)
 	}
-	signers := map[string]auth.TokenKey{"k1": newKey(t, "k1"), "k2": newKey(t, "k2"), "k3": newKey(t, "k3")}
-	load := func(ctx context.Context) (list []auth.TokenKey, err error) {
+	signers := map[string]tokens.Key{"k1": newKey(t, "k1"), "k2": newKey(t, "k2"), "k3": newKey(t, "k3")}
+	load := func(ctx context.Context) (list []tokens.Key, err error) {
 		stored, err := s.SigningKeys(ctx)
 		for _, k := range stored {
 			key := signers[k.ID]
@@ -388,7 +389,7 @@ func TestSigningKeysFollowEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := b.serviceWith(t, settings(), auth.Deps{Keys: keys, LoadKeys: load})
+	service := b.serviceWith(t, settings(), deps{Keys: keys, LoadKeys: load})
 	kid := func() string {
 		t.Helper()
 		token, err := service.PasswordGrant(t.Context(), client, "demo", secret, resource, "")
@@ -410,7 +411,7 @@ func TestSigningKeysFollowEachOther(t *testing.T) {
 	}
 	expect := func(moment, signs string, all ...string) {
 		t.Helper()
-		if err := auth.RetireSigningKeys(t.Context(), s, o, b.clock.Now()); err != nil {
+		if err := tokens.RetireSigningKeys(t.Context(), s, o, b.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if err := service.ReloadKeys(t.Context()); err != nil {
@@ -422,7 +423,7 @@ func TestSigningKeysFollowEachOther(t *testing.T) {
 	}
 	expect("at first", "k1", "k1")
 	b.clock.add(time.Minute)
-	if _, err := auth.RotateSigningKey(t.Context(), s, false, make); err != nil {
+	if _, err := tokens.RotateSigningKey(t.Context(), s, false, make); err != nil {
 		t.Fatal(err)
 	}
 	expect("a key more", "k1", "k2", "k1")
@@ -442,7 +443,7 @@ func TestSigningKeysFollowEachOther(t *testing.T) {
 	if _, err := service.Authenticate(t.Context(), token.AccessToken); err != nil { // remembered as verified from now on
 		t.Fatal(err)
 	}
-	if _, err := auth.RotateSigningKey(t.Context(), s, true, make); err != nil {
+	if _, err := tokens.RotateSigningKey(t.Context(), s, true, make); err != nil {
 		t.Fatal(err)
 	}
 	expect("at once", "k3", "k3")

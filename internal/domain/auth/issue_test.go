@@ -7,22 +7,23 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/policy"
+	tokens "tamga/internal/domain/token"
 )
 
 // A policy with Issue stops every way to a token, from the next request on, and nothing
 // is lost: once it is lifted, codes and refresh tokens are good again.
 func TestIssuePolicy(t *testing.T) {
-	for kind, want := range map[policy.Kind]string{policy.Access: auth.AccessDenied, policy.Operation: auth.SecondStepNeeded} {
+	for kind, want := range map[policy.Kind]string{policy.Access: tokens.AccessDenied, policy.Operation: tokens.SecondStepNeeded} {
 		f := newFamily(t)
 		policies := store.Policies{DB: f.db}
-		f.Service = f.serviceWith(t, settings(), auth.Deps{Keys: f.keys, Providers: []auth.Provider{elsewhere{}}, Policies: &policy.Service{Store: policies}})
+		f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Providers: []auth.Provider{elsewhere{}}, Policies: &policy.Service{Store: policies}})
 		set := func(id string, s *policy.Setting) {
 			t.Helper()
 			if err := policies.SetOwn(t.Context(), id, kind, s); err != nil {
 				t.Fatal(err)
 			}
 		}
-		var root auth.Token
+		var root tokens.Token
 		var waiting, refresh string
 		exchange := func() error {
 			_, _, err := f.ExchangeGrant(t.Context(), able, auth.Exchange{Actor: root.AccessToken, Subject: f.subject("demo", time.Hour), SubjectType: auth.TypeJWT, Resource: resource})
@@ -39,7 +40,7 @@ func TestIssuePolicy(t *testing.T) {
 			},
 			"CodeGrant": func() error { _, err := f.exchangeCode(t, waiting); return err },
 			"RefreshGrant": func() error {
-				_, err := f.RefreshGrant(t.Context(), able, refresh, "", "")
+				_, err := f.RefreshGrant(t.Context(), able.ID, refresh, "", "")
 				return err
 			},
 			"ExchangeGrant": exchange,
@@ -92,7 +93,7 @@ func TestIssuePolicy(t *testing.T) {
 		if _, err := f.grant(t.Context(), "demo", secret); code(t, err) != want {
 			t.Errorf("%s of the group: %v", kind, err)
 		}
-		if _, err := f.grant(t.Context(), "demo", "wrong password"); code(t, err) != auth.InvalidGrant {
+		if _, err := f.grant(t.Context(), "demo", "wrong password"); code(t, err) != tokens.InvalidGrant {
 			t.Errorf("%s: a wrong password tells of the policy: %v", kind, err)
 		}
 	}

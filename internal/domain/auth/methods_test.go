@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	tokens "tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
@@ -152,26 +153,26 @@ func TestMethodsDecide(t *testing.T) {
 		sent    string // "", "right" or "wrong"
 		want    string
 	}{
-		{nil, false, public, "right", auth.InvalidGrant},
-		{nil, true, public, "right", auth.InvalidGrant}, // a password is no method
-		{nil, true, confidential, "", auth.InvalidGrant},
-		{[]string{"password"}, false, public, "right", auth.InvalidGrant},
+		{nil, false, public, "right", tokens.InvalidGrant},
+		{nil, true, public, "right", tokens.InvalidGrant}, // a password is no method
+		{nil, true, confidential, "", tokens.InvalidGrant},
+		{[]string{"password"}, false, public, "right", tokens.InvalidGrant},
 		{[]string{"password"}, true, public, "right", ""},
-		{[]string{"password"}, true, public, "wrong", auth.InvalidGrant},
-		{[]string{"password"}, true, confidential, "", auth.InvalidGrant},
+		{[]string{"password"}, true, public, "wrong", tokens.InvalidGrant},
+		{[]string{"password"}, true, confidential, "", tokens.InvalidGrant},
 		{[]string{"idonly"}, false, confidential, "", ""},
-		{[]string{"idonly"}, false, public, "", auth.InvalidGrant},
-		{[]string{"idonly"}, true, confidential, "right", auth.InvalidGrant}, // a password is sent, so it has to be one
+		{[]string{"idonly"}, false, public, "", tokens.InvalidGrant},
+		{[]string{"idonly"}, true, confidential, "right", tokens.InvalidGrant}, // a password is sent, so it has to be one
 		{[]string{"idonly", "password"}, true, confidential, "right", ""},
-		{[]string{"idonly", "password"}, true, confidential, "wrong", auth.InvalidGrant},
+		{[]string{"idonly", "password"}, true, confidential, "wrong", tokens.InvalidGrant},
 		{[]string{"idonly", "password"}, true, confidential, "", ""},
-		{[]string{"cert"}, true, confidential, "right", auth.InvalidGrant},
-		{[]string{"external"}, true, confidential, "", auth.InvalidGrant},
-		{[]string{"otpviasms"}, true, confidential, "right", auth.InvalidGrant},
-		{[]string{"password", "otpviasms"}, true, public, "right", auth.SecondStepNeeded},
-		{[]string{"password", "otpviasms"}, true, public, "wrong", auth.InvalidGrant}, // not told before the first step
-		{[]string{"idonly", "mydss"}, false, confidential, "", auth.SecondStepNeeded},
-		{[]string{"idonly", "mydss"}, false, public, "", auth.InvalidGrant},
+		{[]string{"cert"}, true, confidential, "right", tokens.InvalidGrant},
+		{[]string{"external"}, true, confidential, "", tokens.InvalidGrant},
+		{[]string{"otpviasms"}, true, confidential, "right", tokens.InvalidGrant},
+		{[]string{"password", "otpviasms"}, true, public, "right", tokens.SecondStepNeeded},
+		{[]string{"password", "otpviasms"}, true, public, "wrong", tokens.InvalidGrant}, // not told before the first step
+		{[]string{"idonly", "mydss"}, false, confidential, "", tokens.SecondStepNeeded},
+		{[]string{"idonly", "mydss"}, false, public, "", tokens.InvalidGrant},
 	} {
 		login := fmt.Sprint("user", i)
 		id := b.register(t, op, map[user.IdentifierType]string{user.Login: login})
@@ -242,7 +243,7 @@ func TestSignInByAnyIdentifier(t *testing.T) {
 	if _, err := b.book.SetPrimary(t.Context(), op, id, contact.Phone, "79261234567", false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.grant(t.Context(), "79261234567", out.Password); code(t, err) != auth.InvalidGrant {
+	if _, err := b.grant(t.Context(), "79261234567", out.Password); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("by a phone that is primary no more: %v", err)
 	}
 }
@@ -327,7 +328,7 @@ func TestContactGoneLeavesTheStep(t *testing.T) {
 	if err := b.sessions.ContactGone(t.Context(), id, "otpviasms"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.grant(t.Context(), "ivanov", out.Password); code(t, err) != auth.SecondStepNeeded {
+	if _, err := b.grant(t.Context(), "ivanov", out.Password); code(t, err) != tokens.SecondStepNeeded {
 		t.Errorf("without the contact: %v", err)
 	}
 }
@@ -465,7 +466,7 @@ func TestResetPassword(t *testing.T) {
 					t.Errorf("the new password: %v", err)
 				}
 			}
-			if _, err := b.grant(t.Context(), "ivanov", "the old password"); code(t, err) != auth.InvalidGrant {
+			if _, err := b.grant(t.Context(), "ivanov", "the old password"); code(t, err) != tokens.InvalidGrant {
 				t.Errorf("the old password: %v", err)
 			}
 			if len(b.messages.events) != 2 || b.messages.events[0].Type != notify.UserPasswordReset || b.messages.events[1].Type != notify.UserPasswordChanged {
@@ -527,7 +528,7 @@ func TestMethodURISpelling(t *testing.T) {
 	}
 	set := settings()
 	set.MethodURIs = "other"
-	if _, err := auth.New(set, auth.Deps{Keys: b.keys, Now: b.clock.Now}); err == nil || !strings.Contains(err.Error(), "interface or product") {
+	if _, err := auth.New(set.Settings, auth.Deps{Now: b.clock.Now}); err == nil || !strings.Contains(err.Error(), "interface or product") {
 		t.Errorf("another spelling: %v", err)
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
@@ -18,7 +18,7 @@ import (
 // login may also be a phone number or an e-mail address the user signs in with. An
 // empty password is no password but "identification only": it will do for users
 // with that method, through a client that proved itself or where the settings allow
-// any. Refusals are *GrantError:
+// any. Refusals are *token.GrantError:
 //
 //   - unauthorized_client: the client may not use this grant
 //   - invalid_request: no resource or an unknown one, no login
@@ -35,23 +35,23 @@ import (
 // Attempts wait for their derivation as [password.Limits] has it, by the
 // caller of [password.WithVisitor]. The fault too_many_requests depends on the caller alone, never on
 // the login.
-func (s *Service) PasswordGrant(ctx context.Context, client Client, login, password, resource, scope string) (Token, error) {
+func (s *Service) PasswordGrant(ctx context.Context, client Client, login, password, resource, scope string) (token.Token, error) {
 	if !client.PasswordGrant {
-		return Token{}, &GrantError{UnauthorizedClient, "the client may not use the password grant"}
+		return token.Token{}, token.Refuse(token.UnauthorizedClient, "the client may not use the password grant")
 	}
-	if err := s.checkResource(resource); err != nil {
-		return Token{}, err
+	if err := s.tokens.CheckResource(resource); err != nil {
+		return token.Token{}, err
 	}
-	granted, err := grantScope(scope)
+	granted, err := token.GrantScope(scope)
 	if err != nil {
-		return Token{}, err
+		return token.Token{}, err
 	}
 	if login == "" {
-		return Token{}, &GrantError{InvalidRequest, "username: missing"}
+		return token.Token{}, token.Refuse(token.InvalidRequest, "username: missing")
 	}
 	var c Credential
 	var ok bool
-	proof := Proof{Method: methodPassword}
+	proof := token.Proof{Method: methodPassword}
 	if password == "" {
 		proof.Method = methodIDOnly
 		c, ok, err = s.identify(ctx, client, login)
@@ -60,39 +60,28 @@ func (s *Service) PasswordGrant(ctx context.Context, client Client, login, passw
 		proof.Encoded = c.Encoded
 	}
 	if err != nil {
-		return Token{}, err
+		return token.Token{}, err
 	}
 	refused := wrongPassword()
 	if !ok {
-		return Token{}, refused
+		return token.Token{}, refused
 	}
 	if c.Scheme.SecondStep {
-		return Token{}, secondStepNeeded()
+		return token.Token{}, secondStepNeeded()
 	}
 	name := c.User.Login
 	if user.FoldLogin(login) != user.FoldLogin(name) {
 		name = login // a phone or an e-mail: clients compare with what they sent
 	}
 	// The user may have been locked or given another password while we derived.
-	issued, ok, err := s.issue(ctx, order{userID: c.User.ID, name: name, client: client, scope: granted, proof: proof})
+	issued, ok, err := s.tokens.Issue(ctx, token.Order{UserID: c.User.ID, Name: name, ClientID: client.ID, Scope: granted, Proof: proof})
 	if err != nil {
-		return Token{}, err
+		return token.Token{}, err
 	}
 	if !ok {
-		return Token{}, refused
+		return token.Token{}, refused
 	}
 	return issued, nil
-}
-
-// checkResource refuses a resource that is none of ours.
-func (s *Service) checkResource(resource string) error {
-	if resource == "" {
-		return &GrantError{InvalidRequest, "resource: missing, want the name of the resource the token is for"}
-	}
-	if !s.resources[strings.ToLower(resource)] {
-		return &GrantError{InvalidRequest, "resource: unknown"}
-	}
-	return nil
 }
 
 // credential finds who a typed name belongs to.

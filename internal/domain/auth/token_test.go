@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	tokens "tamga/internal/domain/token"
 )
 
 var b64 = base64.RawURLEncoding
@@ -55,7 +55,7 @@ func encode(t testing.TB, header, claims map[string]any) string {
 }
 
 // es256 signs header and claims by hand, whatever they say.
-func es256(t testing.TB, key auth.TokenKey, header, claims map[string]any) string {
+func es256(t testing.TB, key tokens.Key, header, claims map[string]any) string {
 	t.Helper()
 	input := encode(t, header, claims)
 	digest := sha256.Sum256([]byte(input))
@@ -256,7 +256,7 @@ func TestTokensOfOtherServices(t *testing.T) {
 	issuer, audience := settings(), settings()
 	issuer.Issuer += "2"
 	audience.Resource, audience.Aliases = "urn:other", []string{resource}
-	for name, other := range map[string]*auth.Service{
+	for name, other := range map[string]rooms{
 		"other key":      b.service(t, settings(), newKey(t, "second")),
 		"other issuer":   b.service(t, issuer, b.keys...),
 		"other resource": b.service(t, audience, b.keys...),

@@ -19,6 +19,7 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
 )
@@ -38,11 +39,11 @@ func (i *tried) judge(ctx context.Context, text string) error {
 	case "wait":
 		return fault.New(fault.TooManyRequests, "not now").Until(700 * time.Millisecond)
 	}
-	return &auth.GrantError{Code: auth.InvalidGrant, Description: "wrong"}
+	return &token.GrantError{Code: token.InvalidGrant, Description: "wrong"}
 }
 
-func (i *tried) PasswordGrant(ctx context.Context, _ auth.Client, _, password, _, _ string) (auth.Token, error) {
-	return auth.Token{AccessToken: "t", UserID: "7"}, i.judge(ctx, password)
+func (i *tried) PasswordGrant(ctx context.Context, _ auth.Client, _, password, _, _ string) (token.Token, error) {
+	return token.Token{AccessToken: "t", UserID: "7"}, i.judge(ctx, password)
 }
 
 func (i *tried) AuthorizePassword(ctx context.Context, _, password string, _ auth.Authorization) (auth.Authorized, audit.Principal, error) {
@@ -69,7 +70,7 @@ func limited(t *testing.T, now *time.Time) (*tried, func(from, path string, form
 	clock := func() time.Time { return *now }
 	limiter := func(burst int) *limit.Limiter { return limit.New(1.0/60, burst, 100, clock) }
 	i := &tried{}
-	api := New(i, clients, judge, "http://idp.test/STS").Limiting(Attempts{
+	api := New(i, nil, clients, judge, "http://idp.test/STS").Limiting(Attempts{
 		Addresses: limiter(3), Logins: limiter(2), TrustedAddresses: limiter(6), TrustedLogins: limiter(4),
 		Known: limit.NewKnown(10, time.Hour, clock),
 	})

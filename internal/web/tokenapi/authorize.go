@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
 
@@ -46,7 +47,7 @@ var authorizeParameters = []string{
 func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 	for _, name := range authorizeParameters {
 		if len(r.Body[name]) > 1 {
-			return nil, refuse(auth.InvalidRequest, name+" is given more than once")
+			return nil, refuse(token.InvalidRequest, name+" is given more than once")
 		}
 	}
 	p := auth.Pending{
@@ -92,7 +93,7 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 func (a *API) requestOf(p auth.Pending) (auth.Authorization, error) {
 	client, known := a.clients.Find(p.ClientID)
 	if !known {
-		return auth.Authorization{}, refuse(auth.InvalidClient, "client_id is missing or unknown")
+		return auth.Authorization{}, refuse(token.InvalidClient, "client_id is missing or unknown")
 	}
 	request := auth.Authorization{
 		Client: client, RedirectURI: p.RedirectURI, Scope: p.Scope, Resource: p.Resource, Nonce: p.Nonce,
@@ -109,17 +110,17 @@ func (a *API) acceptable(form rest.Form, p auth.Pending, request auth.Authorizat
 	case p.ResponseType != "code" && p.ResponseType != "token":
 		return refuse(unsupportedResponseType, "response_type: want code or token")
 	case mode != "" && mode != map[bool]string{false: "query", true: "fragment"}[request.Direct]:
-		return refuse(auth.InvalidRequest, "response_mode: want query with code, fragment with token")
+		return refuse(token.InvalidRequest, "response_mode: want query with code, fragment with token")
 	case form.Get("request") != "":
 		return refuse("request_not_supported", "request objects are not served here")
 	case form.Get("request_uri") != "":
 		return refuse("request_uri_not_supported", "request objects are not served here")
 	case len(p.State) > maxState:
-		return refuse(auth.InvalidRequest, "state: want at most "+strconv.Itoa(maxState)+" bytes")
+		return refuse(token.InvalidRequest, "state: want at most "+strconv.Itoa(maxState)+" bytes")
 	case p.Challenge != "" && method != "S256" || p.Challenge == "" && method != "":
-		return refuse(auth.InvalidRequest, "code_challenge_method: want S256 with a code_challenge")
+		return refuse(token.InvalidRequest, "code_challenge_method: want S256 with a code_challenge")
 	case !request.Direct && p.Challenge == "" && request.NeedsChallenge():
-		return refuse(auth.InvalidRequest, "code_challenge: a client without a secret has to send one (RFC 7636, S256)")
+		return refuse(token.InvalidRequest, "code_challenge: a client without a secret has to send one (RFC 7636, S256)")
 	}
 	return a.identity.CheckRequest(request)
 }
@@ -146,11 +147,11 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 		return a.tryLater(r, p, ticket, login, err)
 	}
 	issued, who, err := a.identity.AuthorizePassword(attempt, login, r.Body.Get("password"), request)
-	var g *auth.GrantError
+	var g *token.GrantError
 	switch {
 	case fault.Is(err, fault.TooManyRequests):
 		return a.tryLater(r, p, ticket, login, err)
-	case errors.As(err, &g) && (g.Code == auth.InvalidGrant || g.Code == auth.SecondStepNeeded):
+	case errors.As(err, &g) && (g.Code == token.InvalidGrant || g.Code == token.SecondStepNeeded):
 		return a.tryAgain(r, p, ticket, login, g)
 	case err == nil:
 		a.succeeded(ctx)
@@ -161,7 +162,7 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 // finish sends the browser back to the application.
 func (a *API) finish(ctx context.Context, p auth.Pending, request auth.Authorization, issued auth.Authorized, who audit.Principal, err error, posted bool) (any, error) {
 	if err != nil {
-		var g *auth.GrantError
+		var g *token.GrantError
 		if errors.As(err, &g) {
 			return goBack(ctx, p, refusal(err), posted)
 		}
@@ -187,7 +188,7 @@ func forward(p auth.Pending, issued auth.Authorized, posted bool) rest.Redirect 
 // without an address reads the answer itself and would take the refusal for a code, so it
 // is answered here.
 func goBack(ctx context.Context, p auth.Pending, err error, posted bool) (any, error) {
-	var g *auth.GrantError
+	var g *token.GrantError
 	var own oauthError
 	if errors.As(err, &own) {
 		g = own.GrantError

@@ -7,6 +7,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
 
@@ -41,7 +42,7 @@ func (a *API) authorizeByCertificate(ctx context.Context, r authorization) (rest
 	}
 	client, known := a.clients.Find(r.ClientID)
 	if !known {
-		return rest.Redirect{}, refuse(auth.InvalidClient, "client_id is missing or unknown")
+		return rest.Redirect{}, refuse(token.InvalidClient, "client_id is missing or unknown")
 	}
 	rest.Claimed(ctx, audit.Principal{ClientID: client.ID})
 	if r.ResponseType != "code" {
@@ -67,7 +68,7 @@ func (a *API) authorizeByCertificate(ctx context.Context, r authorization) (rest
 }
 
 // code is the grant of RFC 6749, section 4.1.3.
-func (a *API) code(ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error) {
+func (a *API) code(ctx context.Context, client auth.Client, form rest.Form) (token.Token, error) {
 	t, err := a.identity.CodeGrant(ctx, client, auth.CodeRequest{
 		Code: form.Get("code"), RedirectURI: form.Get("redirect_uri"), Resource: form.Get("resource"), Verifier: form.Get("code_verifier"),
 	})

@@ -3,7 +3,7 @@ package tokenapi
 import (
 	"context"
 
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/token"
 )
 
 // metadata is the document that an OpenID library reads first (OpenID Connect Discovery,
@@ -66,12 +66,12 @@ type keySet struct {
 
 func (a *API) keys(context.Context, struct{}) (keySet, error) {
 	set := keySet{Keys: []key{}}
-	for _, k := range a.identity.PublicKeys() {
+	for _, k := range a.tokens.PublicKeys() {
 		set.Keys = append(set.Keys, published(k))
 	}
 	return set, nil
 }
 
-func published(k auth.PublicKey) key {
+func published(k token.PublicKey) key {
 	return key{Type: "EC", Curve: "P-256", X: k.X, Y: k.Y, ID: k.ID, Use: "sig", Algorithm: "ES256"}
 }

@@ -7,8 +7,8 @@ import (
 	"net/url"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
 
@@ -66,7 +66,7 @@ func (r arrival) visit() visit {
 func (r arrival) once(names ...string) error {
 	for _, name := range names {
 		if len(r.Body[name]) > 1 {
-			return refuse(auth.InvalidRequest, name+" is given more than once")
+			return refuse(token.InvalidRequest, name+" is given more than once")
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (a *API) arrive(ctx context.Context, r arrival, state, answer string, poste
 	}
 	rest.Claimed(ctx, audit.Principal{ClientID: request.Client.ID})
 	if answer == "" {
-		return goBack(ctx, p, refuse(auth.AccessDenied, "the other identity provider did not sign the user in"), posted)
+		return goBack(ctx, p, refuse(token.AccessDenied, "the other identity provider did not sign the user in"), posted)
 	}
 	issued, who, err := a.identity.AuthorizeExternal(ctx, p, answer, request)
 	return a.finish(ctx, p, request, issued, who, err, posted)

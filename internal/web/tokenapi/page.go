@@ -15,6 +15,7 @@ import (
 
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
 
@@ -96,10 +97,10 @@ func render(of *template.Template, view any) (rest.Page, error) {
 }
 
 // tryAgain returns the form again, with the name and without the password.
-func (a *API) tryAgain(r visit, p auth.Pending, ticket, name string, g *auth.GrantError) (any, error) {
+func (a *API) tryAgain(r visit, p auth.Pending, ticket, name string, g *token.GrantError) (any, error) {
 	w := wordsFor(r)
 	complaint := w.Wrong
-	if g.Code == auth.SecondStepNeeded {
+	if g.Code == token.SecondStepNeeded {
 		complaint = w.SecondStep
 	}
 	page, err := a.loginPage(r, p, ticket, name, complaint)

@@ -5,17 +5,18 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
 
 // password is the grant of RFC 6749, 4.3, with the parameter resource of the
 // interface family.
-func (a *API) password(ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error) {
+func (a *API) password(ctx context.Context, client auth.Client, form rest.Form) (token.Token, error) {
 	login, password := form.Get("username"), form.Get("password")
 	if password != "" {
 		var err error
 		if ctx, err = a.attempt(ctx, client, !client.Public, login); err != nil {
-			return auth.Token{}, err
+			return token.Token{}, err
 		}
 	}
 	t, err := a.identity.PasswordGrant(ctx, client, login, password, form.Get("resource"), form.Get("scope"))

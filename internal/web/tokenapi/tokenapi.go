@@ -15,6 +15,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
+	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
 
@@ -28,12 +29,11 @@ var Docs string
 // values in it.
 const maxForm = 64 << 10
 
-// Identity issues tokens; see [auth.Service].
+// Identity signs users in; see [auth.Service].
 type Identity interface {
-	PasswordGrant(ctx context.Context, client auth.Client, login, password, resource, scope string) (auth.Token, error)
-	CodeGrant(ctx context.Context, client auth.Client, r auth.CodeRequest) (auth.Token, error)
-	RefreshGrant(ctx context.Context, client auth.Client, token, resource, scope string) (auth.Token, error)
-	ExchangeGrant(ctx context.Context, client auth.Client, x auth.Exchange) (auth.Token, audit.Principal, error)
+	PasswordGrant(ctx context.Context, client auth.Client, login, password, resource, scope string) (token.Token, error)
+	CodeGrant(ctx context.Context, client auth.Client, r auth.CodeRequest) (token.Token, error)
+	ExchangeGrant(ctx context.Context, client auth.Client, x auth.Exchange) (token.Token, audit.Principal, error)
 	AuthorizeCertificate(ctx context.Context, der []byte, a auth.Authorization) (code string, who audit.Principal, err error)
 	AuthorizePassword(ctx context.Context, login, password string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
 	AuthorizeBearer(ctx context.Context, bearer string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
@@ -47,8 +47,13 @@ type Identity interface {
 	NewBrowser() (string, error)
 	SealTicket(p auth.Pending, browser string, step auth.Step) (string, error)
 	OpenTicket(ticket, browser string, step auth.Step) (auth.Pending, error)
-	UserInfo(ctx context.Context, bearer string) (auth.Person, error)
-	PublicKeys() []auth.PublicKey
+}
+
+// Tokens makes and checks tokens; see [token.Service].
+type Tokens interface {
+	RefreshGrant(ctx context.Context, clientID, token, resource, scope string) (token.Token, error)
+	UserInfo(ctx context.Context, bearer string) (token.Person, error)
+	PublicKeys() []token.PublicKey
 }
 
 // Clients knows the programs that may ask; see [auth.Clients].
@@ -60,6 +65,7 @@ type Clients interface {
 // API serves the token endpoint.
 type API struct {
 	identity Identity
+	tokens   Tokens
 	clients  Clients
 	judge    Judge
 	issuer   string // {idp_url}
@@ -67,8 +73,8 @@ type API struct {
 }
 
 // New returns the API. issuer is {idp_url}, the public address.
-func New(i Identity, c Clients, j Judge, issuer string) *API {
-	return &API{identity: i, clients: c, judge: j, issuer: issuer}
+func New(i Identity, t Tokens, c Clients, j Judge, issuer string) *API {
+	return &API{identity: i, tokens: t, clients: c, judge: j, issuer: issuer}
 }
 
 // grantExchange is the grant_type of RFC 8693.
@@ -76,7 +82,7 @@ const grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
 // grants are the functions by grant_type. A new grant is a file with its function and a row
 // here.
-var grants = map[string]func(a *API, ctx context.Context, client auth.Client, form rest.Form) (auth.Token, error){
+var grants = map[string]func(a *API, ctx context.Context, client auth.Client, form rest.Form) (token.Token, error){
 	"password":           (*API).password,
 	"authorization_code": (*API).code,
 	"refresh_token":      (*API).refresh,
@@ -124,7 +130,7 @@ type answer struct {
 func (a *API) token(ctx context.Context, r request) (answer, error) {
 	for name, values := range r.Body {
 		if len(values) > 1 && slices.Contains(parameters, name) {
-			return answer{}, refuse(auth.InvalidRequest, name+" is given more than once")
+			return answer{}, refuse(token.InvalidRequest, name+" is given more than once")
 		}
 	}
 	client, err := a.client(r)
@@ -140,7 +146,7 @@ func (a *API) token(ctx context.Context, r request) (answer, error) {
 	}
 	kind := r.Body.Get("grant_type")
 	if kind == "" {
-		return answer{}, refuse(auth.InvalidRequest, "grant_type is missing")
+		return answer{}, refuse(token.InvalidRequest, "grant_type is missing")
 	}
 	grant, ok := grants[kind]
 	if !ok {
@@ -178,13 +184,13 @@ func (a *API) client(r request) (auth.Client, error) {
 	scheme, _, _ := strings.Cut(r.Authorization, " ")
 	if !strings.EqualFold(scheme, "Basic") {
 		if id == "" {
-			return auth.Client{}, refuse(auth.InvalidClient, "client_id is missing: send it in the form or by HTTP Basic")
+			return auth.Client{}, refuse(token.InvalidClient, "client_id is missing: send it in the form or by HTTP Basic")
 		}
 		return a.clients.Authenticate(id, secret)
 	}
 	basicID, basicSecret, ok := (&http.Request{Header: http.Header{"Authorization": {r.Authorization}}}).BasicAuth()
 	if !ok {
-		return auth.Client{}, refuse(auth.InvalidClient, "the Authorization header is not valid HTTP Basic")
+		return auth.Client{}, refuse(token.InvalidClient, "the Authorization header is not valid HTTP Basic")
 	}
 	// RFC 6749 demands form encoding inside Basic. Most clients send plain text.
 	client, err := a.clients.Authenticate(basicID, basicSecret)
@@ -195,22 +201,22 @@ func (a *API) client(r request) (auth.Client, error) {
 		return auth.Client{}, err
 	}
 	if secret != "" || id != "" && id != client.ID {
-		return auth.Client{}, refuse(auth.InvalidRequest, "the client proves itself in two ways: use HTTP Basic or the form")
+		return auth.Client{}, refuse(token.InvalidRequest, "the client proves itself in two ways: use HTTP Basic or the form")
 	}
 	return client, nil
 }
 
 // oauthError is a refusal in the form of RFC 6749, section 5.2.
-type oauthError struct{ *auth.GrantError }
+type oauthError struct{ *token.GrantError }
 
 func refuse(code, description string) error {
-	return oauthError{&auth.GrantError{Code: code, Description: description}}
+	return oauthError{token.Refuse(code, description)}
 }
 
 // refusal turns errors of the domain into the form of this surface. Faults and internal
 // errors keep their form, which also has error and error_description.
 func refusal(err error) error {
-	var g *auth.GrantError
+	var g *token.GrantError
 	if errors.As(err, &g) {
 		return oauthError{g}
 	}
@@ -226,7 +232,7 @@ func (e oauthError) Answer() (int, http.Header, any) {
 	}{e.Code, e.Description}
 	header := http.Header{"Pragma": {"no-cache"}}
 	switch e.Code {
-	case auth.InvalidClient:
+	case token.InvalidClient:
 		header.Set("WWW-Authenticate", `Basic realm="tamga"`)
 		return http.StatusUnauthorized, header, body
 	case loginRequired:

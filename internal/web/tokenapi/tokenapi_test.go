@@ -23,37 +23,41 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
 
 // identity knows the user demo and says with the token what it was asked. What it does
 // not know of is not asked in these tests.
-type identity struct{ Identity }
-
-func (identity) PasswordGrant(_ context.Context, client auth.Client, login, password, resource, scope string) (auth.Token, error) {
-	switch {
-	case login == "down":
-		return auth.Token{}, fault.New(fault.Unavailable, "come back")
-	case login == "broken":
-		return auth.Token{}, fmt.Errorf("a text for the log")
-	case !client.PasswordGrant:
-		return auth.Token{}, &auth.GrantError{Code: auth.UnauthorizedClient, Description: "not you"}
-	case login != "demo" || password != "pass word+1":
-		return auth.Token{}, &auth.GrantError{Code: auth.InvalidGrant, Description: "wrong"}
-	}
-	return auth.Token{AccessToken: client.ID + "|" + resource + "|" + scope, ExpiresIn: 300 * time.Second, UserID: "7"}, nil
+type identity struct {
+	Identity
+	Tokens
 }
 
-func (identity) CodeGrant(_ context.Context, client auth.Client, r auth.CodeRequest) (auth.Token, error) {
-	if r.Code != "c0de" || r.RedirectURI != auth.RedirectOutOfBand {
-		return auth.Token{}, &auth.GrantError{Code: auth.InvalidGrant, Description: "wrong"}
+func (identity) PasswordGrant(_ context.Context, client auth.Client, login, password, resource, scope string) (token.Token, error) {
+	switch {
+	case login == "down":
+		return token.Token{}, fault.New(fault.Unavailable, "come back")
+	case login == "broken":
+		return token.Token{}, fmt.Errorf("a text for the log")
+	case !client.PasswordGrant:
+		return token.Token{}, &token.GrantError{Code: token.UnauthorizedClient, Description: "not you"}
+	case login != "demo" || password != "pass word+1":
+		return token.Token{}, &token.GrantError{Code: token.InvalidGrant, Description: "wrong"}
 	}
-	return auth.Token{AccessToken: client.ID + "|" + r.Resource + "|code", ExpiresIn: 300 * time.Second, UserID: "7"}, nil
+	return token.Token{AccessToken: client.ID + "|" + resource + "|" + scope, ExpiresIn: 300 * time.Second, UserID: "7"}, nil
+}
+
+func (identity) CodeGrant(_ context.Context, client auth.Client, r auth.CodeRequest) (token.Token, error) {
+	if r.Code != "c0de" || r.RedirectURI != auth.RedirectOutOfBand {
+		return token.Token{}, &token.GrantError{Code: token.InvalidGrant, Description: "wrong"}
+	}
+	return token.Token{AccessToken: client.ID + "|" + r.Resource + "|code", ExpiresIn: 300 * time.Second, UserID: "7"}, nil
 }
 
 func (identity) AuthorizeCertificate(_ context.Context, der []byte, a auth.Authorization) (string, audit.Principal, error) {
 	if string(der) != "good" || a.RedirectURI != auth.RedirectOutOfBand {
-		return "", audit.Principal{}, &auth.GrantError{Code: auth.AccessDenied, Description: "not you"}
+		return "", audit.Principal{}, &token.GrantError{Code: token.AccessDenied, Description: "not you"}
 	}
 	return "c0de", audit.Principal{UserID: "9", Login: "operator", Method: "certificate"}, nil
 }
@@ -90,7 +94,7 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 	}
 	j := &journal{}
 	mux := http.NewServeMux()
-	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(identity{}, clients, judge, "http://idp.test/STS").Routes())
+	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(identity{}, identity{}, clients, judge, "http://idp.test/STS").Routes())
 	s := httptest.NewUnstartedServer(rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry())))
 	for _, c := range configure {
 		c(s)
@@ -102,7 +106,7 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 
 func TestRouteTable(t *testing.T) {
 	var got []string
-	for _, r := range New(nil, nil, nil, "").Routes() {
+	for _, r := range New(nil, nil, nil, nil, "").Routes() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
 	}
 	if d := cmp.Diff([]string{"POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone",
@@ -124,11 +128,12 @@ func TestGrantTable(t *testing.T) {
 		t.Error(d)
 	}
 	var offered []string
-	identity := reflect.TypeFor[Identity]()
-	for i := range identity.NumMethod() {
-		for j := range identity.Method(i).Type.NumOut() {
-			if identity.Method(i).Type.Out(j) == reflect.TypeFor[auth.Token]() {
-				offered = append(offered, identity.Method(i).Name)
+	for _, room := range []reflect.Type{reflect.TypeFor[Identity](), reflect.TypeFor[Tokens]()} {
+		for i := range room.NumMethod() {
+			for j := range room.Method(i).Type.NumOut() {
+				if room.Method(i).Type.Out(j) == reflect.TypeFor[token.Token]() {
+					offered = append(offered, room.Method(i).Name)
+				}
 			}
 		}
 	}
@@ -136,7 +141,7 @@ func TestGrantTable(t *testing.T) {
 	if d := cmp.Diff(slices.Sorted(maps.Values(methods)), offered); d != "" {
 		t.Error(d)
 	}
-	m, err := New(nil, nil, nil, "").discovery(t.Context(), struct{}{})
+	m, err := New(nil, nil, nil, nil, "").discovery(t.Context(), struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type bearerRequest struct {
 // tokens may be for another resource than those of the other routes, so they are checked
 // here.
 func (a *API) userInfo(ctx context.Context, r bearerRequest) (person, error) {
-	p, err := a.identity.UserInfo(ctx, bearerOf(r.Authorization))
+	p, err := a.tokens.UserInfo(ctx, bearerOf(r.Authorization))
 	if err != nil {
 		if f, ok := fault.As(err); ok {
 			return person{}, bearerError{f.Code, f}

@@ -12,23 +12,24 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
 func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
-	grant := func(u user.User, n byte) auth.Grant {
-		return auth.Grant{
+	grant := func(u user.User, n byte) token.Grant {
+		return token.Grant{
 			ID: fmt.Sprint("t", n), Handle: [32]byte{n}, Secret: [32]byte{n, 1}, UserID: u.ID, ClientID: "c", Scope: "dss offline_access",
 			Method: "none", LoginOnly: n%2 == 1, SignedInAt: start, UsedAt: start, ExpiresAt: start.Add(time.Hour),
 		}
 	}
 	// signedIn adds a user with a grant and its first token.
-	signedIn := func(t *testing.T, db *store.DB, n int) (user.User, auth.Grant) {
+	signedIn := func(t *testing.T, db *store.DB, n int) (user.User, token.Grant) {
 		s := store.Tokens{DB: db}
 		u := person(t, db, n)
 		must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "none", Level: 1}, start))
 		g := grant(u, byte(n))
-		ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: g.ID, UserID: u.ID, GrantID: g.ID, Scope: "dss"}, auth.Proof{Method: "none", Now: start})
+		ok, err := s.AddToken(t.Context(), token.Record{ID: g.ID, UserID: u.ID, GrantID: g.ID, Scope: "dss"}, token.Proof{Method: "none", Now: start})
 		if must(t, err); !ok {
 			t.Fatal("no token")
 		}
@@ -47,7 +48,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			u, g := signedIn(t, db, 1)
 			list, err := s.GrantsOf(t.Context(), u.ID, start)
 			must(t, err)
-			if d := cmp.Diff([]auth.Grant{g}, list); d != "" {
+			if d := cmp.Diff([]token.Grant{g}, list); d != "" {
 				t.Error(d)
 			}
 			next := [32]byte{77}
@@ -67,7 +68,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			won := make([]bool, 16)
 			for _, err := range together(len(won), func(i int) (err error) {
-				var got auth.Grant
+				var got token.Grant
 				got, won[i], err = s.Rotate(t.Context(), g.Handle, g.Secret, [32]byte{77, byte(i)}, "c", g.ExpiresAt.Add(-time.Millisecond))
 				if won[i] {
 					want := g
@@ -95,7 +96,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			u, g := signedIn(t, db, 1)
 			_, other := signedIn(t, db, 2)
-			ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "later", UserID: u.ID, GrantID: g.ID}, auth.Proof{Method: "none", Granted: true, Now: start})
+			ok, err := s.AddToken(t.Context(), token.Record{ID: "later", UserID: u.ID, GrantID: g.ID}, token.Proof{Method: "none", Granted: true, Now: start})
 			if must(t, err); !ok {
 				t.Fatal("no token")
 			}
@@ -123,7 +124,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			if d := cmp.Diff(c, got); d != "" || !ok || err != nil {
 				t.Fatal(ok, err, d)
 			}
-			ok, err = s.AddToken(t.Context(), auth.TokenRecord{ID: "later", UserID: u.ID, GrantID: g.ID}, auth.Proof{Method: "none", Granted: true, Now: start})
+			ok, err = s.AddToken(t.Context(), token.Record{ID: "later", UserID: u.ID, GrantID: g.ID}, token.Proof{Method: "none", Granted: true, Now: start})
 			if must(t, err); !ok {
 				t.Fatal("no token")
 			}
@@ -140,8 +141,8 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u, g := signedIn(t, db, 1)
-			alone := auth.TokenRecord{ID: "alone", UserID: u.ID, CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
-			ok, err := s.AddToken(t.Context(), alone, auth.Proof{Method: "none", Now: start})
+			alone := token.Record{ID: "alone", UserID: u.ID, CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
+			ok, err := s.AddToken(t.Context(), alone, token.Proof{Method: "none", Now: start})
 			if must(t, err); !ok {
 				t.Fatal("no token")
 			}
@@ -151,8 +152,8 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("without a time of signing in: %v, want that of the token", b.Token.SignedInAt)
 			}
 			derived := func(id, parent, signIn string, now time.Time) bool {
-				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: id, UserID: u.ID, GrantID: signIn, SignedInAt: start.Add(-time.Hour), CreatedAt: now, ExpiresAt: start.Add(time.Minute)},
-					auth.Proof{Method: "none", Granted: true, Parent: parent, Now: now})
+				ok, err := s.AddToken(t.Context(), token.Record{ID: id, UserID: u.ID, GrantID: signIn, SignedInAt: start.Add(-time.Hour), CreatedAt: now, ExpiresAt: start.Add(time.Minute)},
+					token.Proof{Method: "none", Granted: true, Parent: parent, Now: now})
 				must(t, err)
 				return ok
 			}
@@ -219,14 +220,16 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u, g := signedIn(t, db, 1)
-			must(t, s.Sweep(t.Context(), g.ExpiresAt.Add(-1), g.ExpiresAt.Add(-1), time.Minute))
+			must(t, s.SweepTokens(t.Context(), g.ExpiresAt.Add(-1), g.ExpiresAt.Add(-1)))
+			must(t, s.SweepSignIns(t.Context(), g.ExpiresAt.Add(-1), time.Minute))
 			if ok, err := s.EndGrant(t.Context(), [32]byte{8}); ok || err != nil {
 				t.Error(ok, err)
 			}
 			if list, err := s.GrantsOf(t.Context(), u.ID, start); err != nil || len(list) != 1 {
 				t.Errorf("swept before its end: %v, %v", list, err)
 			}
-			must(t, s.Sweep(t.Context(), g.ExpiresAt, g.ExpiresAt, time.Minute))
+			must(t, s.SweepTokens(t.Context(), g.ExpiresAt, g.ExpiresAt))
+			must(t, s.SweepSignIns(t.Context(), g.ExpiresAt, time.Minute))
 			if list, err := s.GrantsOf(t.Context(), u.ID, start); err != nil || len(list) != 0 {
 				t.Errorf("after its end: %v, %v", list, err)
 			}
@@ -244,7 +247,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			op := user.User{ID: "op", Login: "Op", Group: "Other", Operator: true, CreatedAt: start}
 			must(t, users.AddUser(t.Context(), op, "op"))
 			must(t, users.SetOperatorGroups(t.Context(), "op", []string{"Default"}))
-			ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "d", UserID: u.ID, ActorID: "op", Method: "delegated"}, auth.Proof{Method: "delegated", Delegated: true, Now: start})
+			ok, err := s.AddToken(t.Context(), token.Record{ID: "d", UserID: u.ID, ActorID: "op", Method: "delegated"}, token.Proof{Method: "delegated", Delegated: true, Now: start})
 			if must(t, err); !ok {
 				t.Fatal("no token")
 			}
@@ -275,7 +278,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Error("the token is valid after the operator's own tokens were revoked")
 			}
 			must(t, users.SetLock(t.Context(), u.ID, true, start))
-			if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "e", UserID: u.ID, ActorID: "op"}, auth.Proof{Delegated: true, Now: start}); ok || err != nil {
+			if ok, err := s.AddToken(t.Context(), token.Record{ID: "e", UserID: u.ID, ActorID: "op"}, token.Proof{Delegated: true, Now: start}); ok || err != nil {
 				t.Errorf("for a locked user: %v, %v", ok, err)
 			}
 		}},
@@ -284,7 +287,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			u := person(t, db, 1)
 			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "certificate", Level: 1}, start))
-			p := auth.Proof{Method: "certificate", Granted: true, Now: start.Add(-1)}
+			p := token.Proof{Method: "certificate", Granted: true, Now: start.Add(-1)}
 			for i, want := range []bool{false, true, false} {
 				switch i {
 				case 1:
@@ -293,7 +296,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 				case 2:
 					p.Now = start // it has expired
 				}
-				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: fmt.Sprint("c", i), UserID: u.ID}, p)
+				ok, err := s.AddToken(t.Context(), token.Record{ID: fmt.Sprint("c", i), UserID: u.ID}, p)
 				if must(t, err); ok != want {
 					t.Errorf("row %d: %v, want %v", i, ok, want)
 				}
@@ -333,7 +336,8 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			gone("another's", [32]byte{2}, start)
 			gone("expired", v.Handle, v.ExpiresAt)
-			must(t, s.Sweep(t.Context(), start, start, time.Hour))
+			must(t, s.SweepTokens(t.Context(), start, start))
+			must(t, s.SweepSignIns(t.Context(), start, time.Hour))
 			won := make(chan bool, 8)
 			var wg sync.WaitGroup
 			for range cap(won) {
@@ -357,13 +361,14 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("ended %d times", times)
 			}
 			gone("ended", v.Handle, start)
-			must(t, s.Sweep(t.Context(), v.ExpiresAt, v.ExpiresAt, time.Hour))
+			must(t, s.SweepTokens(t.Context(), v.ExpiresAt, v.ExpiresAt))
+			must(t, s.SweepSignIns(t.Context(), v.ExpiresAt, time.Hour))
 			must(t, s.AddExternalVisit(t.Context(), v)) // no row is left in its place
 		}},
 		{"DeleteSigningKey", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
 			for i := range 2 {
-				must(t, s.AddSigningKey(t.Context(), auth.SealedKey{ID: fmt.Sprint(i), Sealed: []byte{1}, CreatedAt: start}))
+				must(t, s.AddSigningKey(t.Context(), token.SealedKey{ID: fmt.Sprint(i), Sealed: []byte{1}, CreatedAt: start}))
 			}
 			must(t, s.DeleteSigningKey(t.Context(), "0"))
 			must(t, s.DeleteSigningKey(t.Context(), "none"))

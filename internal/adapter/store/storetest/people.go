@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
@@ -185,7 +186,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 				_, err = tokens.AddCertificate(t.Context(), auth.SignInCertificate{Thumbprint: [32]byte{n}, UserID: x.ID})
 				must(t, err)
 				must(t, tokens.AddCode(t.Context(), auth.Code{Hash: [32]byte{n}, UserID: x.ID, ExpiresAt: start}))
-				_, err = tokens.AddToken(t.Context(), auth.TokenRecord{ID: x.ID, UserID: x.ID}, auth.Proof{Method: "password", Encoded: "p", Now: start})
+				_, err = tokens.AddToken(t.Context(), token.Record{ID: x.ID, UserID: x.ID}, token.Proof{Method: "password", Encoded: "p", Now: start})
 				must(t, err)
 				_, err = contacts.AddContact(t.Context(), contact.Contact{UserID: x.ID, Type: contact.PhoneNumber, Value: x.ID}, x.ID, false)
 				must(t, err)
@@ -242,31 +243,31 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 					must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: name, Level: 1}, start))
 				}
 			}
-			password := auth.Proof{Method: "password", Encoded: "p", Now: start}
-			certificate := auth.Proof{Method: "certificate", Thumbprint: print[:], Now: start}
+			password := token.Proof{Method: "password", Encoded: "p", Now: start}
+			certificate := token.Proof{Method: "certificate", Thumbprint: print[:], Now: start}
 			for i, c := range []struct {
 				methods []string
-				proof   auth.Proof
+				proof   token.Proof
 				want    bool
 			}{
 				{nil, password, false},
 				{nil, certificate, false},
-				{nil, auth.Proof{Method: "none", Now: start}, false},
+				{nil, token.Proof{Method: "none", Now: start}, false},
 				{[]string{"password"}, password, true},
-				{[]string{"password"}, auth.Proof{Method: "password", Encoded: "other", Now: start}, false},
-				{[]string{"password"}, auth.Proof{Method: "password", Now: start}, false},
+				{[]string{"password"}, token.Proof{Method: "password", Encoded: "other", Now: start}, false},
+				{[]string{"password"}, token.Proof{Method: "password", Now: start}, false},
 				{[]string{"password"}, certificate, false},
-				{[]string{"password", "none"}, auth.Proof{Method: "none", Now: start}, true},
+				{[]string{"password", "none"}, token.Proof{Method: "none", Now: start}, true},
 				{[]string{"certificate"}, certificate, true},
-				{[]string{"certificate"}, auth.Proof{Method: "certificate", Thumbprint: []byte{2}, Now: start}, false},
-				{[]string{"certificate"}, auth.Proof{Method: "certificate", Now: start}, false},
-				{[]string{"saml"}, auth.Proof{Method: "saml", Now: start}, false},
-				{[]string{"otpviasms"}, auth.Proof{Method: "otpviasms", Now: start}, false},
+				{[]string{"certificate"}, token.Proof{Method: "certificate", Thumbprint: []byte{2}, Now: start}, false},
+				{[]string{"certificate"}, token.Proof{Method: "certificate", Now: start}, false},
+				{[]string{"saml"}, token.Proof{Method: "saml", Now: start}, false},
+				{[]string{"otpviasms"}, token.Proof{Method: "otpviasms", Now: start}, false},
 				{[]string{"password", "oath"}, password, false},
 				{[]string{"certificate", "mydss"}, certificate, false},
 			} {
 				has(c.methods...)
-				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: fmt.Sprint(i), UserID: u.ID, Method: c.proof.Method}, c.proof)
+				ok, err := s.AddToken(t.Context(), token.Record{ID: fmt.Sprint(i), UserID: u.ID, Method: c.proof.Method}, c.proof)
 				if must(t, err); ok != c.want {
 					t.Errorf("row %d, %v with %+v: %v, want %v", i, c.methods, c.proof, ok, c.want)
 				}
@@ -289,7 +290,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 				must(t, c.bar())
 				p := password
 				p.Now = c.now
-				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: fmt.Sprint("bar", i), UserID: u.ID, Method: "password"}, p)
+				ok, err := s.AddToken(t.Context(), token.Record{ID: fmt.Sprint("bar", i), UserID: u.ID, Method: "password"}, p)
 				if must(t, err); ok != c.want {
 					t.Errorf("%s: %v, want %v", c.name, ok, c.want)
 				}
@@ -316,7 +317,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Error(d)
 			}
 			b, scheme, err := s.BearerByCertificate(t.Context(), c.Thumbprint)
-			if d := cmp.Diff(auth.Bearer{User: u}, b); d != "" || err != nil || scheme != (auth.Scheme{}) {
+			if d := cmp.Diff(token.Bearer{User: u}, b); d != "" || err != nil || scheme != (auth.Scheme{}) {
 				t.Error(d, err, scheme)
 			}
 			if ok, err := s.RemoveCertificate(t.Context(), v.ID, c.Thumbprint); ok || err != nil {
@@ -372,7 +373,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "none", Level: 1}, start))
 			for _, id := range []string{winner, "other"} {
-				ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: id, UserID: u.ID}, auth.Proof{Method: "none", Now: start})
+				ok, err := s.AddToken(t.Context(), token.Record{ID: id, UserID: u.ID}, token.Proof{Method: "none", Now: start})
 				if must(t, err); !ok {
 					t.Fatal("no token")
 				}
@@ -392,7 +393,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			if b, err := s.BearerByToken(t.Context(), "other", start); err != nil || b.Token.Revoked {
 				t.Errorf("a replay ended another token: %v", err)
 			}
-			must(t, s.Sweep(t.Context(), code.ExpiresAt, code.ExpiresAt, time.Minute))
+			must(t, errors.Join(s.SweepTokens(t.Context(), code.ExpiresAt, code.ExpiresAt), s.SweepSignIns(t.Context(), code.ExpiresAt, time.Minute)))
 			must(t, s.RevokeTokens(t.Context(), u.ID))
 			fresh := code
 			fresh.Hash = [32]byte{10}

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
@@ -65,7 +66,7 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 	_, err := contacts.AddContact(t.Context(), contact.Contact{UserID: anna, Type: contact.PhoneNumber, Value: "79990000000", CreatedAt: start.Add(-time.Hour)}, "79990000000", false)
 	must(t, err)
 	must(t, tokens.SetPassword(t.Context(), anna, "x", start))
-	added, err := tokens.AddToken(t.Context(), auth.TokenRecord{ID: "t", UserID: anna, CreatedAt: start.Add(48 * time.Hour)}, auth.Proof{Method: "password", Encoded: "x", Now: start})
+	added, err := tokens.AddToken(t.Context(), token.Record{ID: "t", UserID: anna, CreatedAt: start.Add(48 * time.Hour)}, token.Proof{Method: "password", Encoded: "x", Now: start})
 	if must(t, err); !added {
 		t.Fatal("no token")
 	}

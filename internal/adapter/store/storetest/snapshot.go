@@ -15,11 +15,12 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/token"
 )
 
 // pieces is the content of a snapshot.
 type pieces struct {
-	Bearer            auth.Bearer
+	Bearer            token.Bearer
 	Known             bool
 	Access, Operation policy.Set
 	Default           keys.CertificateRecord
@@ -28,7 +29,7 @@ type pieces struct {
 	Authorities       []authority.Standing
 }
 
-func piecesOf(b auth.Bearer, snap *signing.Snapshot) pieces {
+func piecesOf(b token.Bearer, snap *signing.Snapshot) pieces {
 	p := pieces{Bearer: b, Known: b.User.ID != "", Access: snap.Access, Operation: snap.Operation, Key: snap.Keys.Key, Authorities: snap.Keys.Authorities}
 	if snap.Keys.Default != nil {
 		p.Default, p.HasDefault = *snap.Keys.Default, true
@@ -44,8 +45,8 @@ func Snapshot(t *testing.T, db, other *store.DB) {
 	tokens, certificates := store.Tokens{DB: other}, store.Keys{DB: other}
 	must(t, tokens.SetPassword(t.Context(), u.ID, "encoded", start))
 	must(t, tokens.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
-	record := auth.TokenRecord{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
-	if ok, err := tokens.AddToken(t.Context(), record, auth.Proof{Method: "password", Encoded: "encoded", Now: start}); err != nil || !ok {
+	record := token.Record{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
+	if ok, err := tokens.AddToken(t.Context(), record, token.Proof{Method: "password", Encoded: "encoded", Now: start}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	if snap, err := (store.Snapshots{DB: db}).Snapshot(t.Context(), u.ID, start); err != nil || snap.Keys.Default != nil || len(snap.Keys.Authorities) != 0 {
@@ -126,7 +127,7 @@ func Snapshot(t *testing.T, db, other *store.DB) {
 		{"a lock", func(ctx context.Context) error { return store.Users{DB: other}.SetLock(ctx, u.ID, true, start) }},
 		{"the end of tokens", func(ctx context.Context) error { return tokens.RevokeTokens(ctx, u.ID) }},
 		{"a sweep", func(ctx context.Context) error {
-			return tokens.Sweep(ctx, start.Add(2*time.Hour), start.Add(2*time.Hour), time.Minute)
+			return errors.Join(tokens.SweepTokens(ctx, start.Add(2*time.Hour), start.Add(2*time.Hour)), tokens.SweepSignIns(ctx, start.Add(2*time.Hour), time.Minute))
 		}},
 	} {
 		must(t, change.do(t.Context()))

@@ -15,11 +15,12 @@ import (
 	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
 func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
-	by := func(encoded string) auth.Proof { return auth.Proof{Method: "password", Encoded: encoded, Now: start} }
+	by := func(encoded string) token.Proof { return token.Proof{Method: "password", Encoded: encoded, Now: start} }
 	rule := auth.LockOut{Failures: 3, Window: 15 * time.Minute, LockOut: 20 * time.Minute}
 	login := auth.LoginKey(sha256.Sum256([]byte("login")))
 	cases{
@@ -233,13 +234,13 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			u := person(t, db, 1)
 			must(t, s.SetPassword(t.Context(), u.ID, "encoded", start))
 			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
-			record := auth.TokenRecord{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", SignedInAt: start.Add(-time.Second), CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
+			record := token.Record{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", SignedInAt: start.Add(-time.Second), CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
 			if ok, err := s.AddToken(t.Context(), record, by("encoded")); err != nil || !ok {
 				t.Fatalf("adding: %v, %v", ok, err)
 			}
 			got, err := s.BearerByToken(t.Context(), "jti", start)
 			must(t, err)
-			if d := cmp.Diff(auth.Bearer{Token: record, User: u}, got); d != "" {
+			if d := cmp.Diff(token.Bearer{Token: record, User: u}, got); d != "" {
 				t.Error(d)
 			}
 			must(t, s.RevokeTokens(t.Context(), "nobody"))
@@ -272,7 +273,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, users.SetOperatorGroups(t.Context(), "op", []string{"B", "A"}))
 			must(t, s.SetPassword(t.Context(), "op", "encoded", start))
 			must(t, s.SetMethod(t.Context(), "op", auth.StoredMethod{Name: "password", Level: 1}, start))
-			if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: "jti", UserID: "op", ExpiresAt: start}, by("encoded")); err != nil || !ok {
+			if ok, err := s.AddToken(t.Context(), token.Record{ID: "jti", UserID: "op", ExpiresAt: start}, by("encoded")); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 			b, err := s.BearerByToken(t.Context(), "jti", start)
@@ -288,7 +289,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, s.SetPassword(t.Context(), u.ID, "encoded", start))
 			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
 			for id, life := range map[string]time.Duration{"past": -1, "now": 0, "next": 1} {
-				if ok, err := s.AddToken(t.Context(), auth.TokenRecord{ID: id, UserID: u.ID, ExpiresAt: start.Add(life * time.Minute)}, by("encoded")); err != nil || !ok {
+				if ok, err := s.AddToken(t.Context(), token.Record{ID: id, UserID: u.ID, ExpiresAt: start.Add(life * time.Minute)}, by("encoded")); err != nil || !ok {
 					t.Fatal(ok, err)
 				}
 			}
@@ -296,7 +297,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				_, err := s.BeginAttempt(t.Context(), login, start, rule)
 				must(t, err)
 			}
-			must(t, s.Sweep(t.Context(), start.Add(time.Hour), start.Add(-2*time.Minute), rule.Window))
+			must(t, s.SweepTokens(t.Context(), start.Add(time.Hour), start.Add(-2*time.Minute)))
+			must(t, s.SweepSignIns(t.Context(), start.Add(time.Hour), rule.Window))
 			for _, id := range []string{"past", "now", "next"} { // remembered
 				if _, err := s.BearerByToken(t.Context(), id, start); err != nil {
 					t.Errorf("token %s: %v", id, err)
@@ -306,20 +308,23 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				_, err := s.BeginAttempt(t.Context(), login, start, rule)
 				must(t, err)
 			}
-			must(t, s.Sweep(t.Context(), start, start, rule.Window))
+			must(t, s.SweepTokens(t.Context(), start, start))
+			must(t, s.SweepSignIns(t.Context(), start, rule.Window))
 			for id, want := range map[string]bool{"past": false, "now": false, "next": true} {
 				_, err := s.BearerByToken(t.Context(), id, start)
 				if (err == nil) != want {
 					t.Errorf("token %s: %v, want found %v", id, err, want)
 				}
 			}
-			must(t, s.Sweep(t.Context(), start.Add(16*time.Minute), start.Add(16*time.Minute), rule.Window))
+			must(t, s.SweepTokens(t.Context(), start.Add(16*time.Minute), start.Add(16*time.Minute)))
+			must(t, s.SweepSignIns(t.Context(), start.Add(16*time.Minute), rule.Window))
 			if ok, err := s.BeginAttempt(t.Context(), login, start.Add(16*time.Minute), rule); err != nil || ok {
 				t.Errorf("a sweep lifted the lock-out: %v, %v", ok, err)
 			}
 			// An ended count has no effect, swept or not. What shows the sweep is a
 			// window that would still contain it.
-			must(t, s.Sweep(t.Context(), start.Add(20*time.Minute), start.Add(20*time.Minute), rule.Window))
+			must(t, s.SweepTokens(t.Context(), start.Add(20*time.Minute), start.Add(20*time.Minute)))
+			must(t, s.SweepSignIns(t.Context(), start.Add(20*time.Minute), rule.Window))
 			long := auth.LockOut{Failures: 3, Window: time.Hour, LockOut: time.Hour}
 			for i := range 3 {
 				if ok, err := s.BeginAttempt(t.Context(), login, start.Add(20*time.Minute), long); err != nil || !ok {
@@ -337,7 +342,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				must(t, err)
 			}
 			later := start.Add(time.Hour)
-			must(t, s.Sweep(t.Context(), later, later, rule.Window))
+			must(t, s.SweepTokens(t.Context(), later, later))
+			must(t, s.SweepSignIns(t.Context(), later, rule.Window))
 			long := auth.LockOut{Failures: 2, Window: 2 * time.Hour, LockOut: time.Hour}
 			for i := range n {
 				key := auth.LoginKey(sha256.Sum256(fmt.Append(nil, i)))
@@ -358,10 +364,10 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Fatalf("%d keys at first, %v", len(first), err)
 			}
 			// Processes that start together agree on one key.
-			got := make([][]auth.SealedKey, 8)
+			got := make([][]token.SealedKey, 8)
 			for _, err := range together(len(got), func(i int) (err error) {
-				got[i], err = auth.EnsureSigningKey(t.Context(), s, func() (auth.SealedKey, error) {
-					return auth.SealedKey{ID: fmt.Sprint("key", i), Sealed: []byte{0, 0xff, byte(i)}, CreatedAt: start}, nil
+				got[i], err = token.EnsureSigningKey(t.Context(), s, func() (token.SealedKey, error) {
+					return token.SealedKey{ID: fmt.Sprint("key", i), Sealed: []byte{0, 0xff, byte(i)}, CreatedAt: start}, nil
 				})
 				return err
 			}) {
@@ -372,11 +378,11 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("%d keys: %s", len(keys), d)
 				}
 			}
-			newer := auth.SealedKey{ID: "newer", Sealed: []byte{1}, CreatedAt: start.Add(time.Second)}
+			newer := token.SealedKey{ID: "newer", Sealed: []byte{1}, CreatedAt: start.Add(time.Second)}
 			must(t, s.AddSigningKey(t.Context(), newer))
 			keys, err := s.SigningKeys(t.Context())
 			must(t, err)
-			if d := cmp.Diff([]auth.SealedKey{newer, got[0][0]}, keys); d != "" {
+			if d := cmp.Diff([]token.SealedKey{newer, got[0][0]}, keys); d != "" {
 				t.Error(d)
 			}
 			if err := s.AddSigningKey(t.Context(), newer); err == nil {

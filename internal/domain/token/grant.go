@@ -1,4 +1,4 @@
-package auth
+package token
 
 import (
 	"cmp"
@@ -35,26 +35,12 @@ type Grant struct {
 	ExpiresAt  time.Time
 }
 
-// GrantStore keeps grants.
-type GrantStore interface {
-	AddGrant(ctx context.Context, g Grant) error
-	// Rotate replaces the secret of a grant that lives, if it is the old one and the
-	// client is its own. One statement decides; true is told once.
-	Rotate(ctx context.Context, handle, old, next [sha256.Size]byte, clientID string, now time.Time) (Grant, bool, error)
-	// EndGrant deletes a grant with every code of its sign-in and ends every token. It
-	// reports whether there was one.
-	EndGrant(ctx context.Context, handle [sha256.Size]byte) (bool, error)
-	GrantsOf(ctx context.Context, userID string, now time.Time) ([]Grant, error) // those that live, oldest first
-	// CredentialOfExternal finds who has a login at an issuer, both folded. session.ErrNotFound.
-	CredentialOfExternal(ctx context.Context, issuer, login string) (Credential, error)
-}
-
 // scopes that a client may ask for, and whether they are granted. What OpenID Connect
 // has besides is no error to ask for (OpenID Connect Core, 5.4), and not told.
 var scopes = map[string]bool{
 	"dss":        true,
-	scopeOffline: true,
-	scopeOpenID:  true,
+	ScopeOffline: true,
+	ScopeOpenID:  true,
 	"profile":    true,
 	"email":      false,
 	"phone":      false,
@@ -62,13 +48,13 @@ var scopes = map[string]bool{
 }
 
 const (
-	scopeOffline = "offline_access" // a refresh token
-	scopeOpenID  = "openid"         // an ID token, and the user's data
+	ScopeOffline = "offline_access" // a refresh token
+	ScopeOpenID  = "openid"         // an ID token, and the user's data
 )
 
-// grantScope is what is granted of what is asked, each name once. The refusal is
+// GrantScope is what is granted of what is asked, each name once. The refusal is
 // invalid_scope.
-func grantScope(asked string) (string, error) {
+func GrantScope(asked string) (string, error) {
 	var granted []string
 	for _, name := range strings.Fields(asked) {
 		grant, known := scopes[name]
@@ -82,54 +68,54 @@ func grantScope(asked string) (string, error) {
 	return strings.Join(granted, " "), nil
 }
 
-// holds reports whether a granted scope has a name in it.
-func holds(scope, name string) bool { return slices.Contains(strings.Fields(scope), name) }
+// Holds reports whether a granted scope has a name in it.
+func Holds(scope, name string) bool { return slices.Contains(strings.Fields(scope), name) }
 
-// without is a granted scope less one name.
-func without(scope, name string) string {
+// Without is a granted scope less one name.
+func Without(scope, name string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(scope), func(s string) bool { return s == name }), " ")
 }
 
-// narrowed is an asked scope less what was not granted.
-func narrowed(asked, granted string) string {
-	return strings.Join(slices.DeleteFunc(strings.Fields(asked), func(s string) bool { return !holds(granted, s) }), " ")
+// Narrowed is an asked scope less what was not granted.
+func Narrowed(asked, granted string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(asked), func(s string) bool { return !Holds(granted, s) }), " ")
 }
 
-// descent is what a token or a code inherits from the access token that it was derived
+// Descent is what a token or a code inherits from the access token that it was derived
 // from. The zero value is a fresh sign-in.
-type descent struct {
-	parent     string // id of that access token, "" for none
-	grantID    string // see TokenRecord; "" for none yet
-	signedInAt time.Time
-	endsAt     time.Time // zero: no end but that of its own kind
+type Descent struct {
+	Parent     string // ID of that access token, "" for none
+	GrantID    string // see Record; "" for none yet
+	SignedInAt time.Time
+	EndsAt     time.Time // zero: no end but that of its own kind
 }
 
-// descentOf is what a token passes on.
-func descentOf(t TokenRecord) descent {
-	return descent{parent: t.ID, grantID: cmp.Or(t.GrantID, t.ID), signedInAt: t.SignedInAt, endsAt: t.ExpiresAt}
+// DescentOf is what a token passes on.
+func DescentOf(t Record) Descent {
+	return Descent{Parent: t.ID, GrantID: cmp.Or(t.GrantID, t.ID), SignedInAt: t.SignedInAt, EndsAt: t.ExpiresAt}
 }
 
-// order is a token to be issued.
-type order struct {
-	id        uuid.UUID
-	userID    string
-	name      string // what the user signs in with
-	client    Client
-	scope     string // granted
-	proof     Proof  // without Now and Parent
-	loginOnly bool
-	descent
-	actor   *actorClaim // nil: the user in person
-	idToken bool
-	nonce   string // for the ID token
+// Order is a token to be issued.
+type Order struct {
+	ID        uuid.UUID // zero: a new one
+	UserID    string
+	Name      string // what the user signs in with
+	ClientID  string
+	Scope     string // granted
+	Proof     Proof  // without Now and Parent
+	LoginOnly bool
+	Descent
+	Actor   *Actor // nil: the user in person
+	IDToken bool
+	Nonce   string // for the ID token
 }
 
-// issuable refuses tokens that a policy forbids. It joins the transaction of ctx, so that
+// Issuable refuses tokens that a policy forbids. It joins the transaction of ctx, so that
 // no token is recorded after the policy was set. Refusals are *GrantError: access_denied
 // where the access policy denies Issue to the user or to the operator who acts for the
 // user; authn_method_not_confirmed where the operation policy of the user wants tokens
 // confirmed, which no grant can do.
-func (s *Service) issuable(ctx context.Context, userID string, actor *actorClaim) error {
+func (s *Service) Issuable(ctx context.Context, userID string, actor *Actor) error {
 	if s.policies == nil {
 		return nil
 	}
@@ -153,62 +139,62 @@ func (s *Service) issuable(ctx context.Context, userID string, actor *actorClaim
 	return err
 }
 
-// issue signs a token and records it if what it rests on holds and does not end within
+// Issue signs a token and records it if what it rests on holds and does not end within
 // the second; false otherwise. With offline_access it makes a grant, in the same
-// transaction, unless the token belongs to one already. Refusals of issuable are errors.
-func (s *Service) issue(ctx context.Context, o order) (t Token, ok bool, err error) {
+// transaction, unless the token belongs to one already. Refusals of Issuable are errors.
+func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err error) {
 	now := s.now()
-	if o.id == (uuid.UUID{}) {
-		if o.id, err = s.newID(); err != nil {
+	if o.ID == (uuid.UUID{}) {
+		if o.ID, err = s.NewID(); err != nil {
 			return t, false, err
 		}
 	}
-	if o.signedInAt.IsZero() {
-		o.signedInAt = now
+	if o.SignedInAt.IsZero() {
+		o.SignedInAt = now
 	}
 	audience := s.settings.Resource
-	if o.loginOnly {
+	if o.LoginOnly {
 		audience = s.settings.Issuer
 	}
 	// Whole seconds, as the token can say; the record expires with the token.
 	begins := time.Unix(now.Unix(), 0)
 	expires := begins.Add(s.settings.TokenLife)
-	if !o.endsAt.IsZero() && o.endsAt.Before(expires) {
-		expires = time.Unix(o.endsAt.Unix(), 0)
+	if !o.EndsAt.IsZero() && o.EndsAt.Before(expires) {
+		expires = time.Unix(o.EndsAt.Unix(), 0)
 	}
 	life := expires.Sub(begins)
 	if life < time.Second {
 		return t, false, nil
 	}
-	t = Token{ExpiresIn: life, Scope: o.scope, UserID: o.userID}
+	t = Token{ExpiresIn: life, Scope: o.Scope, UserID: o.UserID}
 	content := issued{claims: claims{
 		Issuer: s.settings.Issuer, Audience: jwt.Audience{audience},
 		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(expires),
-		ID: o.id.String(), Login: o.name, UserID: o.userID, LocalIssuer: s.settings.LocalIssuer, Actor: o.actor,
+		ID: o.ID.String(), Login: o.Name, UserID: o.UserID, LocalIssuer: s.settings.LocalIssuer, Actor: o.Actor,
 	}}
-	if !o.loginOnly { // whoever wants to know who signed in asks userinfo
-		if content.Phone, content.Email, err = s.store.PrimaryContacts(ctx, o.userID); err != nil {
+	if !o.LoginOnly { // whoever wants to know who signed in asks userinfo
+		if content.Phone, content.Email, err = s.store.PrimaryContacts(ctx, o.UserID); err != nil {
 			return t, false, err
 		}
 	}
 	if t.AccessToken, err = s.tokens.sign(content); err != nil {
 		return t, false, err
 	}
-	if o.idToken && holds(o.scope, scopeOpenID) {
+	if o.IDToken && Holds(o.Scope, ScopeOpenID) {
 		if t.IDToken, err = s.signID(o, now, expires); err != nil {
 			return t, false, err
 		}
 	}
-	record := TokenRecord{
-		ID: o.id.String(), UserID: o.userID, ClientID: o.client.ID, Method: o.proof.Method, Scope: o.scope,
-		GrantID: o.grantID, SignedInAt: o.signedInAt, CreatedAt: now, ExpiresAt: expires,
+	record := Record{
+		ID: o.ID.String(), UserID: o.UserID, ClientID: o.ClientID, Method: o.Proof.Method, Scope: o.Scope,
+		GrantID: o.GrantID, SignedInAt: o.SignedInAt, CreatedAt: now, ExpiresAt: expires,
 	}
-	if o.actor != nil {
-		record.ActorID = o.actor.UserID
+	if o.Actor != nil {
+		record.ActorID = o.Actor.UserID
 	}
-	o.proof.Now, o.proof.Parent = now, o.parent
+	o.Proof.Now, o.Proof.Parent = now, o.Parent
 	var g *Grant // unless there is one already, or none was asked for
-	if holds(o.scope, scopeOffline) && o.grantID == "" {
+	if Holds(o.Scope, ScopeOffline) && o.GrantID == "" {
 		var made Grant
 		if t.RefreshToken, made, err = s.newGrant(o, now); err != nil {
 			return t, false, err
@@ -216,10 +202,10 @@ func (s *Service) issue(ctx context.Context, o order) (t Token, ok bool, err err
 		record.GrantID, g = made.ID, &made
 	}
 	err = s.store.Atomic(ctx, func(ctx context.Context) (err error) {
-		if err := s.issuable(ctx, o.userID, o.actor); err != nil {
+		if err := s.Issuable(ctx, o.UserID, o.Actor); err != nil {
 			return err
 		}
-		if ok, err = s.store.AddToken(ctx, record, o.proof); err != nil || !ok || g == nil {
+		if ok, err = s.store.AddToken(ctx, record, o.Proof); err != nil || !ok || g == nil {
 			return err
 		}
 		return s.store.AddGrant(ctx, *g)
@@ -230,7 +216,8 @@ func (s *Service) issue(ctx context.Context, o order) (t Token, ok bool, err err
 	return t, ok, nil
 }
 
-func (s *Service) newID() (uuid.UUID, error) {
+// NewID draws the ID of a token, for an order that is known before.
+func (s *Service) NewID() (uuid.UUID, error) {
 	id, err := uuid.NewRandomFromReader(s.rand)
 	if err != nil {
 		return id, fmt.Errorf("auth: making an identifier: %w", err)
@@ -246,15 +233,15 @@ const (
 	secretLength = 32
 )
 
-func (s *Service) newGrant(o order, now time.Time) (string, Grant, error) {
+func (s *Service) newGrant(o Order, now time.Time) (string, Grant, error) {
 	var random [handleLength + secretLength]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
 		return "", Grant{}, fmt.Errorf("auth: making a refresh token: %w", err)
 	}
 	return hex.EncodeToString(random[:]), Grant{
-		ID: o.id.String(), Handle: sha256.Sum256(random[:handleLength]), Secret: sha256.Sum256(random[handleLength:]),
-		UserID: o.userID, ClientID: o.client.ID, Scope: o.scope, Method: o.proof.Method, LoginOnly: o.loginOnly,
-		SignedInAt: o.signedInAt, UsedAt: now, ExpiresAt: o.signedInAt.Add(s.settings.RefreshLife),
+		ID: o.ID.String(), Handle: sha256.Sum256(random[:handleLength]), Secret: sha256.Sum256(random[handleLength:]),
+		UserID: o.UserID, ClientID: o.ClientID, Scope: o.Scope, Method: o.Proof.Method, LoginOnly: o.LoginOnly,
+		SignedInAt: o.SignedInAt, UsedAt: now, ExpiresAt: o.SignedInAt.Add(s.settings.RefreshLife),
 	}, nil
 }
 
@@ -265,13 +252,13 @@ func (s *Service) newGrant(o order, now time.Time) (string, Grant, error) {
 // alone. Refusals are *GrantError: invalid_request; invalid_scope for more than was
 // granted; invalid_grant for a token that is unknown, spent, expired or of a user who
 // may not sign in any more.
-func (s *Service) RefreshGrant(ctx context.Context, client Client, token, resource, scope string) (Token, error) {
+func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, scope string) (Token, error) {
 	if resource != "" {
-		if err := s.checkResource(resource); err != nil {
+		if err := s.CheckResource(resource); err != nil {
 			return Token{}, err
 		}
 	}
-	asked, err := grantScope(scope)
+	asked, err := GrantScope(scope)
 	if err != nil {
 		return Token{}, err
 	}
@@ -292,7 +279,7 @@ func (s *Service) RefreshGrant(ctx context.Context, client Client, token, resour
 	var refusal error
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
 		issued, refusal = Token{}, refused
-		g, rotated, err := s.store.Rotate(ctx, handle, old, sha256.Sum256(next[handleLength:]), client.ID, s.now())
+		g, rotated, err := s.store.Rotate(ctx, handle, old, sha256.Sum256(next[handleLength:]), clientID, s.now())
 		if err != nil {
 			return err
 		}
@@ -308,7 +295,7 @@ func (s *Service) RefreshGrant(ctx context.Context, client Client, token, resour
 			granted = asked
 		}
 		for _, name := range strings.Fields(granted) {
-			if !holds(g.Scope, name) {
+			if !Holds(g.Scope, name) {
 				refusal = &GrantError{InvalidScope, "scope: more than was granted"}
 				return errUndo // the token stays good
 			}
@@ -321,9 +308,9 @@ func (s *Service) RefreshGrant(ctx context.Context, client Client, token, resour
 		if err != nil {
 			return err
 		}
-		t, ok, err := s.issue(ctx, order{
-			userID: g.UserID, name: name, client: client, scope: granted, loginOnly: g.LoginOnly,
-			descent: descent{grantID: g.ID, signedInAt: g.SignedInAt, endsAt: g.ExpiresAt}, proof: Proof{Method: g.Method, Granted: true},
+		t, ok, err := s.Issue(ctx, Order{
+			UserID: g.UserID, Name: name, ClientID: clientID, Scope: granted, LoginOnly: g.LoginOnly,
+			Descent: Descent{GrantID: g.ID, SignedInAt: g.SignedInAt, EndsAt: g.ExpiresAt}, Proof: Proof{Method: g.Method, Granted: true},
 		})
 		if err != nil {
 			return err

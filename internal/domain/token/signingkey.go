@@ -1,4 +1,4 @@
-package auth
+package token
 
 import (
 	"context"
@@ -51,7 +51,7 @@ type Overlap struct {
 	TokenLife time.Duration
 }
 
-// From is when a key begins to sign, as TokenKey has it.
+// From is when a key begins to sign, as Key has it.
 func (o Overlap) From(k SealedKey) time.Time { return k.CreatedAt.Add(o.Overlap) }
 
 // RotateSigningKey adds a key from generate, which begins to sign after the overlap.

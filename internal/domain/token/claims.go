@@ -1,4 +1,4 @@
-package auth
+package token
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type claims struct {
 	Login       string           `json:"unique_name"`
 	UserID      string           `json:"nameid"`
 	LocalIssuer string           `json:"dss_iss"`
-	Actor       *actorClaim      `json:"act,omitempty"`
+	Actor       *Actor           `json:"act,omitempty"`
 }
 
 // issued are the claims of an access token with what existing clients read besides, and
@@ -45,8 +45,8 @@ type issued struct {
 	Email string `json:"email,omitempty"`
 }
 
-// actorClaim says who acts for the user of a token (RFC 8693, 4.1).
-type actorClaim struct {
+// Actor says who acts for the user of a token (RFC 8693, 4.1).
+type Actor struct {
 	UserID string `json:"sub"`
 	Login  string `json:"unique_name"`
 }

@@ -1,4 +1,4 @@
-package auth
+package token
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/go-jose/go-jose/v4/cryptosigner"
 )
 
-// TokenKey signs tokens.
-type TokenKey struct {
+// Key signs tokens.
+type Key struct {
 	ID     string        // kid, unique for ever
 	Signer crypto.Signer // of a P-256 key
 	From   time.Time     // when it begins to sign; it is published and accepted before
@@ -32,7 +32,7 @@ type PublicKey struct {
 
 // keySet are the keys of one moment. It never changes.
 type keySet struct {
-	list       []TokenKey
+	list       []Key
 	signing    string // ID of the key that signs
 	access, id jose.Signer
 	public     map[string]*ecdsa.PublicKey
@@ -43,7 +43,7 @@ var errUnknownKey = errors.New("auth: token: signed by an unknown key")
 
 // newKeySet takes keys, the newest first. The newest one whose time has come signs,
 // the oldest one before that; all are accepted.
-func newKeySet(list []TokenKey, now time.Time) (*keySet, error) {
+func newKeySet(list []Key, now time.Time) (*keySet, error) {
 	if len(list) == 0 {
 		return nil, errors.New("auth: token keys: want at least one")
 	}
@@ -59,7 +59,7 @@ func newKeySet(list []TokenKey, now time.Time) (*keySet, error) {
 		k.public[key.ID] = public
 	}
 	signing := list[len(list)-1]
-	if i := slices.IndexFunc(list, func(key TokenKey) bool { return !key.From.After(now) }); i >= 0 {
+	if i := slices.IndexFunc(list, func(key Key) bool { return !key.From.After(now) }); i >= 0 {
 		signing = list[i]
 	}
 	k.signing = signing.ID
@@ -77,13 +77,13 @@ func newKeySet(list []TokenKey, now time.Time) (*keySet, error) {
 
 // sameAs reports that two sets accept and sign alike.
 func (k *keySet) sameAs(other *keySet) bool {
-	return k.signing == other.signing && slices.EqualFunc(k.list, other.list, func(a, b TokenKey) bool { return a.ID == b.ID })
+	return k.signing == other.signing && slices.EqualFunc(k.list, other.list, func(a, b Key) bool { return a.ID == b.ID })
 }
 
 // tokens makes and reads tokens with the keys there are.
 type tokens struct {
 	keys atomic.Pointer[keySet]
-	load func(ctx context.Context) ([]TokenKey, error) // nil: the keys never change
+	load func(ctx context.Context) ([]Key, error) // nil: the keys never change
 	now  func() time.Time
 
 	mu     sync.Mutex
@@ -94,7 +94,7 @@ type tokens struct {
 // the kid of what they send.
 const renewPause = 100 * time.Millisecond
 
-func newTokens(keys []TokenKey, load func(ctx context.Context) ([]TokenKey, error), now func() time.Time) (*tokens, error) {
+func newTokens(keys []Key, load func(ctx context.Context) ([]Key, error), now func() time.Time) (*tokens, error) {
 	t := &tokens{load: load, now: now}
 	at := time.Time{}
 	if now != nil {

@@ -1,4 +1,4 @@
-package auth
+package token
 
 import (
 	"context"
@@ -26,14 +26,14 @@ type idClaims struct {
 	Name     string           `json:"preferred_username,omitempty"`
 }
 
-func (s *Service) signID(o order, now, expires time.Time) (string, error) {
+func (s *Service) signID(o Order, now, expires time.Time) (string, error) {
 	c := idClaims{
-		Issuer: s.settings.Issuer, Subject: o.userID, Audience: jwt.Audience{o.client.ID},
-		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(expires), AuthTime: jwt.NewNumericDate(o.signedInAt),
-		Nonce: o.nonce,
+		Issuer: s.settings.Issuer, Subject: o.UserID, Audience: jwt.Audience{o.ClientID},
+		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(expires), AuthTime: jwt.NewNumericDate(o.SignedInAt),
+		Nonce: o.Nonce,
 	}
-	if holds(o.scope, "profile") {
-		c.Name = o.name
+	if Holds(o.Scope, "profile") {
+		c.Name = o.Name
 	}
 	text, err := jwt.Signed(s.tokens.keys.Load().id).Claims(c).Serialize()
 	if err != nil {
@@ -52,16 +52,16 @@ type Person struct {
 // UserInfo tells who an access token was issued to. The token needs the scope openid.
 // Faults: invalid_token, access_denied.
 func (s *Service) UserInfo(ctx context.Context, bearer string) (Person, error) {
-	b, c, err := s.bearer(ctx, bearer, s.store.BearerByToken, s.settings.Resource, s.settings.Issuer)
+	b, err := s.bearer(ctx, bearer, s.store.BearerByToken, s.settings.Resource, s.settings.Issuer)
 	if err != nil {
 		return Person{}, err
 	}
-	if !holds(b.Token.Scope, scopeOpenID) || b.Token.ActorID != "" {
+	if !Holds(b.Token.Scope, ScopeOpenID) || b.Token.ActorID != "" {
 		return Person{}, fault.New(fault.AccessDenied, "the access token was not granted the scope openid")
 	}
 	p := Person{UserID: b.User.ID}
-	if holds(b.Token.Scope, "profile") {
-		p.Name, p.DisplayName = c.Login, b.User.DisplayName
+	if Holds(b.Token.Scope, "profile") {
+		p.Name, p.DisplayName = b.Name, b.User.DisplayName
 	}
 	return p, nil
 }
