@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -16,11 +15,6 @@ import (
 // maxStoreMethods is the largest number of methods of a store interface of a domain
 // package, including embedded ones. A store should have only the methods of one use.
 const maxStoreMethods = 12
-
-// wideStores are store interfaces that must still be split.
-var wideStores = []string{
-	"auth.Store",
-}
 
 func TestStoreInterfaces(t *testing.T) {
 	found := map[string]*ast.InterfaceType{} // by package and name
@@ -46,19 +40,11 @@ func TestStoreInterfaces(t *testing.T) {
 		}
 		stores++
 		n, err := countMethods(found, name, i)
-		wide := slices.Contains(wideStores, name)
 		switch {
 		case err != nil:
 			t.Errorf("%s: %v", name, err)
-		case n > maxStoreMethods && !wide:
+		case n > maxStoreMethods:
 			t.Errorf("%s has %d methods, want at most %d: split it by use", name, n, maxStoreMethods)
-		case n <= maxStoreMethods && wide:
-			t.Errorf("%s has %d methods: remove it from wideStores", name, n)
-		}
-	}
-	for _, name := range wideStores {
-		if found[name] == nil {
-			t.Errorf("wideStores: there is no interface %s", name)
 		}
 	}
 	if stores < 15 {

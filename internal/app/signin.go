@@ -63,8 +63,9 @@ func newIdentity(h *Base, tokens *token.Service) (*auth.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	db := store.Tokens{DB: h.DB}
 	return auth.New(settings, auth.Deps{
-		Store: store.Tokens{DB: h.DB}, Sessions: h.Sessions, Tokens: tokens, Passwords: h.passwords, Providers: providers, Now: time.Now, Rand: rand.Reader,
+		Store: db, Methods: db, Codes: db, Visits: db, Sessions: h.Sessions, Tokens: tokens, Passwords: h.passwords, Providers: providers, Now: time.Now, Rand: rand.Reader,
 		Reach: h.reach, Contacts: h.Contacts, Devices: h.Devices, Messages: h.Messages, Printer: h.printer,
 		Vault: h.ring, Oath: h.Oath,
 	})

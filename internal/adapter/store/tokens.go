@@ -17,9 +17,12 @@ import (
 type Tokens struct{ *DB }
 
 var (
-	_ auth.Store     = Tokens{}
-	_ token.Store    = Tokens{}
-	_ token.KeyStore = Tokens{}
+	_ auth.MethodStore   = Tokens{}
+	_ auth.CodeStore     = Tokens{}
+	_ auth.ExternalStore = Tokens{}
+	_ auth.Store         = Tokens{}
+	_ token.Store        = Tokens{}
+	_ token.KeyStore     = Tokens{}
 )
 
 // Atomic implements auth.Store; see inTurn.

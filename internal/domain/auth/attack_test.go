@@ -75,7 +75,7 @@ func TestEnumerationByTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := auth.New(settings().Settings, auth.Deps{Store: w, Tokens: made, Passwords: passwords, Now: b.clock.Now, Rand: zeros{}})
+	s, err := auth.New(settings().Settings, auth.Deps{Store: w, Methods: w, Codes: w, Visits: w, Tokens: made, Passwords: passwords, Now: b.clock.Now, Rand: zeros{}})
 	if err != nil {
 		t.Fatal(err)
 	}

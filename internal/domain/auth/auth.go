@@ -127,7 +127,7 @@ type StoredMethod struct {
 	Level int
 }
 
-// Store keeps passwords, attempts, methods, certificates, codes and token records.
+// Store keeps passwords and failed attempts, and finds who signs in.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
@@ -154,6 +154,12 @@ type Store interface {
 	// EndUserAttempt forgets the count of a user after a correct password.
 	EndUserAttempt(ctx context.Context, userID string) error
 
+	// SweepSignIns deletes codes and visits that expired, and counts that ended before now.
+	SweepSignIns(ctx context.Context, now time.Time, window time.Duration) error
+}
+
+// MethodStore keeps methods and the certificates that users sign in with.
+type MethodStore interface {
 	SetMethod(ctx context.Context, userID string, m StoredMethod, at time.Time) error
 	DeleteMethod(ctx context.Context, userID, name string) (bool, error) // whether there was one
 	MethodsOf(ctx context.Context, userID string) ([]StoredMethod, error)
@@ -163,7 +169,10 @@ type Store interface {
 	CertificatesOf(ctx context.Context, userID string) ([]SignInCertificate, error)
 	// BearerByCertificate finds the user of a certificate; Token is empty. session.ErrNotFound.
 	BearerByCertificate(ctx context.Context, thumbprint [sha256.Size]byte) (token.Bearer, Scheme, error)
+}
 
+// CodeStore keeps authorization codes.
+type CodeStore interface {
 	AddCode(ctx context.Context, c Code) error
 	// SpendCode marks a code as exchanged for a token if it lives and is of this
 	// client and address. One statement decides; true is told once.
@@ -171,11 +180,6 @@ type Store interface {
 	// EndReplayed ends the sign-in that a spent code of the client belongs to: its tokens,
 	// its grant, and its codes. It reports whether anything of it was still valid.
 	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (bool, error)
-
-	ExternalStore
-
-	// SweepSignIns deletes codes and visits that expired, and counts that ended before now.
-	SweepSignIns(ctx context.Context, now time.Time, window time.Duration) error
 }
 
 // Reach decides whether an operator may act on a user; [reach.Service] satisfies it.
@@ -198,6 +202,9 @@ type Tokens interface {
 type Service struct {
 	settings  Settings
 	store     Store
+	methods   MethodStore
+	codes     CodeStore
+	visits    ExternalStore
 	sessions  *session.Service
 	passwords *password.Hasher
 	tokens    *token.Service
@@ -216,6 +223,9 @@ type Service struct {
 // Deps are what a Service works with.
 type Deps struct {
 	Store     Store
+	Methods   MethodStore
+	Codes     CodeStore
+	Visits    ExternalStore
 	Sessions  *session.Service
 	Tokens    *token.Service
 	Passwords *password.Hasher
@@ -237,7 +247,7 @@ func New(s Settings, d Deps) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		settings: s, store: d.Store, sessions: d.Sessions, passwords: d.Passwords, tokens: d.Tokens, now: d.Now, rand: d.Rand,
+		settings: s, store: d.Store, methods: d.Methods, codes: d.Codes, visits: d.Visits, sessions: d.Sessions, passwords: d.Passwords, tokens: d.Tokens, now: d.Now, rand: d.Rand,
 		reach: d.Reach, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
 		vault: d.Vault, oath: d.Oath, providers: d.Providers,
 	}, nil
@@ -273,7 +283,7 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 			if err != nil {
 				return err
 			}
-			if err := s.store.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
+			if err := s.methods.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
 				return err
 			}
 			return s.sessions.EndAll(ctx, userID)

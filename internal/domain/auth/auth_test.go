@@ -165,7 +165,7 @@ func (b *bench) serviceWith(t testing.TB, s config, d deps) rooms {
 		t.Fatal(err)
 	}
 	svc, err := auth.New(s.Settings, auth.Deps{
-		Store: db, Sessions: b.sessions, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
+		Store: db, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
 		Messages: b.messages, Printer: b.messages, Vault: b.ring, Oath: b.oathService, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {

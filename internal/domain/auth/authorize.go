@@ -252,7 +252,7 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 	if !from.EndsAt.IsZero() && from.EndsAt.Before(expires) {
 		expires = from.EndsAt
 	}
-	err = s.store.AddCode(ctx, Code{
+	err = s.codes.AddCode(ctx, Code{
 		Hash: sha256.Sum256([]byte(code)), UserID: u.ID, ClientID: a.Client.ID, RedirectURI: a.RedirectURI,
 		Scope: scope, Method: p.Method, Thumbprint: p.Thumbprint, Granted: p.Granted, LoginOnly: loginOnly,
 		Nonce: a.Nonce, Challenge: a.Challenge, SignedInAt: from.SignedInAt, ExpiresAt: expires,
@@ -302,13 +302,13 @@ func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (
 		if err != nil {
 			return err
 		}
-		c, spent, err := s.store.SpendCode(ctx, hash, client.ID, r.RedirectURI, id.String(), s.now())
+		c, spent, err := s.codes.SpendCode(ctx, hash, client.ID, r.RedirectURI, id.String(), s.now())
 		if err != nil {
 			return err
 		}
 		if !spent {
 			refusal = refused
-			ended, err := s.store.EndReplayed(ctx, hash, client.ID)
+			ended, err := s.codes.EndReplayed(ctx, hash, client.ID)
 			if ended {
 				audit.Changed(ctx, "a code came again: its tokens are ended")
 			}

@@ -48,14 +48,14 @@ func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte)
 		if err := s.exists(ctx, userID); err != nil {
 			return err
 		}
-		added, err := s.store.AddCertificate(ctx, c)
+		added, err := s.methods.AddCertificate(ctx, c)
 		if err != nil {
 			return err
 		}
 		if !added {
 			return fault.New(fault.InvalidObjectState, "certificate: somebody signs in with it already; take it from them first")
 		}
-		return s.store.SetMethod(ctx, userID, StoredMethod{methodCertificate, LevelPrimary}, c.CreatedAt)
+		return s.methods.SetMethod(ctx, userID, StoredMethod{methodCertificate, LevelPrimary}, c.CreatedAt)
 	})
 	if err != nil {
 		return SignInCertificate{}, err
@@ -67,7 +67,7 @@ func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte)
 // is object_not_found.
 func (s *Service) RemoveCertificate(ctx context.Context, userID string, thumbprint [sha256.Size]byte) error {
 	return s.store.Atomic(ctx, func(ctx context.Context) error {
-		removed, err := s.store.RemoveCertificate(ctx, userID, thumbprint)
+		removed, err := s.methods.RemoveCertificate(ctx, userID, thumbprint)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (s *Service) RemoveCertificate(ctx context.Context, userID string, thumbpri
 
 // Certificates lists the certificates a user signs in with, oldest first.
 func (s *Service) Certificates(ctx context.Context, userID string) ([]SignInCertificate, error) {
-	return s.store.CertificatesOf(ctx, userID)
+	return s.methods.CertificatesOf(ctx, userID)
 }
 
 // AuthenticateCertificate turns a client certificate, in DER, into the one who acts.
@@ -102,7 +102,7 @@ func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audi
 // certified finds who signs in with a certificate; why says to the log what is
 // against it.
 func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, why, err error) {
-	b, scheme, err := s.store.BearerByCertificate(ctx, sha256.Sum256(der))
+	b, scheme, err := s.methods.BearerByCertificate(ctx, sha256.Sum256(der))
 	audit.Tried(ctx, b.User.ID, b.User.Login)
 	switch {
 	case errors.Is(err, session.ErrNotFound):

@@ -108,7 +108,7 @@ func (s *Service) keepVisit(ctx context.Context, ticket, returnsTo string) (stri
 		return "", fmt.Errorf("auth: making a handle: %w", err)
 	}
 	handle := hex.EncodeToString(random[:])
-	return handle, s.store.AddExternalVisit(ctx, ExternalVisit{
+	return handle, s.visits.AddExternalVisit(ctx, ExternalVisit{
 		Handle: sha256.Sum256([]byte(handle)), Ticket: ticket, ReturnsTo: returnsTo, ExpiresAt: s.now().Add(ticketLife),
 	})
 }
@@ -148,7 +148,7 @@ func (s *Service) ExternalReturn(ctx context.Context, name, state string) (strin
 }
 
 func (s *Service) visit(ctx context.Context, state string) (ExternalVisit, error) {
-	v, err := s.store.ExternalVisit(ctx, sha256.Sum256([]byte(state)), s.now())
+	v, err := s.visits.ExternalVisit(ctx, sha256.Sum256([]byte(state)), s.now())
 	if errors.Is(err, session.ErrNotFound) {
 		err = ticketRefused()
 	}
@@ -204,7 +204,7 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 	if p.visit != "" {
 		// Outside the transaction: what was presented is used up, whatever comes of it.
 		// It was made for this visit (Finish), so that this ends its use as well.
-		switch ended, err := s.store.EndExternalVisit(ctx, sha256.Sum256([]byte(p.visit)), s.now()); {
+		switch ended, err := s.visits.EndExternalVisit(ctx, sha256.Sum256([]byte(p.visit)), s.now()); {
 		case err != nil:
 			return issued, who, err
 		case !ended:

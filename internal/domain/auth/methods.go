@@ -35,21 +35,24 @@ type Method struct {
 	Route     string // last part of the path that sets and deletes it, and of the address in SpellingInterface
 	Operation string // ending of the names of its operations, such as "OtpViaSms"
 	Primary   bool   // a first step; every other method is a second one, whatever its level
-	// Kind is the contact a one-time password goes to; nil for methods without.
-	Kind *contact.Kind
+	// ready reports whether what the method works with is there: a password, a contact, a
+	// token. Parameters describe it and hold no secrets. nil: never.
+	ready readiness
 }
 
-// methods is the table. A method that users may have is a row here; its routes are
-// made from it.
+type readiness func(s *Service, ctx context.Context, userID string) (bool, []Parameter, error)
+
+// methods is the table. A method that users may have is a row here, with the function
+// that says whether it is ready. Its routes are made from the row.
 var methods = []Method{
-	{Name: methodIDOnly, Route: "idonly", Operation: "IdOnly", Primary: true},
-	{Name: methodPassword, Route: "password", Operation: "Password", Primary: true},
-	{Name: methodCertificate, Route: "cert", Operation: "Cert", Primary: true},
+	{Name: methodIDOnly, Route: "idonly", Operation: "IdOnly", Primary: true, ready: alwaysReady},
+	{Name: methodPassword, Route: "password", Operation: "Password", Primary: true, ready: passwordReady},
+	{Name: methodCertificate, Route: "cert", Operation: "Cert", Primary: true, ready: certificateReady},
 	{Name: "saml", Route: "external", Operation: "Saml", Primary: true},
-	{Name: "otpviasms", Route: "otpviasms", Operation: "OtpViaSms", Kind: &contact.Phone},
-	{Name: "otpviaemail", Route: "otpviaemail", Operation: "OtpViaEmail", Kind: &contact.Email},
-	{Name: oath.Method, Route: "oath", Operation: "OAth"}, // by the token that the user is assigned
-	{Name: methodDevice, Route: "mydss", Operation: "MyDss"},
+	{Name: "otpviasms", Route: "otpviasms", Operation: "OtpViaSms", ready: contactReady(&contact.Phone)},
+	{Name: "otpviaemail", Route: "otpviaemail", Operation: "OtpViaEmail", ready: contactReady(&contact.Email)},
+	{Name: oath.Method, Route: "oath", Operation: "OAth", ready: tokenReady}, // by the token that the user is assigned
+	{Name: methodDevice, Route: "mydss", Operation: "MyDss", ready: deviceReady},
 }
 
 // Methods lists the methods in the order of their table.
@@ -129,7 +132,7 @@ func (s *Service) SetMethod(ctx context.Context, who audit.Principal, userID, na
 		stored.Level = *level
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
-		if err := s.store.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
+		if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
 			return err
 		}
 		// Tokens that are out were issued without the step.
@@ -145,7 +148,7 @@ func (s *Service) DeleteMethod(ctx context.Context, who audit.Principal, userID,
 		return err
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
-		had, err := s.store.DeleteMethod(ctx, userID, m.Name)
+		had, err := s.methods.DeleteMethod(ctx, userID, m.Name)
 		if err != nil || !had {
 			return err
 		}
@@ -190,7 +193,7 @@ func (s *Service) GrantMethod(ctx context.Context, userID, name string) error {
 		if err := s.exists(ctx, userID); err != nil {
 			return err
 		}
-		if err := s.store.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
+		if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
 			return err
 		}
 		return s.sessions.EndAll(ctx, userID)
@@ -207,7 +210,7 @@ func (s *Service) WithdrawMethod(ctx context.Context, userID, name string) error
 		if err := s.exists(ctx, userID); err != nil {
 			return err
 		}
-		if _, err := s.store.DeleteMethod(ctx, userID, m.Name); err != nil {
+		if _, err := s.methods.DeleteMethod(ctx, userID, m.Name); err != nil {
 			return err
 		}
 		return s.sessions.EndAll(ctx, userID)
@@ -249,7 +252,7 @@ func (s *Service) SchemeOf(ctx context.Context, userID string) ([]Authentication
 
 // had are the methods of a user by name.
 func (s *Service) had(ctx context.Context, userID string) (map[string]StoredMethod, error) {
-	list, err := s.store.MethodsOf(ctx, userID)
+	list, err := s.methods.MethodsOf(ctx, userID)
 	byName := make(map[string]StoredMethod, len(list))
 	for _, m := range list {
 		byName[m.Name] = m
@@ -307,34 +310,54 @@ func (s *Service) RawData(ctx context.Context, who audit.Principal, userID strin
 
 func (s *Service) rawMethod(ctx context.Context, userID string, m Method) (raw RawMethod, err error) {
 	raw = RawMethod{MethodURI: m.URI(s.settings.MethodURIs), Parameters: []Parameter{}}
-	switch {
-	case m.Name == methodIDOnly:
-		raw.Confirmed = true
-	case m.Name == methodPassword:
-		raw.Confirmed, err = s.store.HasPassword(ctx, userID)
-	case m.Name == methodCertificate:
-		var list []SignInCertificate
-		if list, err = s.store.CertificatesOf(ctx, userID); err != nil {
-			return raw, err
-		}
-		raw.Confirmed = len(list) > 0
-		for _, c := range list {
-			raw.Parameters = append(raw.Parameters, Parameter{"Thumbprint", hex.EncodeToString(c.Thumbprint[:])}, Parameter{"Subject", c.Subject})
-		}
-	case m.Name == oath.Method:
-		var t oath.Token
-		if t, raw.Confirmed, err = s.oath.TokenOf(ctx, userID); err == nil && raw.Confirmed {
-			raw.Parameters = append(raw.Parameters, Parameter{"Serial", t.Serial}, Parameter{"Type", string(t.Type)})
-		}
-	case m.Name == methodDevice:
-		if s.devices != nil {
-			raw.Confirmed, err = s.devices.HasActive(ctx, userID)
-		}
-	case m.Kind != nil:
-		var c contact.Contact
-		if c, raw.Confirmed, err = s.contacts.ForOneTime(ctx, userID, *m.Kind); err == nil && raw.Confirmed {
-			raw.Parameters = append(raw.Parameters, Parameter{string(m.Kind.Type), c.Value})
-		}
+	if m.ready == nil {
+		return raw, nil
 	}
+	confirmed, parameters, err := m.ready(s, ctx, userID)
+	raw.Confirmed, raw.Parameters = confirmed, append(raw.Parameters, parameters...)
 	return raw, err
+}
+
+// alwaysReady is a method that works with nothing.
+func alwaysReady(*Service, context.Context, string) (bool, []Parameter, error) { return true, nil, nil }
+
+func passwordReady(s *Service, ctx context.Context, userID string) (bool, []Parameter, error) {
+	has, err := s.store.HasPassword(ctx, userID)
+	return has, nil, err
+}
+
+func certificateReady(s *Service, ctx context.Context, userID string) (bool, []Parameter, error) {
+	list, err := s.methods.CertificatesOf(ctx, userID)
+	var parameters []Parameter
+	for _, c := range list {
+		parameters = append(parameters, Parameter{"Thumbprint", hex.EncodeToString(c.Thumbprint[:])}, Parameter{"Subject", c.Subject})
+	}
+	return len(list) > 0, parameters, err
+}
+
+func tokenReady(s *Service, ctx context.Context, userID string) (bool, []Parameter, error) {
+	t, has, err := s.oath.TokenOf(ctx, userID)
+	if err != nil || !has {
+		return false, nil, err
+	}
+	return true, []Parameter{{"Serial", t.Serial}, {"Type", string(t.Type)}}, nil
+}
+
+func deviceReady(s *Service, ctx context.Context, userID string) (bool, []Parameter, error) {
+	if s.devices == nil {
+		return false, nil, nil
+	}
+	has, err := s.devices.HasActive(ctx, userID)
+	return has, nil, err
+}
+
+// contactReady returns the function of a method whose codes go to a contact.
+func contactReady(kind *contact.Kind) readiness {
+	return func(s *Service, ctx context.Context, userID string) (bool, []Parameter, error) {
+		c, has, err := s.contacts.ForOneTime(ctx, userID, *kind)
+		if err != nil || !has {
+			return false, nil, err
+		}
+		return true, []Parameter{{string(kind.Type), c.Value}}, nil
+	}
 }
