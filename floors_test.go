@@ -48,7 +48,7 @@ var rooms = map[string][]string{
 	"gost":            {"streebog", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":             {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
 	"sig":             {"budget", "", "raw", "cades", "xmltree", "xmldsig", "ooxml", "pdf"},
-	"internal/domain": {"fault", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "token", "auth", "authority", "keys", "document", "signing", "confirm"},
+	"internal/domain": {"fault", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "token", "signin", "authority", "keys", "document", "signing", "confirm"},
 	"internal/app":    {"", "dev"},
 }
 
@@ -62,7 +62,7 @@ var downstairs = map[string][]string{
 	"authority": {"pki", "gost"},
 	"keys":      {"pki", "gost"},
 	"signing":   {"sig", "pki/x509gost", "pki/chain", "pki/suite"},
-	"auth":      {"pki/x509gost"},
+	"signin":    {"pki/x509gost"},
 	"oath":      {"gost/streebog"},
 	"device":    {"gost/streebog", "pki/suite", "pki/x509gost"},
 }

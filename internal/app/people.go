@@ -8,11 +8,11 @@ import (
 
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
 	webconsole "tamga/internal/web/console"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
@@ -35,7 +35,7 @@ func countMessages(registry prometheus.Registerer) func(channel notify.Channel, 
 func (h *Rooms) ums() *umsapi.API {
 	c := &h.Config.Users
 	r := umsapi.Rules{
-		Local: config.LocalIssuer, Confirmed: h.Policies.Defaults[policy.Operation].Actions, MethodURIs: auth.Spelling(c.MethodURIs),
+		Local: config.LocalIssuer, Confirmed: h.Policies.Defaults[policy.Operation].Actions, MethodURIs: signin.Spelling(c.MethodURIs),
 		Check: limit.New(c.ChecksPerSecond, c.ChecksAtOnce, 10_000, time.Now).AdmitCaller,
 	}
 	for _, p := range signapi.CryptoProviders() {

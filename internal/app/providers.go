@@ -11,13 +11,13 @@ import (
 
 	"tamga/internal/adapter/idp"
 	"tamga/internal/config"
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/signin"
 	"tamga/internal/web/tokenapi"
 )
 
 // providers returns the external identity providers of the configuration.
-func (h *Base) providers() ([]auth.Provider, error) {
-	var list []auth.Provider
+func (h *Base) providers() ([]signin.Provider, error) {
+	var list []signin.Provider
 	for i, c := range h.Config.External {
 		what := fmt.Sprintf("external[%d]", i)
 		if c.SAML != (config.SAML{}) {

@@ -37,7 +37,6 @@ import (
 	"tamga/internal/adapter/webhook"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
@@ -48,6 +47,7 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
@@ -78,7 +78,7 @@ type Base struct {
 	ring      *vault.Ring
 	reach     *reach.Service
 	passwords *password.Hasher
-	printer   auth.Printer
+	printer   signin.Printer
 	metrics   *prometheus.Registry
 	network   *evidence.Source // nil for a command
 	opened    closers
@@ -283,7 +283,7 @@ func (b *Base) Migrate(ctx context.Context) error { return b.DB.Migrate(ctx) }
 type Rooms struct {
 	*Base
 	Tokens   *token.Service
-	Identity *auth.Service // sign-in and authentication methods
+	Identity *signin.Service // sign-in and authentication methods
 }
 
 // Rooms adds sign-in. It returns an error if the database lacks tables of this release. The first

@@ -16,8 +16,8 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/vault"
@@ -52,19 +52,19 @@ func newTokens(ctx context.Context, h *Base) (*token.Service, error) {
 }
 
 // newIdentity makes the service of sign-in.
-func newIdentity(h *Base, tokens *token.Service) (*auth.Service, error) {
-	settings := auth.DefaultSettings()
+func newIdentity(h *Base, tokens *token.Service) (*signin.Service, error) {
+	settings := signin.DefaultSettings()
 	settings.Failures = h.Config.Passwords.Attempts
 	settings.Window, settings.LockOut = h.Config.Passwords.Window, h.Config.Passwords.LockOut
 	settings.CodeLife = h.Config.Tokens.CodeLife
 	settings.PasswordDisplay, settings.IDOnlyPublic = h.Config.Users.PasswordDisplay, h.Config.Users.IDOnlyPublic
-	settings.MethodURIs = auth.Spelling(h.Config.Users.MethodURIs)
+	settings.MethodURIs = signin.Spelling(h.Config.Users.MethodURIs)
 	providers, err := h.providers()
 	if err != nil {
 		return nil, err
 	}
 	db := store.Tokens{DB: h.DB}
-	return auth.New(settings, auth.Deps{
+	return signin.New(settings, signin.Deps{
 		Store: db, Methods: db, Codes: db, Visits: db, Sessions: h.Sessions, Tokens: tokens, Passwords: h.passwords, Providers: providers, Now: time.Now, Rand: rand.Reader,
 		Reach: h.reach, Contacts: h.Contacts, Devices: h.Devices, Messages: h.Messages, Printer: h.printer,
 		Vault: h.ring, Oath: h.Oath,
@@ -161,10 +161,10 @@ func (h *Base) openTokenKey(k token.SealedKey) (crypto.Signer, error) {
 }
 
 // clients returns the OAuth clients of the configuration.
-func (h *Base) clients() (*auth.Clients, error) {
-	var list []auth.Client
+func (h *Base) clients() (*signin.Clients, error) {
+	var list []signin.Client
 	for _, c := range h.Config.Clients {
-		client := auth.Client{
+		client := signin.Client{
 			ID: c.ID, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant, RedirectURIs: c.RedirectURIs,
 			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE,
 		}
@@ -173,11 +173,11 @@ func (h *Base) clients() (*auth.Clients, error) {
 			if err != nil {
 				return nil, err
 			}
-			client.Secret = auth.HashSecret(secret)
+			client.Secret = signin.HashSecret(secret)
 		}
 		list = append(list, client)
 	}
-	return auth.NewClients(list)
+	return signin.NewClients(list)
 }
 
 // attempts returns the limits of the queue of password checks.

@@ -20,8 +20,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/vault"
 	"tamga/internal/setting"
 	"tamga/internal/web/rest"
@@ -411,7 +411,7 @@ func Default(parts Parts) *Config {
 func Dev(dir string, anywhere bool, parts Parts) *Config {
 	c := Default(parts)
 	c.dev, c.loopback, c.base = true, !anywhere, dir
-	c.Clients = []Client{{ID: DevClient, PasswordGrant: true, TokenExchange: true, RedirectURIs: []string{auth.RedirectOutOfBand}}}
+	c.Clients = []Client{{ID: DevClient, PasswordGrant: true, TokenExchange: true, RedirectURIs: []string{signin.RedirectOutOfBand}}}
 	c.Messages.Capture = true
 	c.MasterKeys.Active = "dev"
 	c.MasterKeys.Files = map[string]string{"dev": DevMasterKey}

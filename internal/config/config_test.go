@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/keys"
@@ -17,6 +16,7 @@ import (
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/setting"
@@ -152,7 +152,7 @@ func TestDomainDefaults(t *testing.T) {
 		"pin":          cmp.Diff([]any{string(keys.PINAllow), keys.DefaultPINLength}, []any{c.PIN.Mode, c.PIN.MinLength}),
 		"certificates": cmp.Diff(keys.DefaultStandingAge, c.Certificates.StatusAge),
 		"xml":          cmp.Diff(int64(xmldsig.DefaultMaxSize), int64(c.XML.Document)),
-		"users":        cmp.Diff(string(auth.SpellingInterface), c.Users.MethodURIs),
+		"users":        cmp.Diff(string(signin.SpellingInterface), c.Users.MethodURIs),
 	} {
 		if d != "" {
 			t.Errorf("%s: %s", name, d)

@@ -2,9 +2,9 @@
 // code flow (OIDC), and by the Web Browser SSO profile of SAML 2.0 (SAML).
 //
 // Begin with New or NewSAML; ReadSAMLMetadata reads what a SAML provider publishes. Both
-// types implement auth.Provider: Begin returns the address for the browser, Finish checks
+// types implement signin.Provider: Begin returns the address for the browser, Finish checks
 // the answer and returns the login. The package does not find the user of a login and
-// opens no session: package auth does.
+// opens no session: package signin does.
 package idp
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 )
 
@@ -57,7 +57,7 @@ type Options struct {
 	Failed func(err error) // called with the error of a provider, for the log
 }
 
-// OIDC is an OpenID Connect provider. It implements auth.Provider. It requests the
+// OIDC is an OpenID Connect provider. It implements signin.Provider. It requests the
 // provider's configuration when the first user signs in there, so a provider that is down
 // does not keep other users from signing in.
 type OIDC struct {
@@ -68,7 +68,7 @@ type OIDC struct {
 	provider *oidc.Provider
 }
 
-var _ auth.Provider = (*OIDC)(nil)
+var _ signin.Provider = (*OIDC)(nil)
 
 // New checks the options and returns the provider. It opens no connection.
 func New(o Options) (*OIDC, error) {
@@ -99,10 +99,10 @@ func New(o Options) (*OIDC, error) {
 
 func loopback(host string) bool { return host == "127.0.0.1" || host == "::1" || host == "localhost" }
 
-// Name implements auth.Provider.
+// Name implements signin.Provider.
 func (p *OIDC) Name() string { return p.o.Name }
 
-// Title implements auth.Provider.
+// Title implements signin.Provider.
 func (p *OIDC) Title() string {
 	if p.o.Title == "" {
 		return p.o.Name
@@ -137,7 +137,7 @@ func (p *OIDC) oauth(provider *oidc.Provider) *oauth2.Config {
 	}
 }
 
-// Begin implements auth.Provider.
+// Begin implements signin.Provider.
 func (p *OIDC) Begin(ctx context.Context, state, nonce, verifier string) (string, error) {
 	provider, err := p.open(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *OIDC) Begin(ctx context.Context, state, nonce, verifier string) (string
 	return p.oauth(provider).AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nil
 }
 
-// Finish implements auth.Provider.
+// Finish implements signin.Provider.
 func (p *OIDC) Finish(ctx context.Context, code, nonce, verifier string) (string, error) {
 	provider, err := p.open(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -70,14 +70,14 @@ type SAMLOptions struct {
 }
 
 // SAML is a provider of the Web Browser SSO profile of SAML 2.0 (profiles, 4.1). This
-// service is its service provider. SAML implements auth.PostingProvider. Requests are
+// service is its service provider. SAML implements signin.PostingProvider. Requests are
 // sent by HTTP-Redirect. Answers arrive by HTTP-POST and must answer a request.
 type SAML struct {
 	o     SAMLOptions
 	suite *suite.Suite // of Key
 }
 
-var _ auth.PostingProvider = (*SAML)(nil)
+var _ signin.PostingProvider = (*SAML)(nil)
 
 // NewSAML checks the options and returns the provider.
 func NewSAML(o SAMLOptions) (*SAML, error) {
@@ -113,10 +113,10 @@ func NewSAML(o SAMLOptions) (*SAML, error) {
 	return p, nil
 }
 
-// Name implements auth.Provider.
+// Name implements signin.Provider.
 func (p *SAML) Name() string { return p.o.Name }
 
-// Title implements auth.Provider.
+// Title implements signin.Provider.
 func (p *SAML) Title() string {
 	if p.o.Title == "" {
 		return p.o.Name
@@ -128,7 +128,7 @@ func (p *SAML) Title() string {
 // digit.
 func requestID(nonce string) string { return "_" + nonce }
 
-// Begin implements auth.Provider: it makes a request by the binding HTTP-Redirect
+// Begin implements signin.Provider: it makes a request by the binding HTTP-Redirect
 // (bindings, 3.4). It does not use the verifier, which is for protocols in which the
 // service fetches the answer. Here the nonce is the ID of the request and binds the
 // answer to it.
@@ -182,7 +182,7 @@ func (p *SAML) sign(query string) (string, error) {
 	return query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(value)), nil
 }
 
-// Finish implements auth.Provider. answer is a SAMLResponse as it was posted.
+// Finish implements signin.Provider. answer is a SAMLResponse as it was posted.
 func (p *SAML) Finish(ctx context.Context, answer, nonce, _ string) (string, error) {
 	if err := p.expired(); err != nil {
 		return "", err

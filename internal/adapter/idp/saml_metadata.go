@@ -12,7 +12,7 @@ import (
 	"tamga/sig/xmltree"
 )
 
-// Metadata implements auth.PostingProvider. It returns an EntityDescriptor of a service
+// Metadata implements signin.PostingProvider. It returns an EntityDescriptor of a service
 // provider (metadata, 2.4.4). It publishes no encryption key, so providers send
 // assertions unencrypted.
 func (p *SAML) Metadata() ([]byte, error) {

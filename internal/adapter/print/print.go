@@ -12,19 +12,19 @@ import (
 	"strings"
 	"text/template"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/signin"
 )
 
 // Printer makes print forms. The zero Printer prints in Russian with the built-in template. It
-// implements auth.Printer.
+// implements signin.Printer.
 type Printer struct {
 	language, title string
 	blocks          []block
 }
 
-var _ auth.Printer = Printer{}
+var _ signin.Printer = Printer{}
 
 //go:embed templates/*.txt
 var builtin embed.FS
@@ -117,15 +117,15 @@ func (b block) fill(v values) (filled, error) {
 }
 
 // formats has the renderer, the file name and the media type of each format.
-var formats = map[auth.PrintFormat]struct {
+var formats = map[signin.PrintFormat]struct {
 	name, contentType string
 	render            func(p *page) ([]byte, error)
 }{
-	auth.HTML: {"password.html", "text/html; charset=utf-8", renderHTML},
-	auth.XML:  {"password.xml", "application/xml; charset=utf-8", renderXML},
-	auth.PDF:  {"password.pdf", "application/pdf", renderPDF},
+	signin.HTML: {"password.html", "text/html; charset=utf-8", renderHTML},
+	signin.XML:  {"password.xml", "application/xml; charset=utf-8", renderXML},
+	signin.PDF:  {"password.pdf", "application/pdf", renderPDF},
 	// The media type is that of the example in the specification.
-	auth.Word: {"password.docx", "application/msword", renderWord},
+	signin.Word: {"password.docx", "application/msword", renderWord},
 }
 
 // page holds a form to be rendered.
@@ -133,24 +133,24 @@ type page struct {
 	Language string
 	Title    string
 	Blocks   []filled
-	form     auth.PasswordForm
+	form     signin.PasswordForm
 }
 
-// Print implements auth.Printer. Faults: invalid_parameters for an unknown format; wrong_operation
+// Print implements signin.Printer. Faults: invalid_parameters for an unknown format; wrong_operation
 // for a PDF with a login that its fonts cannot show.
-func (p Printer) Print(_ context.Context, format auth.PrintFormat, form auth.PasswordForm) (auth.PrintedForm, error) {
+func (p Printer) Print(_ context.Context, format signin.PrintFormat, form signin.PasswordForm) (signin.PrintedForm, error) {
 	f, ok := formats[format]
 	if !ok {
-		return auth.PrintedForm{}, fault.New(fault.InvalidParameters, "format: unknown; want Html, Xml, Pdf or Word")
+		return signin.PrintedForm{}, fault.New(fault.InvalidParameters, "format: unknown; want Html, Xml, Pdf or Word")
 	}
 	if p.blocks == nil {
 		var err error
 		if p, err = New("ru", "Tamga", nil); err != nil {
-			return auth.PrintedForm{}, err
+			return signin.PrintedForm{}, err
 		}
 	}
 	if form.Password != notify.OneLine(form.Password) {
-		return auth.PrintedForm{}, errors.New("print: the password has characters that cannot be printed")
+		return signin.PrintedForm{}, errors.New("print: the password has characters that cannot be printed")
 	}
 	v := values{
 		Title: notify.OneLine(p.title), DisplayName: notify.OneLine(form.DisplayName), Login: notify.OneLine(form.Login),
@@ -160,7 +160,7 @@ func (p Printer) Print(_ context.Context, format auth.PrintFormat, form auth.Pas
 	for _, b := range p.blocks {
 		line, err := b.fill(v)
 		if err != nil {
-			return auth.PrintedForm{}, fmt.Errorf("print: %w", err)
+			return signin.PrintedForm{}, fmt.Errorf("print: %w", err)
 		}
 		if line.Kind == "title" && out.Title == "" {
 			out.Title = line.Text
@@ -169,7 +169,7 @@ func (p Printer) Print(_ context.Context, format auth.PrintFormat, form auth.Pas
 	}
 	content, err := f.render(out)
 	if err != nil {
-		return auth.PrintedForm{}, err
+		return signin.PrintedForm{}, err
 	}
-	return auth.PrintedForm{Name: f.name, ContentType: f.contentType, Content: content}, nil
+	return signin.PrintedForm{Name: f.name, ContentType: f.contentType, Content: content}, nil
 }

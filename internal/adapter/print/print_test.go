@@ -14,25 +14,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/signin"
 	"tamga/internal/judge"
 )
 
-var form = auth.PasswordForm{
+var form = signin.PasswordForm{
 	Login: "ivan.petrov", DisplayName: "Пётр Ильич «Ёж» O'Neil & Söhne № 1", Password: "Kx7m-Qr4t-Zw9p",
 	At: time.Date(2026, 11, 21, 12, 34, 56, 0, time.UTC),
 }
 
 // hostile has a display name and a login as attackers choose them.
-var hostile = auth.PasswordForm{
+var hostile = signin.PasswordForm{
 	Login:       `</dd><script>alert(1)</script>]]>&amp;<w:p>`,
 	DisplayName: "{{.Password}} =cmd|' /C calc'!A0 \u202egnp.exe\u2028\r\n\x00<img src=x onerror=alert(1)>\xff\ufffe",
 	Password:    `<>&"'{}\`, At: form.At,
 }
 
-func render(t *testing.T, p Printer, format auth.PrintFormat, f auth.PasswordForm) auth.PrintedForm {
+func render(t *testing.T, p Printer, format signin.PrintFormat, f signin.PasswordForm) signin.PrintedForm {
 	t.Helper()
 	out, err := p.Print(t.Context(), format, f)
 	if err != nil {
@@ -46,16 +46,16 @@ func render(t *testing.T, p Printer, format auth.PrintFormat, f auth.PasswordFor
 }
 
 // want returns the texts that a reader of the form must see in every format.
-func want(f auth.PasswordForm) []string {
+func want(f signin.PasswordForm) []string {
 	return []string{notify.OneLine(f.DisplayName), notify.OneLine(f.Login), f.Password, "21.11.2026 12:34 UTC"}
 }
 
 func TestFiles(t *testing.T) {
-	for format, w := range map[auth.PrintFormat][3]string{
-		auth.HTML: {"password.html", "text/html; charset=utf-8", "<!DOCTYPE html>"},
-		auth.XML:  {"password.xml", "application/xml; charset=utf-8", "<?xml "},
-		auth.PDF:  {"password.pdf", "application/pdf", "%PDF-"},
-		auth.Word: {"password.docx", "application/msword", "PK\x03\x04"},
+	for format, w := range map[signin.PrintFormat][3]string{
+		signin.HTML: {"password.html", "text/html; charset=utf-8", "<!DOCTYPE html>"},
+		signin.XML:  {"password.xml", "application/xml; charset=utf-8", "<?xml "},
+		signin.PDF:  {"password.pdf", "application/pdf", "%PDF-"},
+		signin.Word: {"password.docx", "application/msword", "PK\x03\x04"},
 	} {
 		out := render(t, Printer{}, format, form)
 		if out.Name != w[0] || out.ContentType != w[1] || !bytes.HasPrefix(out.Content, []byte(w[2])) {
@@ -69,8 +69,8 @@ func TestFiles(t *testing.T) {
 }
 
 func TestHTML(t *testing.T) {
-	for _, f := range []auth.PasswordForm{form, hostile} {
-		content := render(t, Printer{}, auth.HTML, f).Content
+	for _, f := range []signin.PasswordForm{form, hostile} {
+		content := render(t, Printer{}, signin.HTML, f).Content
 		root, err := html.Parse(bytes.NewReader(content))
 		if err != nil {
 			t.Fatal(err)
@@ -106,8 +106,8 @@ func TestHTML(t *testing.T) {
 
 func TestXML(t *testing.T) {
 	lint := judge.XMLLint(t)
-	for _, f := range []auth.PasswordForm{form, hostile} {
-		content := render(t, Printer{}, auth.XML, f).Content
+	for _, f := range []signin.PasswordForm{form, hostile} {
+		content := render(t, Printer{}, signin.XML, f).Content
 		if !lint.Accepts(content)[0] {
 			t.Errorf("xmllint refuses:\n%s", content)
 		}
@@ -136,8 +136,8 @@ func TestPDF(t *testing.T) {
 	long := form
 	long.DisplayName = strings.Repeat("Щ", 255)
 	long.Login = strings.Repeat("w@", 64)
-	for _, f := range []auth.PasswordForm{form, hostile, long} {
-		content := render(t, Printer{}, auth.PDF, f).Content
+	for _, f := range []signin.PasswordForm{form, hostile, long} {
+		content := render(t, Printer{}, signin.PDF, f).Content
 		// Join wrapped lines: a long name may be wrapped anywhere.
 		text := strings.Join(strings.Fields(viewers.Text(content)), "")
 		for _, w := range want(f) {
@@ -160,11 +160,11 @@ func TestPDF(t *testing.T) {
 	}
 	chinese := form
 	chinese.DisplayName = "李雷 😀"
-	if text := viewers.Text(render(t, Printer{}, auth.PDF, chinese).Content); !strings.Contains(text, "□□ □") {
+	if text := viewers.Text(render(t, Printer{}, signin.PDF, chinese).Content); !strings.Contains(text, "□□ □") {
 		t.Errorf("the characters that the font does not have are not marked:\n%s", text)
 	}
 	chinese.Login = "李雷"
-	if _, err := (Printer{}).Print(t.Context(), auth.PDF, chinese); !fault.Is(err, fault.WrongOperation) {
+	if _, err := (Printer{}).Print(t.Context(), signin.PDF, chinese); !fault.Is(err, fault.WrongOperation) {
 		t.Errorf("a login that cannot be shown: %v", err)
 	}
 	// The fonts have every letter of the Russian alphabet and the characters of passwords.
@@ -177,10 +177,10 @@ func TestPDF(t *testing.T) {
 
 func TestWord(t *testing.T) {
 	lint := judge.XMLLint(t)
-	forms := []auth.PasswordForm{form, hostile}
+	forms := []signin.PasswordForm{form, hostile}
 	contents := make([][]byte, len(forms))
 	for i, f := range forms {
-		contents[i] = render(t, Printer{}, auth.Word, f).Content
+		contents[i] = render(t, Printer{}, signin.Word, f).Content
 		archive, err := zip.NewReader(bytes.NewReader(contents[i]), int64(len(contents[i])))
 		if err != nil {
 			t.Fatal(err)
@@ -213,7 +213,7 @@ func TestTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(render(t, p, auth.XML, hostile).Content)
+	text := string(render(t, p, signin.XML, hostile).Content)
 	if !strings.Contains(text, "<title>A sheet of Tamga &lt;1&gt;</title>") || strings.Contains(text, "Пароль") {
 		t.Error(text)
 	}
@@ -235,7 +235,7 @@ func TestTemplates(t *testing.T) {
 	}
 	bad := form
 	bad.Password = "a\nb"
-	if _, err := p.Print(t.Context(), auth.XML, bad); err == nil || strings.Contains(err.Error(), "a\nb") {
+	if _, err := p.Print(t.Context(), signin.XML, bad); err == nil || strings.Contains(err.Error(), "a\nb") {
 		t.Errorf("a password with characters that cannot be printed: %v", err)
 	}
 }
@@ -251,7 +251,7 @@ func TestPDFOfAnything(t *testing.T) {
 		}
 		f.DisplayName = string(name)
 		f.Login = shown(notify.OneLine(f.DisplayName))
-		if out, err := (Printer{}).Print(t.Context(), auth.PDF, f); err != nil || !bytes.HasSuffix(bytes.TrimSpace(out.Content), []byte("%%EOF")) {
+		if out, err := (Printer{}).Print(t.Context(), signin.PDF, f); err != nil || !bytes.HasSuffix(bytes.TrimSpace(out.Content), []byte("%%EOF")) {
 			t.Errorf("%q: %v", f.DisplayName, err)
 		}
 	}
@@ -265,12 +265,12 @@ func FuzzPrint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, login, name string) {
 		in := form
 		in.Login, in.DisplayName = login, name
-		for _, format := range []auth.PrintFormat{auth.HTML, auth.XML, auth.Word} {
+		for _, format := range []signin.PrintFormat{signin.HTML, signin.XML, signin.Word} {
 			out, err := Printer{}.Print(t.Context(), format, in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if format == auth.XML {
+			if format == signin.XML {
 				if err := xml.Unmarshal(out.Content, new(xmlForm)); err != nil {
 					t.Fatalf("%v in\n%s", err, out.Content)
 				}

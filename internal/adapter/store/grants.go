@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 )
 
@@ -65,7 +65,7 @@ func (s Tokens) GrantsOf(ctx context.Context, userID string, now time.Time) ([]t
 }
 
 // CredentialOfExternal implements token.Store.
-func (s Tokens) CredentialOfExternal(ctx context.Context, issuer, login string) (auth.Credential, error) {
+func (s Tokens) CredentialOfExternal(ctx context.Context, issuer, login string) (signin.Credential, error) {
 	c, found, err := one(ctx, s.DB, scanCredential, credentials+` WHERE u.id =
 		(SELECT e.user_id FROM external_logins e WHERE e.issuer_folded = $1 AND e.login_folded = $2)`, issuer, login)
 	if err == nil && !found {
@@ -74,17 +74,17 @@ func (s Tokens) CredentialOfExternal(ctx context.Context, issuer, login string) 
 	return c, err
 }
 
-// AddExternalVisit implements auth.Store.
-func (s Tokens) AddExternalVisit(ctx context.Context, v auth.ExternalVisit) error {
+// AddExternalVisit implements signin.Store.
+func (s Tokens) AddExternalVisit(ctx context.Context, v signin.ExternalVisit) error {
 	_, err := s.exec(ctx, "INSERT INTO external_visits (handle, ticket, returns_to, ended, expires_at) VALUES ($1, $2, $3, FALSE, $4)",
 		v.Handle[:], v.Ticket, v.ReturnsTo, millis(v.ExpiresAt))
 	return err
 }
 
-// ExternalVisit implements auth.Store.
-func (s Tokens) ExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (auth.ExternalVisit, error) {
-	v, found, err := one(ctx, s.DB, func(r row) (auth.ExternalVisit, error) {
-		v := auth.ExternalVisit{Handle: handle}
+// ExternalVisit implements signin.Store.
+func (s Tokens) ExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (signin.ExternalVisit, error) {
+	v, found, err := one(ctx, s.DB, func(r row) (signin.ExternalVisit, error) {
+		v := signin.ExternalVisit{Handle: handle}
 		err := r.Scan(&v.Ticket, &v.ReturnsTo, (*timeField)(&v.ExpiresAt))
 		return v, err
 	}, "SELECT ticket, returns_to, expires_at FROM external_visits WHERE handle = $1 AND NOT ended AND expires_at > $2", handle[:], millis(now))
@@ -94,7 +94,7 @@ func (s Tokens) ExternalVisit(ctx context.Context, handle [sha256.Size]byte, now
 	return v, err
 }
 
-// EndExternalVisit implements auth.Store.
+// EndExternalVisit implements signin.Store.
 func (s Tokens) EndExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (bool, error) {
 	n, err := s.exec(ctx, "UPDATE external_visits SET ended = TRUE WHERE handle = $1 AND NOT ended AND expires_at > $2", handle[:], millis(now))
 	return n == 1, err

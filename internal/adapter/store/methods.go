@@ -6,49 +6,49 @@ import (
 	"fmt"
 	"time"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 )
 
-// SetMethod implements auth.Store.
-func (s Tokens) SetMethod(ctx context.Context, userID string, m auth.StoredMethod, at time.Time) error {
+// SetMethod implements signin.Store.
+func (s Tokens) SetMethod(ctx context.Context, userID string, m signin.StoredMethod, at time.Time) error {
 	_, err := s.exec(ctx, `INSERT INTO user_methods (user_id, method, level, created_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (user_id, method) DO UPDATE SET level = excluded.level`, userID, m.Name, m.Level, millis(at))
 	return err
 }
 
-// DeleteMethod implements auth.Store.
+// DeleteMethod implements signin.Store.
 func (s Tokens) DeleteMethod(ctx context.Context, userID, name string) (bool, error) {
 	n, err := s.exec(ctx, "DELETE FROM user_methods WHERE user_id = $1 AND method = $2", userID, name)
 	return n == 1, err
 }
 
-// MethodsOf implements auth.Store.
-func (s Tokens) MethodsOf(ctx context.Context, userID string) ([]auth.StoredMethod, error) {
-	return all(ctx, s.DB, func(r row) (m auth.StoredMethod, err error) {
+// MethodsOf implements signin.Store.
+func (s Tokens) MethodsOf(ctx context.Context, userID string) ([]signin.StoredMethod, error) {
+	return all(ctx, s.DB, func(r row) (m signin.StoredMethod, err error) {
 		err = r.Scan(&m.Name, &m.Level)
 		return m, err
 	}, "SELECT method, level FROM user_methods WHERE user_id = $1", userID)
 }
 
-// AddCertificate implements auth.Store.
-func (s Tokens) AddCertificate(ctx context.Context, c auth.SignInCertificate) (bool, error) {
+// AddCertificate implements signin.Store.
+func (s Tokens) AddCertificate(ctx context.Context, c signin.SignInCertificate) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO sign_in_certificates (thumbprint, user_id, subject, issuer, serial, not_after, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
 		c.Thumbprint[:], c.UserID, c.Subject, c.Issuer, c.Serial, millis(c.NotAfter), millis(c.CreatedAt))
 	return n == 1, err
 }
 
-// RemoveCertificate implements auth.Store.
+// RemoveCertificate implements signin.Store.
 func (s Tokens) RemoveCertificate(ctx context.Context, userID string, thumbprint [sha256.Size]byte) (bool, error) {
 	n, err := s.exec(ctx, "DELETE FROM sign_in_certificates WHERE user_id = $1 AND thumbprint = $2", userID, thumbprint[:])
 	return n == 1, err
 }
 
-// CertificatesOf implements auth.Store.
-func (s Tokens) CertificatesOf(ctx context.Context, userID string) ([]auth.SignInCertificate, error) {
-	return all(ctx, s.DB, func(r row) (c auth.SignInCertificate, err error) {
+// CertificatesOf implements signin.Store.
+func (s Tokens) CertificatesOf(ctx context.Context, userID string) ([]signin.SignInCertificate, error) {
+	return all(ctx, s.DB, func(r row) (c signin.SignInCertificate, err error) {
 		var thumbprint []byte
 		err = r.Scan(&thumbprint, &c.UserID, &c.Subject, &c.Issuer, &c.Serial, (*timeField)(&c.NotAfter), (*timeField)(&c.CreatedAt))
 		if err == nil && len(thumbprint) != len(c.Thumbprint) {
@@ -60,8 +60,8 @@ func (s Tokens) CertificatesOf(ctx context.Context, userID string) ([]auth.SignI
 		FROM sign_in_certificates WHERE user_id = $1 ORDER BY created_at, thumbprint`, userID)
 }
 
-// BearerByCertificate implements auth.Store.
-func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size]byte) (b token.Bearer, scheme auth.Scheme, err error) {
+// BearerByCertificate implements signin.Store.
+func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size]byte) (b token.Bearer, scheme signin.Scheme, err error) {
 	_, found, err := one(ctx, s.DB, func(r row) (struct{}, error) {
 		return struct{}{}, r.Scan(append(userFields(&b.User), schemeFields(&scheme)...)...)
 	}, "SELECT "+userColumns+", "+schemeColumns+` FROM sign_in_certificates k JOIN users u ON u.id = k.user_id WHERE k.thumbprint = $1`, thumbprint[:])
@@ -74,8 +74,8 @@ func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size
 	return b, scheme, err
 }
 
-// AddCode implements auth.Store.
-func (s Tokens) AddCode(ctx context.Context, c auth.Code) error {
+// AddCode implements signin.Store.
+func (s Tokens) AddCode(ctx context.Context, c signin.Code) error {
 	_, err := s.exec(ctx, `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id,
 			granted, login_only, nonce, challenge, signed_in_at, grant_id, parent_id, ends_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', $9, $10, $11, $12, $13, $14, $15, $16)`,
@@ -85,10 +85,10 @@ func (s Tokens) AddCode(ctx context.Context, c auth.Code) error {
 	return err
 }
 
-// SpendCode implements auth.Store.
-func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (auth.Code, bool, error) {
-	return returning(ctx, s.DB, func(r row) (auth.Code, error) {
-		c := auth.Code{Hash: hash, ClientID: clientID, RedirectURI: redirectURI}
+// SpendCode implements signin.Store.
+func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (signin.Code, bool, error) {
+	return returning(ctx, s.DB, func(r row) (signin.Code, error) {
+		c := signin.Code{Hash: hash, ClientID: clientID, RedirectURI: redirectURI}
 		err := r.Scan(&c.UserID, &c.Scope, &c.Method, &c.Thumbprint, (*timeField)(&c.ExpiresAt),
 			&c.Granted, &c.LoginOnly, &c.Nonce, &c.Challenge, (*timeField)(&c.SignedInAt),
 			&c.GrantID, &c.ParentID, (*timeField)(&c.EndsAt))
@@ -99,7 +99,7 @@ func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID,
 			grant_id, parent_id, ends_at`, hash[:], clientID, redirectURI, tokenID, millis(now))
 }
 
-// EndReplayed implements auth.Store. A code from a sign-in was exchanged for the first
+// EndReplayed implements signin.Store. A code from a sign-in was exchanged for the first
 // token of the sign-in, and the grant has the id of that token. A derived code names the
 // sign-in itself.
 func (s Tokens) EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (ended bool, err error) {

@@ -6,31 +6,31 @@ import (
 	"strings"
 	"time"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
-// Tokens implements the stores of the packages session, oath, token and auth.
+// Tokens implements the stores of the packages session, oath, token and signin.
 type Tokens struct{ *DB }
 
 var (
-	_ auth.MethodStore   = Tokens{}
-	_ auth.CodeStore     = Tokens{}
-	_ auth.ExternalStore = Tokens{}
-	_ auth.Store         = Tokens{}
-	_ token.Store        = Tokens{}
-	_ token.KeyStore     = Tokens{}
+	_ signin.MethodStore   = Tokens{}
+	_ signin.CodeStore     = Tokens{}
+	_ signin.ExternalStore = Tokens{}
+	_ signin.Store         = Tokens{}
+	_ token.Store          = Tokens{}
+	_ token.KeyStore       = Tokens{}
 )
 
-// Atomic implements auth.Store; see inTurn.
+// Atomic implements signin.Store; see inTurn.
 func (s Tokens) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
 	return s.inTurn(ctx, fn)
 }
 
-// SetPassword implements auth.Store.
+// SetPassword implements signin.Store.
 func (s Tokens) SetPassword(ctx context.Context, userID, encoded string, at time.Time) error {
 	// Selected from users, so that an unknown user adds no row and breaks no reference.
 	n, err := s.exec(ctx, `INSERT INTO passwords (user_id, encoded, changed_at)
@@ -43,7 +43,7 @@ func (s Tokens) SetPassword(ctx context.Context, userID, encoded string, at time
 	return err
 }
 
-// HasPassword implements auth.Store.
+// HasPassword implements signin.Store.
 func (s Tokens) HasPassword(ctx context.Context, userID string) (bool, error) {
 	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM passwords WHERE user_id = $1", userID)
 	return found, err
@@ -52,7 +52,7 @@ func (s Tokens) HasPassword(ctx context.Context, userID string) (bool, error) {
 // schemeColumns select which kinds of methods the user u has.
 var schemeColumns = hasMethod("none") + ", " + hasMethod("password") + ", " + hasMethod("certificate") + ", " + hasMethod("saml") + ", " + secondStep
 
-func schemeFields(s *auth.Scheme) []any {
+func schemeFields(s *signin.Scheme) []any {
 	return []any{&s.IDOnly, &s.Password, &s.Certificate, &s.External, &s.SecondStep}
 }
 
@@ -63,7 +63,7 @@ func hasMethod(name string) string {
 // secondStep is the condition that the user u has a method that is not a first step.
 var secondStep = func() string {
 	var primary []string
-	for _, m := range auth.Methods() {
+	for _, m := range signin.Methods() {
 		if m.Primary {
 			primary = append(primary, "'"+m.Name+"'")
 		}
@@ -75,14 +75,14 @@ var secondStep = func() string {
 var credentials = "SELECT " + userColumns + `, COALESCE(p.encoded, ''), COALESCE(f.locked_until, 0), ` + schemeColumns + `
 	FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id`
 
-func scanCredential(r row) (c auth.Credential, err error) {
+func scanCredential(r row) (c signin.Credential, err error) {
 	fields := append(userFields(&c.User), &c.Encoded, (*timeField)(&c.LockedUntil))
 	err = r.Scan(append(fields, schemeFields(&c.Scheme)...)...)
 	return c, err
 }
 
-// CredentialOf implements auth.Store. A login has priority over an equal contact.
-func (s Tokens) CredentialOf(ctx context.Context, folded, phone, email string) (auth.Credential, error) {
+// CredentialOf implements signin.Store. A login has priority over an equal contact.
+func (s Tokens) CredentialOf(ctx context.Context, folded, phone, email string) (signin.Credential, error) {
 	c, found, err := one(ctx, s.DB, scanCredential, credentials+` WHERE u.id = COALESCE(
 			(SELECT id FROM users WHERE login_folded = $1 AND login <> ''),
 			(SELECT user_id FROM contacts WHERE type = '`+string(contact.PhoneNumber)+`' AND normal = $2 AND is_primary),
@@ -93,7 +93,7 @@ func (s Tokens) CredentialOf(ctx context.Context, folded, phone, email string) (
 	return c, err
 }
 
-// SignInName implements auth.Store.
+// SignInName implements signin.Store.
 func (s Tokens) SignInName(ctx context.Context, userID string) (string, user.User, error) {
 	type named struct {
 		user.User
@@ -128,17 +128,17 @@ func (s Tokens) PrimaryContacts(ctx context.Context, userID string) (phone, emai
 	return phone, email, err
 }
 
-// BeginAttempt implements auth.Store.
-func (s Tokens) BeginAttempt(ctx context.Context, login auth.LoginKey, now time.Time, rule auth.LockOut) (bool, error) {
+// BeginAttempt implements signin.Store.
+func (s Tokens) BeginAttempt(ctx context.Context, login signin.LoginKey, now time.Time, rule signin.LockOut) (bool, error) {
 	return s.beginAttempt(ctx, "login_failures", "login", login[:], now, rule)
 }
 
-// BeginUserAttempt implements auth.Store.
-func (s Tokens) BeginUserAttempt(ctx context.Context, userID string, now time.Time, rule auth.LockOut) (bool, error) {
+// BeginUserAttempt implements signin.Store.
+func (s Tokens) BeginUserAttempt(ctx context.Context, userID string, now time.Time, rule signin.LockOut) (bool, error) {
 	return s.beginAttempt(ctx, "user_failures", "user_id", userID, now, rule)
 }
 
-func (s Tokens) beginAttempt(ctx context.Context, table, column string, key any, now time.Time, rule auth.LockOut) (bool, error) {
+func (s Tokens) beginAttempt(ctx context.Context, table, column string, key any, now time.Time, rule signin.LockOut) (bool, error) {
 	lockEnd := millis(now.Add(rule.LockOut))
 	firstLock := int64(0)
 	if rule.Failures <= 1 {
@@ -257,7 +257,7 @@ func (s Tokens) SweepTokens(ctx context.Context, now, tokens time.Time) error {
 	})
 }
 
-// SweepSignIns implements auth.Store.
+// SweepSignIns implements signin.Store.
 func (s Tokens) SweepSignIns(ctx context.Context, now time.Time, window time.Duration) error {
 	return s.sweep(ctx, []sweep{
 		{`DELETE FROM login_failures WHERE login IN

@@ -11,8 +11,8 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 )
 
 // TestUpgradeKeepsPasswords checks that users of the release before methods can still
@@ -48,7 +48,7 @@ func TestUpgradeKeepsPasswords(t *testing.T) {
 			engine.exec(t, url, "INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked) VALUES ('t', 'with', 'c', 'password', 0, 9, FALSE)")
 
 			s := store.Tokens{DB: storetest.Open(t, url)} // migrates
-			for login, want := range map[string]auth.Scheme{"with": {Password: true}, "without": {}} {
+			for login, want := range map[string]signin.Scheme{"with": {Password: true}, "without": {}} {
 				c, err := s.CredentialOf(t.Context(), login, "", "")
 				if err != nil || c.Scheme != want || c.User.Unapproved || !c.User.LockAt.IsZero() {
 					t.Errorf("%s: %+v, %v; want %+v", login, c, err, want)

@@ -7,7 +7,7 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
 )
 
@@ -39,7 +39,7 @@ func (m *methodListCommand) Run(c *cli.Console) error {
 		lines := []line{}
 		var text strings.Builder
 		for _, i := range list {
-			method, _ := auth.MethodNamed(i.MethodURI)
+			method, _ := signin.MethodNamed(i.MethodURI)
 			lines = append(lines, line{method.Route, i.MethodURI, i.Level})
 			fmt.Fprintf(&text, "%s (level %d)\n", method.Route, i.Level)
 		}

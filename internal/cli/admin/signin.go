@@ -12,7 +12,7 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
 )
 
@@ -73,7 +73,7 @@ type signInJSON struct {
 	NotAfter   time.Time `json:"not_after"`
 }
 
-func signInLine(s auth.SignInCertificate) signInJSON {
+func signInLine(s signin.SignInCertificate) signInJSON {
 	return signInJSON{hex.EncodeToString(s.Thumbprint[:]), s.Subject, s.Issuer, s.Serial, s.NotAfter}
 }
 

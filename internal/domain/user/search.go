@@ -252,7 +252,7 @@ func (f Filter) text() string {
 		if f.Operation != Like {
 			return f.Value
 		}
-	case ColumnAuthMethod: // by name, route or address; see package auth for the names
+	case ColumnAuthMethod: // by name, route or address; see package signin for the names
 		method := strings.ToLower(f.Value[strings.LastIndexByte(f.Value, '/')+1:])
 		return cmp.Or(methodRoutes[method], method)
 	case ColumnPhoneNumber:

@@ -1,7 +1,7 @@
 // Package user manages users: their registration, logins and names, groups, operators,
 // locking, and search. Begin with Service.Register for operators, Service.Add for
 // administrators, and Service.List to search. The package does not authenticate users:
-// package auth does.
+// package signin does.
 package user
 
 import (

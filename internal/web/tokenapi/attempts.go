@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/signin"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
 )
@@ -32,7 +32,7 @@ func (a *API) Limiting(attempts Attempts) *API {
 // attempt counts a password attempt before the password is checked. The context it returns
 // names the caller. proved reports that the client proved its secret. The fault is
 // too_many_requests.
-func (a *API) attempt(ctx context.Context, client auth.Client, proved bool, login string) (context.Context, error) {
+func (a *API) attempt(ctx context.Context, client signin.Client, proved bool, login string) (context.Context, error) {
 	remote := rest.Remote(ctx)
 	known := a.attempts.Known != nil && a.attempts.Known.Has(remote)
 	who := password.Visitor{Key: "address " + limit.Network(remote)}
@@ -51,7 +51,7 @@ func (a *API) attempt(ctx context.Context, client auth.Client, proved bool, logi
 		}
 	}
 	if logins != nil {
-		key := auth.KeyOf(login)
+		key := signin.KeyOf(login)
 		if err := logins.AdmitCaller(hex.EncodeToString(key[:]), 1); err != nil {
 			return ctx, err
 		}

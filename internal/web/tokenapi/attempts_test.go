@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
@@ -42,27 +42,27 @@ func (i *tried) judge(ctx context.Context, text string) error {
 	return &token.GrantError{Code: token.InvalidGrant, Description: "wrong"}
 }
 
-func (i *tried) PasswordGrant(ctx context.Context, _ auth.Client, _, password, _, _ string) (token.Token, error) {
+func (i *tried) PasswordGrant(ctx context.Context, _ signin.Client, _, password, _, _ string) (token.Token, error) {
 	return token.Token{AccessToken: "t", UserID: "7"}, i.judge(ctx, password)
 }
 
-func (i *tried) AuthorizePassword(ctx context.Context, _, password string, _ auth.Authorization) (auth.Authorized, audit.Principal, error) {
-	return auth.Authorized{Code: "c0de"}, audit.Principal{}, i.judge(ctx, password)
+func (i *tried) AuthorizePassword(ctx context.Context, _, password string, _ signin.Authorization) (signin.Authorized, audit.Principal, error) {
+	return signin.Authorized{Code: "c0de"}, audit.Principal{}, i.judge(ctx, password)
 }
 
-func (*tried) OpenTicket(string, string, auth.Step) (auth.Pending, error) {
-	return auth.Pending{ClientID: "public", RedirectURI: "https://app.test/", ResponseType: "code"}, nil
+func (*tried) OpenTicket(string, string, signin.Step) (signin.Pending, error) {
+	return signin.Pending{ClientID: "public", RedirectURI: "https://app.test/", ResponseType: "code"}, nil
 }
 
-func (*tried) Providers() []auth.Provider { return nil }
+func (*tried) Providers() []signin.Provider { return nil }
 
 // limited serves with limits: a stranger has 3 attempts from an address and 2 at a login,
 // and gets one more of each a minute; a trusted caller has 6 and 4.
 func limited(t *testing.T, now *time.Time) (*tried, func(from, path string, form url.Values) *http.Response) {
 	t.Helper()
-	clients, err := auth.NewClients([]auth.Client{
+	clients, err := signin.NewClients([]signin.Client{
 		{ID: "public", Public: true, PasswordGrant: true, RedirectURIs: []string{"https://app.test/"}},
-		{ID: "secret", Secret: auth.HashSecret("s"), PasswordGrant: true},
+		{ID: "secret", Secret: signin.HashSecret("s"), PasswordGrant: true},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
@@ -50,7 +50,7 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 			return nil, refuse(token.InvalidRequest, name+" is given more than once")
 		}
 	}
-	p := auth.Pending{
+	p := signin.Pending{
 		ClientID: r.Body.Get("client_id"), RedirectURI: r.Body.Get("redirect_uri"), ResponseType: r.Body.Get("response_type"),
 		Scope: r.Body.Get("scope"), Resource: r.Body.Get("resource"), State: r.Body.Get("state"), Nonce: r.Body.Get("nonce"),
 		Challenge: r.Body.Get("code_challenge"),
@@ -79,7 +79,7 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ticket, err := a.identity.SealTicket(p, browser, auth.StepLogin)
+	ticket, err := a.identity.SealTicket(p, browser, signin.StepLogin)
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +90,12 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 
 // requestOf returns the client of a request. Its refusals must not be sent to the address
 // of the client.
-func (a *API) requestOf(p auth.Pending) (auth.Authorization, error) {
+func (a *API) requestOf(p signin.Pending) (signin.Authorization, error) {
 	client, known := a.clients.Find(p.ClientID)
 	if !known {
-		return auth.Authorization{}, refuse(token.InvalidClient, "client_id is missing or unknown")
+		return signin.Authorization{}, refuse(token.InvalidClient, "client_id is missing or unknown")
 	}
-	request := auth.Authorization{
+	request := signin.Authorization{
 		Client: client, RedirectURI: p.RedirectURI, Scope: p.Scope, Resource: p.Resource, Nonce: p.Nonce,
 		Challenge: p.Challenge, Direct: p.ResponseType == "token",
 	}
@@ -103,7 +103,7 @@ func (a *API) requestOf(p auth.Pending) (auth.Authorization, error) {
 }
 
 // acceptable returns refusals that the client itself must get.
-func (a *API) acceptable(form rest.Form, p auth.Pending, request auth.Authorization) error {
+func (a *API) acceptable(form rest.Form, p signin.Pending, request signin.Authorization) error {
 	mode := form.Get("response_mode")
 	method := form.Get("code_challenge_method")
 	switch {
@@ -131,7 +131,7 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 		return nil, fault.New(fault.AccessDenied, "the form was sent by another site")
 	}
 	ticket := r.Body.Get("ticket")
-	p, err := a.identity.OpenTicket(ticket, a.browserOf(r.Cookie), auth.StepLogin)
+	p, err := a.identity.OpenTicket(ticket, a.browserOf(r.Cookie), signin.StepLogin)
 	if err != nil {
 		return a.ended(r, err)
 	}
@@ -160,7 +160,7 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 }
 
 // finish sends the browser back to the application.
-func (a *API) finish(ctx context.Context, p auth.Pending, request auth.Authorization, issued auth.Authorized, who audit.Principal, err error, posted bool) (any, error) {
+func (a *API) finish(ctx context.Context, p signin.Pending, request signin.Authorization, issued signin.Authorized, who audit.Principal, err error, posted bool) (any, error) {
 	if err != nil {
 		var g *token.GrantError
 		if errors.As(err, &g) {
@@ -175,7 +175,7 @@ func (a *API) finish(ctx context.Context, p auth.Pending, request auth.Authoriza
 
 // forward returns the address with what was issued. code is the first parameter, and the
 // only one unless the client sent a state.
-func forward(p auth.Pending, issued auth.Authorized, posted bool) rest.Redirect {
+func forward(p signin.Pending, issued signin.Authorized, posted bool) rest.Redirect {
 	if p.ResponseType == "token" {
 		t := issued.Token
 		return back(p, posted, "access_token", t.AccessToken, "token_type", "Bearer",
@@ -187,13 +187,13 @@ func forward(p auth.Pending, issued auth.Authorized, posted bool) rest.Redirect 
 // goBack sends a refusal to the address of the client (RFC 6749, section 4.1.2.1). A client
 // without an address reads the answer itself and would take the refusal for a code, so it
 // is answered here.
-func goBack(ctx context.Context, p auth.Pending, err error, posted bool) (any, error) {
+func goBack(ctx context.Context, p signin.Pending, err error, posted bool) (any, error) {
 	var g *token.GrantError
 	var own oauthError
 	if errors.As(err, &own) {
 		g = own.GrantError
 	}
-	if g == nil || p.RedirectURI == auth.RedirectOutOfBand {
+	if g == nil || p.RedirectURI == signin.RedirectOutOfBand {
 		return nil, err
 	}
 	rest.Refused(ctx, g.Code)
@@ -202,7 +202,7 @@ func goBack(ctx context.Context, p auth.Pending, err error, posted bool) (any, e
 
 // back returns the address of the client with parameters (names and values in turn) in the
 // query, or for a token in the fragment. Authorization.Check has checked the address.
-func back(p auth.Pending, posted bool, parameters ...string) rest.Redirect {
+func back(p signin.Pending, posted bool, parameters ...string) rest.Redirect {
 	to := p.RedirectURI
 	separator := "?"
 	switch {

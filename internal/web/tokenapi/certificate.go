@@ -5,8 +5,8 @@ import (
 	"net/url"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
@@ -52,7 +52,7 @@ func (a *API) authorizeByCertificate(ctx context.Context, r authorization) (rest
 	if err := a.judge(ctx, certificates); err != nil {
 		return rest.Redirect{}, refused.With(err)
 	}
-	code, who, err := a.identity.AuthorizeCertificate(ctx, certificates[0], auth.Authorization{
+	code, who, err := a.identity.AuthorizeCertificate(ctx, certificates[0], signin.Authorization{
 		Client: client, RedirectURI: r.RedirectURI, Scope: r.Scope, Resource: r.Resource,
 	})
 	if err != nil {
@@ -68,8 +68,8 @@ func (a *API) authorizeByCertificate(ctx context.Context, r authorization) (rest
 }
 
 // code is the grant of RFC 6749, section 4.1.3.
-func (a *API) code(ctx context.Context, client auth.Client, form rest.Form) (token.Token, error) {
-	t, err := a.identity.CodeGrant(ctx, client, auth.CodeRequest{
+func (a *API) code(ctx context.Context, client signin.Client, form rest.Form) (token.Token, error) {
+	t, err := a.identity.CodeGrant(ctx, client, signin.CodeRequest{
 		Code: form.Get("code"), RedirectURI: form.Get("redirect_uri"), Resource: form.Get("resource"), Verifier: form.Get("code_verifier"),
 	})
 	if err == nil {

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/text/language"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
@@ -74,7 +74,7 @@ func wordsFor(r visit) words {
 }
 
 // loginPage returns the form. complaint is the reason to show it again, "" at first.
-func (a *API) loginPage(r visit, p auth.Pending, ticket, name, complaint string) (rest.Page, error) {
+func (a *API) loginPage(r visit, p signin.Pending, ticket, name, complaint string) (rest.Page, error) {
 	type other struct{ Title, Address string }
 	view := struct {
 		words
@@ -97,7 +97,7 @@ func render(of *template.Template, view any) (rest.Page, error) {
 }
 
 // tryAgain returns the form again, with the name and without the password.
-func (a *API) tryAgain(r visit, p auth.Pending, ticket, name string, g *token.GrantError) (any, error) {
+func (a *API) tryAgain(r visit, p signin.Pending, ticket, name string, g *token.GrantError) (any, error) {
 	w := wordsFor(r)
 	complaint := w.Wrong
 	if g.Code == token.SecondStepNeeded {
@@ -112,7 +112,7 @@ func (a *API) tryAgain(r visit, p auth.Pending, ticket, name string, g *token.Gr
 }
 
 // tryLater returns the form again after too many attempts.
-func (a *API) tryLater(r visit, p auth.Pending, ticket, name string, err error) (any, error) {
+func (a *API) tryLater(r visit, p signin.Pending, ticket, name string, err error) (any, error) {
 	page, rendering := a.loginPage(r, p, ticket, name, wordsFor(r).Busy)
 	if rendering != nil {
 		return nil, rendering

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
 
 // password is the grant of RFC 6749, 4.3, with the parameter resource of the
 // interface family.
-func (a *API) password(ctx context.Context, client auth.Client, form rest.Form) (token.Token, error) {
+func (a *API) password(ctx context.Context, client signin.Client, form rest.Form) (token.Token, error) {
 	login, password := form.Get("username"), form.Get("password")
 	if password != "" {
 		var err error

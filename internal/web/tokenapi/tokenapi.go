@@ -1,8 +1,8 @@
 // Package tokenapi serves the token endpoint (RFC 6749): it identifies the client, passes
 // the request to its grant, and answers in the form of OAuth. It also serves the
 // authorization endpoints, for browsers and for client certificates, and the rest of OpenID
-// Connect: discovery, keys and userinfo. Begin with [New] and [API.Routes]. Package auth
-// checks the proofs and issues the tokens.
+// Connect: discovery, keys and userinfo. Begin with [New] and [API.Routes]. Package signin
+// checks the proofs. Package token issues the tokens.
 package tokenapi
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
@@ -29,24 +29,24 @@ var Docs string
 // values in it.
 const maxForm = 64 << 10
 
-// Identity signs users in; see [auth.Service].
+// Identity signs users in; see [signin.Service].
 type Identity interface {
-	PasswordGrant(ctx context.Context, client auth.Client, login, password, resource, scope string) (token.Token, error)
-	CodeGrant(ctx context.Context, client auth.Client, r auth.CodeRequest) (token.Token, error)
-	ExchangeGrant(ctx context.Context, client auth.Client, x auth.Exchange) (token.Token, audit.Principal, error)
-	AuthorizeCertificate(ctx context.Context, der []byte, a auth.Authorization) (code string, who audit.Principal, err error)
-	AuthorizePassword(ctx context.Context, login, password string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
-	AuthorizeBearer(ctx context.Context, bearer string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
-	AuthorizeExternal(ctx context.Context, p auth.Pending, answer string, a auth.Authorization) (auth.Authorized, audit.Principal, error)
-	CheckRequest(a auth.Authorization) error
-	Providers() []auth.Provider
+	PasswordGrant(ctx context.Context, client signin.Client, login, password, resource, scope string) (token.Token, error)
+	CodeGrant(ctx context.Context, client signin.Client, r signin.CodeRequest) (token.Token, error)
+	ExchangeGrant(ctx context.Context, client signin.Client, x signin.Exchange) (token.Token, audit.Principal, error)
+	AuthorizeCertificate(ctx context.Context, der []byte, a signin.Authorization) (code string, who audit.Principal, err error)
+	AuthorizePassword(ctx context.Context, login, password string, a signin.Authorization) (signin.Authorized, audit.Principal, error)
+	AuthorizeBearer(ctx context.Context, bearer string, a signin.Authorization) (signin.Authorized, audit.Principal, error)
+	AuthorizeExternal(ctx context.Context, p signin.Pending, answer string, a signin.Authorization) (signin.Authorized, audit.Principal, error)
+	CheckRequest(a signin.Authorization) error
+	Providers() []signin.Provider
 	BeginExternal(ctx context.Context, name, ticket, browser string) (string, error)
-	OpenExternal(ctx context.Context, name, state, browser string, posted bool) (auth.Pending, error)
+	OpenExternal(ctx context.Context, name, state, browser string, posted bool) (signin.Pending, error)
 	ExternalReturn(ctx context.Context, name, state string) (string, error)
 	ProviderMetadata(name string) ([]byte, error)
 	NewBrowser() (string, error)
-	SealTicket(p auth.Pending, browser string, step auth.Step) (string, error)
-	OpenTicket(ticket, browser string, step auth.Step) (auth.Pending, error)
+	SealTicket(p signin.Pending, browser string, step signin.Step) (string, error)
+	OpenTicket(ticket, browser string, step signin.Step) (signin.Pending, error)
 }
 
 // Tokens makes and checks tokens; see [token.Service].
@@ -56,10 +56,10 @@ type Tokens interface {
 	PublicKeys() []token.PublicKey
 }
 
-// Clients knows the programs that may ask; see [auth.Clients].
+// Clients knows the programs that may ask; see [signin.Clients].
 type Clients interface {
-	Authenticate(id, secret string) (auth.Client, error)
-	Find(id string) (auth.Client, bool)
+	Authenticate(id, secret string) (signin.Client, error)
+	Find(id string) (signin.Client, bool)
 }
 
 // API serves the token endpoint.
@@ -82,7 +82,7 @@ const grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
 // grants are the functions by grant_type. A new grant is a file with its function and a row
 // here.
-var grants = map[string]func(a *API, ctx context.Context, client auth.Client, form rest.Form) (token.Token, error){
+var grants = map[string]func(a *API, ctx context.Context, client signin.Client, form rest.Form) (token.Token, error){
 	"password":           (*API).password,
 	"authorization_code": (*API).code,
 	"refresh_token":      (*API).refresh,
@@ -158,7 +158,7 @@ func (a *API) token(ctx context.Context, r request) (answer, error) {
 	}
 	issuedType := ""
 	if kind == grantExchange {
-		issuedType = auth.TypeAccessToken
+		issuedType = signin.TypeAccessToken
 	}
 	return answer{
 		AccessToken:  t.AccessToken,
@@ -179,18 +179,18 @@ var parameters = []string{
 
 // client identifies the program: by HTTP Basic, or by client_id and client_secret in the
 // form. If both are there, they must agree.
-func (a *API) client(r request) (auth.Client, error) {
+func (a *API) client(r request) (signin.Client, error) {
 	id, secret := r.Body.Get("client_id"), r.Body.Get("client_secret")
 	scheme, _, _ := strings.Cut(r.Authorization, " ")
 	if !strings.EqualFold(scheme, "Basic") {
 		if id == "" {
-			return auth.Client{}, refuse(token.InvalidClient, "client_id is missing: send it in the form or by HTTP Basic")
+			return signin.Client{}, refuse(token.InvalidClient, "client_id is missing: send it in the form or by HTTP Basic")
 		}
 		return a.clients.Authenticate(id, secret)
 	}
 	basicID, basicSecret, ok := (&http.Request{Header: http.Header{"Authorization": {r.Authorization}}}).BasicAuth()
 	if !ok {
-		return auth.Client{}, refuse(token.InvalidClient, "the Authorization header is not valid HTTP Basic")
+		return signin.Client{}, refuse(token.InvalidClient, "the Authorization header is not valid HTTP Basic")
 	}
 	// RFC 6749 demands form encoding inside Basic. Most clients send plain text.
 	client, err := a.clients.Authenticate(basicID, basicSecret)
@@ -198,10 +198,10 @@ func (a *API) client(r request) (auth.Client, error) {
 		client, err = a.clients.Authenticate(encodedID, encodedSecret)
 	}
 	if err != nil {
-		return auth.Client{}, err
+		return signin.Client{}, err
 	}
 	if secret != "" || id != "" && id != client.ID {
-		return auth.Client{}, refuse(token.InvalidRequest, "the client proves itself in two ways: use HTTP Basic or the form")
+		return signin.Client{}, refuse(token.InvalidRequest, "the client proves itself in two ways: use HTTP Basic or the form")
 	}
 	return client, nil
 }

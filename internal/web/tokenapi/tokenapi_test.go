@@ -21,8 +21,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/web/rest"
 )
@@ -34,7 +34,7 @@ type identity struct {
 	Tokens
 }
 
-func (identity) PasswordGrant(_ context.Context, client auth.Client, login, password, resource, scope string) (token.Token, error) {
+func (identity) PasswordGrant(_ context.Context, client signin.Client, login, password, resource, scope string) (token.Token, error) {
 	switch {
 	case login == "down":
 		return token.Token{}, fault.New(fault.Unavailable, "come back")
@@ -48,15 +48,15 @@ func (identity) PasswordGrant(_ context.Context, client auth.Client, login, pass
 	return token.Token{AccessToken: client.ID + "|" + resource + "|" + scope, ExpiresIn: 300 * time.Second, UserID: "7"}, nil
 }
 
-func (identity) CodeGrant(_ context.Context, client auth.Client, r auth.CodeRequest) (token.Token, error) {
-	if r.Code != "c0de" || r.RedirectURI != auth.RedirectOutOfBand {
+func (identity) CodeGrant(_ context.Context, client signin.Client, r signin.CodeRequest) (token.Token, error) {
+	if r.Code != "c0de" || r.RedirectURI != signin.RedirectOutOfBand {
 		return token.Token{}, &token.GrantError{Code: token.InvalidGrant, Description: "wrong"}
 	}
 	return token.Token{AccessToken: client.ID + "|" + r.Resource + "|code", ExpiresIn: 300 * time.Second, UserID: "7"}, nil
 }
 
-func (identity) AuthorizeCertificate(_ context.Context, der []byte, a auth.Authorization) (string, audit.Principal, error) {
-	if string(der) != "good" || a.RedirectURI != auth.RedirectOutOfBand {
+func (identity) AuthorizeCertificate(_ context.Context, der []byte, a signin.Authorization) (string, audit.Principal, error) {
+	if string(der) != "good" || a.RedirectURI != signin.RedirectOutOfBand {
 		return "", audit.Principal{}, &token.GrantError{Code: token.AccessDenied, Description: "not you"}
 	}
 	return "c0de", audit.Principal{UserID: "9", Login: "operator", Method: "certificate"}, nil
@@ -84,9 +84,9 @@ func (j *journal) Begin(ctx context.Context, e audit.Entry) func(context.Context
 
 func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, *journal) {
 	t.Helper()
-	clients, err := auth.NewClients([]auth.Client{
+	clients, err := signin.NewClients([]signin.Client{
 		{ID: "public", Public: true, PasswordGrant: true},
-		{ID: "secret", Secret: auth.HashSecret("s:e%c+r"), PasswordGrant: true},
+		{ID: "secret", Secret: signin.HashSecret("s:e%c+r"), PasswordGrant: true},
 		{ID: "other", Public: true},
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func TestRouteTable(t *testing.T) {
 	}
 }
 
-// Every grant is a method of the service that package auth walks in its test of descent,
+// Every grant is a method of the service that package signin walks in its test of descent,
 // and discovery names what the table has and the implicit grant.
 func TestGrantTable(t *testing.T) {
 	methods := map[string]string{

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/signin"
 	"tamga/internal/web/rest"
 )
 
@@ -16,7 +16,7 @@ func (a *API) methodRoutes() []rest.Route {
 		rest.Handle("POST /ums/user/rawauthdata", "GetUserRawAuthenticationDataAsync", Operator, a.rawData),
 	}
 	// One route for each name: a pattern for any name would match other paths.
-	for _, m := range auth.Methods() {
+	for _, m := range signin.Methods() {
 		if m.Route == "" {
 			continue
 		}

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
 	"tamga/internal/web/rest"
 )
 
@@ -22,7 +22,7 @@ func (a *API) passwordRoutes() []rest.Route {
 
 // resetPassword answers the password, or an empty string if the settings forbid to show it.
 func (a *API) resetPassword(ctx context.Context, r onUser) (string, error) {
-	o, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), auth.Delivery{Show: true})
+	o, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), signin.Delivery{Show: true})
 	return o.Password, err
 }
 
@@ -47,9 +47,9 @@ func (a *API) resetAndSend(ctx context.Context, r struct {
 	ID   userID `path:"id"`
 	Body resetOrder
 }) (resetOutcome, error) {
-	d := auth.Delivery{Raw: r.Body.ReturnRawPassword, Print: auth.PrintFormat(r.Body.ReturnPrintedPasswordFormat)}
+	d := signin.Delivery{Raw: r.Body.ReturnRawPassword, Print: signin.PrintFormat(r.Body.ReturnPrintedPasswordFormat)}
 	for _, to := range r.Body.NotificationDestinations {
-		d.Destinations = append(d.Destinations, auth.Destination{Type: to.Type, Value: string(to.Value)})
+		d.Destinations = append(d.Destinations, signin.Destination{Type: to.Type, Value: string(to.Value)})
 	}
 	o, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), d)
 	if err != nil {
@@ -73,8 +73,8 @@ type sendTo struct {
 
 func (a *API) resetAndSendTo(kind contact.Kind) func(context.Context, sendTo) (rest.None, error) {
 	return func(ctx context.Context, r sendTo) (rest.None, error) {
-		_, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), auth.Delivery{
-			Destinations: []auth.Destination{{Type: string(kind.Type), Value: r.Destination}},
+		_, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), signin.Delivery{
+			Destinations: []signin.Destination{{Type: string(kind.Type), Value: r.Destination}},
 		})
 		return rest.None{}, err
 	}
@@ -87,7 +87,7 @@ func (a *API) resetAndPrint(ctx context.Context, r struct {
 	if r.Format == "" {
 		return rest.File{}, fault.New(fault.InvalidParameters, "format is missing: want Html, Xml, Pdf or Word in the query")
 	}
-	o, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), auth.Delivery{Print: auth.PrintFormat(r.Format)})
+	o, err := a.identity.ResetPassword(ctx, caller(ctx), string(r.ID), signin.Delivery{Print: signin.PrintFormat(r.Format)})
 	if err != nil {
 		return rest.File{}, err
 	}

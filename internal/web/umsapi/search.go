@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
@@ -139,7 +139,7 @@ func (a *API) policy(ctx context.Context, _ struct{}) (description, error) {
 	for _, t := range d.Identifiers {
 		p.AvaliableIdentifierTypes = append(p.AvaliableIdentifierTypes, t.String())
 	}
-	for _, m := range auth.Methods() {
+	for _, m := range signin.Methods() {
 		kind := "Secondary"
 		if m.Primary {
 			kind = "Primary"

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
@@ -37,7 +37,7 @@ const Operator rest.Right = "operator"
 type API struct {
 	users    *user.Service
 	contacts *contact.Book
-	identity *auth.Service
+	identity *signin.Service
 	tokens   *oath.Service
 	rules    Rules
 }
@@ -53,7 +53,7 @@ type Rules struct {
 	Confirmed policy.Action
 	Providers []CryptoProvider
 	// MethodURIs is the spelling of the addresses of methods in GetPolicy.
-	MethodURIs auth.Spelling
+	MethodURIs signin.Spelling
 }
 
 // CryptoProvider is a kind of keys in the answer of GetPolicy.
@@ -65,7 +65,7 @@ type CryptoProvider struct {
 }
 
 // New returns the API.
-func New(users *user.Service, contacts *contact.Book, identity *auth.Service, tokens *oath.Service, r Rules) *API {
+func New(users *user.Service, contacts *contact.Book, identity *signin.Service, tokens *oath.Service, r Rules) *API {
 	return &API{users: users, contacts: contacts, identity: identity, tokens: tokens, rules: r}
 }
 

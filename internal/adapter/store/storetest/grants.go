@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
@@ -27,7 +27,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 	signedIn := func(t *testing.T, db *store.DB, n int) (user.User, token.Grant) {
 		s := store.Tokens{DB: db}
 		u := person(t, db, n)
-		must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "none", Level: 1}, start))
+		must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "none", Level: 1}, start))
 		g := grant(u, byte(n))
 		ok, err := s.AddToken(t.Context(), token.Record{ID: g.ID, UserID: u.ID, GrantID: g.ID, Scope: "dss"}, token.Proof{Method: "none", Now: start})
 		if must(t, err); !ok {
@@ -118,7 +118,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u, g := signedIn(t, db, 1)
-			c := auth.Code{Hash: [32]byte{5}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Method: "none", Granted: true, LoginOnly: true, Nonce: "n", Challenge: "h", SignedInAt: start, ExpiresAt: start.Add(time.Minute), Thumbprint: []byte{1}}
+			c := signin.Code{Hash: [32]byte{5}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Method: "none", Granted: true, LoginOnly: true, Nonce: "n", Challenge: "h", SignedInAt: start, ExpiresAt: start.Add(time.Minute), Thumbprint: []byte{1}}
 			must(t, s.AddCode(t.Context(), c))
 			got, ok, err := s.SpendCode(t.Context(), c.Hash, "c", "r", g.ID, start)
 			if d := cmp.Diff(c, got); d != "" || !ok || err != nil {
@@ -174,13 +174,13 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			if b, err := s.BearerByToken(t.Context(), "child", start); err != nil || !b.Token.SignedInAt.Equal(start.Add(-time.Hour)) || b.Token.GrantID != alone.ID {
 				t.Errorf("%+v, %v", b.Token, err)
 			}
-			code := func(n byte, signIn, parent string) auth.Code {
-				c := auth.Code{Hash: [32]byte{n}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Method: "none", Granted: true, SignedInAt: start, ExpiresAt: start.Add(time.Minute),
+			code := func(n byte, signIn, parent string) signin.Code {
+				c := signin.Code{Hash: [32]byte{n}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Method: "none", Granted: true, SignedInAt: start, ExpiresAt: start.Add(time.Minute),
 					GrantID: signIn, ParentID: parent, EndsAt: start.Add(2 * time.Minute), Thumbprint: []byte{}}
 				must(t, s.AddCode(t.Context(), c))
 				return c
 			}
-			spend := func(c auth.Code, token string) bool {
+			spend := func(c signin.Code, token string) bool {
 				got, ok, err := s.SpendCode(t.Context(), c.Hash, "c", "r", token, start)
 				must(t, err)
 				if d := cmp.Diff(c, got); ok && d != "" {
@@ -286,12 +286,12 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u := person(t, db, 1)
-			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "certificate", Level: 1}, start))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "certificate", Level: 1}, start))
 			p := token.Proof{Method: "certificate", Granted: true, Now: start.Add(-1)}
 			for i, want := range []bool{false, true, false} {
 				switch i {
 				case 1:
-					_, err := s.AddCertificate(t.Context(), auth.SignInCertificate{Thumbprint: [32]byte{1}, UserID: u.ID, NotAfter: start})
+					_, err := s.AddCertificate(t.Context(), signin.SignInCertificate{Thumbprint: [32]byte{1}, UserID: u.ID, NotAfter: start})
 					must(t, err)
 				case 2:
 					p.Now = start // it has expired
@@ -307,7 +307,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			u, _ := signedIn(t, db, 1)
 			must(t, store.Users{DB: db}.SetExternalLogin(t.Context(), u.ID, user.ExternalLogin{Login: "A", Issuer: "I"}, "i", "a"))
-			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "saml", Level: 1}, start))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "saml", Level: 1}, start))
 			c, err := s.CredentialOfExternal(t.Context(), "i", "a")
 			if err != nil || c.User.ID != u.ID || !c.Scheme.External || c.Scheme.SecondStep {
 				t.Errorf("%+v, %v", c, err)
@@ -320,7 +320,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 		}},
 		{"ExternalVisits", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
-			v := auth.ExternalVisit{Handle: [32]byte{1}, Ticket: "t", ReturnsTo: "https://app.example/cb", ExpiresAt: start.Add(time.Minute)}
+			v := signin.ExternalVisit{Handle: [32]byte{1}, Ticket: "t", ReturnsTo: "https://app.example/cb", ExpiresAt: start.Add(time.Minute)}
 			must(t, s.AddExternalVisit(t.Context(), v))
 			if got, err := s.ExternalVisit(t.Context(), v.Handle, start); err != nil || !got.ExpiresAt.Equal(v.ExpiresAt) || got.Ticket != v.Ticket || got.ReturnsTo != v.ReturnsTo {
 				t.Errorf("%+v, %v", got, err)

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
@@ -180,12 +180,12 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 				must(t, s.SetName(t.Context(), x.ID, user.Name{Values: map[string]string{"2.5.4.3": "x"}, Text: "CN=x", Key: [32]byte{n}, Unique: true}))
 				must(t, s.SetExternalLogin(t.Context(), x.ID, user.ExternalLogin{Login: x.Login, Issuer: "i"}, "i", x.Login))
 				must(t, tokens.SetPassword(t.Context(), x.ID, "p", start))
-				must(t, tokens.SetMethod(t.Context(), x.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
-				_, err := tokens.BeginUserAttempt(t.Context(), x.ID, start, auth.LockOut{Failures: 1, Window: time.Hour, LockOut: time.Hour})
+				must(t, tokens.SetMethod(t.Context(), x.ID, signin.StoredMethod{Name: "password", Level: 1}, start))
+				_, err := tokens.BeginUserAttempt(t.Context(), x.ID, start, signin.LockOut{Failures: 1, Window: time.Hour, LockOut: time.Hour})
 				must(t, err)
-				_, err = tokens.AddCertificate(t.Context(), auth.SignInCertificate{Thumbprint: [32]byte{n}, UserID: x.ID})
+				_, err = tokens.AddCertificate(t.Context(), signin.SignInCertificate{Thumbprint: [32]byte{n}, UserID: x.ID})
 				must(t, err)
-				must(t, tokens.AddCode(t.Context(), auth.Code{Hash: [32]byte{n}, UserID: x.ID, ExpiresAt: start}))
+				must(t, tokens.AddCode(t.Context(), signin.Code{Hash: [32]byte{n}, UserID: x.ID, ExpiresAt: start}))
 				_, err = tokens.AddToken(t.Context(), token.Record{ID: x.ID, UserID: x.ID}, token.Proof{Method: "password", Encoded: "p", Now: start})
 				must(t, err)
 				_, err = contacts.AddContact(t.Context(), contact.Contact{UserID: x.ID, Type: contact.PhoneNumber, Value: x.ID}, x.ID, false)
@@ -230,17 +230,17 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			u := person(t, db, 1)
 			must(t, s.SetPassword(t.Context(), u.ID, "p", start))
 			print := [32]byte{1}
-			ok, err := s.AddCertificate(t.Context(), auth.SignInCertificate{Thumbprint: print, UserID: u.ID})
+			ok, err := s.AddCertificate(t.Context(), signin.SignInCertificate{Thumbprint: print, UserID: u.ID})
 			if must(t, err); !ok {
 				t.Fatal("not added")
 			}
 			has := func(names ...string) {
-				for _, m := range auth.Methods() {
+				for _, m := range signin.Methods() {
 					_, err := s.DeleteMethod(t.Context(), u.ID, m.Name)
 					must(t, err)
 				}
 				for _, name := range names {
-					must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: name, Level: 1}, start))
+					must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: name, Level: 1}, start))
 				}
 			}
 			password := token.Proof{Method: "password", Encoded: "p", Now: start}
@@ -300,7 +300,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u, v := person(t, db, 1), person(t, db, 2)
-			c := auth.SignInCertificate{Thumbprint: [32]byte{7}, UserID: u.ID, Subject: "CN=Имя", Issuer: "CN=CA", Serial: "0a", NotAfter: start.Add(time.Hour), CreatedAt: start}
+			c := signin.SignInCertificate{Thumbprint: [32]byte{7}, UserID: u.ID, Subject: "CN=Имя", Issuer: "CN=CA", Serial: "0a", NotAfter: start.Add(time.Hour), CreatedAt: start}
 			for i, want := range []bool{true, false} {
 				if ok, err := s.AddCertificate(t.Context(), c); ok != want || err != nil {
 					t.Errorf("time %d: %v, %v; want %v", i, ok, err, want)
@@ -313,11 +313,11 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			list, err := s.CertificatesOf(t.Context(), u.ID)
 			must(t, err)
-			if d := cmp.Diff([]auth.SignInCertificate{c}, list); d != "" {
+			if d := cmp.Diff([]signin.SignInCertificate{c}, list); d != "" {
 				t.Error(d)
 			}
 			b, scheme, err := s.BearerByCertificate(t.Context(), c.Thumbprint)
-			if d := cmp.Diff(token.Bearer{User: u}, b); d != "" || err != nil || scheme != (auth.Scheme{}) {
+			if d := cmp.Diff(token.Bearer{User: u}, b); d != "" || err != nil || scheme != (signin.Scheme{}) {
 				t.Error(d, err, scheme)
 			}
 			if ok, err := s.RemoveCertificate(t.Context(), v.ID, c.Thumbprint); ok || err != nil {
@@ -334,13 +334,13 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u := person(t, db, 1)
-			code := auth.Code{Hash: [32]byte{9}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Scope: "dss", Method: "certificate", Thumbprint: []byte{1, 2}, ExpiresAt: start.Add(time.Minute)}
+			code := signin.Code{Hash: [32]byte{9}, UserID: u.ID, ClientID: "c", RedirectURI: "r", Scope: "dss", Method: "certificate", Thumbprint: []byte{1, 2}, ExpiresAt: start.Add(time.Minute)}
 			must(t, s.AddCode(t.Context(), code))
-			for name, spend := range map[string]func() (auth.Code, bool, error){
-				"another client":  func() (auth.Code, bool, error) { return s.SpendCode(t.Context(), code.Hash, "x", "r", "t", start) },
-				"another address": func() (auth.Code, bool, error) { return s.SpendCode(t.Context(), code.Hash, "c", "x", "t", start) },
-				"another code":    func() (auth.Code, bool, error) { return s.SpendCode(t.Context(), [32]byte{8}, "c", "r", "t", start) },
-				"at its end": func() (auth.Code, bool, error) {
+			for name, spend := range map[string]func() (signin.Code, bool, error){
+				"another client":  func() (signin.Code, bool, error) { return s.SpendCode(t.Context(), code.Hash, "x", "r", "t", start) },
+				"another address": func() (signin.Code, bool, error) { return s.SpendCode(t.Context(), code.Hash, "c", "x", "t", start) },
+				"another code":    func() (signin.Code, bool, error) { return s.SpendCode(t.Context(), [32]byte{8}, "c", "r", "t", start) },
+				"at its end": func() (signin.Code, bool, error) {
 					return s.SpendCode(t.Context(), code.Hash, "c", "r", "t", code.ExpiresAt)
 				},
 			} {
@@ -350,7 +350,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			won := make([]bool, 16)
 			for _, err := range together(len(won), func(i int) (err error) {
-				var got auth.Code
+				var got signin.Code
 				got, won[i], err = s.SpendCode(t.Context(), code.Hash, "c", "r", fmt.Sprint("t", i), code.ExpiresAt.Add(-time.Millisecond))
 				if won[i] {
 					if d := cmp.Diff(code, got); d != "" {
@@ -371,7 +371,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			if n != 1 {
 				t.Fatalf("%d of 16 spent one code", n)
 			}
-			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "none", Level: 1}, start))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "none", Level: 1}, start))
 			for _, id := range []string{winner, "other"} {
 				ok, err := s.AddToken(t.Context(), token.Record{ID: id, UserID: u.ID}, token.Proof{Method: "none", Now: start})
 				if must(t, err); !ok {

@@ -10,10 +10,10 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
@@ -57,7 +57,7 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 		}
 		if p.method != "" {
-			must(t, tokens.SetMethod(t.Context(), id, auth.StoredMethod{Name: p.method, Level: 1}, start))
+			must(t, tokens.SetMethod(t.Context(), id, signin.StoredMethod{Name: p.method, Level: 1}, start))
 		}
 	}
 	// A search finds the second phone, but results show the first one. A user who has
@@ -70,7 +70,7 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 	if must(t, err); !added {
 		t.Fatal("no token")
 	}
-	rule := auth.LockOut{Failures: 1, Window: time.Hour, LockOut: time.Hour}
+	rule := signin.LockOut{Failures: 1, Window: time.Hour, LockOut: time.Hour}
 	_, err = tokens.BeginUserAttempt(t.Context(), "00000000-0000-4000-8000-000000000003", start, rule)
 	must(t, err)
 

@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/token"
 )
@@ -44,7 +44,7 @@ func Snapshot(t *testing.T, db, other *store.DB) {
 	u := person(t, db, 1)
 	tokens, certificates := store.Tokens{DB: other}, store.Keys{DB: other}
 	must(t, tokens.SetPassword(t.Context(), u.ID, "encoded", start))
-	must(t, tokens.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
+	must(t, tokens.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "password", Level: 1}, start))
 	record := token.Record{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
 	if ok, err := tokens.AddToken(t.Context(), record, token.Proof{Method: "password", Encoded: "encoded", Now: start}); err != nil || !ok {
 		t.Fatal(ok, err)

@@ -12,34 +12,34 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
 
 func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 	by := func(encoded string) token.Proof { return token.Proof{Method: "password", Encoded: encoded, Now: start} }
-	rule := auth.LockOut{Failures: 3, Window: 15 * time.Minute, LockOut: 20 * time.Minute}
-	login := auth.LoginKey(sha256.Sum256([]byte("login")))
+	rule := signin.LockOut{Failures: 3, Window: 15 * time.Minute, LockOut: 20 * time.Minute}
+	login := signin.LoginKey(sha256.Sum256([]byte("login")))
 	cases{
 		{"Passwords", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u := person(t, db, 1)
-			credential := func(login string) auth.Credential {
+			credential := func(login string) signin.Credential {
 				t.Helper()
 				c, err := s.CredentialOf(t.Context(), login, "", "")
 				must(t, err)
 				return c
 			}
-			if d := cmp.Diff(auth.Credential{User: u}, credential("user1")); d != "" {
+			if d := cmp.Diff(signin.Credential{User: u}, credential("user1")); d != "" {
 				t.Errorf("without a password or a method: %s", d)
 			}
 			for _, encoded := range []string{"first", "second"} {
 				must(t, s.SetPassword(t.Context(), u.ID, encoded, start))
-				if d := cmp.Diff(auth.Credential{User: u, Encoded: encoded}, credential("user1")); d != "" {
+				if d := cmp.Diff(signin.Credential{User: u, Encoded: encoded}, credential("user1")); d != "" {
 					t.Error(d)
 				}
 			}
@@ -48,15 +48,15 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			for _, c := range []struct {
 				method string
-				scheme auth.Scheme
+				scheme signin.Scheme
 			}{
-				{"password", auth.Scheme{Password: true}},
-				{"none", auth.Scheme{Password: true, IDOnly: true}},
-				{"saml", auth.Scheme{Password: true, IDOnly: true, External: true}},
-				{"certificate", auth.Scheme{Password: true, IDOnly: true, External: true, Certificate: true}},
-				{"otpviasms", auth.Scheme{Password: true, IDOnly: true, External: true, Certificate: true, SecondStep: true}},
+				{"password", signin.Scheme{Password: true}},
+				{"none", signin.Scheme{Password: true, IDOnly: true}},
+				{"saml", signin.Scheme{Password: true, IDOnly: true, External: true}},
+				{"certificate", signin.Scheme{Password: true, IDOnly: true, External: true, Certificate: true}},
+				{"otpviasms", signin.Scheme{Password: true, IDOnly: true, External: true, Certificate: true, SecondStep: true}},
 			} {
-				must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: c.method, Level: 1}, start))
+				must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: c.method, Level: 1}, start))
 				if got := credential("user1").Scheme; got != c.scheme {
 					t.Errorf("with %s: %+v, want %+v", c.method, got, c.scheme)
 				}
@@ -156,7 +156,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 		}},
 		{"AttemptsKeepTheirCountAfterAShortLockOut", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
-			short := auth.LockOut{Failures: 3, Window: time.Hour, LockOut: time.Minute}
+			short := signin.LockOut{Failures: 3, Window: time.Hour, LockOut: time.Minute}
 			for i, c := range []struct {
 				minute int
 				want   bool
@@ -175,7 +175,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 		}},
 		{"ALimitOfOne", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
-			one := auth.LockOut{Failures: 1, Window: time.Minute, LockOut: time.Minute}
+			one := signin.LockOut{Failures: 1, Window: time.Minute, LockOut: time.Minute}
 			for i, want := range []bool{true, false} {
 				if got, err := s.BeginAttempt(t.Context(), login, start, one); err != nil || got != want {
 					t.Errorf("attempt %d: %v, %v; want %v", i, got, err, want)
@@ -184,7 +184,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 		}},
 		{"AttemptsAtOnceShareTheBudget", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
-			ten := auth.LockOut{Failures: 10, Window: time.Minute, LockOut: time.Minute}
+			ten := signin.LockOut{Failures: 10, Window: time.Minute, LockOut: time.Minute}
 			admitted := make([]bool, 64)
 			for _, err := range together(len(admitted), func(i int) (err error) {
 				admitted[i], err = s.BeginAttempt(t.Context(), login, start, ten)
@@ -233,7 +233,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			u := person(t, db, 1)
 			must(t, s.SetPassword(t.Context(), u.ID, "encoded", start))
-			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "password", Level: 1}, start))
 			record := token.Record{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", SignedInAt: start.Add(-time.Second), CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
 			if ok, err := s.AddToken(t.Context(), record, by("encoded")); err != nil || !ok {
 				t.Fatalf("adding: %v, %v", ok, err)
@@ -272,7 +272,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, users.AddUser(t.Context(), u, "op"))
 			must(t, users.SetOperatorGroups(t.Context(), "op", []string{"B", "A"}))
 			must(t, s.SetPassword(t.Context(), "op", "encoded", start))
-			must(t, s.SetMethod(t.Context(), "op", auth.StoredMethod{Name: "password", Level: 1}, start))
+			must(t, s.SetMethod(t.Context(), "op", signin.StoredMethod{Name: "password", Level: 1}, start))
 			if ok, err := s.AddToken(t.Context(), token.Record{ID: "jti", UserID: "op", ExpiresAt: start}, by("encoded")); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
@@ -287,7 +287,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			u := person(t, db, 1)
 			must(t, s.SetPassword(t.Context(), u.ID, "encoded", start))
-			must(t, s.SetMethod(t.Context(), u.ID, auth.StoredMethod{Name: "password", Level: 1}, start))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "password", Level: 1}, start))
 			for id, life := range map[string]time.Duration{"past": -1, "now": 0, "next": 1} {
 				if ok, err := s.AddToken(t.Context(), token.Record{ID: id, UserID: u.ID, ExpiresAt: start.Add(life * time.Minute)}, by("encoded")); err != nil || !ok {
 					t.Fatal(ok, err)
@@ -325,7 +325,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			// window that would still contain it.
 			must(t, s.SweepTokens(t.Context(), start.Add(20*time.Minute), start.Add(20*time.Minute)))
 			must(t, s.SweepSignIns(t.Context(), start.Add(20*time.Minute), rule.Window))
-			long := auth.LockOut{Failures: 3, Window: time.Hour, LockOut: time.Hour}
+			long := signin.LockOut{Failures: 3, Window: time.Hour, LockOut: time.Hour}
 			for i := range 3 {
 				if ok, err := s.BeginAttempt(t.Context(), login, start.Add(20*time.Minute), long); err != nil || !ok {
 					t.Errorf("attempt %d after the sweep: %v, %v", i, ok, err)
@@ -336,7 +336,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			const n = 2100
 			for _, err := range together(n, func(i int) error {
-				_, err := s.BeginAttempt(t.Context(), auth.LoginKey(sha256.Sum256(fmt.Append(nil, i))), start, rule)
+				_, err := s.BeginAttempt(t.Context(), signin.LoginKey(sha256.Sum256(fmt.Append(nil, i))), start, rule)
 				return err
 			}) {
 				must(t, err)
@@ -344,9 +344,9 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			later := start.Add(time.Hour)
 			must(t, s.SweepTokens(t.Context(), later, later))
 			must(t, s.SweepSignIns(t.Context(), later, rule.Window))
-			long := auth.LockOut{Failures: 2, Window: 2 * time.Hour, LockOut: time.Hour}
+			long := signin.LockOut{Failures: 2, Window: 2 * time.Hour, LockOut: time.Hour}
 			for i := range n {
-				key := auth.LoginKey(sha256.Sum256(fmt.Append(nil, i)))
+				key := signin.LoginKey(sha256.Sum256(fmt.Append(nil, i)))
 				if i%500 != 0 {
 					continue
 				}

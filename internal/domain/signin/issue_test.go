@@ -1,12 +1,12 @@
-package auth_test
+package signin_test
 
 import (
 	"testing"
 	"time"
 
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 )
 
@@ -16,7 +16,7 @@ func TestIssuePolicy(t *testing.T) {
 	for kind, want := range map[policy.Kind]string{policy.Access: tokens.AccessDenied, policy.Operation: tokens.SecondStepNeeded} {
 		f := newFamily(t)
 		policies := store.Policies{DB: f.db}
-		f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Providers: []auth.Provider{elsewhere{}}, Policies: &policy.Service{Store: policies}})
+		f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Providers: []signin.Provider{elsewhere{}}, Policies: &policy.Service{Store: policies}})
 		set := func(id string, s *policy.Setting) {
 			t.Helper()
 			if err := policies.SetOwn(t.Context(), id, kind, s); err != nil {
@@ -26,7 +26,7 @@ func TestIssuePolicy(t *testing.T) {
 		var root tokens.Token
 		var waiting, refresh string
 		exchange := func() error {
-			_, _, err := f.ExchangeGrant(t.Context(), able, auth.Exchange{Actor: root.AccessToken, Subject: f.subject("demo", time.Hour), SubjectType: auth.TypeJWT, Resource: resource})
+			_, _, err := f.ExchangeGrant(t.Context(), able, signin.Exchange{Actor: root.AccessToken, Subject: f.subject("demo", time.Hour), SubjectType: signin.TypeJWT, Resource: resource})
 			return err
 		}
 		derive := map[string]func() error{

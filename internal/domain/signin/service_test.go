@@ -1,4 +1,4 @@
-package auth_test
+package signin_test
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/session"
+	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
@@ -35,7 +35,7 @@ const (
 	secret   = "correct horse"
 )
 
-var client = auth.Client{ID: "tamga-dev", Public: true, PasswordGrant: true}
+var client = signin.Client{ID: "tamga-dev", Public: true, PasswordGrant: true}
 
 // Names to embed types by.
 type (
@@ -46,13 +46,13 @@ type (
 
 // rooms are the two services that sign users in.
 type rooms struct {
-	*auth.Service
+	*signin.Service
 	*tokenService
 }
 
 // config are the settings of rooms.
 type config struct {
-	auth.Settings
+	signin.Settings
 	tokenSettings
 }
 
@@ -61,7 +61,7 @@ type deps struct {
 	Keys      []tokens.Key
 	LoadKeys  func(ctx context.Context) ([]tokens.Key, error)
 	Policies  tokens.Policies
-	Providers []auth.Provider
+	Providers []signin.Provider
 }
 
 // bench is a service on a real database with a clock to move.
@@ -107,8 +107,8 @@ func (m *messages) Emit(_ context.Context, e notify.Event) error {
 	return nil
 }
 
-func (m *messages) Print(_ context.Context, format auth.PrintFormat, f auth.PasswordForm) (auth.PrintedForm, error) {
-	return auth.PrintedForm{Name: "password." + string(format), ContentType: "text/plain", Content: fmt.Append(nil, f.Login, "|", f.DisplayName, "|", f.Password)}, m.err
+func (m *messages) Print(_ context.Context, format signin.PrintFormat, f signin.PasswordForm) (signin.PrintedForm, error) {
+	return signin.PrintedForm{Name: "password." + string(format), ContentType: "text/plain", Content: fmt.Append(nil, f.Login, "|", f.DisplayName, "|", f.Password)}, m.err
 }
 
 type clock struct {
@@ -138,7 +138,7 @@ func newKey(t testing.TB, id string) tokens.Key {
 }
 
 func settings() config {
-	s := config{auth.DefaultSettings(), tokens.DefaultSettings()}
+	s := config{signin.DefaultSettings(), tokens.DefaultSettings()}
 	s.Issuer = "http://127.0.0.1/STS"
 	s.Resource = resource
 	s.Aliases = []string{"https://host/SignServer/rest/api/certificates"}
@@ -164,7 +164,7 @@ func (b *bench) serviceWith(t testing.TB, s config, d deps) rooms {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, err := auth.New(s.Settings, auth.Deps{
+	svc, err := signin.New(s.Settings, signin.Deps{
 		Store: db, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
 		Messages: b.messages, Printer: b.messages, Vault: b.ring, Oath: b.oathService, Now: b.clock.Now, Rand: rand.Reader,
 	})
@@ -263,7 +263,7 @@ func TestPasswordGrant(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {
 		name                             string
-		client                           auth.Client
+		client                           signin.Client
 		login, password, resource, scope string
 		wantCode, wantScope              string
 	}{
@@ -283,7 +283,7 @@ func TestPasswordGrant(t *testing.T) {
 		{name: "unknown login", login: "nobody", password: secret, resource: resource, wantCode: tokens.InvalidGrant},
 		{name: "hostile login", login: "\x00\xff", password: secret, resource: resource, wantCode: tokens.InvalidGrant},
 		{name: "endless login", login: strings.Repeat("x", 1<<20), password: secret, resource: resource, wantCode: tokens.InvalidGrant},
-		{name: "client without the grant", client: auth.Client{ID: "c", Public: true}, login: "demo", password: secret, resource: resource, wantCode: tokens.UnauthorizedClient},
+		{name: "client without the grant", client: signin.Client{ID: "c", Public: true}, login: "demo", password: secret, resource: resource, wantCode: tokens.UnauthorizedClient},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.client.ID == "" {

@@ -1,7 +1,13 @@
-// Package auth owns how people and programs prove who they are: passwords with
-// their lock-out, OAuth clients, the password grant, and access tokens with
-// their records.
-package auth
+// Package signin signs users in: by password, by certificate, at other identity
+// providers, and by exchange of an operator's token.
+//
+// Begin with [New], [Service.PasswordGrant] and [Service.AuthorizePassword]. The table
+// in methods.go has the methods that users may have. Clients of OAuth are in client.go.
+//
+// The package asks the package token for every token, the package password for hashes
+// and the package oath for tokens that make one-time passwords. Sessions end in the
+// package session.
+package signin
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package auth_test
+package signin_test
 
 import (
 	"crypto/ecdsa"
@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 )
 
 func TestSettingsAreChecked(t *testing.T) {
 	b := newBench(t)
-	_, err := auth.New(auth.Settings{}, auth.Deps{})
+	_, err := signin.New(signin.Settings{}, signin.Deps{})
 	_, ofTokens := tokens.New(tokens.Settings{}, tokens.Deps{Keys: b.keys})
 	err = errors.Join(err, ofTokens)
 	for _, want := range []string{"issuer", "resource", "token life", "failures", "window", "lock-out"} {
@@ -39,8 +39,8 @@ func TestSettingsAreChecked(t *testing.T) {
 }
 
 func TestClients(t *testing.T) {
-	confidential := auth.Client{ID: "portal", Secret: auth.HashSecret("s3cret"), PasswordGrant: true}
-	clients, err := auth.NewClients([]auth.Client{client, confidential})
+	confidential := signin.Client{ID: "portal", Secret: signin.HashSecret("s3cret"), PasswordGrant: true}
+	clients, err := signin.NewClients([]signin.Client{client, confidential})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,14 +62,14 @@ func TestClients(t *testing.T) {
 			t.Errorf("%q with %q: %v, %v; want ok %v", c.id, c.secret, got.ID, err, c.ok)
 		}
 	}
-	for name, list := range map[string][]auth.Client{
+	for name, list := range map[string][]signin.Client{
 		"no id":                {{Public: true}},
 		"twice":                {client, client},
-		"public with a secret": {{ID: "x", Public: true, Secret: auth.HashSecret("x")}},
+		"public with a secret": {{ID: "x", Public: true, Secret: signin.HashSecret("x")}},
 		"without a secret":     {{ID: "x"}},
 		"secret not hashed":    {{ID: "x", Secret: []byte("s3cret")}},
 	} {
-		if _, err := auth.NewClients(list); err == nil {
+		if _, err := signin.NewClients(list); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}

@@ -1,4 +1,4 @@
-package auth_test
+package signin_test
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
@@ -73,14 +73,14 @@ func TestMethodTable(t *testing.T) {
 		"mydss MyDss false " + identity + "mydss",
 	}
 	var got []string
-	for _, m := range auth.Methods() {
-		line := fmt.Sprint(m.Route, " ", m.Operation, " ", m.Primary, " ", m.URI(auth.SpellingInterface))
-		if product := m.URI(auth.SpellingProduct); product != m.URI(auth.SpellingInterface) {
+	for _, m := range signin.Methods() {
+		line := fmt.Sprint(m.Route, " ", m.Operation, " ", m.Primary, " ", m.URI(signin.SpellingInterface))
+		if product := m.URI(signin.SpellingProduct); product != m.URI(signin.SpellingInterface) {
 			line += " " + product
 		}
 		got = append(got, line)
-		for _, spelling := range []string{m.Name, m.Route, m.URI(auth.SpellingInterface), m.URI(auth.SpellingProduct), identity + m.Name, identity + m.Route, claims + m.Route, strings.ToUpper(m.Route)} {
-			if found, ok := auth.MethodNamed(spelling); !ok || found.Name != m.Name {
+		for _, spelling := range []string{m.Name, m.Route, m.URI(signin.SpellingInterface), m.URI(signin.SpellingProduct), identity + m.Name, identity + m.Route, claims + m.Route, strings.ToUpper(m.Route)} {
+			if found, ok := signin.MethodNamed(spelling); !ok || found.Name != m.Name {
 				t.Errorf("%s is %q", spelling, found.Name)
 			}
 		}
@@ -89,7 +89,7 @@ func TestMethodTable(t *testing.T) {
 		t.Error(d)
 	}
 	for _, unknown := range []string{"", "x", identity, claims + identity + "x", "none/", "http://other/authenticationmethod/password"} {
-		if m, ok := auth.MethodNamed(unknown); ok {
+		if m, ok := signin.MethodNamed(unknown); ok {
 			t.Errorf("%q is %q", unknown, m.Name)
 		}
 	}
@@ -101,10 +101,10 @@ func TestScheme(t *testing.T) {
 	id := b.register(t, op, map[user.IdentifierType]string{user.Login: "ivanov"})
 	n := func(n int) *int { return &n }
 	uri := func(name string) string {
-		m, _ := auth.MethodNamed(name)
+		m, _ := signin.MethodNamed(name)
 		return m.URI("")
 	}
-	type I = auth.AuthenticationInfo
+	type I = signin.AuthenticationInfo
 	for _, c := range []struct {
 		name, method string
 		remove       bool
@@ -145,11 +145,11 @@ func TestMethodsDecide(t *testing.T) {
 	b := newBench(t)
 	op := b.operator(t, "op", "Default")
 	public := client
-	confidential := auth.Client{ID: "portal", Secret: auth.HashSecret("s"), PasswordGrant: true}
+	confidential := signin.Client{ID: "portal", Secret: signin.HashSecret("s"), PasswordGrant: true}
 	for i, c := range []struct {
 		methods []string
 		secret  bool // one is set
-		client  auth.Client
+		client  signin.Client
 		sent    string // "", "right" or "wrong"
 		want    string
 	}{
@@ -179,7 +179,7 @@ func TestMethodsDecide(t *testing.T) {
 		b.set(t, op, id, c.methods...)
 		sent := map[string]string{"wrong": "not this one"}[c.sent]
 		if c.secret {
-			out, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{Show: true})
+			out, err := b.ResetPassword(t.Context(), op, id, signin.Delivery{Show: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +221,7 @@ func TestSignInByAnyIdentifier(t *testing.T) {
 	ids := map[user.IdentifierType]string{user.PhoneNumber: "+79261234567", user.Email: "Ivanov@Почта.рф"}
 	id := b.register(t, op, ids)
 	b.set(t, op, id, "password")
-	out, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{Show: true})
+	out, err := b.ResetPassword(t.Context(), op, id, signin.Delivery{Show: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,12 +267,12 @@ func TestRawData(t *testing.T) {
 	if d := cmp.Diff([]string{"nonetrue[]", "passwordfalse[]", "certfalse[]", "otpviasmsfalse[]", "oathfalse[]"}, state()); d != "" {
 		t.Error(d)
 	}
-	if _, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{}); err != nil {
+	if _, err := b.ResetPassword(t.Context(), op, id, signin.Delivery{}); err != nil {
 		t.Fatal(err)
 	}
 	b.phone(t, op, id, "79261234567", true)
 	want := []string{"passwordtrue[]", "otpviasmstrue[{PhoneNumber 79261234567}]"}
-	m, _ := auth.MethodNamed("otpviasms")
+	m, _ := signin.MethodNamed("otpviasms")
 	if d := cmp.Diff(want, state("password", m.URI(""), "mydss")); d != "" {
 		t.Error(d)
 	}
@@ -304,7 +304,7 @@ func TestContactGoneLeavesTheStep(t *testing.T) {
 	id := b.register(t, op, map[user.IdentifierType]string{user.Login: "ivanov"})
 	b.set(t, op, id, "password")
 	b.phone(t, op, id, "79261234567", true)
-	out, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{Show: true})
+	out, err := b.ResetPassword(t.Context(), op, id, signin.Delivery{Show: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,10 +348,10 @@ func TestResetPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.phone(t, op, bare, "79260000009", false)
-	to := func(typ, value string) auth.Delivery {
-		return auth.Delivery{Destinations: []auth.Destination{{Type: typ, Value: value}}}
+	to := func(typ, value string) signin.Delivery {
+		return signin.Delivery{Destinations: []signin.Destination{{Type: typ, Value: value}}}
 	}
-	everything := []string{auth.DisplayScreen, auth.DisplayFrame, auth.DisplayPhone, auth.DisplayEmail, auth.DisplayPrint}
+	everything := []string{signin.DisplayScreen, signin.DisplayFrame, signin.DisplayPhone, signin.DisplayEmail, signin.DisplayPrint}
 	without := func(ways ...string) []string {
 		return slices.DeleteFunc(slices.Clone(everything), func(w string) bool { return slices.Contains(ways, w) })
 	}
@@ -368,15 +368,15 @@ func TestResetPassword(t *testing.T) {
 		channels []notify.Channel
 		who      audit.Principal
 		id       string
-		order    auth.Delivery
+		order    signin.Delivery
 		want     want
 	}{
-		{"shown", everything, both, op, id, auth.Delivery{Show: true}, want{shown: true}},
-		{"shown in a frame", []string{"frame"}, nil, op, id, auth.Delivery{Show: true}, want{shown: true}},
-		{"reset, not shown", without(auth.DisplayScreen, auth.DisplayFrame), nil, op, id, auth.Delivery{Show: true}, want{}},
-		{"nothing at all", nil, nil, op, id, auth.Delivery{}, want{}},
-		{"raw", everything, nil, op, id, auth.Delivery{Raw: true}, want{shown: true}},
-		{"raw, not allowed", without(auth.DisplayScreen, auth.DisplayFrame), both, op, id, auth.Delivery{Raw: true}, want{fault: fault.WrongOperation}},
+		{"shown", everything, both, op, id, signin.Delivery{Show: true}, want{shown: true}},
+		{"shown in a frame", []string{"frame"}, nil, op, id, signin.Delivery{Show: true}, want{shown: true}},
+		{"reset, not shown", without(signin.DisplayScreen, signin.DisplayFrame), nil, op, id, signin.Delivery{Show: true}, want{}},
+		{"nothing at all", nil, nil, op, id, signin.Delivery{}, want{}},
+		{"raw", everything, nil, op, id, signin.Delivery{Raw: true}, want{shown: true}},
+		{"raw, not allowed", without(signin.DisplayScreen, signin.DisplayFrame), both, op, id, signin.Delivery{Raw: true}, want{fault: fault.WrongOperation}},
 		{"to the assigned phone", everything, both, op, id, to("PhoneNumber", ""), want{sent: "SMS 79261234567"}},
 		{"to another confirmed one", everything, both, op, id, to("phonenumber", "+7 926 000-00-01"), want{sent: "SMS 79260000001"}},
 		{"to one not confirmed", everything, both, op, id, to("PhoneNumber", "79260000002"), want{fault: fault.InvalidPhone}},
@@ -386,19 +386,19 @@ func TestResetPassword(t *testing.T) {
 		{"no e-mail assigned", everything, both, op, id, to("EmailAddress", ""), want{fault: fault.InvalidEmail}},
 		{"e-mail not confirmed", everything, both, op, id, to("EmailAddress", "ivanov@example.ru"), want{fault: fault.InvalidEmail}},
 		{"hostile e-mail", everything, both, op, id, to("EmailAddress", "a@b.ru\r\nBcc: c@d.ru"), want{fault: fault.InvalidEmail}},
-		{"phone not allowed", without(auth.DisplayPhone), both, op, id, to("PhoneNumber", ""), want{fault: fault.WrongOperation}},
-		{"e-mail not allowed", without(auth.DisplayEmail), both, op, id, to("EmailAddress", ""), want{fault: fault.WrongOperation}},
+		{"phone not allowed", without(signin.DisplayPhone), both, op, id, to("PhoneNumber", ""), want{fault: fault.WrongOperation}},
+		{"e-mail not allowed", without(signin.DisplayEmail), both, op, id, to("EmailAddress", ""), want{fault: fault.WrongOperation}},
 		{"no module", everything, []notify.Channel{notify.Email}, op, id, to("PhoneNumber", ""), want{fault: fault.WrongOperation}},
 		{"unknown type", everything, both, op, id, to("Pigeon", ""), want{fault: fault.InvalidParameters}},
-		{"too many", everything, both, op, id, auth.Delivery{Destinations: make([]auth.Destination, 11)}, want{fault: fault.InvalidParameters}},
-		{"printed", everything, nil, op, id, auth.Delivery{Print: auth.PDF}, want{form: true}},
-		{"print not allowed", without(auth.DisplayPrint), nil, op, id, auth.Delivery{Print: auth.PDF}, want{fault: fault.WrongOperation}},
-		{"unknown format", everything, nil, op, id, auth.Delivery{Print: "Exe"}, want{fault: fault.InvalidParameters}},
-		{"everything at once", everything, both, op, id, auth.Delivery{Raw: true, Print: "wORD", Destinations: []auth.Destination{{Type: "PhoneNumber"}}}, want{shown: true, sent: "SMS 79261234567", form: true}},
-		{"all or nothing", everything, both, op, id, auth.Delivery{Raw: true, Destinations: []auth.Destination{{Type: "PhoneNumber"}, {Type: "EmailAddress"}}}, want{fault: fault.InvalidEmail}},
-		{"no name to sign in with", everything, both, op, nameless, auth.Delivery{Show: true}, want{fault: fault.InvalidLogin}},
-		{"unknown user", everything, both, op, "nobody", auth.Delivery{Show: true}, want{fault: fault.UserNotFound}},
-		{"of another group", everything, both, stranger, id, auth.Delivery{Show: true}, want{fault: fault.UserNotFound}},
+		{"too many", everything, both, op, id, signin.Delivery{Destinations: make([]signin.Destination, 11)}, want{fault: fault.InvalidParameters}},
+		{"printed", everything, nil, op, id, signin.Delivery{Print: signin.PDF}, want{form: true}},
+		{"print not allowed", without(signin.DisplayPrint), nil, op, id, signin.Delivery{Print: signin.PDF}, want{fault: fault.WrongOperation}},
+		{"unknown format", everything, nil, op, id, signin.Delivery{Print: "Exe"}, want{fault: fault.InvalidParameters}},
+		{"everything at once", everything, both, op, id, signin.Delivery{Raw: true, Print: "wORD", Destinations: []signin.Destination{{Type: "PhoneNumber"}}}, want{shown: true, sent: "SMS 79261234567", form: true}},
+		{"all or nothing", everything, both, op, id, signin.Delivery{Raw: true, Destinations: []signin.Destination{{Type: "PhoneNumber"}, {Type: "EmailAddress"}}}, want{fault: fault.InvalidEmail}},
+		{"no name to sign in with", everything, both, op, nameless, signin.Delivery{Show: true}, want{fault: fault.InvalidLogin}},
+		{"unknown user", everything, both, op, "nobody", signin.Delivery{Show: true}, want{fault: fault.UserNotFound}},
+		{"of another group", everything, both, stranger, id, signin.Delivery{Show: true}, want{fault: fault.UserNotFound}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set := settings()
@@ -420,7 +420,7 @@ func TestResetPassword(t *testing.T) {
 				t.Fatalf("%q, want %q", got, c.want.fault)
 			}
 			if c.want.fault != "" {
-				if d := cmp.Diff(auth.Outcome{}, out); d != "" {
+				if d := cmp.Diff(signin.Outcome{}, out); d != "" {
 					t.Errorf("a refusal came with %s", d)
 				}
 				if len(b.messages.events) != 0 {
@@ -494,10 +494,10 @@ func TestMethodURISpelling(t *testing.T) {
 	op := b.operator(t, "op", "Default")
 	id := b.register(t, op, map[user.IdentifierType]string{user.Login: "ivanov"})
 	b.set(t, op, id, "cert", "external", "idonly")
-	for spelling, want := range map[auth.Spelling]string{
-		"":                     "none cert external",
-		auth.SpellingInterface: "none cert external",
-		auth.SpellingProduct:   "none certificate saml",
+	for spelling, want := range map[signin.Spelling]string{
+		"":                       "none cert external",
+		signin.SpellingInterface: "none cert external",
+		signin.SpellingProduct:   "none certificate saml",
 	} {
 		set := settings()
 		set.MethodURIs = spelling
@@ -528,7 +528,7 @@ func TestMethodURISpelling(t *testing.T) {
 	}
 	set := settings()
 	set.MethodURIs = "other"
-	if _, err := auth.New(set.Settings, auth.Deps{Now: b.clock.Now}); err == nil || !strings.Contains(err.Error(), "interface or product") {
+	if _, err := signin.New(set.Settings, signin.Deps{Now: b.clock.Now}); err == nil || !strings.Contains(err.Error(), "interface or product") {
 		t.Errorf("another spelling: %v", err)
 	}
 }
@@ -541,7 +541,7 @@ func TestLoginIdentifiers(t *testing.T) {
 	for kind, value := range map[user.IdentifierType]string{user.Email: "anna@example.ru", user.PhoneNumber: "79261234567"} {
 		id := b.register(t, op, map[user.IdentifierType]string{kind: value})
 		b.set(t, op, id, "password")
-		out, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{Show: true})
+		out, err := b.ResetPassword(t.Context(), op, id, signin.Delivery{Show: true})
 		if err != nil || out.Password == "" {
 			t.Fatalf("%s: %+v, %v", kind, out, err)
 		}
@@ -556,7 +556,7 @@ func TestLoginIdentifiers(t *testing.T) {
 	if err := b.users.DeleteLocalLogin(t.Context(), op, id); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := b.ResetPassword(t.Context(), op, id, auth.Delivery{Show: true}); faultOf(err) != fault.InvalidLogin {
+	if out, err := b.ResetPassword(t.Context(), op, id, signin.Delivery{Show: true}); faultOf(err) != fault.InvalidLogin {
 		t.Errorf("an e-mail that is not primary: %+v, %v", out, err)
 	}
 }

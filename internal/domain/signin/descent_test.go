@@ -1,4 +1,4 @@
-package auth_test
+package signin_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
@@ -22,7 +22,7 @@ import (
 const everything = "dss openid profile offline_access"
 
 // able may use every grant, so that what stops a derived token is never the client.
-var able = auth.Client{ID: "able", Public: true, PasswordGrant: true, Exchange: true, Implicit: true, RedirectURIs: []string{"https://able/back"}}
+var able = signin.Client{ID: "able", Public: true, PasswordGrant: true, Exchange: true, Implicit: true, RedirectURIs: []string{"https://able/back"}}
 
 // elsewhere is another identity provider, where everybody is "op".
 type elsewhere struct{}
@@ -57,7 +57,7 @@ type held struct {
 
 func newFamily(t *testing.T) *family {
 	f := &family{bench: newBench(t)}
-	f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Providers: []auth.Provider{elsewhere{}}})
+	f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Providers: []signin.Provider{elsewhere{}}})
 	who := f.operator(t, "op", "Default")
 	f.op.ID = who.UserID
 	f.der = newCertificate(t, "op")
@@ -78,8 +78,8 @@ func newFamily(t *testing.T) *family {
 	return f
 }
 
-func (f *family) ask(scope string, direct bool) auth.Authorization {
-	return auth.Authorization{Client: able, RedirectURI: able.RedirectURIs[0], Scope: scope, Resource: resource, Direct: direct}
+func (f *family) ask(scope string, direct bool) signin.Authorization {
+	return signin.Authorization{Client: able, RedirectURI: able.RedirectURIs[0], Scope: scope, Resource: resource, Direct: direct}
 }
 
 // payload reads the claims of a token.
@@ -128,7 +128,7 @@ func (f *family) take(t *testing.T, way string, token tokens.Token, from held) {
 
 func (f *family) exchangeCode(t *testing.T, code string) (tokens.Token, error) {
 	t.Helper()
-	return f.CodeGrant(t.Context(), able, auth.CodeRequest{Code: code, RedirectURI: able.RedirectURIs[0]})
+	return f.CodeGrant(t.Context(), able, signin.CodeRequest{Code: code, RedirectURI: able.RedirectURIs[0]})
 }
 
 // A way is a method of the service that gives a token or a code. A root begins a
@@ -161,7 +161,7 @@ var ways = map[string]struct {
 		return tokens.Token{}, code, err
 	}},
 	"AuthorizeExternal": {root: func(t *testing.T, f *family, scope string) (tokens.Token, string, error) {
-		issued, _, err := f.AuthorizeExternal(t.Context(), auth.Pending{Provider: "idp"}, "answer", f.ask(scope, false))
+		issued, _, err := f.AuthorizeExternal(t.Context(), signin.Pending{Provider: "idp"}, "answer", f.ask(scope, false))
 		return tokens.Token{}, issued.Code, err
 	}},
 	"AuthorizeBearer": {derive: func(t *testing.T, f *family, from held) {
@@ -219,8 +219,8 @@ var ways = map[string]struct {
 		f.take(t, "RefreshGrant", token, held{scope: f.scope, ends: f.bound})
 	}},
 	"ExchangeGrant": {derive: func(t *testing.T, f *family, from held) {
-		token, _, err := f.ExchangeGrant(t.Context(), able, auth.Exchange{
-			Actor: from.text, Subject: f.subject("demo", time.Hour), SubjectType: auth.TypeJWT, Resource: resource, Scope: everything,
+		token, _, err := f.ExchangeGrant(t.Context(), able, signin.Exchange{
+			Actor: from.text, Subject: f.subject("demo", time.Hour), SubjectType: signin.TypeJWT, Resource: resource, Scope: everything,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -336,7 +336,7 @@ func expected(t *testing.T, err error) error {
 func TestDescent(t *testing.T) {
 	// Every method that gives a token or a code is a way of this walk.
 	var methods []reflect.Method
-	for _, service := range []reflect.Type{reflect.TypeFor[*auth.Service](), reflect.TypeFor[*tokens.Service]()} {
+	for _, service := range []reflect.Type{reflect.TypeFor[*signin.Service](), reflect.TypeFor[*tokens.Service]()} {
 		for i := range service.NumMethod() {
 			methods = append(methods, service.Method(i))
 		}
@@ -347,7 +347,7 @@ func TestDescent(t *testing.T) {
 		}
 		gives := strings.HasPrefix(m.Name, "Authorize")
 		for j := range m.Type.NumOut() {
-			gives = gives || m.Type.Out(j) == reflect.TypeFor[tokens.Token]() || m.Type.Out(j) == reflect.TypeFor[auth.Authorized]()
+			gives = gives || m.Type.Out(j) == reflect.TypeFor[tokens.Token]() || m.Type.Out(j) == reflect.TypeFor[signin.Authorized]()
 		}
 		if _, walked := ways[m.Name]; gives != walked {
 			t.Errorf("%s gives tokens or codes: %v; walked: %v", m.Name, gives, walked)

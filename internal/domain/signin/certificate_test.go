@@ -1,4 +1,4 @@
-package auth_test
+package signin_test
 
 import (
 	"crypto/ecdsa"
@@ -18,8 +18,8 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 )
 
@@ -42,10 +42,10 @@ func newCertificate(t testing.TB, name string) []byte {
 	return der
 }
 
-var portal = auth.Client{ID: "portal", Public: true, RedirectURIs: []string{auth.RedirectOutOfBand, "https://portal/back"}}
+var portal = signin.Client{ID: "portal", Public: true, RedirectURIs: []string{signin.RedirectOutOfBand, "https://portal/back"}}
 
-func authorization() auth.Authorization {
-	return auth.Authorization{Client: portal, RedirectURI: auth.RedirectOutOfBand, Scope: "dss offline_access", Resource: resource}
+func authorization() signin.Authorization {
+	return signin.Authorization{Client: portal, RedirectURI: signin.RedirectOutOfBand, Scope: "dss offline_access", Resource: resource}
 }
 
 func TestCertificateSignIn(t *testing.T) {
@@ -121,7 +121,7 @@ func TestCertificateSignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: issued, RedirectURI: auth.RedirectOutOfBand})
+	token, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: issued, RedirectURI: signin.RedirectOutOfBand})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,15 +147,15 @@ func TestCodeFlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		change func(a *auth.Authorization)
+		change func(a *signin.Authorization)
 		want   string
 	}{
-		"client without codes": {func(a *auth.Authorization) { a.Client = client }, tokens.UnauthorizedClient},
-		"no address":           {func(a *auth.Authorization) { a.RedirectURI = "" }, tokens.InvalidRequest},
-		"another address":      {func(a *auth.Authorization) { a.RedirectURI = "https://portal/back/" }, tokens.InvalidRequest},
-		"no resource":          {func(a *auth.Authorization) { a.Resource = "" }, tokens.InvalidRequest},
-		"unknown resource":     {func(a *auth.Authorization) { a.Resource = "urn:x" }, tokens.InvalidRequest},
-		"unknown scope":        {func(a *auth.Authorization) { a.Scope = "admin" }, tokens.InvalidScope},
+		"client without codes": {func(a *signin.Authorization) { a.Client = client }, tokens.UnauthorizedClient},
+		"no address":           {func(a *signin.Authorization) { a.RedirectURI = "" }, tokens.InvalidRequest},
+		"another address":      {func(a *signin.Authorization) { a.RedirectURI = "https://portal/back/" }, tokens.InvalidRequest},
+		"no resource":          {func(a *signin.Authorization) { a.Resource = "" }, tokens.InvalidRequest},
+		"unknown resource":     {func(a *signin.Authorization) { a.Resource = "urn:x" }, tokens.InvalidRequest},
+		"unknown scope":        {func(a *signin.Authorization) { a.Scope = "admin" }, tokens.InvalidScope},
 	} {
 		a := authorization()
 		c.change(&a)
@@ -175,26 +175,26 @@ func TestCodeFlow(t *testing.T) {
 		return made
 	}
 	for name, c := range map[string]struct {
-		client             auth.Client
+		client             signin.Client
 		code, to, resource string
 		want               string
 	}{
-		"client without codes": {client, make(), auth.RedirectOutOfBand, "", tokens.UnauthorizedClient},
-		"another client":       {auth.Client{ID: "other", RedirectURIs: portal.RedirectURIs}, make(), auth.RedirectOutOfBand, "", tokens.InvalidGrant},
+		"client without codes": {client, make(), signin.RedirectOutOfBand, "", tokens.UnauthorizedClient},
+		"another client":       {signin.Client{ID: "other", RedirectURIs: portal.RedirectURIs}, make(), signin.RedirectOutOfBand, "", tokens.InvalidGrant},
 		"another address":      {portal, make(), "https://portal/back", "", tokens.InvalidGrant},
 		"no address":           {portal, make(), "", "", tokens.InvalidGrant},
-		"unknown resource":     {portal, make(), auth.RedirectOutOfBand, "urn:x", tokens.InvalidRequest},
-		"no code":              {portal, "", auth.RedirectOutOfBand, "", tokens.InvalidRequest},
-		"unknown code":         {portal, strings.Repeat("0", 64), auth.RedirectOutOfBand, "", tokens.InvalidGrant},
-		"endless code":         {portal, strings.Repeat("0", 1<<20), auth.RedirectOutOfBand, "", tokens.InvalidGrant},
-		"hostile code":         {portal, "\x00\xff' OR 1=1", auth.RedirectOutOfBand, "", tokens.InvalidGrant},
+		"unknown resource":     {portal, make(), signin.RedirectOutOfBand, "urn:x", tokens.InvalidRequest},
+		"no code":              {portal, "", signin.RedirectOutOfBand, "", tokens.InvalidRequest},
+		"unknown code":         {portal, strings.Repeat("0", 64), signin.RedirectOutOfBand, "", tokens.InvalidGrant},
+		"endless code":         {portal, strings.Repeat("0", 1<<20), signin.RedirectOutOfBand, "", tokens.InvalidGrant},
+		"hostile code":         {portal, "\x00\xff' OR 1=1", signin.RedirectOutOfBand, "", tokens.InvalidGrant},
 	} {
-		if token, err := b.CodeGrant(t.Context(), c.client, auth.CodeRequest{Code: c.code, RedirectURI: c.to, Resource: c.resource}); code(t, err) != c.want || token != (tokens.Token{}) {
+		if token, err := b.CodeGrant(t.Context(), c.client, signin.CodeRequest{Code: c.code, RedirectURI: c.to, Resource: c.resource}); code(t, err) != c.want || token != (tokens.Token{}) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	made := make()
-	token, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand, Resource: strings.ToUpper(resource)})
+	token, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: made, RedirectURI: signin.RedirectOutOfBand, Resource: strings.ToUpper(resource)})
 	if err != nil || token.Scope != "dss offline_access" || len(token.RefreshToken) != 96 || token.IDToken != "" || token.UserID != op.UserID {
 		t.Fatalf("%+v, %v", token, err)
 	}
@@ -203,7 +203,7 @@ func TestCodeFlow(t *testing.T) {
 		t.Errorf("%+v, %v", who, err)
 	}
 	// A second use is refused, and ends what the first one brought.
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: made, RedirectURI: signin.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("twice: %v", err)
 	}
 	if _, err := b.Authenticate(t.Context(), token.AccessToken); !fault.Is(err, fault.Unauthorized) {
@@ -212,11 +212,11 @@ func TestCodeFlow(t *testing.T) {
 	// To the millisecond.
 	made, other := make(), make()
 	b.clock.add(time.Minute - time.Millisecond)
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); err != nil {
+	if _, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: made, RedirectURI: signin.RedirectOutOfBand}); err != nil {
 		t.Errorf("in its last moment: %v", err)
 	}
 	b.clock.add(time.Millisecond)
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: other, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: other, RedirectURI: signin.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("at its end: %v", err)
 	}
 	// A lock, or the end of all grants, between the two steps.
@@ -224,14 +224,14 @@ func TestCodeFlow(t *testing.T) {
 	if err := b.RevokeGrants(t.Context(), op, op.UserID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: made, RedirectURI: signin.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("after grants were revoked: %v", err)
 	}
 	made = make()
 	if err := (store.Users{DB: b.db}).SetLock(t.Context(), op.UserID, false, b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
+	if _, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: made, RedirectURI: signin.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("of a user whose lock came due: %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func TestRaceForOneCode(t *testing.T) {
 				won := 0
 				for range 16 {
 					done.Go(func() {
-						_, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand})
+						_, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: made, RedirectURI: signin.RedirectOutOfBand})
 						mu.Lock()
 						defer mu.Unlock()
 						if err == nil {

@@ -1,4 +1,4 @@
-package auth_test
+package signin_test
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
@@ -24,17 +24,17 @@ type watched struct {
 	calls []string
 }
 
-func (w *watched) CredentialOf(ctx context.Context, folded, phone, email string) (auth.Credential, error) {
+func (w *watched) CredentialOf(ctx context.Context, folded, phone, email string) (signin.Credential, error) {
 	w.calls = append(w.calls, "look up")
 	return w.Tokens.CredentialOf(ctx, folded, phone, email)
 }
 
-func (w *watched) BeginAttempt(ctx context.Context, login auth.LoginKey, now time.Time, rule auth.LockOut) (bool, error) {
+func (w *watched) BeginAttempt(ctx context.Context, login signin.LoginKey, now time.Time, rule signin.LockOut) (bool, error) {
 	w.calls = append(w.calls, "count")
 	return w.Tokens.BeginAttempt(ctx, login, now, rule)
 }
 
-func (w *watched) BeginUserAttempt(ctx context.Context, id string, now time.Time, rule auth.LockOut) (bool, error) {
+func (w *watched) BeginUserAttempt(ctx context.Context, id string, now time.Time, rule signin.LockOut) (bool, error) {
 	w.calls = append(w.calls, "count")
 	return w.Tokens.BeginUserAttempt(ctx, id, now, rule)
 }
@@ -75,7 +75,7 @@ func TestEnumerationByTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := auth.New(settings().Settings, auth.Deps{Store: w, Methods: w, Codes: w, Visits: w, Tokens: made, Passwords: passwords, Now: b.clock.Now, Rand: zeros{}})
+	s, err := signin.New(settings().Settings, signin.Deps{Store: w, Methods: w, Codes: w, Visits: w, Tokens: made, Passwords: passwords, Now: b.clock.Now, Rand: zeros{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestCounterResetByAttacker(t *testing.T) {
 	if _, err := b.AddCertificate(t.Context(), b.demo.ID, der); err != nil {
 		t.Fatal(err)
 	}
-	confidential := auth.Client{ID: "portal", PasswordGrant: true}
+	confidential := signin.Client{ID: "portal", PasswordGrant: true}
 	for range 9 {
 		b.grant(t.Context(), "demo", "wrong password")
 		if _, err := b.PasswordGrant(t.Context(), confidential, "demo", "", resource, ""); err != nil {
@@ -199,7 +199,7 @@ func TestCounterResetByAttacker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); err != nil {
+		if _, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: made, RedirectURI: signin.RedirectOutOfBand}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -224,12 +224,12 @@ func TestSecondStepSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.set(t, op, b.demo.ID, "idonly", "external")
-	confidential := auth.Client{ID: "portal", PasswordGrant: true}
+	confidential := signin.Client{ID: "portal", PasswordGrant: true}
 	made, _, err := b.AuthorizeCertificate(t.Context(), der, authorization())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range auth.Methods() {
+	for _, m := range signin.Methods() {
 		if m.Primary {
 			continue
 		}
@@ -244,7 +244,7 @@ func TestSecondStepSkipped(t *testing.T) {
 			_, byPassword := b.grant(t.Context(), "demo", secret)
 			_, byName := b.PasswordGrant(t.Context(), confidential, "demo", "", resource, "")
 			_, _, byCertificate := b.AuthorizeCertificate(t.Context(), der, authorization())
-			_, byCode := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand})
+			_, byCode := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: made, RedirectURI: signin.RedirectOutOfBand})
 			_, atTheDoor := b.AuthenticateCertificate(t.Context(), der)
 			got := []string{code(t, byPassword), code(t, byName), code(t, byCertificate), code(t, byCode), faultOf(atTheDoor)}
 			if d := cmp.Diff([]string{tokens.SecondStepNeeded, tokens.SecondStepNeeded, tokens.AccessDenied, tokens.InvalidGrant, fault.Unauthorized}, got); d != "" {
@@ -267,7 +267,7 @@ func TestLockedUserKeepsAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.set(t, op, b.demo.ID, "idonly")
-	confidential := auth.Client{ID: "portal", PasswordGrant: true}
+	confidential := signin.Client{ID: "portal", PasswordGrant: true}
 	token := b.token(t)
 	ways := func(s rooms) []bool {
 		_, bearer := s.Authenticate(t.Context(), token)
@@ -327,7 +327,7 @@ func TestTokenOfAnotherPurpose(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{"token": token, "password": secret, "client id": portal.ID, "user id": b.demo.ID} {
-		if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: value, RedirectURI: auth.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
+		if _, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: value, RedirectURI: signin.RedirectOutOfBand}); code(t, err) != tokens.InvalidGrant {
 			t.Errorf("%s as a code: %v", name, err)
 		}
 	}
@@ -341,7 +341,7 @@ func TestTokenOfAnotherPurpose(t *testing.T) {
 			t.Errorf("%s as a password: %v", name, err)
 		}
 	}
-	if _, err := b.CodeGrant(t.Context(), portal, auth.CodeRequest{Code: made, RedirectURI: auth.RedirectOutOfBand}); err != nil {
+	if _, err := b.CodeGrant(t.Context(), portal, signin.CodeRequest{Code: made, RedirectURI: signin.RedirectOutOfBand}); err != nil {
 		t.Errorf("the code as a code: %v", err)
 	}
 }
@@ -358,7 +358,7 @@ func TestCrossGroupMethods(t *testing.T) {
 		"RawData":      func(id string) error { _, err := b.RawData(t.Context(), stranger, id, nil); return err },
 		"RevokeGrants": func(id string) error { return b.RevokeGrants(t.Context(), stranger, id) },
 		"ResetPassword": func(id string) error {
-			_, err := b.ResetPassword(t.Context(), stranger, id, auth.Delivery{Show: true})
+			_, err := b.ResetPassword(t.Context(), stranger, id, signin.Delivery{Show: true})
 			return err
 		},
 	} {

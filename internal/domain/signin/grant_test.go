@@ -1,4 +1,4 @@
-package auth_test
+package signin_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/auth"
+	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
@@ -194,7 +194,7 @@ func FuzzRefreshGrant(f *testing.F) {
 }
 
 // exchanger may exchange tokens.
-var exchanger = auth.Client{ID: "exchanger", Public: true, Exchange: true}
+var exchanger = signin.Client{ID: "exchanger", Public: true, Exchange: true}
 
 func unsigned(header, payload string) string {
 	b64 := base64.RawURLEncoding.EncodeToString
@@ -224,7 +224,7 @@ func (b *bench) operatorOf(t testing.TB, login string, groups ...string) (user.U
 }
 
 func (b *bench) exchange(ctx context.Context, actor, subject string) (tokens.Token, error) {
-	t, _, err := b.ExchangeGrant(ctx, exchanger, auth.Exchange{Actor: actor, Subject: subject, SubjectType: auth.TypeJWT, Resource: resource})
+	t, _, err := b.ExchangeGrant(ctx, exchanger, signin.Exchange{Actor: actor, Subject: subject, SubjectType: signin.TypeJWT, Resource: resource})
 	return t, err
 }
 
@@ -261,7 +261,7 @@ func TestExchangeGrant(t *testing.T) {
 	_, actor = b.operatorOf(t, "op2", "Default")
 	t.Run("Rights", func(t *testing.T) {
 		for name, c := range map[string]struct {
-			client         auth.Client
+			client         signin.Client
 			actor, subject string
 			want           string
 		}{
@@ -271,7 +271,7 @@ func TestExchangeGrant(t *testing.T) {
 			"no operator":         {exchanger, b.token(t), b.subject("op", time.Hour), tokens.InvalidRequest},
 			"nobody":              {exchanger, actor, b.subject("nobody", time.Hour), tokens.InvalidRequest},
 		} {
-			got, _, err := b.ExchangeGrant(t.Context(), c.client, auth.Exchange{Actor: c.actor, Subject: c.subject, SubjectType: auth.TypeJWT, Resource: resource})
+			got, _, err := b.ExchangeGrant(t.Context(), c.client, signin.Exchange{Actor: c.actor, Subject: c.subject, SubjectType: signin.TypeJWT, Resource: resource})
 			if code(t, err) != c.want || got != (tokens.Token{}) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -334,31 +334,31 @@ func TestTickets(t *testing.T) {
 	if err != nil || other == browser {
 		t.Fatal(other, err)
 	}
-	p := auth.Pending{ClientID: "c", RedirectURI: "https://r", State: "s", Provider: "p"}
-	ticket, err := b.SealTicket(p, browser, auth.StepLogin)
+	p := signin.Pending{ClientID: "c", RedirectURI: "https://r", State: "s", Provider: "p"}
+	ticket, err := b.SealTicket(p, browser, signin.StepLogin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := b.OpenTicket(ticket, browser, auth.StepLogin); err != nil || got != p {
+	if got, err := b.OpenTicket(ticket, browser, signin.StepLogin); err != nil || got != p {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for name, c := range map[string]struct {
 		ticket, browser string
-		step            auth.Step
+		step            signin.Step
 	}{
-		"another browser": {ticket, other, auth.StepLogin},
-		"no browser":      {ticket, "", auth.StepLogin},
-		"another step":    {ticket, browser, auth.StepExternal},
-		"changed":         {ticket[:40] + strings.Map(func(r rune) rune { return map[bool]rune{true: 'B', false: 'A'}[r == 'A'] }, ticket[40:41]) + ticket[41:], browser, auth.StepLogin},
-		"none":            {"", browser, auth.StepLogin},
-		"endless":         {strings.Repeat("A", 1<<20), browser, auth.StepLogin},
+		"another browser": {ticket, other, signin.StepLogin},
+		"no browser":      {ticket, "", signin.StepLogin},
+		"another step":    {ticket, browser, signin.StepExternal},
+		"changed":         {ticket[:40] + strings.Map(func(r rune) rune { return map[bool]rune{true: 'B', false: 'A'}[r == 'A'] }, ticket[40:41]) + ticket[41:], browser, signin.StepLogin},
+		"none":            {"", browser, signin.StepLogin},
+		"endless":         {strings.Repeat("A", 1<<20), browser, signin.StepLogin},
 	} {
 		if _, err := b.OpenTicket(c.ticket, c.browser, c.step); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
 	b.clock.add(10 * time.Minute)
-	if _, err := b.OpenTicket(ticket, browser, auth.StepLogin); err == nil {
+	if _, err := b.OpenTicket(ticket, browser, signin.StepLogin); err == nil {
 		t.Error("it was taken after ten minutes")
 	}
 }
