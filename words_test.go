@@ -52,6 +52,7 @@ var plain = []string{
 	"internal/domain/keys",
 	"internal/domain/notify",
 	"internal/domain/policy",
+	"internal/domain/signing",
 	"internal/domain/user",
 	"internal/domain/vault",
 	"internal/judge",

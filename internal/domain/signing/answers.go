@@ -16,48 +16,48 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// Answers keep what was answered to requests that carry an Idempotency-Key, so that a
-// repetition is answered the same and nothing is signed twice for it: by whichever
-// process, and after a crash. A request is leased while it is under way; the lease of
-// a process that died ends by itself, and what that process had made has not left it.
+// Answers stores the answers to requests with an Idempotency-Key. A repetition gets the
+// same answer, and nothing is signed twice for it, whichever process gets it and even
+// after a crash. A request is leased while it runs. The lease of a process that died
+// expires, and nothing that this process made has left it.
 type Answers struct {
 	Store AnswerStore
 	Blobs Blobs  // for answers that are not small
-	Spool Spool  // on their way there
-	Vault Sealer // for small ones
+	Spool Spool  // for answers while they are received
+	Vault Sealer // for small answers
 	Now   func() time.Time
 	Rand  io.Reader
 	Rules AnswerRules
-	// Failed is told what goes wrong beside a request.
+	// Failed is called with errors in the background.
 	Failed func(err error)
 
 	mu        sync.Mutex
 	owed      []owed // releases that failed, the oldest first
-	releasing bool   // a goroutine works them off
+	releasing bool   // a goroutine retries them
 }
 
-// owed is a lease that nobody holds any more.
+// owed is a lease that no request holds any more.
 type owed struct {
 	id    AnswerID
 	lease string
-	until time.Time // it ends by itself then
+	until time.Time // the lease expires then
 }
 
 const (
 	releaseTime  = 2 * time.Second // of one attempt at a release
 	releasePause = 250 * time.Millisecond
-	// mostOwed bounds the releases that wait for the database. What is beyond ends by
-	// itself.
+	// mostOwed bounds the releases that wait for the database. Leases beyond the bound
+	// expire.
 	mostOwed = 10_000
 )
 
-// AnswerRules bound what is kept. A zero field means its default.
+// AnswerRules bound the stored answers. A zero field means its default.
 type AnswerRules struct {
 	Life   time.Duration // of an answer; default 24 h
 	Lease  time.Duration // of a process that died; default 1 min
-	Octets int64         // of the answers of one caller that are not small; default 4 GiB
-	// Anonymous is the life of an answer to a caller without a token: strangers are not
-	// to fill the database. Default 1 h.
+	Octets int64         // bytes of the answers of one caller that are not small; default 4 GiB
+	// Anonymous is the Life of an answer to a caller without a token. It is shorter, so
+	// that unknown callers cannot fill the database. Default 1 h.
 	Anonymous time.Duration
 }
 
@@ -67,7 +67,7 @@ func (r AnswerRules) withDefaults() AnswerRules {
 	return r
 }
 
-// life is how long an answer is kept for a caller.
+// life returns how long an answer is stored for a caller.
 func (r AnswerRules) life(caller string) time.Duration {
 	if caller == "" {
 		return min(r.Life, r.Anonymous)
@@ -75,48 +75,50 @@ func (r AnswerRules) life(caller string) time.Duration {
 	return r.Life
 }
 
-// smallAnswer is up to which size an answer is sealed and kept in its row, in octets.
+// smallAnswer is the largest size of an answer that is sealed and stored in its row, in
+// bytes.
 const smallAnswer = 32 << 10
 
-// AnswerID names an answer: a key is the caller's own, and only its digest is kept.
+// AnswerID identifies an answer. A key belongs to its caller, and only its digest is
+// stored.
 type AnswerID struct {
-	Caller string // "" is whoever has no token
+	Caller string // empty for callers without a token
 	Name   string // SHA-256 of the key, in hexadecimal
 }
 
 // AnswerRecord is an answer as it is stored.
 type AnswerRecord struct {
-	Request     []byte // digest of what was asked
+	Request     []byte // digest of the request
 	LeasedUntil time.Time
-	Head        []byte // the kit's own form
+	Head        []byte // in the format of package rest
 	Body        []byte // sealed
-	Blob        string // name in Blobs of a body that is not small; "" is none
+	Blob        string // name in Blobs of a body that is not small; empty: none
 	DoneAt      time.Time
 	ExpiresAt   time.Time
 }
 
-// AnswerStore keeps answers. Each method is one atomic step, whatever other processes
-// do at the same time, and becomes part of a transaction it is called in.
+// AnswerStore stores answers. Each method is one atomic step, whatever other processes do
+// at the same time, and becomes part of the transaction in which it is called.
 type AnswerStore interface {
-	// ClaimAnswer leases a name that is new or expired, or whose lease is over and that
-	// was claimed for the same request. It reports false for all others.
+	// ClaimAnswer leases a name that is new or expired, or whose lease has expired and
+	// that was claimed for the same request. It reports false for all others.
 	ClaimAnswer(ctx context.Context, id AnswerID, request []byte, lease string, now, until, expires time.Time) (claimed bool, err error)
-	// FindAnswer reads an answer, one that is under way and an expired one too.
+	// FindAnswer returns an answer, even if its request is running or it has expired.
 	FindAnswer(ctx context.Context, id AnswerID) (a *AnswerRecord, found bool, err error)
-	// ExtendAnswer makes a lease longer. It reports false when it is lost.
+	// ExtendAnswer extends a lease. It reports false if the lease is lost.
 	ExtendAnswer(ctx context.Context, id AnswerID, lease string, until time.Time) (held bool, err error)
-	// RecordAnswer writes an answer down. It reports false when the lease is lost.
+	// RecordAnswer stores an answer. It reports false if the lease is lost.
 	RecordAnswer(ctx context.Context, id AnswerID, lease string, a *AnswerRecord, octets int64) (held bool, err error)
-	// ReleaseAnswer forgets a request that came to nothing.
+	// ReleaseAnswer deletes a request without an answer.
 	ReleaseAnswer(ctx context.Context, id AnswerID, lease string) error
-	// AnswerOctets is how much a caller's answers take that are not small.
+	// AnswerOctets returns the size in bytes of a caller's answers that are not small.
 	AnswerOctets(ctx context.Context, caller string) (int64, error)
-	// SweepAnswers deletes what has expired.
+	// SweepAnswers deletes expired answers.
 	SweepAnswers(ctx context.Context, now time.Time) error
 }
 
-// Turn is a request with an Idempotency-Key that got its turn: either there is an
-// answer already, or it is to be carried out and then kept or released.
+// Turn is a leased request with an Idempotency-Key. Either there is an answer already, or
+// the request must be carried out and then kept or released.
 type Turn struct {
 	answers *Answers
 	id      AnswerID
@@ -129,9 +131,10 @@ type Turn struct {
 	stop    func()
 }
 
-// Begin gives a request its turn. caller is "" for one without a token; request is a digest of all that makes it what it is.
-// wait says that another one with this key is under way. The fault is
-// idempotency_key_reused for a key that came with another request.
+// Begin leases a request. caller is "" for a request without a token. request is a digest
+// of everything that defines the request. wait means that another request with this key
+// is running. The fault is idempotency_key_reused if the key was used with another
+// request.
 func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte) (t *Turn, wait bool, err error) {
 	sum := sha256.Sum256([]byte(key))
 	rules := a.Rules.withDefaults()
@@ -154,9 +157,9 @@ func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte)
 	case err != nil:
 		return nil, false, err
 	case !found:
-		return nil, true, nil // released in this moment
+		return nil, true, nil // it was released just now
 	case subtle.ConstantTimeCompare(have.Request, request) != 1:
-		return nil, false, fault.New(fault.KeyReused, "this Idempotency-Key came with another request before: use a new one for each request, and repeat a request unchanged")
+		return nil, false, fault.New(fault.KeyReused, "this Idempotency-Key was used with another request before: use a new one for each request, and repeat a request unchanged")
 	case have.DoneAt.IsZero():
 		return nil, true, nil
 	}
@@ -179,7 +182,7 @@ func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte)
 	return t, false, nil
 }
 
-// place is where a small answer is sealed to.
+// place is the place that a small answer is sealed to.
 func (t *Turn) place() vault.Place {
 	return vault.Place{Purpose: "kept answer", Table: "answers", Row: t.id.Caller + "/" + t.id.Name, Column: "body"}
 }
@@ -188,11 +191,11 @@ func (t *Turn) extend(ctx context.Context) {
 	a := t.answers
 	_, err := a.Store.ExtendAnswer(ctx, t.id, t.lease, a.Now().Add(a.Rules.withDefaults().Lease))
 	if err != nil && ctx.Err() == nil && a.Failed != nil {
-		a.Failed(err) // a lease that is lost is noticed when the answer is recorded
+		a.Failed(err) // a lost lease is noticed when the answer is recorded
 	}
 }
 
-// Kept gives the answer there is; it reports false when there is none yet.
+// Kept returns the stored answer. It reports false if there is none yet.
 func (t *Turn) Kept() (head []byte, body interface {
 	Size() int64
 	io.WriterTo
@@ -200,10 +203,10 @@ func (t *Turn) Kept() (head []byte, body interface {
 	return t.head, t.body, t.done
 }
 
-// Keep makes an answer durable. It counts, and the turn is over, when record was
-// called, inside a transaction or by itself; until then it is as if there were none.
-// record reports an error when the turn went to another process meanwhile: the answer
-// must not leave then. body may be nil.
+// Keep stores an answer durably. The answer is valid, and the turn ends, only after
+// record was called, inside a transaction or by itself. Until then there is no answer.
+// record returns an error if another process got the turn meanwhile. Then the answer must
+// not be sent. body may be nil.
 func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 	Size() int64
 	io.WriterTo
@@ -230,7 +233,7 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 			return nil, err
 		}
 		if held+octets > rules.Octets {
-			return nil, fault.New(fault.TooManyRequests, "the answers that are kept for repetitions of your requests take too much: send large requests without Idempotency-Key, or later")
+			return nil, fault.New(fault.TooManyRequests, "the stored answers to your requests are too large in total: send large requests without Idempotency-Key, or later")
 		}
 		if r.Blob, err = t.keepLarge(ctx, body, r.ExpiresAt); err != nil {
 			return nil, err
@@ -245,14 +248,14 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 	}, nil
 }
 
-// errTurnLost ends a request that took so long without a sign of life that another
-// process has begun it anew. What this process made is discarded.
+// errTurnLost ends a request that did not extend its lease in time, so that another
+// process has started it again. The result of this process is discarded.
 var errTurnLost = &fault.Outage{
 	Message: "the request took so long that it was begun anew: repeat it with the same Idempotency-Key to get its answer",
 	Err:     errors.New("signing: the lease of an Idempotency-Key is lost"),
 }
 
-// keepLarge copies an answer to Blobs. What no record comes to name expires there.
+// keepLarge copies an answer to Blobs. A copy that no record names expires there.
 func (t *Turn) keepLarge(ctx context.Context, body Result, expires time.Time) (string, error) {
 	in := newIntake(t.answers.Spool, nil)
 	defer in.Close()
@@ -265,18 +268,18 @@ func (t *Turn) keepLarge(ctx context.Context, body Result, expires time.Time) (s
 	return t.answers.Blobs.KeepBlob(ctx, in, expires.Add(leaseTime))
 }
 
-// Release ends a turn that came to nothing, so that a repetition is carried out. After
-// an answer was recorded it does nothing. If it fails, it is tried again until the lease
-// has ended by itself: a short outage of the database must not keep a client waiting for
-// the rest of a lease.
+// Release ends a turn without an answer, so that a repetition is carried out. After an
+// answer was recorded it does nothing. If it fails, it is tried again until the lease has
+// expired: after a short outage of the database a client must not wait for the rest of a
+// lease.
 //
-// The lease itself stays long. A holder that is frozen or cut off keeps its turn for as
-// long as it may reasonably come back, and clocks of processes may differ. That nothing
-// is signed twice does not rest on the lease: RecordAnswer writes only where the lease is
-// still the holder's, in the transaction that makes the result count. A release names its
-// lease too, so it ends no other turn. Where the outcome of the holder's commit is
-// unknown the release waits for the row that this commit has locked, and finds an answer
-// recorded or not.
+// The lease itself is long. A holder that is frozen or cut off keeps its turn for as long
+// as it may reasonably come back, and clocks of processes may differ. The lease is not
+// what prevents a second signature: RecordAnswer writes only if the holder still has the
+// lease, in the transaction that makes the result valid. A release names its lease too,
+// so it ends no other turn. If the outcome of the holder's commit is unknown, the release
+// waits for the row that this commit has locked, and then finds an answer recorded or
+// not.
 func (t *Turn) Release(ctx context.Context) error {
 	if t.done {
 		return nil
@@ -291,7 +294,7 @@ func (t *Turn) Release(ctx context.Context) error {
 	return err
 }
 
-// releaseLater releases a lease that nobody holds as soon as the store can.
+// releaseLater releases a lease without a holder as soon as the store can.
 func (a *Answers) releaseLater(id AnswerID, lease string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -305,7 +308,7 @@ func (a *Answers) releaseLater(id AnswerID, lease string) {
 	}
 }
 
-// release works off what is owed.
+// release retries the owed releases.
 func (a *Answers) release() {
 	for pause := releasePause; ; pause = min(2*pause, 8*releasePause) {
 		time.Sleep(pause)
@@ -328,8 +331,8 @@ func (a *Answers) release() {
 	}
 }
 
-// nextOwed returns the oldest release that is not over by itself. It reports false when
-// there is none, and then nobody works them off.
+// nextOwed returns the oldest release whose lease has not expired. It reports false if
+// there is none, and then the goroutine ends.
 func (a *Answers) nextOwed() (owed, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -343,19 +346,19 @@ func (a *Answers) nextOwed() (owed, bool) {
 	return a.owed[0], true
 }
 
-// Close ends the turn of a request; a body that was kept cannot be read any more.
+// Close ends the turn of a request. After that a kept body cannot be read any more.
 func (t *Turn) Close() error {
 	t.ended.Do(t.stop)
 	return closeAll(&t.close)
 }
 
-// Sweep deletes answers whose time is over.
+// Sweep deletes expired answers.
 func (a *Answers) Sweep(ctx context.Context) error { return a.Store.SweepAnswers(ctx, a.Now()) }
 
 // memory is a short body.
 type memory []byte
 
-// Size is the length in octets.
+// Size returns the length in bytes.
 func (m memory) Size() int64 { return int64(len(m)) }
 
 // WriteTo implements [io.WriterTo].

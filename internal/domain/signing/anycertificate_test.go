@@ -8,7 +8,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// TestReadAnyCertificate: the signer's certificate comes in every form that clients send.
+// TestReadAnyCertificate reads the signer's certificate in every form that clients send.
 func TestReadAnyCertificate(t *testing.T) {
 	p := sigtest.Root(t, suite.GOST2012x256)
 	der, text := p.Certificate.Raw, p.PEM()
@@ -27,7 +27,7 @@ func TestReadAnyCertificate(t *testing.T) {
 		"twice in Base64": base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(der))),
 	} {
 		if _, err := readAnyCertificate([]byte(data)); err == nil {
-			t.Errorf("%s is read", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"tamga/sig"
 )
 
-// BatchOrder asks for one signature over each of many documents, all by one key.
+// BatchOrder asks for one signature over each of many documents, all with one key.
 type BatchOrder struct {
 	Type        string
 	Params      map[string]string
@@ -24,45 +24,46 @@ type BatchOrder struct {
 	Snapshot    *Snapshot // as in Order
 }
 
-// Item is one document of a batch. What it holds stays the caller's.
+// Item is one document of a batch. The caller closes its documents.
 type Item struct {
 	Content  *Intake
-	Original *Intake // nil when absent
-	Err      error   // a fault in the item itself: it is its outcome, the rest goes on
+	Original *Intake // nil if there is none
+	Err      error   // a fault of this item: it becomes the outcome, and the other items continue
 
-	// In the place of Content and Original: documents that were kept before.
+	// Instead of Content and Original: documents that were stored before.
 	stored, storedOriginal sig.Document
 }
 
-// content is the document of the item; nil when there is none.
+// content returns the document of the item, or nil if there is none.
 func (it *Item) content() source { return sourceOf(it.Content, it.stored) }
 
-// original is the document that the message of the item signs; nil when there is none.
+// original returns the document that the message of the item signs, or nil if there is
+// none.
 func (it *Item) original() source { return sourceOf(it.Original, it.storedOriginal) }
 
-// Outcome is what became of one item: a Result or a fault.
+// Outcome is the outcome of one item: a Result or a fault.
 type Outcome struct {
 	Result Result
 	Err    *fault.Error
 }
 
-// defaultBatchItems is how many documents a batch may have unless set otherwise.
+// defaultBatchItems is the default of the largest number of documents of a batch.
 const defaultBatchItems = 10_000
 
 func (s *Service) batchItems() int { return cmp.Or(s.BatchItems, defaultBatchItems) }
 
-// parallel bounds how many items of a batch are worked on at a time. It is more
-// than processors are likely to be, since higher levels wait for other services.
+// parallel bounds how many items of a batch are processed at the same time. It may exceed
+// the number of processors, because higher levels wait for other services.
 const parallel = 8
 
-// sideBySide is how many documents of a batch are hashed in one go.
+// sideBySide is how many documents of a batch are hashed together.
 const sideBySide = 64
 
-// SignMany signs the items of a batch in their order. What is wrong with one item
-// is its outcome and leaves the others alone. An error ends the batch: a fault of
-// the order (type, certificate, PIN, policy), a fault that [refusal] gives to the
-// whole request, a canceled ctx, and internal errors. The key is asked once for all
-// items, so that a batch costs one attempt of a PIN.
+// SignMany signs the items of a batch in their order. An error in one item is its outcome
+// and does not affect the others. An error of SignMany ends the batch: a fault of the
+// order (type, certificate, PIN, policy), a fault that [refusal] returns for the whole
+// request, a cancelled ctx, and internal errors. The key is used once for all items, so a
+// batch costs one PIN attempt.
 func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrder) ([]Outcome, error) {
 	outcomes, err := s.signMany(ctx, who, o, policy.SignDocuments)
 	if err != nil {
@@ -78,18 +79,18 @@ func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	return outcomes, nil
 }
 
-// whole are the codes of faults that are not about one document. If every document
-// of a request has the same one, the request itself is at fault.
+// whole lists the codes of faults that are not about one document. If every document of a
+// request has the same one, the request itself is wrong.
 var whole = map[string]bool{
 	fault.ContentRequired: true, fault.InvalidSignatureParams: true,
 	fault.InvalidCertificate: true, fault.InvalidPIN: true, fault.AccessDenied: true,
 }
 
-// refusal returns the fault that refuses a request as a whole, given the fault of
-// each of its documents (nil for a signed one): the fault of the only document, or
-// the first one if all documents have the same code and that code is in [whole].
-// It returns nil for every other request: its answer lists what became of each.
-// v1 batches and v2 operations share this rule.
+// refusal returns the fault that refuses a request as a whole. faults has the fault of
+// each of its documents (nil for a signed one). The result is the fault of the only
+// document, or the first one if all documents have the same code and that code is in
+// [whole]. For every other request it is nil, and the answer lists the outcome of each
+// document. v1 batches and v2 operations share this rule.
 func refusal(faults []*fault.Error) *fault.Error {
 	if len(faults) == 0 || faults[0] == nil {
 		return nil
@@ -106,7 +107,7 @@ func refusal(faults []*fault.Error) *fault.Error {
 	return first
 }
 
-// signMany is SignMany for a caller who may do what action says, without [refusal].
+// signMany is SignMany for a caller who may do action, without [refusal].
 func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrder, action policy.Action) ([]Outcome, error) {
 	if len(o.Items) == 0 {
 		return nil, fault.New(fault.ContentRequired, "Documents is empty: send the documents to sign")
@@ -127,7 +128,7 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	if err != nil {
 		return nil, err
 	}
-	var signed []int // the items that came so far
+	var signed []int // the items without a fault so far
 	var digests []suite.Digest
 	for i := range works {
 		if outcomes[i].Err == nil {
@@ -167,13 +168,13 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	return outcomes, nil
 }
 
-// work is an item on its way.
+// work is an item that is being processed.
 type work struct {
 	digest suite.Digest
 	state  []byte
 }
 
-// prepareMany prepares each item that is in order.
+// prepareMany prepares each item without a fault.
 func (s *Service) prepareMany(ctx context.Context, t *terms, by *signer, items []Item, outcomes []Outcome) ([]work, error) {
 	works := make([]work, len(items))
 	err := each(ctx, (len(items)+sideBySide-1)/sideBySide, func(_ context.Context, group int) error {
@@ -209,7 +210,7 @@ func (s *Service) prepareMany(ctx context.Context, t *terms, by *signer, items [
 	return works, err
 }
 
-// fail makes a fault the outcome of an item; anything else ends the batch.
+// fail makes a fault the outcome of an item. Any other error ends the batch.
 func (o *Outcome) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -222,7 +223,7 @@ func (o *Outcome) fail(ctx context.Context, err error) error {
 	return nil
 }
 
-// each calls do for 0 to n-1, several at a time, until one fails or ctx ends.
+// each calls do for 0 to n-1, several at the same time, until one fails or ctx ends.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
@@ -232,5 +233,5 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return ctx.Err() // an end that no call noticed left calls out
+	return ctx.Err() // if no call noticed the end, some calls were skipped
 }

@@ -58,7 +58,7 @@ func items(t *testing.T, s *Service, n int) []Item {
 	return list
 }
 
-// TestSignMany: what is wrong with an item stays with it, in every step.
+// TestSignMany checks that an error in an item does not affect the others, in every step.
 func TestSignMany(t *testing.T) {
 	s, k := newService(t, suite.GOST2012x256)
 	f := &scripted{Described: cades.New(),
@@ -106,14 +106,14 @@ func TestSignMany(t *testing.T) {
 	}
 }
 
-// TestSignManyStops: faults of ours and clients that are gone end a batch, and a
-// value gone wrong stays inside.
+// TestSignManyStops checks that internal errors and clients that are gone end a batch,
+// and that a wrong signature value is not returned.
 func TestSignManyStops(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		name  string
 		setup func(s *Service, k *fakeKeys, f *scripted, cancel func())
-		want  error // nil: any that is no fault
+		want  error // nil: any error that is not a fault
 	}{
 		{"prepare", func(_ *Service, _ *fakeKeys, f *scripted, _ func()) {
 			f.prepare = func(string) error { return broken }

@@ -11,17 +11,18 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Container reads the certificates of a PKCS #7 container (a SignedData message,
-// DER or BER), in any order.
+// Container returns the certificates of a PKCS #7 container (a SignedData message, DER or
+// BER), in any order.
 type Container func(message []byte) ([]*x509gost.Certificate, error)
 
-// maxCertificates bounds what a client may send to find its certificate in.
+// maxCertificates bounds the certificates that a client may send to find its own among
+// them.
 const maxCertificates = 32
 
-// readCertificate reads the certificate of a client that holds its own key: DER,
-// PEM (of one or more certificates, or of a PKCS #7), or a PKCS #7 container. With
-// several, the signer's is the only one that issued none of the others; these
-// come along as far as they lead up from it. The fault is invalid_certificate.
+// readCertificate reads the certificate of a client that holds its own key: DER, PEM (of
+// one or more certificates, or of a PKCS #7), or a PKCS #7 container. Among several, the
+// signer's is the only one that issued none of the others. The issuers on its path are
+// returned too. The fault is invalid_certificate.
 func (s *Service) readCertificate(raw []byte, at time.Time) (*x509gost.Certificate, []*x509gost.Certificate, error) {
 	const want = "RawCertificate: want an X.509 certificate in DER or PEM, or a PKCS #7 container that holds it, as Base64"
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -41,9 +42,9 @@ func (s *Service) readCertificate(raw []byte, at time.Time) (*x509gost.Certifica
 	const day = "2006-01-02 15:04:05 UTC"
 	switch {
 	case cert.Suite == nil:
-		return nil, nil, fault.New(fault.InvalidCertificate, "RawCertificate: its key is of a kind that is not supported").With(cert.KeyError)
+		return nil, nil, fault.New(fault.InvalidCertificate, "RawCertificate: the type of its key is not supported").With(cert.KeyError)
 	case cert.HasKeyUsage && cert.KeyUsage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0:
-		return nil, nil, fault.New(fault.InvalidCertificate, "RawCertificate is not for signatures: its keyUsage has neither digitalSignature nor nonRepudiation")
+		return nil, nil, fault.New(fault.InvalidCertificate, "RawCertificate must not be used for signatures: its keyUsage has neither digitalSignature nor nonRepudiation")
 	case at.Before(cert.NotBefore):
 		return nil, nil, fault.Newf(fault.InvalidCertificate, "RawCertificate is not valid before %s", cert.NotBefore.UTC().Format(day))
 	case at.After(cert.NotAfter):
@@ -52,7 +53,7 @@ func (s *Service) readCertificate(raw []byte, at time.Time) (*x509gost.Certifica
 	return cert, issuers(cert, found), nil
 }
 
-// unpack reads every form a certificate comes in.
+// unpack reads every form of a certificate.
 func (s *Service) unpack(raw []byte) ([]*x509gost.Certificate, error) {
 	if block, rest := pem.Decode(raw); block != nil {
 		var found []*x509gost.Certificate
@@ -78,11 +79,12 @@ func (s *Service) unpackDER(der []byte) ([]*x509gost.Certificate, error) {
 			return found, nil
 		}
 	}
-	return nil, err // what is wrong with it as a certificate says most
+	return nil, err // the error of reading it as a certificate says most
 }
 
-// leaf finds the one certificate that issued none of the others. An authority is
-// it only when there is nothing else: its issued certificate may be missing.
+// leaf returns the only certificate that issued none of the others. An authority is
+// returned only if there is nothing else, because the certificate that it issued may be
+// missing.
 func leaf(found []*x509gost.Certificate) (*x509gost.Certificate, error) {
 	if len(found) > maxCertificates {
 		return nil, fault.Newf(fault.InvalidCertificate, "RawCertificate holds more than %d certificates: send the signing certificate", maxCertificates)
@@ -105,13 +107,13 @@ func leaf(found []*x509gost.Certificate) (*x509gost.Certificate, error) {
 		leaves = authorities
 	}
 	if len(leaves) != 1 {
-		return nil, fault.Newf(fault.InvalidCertificate, "RawCertificate holds %d certificates that may be the signing one: send that one alone", len(leaves))
+		return nil, fault.Newf(fault.InvalidCertificate, "RawCertificate holds %d certificates that may be the signing certificate: send only that one", len(leaves))
 	}
 	return leaves[0], nil
 }
 
-// issuers follows the names from a certificate upwards through found. Nothing is
-// judged: they only travel along in the signed document.
+// issuers follows the issuer names from a certificate upwards through found. It verifies
+// nothing: the issuers are only added to the signed document.
 func issuers(cert *x509gost.Certificate, found []*x509gost.Certificate) []*x509gost.Certificate {
 	var chain []*x509gost.Certificate
 	for len(chain) < len(found) && !cert.IsSelfIssued() {

@@ -13,8 +13,8 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// TestReadCertificateChain: the signer's certificate is found in any order, and
-// what leads up from it comes along.
+// TestReadCertificateChain checks that the signer's certificate is found in any order,
+// and that its issuers are returned.
 func TestReadCertificateChain(t *testing.T) {
 	su := suite.GOST2012x256
 	root := sigtest.Root(t, su)
@@ -31,7 +31,7 @@ func TestReadCertificateChain(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		raw   []byte
-		chain []*x509gost.Certificate // nil is refused
+		chain []*x509gost.Certificate // nil: refused
 	}{
 		{"alone", all(signer), []*x509gost.Certificate{}},
 		{"in order", all(signer, authority, root), []*x509gost.Certificate{authority.Certificate, root.Certificate}},
@@ -65,7 +65,7 @@ func TestReadCertificateChain(t *testing.T) {
 			t.Errorf("%s: the signer is %s", c.name, cert.Subject)
 		}
 	}
-	// Valid from its first second to its last.
+	// The certificate is valid from its first second to its last.
 	cert := signer.Certificate
 	for at, want := range map[time.Time]bool{
 		cert.NotBefore: true, cert.NotBefore.Add(-time.Second): false,
@@ -77,7 +77,7 @@ func TestReadCertificateChain(t *testing.T) {
 	}
 }
 
-// FuzzReadCertificate: no octets of a client do harm.
+// FuzzReadCertificate checks that no bytes of a client do harm.
 func FuzzReadCertificate(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"))
 	f.Add([]byte{0x30, 0x80, 0, 0})
@@ -93,8 +93,8 @@ func FuzzReadCertificate(f *testing.F) {
 	})
 }
 
-// TestCertificateEndsInSpace: a certificate whose last byte counts as white space is
-// read in every form.
+// TestCertificateEndsInSpace checks that a certificate whose last byte counts as white
+// space is read in every form.
 func TestCertificateEndsInSpace(t *testing.T) {
 	signer := sigtest.Root(t, suite.GOST2012x256).Signer(t, suite.GOST2012x256, "Signer")
 	for _, last := range []byte(" \n\r\t\v\f") {

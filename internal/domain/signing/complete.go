@@ -16,41 +16,41 @@ import (
 	"tamga/sig"
 )
 
-// CompleteOrder is the second of two steps. What repeats the first one may be
-// left out; what is given has to agree with it.
+// CompleteOrder is the second of two steps. Repeated values of the first step are
+// optional, but they must agree with it.
 type CompleteOrder struct {
 	ID       string
 	Value    []byte            // the signature over Prepared.Hash
-	Type     string            // repeated; "" is left out
-	Params   map[string]string // repeated; empty values are left out
-	Hash     []byte            // Prepared.Hash repeated; nil is left out
-	Original *Intake           // OriginalDocument repeated; nil is left out
+	Type     string            // repeated; empty: omitted
+	Params   map[string]string // repeated; empty values: omitted
+	Hash     []byte            // Prepared.Hash repeated; nil: omitted
+	Original *Intake           // OriginalDocument repeated; nil: omitted
 
-	// Keep is called with the document before the object is spent, and what it returns
-	// inside the transaction that spends it; nil: nothing is.
+	// Keep, if not nil, is called with the document before the object is spent. The
+	// function that it returns is called inside the transaction that spends the object.
 	Keep func(ctx context.Context, r Result) (record func(ctx context.Context) error, err error)
 }
 
-// Completed is a signed document made in two steps. It is written out, and then
-// closed, which frees what was kept for it.
+// Completed is a signed document made in two steps. Write it, then close it to free the
+// stored documents.
 type Completed struct {
 	Result
 	close func() error
 }
 
-// Close may be called once.
+// Close must be called only once.
 func (c *Completed) Close() error { return c.close() }
 
-// Complete puts a client's signature value into what Prepare left behind.
+// Complete puts a client's signature value into the object that Prepare stored.
 //
-// Only a value that verifies spends the object, and only together with a
-// document that was made of it: whatever fails before leaves it as it was, except
-// that the fifth wrong value discards it. An object that is spent stays spent:
-// who did not get the answer prepares again.
+// Only a value that verifies spends the object, and only together with a document made of
+// it. An earlier failure leaves the object as it was, except that the fifth wrong value
+// discards it. A spent object stays spent: a client that did not get the answer must
+// prepare again.
 //
-// Faults: invalid_object_state for an object that is unknown, expired, spent,
-// discarded or being completed; invalid_signature_params for a wrong value and
-// for what does not agree with the first step; those of Sign.
+// Faults: invalid_object_state for an object that is unknown, expired, spent, discarded
+// or being completed; invalid_signature_params for a wrong value and for values that do
+// not agree with the first step; those of Sign.
 func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, error) {
 	if s.Prepared == nil || s.Blobs == nil || s.Rand == nil {
 		return nil, errNoTwoSteps
@@ -90,7 +90,7 @@ func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, e
 		return nil, err
 	}
 	if !leased {
-		// Something happened since we looked: another completion, most likely.
+		// The object has changed since it was read, most likely by another completion.
 		if _, err := s.usable(ctx, o.ID); err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 	return &Completed{result, func() error { return errors.Join(closeAll(), s.forget(ctx, record)) }}, nil
 }
 
-// usable finds an object that may be completed.
+// usable returns an object that may be completed.
 func (s *Service) usable(ctx context.Context, id string) (*PreparedRecord, error) {
 	record, found, err := s.Prepared.FindPrepared(ctx, strings.TrimSpace(id))
 	switch {
@@ -191,9 +191,9 @@ func (s *Service) wrongValue(ctx context.Context, record *PreparedRecord) error 
 	return errors.Join(err, s.forget(ctx, record))
 }
 
-// acceptable returns the value in the form in which it verifies: as it came, or
-// with its octets in reverse, as programs built on the CryptoAPI of Windows
-// return values of GOST keys.
+// acceptable returns the value in the form in which it verifies: as it was sent, or with
+// its bytes reversed, because programs based on the CryptoAPI of Windows return values of
+// GOST keys in this order.
 func acceptable(cert *x509gost.Certificate, digest, value []byte) ([]byte, bool) {
 	d := suite.Digest{Hash: cert.Suite.Hash, Sum: digest}
 	if cert.Suite.Verify(cert.PublicKey, d, value) == nil {
@@ -207,8 +207,8 @@ func acceptable(cert *x509gost.Certificate, digest, value []byte) ([]byte, bool)
 	return nil, false
 }
 
-// agrees compares what the second step repeats of the first one. It costs no
-// attempt: the value was not looked at yet.
+// agrees compares the repeated values of the second step with the first one. A difference
+// costs no attempt, because the signature value was not checked yet.
 func (s *Service) agrees(o *CompleteOrder, record *PreparedRecord, stored *storedJob) error {
 	if name := s.typeName(o.Type); name != "" && !strings.EqualFold(name, record.Type) {
 		return contradiction("SignatureType", "is %q, but the object was prepared for %s", abbreviate(name), record.Type)
@@ -237,9 +237,9 @@ func (s *Service) agrees(o *CompleteOrder, record *PreparedRecord, stored *store
 	return nil
 }
 
-// equalParameter compares two values of a parameter. Letter case means nothing in
-// the names of enumerations and in booleans, and a boolean may be a number; in
-// what may be a text or Base64 it counts.
+// equalParameter compares two values of a parameter. Letter case is ignored in the names
+// of enumerations and in booleans, and a boolean may be a number. In values that may be a
+// text or Base64, letter case matters.
 func equalParameter(a, b string) bool {
 	if a == b {
 		return true
@@ -261,7 +261,7 @@ func contradiction(key, format string, args ...any) error {
 	return fault.Newf(fault.InvalidSignatureParams, key+": "+format, args...)
 }
 
-// sameOriginal compares an OriginalDocument that is repeated with the kept one.
+// sameOriginal compares a repeated OriginalDocument with the stored one.
 func sameOriginal(ctx context.Context, again *Intake, kept sig.Document) error {
 	if again.isEmpty() {
 		return nil
@@ -287,7 +287,7 @@ func sameOriginal(ctx context.Context, again *Intake, kept sig.Document) error {
 	return nil
 }
 
-// readFull reads exactly len(p) octets.
+// readFull reads exactly len(p) bytes.
 func readFull(r io.ReaderAt, p []byte, off int64) error {
 	n, err := r.ReadAt(p, off)
 	if n == len(p) {

@@ -9,18 +9,19 @@ import (
 	"tamga/sig"
 )
 
-// EnhanceOrder asks for a higher level of signatures made before. Document and
-// Original stay the caller's.
+// EnhanceOrder asks for a higher level of existing signatures. The caller closes Document
+// and Original.
 type EnhanceOrder struct {
 	Type     string
 	Params   map[string]string // without OriginalDocument
 	Document *Intake           // the signed message
-	Original *Intake           // OriginalDocument; nil when absent
+	Original *Intake           // OriginalDocument; nil if there is none
 	Snapshot *Snapshot         // as in Order
 }
 
-// Enhance raises signatures to the level that the parameters name; which of them
-// and what stays as it is, the format says. No key is used. Faults as of Sign.
+// Enhance raises signatures to the level in the parameters. The format decides which
+// signatures are raised and what stays as it is. No key is used. Faults are those of
+// Sign.
 func (s *Service) Enhance(ctx context.Context, who audit.Principal, o *EnhanceOrder) (Result, error) {
 	if o.Document.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Signature is missing or empty: send the signed message as Base64")
@@ -31,7 +32,7 @@ func (s *Service) Enhance(ctx context.Context, who audit.Principal, o *EnhanceOr
 	}
 	enhancer, ok := t.format.(sig.Enhancer)
 	if !ok {
-		return nil, fault.Newf(fault.InvalidSignatureParams, "SignatureType: a signature of type %s has no levels to be raised to", t.name)
+		return nil, fault.Newf(fault.InvalidSignatureParams, "SignatureType: signatures of type %s have no higher levels", t.name)
 	}
 	if err := s.permitCaller(ctx, who, o.Snapshot, policy.SignDocument); err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// TestFormatOfOneLine: a format that nothing but the list of formats knows is served by name
-// and by number, and what it says of its parameters holds.
+// TestFormatOfOneLine checks that a format that is only in the list of formats is served
+// by name and by number, and that its description of its parameters is true.
 func TestFormatOfOneLine(t *testing.T) {
 	root := sigtest.Root(t, suite.GOST2012x256)
 	v, _ := judging(t, root)
@@ -48,7 +48,8 @@ func TestFormatOfOneLine(t *testing.T) {
 	if _, err := sign("78", nil); !fault.Is(err, fault.InvalidSignatureParams) || !strings.Contains(err.Error(), "CAdES, CMS, GOST3410, MadeUp") {
 		t.Errorf("another number: %v", err)
 	}
-	// Its parameters are read by itself, and the ones of time stamps by the policy first.
+	// The format reads its own parameters, and the policy first reads those of time
+	// stamps.
 	if _, err := sign("77", map[string]string{"madeuplevel": "x"}); !fault.Is(err, fault.InvalidSignatureParams) || !strings.Contains(err.Error(), "Plain, Sealed expected") {
 		t.Errorf("a wrong value: %v", err)
 	}

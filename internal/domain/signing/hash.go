@@ -9,9 +9,9 @@ import (
 	"tamga/sig"
 )
 
-// Hash returns the hash value of a document by the algorithm named as in the
-// parameter HashAlgorithm; without a name it is the one of the caller's default
-// certificate. Faults: content_required, invalid_parameters.
+// Hash returns the hash value of a document. algorithm is a value of the parameter
+// HashAlgorithm; if it is empty, the algorithm of the caller's default certificate is
+// used. Faults: content_required, invalid_parameters.
 func (s *Service) Hash(ctx context.Context, content *Intake, algorithm string) ([]byte, error) {
 	if content.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "the document is empty")
@@ -20,11 +20,11 @@ func (s *Service) Hash(ctx context.Context, content *Intake, algorithm string) (
 	if algorithm != "" {
 		var ok bool
 		if h, ok = suite.HashByName(algorithm); !ok {
-			return nil, fault.Newf(fault.InvalidParameters, "HashAlgorithm %q is not known: want, for instance, %q", abbreviate(algorithm), suite.Streebog256.Name)
+			return nil, fault.Newf(fault.InvalidParameters, "HashAlgorithm %q is unknown: use, for instance, %q", abbreviate(algorithm), suite.Streebog256.Name)
 		}
 	}
 	if h == nil {
-		return nil, fault.New(fault.InvalidParameters, "HashAlgorithm is missing, and you have no default certificate to take it from")
+		return nil, fault.New(fault.InvalidParameters, "HashAlgorithm is missing, and you have no default certificate that defines it")
 	}
 	for _, d := range content.digests() {
 		if d.Hash == h {

@@ -10,60 +10,61 @@ import (
 	"tamga/pki/suite"
 )
 
-// Spool gives room for document bytes outside memory. What it gives belongs to
-// one request and is gone when the request or the process ends, however it ends.
+// Spool stores document bytes outside of memory. The files belong to one request and
+// disappear when the request or the process ends, however it ends.
 type Spool interface {
 	Create() (SpoolFile, error)
 }
 
-// SpoolFile is one document on its way in: written once from front to back,
-// then read at any place, then closed, which frees the room it took.
+// SpoolFile is one document that is being received: it is written once from start to end,
+// then read at any position, then closed, which frees its space.
 type SpoolFile interface {
 	io.Writer
 	io.ReaderAt
 	io.Closer
 }
 
-// What documents keep in memory before they turn to the spool. The first bound
-// is paid once per document under way, so fifty large requests at a time cost
-// 12.5 MiB, and almost every real document stays below it. The second is for a
-// request with thousands of them.
+// Bounds of the memory of documents before the spool is used. The first bound applies to
+// each open document, so fifty large requests at the same time cost 12.5 MiB, and almost
+// every real document is smaller. The second is for a request with thousands of
+// documents.
 const (
-	memoryLimit = 256 << 10 // octets of one document
-	roomLimit   = 4 << 20   // octets of all documents of a request together
-	// smallLimit is up to which size a document is not hashed before its digest is
-	// asked for: that of a message to extend never is, and those of a batch are
-	// hashed side by side.
+	memoryLimit = 256 << 10 // bytes of one document
+	roomLimit   = 4 << 20   // bytes of all documents of a request together
+	// smallLimit is the largest size of a document that is not hashed before its digest
+	// is requested. The digest of a message to extend is never requested, and the
+	// documents of a batch are hashed together.
 	smallLimit = 64 << 10
-	// pieceSize is how much is read at a time into memory.
+	// pieceSize is how much is read into memory at once.
 	pieceSize = 64 << 10
 )
 
-// errIntakeState is a fault of the caller's code, never of the client's bytes.
+// errIntakeState is a programming error of the caller, never an error in the client's
+// bytes.
 var errIntakeState = errors.New("signing: an intake is written, then finished, then read, and one of a request is written at a time")
 
-// room is what the documents of one request share: what they may keep in memory
-// and one file for all that goes beyond, since a file for each of ten thousand
-// documents would be more than a process may open.
+// room is shared by the documents of one request: the bound of their memory, and one file
+// for everything beyond it. A process may not open a file for each of ten thousand
+// documents.
 type room struct {
 	spool  Spool
-	hash   *suite.Hash // what documents are digested with on the way; nil is nothing
-	memory int64       // octets that may still be kept in memory
+	hash   *suite.Hash // the hash of the documents while they are received; nil: none
+	memory int64       // bytes that may still be stored in memory
 	file   SpoolFile   // nil until it is needed
-	end    int64       // octets in file
-	users  int         // intakes with octets in file
+	end    int64       // bytes in file
+	users  int         // intakes with bytes in file
 }
 
-// Intake takes one document in: octets are written to it in order, it keeps them
-// in memory while they are few and in the spool when they are many, and digests
-// them on the way. After Finish it is a sig.Document that may be read from
-// several goroutines at once. The zero value is not valid; use
-// [Service.NewIntake]. Close frees everything and may be called at any time.
+// Intake receives one document. Bytes are written to it in order. It stores a small
+// document in memory and a large one in the spool, and hashes it meanwhile. After Finish
+// it is a sig.Document that several goroutines may read concurrently. The zero value is
+// not valid; use [Service.NewIntake]. Close frees everything and may be called at any
+// time.
 type Intake struct {
 	room     *room
 	memory   []byte
 	spooled  bool
-	base     int64 // where the document begins in the room's file
+	base     int64 // start of the document in the room's file
 	size     int64
 	running  hash.Hash // from smallLimit on
 	digest   suite.Digest
@@ -71,8 +72,7 @@ type Intake struct {
 	closed   bool
 }
 
-// newIntake returns an empty intake that digests with h, or with nothing when h
-// is nil.
+// newIntake returns an empty intake that hashes with h, or does not hash if h is nil.
 func newIntake(spool Spool, h *suite.Hash) *Intake {
 	return (&room{spool: spool, hash: h, memory: roomLimit}).intake()
 }
@@ -82,11 +82,11 @@ func (r *room) intake() *Intake {
 }
 
 // Sibling returns an intake for another document of the same request. Siblings share
-// their memory and their file in the spool, so one is written after the other. The error
-// is always nil.
+// their memory and their file in the spool, so each must be written completely before the
+// next one. The error is always nil.
 func (in *Intake) Sibling() (*Intake, error) { return in.room.intake(), nil }
 
-// Write appends p to the document. The error is the spool's: there is no room.
+// Write appends p to the document. An error comes from the spool, which has no space.
 func (in *Intake) Write(p []byte) (int, error) {
 	if in.finished || in.closed {
 		return 0, errIntakeState
@@ -122,11 +122,11 @@ func (in *Intake) Write(p []byte) (int, error) {
 
 var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
 
-// ReadFrom implements io.ReaderFrom. Once the document is in the spool its octets go
-// from r to where the spool has them and are hashed there, without a copy in between.
-// They are hashed by whoever reads them: a goroutine beside would end a single document
-// earlier, but handing every piece from one processor to another takes time of both,
-// which all requests together do not have. The error is that of r or of the spool.
+// ReadFrom implements io.ReaderFrom. If the document is in the spool, its bytes go from r
+// directly into the spool's memory and are hashed there, without a further copy. The
+// goroutine that reads also hashes. A second goroutine would finish a single document
+// earlier, but passing every piece from one processor to another costs time on both,
+// which is missing when many requests run. The error is that of r or of the spool.
 func (in *Intake) ReadFrom(r io.Reader) (total int64, err error) {
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)
@@ -161,10 +161,10 @@ func (in *Intake) ReadFrom(r io.Reader) (total int64, err error) {
 	return total + n, err
 }
 
-// inflow hashes what is read through it and remembers why reading failed.
+// inflow hashes the bytes that are read through it and keeps the error of the reader.
 type inflow struct {
 	from io.Reader
-	hash hash.Hash // nil: nothing is hashed
+	hash hash.Hash // nil: no hashing
 	err  error
 }
 
@@ -205,7 +205,7 @@ func (in *Intake) turnToSpool() error {
 	return nil
 }
 
-// append puts p behind what in has in the file.
+// append writes p after the bytes that in has in the file.
 func (r *room) append(in *Intake, p []byte) error {
 	if in.base+in.size != r.end {
 		return errIntakeState
@@ -218,7 +218,7 @@ func (r *room) append(in *Intake, p []byte) error {
 	return nil
 }
 
-// leave frees the file with the last document in it.
+// leave closes the file when its last document leaves.
 func (r *room) leave() error {
 	if r.users--; r.users > 0 {
 		return nil
@@ -228,7 +228,7 @@ func (r *room) leave() error {
 	return f.Close()
 }
 
-// Finish ends writing and settles the digest.
+// Finish ends writing and computes the digest.
 func (in *Intake) Finish() error {
 	if in.finished || in.closed {
 		return errIntakeState
@@ -241,7 +241,7 @@ func (in *Intake) Finish() error {
 	return nil
 }
 
-// Close frees the memory or the spool room. It may be called more than once.
+// Close frees the memory or the space in the spool. It may be called more than once.
 func (in *Intake) Close() error {
 	if in.closed {
 		return nil
@@ -255,7 +255,7 @@ func (in *Intake) Close() error {
 	return nil
 }
 
-// ReadAt implements [io.ReaderAt] over the finished document.
+// ReadAt implements [io.ReaderAt] for the finished document.
 func (in *Intake) ReadAt(p []byte, off int64) (int, error) {
 	switch {
 	case !in.finished || in.closed:
@@ -274,7 +274,7 @@ func (in *Intake) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// readSpooled stays inside the document: others may follow in the file.
+// readSpooled stays inside the document, because others may follow in the file.
 func (in *Intake) readSpooled(p []byte, off int64) (int, error) {
 	cut := int64(len(p)) > in.size-off
 	if cut {
@@ -290,10 +290,10 @@ func (in *Intake) readSpooled(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Size returns the length of the document in octets.
+// Size returns the length of the document in bytes.
 func (in *Intake) Size() int64 { return in.size }
 
-// digests returns what was computed on the way in, in the form a sig.Job takes.
+// digests returns the digest that was computed while receiving, in the form of a sig.Job.
 func (in *Intake) digests() []suite.Digest {
 	if in.small() {
 		digestTogether([]*Intake{in})
@@ -304,13 +304,13 @@ func (in *Intake) digests() []suite.Digest {
 	return []suite.Digest{in.digest}
 }
 
-// small tells that the document is in memory and not hashed yet.
+// small reports whether the document is in memory and not hashed yet.
 func (in *Intake) small() bool {
 	return in.finished && !in.closed && in.room.hash != nil && in.digest.Sum == nil && !in.spooled
 }
 
-// digestTogether hashes those of the documents that are small, side by side. They
-// are of one request and so of one hash.
+// digestTogether hashes the small ones of the documents together. They belong to one
+// request, so they have the same hash.
 func digestTogether(documents []*Intake) {
 	var waiting []*Intake
 	var messages [][]byte
@@ -327,5 +327,5 @@ func digestTogether(documents []*Intake) {
 	}
 }
 
-// isEmpty tells that there is no document.
+// isEmpty reports whether there is no document.
 func (in *Intake) isEmpty() bool { return in == nil || in.size == 0 }

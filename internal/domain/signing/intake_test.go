@@ -10,7 +10,7 @@ import (
 	"tamga/pki/suite"
 )
 
-// heap is a Spool in memory that counts what is open and can run out of room.
+// heap is a Spool in memory that counts open files and can run out of space.
 type heap struct {
 	open int
 	room int
@@ -45,7 +45,7 @@ func (f *heapFile) Close() error {
 	return nil
 }
 
-// inPieces is a reader that gives at most so many octets at a time, and the last ones
+// inPieces is a reader that returns at most so many bytes at a time, and the last ones
 // together with io.EOF.
 type inPieces struct {
 	rest []byte
@@ -60,8 +60,8 @@ func (r *inPieces) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestIntakeSizes writes documents around the edge between memory and spool, in
-// pieces of several sizes, and reads them back.
+// TestIntakeSizes writes documents around the limit between memory and spool, in pieces
+// of several sizes, and reads them back.
 func TestIntakeSizes(t *testing.T) {
 	pattern := make([]byte, 5*memoryLimit+3)
 	for i := range pattern {
@@ -82,7 +82,7 @@ func TestIntakeSizes(t *testing.T) {
 				rest = rest[n:]
 			}
 			if n, err := in.ReadFrom(&inPieces{rest, piece}); n != int64(len(rest)) || err != nil {
-				t.Fatalf("size %d in pieces of %d: read %d of %d octets, %v", size, piece, n, len(rest), err)
+				t.Fatalf("size %d in pieces of %d: read %d of %d bytes, %v", size, piece, n, len(rest), err)
 			}
 			if err := in.Finish(); err != nil {
 				t.Fatal(err)
@@ -92,7 +92,7 @@ func TestIntakeSizes(t *testing.T) {
 			}
 			got, err := io.ReadAll(io.NewSectionReader(in, 0, in.Size()))
 			if err != nil || !bytes.Equal(got, want) {
-				t.Errorf("size %d in pieces of %d: what is read is not what was written (%v)", size, piece, err)
+				t.Errorf("size %d in pieces of %d: the bytes read differ from the bytes written (%v)", size, piece, err)
 			}
 			sum := suite.Streebog256.New()
 			sum.Write(want)
@@ -126,8 +126,8 @@ func TestIntakeWithoutRoom(t *testing.T) {
 	in.Close()
 }
 
-// TestIntakeTellsWhoFailed: the reader's own error comes back as it is, in memory and
-// in the spool, and the octets before it are there.
+// TestIntakeTellsWhoFailed checks that the reader's own error is returned unchanged, from
+// memory and from the spool, and that the bytes before it are stored.
 func TestIntakeTellsWhoFailed(t *testing.T) {
 	lost := errors.New("lost")
 	for _, size := range []int{10, 3 * memoryLimit} {
@@ -135,7 +135,7 @@ func TestIntakeTellsWhoFailed(t *testing.T) {
 		in := newIntake(h, suite.Streebog256)
 		n, err := in.ReadFrom(io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(lost)))
 		if n != int64(size) || err != lost || in.Size() != int64(size) {
-			t.Errorf("read %d of %d octets, %v", n, size, err)
+			t.Errorf("read %d of %d bytes, %v", n, size, err)
 		}
 		in.Close()
 		if _, err := in.ReadFrom(bytes.NewReader(make([]byte, size))); !errors.Is(err, errIntakeState) || h.open != 0 {
@@ -144,7 +144,8 @@ func TestIntakeTellsWhoFailed(t *testing.T) {
 	}
 }
 
-// TestIntakeOrder: an intake is written, then finished, then read, then closed.
+// TestIntakeOrder checks that an intake must be written, then finished, then read, then
+// closed.
 func TestIntakeOrder(t *testing.T) {
 	in := newIntake(&heap{room: 10}, nil)
 	one := make([]byte, 1)
@@ -160,7 +161,7 @@ func TestIntakeOrder(t *testing.T) {
 		t.Errorf("finishing twice: %v", err)
 	}
 	if _, err := in.ReadAt(one, -1); err == nil {
-		t.Error("a negative offset is read")
+		t.Error("a negative offset was accepted")
 	}
 	if n, err := in.ReadAt(one, 2); n != 0 || err != io.EOF {
 		t.Errorf("reading at the end: %d, %v", n, err)
@@ -171,12 +172,12 @@ func TestIntakeOrder(t *testing.T) {
 	}
 }
 
-// TestSiblings: the documents of one request share their memory and one file,
-// stay apart in it, and free it with the last of them.
+// TestSiblings checks that the documents of one request share their memory and one file,
+// do not mix in it, and free it with the last of them.
 func TestSiblings(t *testing.T) {
 	h := &heap{room: 1 << 30}
 	first := newIntake(h, suite.Streebog256)
-	const n, size = 100, 100_000 // ten megabytes, each below what one may keep
+	const n, size = 100, 100_000 // ten megabytes; each document alone would fit into memory
 	docs := []*Intake{first}
 	for len(docs) < n {
 		in, err := first.Sibling()
@@ -201,19 +202,19 @@ func TestSiblings(t *testing.T) {
 		held += len(in.memory)
 	}
 	if h.open != 1 || held > roomLimit || held < roomLimit-size {
-		t.Errorf("%d files, %d octets in memory", h.open, held)
+		t.Errorf("%d files, %d bytes in memory", h.open, held)
 	}
 	for i, in := range docs {
 		got, err := io.ReadAll(io.NewSectionReader(in, 0, in.Size()+10))
 		if err != nil || !bytes.Equal(got, text(i)) {
-			t.Fatalf("document %d: read %d octets, %v", i, len(got), err)
+			t.Fatalf("document %d: read %d bytes, %v", i, len(got), err)
 		}
 		sum := suite.Streebog256.New()
 		sum.Write(text(i))
 		if d := in.digests(); !bytes.Equal(d[0].Sum, sum.Sum(nil)) {
 			t.Errorf("document %d: wrong digest", i)
 		}
-		// Across its end, and behind it.
+		// Read across the end of the document, and after it.
 		piece := make([]byte, 10)
 		if k, err := in.ReadAt(piece, size-3); k != 3 || err != io.EOF {
 			t.Errorf("document %d: across its end %d, %v", i, k, err)
@@ -231,9 +232,9 @@ func TestSiblings(t *testing.T) {
 		}
 	}
 	if h.open != 0 || first.room.memory != roomLimit {
-		t.Errorf("%d files are open, %d octets of memory are free", h.open, first.room.memory)
+		t.Errorf("%d files are open, %d bytes of memory are free", h.open, first.room.memory)
 	}
-	// A request goes on after all of its documents were closed.
+	// A request continues after all of its documents were closed.
 	last, err := first.Sibling()
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +245,8 @@ func TestSiblings(t *testing.T) {
 	last.Close()
 }
 
-// TestSiblingsTakeTurns: two that are written at the same time would mix in the file.
+// TestSiblingsTakeTurns checks that two siblings cannot be written at the same time: they
+// would mix in the file.
 func TestSiblingsTakeTurns(t *testing.T) {
 	one := newIntake(&heap{room: 1 << 30}, nil)
 	other, err := one.Sibling()

@@ -11,11 +11,11 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// State is a state of an operation, by its name on the wire: a closed set.
+// State is the state of an operation, by its name on the wire. The set is closed.
 type State string
 
-// The states. Created and Challenged wait for a confirmation, Confirmed waits for its
-// turn or is under way, the others are final.
+// The states. Created and Challenged wait for a confirmation, Confirmed is waiting in the
+// queue or running, the others are final.
 const (
 	StateCreated    State = "Created"
 	StateChallenged State = "Challenged"
@@ -27,51 +27,51 @@ const (
 	StateExpired    State = "Expired"
 )
 
-// Active reports whether something may still come of an operation.
+// Active reports whether an operation may still have a result.
 func (s State) Active() bool {
 	return s == StateCreated || s == StateChallenged || s == StateConfirmed
 }
 
-// Operations are requests of v2: documents by reference or inline, a result for
-// each, and a record of it all. A synchronous one is written down when it is over, in
-// the transaction that makes its results visible, so one that a crash ends has left
-// nothing. An asynchronous one is written down when it is accepted and carried out by
-// [Operations.Run] of any process; its results become visible by the one conditional
-// statement that ends it, so whoever lost its lease has made nothing.
+// Operations handles requests of v2: documents by reference or inline, a result for each,
+// and a record of the operation. A synchronous operation is stored when it has ended, in
+// the transaction that makes its results visible, so a crash before that leaves nothing.
+// An asynchronous operation is stored when it is accepted and carried out by
+// [Operations.Run] of any process. Its results become visible by the one conditional
+// statement that ends it, so a process that lost its lease has no results.
 type Operations struct {
-	Signer    *Service // its Blobs keep what outlives a request
+	Signer    *Service // its Blobs store what is needed after a request
 	Store     OperationStore
 	Documents Documents // nil: RefId is refused
-	Vault     Sealer    // for PINs that wait with an operation
+	Vault     Sealer    // for PINs of waiting operations
 	Audit     audit.Log
 	Templates map[string]Template // by identifier
 	Callbacks Callbacks           // nil: Callback is refused
-	// CallbackStore is of the same database as Store; set with Callbacks.
+	// CallbackStore uses the same database as Store; set with Callbacks.
 	CallbackStore CallbackStore
-	Standing      Standing // nil: whoever was accepted may still act
+	Standing      Standing // nil: no check of the user when the operation runs
 	Settings      OperationSettings
 	// Render makes the body of a callback; set with Callbacks.
 	Render func(o *Operation) (Result, error)
-	// Failed is told what goes wrong in the background, without secrets; nil: nobody.
+	// Failed is called with errors in the background, without secrets; may be nil.
 	Failed func(err error)
 
-	queued, owed chan struct{} // something was queued, a callback is owed: by this process
+	queued, owed chan struct{} // this process has queued an operation, or owes a callback
 }
 
-// OperationSettings are rules of operations. A zero field means its default.
+// OperationSettings are the rules of operations. A zero field means its default.
 type OperationSettings struct {
-	Async    bool          // whether clients may ask for asynchronous operations
-	Life     time.Duration // in which an operation is to be done; default 1200 s
-	Keep     time.Duration // of what is over; default 24 h
-	Lease    time.Duration // after which the work of a process that died is taken up; default 1 min
-	Poll     time.Duration // pause between two looks at an empty queue; default 1 s
+	Async    bool          // whether clients may request asynchronous operations
+	Life     time.Duration // time within which an operation must be completed; default 1200 s
+	Keep     time.Duration // how long an ended operation is stored; default 24 h
+	Lease    time.Duration // time after which the work of a process that died is taken over; default 1 min
+	Poll     time.Duration // interval of polling an empty queue; default 1 s
 	Pause    time.Duration // after a first attempt that failed, doubled from then on; default 5 s
-	Workers  int           // operations carried out at a time by a process; default 2, below 0 none
+	Workers  int           // operations that a process carries out at the same time; default 2, below 0 none
 	Attempts int           // at an operation or a callback before it is given up; default 10
-	Waiting  Quota         // of operations of one user that wait, and of what is kept with all; default 1000, 4 GiB
+	Waiting  Quota         // waiting operations of one user, and the bytes stored with all of them; default 1000, 4 GiB
 }
 
-// NewOperations fills in the defaults of its settings.
+// NewOperations returns operations with the defaults of the settings filled in.
 func NewOperations(o Operations) *Operations {
 	s := &o.Settings
 	for _, d := range []struct {
@@ -101,102 +101,102 @@ func NewOperations(o Operations) *Operations {
 	return &o
 }
 
-// Sealer keeps short secrets at rest; see [vault.Ring].
+// Sealer seals short secrets for storage; see [vault.Ring].
 type Sealer interface {
 	Seal(p vault.Place, plaintext []byte) ([]byte, error)
 	Open(p vault.Place, sealed []byte) ([]byte, error)
 }
 
-// Standing says whether whoever an operation was accepted from may still act when it
-// gets its turn. The fault is access_denied.
+// Standing checks whether the user who ordered an operation may still act when it runs.
+// The fault is access_denied.
 type Standing interface {
 	MayAct(ctx context.Context, who audit.Principal) error
 }
 
-// OperationOrder is a request of v2. What it holds stays the caller's, until the
+// OperationOrder is a request of v2. The caller closes its documents, but not before the
 // operation is closed.
 type OperationOrder struct {
-	Type        string            // may be "" with a template
+	Type        string            // may be empty with a template
 	Params      map[string]string // without OriginalDocument
-	Original    *Intake           // OriginalDocument, of a single document; nil when absent
+	Original    *Intake           // OriginalDocument, of a single document; nil if there is none
 	Certificate string            // as in Order
 	PIN         string
-	Template    string // identifier; "" is none
+	Template    string // identifier; empty: none
 	Inputs      []Input
 
 	Async             bool
-	Callback          string // address; "" is none
+	Callback          string // address; empty: none
 	ForceConfirmation bool
 	Snapshot          *Snapshot // as in Order
 
-	// Keep is called with the operation before it is recorded, and what it returns
-	// inside the transaction that does so; nil: nothing is.
+	// Keep, if not nil, is called with the operation before it is recorded. The function
+	// that it returns is called inside the transaction that records the operation.
 	Keep func(ctx context.Context, o *Operation) (record func(ctx context.Context) error, err error)
 }
 
-// Input is one document of an operation: a stored one, or one that came along.
+// Input is one document of an operation: a stored document, or one sent with the request.
 type Input struct {
 	RefID   string  // of a stored document
-	Content *Intake // in its place
-	Name    string  // of a file, as the client calls it; echoed as it is
+	Content *Intake // instead of RefID
+	Name    string  // file name as the client sent it; returned unchanged
 	// RelatedRefID is the stored document that the message in Content or RefID is a
-	// signature of: OriginalDocument by reference. "" is none.
+	// signature of: OriginalDocument by reference. Empty: none.
 	RelatedRefID string
-	Err          error // a fault in the input itself
+	Err          error // a fault of this input
 }
 
-// Operation is a request of v2 as it stands.
+// Operation is a request of v2 in its current state.
 type Operation struct {
 	ID          string // GUID
 	Owner       audit.Principal
 	Action      policy.Action
 	State       State
 	Async       bool
-	Parameters  string // JSON text of the parameters; "" when it is of no public interest
+	Parameters  string // JSON text of the parameters; empty if they are not public
 	Description string
 	Documents   []Processed
-	Fault       *fault.Error // of the whole; nil: none
+	Fault       *fault.Error // of the whole operation; nil: none
 	Callback    string
-	Called      bool // the callback was taken
+	Called      bool // the callback was accepted
 
 	CreatedAt, UpdatedAt, ConfirmedAt time.Time
-	CompletedAt                       time.Time // zero until it is over
+	CompletedAt                       time.Time // zero until it has ended
 	CompleteBefore                    time.Time
 
 	open []func() error
 }
 
-// Close frees what the results are read from.
+// Close frees the sources of the results.
 func (o *Operation) Close() error { return closeAll(&o.open) }
 
-// Processed is a document of an operation and what became of it: a result in the
-// document store, a result at hand, a fault, or nothing yet.
+// Processed is a document of an operation with its outcome: a result in the document
+// store, a result in Content, a fault, or nothing yet.
 type Processed struct {
 	ID           string // GUID, of this part of the operation
 	OriginalRef  string // RefId of the input
-	OriginalName string // as the client calls it, otherwise as the document store does
+	OriginalName string // as the client sent it, otherwise as in the document store
 	Related      string // RelatedRefID of the input
 	RefID        string // of a result in the document store
-	Name         string // of the result; "" while there is none
-	Content      Result // of a result that is not in the document store; nil once it is not kept
+	Name         string // of the result; empty while there is none
+	Content      Result // of a result that is not in the document store; nil when it is not stored any more
 	Fault        *fault.Error
 }
 
 // Over reports whether the document has a result or a fault.
 func (p *Processed) Over() bool { return p.Fault != nil || p.Name != "" }
 
-// Bounds of what comes with an operation.
+// Limits of an operation.
 const (
 	maxReferences = 1000 // stored documents of one operation: each is a file or a connection
-	maxName       = 1024 // octets of a name
-	maxCallback   = 2048 // octets of an address
+	maxName       = 1024 // bytes of a name
+	maxCallback   = 2048 // bytes of an address
 )
 
 // Start carries an operation out, or accepts it to be carried out later.
 //
-// Faults: wrong_operation for one that would have to be confirmed, invalid_parameters,
-// those of Sign for what is wrong with all of it, and the fault of a single document.
-// Several documents that end differently are an answer.
+// Faults: wrong_operation for an operation that needs a confirmation, invalid_parameters,
+// those of Sign for errors of the whole operation, and the fault of a single document.
+// Several documents with different outcomes are not a fault: the answer lists them.
 func (s *Operations) Start(ctx context.Context, who audit.Principal, o *OperationOrder) (_ *Operation, err error) {
 	action := policy.SignDocuments
 	if len(o.Inputs) == 1 {
@@ -251,7 +251,7 @@ func (s *Operations) Start(ctx context.Context, who audit.Principal, o *Operatio
 	return op, r.finish(ctx, "", o.Keep)
 }
 
-// check refuses what can be refused by its looks, and what may not be done at once.
+// check refuses errors in the request itself, and actions that may not be done at once.
 func (s *Operations) check(ctx context.Context, who audit.Principal, o *OperationOrder, action policy.Action) error {
 	references := 0
 	for i := range o.Inputs {
@@ -269,7 +269,7 @@ func (s *Operations) check(ctx context.Context, who audit.Principal, o *Operatio
 			return fault.Newf(fault.ContentRequired, "BinaryData[%d] has neither RefId nor Content", i)
 		}
 		if max(len(in.Name), len(in.RefID), len(in.RelatedRefID)) > maxName {
-			return fault.Newf(fault.InvalidParameters, "BinaryData[%d]: ContentInfo, RefId and RelatedRefId have at most %d octets", i, maxName)
+			return fault.Newf(fault.InvalidParameters, "BinaryData[%d]: ContentInfo, RefId and RelatedRefId have at most %d bytes", i, maxName)
 		}
 	}
 	most := s.Signer.batchItems()
@@ -281,7 +281,7 @@ func (s *Operations) check(ctx context.Context, who audit.Principal, o *Operatio
 	case references > maxReferences:
 		return fault.Newf(fault.InvalidParameters, "BinaryData names %d stored documents: name at most %d in one request", references, maxReferences)
 	case !o.Original.isEmpty() && len(o.Inputs) > 1:
-		return fault.New(fault.InvalidSignatureParams, "Signature.Parameters.OriginalDocument has no place beside several documents: name each original by RelatedRefId")
+		return fault.New(fault.InvalidSignatureParams, "Signature.Parameters.OriginalDocument is not allowed with several documents: name each original by RelatedRefId")
 	case !o.Original.isEmpty() && o.Inputs[0].RelatedRefID != "":
 		return fault.New(fault.InvalidSignatureParams, "OriginalDocument and RelatedRefId are both given: send one of them")
 	case o.Async && !s.Settings.Async:
@@ -294,7 +294,7 @@ func (s *Operations) check(ctx context.Context, who audit.Principal, o *Operatio
 		case s.Callbacks == nil:
 			return fault.New(fault.InvalidParameters, "Callback: this installation makes no callbacks")
 		case len(o.Callback) > maxCallback:
-			return fault.Newf(fault.InvalidParameters, "Callback has more than %d octets", maxCallback)
+			return fault.Newf(fault.InvalidParameters, "Callback has more than %d bytes", maxCallback)
 		}
 		if err := s.Callbacks.Check(o.Callback); err != nil {
 			return err
@@ -302,7 +302,7 @@ func (s *Operations) check(ctx context.Context, who audit.Principal, o *Operatio
 	}
 	if o.Template != "" {
 		if _, ok := s.Templates[o.Template]; !ok {
-			return fault.Newf(fault.InvalidSignatureParams, "ProcessingTemplateId %q is not known here", abbreviate(o.Template))
+			return fault.Newf(fault.InvalidSignatureParams, "ProcessingTemplateId %q is unknown", abbreviate(o.Template))
 		}
 	} else if _, _, err := s.Signer.format(o.Type); err != nil {
 		return err
@@ -314,7 +314,7 @@ func (s *Operations) check(ctx context.Context, who audit.Principal, o *Operatio
 	return s.Signer.permit(snap, action)
 }
 
-// describe says in a line what an operation is about.
+// describe returns a line that says what an operation is about.
 func describe(inputs []Input) string {
 	name := inputs[0].Name
 	if name == "" {
@@ -332,10 +332,10 @@ func describe(inputs []Input) string {
 	return fmt.Sprintf("%s and %d more", name, len(inputs)-1)
 }
 
-// oneLine returns a name as one line of text: the first 200 runes, with a space in place of
-// control characters and changes of the direction of writing. Clients and receivers of
-// callbacks get the result, so its bytes stay as they are: sig.Printable replaces more runes
-// and adds "..." to a text that it cuts.
+// oneLine returns a name as one line of text: the first 200 runes, with spaces instead of
+// control characters and changes of the writing direction. Clients and receivers of
+// callbacks get the result, so its bytes must not change. That is why sig.Printable is
+// not used: it replaces more runes and adds "..." to a truncated text.
 func oneLine(s string) string {
 	const most = 200
 	out := make([]rune, 0, len(s))
@@ -351,5 +351,5 @@ func oneLine(s string) string {
 	return string(out)
 }
 
-// Parameter is that of the service.
+// Parameter is Service.Parameter of the Signer.
 func (s *Operations) Parameter(name string) Parameter { return s.Signer.Parameter(name) }

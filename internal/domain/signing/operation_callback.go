@@ -8,20 +8,19 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Callbacks sends requests to addresses that clients name.
+// Callbacks sends requests to addresses that clients choose.
 type Callbacks interface {
-	// Check refuses an address that can be refused by its looks. The fault is
+	// Check refuses an address that can be refused without resolving it. The fault is
 	// invalid_parameters.
 	Check(address string) error
-	// Post sends body, which it may write out more than once. id is the same at every
-	// attempt, so that a receiver can tell a repetition. An error that
-	// [notify.Permanent] made says that no repetition will help. No error quotes the
-	// address or the body.
+	// Post sends body and may write it more than once. id is the same for every attempt,
+	// so that a receiver can detect a repetition. An error made by [notify.Permanent]
+	// means that no retry will help. No error quotes the address or the body.
 	Post(ctx context.Context, address, id string, body Result) error
 }
 
-// CallNext makes one attempt at the callback that has been due the longest. It
-// reports false when there is none.
+// CallNext makes one attempt at the callback that has been due for the longest time. It
+// reports false if no callback is due.
 func (s *Operations) CallNext(ctx context.Context) (worked bool, err error) {
 	lease, err := newID(s.Signer.Rand)
 	if err != nil {
@@ -50,21 +49,21 @@ func (s *Operations) CallNext(ctx context.Context) (worked bool, err error) {
 			err = nil
 		}
 	}
-	// What was sent must not be sent again because the process is asked to stop.
+	// A sent callback must not be sent again because the process is stopping.
 	if e := s.CallbackStore.FinishCallback(context.WithoutCancel(ctx), c.OperationID, lease, end); e != nil {
 		return true, e
 	}
 	return true, err
 }
 
-// call sends an operation as it stands.
+// call sends the current state of an operation.
 func (s *Operations) call(ctx context.Context, c *CallbackRecord) error {
 	r, found, err := s.Store.FindOperation(ctx, c.OperationID)
 	if err != nil {
 		return err
 	}
 	if !found {
-		return notify.Permanent(fmt.Errorf("the operation is not kept any longer"))
+		return notify.Permanent(fmt.Errorf("the operation is not stored any more"))
 	}
 	op, err := s.withResults(ctx, r)
 	if err != nil {

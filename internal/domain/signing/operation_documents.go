@@ -12,15 +12,15 @@ import (
 	"tamga/sig"
 )
 
-// Documents is the document store as operations use it. An identifier that is not
-// there and one of somebody else's are the same fault, object_not_found.
+// Documents is the document store as operations use it. An unknown identifier and one of
+// another user are the same fault, object_not_found.
 type Documents interface {
 	// Open opens a stored document of who for reading.
 	Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Description, error)
-	// Save writes down a document made of another, durably, and chooses its
-	// identifier. It becomes one that can be found by record, which is called inside
-	// the transaction that records the outcome of the operation: what record was not
-	// called for is swept as if it had never been.
+	// Save stores a document made of another one durably and chooses its identifier. It
+	// cannot be found before record is called, inside the transaction that records the
+	// outcome of the operation. If record is not called, the document is swept as if it
+	// had never existed.
 	Save(ctx context.Context, who audit.Principal, d document.Description, r Result) (refID string, record func(ctx context.Context) error, err error)
 }
 
@@ -43,25 +43,25 @@ func (s DocumentStore) Save(ctx context.Context, who audit.Principal, d document
 	return s.Service.Save(ctx, who, d, r)
 }
 
-// noDocuments stands for a document store that there is not.
+// noDocuments replaces a missing document store.
 type noDocuments struct{}
 
 func (noDocuments) Open(context.Context, audit.Principal, string) (Blob, document.Description, error) {
-	return nil, document.Description{}, fault.New(fault.InvalidParameters, "RefId: this installation keeps no documents: send them as Content")
+	return nil, document.Description{}, fault.New(fault.InvalidParameters, "RefId: this installation stores no documents: send them as Content")
 }
 
 func (noDocuments) Save(context.Context, audit.Principal, document.Description, Result) (string, func(context.Context) error, error) {
-	return "", nil, fault.New(fault.InvalidParameters, "this installation keeps no documents")
+	return "", nil, fault.New(fault.InvalidParameters, "this installation stores no documents")
 }
 
-// bundle is documents one behind the other, kept as one: the many documents of an
-// operation cost one flush to disk and one open file.
+// bundle is a list of documents stored as one blob: the many documents of an operation
+// cost one flush to disk and one open file.
 type bundle struct {
 	parts []sig.Document
-	ends  []int64 // where each ends
+	ends  []int64 // end position of each document
 }
 
-// add returns where the document lies in the bundle.
+// add returns the position of the document in the bundle.
 func (b *bundle) add(d sig.Document) (at int64) {
 	at = b.Size()
 	b.parts, b.ends = append(b.parts, d), append(b.ends, at+d.Size())
@@ -96,7 +96,7 @@ func (b *bundle) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// section is a part of a kept document, to read or to write out any number of times.
+// section is a part of a stored document. It can be read or written any number of times.
 type section struct{ *io.SectionReader }
 
 func newSection(d io.ReaderAt, at, size int64) section {

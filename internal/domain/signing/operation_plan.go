@@ -10,12 +10,12 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// planVersion is the form of plan. Every version that was ever written is known:
-// another release may have accepted the operation.
+// planVersion is the version of the format of plan. The program must read every version
+// that was ever written, because another release may have accepted the operation.
 const planVersion = 1
 
-// plan is what is to be done, as it waits with an asynchronous operation. The PIN
-// waits apart, and the documents themselves in Blobs.
+// plan says what an asynchronous operation must do. It is stored until the operation
+// ends. The PIN is stored apart, and the documents are in Blobs.
 type plan struct {
 	Version     int               `json:"v"`
 	Type        string            `json:"type"`
@@ -27,7 +27,7 @@ type plan struct {
 	Inline      []*extent         `json:"inline"`   // for each document; nil for a stored one
 }
 
-// extent is where a document lies in a bundle.
+// extent is the position of a document in a bundle.
 type extent struct {
 	At   int64 `json:"at"`
 	Size int64 `json:"size"`
@@ -44,21 +44,21 @@ func readPlan(text []byte) (*plan, error) {
 	return p, nil
 }
 
-// Template says how documents are signed by their file names.
+// Template chooses how documents are signed by their file names.
 type Template struct {
-	Rules []TemplateRule // the first that fits a name counts
+	Rules []TemplateRule // the first that matches a name is used
 }
 
-// TemplateRule is for names with certain extensions.
+// TemplateRule is the rule for names with certain extensions.
 type TemplateRule struct {
 	Extensions []string          // such as "pdf", in lower case; empty: every name
 	Type       string            // of signature
 	Params     map[string]string // Signature.Parameters
 }
 
-// rule finds the rule for a name.
+// rule returns the rule for a name.
 func (t Template) rule(name string) (*TemplateRule, error) {
-	// Some clients number their documents behind the name, as in "contract.pdf #001".
+	// Some clients append a number to the name, as in "contract.pdf #001".
 	name, _, _ = strings.Cut(name, " #")
 	extension := strings.ToLower(strings.TrimPrefix(path.Ext(strings.TrimSpace(name)), "."))
 	for i := range t.Rules {
@@ -75,22 +75,22 @@ func (t Template) rule(name string) (*TemplateRule, error) {
 	return nil, fault.Newf(fault.InvalidSignatureParams, "ProcessingTemplateId: the template has no rule for a file with the extension %q: send its name as ContentInfo", abbreviate(extension))
 }
 
-// manner is how a document is signed. Documents of one manner are signed together.
+// manner is how a document is signed. Documents with the same manner are signed together.
 type manner struct {
 	signatureType string
 	params        map[string]string
 	rule          *TemplateRule // nil without a template
 }
 
-// manner finds out how a document of this name is signed. Parameters of the request
-// stand over those of the template; its type may repeat the template's.
+// manner returns how a document with this name is signed. Parameters of the request
+// override those of the template. Its type may only repeat the template's.
 func (s *Operations) manner(p *plan, name string) (manner, error) {
 	if p.Template == "" {
 		return manner{p.Type, p.Params, nil}, nil
 	}
 	template, ok := s.Templates[p.Template]
-	if !ok { // removed from the configuration since
-		return manner{}, fault.New(fault.InvalidSignatureParams, "ProcessingTemplateId is not known here")
+	if !ok { // the template was removed from the configuration
+		return manner{}, fault.New(fault.InvalidSignatureParams, "ProcessingTemplateId is unknown")
 	}
 	rule, err := template.rule(name)
 	if err != nil {
@@ -114,10 +114,10 @@ func (s *Operations) manner(p *plan, name string) (manner, error) {
 	return manner{rule.Type, params, rule}, nil
 }
 
-// resultName returns the name of the signed form of a file: a document that holds its
+// resultName returns the name of the signed form of a file. A document that contains its
 // signature keeps its name.
 func (s *Service) resultName(name, signatureType string) string {
-	const most = 255 // characters, as the document store has it
+	const most = 255 // characters, as in the document store
 	ending := ""
 	if _, f := s.Formats.Named(signatureType); f != nil {
 		ending = f.Describe().Suffix
@@ -131,8 +131,8 @@ func (s *Service) resultName(name, signatureType string) string {
 	return name + ending
 }
 
-// shownParameters are the parameters of an operation as those who may look at it see
-// them: short ones, since long ones are pictures and attributes.
+// shownParameters returns the parameters of an operation that its user may see. Long ones
+// are left out, because they are pictures and attributes.
 func shownParameters(params map[string]string) string {
 	shown := map[string]string{}
 	for key, value := range params {

@@ -14,12 +14,13 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// pinPlace is where the PIN of a waiting operation is sealed to.
+// pinPlace is the place that the PIN of a waiting operation is sealed to.
 func pinPlace(id string) vault.Place {
 	return vault.Place{Purpose: "operation pin", Table: "operations", Row: id, Column: "pin"}
 }
 
-// secretsPlace is where the secret parameters of a waiting operation are sealed to.
+// secretsPlace is the place that the secret parameters of a waiting operation are sealed
+// to.
 func secretsPlace(id string) vault.Place {
 	return vault.Place{Purpose: "operation parameters", Table: "operations", Row: id, Column: "plan"}
 }
@@ -38,7 +39,7 @@ func (s *Operations) sealSecrets(id string, p *plan, secrets map[string]string) 
 	return err
 }
 
-// openSecrets puts the secret parameters of a plan back beside the others.
+// openSecrets adds the secret parameters of a plan to the others again.
 func (s *Operations) openSecrets(id string, p *plan) error {
 	if len(p.Secrets) == 0 {
 		return nil
@@ -59,12 +60,11 @@ func (s *Operations) openSecrets(id string, p *plan) error {
 	return nil
 }
 
-// enqueue accepts an operation that is to be carried out later. What came along is
-// kept first, so that a row never names what is not there. PIN and secret parameters are
-// sealed.
+// enqueue accepts an operation that is carried out later. It stores the documents first,
+// so that a row never names a missing document. PIN and secret parameters are sealed.
 func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *OperationOrder, secrets map[string]string) (err error) {
 	if len(o.PIN) > vault.MaxPIN {
-		return fault.Newf(fault.InvalidPIN, "the PIN is too long: at most %d octets", vault.MaxPIN)
+		return fault.Newf(fault.InvalidPIN, "the PIN is too long: at most %d bytes", vault.MaxPIN)
 	}
 	contents := &bundle{}
 	p.Inline = make([]*extent, len(o.Inputs))
@@ -94,7 +94,7 @@ func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *Ope
 		}
 	}
 	if record.Octets = contents.Size(); record.Octets > 0 {
-		// Work may begin in the last moment, and goes on for as long as it is leased.
+		// Work may begin at the last moment and continues as long as it is leased.
 		if record.Contents, err = s.Signer.Blobs.KeepBlob(ctx, contents, op.CompleteBefore.Add(time.Hour)); err != nil {
 			return err
 		}
@@ -126,16 +126,16 @@ func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *Ope
 	return err
 }
 
-// full refuses an operation that the quota of its user has no room for.
+// full is the fault of an operation that exceeds the quota of its user.
 func full() error {
-	return fault.New(fault.TooManyRequests, "too many operations of yours wait, or too much is kept with them: let some of them end")
+	return fault.New(fault.TooManyRequests, "too many of your operations are waiting, or their documents are too large in total: wait until some of them have ended")
 }
 
-// callers is how many callbacks a process makes at a time.
+// callers is how many callbacks a process makes at the same time.
 const callers = 4
 
-// Run carries out what was accepted and makes the callbacks that are owed, until ctx
-// ends. Any number of processes may run over one database.
+// Run carries out accepted operations and makes owed callbacks until ctx ends. Any number
+// of processes may run with the same database.
 func (s *Operations) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	for range s.Settings.Workers {
@@ -149,7 +149,7 @@ func (s *Operations) Run(ctx context.Context) {
 	working.Wait()
 }
 
-// loop does what there is to do, one after the other, and looks again now and then.
+// loop calls next until there is nothing to do, and again from time to time.
 func (s *Operations) loop(ctx context.Context, wake <-chan struct{}, next func(context.Context) (bool, error)) {
 	for ctx.Err() == nil {
 		worked, err := next(ctx)
@@ -169,8 +169,8 @@ func (s *Operations) loop(ctx context.Context, wake <-chan struct{}, next func(c
 	}
 }
 
-// ExecuteNext makes one attempt at the operation that has been due the longest. It
-// reports false when there is none.
+// ExecuteNext makes one attempt at the operation that has been due for the longest time.
+// It reports false if no operation is due.
 func (s *Operations) ExecuteNext(ctx context.Context) (worked bool, err error) {
 	lease, err := newID(s.Signer.Rand)
 	if err != nil {
@@ -187,9 +187,9 @@ func (s *Operations) ExecuteNext(ctx context.Context) (worked bool, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, errLeaseLost):
-		err = nil // cancelled, or taken up by another process after this one stood still
+		err = nil // cancelled, or taken over by another process after this one was frozen
 	case ctx.Err() != nil:
-		// The process is asked to stop: another one goes on at once.
+		// This process is stopping: another one continues at once.
 		return true, s.Store.ReleaseOperation(context.WithoutCancel(ctx), record.ID, lease, now, true)
 	default:
 		err = errors.Join(fmt.Errorf("signing: operation %s, attempt %d: %w", record.ID, record.Attempts, err),
@@ -198,7 +198,7 @@ func (s *Operations) ExecuteNext(ctx context.Context) (worked bool, err error) {
 	return true, err
 }
 
-// pause is how long to wait after attempt n.
+// pause returns how long to wait after attempt n.
 func (s *Operations) pause(n int) time.Duration {
 	if shift := n - 1; shift < 20 && s.Settings.Pause<<shift < longestPause {
 		return s.Settings.Pause << shift
@@ -209,14 +209,14 @@ func (s *Operations) pause(n int) time.Duration {
 // longestPause is the longest pause between two attempts.
 const longestPause = 15 * time.Minute
 
-// hold does work and keeps its lease alive meanwhile; when the lease is lost, the
-// context of the work ends.
+// hold calls work and extends its lease meanwhile. If the lease is lost, the context of
+// the work ends.
 func (s *Operations) hold(ctx context.Context, extend func(ctx context.Context, until time.Time) (bool, error), work func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := extending(ctx, s.Settings.Lease/3, func(ctx context.Context) {
 		held, err := extend(ctx, s.Signer.Now().Add(s.Settings.Lease))
 		if err != nil && ctx.Err() == nil {
-			s.Failed(err) // the lease lasts two more of these
+			s.Failed(err) // the lease lasts for two more intervals
 		}
 		if err == nil && !held {
 			cancel(errLeaseLost)
@@ -231,8 +231,8 @@ func (s *Operations) hold(ctx context.Context, extend func(ctx context.Context, 
 	return err
 }
 
-// extending calls extend every so often until stop is called or ctx ends. stop
-// returns when no call is under way.
+// extending calls extend at every interval until stop is called or ctx ends. When stop
+// returns, no call is running.
 func extending(ctx context.Context, every time.Duration, extend func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -252,8 +252,8 @@ func extending(ctx context.Context, every time.Duration, extend func(ctx context
 	return func() { cancel(); <-done }
 }
 
-// execute makes one attempt at a leased operation. An error says that it may be
-// tried again.
+// execute makes one attempt at a leased operation. An error means that it may be tried
+// again.
 func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease string) error {
 	op, _, err := readRecord(record)
 	if err != nil {
@@ -278,7 +278,7 @@ func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease
 		s.Failed(fmt.Errorf("signing: operation %s is given up after %d attempts: %w", op.ID, record.Attempts, err))
 		f = fault.New(fault.Failed, "the operation could not be carried out")
 	}
-	// All of it went wrong: no document has a result, whatever some had got to.
+	// The whole operation failed: no document has a result, even if some were signed.
 	for i := range op.Documents {
 		d := &op.Documents[i]
 		op.Documents[i] = Processed{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, Fault: f}
@@ -287,11 +287,11 @@ func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease
 	return r.finish(ctx, lease, nil)
 }
 
-// passing are the faults that may be over soon.
+// passing lists the faults that may be over soon.
 var passing = map[string]bool{fault.Unavailable: true, fault.TooManyRequests: true}
 
-// attempt signs the documents of a leased operation. Who it is for has to be in good
-// standing now, whatever was so when it was accepted.
+// attempt signs the documents of a leased operation. It checks the rights of the user
+// now, whatever they were when the operation was accepted.
 func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecord) error {
 	if record.Attempts > s.Settings.Attempts {
 		return fault.New(fault.Failed, "the operation was begun several times and never ended")
@@ -334,7 +334,7 @@ func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecor
 	return r.do(ctx)
 }
 
-// journal writes down that an operation is carried out without a request.
+// journal writes the audit entry of an operation that is carried out without a request.
 func (s *Operations) journal(ctx context.Context, op *Operation, phase, outcome string) error {
 	e := audit.Entry{
 		At: s.Signer.Now(), RequestID: op.ID, Operation: "Execute" + op.Action.String(), Phase: phase, Outcome: outcome,
@@ -346,7 +346,7 @@ func (s *Operations) journal(ctx context.Context, op *Operation, phase, outcome 
 	return s.Audit.Record(ctx, e)
 }
 
-// outcomeOf names how an operation ended, for the journal.
+// outcomeOf returns the outcome of an operation for the audit log.
 func outcomeOf(op *Operation) string {
 	if op.Fault != nil {
 		return op.Fault.Code

@@ -16,30 +16,30 @@ import (
 type OperationRecord struct {
 	ID          string // GUID
 	UserID      string
-	Owner       []byte // JSON of the principal it was accepted from
+	Owner       []byte // JSON of the principal that ordered it
 	Action      string // name of a policy.Action
 	State       State
 	Async       bool
 	Parameters  string
 	Description string
-	Documents   []byte // JSON, the domain's own form
-	Plan        []byte // what is to be done; empty once it is over
-	PIN         []byte // sealed; empty once it is over, and where there is none
-	Contents    string // name in Blobs of what came along; "" is none
-	Octets      int64  // of Contents or, once it is over, of Results
-	Results     string // name in Blobs of results that are not in the document store; "" is none
+	Documents   []byte // JSON, in the format of this package
+	Plan        []byte // what must be done; empty after the end
+	PIN         []byte // sealed; empty after the end, and if there is none
+	Contents    string // name in Blobs of the documents of the request; empty: none
+	Octets      int64  // size of Contents or, after the end, of Results
+	Results     string // name in Blobs of results that are not in the document store; empty: none
 	Callback    string
-	Called      bool   // the callback was taken
-	Code        string // of the fault of the whole; "" is none
+	Called      bool   // the callback was accepted
+	Code        string // of the fault of the whole operation; empty: none
 	Message     string
 	Attempts    int
 
 	CreatedAt, UpdatedAt, ConfirmedAt, CompletedAt, CompleteBefore time.Time
-	KeepUntil                                                      time.Time // zero until it is over
-	LeasedUntil                                                    time.Time // zero: nobody is at work
+	KeepUntil                                                      time.Time // zero until the end
+	LeasedUntil                                                    time.Time // zero: no process works on it
 }
 
-// CallbackRecord is a callback that is owed.
+// CallbackRecord is an owed callback.
 type CallbackRecord struct {
 	OperationID string
 	URL         string
@@ -47,58 +47,58 @@ type CallbackRecord struct {
 	ExpiresAt   time.Time
 }
 
-// OperationStore keeps operations. Each method is one atomic step, whatever other
-// processes do at the same time. Whatever ends an operation with a callback owes it in
-// the same step.
+// OperationStore stores operations. Each method is one atomic step, whatever other
+// processes do at the same time. A step that ends an operation with a callback also
+// records that the callback is owed.
 type OperationStore interface {
 	// Atomic runs fn in one transaction. Its units decide by the conditions of single
 	// statements.
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
-	// AddOperation keeps r when it fits into the quota of its user, and otherwise reports
-	// false. Operations count while they are active, octets as long as they are kept.
+	// AddOperation stores r if it fits into the quota of its user, and otherwise reports
+	// false. Operations count while they are active, bytes as long as they are stored.
 	AddOperation(ctx context.Context, r *OperationRecord, waiting Quota) (added bool, err error)
-	// FindOperation reads one. It reports false when there is none of this name.
+	// FindOperation returns an operation. It reports false if there is none with this id.
 	FindOperation(ctx context.Context, id string) (r *OperationRecord, found bool, err error)
-	// ActiveOperations reads those of a user that are active and not expired, the
+	// ActiveOperations returns those of a user that are active and not expired, the
 	// oldest first.
 	ActiveOperations(ctx context.Context, userID string, now time.Time, limit int) ([]*OperationRecord, error)
 
-	// ClaimOperation leases the asynchronous operation that has been due the longest,
-	// and counts an attempt. It reports false when there is none.
+	// ClaimOperation leases the asynchronous operation that has been due for the longest
+	// time, and counts an attempt. It reports false if there is none.
 	ClaimOperation(ctx context.Context, lease string, now, until time.Time) (r *OperationRecord, found bool, err error)
-	// ExtendOperation makes a lease longer. It reports false when it is lost.
+	// ExtendOperation extends a lease. It reports false if the lease is lost.
 	ExtendOperation(ctx context.Context, id, lease string, until time.Time) (held bool, err error)
-	// ReleaseOperation ends a lease; the operation is due again at a time. given says
+	// ReleaseOperation ends a lease. The operation is due again at a time. given means
 	// that the attempt does not count.
 	ReleaseOperation(ctx context.Context, id, lease string, due time.Time, given bool) error
-	// FinishOperation writes down how the operation ended that the lease is for, and
-	// forgets its plan and PIN. It reports false when the lease is lost.
+	// FinishOperation records the end of the operation that is leased, and deletes its
+	// plan and PIN. It reports false if the lease is lost.
 	FinishOperation(ctx context.Context, r *OperationRecord, lease string) (held bool, err error)
-	// CancelOperation ends an active operation of a user that has not expired, and any
-	// lease of it. It reports false when there is none.
+	// CancelOperation ends an active operation of a user that has not expired, and its
+	// lease if there is one. It reports false if there is no such operation.
 	CancelOperation(ctx context.Context, id, userID string, now, keepUntil time.Time) (cancelled bool, err error)
-	// SweepOperations ends what has expired at now and is not under way, and deletes
-	// what is not kept any longer.
+	// SweepOperations ends operations that have expired by now and are not running, and
+	// deletes those whose time of storage is over.
 	SweepOperations(ctx context.Context, now, keepUntil time.Time) error
 }
 
-// CallbackStore leases the callbacks of operations that OperationStore keeps.
+// CallbackStore leases the callbacks of operations in an OperationStore.
 type CallbackStore interface {
-	// ClaimCallback leases the callback that has been due the longest, and counts an
-	// attempt.
+	// ClaimCallback leases the callback that has been due for the longest time, and
+	// counts an attempt.
 	ClaimCallback(ctx context.Context, lease string, now, until time.Time) (c *CallbackRecord, found bool, err error)
-	// ExtendCallback makes a lease longer. It reports false when it is lost.
+	// ExtendCallback extends a lease. It reports false if the lease is lost.
 	ExtendCallback(ctx context.Context, operationID, lease string, until time.Time) (held bool, err error)
-	// FinishCallback ends an attempt: the callback was taken, or is given up, or is due
-	// again.
+	// FinishCallback ends an attempt: the callback was accepted, or is given up, or is
+	// due again.
 	FinishCallback(ctx context.Context, operationID, lease string, e CallbackEnd) error
 }
 
-// CallbackEnd is how an attempt at a callback ended.
+// CallbackEnd is the outcome of an attempt at a callback.
 type CallbackEnd struct {
 	Taken bool
-	Again time.Time // when it is due again; zero: it was taken, or is given up
+	Again time.Time // when it is due again; zero: it was accepted, or is given up
 	Error string
 }
 
@@ -115,8 +115,8 @@ type documentRecord struct {
 	Message      string  `json:"message,omitempty"`
 }
 
-// storeDocuments writes documents down; contents says where those at hand lie in what
-// is kept, and may be nil.
+// storeDocuments returns the stored form of documents. contents has the positions of the
+// inline results in the stored bundle, and may be nil.
 func storeDocuments(documents []Processed, contents []*extent) ([]byte, error) {
 	list := make([]documentRecord, len(documents))
 	for i := range documents {
@@ -132,8 +132,7 @@ func storeDocuments(documents []Processed, contents []*extent) ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// newRecord writes an operation down, without what waits with it and without
-// contents.
+// newRecord returns the record of an operation, without plan, PIN and contents.
 func newRecord(op *Operation) (*OperationRecord, error) {
 	r := &OperationRecord{
 		ID: op.ID, UserID: op.Owner.UserID, Action: op.Action.String(), State: op.State, Async: op.Async,
@@ -152,7 +151,7 @@ func newRecord(op *Operation) (*OperationRecord, error) {
 	return r, err
 }
 
-// readRecord is the inverse. Contents are opened with open, which may be nil.
+// readRecord is the inverse of newRecord and storeDocuments.
 func readRecord(r *OperationRecord) (*Operation, []documentRecord, error) {
 	op := &Operation{
 		ID: r.ID, State: r.State, Async: r.Async, Parameters: r.Parameters, Description: r.Description,
@@ -184,22 +183,22 @@ func readRecord(r *OperationRecord) (*Operation, []documentRecord, error) {
 	return op, list, nil
 }
 
-// Codes of operations that ended without having been carried out.
+// Codes of operations that ended without being carried out.
 const (
-	codeCancelled = "operation_cancelled" // our own
+	codeCancelled = "operation_cancelled" // not of the specification
 	codeExpired   = "transaction_expired"
 	codeDeclined  = "authentication_declined"
 )
 
-// withEnd gives an operation that was not carried out the fault that says why, and one
-// whose time is over its state: to the second, whenever it will be swept.
+// withEnd sets the fault of an operation that was not carried out. If its time is over,
+// it also sets the state, without waiting for the sweep.
 func (op *Operation) withEnd(now, leasedUntil time.Time) {
 	if op.State.Active() && !now.Before(op.CompleteBefore) && !now.Before(leasedUntil) {
 		op.State, op.CompletedAt = StateExpired, op.CompleteBefore
 	}
 	why := map[State]*fault.Error{
 		StateCancelled: fault.New(codeCancelled, "the operation was cancelled"),
-		StateExpired:   fault.New(codeExpired, "the operation was not carried out in its time"),
+		StateExpired:   fault.New(codeExpired, "the operation was not carried out in time"),
 		StateDeclined:  fault.New(codeDeclined, "the operation was declined"),
 	}[op.State]
 	if op.Fault == nil {
@@ -207,8 +206,8 @@ func (op *Operation) withEnd(now, leasedUntil time.Time) {
 	}
 }
 
-// Find reads an operation of who, with its results. The fault is object_not_found,
-// also for those of others.
+// Find returns an operation of who, with its results. The fault is object_not_found, also
+// for operations of other users.
 func (s *Operations) Find(ctx context.Context, who audit.Principal, id string) (*Operation, error) {
 	r, err := s.own(ctx, who, id)
 	if err != nil {
@@ -217,19 +216,19 @@ func (s *Operations) Find(ctx context.Context, who audit.Principal, id string) (
 	return s.withResults(ctx, r)
 }
 
-// own finds the record of an operation of who.
+// own returns the record of an operation of who.
 func (s *Operations) own(ctx context.Context, who audit.Principal, id string) (*OperationRecord, error) {
 	r, found, err := s.Store.FindOperation(ctx, strings.ToLower(strings.TrimSpace(id)))
 	if err != nil {
 		return nil, err
 	}
 	if !found || who.UserID == "" || r.UserID != who.UserID {
-		return nil, fault.New(fault.NotFound, "you have no operation of this name")
+		return nil, fault.New(fault.NotFound, "you have no operation with this identifier")
 	}
 	return r, nil
 }
 
-// withResults reads an operation with the contents that are kept of it.
+// withResults returns an operation with its stored contents.
 func (s *Operations) withResults(ctx context.Context, r *OperationRecord) (*Operation, error) {
 	op, list, err := readRecord(r)
 	if err != nil {
@@ -252,11 +251,10 @@ func (s *Operations) withResults(ctx context.Context, r *OperationRecord) (*Oper
 	return op, nil
 }
 
-// maxActive is the most operations a list has.
+// maxActive is the most operations of a list.
 const maxActive = 1000
 
-// Active lists the operations of who that are not over, the oldest first, without
-// contents.
+// Active returns the active operations of who, the oldest first, without contents.
 func (s *Operations) Active(ctx context.Context, who audit.Principal) ([]*Operation, error) {
 	list := []*Operation{}
 	if who.UserID == "" {
@@ -277,9 +275,9 @@ func (s *Operations) Active(ctx context.Context, who audit.Principal) ([]*Operat
 	return list, nil
 }
 
-// Cancel ends an operation of who that is not over. What is being made of it in this
-// moment is dropped: no signature of it leaves. Cancelling again changes nothing.
-// Faults: object_not_found, wrong_operation for one that is over otherwise.
+// Cancel ends an active operation of who. If it is running, its result is dropped: no
+// signature of it is returned. Cancelling it again changes nothing. Faults:
+// object_not_found, wrong_operation for an operation that ended otherwise.
 func (s *Operations) Cancel(ctx context.Context, who audit.Principal, id string) error {
 	r, err := s.own(ctx, who, id)
 	if err != nil {
@@ -307,7 +305,7 @@ func (s *Operations) Cancel(ctx context.Context, who audit.Principal, id string)
 	return fault.Newf(fault.WrongOperation, "the operation is over: its state is %s", op.State)
 }
 
-// Sweep ends operations whose time is over and deletes what is not kept any longer.
+// Sweep ends expired operations and deletes those whose time of storage is over.
 func (s *Operations) Sweep(ctx context.Context) error {
 	now := s.Signer.Now()
 	return s.Store.SweepOperations(ctx, now, now.Add(s.Settings.Keep))

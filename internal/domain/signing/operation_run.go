@@ -11,11 +11,11 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// portion is how many documents of an operation are open at a time.
+// portion is how many documents of an operation are open at the same time.
 const portion = 128
 
-// errLeaseLost ends work that another process has taken up, or that was cancelled.
-var errLeaseLost = errors.New("signing: an operation was taken up by another process, or is over")
+// errLeaseLost ends work that another process has taken over, or that was cancelled.
+var errLeaseLost = errors.New("signing: an operation was taken over by another process, or has ended")
 
 // run is one attempt at an operation.
 type run struct {
@@ -23,18 +23,18 @@ type run struct {
 	op       *Operation
 	plan     *plan
 	pin      string
-	snapshot *Snapshot          // of the request; nil where another process or a later moment carries it out
-	inline   func(i int) source // a document that came along
-	original source             // OriginalDocument; nil when absent
+	snapshot *Snapshot          // of the request; nil if another process or a later attempt carries it out
+	inline   func(i int) source // returns a document of the request
+	original source             // OriginalDocument; nil if there is none
 
-	temporary map[int]bool                      // stored documents that go by themselves: so do their results
+	temporary map[int]bool                      // temporary stored documents, whose results are temporary too
 	records   []func(ctx context.Context) error // make stored results visible
 	failed    error                             // the first fault of a document
-	wrong     int                               // documents with one
+	wrong     int                               // number of documents with a fault
 }
 
-// do signs the documents of the operation. The error is what is wrong with all of
-// it, or no fault at all.
+// do signs the documents of the operation. The error is a fault of the whole operation,
+// or an internal error.
 func (r *run) do(ctx context.Context) error {
 	r.temporary = map[int]bool{}
 	for from := 0; from < len(r.op.Documents); from += portion {
@@ -52,7 +52,7 @@ func (r *run) do(ctx context.Context) error {
 	return nil
 }
 
-// portion signs some of the documents.
+// portion signs a range of the documents.
 func (r *run) portion(ctx context.Context, from, to int) (err error) {
 	var open []func() error
 	defer func() { err = errors.Join(err, closeAll(&open)) }()
@@ -103,7 +103,7 @@ func (r *run) portion(ctx context.Context, from, to int) (err error) {
 	return nil
 }
 
-// item opens a document and what it belongs to, and says how it is signed.
+// item opens a document and its original, and returns how it is signed.
 func (r *run) item(ctx context.Context, i int, open *[]func() error) (item Item, how manner, err error) {
 	d := &r.op.Documents[i]
 	if d.OriginalRef != "" {
@@ -129,7 +129,7 @@ func (r *run) item(ctx context.Context, i int, open *[]func() error) (item Item,
 		if err != nil {
 			return item, how, err
 		}
-		// What comes of a document at hand may be read from both until it is written.
+		// The result of an inline document may be read from both until it is written.
 		if d.OriginalRef == "" {
 			r.op.open = append(r.op.open, related.Close)
 		} else {
@@ -141,7 +141,7 @@ func (r *run) item(ctx context.Context, i int, open *[]func() error) (item Item,
 	return item, how, err
 }
 
-// intakeAndRest gives a source as the two fields of an Item.
+// intakeAndRest returns a source as the two fields of an Item.
 func intakeAndRest(s source) (*Intake, source) {
 	if in, ok := s.(*Intake); ok {
 		return in, nil
@@ -149,7 +149,7 @@ func intakeAndRest(s source) (*Intake, source) {
 	return nil, s
 }
 
-// settle notes what became of a document. What came of a stored one is stored.
+// settle records the outcome of a document. The result of a stored document is stored.
 func (r *run) settle(ctx context.Context, i int, o Outcome, signatureType string) error {
 	d := &r.op.Documents[i]
 	if o.Err != nil {
@@ -162,7 +162,7 @@ func (r *run) settle(ctx context.Context, i int, o Outcome, signatureType string
 		return nil
 	}
 	ref, record, err := r.Documents.Save(ctx, r.op.Owner, document.Description{Name: name, Parent: d.OriginalRef, Temporary: r.temporary[i]}, o.Result)
-	if f, ok := fault.As(err); ok { // its quota is used up, most likely
+	if f, ok := fault.As(err); ok { // most likely its quota is used up
 		d.Fault = f
 		return nil
 	}
@@ -186,8 +186,8 @@ func (r *run) refused() error {
 	return nil
 }
 
-// finish writes down what came of the operation and makes it visible, in one step.
-// lease is that of an asynchronous one.
+// finish records the outcome of the operation and makes it visible, in one step. lease is
+// that of an asynchronous operation.
 func (r *run) finish(ctx context.Context, lease string, keep func(context.Context, *Operation) (func(context.Context) error, error)) (err error) {
 	now := r.Signer.Now()
 	op := r.op
@@ -206,7 +206,7 @@ func (r *run) finish(ctx context.Context, lease string, keep func(context.Contex
 			return errors.Join(err, r.forget(ctx, record.Results))
 		}
 	}
-	// A result is made: a client that is gone does not keep it from being recorded.
+	// The result exists, so it is recorded even if the client is gone.
 	ctx = context.WithoutCancel(ctx)
 	err = r.Store.Atomic(ctx, func(ctx context.Context) error {
 		for _, visible := range r.records {
@@ -245,8 +245,8 @@ func (r *run) finish(ctx context.Context, lease string, keep func(context.Contex
 	return nil
 }
 
-// record is the operation as it is written down when it is over. Contents are kept
-// where somebody will ask for them again.
+// record returns the record of an ended operation. Contents are stored if a client may
+// ask for them later.
 func (r *run) record(ctx context.Context, op *Operation, now time.Time) (*OperationRecord, error) {
 	record, err := newRecord(op)
 	if err != nil {
@@ -279,12 +279,12 @@ func (r *run) record(ctx context.Context, op *Operation, now time.Time) (*Operat
 		return nil, err
 	}
 	record.Octets = contents.Size()
-	// Whoever reads may have begun in the last moment.
+	// Reading may begin at the last moment.
 	record.Results, err = r.Signer.Blobs.KeepBlob(ctx, contents, record.KeepUntil.Add(leaseTime))
 	return record, err
 }
 
-// forget removes a kept document, even for a client that is gone. "" is none.
+// forget removes a stored document, even if the client is gone. "" is none.
 func (s *Operations) forget(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
@@ -292,7 +292,7 @@ func (s *Operations) forget(ctx context.Context, name string) error {
 	return s.Signer.Blobs.RemoveBlob(context.WithoutCancel(ctx), name)
 }
 
-// closeAll calls all of list, once.
+// closeAll calls every function of list once.
 func closeAll(list *[]func() error) error {
 	var errs []error
 	for _, c := range *list {
@@ -302,7 +302,7 @@ func closeAll(list *[]func() error) error {
 	return errors.Join(errs...)
 }
 
-// poke wakes who waits for c.
+// poke wakes the goroutine that waits for c.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

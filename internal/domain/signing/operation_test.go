@@ -25,12 +25,12 @@ func TestBundle(t *testing.T) {
 		for range random.IntN(6) {
 			part := bytes.Repeat([]byte{byte(random.IntN(256))}, random.IntN(20)*random.IntN(2))
 			if at := b.add(bytes.NewReader(part)); at != int64(len(whole)) {
-				t.Fatalf("a part lies at %d, want %d", at, len(whole))
+				t.Fatalf("a part is at %d, want %d", at, len(whole))
 			}
 			whole = append(whole, part...)
 		}
 		if b.Size() != int64(len(whole)) {
-			t.Fatalf("%d octets, want %d", b.Size(), len(whole))
+			t.Fatalf("%d bytes, want %d", b.Size(), len(whole))
 		}
 		if err := iotest.TestReader(io.NewSectionReader(b, 0, b.Size()), whole); err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestBundle(t *testing.T) {
 		}
 	}
 	if _, err := (&bundle{}).ReadAt(make([]byte, 1), -1); err == nil || err == io.EOF {
-		t.Error("a negative offset is read")
+		t.Error("a negative offset was accepted")
 	}
 }
 

@@ -15,31 +15,31 @@ import (
 	"tamga/sig"
 )
 
-// PrepareOrder is the first of two steps. Document and Original stay the caller's.
+// PrepareOrder is the first of two steps. The caller closes Document and Original.
 type PrepareOrder struct {
 	Type        string
 	Params      map[string]string // without OriginalDocument
 	Document    *Intake
-	Original    *Intake   // OriginalDocument; nil when absent
-	Certificate []byte    // the signer's: DER, PEM, or a PKCS #7 container that holds it
-	From        string    // address of a caller without a token: its quota goes by it
+	Original    *Intake   // OriginalDocument; nil if there is none
+	Certificate []byte    // the signer's: DER, PEM, or a PKCS #7 container
+	From        string    // address of a caller without a token, for its quota
 	Snapshot    *Snapshot // as in Order
 }
 
-// Prepared is what the client needs for the step in its own hands.
+// Prepared is what the client needs to sign with its own key.
 type Prepared struct {
 	ID   string // for Complete
 	Hash []byte // to be signed with the key of the certificate
 }
 
-// errNoTwoSteps is a fault of whoever put the program together.
+// errNoTwoSteps is an error in the wiring of the program.
 var errNoTwoSteps = errors.New("signing: two steps were not wired")
 
-// Prepare says what a client has to sign with its own key and keeps all that
-// Complete needs, durably and for every process of the service. The certificate
-// may be anyone's: nothing here vouches for it, the signature only proves that
-// the client holds its key. Faults as of Sign, and too_many_requests when the
-// quotas of prepared objects are used up.
+// Prepare returns what a client must sign with its own key, and stores everything that
+// Complete needs, durably and for every process of the service. The certificate may
+// belong to anyone: it is not verified, and the signature proves only that the client has
+// its key. Faults are those of Sign, and too_many_requests if the quotas of prepared
+// objects are used up.
 func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOrder) (*Prepared, error) {
 	if s.Prepared == nil || s.Blobs == nil || s.Rand == nil {
 		return nil, errNoTwoSteps
@@ -82,9 +82,9 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	return &Prepared{ID: id, Hash: prepared.Digest.Sum}, nil
 }
 
-// keep makes a prepared object durable: first the documents, then the row that
-// names them, so that a row never names what is not there. Documents without a
-// row are swept when their time is over.
+// keep stores a prepared object durably: first the documents, then the row that names
+// them, so that a row never names a missing document. Documents without a row are swept
+// when they expire.
 func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[string]string, job *sig.Job, prepared *sig.Prepared) (id string, err error) {
 	rules := s.TwoStep.withDefaults()
 	record := &PreparedRecord{
@@ -104,7 +104,7 @@ func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[
 			err = errors.Join(err, s.forget(ctx, record))
 		}
 	}()
-	// A completion may begin in the last moment, and clocks differ a little.
+	// A completion may begin at the last moment, and clocks differ a little.
 	needed := record.ExpiresAt.Add(leaseTime + time.Minute)
 	if record.Document, err = s.Blobs.KeepBlob(ctx, job.Document, needed); err != nil {
 		return "", err
@@ -120,12 +120,12 @@ func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[
 		return "", err
 	}
 	if !added {
-		return "", fault.New(fault.TooManyRequests, "too many objects or too many octets are prepared already: complete them, or wait until they expire")
+		return "", fault.New(fault.TooManyRequests, "too many objects or too many bytes are prepared already: complete them, or wait until they expire")
 	}
 	return record.ID, nil
 }
 
-// forget removes the documents of an object, even for a client that is gone.
+// forget removes the documents of an object, even if the client is gone.
 func (s *Service) forget(ctx context.Context, p *PreparedRecord) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
@@ -137,7 +137,7 @@ func (s *Service) forget(ctx context.Context, p *PreparedRecord) error {
 	return errors.Join(errs...)
 }
 
-// newID draws a name that cannot be guessed: 122 random bits.
+// newID returns a random GUID that cannot be guessed: 122 random bits.
 func newID(rand io.Reader) (string, error) {
 	id, err := uuid.NewRandomFromReader(rand)
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"tamga/sig"
 )
 
-// TwoStep are the rules of prepared objects. A zero field means its default.
+// TwoStep holds the rules of prepared objects. A zero field means its default.
 type TwoStep struct {
 	Life   time.Duration // between presign and postsign; default 900 s
 	All    Quota         // of the installation; default 100 000 objects, 16 GiB
 	Caller Quota         // of one caller; default 10 000 objects, 4 GiB
 }
 
-// Quota bounds what is prepared and not yet completed or expired.
+// Quota bounds the objects that are prepared and not yet completed or expired.
 type Quota struct {
 	Objects int64
-	Octets  int64 // documents and states together
+	Octets  int64 // bytes of documents and states together
 }
 
 func (r TwoStep) withDefaults() TwoStep {
@@ -45,73 +45,72 @@ func (r TwoStep) withDefaults() TwoStep {
 const (
 	// wrongValues is how many wrong values discard a prepared object.
 	wrongValues = 5
-	// leaseTime is how long one completion may take before another may try. It
-	// covers the time stamps and revocation data of the highest level.
+	// leaseTime is how long one completion may take before another may try. It is long
+	// enough for the time stamps and revocation data of the highest level.
 	leaseTime = 3 * time.Minute
 )
 
 // PreparedRecord is a prepared object as it is stored.
 type PreparedRecord struct {
-	ID        string // GUID; what clients know as CacheObjectId
-	Caller    string // whose quota it counts in; never empty
+	ID        string // GUID; clients know it as CacheObjectId
+	Caller    string // the caller whose quota it uses; never empty
 	Type      string // name of the format
-	Job       []byte // what Complete goes on from; the service's own form
+	Job       []byte // data for Complete; in the format of this package
 	Document  string // name in Blobs
-	Original  string // name in Blobs; "" is none
-	Octets    int64  // what it counts in the quotas
+	Original  string // name in Blobs; empty: none
+	Octets    int64  // bytes that count in the quotas
 	CreatedAt time.Time
 	ExpiresAt time.Time
 	Failures  int       // wrong values so far
-	SpentAt   time.Time // zero until it was completed
+	SpentAt   time.Time // zero until it is completed
 }
 
-// PreparedStore keeps prepared objects. Each method is one atomic step, whatever
-// other processes do at the same time.
+// PreparedStore stores prepared objects. Each method is one atomic step, whatever other
+// processes do at the same time.
 type PreparedStore interface {
-	// AddPrepared keeps p when it fits into both quotas, of the installation and
-	// of the caller; otherwise it reports false and keeps nothing.
+	// AddPrepared stores p if it fits into both quotas, of the installation and of the
+	// caller. Otherwise it reports false and stores nothing.
 	AddPrepared(ctx context.Context, p *PreparedRecord, all, caller Quota) (added bool, err error)
-	// FindPrepared reads an object, spent and expired ones too. It reports false
-	// when there is none of this name.
+	// FindPrepared returns an object, including spent and expired ones. It reports false
+	// if there is none with this id.
 	FindPrepared(ctx context.Context, id string) (p *PreparedRecord, found bool, err error)
 	// FailPrepared counts a wrong value and returns how many there were.
 	FailPrepared(ctx context.Context, id string) (failures int, err error)
-	// LeasePrepared gives the object to one completion until a time. It reports
-	// false when another has it, or it is spent, expired, or had wrong values too
-	// many.
+	// LeasePrepared leases the object for one completion until a time. It reports false
+	// if another completion has it, or if it is spent, expired, or had too many wrong
+	// values.
 	LeasePrepared(ctx context.Context, id, lease string, now, until time.Time, wrong int) (leased bool, err error)
-	// ReleasePrepared ends a lease without having spent the object.
+	// ReleasePrepared ends a lease without spending the object.
 	ReleasePrepared(ctx context.Context, id, lease string) error
-	// SpendPrepared marks the object as completed by the holder of the lease,
-	// forgets its job and takes it out of the quotas. It reports false when the
-	// lease is not the holder's any more. beside runs in the same transaction once it
-	// is spent; its error undoes all.
+	// SpendPrepared marks the object as completed by the holder of the lease, deletes its
+	// job and removes it from the quotas. It reports false if the holder has lost the
+	// lease. beside runs in the same transaction after the object is spent; its error
+	// rolls everything back.
 	SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside func(ctx context.Context) error) (spent bool, err error)
-	// SweepPrepared deletes what has expired.
+	// SweepPrepared deletes expired objects.
 	SweepPrepared(ctx context.Context, now time.Time) error
 }
 
-// Blobs keep documents durably under names that every process of the service
-// understands.
+// Blobs stores documents durably under names that every process of the service knows.
 type Blobs interface {
-	// KeepBlob copies a document. When it returns, the copy survives a power cut.
-	// Nobody needs it after expires.
+	// KeepBlob copies a document. When it returns, the copy survives a power failure. It
+	// may be deleted after expires.
 	KeepBlob(ctx context.Context, d sig.Document, expires time.Time) (name string, err error)
-	// OpenBlob opens a kept document for reading.
+	// OpenBlob opens a stored document for reading.
 	OpenBlob(ctx context.Context, name string) (Blob, error)
-	// RemoveBlob deletes one; that it is gone already is no error.
+	// RemoveBlob deletes a document. A missing document is not an error.
 	RemoveBlob(ctx context.Context, name string) error
-	// SweepBlobs deletes what nobody needs any more.
+	// SweepBlobs deletes expired documents.
 	SweepBlobs(ctx context.Context, now time.Time) error
 }
 
-// Blob is a kept document, open for reading.
+// Blob is a stored document, open for reading.
 type Blob interface {
 	sig.Document
 	io.Closer
 }
 
-// Sweep deletes prepared objects and documents whose time is over.
+// Sweep deletes expired prepared objects and documents.
 func (s *Service) Sweep(ctx context.Context) error {
 	if s.Prepared == nil || s.Blobs == nil {
 		return nil
@@ -120,19 +119,19 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return errors.Join(s.Prepared.SweepPrepared(ctx, now), s.Blobs.SweepBlobs(ctx, now))
 }
 
-// jobVersion is the form of storedJob. Complete knows every version that was ever
-// written: another release may have prepared the object.
+// jobVersion is the version of the format of storedJob. Complete must read every version
+// that was ever written, because another release may have prepared the object.
 const jobVersion = 1
 
-// storedJob is PreparedRecord.Job.
+// storedJob is the content of PreparedRecord.Job.
 type storedJob struct {
 	Version     int               `json:"v"`
-	Params      map[string]string `json:"params"`  // as the client gave them, without secrets
-	Address     string            `json:"address"` // of the time-stamp service to use; "" where none is needed
+	Params      map[string]string `json:"params"`  // as the client sent them, without secrets
+	Address     string            `json:"address"` // of the time-stamp service to use; empty if none is needed
 	Certificate []byte            `json:"certificate"`
 	Chain       [][]byte          `json:"chain"`
 	Digest      []byte            `json:"digest"`    // what the client signs
-	Documents   []storedDigest    `json:"documents"` // of the document, as they came in
+	Documents   []storedDigest    `json:"documents"` // digests of the document, computed while it was received
 	State       []byte            `json:"state"`
 	Time        time.Time         `json:"time"`
 }
@@ -142,7 +141,7 @@ type storedDigest struct {
 	Sum  []byte `json:"sum"`
 }
 
-// storeJob writes a job down; params are those the client gave.
+// storeJob returns the stored form of a job. params are those of the client.
 func (s *Service) storeJob(job *sig.Job, t *terms, params map[string]string, prepared *sig.Prepared) ([]byte, error) {
 	kept, _ := s.apart(params)
 	j := storedJob{
@@ -158,8 +157,9 @@ func (s *Service) storeJob(job *sig.Job, t *terms, params map[string]string, pre
 	return json.Marshal(j)
 }
 
-// readJob is the inverse, without what Blobs keep. The params of the job are
-// complete; those of the answer are the client's.
+// readJob is the inverse of storeJob, without the documents in Blobs. The params of the
+// job include the address of the time-stamp service; those of the storedJob are the
+// client's.
 func readJob(text []byte) (*storedJob, *sig.Job, error) {
 	var j storedJob
 	if err := json.Unmarshal(text, &j); err != nil {

@@ -1,14 +1,19 @@
-// Package signing owns the making of a signature as the service means it: who
-// may sign what with which key, in which order the steps happen, and that no
-// value leaves before it verified against its certificate. It conducts policy,
-// keys and the signature formats; it knows no format by name.
+// Package signing makes signatures: which user may sign what with which key, in which
+// order the steps happen, and that no signature value is returned before it verified
+// against its certificate. It uses policy, keys and the signature formats, and knows no
+// format by name.
 //
-// The order of one signature (docs/architecture.md, "Two requests on their way
-// through"): policy, certificate and its standing, what to sign, the key, the
-// check of the value, the document. Everything a client can get wrong is looked
-// at before its PIN costs an attempt. A batch takes each step for all its
-// documents before the next one. Two steps (presign, postsign) are the same with
-// a client's own key: what Prepare left behind is kept durably in between.
+// Begin with Service.Sign, or SignMany for a batch. Prepare and Complete sign in two
+// steps with a client's own key, Operations handles requests of v2, and Verification
+// verifies documents. The package opens no files and sends no requests: stores, spool,
+// evidence and callbacks are interfaces.
+//
+// The order of one signature (docs/architecture.md, "Two requests on their way through"):
+// policy, certificate and its status, what to sign, the key, the check of the value, the
+// document. All errors of a client are detected before its PIN costs an attempt. A batch
+// takes each step for all its documents before the next one. Two steps (presign,
+// postsign) are the same with a client's own key: the object that Prepare makes is stored
+// durably in between.
 package signing
 
 import (
@@ -28,37 +33,37 @@ import (
 	"tamga/sig"
 )
 
-// Result is a signed document ready to be written out.
+// Result is a signed document ready to be written.
 type Result = sig.Result
 
-// Order is what a client asks for. Content and Original stay the caller's: the
-// service reads them and closes neither.
+// Order is a request for one signature. The service reads Content and Original, and the
+// caller closes them.
 type Order struct {
 	Type        string            // name of a type in Service.Formats, in any letter case, or its number
 	Params      map[string]string // Signature.Parameters without OriginalDocument
 	Content     *Intake           // document, hash or message; nil or empty: content_required
-	Original    *Intake           // OriginalDocument; nil when absent
+	Original    *Intake           // OriginalDocument; nil if there is none
 	Certificate string            // identifier as text; "" and "0" are the default certificate
 	PIN         string
 	Snapshot    *Snapshot // read when the request came in; nil: one is read when it is needed
 }
 
-// Keys is what the service needs of the users' keys and certificates.
+// Keys gives access to the users' keys and certificates.
 type Keys interface {
 	ResolveIn(ctx context.Context, snap *keys.Snapshot, userID, identifier string) (*keys.Certificate, error)
 	JudgeIn(ctx context.Context, snap *keys.Snapshot, c *keys.Certificate, at time.Time) (*chain.Verdict, error)
 	SignIn(ctx context.Context, snap *keys.Snapshot, c *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error)
 }
 
-// Policy is what the service asks before it acts.
+// Policy decides what users and the installation allow.
 type Policy interface {
 	PermitBy(access policy.Set, a policy.Action) error
 	PermitType(signatureType string, overHash bool) error
 	TSPAddress(ctx context.Context, requested string, present bool) (string, error)
 }
 
-// Service makes signatures. All fields are set before first use and not changed
-// afterwards; it is safe for concurrent use.
+// Service makes signatures. All fields must be set before first use and must not change
+// after that. It is safe for concurrent use.
 type Service struct {
 	Formats   sig.Formats // the types of signature that are served
 	Keys      Keys
@@ -67,15 +72,16 @@ type Service struct {
 	Spool     Spool
 	Now       func() time.Time
 
-	// Evidence is what time stamps and revocation data come from; nil: the levels
-	// that need them are refused by their format.
+	// Evidence supplies time stamps and revocation data. If it is nil, the formats refuse
+	// the levels that need them.
 	Evidence sig.Evidence
-	// Confirmation is asked before a key of ours is used; nil: nothing needs it.
+	// Confirmation is asked before a key of ours is used. If it is nil, no action needs a
+	// confirmation.
 	Confirmation Confirmation
 	// BatchItems bounds the documents of a batch; 0 is 10 000.
 	BatchItems int
 
-	// What the two steps need besides.
+	// Fields for two steps.
 	Prepared  PreparedStore
 	Blobs     Blobs
 	Container Container
@@ -83,15 +89,15 @@ type Service struct {
 	TwoStep   TwoStep
 }
 
-// anonymousHash is what a document of a caller without a token is digested with
-// on the way in: its certificate comes later in the request and belongs most
-// likely to a key of this hash.
+// anonymousHash is the hash of documents of callers without a token while they are
+// received. The certificate comes later in the request, and its key most likely uses this
+// hash.
 var anonymousHash = suite.Streebog256
 
-// NewIntake opens room for a document of the caller that snap is of; nil: a caller without a
-// token. It digests on the way in for the default certificate of the caller, the one that most
-// requests name. The certificate is no more than a guess here: the document is read again when
-// the order turns out to name another kind of key, so the snapshot may have any age.
+// NewIntake returns an intake for a document of the caller of snap; nil: a caller without
+// a token. It hashes with the algorithm of the caller's default certificate, which most
+// requests use. This is only a guess: the document is read again if the order names
+// another type of key, so the snapshot may have any age.
 func (s *Service) NewIntake(ctx context.Context, snap *Snapshot) (*Intake, error) {
 	if snap == nil {
 		return newIntake(s.Spool, anonymousHash), nil
@@ -101,15 +107,15 @@ func (s *Service) NewIntake(ctx context.Context, snap *Snapshot) (*Intake, error
 	case err == nil:
 		return newIntake(s.Spool, c.X509.Suite.Hash), nil
 	case fault.Is(err, fault.InvalidCertificate):
-		return newIntake(s.Spool, nil), nil // no default: the order must name one
+		return newIntake(s.Spool, nil), nil // no default: the order must name a certificate
 	}
 	return nil, err
 }
 
 // Sign makes one signature. Faults: content_required, invalid_signature_params,
-// invalid_content, invalid_certificate, invalid_pin, access_denied, and Failed
-// when other people's services did not deliver the evidence a level needs. When
-// it returns a Result, all that can still fail is writing it.
+// invalid_content, invalid_certificate, invalid_pin, access_denied, and Failed if other
+// services did not deliver the evidence that a level needs. After it returns a Result,
+// only writing it can still fail.
 func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Result, error) {
 	if o.Content.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the document, hash or message as Base64")
@@ -127,8 +133,8 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 		result, err := s.make(ctx, t.format, job, by, o.PIN)
 		var room *sig.ErrRoom
 		if !again && errors.As(err, &room) {
-			// A token or a chain larger than foreseen. Nobody has seen the first
-			// value, and the document it was for does not exist.
+			// A token or a chain is larger than expected. The first value was not
+			// returned to the client, and its document does not exist.
 			job.Room = room.Need
 			continue
 		}
@@ -139,7 +145,7 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 	}
 }
 
-// make goes once from the document to the signed one.
+// make makes the signed document in one pass.
 func (s *Service) make(ctx context.Context, format sig.Format, job *sig.Job, by *signer, pin string) (Result, error) {
 	prepared, err := format.Prepare(ctx, job)
 	if err != nil {
@@ -152,22 +158,24 @@ func (s *Service) make(ctx context.Context, format sig.Format, job *sig.Job, by 
 	if err := by.check(prepared.Digest, values[0]); err != nil {
 		return nil, err
 	}
-	// The state passes through bytes here too, so that one step finishes by what two steps read.
+	// The state is converted to bytes and back here too, so that one step and two steps
+	// finish from the same state.
 	return format.Finish(ctx, job, prepared.State, values[0])
 }
 
-// signer is a certificate whose key we hold, found good at a time for a caller who may act.
+// signer is a certificate with a key of ours, found valid at a time, and its caller may
+// act.
 type signer struct {
 	who         audit.Principal
 	action      policy.Action
-	snapshot    *Snapshot // that this was decided by
+	snapshot    *Snapshot // on which this was decided
 	certificate *keys.Certificate
 	chain       []*x509gost.Certificate // its issuers
 	at          time.Time
 }
 
-// signer asks whether who may do action at once, then finds and judges the certificate that who
-// names.
+// signer checks whether who may do action at once, then finds and verifies the
+// certificate with this identifier.
 func (s *Service) signer(ctx context.Context, who audit.Principal, snap *Snapshot, action policy.Action, identifier string) (*signer, error) {
 	snap, err := s.current(ctx, who, snap)
 	if err != nil {
@@ -188,9 +196,9 @@ func (s *Service) signer(ctx context.Context, who audit.Principal, snap *Snapsho
 	return &signer{who, action, snap, cert, verdict.Chain[1:], now}, nil
 }
 
-// check is the only full verification on the way: it catches a computation gone
-// wrong, which would otherwise publish what the key can be computed from, and a
-// key that does not belong to the certificate.
+// check is the only full verification of the value. It detects a wrong computation, which
+// could reveal the key if the value were published, and a key that does not belong to the
+// certificate.
 func (by *signer) check(d suite.Digest, value []byte) error {
 	c := by.certificate
 	if err := c.Verify(d, value); err != nil {
@@ -199,19 +207,19 @@ func (by *signer) check(d suite.Digest, value []byte) error {
 	return nil
 }
 
-// source is a document with the digests that were computed on its way in.
+// source is a document with the digests that were computed while it was received.
 type source interface {
 	sig.Document
 	digests() []suite.Digest
 }
 
-// kept is a document that was kept before: it is read when its digest is needed.
+// kept is a document that was stored before. It is read when its digest is needed.
 type kept struct{ sig.Document }
 
 func (kept) digests() []suite.Digest { return nil }
 
-// sourceOf is an intake or, where there is none, a kept document; nil when both are
-// empty.
+// sourceOf returns the intake or, if there is none, the stored document. It returns nil
+// if both are empty.
 func sourceOf(in *Intake, stored sig.Document) source {
 	switch {
 	case !in.isEmpty():
@@ -222,7 +230,7 @@ func sourceOf(in *Intake, stored sig.Document) source {
 	return nil
 }
 
-// job is one signature of a signer of ours. original is nil when there is none.
+// job returns the job of one signature of a signer. original is nil if there is none.
 func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
 	job := &sig.Job{
 		Document:    content,
@@ -231,11 +239,11 @@ func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
 		Params:      t.params,
 		Time:        by.at,
 		Evidence:    s.Evidence,
-		Again:       true, // Sign and SignMany do
+		Again:       true, // Sign and SignMany retry
 	}
 	if original != nil {
-		// What is signed is the original; the message around its other signatures
-		// is only read.
+		// The signature is over the original. The message with its other signatures is
+		// only read.
 		job.Original, job.OriginalDigests = original, original.digests()
 	} else {
 		job.Digests = content.digests()
@@ -243,15 +251,15 @@ func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
 	return job
 }
 
-// Confirmation says which actions of a user need the owner's consent before they are
+// Confirmation decides which actions of a user need the owner's consent before they are
 // done.
 type Confirmation interface {
 	NeedsConfirmationBy(operation policy.Set, a policy.Action) bool
 }
 
-// Canary makes and checks a signature with a fresh key of every suite and
-// checks that a changed one is refused: what a process must be able to do before
-// it says it is ready. It touches no stored key.
+// Canary makes and verifies a signature with a fresh key of every suite, and checks that
+// a changed digest is refused. A process must pass it before it reports that it is ready.
+// It uses no stored key.
 func Canary(rand io.Reader) error {
 	for _, su := range suite.All() {
 		key, err := su.Generate(rand)

@@ -20,7 +20,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// fakeKeys has one certificate and remembers whether its key was asked to sign.
+// fakeKeys has one certificate and remembers whether its key was used to sign.
 type fakeKeys struct {
 	t      *testing.T
 	signer *sigtest.Party
@@ -70,7 +70,7 @@ func (f fakePolicy) TSPAddress(_ context.Context, requested string, present bool
 	return "", fault.New(fault.AccessDenied, "TSPAddress: not registered")
 }
 
-// fakeSnapshots finds users with nothing and counts how often it is asked.
+// fakeSnapshots returns empty snapshots and counts its calls.
 type fakeSnapshots struct{ read int }
 
 func (f *fakeSnapshots) Snapshot(_ context.Context, userID string, now time.Time) (*Snapshot, error) {
@@ -126,8 +126,8 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestNothingIsAskedOfTheKeyTooEarly: whatever else is wrong with an order is
-// found before the key is used and a PIN costs an attempt.
+// TestNothingIsAskedOfTheKeyTooEarly checks that every other error of an order is
+// detected before the key is used and a PIN costs an attempt.
 func TestNothingIsAskedOfTheKeyTooEarly(t *testing.T) {
 	denied := fault.New(fault.AccessDenied, "no")
 	for _, c := range []struct {
@@ -164,8 +164,8 @@ func TestNothingIsAskedOfTheKeyTooEarly(t *testing.T) {
 	}
 }
 
-// TestFaultyValueStaysInside: a signature value gone wrong in computation would
-// give the key away; it must not leave, and it is no fault of the client.
+// TestFaultyValueStaysInside checks that a wrongly computed signature value, which could
+// reveal the key, is not returned, and that the error is internal.
 func TestFaultyValueStaysInside(t *testing.T) {
 	s, k := newService(t, suite.GOST2012x512)
 	k.spoil = func(value []byte) { value[len(value)-1] ^= 1 }
@@ -206,11 +206,11 @@ func TestCanary(t *testing.T) {
 		t.Error(err)
 	}
 	if Canary(bytes.NewReader(nil)) == nil {
-		t.Error("the canary sings without randomness")
+		t.Error("Canary succeeds without randomness")
 	}
 }
 
-// tight is a format whose signature fits into a certain room and no less.
+// tight is a format whose signature needs a certain space and no less.
 type tight struct {
 	sig.Described
 	need int
@@ -223,14 +223,15 @@ func (f tight) Finish(ctx context.Context, job *sig.Job, state, signature []byte
 	return f.Described.Finish(ctx, job, state, signature)
 }
 
-// One step never fails for want of room: it signs once more, and only once more.
+// TestRoomIsMadeOnce checks that one step never fails for lack of space: it signs a
+// second time, and only once.
 func TestRoomIsMadeOnce(t *testing.T) {
 	for _, c := range []struct{ need, asked int }{{0, 1}, {1000, 2}, {5000, 2}} {
 		s, k := newService(t, suite.ECDSAP256)
 		s.Formats = sig.Formats{tight{raw.New(), c.need}}
 		_, err := s.Sign(context.Background(), audit.Principal{}, &Order{Type: "GOST3410", Content: content(t, s, "document")})
 		if k.asked != c.asked || (err == nil) != (c.need <= 1000) {
-			t.Errorf("a signature of %d octets: the key was asked %d times, want %d; %v", c.need, k.asked, c.asked, err)
+			t.Errorf("a signature of %d bytes: the key was asked %d times, want %d; %v", c.need, k.asked, c.asked, err)
 		}
 		if err != nil && !fault.Is(err, fault.Failed) {
 			t.Errorf("%v, want the fault %s", err, fault.Failed)

@@ -12,14 +12,14 @@ import (
 	"tamga/pki/suite"
 )
 
-// Snapshot is what a signature by a user depends on, as one statement of the database read it
-// when the request came in. It is an argument: nothing else keeps it, so a write cannot leave an
-// outdated one behind. What was committed before a request came in, by any process, counts in
-// that request.
+// Snapshot is the state that a signature by a user depends on, read by one statement of
+// the database when the request came in. It is an argument and is not cached anywhere, so
+// a write cannot leave an outdated one behind. Changes that any process committed before
+// a request came in apply to that request.
 //
-// What a request itself writes before it signs does not change what is in its snapshot: audit
-// entries, leases and counters are not part of it. The one exception is the attempt at a PIN,
-// after which package keys reads the key again.
+// Writes of the request itself before it signs do not change the content of its snapshot:
+// audit entries, leases and counters are not part of it. The only exception is the PIN
+// attempt, after which package keys reads the key again.
 type Snapshot struct {
 	UserID            string
 	At                time.Time // before anything of it was read
@@ -27,19 +27,19 @@ type Snapshot struct {
 	Keys              keys.Snapshot
 }
 
-// Snapshots read them; package store does so in one statement.
+// Snapshots reads snapshots. Package store does so in one statement.
 type Snapshots interface {
-	// Snapshot reads one of a user at now. A user who does not exist has nothing.
+	// Snapshot returns the snapshot of a user at now. The snapshot of an unknown user is
+	// empty.
 	Snapshot(ctx context.Context, userID string, now time.Time) (*Snapshot, error)
 }
 
-// snapshotLife is how old a snapshot may be when something is decided by it. A request takes
-// longer where its document comes in slowly or takes long to hash, and is decided by another
-// snapshot then.
+// snapshotLife is the largest age of a snapshot when a decision is based on it. If the
+// document is received slowly or takes long to hash, a new snapshot is read.
 const snapshotLife = 100 * time.Millisecond
 
-// current returns snap while it may be used for who, otherwise another one that is read now.
-// This is the one place where the age of a snapshot counts.
+// current returns snap if it may be used for who, otherwise a new one. This is the only
+// place where the age of a snapshot matters.
 func (s *Service) current(ctx context.Context, who audit.Principal, snap *Snapshot) (*Snapshot, error) {
 	now := s.Now()
 	if snap != nil && snap.UserID == who.UserID && now.Sub(snap.At) < snapshotLife {
@@ -48,8 +48,8 @@ func (s *Service) current(ctx context.Context, who audit.Principal, snap *Snapsh
 	return s.Snapshots.Snapshot(ctx, who.UserID, now)
 }
 
-// permit returns nil when the user of snap may do a at once. Faults: access_denied, and
-// wrong_operation for what would need a confirmation.
+// permit returns nil if the user of snap may do a at once. Faults: access_denied, and
+// wrong_operation if a needs a confirmation.
 func (s *Service) permit(snap *Snapshot, a policy.Action) error {
 	if err := s.Policy.PermitBy(snap.Access, a); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (s *Service) permit(snap *Snapshot, a policy.Action) error {
 	return nil
 }
 
-// permitCaller is the access policy alone, for acts without a key of ours. A caller without a
-// token has no policy.
+// permitCaller checks only the access policy, for actions without a key of ours. A caller
+// without a token has no policy.
 func (s *Service) permitCaller(ctx context.Context, who audit.Principal, snap *Snapshot, a policy.Action) error {
 	if who.UserID == "" {
 		return nil
@@ -73,13 +73,13 @@ func (s *Service) permitCaller(ctx context.Context, who audit.Principal, snap *S
 	return s.Policy.PermitBy(snap.Access, a)
 }
 
-// unconfirmed refuses what nobody here can confirm.
+// unconfirmed is the fault of an action that needs a confirmation.
 func unconfirmed(why string) error {
 	return fault.New(fault.WrongOperation, why+", and this release has no confirmations: nothing was signed")
 }
 
-// values has the key of by sign digests. Preparing may have taken long, so everything is decided
-// once more where the snapshot has become too old: no key is used on what is older than
+// values signs digests with the key of by. Preparing may have taken long, so all
+// decisions are repeated if the snapshot is too old: no key is used on a state older than
 // snapshotLife. The authority of an outside certificate is not asked a second time.
 func (s *Service) values(ctx context.Context, by *signer, pin string, digests []suite.Digest) ([][]byte, error) {
 	snap, err := s.current(ctx, by.who, by.snapshot)

@@ -16,14 +16,14 @@ import (
 	"tamga/sig"
 )
 
-// world is a database with one user whose snapshot a test changes, together with the rooms that
-// decide by snapshots.
+// world is a database with one user whose snapshot a test changes, and the services that
+// decide on snapshots.
 type world struct {
 	*fakeKeys
 	now      time.Time
 	database Snapshot
 	read     int
-	log      []string // what was decided, and by the snapshot of which number
+	log      []string // decisions, and the number of the snapshot of each
 }
 
 func (w *world) Snapshot(_ context.Context, userID string, now time.Time) (*Snapshot, error) {
@@ -33,7 +33,7 @@ func (w *world) Snapshot(_ context.Context, userID string, now time.Time) (*Snap
 	return &snap, nil
 }
 
-// number tells the snapshots of a test apart.
+// number returns the number of a snapshot.
 func number(set policy.Set) int { return int(set.Group.Actions) }
 
 func (w *world) PermitBy(access policy.Set, a policy.Action) error {
@@ -75,7 +75,7 @@ func (w *world) change(number int) {
 	w.database.Keys = keys.Snapshot{Default: &keys.CertificateRecord{ID: 1, Comment: fmt.Sprint(number)}}
 }
 
-// slow is a format whose Prepare takes a while, in which other things happen.
+// slow is a format whose Prepare takes a while, during which the state changes.
 type slow struct {
 	sig.Described
 	meanwhile func()
@@ -95,13 +95,13 @@ func newWorld(t *testing.T) (*Service, *world, *slow) {
 	return s, w, f
 }
 
-// A request is decided by the snapshot of its beginning while that is young, and by one that is
-// read later where it is not. No key is used on an older one.
+// TestSnapshotAge checks that a request uses the snapshot of its beginning while that is
+// young, and a new one otherwise. No key is used on an older one.
 func TestSnapshotAge(t *testing.T) {
 	const all = "[permit %d resolve %[1]d judge %[1]d"
 	for _, c := range []struct {
 		name          string
-		coming, being time.Duration // how long the document comes in, and is prepared
+		coming, being time.Duration // how long the document is received, and prepared
 		read          int
 		log           string
 	}{
@@ -133,7 +133,8 @@ func TestSnapshotAge(t *testing.T) {
 	}
 }
 
-// What happens while a document is prepared keeps the key from being used.
+// TestSnapshotBeforeTheKey checks that a change while a document is prepared keeps the
+// key from being used.
 func TestSnapshotBeforeTheKey(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -158,7 +159,8 @@ func TestSnapshotBeforeTheKey(t *testing.T) {
 	}
 }
 
-// The authority of an outside certificate was asked by this request already.
+// TestOutsideAuthorityIsAskedOnce checks that a request asks the authority of an outside
+// certificate only once.
 func TestOutsideAuthorityIsAskedOnce(t *testing.T) {
 	s, w, f := newWorld(t)
 	w.database.Keys.Default.Outside = true
@@ -171,7 +173,8 @@ func TestOutsideAuthorityIsAskedOnce(t *testing.T) {
 	}
 }
 
-// Without a snapshot, and with one of another user, everything is read.
+// TestSnapshotOfAnother checks that everything is read if there is no snapshot, or one of
+// another user.
 func TestSnapshotOfAnother(t *testing.T) {
 	for _, snap := range []*Snapshot{nil, {UserID: "other", Access: policy.Set{Group: &policy.Setting{Actions: 9}}}} {
 		s, w, _ := newWorld(t)

@@ -11,20 +11,20 @@ import (
 	"tamga/sig"
 )
 
-// terms are the type and the parameters of an order once the policy of the
-// installation has looked at them.
+// terms are the type and the parameters of an order after the check by the policy of the
+// installation.
 type terms struct {
 	name    string // of the type, as the specification writes it
 	format  sig.Format
 	params  sig.Params
-	address string // TSPAddress in params, where the policy decided it; else ""
+	address string // TSPAddress in params if the policy decided it, otherwise empty
 }
 
 // tspAddress is the parameter with the address of a time-stamp service.
 const tspAddress = "TSPAddress"
 
-// terms finds the format of a type and asks the policy about type and parameters.
-// The parameters it returns hold the address of the time-stamp service to use.
+// terms finds the format of a type and checks type and parameters with the policy. The
+// returned parameters contain the address of the time-stamp service to use.
 func (s *Service) terms(ctx context.Context, signatureType string, params map[string]string) (*terms, error) {
 	name, format, err := s.format(signatureType)
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *Service) terms(ctx context.Context, signatureType string, params map[st
 	if err := s.Policy.PermitType(name, overHash); err != nil {
 		return nil, err
 	}
-	// The policy decides about the address, a missing one included. Formats refuse a missing one
-	// too, for programs that have no policy.
+	// The policy decides about the address, even a missing one. Formats refuse a missing
+	// one too, for programs without a policy.
 	if s.Formats.Stamped(r) {
 		address, err := s.Policy.TSPAddress(ctx, r.String(tspAddress), r.Has(tspAddress))
 		if err != nil {
@@ -51,7 +51,7 @@ func (s *Service) terms(ctx context.Context, signatureType string, params map[st
 	return t, nil
 }
 
-// stampBy puts the address to use in the place of the one that was asked for.
+// stampBy replaces the requested address by the one to use.
 func (t *terms) stampBy(address string) {
 	t.params = maps.Clone(t.params)
 	for key := range t.params {
@@ -62,8 +62,8 @@ func (t *terms) stampBy(address string) {
 	t.params[tspAddress], t.address = address, address
 }
 
-// wrongAddress makes every refusal of an address a wrong parameter: the
-// specification knows no other code for it.
+// wrongAddress turns every refusal of an address into a wrong parameter, because the
+// specification has no other code for it.
 func wrongAddress(err error) error {
 	if f, ok := fault.As(err); ok {
 		return fault.New(fault.InvalidSignatureParams, f.Message).With(err)
@@ -71,7 +71,7 @@ func wrongAddress(err error) error {
 	return err
 }
 
-// format finds the format for an order.
+// format returns the format for an order.
 func (s *Service) format(signatureType string) (string, sig.Described, error) {
 	if name, f := s.Formats.Named(signatureType); f != nil {
 		return name, f, nil
@@ -80,8 +80,8 @@ func (s *Service) format(signatureType string) (string, sig.Described, error) {
 		abbreviate(signatureType), strings.Join(s.Formats.Names(), ", "))
 }
 
-// typeName returns the documented name of a type of signature, or the text itself when
-// the type is not served.
+// typeName returns the documented name of a type of signature, or the text itself if the
+// type is not served.
 func (s *Service) typeName(text string) string {
 	if name, f := s.Formats.Named(text); f != nil {
 		return name
@@ -91,10 +91,10 @@ func (s *Service) typeName(text string) string {
 
 // Parameter is the form of a parameter in a request.
 type Parameter struct {
-	// Object reports that the value may be a JSON object.
+	// Object means that the value may be a JSON object.
 	Object bool
-	// Long is how many bytes the value may have as decoded Base64, where it may be longer
-	// than ordinary texts; 0 otherwise.
+	// Long is the largest size of the value in bytes as decoded Base64, if it may be
+	// longer than ordinary texts; otherwise 0.
 	Long int64
 }
 
@@ -105,9 +105,9 @@ func (s *Service) Parameter(name string) Parameter {
 	return Parameter{Object: p.Kind == sig.Object, Long: p.Long}
 }
 
-// apart divides parameters into those that may be kept and the secrets, which are used
-// and never kept: not between two steps, not in the audit log. A second step that needs
-// one gets it from the client again.
+// apart divides parameters into those that may be stored and the secrets. Secrets are
+// used and never stored: not between two steps, not in the audit log. If a second step
+// needs one, the client must send it again.
 func (s *Service) apart(params map[string]string) (kept, secret map[string]string) {
 	kept, secret = make(map[string]string, len(params)), map[string]string{}
 	for key, value := range params {
@@ -120,8 +120,8 @@ func (s *Service) apart(params map[string]string) (kept, secret map[string]strin
 	return kept, secret
 }
 
-// translate turns the sentinels of the signature formats into faults. It is the
-// only place that does.
+// translate converts the sentinel errors of the signature formats into faults. No other
+// function does.
 func translate(err error) error {
 	var params *sig.ErrParams
 	var document *sig.ErrDocument
@@ -131,15 +131,16 @@ func translate(err error) error {
 	case errors.As(err, &params):
 		return fault.New(fault.InvalidSignatureParams, params.Error()).With(err)
 	case errors.As(err, &document) && document.OtherKind:
-		// The specification answers a document that does not fit the type so.
+		// The specification uses this code if a document does not fit the type.
 		return fault.New(fault.Failed, document.Error()).With(err)
 	case errors.As(err, &document):
 		return fault.New(fault.InvalidContent, document.Error()).With(err)
 	case errors.As(err, &evidence):
-		// The specification has one code for what is no fault of the client.
+		// The specification has one code for errors that the client did not cause.
 		return fault.New(fault.Failed, evidence.What+": "+evidence.Text).With(err)
 	case errors.As(err, &room):
-		// One step makes room and signs again, so this is the second of two.
+		// One step increases the space and signs again, so this is the second of two
+		// steps.
 		return fault.New(fault.Failed, "the time stamp and the certificates around it are larger than the room kept for them in the document; prepare it again").With(err)
 	case errors.Is(err, chain.ErrRevoked):
 		return fault.New(fault.InvalidCertificate, err.Error()).With(err)
@@ -147,7 +148,7 @@ func translate(err error) error {
 	return err
 }
 
-// abbreviate keeps a client's text in an error message short.
+// abbreviate truncates a client's text for an error message.
 func abbreviate(s string) string {
 	const most = 40
 	if r := []rune(s); len(r) > most {

@@ -15,15 +15,15 @@ import (
 	"tamga/sig/xmldsig"
 )
 
-// TestStampAddress: the policy decides the address before a format sees it, and
-// only where a time stamp is needed.
+// TestStampAddress checks that the policy decides the address before a format sees it,
+// and only if a time stamp is needed.
 func TestStampAddress(t *testing.T) {
 	s, _ := newService(t, suite.GOST2012x256)
 	s.Formats = append(s.Formats, xmldsig.New(), pdf.New())
 	const other = "http://other.example/"
 	for _, c := range []struct {
 		params map[string]string
-		want   map[string]string // nil is refused
+		want   map[string]string // nil: refused
 	}{
 		{nil, map[string]string{}},
 		{map[string]string{"CADESType": "BES", "TSPAddress": other}, map[string]string{"CADESType": "BES", "TSPAddress": other}},
@@ -55,8 +55,8 @@ func TestStampAddress(t *testing.T) {
 	}
 }
 
-// TestTranslate: each sentinel of the formats and of the evidence behind them
-// becomes the fault its sender can act on; what is none stays internal.
+// TestTranslate checks that each sentinel error of the formats and of their evidence
+// becomes the fault on which the client can act, and that other errors stay internal.
 func TestTranslate(t *testing.T) {
 	for _, c := range []struct {
 		err  error

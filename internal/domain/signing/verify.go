@@ -17,22 +17,22 @@ import (
 	"tamga/sig/budget"
 )
 
-// Verification judges documents signed by anybody, with any program.
+// Verification verifies documents signed by anyone, with any program.
 type Verification struct {
 	Formats sig.Formats // as of Service
 	Now     func() time.Time
-	// Trust gives the anchors, the authorities that lead to them and the
-	// revocation lists at hand.
+	// Trust returns the trust anchors, the authorities below them, and the available
+	// revocation lists.
 	Trust func(ctx context.Context) (Trust, error)
-	// Evidence is asked for what a document does not bring along; nil judges by
-	// that and by Trust alone.
+	// Evidence supplies what a document does not contain. If it is nil, only the document
+	// and Trust are used.
 	Evidence sig.Evidence
-	// Limits are what the judgement of one document may cost. The zero value is the
-	// ordinary bounds, which grow with the document.
+	// Limits bound what the verification of one document may cost. The zero value means
+	// the default limits, which grow with the document.
 	Limits budget.Limits
 }
 
-// bounded returns a context with what one judgement may cost.
+// bounded returns a context with the limits of one verification.
 func (v *Verification) bounded(ctx context.Context) context.Context {
 	if v.Limits.Steps == 0 {
 		return ctx
@@ -40,38 +40,38 @@ func (v *Verification) bounded(ctx context.Context) context.Context {
 	return budget.With(ctx, v.Limits)
 }
 
-// Trust is what certificates are judged by.
+// Trust is what certificates are verified against.
 type Trust struct {
 	Roots, Intermediates []*x509gost.Certificate
 	CRLs                 []*x509gost.RevocationList
 }
 
-// VerifyOrder is one question. All but Type and Content may be absent.
+// VerifyOrder is one request. All fields but Type and Content are optional.
 type VerifyOrder struct {
 	Type     string  // name of a format
-	Content  *Intake // the signed document, or the signature of a detached one
-	Original *Intake // the document a detached signature was made over, or its hash
-	// IsHash says that Original is a hash value, made with HashAlgorithm; without a
-	// name of an algorithm the ones of its length are tried.
+	Content  *Intake // the signed document, or a detached signature
+	Original *Intake // the document of a detached signature, or its hash
+	// IsHash means that Original is a hash value, made with HashAlgorithm. Without the
+	// name of an algorithm, all algorithms with this length are tried.
 	IsHash        bool
 	HashAlgorithm string
-	// Strict fails signatures that cover a part of the document only, Expect those
+	// Strict fails signatures that cover only a part of the document. Expect fails those
 	// that do not cover the element with this path (see sig.Check).
 	Strict      bool
 	Expect      string
 	Password    string // opens an encrypted PDF; a secret
-	Certificate []byte // of the signer, DER, PEM or Base64: for formats that carry none
+	Certificate []byte // of the signer, DER, PEM or Base64: for formats without certificates
 }
 
-// Verdict is what is known of one signature.
+// Verdict is the result for one signature.
 type Verdict struct {
 	ID, ParentID string // place in the document: "0", and "0.1" for a countersignature; a top one has no parent
 	Index        int    // among its siblings, from 0
-	Verdict      string // passed, failed or indeterminate, countersignatures included
-	Message      string // why it did not pass, or what a reader should know; "" for nothing
+	Verdict      string // passed, failed or indeterminate, including countersignatures
+	Message      string // why it did not pass, or a remark; empty: none
 	Signer       *CertificateInfo
-	Level        string    // as of sig.Signature
-	Covers       string    // which bytes it speaks for
+	Level        string    // as in sig.Signature
+	Covers       string    // which bytes it covers
 	ClaimedTime  time.Time // by the signer; zero: none
 	StampedTime  time.Time // proven by a time stamp; zero: none
 }
@@ -79,18 +79,18 @@ type Verdict struct {
 // Passed reports whether the verdict is passed.
 func (v *Verdict) Passed() bool { return v.Verdict == sig.Passed.String() }
 
-// CertificateInfo is a certificate in the words of the interface.
+// CertificateInfo describes a certificate in the terms of the interface.
 type CertificateInfo struct {
 	DER                 []byte
 	Subject, Issuer     string
 	NotBefore, NotAfter time.Time
 	Serial, Thumbprint  string // hexadecimal, upper case; the thumbprint is SHA-1
-	KeyID               string // hexadecimal subjectKeyIdentifier; "" when absent
+	KeyID               string // hexadecimal subjectKeyIdentifier; empty if there is none
 }
 
-// Verify judges every signature of a document, countersignatures after the one
-// they stand on. Faults: content_required, invalid_content for what is no signed
-// document of this type, invalid_parameters.
+// Verify verifies every signature of a document. Countersignatures follow the signature
+// that they sign. Faults: content_required, invalid_content for a document that is not a
+// signed document of this type, invalid_parameters.
 func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, error) {
 	if o.Content.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the signed document or the signature as Base64")
@@ -142,7 +142,7 @@ func (v *Verification) format(name string) (sig.Format, error) {
 	if _, f := v.Formats.Named(name); f != nil {
 		return f, nil
 	}
-	return nil, fault.Newf(fault.InvalidParameters, "SignatureType %q is not known: want one of %s",
+	return nil, fault.Newf(fault.InvalidParameters, "SignatureType %q is unknown: use one of %s",
 		abbreviate(name), strings.Join(v.Formats.Names(), ", "))
 }
 
@@ -168,7 +168,7 @@ func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]Verdict,
 	return verdicts, nil
 }
 
-// set words a verdict and the findings it rests on, those that decide first.
+// set sets a verdict and its message from the findings, the deciding ones first.
 func (v *Verdict) set(verdict sig.Verdict, findings []sig.Finding) {
 	findings = slices.Clone(findings)
 	rank := func(f sig.Finding) int {
@@ -188,8 +188,8 @@ func (v *Verdict) set(verdict sig.Verdict, findings []sig.Finding) {
 	}
 }
 
-// verdictsOf lists the verdicts of signatures, countersignatures behind the
-// signature they stand on. What is wrong with the whole file counts for each.
+// verdictsOf appends the verdicts of signatures, countersignatures after the signature
+// that they sign. Findings about the whole file count for each.
 func verdictsOf(list []Verdict, signatures []sig.Signature, parent string, whole *sig.Report) []Verdict {
 	for i := range signatures {
 		s := &signatures[i]
@@ -219,8 +219,8 @@ func verdictsOf(list []Verdict, signatures []sig.Signature, parent string, whole
 	return list
 }
 
-// JudgeCertificate says whether a certificate leads to a trust anchor and may be
-// relied on now.
+// JudgeCertificate returns whether a certificate has a path to a trust anchor and is
+// valid now.
 func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (Verdict, error) {
 	if content.isEmpty() {
 		return Verdict{}, fault.New(fault.ContentRequired, "Content is missing or empty: send the certificate as Base64")
@@ -234,7 +234,7 @@ func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (V
 	}
 	c, err := readAnyCertificate(der)
 	if err != nil {
-		return Verdict{}, fault.New(fault.InvalidContent, "Content is no certificate: want X.509 in DER or PEM").With(err)
+		return Verdict{}, fault.New(fault.InvalidContent, "Content is not a certificate: send X.509 in DER or PEM").With(err)
 	}
 	trust, err := v.Trust(ctx)
 	if err != nil {
@@ -247,14 +247,14 @@ func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (V
 	ctx = v.bounded(ctx)
 	path, findings := check.TrustAny(ctx, c, check.At)
 	if err := ctx.Err(); err != nil {
-		return Verdict{}, err // what was found until then is no judgement
+		return Verdict{}, err // findings before the error are not a verdict
 	}
 	judged := Verdict{ID: "0", Signer: DescribeCertificate(c)}
 	judged.set(sig.OfCertificate(path, findings), findings)
 	return judged, nil
 }
 
-// DescribeCertificate words a certificate.
+// DescribeCertificate describes a certificate.
 func DescribeCertificate(c *x509gost.Certificate) *CertificateInfo {
 	return &CertificateInfo{
 		DER: c.Raw, Subject: c.Subject.String(), Issuer: c.Issuer.String(),
@@ -268,12 +268,12 @@ func DescribeCertificate(c *x509gost.Certificate) *CertificateInfo {
 func readAnyCertificate(data []byte) (*x509gost.Certificate, error) {
 	list, err := x509gost.ParseCertificates(bytes.Clone(data))
 	if err != nil {
-		return nil, fault.New(fault.InvalidParameters, "Certificate is no X.509 certificate: send it in DER or PEM, or either as Base64").With(err)
+		return nil, fault.New(fault.InvalidParameters, "Certificate is not an X.509 certificate: send it in DER or PEM, or either as Base64").With(err)
 	}
 	return list[0], nil
 }
 
-// hashValues are the digests that a hash value may stand for.
+// hashValues returns the digests that a hash value may be.
 func hashValues(value *Intake, algorithm string) ([]suite.Digest, error) {
 	if value.Size() > 64 {
 		return nil, fault.New(fault.InvalidParameters, "Source is longer than any hash value: leave VerifyParams.Hash out if it is the document")
@@ -285,10 +285,10 @@ func hashValues(value *Intake, algorithm string) ([]suite.Digest, error) {
 	if algorithm != "" {
 		h, ok := suite.HashByName(algorithm)
 		if !ok {
-			return nil, fault.Newf(fault.InvalidParameters, "HashAlgorithm %q is not known: want, for instance, %q", abbreviate(algorithm), suite.Streebog256.Name)
+			return nil, fault.Newf(fault.InvalidParameters, "HashAlgorithm %q is unknown: use, for instance, %q", abbreviate(algorithm), suite.Streebog256.Name)
 		}
 		if len(sum) != h.Size {
-			return nil, fault.Newf(fault.InvalidParameters, "Source has %d octets, a value of %s has %d", len(sum), h.Name, h.Size)
+			return nil, fault.Newf(fault.InvalidParameters, "Source has %d bytes, a value of %s has %d", len(sum), h.Name, h.Size)
 		}
 		return []suite.Digest{{Hash: h, Sum: sum}}, nil
 	}
@@ -304,7 +304,7 @@ func hashValues(value *Intake, algorithm string) ([]suite.Digest, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fault.Newf(fault.InvalidParameters, "Source has %d octets, which no hash value has that is known here", len(sum))
+		return nil, fault.Newf(fault.InvalidParameters, "Source has %d bytes, which is not the length of any known hash value", len(sum))
 	}
 	return list, nil
 }

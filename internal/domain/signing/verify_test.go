@@ -15,7 +15,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// judging is a verification service with a root, without a network.
+// judging returns a verification service with a root, without a network.
 func judging(t *testing.T, root *sigtest.Party, lists ...*x509gost.RevocationList) (*Verification, *Service) {
 	s, _ := newService(t, root.Suite)
 	return &Verification{
@@ -26,7 +26,7 @@ func judging(t *testing.T, root *sigtest.Party, lists ...*x509gost.RevocationLis
 	}, s
 }
 
-// list is the revocation list of an authority at the time of the tests.
+// list returns the revocation list of an authority at the time of the tests.
 func list(t *testing.T, root *sigtest.Party, revoked ...*x509gost.Certificate) *x509gost.RevocationList {
 	t.Helper()
 	services := sigtest.NewServices(t, root)
@@ -64,9 +64,9 @@ func (v *Verification) about(t *testing.T, s *Service, message []byte) []Verdict
 	return verdicts
 }
 
-// TestUnknownStatusIsNotTrue: the service says true only of a certificate whose
-// status is known. Without that, a revoked certificate of an outside authority
-// would pass where nothing is fetched.
+// TestUnknownStatusIsNotTrue checks that the service returns true only for a certificate
+// whose status is known. Otherwise a revoked certificate of an outside authority would
+// pass if nothing is fetched.
 func TestUnknownStatusIsNotTrue(t *testing.T) {
 	root := sigtest.Root(t, suite.GOST2012x256)
 	signer := root.Signer(t, suite.GOST2012x256, "Signer")
@@ -94,8 +94,8 @@ func TestUnknownStatusIsNotTrue(t *testing.T) {
 	}
 }
 
-// TestBrokenCountersignatureCounts: a signature is as good as what hangs on it, by
-// every suite.
+// TestBrokenCountersignatureCounts checks that a broken countersignature breaks the
+// verdict of its signature, with every suite.
 func TestBrokenCountersignatureCounts(t *testing.T) {
 	for _, su := range suite.All() {
 		t.Run(su.Name, func(t *testing.T) {
