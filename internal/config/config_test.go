@@ -73,7 +73,7 @@ func TestNotifiers(t *testing.T) {
 		{"a: {host: y}", "messages.a.host: want another"},
 		{"a: {hots: y}", "messages.a.hots: unknown setting"},
 		{"a: {host: x}, b: {c: {host: x}}", "messages.b.c: set this section or messages.a, not both"},
-		{"a: {host: x}, capture: true", "messages.capture: want no messages.a beside it: captured messages are not sent"},
+		{"a: {host: x}, capture: true", "messages.capture: remove messages.a: captured messages are not sent"},
 	} {
 		a, b := &notifier{section: "a"}, &notifier{section: "b.c"}
 		settings := []string{"master_keys={active: a, files: {a: b}}", "messages={" + c.text + "}"}

@@ -226,7 +226,7 @@ func (c *Config) checkMessages() (faults []error) {
 		}
 		by[n.Channel()] = name
 		if c.Messages.Capture {
-			faults = append(faults, fmt.Errorf("messages.capture: want no %s beside it: captured messages are not sent", name))
+			faults = append(faults, fmt.Errorf("messages.capture: remove %s: captured messages are not sent", name))
 		}
 	}
 	return faults

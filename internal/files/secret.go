@@ -10,12 +10,12 @@ import (
 	"os"
 )
 
-// MaxSecret is the most a file with a password, PIN or token may hold, in
-// octets: enough for any bearer token, too little for a wrong file to hurt.
+// MaxSecret is the largest size of a file with a password, PIN or token, in bytes: enough
+// for any bearer token, and small enough that reading a wrong file does no harm.
 const MaxSecret = 16 << 10
 
-// ReadSecret reads a password, PIN or token from a file; one line end at its
-// end belongs to the editor, not to the secret. The text appears in no error.
+// ReadSecret reads a password, PIN or token from a file. One line end at the end of the
+// file does not belong to the secret. No error contains the text.
 func ReadSecret(path, what string) (string, error) {
 	b, err := ReadSecretBytes(path, what)
 	defer clear(b)

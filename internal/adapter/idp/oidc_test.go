@@ -114,7 +114,7 @@ func TestFinish(t *testing.T) {
 		{"another client's", es("azp", "other"), "sub", ""},
 		{"another issuer", es("iss", "https://evil.example"), "sub", ""},
 		{"expired", es("exp", now-1), "sub", ""},
-		{"to come", es("nbf", now+3600), "sub", ""},
+		{"not yet valid", es("nbf", now+3600), "sub", ""},
 		{"no claim", es(), "login", ""},
 		{"a number", es("login", 7), "login", ""},
 		{"another access token's", es("at_hash", "AAAAAAAAAAAAAAAAAAAAAA"), "sub", ""},

@@ -146,7 +146,7 @@ func TestSAMLAccepts(t *testing.T) {
 			{"both", true, true, "", "anna", nil},
 			{"an attribute", false, true, mail, "anna@example.ru", nil},
 			{"no issuer of the message", false, true, "", "anna", []string{`<saml:Issuer>` + theirID + `</saml:Issuer>` + ofMessage, ofMessage}},
-			{"a name in two pieces", false, true, "", "anna & co", []string{">anna<", ">an<![CDATA[na &]]> co<"}},
+			{"a name in two text nodes", false, true, "", "anna & co", []string{">anna<", ">an<![CDATA[na &]]> co<"}},
 			{"white space around", false, true, "", "anna", []string{">anna<", ">\n  anna\n<", "<saml:Subject>", "\n<saml:Subject>\n"}},
 			{"clocks that differ", false, true, "", "anna", []string{at(5 * time.Minute), at(-59 * time.Second), `NotBefore="` + at(0), `NotBefore="` + at(time.Minute)}},
 			{"fractions of a second", false, true, "", "anna", []string{at(5 * time.Minute), clock().Add(time.Minute).Format("2006-01-02T15:04:05.000Z")}},
@@ -183,7 +183,7 @@ func TestSAMLContent(t *testing.T) {
 		{"no conditions", "", "", "no Conditions", []string{`saml:Conditions`, `saml:Advice`}},
 		{"expired", "", "", "is over", []string{at(5 * time.Minute), at(-time.Minute)}},
 		{"the confirmation expired", "", "", "is over", []string{`Recipient="` + ourACS + `" NotOnOrAfter="` + at(5*time.Minute), `Recipient="` + ourACS + `" NotOnOrAfter="` + at(-time.Minute)}},
-		{"to come", "", "", "begins later", []string{`NotBefore="` + at(0), `NotBefore="` + at(61*time.Second)}},
+		{"not yet valid", "", "", "begins later", []string{`NotBefore="` + at(0), `NotBefore="` + at(61*time.Second)}},
 		{"not a time", "", "", "not a time", []string{`NotBefore="` + at(0), `NotBefore="soon`}},
 		{"a confirmation without end", "", "", "no NotOnOrAfter", []string{`Recipient="` + ourACS + `" NotOnOrAfter="` + at(5*time.Minute) + `"`, `Recipient="` + ourACS + `"`}},
 		{"a session that is over", "", "", "is over", []string{`<saml:AuthnStatement `, `<saml:AuthnStatement SessionNotOnOrAfter="` + at(-time.Hour) + `" `}},
@@ -338,7 +338,7 @@ func TestSAMLWrapping(t *testing.T) {
 			"2: the message before the signature":            strings.Replace(evil(inMessage), messageSignature, bareMessage+messageSignature, 1),
 			"the message in extensions":                      swap(t, evil(bareMessage), "<samlp:Status>", messageSignature+"<samlp:Extensions>"+bareMessage+"</samlp:Extensions><samlp:Status>"),
 			"the signed message in extensions":               swap(t, evil(bareMessage), "<samlp:Status>", "<samlp:Extensions>"+inMessage+"</samlp:Extensions><samlp:Status>"),
-			"the message around":                             `<w>` + evil(bareMessage) + inMessage + `</w>`,
+			"both messages in another element":               `<w>` + evil(bareMessage) + inMessage + `</w>`,
 		} {
 			t.Run(name+"/"+id, func(t *testing.T) { mustRefuse(t, p, refused, text, "") })
 		}
@@ -348,7 +348,7 @@ func TestSAMLWrapping(t *testing.T) {
 		forged := evil(bareAssertion)
 		for name, put := range map[string]string{
 			"3: a forgery before":                             forged + assertion,
-			"a forgery behind":                                assertion + forged,
+			"a forgery after the original":                    assertion + forged,
 			"4: the original in the forgery":                  strings.Replace(forged, "</saml:Assertion>", assertion+"</saml:Assertion>", 1),
 			"5: the forgery signed, the original behind":      evil(assertion) + bareAssertion,
 			"the forgery signed, the original before":         bareAssertion + evil(assertion),
@@ -479,19 +479,19 @@ func TestSAMLOptions(t *testing.T) {
 	root, old := sigtest.Root(t, suite.RSASHA256), sigtest.Root(t, suite.GOST2001)
 	ec := root.Signer(t, suite.ECDSAP256, "Another")
 	for name, change := range map[string]func(*SAMLOptions){
-		"no name":                 func(o *SAMLOptions) { o.Name = "" },
-		"no entity":               func(o *SAMLOptions) { o.Provider.EntityID = "" },
-		"no entity of ours":       func(o *SAMLOptions) { o.EntityID = "" },
-		"plain":                   func(o *SAMLOptions) { o.Provider.SSO = "http://idp.example/sso" },
-		"a fragment":              func(o *SAMLOptions) { o.Provider.SSO += "#x" },
-		"no host":                 func(o *SAMLOptions) { o.Provider.SSO = "idp.example" },
-		"no certificates":         func(o *SAMLOptions) { o.Provider.Certificates = nil },
-		"an old key":              func(o *SAMLOptions) { o.Provider.Certificates = []*x509gost.Certificate{old.Certificate} },
-		"no key":                  func(o *SAMLOptions) { o.Provider.WantsSigned = true },
-		"a key of no certificate": func(o *SAMLOptions) { o.Key = ec.Key },
-		"another certificate":     func(o *SAMLOptions) { o.Key, o.Certificate = ec.Key, root.Certificate.Raw },
-		"a key of 2001":           func(o *SAMLOptions) { o.Key, o.Certificate = old.Key, old.Certificate.Raw },
-		"a transient login":       func(o *SAMLOptions) { o.NameIDFormat = formatTransient },
+		"no name":                              func(o *SAMLOptions) { o.Name = "" },
+		"no entity":                            func(o *SAMLOptions) { o.Provider.EntityID = "" },
+		"no entity of ours":                    func(o *SAMLOptions) { o.EntityID = "" },
+		"plain":                                func(o *SAMLOptions) { o.Provider.SSO = "http://idp.example/sso" },
+		"a fragment":                           func(o *SAMLOptions) { o.Provider.SSO += "#x" },
+		"no host":                              func(o *SAMLOptions) { o.Provider.SSO = "idp.example" },
+		"no certificates":                      func(o *SAMLOptions) { o.Provider.Certificates = nil },
+		"an old key":                           func(o *SAMLOptions) { o.Provider.Certificates = []*x509gost.Certificate{old.Certificate} },
+		"no key":                               func(o *SAMLOptions) { o.Provider.WantsSigned = true },
+		"a key that belongs to no certificate": func(o *SAMLOptions) { o.Key = ec.Key },
+		"another certificate":                  func(o *SAMLOptions) { o.Key, o.Certificate = ec.Key, root.Certificate.Raw },
+		"a key of 2001":                        func(o *SAMLOptions) { o.Key, o.Certificate = old.Key, old.Certificate.Raw },
+		"a transient login":                    func(o *SAMLOptions) { o.NameIDFormat = formatTransient },
 	} {
 		o := SAMLOptions{
 			Name: "n", Provider: SAMLProvider{EntityID: theirID, SSO: theirSSO, Certificates: []*x509gost.Certificate{root.Certificate}}, EntityID: ourID, ReturnURL: ourACS, Now: clock,

@@ -76,9 +76,9 @@ func TestUnknownStatusIsNotTrue(t *testing.T) {
 		verdict string
 		begins  string
 	}{
-		"not known": {nil, "indeterminate", "not determined: "},
-		"good":      {[]*x509gost.RevocationList{list(t, root)}, "passed", ""},
-		"revoked":   {[]*x509gost.RevocationList{list(t, root, signer.Certificate)}, "failed", "certificate"},
+		"unknown": {nil, "indeterminate", "not determined: "},
+		"good":    {[]*x509gost.RevocationList{list(t, root)}, "passed", ""},
+		"revoked": {[]*x509gost.RevocationList{list(t, root, signer.Certificate)}, "failed", "certificate"},
 	} {
 		v, s := judging(t, root, test.lists...)
 		got := v.about(t, s, message)

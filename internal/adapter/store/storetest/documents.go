@@ -171,7 +171,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			// The same upload twice in one call adds nothing.
 			if _, err := s.AddUploads(t.Context(), []document.Upload{uploadOf(7, user, 1), uploadOf(7, user, 1)}, start, start.Add(leased), roomy); err == nil {
-				t.Error("one identifier twice is no error")
+				t.Error("the same identifier was added twice")
 			}
 			begin(t, s, uploadOf(7, user, 1))
 		}},

@@ -57,7 +57,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("hostile name: found %v, %v", found, err)
 			}
 			if _, err := s.AddPrepared(t.Context(), p, wide, wide); err == nil {
-				t.Error("the same name twice is no error")
+				t.Error("the same name was added twice")
 			}
 			nobody := preparedOf(2)
 			nobody.Caller = ""

@@ -90,7 +90,7 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			if _, err := s.AddCertificate(t.Context(), mine.NewCertificate); err == nil {
-				t.Error("a serial number of the built-in authority was taken twice")
+				t.Error("the same serial number of the built-in authority was added twice")
 			}
 			revoked, err := store.Authority{DB: db}.MarkRevoked(t.Context(), mine.Serial, 6, start)
 			must(t, err)

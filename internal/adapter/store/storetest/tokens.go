@@ -386,7 +386,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Error(d)
 			}
 			if err := s.AddSigningKey(t.Context(), newer); err == nil {
-				t.Error("one identifier was taken twice")
+				t.Error("the same identifier was added twice")
 			}
 		}},
 	}.run(t, open)
