@@ -28,44 +28,20 @@ var plain = []string{
 	"gost",
 	"pki",
 	"sig",
-	"internal/adapter/capture",
-	"internal/adapter/blob",
-	"internal/adapter/evidence",
-	"internal/adapter/guard",
-	"internal/adapter/idp",
-	"internal/adapter/mail",
-	"internal/adapter/print",
-	"internal/adapter/push",
-	"internal/adapter/qr",
-	"internal/adapter/sms",
-	"internal/adapter/store",
-	"internal/adapter/webhook",
-	"internal/app",
-	"internal/cli",
-	"internal/config",
-	"internal/domain/audit",
-	"internal/domain/authority",
-	"internal/domain/contact",
-	"internal/domain/device",
-	"internal/domain/document",
-	"internal/domain/fault",
-	"internal/domain/keys",
-	"internal/domain/notify",
-	"internal/domain/policy",
-	"internal/domain/signing",
-	"internal/domain/user",
-	"internal/domain/vault",
-	"internal/judge",
-	"internal/program",
-	"internal/setting",
-	"internal/web",
+	"internal",
 	"floors_test.go",
 	"stores_test.go",
 	"words_test.go",
 }
 
 // notYet lists files and folders inside of those of plain that are not checked.
-var notYet = []string{}
+var notYet = []string{
+	"internal/domain/signin",
+	"internal/domain/token",
+	"internal/domain/oath",
+	"internal/domain/password",
+	"internal/domain/session",
+}
 
 // words is the table. A pattern is a regular expression, matched against whole words in
 // any letter case. quoted, another one, is what may have the word: terms of standards and

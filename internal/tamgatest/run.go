@@ -38,8 +38,8 @@ const AsProgram = asProgram + "=1"
 var standsIn bool
 
 // Main is the TestMain of a package whose tests run scripts or start processes. It makes the
-// test binary stand in for the program: as the command "tamga" of scripts, and as a server in a
-// process of its own. So the race detector watches these processes too.
+// test binary run as the program: as the command "tamga" of scripts, and as a server in its own
+// process. So the race detector also checks these processes.
 func Main(m *testing.M) {
 	// Parallel tests wait most of the time, so their number does not depend on the processors.
 	// The command line counts before.

@@ -163,7 +163,7 @@ func TestSignSendsWhatTheFlagsSay(t *testing.T) {
 	}
 }
 
-// TestSignWritesTheExactBody pins the bytes once: Content first, so that a
+// TestSignWritesTheExactBody checks the bytes of a body once: Content first, so that a
 // server can hash it while it arrives.
 func TestSignWritesTheExactBody(t *testing.T) {
 	s, dir := atDev(t)
