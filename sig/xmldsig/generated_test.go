@@ -92,7 +92,10 @@ func TestGeneratedWrapping(t *testing.T) {
 			signed := string(sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", fmt.Sprintf(envelope, template))))
 			mustHold(t, []byte(signed), root)
 			all, held := wrapped(t, signed), 0
-			for _, forged := range all {
+			for i, forged := range all {
+				if testing.Short() && i%5 != 0 {
+					continue
+				}
 				r, err := xmldsig.New().Verify(t.Context(), checkOf(forged, root))
 				if err != nil || !r.Passed() {
 					continue

@@ -2,6 +2,8 @@ package xmldsig_test
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +27,9 @@ var everyTransform = map[string]string{
 	"here()":          transformsOf(`<Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><XPath xmlns:dsig="http://www.w3.org/2000/09/xmldsig#">count(ancestor-or-self::dsig:Signature | here()/ancestor::dsig:Signature[1]) &gt; count(ancestor-or-self::dsig:Signature)</XPath></Transform>`),
 	"filter 2.0":      transformsOf(`<Transform Algorithm="http://www.w3.org/2002/06/xmldsig-filter2"><XPath xmlns="http://www.w3.org/2002/06/xmldsig-filter2" Filter="subtract" xmlns:dsig="http://www.w3.org/2000/09/xmldsig#">//dsig:Signature</XPath></Transform>`),
 }
+
+// everyURI are the ways a Reference names the whole document or the part.
+var everyURI = []string{"", "#part", "#xpointer(/)", "#xpointer(id('part'))"}
 
 // withOlderNames is a template with the older name of the signature algorithm, where
 // there is one. That of the digest is the older one anyway.
@@ -70,10 +75,13 @@ func gostExhibits(t *testing.T, signer *sigtest.Party, s *suite.Suite, older boo
 	add("XMLTemplate", template(text))
 	text = strings.Replace(text, "</ds:Signature>", `<ds:Object Id="object">данные</ds:Object></ds:Signature>`, 1)
 	add("XMLTemplate with an Object", template(strings.Replace(text, `URI="#part"`, `URI="#object"`, 1)))
-	for name, transform := range everyTransform {
-		for _, uri := range []string{"", "#part", "#xpointer(/)", "#xpointer(id('part'))"} {
-			name := s.Name + "/" + name + "/" + uri
-			signed := sigtest.Make(t, xmldsig.New(), signer, template(withTemplate(bare(s, uri, transform))))
+	for i, transform := range slices.Sorted(maps.Keys(everyTransform)) {
+		for j, uri := range everyURI {
+			if leftOut(i, j, len(everyURI)) {
+				continue
+			}
+			name := s.Name + "/" + transform + "/" + uri
+			signed := sigtest.Make(t, xmldsig.New(), signer, template(withTemplate(bare(s, uri, everyTransform[transform]))))
 			all = append(all, exhibit{name, signed, true},
 				exhibit{name + ", a letter changed", bytes.Replace(signed, []byte("привет"), []byte("привот"), 1), false})
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,7 +229,6 @@ func TestMadeByXMLSec(t *testing.T) {
 		"XPath":            transformsOf(`<Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><XPath xmlns:dsig="http://www.w3.org/2000/09/xmldsig#">not(ancestor-or-self::dsig:Signature)</XPath></Transform>`),
 		"filter 2.0":       transformsOf(`<Transform Algorithm="http://www.w3.org/2002/06/xmldsig-filter2"><XPath xmlns="http://www.w3.org/2002/06/xmldsig-filter2" Filter="subtract" xmlns:dsig="http://www.w3.org/2000/09/xmldsig#">//dsig:Signature</XPath></Transform>`),
 	}
-	uris := map[string]string{"": "", "part": "#part", "xpointer": "#xpointer(/)", "xpointer id": "#xpointer(id('part'))"}
 	for _, s := range []*suite.Suite{suite.RSASHA256, suite.ECDSAP256} {
 		root := sigtest.Root(t, s)
 		signer := root.Signer(t, s, "Signer")
@@ -240,13 +241,13 @@ func TestMadeByXMLSec(t *testing.T) {
 			t.Fatal(err)
 		}
 		key := o.Read("key.pem")
-		for name, transform := range transforms {
-			for what, uri := range uris {
-				if name == "none" && what != "part" && what != "xpointer id" {
-					continue // the value would be among what it signs
+		for i, name := range slices.Sorted(maps.Keys(transforms)) {
+			for j, uri := range everyURI {
+				if name == "none" && !strings.Contains(uri, "part") || leftOut(i, j, len(everyURI)) {
+					continue // without transforms, the value would be among what it signs
 				}
-				t.Run(s.Name+"/"+name+"/"+what, func(t *testing.T) {
-					template := withTemplate(bare(s, uri, transform))
+				t.Run(s.Name+"/"+name+"/"+uri, func(t *testing.T) {
+					template := withTemplate(bare(s, uri, transforms[name]))
 					signed, err := x.Sign([]byte(template), key, signer.PEM(), ids...)
 					if err != nil {
 						t.Fatal(err)

@@ -1,6 +1,8 @@
 package xmldsig_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"tamga/internal/judge"
@@ -30,9 +32,12 @@ func TestSantuarioJudges(t *testing.T) {
 			}
 		}
 		all = append(all, exhibit{s.Name + "/Base64", sigtest.Make(t, xmldsig.New(), signer, job("XMLEnveloping", "a text")), true})
-		for name, transform := range everyTransform {
-			for _, uri := range []string{"", "#part", "#xpointer(/)", "#xpointer(id('part'))"} {
-				signed := sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", withTemplate(bare(s, uri, transform))))
+		for i, name := range slices.Sorted(maps.Keys(everyTransform)) {
+			for j, uri := range everyURI {
+				if leftOut(i, j, len(everyURI)) {
+					continue
+				}
+				signed := sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", withTemplate(bare(s, uri, everyTransform[name]))))
 				all = append(all, exhibit{s.Name + "/" + name + "/" + uri, signed, true})
 			}
 		}

@@ -566,6 +566,9 @@ func TestMutations(t *testing.T) {
 				}
 			}
 			for i := range signed {
+				if testing.Short() && i%4 != 0 {
+					continue
+				}
 				for _, b := range []byte{signed[i] ^ 1, 'a', ' ', '<'} {
 					changed := slices.Clone(signed)
 					changed[i] = b
