@@ -47,10 +47,13 @@ func (j *jury) ask(t *testing.T, message, content []byte, root *sigtest.Party) m
 // changed in the content, a signed attribute, or the value.
 func TestJury(t *testing.T) {
 	j := &jury{judge.OpenSSL(t), judge.BouncyCastle(t)}
-	for _, s := range suite.All() {
+	for n, s := range suite.All() {
 		root := sigtest.Root(t, s)
 		signer := root.Signer(t, s, "Иван Петров")
 		for i, mode := range modes {
+			if leftOut(n, i) {
+				continue
+			}
 			t.Run(s.Name+"/"+mode.name, func(t *testing.T) {
 				message := sign(t, signer, i)
 				var content []byte

@@ -34,6 +34,10 @@ var modes = []struct {
 	{"hash", sig.Params{"Hash": "True", "CADESType": "BES"}, true, true},
 }
 
+// leftOut reports whether -short leaves out the combination of the i-th suite with the
+// j-th mode. Each suite and each mode is still tried.
+func leftOut(i, j int) bool { return testing.Short() && (i+j)%len(modes) != 0 }
+
 // sign makes a message over text in a mode.
 func sign(t testing.TB, p *sigtest.Party, mode int) []byte {
 	t.Helper()
