@@ -115,7 +115,11 @@ func TestPrimes(t *testing.T) {
 			if !p.p.ProbablyPrime(20) {
 				t.Fatal("the modulus is not prime")
 			}
-			p.test(t, p.p, samples(p.p, p.size, 60))
+			random := 60
+			if testing.Short() {
+				random = 10
+			}
+			p.test(t, p.p, samples(p.p, p.size, random))
 		})
 	}
 }
