@@ -19,7 +19,7 @@ import (
 // The PIN of the keys of owners, and the password of owners: that of passwordFile.
 const (
 	waitingPIN = "246802"
-	ownersWord = "correct horse battery staple"
+	ownersWord = tamgatest.Password
 )
 
 // owner is somebody whose operation waits, and what they need for it.
@@ -79,7 +79,7 @@ var meanwhiles = []meanwhile{
 		w.Command("user", "logout", o.login)
 	}},
 	{name: "another password", want: "access_denied", happens: func(w *signIn, o *owner) {
-		w.Command("user", "password", o.login, "--password-file", passwordFile(w.UMS, w.T)) // the same ends the sign-in too
+		w.Command("user", "password", o.login, "--password-file", tamgatest.PasswordFile(w.T)) // the same ends the sign-in too
 	}},
 	{name: "refresh token replayed", want: "access_denied", happens: func(w *signIn, o *owner) {
 		for range 2 {
@@ -137,7 +137,7 @@ func askedAgain(t *testing.T, more ...string) {
 	documents := map[string]int{}
 	for n, row := range meanwhiles {
 		o := &owner{login: fmt.Sprintf("owner%d", n), password: ownersWord}
-		w.Command("user", "add", o.login, "--group", "Default", "--password-file", passwordFile(w.UMS, t))
+		w.Command("user", "add", o.login, "--group", "Default", "--password-file", tamgatest.PasswordFile(t))
 		var issued struct {
 			ID int64 `json:"id"`
 		}
@@ -153,7 +153,7 @@ func askedAgain(t *testing.T, more ...string) {
 		bearer := o.token
 		if row.delegated {
 			o.helper = fmt.Sprintf("helper%d", n)
-			w.Command("operator", "add", o.helper, "--group", "Default", "--group", "Other", "--password-file", passwordFile(w.UMS, t))
+			w.Command("operator", "add", o.helper, "--group", "Default", "--group", "Other", "--password-file", tamgatest.PasswordFile(t))
 			helper := w.TokenOf(o.helper, ownersWord)
 			bearer = w.read(w.exchange(helper, naming("unique_name", o.login, time.Hour))).AccessToken
 		}

@@ -109,3 +109,12 @@ func Listing(t testing.TB, dir string) (names []string) {
 	}
 	return names
 }
+
+// Password is the password of the users that tests register.
+const Password = "correct horse battery staple"
+
+// PasswordFile returns a file with Password, for the flag --password-file.
+func PasswordFile(t testing.TB) string {
+	t.Helper()
+	return WriteFile(t, filepath.Join(t.TempDir(), "password"), Password)
+}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -77,12 +75,8 @@ func StartUMSProcess(t testing.TB, dir string, more ...string) *UMS {
 // NewUMS adds the operators to a server of serve --dev and signs them in.
 func NewUMS(s *Server) *UMS {
 	s.T.Helper()
-	const password = "correct horse battery staple"
 	w := &UMS{Server: s, Tokens: map[string]string{}}
-	file := filepath.Join(s.T.TempDir(), "password")
-	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
-		s.T.Fatal(err)
-	}
+	file := PasswordFile(s.T)
 	add := func(args ...string) {
 		w.Command(append(args, "--password-file", file)...)
 	}
@@ -92,9 +86,9 @@ func NewUMS(s *Server) *UMS {
 	add("user", "add", Plain, "--group", "Default")
 	w.Tokens[Ours] = w.TokenOf(w.Dev.Operator.Login, w.Dev.Operator.Password)
 	for _, login := range []string{Foreign, TwoGroup, Plain} {
-		w.Tokens[login] = w.TokenOf(login, password)
+		w.Tokens[login] = w.TokenOf(login, Password)
 	}
-	w.AddSecrets(password, w.Dev.Operator.Password, w.Dev.User.Password)
+	w.AddSecrets(Password, w.Dev.Operator.Password, w.Dev.User.Password)
 	for _, c := range w.Dev.Certificates {
 		if c.PIN != "" {
 			w.AddSecrets(c.PIN)

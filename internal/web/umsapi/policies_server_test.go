@@ -1,4 +1,4 @@
-package main
+package umsapi_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package main
+package umsapi_test
 
 import (
 	"database/sql"
@@ -353,7 +353,7 @@ func hostileInput(t *testing.T, w *tamgatest.UMS) {
 func TestRegistrationsAtOnce(t *testing.T) { tamgatest.OnBothEngines(t, registrationsAtOnce) }
 
 func registrationsAtOnce(t *testing.T, w *tamgatest.UMS) {
-	file := passwordFile(w, t)
+	file := tamgatest.PasswordFile(t)
 	for round := range 3 {
 		login := fmt.Sprintf("wanted-%d", round)
 		const each = 4
@@ -415,7 +415,7 @@ func TestCommandsTakeTurns(t *testing.T) {
 	if _, err := pool.ExecContext(t.Context(), "DELETE FROM users"); err == nil || !strings.Contains(err.Error(), "out of turn") {
 		t.Fatalf("the database lets all be changed: %v", err)
 	}
-	file := passwordFile(w, t)
+	file := tamgatest.PasswordFile(t)
 	for _, command := range [][]string{
 		{"user", "add", "waits", "--group", "Default", "--password-file", file},
 		{"operator", "add", "waits-too", "--group", "Default", "--password-file", file},

@@ -1,4 +1,4 @@
-package main
+package umsapi_test
 
 import (
 	"bufio"
@@ -628,7 +628,7 @@ var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 // operations are the specification's, as the surface's own test has them.
 func operations(t testing.TB) (list []struct{ name, method, path string }) {
 	t.Helper()
-	f, err := os.Open("../../internal/web/umsapi/testdata/operations.txt")
+	f, err := os.Open("testdata/operations.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

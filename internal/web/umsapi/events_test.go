@@ -1,4 +1,4 @@
-package main
+package umsapi_test
 
 import (
 	"crypto/hmac"
@@ -121,7 +121,7 @@ var hooks = []string{"--set", "webhooks.allow_networks=[127.0.0.1]", "--set", "w
 // and the catalogue.
 func tellings(t testing.TB) (done, failed map[string]string, catalogue [][]string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/events.md")
+	text, err := os.ReadFile("../../../docs/events.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func TestEvents(t *testing.T) {
 	look("a user of another group", "", "")
 
 	// An administrator.
-	w.Command("user", "add", "by hand", "--group", "Default", "--password-file", passwordFile(w, t))
+	w.Command("user", "add", "by hand", "--group", "Default", "--password-file", tamgatest.PasswordFile(t))
 	heard := e.new(w)
 	if len(heard) != 1 || heard[0].Type != done["`tamga user add`"] || heard[0].Data.ActorID != "" {
 		t.Errorf("tamga user add tells %+v", heard)
@@ -413,14 +413,4 @@ func TestEventsOfCertificates(t *testing.T) {
 	}
 	w.OK(tamgatest.Ours, "GET", "/ums/policy", "")
 	w.Scan()
-}
-
-// passwordFile holds a password for a command.
-func passwordFile(w *tamgatest.UMS, t testing.TB) string {
-	t.Helper()
-	file := t.TempDir() + "/password"
-	if err := os.WriteFile(file, []byte("correct horse battery staple"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }

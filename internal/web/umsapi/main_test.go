@@ -1,0 +1,9 @@
+package umsapi_test
+
+import (
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+func TestMain(m *testing.M) { tamgatest.Main(m) }
