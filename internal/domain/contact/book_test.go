@@ -84,7 +84,7 @@ func (s *shelf) ContactGone(_ context.Context, userID, method string) error {
 func open(t *testing.T, change func(*contact.Settings)) *shelf {
 	t.Helper()
 	s := &shelf{file: filepath.Join(t.TempDir(), "tamga.db"), now: start, methods: map[string]bool{}}
-	s.db = storetest.Open(t, "sqlite:"+s.file)
+	s.db = storetest.Open(t, storetest.SQLiteFile(t, s.file))
 	users := store.Users{DB: s.db}
 	if err := users.AddGroup(t.Context(), user.Group{Name: "Default"}); err != nil {
 		t.Fatal(err)

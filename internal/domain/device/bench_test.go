@@ -97,7 +97,7 @@ func (g gone) DevicesGone(_ context.Context, userID string) error {
 func newBench(t testing.TB, change ...func(*device.Settings)) *bench {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tamga.db")
-	b := newBenchOn(t, storetest.Open(t, "sqlite:"+file), change...)
+	b := newBenchOn(t, storetest.Open(t, storetest.SQLiteFile(t, file)), change...)
 	b.file = file
 	return b
 }

@@ -1,6 +1,6 @@
 // Package storetest tests the behaviour of the store on each engine (Run), and opens
-// databases for the tests of other packages (SQLite, PostgreSQL, Open). Only tests use
-// it.
+// databases for the tests of other packages (SQLite, SQLiteFile, PostgreSQL, Open). Only
+// tests use it.
 package storetest
 
 import (
@@ -58,15 +58,21 @@ func Run(t *testing.T, open func(t *testing.T) *store.DB) {
 	}
 }
 
-// SQLite opens an empty, migrated database in a temporary file. It copies a file that was
-// migrated once: the migrations take most of the time of a short test.
+// SQLite opens an empty, migrated database in a temporary file.
 func SQLite(t testing.TB) *store.DB {
+	t.Helper()
+	return Open(t, SQLiteFile(t, filepath.Join(t.TempDir(), "tamga.db")))
+}
+
+// SQLiteFile writes an empty, migrated database to a file and returns its address. The
+// file is a copy of one that was migrated once: the migrations take most of the time of a
+// short test.
+func SQLiteFile(t testing.TB, file string) (url string) {
 	t.Helper()
 	image, err := migratedFile()
 	must(t, err)
-	file := filepath.Join(t.TempDir(), "tamga.db")
 	must(t, os.WriteFile(file, image, 0o600))
-	return Open(t, "sqlite:"+file)
+	return "sqlite:" + file
 }
 
 // migratedFile returns the bytes of a migrated SQLite file.
