@@ -76,8 +76,8 @@ func shownBy(a tamgatest.Answer) string {
 
 const userNotFound = `{"Message":"User not found","error":"user_not_found","error_description":"User not found"}`
 
-// Classes 13, 15 and 17: every operation by every caller. A user of another group is
-// one who does not exist, to the octet.
+// TestMatrixOfCallers calls every operation as every caller (classes 13, 15 and 17). The
+// answer for a user of another group is that for a missing user, byte for byte.
 func TestMatrixOfCallers(t *testing.T) { tamgatest.OnBothEngines(t, matrixOfCallers) }
 
 func matrixOfCallers(t *testing.T, w *tamgatest.UMS) {
@@ -151,7 +151,7 @@ func matrixOfCallers(t *testing.T, w *tamgatest.UMS) {
 	w.Scan()
 }
 
-// Class 20: whoever is no operator any more has no rights from before.
+// TestRightsAreThoseOfNow checks that a former operator loses all rights at once (class 20).
 func TestRightsAreThoseOfNow(t *testing.T) {
 	w := tamgatest.StartUMS(t)
 	id, _, _, _ := w.Register()
@@ -497,7 +497,7 @@ func TestLenientRequests(t *testing.T) {
 	w.Scan()
 }
 
-// TestUserAudit: who did what to whom, and how it ended, is in the journal.
+// TestUserAudit checks that the audit log has who did what to whom, and the outcome.
 func TestUserAudit(t *testing.T) { tamgatest.OnBothEngines(t, userAudit) }
 
 func userAudit(t *testing.T, w *tamgatest.UMS) {

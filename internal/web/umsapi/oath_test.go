@@ -23,7 +23,7 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// hardware is a token that somebody holds: its codes in turn.
+// hardware is a token of a user: it makes its codes in turn.
 type hardware struct {
 	key  *otp.Key
 	step int64

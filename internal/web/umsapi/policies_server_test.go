@@ -40,7 +40,7 @@ type (
 // dssActions are the actions of the interface in the order of their bits.
 var dssActions = strings.Fields("Issue SignDocument SignDocuments DecryptDocument CreateRequest ChangePin RenewCertificate RevokeCertificate HoldCertificate UnholdCertificate DeleteCertificate PrivateKeyAccess")
 
-// marked reads both forms of a policy, which have to agree, and returns the actions it
+// marked reads both forms of a policy, which must agree, and returns the actions it
 // marks and whether it may be changed.
 func marked(w *tamgatest.UMS, id, kind string) (actions string, changes bool) {
 	w.T.Helper()
@@ -400,8 +400,8 @@ func tried(w *tamgatest.UMS, args ...string) (string, error) {
 	return r.Out + r.Err, r.Failure
 }
 
-// TestIssueInPolicies: whoever may not be issued tokens gets none, from the next request
-// on.
+// TestIssueInPolicies checks that a user who may not be issued tokens gets none, from the
+// next request on.
 func TestIssueInPolicies(t *testing.T) {
 	w := tamgatest.StartUMS(t)
 	id := w.Dev.User.ID
@@ -419,8 +419,8 @@ func TestIssueInPolicies(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfTheInstallation: what the configuration says counts for whoever has
-// nothing else.
+// TestPoliciesOfTheInstallation checks that the policies of the configuration apply to
+// users without others.
 func TestPoliciesOfTheInstallation(t *testing.T) {
 	w := tamgatest.StartUMS(t, "--set", "user_policies.access.denied=[DecryptDocument, 128]", "--set", "user_policies.access.changes_allowed=false",
 		"--set", "user_policies.operation.confirm=[CreateRequest]", "--set", "user_policies.notification.events={UserCreated: [email]}")

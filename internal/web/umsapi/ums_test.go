@@ -646,7 +646,7 @@ func operations(t testing.TB) (list []struct{ name, method, path string }) {
 	return list
 }
 
-// pattern matches addresses of an operation, whatever stands for its parameters.
+// pattern matches addresses of an operation, with any values of its parameters.
 func pattern(path string) *regexp.Regexp {
 	text := regexp.QuoteMeta(strings.TrimSuffix(path, "/"))
 	for _, parameter := range []string{"id", "phone", "email"} {
