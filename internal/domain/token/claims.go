@@ -12,19 +12,20 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// tokenType is the typ header of our access tokens (RFC 9068, 2.1). It keeps
-// a JWT made by the same key for another purpose from being taken for one.
+// tokenType is the typ header of access tokens (RFC 9068, 2.1). It distinguishes them from
+// JWTs that the same key signs for other purposes.
 const tokenType = "at+jwt"
 
-// algorithms is the whole list of what we accept; the header of a token never
-// chooses beyond it.
+// algorithms lists all accepted signature algorithms. The header of a token cannot extend
+// the list.
 var algorithms = []jose.SignatureAlgorithm{jose.ES256}
 
-// maxToken bounds a bearer token before anything is parsed, in octets.
+// maxToken is the largest accepted size of a bearer token in bytes. It is checked before
+// parsing.
 const maxToken = 4096
 
-// claims are those of an access token. unique_name, nameid and dss_iss are what
-// existing clients read.
+// claims are the claims of an access token. Existing clients read unique_name, nameid and
+// dss_iss.
 type claims struct {
 	Issuer      string           `json:"iss"`
 	Audience    jwt.Audience     `json:"aud"`
@@ -37,15 +38,15 @@ type claims struct {
 	Actor       *Actor           `json:"act,omitempty"`
 }
 
-// issued are the claims of an access token with what existing clients read besides, and
-// this program never does: the primary contacts of the user.
+// issued adds the primary contacts of the user to the claims. Existing clients read them.
+// This program does not.
 type issued struct {
 	claims
 	Phone string `json:"http://schemas.xmlsoap.org/ws/2005/05/identity/claims/mobilephone,omitempty"`
 	Email string `json:"email,omitempty"`
 }
 
-// Actor says who acts for the user of a token (RFC 8693, 4.1).
+// Actor is the operator who acts for the user of a token (RFC 8693, 4.1).
 type Actor struct {
 	UserID string `json:"sub"`
 	Login  string `json:"unique_name"`
@@ -59,8 +60,8 @@ func (t *tokens) sign(c issued) (string, error) {
 	return s, nil
 }
 
-// read verifies the signature and the claims that need no record. The errors
-// tell the log what was wrong, without the token.
+// read verifies the signature and the claims that need no record. Its errors are for the
+// log and do not contain the token.
 func (t *tokens) read(ctx context.Context, bearer, issuer string, audiences []string, now time.Time) (claims, error) {
 	if len(bearer) > maxToken {
 		return claims{}, errors.New("auth: token: too long")
@@ -93,7 +94,8 @@ func (t *tokens) read(ctx context.Context, bearer, issuer string, audiences []st
 	return c, nil
 }
 
-// verify checks the form and the signature of a token, which never change.
+// verify checks the form and the signature of a token. The result for a token never
+// changes.
 func (k *keySet) verify(bearer string) (claims, error) {
 	token, err := jwt.ParseSigned(bearer, algorithms)
 	if err != nil {

@@ -9,8 +9,8 @@ const (
 	UnauthorizedClient = "unauthorized_client"
 	AccessDenied       = "access_denied" // of an authorization (RFC 6749, 4.1.2.1)
 
-	// SecondStepNeeded is the interface family's code for a user who has proved the
-	// first step and has a second one to do.
+	// SecondStepNeeded is the code of the interface for a user who has passed the first
+	// step and must pass a second one.
 	SecondStepNeeded = "authn_method_not_confirmed"
 )
 

@@ -20,23 +20,25 @@ import (
 	"tamga/internal/domain/policy"
 )
 
-// Grant is what refresh tokens rest on: one for all tokens that follow each other.
+// Grant is the record behind refresh tokens. A refresh token and all its successors share
+// one grant.
 type Grant struct {
-	ID         string            // of the first access token
-	Handle     [sha256.Size]byte // SHA-256 of the part of a refresh token that stays
-	Secret     [sha256.Size]byte // SHA-256 of the part that is good once
+	ID         string            // the ID of the first access token
+	Handle     [sha256.Size]byte // SHA-256 of the constant part of its refresh tokens
+	Secret     [sha256.Size]byte // SHA-256 of the part that is valid once
 	UserID     string
 	ClientID   string
 	Scope      string // granted
-	Method     string // the user signed in with
+	Method     string // the method that the user signed in with
 	LoginOnly  bool
 	SignedInAt time.Time
 	UsedAt     time.Time // when its newest refresh token was made
 	ExpiresAt  time.Time
 }
 
-// scopes that a client may ask for, and whether they are granted. What OpenID Connect
-// has besides is no error to ask for (OpenID Connect Core, 5.4), and not told.
+// scopes lists the scopes that a client may ask for, and whether they are granted. The
+// other scopes of OpenID Connect may be asked for without an error (OpenID Connect Core,
+// 5.4), but they are not granted and their claims are not told.
 var scopes = map[string]bool{
 	"dss":        true,
 	ScopeOffline: true,
@@ -48,12 +50,12 @@ var scopes = map[string]bool{
 }
 
 const (
-	ScopeOffline = "offline_access" // a refresh token
-	ScopeOpenID  = "openid"         // an ID token, and the user's data
+	ScopeOffline = "offline_access" // asks for a refresh token
+	ScopeOpenID  = "openid"         // asks for an ID token and the user's data
 )
 
-// GrantScope is what is granted of what is asked, each name once. The refusal is
-// invalid_scope.
+// GrantScope returns the part of an asked scope that is granted, each name once. The
+// refusal is invalid_scope.
 func GrantScope(asked string) (string, error) {
 	var granted []string
 	for _, name := range strings.Fields(asked) {
@@ -68,36 +70,36 @@ func GrantScope(asked string) (string, error) {
 	return strings.Join(granted, " "), nil
 }
 
-// Holds reports whether a granted scope has a name in it.
+// Holds reports whether a scope contains a name.
 func Holds(scope, name string) bool { return slices.Contains(strings.Fields(scope), name) }
 
-// Without is a granted scope less one name.
+// Without returns a scope without one name.
 func Without(scope, name string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(scope), func(s string) bool { return s == name }), " ")
 }
 
-// Narrowed is an asked scope less what was not granted.
+// Narrowed returns the part of an asked scope that was granted.
 func Narrowed(asked, granted string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(asked), func(s string) bool { return !Holds(granted, s) }), " ")
 }
 
-// Descent is what a token or a code inherits from the access token that it was derived
-// from. The zero value is a fresh sign-in.
+// Descent is what a token or a code inherits from the access token it was derived from. The
+// zero value means a fresh sign-in.
 type Descent struct {
 	Parent     string // ID of that access token, "" for none
 	GrantID    string // see Record; "" for none yet
 	SignedInAt time.Time
-	EndsAt     time.Time // zero: no end but that of its own kind
+	EndsAt     time.Time // zero: only the usual life applies
 }
 
-// DescentOf is what a token passes on.
+// DescentOf returns what tokens and codes inherit from a token.
 func DescentOf(t Record) Descent {
 	return Descent{Parent: t.ID, GrantID: cmp.Or(t.GrantID, t.ID), SignedInAt: t.SignedInAt, EndsAt: t.ExpiresAt}
 }
 
-// Order is a token to be issued.
+// Order describes a token to issue.
 type Order struct {
-	ID        uuid.UUID // zero: a new one
+	ID        uuid.UUID // zero: Issue makes one
 	UserID    string
 	Name      string // what the user signs in with
 	ClientID  string
@@ -111,10 +113,12 @@ type Order struct {
 }
 
 // Issuable refuses tokens that a policy forbids. It joins the transaction of ctx, so that
-// no token is recorded after the policy was set. Refusals are *GrantError: access_denied
-// where the access policy denies Issue to the user or to the operator who acts for the
-// user; authn_method_not_confirmed where the operation policy of the user wants tokens
-// confirmed, which no grant can do.
+// no token is recorded after the policy was set. Refusals are *GrantError:
+//
+//   - access_denied: the access policy denies Issue to the user, or to the operator who acts
+//     for the user
+//   - authn_method_not_confirmed: the operation policy of the user demands confirmation of
+//     tokens, which no grant can do
 func (s *Service) Issuable(ctx context.Context, userID string, actor *Actor) error {
 	if s.policies == nil {
 		return nil
@@ -139,9 +143,10 @@ func (s *Service) Issuable(ctx context.Context, userID string, actor *Actor) err
 	return err
 }
 
-// Issue signs a token and records it if what it rests on holds and does not end within
-// the second; false otherwise. With offline_access it makes a grant, in the same
-// transaction, unless the token belongs to one already. Refusals of Issuable are errors.
+// Issue signs a token and records it. ok is false if the proof does not hold, or if the
+// token would end within a second. With offline_access, Issue makes a grant in the same
+// transaction, unless the token belongs to a grant already. Refusals of Issuable are
+// errors.
 func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err error) {
 	now := s.now()
 	if o.ID == (uuid.UUID{}) {
@@ -156,7 +161,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 	if o.LoginOnly {
 		audience = s.settings.Issuer
 	}
-	// Whole seconds, as the token can say; the record expires with the token.
+	// Claims have whole seconds. The record expires together with the token.
 	begins := time.Unix(now.Unix(), 0)
 	expires := begins.Add(s.settings.TokenLife)
 	if !o.EndsAt.IsZero() && o.EndsAt.Before(expires) {
@@ -172,7 +177,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(expires),
 		ID: o.ID.String(), Login: o.Name, UserID: o.UserID, LocalIssuer: s.settings.LocalIssuer, Actor: o.Actor,
 	}}
-	if !o.LoginOnly { // whoever wants to know who signed in asks userinfo
+	if !o.LoginOnly { // clients that only sign users in ask userinfo
 		if content.Phone, content.Email, err = s.store.PrimaryContacts(ctx, o.UserID); err != nil {
 			return t, false, err
 		}
@@ -193,7 +198,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 		record.ActorID = o.Actor.UserID
 	}
 	o.Proof.Now, o.Proof.Parent = now, o.Parent
-	var g *Grant // unless there is one already, or none was asked for
+	var g *Grant // nil if the token belongs to a grant already or none was asked for
 	if Holds(o.Scope, ScopeOffline) && o.GrantID == "" {
 		var made Grant
 		if t.RefreshToken, made, err = s.newGrant(o, now); err != nil {
@@ -216,7 +221,8 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 	return t, ok, nil
 }
 
-// NewID draws the ID of a token, for an order that is known before.
+// NewID returns a random ID for an order, for callers that need the ID before they issue
+// the token.
 func (s *Service) NewID() (uuid.UUID, error) {
 	id, err := uuid.NewRandomFromReader(s.rand)
 	if err != nil {
@@ -225,9 +231,9 @@ func (s *Service) NewID() (uuid.UUID, error) {
 	return id, nil
 }
 
-// A refresh token is hexadecimal: 16 octets that stay as long as the grant, by which
-// it is found, and 32 octets that are good once. Both are random. Whoever brings the
-// first with other than the newest of the second has a token that was spent.
+// A refresh token is hexadecimal text of two random parts. The handle has 16 bytes. It
+// finds the grant and stays the same. The secret has 32 bytes and is valid once. A handle
+// with another secret than the newest is a token that was used before.
 const (
 	handleLength = 16
 	secretLength = 32
@@ -245,13 +251,16 @@ func (s *Service) newGrant(o Order, now time.Time) (string, Grant, error) {
 	}, nil
 }
 
-// RefreshGrant exchanges a refresh token for an access token and the next refresh
-// token (RFC 6749, 6). One conditional statement spends it. One that comes again, or
-// from another client, was copied: it ends its grant, with every token that came of it
-// (RFC 9700, 4.14). scope may ask for less than was granted, for this access token
-// alone. Refusals are *GrantError: invalid_request; invalid_scope for more than was
-// granted; invalid_grant for a token that is unknown, spent, expired or of a user who
-// may not sign in any more.
+// RefreshGrant exchanges a refresh token for an access token and the next refresh token
+// (RFC 6749, 6). One conditional statement spends the refresh token. If a token is used
+// twice or comes from another client, it was copied. Then its grant ends, with every token
+// derived from it (RFC 9700, 4.14). scope may ask for less than was granted. That applies
+// to this access token only. Refusals are *GrantError:
+//
+//   - invalid_request: no token, or a resource that was not granted or is unknown
+//   - invalid_scope: an unknown scope, or more than was granted
+//   - invalid_grant: the token is unknown, spent or expired, or its user may not sign in any
+//     more
 func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, scope string) (Token, error) {
 	if resource != "" {
 		if err := s.CheckResource(resource); err != nil {
@@ -297,7 +306,7 @@ func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, s
 		for _, name := range strings.Fields(granted) {
 			if !Holds(g.Scope, name) {
 				refusal = &GrantError{InvalidScope, "scope: more than was granted"}
-				return errUndo // the token stays good
+				return errUndo // the refresh token stays valid
 			}
 		}
 		if g.LoginOnly && resource != "" {
@@ -315,7 +324,7 @@ func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, s
 		if err != nil {
 			return err
 		}
-		if !ok { // locked by now, or with other methods: an unlock does not bring it back
+		if !ok { // The user was locked or has other methods now. An unlock does not restore the grant.
 			audit.Tried(ctx, g.UserID, name)
 			audit.Changed(ctx, "the grant of a user who may not sign in any more is ended")
 			_, err := s.store.EndGrant(ctx, handle)
@@ -334,10 +343,10 @@ func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, s
 	return issued, nil
 }
 
-// errUndo rolls a transaction back whose refusal is known.
+// errUndo rolls back a transaction. The caller knows the refusal.
 var errUndo = errors.New("auth: refused")
 
-// Grants lists what a user is signed in to by refresh tokens, oldest first.
+// Grants returns the valid grants of a user, oldest first.
 func (s *Service) Grants(ctx context.Context, userID string) ([]Grant, error) {
 	return s.store.GrantsOf(ctx, userID, s.now())
 }

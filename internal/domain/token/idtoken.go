@@ -10,11 +10,11 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// idTokenType is the typ header of ID tokens: never that of an access token, so that
-// neither is taken for the other.
+// idTokenType is the typ header of ID tokens. It differs from tokenType, so that one kind
+// of token is not accepted as the other.
 const idTokenType = "JWT"
 
-// idClaims are those of an ID token (OpenID Connect Core, 2).
+// idClaims are the claims of an ID token (OpenID Connect Core, 2).
 type idClaims struct {
 	Issuer   string           `json:"iss"`
 	Subject  string           `json:"sub"`
@@ -42,15 +42,15 @@ func (s *Service) signID(o Order, now, expires time.Time) (string, error) {
 	return text, nil
 }
 
-// Person is what a client may know of who has signed in (OpenID Connect Core, 5.1).
+// Person is what a client may know of the user who signed in (OpenID Connect Core, 5.1).
 type Person struct {
 	UserID      string
-	Name        string // what the user signs in with; "" without the scope profile
-	DisplayName string // likewise
+	Name        string // the name that the user signs in with; "" without the scope profile
+	DisplayName string // "" without the scope profile
 }
 
-// UserInfo tells who an access token was issued to. The token needs the scope openid.
-// Faults: invalid_token, access_denied.
+// UserInfo returns the user that an access token was issued to. The token needs the scope
+// openid. Faults: invalid_token, access_denied.
 func (s *Service) UserInfo(ctx context.Context, bearer string) (Person, error) {
 	b, err := s.bearer(ctx, bearer, s.store.BearerByToken, s.settings.Resource, s.settings.Issuer)
 	if err != nil {

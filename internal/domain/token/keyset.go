@@ -17,32 +17,32 @@ import (
 	"github.com/go-jose/go-jose/v4/cryptosigner"
 )
 
-// Key signs tokens.
+// Key is a key that signs tokens.
 type Key struct {
-	ID     string        // kid, unique for ever
+	ID     string        // kid, never used twice
 	Signer crypto.Signer // of a P-256 key
-	From   time.Time     // when it begins to sign; it is published and accepted before
+	From   time.Time     // when the key begins to sign; it is published and accepted before
 }
 
-// PublicKey is a published key: whoever verifies our tokens takes one by its ID.
+// PublicKey is a published key. Verifiers of our tokens find it by its ID.
 type PublicKey struct {
 	ID   string // kid
-	X, Y string // coordinates on P-256, 32 octets each, Base64URL
+	X, Y string // coordinates on P-256, 32 bytes each, Base64URL
 }
 
-// keySet are the keys of one moment. It never changes.
+// keySet holds the keys of one moment. It never changes.
 type keySet struct {
 	list       []Key
 	signing    string // ID of the key that signs
 	access, id jose.Signer
 	public     map[string]*ecdsa.PublicKey
-	verified   verified // by these keys
+	verified   verified // the tokens that these keys verified
 }
 
 var errUnknownKey = errors.New("auth: token: signed by an unknown key")
 
-// newKeySet takes keys, the newest first. The newest one whose time has come signs,
-// the oldest one before that; all are accepted.
+// newKeySet makes a set of keys, given the newest first. The newest key whose time has come
+// signs. If there is none, the oldest key signs. All keys are accepted.
 func newKeySet(list []Key, now time.Time) (*keySet, error) {
 	if len(list) == 0 {
 		return nil, errors.New("auth: token keys: want at least one")
@@ -75,12 +75,12 @@ func newKeySet(list []Key, now time.Time) (*keySet, error) {
 	return k, nil
 }
 
-// sameAs reports that two sets accept and sign alike.
+// sameAs reports whether two sets accept and sign with the same keys.
 func (k *keySet) sameAs(other *keySet) bool {
 	return k.signing == other.signing && slices.EqualFunc(k.list, other.list, func(a, b Key) bool { return a.ID == b.ID })
 }
 
-// tokens makes and reads tokens with the keys there are.
+// tokens signs and verifies tokens with the present keys.
 type tokens struct {
 	keys atomic.Pointer[keySet]
 	load func(ctx context.Context) ([]Key, error) // nil: the keys never change
@@ -90,7 +90,7 @@ type tokens struct {
 	loaded time.Time // when load was last called for an unknown key
 }
 
-// renewPause is the least between two looks for a key nobody knows: strangers choose
+// renewPause is the shortest time between two searches for an unknown key. Strangers choose
 // the kid of what they send.
 const renewPause = 100 * time.Millisecond
 
@@ -108,7 +108,7 @@ func newTokens(keys []Key, load func(ctx context.Context) ([]Key, error), now fu
 	return t, nil
 }
 
-// reload takes the keys as they are now.
+// reload loads the present keys.
 func (t *tokens) reload(ctx context.Context) error {
 	if t.load == nil {
 		return nil
@@ -127,12 +127,11 @@ func (t *tokens) reload(ctx context.Context) error {
 	return nil
 }
 
-// renew looks for keys that another process has made since; had is the set that lacks
-// one.
+// renew loads keys that another process made. had is the set without the wanted key.
 func (t *tokens) renew(ctx context.Context, had *keySet) (*keySet, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if k := t.keys.Load(); k != had { // somebody was faster
+	if k := t.keys.Load(); k != had { // another call has loaded them
 		return k, nil
 	}
 	now := t.now()
@@ -146,19 +145,19 @@ func (t *tokens) renew(ctx context.Context, had *keySet) (*keySet, error) {
 	return t.keys.Load(), nil
 }
 
-// ReloadKeys takes the token keys as they are in the store now. The server calls it
-// every minute: so a key begins to sign when its time has come, and one that was taken
-// away is not accepted any more.
+// ReloadKeys loads the token keys from the store. The server calls it every minute. So a
+// new key begins to sign when its time has come, and a deleted key is not accepted any
+// more.
 func (s *Service) ReloadKeys(ctx context.Context) error { return s.tokens.reload(ctx) }
 
-// PublicKeys are the keys that tokens of this issuer verify with, the newest first.
+// PublicKeys returns the keys that verify tokens of this issuer, the newest first.
 func (s *Service) PublicKeys() []PublicKey {
 	var list []PublicKey
 	keys := s.tokens.keys.Load()
 	for _, key := range keys.list {
-		// SEC 1, 2.3.3: 04, then the coordinates.
+		// Encoded by SEC 1, 2.3.3: 04, then the coordinates.
 		point, err := keys.public[key.ID].Bytes()
-		if err != nil { // newKeySet has seen that it lies on P-256
+		if err != nil { // cannot happen: newKeySet accepts keys on P-256 only
 			continue
 		}
 		b64 := base64.RawURLEncoding.EncodeToString

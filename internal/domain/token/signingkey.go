@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// SealedKey is a token signing key as it is stored: opaque bytes that the room
-// vault sealed.
+// SealedKey is a token signing key as it is stored. The package vault sealed its bytes.
 type SealedKey struct {
 	ID        string // kid
 	Sealed    []byte
@@ -21,9 +20,9 @@ type KeyStore interface {
 	DeleteSigningKey(ctx context.Context, id string) error
 }
 
-// EnsureSigningKey returns the stored keys, newest first, after adding one from
-// generate when there is none. Processes that start together agree on one key;
-// generate may run without its key being kept.
+// EnsureSigningKey returns the stored keys, the newest first. If there are none, it adds
+// one from generate. Processes that start together agree on one key, so a key from generate
+// may be dropped.
 func EnsureSigningKey(ctx context.Context, store KeyStore, generate func() (SealedKey, error)) (keys []SealedKey, err error) {
 	err = store.Atomic(ctx, func(ctx context.Context) error {
 		keys, err = store.SigningKeys(ctx)
@@ -43,21 +42,21 @@ func EnsureSigningKey(ctx context.Context, store KeyStore, generate func() (Seal
 	return keys, nil
 }
 
-// Overlap is how keys follow each other. A new key is published for Overlap before it
-// signs, so that whoever keeps a copy of our keys has it in time; an old one stays for
+// Overlap says when keys replace each other. A new key is published for Overlap before it
+// signs, so that clients with a copy of the keys get it in time. An old key is accepted for
 // Overlap and the life of a token after its successor began to sign.
 type Overlap struct {
 	Overlap   time.Duration
 	TokenLife time.Duration
 }
 
-// From is when a key begins to sign, as Key has it.
+// From returns when a key begins to sign; see Key.From.
 func (o Overlap) From(k SealedKey) time.Time { return k.CreatedAt.Add(o.Overlap) }
 
-// RotateSigningKey adds a key from generate, which begins to sign after the overlap.
-// With atOnce every other key is taken away in the same transaction, for a key that
-// has become known to somebody: the new one signs as soon as processes know of it, and
-// what the others have signed is good no more. generate may run more than once.
+// RotateSigningKey adds a key from generate, which begins to sign after the overlap. atOnce
+// is for a key that became known to others. It deletes every other key in the same
+// transaction: the new key signs as soon as processes know it, and all earlier tokens
+// become invalid. generate may run more than once.
 func RotateSigningKey(ctx context.Context, store KeyStore, atOnce bool, generate func() (SealedKey, error)) (made SealedKey, err error) {
 	err = store.Atomic(ctx, func(ctx context.Context) error {
 		old, err := store.SigningKeys(ctx)
@@ -79,14 +78,14 @@ func RotateSigningKey(ctx context.Context, store KeyStore, atOnce bool, generate
 	return made, err
 }
 
-// RetireSigningKeys deletes keys that nothing alive can have been signed with.
+// RetireSigningKeys deletes keys that cannot have signed a token that is still valid.
 func RetireSigningKeys(ctx context.Context, store KeyStore, o Overlap, now time.Time) error {
 	return store.Atomic(ctx, func(ctx context.Context) error {
 		keys, err := store.SigningKeys(ctx)
 		if err != nil {
 			return err
 		}
-		for i := 1; i < len(keys); i++ { // newest first: the one before is the successor
+		for i := 1; i < len(keys); i++ { // the newest is first, so keys[i-1] is the successor
 			if !o.From(keys[i-1]).Add(o.Overlap + o.TokenLife).After(now) {
 				if err := store.DeleteSigningKey(ctx, keys[i].ID); err != nil {
 					return err

@@ -1,12 +1,12 @@
 // Package token makes and checks access tokens, refresh tokens and ID tokens.
 //
-// Begin with [New], [Service.Issue] and [Service.Authenticate]. Issue records a token
-// if what it rests on, its [Proof], still holds. Authenticate turns a bearer token into
-// the principal who acts. Keys that sign tokens are in keyset.go, their rotation in
-// signingkey.go, refresh tokens in grant.go.
+// Begin with [New], [Service.Issue] and [Service.Authenticate]. Issue records a token if
+// its [Proof] still holds. Authenticate returns the principal of a bearer token. The keys
+// that sign tokens are in keyset.go, their rotation is in signingkey.go, and refresh tokens
+// are in grant.go.
 //
-// The package does not decide who may sign in: see the package signin. It does not end
-// the tokens of a user: see the package session.
+// The package does not decide who may sign in: see the package signin. It does not end the
+// tokens of a user: see the package session.
 package token
 
 import (
@@ -24,25 +24,26 @@ import (
 	"time"
 )
 
-// Settings of the service.
+// Settings configures the service.
 type Settings struct {
 	Issuer      string        // iss: the address of the identity provider
 	LocalIssuer string        // dss_iss; the interface's usual value is "realsts"
 	Resource    string        // aud: the resource that tokens are for
-	Aliases     []string      // other names by which clients ask for Resource; letter case never counts
+	Aliases     []string      // other names of Resource that clients use, without regard to letter case
 	TokenLife   time.Duration // of an access token, whole seconds; usually 300 s
-	RefreshLife time.Duration // of a sign-in with offline_access, however often its tokens are refreshed
-	// Remember is how long the record of an access token is kept after its end, for
-	// what was begun with it and still waits; see MayContinue.
+	RefreshLife time.Duration // of a sign-in with offline_access; refreshing does not extend it
+	// Remember is how long the record of an access token is kept after the token expired.
+	// Work that began with the token may still wait; see MayContinue.
 	Remember time.Duration
 }
 
-// DefaultSettings are the values of the interface; Issuer and Resource remain to be set.
+// DefaultSettings returns the values of the interface. The caller must set Issuer and
+// Resource.
 func DefaultSettings() Settings {
 	return Settings{LocalIssuer: "realsts", TokenLife: 300 * time.Second, RefreshLife: 30 * 24 * time.Hour}
 }
 
-// check reports every fault at once.
+// check reports all wrong settings at once.
 func (s Settings) check() error {
 	var faults []error
 	must := func(ok bool, text string) {
@@ -58,25 +59,26 @@ func (s Settings) check() error {
 	return errors.Join(faults...)
 }
 
-// Proof is what a token rests on: it is recorded only if that is still so.
+// Proof is the condition for a token. A token is recorded only if its proof still holds.
 type Proof struct {
-	Method     string // the user has it, and no second step
-	Encoded    string // of the password method: the stored password
-	Thumbprint []byte // of the certificate method: a certificate of the user
-	// Granted: it rests on something that ends with what the user signed in with, in
-	// one transaction with that: a code or a grant. Of the certificate method some
-	// certificate of the user must not have expired.
+	Method     string // the user must have this method and no second step
+	Encoded    string // for the password method: the stored password
+	Thumbprint []byte // for the certificate method: a certificate of the user
+	// Granted means that a code or a grant is the reason for the token. Codes and grants
+	// end in one transaction with the method, password or certificate that the user signed
+	// in with. With the certificate method, at least one certificate of the user must not
+	// have expired.
 	Granted bool
-	// Delegated: an operator acts, whatever methods the user has. The reach of the
-	// operator is judged in the transaction.
+	// Delegated means that an operator acts. The methods of the user do not count. The
+	// transaction checks the reach of the operator.
 	Delegated bool
-	// Parent is the access token that this one was derived from, "" for none. It must be
-	// neither expired nor revoked.
+	// Parent is the access token that this one was derived from, "" for none. The parent
+	// must not be expired or revoked.
 	Parent string
 	Now    time.Time
 }
 
-// Record is the server's side of an access token.
+// Record is the stored record of an access token.
 type Record struct {
 	ID       string // jti
 	UserID   string
@@ -84,24 +86,24 @@ type Record struct {
 	Method   string
 	Scope    string // granted
 	ActorID  string // the operator who obtained it for the user; "" for the user in person
-	// GrantID names the sign-in that the token belongs to by its first access token. "" is
-	// the token itself, which then is the first one and has no refresh tokens. Tokens and
-	// codes derived from a token have the same, so that a sign-in ends as a whole.
+	// GrantID identifies the sign-in of the token by the ID of its first access token. ""
+	// means that this token is the first one and has no refresh tokens. Tokens and codes
+	// derived from a token have the same GrantID, so that a sign-in ends as a whole.
 	GrantID    string
-	SignedInAt time.Time // by the root of all tokens of the sign-in
+	SignedInAt time.Time // when the first token of the sign-in was made
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
 	Revoked    bool
 }
 
-// Bearer is a token record with its user as they are now.
+// Bearer is the record of a token with the present state of its user.
 type Bearer struct {
 	Token  Record
 	User   user.User
-	Name   string   // what the user signs in with, for users without a login
-	Groups []string // of an operator
+	Name   string   // the name that the user signs in with, for users without a login
+	Groups []string // the groups of an operator
 	Actor  string   // login of the operator who acts as the user; "" for the user in person
-	// Severed: there is an actor who may not act on the user any more.
+	// Severed means that the token has an actor who may not act on the user any more.
 	Severed bool
 }
 
@@ -109,44 +111,44 @@ type Bearer struct {
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
-	// AddToken records a token, and that the user signed in, if the user is not
-	// barred and the proof holds; false otherwise. One statement decides.
+	// AddToken records a token, and that the user signed in, if the user is not barred and
+	// the proof holds. It returns false otherwise. One statement decides.
 	AddToken(ctx context.Context, t Record, p Proof) (bool, error)
-	BearerByToken(ctx context.Context, tokenID string, now time.Time) (Bearer, error) // or session.ErrNotFound
+	BearerByToken(ctx context.Context, tokenID string, now time.Time) (Bearer, error) // session.ErrNotFound for an unknown token
 
-	// SignInName is what a user signs in with: the login, otherwise a primary
-	// contact, "" for nothing. session.ErrNotFound for no user.
+	// SignInName returns what a user signs in with: the login, otherwise a primary contact,
+	// otherwise "". The error for an unknown user is session.ErrNotFound.
 	SignInName(ctx context.Context, userID string) (name string, u user.User, err error)
-	// PrimaryContacts are the primary phone and e-mail of a user, "" for none.
+	// PrimaryContacts returns the primary phone and e-mail of a user, "" for none.
 	PrimaryContacts(ctx context.Context, userID string) (phone, email string, err error)
 
 	AddGrant(ctx context.Context, g Grant) error
-	// Rotate replaces the secret of a grant that lives, if it is the old one and the
-	// client is its own. One statement decides; true is told once.
+	// Rotate replaces the secret of a valid grant if old is its secret and the grant
+	// belongs to the client. One statement decides, so only one caller gets true.
 	Rotate(ctx context.Context, handle, old, next [sha256.Size]byte, clientID string, now time.Time) (Grant, bool, error)
-	// EndGrant deletes a grant with every code of its sign-in and ends every token. It
-	// reports whether there was one.
+	// EndGrant deletes a grant with every code of its sign-in and revokes every token of
+	// the sign-in. It reports whether the grant existed.
 	EndGrant(ctx context.Context, handle [sha256.Size]byte) (bool, error)
-	GrantsOf(ctx context.Context, userID string, now time.Time) ([]Grant, error) // those that live, oldest first
+	GrantsOf(ctx context.Context, userID string, now time.Time) ([]Grant, error) // valid grants, oldest first
 
-	// SweepTokens deletes access tokens that expired before tokens, and grants that
-	// expired before now.
+	// SweepTokens deletes access tokens that expired before tokens, and grants that expired
+	// before now.
 	SweepTokens(ctx context.Context, now, tokens time.Time) error
 }
 
-// Policies judge the actions of users; [policy.Service] satisfies it. The room asks about
-// policy.Issue alone.
+// Policies decides about actions of users; [policy.Service] satisfies it. The package asks
+// about policy.Issue only.
 type Policies interface {
 	// Permit returns nil or the fault access_denied.
 	Permit(ctx context.Context, userID string, a policy.Action) error
 	NeedsConfirmation(ctx context.Context, userID string, a policy.Action) (bool, error)
 }
 
-// Deps are what a Service works with.
+// Deps lists what a Service needs.
 type Deps struct {
 	Store Store
 	Keys  []Key // the newest first
-	// LoadKeys reads Keys as they are now; nil: they never change.
+	// LoadKeys reads the present keys. nil means that they never change.
 	LoadKeys func(ctx context.Context) ([]Key, error)
 	Policies Policies // nil: every user may be issued tokens
 	Now      func() time.Time
@@ -180,7 +182,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{s, d.Store, t, resources, d.Policies, d.Now, d.Rand}, nil
 }
 
-// CheckResource refuses a resource that is none of ours.
+// CheckResource refuses a resource that tokens are not made for.
 func (s *Service) CheckResource(resource string) error {
 	if resource == "" {
 		return &GrantError{InvalidRequest, "resource: missing, want the name of the resource the token is for"}
@@ -191,13 +193,13 @@ func (s *Service) CheckResource(resource string) error {
 	return nil
 }
 
-// Token is what the token endpoint answers.
+// Token is the answer of the token endpoint.
 type Token struct {
 	AccessToken  string
 	ExpiresIn    time.Duration
 	RefreshToken string // "" unless the scope offline_access was granted
 	IDToken      string // "" unless the scope openid was granted to a code
-	Scope        string // what was granted, which RFC 6749, 5.1 wants told when it is less than asked
+	Scope        string // what was granted; RFC 6749, 5.1 demands it in the answer if it is less than asked
 	UserID       string // for the audit log
 }
 
@@ -221,14 +223,14 @@ func (s *Service) AuthenticateBy(ctx context.Context, bearer string, read ReadBe
 	return b.Principal(), nil
 }
 
-// Check finds the record of an access token for the resource. Refusals are those of
+// Check finds the record of an access token for the resource. Its refusals are those of
 // Authenticate.
 func (s *Service) Check(ctx context.Context, bearer string) (Bearer, error) {
 	return s.bearer(ctx, bearer, s.store.BearerByToken, s.settings.Resource)
 }
 
-// bearer finds the record of an access token for one of the audiences with read. Refusals are
-// those of Authenticate.
+// bearer finds the record of an access token for one of the audiences with read. Its
+// refusals are those of Authenticate.
 func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, audiences ...string) (Bearer, error) {
 	refused := fault.New(fault.Unauthorized, "the access token is missing, expired or not valid; obtain a new one")
 	now := s.now()
@@ -261,8 +263,8 @@ func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, au
 	return b, nil
 }
 
-// Principal returns the user whom the token stands for. An operator who acts as a user
-// has the rights of that user and never rights of an operator.
+// Principal returns the user of the token. An operator who acts as a user has the rights of
+// that user and no rights of an operator.
 func (b Bearer) Principal() audit.Principal {
 	if b.Token.ActorID != "" {
 		b.User.Operator, b.Groups = false, nil
@@ -275,10 +277,10 @@ func (b Bearer) Principal() audit.Principal {
 	}
 }
 
-// MayContinue says whether what somebody began with an access token may be carried out
-// now, when the token itself may have expired: whoever is not barred, whose sign-in was
-// not ended since, and who may still act for the user where they do. The fault is
-// access_denied. It answers for as long as a token is remembered; see Settings.Remember.
+// MayContinue reports whether work that began with an access token may be carried out now.
+// The token itself may have expired. The fault is access_denied if the user is barred, if
+// the sign-in was ended since, or if an operator may not act for the user any more.
+// MayContinue works as long as the record of the token is kept; see Settings.Remember.
 func (s *Service) MayContinue(ctx context.Context, who audit.Principal) error {
 	if who.TokenID == "" {
 		return nil
@@ -300,8 +302,8 @@ func (s *Service) MayContinue(ctx context.Context, who audit.Principal) error {
 	return nil
 }
 
-// Sweep deletes tokens and grants that have expired; the server calls it now and then.
-// Nothing depends on it but the size of the database.
+// Sweep deletes expired tokens and grants. The server calls it regularly. It only bounds
+// the size of the database.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.now()
 	return s.store.SweepTokens(ctx, now, now.Add(-s.settings.Remember))

@@ -5,14 +5,15 @@ import (
 	"sync"
 )
 
-// verifiedSize bounds the tokens remembered, a few hundred octets each.
+// verifiedSize is the largest number of tokens in the cache. Each takes a few hundred
+// bytes.
 const verifiedSize = 16 << 10
 
-// verified remembers the claims of tokens whose signature held: a client sends
-// the same token with every request, and checking its signature costs more than
-// making a signature does. What is remembered is a fact about the octets of the
-// token under the keys of this process and never changes; its time and its
-// record are judged at every use. The zero value is ready.
+// verified caches the claims of tokens with a valid signature. A client sends the same
+// token with every request, and verifying a signature costs more than making one. A cached
+// entry depends only on the bytes of the token and on the keys of the set, so it never
+// becomes wrong. The expiry and the record of the token are checked at every use. The zero
+// value is ready.
 type verified struct {
 	mu     sync.RWMutex
 	claims map[[sha256.Size]byte]claims
@@ -31,7 +32,7 @@ func (v *verified) keep(token [sha256.Size]byte, c claims) {
 	if v.claims == nil {
 		v.claims = map[[sha256.Size]byte]claims{}
 	}
-	for other := range v.claims { // any one makes room: the order of a map is random
+	for other := range v.claims { // delete random entries: the order of a map is random
 		if len(v.claims) < verifiedSize {
 			break
 		}
