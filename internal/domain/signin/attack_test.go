@@ -49,9 +49,9 @@ func (w *watched) AddToken(ctx context.Context, t tokens.Record, p tokens.Proof)
 	return w.Tokens.AddToken(ctx, t, p)
 }
 
-// User enumeration by time: every refusal of a password does the same work against the
-// database; the derivation is the same by the dummy hash. What takes no password takes
-// none of it for anybody.
+// User enumeration by time: every refusal of a password does the same work in the database.
+// The derivation takes the same time because of the dummy hash. Ways without a password do
+// no such work for any user.
 func TestEnumerationByTime(t *testing.T) {
 	b := newBench(t)
 	op := b.operator(t, "op", "Default")

@@ -19,26 +19,26 @@ import (
 
 // Authorization is a request for a code (RFC 6749, 4.1.1).
 type Authorization struct {
-	Client      Client // as found by Clients.Find: it proves itself when it exchanges the code
-	RedirectURI string // one of the client's
+	Client      Client // from Clients.Find: the client proves itself when it exchanges the code
+	RedirectURI string // a redirect address of the client
 	Scope       string
 	Resource    string
 	Nonce       string // for the ID token
 	Challenge   string // of RFC 7636, method S256; "" for none
-	// Direct: the token itself is asked for in the place of a code (RFC 6749, 4.2.1).
+	// Direct means that the client asks for the token instead of a code (RFC 6749, 4.2.1).
 	Direct bool
 }
 
-// Authorized is what a request led to.
+// Authorized is the result of an authorization.
 type Authorized struct {
-	Code  string // unless the token was asked for
+	Code  string // "" if the client asked for the token
 	Token token.Token
 }
 
-// Check refuses a request that no certificate or password could make good. A refusal
-// of the client or its address must not be sent to that address (RFC 6749, 4.1.2.1):
-// it is a *token.GrantError with unauthorized_client or invalid_request. Whatever authorizes
-// checks the same and more.
+// Check refuses a request that must fail for every user. The refusal is a *token.GrantError
+// with unauthorized_client or invalid_request. If the client or its address is wrong, the
+// refusal must not be sent to that address (RFC 6749, 4.1.2.1). The methods that authorize
+// make these checks as well.
 func (a Authorization) Check() error {
 	if len(a.Client.RedirectURIs) == 0 {
 		return token.Refuse(token.UnauthorizedClient, "the client may not use authorization codes")
@@ -49,20 +49,20 @@ func (a Authorization) Check() error {
 	return nil
 }
 
-// Bounds of what a client has us remember, in octets.
+// Bounds of what a client may make the service store, in bytes.
 const (
 	maxNonce = 512
 )
 
-// CheckRequest refuses what may be sent to the redirect address: the resource, the
-// scope, the nonce, the challenge. Refusals are *token.GrantError.
+// CheckRequest checks the resource, the scope, the nonce and the challenge. Refusals are
+// *token.GrantError. They may be sent to the redirect address.
 func (s *Service) CheckRequest(a Authorization) error {
 	_, _, err := s.wanted(a)
 	return err
 }
 
-// wanted is what a request asks for: the scope that is granted and whether no resource
-// is asked for, which is enough to know who somebody is.
+// wanted returns the scope that is granted, and whether the request names no resource.
+// Without a resource, the client only learns who the user is.
 func (s *Service) wanted(a Authorization) (scope string, loginOnly bool, err error) {
 	if scope, err = token.GrantScope(a.Scope); err != nil {
 		return "", false, err
@@ -89,17 +89,20 @@ func (s *Service) wanted(a Authorization) (scope string, loginOnly bool, err err
 	return scope, loginOnly, nil
 }
 
-// NeedsChallenge reports whether the client has to bring a challenge to a code that a
-// browser carries: a public client has nothing else that proves the code to be its own.
+// NeedsChallenge reports whether the request for a code must have a challenge. A browser
+// carries the code, and a public client has no other proof that the code is its own.
 func (a Authorization) NeedsChallenge() bool {
 	return a.Client.Public && !a.Client.NoChallenge && a.RedirectURI != RedirectOutOfBand
 }
 
-// AuthorizeCertificate issues a code to whoever presents a client certificate, under
-// the conditions of AuthenticateCertificate. The code has 64 characters 0-9 and a-f,
-// is good for Settings.CodeLife and once. Refusals are *token.GrantError: those of
-// Authorization.Check; invalid_request for the resource, invalid_scope,
-// access_denied for the certificate.
+// AuthorizeCertificate issues a code for a client certificate, under the conditions of
+// AuthenticateCertificate. The code has 64 characters 0-9 and a-f. It is valid once and for
+// Settings.CodeLife. Refusals are *token.GrantError:
+//
+//   - those of Authorization.Check
+//   - invalid_request: the resource
+//   - invalid_scope
+//   - access_denied: the certificate
 func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Authorization) (code string, who audit.Principal, err error) {
 	if err := a.Check(); err != nil {
 		return "", who, err
@@ -109,8 +112,8 @@ func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Author
 		return "", who, err
 	}
 	thumbprint := sha256.Sum256(der)
-	// The certificate may be taken from the user meanwhile: it is asked for again when
-	// the code is exchanged.
+	// The certificate may be removed from the user meanwhile, so the exchange of the code
+	// checks it again.
 	issued, err := s.authorize(ctx, a, b.User, "", token.Proof{Method: methodCertificate, Thumbprint: thumbprint[:]}, token.Descent{}, why == nil)
 	if err != nil {
 		return "", who, err
@@ -119,10 +122,11 @@ func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Author
 	return issued.Code, b.Principal(), nil
 }
 
-// AuthorizePassword authorizes whoever knows a login and its password. It shares the
-// budget of wrong passwords and the queue with every other way of trying one. Refusals
-// are *token.GrantError: those of Authorization.Check and CheckRequest; invalid_grant and
-// authn_method_not_confirmed as of PasswordGrant, and its fault too_many_requests.
+// AuthorizePassword authorizes by login and password. It shares the budget of wrong
+// passwords and the queue with all other ways of trying a password. Refusals are
+// *token.GrantError: those of Authorization.Check and CheckRequest; invalid_grant and
+// authn_method_not_confirmed as of PasswordGrant. The fault is too_many_requests, as of
+// PasswordGrant.
 func (s *Service) AuthorizePassword(ctx context.Context, login, password string, a Authorization) (issued Authorized, who audit.Principal, err error) {
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
 		return issued, who, firstRefusal(err)
@@ -144,7 +148,7 @@ func (s *Service) AuthorizePassword(ctx context.Context, login, password string,
 		name = login
 	}
 	err = s.store.Atomic(ctx, func(ctx context.Context) error {
-		// The user may have been locked or given another password while we derived.
+		// The user may have been locked or given another password during the derivation.
 		again, known, err := s.credential(ctx, login)
 		if err != nil {
 			return err
@@ -158,13 +162,15 @@ func (s *Service) AuthorizePassword(ctx context.Context, login, password string,
 	return issued, s.signedIn(c.User, name, methodPassword, a.Client), err
 }
 
-// AuthorizeBearer authorizes a client that has an access token already. What it gives
-// belongs to the sign-in of that token: it ends with that sign-in, expires no later than
-// the token, tells the same time of signing in, and has the part of the asked scope that
-// the token has. It is never a refresh token. Refusals are *token.GrantError, as of
-// AuthorizePassword, with access_denied for the token: one that is not valid, another
-// client's, or obtained by somebody else than its user; invalid_scope when the token has
-// nothing of a scope that is asked for without a resource.
+// AuthorizeBearer authorizes a client that already has an access token. The code or token
+// it issues belongs to the sign-in of the access token: it ends with that sign-in, expires
+// no later than the access token, and has the same time of signing in. Its scope is the
+// part of the asked scope that the access token has. It is never a refresh token. Refusals
+// are *token.GrantError, as of AuthorizePassword, and:
+//
+//   - access_denied: the access token is invalid, belongs to another client, or was obtained
+//     by another user than its own
+//   - invalid_scope: no resource is asked for, and the access token was not granted openid
 func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authorization) (issued Authorized, who audit.Principal, err error) {
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
 		return issued, who, firstRefusal(err)
@@ -193,7 +199,7 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 	return issued, who, err
 }
 
-// signedIn is somebody without a token yet, for the audit log.
+// signedIn returns the principal of a user without a token yet, for the audit log.
 func (s *Service) signedIn(u user.User, name, method string, client Client) audit.Principal {
 	return token.Bearer{Token: token.Record{ClientID: client.ID, Method: method}, User: u, Name: name}.Principal()
 }
@@ -206,7 +212,7 @@ func secondStepNeeded() error {
 	return token.Refuse(token.SecondStepNeeded, "the user signs in with a second step, which this grant does not have")
 }
 
-// firstRefusal is the first of joined refusals.
+// firstRefusal returns the first of joined refusals.
 func firstRefusal(err error) error {
 	var g *token.GrantError
 	if errors.As(err, &g) {
@@ -215,9 +221,9 @@ func firstRefusal(err error) error {
 	return err
 }
 
-// authorize makes a code, or the token itself, for a user who has signed in; accepted
-// is false for one who has not. A proof that is not granted is asked for again when the
-// code is exchanged. from is the zero value for a fresh sign-in.
+// authorize makes a code, or the token itself, for a user who has signed in. accepted is
+// false for a user who has not. If the proof is not Granted, the exchange of the code
+// checks it again. from is the zero value for a fresh sign-in.
 func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, name string, p token.Proof, from token.Descent, accepted bool) (issued Authorized, err error) {
 	scope, loginOnly, err := s.wanted(a)
 	if err != nil {
@@ -227,7 +233,7 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 		return issued, token.Refuse(token.AccessDenied, "nobody signs in with this certificate")
 	}
 	if err := s.tokens.Issuable(ctx, u.ID, nil); err != nil {
-		return issued, err // the code is asked about once more when it is exchanged
+		return issued, err // checked again when the code is exchanged
 	}
 	if a.Direct {
 		t, ok, err := s.tokens.Issue(ctx, token.Order{UserID: u.ID, Name: name, ClientID: a.Client.ID, Scope: scope, LoginOnly: loginOnly, Descent: from, Proof: p})
@@ -264,22 +270,24 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 	return Authorized{Code: code}, nil
 }
 
-// CodeRequest is what a client brings to exchange a code for a token.
+// CodeRequest is a request of a client to exchange a code for a token.
 type CodeRequest struct {
 	Code        string
-	RedirectURI string // the one the code was made for
-	Resource    string // may be left out: it was settled when the code was made
+	RedirectURI string // the redirect address that the code was made for
+	Resource    string // "": the resource of the code
 	Verifier    string // of RFC 7636; "" for a code without a challenge
 }
 
 // CodeGrant exchanges a code for a token (RFC 6749, 4.1.3). One conditional statement
-// spends the code; a code that comes a second time ends the whole sign-in that it belongs
-// to, with everything derived from its tokens (RFC 6749, 4.1.2). A client that names a resource again has to name one of ours.
-// A challenge and a verifier go together: a code with one and without the other was
-// stolen or put into somebody else's hands (RFC 9700, 2.1.1). Refusals are *token.GrantError:
-// unauthorized_client and invalid_request; invalid_grant for a code that is unknown,
-// expired, spent, of another client, redirect address or verifier, or of a user who may
-// not sign in any more.
+// spends the code. If a code is used twice, the whole sign-in that it belongs to ends, with
+// everything derived from its tokens (RFC 6749, 4.1.2). A client that names a resource
+// again must name one that tokens are made for. A code with a challenge needs a verifier,
+// and a verifier needs a challenge. Otherwise the code was stolen or injected (RFC 9700,
+// 2.1.1). Refusals are *token.GrantError:
+//
+//   - unauthorized_client and invalid_request
+//   - invalid_grant: the code is unknown, expired, spent, or made for another client,
+//     redirect address or verifier, or its user may not sign in any more
 func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (token.Token, error) {
 	if len(client.RedirectURIs) == 0 {
 		return token.Token{}, token.Refuse(token.UnauthorizedClient, "the client may not use authorization codes")
@@ -343,7 +351,7 @@ func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (
 	return issued, err
 }
 
-// verifies reports whether a verifier is the one of a challenge (RFC 7636, 4.6).
+// verifies reports whether a verifier matches a challenge (RFC 7636, 4.6).
 func verifies(challenge, verifier string) bool {
 	if challenge == "" || verifier == "" {
 		return challenge == verifier

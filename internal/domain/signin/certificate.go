@@ -16,7 +16,7 @@ import (
 
 // SignInCertificate is a certificate that a user signs in with.
 type SignInCertificate struct {
-	Thumbprint [sha256.Size]byte // SHA-256 of the DER form; what it is found by
+	Thumbprint [sha256.Size]byte // SHA-256 of the DER form, by which it is found
 	UserID     string
 	Subject    string
 	Issuer     string
@@ -25,13 +25,14 @@ type SignInCertificate struct {
 	CreatedAt  time.Time
 }
 
-// maxCertificate bounds a certificate before it is parsed, in octets.
+// maxCertificate is the largest accepted size of a certificate in bytes. It is checked
+// before parsing.
 const maxCertificate = 64 << 10
 
-// AddCertificate lets a user sign in with a certificate, in DER, and gives them the
-// method certificate. It is for administrators; whether the certificate is good is
-// judged each time it is used. Faults: user_not_found, invalid_certificate,
-// invalid_object_state for one that is somebody's already.
+// AddCertificate lets a user sign in with a certificate, in DER, and gives the user the
+// method certificate. It is for administrators. The certificate itself is checked at every
+// sign-in. Faults: user_not_found, invalid_certificate, invalid_object_state for a
+// certificate that a user has already.
 func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte) (SignInCertificate, error) {
 	if len(der) > maxCertificate {
 		return SignInCertificate{}, fault.Newf(fault.InvalidCertificate, "certificate: want at most %d octets of DER", maxCertificate)
@@ -63,8 +64,8 @@ func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte)
 	return c, nil
 }
 
-// RemoveCertificate takes a certificate from a user and ends every token. The fault
-// is object_not_found.
+// RemoveCertificate removes a certificate from a user and ends every token of the user. The
+// fault is object_not_found.
 func (s *Service) RemoveCertificate(ctx context.Context, userID string, thumbprint [sha256.Size]byte) error {
 	return s.store.Atomic(ctx, func(ctx context.Context) error {
 		removed, err := s.methods.RemoveCertificate(ctx, userID, thumbprint)
@@ -78,15 +79,16 @@ func (s *Service) RemoveCertificate(ctx context.Context, userID string, thumbpri
 	})
 }
 
-// Certificates lists the certificates a user signs in with, oldest first.
+// Certificates returns the certificates a user signs in with, oldest first.
 func (s *Service) Certificates(ctx context.Context, userID string) ([]SignInCertificate, error) {
 	return s.methods.CertificatesOf(ctx, userID)
 }
 
-// AuthenticateCertificate turns a client certificate, in DER, into the one who acts.
-// The door has seen proof of its key and has judged chain, usage, validity and
-// revocation; here is decided whose it is and whether they may sign in with it now.
-// Every refusal is the fault invalid_token with the same text.
+// AuthenticateCertificate returns the principal of a client certificate, in DER. The caller
+// must have checked the possession of its key, its chain, usage, validity and revocation.
+// AuthenticateCertificate decides which user the certificate belongs to and whether that
+// user may sign in with it now. Every refusal is the fault invalid_token with the same
+// text.
 func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audit.Principal, error) {
 	b, why, err := s.certified(ctx, der)
 	if err != nil {
@@ -99,8 +101,8 @@ func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audi
 	return b.Principal(), nil
 }
 
-// certified finds who signs in with a certificate; why says to the log what is
-// against it.
+// certified finds the user of a certificate. why is for the log: the reason why the user
+// may not sign in.
 func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, why, err error) {
 	b, scheme, err := s.methods.BearerByCertificate(ctx, sha256.Sum256(der))
 	audit.Tried(ctx, b.User.ID, b.User.Login)
@@ -119,7 +121,8 @@ func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, wh
 	return b, nil, nil
 }
 
-// RevokeGrants ends every token, code and grant of a user, refresh tokens among them. The fault is user_not_found.
+// RevokeGrants ends all access tokens, codes, grants and refresh tokens of a user. The
+// fault is user_not_found.
 func (s *Service) RevokeGrants(ctx context.Context, who audit.Principal, userID string) error {
 	return s.store.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.reach.Reach(ctx, who, userID); err != nil {

@@ -331,8 +331,8 @@ func expected(t *testing.T, err error) error {
 	return nil
 }
 
-// Nothing derived from a sign-in lives longer or may do more than the sign-in, and it
-// ends with the sign-in, whatever the way and however long the chain.
+// No token or code that was derived from a sign-in is valid longer or may do more than the
+// sign-in. All of them end with the sign-in, for every way and every length of the chain.
 func TestDescent(t *testing.T) {
 	// Every method that gives a token or a code is a way of this walk.
 	var methods []reflect.Method

@@ -16,7 +16,7 @@ import (
 	"tamga/internal/domain/token"
 )
 
-// TypeJWT and TypeAccessToken name kinds of tokens (RFC 8693, 3).
+// TypeJWT and TypeAccessToken are types of tokens (RFC 8693, 3).
 const (
 	TypeJWT         = "urn:ietf:params:oauth:token-type:jwt"
 	TypeAccessToken = "urn:ietf:params:oauth:token-type:access_token"
@@ -24,20 +24,20 @@ const (
 
 // Bounds of a subject token.
 const (
-	maxSubject     = 8 << 10         // octets
+	maxSubject     = 8 << 10         // bytes
 	maxSubjectLife = 24 * time.Hour  // from its nbf and its iat
-	subjectSkew    = 5 * time.Minute // how far the clock of a client may be ahead
+	subjectSkew    = 5 * time.Minute // the largest lead of a client's clock
 )
 
-// Exchange is an operator's order for a token of a user (RFC 8693, 2.1).
+// Exchange is the request of an operator for a token of a user (RFC 8693, 2.1).
 type Exchange struct {
 	Actor, ActorType     string // the operator's access token
 	Subject, SubjectType string // unsigned JWT that names the user
 	Resource, Scope      string
 }
 
-// subject is what a subject token says. It proves nothing: whoever may act on a user
-// is decided by the actor alone.
+// subject is the content of a subject token. It proves nothing. The actor alone decides
+// which users may be acted on.
 type subject struct {
 	Name      string   `json:"unique_name"`
 	ID        string   `json:"nameidentifier"`
@@ -46,17 +46,19 @@ type subject struct {
 	IssuedAt  *float64 `json:"iat"`
 }
 
-// ExchangeGrant gives an operator a token to act as a user of theirs. The actor token
-// is an access token of ours, of an operator in person; the subject token is a JWT with
-// the algorithm none and an empty signature, which is taken here and nowhere else. The
-// token names the operator (act), lives no longer than either of the two, has no scope
-// that the operator's has not, brings no refresh token and none of the user's rights as an
-// operator. It belongs to the operator's sign-in and ends with it, and when the user
-// leaves the operator's groups.
+// ExchangeGrant gives an operator a token to act as a user of the operator's groups. The
+// actor token is an access token of this service, of an operator in person. The subject
+// token is a JWT with the algorithm none and an empty signature. No other call accepts such
+// a JWT.
 //
-// who is the operator, as soon as they are known. Refusals are *token.GrantError:
+// The token names the operator (act). It expires no later than either of the two tokens.
+// Its scope is part of the scope of the operator's token. It has no refresh token and none
+// of the user's rights as an operator. It belongs to the operator's sign-in. It ends with
+// that sign-in, and when the user leaves the operator's groups.
+//
+// who is the operator, as soon as the operator is known. Refusals are *token.GrantError:
 // unauthorized_client; invalid_scope; invalid_request for everything else (RFC 8693,
-// 2.2.2), the same for a user who does not exist, is somebody else's or is locked.
+// 2.2.2). The refusal is the same for a user who is unknown, out of reach or locked.
 func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) (t token.Token, who audit.Principal, err error) {
 	if !client.Exchange {
 		return t, who, token.Refuse(token.UnauthorizedClient, "the client may not exchange tokens")
@@ -109,7 +111,7 @@ func (s *Service) delegate(ctx context.Context, client Client, who audit.Princip
 		if err != nil {
 			return token.Token{}, err
 		}
-		userID = c.User.ID // "" for nobody, who is looked for all the same
+		userID = c.User.ID // "" for an unknown name, which is looked up all the same
 	}
 	switch err := s.reach.Reach(ctx, who, userID); {
 	case fault.Is(err, fault.UserNotFound):
@@ -144,7 +146,7 @@ func (s *Service) delegate(ctx context.Context, client Client, who audit.Princip
 	return t, nil
 }
 
-// methodDelegated stands in records for a sign-in by somebody else.
+// methodDelegated is the method in records of tokens that an operator obtained.
 const methodDelegated = "delegated"
 
 // readSubject reads an unsigned JWT (RFC 7519, 6).
@@ -191,8 +193,8 @@ func readSubject(text string, now time.Time) (s subject, err error) {
 
 func seconds(v float64) time.Time { return time.Unix(int64(v), 0) }
 
-// decodePart reads a part of a JWT: Base64URL, with padding or without, of one JSON
-// object.
+// decodePart reads a part of a JWT: the Base64URL form, with or without padding, of one
+// JSON object.
 func decodePart(part string, v any) error {
 	data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(part, "="))
 	if err != nil {

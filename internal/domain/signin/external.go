@@ -16,51 +16,54 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// methodExternal is a sign-in at another identity provider, whatever its protocol.
+// methodExternal is a sign-in at another identity provider, by any protocol.
 const methodExternal = "saml"
 
 // Provider is another identity provider.
 type Provider interface {
-	Name() string  // by which users have logins there: ExternalLogin.Issuer
+	Name() string  // under which users have logins there: ExternalLogin.Issuer
 	Title() string // for people
-	// Begin is the address to send a browser to. state comes back with it; nonce and
-	// verifier, 64 characters 0-9 and a-f each, bind what comes back to this browser.
+	// Begin returns the address to send a browser to. The provider returns state with its
+	// answer. nonce and verifier, 64 characters 0-9 and a-f each, bind the answer to this
+	// browser.
 	Begin(ctx context.Context, state, nonce, verifier string) (string, error)
-	// Finish turns what a browser came back with, a code or a message, into the login of
-	// its user there. Refusals of the provider are *token.GrantError.
+	// Finish checks the answer that a browser brought, a code or a message, and returns the
+	// login of its user at the provider. Refusals of the provider are *token.GrantError.
 	Finish(ctx context.Context, answer, nonce, verifier string) (string, error)
 }
 
-// PostingProvider is a provider of a protocol in which the browser posts a message from
-// the provider's pages (SAML). That has consequences:
-//   - its state may have 80 octets at most (SAML 2.0 bindings, 3.5.3), too few for a
-//     ticket: the ticket is kept here and the state is its handle;
-//   - the message speaks for itself, and nobody at the provider knows whether it has been
-//     used: each handle is good for one sign-in.
+// PostingProvider is a provider of a protocol in which the browser posts a message from the
+// provider's pages (SAML). Such a protocol has two consequences:
+//
+//   - The state may have at most 80 bytes (SAML 2.0 bindings, 3.5.3). A ticket is larger, so
+//     the service stores the ticket, and the state is its handle.
+//   - The message is valid by itself, and the provider does not know whether it was used. So
+//     each handle is valid for one sign-in.
 type PostingProvider interface {
 	Provider
-	// Metadata describes this service to the provider: an XML document.
+	// Metadata returns an XML document that describes this service to the provider.
 	Metadata() ([]byte, error)
 }
 
-// ExternalVisit is a browser that is away at a PostingProvider.
+// ExternalVisit is the visit of a browser at a PostingProvider.
 type ExternalVisit struct {
-	Handle    [sha256.Size]byte // SHA-256 of the state that was sent along
+	Handle    [sha256.Size]byte // SHA-256 of the state that was sent
 	Ticket    string            // see Service.SealTicket
-	ReturnsTo string            // Pending.RedirectURI, for the page that a browser sees before it has shown that it is the one
+	ReturnsTo string            // Pending.RedirectURI, for the page that is shown before the browser has proved that the visit is its own
 	ExpiresAt time.Time
 }
 
 // ExternalStore keeps the visits at other providers.
 type ExternalStore interface {
 	AddExternalVisit(ctx context.Context, v ExternalVisit) error
-	// ExternalVisit finds a visit that lives and was not ended. session.ErrNotFound.
+	// ExternalVisit finds a valid visit. The error is session.ErrNotFound for a visit that
+	// is unknown, expired or ended.
 	ExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (ExternalVisit, error)
-	// EndExternalVisit ends it. One statement decides: true is told once.
+	// EndExternalVisit ends a visit. One statement decides, so only one caller gets true.
 	EndExternalVisit(ctx context.Context, handle [sha256.Size]byte, now time.Time) (bool, error)
 }
 
-// Providers lists the other identity providers, in the order of the configuration.
+// Providers returns the other identity providers, in the order of the configuration.
 func (s *Service) Providers() []Provider { return s.providers }
 
 func (s *Service) provider(name string) (Provider, error) {
@@ -72,8 +75,8 @@ func (s *Service) provider(name string) (Provider, error) {
 	return nil, fault.New(fault.NotFound, "there is no identity provider of this name")
 }
 
-// BeginExternal sends a browser that has a ticket of our login page to another
-// provider. Faults: access_denied, object_not_found.
+// BeginExternal returns the address of another provider for a browser that has a ticket of
+// our login page. Faults: access_denied, object_not_found.
 func (s *Service) BeginExternal(ctx context.Context, name, ticket, browser string) (address string, err error) {
 	p, err := s.OpenTicket(ticket, browser, StepLogin)
 	if err != nil {
@@ -101,7 +104,7 @@ func (s *Service) BeginExternal(ctx context.Context, name, ticket, browser strin
 	return provider.Begin(ctx, state, p.ProviderNonce, p.ProviderVerifier)
 }
 
-// keepVisit keeps a ticket and returns its handle: 64 characters 0-9 and a-f.
+// keepVisit stores a ticket and returns its handle: 64 characters 0-9 and a-f.
 func (s *Service) keepVisit(ctx context.Context, ticket, returnsTo string) (string, error) {
 	var random [32]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
@@ -126,8 +129,8 @@ func (s *Service) posting(name string) (PostingProvider, error) {
 	return posting, nil
 }
 
-// ProviderMetadata describes this service to another provider: an XML document. Faults:
-// object_not_found.
+// ProviderMetadata returns the XML document that describes this service to another
+// provider. The fault is object_not_found.
 func (s *Service) ProviderMetadata(name string) ([]byte, error) {
 	p, err := s.posting(name)
 	if err != nil {
@@ -136,9 +139,9 @@ func (s *Service) ProviderMetadata(name string) ([]byte, error) {
 	return p.Metadata()
 }
 
-// ExternalReturn is where a browser goes in the end that brings an answer of a posting
-// provider: an address of the client. It is told to whoever has the state, before the
-// browser has shown that it is its own. Faults: access_denied, object_not_found.
+// ExternalReturn returns the address of the client to which a browser with the answer of a
+// posting provider finally goes. Every caller with the state gets it, before the browser
+// has proved that the visit is its own. Faults: access_denied, object_not_found.
 func (s *Service) ExternalReturn(ctx context.Context, name, state string) (string, error) {
 	if _, err := s.posting(name); err != nil {
 		return "", err
@@ -155,9 +158,9 @@ func (s *Service) visit(ctx context.Context, state string) (ExternalVisit, error
 	return v, err
 }
 
-// OpenExternal opens what a browser brought along when it came back from a provider.
-// posted: it was in a form. A person reads the refusal, so whatever does not fit together
-// is one: the fault is access_denied.
+// OpenExternal opens what a browser brought back from a provider. posted means that it was
+// in a form. The fault is access_denied for everything that does not match, because a
+// person reads it.
 func (s *Service) OpenExternal(ctx context.Context, name, state, browser string, posted bool) (Pending, error) {
 	provider, err := s.provider(name)
 	if err != nil {
@@ -179,16 +182,16 @@ func (s *Service) OpenExternal(ctx context.Context, name, state, browser string,
 		return Pending{}, err
 	}
 	if p.Provider != name {
-		return Pending{}, ticketRefused() // the browser was sent to another one
+		return Pending{}, ticketRefused() // the browser was sent to another provider
 	}
 	p.visit = handle
 	return p, nil
 }
 
-// AuthorizeExternal authorizes whoever came back from another provider with an answer;
-// p is of OpenExternal. The user is the one with that login at the provider and
-// the method external. Refusals are *token.GrantError: those of AuthorizeBearer, and
-// access_denied for a user unknown or barred here.
+// AuthorizeExternal authorizes the user of an answer from another provider. p is a result
+// of OpenExternal. The user has that login at the provider and the method external.
+// Refusals are *token.GrantError: those of AuthorizeBearer, and access_denied for a user
+// who is unknown or barred here.
 func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer string, a Authorization) (issued Authorized, who audit.Principal, err error) {
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
 		return issued, who, firstRefusal(err)
@@ -202,8 +205,9 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 		return issued, who, err
 	}
 	if p.visit != "" {
-		// Outside the transaction: what was presented is used up, whatever comes of it.
-		// It was made for this visit (Finish), so that this ends its use as well.
+		// Outside the transaction: the answer is spent, whatever the result of the sign-in.
+		// The answer was made for this visit (Finish), so the end of the visit is the end
+		// of the answer.
 		switch ended, err := s.visits.EndExternalVisit(ctx, sha256.Sum256([]byte(p.visit)), s.now()); {
 		case err != nil:
 			return issued, who, err

@@ -14,26 +14,26 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// PasswordGrant exchanges a login and password for a token (RFC 6749, 4.3). The
-// login may also be a phone number or an e-mail address the user signs in with. An
-// empty password is no password but "identification only": it will do for users
-// with that method, through a client that proved itself or where the settings allow
-// any. Refusals are *token.GrantError:
+// PasswordGrant exchanges a login and password for a token (RFC 6749, 4.3). The login may
+// also be a phone number or an e-mail address that the user signs in with. An empty
+// password means "identification only". It is accepted for users with that method, through
+// a client that proved itself or if the settings allow every client. Refusals are
+// *token.GrantError:
 //
 //   - unauthorized_client: the client may not use this grant
 //   - invalid_request: no resource or an unknown one, no login
-//   - invalid_scope: a scope nobody knows
-//   - invalid_grant: an unknown login, a wrong password, a user who is locked, locked
-//     out, not approved or without the method. The answer is one and the same, and so
-//     is the work done for it: neither text nor time tells which it was.
-//   - authn_method_not_confirmed: the first step is proved and a second one is needed
+//   - invalid_scope: an unknown scope
+//   - invalid_grant: an unknown login, a wrong password, a user who is locked, locked out,
+//     not approved or without the method. The answer and the work for it are the same in all
+//     these cases, so neither text nor time reveals the case.
+//   - authn_method_not_confirmed: the first step is passed and a second one is needed
 //
-// An attempt is counted durably before the password is derived and forgotten
-// when it is correct. While a user is locked out a correct password is refused
-// like a wrong one and nothing is counted.
+// An attempt is counted durably before the password is derived. The count is deleted when
+// the password is correct. While a user is locked out, a correct password is refused like a
+// wrong one, and nothing is counted.
 //
-// Attempts wait for their derivation as [password.Limits] has it, by the
-// caller of [password.WithVisitor]. The fault too_many_requests depends on the caller alone, never on
+// Attempts wait for their derivation as [password.Limits] says, by the caller of
+// [password.WithVisitor]. The fault too_many_requests depends on the caller only, never on
 // the login.
 func (s *Service) PasswordGrant(ctx context.Context, client Client, login, password, resource, scope string) (token.Token, error) {
 	if !client.PasswordGrant {
@@ -73,7 +73,7 @@ func (s *Service) PasswordGrant(ctx context.Context, client Client, login, passw
 	if user.FoldLogin(login) != user.FoldLogin(name) {
 		name = login // a phone or an e-mail: clients compare with what they sent
 	}
-	// The user may have been locked or given another password while we derived.
+	// The user may have been locked or given another password during the derivation.
 	issued, ok, err := s.tokens.Issue(ctx, token.Order{UserID: c.User.ID, Name: name, ClientID: client.ID, Scope: granted, Proof: proof})
 	if err != nil {
 		return token.Token{}, err
@@ -84,7 +84,7 @@ func (s *Service) PasswordGrant(ctx context.Context, client Client, login, passw
 	return issued, nil
 }
 
-// credential finds who a typed name belongs to.
+// credential finds the user of a typed name.
 func (s *Service) credential(ctx context.Context, login string) (c Credential, known bool, err error) {
 	phone, err := contact.Phone.Normal(login)
 	if err != nil {
@@ -101,8 +101,8 @@ func (s *Service) credential(ctx context.Context, login string) (c Credential, k
 	return c, err == nil, err
 }
 
-// identify judges a sign-in by name alone. Nothing secret is tried, so nothing is
-// counted or derived, for known names and others alike.
+// identify decides on a sign-in by name alone. No secret is tried, so nothing is counted or
+// derived, for known and unknown names.
 func (s *Service) identify(ctx context.Context, client Client, login string) (Credential, bool, error) {
 	c, known, err := s.credential(ctx, login)
 	audit.Tried(ctx, c.User.ID, c.User.Login)
@@ -112,22 +112,22 @@ func (s *Service) identify(ctx context.Context, client Client, login string) (Cr
 	return c, ok && err == nil, err
 }
 
-// checkPassword judges one attempt. It does the same whether or not the user
-// exists: one look-up, one counted attempt, one derivation. That holds as long
-// as stored passwords have the configured cost. A locked-out login is derived as
-// well: an answer that comes sooner would tell that somebody else tried the login
-// under another of its names. Callers bound how often one login is tried.
+// checkPassword checks one attempt. It does the same work for known and unknown users: one
+// look-up, one counted attempt, one derivation. That is true as long as stored passwords
+// have the configured cost. The password of a locked-out login is derived as well. A faster
+// answer would reveal that another caller tried the user under another name. Callers bound
+// how often one login is tried.
 func (s *Service) checkPassword(ctx context.Context, login, text string) (Credential, bool, error) {
 	if utf8.RuneCountInString(text) > password.MaxLength {
-		return Credential{}, false, nil // nobody's: SetPassword takes none that long
+		return Credential{}, false, nil // SetPassword accepts no password of this length
 	}
 	c, known, err := s.credential(ctx, login)
 	if err != nil {
 		return Credential{}, false, err
 	}
 	audit.Tried(ctx, c.User.ID, c.User.Login)
-	// First the memory, then the count: a client that gives up in the queue
-	// has not tried a password.
+	// Wait for memory before counting: a client that leaves the queue has not tried a
+	// password.
 	attempt, err := s.passwords.Begin(ctx, c.Encoded)
 	if errors.Is(err, password.ErrEncoding) {
 		err = fmt.Errorf("user %s: %w", c.User.ID, err)

@@ -34,16 +34,16 @@ type Method struct {
 	Name      string // the stored form, and Principal.Method; last part of the address in SpellingProduct
 	Route     string // last part of the path that sets and deletes it, and of the address in SpellingInterface
 	Operation string // ending of the names of its operations, such as "OtpViaSms"
-	Primary   bool   // a first step; every other method is a second one, whatever its level
-	// ready reports whether what the method works with is there: a password, a contact, a
-	// token. Parameters describe it and hold no secrets. nil: never.
+	Primary   bool   // a first step; every other method is a second step, at any level
+	// ready reports whether the user has what the method needs: a password, a contact, a
+	// token. Parameters describe it and contain no secrets. nil means never ready.
 	ready readiness
 }
 
 type readiness func(s *Service, ctx context.Context, userID string) (bool, []Parameter, error)
 
-// methods is the table. A method that users may have is a row here, with the function
-// that says whether it is ready. Its routes are made from the row.
+// methods is the table of the methods that users may have. The function in a row reports
+// whether the method is ready. The routes are made from the row.
 var methods = []Method{
 	{Name: methodIDOnly, Route: "idonly", Operation: "IdOnly", Primary: true, ready: alwaysReady},
 	{Name: methodPassword, Route: "password", Operation: "Password", Primary: true, ready: passwordReady},
@@ -55,11 +55,11 @@ var methods = []Method{
 	{Name: methodDevice, Route: "mydss", Operation: "MyDss", ready: deviceReady},
 }
 
-// Methods lists the methods in the order of their table.
+// Methods returns the methods in the order of their table.
 func Methods() []Method { return append([]Method(nil), methods...) }
 
-// Spelling is how the addresses of methods are written in answers. They differ for cert
-// and external. Requests may use either.
+// Spelling selects the addresses of methods in answers. They differ for cert and external.
+// Requests may use either.
 type Spelling string
 
 // The spellings.
@@ -68,7 +68,7 @@ const (
 	SpellingProduct   Spelling = "product"   // of the closed product: certificate, saml
 )
 
-// URI is the address of a method.
+// URI returns the address of a method.
 func (m Method) URI(s Spelling) string {
 	switch {
 	case m.Name == methodIDOnly:
@@ -94,8 +94,8 @@ func MethodNamed(text string) (Method, bool) {
 	return Method{}, false
 }
 
-// Levels of a method. They are kept and returned as they were given; what counts at
-// signing in is whether the method is primary.
+// Levels of a method. They are stored and returned as given. A sign-in depends only on
+// whether the method is primary.
 const (
 	LevelPrimary   = 1
 	LevelSecondary = 2
@@ -108,11 +108,11 @@ type AuthenticationInfo struct {
 	Level     int
 }
 
-// SetMethod gives a user a method, named by its route; setting it again changes the
-// level. A nil level is 1 for a primary method and 2 for another. What the method
-// works with (a contact, a certificate, a token) may come later: until then it opens nothing.
-// Faults: user_not_found, invalid_parameters for an unknown method and for a level
-// beyond 0 to 3 or, of a primary method, other than 1.
+// SetMethod gives a user a method, named by its route. Setting it again changes the level.
+// A nil level is 1 for a primary method and 2 for another. The method has no effect until
+// the user has what it needs: a contact, a certificate, a token. Faults: user_not_found;
+// invalid_parameters for an unknown method, for a level that is not 0 to 3, and for a level
+// other than 1 of a primary method.
 func (s *Service) SetMethod(ctx context.Context, who audit.Principal, userID, name string, level *int) error {
 	m, err := routed(name)
 	if err != nil {
@@ -135,13 +135,13 @@ func (s *Service) SetMethod(ctx context.Context, who audit.Principal, userID, na
 		if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
 			return err
 		}
-		// Tokens that are out were issued without the step.
+		// The present tokens were issued without the step.
 		return s.sessions.EndAll(ctx, userID)
 	})
 }
 
-// DeleteMethod takes a method from a user; if the user had it every token ends.
-// Faults: user_not_found, invalid_parameters.
+// DeleteMethod removes a method from a user. If the user had it, every token of the user
+// ends. Faults: user_not_found, invalid_parameters.
 func (s *Service) DeleteMethod(ctx context.Context, who audit.Principal, userID, name string) error {
 	m, err := routed(name)
 	if err != nil {
@@ -164,8 +164,8 @@ func routed(name string) (Method, error) {
 	return m, nil
 }
 
-// change runs fn on a user within reach and tells of the change, all in one
-// transaction. What fn refuses leaves nothing behind.
+// change runs fn on a user within reach and emits the event of the change, in one
+// transaction. If fn returns an error, everything is rolled back.
 func (s *Service) change(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
 	return s.store.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.reach.Reach(ctx, who, userID); err != nil {
@@ -178,8 +178,8 @@ func (s *Service) change(ctx context.Context, who audit.Principal, userID string
 	})
 }
 
-// GrantMethod and WithdrawMethod are SetMethod and DeleteMethod for administrators,
-// who reach everybody. Faults: user_not_found, invalid_parameters.
+// GrantMethod and WithdrawMethod are SetMethod and DeleteMethod for administrators, who may
+// act on every user. Faults: user_not_found, invalid_parameters.
 func (s *Service) GrantMethod(ctx context.Context, userID, name string) error {
 	m, err := routed(name)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *Service) GrantMethod(ctx context.Context, userID, name string) error {
 	})
 }
 
-// WithdrawMethod takes a method from a user; see GrantMethod.
+// WithdrawMethod removes a method from a user; see GrantMethod.
 func (s *Service) WithdrawMethod(ctx context.Context, userID, name string) error {
 	m, err := routed(name)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *Service) WithdrawMethod(ctx context.Context, userID, name string) error
 	})
 }
 
-// exists returns nil for a user there is. The fault is user_not_found.
+// exists returns nil if the user exists. The fault is user_not_found.
 func (s *Service) exists(ctx context.Context, userID string) error {
 	_, _, err := s.store.SignInName(ctx, userID)
 	if errors.Is(err, session.ErrNotFound) {
@@ -226,7 +226,7 @@ func (s *Service) exists(ctx context.Context, userID string) error {
 	return err
 }
 
-// Scheme lists the methods of a user in the order of the table. The fault is
+// Scheme returns the methods of a user in the order of the table. The fault is
 // user_not_found.
 func (s *Service) Scheme(ctx context.Context, who audit.Principal, userID string) ([]AuthenticationInfo, error) {
 	if err := s.reach.Reach(ctx, who, userID); err != nil {
@@ -235,7 +235,7 @@ func (s *Service) Scheme(ctx context.Context, who audit.Principal, userID string
 	return s.SchemeOf(ctx, userID)
 }
 
-// SchemeOf is Scheme for administrators. A user who does not exist has no methods.
+// SchemeOf is Scheme for administrators. An unknown user has no methods.
 func (s *Service) SchemeOf(ctx context.Context, userID string) ([]AuthenticationInfo, error) {
 	had, err := s.had(ctx, userID)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *Service) SchemeOf(ctx context.Context, userID string) ([]Authentication
 	return list, nil
 }
 
-// had are the methods of a user by name.
+// had returns the methods of a user by name.
 func (s *Service) had(ctx context.Context, userID string) (map[string]StoredMethod, error) {
 	list, err := s.methods.MethodsOf(ctx, userID)
 	byName := make(map[string]StoredMethod, len(list))
@@ -260,13 +260,13 @@ func (s *Service) had(ctx context.Context, userID string) (map[string]StoredMeth
 	return byName, err
 }
 
-// RawData tells what a user's methods work with.
+// RawData describes what the methods of a user use.
 type RawData struct {
 	UserID  string
 	Methods []RawMethod
 }
 
-// RawMethod is one method of RawData. Parameters hold no secrets.
+// RawMethod is one method of RawData. Parameters contain no secrets.
 type RawMethod struct {
 	MethodURI  string
 	Confirmed  bool // ready to be used: a password set, a certificate bound, a contact confirmed, a token assigned
@@ -276,8 +276,9 @@ type RawMethod struct {
 // Parameter is a name and a value.
 type Parameter struct{ Key, Value string }
 
-// RawData reads the data of the named methods that the user has; without names of
-// all. Faults: user_not_found, invalid_parameters for an unknown method.
+// RawData reads the data of the named methods that the user has. Without names, it reads
+// the data of all methods. Faults: user_not_found; invalid_parameters for an unknown
+// method.
 func (s *Service) RawData(ctx context.Context, who audit.Principal, userID string, names []string) (RawData, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {
@@ -318,7 +319,7 @@ func (s *Service) rawMethod(ctx context.Context, userID string, m Method) (raw R
 	return raw, err
 }
 
-// alwaysReady is a method that works with nothing.
+// alwaysReady is for methods that need nothing.
 func alwaysReady(*Service, context.Context, string) (bool, []Parameter, error) { return true, nil, nil }
 
 func passwordReady(s *Service, ctx context.Context, userID string) (bool, []Parameter, error) {
@@ -351,7 +352,7 @@ func deviceReady(s *Service, ctx context.Context, userID string) (bool, []Parame
 	return has, nil, err
 }
 
-// contactReady returns the function of a method whose codes go to a contact.
+// contactReady returns the function for a method that sends codes to a contact.
 func contactReady(kind *contact.Kind) readiness {
 	return func(s *Service, ctx context.Context, userID string) (bool, []Parameter, error) {
 		c, has, err := s.contacts.ForOneTime(ctx, userID, *kind)

@@ -162,7 +162,7 @@ func TestMethodsDecide(t *testing.T) {
 		{[]string{"password"}, true, confidential, "", tokens.InvalidGrant},
 		{[]string{"idonly"}, false, confidential, "", ""},
 		{[]string{"idonly"}, false, public, "", tokens.InvalidGrant},
-		{[]string{"idonly"}, true, confidential, "right", tokens.InvalidGrant}, // a password is sent, so it has to be one
+		{[]string{"idonly"}, true, confidential, "right", tokens.InvalidGrant}, // a password was sent, so it must be correct
 		{[]string{"idonly", "password"}, true, confidential, "right", ""},
 		{[]string{"idonly", "password"}, true, confidential, "wrong", tokens.InvalidGrant},
 		{[]string{"idonly", "password"}, true, confidential, "", ""},

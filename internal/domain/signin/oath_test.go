@@ -183,8 +183,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Whose token it is: out of reach and of somebody else read like none, and nothing is
-// counted for them.
+// Tokens of others: a token out of reach or of another user looks like an unknown one, and
+// nothing is counted for it.
 func TestTokensOfOthers(t *testing.T) {
 	b := newOathBench(t)
 	if _, err := b.users.AddGroup(t.Context(), "Other", ""); err != nil {

@@ -15,28 +15,28 @@ import (
 	"tamga/internal/domain/session"
 )
 
-// Destination is where a new password is sent: a contact, by default the one
-// assigned for one-time passwords.
+// Destination is where a new password is sent. The default is the contact that is assigned
+// for one-time passwords.
 type Destination struct {
 	Type  string // "PhoneNumber" or "EmailAddress"
 	Value string // a confirmed contact of the user; "" for the assigned one
 }
 
-// Delivery says what becomes of a new password.
+// Delivery says how a new password is delivered.
 type Delivery struct {
 	Destinations []Destination
-	Show         bool        // return it if the settings allow that, and not if they do not (ResetPassword)
+	Show         bool        // return it if the settings allow that (ResetPassword)
 	Raw          bool        // return it, or refuse the whole order (ReturnRawPassword)
 	Print        PrintFormat // "" for no print form
 }
 
-// Outcome is a password that was reset, as far as the delivery asks for it.
+// Outcome is the result of a reset, as far as the delivery asks for it.
 type Outcome struct {
 	Password string
 	Form     *PrintedForm // nil unless ordered
 }
 
-// PrintFormat is a kind of print form, by its name on the wire.
+// PrintFormat is a kind of print form, by its name in the interface.
 type PrintFormat string
 
 // The formats of print forms.
@@ -47,8 +47,8 @@ const (
 	Word PrintFormat = "Word"
 )
 
-// PasswordForm is what a print form says. Texts come from people and may hold
-// anything a printable line can.
+// PasswordForm is the content of a print form. People write the texts, so a text may
+// contain any printable character.
 type PasswordForm struct {
 	Login       string // what the user signs in with: the login, otherwise a phone or e-mail
 	DisplayName string
@@ -63,22 +63,22 @@ type PrintedForm struct {
 	Content     []byte
 }
 
-// Printer makes print forms. It works from its arguments alone and may be called
-// again with the same ones.
+// Printer makes print forms. It uses only its arguments and may be called again with the
+// same ones.
 type Printer interface {
 	Print(ctx context.Context, format PrintFormat, form PasswordForm) (PrintedForm, error)
 }
 
-// Contacts are the contacts passwords and codes go to; [contact.Book] satisfies it.
+// Contacts knows the contacts of users; [contact.Book] satisfies it.
 type Contacts interface {
-	// ForOneTime is the confirmed contact assigned for one-time passwords, false
-	// where there is none.
+	// ForOneTime returns the confirmed contact that is assigned for one-time passwords,
+	// false if there is none.
 	ForOneTime(ctx context.Context, userID string, kind contact.Kind) (contact.Contact, bool, error)
 	// Confirmed reports whether a normal value is a confirmed contact of the user.
 	Confirmed(ctx context.Context, userID string, kind contact.Kind, normal string) (bool, error)
 }
 
-// Messages send passwords and tell of events; [notify.Service] satisfies it.
+// Messages sends passwords and events; [notify.Service] satisfies it.
 type Messages interface {
 	Available() []notify.Channel
 	Order(ctx context.Context, d notify.Direct) error
@@ -88,24 +88,29 @@ type Messages interface {
 // Values of Settings.PasswordDisplay, the interface's PasswordDisplayFormatList.
 const (
 	DisplayScreen = "Screen" // return it
-	DisplayFrame  = "Frame"  // likewise
+	DisplayFrame  = "Frame"  // return it
 	DisplayPhone  = "Phone"  // send it by SMS
 	DisplayEmail  = "Email"  // send it by e-mail
 	DisplayPrint  = "Print"  // print it
 )
 
-// displays are the values there are, in lower case.
+// displays lists the known values, in lower case.
 var displays = map[string]bool{"screen": true, "frame": true, "phone": true, "email": true, "print": true}
 
-// ResetPassword gives a user a new random password and delivers it, all or nothing:
-// an order that cannot be carried out leaves the old password in force. Every token
-// and code of the user ends, and wrong passwords counted so far are forgotten. The
-// password grants no method: who may not sign in with a password still may not.
+// ResetPassword gives a user a new random password and delivers it. If the delivery is
+// impossible, the old password stays valid. All tokens and codes of the user end, and the
+// count of wrong passwords is deleted. The password grants no method: a user without the
+// method password still may not sign in with it.
 //
-// Faults: user_not_found; invalid_login for a user with nothing to sign in with;
-// wrong_operation for a delivery that the settings do not allow or that has no
-// notifier; invalid_phone and invalid_email for a contact that is not a confirmed one
-// of the user, or where none is assigned; invalid_parameters; too_many_requests.
+// Faults:
+//
+//   - user_not_found
+//   - invalid_login: the user has no name to sign in with
+//   - wrong_operation: the settings do not allow the delivery, or there is no notifier for
+//     it
+//   - invalid_phone, invalid_email: the contact is not a confirmed one of the user, or none
+//     is assigned
+//   - invalid_parameters, too_many_requests
 func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID string, d Delivery) (out Outcome, err error) {
 	for _, f := range []PrintFormat{HTML, XML, PDF, Word} {
 		if strings.EqualFold(string(d.Print), string(f)) {
@@ -119,8 +124,8 @@ func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID
 	if err != nil {
 		return Outcome{}, err
 	}
-	// Before it is known whether there is such a user: a derivation is no work for a
-	// transaction, and now it takes its time for everybody.
+	// Before the user is looked up: a derivation is too slow for a transaction, and now it
+	// takes the same time for known and unknown users.
 	encoded, err := s.passwords.Encode(ctx, drawn)
 	if err != nil {
 		return Outcome{}, err
@@ -130,7 +135,7 @@ func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID
 		on   PasswordForm
 	}
 	if d.Print != "" {
-		// Before the transaction, which everybody waits for.
+		// Before the transaction, because other transactions wait for it.
 		if printed.on, err = s.passwordForm(ctx, who, userID, drawn); err != nil {
 			return Outcome{}, err
 		}
@@ -158,7 +163,7 @@ func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID
 	return out, nil
 }
 
-// passwordForm reads what a print form says of a user within reach. Faults:
+// passwordForm reads the content of the print form of a user within reach. Faults:
 // user_not_found, invalid_login.
 func (s *Service) passwordForm(ctx context.Context, who audit.Principal, userID, password string) (PasswordForm, error) {
 	if err := s.reach.Reach(ctx, who, userID); err != nil {
@@ -174,7 +179,7 @@ func (s *Service) passwordForm(ctx context.Context, who audit.Principal, userID,
 	return PasswordForm{Login: name, DisplayName: u.DisplayName, Password: password, At: s.now()}, err
 }
 
-// replacePassword does what is to be done together.
+// replacePassword makes the changes that belong to one transaction.
 func (s *Service) replacePassword(ctx context.Context, who audit.Principal, userID, name, password, encoded string, d Delivery) error {
 	if err := s.store.SetPassword(ctx, userID, encoded, s.now()); err != nil {
 		return err
@@ -198,8 +203,8 @@ func (s *Service) replacePassword(ctx context.Context, who audit.Principal, user
 	return nil
 }
 
-// recipient finds the kind of contact of a destination, and the way that the settings
-// have to allow for it.
+// recipient returns the kind of contact of a destination, and the display that the settings
+// must allow for it.
 func recipient(d Destination) (kind contact.Kind, way string, ok bool) {
 	switch {
 	case strings.EqualFold(d.Type, string(contact.PhoneNumber)):
@@ -210,8 +215,8 @@ func recipient(d Destination) (kind contact.Kind, way string, ok bool) {
 	return contact.Kind{}, "", false
 }
 
-// checkDelivery refuses what the installation does not do. The faults are
-// wrong_operation and invalid_parameters.
+// checkDelivery refuses deliveries that the installation does not support. Faults:
+// wrong_operation, invalid_parameters.
 func (s *Service) checkDelivery(d Delivery) error {
 	disallowed := func(way string) error {
 		return fault.Newf(fault.WrongOperation, "PasswordDisplayList does not contain %s: this delivery of passwords is not enabled", way)
@@ -248,17 +253,17 @@ func (s *Service) checkDelivery(d Delivery) error {
 	return nil
 }
 
-// maxDestinations bounds the messages of one order.
+// maxDestinations is the largest number of messages of one order.
 const maxDestinations = 10
 
-// displays reports whether the settings have one of these ways.
+// displays reports whether the settings allow one of these displays.
 func (s *Service) displays(ways ...string) bool {
 	return slices.ContainsFunc(s.settings.PasswordDisplay, func(allowed string) bool {
 		return slices.ContainsFunc(ways, func(way string) bool { return strings.EqualFold(allowed, way) })
 	})
 }
 
-// send orders the message with a password.
+// send orders the message with the password.
 func (s *Service) send(ctx context.Context, who audit.Principal, userID, name, password string, d Destination) error {
 	kind, _, _ := recipient(d) // checked before
 	to := d.Value

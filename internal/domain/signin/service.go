@@ -1,12 +1,12 @@
-// Package signin signs users in: by password, by certificate, at other identity
-// providers, and by exchange of an operator's token.
+// Package signin signs users in: by password, by certificate, at other identity providers,
+// and by exchange of an operator's token.
 //
-// Begin with [New], [Service.PasswordGrant] and [Service.AuthorizePassword]. The table
-// in methods.go has the methods that users may have. Clients of OAuth are in client.go.
+// Begin with [New], [Service.PasswordGrant] and [Service.AuthorizePassword]. The table in
+// methods.go has the methods that users may have. Clients of OAuth are in client.go.
 //
-// The package asks the package token for every token, the package password for hashes
-// and the package oath for tokens that make one-time passwords. Sessions end in the
-// package session.
+// The package asks the package token for every token, the package password for hashes and
+// the package oath for tokens that make one-time passwords. Sessions end in the package
+// session.
 package signin
 
 import (
@@ -28,25 +28,25 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// Settings of the service.
+// Settings configures the service.
 type Settings struct {
-	// Lock-out: after Failures wrong passwords within Window a login is refused
-	// for LockOut, whatever is presented.
+	// Lock-out: after Failures wrong passwords within Window, a login is refused for
+	// LockOut, even with the correct password.
 	Failures int
 	Window   time.Duration
 	LockOut  time.Duration
 
-	// PasswordDisplay lists the ways a new password may go, of the Display
-	// constants; letter case does not count.
+	// PasswordDisplay lists the allowed ways of delivering a new password: values of the
+	// Display constants, without regard to letter case.
 	PasswordDisplay []string
-	// IDOnlyPublic lets users with the method "none" sign in by their name alone
-	// through a public client: whoever knows a name is that user.
+	// IDOnlyPublic lets users with the method "none" sign in by their name alone through a
+	// public client. Then knowing the name is enough.
 	IDOnlyPublic bool
 	CodeLife     time.Duration // of an authorization code
-	MethodURIs   Spelling      // in answers; "" is SpellingInterface
+	MethodURIs   Spelling      // of answers; "" is SpellingInterface
 }
 
-// DefaultSettings are our own choice.
+// DefaultSettings returns the default settings. They are our own choice.
 func DefaultSettings() Settings {
 	return Settings{
 		Failures: 10,
@@ -58,7 +58,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// check reports every fault at once.
+// check reports all wrong settings at once.
 func (s Settings) check() error {
 	var faults []error
 	must := func(ok bool, text string) {
@@ -77,12 +77,12 @@ func (s Settings) check() error {
 	return errors.Join(faults...)
 }
 
-// LoginKey names a login in the count of wrong passwords: a hash of the folded
-// login. Unknown logins are counted like known ones, so the hash keeps what
-// people type into the wrong field out of the database.
+// LoginKey identifies a login in the count of wrong passwords: a hash of the folded login.
+// Unknown logins are counted like known ones. The hash keeps text that people type into the
+// wrong field out of the database.
 type LoginKey [sha256.Size]byte
 
-// KeyOf is the key of a login as somebody typed it.
+// KeyOf returns the key of a login as it was typed.
 func KeyOf(login string) LoginKey { return sha256.Sum256([]byte(user.FoldLogin(login))) }
 
 // LockOut is the rule that a Store applies to one login.
@@ -91,13 +91,13 @@ type LockOut struct {
 	Window, LockOut time.Duration
 }
 
-// Scheme is what the methods of a user come to.
+// Scheme summarizes the methods of a user.
 type Scheme struct {
-	IDOnly, Password, Certificate, External bool // first steps there are
-	SecondStep                              bool // another step follows the first
+	IDOnly, Password, Certificate, External bool // the first steps that the user has
+	SecondStep                              bool // the user must pass a second step
 }
 
-// Credential is somebody who may sign in, and with what.
+// Credential is a user who may sign in, with what the sign-in is checked against.
 type Credential struct {
 	User        user.User
 	Encoded     string // see password.Hasher.Encode; "" without a password
@@ -105,7 +105,7 @@ type Credential struct {
 	LockedUntil time.Time // end of the automatic lock; zero or past for none
 }
 
-// Code is an authorization code as it is stored.
+// Code is a stored authorization code.
 type Code struct {
 	Hash        [sha256.Size]byte
 	UserID      string
@@ -114,50 +114,51 @@ type Code struct {
 	Scope       string // granted
 	Method      string
 	Thumbprint  []byte // of the certificate method
-	Granted     bool   // see Proof
+	Granted     bool   // see token.Proof
 	LoginOnly   bool   // no resource was asked for
 	Nonce       string // for the ID token
 	Challenge   string // of RFC 7636, S256; "" for none
 	SignedInAt  time.Time
 	ExpiresAt   time.Time
 
-	// Of a code that a valid access token was exchanged for; empty for a fresh sign-in.
-	GrantID  string    // see TokenRecord
+	// For a code that a valid access token was exchanged for. Empty for a fresh sign-in.
+	GrantID  string    // see token.Record
 	ParentID string    // that access token
-	EndsAt   time.Time // no token of this code lives longer
+	EndsAt   time.Time // the latest end of its tokens
 }
 
-// StoredMethod is a method that a user has.
+// StoredMethod is a method of a user.
 type StoredMethod struct {
 	Name  string
 	Level int
 }
 
-// Store keeps passwords and failed attempts, and finds who signs in.
+// Store keeps passwords and failed attempts, and finds the user of a name.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
 
-	SetPassword(ctx context.Context, userID, encoded string, at time.Time) error // or session.ErrNotFound
+	SetPassword(ctx context.Context, userID, encoded string, at time.Time) error // session.ErrNotFound for an unknown user
 	HasPassword(ctx context.Context, userID string) (bool, error)
-	// CredentialOf finds who is identified by a folded login or else by the normal
-	// form of a primary phone or e-mail, "" for none. One query does the same work
-	// whatever is found. session.ErrNotFound for nobody.
+	// CredentialOf finds the user with a folded login, otherwise with a primary phone or
+	// e-mail in normal form, "" for none. One query does the same work for known and
+	// unknown names. The error for an unknown name is session.ErrNotFound.
 	CredentialOf(ctx context.Context, folded, phone, email string) (Credential, error)
-	// CredentialOfExternal finds who has a login at an issuer, both folded. session.ErrNotFound.
+	// CredentialOfExternal finds the user with a login at an issuer, both folded. The error
+	// for an unknown login is session.ErrNotFound.
 	CredentialOfExternal(ctx context.Context, issuer, login string) (Credential, error)
-	// SignInName is what a user signs in with: the login, otherwise a primary
-	// contact, "" for nothing. session.ErrNotFound for no user.
+	// SignInName returns what a user signs in with: the login, otherwise a primary contact,
+	// otherwise "". The error for an unknown user is session.ErrNotFound.
 	SignInName(ctx context.Context, userID string) (name string, u user.User, err error)
 
-	// BeginAttempt counts an attempt as failed before it is judged. It is
-	// durable when it returns; false means that the login is locked out, and
-	// then nothing was counted. The attempt that reaches the limit begins the
-	// lock-out. One statement decides, so attempts made at once share a budget.
-	// A known user is counted under the user and not under what was typed: all
-	// names and all ways of signing in with a secret share the budget.
+	// BeginAttempt counts an attempt as failed before it is checked. The count is durable
+	// when BeginAttempt returns. The result is false if the login is locked out. Then
+	// nothing was counted. The attempt that reaches the limit begins the lock-out. One
+	// statement decides, so simultaneous attempts share a budget. Attempts of a known user
+	// are counted under the user and not under the typed text, so all names and all ways of
+	// signing in with a secret share the budget.
 	BeginAttempt(ctx context.Context, login LoginKey, now time.Time, rule LockOut) (bool, error)
 	BeginUserAttempt(ctx context.Context, userID string, now time.Time, rule LockOut) (bool, error)
-	// EndUserAttempt forgets the count of a user after a correct password.
+	// EndUserAttempt deletes the count of a user after a correct password.
 	EndUserAttempt(ctx context.Context, userID string) error
 
 	// SweepSignIns deletes codes and visits that expired, and counts that ended before now.
@@ -167,24 +168,25 @@ type Store interface {
 // MethodStore keeps methods and the certificates that users sign in with.
 type MethodStore interface {
 	SetMethod(ctx context.Context, userID string, m StoredMethod, at time.Time) error
-	DeleteMethod(ctx context.Context, userID, name string) (bool, error) // whether there was one
+	DeleteMethod(ctx context.Context, userID, name string) (bool, error) // reports whether the user had it
 	MethodsOf(ctx context.Context, userID string) ([]StoredMethod, error)
 
-	AddCertificate(ctx context.Context, c SignInCertificate) (bool, error) // false when it is somebody's
+	AddCertificate(ctx context.Context, c SignInCertificate) (bool, error) // false if a user has it already
 	RemoveCertificate(ctx context.Context, userID string, thumbprint [sha256.Size]byte) (bool, error)
 	CertificatesOf(ctx context.Context, userID string) ([]SignInCertificate, error)
-	// BearerByCertificate finds the user of a certificate; Token is empty. session.ErrNotFound.
+	// BearerByCertificate finds the user of a certificate. Token of the result is empty.
+	// The error for an unknown certificate is session.ErrNotFound.
 	BearerByCertificate(ctx context.Context, thumbprint [sha256.Size]byte) (token.Bearer, Scheme, error)
 }
 
 // CodeStore keeps authorization codes.
 type CodeStore interface {
 	AddCode(ctx context.Context, c Code) error
-	// SpendCode marks a code as exchanged for a token if it lives and is of this
-	// client and address. One statement decides; true is told once.
+	// SpendCode marks a valid code of this client and address as exchanged for a token. One
+	// statement decides, so only one caller gets true.
 	SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (Code, bool, error)
 	// EndReplayed ends the sign-in that a spent code of the client belongs to: its tokens,
-	// its grant, and its codes. It reports whether anything of it was still valid.
+	// its grant and its codes. It reports whether any of them was still valid.
 	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (bool, error)
 }
 
@@ -195,7 +197,7 @@ type Reach interface {
 
 // Devices knows the mobile devices of users; [device.Service] satisfies it.
 type Devices interface {
-	// HasActive reports whether the user has a device that may speak for them now.
+	// HasActive reports whether the user has an active device.
 	HasActive(ctx context.Context, userID string) (bool, error)
 }
 
@@ -204,7 +206,7 @@ type Tokens interface {
 	TokenOf(ctx context.Context, userID string) (t oath.Token, found bool, err error)
 }
 
-// Service proves identities.
+// Service signs users in. Its methods are safe for concurrent use.
 type Service struct {
 	settings  Settings
 	store     Store
@@ -226,7 +228,7 @@ type Service struct {
 	providers []Provider
 }
 
-// Deps are what a Service works with.
+// Deps lists what a Service needs.
 type Deps struct {
 	Store     Store
 	Methods   MethodStore
@@ -238,7 +240,7 @@ type Deps struct {
 	Providers []Provider // other identity providers
 	Reach     Reach
 	Contacts  Contacts
-	Devices   Devices // nil: there are no mobile devices
+	Devices   Devices // nil: no mobile devices
 	Messages  Messages
 	Printer   Printer // nil: no print forms
 	Vault     Sealer  // of tickets
@@ -259,8 +261,9 @@ func New(s Settings, d Deps) (*Service, error) {
 	}, nil
 }
 
-// SetPassword gives a user a password for an administrator, with the method to use
-// it, and ends the tokens obtained with the old one. Faults: invalid_parameters, user_not_found.
+// SetPassword gives a user a password and the method password, for an administrator. It
+// ends the tokens obtained with the old password. Faults: invalid_parameters,
+// user_not_found.
 func (s *Service) SetPassword(ctx context.Context, userID, text string) error {
 	set, err := s.PreparePassword(ctx, text)
 	if err != nil {
@@ -269,9 +272,9 @@ func (s *Service) SetPassword(ctx context.Context, userID, text string) error {
 	return set(ctx, userID)
 }
 
-// PreparePassword is SetPassword in two steps, for callers who set a password in a
-// transaction: hashing takes long, and others would wait for it. The fault is
-// invalid_parameters, and of set user_not_found.
+// PreparePassword is SetPassword in two steps, for callers that set a password in a
+// transaction. Hashing takes long and would block other transactions. The fault is
+// invalid_parameters. The fault of set is user_not_found.
 func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ctx context.Context, userID string) error, err error) {
 	if n := utf8.RuneCountInString(text); n < password.MinLength || n > password.MaxLength || !utf8.ValidString(text) {
 		return nil, fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", password.MinLength, password.MaxLength)
@@ -297,8 +300,8 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 	}, nil
 }
 
-// Sweep deletes what has expired; the server calls it now and then. Nothing
-// depends on it but the size of the database.
+// Sweep deletes expired codes, visits and counts. The server calls it regularly. It only
+// bounds the size of the database.
 func (s *Service) Sweep(ctx context.Context) error {
 	return s.store.SweepSignIns(ctx, s.now(), s.settings.Window)
 }

@@ -402,8 +402,8 @@ func TestLockOut(t *testing.T) {
 	}
 }
 
-// Whoever knows the password of a locked user has no use for it, not even that
-// of forgetting wrong ones.
+// The correct password of a locked user has no effect. It does not even delete the count of
+// wrong ones.
 func TestLockedUserKeepsTheCount(t *testing.T) {
 	b := newBench(t)
 	if err := b.users.Lock(t.Context(), b.demo.ID); err != nil {
@@ -452,8 +452,8 @@ func TestLockOutUnderParallelGuesses(t *testing.T) {
 	granted := make(chan int, guesses)
 	for i := range guesses {
 		done.Go(func() {
-			// The correct guess is somewhere in the middle: whoever is not
-			// among the first ten must not learn that it is.
+			// The correct guess is in the middle: a caller who is not among the first ten
+			// must not learn that it is correct.
 			guess := fmt.Sprint("wrong", i)
 			if i == guesses/2 {
 				guess = secret

@@ -25,7 +25,7 @@ type Pending struct {
 	Nonce        string
 	Challenge    string
 
-	// Of a user who has gone to another identity provider.
+	// For a user who was sent to another identity provider.
 	Provider         string `json:",omitempty"`
 	ProviderNonce    string `json:",omitempty"`
 	ProviderVerifier string `json:",omitempty"`
@@ -33,7 +33,7 @@ type Pending struct {
 	visit string
 }
 
-// Step is where a ticket may be brought. A ticket of one step is good at no other.
+// Step is where a ticket may be used. A ticket of one step is invalid at every other step.
 type Step string
 
 // The steps of a sign-in by browser.
@@ -44,21 +44,21 @@ const (
 
 const (
 	ticketLife    = 10 * time.Minute
-	maxTicket     = 16 << 10 // octets
-	browserLength = 16       // octets of what a browser keeps for us
+	maxTicket     = 16 << 10 // bytes
+	browserLength = 16       // bytes of the random value in the cookie
 )
 
 // Sealer seals secrets; *vault.Ring satisfies it.
 type Sealer = notify.Sealer
 
-// sealedTicket is what a ticket holds.
+// sealedTicket is the content of a ticket.
 type sealedTicket struct {
 	Pending
 	ExpiresAt int64 // Unix seconds
 }
 
-// NewBrowser draws what a browser keeps in a cookie while its user signs in: 32
-// characters 0-9 and a-f.
+// NewBrowser returns a random value for a cookie that a browser keeps while its user signs
+// in: 32 characters 0-9 and a-f.
 func (s *Service) NewBrowser() (string, error) {
 	var random [browserLength]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
@@ -72,9 +72,9 @@ func ticketPlace(browser string, step Step) vault.Place {
 	return vault.Place{Purpose: "authorization request", Table: "browser", Row: hex.EncodeToString(sum[:]), Column: string(step)}
 }
 
-// SealTicket makes a ticket of a request: only this service reads it, only for the
-// browser that has the cookie, at one step and for ten minutes. It is what keeps other
-// sites from signing somebody in, or from sending them elsewhere afterwards.
+// SealTicket makes a ticket of a request. Only this service can read it. It is valid only
+// for the browser with the cookie, at one step and for ten minutes. Tickets prevent other
+// sites from signing a user in or from choosing where the browser goes afterwards.
 func (s *Service) SealTicket(p Pending, browser string, step Step) (string, error) {
 	plain, err := json.Marshal(sealedTicket{p, s.now().Add(ticketLife).Unix()})
 	if err != nil {
