@@ -91,9 +91,9 @@ func (p *Progress) show() {
 	switch {
 	case p.total > 0:
 		// Documents may be read twice, so the percentage is limited to 100.
-		line += fmt.Sprintf(" %d%% of %s", min(100, p.done*100/p.total), files.Octets(p.total))
+		line += fmt.Sprintf(" %d%% of %s", min(100, p.done*100/p.total), files.Size(p.total))
 	case p.total < 0:
-		line += " " + files.Octets(p.done)
+		line += " " + files.Size(p.done)
 	}
 	pad := max(0, p.width-len(line))
 	p.width = len(line)

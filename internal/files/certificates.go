@@ -10,14 +10,15 @@ import (
 	"tamga/pki/x509gost"
 )
 
+// PEM returns a certificate in PEM form.
 func PEM(c *x509gost.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
 
-// Octets prints a size as people read it.
-func Octets(n int64) string {
+// Size returns a size in bytes as text for people, such as "512 bytes" or "1.5 MiB".
+func Size(n int64) string {
 	if n < 1<<10 {
-		return fmt.Sprintf("%d octets", n)
+		return fmt.Sprintf("%d bytes", n)
 	}
 	size, unit := float64(n), -1
 	for size >= 1<<10 && unit < 4 {
@@ -27,6 +28,7 @@ func Octets(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", size, "KMGTP"[unit])
 }
 
+// Certificates reads all certificates of a file, PEM or DER. A file without any is an error.
 func Certificates(path string) ([]*x509gost.Certificate, error) {
 	data, err := Bounded(path, x509gost.MaxBundle)
 	if err != nil {
@@ -34,7 +36,7 @@ func Certificates(path string) ([]*x509gost.Certificate, error) {
 	}
 	certs, err := x509gost.ParseCertificates(data)
 	if err == nil && len(certs) == 0 {
-		err = errors.New("it holds no certificate")
+		err = errors.New("no certificate in the file")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -42,9 +44,9 @@ func Certificates(path string) ([]*x509gost.Certificate, error) {
 	return certs, nil
 }
 
-// RevocationLists reads one DER list, or all lists of a PEM file.
+// RevocationLists reads one DER list or all lists of a PEM file. A file without any is an error.
 func RevocationLists(path string) (lists []*x509gost.RevocationList, err error) {
-	// PEM is a third longer than what it holds.
+	// PEM is a third longer than DER.
 	data, err := Bounded(path, x509gost.MaxRevocationList/2*3)
 	if err != nil {
 		return nil, err
@@ -67,11 +69,12 @@ func RevocationLists(path string) (lists []*x509gost.RevocationList, err error) 
 		lists = append(lists, list)
 	}
 	if len(lists) == 0 {
-		return nil, fmt.Errorf("%s: it holds no revocation list", path)
+		return nil, fmt.Errorf("%s: no revocation list in the file", path)
 	}
 	return lists, nil
 }
 
+// Bounded reads a file of at most most bytes.
 func Bounded(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -80,7 +83,7 @@ func Bounded(path string, most int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s is larger than %s", path, Octets(most))
+		err = fmt.Errorf("%s is larger than %s", path, Size(most))
 	}
 	return data, err
 }

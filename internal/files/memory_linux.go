@@ -22,6 +22,7 @@ var KeepMemoryPrivate = sync.OnceValue(func() error {
 	return PrivateMemory()
 })
 
+// PrivateMemory does the work of KeepMemoryPrivate regardless of AllowCoreDumps.
 func PrivateMemory() error {
 	var errs []error
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {

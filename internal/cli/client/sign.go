@@ -139,7 +139,7 @@ func (s *Sign) exchange(c *cli.Console, cl *client, request *signRequest, output
 		return err
 	}
 	bar.Clear()
-	_, err = fmt.Fprintf(c.Stdout, "%s: written, %s\n", output, files.Octets(n))
+	_, err = fmt.Fprintf(c.Stdout, "%s: written, %s\n", output, files.Size(n))
 	return err
 }
 

@@ -175,7 +175,7 @@ func TestSignWritesTheExactBody(t *testing.T) {
 	if string(s.body) != want {
 		t.Errorf("body %s\nwant %s", s.body, want)
 	}
-	if want := "doc.sig: written, 15 octets\n"; r.Out != want || r.Err != "" {
+	if want := "doc.sig: written, 15 bytes\n"; r.Out != want || r.Err != "" {
 		t.Errorf("printed %q and %q, want %q and nothing", r.Out, r.Err, want)
 	}
 	if diff := cmp.Diff([]string{"data", "doc", "doc.sig"}, tamgatest.Listing(t, dir)); diff != "" {

@@ -95,7 +95,7 @@ func (in *signedInput) recognise(ctx context.Context, path string, known sig.For
 	}
 	size := in.document.Size()
 	if in.format = known.Recognise(head, size); in.format == nil {
-		other := "of another kind (" + files.Octets(size) + ")"
+		other := "of another kind (" + files.Size(size) + ")"
 		if size == 0 {
 			other = "empty"
 		}
