@@ -19,7 +19,7 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// mailServer is a mail server on loopback whose mind a test changes.
+// mailServer is a mail server on loopback. A test sets its answers.
 type mailServer struct {
 	address string
 	mail    chan string // what was taken
@@ -81,7 +81,7 @@ func (s *mailSession) Data(r io.Reader) error {
 	return err
 }
 
-// next waits for a value that is about to come.
+// next waits for the next value.
 func next(t *testing.T, values <-chan string, what string) string {
 	t.Helper()
 	select {

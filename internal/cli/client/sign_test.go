@@ -25,8 +25,7 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// fakeServer speaks the interface of the signing service and of the identity
-// provider, and keeps what it was sent.
+// fakeServer answers as the signing service and as the identity provider, and records the requests.
 type fakeServer struct {
 	*httptest.Server
 	t *testing.T
@@ -154,7 +153,7 @@ func TestSignSendsWhatTheFlagsSay(t *testing.T) {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
 			if s.length != int64(len(s.body)) {
-				t.Errorf("Content-Length %d, the body has %d octets", s.length, len(s.body))
+				t.Errorf("Content-Length %d, the body has %d bytes", s.length, len(s.body))
 			}
 			if got, _ := os.ReadFile("out"); string(got) != fakeSignature {
 				t.Errorf("the file holds %q", got)
@@ -257,7 +256,7 @@ func TestSignAsSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestSignRefusesBeforeItAsks covers what is wrong before anything is sent.
+// TestSignRefusesBeforeItAsks checks the errors that are found before a request is sent.
 func TestSignRefusesBeforeItAsks(t *testing.T) {
 	s, dir := atDev(t)
 	s.tokenReply = func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") }
@@ -433,7 +432,7 @@ func TestSignCanceledLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestSignStopsAtABrokenDocument: the error named is the document's.
+// TestSignStopsAtABrokenDocument checks that the error is the one of the document.
 func TestSignStopsAtABrokenDocument(t *testing.T) {
 	s, _ := atDev(t)
 	broken := errors.New("the disk is on fire")

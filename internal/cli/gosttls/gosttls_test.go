@@ -29,8 +29,8 @@ type frontEnd struct {
 	port   string
 }
 
-// operatorKey makes a key and a certificate of the built-in authority with other
-// people's means: OpenSSL with gost-engine makes the key and the request.
+// operatorKey makes a key and a certificate of the built-in authority. OpenSSL with gost-engine makes
+// the key and the request.
 func (f *frontEnd) operatorKey(name, algorithm, set, digest string) {
 	f.T.Helper()
 	for _, args := range [][]string{
@@ -48,7 +48,7 @@ func startFrontEnd(t *testing.T) *frontEnd {
 	t.Helper()
 	tool := judge.OpenSSL(t)
 	judge.HAProxyProgram(t)
-	// A path of a socket is short, and that of a test's directory may not be.
+	// The path of a socket must be short, and the one of a test directory may be too long.
 	run, err := os.MkdirTemp("", "tamga")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func startFrontEnd(t *testing.T) *frontEnd {
 	return f
 }
 
-// written is an HTTP request for one answer.
+// written returns an HTTP request for one answer.
 func written(method, path, body string, headers ...string) string {
 	all := append([]string{"Host: localhost", "Connection: close", fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
 	return method + " " + path + " HTTP/1.1\r\n" + strings.Join(all, "\r\n") + "\r\n\r\n" + body
@@ -97,8 +97,7 @@ func (f *frontEnd) expect(name, want, got string) {
 	}
 }
 
-// TestGOSTTLS runs the real thing: HAProxy with gost-engine in front, an OpenSSL and
-// a GnuTLS client.
+// TestGOSTTLS runs HAProxy with gost-engine as the front end, and clients with OpenSSL and GnuTLS.
 func TestGOSTTLS(t *testing.T) {
 	f := startFrontEnd(t)
 	policy := written("GET", "/STS/ums/policy", "")
@@ -217,7 +216,7 @@ func TestPathTricksThroughTheFrontEnd(t *testing.T) {
 	}
 }
 
-// TestGOSTTLSCheck: each known trap is found in the file.
+// TestGOSTTLSCheck checks that each known mistake in the file is found.
 func TestGOSTTLSCheck(t *testing.T) {
 	p := tamgatest.Start(t)
 	dir := filepath.Join(t.TempDir(), "front")
@@ -258,7 +257,7 @@ func TestGOSTTLSCheck(t *testing.T) {
 			t.Errorf("%s: found %q, want %q", c.name, found, c.says)
 		}
 	}
-	// The order counts: what is removed after it was set is gone.
+	// The order matters: a header that is removed after it was set is not sent.
 	line := "  http-request del-header client-cert -m beg\n"
 	late := strings.Replace(string(good), line, "", 1) + "\nfrontend more\n" + line
 	if found := strings.Join(wrong(gosttls.ParseProxy(late), socket), "\n"); !strings.Contains(found, "forge client-cert") {
@@ -292,7 +291,7 @@ func TestGOSTTLSCheck(t *testing.T) {
 	}
 }
 
-// wrong lists what is wrong in the lines.
+// wrong returns the failed checks.
 func wrong(p *gosttls.ProxyConfig, socket string) (found []string) {
 	for _, k := range p.Check(socket) {
 		if k.Wrong != "" {

@@ -21,8 +21,8 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// TestPhone takes devices through everything from outside: an operator over HTTP, and
-// the command-line device with pictures of QR codes.
+// TestPhone tests the whole life of a device: an operator over HTTP, and the command phone with images
+// of QR codes.
 func TestPhone(t *testing.T) {
 	zbar := judge.ZBar(t)
 	tamgatest.OnBothEngines(t, func(t *testing.T, w *tamgatest.UMS) {
@@ -150,7 +150,7 @@ func TestPhone(t *testing.T) {
 				t.Errorf("of a deleted user: %s, %v", out, err)
 			}
 			if _, err := tamgatest.Phone(t, file, "leave"); err == nil {
-				t.Error("a device that nobody knows left")
+				t.Error("a device that the service does not know was removed")
 			}
 			if _, err := tamgatest.Phone(t, file, "leave", "--forget"); err != nil {
 				t.Error(err)
@@ -194,14 +194,14 @@ func TestPhone(t *testing.T) {
 					}
 				}
 				if a := w.Ask(tamgatest.Ours, method, "/ums/user/"+tamgatest.Missing+path, ""); a.Status != 404 {
-					t.Errorf("of nobody: %v", a)
+					t.Errorf("a device without a user: %v", a)
 				}
 			}
 		})
 	})
 }
 
-// TestPhoneFile: what the command-line device refuses by itself.
+// TestPhoneFile checks the errors that the command phone finds itself.
 func TestPhoneFile(t *testing.T) {
 	judge.ZBar(t)
 	dir := t.TempDir()
@@ -238,7 +238,7 @@ func TestPhoneFile(t *testing.T) {
 	}
 }
 
-// TestPhoneClock: a device whose clock is wrong takes the time of the service.
+// TestPhoneClock checks that a device with a wrong clock uses the time of the service.
 func TestPhoneClock(t *testing.T) {
 	times, numbers := []int64{}, []int64{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

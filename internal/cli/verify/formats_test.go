@@ -13,8 +13,7 @@ import (
 	"tamga/sig/sigtest"
 )
 
-// TestFormatOfOneLine: verify recognises and judges a format that nothing but the list of
-// formats knows.
+// TestFormatOfOneLine checks that verify handles a format that is only in the list of formats.
 func TestFormatOfOneLine(t *testing.T) {
 	f := newSignedFiles(t)
 	known := append(app.Formats(&config.Config{}), sigtest.MadeUp{})

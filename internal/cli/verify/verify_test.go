@@ -28,8 +28,8 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// signedFiles is a directory with a document, signatures of it and what is
-// needed to judge them.
+// signedFiles has the parties of a directory with a document, its signatures, and the certificates
+// and lists to verify them.
 type signedFiles struct {
 	root, signer *sigtest.Party
 	document     string
@@ -72,7 +72,7 @@ func newSignedFiles(t *testing.T) *signedFiles {
 	return f
 }
 
-// breakCountersignature changes one bit of the countersignature's value.
+// breakCountersignature changes one bit of the value of the countersignature.
 func breakCountersignature(t *testing.T, message []byte) []byte {
 	t.Helper()
 	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
@@ -96,8 +96,8 @@ func wrap(s string) string {
 	return b.String() + s + "\r\n"
 }
 
-// person is a signer with the numbers of Russian registers, and a name that
-// tries to rewrite the terminal.
+// person is a signer with identifiers of Russian registers and a name with characters that could
+// rewrite the terminal.
 func person(t *testing.T, authority *sigtest.Party) *sigtest.Party {
 	t.Helper()
 	name, err := x509gost.BuildName([]x509gost.Attribute{
@@ -127,7 +127,7 @@ func person(t *testing.T, authority *sigtest.Party) *sigtest.Party {
 	return &sigtest.Party{Certificate: cert, Suite: s, Key: key, Chain: append([]*x509gost.Certificate{authority.Certificate}, authority.Chain...)}
 }
 
-// revoked is a list of an authority with the certificate's number on it.
+// revoked is a revocation list with the number of the certificate.
 func revoked(t *testing.T, authority, p *sigtest.Party) []byte {
 	t.Helper()
 	der, err := x509gost.CreateRevocationList(&x509gost.CRLTemplate{
@@ -192,8 +192,7 @@ func TestVerifyVerdicts(t *testing.T) {
 	}
 }
 
-// TestVerifyCannotJudge covers exit code 2, whose reason goes to standard error
-// or into the JSON.
+// TestVerifyCannotJudge checks exit code 2, whose reason is printed to standard error or in the JSON.
 func TestVerifyCannotJudge(t *testing.T) {
 	newSignedFiles(t)
 	for _, c := range []struct{ name, args, want string }{
@@ -236,7 +235,7 @@ func TestVerifyCannotJudge(t *testing.T) {
 	}
 }
 
-// TestVerifyPrintsForPeople pins what a person reads, names made harmless.
+// TestVerifyPrintsForPeople checks the text for people, with names that are safe for a terminal.
 func TestVerifyPrintsForPeople(t *testing.T) {
 	newSignedFiles(t)
 	defer func(z *time.Location) { time.Local = z }(time.Local)
@@ -261,13 +260,13 @@ Signature: passed; revocation not checked
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// Without a list nothing is known of revocation, and that is said.
+	// Without a list the status is unknown, and the output says so.
 	if !strings.Contains(notes, "revocation list") {
 		t.Errorf("notes: %s", notes)
 	}
 }
 
-// TestVerifyPrintsForPrograms pins the shape that programs rely on.
+// TestVerifyPrintsForPrograms checks the form of the JSON.
 func TestVerifyPrintsForPrograms(t *testing.T) {
 	f := newSignedFiles(t)
 	r := tamgatest.Run(t.Context(), "", append([]string{"verify", "doc.sig", "--json", "--original", "other", "--ca", "root.pem"}, strings.Fields(at)...)...)
@@ -309,8 +308,8 @@ func TestVerifyPrintsForPrograms(t *testing.T) {
 	}
 }
 
-// TestVerifyTrustsTheDevServerBeside: with dev.json in its place no --ca is
-// needed, and the output says whom it trusts.
+// TestVerifyTrustsTheDevServerBeside checks that --ca is not needed with a dev.json, and that the
+// output names the trusted authority.
 func TestVerifyTrustsTheDevServerBeside(t *testing.T) {
 	f := newSignedFiles(t)
 	tamgatest.WriteFile(t, "tamga-data/dev.json", `{"ca_pem":"ca.pem"}`)
@@ -325,7 +324,7 @@ func TestVerifyTrustsTheDevServerBeside(t *testing.T) {
 	}
 }
 
-// TestVerifyDecodedTextLeavesNothing: the temporary file is gone afterwards.
+// TestVerifyDecodedTextLeavesNothing checks that the temporary file is removed.
 func TestVerifyDecodedTextLeavesNothing(t *testing.T) {
 	newSignedFiles(t)
 	dir := t.TempDir()
@@ -359,8 +358,8 @@ func TestVerifyEverySuite(t *testing.T) {
 	}
 }
 
-// FuzzVerifyInput gives verify files of all kinds: it must end with one of its
-// exit codes and never find a stranger's signature valid.
+// FuzzVerifyInput gives verify files of all kinds: it must return one of its
+// exit codes and never accept a signature of another signer.
 func FuzzVerifyInput(f *testing.F) {
 	for _, s := range []string{"", "-----BEGIN CMS-----\nMIIB\n-----END CMS-----\n", `"MIIB"`, "\xef\xbb\xbfMIIB", "%PDF-", "<a/>",
 		"\x30\x80\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02\xa0\x80\x00\x00\x00\x00"} {
