@@ -58,7 +58,7 @@ func TestHostileVerification(t *testing.T) {
 	}
 	// The service goes on.
 	signed := p.Signed("POST", "/api/documents", p.Token(), tamgatest.Request([]byte("text"), "CAdES", p.Cert("gost2012-256", false).ID, tamgatest.Parameters{}))
-	if v := judged(p, map[string]any{"SignatureType": "CAdES", "Content": signed}); len(v) != 1 || !*v[0].Result {
+	if v := p.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": signed}); len(v) != 1 || !*v[0].Result {
 		t.Errorf("%+v", v)
 	}
 }

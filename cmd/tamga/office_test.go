@@ -27,7 +27,7 @@ func TestOffice(t *testing.T) {
 	server := tamgatest.Start(t)
 	token := server.Token()
 	ca := server.Path(server.Dev.CAPEM)
-	office := judge.LibreOffice(t, ordinaryRoots(t, readFile(t, ca))...)
+	office := judge.LibreOffice(t, ordinaryRoots(t, tamgatest.ReadFile(t, ca))...)
 	kinds := []string{"docx", "xlsx", "pptx"}
 	documents := office.Make("Договор № 7", kinds...)
 	dir := t.TempDir()

@@ -520,7 +520,7 @@ func TestGeneratedClients(t *testing.T) {
 				t.Errorf("OpenSSL: %v\n%s", err, out)
 			}
 			for changed, source := range map[bool][]byte{false: document, true: document[1:]} {
-				v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": signature, "Source": source})
+				v := server.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": signature, "Source": source})
 				if len(v) != 1 || *v[0].Result == changed {
 					t.Errorf("changed %t: %+v", changed, v)
 				}

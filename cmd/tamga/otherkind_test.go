@@ -140,7 +140,7 @@ var kindEntries = []struct {
 	{"v1 raw body", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {
 		order := tamgatest.Request(nil, signatureType, 0, params)
 		delete(order, "Content")
-		status, text := stream(c.Server, "/api/documents", c.bearer, order, document)
+		status, text := c.Server.Stream("/api/documents", c.bearer, order, document)
 		return refusedBy(c.t, status, text)
 	}},
 	{"v1 batch of one", func(c *v2, signatureType string, params tamgatest.Parameters, document []byte) string {

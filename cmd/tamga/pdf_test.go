@@ -27,7 +27,7 @@ func TestPDF(t *testing.T) {
 	server := tamgatest.Start(t)
 	token := server.Token()
 	ca := server.Path(server.Dev.CAPEM)
-	tools.Trust(ordinaryRoots(t, readFile(t, ca))...)
+	tools.Trust(ordinaryRoots(t, tamgatest.ReadFile(t, ca))...)
 	document := pdfOf(5000)
 	dir := t.TempDir()
 	judged := func(t *testing.T, document []byte, args ...string) (verify.Report, error) {
@@ -188,7 +188,7 @@ func TestPDF(t *testing.T) {
 func encryptedVerdicts(t *testing.T, server *tamgatest.Server, signed []byte, password, dir string) {
 	t.Helper()
 	ask := func(params map[string]any) (int, string) {
-		status, answer := askSVS(server, "POST", "/api/signatures", map[string]any{"SignatureType": "PDF", "Content": signed, "VerifyParams": params})
+		status, answer := server.AskSVS("POST", "/api/signatures", map[string]any{"SignatureType": "PDF", "Content": signed, "VerifyParams": params})
 		return status, string(answer)
 	}
 	if status, answer := ask(map[string]any{"pdfPassword": password}); status != 200 || !strings.Contains(answer, `"Result":true`) {

@@ -188,7 +188,7 @@ func xmlPart(t *testing.T, server *tamgatest.Server, token, ca string) {
 		if r.Verdict != c.verdict || !slices.Contains(r.Headlines, headline) {
 			t.Errorf("%v: the command says %s, %v", c.flags, r.Verdict, r.Headlines)
 		}
-		list := judged(server, map[string]any{"SignatureType": "XMLDSig", "Content": signed, "VerifyParams": c.params})
+		list := server.Verdicts(map[string]any{"SignatureType": "XMLDSig", "Content": signed, "VerifyParams": c.params})
 		if len(list) != 1 || *list[0].Result != (c.verdict == "passed") || !strings.HasPrefix(*list[0].Message, "the signature covers a part of the document only: /act/sum") {
 			t.Errorf("%v: the service says %+v", c.params, list)
 		}

@@ -5,8 +5,8 @@
 // of its own, for tests that kill or freeze the server. [StartUMS] starts a server with operators
 // of two groups, for tests of user management. [Run] runs any other sub-command.
 //
-// The package knows the command line, dev.json and HTTP. It knows no wire types: a test
-// declares the part of an answer that it looks at.
+// The package knows the command line, dev.json and HTTP, and few wire types: a test declares
+// the part of an answer that it looks at.
 package tamgatest
 
 import (
@@ -117,4 +117,14 @@ const Password = "correct horse battery staple"
 func PasswordFile(t testing.TB) string {
 	t.Helper()
 	return WriteFile(t, filepath.Join(t.TempDir(), "password"), Password)
+}
+
+// ReadFile reads a file.
+func ReadFile(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

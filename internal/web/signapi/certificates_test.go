@@ -1,4 +1,4 @@
-package main
+package signapi_test
 
 import (
 	"encoding/base64"
@@ -50,7 +50,7 @@ func (m *manager) ask(who, method, path, body string) (int, map[string]any) {
 	return status, answer
 }
 
-// good calls what has to succeed.
+// good calls an operation that must succeed.
 func (m *manager) good(who, method, path, body string) map[string]any {
 	m.T.Helper()
 	status, answer := m.ask(who, method, path, body)

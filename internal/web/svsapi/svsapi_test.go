@@ -1,10 +1,9 @@
-package main
+package svsapi_test
 
 import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,56 +11,6 @@ import (
 
 	"tamga/internal/tamgatest"
 )
-
-// svsVerdict is what existing clients read of an answer of the verification service.
-type svsVerdict struct {
-	Result                *bool
-	Message               *string
-	SignerCertificate     *string
-	SignerCertificateInfo *struct{ SubjectName, IssuerName, NotBefore, NotAfter, SerialNumber, Thumbprint, KeyIdentifier string }
-	SignatureInfo         *struct {
-		CAdESType        string
-		LocalSigningTime *string
-	}
-}
-
-// askSVS calls the verification service, without a token.
-func askSVS(p *tamgatest.Server, method, path string, body any) (int, []byte) {
-	p.T.Helper()
-	data, err := json.Marshal(body)
-	if err != nil {
-		p.T.Fatal(err)
-	}
-	return p.Do(p.T.Context(), method, p.Dev.SVSURL+path, "", bytes.NewReader(data))
-}
-
-func readFile(t *testing.T, name string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// judged asks the verification service, without a token.
-func judged(p *tamgatest.Server, question map[string]any) []svsVerdict {
-	p.T.Helper()
-	status, body := askSVS(p, "POST", "/rest/api/signatures", question)
-	if status != 200 {
-		p.T.Fatalf("the verification service answered %d %s", status, body)
-	}
-	var list []svsVerdict
-	if err := json.Unmarshal(body, &list); err != nil {
-		p.T.Fatalf("%v in %s", err, body)
-	}
-	for _, v := range list {
-		if v.Result == nil || v.Message == nil || v.SignerCertificate == nil {
-			p.T.Fatalf("Result, Message and SignerCertificate are always there for existing clients: %s", body)
-		}
-	}
-	return list
-}
 
 // TestVerificationService asks as existing clients do, about signatures of every
 // suite and about changed copies.
@@ -78,7 +27,7 @@ func TestVerificationService(t *testing.T) {
 		}
 		t.Run(c.Suite, func(t *testing.T) {
 			attached := sign(c.ID, tamgatest.Parameters{"IsDetached": "False"})
-			v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": attached})
+			v := server.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": attached})
 			if len(v) != 1 || !*v[0].Result {
 				t.Fatalf("a good signature: %s", *v[0].Message)
 			}
@@ -87,15 +36,15 @@ func TestVerificationService(t *testing.T) {
 				t.Errorf("the signer is not told in full: %+v", v[0])
 			}
 			changed := bytes.Replace(attached, document, bytes.ToUpper(document), 1)
-			if v := judged(server, map[string]any{"SignatureType": 2, "Content": changed}); *v[0].Result || *v[0].Message == "" {
+			if v := server.Verdicts(map[string]any{"SignatureType": 2, "Content": changed}); *v[0].Result || *v[0].Message == "" {
 				t.Error("a changed copy is called good")
 			}
 
 			detached := sign(c.ID, tamgatest.Parameters{"IsDetached": "True"})
-			if v := judged(server, map[string]any{"SignatureType": "CMS", "Content": detached, "Source": document, "VerifyParams": map[string]any{"VerifyAll": 1}}); !*v[0].Result {
+			if v := server.Verdicts(map[string]any{"SignatureType": "CMS", "Content": detached, "Source": document, "VerifyParams": map[string]any{"VerifyAll": 1}}); !*v[0].Result {
 				t.Errorf("a good detached signature: %s", *v[0].Message)
 			}
-			if v := judged(server, map[string]any{"SignatureType": "CMS", "Content": detached, "Source": []byte("another document")}); *v[0].Result {
+			if v := server.Verdicts(map[string]any{"SignatureType": "CMS", "Content": detached, "Source": []byte("another document")}); *v[0].Result {
 				t.Error("a signature of another document is called good")
 			}
 		})
@@ -106,14 +55,14 @@ func TestVerificationService(t *testing.T) {
 		first := sign(cert, tamgatest.Parameters{"IsDetached": "False"})
 		two := server.Signed("POST", "/api/documents", token, tamgatest.Request(first, "CAdES", cert, tamgatest.Parameters{"CmsSignatureType": "Cosign", "IsDetached": "False"}))
 		three := server.Signed("POST", "/api/documents", token, tamgatest.Request(two, "CAdES", cert, tamgatest.Parameters{"CmsSignatureType": "Countersign", "SignatureIndex": "1"}))
-		all := judged(server, map[string]any{"SignatureType": "CAdES", "Content": three})
+		all := server.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": three})
 		if len(all) != 3 {
 			t.Fatalf("%d verdicts, want those of two signers and a countersigner", len(all))
 		}
-		if one := judged(server, map[string]any{"SignatureType": "CAdES", "Content": three, "VerifyParams": map[string]any{"SignatureIndex": "1"}}); len(one) != 1 || !*one[0].Result {
+		if one := server.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": three, "VerifyParams": map[string]any{"SignatureIndex": "1"}}); len(one) != 1 || !*one[0].Result {
 			t.Errorf("the second signature alone: %+v", one)
 		}
-		status, body := askSVS(server, "POST", "/api/signatures/signersinfo", map[string]any{"SignatureType": "CAdES", "Content": three})
+		status, body := server.AskSVS("POST", "/api/signatures/signersinfo", map[string]any{"SignatureType": "CAdES", "Content": three})
 		var signers struct {
 			SignerInfoList []struct {
 				ID       string `json:"Id"`
@@ -139,39 +88,39 @@ func TestVerificationService(t *testing.T) {
 		detached := sign(cert, tamgatest.Parameters{"IsDetached": "True"})
 		sum := suite.Streebog256.Digest(document).Sum
 		params := map[string]any{"Hash": true, "HashAlgorithm": "GR 34.11-2012 256"}
-		if v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); !*v[0].Result {
+		if v := server.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); !*v[0].Result {
 			t.Errorf("by its hash: %s", *v[0].Message)
 		}
-		if v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": map[string]any{"3": "True"}}); !*v[0].Result {
+		if v := server.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": map[string]any{"3": "True"}}); !*v[0].Result {
 			t.Errorf("by a hash whose algorithm is not told: %s", *v[0].Message)
 		}
 		sum[0] ^= 1
-		if v := judged(server, map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); *v[0].Result {
+		if v := server.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": sum, "VerifyParams": params}); *v[0].Result {
 			t.Error("another hash is called good")
 		}
 	})
 
 	t.Run("bare value", func(t *testing.T) {
 		value := server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "GOST3410", cert, tamgatest.Parameters{"Hash": "False"}))
-		pem := readFile(t, server.Path(server.Cert("gost2012-256", false).PEM))
+		pem := tamgatest.ReadFile(t, server.Path(server.Cert("gost2012-256", false).PEM))
 		q := map[string]any{"SignatureType": "GOST3410", "Content": value, "Source": document, "Certificate": string(pem)}
-		if v := judged(server, q); len(v) != 1 || !*v[0].Result {
+		if v := server.Verdicts(q); len(v) != 1 || !*v[0].Result {
 			t.Errorf("a bare value: %+v", v)
 		}
 		delete(q, "Certificate")
-		if status, body := askSVS(server, "POST", "/api/signatures", q); status != 400 || !strings.Contains(string(body), "invalid_parameters") {
+		if status, body := server.AskSVS("POST", "/api/signatures", q); status != 400 || !strings.Contains(string(body), "invalid_parameters") {
 			t.Errorf("a bare value without its certificate: %d %s", status, body)
 		}
 	})
 
 	t.Run("certificate and policy", func(t *testing.T) {
-		pem := readFile(t, server.Path(server.Cert("gost2012-512", false).PEM))
-		status, body := askSVS(server, "POST", "/api/certificates", map[string]any{"Content": pem})
-		var v svsVerdict
+		pem := tamgatest.ReadFile(t, server.Path(server.Cert("gost2012-512", false).PEM))
+		status, body := server.AskSVS("POST", "/api/certificates", map[string]any{"Content": pem})
+		var v tamgatest.Verdict
 		if err := json.Unmarshal(body, &v); status != 200 || err != nil || v.Result == nil || !*v.Result {
 			t.Errorf("a good certificate: %d %s", status, body)
 		}
-		if status, body := askSVS(server, "GET", "/rest/api/policy", nil); status != 200 || !strings.Contains(string(body), `"XMLDSig"`) {
+		if status, body := server.AskSVS("GET", "/rest/api/policy", nil); status != 200 || !strings.Contains(string(body), `"XMLDSig"`) {
 			t.Errorf("policy: %d %s", status, body)
 		}
 	})
@@ -189,7 +138,7 @@ func TestVerificationService(t *testing.T) {
 		"content to be returned": {map[string]any{"SignatureType": "CAdES", "Content": []byte("x"), "VerifyParams": map[string]any{"ExtractContent": true}}, "invalid_parameters"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, body := askSVS(server, "POST", "/api/signatures", c.question)
+			status, body := server.AskSVS("POST", "/api/signatures", c.question)
 			if status != 400 || !strings.Contains(string(body), c.code) {
 				t.Errorf("%d %s, want 400 with %s", status, body, c.code)
 			}
