@@ -247,7 +247,7 @@ func TestPINOutsideOfTransactions(t *testing.T) {
 		got = p.try(ctx, c, pin)
 		return nil
 	})
-	if err != nil || !strings.Contains(got, "outside of transactions") || p.holder.tries.Load() != 0 {
+	if err != nil || !strings.Contains(got, "inside a transaction") || p.holder.tries.Load() != 0 {
 		t.Errorf("%s, %v", got, err)
 	}
 }

@@ -101,7 +101,7 @@ func TestEnhance(t *testing.T) {
 		{"no signature, older", "POST", "/documents/enhancesignature", object{"Content": "QQ=="}, "", fault.InvalidSignatureParams, "Signature is missing", false},
 		{"no Base64", "POST", "/signatures/enhance", args(object{"SignedMessage": "*"}), "", fault.InvalidContent, "SignedMessage is not Base64", false},
 		{"no type", "POST", "/signatures/enhance", args(object{"Content": "QQ==", "SignatureType": nil}), "", fault.InvalidSignatureParams, "not served", false},
-		{"a type without levels", "POST", "/signatures/enhance", args(object{"Content": "QQ==", "SignatureType": "GOST3410"}), "", fault.InvalidSignatureParams, "no levels", false},
+		{"a type without levels", "POST", "/signatures/enhance", args(object{"Content": "QQ==", "SignatureType": "GOST3410"}), "", fault.InvalidSignatureParams, "no higher levels", false},
 		{"no address", "POST", "/signatures/enhance", args(object{"Content": "QQ==", "SignatureParams": object{"CADESType": "XLT1"}}), "", fault.InvalidSignatureParams, "TSPAddress: missing", false},
 		{"an address of its own", "POST", "/signatures/enhance", args(object{"Content": "QQ==", "SignatureParams": object{"CADESType": "T", "TSPAddress": "http://10.0.0.1/"}}), "", fault.InvalidSignatureParams, "only registered", false},
 		{"no address at all", "POST", "/signatures/enhance", args(object{"Content": "QQ==", "SignatureParams": object{"CADESType": 1, "TSPAddress": "file:///etc/passwd"}}), "", fault.InvalidSignatureParams, "http or https", false},
