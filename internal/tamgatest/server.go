@@ -50,12 +50,6 @@ func StartIn(t testing.TB, dir string, more ...string) *Server {
 	return start(t, devFlags(dir, more)).over(dir, more)
 }
 
-// StartConfig starts "tamga serve --config" in this process. More are further flags.
-func StartConfig(t testing.TB, file string, more ...string) *Server {
-	t.Helper()
-	return start(t, append([]string{"serve", "--config", file}, more...))
-}
-
 // StartProcess is StartIn in a process of its own, which a test can kill. It needs [Main].
 func StartProcess(t testing.TB, dir string, more ...string) *Server {
 	t.Helper()
@@ -217,9 +211,6 @@ func (s *Server) Wait() error {
 	}
 	return s.err
 }
-
-// Done is closed when the server has ended.
-func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Command runs a sub-command over the installation of the server and returns what it printed.
 func (s *Server) Command(args ...string) string {

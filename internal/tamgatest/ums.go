@@ -204,7 +204,7 @@ func (w *UMS) Scan() {
 			w.T.Errorf("a stored secret is in the answer of %v", a)
 		}
 		for _, s := range w.secrets {
-			if Tells(a.Body, s) {
+			if tells(a.Body, s) {
 				w.T.Errorf("a secret is in the answer of %s %s", a.Method, a.Path)
 			}
 		}
@@ -217,7 +217,7 @@ func (w *UMS) Scan() {
 	}
 	log := w.Logged()
 	for _, s := range w.secrets {
-		if Tells(log, s) {
+		if tells(log, s) {
 			w.T.Error("a secret is in the log")
 		}
 	}
@@ -226,9 +226,9 @@ func (w *UMS) Scan() {
 	}
 }
 
-// Tells reports whether a text has a secret as a word of its own: six digits of a
+// tells reports whether a text has a secret as a word of its own: six digits of a
 // code may well be six of a longer number.
-func Tells(text, secret string) bool {
+func tells(text, secret string) bool {
 	for rest := text; ; {
 		i := strings.Index(rest, secret)
 		if i < 0 {
