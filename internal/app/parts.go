@@ -7,6 +7,12 @@ import (
 	"tamga/internal/config"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/vault"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/ooxml"
+	"tamga/sig/pdf"
+	"tamga/sig/raw"
+	"tamga/sig/xmldsig"
 )
 
 // Parts returns the parts of the program that have settings of their own: notifiers, and holders of
@@ -22,5 +28,26 @@ func Parts() config.Parts {
 		Holders: []vault.Plugin{
 			vault.Software{},
 		},
+	}
+}
+
+// Validate checks a configuration against the signature formats of this program.
+func Validate(c *config.Config) error {
+	return c.Validate(Formats(c).Names())
+}
+
+// Formats returns the signature formats of the service and of the commands sign and verify. A new
+// format is one line here. The zero Config gives the strictest rules.
+func Formats(c *config.Config) sig.Formats {
+	cms := &cades.Format{
+		Allowance:              c.LongTerm.RevocationAllowance,
+		OldListsForAuthorities: c.LongTerm.OldListsForAuthorities,
+	}
+	return sig.Formats{
+		cms,
+		&xmldsig.Format{MaxSize: int64(c.XML.Document), AllowDoctype: c.XML.AllowDoctype},
+		&pdf.Format{CMS: cms},
+		ooxml.New(),
+		raw.New(),
 	}
 }
