@@ -177,6 +177,9 @@ func refuse(from place, imported string) string {
 		}
 		line := rooms[from.prefix]
 		i, j := slices.Index(line, from.room), slices.Index(line, to.room)
+		if i < 0 && from.prefix == "sig" {
+			i = len(line) // a new format needs no line in the plan
+		}
 		if i < 0 || j < 0 {
 			return "a room of this floor is missing from the plan"
 		}

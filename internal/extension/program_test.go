@@ -27,12 +27,15 @@ type process struct {
 	log   bytes.Buffer
 	dev   struct {
 		BaseURL  string `json:"base_url"`
+		IDPURL   string `json:"idp_url"`
 		TokenURL string `json:"token_url"`
 		TSPURL   string `json:"tsp_url"`
 		Resource string `json:"resource"`
 		ClientID string `json:"client_id"`
 		User     struct{ ID, Login, Password string }
 		Operator struct{ ID, Login, Password string }
+
+		Certificates []struct{ PEM string }
 	}
 }
 
@@ -63,7 +66,7 @@ func start(t *testing.T, program string, settings ...string) *process {
 			p.mu.Lock()
 			p.log.WriteString(lines.Text() + "\n")
 			p.mu.Unlock()
-			if strings.Contains(lines.Text(), "msg=listening address=") {
+			if strings.Contains(lines.Text(), "msg=listening ") {
 				listening <- struct{}{}
 			}
 		}
@@ -73,7 +76,7 @@ func start(t *testing.T, program string, settings ...string) *process {
 		<-p.done
 		p.cmd.Wait()
 		if t.Failed() {
-			t.Logf("the server:\n%s", p.log.String())
+			t.Logf("the server:\n%s", p.logged())
 		}
 	})
 	select {
@@ -89,6 +92,13 @@ func start(t *testing.T, program string, settings ...string) *process {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// logged returns the log of the process so far.
+func (p *process) logged() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
 }
 
 // token signs a user in with a password.
@@ -113,9 +123,12 @@ func (p *process) token(t *testing.T, login, password string) string {
 // do sends a request of the interface and returns its answer, which must be 200.
 func (p *process) do(t *testing.T, method, address, token string, body any) []byte {
 	t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			t.Fatal(err)
+		}
 	}
 	request, err := http.NewRequest(method, address, bytes.NewReader(text))
 	if err != nil {

@@ -76,6 +76,9 @@ func walkOf(t *testing.T) (steps []step, rooms map[string]bool) {
 }
 
 func isRoom(name string) bool {
+	if name == "sig" {
+		return true
+	}
 	return slices.ContainsFunc([]string{"domain/", "web/", "adapter/", "sig/", "pki/"}, func(floor string) bool { return strings.HasPrefix(name, floor) })
 }
 
@@ -98,7 +101,7 @@ func TestWalk(t *testing.T) {
 			return c.room == s.room && (s.function == "" || c.function == s.function)
 		})
 		if next < 0 {
-			t.Fatalf("step %d: %s %s was not called after the steps before it; the calls:\n%s", s.line, s.room, s.function, summary(calls[at:]))
+			t.Fatalf("step %d: %s %s was not called after the steps before it; the calls:\n%s", s.line, s.room, s.function, summary(calls))
 		}
 		at += next
 	}

@@ -1,0 +1,255 @@
+package extension
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// extensions are the rows of the table of section 4 that a patch tries. A patch makes the files
+// of one package, or one file of a package, and adds lines to the files that the row names.
+var extensions = []struct {
+	row, patch string
+	elsewhere  int // files that the row cannot name: a setting is used where it is used
+}{
+	{row: "a signature format", patch: "format"},
+	{row: "a notifier", patch: "notifier"},
+	{row: "a channel", patch: "channel"},
+	{row: "a key holder (HSM)", patch: "holder"},
+	{row: "an authentication method", patch: "method"},
+	{row: "a setting", patch: "setting", elsewhere: 1},
+	{row: "a sub-command", patch: "command"},
+}
+
+func patchOf(name string) string { return "testdata/" + name + ".patch" }
+
+// rowsOf reads the table: what is in the second and third column of a row.
+func rowsOf(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile(root + "/docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(string(page)) {
+		if cells := strings.Split(line, "|"); len(cells) == 5 {
+			rows[strings.TrimSpace(cells[1])] = cells[2] + cells[3]
+		}
+	}
+	return rows
+}
+
+// goFile finds the files that a row names.
+var goFile = regexp.MustCompile("`([a-z0-9_/]+\\.go)`")
+
+// TestTable compares each patch with its row of docs/architecture.md: it changes the files that
+// the row names, each by one line besides imports and comments.
+func TestTable(t *testing.T) {
+	rows := rowsOf(t)
+	for _, e := range extensions {
+		t.Run(e.patch, func(t *testing.T) {
+			row, ok := rows[e.row]
+			if !ok {
+				t.Fatalf("section 4 has no row %q", e.row)
+			}
+			named := map[string]bool{}
+			for _, m := range goFile.FindAllStringSubmatch(row, -1) {
+				named[m[1]] = true
+			}
+			packages, elsewhere := map[string]bool{}, 0
+			for file, change := range changesOf(t, patchOf(e.patch)) {
+				switch {
+				case change.made:
+					packages[filepath.Dir(file)] = true
+					continue
+				case named[file]:
+					delete(named, file)
+				default:
+					elsewhere++
+				}
+				if change.added != 1 || change.removed > 1 {
+					t.Errorf("%s: %d lines are added and %d removed, want one line", file, change.added, change.removed)
+				}
+			}
+			if len(packages) > 1 {
+				t.Errorf("the patch makes files in %d packages, want one", len(packages))
+			}
+			if elsewhere > e.elsewhere {
+				t.Errorf("the patch changes %d files that the row does not name, want %d", elsewhere, e.elsewhere)
+			}
+			for file := range named {
+				t.Errorf("the row names %s, and the patch does not need it", file)
+			}
+		})
+	}
+}
+
+// change is what a patch does to a file. Imports, comments and empty lines do not count.
+type change struct {
+	made           bool
+	added, removed int
+}
+
+var uncounted = regexp.MustCompile(`^.\s*(//.*|"[^"]*")?\s*$`)
+
+func changesOf(t *testing.T, patch string) map[string]*change {
+	t.Helper()
+	text, err := os.ReadFile(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := map[string]*change{}
+	var c *change
+	made := false
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.HasPrefix(line, "--- "):
+			made = strings.HasPrefix(line, "--- /dev/null")
+		case strings.HasPrefix(line, "+++ b/"):
+			c = &change{made: made}
+			changes[strings.TrimSpace(strings.TrimPrefix(line, "+++ b/"))] = c
+		case c == nil || uncounted.MatchString(line):
+		case line[0] == '+':
+			c.added++
+		case line[0] == '-' && !strings.HasPrefix(line, "---"):
+			c.removed++
+		}
+	}
+	return changes
+}
+
+// TestExtensions builds the program with all patches and tries each thing.
+func TestExtensions(t *testing.T) {
+	o := overlay{}
+	for _, e := range extensions {
+		o.apply(t, patchOf(e.patch))
+	}
+	program := o.build(t)
+	dir := t.TempDir()
+	messages, telegrams, counter := filepath.Join(dir, "messages"), filepath.Join(dir, "telegrams"), filepath.Join(dir, "count")
+	for _, d := range []string{messages, telegrams} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := start(t, program, "messages.capture=false", "messages.sendfile.dir="+messages, "messages.telegraph.dir="+telegrams,
+		"keys.holder=box", "keys.box.counter="+counter, "log.name=extended")
+	demo := p.token(t, p.dev.User.Login, p.dev.User.Password)
+	operator := p.token(t, p.dev.Operator.Login, p.dev.Operator.Password)
+	people := p.dev.IDPURL + "/ums/user/" + p.dev.User.ID
+
+	t.Run("format", func(t *testing.T) {
+		signature := p.sign(t, demo, "plain", nil, []byte("a document"))
+		if !regexp.MustCompile(`^PLAIN: [0-9a-f]{128}\n$`).Match(signature) {
+			t.Fatalf("%q", signature)
+		}
+		if byNumber := p.sign(t, demo, "77", nil, []byte("a document")); len(byNumber) != len(signature) {
+			t.Errorf("%q", byNumber)
+		}
+		file := write(t, dir, "signed", signature)
+		for document, want := range map[string]int{"a document": 0, "another": 1} {
+			out, code := run(program, "verify", file, "--original", write(t, dir, "document", []byte(document)),
+				"--cert", filepath.Join(p.dir, p.dev.Certificates[0].PEM), "--data", p.dir, "--json")
+			if code != want || !strings.Contains(out, `"plain"`) {
+				t.Errorf("verify over %s: exit code %d\n%s", document, code, out)
+			}
+		}
+	})
+	t.Run("holder", func(t *testing.T) {
+		os.Remove(counter)
+		p.sign(t, demo, "CAdES", map[string]string{"IsDetached": "True"}, []byte("a document"))
+		if text, err := os.ReadFile(counter); string(text) != "1\n" {
+			t.Errorf("the counter has %q, %v", text, err)
+		}
+		if out, code := run(program, "config", "check", "--config", write(t, dir, "holder.yaml", []byte("keys: {holder: box}\n"))); code == 0 || !strings.Contains(out, "keys.box.counter: want a file") {
+			t.Errorf("config check: exit code %d\n%s", code, out)
+		}
+	})
+	t.Run("notifier", func(t *testing.T) {
+		p.do(t, "POST", people+"/emails", operator, "demo@example.org")
+		p.do(t, "POST", people+"/emails/demo@example.org/requireconfirm", operator, nil)
+		if text := wait(t, p, filepath.Join(messages, "demo@example.org")); !regexp.MustCompile(`[0-9]{4}`).Match(text) {
+			t.Errorf("%q", text)
+		}
+	})
+	t.Run("channel", func(t *testing.T) {
+		p.do(t, "POST", people+"/phones", operator, "+79990000001")
+		p.do(t, "POST", people+"/phones/+79990000001/confirm", operator, nil)
+		p.do(t, "POST", people+"/phones/+79990000001/notification", operator, true)
+		p.do(t, "POST", people+"/notificationpolicy", operator, map[string][]string{"UserAccountChanged": {"Telegraph"}})
+		p.do(t, "POST", people, operator, map[string]any{"PropertyType": 0, "Value": "Another Name"})
+		if text := wait(t, p, filepath.Join(telegrams, "79990000001")); len(text) == 0 {
+			t.Error("the telegram is empty")
+		}
+		if out, _ := run(program, "policy", "set", "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), "Email, SMS, Push, Telegraph") {
+			t.Errorf("the help of policy set:\n%s", out)
+		}
+	})
+	t.Run("method", func(t *testing.T) {
+		p.do(t, "POST", people+"/authmethod/knock", operator, nil)
+		if scheme := p.do(t, "GET", people+"/authmethod", operator, nil); !bytes.Contains(scheme, []byte("authenticationmethod/knock")) {
+			t.Errorf("the methods of the user: %s", scheme)
+		}
+		raw := p.do(t, "POST", p.dev.IDPURL+"/ums/user/rawauthdata", operator, map[string]any{"UserId": p.dev.User.ID})
+		if !bytes.Contains(raw, []byte("Knocks")) {
+			t.Errorf("the data of the methods: %s", raw)
+		}
+		p.do(t, "DELETE", people+"/authmethod/knock", operator, nil)
+	})
+	t.Run("setting", func(t *testing.T) {
+		if log := p.logged(); !strings.Contains(log, "installation=extended") {
+			t.Errorf("the log has no name:\n%s", log)
+		}
+		if out, code := run(program, "config", "check", "--config", write(t, dir, "setting.yaml", []byte("log: {name: ''}\n"))); code == 0 || !strings.Contains(out, "log.name: want") {
+			t.Errorf("config check: exit code %d\n%s", code, out)
+		}
+	})
+	t.Run("command", func(t *testing.T) {
+		if out, code := run(program, "greet", "Ada"); code != 0 || out != "Hello, Ada.\n" {
+			t.Errorf("greet: exit code %d, %q", code, out)
+		}
+		if out, _ := run(program, "--help"); !strings.Contains(out, "Greet a person.") {
+			t.Errorf("--help:\n%s", out)
+		}
+	})
+}
+
+// run runs a command to its end and returns what it printed and its exit code.
+func run(program string, args ...string) (string, int) {
+	command := exec.Command(program, args...)
+	out, err := command.CombinedOutput()
+	if err != nil && command.ProcessState == nil {
+		return fmt.Sprint(err), -1
+	}
+	return string(out), command.ProcessState.ExitCode()
+}
+
+func write(t *testing.T, dir, name string, text []byte) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// wait waits for a file of the server with some text and returns the text.
+func wait(t *testing.T, p *process, file string) []byte {
+	t.Helper()
+	for {
+		if text, err := os.ReadFile(file); err == nil && len(text) > 0 {
+			return text
+		}
+		select {
+		case <-p.done:
+			t.Fatal("the server ended")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
