@@ -1,12 +1,12 @@
 // Package session ends what sign-ins leave behind: access tokens, refresh tokens,
 // authorization codes and counts of failed attempts.
 //
-// Rooms that change a user, a contact or a device end the user's sessions in the same
-// transaction. They declare what they need as a small interface of their own; a
-// [Service] satisfies all of them. Begin with [New] and [Service.EndAll].
+// Packages that change a user, a contact or a device end the user's sessions in the same
+// transaction. Each package declares what it needs as a small interface of its own. A
+// [Service] satisfies all these interfaces. Begin with [New] and [Service.EndAll].
 //
-// The package does not sign anybody in and does not make or check tokens: see the
-// packages signin and token.
+// The package does not sign users in: see the package signin. It does not make or check
+// tokens: see the package token.
 package session
 
 import (
@@ -17,8 +17,9 @@ import (
 // MethodDevice is the name of the sign-in method that works with mobile devices.
 const MethodDevice = "mydss"
 
-// ErrNotFound is the error of the stores of sign-in rooms for a missing record.
-var ErrNotFound = errors.New("auth: not found")
+// ErrNotFound is the error of a store for a missing record. The packages signin, token,
+// oath and session share it.
+var ErrNotFound = errors.New("session: record not found")
 
 // Store ends sessions. Every call joins the transaction of ctx.
 type Store interface {
@@ -56,8 +57,8 @@ func (s *Service) Forgive(ctx context.Context, userID string) error {
 
 // MethodChanged ends the user's sessions if the user has the method. Call it when the
 // method loses or changes what it works with: a contact, a token, the last device. The
-// method itself stays, so losing a phone does not remove the second step. The step
-// cannot be done and no token is issued until the method is ready again.
+// method itself stays, so losing a phone does not remove the second step. The user
+// cannot do the step and gets no token until the method is ready again.
 func (s *Service) MethodChanged(ctx context.Context, userID, method string) error {
 	has, err := s.store.HasMethod(ctx, userID, method)
 	if err != nil || !has {

@@ -18,7 +18,7 @@ var (
 	_ device.Methods  = (*session.Service)(nil)
 )
 
-// calls is a store of one user with one method; it notes the calls that change something.
+// calls is a store of one user with one method. It records the calls that change data.
 type calls struct {
 	method string
 	err    error
@@ -42,18 +42,18 @@ func TestSessions(t *testing.T) {
 		call   func(*s, context.Context) error
 		want   []string
 	}{
-		"the end of all":       {"", func(s *s, ctx context.Context) error { return s.EndAll(ctx, "u") }, []string{"tokens"}},
-		"both locks":           {"", func(s *s, ctx context.Context) error { return s.Forgive(ctx, "u") }, []string{"passwords", "codes"}},
-		"a contact of no step": {"oath", func(s *s, ctx context.Context) error { return s.ContactGone(ctx, "u", "otpviasms") }, nil},
-		"a contact of a step":  {"otpviasms", func(s *s, ctx context.Context) error { return s.ContactGone(ctx, "u", "otpviasms") }, []string{"tokens"}},
-		"devices of no step":   {"oath", func(s *s, ctx context.Context) error { return s.DevicesGone(ctx, "u") }, nil},
-		"devices of a step":    {"mydss", func(s *s, ctx context.Context) error { return s.DevicesGone(ctx, "u") }, []string{"tokens"}},
+		"end all":                 {"", func(s *s, ctx context.Context) error { return s.EndAll(ctx, "u") }, []string{"tokens"}},
+		"forgive":                 {"", func(s *s, ctx context.Context) error { return s.Forgive(ctx, "u") }, []string{"passwords", "codes"}},
+		"contact, method not set": {"oath", func(s *s, ctx context.Context) error { return s.ContactGone(ctx, "u", "otpviasms") }, nil},
+		"contact, method set":     {"otpviasms", func(s *s, ctx context.Context) error { return s.ContactGone(ctx, "u", "otpviasms") }, []string{"tokens"}},
+		"devices, method not set": {"oath", func(s *s, ctx context.Context) error { return s.DevicesGone(ctx, "u") }, nil},
+		"devices, method set":     {"mydss", func(s *s, ctx context.Context) error { return s.DevicesGone(ctx, "u") }, []string{"tokens"}},
 	} {
 		store := &calls{method: c.method}
 		if err := c.call(session.New(store), t.Context()); err != nil || !reflect.DeepEqual(store.list, c.want) {
-			t.Errorf("%s: %q, %v; want %q", name, store.list, err, c.want)
+			t.Errorf("%s: calls %q, error %v; want calls %q", name, store.list, err, c.want)
 		}
-		store.err = errors.New("the store is away")
+		store.err = errors.New("the store is unavailable")
 		if err := c.call(session.New(store), t.Context()); c.want != nil && !errors.Is(err, store.err) {
 			t.Errorf("%s: %v, want the store's error", name, err)
 		}
