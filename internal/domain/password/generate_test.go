@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// chance is a source of randomness that can be repeated.
+// chance returns a repeatable source of random bytes.
 func chance() io.Reader { return rand.NewChaCha8([32]byte{1}) }
 
 func TestGeneratedPasswords(t *testing.T) {
@@ -24,7 +24,7 @@ func TestGeneratedPasswords(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen[p] || len(p) < MinLength || strings.ContainsAny(p, look) || p != strings.ToLower(p) {
-			t.Fatalf("%q: seen before, too short, or with characters that look alike", p)
+			t.Fatalf("%q: repeated, too short, or has characters that look alike", p)
 		}
 		seen[p], length = true, len(p)
 		for _, c := range p {
@@ -32,23 +32,23 @@ func TestGeneratedPasswords(t *testing.T) {
 		}
 	}
 	if bits := float64(length) * math.Log2(float64(len(count))); bits < 64.4 {
-		t.Errorf("%d characters of %d: %.1f bits, and 64.4 are stated", length, len(count), bits)
+		t.Errorf("%d characters of an alphabet of %d have %.1f bits of entropy, want 64.4", length, len(count), bits)
 	}
-	// Chi-squared over the characters: beyond 70 with 30 degrees of freedom is one
-	// chance in twenty thousand, and the source is always the same.
+	// Chi-squared over the characters: a value above 70 with 30 degrees of freedom has a
+	// probability of 1/20000. The source is always the same.
 	expected := float64(n*length) / float64(len(count))
 	sum := 0.0
 	for _, c := range count {
 		sum += (float64(c) - expected) * (float64(c) - expected) / expected
 	}
 	if len(count) != 31 || sum > 70 {
-		t.Errorf("%d characters, chi-squared %.1f", len(count), sum)
+		t.Errorf("alphabet of %d characters, chi-squared %.1f; want 31 and at most 70", len(count), sum)
 	}
 	if _, err := Generate(strings.NewReader("short")); err == nil {
-		t.Error("a password without enough randomness")
+		t.Error("Generate returned no error for a source that is too short")
 	}
-	same := slices.Repeat([]byte{255}, 100) // all of them unfair: none is taken
+	same := slices.Repeat([]byte{255}, 100) // 255 is above fair, so Generate draws again
 	if p, err := Generate(strings.NewReader(string(same))); err == nil {
-		t.Errorf("%q of octets that favour its characters", p)
+		t.Errorf("Generate returned %q from bytes that it must draw again", p)
 	}
 }

@@ -1,8 +1,8 @@
 // Package password hashes, checks and generates the passwords of users.
 //
-// Hashes are Argon2id. A hash costs tens of milliseconds and much memory, so all hashes
-// share a budget and callers wait in a queue. Begin with [New], [Hasher.Encode] and
-// [Hasher.Begin].
+// Hashes are Argon2id. A hash takes tens of milliseconds and much memory, so all hashes
+// share a memory budget and callers wait in a queue. Begin with [New], [Hasher.Encode]
+// and [Hasher.Begin].
 //
 // The package does not store passwords, does not know users and does not count failed
 // attempts.
@@ -24,51 +24,48 @@ import (
 
 // Cost is the work of one Argon2id derivation (RFC 9106).
 type Cost struct {
-	MemoryKiB uint32 // 8 KiB a lane at least
+	MemoryKiB uint32 // at least 8 KiB for each lane
 	Passes    uint32
 	Lanes     uint8
 }
 
-// DefaultCost is the smallest setting that OWASP's password storage
-// sheet recommends: about 35 ms on one core.
+// DefaultCost is the smallest setting that OWASP's Password Storage Cheat Sheet
+// recommends. A derivation takes about 35 ms on one core.
 var DefaultCost = Cost{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1}
 
-// Limits of passwords. A shorter password can be guessed by luck before the lock-out
-// begins. A longer one only costs time.
+// Limits of passwords. A shorter password can be guessed before the lock-out begins. A
+// longer one only costs time.
 const (
 	MinLength = 8   // characters
 	MaxLength = 256 // characters
 )
 
-// Bounds on what a stored hash may ask for. Whoever can write the database must
-// not be able to stop the service with one row.
+// Limits of a stored hash. One row of the database must not be able to stop the service.
 const (
 	maxMemoryKiB = 1 << 20 // 1 GiB
 	maxPasses    = 64
 	maxLanes     = 32
-	maxEncoded   = 512
+	maxEncoded   = 512 // bytes
 
-	saltLength = 16
-	hashLength = 32
+	saltLength = 16 // bytes
+	hashLength = 32 // bytes
 )
 
-// ErrEncoding is the error for a stored password that is malformed. It does not quote
-// the value, which is as good as a secret.
-var ErrEncoding = errors.New("auth: stored password: want $argon2id$v=19$m=,t=,p=$salt$hash within bounds")
+// ErrEncoding is the error for a malformed stored password. It does not quote the value,
+// which must be kept secret like the password.
+var ErrEncoding = errors.New("password: invalid stored password: want $argon2id$v=19$m=,t=,p=$salt$hash within bounds")
 
-// Hasher derives and compares. It holds the memory that all derivations
-// together may use.
+// Hasher hashes and checks passwords. All derivations share its memory budget.
 type Hasher struct {
 	cost      Cost
 	budgetKiB int64
 	queue     *queue
 	rand      io.Reader
-	dummy     encoded // compared against when there is no user
+	dummy     encoded // compared with the password of a user without a stored one
 }
 
-// New makes a hasher for new passwords of the given cost. All
-// derivations at one time use at most budgetKiB of memory; more wait as limits
-// has it.
+// New returns a hasher that gives new passwords this cost. All derivations at one time
+// use at most budgetKiB of memory. Others wait in a queue with these limits.
 func New(cost Cost, budgetKiB int64, limits Limits, rand io.Reader) (*Hasher, error) {
 	if err := errors.Join(cost.check(budgetKiB), limits.check()); err != nil {
 		return nil, err
@@ -81,13 +78,13 @@ func New(cost Cost, budgetKiB int64, limits Limits, rand io.Reader) (*Hasher, er
 func (c Cost) check(budgetKiB int64) error {
 	switch {
 	case c.Lanes < 1 || c.Lanes > maxLanes:
-		return fmt.Errorf("auth: password cost: lanes: want 1 to %d", maxLanes)
+		return fmt.Errorf("password: cost: lanes: want 1 to %d", maxLanes)
 	case c.Passes < 1 || c.Passes > maxPasses:
-		return fmt.Errorf("auth: password cost: passes: want 1 to %d", maxPasses)
+		return fmt.Errorf("password: cost: passes: want 1 to %d", maxPasses)
 	case c.MemoryKiB < 8*uint32(c.Lanes) || c.MemoryKiB > maxMemoryKiB:
-		return fmt.Errorf("auth: password cost: memory: want %d to %d KiB", 8*uint32(c.Lanes), maxMemoryKiB)
+		return fmt.Errorf("password: cost: memory: want %d to %d KiB", 8*uint32(c.Lanes), maxMemoryKiB)
 	case int64(c.MemoryKiB) > budgetKiB:
-		return fmt.Errorf("auth: password cost: one derivation takes %d KiB, want at most the budget of %d KiB", c.MemoryKiB, budgetKiB)
+		return fmt.Errorf("password: cost: one derivation takes %d KiB, want at most the budget of %d KiB", c.MemoryKiB, budgetKiB)
 	}
 	return nil
 }
@@ -98,8 +95,8 @@ type encoded struct {
 	salt, hash []byte
 }
 
-// parseEncoded reads $argon2id$v=19$m=M,t=T,p=P$salt$hash with Base64 without
-// padding, and refuses costs out of bounds.
+// parseEncoded reads $argon2id$v=19$m=M,t=T,p=P$salt$hash, with Base64 without padding.
+// The error is ErrEncoding, also for a cost out of bounds.
 func parseEncoded(s string, budgetKiB int64) (encoded, error) {
 	if len(s) > maxEncoded {
 		return encoded{}, ErrEncoding
@@ -142,11 +139,12 @@ func (e encoded) String() string {
 	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", e.cost.MemoryKiB, e.cost.Passes, e.cost.Lanes, b64(e.salt), b64(e.hash))
 }
 
-// Encode derives the form of a password that is stored.
+// Encode hashes a password with a new salt and returns the form to store. It waits for
+// memory as a trusted caller. The fault is too_many_requests.
 func (p *Hasher) Encode(ctx context.Context, password string) (string, error) {
 	e := encoded{cost: p.cost, salt: make([]byte, saltLength)}
 	if _, err := io.ReadFull(p.rand, e.salt); err != nil {
-		return "", fmt.Errorf("auth: making a salt: %w", err)
+		return "", fmt.Errorf("password: reading random bytes for a salt: %w", err)
 	}
 	release, err := p.admit(ctx, inside, e)
 	if err != nil {
@@ -157,15 +155,15 @@ func (p *Hasher) Encode(ctx context.Context, password string) (string, error) {
 	return e.String(), nil
 }
 
-// Attempt is one password that is about to be checked. It holds memory until End.
+// Attempt is a check of one password. It holds memory until End.
 type Attempt struct {
 	stored encoded
-	End    func() // gives the memory back
+	End    func() // releases the memory; call it once
 }
 
-// Begin waits for the memory to check a password against its stored form. For a user
-// without a password, or without a user, pass "": the work is the same and no password
-// matches. Refuse too long passwords (MaxLength) before. The fault is too_many_requests.
+// Begin waits for the memory to check a password against its stored form. Pass "" if the
+// user is missing or has no password: the work is the same and no password matches. Refuse passwords longer than MaxLength before the call. The fault is
+// too_many_requests.
 func (p *Hasher) Begin(ctx context.Context, stored string) (Attempt, error) {
 	e := p.dummy
 	if stored != "" {
@@ -178,24 +176,23 @@ func (p *Hasher) Begin(ctx context.Context, stored string) (Attempt, error) {
 	return Attempt{e, release}, err
 }
 
-// Matches reports whether the password is the stored one. It does the same work in
-// every case.
+// Matches reports whether the password is the stored one. The work is the same for a
+// right and a wrong password.
 func (a Attempt) Matches(password string) bool { return a.stored.matches(password) }
 
-// admit waits for the memory that one derivation of e takes. The fault is
-// too_many_requests.
+// admit waits for the memory of one derivation of e. The fault is too_many_requests.
 func (p *Hasher) admit(ctx context.Context, v Visitor, e encoded) (release func(), err error) {
 	return p.queue.admit(ctx, v, int64(e.cost.MemoryKiB))
 }
 
-// matches derives password the way e was made and compares in constant time.
-// The caller holds the memory (admit).
+// matches derives password with the cost and salt of e and compares in constant time.
+// The caller holds the memory: see admit.
 func (e encoded) matches(password string) bool {
 	return subtle.ConstantTimeCompare(e.derive(password, len(e.hash)), e.hash) == 1
 }
 
 func (e encoded) derive(password string, length int) []byte {
-	// Composed, so that one password typed on two keyboards is one password.
+	// NFC: keyboards differ in how they compose a letter, and the password is the same.
 	typed := []byte(password)
 	defer clear(typed)
 	secret := norm.NFC.Bytes(typed)

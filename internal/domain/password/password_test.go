@@ -29,7 +29,7 @@ func TestPasswordEncoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first == second {
-		t.Error("two encodings of one password are equal: no salt")
+		t.Error("two encodings of one password are equal, want different salts")
 	}
 	if !strings.HasPrefix(first, "$argon2id$v=19$m=64,t=1,p=1$") || strings.Contains(first, "horse") {
 		t.Errorf("encoded as %q", first)
@@ -39,7 +39,7 @@ func TestPasswordEncoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.String() != first {
-		t.Errorf("%q was read as %q", first, e)
+		t.Errorf("parseEncoded(%q) is written as %q", first, e)
 	}
 	for password, want := range map[string]bool{
 		"correct horse й":       true,
@@ -59,7 +59,7 @@ func TestPasswordEncoding(t *testing.T) {
 	}
 }
 
-// What a row of the database may make the service do.
+// parseEncoded refuses malformed stored passwords and costs out of bounds.
 func TestPasswordBounds(t *testing.T) {
 	const salt, hash = "c29tZXNhbHQ", "RdescudvJCsgt3ub+b27dR2lV0y0BcKCH6gzqLmYhCQ"
 	good := "$argon2id$v=19$m=64,t=1,p=1$" + salt + "$" + hash
@@ -121,9 +121,9 @@ func TestCostIsChecked(t *testing.T) {
 	}
 }
 
-// Derivations wait for memory, and stop waiting with their context.
+// Derivations wait for memory until their context ends.
 func TestPasswordMemoryIsBounded(t *testing.T) {
-	p, err := New(cheap, 100, DefaultLimits(), rand.Reader) // room for one
+	p, err := New(cheap, 100, DefaultLimits(), rand.Reader) // memory for one derivation
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,10 +138,10 @@ func TestPasswordMemoryIsBounded(t *testing.T) {
 	}
 	release()
 	if _, err := p.Encode(t.Context(), "password"); err != nil {
-		t.Errorf("after it was given back: %v", err)
+		t.Errorf("after the memory was released: %v", err)
 	}
 	if _, err := p.Encode(t.Context(), "password"); err != nil {
-		t.Errorf("Encode kept its memory: %v", err)
+		t.Errorf("Encode did not release its memory: %v", err)
 	}
 }
 

@@ -9,20 +9,20 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Limits bounds the password attempts that wait for a derivation. A derivation costs
-// tens of milliseconds and anybody may ask for one, so callers that nothing is known of
+// Limits bounds the password attempts that wait for a derivation. A derivation takes tens
+// of milliseconds and every caller may ask for one. So unknown callers, the strangers,
 // share a part of the capacity and a short queue.
 type Limits struct {
-	// Reserved is the part of the capacity that is kept for trusted callers, 0 to 1. Room
-	// for one derivation is always left for strangers, in turn with trusted callers.
+	// Reserved is the part of the capacity that is kept for trusted callers, 0 to 1.
+	// Strangers can always run one derivation, in turn with trusted callers.
 	Reserved float64
-	// Waiting is how many attempts of strangers may wait, and OfOne how many of one of
-	// them. Wait is how long. Trusted callers have more, see standings.
+	// Waiting is how many attempts of strangers may wait, OfOne how many of one stranger,
+	// and Wait how long. Trusted callers have higher limits: see standings.
 	Waiting, OfOne int
 	Wait           time.Duration
 }
 
-// DefaultLimits keeps half of four derivations for trusted callers.
+// DefaultLimits keeps half of the capacity for trusted callers.
 func DefaultLimits() Limits {
 	return Limits{Reserved: 0.5, Waiting: 64, OfOne: 8, Wait: 700 * time.Millisecond}
 }
@@ -30,68 +30,67 @@ func DefaultLimits() Limits {
 func (a Limits) check() error {
 	switch {
 	case !(a.Reserved >= 0 && a.Reserved <= 1):
-		return fmt.Errorf("auth: attempts: reserved is %v, want 0 to 1", a.Reserved)
+		return fmt.Errorf("password: limits: reserved is %v, want 0 to 1", a.Reserved)
 	case a.Waiting < 1 || a.OfOne < 1:
-		return fmt.Errorf("auth: attempts: waiting is %d and of one caller %d, want at least 1", a.Waiting, a.OfOne)
+		return fmt.Errorf("password: limits: waiting is %d and of one caller %d, want at least 1", a.Waiting, a.OfOne)
 	case a.Wait <= 0:
-		return fmt.Errorf("auth: attempts: wait is %v, want more than 0", a.Wait)
+		return fmt.Errorf("password: limits: wait is %v, want more than 0", a.Wait)
 	}
 	return nil
 }
 
 // Visitor is where a password attempt comes from.
 type Visitor struct {
-	// Key names those who share one turn: an address, a network of IPv6, or a client
-	// that proved a secret.
+	// Key names the callers that share one turn: an address, a network of IPv6, or a
+	// client that proved a secret.
 	Key      string
 	Standing Standing
 }
 
-// Standing is how far a caller is trusted before the password is judged.
+// Standing is how far a caller is trusted before the password is checked.
 type Standing int
 
-// The standings of callers.
+// The degrees of trust.
 const (
 	Stranger Standing = iota
-	Known             // comes from an address that somebody signed in from
+	Known             // comes from an address that a user has signed in from
 	Proved            // proved the secret of a client
 )
 
-// standings are the queue of each standing and its limits, in multiples of those of
-// strangers.
+// standings has the queue and the limits of each degree of trust. The limits are multiples
+// of those of strangers.
 var standings = [...]struct {
 	class                int
 	waiting, ofOne, wait int
 }{
 	Stranger: {strangers, 1, 1, 1},
 	Known:    {trusted, 10, 2, 5},
-	Proved:   {trusted, 10, 10, 10}, // one key has all users of an application
+	Proved:   {trusted, 10, 10, 10}, // all users of an application share one key
 }
 
 type visitorKey struct{}
 
-// WithVisitor returns a context that tells [Hasher.Begin] where an attempt comes from.
-// Without it the attempt is a stranger's.
+// WithVisitor returns a context that names the caller for [Hasher.Begin]. Without it the
+// caller is a stranger.
 func WithVisitor(ctx context.Context, v Visitor) context.Context {
 	return context.WithValue(ctx, visitorKey{}, v)
 }
 
-// VisitorOf is the caller of [WithVisitor].
+// VisitorOf returns the caller set by [WithVisitor], or a stranger.
 func VisitorOf(ctx context.Context) Visitor {
 	v, _ := ctx.Value(visitorKey{}).(Visitor)
 	return v
 }
 
-// inside is a caller that needs no password of its own: an operator or a command that
-// sets one.
+// inside is the caller of Encode: an operator or a command that sets a password.
 var inside = Visitor{Standing: Proved}
 
-// queue gives derivations the memory they take. Strangers and trusted callers wait in
-// queues of their own; within a queue, callers take turns.
+// queue shares the memory among derivations. Strangers and trusted callers wait in
+// separate classes. Within a class, callers take turns.
 type queue struct {
 	limits Limits
 	total  int64 // KiB for all derivations at one time
-	share  int64 // KiB of that for strangers
+	share  int64 // KiB of total that strangers may use
 
 	mu       sync.Mutex
 	used     int64
@@ -104,26 +103,27 @@ const (
 	trusted
 )
 
-// class is one queue.
+// class has the waiting attempts of strangers or of trusted callers.
 type class struct {
-	lines   []*line // callers with waiting attempts, the next one first
+	lines   []*line // callers with waiting attempts; the next one is first
 	byKey   map[string]*line
 	waiting int
 	used    int64
 }
 
-// line has the waiting attempts of one caller, the oldest first.
+// line has the waiting attempts of one caller, oldest first.
 type line struct {
 	key     string
 	tickets []*ticket
 }
 
 type ticket struct {
-	weight   int64
+	weight   int64         // KiB
 	admitted chan struct{} // closed on admission, under the lock of the queue
 }
 
-// newQueue shares out total KiB; one is the memory of a derivation of the usual cost.
+// newQueue returns a queue for total KiB. one is the memory of a derivation of the usual
+// cost, in KiB.
 func newQueue(limits Limits, total, one int64) *queue {
 	q := &queue{limits: limits, total: total, share: max(one, int64(float64(total)*(1-limits.Reserved))), previous: trusted}
 	for i := range q.classes {
@@ -132,8 +132,8 @@ func newQueue(limits Limits, total, one int64) *queue {
 	return q
 }
 
-// admit waits until weight KiB are free for the caller. The fault is too_many_requests
-// when the queue is full or the wait is over. When ctx ends, nothing is held.
+// admit waits until weight KiB are free for the caller. The fault is too_many_requests if
+// the queue is full or the wait is over. After an error, no memory is held.
 func (q *queue) admit(ctx context.Context, v Visitor, weight int64) (release func(), err error) {
 	s := standings[v.Standing]
 	of, wait := s.class, q.limits.Wait*time.Duration(s.wait)
@@ -150,7 +150,7 @@ func (q *queue) admit(ctx context.Context, v Visitor, weight int64) (release fun
 	case <-timer.C:
 		err = busy(wait)
 	case <-ctx.Done():
-		err = fmt.Errorf("auth: waiting to derive a password: %w", context.Cause(ctx))
+		err = fmt.Errorf("password: waiting for memory to derive a hash: %w", context.Cause(ctx))
 	}
 	if q.leave(of, v.Key, t) {
 		return nil, err
@@ -158,7 +158,7 @@ func (q *queue) admit(ctx context.Context, v Visitor, weight int64) (release fun
 	return release, nil // admitted at the same moment
 }
 
-// busy is the refusal of callers that would wait longer than they may.
+// busy returns the fault too_many_requests for a full queue or a wait that is over.
 func busy(wait time.Duration) error {
 	return fault.New(fault.TooManyRequests, "too many sign-ins by password at this moment: wait a little and try again").Until(wait)
 }
@@ -182,7 +182,7 @@ func (q *queue) enter(of int, key string, weight int64, most, ofOne int, wait ti
 	return t, nil
 }
 
-// leave takes a ticket out of the queue; false when it was admitted.
+// leave removes a ticket from the queue. It returns false if the ticket was admitted.
 func (q *queue) leave(of int, key string, t *ticket) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -203,11 +203,11 @@ func (q *queue) leave(of int, key string, t *ticket) bool {
 	if len(l.tickets) == 0 {
 		c.drop(l)
 	}
-	q.dispatch() // a heavy attempt may have held up lighter ones
+	q.dispatch() // the ticket may have blocked smaller ones
 	return true
 }
 
-// drop forgets a caller without attempts.
+// drop removes a caller that has no waiting attempts.
 func (c *class) drop(l *line) {
 	delete(c.byKey, l.key)
 	for i := range c.lines {
@@ -226,8 +226,8 @@ func (q *queue) release(of int, weight int64) {
 	q.dispatch()
 }
 
-// dispatch admits whoever's turn it is while there is memory. Trusted callers come
-// first; when no stranger runs, a stranger comes after each of them.
+// dispatch admits the next attempts while there is memory. Trusted callers go first. If
+// no stranger runs, a stranger goes after each trusted caller.
 func (q *queue) dispatch() {
 	for {
 		order := [2]int{trusted, strangers}
@@ -246,7 +246,7 @@ func (q *queue) dispatch() {
 				continue
 			}
 			if q.used+t.weight > q.total {
-				return // the memory that gets free is for this one
+				return // the next free memory is for this attempt
 			}
 			l.tickets = l.tickets[1:]
 			c.waiting--

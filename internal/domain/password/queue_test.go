@@ -13,14 +13,14 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// crowd asks a queue of places for one KiB each. A derivation is a place that is held
+// crowd is a queue with some callers. Each derivation takes one place of 1 KiB and runs
 // until the test ends it.
 type crowd struct {
 	*queue
 	mu       sync.Mutex
 	admitted []string
 	running  map[string][]func()
-	refused  map[string]time.Duration // what the fault told
+	refused  map[string]time.Duration // time to wait, of the fault
 	wg       sync.WaitGroup
 }
 
@@ -28,7 +28,7 @@ func newCrowd(limits Limits, places int64) *crowd {
 	return &crowd{queue: newQueue(limits, places, 1), running: map[string][]func(){}, refused: map[string]time.Duration{}}
 }
 
-// ask asks for a place under a name that begins with the key of the caller.
+// ask starts an attempt of this name by v.
 func (c *crowd) ask(t *testing.T, name string, v Visitor) {
 	c.wg.Go(func() {
 		release, err := c.admit(t.Context(), v, 1)
@@ -47,7 +47,7 @@ func (c *crowd) ask(t *testing.T, name string, v Visitor) {
 	synctest.Wait()
 }
 
-// end ends the derivation of a name.
+// end ends the oldest derivation of a name.
 func (c *crowd) end(name string) {
 	c.mu.Lock()
 	list := c.running[name]
@@ -57,7 +57,7 @@ func (c *crowd) end(name string) {
 	synctest.Wait()
 }
 
-// endAll ends whatever runs until nothing waits.
+// endAll ends derivations until none runs.
 func (c *crowd) endAll() {
 	for {
 		c.mu.Lock()
@@ -91,7 +91,7 @@ var roomy = Limits{Reserved: 0.5, Waiting: 1000, OfOne: 1000, Wait: time.Hour}
 
 func stranger(key string) Visitor { return Visitor{Key: key} }
 
-// Strangers never take the part of trusted callers, who are admitted at once.
+// Strangers never take the reserved part. Trusted callers are admitted there at once.
 func TestQueueShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(roomy, 4)
@@ -104,7 +104,7 @@ func TestQueueShare(t *testing.T) {
 		c.want(t, "proved", "known")
 		c.ask(t, "third", Visitor{Key: "client", Standing: Proved})
 		c.want(t)
-		c.end("s0") // the place goes to the trusted caller, not to the 198 strangers
+		c.end("s0") // the place goes to the trusted caller before 198 strangers
 		c.want(t, "third")
 		c.end("proved")
 		c.want(t, "s2")
@@ -112,7 +112,7 @@ func TestQueueShare(t *testing.T) {
 	})
 }
 
-// Trusted callers take all there is but one place, which strangers keep.
+// Trusted callers may take all places. The next free place then goes to a stranger.
 func TestQueueLeavesStrangersAPlace(t *testing.T) {
 	for _, places := range []int64{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestQueueLeavesStrangersAPlace(t *testing.T) {
 	}
 }
 
-// Callers take turns, however many attempts one of them has.
+// Callers take turns, even if one of them has many attempts.
 func TestQueueTurns(t *testing.T) {
 	for _, standing := range []Standing{Stranger, Proved} {
 		synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,8 @@ func TestQueueTurns(t *testing.T) {
 	}
 }
 
-// A queue is bounded as a whole, by caller and by time, and says when to come back.
+// A queue limits all attempts, the attempts of a caller, and the wait. The fault has the
+// time to wait.
 func TestQueueBounds(t *testing.T) {
 	limits := Limits{Reserved: 0.5, Waiting: 5, OfOne: 3, Wait: 700 * time.Millisecond}
 	synctest.Test(t, func(t *testing.T) {
@@ -188,20 +189,20 @@ func TestQueueBounds(t *testing.T) {
 		c.want(t, "a1")
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if len(c.refused) != 9+4 { // who waited
+		if len(c.refused) != 9+4 { // three more waited until the end
 			t.Errorf("%d refused at the end of the wait, want 13: %v", len(c.refused), c.refused)
 		}
 		for name, after := range c.refused {
 			if after != limits.Wait {
-				t.Errorf("%s may come back after %v, want %v", name, after, limits.Wait)
+				t.Errorf("%s: retry after %v, want %v", name, after, limits.Wait)
 			}
 		}
-		// What they left is free again.
+		// Their places in the queue are free again.
 		c.ask(t, "b9", stranger("b9"))
 		c.end("a1")
 		c.want(t, "b9")
 		if c.classes[strangers].waiting != 0 || len(c.classes[strangers].byKey) != 0 || len(c.classes[strangers].lines) != 0 {
-			t.Errorf("the queue keeps %+v", c.classes[strangers])
+			t.Errorf("the class is not empty: %+v", c.classes[strangers])
 		}
 		c.endAll()
 		if c.used != 0 || c.classes[strangers].used != 0 {
@@ -216,13 +217,14 @@ func TestQueueBounds(t *testing.T) {
 			c.ask(t, fmt.Sprint("proved", i), Visitor{Key: "client", Standing: Proved})
 		}
 		if len(c.refused) != 20-6 {
-			t.Errorf("%d refused, want 14: an address has 6 in the queue, a client 30: %v", len(c.refused), c.refused)
+			t.Errorf("%d refused, want 14: a known address may have 6 attempts waiting, a client 30: %v", len(c.refused), c.refused)
 		}
 		c.endAll()
 	})
 }
 
-// Callers that give up leave nothing behind, and heavy attempts are not overtaken.
+// An attempt that ends early leaves nothing in the queue. A small attempt does not
+// overtake a large one.
 func TestQueueGivenUpAndHeavy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(roomy, 4, 1)
@@ -234,7 +236,7 @@ func TestQueueGivenUpAndHeavy(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if _, err := q.admit(ctx, Visitor{Key: "heavy", Standing: Proved}, 4); !errors.Is(err, context.Canceled) {
-				t.Errorf("given up: %v", err)
+				t.Errorf("after cancel: %v, want context.Canceled", err)
 			}
 		})
 		synctest.Wait()
@@ -255,7 +257,7 @@ func TestQueueGivenUpAndHeavy(t *testing.T) {
 		cancel()
 		wg.Wait()
 		if !light {
-			t.Error("the light attempt still waits for the heavy one that was given up")
+			t.Error("the light attempt still waits after the heavy one was cancelled")
 		}
 		hold()
 		// A stored password may cost more than the share of strangers.
@@ -265,7 +267,7 @@ func TestQueueGivenUpAndHeavy(t *testing.T) {
 		}
 		release()
 		if q.used != 0 || q.classes[strangers].used != 0 || q.classes[trusted].used != 0 || q.classes[trusted].waiting != 0 {
-			t.Errorf("left: %+v", q)
+			t.Errorf("the queue is not empty: %+v", q)
 		}
 	})
 }
