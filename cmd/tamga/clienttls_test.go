@@ -196,7 +196,7 @@ func TestSocketOfTheFrontEnd(t *testing.T) {
 		t.Error("a connection of another user was taken")
 	}
 
-	// What a killed process left behind is cleared away; a file of somebody's is not.
+	// The files of a killed process are removed. A file of another program is not.
 	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "gost.sock"), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)

@@ -299,7 +299,7 @@ while read -r part <&3; do . "$part" </dev/null >"$part.out" 2>&1; echo ok >&4; 
 	return s
 }
 
-// write makes a file of the page, for its owner alone as secrets have to be.
+// write makes a file of the page, for its owner alone as secrets must be.
 func (s *docSession) write(name, text string) {
 	s.t.Helper()
 	file := filepath.Join(s.dir, name)
@@ -311,7 +311,7 @@ func (s *docSession) write(name, text string) {
 	}
 }
 
-// here is a text with what stands here for the addresses of the page.
+// here is a text in which the addresses of the page are those of this test.
 func (s *docSession) here(text string) string { return strings.NewReplacer(s.replace...).Replace(text) }
 
 // there is the other way.

@@ -487,7 +487,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 	}
 }
 
-// TestDocumentStoreIsSealed: what lies on the disk does not show the documents, unless
+// TestDocumentStoreIsSealed: the content of the disk does not show the documents, unless
 // the configuration says so, and both can be read whatever it says now.
 func TestDocumentStoreIsSealed(t *testing.T) {
 	dir := t.TempDir()
@@ -523,7 +523,7 @@ func TestDocumentStoreIsSealed(t *testing.T) {
 }
 
 // startServerIn starts "tamga serve --dev" over dir with a bound on the size of files,
-// in octets.
+// in bytes.
 func startServerIn(t *testing.T, dir string, most int64) *tamgatest.Server {
 	t.Helper()
 	program := tamgatest.Program(t)
@@ -535,7 +535,7 @@ func startServerIn(t *testing.T, dir string, most int64) *tamgatest.Server {
 	return tamgatest.StartProgram(t, shell, dir)
 }
 
-// TestDocumentStoreFull: files may not grow beyond a size, which stands for a full
+// TestDocumentStoreFull: files may not grow beyond a size, which has the effect of a full
 // disk. The answer says so, nothing is left, and smaller documents still go in.
 func TestDocumentStoreFull(t *testing.T) {
 	server := startServerIn(t, t.TempDir(), 32<<20)
@@ -674,7 +674,7 @@ func sweepAt(t testing.TB, dir string, now time.Time) []string {
 	return storedFiles(t, config.Path(config.BlobDir))
 }
 
-// storeModes are the ways to bring a document of size octets in.
+// storeModes are the ways to bring a document of size bytes in.
 var storeModes = []struct {
 	name string
 	send func(d *docs, size int64) (io.Reader, string, []string)
@@ -708,7 +708,7 @@ func (repeating) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// store uploads a document of size octets and downloads it, without holding it.
+// store uploads a document of size bytes and downloads it, without holding it.
 func (d *docs) store(mode int, size int64) {
 	body, path, headers := storeModes[mode].send(d, size)
 	response, text := d.ask("POST", path, body, headers...)

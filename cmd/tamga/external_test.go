@@ -13,7 +13,7 @@ import (
 // TestExternalLogin has users of one server sign in at another, which is its OpenID
 // Connect provider.
 func TestExternalLogin(t *testing.T) {
-	// Each has to know the address of the other before it starts.
+	// Each must know the address of the other before it starts.
 	reserved, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestExternalLogin(t *testing.T) {
 		t.Errorf("the journal does not know who it was: %s", journal)
 	}
 
-	// Somebody else's way back, and one way back twice.
+	// The way back of another browser, and one way back twice.
 	address := goThere(b)
 	for name, other := range map[string]*browser{"another browser": {s: s}, "a browser of another sign-in": func() *browser {
 		other := &browser{s: s}

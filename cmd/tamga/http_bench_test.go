@@ -20,7 +20,7 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// BenchmarkHTTP times a running server as its clients see it: the journal is on,
+// BenchmarkHTTP times a running server as its clients see it: the audit log is on,
 // the database fully durable, 32 clients ask at once from a process of their own
 // on the same machine, whose processor time is told apart: "server-us/op" is what
 // the server itself takes for one signature, and "half-load-p99-ms" how long the
@@ -90,7 +90,7 @@ func BenchmarkHTTP(b *testing.B) {
 	})
 }
 
-// xmlOf makes an XML document of about size octets.
+// xmlOf makes an XML document of about size bytes.
 func xmlOf(size int) []byte {
 	var b bytes.Buffer
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><orders xmlns="urn:orders">`)
@@ -101,7 +101,7 @@ func xmlOf(size int) []byte {
 	return b.Bytes()
 }
 
-// pdfOf makes a document of one page and a stream, of about size octets.
+// pdfOf makes a document of one page and a stream, of about size bytes.
 func pdfOf(size int) []byte {
 	var b bytes.Buffer
 	var at []int
@@ -123,7 +123,7 @@ func pdfOf(size int) []byte {
 	return b.Bytes()
 }
 
-// docxOf makes a package of about size octets with a document in it.
+// docxOf makes a package of about size bytes with a document in it.
 func docxOf(b testing.TB, size int) []byte {
 	random := make([]byte, size)
 	rand.NewChaCha8([32]byte{}).Read(random)

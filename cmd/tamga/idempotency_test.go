@@ -143,7 +143,7 @@ func mustJSON(t testing.TB, v any) []byte {
 	return text
 }
 
-// Killed at any moment: whoever repeats gets what was answered, if something was, and
+// The server is killed at any moment. A repeated request gets the first answer, if there was one, and
 // one signature in any case.
 func TestIdempotencyKilled(t *testing.T) {
 	t.Parallel() // it waits most of the time

@@ -18,7 +18,7 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// requestOf streams a signing request over a document of size octets, without
+// requestOf streams a signing request over a document of size bytes, without
 // holding it: the Base64 text of a repeated pattern between a head and a tail.
 func requestOf(size int64, kind, params string, cert int64) (body io.Reader, length int64) {
 	head := `{"Content":"`
@@ -72,7 +72,7 @@ func signStreamed(p *tamgatest.Server, token string, body io.Reader, length int6
 	return io.Copy(io.Discard, response.Body)
 }
 
-// signMode signs a document of size octets in a mode.
+// signMode signs a document of size bytes in a mode.
 func signMode(p *tamgatest.Server, token string, mode memoryMode, size, cert int64) (int64, error) {
 	body, length := requestOf(size, mode.kind, mode.params, cert)
 	if mode.chunked {
@@ -196,7 +196,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// hashTime is the processor time of Streebog-256 over size octets in this process, in
+// hashTime is the processor time of Streebog-256 over size bytes in this process, in
 // the same moment and so on the same machine as what it is compared with.
 func hashTime(b *testing.B, size int) time.Duration {
 	b.Helper()

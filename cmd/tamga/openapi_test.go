@@ -247,7 +247,7 @@ const (
 	exampleDevice    = "412345678901234"
 )
 
-// want is the answer to a request that has to succeed.
+// want is the answer to a request that must succeed.
 func (w *exampleWorld) want(token, method, address string, body any, header ...string) []byte {
 	w.t.Helper()
 	c := &v2{Server: w.Server, t: w.t, bearer: token}

@@ -46,7 +46,7 @@ func (s *signIn) attempt(ctx context.Context, c *http.Client, form url.Values) a
 }
 
 // While strangers try 200 passwords at once, from one address or from as many, a user
-// signs in through a client with a secret or from an address that somebody signed in
+// signs in through a client with a secret or from an address that a user signed in
 // from, and a PIN opens its key. Strangers are judged or told when to come back.
 func TestSignInDuringFlood(t *testing.T) {
 	if c := from("127.20.0.1"); true {

@@ -137,7 +137,7 @@ func TestOpenIDClient(t *testing.T) {
 		if got.Scope != "openid profile offline_access" || !got.Rotated {
 			t.Errorf("%s: scope %q, rotated %v", c.name, got.Scope, got.Rotated)
 		}
-		// Who only asked who somebody is has nothing to sign with.
+		// A token for the name of a user alone signs nothing.
 		if s.works(got.AccessToken) != (c.resource != "") || s.works(got.Refreshed) != (c.resource != "") {
 			t.Errorf("%s: the access token opens the signing service: %v", c.name, s.works(got.AccessToken))
 		}

@@ -22,7 +22,7 @@ const (
 	ownersWord = tamgatest.Password
 )
 
-// owner is somebody whose operation waits, and what they need for it.
+// owner is a user whose operation waits, with what the operation needs.
 type owner struct {
 	login, password string
 	certificate     int64
@@ -32,7 +32,7 @@ type owner struct {
 	refresh         string
 }
 
-// What was so when an operation was accepted has to be so when it is carried out: in
+// What was so when an operation was accepted must be so when it is carried out: in
 // between the process only accepts, the world changes, and then another process goes
 // on over the same database.
 func TestV2AskedAgain(t *testing.T) {

@@ -52,7 +52,7 @@ func (c Oath) Settings(title string) oath.Settings {
 
 func (c Oath) check(title string) (faults []error) {
 	for _, err := range c.Settings(title).Check() {
-		text := strings.TrimPrefix(err.Error(), "auth: settings: oath: ")
+		text := strings.TrimPrefix(err.Error(), "oath: settings: ")
 		key, rest, _ := strings.Cut(text, ":")
 		if key == "issuer" {
 			faults = append(faults, errors.New("messages.title: want a name"))

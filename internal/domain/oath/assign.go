@@ -17,24 +17,26 @@ import (
 	"tamga/internal/domain/session"
 )
 
-// Codes name a token and prove that it is at hand.
+// Codes names a token and proves possession of it.
 type Codes struct {
 	Serial    string
 	FirstOTP  string
-	SecondOTP string // the code after the first; "" for none
+	SecondOTP string // the next code after FirstOTP; "" for none
 }
 
-// SetToken makes a token of the stock the user's, in the place of another one, which
-// goes back. The user's own token may be named too. The codes prove that the token is
-// the one that is meant; two in a row also find out how far its clock or counter has
-// run. Faults: user_not_found, invalid_parameters, key_not_found for a serial number
-// that is not in stock (or somebody else's), invalid_confirmation_code,
-// max_attempts_exceeded, wrong_operation for a token that has expired.
+// SetToken assigns a token of the stock to a user. The user's previous token is released:
+// see RemoveToken. The serial number may also be that of the user's present token. The
+// codes prove possession of the token. Two codes in a row also measure how far its clock or
+// counter has drifted.
+//
+// Faults: user_not_found, invalid_parameters, invalid_confirmation_code,
+// max_attempts_exceeded; key_not_found for a token that is unknown or of another user;
+// wrong_operation for a token that has expired or is not valid yet.
 func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID string, t Codes) error {
 	if strings.TrimSpace(t.Serial) == "" || t.FirstOTP == "" {
 		return fault.New(fault.InvalidParameters, "Serial and FirstOtp: want the serial number of a token and a code that it shows")
 	}
-	// Out of reach nothing is counted: the budget is not for others to use up.
+	// Before tryCode counts: an operator without reach must not lock the token.
 	if err := s.reach.Reach(ctx, who, userID); err != nil {
 		return err
 	}
@@ -61,10 +63,12 @@ func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID stri
 	})
 }
 
-// SyncToken finds by two codes in a row how far the clock or counter of the user's token
-// has run. A serial number that is given has to be its. Faults: user_not_found,
-// invalid_parameters, key_not_found without a token, invalid_confirmation_code,
-// max_attempts_exceeded, wrong_operation for a token that has expired.
+// SyncToken measures with two codes in a row how far the clock or counter of the user's
+// token has drifted. The serial number may be empty, otherwise it must be the token's.
+//
+// Faults: user_not_found, invalid_parameters, invalid_confirmation_code,
+// max_attempts_exceeded; key_not_found for a user without a token, or with another one;
+// wrong_operation for a token that has expired or is not valid yet.
 func (s *Service) SyncToken(ctx context.Context, who audit.Principal, userID string, t Codes) error {
 	if t.FirstOTP == "" || t.SecondOTP == "" {
 		return fault.New(fault.InvalidParameters, "FirstOtp and SecondOtp: want two codes in a row")
@@ -85,14 +89,14 @@ func (s *Service) SyncToken(ctx context.Context, who audit.Principal, userID str
 	}
 	defer p.record.wipe()
 	if p.row.UserID != userID {
-		return errCode().With(errors.New("auth: the token was taken from the user meanwhile"))
+		return errCode().With(errors.New("oath: the token was removed from the user meanwhile"))
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
 		return s.accept(ctx, p, userID, p.row.AssignedAt)
 	})
 }
 
-// tokenOf is the token of a user. The fault is key_not_found.
+// tokenOf returns the token of a user. The fault is key_not_found.
 func (s *Service) tokenOf(ctx context.Context, userID string) (Record, error) {
 	r, found, err := s.store.OathTokenOf(ctx, userID)
 	if err == nil && !found {
@@ -101,7 +105,9 @@ func (s *Service) tokenOf(ctx context.Context, userID string) (Record, error) {
 	return r, err
 }
 
-// Token tells of the user's token. Faults: user_not_found, key_not_found without one.
+// Token returns the user's token. It also opens its sealed record, so a token whose row was
+// changed outside of the program is an error. Faults: user_not_found, key_not_found for a
+// user without a token.
 func (s *Service) Token(ctx context.Context, who audit.Principal, userID string) (Token, error) {
 	if err := s.reach.Reach(ctx, who, userID); err != nil {
 		return Token{}, err
@@ -110,7 +116,7 @@ func (s *Service) Token(ctx context.Context, who audit.Principal, userID string)
 	if err != nil {
 		return Token{}, err
 	}
-	// A token that was moved here behind our back is not to be shown as the user's.
+	// Do not show a token that was moved to the user in the database.
 	record, err := s.openToken(r)
 	if err != nil {
 		return Token{}, err
@@ -119,10 +125,10 @@ func (s *Service) Token(ctx context.Context, who audit.Principal, userID string)
 	return r.describe(), nil
 }
 
-// RemoveToken takes the token from a user: one of the stock goes back, one of an app is
-// deleted. The method stays, so that losing a token does not lose the second step; until
-// another one is assigned the step cannot be done. Wrong codes that were counted against
-// the token do not hinder it. Faults: user_not_found, key_not_found without one.
+// RemoveToken removes the token from a user. A token of the stock goes back there, and an
+// app token is deleted. The user keeps the method, so a lost token does not remove the
+// second step. The user cannot do the step until another token is assigned. A locked token
+// can be removed too. Faults: user_not_found, key_not_found for a user without a token.
 func (s *Service) RemoveToken(ctx context.Context, who audit.Principal, userID string) error {
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
 		if _, err := s.tokenOf(ctx, userID); err != nil {
@@ -135,9 +141,9 @@ func (s *Service) RemoveToken(ctx context.Context, who audit.Principal, userID s
 	})
 }
 
-// release takes the token from a user in the transaction of ctx, unless it is the one to
-// stay. A token whose record does not open is let go as it is: it is of no use, but it
-// must not stand in the way.
+// release removes the token from a user in the transaction of ctx, unless its key is stays.
+// A token whose record does not open is released too. It is useless, but it must not block
+// a new token.
 func (s *Service) release(ctx context.Context, userID, stays string) error {
 	r, found, err := s.store.OathTokenOf(ctx, userID)
 	if err != nil || !found || r.Key == stays {
@@ -148,7 +154,7 @@ func (s *Service) release(ctx context.Context, userID, stays string) error {
 	}
 	after := r.Sealed
 	if record, err := s.openToken(r); err == nil {
-		record.UserID = "" // the record is sealed anew, so that the old one makes nobody's token this user's
+		record.UserID = "" // seal anew: the old record must not assign the token to this user again
 		after, err = s.sealToken(r.Key, record)
 		record.wipe()
 		if err != nil {
@@ -158,7 +164,8 @@ func (s *Service) release(ctx context.Context, userID, stays string) error {
 	return deleted(s.store.ReleaseOathToken(ctx, r.Key, r.Sealed, after))
 }
 
-// AppData sets up an app that makes one-time passwords. It is told once.
+// AppData sets up an app that makes one-time passwords. It is returned once and not
+// readable later.
 type AppData struct {
 	QR     []byte // GIF
 	URI    string // otpauth://totp/...
@@ -167,11 +174,11 @@ type AppData struct {
 	Type   Type
 }
 
-// Format prints no secret whatever the verb.
+// Format keeps the secret out of every verb of package fmt.
 func (a AppData) Format(s fmt.State, _ rune) { io.WriteString(s, "oath.AppData") }
 
-// CreateAppToken makes a secret for an app and makes it the user's token, in the place
-// of another one. The fault is user_not_found.
+// CreateAppToken makes a token with a random secret for an app and assigns it to the user.
+// The user's previous token is released: see RemoveToken. The fault is user_not_found.
 func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userID string) (data AppData, err error) {
 	o := s.settings
 	record := &sealedToken{
@@ -182,12 +189,12 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 	number := make([]byte, 10)
 	for _, random := range [][]byte{record.Secret, number} {
 		if _, err := io.ReadFull(s.rand, random); err != nil {
-			return AppData{}, fmt.Errorf("auth: making a token: %w", err)
+			return AppData{}, fmt.Errorf("oath: reading random bytes for a token: %w", err)
 		}
 	}
 	encoding := base32.StdEncoding.WithPadding(base32.NoPadding)
 	data = AppData{Secret: encoding.EncodeToString(record.Secret), Serial: "APP-" + encoding.EncodeToString(number), Type: TOTP}
-	// The label is made beforehand: painting takes longer than others should wait for.
+	// Outside the transaction: painting the QR code is slow, and other writers wait.
 	if err := s.reach.Reach(ctx, who, userID); err != nil {
 		return AppData{}, err
 	}
@@ -215,7 +222,7 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 		}
 		added, err := s.store.AddOathToken(ctx, r)
 		if err == nil && !added {
-			err = errors.New("auth: making a token: its serial number is taken")
+			err = errors.New("oath: the random serial number of a new token is taken")
 		}
 		if err != nil {
 			return err
@@ -228,15 +235,16 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 	return data, nil
 }
 
-// longest parts of a label in characters: the whole has to go into a QR code.
+// Greatest lengths of the parts of a label in characters. The whole address must fit into a
+// QR code.
 const (
 	maxLabelIssuer = 40
 	maxLabelName   = 80
 )
 
-// uri is the address that apps know a token by.
+// uri returns the otpauth address that sets up an app.
 func (o Settings) uri(name, secret string) string {
-	// A colon divides the parts of the label, so neither part has one.
+	// A colon separates the parts of the label, so the parts must not contain one.
 	plain := func(text string, longest int) string {
 		runes := []rune(strings.Map(func(r rune) rune {
 			if r == ':' || r < ' ' {

@@ -9,28 +9,27 @@ import (
 	"tamga/internal/domain/oath/otp"
 )
 
-// Every path on which a code of a token is looked at goes through tryCode, and so shares
-// the token's budget of wrong codes: the operator's assignment and synchronisation, and
-// the second step of signing in.
+// All checks of codes go through tryCode and share the token's budget of wrong codes:
+// assignment and synchronization by an operator, and the second step of signing in.
 
-// codes are what somebody presents: one code, or two in a row.
+// codes are the codes of a request: one, or two in a row.
 type codes struct{ first, second string }
 
-// passed is a code that was right when it was looked at. It counts only once the
-// watermark is moved to its step.
+// passed is a correct code that is not accepted yet: accept must move the watermark to its
+// step.
 type passed struct {
 	row    Record
 	record *sealedToken // with the new watermark and drift; wiped by the caller
 }
 
-// errCode is the answer to whatever is wrong with a code.
+// errCode returns the fault for a code that is wrong for any reason.
 func errCode() *fault.Error {
 	return fault.New(fault.InvalidCode, "the code is wrong, was used before, or its time is over; where the token's clock or counter may have run away give two codes in a row")
 }
 
-// tryCode counts an attempt at a token, durably, and then judges the codes. Faults:
+// tryCode counts an attempt durably and then checks the codes. Faults:
 // invalid_confirmation_code, max_attempts_exceeded while the token is locked,
-// wrong_operation after the end of its use.
+// wrong_operation for a token that has expired or is not valid yet.
 func (s *Service) tryCode(ctx context.Context, key string, c codes) (*passed, error) {
 	now := s.now()
 	o := s.settings
@@ -64,11 +63,11 @@ func (s *Service) tryCode(ctx context.Context, key string, c codes) (*passed, er
 	return &passed{row, record}, nil
 }
 
-// match finds the step of a code, or of the second of two, above the watermark.
+// match returns the step, above the watermark, of the code or of the second of two codes.
 func (s *Service) match(t *sealedToken, c codes, now time.Time) (step int64, ok bool, err error) {
 	k, err := otp.New(t.Algorithm, t.Digits, t.Secret)
 	if err != nil || t.Type == TOTP && t.Period <= 0 {
-		return 0, false, errors.New("auth: token: its record is of no token that this program knows")
+		return 0, false, errors.New("oath: the sealed record of the token has invalid parameters")
 	}
 	o := s.settings
 	from, to := t.Watermark+1, t.Watermark+o.LookAhead
@@ -76,8 +75,8 @@ func (s *Service) match(t *sealedToken, c codes, now time.Time) (step int64, ok 
 		to = t.Watermark + o.SyncLookAhead
 	}
 	if t.Type == TOTP {
-		// What a clock is known to be wrong by is expected of it; where two codes are
-		// given it may as well have been our clock that was wrong.
+		// Expect the known drift of the token's clock. With two codes also search without
+		// the drift: it may be wrong, because our clock was wrong when it was measured.
 		here := otp.Step(now, t.period())
 		from, to = here+t.Drift-o.Window, here+t.Drift+o.Window
 		if c.second != "" {
@@ -93,8 +92,8 @@ func (s *Service) match(t *sealedToken, c codes, now time.Time) (step int64, ok 
 	return step, ok, nil
 }
 
-// accept spends the step for a user. The fault is invalid_confirmation_code where
-// somebody else was faster, or the token has changed meanwhile.
+// accept uses up the step for a user. The fault is invalid_confirmation_code if another
+// call was faster or the token has changed meanwhile.
 func (s *Service) accept(ctx context.Context, p *passed, userID string, assignedAt time.Time) error {
 	p.record.UserID = userID
 	after, err := s.sealToken(p.row.Key, p.record)
@@ -110,18 +109,18 @@ func (s *Service) accept(ctx context.Context, p *passed, userID string, assigned
 	return err
 }
 
-// CheckOneTimePassword accepts a code of the user's token once: of any number of calls
-// with one code one returns nil. The attempt counts even if the caller then fails, and
-// only a code that is accepted makes earlier ones forgotten. Faults:
-// invalid_confirmation_code, for a user without a token too, max_attempts_exceeded,
-// wrong_operation after the end of the token's use.
+// CheckOneTimePassword accepts a code of the user's token once: of all calls with the same
+// code, one returns nil. The attempt counts even if the caller then fails. Only an accepted
+// code resets the count. Faults: invalid_confirmation_code, also for a user without a
+// token; max_attempts_exceeded; wrong_operation for a token that has expired or is not
+// valid yet.
 func (s *Service) CheckOneTimePassword(ctx context.Context, userID, code string) error {
 	row, found, err := s.store.OathTokenOf(ctx, userID)
 	if err != nil {
 		return err
 	}
 	if !found {
-		return errCode().With(errors.New("auth: the user has no token"))
+		return errCode().With(errors.New("oath: the user has no token"))
 	}
 	p, err := s.tryCode(ctx, row.Key, codes{first: code})
 	if err != nil {
@@ -129,7 +128,7 @@ func (s *Service) CheckOneTimePassword(ctx context.Context, userID, code string)
 	}
 	defer p.record.wipe()
 	if p.row.UserID != userID {
-		return errCode().With(errors.New("auth: the token was taken from the user meanwhile"))
+		return errCode().With(errors.New("oath: the token was removed from the user meanwhile"))
 	}
 	return s.accept(ctx, p, userID, p.row.AssignedAt)
 }

@@ -5,7 +5,7 @@
 // checks codes. Begin with [New], [Service.SetToken] and [Service.CheckOneTimePassword].
 // Package otp computes codes and package stock reads the files of token vendors.
 //
-// The package does not sign anybody in. The package signin decides whether a user needs
+// The package does not sign users in. The package signin decides whether a user needs
 // a code.
 package oath
 
@@ -31,40 +31,40 @@ import (
 // Method is the name of the sign-in method, a second step, that works with tokens.
 const Method = "oath"
 
-// Type says what a token's steps are, by the name the interface has for it.
+// Type is the kind of steps of a token. Values are the names of the interface.
 type Type string
 
-// The types.
+// Values of Type.
 const (
-	HOTP Type = "HOTP" // counted (RFC 4226)
-	TOTP Type = "TOtp" // time (RFC 6238)
+	HOTP Type = "HOTP" // steps of a counter (RFC 4226)
+	TOTP Type = "TOtp" // steps of time (RFC 6238)
 )
 
-// Settings say how codes of tokens are accepted.
+// Settings of the service: which codes are accepted, and how app tokens are made.
 type Settings struct {
-	// Window is how many steps of TOTP beside the expected one count, either way, and
-	// LookAhead how many steps of HOTP. A guess is the better the larger they are.
+	// Window is how many steps of TOTP before and after the expected one are accepted.
+	// LookAhead is how many steps of HOTP are. Larger values make guesses easier.
 	Window, LookAhead int64
-	// SyncWindow and SyncLookAhead take their place where two codes in a row are given.
+	// SyncWindow and SyncLookAhead replace them if a caller gives two codes in a row.
 	SyncWindow, SyncLookAhead int64
 
-	// Wrong codes in a row: after each Attempts of them the token is locked for LockOut,
-	// after MaxAttempts until an operator or administrator unlocks it. Only a correct
-	// code begins anew; time alone does not, or guessing would never end.
+	// Lock of a token. After each Attempts wrong codes in a row, the token is locked for
+	// LockOut. After MaxAttempts, it is locked until an operator or administrator unlocks
+	// it. A correct code resets the count. Time does not, or guessing could go on for ever.
 	Attempts    int
 	LockOut     time.Duration
 	MaxAttempts int
 
-	// Issuer is what apps show beside a user's name; what they are given besides. Many
-	// apps know SHA1, six digits and 30 s alone, whatever they are told.
+	// Issuer is the name that apps show beside the user's name. The others are parameters
+	// of app tokens. Many apps ignore them and use SHA1, six digits and 30 s.
 	Issuer       string
 	AppAlgorithm otp.Algorithm // SHA1, SHA256 or SHA512
 	AppDigits    int
-	AppPeriod    time.Duration
+	AppPeriod    time.Duration // whole seconds
 }
 
-// DefaultSettings are our own choice: of a million codes a guess hits three, and a
-// hundred guesses in a row are all there are.
+// DefaultSettings returns the default settings. No standard prescribes them. A guess at a
+// TOTP code hits three of a million codes, and at most 100 guesses in a row are possible.
 func DefaultSettings() Settings {
 	return Settings{
 		Window: 1, LookAhead: 10, SyncWindow: 240, SyncLookAhead: 1000,
@@ -73,12 +73,12 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Check reports every fault at once.
+// Check returns all errors in the settings at once.
 func (s Settings) Check() []error {
 	var faults []error
 	must := func(ok bool, text string) {
 		if !ok {
-			faults = append(faults, errors.New("auth: settings: oath: "+text))
+			faults = append(faults, errors.New("oath: settings: "+text))
 		}
 	}
 	must(s.Window >= 0 && s.Window <= 10, "window: want 0 to 10")
@@ -95,38 +95,38 @@ func (s Settings) Check() []error {
 	return faults
 }
 
-// Record is a token as it is stored.
+// Record is a stored token.
 type Record struct {
-	Key         string // serial number in the form of stock.Key
-	Serial      string // as printed
+	Key         string // serial number, normalized by stock.Key
+	Serial      string // serial number as printed
 	UserID      string // "" in stock
 	Type        Type
-	App         bool  // made here for an app; it is never in stock
-	Watermark   int64 // last step a code was accepted of; -1 for none
-	Sealed      []byte
-	Failures    int64 // wrong codes in a row
+	App         bool   // made here for an app; never in stock
+	Watermark   int64  // last step whose code was accepted; -1 for none
+	Sealed      []byte // sealedToken, sealed by the vault
+	Failures    int64  // wrong codes in a row
 	LockedUntil time.Time
 	CreatedAt   time.Time
 	AssignedAt  time.Time // zero: never
 }
 
-// Blocked is the end of a lock that only an operator or administrator ends.
+// Blocked is the LockedUntil of a lock that only an operator or administrator ends.
 var Blocked = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// Query says which tokens are listed, by serial number.
+// Query selects tokens for a list, which is ordered by serial number.
 type Query struct {
-	After  string // key of the last one of the page before
-	UserID string // only that of this user
-	Free   bool   // only those in stock
+	After  string // serial number of the last token of the previous page
+	UserID string // only the token of this user; "": all
+	Free   bool   // only tokens in stock
 	Limit  int
 }
 
-// Store keeps tokens. A changing statement says false where the token is not, or no
-// longer, as its parameters have it; the caller has lost to somebody else.
+// Store stores tokens. A method that changes a token returns false if the token differs
+// from its parameters: another call was faster.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
-	// SignInName is what a user signs in with, "" for nothing.
-	// session.ErrNotFound for no user.
+	// SignInName returns the name that a user signs in with, "" for none. The error for a
+	// missing user is session.ErrNotFound.
 	SignInName(ctx context.Context, userID string) (name string, u user.User, err error)
 
 	AddOathToken(ctx context.Context, t Record) (bool, error) // false: the serial number is taken
@@ -134,41 +134,42 @@ type Store interface {
 	OathTokenOf(ctx context.Context, userID string) (t Record, found bool, err error)
 	OathTokens(ctx context.Context, q Query) ([]Record, error)
 	DeleteOathToken(ctx context.Context, key string, sealed []byte) (bool, error)
-	// ReleaseOathToken takes a token from its user.
+	// ReleaseOathToken puts a token of a user back into the stock. before and after are the
+	// sealed record.
 	ReleaseOathToken(ctx context.Context, key string, before, after []byte) (bool, error)
 
-	// BeginOathAttempt counts a code as wrong before it is judged, and returns the token
-	// as it is then. It is durable when it returns; false means that the token is locked,
-	// and then nothing was counted. One statement decides, so codes tried at once and in
-	// every way share a budget.
+	// BeginOathAttempt counts a code as wrong before it is checked, and returns the token
+	// after that. The count is durable when it returns. It returns false, and counts
+	// nothing, if the token is locked. One statement decides, so parallel attempts of all
+	// callers share a budget.
 	BeginOathAttempt(ctx context.Context, key string, now time.Time, rule Lock) (Record, bool, error)
-	// AcceptOathStep moves the watermark up to a step and forgets the wrong codes. One
-	// statement decides: of all who come with the same step, or an earlier one, one is
-	// told true. The token becomes, or stays, that of a user.
+	// AcceptOathStep moves the watermark up to a step, resets the count of wrong codes and
+	// assigns the token to the user. One statement decides: of parallel calls with the same
+	// step or an earlier one, one returns true.
 	AcceptOathStep(ctx context.Context, a Acceptance) (bool, error)
-	// ForgiveOathToken forgets wrong codes and lifts the lock.
+	// ForgiveOathToken resets the count of wrong codes and ends the lock.
 	ForgiveOathToken(ctx context.Context, key string) (bool, error)
-	// SweepOathTokens deletes app tokens whose user is deleted.
+	// SweepOathTokens deletes the app tokens of deleted users.
 	SweepOathTokens(ctx context.Context) error
 }
 
-// Lock is the rule that BeginOathAttempt applies.
+// Lock is the rule of BeginOathAttempt. See Settings.
 type Lock struct {
 	Attempts    int
 	LockOut     time.Duration
 	MaxAttempts int
 }
 
-// Acceptance is a code that was found right.
+// Acceptance is a correct code.
 type Acceptance struct {
 	Key           string
 	UserID        string
 	Step          int64
-	Before, After []byte // sealed record
+	Before, After []byte // the sealed record before and after
 	AssignedAt    time.Time
 }
 
-// sealedToken is what the sealed record of a token holds.
+// sealedToken is the content of the sealed record of a token.
 type sealedToken struct {
 	UserID    string        `json:"user_id"`
 	Type      Type          `json:"type"`
@@ -179,14 +180,14 @@ type sealedToken struct {
 	Secret    []byte        `json:"secret"`
 	Watermark int64         `json:"watermark"`
 	Drift     int64         `json:"drift,omitempty"`      // steps that the token's clock is ahead
-	NotBefore int64         `json:"not_before,omitempty"` // milliseconds since 1970; 0 for no such bound
+	NotBefore int64         `json:"not_before,omitempty"` // milliseconds since 1970; 0: no limit
 	NotAfter  int64         `json:"not_after,omitempty"`
 }
 
-// period is that of TOTP.
+// period returns the length of a step of TOTP.
 func (t *sealedToken) period() time.Duration { return time.Duration(t.Period) * time.Second }
 
-// valid reports whether the token may be used at a time.
+// valid reports whether the token may be used at the time now.
 func (t *sealedToken) valid(now time.Time) bool {
 	return now.UnixMilli() >= t.NotBefore && (t.NotAfter == 0 || now.UnixMilli() < t.NotAfter)
 }
@@ -198,30 +199,30 @@ func oathPlace(key string) vault.Place {
 	return vault.Place{Purpose: "one-time password token", Table: "oath_tokens", Row: key, Column: "sealed"}
 }
 
-// sealToken seals a record for the row of a token.
+// sealToken seals the record of a token for its row.
 func (s *Service) sealToken(key string, t *sealedToken) ([]byte, error) {
 	plain, err := json.Marshal(t)
 	if err != nil {
-		return nil, errors.New("auth: token: its record has no JSON form") // the cause could quote it
+		return nil, errors.New("oath: encoding the record of a token as JSON") // without the cause, which could quote the secret
 	}
 	defer clear(plain)
 	return s.vault.Seal(oathPlace(key), plain)
 }
 
-// errMoved is a record whose seal belongs to other cells of its row than stand there.
-var errMoved = errors.New("auth: token: the record does not agree with its row: the database was changed by somebody else")
+// errMoved is the error for a sealed record that differs from the other cells of its row.
+var errMoved = errors.New("oath: the sealed record of the token differs from its row: another program changed the database")
 
-// openToken opens the record of a token; the caller wipes it. A token in stock may have
-// the seal of its former user, who was deleted.
+// openToken opens the sealed record of a token. The caller must wipe it. The record of a
+// token in stock may name its former user, who was deleted.
 func (s *Service) openToken(r Record) (*sealedToken, error) {
 	plain, err := s.vault.Open(oathPlace(r.Key), r.Sealed)
 	if err != nil {
-		return nil, fmt.Errorf("auth: token %s: %w", r.Key, err)
+		return nil, fmt.Errorf("oath: token %s: %w", r.Key, err)
 	}
 	defer clear(plain)
 	t := new(sealedToken)
 	if err := json.Unmarshal(plain, t); err != nil {
-		return nil, fmt.Errorf("auth: token %s: the record is in no form that this program knows", r.Key)
+		return nil, fmt.Errorf("oath: token %s: the sealed record is not the JSON of a token", r.Key)
 	}
 	if r.UserID != "" && t.UserID != r.UserID || t.Type != r.Type || t.App != r.App || t.Watermark != r.Watermark {
 		t.wipe()
@@ -230,7 +231,7 @@ func (s *Service) openToken(r Record) (*sealedToken, error) {
 	return t, nil
 }
 
-// Token is a token as people are told of it. Nobody is told its secret.
+// Token is the public part of a token, without its secret.
 type Token struct {
 	Serial      string
 	Type        Type
@@ -245,12 +246,13 @@ func (r Record) describe() Token {
 	return Token{r.Serial, r.Type, r.App, r.UserID, r.LockedUntil, r.CreatedAt, r.AssignedAt}
 }
 
-// importPortion keeps an import from holding up other writers.
+// importPortion is the number of tokens in one transaction of an import. Large
+// transactions block other writers.
 const importPortion = 1000
 
-// ImportTokens puts tokens into the stock and returns the serial numbers that were known
-// before, whose tokens stay as they are. After a failure a part may be there; the same
-// import again adds the rest.
+// ImportTokens adds tokens to the stock. It returns the serial numbers that were known
+// before and does not change their tokens. After an error, a part of the list may be
+// imported. Repeat the import to add the rest.
 func (s *Service) ImportTokens(ctx context.Context, list []stock.Token) (known []string, err error) {
 	for portion := range slices.Chunk(list, importPortion) {
 		var knownHere []string
@@ -300,10 +302,11 @@ func unixMilli(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// MaxTokenPage is how many tokens one page of a list may have.
+// MaxTokenPage is the greatest number of tokens in a page of a list.
 const MaxTokenPage = 1000
 
-// Tokens lists tokens for administrators, by serial number.
+// Tokens lists tokens for administrators, in the order of serial numbers. The limit is
+// between 1 and MaxTokenPage.
 func (s *Service) Tokens(ctx context.Context, q Query) ([]Token, error) {
 	q.After = stock.Key(q.After)
 	q.Limit = min(max(q.Limit, 1), MaxTokenPage)
@@ -315,14 +318,14 @@ func (s *Service) Tokens(ctx context.Context, q Query) ([]Token, error) {
 	return list, err
 }
 
-// errNoToken is the answer to a serial number that the caller may not use, whether it is
-// nobody's or somebody else's.
+// errNoToken returns the fault for a serial number that the caller may not use. It is the
+// same for an unknown token and for a token of another user.
 func errNoToken() error {
 	return fault.New(fault.KeyNotFound, "Serial: there is no such token in stock")
 }
 
-// UnlockToken forgets the wrong codes of a token for an administrator. The fault is
-// key_not_found.
+// UnlockToken ends the lock of a token and resets its count of wrong codes, for an
+// administrator. The fault is key_not_found.
 func (s *Service) UnlockToken(ctx context.Context, serial string) error {
 	found, err := s.store.ForgiveOathToken(ctx, stock.Key(serial))
 	if err == nil && !found {
@@ -331,8 +334,8 @@ func (s *Service) UnlockToken(ctx context.Context, serial string) error {
 	return err
 }
 
-// DiscardToken deletes a token in stock for an administrator, such as a lost one. Faults:
-// key_not_found, wrong_operation for a token of a user.
+// DiscardToken deletes a token in stock, such as a lost one, for an administrator. Faults:
+// key_not_found, wrong_operation for a token of a user, temporarily_unavailable.
 func (s *Service) DiscardToken(ctx context.Context, serial string) error {
 	return s.store.Atomic(ctx, func(ctx context.Context) error {
 		r, found, err := s.store.OathToken(ctx, stock.Key(serial))
@@ -342,21 +345,22 @@ func (s *Service) DiscardToken(ctx context.Context, serial string) error {
 		case !found:
 			return errNoToken()
 		case r.UserID != "":
-			return fault.New(fault.WrongOperation, "the token is a user's: take it from the user first")
+			return fault.New(fault.WrongOperation, "the token is assigned to a user: remove it from the user first")
 		}
 		return deleted(s.store.DeleteOathToken(ctx, r.Key, r.Sealed))
 	})
 }
 
-// deleted makes a lost race of a statement's answer a fault.
+// deleted turns the false of a store method into the fault temporarily_unavailable: another call
+// was faster.
 func deleted(done bool, err error) error {
 	if err == nil && !done {
-		err = fault.New(fault.Unavailable, "the token is being used by somebody else: try again")
+		err = fault.New(fault.Unavailable, "another request changed the token: try again")
 	}
 	return err
 }
 
-// Painter makes a picture of a text as a QR code, GIF.
+// Painter returns the QR code of a text as a GIF.
 type Painter func(text string) ([]byte, error)
 
 // Reach decides whether an operator may act on a user; [user.Service] satisfies it.
@@ -364,7 +368,7 @@ type Reach interface {
 	Reach(ctx context.Context, who audit.Principal, userID string) error
 }
 
-// Events tells of events; [notify.Service] satisfies it.
+// Events emits events. [notify.Service] satisfies it.
 type Events interface {
 	Emit(ctx context.Context, e notify.Event) error
 }
@@ -375,13 +379,13 @@ type Deps struct {
 	Sessions *session.Service
 	Reach    Reach
 	Events   Events
-	Vault    notify.Sealer // of the secrets of tokens
-	Paint    Painter       // of what apps are set up with
+	Vault    notify.Sealer // seals the secrets of tokens
+	Paint    Painter       // makes the QR codes of app tokens
 	Now      func() time.Time
 	Rand     io.Reader
 }
 
-// Service owns the tokens. Its methods are safe for concurrent use.
+// Service manages tokens and checks their codes. Its methods are safe for concurrent use.
 type Service struct {
 	settings Settings
 	store    Store
@@ -394,7 +398,7 @@ type Service struct {
 	rand     io.Reader
 }
 
-// New checks the settings.
+// New returns a service. It checks the settings.
 func New(s Settings, d Deps) (*Service, error) {
 	if err := errors.Join(s.Check()...); err != nil {
 		return nil, err
@@ -402,8 +406,8 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{s, d.Store, d.Sessions, d.Reach, d.Events, d.Vault, d.Paint, d.Now, d.Rand}, nil
 }
 
-// change runs fn on a user within reach and tells of the change, all in one
-// transaction. If fn fails, nothing of it stays.
+// change runs fn on a user within reach and emits UserAccountChanged, all in one
+// transaction. If fn fails, the transaction is rolled back.
 func (s *Service) change(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
 	return s.store.Atomic(ctx, func(ctx context.Context) error {
 		if err := s.reach.Reach(ctx, who, userID); err != nil {
@@ -423,5 +427,5 @@ func (s *Service) TokenOf(ctx context.Context, userID string) (t Token, found bo
 	return r.describe(), found, err
 }
 
-// Sweep deletes app tokens whose user is deleted.
+// Sweep deletes the app tokens of deleted users.
 func (s *Service) Sweep(ctx context.Context) error { return s.store.SweepOathTokens(ctx) }

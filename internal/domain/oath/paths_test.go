@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Class 3, counter bypass by another flow: codes are compared in one place, which counts
-// the attempt first. A second place fails this test.
+// Attack class 3, bypass of the counter by another flow: codes are compared in one place,
+// which counts the attempt first. A second place fails this test.
 func TestCodesAreJudgedInOnePlace(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	var got []string
@@ -46,7 +46,7 @@ func TestCodesAreJudgedInOnePlace(t *testing.T) {
 		"internal/domain/oath/check.go .MatchPair(",
 		"internal/domain/oath/check.go otp.New(",
 		"internal/domain/oath/check.go s.match(",
-		"internal/domain/oath/stock/stock.go otp.New(", // whether a token of a file is one
+		"internal/domain/oath/stock/stock.go otp.New(", // checks the parameters of a token in a file
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
