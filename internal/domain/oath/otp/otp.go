@@ -1,10 +1,12 @@
-// Package otp owns one-time passwords from a secret that two parties share: HOTP
-// (RFC 4226), whose steps are counted, and TOTP (RFC 6238), whose steps are the time.
+// Package otp computes and finds one-time passwords of a shared secret: HOTP (RFC 4226),
+// whose steps are a counter, and TOTP (RFC 6238), whose steps are time.
 //
-// It tells which step a code belongs to, so that the caller can see to it that no step
-// is accepted twice, and compares in constant time. The hash functions are those of
-// RFC 6238 and Streebog, whose HMAC RFC 7836 defines (4.1.1 and 4.1.2); of a longer
-// HMAC the last octet says where the code is taken from, as RFC 6238 has it.
+// Begin with [New], [Key.Match] and [Step]. Match returns the step of a code and compares in
+// constant time. The hash functions are those of RFC 6238, and Streebog with the HMAC of
+// RFC 7836 (4.1.1 and 4.1.2). The last byte of an HMAC gives the offset of the code, also in
+// a longer HMAC, as in RFC 6238.
+//
+// The package does not store steps. The caller must not accept a step twice.
 package otp
 
 import (
@@ -50,8 +52,8 @@ func AlgorithmNamed(text string) (Algorithm, bool) {
 	return a, hashes[a] != nil
 }
 
-// Size is the length of the HMAC in octets, which RFC 6238 recommends for secrets too;
-// 0 for an algorithm that is none.
+// Size returns the length of the HMAC in bytes, which RFC 6238 also recommends for secrets.
+// It returns 0 for an unknown algorithm.
 func (a Algorithm) Size() int {
 	if hashes[a] == nil {
 		return 0
@@ -61,8 +63,8 @@ func (a Algorithm) Size() int {
 
 // Bounds of keys.
 const (
-	MinSecret = 16  // octets: RFC 4226, 4, R6 wants 128 bits at least
-	MaxSecret = 256 // octets
+	MinSecret = 16  // bytes: RFC 4226, 4, R6 requires at least 128 bits
+	MaxSecret = 256 // bytes
 	MinDigits = 6
 	MaxDigits = 8
 	MaxStep   = 1 << 62 // steps are 0 to this
@@ -80,8 +82,8 @@ type Key struct {
 	sum     []byte
 }
 
-// New makes a key for codes of 6 to 8 digits from a secret of MinSecret to MaxSecret
-// octets. The secret stays the caller's to wipe; the key keeps hashes of it.
+// New returns a key for codes of 6 to 8 digits from a secret of MinSecret to MaxSecret
+// bytes. The key keeps only hashes of the secret. The caller should wipe the secret.
 func New(a Algorithm, digits int, secret []byte) (*Key, error) {
 	h := hashes[a]
 	switch {
@@ -114,8 +116,8 @@ func (k *Key) number(step int64) uint32 {
 	k.mac.Reset()
 	k.mac.Write(counter[:])
 	k.sum = k.mac.Sum(k.sum[:0])
-	// Where the code is taken from is as good as random and tells nothing of the
-	// secret by the address it is read at: the HMAC lies in one line of the cache or two.
+	// The offset depends on the secret, but it is random, and the HMAC fits into one or two
+	// cache lines. So the address of the read reveals nothing about the secret.
 	offset := k.sum[len(k.sum)-1] & 0x0f
 	return (binary.BigEndian.Uint32(k.sum[offset:]) & 0x7fffffff) % k.modulus
 }

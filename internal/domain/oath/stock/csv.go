@@ -16,8 +16,8 @@ import (
 	"tamga/internal/domain/oath/otp"
 )
 
-// columns of a CSV file and whether each row has to fill them. One of the two forms of
-// the secret has to be there.
+// columns has the columns of a CSV file, and whether every row must fill them. One of the
+// two forms of the secret must be present.
 var columns = map[string]bool{
 	"serial":        true,
 	"type":          true,  // HOTP or TOTP

@@ -16,7 +16,7 @@ import (
 
 // Opening is what an encrypted container is opened with.
 type Opening struct {
-	Key      []byte // that both sides know: 16, 24 or 32 octets
+	Key      []byte // key that both sides know: 16, 24 or 32 bytes
 	Password string // that the key is derived from (PBKDF2)
 }
 
@@ -111,7 +111,7 @@ type policyXML struct {
 // bounds of the XML.
 const (
 	maxDepth   = 32
-	maxElement = 64 << 10 // octets of one of the elements that are read as a whole
+	maxElement = 64 << 10 // bytes of an element that is read as a whole
 )
 
 // ReadPSKC reads the HOTP and TOTP keys of a PSKC container, version 1.0. Encrypted ones

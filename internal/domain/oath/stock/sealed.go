@@ -19,13 +19,13 @@ import (
 // cryptKey opens the encrypted values of a container.
 type cryptKey struct{ key []byte }
 
-// macMethod tells whether they are genuine.
+// macMethod verifies the MAC of encrypted values.
 type macMethod struct {
 	hash func() hash.Hash
 	key  []byte
 }
 
-// ciphers by their XML encryption identifiers, with the length of the key in octets.
+// ciphers maps the XML encryption identifier of a cipher to the length of its key in bytes.
 var ciphers = map[string]int{
 	"http://www.w3.org/2001/04/xmlenc#aes128-cbc": 16,
 	"http://www.w3.org/2001/04/xmlenc#aes192-cbc": 24,
@@ -148,8 +148,8 @@ func (h containerHead) open(x encryptedXML, mac, what string) ([]byte, error) {
 	return h.key.decrypt(x, what)
 }
 
-// decrypt opens AES-CBC with the padding of XML encryption (5.2): the last octet is the
-// number of octets added.
+// decrypt opens AES-CBC with the padding of XML encryption (5.2): the last byte is the
+// number of padding bytes.
 func (k *cryptKey) decrypt(x encryptedXML, what string) ([]byte, error) {
 	size, known := ciphers[strings.TrimSpace(x.Method.Algorithm)]
 	if !known {

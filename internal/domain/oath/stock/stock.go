@@ -17,7 +17,7 @@ import (
 
 // Bounds of files.
 const (
-	MaxFile   = 64 << 20 // octets
+	MaxFile   = 64 << 20 // bytes
 	MaxTokens = 200_000  // of one file
 	maxFaults = 20       // that are told of one file
 )
