@@ -34,8 +34,7 @@ var floors = []struct {
 	{"internal/config", 5},
 	{"internal/app", 6},
 	{"internal/cli", 7},
-	{"internal/program", 8},
-	{"cmd", 9},
+	{"cmd", 8},
 	// Judges, and what starts a server for a test, are beside the house: tests use them,
 	// nothing of the product does.
 	{"internal/judge", -1},
@@ -55,6 +54,9 @@ var rooms = map[string][]string{
 
 // shared names the only room of a floor that its other rooms may import.
 var shared = map[string]string{"internal/adapter": "guard", "internal/web": "rest", "internal/cli": ""}
+
+// table is the room of internal/cli that has the table of sub-commands: it imports them all.
+const table = "program"
 
 // downstairs lists the rooms of lower floors that a domain room may import in addition to
 // the rooms before it. A name without a slash is a whole floor.
@@ -77,7 +79,7 @@ var outside = []string{"net", "net/http", "os", "os/exec", "os/signal", "databas
 var configured = []string{"internal/adapter/guard", "internal/web/rest"}
 
 // configuring lists the floors that may import the configuration.
-var configuring = []string{"internal/app", "internal/cli", "internal/program", "cmd"}
+var configuring = []string{"internal/app", "internal/cli"}
 
 type place struct {
 	prefix, room string
@@ -170,7 +172,7 @@ func refuse(from place, imported string) string {
 		return ""
 	case to.prefix == from.prefix:
 		if only, set := shared[from.prefix]; set {
-			if to.room != only {
+			if to.room != only && from.room != table {
 				return "adapters may share only guard, doors only the kit, sub-commands only internal/cli"
 			}
 			return ""

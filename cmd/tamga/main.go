@@ -2,13 +2,13 @@
 // and verify make and verify signatures from the command line, and the other sub-commands administer an
 // installation.
 //
-// The table of sub-commands is in internal/program.
+// The table of sub-commands is in internal/cli/program.
 package main
 
 import (
 	"os"
 
-	"tamga/internal/program"
+	"tamga/internal/cli/program"
 )
 
 // version is set by the release build: -ldflags "-X main.version=1.2.3".

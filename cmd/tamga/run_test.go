@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"tamga/internal/program"
+	"tamga/internal/cli/program"
 )
 
 // run runs a command line in this process.

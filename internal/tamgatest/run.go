@@ -22,7 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tamga/internal/cli"
-	"tamga/internal/program"
+	"tamga/internal/cli/program"
 )
 
 // Version is the version of the program under test.

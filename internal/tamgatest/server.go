@@ -19,7 +19,7 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
-	"tamga/internal/program"
+	"tamga/internal/cli/program"
 )
 
 // Server is a running server. Its methods end the test T when something is wrong.

@@ -20,7 +20,7 @@ import (
 
 	"tamga/internal/cli"
 	"tamga/internal/cli/client"
-	"tamga/internal/program"
+	"tamga/internal/cli/program"
 
 	"tamga/internal/tamgatest"
 )

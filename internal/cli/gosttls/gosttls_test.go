@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"tamga/internal/cli/gosttls"
+	"tamga/internal/cli/program"
 	"tamga/internal/judge"
-	"tamga/internal/program"
 
 	"tamga/internal/tamgatest"
 )
