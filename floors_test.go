@@ -40,6 +40,8 @@ var floors = []struct {
 	{"internal/judge", -1},
 	{"internal/tamgatest", -1},
 	{"internal/extension", -1},
+	{"internal/gosttest", -1},
+	{"internal/sigtest", -1},
 }
 
 // rooms lists the rooms of a floor in order: each may import those before it. A room of

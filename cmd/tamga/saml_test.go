@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
-	"tamga/sig/sigtest"
 )
 
 var hiddenField = regexp.MustCompile(`name="(\w+)" value="([^"]*)"`)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"tamga/gost/gosttest"
+	"tamga/internal/gosttest"
 )
 
 //go:embed testdata/*.txt

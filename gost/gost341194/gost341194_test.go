@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tamga/gost/gost28147"
-	"tamga/gost/gosttest"
+	"tamga/internal/gosttest"
 )
 
 //go:embed testdata/*.txt

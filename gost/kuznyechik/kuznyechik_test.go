@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"tamga/gost/gosttest"
+	"tamga/internal/gosttest"
 )
 
 //go:embed testdata/*.txt

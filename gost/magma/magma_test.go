@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"tamga/gost/gosttest"
+	"tamga/internal/gosttest"
 )
 
 //go:embed testdata/*.txt

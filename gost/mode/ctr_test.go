@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"tamga/gost/gosttest"
 	"tamga/gost/kuznyechik"
 	"tamga/gost/magma"
+	"tamga/internal/gosttest"
 )
 
 var ciphers = map[string]func(key []byte) (cipher.Block, error){"Kuznyechik": kuznyechik.NewCipher, "Magma": magma.NewCipher}

@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"tamga/gost/gosttest"
 	"tamga/gost/kuznyechik"
+	"tamga/internal/gosttest"
 )
 
 //go:embed testdata/*.txt

@@ -9,7 +9,7 @@ import (
 
 	"tamga/gost/gost28147"
 	"tamga/gost/gost341194"
-	"tamga/gost/gosttest"
+	"tamga/internal/gosttest"
 )
 
 // manyMessages returns messages of many lengths, for more than one group: shorter and

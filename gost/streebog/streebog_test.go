@@ -8,7 +8,7 @@ import (
 	"math"
 	"testing"
 
-	"tamga/gost/gosttest"
+	"tamga/internal/gosttest"
 )
 
 //go:embed testdata/*.txt

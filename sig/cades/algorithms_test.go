@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/chain"
 	"tamga/pki/cms"
 	"tamga/pki/ocsp"
@@ -20,7 +21,6 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // workshop makes certificates, lists, answers, messages and tokens with OpenSSL, by one

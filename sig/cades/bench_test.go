@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // BenchmarkLevels signs 1 KiB at a level with services in the same process, whose own

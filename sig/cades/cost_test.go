@@ -8,13 +8,13 @@ import (
 	"slices"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // by returns a message with one signature of each party, and these certificates and

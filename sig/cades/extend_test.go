@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // add returns a job that adds a signature to a message.

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // Two signers, each at both levels, with a countersignature and another one on it: Bouncy

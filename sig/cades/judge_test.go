@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 // jury is all programs that check a message: OpenSSL with gost-engine, Bouncy Castle, and

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // world is a root with its services and a signer under a subordinate authority.

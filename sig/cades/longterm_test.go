@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/chain"
 	"tamga/pki/cms"
 	"tamga/pki/ocsp"
@@ -15,7 +16,6 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // Verification: one broken rule at a time.

@@ -8,12 +8,12 @@ import (
 	"sync"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // mutate changes a message at random: bits, bytes, ranges inserted, removed or copied

@@ -10,9 +10,9 @@ import (
 
 	"tamga/gost/gost341194"
 	"tamga/gost/streebog"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 // This file recomputes the attributes of CAdES-X Long Type 1 from RFC 5126 alone, with

@@ -8,11 +8,11 @@ import (
 	"runtime"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 func newFormat() sig.Format { return cades.New() }

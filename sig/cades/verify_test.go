@@ -7,12 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // change returns message with one bit of the first occurrence of part changed.

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
 	"tamga/sig/ooxml"
-	"tamga/sig/sigtest"
 )
 
 // A package that decompresses to much more than its size is refused to unauthenticated

@@ -8,11 +8,11 @@ import (
 	"sync"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/ooxml"
-	"tamga/sig/sigtest"
 )
 
 var fuzzParties = sync.OnceValues(func() (*sigtest.Party, *sigtest.Party) {

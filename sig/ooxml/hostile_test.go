@@ -9,10 +9,10 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/ooxml"
-	"tamga/sig/sigtest"
 )
 
 // compound returns a compound file (MS-CFB) with a stream of that name.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
-	"tamga/sig/sigtest"
 )
 
 // LibreOffice makes a document of each kind. It calls the document valid when signed once

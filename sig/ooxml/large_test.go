@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/ooxml"
-	"tamga/sig/sigtest"
 )
 
 // sparse is a document of zeros except for a few ranges, so that it may have any size.

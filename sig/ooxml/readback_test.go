@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig/ooxml"
-	"tamga/sig/sigtest"
 )
 
 // TestReadBack damages prepared states: a document whose signature no program would find

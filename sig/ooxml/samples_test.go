@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/sig"
 	"tamga/sig/ooxml"
-	"tamga/sig/sigtest"
 )
 
 var samples = flag.String("samples", "", "a directory of documents signed by Office, such as test-data/xmldsign of Apache POI")

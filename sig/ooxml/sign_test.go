@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/ooxml"
-	"tamga/sig/sigtest"
 )
 
 func sign(t testing.TB, signer *sigtest.Party, document []byte, params ...string) []byte {

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 var corpus = flag.String("corpus", "", "sign every PDF below a directory and check the results with other programs")

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/budget"
-	"tamga/sig/sigtest"
 )
 
 // revisions returns a document with so many objects and signature fields. Each signature

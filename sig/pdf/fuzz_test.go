@@ -6,9 +6,9 @@ import (
 	"errors"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 // seeds are small documents of several kinds, complete and broken.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/sigtest"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 // crossStreamDocument returns a document whose only section is a stream with the given

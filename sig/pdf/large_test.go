@@ -13,10 +13,10 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 // sparse is a document with a stream of zeros in its middle, which take no memory.

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 // TestCut signs the beginnings of a document: incomplete ones are refused, and qpdf and

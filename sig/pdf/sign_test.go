@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 // TestParameters: the error names each invalid parameter.

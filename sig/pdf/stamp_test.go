@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 // TestStamp adds visible stamps to documents of every kind.

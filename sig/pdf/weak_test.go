@@ -8,10 +8,10 @@ import (
 	"slices"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // The beginnings of the two files of https://shattered.io (Stevens, Bursztein, Karpman,

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/raw"
-	"tamga/sig/sigtest"
 )
 
 var text = []byte("A document of one line.\n")

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 	"tamga/sig/xmltree"
 )

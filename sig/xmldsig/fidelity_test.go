@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

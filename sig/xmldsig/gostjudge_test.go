@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

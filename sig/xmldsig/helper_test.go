@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/budget"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

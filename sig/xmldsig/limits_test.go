@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/budget"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

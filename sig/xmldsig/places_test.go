@@ -7,9 +7,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

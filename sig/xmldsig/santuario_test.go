@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

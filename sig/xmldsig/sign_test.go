@@ -3,8 +3,8 @@ package xmldsig_test
 import (
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

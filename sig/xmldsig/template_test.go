@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 	"tamga/sig/xmltree"
 )

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tamga/internal/judge"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
-	"tamga/sig/sigtest"
 )
 
 func pemOf(t *testing.T, p *sigtest.Party) (key, certificate string) {

@@ -14,10 +14,10 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/token"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 	"tamga/sig/xmldsig"
 	"tamga/sig/xmltree"
 )

@@ -25,12 +25,12 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/vault"
+	"tamga/internal/sigtest"
 	"tamga/pki/chain"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/raw"
-	"tamga/sig/sigtest"
 )
 
 var (

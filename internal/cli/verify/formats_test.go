@@ -8,9 +8,9 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/cli/verify"
 	"tamga/internal/config"
+	"tamga/internal/sigtest"
 	"tamga/internal/tamgatest"
 	"tamga/sig"
-	"tamga/sig/sigtest"
 )
 
 // TestFormatOfOneLine checks that verify handles a format that is only in the list of formats.

@@ -17,13 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/cli/verify"
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/raw"
-	"tamga/sig/sigtest"
 
 	"tamga/internal/tamgatest"
 )

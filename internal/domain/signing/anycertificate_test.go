@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"testing"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
-	"tamga/sig/sigtest"
 )
 
 // TestReadAnyCertificate reads the signer's certificate in every form that clients send.

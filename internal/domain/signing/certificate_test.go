@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
-	"tamga/sig/sigtest"
 )
 
 // TestReadCertificateChain checks that the signer's certificate is found in any order,

@@ -8,8 +8,8 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
-	"tamga/sig/sigtest"
 )
 
 // TestFormatOfOneLine checks that a format that is only in the list of formats is served

@@ -11,13 +11,13 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/policy"
+	"tamga/internal/sigtest"
 	"tamga/pki/chain"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/raw"
-	"tamga/sig/sigtest"
 )
 
 // fakeKeys has one certificate and remembers whether its key was used to sign.

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // judging returns a verification service with a root, without a network.

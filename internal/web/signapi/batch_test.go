@@ -13,12 +13,12 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/pdf"
 	"tamga/sig/raw"
-	"tamga/sig/sigtest"
 )
 
 // batch is the answer to one.

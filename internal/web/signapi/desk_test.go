@@ -26,6 +26,7 @@ import (
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
+	"tamga/internal/sigtest"
 	"tamga/internal/web/rest"
 	"tamga/pki/chain"
 	"tamga/pki/cms"
@@ -34,7 +35,6 @@ import (
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/raw"
-	"tamga/sig/sigtest"
 )
 
 // desk is a server with the real service, store and directory of documents, whose

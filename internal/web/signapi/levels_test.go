@@ -9,10 +9,10 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/cades"
-	"tamga/sig/sigtest"
 )
 
 // levelsOf verifies a message and returns the levels of its signatures.

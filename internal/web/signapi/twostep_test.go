@@ -14,11 +14,11 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/raw"
-	"tamga/sig/sigtest"
 )
 
 // client is someone with a key of their own, from an authority nobody here knows.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"tamga/gost/gosttest"
+	"tamga/internal/gosttest"
 )
 
 // TestAssembly checks that no branch and no address in the assembly depends on a
