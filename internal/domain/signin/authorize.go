@@ -247,7 +247,7 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 	}
 	var random [32]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		return issued, fmt.Errorf("auth: making a code: %w", err)
+		return issued, fmt.Errorf("signin: making a code: %w", err)
 	}
 	code := hex.EncodeToString(random[:])
 	now := s.now()

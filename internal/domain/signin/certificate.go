@@ -108,15 +108,15 @@ func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, wh
 	audit.Tried(ctx, b.User.ID, b.User.Login)
 	switch {
 	case errors.Is(err, session.ErrNotFound):
-		return b, errors.New("auth: certificate: nobody's"), nil
+		return b, errors.New("signin: certificate: nobody's"), nil
 	case err != nil:
 		return b, nil, err
 	case b.User.Barred(s.now()):
-		return b, errors.New("auth: certificate: its user is locked or not approved"), nil
+		return b, errors.New("signin: certificate: its user is locked or not approved"), nil
 	case !scheme.Certificate:
-		return b, errors.New("auth: certificate: its user may not sign in with certificates"), nil
+		return b, errors.New("signin: certificate: its user may not sign in with certificates"), nil
 	case scheme.SecondStep:
-		return b, errors.New("auth: certificate: its user has a second step to do"), nil
+		return b, errors.New("signin: certificate: its user has a second step to do"), nil
 	}
 	return b, nil, nil
 }

@@ -43,16 +43,16 @@ func NewClients(list []Client) (*Clients, error) {
 	var faults []error
 	for _, client := range list {
 		if client.ID == "" {
-			faults = append(faults, errors.New("auth: client: want an identifier"))
+			faults = append(faults, errors.New("signin: client: want an identifier"))
 		}
 		if _, twice := c.byID[client.ID]; twice {
-			faults = append(faults, errors.New("auth: client "+client.ID+": listed twice"))
+			faults = append(faults, errors.New("signin: client "+client.ID+": listed twice"))
 		}
 		if client.Public && client.Secret != nil {
-			faults = append(faults, errors.New("auth: client "+client.ID+": a public client has no secret"))
+			faults = append(faults, errors.New("signin: client "+client.ID+": a public client has no secret"))
 		}
 		if !client.Public && len(client.Secret) != sha256.Size {
-			faults = append(faults, errors.New("auth: client "+client.ID+": want the SHA-256 of its secret, or a public client"))
+			faults = append(faults, errors.New("signin: client "+client.ID+": want the SHA-256 of its secret, or a public client"))
 		}
 		c.byID[client.ID] = client
 	}

@@ -205,7 +205,7 @@ func decodePart(part string, v any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("auth: more than one value")
+		return errors.New("signin: more than one value")
 	}
 	return nil
 }

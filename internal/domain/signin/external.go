@@ -88,7 +88,7 @@ func (s *Service) BeginExternal(ctx context.Context, name, ticket, browser strin
 	}
 	var random [64]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		return "", fmt.Errorf("auth: making a nonce: %w", err)
+		return "", fmt.Errorf("signin: making a nonce: %w", err)
 	}
 	p.Provider = name
 	p.ProviderNonce, p.ProviderVerifier = hex.EncodeToString(random[:32]), hex.EncodeToString(random[32:])
@@ -108,7 +108,7 @@ func (s *Service) BeginExternal(ctx context.Context, name, ticket, browser strin
 func (s *Service) keepVisit(ctx context.Context, ticket, returnsTo string) (string, error) {
 	var random [32]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		return "", fmt.Errorf("auth: making a handle: %w", err)
+		return "", fmt.Errorf("signin: making a handle: %w", err)
 	}
 	handle := hex.EncodeToString(random[:])
 	return handle, s.visits.AddExternalVisit(ctx, ExternalVisit{

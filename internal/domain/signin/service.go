@@ -63,7 +63,7 @@ func (s Settings) check() error {
 	var faults []error
 	must := func(ok bool, text string) {
 		if !ok {
-			faults = append(faults, errors.New("auth: settings: "+text))
+			faults = append(faults, errors.New("signin: settings: "+text))
 		}
 	}
 	must(s.Failures >= 1, "failures: want at least 1")

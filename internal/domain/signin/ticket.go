@@ -62,7 +62,7 @@ type sealedTicket struct {
 func (s *Service) NewBrowser() (string, error) {
 	var random [browserLength]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		return "", fmt.Errorf("auth: making a cookie: %w", err)
+		return "", fmt.Errorf("signin: making a cookie: %w", err)
 	}
 	return hex.EncodeToString(random[:]), nil
 }
@@ -78,7 +78,7 @@ func ticketPlace(browser string, step Step) vault.Place {
 func (s *Service) SealTicket(p Pending, browser string, step Step) (string, error) {
 	plain, err := json.Marshal(sealedTicket{p, s.now().Add(ticketLife).Unix()})
 	if err != nil {
-		return "", fmt.Errorf("auth: making a ticket: %w", err)
+		return "", fmt.Errorf("signin: making a ticket: %w", err)
 	}
 	sealed, err := s.vault.Seal(ticketPlace(browser, step), plain)
 	if err != nil {

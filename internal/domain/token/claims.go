@@ -55,7 +55,7 @@ type Actor struct {
 func (t *tokens) sign(c issued) (string, error) {
 	s, err := jwt.Signed(t.keys.Load().access).Claims(c).Serialize()
 	if err != nil {
-		return "", fmt.Errorf("auth: signing a token: %w", err)
+		return "", fmt.Errorf("token: signing a token: %w", err)
 	}
 	return s, nil
 }
@@ -64,7 +64,7 @@ func (t *tokens) sign(c issued) (string, error) {
 // log and do not contain the token.
 func (t *tokens) read(ctx context.Context, bearer, issuer string, audiences []string, now time.Time) (claims, error) {
 	if len(bearer) > maxToken {
-		return claims{}, errors.New("auth: token: too long")
+		return claims{}, errors.New("token: too long")
 	}
 	digest := sha256.Sum256([]byte(bearer))
 	keys := t.keys.Load()
@@ -83,13 +83,13 @@ func (t *tokens) read(ctx context.Context, bearer, issuer string, audiences []st
 	}
 	switch {
 	case c.Issuer != issuer:
-		return claims{}, errors.New("auth: token: of another issuer")
+		return claims{}, errors.New("token: of another issuer")
 	case len(c.Audience) != 1 || !slices.Contains(audiences, c.Audience[0]):
-		return claims{}, errors.New("auth: token: for another resource")
+		return claims{}, errors.New("token: for another resource")
 	case c.Expiry == nil || !now.Before(c.Expiry.Time()):
-		return claims{}, errors.New("auth: token: expired")
+		return claims{}, errors.New("token: expired")
 	case c.ID == "" || c.UserID == "":
-		return claims{}, errors.New("auth: token: without jti or nameid")
+		return claims{}, errors.New("token: without jti or nameid")
 	}
 	return c, nil
 }
@@ -99,14 +99,14 @@ func (t *tokens) read(ctx context.Context, bearer, issuer string, audiences []st
 func (k *keySet) verify(bearer string) (claims, error) {
 	token, err := jwt.ParseSigned(bearer, algorithms)
 	if err != nil {
-		return claims{}, errors.New("auth: token: not a JWT signed with ES256")
+		return claims{}, errors.New("token: not a JWT signed with ES256")
 	}
 	if len(token.Headers) != 1 {
-		return claims{}, errors.New("auth: token: want one signature")
+		return claims{}, errors.New("token: want one signature")
 	}
 	header := token.Headers[0]
 	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); typ != tokenType {
-		return claims{}, errors.New("auth: token: not an access token by its typ")
+		return claims{}, errors.New("token: not an access token by its typ")
 	}
 	public := k.public[header.KeyID]
 	if public == nil {
@@ -114,7 +114,7 @@ func (k *keySet) verify(bearer string) (claims, error) {
 	}
 	var c claims
 	if err := token.Claims(public, &c); err != nil {
-		return claims{}, errors.New("auth: token: wrong signature or claims of a wrong form")
+		return claims{}, errors.New("token: wrong signature or claims of a wrong form")
 	}
 	return c, nil
 }

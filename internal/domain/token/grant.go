@@ -226,7 +226,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 func (s *Service) NewID() (uuid.UUID, error) {
 	id, err := uuid.NewRandomFromReader(s.rand)
 	if err != nil {
-		return id, fmt.Errorf("auth: making an identifier: %w", err)
+		return id, fmt.Errorf("token: making an identifier: %w", err)
 	}
 	return id, nil
 }
@@ -242,7 +242,7 @@ const (
 func (s *Service) newGrant(o Order, now time.Time) (string, Grant, error) {
 	var random [handleLength + secretLength]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		return "", Grant{}, fmt.Errorf("auth: making a refresh token: %w", err)
+		return "", Grant{}, fmt.Errorf("token: making a refresh token: %w", err)
 	}
 	return hex.EncodeToString(random[:]), Grant{
 		ID: o.ID.String(), Handle: sha256.Sum256(random[:handleLength]), Secret: sha256.Sum256(random[handleLength:]),
@@ -282,7 +282,7 @@ func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, s
 	handle, old := sha256.Sum256(parts[:handleLength]), sha256.Sum256(parts[handleLength:])
 	next := append([]byte(nil), parts...)
 	if _, err := io.ReadFull(s.rand, next[handleLength:]); err != nil {
-		return Token{}, fmt.Errorf("auth: making a refresh token: %w", err)
+		return Token{}, fmt.Errorf("token: making a refresh token: %w", err)
 	}
 	var issued Token
 	var refusal error
@@ -344,7 +344,7 @@ func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, s
 }
 
 // errUndo rolls back a transaction. The caller knows the refusal.
-var errUndo = errors.New("auth: refused")
+var errUndo = errors.New("token: refused")
 
 // Grants returns the valid grants of a user, oldest first.
 func (s *Service) Grants(ctx context.Context, userID string) ([]Grant, error) {

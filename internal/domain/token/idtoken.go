@@ -37,7 +37,7 @@ func (s *Service) signID(o Order, now, expires time.Time) (string, error) {
 	}
 	text, err := jwt.Signed(s.tokens.keys.Load().id).Claims(c).Serialize()
 	if err != nil {
-		return "", fmt.Errorf("auth: signing an ID token: %w", err)
+		return "", fmt.Errorf("token: signing an ID token: %w", err)
 	}
 	return text, nil
 }

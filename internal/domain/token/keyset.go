@@ -39,22 +39,22 @@ type keySet struct {
 	verified   verified // the tokens that these keys verified
 }
 
-var errUnknownKey = errors.New("auth: token: signed by an unknown key")
+var errUnknownKey = errors.New("token: signed by an unknown key")
 
 // newKeySet makes a set of keys, given the newest first. The newest key whose time has come
 // signs. If there is none, the oldest key signs. All keys are accepted.
 func newKeySet(list []Key, now time.Time) (*keySet, error) {
 	if len(list) == 0 {
-		return nil, errors.New("auth: token keys: want at least one")
+		return nil, errors.New("token: signing keys: want at least one")
 	}
 	k := &keySet{list: list, public: make(map[string]*ecdsa.PublicKey, len(list))}
 	for _, key := range list {
 		public, ok := key.Signer.Public().(*ecdsa.PublicKey)
 		if !ok || public.Curve != elliptic.P256() {
-			return nil, fmt.Errorf("auth: token key %q: want a P-256 key", key.ID)
+			return nil, fmt.Errorf("token: signing key %q: want a P-256 key", key.ID)
 		}
 		if key.ID == "" || k.public[key.ID] != nil {
-			return nil, fmt.Errorf("auth: token key %q: want an identifier of its own", key.ID)
+			return nil, fmt.Errorf("token: signing key %q: want an identifier of its own", key.ID)
 		}
 		k.public[key.ID] = public
 	}
@@ -69,7 +69,7 @@ func newKeySet(list []Key, now time.Time) (*keySet, error) {
 			jose.SigningKey{Algorithm: jose.ES256, Key: cryptosigner.Opaque(signing.Signer)},
 			(&jose.SignerOptions{}).WithType(jose.ContentType(typ)).WithHeader("kid", signing.ID))
 		if err != nil {
-			return nil, fmt.Errorf("auth: token key %q: %w", signing.ID, err)
+			return nil, fmt.Errorf("token: signing key %q: %w", signing.ID, err)
 		}
 	}
 	return k, nil

@@ -48,7 +48,7 @@ func (s Settings) check() error {
 	var faults []error
 	must := func(ok bool, text string) {
 		if !ok {
-			faults = append(faults, errors.New("auth: settings: "+text))
+			faults = append(faults, errors.New("token: settings: "+text))
 		}
 	}
 	must(s.Issuer != "", "issuer: want the address of the identity provider")
@@ -246,15 +246,15 @@ func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, au
 	case err != nil:
 		return Bearer{}, err
 	case b.Token.UserID != c.UserID:
-		why = errors.New("auth: token: its record is of another user")
+		why = errors.New("token: its record is of another user")
 	case b.Token.Revoked:
-		why = errors.New("auth: token: revoked")
+		why = errors.New("token: revoked")
 	case !now.Before(b.Token.ExpiresAt):
-		why = errors.New("auth: token: its record has expired")
+		why = errors.New("token: its record has expired")
 	case b.User.Barred(now):
-		why = errors.New("auth: token: its user is locked")
+		why = errors.New("token: its user is locked")
 	case b.Severed:
-		why = errors.New("auth: token: the operator who obtained it may not act on its user any more")
+		why = errors.New("token: the operator who obtained it may not act on its user any more")
 	}
 	if why != nil {
 		return Bearer{}, refused.With(why)
