@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs all tests of Tamga and installs what they need.
 #
 #   ./test.sh          vet, staticcheck, all tests, every fuzz target for a short time; the race

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command bench compares the speed of the algorithms of Tamga with that of OpenSSL's
 // gost-engine and of GNU Nettle. All do the same work in one process, on one core, in
 // turns. It prints medians, the ratio to the peer, the same ratio for the portable

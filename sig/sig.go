@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sig has the types that all signature formats share: their input (Document, Job,
 // Params), their output (Prepared, Result) and the result of a check (Check, Report).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package engine runs the algorithms of OpenSSL's gost-engine in this process, so that
 // they can be timed in turns with ours on the same core. Call Start first. Loops run in
 // C, so a call crosses from Go to C only once for any number of rounds. The package is

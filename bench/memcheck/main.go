@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command memcheck runs all code of the portable build that handles secrets, with the
 // secrets marked as undefined memory. Valgrind's memcheck follows undefined bits through
 // arithmetic and reports every branch and every address that depends on one. Run it with

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "textflag.h"
 
 // Valgrind recognizes this sequence of instructions as a request. A processor does

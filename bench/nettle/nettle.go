@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nettle runs the hash functions of GNU Nettle in this process, so that they
 // can be timed in turns with ours on the same core. Loops run in C. The package is for
 // benchmarks only.

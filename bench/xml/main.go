@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command xml compares the speed of reading and signing XML with that of libxml2 and
 // xmlsec. All do the same work in one process, on one core, in turns. It measures
 // processor time, so other programs disturb little. It prints medians and ratios.

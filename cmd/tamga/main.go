@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command tamga is the Tamga signing service and its tools in one program. serve runs the service, sign
 // and verify make and verify signatures from the command line, and the other sub-commands administer an
 // installation.

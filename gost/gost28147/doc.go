@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gost28147 implements the block cipher GOST 28147-89 (RFC 5830) with its
 // parameter sets, the modes CNT and CFB, the message authentication code ("imit"),
 // CryptoPro key meshing and the key wrap algorithms of RFC 4357.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gost3410 implements the digital signature of GOST R 34.10-2001 and
 // GOST R 34.10-2012 (RFC 5832, RFC 7091) and the VKO key agreement of RFC 4357
 // and RFC 7836, over every published parameter set.

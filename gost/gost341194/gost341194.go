@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gost341194 implements the hash function GOST R 34.11-94 (RFC 5831), which
 // signatures of GOST R 34.10-2001 use.
 //

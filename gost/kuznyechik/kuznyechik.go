@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kuznyechik implements the block cipher "Kuznyechik" of GOST R 34.12-2015
 // (RFC 7801). Blocks have 16 bytes and keys 32, in the order in which the RFC prints
 // them.

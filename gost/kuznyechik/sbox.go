@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package kuznyechik
 
 // The substitution has a short description over the field of sixteen elements with

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package magma implements the block cipher Magma of GOST R 34.12-2015 (RFC 8891):
 // GOST 28147-89 with the substitution SBoxZ and big-endian numbers.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mode implements modes of operation for the block ciphers of GOST R
 // 34.12-2015, which packages kuznyechik and magma implement.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package streebog implements the hash function GOST R 34.11-2012, "Streebog", with
 // results of 256 and 512 bits (RFC 6986).
 //

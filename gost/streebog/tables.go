@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package streebog
 
 // pi is the substitution of RFC 6986, section 6.2. Kuznyechik uses the same one.

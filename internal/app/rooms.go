@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package app puts the service together from a configuration.
 //
 //   - Open opens the database and makes every service that needs no tables. A new database gets

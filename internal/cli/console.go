@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cli has what the sub-commands share: the console, exit codes, prompts for secrets, output
 // files, progress, and the flags that name an installation. A command gets a Console. An
 // administrative command does its work inside Administer.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package config is the configuration of the program: one struct with tags for defaults and checks,
 // and the checks that relate several settings.
 //

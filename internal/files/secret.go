@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package files reads the files that a process is told of: secrets, certificates and revocation
 // lists. It bounds what it reads, keeps secrets out of errors and core dumps, and replaces files
 // whole. Begin with OwnSecret or Certificates.

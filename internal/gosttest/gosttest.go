@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gosttest is the shared test code of the packages below gost. Vectors reads
 // files of known answers, Hash and Block check what every hash and every block cipher
 // must do, and Assembly checks that assembly runs in constant time. Only tests import

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Answers questions about Office documents by a LibreOffice of its own.
 
 Arguments: the soffice program, a directory for its profile, a directory with

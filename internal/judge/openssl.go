@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package judge is for tests only. It runs programs of other projects that check the
 // output of this one, and that make its input.
 //

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 # Identity providers of SAML by pysaml2, whose signatures are the program xmlsec1's, and by
 # lasso. They read orders as lines of JSON and answer each with a line: without
 # metadata_of_service their own metadata, with it the answer to a request.

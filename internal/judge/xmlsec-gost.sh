@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds xmlsec1 with GOST, which Debian's own build leaves out, from Debian's
 # source of it, and keeps the signatures that this source is tested with: those of
 # the interoperability rounds of the W3C. It takes half a minute, once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package setting reads the tags of settings. A setting is one field of a struct: its comment is
 // the manual, and its tags define its name in the file, its default and its check.
 //

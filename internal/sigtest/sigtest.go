@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sigtest is for tests only. It makes authorities, signers with certificates of every
 // suite, evidence without a network, and documents of any size, so that the tests of a format
 // need only the format.

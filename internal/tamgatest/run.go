@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tamgatest starts a Tamga server for a test and speaks to it.
 //
 // Begin with [Start]: it runs serve --dev in the process of the test, over a directory of its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chain checks a certificate at a given time: it searches a path of signatures to a
 // trust anchor and checks every certificate of the path (RFC 5280, 6) and whether the
 // certificate was revoked.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cms reads, checks and writes the SignedData message of RFC 5652 with GOST
 // algorithms (RFC 4490, R 1323565.1.025), RSA and ECDSA.
 //

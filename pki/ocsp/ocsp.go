@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ocsp reads and writes messages of the Online Certificate Status Protocol (RFC
 // 6960): requests and answers. An answer is a BasicOCSPResponse. The same code serves GOST
 // algorithms, RSA and ECDSA.

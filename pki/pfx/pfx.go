@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pfx reads and writes PKCS #12 files (RFC 7292): a private key with its certificates
 // in one file under a password. People use such files to move keys between programs. For GOST
 // keys it is the container of RFC 9548 with the password-based encryption of RFC 9337, and

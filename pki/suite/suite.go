@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package suite describes signature algorithms as data: a kind of key together with the
 // digest it signs, the object identifiers and XML identifiers of both, and the forms of a
 // signature value in CMS and X.509, in XML and alone. Packages for formats use a suite and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tsp reads and writes messages of the Time-Stamp Protocol (RFC 3161, RFC 5816):
 // requests, responses and tokens. The same code serves GOST algorithms, RSA and ECDSA.
 //

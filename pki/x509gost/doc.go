@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package x509gost reads and writes X.509 structures: public keys in SubjectPublicKeyInfo,
 // private keys in PKCS #8, certificates, certification requests and revocation lists. The
 // same code serves GOST R 34.10 (RFC 4491, RFC 9215), RSA and ECDSA.

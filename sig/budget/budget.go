@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package budget limits what one document may cost: the work done for it, in steps, and the
 // memory held for it, in bytes.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cades makes, enhances and checks signed messages: the types CMS and CAdES of
 // the interface. Both are one format, a CMS SignedData (RFC 5652) with the attributes of
 // CAdES (RFC 5126, ETSI EN 319 122-1). It has these levels:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ooxml makes and checks signatures in Office documents. It reads and writes the
 // document as a package: a ZIP archive with parts, content types and relationships (Open
 // Packaging Conventions, ECMA-376 part 2). Its signature is the one that Word, Excel and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pdf makes and checks signatures in PDF (ISO 32000-1, 12.8; ISO 32000-2, 12.8;
 // ETSI EN 319 142-1) by incremental update. It reads and writes as much PDF as signing
 // needs:

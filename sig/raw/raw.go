@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package raw makes and checks bare signatures, which the interface calls GOST3410: the signature
 // value and nothing else, over a document (Hash=False) or over its hash value (Hash=True). Despite
 // the name, every suite can sign. Begin with New. The package stores no certificate and no document

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package xmldsig makes and checks signatures in XML (XML Signature Syntax and Processing
 // 1.1) and their form with signed properties, XAdES (ETSI EN 319 132-1, TS 101 903).
 // There are three kinds:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package xmltree has what signatures need of XML: a namespace-aware parser that keeps every byte of
 // the document and the position of each node, node sets with a bit per node, the canonical forms
 // (Canonical XML 1.0, 1.1, exclusive 1.0), a closed subset of XPath 1.0, and the splicing of new

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package libxml runs the functions of libxml2 and xmlsec (with OpenSSL) with which
 // Tamga is compared: Canonical makes the exclusive canonical form of a document, and
 // Key.Sign fills its signature template. The package is for benchmarks only.

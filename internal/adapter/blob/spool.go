@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package blob keeps the bytes of documents outside memory. It has the spool, with the files of requests in
 // progress, and the places that keep documents: a directory or a bucket, sealed or plain. Documents keeps
 // stored documents there, Prepared those between the two steps of signing. The package implements

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package capture keeps messages instead of sending them, for a server that people try out. It
 // provides a notifier for every channel. Begin with New, then use Box.Notifiers and Box.List.
 package capture

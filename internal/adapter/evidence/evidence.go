@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package evidence fetches over HTTP the evidence for signatures: time stamps (RFC 3161),
 // revocation data (OCSP, RFC 6960; CRL, RFC 5280) and certificates of issuers. It
 // implements [sig.Evidence].

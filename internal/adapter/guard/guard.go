@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package guard decides which external addresses requests from this program may reach. It is the
 // one package that adapters share: every adapter that sends HTTP requests to addresses chosen by
 // others connects through it. Begin with New, then use Guard.Parse for an address and Guard.Dial for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package idp lets users sign in at other identity providers: by OpenID Connect with the
 // code flow (OIDC), and by the Web Browser SSO profile of SAML 2.0 (SAML).
 //

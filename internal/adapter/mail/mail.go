@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mail sends messages by SMTP. It implements the notifier of the channel Email.
 //
 // Begin with New and Notifier.Send, or with Settings, which reads the configuration. The

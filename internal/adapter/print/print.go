@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package print makes print forms: a password on a sheet of paper, as HTML, XML, PDF or a Word
 // document, all from one template. Begin with New, then call Printer.Print. The package does not
 // print: the caller sends the form to the user.

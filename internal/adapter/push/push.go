@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package push sends notifications to mobile devices: through Firebase Cloud Messaging
 // (FCM), through the Apple Push Notification service (APNs), or to an operator's own
 // address that reaches devices in another way (Webhook). It implements the notifier of

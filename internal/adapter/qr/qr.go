@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package qr makes pictures of QR codes. Begin with GIF, its only function. It does not read codes.
 package qr
 

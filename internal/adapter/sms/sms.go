@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sms sends messages by SMS: to a message centre by SMPP 3.4 (SMPP), or to a
 // gateway by HTTP (Gateway). Both implement the notifier of the channel SMS. An
 // installation uses one of them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store stores the data of the domain in SQLite or PostgreSQL. It implements
 // every Store interface of internal/domain, with one type and one file for each domain
 // package.

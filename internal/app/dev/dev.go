@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dev makes the installation of serve --dev: a configuration, keys, an authority, an
 // operator and the user demo. Config returns the configuration of a directory, Furnish makes what is
 // missing, and Read reads dev.json, which describes the running server to programs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package admin has the sub-commands that administer an installation beside its running server:
 // users, groups, operators, certificates, keys, policies, messages. Each exported type with a command
 // name is a sub-command, and most have a file of their own. To add one, begin with a short one such

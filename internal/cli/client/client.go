@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package client has the sub-command sign, a client of a running server. Sign is the command. client
 // gets a token and sends the request, and signRequest is the body of the request.
 //

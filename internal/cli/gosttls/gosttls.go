@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gosttls has the sub-command gost-tls, which sets up and checks HAProxy as a front end for TLS
 // with GOST cipher suites. Command is the sub-command. ParseProxy and ProxyConfig.Check find errors in
 // the configuration of HAProxy.

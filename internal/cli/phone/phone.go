@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package phone has the sub-command phone, a mobile device in a file. Command is the sub-command. It
 // uses the device protocol of docs/device-protocol.md with a running server.
 //

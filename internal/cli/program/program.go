@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package program is the whole program as a function. It has the table of sub-commands, signals and exit
 // codes. Main is the body of cmd/tamga. Run runs a command line inside of a test.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package serve has the sub-command serve: its flags, and the order of the start of a server. What
 // the server is made of is in package app.
 package serve

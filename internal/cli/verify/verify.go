@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package verify has the sub-command verify, which verifies the signatures of a file offline and
 // explains the result. Command is the sub-command, and Report is what it prints with --json.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package audit defines the caller of an operation (Principal), the audit entry about it
 // (Entry) and the audit log that stores entries (Log). Begin with Log.Record. Calls
 // without a token collect what is known about the caller in a Note. The package does not

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package authority is the built-in certificate authority: two hierarchies of a root and
 // an issuing authority, the certificates they issue, revocation and revocation lists,
 // OCSP answers and time stamps. Begin with New and Service.Bootstrap, then Service.Issue.

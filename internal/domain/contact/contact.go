@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package contact keeps the phones and e-mail addresses of users: their normal forms,
 // their roles, and the one-time codes that confirm them. Begin with New and Book.Add.
 // Codes makes one-time codes for other purposes. The package does not send messages: it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package device manages the mobile devices that authenticate users: registration
 // (K-init, assignment, verification), states, messages, and push addresses. Begin with
 // New, Service.Init for operators and Service.Register for devices. The package does not

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package document stores documents: their owners, lifetimes and descriptions, and the
 // agreement of their bytes with their records. Begin with Service.NewIntake and
 // Service.Keep to store a document and Service.Open to read one. The package does not

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fault defines the error type that reaches clients. An Error has a code of the
 // specifications, a message for the client and a cause that only the log shows. Begin
 // with New, and With for the cause. Code that runs transactions asks Commits, and

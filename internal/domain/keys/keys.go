@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package keys manages the private keys and certificates of users: the default
 // certificate, the certificate status, the PINs of keys, and the requests for
 // certificates and revocations. Begin with New, Service.Resolve to find a certificate,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package notify sends messages to people and systems: the catalogue of events, the
 // texts, the outbox of waiting messages, and the loop that passes them to a Notifier.
 // Begin with Service.Emit for an event and Service.Order for a message to one address.

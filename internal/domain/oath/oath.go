@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package oath owns tokens that make one-time passwords: devices from a stock and apps
 // (HOTP and TOTP of the OATH initiative).
 //

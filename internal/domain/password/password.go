@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package password hashes, checks and generates the passwords of users.
 //
 // Hashes are Argon2id. A hash takes tens of milliseconds and much memory, so all hashes

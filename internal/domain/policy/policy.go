@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package policy decides what is allowed: which actions a user may perform and which need
 // a confirmation, which notifications a user gets, which types of signature the
 // installation makes, and which time-stamp services it uses. Begin with Service.Permit

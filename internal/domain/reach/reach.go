@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reach decides whether an operator may act on a user. Begin with Service.Reach. What
 // the operator may do to the user is not decided here.
 package reach

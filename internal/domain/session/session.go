@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package session ends what sign-ins leave behind: access tokens, refresh tokens,
 // authorization codes and counts of failed attempts.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package signin signs users in: by password, by certificate, at other identity providers,
 // and by exchange of an operator's token.
 //

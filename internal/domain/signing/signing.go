@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package signing makes signatures: which user may sign what with which key, in which
 // order the steps happen, and that no signature value is returned before it verified
 // against its certificate. It uses policy, keys and the signature formats, and knows no

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package token
 
 // Codes of OAuth errors (RFC 6749, 5.2).

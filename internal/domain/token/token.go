@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package token makes and checks access tokens, refresh tokens and ID tokens.
 //
 // Begin with [New], [Service.Issue] and [Service.Authenticate]. Issue records a token if

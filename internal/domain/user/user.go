@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package user manages users: their registration, logins and names, groups, operators,
 // locking, and search. Begin with Service.Register for operators, Service.Add for
 // administrators, and Service.List to search. The package does not authenticate users:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vault owns secrets at rest. A Ring of master keys seals and opens
 // records, each bound to the place it is stored at; a Holder makes signatures
 // with private keys that nobody else sees, and SoftHolder is the Holder that

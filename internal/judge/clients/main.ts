@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The program of the TypeScript client: a token, then a signature, with nothing but
 // what @hey-api/openapi-ts made of /openapi.json.
 import { client } from './gen/client.gen';

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import java.io.ByteArrayInputStream;
 import java.io.File;
 import java.security.cert.CertificateFactory;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A client of OpenID Connect made of the npm package openid-client, for tests. It takes
 // one order as JSON on its input, signs a user in as a browser would, and prints what it
 // came to know as JSON. openid-client judges the discovery document, the answers, the

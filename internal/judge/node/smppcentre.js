@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A message centre of the npm package smpp, for tests. It prints its port, and then
 // each message it takes as a line of JSON. It knows one caller, and answers the
 // numbers in REFUSE, "NUMBER:STATUS,...", with a status.

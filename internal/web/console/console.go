@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package console serves the pages that people read in a browser. Today it has one: the
 // messages that a trial server captured instead of sending. Begin with [New] and
 // [API.Routes]. The package sends and stores no messages, and its pages have no sign-in.

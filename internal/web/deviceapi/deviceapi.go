@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package deviceapi serves mobile devices: one address for each type of message. Begin with
 // [New] and [API.Routes]. Package device checks the messages and decides about them.
 // docs/device-protocol.md describes the protocol.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docapi serves the document store: it reads uploads and descriptions of documents,
 // and writes what the store returns. Begin with [New] and [API.Routes]. It is a package
 // apart from signapi because clients know the store by an address of its own. A document

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package pkiapi serves the public addresses of the built-in authority: its certificates
 // and revocation lists at the addresses that issued certificates name (CRL distribution
 // point and caIssuers, RFC 5280, sections 4.2.1.13 and 4.2.2.1), OCSP over HTTP (RFC 6960,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rest carries requests through the server: typed routes, the steps that every
 // operation shares, the streaming reader of JSON bodies, answers and error bodies. It also
 // has what surrounds all routes: request ids, the log line, metrics, health and the limits

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package signapi serves the signing service: it turns the names and forms of requests in
 // the specification into orders of the domain, and results of the domain into answers of
 // the specification. Begin with [New] and [API.Routes]; [API.Anonymous], [API.Managing] and

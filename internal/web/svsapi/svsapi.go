@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package svsapi serves the verification of signatures: it turns requests of the interface
 // into orders of the domain, and verdicts into answers. Begin with [New] and [API.Routes].
 // Callers need no token. Package signing verifies.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tokenapi serves the token endpoint (RFC 6749): it identifies the client, passes
 // the request to its grant, and answers in the form of OAuth. It also serves the
 // authorization endpoints, for browsers and for client certificates, and the rest of OpenID

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package umsapi serves user management: it has the paths of the interface and the names in
 // its bodies, and turns requests into calls of the domain. Begin with [New] and
 // [API.Routes]; [DeviceRoutes] and [PolicyRoutes] are further tables for the same gate. The

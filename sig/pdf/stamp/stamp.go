@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stamp draws the visible appearance of a PDF signature.
 //
 // Begin with Render. The package reads the parameters PdfSignatureTemplateId and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package field implements arithmetic modulo the primes of the GOST R 34.10 curves and
 // modulo the orders of their groups. It uses fixed numbers of limbs. No branch and no
 // index depends on a value, and it does not allocate.

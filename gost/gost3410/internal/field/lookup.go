@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package field
 
 // A table is read eight entries at a time, with a mask for each of them: all ones for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package field
 
 // P256A is a number modulo 2^256 - 617, the prime of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package field
 
 // P256B is a number modulo 2^255 + 3225, the prime of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package field
 
 // P256T is a number modulo 2^255 + 1073, the prime of

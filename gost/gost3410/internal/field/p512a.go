@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package field
 
 // P512A is a number modulo 2^512 - 569, the prime of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package field
 
 // P512B is a number modulo 2^511 + 111, the prime of

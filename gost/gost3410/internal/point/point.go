@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package point implements the elliptic curves of GOST R 34.10: their parameters, their
 // points and the multiplications that a signature scheme needs. Begin with the curves,
 // which are variables of type Curve, and with Curve.Parse, which returns a Point.

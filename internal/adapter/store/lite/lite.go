@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lite is SQLite as the store uses it: connections to a file, prepared statements
 // that are kept, and rows that are scanned without a copy.
 //

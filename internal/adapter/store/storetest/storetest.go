@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package storetest tests the behaviour of the store on each engine (Run), and opens
 // databases for the tests of other packages (SQLite, SQLiteFile, PostgreSQL, Open). Only
 // tests use it.

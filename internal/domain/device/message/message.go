@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package message defines the protocol of mobile devices: the signed messages that they
 // send, and the content of the QR codes that they scan. Begin with Parse and
 // Message.Verify in the service, and with Sign and ParseQR in a device. The service and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package message
 
 // Registration is the payload of Register. Without a K-init the device has no user until

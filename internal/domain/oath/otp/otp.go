@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package otp computes and finds one-time passwords of a shared secret: HOTP (RFC 4226),
 // whose steps are a counter, and TOTP (RFC 6238), whose steps are time.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stock reads what manufacturers of one-time password tokens deliver with them:
 // the secrets, as a PSKC container (RFC 6030), plain or encrypted, or as CSV.
 //

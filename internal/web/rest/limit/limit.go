@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package limit has the rate limits of callers: unknown callers by their address, known
 // ones by their identifier.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package openapi prints the description of the interface for programs: an OpenAPI 3.1
 // document, made from the route tables, so that the two cannot differ. Begin with
 // [Document] and [Route]. Sentences and examples come from the file operations.txt beside
