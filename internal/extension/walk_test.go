@@ -22,7 +22,7 @@ type step struct {
 type call struct{ room, function string }
 
 var (
-	numbered = regexp.MustCompile("^([0-9]+)\\. (.*)$")
+	numbered = regexp.MustCompile(`^([0-9]+)\. (.*)$`)
 	quoted   = regexp.MustCompile("`([^`]+)`")
 )
 
