@@ -212,7 +212,7 @@ func TestSocketOfTheFrontEnd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "gost.sock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(""); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := open(""); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("over a file: %v", err)
 	}
 }
