@@ -16,6 +16,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath/stock"
+	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
 )
 
@@ -202,7 +203,7 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 	}
 	name, _, err := s.store.SignInName(ctx, userID)
 	if errors.Is(err, session.ErrNotFound) {
-		err = fault.New(fault.UserNotFound, "User not found").With(err)
+		err = fault.New(fault.UserNotFound, reach.NotFound).With(err)
 	}
 	if err != nil {
 		return AppData{}, err

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
 )
 
@@ -223,7 +224,7 @@ func (s *Service) WithdrawMethod(ctx context.Context, userID, name string) error
 func (s *Service) exists(ctx context.Context, userID string) error {
 	_, _, err := s.store.SignInName(ctx, userID)
 	if errors.Is(err, session.ErrNotFound) {
-		return fault.New(fault.UserNotFound, "User not found").With(err)
+		return fault.New(fault.UserNotFound, reach.NotFound).With(err)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
 )
 
@@ -173,7 +174,7 @@ func (s *Service) passwordForm(ctx context.Context, who audit.Principal, userID,
 	}
 	name, u, err := s.store.SignInName(ctx, userID)
 	if errors.Is(err, session.ErrNotFound) {
-		return PasswordForm{}, fault.New(fault.UserNotFound, "User not found").With(err)
+		return PasswordForm{}, fault.New(fault.UserNotFound, reach.NotFound).With(err)
 	}
 	if err == nil && name == "" {
 		err = fault.New(fault.InvalidLogin, "the user has no login, primary phone or primary e-mail to sign in with")

@@ -16,9 +16,6 @@ func (s *Service) Reach(ctx context.Context, who audit.Principal, userID string)
 	return (&reach.Service{Store: s.Store, Now: s.now}).Reach(ctx, who, userID)
 }
 
-// notFoundText is the only text about a user out of reach.
-const notFoundText = reach.NotFound
-
 // operatorGroups returns the current groups of the caller, sorted. The fault is
 // access_denied for a caller who is not an operator (any more).
 func (s *Service) operatorGroups(ctx context.Context, who audit.Principal) ([]string, error) {

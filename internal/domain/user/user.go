@@ -429,7 +429,7 @@ func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Milliseco
 
 func notFound(err error) error {
 	if errors.Is(err, ErrNotFound) {
-		return fault.New(fault.UserNotFound, notFoundText).With(err)
+		return fault.New(fault.UserNotFound, reach.NotFound).With(err)
 	}
 	return err
 }
