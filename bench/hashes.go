@@ -14,8 +14,8 @@ import (
 )
 
 var sizes = []struct {
-	name   string
-	octets int
+	name  string
+	bytes int
 }{{"64 bytes", 64}, {"1 KiB", 1 << 10}, {"64 KiB", 64 << 10}, {"16 MiB", 16 << 20}}
 
 func hashWorks() (all []work) {
@@ -29,7 +29,7 @@ func hashWorks() (all []work) {
 		{"GOST R 34.11-94 CryptoPro", "md_gost94", gost341194.NewCryptoPro, nettle.CryptoPro94},
 	} {
 		for _, size := range sizes {
-			data := random(size.octets)
+			data := random(size.bytes)
 			running := h.ours()
 			ours := func(n int) error {
 				for range n {
@@ -49,8 +49,8 @@ func hashWorks() (all []work) {
 		}
 	}
 	for _, size := range sizes[1:3] {
-		two := [][]byte{random(size.octets), random(size.octets)}
-		all = append(all, work{"Streebog-256, two messages of " + size.name, 2 * size.octets,
+		two := [][]byte{random(size.bytes), random(size.bytes)}
+		all = append(all, work{"Streebog-256, two messages of " + size.name, 2 * size.bytes,
 			func(n int) error {
 				for range n {
 					streebog.SumMany256(two)

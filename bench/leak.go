@@ -56,11 +56,11 @@ var leakSets = []struct {
 }
 
 // feed is a random source that returns prepared bytes.
-type feed struct{ octets []byte }
+type feed struct{ bytes []byte }
 
 func (f *feed) Read(p []byte) (int, error) {
-	n := copy(p, f.octets)
-	f.octets = f.octets[n:]
+	n := copy(p, f.bytes)
+	f.bytes = f.bytes[n:]
 	return n, nil
 }
 

@@ -42,14 +42,14 @@ func messageWorks() ([]work, error) {
 	known := key.PublicKey().Precompute()
 	var all []work
 	for _, size := range []struct {
-		name   string
-		octets int
+		name  string
+		bytes int
 	}{{"1 KiB", 1 << 10}, {"100 MiB", 100 << 20}} {
-		data := random(size.octets)
+		data := random(size.bytes)
 		name := "CMS detached, " + size.name + ", 2012-256 CryptoPro-A"
 		bytesOf := 0
-		if size.octets > 1<<20 {
-			bytesOf = size.octets
+		if size.bytes > 1<<20 {
+			bytesOf = size.bytes
 		}
 		theirs := func(n int) error { return signer.SignCMS(data, n) }
 		make := func(verify bool) func(n int) error {
@@ -76,7 +76,7 @@ func messageWorks() ([]work, error) {
 		}
 		all = append(all, work{name, bytesOf, make(false), theirs},
 			work{name + ", verified against the certificate", bytesOf, make(true), theirs})
-		if size.octets > 1<<20 {
+		if size.bytes > 1<<20 {
 			continue
 		}
 		all = append(all, work{name + ", eight at a time", 0, func(n int) error {

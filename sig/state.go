@@ -74,7 +74,7 @@ func (h *StateHeader) CheckSize(d Document) error {
 		return &ErrState{Text: "the document is needed"}
 	}
 	if n := d.Size(); n != h.Size {
-		return &ErrState{Text: fmt.Sprintf("made for a document of %d octets, not %d", h.Size, n)}
+		return &ErrState{Text: fmt.Sprintf("made for a document of %d bytes, not %d", h.Size, n)}
 	}
 	return nil
 }

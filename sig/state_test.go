@@ -48,7 +48,7 @@ func TestOpenState(t *testing.T) {
 		"no certificate":      {st.CheckCertificate(nil), "prepared state: the certificate is needed"},
 		"another certificate": {st.CheckCertificate(&x509gost.Certificate{Raw: []byte("two")}), "prepared state: made for another certificate"},
 		"no document":         {st.CheckSize(nil), "prepared state: the document is needed"},
-		"another document":    {st.CheckSize(bytes.NewReader(nil)), "prepared state: made for a document of 4 octets, not 0"},
+		"another document":    {st.CheckSize(bytes.NewReader(nil)), "prepared state: made for a document of 4 bytes, not 0"},
 	} {
 		text := ""
 		if test.err != nil {

@@ -112,7 +112,7 @@ func (c *cnt) XORKeyStream(dst, src []byte) {
 
 // fill makes gamma for the given number of bytes, but not beyond the interval of the
 // key.
-func (c *cnt) fill(octets int) {
+func (c *cnt) fill(want int) {
 	if c.meshing == CryptoProMeshing && c.since == meshingInterval {
 		c.iv = c.block.mesh(c.iv)
 		c.since = 0
@@ -121,7 +121,7 @@ func (c *cnt) fill(octets int) {
 	if c.meshing == CryptoProMeshing {
 		room -= c.since
 	}
-	n := min((octets+BlockSize-1)/BlockSize*BlockSize, room)
+	n := min((want+BlockSize-1)/BlockSize*BlockSize, room)
 	c.since += n
 	c.ahead = c.made[:n]
 	for b := c.ahead; len(b) > 0; b = b[BlockSize:] {

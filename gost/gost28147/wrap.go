@@ -106,14 +106,14 @@ func diversify(kek, ukm []byte, s *SBox) ([]byte, error) {
 		return nil, err
 	}
 	k := append([]byte{}, kek...)
-	for _, octet := range ukm {
+	for _, number := range ukm {
 		b, err := newBlock(k, s)
 		if err != nil {
 			return nil, err
 		}
 		var sums [2]uint32 // of the words whose bit is 1, and of the others
 		for j, word := range b.k {
-			sums[octet>>j&1^1] += word // ukm is public
+			sums[number>>j&1^1] += word // ukm is public
 		}
 		iv := binary.LittleEndian.AppendUint32(nil, sums[0])
 		iv = binary.LittleEndian.AppendUint32(iv, sums[1])

@@ -112,7 +112,7 @@ func (k *PrivateKey) PublicKey() *PublicKey {
 			// d is in range, so d*G is a valid point. Only a hardware fault gets here.
 			panic("gost3410: the computed public key is not on the curve: hardware fault")
 		}
-		k.public = &PublicKey{set: k.set, octets: xy, point: point}
+		k.public = &PublicKey{set: k.set, xy: xy, point: point}
 	})
 	return k.public
 }

@@ -15,9 +15,9 @@ import (
 // not infinity. NewPublicKey refuses anything else. It does not change and is safe
 // for concurrent use.
 type PublicKey struct {
-	set    *Set
-	octets []byte
-	point  point.Point
+	set   *Set
+	xy    []byte
+	point point.Point
 }
 
 // NewPublicKey reads a public key from x followed by y, each little-endian in
@@ -33,7 +33,7 @@ func NewPublicKey(s *Set, xy []byte) (*PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gost3410: public key of %s: %w", s.name, err)
 	}
-	return &PublicKey{set: s, octets: slices.Clone(xy), point: p}, nil
+	return &PublicKey{set: s, xy: slices.Clone(xy), point: p}, nil
 }
 
 // Precompute returns the same key with a table that makes Verify faster. Use it for
@@ -58,19 +58,19 @@ func (k *PublicKey) Precompute() *PublicKey {
 	if p == k.point {
 		return k
 	}
-	return &PublicKey{set: k.set, octets: k.octets, point: p}
+	return &PublicKey{set: k.set, xy: k.xy, point: p}
 }
 
 // Set returns the parameter set of the key.
 func (k *PublicKey) Set() *Set { return k.set }
 
 // Bytes returns x followed by y, each little-endian in Size bytes.
-func (k *PublicKey) Bytes() []byte { return slices.Clone(k.octets) }
+func (k *PublicKey) Bytes() []byte { return slices.Clone(k.xy) }
 
 // Equal reports whether x is a *PublicKey of the same set and point.
 func (k *PublicKey) Equal(x crypto.PublicKey) bool {
 	other, ok := x.(*PublicKey)
-	return ok && other != nil && k.set == other.set && slices.Equal(k.octets, other.octets)
+	return ok && other != nil && k.set == other.set && slices.Equal(k.xy, other.xy)
 }
 
 // Verify reports whether the signature is a valid signature of the digest under this

@@ -186,7 +186,7 @@ func TestVKO(t *testing.T) {
 		Old          agreement `json:"vko_2001"`
 	}
 	load(t, "vko.json", &file)
-	octets := func(s string) []byte {
+	unhex := func(s string) []byte {
 		b, err := hex.DecodeString(s)
 		if err != nil || len(b) == 0 {
 			t.Fatalf("%q is not hexadecimal or is empty", s)
@@ -205,20 +205,20 @@ func TestVKO(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := setNamed(t, c.Curve)
-			a, errA := NewPrivateKey(s, octets(c.PrvA))
-			b, errB := NewPrivateKey(s, octets(c.PrvB))
+			a, errA := NewPrivateKey(s, unhex(c.PrvA))
+			b, errB := NewPrivateKey(s, unhex(c.PrvB))
 			if errA != nil || errB != nil {
 				t.Fatal(errA, errB)
 			}
-			if c.PubA != "" && (!bytes.Equal(a.PublicKey().Bytes(), octets(c.PubA)) || !bytes.Equal(b.PublicKey().Bytes(), octets(c.PubB))) {
+			if c.PubA != "" && (!bytes.Equal(a.PublicKey().Bytes(), unhex(c.PubA)) || !bytes.Equal(b.PublicKey().Bytes(), unhex(c.PubB))) {
 				t.Error("the public keys differ")
 			}
 			for _, pair := range []struct{ own, peer *PrivateKey }{{a, b}, {b, a}} {
-				got, err := pair.own.VKO(pair.peer.PublicKey(), octets(c.UKM), c.hash)
+				got, err := pair.own.VKO(pair.peer.PublicKey(), unhex(c.UKM), c.hash)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want := octets(c.want); !bytes.Equal(got, want) {
+				if want := unhex(c.want); !bytes.Equal(got, want) {
 					t.Errorf("got %x, want %x", got, want)
 				}
 			}

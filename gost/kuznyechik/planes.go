@@ -17,7 +17,7 @@ type planes [8]uint64
 
 // slot returns the slot of a byte of a block, 0 to 15, in the order that pack makes:
 // bytes of the first and of the second half of the block alternate.
-func slot(octet int) int { return 2*(octet%8) + octet/8 }
+func slot(place int) int { return 2*(place%8) + place/8 }
 
 // pack sets x to four blocks.
 func (x *planes) pack(group *[groupSize]byte) {

@@ -31,15 +31,15 @@ func makeVectors() *vectors {
 
 	// S on bytes under phi, a quarter of its values in each vector.
 	for quarter := range v.sbox {
-		var octets [groupSize]byte
-		for t := range octets {
-			octets[t] = inverse[groupSize*quarter+t]
+		var group [groupSize]byte
+		for t := range group {
+			group[t] = inverse[groupSize*quarter+t]
 		}
 		var x planes
-		x.pack(&octets)
+		x.pack(&group)
 		substitute(&x)
-		x.unpack(&octets)
-		v.sbox[quarter] = renamed(phi, &octets)
+		x.unpack(&group)
+		v.sbox[quarter] = renamed(phi, &group)
 	}
 
 	// L: the factor of byte j for byte i is byte i of the image of the unit block of
@@ -72,9 +72,9 @@ func makeVectors() *vectors {
 
 	for i := range v.schedule {
 		x := scheduleConstants[i]
-		var octets [groupSize]byte
-		x.unpack(&octets)
-		v.schedule[i] = renamed(phi, &octets)
+		var group [groupSize]byte
+		x.unpack(&group)
+		v.schedule[i] = renamed(phi, &group)
 	}
 	for i := 0; i < groupSize; i += 8 {
 		binary.LittleEndian.PutUint64(v.phi[i:], affine(phi))
@@ -84,8 +84,8 @@ func makeVectors() *vectors {
 }
 
 // renamed returns the bytes with phi applied to each.
-func renamed(phi *[256]byte, octets *[groupSize]byte) (v vector) {
-	for t, x := range octets {
+func renamed(phi *[256]byte, group *[groupSize]byte) (v vector) {
+	for t, x := range group {
 		v[t] = phi[x]
 	}
 	return v

@@ -63,8 +63,8 @@ func (c *ctr) XORKeyStream(dst, src []byte) {
 
 // fill makes gamma for the given number of bytes, rounded up to blocks, but not more
 // than fits into buf.
-func (c *ctr) fill(octets int) {
-	n := min(octets, len(c.buf))
+func (c *ctr) fill(want int) {
+	n := min(want, len(c.buf))
 	n = (n + c.size - 1) / c.size * c.size
 	c.ready = c.buf[:n]
 	for b := c.ready; len(b) > 0; b = b[c.size:] {

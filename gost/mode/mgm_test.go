@@ -176,14 +176,14 @@ func TestMisuse(t *testing.T) {
 			t.Errorf("Open of %d bytes: %v, want ErrOpen", n, err)
 		}
 	}
-	if _, err := NewMGM(eightOctets{}); err == nil {
+	if _, err := NewMGM(eightBytes{}); err == nil {
 		t.Error("NewMGM accepts a cipher with blocks of 8 bytes")
 	}
 }
 
-type eightOctets struct{ cipher.Block }
+type eightBytes struct{ cipher.Block }
 
-func (eightOctets) BlockSize() int { return 8 }
+func (eightBytes) BlockSize() int { return 8 }
 
 func FuzzMGMOpen(f *testing.F) {
 	b, err := kuznyechik.NewCipher(make([]byte, kuznyechik.KeySize))
@@ -215,20 +215,20 @@ func BenchmarkMGM(b *testing.B) {
 	a := newMGM(b, make([]byte, kuznyechik.KeySize), nil)
 	nonce := make([]byte, 16)
 	for _, size := range []struct {
-		name   string
-		octets int
+		name  string
+		bytes int
 	}{{"64B", 64}, {"1KiB", 1 << 10}} {
-		p := make([]byte, size.octets)
-		out := make([]byte, 0, size.octets+16)
+		p := make([]byte, size.bytes)
+		out := make([]byte, 0, size.bytes+16)
 		b.Run("Seal/"+size.name, func(b *testing.B) {
-			b.SetBytes(int64(size.octets))
+			b.SetBytes(int64(size.bytes))
 			for b.Loop() {
 				a.Seal(out, nonce, p, nil)
 			}
 		})
 		sealed := a.Seal(nil, nonce, p, nil)
 		b.Run("Open/"+size.name, func(b *testing.B) {
-			b.SetBytes(int64(size.octets))
+			b.SetBytes(int64(size.bytes))
 			for b.Loop() {
 				a.Open(out, nonce, sealed, nil)
 			}

@@ -81,7 +81,7 @@ func MessageDigest(d suite.Digest) Attribute {
 
 func (w *writer) messageDigest(d suite.Digest) {
 	mark := w.len()
-	w.wrap(tagOctets, d.Sum)
+	w.wrap(tagOctetString, d.Sum)
 	w.closeAttribute(OIDMessageDigest, mark)
 }
 
@@ -127,7 +127,7 @@ func (w *writer) signingCertificateV2(c *x509gost.Certificate, h *suite.Hash) {
 	w.wrap(0xa4, c.RawIssuer) // GeneralNames with one directoryName [4] EXPLICIT
 	w.close(tagSequence, names)
 	w.close(tagSequence, mark) // IssuerSerial
-	w.wrap(tagOctets, c.Digest(h))
+	w.wrap(tagOctetString, c.Digest(h))
 	if h != suite.SHA256 { // the DEFAULT, which DER omits
 		w.algorithm(h.OID, false)
 	}

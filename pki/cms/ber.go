@@ -13,7 +13,7 @@ import (
 const (
 	tagInteger     = 0x02
 	tagBitString   = 0x03
-	tagOctets      = 0x04
+	tagOctetString = 0x04
 	tagNull        = 0x05
 	tagOID         = 0x06
 	tagSequence    = 0x30
@@ -277,7 +277,7 @@ func appendDER(dst, b []byte, depth int) (out, rest []byte, err error) {
 // universalString reports whether a constructed tag is a string in pieces.
 func universalString(tag byte) bool {
 	switch tag &^ bitConstructed {
-	case tagBitString, tagOctets, 12, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30:
+	case tagBitString, tagOctetString, 12, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30:
 		return tag&0xe0 == bitConstructed
 	}
 	return false

@@ -58,7 +58,7 @@ func Encode(contentType asn1.ObjectIdentifier, contentSize int64, certs, crls []
 	encap := w.len()
 	if contentSize >= 0 {
 		w.skip(contentSize)
-		w.close(tagOctets, encap)
+		w.close(tagOctetString, encap)
 		w.close(tagContext0, encap)
 	}
 	w.oid(contentType)
@@ -214,7 +214,7 @@ func (s *Signer) write(w *writer) {
 		}
 		w.close(tagContext1, info)
 	}
-	w.wrap(tagOctets, s.Signature)
+	w.wrap(tagOctetString, s.Signature)
 	w.algorithm(s.Suite.CMSSignatureOID, s.Suite.CMSSignatureNull)
 	if s.SignedAttrs != nil {
 		w.add(s.SignedAttrs)

@@ -217,7 +217,7 @@ func BenchmarkParseAttached1GiB(b *testing.B) {
 func TestSignedAttributes(t *testing.T) {
 	c := certificate(t)
 	private := NewAttribute(asn1.ObjectIdentifier{1, 2, 643, 2, 45, 1, 1, 1}, []byte{5, 0})
-	long := NewAttribute(asn1.ObjectIdentifier{1, 2, 3}, wrap(tagOctets, make([]byte, 3000)))
+	long := NewAttribute(asn1.ObjectIdentifier{1, 2, 3}, wrap(tagOctetString, make([]byte, 3000)))
 	for _, h := range []*suite.Hash{suite.GOST94, suite.Streebog256, suite.Streebog512, suite.SHA256} {
 		digest := h.Digest([]byte("text"))
 		for _, contentType := range []asn1.ObjectIdentifier{nil, OIDData, {1, 2, 840, 113549, 1, 9, 16, 1, 4}} {

@@ -57,7 +57,7 @@ func TestRewriteVersionAndDigests(t *testing.T) {
 	b := small(t)
 	keyID := wrap(tagSequence, wrap(tagInteger, []byte{3}), wrap(0x80, []byte("key")),
 		wrap(tagSequence, marshalOID(asn1.ObjectIdentifier{1, 2, 3}), []byte{5, 0}),
-		wrap(tagSequence, marshalOID(suite.GOST2012x256.CMSSignatureOID)), wrap(tagOctets, make([]byte, 64)))
+		wrap(tagSequence, marshalOID(suite.GOST2012x256.CMSSignatureOID)), wrap(tagOctetString, make([]byte, 64)))
 	m := parse(t, rewrite(t, b, Changes{Added: [][]byte{keyID}, Certificates: [][]byte{certificate(t).Raw}}))
 	if m.Version != 3 || len(m.Signers) != 2 || len(m.Certificates) != 1 {
 		t.Errorf("version %d, %d signers, %d certificates", m.Version, len(m.Signers), len(m.Certificates))

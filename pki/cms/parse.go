@@ -328,7 +328,7 @@ func (p *parser) encapContentInfo(m *Message, e element) (int64, error) {
 	if g.done {
 		return 0, errors.New("cms: eContent has nothing inside; a detached message must omit it")
 	}
-	if g.off, err = p.octets(m, g.next, 5); err != nil {
+	if g.off, err = p.octetString(m, g.next, 5); err != nil {
 		return 0, err
 	}
 	if err := g.load(); err != nil {
@@ -347,14 +347,14 @@ func (p *parser) encapContentInfo(m *Message, e element) (int64, error) {
 	return f.after, nil
 }
 
-// octets adds the ranges of an OCTET STRING, in one or many pieces, to the content. It
+// octetString adds the ranges of an OCTET STRING, in one or many pieces, to the content. It
 // returns the offset after the element. It visits every piece once.
-func (p *parser) octets(m *Message, e element, depth int) (int64, error) {
+func (p *parser) octetString(m *Message, e element, depth int) (int64, error) {
 	if p.pieces++; p.pieces > 4*maxRanges { // empty pieces add no range but cost time
 		return 0, fmt.Errorf("cms: the content is in more than %d pieces", maxRanges)
 	}
 	switch {
-	case e.tag == tagOctets:
+	case e.tag == tagOctetString:
 		if e.length > 0 {
 			if len(m.Content) == maxRanges {
 				return 0, fmt.Errorf("cms: the content is in more than %d pieces", maxRanges)
@@ -362,14 +362,14 @@ func (p *parser) octets(m *Message, e element, depth int) (int64, error) {
 			m.Content = append(m.Content, Range{e.body, e.length})
 		}
 		return e.body + e.length, nil
-	case e.tag != tagOctets|bitConstructed:
+	case e.tag != tagOctetString|bitConstructed:
 		return 0, fmt.Errorf("cms: at offset %d: eContent is not an OCTET STRING (is it a PKCS #7 message of another kind?)", e.start)
 	case depth > maxDepth:
 		return 0, fmt.Errorf("cms: at offset %d: elements are nested deeper than %d", e.start, maxDepth)
 	}
 	f, err := p.fields(e, depth)
 	for err == nil && !f.done {
-		if f.off, err = p.octets(m, f.next, depth+1); err == nil {
+		if f.off, err = p.octetString(m, f.next, depth+1); err == nil {
 			err = f.load()
 		}
 	}

@@ -89,25 +89,25 @@ func indefinite(tag byte, contents ...[]byte) []byte {
 }
 
 // minimal returns a message without signers around an encoded eContent.
-func minimal(octets []byte) []byte {
+func minimal(octetString []byte) []byte {
 	return wrap(tagSequence, marshalOID(OIDSignedData), wrap(tagContext0, wrap(tagSequence,
 		[]byte{2, 1, 1}, []byte{tagSet, 0},
-		wrap(tagSequence, marshalOID(OIDData), wrap(tagContext0, octets)),
+		wrap(tagSequence, marshalOID(OIDData), wrap(tagContext0, octetString)),
 		[]byte{tagSet, 0})))
 }
 
 func TestContentEncodings(t *testing.T) {
-	piece := func(s string) []byte { return wrap(tagOctets, []byte(s)) }
-	const pieces = tagOctets | bitConstructed
+	piece := func(s string) []byte { return wrap(tagOctetString, []byte(s)) }
+	const pieces = tagOctetString | bitConstructed
 	tests := []struct {
-		name    string
-		octets  []byte
-		want    string
-		nranges int
+		name        string
+		octetString []byte
+		want        string
+		nranges     int
 	}{
 		{"primitive", piece("abc"), "abc", 1},
 		{"empty", piece(""), "", 0},
-		{"long length", slices.Concat([]byte{tagOctets, 0x84, 0, 0, 0, 3}, []byte("abc")), "abc", 1},
+		{"long length", slices.Concat([]byte{tagOctetString, 0x84, 0, 0, 0, 3}, []byte("abc")), "abc", 1},
 		{"constructed", wrap(pieces, piece("ab"), piece("c")), "abc", 2},
 		{"constructed, empty", wrap(pieces), "", 0},
 		{"indefinite", indefinite(pieces, piece("a"), piece(""), piece("bc")), "abc", 2},
@@ -115,7 +115,7 @@ func TestContentEncodings(t *testing.T) {
 		{"zeros inside", indefinite(pieces, piece("\x00\x00\x00\x00")), "\x00\x00\x00\x00", 1},
 	}
 	for _, test := range tests {
-		m := parse(t, minimal(test.octets))
+		m := parse(t, minimal(test.octetString))
 		if got := content(t, m); got != test.want || len(m.Content) != test.nranges || m.Detached {
 			t.Errorf("%s: %q in %d ranges", test.name, got, len(m.Content))
 		}
@@ -136,7 +136,7 @@ func TestIndefiniteMessage(t *testing.T) {
 	signer := indefinite(tagSequence, inner)
 	b := indefinite(tagSequence, marshalOID(OIDSignedData), indefinite(tagContext0, indefinite(tagSequence,
 		[]byte{2, 1, 1}, indefinite(tagSet, si.DigestAlgorithm.Raw),
-		indefinite(tagSequence, marshalOID(OIDData), indefinite(tagContext0, indefinite(tagOctets|bitConstructed, wrap(tagOctets, []byte("Test ")), wrap(tagOctets, []byte("message"))))),
+		indefinite(tagSequence, marshalOID(OIDData), indefinite(tagContext0, indefinite(tagOctetString|bitConstructed, wrap(tagOctetString, []byte("Test ")), wrap(tagOctetString, []byte("message"))))),
 		indefinite(tagContext0, s.Certificate),
 		indefinite(tagSet, signer))))
 	m := parse(t, b)
@@ -154,9 +154,9 @@ func TestIndefiniteMessage(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	good := samples(t)[0].Message
-	deep := []byte{tagOctets, 0}
+	deep := []byte{tagOctetString, 0}
 	for range maxDepth {
-		deep = indefinite(tagOctets|bitConstructed, deep)
+		deep = indefinite(tagOctetString|bitConstructed, deep)
 	}
 	deepSet := []byte{5, 0}
 	for range maxDepth {
@@ -190,7 +190,7 @@ func TestRefused(t *testing.T) {
 		{"eContent without string", minimal(nil), "eContent has nothing inside"},
 		{"eContent of another kind", minimal([]byte{0x0c, 0}), "not an OCTET STRING"},
 		{"two eContents", minimal([]byte{4, 0, 4, 0}), "bytes follow eContent"},
-		{"integer among pieces", minimal(wrap(tagOctets|bitConstructed, []byte{2, 1, 1})), "not an OCTET STRING"},
+		{"integer among pieces", minimal(wrap(tagOctetString|bitConstructed, []byte{2, 1, 1})), "not an OCTET STRING"},
 		{"deep content", minimal(deep), "deeper"},
 		{"deep certificate", withCertificates(indefinite(tagContext0, deepSet)), "deeper"},
 		{"many certificates", withCertificates(wrap(tagContext0, bytes.Repeat([]byte{0x30, 0}, maxElements+1))), "more than"},
@@ -270,7 +270,7 @@ func FuzzParse(f *testing.F) {
 	for _, s := range samples(f) {
 		f.Add(s.Message)
 	}
-	f.Add(minimal(indefinite(tagOctets|bitConstructed, wrap(tagOctets, []byte("abc")))))
+	f.Add(minimal(indefinite(tagOctetString|bitConstructed, wrap(tagOctetString, []byte("abc")))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := Parse(bytes.NewReader(b), int64(len(b)))
 		if err != nil {

@@ -20,14 +20,14 @@ func TestWriter(t *testing.T) {
 		}
 		for _, room := range []int{0, 1, size, size + 20} {
 			w := newWriter(room)
-			w.addAll([][]byte{wrap(tagOctets, contents), {tagNull, 0}})
+			w.addAll([][]byte{wrap(tagOctetString, contents), {tagNull, 0}})
 			w.close(tagSequence, 0)
 			if !bytes.Equal(w.der(), want) {
 				t.Errorf("%d bytes in room of %d: another encoding", size, room)
 			}
 			w = newWriter(room)
 			w.wrap(tagNull, nil)
-			w.wrap(tagOctets, contents)
+			w.wrap(tagOctetString, contents)
 			w.close(tagSequence, 0)
 			if !bytes.Equal(w.der(), want) {
 				t.Errorf("%d bytes in room of %d, one by one: another encoding", size, room)
@@ -61,12 +61,12 @@ func TestWriter(t *testing.T) {
 // Skipped bytes count in the headers around them and are not written.
 func TestWriterOutside(t *testing.T) {
 	w := newWriter(0)
-	w.wrap(tagOctets, []byte("after"))
+	w.wrap(tagOctetString, []byte("after"))
 	mark := w.len()
 	w.skip(1 << 33)
-	w.close(tagOctets, mark)
+	w.close(tagOctetString, mark)
 	w.close(tagSequence, 0)
-	if want := append([]byte{tagSequence, 0x85, 2, 0, 0, 0, 14, tagOctets, 0x85, 2, 0, 0, 0, 0}, "\x04\x05after"...); !bytes.Equal(w.der(), want) {
+	if want := append([]byte{tagSequence, 0x85, 2, 0, 0, 0, 14, tagOctetString, 0x85, 2, 0, 0, 0, 0}, "\x04\x05after"...); !bytes.Equal(w.der(), want) {
 		t.Errorf("%x, want %x", w.der(), want)
 	}
 }

@@ -162,28 +162,28 @@ func (b *budget) key(parameters []byte, password string, length int) ([]byte, er
 // open decrypts data with a key by the named scheme.
 func open(scheme x509gost.OID, parameters, key, data []byte) ([]byte, error) {
 	malformed := errors.New("the parameters of its cipher are malformed")
-	in, seq, octets := cryptobyte.String(parameters), cryptobyte.String(nil), cryptobyte.String(nil)
+	in, seq, iv := cryptobyte.String(parameters), cryptobyte.String(nil), cryptobyte.String(nil)
 	out := make([]byte, len(data))
 	for _, row := range aesKeys {
 		if !row.oid.Equal(scheme) {
 			continue
 		}
-		if !in.ReadASN1(&octets, asn1.OCTET_STRING) || len(octets) != aes.BlockSize {
+		if !in.ReadASN1(&iv, asn1.OCTET_STRING) || len(iv) != aes.BlockSize {
 			return nil, malformed
 		}
-		return openAES(key, octets, out, data)
+		return openAES(key, iv, out, data)
 	}
-	if !in.ReadASN1(&seq, asn1.SEQUENCE) || !seq.ReadASN1(&octets, asn1.OCTET_STRING) {
+	if !in.ReadASN1(&seq, asn1.SEQUENCE) || !seq.ReadASN1(&iv, asn1.OCTET_STRING) {
 		return nil, fmt.Errorf("its cipher %s is not supported, or its parameters are malformed", scheme)
 	}
 	if scheme.Equal(oidGOST28147) {
 		set, err := x509gost.ReadOID(&seq)
-		if err != nil || len(octets) != gost28147.BlockSize {
+		if err != nil || len(iv) != gost28147.BlockSize {
 			return nil, malformed
 		}
 		for _, row := range boxes {
 			if row.oid.Equal(set) {
-				s, err := gost28147.NewCFBDecrypter(key, octets, row.box, gost28147.CryptoProMeshing)
+				s, err := gost28147.NewCFBDecrypter(key, iv, row.box, gost28147.CryptoProMeshing)
 				if err != nil {
 					return nil, err
 				}
@@ -195,7 +195,7 @@ func open(scheme x509gost.OID, parameters, key, data []byte) ([]byte, error) {
 	}
 	for _, row := range counterModes {
 		if row.oid.Equal(scheme) {
-			return row.open(key, octets, out, data)
+			return row.open(key, iv, out, data)
 		}
 	}
 	return nil, fmt.Errorf("its cipher %s is not supported", scheme)

@@ -57,7 +57,7 @@ func TestMaskedKey(t *testing.T) {
 				b.AddBytes(algorithm)
 				b.AddASN1OctetString(sequence)
 			})
-			sealed, octets, err := encipher(counter{}, Options{Iterations: 2}, "x", pkcs8.BytesOrPanic())
+			sealed, content, err := encipher(counter{}, Options{Iterations: 2}, "x", pkcs8.BytesOrPanic())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestMaskedKey(t *testing.T) {
 				addBag(b, oidShroudedBag, "name", []byte{1}, func(b *cryptobyte.Builder) {
 					b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
 						b.AddBytes(sealed)
-						b.AddASN1OctetString(octets)
+						b.AddASN1OctetString(content)
 					})
 				})
 			})

@@ -84,8 +84,8 @@ func (r *reader) authenticated(der []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var octets cryptobyte.String
-	if !kind.Equal(oidData) || !content.ReadASN1(&octets, asn1.OCTET_STRING) {
+	var contents cryptobyte.String
+	if !kind.Equal(oidData) || !content.ReadASN1(&contents, asn1.OCTET_STRING) {
 		return nil, errors.New("its integrity is protected by a signature, which is not supported; want a password")
 	}
 	if pfx.Empty() {
@@ -103,14 +103,14 @@ func (r *reader) authenticated(der []byte) ([]byte, error) {
 	if !mac.Empty() && (!mac.ReadASN1Integer(&iterations) || !mac.Empty()) {
 		return nil, errors.New("the integrity code is malformed")
 	}
-	code, err := r.budget.integrity(algorithm, r.password, salt, iterations, octets)
+	code, err := r.budget.integrity(algorithm, r.password, salt, iterations, contents)
 	if err != nil {
 		return nil, err
 	}
 	if subtle.ConstantTimeCompare(code, digest) != 1 {
 		return nil, ErrPassword
 	}
-	return octets, nil
+	return contents, nil
 }
 
 // readContent reads a ContentInfo (RFC 5652, section 3).
@@ -136,23 +136,23 @@ func (r *reader) content(in *cryptobyte.String) error {
 	}
 	switch {
 	case kind.Equal(oidData):
-		var octets cryptobyte.String
-		if !content.ReadASN1(&octets, asn1.OCTET_STRING) {
+		var contents cryptobyte.String
+		if !content.ReadASN1(&contents, asn1.OCTET_STRING) {
 			return errors.New("a content is malformed")
 		}
-		return r.safe(octets, 0)
+		return r.safe(contents, 0)
 	case kind.Equal(oidEncryptedData):
-		var data, info, octets cryptobyte.String
+		var data, info, contents cryptobyte.String
 		var version uint
 		if !content.ReadASN1(&data, asn1.SEQUENCE) || !data.ReadASN1Integer(&version) || !data.ReadASN1(&info, asn1.SEQUENCE) ||
 			!info.SkipASN1(asn1.OBJECT_IDENTIFIER) {
 			return errors.New("an encrypted content is malformed")
 		}
 		algorithm := info
-		if !info.SkipASN1(asn1.SEQUENCE) || !readImplicit(&info, &octets) {
+		if !info.SkipASN1(asn1.SEQUENCE) || !readImplicit(&info, &contents) {
 			return errors.New("an encrypted content is malformed")
 		}
-		plain, err := r.budget.decipher(&algorithm, r.password, octets)
+		plain, err := r.budget.decipher(&algorithm, r.password, contents)
 		if err != nil {
 			return err
 		}
@@ -163,8 +163,8 @@ func (r *reader) content(in *cryptobyte.String) error {
 }
 
 // readImplicit reads [0] IMPLICIT OCTET STRING, in one piece or, in BER, in several.
-func readImplicit(in, octets *cryptobyte.String) bool {
-	if in.ReadASN1(octets, asn1.Tag(0).ContextSpecific()) {
+func readImplicit(in, contents *cryptobyte.String) bool {
+	if in.ReadASN1(contents, asn1.Tag(0).ContextSpecific()) {
 		return true
 	}
 	var pieces, piece cryptobyte.String
@@ -175,7 +175,7 @@ func readImplicit(in, octets *cryptobyte.String) bool {
 		if !pieces.ReadASN1(&piece, asn1.OCTET_STRING) {
 			return false
 		}
-		*octets = append(*octets, piece...)
+		*contents = append(*contents, piece...)
 	}
 	return true
 }
@@ -221,15 +221,15 @@ func (r *reader) bag(kind x509gost.OID, value cryptobyte.String, name string, id
 	case kind.Equal(oidKeyBag):
 		return r.setKey(bytes.Clone(value), name, id)
 	case kind.Equal(oidShroudedBag):
-		var seq, octets cryptobyte.String
+		var seq, contents cryptobyte.String
 		if !value.ReadASN1(&seq, asn1.SEQUENCE) {
 			return errors.New("an encrypted key is malformed")
 		}
 		algorithm := seq
-		if !seq.SkipASN1(asn1.SEQUENCE) || !seq.ReadASN1(&octets, asn1.OCTET_STRING) {
+		if !seq.SkipASN1(asn1.SEQUENCE) || !seq.ReadASN1(&contents, asn1.OCTET_STRING) {
 			return errors.New("an encrypted key is malformed")
 		}
-		key, err := r.budget.decipher(&algorithm, r.password, octets)
+		key, err := r.budget.decipher(&algorithm, r.password, contents)
 		if err != nil {
 			return err
 		}

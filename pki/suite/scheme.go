@@ -436,19 +436,19 @@ func (s *Scheme) holds(k Key, sum, value []byte) bool {
 // FromXML converts the bytes of SignatureValue to the form that Verify takes. For ECDSA
 // SignatureValue is r||s, each as long as the order of the key's curve (XMLDSig 1.1,
 // 6.4.3).
-func (s *Scheme) FromXML(k Key, octets []byte) ([]byte, error) {
+func (s *Scheme) FromXML(k Key, rs []byte) ([]byte, error) {
 	p, ok := k.Public.(*ecdsa.PublicKey)
 	if !ok {
-		return octets, nil
+		return rs, nil
 	}
 	size := (p.Curve.Params().N.BitLen() + 7) / 8
-	if len(octets) != 2*size {
-		return nil, fmt.Errorf("suite: r and s of %s take %d bytes, not %d", p.Curve.Params().Name, 2*size, len(octets))
+	if len(rs) != 2*size {
+		return nil, fmt.Errorf("suite: r and s of %s take %d bytes, not %d", p.Curve.Params().Name, 2*size, len(rs))
 	}
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1BigInt(new(big.Int).SetBytes(octets[:size]))
-		b.AddASN1BigInt(new(big.Int).SetBytes(octets[size:]))
+		b.AddASN1BigInt(new(big.Int).SetBytes(rs[:size]))
+		b.AddASN1BigInt(new(big.Int).SetBytes(rs[size:]))
 	})
 	return b.Bytes()
 }

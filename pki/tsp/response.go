@@ -80,9 +80,9 @@ func firstBit(content []byte) FailInfo {
 	if len(content) == 0 {
 		return NoFailInfo
 	}
-	for i, octet := range content[1:] {
-		if octet != 0 && i < 8 {
-			return FailInfo(8*i + bits.LeadingZeros8(octet))
+	for i, part := range content[1:] {
+		if part != 0 && i < 8 {
+			return FailInfo(8*i + bits.LeadingZeros8(part))
 		}
 	}
 	return NoFailInfo
@@ -112,11 +112,11 @@ func CreateRejection(status Status, fail FailInfo, text string) []byte {
 			}
 			if fail >= 0 {
 				// A named BIT STRING ends with its last set bit (X.690, 11.2.2).
-				octets := make([]byte, fail/8+1)
-				octets[fail/8] = 0x80 >> (fail % 8)
+				flags := make([]byte, fail/8+1)
+				flags[fail/8] = 0x80 >> (fail % 8)
 				b.AddASN1(cbasn1.BIT_STRING, func(b *cryptobyte.Builder) {
 					b.AddUint8(uint8(7 - fail%8))
-					b.AddBytes(octets)
+					b.AddBytes(flags)
 				})
 			}
 		})

@@ -104,11 +104,11 @@ func berElement(in []byte, depth int) (out, rest []byte, err error) {
 		}
 		if whole {
 			piece := cryptobyte.String(inner)
-			var octets cryptobyte.String
-			if !piece.ReadASN1(&octets, cbasn1.OCTET_STRING) {
+			var contents cryptobyte.String
+			if !piece.ReadASN1(&contents, cbasn1.OCTET_STRING) {
 				return nil, nil, errors.New("a piece of an OCTET STRING has another type")
 			}
-			inner = octets
+			inner = contents
 		}
 		content = append(content, inner...)
 	}

@@ -190,12 +190,12 @@ func (t *Template) basicConstraints(b *cryptobyte.Builder) {
 
 // keyUsage writes a named BIT STRING, which DER cuts after its last set bit.
 func (t *Template) keyUsage(b *cryptobyte.Builder) {
-	octets := []byte{bits.Reverse8(uint8(t.KeyUsage)), bits.Reverse8(uint8(t.KeyUsage >> 8))}
-	octets = bytes.TrimRight(octets, "\x00")
-	unused := bits.TrailingZeros8(octets[len(octets)-1])
+	usage := []byte{bits.Reverse8(uint8(t.KeyUsage)), bits.Reverse8(uint8(t.KeyUsage >> 8))}
+	usage = bytes.TrimRight(usage, "\x00")
+	unused := bits.TrailingZeros8(usage[len(usage)-1])
 	b.AddASN1(cbasn1.BIT_STRING, func(b *cryptobyte.Builder) {
 		b.AddUint8(uint8(unused))
-		b.AddBytes(octets)
+		b.AddBytes(usage)
 	})
 }
 

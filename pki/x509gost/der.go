@@ -132,7 +132,7 @@ func addAlgorithm(b *cryptobyte.Builder, oid OID, null bool) {
 	})
 }
 
-const maxOIDOctets = 64
+const maxOIDBytes = 64
 
 // readOID reads an OBJECT IDENTIFIER. The reader of cryptobyte supports arcs of 31 bits
 // only, and issuing programs have template identifiers with larger ones.
@@ -141,8 +141,8 @@ func readOID(in *cryptobyte.String) (OID, error) {
 	if !in.ReadASN1(&content, cbasn1.OBJECT_IDENTIFIER) {
 		return nil, errors.New("not an OBJECT IDENTIFIER")
 	}
-	if len(content) == 0 || len(content) > maxOIDOctets || content[len(content)-1]&0x80 != 0 {
-		return nil, fmt.Errorf("an OBJECT IDENTIFIER must have 1 to %d bytes and a complete last arc", maxOIDOctets)
+	if len(content) == 0 || len(content) > maxOIDBytes || content[len(content)-1]&0x80 != 0 {
+		return nil, fmt.Errorf("an OBJECT IDENTIFIER must have 1 to %d bytes and a complete last arc", maxOIDBytes)
 	}
 	oid := make(OID, 0, 12)
 	arc, start := 0, true

@@ -207,9 +207,9 @@ func (c *Certificate) readKeyUsage(in cryptobyte.String, faults *deviations) err
 		return errExtension
 	}
 	c.HasKeyUsage = true
-	for i, octet := range content[1:] {
+	for i, part := range content[1:] {
 		if i < 2 {
-			c.KeyUsage |= x509.KeyUsage(bits.Reverse8(octet)) << (8 * i)
+			c.KeyUsage |= x509.KeyUsage(bits.Reverse8(part)) << (8 * i)
 		}
 	}
 	if c.KeyUsage == 0 {

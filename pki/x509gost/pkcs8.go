@@ -156,12 +156,12 @@ func readGOSTPrivate(su *suite.Suite, parameters []byte, private, public cryptob
 // STRING, which holds them directly or in an OCTET STRING (RFC 9215, section 4.3).
 func bitsOfPublic(content cryptobyte.String) []byte {
 	var unused uint8
-	var octets cryptobyte.String
+	var data cryptobyte.String
 	if !content.ReadUint8(&unused) || unused != 0 {
 		return nil
 	}
-	if inner := content; inner.ReadASN1(&octets, cbasn1.OCTET_STRING) && inner.Empty() {
-		return octets
+	if inner := content; inner.ReadASN1(&data, cbasn1.OCTET_STRING) && inner.Empty() {
+		return data
 	}
 	return content
 }
@@ -185,12 +185,12 @@ func readNumber(set *gost3410.Set, private cryptobyte.String) (key *gost3410.Pri
 		key, err = plainOrMasked(set, content)
 		return key, nil, err
 	case tag == cbasn1.SEQUENCE:
-		var masked, octets cryptobyte.String
-		if !content.ReadASN1(&masked, cbasn1.OCTET_STRING) || !content.ReadASN1(&octets, cbasn1.OCTET_STRING) || !content.Empty() || len(octets) != 2*size {
+		var masked, data cryptobyte.String
+		if !content.ReadASN1(&masked, cbasn1.OCTET_STRING) || !content.ReadASN1(&data, cbasn1.OCTET_STRING) || !content.Empty() || len(data) != 2*size {
 			return nil, nil, malformed
 		}
 		key, err = plainOrMasked(set, masked)
-		return key, octets, err
+		return key, data, err
 	case tag == cbasn1.INTEGER && len(content) == size+1 && content[0] == 0:
 		content = content[1:]
 	case tag == cbasn1.INTEGER && len(content) > 0 && len(content) <= size:
@@ -205,9 +205,9 @@ func readNumber(set *gost3410.Set, private cryptobyte.String) (key *gost3410.Pri
 	return key, nil, err
 }
 
-func plainOrMasked(set *gost3410.Set, octets []byte) (*gost3410.PrivateKey, error) {
-	if len(octets) == set.Size() {
-		return gost3410.NewPrivateKey(set, octets)
+func plainOrMasked(set *gost3410.Set, data []byte) (*gost3410.PrivateKey, error) {
+	if len(data) == set.Size() {
+		return gost3410.NewPrivateKey(set, data)
 	}
-	return gost3410.UnmaskPrivateKey(set, octets)
+	return gost3410.UnmaskPrivateKey(set, data)
 }

@@ -149,13 +149,13 @@ func berIndefinite(t testing.TB, message []byte) []byte {
 	m := mustParse(t, message)
 	content := section(message, m.Content[0])
 	half := len(content) / 2
-	octets := func(b []byte) []byte { return append([]byte{0x04, byte(len(b))}, b...) }
+	octetString := func(b []byte) []byte { return append([]byte{0x04, byte(len(b))}, b...) }
 	if half > 127 || len(content)-half > 127 {
 		t.Fatal("the content is too long for this test")
 	}
 	end := []byte{0, 0}
 	encap := slices.Concat([]byte{0x30, 0x80, 0x06, 0x09}, []byte{0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x01},
-		[]byte{0xa0, 0x80, 0x24, 0x80}, octets(content[:half]), octets(content[half:]), end, end, end)
+		[]byte{0xa0, 0x80, 0x24, 0x80}, octetString(content[:half]), octetString(content[half:]), end, end, end)
 	at := bytes.Index(message, []byte{0x02, 0x01, byte(m.Version), 0x31}) // version and digestAlgorithms
 	oid := []byte{0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x02}
 	return slices.Concat([]byte{0x30, 0x80}, oid, []byte{0xa0, 0x80, 0x30, 0x80},

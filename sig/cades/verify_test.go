@@ -98,7 +98,7 @@ func TestEveryByteChanged(t *testing.T) {
 		})
 		inContent := i >= int(m.Content[0].Offset) && i < int(m.Content[0].Offset+m.Content[0].Length)
 		if (inContent || i >= start && i < start+len(signed)) && err == nil && r.Passed() {
-			t.Errorf("octet %d is changed and the signature valid", i)
+			t.Errorf("byte %d is changed and the signature valid", i)
 		}
 	}
 }

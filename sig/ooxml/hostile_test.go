@@ -82,8 +82,8 @@ func TestBadInput(t *testing.T) {
 		"absolute":                {named("/word/x.xml"), "begins with a slash", false},
 		"backslash":               {named(`word\x.xml`), "backslash", false},
 		"encoded slash":           {named("word%2fx.xml"), "percent-encoding", false},
-		"zero octet":              {named("word/x\x00.xml"), "control character", false},
-		"encoded zero octet":      {named("word/x%00.xml"), "percent-encoding", false},
+		"zero byte":               {named("word/x\x00.xml"), "control character", false},
+		"encoded zero byte":       {named("word/x%00.xml"), "percent-encoding", false},
 		"empty segment":           {named("word//x.xml"), "empty segment", false},
 		"no UTF-8":                {named("word/\xFF.xml"), "not UTF-8", false},
 		"pieces":                  {named("word/x.xml/[0].piece"), "in pieces", false},
@@ -139,7 +139,7 @@ func TestReadError(t *testing.T) {
 		_, err := sigtest.Try(t, ooxml.New(), signer, j)
 		var e *sig.ErrDocument
 		if err != nil && (errors.As(err, &e) || !errors.Is(err, errBroken)) {
-			t.Fatalf("octet %d: %v", at, err)
+			t.Fatalf("byte %d: %v", at, err)
 		}
 	}
 }

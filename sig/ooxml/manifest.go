@@ -48,8 +48,8 @@ func (d *document) references(ctx context.Context, h *suite.Hash) ([]reference, 
 		if ids == nil {
 			continue
 		}
-		octets := rels.transformed(func(r *relationship) bool { return keep[r.id] })
-		out = append(out, reference{uri: referenceURI(rels.name, typeRelationships), ids: ids, digest: h.Digest(octets).Sum})
+		data := rels.transformed(func(r *relationship) bool { return keep[r.id] })
+		out = append(out, reference{uri: referenceURI(rels.name, typeRelationships), ids: ids, digest: h.Digest(data).Sum})
 	}
 	jobs := make([]*digestJob, len(parts))
 	for i, e := range parts {

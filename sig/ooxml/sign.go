@@ -257,11 +257,11 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	if err != nil {
 		return nil, err
 	}
-	octets, err := s.XMLValue(signature)
+	encoded, err := s.XMLValue(signature)
 	if err != nil {
 		return nil, err
 	}
-	value := base64.StdEncoding.EncodeToString(octets)
+	value := base64.StdEncoding.EncodeToString(encoded)
 	changes := append(slices.Clone(st.Changes), change{st.Part, slices.Concat(st.Head, []byte(value), st.Tail)})
 	result, err := a.rewrite(changes)
 	if err != nil {

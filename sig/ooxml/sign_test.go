@@ -224,7 +224,7 @@ func TestPackages(t *testing.T) {
 		"extension is free":     replaced(t, word(), "[Content_Types].xml", `<Default Extension="png"`, `<Default Extension="sigs" ContentType="x/y"/><Default Extension="png"`),
 		"relationships by name": replaced(t, word(), "[Content_Types].xml", `<Default Extension="rels" ContentType="`+relsType+`"/>`, override("/_rels/.rels", relsType)+override("/"+docRels, relsType)),
 		"names are taken":       with(with(word(), "_xmlsignatures/origin.sigs", "x"), "_XMLSignatures/Sig1.xml", "<a/>"),
-		"an octet behind":       edit(word(), "docProps/core.xml", func(f *file) { f.prefix = "\x00" }),
+		"a byte behind":         edit(word(), "docProps/core.xml", func(f *file) { f.prefix = "\x00" }),
 		"part of itself":        replaced(t, word(), "word/_rels/document.xml.rels", "media/image1.png", "#bookmark"),
 		"link out":              replaced(t, word(), "word/_rels/document.xml.rels", "media/image1.png", "../../../../word/media/image1.png"),
 	} {

@@ -117,15 +117,15 @@ func (v *verifier) leftByDesign() {
 // signature parts that the origin does not refer to, and those that it refers to but that
 // are missing.
 func (v *verifier) outside() {
-	var octets int64
+	var unclaimed int64
 	for _, g := range v.gaps {
 		if g.entry {
 			v.add(codeHidden, fmt.Sprintf("at offset %d the archive has an entry that is not in its directory; programs that read the archive from its beginning see it", g.offset), true)
 		}
-		octets += g.length
+		unclaimed += g.length
 	}
-	if octets > 0 {
-		v.add(codeHidden, fmt.Sprintf("%d bytes of the archive belong to no entry", octets), false)
+	if unclaimed > 0 {
+		v.add(codeHidden, fmt.Sprintf("%d bytes of the archive belong to no entry", unclaimed), false)
 	}
 	if rels := v.rels[v.originKeys[0]]; v.origin != "" && rels != nil {
 		for i := range rels.list {

@@ -212,8 +212,8 @@ func TestFindings(t *testing.T) {
 	}{
 		"nothing":           {sig.Check{}, signed, nil},
 		"an original":       {sig.Check{Original: bytes.NewReader(nil)}, signed, []string{"original-not-compared"}},
-		"octets between":    {sig.Check{}, archiveOf(edit(files, sig1, func(f *file) { f.prefix = "xyz" }), ""), []string{"hidden-entry"}},
-		"octets behind":     {sig.Check{}, append(bytes.Clone(signed), '\n'), []string{"hidden-entry"}},
+		"bytes between":     {sig.Check{}, archiveOf(edit(files, sig1, func(f *file) { f.prefix = "xyz" }), ""), []string{"hidden-entry"}},
+		"bytes behind":      {sig.Check{}, append(bytes.Clone(signed), '\n'), []string{"hidden-entry"}},
 		"a later kind":      {sig.Check{}, archiveOf(later, ""), []string{"covers-part"}},
 		"an orphan":         {sig.Check{}, archiveOf(with(files, "word/orphan.xml", "<a/>"), ""), []string{"covers-part"}},
 		"an expected part":  {sig.Check{Strict: true, Expect: "/word/styles.xml"}, archiveOf(with(files, "word/orphan.xml", "<a/>"), ""), []string{"covers-part"}},

@@ -38,9 +38,9 @@ func (f *file) keep(bytes int64) bool { return f.spending.Hold(bytes) == nil }
 
 // parsed charges an object that was read from an offset of the lexer.
 func (f *file) parsed(l *lexer, begin int64) {
-	tokens, octets := int64(maxTokens-l.left), max(0, l.offset()-begin)
-	f.last = tokenSize*tokens + octets
-	f.charge(priceToken*tokens + octets/8)
+	tokens, length := int64(maxTokens-l.left), max(0, l.offset()-begin)
+	f.last = tokenSize*tokens + length
+	f.charge(priceToken*tokens + length/8)
 }
 
 // forget empties the cache of objects.

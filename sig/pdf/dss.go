@@ -61,7 +61,7 @@ func inside(b []byte) string {
 // 5.4). The store has the long-term data of the message as streams. contents is the value
 // of Contents, whose digest names the signature. added is what the arrays of the store
 // get.
-func (st *state) securityStore(message, contents []byte, locked *crypt) (octets []byte, added map[name][][]byte, err error) {
+func (st *state) securityStore(message, contents []byte, locked *crypt) (data []byte, added map[name][][]byte, err error) {
 	r := st.Revision
 	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
 	if err != nil {
@@ -92,10 +92,10 @@ func (st *state) securityStore(message, contents []byte, locked *crypt) (octets 
 	for _, kind := range []struct {
 		key, single name
 		old         string
-		octets      [][]byte
+		data        [][]byte
 	}{{"Certs", "Cert", r.Certs, certs}, {"CRLs", "CRL", r.CRLs, crls}, {"OCSPs", "OCSP", r.OCSPs, answers}} {
 		var list array
-		for _, der := range kind.octets {
+		for _, der := range kind.data {
 			if !seen[string(der)] {
 				seen[string(der)] = true
 				added[kind.key] = append(added[kind.key], der)

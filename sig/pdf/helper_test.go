@@ -72,7 +72,7 @@ func kinds(t testing.TB, tools *judge.PDFTools) map[string]sample {
 		"table":            {data: plain},
 		"no end of line":   {data: bytes.TrimSuffix(plain, []byte("\n"))},
 		"PDF 1.0":          {data: document{version: "1.0"}.build()},
-		"octets in front":  {data: append([]byte("HTTP/1.1 200 OK\r\n\r\n"), plain...), notMuPDF: true},
+		"bytes in front":   {data: append([]byte("HTTP/1.1 200 OK\r\n\r\n"), plain...), notMuPDF: true},
 		"wrong startxref":  {data: bytes.Replace(plain, []byte("startxref\n"), []byte("startxref\n9"), 1)},
 		"no table":         {data: plain[:bytes.LastIndex(plain, []byte("xref\n0"))]},
 		"inline annots":    {data: document{page: "/Annots [<</Type /Annot /Subtype /Text /Rect [10 10 20 20] /Contents (note)>>]"}.build()},

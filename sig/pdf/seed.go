@@ -93,7 +93,7 @@ func (m *maker) seed(d *field) (certification int, err error) {
 func (m *maker) seedCertificate(d dict, refused func(string) error) error {
 	f, cert := m.file, m.job.Certificate
 	flags := f.intOf(d.get("Ff"))
-	has := func(key name, is func(octets []byte) bool) bool {
+	has := func(key name, is func(data []byte) bool) bool {
 		list := f.resolveArray(d.get(key))
 		return len(list) == 0 || slices.ContainsFunc(list, func(o object) bool { return is(f.textOf(o)) })
 	}

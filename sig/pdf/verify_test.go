@@ -218,7 +218,7 @@ func TestByteRange(t *testing.T) {
 		{"value emptied", join(signed[:s.from], []byte("<>"), bytes.Repeat([]byte(" "), len(hole)-2), signed[s.to:]), codeByteRange},
 		{"no ByteRange", bytes.Replace(signed, []byte("/ByteRange"), []byte("/ByteRangE"), 1), codeMalformed},
 		{"negative", bytes.Replace(signed, []byte("[0 "), []byte("[-1 "), 1), ""},
-		{"a changed octet", bytes.Replace(signed, []byte("(Page 1)"), []byte("(Page 7)"), 1), "message-digest-mismatch"},
+		{"a changed byte", bytes.Replace(signed, []byte("(Page 1)"), []byte("(Page 7)"), 1), "message-digest-mismatch"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := verified(t, c.data, root)
@@ -229,8 +229,8 @@ func TestByteRange(t *testing.T) {
 	}
 }
 
-// TestEveryOctet changes bytes all over a signed document: none of the results may pass.
-func TestEveryOctet(t *testing.T) {
+// TestEveryByte changes bytes all over a signed document: none of the results may pass.
+func TestEveryByte(t *testing.T) {
 	root, signer := party(t)
 	signed := signedBy(t, signer, formDocument(), nil)
 	f := opened(t, signed)

@@ -227,17 +227,17 @@ func (x *exhibit) digest(s *signature, r *reference) (suite.Digest, error) {
 	d := digester{ctx: context.Background(), sig: s, ref: r, options: New().options(nil)}
 	find := newResolver(s.tree, []*signature{{refs: []*reference{r}}})
 	to, err := find.resolve(r)
-	var octets []byte
+	var raw []byte
 	for _, place := range []string{".", "..", "../external-data"} {
 		name := r.uri
 		if strings.Contains(name, ":") {
 			name = name[strings.LastIndexByte(name, '/')+1:]
 		}
-		if octets == nil && err != nil && name != "" && !strings.Contains(name, "#") {
-			octets, _ = os.ReadFile(filepath.Join(x.dir, place, name))
+		if raw == nil && err != nil && name != "" && !strings.Contains(name, "#") {
+			raw, _ = os.ReadFile(filepath.Join(x.dir, place, name))
 		}
 	}
-	if octets == nil {
+	if raw == nil {
 		if err != nil {
 			return suite.Digest{}, err
 		}
@@ -245,10 +245,10 @@ func (x *exhibit) digest(s *signature, r *reference) (suite.Digest, error) {
 		return got, err
 	}
 	x.beside++
-	if _, err := xmltree.Parse(octets, New().options(nil)); errors.Is(err, xmltree.ErrDoctype) && x.expand != nil && len(r.transforms) > 0 {
-		octets = x.expand(octets)
+	if _, err := xmltree.Parse(raw, New().options(nil)); errors.Is(err, xmltree.ErrDoctype) && x.expand != nil && len(r.transforms) > 0 {
+		raw = x.expand(raw)
 	}
-	m := material{octets: octets}
+	m := material{data: raw}
 	for _, tr := range r.transforms {
 		if m, err = tr.apply(&d, m); err != nil {
 			return suite.Digest{}, err
@@ -353,13 +353,13 @@ func keysInside(s *signature) (keys []crypto.PublicKey) {
 	if s.keyInfo == xmltree.None {
 		return nil
 	}
-	octets := func(n xmltree.Node) []byte {
+	raw := func(n xmltree.Node) []byte {
 		b, _ := base64Text(t, n, 2*x509gost.MaxCertificate)
 		return b
 	}
 	number := func(n xmltree.Node, local string) *big.Int {
 		if c := t.Child(n, nsDS, local); c != xmltree.None {
-			return new(big.Int).SetBytes(octets(c))
+			return new(big.Int).SetBytes(raw(c))
 		}
 		return new(big.Int)
 	}
@@ -377,18 +377,18 @@ func keysInside(s *signature) (keys []crypto.PublicKey) {
 		}
 		uri, _ := t.Get(named, "URI")
 		if curve := curves[uri]; curve != nil {
-			if key, err := ecdsa.ParseUncompressedPublicKey(curve, octets(point)); err == nil {
+			if key, err := ecdsa.ParseUncompressedPublicKey(curve, raw(point)); err == nil {
 				keys = append(keys, key)
 			}
 		}
 	}
 	for n := range t.Find(s.keyInfo, ns11, "DEREncodedKeyValue") {
-		if key, err := x509.ParsePKIXPublicKey(octets(n)); err == nil {
+		if key, err := x509.ParsePKIXPublicKey(raw(n)); err == nil {
 			keys = append(keys, key)
 		}
 	}
 	for n := range t.Find(s.keyInfo, nsDS, "X509Certificate") {
-		if c, err := x509.ParseCertificate(octets(n)); err == nil {
+		if c, err := x509.ParseCertificate(raw(n)); err == nil {
 			keys = append(keys, c.PublicKey)
 		}
 	}

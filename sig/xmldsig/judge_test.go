@@ -113,8 +113,8 @@ func (j *gostJury) digest(t *testing.T, s *suite.Suite, document []byte) string 
 	if err != nil {
 		t.Fatalf("%v\n%s", err, document)
 	}
-	j.openssl.Write("octets", canonical)
-	if _, err := j.openssl.Run("dgst", digestFlags[s], "-binary", "-out", "digest", "octets"); err != nil {
+	j.openssl.Write("bytes", canonical)
+	if _, err := j.openssl.Run("dgst", digestFlags[s], "-binary", "-out", "digest", "bytes"); err != nil {
 		t.Fatal(err)
 	}
 	return base64.StdEncoding.EncodeToString(j.openssl.Read("digest"))
@@ -135,7 +135,7 @@ func (j *gostJury) value(t *testing.T, s *suite.Suite, signed []byte) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.openssl.Write("octets", canonical)
+	j.openssl.Write("bytes", canonical)
 	j.openssl.Write("value", inside(t, signed, "SignatureValue"))
 	j.openssl.Write("cert.der", inside(t, signed, "X509Certificate"))
 	if out, err := j.openssl.Run("x509", "-inform", "DER", "-in", "cert.der", "-noout", "-pubkey"); err != nil {
@@ -143,7 +143,7 @@ func (j *gostJury) value(t *testing.T, s *suite.Suite, signed []byte) error {
 	} else {
 		j.openssl.Write("pub.pem", []byte(out))
 	}
-	_, err = j.openssl.Run("dgst", digestFlags[s], "-verify", "pub.pem", "-signature", "value", "octets")
+	_, err = j.openssl.Run("dgst", digestFlags[s], "-verify", "pub.pem", "-signature", "value", "bytes")
 	return err
 }
 

@@ -41,7 +41,7 @@ func TestPlaces(t *testing.T) {
 		{"another encoding than declared", "<?xml version='1.0' encoding='UTF-8'?>\n<имя>¦\xcf\xf0\xe8</имя>", "is not valid UTF-8"},
 		{"an encoding that is unknown", "<?xml version='1.0' encoding='¦x-mac'?>\n<a/>", "x-mac is not supported"},
 		{"UTF-16 that is not", "<?xml version='1.0' encoding='¦UTF-16'?>\n<a/>", "not written in it"},
-		{"an octet that the encoding has not", "<?xml version='1.0' encoding='windows-1251'?>\n<a>¦\x98</a>", "does not exist in the declared encoding"},
+		{"a byte that the encoding has not", "<?xml version='1.0' encoding='windows-1251'?>\n<a>¦\x98</a>", "does not exist in the declared encoding"},
 		{"an entity bomb", "<?xml version='1.0'?>\n¦<!DOCTYPE a [<!ENTITY b 'bbb'><!ENTITY c '&b;&b;&b;'>]><a>&c;</a>", "document type declarations are refused"},
 		{"an entity", "<a>\n <b>¦&c;</b></a>", "unknown entity"},
 		{"a million attributes", "<a\n" + many.String() + "/>", "more than 1024 attributes"},

@@ -170,7 +170,7 @@ func (d *digester) write(to target, w io.Writer) error {
 // emit writes the bytes of a material.
 func (d *digester) emit(m material, w io.Writer) error {
 	if m.finish == nil {
-		_, err := w.Write(m.octets)
+		_, err := w.Write(m.data)
 		return err
 	}
 	b := bufio.NewWriterSize(w, 16<<10)
@@ -197,7 +197,7 @@ func (h *holder) Write(p []byte) (int, error) {
 // collect returns the bytes of a material that is not a node set.
 func (d *digester) collect(m material) ([]byte, error) {
 	if m.finish == nil {
-		return m.octets, nil
+		return m.data, nil
 	}
 	b := holder{budget: d.budget()}
 	err := d.emit(m, &b)
@@ -210,13 +210,13 @@ func (d *digester) nodes(m material) (*xmltree.NodeSet, error) {
 	if m.set != nil {
 		return m.set, nil
 	}
-	octets, err := d.collect(m)
+	data, err := d.collect(m)
 	if err != nil {
 		return nil, err
 	}
 	options := d.options
 	options.Budget = d.budget()
-	t, err := xmltree.Parse(octets, options)
+	t, err := xmltree.Parse(data, options)
 	if err != nil {
 		return nil, flawAt(d.sig.tree, d.ref.node, codeFailed, "a transform needs XML, and the one before it left something else: %s", err)
 	}

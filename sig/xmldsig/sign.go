@@ -136,7 +136,7 @@ func (m *maker) enveloping() (*made, error) {
 		return nil, unfit("is empty", nil)
 	}
 	if !LooksLikeXML(m.document) {
-		return m.envelopingOctets()
+		return m.envelopingBytes()
 	}
 	t, err := m.parse("an enveloping signature, because it begins like XML")
 	if err != nil {
@@ -188,8 +188,8 @@ func (m *maker) enveloping() (*made, error) {
 	return &made{digest: digest, encoding: t.Encoding(), pieces: pieces}, err
 }
 
-// envelopingOctets puts a document that is not XML into an Object as Base64.
-func (m *maker) envelopingOctets() (*made, error) {
+// envelopingBytes puts a document that is not XML into an Object as Base64.
+func (m *maker) envelopingBytes() (*made, error) {
 	ids := newIdentifiers(m.job, m.sum, nil)
 	attributes := attribute("Encoding", encodingBase64) + attribute("Id", ids.object)
 	// The Object is written in canonical form directly: a start tag with its declaration
@@ -329,11 +329,11 @@ func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature [
 	} else if !bytes.Equal(d, st.Document) {
 		return nil, &sig.ErrState{Text: "made for another document"}
 	}
-	octets, err := s.XMLValue(signature)
+	data, err := s.XMLValue(signature)
 	if err != nil {
 		return nil, err
 	}
-	value := base64.StdEncoding.EncodeToString(octets)
+	value := base64.StdEncoding.EncodeToString(data)
 	fill := map[string]string{slotValue: value, slotUnsigned: ""}
 	if st.Level == xadesT {
 		// Callers verify a value before Finish. It is verified again here because this is the

@@ -45,7 +45,7 @@ func smevTransform(d *digester, in material) (material, error) {
 	if err := s.element(s.tree.Root()); err != nil {
 		return in, d.explain(err)
 	}
-	return material{octets: s.out.Bytes()}, nil
+	return material{data: s.out.Bytes()}, nil
 }
 
 type smev struct {

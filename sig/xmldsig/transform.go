@@ -30,8 +30,8 @@ type transform struct {
 
 // material is the data between two transforms: a node set or bytes.
 type material struct {
-	set    *xmltree.NodeSet // nil for bytes
-	octets []byte
+	set  *xmltree.NodeSet // nil for bytes
+	data []byte
 	// finish writes the bytes instead of the field, if the last transform can do so without
 	// collecting them in memory.
 	finish func(io.Writer) error
@@ -78,7 +78,7 @@ func readTransform(t *xmltree.Tree, n xmltree.Node) (transform, error) {
 	case algEnveloped:
 		tr.apply, err = envelopedSignature, noParameters(t, n)
 	case algBase64:
-		tr.apply, err = base64Octets, noParameters(t, n)
+		tr.apply, err = base64Bytes, noParameters(t, n)
 	case algSMEV:
 		tr.apply, err = smevTransform, noParameters(t, n)
 	case algXPath:
@@ -149,19 +149,19 @@ func envelopedSignature(d *digester, in material) (material, error) {
 	return material{set: set}, nil
 }
 
-// base64Octets decodes Base64 (XMLDSig, 6.6.2). Of a node set it decodes the text.
-func base64Octets(d *digester, in material) (material, error) {
+// base64Bytes decodes Base64 (XMLDSig, 6.6.2). Of a node set it decodes the text.
+func base64Bytes(d *digester, in material) (material, error) {
 	text := holder{budget: d.budget()}
 	if in.set != nil {
 		if err := in.set.WriteText(&text); err != nil {
 			return in, err
 		}
 	} else {
-		octets, err := d.collect(in)
+		data, err := d.collect(in)
 		if err != nil {
 			return in, err
 		}
-		if _, err := text.Write(octets); err != nil {
+		if _, err := text.Write(data); err != nil {
 			return in, err
 		}
 	}
@@ -172,11 +172,11 @@ func base64Octets(d *digester, in material) (material, error) {
 	if err := d.budget().Spend(4 * int64(text.Len())); err != nil {
 		return in, err
 	}
-	octets, err := decodeBase64(text.String())
+	data, err := decodeBase64(text.String())
 	if err != nil {
 		return in, flawAt(d.sig.tree, d.ref.node, codeFailed, "the input of the Base64 transform is not Base64")
 	}
-	return material{octets: octets}, nil
+	return material{data: data}, nil
 }
 
 // readXPath parses the parameter of XPath filtering (XMLDSig, 6.6.3).

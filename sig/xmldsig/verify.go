@@ -269,13 +269,13 @@ func (j *judgement) judgeHashes() {
 
 // unusualOrder reports whether enveloped-signature comes after a transform into bytes.
 func (j *judgement) unusualOrder(r *reference) bool {
-	octets := false
+	binary := false
 	for _, tr := range r.transforms {
-		if octets && tr.algorithm == algEnveloped {
+		if binary && tr.algorithm == algEnveloped {
 			return true
 		}
 		_, isForm := canonicalForms[tr.algorithm]
-		octets = octets || isForm || tr.algorithm == algSMEV
+		binary = binary || isForm || tr.algorithm == algSMEV
 	}
 	return false
 }
@@ -300,19 +300,19 @@ func (j *judgement) value() {
 		j.flaw(flawAt(t, s.info, codeMalformed, "SignedInfo: %s", err))
 		return
 	}
-	octets, err := base64Text(t, s.value, maxValue)
+	raw, err := base64Text(t, s.value, maxValue)
 	if err != nil {
 		j.flaw(err)
 		return
 	}
-	j.find(d, octets)
+	j.find(d, raw)
 }
 
 // find searches for the certificate whose key made the value: among those in the
 // signature and the one that the caller names or, if the signature has none, among all
 // that the caller has. If none matches, the finding names one of the certificates that
 // were named.
-func (j *judgement) find(d suite.Digest, octets []byte) {
+func (j *judgement) find(d suite.Digest, raw []byte) {
 	s := j.sig
 	named := slices.Clone(j.carried.certs)
 	if j.check.Certificate != nil {
@@ -331,7 +331,7 @@ func (j *judgement) find(d suite.Digest, octets []byte) {
 		if j.budget().Spend(sig.Price(c)) != nil {
 			return // the caller sees the error of the budget
 		}
-		err := verifyXML(s.scheme, c, d, octets)
+		err := verifyXML(s.scheme, c, d, raw)
 		if err == nil {
 			j.out.Signer = c
 			return
@@ -362,8 +362,8 @@ func (j *judgement) find(d suite.Digest, octets []byte) {
 }
 
 // verifyXML verifies a value in the form of SignatureValue.
-func verifyXML(s *suite.Scheme, c *x509gost.Certificate, d suite.Digest, octets []byte) error {
-	value, err := s.FromXML(c.Key(), octets)
+func verifyXML(s *suite.Scheme, c *x509gost.Certificate, d suite.Digest, raw []byte) error {
+	value, err := s.FromXML(c.Key(), raw)
 	if err != nil {
 		return err
 	}

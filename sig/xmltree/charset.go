@@ -47,7 +47,7 @@ var (
 // signatures has the first bytes that identify an encoding. bom is the length of the byte order
 // mark among them. Order matters: UTF-32 begins like UTF-16.
 var signatures = []struct {
-	octets string
+	prefix string
 	bom    int
 	set    *charset
 	refuse string
@@ -76,7 +76,7 @@ func (t *Tree) decode(document []byte, o Options) (body int, err error) {
 	}
 	told := false // the first bytes identify the encoding
 	for _, s := range signatures {
-		if bytes.HasPrefix(document, []byte(s.octets)) {
+		if bytes.HasPrefix(document, []byte(s.prefix)) {
 			if s.refuse != "" {
 				return 0, failAt(nil, 0, ErrEncoding, "the document is in %s, which is not supported; supported are %s", s.refuse, knownEncodings)
 			}
@@ -135,9 +135,9 @@ func (c *charset) decode(b []byte, o Options) ([]byte, error) {
 	case c.table != nil:
 		return c.decodeTable(b, o)
 	case c.ascii:
-		for i, octet := range b {
-			if octet >= 0x80 {
-				return nil, failAt(b, i, ErrEncoding, "byte %#x does not exist in the declared encoding us-ascii", octet)
+		for i, code := range b {
+			if code >= 0x80 {
+				return nil, failAt(b, i, ErrEncoding, "byte %#x does not exist in the declared encoding us-ascii", code)
 			}
 		}
 	default:
@@ -166,11 +166,11 @@ func (c *charset) decodeTable(b []byte, o Options) ([]byte, error) {
 		}
 	}
 	size := int64(0)
-	for i, octet := range b {
-		if widths[octet] == 0 {
-			return nil, failAt(b, i, ErrEncoding, "byte %#x does not exist in the declared encoding %s", octet, c.name)
+	for i, code := range b {
+		if widths[code] == 0 {
+			return nil, failAt(b, i, ErrEncoding, "byte %#x does not exist in the declared encoding %s", code, c.name)
 		}
-		size += int64(widths[octet])
+		size += int64(widths[code])
 	}
 	if size > o.Size {
 		return nil, failAt(nil, 0, ErrLimit, "the text has %d bytes in UTF-8; the limit is %d", size, o.Size)
@@ -179,8 +179,8 @@ func (c *charset) decodeTable(b []byte, o Options) ([]byte, error) {
 		return nil, err
 	}
 	text := make([]byte, 0, size)
-	for _, octet := range b {
-		text = append(text, chars[octet][:widths[octet]]...)
+	for _, code := range b {
+		text = append(text, chars[code][:widths[code]]...)
 	}
 	return text, nil
 }

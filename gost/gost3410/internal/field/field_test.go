@@ -99,13 +99,13 @@ func samples(bound *big.Int, size, random int) []*big.Int {
 	return all
 }
 
-func octets(n *big.Int, size int) []byte {
+func littleEndian(n *big.Int, size int) []byte {
 	b := n.FillBytes(make([]byte, size))
 	slices.Reverse(b)
 	return b
 }
 
-func fromOctets(b []byte) *big.Int {
+func fromLittleEndian(b []byte) *big.Int {
 	b = slices.Clone(b)
 	slices.Reverse(b)
 	return new(big.Int).SetBytes(b)
@@ -131,11 +131,11 @@ func testElement[E any, P element[E]](t *testing.T, p *big.Int, values []*big.In
 	get := func(x *E) *big.Int {
 		b := make([]byte, size)
 		P(x).PutBytes(b)
-		return fromOctets(b)
+		return fromLittleEndian(b)
 	}
 	set := func(n *big.Int) *E {
 		x := new(E)
-		if !P(x).SetBytes(octets(n, size)) {
+		if !P(x).SetBytes(littleEndian(n, size)) {
 			t.Fatalf("SetBytes does not accept %x", n)
 		}
 		return x
@@ -223,7 +223,7 @@ func testElement[E any, P element[E]](t *testing.T, p *big.Int, values []*big.In
 	}
 	top := new(big.Int).Lsh(big.NewInt(1), uint(8*size))
 	for _, n := range []*big.Int{p, new(big.Int).Add(p, big.NewInt(1)), new(big.Int).Sub(top, big.NewInt(1))} {
-		if P(new(E)).SetBytes(octets(n, size)) {
+		if P(new(E)).SetBytes(littleEndian(n, size)) {
 			t.Errorf("SetBytes accepts %x", n)
 		}
 	}
@@ -281,7 +281,7 @@ func TestRedundantLimbs(t *testing.T) {
 func toBig(limbs []uint64) *big.Int {
 	b := make([]byte, 8*len(limbs))
 	putBytes(b, limbs)
-	return fromOctets(b)
+	return fromLittleEndian(b)
 }
 
 func checkRedundant[E any, P element[E]](t *testing.T, p *big.Int, x, y []uint64, apply func(f func(z, x, y *E)) []uint64) {
@@ -316,12 +316,12 @@ func TestModulus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			size := (q.BitLen() + 7) / 8
 			var m Scalar
-			m.SetBytes(octets(q, size))
+			m.SetBytes(littleEndian(q, size))
 			o := NewModulus(&m, size/8)
 			if o.BitLen() != q.BitLen() || o.Value() != m {
 				t.Fatal("BitLen or Value differs from the modulus")
 			}
-			scalar := func(n *big.Int) (s Scalar) { s.SetBytes(octets(n, size)); return s }
+			scalar := func(n *big.Int) (s Scalar) { s.SetBytes(littleEndian(n, size)); return s }
 			check := func(op string, z *Scalar, want *big.Int) {
 				t.Helper()
 				if got := toBig(z[:]); got.Cmp(want.Mod(want, q)) != 0 {

@@ -10,18 +10,18 @@ type Scalar [8]uint64
 
 // SetBytes sets z to the number in at most 64 little-endian bytes.
 func (z *Scalar) SetBytes(b []byte) {
-	var octets [8 * len(z)]byte
-	copy(octets[:], b)
-	setBytes(z[:], octets[:])
-	clear(octets[:])
+	var buf [8 * len(z)]byte
+	copy(buf[:], b)
+	setBytes(z[:], buf[:])
+	clear(buf[:])
 }
 
 // PutBytes writes the lowest len(b) bytes of z, little-endian.
 func (z *Scalar) PutBytes(b []byte) {
-	var octets [8 * len(z)]byte
-	putBytes(octets[:], z[:])
-	copy(b, octets[:])
-	clear(octets[:])
+	var buf [8 * len(z)]byte
+	putBytes(buf[:], z[:])
+	copy(b, buf[:])
+	clear(buf[:])
 }
 
 // IsZero returns 1 if z is 0, else 0.

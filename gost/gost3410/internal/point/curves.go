@@ -17,8 +17,8 @@ type parameters struct {
 	smallB        uint64 // b if it is below 2^32 and multiplication by such numbers is fast, else 0
 }
 
-// octets returns a printed number as little-endian bytes.
-func octets(printed string, size int) []byte {
+// bytesOf returns a printed number as little-endian bytes.
+func bytesOf(printed string, size int) []byte {
 	if len(printed) < 2*size {
 		printed = string(slices.Repeat([]byte{'0'}, 2*size-len(printed))) + printed
 	}
@@ -32,14 +32,14 @@ func octets(printed string, size int) []byte {
 
 // read calls set, the SetBytes of a field, with a printed number.
 func (p parameters) read(size int, set func([]byte) bool, printed string) {
-	if !set(octets(printed, size)) {
+	if !set(bytesOf(printed, size)) {
 		panic("point: curve parameter " + printed + " is not below the prime")
 	}
 }
 
 func (p parameters) modulus(size int) *field.Modulus {
 	var q field.Scalar
-	q.SetBytes(octets(p.q, size))
+	q.SetBytes(bytesOf(p.q, size))
 	return field.NewModulus(&q, size/8)
 }
 

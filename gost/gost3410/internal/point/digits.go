@@ -17,7 +17,7 @@ const (
 )
 
 // windows returns the number of windows for a scalar of the given length in bytes.
-func windows(octets, width int) int { return (8*octets + width - 1) / width }
+func windows(size, width int) int { return (8*size + width - 1) / width }
 
 // maxDigits is the maximum number of digits: one for each bit and one for the carry.
 const maxDigits = 8*64 + 1
@@ -98,10 +98,10 @@ func naf(digits *[maxDigits]int8, k *field.Scalar, width int) int {
 
 // nextCandidate adds q to x and reports whether the sum fits into the given number of
 // bytes.
-func nextCandidate(x *field.Scalar, order *field.Modulus, octets int) bool {
+func nextCandidate(x *field.Scalar, order *field.Modulus, size int) bool {
 	q := order.Value()
 	var carry uint64
-	for i := range octets / 8 {
+	for i := range size / 8 {
 		x[i], carry = bits.Add64(x[i], q[i], carry)
 	}
 	return carry == 0
