@@ -29,7 +29,7 @@ func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 	c := &h.Config.Operations
 	o := signing.Operations{
 		Signer: signer, Store: store.Operations{DB: h.DB}, CallbackStore: store.Operations{DB: h.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: h.ring,
-		Audit: h.Audit, Templates: c.TemplatesByID(), Standing: standing{h.Users, h.Tokens}, Settings: c.Settings(),
+		Audit: h.Audit, Templates: c.TemplatesByID(), OwnerCheck: ownerCheck{h.Users, h.Tokens}, Settings: c.Settings(),
 		Failed: func(err error) { h.log.Error("carrying out operations", "error", err) },
 	}
 	api := signapi.Operating{Realm: config.LocalIssuer}
@@ -59,14 +59,14 @@ func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 	return operations, api, nil
 }
 
-// standing checks whether the owner of an operation may still act when the operation runs.
-type standing struct {
+// ownerCheck checks whether the owner of an operation may still act when the operation runs.
+type ownerCheck struct {
 	users  *user.Service
 	tokens *token.Service
 }
 
 // MayAct returns an error unless the user exists, is not locked and may continue.
-func (s standing) MayAct(ctx context.Context, who audit.Principal) error {
+func (s ownerCheck) MayAct(ctx context.Context, who audit.Principal) error {
 	u, err := s.users.Get(ctx, who.UserID)
 	if fault.Is(err, fault.UserNotFound) || err == nil && u.Barred(time.Now()) {
 		return fault.New(fault.AccessDenied, "the user was locked or deleted before the operation was carried out")
@@ -82,7 +82,7 @@ func (h *Rooms) answers(signer *signing.Service) *signing.Answers {
 	r := &h.Config.Repetitions
 	return &signing.Answers{
 		Store: store.Answers{DB: h.DB}, Blobs: signer.Blobs, Spool: signer.Spool, Vault: h.ring, Now: time.Now, Rand: rand.Reader,
-		Rules:  signing.AnswerRules{Life: r.Life, Lease: r.Lease, Octets: int64(r.UserOctets)},
+		Rules:  signing.AnswerRules{Life: r.Life, Lease: r.Lease, Bytes: int64(r.UserBytes)},
 		Failed: func(err error) { h.log.Error("keeping answers", "error", err) },
 	}
 }

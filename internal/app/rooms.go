@@ -261,7 +261,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Holder: holder, Authority: authority,
 		Rand: rand.Reader, Now: time.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
 		Exportable: c.Certificates.Exportable, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users},
-		Enrolment: enrolment, Evidence: status, StandingAge: c.Certificates.StatusAge,
+		Enrolment: enrolment, Evidence: status, StatusAge: c.Certificates.StatusAge,
 	})
 	if err != nil {
 		return nil, err

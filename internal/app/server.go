@@ -64,7 +64,7 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 		return nil, err
 	}
 	if h.Config.Users.IDOnlyPublic {
-		h.log.Warn("whoever knows the name of a user with identification only can sign in as them through a public client", "setting", "users.id_only_public")
+		h.log.Warn("a public client needs only the name of a user with identification only to sign in as that user", "setting", "users.id_only_public")
 	}
 	two := &h.Config.TwoStep
 	signer := &signing.Service{
@@ -73,8 +73,8 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 		Prepared: store.Prepared{DB: h.DB}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
 			Life:   two.Life,
-			All:    signing.Quota{Objects: two.Objects, Octets: int64(two.Octets)},
-			Caller: signing.Quota{Objects: two.CallerObjects, Octets: int64(two.CallerOctets)},
+			All:    signing.Quota{Objects: two.Objects, Bytes: int64(two.Bytes)},
+			Caller: signing.Quota{Objects: two.CallerObjects, Bytes: int64(two.CallerBytes)},
 		},
 	}
 	documents := h.Documents(place)
@@ -140,7 +140,7 @@ func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
 		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: h.Config.SVS, Routes: svs.Routes(), Docs: svsapi.Docs}})
 	}
 	if h.Captured != nil {
-		h.log.Warn("messages are captured and shown to whoever reaches "+webconsole.MessagesPath+", not sent", "setting", "messages.capture")
+		h.log.Warn("messages are not sent: every client can read them at "+webconsole.MessagesPath, "setting", "messages.capture")
 		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(h.capturedMessages).Routes(), Docs: webconsole.Docs}})
 	}
 	mux, err := h.mount(version, surfaces, gate)

@@ -276,11 +276,11 @@ type Config struct {
 		// Documents of the installation that may be prepared and not completed; above it 429.
 		Objects int64 `yaml:"objects" default:"100000" above:"0"`
 		// Bytes of the installation that may be prepared and not completed; above it 429.
-		Octets setting.Size `yaml:"octets" default:"16GiB" above:"0"`
+		Bytes setting.Size `yaml:"octets" default:"16GiB" above:"0"`
 		// Documents of one caller that may be prepared and not completed; above it 429.
 		CallerObjects int64 `yaml:"caller_objects" default:"10000" above:"0"`
 		// Bytes of one caller that may be prepared and not completed; above it 429.
-		CallerOctets setting.Size `yaml:"caller_octets" default:"4GiB" above:"0"`
+		CallerBytes setting.Size `yaml:"caller_octets" default:"4GiB" above:"0"`
 	} `yaml:"two_step"`
 	// Documents of one batch.
 	BatchItems int `yaml:"batch_items" default:"10000" above:"0"`
@@ -501,7 +501,7 @@ func (c *Config) Validate(types []string) error {
 		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},
 		{!c.TLS.ClientCertificates || c.TLS.CertificateFile != "", "tls.client_certificates: want certificate_file and key_file: a client shows a certificate only to a server that has one"},
 		{c.GOSTTLS.Socket != "" || c.GOSTTLS.FrontEndUser == "", "gost_tls.front_end_user: want gost_tls.socket as well"},
-		{len(c.Path(c.GOSTTLS.Socket)) < 100, "gost_tls.socket: want a path of less than 100 octets, as the system does"},
+		{len(c.Path(c.GOSTTLS.Socket)) < 100, "gost_tls.socket: want a path of less than 100 bytes, as the system does"},
 		{c.OperatorCertificates.AuthoritiesFile == "" || len(c.OperatorCertificates.RevocationFiles) > 0, "operator_certificates.revocation_files: want the revocation lists of the authorities: without them their certificates are refused"},
 		{c.BlobDir != "" && c.Path(c.BlobDir) != c.Path(c.SpoolDir), "blob_dir: want a directory for prepared documents, another than spool_dir"},
 		{strings.HasPrefix(c.Database, "sqlite:") && len(c.Database) > len("sqlite:") || postgres, "database: want sqlite:PATH or postgres://USER@HOST:PORT/NAME"},

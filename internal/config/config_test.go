@@ -152,7 +152,7 @@ func TestDomainDefaults(t *testing.T) {
 		"passwords": cmp.Diff([]any{attempts.Reserved, attempts.Waiting, attempts.OfOne, attempts.Wait},
 			[]any{c.Passwords.Reserved, c.Passwords.Waiting, c.Passwords.WaitingAddress, c.Passwords.Wait}),
 		"pin":          cmp.Diff([]any{string(keys.PINAllow), keys.DefaultPINLength}, []any{c.PIN.Mode, c.PIN.MinLength}),
-		"certificates": cmp.Diff(keys.DefaultStandingAge, c.Certificates.StatusAge),
+		"certificates": cmp.Diff(keys.DefaultStatusAge, c.Certificates.StatusAge),
 		"xml":          cmp.Diff(int64(xmldsig.DefaultMaxSize), int64(c.XML.Document)),
 		"users":        cmp.Diff(string(signin.SpellingInterface), c.Users.MethodURIs),
 	} {

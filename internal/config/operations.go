@@ -31,7 +31,7 @@ type Operations struct {
 	// Waiting operations of one user; above it 429.
 	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
 	// Bytes stored with all waiting operations of one user; above it 429.
-	UserOctets setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
+	UserBytes setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
 	// Reports to addresses that clients choose.
 	Callbacks Callbacks `yaml:"callbacks"`
 	// Processing templates, by the identifiers that clients use.
@@ -79,7 +79,7 @@ type Repetitions struct {
 	// Time after which the request of a process that died may be repeated.
 	Lease time.Duration `yaml:"lease" default:"1m" min:"1s"`
 	// Bytes of the stored answers of one caller that are larger than 32 KiB; above it 429.
-	UserOctets setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
+	UserBytes setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
 }
 
 // Settings returns the bounds of operations.
@@ -90,7 +90,7 @@ func (o *Operations) Settings() signing.OperationSettings {
 	}
 	return signing.OperationSettings{
 		Async: o.Async, Life: o.Life, Keep: o.Keep, Lease: o.Lease, Workers: workers, Attempts: o.Attempts,
-		Waiting: signing.Quota{Objects: o.UserOperations, Octets: int64(o.UserOctets)},
+		Waiting: signing.Quota{Objects: o.UserOperations, Bytes: int64(o.UserBytes)},
 	}
 }
 

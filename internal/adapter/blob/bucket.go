@@ -183,7 +183,7 @@ func (w *bucketWriter) Write(p []byte) (total int, err error) {
 func (w *bucketWriter) send() error {
 	if w.upload == "" {
 		err := w.b.call(w.ctx, shortCall, func(ctx context.Context) (err error) {
-			w.upload, err = w.b.client.NewMultipartUpload(ctx, w.b.bucket, w.key, minio.PutObjectOptions{ContentType: octets})
+			w.upload, err = w.b.client.NewMultipartUpload(ctx, w.b.bucket, w.key, minio.PutObjectOptions{ContentType: binaryType})
 			return err
 		})
 		if err != nil {
@@ -206,7 +206,7 @@ func (w *bucketWriter) send() error {
 	return putting(err)
 }
 
-const octets = "application/octet-stream"
+const binaryType = "application/octet-stream"
 
 // Commit implements [document.Writer].
 func (w *bucketWriter) Commit() error {
@@ -215,7 +215,7 @@ func (w *bucketWriter) Commit() error {
 	}
 	if w.err == nil && w.upload == "" {
 		w.err = putting(w.b.moving(w.ctx, func(ctx context.Context, moved func()) error {
-			_, err := w.b.client.PutObject(ctx, w.b.bucket, w.key, &watched{bytes.NewReader(w.part), moved}, int64(len(w.part)), "", "", minio.PutObjectOptions{ContentType: octets})
+			_, err := w.b.client.PutObject(ctx, w.b.bucket, w.key, &watched{bytes.NewReader(w.part), moved}, int64(len(w.part)), "", "", minio.PutObjectOptions{ContentType: binaryType})
 			return err
 		}))
 		w.done = w.err == nil
@@ -225,7 +225,7 @@ func (w *bucketWriter) Commit() error {
 		}
 		if w.err == nil {
 			w.err = putting(w.b.call(w.ctx, joinTime, func(ctx context.Context) error {
-				_, err := w.b.client.CompleteMultipartUpload(ctx, w.b.bucket, w.key, w.upload, w.parts, minio.PutObjectOptions{ContentType: octets})
+				_, err := w.b.client.CompleteMultipartUpload(ctx, w.b.bucket, w.key, w.upload, w.parts, minio.PutObjectOptions{ContentType: binaryType})
 				return err
 			}))
 			w.done = w.err == nil
@@ -365,7 +365,7 @@ type bucketObject struct {
 
 type block struct {
 	number int64
-	octets []byte // nil: unused
+	data   []byte // nil: unused
 }
 
 func (b *Bucket) open(ctx context.Context, name string) (document.Object, error) {
@@ -418,11 +418,11 @@ func (o *bucketObject) ReadAt(p []byte, off int64) (int, error) {
 		if off >= o.size {
 			return total, io.EOF
 		}
-		octets, err := o.block(off / readSize)
+		data, err := o.block(off / readSize)
 		if err != nil {
 			return total, err
 		}
-		n := copy(p[total:], octets[off%readSize:])
+		n := copy(p[total:], data[off%readSize:])
 		total, off = total+n, off+int64(n)
 	}
 	return total, nil
@@ -433,16 +433,16 @@ func (o *bucketObject) block(number int64) ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, k := range o.kept {
-		if k.octets != nil && k.number == number {
+		if k.data != nil && k.number == number {
 			copy(o.kept[1:i+1], o.kept[:i])
 			o.kept[0] = k
-			return k.octets, nil
+			return k.data, nil
 		}
 	}
 	from := number * readSize
-	octets := make([]byte, min(readSize, o.size-from))
+	data := make([]byte, min(readSize, o.size-from))
 	var opts minio.GetObjectOptions
-	if err := opts.SetRange(from, from+int64(len(octets))-1); err != nil {
+	if err := opts.SetRange(from, from+int64(len(data))-1); err != nil {
 		return nil, err
 	}
 	if o.etag != "" {
@@ -457,9 +457,9 @@ func (o *bucketObject) block(number int64) ([]byte, error) {
 			return err
 		}
 		defer body.Close()
-		for at := 0; at < len(octets); {
-			n, err := body.Read(octets[at:])
-			if at += n; at == len(octets) {
+		for at := 0; at < len(data); {
+			n, err := body.Read(data[at:])
+			if at += n; at == len(data) {
 				break
 			}
 			if err == io.EOF {
@@ -476,8 +476,8 @@ func (o *bucketObject) block(number int64) ([]byte, error) {
 		return nil, fmt.Errorf("blob: reading a document in the bucket: %w", err)
 	}
 	copy(o.kept[1:], o.kept[:])
-	o.kept[0] = block{number, octets}
-	return octets, nil
+	o.kept[0] = block{number, data}
+	return data, nil
 }
 
 func (b *Bucket) remove(ctx context.Context, name string) error {

@@ -105,8 +105,8 @@ func TestSealedFindsEveryChange(t *testing.T) {
 	huge := bytes.Clone(whole)
 	binary.BigEndian.PutUint16(huge[1:], 60000)
 	broken["huge length of the key"] = huge
-	for what, octets := range broken {
-		if err := os.WriteFile(file, octets, 0o600); err != nil {
+	for what, data := range broken {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		o, err := d.Open(t.Context(), name)
@@ -189,8 +189,8 @@ func FuzzSealed(f *testing.F) {
 	f.Add(whole[:headSize])
 	f.Add([]byte{})
 	s := sealer{newRing(f)}
-	f.Fuzz(func(t *testing.T, octets []byte) {
-		o, err := s.open(inMemory{bytes.NewReader(octets)}, name)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o, err := s.open(inMemory{bytes.NewReader(data)}, name)
 		if err != nil {
 			return
 		}

@@ -65,8 +65,8 @@ func takeQueues(t *testing.T, s *Spool) (n int, back func()) {
 	}
 }
 
-// TestSpoolKeepsEveryOctet writes in pieces of all lengths, reads in between and writes again.
-func TestSpoolKeepsEveryOctet(t *testing.T) {
+// TestSpoolKeepsEveryByte writes in pieces of all lengths, reads in between and writes again.
+func TestSpoolKeepsEveryByte(t *testing.T) {
 	for name, s := range spools(t) {
 		t.Run(name, func(t *testing.T) {
 			source := rand.NewChaCha8([32]byte{1})

@@ -31,7 +31,7 @@ func TestCache(t *testing.T) {
 	}
 	c.put("big", "big", 9000)
 	if c.get("big") != "big" || c.used > c.capacity {
-		t.Errorf("%d octets of %d", c.used, c.capacity)
+		t.Errorf("%d bytes of %d", c.used, c.capacity)
 	}
 	c.put("big", "too big", 20_000) // replaces, and has no room itself
 	if c.get("big") != nil {
@@ -47,7 +47,7 @@ func TestCache(t *testing.T) {
 		sum += e.Value.(*cached).size
 	}
 	if sum != c.used || len(c.entries) != c.order.Len() {
-		t.Errorf("the books say %d octets in %d entries, there are %d in %d", c.used, len(c.entries), sum, c.order.Len())
+		t.Errorf("the books say %d bytes in %d entries, there are %d in %d", c.used, len(c.entries), sum, c.order.Len())
 	}
 }
 

@@ -32,7 +32,7 @@ type heldList struct {
 
 // askList looks a certificate up in the CRL at an address. One download serves all
 // requests about certificates of the issuer.
-func (s *Source) askList(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*standing, error) {
+func (s *Source) askList(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*certStatus, error) {
 	key := "crl" + fingerprint(issuer.Raw) + address
 	now := s.Now()
 	held, _ := s.lists.get(key).(*heldList)
@@ -65,7 +65,7 @@ func (s *Source) askList(ctx context.Context, address string, cert, issuer *x509
 	if !list.Scope.Covers(cert) {
 		return nil, errors.New("the revocation list does not speak of this certificate")
 	}
-	a := &standing{proof: sig.Proof{CRL: list.Raw}, thisUpdate: list.ThisUpdate, nextUpdate: list.NextUpdate}
+	a := &certStatus{proof: sig.Proof{CRL: list.Raw}, thisUpdate: list.ThisUpdate, nextUpdate: list.NextUpdate}
 	if entry, listed := list.Find(cert.SerialNumber); listed {
 		a.status, a.revokedAt, a.reason = ocsp.Revoked, entry.At, entry.Reason
 	}

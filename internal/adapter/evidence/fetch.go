@@ -142,17 +142,17 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 		limit = o.kind.size
 	}
 	if resp.ContentLength > limit {
-		return nil, fmt.Errorf("the answer has %d octets, more than the %d allowed", resp.ContentLength, limit)
+		return nil, fmt.Errorf("the answer has %d bytes, more than the %d allowed", resp.ContentLength, limit)
 	}
 	var answer bytes.Buffer
 	if resp.ContentLength > 0 {
 		answer.Grow(int(min(resp.ContentLength, 1<<20)) + bytes.MinRead) // a merely announced size reserves no more
 	}
 	if _, err := answer.ReadFrom(io.LimitReader(resp.Body, limit+1)); err != nil {
-		return nil, &outage{&detailed{fmt.Sprintf("the answer breaks off after %d octets", answer.Len()), err}}
+		return nil, &outage{&detailed{fmt.Sprintf("the answer breaks off after %d bytes", answer.Len()), err}}
 	}
 	if int64(answer.Len()) > limit {
-		return nil, fmt.Errorf("the answer has more than the %d octets allowed", limit)
+		return nil, fmt.Errorf("the answer has more than the %d bytes allowed", limit)
 	}
 	return answer.Bytes(), nil
 }

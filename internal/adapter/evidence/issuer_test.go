@@ -87,9 +87,9 @@ func TestIssuerIsKept(t *testing.T) {
 		time.Sleep(issuerLife)
 		ask(p.other.cert, 2)
 		// Another authority of the same name and address is not taken for it.
-		twin := certify(t, &p.impostor, "Twin", addressed)
+		lookalike := certify(t, &p.impostor, "Twin", addressed)
 		var refusal *sig.ErrEvidence
-		if _, err := s.Issuer(t.Context(), twin.cert); !errors.As(err, &refusal) {
+		if _, err := s.Issuer(t.Context(), lookalike.cert); !errors.As(err, &refusal) {
 			t.Errorf("the namesake: %v", err)
 		}
 	})

@@ -25,11 +25,11 @@ const maxWaits = 2
 // certificate. If the answer is slightly older than notBefore, it waits for a newer one:
 // times in answers are whole seconds, so an answer made just after a time stamp may have
 // an earlier time.
-func (s *Source) askResponder(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*standing, error) {
+func (s *Source) askResponder(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*certStatus, error) {
 	key := statusKey(cert, issuer)
 	for waits := 0; ; waits++ {
 		v, err := s.once(ctx, key+address, 2*s.StatusTimeout+s.Pause, func(ctx context.Context) (any, error) {
-			var a *standing
+			var a *certStatus
 			err := s.twice(ctx, address, func() (err error) {
 				a, err = s.queryResponder(ctx, address, cert, issuer)
 				return err
@@ -42,7 +42,7 @@ func (s *Source) askResponder(ctx context.Context, address string, cert, issuer 
 		if err != nil {
 			return nil, err
 		}
-		a := v.(*standing)
+		a := v.(*certStatus)
 		if !a.thisUpdate.Before(notBefore) {
 			return a, nil
 		}
@@ -54,7 +54,7 @@ func (s *Source) askResponder(ctx context.Context, address string, cert, issuer 
 			return nil, err
 		}
 		// Another request that waited may have the answer already.
-		if a, ok := s.answers.get(key).(*standing); ok && a.serves(s.Now(), notBefore) {
+		if a, ok := s.answers.get(key).(*certStatus); ok && a.serves(s.Now(), notBefore) {
 			return a, nil
 		}
 	}
@@ -68,7 +68,7 @@ func ceilSecond(t time.Time) time.Time {
 }
 
 // queryResponder sends one OCSP request and checks the answer.
-func (s *Source) queryResponder(ctx context.Context, address string, cert, issuer *x509gost.Certificate) (*standing, error) {
+func (s *Source) queryResponder(ctx context.Context, address string, cert, issuer *x509gost.Certificate) (*certStatus, error) {
 	u, err := s.guard.Parse(address)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *Source) queryResponder(ctx context.Context, address string, cert, issue
 }
 
 // readStatus checks an answer and returns its status of cert.
-func (s *Source) readStatus(b *ocsp.Basic, cert, issuer *x509gost.Certificate, nonce []byte) (*standing, error) {
+func (s *Source) readStatus(b *ocsp.Basic, cert, issuer *x509gost.Certificate, nonce []byte) (*certStatus, error) {
 	now := s.Now()
 	latest := now.Add(s.ClockTolerance)
 	single, found := b.Find(cert, issuer)
@@ -128,7 +128,7 @@ func (s *Source) readStatus(b *ocsp.Basic, cert, issuer *x509gost.Certificate, n
 	if now.Before(responder.NotBefore) || now.After(responder.NotAfter) {
 		return nil, fmt.Errorf("the responder's %s is not valid now", describe(responder))
 	}
-	return &standing{
+	return &certStatus{
 		proof:      sig.Proof{OCSP: bytes.Clone(b.Raw)}, // without keeping the request's buffer in memory
 		status:     single.Status,
 		revokedAt:  single.RevokedAt,

@@ -38,8 +38,8 @@ func (s *Source) Revocation(ctx context.Context, cert, issuer *x509gost.Certific
 	return proof, ended(ctx, err)
 }
 
-// standing is the status of one certificate in one answer.
-type standing struct {
+// certStatus is the status of one certificate in one answer.
+type certStatus struct {
 	proof      sig.Proof
 	status     ocsp.Status
 	revokedAt  time.Time
@@ -49,7 +49,7 @@ type standing struct {
 }
 
 // serves reports whether a cached answer is still valid.
-func (a *standing) serves(now, notBefore time.Time) bool {
+func (a *certStatus) serves(now, notBefore time.Time) bool {
 	if a.nextUpdate.IsZero() {
 		return !notBefore.IsZero() && !a.thisUpdate.Before(notBefore)
 	}
@@ -59,19 +59,19 @@ func (a *standing) serves(now, notBefore time.Time) bool {
 // way is one source for the revocation status of a certificate.
 type way struct {
 	address string
-	ask     func(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*standing, error)
+	ask     func(ctx context.Context, address string, cert, issuer *x509gost.Certificate, notBefore time.Time) (*certStatus, error)
 }
 
 // revocation implements Revocation. If patient is false, it skips addresses in back-off.
 func (s *Source) revocation(ctx context.Context, cert, issuer *x509gost.Certificate, notBefore time.Time, patient bool) (sig.Proof, error) {
-	if a, ok := s.answers.get(statusKey(cert, issuer)).(*standing); ok && a.serves(s.Now(), notBefore) {
+	if a, ok := s.answers.get(statusKey(cert, issuer)).(*certStatus); ok && a.serves(s.Now(), notBefore) {
 		s.observe(Event{Kind: statusKind.name, Outcome: "cached"})
 		return conclude(cert, a)
 	}
 	var ways, resting []way
 	for _, list := range []struct {
 		addresses []string
-		ask       func(context.Context, string, *x509gost.Certificate, *x509gost.Certificate, time.Time) (*standing, error)
+		ask       func(context.Context, string, *x509gost.Certificate, *x509gost.Certificate, time.Time) (*certStatus, error)
 	}{{cert.OCSPServers, s.askResponder}, {cert.CRLDistributionPoints, s.askList}} {
 		for _, address := range list.addresses[:min(len(list.addresses), maxAddressesAsked)] {
 			w := way{address, list.ask}
@@ -106,7 +106,7 @@ func (s *Source) revocation(ctx context.Context, cert, issuer *x509gost.Certific
 }
 
 // conclude returns the results of Revocation for a definite answer.
-func conclude(cert *x509gost.Certificate, a *standing) (sig.Proof, error) {
+func conclude(cert *x509gost.Certificate, a *certStatus) (sig.Proof, error) {
 	if a.status == ocsp.Revoked {
 		return a.proof, fmt.Errorf("revocation: %s was revoked at %s (reason %d): %w", describe(cert), instant(a.revokedAt), a.reason, chain.ErrRevoked)
 	}

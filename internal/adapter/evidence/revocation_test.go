@@ -167,7 +167,7 @@ func TestRevocationRefuses(t *testing.T) {
 		p := everybody()
 		s, o, _ := revocationWorld(t, func(c *Config) { c.RequireOCSPNonce = true })
 		if _, err := s.Revocation(t.Context(), p.user.cert, p.root.cert, time.Time{}); err == nil || isEvidence(err) {
-			t.Errorf("somebody else's issuer: %v", err)
+			t.Errorf("another certificate's issuer: %v", err)
 		}
 		if _, err := s.Revocation(t.Context(), p.user.cert, nil, time.Time{}); err == nil || isEvidence(err) {
 			t.Errorf("no issuer: %v", err)

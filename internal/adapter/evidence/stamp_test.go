@@ -100,13 +100,13 @@ func TestStampFaults(t *testing.T) {
 				w.Header().Set("Content-Length", "66560")
 				return write(big)(w, r)
 			}
-		}, "has 66560 octets, more than the 65536 allowed", 1},
+		}, "has 66560 bytes, more than the 65536 allowed", 1},
 		{"too large", func(s *stamper) {
 			s.before = func(w http.ResponseWriter, r *http.Request) bool {
 				_ = http.NewResponseController(w).Flush()
 				return write(big)(w, r)
 			}
-		}, "more than the 65536 octets allowed", 1},
+		}, "more than the 65536 bytes allowed", 1},
 		{"compressed", func(s *stamper) {
 			s.before = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Header.Get("Accept-Encoding") != "" {
@@ -124,7 +124,7 @@ func TestStampFaults(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)
 			}
-		}, "breaks off after 1 octets", 4},
+		}, "breaks off after 1 bytes", 4},
 		{"late", func(s *stamper) { s.before = hang }, "no whole answer within 5s", 4},
 		{"trickle", func(s *stamper) {
 			s.before = func(w http.ResponseWriter, r *http.Request) bool {
@@ -231,7 +231,7 @@ func TestStampErrorsOfOurOwn(t *testing.T) {
 			_, err := s.TimeStamp(t.Context(), stampURL, digest())
 			var refusal *sig.ErrEvidence
 			if !errors.Is(err, errStore) || errors.As(err, &refusal) {
-				t.Errorf("our own trouble is told as somebody else's: %v", err)
+				t.Errorf("our own trouble is reported as the service's: %v", err)
 			}
 		}
 		if _, err := noServices.TimeStamp(t.Context(), stampURL, suite.Digest{}); err == nil {

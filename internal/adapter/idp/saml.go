@@ -96,7 +96,7 @@ func NewSAML(o SAMLOptions) (*SAML, error) {
 	// A provider may have more keys, of types that are not supported here.
 	must(slices.ContainsFunc(o.Provider.Certificates, func(c *x509gost.Certificate) bool { return c.PublicKey != nil && c.Suite != suite.GOST2001 }),
 		"certificates: want at least one that the provider signs with, with a key of RSA, ECDSA, Ed25519 or GOST R 34.10-2012")
-	must(o.EntityID != "" && len(o.EntityID) <= 1024, "own entity_id: want 1 to 1024 octets")
+	must(o.EntityID != "" && len(o.EntityID) <= 1024, "own entity_id: want 1 to 1024 bytes")
 	must(o.Key != nil || !o.Provider.WantsSigned, "key_file: the provider takes signed requests only: want a key to sign them with")
 	must(o.Attribute != "" || o.NameIDFormat != formatTransient, "name_id_format: a transient name is another at each sign-in, and no login")
 	p := &SAML{o: o}

@@ -129,14 +129,14 @@ func outcome(err error) string {
 	return "again"
 }
 
-// judgement is an answer of a service and its outcome.
-type judgement struct {
+// attempt is an answer of a service and its outcome.
+type attempt struct {
 	status int
 	body   string
 	want   string
 }
 
-func judge(t *testing.T, s *server, sender push.Sender, to device.PushTarget, list []judgement) {
+func judge(t *testing.T, s *server, sender push.Sender, to device.PushTarget, list []attempt) {
 	t.Helper()
 	for _, c := range list {
 		n, lost := notifier(t, sender)
@@ -224,7 +224,7 @@ func TestFCM(t *testing.T) {
 	fcmBody := func(status, code string) string {
 		return `{"error":{"status":"` + status + `","message":"about abcdef0123456789","details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"` + code + `"}]}}`
 	}
-	judge(t, s, fcm, target, []judgement{
+	judge(t, s, fcm, target, []attempt{
 		{200, `{"name":"projects/tamga-test/messages/1"}`, "sent"},
 		{404, fcmBody("NOT_FOUND", "UNREGISTERED"), "gone"},
 		{404, `no such project`, "permanent"},
@@ -321,7 +321,7 @@ func TestAPNs(t *testing.T) {
 	if got := outcome(n.Send(t.Context(), message(t, odd))); got != "gone" || len(*lost) != 1 {
 		t.Errorf("an address that is a path: %s", got)
 	}
-	judge(t, s, apns, target, []judgement{
+	judge(t, s, apns, target, []attempt{
 		{200, ``, "sent"},
 		{410, `{"reason":"Unregistered","timestamp":1}`, "gone"},
 		{400, `{"reason":"BadDeviceToken"}`, "gone"},
@@ -367,7 +367,7 @@ func TestWebhook(t *testing.T) {
 	}}, got); d != "" {
 		t.Error(d)
 	}
-	judge(t, s, hook, target, []judgement{
+	judge(t, s, hook, target, []attempt{
 		{200, ``, "sent"}, {204, ``, "sent"}, {410, ``, "gone"}, {404, ``, "permanent"}, {401, ``, "again"}, {429, ``, "again"}, {502, ``, "again"}, {301, ``, "permanent"},
 	})
 	for _, c := range []push.WebhookConfig{

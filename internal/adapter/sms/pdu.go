@@ -99,7 +99,7 @@ func (b *body) cString(name, s string, size int) {
 	b.out = append(append(b.out, s...), 0)
 }
 
-func (b *body) octets(values ...byte) { b.out = append(b.out, values...) }
+func (b *body) add(values ...byte) { b.out = append(b.out, values...) }
 
 // address is a type of number, a numbering plan, and digits or a name (5.2.5, 5.2.6).
 type address struct {
@@ -119,7 +119,7 @@ func bindBody(systemID, password, systemType string) ([]byte, error) {
 	b.cString("system_id", systemID, 16)
 	b.cString("password", password, 9)
 	b.cString("system_type", systemType, 13)
-	b.octets(0x34, tonUnknown, npiUnknown)
+	b.add(0x34, tonUnknown, npiUnknown)
 	b.cString("address_range", "", 41)
 	return b.out, b.err
 }
@@ -129,22 +129,22 @@ func bindBody(systemID, password, systemType string) ([]byte, error) {
 func submitBody(serviceType string, from, to address, header bool, coding byte, text []byte) ([]byte, error) {
 	var b body
 	b.cString("service_type", serviceType, 6)
-	b.octets(from.ton, from.npi)
+	b.add(from.ton, from.npi)
 	b.cString("source_addr", from.text, 21)
-	b.octets(to.ton, to.npi)
+	b.add(to.ton, to.npi)
 	b.cString("destination_addr", to.text, 21)
 	class := byte(0)
 	if header {
 		class = 0x40 // UDHI (5.2.12)
 	}
-	b.octets(class, 0, 0) // esm_class, protocol_id, priority_flag
+	b.add(class, 0, 0) // esm_class, protocol_id, priority_flag
 	b.cString("schedule_delivery_time", "", 17)
 	b.cString("validity_period", "", 17)
-	b.octets(0, 0, coding, 0) // registered_delivery, replace_if_present_flag, data_coding, sm_default_msg_id
+	b.add(0, 0, coding, 0) // registered_delivery, replace_if_present_flag, data_coding, sm_default_msg_id
 	if len(text) > 254 {
 		return nil, errors.Join(b.err, errors.New("sms: short_message: want at most 254 bytes"))
 	}
-	b.octets(byte(len(text)))
-	b.octets(text...)
+	b.add(byte(len(text)))
+	b.add(text...)
 	return b.out, b.err
 }

@@ -42,10 +42,10 @@ func (s Answers) ExtendAnswer(ctx context.Context, id signing.AnswerID, lease st
 }
 
 // RecordAnswer implements signing.AnswerStore.
-func (s Answers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease string, a *signing.AnswerRecord, octets int64) (bool, error) {
+func (s Answers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease string, a *signing.AnswerRecord, size int64) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE answers SET head = $4, body = $5, blob = $6, octets = $7, done_at = $8, expires_at = $9, leased_until = 0
 		WHERE caller = $1 AND name = $2 AND lease = $3 AND done_at = 0`,
-		id.Caller, id.Name, lease, notNull(a.Head), notNull(a.Body), a.Blob, octets, millis(a.DoneAt), millis(a.ExpiresAt))
+		id.Caller, id.Name, lease, notNull(a.Head), notNull(a.Body), a.Blob, size, millis(a.DoneAt), millis(a.ExpiresAt))
 	return n == 1, err
 }
 
@@ -55,8 +55,8 @@ func (s Answers) ReleaseAnswer(ctx context.Context, id signing.AnswerID, lease s
 	return err
 }
 
-// AnswerOctets implements signing.AnswerStore.
-func (s Answers) AnswerOctets(ctx context.Context, caller string) (int64, error) {
+// AnswerBytes implements signing.AnswerStore.
+func (s Answers) AnswerBytes(ctx context.Context, caller string) (int64, error) {
 	n, _, err := one(ctx, s.DB, scalar[int64], "SELECT COALESCE(SUM(octets), 0) FROM answers WHERE caller = $1 AND blob <> ''", caller)
 	return n, err
 }

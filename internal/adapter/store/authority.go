@@ -40,26 +40,26 @@ func (s Authority) AddAuthority(ctx context.Context, a authority.Record) (bool, 
 	return n == 1, err
 }
 
-// Standings returns the number and the time of the CRL of every authority, by name.
-func (s Authority) Standings(ctx context.Context) ([]authority.Standing, error) {
-	list, _, err := one(ctx, s.DB, func(r row) (standings, error) {
-		var list standings
+// States returns the number and the time of the CRL of every authority, by name.
+func (s Authority) States(ctx context.Context) ([]authority.State, error) {
+	list, _, err := one(ctx, s.DB, func(r row) (states, error) {
+		var list states
 		err := r.Scan(&list)
 		return list, err
-	}, "SELECT "+standingsColumn)
+	}, "SELECT "+statesColumn)
 	return list, err
 }
 
-// standingsColumn is one column with a line for each authority: its name, and the number
+// statesColumn is one column with a line for each authority: its name, and the number
 // and the time of its CRL. No name contains a space or a line feed, see package
 // authority.
-const standingsColumn = "(SELECT STRING_AGG(a.name || ' ' || a.crl_number || ' ' || a.crl_at, '\n') FROM authorities a)"
+const statesColumn = "(SELECT STRING_AGG(a.name || ' ' || a.crl_number || ' ' || a.crl_at, '\n') FROM authorities a)"
 
-// standings scans standingsColumn.
-type standings []authority.Standing
+// states scans statesColumn.
+type states []authority.State
 
 // Scan implements sql.Scanner.
-func (list *standings) Scan(v any) error {
+func (list *states) Scan(v any) error {
 	*list = nil
 	var text sql.NullString
 	if err := text.Scan(v); err != nil {
@@ -76,10 +76,10 @@ func (list *standings) Scan(v any) error {
 		if err != nil {
 			return errors.New("store: malformed CRL time")
 		}
-		*list = append(*list, authority.Standing{Name: name, CRLNumber: n, CRLAt: fromMillis(ms)})
+		*list = append(*list, authority.State{Name: name, CRLNumber: n, CRLAt: fromMillis(ms)})
 	}
 	// The order does not depend on the collation of the database.
-	slices.SortFunc(*list, func(a, b authority.Standing) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(*list, func(a, b authority.State) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 

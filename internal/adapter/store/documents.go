@@ -33,7 +33,7 @@ var (
 const allUsers = ""
 
 // use adds objects and bytes to the usage if the quotas allow it.
-func (s Documents) use(ctx context.Context, userID string, objects, octets int64, q document.Quotas) error {
+func (s Documents) use(ctx context.Context, userID string, objects, size int64, q document.Quotas) error {
 	if userID == allUsers {
 		return errors.New("store: a document without a user")
 	}
@@ -41,13 +41,13 @@ func (s Documents) use(ctx context.Context, userID string, objects, octets int64
 		user  string
 		quota document.Quota
 	}{{allUsers, q.All}, {userID, q.Own}} {
-		if objects > u.quota.Objects || octets > u.quota.Octets {
+		if objects > u.quota.Objects || size > u.quota.Bytes {
 			return errNoQuota
 		}
 		n, err := s.exec(ctx, `INSERT INTO document_usage AS u (user_id, objects, octets) VALUES ($1, $2, $3)
 			ON CONFLICT (user_id) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets
 			WHERE u.objects + excluded.objects <= $4 AND u.octets + excluded.octets <= $5`,
-			u.user, objects, octets, u.quota.Objects, u.quota.Octets)
+			u.user, objects, size, u.quota.Objects, u.quota.Bytes)
 		if err != nil {
 			return err
 		}
@@ -59,12 +59,12 @@ func (s Documents) use(ctx context.Context, userID string, objects, octets int64
 }
 
 // giveBack subtracts objects and bytes from the usage of a user and of all.
-func (s Documents) giveBack(ctx context.Context, userID string, objects, octets int64) error {
-	if objects == 0 && octets == 0 {
+func (s Documents) giveBack(ctx context.Context, userID string, objects, size int64) error {
+	if objects == 0 && size == 0 {
 		return nil
 	}
 	for _, u := range []string{allUsers, userID} {
-		if _, err := s.exec(ctx, "UPDATE document_usage SET objects = objects - $2, octets = octets - $3 WHERE user_id = $1", u, objects, octets); err != nil {
+		if _, err := s.exec(ctx, "UPDATE document_usage SET objects = objects - $2, octets = octets - $3 WHERE user_id = $1", u, objects, size); err != nil {
 			return err
 		}
 	}
@@ -77,22 +77,22 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 	if len(uploads) == 0 {
 		return true, nil
 	}
-	user, octets := uploads[0].UserID, int64(0)
+	user, size := uploads[0].UserID, int64(0)
 	for _, u := range uploads {
 		if u.UserID != user {
 			return false, errors.New("store: uploads of several users at once")
 		}
-		octets += u.Octets
+		size += u.Counted
 	}
 	err := s.committer.Do(ctx, func(ctx context.Context) error {
-		if err := s.use(ctx, user, int64(len(uploads)), octets, q); err != nil {
+		if err := s.use(ctx, user, int64(len(uploads)), size, q); err != nil {
 			return err
 		}
 		for _, u := range uploads {
 			if _, err := s.exec(ctx, `INSERT INTO documents (id, user_id, state, leased_until, bytes, octets,
 				name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at)
 				VALUES ($1, $2, 0, $3, $4, $5, '', '', '', '', '', 0, $6, '', $7, 0, 0)`,
-				u.ID, u.UserID, millis(until), u.Bytes, u.Octets, []byte{}, millis(now)); err != nil {
+				u.ID, u.UserID, millis(until), u.Bytes, u.Counted, []byte{}, millis(now)); err != nil {
 				return err
 			}
 		}
@@ -154,8 +154,8 @@ func (s Documents) KeepDocuments(ctx context.Context, records []document.Record)
 			}
 			spare[r.UserID] += reserved - r.Size
 		}
-		for user, octets := range spare {
-			if err := s.giveBack(ctx, user, 0, octets); err != nil {
+		for user, size := range spare {
+			if err := s.giveBack(ctx, user, 0, size); err != nil {
 				return err
 			}
 		}
@@ -272,22 +272,22 @@ func (s Documents) ForgetDocuments(ctx context.Context, ids []string) error {
 		if _, err := s.exec(ctx, "UPDATE document_usage SET objects = objects WHERE user_id = $1", allUsers); err != nil {
 			return err
 		}
-		type sum struct{ objects, octets int64 }
+		type sum struct{ objects, size int64 }
 		sums := map[string]sum{}
 		for _, id := range ids {
 			held, found, err := returning(ctx, s.DB, func(r row) (u usage, err error) {
-				err = r.Scan(&u.caller, &u.octets)
+				err = r.Scan(&u.caller, &u.size)
 				return u, err
 			}, "DELETE FROM documents WHERE id = $1 AND state = 2 RETURNING user_id, octets", id)
 			if err != nil {
 				return err
 			}
 			if found { // another process may have deleted it
-				sums[held.caller] = sum{sums[held.caller].objects + 1, sums[held.caller].octets + held.octets}
+				sums[held.caller] = sum{sums[held.caller].objects + 1, sums[held.caller].size + held.size}
 			}
 		}
 		for user, held := range sums {
-			if err := s.giveBack(ctx, user, held.objects, held.octets); err != nil {
+			if err := s.giveBack(ctx, user, held.objects, held.size); err != nil {
 				return fmt.Errorf("store: giving back a quota: %w", err)
 			}
 		}

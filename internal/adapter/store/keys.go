@@ -101,8 +101,8 @@ func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.Certi
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`d.user_id = $1`, userID)
 }
 
-// NoteStanding implements keys.StatusStore.
-func (s Keys) NoteStanding(ctx context.Context, id int64, st keys.Standing) error {
+// NoteStatus implements keys.StatusStore.
+func (s Keys) NoteStatus(ctx context.Context, id int64, st keys.OutsideStatus) error {
 	_, err := s.exec(ctx, `UPDATE certificates SET standing_revoked_at = $2, standing_reason = $3, standing_due_at = $4
 		WHERE id = $1 AND outside`, id, millis(st.RevokedAt), int64(st.Reason), millis(st.DueAt))
 	return err
@@ -114,8 +114,8 @@ func (s Keys) NoteComment(ctx context.Context, id int64, comment string) error {
 	return err
 }
 
-// DueStandings implements keys.StatusStore.
-func (s Keys) DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]keys.CertificateRecord, error) {
+// DueStatuses implements keys.StatusStore.
+func (s Keys) DueStatuses(ctx context.Context, now time.Time, after int64, limit int) ([]keys.CertificateRecord, error) {
 	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.outside AND c.id > $1 AND c.standing_due_at <= $2
 		ORDER BY c.id LIMIT $3`, after, millis(now), limit)
 }

@@ -81,7 +81,7 @@ func (s Tokens) AddCode(ctx context.Context, c signin.Code) error {
 	_, err := s.exec(ctx, `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id,
 			granted, login_only, nonce, challenge, signed_in_at, grant_id, parent_id, ends_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', $9, $10, $11, $12, $13, $14, $15, $16)`,
-		c.Hash[:], c.UserID, c.ClientID, c.RedirectURI, c.Scope, c.Method, octets(c.Thumbprint), millis(c.ExpiresAt),
+		c.Hash[:], c.UserID, c.ClientID, c.RedirectURI, c.Scope, c.Method, notNull(c.Thumbprint), millis(c.ExpiresAt),
 		c.Granted, c.LoginOnly, c.Nonce, c.Challenge, millis(c.SignedInAt),
 		c.GrantID, c.ParentID, millis(c.EndsAt))
 	return err

@@ -147,8 +147,8 @@ func (m mortalAnswers) ExtendAnswer(ctx context.Context, id signing.AnswerID, le
 	return m.answers.ExtendAnswer(ctx, id, lease, until)
 }
 
-func (m mortalAnswers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease string, a *signing.AnswerRecord, octets int64) (bool, error) {
-	return through(m.life, func() (bool, error) { return m.answers.RecordAnswer(ctx, id, lease, a, octets) })
+func (m mortalAnswers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease string, a *signing.AnswerRecord, size int64) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.answers.RecordAnswer(ctx, id, lease, a, size) })
 }
 
 func (m mortalAnswers) ReleaseAnswer(ctx context.Context, id signing.AnswerID, lease string) error {
@@ -156,8 +156,8 @@ func (m mortalAnswers) ReleaseAnswer(ctx context.Context, id signing.AnswerID, l
 	return err
 }
 
-func (m mortalAnswers) AnswerOctets(ctx context.Context, caller string) (int64, error) {
-	return m.answers.AnswerOctets(ctx, caller)
+func (m mortalAnswers) AnswerBytes(ctx context.Context, caller string) (int64, error) {
+	return m.answers.AnswerBytes(ctx, caller)
 }
 
 func (m mortalAnswers) SweepAnswers(ctx context.Context, now time.Time) error {

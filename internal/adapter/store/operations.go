@@ -30,7 +30,7 @@ const operationColumns = `id, user_id, owner, action, state, is_async, parameter
 func scanOperation(r row) (*signing.OperationRecord, error) {
 	o := &signing.OperationRecord{}
 	err := r.Scan(&o.ID, &o.UserID, &o.Owner, &o.Action, &o.State, &o.Async, &o.Parameters, &o.Description, &o.Documents, &o.Plan, &o.PIN,
-		&o.Contents, &o.Octets, &o.Results, &o.Callback, &o.Called, &o.Code, &o.Message, &o.Attempts,
+		&o.Contents, &o.Bytes, &o.Results, &o.Callback, &o.Called, &o.Code, &o.Message, &o.Attempts,
 		(*timeField)(&o.CreatedAt), (*timeField)(&o.UpdatedAt), (*timeField)(&o.ConfirmedAt), (*timeField)(&o.CompletedAt),
 		(*timeField)(&o.CompleteBefore), (*timeField)(&o.KeepUntil), (*timeField)(&o.LeasedUntil))
 	return o, err
@@ -49,9 +49,9 @@ func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord
 			(CAST($24 AS BOOLEAN) OR (SELECT COUNT(*) FROM operations WHERE user_id = $2 AND keep_until = 0) < $25) AND
 			(SELECT COALESCE(SUM(octets), 0) FROM operations WHERE user_id = $2 AND octets > 0) + CAST($13 AS BIGINT) <= $26`,
 		o.ID, o.UserID, notNull(o.Owner), o.Action, string(o.State), o.Async, o.Parameters, o.Description, notNull(o.Documents), notNull(o.Plan), notNull(o.PIN),
-		o.Contents, o.Octets, o.Results, o.Callback, o.Code, o.Message,
+		o.Contents, o.Bytes, o.Results, o.Callback, o.Code, o.Message,
 		millis(o.CreatedAt), millis(o.UpdatedAt), millis(o.ConfirmedAt), millis(o.CompletedAt), millis(o.CompleteBefore), millis(o.KeepUntil),
-		over, waiting.Objects, waiting.Octets)
+		over, waiting.Objects, waiting.Bytes)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -116,7 +116,7 @@ func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRec
 				updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = $12, contents = '', lease = '', leased_until = 0
 			WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'`,
 			o.ID, lease, string(o.State), notNull(o.Documents), o.Results, o.Code, o.Message,
-			millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{}, o.Octets)
+			millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{}, o.Bytes)
 		if held = n == 1; err != nil || !held {
 			return err
 		}

@@ -33,13 +33,13 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 			caller string
 			quota  signing.Quota
 		}{{allCallers, all}, {p.Caller, caller}} {
-			if u.quota.Objects < 1 || p.Octets > u.quota.Octets {
+			if u.quota.Objects < 1 || p.Bytes > u.quota.Bytes {
 				return errFull
 			}
 			n, err := s.exec(ctx, `INSERT INTO prepared_usage AS u (caller, objects, octets) VALUES ($1, 1, $2)
 				ON CONFLICT (caller) DO UPDATE SET objects = u.objects + 1, octets = u.octets + excluded.octets
 				WHERE u.objects < $3 AND u.octets + excluded.octets <= $4`,
-				u.caller, p.Octets, u.quota.Objects, u.quota.Octets)
+				u.caller, p.Bytes, u.quota.Objects, u.quota.Bytes)
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 		_, err := s.exec(ctx, `INSERT INTO prepared (id, caller, type, job, document, original, octets,
 			created_at, expires_at, failures, lease, leased_until, spent_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', 0, $11)`,
-			p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Octets,
+			p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes,
 			millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))
 		return err
 	})
@@ -61,9 +61,9 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 }
 
 // giveBack subtracts objects from the usage of a caller and of all.
-func (s Prepared) giveBack(ctx context.Context, caller string, objects, octets int64) error {
+func (s Prepared) giveBack(ctx context.Context, caller string, objects, size int64) error {
 	for _, c := range []string{allCallers, caller} {
-		if _, err := s.exec(ctx, "UPDATE prepared_usage SET objects = objects - $2, octets = octets - $3 WHERE caller = $1", c, objects, octets); err != nil {
+		if _, err := s.exec(ctx, "UPDATE prepared_usage SET objects = objects - $2, octets = octets - $3 WHERE caller = $1", c, objects, size); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (s Prepared) giveBack(ctx context.Context, caller string, objects, octets i
 func (s Prepared) FindPrepared(ctx context.Context, id string) (*signing.PreparedRecord, bool, error) {
 	return one(ctx, s.DB, func(r row) (*signing.PreparedRecord, error) {
 		p := &signing.PreparedRecord{}
-		err := r.Scan(&p.ID, &p.Caller, &p.Type, &p.Job, &p.Document, &p.Original, &p.Octets,
+		err := r.Scan(&p.ID, &p.Caller, &p.Type, &p.Job, &p.Document, &p.Original, &p.Bytes,
 			(*timeField)(&p.CreatedAt), (*timeField)(&p.ExpiresAt), &p.Failures, (*timeField)(&p.SpentAt))
 		return p, err
 	}, `SELECT id, caller, type, job, document, original, octets, created_at, expires_at, failures, spent_at
@@ -114,7 +114,7 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 		if err != nil || !spent {
 			return err
 		}
-		if err := s.giveBack(ctx, held.caller, 1, held.octets); err != nil {
+		if err := s.giveBack(ctx, held.caller, 1, held.size); err != nil {
 			return err
 		}
 		return fault.Rollback(beside(ctx))
@@ -125,13 +125,13 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 // usage is what one object adds to the usage.
 type usage struct {
 	caller string
-	octets int64
+	size   int64
 	spent  bool
 }
 
 func scanUsage(r row) (u usage, err error) {
 	var spentAt int64
-	err = r.Scan(&u.caller, &u.octets, &spentAt)
+	err = r.Scan(&u.caller, &u.size, &spentAt)
 	u.spent = spentAt != 0
 	return u, err
 }
@@ -148,15 +148,15 @@ func (s Prepared) SweepPrepared(ctx context.Context, now time.Time) error {
 				return err
 			}
 			n = len(gone)
-			type sum struct{ objects, octets int64 }
+			type sum struct{ objects, size int64 }
 			sums := map[string]sum{}
 			for _, u := range gone {
 				if !u.spent { // the usage of spent objects was given back before
-					sums[u.caller] = sum{sums[u.caller].objects + 1, sums[u.caller].octets + u.octets}
+					sums[u.caller] = sum{sums[u.caller].objects + 1, sums[u.caller].size + u.size}
 				}
 			}
 			for caller, held := range sums {
-				if err := s.giveBack(ctx, caller, held.objects, held.octets); err != nil {
+				if err := s.giveBack(ctx, caller, held.objects, held.size); err != nil {
 					return err
 				}
 			}

@@ -45,7 +45,7 @@ func TestUpgradeKeepsCertificates(t *testing.T) {
 				engine.exec(t, url, words.Replace(string(text)))
 				engine.exec(t, url, fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, TRUE)", n))
 			}
-			octets := func(n int) string {
+			number := func(n int) string {
 				if engine.driver == "pgx" {
 					return fmt.Sprintf(`'\x40%02x'`, n)
 				}
@@ -54,11 +54,11 @@ func TestUpgradeKeepsCertificates(t *testing.T) {
 			engine.exec(t, url, "INSERT INTO user_groups (name, title, created_at) VALUES ('Default', '', 0)")
 			engine.exec(t, url, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
 				VALUES ('u', 'u', 'u', 'u', 'Default', FALSE, FALSE, 0)`)
-			engine.exec(t, url, "INSERT INTO authorities (name, suite, sealed, certificate, crl, crl_number, crl_at, created_at) VALUES ('gost', 's', "+octets(0)+", "+octets(0)+", "+octets(0)+", 1, 0, 0)")
-			engine.exec(t, url, "INSERT INTO keys (id, user_id, suite, sealed, has_pin, pin_failures, created_at) VALUES ('k', 'u', 'gost2001', "+octets(0)+", FALSE, 3, 0)")
+			engine.exec(t, url, "INSERT INTO authorities (name, suite, sealed, certificate, crl, crl_number, crl_at, created_at) VALUES ('gost', 's', "+number(0)+", "+number(0)+", "+number(0)+", 1, 0, 0)")
+			engine.exec(t, url, "INSERT INTO keys (id, user_id, suite, sealed, has_pin, pin_failures, created_at) VALUES ('k', 'u', 'gost2001', "+number(0)+", FALSE, 3, 0)")
 			for n := 1; n <= 3; n++ {
-				engine.exec(t, url, "INSERT INTO issued_certificates (serial, authority, not_after, issued_at, revoked_at, reason) VALUES ("+octets(n)+", 'gost', 0, 0, 0, 0)")
-				engine.exec(t, url, "INSERT INTO certificates (user_id, key_id, certificate, serial, friendly_name, created_at) VALUES ('u', 'k', "+octets(n)+", "+octets(n)+", 'n', 0)")
+				engine.exec(t, url, "INSERT INTO issued_certificates (serial, authority, not_after, issued_at, revoked_at, reason) VALUES ("+number(n)+", 'gost', 0, 0, 0, 0)")
+				engine.exec(t, url, "INSERT INTO certificates (user_id, key_id, certificate, serial, friendly_name, created_at) VALUES ('u', 'k', "+number(n)+", "+number(n)+", 'n', 0)")
 			}
 			engine.exec(t, url, "INSERT INTO default_certificates (user_id, certificate_id) VALUES ('u', 2)")
 			engine.exec(t, url, "DELETE FROM certificates WHERE id = 3")
@@ -73,8 +73,8 @@ func TestUpgradeKeepsCertificates(t *testing.T) {
 				t.Errorf("the next number is %d, %v, want 4", id, err)
 			}
 			// The release before runs at the same time: it names no new column.
-			engine.exec(t, url, "INSERT INTO issued_certificates (serial, authority, not_after, issued_at, revoked_at, reason) VALUES ("+octets(9)+", 'gost', 0, 0, 0, 0)")
-			engine.exec(t, url, "INSERT INTO certificates (user_id, key_id, certificate, serial, friendly_name, created_at) VALUES ('u', 'k', "+octets(9)+", "+octets(9)+", 'n', 0)")
+			engine.exec(t, url, "INSERT INTO issued_certificates (serial, authority, not_after, issued_at, revoked_at, reason) VALUES ("+number(9)+", 'gost', 0, 0, 0, 0)")
+			engine.exec(t, url, "INSERT INTO certificates (user_id, key_id, certificate, serial, friendly_name, created_at) VALUES ('u', 'k', "+number(9)+", "+number(9)+", 'n', 0)")
 			if err := store.Users(s).DeleteUser(t.Context(), "u"); err != nil {
 				t.Errorf("deleting the user with all certificates: %v", err)
 			}

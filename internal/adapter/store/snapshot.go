@@ -20,7 +20,7 @@ var _ signing.Snapshots = Snapshots{}
 
 // snapshotColumns and snapshotTables select a snapshot of the user u.
 var snapshotColumns, snapshotTables = func() (columns, tables string) {
-	columns = certificateColumns + ", " + certificateKnown + ", " + keyColumns + ", " + standingsColumn
+	columns = certificateColumns + ", " + certificateKnown + ", " + keyColumns + ", " + statesColumn
 	for _, k := range []policy.Kind{policy.Access, policy.Operation} {
 		more, joins := settingsOf(k)
 		columns, tables = columns+", "+more, tables+joins
@@ -74,7 +74,7 @@ func scanSnapshot(r row, before ...any) (*signing.Snapshot, error) {
 	fields := append(before, certificateFields(&certificate)...)
 	fields = append(fields, orZero(&known))
 	fields = append(fields, keyFields(&snap.Keys.Key)...)
-	fields = append(fields, (*standings)(&snap.Keys.Authorities))
+	fields = append(fields, (*states)(&snap.Keys.Authorities))
 	fields = append(fields, access.fields()...)
 	fields = append(fields, operation.fields()...)
 	if err := r.Scan(fields...); err != nil {

@@ -4,8 +4,8 @@ package store
 
 import "testing"
 
-func TestReadStandings(t *testing.T) {
-	var list standings
+func TestReadStates(t *testing.T) {
+	var list states
 	if err := list.Scan("root 2 1000\ngost 1 0"); err != nil || len(list) != 2 || list[0].Name != "gost" || !list[0].CRLAt.IsZero() || list[1].CRLNumber != 2 || list[1].CRLAt.UnixMilli() != 1000 {
 		t.Errorf("%v, %v", list, err)
 	}

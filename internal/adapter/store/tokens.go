@@ -180,7 +180,7 @@ func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (ad
 					WHEN 'password' THEN EXISTS (SELECT 1 FROM passwords w WHERE w.user_id = u.id AND w.encoded = $9)
 					WHEN 'certificate' THEN EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.thumbprint = $10)
 					ELSE FALSE END END)`,
-			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, octets(p.Thumbprint),
+			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, notNull(p.Thumbprint),
 			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated, p.Parent, millis(t.SignedInAt))
 		added = n == 1
 		if err != nil || !added || p.Delegated { // the represented user has not signed in
@@ -190,14 +190,6 @@ func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (ad
 		return err
 	})
 	return added && err == nil, err
-}
-
-// octets returns a value that is never NULL.
-func octets(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }
 
 // bearerColumns and bearerTables select a token $1 with its user and its actor at the

@@ -64,13 +64,13 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	if err != nil {
 		return err
 	}
-	return n.sender.post(ctx, secret, address, m.ID, octets(body))
+	return n.sender.post(ctx, secret, address, m.ID, inMemory(body))
 }
 
-// octets is a body in memory.
-type octets []byte
+// inMemory is a body in memory.
+type inMemory []byte
 
-func (o octets) Size() int64 { return int64(len(o)) }
+func (o inMemory) Size() int64 { return int64(len(o)) }
 
 // WriteTo implements io.WriterTo.
-func (o octets) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(o).WriteTo(w) }
+func (o inMemory) WriteTo(w io.Writer) (int64, error) { return bytes.NewReader(o).WriteTo(w) }

@@ -69,7 +69,7 @@ const (
 func New(c Config) (*Sender, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(strings.TrimSpace(c.Secret), prefix))
 	if err != nil || !strings.HasPrefix(strings.TrimSpace(c.Secret), prefix) || len(key) < 24 || len(key) > 64 {
-		return nil, errors.New("webhook: secret: want whsec_ and Base64 of 24 to 64 octets")
+		return nil, errors.New("webhook: secret: want whsec_ and Base64 of 24 to 64 bytes")
 	}
 	s := newSender(c)
 	s.key = key
@@ -165,7 +165,7 @@ func exactly(w io.Writer, body signing.Result) error {
 		return err
 	}
 	if c.n != body.Size() {
-		return fmt.Errorf("webhook: a body has %d octets instead of %d", c.n, body.Size())
+		return fmt.Errorf("webhook: a body has %d bytes instead of %d", c.n, body.Size())
 	}
 	return nil
 }

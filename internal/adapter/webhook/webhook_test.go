@@ -70,7 +70,7 @@ func TestPostIsSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != large || length != int64(len(large)) {
-		t.Errorf("%d octets came, announced were %d", len(got), length)
+		t.Errorf("%d bytes came, announced were %d", len(got), length)
 	}
 	mac := hmac.New(sha256.New, key)
 	io.WriteString(mac, "id-1.1700000000."+large)

@@ -219,7 +219,7 @@ func TestSignReadsAndWritesStreams(t *testing.T) {
 	}
 }
 
-func TestSignAsSomebodyElse(t *testing.T) {
+func TestSignAsAnotherUser(t *testing.T) {
 	s, dir := atDev(t)
 	tamgatest.WriteFile(t, filepath.Join(dir, "password"), "secret\r\n")
 	tamgatest.WriteFile(t, filepath.Join(dir, "client"), "shared")
@@ -293,7 +293,7 @@ func TestSignRefusesBeforeItAsks(t *testing.T) {
 		{"identity provider alone", "doc --idp https://192.0.2.1/S", "--server"},
 		{"PIN in lines", "doc --pin-file lines", "more than one line"},
 		{"PIN without a terminal", "doc --pin", "--pin-file"},
-		{"password without a terminal", "doc --login somebody", "--password-file"},
+		{"password without a terminal", "doc --login someone", "--password-file"},
 		{"TLS certificates", "doc --ca-file hex", "no PEM certificate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

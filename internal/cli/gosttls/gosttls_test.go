@@ -185,7 +185,7 @@ func TestGOSTTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), `"method":"certificate","actor":"","remote":"127.0.0.1"`) || strings.Contains(log.String(), "192.0.2.1") {
-		t.Errorf("the journal does not know where the calls came from:\n%s", log.String())
+		t.Errorf("the log does not say where the calls came from:\n%s", log.String())
 	}
 }
 

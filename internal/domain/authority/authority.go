@@ -50,8 +50,8 @@ type Store interface {
 	Authority(ctx context.Context, name string) (Record, bool, error)
 	// AddAuthority adds one. It reports false when the name is taken.
 	AddAuthority(ctx context.Context, r Record) (added bool, err error)
-	// Standings reads the changing state of all authorities.
-	Standings(ctx context.Context) ([]Standing, error)
+	// States reads the changing state of all authorities.
+	States(ctx context.Context) ([]State, error)
 	// ReplaceCRL replaces the list with number seen by one with number seen+1. It reports
 	// false when the current number is not seen.
 	ReplaceCRL(ctx context.Context, name string, seen int64, crl []byte, at time.Time) (bool, error)
@@ -78,7 +78,7 @@ type Store interface {
 
 // Record is an authority as stored.
 type Record struct {
-	Standing
+	State
 	Suite       string // name of its key's suite
 	Sealed      []byte // vault.Key.Sealed of the key "authorities:NAME"
 	Certificate []byte // DER
@@ -86,8 +86,8 @@ type Record struct {
 	CreatedAt   time.Time
 }
 
-// Standing is the changing state of an authority.
-type Standing struct {
+// State is the changing state of an authority.
+type State struct {
 	Name      string // as in the addresses of its certificate and list
 	CRLNumber int64  // of the current list, 1 and up
 	CRLAt     time.Time

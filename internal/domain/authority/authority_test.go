@@ -362,8 +362,8 @@ func TestIssueRefuses(t *testing.T) {
 		}
 	}
 	// Two services with the same randomness draw the same serial number.
-	twin := newService(t, db, c, 1)
-	issue(t, twin, suite.GOST2012x256) // repeats the first draw of the bootstrap
+	again := newService(t, db, c, 1)
+	issue(t, again, suite.GOST2012x256) // repeats the first draw of the bootstrap
 	r := authority.Request{Suite: suite.GOST2012x256, PublicKey: gost, Subject: subject(t, "x")}
 	if _, err := newService(t, db, c, 1).Issue(t.Context(), r); err == nil {
 		t.Error("one serial number was given twice")

@@ -76,11 +76,11 @@ func (s *Service) CRL(ctx context.Context, name string) ([]byte, error) {
 	if !known(name) {
 		return nil, unknownAuthority()
 	}
-	standings, err := s.store.Standings(ctx)
+	states, err := s.store.States(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, st := range standings {
+	for _, st := range states {
 		if st.Name == name {
 			list, err := s.current(ctx, st)
 			if err != nil {
@@ -96,18 +96,18 @@ func (s *Service) CRL(ctx context.Context, name string) ([]byte, error) {
 // from the database on each call, so the answer includes the revocations of all
 // processes. Parsed lists are cached by number. The caller must not change them.
 func (s *Service) CRLs(ctx context.Context) ([]*x509gost.RevocationList, error) {
-	standings, err := s.store.Standings(ctx)
+	states, err := s.store.States(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.CRLsAt(ctx, standings)
+	return s.CRLsAt(ctx, states)
 }
 
-// CRLsAt is CRLs for standings that the caller has read. A list that was renewed since
+// CRLsAt is CRLs for states that the caller has read. A list that was renewed since
 // may be returned in its later form.
-func (s *Service) CRLsAt(ctx context.Context, standings []Standing) ([]*x509gost.RevocationList, error) {
-	lists := make([]*x509gost.RevocationList, 0, len(standings))
-	for _, st := range standings {
+func (s *Service) CRLsAt(ctx context.Context, states []State) ([]*x509gost.RevocationList, error) {
+	lists := make([]*x509gost.RevocationList, 0, len(states))
+	for _, st := range states {
 		list, err := s.current(ctx, st)
 		if err != nil {
 			return nil, err
@@ -123,7 +123,7 @@ const patience = time.Minute
 // current returns the list of a state that was just read. It renews a list past half of
 // its life. If that fails, the old list is used while it is valid: a failed write must
 // not stop the checks of certificates.
-func (s *Service) current(ctx context.Context, st Standing) (*x509gost.RevocationList, error) {
+func (s *Service) current(ctx context.Context, st State) (*x509gost.RevocationList, error) {
 	now := s.now()
 	age := now.Sub(st.CRLAt)
 	s.mu.Lock()
@@ -147,7 +147,7 @@ func (s *Service) current(ctx context.Context, st Standing) (*x509gost.Revocatio
 }
 
 // stored returns the list of a state without renewing it.
-func (s *Service) stored(ctx context.Context, st Standing) (*x509gost.RevocationList, error) {
+func (s *Service) stored(ctx context.Context, st State) (*x509gost.RevocationList, error) {
 	s.mu.Lock()
 	kept := s.crls[st.Name]
 	s.mu.Unlock()
@@ -238,7 +238,7 @@ func (s *Service) makeCRL(ctx context.Context, a *authority, number int64, now t
 	t := &x509gost.CRLTemplate{
 		ThisUpdate: thisUpdate,
 		NextUpdate: now.Add(s.config.CRLLife).UTC().Truncate(time.Second),
-		Number:     numberOctets(number),
+		Number:     numberBytes(number),
 		Revoked:    make([]x509gost.RevokedEntry, 0, len(revoked)),
 	}
 	for _, i := range revoked {
@@ -255,8 +255,8 @@ func (s *Service) makeCRL(ctx context.Context, a *authority, number int64, now t
 	return der, nil
 }
 
-// numberOctets is a cRLNumber, big-endian without needless zeros.
-func numberOctets(n int64) []byte {
+// numberBytes is a cRLNumber, big-endian without needless zeros.
+func numberBytes(n int64) []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(n))
 	for len(b) > 1 && b[0] == 0 {
 		b = b[1:]

@@ -227,7 +227,7 @@ func delegateKeyID(name string, generation int64) string {
 }
 
 func loadDelegate(r DelegateRecord) (*authority, error) {
-	a, err := load(Record{Standing: Standing{Name: r.Name}, Suite: r.Suite, Sealed: r.Sealed, Certificate: r.Certificate})
+	a, err := load(Record{State: State{Name: r.Name}, Suite: r.Suite, Sealed: r.Sealed, Certificate: r.Certificate})
 	if err != nil {
 		return nil, err
 	}
@@ -241,11 +241,11 @@ func loadDelegate(r DelegateRecord) (*authority, error) {
 // while they are valid, so the error is for the log and the administrator.
 func (s *Service) Maintain(ctx context.Context) error {
 	var errs []error
-	standings, err := s.store.Standings(ctx)
+	states, err := s.store.States(ctx)
 	if err != nil {
 		return err
 	}
-	for _, st := range standings {
+	for _, st := range states {
 		if s.now().Sub(st.CRLAt) >= s.config.CRLLife/2 {
 			if _, err := s.renewOld(ctx, st.Name); err != nil {
 				errs = append(errs, fmt.Errorf("authority: renewing the revocation list of %s: %w", st.Name, err))

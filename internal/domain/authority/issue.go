@@ -127,7 +127,7 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 		return nil, err
 	}
 	made, err := load(Record{
-		Standing: Standing{Name: name}, Suite: su.Name, Sealed: key.Sealed, Certificate: der,
+		State: State{Name: name}, Suite: su.Name, Sealed: key.Sealed, Certificate: der,
 	})
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 		return nil, err
 	}
 	record := Record{
-		Standing:    Standing{Name: name, CRLNumber: 1, CRLAt: now},
+		State:       State{Name: name, CRLNumber: 1, CRLAt: now},
 		Suite:       su.Name,
 		Sealed:      key.Sealed,
 		Certificate: der,

@@ -70,13 +70,13 @@ type Record struct {
 type Upload struct {
 	ID, UserID string
 	Bytes      string // name in Bytes
-	Octets     int64  // bytes counted in the quotas
+	Counted    int64  // bytes counted in the quotas
 }
 
 // Quota limits documents and uploads together.
 type Quota struct {
 	Objects int64
-	Octets  int64
+	Bytes   int64
 }
 
 // Quotas are the two quotas that each upload must fit into.
@@ -194,9 +194,9 @@ func (r Rules) withDefaults() Rules {
 		r.TemporaryLife = 24 * time.Hour
 	}
 	set(&r.All.Objects, 1_000_000)
-	set(&r.All.Octets, 1<<40)
+	set(&r.All.Bytes, 1<<40)
 	set(&r.Own.Objects, 10_000)
-	set(&r.Own.Octets, 16<<30)
+	set(&r.Own.Bytes, 16<<30)
 	return r
 }
 

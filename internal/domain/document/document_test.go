@@ -86,14 +86,14 @@ func (s *shelf) files(t testing.TB) []string {
 	return names
 }
 
-// octets is the content of all documents, each a prefix of it; see content.
-var octets = func() []byte {
+// filler is the content of all documents, each a prefix of it; see content.
+var filler = func() []byte {
 	b := make([]byte, 20<<20)
 	mathrand.NewChaCha8([32]byte{20, 26}).Read(b)
 	return b
 }()
 
-func content(size int) []byte { return octets[:size:size] }
+func content(size int) []byte { return filler[:size:size] }
 
 // intake makes finished intakes of one request.
 func (s *shelf) intake(t testing.TB, who audit.Principal, sizes ...int) []document.New {
@@ -365,7 +365,7 @@ func fits(t testing.TB, s *shelf, size int) bool {
 
 func TestQuotas(t *testing.T) {
 	s := open(t)
-	s.Rules = document.Rules{Own: document.Quota{Objects: 3, Octets: 1 << 20}}
+	s.Rules = document.Rules{Own: document.Quota{Objects: 3, Bytes: 1 << 20}}
 	if fits(t, s, 1<<20+1) {
 		t.Error("more bytes than the quota has")
 	}
@@ -518,7 +518,7 @@ func TestStopsHalfWay(t *testing.T) {
 				if err := s.List(t.Context(), anna, func(document.Info) error { return errors.New("half a document") }); err != nil {
 					t.Error(err)
 				}
-				s.Rules.Own = document.Quota{Objects: 1, Octets: 10}
+				s.Rules.Own = document.Quota{Objects: 1, Bytes: 10}
 				if !fits(t, s, 10) {
 					t.Errorf("%d %s: the quota is used up", size, step)
 				}

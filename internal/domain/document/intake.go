@@ -144,16 +144,16 @@ func (in *Intake) begin(more int64) error {
 	return noRoom(err)
 }
 
-func (in *Intake) describe(octets int64) Upload {
-	return Upload{ID: in.id, UserID: in.room.userID, Bytes: in.room.s.Bytes.Name(in.id), Octets: octets}
+func (in *Intake) describe(total int64) Upload {
+	return Upload{ID: in.id, UserID: in.room.userID, Bytes: in.room.s.Bytes.Name(in.id), Counted: total}
 }
 
 // extend reserves that many bytes in the quotas for the upload and keeps the lease fresh.
 // It reserves in large steps, or just what is needed when a quota is nearly used up.
-func (in *Intake) extend(octets int64) error {
+func (in *Intake) extend(total int64) error {
 	s := in.room.s
 	now := s.Now()
-	need := octets - in.upload.Octets
+	need := total - in.upload.Counted
 	if need <= 0 && now.Sub(in.renewed) < renewAfter {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (in *Intake) extend(octets int64) error {
 		case answer == Lost:
 			return errLost
 		case answer == Extended:
-			in.upload.Octets += more
+			in.upload.Counted += more
 			in.renewed = now
 			return nil
 		}

@@ -28,8 +28,8 @@ type cache struct {
 type entry struct {
 	id     int64
 	x509   *x509gost.Certificate
-	judged atomic.Pointer[judgement] // nil: not checked yet
-	checks atomic.Int32              // number of values verified with it
+	judged atomic.Pointer[cachedVerdict] // nil: not checked yet
+	checks atomic.Int32                  // number of values verified with it
 	table  atomic.Pointer[gost3410.PublicKey]
 	tabled bool // table is there or being made; guarded by cache.mu
 }

@@ -13,11 +13,11 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// judgement is a positive verdict with the evidence that it depends on. It contains the
+// cachedVerdict is a positive verdict with the evidence that it depends on. It contains the
 // revocation lists that it was made from and its period of validity. Judge compares both
 // with the current lists and the time, and the certificate never changes. The stored
 // status of the certificate is checked before, by refuse.
-type judgement struct {
+type cachedVerdict struct {
 	verdict     *chain.Verdict
 	crls        []*x509gost.RevocationList
 	from, until time.Time // period of validity, without until itself
@@ -25,8 +25,8 @@ type judgement struct {
 
 // holds reports whether the verdict is valid at a time with the current revocation lists.
 // The authority returns the same list while it is the current one in the database.
-func (j *judgement) holds(crls []*x509gost.RevocationList, at time.Time) bool {
-	return j != nil && !at.Before(j.from) && at.Before(j.until) && slices.Equal(j.crls, crls)
+func (v *cachedVerdict) holds(crls []*x509gost.RevocationList, at time.Time) bool {
+	return v != nil && !at.Before(v.from) && at.Before(v.until) && slices.Equal(v.crls, crls)
 }
 
 // Judge checks whether a certificate may be used at a time: it is valid then, not
@@ -55,8 +55,8 @@ func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, a
 	}
 	e := s.cache.find(c.ID, c.X509)
 	if e != nil {
-		if j := e.judged.Load(); j.holds(crls, at) {
-			return j.copy(), nil
+		if kept := e.judged.Load(); kept.holds(crls, at) {
+			return kept.copy(), nil
 		}
 	}
 	roots, err := s.Authority.Roots(ctx)
@@ -73,11 +73,11 @@ func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, a
 	if err != nil {
 		return nil, translate(c, err)
 	}
-	j := newJudgement(verdict, crls)
+	kept := newCachedVerdict(verdict, crls)
 	if e != nil {
-		e.judged.Store(j)
+		e.judged.Store(kept)
 	}
-	return j.copy(), nil
+	return kept.copy(), nil
 }
 
 // refuse returns a fault for a certificate that is revoked, on hold or not valid at the
@@ -109,7 +109,7 @@ func translate(c *Certificate, err error) error {
 		{chain.ErrExpired, "its issuer has expired"},
 		{chain.ErrNotYetValid, "its issuer is not valid yet"},
 		{chain.ErrUsage, "it is not for signing documents"},
-		{chain.ErrRevocationUnknown, "nothing current tells whether it is revoked"},
+		{chain.ErrRevocationUnknown, "its revocation status is unknown"},
 		{chain.ErrSignature, "a signature on its path does not match"},
 		{chain.ErrNoPath, "no path leads from it to a trusted root"},
 	}
@@ -121,15 +121,15 @@ func translate(c *Certificate, err error) error {
 	return err
 }
 
-// newJudgement returns a verdict with the period in which it is valid.
-func newJudgement(v *chain.Verdict, crls []*x509gost.RevocationList) *judgement {
-	j := &judgement{verdict: v, crls: slices.Clone(crls)}
+// newCachedVerdict returns a verdict with the period in which it is valid.
+func newCachedVerdict(v *chain.Verdict, crls []*x509gost.RevocationList) *cachedVerdict {
+	kept := &cachedVerdict{verdict: v, crls: slices.Clone(crls)}
 	narrow := func(from, until time.Time) {
-		if j.from.IsZero() || from.After(j.from) {
-			j.from = from
+		if kept.from.IsZero() || from.After(kept.from) {
+			kept.from = from
 		}
-		if !until.IsZero() && (j.until.IsZero() || until.Before(j.until)) {
-			j.until = until
+		if !until.IsZero() && (kept.until.IsZero() || until.Before(kept.until)) {
+			kept.until = until
 		}
 	}
 	for _, c := range v.Chain {
@@ -138,10 +138,10 @@ func newJudgement(v *chain.Verdict, crls []*x509gost.RevocationList) *judgement 
 	for _, l := range crls {
 		narrow(l.ThisUpdate, l.NextUpdate)
 	}
-	return j
+	return kept
 }
 
 // copy returns a verdict whose slices the caller may change.
-func (j *judgement) copy() *chain.Verdict {
-	return &chain.Verdict{Chain: slices.Clone(j.verdict.Chain), Findings: slices.Clone(j.verdict.Findings)}
+func (v *cachedVerdict) copy() *chain.Verdict {
+	return &chain.Verdict{Chain: slices.Clone(v.verdict.Chain), Findings: slices.Clone(v.verdict.Findings)}
 }

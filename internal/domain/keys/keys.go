@@ -100,14 +100,14 @@ type RequestStore interface {
 // StatusStore keeps what changes about certificates of outside authorities, and the
 // comments of users.
 type StatusStore interface {
-	// NoteStanding records the status that an outside authority gave a certificate. A
+	// NoteStatus records the status that an outside authority gave a certificate. A
 	// missing certificate is no error.
-	NoteStanding(ctx context.Context, id int64, st Standing) error
+	NoteStatus(ctx context.Context, id int64, st OutsideStatus) error
 	// NoteComment records the user's comment on a revocation or a hold.
 	NoteComment(ctx context.Context, id int64, comment string) error
-	// DueStandings reads certificates of outside authorities whose status is due for a
+	// DueStatuses reads certificates of outside authorities whose status is due for a
 	// check at now, by number, those greater than after.
-	DueStandings(ctx context.Context, now time.Time, after int64, limit int) ([]CertificateRecord, error)
+	DueStatuses(ctx context.Context, now time.Time, after int64, limit int) ([]CertificateRecord, error)
 }
 
 // PINStore counts attempts at the PINs of keys.
@@ -242,9 +242,9 @@ type Options struct {
 	// Evidence fetches the revocation status of certificates of outside authorities.
 	// Without it these certificates cannot be used.
 	Evidence Evidence
-	// StandingAge is the greatest age of the status that is shown for these certificates;
-	// 0 means DefaultStandingAge.
-	StandingAge time.Duration
+	// StatusAge is the greatest age of the status that is shown for these certificates;
+	// 0 means DefaultStatusAge.
+	StatusAge time.Duration
 }
 
 // Service manages keys and certificates. It is safe for concurrent use. The options must
@@ -273,8 +273,8 @@ func New(o Options) (*Service, error) {
 	if o.PINLength < 0 || o.PINLength > MaxPINLength {
 		return nil, fmt.Errorf("keys: PIN length %d: want 1 to %d", o.PINLength, MaxPINLength)
 	}
-	if o.StandingAge == 0 {
-		o.StandingAge = DefaultStandingAge
+	if o.StatusAge == 0 {
+		o.StatusAge = DefaultStatusAge
 	}
 	switch o.PINMode {
 	case "":

@@ -780,12 +780,12 @@ func TestOutside(t *testing.T) {
 	revoke("certificateHold")
 	refresh()
 	shown(keys.Active, 0) // not due
-	p.clock.advance(keys.DefaultStandingAge)
+	p.clock.advance(keys.DefaultStatusAge)
 	refresh()
 	shown(keys.Hold, 6)
 	e.Write("index.txt", nil)
 	e.list()
-	p.clock.advance(keys.DefaultStandingAge)
+	p.clock.advance(keys.DefaultStatusAge)
 	e.err = errors.New("down")
 	if err := p.Refresh(ctx); err == nil {
 		t.Error("an authority that is down is no error")
@@ -794,15 +794,15 @@ func TestOutside(t *testing.T) {
 	e.err = nil
 	refresh()
 	shown(keys.Hold, 6) // asked when due
-	p.clock.advance(keys.DefaultStandingAge)
+	p.clock.advance(keys.DefaultStatusAge)
 	refresh()
 	shown(keys.Active, 0)
 	revoke("keyCompromise")
-	p.clock.advance(keys.DefaultStandingAge)
+	p.clock.advance(keys.DefaultStatusAge)
 	refresh()
 	shown(keys.Revoked, 1)
 	asked = e.asked
-	p.clock.advance(keys.DefaultStandingAge)
+	p.clock.advance(keys.DefaultStatusAge)
 	refresh()
 	if e.asked != asked {
 		t.Error("an authority is asked about what it revoked for good")

@@ -34,7 +34,7 @@ func (s *Service) judgeOutside(ctx context.Context, c *Certificate, at time.Time
 
 // askOutside checks a certificate of an outside authority and returns what was learned
 // about its revocation, nil for nothing.
-func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) (verdict *chain.Verdict, learnt *Standing, err error) {
+func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) (verdict *chain.Verdict, learnt *OutsideStatus, err error) {
 	o := chain.Options{At: at}
 	for _, a := range s.Enrolment.Authorities {
 		o.Roots = append(o.Roots, a.Roots...)
@@ -82,7 +82,7 @@ func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) 
 	verdict, err = chain.Build(c.X509, o)
 	switch {
 	case err == nil && len(answers) > 0:
-		learnt = &Standing{}
+		learnt = &OutsideStatus{}
 	case isRevoked(c.X509, err):
 		learnt = revokedBy(c.X509, path.Chain[1], answers[0], lists[0], s.Now())
 	}

@@ -14,29 +14,29 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Standing is what an outside authority last said about the status of a certificate. It may be as
-// old as StandingAge, because it is for lists and pages, and for refusing to revoke what is revoked
+// OutsideStatus is what an outside authority last said about the status of a certificate. It may be as
+// old as StatusAge, because it is for lists and pages, and for refusing to revoke what is revoked
 // already. A signature does not depend on it: Judge asks the authority anew.
-type Standing struct {
+type OutsideStatus struct {
 	RevokedAt time.Time // zero: it is neither revoked nor on hold
 	Reason    int       // CRLReason
 	DueAt     time.Time // when to ask again
 }
 
-// DefaultStandingAge is the greatest age of the status that is shown for certificates of
+// DefaultStatusAge is the greatest age of the status that is shown for certificates of
 // outside authorities.
-const DefaultStandingAge = 15 * time.Minute
+const DefaultStatusAge = 15 * time.Minute
 
 const (
-	// standingPortion is the number of certificates read at a time.
-	standingPortion = 100
+	// statusPortion is the number of certificates read at a time.
+	statusPortion = 100
 	// hopeless is the interval of checks for certificates whose status will hardly
 	// change: expired, revoked for good, or without a path.
 	hopeless = 30 * 24 * time.Hour
 )
 
 // Refresh asks outside authorities about certificates whose status is older than
-// StandingAge, so that showing a certificate does not wait for its authority. When an
+// StatusAge, so that showing a certificate does not wait for its authority. When an
 // authority does not answer, the old statuses stay and its other certificates wait for
 // the next call.
 func (s *Service) Refresh(ctx context.Context) error {
@@ -46,7 +46,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 	silent := map[string]bool{} // names of issuers that did not answer
 	var failed []error
 	for after := int64(0); ; {
-		due, err := s.StatusStore.DueStandings(ctx, s.Now(), after, standingPortion)
+		due, err := s.StatusStore.DueStatuses(ctx, s.Now(), after, statusPortion)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			st, again := Standing{RevokedAt: c.RevokedAt, Reason: c.Reason}, s.StandingAge
+			st, again := OutsideStatus{RevokedAt: c.RevokedAt, Reason: c.Reason}, s.StatusAge
 			switch {
 			case learnt != nil:
 				st = *learnt
@@ -79,43 +79,43 @@ func (s *Service) Refresh(ctx context.Context) error {
 				again = hopeless
 			}
 			st.DueAt = s.Now().Add(again)
-			if err := s.StatusStore.NoteStanding(ctx, c.ID, st); err != nil {
+			if err := s.StatusStore.NoteStatus(ctx, c.ID, st); err != nil {
 				return errors.Join(append(failed, err)...)
 			}
 		}
-		if len(due) < standingPortion {
+		if len(due) < statusPortion {
 			return errors.Join(failed...)
 		}
 	}
 }
 
 // notice stores a status that Judge learned, if it is new.
-func (s *Service) notice(ctx context.Context, c *Certificate, learnt *Standing) error {
+func (s *Service) notice(ctx context.Context, c *Certificate, learnt *OutsideStatus) error {
 	if learnt == nil || learnt.RevokedAt.Equal(c.RevokedAt) && learnt.Reason == c.Reason {
 		return nil
 	}
-	learnt.DueAt = s.Now().Add(s.StandingAge)
-	return s.StatusStore.NoteStanding(ctx, c.ID, *learnt)
+	learnt.DueAt = s.Now().Add(s.StatusAge)
+	return s.StatusStore.NoteStatus(ctx, c.ID, *learnt)
 }
 
 // revokedBy reads the time and the reason of a revocation from its evidence. If the
 // evidence has none, the time is now and the reason 0.
-func revokedBy(cert, issuer *x509gost.Certificate, answer, list []byte, now time.Time) *Standing {
+func revokedBy(cert, issuer *x509gost.Certificate, answer, list []byte, now time.Time) *OutsideStatus {
 	if len(answer) > 0 {
 		if basic, err := ocsp.ParseBasic(answer); err == nil {
 			if single, ok := basic.Find(cert, issuer); ok && single.Status == ocsp.Revoked {
-				return &Standing{RevokedAt: single.RevokedAt, Reason: max(single.Reason, 0)}
+				return &OutsideStatus{RevokedAt: single.RevokedAt, Reason: max(single.Reason, 0)}
 			}
 		}
 	}
 	if len(list) > 0 {
 		if crl, err := x509gost.ParseRevocationList(list); err == nil {
 			if entry, ok := crl.Find(cert.SerialNumber); ok {
-				return &Standing{RevokedAt: entry.At, Reason: max(entry.Reason, 0)}
+				return &OutsideStatus{RevokedAt: entry.At, Reason: max(entry.Reason, 0)}
 			}
 		}
 	}
-	return &Standing{RevokedAt: now}
+	return &OutsideStatus{RevokedAt: now}
 }
 
 // isRevoked reports whether err says that cert itself is revoked.

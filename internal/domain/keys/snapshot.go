@@ -16,7 +16,7 @@ import (
 type Snapshot struct {
 	Default     *CertificateRecord // nil: the user has none
 	Key         KeyRecord          // of Default
-	Authorities []authority.Standing
+	Authorities []authority.State
 }
 
 // defaultRecord returns the default certificate of a user from the snapshot, or from the

@@ -78,7 +78,7 @@ func TestSnapshotServes(t *testing.T) {
 	}
 	// Without any list nothing tells that a certificate is not revoked.
 	without := *after
-	without.Authorities = []authority.Standing{}
+	without.Authorities = []authority.State{}
 	c, err := p.ResolveIn(ctx, &without, alice, fmt.Sprint(second.ID))
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ type Limits struct {
 	// Strangers can always run one derivation, in turn with trusted callers.
 	Reserved float64
 	// Waiting is how many attempts of strangers may wait, OfOne how many of one stranger,
-	// and Wait how long. Trusted callers have higher limits: see standings.
+	// and Wait how long. Trusted callers have higher limits: see trusts.
 	Waiting, OfOne int
 	Wait           time.Duration
 }
@@ -45,23 +45,23 @@ func (a Limits) check() error {
 type Visitor struct {
 	// Key names the callers that share one turn: an address, a network of IPv6, or a
 	// client that proved a secret.
-	Key      string
-	Standing Standing
+	Key   string
+	Trust Trust
 }
 
-// Standing is how far a caller is trusted before the password is checked.
-type Standing int
+// Trust is how far a caller is trusted before the password is checked.
+type Trust int
 
 // The degrees of trust.
 const (
-	Stranger Standing = iota
-	Known             // comes from an address that a user has signed in from
-	Proved            // proved the secret of a client
+	Stranger Trust = iota
+	Known          // comes from an address that a user has signed in from
+	Proved         // proved the secret of a client
 )
 
-// standings has the queue and the limits of each degree of trust. The limits are multiples
+// trusts has the queue and the limits of each degree of trust. The limits are multiples
 // of those of strangers.
-var standings = [...]struct {
+var trusts = [...]struct {
 	class                int
 	waiting, ofOne, wait int
 }{
@@ -85,7 +85,7 @@ func VisitorOf(ctx context.Context) Visitor {
 }
 
 // inside is the caller of Encode: an operator or a command that sets a password.
-var inside = Visitor{Standing: Proved}
+var inside = Visitor{Trust: Proved}
 
 // queue shares the memory among derivations. Strangers and trusted callers wait in
 // separate classes. Within a class, callers take turns.
@@ -137,7 +137,7 @@ func newQueue(limits Limits, total, one int64) *queue {
 // admit waits until weight KiB are free for the caller. The fault is too_many_requests if
 // the queue is full or the wait is over. After an error, no memory is held.
 func (q *queue) admit(ctx context.Context, v Visitor, weight int64) (release func(), err error) {
-	s := standings[v.Standing]
+	s := trusts[v.Trust]
 	of, wait := s.class, q.limits.Wait*time.Duration(s.wait)
 	t, err := q.enter(of, v.Key, weight, q.limits.Waiting*s.waiting, q.limits.OfOne*s.ofOne, wait)
 	if err != nil {

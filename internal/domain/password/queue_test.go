@@ -101,10 +101,10 @@ func TestQueueShare(t *testing.T) {
 			c.ask(t, fmt.Sprint("s", i), stranger(fmt.Sprint(i)))
 		}
 		c.want(t, "s0", "s1")
-		c.ask(t, "proved", Visitor{Key: "client", Standing: Proved})
-		c.ask(t, "known", Visitor{Key: "address", Standing: Known})
+		c.ask(t, "proved", Visitor{Key: "client", Trust: Proved})
+		c.ask(t, "known", Visitor{Key: "address", Trust: Known})
 		c.want(t, "proved", "known")
-		c.ask(t, "third", Visitor{Key: "client", Standing: Proved})
+		c.ask(t, "third", Visitor{Key: "client", Trust: Proved})
 		c.want(t)
 		c.end("s0") // the place goes to the trusted caller before 198 strangers
 		c.want(t, "third")
@@ -119,7 +119,7 @@ func TestQueueLeavesStrangersAPlace(t *testing.T) {
 	for _, places := range []int64{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrowd(roomy, places)
-			v := Visitor{Key: "client", Standing: Proved}
+			v := Visitor{Key: "client", Trust: Proved}
 			for range places {
 				c.ask(t, "t", v)
 			}
@@ -151,17 +151,17 @@ func TestQueueLeavesStrangersAPlace(t *testing.T) {
 
 // Callers take turns, even if one of them has many attempts.
 func TestQueueTurns(t *testing.T) {
-	for _, standing := range []Standing{Stranger, Proved} {
+	for _, trust := range []Trust{Stranger, Proved} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrowd(roomy, 1)
-			c.ask(t, "first", Visitor{Key: "x", Standing: standing})
+			c.ask(t, "first", Visitor{Key: "x", Trust: trust})
 			c.want(t, "first")
 			for i := range 4 {
-				c.ask(t, fmt.Sprint("a", i), Visitor{Key: "a", Standing: standing})
+				c.ask(t, fmt.Sprint("a", i), Visitor{Key: "a", Trust: trust})
 			}
-			c.ask(t, "b0", Visitor{Key: "b", Standing: standing})
-			c.ask(t, "b1", Visitor{Key: "b", Standing: standing})
-			c.ask(t, "c0", Visitor{Key: "c", Standing: standing})
+			c.ask(t, "b0", Visitor{Key: "b", Trust: trust})
+			c.ask(t, "b1", Visitor{Key: "b", Trust: trust})
+			c.ask(t, "c0", Visitor{Key: "c", Trust: trust})
 			c.end("first")
 			c.endAll()
 			c.want(t, "a0", "b0", "c0", "a1", "b1", "a2", "a3")
@@ -213,10 +213,10 @@ func TestQueueBounds(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(limits, 1)
-		c.ask(t, "x", Visitor{Key: "x", Standing: Known})
+		c.ask(t, "x", Visitor{Key: "x", Trust: Known})
 		for i := range 20 {
-			c.ask(t, fmt.Sprint("known", i), Visitor{Key: "one", Standing: Known})
-			c.ask(t, fmt.Sprint("proved", i), Visitor{Key: "client", Standing: Proved})
+			c.ask(t, fmt.Sprint("known", i), Visitor{Key: "one", Trust: Known})
+			c.ask(t, fmt.Sprint("proved", i), Visitor{Key: "client", Trust: Proved})
 		}
 		if len(c.refused) != 20-6 {
 			t.Errorf("%d refused, want 14: a known address may have 6 attempts waiting, a client 30: %v", len(c.refused), c.refused)
@@ -237,14 +237,14 @@ func TestQueueGivenUpAndHeavy(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := q.admit(ctx, Visitor{Key: "heavy", Standing: Proved}, 4); !errors.Is(err, context.Canceled) {
+			if _, err := q.admit(ctx, Visitor{Key: "heavy", Trust: Proved}, 4); !errors.Is(err, context.Canceled) {
 				t.Errorf("after cancel: %v, want context.Canceled", err)
 			}
 		})
 		synctest.Wait()
 		light := false
 		wg.Go(func() {
-			release, err := q.admit(t.Context(), Visitor{Key: "light", Standing: Proved}, 1)
+			release, err := q.admit(t.Context(), Visitor{Key: "light", Trust: Proved}, 1)
 			if err != nil {
 				t.Error(err)
 				return

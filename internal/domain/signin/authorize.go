@@ -82,7 +82,7 @@ func (s *Service) wanted(a Authorization) (scope string, loginOnly bool, err err
 	}
 	switch {
 	case len(a.Nonce) > maxNonce:
-		return "", false, token.Refuse(token.InvalidRequest, fmt.Sprintf("nonce: want at most %d octets", maxNonce))
+		return "", false, token.Refuse(token.InvalidRequest, fmt.Sprintf("nonce: want at most %d bytes", maxNonce))
 	case a.Direct && !a.Client.Implicit:
 		return "", false, token.Refuse(token.UnauthorizedClient, "the client may not have tokens sent to its address: ask for a code")
 	case a.Direct:
@@ -186,7 +186,7 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 		case err != nil:
 			return err
 		case b.Token.ActorID != "":
-			return token.Refuse(token.AccessDenied, "the access token was obtained for its user by somebody else")
+			return token.Refuse(token.AccessDenied, "the access token was obtained by another user on behalf of its user")
 		case b.Token.ClientID != a.Client.ID:
 			return token.Refuse(token.AccessDenied, "the access token is another client's")
 		}

@@ -37,7 +37,7 @@ const maxCertificate = 64 << 10
 // certificate that a user has already.
 func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte) (SignInCertificate, error) {
 	if len(der) > maxCertificate {
-		return SignInCertificate{}, fault.Newf(fault.InvalidCertificate, "certificate: want at most %d octets of DER", maxCertificate)
+		return SignInCertificate{}, fault.Newf(fault.InvalidCertificate, "certificate: want at most %d bytes of DER", maxCertificate)
 	}
 	parsed, err := x509gost.ParseCertificate(der)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte)
 			return err
 		}
 		if !added {
-			return fault.New(fault.InvalidObjectState, "certificate: somebody signs in with it already; take it from them first")
+			return fault.New(fault.InvalidObjectState, "certificate: it is the sign-in certificate of another user; take it from that user first")
 		}
 		return s.methods.SetMethod(ctx, userID, StoredMethod{methodCertificate, LevelPrimary}, c.CreatedAt)
 	})

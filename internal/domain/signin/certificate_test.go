@@ -83,7 +83,7 @@ func TestCertificateSignIn(t *testing.T) {
 		fault string
 	}{
 		"again":          {op.UserID, der, fault.InvalidObjectState},
-		"somebody's":     {b.demo.ID, der, fault.InvalidObjectState},
+		"another user's": {b.demo.ID, der, fault.InvalidObjectState},
 		"to nobody":      {"nobody", newCertificate(t, "x"), fault.UserNotFound},
 		"no certificate": {b.demo.ID, []byte("x"), fault.InvalidCertificate},
 		"nothing":        {b.demo.ID, nil, fault.InvalidCertificate},
@@ -128,7 +128,7 @@ func TestCertificateSignIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.RemoveCertificate(t.Context(), b.demo.ID, added.Thumbprint); !fault.Is(err, fault.NotFound) {
-		t.Errorf("from somebody else: %v", err)
+		t.Errorf("from another user: %v", err)
 	}
 	if err := b.RemoveCertificate(t.Context(), op.UserID, added.Thumbprint); err != nil {
 		t.Fatal(err)

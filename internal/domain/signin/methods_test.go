@@ -382,7 +382,7 @@ func TestResetPassword(t *testing.T) {
 		{"to the assigned phone", everything, both, op, id, to("PhoneNumber", ""), want{sent: "SMS 79261234567"}},
 		{"to another confirmed one", everything, both, op, id, to("phonenumber", "+7 926 000-00-01"), want{sent: "SMS 79260000001"}},
 		{"to one not confirmed", everything, both, op, id, to("PhoneNumber", "79260000002"), want{fault: fault.InvalidPhone}},
-		{"to somebody else's", everything, both, op, id, to("PhoneNumber", "79260000009"), want{fault: fault.InvalidPhone}},
+		{"to another user's", everything, both, op, id, to("PhoneNumber", "79260000009"), want{fault: fault.InvalidPhone}},
 		{"to no phone", everything, both, op, id, to("PhoneNumber", "x"), want{fault: fault.InvalidPhone}},
 		{"none assigned", everything, both, op, bare, to("PhoneNumber", ""), want{fault: fault.InvalidPhone}},
 		{"no e-mail assigned", everything, both, op, id, to("EmailAddress", ""), want{fault: fault.InvalidEmail}},

@@ -258,7 +258,7 @@ func TestAppToken(t *testing.T) {
 	}
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(app.Secret)
 	if err != nil || len(secret) != 20 {
-		t.Fatalf("%d octets, %v", len(secret), err)
+		t.Fatalf("%d bytes, %v", len(secret), err)
 	}
 	if d := cmp.Diff("otpauth totp /Tamga:petrov algorithm=SHA1&digits=6&issuer=Tamga&period=30&secret="+app.Secret, u.Scheme+" "+u.Host+" "+u.Path+" "+u.Query().Encode()); d != "" {
 		t.Error(d)

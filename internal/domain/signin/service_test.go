@@ -543,10 +543,10 @@ func TestTokensEnd(t *testing.T) {
 
 	token := b.token(t)
 	accepted("fresh", token)
-	if err := b.sessions.EndAll(t.Context(), "somebody else"); err != nil {
+	if err := b.sessions.EndAll(t.Context(), "another user"); err != nil {
 		t.Fatal(err)
 	}
-	accepted("after somebody else's were ended", token)
+	accepted("after another user's were ended", token)
 	if err := b.sessions.EndAll(t.Context(), b.demo.ID); err != nil {
 		t.Fatal(err)
 	}

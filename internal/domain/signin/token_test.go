@@ -282,7 +282,7 @@ func FuzzAuthenticate(f *testing.F) {
 		who, err := b.Authenticate(t.Context(), token)
 		switch {
 		case err == nil && who.UserID != b.demo.ID:
-			t.Errorf("%q is somebody: %+v", token, who)
+			t.Errorf("%q is a user: %+v", token, who)
 		case err != nil && !fault.Is(err, fault.Unauthorized):
 			t.Errorf("%q: %v, want %s", token, err, fault.Unauthorized)
 		}

@@ -55,9 +55,9 @@ const (
 
 // AnswerRules bound the stored answers. A zero field means its default.
 type AnswerRules struct {
-	Life   time.Duration // of an answer; default 24 h
-	Lease  time.Duration // of a process that died; default 1 min
-	Octets int64         // bytes of the answers of one caller that are not small; default 4 GiB
+	Life  time.Duration // of an answer; default 24 h
+	Lease time.Duration // of a process that died; default 1 min
+	Bytes int64         // bytes of the answers of one caller that are not small; default 4 GiB
 	// Anonymous is the Life of an answer to a caller without a token. It is shorter, so
 	// that unknown callers cannot fill the database. Default 1 h.
 	Anonymous time.Duration
@@ -65,7 +65,7 @@ type AnswerRules struct {
 
 func (r AnswerRules) withDefaults() AnswerRules {
 	r.Life, r.Lease = cmp.Or(r.Life, 24*time.Hour), cmp.Or(r.Lease, time.Minute)
-	r.Octets, r.Anonymous = cmp.Or(r.Octets, 4<<30), cmp.Or(r.Anonymous, time.Hour)
+	r.Bytes, r.Anonymous = cmp.Or(r.Bytes, 4<<30), cmp.Or(r.Anonymous, time.Hour)
 	return r
 }
 
@@ -110,11 +110,11 @@ type AnswerStore interface {
 	// ExtendAnswer extends a lease. It reports false if the lease is lost.
 	ExtendAnswer(ctx context.Context, id AnswerID, lease string, until time.Time) (held bool, err error)
 	// RecordAnswer stores an answer. It reports false if the lease is lost.
-	RecordAnswer(ctx context.Context, id AnswerID, lease string, a *AnswerRecord, octets int64) (held bool, err error)
+	RecordAnswer(ctx context.Context, id AnswerID, lease string, a *AnswerRecord, size int64) (held bool, err error)
 	// ReleaseAnswer deletes a request without an answer.
 	ReleaseAnswer(ctx context.Context, id AnswerID, lease string) error
-	// AnswerOctets returns the size in bytes of a caller's answers that are not small.
-	AnswerOctets(ctx context.Context, caller string) (int64, error)
+	// AnswerBytes returns the size in bytes of a caller's answers that are not small.
+	AnswerBytes(ctx context.Context, caller string) (int64, error)
 	// SweepAnswers deletes expired answers.
 	SweepAnswers(ctx context.Context, now time.Time) error
 }
@@ -217,7 +217,7 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 	rules := a.Rules.withDefaults()
 	now := a.Now()
 	r := &AnswerRecord{Head: head, DoneAt: now, ExpiresAt: now.Add(rules.life(t.id.Caller))}
-	var octets int64
+	var size int64
 	switch {
 	case body == nil || body.Size() == 0:
 	case body.Size() <= smallAnswer:
@@ -229,12 +229,12 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 			return nil, err
 		}
 	default:
-		octets = body.Size()
-		held, err := a.Store.AnswerOctets(ctx, t.id.Caller)
+		size = body.Size()
+		held, err := a.Store.AnswerBytes(ctx, t.id.Caller)
 		if err != nil {
 			return nil, err
 		}
-		if held+octets > rules.Octets {
+		if held+size > rules.Bytes {
 			return nil, fault.New(fault.TooManyRequests, "the stored answers to your requests are too large in total: send large requests without Idempotency-Key, or later")
 		}
 		if r.Blob, err = t.keepLarge(ctx, body, r.ExpiresAt); err != nil {
@@ -242,7 +242,7 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 		}
 	}
 	return func(ctx context.Context) error {
-		held, err := a.Store.RecordAnswer(ctx, t.id, t.lease, r, octets)
+		held, err := a.Store.RecordAnswer(ctx, t.id, t.lease, r, size)
 		if err == nil && !held {
 			err = errTurnLost
 		}

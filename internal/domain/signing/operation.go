@@ -50,7 +50,7 @@ type Operations struct {
 	Callbacks Callbacks           // nil: Callback is refused
 	// CallbackStore uses the same database as Store; set with Callbacks.
 	CallbackStore CallbackStore
-	Standing      Standing // nil: no check of the user when the operation runs
+	OwnerCheck    OwnerCheck // nil: no check of the user when the operation runs
 	Settings      OperationSettings
 	// Render makes the body of a callback; set with Callbacks.
 	Render func(o *Operation) (Result, error)
@@ -91,7 +91,7 @@ func NewOperations(o Operations) *Operations {
 		s.Attempts = 10
 	}
 	if s.Waiting == (Quota{}) {
-		s.Waiting = Quota{Objects: 1000, Octets: 4 << 30}
+		s.Waiting = Quota{Objects: 1000, Bytes: 4 << 30}
 	}
 	if o.Documents == nil {
 		o.Documents = noDocuments{}
@@ -109,9 +109,9 @@ type Sealer interface {
 	Open(p vault.Place, sealed []byte) ([]byte, error)
 }
 
-// Standing checks whether the user who ordered an operation may still act when it runs.
+// OwnerCheck checks whether the user who ordered an operation may still act when it runs.
 // The fault is access_denied.
-type Standing interface {
+type OwnerCheck interface {
 	MayAct(ctx context.Context, who audit.Principal) error
 }
 

@@ -95,7 +95,7 @@ func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *Ope
 			return err
 		}
 	}
-	if record.Octets = contents.Size(); record.Octets > 0 {
+	if record.Bytes = contents.Size(); record.Bytes > 0 {
 		// Work may begin at the last moment and continues as long as it is leased.
 		if record.Contents, err = s.Signer.Blobs.KeepBlob(ctx, contents, op.CompleteBefore.Add(time.Hour)); err != nil {
 			return err
@@ -262,7 +262,7 @@ func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease
 		return err
 	}
 	defer op.Close()
-	if err := s.journal(ctx, op, audit.Attempt, ""); err != nil {
+	if err := s.writeEntry(ctx, op, audit.Attempt, ""); err != nil {
 		return err
 	}
 	r := &run{Operations: s, op: op}
@@ -298,8 +298,8 @@ func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecor
 	if record.Attempts > s.Settings.Attempts {
 		return fault.New(fault.Failed, "the operation was begun several times and never ended")
 	}
-	if s.Standing != nil {
-		if err := s.Standing.MayAct(ctx, r.op.Owner); err != nil {
+	if s.OwnerCheck != nil {
+		if err := s.OwnerCheck.MayAct(ctx, r.op.Owner); err != nil {
 			return err
 		}
 	}
@@ -336,8 +336,8 @@ func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecor
 	return r.do(ctx)
 }
 
-// journal writes the audit entry of an operation that is carried out without a request.
-func (s *Operations) journal(ctx context.Context, op *Operation, phase, outcome string) error {
+// writeEntry writes the audit entry of an operation that is carried out without a request.
+func (s *Operations) writeEntry(ctx context.Context, op *Operation, phase, outcome string) error {
 	e := audit.Entry{
 		At: s.Signer.Now(), RequestID: op.ID, Operation: "Execute" + op.Action.String(), Phase: phase, Outcome: outcome,
 		Object: "operation " + op.ID, Principal: op.Owner,

@@ -28,7 +28,7 @@ type OperationRecord struct {
 	Plan        []byte // what must be done; empty after the end
 	PIN         []byte // sealed; empty after the end, and if there is none
 	Contents    string // name in Blobs of the documents of the request; empty: none
-	Octets      int64  // size of Contents or, after the end, of Results
+	Bytes       int64  // size of Contents or, after the end, of Results
 	Results     string // name in Blobs of results that are not in the document store; empty: none
 	Callback    string
 	Called      bool   // the callback was accepted

@@ -232,7 +232,7 @@ func (r *run) finish(ctx context.Context, lease string, keep func(context.Contex
 			if !held {
 				return errLeaseLost
 			}
-			if err := r.journal(ctx, op, audit.Done, outcomeOf(op)); err != nil {
+			if err := r.writeEntry(ctx, op, audit.Done, outcomeOf(op)); err != nil {
 				return fault.Rollback(err)
 			}
 		}
@@ -280,7 +280,7 @@ func (r *run) record(ctx context.Context, op *Operation, now time.Time) (*Operat
 	if record.Documents, err = storeDocuments(op.Documents, list); err != nil {
 		return nil, err
 	}
-	record.Octets = contents.Size()
+	record.Bytes = contents.Size()
 	// Reading may begin at the last moment.
 	record.Results, err = r.Signer.Blobs.KeepBlob(ctx, contents, record.KeepUntil.Add(leaseTime))
 	return record, err

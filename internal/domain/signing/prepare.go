@@ -90,7 +90,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[string]string, job *sig.Job, prepared *sig.Prepared) (id string, err error) {
 	rules := s.TwoStep.withDefaults()
 	record := &PreparedRecord{
-		Caller: caller, Type: t.name, Octets: job.Document.Size(),
+		Caller: caller, Type: t.name, Bytes: job.Document.Size(),
 		CreatedAt: job.Time, ExpiresAt: job.Time.Add(rules.Life),
 	}
 	if record.ID, err = newID(s.Rand); err != nil {
@@ -99,7 +99,7 @@ func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[
 	if record.Job, err = s.storeJob(job, t, params, prepared); err != nil {
 		return "", err
 	}
-	record.Octets += int64(len(record.Job))
+	record.Bytes += int64(len(record.Job))
 
 	defer func() {
 		if err != nil {
@@ -112,7 +112,7 @@ func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[
 		return "", err
 	}
 	if job.Original != nil {
-		record.Octets += job.Original.Size()
+		record.Bytes += job.Original.Size()
 		if record.Original, err = s.Blobs.KeepBlob(ctx, job.Original, needed); err != nil {
 			return "", err
 		}

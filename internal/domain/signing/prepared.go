@@ -25,7 +25,7 @@ type TwoStep struct {
 // Quota bounds the objects that are prepared and not yet completed or expired.
 type Quota struct {
 	Objects int64
-	Octets  int64 // bytes of documents and states together
+	Bytes   int64 // bytes of documents and states together
 }
 
 func (r TwoStep) withDefaults() TwoStep {
@@ -38,9 +38,9 @@ func (r TwoStep) withDefaults() TwoStep {
 		r.Life = 900 * time.Second
 	}
 	set(&r.All.Objects, 100_000)
-	set(&r.All.Octets, 16<<30)
+	set(&r.All.Bytes, 16<<30)
 	set(&r.Caller.Objects, 10_000)
-	set(&r.Caller.Octets, 4<<30)
+	set(&r.Caller.Bytes, 4<<30)
 	return r
 }
 
@@ -60,7 +60,7 @@ type PreparedRecord struct {
 	Job       []byte // data for Complete; in the format of this package
 	Document  string // name in Blobs
 	Original  string // name in Blobs; empty: none
-	Octets    int64  // bytes that count in the quotas
+	Bytes     int64  // bytes that count in the quotas
 	CreatedAt time.Time
 	ExpiresAt time.Time
 	Failures  int       // wrong values so far

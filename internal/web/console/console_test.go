@@ -21,13 +21,13 @@ import (
 	"tamga/internal/web/rest"
 )
 
-type noJournal struct{}
+type noAuditLog struct{}
 
-func (noJournal) Record(context.Context, audit.Entry) error {
+func (noAuditLog) Record(context.Context, audit.Entry) error {
 	return errors.New("readers of the page have no audit entry")
 }
 
-func (noJournal) Begin(context.Context, audit.Entry) func(context.Context) error {
+func (noAuditLog) Begin(context.Context, audit.Entry) func(context.Context) error {
 	return func(context.Context) error { return nil }
 }
 
@@ -35,7 +35,7 @@ func ask(t *testing.T, list []Message, accept string) (*http.Response, string) {
 	t.Helper()
 	mux := http.NewServeMux()
 	log := slog.New(slog.DiscardHandler)
-	rest.Mount(mux, "", &rest.Gate{Audit: noJournal{}, Log: log}, New(func(context.Context) ([]Message, error) { return list, nil }).Routes())
+	rest.Mount(mux, "", &rest.Gate{Audit: noAuditLog{}, Log: log}, New(func(context.Context) ([]Message, error) { return list, nil }).Routes())
 	s := httptest.NewServer(rest.Front(mux, log, rest.NewMetrics(prometheus.NewRegistry())))
 	defer s.Close()
 	r, err := http.NewRequest("GET", s.URL+MessagesPath, nil)

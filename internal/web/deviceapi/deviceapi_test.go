@@ -52,7 +52,7 @@ type world struct {
 	paint    error
 	userID   string
 	other    string // a user the operator does not reach
-	journal  []audit.Entry
+	entries  []audit.Entry
 }
 
 func (w *world) Available() []notify.Channel               { return w.channels }
@@ -61,7 +61,7 @@ func (w *world) DevicesGone(context.Context, string) error { return nil }
 func (w *world) EndAll(context.Context, string) error      { return nil }
 func (w *world) Forgive(context.Context, string) error     { return nil }
 func (w *world) Record(_ context.Context, e audit.Entry) error {
-	w.journal = append(w.journal, e)
+	w.entries = append(w.entries, e)
 	return nil
 }
 
@@ -318,12 +318,12 @@ func TestDeviceOverHTTP(t *testing.T) {
 			if status, _, _ := g.send(message.Leave, struct{}{}); status != 401 {
 				t.Errorf("one of all that were deleted: %d", status)
 			}
-			for _, e := range w.journal {
+			for _, e := range w.entries {
 				if e.Operation == "PollDevice" {
-					t.Error("a poll is in the journal")
+					t.Error("a poll is in the audit log")
 				}
 				if e.Operation == "VerifyDevice" && e.Phase == audit.Done && (e.Object != kid || e.Principal.Login != "petrov" || e.Principal.Method != "mydss") {
-					t.Errorf("the journal has %+v", e)
+					t.Errorf("the audit log has %+v", e)
 				}
 			}
 		})

@@ -56,9 +56,9 @@ func New(a Authority) *API { return &API{authority: a} }
 // has none, and neither have refused requests.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("GET /pki/{file}", "GetAuthorityFile", rest.Anyone, a.file).Exact().Unjournaled(),
-		rest.Handle("POST /pki/ocsp", "PostOCSP", rest.Anyone, a.postOCSP).AtMost(maxRequest).Unjournaled(),
-		rest.Handle("GET /pki/ocsp/{request...}", "GetOCSP", rest.Anyone, a.getOCSP).Unjournaled(),
+		rest.Handle("GET /pki/{file}", "GetAuthorityFile", rest.Anyone, a.file).Exact().Unaudited(),
+		rest.Handle("POST /pki/ocsp", "PostOCSP", rest.Anyone, a.postOCSP).AtMost(maxRequest).Unaudited(),
+		rest.Handle("GET /pki/ocsp/{request...}", "GetOCSP", rest.Anyone, a.getOCSP).Unaudited(),
 		rest.Handle("POST /pki/tsp", "TimeStamp", rest.Anyone, a.timeStamp).AtMost(maxRequest),
 	}
 }
@@ -90,7 +90,7 @@ func (a *API) file(ctx context.Context, r struct {
 }
 
 // message is a body in DER.
-type message struct{ Body rest.Octets }
+type message struct{ Body rest.Bytes }
 
 func (a *API) postOCSP(ctx context.Context, r message) (rest.File, error) {
 	return a.ocsp(ctx, r.Body)

@@ -55,20 +55,20 @@ func (e echo) TimeStamp(ctx context.Context, request []byte) ([]byte, error) {
 	return append([]byte("stamp of "), request...), nil
 }
 
-type journal struct{ operations []string }
+type auditLog struct{ operations []string }
 
-func (j *journal) Record(_ context.Context, e audit.Entry) error {
-	j.operations = append(j.operations, e.Operation+" "+e.Phase)
+func (l *auditLog) Record(_ context.Context, e audit.Entry) error {
+	l.operations = append(l.operations, e.Operation+" "+e.Phase)
 	return nil
 }
 
-func (j *journal) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
-	err := j.Record(ctx, e)
+func (l *auditLog) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
+	err := l.Record(ctx, e)
 	return func(context.Context) error { return err }
 }
 
 func TestRoutes(t *testing.T) {
-	j := &journal{}
+	j := &auditLog{}
 	mux := http.NewServeMux()
 	rest.Mount(mux, "", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, pkiapi.New(echo{}).Routes())
 	front := rest.Routed(mux)

@@ -29,9 +29,9 @@ func (s *script) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBulkKeepsEveryOctet reads with buffers of all lengths what comes in pieces of all
+// TestBulkKeepsEveryByte reads with buffers of all lengths what comes in pieces of all
 // lengths, much and little data in turn.
-func TestBulkKeepsEveryOctet(t *testing.T) {
+func TestBulkKeepsEveryByte(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	want := random(12 << 20)
 	for range 20 {

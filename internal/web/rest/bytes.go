@@ -7,11 +7,11 @@ import (
 	"reflect"
 )
 
-// Octets is a body as it is, with any Content-Type. It is held in memory, so its route
+// Bytes is a body as it is, with any Content-Type. It is held in memory, so its route
 // should set a small limit with [Route.AtMost].
-type Octets []byte
+type Bytes []byte
 
-func bindOctets(in *input, v reflect.Value) error {
+func bindWhole(in *input, v reflect.Value) error {
 	b, err := io.ReadAll(in.body)
 	if err != nil {
 		return err

@@ -15,12 +15,12 @@ import (
 	"tamga/internal/domain/audit"
 )
 
-// TestOctets sends bodies that are not JSON, to routes with audit entries and to some
+// TestBytes sends bodies that are not JSON, to routes with audit entries and to some
 // without.
-func TestOctets(t *testing.T) {
-	j := &journal{grown: make(chan struct{}, 100)}
+func TestBytes(t *testing.T) {
+	j := &auditLog{grown: make(chan struct{}, 100)}
 	gate := &Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}
-	type body struct{ Body Octets }
+	type body struct{ Body Bytes }
 	answer := func(ctx context.Context, r body) (File, error) {
 		audit.Changed(ctx, "")
 		return File{Content: strings.NewReader(string(r.Body)), Type: "application/timestamp-reply"}, nil
@@ -28,12 +28,12 @@ func TestOctets(t *testing.T) {
 	mux := http.NewServeMux()
 	Mount(mux, "", gate, []Route{
 		Handle("POST /stamp", "Stamp", Anyone, answer).AtMost(10),
-		Handle("POST /status", "Status", Anyone, answer).AtMost(10).Unjournaled(),
+		Handle("POST /status", "Status", Anyone, answer).AtMost(10).Unaudited(),
 		Handle("GET /status/{rest...}", "StatusGet", Anyone, func(_ context.Context, r struct {
 			Rest string `path:"rest"`
 		}) (File, error) {
 			return File{Content: strings.NewReader(r.Rest)}, nil
-		}).Unjournaled(),
+		}).Unaudited(),
 		Handle("GET /{file}", "File", Anyone, func(context.Context, struct{}) (None, error) { return None{}, nil }).Exact(),
 	})
 	ask := func(method, path, text string) (int, string, string) {
@@ -75,18 +75,18 @@ func TestOctets(t *testing.T) {
 	}
 }
 
-// TestUnjournaledIsForAnyone: what a known caller does is written down.
-func TestUnjournaledIsForAnyone(t *testing.T) {
+// TestUnauditedIsForAnyone: what a known caller does is written down.
+func TestUnauditedIsForAnyone(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a route with a caller is kept out of the audit log")
 		}
 	}()
 	gate := &Gate{
-		Audit: &journal{}, Log: slog.New(slog.DiscardHandler),
+		Audit: &auditLog{}, Log: slog.New(slog.DiscardHandler),
 		Identify: func(context.Context, string) (audit.Principal, error) { return audit.Principal{}, nil },
 	}
 	Mount(http.NewServeMux(), "", gate, []Route{
-		Handle("GET /mine", "Mine", SignedIn, func(context.Context, struct{}) (None, error) { return None{}, nil }).Unjournaled(),
+		Handle("GET /mine", "Mine", SignedIn, func(context.Context, struct{}) (None, error) { return None{}, nil }).Unaudited(),
 	})
 }

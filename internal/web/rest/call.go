@@ -28,7 +28,7 @@ type call struct {
 	outcome    string
 	refusal    string // outcome of an answer that carries a refusal; "" for none
 	started    time.Time
-	bodyOctets int64
+	bodyBytes  int64
 	detail     string
 	quiet      bool // logged at debug level
 	after      []io.Closer

@@ -20,7 +20,7 @@ import (
 // one nor any later one happens, until another process takes over.
 type mortal struct {
 	answers
-	journal []audit.Entry
+	entries []audit.Entry
 	left    int // writes before the end
 }
 
@@ -38,7 +38,7 @@ func (m *mortal) Record(_ context.Context, e audit.Entry) error {
 	if err := m.write(); err != nil {
 		return err
 	}
-	m.journal = append(m.journal, e)
+	m.entries = append(m.entries, e)
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (m *mortal) revive() {
 // Wherever a process dies: nothing was made without an earlier attempt in the audit log,
 // nothing that counts was made twice, and each answer has an audit entry that leads to the
 // attempt it was made in.
-func TestCrashBetweenJournalAndAnswer(t *testing.T) {
+func TestCrashBetweenAuditAndAnswer(t *testing.T) {
 	for _, inside := range []bool{false, true} {
 		for writes := range 8 {
 			t.Run(fmt.Sprintf("inside the change %t, %d writes", inside, writes), func(t *testing.T) {
@@ -114,8 +114,8 @@ func TestCrashBetweenJournalAndAnswer(t *testing.T) {
 							return audit.Principal{UserID: token}, nil
 						},
 						Audit: m, Log: slog.New(slog.DiscardHandler), Once: m.begin,
-					}, []Route{Handle("POST /do", "Do", SignedIn, func(ctx context.Context, _ struct{ Body Octets }) (any, error) {
-						if n := len(m.journal); n == 0 || m.journal[n-1].Phase != audit.Attempt {
+					}, []Route{Handle("POST /do", "Do", SignedIn, func(ctx context.Context, _ struct{ Body Bytes }) (any, error) {
+						if n := len(m.entries); n == 0 || m.entries[n-1].Phase != audit.Attempt {
 							t.Error("something is made without an attempt in the audit log")
 						}
 						made++
@@ -128,10 +128,10 @@ func TestCrashBetweenJournalAndAnswer(t *testing.T) {
 						if err != nil {
 							return nil, err
 						}
-						before, kept := len(m.journal), *m.kept["1 key"]
+						before, kept := len(m.entries), *m.kept["1 key"]
 						if err := record(ctx); err != nil {
 							// The transaction is rolled back.
-							m.journal, *m.kept["1 key"] = m.journal[:before], kept
+							m.entries, *m.kept["1 key"] = m.entries[:before], kept
 							return nil, err
 						}
 						return value, nil
@@ -145,7 +145,7 @@ func TestCrashBetweenJournalAndAnswer(t *testing.T) {
 				if before == 200 && !counts {
 					t.Errorf("%s was answered and not kept", first)
 				}
-				earlier := len(m.journal)
+				earlier := len(m.entries)
 				m.revive()
 				serve()
 				defer server.Close()
@@ -156,19 +156,19 @@ func TestCrashBetweenJournalAndAnswer(t *testing.T) {
 				if counts && made != 1 {
 					t.Errorf("made %d times although the first answer counts", made)
 				}
-				line := m.journal[len(m.journal)-1]
+				line := m.entries[len(m.entries)-1]
 				want := "thing " + text
 				if counts {
-					want = "answer to request " + m.journal[0].RequestID + ", " + want
+					want = "answer to request " + m.entries[0].RequestID + ", " + want
 				}
 				if line.Phase != audit.Done || line.Outcome != audit.OK || line.Object != want {
 					t.Errorf("the audit log ends in %+v, want an outcome of %q", line, want)
 				}
-				if earlier > 0 && (m.journal[0].Phase != audit.Attempt || strings.Contains(m.journal[0].Object, "thing")) {
-					t.Errorf("the audit log begins with %+v", m.journal[0])
+				if earlier > 0 && (m.entries[0].Phase != audit.Attempt || strings.Contains(m.entries[0].Object, "thing")) {
+					t.Errorf("the audit log begins with %+v", m.entries[0])
 				}
-				if inside && counts && (earlier < 2 || m.journal[1].Phase != audit.Done || m.journal[1].Object != "thing 1") {
-					t.Errorf("what counts is not in the audit log: %+v", m.journal[:earlier])
+				if inside && counts && (earlier < 2 || m.entries[1].Phase != audit.Done || m.entries[1].Object != "thing 1") {
+					t.Errorf("what counts is not in the audit log: %+v", m.entries[:earlier])
 				}
 			})
 		}

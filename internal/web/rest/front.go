@@ -75,7 +75,7 @@ func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handle
 				route = "none"
 			}
 			metrics.inFlight.Dec()
-			metrics.done(route, out.status(), took, call.bodyOctets, out.n)
+			metrics.done(route, out.status(), took, call.bodyBytes, out.n)
 			level := slog.LevelInfo
 			if call.quiet {
 				level = slog.LevelDebug
@@ -83,7 +83,7 @@ func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handle
 			log.LogAttrs(ctx, level, "request",
 				slog.String("request_id", call.id), slog.String("client_request_id", call.given), slog.String("method", method(r)), slog.String("route", route),
 				slog.Int("status", out.status()), slog.String("outcome", call.outcome), slog.Duration("duration", took),
-				slog.Int64("bytes_in", call.bodyOctets), slog.Int64("bytes_out", out.n),
+				slog.Int64("bytes_in", call.bodyBytes), slog.Int64("bytes_out", out.n),
 				slog.String("login", cmp.Or(call.who.Login, call.claimed.Login)), slog.String("remote", cmp.Or(call.remote, clientAddress(r))))
 		}()
 		next.ServeHTTP(out, r.WithContext(ctx))

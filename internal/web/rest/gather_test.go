@@ -21,14 +21,14 @@ import (
 )
 
 // door is a route for Anyone on a mux, with an audit log that counts refusals.
-func door(t *testing.T, j *journal, f func(ctx context.Context) error) (knock func(remote string), g *Gatherer, clock *time.Time) {
+func door(t *testing.T, j *auditLog, f func(ctx context.Context) error) (knock func(remote string), g *Gatherer, clock *time.Time) {
 	t.Helper()
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	clock = &now
 	g = NewGatherer(j, func() time.Time { return *clock })
 	mux := http.NewServeMux()
 	Mount(mux, "", &Gate{Audit: j, Gather: g, Log: slog.New(slog.DiscardHandler)}, []Route{
-		Handle("POST /enter", "Enter", Anyone, func(ctx context.Context, _ struct{ Body Octets }) (None, error) {
+		Handle("POST /enter", "Enter", Anyone, func(ctx context.Context, _ struct{ Body Bytes }) (None, error) {
 			return None{}, f(ctx)
 		}),
 	})
@@ -39,11 +39,11 @@ func door(t *testing.T, j *journal, f func(ctx context.Context) error) (knock fu
 	}, g, clock
 }
 
-func (j *journal) details() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+func (a *auditLog) details() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var l []string
-	for _, e := range j.entries {
+	for _, e := range a.entries {
 		detail, _, _ := strings.Cut(e.Detail, " since ")
 		l = append(l, strings.Join([]string{e.Phase, e.Outcome, e.Principal.Login + "/" + e.Principal.ClientID, e.Object, e.Remote, detail}, " "))
 	}
@@ -51,8 +51,8 @@ func (j *journal) details() []string {
 	return l
 }
 
-func newJournal() *journal {
-	return &journal{fail: map[string]error{}, grown: make(chan struct{}, 100_000)}
+func newAuditLog() *auditLog {
+	return &auditLog{fail: map[string]error{}, grown: make(chan struct{}, 100_000)}
 }
 
 var refusedEntry = fault.New(fault.AccessDenied, "no")
@@ -102,7 +102,7 @@ func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
 			return refusedEntry
 		}, []string{"done access_denied demo/bank 7 192.0.2.1 refused 2 times"}},
 	} {
-		j := newJournal()
+		j := newAuditLog()
 		knock, g, _ := door(t, j, c.f)
 		knock("192.0.2.1:1")
 		knock("192.0.2.1:2")
@@ -117,7 +117,7 @@ func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
 
 // The entry of an attempt that cannot be written stops a known caller.
 func TestKnownWithoutAuditLog(t *testing.T) {
-	j := newJournal()
+	j := newAuditLog()
 	j.fail[audit.Attempt] = errSecret
 	done := false
 	knock, _, _ := door(t, j, func(ctx context.Context) error {
@@ -135,7 +135,7 @@ func TestKnownWithoutAuditLog(t *testing.T) {
 
 // What an attack leaves grows with the logarithm of its size, in each window.
 func TestGathererCounts(t *testing.T) {
-	j := newJournal()
+	j := newAuditLog()
 	knock, g, clock := door(t, j, func(ctx context.Context) error {
 		audit.Tried(ctx, "7", "demo")
 		return refusedEntry
@@ -170,7 +170,7 @@ func TestGathererCounts(t *testing.T) {
 // counted, share entries. Nothing is lost when the audit log fails.
 func TestGathererBounds(t *testing.T) {
 	user := 0
-	j := newJournal()
+	j := newAuditLog()
 	knock, g, _ := door(t, j, func(ctx context.Context) error {
 		audit.Tried(ctx, fmt.Sprint("user ", user), fmt.Sprint("login ", user))
 		return refusedEntry

@@ -21,57 +21,57 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// journal is an audit log in memory.
-type journal struct {
+// auditLog is an audit log in memory.
+type auditLog struct {
 	mu      sync.Mutex
 	entries []audit.Entry
 	fail    map[string]error // by phase
 	grown   chan struct{}    // one for each entry
 }
 
-func (j *journal) Record(_ context.Context, e audit.Entry) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if err := j.fail[e.Phase]; err != nil {
+func (a *auditLog) Record(_ context.Context, e audit.Entry) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.fail[e.Phase]; err != nil {
 		return err
 	}
-	j.entries = append(j.entries, e)
-	j.grown <- struct{}{}
+	a.entries = append(a.entries, e)
+	a.grown <- struct{}{}
 	return nil
 }
 
-func (j *journal) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
-	err := j.Record(ctx, e)
+func (a *auditLog) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
+	err := a.Record(ctx, e)
 	return func(context.Context) error { return err }
 }
 
 // lines are the entries as "operation phase outcome login".
-func (j *journal) lines() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+func (a *auditLog) lines() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var l []string
-	for _, e := range j.entries {
+	for _, e := range a.entries {
 		l = append(l, strings.TrimRight(fmt.Sprintf("%s %s %s %s", e.Operation, e.Phase, e.Outcome, e.Principal.Login), " "))
 	}
 	return l
 }
 
-func (j *journal) wait(n int) {
+func (a *auditLog) wait(n int) {
 	for range n {
-		<-j.grown
+		<-a.grown
 	}
 }
 
 // house is a test server with a handful of routes.
 type house struct {
 	*httptest.Server
-	journal *journal
-	log     *bytes.Buffer
-	logMu   sync.Mutex
-	reg     *prometheus.Registry
-	mu      sync.Mutex
-	sinks   []*memory
-	entered chan struct{} // a handler has begun
+	auditLog *auditLog
+	log      *bytes.Buffer
+	logMu    sync.Mutex
+	reg      *prometheus.Registry
+	mu       sync.Mutex
+	sinks    []*memory
+	entered  chan struct{} // a handler has begun
 }
 
 func (h *house) Write(p []byte) (int, error) {
@@ -123,8 +123,8 @@ var errSecret = errors.New("a text for the log alone")
 func open(t *testing.T, limits Limits) *house {
 	t.Helper()
 	h := &house{
-		journal: &journal{fail: map[string]error{}, grown: make(chan struct{}, 1000)},
-		log:     &bytes.Buffer{}, reg: prometheus.NewRegistry(), entered: make(chan struct{}, 10),
+		auditLog: &auditLog{fail: map[string]error{}, grown: make(chan struct{}, 1000)},
+		log:      &bytes.Buffer{}, reg: prometheus.NewRegistry(), entered: make(chan struct{}, 10),
 	}
 	log := slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	gate := &Gate{
@@ -143,7 +143,7 @@ func open(t *testing.T, limits Limits) *house {
 			}
 			return fault.New(fault.AccessDenied, "no")
 		},
-		Audit: h.journal, Log: log, Limits: limits,
+		Audit: h.auditLog, Log: log, Limits: limits,
 	}
 	openSink := func(context.Context, audit.Principal) (*memory, error) {
 		h.mu.Lock()

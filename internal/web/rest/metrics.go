@@ -16,7 +16,7 @@ import (
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
-	octets   *prometheus.CounterVec
+	bytes    *prometheus.CounterVec
 	inFlight prometheus.Gauge
 }
 
@@ -30,22 +30,22 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tamga_http_request_duration_seconds", Help: "Time from the headers to the end of the answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"route"}),
-		octets: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tamga_http_body_bytes_total", Help: "Octets of bodies, by route and direction (in, out).",
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tamga_http_body_bytes_total", Help: "Bytes of bodies, by route and direction (in, out).",
 		}, []string{"route", "direction"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "tamga_http_requests_in_flight", Help: "Requests being served now.",
 		}),
 	}
-	reg.MustRegister(m.requests, m.duration, m.octets, m.inFlight)
+	reg.MustRegister(m.requests, m.duration, m.bytes, m.inFlight)
 	return m
 }
 
 func (m *Metrics) done(route string, status int, took time.Duration, in, out int64) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	m.duration.WithLabelValues(route).Observe(took.Seconds())
-	m.octets.WithLabelValues(route, "in").Add(float64(in))
-	m.octets.WithLabelValues(route, "out").Add(float64(out))
+	m.bytes.WithLabelValues(route, "in").Add(float64(in))
+	m.bytes.WithLabelValues(route, "out").Add(float64(out))
 }
 
 // MetricsPage serves the metrics registered with reg to Prometheus.

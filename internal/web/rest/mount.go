@@ -111,7 +111,7 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 			panic(fmt.Sprintf("rest: route %s needs a caller, and its gate identifies none", r.Name))
 		case r.Right != Anyone && r.Right != SignedIn && gate.Permit == nil:
 			panic(fmt.Sprintf("rest: route %s has the right %q, which its gate cannot check", r.Name, r.Right))
-		case r.unjournaled && r.Right != Anyone:
+		case r.unaudited && r.Right != Anyone:
 			panic(fmt.Sprintf("rest: route %s has a known caller, so it must have audit entries", r.Name))
 		case names[r.Name+r.Method+r.Path]:
 			panic(fmt.Sprintf("rest: route %s is there twice", r.Name))
@@ -144,7 +144,7 @@ type handler struct {
 // of the outcome, answer.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, call := callOf(r.Context())
-	if h.Right == Anyone && !h.unjournaled {
+	if h.Right == Anyone && !h.unaudited {
 		call.note = &audit.Note{Attempt: func(ctx context.Context, who audit.Principal) error {
 			e := h.entry(call, audit.Attempt, "")
 			e.Principal = who
@@ -174,7 +174,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := newBody(w, r, h.limit)
 	in := &input{http: r, body: body, documents: cmp.Or(h.gate.Limits.Documents, DefaultDocuments)}
 	defer func() {
-		call.bodyOctets = body.n
+		call.bodyBytes = body.n
 		if p := call.repetition; p != nil && p.turn != nil {
 			if err := p.turn.Close(); err != nil {
 				h.gate.Log.ErrorContext(ctx, "closing an answer", "request_id", call.id, "error", err)
@@ -229,7 +229,7 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	if err == nil {
 		outcome = cmp.Or(call.refusal, outcome)
 	}
-	if h.unjournaled {
+	if h.unaudited {
 		return outcome, err
 	}
 	if err == nil && call.promised && call.attempt == nil {
@@ -334,7 +334,7 @@ func (h *handler) admitCaller(ctx context.Context, r *http.Request, call *call) 
 	if call.repetition, err = h.repeatable(r, call); err != nil {
 		return err
 	}
-	if h.answerOnly && !h.unjournaled && call.repetition == nil { // a kept answer outlives the call
+	if h.answerOnly && !h.unaudited && call.repetition == nil { // a kept answer outlives the call
 		call.attempt = h.gate.Audit.Begin(context.WithoutCancel(ctx), h.entry(call, audit.Attempt, ""))
 		return nil
 	}
@@ -421,7 +421,7 @@ func (h *handler) entry(call *call, phase, outcome string) audit.Entry {
 }
 
 func (h *handler) write(ctx context.Context, e audit.Entry) error {
-	if h.unjournaled {
+	if h.unaudited {
 		return nil
 	}
 	return h.gate.Audit.Record(ctx, e)

@@ -132,7 +132,7 @@ func onceServer(t *testing.T, a *answers, do func(n int, body string) (any, erro
 	}, []Route{
 		Handle("POST /do", "Do", SignedIn, func(ctx context.Context, r struct {
 			Extra string `header:"X-Extra"`
-			Body  Octets
+			Body  Bytes
 		}) (any, error) {
 			mu.Lock()
 			calls++

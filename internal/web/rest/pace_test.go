@@ -71,7 +71,7 @@ func TestPaceOfBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mux := http.NewServeMux()
 				Mount(mux, "", &Gate{Audit: noAudit{}, Log: slog.New(slog.DiscardHandler)}, []Route{
-					Handle("POST /read", "Read", Anyone, func(_ context.Context, r struct{ Body Octets }) (int, error) { return len(r.Body), nil }).AtMost(1 << 21),
+					Handle("POST /read", "Read", Anyone, func(_ context.Context, r struct{ Body Bytes }) (int, error) { return len(r.Body), nil }).AtMost(1 << 21),
 					Handle("POST /leave", "Leave", Anyone, func(context.Context, struct{}) (int, error) { return 0, nil }),
 				})
 				log := slog.New(slog.DiscardHandler)

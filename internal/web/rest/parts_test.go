@@ -57,9 +57,9 @@ func partOf(name, content string) string {
 const formType = "multipart/form-data; boundary=b"
 
 func TestPartsReadsWhatIsThere(t *testing.T) {
-	whole := "preamble\r\n" + partOf("a_info", "{}") + partOf("a_content", "octets\r\n--bc\r\n") + "--b--\r\nepilogue"
+	whole := "preamble\r\n" + partOf("a_info", "{}") + partOf("a_content", "bytes\r\n--bc\r\n") + "--b--\r\nepilogue"
 	names, contents, err := partsOf(strings.NewReader(whole), formType)
-	if err != nil || fmt.Sprint(names) != "[a_info a_content]" || contents[1] != "octets\r\n--bc\r\n" {
+	if err != nil || fmt.Sprint(names) != "[a_info a_content]" || contents[1] != "bytes\r\n--bc\r\n" {
 		t.Errorf("%v %q %v", names, contents, err)
 	}
 }
@@ -67,7 +67,7 @@ func TestPartsReadsWhatIsThere(t *testing.T) {
 // Every way in which a body can stop short of its last boundary is told from a whole
 // one.
 func TestPartsStoppedAnywhere(t *testing.T) {
-	whole := partOf("a_info", "{}") + partOf("a_content", "octets") + "--b--"
+	whole := partOf("a_info", "{}") + partOf("a_content", "bytes") + "--b--"
 	for n := range len(whole) {
 		if _, _, err := partsOf(strings.NewReader(whole[:n]), formType); err == nil {
 			t.Errorf("%q is taken for a whole body", whole[:n])

@@ -30,9 +30,9 @@ import (
 )
 
 // doors is one handler behind two servers: the public one, and the one of the front end.
-func doors(t *testing.T) (public, front *httptest.Server, written *journal) {
+func doors(t *testing.T) (public, front *httptest.Server, written *auditLog) {
 	t.Helper()
-	written = &journal{grown: make(chan struct{}, 1000)}
+	written = &auditLog{grown: make(chan struct{}, 1000)}
 	gate := &Gate{
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{Login: "by token " + token}, nil

@@ -15,7 +15,7 @@ import (
 )
 
 func TestRaw(t *testing.T) {
-	j := &journal{grown: make(chan struct{}, 100)}
+	j := &auditLog{grown: make(chan struct{}, 100)}
 	var sinks []*memory
 	gate := &Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}
 	open := func(context.Context, audit.Principal) (*memory, error) {
@@ -50,16 +50,16 @@ func TestRaw(t *testing.T) {
 		want               string
 	}{
 		{"JSON in the body", "", `{"Name":"n","Content":"x"}`, 200, `"body n x"`},
-		{"Base64URL", base64.URLEncoding.EncodeToString([]byte(params)), "octets", 200, `"raw ??>> octets"`},
-		{"no padding", base64.RawURLEncoding.EncodeToString([]byte(params)), "octets", 200, `"raw ??>> octets"`},
-		{"the other alphabet", base64.StdEncoding.EncodeToString([]byte(params)), "octets", 200, `"raw ??>> octets"`},
+		{"Base64URL", base64.URLEncoding.EncodeToString([]byte(params)), "bytes", 200, `"raw ??>> bytes"`},
+		{"no padding", base64.RawURLEncoding.EncodeToString([]byte(params)), "bytes", 200, `"raw ??>> bytes"`},
+		{"the other alphabet", base64.StdEncoding.EncodeToString([]byte(params)), "bytes", 200, `"raw ??>> bytes"`},
 		{"long", base64.StdEncoding.EncodeToString([]byte(`{}`)), long, 200, long},
 		{"too long", base64.StdEncoding.EncodeToString([]byte(`{}`)), long + long + long, 413, "max_request_length_exceeded"},
-		{"no Base64", "{}", "octets", 400, "X-Params is not Base64URL"},
-		{"no JSON", base64.StdEncoding.EncodeToString([]byte(`{"`)), "octets", 400, "X-Params"},
-		{"empty", "=", "octets", 400, "X-Params is empty"},
-		{"no object", base64.StdEncoding.EncodeToString([]byte(`[1]`)), "octets", 400, "the header X-Params: its value must be an object"},
-		{"forgotten", "", "octets", 400, "the request comes in the header X-Params"},
+		{"no Base64", "{}", "bytes", 400, "X-Params is not Base64URL"},
+		{"no JSON", base64.StdEncoding.EncodeToString([]byte(`{"`)), "bytes", 400, "X-Params"},
+		{"empty", "=", "bytes", 400, "X-Params is empty"},
+		{"no object", base64.StdEncoding.EncodeToString([]byte(`[1]`)), "bytes", 400, "the header X-Params: its value must be an object"},
+		{"forgotten", "", "bytes", 400, "the request comes in the header X-Params"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := httptest.NewRecorder()
@@ -74,7 +74,7 @@ func TestRaw(t *testing.T) {
 		})
 	}
 	w := httptest.NewRecorder()
-	r := httptest.NewRequest("POST", "/sign", strings.NewReader("octets"))
+	r := httptest.NewRequest("POST", "/sign", strings.NewReader("bytes"))
 	r.Header["X-Params"] = []string{"e30", "e30"}
 	if mux.ServeHTTP(w, r); w.Code != 400 {
 		t.Errorf("a header twice: %d", w.Code)

@@ -44,11 +44,11 @@ type Route struct {
 	size  size
 	limit int64 // for size ownLimit, in bytes
 
-	unjournaled, exact bool
-	answerOnly, once   bool
-	headers            []string // that fields of the request are read from
-	guard              func(remote string) error
-	call               func(ctx context.Context, in *input) (any, error)
+	unaudited, exact bool
+	answerOnly, once bool
+	headers          []string // that fields of the request are read from
+	guard            func(remote string) error
+	call             func(ctx context.Context, in *input) (any, error)
 }
 
 // size selects the limit of a body.
@@ -89,13 +89,13 @@ func (r Route) AnswerOnly() Route {
 	return r
 }
 
-// Unjournaled keeps a route out of the audit log. It is for public data that every client
+// Unaudited keeps a route out of the audit log. It is for public data that every client
 // may read without limit (certificates, revocation lists, OCSP answers). An entry for each
 // read would let strangers fill the audit log and says nothing about a user. The log and
 // the metrics still count such requests. Only a route for Anyone that changes nothing may
-// be Unjournaled.
-func (r Route) Unjournaled() Route {
-	r.unjournaled = true
+// be Unaudited.
+func (r Route) Unaudited() Route {
+	r.unaudited = true
 	return r
 }
 
@@ -153,7 +153,7 @@ func (in *input) close() error {
 //
 // Req is a struct. The tags of its fields name their sources: `path:"id"`, `query:"x"` or
 // `header:"X"`. The field Body is the JSON value of the body, of any type, or a [Form] or
-// [Octets]. [Text] and [Unread] are understood anywhere inside of Body. Resp is a JSON
+// [Bytes]. [Text] and [Unread] are understood anywhere inside of Body. Resp is a JSON
 // value, [None], [File], [Stream], [JSON], [Page] or [Redirect], or an interface if an
 // operation has several kinds of answer. Handle panics when Req cannot be bound, because
 // that is an error in the program. A Req that may hold documents needs [HandleDocuments].
@@ -274,8 +274,8 @@ func compilePart(f reflect.StructField, route, path string) part {
 		if f.Type == reflect.TypeFor[Form]() {
 			return bindForm
 		}
-		if f.Type == reflect.TypeFor[Octets]() {
-			return bindOctets
+		if f.Type == reflect.TypeFor[Bytes]() {
+			return bindWhole
 		}
 		if f.Type == partsType {
 			return bindParts

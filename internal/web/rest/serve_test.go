@@ -87,7 +87,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-func TestBindingAndJournal(t *testing.T) {
+func TestBindingAndAuditLog(t *testing.T) {
 	h := open(t, Limits{})
 	status, header, body := h.ask(t, "POST", "/Sign/api/echo/a%2Fb?n=7", "anna", strings.NewReader(`{"text":5,"DOC":"QUJD"}`), "X-Thing", "thing", "X-Request-Id", "given-1")
 	var got echoed
@@ -102,26 +102,26 @@ func TestBindingAndJournal(t *testing.T) {
 	if len(id) != 26 {
 		t.Errorf("id %q", id)
 	}
-	if d := cmp.Diff([]string{"Echo attempt  anna", "Echo done ok anna"}, h.journal.lines()); d != "" {
+	if d := cmp.Diff([]string{"Echo attempt  anna", "Echo done ok anna"}, h.auditLog.lines()); d != "" {
 		t.Error(d)
 	}
-	e := h.journal.entries[1]
+	e := h.auditLog.entries[1]
 	if e.Object != "a/b" || e.RequestID != id || e.Correlation != "given-1" || e.Remote != "127.0.0.1" || e.Duration <= 0 || e.At.IsZero() {
 		t.Errorf("entry %+v", e)
 	}
 	for _, strange := range []string{"bad id\u00a0", strings.Repeat("a", 65), "a\"b"} {
-		h.journal.entries = nil
+		h.auditLog.entries = nil
 		h.ask(t, "POST", "/Sign/api/echo/1", "anna", strings.NewReader(`{}`), "X-Request-Id", strange)
-		for _, e := range h.journal.entries {
+		for _, e := range h.auditLog.entries {
 			if e.Correlation != "" {
 				t.Errorf("the audit log has the id %q", e.Correlation)
 			}
 		}
 	}
 	// A stranger's id goes no further than the log, whatever the call does.
-	h.journal.entries = nil
+	h.auditLog.entries = nil
 	h.ask(t, "GET", "/Sign/api/stream/1", "", nil, "X-Request-Id", "stranger-1")
-	if e := h.journal.entries; len(e) != 1 || e[0].Correlation != "" || len(e[0].RequestID) != 26 {
+	if e := h.auditLog.entries; len(e) != 1 || e[0].Correlation != "" || len(e[0].RequestID) != 26 {
 		t.Errorf("a stranger's call left %+v", e)
 	}
 	h.Close() // the lines of the log come behind the answers
@@ -139,7 +139,7 @@ func TestGate(t *testing.T) {
 		path, token string
 		status      int
 		code        string
-		journal     []string
+		auditLog    []string
 	}{
 		{"/Sign/api/echo/1", "", 401, "invalid_token", nil},
 		{"/Sign/api/echo/1", "bad", 401, "invalid_token", nil},
@@ -147,7 +147,7 @@ func TestGate(t *testing.T) {
 		{"/Sign/api/operate/boris", "anna", 403, "access_denied", []string{"Operate done access_denied anna"}},
 		{"/Sign/api/operate/anna", "anna", 200, "", []string{"Operate attempt  anna", "Operate done ok anna"}},
 	} {
-		h.journal.entries = nil
+		h.auditLog.entries = nil
 		// The body is never looked at: it would be refused.
 		status, header, body := h.ask(t, "POST", c.path, c.token, strings.NewReader("{"))
 		var f Failure
@@ -158,7 +158,7 @@ func TestGate(t *testing.T) {
 		if status == 401 != (header.Get("WWW-Authenticate") == "Bearer") {
 			t.Errorf("%s: WWW-Authenticate %q", c.path, header.Get("WWW-Authenticate"))
 		}
-		if d := cmp.Diff(c.journal, h.journal.lines()); d != "" {
+		if d := cmp.Diff(c.auditLog, h.auditLog.lines()); d != "" {
 			t.Errorf("%s as %s: %s", c.path, c.token, d)
 		}
 	}
@@ -195,7 +195,7 @@ func TestPanicClosesAndIsAudited(t *testing.T) {
 	if status != 500 || strings.Contains(body, "purpose") {
 		t.Errorf("got %d %s", status, body)
 	}
-	if d := cmp.Diff([]string{"Echo attempt  anna", "Echo done internal_error anna"}, h.journal.lines()); d != "" {
+	if d := cmp.Diff([]string{"Echo attempt  anna", "Echo done internal_error anna"}, h.auditLog.lines()); d != "" {
 		t.Error(d)
 	}
 	if n := h.openSinks(); n != 0 || len(h.sinks) != 1 {
@@ -206,14 +206,14 @@ func TestPanicClosesAndIsAudited(t *testing.T) {
 	}
 }
 
-func TestWithoutJournalNothingIsDone(t *testing.T) {
+func TestWithoutAuditNothingIsDone(t *testing.T) {
 	h := open(t, Limits{})
-	h.journal.fail[audit.Attempt] = errSecret
+	h.auditLog.fail[audit.Attempt] = errSecret
 	status, _, body := h.ask(t, "POST", "/Sign/api/echo/1", "anna", strings.NewReader(`{"Panic":true}`))
 	if status != 503 || !strings.Contains(body, "temporarily_unavailable") || strings.Contains(h.logged(), "on purpose") {
 		t.Errorf("attempt: got %d %s", status, body)
 	}
-	h.journal.fail = map[string]error{audit.Done: errSecret}
+	h.auditLog.fail = map[string]error{audit.Done: errSecret}
 	status, _, body = h.ask(t, "POST", "/Sign/api/echo/1", "anna", strings.NewReader(`{"text":"x"}`))
 	if status != 503 || strings.Contains(body, "Text") {
 		t.Errorf("outcome: got %d %s", status, body)
@@ -307,19 +307,19 @@ func TestClientHangsUp(t *testing.T) {
 		"with a length": head + "Content-Length: 900000\r\n\r\n" + `{"Doc":"` + long,
 		"in chunks":     head + "Transfer-Encoding: chunked\r\n\r\n61a88\r\n" + `{"Doc":"` + long,
 	} {
-		h.journal.entries = nil
+		h.auditLog.entries = nil
 		dial(text).Close()
-		h.journal.wait(2)
-		if d := cmp.Diff([]string{"Echo attempt  anna", "Echo done canceled anna"}, h.journal.lines()); d != "" {
+		h.auditLog.wait(2)
+		if d := cmp.Diff([]string{"Echo attempt  anna", "Echo done canceled anna"}, h.auditLog.lines()); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
 
 	// A client that closed only its sending direction still gets the answer.
-	h.journal.entries = nil
+	h.auditLog.entries = nil
 	conn := dial(head + "Content-Length: 900000\r\n\r\n" + `{"Doc":"` + long)
 	conn.(*net.TCPConn).CloseWrite()
-	h.journal.wait(2)
+	h.auditLog.wait(2)
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400") || !strings.Contains(string(answer), "broke off") {
 		t.Errorf("half closed: %s, %v", answer, err)
@@ -327,25 +327,25 @@ func TestClientHangsUp(t *testing.T) {
 	conn.Close()
 
 	// While the operation is under way.
-	h.journal.entries = nil
+	h.auditLog.entries = nil
 	conn = dial("GET /Sign/api/wait HTTP/1.1\r\nHost: x\r\n\r\n")
 	<-h.entered
 	conn.Close()
-	h.journal.wait(1)
-	if d := cmp.Diff([]string{"Wait done canceled"}, h.journal.lines()); d != "" {
+	h.auditLog.wait(1)
+	if d := cmp.Diff([]string{"Wait done canceled"}, h.auditLog.lines()); d != "" {
 		t.Error(d)
 	}
 
 	// While the answer is written.
-	h.journal.entries = nil
+	h.auditLog.entries = nil
 	conn = dial("GET /Sign/api/stream/1000000000 HTTP/1.1\r\nHost: x\r\n\r\n")
 	conn.Read(make([]byte, 100))
-	if d := cmp.Diff([]string{"Stream done ok"}, h.journal.lines()); d != "" {
+	if d := cmp.Diff([]string{"Stream done ok"}, h.auditLog.lines()); d != "" {
 		t.Errorf("the outcome is not written down before the first byte: %s", d)
 	}
 	conn.Close()
-	h.journal.wait(2)
-	if d := cmp.Diff([]string{"Stream done ok", "Stream done not_delivered"}, h.journal.lines()); d != "" {
+	h.auditLog.wait(2)
+	if d := cmp.Diff([]string{"Stream done ok", "Stream done not_delivered"}, h.auditLog.lines()); d != "" {
 		t.Error(d)
 	}
 
@@ -364,8 +364,8 @@ func TestShortAnswerIsCut(t *testing.T) {
 	if err == nil {
 		t.Error("a short answer looks whole")
 	}
-	h.journal.wait(2)
-	if d := cmp.Diff([]string{"Short done ok", "Short done not_delivered"}, h.journal.lines()); d != "" {
+	h.auditLog.wait(2)
+	if d := cmp.Diff([]string{"Short done ok", "Short done not_delivered"}, h.auditLog.lines()); d != "" {
 		t.Error(d)
 	}
 }
@@ -413,7 +413,7 @@ func TestRecoveredOutsideOfRoutes(t *testing.T) {
 
 func TestProgramFaultsStopTheStart(t *testing.T) {
 	nothing := func(context.Context, struct{}) (None, error) { return None{}, nil }
-	gate := func() *Gate { return &Gate{Audit: &journal{}, Log: slog.Default()} }
+	gate := func() *Gate { return &Gate{Audit: &auditLog{}, Log: slog.Default()} }
 	identifying := func() *Gate {
 		g := gate()
 		g.Identify = func(context.Context, string) (audit.Principal, error) { return audit.Principal{}, nil }

@@ -282,9 +282,9 @@ func TestBatchMemory(t *testing.T) {
 			valid(t, raw.New(), *b.Results[i], []byte(content), v.signer)
 		}
 		grown := int64(after.HeapSys) - int64(before.HeapSys)
-		t.Logf("%d documents of %d octets: the heap has grown by %d KiB", c.n, c.size, grown>>10)
+		t.Logf("%d documents of %d bytes: the heap has grown by %d KiB", c.n, c.size, grown>>10)
 		if grown > most {
-			t.Errorf("%d documents of %d octets: the heap has grown by %d KiB", c.n, c.size, grown>>10)
+			t.Errorf("%d documents of %d bytes: the heap has grown by %d KiB", c.n, c.size, grown>>10)
 		}
 	}
 }

@@ -157,11 +157,11 @@ func long(docs *documents, name string, value rest.Blob, most int64) (string, er
 	if in.Size() > most {
 		return "", fault.Newf(fault.InvalidSignatureParams, "%s: has %d bytes, want at most %d", name, in.Size(), most)
 	}
-	octets := make([]byte, in.Size())
-	if n, err := in.ReadAt(octets, 0); n < len(octets) {
+	data := make([]byte, in.Size())
+	if n, err := in.ReadAt(data, 0); n < len(data) {
 		return "", fmt.Errorf("signapi: reading a parameter: %w", err)
 	}
-	return base64.StdEncoding.EncodeToString(octets), nil
+	return base64.StdEncoding.EncodeToString(data), nil
 }
 
 // recoded gives a fault of package rest the code of the specification for its place.

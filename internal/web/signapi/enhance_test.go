@@ -137,6 +137,6 @@ func TestEnhanceLarge(t *testing.T) {
 	message := bytes.Repeat([]byte("message "), 1<<17)
 	status, text := d.call(t, "POST", "/api/signatures/enhance", object{"Content": message, "SignatureType": "CAdES", "SignatureParams": object{"OriginalDocument": message}})
 	if got := bytesOf(t, status, text); string(got) != string(message)+"|"+string(message)+"|" {
-		t.Errorf("%d octets", len(got))
+		t.Errorf("%d bytes", len(got))
 	}
 }

@@ -154,11 +154,11 @@ func (f *spoolFile) Close() error {
 	return nil
 }
 
-type journal struct{}
+type noAuditLog struct{}
 
-func (journal) Record(context.Context, audit.Entry) error { return nil }
+func (noAuditLog) Record(context.Context, audit.Entry) error { return nil }
 
-func (journal) Begin(context.Context, audit.Entry) func(context.Context) error {
+func (noAuditLog) Begin(context.Context, audit.Entry) func(context.Context) error {
 	return func(context.Context) error { return nil }
 }
 
@@ -180,7 +180,7 @@ func open(t *testing.T, own certificates) *house {
 			who := audit.Principal{UserID: token, Login: "login" + token}
 			return WithSnapshot(ctx, snapshotFor(who)), who, nil
 		},
-		Audit: journal{}, Log: slog.New(slog.DiscardHandler),
+		Audit: noAuditLog{}, Log: slog.New(slog.DiscardHandler),
 	}
 	mux := http.NewServeMux()
 	rest.MountAPI(mux, "/SignServer", gate, New(h.signer, own).Routes())
@@ -410,10 +410,10 @@ func TestSignHoldsNoDocument(t *testing.T) {
 	resp.Body.Close()
 	runtime.ReadMemStats(&after)
 	if err != nil || resp.StatusCode != 200 || n != encoded+2 {
-		t.Fatalf("%d, %d octets, %v", resp.StatusCode, n, err)
+		t.Fatalf("%d, %d bytes, %v", resp.StatusCode, n, err)
 	}
 	if f := h.spool.files[0]; len(h.spool.files) != 1 || f.n != encoded/4*3 {
-		t.Fatalf("spooled %d octets in %d files", f.n, len(h.spool.files))
+		t.Fatalf("spooled %d bytes in %d files", f.n, len(h.spool.files))
 	}
 	// All that was ever allocated, so that no garbage collection can hide any.
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 16<<20 {

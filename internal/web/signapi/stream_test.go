@@ -23,16 +23,16 @@ func TestStreaming(t *testing.T) {
 		status, body := server.Stream("/rest/api/documents", token, order, document)
 		var signature []byte
 		if err := json.Unmarshal(body, &signature); status != 200 || err != nil {
-			t.Fatalf("%d octets: %d %.300s", size, status, body)
+			t.Fatalf("%d bytes: %d %.300s", size, status, body)
 		}
 		if v := server.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": signature, "Source": document}); len(v) != 1 || !*v[0].Result {
-			t.Errorf("%d octets: the signature does not hold: %+v", size, v)
+			t.Errorf("%d bytes: the signature does not hold: %+v", size, v)
 		}
 		for _, h := range []*suite.Hash{suite.GOST94, suite.Streebog256, suite.Streebog512, suite.SHA256} {
 			status, body := server.Stream("/api/documents/hash", token, map[string]any{"Hash": map[string]any{"Parameters": map[string]any{"HashAlgorithm": h.Name}}}, document)
 			var sum []byte
 			if err := json.Unmarshal(body, &sum); status != 200 || err != nil || !bytes.Equal(sum, h.Digest(document).Sum) {
-				t.Errorf("%s of %d octets: %d %.200s", h.Name, size, status, body)
+				t.Errorf("%s of %d bytes: %d %.200s", h.Name, size, status, body)
 			}
 		}
 	}

@@ -89,11 +89,11 @@ func (a *API) postSign(ctx context.Context, docs *documents, r postSignRequest) 
 	}
 	order := &signing.CompleteOrder{ID: id, Type: string(body.SignatureType)}
 	var err error
-	if order.Value, err = octets("SignatureValue", body.SignatureValue, fault.InvalidSignatureParams); err != nil {
+	if order.Value, err = decoded("SignatureValue", body.SignatureValue, fault.InvalidSignatureParams); err != nil {
 		return rest.Stream{}, err
 	}
 	if !body.SignedHashValue.Empty() {
-		if order.Hash, err = octets("SignedHashValue", body.SignedHashValue, fault.InvalidSignatureParams); err != nil {
+		if order.Hash, err = decoded("SignedHashValue", body.SignedHashValue, fault.InvalidSignatureParams); err != nil {
 			return rest.Stream{}, err
 		}
 	}
@@ -116,11 +116,11 @@ func rawCertificate(b rest.Blob) ([]byte, error) {
 	if text, err := b.Text(); err == nil && strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") {
 		return []byte(text), nil
 	}
-	return octets("RawCertificate", b, fault.InvalidCertificate)
+	return decoded("RawCertificate", b, fault.InvalidCertificate)
 }
 
-// octets reads a short value in Base64, with or without line breaks.
-func octets(name string, b rest.Blob, code string) ([]byte, error) {
+// decoded reads a short value in Base64, with or without line breaks.
+func decoded(name string, b rest.Blob, code string) ([]byte, error) {
 	text, err := b.Text()
 	if err != nil {
 		return nil, recoded(err, code)

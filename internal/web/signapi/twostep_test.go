@@ -411,7 +411,7 @@ func TestFailureSpendsNothing(t *testing.T) {
 // token and by user with one, and is free again when it is completed.
 func TestQuotas(t *testing.T) {
 	d := newDesk(t, func(s *signing.Service, a *API) *API {
-		s.TwoStep.Caller = signing.Quota{Objects: 2, Octets: 1 << 20}
+		s.TwoStep.Caller = signing.Quota{Objects: 2, Bytes: 1 << 20}
 		return a
 	})
 	p := client(t, suite.GOST2012x256)
@@ -428,7 +428,7 @@ func TestQuotas(t *testing.T) {
 	large := presignBody(p, detached)
 	large["Document"] = make([]byte, 2<<20)
 	if status, text = d.call(t, "POST", "/api/signatures/presign", large); status != 429 {
-		t.Errorf("octets: %d %s", status, text)
+		t.Errorf("bytes: %d %s", status, text)
 	}
 	d.presign(t, presignBody(p, detached))
 }
@@ -486,12 +486,12 @@ func TestAdmit(t *testing.T) {
 			t.Errorf("the caller is %q", remote)
 		}
 	}
-	journal, err := store.Audit{DB: d.db}.Last(t.Context(), 100)
+	entries, err := store.Audit{DB: d.db}.Last(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
-	for _, e := range journal {
+	for _, e := range entries {
 		lines = append(lines, e.Operation+" "+e.Phase+" "+e.Object)
 	}
 	object := "prepared object " + answer.CacheObjectID

@@ -74,18 +74,18 @@ func v2Door(t testing.TB) (http.Handler, *starter) {
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{UserID: token, Login: "login"}, nil
 		},
-		Audit: noJournal{}, Log: slog.New(slog.DiscardHandler),
+		Audit: discardAudit{}, Log: slog.New(slog.DiscardHandler),
 	}, New(nil, nil).Operating(Operating{Operations: s, Realm: "realm"}).operations.routes(func(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
 		return service.NewIntake(ctx, snapshotFor(who))
 	}))
 	return mux, s
 }
 
-type noJournal struct{}
+type discardAudit struct{}
 
-func (noJournal) Record(context.Context, audit.Entry) error { return nil }
+func (discardAudit) Record(context.Context, audit.Entry) error { return nil }
 
-func (noJournal) Begin(context.Context, audit.Entry) func(context.Context) error {
+func (discardAudit) Begin(context.Context, audit.Entry) func(context.Context) error {
 	return func(context.Context) error { return nil }
 }
 

@@ -41,10 +41,10 @@ func (a *API) attempt(ctx context.Context, client signin.Client, proved bool, lo
 	addresses, logins := a.attempts.Addresses, a.attempts.Logins
 	switch {
 	case proved: // all users of an application come from its address
-		who = password.Visitor{Key: "client " + client.ID, Standing: password.Proved}
+		who = password.Visitor{Key: "client " + client.ID, Trust: password.Proved}
 		addresses, logins = nil, a.attempts.TrustedLogins
 	case known:
-		who.Standing = password.Known
+		who.Trust = password.Known
 		addresses, logins = a.attempts.TrustedAddresses, a.attempts.TrustedLogins
 	}
 	if addresses != nil {

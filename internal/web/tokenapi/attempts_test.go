@@ -77,7 +77,7 @@ func limited(t *testing.T, now *time.Time) (*tried, func(from, path string, form
 		Known: limit.NewKnown(10, time.Hour, clock),
 	})
 	mux := http.NewServeMux()
-	rest.Mount(mux, "/STS", &rest.Gate{Audit: &journal{}, Log: slog.New(slog.DiscardHandler)}, api.Routes())
+	rest.Mount(mux, "/STS", &rest.Gate{Audit: &auditLog{}, Log: slog.New(slog.DiscardHandler)}, api.Routes())
 	front := rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry()))
 	return i, func(from, path string, form url.Values) *http.Response {
 		r := httptest.NewRequest("POST", "/STS"+path, strings.NewReader(form.Encode()))
@@ -138,7 +138,7 @@ func TestPasswordAttemptsAreLimited(t *testing.T) {
 	}
 	want(try("public", "192.0.2.19", "anna", "right"), 429, password.Visitor{})
 	// A client that proved its secret has no limit by address, and one of its own by login.
-	proved := password.Visitor{Key: "client secret", Standing: password.Proved}
+	proved := password.Visitor{Key: "client secret", Trust: password.Proved}
 	for range 20 {
 		want(try("secret", "192.0.2.1", another(), "x"), 400, proved)
 	}
@@ -149,7 +149,7 @@ func TestPasswordAttemptsAreLimited(t *testing.T) {
 	// An address is known after a correct password, and for its time.
 	const home = "192.0.2.50"
 	want(try("public", home, another(), "right"), 200, password.Visitor{Key: "address " + home})
-	known := password.Visitor{Key: "address " + home, Standing: password.Known}
+	known := password.Visitor{Key: "address " + home, Trust: password.Known}
 	for range 6 {
 		want(try("public", home, another(), "x"), 400, known)
 	}
@@ -194,11 +194,11 @@ func TestLoginPageTooManyAttempts(t *testing.T) {
 		t.Errorf("the queue: %d, Retry-After %q: %s", status, after, text)
 	}
 	now = now.Add(time.Minute)
-	if status, _, _ := login("192.0.2.2", "right"); status != 303 || i.last.Standing != password.Stranger {
+	if status, _, _ := login("192.0.2.2", "right"); status != 303 || i.last.Trust != password.Stranger {
 		t.Errorf("a right password: %d, %+v", status, i.last)
 	}
 	now = now.Add(time.Minute)
-	if login("192.0.2.2", "right"); i.last != (password.Visitor{Key: "address 192.0.2.2", Standing: password.Known}) {
+	if login("192.0.2.2", "right"); i.last != (password.Visitor{Key: "address 192.0.2.2", Trust: password.Known}) {
 		t.Errorf("the address is not known after a sign-in by page: %+v", i.last)
 	}
 }

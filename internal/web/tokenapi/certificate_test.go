@@ -57,7 +57,7 @@ func TestAuthorizeByCertificate(t *testing.T) {
 		}
 	}
 	if last := (*j)[1]; last.Principal.Login != "operator" || last.Principal.ClientID != "public" {
-		t.Errorf("the journal does not know who got the code: %+v", last)
+		t.Errorf("the audit log does not say who got the code: %+v", last)
 	}
 }
 

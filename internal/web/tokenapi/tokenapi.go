@@ -102,14 +102,14 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("POST "+loginPath, "Login", rest.Anyone, a.login).Answering(rest.Page{}, rest.Redirect{}).AtMost(maxForm),
 		rest.Handle("GET "+externalPath+"/{name}/return", "ExternalReturn", rest.Anyone, a.comeBack).Answering(rest.Page{}, rest.Redirect{}),
 		// This page has no audit entry. The form that it posts has one.
-		rest.Handle("POST "+externalPath+"/{name}/return", "ExternalHandOn", rest.Anyone, a.handOn).Answering(rest.Page{}).AtMost(maxPosted).Unjournaled(),
+		rest.Handle("POST "+externalPath+"/{name}/return", "ExternalHandOn", rest.Anyone, a.handOn).Answering(rest.Page{}).AtMost(maxPosted).Unaudited(),
 		rest.Handle("POST "+externalPath+"/{name}/finish", "ExternalReturn", rest.Anyone, a.finishPosted).Answering(rest.Page{}, rest.Redirect{}).AtMost(maxPosted),
-		rest.Handle("GET "+externalPath+"/{name}/metadata", "ExternalMetadata", rest.Anyone, a.metadata).Unjournaled(),
+		rest.Handle("GET "+externalPath+"/{name}/metadata", "ExternalMetadata", rest.Anyone, a.metadata).Unaudited(),
 		rest.Handle("GET "+externalPath+"/{name}", "ExternalLogin", rest.Anyone, a.begin),
 		rest.Handle("GET /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),
 		rest.Handle("POST /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),
-		rest.Handle("GET /.well-known/openid-configuration", "Discovery", rest.Anyone, a.discovery).Unjournaled(),
-		rest.Handle("GET /.well-known/jwks.json", "TokenKeys", rest.Anyone, a.keys).Unjournaled().Exact(),
+		rest.Handle("GET /.well-known/openid-configuration", "Discovery", rest.Anyone, a.discovery).Unaudited(),
+		rest.Handle("GET /.well-known/jwks.json", "TokenKeys", rest.Anyone, a.keys).Unaudited().Exact(),
 	}
 }
 

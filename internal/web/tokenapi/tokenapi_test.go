@@ -72,19 +72,19 @@ func judge(_ context.Context, certificates [][]byte) error {
 	return nil
 }
 
-type journal []audit.Entry
+type auditLog []audit.Entry
 
-func (j *journal) Record(_ context.Context, e audit.Entry) error {
-	*j = append(*j, e)
+func (l *auditLog) Record(_ context.Context, e audit.Entry) error {
+	*l = append(*l, e)
 	return nil
 }
 
-func (j *journal) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
-	err := j.Record(ctx, e)
+func (l *auditLog) Begin(ctx context.Context, e audit.Entry) func(context.Context) error {
+	err := l.Record(ctx, e)
 	return func(context.Context) error { return err }
 }
 
-func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, *journal) {
+func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, *auditLog) {
 	t.Helper()
 	clients, err := signin.NewClients([]signin.Client{
 		{ID: "public", Public: true, PasswordGrant: true},
@@ -94,7 +94,7 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &journal{}
+	j := &auditLog{}
 	mux := http.NewServeMux()
 	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(identity{}, identity{}, clients, judge, "http://idp.test/STS").Routes())
 	s := httptest.NewUnstartedServer(rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry())))
@@ -236,7 +236,7 @@ func TestToken(t *testing.T) {
 }
 
 // The audit log names users who got a token, and never what was typed in vain.
-func TestTokenJournal(t *testing.T) {
+func TestTokenAuditLog(t *testing.T) {
 	s, j := open(t)
 	for _, form := range []string{
 		"grant_type=password&client_id=public&username=demo&password=pass+word%2B1&resource=r",

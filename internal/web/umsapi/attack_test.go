@@ -136,7 +136,7 @@ func matrixOfCallers(t *testing.T, w *tamgatest.UMS) {
 		}
 	}
 	if after := w.OK(tamgatest.Ours, "GET", "/ums/user/"+id, "").Body; after != before {
-		t.Errorf("somebody changed the user:\n%s", cmp.Diff(before, after))
+		t.Errorf("a caller changed the user:\n%s", cmp.Diff(before, after))
 	}
 	// The operator of the group is let in everywhere, each time with a fresh user.
 	for _, o := range operations(t) {
@@ -196,7 +196,7 @@ func TestHostHeadersLeaveMessagesEqual(t *testing.T) {
 		t.Errorf("messages differ: %s\n%s", d, honest)
 	}
 	if strings.Contains(w.Command("audit", "--limit", "0", "--json"), "192.0.2.66") {
-		t.Error("the journal believes X-Forwarded-For")
+		t.Error("the audit log believes X-Forwarded-For")
 	}
 	w.Scan()
 }
@@ -464,7 +464,7 @@ func TestUniquenessQuestionsAreLimited(t *testing.T) {
 	}
 	w.Register()
 	if out := w.Command("audit", "--operation", "CheckPhoneUnique", "--outcome", "too_many_requests"); strings.Count(out, "CheckPhoneUnique") != 2 {
-		t.Errorf("the journal: %s", out)
+		t.Errorf("the audit log: %s", out)
 	}
 }
 

@@ -93,7 +93,7 @@ func (e *ear) register(w *tamgatest.UMS, events ...string) (id string) {
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(made.Secret, "whsec_"))
 	if err != nil || len(key) != notify.SecretSize {
-		w.T.Fatalf("the secret has %d octets: %v", len(key), err)
+		w.T.Fatalf("the secret has %d bytes: %v", len(key), err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

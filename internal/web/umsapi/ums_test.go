@@ -184,7 +184,7 @@ func walkNames(w *tamgatest.UMS, t *testing.T) {
 	var unique struct{ IsUnique, UniqueRequired bool }
 	w.OK(tamgatest.Ours, "POST", "/ums/user/dn/isunique", `{"11":"Иванов, \"Иван\"","9":"ООО Ромашка","6":"RU"}`).Into(t, &unique)
 	if unique.IsUnique {
-		t.Error("a name that somebody has is unique")
+		t.Error("a name that a user has is unique")
 	}
 
 	var group string
@@ -327,7 +327,7 @@ func walkPasswords(w *tamgatest.UMS, t *testing.T) {
 		a := w.OK(tamgatest.Ours, "POST", base+"/print?format="+format, "")
 		if !strings.Contains(a.Header.Get("Content-Type"), kind) || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") ||
 			!strings.Contains(a.Header.Get("Content-Disposition"), "filename") || len(a.Body) < 100 {
-			t.Errorf("%s: %v, %d octets", format, a.Header, len(a.Body))
+			t.Errorf("%s: %v, %d bytes", format, a.Header, len(a.Body))
 		}
 	}
 	for _, wrong := range []string{"/print", "/print?format=Exe", "/send"} {

@@ -115,7 +115,7 @@ func TestValues(t *testing.T) {
 func TestScan(t *testing.T) {
 	c, _ := open(t)
 	var text, number string
-	var octets, none []byte
+	var blob, none []byte
 	var n int
 	var big int64
 	var yes bool
@@ -126,10 +126,10 @@ func TestScan(t *testing.T) {
 	var f flag
 	var m mark
 	if err := scan(c, "SELECT 'text', 5, x'01ff', NULL, 7, 8, 1, NULL, 'name', -3, 4, 1, x'05'", nil,
-		&text, &number, &octets, &none, &n, &big, &yes, &null, &named, &l, &k, &f, &m); err != nil {
+		&text, &number, &blob, &none, &n, &big, &yes, &null, &named, &l, &k, &f, &m); err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(text, number, octets, none == nil, n, big, yes, null.Valid, named, l, k, f, m)
+	got := fmt.Sprint(text, number, blob, none == nil, n, big, yes, null.Valid, named, l, k, f, m)
 	if want := fmt.Sprint("text", "5", []byte{1, 255}, true, 7, 8, true, false, "name", -3, 4, true, []byte{5}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -109,7 +109,7 @@ func (r Row) column(i int, dest any) error {
 		*d = r.s.ColumnText(i)
 		return nil
 	case *[]byte:
-		*d = r.octets(i)
+		*d = r.blob(i)
 		return nil
 	case *any:
 		*d = r.value(i, kind)
@@ -143,7 +143,7 @@ func (r Row) named(i int, kind sqlite.ColumnType, dest any) error {
 		v.SetString(r.s.ColumnText(i))
 		return nil
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
-		v.SetBytes(r.octets(i))
+		v.SetBytes(r.blob(i))
 		return nil
 	case kind != sqlite.TypeInteger:
 	case v.Kind() == reflect.Bool:
@@ -177,13 +177,13 @@ func (r Row) value(i int, kind sqlite.ColumnType) any {
 	case sqlite.TypeText:
 		return r.s.ColumnText(i)
 	case sqlite.TypeBlob:
-		return r.octets(i)
+		return r.blob(i)
 	}
 	return nil
 }
 
-// octets returns a copy: the memory of SQLite is valid only for this row.
-func (r Row) octets(i int) []byte {
+// blob returns a copy: the memory of SQLite is valid only for this row.
+func (r Row) blob(i int) []byte {
 	b := make([]byte, r.s.ColumnLen(i))
 	r.s.ColumnBytes(i, b)
 	return b

@@ -17,7 +17,7 @@ import (
 // authorityRecord is an authority with contents that a store does not interpret.
 func authorityRecord(name string) authority.Record {
 	return authority.Record{
-		Standing:    authority.Standing{Name: name, CRLNumber: 1, CRLAt: start},
+		State:       authority.State{Name: name, CRLNumber: 1, CRLAt: start},
 		Suite:       "gost2012-256",
 		Sealed:      []byte{0, 1, 0xff},
 		Certificate: []byte("certificate of " + name),
@@ -99,9 +99,9 @@ func testAuthority(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("list %d of %s replaced: %t, want %t", c.seen, c.name, replaced, c.want)
 				}
 			}
-			got, err := s.Standings(t.Context())
+			got, err := s.States(t.Context())
 			must(t, err)
-			if d := cmp.Diff([]authority.Standing{
+			if d := cmp.Diff([]authority.State{
 				{Name: "ecdsa", CRLNumber: 1, CRLAt: start},
 				{Name: "gost", CRLNumber: 3, CRLAt: later},
 				{Name: "gost-root", CRLNumber: 1, CRLAt: start},

@@ -18,14 +18,14 @@ import (
 )
 
 // roomy are quotas that are not reached.
-var roomy = document.Quotas{All: document.Quota{Objects: 10_000, Octets: 1 << 40}, Own: document.Quota{Objects: 10_000, Octets: 1 << 40}}
+var roomy = document.Quotas{All: document.Quota{Objects: 10_000, Bytes: 1 << 40}, Own: document.Quota{Objects: 10_000, Bytes: 1 << 40}}
 
 const leased = 15 * time.Minute
 
 // uploadOf returns upload n of a user.
-func uploadOf(n int, user string, octets int64) document.Upload {
+func uploadOf(n int, user string, size int64) document.Upload {
 	id := fmt.Sprintf("00000000-0000-4000-8000-%012d", n)
-	return document.Upload{ID: id, UserID: user, Bytes: "documents/" + id, Octets: octets}
+	return document.Upload{ID: id, UserID: user, Bytes: "documents/" + id, Counted: size}
 }
 
 // recordOf returns the document that an upload becomes.
@@ -199,7 +199,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 		}},
 		{"Quotas", func(t *testing.T, db *store.DB) {
 			s := store.Documents{DB: db}
-			q := document.Quotas{All: document.Quota{Objects: 4, Octets: 1000}, Own: document.Quota{Objects: 3, Octets: 600}}
+			q := document.Quotas{All: document.Quota{Objects: 4, Bytes: 1000}, Own: document.Quota{Objects: 3, Bytes: 600}}
 			add := func(want bool, uploads ...document.Upload) {
 				t.Helper()
 				added, err := s.AddUploads(t.Context(), uploads, start, start.Add(leased), q)
@@ -252,7 +252,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 		}},
 		{"QuotaAtOnce", func(t *testing.T, db *store.DB) {
 			s := store.Documents{DB: db}
-			q := document.Quotas{All: document.Quota{Objects: 7, Octets: 1 << 20}, Own: roomy.Own}
+			q := document.Quotas{All: document.Quota{Objects: 7, Bytes: 1 << 20}, Own: roomy.Own}
 			added := make([]bool, 40)
 			for _, err := range together(len(added), func(i int) (err error) {
 				added[i], err = s.AddUploads(t.Context(), []document.Upload{uploadOf(i, fmt.Sprint("user", i%3), 10)}, start, start.Add(leased), q)

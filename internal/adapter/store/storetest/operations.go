@@ -22,7 +22,7 @@ func operationOf(n int) *signing.OperationRecord {
 	return &signing.OperationRecord{
 		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), UserID: "user", Owner: []byte(`{"UserID":"user"}`),
 		Action: "SignDocument", State: signing.StateConfirmed, Async: true, Parameters: "{}", Description: "document",
-		Documents: []byte("[]"), Plan: []byte("plan"), PIN: []byte{0, 0xff}, Contents: "contents", Octets: 100, Callback: "https://example.org/",
+		Documents: []byte("[]"), Plan: []byte("plan"), PIN: []byte{0, 0xff}, Contents: "contents", Bytes: 100, Callback: "https://example.org/",
 		CreatedAt: start.Add(time.Duration(n) * time.Millisecond), UpdatedAt: start, ConfirmedAt: start, CompleteBefore: start.Add(20 * time.Minute),
 	}
 }
@@ -30,7 +30,7 @@ func operationOf(n int) *signing.OperationRecord {
 // over returns an operation that has ended.
 func over(o *signing.OperationRecord, at time.Time) *signing.OperationRecord {
 	c := *o
-	c.State, c.Documents, c.Results, c.Plan, c.PIN, c.Contents, c.Octets = signing.StateCompleted, []byte(`[{"id":"1"}]`), "results", []byte{}, []byte{}, "", 0
+	c.State, c.Documents, c.Results, c.Plan, c.PIN, c.Contents, c.Bytes = signing.StateCompleted, []byte(`[{"id":"1"}]`), "results", []byte{}, []byte{}, "", 0
 	c.UpdatedAt, c.CompletedAt, c.KeepUntil, c.Attempts = at, at, at.Add(24*time.Hour), 1
 	return &c
 }
@@ -99,18 +99,18 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 		{"Quota", func(t *testing.T, db *store.DB) {
 			s := store.Operations{DB: db}
 			for n, want := range []bool{true, true, false} {
-				if got, err := s.AddOperation(t.Context(), operationOf(n), signing.Quota{Objects: 2, Octets: 1000}); got != want || err != nil {
+				if got, err := s.AddOperation(t.Context(), operationOf(n), signing.Quota{Objects: 2, Bytes: 1000}); got != want || err != nil {
 					t.Errorf("operation %d: %v, %v", n, got, err)
 				}
 			}
-			if got, err := s.AddOperation(t.Context(), operationOf(3), signing.Quota{Objects: 9, Octets: 299}); got || err != nil {
+			if got, err := s.AddOperation(t.Context(), operationOf(3), signing.Quota{Objects: 9, Bytes: 299}); got || err != nil {
 				t.Errorf("bytes: %v, %v", got, err)
 			}
 			kept := over(operationOf(5), later)
-			kept.Octets = 100
+			kept.Bytes = 100
 			for _, n := range []int64{299, 300} {
 				want := n == 300 // results count as long as they are kept
-				if got, err := s.AddOperation(t.Context(), kept, signing.Quota{Objects: 1, Octets: n}); got != want || err != nil {
+				if got, err := s.AddOperation(t.Context(), kept, signing.Quota{Objects: 1, Bytes: n}); got != want || err != nil {
 					t.Errorf("results in %d bytes: %v, %v", n, got, err)
 				}
 			}
@@ -120,7 +120,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			other := operationOf(4)
 			other.UserID = "other"
-			if got, err := s.AddOperation(t.Context(), other, signing.Quota{Objects: 1, Octets: 100}); !got || err != nil {
+			if got, err := s.AddOperation(t.Context(), other, signing.Quota{Objects: 1, Bytes: 100}); !got || err != nil {
 				t.Errorf("of another user: %v, %v", got, err)
 			}
 		}},
@@ -420,13 +420,13 @@ func testAnswers(t *testing.T, open func(t *testing.T) *store.DB) {
 			if claim(t, s, request, "c", later.Add(time.Hour)) {
 				t.Error("an answered name is claimed")
 			}
-			if n, err := s.AnswerOctets(t.Context(), id.Caller); n != 5 || err != nil {
+			if n, err := s.AnswerBytes(t.Context(), id.Caller); n != 5 || err != nil {
 				t.Error(n, err)
 			}
 			if !claim(t, s, other, "d", expires) {
 				t.Error("an expired name is not free")
 			}
-			if n, err := s.AnswerOctets(t.Context(), id.Caller); n != 0 || err != nil {
+			if n, err := s.AnswerBytes(t.Context(), id.Caller); n != 0 || err != nil {
 				t.Error(n, err)
 			}
 			must(t, s.ReleaseAnswer(t.Context(), id, "d"))

@@ -15,7 +15,7 @@ import (
 )
 
 // wide is a quota that is not reached.
-var wide = signing.Quota{Objects: 1000, Octets: 1 << 40}
+var wide = signing.Quota{Objects: 1000, Bytes: 1 << 40}
 
 // alone does nothing in the transaction that spends an object.
 func alone(context.Context) error { return nil }
@@ -24,7 +24,7 @@ func alone(context.Context) error { return nil }
 func preparedOf(n int) *signing.PreparedRecord {
 	return &signing.PreparedRecord{
 		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), Caller: "address:192.0.2.1", Type: "CAdES",
-		Job: []byte{0, byte(n), 0xff}, Document: "document", Original: "original", Octets: 100,
+		Job: []byte{0, byte(n), 0xff}, Document: "document", Original: "original", Bytes: 100,
 		CreatedAt: start, ExpiresAt: start.Add(15 * time.Minute),
 	}
 }
@@ -185,11 +185,11 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 		}},
 		{"Quotas", func(t *testing.T, db *store.DB) {
 			s := store.Prepared{DB: db}
-			all, own := signing.Quota{Objects: 3, Octets: 350}, signing.Quota{Objects: 2, Octets: 250}
-			add := func(n int, caller string, octets int64, want bool) {
+			all, own := signing.Quota{Objects: 3, Bytes: 350}, signing.Quota{Objects: 2, Bytes: 250}
+			add := func(n int, caller string, size int64, want bool) {
 				t.Helper()
 				p := preparedOf(n)
-				p.Caller, p.Octets = caller, octets
+				p.Caller, p.Bytes = caller, size
 				got, err := s.AddPrepared(t.Context(), p, all, own)
 				must(t, err)
 				if got != want {
@@ -227,7 +227,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Prepared{DB: db}
 			added := make([]bool, 40)
 			for _, err := range together(len(added), func(i int) (err error) {
-				added[i], err = s.AddPrepared(t.Context(), preparedOf(i), signing.Quota{Objects: 7, Octets: 1 << 20}, wide)
+				added[i], err = s.AddPrepared(t.Context(), preparedOf(i), signing.Quota{Objects: 7, Bytes: 1 << 20}, wide)
 				return err
 			}) {
 				must(t, err)

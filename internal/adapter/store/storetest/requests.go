@@ -123,7 +123,7 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			due := func(now time.Time, after int64, limit int, want ...int64) {
 				t.Helper()
-				list, err := s.DueStandings(t.Context(), now, after, limit)
+				list, err := s.DueStatuses(t.Context(), now, after, limit)
 				must(t, err)
 				var got []int64
 				for _, c := range list {
@@ -136,14 +136,14 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 			due(start, 0, 10, ids...) // no status was requested yet
 			due(start, ids[0], 2, ids[1], ids[2])
 			later := start.Add(time.Minute)
-			must(t, s.NoteStanding(t.Context(), ids[0], keys.Standing{DueAt: later}))
-			must(t, s.NoteStanding(t.Context(), ids[1], keys.Standing{RevokedAt: start.Add(-time.Hour), Reason: 6, DueAt: start}))
-			must(t, s.NoteStanding(t.Context(), ids[2], keys.Standing{RevokedAt: start, Reason: 1, DueAt: later}))
-			must(t, s.NoteStanding(t.Context(), 1<<40, keys.Standing{DueAt: later})) // of no certificate
+			must(t, s.NoteStatus(t.Context(), ids[0], keys.OutsideStatus{DueAt: later}))
+			must(t, s.NoteStatus(t.Context(), ids[1], keys.OutsideStatus{RevokedAt: start.Add(-time.Hour), Reason: 6, DueAt: start}))
+			must(t, s.NoteStatus(t.Context(), ids[2], keys.OutsideStatus{RevokedAt: start, Reason: 1, DueAt: later}))
+			must(t, s.NoteStatus(t.Context(), 1<<40, keys.OutsideStatus{DueAt: later})) // of no certificate
 			due(start, 0, 10, ids[1], ids[3])
 			due(later.Add(-time.Millisecond), 0, 10, ids[1], ids[3])
 			due(later, 0, 10, ids...)
-			must(t, s.NoteStanding(t.Context(), ids[2], keys.Standing{DueAt: later}))
+			must(t, s.NoteStatus(t.Context(), ids[2], keys.OutsideStatus{DueAt: later}))
 			for n, want := range []keys.CertificateRecord{{}, {RevokedAt: start.Add(-time.Hour), Reason: 6}, {}, {}} {
 				got, found, err := s.Certificate(t.Context(), ids[n])
 				must(t, err)

@@ -28,7 +28,7 @@ type pieces struct {
 	Default           keys.CertificateRecord
 	HasDefault        bool
 	Key               keys.KeyRecord // the key of Default
-	Authorities       []authority.Standing
+	Authorities       []authority.State
 }
 
 func piecesOf(b token.Bearer, snap *signing.Snapshot) pieces {
@@ -80,7 +80,7 @@ func Snapshot(t *testing.T, db, other *store.DB) {
 			p.Key, _, err = kept.Key(ctx, p.Default.KeyID)
 			must(t, err)
 		}
-		p.Authorities, err = store.Authority{DB: db}.Standings(ctx)
+		p.Authorities, err = store.Authority{DB: db}.States(ctx)
 		must(t, err)
 		return p
 	}
@@ -123,7 +123,7 @@ func Snapshot(t *testing.T, db, other *store.DB) {
 			return err
 		}},
 		{"what the other authority says of it", func(ctx context.Context) error {
-			return certificates.NoteStanding(ctx, outside, keys.Standing{RevokedAt: start, Reason: 6, DueAt: start.Add(time.Hour)})
+			return certificates.NoteStatus(ctx, outside, keys.OutsideStatus{RevokedAt: start, Reason: 6, DueAt: start.Add(time.Hour)})
 		}},
 		{"no default any more", func(ctx context.Context) error { return certificates.DeleteCertificate(ctx, outside) }},
 		{"a lock", func(ctx context.Context) error { return store.Users{DB: other}.SetLock(ctx, u.ID, true, start) }},

@@ -94,7 +94,7 @@ func New(a Algorithm, digits int, secret []byte) (*Key, error) {
 	case digits < MinDigits || digits > MaxDigits:
 		return nil, fmt.Errorf("otp: codes of %d digits: want %d to %d", digits, MinDigits, MaxDigits)
 	case len(secret) < MinSecret || len(secret) > MaxSecret:
-		return nil, fmt.Errorf("otp: a secret of %d octets: want %d to %d", len(secret), MinSecret, MaxSecret)
+		return nil, fmt.Errorf("otp: a secret of %d bytes: want %d to %d", len(secret), MinSecret, MaxSecret)
 	}
 	k := &Key{digits: digits, modulus: 1, mac: hmac.New(h, secret)}
 	for range digits {

@@ -156,8 +156,8 @@ func TestKeysRefused(t *testing.T) {
 		{"", 6, 20, "unknown algorithm"},
 		{SHA1, 5, 20, "5 digits"},
 		{SHA1, 9, 20, "9 digits"},
-		{SHA1, 6, MinSecret - 1, "15 octets"},
-		{SHA1, 6, MaxSecret + 1, "257 octets"},
+		{SHA1, 6, MinSecret - 1, "15 bytes"},
+		{SHA1, 6, MaxSecret + 1, "257 bytes"},
 	} {
 		if _, err := New(c.a, c.digits, make([]byte, c.secret)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c, err)

@@ -62,7 +62,7 @@ func TestHostileCSV(t *testing.T) {
 		"a serial twice":        {row("h1,HOTP," + seedHex + ",6,,0"), "line 3 (h1): the serial number stands twice"},
 		"another type":          {row("H2,OCRA," + seedHex + ",6,,0"), "type"},
 		"no hexadecimal":        {row("H2,HOTP,GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ,6,,0"), "secret"},
-		"a short secret":        {row("H2,HOTP,313233,6,,0"), "3 octets"},
+		"a short secret":        {row("H2,HOTP,313233,6,,0"), "3 bytes"},
 		"no secret":             {row("H2,HOTP,,6,,0"), "secret"},
 		"five digits":           {row("H2,HOTP," + seedHex + ",5,,0"), "5 digits"},
 		"a period of HOTP":      {row("H2,HOTP," + seedHex + ",6,30,0"), "period"},

@@ -324,7 +324,7 @@ func tokenOfPackage(p packageXML, head containerHead) (t Token, err error) {
 	if err := t.bounds(p, k.Policy); err != nil {
 		return t, err
 	}
-	if t.Secret, err = head.octets(k.Data.Secret, "the secret"); err != nil {
+	if t.Secret, err = head.binary(k.Data.Secret, "the secret"); err != nil {
 		return t, err
 	}
 	if t.Time {
@@ -400,7 +400,7 @@ func (h containerHead) number(v *valueXML, what string, absent int64) (int64, er
 	if v.Plain != nil {
 		text = *v.Plain
 	} else {
-		opened, err := h.octets(v, what)
+		opened, err := h.binary(v, what)
 		if err != nil {
 			return 0, err
 		}
@@ -413,8 +413,8 @@ func (h containerHead) number(v *valueXML, what string, absent int64) (int64, er
 	return n, nil
 }
 
-// octets reads a binary value, plain (Base64) or encrypted.
-func (h containerHead) octets(v *valueXML, what string) ([]byte, error) {
+// binary reads a binary value, plain (Base64) or encrypted.
+func (h containerHead) binary(v *valueXML, what string) ([]byte, error) {
 	switch {
 	case v == nil || v.Plain == nil && v.Encrypted == nil:
 		return nil, fmt.Errorf("%s is missing", what)
@@ -427,9 +427,9 @@ func (h containerHead) octets(v *valueXML, what string) ([]byte, error) {
 }
 
 func decodeBase64(text, what string) ([]byte, error) {
-	octets, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	binary, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil {
 		return nil, fmt.Errorf("%s: want Base64", what)
 	}
-	return octets, nil
+	return binary, nil
 }

@@ -75,7 +75,7 @@ func keyOf(x encryptionKeyXML, with Opening) (*cryptKey, error) {
 	case len(with.Key) == 0:
 		return nil, errors.New("stock: the container is encrypted with a key that was agreed on: give it")
 	case !slices.Contains([]int{16, 24, 32}, len(with.Key)):
-		return nil, errors.New("stock: the key of the container: want 16, 24 or 32 octets")
+		return nil, errors.New("stock: the key of the container: want 16, 24 or 32 bytes")
 	}
 	return &cryptKey{with.Key}, nil
 }
@@ -100,7 +100,7 @@ func derive(x derivedKeyXML, password string) (*cryptKey, error) {
 	case err1 != nil || iterations < 1 || iterations > maxIterations:
 		return nil, fmt.Errorf("stock: PBKDF2: want 1 to %d iterations", maxIterations)
 	case err2 != nil || !slices.Contains([]int{16, 24, 32}, length):
-		return nil, errors.New("stock: PBKDF2: want a key of 16, 24 or 32 octets")
+		return nil, errors.New("stock: PBKDF2: want a key of 16, 24 or 32 bytes")
 	}
 	key, err := pbkdf2.Key(prf, password, salt, iterations, length)
 	if err != nil {
@@ -158,7 +158,7 @@ func (k *cryptKey) decrypt(x encryptedXML, what string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: want AES in CBC mode", what)
 	}
 	if size != len(k.key) {
-		return nil, fmt.Errorf("%s is encrypted with a key of %d octets, and the one given has %d", what, size, len(k.key))
+		return nil, fmt.Errorf("%s is encrypted with a key of %d bytes, and the one given has %d", what, size, len(k.key))
 	}
 	sealed, err := decodeBase64(x.CipherValue, what)
 	if err != nil {

@@ -127,7 +127,7 @@ var refusals = map[string]string{
 func Route(document []byte) rest.Route {
 	return rest.Handle("GET /openapi.json", "Description", rest.Anyone, func(context.Context, struct{}) (rest.JSON, error) {
 		return rest.JSON{Content: bytes.NewReader(document)}, nil
-	}).Exact().Unjournaled()
+	}).Exact().Unaudited()
 }
 
 var pathParameter = regexp.MustCompile(`\{([a-zA-Z]+)(\.\.\.)?\}`)
@@ -273,7 +273,7 @@ func (d *describer) body(r rest.Route, f reflect.StructField, text *doc, header 
 	switch f.Type {
 	case reflect.TypeFor[rest.Form]():
 		media, schema = formType, text.form()
-	case reflect.TypeFor[rest.Octets]():
+	case reflect.TypeFor[rest.Bytes]():
 		media, schema = "application/octet-stream", binary()
 	case reflect.TypeFor[rest.Parts]():
 		media = "multipart/form-data"
