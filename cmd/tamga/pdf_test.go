@@ -6,12 +6,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"strings"
 	"testing"
 
-	"tamga/internal/cli"
 	"tamga/internal/cli/verify"
 	"tamga/internal/files"
 	"tamga/internal/judge"
@@ -206,9 +204,6 @@ func encryptedVerdicts(t *testing.T, server *tamgatest.Server, signed []byte, pa
 	if err := os.WriteFile(file, signed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	old := cli.TerminalForSecrets
-	cli.TerminalForSecrets = func() (*os.File, error) { return nil, fs.ErrNotExist }
-	t.Cleanup(func() { cli.TerminalForSecrets = old })
 	if err := os.WriteFile(dir+"/wrong", []byte("wrong-secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}

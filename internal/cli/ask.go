@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,30 +13,33 @@ import (
 	"tamga/internal/files"
 )
 
-// TerminalForSecrets opens the controlling terminal. It is not standard input, which may carry a
-// document. Tests replace it.
-var TerminalForSecrets = func() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
+// OpenTerminal opens the controlling terminal of the process, for Console.Secrets.
+func OpenTerminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
 
 // AskSecret asks for a secret at the terminal, without echo. instead is the flag that gives the
 // secret without a terminal, for the error.
-func AskSecret(ctx context.Context, prompt, instead string) (string, error) {
-	b, err := AskSecretBytes(ctx, prompt, instead)
+func (c *Console) AskSecret(prompt, instead string) (string, error) {
+	b, err := c.AskSecretBytes(prompt, instead)
 	defer clear(b)
 	return string(b), err
 }
 
 // AskSecretBytes is AskSecret for callers that wipe the secret after use.
-func AskSecretBytes(ctx context.Context, prompt, instead string) ([]byte, error) {
+func (c *Console) AskSecretBytes(prompt, instead string) ([]byte, error) {
 	files.KeepMemoryPrivate()
-	tty, err := TerminalForSecrets()
+	missing := fmt.Errorf("no terminal to ask for a secret: give %s", instead)
+	if c.Secrets == nil {
+		return nil, missing
+	}
+	tty, err := c.Secrets()
 	if err != nil {
-		return nil, fmt.Errorf("no terminal to ask for a secret: give %s", instead)
+		return nil, missing
 	}
 	fd := int(tty.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
 		tty.Close()
-		return nil, fmt.Errorf("no terminal to ask for a secret: give %s", instead)
+		return nil, missing
 	}
 	fmt.Fprint(tty, prompt)
 	type answer struct {
@@ -57,11 +59,11 @@ func AskSecretBytes(ctx context.Context, prompt, instead string) ([]byte, error)
 			return nil, errors.New("no input at the terminal")
 		}
 		return a.text, a.err
-	case <-ctx.Done():
+	case <-c.Context.Done():
 		// The read continues until the program ends, so the terminal stays open. Its echo must be
 		// restored.
 		term.Restore(fd, before)
 		fmt.Fprintln(tty)
-		return nil, ctx.Err()
+		return nil, c.Context.Err()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 )
 
 // Console has the streams of a sub-command. A command never uses those of the process, so that a test
@@ -20,7 +21,10 @@ type Console struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Terminal       bool // Stderr is a terminal, so progress is shown
-	Program        *Program
+	// Secrets opens the terminal where a secret is asked for; nil means that there is none. It is not
+	// standard input, which may carry a document.
+	Secrets func() (*os.File, error)
+	Program *Program
 }
 
 // ExitCode is an error whose text has already been printed. It is the exit code of the program.

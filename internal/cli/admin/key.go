@@ -78,7 +78,7 @@ func secretOf(c *cli.Console, file, flag, prompt string) (string, error) {
 	if file != "" {
 		return files.OwnSecret(file, flag)
 	}
-	return cli.AskSecret(c.Context, prompt, flag)
+	return c.AskSecret(prompt, flag)
 }
 
 type keyExportCommand struct {

@@ -86,7 +86,7 @@ func newPassword(c *cli.Console, login, file string) (string, error) {
 	if file != "" {
 		return files.OwnSecret(file, "--password-file")
 	}
-	return cli.AskSecret(c.Context, "Password of "+cli.Printable(login)+": ", "--password-file")
+	return c.AskSecret("Password of "+cli.Printable(login)+": ", "--password-file")
 }
 
 type userListCommand struct {

@@ -58,7 +58,7 @@ type client struct {
 
 // newClient reads the files that the flags name and asks for a missing password. It sends nothing to
 // the server.
-func newClient(ctx context.Context, f connectionFlags) (*client, error) {
+func newClient(c *cli.Console, f connectionFlags) (*client, error) {
 	cl := &client{}
 	password, known := "", false
 	if f.Server == "" {
@@ -117,7 +117,7 @@ func newClient(ctx context.Context, f connectionFlags) (*client, error) {
 	case f.PasswordFile != "":
 		password, err = files.ReadSecret(f.PasswordFile, "--password-file")
 	case !known:
-		password, err = cli.AskSecret(ctx, "Password of "+cli.Printable(f.Login)+": ", "--password-file")
+		password, err = c.AskSecret("Password of "+cli.Printable(f.Login)+": ", "--password-file")
 	}
 	if err != nil {
 		return nil, err

@@ -85,7 +85,7 @@ func (s *Sign) Run(c *cli.Console) error {
 		defer closeOriginal()
 		request.original = &original
 	}
-	cl, err := newClient(c.Context, s.connectionFlags)
+	cl, err := newClient(c, s.connectionFlags)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *Sign) Run(c *cli.Console) error {
 	case s.PinFile != "":
 		request.pin, err = files.ReadSecretBytes(s.PinFile, "--pin-file")
 	case s.Pin:
-		request.pin, err = cli.AskSecretBytes(c.Context, "PIN of certificate "+cli.Printable(request.certificate)+": ", "--pin-file")
+		request.pin, err = c.AskSecretBytes("PIN of certificate "+cli.Printable(request.certificate)+": ", "--pin-file")
 	}
 	if err != nil {
 		return err

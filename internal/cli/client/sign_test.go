@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tamga/internal/cli"
 	"tamga/internal/cli/client"
 	"tamga/internal/cli/program"
 
@@ -269,9 +267,6 @@ func TestSignRefusesBeforeItAsks(t *testing.T) {
 	tamgatest.WriteFile(t, filepath.Join(dir, "long"), strings.Repeat("ab", 4096))
 	tamgatest.WriteFile(t, filepath.Join(dir, "lines"), "pin\nand more")
 	before := tamgatest.Listing(t, dir)
-	old := cli.TerminalForSecrets
-	cli.TerminalForSecrets = func() (*os.File, error) { return nil, fs.ErrNotExist }
-	t.Cleanup(func() { cli.TerminalForSecrets = old })
 	for _, c := range []struct{ name, args, want string }{
 		{"output is there", "there", "--force"},
 		{"no document", "nowhere", "no such file"},

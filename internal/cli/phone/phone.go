@@ -142,7 +142,7 @@ func (r *phoneRegister) Run(c *cli.Console) error {
 			return err
 		}
 		if kinit.ActivationRequired && r.Code == "" {
-			if r.Code, err = cli.AskSecret(c.Context, "Activation code: ", "--code"); err != nil {
+			if r.Code, err = c.AskSecret("Activation code: ", "--code"); err != nil {
 				return err
 			}
 		}

@@ -68,7 +68,7 @@ func Main(version string) int {
 		signal.Stop(signals) // a second signal ends the program at once
 		cancel(cause)
 	}()
-	err := Run(ctx, version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	err := run(ctx, version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.OpenTerminal)
 	var code cli.ExitCode
 	if err != nil && !errors.As(err, &code) { // the text of an ExitCode has been printed
 		fmt.Fprintln(os.Stderr, "tamga:", started(version).AsStarted(err.Error()))
@@ -100,8 +100,14 @@ func started(version string) *cli.Program {
 	return cli.NewProgram(version, names)
 }
 
-// Run runs the sub-command in args. Without args it prints the help.
+// Run runs the sub-command in args. Without args it prints the help. A command cannot ask for a secret:
+// only Main has a terminal.
 func Run(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	return run(ctx, version, args, stdin, stdout, stderr, nil)
+}
+
+// run is Run with a terminal for secrets; see cli.Console.
+func run(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer, secrets func() (*os.File, error)) error {
 	var table commands
 	program := started(version)
 	exited := -1
@@ -127,5 +133,8 @@ func Run(ctx context.Context, version string, args []string, stdin io.Reader, st
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	return parsed.Run(&cli.Console{Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, Terminal: cli.IsTerminal(stderr), Program: program})
+	return parsed.Run(&cli.Console{
+		Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program,
+	})
 }

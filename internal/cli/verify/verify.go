@@ -179,7 +179,7 @@ func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check,
 	var params *sig.ErrParams
 	if v.PasswordFile == "" && errors.As(err, &params) && len(params.Faults) == 1 && (sig.Formats{format}).Param(params.Faults[0].Key).Secret {
 		bar.Clear()
-		password, err := cli.AskSecret(c.Context, "Password of "+cli.Printable(v.File)+": ", "--password-file")
+		password, err := c.AskSecret("Password of "+cli.Printable(v.File)+": ", "--password-file")
 		if err != nil {
 			return nil, fmt.Errorf("%s is encrypted: %w", v.File, err)
 		}
