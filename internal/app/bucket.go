@@ -13,18 +13,18 @@ import (
 )
 
 // bucket opens the S3 bucket of the configuration.
-func (h *Base) bucket(ctx context.Context) (blob.Place, error) {
-	c := &h.Config.Bucket
+func (b *Base) bucket(ctx context.Context) (blob.Place, error) {
+	c := &b.Config.Bucket
 	o := blob.BucketOptions{Endpoint: c.Endpoint, Region: c.Region, Bucket: c.Name, Prefix: c.Prefix, PathStyle: c.PathStyle}
 	var err error
-	if o.AccessKey, err = files.OwnSecret(h.Config.Path(c.AccessKeyFile), "bucket.access_key_file"); err != nil {
+	if o.AccessKey, err = files.OwnSecret(b.Config.Path(c.AccessKeyFile), "bucket.access_key_file"); err != nil {
 		return nil, err
 	}
-	if o.SecretKey, err = files.OwnSecret(h.Config.Path(c.SecretKeyFile), "bucket.secret_key_file"); err != nil {
+	if o.SecretKey, err = files.OwnSecret(b.Config.Path(c.SecretKeyFile), "bucket.secret_key_file"); err != nil {
 		return nil, err
 	}
 	if c.AuthoritiesFile != "" {
-		text, err := os.ReadFile(h.Config.Path(c.AuthoritiesFile))
+		text, err := os.ReadFile(b.Config.Path(c.AuthoritiesFile))
 		if err != nil {
 			return nil, fmt.Errorf("bucket.authorities_file: %w", err)
 		}

@@ -14,9 +14,9 @@ import (
 )
 
 // deviceAPI returns the interface for mobile devices.
-func (h *Rooms) deviceAPI() *deviceapi.API {
-	c := &h.Config.Devices
-	return deviceapi.New(h.Devices, limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit)
+func (r *Rooms) deviceAPI() *deviceapi.API {
+	c := &r.Config.Devices
+	return deviceapi.New(r.Devices, limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit)
 }
 
 // recipients finds the addresses of messages: the devices of a user for push, the contacts for

@@ -17,30 +17,30 @@ import (
 
 // Place returns where document bytes are stored, and how: a bucket or a directory, encrypted
 // or plain.
-func (h *Base) Place(ctx context.Context) (blob.Options, error) {
-	o := blob.Options{Ring: h.ring, Plain: h.Config.Documents.Plain}
+func (b *Base) Place(ctx context.Context) (blob.Options, error) {
+	o := blob.Options{Ring: b.ring, Plain: b.Config.Documents.Plain}
 	var err error
-	if h.Config.Bucket.Endpoint != "" {
-		o.Place, err = h.bucket(ctx)
+	if b.Config.Bucket.Endpoint != "" {
+		o.Place, err = b.bucket(ctx)
 	} else {
-		o.Place, err = blob.NewDir(h.Config.Path(h.Config.BlobDir))
+		o.Place, err = blob.NewDir(b.Config.Path(b.Config.BlobDir))
 	}
 	return o, err
 }
 
 // Documents returns the document store.
-func (h *Base) Documents(place blob.Options) *stored.Service {
+func (b *Base) Documents(place blob.Options) *stored.Service {
 	return &stored.Service{
-		Store: store.Documents{DB: h.DB}, Uploads: store.Documents{DB: h.DB}, Bytes: blob.NewDocuments(place), Digest: h.documentDigest,
-		Now: time.Now, Rand: rand.Reader, Rules: h.Config.Documents.Rules(),
+		Store: store.Documents{DB: b.DB}, Uploads: store.Documents{DB: b.DB}, Bytes: blob.NewDocuments(place), Digest: b.documentDigest,
+		Now: time.Now, Rand: rand.Reader, Rules: b.Config.Documents.Rules(),
 	}
 }
 
 // documentDigest returns the hash that signatures of a user most likely need: the one of the
 // default certificate, or GOST R 34.11-2012 of 256 bits without one.
-func (h *Base) documentDigest(ctx context.Context, userID string) (stored.Digest, error) {
+func (b *Base) documentDigest(ctx context.Context, userID string) (stored.Digest, error) {
 	hash := suite.Streebog256
-	c, err := h.Keys.Resolve(ctx, userID, "")
+	c, err := b.Keys.Resolve(ctx, userID, "")
 	switch {
 	case err == nil:
 		hash = c.X509.Suite.Hash

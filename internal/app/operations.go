@@ -25,16 +25,16 @@ import (
 )
 
 // newOperations makes the service that carries out requests of v2, and the web interface of v2.
-func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
-	c := &h.Config.Operations
+func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
+	c := &r.Config.Operations
 	o := signing.Operations{
-		Signer: signer, Store: store.Operations{DB: h.DB}, CallbackStore: store.Operations{DB: h.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: h.ring,
-		Audit: h.Audit, Templates: c.TemplatesByID(), OwnerCheck: ownerCheck{h.Users, h.Tokens}, Settings: c.Settings(),
-		Failed: func(err error) { h.log.Error("carrying out operations", "error", err) },
+		Signer: signer, Store: store.Operations{DB: r.DB}, CallbackStore: store.Operations{DB: r.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: r.ring,
+		Audit: r.Audit, Templates: c.TemplatesByID(), OwnerCheck: ownerCheck{r.Users, r.Tokens}, Settings: c.Settings(),
+		Failed: func(err error) { r.log.Error("carrying out operations", "error", err) },
 	}
 	api := signapi.Operating{Realm: config.LocalIssuer}
 	if file := c.Callbacks.SecretFile; file != "" {
-		secret, err := files.OwnSecret(h.Config.Path(file), "operations.callbacks.secret_file")
+		secret, err := files.OwnSecret(r.Config.Path(file), "operations.callbacks.secret_file")
 		if err != nil {
 			return nil, api, err
 		}
@@ -42,7 +42,7 @@ func (h *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 		if err != nil {
 			return nil, api, err
 		}
-		roots, err := roots(h.Config, c.Callbacks.AuthoritiesFile)
+		roots, err := roots(r.Config, c.Callbacks.AuthoritiesFile)
 		if err != nil {
 			return nil, api, err
 		}
@@ -78,12 +78,12 @@ func (s ownerCheck) MayAct(ctx context.Context, who audit.Principal) error {
 }
 
 // answers returns the store of answers to requests with an Idempotency-Key.
-func (h *Rooms) answers(signer *signing.Service) *signing.Answers {
-	r := &h.Config.Repetitions
+func (r *Rooms) answers(signer *signing.Service) *signing.Answers {
+	c := &r.Config.Repetitions
 	return &signing.Answers{
-		Store: store.Answers{DB: h.DB}, Blobs: signer.Blobs, Spool: signer.Spool, Vault: h.ring, Now: time.Now, Rand: rand.Reader,
-		Rules:  signing.AnswerRules{Life: r.Life, Lease: r.Lease, Bytes: int64(r.UserBytes)},
-		Failed: func(err error) { h.log.Error("keeping answers", "error", err) },
+		Store: store.Answers{DB: r.DB}, Blobs: signer.Blobs, Spool: signer.Spool, Vault: r.ring, Now: time.Now, Rand: rand.Reader,
+		Rules:  signing.AnswerRules{Life: c.Life, Lease: c.Lease, Bytes: int64(c.UserBytes)},
+		Failed: func(err error) { r.log.Error("keeping answers", "error", err) },
 	}
 }
 

@@ -17,12 +17,12 @@ import (
 
 // OperatorAuthorities reads the authorities of operator_certificates.authorities_file. Operators may
 // sign in with certificates that these authorities issued.
-func (h *Rooms) OperatorAuthorities() ([]*x509gost.Certificate, error) {
-	file := h.Config.OperatorCertificates.AuthoritiesFile
+func (r *Rooms) OperatorAuthorities() ([]*x509gost.Certificate, error) {
+	file := r.Config.OperatorCertificates.AuthoritiesFile
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(h.Config.Path(file))
+	data, err := os.ReadFile(r.Config.Path(file))
 	if err != nil {
 		return nil, fmt.Errorf("operator_certificates.authorities_file: %w", err)
 	}
@@ -39,8 +39,8 @@ func (h *Rooms) OperatorAuthorities() ([]*x509gost.Certificate, error) {
 }
 
 // peers returns what checks the certificates of operators.
-func (h *Rooms) peers() (*authority.Peers, error) {
-	list, err := h.OperatorAuthorities()
+func (r *Rooms) peers() (*authority.Peers, error) {
+	list, err := r.OperatorAuthorities()
 	if err != nil {
 		return nil, err
 	}
@@ -52,15 +52,15 @@ func (h *Rooms) peers() (*authority.Peers, error) {
 			p.Intermediates = append(p.Intermediates, c)
 		}
 	}
-	if h.Config.OperatorCertificates.BuiltIn {
-		p.Own = h.Authority
+	if r.Config.OperatorCertificates.BuiltIn {
+		p.Own = r.Authority
 	}
-	if named := h.Config.OperatorCertificates.RevocationFiles; len(named) > 0 {
+	if named := r.Config.OperatorCertificates.RevocationFiles; len(named) > 0 {
 		// Read at each check: a replaced file takes effect at once.
 		p.Lists = func(context.Context) ([]*x509gost.RevocationList, error) {
 			var lists []*x509gost.RevocationList
 			for _, file := range named {
-				l, err := files.RevocationLists(h.Config.Path(file))
+				l, err := files.RevocationLists(r.Config.Path(file))
 				if err != nil {
 					return nil, fmt.Errorf("operator_certificates.revocation_files: %w", err)
 				}
@@ -79,18 +79,18 @@ func (h *Rooms) peers() (*authority.Peers, error) {
 // clientTLS returns the configuration of Go's own TLS. With client certificates it requests one and
 // does not verify it: the handshake proves possession of the key, and each request checks the
 // certificate.
-func (h *Rooms) clientTLS(ctx context.Context) (*tls.Config, error) {
+func (r *Rooms) clientTLS(ctx context.Context) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if !h.Config.TLS.ClientCertificates {
+	if !r.Config.TLS.ClientCertificates {
 		return c, nil
 	}
 	c.ClientAuth = tls.RequestClientCert
-	list, err := h.OperatorAuthorities()
+	list, err := r.OperatorAuthorities()
 	if err != nil {
 		return nil, err
 	}
-	if h.Config.OperatorCertificates.BuiltIn {
-		for _, certificates := range []func(context.Context) ([]*x509gost.Certificate, error){h.Authority.Roots, h.Authority.Issuing} {
+	if r.Config.OperatorCertificates.BuiltIn {
+		for _, certificates := range []func(context.Context) ([]*x509gost.Certificate, error){r.Authority.Roots, r.Authority.Issuing} {
 			own, err := certificates(ctx)
 			if err != nil {
 				return nil, err

@@ -34,37 +34,37 @@ func countMessages(registry prometheus.Registerer) func(channel notify.Channel, 
 }
 
 // ums returns the web interface of user management.
-func (h *Rooms) ums() *umsapi.API {
-	c := &h.Config.Users
-	r := umsapi.Rules{
-		Local: config.LocalIssuer, Confirmed: h.Policies.Defaults[policy.Operation].Actions, MethodURIs: signin.Spelling(c.MethodURIs),
+func (r *Rooms) ums() *umsapi.API {
+	c := &r.Config.Users
+	rules := umsapi.Rules{
+		Local: config.LocalIssuer, Confirmed: r.Policies.Defaults[policy.Operation].Actions, MethodURIs: signin.Spelling(c.MethodURIs),
 		Check: limit.New(c.ChecksPerSecond, c.ChecksAtOnce, 10_000, time.Now).AdmitCaller,
 	}
 	for _, p := range signapi.CryptoProviders() {
-		r.Providers = append(r.Providers, umsapi.CryptoProvider(p))
+		rules.Providers = append(rules.Providers, umsapi.CryptoProvider(p))
 	}
-	return umsapi.New(h.Users, h.Contacts, h.Identity, h.Oath, r)
+	return umsapi.New(r.Users, r.Contacts, r.Identity, r.Oath, rules)
 }
 
 // umsGate returns the gate of user management: the common gate with the permissions of this
 // interface, its events of failures, and sign-in by client certificate.
-func (h *Rooms) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsapi.API) *rest.Gate {
+func (r *Rooms) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsapi.API) *rest.Gate {
 	gate := *common
 	gate.Permit = ums.Permit
 	gate.Failed = func(ctx context.Context, operation, userID string, err error) {
-		h.failed(ctx, operation, rest.Caller(ctx), userID, err)
+		r.failed(ctx, operation, rest.Caller(ctx), userID, err)
 	}
 	gate.IdentifyPeer = func(ctx context.Context, certificates [][]byte) (audit.Principal, error) {
 		if err := peers.Judge(ctx, certificates); err != nil {
 			return audit.Principal{}, fault.New(fault.Unauthorized, "the client certificate is not accepted").With(err)
 		}
-		return h.Identity.AuthenticateCertificate(ctx, certificates[0])
+		return r.Identity.AuthenticateCertificate(ctx, certificates[0])
 	}
 	return &gate
 }
 
 // failed emits an event for a refused operation of user management.
-func (h *Rooms) failed(ctx context.Context, operation string, who audit.Principal, userID string, cause error) {
+func (r *Rooms) failed(ctx context.Context, operation string, who audit.Principal, userID string, cause error) {
 	event := umsapi.FailEvent(operation)
 	if event == "" {
 		return
@@ -73,18 +73,18 @@ func (h *Rooms) failed(ctx context.Context, operation string, who audit.Principa
 	if f, ok := fault.As(cause); ok {
 		detail = f.Code
 	}
-	err := h.Messages.Emit(ctx, notify.Event{Type: event, UserID: userID, Actor: who.UserID, Detail: operation + ": " + detail})
+	err := r.Messages.Emit(ctx, notify.Event{Type: event, UserID: userID, Actor: who.UserID, Detail: operation + ": " + detail})
 	if err != nil {
-		h.log.Error("telling of a failure", "operation", operation, "error", err)
+		r.log.Error("telling of a failure", "operation", operation, "error", err)
 	}
 }
 
 // capturedMessages returns all messages queued so far, for the page that shows them.
-func (h *Rooms) capturedMessages(ctx context.Context) ([]webconsole.Message, error) {
-	if err := h.Messages.Flush(ctx); err != nil {
+func (r *Rooms) capturedMessages(ctx context.Context) ([]webconsole.Message, error) {
+	if err := r.Messages.Flush(ctx); err != nil {
 		return nil, err
 	}
-	have, err := h.Captured.List(ctx)
+	have, err := r.Captured.List(ctx)
 	list := make([]webconsole.Message, len(have))
 	for i, m := range have {
 		list[i] = webconsole.Message{ID: m.ID, At: m.At, Channel: string(m.Channel), To: m.To, Subject: m.Subject, Text: m.Text}

@@ -18,30 +18,30 @@ import (
 )
 
 // providers returns the external identity providers of the configuration.
-func (h *Base) providers() ([]signin.Provider, error) {
+func (b *Base) providers() ([]signin.Provider, error) {
 	var list []signin.Provider
-	for i, c := range h.Config.External {
+	for i, c := range b.Config.External {
 		what := fmt.Sprintf("external[%d]", i)
 		if c.SAML != (config.SAML{}) {
-			p, err := h.samlProvider(c, what+".saml")
+			p, err := b.samlProvider(c, what+".saml")
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, p)
 			continue
 		}
-		secret, err := optionalSecret(h.Config, c.SecretFile, what+".secret_file")
+		secret, err := optionalSecret(b.Config, c.SecretFile, what+".secret_file")
 		if err != nil {
 			return nil, err
 		}
-		roots, err := roots(h.Config, c.AuthoritiesFile)
+		roots, err := roots(b.Config, c.AuthoritiesFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s.authorities_file: %w", what, err)
 		}
 		p, err := idp.New(idp.Options{
 			Name: c.Name, Title: c.Title, Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: secret,
-			RedirectURL: h.idpURL() + tokenapi.ReturnPath(c.Name), Scopes: c.Scopes, Claim: c.Claim, Roots: roots, Now: time.Now,
-			Failed: h.notConfirmed,
+			RedirectURL: b.idpURL() + tokenapi.ReturnPath(c.Name), Scopes: c.Scopes, Claim: c.Claim, Roots: roots, Now: time.Now,
+			Failed: b.notConfirmed,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
@@ -52,22 +52,22 @@ func (h *Base) providers() ([]signin.Provider, error) {
 }
 
 // notConfirmed logs a sign-in that an external provider did not confirm.
-func (h *Base) notConfirmed(err error) {
-	h.log.Warn("another identity provider did not confirm a sign-in", "error", err)
+func (b *Base) notConfirmed(err error) {
+	b.log.Warn("another identity provider did not confirm a sign-in", "error", err)
 }
 
 // samlProvider makes a SAML provider. what is its path in the configuration.
-func (h *Base) samlProvider(c config.External, what string) (*idp.SAML, error) {
+func (b *Base) samlProvider(c config.External, what string) (*idp.SAML, error) {
 	s := c.SAML
 	o := idp.SAMLOptions{
-		Name: c.Name, Title: c.Title, EntityID: s.OwnEntityID, ReturnURL: h.idpURL() + tokenapi.ReturnPath(c.Name),
-		Attribute: s.Attribute, NameIDFormat: s.NameIDFormat, Now: time.Now, Failed: h.notConfirmed,
+		Name: c.Name, Title: c.Title, EntityID: s.OwnEntityID, ReturnURL: b.idpURL() + tokenapi.ReturnPath(c.Name),
+		Attribute: s.Attribute, NameIDFormat: s.NameIDFormat, Now: time.Now, Failed: b.notConfirmed,
 	}
 	if o.EntityID == "" {
-		o.EntityID = h.idpURL() + tokenapi.MetadataPath(c.Name)
+		o.EntityID = b.idpURL() + tokenapi.MetadataPath(c.Name)
 	}
 	if s.MetadataFile != "" {
-		data, err := os.ReadFile(h.Config.Path(s.MetadataFile))
+		data, err := os.ReadFile(b.Config.Path(s.MetadataFile))
 		if err == nil {
 			o.Provider, err = idp.ReadSAMLMetadata(data, s.EntityID)
 		}
@@ -75,19 +75,19 @@ func (h *Base) samlProvider(c config.External, what string) (*idp.SAML, error) {
 			return nil, fmt.Errorf("%s.metadata_file: %w", what, err)
 		}
 	} else {
-		certificates, err := certificates(h.Config, s.CertificatesFile)
+		certificates, err := certificates(b.Config, s.CertificatesFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s.certificates_file: %w", what, err)
 		}
 		o.Provider = idp.SAMLProvider{EntityID: s.EntityID, SSO: s.SSOURL, Certificates: certificates}
 	}
 	if s.KeyFile != "" {
-		certificates, err := certificates(h.Config, s.CertificateFile)
+		certificates, err := certificates(b.Config, s.CertificateFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s.certificate_file: %w", what, err)
 		}
 		o.Certificate = certificates[0].Raw
-		text, err := ownFile(h.Config, s.KeyFile, what+".key_file")
+		text, err := ownFile(b.Config, s.KeyFile, what+".key_file")
 		if err != nil {
 			return nil, err
 		}

@@ -42,121 +42,121 @@ type Server struct {
 	tasks      []task // run every minute
 }
 
-// NewServer puts the web interfaces on one server. h must have been opened ForServer. It makes the
+// NewServer puts the web interfaces on one server. rooms must have been opened ForServer. It makes the
 // built-in authority if the database has none.
-func NewServer(ctx context.Context, h *Rooms, version string) (*Server, error) {
-	if err := h.Authority.Bootstrap(ctx); err != nil {
+func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, error) {
+	if err := rooms.Authority.Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("the built-in authority: %w", err)
 	}
 	if err := signing.Canary(rand.Reader); err != nil {
 		return nil, err
 	}
-	clients, err := h.clients()
+	clients, err := rooms.clients()
 	if err != nil {
 		return nil, err
 	}
-	spool, err := blob.NewSpool(h.Config.Path(h.Config.SpoolDir))
+	spool, err := blob.NewSpool(rooms.Config.Path(rooms.Config.SpoolDir))
 	if err != nil {
 		return nil, err
 	}
-	place, err := h.Place(ctx)
+	place, err := rooms.Place(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if h.Config.Users.IDOnlyPublic {
-		h.log.Warn("a public client needs only the name of a user with identification only to sign in as that user", "setting", "users.id_only_public")
+	if rooms.Config.Users.IDOnlyPublic {
+		rooms.log.Warn("a public client needs only the name of a user with identification only to sign in as that user", "setting", "users.id_only_public")
 	}
-	two := &h.Config.TwoStep
+	two := &rooms.Config.TwoStep
 	signer := &signing.Service{
-		Formats: Formats(h.Config), Keys: h.Keys, Policy: h.Policies, Confirmation: h.Policies, Snapshots: store.Snapshots{DB: h.DB}, Spool: spool, Now: time.Now, Rand: rand.Reader,
-		Evidence: h.network, BatchItems: h.Config.BatchItems,
-		Prepared: store.Prepared{DB: h.DB}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
+		Formats: Formats(rooms.Config), Keys: rooms.Keys, Policy: rooms.Policies, Confirmation: rooms.Policies, Snapshots: store.Snapshots{DB: rooms.DB}, Spool: spool, Now: time.Now, Rand: rand.Reader,
+		Evidence: rooms.network, BatchItems: rooms.Config.BatchItems,
+		Prepared: store.Prepared{DB: rooms.DB}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
 			Life:   two.Life,
 			All:    signing.Quota{Objects: two.Objects, Bytes: int64(two.Bytes)},
 			Caller: signing.Quota{Objects: two.CallerObjects, Bytes: int64(two.CallerBytes)},
 		},
 	}
-	documents := h.Documents(place)
-	operations, operating, err := h.newOperations(signer, documents)
+	documents := rooms.Documents(place)
+	operations, operating, err := rooms.newOperations(signer, documents)
 	if err != nil {
 		return nil, err
 	}
-	signatures := signapi.New(signer, h.Keys).Operating(operating).Managing(signapi.Management{
-		Keys: h.Keys, Parameters: keys.Parameters{Keys: h.Keys, Store: store.Keys{DB: h.DB}}, Policy: h.Policies,
-		Realm: config.LocalIssuer, Templates: templatesOf(h.Config), Now: time.Now, Life: h.Config.Operations.Life,
+	signatures := signapi.New(signer, rooms.Keys).Operating(operating).Managing(signapi.Management{
+		Keys: rooms.Keys, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
+		Realm: config.LocalIssuer, Templates: templatesOf(rooms.Config), Now: time.Now, Life: rooms.Config.Operations.Life,
 	})
 	if two.Anonymous {
 		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
 		signatures = signatures.Anonymous(signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)})
 	}
-	answers := h.answers(signer)
-	peers, err := h.peers()
+	answers := rooms.answers(signer)
+	peers, err := rooms.peers()
 	if err != nil {
 		return nil, err
 	}
 	tasks := []task{
-		{"sweeping codes of contacts", h.Contacts.Sweep},
-		{"sweeping messages", h.Messages.Sweep},
-		{"sweeping mobile devices", h.Devices.Sweep},
-		{"sweeping expired tokens", h.Tokens.Sweep},
-		{"sweeping sign-ins", h.Identity.Sweep},
-		{"sweeping one-time-password tokens", h.Oath.Sweep},
-		{"renewing token signing keys", h.maintainTokenKeys},
+		{"sweeping codes of contacts", rooms.Contacts.Sweep},
+		{"sweeping messages", rooms.Messages.Sweep},
+		{"sweeping mobile devices", rooms.Devices.Sweep},
+		{"sweeping expired tokens", rooms.Tokens.Sweep},
+		{"sweeping sign-ins", rooms.Identity.Sweep},
+		{"sweeping one-time-password tokens", rooms.Oath.Sweep},
+		{"renewing token signing keys", rooms.maintainTokenKeys},
 		{"sweeping prepared documents", signer.Sweep},
 		{"sweeping operations", operations.Sweep},
 		{"sweeping kept answers", answers.Sweep},
 		{"sweeping stored documents", documents.Sweep},
-		{"renewing what the authority has published", h.Authority.Maintain},
+		{"renewing what the authority has published", rooms.Authority.Maintain},
 	}
 
-	refusals := rest.NewGatherer(h.Audit, time.Now)
+	refusals := rest.NewGatherer(rooms.Audit, time.Now)
 	gate := &rest.Gate{
-		Identify: h.Tokens.Authenticate,
-		Audit:    h.Audit,
+		Identify: rooms.Tokens.Authenticate,
+		Audit:    rooms.Audit,
 		Gather:   refusals,
 		Once:     once(answers),
-		Limits:   rest.Limits{Ordinary: int64(h.Config.Limits.OtherRequest), Large: int64(h.Config.Limits.SigningRequest), Documents: 2 * h.Config.BatchItems},
-		Log:      h.log,
+		Limits:   rest.Limits{Ordinary: int64(rooms.Config.Limits.OtherRequest), Large: int64(rooms.Config.Limits.SigningRequest), Documents: 2 * rooms.Config.BatchItems},
+		Log:      rooms.log,
 	}
-	ums := h.ums()
+	ums := rooms.ums()
 	const family = "Served under /rest/api as well."
 	signingGate := *gate
-	signingGate.IdentifyWith = h.identifySigner()
+	signingGate.IdentifyWith = rooms.identifySigner()
 	surfaces := []surface{
-		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: h.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
-		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: h.Config.DocumentStore, Routes: docapi.New(documents, int64(h.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: h.Config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: h.Config.IDP, Routes: tokenapi.New(h.Identity, h.Tokens, clients, peers.Judge, h.idpURL()).Limiting(signInLimits(h.Config)).Routes(), Docs: tokenapi.Docs}},
-		{gate: h.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: h.Config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(h.Devices), umsapi.PolicyRoutes(h.PolicyEditor, h.Config.Messages.Language)), Docs: umsapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: h.Config.Devices.Path, Routes: h.deviceAPI().Routes(), Docs: deviceapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(h.Authority).Routes(), Docs: pkiapi.Docs}},
+		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: rooms.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
+		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: rooms.Config.DocumentStore, Routes: docapi.New(documents, int64(rooms.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: rooms.Config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: rooms.Config.IDP, Routes: tokenapi.New(rooms.Identity, rooms.Tokens, clients, peers.Judge, rooms.idpURL()).Limiting(signInLimits(rooms.Config)).Routes(), Docs: tokenapi.Docs}},
+		{gate: rooms.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(rooms.Devices), umsapi.PolicyRoutes(rooms.PolicyEditor, rooms.Config.Messages.Language)), Docs: umsapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI().Routes(), Docs: deviceapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(rooms.Authority).Routes(), Docs: pkiapi.Docs}},
 	}
-	if h.Config.Verification.Enabled {
-		svs, err := h.verification(signer)
+	if rooms.Config.Verification.Enabled {
+		svs, err := rooms.verification(signer)
 		if err != nil {
 			return nil, err
 		}
-		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: h.Config.SVS, Routes: svs.Routes(), Docs: svsapi.Docs}})
+		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: rooms.Config.SVS, Routes: svs.Routes(), Docs: svsapi.Docs}})
 	}
-	if h.Captured != nil {
-		h.log.Warn("messages are not sent: every client can read them at "+webconsole.MessagesPath, "setting", "messages.capture")
-		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(h.capturedMessages).Routes(), Docs: webconsole.Docs}})
+	if rooms.Captured != nil {
+		rooms.log.Warn("messages are not sent: every client can read them at "+webconsole.MessagesPath, "setting", "messages.capture")
+		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(rooms.capturedMessages).Routes(), Docs: webconsole.Docs}})
 	}
-	mux, err := h.mount(version, surfaces, gate)
+	mux, err := rooms.mount(version, surfaces, gate)
 	if err != nil {
 		return nil, err
 	}
-	readiness := rest.NewReadiness(h.log, rest.Need{Name: "database", Check: h.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready})
-	rest.Health(mux, readiness, rest.MetricsPage(h.metrics))
-	front := readiness.Drained(rest.Front(mux, h.log, rest.NewMetrics(h.metrics)))
+	readiness := rest.NewReadiness(rooms.log, rest.Need{Name: "database", Check: rooms.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready})
+	rest.Health(mux, readiness, rest.MetricsPage(rooms.metrics))
+	front := readiness.Drained(rest.Front(mux, rooms.log, rest.NewMetrics(rooms.metrics)))
 	// With serve --dev all pages are for people at this machine only. Otherwise the captured
 	// messages are, since they are shown without a sign-in.
 	covers := func(path string) bool {
-		return h.Config.IsDev() || h.Captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
+		return rooms.Config.IsDev() || rooms.Captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
 	}
 	return &Server{
-		rooms: h, handler: rest.Hosted(front, h.Config.Host(), covers, h.log), readiness: readiness,
+		rooms: rooms, handler: rest.Hosted(front, rooms.Config.Host(), covers, rooms.log), readiness: readiness,
 		refusals: refusals, operations: operations, tasks: tasks,
 	}, nil
 }
@@ -176,7 +176,7 @@ type surface struct {
 }
 
 // mount puts the surfaces on one mux, and their OpenAPI description beside them.
-func (h *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*http.ServeMux, error) {
+func (r *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*http.ServeMux, error) {
 	mux := http.NewServeMux()
 	var described []openapi.Surface
 	for _, s := range surfaces {
@@ -188,7 +188,7 @@ func (h *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*htt
 		}
 		described = append(described, s.Surface)
 	}
-	document, err := openapi.Document("Tamga", version, h.Config.BaseURL(), described)
+	document, err := openapi.Document("Tamga", version, r.Config.BaseURL(), described)
 	if err != nil {
 		return nil, err
 	}

@@ -31,55 +31,55 @@ import (
 
 // newTokens makes the service of tokens. It reads the token signing keys from the database and makes
 // the first one.
-func newTokens(ctx context.Context, h *Base) (*token.Service, error) {
-	tokens := store.Tokens{DB: h.DB}
-	sealed, err := token.EnsureSigningKey(ctx, tokens, h.NewTokenKey)
+func newTokens(ctx context.Context, base *Base) (*token.Service, error) {
+	tokens := store.Tokens{DB: base.DB}
+	sealed, err := token.EnsureSigningKey(ctx, tokens, base.NewTokenKey)
 	if err != nil {
 		return nil, fmt.Errorf("the token signing key: %w", err)
 	}
-	opened, err := h.openTokenKeys(sealed)
+	opened, err := base.openTokenKeys(sealed)
 	if err != nil {
 		return nil, err
 	}
 	settings := token.Settings{
-		Issuer: h.idpURL(), LocalIssuer: config.LocalIssuer, Resource: h.Config.Resource, Aliases: h.Config.ResourceAliases,
-		TokenLife: h.Config.Tokens.AccessLife, RefreshLife: h.Config.Tokens.RefreshLife,
+		Issuer: base.idpURL(), LocalIssuer: config.LocalIssuer, Resource: base.Config.Resource, Aliases: base.Config.ResourceAliases,
+		TokenLife: base.Config.Tokens.AccessLife, RefreshLife: base.Config.Tokens.RefreshLife,
 	}
-	if h.Config.Operations.Async {
-		settings.Remember = h.Config.Operations.Life + h.Config.Operations.Lease
+	if base.Config.Operations.Async {
+		settings.Remember = base.Config.Operations.Life + base.Config.Operations.Lease
 	}
 	return token.New(settings, token.Deps{
-		Store: tokens, Keys: opened, LoadKeys: h.loadTokenKeys, Policies: h.Policies, Now: time.Now, Rand: rand.Reader,
+		Store: tokens, Keys: opened, LoadKeys: base.loadTokenKeys, Policies: base.Policies, Now: time.Now, Rand: rand.Reader,
 	})
 }
 
 // newIdentity makes the service of sign-in.
-func newIdentity(h *Base, tokens *token.Service) (*signin.Service, error) {
+func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 	settings := signin.DefaultSettings()
-	settings.Failures = h.Config.Passwords.Attempts
-	settings.Window, settings.LockOut = h.Config.Passwords.Window, h.Config.Passwords.LockOut
-	settings.CodeLife = h.Config.Tokens.CodeLife
-	settings.PasswordDisplay, settings.IDOnlyPublic = h.Config.Users.PasswordDisplay, h.Config.Users.IDOnlyPublic
-	settings.MethodURIs = signin.Spelling(h.Config.Users.MethodURIs)
-	providers, err := h.providers()
+	settings.Failures = base.Config.Passwords.Attempts
+	settings.Window, settings.LockOut = base.Config.Passwords.Window, base.Config.Passwords.LockOut
+	settings.CodeLife = base.Config.Tokens.CodeLife
+	settings.PasswordDisplay, settings.IDOnlyPublic = base.Config.Users.PasswordDisplay, base.Config.Users.IDOnlyPublic
+	settings.MethodURIs = signin.Spelling(base.Config.Users.MethodURIs)
+	providers, err := base.providers()
 	if err != nil {
 		return nil, err
 	}
-	db := store.Tokens{DB: h.DB}
+	db := store.Tokens{DB: base.DB}
 	return signin.New(settings, signin.Deps{
-		Store: db, Methods: db, Codes: db, Visits: db, Sessions: h.Sessions, Tokens: tokens, Passwords: h.passwords, Providers: providers, Now: time.Now, Rand: rand.Reader,
-		Reach: h.reach, Contacts: h.Contacts, Devices: h.Devices, Messages: h.Messages, Printer: h.printer,
-		Vault: h.ring, Oath: h.Oath,
+		Store: db, Methods: db, Codes: db, Visits: db, Sessions: base.Sessions, Tokens: tokens, Passwords: base.passwords, Providers: providers, Now: time.Now, Rand: rand.Reader,
+		Reach: base.reach, Contacts: base.Contacts, Devices: base.Devices, Messages: base.Messages, Printer: base.printer,
+		Vault: base.ring, Oath: base.Oath,
 	})
 }
 
 // identifySigner returns the function that identifies callers of the signing interface. One SQL
 // statement reads both the token and the snapshot that signatures of the caller depend on.
-func (h *Rooms) identifySigner() func(context.Context, string) (context.Context, audit.Principal, error) {
-	snapshots := store.Snapshots{DB: h.DB}
+func (r *Rooms) identifySigner() func(context.Context, string) (context.Context, audit.Principal, error) {
+	snapshots := store.Snapshots{DB: r.DB}
 	return func(ctx context.Context, bearer string) (context.Context, audit.Principal, error) {
 		var snap *signing.Snapshot
-		who, err := h.Tokens.AuthenticateBy(ctx, bearer, func(ctx context.Context, id string, now time.Time) (b token.Bearer, err error) {
+		who, err := r.Tokens.AuthenticateBy(ctx, bearer, func(ctx context.Context, id string, now time.Time) (b token.Bearer, err error) {
 			b, snap, err = snapshots.BearerByToken(ctx, id, now)
 			return b, err
 		})
@@ -88,40 +88,40 @@ func (h *Rooms) identifySigner() func(context.Context, string) (context.Context,
 }
 
 // idpURL returns {idp_url}, the public address of the identity provider and the issuer of tokens.
-func (h *Base) idpURL() string { return h.Config.BaseURL() + h.Config.IDP }
+func (b *Base) idpURL() string { return b.Config.BaseURL() + b.Config.IDP }
 
 // TokenKeyOverlap returns when a new token signing key starts to sign, and how long an old one is
 // accepted.
-func (h *Base) TokenKeyOverlap() token.Overlap {
-	return token.Overlap{Overlap: h.Config.Tokens.KeyOverlap, TokenLife: h.Config.Tokens.AccessLife}
+func (b *Base) TokenKeyOverlap() token.Overlap {
+	return token.Overlap{Overlap: b.Config.Tokens.KeyOverlap, TokenLife: b.Config.Tokens.AccessLife}
 }
 
 // loadTokenKeys reads all token signing keys, the newest first.
-func (h *Base) loadTokenKeys(ctx context.Context) ([]token.Key, error) {
-	sealed, err := store.Tokens{DB: h.DB}.SigningKeys(ctx)
+func (b *Base) loadTokenKeys(ctx context.Context) ([]token.Key, error) {
+	sealed, err := store.Tokens{DB: b.DB}.SigningKeys(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the token signing keys: %w", err)
 	}
-	return h.openTokenKeys(sealed)
+	return b.openTokenKeys(sealed)
 }
 
-func (h *Base) openTokenKeys(sealed []token.SealedKey) (list []token.Key, err error) {
+func (b *Base) openTokenKeys(sealed []token.SealedKey) (list []token.Key, err error) {
 	for _, k := range sealed {
-		signer, err := h.openTokenKey(k)
+		signer, err := b.openTokenKey(k)
 		if err != nil {
 			return nil, fmt.Errorf("the token signing key %s: %w", k.ID, err)
 		}
-		list = append(list, token.Key{ID: k.ID, Signer: signer, From: h.TokenKeyOverlap().From(k)})
+		list = append(list, token.Key{ID: k.ID, Signer: signer, From: b.TokenKeyOverlap().From(k)})
 	}
 	return list, nil
 }
 
 // maintainTokenKeys deletes retired keys and loads the keys that other processes made.
-func (h *Rooms) maintainTokenKeys(ctx context.Context) error {
-	if err := token.RetireSigningKeys(ctx, store.Tokens{DB: h.DB}, h.TokenKeyOverlap(), time.Now()); err != nil {
+func (r *Rooms) maintainTokenKeys(ctx context.Context) error {
+	if err := token.RetireSigningKeys(ctx, store.Tokens{DB: r.DB}, r.TokenKeyOverlap(), time.Now()); err != nil {
 		return err
 	}
-	return h.Tokens.ReloadKeys(ctx)
+	return r.Tokens.ReloadKeys(ctx)
 }
 
 func tokenKeyPlace(id string) vault.Place {
@@ -130,7 +130,7 @@ func tokenKeyPlace(id string) vault.Place {
 
 // NewTokenKey makes a token signing key, ECDSA on P-256, sealed with the master key. It stores
 // nothing.
-func (h *Base) NewTokenKey() (token.SealedKey, error) {
+func (b *Base) NewTokenKey() (token.SealedKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return token.SealedKey{}, err
@@ -141,12 +141,12 @@ func (h *Base) NewTokenKey() (token.SealedKey, error) {
 	}
 	defer clear(plain)
 	id := uuid.NewString()
-	sealed, err := h.ring.Seal(tokenKeyPlace(id), plain)
+	sealed, err := b.ring.Seal(tokenKeyPlace(id), plain)
 	return token.SealedKey{ID: id, Sealed: sealed, CreatedAt: time.Now()}, err
 }
 
-func (h *Base) openTokenKey(k token.SealedKey) (crypto.Signer, error) {
-	plain, err := h.ring.Open(tokenKeyPlace(k.ID), k.Sealed)
+func (b *Base) openTokenKey(k token.SealedKey) (crypto.Signer, error) {
+	plain, err := b.ring.Open(tokenKeyPlace(k.ID), k.Sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -163,15 +163,15 @@ func (h *Base) openTokenKey(k token.SealedKey) (crypto.Signer, error) {
 }
 
 // clients returns the OAuth clients of the configuration.
-func (h *Base) clients() (*signin.Clients, error) {
+func (b *Base) clients() (*signin.Clients, error) {
 	var list []signin.Client
-	for _, c := range h.Config.Clients {
+	for _, c := range b.Config.Clients {
 		client := signin.Client{
 			ID: c.ID, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant, RedirectURIs: c.RedirectURIs,
 			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE,
 		}
 		if !client.Public {
-			secret, err := files.OwnSecret(h.Config.Path(c.SecretFile), "secret of client "+c.ID)
+			secret, err := files.OwnSecret(b.Config.Path(c.SecretFile), "secret of client "+c.ID)
 			if err != nil {
 				return nil, err
 			}

@@ -63,25 +63,25 @@ func stranger() budget.Limits {
 
 // verification returns the web interface behind svs_url. It takes documents in the same way as the
 // signing interface.
-func (h *Rooms) verification(signer *signing.Service) (*svsapi.API, error) {
-	c := &h.Config.Verification
-	trusted, err := anchors(h.Config, h.Authority)
+func (r *Rooms) verification(signer *signing.Service) (*svsapi.API, error) {
+	c := &r.Config.Verification
+	trusted, err := anchors(r.Config, r.Authority)
 	if err != nil {
 		return nil, err
 	}
-	served := Formats(h.Config)
+	served := Formats(r.Config)
 	v := &signing.Verification{
 		Formats: served, Now: time.Now, Limits: stranger(),
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
 			if t.Roots, t.Intermediates, err = trusted(ctx); err != nil {
 				return t, err
 			}
-			t.CRLs, err = h.Authority.CRLs(ctx)
+			t.CRLs, err = r.Authority.CRLs(ctx)
 			return t, err
 		},
 	}
 	if c.Fetch {
-		v.Evidence = h.network
+		v.Evidence = r.network
 	}
 	calls := limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now)
 	turns := limit.NewTurns(limit.TurnRules{
