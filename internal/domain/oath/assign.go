@@ -55,7 +55,7 @@ func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID stri
 		return err
 	}
 	defer p.record.wipe()
-	return s.change(ctx, who, userID, func(ctx context.Context) error {
+	return s.changes.Run(ctx, who, userID, func(ctx context.Context) error {
 		if err := s.release(ctx, userID, p.row.Key); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *Service) SyncToken(ctx context.Context, who audit.Principal, userID str
 	if p.row.UserID != userID {
 		return errCode().With(errors.New("oath: the token was removed from the user meanwhile"))
 	}
-	return s.change(ctx, who, userID, func(ctx context.Context) error {
+	return s.changes.Run(ctx, who, userID, func(ctx context.Context) error {
 		return s.accept(ctx, p, userID, p.row.AssignedAt)
 	})
 }
@@ -133,7 +133,7 @@ func (s *Service) Token(ctx context.Context, who audit.Principal, userID string)
 // second step. The user cannot do the step until another token is assigned. A locked token
 // can be removed too. Faults: user_not_found, key_not_found for a user without a token.
 func (s *Service) RemoveToken(ctx context.Context, who audit.Principal, userID string) error {
-	return s.change(ctx, who, userID, func(ctx context.Context) error {
+	return s.changes.Run(ctx, who, userID, func(ctx context.Context) error {
 		if _, err := s.tokenOf(ctx, userID); err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 	if r.Sealed, err = s.sealToken(r.Key, record); err != nil {
 		return AppData{}, err
 	}
-	err = s.change(ctx, who, userID, func(ctx context.Context) error {
+	err = s.changes.Run(ctx, who, userID, func(ctx context.Context) error {
 		if err := s.release(ctx, userID, ""); err != nil {
 			return err
 		}

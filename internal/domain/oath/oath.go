@@ -21,11 +21,11 @@ import (
 	"tamga/internal/domain/user"
 	"time"
 
-	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath/otp"
 	"tamga/internal/domain/oath/stock"
+	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/vault"
 )
@@ -365,22 +365,12 @@ func deleted(done bool, err error) error {
 // Painter returns the QR code of a text as a GIF.
 type Painter func(text string) ([]byte, error)
 
-// Reach decides whether an operator may act on a user; [user.Service] satisfies it.
-type Reach interface {
-	Reach(ctx context.Context, who audit.Principal, userID string) error
-}
-
-// Events emits events. [notify.Service] satisfies it.
-type Events interface {
-	Emit(ctx context.Context, e notify.Event) error
-}
-
 // Deps are what a Service works with.
 type Deps struct {
 	Store    Store
 	Sessions *session.Service
-	Reach    Reach
-	Events   Events
+	Reach    reach.Checker
+	Events   reach.Events
 	Vault    notify.Sealer // seals the secrets of tokens
 	Paint    Painter       // makes the QR codes of app tokens
 	Now      func() time.Time
@@ -392,8 +382,8 @@ type Service struct {
 	settings Settings
 	store    Store
 	sessions *session.Service
-	reach    Reach
-	events   Events
+	reach    reach.Checker
+	changes  reach.Changes
 	vault    notify.Sealer
 	paint    Painter
 	now      func() time.Time
@@ -405,21 +395,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	if err := errors.Join(s.Check()...); err != nil {
 		return nil, err
 	}
-	return &Service{s, d.Store, d.Sessions, d.Reach, d.Events, d.Vault, d.Paint, d.Now, d.Rand}, nil
-}
-
-// change runs fn on a user within reach and emits UserAccountChanged, all in one
-// transaction. If fn fails, the transaction is rolled back.
-func (s *Service) change(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
-		if err := s.reach.Reach(ctx, who, userID); err != nil {
-			return err
-		}
-		if err := fn(ctx); err != nil {
-			return fault.Rollback(err)
-		}
-		return fault.Rollback(s.events.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID}))
-	})
+	return &Service{s, d.Store, d.Sessions, d.Reach, reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Events}, d.Vault, d.Paint, d.Now, d.Rand}, nil
 }
 
 // TokenOf returns the token of a user and reports whether there is one. It does not

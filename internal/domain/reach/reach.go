@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reach decides whether an operator may act on a user. Begin with Service.Reach. What
-// the operator may do to the user is not decided here.
+// Package reach decides whether an operator may act on a user and runs changes that operators
+// make. Begin with Service.Reach and Changes.Run. What the operator may do to the user is not
+// decided here.
 package reach
 
 import (

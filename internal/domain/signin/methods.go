@@ -12,7 +12,6 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
@@ -134,7 +133,7 @@ func (s *Service) SetMethod(ctx context.Context, who audit.Principal, userID, na
 		}
 		stored.Level = *level
 	}
-	return s.change(ctx, who, userID, func(ctx context.Context) error {
+	return s.changes.Run(ctx, who, userID, func(ctx context.Context) error {
 		if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
 			return err
 		}
@@ -150,7 +149,7 @@ func (s *Service) DeleteMethod(ctx context.Context, who audit.Principal, userID,
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, who, userID, func(ctx context.Context) error {
+	return s.changes.Run(ctx, who, userID, func(ctx context.Context) error {
 		had, err := s.methods.DeleteMethod(ctx, userID, m.Name)
 		if err != nil || !had {
 			return err
@@ -165,20 +164,6 @@ func routed(name string) (Method, error) {
 		return Method{}, fault.Newf(fault.InvalidParameters, "authentication method %.64q: unknown, want one such as %s", name, methods[1].Route)
 	}
 	return m, nil
-}
-
-// change runs fn on a user within reach and emits the event of the change, in one
-// transaction. If fn returns an error, everything is rolled back.
-func (s *Service) change(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
-		if err := s.reach.Reach(ctx, who, userID); err != nil {
-			return err
-		}
-		if err := fn(ctx); err != nil {
-			return fault.Rollback(err)
-		}
-		return fault.Rollback(s.messages.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID}))
-	})
 }
 
 // GrantMethod and WithdrawMethod are SetMethod and DeleteMethod for administrators, who may

@@ -21,10 +21,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
+	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
@@ -192,11 +192,6 @@ type CodeStore interface {
 	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (bool, error)
 }
 
-// Reach decides whether an operator may act on a user; [reach.Service] satisfies it.
-type Reach interface {
-	Reach(ctx context.Context, who audit.Principal, userID string) error
-}
-
 // Devices knows the mobile devices of users; [device.Service] satisfies it.
 type Devices interface {
 	// HasActive reports whether the user has an active device.
@@ -220,7 +215,8 @@ type Service struct {
 	tokens    *token.Service
 	now       func() time.Time
 	rand      io.Reader
-	reach     Reach
+	reach     reach.Checker
+	changes   reach.Changes
 	contacts  Contacts
 	devices   Devices
 	messages  Messages
@@ -240,7 +236,7 @@ type Deps struct {
 	Tokens    *token.Service
 	Passwords *password.Hasher
 	Providers []Provider // other identity providers
-	Reach     Reach
+	Reach     reach.Checker
 	Contacts  Contacts
 	Devices   Devices // nil: no mobile devices
 	Messages  Messages
@@ -258,7 +254,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	}
 	return &Service{
 		settings: s, store: d.Store, methods: d.Methods, codes: d.Codes, visits: d.Visits, sessions: d.Sessions, passwords: d.Passwords, tokens: d.Tokens, now: d.Now, rand: d.Rand,
-		reach: d.Reach, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
+		reach: d.Reach, changes: reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Messages}, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
 		vault: d.Vault, oath: d.Oath, providers: d.Providers,
 	}, nil
 }
