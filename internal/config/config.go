@@ -63,7 +63,7 @@ type Config struct {
 	// GOST-TLS through HAProxy with gost-engine in front of the server, set up by "tamga gost-tls
 	// init".
 	GOSTTLS struct {
-		// Unix socket the GOST-TLS front end connects to ([below](#the-gost-tls-door)). The program
+		// Unix socket the GOST-TLS front end connects to ([below](#gost-tls-front-end)). The program
 		// creates it. Others must not be able to write to its directory. Without it there is no
 		// GOST-TLS.
 		Socket string `yaml:"socket"`
