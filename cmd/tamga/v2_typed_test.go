@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// typedOperation is an operation as a client with closed sets reads it: a status it
-// does not know, an unknown key or a time that is no number breaks it.
+// typedOperation is an operation as a strict client reads it. An unknown status, an unknown
+// key or a time that is not a number is an error.
 type typedOperation struct {
 	ID     uuid.UUID `json:"Id"`
 	Result *struct {

@@ -12,7 +12,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// processed has the extensions that this package supports, so they may be critical.
+// processed lists the extensions that this package processes. They may be critical.
 // Alternative names need no check because nothing here looks for a name, and policies need
 // none because every policy is accepted.
 var processed = []x509gost.OID{

@@ -18,7 +18,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// Tags of the attributes of RFC 5126, 6.2 and 6.3, whose module has explicit tags.
+// Tags of the attributes of RFC 5126, 6.2 and 6.3. The tags of its module are explicit.
 var (
 	tag0 = cbasn1.Tag(0).ContextSpecific().Constructed()
 	tag1 = cbasn1.Tag(1).ContextSpecific().Constructed()

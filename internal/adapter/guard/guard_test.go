@@ -115,7 +115,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The address is checked again when the kernel connects, in case something between has changed it.
+// TestControl checks that the address is checked again when the connection is made.
 func TestControl(t *testing.T) {
 	g := New(Config{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

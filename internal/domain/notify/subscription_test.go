@@ -16,7 +16,7 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// register is a register of systems that listen, with an office that tells them.
+// register returns an office, its webhooks (none yet) and the notifier that calls them.
 func register(t *testing.T) (*office, *notify.Subscriptions, *post) {
 	t.Helper()
 	o := open(t, nil)

@@ -10,8 +10,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// scripts are the scripts that logins may be written in: those that Unicode recommends
-// for identifiers (UAX #31, table 5).
+// scripts has the scripts that a login may use: those that Unicode recommends for
+// identifiers (UAX #31, table 5).
 var scripts = map[string]*unicode.RangeTable{
 	"Arabic": unicode.Arabic, "Armenian": unicode.Armenian, "Bengali": unicode.Bengali, "Bopomofo": unicode.Bopomofo,
 	"Cyrillic": unicode.Cyrillic, "Devanagari": unicode.Devanagari, "Ethiopic": unicode.Ethiopic, "Georgian": unicode.Georgian,

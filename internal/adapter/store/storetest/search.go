@@ -20,8 +20,8 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// testSearch searches through package user, which checks the input: the compared results
-// are those that an operator gets.
+// testSearch searches through package user, which checks the input. So the compared
+// results are those that an operator gets.
 func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 	db := open(t)
 	users, tokens, contacts := store.Users{DB: db}, store.Tokens{DB: db}, store.Contacts{DB: db}
