@@ -17,7 +17,7 @@ import (
 // manifestReader reads the manifest of a signature that package xmldsig has checked. It
 // uses only elements that SignedInfo refers to by an identifier that is unique.
 type manifestReader struct {
-	*judgement
+	*verification
 	tree *xmltree.Tree
 	used []*suite.Hash // the algorithms to digest parts with, each once
 }

@@ -51,9 +51,9 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 		v.add(codeMany, fmt.Sprintf("the document has %d signatures; only the first %d were checked", len(parts), maxSignatures), true)
 		parts = parts[:maxSignatures]
 	}
-	judged := make([]*judgement, len(parts))
+	judged := make([]*verification, len(parts))
 	for i, e := range parts {
-		judged[i] = &judgement{verifier: v, entry: e, out: sig.Signature{Index: i, Covers: "nothing that could be checked", BestTime: c.At}}
+		judged[i] = &verification{verifier: v, entry: e, out: sig.Signature{Index: i, Covers: "nothing that could be checked", BestTime: c.At}}
 		if err := judged[i].read(); err != nil {
 			return nil, err
 		}
@@ -61,18 +61,18 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 	// Each part is decompressed once, for any number of signatures.
 	jobs := make([]*digestJob, 0, len(v.jobs))
 	for _, e := range d.entries {
-		if j := v.jobs[e]; j != nil {
-			jobs = append(jobs, j)
+		if one := v.jobs[e]; one != nil {
+			jobs = append(jobs, one)
 		}
 	}
 	if err := d.digestAll(ctx, jobs, 1); err != nil {
 		return nil, err
 	}
-	for _, j := range judged {
-		if err := j.compare(); err != nil {
+	for _, one := range judged {
+		if err := one.compare(); err != nil {
 			return nil, err
 		}
-		v.report.Signatures = append(v.report.Signatures, j.out)
+		v.report.Signatures = append(v.report.Signatures, one.out)
 	}
 	return v.report, nil
 }
@@ -146,8 +146,8 @@ func (v *verifier) outside() {
 	}
 }
 
-// judgement is the check of one signature.
-type judgement struct {
+// verification is the check of one signature.
+type verification struct {
 	*verifier
 	entry *entry
 	out   sig.Signature
@@ -173,66 +173,66 @@ type claim struct {
 // keeps reports whether the relationship transform selects a relationship.
 func (c *claim) keeps(r *relationship) bool { return c.ids[r.id] || c.kinds[r.kind] }
 
-func (j *judgement) add(code string, fatal bool, format string, args ...any) {
+func (v *verification) add(code string, fatal bool, format string, args ...any) {
 	f := sig.Finding{Code: code, Text: fmt.Sprintf(format, args...)}
 	if fatal {
 		f.Indication = indications.Of(code)
 	}
-	j.out.Findings = append(j.out.Findings, f)
+	v.out.Findings = append(v.out.Findings, f)
 }
 
 // read checks the Signature and reads its manifest. It returns only errors of reading the
 // document. Errors of the part are findings.
-func (j *judgement) read() error {
-	name := quote("/" + j.entry.name)
-	data, err := j.xml(j.ctx, j.entry)
+func (v *verification) read() error {
+	name := quote("/" + v.entry.name)
+	data, err := v.xml(v.ctx, v.entry)
 	if err != nil {
 		if !isDocument(err) {
 			return err
 		}
-		j.add(codeMalformed, true, "the signature part %s cannot be read: %s", name, err)
+		v.add(codeMalformed, true, "the signature part %s cannot be read: %s", name, err)
 		return nil
 	}
-	if kind := j.types.of(j.entry.key); kind != typeSignature {
-		j.add(codeMalformed, true, "the signature part %s is declared as %s; %s expected", name, quote(kind), typeSignature)
+	if kind := v.types.of(v.entry.key); kind != typeSignature {
+		v.add(codeMalformed, true, "the signature part %s is declared as %s; %s expected", name, quote(kind), typeSignature)
 	}
-	if j.signed += len(data); j.signed > maxSigned {
-		j.add(codeWork, true, "the signature part %s was not checked: the signatures of the document have more than %d bytes", name, maxSigned)
+	if v.signed += len(data); v.signed > maxSigned {
+		v.add(codeWork, true, "the signature part %s was not checked: the signatures of the document have more than %d bytes", name, maxSigned)
 		return nil
 	}
-	tree, err := parseXML(j.budget, j.entry.name, data)
+	tree, err := parseXML(v.budget, v.entry.name, data)
 	if err != nil || !tree.Is(tree.Root(), nsDS, "Signature") {
-		j.add(codeMalformed, true, "the signature part %s must be a Signature and nothing else", name)
+		v.add(codeMalformed, true, "the signature part %s must be a Signature and nothing else", name)
 		return nil
 	}
 	if n := count(tree); n > maxReferences {
-		j.add(codeWork, true, "the signature has %d references in its SignedInfo; at most %d are followed", n, maxReferences)
+		v.add(codeWork, true, "the signature has %d references in its SignedInfo; at most %d are followed", n, maxReferences)
 		return nil
 	}
-	check := *j.check
+	check := *v.check
 	check.Document, check.Original, check.Hash = bytes.NewReader(data), nil, nil
 	check.Strict, check.Expect = false, "" // these refer to parts of the package
-	report, err := (&xmldsig.Format{MaxSize: maxXML}).Verify(j.ctx, &check)
+	report, err := (&xmldsig.Format{MaxSize: maxXML}).Verify(v.ctx, &check)
 	if err != nil {
 		var e *sig.ErrDocument
 		if !errors.As(err, &e) {
 			return err
 		}
-		j.add(codeMalformed, true, "the signature part %s is not a signature: %s", name, err)
+		v.add(codeMalformed, true, "the signature part %s is not a signature: %s", name, err)
 		return nil
 	}
 	if len(report.Signatures) != 1 {
-		j.add(codeMalformed, true, "the signature part %s must be one Signature and nothing else", name)
+		v.add(codeMalformed, true, "the signature part %s must be one Signature and nothing else", name)
 		return nil
 	}
-	findings := j.out.Findings
-	index, covers := j.out.Index, j.out.Covers
-	j.out = report.Signatures[0]
-	j.out.Index, j.out.Covers = index, covers
+	findings := v.out.Findings
+	index, covers := v.out.Index, v.out.Covers
+	v.out = report.Signatures[0]
+	v.out.Index, v.out.Covers = index, covers
 	// A signature part never covers itself as a whole.
-	own := slices.DeleteFunc(slices.Concat(report.Findings, j.out.Findings), func(f sig.Finding) bool { return f.Code == sig.CodePart })
-	j.out.Findings = append(findings, own...)
-	m := &manifestReader{judgement: j, tree: tree}
+	own := slices.DeleteFunc(slices.Concat(report.Findings, v.out.Findings), func(f sig.Finding) bool { return f.Code == sig.CodePart })
+	v.out.Findings = append(findings, own...)
+	m := &manifestReader{verification: v, tree: tree}
 	m.read()
 	return nil
 }
@@ -250,13 +250,13 @@ func count(t *xmltree.Tree) (n int) {
 }
 
 // compare checks the digests of the references and what they leave out.
-func (j *judgement) compare() error {
+func (v *verification) compare() error {
 	intact := map[*entry]*claim{}
-	for _, c := range j.refs {
+	for _, c := range v.refs {
 		if c.flawed {
 			continue
 		}
-		sum, err := j.sum(c)
+		sum, err := v.sum(c)
 		if err != nil {
 			if !isDocument(err) {
 				return err
@@ -265,7 +265,7 @@ func (j *judgement) compare() error {
 			if errors.Is(err, errTooMuch) {
 				code = codeWork
 			}
-			j.add(code, true, "%s: %s", quote("/"+c.entry.name), err)
+			v.add(code, true, "%s: %s", quote("/"+c.entry.name), err)
 			continue
 		}
 		if !bytes.Equal(sum, c.digest) {
@@ -273,13 +273,13 @@ func (j *judgement) compare() error {
 			if c.rels != nil {
 				what = "relationships in " + quote("/"+c.entry.name) + " have"
 			}
-			j.add(codeDigest, true, "%s changed since it was signed", what)
+			v.add(codeDigest, true, "%s changed since it was signed", what)
 			continue
 		}
 		intact[c.entry] = c
 	}
-	if j.refs != nil {
-		j.coverage(intact)
+	if v.refs != nil {
+		v.coverage(intact)
 	}
 	return nil
 }
@@ -289,12 +289,12 @@ var errTooMuch = errors.New("too much work")
 
 // sum returns the present digest of a reference's target. Parts that are signed byte by
 // byte were digested before, once. Transformed parts are digested for every signature.
-func (j *judgement) sum(c *claim) ([]byte, error) {
+func (v *verification) sum(c *claim) ([]byte, error) {
 	if c.rels != nil || c.form != nil {
-		if err := j.budget.Spend(2 * c.entry.size); err != nil {
+		if err := v.budget.Spend(2 * c.entry.size); err != nil {
 			return nil, err
 		}
-		if j.work -= c.entry.size; j.work < 0 {
+		if v.work -= c.entry.size; v.work < 0 {
 			return nil, unfit(errTooMuch, "the signatures need more than %d bytes to be transformed", maxTransformed)
 		}
 	}
@@ -302,11 +302,11 @@ func (j *judgement) sum(c *claim) ([]byte, error) {
 	case c.rels != nil:
 		return c.hash.Digest(c.rels.transformed(c.keeps)).Sum, nil
 	case c.form != nil:
-		data, err := j.content(j.ctx, c.entry, maxXML)
+		data, err := v.content(v.ctx, c.entry, maxXML)
 		if err != nil {
 			return nil, err
 		}
-		t, err := parseXML(j.budget, c.entry.name, data)
+		t, err := parseXML(v.budget, c.entry.name, data)
 		if err != nil {
 			return nil, err
 		}
@@ -316,7 +316,7 @@ func (j *judgement) sum(c *claim) ([]byte, error) {
 		}
 		return sum.Sum(nil), nil
 	}
-	job := j.jobs[c.entry]
+	job := v.jobs[c.entry]
 	if job.err != nil {
 		return nil, job.err
 	}
@@ -325,12 +325,12 @@ func (j *judgement) sum(c *claim) ([]byte, error) {
 
 // coverage describes what the signature covers and reports what it should cover but does
 // not.
-func (j *judgement) coverage(intact map[*entry]*claim) {
-	if j.budget.Spend(20*int64(len(j.entries)+len(j.refs)+j.relations)) != nil {
+func (v *verification) coverage(intact map[*entry]*claim) {
+	if v.budget.Spend(20*int64(len(v.entries)+len(v.refs)+v.relations)) != nil {
 		return // Verify returns this error
 	}
 	var with, changed, relations []string
-	for _, c := range j.refs {
+	for _, c := range v.refs {
 		switch {
 		case c.entry == nil:
 		case intact[c.entry] != c:
@@ -343,7 +343,7 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 	}
 	whole := map[*entry]bool{} // covered parts, changed or not
 	by := map[*relationships]*claim{}
-	for _, c := range j.refs {
+	for _, c := range v.refs {
 		if c.rels != nil {
 			by[c.rels] = c
 		} else if c.entry != nil {
@@ -351,23 +351,23 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 		}
 	}
 	var without, loose, relaxed []string
-	for _, e := range j.entries {
+	for _, e := range v.entries {
 		source, isRels := sourceOf(e.key)
-		if isRels && j.rels[source] != nil || e.isDirectory() || whole[e] || e.key == key(contentTypesName) || j.isOfSignatures(e.key) {
+		if isRels && v.rels[source] != nil || e.isDirectory() || whole[e] || e.key == key(contentTypesName) || v.isOfSignatures(e.key) {
 			continue
 		}
 		without = append(without, "/"+e.name)
-		if !j.left[e] {
+		if !v.left[e] {
 			loose = append(loose, "/"+e.name)
 		}
 	}
-	for _, source := range j.sources {
-		rels := j.rels[source]
-		if source != "" && j.isOfSignatures(source) {
+	for _, source := range v.sources {
+		rels := v.rels[source]
+		if source != "" && v.isOfSignatures(source) {
 			continue
 		}
-		c, all := by[rels], whole[j.byKey[key(rels.name)]]
-		for i, o := range j.owes[rels] {
+		c, all := by[rels], whole[v.byKey[key(rels.name)]]
+		for i, o := range v.owes[rels] {
 			r := &rels.list[i]
 			covered := all || c != nil && c.keeps(r)
 			if o.duty == neverSigned || covered && (o.part == nil || whole[o.part]) {
@@ -376,29 +376,29 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 			where := fmt.Sprintf("%s of %s", quote(r.id), quote("/"+rels.source))
 			switch {
 			case o.duty == unknownKind:
-				j.add(codeUnknown, true, "the relationship %s, to %s, is of the unknown type %s, and it or its part is not signed: it may have been added later", where, quote(r.target), quote(r.kind))
+				v.add(codeUnknown, true, "the relationship %s, to %s, is of the unknown type %s, and it or its part is not signed: it may have been added later", where, quote(r.target), quote(r.kind))
 			case o.duty != signedByOffice:
 				if len(relaxed) <= maxFindings {
 					relaxed = append(relaxed, where)
 				}
 			case !covered:
-				j.add(codeRelationship, true, "the relationship %s, to %s, is not signed: it was added later, or the signature never covered the whole document", where, quote(r.target))
+				v.add(codeRelationship, true, "the relationship %s, to %s, is not signed: it was added later, or the signature never covered the whole document", where, quote(r.target))
 			default:
-				j.add(codeUncovered, true, "the part %s is not signed, though the relationship %s to it is", quote("/"+o.part.name), where)
+				v.add(codeUncovered, true, "the part %s is not signed, though the relationship %s to it is", quote("/"+o.part.name), where)
 			}
-			if len(j.out.Findings) > maxFindings {
-				j.add(codeWork, true, "there are more findings about the signature, which are not listed")
+			if len(v.out.Findings) > maxFindings {
+				v.add(codeWork, true, "there are more findings about the signature, which are not listed")
 				return
 			}
 		}
 	}
-	j.part(with, loose, relaxed)
-	j.out.Covers = fmt.Sprintf("%d parts: %s; relationships in %d parts: %s", len(with), list(with), len(relations), list(relations))
+	v.part(with, loose, relaxed)
+	v.out.Covers = fmt.Sprintf("%d parts: %s; relationships in %d parts: %s", len(with), list(with), len(relations), list(relations))
 	if changed != nil {
-		j.out.Covers += "; changed since: " + list(changed)
+		v.out.Covers += "; changed since: " + list(changed)
 	}
 	if without != nil {
-		j.out.Covers += "; not covered: " + list(without)
+		v.out.Covers += "; not covered: " + list(without)
 	}
 }
 
@@ -406,12 +406,12 @@ func (j *judgement) coverage(intact map[*entry]*claim) {
 // is loose parts, which it does not cover and which Office does not leave unsigned on
 // purpose, or relaxed relationships, which Office does not sign either, or that it does
 // not cover the part that the caller expects.
-func (j *judgement) part(with, loose, relaxed []string) {
-	missing := j.check.Expect != "" && !slices.Contains(with, j.check.Expect)
+func (v *verification) part(with, loose, relaxed []string) {
+	missing := v.check.Expect != "" && !slices.Contains(with, v.check.Expect)
 	if loose == nil && relaxed == nil && !missing {
 		return
 	}
-	f := j.check.CoversPart(with...)
+	f := v.check.CoversPart(with...)
 	f.Headline = ""
 	var says []string
 	if loose != nil {
@@ -422,11 +422,11 @@ func (j *judgement) part(with, loose, relaxed []string) {
 		says = append(says, "relationships that Office does not sign either: "+list(relaxed))
 	}
 	if missing {
-		f.Headline = "does not cover " + sig.Printable(j.check.Expect, maxPrinted, '?')
-		says = append(says, quote(j.check.Expect)+", which was expected")
+		f.Headline = "does not cover " + sig.Printable(v.check.Expect, maxPrinted, '?')
+		says = append(says, quote(v.check.Expect)+", which was expected")
 	}
 	f.Text = "not signed are " + strings.Join(says, "; ")
-	j.out.Findings = append(j.out.Findings, f)
+	v.out.Findings = append(v.out.Findings, f)
 }
 
 // short joins the first names of a list for a headline.

@@ -45,7 +45,7 @@ const maxCountersigned = 8
 
 // nested moves each countersignature under the signature that contains it. Together they
 // count against maxSignatures, at any depth.
-func nested(judged []*judgement, over []int) []sig.Signature {
+func nested(judged []*verification, over []int) []sig.Signature {
 	depth := make([]int, len(judged))
 	for i := range judged {
 		if over[i] < 0 {
@@ -79,15 +79,15 @@ func nested(judged []*judgement, over []int) []sig.Signature {
 // countersigns checks that a countersignature covers the SignatureValue of the signature
 // that contains it. One reference must cover that element with no other transform than
 // canonical forms.
-func (j *judgement) countersigns() {
-	t := j.tree
-	for r, to := range j.intact {
-		if j.over != nil && to == j.over.value && r.isCanonical() {
-			j.out.Covers = "the value of the signature that contains it"
+func (v *verification) countersigns() {
+	t := v.tree
+	for r, to := range v.intact {
+		if v.over != nil && to == v.over.value && r.isCanonical() {
+			v.out.Covers = "the value of the signature that contains it"
 			return
 		}
 	}
-	j.flaw(flawAt(t, j.sig.node, codeCounter, "the countersignature does not cover the SignatureValue of the signature that contains it"))
+	v.flaw(flawAt(t, v.sig.node, codeCounter, "the countersignature does not cover the SignatureValue of the signature that contains it"))
 }
 
 // isCanonical reports whether the reference has no transforms except canonical forms, so

@@ -39,7 +39,7 @@ const (
 
 // extentOf returns the extent of a reference to an element. selected is the last node set
 // that its transforms returned, nil if there was none.
-func (j *judgement) extentOf(r *reference, to target, selected *xmltree.NodeSet) extent {
+func (v *verification) extentOf(r *reference, to target, selected *xmltree.NodeSet) extent {
 	var what string
 	filtered := false
 	for _, tr := range r.transforms {
@@ -53,11 +53,11 @@ func (j *judgement) extentOf(r *reference, to target, selected *xmltree.NodeSet)
 	switch {
 	case !filtered:
 		return extent{tops: []top{{to.node, what == "", what}}}
-	case what != "" || selected == nil || selected.Tree() != j.tree:
+	case what != "" || selected == nil || selected.Tree() != v.tree:
 		// The selected nodes are of another tree, or only their text is covered.
 		return extent{tops: []top{{to.node, false, "a part of "}}}
 	}
-	e := picked(j.tree, to.node, selected)
+	e := picked(v.tree, to.node, selected)
 	if len(e.tops) == 0 { // attributes alone
 		e.tops = []top{{to.node, false, "a part of "}}
 	}
@@ -129,38 +129,38 @@ type coverage struct {
 }
 
 // cover adds the extent of a reference to c.
-func (j *judgement) cover(c *coverage, r *reference, to target, e extent) {
-	t, s := j.tree, j.sig
+func (v *verification) cover(c *coverage, r *reference, to target, e extent) {
+	t, s := v.tree, v.sig
 	for _, p := range e.tops {
-		path := p.what + j.resolve.path(p.node)
-		if t.Contains(s.node, p.node) && !j.isData(p.node) {
+		path := p.what + v.resolve.path(p.node)
+		if t.Contains(s.node, p.node) && !v.isData(p.node) {
 			c.own = append(c.own, path)
 		} else {
 			c.paths = append(c.paths, path)
 		}
 		if p.full {
 			c.full = append(c.full, p.node)
-			c.whole = c.whole || j.isWhole(p.node)
+			c.whole = c.whole || v.isWhole(p.node)
 		}
 	}
 	if e.more {
-		c.paths = append(c.paths, "more that XPath picks in "+j.resolve.path(to.node))
+		c.paths = append(c.paths, "more that XPath picks in "+v.resolve.path(to.node))
 	}
-	c.words = append(c.words, j.describe(r, to))
+	c.words = append(c.words, v.describe(r, to))
 }
 
 // isData reports whether an element inside the signature is signed data and not the
 // signature's own key, properties or manifest.
-func (j *judgement) isData(n xmltree.Node) bool {
-	o := j.objectAround(n)
-	return o != xmltree.None && !isOwn(j.tree.Name(n).Space) && j.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None ||
-		o == n && j.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None
+func (v *verification) isData(n xmltree.Node) bool {
+	o := v.objectAround(n)
+	return o != xmltree.None && !isOwn(v.tree.Name(n).Space) && v.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None ||
+		o == n && v.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None
 }
 
 // objectAround returns the Object of the signature that is n or contains n, or None.
-func (j *judgement) objectAround(n xmltree.Node) xmltree.Node {
-	for _, o := range j.sig.objects {
-		if j.tree.Contains(o, n) {
+func (v *verification) objectAround(n xmltree.Node) xmltree.Node {
+	for _, o := range v.sig.objects {
+		if v.tree.Contains(o, n) {
 			return o
 		}
 	}
@@ -174,7 +174,7 @@ func isOwn(space string) bool {
 
 // part returns the finding that the signature covers only a part of the document. If the
 // caller expects an element, a covered element that contains it is enough.
-func (j *judgement) part(c *coverage) sig.Finding {
+func (v *verification) part(c *coverage) sig.Finding {
 	paths := c.paths
 	if len(paths) == 0 {
 		paths = c.own
@@ -185,11 +185,11 @@ func (j *judgement) part(c *coverage) sig.Finding {
 	if len(paths) > maxPaths {
 		paths = append(paths[:maxPaths:maxPaths], fmt.Sprintf("%d more parts", len(paths)-maxPaths))
 	}
-	check := *j.check
+	check := *v.check
 	if check.Expect != "" {
-		expected := j.expected()
+		expected := v.expected()
 		for _, n := range c.full {
-			if expected != xmltree.None && j.tree.Contains(n, expected) {
+			if expected != xmltree.None && v.tree.Contains(n, expected) {
 				check.Expect = paths[0]
 			}
 		}
@@ -245,16 +245,16 @@ func locate(t *xmltree.Tree, path string) xmltree.Node {
 }
 
 // describe describes in words what a reference covers.
-func (j *judgement) describe(r *reference, to target) string {
-	t, s := j.tree, j.sig
+func (v *verification) describe(r *reference, to target) string {
+	t, s := v.tree, v.sig
 	var what string
 	if to.node == xmltree.Document {
 		what = "the whole document, root element " + sig.Printable(t.Name(t.Root()).String(), maxStepName, '?')
 	} else {
 		id, _, _ := uriID(r.uri)
-		what = fmt.Sprintf("element %s with id %s at %s", sig.Printable(t.Name(to.node).String(), maxStepName, '?'), quote(id), j.resolve.path(to.node))
-		if j.places > 0 {
-			j.places--
+		what = fmt.Sprintf("element %s with id %s at %s", sig.Printable(t.Name(to.node).String(), maxStepName, '?'), quote(id), v.resolve.path(to.node))
+		if v.places > 0 {
+			v.places--
 			line, _ := t.Position(t.Start(to.node))
 			what += fmt.Sprintf(", line %d", line)
 		}
@@ -297,32 +297,32 @@ func content(t *xmltree.Tree, s *signature, n xmltree.Node) string {
 
 // isWhole reports whether an element that is covered in full is the whole document except
 // the signature itself.
-func (j *judgement) isWhole(n xmltree.Node) bool {
-	t := j.tree
+func (v *verification) isWhole(n xmltree.Node) bool {
+	t := v.tree
 	switch {
 	case n == xmltree.Document, n == t.Root():
 		return true
-	case j.sig.node == t.Root() && t.Parent(n) == j.sig.node && t.Is(n, nsDS, "Object"):
+	case v.sig.node == t.Root() && t.Parent(n) == v.sig.node && t.Is(n, nsDS, "Object"):
 		// Enveloping: the other children of the root belong to the signature, unless
 		// there is another Object, which is not signed.
-		return len(j.sig.objects) == 1 || j.othersAreProperties(n)
+		return len(v.sig.objects) == 1 || v.othersAreProperties(n)
 	}
 	return false
 }
 
 // othersAreProperties reports whether the other Objects of the signature contain only
 // XAdES properties.
-func (j *judgement) othersAreProperties(n xmltree.Node) bool {
-	for _, o := range j.sig.objects {
+func (v *verification) othersAreProperties(n xmltree.Node) bool {
+	for _, o := range v.sig.objects {
 		if o == n {
 			continue
 		}
-		for c := range j.tree.Elements(o) {
-			if !j.tree.Is(c, nsXAdES, "QualifyingProperties") {
+		for c := range v.tree.Elements(o) {
+			if !v.tree.Is(c, nsXAdES, "QualifyingProperties") {
 				return false
 			}
 		}
-		if j.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None {
+		if v.tree.Child(o, nsXAdES, "QualifyingProperties") == xmltree.None {
 			return false
 		}
 	}

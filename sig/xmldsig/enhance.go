@@ -59,8 +59,8 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 		return nil, err
 	}
 	edits := make([]xmltree.Edit, len(chosen))
-	for i, j := range chosen {
-		d, err := canonicalDigest(t.Subtree(j.sig.value), xmltree.Method{Form: xmltree.Exclusive}, j.out.Signer.Suite.Hash)
+	for i, one := range chosen {
+		d, err := canonicalDigest(t.Subtree(one.sig.value), xmltree.Method{Form: xmltree.Exclusive}, one.out.Signer.Suite.Hash)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 		if err != nil {
 			return nil, err
 		}
-		edits[i] = stampEdit(t, propertiesOf(j.sig)[0], signatureTimeStamp(token, xadesDeclaration+dsDeclaration))
+		edits[i] = stampEdit(t, propertiesOf(one.sig)[0], signatureTimeStamp(token, xadesDeclaration+dsDeclaration))
 	}
 	pieces, err := planOf(t, edits)
 	if err != nil {
@@ -88,7 +88,7 @@ type enhancement struct {
 
 // judge verifies all signatures of a document, except for the trust in their
 // certificates. data is the document of the job or a later version of it.
-func (e *enhancement) judge(data []byte) ([]*judgement, error) {
+func (e *enhancement) judge(data []byte) ([]*verification, error) {
 	t := e.tree
 	if !bytes.Equal(data, t.Original()) {
 		var err error
@@ -98,7 +98,7 @@ func (e *enhancement) judge(data []byte) ([]*judgement, error) {
 	}
 	check := &sig.Check{Document: e.job.Document, Certificate: e.job.Certificate, Intermediates: e.job.Chain, At: e.job.Time}
 	v := &verifier{ctx: e.ctx, check: check, tree: t, options: e.options, report: &sig.Report{}, places: maxPlaces}
-	var out []*judgement
+	var out []*verification
 	nodes := signatures(t)
 	if len(nodes) > maxSignatures {
 		return nil, unfit(fmt.Sprintf("has %d signatures, at most %d expected", len(nodes), maxSignatures), nil)
@@ -106,28 +106,28 @@ func (e *enhancement) judge(data []byte) ([]*judgement, error) {
 	var sound []*signature
 	over, tops := countersigned(t, nodes), 0
 	for i, n := range nodes {
-		j := &judgement{verifier: v, out: sig.Signature{Index: tops, Level: levelPlain, BestTime: check.At}}
+		one := &verification{verifier: v, out: sig.Signature{Index: tops, Level: levelPlain, BestTime: check.At}}
 		if over[i] >= 0 {
-			j.over = out[over[i]].sig
-			j.nested = true
+			one.over = out[over[i]].sig
+			one.nested = true
 		} else {
 			tops++
 		}
 		s, err := readSignature(t, n, i)
 		if err != nil {
-			j.flaw(err)
+			one.flaw(err)
 		} else {
-			j.sig = s
+			one.sig = s
 			sound = append(sound, s)
 		}
-		out = append(out, j)
+		out = append(out, one)
 	}
 	v.resolve = newResolver(t, sound)
-	for _, j := range out {
-		if j.sig == nil {
+	for _, one := range out {
+		if one.sig == nil {
 			continue
 		}
-		if err := j.judgeItself(); err != nil {
+		if err := one.judgeItself(); err != nil {
 			return nil, err
 		}
 	}
@@ -136,8 +136,8 @@ func (e *enhancement) judge(data []byte) ([]*judgement, error) {
 
 // choose returns the requested signatures that are not at the level T yet: the one at the
 // index, or all if index is -1. Countersignatures are not counted and stay as they are.
-func (e *enhancement) choose(all []*judgement, index int) (chosen []*judgement, err error) {
-	all = slices.DeleteFunc(slices.Clone(all), func(j *judgement) bool { return j.nested })
+func (e *enhancement) choose(all []*verification, index int) (chosen []*verification, err error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(one *verification) bool { return one.nested })
 	switch {
 	case len(all) == 0:
 		return nil, unfit("has no signature to enhance", nil)
@@ -146,19 +146,19 @@ func (e *enhancement) choose(all []*judgement, index int) (chosen []*judgement, 
 	case index >= 0:
 		all = all[index : index+1]
 	}
-	for _, j := range all {
-		refuse := func(format string, args ...any) ([]*judgement, error) {
-			return nil, unfit(fmt.Sprintf("signature %d ", j.out.Index)+fmt.Sprintf(format, args...), nil)
+	for _, one := range all {
+		refuse := func(format string, args ...any) ([]*verification, error) {
+			return nil, unfit(fmt.Sprintf("signature %d ", one.out.Index)+fmt.Sprintf(format, args...), nil)
 		}
-		if i := slices.IndexFunc(j.out.Findings, func(f sig.Finding) bool { return f.Indication != "" }); i >= 0 {
-			return refuse("is not valid and is not enhanced: %s", j.out.Findings[i].Text)
+		if i := slices.IndexFunc(one.out.Findings, func(f sig.Finding) bool { return f.Indication != "" }); i >= 0 {
+			return refuse("is not valid and is not enhanced: %s", one.out.Findings[i].Text)
 		}
 		switch {
-		case len(j.out.TimeStamps) > 0:
-		case j.out.Level == levelPlain:
+		case len(one.out.TimeStamps) > 0:
+		case one.out.Level == levelPlain:
 			return refuse("is not XAdES-BES: it has no signed properties that say by which certificate it was made, and is not enhanced")
 		default:
-			chosen = append(chosen, j)
+			chosen = append(chosen, one)
 		}
 	}
 	return chosen, nil
@@ -166,11 +166,11 @@ func (e *enhancement) choose(all []*judgement, index int) (chosen []*judgement, 
 
 // check tests in advance, with a placeholder instead of the time stamps, that each
 // signature that was valid before stays valid.
-func (e *enhancement) check(before, chosen []*judgement) error {
+func (e *enhancement) check(before, chosen []*verification) error {
 	var edits []xmltree.Edit
-	for _, j := range chosen {
+	for _, one := range chosen {
 		placeholder := "<xades:Other" + xadesDeclaration + "></xades:Other>"
-		edits = append(edits, stampEdit(e.tree, propertiesOf(j.sig)[0], placeholder))
+		edits = append(edits, stampEdit(e.tree, propertiesOf(one.sig)[0], placeholder))
 	}
 	spliced, err := e.tree.Splice(edits...)
 	if err != nil {
@@ -180,8 +180,8 @@ func (e *enhancement) check(before, chosen []*judgement) error {
 	if err != nil {
 		return err
 	}
-	for i, j := range before {
-		if j.out.Holds() && !after[i].out.Holds() {
+	for i, one := range before {
+		if one.out.Holds() && !after[i].out.Holds() {
 			var which []string
 			for _, c := range chosen {
 				which = append(which, fmt.Sprint(c.out.Index))

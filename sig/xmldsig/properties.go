@@ -23,41 +23,41 @@ const maxTimeStamps = 8
 
 // properties reads the XAdES properties and checks the signature by them. It uses only
 // those that a reference of this signature covers unchanged.
-func (j *judgement) properties() {
-	t := j.tree
-	found := propertiesOf(j.sig)
+func (v *verification) properties() {
+	t := v.tree
+	found := propertiesOf(v.sig)
 	if len(found) == 0 {
-		for _, r := range j.sig.refs {
+		for _, r := range v.sig.refs {
 			if r.kind == typeProperties {
-				j.flaw(flawAt(t, r.node, codeProperties, "the reference URI=%s has the type of signed properties, but this signature has none", quote(r.uri)))
+				v.flaw(flawAt(t, r.node, codeProperties, "the reference URI=%s has the type of signed properties, but this signature has none", quote(r.uri)))
 			}
 		}
 		return
 	}
 	if len(found) > 1 {
-		j.flaw(flawAt(t, found[1], codeProperties, "the signature has QualifyingProperties twice"))
+		v.flaw(flawAt(t, found[1], codeProperties, "the signature has QualifyingProperties twice"))
 		return
 	}
 	q := found[0]
-	if of, _ := t.Get(q, "Target"); j.sig.id == "" || of != "#"+j.sig.id {
-		j.flaw(flawAt(t, q, codeProperties, "QualifyingProperties have the Target %s, not the signature that contains them", quote(of)))
+	if of, _ := t.Get(q, "Target"); v.sig.id == "" || of != "#"+v.sig.id {
+		v.flaw(flawAt(t, q, codeProperties, "QualifyingProperties have the Target %s, not the signature that contains them", quote(of)))
 		return
 	}
 	signed := t.Child(q, nsXAdES, "SignedProperties")
 	if signed == xmltree.None {
-		j.flaw(flawAt(t, q, codeProperties, "QualifyingProperties have no SignedProperties"))
+		v.flaw(flawAt(t, q, codeProperties, "QualifyingProperties have no SignedProperties"))
 		return
 	}
-	if !j.covered(signed) {
-		j.flaw(flawAt(t, signed, codeProperties, "no reference of the signature covers its SignedProperties unchanged"))
+	if !v.covered(signed) {
+		v.flaw(flawAt(t, signed, codeProperties, "no reference of the signature covers its SignedProperties unchanged"))
 		return
 	}
 	first := t.Child(signed, nsXAdES, "SignedSignatureProperties")
-	named := first != xmltree.None && j.signedSignatureProperties(first)
-	if j.dataObjectFormats(signed) && named {
-		j.out.Level = xadesBES
+	named := first != xmltree.None && v.signedSignatureProperties(first)
+	if v.dataObjectFormats(signed) && named {
+		v.out.Level = xadesBES
 	}
-	j.timeStamps()
+	v.timeStamps()
 }
 
 // unsignedProperty yields the unsigned properties of the signature with the given name.
@@ -87,10 +87,10 @@ func unsignedProperty(s *signature, local string) iter.Seq[xmltree.Node] {
 // must refer to a Reference of this signature and must not be empty. A signature without
 // any is XAdES-BES by TS 101 903, as Office and many services make it. It is not a
 // baseline signature by EN 319 132-1, which requires one for each object.
-func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
-	t := j.tree
+func (v *verification) dataObjectFormats(signed xmltree.Node) bool {
+	t := v.tree
 	about := map[string]bool{}
-	for _, r := range j.sig.refs {
+	for _, r := range v.sig.refs {
 		if r.id != "" {
 			about["#"+r.id] = false
 		}
@@ -111,19 +111,19 @@ func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
 			}
 			switch {
 			case !known:
-				j.tell(flawAt(t, n, codeFormat, "DataObjectFormat refers to %s, which is no Reference of this signature; therefore the signature is not XAdES-BES", quote(of)), false)
+				v.tell(flawAt(t, n, codeFormat, "DataObjectFormat refers to %s, which is no Reference of this signature; therefore the signature is not XAdES-BES", quote(of)), false)
 				right = false
 			case !says:
-				j.tell(flawAt(t, n, codeFormat, "DataObjectFormat for %s is empty; MimeType, Description or ObjectIdentifier expected; therefore the signature is not XAdES-BES", quote(of)), false)
+				v.tell(flawAt(t, n, codeFormat, "DataObjectFormat for %s is empty; MimeType, Description or ObjectIdentifier expected; therefore the signature is not XAdES-BES", quote(of)), false)
 				right = false
 			default:
 				about[of] = t.Child(n, nsXAdES, "MimeType") != xmltree.None
 			}
 		}
 	}
-	for _, r := range j.sig.refs {
-		if any && right && r.kind != typeProperties && !about["#"+r.id] && !j.nested {
-			j.tell(flawAt(t, r.node, codeFormat, "no DataObjectFormat gives the MimeType of the reference URI=%s; a baseline signature of EN 319 132-1 would have one", quote(r.uri)), false)
+	for _, r := range v.sig.refs {
+		if any && right && r.kind != typeProperties && !about["#"+r.id] && !v.nested {
+			v.tell(flawAt(t, r.node, codeFormat, "no DataObjectFormat gives the MimeType of the reference URI=%s; a baseline signature of EN 319 132-1 would have one", quote(r.uri)), false)
 			break
 		}
 	}
@@ -132,8 +132,8 @@ func (j *judgement) dataObjectFormats(signed xmltree.Node) bool {
 
 // covered reports whether a reference of the type of signed properties covers the whole
 // element.
-func (j *judgement) covered(n xmltree.Node) bool {
-	for r, to := range j.intact {
+func (v *verification) covered(n xmltree.Node) bool {
+	for r, to := range v.intact {
 		if to == n && r.kind == typeProperties && r.isCanonical() {
 			return true
 		}
@@ -143,12 +143,12 @@ func (j *judgement) covered(n xmltree.Node) bool {
 
 // signedSignatureProperties reads the signing time and checks the signing certificate. It
 // reports whether the properties name the signer's certificate.
-func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
-	t := j.tree
+func (v *verification) signedSignatureProperties(n xmltree.Node) bool {
+	t := v.tree
 	if at := t.Child(n, nsXAdES, "SigningTime"); at != xmltree.None {
 		var ok bool
-		if j.out.SigningTime, ok = claimed(t.StringValue(at)); !ok {
-			j.tell(flawAt(t, at, codeProperties, "SigningTime is not a valid XML Schema time"), false)
+		if v.out.SigningTime, ok = claimed(t.StringValue(at)); !ok {
+			v.tell(flawAt(t, at, codeProperties, "SigningTime is not a valid XML Schema time"), false)
 		}
 	}
 	list := t.Child(n, nsXAdES, "SigningCertificateV2")
@@ -156,7 +156,7 @@ func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 		list = t.Child(n, nsXAdES, "SigningCertificate")
 	}
 	if list == xmltree.None {
-		j.add(codeNoSigning, "the signed properties do not name the signer's certificate; it could be replaced by another one with the same key", false)
+		v.add(codeNoSigning, "the signed properties do not name the signer's certificate; it could be replaced by another one with the same key", false)
 		return false
 	}
 	weak := false
@@ -171,11 +171,11 @@ func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 		}
 		algorithm, _ := t.Get(method, "Algorithm")
 		h, known := suite.HashByXML(algorithm)
-		if j.budget().Spend(2*int64(len(j.out.Signer.Raw))) != nil {
+		if v.budget().Spend(2*int64(len(v.out.Signer.Raw))) != nil {
 			return false // the caller sees the error of the budget
 		}
 		want, err := base64Text(t, value, maxValue)
-		if !known || err != nil || !bytes.Equal(j.out.Signer.Digest(h), want) {
+		if !known || err != nil || !bytes.Equal(v.out.Signer.Digest(h), want) {
 			continue
 		}
 		if !h.WeakSince.IsZero() {
@@ -185,43 +185,43 @@ func (j *judgement) signedSignatureProperties(n xmltree.Node) bool {
 		return true
 	}
 	if weak {
-		j.add(codeSigningCert, "the signed properties name the signer's certificate by a digest that can be forged", false)
+		v.add(codeSigningCert, "the signed properties name the signer's certificate by a digest that can be forged", false)
 		return false
 	}
-	j.flaw(flawAt(t, list, codeSigningCert, "the signed properties name a different certificate than the one whose key made the value"))
+	v.flaw(flawAt(t, list, codeSigningCert, "the signed properties name a different certificate than the one whose key made the value"))
 	return false
 }
 
 // timeStamps checks the time stamps over the signature value. The earliest valid one is
 // the time for which the signature is checked.
-func (j *judgement) timeStamps() {
-	for n := range unsignedProperty(j.sig, "SignatureTimeStamp") {
-		if len(j.out.TimeStamps) == maxTimeStamps {
-			j.add(codeTimeStamp, fmt.Sprintf("the signature has more than %d time stamps; the others were ignored", maxTimeStamps), false)
+func (v *verification) timeStamps() {
+	for n := range unsignedProperty(v.sig, "SignatureTimeStamp") {
+		if len(v.out.TimeStamps) == maxTimeStamps {
+			v.add(codeTimeStamp, fmt.Sprintf("the signature has more than %d time stamps; the others were ignored", maxTimeStamps), false)
 			break
 		}
-		ts, err := j.timeStamp(n)
+		ts, err := v.timeStamp(n)
 		if err != nil {
 			text := "the time stamp is invalid: " + err.Error()
 			ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: indications.Of(codeTimeStamp)})
-			j.add(codeTimeStamp, text, true)
+			v.add(codeTimeStamp, text, true)
 		} else if !ts.Passed() {
-			j.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" proves no time: it is not by a trusted service, or its hash function is weak", false)
+			v.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" proves no time: it is not by a trusted service, or its hash function is weak", false)
 		}
-		j.out.TimeStamps = append(j.out.TimeStamps, ts)
+		v.out.TimeStamps = append(v.out.TimeStamps, ts)
 	}
-	for _, ts := range j.out.TimeStamps {
-		if ts.Passed() && j.out.Level != levelPlain {
-			j.out.Level = xadesT
-			if ts.Time.Before(j.out.BestTime) {
-				j.out.BestTime = ts.Time
+	for _, ts := range v.out.TimeStamps {
+		if ts.Passed() && v.out.Level != levelPlain {
+			v.out.Level = xadesT
+			if ts.Time.Before(v.out.BestTime) {
+				v.out.BestTime = ts.Time
 			}
 		}
 	}
 }
 
-func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
-	t := j.tree
+func (v *verification) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
+	t := v.tree
 	ts.Kind = "signature"
 	method := xmltree.Method{Form: xmltree.C14N10} // the default
 	if m := t.Child(n, nsDS, "CanonicalizationMethod"); m != xmltree.None {
@@ -242,7 +242,7 @@ func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	if err != nil {
 		return ts, err
 	}
-	b := j.budget()
+	b := v.budget()
 	if err := errors.Join(b.Spend(budget.Signature+2*int64(len(der))), b.Hold(4*int64(len(der)))); err != nil {
 		return ts, err
 	}
@@ -255,7 +255,7 @@ func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	if h == nil {
 		return ts, flawAt(t, value, codeTimeStamp, "its digest algorithm is unknown")
 	}
-	d, err := canonicalDigest(t.Subtree(j.sig.value), method, h)
+	d, err := canonicalDigest(t.Subtree(v.sig.value), method, h)
 	if err == nil {
 		err = token.Answers(&tsp.Request{Digest: d})
 	}
@@ -264,12 +264,12 @@ func (j *judgement) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	}
 	inside, _ := token.Message.X509() // an unreadable one is reported as missing if it is needed
 	lists, _ := token.Message.RevocationLists()
-	found := sig.Found{Certificates: slices.Concat(inside, j.carried.certs), CRLs: slices.Concat(lists, j.carried.crls)}
-	if ts.Signer, err = token.CheckSignature(slices.Concat(found.Certificates, j.check.Intermediates, j.check.Roots)); err != nil {
+	found := sig.Found{Certificates: slices.Concat(inside, v.carried.certs), CRLs: slices.Concat(lists, v.carried.crls)}
+	if ts.Signer, err = token.CheckSignature(slices.Concat(found.Certificates, v.check.Intermediates, v.check.Roots)); err != nil {
 		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
 	}
-	ts.Chain, ts.Findings = j.check.TrustTimeStamp(j.ctx, ts.Signer, ts.Time, found)
-	if f, weak := sig.WeakStamp(token.Weakness(j.check.At)); weak {
+	ts.Chain, ts.Findings = v.check.TrustTimeStamp(v.ctx, ts.Signer, ts.Time, found)
+	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
 		ts.Findings = append(ts.Findings, f)
 	}
 	return ts, nil

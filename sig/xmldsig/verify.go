@@ -85,22 +85,22 @@ func (v *verifier) all() error {
 		}
 	}
 	v.resolve = newResolver(v.tree, sound)
-	judged := make([]*judgement, len(nodes))
+	judged := make([]*verification, len(nodes))
 	over := countersigned(v.tree, nodes)
 	for i := range nodes {
 		if err := v.budget().Err(); err != nil {
 			return err
 		}
-		j := &judgement{verifier: v, sig: read[i], out: sig.Signature{Level: levelPlain, Covers: "nothing that could be checked", BestTime: v.check.At}}
+		one := &verification{verifier: v, sig: read[i], out: sig.Signature{Level: levelPlain, Covers: "nothing that could be checked", BestTime: v.check.At}}
 		if over[i] >= 0 {
-			j.nested, j.over = true, read[over[i]]
+			one.nested, one.over = true, read[over[i]]
 		}
 		if flaws[i] != nil {
-			j.flaw(flaws[i])
-		} else if err := j.judge(); err != nil {
+			one.flaw(flaws[i])
+		} else if err := one.judge(); err != nil {
 			return err
 		}
-		judged[i] = j
+		judged[i] = one
 	}
 	v.report.Signatures = nested(judged, over)
 	return nil
@@ -108,8 +108,8 @@ func (v *verifier) all() error {
 
 func (v *verifier) budget() *budget.Budget { return v.tree.Budget() }
 
-// judgement is the check of one signature.
-type judgement struct {
+// verification is the check of one signature.
+type verification struct {
 	*verifier
 	sig *signature
 	// nested reports whether this is a countersignature. over is the signature that
@@ -122,126 +122,126 @@ type judgement struct {
 	intact map[*reference]xmltree.Node
 }
 
-func (j *judgement) add(code, text string, fatal bool) {
+func (v *verification) add(code, text string, fatal bool) {
 	f := sig.Finding{Code: code, Text: text}
 	if fatal {
 		f.Indication = indications.Of(code)
 	}
-	j.out.Findings = append(j.out.Findings, f)
+	v.out.Findings = append(v.out.Findings, f)
 }
 
 // flaw adds an error as a fatal finding.
-func (j *judgement) flaw(err error) { j.tell(err, true) }
+func (v *verification) flaw(err error) { v.tell(err, true) }
 
 // tell adds an error as a finding. The first findings of a document have the line: to
 // count lines takes a pass over the document.
-func (j *judgement) tell(err error, fatal bool) {
+func (v *verification) tell(err error, fatal bool) {
 	var f *flaw
 	if !errors.As(err, &f) {
-		j.add(codeFailed, err.Error(), fatal)
+		v.add(codeFailed, err.Error(), fatal)
 		return
 	}
 	text := f.text
-	if j.places > 0 {
-		j.places--
+	if v.places > 0 {
+		v.places--
 		text = err.Error()
 	}
-	j.add(f.code, text, fatal)
+	v.add(f.code, text, fatal)
 }
 
-func (j *judgement) judge() error {
-	if err := j.judgeItself(); err != nil {
+func (v *verification) judge() error {
+	if err := v.judgeItself(); err != nil {
 		return err
 	}
-	j.trust()
+	v.trust()
 	return nil
 }
 
 // judgeItself checks everything except the trust in the signer's certificate.
-func (j *judgement) judgeItself() error {
-	s := j.sig
-	j.out.Scheme = s.scheme
+func (v *verification) judgeItself() error {
+	s := v.sig
+	v.out.Scheme = s.scheme
 	if isBlank(s.tree, s.value) {
-		j.add(codeEmpty, "the signature is a template that was not filled", true)
+		v.add(codeEmpty, "the signature is a template that was not filled", true)
 	}
-	j.intact = map[*reference]xmltree.Node{}
-	if err := j.references(); err != nil {
+	v.intact = map[*reference]xmltree.Node{}
+	if err := v.references(); err != nil {
 		return err
 	}
-	j.value()
-	if j.out.Signer != nil {
-		j.properties()
+	v.value()
+	if v.out.Signer != nil {
+		v.properties()
 	}
-	j.judgeHashes()
+	v.judgeHashes()
 	return nil
 }
 
 // references checks the signed data and describes it.
-func (j *judgement) references() error {
+func (v *verification) references() error {
 	var covers coverage
-	for _, r := range j.sig.refs {
-		if err := j.budget().Err(); err != nil {
+	for _, r := range v.sig.refs {
+		if err := v.budget().Err(); err != nil {
 			return err
 		}
-		if err := j.reference(r, &covers); err != nil {
+		if err := v.reference(r, &covers); err != nil {
 			return err
 		}
 	}
-	j.out.Covers = strings.Join(covers.words, "; ")
+	v.out.Covers = strings.Join(covers.words, "; ")
 	switch {
-	case j.nested:
-		j.countersigns()
+	case v.nested:
+		v.countersigns()
 	case !covers.whole:
-		j.out.Findings = append(j.out.Findings, j.part(&covers))
+		v.out.Findings = append(v.out.Findings, v.part(&covers))
 	}
 	return nil
 }
 
 // reference checks one reference. It returns only errors of the budget.
-func (j *judgement) reference(r *reference, covers *coverage) error {
-	t := j.tree
-	to, err := j.resolve.resolve(r)
+func (v *verification) reference(r *reference, covers *coverage) error {
+	t := v.tree
+	to, err := v.resolve.resolve(r)
 	if err != nil {
-		j.flaw(err)
+		v.flaw(err)
 		covers.words = append(covers.words, "nothing by URI="+quote(r.uri))
 		return nil
 	}
-	if j.unusualOrder(r) {
-		j.add(codeOrder, fmt.Sprintf("reference %s: enveloped-signature comes after a canonical form; the Signature with the same index in the result was removed, as programs that write this order do", quote(r.uri)), false)
+	if v.unusualOrder(r) {
+		v.add(codeOrder, fmt.Sprintf("reference %s: enveloped-signature comes after a canonical form; the Signature with the same index in the result was removed, as programs that write this order do", quote(r.uri)), false)
 	}
 	if r.hash == nil {
-		j.flaw(r.unknownHash(t))
-		j.cover(covers, r, to, j.extentOf(r, to, nil))
+		v.flaw(r.unknownHash(t))
+		v.cover(covers, r, to, v.extentOf(r, to, nil))
 		return nil
 	}
-	d := digester{ctx: j.ctx, sig: j.sig, ref: r, options: j.options}
+	d := digester{ctx: v.ctx, sig: v.sig, ref: r, options: v.options}
 	got, size, err := d.digest(to)
-	if err := j.budget().Err(); err != nil {
+	if err := v.budget().Err(); err != nil {
 		return err
 	}
-	extent := j.extentOf(r, to, d.selected)
-	j.cover(covers, r, to, extent)
+	extent := v.extentOf(r, to, d.selected)
+	v.cover(covers, r, to, extent)
 	if err != nil {
-		j.flaw(err)
+		v.flaw(err)
 		return nil
 	}
 	if size == 0 {
-		j.flaw(flawAt(t, r.node, codeNothing, "the result of the reference's transforms is empty, so nothing is signed"))
+		v.flaw(flawAt(t, r.node, codeNothing, "the result of the reference's transforms is empty, so nothing is signed"))
 		return nil
 	}
 	want, err := base64Text(t, r.digest, maxValue)
 	switch {
 	case err != nil:
-		j.flaw(err)
+		v.flaw(err)
 		return nil
 	case !bytes.Equal(got.Sum, want):
-		j.flaw(flawAt(t, r.node, codeDigest, "the target of the reference URI=%s has changed since it was signed: %s", quote(r.uri), covers.words[len(covers.words)-1]))
+		v.flaw(flawAt(t, r.node, codeDigest, "the target of the reference URI=%s has changed since it was signed: %s", quote(r.uri), covers.words[len(covers.words)-1]))
 		return nil
 	}
-	j.intact[r] = to.node
+	v.intact[r] = to.node
 	for _, p := range extent.tops {
-		if f := j.misplaced(r, p.node); f != nil {
-			j.flaw(f)
+		if f := v.misplaced(r, p.node); f != nil {
+			v.flaw(f)
 			break
 		}
 	}
@@ -250,25 +250,25 @@ func (j *judgement) reference(r *reference, covers *coverage) error {
 
 // judgeHashes checks the hash functions of the signature for the time at which it is
 // proved to have existed.
-func (j *judgement) judgeHashes() {
+func (v *verification) judgeHashes() {
 	var used []*suite.Hash
-	if j.sig.scheme != nil {
-		used = append(used, j.sig.scheme.Hash)
+	if v.sig.scheme != nil {
+		used = append(used, v.sig.scheme.Hash)
 	}
-	for _, r := range j.sig.refs {
+	for _, r := range v.sig.refs {
 		if r.hash != nil {
 			used = append(used, r.hash)
 		}
 	}
 	for i, h := range used {
-		if f, weak := sig.WeakHash(h, j.out.BestTime); weak && !slices.Contains(used[:i], h) {
-			j.out.Findings = append(j.out.Findings, f)
+		if f, weak := sig.WeakHash(h, v.out.BestTime); weak && !slices.Contains(used[:i], h) {
+			v.out.Findings = append(v.out.Findings, f)
 		}
 	}
 }
 
 // unusualOrder reports whether enveloped-signature comes after a transform into bytes.
-func (j *judgement) unusualOrder(r *reference) bool {
+func (v *verification) unusualOrder(r *reference) bool {
 	binary := false
 	for _, tr := range r.transforms {
 		if binary && tr.algorithm == algEnveloped {
@@ -281,46 +281,46 @@ func (j *judgement) unusualOrder(r *reference) bool {
 }
 
 // value checks the signature value over SignedInfo and finds the signer.
-func (j *judgement) value() {
-	s, t := j.sig, j.tree
+func (v *verification) value() {
+	s, t := v.sig, v.tree
 	var unreadable []*flaw
-	j.carried, unreadable = readKeyInfo(s)
+	v.carried, unreadable = readKeyInfo(s)
 	for _, f := range unreadable {
-		j.tell(f, false)
+		v.tell(f, false)
 	}
 	if s.scheme == nil {
-		j.flaw(flawAt(t, t.Child(s.info, nsDS, "SignatureMethod"), codeAlgorithm, "algorithm not supported: SignatureMethod %s", quote(s.algorithm)))
-		if len(j.carried.certs) == 1 {
-			j.out.Signer = j.carried.certs[0]
+		v.flaw(flawAt(t, t.Child(s.info, nsDS, "SignatureMethod"), codeAlgorithm, "algorithm not supported: SignatureMethod %s", quote(s.algorithm)))
+		if len(v.carried.certs) == 1 {
+			v.out.Signer = v.carried.certs[0]
 		}
 		return
 	}
 	d, err := canonicalDigest(t.Subtree(s.info), s.method, s.scheme.Input())
 	if err != nil {
-		j.flaw(flawAt(t, s.info, codeMalformed, "SignedInfo: %s", err))
+		v.flaw(flawAt(t, s.info, codeMalformed, "SignedInfo: %s", err))
 		return
 	}
 	raw, err := base64Text(t, s.value, maxValue)
 	if err != nil {
-		j.flaw(err)
+		v.flaw(err)
 		return
 	}
-	j.find(d, raw)
+	v.find(d, raw)
 }
 
 // find searches for the certificate whose key made the value: among those in the
 // signature and the one that the caller names or, if the signature has none, among all
 // that the caller has. If none matches, the finding names one of the certificates that
 // were named.
-func (j *judgement) find(d suite.Digest, raw []byte) {
-	s := j.sig
-	named := slices.Clone(j.carried.certs)
-	if j.check.Certificate != nil {
-		named = append(named, j.check.Certificate)
+func (v *verification) find(d suite.Digest, raw []byte) {
+	s := v.sig
+	named := slices.Clone(v.carried.certs)
+	if v.check.Certificate != nil {
+		named = append(named, v.check.Certificate)
 	}
 	candidates := named
-	if len(j.carried.certs) == 0 {
-		candidates = slices.Concat(named, j.check.Intermediates)
+	if len(v.carried.certs) == 0 {
+		candidates = slices.Concat(named, v.check.Intermediates)
 	}
 	var of *x509gost.Certificate // the first named certificate whose key matches the algorithm
 	var why error
@@ -328,12 +328,12 @@ func (j *judgement) find(d suite.Digest, raw []byte) {
 		if c.PublicKey == nil || s.scheme.Accepts(c.Key()) != nil {
 			continue
 		}
-		if j.budget().Spend(sig.Price(c)) != nil {
+		if v.budget().Spend(sig.Price(c)) != nil {
 			return // the caller sees the error of the budget
 		}
 		err := verifyXML(s.scheme, c, d, raw)
 		if err == nil {
-			j.out.Signer = c
+			v.out.Signer = c
 			return
 		}
 		if of == nil && i < len(named) {
@@ -342,23 +342,23 @@ func (j *judgement) find(d suite.Digest, raw []byte) {
 	}
 	switch {
 	case len(named) == 0:
-		j.add(codeNoCert, "the signer's certificate is missing: it is neither in KeyInfo nor in CertificateValues, and none was given", true)
+		v.add(codeNoCert, "the signer's certificate is missing: it is neither in KeyInfo nor in CertificateValues, and none was given", true)
 		return
 	case of != nil:
 		text := "it was made by another key, or SignedInfo has changed"
 		if !errors.Is(why, suite.ErrSignature) {
 			text = why.Error()
 		}
-		j.flaw(flawAt(j.tree, s.value, codeValue, "the signature value does not match SignedInfo and the certificate %s: %s", quote(of.Subject.String()), text))
+		v.flaw(flawAt(v.tree, s.value, codeValue, "the signature value does not match SignedInfo and the certificate %s: %s", quote(of.Subject.String()), text))
 	case named[0].PublicKey == nil:
 		of = named[0]
-		j.flaw(flawAt(j.tree, s.info, codeAlgorithm, "the signature is by %s; the certificate's key: %s", s.scheme.Name, of.KeyError))
+		v.flaw(flawAt(v.tree, s.info, codeAlgorithm, "the signature is by %s; the certificate's key: %s", s.scheme.Name, of.KeyError))
 	default:
 		of = named[0]
 		key := of.Key()
-		j.flaw(flawAt(j.tree, s.info, codeKeyMismatch, "the signature is by %s, the certificate's key is %s", s.scheme.Name, key.Name()))
+		v.flaw(flawAt(v.tree, s.info, codeKeyMismatch, "the signature is by %s, the certificate's key is %s", s.scheme.Name, key.Name()))
 	}
-	j.out.Signer = of
+	v.out.Signer = of
 }
 
 // verifyXML verifies a value in the form of SignatureValue.
@@ -371,12 +371,12 @@ func verifyXML(s *suite.Scheme, c *x509gost.Certificate, d suite.Digest, raw []b
 }
 
 // trust checks the signer's certificate.
-func (j *judgement) trust() {
-	if j.out.Signer == nil {
+func (v *verification) trust() {
+	if v.out.Signer == nil {
 		return
 	}
-	path, found := j.check.Trust(j.ctx, j.out.Signer, j.out.BestTime, sig.Found{Certificates: j.carried.certs, CRLs: j.carried.crls})
-	j.out.Chain, j.out.Findings = path, append(j.out.Findings, found...)
+	path, found := v.check.Trust(v.ctx, v.out.Signer, v.out.BestTime, sig.Found{Certificates: v.carried.certs, CRLs: v.carried.crls})
+	v.out.Chain, v.out.Findings = path, append(v.out.Findings, found...)
 }
 
 // claimed parses an XML Schema time. A time without a zone is taken as UTC.

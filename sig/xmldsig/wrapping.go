@@ -21,8 +21,8 @@ import (
 //     name and the reference says that the signed element contains the signature
 //     (enveloped-signature). The transform alone proves little: messages of SMEV 2
 //     have it on the Body, which does not contain the signature.
-func (j *judgement) misplaced(r *reference, n xmltree.Node) *flaw {
-	t, s := j.tree, j.sig
+func (v *verification) misplaced(r *reference, n xmltree.Node) *flaw {
+	t, s := v.tree, v.sig
 	if n == xmltree.Document {
 		return nil
 	}
@@ -38,19 +38,19 @@ func (j *judgement) misplaced(r *reference, n xmltree.Node) *flaw {
 			continue
 		}
 		if !fits {
-			return flawAt(t, r.node, codeMisplaced, "the reference URI=%s leads into %s, which does not belong to the signature; this looks like signature wrapping", quote(r.uri), j.resolve.path(a))
+			return flawAt(t, r.node, codeMisplaced, "the reference URI=%s leads into %s, which does not belong to the signature; this looks like signature wrapping", quote(r.uri), v.resolve.path(a))
 		}
 	}
 	// The signature's own parts may be in its Object or KeyInfo, and so may the document
 	// of an enveloping signature.
-	enveloping := s.node == t.Root() && j.objectAround(n) != xmltree.None
-	if t.Contains(s.node, n) && !enveloping && !isOwn(t.Name(n).Space) && !j.signsObject(n) {
-		return flawAt(t, r.node, codeMisplaced, "the reference URI=%s leads to %s, inside a signature within the document; this looks like signature wrapping", quote(r.uri), j.resolve.path(n))
+	enveloping := s.node == t.Root() && v.objectAround(n) != xmltree.None
+	if t.Contains(s.node, n) && !enveloping && !isOwn(t.Name(n).Space) && !v.signsObject(n) {
+		return flawAt(t, r.node, codeMisplaced, "the reference URI=%s leads to %s, inside a signature within the document; this looks like signature wrapping", quote(r.uri), v.resolve.path(n))
 	}
 	if r.hasEnveloped() && !t.Contains(n, s.node) {
 		for a := t.Parent(s.node); a > xmltree.Document; a = t.Parent(a) {
 			if t.Name(a).Local == t.Name(n).Local {
-				return flawAt(t, r.node, codeMisplaced, "the reference URI=%s has the transform of an element that contains the signature, but leads to %s while the signature is in %s; this looks like signature wrapping", quote(r.uri), j.resolve.path(n), j.resolve.path(a))
+				return flawAt(t, r.node, codeMisplaced, "the reference URI=%s has the transform of an element that contains the signature, but leads to %s while the signature is in %s; this looks like signature wrapping", quote(r.uri), v.resolve.path(n), v.resolve.path(a))
 			}
 		}
 	}
@@ -59,10 +59,10 @@ func (j *judgement) misplaced(r *reference, n xmltree.Node) *flaw {
 
 // signsObject reports whether the signature has a reference to the Object around an
 // element.
-func (j *judgement) signsObject(n xmltree.Node) bool {
-	object := j.objectAround(n)
-	for _, r := range j.sig.refs {
-		if to, err := j.resolve.resolve(r); err == nil && to.node == object {
+func (v *verification) signsObject(n xmltree.Node) bool {
+	object := v.objectAround(n)
+	for _, r := range v.sig.refs {
+		if to, err := v.resolve.resolve(r); err == nil && to.node == object {
 			return true
 		}
 	}
