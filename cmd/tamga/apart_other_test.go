@@ -4,7 +4,11 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
 
-// apart lets the system share the processors out.
-func apart(_ *testing.B, start func() *process) *process { return start() }
+	"tamga/internal/tamgatest"
+)
+
+// apart only starts the server: the system decides which processors it uses.
+func apart(_ *testing.B, start func() *tamgatest.Server) *tamgatest.Server { return start() }
