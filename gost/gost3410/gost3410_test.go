@@ -79,6 +79,9 @@ func TestSignAndVerify(t *testing.T) {
 
 		// One flipped bit in every byte of the signature and of the digest.
 		for i := range signature {
+			if testing.Short() && i%7 != 0 {
+				continue
+			}
 			broken := slices.Clone(signature)
 			broken[i] ^= 1 << (i % 8)
 			if public.Verify(digest, broken) {
@@ -86,6 +89,9 @@ func TestSignAndVerify(t *testing.T) {
 			}
 		}
 		for i := range digest {
+			if testing.Short() && i%7 != 0 {
+				continue
+			}
 			broken := slices.Clone(digest)
 			broken[i] ^= 1 << (i % 8)
 			if public.Verify(broken, signature) {

@@ -140,6 +140,9 @@ func TestPrecompute(t *testing.T) {
 			}
 			// At every index of a group whose other signatures are valid.
 			for place := range together {
+				if testing.Short() && place%(together-1) != 0 {
+					continue // the first and the last
+				}
 				items := slices.Repeat([]VerifyItem{{plain, digest, good}}, together)
 				items[place] = VerifyItem{plain, c.digest, c.signature}
 				for i, got := range VerifyMany(items) {

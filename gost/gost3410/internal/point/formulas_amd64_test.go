@@ -47,7 +47,11 @@ func TestFormulaTwins(t *testing.T) {
 		}
 		return z
 	}
-	for range 3000 {
+	rounds := 3000
+	if testing.Short() {
+		rounds = 300
+	}
+	for range rounds {
 		a := jacobianP256A{four(), four(), four()}
 		compareFormulas(t, "P256A", a, affineP256A{four(), four()}, chordP256A, mulxChordP256A, tangentP256A, mulxTangentP256A)
 		b := jacobianP256B{four(), four(), four()}

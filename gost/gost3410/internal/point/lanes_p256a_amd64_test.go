@@ -52,7 +52,11 @@ func TestLaneOperationsP256A(t *testing.T) {
 			}
 		}
 	}
-	for range 20000 {
+	rounds := 20000
+	if testing.Short() {
+		rounds = 2000
+	}
+	for range rounds {
 		var x, y, z laneP256A
 		for i := range x {
 			for l := range lanes {

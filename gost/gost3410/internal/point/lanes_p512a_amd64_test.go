@@ -54,7 +54,11 @@ func TestLaneOperationsP512A(t *testing.T) {
 			}
 		}
 	}
-	for range 20000 {
+	rounds := 20000
+	if testing.Short() {
+		rounds = 2000
+	}
+	for range rounds {
 		var x, y, z laneP512A
 		for i := range x {
 			for l := range lanes {

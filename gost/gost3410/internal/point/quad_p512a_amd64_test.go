@@ -60,7 +60,11 @@ func TestQuadsP512A(t *testing.T) {
 			}
 		}
 	}
-	for range 5000 {
+	rounds := 5000
+	if testing.Short() {
+		rounds = 500
+	}
+	for range rounds {
 		p, q := quad(), quad()
 		for range 3 {
 			a, b := p.extended(), q.extended()
