@@ -63,7 +63,7 @@ func groupNames(t *testing.T, db *store.DB) string {
 // others do not wait for it. Their changes of people wait until the server ends its
 // session. The frozen process then notices the lost session and runs its change again.
 func TestFrozenInTurn(t *testing.T) {
-	url := storetest.PostgreSQL(t).Database(t)
+	url := storetest.PostgreSQL(t).Migrated(t)
 	storetest.Open(t, url)
 	admin, err := sql.Open("pgx", url)
 	if err != nil {
@@ -145,7 +145,7 @@ func TestFrozenInTurn(t *testing.T) {
 // TestSilentServer checks that a silent server blocks no caller longer than Limits.Call,
 // and that later calls succeed.
 func TestSilentServer(t *testing.T) {
-	url := storetest.PostgreSQL(t).Database(t)
+	url := storetest.PostgreSQL(t).Migrated(t)
 	storetest.Open(t, url)
 	proxy := storetest.NewProxy(t, url)
 	db := openLimited(t, proxy.URL, store.Options{Limits: store.Limits{Call: 200 * time.Millisecond}})
@@ -205,7 +205,8 @@ func atOnce(n int, do func() error) []error {
 // TestUnknownCommit checks a commit whose answer is lost. It may have been made, so no
 // caller gets an error that says it was not, and it does not run again.
 func TestUnknownCommit(t *testing.T) {
-	url := storetest.PostgreSQL(t).Database(t)
+	t.Parallel() // it waits most of the time
+	url := storetest.PostgreSQL(t).Migrated(t)
 	direct := storetest.Open(t, url)
 	for name, unit := range map[string]func(db *store.DB) func(context.Context, func(context.Context) error) error{
 		"atomic":    func(db *store.DB) func(context.Context, func(context.Context) error) error { return db.Atomic },
@@ -237,7 +238,7 @@ func TestUnknownCommit(t *testing.T) {
 
 // TestSessionsEnded checks that calls succeed after the server has ended every session.
 func TestSessionsEnded(t *testing.T) {
-	url := storetest.PostgreSQL(t).Database(t)
+	url := storetest.PostgreSQL(t).Migrated(t)
 	db := storetest.Open(t, url)
 	admin, err := sql.Open("pgx", url)
 	if err != nil {
@@ -274,6 +275,7 @@ func TestSessionsEnded(t *testing.T) {
 // TestTooManyConnections checks that calls wait for some time for a server without a free
 // connection.
 func TestTooManyConnections(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	cluster := storetest.OwnPostgreSQL(t, "max_connections=6", "superuser_reserved_connections=0")
 	url := cluster.Database(t)
 	admin, err := sql.Open("pgx", url)

@@ -25,13 +25,13 @@ func TestSQLite(t *testing.T) {
 
 func TestPostgreSQL(t *testing.T) {
 	cluster := storetest.PostgreSQL(t)
-	storetest.Run(t, func(t *testing.T) *store.DB { return storetest.Open(t, cluster.Migrated(t)) })
+	storetest.Run(t, func(t *testing.T) *store.DB { return storetest.Open(t, cluster.Emptied(t)) })
 }
 
 func TestSnapshot(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
-			url := engine.empty(t)
+			url := engine.migrated(t)
 			storetest.Snapshot(t, storetest.Open(t, url), storetest.Open(t, url))
 		})
 	}
@@ -112,7 +112,11 @@ func TestMigrated(t *testing.T) {
 func TestMigrateAtOnce(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
-			const rounds, processes = 4, 6
+			const processes = 6
+			rounds := 4
+			if testing.Short() {
+				rounds = 1
+			}
 			for range rounds {
 				url := engine.empty(t)
 				gate := make(chan struct{})
@@ -142,6 +146,7 @@ func TestMigrateAtOnce(t *testing.T) {
 type engine struct {
 	name, driver string
 	empty        func(t *testing.T) string // address of an empty database
+	migrated     func(t *testing.T) string // the same with the schema of this release
 	source       func(url string) string   // its address as the driver reads it
 }
 
@@ -150,9 +155,11 @@ func engines(t *testing.T) []engine {
 	return []engine{
 		{"SQLite", "sqlite",
 			func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "tamga.db") },
+			func(t *testing.T) string { return storetest.SQLiteFile(t, filepath.Join(t.TempDir(), "tamga.db")) },
 			func(url string) string { return strings.TrimPrefix(url, "sqlite:") }},
 		{"PostgreSQL", "pgx",
 			func(t *testing.T) string { return cluster.Database(t) },
+			func(t *testing.T) string { return cluster.Migrated(t) },
 			func(url string) string { return url }},
 	}
 }
