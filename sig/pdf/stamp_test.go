@@ -5,6 +5,8 @@ package pdf
 import (
 	"bytes"
 	"encoding/base64"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +24,12 @@ func TestStamp(t *testing.T) {
 	tools.Trust(root.PEM())
 	appearance := base64.StdEncoding.EncodeToString([]byte(`{"Page": 2, "Rect": {"LowerLeftX": 100, "LowerLeftY": 100, "UpperRightX": 300, "UpperRightY": 200},
 		"Content": [{"Text": "Подписано электронной подписью", "Font": {"FontSize": 9}}]}`))
-	for name, s := range kinds(t, tools) {
+	all := kinds(t, tools)
+	for i, name := range slices.Sorted(maps.Keys(all)) {
+		s := all[name]
+		if testing.Short() && i%3 != 0 {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			params := sig.Params{"PDFFormat": "CMS", "PdfSignatureTemplateId": "1", "PDFPassword": s.password}
 			if strings.Contains(string(s.data), "/Count 3") || s.password != "" || name == "AES 256" {

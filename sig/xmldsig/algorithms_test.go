@@ -155,6 +155,7 @@ func TestSchemesOfXML(t *testing.T) {
 		return `<pss:MaskGenerationFunction Algorithm="` + more2007 + `MGF1">` + digestMethod(uri) + `</pss:MaskGenerationFunction>`
 	}
 	salt := func(n string) string { return `<pss:SaltLength>` + n + `</pss:SaltLength>` }
+	keys := map[string]crypto.Signer{} // by kind
 	pss := func(h crypto.Hash, salt int) crypto.SignerOpts { return &rsa.PSSOptions{Hash: h, SaltLength: salt} }
 	for _, c := range []struct {
 		name, key, method string
@@ -177,7 +178,10 @@ func TestSchemesOfXML(t *testing.T) {
 		{"Ed25519", "Ed25519", methodOf(more2021+"eddsa-ed25519", ""), nil, crypto.Hash(0), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newStranger(t, keyOf(t, c.key))
+			if keys[c.key] == nil {
+				keys[c.key] = keyOf(t, c.key)
+			}
+			s := newStranger(t, keys[c.key])
 			digest := base64.StdEncoding.EncodeToString(suite.SHA3x256.Digest([]byte("<doc>text</doc>")).Sum)
 			document := signatureOf(c.method, suite.SHA3x256.XML[0], digest, "VALUE", "<ds:X509Certificate>"+base64.StdEncoding.EncodeToString(s.cert)+"</ds:X509Certificate>")
 			_, info, _ := strings.Cut(document, "<ds:SignedInfo>")

@@ -25,13 +25,13 @@ var ids = []string{"счёт", "Object", "SignedProperties"}
 // with one byte changed in the signed data, in SignedInfo, or in the value.
 func TestXMLSecJudges(t *testing.T) {
 	x := judge.XMLSec(t)
-	for _, s := range []*suite.Suite{suite.RSASHA256, suite.ECDSAP256} {
+	for n, s := range []*suite.Suite{suite.RSASHA256, suite.ECDSAP256} {
 		root := sigtest.Root(t, s)
 		authority := root.Authority(t, "Authority")
 		signer := authority.Signer(t, s, "Иван Петров")
-		for _, kind := range kinds {
-			for _, level := range []string{"None", "BES"} {
-				if kind == "XMLTemplate" && level != "None" {
+		for i, kind := range kinds {
+			for j, level := range []string{"None", "BES"} {
+				if kind == "XMLTemplate" && level != "None" || kind != "XMLTemplate" && leftOut(n+i, j, 2) {
 					continue
 				}
 				t.Run(s.Name+"/"+kind+"/"+level, func(t *testing.T) {

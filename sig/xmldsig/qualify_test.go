@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,7 +100,7 @@ func TestXAdESTemplates(t *testing.T) {
 func TestXAdESTemplatesJudged(t *testing.T) {
 	x, j, g := judge.XMLSecGOST(t), judge.NewSantuario(t), judge.NewSantuarioGOST(t)
 	all := map[*judge.Santuario][][]byte{}
-	for _, s := range []*suite.Suite{suite.GOST2001, suite.GOST2012x256, suite.GOST2012x512, suite.RSASHA256, suite.ECDSAP256} {
+	for i, s := range []*suite.Suite{suite.GOST2001, suite.GOST2012x256, suite.GOST2012x512, suite.RSASHA256, suite.ECDSAP256} {
 		root := sigtest.Root(t, s)
 		signer := root.Signer(t, s, "Signer")
 		services := sigtest.NewServices(t, root)
@@ -106,7 +108,12 @@ func TestXAdESTemplatesJudged(t *testing.T) {
 		if s.IsGOST() {
 			santuario = g
 		}
-		for name, template := range xadesTemplates(s) {
+		templates := xadesTemplates(s)
+		for k, name := range slices.Sorted(maps.Keys(templates)) {
+			if leftOut(i, k, 2) {
+				continue
+			}
+			template := templates[name]
 			job := job("XMLTemplate", withTemplate(withOlderNames(s, template)), "XAdESType", "T", "TSPAddress", "http://tsp.test/")
 			job.Evidence = services
 			signed := sigtest.Make(t, xmldsig.New(), signer, job)
