@@ -383,6 +383,9 @@ func TestSwappedCells(t *testing.T) {
 			}
 			for serial, id := range map[string]string{"H0": b.user, "H1": demo} {
 				for step := range int64(120) {
+					if testing.Short() && step > 14 && (step < 98 || step > 112) {
+						continue // neither before a code of an assignment nor soon after it
+					}
 					for _, of := range []string{"H0", "H1"} {
 						if err := b.CheckOneTimePassword(t.Context(), id, b.at(of, step)); err == nil {
 							t.Fatalf("%s: a code of %s is taken for %s", serial, of, id)
