@@ -212,6 +212,7 @@ func TestBucketChangedWhileRead(t *testing.T) {
 
 // TestBucketTriesAgain checks that nothing is lost when a server is sometimes busy or hangs up.
 func TestBucketTriesAgain(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := judge.S3(t)
 	var n atomic.Int64
 	b := openBucket(t, s, around(t, s, func(w http.ResponseWriter, r *http.Request) bool {
@@ -292,6 +293,7 @@ func TestBucketHangs(t *testing.T) {
 
 // When the server is gone, errors are outages and the bucket is not ready. When it is back, it is.
 func TestBucketAway(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := judge.S3(t)
 	var gone atomic.Bool
 	b := openBucket(t, s, around(t, s, func(w http.ResponseWriter, r *http.Request) bool {
