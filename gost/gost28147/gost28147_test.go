@@ -122,7 +122,7 @@ func TestSets(t *testing.T) {
 
 var meshings = map[string]Meshing{"none": NoMeshing, "CryptoPro": CryptoProMeshing}
 
-func TestKnownStreams(t *testing.T) { eachTwin(t, testKnownStreams) }
+func TestKnownStreams(t *testing.T) { eachImplementation(t, testKnownStreams) }
 
 func testKnownStreams(t *testing.T) {
 	type newStream = func(key, iv []byte, s *SBox, m Meshing) (cipher.Stream, error)
@@ -152,7 +152,7 @@ func testKnownStreams(t *testing.T) {
 }
 
 // TestEncryptBlocks compares EncryptBlocks with Encrypt.
-func TestEncryptBlocks(t *testing.T) { eachTwin(t, testEncryptBlocks) }
+func TestEncryptBlocks(t *testing.T) { eachImplementation(t, testEncryptBlocks) }
 
 func testEncryptBlocks(t *testing.T) {
 	r := rand.NewChaCha8([32]byte{1})

@@ -14,7 +14,7 @@ import (
 //go:embed testdata/*.txt
 var testdata embed.FS
 
-func TestKnownAnswers(t *testing.T) { eachTwin(t, testKnownAnswers) }
+func TestKnownAnswers(t *testing.T) { eachImplementation(t, testKnownAnswers) }
 
 func testKnownAnswers(t *testing.T) {
 	for _, v := range gosttest.Vectors(t, testdata, "testdata/rfc7801.txt") {
@@ -39,12 +39,12 @@ func testKnownAnswers(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	eachTwin(t, func(t *testing.T) { gosttest.Block(t, NewCipher, KeySize) })
+	eachImplementation(t, func(t *testing.T) { gosttest.Block(t, NewCipher, KeySize) })
 }
 
 // TestEncryptBlocks compares EncryptBlocks, in place and not, with Encrypt for every
 // number of blocks up to nine groups.
-func TestEncryptBlocks(t *testing.T) { eachTwin(t, testEncryptBlocks) }
+func TestEncryptBlocks(t *testing.T) { eachImplementation(t, testEncryptBlocks) }
 
 func testEncryptBlocks(t *testing.T) {
 	c, err := NewCipher([]byte("0123456789abcdef0123456789ABCDEF"))

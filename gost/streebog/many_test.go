@@ -33,7 +33,7 @@ func manyMessages() (messages [][]byte) {
 }
 
 func TestKnownAnswersSideBySide(t *testing.T) {
-	eachTwin(t, func(t *testing.T) {
+	eachImplementation(t, func(t *testing.T) {
 		var messages [][]byte
 		vectors := gosttest.Vectors(t, testdata, "testdata/rfc6986.txt")
 		for _, v := range vectors {
@@ -52,7 +52,7 @@ func TestKnownAnswersSideBySide(t *testing.T) {
 }
 
 func TestSumMany(t *testing.T) {
-	eachTwin(t, func(t *testing.T) {
+	eachImplementation(t, func(t *testing.T) {
 		all := manyMessages()
 		for _, messages := range [][][]byte{nil, all[:1], all[:2], all[:3], all[:group], all[:group+1], all} {
 			sums256, sums512 := SumMany256(messages), SumMany512(messages)
@@ -72,7 +72,7 @@ func TestSumMany(t *testing.T) {
 }
 
 func TestWriteMany(t *testing.T) {
-	eachTwin(t, func(t *testing.T) {
+	eachImplementation(t, func(t *testing.T) {
 		messages := manyMessages()
 		var hashes, want []hash.Hash
 		for i := range messages {

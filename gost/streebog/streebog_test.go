@@ -16,7 +16,7 @@ import (
 //go:embed testdata/*.txt
 var testdata embed.FS
 
-func TestKnownAnswers(t *testing.T) { eachTwin(t, testKnownAnswers) }
+func TestKnownAnswers(t *testing.T) { eachImplementation(t, testKnownAnswers) }
 
 func testKnownAnswers(t *testing.T) {
 	for _, v := range gosttest.Vectors(t, testdata, "testdata/rfc6986.txt") {
@@ -46,7 +46,7 @@ func testKnownAnswers(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	eachTwin(t, func(t *testing.T) {
+	eachImplementation(t, func(t *testing.T) {
 		t.Run("256", func(t *testing.T) { gosttest.Hash(t, New256) })
 		t.Run("512", func(t *testing.T) { gosttest.Hash(t, New512) })
 	})
@@ -65,7 +65,7 @@ func TestCarry(t *testing.T) {
 		t.Errorf("carry through the bit count: %x, want %x", n, want)
 	}
 
-	eachTwin(t, func(t *testing.T) {
+	eachImplementation(t, func(t *testing.T) {
 		s := state{n: [8]uint64{0: math.MaxUint64 - 511}, sigma: [8]uint64{0: 1 << 63}}
 		for i := 1; i < 7; i++ {
 			s.n[i] = math.MaxUint64

@@ -25,7 +25,7 @@
 // Multiplication, squaring, the steps of an inversion and the reading of a table have
 // two implementations each. The Go code is in the files *_product.go, lookup.go and
 // invert.go. The assembly, with MULX, ADCX, ADOX and AVX2, is in *_amd64.s. The files
-// twins_*.go choose one by the variables of package twin. The routines in*, which take
+// implementations_*.go choose one by the variables of package impl. The routines in*, which take
 // their arguments in registers, are for the formulas of package point, which call them
 // by name.
 //

@@ -8,13 +8,13 @@ package point
 
 import (
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // MulBaseMany uses lanes for eight scalars at a time. With 3 scalars or more, lanes are
 // faster than single multiplications.
 func (c *edwardsP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	for twin.IFMA && len(k) >= 3 {
+	for impl.IFMA && len(k) >= 3 {
 		n := min(lanes, len(k))
 		c.mulBaseLanes(xy[:n], k[:n], ok[:n])
 		xy, k, ok = xy[n:], k[n:], ok[n:]

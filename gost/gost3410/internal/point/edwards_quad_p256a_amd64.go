@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // quadP256A is one point with its four coordinates u, v, z, t in four lanes. It has
@@ -93,7 +93,7 @@ func (c *edwardsP256A) oddQuads(table []quadP256A, p *quadP256A) {
 
 // Mul has the coordinates in lanes if the processor supports it.
 func (k *edKeyP256A) Mul(xy []byte, n *field.Scalar) bool {
-	if twin.IFMA {
+	if impl.IFMA {
 		return k.mulQuads(xy, n)
 	}
 	return k.mulOne(xy, n)
@@ -127,7 +127,7 @@ func (k *edKeyP256A) mulQuads(xy []byte, n *field.Scalar) bool {
 
 // sum has the coordinates in lanes if the processor supports it.
 func (k *edKeyP256A) sum(s, t *field.Scalar) edExtendedP256A {
-	if twin.IFMA {
+	if impl.IFMA {
 		return k.sumQuads(s, t)
 	}
 	return k.sumOne(s, t)

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // quadP512A is one point with its four coordinates u, v, z, t in four lanes. It has
@@ -95,7 +95,7 @@ func (c *edwardsP512A) oddQuads(table []quadP512A, p *quadP512A) {
 
 // Mul has the coordinates in lanes if the processor supports it.
 func (k *edKeyP512A) Mul(xy []byte, n *field.Scalar) bool {
-	if twin.IFMA {
+	if impl.IFMA {
 		return k.mulQuads(xy, n)
 	}
 	return k.mulOne(xy, n)
@@ -129,7 +129,7 @@ func (k *edKeyP512A) mulQuads(xy []byte, n *field.Scalar) bool {
 
 // sum has the coordinates in lanes if the processor supports it.
 func (k *edKeyP512A) sum(s, t *field.Scalar) edExtendedP512A {
-	if twin.IFMA {
+	if impl.IFMA {
 		return k.sumQuads(s, t)
 	}
 	return k.sumOne(s, t)

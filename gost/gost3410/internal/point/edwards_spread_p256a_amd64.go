@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // windowEdLanesP256A is a window of a table in the order that lanes read: for each limb
@@ -54,7 +54,7 @@ func (c *edwardsP256A) combLanes() *[edWindowsP256A]windowEdLanesP256A {
 
 // MulBase spreads one scalar over the lanes if the processor supports it.
 func (c *edwardsP256A) MulBase(xy []byte, k *field.Scalar) bool {
-	if twin.IFMA {
+	if impl.IFMA {
 		return c.mulBaseSpread(xy, k)
 	}
 	return c.mulBaseOne(xy, k)

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // windowEdLanesP512A is a window of a table in the order that lanes read: for each limb
@@ -56,7 +56,7 @@ func (c *edwardsP512A) combLanes() *[edWindowsP512A]windowEdLanesP512A {
 
 // MulBase spreads one scalar over the lanes if the processor supports it.
 func (c *edwardsP512A) MulBase(xy []byte, k *field.Scalar) bool {
-	if twin.IFMA {
+	if impl.IFMA {
 		return c.mulBaseSpread(xy, k)
 	}
 	return c.mulBaseOne(xy, k)

@@ -6,13 +6,13 @@ package point
 
 import (
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // SumsHaveX uses lanes for eight sums at a time. With 4 sums or more, lanes are faster
 // than single sums.
 func (c *edwardsP256A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
-	for twin.IFMA && len(points) >= 4 {
+	for impl.IFMA && len(points) >= 4 {
 		n := min(lanes, len(points))
 		c.sumLanes(points[:n], r[:n], s[:n], t[:n], ok[:n])
 		points, r, s, t, ok = points[n:], r[n:], s[n:], t[n:], ok[n:]

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
-// TestFormulaTwins compares the formulas in assembly with those in Go. It uses numbers
+// TestFormulaImplementations compares the formulas in assembly with those in Go. It uses numbers
 // that need not be points, limbs at their bounds, and results stored over operands.
-func TestFormulaTwins(t *testing.T) {
-	if !twin.MULX {
+func TestFormulaImplementations(t *testing.T) {
+	if !impl.MULX {
 		return // the Go code would be compared with itself
 	}
 	r := rand.New(rand.NewChaCha8([32]byte{3}))

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // laneP256A is eight numbers with limbs of 52 bits, lowest first. Each limb is a vector
@@ -86,10 +86,10 @@ func (table *combP256A) inLanes() *[windowsP256A]windowLanesP256A {
 // take sets l to the given table in the order that lanes read, and reports whether the
 // processor supports lanes. If not, it does nothing.
 func (l *lanesP256A) take(table *combP256A) bool {
-	if twin.IFMA {
+	if impl.IFMA {
 		l.table = table.inLanes()
 	}
-	return twin.IFMA
+	return impl.IFMA
 }
 
 // mulBaseLanes writes k[i]*G to xy[i] for at most eight scalars and reports in ok[i]
@@ -183,7 +183,7 @@ func (v *lanesP256AWork) begin() {
 // MulBaseMany uses lanes for eight scalars at a time. With 4 scalars or more, lanes are
 // faster than single multiplications.
 func (c *weierstrassP256A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	for twin.IFMA && len(k) >= 4 {
+	for impl.IFMA && len(k) >= 4 {
 		n := min(lanes, len(k))
 		c.mulBaseLanes(xy[:n], k[:n], ok[:n])
 		for l := range n {

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // TestLaneOperationsP256A compares operations in lanes with those on single numbers.
 // Some limbs are at their bounds, which no number below the prime has. Results are used
 // as operands again.
 func TestLaneOperationsP256A(t *testing.T) {
-	if !twin.IFMA {
+	if !impl.IFMA {
 		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
@@ -90,7 +90,7 @@ func TestLaneOperationsP256A(t *testing.T) {
 
 // TestEntryP256A tests every index in every lane.
 func TestEntryP256A(t *testing.T) {
-	if !twin.IFMA {
+	if !impl.IFMA {
 		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
@@ -120,7 +120,7 @@ func TestEntryP256A(t *testing.T) {
 
 // TestSpreadP256A tests every index in every lane, and lanes without a table.
 func TestSpreadP256A(t *testing.T) {
-	if !twin.IFMA {
+	if !impl.IFMA {
 		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}

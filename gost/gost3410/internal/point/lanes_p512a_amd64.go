@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // laneP512A is eight numbers with limbs of 52 bits, lowest first. Each limb is a vector
@@ -88,10 +88,10 @@ func (table *combP512A) inLanes() *[windowsP512A]windowLanesP512A {
 // take sets l to the given table in the order that lanes read, and reports whether the
 // processor supports lanes. If not, it does nothing.
 func (l *lanesP512A) take(table *combP512A) bool {
-	if twin.IFMA {
+	if impl.IFMA {
 		l.table = table.inLanes()
 	}
-	return twin.IFMA
+	return impl.IFMA
 }
 
 // mulBaseLanes writes k[i]*G to xy[i] for at most eight scalars and reports in ok[i]
@@ -185,7 +185,7 @@ func (v *lanesP512AWork) begin() {
 // MulBaseMany uses lanes for eight scalars at a time. With 4 scalars or more, lanes are
 // faster than single multiplications.
 func (c *weierstrassP512A) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	for twin.IFMA && len(k) >= 4 {
+	for impl.IFMA && len(k) >= 4 {
 		n := min(lanes, len(k))
 		c.mulBaseLanes(xy[:n], k[:n], ok[:n])
 		for l := range n {

@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // TestLaneOperationsP512A compares operations in lanes with those on single numbers.
 // Some limbs are at their bounds, which no number below the prime has. Results are used
 // as operands again.
 func TestLaneOperationsP512A(t *testing.T) {
-	if !twin.IFMA {
+	if !impl.IFMA {
 		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
@@ -92,7 +92,7 @@ func TestLaneOperationsP512A(t *testing.T) {
 
 // TestEntryP512A tests every index in every lane.
 func TestEntryP512A(t *testing.T) {
-	if !twin.IFMA {
+	if !impl.IFMA {
 		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
@@ -122,7 +122,7 @@ func TestEntryP512A(t *testing.T) {
 
 // TestSpreadP512A tests every index in every lane, and lanes without a table.
 func TestSpreadP512A(t *testing.T) {
-	if !twin.IFMA {
+	if !impl.IFMA {
 		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"testing"
 
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // TestMain runs all tests once with every implementation of the arithmetic. Benchmarks
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	code := 0
-	twin.Each(func(name string) {
+	impl.Each(func(name string) {
 		if c := m.Run(); c != 0 {
 			fmt.Fprintf(os.Stderr, "these tests failed with the implementation %s\n", name)
 			code = c

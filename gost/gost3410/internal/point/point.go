@@ -55,8 +55,8 @@
 // # Implementations
 //
 // The formulas, whole additions and doublings of points, have two implementations
-// each: Go and assembly (*_amd64.s). The files twins_*.go choose one by the variables
-// of package twin. In assembly a formula has one text for all primes, a file *_amd64.h.
+// each: Go and assembly (*_amd64.s). The files implementations_*.go choose one by the variables
+// of package impl. In assembly a formula has one text for all primes, a file *_amd64.h.
 // It is included with the operations of a prime from package field. The operations
 // have the same order as in Go.
 //

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // TestQuadsP512A compares formulas that have the coordinates in lanes with those on
@@ -19,7 +19,7 @@ import (
 // no number below the prime has. Results are used as operands again and stored over
 // operands.
 func TestQuadsP512A(t *testing.T) {
-	if !twin.IFMA {
+	if !impl.IFMA {
 		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}
@@ -103,7 +103,7 @@ func TestQuadsP512A(t *testing.T) {
 // TestQuadPickP512A tests every entry of tables of several sizes, and the opposite of
 // each entry.
 func TestQuadPickP512A(t *testing.T) {
-	if !twin.IFMA {
+	if !impl.IFMA {
 		t.Log("the processor lacks AVX-512 IFMA: there is nothing to compare")
 		return
 	}

@@ -8,14 +8,14 @@ package point
 
 import (
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // MulBase spreads one scalar over the lanes if the processor supports it.
 func (c *weierstrassP512A) MulBase(xy []byte, k *field.Scalar) bool {
 	// mulBaseSpread fails for k = 0, for a few k (a probability of 2^-250) and after a
 	// hardware fault. mulBaseOne then decides.
-	return twin.IFMA && c.mulBaseSpread(xy, k) || c.mulBaseOne(xy, k)
+	return impl.IFMA && c.mulBaseSpread(xy, k) || c.mulBaseOne(xy, k)
 }
 
 // mulBaseSpread writes k*G to xy and reports whether it is a point of the curve. It
@@ -88,7 +88,7 @@ func (v *spreadP512AWork) addLanes() {
 // did. It also reports false if an addition met an exception, which sets the
 // denominator to 0.
 func (k *keyP512A) sumSpread(sum *jacobianP512A, s, t *field.Scalar) bool {
-	if !twin.IFMA || k.lanes.table == nil {
+	if !impl.IFMA || k.lanes.table == nil {
 		return false
 	}
 	v := new(spreadP512AWork)

@@ -8,7 +8,7 @@ package point
 
 import (
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // oddP512A is the number of odd multiples of the point of a key in a check of sums in
@@ -18,7 +18,7 @@ const oddP512A = 1 << (pointBits - 1)
 // SumsHaveX uses lanes for eight sums at a time. With 3 sums or more, lanes are faster
 // than single sums.
 func (c *weierstrassP512A) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
-	for twin.IFMA && len(points) >= 3 {
+	for impl.IFMA && len(points) >= 3 {
 		n := min(lanes, len(points))
 		c.sumLanes(points[:n], r[:n], s[:n], t[:n], ok[:n])
 		points, r, s, t, ok = points[n:], r[n:], s[n:], t[n:], ok[n:]

@@ -4,12 +4,12 @@
 
 package field
 
-import "tamga/gost/gost3410/internal/twin"
+import "tamga/gost/gost3410/internal/impl"
 
 // These functions call the assembly if the processor supports it, else the Go code.
 
 func mulP256A(z, x, y *P256A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxMulP256A(z, x, y)
 		return
 	}
@@ -17,7 +17,7 @@ func mulP256A(z, x, y *P256A) {
 }
 
 func sqrP256A(z, x *P256A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxSqrP256A(z, x)
 		return
 	}
@@ -25,7 +25,7 @@ func sqrP256A(z, x *P256A) {
 }
 
 func lookupP256A(z *P256A, table []P256A, index uint64) {
-	if twin.MULX && len(table) > 0 {
+	if impl.MULX && len(table) > 0 {
 		avxLookup4((*[4]uint64)(z), (*[4]uint64)(&table[0]), len(table), index)
 		return
 	}
@@ -33,7 +33,7 @@ func lookupP256A(z *P256A, table []P256A, index uint64) {
 }
 
 func mulP256B(z, x, y *P256B) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxMulP256B(z, x, y)
 		return
 	}
@@ -41,7 +41,7 @@ func mulP256B(z, x, y *P256B) {
 }
 
 func sqrP256B(z, x *P256B) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxSqrP256B(z, x)
 		return
 	}
@@ -49,7 +49,7 @@ func sqrP256B(z, x *P256B) {
 }
 
 func lookupP256B(z *P256B, table []P256B, index uint64) {
-	if twin.MULX && len(table) > 0 {
+	if impl.MULX && len(table) > 0 {
 		avxLookup4((*[4]uint64)(z), (*[4]uint64)(&table[0]), len(table), index)
 		return
 	}
@@ -57,7 +57,7 @@ func lookupP256B(z *P256B, table []P256B, index uint64) {
 }
 
 func mulP256C(z, x, y *P256C) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxMulP256C(z, x, y)
 		return
 	}
@@ -65,7 +65,7 @@ func mulP256C(z, x, y *P256C) {
 }
 
 func sqrP256C(z, x *P256C) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxSqrP256C(z, x)
 		return
 	}
@@ -73,7 +73,7 @@ func sqrP256C(z, x *P256C) {
 }
 
 func lookupP256C(z *P256C, table []P256C, index uint64) {
-	if twin.MULX && len(table) > 0 {
+	if impl.MULX && len(table) > 0 {
 		avxLookup4((*[4]uint64)(z), (*[4]uint64)(&table[0]), len(table), index)
 		return
 	}
@@ -81,7 +81,7 @@ func lookupP256C(z *P256C, table []P256C, index uint64) {
 }
 
 func lookupP256T(z *P256T, table []P256T, index uint64) {
-	if twin.MULX && len(table) > 0 {
+	if impl.MULX && len(table) > 0 {
 		avxLookup4((*[4]uint64)(z), (*[4]uint64)(&table[0]), len(table), index)
 		return
 	}
@@ -89,7 +89,7 @@ func lookupP256T(z *P256T, table []P256T, index uint64) {
 }
 
 func mulP512A(z, x, y *P512A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxMulP512A(z, x, y)
 		return
 	}
@@ -97,7 +97,7 @@ func mulP512A(z, x, y *P512A) {
 }
 
 func sqrP512A(z, x *P512A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxSqrP512A(z, x)
 		return
 	}
@@ -105,7 +105,7 @@ func sqrP512A(z, x *P512A) {
 }
 
 func lookupP512A(z *P512A, table []P512A, index uint64) {
-	if twin.MULX && len(table) > 0 {
+	if impl.MULX && len(table) > 0 {
 		avxLookup8((*[8]uint64)(z), (*[8]uint64)(&table[0]), len(table), index)
 		return
 	}
@@ -113,7 +113,7 @@ func lookupP512A(z *P512A, table []P512A, index uint64) {
 }
 
 func mulP512B(z, x, y *P512B) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxMulP512B(z, x, y)
 		return
 	}
@@ -121,7 +121,7 @@ func mulP512B(z, x, y *P512B) {
 }
 
 func sqrP512B(z, x *P512B) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxSqrP512B(z, x)
 		return
 	}
@@ -129,7 +129,7 @@ func sqrP512B(z, x *P512B) {
 }
 
 func lookupP512B(z *P512B, table []P512B, index uint64) {
-	if twin.MULX && len(table) > 0 {
+	if impl.MULX && len(table) > 0 {
 		avxLookup8((*[8]uint64)(z), (*[8]uint64)(&table[0]), len(table), index)
 		return
 	}
@@ -137,7 +137,7 @@ func lookupP512B(z *P512B, table []P512B, index uint64) {
 }
 
 func lookupP512T(z *P512T, table []P512T, index uint64) {
-	if twin.MULX && len(table) > 0 {
+	if impl.MULX && len(table) > 0 {
 		avxLookup8((*[8]uint64)(z), (*[8]uint64)(&table[0]), len(table), index)
 		return
 	}
@@ -145,7 +145,7 @@ func lookupP512T(z *P512T, table []P512T, index uint64) {
 }
 
 func lookupPairP256A(x, y *P256A, tx, ty []P256A, index uint64) {
-	if n := len(tx); twin.MULX && n > 0 && len(ty) == n {
+	if n := len(tx); impl.MULX && n > 0 && len(ty) == n {
 		avxLookupPair4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), n, index)
 		return
 	}
@@ -153,7 +153,7 @@ func lookupPairP256A(x, y *P256A, tx, ty []P256A, index uint64) {
 }
 
 func lookupTripleP256A(x, y, z *P256A, tx, ty, tz []P256A, index uint64) {
-	if n := len(tx); twin.MULX && n > 0 && len(ty) == n && len(tz) == n {
+	if n := len(tx); impl.MULX && n > 0 && len(ty) == n && len(tz) == n {
 		avxLookupTriple4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(z), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), (*[4]uint64)(&tz[0]), n, index)
 		return
 	}
@@ -161,7 +161,7 @@ func lookupTripleP256A(x, y, z *P256A, tx, ty, tz []P256A, index uint64) {
 }
 
 func lookupPairP256B(x, y *P256B, tx, ty []P256B, index uint64) {
-	if n := len(tx); twin.MULX && n > 0 && len(ty) == n {
+	if n := len(tx); impl.MULX && n > 0 && len(ty) == n {
 		avxLookupPair4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), n, index)
 		return
 	}
@@ -169,7 +169,7 @@ func lookupPairP256B(x, y *P256B, tx, ty []P256B, index uint64) {
 }
 
 func lookupPairP256C(x, y *P256C, tx, ty []P256C, index uint64) {
-	if n := len(tx); twin.MULX && n > 0 && len(ty) == n {
+	if n := len(tx); impl.MULX && n > 0 && len(ty) == n {
 		avxLookupPair4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), n, index)
 		return
 	}
@@ -177,7 +177,7 @@ func lookupPairP256C(x, y *P256C, tx, ty []P256C, index uint64) {
 }
 
 func lookupPairP256T(x, y *P256T, tx, ty []P256T, index uint64) {
-	if n := len(tx); twin.MULX && n > 0 && len(ty) == n {
+	if n := len(tx); impl.MULX && n > 0 && len(ty) == n {
 		avxLookupPair4((*[4]uint64)(x), (*[4]uint64)(y), (*[4]uint64)(&tx[0]), (*[4]uint64)(&ty[0]), n, index)
 		return
 	}
@@ -206,7 +206,7 @@ func lookupPairP512T(x, y *P512T, tx, ty []P512T, index uint64) {
 }
 
 func steps31(a, b uint64) (p, q uint64) {
-	if twin.MULX {
+	if impl.MULX {
 		return mulxSteps31(a, b)
 	}
 	return portableSteps31(a, b)
@@ -214,7 +214,7 @@ func steps31(a, b uint64) (p, q uint64) {
 
 // montgomery4 sets z = x * y / 2^256 mod m as mulMont4 does.
 func montgomery4(z, x, y, m *[4]uint64, n uint64) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxMont4(z, x, y, m, n)
 		return
 	}

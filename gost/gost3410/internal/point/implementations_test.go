@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
-// FuzzTwins compares k*G, k*P and the check of a sum between all implementations, for
+// FuzzImplementations compares k*G, k*P and the check of a sum between all implementations, for
 // one scalar and several scalars and sums at a time.
-func FuzzTwins(f *testing.F) {
+func FuzzImplementations(f *testing.F) {
 	for i := range curves {
 		f.Add(byte(i), []byte{0}, []byte{2})
 		f.Add(byte(i), []byte{1}, []byte{2})
@@ -34,7 +34,7 @@ func FuzzTwins(f *testing.F) {
 			ok                [4]bool
 		}
 		var first results
-		twin.Each(func(name string) {
+		impl.Each(func(name string) {
 			var r results
 			r.ok[0] = c.MulBase(r.base[:], &k)
 			xy, ok := make([][]byte, 8), make([]bool, 8)

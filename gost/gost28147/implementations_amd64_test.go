@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// eachTwin runs f with every implementation that the processor supports.
-func eachTwin(t *testing.T, f func(t *testing.T)) {
+// eachImplementation runs f with every implementation that the processor supports.
+func eachImplementation(t *testing.T, f func(t *testing.T)) {
 	defer func(v bool) { vectorized = v }(vectorized)
 	if vectorized {
 		t.Run("avx512", f)
@@ -21,7 +21,7 @@ func eachTwin(t *testing.T, f func(t *testing.T)) {
 	t.Run("portable", f)
 }
 
-func FuzzTwins(f *testing.F) {
+func FuzzImplementations(f *testing.F) {
 	if !vectorized {
 		f.Skip("the processor lacks AVX-512 with VBMI: there is only one implementation")
 	}

@@ -2,11 +2,11 @@
 
 //go:build !amd64 || purego
 
-package twin
+package impl
 
 // There is no assembly in this build.
 const (
-	MULX = false // see twin_amd64.go
+	MULX = false // see impl_amd64.go
 	IFMA = false
 )
 

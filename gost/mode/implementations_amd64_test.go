@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// eachTwin runs f with every implementation that the processor supports.
-func eachTwin(t *testing.T, f func(t *testing.T)) {
+// eachImplementation runs f with every implementation that the processor supports.
+func eachImplementation(t *testing.T, f func(t *testing.T)) {
 	defer func(v bool) { vectorized = v }(vectorized)
 	if vectorized {
 		t.Run("VPCLMULQDQ", f)
@@ -21,9 +21,9 @@ func eachTwin(t *testing.T, f func(t *testing.T)) {
 	t.Run("portable", f)
 }
 
-// compareTwins compares the implementations of the sum of products of a and b, which
+// compareImplementations compares the implementations of the sum of products of a and b, which
 // must have the same length.
-func compareTwins(t *testing.T, start element, a, b []byte) {
+func compareImplementations(t *testing.T, start element, a, b []byte) {
 	t.Helper()
 	got, want := start, start
 	got.addProducts(a, b)
@@ -41,16 +41,16 @@ func TestProducts(t *testing.T) {
 		for j := range 128 {
 			clear(b[:])
 			b[j/8] = 0x80 >> (j % 8)
-			compareTwins(t, element{uint64(i), uint64(j)}, a[:], b[:])
+			compareImplementations(t, element{uint64(i), uint64(j)}, a[:], b[:])
 		}
 	}
 	for n := range 10 {
 		ones := bytes.Repeat([]byte{0xff}, n*blockSize)
-		compareTwins(t, element{}, ones, ones)
+		compareImplementations(t, element{}, ones, ones)
 	}
 }
 
-func FuzzTwins(f *testing.F) {
+func FuzzImplementations(f *testing.F) {
 	if !vectorized {
 		f.Skip("the processor lacks AVX-512 with VPCLMULQDQ: there is only one implementation")
 	}
@@ -59,6 +59,6 @@ func FuzzTwins(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, hi, lo uint64, data []byte) {
 		n := len(data) / 2 / blockSize * blockSize
-		compareTwins(t, element{hi, lo}, data[:n], data[n:2*n])
+		compareImplementations(t, element{hi, lo}, data[:n], data[n:2*n])
 	})
 }

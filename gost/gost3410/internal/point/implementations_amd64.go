@@ -6,7 +6,7 @@ package point
 
 import (
 	"tamga/gost/gost3410/internal/field"
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
 // Whole additions and doublings in one call of assembly, if the processor supports it.
@@ -14,7 +14,7 @@ import (
 // use too few of them.
 
 func (c *weierstrassP256A) addDistinct(z, p *jacobianP256A, q *affineP256A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxChordP256A(z, p, q)
 		return
 	}
@@ -22,7 +22,7 @@ func (c *weierstrassP256A) addDistinct(z, p *jacobianP256A, q *affineP256A) {
 }
 
 func (c *weierstrassP256A) doubleJacobian(z, p *jacobianP256A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxTangentP256A(z, p)
 		return
 	}
@@ -30,7 +30,7 @@ func (c *weierstrassP256A) doubleJacobian(z, p *jacobianP256A) {
 }
 
 func (c *weierstrassP256B) addDistinct(z, p *jacobianP256B, q *affineP256B) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxChordP256B(z, p, q)
 		return
 	}
@@ -38,7 +38,7 @@ func (c *weierstrassP256B) addDistinct(z, p *jacobianP256B, q *affineP256B) {
 }
 
 func (c *weierstrassP256B) doubleJacobian(z, p *jacobianP256B) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxTangentP256B(z, p)
 		return
 	}
@@ -46,7 +46,7 @@ func (c *weierstrassP256B) doubleJacobian(z, p *jacobianP256B) {
 }
 
 func (c *weierstrassP256C) addDistinct(z, p *jacobianP256C, q *affineP256C) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxChordP256C(z, p, q)
 		return
 	}
@@ -54,7 +54,7 @@ func (c *weierstrassP256C) addDistinct(z, p *jacobianP256C, q *affineP256C) {
 }
 
 func (c *weierstrassP256C) doubleJacobian(z, p *jacobianP256C) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxTangentP256C(z, p)
 		return
 	}
@@ -62,7 +62,7 @@ func (c *weierstrassP256C) doubleJacobian(z, p *jacobianP256C) {
 }
 
 func (c *weierstrassP512A) addDistinct(z, p *jacobianP512A, q *affineP512A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxChordP512A(z, p, q)
 		return
 	}
@@ -70,7 +70,7 @@ func (c *weierstrassP512A) addDistinct(z, p *jacobianP512A, q *affineP512A) {
 }
 
 func (c *weierstrassP512A) doubleJacobian(z, p *jacobianP512A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxTangentP512A(z, p)
 		return
 	}
@@ -78,7 +78,7 @@ func (c *weierstrassP512A) doubleJacobian(z, p *jacobianP512A) {
 }
 
 func (c *weierstrassP512B) addDistinct(z, p *jacobianP512B, q *affineP512B) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxChordP512B(z, p, q)
 		return
 	}
@@ -86,7 +86,7 @@ func (c *weierstrassP512B) addDistinct(z, p *jacobianP512B, q *affineP512B) {
 }
 
 func (c *weierstrassP512B) doubleJacobian(z, p *jacobianP512B) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxTangentP512B(z, p)
 		return
 	}
@@ -94,7 +94,7 @@ func (c *weierstrassP512B) doubleJacobian(z, p *jacobianP512B) {
 }
 
 func (c *edwardsP256A) add(z, p *edExtendedP256A, q *edCachedP256A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxEdAddP256A(z, p, q)
 		return
 	}
@@ -102,7 +102,7 @@ func (c *edwardsP256A) add(z, p *edExtendedP256A, q *edCachedP256A) {
 }
 
 func (c *edwardsP256A) addMixed(z, p *edExtendedP256A, q *edAffineP256A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxEdMixedP256A(z, p, q)
 		return
 	}
@@ -110,7 +110,7 @@ func (c *edwardsP256A) addMixed(z, p *edExtendedP256A, q *edAffineP256A) {
 }
 
 func (c *edwardsP256A) double(z, p *edExtendedP256A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxEdDoubleP256A(z, p)
 		return
 	}
@@ -118,7 +118,7 @@ func (c *edwardsP256A) double(z, p *edExtendedP256A) {
 }
 
 func (c *edwardsP256A) doubleWithoutT(z, p *edExtendedP256A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxEdDoubleWithoutTP256A(z, p)
 		return
 	}
@@ -126,7 +126,7 @@ func (c *edwardsP256A) doubleWithoutT(z, p *edExtendedP256A) {
 }
 
 func (c *edwardsP512A) add(z, p *edExtendedP512A, q *edCachedP512A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxEdAddP512A(z, p, q)
 		return
 	}
@@ -134,7 +134,7 @@ func (c *edwardsP512A) add(z, p *edExtendedP512A, q *edCachedP512A) {
 }
 
 func (c *edwardsP512A) addMixed(z, p *edExtendedP512A, q *edAffineP512A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxEdMixedP512A(z, p, q)
 		return
 	}
@@ -142,7 +142,7 @@ func (c *edwardsP512A) addMixed(z, p *edExtendedP512A, q *edAffineP512A) {
 }
 
 func (c *edwardsP512A) double(z, p *edExtendedP512A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxEdDoubleP512A(z, p)
 		return
 	}
@@ -150,7 +150,7 @@ func (c *edwardsP512A) double(z, p *edExtendedP512A) {
 }
 
 func (c *edwardsP512A) doubleWithoutT(z, p *edExtendedP512A) {
-	if twin.MULX {
+	if impl.MULX {
 		mulxEdDoubleWithoutTP512A(z, p)
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// eachTwin runs f with every implementation that the processor supports.
-func eachTwin(t *testing.T, f func(t *testing.T)) {
+// eachImplementation runs f with every implementation that the processor supports.
+func eachImplementation(t *testing.T, f func(t *testing.T)) {
 	defer func(v bool) { vectorized = v }(vectorized)
 	if vectorized {
 		t.Run("avx512", f)
@@ -34,7 +34,7 @@ func randomState(r *rand.Rand) (s state) {
 	return s
 }
 
-func FuzzTwins(f *testing.F) {
+func FuzzImplementations(f *testing.F) {
 	if !vectorized {
 		f.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
 	}
@@ -76,9 +76,9 @@ func FuzzTwins(f *testing.F) {
 	})
 }
 
-// TestTwins does what FuzzTwins does, on a number of states that a test has time for
+// TestImplementations does what FuzzImplementations does, on a number of states that a test has time for
 // and on data that needs several calls of the assembly.
-func TestTwins(t *testing.T) {
+func TestImplementations(t *testing.T) {
 	if !vectorized {
 		t.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
 	}

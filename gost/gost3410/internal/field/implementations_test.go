@@ -6,11 +6,11 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"tamga/gost/gost3410/internal/twin"
+	"tamga/gost/gost3410/internal/impl"
 )
 
-// FuzzTwins compares the implementations on any limbs, also limbs above a prime.
-func FuzzTwins(f *testing.F) {
+// FuzzImplementations compares the implementations on any limbs, also limbs above a prime.
+func FuzzImplementations(f *testing.F) {
 	for _, fill := range []byte{0, 1, 0x7f, 0x80, 0xff} {
 		b := make([]byte, 16*8)
 		for i := range b {
@@ -36,12 +36,12 @@ func FuzzTwins(f *testing.F) {
 		setBytes(x[:], b[:64])
 		setBytes(y[:], b[64:])
 		x4, y4 := [4]uint64(x[:4]), [4]uint64(y[:4])
-		compareTwins(t, "P256A", (*P256A)(&x4), (*P256A)(&y4), func(z *P256A) any { return z.Limbs() })
-		compareTwins(t, "P256B", (*P256B)(&x4), (*P256B)(&y4), func(z *P256B) any { return z.Limbs() })
-		compareTwins(t, "P512A", (*P512A)(&x), (*P512A)(&y), func(z *P512A) any { return z.Limbs() })
-		compareTwins(t, "P512B", (*P512B)(&x), (*P512B)(&y), func(z *P512B) any { return z.Limbs() })
+		compareImplementations(t, "P256A", (*P256A)(&x4), (*P256A)(&y4), func(z *P256A) any { return z.Limbs() })
+		compareImplementations(t, "P256B", (*P256B)(&x4), (*P256B)(&y4), func(z *P256B) any { return z.Limbs() })
+		compareImplementations(t, "P512A", (*P512A)(&x), (*P512A)(&y), func(z *P512A) any { return z.Limbs() })
+		compareImplementations(t, "P512B", (*P512B)(&x), (*P512B)(&y), func(z *P512B) any { return z.Limbs() })
 		if less(x4[:], p256cPrime[:])&less(y4[:], p256cPrime[:]) == 1 {
-			compareTwins(t, "P256C", (*P256C)(&x4), (*P256C)(&y4), func(z *P256C) any { return z.Limbs() })
+			compareImplementations(t, "P256C", (*P256C)(&x4), (*P256C)(&y4), func(z *P256C) any { return z.Limbs() })
 		}
 		if less(x4[:], y4[:])&y4[0]&1 == 1 { // y is any odd modulus
 			same(t, "montgomery4", func() any {
@@ -79,7 +79,7 @@ func inverse64(m uint64) uint64 {
 	return z
 }
 
-func compareTwins[E any, P element[E]](t *testing.T, name string, x, y P, limbs func(P) any) {
+func compareImplementations[E any, P element[E]](t *testing.T, name string, x, y P, limbs func(P) any) {
 	t.Helper()
 	same(t, name, func() any {
 		var mul, sqr, over E
@@ -95,7 +95,7 @@ func compareTwins[E any, P element[E]](t *testing.T, name string, x, y P, limbs 
 func same(t *testing.T, name string, compute func() any) {
 	t.Helper()
 	var first any
-	twin.Each(func(which string) {
+	impl.Each(func(which string) {
 		if got := compute(); first == nil {
 			first = got
 		} else if got != first {

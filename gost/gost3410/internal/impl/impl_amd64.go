@@ -2,7 +2,7 @@
 
 //go:build !purego
 
-package twin
+package impl
 
 import "golang.org/x/sys/cpu"
 

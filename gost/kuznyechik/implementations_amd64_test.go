@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// eachTwin runs f with every implementation that the processor supports.
-func eachTwin(t *testing.T, f func(t *testing.T)) {
+// eachImplementation runs f with every implementation that the processor supports.
+func eachImplementation(t *testing.T, f func(t *testing.T)) {
 	defer func(v bool) { vectorized = v }(vectorized)
 	if vectorized {
 		t.Run("avx512", f)
@@ -23,7 +23,7 @@ func eachTwin(t *testing.T, f func(t *testing.T)) {
 	t.Run("portable", f)
 }
 
-func FuzzTwins(f *testing.F) {
+func FuzzImplementations(f *testing.F) {
 	if !vectorized {
 		f.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
 	}
@@ -34,13 +34,13 @@ func FuzzTwins(f *testing.F) {
 		if len(key) != KeySize {
 			return
 		}
-		compareTwins(t, key, data[:len(data)&^(BlockSize-1)])
+		compareImplementations(t, key, data[:len(data)&^(BlockSize-1)])
 	})
 }
 
-// compareTwins compares round keys, single blocks and many blocks of the
+// compareImplementations compares round keys, single blocks and many blocks of the
 // implementations.
-func compareTwins(t *testing.T, key, src []byte) {
+func compareImplementations(t *testing.T, key, src []byte) {
 	t.Helper()
 	var fast, plain block
 	fast.expand((*[KeySize]byte)(key))
@@ -61,9 +61,9 @@ func compareTwins(t *testing.T, key, src []byte) {
 	}
 }
 
-// TestTwins does what FuzzTwins does, on a number of keys that a test has time for and
+// TestImplementations does what FuzzImplementations does, on a number of keys that a test has time for and
 // on one message that needs several calls of the assembly.
-func TestTwins(t *testing.T) {
+func TestImplementations(t *testing.T) {
 	if !vectorized {
 		t.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
 	}
@@ -80,7 +80,7 @@ func TestTwins(t *testing.T) {
 				p[j] = byte(r.Uint32())
 			}
 		}
-		compareTwins(t, key, src)
+		compareImplementations(t, key, src)
 	}
 }
 
