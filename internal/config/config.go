@@ -495,7 +495,7 @@ func (c *Config) Validate(types []string) error {
 		text string
 	}{
 		{hostErr == nil, "listen: want HOST:PORT, such as 127.0.0.1:8080"},
-		{!c.loopback || IsLoopback(host), "listen: --dev listens on loopback only (its passwords lie in a file); add --dev-anywhere to mean it"},
+		{!c.loopback || IsLoopback(host), "listen: --dev listens on loopback only (its passwords are stored in a file); add --dev-anywhere to mean it"},
 		{hostErr != nil || !setting.IsHTTP(c.BaseURL()) || !isEveryAddress(c.Host()), "public_url: " + c.BaseURL() + " would be in every issued certificate for ever, and it leads nowhere: set the address people know the service by, such as public_url: https://sign.example.org"},
 		{!c.ProxyProtocol || len(c.TrustedProxies) > 0, "proxy_protocol: want trusted_proxies: the header is read from these addresses only"},
 		{(c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), "tls: certificate_file and key_file go together"},

@@ -205,13 +205,13 @@ func (s *search) usableAnswer(b *ocsp.Basic, single ocsp.Single, c, issuer *x509
 			return nil, fmt.Errorf("its responder: %s", x.Text)
 		}
 	}
-	return responder, s.standing(responder, issuer, relied)
+	return responder, s.responderStatus(responder, issuer, relied)
 }
 
-// standing returns an error if a responder's certificate may have been revoked. Only lists
+// responderStatus returns an error if a responder's certificate may have been revoked. Only lists
 // count. An answer signed by the responder itself, or by another responder that needs a check
 // as well, would prove nothing.
-func (s *search) standing(responder, issuer *x509gost.Certificate, at time.Time) error {
+func (s *search) responderStatus(responder, issuer *x509gost.Certificate, at time.Time) error {
 	var st status
 	s.lists(new(findings), &st, responder, issuer, at)
 	switch {

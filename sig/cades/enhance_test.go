@@ -68,7 +68,7 @@ func TestEnhance(t *testing.T) {
 		for level, message := range map[string][]byte{"T": raise(bes, "T", nil), "XLT1": raise(bes, "XLT1", nil)} {
 			before := w.services.Calls("stamp")
 			if again := raise(message, level, nil); !bytes.Equal(again, message) || w.services.Calls("stamp") != before {
-				t.Errorf("%s: changed, or somebody was asked", level)
+				t.Errorf("%s: changed, or a service was asked", level)
 			}
 		}
 	})

@@ -57,7 +57,7 @@ func sameEarlier(t testing.TB, earlier, later []byte, changed ...int) {
 	seen := map[string]bool{}
 	for _, c := range b.Certificates {
 		if seen[string(c)] {
-			t.Error("a certificate stands twice")
+			t.Error("a certificate is there twice")
 		}
 		seen[string(c)] = true
 	}

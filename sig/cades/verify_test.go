@@ -386,7 +386,7 @@ func essV1(c *x509gost.Certificate) []byte {
 	return slices.Concat([]byte{0x30, 26, 0x30, 24, 0x30, 22, 0x04, 20}, sum)
 }
 
-func TestSignedBySomebodyElse(t *testing.T) {
+func TestSignedByAnother(t *testing.T) {
 	s := suite.GOST2012x256
 	root, stranger := sigtest.Root(t, s), sigtest.Root(t, suite.GOST2001)
 	signer, other := root.Signer(t, s, "Signer"), root.Signer(t, s, "Other")

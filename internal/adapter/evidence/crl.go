@@ -101,7 +101,7 @@ func (s *Source) downloadList(ctx context.Context, address string, issuer *x509g
 	case !list.Scope.Understood():
 		return nil, errors.New("the revocation list is indirect, partial or of a form that is not understood here")
 	case list.ThisUpdate.After(now.Add(s.ClockTolerance)):
-		return nil, fmt.Errorf("the revocation list is of %s, which lies in the future", instant(list.ThisUpdate))
+		return nil, fmt.Errorf("the revocation list is of %s, which is in the future", instant(list.ThisUpdate))
 	case list.NextUpdate.IsZero():
 		return nil, errors.New("the revocation list does not say when the next one is due")
 	case !now.Before(list.NextUpdate):

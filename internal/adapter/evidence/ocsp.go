@@ -113,7 +113,7 @@ func (s *Source) readStatus(b *ocsp.Basic, cert, issuer *x509gost.Certificate, n
 	case !found:
 		return nil, errors.New("the answer does not speak of the certificate")
 	case b.ProducedAt.After(latest) || single.ThisUpdate.After(latest):
-		return nil, fmt.Errorf("the answer is of %s, which lies in the future", instant(single.ThisUpdate))
+		return nil, fmt.Errorf("the answer is of %s, which is in the future", instant(single.ThisUpdate))
 	case !single.NextUpdate.IsZero() && !now.Before(single.NextUpdate):
 		return nil, fmt.Errorf("the answer is out of date: a newer one was due at %s", instant(single.NextUpdate))
 	}

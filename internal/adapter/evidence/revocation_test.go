@@ -98,7 +98,7 @@ func TestRevocation(t *testing.T) {
 		}, want: "the next one was due at 2000-01-01T00:00:00Z", noAnswer: true},
 		{name: "list in the future", ocsp: func(o *responder) { o.before = status(404) }, crl: func(l *publisher) {
 			l.change = func(t *x509gost.CRLTemplate) { t.ThisUpdate = epoch.Add(time.Hour) }
-		}, want: "lies in the future", noAnswer: true},
+		}, want: "is in the future", noAnswer: true},
 		{name: "list with a critical extension", ocsp: func(o *responder) { o.before = status(404) }, crl: func(l *publisher) {
 			l.change = func(t *x509gost.CRLTemplate) { t.ExtraExtensions = critical }
 		}, want: "critical extensions", noAnswer: true},

@@ -154,7 +154,7 @@ func TestVerifyVerdicts(t *testing.T) {
 		code int
 		want []string // in what is printed
 	}{
-		{"the document lies beside", "doc.sig" + trusted, 0, []string{"note: the document is taken from doc\n", "Signature: passed; revocation not checked\n"}},
+		{"the document is beside", "doc.sig" + trusted, 0, []string{"note: the document is taken from doc\n", "Signature: passed; revocation not checked\n"}},
 		{"document named", "alone.p7s --original doc" + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},
 		{"attached", "attached" + trusted, 0, []string{"Signature: passed; revocation not checked\n", "the attached document, 15 bytes"}},
 		{"attached, the same document", "attached --original doc" + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},

@@ -108,7 +108,7 @@ func normalEmail(value string) (shown, normal string, err error) {
 	}
 	folded := fold(local)
 	if len(folded) > maxLocal || !isDotAtom(folded) { // such as a ligature of eighteen letters
-		return refused("the part before the @ holds characters that stand for others")
+		return refused("the part before the @ has characters that normalization replaces, such as ligatures")
 	}
 	shown, normal = local+"@"+unicodeDomain, folded+"@"+ascii
 	if len(local)+1+len(ascii) > maxEmail || len(normal) > maxEmail || len(shown) > maxEmail {

@@ -274,7 +274,7 @@ func TestLives(t *testing.T) {
 	}
 	info, err := s.Info(t.Context(), anna, permanent.ID)
 	if err != nil || !info.Expires.Equal(s.Now().Add(24*time.Hour)) {
-		t.Errorf("made temporary it lives to %v, %v", info.Expires, err)
+		t.Errorf("made temporary it is valid until %v, %v", info.Expires, err)
 	}
 }
 

@@ -419,7 +419,7 @@ func TestJudge(t *testing.T) {
 
 	p.clock.advance(2 * time.Hour)
 	if got := reread(short).Status; got != keys.NotValid {
-		t.Errorf("standing of the expired one: %v", got)
+		t.Errorf("status of the expired one: %v", got)
 	}
 }
 

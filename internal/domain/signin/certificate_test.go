@@ -55,7 +55,7 @@ func TestCertificateSignIn(t *testing.T) {
 	op := b.operator(t, "op", "Default")
 	der := newCertificate(t, "op")
 	if _, err := b.AuthenticateCertificate(t.Context(), der); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("before it is anybody's: %v", err)
+		t.Errorf("before a user has it: %v", err)
 	}
 	added, err := b.AddCertificate(t.Context(), op.UserID, der)
 	if err != nil {

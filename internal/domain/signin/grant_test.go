@@ -437,7 +437,7 @@ func TestSigningKeysFollowEachOther(t *testing.T) {
 	b.clock.add(o.Overlap + o.TokenLife - time.Millisecond)
 	expect("while an old token may live", "k2", "k2", "k1")
 	b.clock.add(time.Millisecond)
-	expect("when none lives", "k2", "k2")
+	expect("when none is valid", "k2", "k2")
 	token, err := service.PasswordGrant(t.Context(), client, "demo", secret, resource, "")
 	if err != nil || !old.Before(b.clock.Now()) {
 		t.Fatal(err)

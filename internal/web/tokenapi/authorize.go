@@ -75,7 +75,7 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 		return forward(p, issued, false), nil
 	}
 	if slices.Contains(strings.Fields(r.Body.Get("prompt")), "none") {
-		return goBack(ctx, p, refuse(loginRequired, "the user has to sign in"), false)
+		return goBack(ctx, p, refuse(loginRequired, "the user must sign in"), false)
 	}
 	browser, err := a.identity.NewBrowser()
 	if err != nil {
@@ -122,7 +122,7 @@ func (a *API) acceptable(form rest.Form, p signin.Pending, request signin.Author
 	case p.Challenge != "" && method != "S256" || p.Challenge == "" && method != "":
 		return refuse(token.InvalidRequest, "code_challenge_method: want S256 with a code_challenge")
 	case !request.Direct && p.Challenge == "" && request.NeedsChallenge():
-		return refuse(token.InvalidRequest, "code_challenge: a client without a secret has to send one (RFC 7636, S256)")
+		return refuse(token.InvalidRequest, "code_challenge: a client without a secret must send one (RFC 7636, S256)")
 	}
 	return a.identity.CheckRequest(request)
 }

@@ -57,7 +57,7 @@ func ReadCSV(r io.Reader) ([]Token, error) {
 		name = strings.ToLower(strings.TrimSpace(name))
 		_, known := columns[name]
 		if _, twice := at[name]; !known || twice {
-			return nil, fmt.Errorf("stock: column %d of the header is unknown or stands twice: want %s", i+1, strings.Join(columnNames(), ", "))
+			return nil, fmt.Errorf("stock: column %d of the header is unknown or given twice: want %s", i+1, strings.Join(columnNames(), ", "))
 		}
 		at[name] = i
 	}

@@ -59,7 +59,7 @@ func TestHostileCSV(t *testing.T) {
 		"a formula":             {row("=1+1,HOTP," + seedHex + ",6,,0"), "serial number"},
 		"a serial with markup":  {row("<b>,HOTP," + seedHex + ",6,,0"), "serial number"},
 		"bidirectional marks":   {row("H\u202e2,HOTP," + seedHex + ",6,,0"), "serial number"},
-		"a serial twice":        {row("h1,HOTP," + seedHex + ",6,,0"), "line 3 (h1): the serial number stands twice"},
+		"a serial twice":        {row("h1,HOTP," + seedHex + ",6,,0"), "line 3 (h1): the serial number is given twice"},
 		"another type":          {row("H2,OCRA," + seedHex + ",6,,0"), "type"},
 		"no hexadecimal":        {row("H2,HOTP,GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ,6,,0"), "secret"},
 		"a short secret":        {row("H2,HOTP,313233,6,,0"), "3 bytes"},

@@ -52,7 +52,7 @@ func container(t Token, key []byte, random *rand.Rand) []byte {
 		data := func(sealed []byte) string {
 			return "<xenc:CipherData><xenc:CipherValue>" + b64(sealed) + "</xenc:CipherValue></xenc:CipherData>"
 		}
-		macKey := []byte("a key of the MAC, of 32 octets..")
+		macKey := []byte("a key of the MAC, of 32 bytes...")
 		fmt.Fprintf(&out, `<EncryptionKey><ds:KeyName>Pre-shared-key</ds:KeyName></EncryptionKey><MACMethod Algorithm="http://www.w3.org/2000/09/xmldsig#hmac-sha1"><MACKey>%s%s</MACKey></MACMethod>`, method, data(encrypt(macKey)))
 		sealed := encrypt(t.Secret)
 		mac := hmac.New(sha1.New, macKey)

@@ -419,7 +419,7 @@ func (h containerHead) binary(v *valueXML, what string) ([]byte, error) {
 	case v == nil || v.Plain == nil && v.Encrypted == nil:
 		return nil, fmt.Errorf("%s is missing", what)
 	case v.Plain != nil && v.Encrypted != nil:
-		return nil, fmt.Errorf("%s stands there twice", what)
+		return nil, fmt.Errorf("%s is given twice", what)
 	case v.Plain != nil:
 		return decodeBase64(*v.Plain, what)
 	}

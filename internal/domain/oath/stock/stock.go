@@ -98,7 +98,7 @@ func (c *collector) add(t Token, err error, place string) error {
 	}
 	key := Key(t.Serial)
 	if err == nil && c.seen[key] {
-		err = errors.New("the serial number stands twice in the file")
+		err = errors.New("the serial number is given twice in the file")
 	}
 	if err != nil {
 		clear(t.Secret)
