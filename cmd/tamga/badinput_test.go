@@ -109,7 +109,7 @@ func TestBadInput(t *testing.T) {
 		{"PDF without PDFFormat", params("PDF"), 400, "invalid_signature_params", "PDFFormat"},
 		{"unknown certificate", body("ZG9j", signature("GOST3410", map[string]any{}, 999999, "")), 400, "invalid_certificate", ""},
 		{"certificate is no number", body("ZG9j", signature("GOST3410", map[string]any{}, "abc", "")), 400, "invalid_certificate", ""},
-		{"somebody else's certificate", body("ZG9j", signature("GOST3410", map[string]any{}, foreign, "")), 400, "invalid_certificate", ""},
+		{"another user's certificate", body("ZG9j", signature("GOST3410", map[string]any{}, foreign, "")), 400, "invalid_certificate", ""},
 		{"revoked certificate", body("ZG9j", signature("GOST3410", map[string]any{}, revoked, "")), 400, "invalid_certificate", ""},
 		{"wrong PIN", body("ZG9j", signature("GOST3410", map[string]any{}, withPIN.ID, withPIN.PIN+"1")), 400, "invalid_pin", ""},
 		{"over the limit", raw(strings.Repeat("QUJD", 2<<20)), 413, "max_request_length_exceeded", ""},
@@ -132,8 +132,8 @@ func TestBadInput(t *testing.T) {
 			descriptions[c.name] = e.Description
 		})
 	}
-	if a, b := descriptions["unknown certificate"], descriptions["somebody else's certificate"]; a != b {
-		t.Errorf("an answer tells that a certificate exists for somebody else: %q and %q", a, b)
+	if a, b := descriptions["unknown certificate"], descriptions["another user's certificate"]; a != b {
+		t.Errorf("an answer tells that a certificate exists for another user: %q and %q", a, b)
 	}
 
 	t.Run("over the limit without Content-Length", func(t *testing.T) {

@@ -148,7 +148,7 @@ func TestSocketOfTheFrontEnd(t *testing.T) {
 		return app.ListenFrontEnd(config, log)
 	}
 	if _, err := open("nobody-has-this-name"); err == nil {
-		t.Error("a user who is none is taken")
+		t.Error("a missing user is accepted")
 	}
 	l, err := open("")
 	if err != nil {
@@ -190,7 +190,7 @@ func TestSocketOfTheFrontEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Errorf("%d octets for a stranger", n)
+		t.Errorf("%d bytes for a stranger", n)
 	}
 	conn.Close()
 	l.Close()

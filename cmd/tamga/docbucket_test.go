@@ -57,7 +57,7 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	for _, d := range []*docs{a, b} {
 		for i, want := range [][]byte{small, large} {
 			if got := d.content(ids[i]); !bytes.Equal(got, want) {
-				t.Errorf("document %d has %d octets", i, len(got))
+				t.Errorf("document %d has %d bytes", i, len(got))
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func TestDocumentStoreInABucket(t *testing.T) {
 		t.Fatalf("%d files: no part of the upload is in the bucket, so the test shows nothing", before)
 	}
 	if got := a.content(ids[1]); !bytes.Equal(got, large) {
-		t.Errorf("the other process reads %d octets", len(got))
+		t.Errorf("the other process reads %d bytes", len(got))
 	}
 	config, err := dev.Config(dir, settings, false)
 	if err != nil {

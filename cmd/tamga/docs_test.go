@@ -55,7 +55,7 @@ var docPages = map[string]struct {
 	"docs/operations.md":      {postgres: true},
 	"docs/config.md":          {postgres: true, setup: "createdb tamga"},
 	"docs/tokens.md": {
-		files: with(docInstallation, "tokens.xml", tamgatest.EncryptedContainer("PSKC-1", []byte("twenty secret octets"), "a password of it"), "pskc.password", "a password of it\n"),
+		files: with(docInstallation, "tokens.xml", tamgatest.EncryptedContainer("PSKC-1", []byte("20 bytes of a secret"), "a password of it"), "pskc.password", "a password of it\n"),
 		setup: docMigrate,
 	},
 	"docs/certificates.md": {

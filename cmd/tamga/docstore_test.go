@@ -226,13 +226,13 @@ func TestDocumentStore(t *testing.T) {
 		t.Errorf("a pack gives %v", pack)
 	}
 	form, kind := multipack(
-		[3]string{"a.pdf_info", "", `{"Filename":"a.pdf","FileType":"pdf"}`}, [3]string{"a.pdf_content", "a.pdf", "octets of a"},
-		[3]string{"b.txt_content", "b.txt", "octets of b\r\n--"}, [3]string{"b.txt_info", "", `{}`},
+		[3]string{"a.pdf_info", "", `{"Filename":"a.pdf","FileType":"pdf"}`}, [3]string{"a.pdf_content", "a.pdf", "bytes of a"},
+		[3]string{"b.txt_content", "b.txt", "bytes of b\r\n--"}, [3]string{"b.txt_info", "", `{}`},
 	)
 	var second ids
 	d.get("POST", "/multipartpack", form, &second, "Content-Type", kind)
 	parts := second.DocumentIDs
-	if len(parts) != 2 || string(d.content(parts[0])) != "octets of a" || string(d.content(parts[1])) != "octets of b\r\n--" {
+	if len(parts) != 2 || string(d.content(parts[0])) != "bytes of a" || string(d.content(parts[1])) != "bytes of b\r\n--" {
 		t.Errorf("parts give %v", parts)
 	}
 	d.get("GET", "/"+parts[1]+"/info", nil, &info)
@@ -391,7 +391,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 			body       any
 			headers    []string
 		}{
-			"no header, no JSON":       {"", "invalid_parameters", strings.NewReader("octets"), nil},
+			"no header, no JSON":       {"", "invalid_parameters", strings.NewReader("bytes"), nil},
 			"nothing":                  {"", "content_required", nil, nil},
 			"empty document":           {"", "content_required", strings.NewReader(""), raw},
 			"header not Base64":        {"", "invalid_parameters", strings.NewReader("x"), []string{"CPDSS-POSTDOC", "%%%"}},
@@ -409,7 +409,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 			"pack not Base64":          {"/pack", "invalid_content", map[string]any{"Documents": []any{map[string]any{"Content": "???"}}}, nil},
 			"pack beyond the quota":    {"/pack", "invalid_object_state", map[string]any{"Documents": slices.Repeat([]any{map[string]any{"Content": "eA=="}}, 31)}, nil},
 			"pack of very many":        {"/pack", "invalid_parameters", map[string]any{"Documents": slices.Repeat([]any{map[string]any{"Content": "eA=="}}, 1001)}, nil},
-			"octets beyond the quota":  {"", "invalid_object_state", bytes.NewReader(make([]byte, 3<<20)), raw},
+			"bytes beyond the quota":   {"", "invalid_object_state", bytes.NewReader(make([]byte, 3<<20)), raw},
 			"infos of none":            {"/info", "invalid_parameters", map[string]any{}, nil},
 			"infos of paths":           {"/info", "invalid_parameters", map[string]any{"DocumentIds": []string{"../x"}}, nil},
 			"download with a header":   {"/content/download", "invalid_parameters", map[string]any{"DocumentIds": []string{"a\r\nX: y"}}, nil},
@@ -482,7 +482,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 	}
 	// Nothing of the refused counts: the whole quota is there.
 	if got := mine.content(mine.put(make([]byte, 3<<20-4), map[string]any{})); len(got) != 3<<20-4 {
-		t.Errorf("%d octets", len(got))
+		t.Errorf("%d bytes", len(got))
 	}
 	if log := server.Logged(); strings.Contains(log, "panic") {
 		t.Errorf("the server panicked:\n%s", log)
@@ -501,7 +501,7 @@ func TestDocumentStoreIsSealed(t *testing.T) {
 		kept = append(kept, d.put(secret, map[string]any{}), d.put(secret[:100], map[string]any{}))
 		for _, id := range kept {
 			if got := d.content(id); !bytes.HasPrefix(secret, got) || len(got) < 100 {
-				t.Errorf("start %d: document %s has %d octets", i, id, len(got))
+				t.Errorf("start %d: document %s has %d bytes", i, id, len(got))
 			}
 		}
 		if err := server.Stop(); err != nil {
@@ -513,11 +513,11 @@ func TestDocumentStoreIsSealed(t *testing.T) {
 			if !strings.HasPrefix(name, id) {
 				continue
 			}
-			octets, err := os.ReadFile(filepath.Join(dir, "blobs", "documents", name))
+			data, err := os.ReadFile(filepath.Join(dir, "blobs", "documents", name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plain := i == 2 || i == 3; bytes.Contains(octets, secret[:50]) != plain {
+			if plain := i == 2 || i == 3; bytes.Contains(data, secret[:50]) != plain {
 				t.Errorf("document %d: readable on the disk is %v", i, !plain)
 			}
 		}
@@ -552,7 +552,7 @@ func TestDocumentStoreFull(t *testing.T) {
 		t.Errorf("%v are left", files)
 	}
 	if got := d.content(d.put(make([]byte, 31<<20), map[string]any{})); len(got) != 31<<20 {
-		t.Errorf("%d octets", len(got))
+		t.Errorf("%d bytes", len(got))
 	}
 }
 
@@ -635,7 +635,7 @@ func TestDocumentStoreKill(t *testing.T) {
 			t.Errorf("document %s is another than was answered", i.ID)
 		}
 		if !sent[sum] {
-			t.Errorf("document %s of %d octets is none that was sent", i.ID, i.FileSize)
+			t.Errorf("document %s of %d bytes was never sent", i.ID, i.FileSize)
 		}
 	}
 	for id := range answered {
@@ -735,7 +735,7 @@ func (d *docs) store(mode int, size int64) {
 		n, err := io.Copy(io.Discard, response.Body)
 		response.Body.Close()
 		if err != nil || n < size || response.StatusCode != 200 {
-			d.T.Errorf("%s: downloaded %d octets: %d, %v", call[1], n, response.StatusCode, err)
+			d.T.Errorf("%s: downloaded %d bytes: %d, %v", call[1], n, response.StatusCode, err)
 		}
 	}
 	d.get("DELETE", "/"+one, nil, nil)

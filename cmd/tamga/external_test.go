@@ -85,8 +85,8 @@ func TestExternalLogin(t *testing.T) {
 	if !s.works(got.AccessToken) || got.RefreshToken == "" || got.IDToken == "" {
 		t.Fatalf("%+v", got)
 	}
-	if journal := s.Command("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(journal, `"login":"`+login+`"`) {
-		t.Errorf("the journal does not know who it was: %s", journal)
+	if entries := s.Command("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(entries, `"login":"`+login+`"`) {
+		t.Errorf("the audit log does not say who it was: %s", entries)
 	}
 
 	// The way back of another browser, and one way back twice.

@@ -210,10 +210,10 @@ func TestIdempotencyKilled(t *testing.T) {
 		}
 	}
 	// Each has its line, written together with the result.
-	journal := c.MustRun("audit", "--operation", "SignatureOperation", "--outcome", "ok", "--limit", "0", "--json", "--data", c.Dir)
+	entries := c.MustRun("audit", "--operation", "SignatureOperation", "--outcome", "ok", "--limit", "0", "--json", "--data", c.Dir)
 	for id := range operations {
-		if !strings.Contains(journal, `"operation `+id+`, `) {
-			t.Errorf("the journal does not know that operation %s was done", id)
+		if !strings.Contains(entries, `"operation `+id+`, `) {
+			t.Errorf("the audit log does not say that operation %s was done", id)
 		}
 	}
 	if n := c.stored(); n != 1+len(results) {

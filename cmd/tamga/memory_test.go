@@ -113,7 +113,7 @@ func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
 					t.Fatal(err)
 				}
 				if mode.name == "attached" && n < size*4/3 {
-					t.Fatalf("the answer has %d octets: the document is not in it", n)
+					t.Fatalf("the answer has %d bytes: the document is not in it", n)
 				}
 			})
 			if rise > oneRequestRise {

@@ -48,7 +48,7 @@ func TestSAMLLogin(t *testing.T) {
 	key, certificate := pemOf(root.Signer(t, suite.RSASHA256, "The service"))
 	s := startSignIn(t, "--set", `external=[{name: corp, title: "The corporation", saml: {metadata_file: "`+write("idp.xml", provider.Do(t, order).Metadata)+
 		`", name_id_format: "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent", key_file: "`+write("key.pem", key)+`", certificate_file: "`+write("certificate.pem", certificate)+`"}}, `+
-		`{name: twin, title: "Its twin", saml: {entity_id: "`+order.Entity+`", sso_url: "`+order.SSO+`", certificates_file: "`+write("idp.pem", order.Certificate)+`"}}]`)
+		`{name: second, title: "Second", saml: {entity_id: "`+order.Entity+`", sso_url: "`+order.SSO+`", certificates_file: "`+write("idp.pem", order.Certificate)+`"}}]`)
 	returns := s.Dev.IDPURL + "/oauth/external/corp/return"
 
 	response, metadata := (&browser{s: s}).send("GET", s.Dev.IDPURL+"/oauth/external/corp/metadata", "")
@@ -78,7 +78,7 @@ func TestSAMLLogin(t *testing.T) {
 			order.Query[name] = values[0]
 		}
 		if state := order.Query["RelayState"]; len(state) != 64 {
-			t.Errorf("RelayState has %d octets, at most 80 may be sent", len(state))
+			t.Errorf("RelayState has %d bytes, at most 80 may be sent", len(state))
 		}
 		answer := provider.Do(t, order)
 		if answer.Destination != returns {
@@ -142,8 +142,8 @@ func TestSAMLLogin(t *testing.T) {
 	if !s.works(got.AccessToken) || got.RefreshToken == "" || got.IDToken == "" {
 		t.Fatalf("%+v", got)
 	}
-	if journal := s.Command("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(journal, `"login":"`+login+`"`) {
-		t.Errorf("the journal does not know who it was: %s", journal)
+	if entries := s.Command("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(entries, `"login":"`+login+`"`) {
+		t.Errorf("the audit log does not say who it was: %s", entries)
 	}
 
 	s.Walk(t, "OfOthers", func(t *testing.T) {
@@ -163,13 +163,13 @@ func TestSAMLLogin(t *testing.T) {
 			t.Errorf("by GET: %d", response.StatusCode)
 		}
 		// At the address of another provider, of the same name and keys even.
-		if response, _ := post(b, strings.Replace(address, "/corp/", "/twin/", 1), again); response.StatusCode != 403 {
+		if response, _ := post(b, strings.Replace(address, "/corp/", "/second/", 1), again); response.StatusCode != 403 {
 			t.Errorf("at another provider's address: %d", response.StatusCode)
 		}
 		// The answer to a request of another browser.
 		swapped := url.Values{"SAMLResponse": goThere(&browser{s: s})["SAMLResponse"], "RelayState": form["RelayState"]}
 		if _, q, text := come(b, swapped); q.Get("error") != "access_denied" {
-			t.Errorf("an answer for somebody else: %v %s", q, text)
+			t.Errorf("an answer for another user: %v %s", q, text)
 		}
 		for name, form := range map[string]url.Values{
 			"unsolicited": {"SAMLResponse": form["SAMLResponse"], "RelayState": {""}}, "no state": {"SAMLResponse": form["SAMLResponse"]},

@@ -273,12 +273,12 @@ func TestTokenExchange(t *testing.T) {
 				t.Errorf("in user management: %v", a)
 			}
 		}
-		journal := s.Command("audit", "--json", "--operation", "Token", "--user", s.Dev.User.ID)
-		if !strings.Contains(journal, `"object":"`+s.Dev.User.ID+`"`) || !strings.Contains(journal, `"login":"operator"`) {
-			t.Errorf("the journal does not say who acts for whom: %s", journal)
+		entries := s.Command("audit", "--json", "--operation", "Token", "--user", s.Dev.User.ID)
+		if !strings.Contains(entries, `"object":"`+s.Dev.User.ID+`"`) || !strings.Contains(entries, `"login":"operator"`) {
+			t.Errorf("the audit log does not say who acts for whom: %s", entries)
 		}
-		if journal := s.Command("audit", "--json", "--login", "demo"); !strings.Contains(journal, `"actor":"operator"`) {
-			t.Errorf("the journal does not say who acted: %s", journal)
+		if entries := s.Command("audit", "--json", "--login", "demo"); !strings.Contains(entries, `"actor":"operator"`) {
+			t.Errorf("the audit log does not say who acted: %s", entries)
 		}
 	})
 	s.Walk(t, "WhoMay", func(t *testing.T) {

@@ -94,7 +94,7 @@ func (actionStatuses) values() []string {
 func (v *oneOf[S]) UnmarshalText(text []byte) error {
 	var s S
 	if !slices.Contains(s.values(), string(text)) {
-		return fmt.Errorf("%q is none of %v", text, s.values())
+		return fmt.Errorf("%q is not one of %v", text, s.values())
 	}
 	*v = oneOf[S](text)
 	return nil
