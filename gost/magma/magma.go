@@ -24,7 +24,7 @@ const (
 
 type block struct{ gost many }
 
-// many is what gost28147.NewCipher returns.
+// many is the type of the ciphers that gost28147.NewCipher returns.
 type many interface {
 	cipher.Block
 	EncryptBlocks(dst, src []byte)

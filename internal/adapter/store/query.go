@@ -25,8 +25,8 @@ func (db *DB) reader(ctx context.Context) reader {
 }
 
 // exec runs one changing statement and returns the number of rows it changed: in the
-// transaction of ctx, otherwise durably through the committer. "One row changed" is how a
-// one-time object is spent.
+// transaction of ctx, otherwise durably through the committer. For a one-time object, one
+// changed row means that this call has spent it.
 func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
 	err := db.committer.single(ctx, func(ctx context.Context) (err error) {

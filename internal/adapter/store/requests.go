@@ -109,8 +109,8 @@ func (s Keys) KeyParameter(ctx context.Context, keyID, name string) (string, boo
 	return one(ctx, s.DB, scalar[string], `SELECT value FROM key_parameters WHERE key_id = $1 AND name = $2`, keyID, name)
 }
 
-// SetKeyParameter stores a value with a key, unless the key already has most other
-// values.
+// SetKeyParameter stores a value with a key. If the key already has the maximum number of
+// other values, it stores nothing and returns false.
 func (s Keys) SetKeyParameter(ctx context.Context, keyID, name, value string, most int) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO key_parameters (key_id, name, value)
 		SELECT id, $2, $3 FROM keys WHERE id = $1

@@ -6,7 +6,7 @@
 // appendix A) and time stamps over HTTP (RFC 3161, section 3.4). Begin with [New] and
 // [API.Routes]. Package authority makes the answers.
 //
-// Content types of requests are ignored. Those of answers are the ones of the standards. If
+// Content types of requests are ignored. Content types of answers are those of the standards. If
 // the authority refuses a request, the answer is 200 with a refusal in the protocol itself,
 // as both standards demand.
 package pkiapi
@@ -52,8 +52,8 @@ type API struct{ authority Authority }
 func New(a Authority) *API { return &API{authority: a} }
 
 // Routes returns the operations of this surface. Time stamps have audit entries, because
-// each is a promise of the service (see authority.TimeStamp). Public data that is only read
-// has none, and neither have refused requests.
+// each is a promise of the service (see authority.TimeStamp). Reads of public data and
+// refused requests have none.
 func (a *API) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Handle("GET /pki/{file}", "GetAuthorityFile", rest.Anyone, a.file).Exact().Unaudited(),

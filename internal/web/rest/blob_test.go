@@ -37,7 +37,7 @@ func (m *memory) Sibling() (*memory, error) { return m.next() }
 
 type sinks struct {
 	made  []*memory
-	first int // of made, those that are no siblings
+	first int // of made, those that are not siblings
 	fail  error
 }
 

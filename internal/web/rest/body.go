@@ -12,14 +12,13 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// stalled is how long a client may take nothing of an answer before the connection is
-// closed. The whole answer has no limit: a large document takes its time on a slow line.
+// stalled is how long a client may read nothing of an answer before the connection is
+// closed. The whole answer has no limit, because a large document takes long on a slow line.
 const stalled = 60 * time.Second
 
-// The pace of a body. A client may keep us waiting for patienceOfBody in total. Each byte
-// gives time back, so a steady slowestBody bytes per second is always enough. Thus
-// gigabytes may come over any usual line, and a client that sends a byte now and then is
-// dropped.
+// The pace of a request body. A client may keep the server waiting for patienceOfBody in
+// total. Each received byte adds time, so slowestBody bytes per second are always enough. A
+// client that sends a byte now and then is dropped.
 const (
 	patienceOfBody = 20 * time.Second
 	slowestBody    = 256 // bytes a second
@@ -36,8 +35,8 @@ func tooLarge(limit int64) error {
 	return fault.Newf(fault.TooLarge, "the request is larger than %d bytes", limit)
 }
 
-// body reads a request body, counts its bytes against the limit, and keeps the read
-// deadline of the connection at the end of the patience. Only time spent in Read counts.
+// body reads a request body and counts its bytes against the limit. The read deadline of
+// the connection is the end of the patience. Only time spent in Read counts.
 type body struct {
 	src      io.Reader
 	limit    int64
@@ -56,8 +55,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	// Reading one byte more than allowed tells a body that is too large from one that just
-	// fits.
+	// One byte more than the limit may be read. It proves that the body is too large.
 	if room := b.limit - b.n + 1; int64(len(p)) > room {
 		p = p[:room]
 	}

@@ -46,7 +46,7 @@ func (p *pipes) dial() net.Conn {
 }
 
 // A client that sends a byte now and then is dropped soon, whether or not the operation
-// reads its body. One that sends slowly and steadily is not, however long it takes.
+// reads its body. A client that sends slowly but steadily is never dropped.
 func TestPaceOfBodies(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -26,8 +26,8 @@ import (
 	"tamga/internal/web/rest/limit"
 )
 
-// tried notes who tried a password. "right" is the password of everybody, "wait" waits
-// too long.
+// tried records the callers that tried a password. Every user has the password "right".
+// The password "wait" waits too long.
 type tried struct {
 	Identity
 	last password.Visitor
@@ -160,7 +160,7 @@ func TestPasswordAttemptsAreLimited(t *testing.T) {
 	for range 10 {
 		want(try("public", "192.0.2.60", "anna", ""), 400, password.Visitor{})
 	}
-	// What the service refuses for its queue is told in the same way.
+	// A refusal because of the queue has the same form.
 	i.last = password.Visitor{}
 	r := try("secret", "192.0.2.70", another(), "wait")
 	if r.StatusCode != 429 || r.Header.Get("Retry-After") != "1" {

@@ -58,7 +58,7 @@ type Tokens interface {
 	PublicKeys() []token.PublicKey
 }
 
-// Clients knows the programs that may ask; see [signin.Clients].
+// Clients knows the programs that may request tokens; see [signin.Clients].
 type Clients interface {
 	Authenticate(id, secret string) (signin.Client, error)
 	Find(id string) (signin.Client, bool)
@@ -139,8 +139,8 @@ func (a *API) token(ctx context.Context, r request) (answer, error) {
 	if err != nil {
 		return answer{}, refusal(err)
 	}
-	// The login is not written before it proved to be one, because people type passwords
-	// into the wrong field. The domain names the user once it is known (audit.Tried).
+	// The audit log gets a login only after its user is known (audit.Tried), because people
+	// type passwords into the wrong field.
 	if who := (audit.Principal{ClientID: client.ID}); client.Public {
 		rest.Claimed(ctx, who)
 	} else {
