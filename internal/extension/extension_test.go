@@ -126,13 +126,21 @@ func changesOf(t *testing.T, patch string) map[string]*change {
 	return changes
 }
 
-// TestExtensions builds the program with all patches and tries each thing.
-func TestExtensions(t *testing.T) {
+// TestProgram builds one program with all patches, whose functions report that they are called,
+// and tries what the page says with it. Two programs would take twice the time to compile.
+func TestProgram(t *testing.T) {
 	o := overlay{}
 	for _, e := range extensions {
 		o.apply(t, patchOf(e.patch))
 	}
+	o.trace(t)
 	program := o.build(t)
+	t.Run("walk", func(t *testing.T) { walk(t, program) })
+	t.Run("extensions", func(t *testing.T) { tryExtensions(t, program) })
+}
+
+// tryExtensions tries each thing that the patches add.
+func tryExtensions(t *testing.T, program string) {
 	dir := t.TempDir()
 	messages, telegrams, counter := filepath.Join(dir, "messages"), filepath.Join(dir, "telegrams"), filepath.Join(dir, "count")
 	for _, d := range []string{messages, telegrams} {

@@ -84,14 +84,12 @@ func isRoom(name string) bool {
 	return slices.ContainsFunc([]string{"domain/", "web/", "adapter/", "sig/", "pki/"}, func(floor string) bool { return strings.HasPrefix(name, floor) })
 }
 
-// TestWalk signs a document and compares the functions that were called with the walk of
+// walk signs a document and compares the functions that were called with the walk of
 // docs/architecture.md: each step happens, in the order of the page, and no room takes part
 // that the page does not name.
-func TestWalk(t *testing.T) {
+func walk(t *testing.T, program string) {
 	steps, rooms := walkOf(t)
-	o := overlay{}
-	o.trace(t)
-	p := start(t, o.build(t))
+	p := start(t, program)
 	token := p.token(t, p.dev.User.Login, p.dev.User.Password)
 	parameters := map[string]string{"CADESType": "T", "TSPAddress": p.dev.TSPURL, "IsDetached": "False"}
 	p.sign(t, token, "CAdES", parameters, []byte("first")) // the token and the certificate are known from here on
