@@ -22,6 +22,7 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/internal/cli/program"
+	"tamga/internal/domain/password"
 )
 
 // Server is a running server. Its methods end the test T when something is wrong.
@@ -31,7 +32,7 @@ type Server struct {
 	Dir string           // of serve --dev, otherwise empty
 	Dev *dev.Description // dev.json of Dir
 
-	settings []string // the flags --set it was started with, for Command
+	settings []string // the flags --set it was started with and those of cheap, for Command
 	log      *serverLog
 	done     chan struct{} // closed when the server has ended
 	cmd      *exec.Cmd     // of a process of its own, otherwise nil
@@ -91,14 +92,26 @@ func Program(t testing.TB) string {
 	return path
 }
 
+// cheap are the settings of a server under test: the least work for each password and PIN, since
+// most tests sign in to do something else.
+var cheap = []string{"--set", "argon2.memory=8MiB", "--set", "argon2.passes=1"}
+
+// DefaultCost returns the flags that give a server the default work for each password and PIN,
+// for tests that measure it.
+func DefaultCost() []string {
+	c := password.DefaultCost
+	return []string{"--set", fmt.Sprintf("argon2.memory=%dKiB", c.MemoryKiB), "--set", fmt.Sprintf("argon2.passes=%d", c.Passes)}
+}
+
 func devFlags(dir string, more []string) []string {
-	return append([]string{"serve", "--dev", "--data", dir, "--listen", "127.0.0.1:0"}, more...)
+	return slices.Concat([]string{"serve", "--dev", "--data", dir, "--listen", "127.0.0.1:0"}, cheap, more)
 }
 
 // over reads dev.json and keeps what further commands need to find the installation.
 func (s *Server) over(dir string, more []string) *Server {
 	s.T.Helper()
 	s.Dir = dir
+	s.settings = slices.Clone(cheap)
 	for i, flag := range more {
 		if flag == "--set" && i+1 < len(more) {
 			s.settings = append(s.settings, flag, more[i+1])
