@@ -155,6 +155,7 @@ func matrixOfCallers(t *testing.T, w *tamgatest.UMS) {
 
 // TestRightsAreThoseOfNow checks that a former operator loses all rights at once (class 20).
 func TestRightsAreThoseOfNow(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	id, _, _, _ := w.Register()
 	w.OK(tamgatest.TwoGroup, "GET", "/ums/user/"+id, "")
@@ -166,6 +167,7 @@ func TestRightsAreThoseOfNow(t *testing.T) {
 
 // Classes 9 and 10: what a request says of its host and its way changes no message.
 func TestHostHeadersLeaveMessagesEqual(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	hostile := []string{"Host", "evil.localhost", "X-Forwarded-Host", "evil.example", "X-Forwarded-For", "192.0.2.66", "X-Forwarded-Proto", "https",
 		"Forwarded", "host=evil.example;for=192.0.2.66", "X-Original-URL", "/evil", "X-Rewrite-URL", "/evil", "X-Host", "evil.example", "Referer", "https://evil.example/"}
@@ -229,6 +231,7 @@ func codeIsSpentOnce(t *testing.T, w *tamgatest.UMS) {
 
 // Class 2: guesses at a code share a budget, whatever way they come.
 func TestCodeGuesses(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	id, _, phone, _ := w.Register()
 	one := "/ums/user/" + id + "/phones/"
@@ -394,6 +397,7 @@ func registrationsAtOnce(t *testing.T, w *tamgatest.UMS) {
 // TestCommandsTakeTurns: on PostgreSQL a command changes what operators change as well
 // when it is its turn, or the two would meet in a constraint. The database says so.
 func TestCommandsTakeTurns(t *testing.T) {
+	t.Parallel()
 	address := storetest.PostgreSQL(t).Database(t)
 	w := tamgatest.StartUMS(t, "--set", "database="+address)
 	pool, err := sql.Open("pgx", address)
@@ -441,6 +445,7 @@ func TestCommandsTakeTurns(t *testing.T) {
 // TestUniquenessQuestionsAreLimited: an operator may not try all numbers there are,
 // and neither another operator nor other operations suffer from one who does.
 func TestUniquenessQuestionsAreLimited(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t, "--set", "users.checks_per_second=0.0001", "--set", "users.checks_at_once=6")
 	questions := []struct{ path, body string }{
 		{"/ums/user/isunique", `{"Login":"a","Email":"a@example.ru","PhoneNumber":"79261234567"}`}, // worth three
@@ -470,6 +475,7 @@ func TestUniquenessQuestionsAreLimited(t *testing.T) {
 
 // TestLenientRequests: what existing clients send.
 func TestLenientRequests(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	id, _, phone, _ := w.Register()
 	for _, kind := range []string{"", "application/json", "application/x-www-form-urlencoded", "text/plain"} {
@@ -540,6 +546,7 @@ func userAudit(t *testing.T, w *tamgatest.UMS) {
 // TestKillDuringRegistration kills the server under load: what was answered 200 is
 // there after the restart, and its lock is in force.
 func TestKillDuringRegistration(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMSProcess(t, t.TempDir())
 	var mu sync.Mutex
 	var senders sync.WaitGroup

@@ -168,6 +168,7 @@ func TestCatalogueOfEvents(t *testing.T) {
 // TestEvents performs the operations of docs/events.md from outside, and each tells
 // what the page says, at once and when it is refused.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t, append([]string{"--set", "messages.budgets.sms.recipient=0"}, hooks...)...)
 	e := newEar(t)
 	e.register(w)
@@ -379,6 +380,7 @@ func TestEvents(t *testing.T) {
 
 // TestEventsOfCertificates: what befalls the certificates of a user is told.
 func TestEventsOfCertificates(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t, hooks...)
 	e := newEar(t)
 	e.register(w)

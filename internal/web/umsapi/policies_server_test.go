@@ -99,6 +99,7 @@ var standardPolicy = map[string][]string{"UserPasswordChanged": {"Email", "SMS"}
 
 // TestPolicies walks through the rows of the table Policies and locking.
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	tamgatest.OnBothEngines(t, func(t *testing.T, w *tamgatest.UMS) {
 		w.Walk(t, "actions", func(t *testing.T) { walkActionPolicies(w, t) })
 		w.Walk(t, "notification", func(t *testing.T) { walkNotificationPolicy(w, t) })
@@ -405,6 +406,7 @@ func tried(w *tamgatest.UMS, args ...string) (string, error) {
 // TestIssueInPolicies checks that a user who may not be issued tokens gets none, from the
 // next request on.
 func TestIssueInPolicies(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	id := w.Dev.User.ID
 	for kind, want := range map[string]string{"accesspolicy": "access_denied", "operationpolicy": "authn_method_not_confirmed"} {
@@ -424,6 +426,7 @@ func TestIssueInPolicies(t *testing.T) {
 // TestPoliciesOfTheInstallation checks that the policies of the configuration apply to
 // users without others.
 func TestPoliciesOfTheInstallation(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t, "--set", "user_policies.access.denied=[DecryptDocument, 128]", "--set", "user_policies.access.changes_allowed=false",
 		"--set", "user_policies.operation.confirm=[CreateRequest]", "--set", "user_policies.notification.events={UserCreated: [email]}")
 	id, _, _, _ := w.Register()
@@ -446,6 +449,7 @@ func TestPoliciesOfTheInstallation(t *testing.T) {
 // TestPoliciesAreEnforced: what an operator sets counts for the very next request, by
 // every way there is.
 func TestPoliciesAreEnforced(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"SQLite", "PostgreSQL"} {
 		settings := []string{"--set", "operations.async=true"}
 		if engine == "PostgreSQL" {
@@ -521,6 +525,7 @@ func policiesAreEnforced(t *testing.T, w *tamgatest.UMS) {
 // TestWebhooks: systems that listen are told once, are told again when they did not
 // take it, and no more when they are removed.
 func TestWebhooks(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t, hooks...)
 	all, some := newEar(t), newEar(t)
 	allID := all.register(w)
@@ -613,6 +618,7 @@ func TestWebhooks(t *testing.T) {
 // every spelling, and so is http where nobody allowed it. Package guard tests the check of
 // names when the connection is made.
 func TestWebhooksReachNobodyInside(t *testing.T) {
+	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	e := newEar(t)
 	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "127.1", "2130706433", "[::ffff:127.0.0.1]"} {
@@ -658,6 +664,7 @@ func due(w *tamgatest.UMS, t *testing.T) {
 // TestMethodURIs: GetPolicy and the scheme of a user spell methods as the specification
 // does, or as the setting says; requests take both.
 func TestMethodURIs(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		settings []string
 		want     string

@@ -594,6 +594,7 @@ func walkLocks(w *tamgatest.UMS, t *testing.T) {
 // TestDescription: the description for programs has every operation of the
 // specification, with the right and the addresses of the running server.
 func TestDescription(t *testing.T) {
+	t.Parallel()
 	p := tamgatest.Start(t)
 	status, body := p.Do(t.Context(), "GET", p.URL+"/openapi.json", "", nil)
 	var document struct {
