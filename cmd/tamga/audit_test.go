@@ -35,6 +35,7 @@ func auditLines(t *testing.T, dir string, filter ...string) (lines []admin.Audit
 // Calls of nobody leave no entries. Failed sign-ins of a user leave few, with the login
 // and their number, and those of logins nobody has leave none.
 func TestStrangersAndTheAuditLog(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.Start(t, "--set", "verification.calls_at_once=1000", // the limits by address are not the subject
 		"--set", "passwords.address_at_once=1000", "--set", "passwords.login_at_once=1000")
 	earlier := len(auditLines(t, server.Dir))

@@ -22,6 +22,7 @@ import (
 // TestBadInput sends what goes wrong in practice and in malice, and looks at
 // status, code, and that the server's directory holds no file more than before.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.StartProcess(t, t.TempDir(), "--set", "limits.signing_request=4MiB")
 	token := server.Token()
 	good := server.Cert("gost2012-256", false).ID

@@ -64,6 +64,7 @@ func serverFiles(t *testing.T, dir string) (certificate, key string, roots *x509
 
 // TestClientCertificates: operators with RSA and ECDSA certificates need no front end.
 func TestClientCertificates(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	certificate, key, roots := serverFiles(t, dir)
 	server := tamgatest.Start(t, "--set", "tls.certificate_file="+certificate, "--set", "tls.key_file="+key, "--set", "tls.client_certificates=true")
@@ -135,6 +136,7 @@ func TestClientCertificates(t *testing.T) {
 // TestSocketOfTheFrontEnd: the socket takes connections of its user alone, and gives
 // way to no other process.
 func TestSocketOfTheFrontEnd(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "tamga")
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ import (
 // TestDocumentStoreInABucket: two processes over one PostgreSQL and one bucket are one
 // document store; when one dies in the middle of an upload, nothing stays of that.
 func TestDocumentStoreInABucket(t *testing.T) {
+	t.Parallel()
 	bucket := judge.S3(t)
 	database := storetest.PostgreSQL(t).Database(t)
 	dir := t.TempDir()

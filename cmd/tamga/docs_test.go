@@ -144,6 +144,7 @@ func docBlocks(t *testing.T, page string) (blocks []docBlock) {
 
 // TestDocs runs the commands of all pages.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("bash is not installed")
 	}
@@ -165,7 +166,10 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s has commands; say in docPages what they need", name)
 		}
 		run += len(blocks)
-		t.Run(strings.ReplaceAll(name, "/", " "), func(t *testing.T) { runPage(t, name, blocks) })
+		t.Run(strings.ReplaceAll(name, "/", " "), func(t *testing.T) {
+			t.Parallel()
+			runPage(t, name, blocks)
+		})
 	}
 	if run < 40 {
 		t.Errorf("only %d blocks were found", run)

@@ -166,6 +166,7 @@ type docInfo struct {
 
 // TestDocumentStore goes through every call in the forms that existing clients use.
 func TestDocumentStore(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.Start(t)
 	d := documents(server, server.Token())
 	if d.base != server.URL+"/DocumentStore/api/documents" {
@@ -361,6 +362,7 @@ func storedFiles(t testing.TB, dir string) []string {
 
 // TestDocumentStoreAttacks: bad input, and the documents of others.
 func TestDocumentStoreAttacks(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.Start(t, "--set", "documents.user_objects=30", "--set", "documents.user_octets=3MiB", "--set", "documents.upload=20MiB")
 	mine := documents(server, server.Token())
 	theirs := documents(server, server.TokenOf(server.Dev.Operator.Login, server.Dev.Operator.Password))
@@ -492,6 +494,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 // TestDocumentStoreIsSealed: the content of the disk does not show the documents, unless
 // the configuration says so, and both can be read whatever it says now.
 func TestDocumentStoreIsSealed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	secret := bytes.Repeat([]byte("a secret of state "), 20_000)
 	var kept []string
@@ -540,6 +543,7 @@ func startServerIn(t *testing.T, dir string, most int64) *tamgatest.Server {
 // TestDocumentStoreFull: files may not grow beyond a size, which has the effect of a full
 // disk. The answer says so, nothing is left, and smaller documents still go in.
 func TestDocumentStoreFull(t *testing.T) {
+	t.Parallel()
 	server := startServerIn(t, t.TempDir(), 32<<20)
 	d := documents(server, server.Token())
 	for _, size := range []int{40 << 20, 33 << 20} {
@@ -560,6 +564,7 @@ func TestDocumentStoreFull(t *testing.T) {
 // answered is there, what is there is whole, and after a sweep there are no bytes
 // without a document.
 func TestDocumentStoreKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server := tamgatest.StartProcess(t, dir)
 	d := documents(server, server.Token())
@@ -741,11 +746,13 @@ func (d *docs) store(mode int, size int64) {
 	d.get("DELETE", "/"+one, nil, nil)
 }
 
-// TestDocumentStoreMemory: the memory of the server does not grow with a document.
-func TestDocumentStoreMemory(t *testing.T) {
-	server := tamgatest.StartProgram(t, plainProgram(t), t.TempDir())
+// documentMemory: the memory of a server does not grow with a document of its store.
+func documentMemory(t *testing.T, server *tamgatest.Server) {
 	d := documents(server, server.Token())
-	const size = 3 << 18 * 200 // 150 MiB
+	size := int64(3 << 18 * 200) // 150 MiB
+	if testing.Short() {
+		size = 3 << 18 * 128 // 96 MiB
+	}
 	for mode := range storeModes {
 		t.Run(storeModes[mode].name, func(t *testing.T) {
 			if rise := peakRise(server, func() { d.store(mode, size) }); rise > oneRequestRise {

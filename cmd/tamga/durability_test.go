@@ -30,6 +30,7 @@ func signingBody(t testing.TB, cert int64, pin string) []byte {
 // looks whether everything it had answered is still so: the user, the token, the
 // keys, and the number of wrong PINs.
 func TestKillDuringSigning(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server := tamgatest.StartProcess(t, dir)
 	token := server.Token()

@@ -15,6 +15,7 @@ import (
 // TestExternalLogin has users of one server sign in at another, which is its OpenID
 // Connect provider.
 func TestExternalLogin(t *testing.T) {
+	t.Parallel()
 	// Each must know the address of the other before it starts.
 	reserved, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

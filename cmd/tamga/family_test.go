@@ -38,6 +38,7 @@ func verified(t *testing.T, file string, args ...string) (verify.Report, error) 
 // its own time stamps and revocation data over HTTP, and lets OpenSSL and tamga
 // verify judge.
 func TestFamily(t *testing.T) {
+	t.Parallel()
 	openssl := judge.OpenSSL(t)
 	bouncy := judge.BouncyCastle(t)
 	server := tamgatest.Start(t)

@@ -17,7 +17,7 @@ import (
 // what comes beside them waits, and what is too much for the queue is sent away with a time to
 // come back. Signing the same document with a token is refused for the same reason.
 func TestHostileVerification(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	p := tamgatest.StartProcess(t, t.TempDir())
 	question, err := json.Marshal(map[string]any{"SignatureType": "XMLDSig", "Content": hostileXML()})
 	if err != nil {

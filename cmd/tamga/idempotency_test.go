@@ -17,6 +17,7 @@ import (
 // The same key and the same body are one signature, for every call that signs, at
 // another process and after a power cut.
 func TestIdempotency(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, settings := asynchronous(t, dir)
 	c := openV2Process(t, dir, settings...)
@@ -94,6 +95,7 @@ func TestIdempotency(t *testing.T) {
 
 // postsign spends its object together with its answer: who lost the answer repeats.
 func TestIdempotencyOfTwoSteps(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, settings := asynchronous(t, dir)
 	c := openV2Process(t, dir, settings...)
@@ -148,7 +150,7 @@ func mustJSON(t testing.TB, v any) []byte {
 // The server is killed at any moment. A repeated request gets the first answer, if there was one, and
 // one signature in any case.
 func TestIdempotencyKilled(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	dir := t.TempDir()
 	_, settings := asynchronous(t, dir)
 	c := openV2Process(t, dir, settings...)

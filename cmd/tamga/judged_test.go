@@ -29,6 +29,7 @@ var suites = []struct{ name, digest string }{
 // specification for every suite and mode and lets programs we did not write
 // judge the answers, and a changed copy of each.
 func TestStrangersAcceptWhatTheServiceSigns(t *testing.T) {
+	t.Parallel()
 	openssl := judge.OpenSSL(t)
 	bouncy := judge.BouncyCastle(t)
 	server := tamgatest.Start(t)

@@ -98,13 +98,17 @@ const (
 	manyRequestsRise = 512 << 20
 )
 
-// TestMemoryDoesNotGrowWithTheDocument is the short form of
-// BenchmarkMemory: the same limits over smaller documents.
+// TestMemoryDoesNotGrowWithTheDocument is the short form of BenchmarkMemory and
+// BenchmarkDocumentStore: the same limits over smaller documents.
 func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.StartProgram(t, plainProgram(t), t.TempDir())
 	token := server.Token()
 	cert := server.Cert("gost2012-256", false).ID
-	const size = 160 << 20
+	size := int64(160 << 20)
+	if testing.Short() {
+		size = 96 << 20
+	}
 	for _, mode := range memoryModes {
 		t.Run(mode.name, func(t *testing.T) {
 			rise := peakRise(server, func() {
@@ -127,6 +131,7 @@ func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
 			t.Errorf("50 requests of 4 MiB raised the resident memory by %d MiB; want at most %d", rise>>20, manyRequestsRise/4>>20)
 		}
 	})
+	t.Run("documents", func(t *testing.T) { documentMemory(t, server) })
 }
 
 func signAtOnce(t testing.TB, server *tamgatest.Server, token string, cert int64, requests int, size int64) {

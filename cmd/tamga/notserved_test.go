@@ -78,6 +78,7 @@ func notServed(t *testing.T) map[string]bool {
 // TestNotServed: each operation of the interface is either a route or in the table of
 // what is not served, and each row of that table is an operation that answers 404.
 func TestNotServed(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.Start(t)
 	token := server.Token()
 	bases := strings.NewReplacer("{base_url}", server.Dev.BaseURL, "{idp_url}", server.Dev.IDPURL, "{document_store_url}", server.Dev.DocumentsURL,

@@ -26,6 +26,7 @@ import (
 // judges the RSA and ECDSA ones; GOST is judged in sig/ooxml by the Java platform and
 // OpenSSL, and here by tamga verify.
 func TestOffice(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.Start(t)
 	token := server.Token()
 	ca := server.Path(server.Dev.CAPEM)

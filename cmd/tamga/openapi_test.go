@@ -185,6 +185,7 @@ var untried = map[string]string{
 // answered with 200, and each answer is of the schema that the document gives it. Every
 // operation has a summary of its own.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.Start(t, "--set", "two_step.calls_per_second=1000", "--set", "verification.calls_per_second=1000", "--set", "devices.codes.resend=1ns")
 	document, _ := description(server)
 	w := &exampleWorld{v2: &v2{Server: server, t: t, bearer: server.Token()}, operator: server.TokenOf("operator", server.Dev.Operator.Password)}
@@ -505,6 +506,7 @@ func (w *exampleWorld) numbered(o *apiOperation, number string) string {
 // TestGeneratedClients: clients that two generators make of /openapi.json, in Go and in
 // TypeScript, get a token and sign a document, and OpenSSL verifies the signature.
 func TestGeneratedClients(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.Start(t)
 	_, text := description(server)
 	document := []byte("Signed by a client that a program wrote.")

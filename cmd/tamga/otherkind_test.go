@@ -22,6 +22,7 @@ import (
 // another kind"): a document of another kind than the type needs is the 500 of the
 // specification, a document of the right kind that cannot be signed is invalid_content.
 func TestDocumentsOfAnotherKind(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.Start(t)
 	c := &v2{Server: server, t: t, bearer: server.Token()}
 

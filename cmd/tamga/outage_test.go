@@ -92,7 +92,7 @@ func readyBody(t *testing.T, p *tamgatest.Server) (int, map[string]string) {
 // TestDatabaseSilent: a database that is silent or gone is 503 for every kind of request,
 // soon, and what is asked when it is back is carried out.
 func TestDatabaseSilent(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	proxy := storetest.NewProxy(t, storetest.PostgreSQL(t).Database(t))
 	w := tamgatest.StartUMSProcess(t, t.TempDir(), "--set", "database="+proxy.URL)
 	signing := string(signingBody(t, w.Cert("gost2012-256", false).ID, ""))
@@ -144,7 +144,7 @@ func TestDatabaseSilent(t *testing.T) {
 
 // TestBucketSilent is the same for the bucket, silent and gone.
 func TestBucketSilent(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	s3 := judge.S3(t)
 	target, err := url.Parse(s3.Endpoint)
 	if err != nil {
@@ -220,6 +220,7 @@ func presignText(t *testing.T, p *tamgatest.Server, content []byte) string {
 // TestStopsBehindABalancer: servers behind a balancer that looks at /readyz stop and start
 // again under load, and no request is lost. The balancer repeats nothing.
 func TestStopsBehindABalancer(t *testing.T) {
+	t.Parallel()
 	judge.HAProxyProgram(t)
 	stops := 2
 	if os.Getenv(fullFaults) != "" {
@@ -258,12 +259,13 @@ listen tamga
 	var load sync.WaitGroup
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
 	for range 6 {
+		next := pauses(false)
 		load.Go(func() {
 			for {
 				select {
 				case <-ended:
 					return
-				default:
+				case <-next:
 				}
 				request, err := http.NewRequest("POST", "http://"+listen+"/SignServer/api/documents", bytes.NewReader(body))
 				if err != nil {
@@ -308,6 +310,7 @@ listen tamga
 // TestDrain: a server that gets SIGTERM says at once that it is not ready and goes on
 // answering; a second signal ends that, and Ctrl-C does not begin it.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name          string
 		first, second syscall.Signal

@@ -23,6 +23,7 @@ import (
 // qpdf and MuPDF judge the structure, Poppler the RSA and ECDSA signatures, tamga
 // verify all of them; the GOST messages are judged in sig/pdf by gost-engine.
 func TestPDF(t *testing.T) {
+	t.Parallel()
 	tools := judge.PDF(t)
 	server := tamgatest.Start(t)
 	token := server.Token()

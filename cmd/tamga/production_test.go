@@ -22,7 +22,7 @@ import (
 // PostgreSQL: configuration, master key, migration, group, user, certificate, a
 // client with a secret, and two processes that are one service.
 func TestProduction(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	database := storetest.PostgreSQL(t).Database(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -110,6 +110,7 @@ log: {format: text}
 // TestServeRefuses: what could do harm or cannot work is said before anything is
 // served, all of it at once.
 func TestServeRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "tamga.yaml")
 	for _, c := range []struct {

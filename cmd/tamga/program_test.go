@@ -12,6 +12,7 @@ import (
 
 // The commands that the banner of serve --dev prints work after go run.
 func TestBannerAfterGoRun(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command("go", "run", "./cmd/tamga", "sign", "README.md", "--data", t.TempDir())
 	cmd.Dir = "../.."
 	out, err := cmd.CombinedOutput()

@@ -28,6 +28,7 @@ func clientAt(address string) *http.Client {
 // TestBehindHAProxy runs HAProxy in front over TCP and passes the address of the client in each way that HAProxy knows.
 // The audit log has the client, and clients have rate limits of their own.
 func TestBehindHAProxy(t *testing.T) {
+	t.Parallel()
 	judge.HAProxyProgram(t)
 	for _, c := range []struct{ name, mode, server string }{
 		{"X-Forwarded-For", "mode http\n  option forwardfor", ""},
@@ -147,6 +148,7 @@ listen tamga
 // A page of a stranger whose name leads to this machine reads nothing of a server for
 // trying out, by whatever address and however it asks.
 func TestDevAgainstRebinding(t *testing.T) {
+	t.Parallel()
 	server := tamgatest.Start(t)
 	ask := func(host, path, accept string) (int, string) {
 		t.Helper()

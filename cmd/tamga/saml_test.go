@@ -26,6 +26,7 @@ var hiddenField = regexp.MustCompile(`name="(\w+)" value="([^"]*)"`)
 
 // TestSAMLLogin has users sign in at a provider of SAML that we did not write.
 func TestSAMLLogin(t *testing.T) {
+	t.Parallel()
 	provider := judge.SAML(t)
 	dir := t.TempDir()
 	root := sigtest.Root(t, suite.RSASHA256)

@@ -20,6 +20,7 @@ import (
 
 // TestScripts runs the scripts of testdata, which read like a manual.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

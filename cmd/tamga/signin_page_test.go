@@ -115,6 +115,7 @@ func (s *signIn) newCode(change ...string) string {
 }
 
 func TestLoginPage(t *testing.T) {
+	t.Parallel()
 	s := startSignIn(t)
 	s.Walk(t, "Code", func(t *testing.T) {
 		b := &browser{s: s}
@@ -332,6 +333,7 @@ func TestLoginPage(t *testing.T) {
 
 // Guessing at the page and at the token endpoint is one guessing.
 func TestOneBudgetOfGuesses(t *testing.T) {
+	t.Parallel()
 	s := startSignIn(t, "--set", "passwords.attempts=6")
 	b := &browser{s: s}
 	_, page := b.send("GET", s.asked(), "")
@@ -352,6 +354,7 @@ func TestOneBudgetOfGuesses(t *testing.T) {
 }
 
 func TestTokenKeysRotate(t *testing.T) {
+	t.Parallel()
 	s := startSignIn(t, "--set", "tokens.key_overlap=0s")
 	keys := func() []string {
 		var set struct {

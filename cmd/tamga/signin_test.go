@@ -115,6 +115,7 @@ func (s *signIn) works(token string) bool {
 }
 
 func TestOpenIDClient(t *testing.T) {
+	t.Parallel()
 	s := startSignIn(t)
 	order := judge.OpenIDOrder{
 		Issuer: s.Dev.IDPURL, RedirectURI: appAddress, Login: "DEMO", Password: s.Dev.User.Password,
@@ -147,6 +148,7 @@ func TestOpenIDClient(t *testing.T) {
 }
 
 func TestRefreshTokens(t *testing.T) {
+	t.Parallel()
 	s := startSignIn(t)
 	s.Walk(t, "Rotation", func(t *testing.T) {
 		first := s.offline("tamga-dev")
@@ -246,6 +248,7 @@ func (s *signIn) exchange(actor, subject string) tamgatest.Answer {
 }
 
 func TestTokenExchange(t *testing.T) {
+	t.Parallel()
 	s := startSignIn(t)
 	demo := naming("unique_name", "Demo", time.Hour)
 	s.Walk(t, "AsClientsDo", func(t *testing.T) {

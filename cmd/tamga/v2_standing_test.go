@@ -38,6 +38,7 @@ type owner struct {
 // between the process only accepts, the world changes, and then another process goes
 // on over the same database.
 func TestV2AskedAgain(t *testing.T) {
+	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
 		askedAgain(t)

@@ -204,6 +204,7 @@ func inline(name string, content []byte) fields {
 }
 
 func TestV2Types(t *testing.T) {
+	t.Parallel()
 	c := openV2(t, t.TempDir())
 	cms := cades.New()
 	plain := []byte("a document")
@@ -258,6 +259,7 @@ func TestV2Types(t *testing.T) {
 }
 
 func TestV2DocumentsAndErrors(t *testing.T) {
+	t.Parallel()
 	c := openV2(t, t.TempDir())
 	signature := fields{"Type": "CMS", "CertificateId": 0}
 	ref := c.upload("kept.txt", []byte("kept"))
@@ -336,6 +338,7 @@ func TestV2DocumentsAndErrors(t *testing.T) {
 }
 
 func TestV2Templates(t *testing.T) {
+	t.Parallel()
 	c := openV2(t, t.TempDir(), "--set", `operations.templates=[{id: "7", rules: [{extensions: [xml], type: XMLDSig, parameters: {XMLDsigType: XMLEnveloped}}, {type: CAdES, parameters: {IsDetached: "True"}}]}]`)
 	for _, where := range []fields{
 		{"Signature": fields{"CertificateId": 0, "ProcessingTemplateId": "7"}},
@@ -401,7 +404,7 @@ func asynchronous(t *testing.T, dir string) (key []byte, settings []string) {
 }
 
 func TestV2Asynchronous(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	dir := t.TempDir()
 	key, settings := asynchronous(t, dir)
 	c := openV2(t, dir, settings...)
@@ -462,7 +465,7 @@ func TestV2Asynchronous(t *testing.T) {
 // Killed again and again while operations are carried out: each ends once, with one
 // result, and none is lost.
 func TestV2KilledWhileAsynchronous(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	dir := t.TempDir()
 	key, settings := asynchronous(t, dir)
 	c := openV2Process(t, dir, settings...)
@@ -515,6 +518,7 @@ func TestV2KilledWhileAsynchronous(t *testing.T) {
 }
 
 func TestV2Cancel(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, settings := asynchronous(t, dir)
 	// Time stamps from a service that does not answer keep an operation under way.

@@ -42,6 +42,7 @@ func xmlTemplate(method, digest string) string {
 // TestXML signs XML on a running server in each form and suite. xmlsec judges the
 // RSA and ECDSA ones; GOST is judged in sig/xmldsig by OpenSSL and xmllint.
 func TestXML(t *testing.T) {
+	t.Parallel()
 	xmlsec := judge.XMLSec(t)
 	server := tamgatest.Start(t)
 	token := server.Token()
