@@ -13,7 +13,7 @@
 #
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
 # xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, LibreOffice. Other such programs are the
-# peers of our protocols: PostgreSQL, HAProxy, GnuTLS, Kannel, an SMPP centre, readers of QR codes,
+# peers of our protocols: PostgreSQL, PgBouncer, HAProxy, GnuTLS, Kannel, an SMPP centre, readers of QR codes,
 # OATH tools and identity providers. They are Debian packages, npm packages, Go programs, and
 # xmlsec built with GOST from Debian's source. If run as root, this script installs the missing
 # ones. Without a program its tests are skipped with a message, and with CI=true they fail.
@@ -44,6 +44,7 @@ needed=(
   python3-pysaml2:/usr/lib/python3/dist-packages/saml2/server.py
   python3-lasso:/usr/lib/python3/dist-packages/lasso.py
   postgresql:/usr/lib/postgresql
+  pgbouncer:/usr/sbin/pgbouncer
   qpdf:/usr/bin/qpdf
   mupdf-tools:/usr/bin/mutool
   poppler-utils:/usr/bin/pdfsig

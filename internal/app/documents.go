@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"crypto/rand"
-	"time"
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
@@ -32,7 +31,7 @@ func (b *Base) Place(ctx context.Context) (blob.Options, error) {
 func (b *Base) Documents(place blob.Options) *stored.Service {
 	return &stored.Service{
 		Store: store.Documents{DB: b.DB}, Uploads: store.Documents{DB: b.DB}, Bytes: blob.NewDocuments(place), Digest: b.documentDigest,
-		Now: time.Now, Rand: rand.Reader, Rules: b.Config.Documents.Rules(),
+		Now: b.DB.Now, Rand: rand.Reader, Rules: b.Config.Documents.Rules(),
 	}
 }
 

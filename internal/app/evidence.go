@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -23,11 +24,11 @@ import (
 // OpenEvidence makes another source of evidence from the network, with other settings. The
 // caller closes it.
 func (b *Base) OpenEvidence(e config.Evidence) (*evidence.Source, error) {
-	return openEvidence(b.Config, e, b.Policies, b.Authority, nil)
+	return openEvidence(b.Config, e, b.Policies, b.Authority, b.DB.Now, nil)
 }
 
 // openEvidence makes a source of evidence from the network. observe may be nil.
-func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service, authority *authority.Service, observe func(evidence.Event)) (*evidence.Source, error) {
+func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service, authority *authority.Service, now func() time.Time, observe func(evidence.Event)) (*evidence.Source, error) {
 	exceptions, err := e.Exceptions()
 	if err != nil {
 		return nil, err
@@ -51,6 +52,7 @@ func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service,
 		Services:               policies.TSPServices,
 		AllowThirdPartyTSP:     policies.Rules.AllowThirdPartyTSP,
 		Anchors:                trusted,
+		Now:                    now,
 		Exceptions:             exceptions,
 		Proxy:                  proxy,
 		Observe:                observe,

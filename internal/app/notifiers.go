@@ -17,7 +17,7 @@ import (
 
 // notifiers opens the notifiers that the configuration has settings for, in the order in which
 // clients see them.
-func notifiers(c *config.Config, devices *device.Addresses) (list []notify.Notifier, err error) {
+func notifiers(c *config.Config, now func() time.Time, devices *device.Addresses) (list []notify.Notifier, err error) {
 	for _, p := range c.Notifiers() {
 		if !p.Configured() {
 			continue
@@ -25,7 +25,7 @@ func notifiers(c *config.Config, devices *device.Addresses) (list []notify.Notif
 		path := "messages." + p.Section()
 		n, err := p.Open(notify.Environment{
 			Title:  c.Messages.Title,
-			Now:    time.Now,
+			Now:    now,
 			Secret: func(file, setting string) (string, error) { return optionalSecret(c, file, path+"."+setting) },
 			File:   func(file, setting string) ([]byte, error) { return ownFile(c, file, path+"."+setting) },
 			Roots:  func(file string) (*x509.CertPool, error) { return roots(c, file) },
@@ -50,7 +50,7 @@ func recipientGone(ctx context.Context, devices *device.Addresses, to string) er
 }
 
 // outward returns the settings of requests to the addresses of subscribers.
-func outward(conf *config.Config) (webhook.Config, error) {
+func outward(conf *config.Config, now func() time.Time) (webhook.Config, error) {
 	c := &conf.Webhooks
 	exceptions, err := c.Exceptions()
 	if err != nil {
@@ -58,6 +58,6 @@ func outward(conf *config.Config) (webhook.Config, error) {
 	}
 	roots, err := roots(conf, c.AuthoritiesFile)
 	return webhook.Config{
-		Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.PlainHTTP, Roots: roots, Now: time.Now,
+		Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.PlainHTTP, Roots: roots, Now: now,
 	}, err
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
-	"time"
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/adapter/store"
@@ -47,7 +46,7 @@ func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 			return nil, api, err
 		}
 		sender, err := webhook.New(webhook.Config{
-			Secret: secret, Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.Callbacks.PlainHTTP, Roots: roots, Now: time.Now,
+			Secret: secret, Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.Callbacks.PlainHTTP, Roots: roots, Now: r.DB.Now,
 		})
 		if err != nil {
 			return nil, api, fmt.Errorf("operations.callbacks: %w", err)
@@ -68,7 +67,7 @@ type ownerCheck struct {
 // MayAct returns an error unless the user exists, is not locked and may continue.
 func (s ownerCheck) MayAct(ctx context.Context, who audit.Principal) error {
 	u, err := s.users.Get(ctx, who.UserID)
-	if fault.Is(err, fault.UserNotFound) || err == nil && u.Barred(time.Now()) {
+	if fault.Is(err, fault.UserNotFound) || err == nil && u.Barred(s.users.Now()) {
 		return fault.New(fault.AccessDenied, "the user was locked or deleted before the operation was carried out")
 	}
 	if err != nil {
@@ -81,7 +80,7 @@ func (s ownerCheck) MayAct(ctx context.Context, who audit.Principal) error {
 func (r *Rooms) answers(signer *signing.Service) *signing.Answers {
 	c := &r.Config.Repetitions
 	return &signing.Answers{
-		Store: store.Answers{DB: r.DB}, Blobs: signer.Blobs, Spool: signer.Spool, Vault: r.ring, Now: time.Now, Rand: rand.Reader,
+		Store: store.Answers{DB: r.DB}, Blobs: signer.Blobs, Spool: signer.Spool, Vault: r.ring, Now: r.DB.Now, Rand: rand.Reader,
 		Rules:  signing.AnswerRules{Life: c.Life, Lease: c.Lease, Bytes: int64(c.UserBytes)},
 		Failed: func(err error) { r.log.Error("keeping answers", "error", err) },
 	}

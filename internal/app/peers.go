@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
-	"time"
 
 	"tamga/internal/domain/authority"
 	"tamga/internal/files"
@@ -44,7 +43,7 @@ func (r *Rooms) peers() (*authority.Peers, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &authority.Peers{Now: time.Now}
+	p := &authority.Peers{Now: r.DB.Now}
 	for _, c := range list {
 		if c.IsSelfIssued() {
 			p.Roots = append(p.Roots, c)

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"tamga/internal/adapter/idp"
 	"tamga/internal/config"
@@ -40,7 +39,7 @@ func (b *Base) providers() ([]signin.Provider, error) {
 		}
 		p, err := idp.New(idp.Options{
 			Name: c.Name, Title: c.Title, Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: secret,
-			RedirectURL: b.idpURL() + tokenapi.ReturnPath(c.Name), Scopes: c.Scopes, Claim: c.Claim, Roots: roots, Now: time.Now,
+			RedirectURL: b.idpURL() + tokenapi.ReturnPath(c.Name), Scopes: c.Scopes, Claim: c.Claim, Roots: roots, Now: b.DB.Now,
 			Failed: b.notConfirmed,
 		})
 		if err != nil {
@@ -61,7 +60,7 @@ func (b *Base) samlProvider(c config.External, what string) (*idp.SAML, error) {
 	s := c.SAML
 	o := idp.SAMLOptions{
 		Name: c.Name, Title: c.Title, EntityID: s.OwnEntityID, ReturnURL: b.idpURL() + tokenapi.ReturnPath(c.Name),
-		Attribute: s.Attribute, NameIDFormat: s.NameIDFormat, Now: time.Now, Failed: b.notConfirmed,
+		Attribute: s.Attribute, NameIDFormat: s.NameIDFormat, Now: b.DB.Now, Failed: b.notConfirmed,
 	}
 	if o.EntityID == "" {
 		o.EntityID = b.idpURL() + tokenapi.MetadataPath(c.Name)

@@ -26,7 +26,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -165,14 +164,14 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	deviceStore, contactStore := store.Devices{DB: db}, store.Contacts{DB: db}
 	recipients := recipients{
 		contacts: contact.Addresses{Store: contactStore},
-		devices:  device.NewAddresses(deviceStore, ring, time.Now),
+		devices:  device.NewAddresses(deviceStore, ring, db.Now),
 	}
 	var captured *capture.Box
 	var senders []notify.Notifier
 	if c.Messages.Capture {
 		captured = capture.New(store.Captured{DB: db}, ring)
 		senders = captured.Notifiers()
-	} else if senders, err = notifiers(c, recipients.devices); err != nil {
+	} else if senders, err = notifiers(c, db.Now, recipients.devices); err != nil {
 		return nil, err
 	}
 	for _, n := range senders {
@@ -180,15 +179,15 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 			opened = append(opened, opening{"a sender of messages", closer.Close})
 		}
 	}
-	outward, err := outward(c)
+	outward, err := outward(c, db.Now)
 	if err != nil {
 		return nil, fmt.Errorf("webhooks: %w", err)
 	}
-	webhooks := &notify.Subscriptions{Store: store.Webhooks{DB: db}, Vault: ring, Check: outward.Check, Now: time.Now, Rand: rand.Reader}
+	webhooks := &notify.Subscriptions{Store: store.Webhooks{DB: db}, Vault: ring, Check: outward.Check, Now: db.Now, Rand: rand.Reader}
 	messages, err := notify.New(c.Messages.Settings(), notify.Deps{
 		Store: store.Outbox{DB: db}, Vault: ring, Templates: templates,
 		Notifiers: append(senders, webhook.NewNotifier(outward, webhooks)), Listeners: webhooks,
-		Preferences: notify.ByPolicy{Policies: policies}, Recipients: recipients, Now: time.Now, Rand: rand.Reader,
+		Preferences: notify.ByPolicy{Policies: policies}, Recipients: recipients, Now: db.Now, Rand: rand.Reader,
 		Delivered: countMessages(metrics),
 		Failed:    func(err error) { log.Error("delivering messages", "error", err) },
 	})
@@ -197,7 +196,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	}
 
 	userStore := store.Users{DB: db}
-	reach := &reach.Service{Store: userStore, Now: time.Now}
+	reach := &reach.Service{Store: userStore, Now: db.Now}
 	sessions := session.New(store.Tokens{DB: db})
 	naming, err := c.Users.Naming()
 	if err != nil {
@@ -205,19 +204,19 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	}
 	contacts, err := contact.New(c.Users.Contacts(), contact.Deps{
 		Store: contactStore, Codes: contactStore, Reach: reach, Methods: sessions, Notices: messages, Vault: ring,
-		Now: time.Now, Rand: rand.Reader,
+		Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, err
 	}
 	users := &user.Service{
 		Store: userStore, GroupStore: userStore, LoginStore: userStore, NameStore: userStore, SearchStore: userStore,
-		Sessions: sessions, Contacts: contacts, Events: messages, Naming: naming, Now: time.Now, Rand: rand.Reader,
+		Sessions: sessions, Contacts: contacts, Events: messages, Naming: naming, Now: db.Now, Rand: rand.Reader,
 		LocalIssuer: config.LocalIssuer, Issuers: c.AllIssuers(), LockDelayUnit: c.Users.LockDelayUnit,
 	}
 	oath, err := oath.New(c.Oath.Settings(c.Messages.Title), oath.Deps{
 		Store: store.Tokens{DB: db}, Sessions: sessions, Reach: reach, Events: messages,
-		Vault: ring, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
+		Vault: ring, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, err
@@ -225,19 +224,19 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	policyEditor := newPolicyEditor(policies, reach, messages)
 	deviceCodes, err := contact.NewCodes(contact.CodeSettings{
 		Digits: c.Devices.Codes.Digits, Life: c.Devices.Codes.Life, Attempts: c.Devices.Codes.Attempts, Resend: c.Devices.Codes.Resend,
-	}, contactStore, ring, time.Now, rand.Reader)
+	}, contactStore, ring, db.Now, rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("devices.codes: %w", err)
 	}
 	devices, err := device.New(c.Devices.Settings(c.BaseURL(), c.Messages.Title), device.Deps{
 		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
-		Messages: messages, Methods: sessions, Paint: qr.GIF, Now: time.Now, Rand: rand.Reader,
+		Messages: messages, Methods: sessions, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("devices: %w", err)
 	}
 
-	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL()}, store.Authority{DB: db}, holder, rand.Reader, time.Now)
+	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Elapsed: elapsed()}, store.Authority{DB: db}, holder, rand.Reader, db.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -248,8 +247,9 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	var network *evidence.Source
 	var status keys.Evidence = noEvidence{}
 	if purpose == ForServer {
+		measureClock(metrics, db)
 		metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		if network, err = openEvidence(c, c.Evidence, policies, authority, countEvidence(metrics)); err != nil {
+		if network, err = openEvidence(c, c.Evidence, policies, authority, db.Now, countEvidence(metrics)); err != nil {
 			return nil, err
 		}
 		opened = append(opened, opening{"the source of evidence", func() error { network.Close(); return nil }})
@@ -259,7 +259,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	keys, err := keys.New(keys.Options{
 		Store: keyStore, RequestStore: keyStore, StatusStore: keyStore, PINStore: keyStore,
 		Holder: holder, Authority: authority,
-		Rand: rand.Reader, Now: time.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
+		Rand: rand.Reader, Now: db.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
 		Exportable: c.Certificates.Exportable, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users},
 		Enrolment: enrolment, Evidence: status, StatusAge: c.Certificates.StatusAge,
 	})

@@ -68,7 +68,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 	}
 	two := &rooms.Config.TwoStep
 	signer := &signing.Service{
-		Formats: Formats(rooms.Config), Keys: rooms.Keys, Policy: rooms.Policies, Confirmation: rooms.Policies, Snapshots: store.Snapshots{DB: rooms.DB}, Spool: spool, Now: time.Now, Rand: rand.Reader,
+		Formats: Formats(rooms.Config), Keys: rooms.Keys, Policy: rooms.Policies, Confirmation: rooms.Policies, Snapshots: store.Snapshots{DB: rooms.DB}, Spool: spool, Now: rooms.DB.Now, Rand: rand.Reader,
 		Evidence: rooms.network, BatchItems: rooms.Config.BatchItems,
 		Prepared: store.Prepared{DB: rooms.DB}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
@@ -84,7 +84,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 	}
 	signatures := signapi.New(signer, rooms.Keys).Operating(operating).Managing(signapi.Management{
 		Keys: rooms.Keys, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
-		Realm: config.LocalIssuer, Templates: templatesOf(rooms.Config), Now: time.Now, Life: rooms.Config.Operations.Life,
+		Realm: config.LocalIssuer, Templates: templatesOf(rooms.Config), Now: rooms.DB.Now, Life: rooms.Config.Operations.Life,
 	})
 	if two.Anonymous {
 		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
@@ -108,9 +108,10 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 		{"sweeping kept answers", answers.Sweep},
 		{"sweeping stored documents", documents.Sweep},
 		{"renewing what the authority has published", rooms.Authority.Maintain},
+		{"comparing the clock with the database's", rooms.checkClock},
 	}
 
-	refusals := rest.NewGatherer(rooms.Audit, time.Now)
+	refusals := rest.NewGatherer(rooms.Audit, rooms.DB.Now)
 	gate := &rest.Gate{
 		Identify: rooms.Tokens.Authenticate,
 		Audit:    rooms.Audit,
@@ -147,7 +148,8 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 	if err != nil {
 		return nil, err
 	}
-	readiness := rest.NewReadiness(rooms.log, rest.Need{Name: "database", Check: rooms.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready})
+	readiness := rest.NewReadiness(rooms.log, rest.Need{Name: "database", Check: rooms.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready},
+		rest.Need{Name: "clock", Check: rooms.checkClock})
 	rest.Health(mux, readiness, rest.MetricsPage(rooms.metrics))
 	front := readiness.Drained(rest.Front(mux, rooms.log, rest.NewMetrics(rooms.metrics)))
 	// With serve --dev all pages are for people at this machine only. Otherwise the captured

@@ -49,7 +49,7 @@ func newTokens(ctx context.Context, base *Base) (*token.Service, error) {
 		settings.Remember = base.Config.Operations.Life + base.Config.Operations.Lease
 	}
 	return token.New(settings, token.Deps{
-		Store: tokens, Keys: opened, LoadKeys: base.loadTokenKeys, Policies: base.Policies, Now: time.Now, Rand: rand.Reader,
+		Store: tokens, Keys: opened, LoadKeys: base.loadTokenKeys, Policies: base.Policies, Now: base.DB.Now, Rand: rand.Reader,
 	})
 }
 
@@ -67,7 +67,7 @@ func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 	}
 	db := store.Tokens{DB: base.DB}
 	return signin.New(settings, signin.Deps{
-		Store: db, Methods: db, Codes: db, Visits: db, Sessions: base.Sessions, Tokens: tokens, Passwords: base.passwords, Providers: providers, Now: time.Now, Rand: rand.Reader,
+		Store: db, Methods: db, Codes: db, Visits: db, Sessions: base.Sessions, Tokens: tokens, Passwords: base.passwords, Providers: providers, Now: base.DB.Now, Rand: rand.Reader,
 		Reach: base.reach, Contacts: base.Contacts, Devices: base.Devices, Messages: base.Messages, Printer: base.printer,
 		Vault: base.ring, Oath: base.Oath,
 	})
@@ -118,7 +118,7 @@ func (b *Base) openTokenKeys(sealed []token.SealedKey) (list []token.Key, err er
 
 // maintainTokenKeys deletes retired keys and loads the keys that other processes made.
 func (r *Rooms) maintainTokenKeys(ctx context.Context) error {
-	if err := token.RetireSigningKeys(ctx, store.Tokens{DB: r.DB}, r.TokenKeyOverlap(), time.Now()); err != nil {
+	if err := token.RetireSigningKeys(ctx, store.Tokens{DB: r.DB}, r.TokenKeyOverlap(), r.DB.Now()); err != nil {
 		return err
 	}
 	return r.Tokens.ReloadKeys(ctx)
@@ -142,7 +142,7 @@ func (b *Base) NewTokenKey() (token.SealedKey, error) {
 	defer clear(plain)
 	id := uuid.NewString()
 	sealed, err := b.ring.Seal(tokenKeyPlace(id), plain)
-	return token.SealedKey{ID: id, Sealed: sealed, CreatedAt: time.Now()}, err
+	return token.SealedKey{ID: id, Sealed: sealed, CreatedAt: b.DB.Now()}, err
 }
 
 func (b *Base) openTokenKey(k token.SealedKey) (crypto.Signer, error) {

@@ -71,7 +71,7 @@ func (r *Rooms) verification(signer *signing.Service) (*svsapi.API, error) {
 	}
 	served := Formats(r.Config)
 	v := &signing.Verification{
-		Formats: served, Now: time.Now, Limits: stranger(),
+		Formats: served, Now: r.DB.Now, Limits: stranger(),
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
 			if t.Roots, t.Intermediates, err = trusted(ctx); err != nil {
 				return t, err

@@ -33,14 +33,15 @@ func Administer(c *Console, from *Installation, operation, object string, fn fun
 		return err
 	}
 	entry := audit.Entry{
-		At: time.Now(), Operation: operation, Phase: audit.Attempt, Object: object,
+		Operation: operation, Phase: audit.Attempt, Object: object,
 		Remote: "command line", Principal: audit.Principal{Login: "administrator", Method: "command line"},
 	}
+	began := time.Now()
 	if err := h.Audit.Record(c.Context, entry); err != nil {
 		return fmt.Errorf("nothing was done, because the audit log cannot be written: %w", err)
 	}
 	actErr := fn(c.Context, h)
-	entry.At, entry.Duration = time.Now(), time.Since(entry.At)
+	entry.Duration = time.Since(began)
 	entry.Phase, entry.Outcome = audit.Done, audit.OK
 	if f, ok := fault.As(actErr); ok {
 		entry.Outcome = f.Code

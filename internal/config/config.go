@@ -109,6 +109,10 @@ type Config struct {
 	// ([reasons](operations.md#when-the-database-or-the-bucket-is-away)). With 8, twelve processes
 	// fit into the 100 connections of PostgreSQL's own default.
 	DatabaseConnections int `yaml:"database_connections" default:"8" min:"2"`
+	// How far the clock of this machine may be from the clock of a PostgreSQL server. All processes
+	// use the server's time, so a wrong clock does no harm. But a process with a clock that is further
+	// off is not ready: `/readyz` names the part `clock`.
+	ClockOffset time.Duration `yaml:"clock_offset" default:"2s" min:"100ms"`
 	// Master keys that seal private keys at rest.
 	MasterKeys struct {
 		// Name of the master key that seals. Default: none, required.

@@ -33,6 +33,7 @@ const (
 	pgTooManyConnections   = "53300"
 	pgLockNotAvailable     = "55P03"
 	pgQueryCanceled        = "57014" // by statement_timeout
+	pgProtocolViolation    = "08P01"
 	pgCannotConnectNow     = "57P03" // the server starts or stops
 	pgReadOnly             = "25006" // a server that is no longer the primary
 	pgIdleInTransaction    = "25P03" // the server ended the session and rolled back
@@ -57,7 +58,7 @@ const (
 )
 
 // openPostgres opens one pool for everything.
-func (db *DB) openPostgres(o Options) error {
+func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	cfg, err := pgx.ParseConfig(o.URL)
 	if err != nil {
 		return err // pgx leaves the password out of it
@@ -74,13 +75,27 @@ func (db *DB) openPostgres(o Options) error {
 	if o.Limits.Call > 0 && (cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > connectTime) {
 		cfg.ConnectTimeout = connectTime
 	}
+	setLater(migrate)
+	setLater(cfg)
 	pool := stdlib.OpenDB(*cfg)
 	connections := cmp.Or(o.Connections, postgresConnections)
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	db.engine, db.limits, db.database = postgresEngine, o.Limits, postgres{pool, o.Limits, migrate}
-	return nil
+	p := postgres{pool, o.Limits, migrate}
+	db.engine, db.limits, db.database = postgresEngine, o.Limits, p
+	return p.opened(ctx)
+}
+
+// opened checks that the server answers in sessions that belong to this process.
+func (p postgres) opened(ctx context.Context) error {
+	bounded, cancel := p.limits.within(ctx)
+	defer cancel()
+	err := outage(ctx, p.connected(bounded, func() error { return checkPooling(bounded, p.pool) }))
+	if err != nil {
+		p.pool.Close()
+	}
+	return err
 }
 
 // setLimits sets the limits of future sessions. Values in the address have priority.

@@ -49,8 +49,11 @@ type Options struct {
 	// URL is "sqlite:PATH" (created with mode 0600 if missing) or "postgres://...", as
 	// libpq reads it.
 	URL string
-	// Now is the clock for rows that the store stamps itself. nil means time.Now.
+	// Now replaces the clock of the database. nil means the server's clock on PostgreSQL
+	// and Wall on SQLite; see DB.Now.
 	Now func() time.Time
+	// Wall is the clock of this machine, with a monotonic reading. nil means time.Now.
+	Wall func() time.Time
 	// Connections bounds the pool: readers on SQLite (in addition to the one writer), all
 	// connections on PostgreSQL. 0 means 8.
 	Connections int
@@ -64,6 +67,8 @@ type DB struct {
 	database  database
 	limits    Limits // the zero value on SQLite
 	now       func() time.Time
+	clock     *clock // nil if now does not follow a server
+	stopClock func()
 	committer *Committer
 	people    *Committer // for units that take turns; on SQLite the only committer
 }
@@ -100,16 +105,16 @@ type work interface {
 // Open connects and checks that the database answers. It changes no table; see Migrate
 // and Migrated.
 func Open(ctx context.Context, o Options) (*DB, error) {
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.Wall == nil {
+		o.Wall = time.Now
 	}
-	db := &DB{now: o.Now}
+	db := &DB{now: o.Now, stopClock: func() {}}
 	var err error
 	switch scheme, rest, _ := strings.Cut(o.URL, ":"); scheme {
 	case "sqlite":
 		err = db.openSQLite(rest, o.Connections)
 	case "postgres", "postgresql":
-		err = db.openPostgres(o)
+		err = db.openPostgres(ctx, o)
 	default:
 		// The address may carry a password, so it is not quoted.
 		return nil, errors.New(`store: unknown kind of database address, want "sqlite:PATH" or "postgres://..."`)
@@ -117,7 +122,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
-	if err := db.database.ping(ctx); err != nil {
+	if err := db.begun(ctx, o); err != nil {
 		db.database.close()
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
@@ -127,6 +132,21 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		db.people = newCommitter(db, peopleBatch, true)
 	}
 	return db, nil
+}
+
+// begun checks that the database answers and chooses the clock.
+func (db *DB) begun(ctx context.Context, o Options) error {
+	if err := db.database.ping(ctx); err != nil {
+		return err
+	}
+	switch {
+	case db.now != nil:
+	case db.engine == postgresEngine:
+		return db.startClock(ctx, o.Wall)
+	default:
+		db.now = o.Wall
+	}
+	return nil
 }
 
 // Committer returns the group committer of this database.
@@ -142,6 +162,7 @@ func (db *DB) Ping(ctx context.Context) error {
 
 // Close finishes what the committer has accepted and closes the connections.
 func (db *DB) Close() error {
+	db.stopClock()
 	db.committer.Close()
 	db.people.Close()
 	return db.database.close()

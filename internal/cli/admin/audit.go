@@ -62,7 +62,7 @@ func (a *Audit) Run(c *cli.Console) error {
 	return cli.Administer(c, &a.From, "ReadAudit", a.User, func(ctx context.Context, h *app.Rooms) error {
 		filter := store.AuditFilter{UserID: a.User, Login: a.Login, Operation: a.Operation, Outcome: a.Outcome, OutcomesOnly: !a.Attempts}
 		if a.Since > 0 {
-			filter.Since = time.Now().Add(-a.Since)
+			filter.Since = h.DB.Now().Add(-a.Since)
 		}
 		entries, err := readAudit(ctx, store.Audit{DB: h.DB}, filter, a.Limit)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
@@ -59,7 +58,7 @@ func (o *operatorListCommand) Run(c *cli.Console) error {
 				if err != nil {
 					return err
 				}
-				lines = append(lines, line{x.ID, x.Login, groups, x.Barred(time.Now())})
+				lines = append(lines, line{x.ID, x.Login, groups, x.Barred(h.DB.Now())})
 			}
 			if len(page) < user.MaxPage {
 				break

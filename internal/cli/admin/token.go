@@ -150,7 +150,7 @@ func (l *tokenListCommand) Run(c *cli.Console) error {
 				return err
 			}
 			for _, t := range page {
-				line := tokenLine(t, time.Now())
+				line := tokenLine(t, h.DB.Now())
 				lines = append(lines, line)
 				where, mark := "in stock", ""
 				if t.UserID != "" {

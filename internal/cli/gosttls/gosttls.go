@@ -278,7 +278,7 @@ func (g *gostTLSRevokeCommand) Run(c *cli.Console) error {
 	subject := list[0].Subject.String()
 	return cli.Administer(c, &g.From, "RevokeOperatorCertificate", subject, func(ctx context.Context, h *app.Rooms) error {
 		// Cessation of operation: 5 (RFC 5280, 5.3.1).
-		if err := h.Authority.Revoke(ctx, list[0].SerialNumber, 5, time.Now()); err != nil {
+		if err := h.Authority.Revoke(ctx, list[0].SerialNumber, 5, h.DB.Now()); err != nil {
 			return err
 		}
 		return g.From.Answer(c, map[string]string{"revoked": subject}, "%s is revoked.\n", cli.Printable(subject))

@@ -408,11 +408,11 @@ func (h *handler) entry(call *call, phase, outcome string) audit.Entry {
 		who.ClientID = cmp.Or(who.ClientID, call.claimed.ClientID)
 	}
 	e := audit.Entry{
-		At: time.Now(), RequestID: call.id, Operation: h.Name, Phase: phase, Outcome: outcome,
+		RequestID: call.id, Operation: h.Name, Phase: phase, Outcome: outcome,
 		Object: call.object, Remote: call.remote, Principal: who, Detail: call.detail,
 	}
 	if phase == audit.Done {
-		e.Duration = e.At.Sub(call.started)
+		e.Duration = time.Since(call.started)
 	}
 	if call.who.UserID != "" || call.who.ClientID != "" {
 		e.Correlation = call.given

@@ -91,24 +91,9 @@ func startPostgreSQL(bin string, options []string) (c *Cluster, stop func(), err
 			os.RemoveAll(dir)
 		}
 	}()
-	attr := &syscall.SysProcAttr{}
-	if os.Getuid() == 0 { // the server refuses to run as root
-		account, err := user.Lookup("postgres")
-		if err != nil {
-			return nil, nil, err
-		}
-		uid, err := strconv.Atoi(account.Uid)
-		if err != nil {
-			return nil, nil, err
-		}
-		gid, err := strconv.Atoi(account.Gid)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := os.Chown(dir, uid, gid); err != nil {
-			return nil, nil, err
-		}
-		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	attr, err := asServer(dir)
+	if err != nil {
+		return nil, nil, err
 	}
 	data := filepath.Join(dir, "data")
 	initdb := command(attr, dir, filepath.Join(bin, "initdb"), "--pgdata="+data, "--username=tamga",
@@ -274,6 +259,29 @@ func vacant(ctx context.Context, url string) error {
 
 func (c *Cluster) address(database string) string {
 	return "postgres:///" + database + "?user=tamga&host=" + c.sockets
+}
+
+// asServer returns the attributes of a program that refuses to run as root, and gives it
+// the folder dir.
+func asServer(dir string) (*syscall.SysProcAttr, error) {
+	attr := &syscall.SysProcAttr{}
+	if os.Getuid() != 0 {
+		return attr, nil
+	}
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, err
+	}
+	uid, err := strconv.Atoi(account.Uid)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.Atoi(account.Gid)
+	if err != nil {
+		return nil, err
+	}
+	attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return attr, os.Chown(dir, uid, gid)
 }
 
 func command(attr *syscall.SysProcAttr, dir, name string, args ...string) *exec.Cmd {

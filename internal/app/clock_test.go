@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestClockOfRooms checks that every room gets the time of the database. Rate limits and
+// the monotonic clock measure durations in this process.
+func TestClockOfRooms(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := regexp.MustCompile(`limit\.New|began :=`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if !strings.HasSuffix(file, "_test.go") && strings.Contains(line, "time.Now") && !own.MatchString(line) {
+				t.Errorf("%s:%d: time.Now: want DB.Now: %s", file, i+1, strings.TrimSpace(line))
+			}
+		}
+	}
+}
