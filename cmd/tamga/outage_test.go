@@ -183,9 +183,9 @@ func TestBucketSilent(t *testing.T) {
 	p := tamgatest.StartProcess(t, dir, set...)
 	token := p.Token()
 	store := p.Dev.DocumentsURL + "/api/documents"
-	d := &docs{p, store, token}
+	d := tamgatest.Documents(p, token)
 	content := bytes.Repeat([]byte("document "), 20_000)
-	id := d.put(content, map[string]any{"FileName": "x"})
+	id := d.Put(content, map[string]any{"FileName": "x"})
 	for name, away := range map[string]*atomic.Bool{"silent": &silent, "gone": &gone} {
 		away.Store(true)
 		if status, parts := readyBody(t, p); status != 503 || parts["documents"] != "unavailable" || parts["database"] != "ready" {
@@ -202,7 +202,7 @@ func TestBucketSilent(t *testing.T) {
 		}
 		all.Wait()
 		away.Store(false)
-		if got := d.content(id); !bytes.Equal(got, content) {
+		if got := d.Content(id); !bytes.Equal(got, content) {
 			t.Errorf("%s: back again: %d bytes", name, len(got))
 		}
 	}
@@ -210,7 +210,7 @@ func TestBucketSilent(t *testing.T) {
 
 func presignText(t *testing.T, p *tamgatest.Server, content []byte) string {
 	t.Helper()
-	text, err := io.ReadAll(presignOf(t, p, content))
+	text, err := io.ReadAll(tamgatest.PresignRequest(t, p, content))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package docapi_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -44,8 +43,8 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	}
 	one := tamgatest.StartProcess(t, dir, set...)
 	two := tamgatest.StartProcess(t, dir, set...)
-	at := func(p *tamgatest.Server, token string) *docs {
-		return &docs{p, p.URL + "/DocumentStore/api/documents", token}
+	at := func(p *tamgatest.Server, token string) *tamgatest.DocumentStore {
+		return &tamgatest.DocumentStore{Server: p, Base: p.URL + "/DocumentStore/api/documents", Bearer: token}
 	}
 	for _, p := range []*tamgatest.Server{one, two} {
 		p.Dev.TokenURL = strings.Replace(p.Dev.TokenURL, "http://tamga.test", p.URL, 1)
@@ -54,10 +53,10 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	a, b := at(one, token), at(two, token)
 
 	small, large := []byte("small"), bytes.Repeat([]byte("large document "), 1<<20)
-	ids := []string{a.put(small, map[string]any{"FileName": "s"}), b.put(large, map[string]any{"FileName": "l"})}
-	for _, d := range []*docs{a, b} {
+	ids := []string{a.Put(small, map[string]any{"FileName": "s"}), b.Put(large, map[string]any{"FileName": "l"})}
+	for _, d := range []*tamgatest.DocumentStore{a, b} {
 		for i, want := range [][]byte{small, large} {
-			if got := d.content(ids[i]); !bytes.Equal(got, want) {
+			if got := d.Content(ids[i]); !bytes.Equal(got, want) {
 				t.Errorf("document %d has %d bytes", i, len(got))
 			}
 		}
@@ -71,11 +70,11 @@ func TestDocumentStoreInABucket(t *testing.T) {
 			t.Errorf("%s is in the bucket, in clear", name)
 		}
 	}
-	b.get("DELETE", "/"+ids[0], nil, nil)
-	a.refuse(404, "object_not_found", "GET", "/"+ids[0]+"/content", nil)
+	b.Get("DELETE", "/"+ids[0], nil, nil)
+	a.Refuse(404, "object_not_found", "GET", "/"+ids[0]+"/content", nil)
 
 	// Documents of two steps go the same way.
-	status, text := one.Do(t.Context(), "POST", one.URL+"/SignServer/api/signatures/presign", "", presignOf(t, one, large[:1000]))
+	status, text := one.Do(t.Context(), "POST", one.URL+"/SignServer/api/signatures/presign", "", tamgatest.PresignRequest(t, one, large[:1000]))
 	if status != 200 {
 		t.Errorf("presign: %d %s", status, text)
 	}
@@ -91,7 +90,7 @@ func TestDocumentStoreInABucket(t *testing.T) {
 
 	// An upload in parts, and its process dies.
 	reader, writer := io.Pipe()
-	request, err := http.NewRequest("POST", b.base, reader)
+	request, err := http.NewRequest("POST", b.Base, reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +117,7 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	if before < 3 {
 		t.Fatalf("%d files: no part of the upload is in the bucket, so the test shows nothing", before)
 	}
-	if got := a.content(ids[1]); !bytes.Equal(got, large) {
+	if got := a.Content(ids[1]); !bytes.Equal(got, large) {
 		t.Errorf("the other process reads %d bytes", len(got))
 	}
 	config, err := dev.Config(dir, settings, false)
@@ -148,20 +147,4 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	if len(left) != 1 || !strings.Contains(left[0], ids[1]) {
 		t.Errorf("after the sweep there are %v", left)
 	}
-}
-
-// presignOf prepares a document for the certificate of the user demo.
-func presignOf(t *testing.T, p *tamgatest.Server, document []byte) io.Reader {
-	t.Helper()
-	text, err := os.ReadFile(p.Path(p.Cert("gost2012-256", false).PEM))
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := json.Marshal(map[string]any{
-		"Document": document, "RawCertificate": text, "signatureType": "CAdES", "signatureParams": map[string]string{"CADESType": "BES", "IsDetached": "true"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.NewReader(body)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package docapi_test
 
 import (
 	"bytes"
@@ -32,123 +32,6 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// docs is a user at the document store of a server.
-type docs struct {
-	*tamgatest.Server
-	base  string // address of the calls
-	token string
-}
-
-// documents returns a user at the document store of a server.
-func documents(p *tamgatest.Server, token string) *docs {
-	return &docs{p, p.Dev.DocumentsURL + "/api/documents", token}
-}
-
-// ask sends a request with headers and returns the whole answer.
-func (d *docs) ask(method, path string, body io.Reader, headers ...string) (*http.Response, []byte) {
-	d.T.Helper()
-	request, err := http.NewRequestWithContext(d.T.Context(), method, d.base+path, body)
-	if err != nil {
-		d.T.Fatal(err)
-	}
-	if d.token != "" {
-		request.Header.Set("Authorization", "Bearer "+d.token)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		d.T.Fatal(err)
-	}
-	_, answer := tamgatest.ReadAll(d.T, response)
-	return response, answer
-}
-
-// get asks for a success and reads its JSON.
-func (d *docs) get(method, path string, body, answer any, headers ...string) {
-	d.T.Helper()
-	var reader io.Reader
-	switch b := body.(type) {
-	case nil:
-	case io.Reader:
-		reader = b
-	default:
-		text, err := json.Marshal(b)
-		if err != nil {
-			d.T.Fatal(err)
-		}
-		reader = bytes.NewReader(text)
-	}
-	response, text := d.ask(method, path, reader, headers...)
-	if response.StatusCode != 200 {
-		d.T.Fatalf("%s %s: %d %s", method, path, response.StatusCode, text)
-	}
-	if answer == nil {
-		if len(text) != 0 {
-			d.T.Errorf("%s %s answers %s", method, path, text)
-		}
-		return
-	}
-	if kind := response.Header.Get("Content-Type"); !strings.Contains(kind, "application/json") {
-		d.T.Errorf("%s %s is %s", method, path, kind)
-	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		d.T.Fatalf("%s %s: %s: %v", method, path, text, err)
-	}
-}
-
-// refuse asks for a refusal and reports whether it came.
-func (d *docs) refuse(status int, code, method, path string, body any, headers ...string) bool {
-	d.T.Helper()
-	reader, ok := body.(io.Reader)
-	if !ok && body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			d.T.Fatal(err)
-		}
-		reader = bytes.NewReader(text)
-	}
-	response, text := d.ask(method, path, reader, headers...)
-	var failure struct{ Message, Error string }
-	if err := json.Unmarshal(text, &failure); err != nil || response.StatusCode != status || failure.Message != code {
-		d.T.Errorf("%s %s: %d %.300s; want %d %s", method, path, response.StatusCode, text, status, code)
-		return false
-	}
-	return true
-}
-
-// postdoc is the header of a raw upload.
-func postdoc(info any) string {
-	text, err := json.Marshal(info)
-	if err != nil {
-		panic(err)
-	}
-	return base64.RawURLEncoding.EncodeToString(text)
-}
-
-type ids struct {
-	DocumentID  string   `json:"DocumentId"`
-	DocumentIDs []string `json:"DocumentIds"`
-}
-
-// put uploads a document as the body.
-func (d *docs) put(content []byte, info any) string {
-	d.T.Helper()
-	var answer ids
-	d.get("POST", "", bytes.NewReader(content), &answer, "Content-Type", "application/octet-stream", "CPDSS-POSTDOC", postdoc(info))
-	return answer.DocumentID
-}
-
-func (d *docs) content(id string) []byte {
-	d.T.Helper()
-	response, content := d.ask("GET", "/"+id+"/content", nil)
-	if response.StatusCode != 200 || !slices.Equal(response.Header["Content-Type"], []string{"application/octet-stream"}) {
-		d.T.Fatalf("content of %s: %d %v", id, response.StatusCode, response.Header["Content-Type"])
-	}
-	return content
-}
-
 type docInfo struct {
 	ID               string `json:"Id"`
 	UserID           string `json:"UserId"`
@@ -168,22 +51,22 @@ type docInfo struct {
 func TestDocumentStore(t *testing.T) {
 	t.Parallel()
 	server := tamgatest.Start(t)
-	d := documents(server, server.Token())
-	if d.base != server.URL+"/DocumentStore/api/documents" {
+	d := tamgatest.Documents(server, server.Token())
+	if d.Base != server.URL+"/DocumentStore/api/documents" {
 		t.Errorf("document_store_url is %s", server.Dev.DocumentsURL)
 	}
 	content := []byte("document \x00 of a client")
 	before := time.Now().Unix()
-	parent := d.put([]byte("parent"), map[string]any{})
-	id := d.put(content, map[string]any{
+	parent := d.Put([]byte("parent"), map[string]any{})
+	id := d.Put(content, map[string]any{
 		"FileName": "Договор.txt", "FileType": "txt", "IsTemporary": "True", "ParentDocumentId": parent,
 		"AdditionalInfo": map[string]any{"DocumentTemplate": "template", "SmallFile": true, "Other": 12345678901234567},
 	})
-	if got := d.content(id); !bytes.Equal(got, content) {
+	if got := d.Content(id); !bytes.Equal(got, content) {
 		t.Errorf("downloaded %q", got)
 	}
 	var info docInfo
-	d.get("GET", "/"+id+"/info", nil, &info)
+	d.Get("GET", "/"+id+"/info", nil, &info)
 	h := suite.Streebog256.New()
 	h.Write(content)
 	if info.ID != id || info.UserID != server.Dev.User.ID || info.Name != "Договор.txt" || info.Filename != info.Name || info.FileType != "txt" ||
@@ -191,52 +74,52 @@ func TestDocumentStore(t *testing.T) {
 		info.ParentDocumentID == nil || *info.ParentDocumentID != parent || info.UploadTime < before || info.UploadTime > before+60 || info.AdditionalInfo["DocumentTemplate"] != "template" {
 		t.Errorf("%+v", info)
 	}
-	_, text := d.ask("GET", "/"+id+"/info/", nil)
+	_, text := d.Ask("GET", "/"+id+"/info/", nil)
 	if !bytes.Contains(text, []byte("12345678901234567")) || !bytes.Contains(text, []byte(`"Content":null`)) {
 		t.Errorf("info is %s", text)
 	}
 
 	// The same at the other address, in other letter cases and alphabets.
 	rest := *d
-	rest.base = server.Dev.DocumentsURL + "/rest/api/documents"
+	rest.Base = server.Dev.DocumentsURL + "/rest/api/documents"
 	header := base64.StdEncoding.EncodeToString([]byte(`{"filename":"имя?>.txt","istemporary":0}`))
-	var answer ids
-	rest.get("POST", "/", strings.NewReader("x"), &answer, "cpdss-postdoc", header)
-	rest.get("GET", "/"+strings.ToUpper(answer.DocumentID)+"/info", nil, &info, "Content-Type", "application/json")
+	var answer tamgatest.DocumentIDs
+	rest.Get("POST", "/", strings.NewReader("x"), &answer, "cpdss-postdoc", header)
+	rest.Get("GET", "/"+strings.ToUpper(answer.DocumentID)+"/info", nil, &info, "Content-Type", "application/json")
 	if info.Name != "имя?>.txt" || info.IsTemporary || info.ParentDocumentID != nil {
 		t.Errorf("%+v", info)
 	}
 	for _, hash := range []string{
 		base64.RawURLEncoding.EncodeToString(h.Sum(nil)), fmt.Sprintf("%X", h.Sum(nil)), url.PathEscape(base64.StdEncoding.EncodeToString(h.Sum(nil))),
 	} {
-		d.get("GET", "/hash/"+hash+"/info", nil, &info)
+		d.Get("GET", "/hash/"+hash+"/info", nil, &info)
 		if info.ID != id {
 			t.Errorf("by the hash %s: %s", hash, info.ID)
 		}
 	}
-	d.refuse(404, "object_not_found", "GET", "/hash/00ff/info", nil)
-	d.refuse(404, "object_not_found", "GET", "/hash/%2e%2e%2f/info", nil)
+	d.Refuse(404, "object_not_found", "GET", "/hash/00ff/info", nil)
+	d.Refuse(404, "object_not_found", "GET", "/hash/%2e%2e%2f/info", nil)
 
 	// Packs.
-	d.get("POST", "/pack", map[string]any{"Documents": []any{
+	d.Get("POST", "/pack", map[string]any{"Documents": []any{
 		map[string]any{"Content": []byte("one"), "FileName": "1.txt"},
 		map[string]any{"Filename": "2.txt", "Content": []byte("two"), "IsTemporary": true},
 	}}, &answer)
 	pack := answer.DocumentIDs
-	if len(pack) != 2 || string(d.content(pack[0])) != "one" || string(d.content(pack[1])) != "two" {
+	if len(pack) != 2 || string(d.Content(pack[0])) != "one" || string(d.Content(pack[1])) != "two" {
 		t.Errorf("a pack gives %v", pack)
 	}
 	form, kind := multipack(
 		[3]string{"a.pdf_info", "", `{"Filename":"a.pdf","FileType":"pdf"}`}, [3]string{"a.pdf_content", "a.pdf", "bytes of a"},
 		[3]string{"b.txt_content", "b.txt", "bytes of b\r\n--"}, [3]string{"b.txt_info", "", `{}`},
 	)
-	var second ids
-	d.get("POST", "/multipartpack", form, &second, "Content-Type", kind)
+	var second tamgatest.DocumentIDs
+	d.Get("POST", "/multipartpack", form, &second, "Content-Type", kind)
 	parts := second.DocumentIDs
-	if len(parts) != 2 || string(d.content(parts[0])) != "bytes of a" || string(d.content(parts[1])) != "bytes of b\r\n--" {
+	if len(parts) != 2 || string(d.Content(parts[0])) != "bytes of a" || string(d.Content(parts[1])) != "bytes of b\r\n--" {
 		t.Errorf("parts give %v", parts)
 	}
-	d.get("GET", "/"+parts[1]+"/info", nil, &info)
+	d.Get("GET", "/"+parts[1]+"/info", nil, &info)
 	if info.Name != "b.txt" {
 		t.Errorf("a part without a name is %q", info.Name)
 	}
@@ -247,32 +130,32 @@ func TestDocumentStore(t *testing.T) {
 		Found        bool
 		DocumentInfo *docInfo
 	}{}
-	d.get("POST", "/info", map[string]any{"DocumentIds": []string{id, absent, pack[0]}}, &found)
+	d.Get("POST", "/info", map[string]any{"DocumentIds": []string{id, absent, pack[0]}}, &found)
 	if len(found) != 3 || !found[id].Found || found[id].DocumentInfo.ID != id || found[absent].Found || found[absent].DocumentInfo != nil {
 		t.Errorf("%+v", found)
 	}
 	wanted := []string{pack[1], absent, strings.ToUpper(id), pack[1]}
-	response, body := d.ask("POST", "/content/download", strings.NewReader(fmt.Sprintf(`{"documentIds":["%s"]}`, strings.Join(wanted, `","`))))
+	response, body := d.Ask("POST", "/content/download", strings.NewReader(fmt.Sprintf(`{"documentIds":["%s"]}`, strings.Join(wanted, `","`))))
 	checkDownload(t, response, body, wanted, map[string][]byte{pack[1]: []byte("two"), strings.ToUpper(id): content})
 
 	// Changes.
-	d.get("PATCH", "/"+id, map[string]any{"Filename": "new.txt", "IsTemporary": false}, nil)
-	d.get("POST", "/"+id+"/link", map[string]any{"DocumentId": pack[0]}, nil)
-	d.get("GET", "/"+id+"/info", nil, &info)
+	d.Get("PATCH", "/"+id, map[string]any{"Filename": "new.txt", "IsTemporary": false}, nil)
+	d.Get("POST", "/"+id+"/link", map[string]any{"DocumentId": pack[0]}, nil)
+	d.Get("GET", "/"+id+"/info", nil, &info)
 	if info.Name != "new.txt" || info.IsTemporary || info.FileType != "txt" || info.AdditionalInfo["LinkedDocument"] != pack[0] || info.AdditionalInfo["DocumentTemplate"] != "template" {
 		t.Errorf("%+v", info)
 	}
 	var all []docInfo
-	d.get("GET", "/user/docinfo/all", nil, &all)
+	d.Get("GET", "/user/docinfo/all", nil, &all)
 	if len(all) != 7 {
 		t.Errorf("the list has %d documents, want 7", len(all))
 	}
 	for _, i := range all {
-		d.get("DELETE", "/"+i.ID, nil, nil)
-		d.refuse(404, "object_not_found", "DELETE", "/"+i.ID, nil)
-		d.refuse(404, "object_not_found", "GET", "/"+i.ID+"/content", nil)
+		d.Get("DELETE", "/"+i.ID, nil, nil)
+		d.Refuse(404, "object_not_found", "DELETE", "/"+i.ID, nil)
+		d.Refuse(404, "object_not_found", "GET", "/"+i.ID+"/content", nil)
 	}
-	_, text = d.ask("GET", "/user/docinfo/all", nil)
+	_, text = d.Ask("GET", "/user/docinfo/all", nil)
 	if string(text) != "[]" {
 		t.Errorf("an empty list is %s", text)
 	}
@@ -364,27 +247,27 @@ func storedFiles(t testing.TB, dir string) []string {
 func TestDocumentStoreAttacks(t *testing.T) {
 	t.Parallel()
 	server := tamgatest.Start(t, "--set", "documents.user_objects=30", "--set", "documents.user_octets=3MiB", "--set", "documents.upload=20MiB")
-	mine := documents(server, server.Token())
-	theirs := documents(server, server.TokenOf(server.Dev.Operator.Login, server.Dev.Operator.Password))
-	id := mine.put([]byte("mine"), map[string]any{"FileName": "m"})
-	his := theirs.put([]byte("his"), map[string]any{})
-	raw := []string{"CPDSS-POSTDOC", postdoc(map[string]any{})}
+	mine := tamgatest.Documents(server, server.Token())
+	theirs := tamgatest.Documents(server, server.TokenOf(server.Dev.Operator.Login, server.Dev.Operator.Password))
+	id := mine.Put([]byte("mine"), map[string]any{"FileName": "m"})
+	his := theirs.Put([]byte("his"), map[string]any{})
+	raw := []string{"CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{})}
 
 	t.Run("others", func(t *testing.T) {
 		for _, at := range []string{id, "00000000-0000-4000-8000-000000000000", "..%2f..%2fetc%2fpasswd", "%00", "a'%20OR%20'1'='1", strings.Repeat("a", 5000), "urn:uuid:" + id, "{" + id + "}"} {
-			theirs.refuse(404, "object_not_found", "GET", "/"+at+"/info", nil)
-			theirs.refuse(404, "object_not_found", "GET", "/"+at+"/content", nil)
-			theirs.refuse(404, "object_not_found", "PATCH", "/"+at, map[string]any{"FileName": "x"})
-			theirs.refuse(404, "object_not_found", "DELETE", "/"+at, nil)
-			theirs.refuse(404, "object_not_found", "POST", "/"+at+"/link", map[string]any{"DocumentId": his})
+			theirs.Refuse(404, "object_not_found", "GET", "/"+at+"/info", nil)
+			theirs.Refuse(404, "object_not_found", "GET", "/"+at+"/content", nil)
+			theirs.Refuse(404, "object_not_found", "PATCH", "/"+at, map[string]any{"FileName": "x"})
+			theirs.Refuse(404, "object_not_found", "DELETE", "/"+at, nil)
+			theirs.Refuse(404, "object_not_found", "POST", "/"+at+"/link", map[string]any{"DocumentId": his})
 		}
-		theirs.refuse(404, "object_not_found", "POST", "/"+his+"/link", map[string]any{"DocumentId": id})
-		theirs.refuse(404, "object_not_found", "POST", "", strings.NewReader("x"), "CPDSS-POSTDOC", postdoc(map[string]any{"ParentDocumentId": id}))
-		response, body := theirs.ask("POST", "/content/download", strings.NewReader(`{"DocumentIds":["`+id+`"]}`))
+		theirs.Refuse(404, "object_not_found", "POST", "/"+his+"/link", map[string]any{"DocumentId": id})
+		theirs.Refuse(404, "object_not_found", "POST", "", strings.NewReader("x"), "CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"ParentDocumentId": id}))
+		response, body := theirs.Ask("POST", "/content/download", strings.NewReader(`{"DocumentIds":["`+id+`"]}`))
 		checkDownload(t, response, body, []string{id}, nil)
-		nobody := documents(server, "")
+		nobody := tamgatest.Documents(server, "")
 		for _, call := range [][2]string{{"POST", ""}, {"POST", "/pack"}, {"POST", "/multipartpack"}, {"GET", "/" + id + "/content"}, {"GET", "/user/docinfo/all"}, {"POST", "/content/download"}} {
-			nobody.refuse(401, "invalid_token", call[0], call[1], nil)
+			nobody.Refuse(401, "invalid_token", call[0], call[1], nil)
 		}
 	})
 	t.Run("input", func(t *testing.T) {
@@ -398,14 +281,14 @@ func TestDocumentStoreAttacks(t *testing.T) {
 			"empty document":           {"", "content_required", strings.NewReader(""), raw},
 			"header not Base64":        {"", "invalid_parameters", strings.NewReader("x"), []string{"CPDSS-POSTDOC", "%%%"}},
 			"header not JSON":          {"", "invalid_parameters", strings.NewReader("x"), []string{"CPDSS-POSTDOC", base64.RawURLEncoding.EncodeToString([]byte("{"))}},
-			"header and Content":       {"", "invalid_parameters", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"Content": "eA=="})}},
-			"name with a line break":   {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"FileName": "a\r\nX: y"})}},
-			"name with NUL":            {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"FileName": "a\x00"})}},
-			"name that turns writing":  {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"FileName": "a\u202etxt.exe"})}},
-			"parent that is no GUID":   {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"ParentDocumentId": "../x"})}},
-			"AdditionalInfo no object": {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"AdditionalInfo": "x"})}},
-			"AdditionalInfo too large": {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"AdditionalInfo": map[string]string{"a": strings.Repeat("x", 5000)}})}},
-			"IsTemporary a word":       {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", postdoc(map[string]any{"IsTemporary": "perhaps"})}},
+			"header and Content":       {"", "invalid_parameters", strings.NewReader("x"), []string{"CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"Content": "eA=="})}},
+			"name with a line break":   {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"FileName": "a\r\nX: y"})}},
+			"name with NUL":            {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"FileName": "a\x00"})}},
+			"name that turns writing":  {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"FileName": "a\u202etxt.exe"})}},
+			"parent that is no GUID":   {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"ParentDocumentId": "../x"})}},
+			"AdditionalInfo no object": {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"AdditionalInfo": "x"})}},
+			"AdditionalInfo too large": {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"AdditionalInfo": map[string]string{"a": strings.Repeat("x", 5000)}})}},
+			"IsTemporary a word":       {"", "document_info_invalid", strings.NewReader("x"), []string{"CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"IsTemporary": "perhaps"})}},
 			"pack of none":             {"/pack", "content_required", map[string]any{"Documents": []any{}}, nil},
 			"pack without content":     {"/pack", "content_required", map[string]any{"Documents": []any{map[string]any{"FileName": "a"}}}, nil},
 			"pack not Base64":          {"/pack", "invalid_content", map[string]any{"Documents": []any{map[string]any{"Content": "???"}}}, nil},
@@ -418,11 +301,11 @@ func TestDocumentStoreAttacks(t *testing.T) {
 			"parts of another type":    {"/multipartpack", "invalid_parameters", strings.NewReader("x"), []string{"Content-Type", "text/plain"}},
 			"parts without a boundary": {"/multipartpack", "invalid_parameters", strings.NewReader("x"), []string{"Content-Type", "multipart/form-data"}},
 		} {
-			if !mine.refuse(400, c.code, "POST", c.path, c.body, c.headers...) {
+			if !mine.Refuse(400, c.code, "POST", c.path, c.body, c.headers...) {
 				t.Errorf("that was: %s", name)
 			}
 		}
-		mine.refuse(413, "max_request_length_exceeded", "POST", "", bytes.NewReader(make([]byte, 20<<20+1)), raw...)
+		mine.Refuse(413, "max_request_length_exceeded", "POST", "", bytes.NewReader(make([]byte, 20<<20+1)), raw...)
 		info, content := [3]string{"a_info", "", "{}"}, [3]string{"a_content", "a", "x"}
 		for name, c := range map[string]struct {
 			status int
@@ -441,7 +324,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 			"huge info":        {413, "max_request_length_exceeded", [][3]string{{"a_info", "", `{"x":"` + strings.Repeat("x", 2<<20) + `","FileName":"` + strings.Repeat("x", 2<<20) + `"}`}, content}},
 		} {
 			form, kind := multipack(c.parts...)
-			response, text := mine.ask("POST", "/multipartpack", form, "Content-Type", kind)
+			response, text := mine.Ask("POST", "/multipartpack", form, "Content-Type", kind)
 			if response.StatusCode != c.status || !bytes.Contains(text, []byte(c.code)) {
 				t.Errorf("%s: %d %.300s, want %d %s", name, response.StatusCode, text, c.status, c.code)
 			}
@@ -452,9 +335,9 @@ func TestDocumentStoreAttacks(t *testing.T) {
 			many = append(many, [3]string{fmt.Sprint(i, "_info"), "", "{}"}, [3]string{fmt.Sprint(i, "_content"), "", "x"})
 		}
 		form, kind := multipack(many...)
-		mine.refuse(400, "invalid_parameters", "POST", "/multipartpack", form, "Content-Type", kind)
+		mine.Refuse(400, "invalid_parameters", "POST", "/multipartpack", form, "Content-Type", kind)
 		bomb := "--b\r\n" + strings.Repeat("X-Header: "+strings.Repeat("x", 1000)+"\r\n", 5000)
-		mine.refuse(413, "max_request_length_exceeded", "POST", "/multipartpack", strings.NewReader(bomb), "Content-Type", "multipart/form-data; boundary=b")
+		mine.Refuse(413, "max_request_length_exceeded", "POST", "/multipartpack", strings.NewReader(bomb), "Content-Type", "multipart/form-data; boundary=b")
 	})
 	t.Run("broken off", func(t *testing.T) {
 		for name, request := range map[string]string{
@@ -467,7 +350,7 @@ func TestDocumentStoreAttacks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(connection, request, mine.token)
+			fmt.Fprintf(connection, request, mine.Bearer)
 			connection.(*net.TCPConn).CloseWrite()
 			answer, _ := io.ReadAll(connection)
 			connection.Close()
@@ -477,13 +360,13 @@ func TestDocumentStoreAttacks(t *testing.T) {
 		}
 	})
 	var list []docInfo
-	mine.get("GET", "/user/docinfo/all", nil, &list)
+	mine.Get("GET", "/user/docinfo/all", nil, &list)
 	files := storedFiles(t, server.Path("blobs"))
 	if len(list) != 1 || len(files) != 2 {
 		t.Errorf("there are %d documents and the files %v, want one of each of two users", len(list), files)
 	}
 	// Nothing of the refused counts: the whole quota is there.
-	if got := mine.content(mine.put(make([]byte, 3<<20-4), map[string]any{})); len(got) != 3<<20-4 {
+	if got := mine.Content(mine.Put(make([]byte, 3<<20-4), map[string]any{})); len(got) != 3<<20-4 {
 		t.Errorf("%d bytes", len(got))
 	}
 	if log := server.Logged(); strings.Contains(log, "panic") {
@@ -500,10 +383,10 @@ func TestDocumentStoreIsSealed(t *testing.T) {
 	var kept []string
 	for i, plain := range []string{"false", "true", "false"} {
 		server := tamgatest.StartIn(t, dir, "--set", "documents.plain="+plain)
-		d := documents(server, server.Token())
-		kept = append(kept, d.put(secret, map[string]any{}), d.put(secret[:100], map[string]any{}))
+		d := tamgatest.Documents(server, server.Token())
+		kept = append(kept, d.Put(secret, map[string]any{}), d.Put(secret[:100], map[string]any{}))
 		for _, id := range kept {
-			if got := d.content(id); !bytes.HasPrefix(secret, got) || len(got) < 100 {
+			if got := d.Content(id); !bytes.HasPrefix(secret, got) || len(got) < 100 {
 				t.Errorf("start %d: document %s has %d bytes", i, id, len(got))
 			}
 		}
@@ -545,9 +428,9 @@ func startServerIn(t *testing.T, dir string, most int64) *tamgatest.Server {
 func TestDocumentStoreFull(t *testing.T) {
 	t.Parallel()
 	server := startServerIn(t, t.TempDir(), 32<<20)
-	d := documents(server, server.Token())
+	d := tamgatest.Documents(server, server.Token())
 	for _, size := range []int{40 << 20, 33 << 20} {
-		response, text := d.ask("POST", "", bytes.NewReader(make([]byte, size)), "CPDSS-POSTDOC", "e30")
+		response, text := d.Ask("POST", "", bytes.NewReader(make([]byte, size)), "CPDSS-POSTDOC", "e30")
 		if response.StatusCode != 503 || !bytes.Contains(text, []byte("full")) {
 			t.Errorf("%d MiB: %d %s", size>>20, response.StatusCode, text)
 		}
@@ -555,7 +438,7 @@ func TestDocumentStoreFull(t *testing.T) {
 	if files := storedFiles(t, server.Path("blobs")); len(files) != 0 {
 		t.Errorf("%v are left", files)
 	}
-	if got := d.content(d.put(make([]byte, 31<<20), map[string]any{})); len(got) != 31<<20 {
+	if got := d.Content(d.Put(make([]byte, 31<<20), map[string]any{})); len(got) != 31<<20 {
 		t.Errorf("%d bytes", len(got))
 	}
 }
@@ -567,7 +450,7 @@ func TestDocumentStoreKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := tamgatest.StartProcess(t, dir)
-	d := documents(server, server.Token())
+	d := tamgatest.Documents(server, server.Token())
 	sample := make([]byte, 40<<20)
 	rand.NewChaCha8([32]byte{8}).Read(sample)
 	var mu sync.Mutex
@@ -592,11 +475,11 @@ func TestDocumentStoreKill(t *testing.T) {
 					path = "/multipartpack"
 					body, kind = multipack([3]string{"a_info", "", "{}"}, [3]string{"a_content", "a", string(content)})
 				}
-				request, err := http.NewRequest("POST", d.base+path, body)
+				request, err := http.NewRequest("POST", d.Base+path, body)
 				if err != nil {
 					return
 				}
-				request.Header.Set("Authorization", "Bearer "+d.token)
+				request.Header.Set("Authorization", "Bearer "+d.Bearer)
 				request.Header.Set("Content-Type", kind)
 				if path == "" {
 					request.Header.Set("CPDSS-POSTDOC", "e30")
@@ -607,7 +490,7 @@ func TestDocumentStoreKill(t *testing.T) {
 				}
 				text, err := io.ReadAll(response.Body)
 				response.Body.Close()
-				var id ids
+				var id tamgatest.DocumentIDs
 				if err != nil || response.StatusCode != 200 || json.Unmarshal(text, &id) != nil {
 					return
 				}
@@ -629,13 +512,13 @@ func TestDocumentStoreKill(t *testing.T) {
 	}
 
 	again := tamgatest.StartProcess(t, dir, "--listen", strings.TrimPrefix(server.URL, "http://"))
-	d = documents(again, d.token)
+	d = tamgatest.Documents(again, d.Bearer)
 	var list []docInfo
-	d.get("GET", "/user/docinfo/all", nil, &list)
+	d.Get("GET", "/user/docinfo/all", nil, &list)
 	there := map[string]bool{}
 	for _, i := range list {
 		there[i.ID] = true
-		sum := sha256.Sum256(d.content(i.ID))
+		sum := sha256.Sum256(d.Content(i.ID))
 		if want, ok := answered[i.ID]; ok && sum != want {
 			t.Errorf("document %s is another than was answered", i.ID)
 		}
@@ -679,117 +562,4 @@ func sweepAt(t testing.TB, dir string, now time.Time) []string {
 		t.Fatal(err)
 	}
 	return storedFiles(t, config.Path(config.BlobDir))
-}
-
-// storeModes are the ways to bring a document of size bytes in.
-var storeModes = []struct {
-	name string
-	send func(d *docs, size int64) (io.Reader, string, []string)
-}{
-	{"raw", func(d *docs, size int64) (io.Reader, string, []string) {
-		return io.LimitReader(repeating{}, size), "", []string{"CPDSS-POSTDOC", "e30"}
-	}},
-	{"parts", func(d *docs, size int64) (io.Reader, string, []string) {
-		head := "--b\r\nContent-Disposition: form-data; name=a_info\r\n\r\n{}\r\n--b\r\nContent-Disposition: form-data; name=a_content; filename=a\r\n\r\n"
-		return io.MultiReader(strings.NewReader(head), io.LimitReader(repeating{}, size), strings.NewReader("\r\n--b--\r\n")), "/multipartpack",
-			[]string{"Content-Type", "multipart/form-data; boundary=b"}
-	}},
-	{"pack", func(d *docs, size int64) (io.Reader, string, []string) {
-		text := strings.Repeat("YWJj", 1<<18)
-		parts := []io.Reader{strings.NewReader(`{"Documents":[{"Content":"`)}
-		for range size / (3 << 18) {
-			parts = append(parts, strings.NewReader(text))
-		}
-		return io.MultiReader(append(parts, strings.NewReader(`","FileName":"a"}]}`))...), "/pack", nil
-	}},
-}
-
-// repeating reads as "abc" without an end.
-type repeating struct{}
-
-func (repeating) Read(p []byte) (int, error) {
-	p = p[:len(p)/3*3]
-	for i := 0; i < len(p); i += 3 {
-		copy(p[i:], "abc")
-	}
-	return len(p), nil
-}
-
-// store uploads a document of size bytes and downloads it, without holding it.
-func (d *docs) store(mode int, size int64) {
-	body, path, headers := storeModes[mode].send(d, size)
-	response, text := d.ask("POST", path, body, headers...)
-	var id ids
-	if err := json.Unmarshal(text, &id); err != nil || response.StatusCode != 200 {
-		d.T.Errorf("%s: %d %s", storeModes[mode].name, response.StatusCode, text)
-		return
-	}
-	one := append(id.DocumentIDs, id.DocumentID)[0]
-	for _, call := range [][3]string{{"GET", "/" + one + "/content", ""}, {"POST", "/content/download", `{"DocumentIds":["` + one + `"]}`}} {
-		request, err := http.NewRequestWithContext(d.T.Context(), call[0], d.base+call[1], strings.NewReader(call[2]))
-		if err != nil {
-			d.T.Error(err)
-			return
-		}
-		request.Header.Set("Authorization", "Bearer "+d.token)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			d.T.Error(err)
-			return
-		}
-		n, err := io.Copy(io.Discard, response.Body)
-		response.Body.Close()
-		if err != nil || n < size || response.StatusCode != 200 {
-			d.T.Errorf("%s: downloaded %d bytes: %d, %v", call[1], n, response.StatusCode, err)
-		}
-	}
-	d.get("DELETE", "/"+one, nil, nil)
-}
-
-// documentMemory: the memory of a server does not grow with a document of its store.
-func documentMemory(t *testing.T, server *tamgatest.Server) {
-	d := documents(server, server.Token())
-	size := int64(3 << 18 * 200) // 150 MiB
-	if testing.Short() {
-		size = 3 << 18 * 128 // 96 MiB
-	}
-	for mode := range storeModes {
-		t.Run(storeModes[mode].name, func(t *testing.T) {
-			if rise := peakRise(server, func() { d.store(mode, size) }); rise > oneRequestRise {
-				t.Errorf("one document of %d MiB raised the resident memory by %d MiB; want at most %d", size>>20, rise>>20, oneRequestRise>>20)
-			} else {
-				t.Logf("%d MiB", rise>>20)
-			}
-		})
-	}
-	t.Run("many at once", func(t *testing.T) {
-		rise := peakRise(server, func() {
-			var all sync.WaitGroup
-			for i := range 50 {
-				all.Go(func() { d.store(i%len(storeModes), 3<<18*5) })
-			}
-			all.Wait()
-		})
-		if rise > manyRequestsRise/4 {
-			t.Errorf("50 documents of 4 MiB raised the resident memory by %d MiB; want at most %d", rise>>20, manyRequestsRise/4>>20)
-		}
-	})
-}
-
-// BenchmarkDocumentStore prints what uploads and downloads of 1 GiB cost the server.
-func BenchmarkDocumentStore(b *testing.B) {
-	server := tamgatest.StartProgram(b, plainProgram(b), b.TempDir())
-	const size = 3 << 18 * 1365
-	for mode := range storeModes {
-		b.Run(storeModes[mode].name, func(b *testing.B) {
-			b.SetBytes(3 * size) // in once, out twice
-			for b.Loop() {
-				d := documents(server, server.Token())
-				before := processorTime(server)
-				rise := peakRise(server, func() { d.store(mode, size) })
-				b.ReportMetric(3*size/1e6/(processorTime(server)-before).Seconds(), "MB/server-cpu-s")
-				b.ReportMetric(float64(rise)/(1<<20), "peak-rise-MiB")
-			}
-		})
-	}
 }
