@@ -53,68 +53,68 @@ func TestV2AskedAgain(t *testing.T) {
 type meanwhile struct {
 	name      string
 	delegated bool // asked for by an operator who acts as the user
-	happens   func(w *signIn, o *owner)
+	happens   func(w *tamgatest.SignIn, o *owner)
 	want      string // code of the operation; "" for one that is completed
 	silent    bool   // the owner cannot be asked for the state afterwards
 }
 
 var meanwhiles = []meanwhile{
-	{name: "nothing", happens: func(*signIn, *owner) {}},
-	{name: "nothing, delegated", delegated: true, happens: func(*signIn, *owner) {}},
-	{name: "allowed again", happens: func(w *signIn, o *owner) {
+	{name: "nothing", happens: func(*tamgatest.SignIn, *owner) {}},
+	{name: "nothing, delegated", delegated: true, happens: func(*tamgatest.SignIn, *owner) {}},
+	{name: "allowed again", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("user", "deny", o.login, "SignDocument")
 		w.Command("user", "allow", o.login, "SignDocument")
 	}},
-	{name: "forbidden", want: "access_denied", happens: func(w *signIn, o *owner) {
+	{name: "forbidden", want: "access_denied", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("user", "deny", o.login, "SignDocument")
 	}},
-	{name: "to be confirmed", want: "wrong_operation", happens: func(w *signIn, o *owner) {
+	{name: "to be confirmed", want: "wrong_operation", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.OK(tamgatest.Ours, "POST", "/ums/user/"+o.id+"/operationpolicy", `["SignDocument"]`)
 	}},
-	{name: "locked", want: "access_denied", silent: true, happens: func(w *signIn, o *owner) {
+	{name: "locked", want: "access_denied", silent: true, happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("user", "lock", o.login)
 	}},
-	{name: "locked and unlocked", want: "access_denied", happens: func(w *signIn, o *owner) {
+	{name: "locked and unlocked", want: "access_denied", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("user", "lock", o.login)
 		w.Command("user", "unlock", o.login)
 	}},
-	{name: "signed out", want: "access_denied", happens: func(w *signIn, o *owner) {
+	{name: "signed out", want: "access_denied", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("user", "logout", o.login)
 	}},
-	{name: "another password", want: "access_denied", happens: func(w *signIn, o *owner) {
+	{name: "another password", want: "access_denied", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("user", "password", o.login, "--password-file", tamgatest.PasswordFile(w.T)) // the same ends the sign-in too
 	}},
-	{name: "refresh token replayed", want: "access_denied", happens: func(w *signIn, o *owner) {
+	{name: "refresh token replayed", want: "access_denied", happens: func(w *tamgatest.SignIn, o *owner) {
 		for range 2 {
-			w.refresh(w.Dev.ClientID, o.refresh)
+			w.Refresh(w.Dev.ClientID, o.refresh)
 		}
 	}},
-	{name: "certificate revoked", want: "invalid_certificate", happens: func(w *signIn, o *owner) {
+	{name: "certificate revoked", want: "invalid_certificate", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("cert", "revoke", strconv.FormatInt(o.certificate, 10))
 	}},
-	{name: "certificate on hold", want: "invalid_certificate", happens: func(w *signIn, o *owner) {
-		w.mine(o, "POST", "/status", `{"Status":"HOLD"}`)
+	{name: "certificate on hold", want: "invalid_certificate", happens: func(w *tamgatest.SignIn, o *owner) {
+		mine(w, o, "POST", "/status", `{"Status":"HOLD"}`)
 	}},
-	{name: "certificate on hold and back", happens: func(w *signIn, o *owner) {
-		w.mine(o, "POST", "/status", `{"Status":"HOLD"}`)
-		w.mine(o, "POST", "/status", `{"Status":"ACTIVE"}`)
+	{name: "certificate on hold and back", happens: func(w *tamgatest.SignIn, o *owner) {
+		mine(w, o, "POST", "/status", `{"Status":"HOLD"}`)
+		mine(w, o, "POST", "/status", `{"Status":"ACTIVE"}`)
 	}},
-	{name: "certificate deleted", want: "invalid_certificate", happens: func(w *signIn, o *owner) {
-		w.mine(o, "DELETE", "", "")
+	{name: "certificate deleted", want: "invalid_certificate", happens: func(w *tamgatest.SignIn, o *owner) {
+		mine(w, o, "DELETE", "", "")
 	}},
-	{name: "another PIN", want: "invalid_pin", happens: func(w *signIn, o *owner) {
-		w.mine(o, "POST", "/pin", `{"OldPin":"`+waitingPIN+`","NewPin":"135791"}`)
+	{name: "another PIN", want: "invalid_pin", happens: func(w *tamgatest.SignIn, o *owner) {
+		mine(w, o, "POST", "/pin", `{"OldPin":"`+waitingPIN+`","NewPin":"135791"}`)
 	}},
-	{name: "operator of other users", delegated: true, want: "access_denied", happens: func(w *signIn, o *owner) {
+	{name: "operator of other users", delegated: true, want: "access_denied", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("operator", "groups", o.helper, "--group", "Other")
 	}},
-	{name: "operator locked", delegated: true, want: "access_denied", happens: func(w *signIn, o *owner) {
+	{name: "operator locked", delegated: true, want: "access_denied", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("user", "lock", o.helper)
 	}},
 }
 
 // mine calls an operation on the certificate of an owner.
-func (s *signIn) mine(o *owner, method, path, body string) {
+func mine(s *tamgatest.SignIn, o *owner, method, path, body string) {
 	s.T.Helper()
 	address := fmt.Sprintf("%s/api/certificates/%d%s", s.Dev.BaseURL, o.certificate, path)
 	if status, text := s.Do(s.T.Context(), method, address, o.token, strings.NewReader(body)); status != 200 {
@@ -127,7 +127,7 @@ func askedAgain(t *testing.T, more ...string) {
 	key, settings := asynchronous(t, dir)
 	settings = append(settings, more...)
 	accepting := append([]string{"--set", "operations.workers=0"}, settings...)
-	w := startSignInProcess(t, dir, accepting...)
+	w := tamgatest.StartSignInProcess(t, dir, accepting...)
 	r := newReceiver(t, key)
 	pin := filepath.Join(t.TempDir(), "pin")
 	if err := os.WriteFile(pin, []byte(waitingPIN), 0o600); err != nil {
@@ -148,7 +148,7 @@ func askedAgain(t *testing.T, more ...string) {
 			t.Fatal(err)
 		}
 		o.certificate = issued.ID
-		signed := w.read(w.form(url.Values{
+		signed := w.Read(w.Form(url.Values{
 			"grant_type": {"password"}, "username": {o.login}, "password": {o.password},
 			"client_id": {w.Dev.ClientID}, "resource": {w.Dev.Resource}, "scope": {"dss offline_access"},
 		}))
@@ -158,7 +158,7 @@ func askedAgain(t *testing.T, more ...string) {
 			o.helper = fmt.Sprintf("helper%d", n)
 			w.Command("operator", "add", o.helper, "--group", "Default", "--group", "Other", "--password-file", tamgatest.PasswordFile(t))
 			helper := w.TokenOf(o.helper, ownersWord)
-			bearer = w.read(w.exchange(helper, naming("unique_name", o.login, time.Hour))).AccessToken
+			bearer = w.Read(w.Exchange(helper, tamgatest.Naming("unique_name", o.login, time.Hour))).AccessToken
 		}
 		c := &v2{w.Server, t, bearer}
 		ref := c.upload("kept.txt", []byte("kept"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package tokenapi_test
 
 import (
 	"context"
@@ -65,12 +65,12 @@ func TestSignInDuringFlood(t *testing.T) {
 		}
 		conn.Close()
 	}
-	s := startSignInProcess(t, t.TempDir(), tamgatest.DefaultCost()...)
+	s := &signIn{tamgatest.StartSignInProcess(t, t.TempDir(), tamgatest.DefaultCost()...)}
 	form := func(client, login, password string) url.Values {
 		return url.Values{"grant_type": {"password"}, "client_id": {client}, "username": {login}, "password": {password}, "resource": {s.Dev.Resource}}
 	}
 	proved := form("portal", s.Dev.User.Login, s.Dev.User.Password)
-	proved.Set("client_secret", appSecret)
+	proved.Set("client_secret", tamgatest.AppSecret)
 	known := form("tamga-dev", s.Dev.User.Login, s.Dev.User.Password)
 	pin := s.Cert("gost2012-256", true)
 	signing := s.Token()

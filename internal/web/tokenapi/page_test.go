@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package tokenapi_test
 
 import (
 	"encoding/json"
@@ -67,7 +67,7 @@ const (
 // asked is a request that the application app makes.
 func (s *signIn) asked(change ...string) string {
 	q := url.Values{
-		"client_id": {"app"}, "response_type": {"code"}, "redirect_uri": {appAddress}, "scope": {"dss"}, "resource": {s.Dev.Resource},
+		"client_id": {"app"}, "response_type": {"code"}, "redirect_uri": {tamgatest.AppAddress}, "scope": {"dss"}, "resource": {s.Dev.Resource},
 		"state": {"st&te"}, "code_challenge": {challenge}, "code_challenge_method": {"S256"},
 	}
 	for i := 0; i+1 < len(change); i += 2 {
@@ -94,11 +94,11 @@ func (b *browser) logIn(page string, change ...string) (*http.Response, string) 
 
 func (s *signIn) exchangeCode(code string, change ...string) tamgatest.Answer {
 	s.T.Helper()
-	form := url.Values{"grant_type": {"authorization_code"}, "client_id": {"app"}, "code": {code}, "redirect_uri": {appAddress}, "code_verifier": {verifier}}
+	form := url.Values{"grant_type": {"authorization_code"}, "client_id": {"app"}, "code": {code}, "redirect_uri": {tamgatest.AppAddress}, "code_verifier": {verifier}}
 	for i := 0; i+1 < len(change); i += 2 {
 		form.Set(change[i], change[i+1])
 	}
-	return s.form(form)
+	return s.Form(form)
 }
 
 // newCode signs in at the page and returns the code.
@@ -137,17 +137,17 @@ func TestLoginPage(t *testing.T) {
 			t.Errorf("%d %s", response.StatusCode, page)
 		}
 		response, page = b.logIn(page)
-		to, found := strings.CutPrefix(response.Header.Get("Location"), appAddress+"?code=")
+		to, found := strings.CutPrefix(response.Header.Get("Location"), tamgatest.AppAddress+"?code=")
 		code, state, _ := strings.Cut(to, "&")
 		if response.StatusCode != 303 || !found || !codeForm.MatchString(code) || state != "state=st%26te" {
 			t.Fatalf("%d %q %s", response.StatusCode, response.Header.Get("Location"), page)
 		}
-		got := s.read(s.exchangeCode(code))
-		if !s.works(got.AccessToken) || got.IDToken != "" {
+		got := s.Read(s.exchangeCode(code))
+		if !s.Works(got.AccessToken) || got.IDToken != "" {
 			t.Errorf("%+v", got)
 		}
-		if a := s.exchangeCode(code); a.Status != 400 || s.works(got.AccessToken) {
-			t.Errorf("twice: %v; the token works: %v", a, s.works(got.AccessToken))
+		if a := s.exchangeCode(code); a.Status != 400 || s.Works(got.AccessToken) {
+			t.Errorf("twice: %v; the token works: %v", a, s.Works(got.AccessToken))
 		}
 	})
 	s.Walk(t, "CodesTogether", func(t *testing.T) {
@@ -164,8 +164,8 @@ func TestLoginPage(t *testing.T) {
 				continue
 			}
 			won++
-			got := s.read(a)
-			if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).Status != 400 {
+			got := s.Read(a)
+			if s.Works(got.AccessToken) || s.Refresh("app", got.RefreshToken).Status != 400 {
 				t.Error("what the code was exchanged for outlives its replay")
 			}
 		}
@@ -179,11 +179,11 @@ func TestLoginPage(t *testing.T) {
 			"another verifier": {"code_verifier", strings.Repeat("x", 43)},
 			"the challenge":    {"code_verifier", challenge},
 			"another client":   {"client_id", "page"},
-			"another address":  {"redirect_uri", appAddress + "?a=b"},
+			"another address":  {"redirect_uri", tamgatest.AppAddress + "?a=b"},
 			"no address":       {"redirect_uri", ""},
 		} {
 			code := s.newCode()
-			if a := s.exchangeCode(code, change...); a.Status != 400 || s.read(a).Error != "invalid_grant" {
+			if a := s.exchangeCode(code, change...); a.Status != 400 || s.Read(a).Error != "invalid_grant" {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
@@ -237,7 +237,7 @@ func TestLoginPage(t *testing.T) {
 		} {
 			b := &browser{s: s}
 			response, text := b.send("GET", s.asked(c.change...), "")
-			if to := response.Header.Get("Location"); response.StatusCode != 302 || !strings.HasPrefix(to, appAddress+c.want) || !strings.HasSuffix(to, "&state=st%26te") {
+			if to := response.Header.Get("Location"); response.StatusCode != 302 || !strings.HasPrefix(to, tamgatest.AppAddress+c.want) || !strings.HasSuffix(to, "&state=st%26te") {
 				t.Errorf("%s: %d %q %s", c.name, response.StatusCode, to, text)
 			}
 		}
@@ -295,17 +295,17 @@ func TestLoginPage(t *testing.T) {
 	})
 	s.Walk(t, "WithAToken", func(t *testing.T) {
 		b := &browser{s: s}
-		address := s.asked("client_id", "tamga-dev", "redirect_uri", oobAddress, "state", "", "code_challenge", "", "code_challenge_method", "", "scope", "dss offline_access")
+		address := s.asked("client_id", "tamga-dev", "redirect_uri", tamgatest.OOBAddress, "state", "", "code_challenge", "", "code_challenge_method", "", "scope", "dss offline_access")
 		response, text := b.send("GET", address, "", "Authorization", "Bearer "+s.Token())
-		code, found := strings.CutPrefix(response.Header.Get("Location"), oobAddress+"?code=")
+		code, found := strings.CutPrefix(response.Header.Get("Location"), tamgatest.OOBAddress+"?code=")
 		if response.StatusCode != 302 || !found || !codeForm.MatchString(code) {
 			t.Fatalf("%d %s", response.StatusCode, text)
 		}
-		a := s.exchangeCode(code, "client_id", "tamga-dev", "redirect_uri", oobAddress, "code_verifier", "")
-		if got := s.read(a); !s.works(got.AccessToken) || got.RefreshToken != "" {
+		a := s.exchangeCode(code, "client_id", "tamga-dev", "redirect_uri", tamgatest.OOBAddress, "code_verifier", "")
+		if got := s.Read(a); !s.Works(got.AccessToken) || got.RefreshToken != "" {
 			t.Errorf("%v", a)
 		}
-		delegated := s.read(s.exchange(s.Tokens[tamgatest.Ours], naming("unique_name", "demo", time.Hour))).AccessToken
+		delegated := s.Read(s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("unique_name", "demo", time.Hour))).AccessToken
 		for name, c := range map[string]struct{ address, token string }{
 			"garbage":        {address, "garbage"},
 			"another client": {s.asked(), s.Token()},
@@ -325,7 +325,7 @@ func TestLoginPage(t *testing.T) {
 			t.Fatalf("%d %s: %v", response.StatusCode, text, err)
 		}
 		got, err := url.ParseQuery(to.EscapedFragment())
-		if err != nil || !s.works(got.Get("access_token")) || got.Get("expires_in") != "300" || got.Get("token_type") != "Bearer" || got.Get("state") != "st&te" || got.Get("scope") != "dss" {
+		if err != nil || !s.Works(got.Get("access_token")) || got.Get("expires_in") != "300" || got.Get("token_type") != "Bearer" || got.Get("state") != "st&te" || got.Get("scope") != "dss" {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
@@ -379,17 +379,17 @@ func TestTokenKeysRotate(t *testing.T) {
 	s.Command("key", "rotate-tokens")
 	// Another process signs with the new key at once; this one finds it when it meets it.
 	fresh := s.tokenOfAnother()
-	if !s.works(fresh) || !s.works(old) {
-		t.Errorf("after a rotation the new token works: %v, the old one: %v", s.works(fresh), s.works(old))
+	if !s.Works(fresh) || !s.Works(old) {
+		t.Errorf("after a rotation the new token works: %v, the old one: %v", s.Works(fresh), s.Works(old))
 	}
 	if got := keys(); len(first) != 1 || len(got) != 2 || got[1] != first[0] {
 		t.Errorf("keys %v, then %v", first, got)
 	}
 	s.Command("key", "rotate-tokens", "--at-once")
-	if token := s.tokenOfAnother(); !s.works(token) {
+	if token := s.tokenOfAnother(); !s.Works(token) {
 		t.Error("after a rotation at once the new token does not work")
 	}
-	if s.works(old) || s.works(fresh) {
+	if s.Works(old) || s.Works(fresh) {
 		t.Error("what the keys that were taken away have signed still works")
 	}
 }
@@ -408,7 +408,7 @@ func (s *signIn) tokenOfAnother() string {
 		s.T.Fatal(err)
 	}
 	_, body := tamgatest.ReadAll(s.T, response)
-	var t tokenAnswer
+	var t tamgatest.TokenAnswer
 	if err := json.Unmarshal(body, &t); err != nil || t.AccessToken == "" {
 		s.T.Fatalf("%s, %v", body, err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package tokenapi_test
 
 import (
 	"crypto/sha256"
@@ -139,8 +139,8 @@ func TestSAMLLogin(t *testing.T) {
 	if response.StatusCode != 303 || !codeForm.MatchString(q.Get("code")) || q.Get("state") != "st&te" {
 		t.Fatalf("%d %v %s", response.StatusCode, q, text)
 	}
-	got := s.read(s.exchangeCode(q.Get("code")))
-	if !s.works(got.AccessToken) || got.RefreshToken == "" || got.IDToken == "" {
+	got := s.Read(s.exchangeCode(q.Get("code")))
+	if !s.Works(got.AccessToken) || got.RefreshToken == "" || got.IDToken == "" {
 		t.Fatalf("%+v", got)
 	}
 	if entries := s.Command("audit", "--json", "--operation", "ExternalReturn", "--user", id); !strings.Contains(entries, `"login":"`+login+`"`) {
@@ -228,7 +228,7 @@ func TestSAMLLogin(t *testing.T) {
 	})
 
 	s.OK("ours", "DELETE", "/ums/user/"+id+"/login?issuerName=corp", "")
-	if s.works(got.AccessToken) || s.refresh("app", got.RefreshToken).Status != 400 {
+	if s.Works(got.AccessToken) || s.Refresh("app", got.RefreshToken).Status != 400 {
 		t.Error("the sign-in outlives the login it came of")
 	}
 }
