@@ -3,12 +3,10 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"slices"
@@ -18,7 +16,6 @@ import (
 	"time"
 
 	"tamga/internal/app/dev"
-
 	"tamga/internal/tamgatest"
 )
 
@@ -69,8 +66,8 @@ func BenchmarkHTTP(b *testing.B) {
 	one("T-1KiB", plain, cms("T", plain))
 	one("XLT1-1KiB", plain, cms("XLT1", plain))
 	one("XMLEnveloped-4KiB", plain, tamgatest.Request(xmlOf(4<<10), "XMLDSig", plain.ID, tamgatest.Parameters{"XMLDsigType": "XMLEnveloped"}))
-	one("PDF-100KB", plain, tamgatest.Request(pdfOf(100_000), "PDF", plain.ID, tamgatest.Parameters{"PDFFormat": "CMS"}))
-	one("DOCX-50KB", plain, tamgatest.Request(docxOf(b, 50_000), "MSOffice", plain.ID, tamgatest.Parameters{}))
+	one("PDF-100KB", plain, tamgatest.Request(tamgatest.PDFOf(100_000), "PDF", plain.ID, tamgatest.Parameters{"PDFFormat": "CMS"}))
+	one("DOCX-50KB", plain, tamgatest.Request(tamgatest.DOCXOf(b, 50_000), "MSOffice", plain.ID, tamgatest.Parameters{}))
 	b.Run("cosign-10000", func(b *testing.B) {
 		first := server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "CAdES", plain.ID, tamgatest.Parameters{"IsDetached": "True"}))
 		documents := make([]map[string]any, 10_000)
@@ -101,53 +98,6 @@ func xmlOf(size int) []byte {
 	}
 	b.WriteString("</orders>")
 	return b.Bytes()
-}
-
-// pdfOf makes a document of one page and a stream, of about size bytes.
-func pdfOf(size int) []byte {
-	var b bytes.Buffer
-	var at []int
-	object := func(text string) {
-		at = append(at, b.Len())
-		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", len(at), text)
-	}
-	b.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
-	object("<</Type/Catalog/Pages 2 0 R>>")
-	object("<</Type/Pages/Kids[3 0 R]/Count 1>>")
-	object("<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 4 0 R/Resources<<>>>>")
-	object(fmt.Sprintf("<</Length %d>>stream\n%s\nendstream", size, bytes.Repeat([]byte(" "), size)))
-	start := b.Len()
-	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(at)+1)
-	for _, n := range at {
-		fmt.Fprintf(&b, "%010d 00000 n \n", n)
-	}
-	fmt.Fprintf(&b, "trailer\n<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n", len(at)+1, start)
-	return b.Bytes()
-}
-
-// docxOf makes a package of about size bytes with a document in it.
-func docxOf(b testing.TB, size int) []byte {
-	random := make([]byte, size)
-	rand.NewChaCha8([32]byte{}).Read(random)
-	var out bytes.Buffer
-	w := zip.NewWriter(&out)
-	for _, part := range []struct{ name, text string }{
-		{"[Content_Types].xml", `<?xml version="1.0" encoding="UTF-8"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="png" ContentType="image/png"/><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>`},
-		{"_rels/.rels", `<?xml version="1.0" encoding="UTF-8"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`},
-		{"word/document.xml", `<?xml version="1.0" encoding="UTF-8"?><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>Договор</w:t></w:r></w:p></w:body></w:document>`},
-		{"word/_rels/document.xml.rels", `<?xml version="1.0" encoding="UTF-8"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/image" Target="media/image1.png"/></Relationships>`},
-		{"word/media/image1.png", string(random)},
-	} {
-		f, err := w.Create(part.name)
-		if err != nil {
-			b.Fatal(err)
-		}
-		io.WriteString(f, part.text)
-	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
-	return out.Bytes()
 }
 
 // p99 asks at a steady rate for three seconds and returns the 99th percentile of

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"tamga/internal/adapter/store/storetest"
-
 	"tamga/internal/tamgatest"
 )
 
@@ -88,7 +87,7 @@ log: {format: text}
 			t.Errorf("process %d answers the token of process 0 with %d %s", i, status, body)
 		}
 	}
-	twoSteps(t, one, two, "gost2012-512", []byte("prepared here, completed there"), func(message []byte, _ string) {
+	tamgatest.TwoSteps(t, one, two, "gost2012-512", []byte("prepared here, completed there"), func(message []byte, _ string) {
 		if len(message) == 0 {
 			t.Error("the other process completes to nothing")
 		}

@@ -1,37 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package signapi_test
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tamga/internal/cli/verify"
-	"tamga/internal/files"
 	"tamga/internal/judge"
-	"tamga/pki/suite"
-	"tamga/pki/x509gost"
-
 	"tamga/internal/tamgatest"
 )
 
 // verified runs tamga verify and returns its report.
 func verified(t *testing.T, file string, args ...string) (verify.Report, error) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	err := run(t.Context(), append([]string{"verify", file, "--json"}, args...), strings.NewReader(""), &out, &errs)
+	ran := tamgatest.Run(t.Context(), "", append([]string{"verify", file, "--json"}, args...)...)
 	var r verify.Report
-	if e := json.Unmarshal(out.Bytes(), &r); e != nil {
-		t.Fatalf("tamga verify: %v\n%s%s", err, out.String(), errs.String())
+	if e := json.Unmarshal([]byte(ran.Out), &r); e != nil {
+		t.Fatalf("tamga verify: %v\n%s%s", ran.Failure, ran.Out, ran.Err)
 	}
-	return r, err
+	return r, ran.Failure
 }
 
 // TestFamily makes every member of the CMS family on a running server, against
@@ -127,7 +120,7 @@ func TestFamily(t *testing.T) {
 				t.Errorf("countersigned: %v %+v", err, r)
 			}
 
-			twoSteps(t, server, server, su.name, document, func(message []byte, root string) {
+			tamgatest.TwoSteps(t, server, server, su.name, document, func(message []byte, root string) {
 				file := openssl.Write("two", message)
 				args := []string{"cms", "-verify", "-binary", "-cades", "-inform", "DER", "-in", file, "-content", documentFile, "-CAfile", openssl.Write("root.pem", []byte(root)), "-out", "out"}
 				if _, err := openssl.Run(args...); err != nil {
@@ -188,71 +181,4 @@ func TestFamily(t *testing.T) {
 			}
 		}
 	})
-}
-
-// clientOfTwoSteps makes a key that the server never sees, with a certificate
-// signed by itself.
-func clientOfTwoSteps(t testing.TB, su *suite.Suite) (*x509gost.Certificate, x509gost.SignFunc) {
-	t.Helper()
-	key, err := su.Generate(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sign := func(d suite.Digest) ([]byte, error) { return su.Sign(rand.Reader, key, d) }
-	name, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: "A client"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509gost.CreateCertificate(&x509gost.Template{
-		Subject: name, SerialNumber: []byte{1}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}, nil, key.Public(), su, su, sign)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509gost.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert, sign
-}
-
-// twoSteps signs with a key of the client's own: presign on one process, the key,
-// postsign on another or the same.
-func twoSteps(t *testing.T, first, server *tamgatest.Server, suiteName string, document []byte, judge func(message []byte, root string)) {
-	t.Helper()
-	su, _ := suite.ByName(suiteName)
-	cert, sign := clientOfTwoSteps(t, su)
-	params := tamgatest.Parameters{"IsDetached": "true", "CADESType": "BES"}
-	status, answer := first.Call("POST", "/rest/api/signatures/presign", "", map[string]any{
-		"Document": document, "RawCertificate": cert.Raw, "SignatureType": "CAdES", "SignatureParams": params,
-	})
-	var prepared struct {
-		HashValue []byte
-		Latin     string `json:"CacheObjectId"`
-		Cyrillic  string `json:"\u0421acheObjectId"`
-	}
-	if err := json.Unmarshal(answer, &prepared); err != nil || status != 200 || prepared.Latin == "" || prepared.Latin != prepared.Cyrillic {
-		t.Fatalf("presign: %d %s", status, answer)
-	}
-	value, err := sign(suite.Digest{Hash: su.Hash, Sum: prepared.HashValue})
-	if err != nil {
-		t.Fatal(err)
-	}
-	post := func(value []byte) map[string]any {
-		return map[string]any{"CacheObjectId": prepared.Latin, "SignatureType": "CAdES", "SignatureValue": value, "SignedHashValue": prepared.HashValue, "SignatureParams": params}
-	}
-	wrong := bytes.Clone(value)
-	wrong[len(wrong)/2] ^= 1
-	if status, answer := server.Call("POST", "/api/signatures/postsign", "", post(wrong)); status != 400 || !strings.Contains(string(answer), "invalid_signature_params") {
-		t.Errorf("a wrong value is answered %d %s", status, answer)
-	}
-	if strings.HasPrefix(suiteName, "gost") { // as a cryptographic service provider returns it
-		value = bytes.Clone(value)
-		slices.Reverse(value)
-	}
-	message := server.Signed("POST", "/api/signatures/postsign", "", post(value))
-	if status, answer := server.Call("POST", "/api/signatures/postsign", "", post(value)); status != 400 || !strings.Contains(string(answer), "invalid_object_state") {
-		t.Errorf("an object that is spent is answered %d %s", status, answer)
-	}
-	judge(message, string(files.PEM(cert)))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package signapi_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tamga/internal/judge"
+	"tamga/internal/tamgatest"
 )
 
 // TestV2SecretParameters: the password of a PDF document is used at once and later, and
@@ -22,7 +23,7 @@ func TestV2SecretParameters(t *testing.T) {
 	c := openV2(t, dir, settings...)
 	r := newReceiver(t, key)
 	const password = "open-sesame-4711"
-	encrypted, err := judge.PDF(t).QPDF(pdfOf(10), "--encrypt", password, "owner", "256", "--")
+	encrypted, err := judge.PDF(t).QPDF(tamgatest.PDFOf(10), "--encrypt", password, "owner", "256", "--")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package signapi_test
 
 import (
 	"encoding/base64"
@@ -13,7 +13,6 @@ import (
 	"unicode/utf16"
 
 	"tamga/internal/domain/fault"
-
 	"tamga/internal/tamgatest"
 )
 
@@ -38,7 +37,7 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 	if err := json.Unmarshal(answer, &message); status != 200 || err != nil {
 		t.Fatalf("%d %s", status, answer)
 	}
-	docx := docxOf(t, 100)
+	docx := tamgatest.DOCXOf(t, 100)
 	documents := []struct {
 		name, kind string
 		content    []byte
@@ -48,7 +47,7 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 		{"picture", "picture", []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), false},
 		{"XML", "XML", []byte("<a><b/></a>"), false},
 		{"broken XML", "XML", []byte("<a><b></a>"), true},
-		{"PDF", "PDF", pdfOf(10), false},
+		{"PDF", "PDF", tamgatest.PDFOf(10), false},
 		{"broken PDF", "PDF", []byte("%PDF-1.7\nand nothing else\n"), true},
 		{"Office document", "Office", docx, false},
 		{"cut Office document", "Office", docx[:len(docx)/2], true},

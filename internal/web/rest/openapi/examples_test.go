@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package openapi_test
 
 import (
 	"bytes"
@@ -18,11 +18,10 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/internal/tamgatest"
 	webconsole "tamga/internal/web/console"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
-
-	"tamga/internal/tamgatest"
 )
 
 // apiDocument is /openapi.json as far as these tests read it.
@@ -188,7 +187,7 @@ func TestExamples(t *testing.T) {
 	t.Parallel()
 	server := tamgatest.Start(t, "--set", "two_step.calls_per_second=1000", "--set", "verification.calls_per_second=1000", "--set", "devices.codes.resend=1ns")
 	document, _ := description(server)
-	w := &exampleWorld{v2: &v2{Server: server, t: t, bearer: server.Token()}, operator: server.TokenOf("operator", server.Dev.Operator.Password)}
+	w := &exampleWorld{Server: server, t: t, bearer: server.Token(), operator: server.TokenOf("operator", server.Dev.Operator.Password)}
 	tried := map[string]int{}
 	summaries := map[string]bool{}
 	for _, o := range document.operations() {
@@ -235,9 +234,10 @@ func (o *apiOperation) ready() bool {
 
 // exampleWorld makes what the examples name.
 type exampleWorld struct {
-	*v2
-	operator string
-	serial   int
+	*tamgatest.Server
+	t                testing.TB // of the operation that is tried
+	bearer, operator string     // tokens of the user demo and of the operator
+	serial           int
 }
 
 // Names that the examples use. Each is replaced by one that exists or is free.
@@ -253,12 +253,51 @@ const (
 // want is the answer to a request that must succeed.
 func (w *exampleWorld) want(token, method, address string, body any, header ...string) []byte {
 	w.t.Helper()
-	c := &v2{Server: w.Server, t: w.t, bearer: token}
-	status, text := c.send(method, address, body, header...)
-	if status != 200 {
-		w.t.Fatalf("%s %s: %d %.300s", method, address, status, text)
+	text, ok := body.(string)
+	if !ok && body != nil {
+		text = exampleText(body)
 	}
-	return text
+	request, err := http.NewRequestWithContext(w.t.Context(), method, address, strings.NewReader(text))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	status, answer := tamgatest.ReadAll(w.t, response)
+	if status != 200 {
+		w.t.Fatalf("%s %s: %d %.300s", method, address, status, answer)
+	}
+	return answer
+}
+
+// upload stores a document.
+func (w *exampleWorld) upload(name string, content []byte) string {
+	w.t.Helper()
+	return tamgatest.Documents(w.Server, w.bearer).Put(content, map[string]string{"Filename": name})
+}
+
+// operation carries an operation out and returns its identifier.
+func (w *exampleWorld) operation() string {
+	w.t.Helper()
+	text := w.want(w.bearer, "POST", w.Dev.BaseURL+"/api/v2/signature", map[string]any{
+		"BinaryData": []any{map[string]any{"ContentInfo": "0", "Content": []byte("Hello")}},
+		"Signature":  map[string]any{"Type": "CMS", "Parameters": tamgatest.Parameters{"IsDetached": "True"}, "CertificateId": "0"},
+	})
+	var answer struct {
+		Operation struct {
+			ID string `json:"Id"`
+		}
+	}
+	if err := json.Unmarshal(text, &answer); err != nil || answer.Operation.ID == "" {
+		w.t.Fatalf("%v: %.300s", err, text)
+	}
+	return answer.Operation.ID
 }
 
 func jsonText(t testing.TB, text []byte) (s string) {
@@ -326,11 +365,10 @@ func (w *exampleWorld) names(o *apiOperation) []string {
 		names = append(names, exampleOther, w.upload("other.txt", []byte("Other")), exampleDocument, document, strings.Repeat("0", 64), hex.EncodeToString(h.Sum))
 	}
 	if o.names(exampleOperation) {
-		op := w.operation(operationOf("CMS", tamgatest.Parameters{"IsDetached": "True"}, []byte("Hello")))
-		names = append(names, exampleOperation, op.ID.String())
+		names = append(names, exampleOperation, w.operation())
 	}
 	if o.names("<certificate>") || o.names(examplePrepared) {
-		cert, sign := clientOfTwoSteps(w.t, suite.GOST2012x256)
+		cert, sign := tamgatest.ClientOfTwoSteps(w.t, suite.GOST2012x256)
 		names = append(names, "<certificate>", base64.StdEncoding.EncodeToString(cert.Raw))
 		if o.names(examplePrepared) {
 			names = append(names, w.prepared(cert, sign)...)
@@ -407,7 +445,7 @@ func (w *exampleWorld) code(to string) string {
 
 // try sends the example of an operation.
 func (w *exampleWorld) try(t *testing.T, document *apiDocument, o *apiOperation) {
-	w.t, w.v2.t, w.Server.T = t, t, t
+	w.t, w.Server.T = t, t
 	token := ""
 	switch o.Tags[0] {
 	case "Signing", "Documents", "Operations":

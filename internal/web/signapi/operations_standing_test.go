@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package signapi_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store/storetest"
-
 	"tamga/internal/tamgatest"
 )
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package signapi_test
 
 import (
 	"bytes"
@@ -14,10 +14,9 @@ import (
 
 	"tamga/internal/files"
 	"tamga/internal/judge"
+	"tamga/internal/tamgatest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
-
-	"tamga/internal/tamgatest"
 )
 
 const xmlDocument = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\r\n<act xmlns=\"urn:acts\"><sum currency='RUB'>100</sum><!-- note --></act>\n"
@@ -135,7 +134,7 @@ func TestXML(t *testing.T) {
 func xmlTwoSteps(t *testing.T, server *tamgatest.Server, suiteName, dir string) {
 	t.Helper()
 	su, _ := suite.ByName(suiteName)
-	cert, sign := clientOfTwoSteps(t, su)
+	cert, sign := tamgatest.ClientOfTwoSteps(t, su)
 	params := tamgatest.Parameters{"XMLDsigType": "XMLEnveloped"}
 	status, answer := server.Call("POST", "/api/signatures/presign", "", map[string]any{
 		"Document": []byte(xmlDocument), "RawCertificate": cert.Raw, "SignatureType": "XMLDSig", "SignatureParams": params,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package signapi_test
 
 import (
 	"archive/zip"
@@ -15,10 +15,9 @@ import (
 	"tamga/internal/cli/verify"
 	"tamga/internal/files"
 	"tamga/internal/judge"
+	"tamga/internal/tamgatest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
-
-	"tamga/internal/tamgatest"
 )
 
 // TestOffice signs documents that LibreOffice made on a running server, with every
@@ -162,7 +161,7 @@ func changedEntry(t *testing.T, document []byte) []byte {
 func officeTwoSteps(t *testing.T, server *tamgatest.Server, suiteName string, document []byte, dir string) {
 	t.Helper()
 	su, _ := suite.ByName(suiteName)
-	cert, sign := clientOfTwoSteps(t, su)
+	cert, sign := tamgatest.ClientOfTwoSteps(t, su)
 	status, answer := server.Call("POST", "/api/signatures/presign", "", map[string]any{
 		"Document": document, "RawCertificate": cert.Raw, "SignatureType": "MSOffice", "SignatureParams": map[string]any{},
 	})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package signapi_test
 
 import (
 	"bytes"
@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"tamga/internal/tamgatest"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
@@ -31,8 +32,6 @@ import (
 	"tamga/sig/pdf"
 	"tamga/sig/raw"
 	"tamga/sig/xmldsig"
-
-	"tamga/internal/tamgatest"
 )
 
 type operationBody struct{ Operation typedOperation }
@@ -209,7 +208,7 @@ func TestV2Types(t *testing.T) {
 	cms := cades.New()
 	plain := []byte("a document")
 	xml := []byte("<a><b>text</b></a>")
-	office, page := docxOf(t, 100), pdfOf(100)
+	office, page := tamgatest.DOCXOf(t, 100), tamgatest.PDFOf(100)
 	for _, row := range []struct {
 		name, kind string
 		parameters fields

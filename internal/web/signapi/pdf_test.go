@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package signapi_test
 
 import (
 	"bytes"
@@ -13,9 +13,8 @@ import (
 	"tamga/internal/cli/verify"
 	"tamga/internal/files"
 	"tamga/internal/judge"
-	"tamga/pki/suite"
-
 	"tamga/internal/tamgatest"
+	"tamga/pki/suite"
 )
 
 // TestPDF signs PDF on a running server in each format and with every suite, in one
@@ -29,7 +28,7 @@ func TestPDF(t *testing.T) {
 	token := server.Token()
 	ca := server.Path(server.Dev.CAPEM)
 	tools.Trust(ordinaryRoots(t, tamgatest.ReadFile(t, ca))...)
-	document := pdfOf(5000)
+	document := tamgatest.PDFOf(5000)
 	dir := t.TempDir()
 	judged := func(t *testing.T, document []byte, args ...string) (verify.Report, error) {
 		t.Helper()
@@ -221,7 +220,7 @@ func encryptedVerdicts(t *testing.T, server *tamgatest.Server, signed []byte, pa
 func pdfTwoSteps(t *testing.T, server *tamgatest.Server, suiteName string, document []byte, dir string, params tamgatest.Parameters, between func()) {
 	t.Helper()
 	su, _ := suite.ByName(suiteName)
-	cert, sign := clientOfTwoSteps(t, su)
+	cert, sign := tamgatest.ClientOfTwoSteps(t, su)
 	status, answer := server.Call("POST", "/api/signatures/presign", "", map[string]any{
 		"Document": document, "RawCertificate": cert.Raw, "SignatureType": "PDF", "SignatureParams": params,
 	})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package signapi_test
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 
 	"tamga/internal/app/dev"
 	"tamga/internal/judge"
-
 	"tamga/internal/tamgatest"
 )
 
