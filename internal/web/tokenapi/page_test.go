@@ -117,218 +117,252 @@ func (s *signIn) newCode(change ...string) string {
 func TestLoginPage(t *testing.T) {
 	t.Parallel()
 	s := startSignIn(t)
-	s.Walk(t, "Code", func(t *testing.T) {
+	for _, part := range []struct {
+		name string
+		try  func(*testing.T, *signIn)
+	}{
+		{"Code", pageCode},
+		{"CodesTogether", pageCodesTogether},
+		{"CodesOfOthers", pageCodesOfOthers},
+		{"NoOpenRedirects", pageNoOpenRedirects},
+		{"Refusals", pageRefusals},
+		{"ForgedForms", pageForgedForms},
+		{"HostHeader", pageHostHeader},
+		{"WithAToken", pageWithAToken},
+		{"TokenInTheFragment", pageTokenInTheFragment},
+	} {
+		s.Walk(t, part.name, func(t *testing.T) { part.try(t, s) })
+	}
+}
+
+// pageCode tries a code from the page to the token, and once more.
+func pageCode(t *testing.T, s *signIn) {
+	b := &browser{s: s}
+	response, page := b.send("GET", s.asked("login_hint", `"><script>alert(1)</script>`), "", "Accept-Language", "ru-RU,ru;q=0.9,en;q=0.8")
+	h := response.Header
+	if response.StatusCode != 200 || !strings.Contains(page, `lang="ru"`) || !strings.Contains(page, "Пароль") || strings.Contains(page, "<script") {
+		t.Errorf("%d %s", response.StatusCode, page)
+	}
+	policy := h.Get("Content-Security-Policy")
+	if !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") || !strings.HasSuffix(policy, "form-action "+s.URL+" https://app.example") ||
+		h.Get("X-Frame-Options") != "DENY" || h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "no-referrer" {
+		t.Errorf("headers %v", h)
+	}
+	if c := response.Cookies(); len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteLaxMode {
+		t.Errorf("cookies %v", c)
+	}
+	response, page = b.logIn(page, "password", "wrong")
+	if response.StatusCode != 401 || !strings.Contains(page, "The name or the password is not correct") || strings.Contains(page, "wrong") {
+		t.Errorf("%d %s", response.StatusCode, page)
+	}
+	response, page = b.logIn(page)
+	to, found := strings.CutPrefix(response.Header.Get("Location"), tamgatest.AppAddress+"?code=")
+	code, state, _ := strings.Cut(to, "&")
+	if response.StatusCode != 303 || !found || !codeForm.MatchString(code) || state != "state=st%26te" {
+		t.Fatalf("%d %q %s", response.StatusCode, response.Header.Get("Location"), page)
+	}
+	got := s.Read(s.exchangeCode(code))
+	if !s.Works(got.AccessToken) || got.IDToken != "" {
+		t.Errorf("%+v", got)
+	}
+	if a := s.exchangeCode(code); a.Status != 400 || s.Works(got.AccessToken) {
+		t.Errorf("twice: %v; the token works: %v", a, s.Works(got.AccessToken))
+	}
+}
+
+// pageCodesTogether exchanges one code many times at once.
+func pageCodesTogether(t *testing.T, s *signIn) {
+	code := s.newCode("scope", "dss offline_access")
+	answers := make([]tamgatest.Answer, 16)
+	var wg sync.WaitGroup
+	for i := range answers {
+		wg.Go(func() { answers[i] = s.exchangeCode(code) })
+	}
+	wg.Wait()
+	won := 0
+	for _, a := range answers {
+		if a.Status != 200 {
+			continue
+		}
+		won++
+		got := s.Read(a)
+		if s.Works(got.AccessToken) || s.Refresh("app", got.RefreshToken).Status != 400 {
+			t.Error("what the code was exchanged for outlives its replay")
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d of 16 exchanged one code", won)
+	}
+}
+
+// pageCodesOfOthers exchanges codes as somebody else.
+func pageCodesOfOthers(t *testing.T, s *signIn) {
+	for name, change := range map[string][]string{
+		"no verifier":      {"code_verifier", ""},
+		"another verifier": {"code_verifier", strings.Repeat("x", 43)},
+		"the challenge":    {"code_verifier", challenge},
+		"another client":   {"client_id", "page"},
+		"another address":  {"redirect_uri", tamgatest.AppAddress + "?a=b"},
+		"no address":       {"redirect_uri", ""},
+	} {
+		code := s.newCode()
+		if a := s.exchangeCode(code, change...); a.Status != 400 || s.Read(a).Error != "invalid_grant" {
+			t.Errorf("%s: %v", name, a)
+		}
+	}
+	// A verifier for a code without a challenge: the code was put into the session.
+	b := &browser{s: s}
+	_, page := b.send("GET", s.asked("client_id", "page", "code_challenge", "", "code_challenge_method", ""), "")
+	response, _ := b.logIn(page)
+	to, _ := url.Parse(response.Header.Get("Location"))
+	if a := s.exchangeCode(to.Query().Get("code"), "client_id", "page"); a.Status != 400 {
+		t.Errorf("a verifier without a challenge: %v", a)
+	}
+}
+
+// pageNoOpenRedirects names addresses that are not registered.
+func pageNoOpenRedirects(t *testing.T, s *signIn) {
+	for _, address := range []string{
+		"", "https://evil.example/", "https://app.example/cb/", "https://app.example/cb/../x", "https://app.example/CB", "https://app.example/cb#x",
+		"https://app.example/cb?x=y", "https://app.example:443/cb", "https://app.example@evil.example/cb", "http://app.example/cb", "//app.example/cb",
+		"https://app.example/cb%00", "https://app.example/cb\r\nX: y", "javascript:alert(1)", "/cb", "com.example.app:/cb2",
+	} {
 		b := &browser{s: s}
-		response, page := b.send("GET", s.asked("login_hint", `"><script>alert(1)</script>`), "", "Accept-Language", "ru-RU,ru;q=0.9,en;q=0.8")
-		h := response.Header
-		if response.StatusCode != 200 || !strings.Contains(page, `lang="ru"`) || !strings.Contains(page, "Пароль") || strings.Contains(page, "<script") {
-			t.Errorf("%d %s", response.StatusCode, page)
-		}
-		policy := h.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") || !strings.HasSuffix(policy, "form-action "+s.URL+" https://app.example") ||
-			h.Get("X-Frame-Options") != "DENY" || h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "no-referrer" {
-			t.Errorf("headers %v", h)
-		}
-		if c := response.Cookies(); len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteLaxMode {
-			t.Errorf("cookies %v", c)
-		}
-		response, page = b.logIn(page, "password", "wrong")
-		if response.StatusCode != 401 || !strings.Contains(page, "The name or the password is not correct") || strings.Contains(page, "wrong") {
-			t.Errorf("%d %s", response.StatusCode, page)
-		}
-		response, page = b.logIn(page)
-		to, found := strings.CutPrefix(response.Header.Get("Location"), tamgatest.AppAddress+"?code=")
-		code, state, _ := strings.Cut(to, "&")
-		if response.StatusCode != 303 || !found || !codeForm.MatchString(code) || state != "state=st%26te" {
-			t.Fatalf("%d %q %s", response.StatusCode, response.Header.Get("Location"), page)
-		}
-		got := s.Read(s.exchangeCode(code))
-		if !s.Works(got.AccessToken) || got.IDToken != "" {
-			t.Errorf("%+v", got)
-		}
-		if a := s.exchangeCode(code); a.Status != 400 || s.Works(got.AccessToken) {
-			t.Errorf("twice: %v; the token works: %v", a, s.Works(got.AccessToken))
-		}
-	})
-	s.Walk(t, "CodesTogether", func(t *testing.T) {
-		code := s.newCode("scope", "dss offline_access")
-		answers := make([]tamgatest.Answer, 16)
-		var wg sync.WaitGroup
-		for i := range answers {
-			wg.Go(func() { answers[i] = s.exchangeCode(code) })
-		}
-		wg.Wait()
-		won := 0
-		for _, a := range answers {
-			if a.Status != 200 {
-				continue
-			}
-			won++
-			got := s.Read(a)
-			if s.Works(got.AccessToken) || s.Refresh("app", got.RefreshToken).Status != 400 {
-				t.Error("what the code was exchanged for outlives its replay")
+		for _, more := range [][]string{nil, {"scope", "nonsense"}, {"prompt", "none"}, {"response_type", "x"}} {
+			response, text := b.send("GET", s.asked(append([]string{"redirect_uri", address}, more...)...), "")
+			if response.StatusCode != 400 || response.Header.Get("Location") != "" {
+				t.Errorf("%q %v: %d %s", address, more, response.StatusCode, text)
 			}
 		}
-		if won != 1 {
-			t.Errorf("%d of 16 exchanged one code", won)
-		}
-	})
-	s.Walk(t, "CodesOfOthers", func(t *testing.T) {
-		for name, change := range map[string][]string{
-			"no verifier":      {"code_verifier", ""},
-			"another verifier": {"code_verifier", strings.Repeat("x", 43)},
-			"the challenge":    {"code_verifier", challenge},
-			"another client":   {"client_id", "page"},
-			"another address":  {"redirect_uri", tamgatest.AppAddress + "?a=b"},
-			"no address":       {"redirect_uri", ""},
-		} {
-			code := s.newCode()
-			if a := s.exchangeCode(code, change...); a.Status != 400 || s.Read(a).Error != "invalid_grant" {
-				t.Errorf("%s: %v", name, a)
-			}
-		}
-		// A verifier for a code without a challenge: the code was put into the session.
+	}
+	b := &browser{s: s}
+	response, text := b.send("GET", s.asked()+"&redirect_uri=https://evil.example/", "")
+	if response.StatusCode != 400 || response.Header.Get("Location") != "" {
+		t.Errorf("two addresses: %d %s", response.StatusCode, text)
+	}
+}
+
+// pageRefusals asks for what is refused at the address of the application.
+func pageRefusals(t *testing.T, s *signIn) {
+	for _, c := range []struct {
+		name   string
+		change []string
+		want   string
+	}{
+		{"no challenge", []string{"code_challenge", "", "code_challenge_method", ""}, "?error=invalid_request"},
+		{"plain", []string{"code_challenge_method", "plain"}, "?error=invalid_request"},
+		{"no method", []string{"code_challenge_method", ""}, "?error=invalid_request"},
+		{"a short challenge", []string{"code_challenge", "x"}, "?error=invalid_request"},
+		{"id_token", []string{"response_type", "id_token"}, "?error=unsupported_response_type"},
+		{"implicit", []string{"response_type", "token"}, "#error=unauthorized_client"},
+		{"scope", []string{"scope", "admin"}, "?error=invalid_scope"},
+		{"resource", []string{"resource", "urn:x"}, "?error=invalid_request"},
+		{"no resource", []string{"resource", ""}, "?error=invalid_request"},
+		{"silently", []string{"prompt", "none"}, "?error=login_required"},
+		{"request object", []string{"request", "x"}, "?error=request_not_supported"},
+		{"form_post", []string{"response_mode", "form_post"}, "?error=invalid_request"},
+	} {
 		b := &browser{s: s}
-		_, page := b.send("GET", s.asked("client_id", "page", "code_challenge", "", "code_challenge_method", ""), "")
-		response, _ := b.logIn(page)
-		to, _ := url.Parse(response.Header.Get("Location"))
-		if a := s.exchangeCode(to.Query().Get("code"), "client_id", "page"); a.Status != 400 {
-			t.Errorf("a verifier without a challenge: %v", a)
+		response, text := b.send("GET", s.asked(c.change...), "")
+		if to := response.Header.Get("Location"); response.StatusCode != 302 || !strings.HasPrefix(to, tamgatest.AppAddress+c.want) || !strings.HasSuffix(to, "&state=st%26te") {
+			t.Errorf("%s: %d %q %s", c.name, response.StatusCode, to, text)
 		}
-	})
-	s.Walk(t, "NoOpenRedirects", func(t *testing.T) {
-		for _, address := range []string{
-			"", "https://evil.example/", "https://app.example/cb/", "https://app.example/cb/../x", "https://app.example/CB", "https://app.example/cb#x",
-			"https://app.example/cb?x=y", "https://app.example:443/cb", "https://app.example@evil.example/cb", "http://app.example/cb", "//app.example/cb",
-			"https://app.example/cb%00", "https://app.example/cb\r\nX: y", "javascript:alert(1)", "/cb", "com.example.app:/cb2",
-		} {
-			b := &browser{s: s}
-			for _, more := range [][]string{nil, {"scope", "nonsense"}, {"prompt", "none"}, {"response_type", "x"}} {
-				response, text := b.send("GET", s.asked(append([]string{"redirect_uri", address}, more...)...), "")
-				if response.StatusCode != 400 || response.Header.Get("Location") != "" {
-					t.Errorf("%q %v: %d %s", address, more, response.StatusCode, text)
-				}
+	}
+}
+
+// pageForgedForms posts the form of another browser or site.
+func pageForgedForms(t *testing.T, s *signIn) {
+	victim, attacker := &browser{s: s}, &browser{s: s}
+	_, page := victim.send("GET", s.asked(), "")
+	_, theirs := attacker.send("GET", s.asked(), "")
+	for name, try := range map[string]func() (*http.Response, string){
+		"the attacker's ticket in the victim's browser": func() (*http.Response, string) { return victim.logIn(theirs) },
+		"no cookie": func() (*http.Response, string) { return (&browser{s: s}).logIn(page) },
+		"two cookies": func() (*http.Response, string) {
+			return (&browser{s: s, cookie: victim.cookie + "; " + attacker.cookie}).logIn(page)
+		},
+		"a chosen cookie": func() (*http.Response, string) {
+			return (&browser{s: s, cookie: "tamga-sign-in=" + strings.Repeat("0", 32)}).logIn(page)
+		},
+		"a changed ticket": func() (*http.Response, string) {
+			m := ticketField.FindStringSubmatch(page)[1]
+			return victim.logIn(page, "ticket", m[:len(m)-8]+"AAAAAAAA")
+		},
+	} {
+		response, text := try()
+		if response.StatusCode != 403 || response.Header.Get("Location") != "" || !strings.Contains(text, `role="alert"`) {
+			t.Errorf("%s: %d %s", name, response.StatusCode, text)
+		}
+	}
+	m := ticketField.FindStringSubmatch(page)[1]
+	form := url.Values{"ticket": {m}, "login": {s.Dev.User.Login}, "password": {s.Dev.User.Password}}.Encode()
+	if response, _ := victim.send("POST", s.Dev.IDPURL+"/oauth/login", form, "Sec-Fetch-Site", "cross-site"); response.StatusCode != 403 {
+		t.Errorf("from another site: %d", response.StatusCode)
+	}
+	// The ticket of the form is good on the form alone.
+	if response, _ := victim.send("GET", s.Dev.IDPURL+"/oauth/external/main/return?code=x&state="+url.QueryEscape(m), ""); response.StatusCode != 403 {
+		t.Errorf("as the state of another provider: %d", response.StatusCode)
+	}
+	if response, _ := victim.logIn(page); response.StatusCode != 303 {
+		t.Errorf("the victim in person: %d", response.StatusCode)
+	}
+	before := victim.cookie
+	if victim.send("GET", s.asked(), ""); victim.cookie == before {
+		t.Error("a cookie that was there before is used again")
+	}
+}
+
+// pageHostHeader names another host.
+func pageHostHeader(t *testing.T, s *signIn) {
+	b := &browser{s: s}
+	for _, headers := range [][]string{{"Host", "evil.localhost"}, {"X-Forwarded-Host", "evil.example"}, {"Forwarded", "host=evil.example"}} {
+		for _, address := range []string{s.asked(), s.Dev.IDPURL + "/.well-known/openid-configuration"} {
+			response, text := b.send("GET", address, "", headers...)
+			if response.StatusCode != 200 || strings.Contains(text, "evil") || strings.Contains(fmt.Sprint(response.Header), "evil") {
+				t.Errorf("%v: %d %s", headers, response.StatusCode, text)
 			}
 		}
-		b := &browser{s: s}
-		response, text := b.send("GET", s.asked()+"&redirect_uri=https://evil.example/", "")
-		if response.StatusCode != 400 || response.Header.Get("Location") != "" {
-			t.Errorf("two addresses: %d %s", response.StatusCode, text)
+	}
+}
+
+// pageWithAToken gets a code with an access token instead of the page.
+func pageWithAToken(t *testing.T, s *signIn) {
+	b := &browser{s: s}
+	address := s.asked("client_id", "tamga-dev", "redirect_uri", tamgatest.OOBAddress, "state", "", "code_challenge", "", "code_challenge_method", "", "scope", "dss offline_access")
+	response, text := b.send("GET", address, "", "Authorization", "Bearer "+s.Token())
+	code, found := strings.CutPrefix(response.Header.Get("Location"), tamgatest.OOBAddress+"?code=")
+	if response.StatusCode != 302 || !found || !codeForm.MatchString(code) {
+		t.Fatalf("%d %s", response.StatusCode, text)
+	}
+	a := s.exchangeCode(code, "client_id", "tamga-dev", "redirect_uri", tamgatest.OOBAddress, "code_verifier", "")
+	if got := s.Read(a); !s.Works(got.AccessToken) || got.RefreshToken != "" {
+		t.Errorf("%v", a)
+	}
+	delegated := s.Read(s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("unique_name", "demo", time.Hour))).AccessToken
+	for name, c := range map[string]struct{ address, token string }{
+		"garbage":        {address, "garbage"},
+		"another client": {s.asked(), s.Token()},
+		"delegated":      {address, delegated},
+	} {
+		if response, text := b.send("GET", c.address, "", "Authorization", "Bearer "+c.token); response.StatusCode != 400 || !strings.Contains(text, "access_denied") {
+			t.Errorf("%s: %d %s", name, response.StatusCode, text)
 		}
-	})
-	s.Walk(t, "Refusals", func(t *testing.T) {
-		for _, c := range []struct {
-			name   string
-			change []string
-			want   string
-		}{
-			{"no challenge", []string{"code_challenge", "", "code_challenge_method", ""}, "?error=invalid_request"},
-			{"plain", []string{"code_challenge_method", "plain"}, "?error=invalid_request"},
-			{"no method", []string{"code_challenge_method", ""}, "?error=invalid_request"},
-			{"a short challenge", []string{"code_challenge", "x"}, "?error=invalid_request"},
-			{"id_token", []string{"response_type", "id_token"}, "?error=unsupported_response_type"},
-			{"implicit", []string{"response_type", "token"}, "#error=unauthorized_client"},
-			{"scope", []string{"scope", "admin"}, "?error=invalid_scope"},
-			{"resource", []string{"resource", "urn:x"}, "?error=invalid_request"},
-			{"no resource", []string{"resource", ""}, "?error=invalid_request"},
-			{"silently", []string{"prompt", "none"}, "?error=login_required"},
-			{"request object", []string{"request", "x"}, "?error=request_not_supported"},
-			{"form_post", []string{"response_mode", "form_post"}, "?error=invalid_request"},
-		} {
-			b := &browser{s: s}
-			response, text := b.send("GET", s.asked(c.change...), "")
-			if to := response.Header.Get("Location"); response.StatusCode != 302 || !strings.HasPrefix(to, tamgatest.AppAddress+c.want) || !strings.HasSuffix(to, "&state=st%26te") {
-				t.Errorf("%s: %d %q %s", c.name, response.StatusCode, to, text)
-			}
-		}
-	})
-	s.Walk(t, "ForgedForms", func(t *testing.T) {
-		victim, attacker := &browser{s: s}, &browser{s: s}
-		_, page := victim.send("GET", s.asked(), "")
-		_, theirs := attacker.send("GET", s.asked(), "")
-		for name, try := range map[string]func() (*http.Response, string){
-			"the attacker's ticket in the victim's browser": func() (*http.Response, string) { return victim.logIn(theirs) },
-			"no cookie": func() (*http.Response, string) { return (&browser{s: s}).logIn(page) },
-			"two cookies": func() (*http.Response, string) {
-				return (&browser{s: s, cookie: victim.cookie + "; " + attacker.cookie}).logIn(page)
-			},
-			"a chosen cookie": func() (*http.Response, string) {
-				return (&browser{s: s, cookie: "tamga-sign-in=" + strings.Repeat("0", 32)}).logIn(page)
-			},
-			"a changed ticket": func() (*http.Response, string) {
-				m := ticketField.FindStringSubmatch(page)[1]
-				return victim.logIn(page, "ticket", m[:len(m)-8]+"AAAAAAAA")
-			},
-		} {
-			response, text := try()
-			if response.StatusCode != 403 || response.Header.Get("Location") != "" || !strings.Contains(text, `role="alert"`) {
-				t.Errorf("%s: %d %s", name, response.StatusCode, text)
-			}
-		}
-		m := ticketField.FindStringSubmatch(page)[1]
-		form := url.Values{"ticket": {m}, "login": {s.Dev.User.Login}, "password": {s.Dev.User.Password}}.Encode()
-		if response, _ := victim.send("POST", s.Dev.IDPURL+"/oauth/login", form, "Sec-Fetch-Site", "cross-site"); response.StatusCode != 403 {
-			t.Errorf("from another site: %d", response.StatusCode)
-		}
-		// The ticket of the form is good on the form alone.
-		if response, _ := victim.send("GET", s.Dev.IDPURL+"/oauth/external/main/return?code=x&state="+url.QueryEscape(m), ""); response.StatusCode != 403 {
-			t.Errorf("as the state of another provider: %d", response.StatusCode)
-		}
-		if response, _ := victim.logIn(page); response.StatusCode != 303 {
-			t.Errorf("the victim in person: %d", response.StatusCode)
-		}
-		before := victim.cookie
-		if victim.send("GET", s.asked(), ""); victim.cookie == before {
-			t.Error("a cookie that was there before is used again")
-		}
-	})
-	s.Walk(t, "HostHeader", func(t *testing.T) {
-		b := &browser{s: s}
-		for _, headers := range [][]string{{"Host", "evil.localhost"}, {"X-Forwarded-Host", "evil.example"}, {"Forwarded", "host=evil.example"}} {
-			for _, address := range []string{s.asked(), s.Dev.IDPURL + "/.well-known/openid-configuration"} {
-				response, text := b.send("GET", address, "", headers...)
-				if response.StatusCode != 200 || strings.Contains(text, "evil") || strings.Contains(fmt.Sprint(response.Header), "evil") {
-					t.Errorf("%v: %d %s", headers, response.StatusCode, text)
-				}
-			}
-		}
-	})
-	s.Walk(t, "WithAToken", func(t *testing.T) {
-		b := &browser{s: s}
-		address := s.asked("client_id", "tamga-dev", "redirect_uri", tamgatest.OOBAddress, "state", "", "code_challenge", "", "code_challenge_method", "", "scope", "dss offline_access")
-		response, text := b.send("GET", address, "", "Authorization", "Bearer "+s.Token())
-		code, found := strings.CutPrefix(response.Header.Get("Location"), tamgatest.OOBAddress+"?code=")
-		if response.StatusCode != 302 || !found || !codeForm.MatchString(code) {
-			t.Fatalf("%d %s", response.StatusCode, text)
-		}
-		a := s.exchangeCode(code, "client_id", "tamga-dev", "redirect_uri", tamgatest.OOBAddress, "code_verifier", "")
-		if got := s.Read(a); !s.Works(got.AccessToken) || got.RefreshToken != "" {
-			t.Errorf("%v", a)
-		}
-		delegated := s.Read(s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("unique_name", "demo", time.Hour))).AccessToken
-		for name, c := range map[string]struct{ address, token string }{
-			"garbage":        {address, "garbage"},
-			"another client": {s.asked(), s.Token()},
-			"delegated":      {address, delegated},
-		} {
-			if response, text := b.send("GET", c.address, "", "Authorization", "Bearer "+c.token); response.StatusCode != 400 || !strings.Contains(text, "access_denied") {
-				t.Errorf("%s: %d %s", name, response.StatusCode, text)
-			}
-		}
-	})
-	s.Walk(t, "TokenInTheFragment", func(t *testing.T) {
-		b := &browser{s: s}
-		_, page := b.send("GET", s.asked("client_id", "page", "response_type", "token", "scope", "dss offline_access", "code_challenge", "", "code_challenge_method", ""), "")
-		response, text := b.logIn(page)
-		to, err := url.Parse(response.Header.Get("Location"))
-		if err != nil || to.RawQuery != "" {
-			t.Fatalf("%d %s: %v", response.StatusCode, text, err)
-		}
-		got, err := url.ParseQuery(to.EscapedFragment())
-		if err != nil || !s.Works(got.Get("access_token")) || got.Get("expires_in") != "300" || got.Get("token_type") != "Bearer" || got.Get("state") != "st&te" || got.Get("scope") != "dss" {
-			t.Errorf("%v, %v", got, err)
-		}
-	})
+	}
+}
+
+// pageTokenInTheFragment gets a token in the fragment.
+func pageTokenInTheFragment(t *testing.T, s *signIn) {
+	b := &browser{s: s}
+	_, page := b.send("GET", s.asked("client_id", "page", "response_type", "token", "scope", "dss offline_access", "code_challenge", "", "code_challenge_method", ""), "")
+	response, text := b.logIn(page)
+	to, err := url.Parse(response.Header.Get("Location"))
+	if err != nil || to.RawQuery != "" {
+		t.Fatalf("%d %s: %v", response.StatusCode, text, err)
+	}
+	got, err := url.ParseQuery(to.EscapedFragment())
+	if err != nil || !s.Works(got.Get("access_token")) || got.Get("expires_in") != "300" || got.Get("token_type") != "Bearer" || got.Get("state") != "st&te" || got.Get("scope") != "dss" {
+		t.Errorf("%v, %v", got, err)
+	}
 }
 
 // Guessing at the page and at the token endpoint is one guessing.
