@@ -165,74 +165,72 @@ func TestCatalogueOfEvents(t *testing.T) {
 	}
 }
 
-// TestEvents performs the operations of docs/events.md from outside, and each tells
-// what the page says, at once and when it is refused.
-func TestEvents(t *testing.T) {
-	t.Parallel()
-	w := tamgatest.StartUMS(t, append([]string{"--set", "messages.budgets.sms.recipient=0"}, hooks...)...)
-	e := newEar(t)
-	e.register(w)
-	done, failed, _ := tellings(t)
-	walked := map[string]bool{}
-	var operator struct{ UserID string }
-	w.OK(tamgatest.Ours, "GET", "/ums/user?type=Login&value="+w.Dev.Operator.Login, "").Into(t, &operator)
-	look := func(operation, want, userID string) {
-		t.Helper()
-		var got []string
-		for _, x := range e.new(w) {
-			got = append(got, x.Type)
-			if x.Data.UserID != userID || x.Data.ActorID != operator.UserID || x.Data.Category != "UserAccount" {
-				t.Errorf("%s tells %+v", operation, x)
-			}
-		}
-		if d := cmp.Diff(strings.Fields(want), got); d != "" && len(got)+len(want) > 0 {
-			t.Errorf("%s: %s", operation, d)
-		}
-	}
-	ask := func(operation, userID, method, path, body string) tamgatest.Answer {
-		t.Helper()
-		if _, ok := done[operation]; !ok {
-			t.Fatalf("docs/events.md knows no %s", operation)
-		}
-		a := w.Ask(tamgatest.Ours, method, path, body)
-		if a.Status == 200 {
-			walked[operation] = true
-			look(operation, done[operation], userID)
-		} else {
-			look(operation+" refused", failed[operation], userID)
-		}
-		return a
-	}
-	ok := func(operation, userID, method, path, body string) tamgatest.Answer {
-		t.Helper()
-		a := ask(operation, userID, method, path, body)
-		if a.Status != 200 {
-			t.Fatalf("%s: %v", operation, a)
-		}
-		return a
-	}
-	refused := func(operation, userID, method, path, body string) {
-		t.Helper()
-		if a := ask(operation, userID, method, path, body); a.Status != 400 {
-			t.Errorf("%s: %v", operation, a)
-		}
-	}
+// walk carries out operations of user management and looks at what is told of each.
+type walk struct {
+	*tamgatest.UMS
+	ear          *ear
+	done, failed map[string]string // events of operations, as docs/events.md has them
+	walked       map[string]bool   // operations that were carried out
+	operator     string            // identifier of the operator
+}
 
-	// A registration tells of a user that nobody knew before, so it is looked at here.
-	var id string
-	w.OK(tamgatest.Ours, "POST", "/ums/user", `{"Login":"heard","PhoneNumber":"79261112233","Email":"heard@example.ru"}`).Into(t, &id)
-	look("RegisterUser", done["RegisterUser"], id)
-	walked["RegisterUser"] = true
-	var second struct{ ID string }
-	w.OK(tamgatest.Ours, "POST", "/ums/user/register", `{"Login":"heard too"}`).Into(t, &second)
-	look("RegisterUser2", done["RegisterUser2"], second.ID)
-	walked["RegisterUser2"] = true
-	refused("RegisterUser", "", "POST", "/ums/user", `{"Login":"HEARD"}`)
-	refused("RegisterUser2", "", "POST", "/ums/user/register", `{`)
+// look wants the events of an operation, whose names are separated by spaces.
+func (k *walk) look(operation, want, userID string) {
+	t := k.T
+	t.Helper()
+	var got []string
+	for _, x := range k.ear.new(k.UMS) {
+		got = append(got, x.Type)
+		if x.Data.UserID != userID || x.Data.ActorID != k.operator || x.Data.Category != "UserAccount" {
+			t.Errorf("%s tells %+v", operation, x)
+		}
+	}
+	if d := cmp.Diff(strings.Fields(want), got); d != "" && len(got)+len(want) > 0 {
+		t.Errorf("%s: %s", operation, d)
+	}
+}
 
+// ask calls an operation, which may be refused.
+func (k *walk) ask(operation, userID, method, path, body string) tamgatest.Answer {
+	k.T.Helper()
+	if _, ok := k.done[operation]; !ok {
+		k.T.Fatalf("docs/events.md knows no %s", operation)
+	}
+	a := k.Ask(tamgatest.Ours, method, path, body)
+	if a.Status == 200 {
+		k.walked[operation] = true
+		k.look(operation, k.done[operation], userID)
+	} else {
+		k.look(operation+" refused", k.failed[operation], userID)
+	}
+	return a
+}
+
+// ok calls an operation that must succeed.
+func (k *walk) ok(operation, userID, method, path, body string) {
+	k.T.Helper()
+	if a := k.ask(operation, userID, method, path, body); a.Status != 200 {
+		k.T.Fatalf("%s: %v", operation, a)
+	}
+}
+
+// refused calls an operation that must be refused.
+func (k *walk) refused(operation, userID, method, path, body string) {
+	k.T.Helper()
+	if a := k.ask(operation, userID, method, path, body); a.Status != 400 {
+		k.T.Errorf("%s: %v", operation, a)
+	}
+}
+
+// callOnUser is a call of an operation on a user. The body CODE stands for the code of the last
+// message.
+type callOnUser struct{ operation, method, path, body string }
+
+// callsOnUser are calls on the user of TestEvents. Most operations succeed and are refused once.
+func callsOnUser(system, id string) []callOnUser {
 	base := "/ums/user/" + id
 	phone, email := base+"/phones/79261112233", base+"/emails/"+url.PathEscape("heard@example.ru")
-	for _, c := range []struct{ operation, method, path, body string }{
+	return []callOnUser{
 		{"SetUserProperty", "POST", base, `{"PropertyType":0,"Value":"Имя"}`},
 		{"SetUserProperty", "PATCH", base, `{"PropertyType":7,"Value":"Имя"}`},
 		{"SetUserApprovedStateAsync", "POST", base + "/approve?approved=true", ``},
@@ -294,8 +292,8 @@ func TestEvents(t *testing.T) {
 		{"RemoveUserOtpToken", "DELETE", base + "/oath", ``},
 		{"SetUserOtpToken", "POST", base + "/oath", `{"Serial":"none","FirstOtp":"000000"}`},
 		{"RestoreUserOtpTokenSync", "POST", base + "/oath/sync", `{"Serial":"none","FirstOtp":"000000","SecondOtp":"000000"}`},
-		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"Msisdn":"79261112233","SystemId":"` + w.Dev.MobileSystem + `"}`},
-		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"SystemId":"` + w.Dev.MobileSystem + `"}`},
+		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"Msisdn":"79261112233","SystemId":"` + system + `"}`},
+		{"CreateMyDssKInit", "POST", base + "/mydss/init", `{"SystemId":"` + system + `"}`},
 		{"DeleteMyDssKInit", "POST", base + "/mydss/init/delete", ``},
 		{"DeleteMyDssKInit", "POST", base + "/mydss/init/delete", ``},
 		{"AssignMyDssKey", "POST", base + "/mydss/assign", `{"Kid":"1"}`},
@@ -314,39 +312,44 @@ func TestEvents(t *testing.T) {
 		{"RevokeUserGrants", "POST", "/user/" + id + "/grants/revoke", ``},
 		{"DeleteUserLocalLogin", "DELETE", base + "/login/local", ``},
 		{"DeleteUser", "DELETE", base, ``},
-	} {
+	}
+}
+
+// TestEvents performs the operations of docs/events.md from outside, and each tells
+// what the page says, at once and when it is refused.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, append([]string{"--set", "messages.budgets.sms.recipient=0"}, hooks...)...)
+	e := newEar(t)
+	e.register(w)
+	done, failed, _ := tellings(t)
+	var operator struct{ UserID string }
+	w.OK(tamgatest.Ours, "GET", "/ums/user?type=Login&value="+w.Dev.Operator.Login, "").Into(t, &operator)
+	k := &walk{w, e, done, failed, map[string]bool{}, operator.UserID}
+
+	// A registration tells of a user that nobody knew before, so it is looked at here.
+	var id string
+	w.OK(tamgatest.Ours, "POST", "/ums/user", `{"Login":"heard","PhoneNumber":"79261112233","Email":"heard@example.ru"}`).Into(t, &id)
+	k.look("RegisterUser", done["RegisterUser"], id)
+	k.walked["RegisterUser"] = true
+	var second struct{ ID string }
+	w.OK(tamgatest.Ours, "POST", "/ums/user/register", `{"Login":"heard too"}`).Into(t, &second)
+	k.look("RegisterUser2", done["RegisterUser2"], second.ID)
+	k.walked["RegisterUser2"] = true
+	k.refused("RegisterUser", "", "POST", "/ums/user", `{"Login":"HEARD"}`)
+	k.refused("RegisterUser2", "", "POST", "/ums/user/register", `{`)
+
+	for _, c := range callsOnUser(w.Dev.MobileSystem, id) {
 		body := c.body
 		if body == "CODE" {
 			list := w.Captured()
 			body = `"` + tamgatest.SixDigits.FindString(list[len(list)-1].Text) + `"`
 		}
-		ask(c.operation, id, c.method, c.path, body)
+		k.ask(c.operation, id, c.method, c.path, body)
 	}
-	ok("DeleteUser", second.ID, "DELETE", "/ums/user/"+second.ID, "")
+	k.ok("DeleteUser", second.ID, "DELETE", "/ums/user/"+second.ID, "")
 
-	// Devices.
-	owner, _, phone, _ := w.Register()
-	base = "/ums/user/" + owner
-	w.OK(tamgatest.Ours, "POST", base+"/phones/"+phone+"/confirm", "")
-	picture, _, kid := w.KInit(owner, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, w.Dev.MobileSystem))
-	file := t.TempDir() + "/phone.json"
-	for _, args := range [][]string{{"register", "--qr", picture, "--code", w.ActivationCode(phone)}, {"verify", "--qr", ""}, {"push", "--address", "bell", "--os-type", "2"}} {
-		if args[0] == "verify" {
-			args[2], _ = w.Verification(owner, kid)
-		}
-		if out, err := tamgatest.Phone(t, file, args...); err != nil {
-			t.Fatalf("%s: %s, %v", args[0], out, err)
-		}
-	}
-	e.new(w)
-	bell := `{"Address":"bell","OsType":2,"SystemId":"` + w.Dev.MobileSystem + `"}`
-	ok("SetUserNotificationPushAdress", owner, "POST", base+"/pushaddress/notification/true", bell)
-	ok("DeleteUserPushAddress", owner, "DELETE", base+"/pushaddress", bell)
-	refused("DeleteUserPushAddress", owner, "DELETE", base+"/pushaddress", bell)
-	ok("RestoreUserPushAdressContact", owner, "PATCH", base+"/pushaddress/restore", bell)
-	ok("LockoutMyDssDevice", owner, "POST", base+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":true}`)
-	ok("DeleteMyDssKey", owner, "POST", base+"/mydss/delete", `{"Kid":"`+kid+`"}`)
-	ok("DeleteAllMyDssKeys", owner, "DELETE", base+"/mydss", "")
+	eventsOfDevices(t, k)
 
 	// Of nobody, and of a user of another group, nothing is told.
 	for _, user := range []string{tamgatest.Missing, id} {
@@ -360,7 +363,7 @@ func TestEvents(t *testing.T) {
 	if a := w.Ask(tamgatest.Ours, "POST", "/ums/user/"+theirs+"/lockoutex", `{}`); a.Status != 404 {
 		t.Errorf("%v", a)
 	}
-	look("a user of another group", "", "")
+	k.look("a user of another group", "", "")
 
 	// An administrator.
 	w.Command("user", "add", "by hand", "--group", "Default", "--password-file", tamgatest.PasswordFile(t))
@@ -371,11 +374,37 @@ func TestEvents(t *testing.T) {
 	// What needs a token of the stock, or a device of nobody, is refused here alone.
 	elsewhere := []string{"SetUserOtpToken", "RestoreUserOtpTokenSync", "AssignMyDssKey"}
 	for operation := range done {
-		if !walked[operation] && !slices.Contains(elsewhere, operation) && !strings.Contains(operation, " ") {
+		if !k.walked[operation] && !slices.Contains(elsewhere, operation) && !strings.Contains(operation, " ") {
 			t.Errorf("%s was not performed", operation)
 		}
 	}
 	w.Scan()
+}
+
+// eventsOfDevices carries out the operations on the devices of a user.
+func eventsOfDevices(t *testing.T, k *walk) {
+	owner, _, phone, _ := k.Register()
+	base := "/ums/user/" + owner
+	k.OK(tamgatest.Ours, "POST", base+"/phones/"+phone+"/confirm", "")
+	picture, _, kid := k.KInit(owner, fmt.Sprintf(`{"msisdn":%q,"SystemId":%q}`, phone, k.Dev.MobileSystem))
+	file := t.TempDir() + "/phone.json"
+	for _, args := range [][]string{{"register", "--qr", picture, "--code", k.ActivationCode(phone)}, {"verify", "--qr", ""}, {"push", "--address", "bell", "--os-type", "2"}} {
+		if args[0] == "verify" {
+			args[2], _ = k.Verification(owner, kid)
+		}
+		if out, err := tamgatest.Phone(t, file, args...); err != nil {
+			t.Fatalf("%s: %s, %v", args[0], out, err)
+		}
+	}
+	k.ear.new(k.UMS)
+	bell := `{"Address":"bell","OsType":2,"SystemId":"` + k.Dev.MobileSystem + `"}`
+	k.ok("SetUserNotificationPushAdress", owner, "POST", base+"/pushaddress/notification/true", bell)
+	k.ok("DeleteUserPushAddress", owner, "DELETE", base+"/pushaddress", bell)
+	k.refused("DeleteUserPushAddress", owner, "DELETE", base+"/pushaddress", bell)
+	k.ok("RestoreUserPushAdressContact", owner, "PATCH", base+"/pushaddress/restore", bell)
+	k.ok("LockoutMyDssDevice", owner, "POST", base+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":true}`)
+	k.ok("DeleteMyDssKey", owner, "POST", base+"/mydss/delete", `{"Kid":"`+kid+`"}`)
+	k.ok("DeleteAllMyDssKeys", owner, "DELETE", base+"/mydss", "")
 }
 
 // TestEventsOfCertificates: what befalls the certificates of a user is told.
