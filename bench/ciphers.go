@@ -10,7 +10,7 @@ import (
 	"tamga/gost/magma"
 	"tamga/gost/mode"
 
-	"tamgabench/engine"
+	"tamga/bench/engine"
 )
 
 func cipherWorks() ([]work, error) {

@@ -9,8 +9,8 @@ import (
 	"tamga/gost/gost341194"
 	"tamga/gost/streebog"
 
-	"tamgabench/engine"
-	"tamgabench/nettle"
+	"tamga/bench/engine"
+	"tamga/bench/nettle"
 )
 
 var sizes = []struct {

@@ -35,7 +35,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tamgabench/engine"
+	"tamga/bench/engine"
 )
 
 // work is an operation that both sides can do. ours and theirs run n rounds and return

@@ -16,7 +16,7 @@ import (
 	"tamga/sig"
 	"tamga/sig/cades"
 
-	"tamgabench/engine"
+	"tamga/bench/engine"
 )
 
 // messageWorks returns works that make detached CMS messages over a document in memory.

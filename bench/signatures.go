@@ -12,7 +12,7 @@ import (
 	"tamga/gost/gost341194"
 	"tamga/gost/streebog"
 
-	"tamgabench/engine"
+	"tamga/bench/engine"
 )
 
 var signatureSets = []struct {

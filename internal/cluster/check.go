@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"tamga/internal/files"
+	"tamga/pki/x509gost"
+)
+
+// verification compares what was acknowledged with what is there, after all processes run
+// again.
+type verification struct {
+	*session
+	// outcomes counts outcomes "ok" in the audit log by operation and id. repeated counts
+	// those that handed out the answer of an earlier request.
+	outcomes, repeated map[string]int
+	roots              []*x509gost.Certificate
+}
+
+// verify checks everything that the clients of a session remember.
+func (s *session) verify(ctx context.Context) error {
+	v := &verification{session: s, outcomes: map[string]int{}, repeated: map[string]int{}}
+	var err error
+	if v.roots, err = files.Certificates(filepath.Join(s.cluster.data, s.cluster.dev.CAPEM)); err != nil {
+		return err
+	}
+	rows, err := s.cluster.db.QueryContext(ctx, `SELECT operation || ' ' || correlation_id,
+			count(*) FILTER (WHERE object NOT LIKE 'answer to %'), count(*) FILTER (WHERE object LIKE 'answer to %')
+		FROM audit WHERE phase = 'done' AND outcome = 'ok' AND correlation_id <> '' GROUP BY 1`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var made, repeated int
+		if err := rows.Scan(&name, &made, &repeated); err != nil {
+			return err
+		}
+		v.outcomes[name], v.repeated[name] = made, repeated
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, d := range s.drivers {
+		d.check(ctx, v)
+	}
+	return v.counters(ctx)
+}
+
+// once wants an outcome in the audit log, and no second one. If a process died when it had
+// recorded an answer and before its outcome, the outcome is that of the request that got the
+// answer. It names the request that made it.
+func (v *verification) once(id, operation string) {
+	if v.atMostOnce(id, operation); v.outcomes[operation+" "+id]+v.repeated[operation+" "+id] == 0 {
+		v.wrong("%s was acknowledged, the audit log has no outcome of %s:%s", id, operation, v.entries(id))
+	}
+}
+
+// atMostOnce wants no second outcome.
+func (v *verification) atMostOnce(id, operation string) {
+	if n := v.outcomes[operation+" "+id]; n > 1 {
+		v.wrong("%s was carried out %d times, the audit log says of %s:%s", id, n, operation, v.entries(id))
+	}
+}
+
+// entries lists the audit entries of an operation.
+func (v *verification) entries(id string) (list string) {
+	rows, err := v.cluster.db.Query(`SELECT concat_ws(' ', operation, phase, outcome, object, detail, request_id) FROM audit WHERE correlation_id = $1 ORDER BY id`, id)
+	if err != nil {
+		return err.Error()
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var entry string
+		if err := rows.Scan(&entry); err != nil {
+			return err.Error()
+		}
+		list += "\n    " + entry
+	}
+	return list
+}
+
+// column reads two columns of texts.
+func (v *verification) column(ctx context.Context, query string) (map[string]string, error) {
+	rows, err := v.cluster.db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", query, err)
+	}
+	defer rows.Close()
+	list := map[string]string{}
+	for rows.Next() {
+		var key, value string
+		if err := rows.Scan(&key, &value); err != nil {
+			return nil, err
+		}
+		list[key] = value
+	}
+	return list, rows.Err()
+}
+
+// counted are the counters of quotas with the rows that they count. Each query returns the
+// owners whose counter is wrong.
+var counted = []struct{ what, query string }{
+	{"prepared objects", `SELECT coalesce(a.caller, b.caller), coalesce(a.n, 0) || ' counted, ' || coalesce(b.n, 0) || ' there'
+		FROM (SELECT caller, sum(objects) AS n FROM prepared_usage WHERE caller <> '' GROUP BY 1) a
+		FULL JOIN (SELECT caller, count(*) AS n FROM prepared WHERE spent_at = 0 GROUP BY 1) b ON a.caller = b.caller
+		WHERE coalesce(a.n, 0) <> coalesce(b.n, 0)`},
+	{"documents", `SELECT coalesce(a.user_id, b.user_id), coalesce(a.n, 0) || ' counted, ' || coalesce(b.n, 0) || ' there'
+		FROM (SELECT user_id, sum(objects) AS n FROM document_usage WHERE user_id <> '' GROUP BY 1) a
+		FULL JOIN (SELECT user_id, count(*) AS n FROM documents WHERE state < 2 GROUP BY 1) b ON a.user_id = b.user_id
+		WHERE coalesce(a.n, 0) <> coalesce(b.n, 0)`},
+}
+
+// counters compares counters with rows. Background tasks may remove rows at the same time,
+// but each of them changes both in one transaction, and a query sees one moment.
+func (v *verification) counters(ctx context.Context) error {
+	for _, c := range counted {
+		wrong, err := v.column(ctx, c.query)
+		if err != nil {
+			return err
+		}
+		for owner, how := range wrong {
+			v.wrong("the counter of %s of %s is wrong at %v: %s", c.what, owner, time.Now().Format(time.TimeOnly), how)
+		}
+	}
+	return nil
+}

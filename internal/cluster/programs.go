@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Programs are the executables that clusters run. A path is empty if it was not built.
+type Programs struct {
+	Current string
+	Older   string // of the commit olderCommit
+	Skewed  string // Current with a clock that clockOffset moves
+	dir     string
+}
+
+// olderCommit is the release that a rolling upgrade begins with: the last one before
+// changes of people lost their common lock.
+const olderCommit = "6c8a32191254508eafe7c9c8bc27cd90ab606183"
+
+// clockOffset is the environment variable with the number of seconds that Skewed adds to
+// the wall clock.
+const clockOffset = "TAMGA_TEST_CLOCK_OFFSET"
+
+// Build builds the program of this module. Close removes it.
+func Build(ctx context.Context) (*Programs, error) {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tamga-programs-")
+	if err != nil {
+		return nil, err
+	}
+	p := &Programs{Current: filepath.Join(dir, "tamga"), dir: dir}
+	return p, build(ctx, root, p.Current)
+}
+
+// Close removes the programs.
+func (p *Programs) Close() { os.RemoveAll(p.dir) }
+
+// BuildOlder builds the program of olderCommit, from the repository.
+func (p *Programs) BuildOlder(ctx context.Context) error {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	source := filepath.Join(p.dir, "older-source")
+	if err := os.Mkdir(source, 0o755); err != nil {
+		return err
+	}
+	archive := osexec.CommandContext(ctx, "git", "-C", root, "archive", "--format=tar", olderCommit, "--", "go.mod", "go.sum", "cmd", "gost", "pki", "sig", "internal")
+	unpack := osexec.CommandContext(ctx, "tar", "-x", "-C", source)
+	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	archive.Stderr, unpack.Stderr = &said, &said
+	if err := unpack.Start(); err != nil {
+		return err
+	}
+	if err := errors.Join(archive.Run(), unpack.Wait()); err != nil {
+		return fmt.Errorf("commit %s is not in this repository: %w\n%s", olderCommit, err, said.Bytes())
+	}
+	older := filepath.Join(p.dir, "tamga-older")
+	if err := build(ctx, source, older); err != nil {
+		return err
+	}
+	p.Older = older
+	return nil
+}
+
+// BuildSkewed builds the program over a package time whose Now adds clockOffset. So the
+// whole process has a wrong wall clock, and the product needs no hook for it.
+func (p *Programs) BuildSkewed(ctx context.Context) error {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	goroot, err := goCommand(ctx, root, "env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	original := filepath.Join(goroot, "src", "time", "time.go")
+	text, err := os.ReadFile(original)
+	if err != nil {
+		return err
+	}
+	const before = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
+	changed := bytes.Replace(text, []byte(before), []byte(before+"\tsec += skew\n"), 1)
+	if bytes.Equal(changed, text) {
+		return fmt.Errorf("%s: time.Now of this Go release is not the one that is known here", original)
+	}
+	skew := `package time
+
+import "syscall"
+
+var skew = readSkew()
+
+func readSkew() (n int64) {
+	text, _ := syscall.Getenv("` + clockOffset + `")
+	negative := text != "" && text[0] == '-'
+	if negative {
+		text = text[1:]
+	}
+	for _, digit := range []byte(text) {
+		n = n*10 + int64(digit-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n
+}
+`
+	replace := map[string]string{}
+	for name, text := range map[string][]byte{"time.go": changed, "skew.go": []byte(skew)} {
+		file := filepath.Join(p.dir, name)
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			return err
+		}
+		replace[filepath.Join(filepath.Dir(original), name)] = file
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(p.dir, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o644); err != nil {
+		return err
+	}
+	skewed := filepath.Join(p.dir, "tamga-skewed")
+	if err := build(ctx, root, skewed, "-overlay", file); err != nil {
+		return err
+	}
+	p.Skewed = skewed
+	return nil
+}
+
+// build builds cmd/tamga of a source tree.
+func build(ctx context.Context, root, to string, flags ...string) error {
+	_, err := goCommand(ctx, root, append(append([]string{"build"}, flags...), "-o", to, "./cmd/tamga")...)
+	return err
+}
+
+// moduleRoot is the directory of the module's source.
+func moduleRoot(ctx context.Context) (string, error) {
+	return goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", "tamga")
+}
+
+func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := osexec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, errs.Bytes())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// programCommand is a command with the environment of this process.
+func programCommand(program string, args ...string) *osexec.Cmd {
+	cmd := osexec.Command(program, args...)
+	cmd.Env = os.Environ()
+	return cmd
+}

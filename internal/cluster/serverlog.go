@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package cluster
+
+import (
+	"bufio"
+	"os"
+	"strings"
+)
+
+// waits are what the log of PostgreSQL says about locks.
+type waits struct {
+	Slow      int      // sessions that waited for a lock for longer than slowLock
+	Deadlocks int      // transactions that the server ended
+	Examples  []string // lines with the statement that waited
+}
+
+// mostExamples bounds waits.Examples.
+const mostExamples = 5
+
+// position is how much of the logs was read.
+type position map[string]int64
+
+// lockWaits reads the logs of all primaries from a position and moves it. Sessions of the
+// checks do not count.
+func (c *Cluster) lockWaits(from position) (w waits, err error) {
+	for _, s := range c.servers {
+		if err := w.read(c.log(s.name), from); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+func (w *waits) read(name string, from position) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Seek(from[name], 0); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	example := 0 // lines that still belong to the last example
+	for lines.Scan() {
+		line := lines.Text()
+		from[name] += int64(len(line)) + 1
+		switch {
+		case strings.Contains(line, "still waiting for"):
+			w.Slow++
+			example = 4
+		case strings.Contains(line, "deadlock detected"):
+			w.Deadlocks++
+			example = 8
+		}
+		if example > 0 {
+			example--
+			if len(w.Examples) < 8*mostExamples {
+				w.Examples = append(w.Examples, line)
+			}
+		}
+	}
+	return lines.Err()
+}
