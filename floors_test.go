@@ -41,6 +41,7 @@ var floors = []struct {
 	// nothing of the product does.
 	{"internal/judge", -1},
 	{"internal/tamgatest", -1},
+	{"internal/cluster", -1},
 	{"internal/extension", -1},
 	{"internal/gosttest", -1},
 	{"internal/sigtest", -1},

@@ -106,17 +106,20 @@ func (v *verification) column(ctx context.Context, query string) (map[string]str
 	return list, rows.Err()
 }
 
-// counted are the counters of quotas with the rows that they count. Each query returns the
-// owners whose counter is wrong.
+// counted are the counters of quotas with the rows that they count. A document counts until
+// its row is gone, an object until it is spent. Each query returns the owners whose counter is
+// wrong.
 var counted = []struct{ what, query string }{
-	{"prepared objects", `SELECT coalesce(a.caller, b.caller), coalesce(a.n, 0) || ' counted, ' || coalesce(b.n, 0) || ' there'
-		FROM (SELECT caller, sum(objects) AS n FROM prepared_usage WHERE caller <> '' GROUP BY 1) a
-		FULL JOIN (SELECT caller, count(*) AS n FROM prepared WHERE spent_at = 0 GROUP BY 1) b ON a.caller = b.caller
-		WHERE coalesce(a.n, 0) <> coalesce(b.n, 0)`},
-	{"documents", `SELECT coalesce(a.user_id, b.user_id), coalesce(a.n, 0) || ' counted, ' || coalesce(b.n, 0) || ' there'
-		FROM (SELECT user_id, sum(objects) AS n FROM document_usage WHERE user_id <> '' GROUP BY 1) a
-		FULL JOIN (SELECT user_id, count(*) AS n FROM documents WHERE state < 2 GROUP BY 1) b ON a.user_id = b.user_id
-		WHERE coalesce(a.n, 0) <> coalesce(b.n, 0)`},
+	{"prepared objects", differing("caller", "prepared_usage", "prepared WHERE spent_at = 0")},
+	{"documents", differing("user_id", "document_usage", "documents")},
+}
+
+// differing is a query for the owners whose counter differs from their rows.
+func differing(owner, counter, rows string) string {
+	return fmt.Sprintf(`SELECT coalesce(a.%[1]s, b.%[1]s), coalesce(a.n, '0 of 0') || ' bytes counted, ' || coalesce(b.n, '0 of 0') || ' there'
+		FROM (SELECT %[1]s, sum(objects) || ' of ' || sum(octets) AS n FROM %[2]s WHERE %[1]s <> '' GROUP BY 1) a
+		FULL JOIN (SELECT %[1]s, count(*) || ' of ' || sum(octets) AS n FROM %[3]s GROUP BY 1) b ON a.%[1]s = b.%[1]s
+		WHERE coalesce(a.n, '0 of 0') <> coalesce(b.n, '0 of 0')`, owner, counter, rows)
 }
 
 // counters compares counters with rows. Background tasks may remove rows at the same time,

@@ -21,7 +21,7 @@ func WriteFigures(w io.Writer, figures []Figure, measured []Measured) {
 
 // WriteResults writes results of scenarios as a table of Markdown.
 func WriteResults(w io.Writer, results []Result) {
-	fmt.Fprint(w, "| Scenario | Times | Requests | Failed | Lost or twice | Longest gap | Database away | Lock waits above 50 ms | Deadlocks |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	fmt.Fprint(w, "| Scenario | Times | Requests | Failed | Lost, twice or wrongly refused | Longest gap | Database away | Lock waits above 50 ms | Deadlocks |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range results {
 		away := "–"
 		if r.Away > 0 {
