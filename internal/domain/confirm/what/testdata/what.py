@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what.json: vectors of the digest that users confirm.
+
+It is written from docs/confirmation.md alone and shares no code with the service. The
+digest is made by OpenSSL with gost-engine (Debian: libengine-gost-openssl):
+
+    python3 what.py > what.json
+"""
+import json
+import struct
+import subprocess
+
+
+def streebog256(data):
+    out = subprocess.run(
+        ["openssl", "dgst", "-engine", "gost", "-md_gost12_256", "-binary"],
+        input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    assert len(out.stdout) == 32
+    return out.stdout
+
+
+def field(data):
+    return struct.pack(">I", len(data)) + data
+
+
+def number(n):
+    return field(struct.pack(">I", n))
+
+
+def size(n):
+    return field(struct.pack(">Q", n))
+
+
+def values(pairs):
+    pairs = sorted((name.encode().lower(), value.encode()) for name, value in pairs.items())
+    out = number(len(pairs))
+    for name, value in pairs:
+        out += field(name)
+        if len(value) > 1024:
+            out += field(b"\x01") + field(streebog256(value))
+        else:
+            out += field(b"\x00") + field(value)
+    return out
+
+
+def encode(v):
+    out = field(b"tamga confirmation") + field(b"\x01")
+    out += field(v["action"].encode())
+    out += field(bytes.fromhex(v.get("certificate", "")))
+    out += field(bytes.fromhex(v.get("public_key", "")))
+    out += field(v.get("signature_type", "").encode())
+    out += values(v.get("parameters", {}))
+    out += values(v.get("arguments", {}))
+    documents = v.get("documents", [])
+    out += number(len(documents))
+    for i, d in enumerate(documents):
+        out += number(i)
+        out += field(d["name"].encode())
+        out += size(d["size"])
+        out += field(bytes.fromhex(d["digest"]))
+        out += field(d.get("hash", "").encode())
+        if "original" in d:
+            out += size(d["original"]["size"]) + field(bytes.fromhex(d["original"]["digest"]))
+        else:
+            out += field(b"") + field(b"")
+    return out
+
+
+certificate = streebog256(b"certificate").hex()
+key = streebog256(b"key").hex()
+
+
+def document(name, content, **more):
+    return dict(name=name, size=len(content), digest=streebog256(content).hex(), **more)
+
+
+cases = [
+    dict(name="one document", action="SignDocument", certificate=certificate, public_key=key, signature_type="CAdES",
+         parameters={"CADESType": "XLT1", "IsDetached": "true"}, documents=[document("договор.pdf", b"contract")]),
+    dict(name="several documents", action="SignDocuments", certificate=certificate, public_key=key, signature_type="PDF",
+         parameters={"PDFReason": "", "B": "2", "a": "1"},
+         documents=[document("a.pdf", b"a"), document("", b""), document("a.pdf", b"a" * 5000)]),
+    dict(name="long value", action="SignDocument", certificate=certificate, public_key=key, signature_type="PDF",
+         parameters={"Picture": "я" * 513, "Limit": "x" * 1024}, documents=[document("x", b"x")]),
+    dict(name="original", action="SignDocument", certificate=certificate, public_key=key, signature_type="CMS",
+         documents=[document("x.p7s", b"signature", original=dict(size=7, digest=streebog256(b"content").hex()))]),
+    dict(name="hash", action="SignDocument", certificate=certificate, public_key=key, signature_type="CMS",
+         documents=[dict(name="", size=0, digest="ab" * 20, hash="SHA-1")]),
+    dict(name="no documents", action="RevokeCertificate", certificate=certificate,
+         arguments={"CertificateID": "7", "Reason": "KeyCompromise"}),
+    dict(name="sign-in", action="SignIn", arguments={"client": "tamga-dev"}),
+    dict(name="free", action="Free", arguments={"scope": "checkprofile"}),
+]
+
+for case in cases:
+    text = encode(case)
+    case["encoded"] = text.hex()
+    case["digest"] = streebog256(text).hex()
+
+print(json.dumps(cases, ensure_ascii=False, indent=1))

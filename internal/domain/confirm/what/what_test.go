@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package what_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/policy"
+)
+
+// public is the rule of a caller without secret parameters.
+func public(string) bool { return false }
+
+func values(t testing.TB, m map[string]string) what.Values {
+	t.Helper()
+	v, err := what.NewValues(m, public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func sum(t testing.TB, f what.Fields) what.Digest {
+	t.Helper()
+	d, err := f.Sum()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestVectors checks testdata/what.json. Another program made it, with the digest of
+// OpenSSL: testdata/what.py.
+func TestVectors(t *testing.T) {
+	text, err := os.ReadFile("testdata/what.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name, Action  string
+		Certificate   what.Hex
+		PublicKey     what.Hex `json:"public_key"`
+		SignatureType string   `json:"signature_type"`
+		Parameters    map[string]string
+		Arguments     map[string]string
+		Documents     []what.Document
+		Encoded       what.Hex
+		Digest        string
+	}
+	if err := json.Unmarshal(text, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 8 {
+		t.Fatalf("only %d vectors", len(cases))
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			f := what.Fields{
+				Action: c.Action, Certificate: c.Certificate, PublicKey: c.PublicKey, SignatureType: c.SignatureType,
+				Parameters: values(t, c.Parameters), Arguments: values(t, c.Arguments), Documents: c.Documents,
+			}
+			encoded, err := f.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(encoded, c.Encoded) {
+				t.Errorf("encoded %x, want %x", encoded, []byte(c.Encoded))
+			}
+			if got := sum(t, f).String(); got != c.Digest {
+				t.Errorf("digest %s, want %s", got, c.Digest)
+			}
+			// The stored form gives the same digest.
+			stored, err := json.Marshal(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read what.Fields
+			if err := json.Unmarshal(stored, &read); err != nil {
+				t.Fatal(err)
+			}
+			if got := sum(t, read).String(); got != c.Digest {
+				t.Errorf("after storing: %s, want %s; stored as %s", got, c.Digest, stored)
+			}
+		})
+	}
+}
+
+// full returns fields of which none is empty.
+func full(t testing.TB) what.Fields {
+	digest := func(b byte) what.Hex { return bytes.Repeat([]byte{b}, what.Size) }
+	return what.Fields{
+		Action: "SignDocuments", Certificate: digest(1), PublicKey: digest(2), SignatureType: "CAdES",
+		Parameters: values(t, map[string]string{"CADESType": "T", "Picture": strings.Repeat("x", 2000)}),
+		Arguments:  values(t, map[string]string{"a": "1"}),
+		Documents: []what.Document{
+			{Name: "a.pdf", Size: 5, Digest: digest(3), Original: &what.Original{Size: 6, Digest: digest(4)}},
+			{Name: "b.pdf", Size: 7, Digest: digest(5), Hash: "SHA-256"},
+		},
+	}
+}
+
+// TestEachFieldMatters changes each value that can be reached from Fields, one at a time,
+// and expects another digest each time. A field that is added later is walked too.
+func TestEachFieldMatters(t *testing.T) {
+	want := sum(t, full(t))
+	seen := map[what.Digest]string{want: "nothing changed"}
+	changes := 0
+	change := func(name string, f what.Fields) {
+		t.Helper()
+		changes++
+		got := sum(t, f)
+		if before, known := seen[got]; known {
+			t.Errorf("%s: the digest is that of: %s", name, before)
+		}
+		seen[got] = name
+	}
+	f := full(t)
+	walk(t, "Fields", reflect.ValueOf(&f).Elem(), func(name string) { change(name, f) })
+	if changes < 15 {
+		t.Errorf("only %d fields were changed", changes)
+	}
+	for name, p := range map[string]map[string]string{
+		"a value":      {"CADESType": "X", "Picture": strings.Repeat("x", 2000)},
+		"a long value": {"CADESType": "T", "Picture": strings.Repeat("x", 2001)},
+		"a name":       {"CADESTypes": "T", "Picture": strings.Repeat("x", 2000)},
+		"one more":     {"CADESType": "T", "Picture": strings.Repeat("x", 2000), "Z": ""},
+		"one less":     {"CADESType": "T"},
+		"joined":       {"CADESType": "TPicture", "Picture": strings.Repeat("x", 2000)},
+	} {
+		f := full(t)
+		f.Parameters = values(t, p)
+		change("parameters: "+name, f)
+	}
+	f = full(t)
+	f.Arguments, f.Parameters = f.Parameters, f.Arguments
+	change("parameters and arguments exchanged", f)
+	f = full(t)
+	f.Documents[0], f.Documents[1] = f.Documents[1], f.Documents[0]
+	change("documents in another order", f)
+	f = full(t)
+	f.Documents = f.Documents[:1]
+	change("a document less", f)
+	f = full(t)
+	f.Documents[0].Original = nil
+	change("no original", f)
+}
+
+// walk changes each string, number and byte of v in turn, calls changed, and undoes the
+// change.
+func walk(t *testing.T, name string, v reflect.Value, changed func(name string)) {
+	switch v.Kind() {
+	case reflect.String:
+		before := v.String()
+		v.SetString(before + "x")
+		changed(name)
+		v.SetString(before)
+	case reflect.Int64:
+		v.SetInt(v.Int() + 1)
+		changed(name)
+		v.SetInt(v.Int() - 1)
+	case reflect.Uint8:
+		v.SetUint(v.Uint() ^ 0x80)
+		changed(name)
+		v.SetUint(v.Uint() ^ 0x80)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			walk(t, name, v.Elem(), changed)
+		}
+	case reflect.Slice:
+		if v.Len() == 0 {
+			t.Errorf("%s is empty, so it is not tested", name)
+		}
+		for i := range v.Len() {
+			if v.Type().Elem().Kind() == reflect.Uint8 && i > 0 && i < v.Len()-1 {
+				continue // the first and the last byte are enough
+			}
+			walk(t, fmt.Sprintf("%s[%d]", name, i), v.Index(i), changed)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.Type != reflect.TypeFor[what.Values]() {
+				walk(t, name+"."+field.Name, v.Field(i), changed)
+			}
+		}
+	default:
+		t.Errorf("%s: the test cannot change a %s", name, v.Kind())
+	}
+}
+
+// TestNoSecrets checks that a secret cannot get into the fields.
+func TestNoSecrets(t *testing.T) {
+	for _, name := range []string{"PinCode", "pincode", " PIN ", "NewPin", "Password", "PDFPassword", "client_secret", "Passphrase"} {
+		if _, err := what.NewValues(map[string]string{name: "1234"}, public); !errors.Is(err, what.ErrSecret) {
+			t.Errorf("%q: %v", name, err)
+		}
+		stored, err := json.Marshal([]what.Value{{Name: strings.ToLower(name), Value: "1234"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.TrimSpace(name) != name {
+			continue
+		}
+		if err := json.Unmarshal(stored, new(what.Values)); !errors.Is(err, what.ErrSecret) {
+			t.Errorf("JSON %s: %v", stored, err)
+		}
+	}
+	if _, err := what.NewValues(map[string]string{"Token": "x"}, func(name string) bool { return name == "Token" }); !errors.Is(err, what.ErrSecret) {
+		t.Errorf("a secret of the caller: %v", err)
+	}
+	if _, err := what.NewValues(nil, nil); err == nil {
+		t.Error("values without a rule for secrets were accepted")
+	}
+	for _, name := range []string{"StampingTime", "CADESType", "Spine"} {
+		if _, err := what.NewValues(map[string]string{name: "x"}, public); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	// No type of the package has a field for a secret.
+	var names func(typ reflect.Type)
+	names = func(typ reflect.Type) {
+		switch typ.Kind() {
+		case reflect.Slice, reflect.Pointer:
+			names(typ.Elem())
+		case reflect.Struct:
+			for i := range typ.NumField() {
+				if f := typ.Field(i); what.IsSecretName(f.Name) {
+					t.Errorf("%s.%s is a field for a secret", typ, f.Name)
+				} else {
+					names(f.Type)
+				}
+			}
+		}
+	}
+	names(reflect.TypeFor[what.Fields]())
+}
+
+func TestValuesRefused(t *testing.T) {
+	many := map[string]string{}
+	for i := range what.MaxValues + 1 {
+		many[fmt.Sprint(i)] = ""
+	}
+	for name, m := range map[string]map[string]string{
+		"twice": {"A": "1", "a": "2"}, "many": many, "no name": {"": "1"}, "long name": {strings.Repeat("n", 200): ""}, "not UTF-8": {"\xff": ""},
+	} {
+		if _, err := what.NewValues(m, public); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	for _, text := range []string{
+		`[{"name":"A"}]`, `[{"name":"a","value":"` + strings.Repeat("x", 2000) + `"}]`, `[{"name":"a","digest":"00"}]`,
+		`[{"name":"a"},{"name":"a"}]`, `{}`, `[{"name":"a","value":"1","digest":"` + strings.Repeat("00", 32) + `"}]`,
+	} {
+		if err := json.Unmarshal([]byte(text), new(what.Values)); err == nil {
+			t.Errorf("%s: accepted", text)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for name, spoil := range map[string]func(f *what.Fields){
+		"action":      func(f *what.Fields) { f.Action = "" },
+		"certificate": func(f *what.Fields) { f.Certificate = f.Certificate[1:] },
+		"key":         func(f *what.Fields) { f.PublicKey = f.PublicKey[1:] },
+		"type":        func(f *what.Fields) { f.SignatureType = strings.Repeat("x", 65) },
+		"documents":   func(f *what.Fields) { f.Documents = make([]what.Document, what.MaxDocuments+1) },
+		"name":        func(f *what.Fields) { f.Documents[0].Name = strings.Repeat("x", what.MaxName+1) },
+		"not UTF-8":   func(f *what.Fields) { f.Documents[0].Name = "\xff" },
+		"type UTF-8":  func(f *what.Fields) { f.SignatureType = "\xff" },
+		"size":        func(f *what.Fields) { f.Documents[0].Size = -1 },
+		"digest":      func(f *what.Fields) { f.Documents[0].Digest = nil },
+		"hash":        func(f *what.Fields) { f.Documents[1].Digest = nil },
+		"original":    func(f *what.Fields) { f.Documents[0].Original.Digest = nil },
+		"its size":    func(f *what.Fields) { f.Documents[0].Original.Size = -1 },
+	} {
+		f := full(t)
+		spoil(&f)
+		if _, err := f.Sum(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+		if _, err := f.Shown(); err == nil {
+			t.Errorf("%s: shown", name)
+		}
+	}
+}
+
+// TestShown checks the text of each language, and that hostile names cannot forge lines.
+func TestShown(t *testing.T) {
+	f := full(t)
+	f.Documents[0].Name = "a.pdf\nДокументов: 0\u202e"
+	texts, err := f.Shown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := sum(t, f).Group()
+	digest := strings.Repeat("05", what.Size)
+	long := values(t, map[string]string{"x": strings.Repeat("x", 2000)}).List()[0].Digest
+	want := map[string]string{
+		"ru": "Действие: Подписание документов\nТип подписи: CAdES\nСертификат: 01010101\ncadestype: T\npicture: " + hex.EncodeToString(long[:4]) + "\na: 1\nДокументов: 2\n" +
+			"1. a.pdf Документов: 0 (5 байт)\n2. неизвестный документ, хэш SHA-256 " + digest + "\nКонтрольное число: " + group + "\n",
+		"en": "Action: Signing documents\nSignature type: CAdES\nCertificate: 01010101\ncadestype: T\npicture: " + hex.EncodeToString(long[:4]) + "\na: 1\nDocuments: 2\n" +
+			"1. a.pdf Документов: 0 (5 bytes)\n2. unknown document, hash SHA-256 " + digest + "\nCheck number: " + group + "\n",
+	}
+	if d := cmp.Diff(want, texts, cmpopts.EquateEmpty()); d != "" {
+		t.Error(d)
+	}
+	for len(f.Documents) < 25 {
+		f.Documents = append(f.Documents, f.Documents[0])
+	}
+	texts, err = f.Shown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(texts["en"], "\nand 5 more\n") || strings.Contains(texts["en"], "\n21.") {
+		t.Errorf("a long list: %s", texts["en"])
+	}
+	for _, lang := range []string{"ru", "en"} {
+		for _, a := range append(policyNames(), what.SignIn, what.Free) {
+			if what.ActionName(a, lang) == a {
+				t.Errorf("%s: the action %s has no name", lang, a)
+			}
+		}
+	}
+}
+
+func policyNames() (names []string) {
+	for _, a := range policy.Actions() {
+		names = append(names, a.String())
+	}
+	return names
+}
