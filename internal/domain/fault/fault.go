@@ -77,6 +77,14 @@ const (
 	InvalidOperation      = "invalid_operation"      // of v2: there is none to carry out
 	KeyReused             = "idempotency_key_reused" // 422, our own: an Idempotency-Key that was sent with another request before
 	WrongTime             = "wrong_time"             // our own: the clock of a device is too far from ours
+
+	// Of confirmations.
+	AuthenticationFailed   = "authentication_failed"
+	AuthenticationDeclined = "authentication_declined"
+	TransactionPending     = "transaction_pending" // of an installation with one open operation for each user
+	TransactionExpired     = "transaction_expired"
+	InvalidTransaction     = "invalid_transaction"
+	MethodNotConfirmed     = "authn_method_not_confirmed" // the user has no method to confirm with
 )
 
 // Error is a refusal whose reason the client may know.

@@ -44,6 +44,18 @@ const (
 	ForOperator Usage = "Operator"
 )
 
+// Events of our own: the states of a confirmation.
+const (
+	ConfirmationCreated   EventType = "ConfirmationCreated"
+	ConfirmationRequested EventType = "ConfirmationRequested"
+	ConfirmationGiven     EventType = "ConfirmationGiven"
+	ConfirmationDeclined  EventType = "ConfirmationDeclined"
+	ConfirmationCancelled EventType = "ConfirmationCancelled"
+	ConfirmationExpired   EventType = "ConfirmationExpired"
+	ConfirmationCompleted EventType = "ConfirmationCompleted"
+	ConfirmationFailed    EventType = "ConfirmationFailed"
+)
+
 // EventInfo describes an event.
 type EventInfo struct {
 	Type        EventType
@@ -105,6 +117,14 @@ func Events() []EventInfo {
 		info(CertificateDeleted, 0, "Certificates", ForUser, "Сертификат удалён", "A certificate is deleted"),
 		info(CertificatePinChanged, 0, "Certificates", ForUser, "ПИН-код ключа изменён", "The PIN of a key is changed"),
 		info(CertificateKeyImported, 0, "Certificates", ForUser, "Ключ с сертификатом загружен", "A key with its certificate is imported"),
+		info(ConfirmationCreated, 0, "Authentication", ForUser, "Создана операция, которую нужно подтвердить", "An operation waits to be confirmed"),
+		info(ConfirmationRequested, 0, "Authentication", ForUser, "Запрошено подтверждение", "A confirmation is requested"),
+		info(ConfirmationGiven, 0, "Authentication", ForUser, "Операция подтверждена", "An operation is confirmed"),
+		info(ConfirmationDeclined, 0, "Authentication", ForUser, "Операция отклонена", "An operation is declined"),
+		info(ConfirmationCancelled, 0, "Authentication", ForUser, "Операция отменена", "An operation is cancelled"),
+		info(ConfirmationExpired, 0, "Authentication", ForUser, "Истёк срок подтверждения операции", "An operation has expired"),
+		info(ConfirmationCompleted, 0, "Authentication", ForUser, "Подтверждённая операция выполнена", "A confirmed operation is carried out"),
+		info(ConfirmationFailed, 0, "Authentication", ForUser, "Операция завершилась с ошибкой", "An operation with a confirmation has failed"),
 	}
 }
 

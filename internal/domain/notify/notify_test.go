@@ -532,6 +532,34 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+// TestConfirmationTexts checks that a message with a code says what the code confirms, with
+// and without documents.
+func TestConfirmationTexts(t *testing.T) {
+	o := open(t, nil)
+	order := func(lang, documents, name string) string {
+		t.Helper()
+		err := o.Order(t.Context(), notify.Direct{
+			Channel: notify.SMS, To: "79260000001", Template: notify.TemplateConfirmationCode, Lang: lang,
+			Data: map[string]string{"Action": "Подписание", "Documents": documents, "Name": name, "Group": "1a2b3c4d", "Code": "123456", "Minutes": "5"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.flush(t)
+		texts := o.sms.texts()
+		return texts[len(texts)-1]
+	}
+	for _, c := range []struct{ lang, documents, name, want string }{
+		{"ru", "2", "a\nb.pdf", "79260000001: Тамга: Подписание, документов: 2, «a b.pdf», число 1a2b3c4d. Код 123456, действует 5 мин. Никому его не сообщайте."},
+		{"ru", "", "", "79260000001: Тамга: Подписание, число 1a2b3c4d. Код 123456, действует 5 мин. Никому его не сообщайте."},
+		{"en", "1", "a.pdf", `79260000001: Тамга: Подписание, documents: 1, "a.pdf", number 1a2b3c4d. Code 123456, good for 5 min. Tell it to nobody.`},
+	} {
+		if got := order(c.lang, c.documents, c.name); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
 func TestCatalogue(t *testing.T) {
 	categories := map[string]bool{}
 	for _, c := range notify.Categories() {

@@ -22,9 +22,11 @@ const (
 	TemplateEvent       = "event"        // Description, Detail, Time, Title
 	TemplateDeviceCode  = "device-code"  // Code, Minutes, Title
 	TemplateDeviceQR    = "device-qr"    // Expires, Title; a picture goes with it
+	// Action, Documents and Name ("" without documents), Group, Code, Minutes, Title
+	TemplateConfirmationCode = "confirmation-code"
 )
 
-var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateDeviceCode, TemplateDeviceQR}
+var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateDeviceCode, TemplateDeviceQR, TemplateConfirmationCode}
 
 // languages of every text.
 var languages = map[string]bool{"ru": true, "en": true}
@@ -88,6 +90,9 @@ var sample = map[string]map[string]string{
 	TemplateEvent:       {"Description": "description", "Detail": "detail", "Time": "time"},
 	TemplateDeviceCode:  {"Code": "000000", "Minutes": "5"},
 	TemplateDeviceQR:    {"Expires": "time"},
+	TemplateConfirmationCode: {
+		"Action": "action", "Documents": "2", "Name": "name", "Group": "01234567", "Code": "000000", "Minutes": "5",
+	},
 }
 
 // content is the sealed part of a message.
