@@ -37,6 +37,15 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+func TestConfirmedOnce(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			url := engine.empty(t)
+			storetest.ConfirmedOnce(t, storetest.Open(t, url), storetest.Open(t, url))
+		})
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct{ url, want string }{
 		{"", "unknown kind"},

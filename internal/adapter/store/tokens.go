@@ -5,6 +5,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -132,34 +133,42 @@ func (s Tokens) PrimaryContacts(ctx context.Context, userID string) (phone, emai
 
 // BeginAttempt implements signin.Store.
 func (s Tokens) BeginAttempt(ctx context.Context, login signin.LoginKey, now time.Time, rule signin.LockOut) (bool, error) {
-	return s.beginAttempt(ctx, "login_failures", "login", login[:], now, rule)
+	return beginAttempt(ctx, s.DB, "login_failures", []string{"login"}, []any{login[:]}, now, rule)
 }
 
 // BeginUserAttempt implements signin.Store.
 func (s Tokens) BeginUserAttempt(ctx context.Context, userID string, now time.Time, rule signin.LockOut) (bool, error) {
-	return s.beginAttempt(ctx, "user_failures", "user_id", userID, now, rule)
+	return beginAttempt(ctx, s.DB, "user_failures", []string{"user_id"}, []any{userID}, now, rule)
 }
 
-func (s Tokens) beginAttempt(ctx context.Context, table, column string, key any, now time.Time, rule signin.LockOut) (bool, error) {
+// beginAttempt counts an attempt in a table of failures. columns are the primary key of the
+// table, and key its value.
+func beginAttempt(ctx context.Context, db *DB, table string, columns []string, key []any, now time.Time, rule signin.LockOut) (bool, error) {
 	lockEnd := millis(now.Add(rule.LockOut))
 	firstLock := int64(0)
 	if rule.Failures <= 1 {
 		firstLock = lockEnd
 	}
+	names := strings.Join(columns, ", ")
+	args := []any{millis(now), firstLock, millis(now.Add(-rule.Window)), int64(rule.Failures), lockEnd}
+	values := ""
+	for _, k := range key {
+		args = append(args, k)
+		values += fmt.Sprintf("$%d, ", len(args))
+	}
 	// A window that has ended starts again with this attempt. A lock-out that has ended
 	// inside a longer window does not start a new one: the count stays, so the next wrong
 	// password locks again.
-	n, err := s.exec(ctx, `INSERT INTO `+table+` AS f (`+column+`, failures, window_from, locked_until)
-		VALUES ($1, 1, $2, $3)
-		ON CONFLICT (`+column+`) DO UPDATE SET
-			failures = CASE WHEN f.window_from <= $4 THEN 1 ELSE f.failures + 1 END,
-			window_from = CASE WHEN f.window_from <= $4 THEN excluded.window_from ELSE f.window_from END,
+	n, err := db.exec(ctx, `INSERT INTO `+table+` AS f (`+names+`, failures, window_from, locked_until)
+		VALUES (`+values+`1, $1, $2)
+		ON CONFLICT (`+names+`) DO UPDATE SET
+			failures = CASE WHEN f.window_from <= $3 THEN 1 ELSE f.failures + 1 END,
+			window_from = CASE WHEN f.window_from <= $3 THEN excluded.window_from ELSE f.window_from END,
 			locked_until = CASE
-				WHEN f.window_from <= $4 THEN excluded.locked_until
-				WHEN f.failures + 1 >= $5 THEN CAST($6 AS BIGINT)
+				WHEN f.window_from <= $3 THEN excluded.locked_until
+				WHEN f.failures + 1 >= $4 THEN CAST($5 AS BIGINT)
 				ELSE 0 END
-		WHERE f.locked_until <= excluded.window_from`,
-		key, millis(now), firstLock, millis(now.Add(-rule.Window)), int64(rule.Failures), lockEnd)
+		WHERE f.locked_until <= excluded.window_from`, args...)
 	return n == 1, err
 }
 

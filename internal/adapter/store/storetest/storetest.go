@@ -51,6 +51,7 @@ var suite = []struct {
 	{"Webhooks", testWebhooks},
 	{"Captured", testCaptured},
 	{"Devices", testDevices},
+	{"Confirmations", testConfirmations},
 }
 
 // Run tests the behaviour. open must return an empty, migrated database each time.

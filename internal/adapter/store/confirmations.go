@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signin"
+)
+
+// Confirmations implements confirm.Store, confirm.ExecutionStore and confirm.AttemptStore.
+type Confirmations struct{ *DB }
+
+var (
+	_ confirm.Store          = Confirmations{}
+	_ confirm.ExecutionStore = Confirmations{}
+	_ confirm.AttemptStore   = Confirmations{}
+)
+
+// Atomic implements confirm.Store. The changes share a flush to disk with other requests.
+func (s Confirmations) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
+	return s.committer.Do(ctx, fn)
+}
+
+const confirmationColumns = `id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
+	state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message,
+	created_at, updated_at, confirm_before, confirmed_at, complete_before, ended_at`
+
+func scanConfirmation(r row) (c confirm.Record, err error) {
+	var what []byte
+	var declined string
+	err = r.Scan(&c.ID, &c.RefID, &c.UserID, &c.ClientID, &c.Operator, &c.SignIn, &c.Purpose, &c.Action, &c.Documents, &what, &c.Bytes,
+		&c.State, &c.Method, &c.Address, &c.Label, &c.Number, &c.Round, (*timeField)(&c.SentAt), (*timeField)(&c.AnswerBefore), &c.Attempts, &c.Resends,
+		&declined, &c.Code, &c.Message,
+		(*timeField)(&c.CreatedAt), (*timeField)(&c.UpdatedAt), (*timeField)(&c.ConfirmBefore), (*timeField)(&c.ConfirmedAt),
+		(*timeField)(&c.CompleteBefore), (*timeField)(&c.EndedAt))
+	if err == nil && len(what) != len(c.What) {
+		err = fmt.Errorf("store: the digest of a confirmation has %d bytes, want %d", len(what), len(c.What))
+	}
+	copy(c.What[:], what)
+	if err == nil {
+		c.Declined, err = readIndexes(declined)
+	}
+	return c, err
+}
+
+// writeIndexes returns numbers as text, separated by commas. readIndexes is the inverse.
+func writeIndexes(list []int) string {
+	var b strings.Builder
+	for i, n := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+func readIndexes(text string) (list []int, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return nil, fmt.Errorf("store: the declined documents of a confirmation: %w", err)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// AddConfirmation implements confirm.Store.
+func (s Confirmations) AddConfirmation(ctx context.Context, r *confirm.Record, c *confirm.StoredContent, q confirm.Quota) (bool, error) {
+	if q.Records < 1 || r.Bytes > q.Bytes {
+		return false, nil
+	}
+	added := false
+	err := s.committer.Do(ctx, func(ctx context.Context) error {
+		n, err := s.exec(ctx, `INSERT INTO confirmation_usage AS u (user_id, purpose, records, bytes) VALUES ($1, $2, 1, $3)
+			ON CONFLICT (user_id, purpose) DO UPDATE SET records = u.records + 1, bytes = u.bytes + excluded.bytes
+			WHERE u.records < $4 AND u.bytes + excluded.bytes <= $5`,
+			r.UserID, string(r.Purpose), r.Bytes, q.Records, q.Bytes)
+		if added = n == 1; err != nil || !added {
+			return err
+		}
+		if _, err := s.exec(ctx, `INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
+			state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until,
+			created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0)`,
+			r.ID, r.RefID, r.UserID, r.ClientID, r.Operator, r.SignIn, string(r.Purpose), r.Action, r.Documents, r.What[:], r.Bytes,
+			string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore)); err != nil {
+			return err
+		}
+		_, err = s.exec(ctx, "INSERT INTO confirmation_contents (id, fields, shown, plan, secret, result, approval) VALUES ($1, $2, $3, $4, $5, $6, $6)",
+			r.ID, notNull(c.Fields), notNull(c.Shown), notNull(c.Plan), notNull(c.Secret), []byte{})
+		return err
+	})
+	return added && err == nil, err
+}
+
+// Confirmation implements confirm.Store.
+func (s Confirmations) Confirmation(ctx context.Context, id string) (confirm.Record, bool, error) {
+	return one(ctx, s.DB, scanConfirmation, "SELECT "+confirmationColumns+" FROM confirmations WHERE id = $1", id)
+}
+
+// ConfirmationByRef implements confirm.Store.
+func (s Confirmations) ConfirmationByRef(ctx context.Context, refID string) (confirm.Record, bool, error) {
+	return one(ctx, s.DB, scanConfirmation, "SELECT "+confirmationColumns+" FROM confirmations WHERE ref_id = $1", refID)
+}
+
+// ConfirmationContent implements confirm.Store.
+func (s Confirmations) ConfirmationContent(ctx context.Context, id string) (confirm.StoredContent, bool, error) {
+	return one(ctx, s.DB, func(r row) (c confirm.StoredContent, err error) {
+		err = r.Scan(&c.Fields, &c.Shown, &c.Plan, &c.Secret, &c.Result, &c.Approval)
+		return c, err
+	}, "SELECT fields, shown, plan, secret, result, approval FROM confirmation_contents WHERE id = $1", id)
+}
+
+// OpenConfirmations implements confirm.Store.
+func (s Confirmations) OpenConfirmations(ctx context.Context, userID, after string, now time.Time, limit int) ([]confirm.Record, error) {
+	return all(ctx, s.DB, scanConfirmation, "SELECT "+confirmationColumns+` FROM confirmations
+		WHERE user_id = $1 AND ended_at = 0 AND due_at > $2
+			AND (CAST($3 AS TEXT) = '' OR (created_at, id) > (SELECT a.created_at, a.id FROM confirmations a WHERE a.id = $3 AND a.user_id = $1))
+		ORDER BY created_at, id LIMIT $4`, userID, millis(now), after, limit)
+}
+
+// BeginChallenge implements confirm.Store.
+func (s Confirmations) BeginChallenge(ctx context.Context, id string, c confirm.Challenge) (bool, error) {
+	step := 1
+	sentBefore := c.At
+	if c.Repeat {
+		step, sentBefore = 0, c.SentBefore
+	}
+	n, err := s.exec(ctx, `UPDATE confirmations SET state = 'Challenged', method = $2, address = $3, label = $4, number = $5,
+			round = round + $6, sent_at = $7, answer_before = $8, updated_at = $7,
+			attempts = CASE WHEN CAST($6 AS BIGINT) = 0 THEN attempts ELSE 0 END,
+			resends = CASE WHEN CAST($6 AS BIGINT) = 0 THEN resends + 1 ELSE 0 END
+		WHERE id = $1 AND state IN ('Created', 'Challenged') AND round = $9 AND due_at > $7 AND sent_at <= $10`,
+		id, c.Method, c.Address, c.Label, c.Number, step, millis(c.At), millis(c.AnswerBefore), c.Before, millis(sentBefore))
+	return n == 1, err
+}
+
+// CountAttempt implements confirm.Store.
+func (s Confirmations) CountAttempt(ctx context.Context, id string, round int, now time.Time, limit int) (int, bool, error) {
+	n, counted, err := returning(ctx, s.DB, scalar[int64], `UPDATE confirmations SET attempts = attempts + 1
+		WHERE id = $1 AND state = 'Challenged' AND round = $2 AND attempts < $4 AND answer_before > $3 AND due_at > $3
+		RETURNING attempts`, id, round, millis(now), limit)
+	return int(n), counted, err
+}
+
+// moveSet is the part of a move that sets columns. Its parameters are those of moved.
+const moveSet = ` SET state = $2, updated_at = $3,
+		confirmed_at = CASE WHEN CAST($4 AS BIGINT) <> 0 THEN CAST($3 AS BIGINT) ELSE confirmed_at END,
+		complete_before = CASE WHEN CAST($4 AS BIGINT) <> 0 THEN CAST($4 AS BIGINT) ELSE complete_before END,
+		due_at = CASE WHEN CAST($4 AS BIGINT) <> 0 THEN CAST($4 AS BIGINT) ELSE due_at END,
+		ended_at = $5, declined = CASE WHEN CAST($6 AS TEXT) <> '' THEN CAST($6 AS TEXT) ELSE declined END,
+		code = $7, message = $8, lease = '', leased_until = 0 `
+
+// moved returns the parameters of a move: $1 is free, $2 to $8 are those of moveSet, $9 to
+// $11 are the states it leads from.
+func moved(first any, m confirm.Move) ([]any, error) {
+	if len(m.From) < 1 || len(m.From) > 3 {
+		return nil, fmt.Errorf("store: a move from %d states, want 1 to 3", len(m.From))
+	}
+	endedAt := int64(0)
+	if m.To.Final() {
+		endedAt = millis(m.At)
+	}
+	args := []any{first, string(m.To), millis(m.At), millis(m.CompleteBefore), endedAt, writeIndexes(m.Declined), m.Code, m.Message}
+	for i := range 3 {
+		args = append(args, string(m.From[min(i, len(m.From)-1)]))
+	}
+	return args, nil
+}
+
+// MoveConfirmation implements confirm.Store.
+func (s Confirmations) MoveConfirmation(ctx context.Context, id string, m confirm.Move) (confirm.Record, bool, error) {
+	args, err := moved(id, m)
+	if err != nil {
+		return confirm.Record{}, false, err
+	}
+	liveAfter := int64(-1)
+	if m.Live {
+		liveAfter = millis(m.At)
+	}
+	var r confirm.Record
+	var found bool
+	err = s.committer.Do(ctx, func(ctx context.Context) (err error) {
+		r, found, err = returning(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
+			WHERE id = $1 AND state IN ($9, $10, $11) AND ended_at = 0 AND (CAST($12 AS BIGINT) = 0 OR round = $12) AND due_at > $13
+			RETURNING `+confirmationColumns, append(args, m.Round, liveAfter)...)
+		if err != nil || !found {
+			return err
+		}
+		if len(m.Approval) > 0 {
+			if _, err := s.exec(ctx, "UPDATE confirmation_contents SET approval = $2 WHERE id = $1", id, m.Approval); err != nil {
+				return err
+			}
+		}
+		return s.closed(ctx, m, []confirm.Record{r})
+	})
+	return r, found && err == nil, err
+}
+
+// MoveConfirmations implements confirm.Store.
+func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, dueBefore time.Time, m confirm.Move, limit int) ([]confirm.Record, error) {
+	args, err := moved(userID, m)
+	if err != nil {
+		return nil, err
+	}
+	// Two texts, so that each uses its index.
+	which := "user_id = $1"
+	if userID == "" {
+		which = "CAST($1 AS TEXT) = ''"
+	}
+	order := "ORDER BY created_at, id"
+	if !dueBefore.IsZero() {
+		which += " AND due_at <= $13 AND leased_until <= $13"
+		order = "ORDER BY due_at"
+	} else {
+		which += " AND CAST($13 AS BIGINT) = 0"
+		if userID == "" {
+			return nil, errors.New("store: a move of the confirmations of all users, want those that are due")
+		}
+	}
+	var list []confirm.Record
+	err = s.committer.Do(ctx, func(ctx context.Context) (err error) {
+		list, err = all(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
+			WHERE id IN (SELECT id FROM confirmations WHERE ended_at = 0 AND `+which+" "+order+` LIMIT $12)
+				AND state IN ($9, $10, $11) AND ended_at = 0 AND `+which+`
+			RETURNING `+confirmationColumns, append(args, limit, millis(dueBefore))...)
+		if err != nil {
+			return err
+		}
+		return s.closed(ctx, m, list)
+	})
+	return list, err
+}
+
+// closed does what belongs to the end of records, in the transaction that ends them.
+func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confirm.Record) error {
+	if !m.To.Final() {
+		return nil
+	}
+	type key struct{ user, purpose string }
+	type sum struct{ records, bytes int64 }
+	sums := map[key]sum{}
+	for _, r := range list {
+		k := key{r.UserID, string(r.Purpose)}
+		sums[k] = sum{sums[k].records + 1, sums[k].bytes + r.Bytes}
+		if _, err := s.exec(ctx, "UPDATE confirmation_contents SET plan = $2, secret = $2 WHERE id = $1", r.ID, []byte{}); err != nil {
+			return err
+		}
+	}
+	// In one order, so that transactions lock rows in the same order.
+	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int {
+		return cmp.Or(strings.Compare(a.user, b.user), strings.Compare(a.purpose, b.purpose))
+	})
+	for _, k := range keys {
+		if _, err := s.exec(ctx, "UPDATE confirmation_usage SET records = records - $3, bytes = bytes - $4 WHERE user_id = $1 AND purpose = $2",
+			k.user, k.purpose, sums[k].records, sums[k].bytes); err != nil {
+			return err
+		}
+		if _, err := s.exec(ctx, "DELETE FROM confirmation_usage WHERE user_id = $1 AND purpose = $2 AND records = 0", k.user, k.purpose); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SweepConfirmations implements confirm.Store.
+func (s Confirmations) SweepConfirmations(ctx context.Context, endedBefore time.Time) error {
+	for n := sweepPortion; n == sweepPortion; {
+		err := s.committer.Do(ctx, func(ctx context.Context) error {
+			gone, err := all(ctx, s.DB, scalar[string], `DELETE FROM confirmations WHERE id IN
+				(SELECT id FROM confirmations WHERE ended_at <> 0 AND ended_at < $1 ORDER BY ended_at LIMIT $2)
+				RETURNING id`, millis(endedBefore), sweepPortion)
+			if err != nil {
+				return err
+			}
+			for _, id := range gone {
+				if _, err := s.exec(ctx, "DELETE FROM confirmation_contents WHERE id = $1", id); err != nil {
+					return err
+				}
+			}
+			n = len(gone)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LeaseConfirmation implements confirm.ExecutionStore.
+func (s Confirmations) LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE confirmations SET lease = $2, leased_until = $3
+		WHERE id = $1 AND state = 'Confirmed' AND due_at > $4 AND leased_until <= $4`, id, lease, millis(until), millis(now))
+	return n == 1, err
+}
+
+// ReleaseConfirmation implements confirm.ExecutionStore.
+func (s Confirmations) ReleaseConfirmation(ctx context.Context, id, lease string) error {
+	_, err := s.exec(ctx, "UPDATE confirmations SET lease = '', leased_until = 0 WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'", id, lease)
+	return err
+}
+
+// SpendConfirmation implements confirm.ExecutionStore.
+func (s Confirmations) SpendConfirmation(ctx context.Context, id, lease string, m confirm.Move, result []byte, beside func(ctx context.Context) error) (spent bool, err error) {
+	args, err := moved(id, m)
+	if err != nil {
+		return false, err
+	}
+	err = s.committer.Do(ctx, func(ctx context.Context) error {
+		var r confirm.Record
+		r, spent, err = returning(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
+			WHERE id = $1 AND state IN ($9, $10, $11) AND ended_at = 0 AND lease = $12 AND lease <> ''
+			RETURNING `+confirmationColumns, append(args, lease)...)
+		if err != nil || !spent {
+			return err
+		}
+		if _, err := s.exec(ctx, "UPDATE confirmation_contents SET result = $2 WHERE id = $1", id, notNull(result)); err != nil {
+			return err
+		}
+		if err := s.closed(ctx, m, []confirm.Record{r}); err != nil {
+			return err
+		}
+		return fault.Rollback(beside(ctx))
+	})
+	return spent && err == nil, err
+}
+
+// BeginAnswer implements confirm.AttemptStore.
+func (s Confirmations) BeginAnswer(ctx context.Context, userID, method string, now time.Time, rule confirm.Limit) (bool, error) {
+	return beginAttempt(ctx, s.DB, "confirmation_failures", []string{"user_id", "method"}, []any{userID, method}, now,
+		signin.LockOut{Failures: rule.Wrong, Window: rule.Window, LockOut: rule.Closed})
+}
+
+// TakeBackAnswer implements confirm.AttemptStore. If the answer was the one that closed the
+// method, the method opens again.
+func (s Confirmations) TakeBackAnswer(ctx context.Context, userID, method string, rule confirm.Limit) error {
+	_, err := s.exec(ctx, `UPDATE confirmation_failures SET failures = failures - 1,
+			locked_until = CASE WHEN failures - 1 < $3 THEN 0 ELSE locked_until END
+		WHERE user_id = $1 AND method = $2 AND failures > 0`, userID, method, rule.Wrong)
+	return err
+}
+
+// ClosedUntil implements confirm.AttemptStore.
+func (s Confirmations) ClosedUntil(ctx context.Context, userID, method string) (time.Time, error) {
+	at, _, err := one(ctx, s.DB, scalar[int64], "SELECT locked_until FROM confirmation_failures WHERE user_id = $1 AND method = $2", userID, method)
+	return fromMillis(at), err
+}
+
+// ForgiveAnswers implements confirm.AttemptStore.
+func (s Confirmations) ForgiveAnswers(ctx context.Context, userID string) error {
+	_, err := s.exec(ctx, "DELETE FROM confirmation_failures WHERE user_id = $1", userID)
+	return err
+}
+
+// SweepAnswers implements confirm.AttemptStore.
+func (s Confirmations) SweepAnswers(ctx context.Context, windowFromBefore, now time.Time) error {
+	for n := int64(sweepPortion); n == sweepPortion; {
+		var err error
+		n, err = s.exec(ctx, `DELETE FROM confirmation_failures WHERE (user_id, method) IN
+			(SELECT user_id, method FROM confirmation_failures WHERE window_from <= $1 AND locked_until <= $2 LIMIT $3)`,
+			millis(windowFromBefore), millis(now), sweepPortion)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"crypto/subtle"
+	"slices"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// Answer takes the text that a user typed. After a right one the record is Confirmed; of
+// all calls with the same code, one returns it so. After a wrong one, Prompt.Wrong is set
+// as long as another one is allowed.
+//
+// Faults besides those of Service: transaction_expired when the time of the code is over,
+// after which Challenge sends another one; max_attempts_exceeded while the method is
+// closed; invalid_parameters for a challenge that a device answers.
+func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer string) (Prompt, error) {
+	r, err := s.answerable(ctx, who, refID)
+	if err != nil {
+		return Prompt{}, err
+	}
+	m, found := s.named(r.Method)
+	if !found {
+		return Prompt{}, noMethod()
+	}
+	var p Prompt
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		now := s.now()
+		p = Prompt{Record: r}
+		// Both counts are made before the check, so that answers that arrive at the same time
+		// share them.
+		attempts, counted, err := s.deps.Store.CountAttempt(ctx, r.ID, r.Round, now, s.settings.Codes.Attempts)
+		if err != nil {
+			return err
+		}
+		if !counted {
+			return s.late(ctx, who, refID)
+		}
+		p.Record.Attempts = attempts
+		if counted, err = s.deps.Answers.BeginAnswer(ctx, r.UserID, r.Method, now, s.settings.Wrong); err != nil {
+			return err
+		}
+		if !counted {
+			return fault.Rollback(closedMethod(s.settings.Wrong.Closed))
+		}
+		switch err := m.Check(ctx, &r, answer); {
+		case err == nil:
+			return s.right(ctx, who, &p.Record, now)
+		case fault.Is(err, fault.InvalidCode):
+			return s.wrong(ctx, who, &p, now)
+		default:
+			return fault.Rollback(err)
+		}
+	})
+	return p, err
+}
+
+// answerable returns a record that waits for an answer.
+func (s *Service) answerable(ctx context.Context, who audit.Principal, refID string) (Record, error) {
+	r, err := s.byRef(ctx, who, refID)
+	if err != nil {
+		return Record{}, err
+	}
+	now := s.now()
+	if err := r.ended(now); err != nil {
+		return Record{}, err
+	}
+	switch {
+	case r.State == Confirmed:
+		return Record{}, fault.New(fault.InvalidTransaction, "the operation was confirmed already")
+	case r.State == Created:
+		return Record{}, fault.New(fault.InvalidTransaction, "no challenge has begun: choose a method first")
+	case !now.Before(r.AnswerBefore):
+		return Record{}, lateAnswer()
+	}
+	return r, nil
+}
+
+func lateAnswer() error {
+	return fault.New(fault.TransactionExpired, "the time of the code is over: have another one sent")
+}
+
+// late returns the fault of an answer that was not counted because something happened
+// since the record was read.
+func (s *Service) late(ctx context.Context, who audit.Principal, refID string) error {
+	if _, err := s.answerable(ctx, who, refID); err != nil {
+		return err
+	}
+	return fault.New(fault.MaxAttempts, "too many answers: have another code sent")
+}
+
+// right confirms the record in the transaction of its answer.
+func (s *Service) right(ctx context.Context, who audit.Principal, r *Record, now time.Time) error {
+	if err := s.deps.Answers.TakeBackAnswer(ctx, r.UserID, r.Method, s.settings.Wrong); err != nil {
+		return err
+	}
+	return s.confirm(ctx, who, r, now, nil, nil)
+}
+
+// confirm makes the step to Confirmed. r becomes the stored record. A fault rolls back.
+func (s *Service) confirm(ctx context.Context, who audit.Principal, r *Record, now time.Time, declined []int, approval []byte) error {
+	return s.move(ctx, who, r, StepConfirm, Move{
+		At: now, Round: r.Round, Live: true, CompleteBefore: now.Add(s.settings.Complete), Declined: declined, Approval: approval,
+	})
+}
+
+// wrong sets Prompt.Wrong, or ends the record after the last attempt.
+func (s *Service) wrong(ctx context.Context, who audit.Principal, p *Prompt, now time.Time) error {
+	most := s.settings.Codes.Attempts
+	if p.Record.Attempts < most {
+		p.Wrong = fault.Newf(fault.AuthenticationFailed, "the code is wrong: %d of %d attempts are left", most-p.Record.Attempts, most)
+		return nil
+	}
+	f := fault.New(fault.MaxAttempts, "too many wrong codes: begin the operation again")
+	if err := s.move(ctx, who, &p.Record, StepExhaust, Move{At: now, Round: p.Record.Round, Code: f.Code, Message: f.Message}); err != nil {
+		return err
+	}
+	return f // which commits
+}
+
+// move makes a step of one record, with its audit entry and event, in the transaction of
+// ctx. From and To of m are those of the step. r becomes the stored record. If the record
+// allows no such step, the fault says why, and rolls back.
+func (s *Service) move(ctx context.Context, who audit.Principal, r *Record, step Step, m Move) error {
+	m.From, m.To = leads(step)
+	after, moved, err := s.deps.Store.MoveConfirmation(ctx, r.ID, m)
+	if err != nil {
+		return err
+	}
+	if !moved {
+		return fault.Rollback(s.refused(ctx, r.ID, m.At))
+	}
+	*r = after
+	return s.note(ctx, who, r)
+}
+
+// refused returns the fault of a step that a record does not allow.
+func (s *Service) refused(ctx context.Context, id string, now time.Time) error {
+	r, found, err := s.deps.Store.Confirmation(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return missing()
+	}
+	if err := r.ended(now); err != nil {
+		return err
+	}
+	return fault.Newf(fault.InvalidTransaction, "this is not possible in the state %s of the operation", r.State)
+}
+
+// Poll returns the present state by one read. It writes nothing.
+//
+// A sign-in by code must get its token from the call of Answer that confirmed it and not
+// from Poll: another program with the same first factor may poll as well.
+func (s *Service) Poll(ctx context.Context, who audit.Principal, refID string) (Prompt, error) {
+	r, err := s.byRef(ctx, who, refID)
+	if err != nil {
+		return Prompt{}, err
+	}
+	now := s.now()
+	if err := r.ended(now); err != nil {
+		return Prompt{}, err
+	}
+	if r.State == Challenged && !now.Before(r.AnswerBefore) {
+		return Prompt{}, lateAnswer()
+	}
+	return Prompt{Record: r}, nil
+}
+
+// Approve takes the signed verdict of a device: an approval, with the documents that the
+// user declined, or a refusal. The record is then Confirmed or Declined. A wrong number
+// declines it.
+//
+// A repetition of the same verdict, for a device that did not get the answer, returns the
+// record. Faults besides those of Service: those of Devices; invalid_transaction for a
+// verdict about something else than the record, or of a device that was not asked;
+// invalid_parameters for an index without a document; authentication_declined after a
+// wrong number.
+func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
+	if s.deps.Devices == nil {
+		return Record{}, missing()
+	}
+	v, err := s.deps.Devices.OpenVerdict(ctx, signed)
+	if err != nil {
+		return Record{}, err
+	}
+	who := audit.Principal{UserID: v.UserID}
+	r, err := s.Find(ctx, who, v.ID)
+	if err != nil {
+		return Record{}, err
+	}
+	who.ClientID, who.Method = r.ClientID, r.Method
+	switch m, found := s.named(r.Method); {
+	case !found || !m.Device || r.Address != v.Kid:
+		return Record{}, fault.New(fault.InvalidTransaction, "this device was not asked to confirm the operation")
+	case subtle.ConstantTimeCompare(v.What, r.What[:]) != 1:
+		return Record{}, fault.New(fault.InvalidTransaction, "the device has shown something else than the operation: read the operation again")
+	}
+	declined, err := r.refusedDocuments(v)
+	if err != nil {
+		return Record{}, err
+	}
+	step := StepConfirm
+	if !v.Approved || r.Documents > 0 && len(declined) == r.Documents {
+		step = StepDecline
+	}
+	if repeated(&r, step, declined) {
+		return r, nil
+	}
+	now := s.now()
+	if err := r.ended(now); err != nil {
+		return Record{}, err
+	}
+	wrongNumber := step == StepConfirm && r.Number != "" && v.Number != r.Number
+	if wrongNumber {
+		step = StepDecline
+	}
+	var after Record
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		after = r
+		if step == StepConfirm {
+			return s.confirm(ctx, who, &after, now, declined, signed)
+		}
+		return s.move(ctx, who, &after, StepDecline, Move{
+			At: now, Round: r.Round, Live: true, Approval: signed,
+			Code: fault.AuthenticationDeclined, Message: "the user declined the operation",
+		})
+	})
+	if err == nil && wrongNumber {
+		err = fault.New(fault.AuthenticationDeclined, "the number is wrong: the operation is declined")
+	}
+	return after, err
+}
+
+// repeated reports whether a verdict is the one that the record has.
+func repeated(r *Record, step Step, declined []int) bool {
+	if step == StepDecline {
+		return r.State == Declined
+	}
+	return (r.State == Confirmed || r.State == Completed) && slices.Equal(r.Declined, declined)
+}
+
+// refusedDocuments returns the indexes of the documents that a verdict declines, in order.
+func (r *Record) refusedDocuments(v Verdict) ([]int, error) {
+	declined := slices.Clone(v.Declined)
+	slices.Sort(declined)
+	declined = slices.Compact(declined)
+	if n := len(declined); n > 0 && (declined[0] < 0 || declined[n-1] >= r.Documents) {
+		return nil, fault.Newf(fault.InvalidParameters, "declined: want indexes of documents, 0 to %d", r.Documents-1)
+	}
+	return declined, nil
+}

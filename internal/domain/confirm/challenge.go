@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// Challenge begins the challenge of a record, or repeats the one under way. A repetition
+// within Settings.Codes.Resend of the last message sends nothing. Another method than the
+// one under way begins another challenge. A record that is confirmed is returned as it is.
+//
+// Faults besides those of Service: authn_method_not_confirmed; invalid_parameters for a
+// choice that the user does not have; max_attempts_exceeded while the method is closed;
+// too_many_requests when a budget of messages is used up.
+func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Prompt, error) {
+	r, err := s.asked(ctx, who, &a)
+	if err != nil {
+		return Prompt{}, err
+	}
+	now := s.now()
+	if err := r.ended(now); err != nil || r.State == Confirmed {
+		return Prompt{Record: r}, err
+	}
+	list, err := s.usable(ctx, r.UserID, &a)
+	if err != nil {
+		return Prompt{}, err
+	}
+	c, chosen, err := choose(list, &a, &r)
+	switch {
+	case err != nil:
+		return Prompt{}, err
+	case !chosen:
+		return Prompt{Record: r, Choices: list}, nil
+	}
+	repeat := r.State == Challenged && r.Method == c.Method && r.Address == c.to
+	if repeat && now.Before(r.SentAt.Add(s.settings.Codes.Resend)) {
+		return Prompt{Record: r}, nil
+	}
+	if err := s.begin(ctx, who, &r, c, repeat, a.Titles, now); err != nil {
+		return Prompt{}, err
+	}
+	return Prompt{Record: r}, nil
+}
+
+// asked returns the record of a call.
+func (s *Service) asked(ctx context.Context, who audit.Principal, a *Ask) (Record, error) {
+	if a.ID != "" {
+		return s.Find(ctx, who, a.ID)
+	}
+	return s.byRef(ctx, who, a.RefID)
+}
+
+// byRef finds a record by the identifier of its challenges.
+func (s *Service) byRef(ctx context.Context, who audit.Principal, refID string) (Record, error) {
+	r, found, err := s.deps.Store.ConfirmationByRef(ctx, normalID(refID))
+	return s.own(who, r, found, err)
+}
+
+// choose returns the choice of the user, or the only one, or the one under way.
+func choose(list []Choice, a *Ask, r *Record) (c Choice, chosen bool, err error) {
+	of := func(method, address string) (Choice, bool) {
+		i := slices.IndexFunc(list, func(c Choice) bool {
+			return c.Method == method && (c.Address == address || address == "")
+		})
+		if i < 0 {
+			return Choice{}, false
+		}
+		return list[i], true
+	}
+	if a.Method != "" {
+		if c, chosen = of(a.Method, a.Address); !chosen {
+			err = fault.New(fault.InvalidParameters, "ChoiceSelected: the user cannot confirm in this way, choose one that was offered")
+		}
+		return c, chosen, err
+	}
+	if i := slices.IndexFunc(list, func(c Choice) bool { return c.Method == r.Method && c.to == r.Address }); i >= 0 {
+		return list[i], true, nil
+	}
+	if len(list) == 1 {
+		return list[0], true, nil
+	}
+	return Choice{}, false, nil
+}
+
+// begin begins or repeats a challenge, in one transaction with what is sent. r becomes the
+// stored record.
+func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c Choice, repeat, titles bool, now time.Time) error {
+	m, found := s.named(c.Method)
+	if !found {
+		return noMethod()
+	}
+	content, err := s.content(ctx, r, false)
+	if err != nil {
+		return err
+	}
+	next := *r
+	next.State, next.Method, next.Address, next.Label = Challenged, c.Method, c.to, c.Label
+	next.SentAt, next.UpdatedAt = now, now
+	if next.AnswerBefore = now.Add(s.settings.Codes.Life); m.Device || next.AnswerBefore.After(r.ConfirmBefore) {
+		next.AnswerBefore = r.ConfirmBefore
+	}
+	if repeat {
+		next.Resends++
+	} else {
+		next.Round, next.Attempts, next.Resends, next.Number = r.Round+1, 0, 0, ""
+		if m.Device && titles {
+			if next.Number, err = drawNumber(s.deps.Rand); err != nil {
+				return err
+			}
+		}
+	}
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		closed, err := s.deps.Answers.ClosedUntil(ctx, r.UserID, c.Method)
+		if err != nil {
+			return err
+		}
+		if now.Before(closed) {
+			return closedMethod(closed.Sub(now))
+		}
+		begun, err := s.deps.Store.BeginChallenge(ctx, r.ID, Challenge{
+			Method: next.Method, Address: next.Address, Label: next.Label, Number: next.Number,
+			Before: r.Round, Repeat: repeat, At: now, AnswerBefore: next.AnswerBefore, SentBefore: now.Add(-s.settings.Codes.Resend),
+		})
+		if err != nil {
+			return err
+		}
+		if !begun {
+			return fault.New(fault.Unavailable, "another request began or ended the challenge at the same time: repeat the request").Until(time.Second)
+		}
+		if err := m.Begin(ctx, &next, &content.Fields); err != nil {
+			return fault.Rollback(err)
+		}
+		return s.note(ctx, who, &next)
+	})
+	if err == nil {
+		*r = next
+	}
+	return err
+}
+
+func closedMethod(after time.Duration) error {
+	return fault.New(fault.MaxAttempts, "too many wrong answers: the method is closed for a time, wait or choose another one").Until(after)
+}
+
+// drawNumber returns two digits.
+func drawNumber(random io.Reader) (string, error) {
+	n, err := rand.Int(random, big.NewInt(100))
+	if err != nil {
+		return "", fmt.Errorf("confirm: drawing a number: %w", err)
+	}
+	return fmt.Sprintf("%02d", n.Int64()), nil
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package confirm owns confirmations: one record for each operation that a user confirms,
+// each second step of a sign-in, and each text of a client that is confirmed.
+//
+//	*this user allowed this key to sign these digests, with these parameters, until this
+//	time, once*
+//
+// Begin with [Service.Create]. A client then calls [Service.Challenge], and
+// [Service.Answer] or [Service.Poll] until the record is Confirmed; a device answers with
+// [Service.Approve]. [Service.Take] leases a confirmed record to carry it out, and
+// [Execution.Spend] ends it in the transaction that stores the result. Package what is the
+// digest and the text of what is confirmed. docs/confirmation.md has the rules.
+//
+// The package does not decide whether something needs a confirmation (package policy
+// does), issues no tokens, signs nothing, and knows no names of the interfaces.
+package confirm
+
+import (
+	"time"
+
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
+)
+
+// Purpose is what a record is for.
+type Purpose string
+
+// The purposes.
+const (
+	ForOperation Purpose = "operation" // an operation of the user
+	ForSignIn    Purpose = "signin"    // the second step of a sign-in
+	ForText      Purpose = "free"      // a text of a client, which no interface of ours reads
+)
+
+// Subject is who may use a record.
+type Subject struct {
+	UserID   string
+	ClientID string // OAuth client that created it
+	Operator string // login of the operator who acts for the user; "" for the user
+	SignIn   string // identifier of the sign-in it belongs to; "" for none
+}
+
+// Record is a confirmation, without its contents (see Content). A record never changes
+// its fields above State.
+type Record struct {
+	ID    string // GUID, never used again
+	RefID string // GUID by which clients name the challenge; the same for all challenges of a record
+	Subject
+	Purpose   Purpose
+	Action    string // as in what.Fields
+	Documents int    // number of documents
+	What      what.Digest
+	Bytes    int64 // bytes of stored documents, which count in the quota
+	CreatedAt time.Time
+
+	State State
+	// The challenge under way, or the last one. Method is "" in the state Created.
+	Method       string    // name of the method
+	Address      string    // contact or device that it was sent to; not for clients
+	Label        string    // the address as the user sees it
+	Number       string    // two digits that the device must send; "" where none are asked for
+	Round        int       // counts challenges; a repetition belongs to the same one
+	SentAt       time.Time // of the last message
+	AnswerBefore time.Time
+	Attempts     int // answers to this challenge, wrong or right
+	Resends      int // repetitions of this challenge
+
+	Declined []int // indexes of the documents that the user declined
+	// Code and Message say why the record ended, for states that are not Completed.
+	Code, Message string
+
+	ConfirmBefore  time.Time
+	ConfirmedAt    time.Time // zero until then
+	CompleteBefore time.Time // zero until the record is confirmed
+	UpdatedAt      time.Time
+	EndedAt        time.Time // zero until the state is final
+}
+
+// DocumentState is the state of one document of a record.
+type DocumentState string
+
+// The states of documents, by their names on the wire.
+const (
+	Considering DocumentState = "Considering"
+	Approved    DocumentState = "Approved"
+	Refused     DocumentState = "Declined"
+)
+
+// DocumentStates returns the state of each document.
+func (r *Record) DocumentStates() []DocumentState {
+	state := Considering
+	switch {
+	case r.State == Declined:
+		state = Refused
+	case !r.ConfirmedAt.IsZero():
+		state = Approved
+	}
+	list := make([]DocumentState, r.Documents)
+	for i := range list {
+		list[i] = state
+	}
+	for _, i := range r.Declined {
+		list[i] = Refused
+	}
+	return list
+}
+
+// due returns when the record expires in its present state.
+func (r *Record) due() time.Time {
+	if r.State == Confirmed {
+		return r.CompleteBefore
+	}
+	return r.ConfirmBefore
+}
+
+// overdue reports whether the record has expired, even if it was not swept yet.
+func (r *Record) overdue(now time.Time) bool { return !r.State.Final() && !now.Before(r.due()) }
+
+// Content is the large part of a record.
+type Content struct {
+	Fields what.Fields
+	Shown  map[string]string // what.Fields.Shown when the record was created
+	// Plan and Secret are of the caller of Create, for the execution. Both are deleted when
+	// the record ends.
+	Plan   []byte
+	Secret []byte
+	// Result is what Spend stored. Approval is the signed message of a device.
+	Result   []byte
+	Approval []byte
+}
+
+// Order is a record to be created.
+type Order struct {
+	Purpose Purpose
+	Fields  what.Fields
+	SignIn  string // as in Subject
+	// Plan says how the operation is carried out, in a format of the caller. Secret has
+	// what no plan may hold, such as a PIN that was checked. It is stored sealed.
+	Plan, Secret []byte
+	Bytes       int64         // bytes of documents that are stored for it
+	Life         time.Duration // until ConfirmBefore; 0: Settings.Life
+}
+
+// Choice is one way to confirm.
+type Choice struct {
+	Method  string // name of the method
+	Address string // which of several: the identifier of a device; "" where there is one
+	Label   string // for the user: the name of a device, a phone number with digits hidden
+
+	to string // Record.Address
+}
+
+// Ask is a call that begins or repeats a challenge.
+type Ask struct {
+	ID    string // of the record: the first call of a client
+	RefID string // of the record: a later call; used if ID is ""
+	// Methods are the names of the methods that the client can handle. Fallback are those
+	// for a user who has none of them. With neither, all methods are offered.
+	Methods, Fallback []string
+	// Method and Address are the choice of the user. With an empty Method, the only choice
+	// begins at once, and a challenge that is under way is repeated.
+	Method, Address string
+	// Titles means that the client shows a title with the challenge. Then a device must
+	// send the two digits of Record.Number.
+	Titles bool
+}
+
+// Prompt is what a client shows.
+type Prompt struct {
+	Record Record
+	// Choices are set when the user must choose. Then no challenge is under way.
+	Choices []Choice
+	// Wrong is set after a wrong answer if another one is allowed. Its code is
+	// authentication_failed.
+	Wrong *fault.Error
+}

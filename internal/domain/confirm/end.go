@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+)
+
+// portions of records that one transaction ends.
+const (
+	expirePortion = 20
+	cancelPortion = 100
+)
+
+// Cancel ends an open record of who. Cancelling it again changes nothing. An execution
+// that is under way loses its lease, so its result is dropped. The fault is that of the
+// state of a record that has ended otherwise.
+func (s *Service) Cancel(ctx context.Context, who audit.Principal, id string) (Record, error) {
+	r, err := s.Find(ctx, who, id)
+	if err != nil || r.State == Cancelled {
+		return r, err
+	}
+	if err := r.ended(s.now()); err != nil {
+		return Record{}, err
+	}
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		return s.move(ctx, who, &r, StepCancel, Move{
+			At: s.now(), Live: true, Code: fault.InvalidTransaction, Message: "the operation was cancelled",
+		})
+	})
+	return r, err
+}
+
+// CancelAll ends all open records of a user, in the transaction of ctx if there is one, and
+// returns their number. It is for changes of the account: a password, a device, a method, a
+// policy, a lock, a contact that a method uses. reason is a short sentence without secrets
+// for clients, such as "the password was changed".
+func (s *Service) CancelAll(ctx context.Context, who audit.Principal, userID, reason string) (n int, err error) {
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		n = 0
+		for {
+			from, to := leads(StepCancel)
+			list, err := s.deps.Store.MoveConfirmations(ctx, userID, time.Time{}, Move{
+				From: from, To: to, At: s.now(), Code: fault.InvalidTransaction, Message: "the operation was cancelled: " + reason,
+			}, cancelPortion)
+			if err != nil {
+				return fault.Rollback(err)
+			}
+			if err := s.noteAll(ctx, who, list); err != nil {
+				return err
+			}
+			if n += len(list); len(list) < cancelPortion {
+				return nil
+			}
+		}
+	})
+	return n, err
+}
+
+// Forgive deletes the counts of a user's wrong answers: closed methods open. It joins the
+// transaction of ctx.
+func (s *Service) Forgive(ctx context.Context, userID string) error {
+	return s.deps.Answers.ForgiveAnswers(ctx, userID)
+}
+
+// expire ends records of a user, or of all, whose time is over. It joins the transaction
+// of ctx.
+func (s *Service) expire(ctx context.Context, userID string, now time.Time, limit int) error {
+	_, err := s.expireSome(ctx, userID, now, limit)
+	return err
+}
+
+func (s *Service) expireSome(ctx context.Context, userID string, now time.Time, limit int) (int, error) {
+	from, to := leads(StepExpire)
+	list, err := s.deps.Store.MoveConfirmations(ctx, userID, now, Move{
+		From: from, To: to, At: now, Code: fault.TransactionExpired, Message: "the operation was not confirmed and carried out in time",
+	}, limit)
+	if err != nil {
+		return 0, err
+	}
+	return len(list), s.noteAll(ctx, audit.Principal{}, list)
+}
+
+func (s *Service) noteAll(ctx context.Context, who audit.Principal, list []Record) error {
+	for i := range list {
+		if err := s.note(ctx, who, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep ends records whose time is over, and deletes old records and counts. The server
+// calls it from time to time.
+func (s *Service) Sweep(ctx context.Context) error {
+	for n := expirePortion; n == expirePortion; {
+		err := s.deps.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+			n, err = s.expireSome(ctx, "", s.now(), expirePortion)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	now := s.now()
+	if s.settings.Keep > 0 {
+		if err := s.deps.Store.SweepConfirmations(ctx, now.Add(-s.settings.Keep)); err != nil {
+			return err
+		}
+	}
+	return s.deps.Answers.SweepAnswers(ctx, now.Add(-s.settings.Wrong.Window), now)
+}

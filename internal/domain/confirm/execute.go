@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
+)
+
+// Execution is the lease of a confirmed record by the caller that carries it out. Only its
+// holder can spend the record. The lease ends by itself after three minutes.
+type Execution struct {
+	Record  Record
+	Content Content // with the secret
+	// Done means that the record was carried out before. Content.Result has the result, and
+	// there is no lease.
+	Done bool
+
+	s     *Service
+	who   audit.Principal
+	lease string
+}
+
+// Take leases a confirmed record of who to carry it out, until Record.CompleteBefore. sum is
+// the digest that the caller made from what it is about to do; it must be that of the
+// record. If the record was carried out before, the execution is Done, so that a client
+// which did not get the answer can fetch it.
+//
+// A caller that fails for a reason that may pass, such as a wrong PIN or an outage, calls
+// Release. The record stays Confirmed.
+//
+// Faults besides those of Service: invalid_transaction for a record that is not confirmed,
+// of another client, or about something else than sum; temporarily_unavailable while
+// another request carries it out.
+func (s *Service) Take(ctx context.Context, who audit.Principal, id string, sum what.Digest) (*Execution, error) {
+	r, err := s.Find(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	switch {
+	case who.ClientID != r.ClientID:
+		return nil, fault.New(fault.InvalidTransaction, "another client began the operation: it must be carried out by the same client")
+	case subtle.ConstantTimeCompare(sum[:], r.What[:]) != 1:
+		return nil, fault.New(fault.InvalidTransaction, "the documents, the parameters or the certificate differ from what was confirmed")
+	case r.State == Completed && now.Before(r.CompleteBefore):
+		content, err := s.content(ctx, &r, false)
+		return &Execution{Record: r, Content: content, Done: true, s: s, who: who}, err
+	}
+	if err := r.ended(now); err != nil {
+		return nil, err
+	}
+	if r.State != Confirmed {
+		return nil, fault.New(fault.InvalidTransaction, "the operation is not confirmed yet")
+	}
+	e := &Execution{Record: r, s: s, who: who}
+	if e.lease, err = s.newID(); err != nil {
+		return nil, err
+	}
+	leased, err := s.deps.Executions.LeaseConfirmation(ctx, r.ID, e.lease, now, now.Add(lease))
+	if err != nil {
+		return nil, err
+	}
+	if !leased {
+		return nil, s.taken(ctx, r.ID, now)
+	}
+	if e.Content, err = s.content(ctx, &r, true); err != nil {
+		return nil, errors.Join(err, e.Release(ctx))
+	}
+	return e, nil
+}
+
+// taken returns the fault of a record that could not be leased.
+func (s *Service) taken(ctx context.Context, id string, now time.Time) error {
+	r, found, err := s.deps.Store.Confirmation(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return missing()
+	case r.State == Confirmed && !r.overdue(now):
+		return fault.New(fault.Unavailable, "another request carries the operation out: repeat the request").Until(time.Second)
+	case r.State == Completed:
+		return fault.New(fault.Unavailable, "another request has carried the operation out: repeat the request to get its result").Until(time.Second)
+	}
+	return s.refused(ctx, id, now)
+}
+
+// Release ends the lease. The record stays Confirmed.
+func (e *Execution) Release(ctx context.Context) error {
+	if e.Done {
+		return nil
+	}
+	return e.s.deps.Executions.ReleaseConfirmation(ctx, e.Record.ID, e.lease)
+}
+
+// Spend ends the record as Completed and stores its result, in one transaction with beside,
+// which stores what belongs to it: the outcome of an operation, or a token. Nothing may
+// leave the service before Spend returns nil. The fault is that of the present state when
+// the lease was lost: the result is then of no use.
+func (e *Execution) Spend(ctx context.Context, result []byte, beside func(ctx context.Context) error) error {
+	return e.end(ctx, StepComplete, result, nil, beside)
+}
+
+// Fail ends the record as Error with a fault that will not pass.
+func (e *Execution) Fail(ctx context.Context, f *fault.Error, beside func(ctx context.Context) error) error {
+	return e.end(ctx, StepFail, nil, f, beside)
+}
+
+func (e *Execution) end(ctx context.Context, step Step, result []byte, f *fault.Error, beside func(ctx context.Context) error) error {
+	if e.Done {
+		return fault.New(fault.InvalidTransaction, "the operation was carried out already")
+	}
+	s, now := e.s, e.s.now()
+	m := Move{At: now}
+	m.From, m.To = leads(step)
+	after := e.Record
+	after.State, after.UpdatedAt, after.EndedAt = m.To, now, now
+	if f != nil {
+		m.Code, m.Message = f.Code, f.Message
+		after.Code, after.Message = f.Code, f.Message
+	}
+	spent, err := s.deps.Executions.SpendConfirmation(ctx, e.Record.ID, e.lease, m, result, func(ctx context.Context) error {
+		if err := s.note(ctx, e.who, &after); err != nil || beside == nil {
+			return err
+		}
+		return beside(ctx)
+	})
+	if err == nil && !spent {
+		return s.refused(ctx, e.Record.ID, now)
+	}
+	if err == nil {
+		e.Record, e.Content.Result, e.Done = after, result, true
+	}
+	return err
+}

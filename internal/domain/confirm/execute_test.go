@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+// TestTake carries operations out.
+func TestTake(t *testing.T) {
+	ctx := t.Context()
+	w := open(t, nil)
+	r := w.confirmed()
+	elsewhere, noClient := ivan, ivan
+	elsewhere.ClientID, noClient.ClientID = "another client", ""
+	changed := r.What
+	changed[31] ^= 1
+	for name, call := range map[string]func() (*confirm.Execution, error){
+		"another client": func() (*confirm.Execution, error) { return w.Take(ctx, elsewhere, r.ID, r.What) },
+		"no client":      func() (*confirm.Execution, error) { return w.Take(ctx, noClient, r.ID, r.What) },
+		"something else": func() (*confirm.Execution, error) { return w.Take(ctx, ivan, r.ID, changed) },
+		"by the ref":     func() (*confirm.Execution, error) { return w.Take(ctx, ivan, r.RefID, r.What) },
+	} {
+		_, err := call()
+		w.is(name, err, fault.InvalidTransaction)
+	}
+	e, err := w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+	if e.Done || string(e.Content.Secret) != "PIN-93817264" || string(e.Content.Plan) != "the plan" || len(e.Content.Fields.Documents) != 3 {
+		t.Errorf("taken: %+v", e)
+	}
+	_, err = w.Take(ctx, ivan, r.ID, r.What)
+	w.is("at the same time", err, fault.Unavailable)
+	// A wrong PIN or an outage leaves it Confirmed.
+	w.must(e.Release(ctx))
+	e, err = w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+	failed := errors.New("the disk is full")
+	if err := e.Spend(ctx, []byte("result"), func(context.Context) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("a failure beside: %v", err)
+	}
+	if got := w.stored(r.ID).State; got != confirm.Confirmed {
+		t.Errorf("after a failure beside: %s", got)
+	}
+	beside := 0
+	w.must(e.Spend(ctx, []byte("result"), func(context.Context) error { beside++; return nil }))
+	if beside != 1 || e.Record.State != confirm.Completed || !e.Done {
+		t.Errorf("spent: beside %d, %+v", beside, e.Record)
+	}
+	if d := cmp.Diff(w.stored(r.ID), e.Record); d != "" {
+		t.Error(d)
+	}
+	w.is("twice", e.Spend(ctx, nil, nil), fault.InvalidTransaction)
+	// The client did not get the answer.
+	w.wait(time.Second)
+	e, err = w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+	if !e.Done || string(e.Content.Result) != "result" || len(e.Content.Secret)+len(e.Content.Plan) != 0 {
+		t.Errorf("again: %+v", e)
+	}
+	_, err = w.Take(ctx, ivan, r.ID, changed)
+	w.is("again about something else", err, fault.InvalidTransaction)
+	w.wait(5 * time.Minute)
+	_, err = w.Take(ctx, ivan, r.ID, r.What)
+	w.is("after the time", err, fault.InvalidTransaction)
+
+	// A record that was not carried out in time.
+	r = w.confirmed()
+	w.wait(5 * time.Minute)
+	_, err = w.Take(ctx, ivan, r.ID, r.What)
+	w.is("not in time", err, fault.TransactionExpired)
+
+	// A process that died loses its lease, and its result with it.
+	w.assign("otpviasms")
+	w.must(w.Forgive(ctx, ivanID))
+	r = w.confirmed()
+	dead, err := w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+	w.wait(3 * time.Minute)
+	e, err = w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+	w.is("the lost lease", dead.Spend(ctx, []byte("late"), nil), fault.InvalidTransaction)
+	w.must(e.Fail(ctx, fault.New(fault.InvalidContent, "not a PDF"), nil))
+	_, err = w.Take(ctx, ivan, r.ID, r.What)
+	w.is("after an error", err, fault.InvalidContent)
+}
+
+// TestEachFieldChanged changes each kind of field between creation and execution.
+func TestEachFieldChanged(t *testing.T) {
+	w := open(t, nil)
+	r := w.confirmed()
+	content, err := w.Content(t.Context(), ivan, r.ID)
+	w.must(err)
+	for name, change := range map[string]func(f *what.Fields){
+		"action":      func(f *what.Fields) { f.Action = "SignDocument" },
+		"certificate": func(f *what.Fields) { f.Certificate = append(what.Hex{1}, f.Certificate[1:]...) },
+		"key":         func(f *what.Fields) { f.PublicKey = append(what.Hex{1}, f.PublicKey[1:]...) },
+		"type":        func(f *what.Fields) { f.SignatureType = "CMS" },
+		"parameter":   func(f *what.Fields) { f.Parameters, _ = what.Arguments(map[string]string{"CADESType": "T"}) },
+		"name":        func(f *what.Fields) { f.Documents[0].Name += "x" },
+		"size":        func(f *what.Fields) { f.Documents[1].Size++ },
+		"document":    func(f *what.Fields) { f.Documents[2].Digest = append(what.Hex{1}, f.Documents[2].Digest[1:]...) },
+		"order":       func(f *what.Fields) { f.Documents[0], f.Documents[1] = f.Documents[1], f.Documents[0] },
+		"number":      func(f *what.Fields) { f.Documents = f.Documents[:2] },
+	} {
+		f := content.Fields
+		f.Documents = append([]what.Document(nil), f.Documents...)
+		change(&f)
+		sum, err := f.Sum()
+		w.must(err)
+		_, err = w.Take(t.Context(), ivan, r.ID, sum)
+		w.is(name, err, fault.InvalidTransaction)
+	}
+	sum, err := content.Fields.Sum()
+	w.must(err)
+	_, err = w.Take(t.Context(), ivan, r.ID, sum)
+	w.is("unchanged", err, "")
+}
+
+// TestCancel ends records early.
+func TestCancel(t *testing.T) {
+	ctx := t.Context()
+	w := open(t, nil)
+	r := w.confirmed()
+	e, err := w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+	got, err := w.Cancel(ctx, ivan, r.ID)
+	w.must(err)
+	if got.State != confirm.Cancelled {
+		t.Errorf("cancelled: %s", got.State)
+	}
+	w.is("an execution under way", e.Spend(ctx, []byte("late"), nil), fault.InvalidTransaction)
+	_, err = w.Cancel(ctx, ivan, r.ID)
+	w.is("again", err, "")
+
+	// Rule 8: a change of the account ends all that is open, and nothing else.
+	completed := w.confirmed()
+	e, err = w.Take(ctx, ivan, completed.ID, completed.What)
+	w.must(err)
+	w.must(e.Spend(ctx, nil, nil))
+	w.assign("otpviasms", "oath")
+	challenged := w.challenge(w.create(), confirm.Ask{Method: "oath"}).Record
+	open := map[string]confirm.Record{"created": w.create(), "challenged": challenged, "confirmed": w.confirmed()}
+	w.messages.events = nil
+	n, err := w.CancelAll(ctx, audit.Principal{UserID: "operator"}, ivanID, "the password was changed")
+	w.must(err)
+	if n != 3 || len(w.messages.events) != 3 || w.messages.events[0] != notify.ConfirmationCancelled {
+		t.Errorf("%d were cancelled, events %v", n, w.messages.events)
+	}
+	for name, r := range open {
+		got := w.stored(r.ID)
+		if got.State != confirm.Cancelled || got.Message != "the operation was cancelled: the password was changed" {
+			t.Errorf("%s: %s, %q", name, got.State, got.Message)
+		}
+		_, err := w.Challenge(ctx, ivan, confirm.Ask{ID: r.ID})
+		w.is(name, err, fault.InvalidTransaction)
+		_, err = w.Take(ctx, ivan, r.ID, r.What)
+		w.is(name, err, fault.InvalidTransaction)
+	}
+	if got := w.stored(completed.ID).State; got != confirm.Completed {
+		t.Errorf("completed: %s", got)
+	}
+	// A change that fails takes the cancelling with it.
+	r = w.create()
+	failed := errors.New("no")
+	err = w.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		if _, err := w.CancelAll(ctx, ivan, ivanID, "a lock"); err != nil {
+			return err
+		}
+		return failed
+	})
+	if !errors.Is(err, failed) || w.stored(r.ID).State != confirm.Created {
+		t.Errorf("after a failed change: %v, %s", err, w.stored(r.ID).State)
+	}
+}
+
+// TestQuota bounds the open records of a user.
+func TestQuota(t *testing.T) {
+	ctx := t.Context()
+	t.Run("records", func(t *testing.T) {
+		w := open(t, func(s *confirm.Settings) { s.Open = confirm.Quota{Records: 2, Bytes: 1000} })
+		first := w.create()
+		w.create()
+		_, err := w.Create(ctx, ivan, order())
+		w.is("the third", err, fault.InvalidObjectState)
+		_, err = w.Cancel(ctx, ivan, first.ID)
+		w.must(err)
+		w.create()
+		w.wait(1200 * time.Second) // expired records leave the quota before they are swept
+		w.create()
+	})
+	t.Run("bytes", func(t *testing.T) {
+		w := open(t, func(s *confirm.Settings) { s.Open = confirm.Quota{Records: 9, Bytes: 150} })
+		w.create()
+		_, err := w.Create(ctx, ivan, order())
+		w.is("the second", err, fault.InvalidObjectState)
+	})
+	t.Run("one", func(t *testing.T) {
+		w := open(t, func(s *confirm.Settings) { s.One = true })
+		r, code := w.bySMS()
+		_, err := w.Create(ctx, ivan, order())
+		w.is("another operation", err, fault.TransactionPending)
+		step := order()
+		step.Purpose = confirm.ForSignIn
+		for range 2 {
+			_, err = w.Create(ctx, ivan, step)
+			w.is("the step of a sign-in", err, "")
+		}
+		_, err = w.Answer(ctx, ivan, r.RefID, code)
+		w.must(err)
+		_, err = w.Create(ctx, ivan, order())
+		w.is("while it is confirmed", err, fault.TransactionPending)
+		e, err := w.Take(ctx, ivan, r.ID, r.What)
+		w.must(err)
+		w.must(e.Spend(ctx, nil, nil))
+		w.create()
+	})
+}
+
+// TestSweep ends and deletes records.
+func TestSweep(t *testing.T) {
+	ctx := t.Context()
+	w := open(t, func(s *confirm.Settings) { s.Keep = time.Hour })
+	var records []confirm.Record
+	for range 50 { // more than one portion
+		records = append(records, w.create())
+		w.wait(time.Millisecond)
+	}
+	list, err := w.Open(ctx, ivanID, records[9].ID, 1000)
+	w.must(err)
+	if len(list) != 40 {
+		t.Errorf("%d open records after the tenth, want 40", len(list))
+	}
+	w.messages.events = nil
+	w.wait(1200 * time.Second)
+	w.must(w.Sweep(ctx))
+	for _, r := range records {
+		if got := w.stored(r.ID).State; got != confirm.Expired {
+			t.Errorf("after the time: %s", got)
+		}
+		_, err := w.Poll(ctx, ivan, r.RefID)
+		w.is("a poll", err, fault.TransactionExpired)
+	}
+	if len(w.messages.events) != 50 || w.messages.events[0] != notify.ConfirmationExpired {
+		t.Errorf("%d events", len(w.messages.events))
+	}
+	w.must(w.Sweep(ctx)) // once
+	if len(w.messages.events) != 50 {
+		t.Errorf("%d events after another sweep", len(w.messages.events))
+	}
+	w.wait(time.Hour + time.Second)
+	w.must(w.Sweep(ctx))
+	if _, found, err := w.deps.Store.Confirmation(ctx, records[0].ID); found || err != nil {
+		t.Errorf("after the time of keeping: %v, %v", found, err)
+	}
+}
+
+// TestSettings refuses settings that cannot work.
+func TestSettings(t *testing.T) {
+	w := open(t, nil)
+	for name, spoil := range map[string]func(s *confirm.Settings){
+		"an unknown method": func(s *confirm.Settings) { s.Methods = []string{"airkey"} },
+		"a method twice":    func(s *confirm.Settings) { s.Methods = []string{"oath", "oath"} },
+		"life":              func(s *confirm.Settings) { s.Life = time.Second },
+		"complete":          func(s *confirm.Settings) { s.Complete = 2 * time.Hour },
+		"wrong":             func(s *confirm.Settings) { s.Wrong.Wrong = 0 },
+		"window":            func(s *confirm.Settings) { s.Wrong.Window = 0 },
+		"open":              func(s *confirm.Settings) { s.Open.Records = 0 },
+		"keep":              func(s *confirm.Settings) { s.Keep = time.Second },
+		"language":          func(s *confirm.Settings) { s.Language = "de" },
+		"codes":             func(s *confirm.Settings) { s.Codes.Digits = 4 },
+	} {
+		s := confirm.DefaultSettings()
+		spoil(&s)
+		if _, err := confirm.New(s, w.deps); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

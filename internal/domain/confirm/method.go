@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"slices"
+
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
+)
+
+// Method is how a user confirms. Its functions join the transaction of ctx.
+type Method interface {
+	// Choices returns the ways in which the user can confirm with the method now. None
+	// means that the method is not usable.
+	Choices(ctx context.Context, userID string) ([]Choice, error)
+	// Begin sends what a challenge needs to the address of r, such as a fresh code. It is
+	// called again for each repetition. A fault of it undoes the challenge.
+	Begin(ctx context.Context, r *Record, f *what.Fields) error
+	// Check returns nil if a text answers the challenge of r, once. The fault
+	// invalid_confirmation_code means that it does not and that the attempt counts. Other
+	// errors mean that it was not checked.
+	Check(ctx context.Context, r *Record, answer string) error
+}
+
+// Row describes a method.
+type Row struct {
+	Name string // last part of the address of the method
+	// Assigned is the authentication method that the user must have, by its stored name.
+	Assigned string
+	// Device means that a device answers, by Service.Approve. Its challenge is valid as long
+	// as the record.
+	Device bool
+
+	make func(s *Service) Method
+}
+
+// rows is the table of methods. A new method is a file and a row.
+var rows = []Row{
+	{Name: "mydss", Assigned: "mydss", Device: true, make: newByDevice("mydss")},
+	{Name: "mobile", Assigned: "mydss", Device: true, make: newByDevice("mobile")}, // the same devices, for clients of v1
+	{Name: "otpviasms", Assigned: "otpviasms", make: newBySMS},
+	{Name: "otpviaemail", Assigned: "otpviaemail", make: newByEmail},
+	{Name: "oath", Assigned: "oath", make: newByOath},
+}
+
+// Rows returns the methods in the order of their table.
+func Rows() []Row { return slices.Clone(rows) }
+
+// MethodNames returns the names of all methods in the order of their table.
+func MethodNames() []string {
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.Name
+	}
+	return names
+}
+
+// method is a row in use.
+type method struct {
+	Row
+	Method
+}
+
+// choices returns the choices of a user among the named methods, in the order of the
+// settings. With first set, it stops at the first method that is usable.
+func (s *Service) choices(ctx context.Context, userID string, names []string, first bool) ([]Choice, error) {
+	var list []Choice
+	for _, m := range s.methods {
+		if !slices.Contains(names, m.Name) {
+			continue
+		}
+		has, err := s.deps.Assigned.HasMethod(ctx, userID, m.Assigned)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			continue
+		}
+		of, err := m.Choices(ctx, userID)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range of {
+			c.Method = m.Name
+			list = append(list, c)
+		}
+		if first && len(list) > 0 {
+			break
+		}
+	}
+	return list, nil
+}
+
+// usable returns the choices of a user among the methods of Ask, and the fallback if there
+// are none.
+func (s *Service) usable(ctx context.Context, userID string, a *Ask) ([]Choice, error) {
+	names := a.Methods
+	if len(a.Methods) == 0 && len(a.Fallback) == 0 {
+		names = MethodNames()
+	}
+	list, err := s.choices(ctx, userID, names, false)
+	if err == nil && len(list) == 0 {
+		list, err = s.choices(ctx, userID, a.Fallback, false)
+	}
+	if err == nil && len(list) == 0 {
+		err = noMethod()
+	}
+	return list, err
+}
+
+// CanConfirm returns nil if the user has a method to confirm with. The fault is
+// authn_method_not_confirmed.
+func (s *Service) CanConfirm(ctx context.Context, userID string) error {
+	list, err := s.choices(ctx, userID, MethodNames(), true)
+	if err == nil && len(list) == 0 {
+		err = noMethod()
+	}
+	return err
+}
+
+func noMethod() error {
+	return fault.New(fault.MethodNotConfirmed, "a confirmation is needed and the user has no method to confirm with: assign a method, and the contact, token or device that it needs")
+}
+
+// named returns a method that is accepted. found is false for others.
+func (s *Service) named(name string) (m method, found bool) {
+	i := slices.IndexFunc(s.methods, func(m method) bool { return m.Name == name })
+	if i < 0 {
+		return method{}, false
+	}
+	return s.methods[i], true
+}

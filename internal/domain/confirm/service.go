@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/vault"
+)
+
+// Assigned are the authentication methods of users. The store of package session
+// satisfies it.
+type Assigned interface {
+	HasMethod(ctx context.Context, userID, method string) (bool, error)
+}
+
+// Contacts finds the contact that codes go to; *contact.Book satisfies it.
+type Contacts interface {
+	ForOneTime(ctx context.Context, userID string, kind contact.Kind) (c contact.Contact, found bool, err error)
+}
+
+// OneTimePasswords checks codes of tokens; *oath.Service satisfies it.
+type OneTimePasswords interface {
+	TokenOf(ctx context.Context, userID string) (t oath.Token, found bool, err error)
+	CheckOneTimePassword(ctx context.Context, userID, code string) error
+}
+
+// Messages sends codes and events; *notify.Service satisfies it.
+type Messages interface {
+	Available() []notify.Channel
+	Order(ctx context.Context, d notify.Direct) error
+	Emit(ctx context.Context, e notify.Event) error
+}
+
+// Deps are what a Service works with. The stores keep their tables in one database.
+type Deps struct {
+	Store      Store
+	Executions ExecutionStore
+	Answers    AttemptStore
+	Codes      contact.CodeStore
+	Assigned   Assigned
+	Contacts   Contacts
+	Oath       OneTimePasswords
+	Devices    Devices // nil: no device can confirm
+	Messages   Messages
+	Vault      notify.Sealer
+	Audit      audit.Log
+	Now        func() time.Time
+	Rand       io.Reader // safe for concurrent use
+}
+
+// Service manages records. It is safe for concurrent use.
+//
+// Methods with the argument who act for its user, also if an operator acts as the user. A
+// record of another user looks like a missing one. Faults of every method that takes an
+// identifier: invalid_transaction for a record that is missing, cancelled or carried out;
+// authentication_declined; transaction_expired; max_attempts_exceeded for one that ended
+// by too many wrong answers.
+type Service struct {
+	settings Settings
+	deps     Deps
+	codes    *contact.Codes
+	methods  []method // accepted ones, in the order of the settings
+}
+
+// New checks the settings.
+func New(s Settings, d Deps) (*Service, error) {
+	if err := errors.Join(s.Check()...); err != nil {
+		return nil, err
+	}
+	codes, err := contact.NewCodes(s.Codes, d.Codes, d.Vault, d.Now, d.Rand)
+	if err != nil {
+		return nil, fmt.Errorf("confirm: settings: %w", err)
+	}
+	service := &Service{settings: s, deps: d, codes: codes}
+	for _, name := range s.Methods {
+		i := slices.IndexFunc(rows, func(r Row) bool { return r.Name == name })
+		service.methods = append(service.methods, method{rows[i], rows[i].make(service)})
+	}
+	return service, nil
+}
+
+// Create stores a record in the state Created. Faults: invalid_parameters for fields that
+// are not valid; access_denied for a hash where the installation refuses it;
+// authn_method_not_confirmed for a user without a method; transaction_pending;
+// invalid_object_state when the user has too many open records.
+func (s *Service) Create(ctx context.Context, who audit.Principal, o Order) (Record, error) {
+	sum, err := o.Fields.Sum()
+	if err != nil {
+		return Record{}, fault.New(fault.InvalidParameters, "the operation cannot be confirmed: a parameter or a name is too long, or too many are given").With(err)
+	}
+	if s.settings.RefuseHash && slices.ContainsFunc(o.Fields.Documents, func(d what.Document) bool { return d.Hash != "" }) {
+		return Record{}, fault.New(fault.AccessDenied, "a hash cannot be confirmed without its document: send the document")
+	}
+	if err := s.CanConfirm(ctx, who.UserID); err != nil {
+		return Record{}, err
+	}
+	now := s.now()
+	life := o.Life
+	if life == 0 {
+		life = s.settings.Life
+	}
+	r := Record{
+		Subject: Subject{UserID: who.UserID, ClientID: who.ClientID, Operator: who.Actor, SignIn: o.SignIn},
+		Purpose: o.Purpose, Action: o.Fields.Action, Documents: len(o.Fields.Documents), What: sum, Bytes: o.Bytes,
+		State: Created, CreatedAt: now, UpdatedAt: now, ConfirmBefore: now.Add(life),
+	}
+	for _, id := range []*string{&r.ID, &r.RefID} {
+		if *id, err = s.newID(); err != nil {
+			return Record{}, err
+		}
+	}
+	content, err := s.storedContent(&r, &o)
+	if err != nil {
+		return Record{}, err
+	}
+	quota := s.settings.Open
+	if s.settings.One && o.Purpose == ForOperation {
+		quota.Records = 1
+	}
+	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		if err := s.expire(ctx, who.UserID, now, expirePortion); err != nil { // expired records leave the quota
+			return err
+		}
+		added, err := s.deps.Store.AddConfirmation(ctx, &r, content, quota)
+		switch {
+		case err != nil:
+			return err
+		case !added && quota.Records == 1:
+			return fault.New(fault.TransactionPending, "the user has an open operation: confirm or cancel it first")
+		case !added:
+			return fault.Newf(fault.InvalidObjectState, "the user has too many open operations or their documents are too large, the limits are %d operations and %d bytes: confirm or cancel some first", quota.Records, quota.Bytes)
+		}
+		return s.note(ctx, who, &r)
+	})
+	return r, err
+}
+
+// storedContent returns the content of a new record as it is stored.
+func (s *Service) storedContent(r *Record, o *Order) (*StoredContent, error) {
+	shown, err := o.Fields.Shown()
+	if err != nil {
+		return nil, err
+	}
+	c := &StoredContent{Plan: o.Plan}
+	if c.Fields, err = json.Marshal(o.Fields); err != nil {
+		return nil, err
+	}
+	if c.Shown, err = json.Marshal(shown); err != nil {
+		return nil, err
+	}
+	if len(o.Secret) > 0 {
+		c.Secret, err = s.deps.Vault.Seal(secretPlace(r.ID), o.Secret)
+	}
+	return c, err
+}
+
+func secretPlace(id string) vault.Place {
+	return vault.Place{Purpose: "confirmation", Table: "confirmation_contents", Row: id, Column: "secret"}
+}
+
+// Find returns a record of who.
+func (s *Service) Find(ctx context.Context, who audit.Principal, id string) (Record, error) {
+	r, found, err := s.deps.Store.Confirmation(ctx, normalID(id))
+	return s.own(who, r, found, err)
+}
+
+// Content returns the content of a record of who, without its secret.
+func (s *Service) Content(ctx context.Context, who audit.Principal, id string) (Content, error) {
+	r, err := s.Find(ctx, who, id)
+	if err != nil {
+		return Content{}, err
+	}
+	return s.content(ctx, &r, false)
+}
+
+// content reads the content of a record and checks that its fields give the digest of the
+// record: otherwise another program changed the database.
+func (s *Service) content(ctx context.Context, r *Record, secret bool) (Content, error) {
+	stored, found, err := s.deps.Store.ConfirmationContent(ctx, r.ID)
+	if err != nil {
+		return Content{}, err
+	}
+	if !found {
+		return Content{}, fmt.Errorf("confirm: record %s has no content", r.ID)
+	}
+	c := Content{Plan: stored.Plan, Result: stored.Result, Approval: stored.Approval}
+	if err := errors.Join(json.Unmarshal(stored.Fields, &c.Fields), json.Unmarshal(stored.Shown, &c.Shown)); err != nil {
+		return Content{}, fmt.Errorf("confirm: record %s: %w", r.ID, err)
+	}
+	if sum, err := c.Fields.Sum(); err != nil || sum != r.What {
+		return Content{}, errors.Join(fmt.Errorf("confirm: record %s: the stored fields differ from the digest: another program changed the database", r.ID), err)
+	}
+	if secret && len(stored.Secret) > 0 {
+		if c.Secret, err = s.deps.Vault.Open(secretPlace(r.ID), stored.Secret); err != nil {
+			return Content{}, fmt.Errorf("confirm: record %s: %w", r.ID, err)
+		}
+	}
+	return c, nil
+}
+
+// MaxPage is the most records of a list.
+const MaxPage = 100
+
+// Open returns open records of a user, the oldest first. after is the identifier of the
+// last record of the page before; "": the first page. The limit is between 1 and MaxPage.
+func (s *Service) Open(ctx context.Context, userID, after string, limit int) ([]Record, error) {
+	return s.deps.Store.OpenConfirmations(ctx, userID, normalID(after), s.now(), min(max(limit, 1), MaxPage))
+}
+
+// own returns a record if it is of who.
+func (s *Service) own(who audit.Principal, r Record, found bool, err error) (Record, error) {
+	if err == nil && (!found || who.UserID == "" || r.UserID != who.UserID || who.ClientID != "" && who.ClientID != r.ClientID) {
+		return Record{}, missing()
+	}
+	return r, err
+}
+
+func missing() error {
+	return fault.New(fault.InvalidTransaction, "you have no confirmation with this identifier")
+}
+
+// ended returns the fault of a record that is not open, or nil.
+func (r *Record) ended(now time.Time) error {
+	switch {
+	case r.overdue(now) || r.State == Expired:
+		return fault.New(fault.TransactionExpired, "the confirmation has expired: begin the operation again")
+	case r.State == Declined:
+		return fault.New(fault.AuthenticationDeclined, "the user declined the operation")
+	case r.State == Cancelled:
+		return fault.New(fault.InvalidTransaction, "the operation was cancelled")
+	case r.State == Completed:
+		return fault.New(fault.InvalidTransaction, "the operation was carried out already")
+	case r.State == Error && r.Code != "":
+		return fault.New(r.Code, r.Message)
+	case r.State == Error:
+		return fault.New(fault.InvalidTransaction, "the operation failed")
+	}
+	return nil
+}
+
+// normalID returns an identifier as it is stored.
+func normalID(id string) string { return strings.ToLower(strings.TrimSpace(id)) }
+
+func (s *Service) newID() (string, error) {
+	id, err := uuid.NewRandomFromReader(s.deps.Rand)
+	if err != nil {
+		return "", fmt.Errorf("confirm: making an identifier: %w", err)
+	}
+	return id.String(), nil
+}
+
+// now returns the time with the precision of stores.
+func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Millisecond) }
+
+// operation is the name of the audit entries of this package.
+const operation = "Confirmation"
+
+// events maps states to their events.
+var events = map[State]notify.EventType{
+	Created: notify.ConfirmationCreated, Challenged: notify.ConfirmationRequested, Confirmed: notify.ConfirmationGiven,
+	Declined: notify.ConfirmationDeclined, Cancelled: notify.ConfirmationCancelled, Expired: notify.ConfirmationExpired,
+	Completed: notify.ConfirmationCompleted, Error: notify.ConfirmationFailed,
+}
+
+// note writes the audit entry and sends the event of a record that has a new state, in
+// the transaction of ctx. Errors roll it back.
+func (s *Service) note(ctx context.Context, who audit.Principal, r *Record) error {
+	detail := []string{string(r.State), r.Action, r.What.Group()}
+	if r.Method != "" {
+		detail = append(detail, r.Method, fmt.Sprintf("challenge %d", r.Round))
+	}
+	outcome := audit.OK
+	if r.Code != "" {
+		outcome = r.Code
+	}
+	err := s.deps.Audit.Record(ctx, audit.Entry{
+		At: r.UpdatedAt, Operation: operation, Phase: audit.Done, Outcome: outcome, Object: r.ID,
+		Detail: strings.Join(detail, " "), Principal: who,
+	})
+	if err != nil {
+		return fault.Rollback(err)
+	}
+	return fault.Rollback(s.deps.Messages.Emit(ctx, notify.Event{
+		Type: events[r.State], UserID: r.UserID, Actor: who.UserID,
+		Detail: what.ActionName(r.Action, s.settings.Language) + " " + r.What.Group(),
+	}))
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"time"
+)
+
+// Quota bounds the open records of one user and one purpose. A record is open until its
+// state is final.
+type Quota struct {
+	Records int64
+	Bytes  int64 // of Record.Bytes together
+}
+
+// StoredContent is Content as it is stored: JSON, sealed secrets, opaque bytes.
+type StoredContent struct{ Fields, Shown, Plan, Secret, Result, Approval []byte }
+
+// Challenge is a challenge that begins or is repeated.
+type Challenge struct {
+	Method, Address, Label, Number string
+	Before                         int  // the round that was read
+	Repeat                         bool // the round stays, and the attempts
+	At, AnswerBefore               time.Time
+	SentBefore                     time.Time // of a repetition: the latest SentAt of the message before it
+}
+
+// Move changes the state of one record or of several.
+type Move struct {
+	From []State // any of them; at most three
+	To   State
+	At   time.Time
+	// Round is the challenge that it belongs to; 0: any.
+	Round int
+	// Live refuses the move if the record has expired.
+	Live           bool
+	CompleteBefore time.Time // of a record that is confirmed
+	Declined       []int     // of a record that is confirmed or declined
+	Code, Message  string
+	Approval       []byte // signed message of a device; nil: none
+}
+
+// Store keeps records. Each method is one atomic step, whatever other processes do at the
+// same time. A record whose new state is final leaves the quota, loses its lease, and its
+// plan and secret are deleted, in the same step.
+type Store interface {
+	// Atomic runs fn in one transaction. fn decides by what its changing statements
+	// report, never by what it read before.
+	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// AddConfirmation stores a record if it fits into the quota of its user and purpose.
+	// Otherwise it reports false and stores nothing.
+	AddConfirmation(ctx context.Context, r *Record, c *StoredContent, q Quota) (added bool, err error)
+	Confirmation(ctx context.Context, id string) (r Record, found bool, err error)
+	ConfirmationByRef(ctx context.Context, refID string) (r Record, found bool, err error)
+	ConfirmationContent(ctx context.Context, id string) (c StoredContent, found bool, err error)
+	// OpenConfirmations returns open records of a user that have not expired, the oldest
+	// first, after the record with the identifier after.
+	OpenConfirmations(ctx context.Context, userID, after string, now time.Time, limit int) ([]Record, error)
+	// BeginChallenge begins or repeats the challenge of a record that has not expired. It
+	// reports false if another call was faster or the state is another.
+	BeginChallenge(ctx context.Context, id string, c Challenge) (begun bool, err error)
+	// CountAttempt counts an answer before it is checked, and returns the number of answers
+	// so far. It reports false if the challenge is another or its time or its limit is over.
+	CountAttempt(ctx context.Context, id string, round int, now time.Time, limit int) (attempts int, counted bool, err error)
+	// MoveConfirmation returns the record after the move. It reports false if the record
+	// does not meet the conditions.
+	MoveConfirmation(ctx context.Context, id string, m Move) (r Record, moved bool, err error)
+	// MoveConfirmations moves the records of a user and returns them. With dueBefore set,
+	// it moves only those that expired by then and are not leased, of all users if userID is
+	// "".
+	MoveConfirmations(ctx context.Context, userID string, dueBefore time.Time, m Move, limit int) ([]Record, error)
+	// SweepConfirmations deletes records that ended before a time.
+	SweepConfirmations(ctx context.Context, endedBefore time.Time) error
+}
+
+// ExecutionStore leases and spends confirmed records of a Store.
+type ExecutionStore interface {
+	// LeaseConfirmation leases a confirmed record for one execution until a time. It
+	// reports false if another execution has it, or if it has expired or is not Confirmed.
+	LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (leased bool, err error)
+	// ReleaseConfirmation ends a lease. The record stays Confirmed.
+	ReleaseConfirmation(ctx context.Context, id, lease string) error
+	// SpendConfirmation makes the move for the holder of the lease and stores the result.
+	// It reports false if the holder has lost the lease. beside runs in the same
+	// transaction after that; its error rolls everything back.
+	SpendConfirmation(ctx context.Context, id, lease string, m Move, result []byte, beside func(ctx context.Context) error) (spent bool, err error)
+}
+
+// Limit is the rule for wrong answers of one user to one method, over all records.
+type Limit struct {
+	Wrong  int           // within Window
+	Window time.Duration // begins with the first of them
+	Closed time.Duration // how long the method is closed after that
+}
+
+// AttemptStore counts wrong answers of users by method. It uses the same database as
+// Store.
+type AttemptStore interface {
+	// BeginAnswer counts an answer as wrong before it is checked. It reports false and
+	// counts nothing while the method is closed. One statement decides, so that parallel
+	// answers of all callers share a budget.
+	BeginAnswer(ctx context.Context, userID, method string, now time.Time, rule Limit) (counted bool, err error)
+	// TakeBackAnswer takes back the count of an answer that was right. Earlier wrong
+	// answers still count.
+	TakeBackAnswer(ctx context.Context, userID, method string, rule Limit) error
+	// ClosedUntil returns when the method opens again; a time in the past means that it is
+	// open.
+	ClosedUntil(ctx context.Context, userID, method string) (time.Time, error)
+	// ForgiveAnswers deletes the counts of a user.
+	ForgiveAnswers(ctx context.Context, userID string) error
+	// SweepAnswers deletes counts whose window began before a time and which close nothing
+	// at now.
+	SweepAnswers(ctx context.Context, windowFromBefore, now time.Time) error
+}
