@@ -39,6 +39,7 @@ import (
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/keys"
@@ -72,6 +73,7 @@ type Base struct {
 	Users        *user.Service
 	Devices      *device.Service
 	Oath         *oath.Service
+	Confirm      *confirm.Service
 	Authority    *authority.Service
 	Keys         *keys.Service
 
@@ -235,6 +237,14 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("devices: %w", err)
 	}
+	records := store.Confirmations{DB: db}
+	confirmations, err := confirm.New(c.Confirmation.Settings(c.Messages.Language), confirm.Deps{
+		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: store.Tokens{DB: db}, Contacts: contacts,
+		Oath: oath, Messages: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: time.Now, Rand: rand.Reader,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("confirmation: %w", err)
+	}
 
 	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Elapsed: elapsed()}, store.Authority{DB: db}, holder, rand.Reader, db.Now)
 	if err != nil {
@@ -269,7 +279,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	return &Base{
 		Config: c, DB: db, Audit: store.Audit{DB: db},
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
-		Contacts: contacts, Users: users, Devices: devices, Oath: oath, Authority: authority, Keys: keys,
+		Contacts: contacts, Users: users, Devices: devices, Oath: oath, Confirm: confirmations, Authority: authority, Keys: keys,
 		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, opened: opened,
 	}, nil
 }

@@ -102,6 +102,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 		{"sweeping expired tokens", rooms.Tokens.Sweep},
 		{"sweeping sign-ins", rooms.Identity.Sweep},
 		{"sweeping one-time-password tokens", rooms.Oath.Sweep},
+		{"sweeping confirmations", rooms.Confirm.Sweep},
 		{"renewing token signing keys", rooms.maintainTokenKeys},
 		{"sweeping prepared documents", signer.Sweep},
 		{"sweeping operations", operations.Sweep},

@@ -202,6 +202,8 @@ type Config struct {
 	Oath Oath `yaml:"oath"`
 	// Mobile devices of users.
 	Devices Devices `yaml:"devices"`
+	// Confirmations of operations and second steps of sign-ins.
+	Confirmation Confirmation `yaml:"confirmation"`
 	// Policies of users without their own policy and without one of their group ("tamga policy").
 	UserPolicies Policies `yaml:"user_policies"`
 	// Systems that receive events.
@@ -545,6 +547,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.Certificates.check()...)
 	faults = append(faults, c.checkMessages()...)
 	faults = append(faults, c.Devices.check()...)
+	faults = append(faults, c.Confirmation.check()...)
 	faults = append(faults, c.UserPolicies.check()...)
 	faults = append(faults, c.Webhooks.check()...)
 	faults = append(faults, c.checkBucket()...)

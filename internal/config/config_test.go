@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/keys"
@@ -145,10 +146,11 @@ func TestDomainDefaults(t *testing.T) {
 	tokens.Issuer = oath.DefaultSettings().Issuer
 	attempts := password.DefaultLimits()
 	for name, d := range map[string]string{
-		"devices":     cmp.Diff(device.DefaultSettings(), devices),
-		"oath":        cmp.Diff(oath.DefaultSettings(), tokens),
-		"users.codes": cmp.Diff(contact.DefaultSettings().Codes, c.Users.Contacts().Codes),
-		"messages":    cmp.Diff(notify.DefaultSettings(), c.Messages.Settings()),
+		"devices":      cmp.Diff(device.DefaultSettings(), devices),
+		"oath":         cmp.Diff(oath.DefaultSettings(), tokens),
+		"confirmation": cmp.Diff(confirm.DefaultSettings(), c.Confirmation.Settings(c.Messages.Language)),
+		"users.codes":  cmp.Diff(contact.DefaultSettings().Codes, c.Users.Contacts().Codes),
+		"messages":     cmp.Diff(notify.DefaultSettings(), c.Messages.Settings()),
 		"passwords": cmp.Diff([]any{attempts.Reserved, attempts.Waiting, attempts.OfOne, attempts.Wait},
 			[]any{c.Passwords.Reserved, c.Passwords.Waiting, c.Passwords.WaitingAddress, c.Passwords.Wait}),
 		"pin":          cmp.Diff([]any{string(keys.PINAllow), keys.DefaultPINLength}, []any{c.PIN.Mode, c.PIN.MinLength}),

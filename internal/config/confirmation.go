@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/contact"
+	"tamga/internal/setting"
+)
+
+// Confirmation configures confirmations of operations and second steps of sign-ins.
+type Confirmation struct {
+	// Methods that users may [confirm](confirmation.md) with, in the order they are offered. A user
+	// must have the authentication method (`mydss` for `mobile` too) and what it needs: a contact, a
+	// token, a device. No interface begins a confirmation yet.
+	Methods []string `yaml:"methods" default:"[mydss, mobile, otpviasms, otpviaemail, oath]"`
+	// Codes to phones and e-mail addresses.
+	Codes struct {
+		// Decimal digits of a code, 6 to 12.
+		Digits int `yaml:"digits" default:"6" min:"6" max:"12"`
+		// How long a code is valid. An authenticator code may be sent as long after the request.
+		Life time.Duration `yaml:"life" default:"5m" min:"30s"`
+		// Answers to one challenge, 1 to 10. The last wrong one ends the operation.
+		Attempts int `yaml:"attempts" default:"5" min:"1" max:"10"`
+		// Time before the same challenge is sent again.
+		Resend time.Duration `yaml:"resend" default:"60s" min:"0s"`
+	} `yaml:"codes"`
+	// Time within which an operation must be confirmed.
+	Life time.Duration `yaml:"life" default:"20m"`
+	// Time within which a confirmed operation must be carried out.
+	Complete time.Duration `yaml:"complete" default:"5m"`
+	// Wrong answers of one user to one method, over all operations and sign-ins.
+	Wrong struct {
+		// Wrong answers within the window that close the method.
+		Answers int `yaml:"answers" default:"10" above:"0"`
+		// Window in which they are counted. It begins with the first of them.
+		Window time.Duration `yaml:"window" default:"15m" min:"1s"`
+		// How long the method is closed.
+		Closed time.Duration `yaml:"closed" default:"15m" min:"1s"`
+	} `yaml:"wrong"`
+	// Open operations of one user; above it `invalid_object_state`.
+	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
+	// Bytes stored with all open operations of one user.
+	UserBytes setting.Size `yaml:"user_bytes" default:"4GiB" above:"0"`
+	// Whether a user may have one open operation only. The next one is refused with
+	// `transaction_pending`.
+	OneOpen bool `yaml:"one_open"`
+	// Whether the signature of a hash without its document is refused where a confirmation is
+	// required.
+	RefuseHash bool `yaml:"refuse_hash"`
+	// How long the record of a confirmation is kept after its end, as evidence. `0s`: for ever.
+	Keep time.Duration `yaml:"keep" default:"43800h"`
+}
+
+// Settings returns the rules of confirmations. language is that of messages.
+func (c Confirmation) Settings(language string) confirm.Settings {
+	return confirm.Settings{
+		Methods: c.Methods,
+		Codes:   contact.CodeSettings{Digits: c.Codes.Digits, Life: c.Codes.Life, Attempts: c.Codes.Attempts, Resend: c.Codes.Resend},
+		Life:    c.Life, Complete: c.Complete,
+		Wrong: confirm.Limit{Wrong: c.Wrong.Answers, Window: c.Wrong.Window, Closed: c.Wrong.Closed},
+		Open:  confirm.Quota{Records: c.UserOperations, Bytes: int64(c.UserBytes)},
+		One:   c.OneOpen, RefuseHash: c.RefuseHash, Keep: c.Keep, Language: language,
+	}
+}
+
+func (c Confirmation) check() (faults []error) {
+	// The language is a setting of messages and checked there.
+	for _, err := range c.Settings(confirm.DefaultSettings().Language).Check() {
+		faults = append(faults, fmt.Errorf("confirmation.%s", strings.TrimPrefix(err.Error(), "confirm: settings: ")))
+	}
+	return faults
+}
