@@ -240,7 +240,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	records := store.Confirmations{DB: db}
 	confirmations, err := confirm.New(c.Confirmation.Settings(c.Messages.Language), confirm.Deps{
 		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: store.Tokens{DB: db}, Contacts: contacts,
-		Oath: oath, Messages: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: time.Now, Rand: rand.Reader,
+		Oath: oath, Messages: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("confirmation: %w", err)
