@@ -222,7 +222,7 @@ func (k *walk) refused(operation, userID, method, path, body string) {
 	}
 }
 
-// callOnUser is a call of an operation on a user. The body CODE stands for the code of the last
+// callOnUser is a call of an operation on a user. The body CODE is for the code of the last
 // message.
 type callOnUser struct{ operation, method, path, body string }
 
