@@ -94,7 +94,7 @@ func TestOpenSSL(t *testing.T) {
 				for line, want := range map[string]ocsp.Status{
 					"V\t350101000000Z\t\tC8\tunknown\t/CN=Leaf\n":                         ocsp.Good,
 					"R\t350101000000Z\t260101000000Z,superseded\tC8\tunknown\t/CN=Leaf\n": ocsp.Revoked,
-					"V\t350101000000Z\t\tC9\tunknown\t/CN=Another one\n":                ocsp.Unknown,
+					"V\t350101000000Z\t\tC9\tunknown\t/CN=Another one\n":                  ocsp.Unknown,
 				} {
 					tool.Write("index.txt", []byte(line))
 					out, err := tool.Run("ocsp", "-index", "index.txt", "-CA", "ca.pem", "-rsigner", "responder.pem", "-rkey", "responder.key",

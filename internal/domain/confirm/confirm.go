@@ -51,7 +51,7 @@ type Record struct {
 	Action    string // as in what.Fields
 	Documents int    // number of documents
 	What      what.Digest
-	Bytes    int64 // bytes of stored documents, which count in the quota
+	Bytes     int64 // bytes of stored documents, which count in the quota
 	CreatedAt time.Time
 
 	State State
@@ -138,7 +138,7 @@ type Order struct {
 	// Plan says how the operation is carried out, in a format of the caller. Secret has
 	// what no plan may hold, such as a PIN that was checked. It is stored sealed.
 	Plan, Secret []byte
-	Bytes       int64         // bytes of documents that are stored for it
+	Bytes        int64         // bytes of documents that are stored for it
 	Life         time.Duration // until ConfirmBefore; 0: Settings.Life
 }
 

@@ -11,7 +11,7 @@ import (
 // state is final.
 type Quota struct {
 	Records int64
-	Bytes  int64 // of Record.Bytes together
+	Bytes   int64 // of Record.Bytes together
 }
 
 // StoredContent is Content as it is stored: JSON, sealed secrets, opaque bytes.

@@ -195,7 +195,7 @@ func pageCodesTogether(t *testing.T, s *signIn) {
 	}
 }
 
-// pageCodesOfOthers exchanges codes as somebody else.
+// pageCodesOfOthers exchanges codes as another user.
 func pageCodesOfOthers(t *testing.T, s *signIn) {
 	for name, change := range map[string][]string{
 		"no verifier":      {"code_verifier", ""},

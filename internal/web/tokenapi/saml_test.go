@@ -182,7 +182,7 @@ func TestSAMLLogin(t *testing.T) {
 	}
 }
 
-// samlOfOthers posts answers for somebody else.
+// samlOfOthers posts answers for another user.
 func samlOfOthers(t *testing.T, l *samlLogin, b *browser) {
 	form := l.goThere(b)
 	address, again := l.repost(form)
