@@ -239,7 +239,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	}
 	records := store.Confirmations{DB: db}
 	confirmations, err := confirm.New(c.Confirmation.Settings(c.Messages.Language), confirm.Deps{
-		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: store.Tokens{DB: db}, Contacts: contacts,
+		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
 		Oath: oath, Messages: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {

@@ -18,13 +18,15 @@ import (
 	"tamga/internal/domain/signin"
 )
 
-// Confirmations implements confirm.Store, confirm.ExecutionStore and confirm.AttemptStore.
+// Confirmations implements confirm.Store, confirm.ExecutionStore, confirm.AttemptStore and
+// confirm.Assigned.
 type Confirmations struct{ *DB }
 
 var (
 	_ confirm.Store          = Confirmations{}
 	_ confirm.ExecutionStore = Confirmations{}
 	_ confirm.AttemptStore   = Confirmations{}
+	_ confirm.Assigned       = Confirmations{}
 )
 
 // Atomic implements confirm.Store. The changes share a flush to disk with other requests.
@@ -146,7 +148,8 @@ func (s Confirmations) BeginChallenge(ctx context.Context, id string, c confirm.
 			round = round + $6, sent_at = $7, answer_before = $8, updated_at = $7,
 			attempts = CASE WHEN CAST($6 AS BIGINT) = 0 THEN attempts ELSE 0 END,
 			resends = CASE WHEN CAST($6 AS BIGINT) = 0 THEN resends + 1 ELSE 0 END
-		WHERE id = $1 AND state IN ('Created', 'Challenged') AND round = $9 AND due_at > $7 AND sent_at <= $10`,
+		WHERE id = $1 AND state IN ('Created', 'Challenged') AND round = $9 AND due_at > $7 AND sent_at <= $10
+			AND NOT EXISTS (SELECT 1 FROM confirmation_failures f WHERE f.user_id = confirmations.user_id AND f.method = $2 AND f.locked_until > $7)`,
 		id, c.Method, c.Address, c.Label, c.Number, step, millis(c.At), millis(c.AnswerBefore), c.Before, millis(sentBefore))
 	return n == 1, err
 }
@@ -224,10 +227,8 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 	if userID == "" {
 		which = "CAST($1 AS TEXT) = ''"
 	}
-	order := "ORDER BY created_at, id"
 	if !dueBefore.IsZero() {
 		which += " AND due_at <= $13 AND leased_until <= $13"
-		order = "ORDER BY due_at"
 	} else {
 		which += " AND CAST($13 AS BIGINT) = 0"
 		if userID == "" {
@@ -237,7 +238,7 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 	var list []confirm.Record
 	err = s.committer.Do(ctx, func(ctx context.Context) (err error) {
 		list, err = all(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
-			WHERE id IN (SELECT id FROM confirmations WHERE ended_at = 0 AND `+which+" "+order+` LIMIT $12)
+			WHERE id IN (SELECT id FROM confirmations WHERE ended_at = 0 AND `+which+` ORDER BY due_at LIMIT $12)
 				AND state IN ($9, $10, $11) AND ended_at = 0 AND `+which+`
 			RETURNING `+confirmationColumns, append(args, limit, millis(dueBefore))...)
 		if err != nil {
@@ -340,6 +341,11 @@ func (s Confirmations) SpendConfirmation(ctx context.Context, id, lease string, 
 		return fault.Rollback(beside(ctx))
 	})
 	return spent && err == nil, err
+}
+
+// AssignedMethods implements confirm.Assigned.
+func (s Confirmations) AssignedMethods(ctx context.Context, userID string) ([]string, error) {
+	return all(ctx, s.DB, scalar[string], "SELECT method FROM user_methods WHERE user_id = $1", userID)
 }
 
 // BeginAnswer implements confirm.AttemptStore.

@@ -84,8 +84,8 @@ func TestSMS(t *testing.T) {
 	about := "SignDocuments " + r.What.Group()
 	if d := cmp.Diff([]string{
 		"Confirmation ok " + r.ID + " Created " + about + " ivan",
-		"Confirmation ok " + r.ID + " Challenged " + about + " otpviasms challenge 1 ivan",
-		"Confirmation ok " + r.ID + " Confirmed " + about + " otpviasms challenge 1 ivan",
+		"Confirmation ok " + r.ID + " Challenged " + about + " otpviasms ***4567 challenge 1 ivan",
+		"Confirmation ok " + r.ID + " Confirmed " + about + " otpviasms ***4567 challenge 1 ivan",
 	}, log); d != "" {
 		t.Error(d)
 	}

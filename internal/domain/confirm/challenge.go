@@ -120,13 +120,6 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 		}
 	}
 	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
-		closed, err := s.deps.Answers.ClosedUntil(ctx, r.UserID, c.Method)
-		if err != nil {
-			return err
-		}
-		if now.Before(closed) {
-			return closedMethod(closed.Sub(now))
-		}
 		begun, err := s.deps.Store.BeginChallenge(ctx, r.ID, Challenge{
 			Method: next.Method, Address: next.Address, Label: next.Label, Number: next.Number,
 			Before: r.Round, Repeat: repeat, At: now, AnswerBefore: next.AnswerBefore, SentBefore: now.Add(-s.settings.Codes.Resend),
@@ -135,7 +128,7 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 			return err
 		}
 		if !begun {
-			return fault.New(fault.Unavailable, "another request began or ended the challenge at the same time: repeat the request").Until(time.Second)
+			return s.notBegun(ctx, r.UserID, c.Method, now)
 		}
 		if err := m.Begin(ctx, &next, &content.Fields); err != nil {
 			return fault.Rollback(err)
@@ -146,6 +139,18 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 		*r = next
 	}
 	return err
+}
+
+// notBegun returns the fault of a challenge that could not begin.
+func (s *Service) notBegun(ctx context.Context, userID, method string, now time.Time) error {
+	closed, err := s.deps.Answers.ClosedUntil(ctx, userID, method)
+	switch {
+	case err != nil:
+		return err
+	case now.Before(closed):
+		return closedMethod(closed.Sub(now))
+	}
+	return fault.New(fault.Unavailable, "another request began or ended the challenge at the same time: repeat the request").Until(time.Second)
 }
 
 func closedMethod(after time.Duration) error {

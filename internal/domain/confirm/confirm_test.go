@@ -176,7 +176,7 @@ func openOn(t testing.TB, db *store.DB, change func(*confirm.Settings)) *world {
 	})
 	w.must(err)
 	w.deps = confirm.Deps{
-		Store: records, Executions: records, Answers: records, Codes: contacts, Assigned: tokens, Contacts: w.book,
+		Store: records, Executions: records, Answers: records, Codes: contacts, Assigned: records, Contacts: w.book,
 		Oath: passwords, Devices: w.devices, Messages: w.messages, Vault: w.ring, Audit: store.Audit{DB: db}, Now: w.clock, Rand: rand.Reader,
 	}
 	settings := confirm.DefaultSettings()

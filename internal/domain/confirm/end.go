@@ -67,14 +67,9 @@ func (s *Service) Forgive(ctx context.Context, userID string) error {
 	return s.deps.Answers.ForgiveAnswers(ctx, userID)
 }
 
-// expire ends records of a user, or of all, whose time is over. It joins the transaction
-// of ctx.
-func (s *Service) expire(ctx context.Context, userID string, now time.Time, limit int) error {
-	_, err := s.expireSome(ctx, userID, now, limit)
-	return err
-}
-
-func (s *Service) expireSome(ctx context.Context, userID string, now time.Time, limit int) (int, error) {
+// expire ends records of a user, or of all, whose time is over, and returns their number.
+// It joins the transaction of ctx.
+func (s *Service) expire(ctx context.Context, userID string, now time.Time, limit int) (int, error) {
 	from, to := leads(StepExpire)
 	list, err := s.deps.Store.MoveConfirmations(ctx, userID, now, Move{
 		From: from, To: to, At: now, Code: fault.TransactionExpired, Message: "the operation was not confirmed and carried out in time",
@@ -99,7 +94,7 @@ func (s *Service) noteAll(ctx context.Context, who audit.Principal, list []Recor
 func (s *Service) Sweep(ctx context.Context) error {
 	for n := expirePortion; n == expirePortion; {
 		err := s.deps.Store.Atomic(ctx, func(ctx context.Context) (err error) {
-			n, err = s.expireSome(ctx, "", s.now(), expirePortion)
+			n, err = s.expire(ctx, "", s.now(), expirePortion)
 			return err
 		})
 		if err != nil {

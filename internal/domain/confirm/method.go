@@ -66,16 +66,16 @@ type method struct {
 // choices returns the choices of a user among the named methods, in the order of the
 // settings. With first set, it stops at the first method that is usable.
 func (s *Service) choices(ctx context.Context, userID string, names []string, first bool) ([]Choice, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	assigned, err := s.deps.Assigned.AssignedMethods(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
 	var list []Choice
 	for _, m := range s.methods {
-		if !slices.Contains(names, m.Name) {
-			continue
-		}
-		has, err := s.deps.Assigned.HasMethod(ctx, userID, m.Assigned)
-		if err != nil {
-			return nil, err
-		}
-		if !has {
+		if !slices.Contains(names, m.Name) || !slices.Contains(assigned, m.Assigned) {
 			continue
 		}
 		of, err := m.Choices(ctx, userID)

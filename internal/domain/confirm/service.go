@@ -23,10 +23,10 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// Assigned are the authentication methods of users. The store of package session
-// satisfies it.
+// Assigned are the authentication methods of users.
 type Assigned interface {
-	HasMethod(ctx context.Context, userID, method string) (bool, error)
+	// AssignedMethods returns the stored names of the methods that a user has, at any level.
+	AssignedMethods(ctx context.Context, userID string) ([]string, error)
 }
 
 // Contacts finds the contact that codes go to; *contact.Book satisfies it.
@@ -134,10 +134,13 @@ func (s *Service) Create(ctx context.Context, who audit.Principal, o Order) (Rec
 		quota.Records = 1
 	}
 	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
-		if err := s.expire(ctx, who.UserID, now, expirePortion); err != nil { // expired records leave the quota
-			return err
-		}
 		added, err := s.deps.Store.AddConfirmation(ctx, &r, content, quota)
+		if err == nil && !added {
+			// Records that have expired and were not swept yet leave the quota.
+			if _, err = s.expire(ctx, who.UserID, now, cancelPortion); err == nil {
+				added, err = s.deps.Store.AddConfirmation(ctx, &r, content, quota)
+			}
+		}
 		switch {
 		case err != nil:
 			return err
@@ -283,7 +286,7 @@ var events = map[State]notify.EventType{
 func (s *Service) note(ctx context.Context, who audit.Principal, r *Record) error {
 	detail := []string{string(r.State), r.Action, r.What.Group()}
 	if r.Method != "" {
-		detail = append(detail, r.Method, fmt.Sprintf("challenge %d", r.Round))
+		detail = append(detail, r.Method, notify.OneLine(r.Label), fmt.Sprintf("challenge %d", r.Round))
 	}
 	outcome := audit.OK
 	if r.Code != "" {

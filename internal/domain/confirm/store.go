@@ -58,7 +58,8 @@ type Store interface {
 	// first, after the record with the identifier after.
 	OpenConfirmations(ctx context.Context, userID, after string, now time.Time, limit int) ([]Record, error)
 	// BeginChallenge begins or repeats the challenge of a record that has not expired. It
-	// reports false if another call was faster or the state is another.
+	// reports false if another call was faster, the state is another, or the method is
+	// closed for the user (see AttemptStore).
 	BeginChallenge(ctx context.Context, id string, c Challenge) (begun bool, err error)
 	// CountAttempt counts an answer before it is checked, and returns the number of answers
 	// so far. It reports false if the challenge is another or its time or its limit is over.

@@ -40,7 +40,7 @@ CREATE TABLE confirmations (
 	due_at           BIGINT    NOT NULL,
 	ended_at         BIGINT    NOT NULL
 );
-CREATE INDEX confirmations_open ON confirmations (user_id, created_at, id) WHERE ended_at = 0;
+CREATE INDEX confirmations_open ON confirmations (user_id, due_at) WHERE ended_at = 0;
 CREATE INDEX confirmations_due ON confirmations (due_at) WHERE ended_at = 0;
 CREATE INDEX confirmations_ended ON confirmations (ended_at) WHERE ended_at <> 0;
 

@@ -165,6 +165,30 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 		}},
+		{"ChallengesOfClosedMethods", func(t *testing.T, db *store.DB) {
+			s := fresh(db)
+			for range answers.Wrong {
+				_, err := s.BeginAnswer(t.Context(), user, "otpviasms", later, answers)
+				must(t, err)
+			}
+			begin := func(n int, userID, method string, at time.Time, want bool) {
+				t.Helper()
+				r := confirmationOf(n, userID)
+				r.ConfirmBefore = start.Add(time.Hour)
+				addConfirmation(t, s, r)
+				c := challengeOf(at)
+				c.Method = method
+				got, err := s.BeginChallenge(t.Context(), r.ID, c)
+				must(t, err)
+				if got != want {
+					t.Errorf("%s of %s at %v: %v, want %v", method, userID, at, got, want)
+				}
+			}
+			begin(1, user, "otpviasms", later.Add(answers.Closed-time.Millisecond), false)
+			begin(2, user, "otpviasms", later.Add(answers.Closed), true)
+			begin(3, user, "otpviaemail", later, true)
+			begin(4, other, "otpviasms", later, true)
+		}},
 		{"Attempts", func(t *testing.T, db *store.DB) {
 			s := fresh(db)
 			r := confirmationOf(1, user)
