@@ -132,6 +132,9 @@ type Content struct {
 
 // Order is a record to be created.
 type Order struct {
+	// ID is the identifier of the record, if the caller stores something else under the
+	// same one. It is a GUID that was never used. "": Create makes one.
+	ID      string
 	Purpose Purpose
 	Fields  what.Fields
 	SignIn  string // as in Subject

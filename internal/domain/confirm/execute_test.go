@@ -185,6 +185,43 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestCreateBeside creates a record in the transaction of a caller, under its identifier.
+func TestCreateBeside(t *testing.T) {
+	ctx := t.Context()
+	w := open(t, func(s *confirm.Settings) { s.One = true })
+	o := order()
+	o.ID = "ABCDEF00-0000-4000-8000-000000000007"
+	const stored = "abcdef00-0000-4000-8000-000000000007"
+	failed := errors.New("no")
+	for _, want := range []error{failed, nil} {
+		err := w.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+			r, err := w.Create(ctx, ivan, o)
+			if err == nil && r.ID != stored {
+				t.Errorf("the identifier is %s", r.ID)
+			}
+			return errors.Join(err, want)
+		})
+		if !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		if _, found, err := w.deps.Store.Confirmation(ctx, stored); found != (want == nil) || err != nil {
+			t.Errorf("found %v, %v", found, err)
+		}
+	}
+	// A refusal takes the changes of the caller with it.
+	err := w.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		if _, err := w.deps.Answers.BeginAnswer(ctx, ivanID, "oath", start, confirm.Limit{Wrong: 1, Window: time.Hour, Closed: time.Hour}); err != nil {
+			return err
+		}
+		_, err := w.Create(ctx, ivan, order())
+		return err
+	})
+	w.is("a second operation", err, fault.TransactionPending)
+	if closed, err := w.deps.Answers.ClosedUntil(ctx, ivanID, "oath"); !closed.IsZero() || err != nil {
+		t.Errorf("the change of the caller was kept: %v, %v", closed, err)
+	}
+}
+
 // TestQuota bounds the open records of a user.
 func TestQuota(t *testing.T) {
 	ctx := t.Context()

@@ -95,11 +95,18 @@ func New(s Settings, d Deps) (*Service, error) {
 	return service, nil
 }
 
-// Create stores a record in the state Created. Faults: invalid_parameters for fields that
+// Create stores a record in the state Created, in the transaction of ctx if there is one:
+// a caller stores what belongs to it in the same transaction. Faults: invalid_parameters for fields that
 // are not valid; access_denied for a hash where the installation refuses it;
 // authn_method_not_confirmed for a user without a method; transaction_pending;
-// invalid_object_state when the user has too many open records.
+// invalid_object_state when the user has too many open records. All of them roll the
+// transaction back.
 func (s *Service) Create(ctx context.Context, who audit.Principal, o Order) (Record, error) {
+	r, err := s.create(ctx, who, o)
+	return r, fault.Rollback(err)
+}
+
+func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Record, error) {
 	sum, err := o.Fields.Sum()
 	if err != nil {
 		return Record{}, fault.New(fault.InvalidParameters, "the operation cannot be confirmed: a parameter or a name is too long, or too many are given").With(err)
@@ -120,8 +127,11 @@ func (s *Service) Create(ctx context.Context, who audit.Principal, o Order) (Rec
 		Purpose: o.Purpose, Action: o.Fields.Action, Documents: len(o.Fields.Documents), What: sum, Bytes: o.Bytes,
 		State: Created, CreatedAt: now, UpdatedAt: now, ConfirmBefore: now.Add(life),
 	}
-	for _, id := range []*string{&r.ID, &r.RefID} {
-		if *id, err = s.newID(); err != nil {
+	if r.RefID, err = s.newID(); err != nil {
+		return Record{}, err
+	}
+	if r.ID = normalID(o.ID); r.ID == "" {
+		if r.ID, err = s.newID(); err != nil {
 			return Record{}, err
 		}
 	}
