@@ -7,7 +7,6 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -262,24 +261,5 @@ func TestSQLiteSettings(t *testing.T) {
 	}
 	if n := cap(file.writer.slots); n != 1 {
 		t.Errorf("%d writing connections, want 1", n)
-	}
-}
-
-func TestWordsOfMigrations(t *testing.T) {
-	for engine, words := range migrationWords {
-		files := wordedFS{migrations, words}
-		f, err := files.Open("migrations/0001_users.sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := f.Stat()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := make([]byte, info.Size()+1)
-		n, err := f.Read(text)
-		if err != nil || int64(n) != info.Size() || strings.Contains(string(text), "{{") {
-			t.Errorf("engine %d: read %d of %d bytes, %v; want all, with no {{word}} left", engine, n, info.Size(), err)
-		}
 	}
 }

@@ -18,9 +18,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 
 	"tamga/internal/adapter/store/lite"
 	"tamga/internal/domain/fault"
@@ -35,6 +34,9 @@ const (
 	pgQueryCanceled        = "57014" // by statement_timeout
 	pgProtocolViolation    = "08P01"
 	pgCannotConnectNow     = "57P03" // the server starts or stops
+	pgUniqueViolation      = "23505"
+	pgDuplicateTable       = "42P07"
+	pgDuplicateObject      = "42710"
 	pgReadOnly             = "25006" // a server that is no longer the primary
 	pgIdleInTransaction    = "25P03" // the server ended the session and rolled back
 	pgTransactionTimeout   = "25P04" // the same, by a setting of the server
@@ -70,7 +72,12 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	// durability to clients, so the server must not decide this.
 	cfg.RuntimeParams["synchronous_commit"] = "on"
 	migrate := cfg.Copy()
-	setLimits(migrate, Limits{})
+	// A migration may take long, but a frozen one must not keep its locks.
+	setLimits(migrate, Limits{Idle: ServingLimits.Idle})
+	// The end of a context also ends the statement on the server.
+	migrate.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: connectTime}
+	}
 	setLimits(cfg, o.Limits)
 	if o.Limits.Call > 0 && (cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > connectTime) {
 		cfg.ConnectTimeout = connectTime
@@ -176,16 +183,16 @@ func (p postgres) begin(ctx context.Context, level sql.IsolationLevel) (work, er
 	return postgresWork{tx, ctx}, nil
 }
 
-// migrating uses its own sessions without limits, because a migration may take long.
-func (p postgres) migrating(context.Context) (*migrating, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // every second for five minutes
-	if err != nil {
-		return nil, err
-	}
+// migrating uses its own sessions, whose statements may take long.
+func (p postgres) migrating(ctx context.Context) (*migrating, error) {
 	pool := stdlib.OpenDB(*p.migrate)
+	l, held, end, err := takeLease(ctx, pool)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
 	return &migrating{
-		dialect: goose.DialectPostgres, pool: pool, options: []goose.ProviderOption{goose.WithSessionLocker(locker)},
-		end: pool.Close,
+		engine: postgresEngine, pool: pool, held: held, keep: l.keep,
+		end: func() error { return errors.Join(end(), pool.Close()) },
 	}, nil
 }
 

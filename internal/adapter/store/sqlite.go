@@ -14,7 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver for migrations
 
 	"tamga/internal/adapter/store/lite"
@@ -181,7 +180,11 @@ func (f *sqliteFile) migrating(ctx context.Context) (*migrating, error) {
 		return nil, errors.Join(err, unlock())
 	}
 	pool.SetMaxOpenConns(1)
-	return &migrating{dialect: goose.DialectSQLite3, pool: pool, end: func() error { return errors.Join(pool.Close(), unlock()) }}, nil
+	return &migrating{
+		engine: sqliteEngine, pool: pool, held: ctx,
+		keep: func(context.Context, *sql.Tx) error { return nil }, // the file is locked
+		end:  func() error { return errors.Join(pool.Close(), unlock()) },
+	}, nil
 }
 
 func sqliteName(path, lock string, pragmas ...string) string {
