@@ -340,3 +340,41 @@ func policyNames() (names []string) {
 	}
 	return names
 }
+
+// FuzzFields reads stored fields. What is accepted has the same digest after it was stored
+// again, and no secret.
+func FuzzFields(f *testing.F) {
+	f.Add([]byte(`{"action":"Free","arguments":[{"name":"scope","value":"x"}],"documents":[{"name":"a","size":1,"digest":"00","hash":"SHA-1","original":{"size":1,"digest":"00"}}]}`))
+	f.Add([]byte(`{"action":"x","parameters":[{"name":"pincode","value":"1"}]}`))
+	f.Add([]byte(`{"parameters":[{}],"documents":[{}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var read, again what.Fields
+		if json.Unmarshal(text, &read) != nil {
+			return
+		}
+		for _, values := range []what.Values{read.Parameters, read.Arguments} {
+			for _, v := range values.List() {
+				if what.IsSecretName(v.Name) {
+					t.Fatalf("the secret %q was accepted", v.Name)
+				}
+			}
+		}
+		before, err := read.Sum()
+		if err != nil {
+			return
+		}
+		stored, err := json.Marshal(read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(stored, &again); err != nil {
+			t.Fatalf("%v: %s", err, stored)
+		}
+		if after := sum(t, again); after != before {
+			t.Fatalf("stored again it has the digest %s, before %s: %s", after, before, stored)
+		}
+		if _, err := read.Shown(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
