@@ -17,6 +17,9 @@
 package confirm
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"time"
 
 	"tamga/internal/domain/confirm/what"
@@ -124,10 +127,21 @@ type Content struct {
 	// Plan and Secret are of the caller of Create, for the execution. Both are deleted when
 	// the record ends.
 	Plan   []byte
-	Secret []byte
+	Secret Secret
 	// Result is what Spend stored. Approval is the signed message of a device.
 	Result   []byte
 	Approval []byte
+}
+
+// Secret is bytes that neither print nor have a JSON form.
+type Secret []byte
+
+// Format implements fmt.Formatter: every verb prints the same word.
+func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, "secret") }
+
+// MarshalJSON returns an error.
+func (s Secret) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("confirm: a secret has no JSON form")
 }
 
 // Order is a record to be created.
@@ -140,9 +154,10 @@ type Order struct {
 	SignIn  string // as in Subject
 	// Plan says how the operation is carried out, in a format of the caller. Secret has
 	// what no plan may hold, such as a PIN that was checked. It is stored sealed.
-	Plan, Secret []byte
-	Bytes        int64         // bytes of documents that are stored for it
-	Life         time.Duration // until ConfirmBefore; 0: Settings.Life
+	Plan   []byte
+	Secret Secret
+	Bytes  int64         // bytes of documents that are stored for it
+	Life   time.Duration // until ConfirmBefore; 0: Settings.Life
 }
 
 // Choice is one way to confirm.

@@ -92,8 +92,9 @@ func (s *Service) taken(ctx context.Context, id string, now time.Time) error {
 	return s.refused(ctx, id, now)
 }
 
-// Release ends the lease. The record stays Confirmed.
+// Release ends the lease, and wipes the secret. The record stays Confirmed.
 func (e *Execution) Release(ctx context.Context) error {
+	clear(e.Content.Secret)
 	if e.Done {
 		return nil
 	}
@@ -136,6 +137,7 @@ func (e *Execution) end(ctx context.Context, step Step, result []byte, f *fault.
 		return s.refused(ctx, e.Record.ID, now)
 	}
 	if err == nil {
+		clear(e.Content.Secret)
 		e.Record, e.Content.Result, e.Done = after, result, true
 	}
 	return err

@@ -4,7 +4,10 @@ package confirm_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +97,33 @@ func TestTake(t *testing.T) {
 	w.must(e.Fail(ctx, fault.New(fault.InvalidContent, "not a PDF"), nil))
 	_, err = w.Take(ctx, ivan, r.ID, r.What)
 	w.is("after an error", err, fault.InvalidContent)
+}
+
+// TestSecretIsNotPrinted prints an execution in every form.
+func TestSecretIsNotPrinted(t *testing.T) {
+	w := open(t, nil)
+	r := w.confirmed()
+	e, err := w.Take(t.Context(), ivan, r.ID, r.What)
+	w.must(err)
+	secret := string(e.Content.Secret)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		for _, value := range []any{e.Content, e.Content.Secret, order()} {
+			text := fmt.Sprintf(verb, value)
+			for _, form := range []string{secret, fmt.Sprintf("%x", secret), strings.Trim(fmt.Sprint([]byte(secret)), "[]")} {
+				if strings.Contains(text, form) {
+					t.Errorf("%s prints the secret: %s", verb, text)
+				}
+			}
+		}
+	}
+	if text, err := json.Marshal(e.Content); err == nil {
+		t.Errorf("JSON: %s", text)
+	}
+	inside := e.Content.Secret
+	w.must(e.Release(t.Context()))
+	if strings.Contains(string(inside), "PIN") {
+		t.Error("the secret is in memory after the release")
+	}
 }
 
 // TestEachFieldChanged changes each kind of field between creation and execution.
