@@ -3,6 +3,10 @@
 package store
 
 import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,4 +42,113 @@ func MigrationSettings(t testing.TB, db *DB, names ...string) string {
 		values = append(values, v)
 	}
 	return strings.Join(values, " ")
+}
+
+// MigrateTo applies the migrations up to a version.
+func MigrateTo(ctx context.Context, db *DB, version int64) error {
+	list, err := db.migrations()
+	if err != nil {
+		return err
+	}
+	return db.apply(ctx, slices.DeleteFunc(list, func(m migration) bool { return m.version > version }))
+}
+
+// MigrateWith applies the migrations of this program and those of files.
+func MigrateWith(ctx context.Context, db *DB, files fs.FS) error {
+	list, err := db.migrations()
+	if err != nil {
+		return err
+	}
+	more, err := readMigrations(files, db.engine)
+	if err != nil {
+		return err
+	}
+	return db.apply(ctx, append(list, more...))
+}
+
+// Repeatable is a migration that each interruption repeats from its beginning.
+type Repeatable struct {
+	Version    int64
+	Statements int
+	migration  migration
+}
+
+// Repeatables returns the migrations for PostgreSQL whose statements are on their own.
+func Repeatables(t testing.TB) (list []Repeatable) {
+	t.Helper()
+	all, err := (&DB{engine: postgresEngine}).migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.alone {
+			list = append(list, Repeatable{m.version, len(m.statements), m})
+		}
+	}
+	return list
+}
+
+// Begin runs the first statements of the migration and leaves it there.
+func (r Repeatable) Begin(ctx context.Context, db *DB, statements int) error {
+	m, err := db.database.migrating(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.end()
+	locks := newLockReader()
+	for _, s := range r.migration.statements[:statements] {
+		if err := m.alone(m.held, s, locks.read(s.text)); err != nil {
+			return fmt.Errorf("%s: %w", s.text, err)
+		}
+	}
+	return nil
+}
+
+// Effect is what a statement of a migration is expected to do on PostgreSQL.
+type Effect struct {
+	Migration, Statement string
+	Version              int64
+	Known                bool
+	Locks                []Lock
+}
+
+// Effects returns the effects of statements: of all migrations if none are given.
+func Effects(t testing.TB, statements ...string) (list []Effect) {
+	t.Helper()
+	all := []migration{{name: "given"}}
+	for _, s := range statements {
+		all[0].statements = append(all[0].statements, statement{text: s})
+	}
+	if len(statements) == 0 {
+		var err error
+		if all, err = (&DB{engine: postgresEngine}).migrations(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	locks := newLockReader()
+	for _, m := range all {
+		for i, e := range locks.readAll(m) {
+			list = append(list, Effect{m.name, m.statements[i].text, m.version, e.known, e.locks})
+		}
+	}
+	return list
+}
+
+// PlanOfEach returns the plan of each migration for PostgreSQL, as if those before were applied.
+func PlanOfEach(t testing.TB) (plans []PlannedMigration) {
+	t.Helper()
+	all, err := (&DB{engine: postgresEngine}).migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var applied []int64
+	for i, m := range all {
+		plan, err := planOf(postgresEngine, all[:i+1], applied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans = append(plans, plan.Migrations[0])
+		applied = append(applied, m.version)
+	}
+	return plans
 }

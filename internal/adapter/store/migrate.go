@@ -114,12 +114,12 @@ func (db *DB) apply(ctx context.Context, list []migration) (err error) {
 	if err != nil {
 		return err
 	}
-	locks := lockReader{tableOf: map[string]string{}}
-	for _, next := range list {
+	locks := newLockReader()
+	for _, done := range list[:len(list)-len(pending)] {
+		locks.readAll(done)
+	}
+	for _, next := range pending {
 		effects := locks.readAll(next)
-		if !slices.ContainsFunc(pending, func(p migration) bool { return p.version == next.version }) {
-			continue
-		}
 		if err := m.run(ctx, next, effects); err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				err = errors.Join(cause, err)
@@ -348,6 +348,9 @@ func (db *DB) Migrated(ctx context.Context) error {
 	}
 	if have != want {
 		return &SchemaError{Have: have, Want: want}
+	}
+	if _, err := missing(list, applied); err != nil {
+		return fmt.Errorf("store: %w", err)
 	}
 	return nil
 }

@@ -107,7 +107,9 @@ var alterKinds = []kind{
 	form(`ADD (?:COLUMN )?(?:IF NOT EXISTS )?\w+ .* REFERENCES <other>`, AccessExclusive, Scan, ShareRowExclusive),
 	form(`ADD (?:COLUMN )?(?:IF NOT EXISTS )?\w+ \w+`, AccessExclusive, Instant, 0),
 	form(`VALIDATE CONSTRAINT`, ShareUpdateExclusive, Scan, 0),
-	form(`DROP (?:CONSTRAINT|COLUMN)`, AccessExclusive, Instant, 0),
+	// A foreign key also locks the other table, which the statement does not name.
+	form(`DROP CONSTRAINT (?:IF EXISTS )?\w+_(?:pkey|key|unique|check)$`, AccessExclusive, Instant, 0),
+	form(`DROP COLUMN`, AccessExclusive, Instant, 0),
 	form(`ALTER (?:COLUMN )?\w+ (?:SET DATA )?TYPE`, AccessExclusive, Rewrite, 0),
 	form(`ALTER (?:COLUMN )?\w+ SET NOT NULL`, AccessExclusive, Scan, 0),
 	form(`ALTER (?:COLUMN )?\w+ SET STATISTICS`, ShareUpdateExclusive, Instant, 0),
@@ -132,6 +134,8 @@ var (
 type lockReader struct {
 	tableOf map[string]string // of an index
 }
+
+func newLockReader() *lockReader { return &lockReader{tableOf: map[string]string{}} }
 
 // readAll returns the effects of the statements of a migration.
 func (l *lockReader) readAll(m migration) []effect {
