@@ -43,6 +43,7 @@ func main() {
 	turns := flag.Int("turns", 3, "turns of each side of a figure; the median counts")
 	rounds := flag.Int("rounds", 20, "how often a scenario repeats its fault")
 	mixed := flag.Duration("mixed", 5*time.Minute, "time of a scenario without a fault")
+	source := flag.String("source", "", "source tree of the program, to compare with; default: this one")
 	users := flag.Int("users", 10_000_000, "users of the larger database")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
@@ -63,20 +64,20 @@ func main() {
 	m := cluster.Measuring{Turn: *turn, Turns: *turns, Users: *users, Log: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
 	}}
-	if err := run(ctx, flag.Args(), m, *rounds, *mixed); err != nil {
+	if err := run(ctx, flag.Args(), *source, m, *rounds, *mixed); err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, names []string, m cluster.Measuring, rounds int, mixed time.Duration) error {
+func run(ctx context.Context, names []string, source string, m cluster.Measuring, rounds int, mixed time.Duration) error {
 	figures, scenarios, err := choose(names)
 	if err != nil {
 		return err
 	}
 	m.Log("building the programs")
-	p, err := cluster.Build(ctx)
+	p, err := cluster.Build(ctx, source)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func run(ctx context.Context, names []string, m cluster.Measuring, rounds int, m
 		}
 		m.Log("%s", r.Details())
 		results = append(results, r)
-		if len(r.Lost)+len(r.Beyond) > 0 {
+		if len(r.Wrong)+len(r.Beyond) > 0 {
 			beyond = append(beyond, s.Name)
 		}
 	}

@@ -6,7 +6,6 @@ package cluster
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 )
@@ -30,15 +29,13 @@ var quick = []struct {
 // acknowledged is lost and nothing is signed twice. Bounds in time are checked where other
 // work on the machine cannot exceed them.
 func TestScenarios(t *testing.T) {
-	for _, missing := range []string{"haproxy", "initdb"} {
-		if err := installed(missing); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
+	if err := Installed(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
 		}
+		t.Skip(err)
 	}
-	p, err := Build(t.Context())
+	p, err := Build(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +51,14 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Log(r.Details())
-			for _, lost := range r.Lost {
-				t.Errorf("%s", lost)
+			for _, wrong := range r.Wrong {
+				t.Errorf("%s", wrong)
+			}
+			if s.Holds.NoFailures && r.Failed > 0 {
+				t.Errorf("%d requests failed", r.Failed)
+			}
+			if s.Holds.Gap > 0 && r.Gap-r.Away > s.Holds.Gap {
+				t.Errorf("the survivors answered nothing for %v, of which the database was away for %v", r.Gap, r.Away)
 			}
 		})
 	}
@@ -70,10 +73,4 @@ func scenario(t *testing.T, name string) Scenario {
 	}
 	t.Fatalf("there is no scenario %q", name)
 	return Scenario{}
-}
-
-// installed reports whether the programs of others are there.
-func installed(program string) error {
-	_, err := exec.LookPath(program)
-	return err
 }

@@ -22,6 +22,7 @@ type Programs struct {
 	Older   string // of the commit olderCommit
 	Skewed  string // Current with a clock that clockOffset moves
 	dir     string
+	source  string
 }
 
 // olderCommit is the release that a rolling upgrade begins with: the last one before
@@ -32,18 +33,21 @@ const olderCommit = "6c8a32191254508eafe7c9c8bc27cd90ab606183"
 // the wall clock.
 const clockOffset = "TAMGA_TEST_CLOCK_OFFSET"
 
-// Build builds the program of this module. Close removes it.
-func Build(ctx context.Context) (*Programs, error) {
-	root, err := moduleRoot(ctx)
-	if err != nil {
-		return nil, err
+// Build builds the program of a source tree, or of this module if source is empty. Close
+// removes it.
+func Build(ctx context.Context, source string) (*Programs, error) {
+	if source == "" {
+		var err error
+		if source, err = moduleRoot(ctx); err != nil {
+			return nil, err
+		}
 	}
 	dir, err := os.MkdirTemp("", "tamga-programs-")
 	if err != nil {
 		return nil, err
 	}
-	p := &Programs{Current: filepath.Join(dir, "tamga"), dir: dir}
-	return p, build(ctx, root, p.Current)
+	p := &Programs{Current: filepath.Join(dir, "tamga"), dir: dir, source: source}
+	return p, build(ctx, source, p.Current)
 }
 
 // Close removes the programs.
@@ -51,16 +55,13 @@ func (p *Programs) Close() { os.RemoveAll(p.dir) }
 
 // BuildOlder builds the program of olderCommit, from the repository.
 func (p *Programs) BuildOlder(ctx context.Context) error {
-	root, err := moduleRoot(ctx)
-	if err != nil {
-		return err
-	}
 	source := filepath.Join(p.dir, "older-source")
 	if err := os.Mkdir(source, 0o755); err != nil {
 		return err
 	}
-	archive := osexec.CommandContext(ctx, "git", "-C", root, "archive", "--format=tar", olderCommit, "--", "go.mod", "go.sum", "cmd", "gost", "pki", "sig", "internal")
+	archive := osexec.CommandContext(ctx, "git", "-C", p.source, "archive", "--format=tar", olderCommit, "--", "go.mod", "go.sum", "cmd", "gost", "pki", "sig", "internal")
 	unpack := osexec.CommandContext(ctx, "tar", "-x", "-C", source)
+	var err error
 	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
 		return err
 	}
@@ -83,11 +84,7 @@ func (p *Programs) BuildOlder(ctx context.Context) error {
 // BuildSkewed builds the program over a package time whose Now adds clockOffset. So the
 // whole process has a wrong wall clock, and the product needs no hook for it.
 func (p *Programs) BuildSkewed(ctx context.Context) error {
-	root, err := moduleRoot(ctx)
-	if err != nil {
-		return err
-	}
-	goroot, err := goCommand(ctx, root, "env", "GOROOT")
+	goroot, err := goCommand(ctx, p.source, "env", "GOROOT")
 	if err != nil {
 		return err
 	}
@@ -139,7 +136,7 @@ func readSkew() (n int64) {
 		return err
 	}
 	skewed := filepath.Join(p.dir, "tamga-skewed")
-	if err := build(ctx, root, skewed, "-overlay", file); err != nil {
+	if err := build(ctx, p.source, skewed, "-overlay", file); err != nil {
 		return err
 	}
 	p.Skewed = skewed

@@ -28,7 +28,7 @@ func WriteResults(w io.Writer, results []Result) {
 			away = r.Away.Round(10 * time.Millisecond).String()
 		}
 		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %v | %s | %d | %d |\n",
-			r.Scenario, r.Rounds, r.Answered+r.Failed, r.Failed, len(r.Lost), r.Gap.Round(10*time.Millisecond), away, r.Waits.Slow, r.Waits.Deadlocks)
+			r.Scenario, r.Rounds, r.Answered+r.Failed, r.Failed, len(r.Wrong), r.Gap.Round(10*time.Millisecond), away, r.Waits.Slow, r.Waits.Deadlocks)
 	}
 }
 
@@ -46,7 +46,7 @@ func (r *Result) Details() string {
 			fmt.Fprintf(&b, "  %s: %s\n", what, line)
 		}
 	}
-	list("WRONG", r.Lost, 20)
+	list("WRONG", r.Wrong, 20)
 	list("BEYOND", r.Beyond, 20)
 	list("answer", r.Others, 10)
 	list("lock", r.Waits.Examples, 6)

@@ -62,7 +62,7 @@ type Result struct {
 	Gap              time.Duration // the longest of all rounds
 	Away             time.Duration // of it, how long the database was away at most
 	Waits            waits
-	Lost             []string // violations of what always holds
+	Wrong            []string // violations of what always holds
 	Beyond           []string // bounds of the scenario that were exceeded
 	Others           []string // answers other than 200
 }
@@ -96,7 +96,7 @@ func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, ro
 	if err != nil {
 		return r, fmt.Errorf("%s: %w%s", s.Name, err, c.tails())
 	}
-	r.Lost = session.problems
+	r.Wrong = session.problems
 	r.Others = session.others()
 	r.Answered, r.Failed = session.tally()
 	if r.Waits, err = c.lockWaits(logs); err != nil {

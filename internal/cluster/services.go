@@ -21,15 +21,40 @@ const (
 	secretKey  = "tamga-secret-of-tests"
 )
 
-// startBucket starts a server that speaks the S3 protocol and has one bucket, in files.
-func (c *Cluster) startBucket(ctx context.Context) error {
+// Installed returns an error if a program of others is missing.
+func Installed() error {
+	_, database := postgresPrograms()
+	_, bucket := bucketProgram()
+	_, balancer := balancerProgram()
+	return errors.Join(database, bucket, balancer)
+}
+
+func bucketProgram() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return err
+		return "", err
 	}
 	program := filepath.Join(cache, "tamga-judges", "bin", "versitygw")
 	if _, err := os.Stat(program); err != nil {
-		return errors.New("the S3 server versitygw is not installed: ./test.sh installs it")
+		return "", errors.New("the S3 server versitygw is not installed: ./test.sh installs it")
+	}
+	return program, nil
+}
+
+func balancerProgram() (string, error) {
+	for _, name := range []string{"haproxy", "/usr/sbin/haproxy"} {
+		if program, err := exec.LookPath(name); err == nil {
+			return program, nil
+		}
+	}
+	return "", errors.New("HAProxy is not installed (Debian: haproxy)")
+}
+
+// startBucket starts a server that speaks the S3 protocol and has one bucket, in files.
+func (c *Cluster) startBucket(ctx context.Context) error {
+	program, err := bucketProgram()
+	if err != nil {
+		return err
 	}
 	root := filepath.Join(c.dir, "bucket")
 	if err := os.MkdirAll(filepath.Join(root, bucketName), 0o700); err != nil {
@@ -68,11 +93,9 @@ const balancerServers = 3
 
 // startBalancer starts HAProxy in front of the processes.
 func (c *Cluster) startBalancer(ctx context.Context) error {
-	program, err := exec.LookPath("haproxy")
+	program, err := balancerProgram()
 	if err != nil {
-		if program, err = exec.LookPath("/usr/sbin/haproxy"); err != nil {
-			return errors.New("HAProxy is not installed (Debian: haproxy)")
-		}
+		return err
 	}
 	config := filepath.Join(c.dir, "haproxy.cfg")
 	if err := os.WriteFile(config, balancerConfig, 0o644); err != nil {
