@@ -345,14 +345,6 @@ func (n *node) up(ctx context.Context) (err error) {
 	})
 }
 
-// restart stops the process as a service manager does and starts it again.
-func (n *node) restart(ctx context.Context) error {
-	if err := n.stop(ctx, syscall.SIGTERM); err != nil {
-		return err
-	}
-	return n.up(ctx)
-}
-
 // run runs a command of the program over the installation and returns its output.
 func (n *node) run(ctx context.Context, args ...string) (string, error) {
 	cmd := programCommand(n.program, append(args, n.settings(n.cluster.databaseURL("command", false))...)...)

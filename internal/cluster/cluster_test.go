@@ -5,14 +5,18 @@
 package cluster
 
 import (
+	"bytes"
+	"io"
+	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
 
-// quick are the scenarios of the tests, with how often each has its fault. The command
+// tried are the scenarios of the tests, with how often each has its fault. The command
 // bench/cluster runs all of them, and for longer.
-var quick = []struct {
+var tried = []struct {
 	name   string
 	rounds int
 	short  bool // also with -short
@@ -40,7 +44,7 @@ func TestScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	for _, q := range quick {
+	for _, q := range tried {
 		t.Run(q.name, func(t *testing.T) {
 			if testing.Short() && !q.short {
 				t.Skip("long")
@@ -73,4 +77,56 @@ func scenario(t *testing.T, name string) Scenario {
 	}
 	t.Fatalf("there is no scenario %q", name)
 	return Scenario{}
+}
+
+// TestPage compares the configuration of HAProxy that docs/cluster.md shows with the one that
+// the scenarios run.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cluster.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```haproxy\n"+string(balancerConfig)+"```\n") {
+		t.Error("docs/cluster.md does not show testdata/haproxy.cfg")
+	}
+}
+
+// TestDelay wants that a round trip takes as long as it was set to, and that bytes keep their
+// order.
+func TestDelay(t *testing.T) {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer echo.Close()
+	go func() {
+		for {
+			conn, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go io.Copy(conn, conn)
+		}
+	}()
+	const roundTrip = 20 * time.Millisecond
+	d, err := newDelay("127.0.0.1:0", echo.Addr().String(), roundTrip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	conn, err := net.Dial("tcp", d.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	sent := bytes.Repeat([]byte("0123456789"), 20_000)
+	begun := time.Now()
+	go conn.Write(sent)
+	got := make([]byte, len(sent))
+	if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, sent) {
+		t.Fatalf("other bytes arrived, %v", err)
+	}
+	if took := time.Since(begun); took < roundTrip {
+		t.Errorf("a round trip took %v, want at least %v", took, roundTrip)
+	}
 }

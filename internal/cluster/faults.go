@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -120,7 +121,14 @@ var (
 		set := func(offset time.Duration) error {
 			n.kill()
 			n.offset, n.program = offset, c.Programs.Skewed
-			return n.up(ctx)
+			if err := n.up(ctx); err != nil || offset == 0 {
+				return err
+			}
+			// Balancers must not send requests to it. Clients of the scenario do.
+			if status, body := probe(ctx, n.url()+"/readyz"); status != 503 || !strings.Contains(string(body), "clock") {
+				return fmt.Errorf("the process with a wrong clock says %d %s", status, body)
+			}
+			return nil
 		}
 		var started error
 		offset := 10 * time.Minute

@@ -43,7 +43,7 @@ const farAway = 5 * time.Millisecond
 var Figures = []Figure{
 	{"cost", "processor time of PostgreSQL for a signature, one process, no TLS", "150 µs", cost},
 	{"signatures", "signatures for the same processor time of Tamga, three processes to one", "0.9", compare{
-		load: Load{Plain: 12}, kind: "plain", processors: 3, perTime: true, least: 0.9,
+		load: Load{Plain: 48}, kind: "plain", processors: 3, perTime: true, least: 0.9,
 	}.measure},
 	{"people", "changes of people a second, three processes to one, database 5 ms away", "2.5", compare{
 		load: Load{People: 48}, kind: "people", delay: farAway, least: 2.5,
