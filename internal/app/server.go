@@ -114,7 +114,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 
 	refusals := rest.NewGatherer(rooms.Audit, rooms.DB.Now)
 	gate := &rest.Gate{
-		Identify: rooms.Tokens.Authenticate,
+		Identify: rooms.Tokens.Authenticate, IdentifyConfirmed: rooms.identifyConfirmed,
 		Audit:    rooms.Audit,
 		Gather:   refusals,
 		Once:     once(answers),
@@ -124,7 +124,8 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 	ums := rooms.ums()
 	const family = "Served under /rest/api as well."
 	signingGate := *gate
-	signingGate.IdentifyWith = rooms.identifySigner()
+	signingGate.IdentifyWith = rooms.identifySigner(rooms.Tokens.AuthenticateBy)
+	signingGate.IdentifyConfirmed = rooms.identifySigner(rooms.Tokens.AuthenticateConfirmedBy)
 	surfaces := []surface{
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: rooms.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
 		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: rooms.Config.DocumentStore, Routes: docapi.New(documents, int64(rooms.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},

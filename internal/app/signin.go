@@ -73,18 +73,29 @@ func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 	})
 }
 
-// identifySigner returns the function that identifies callers of the signing interface. One SQL
-// statement reads both the token and the snapshot that signatures of the caller depend on.
-func (r *Rooms) identifySigner() func(context.Context, string) (context.Context, audit.Principal, error) {
+// identifySigner returns a function that identifies callers of the signing interface with
+// authenticate. One SQL statement reads both the token and the snapshot that signatures of the
+// caller depend on.
+func (r *Rooms) identifySigner(authenticate authentication) func(context.Context, string) (context.Context, audit.Principal, error) {
 	snapshots := store.Snapshots{DB: r.DB}
 	return func(ctx context.Context, bearer string) (context.Context, audit.Principal, error) {
 		var snap *signing.Snapshot
-		who, err := r.Tokens.AuthenticateBy(ctx, bearer, func(ctx context.Context, id string, now time.Time) (b token.Bearer, err error) {
+		who, err := authenticate(ctx, bearer, func(ctx context.Context, id string, now time.Time) (b token.Bearer, err error) {
 			b, snap, err = snapshots.BearerByToken(ctx, id, now)
 			return b, err
 		})
 		return signapi.WithSnapshot(ctx, snap), who, err
 	}
+}
+
+// authentication is a method of token.Service that returns the principal of a bearer token.
+type authentication func(ctx context.Context, bearer string, read token.ReadBearer) (audit.Principal, error)
+
+// identifyConfirmed identifies callers of routes that accept confirmed tokens and need no
+// snapshot.
+func (r *Rooms) identifyConfirmed(ctx context.Context, bearer string) (context.Context, audit.Principal, error) {
+	who, err := r.Tokens.AuthenticateConfirmed(ctx, bearer)
+	return ctx, who, err
 }
 
 // idpURL returns {idp_url}, the public address of the identity provider and the issuer of tokens.

@@ -175,9 +175,9 @@ func beginAttempt(ctx context.Context, db *DB, table string, columns []string, k
 // AddToken implements token.Store.
 func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (added bool, err error) {
 	err = s.inTurn(ctx, func(ctx context.Context) error {
-		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked, actor_id, grant_id, scope, signed_in_at)
+		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked, actor_id, grant_id, scope, signed_in_at, confirmation)
 			SELECT CAST($1 AS TEXT), u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), FALSE,
-				CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS TEXT), CAST($17 AS BIGINT)
+				CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS TEXT), CAST($17 AS BIGINT), CAST($18 AS TEXT)
 			FROM users u
 			WHERE u.id = $2 AND NOT `+barred("u", "$7")+`
 				AND (CAST($16 AS TEXT) = '' OR EXISTS (SELECT 1 FROM access_tokens x WHERE x.id = $16 AND x.revoked = FALSE AND x.expires_at > $7))
@@ -190,9 +190,9 @@ func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (ad
 					WHEN 'certificate' THEN EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.thumbprint = $10)
 					ELSE FALSE END END)`,
 			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, notNull(p.Thumbprint),
-			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated, p.Parent, millis(t.SignedInAt))
+			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated || p.Confirmed, p.Parent, millis(t.SignedInAt), t.Confirmation)
 		added = n == 1
-		if err != nil || !added || p.Delegated { // the represented user has not signed in
+		if err != nil || !added || p.Delegated || t.Confirmation != "" { // nobody has signed in
 			return err
 		}
 		_, err = s.exec(ctx, "UPDATE users SET last_login_at = $2 WHERE id = $1", t.UserID, millis(t.CreatedAt))
@@ -204,7 +204,7 @@ func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (ad
 // bearerColumns and bearerTables select a token $1 with its user and its actor at the
 // time $2.
 var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
-	t.actor_id, t.grant_id, t.scope, CASE WHEN t.signed_in_at = 0 THEN t.created_at ELSE t.signed_in_at END,
+	t.actor_id, t.grant_id, t.scope, t.confirmation, CASE WHEN t.signed_in_at = 0 THEN t.created_at ELSE t.signed_in_at END,
 	COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
 	CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (` + reachedBy("t.actor_id") + `) END`
 
@@ -215,7 +215,7 @@ func bearerFields(b *token.Bearer) []any {
 	t := &b.Token
 	return append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
 		(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked,
-		&t.ActorID, &t.GrantID, &t.Scope, (*timeField)(&t.SignedInAt), &b.Actor, &b.Severed)
+		&t.ActorID, &t.GrantID, &t.Scope, &t.Confirmation, (*timeField)(&t.SignedInAt), &b.Actor, &b.Severed)
 }
 
 func scanBearer(r row) (b token.Bearer, err error) {

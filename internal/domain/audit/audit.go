@@ -25,6 +25,10 @@ type Principal struct {
 	ClientID string   // OAuth client that obtained the token
 	Method   string   // how the user signed in, such as "password"
 	Actor    string   // login of the operator who acts as this user; "" when the user acts
+	// Confirmation is the identifier of the confirmation that the token was issued for. Such
+	// a caller may only carry out what was confirmed. "" for every other token. It is not
+	// part of audit entries: those of the confirmation have it.
+	Confirmation string
 }
 
 // Phases of an operation in the audit log.

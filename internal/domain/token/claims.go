@@ -14,9 +14,15 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// tokenType is the typ header of access tokens (RFC 9068, 2.1). It distinguishes them from
-// JWTs that the same key signs for other purposes.
-const tokenType = "at+jwt"
+// The typ header of tokens. It distinguishes them from JWTs that the same key signs for
+// other purposes. A program that does not know a type refuses its tokens.
+const (
+	tokenType     = "at+jwt"        // access tokens (RFC 9068, 2.1)
+	confirmedType = "confirmed+jwt" // confirmed tokens: see Service.IssueConfirmed
+)
+
+// tokenTypes lists the types of bearer tokens.
+var tokenTypes = []string{tokenType, confirmedType}
 
 // algorithms lists all accepted signature algorithms. The header of a token cannot extend
 // the list.
@@ -38,6 +44,10 @@ type claims struct {
 	UserID      string           `json:"nameid"`
 	LocalIssuer string           `json:"dss_iss"`
 	Actor       *Actor           `json:"act,omitempty"`
+	// Confirmation is the confirmation that a confirmed token was issued for.
+	Confirmation string `json:"confirmation,omitempty"`
+
+	typ string // of the header
 }
 
 // issued adds the primary contacts of the user to the claims. Existing clients read them.
@@ -55,16 +65,16 @@ type Actor struct {
 }
 
 func (t *tokens) sign(c issued) (string, error) {
-	s, err := jwt.Signed(t.keys.Load().access).Claims(c).Serialize()
+	s, err := jwt.Signed(t.keys.Load().signers[c.typ]).Claims(c).Serialize()
 	if err != nil {
 		return "", fmt.Errorf("token: signing a token: %w", err)
 	}
 	return s, nil
 }
 
-// read verifies the signature and the claims that need no record. Its errors are for the
-// log and do not contain the token.
-func (t *tokens) read(ctx context.Context, bearer, issuer string, audiences []string, now time.Time) (claims, error) {
+// read verifies the type, the signature and the claims that need no record. Its errors are
+// for the log and do not contain the token.
+func (t *tokens) read(ctx context.Context, bearer, issuer string, types, audiences []string, now time.Time) (claims, error) {
 	if len(bearer) > maxToken {
 		return claims{}, errors.New("token: too long")
 	}
@@ -84,6 +94,8 @@ func (t *tokens) read(ctx context.Context, bearer, issuer string, audiences []st
 		keys.verified.keep(digest, c)
 	}
 	switch {
+	case !slices.Contains(types, c.typ):
+		return claims{}, errors.New("token: of a type that is not accepted here")
 	case c.Issuer != issuer:
 		return claims{}, errors.New("token: of another issuer")
 	case len(c.Audience) != 1 || !slices.Contains(audiences, c.Audience[0]):
@@ -107,7 +119,8 @@ func (k *keySet) verify(bearer string) (claims, error) {
 		return claims{}, errors.New("token: want one signature")
 	}
 	header := token.Headers[0]
-	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); typ != tokenType {
+	typ, _ := header.ExtraHeaders[jose.HeaderType].(string)
+	if !slices.Contains(tokenTypes, typ) {
 		return claims{}, errors.New("token: not an access token by its typ")
 	}
 	public := k.public[header.KeyID]
@@ -118,5 +131,6 @@ func (k *keySet) verify(bearer string) (claims, error) {
 	if err := token.Claims(public, &c); err != nil {
 		return claims{}, errors.New("token: wrong signature or claims of a wrong form")
 	}
+	c.typ = typ
 	return c, nil
 }

@@ -110,6 +110,9 @@ type Order struct {
 	LoginOnly bool
 	Descent
 	Actor   *Actor // nil: the user in person
+	// Confirmation is set for a confirmed token, which expires at EndsAt; see
+	// Service.IssueConfirmed.
+	Confirmation string
 	IDToken bool
 	Nonce   string // for the ID token
 }
@@ -122,6 +125,11 @@ type Order struct {
 //   - authn_method_not_confirmed: the operation policy of the user demands confirmation of
 //     tokens, which no grant can do
 func (s *Service) Issuable(ctx context.Context, userID string, actor *Actor) error {
+	return s.issuable(ctx, userID, actor, false)
+}
+
+// issuable is Issuable. confirmed means that the user has confirmed the token.
+func (s *Service) issuable(ctx context.Context, userID string, actor *Actor, confirmed bool) error {
 	if s.policies == nil {
 		return nil
 	}
@@ -137,6 +145,9 @@ func (s *Service) Issuable(ctx context.Context, userID string, actor *Actor) err
 		if err != nil {
 			return err
 		}
+	}
+	if confirmed {
+		return nil
 	}
 	confirm, err := s.policies.NeedsConfirmation(ctx, userID, policy.Issue)
 	if err == nil && confirm {
@@ -166,7 +177,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 	// Claims have whole seconds. The record expires together with the token.
 	begins := time.Unix(now.Unix(), 0)
 	expires := begins.Add(s.settings.TokenLife)
-	if !o.EndsAt.IsZero() && o.EndsAt.Before(expires) {
+	if !o.EndsAt.IsZero() && (o.EndsAt.Before(expires) || o.Confirmation != "") {
 		expires = time.Unix(o.EndsAt.Unix(), 0)
 	}
 	life := expires.Sub(begins)
@@ -178,7 +189,11 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 		Issuer: s.settings.Issuer, Audience: jwt.Audience{audience},
 		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(expires),
 		ID: o.ID.String(), Login: o.Name, UserID: o.UserID, LocalIssuer: s.settings.LocalIssuer, Actor: o.Actor,
+		Confirmation: o.Confirmation, typ: tokenType,
 	}}
+	if o.Confirmation != "" {
+		content.typ = confirmedType
+	}
 	if !o.LoginOnly { // clients that only sign users in ask userinfo
 		if content.Phone, content.Email, err = s.store.PrimaryContacts(ctx, o.UserID); err != nil {
 			return t, false, err
@@ -194,7 +209,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 	}
 	record := Record{
 		ID: o.ID.String(), UserID: o.UserID, ClientID: o.ClientID, Method: o.Proof.Method, Scope: o.Scope,
-		GrantID: o.GrantID, SignedInAt: o.SignedInAt, CreatedAt: now, ExpiresAt: expires,
+		GrantID: o.GrantID, SignedInAt: o.SignedInAt, CreatedAt: now, ExpiresAt: expires, Confirmation: o.Confirmation,
 	}
 	if o.Actor != nil {
 		record.ActorID = o.Actor.UserID
@@ -209,7 +224,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 		record.GrantID, g = made.ID, &made
 	}
 	err = s.store.Atomic(ctx, func(ctx context.Context) (err error) {
-		if err := s.Issuable(ctx, o.UserID, o.Actor); err != nil {
+		if err := s.issuable(ctx, o.UserID, o.Actor, o.Proof.Confirmed); err != nil {
 			return err
 		}
 		if ok, err = s.store.AddToken(ctx, record, o.Proof); err != nil || !ok || g == nil {

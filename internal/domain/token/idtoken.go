@@ -37,7 +37,7 @@ func (s *Service) signID(o Order, now, expires time.Time) (string, error) {
 	if Holds(o.Scope, "profile") {
 		c.Name = o.Name
 	}
-	text, err := jwt.Signed(s.tokens.keys.Load().id).Claims(c).Serialize()
+	text, err := jwt.Signed(s.tokens.keys.Load().signers[idTokenType]).Claims(c).Serialize()
 	if err != nil {
 		return "", fmt.Errorf("token: signing an ID token: %w", err)
 	}
@@ -54,7 +54,7 @@ type Person struct {
 // UserInfo returns the user that an access token was issued to. The token needs the scope
 // openid. Faults: invalid_token, access_denied.
 func (s *Service) UserInfo(ctx context.Context, bearer string) (Person, error) {
-	b, err := s.bearer(ctx, bearer, s.store.BearerByToken, s.settings.Resource, s.settings.Issuer)
+	b, err := s.bearer(ctx, bearer, s.store.BearerByToken, []string{tokenType}, s.settings.Resource, s.settings.Issuer)
 	if err != nil {
 		return Person{}, err
 	}

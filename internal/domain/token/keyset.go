@@ -36,7 +36,7 @@ type PublicKey struct {
 type keySet struct {
 	list       []Key
 	signing    string // ID of the key that signs
-	access, id jose.Signer
+	signers    map[string]jose.Signer // by the typ of what they sign
 	public     map[string]*ecdsa.PublicKey
 	verified   verified // the tokens that these keys verified
 }
@@ -65,9 +65,10 @@ func newKeySet(list []Key, now time.Time) (*keySet, error) {
 		signing = list[i]
 	}
 	k.signing = signing.ID
-	for typ, to := range map[string]*jose.Signer{tokenType: &k.access, idTokenType: &k.id} {
+	k.signers = map[string]jose.Signer{}
+	for _, typ := range append([]string{idTokenType}, tokenTypes...) {
 		var err error
-		*to, err = jose.NewSigner(
+		k.signers[typ], err = jose.NewSigner(
 			jose.SigningKey{Algorithm: jose.ES256, Key: cryptosigner.Opaque(signing.Signer)},
 			(&jose.SignerOptions{}).WithType(jose.ContentType(typ)).WithHeader("kid", signing.ID))
 		if err != nil {

@@ -74,6 +74,9 @@ type Proof struct {
 	// Delegated means that an operator acts. The methods of the user do not count. The
 	// transaction checks the reach of the operator.
 	Delegated bool
+	// Confirmed means that a confirmation of the user is the reason for the token. The
+	// methods of the user do not count, and no further confirmation is needed.
+	Confirmed bool
 	// Parent is the access token that this one was derived from, "" for none. The parent
 	// must not be expired or revoked.
 	Parent string
@@ -93,6 +96,9 @@ type Record struct {
 	// derived from a token have the same GrantID, so that a sign-in ends as a whole.
 	GrantID    string
 	SignedInAt time.Time // when the first token of the sign-in was made
+	// Confirmation is the confirmation that a confirmed token was issued for; "" for an
+	// access token.
+	Confirmation string
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
 	Revoked    bool
@@ -218,7 +224,23 @@ type ReadBearer func(ctx context.Context, tokenID string, now time.Time) (Bearer
 // AuthenticateBy is Authenticate for a caller that reads more than the record in the same
 // statement.
 func (s *Service) AuthenticateBy(ctx context.Context, bearer string, read ReadBearer) (audit.Principal, error) {
-	b, err := s.bearer(ctx, bearer, read, s.settings.Resource)
+	return s.principal(ctx, bearer, read, tokenType)
+}
+
+// AuthenticateConfirmedBy is AuthenticateBy for operations that carry out what a user
+// confirmed. It accepts confirmed tokens too: then Principal.Confirmation is set, and the
+// caller must do nothing besides that confirmation.
+func (s *Service) AuthenticateConfirmedBy(ctx context.Context, bearer string, read ReadBearer) (audit.Principal, error) {
+	return s.principal(ctx, bearer, read, tokenType, confirmedType)
+}
+
+// AuthenticateConfirmed is AuthenticateConfirmedBy for a caller that reads nothing more.
+func (s *Service) AuthenticateConfirmed(ctx context.Context, bearer string) (audit.Principal, error) {
+	return s.AuthenticateConfirmedBy(ctx, bearer, s.store.BearerByToken)
+}
+
+func (s *Service) principal(ctx context.Context, bearer string, read ReadBearer, types ...string) (audit.Principal, error) {
+	b, err := s.bearer(ctx, bearer, read, types, s.settings.Resource)
 	if err != nil {
 		return audit.Principal{}, err
 	}
@@ -228,15 +250,15 @@ func (s *Service) AuthenticateBy(ctx context.Context, bearer string, read ReadBe
 // Check finds the record of an access token for the resource. Its refusals are those of
 // Authenticate.
 func (s *Service) Check(ctx context.Context, bearer string) (Bearer, error) {
-	return s.bearer(ctx, bearer, s.store.BearerByToken, s.settings.Resource)
+	return s.bearer(ctx, bearer, s.store.BearerByToken, []string{tokenType}, s.settings.Resource)
 }
 
-// bearer finds the record of an access token for one of the audiences with read. Its
-// refusals are those of Authenticate.
-func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, audiences ...string) (Bearer, error) {
-	refused := fault.New(fault.Unauthorized, "the access token is missing, expired or not valid; obtain a new one")
+// bearer finds the record of a token of one of the types and for one of the audiences with
+// read. Its refusals are those of Authenticate.
+func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, types []string, audiences ...string) (Bearer, error) {
+	refused := notValid()
 	now := s.now()
-	c, err := s.tokens.read(ctx, bearer, s.settings.Issuer, audiences, now)
+	c, err := s.tokens.read(ctx, bearer, s.settings.Issuer, types, audiences, now)
 	if err != nil {
 		return Bearer{}, refused.With(err)
 	}
@@ -249,6 +271,8 @@ func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, au
 		return Bearer{}, err
 	case b.Token.UserID != c.UserID:
 		why = errors.New("token: its record is of another user")
+	case b.Token.Confirmation != c.Confirmation || (c.Confirmation != "") != (c.typ == confirmedType):
+		why = errors.New("token: its record is of another confirmation")
 	case b.Token.Revoked:
 		why = errors.New("token: revoked")
 	case !now.Before(b.Token.ExpiresAt):
@@ -265,10 +289,14 @@ func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, au
 	return b, nil
 }
 
+func notValid() *fault.Error {
+	return fault.New(fault.Unauthorized, "the access token is missing, expired or not valid; obtain a new one")
+}
+
 // Principal returns the user of the token. An operator who acts as a user has the rights of
-// that user and no rights of an operator.
+// that user and no rights of an operator. A confirmed token has no rights of an operator.
 func (b Bearer) Principal() audit.Principal {
-	if b.Token.ActorID != "" {
+	if b.Token.ActorID != "" || b.Token.Confirmation != "" {
 		b.User.Operator, b.Groups = false, nil
 	}
 	return audit.Principal{
@@ -276,6 +304,7 @@ func (b Bearer) Principal() audit.Principal {
 		UserID: b.User.ID, Login: cmp.Or(b.User.Login, b.Name), Group: b.User.Group,
 		Operator: b.User.Operator, Groups: b.Groups,
 		TokenID: b.Token.ID, ClientID: b.Token.ClientID, Method: b.Token.Method,
+		Confirmation: b.Token.Confirmation,
 	}
 }
 

@@ -73,6 +73,9 @@ type Gate struct {
 	// that it returns carries this and is that of the request from then on. nil: Identify
 	// is called.
 	IdentifyWith func(ctx context.Context, token string) (context.Context, audit.Principal, error)
+	// IdentifyConfirmed is IdentifyWith for routes that are Confirmed. It accepts confirmed
+	// tokens too. nil: no route of the surface is Confirmed.
+	IdentifyConfirmed func(ctx context.Context, token string) (context.Context, audit.Principal, error)
 	// IdentifyPeer returns the owner of client certificates (see PeerCertificates), for
 	// requests without a token. nil: certificates identify no caller here. The fault is
 	// invalid_token.
@@ -111,6 +114,8 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 			panic(fmt.Sprintf("rest: route %s needs a caller, and its gate identifies none", r.Name))
 		case r.Right != Anyone && r.Right != SignedIn && gate.Permit == nil:
 			panic(fmt.Sprintf("rest: route %s has the right %q, which its gate cannot check", r.Name, r.Right))
+		case r.confirmed && (r.Right == Anyone || gate.IdentifyConfirmed == nil):
+			panic(fmt.Sprintf("rest: route %s accepts confirmed tokens, and its gate identifies none", r.Name))
 		case r.unaudited && r.Right != Anyone:
 			panic(fmt.Sprintf("rest: route %s has a known caller, so it must have audit entries", r.Name))
 		case names[r.Name+r.Method+r.Path]:
@@ -348,6 +353,9 @@ func (h *handler) admitCaller(ctx context.Context, r *http.Request, call *call) 
 func (h *handler) identify(ctx context.Context, r *http.Request, call *call) (context.Context, audit.Principal, error) {
 	header := r.Header.Get("Authorization")
 	if token, ok := bearer(header); ok {
+		if h.confirmed {
+			return h.gate.IdentifyConfirmed(ctx, token)
+		}
 		if h.gate.IdentifyWith != nil {
 			return h.gate.IdentifyWith(ctx, token)
 		}

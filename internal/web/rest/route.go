@@ -46,6 +46,7 @@ type Route struct {
 
 	unaudited, exact bool
 	answerOnly, once bool
+	confirmed        bool
 	headers          []string // that fields of the request are read from
 	guard            func(remote string) error
 	call             func(ctx context.Context, in *input) (any, error)
@@ -88,6 +89,17 @@ func (r Route) AnswerOnly() Route {
 	r.answerOnly = true
 	return r
 }
+
+// Confirmed makes a route accept confirmed tokens beside access tokens. Every other route
+// refuses them. The operation finds the confirmation in Principal.Confirmation of its
+// [Caller]. If it is set, the operation must do what was confirmed and nothing else.
+func (r Route) Confirmed() Route {
+	r.confirmed = true
+	return r
+}
+
+// TakesConfirmed reports whether the route accepts confirmed tokens.
+func (r Route) TakesConfirmed() bool { return r.confirmed }
 
 // Unaudited keeps a route out of the audit log. It is for public data that every client
 // may read without limit (certificates, revocation lists, OCSP answers). An entry for each
