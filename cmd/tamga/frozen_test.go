@@ -74,7 +74,7 @@ func (f *fleet) sessions(server int, condition string) (n int) {
 
 const (
 	inTransaction = "state = 'idle in transaction'"
-	holdsTheTurn  = inTransaction + ` AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory' AND l.granted)`
+	holdsNames    = inTransaction + ` AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'lock_stripes'::regclass AND l.granted)`
 )
 
 // freeze stops a server at a moment when one of its sessions is as the condition says.
@@ -172,7 +172,7 @@ func (l *load) after(moment time.Time) bool {
 	return len(l.success) > 0 && l.success[len(l.success)-1].After(moment)
 }
 
-// TestFrozenProcess stops one of three servers while it holds the turn of people changes,
+// TestFrozenProcess stops one of three servers while it holds the locks of a registration,
 // and while it holds another transaction. The others lose three seconds at most, what was
 // acknowledged is there, and the server goes on when it is thawed.
 func TestFrozenProcess(t *testing.T) {
@@ -233,7 +233,7 @@ func TestFrozenProcess(t *testing.T) {
 	victimPeople.run(ctx, 4, &all, register(victim), registered)
 	defer func() { f.servers[victim].Process().Signal(syscall.SIGCONT) }()
 
-	for name, condition := range map[string]string{"the turn": holdsTheTurn, "a transaction": inTransaction} {
+	for name, condition := range map[string]string{"locks of names": holdsNames, "a transaction": inTransaction} {
 		f.freeze(victim, condition)
 		begun := time.Now()
 		time.Sleep(frozen)

@@ -115,11 +115,11 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 	refusals := rest.NewGatherer(rooms.Audit, rooms.DB.Now)
 	gate := &rest.Gate{
 		Identify: rooms.Tokens.Authenticate, IdentifyConfirmed: rooms.identifyConfirmed,
-		Audit:    rooms.Audit,
-		Gather:   refusals,
-		Once:     once(answers),
-		Limits:   rest.Limits{Ordinary: int64(rooms.Config.Limits.OtherRequest), Large: int64(rooms.Config.Limits.SigningRequest), Documents: 2 * rooms.Config.BatchItems},
-		Log:      rooms.log,
+		Audit:  rooms.Audit,
+		Gather: refusals,
+		Once:   once(answers),
+		Limits: rest.Limits{Ordinary: int64(rooms.Config.Limits.OtherRequest), Large: int64(rooms.Config.Limits.SigningRequest), Documents: 2 * rooms.Config.BatchItems},
+		Log:    rooms.log,
 	}
 	ums := rooms.ums()
 	const family = "Served under /rest/api as well."

@@ -32,8 +32,7 @@ import (
 // newTokens makes the service of tokens. It reads the token signing keys from the database and makes
 // the first one.
 func newTokens(ctx context.Context, base *Base) (*token.Service, error) {
-	tokens := store.Tokens{DB: base.DB}
-	sealed, err := token.EnsureSigningKey(ctx, tokens, base.NewTokenKey)
+	sealed, err := token.EnsureSigningKey(ctx, store.TokenKeys{DB: base.DB}, base.NewTokenKey)
 	if err != nil {
 		return nil, fmt.Errorf("the token signing key: %w", err)
 	}
@@ -49,7 +48,7 @@ func newTokens(ctx context.Context, base *Base) (*token.Service, error) {
 		settings.Remember = base.Config.Operations.Life + base.Config.Operations.Lease
 	}
 	return token.New(settings, token.Deps{
-		Store: tokens, Keys: opened, LoadKeys: base.loadTokenKeys, Policies: base.Policies, Now: base.DB.Now, Rand: rand.Reader,
+		Store: store.Tokens{DB: base.DB}, Keys: opened, LoadKeys: base.loadTokenKeys, Policies: base.Policies, Now: base.DB.Now, Rand: rand.Reader,
 	})
 }
 
@@ -109,7 +108,7 @@ func (b *Base) TokenKeyOverlap() token.Overlap {
 
 // loadTokenKeys reads all token signing keys, the newest first.
 func (b *Base) loadTokenKeys(ctx context.Context) ([]token.Key, error) {
-	sealed, err := store.Tokens{DB: b.DB}.SigningKeys(ctx)
+	sealed, err := store.TokenKeys{DB: b.DB}.SigningKeys(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the token signing keys: %w", err)
 	}
@@ -129,7 +128,7 @@ func (b *Base) openTokenKeys(sealed []token.SealedKey) (list []token.Key, err er
 
 // maintainTokenKeys deletes retired keys and loads the keys that other processes made.
 func (r *Rooms) maintainTokenKeys(ctx context.Context) error {
-	if err := token.RetireSigningKeys(ctx, store.Tokens{DB: r.DB}, r.TokenKeyOverlap(), r.DB.Now()); err != nil {
+	if err := token.RetireSigningKeys(ctx, store.TokenKeys{DB: r.DB}, r.TokenKeyOverlap(), r.DB.Now()); err != nil {
 		return err
 	}
 	return r.Tokens.ReloadKeys(ctx)

@@ -66,7 +66,7 @@ func (s Answers) SweepAnswers(ctx context.Context, now time.Time) error {
 	for n := int64(sweepPortion); n == sweepPortion; {
 		var err error
 		n, err = s.exec(ctx, `DELETE FROM answers WHERE expires_at <= $1 AND leased_until <= $1 AND (caller, name) IN
-			(SELECT caller, name FROM answers WHERE expires_at <= $1 AND leased_until <= $1 LIMIT $2)`, millis(now), sweepPortion)
+			(SELECT caller, name FROM answers WHERE expires_at <= $1 AND leased_until <= $1 LIMIT $2`+s.skipLocked()+`)`, millis(now), sweepPortion)
 		if err != nil {
 			return err
 		}

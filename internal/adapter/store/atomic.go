@@ -11,20 +11,23 @@ import (
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 const (
 	// attempts bounds how often a unit runs when the database reports a conflict.
 	attempts = 12
-	// lostAttempts bounds how often a unit runs when the connection was lost. The first
-	// attempt may have used a connection from before a restart of the server.
+	// lostAttempts bounds how often a unit runs when the connection was lost, or when a
+	// constraint refused a row. The first attempt may have used a connection from before a
+	// restart of the server.
 	lostAttempts = 3
 )
 
 // transaction is the value in the context that Atomic passes to its function.
 type transaction struct {
 	work
-	spoiled error // set when a nested unit wanted a rollback, so the whole transaction rolls back
+	locks   lock.Set // of locked
+	spoiled error    // set when a nested unit wanted a rollback, so the whole transaction rolls back
 }
 
 // begin opens a transaction that may write.
@@ -65,24 +68,32 @@ func (db *DB) within(ctx context.Context, t *transaction) context.Context {
 // last attempt fails too, the error is the fault temporarily_unavailable.
 func (db *DB) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
 	if t := db.transaction(ctx); t != nil {
-		err := fn(ctx)
-		if !fault.Commits(err) && t.spoiled == nil {
-			t.spoiled = err
-		}
-		return err
+		return t.join(ctx, fn)
 	}
 	ctx, cancel := db.limits.within(ctx)
 	defer cancel()
-	return db.retry(ctx, func() error { return db.atomicOnce(ctx, fn) })
+	return db.retry(ctx, func() error {
+		t, err := db.begin(ctx, sql.LevelSerializable)
+		if err != nil {
+			return err
+		}
+		return db.complete(ctx, t, fn)
+	})
 }
 
-func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error) error {
-	t, err := db.begin(ctx, sql.LevelSerializable)
-	if err != nil {
-		return err
+// join runs the function of a nested unit.
+func (t *transaction) join(ctx context.Context, fn func(ctx context.Context) error) error {
+	err := fn(ctx)
+	if !fault.Commits(err) && t.spoiled == nil {
+		t.spoiled = err
 	}
+	return err
+}
+
+// complete runs fn in a transaction and ends the transaction.
+func (db *DB) complete(ctx context.Context, t *transaction, fn func(ctx context.Context) error) error {
 	defer t.rollback()
-	err = fn(db.within(ctx, t))
+	err := fn(db.within(ctx, t))
 	switch {
 	case t.spoiled != nil:
 		if err == nil {
@@ -103,7 +114,7 @@ func (db *DB) atomicOnce(ctx context.Context, fn func(ctx context.Context) error
 func (db *DB) retry(ctx context.Context, once func() error) error {
 	for n := 1; ; n++ {
 		err := once()
-		if err == nil || !retryable(err) && !(n < lostAttempts && db.lost(err)) {
+		if err == nil || !retryable(err) && !(n < lostAttempts && (db.lost(err) || duplicate(err))) {
 			return err
 		}
 		if n == attempts || errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -124,6 +135,10 @@ func (db *DB) retry(ctx context.Context, once func() error) error {
 // lost reports whether the connection to a server was lost and nothing of the transaction
 // was kept.
 func (db *DB) lost(err error) bool { return db.engine == postgresEngine && err != nil && lost(err) }
+
+// duplicate reports whether a constraint refused a row because another unit added an equal
+// one a moment ago. The unit checked first, so it runs again and finds that row.
+func duplicate(err error) bool { return postgresCode(err) == pgUniqueViolation }
 
 // retryable reports whether the database refused because of other transactions and kept
 // nothing of this one.

@@ -15,7 +15,7 @@ type Captured struct{ *DB }
 // AddCaptured stores a message once and deletes all but the last keep messages. Of the
 // record it stores ID, Channel, To, Sealed and CreatedAt.
 func (s Captured) AddCaptured(ctx context.Context, m notify.Record, keep int) error {
-	return s.committer.Do(ctx, func(ctx context.Context) error {
+	return s.Unit(ctx, func(ctx context.Context) error {
 		_, err := s.exec(ctx, `INSERT INTO captured_messages (message_id, at, channel, recipient, sealed)
 			VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
 			m.ID, millis(m.CreatedAt), string(m.Channel), m.To, m.Sealed)

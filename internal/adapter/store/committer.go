@@ -22,10 +22,6 @@ var ErrClosed = errors.New("store: the database is closed")
 const (
 	queueLength = 1024 // units that may wait; when the queue is full, callers wait to enter it
 	batchLength = 256  // units of one transaction
-	// peopleBatch is batchLength for units that take turns with other processes. A unit
-	// takes about ten round trips, and the batches of several processes must fit into
-	// Limits.Lock, the time that the last of them waits.
-	peopleBatch = 32
 	// batchTime bounds a transaction when the database hangs and Limits.Call is 0.
 	batchTime = 30 * time.Second
 )
@@ -35,13 +31,10 @@ const (
 // next one gathers. A single caller pays only for its own commit, and many callers share
 // one.
 //
-// On PostgreSQL there are two committers. Units that take turns have their own, because
-// their batches wait for a lock that another process holds, and that process may be
-// frozen. Signatures and audit entries do not wait with them.
+// SQLite has one writer, so every unit goes through the committer. On PostgreSQL units
+// run alone (see alone), and the committer only gathers audit entries.
 type Committer struct {
 	db    *DB
-	most  int  // maximum number of units of a batch
-	turn  bool // a batch takes the lock of inTurn
 	queue chan *unit
 	done  chan struct{}
 
@@ -70,40 +63,25 @@ type outcome struct {
 	panic any
 }
 
-func newCommitter(db *DB, most int, turn bool) *Committer {
-	c := &Committer{db: db, most: most, turn: turn, queue: make(chan *unit, queueLength), done: make(chan struct{})}
+func newCommitter(db *DB) *Committer {
+	c := &Committer{db: db, queue: make(chan *unit, queueLength), done: make(chan struct{})}
 	go c.loop()
 	return c
 }
 
-// Do runs fn as one unit of a shared transaction and returns when its changes are
-// durable. The rules for the error of fn, and for running it again, are those of Atomic.
-// A unit that rolls back does not affect the others. Inside an Atomic, Do joins it, and
-// the changes become durable with it.
-//
-// fn must run only statements and nothing slow: every other writer waits for it. On
-// PostgreSQL units run under READ COMMITTED, so a unit must decide by the condition of a
-// single statement and never by what it read before.
-//
-// If ctx ends while the unit is in the queue, nothing was done. After its turn has come,
-// the unit is completed, so an error of ctx always means that nothing was written. On
-// PostgreSQL a unit waits for at most Limits.Call. Then the error is a *fault.Outage.
-func (c *Committer) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+// unit implements units. fn must run only statements and nothing slow: every other writer
+// waits for it. A unit that rolls back does not affect the others of its batch.
+func (c *Committer) unit(ctx context.Context, fn func(ctx context.Context) error) error {
 	return c.do(&unit{ctx: ctx, fn: fn})
 }
 
-// single is Do for one statement. It needs no savepoint, which would cost more than the
-// statement. If the statement fails, the units of the batch run again one by one.
+// single implements units. A single statement needs no savepoint, which would cost more
+// than the statement. If the statement fails, the units of the batch run again one by one.
 func (c *Committer) single(ctx context.Context, fn func(ctx context.Context) error) error {
 	return c.do(&unit{ctx: ctx, fn: fn, single: true})
 }
 
 func (c *Committer) do(u *unit) error {
-	if u.fn != nil {
-		if c.db.transaction(u.ctx) != nil {
-			return c.db.Atomic(u.ctx, u.fn)
-		}
-	}
 	if err := c.begin(u); err != nil {
 		return err
 	}
@@ -134,38 +112,6 @@ func (c *Committer) wait(ctx context.Context, u *unit) error {
 		panic(o.panic)
 	}
 	return o.err
-}
-
-// peopleTurn is the key of the advisory lock of inTurn. Any number works, but it must not
-// change.
-const peopleTurn = 0x7065_6f70_6c65 // "people"
-
-// inTurn is Atomic for units that read before they write, run in the transactions of a
-// committer. Such units share a flush to disk. There are many of them at once where
-// operators register and change users. Units run one after the other, across all
-// processes, so each sees the changes of those before it. SQLite always works this way.
-// On PostgreSQL an advisory lock that ends with the transaction ensures it: under
-// SERIALIZABLE, a dozen callers on neighbouring rows caused each other conflicts until
-// they gave up.
-//
-// What a unit has read stays true against other units of inTurn. Against single
-// statements it stays true only for rows that the unit wrote and where a constraint
-// decides.
-func (db *DB) inTurn(ctx context.Context, fn func(ctx context.Context) error) error {
-	return db.people.do(&unit{ctx: ctx, fn: fn})
-}
-
-// takeTurn takes the lock for a batch. It runs once, before the first unit: a lock taken
-// after a savepoint is released when the savepoint is rolled back, and a lock per unit
-// would cost a round trip each.
-func (c *Committer) takeTurn(ctx context.Context, t *transaction) error {
-	if !c.turn {
-		return nil
-	}
-	if _, err := t.exec(ctx, "SELECT pg_advisory_xact_lock($1)", []any{int64(peopleTurn)}); err != nil {
-		return fmt.Errorf("store: waiting for a turn: %w", err)
-	}
-	return nil
 }
 
 // late is the error of a unit that was abandoned while it waited.
@@ -211,7 +157,7 @@ func (c *Committer) loop() {
 	for u := range c.queue {
 		batch = take(batch[:0], u)
 	gather:
-		for len(batch) < c.most {
+		for len(batch) < batchLength {
 			select {
 			case u, open := <-c.queue:
 				if !open {
@@ -281,9 +227,6 @@ func (c *Committer) commitOnce(ctx context.Context, batch []*unit, outcomes []ou
 		return true, err
 	}
 	defer t.rollback()
-	if err := c.takeTurn(ctx, t); err != nil {
-		return true, err
-	}
 	if len(batch) == 1 && batch[0].fn != nil {
 		keep, err := c.run(ctx, t, batch[0], &outcomes[0])
 		if !keep || err != nil {
@@ -387,8 +330,6 @@ func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *ou
 		if err = c.release(ctx, t, next); err == nil {
 			return nil
 		}
-		// PostgreSQL refuses if a statement of the unit had failed and the unit ignored
-		// it. Its changes are lost, so the caller gets this error.
 		o.err = fmt.Errorf("store: keeping a unit: %w", err)
 	}
 	if _, err := t.exec(ctx, "ROLLBACK TO SAVEPOINT unit", nil); err != nil {
@@ -403,20 +344,11 @@ func (c *Committer) runApart(ctx context.Context, t *transaction, u *unit, o *ou
 	return nil
 }
 
-// release closes a savepoint and opens another for the next unit, if there is one, in one
-// round trip to the server.
+// release closes a savepoint and opens another for the next unit, if there is one.
 func (c *Committer) release(ctx context.Context, t *transaction, next bool) error {
-	steps := []string{"RELEASE SAVEPOINT unit"}
-	switch {
-	case next && c.db.engine == postgresEngine:
-		steps[0] += "; SAVEPOINT unit"
-	case next:
-		steps = append(steps, "SAVEPOINT unit")
+	if _, err := t.exec(ctx, "RELEASE SAVEPOINT unit", nil); err != nil || !next {
+		return err
 	}
-	for _, step := range steps {
-		if _, err := t.exec(ctx, step, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := t.exec(ctx, "SAVEPOINT unit", nil)
+	return err
 }

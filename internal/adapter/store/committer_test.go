@@ -34,7 +34,7 @@ func hold(t *testing.T, c *Committer) (release func()) {
 	t.Helper()
 	started, gate, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- c.Do(context.Background(), func(context.Context) error {
+		done <- c.unit(context.Background(), func(context.Context) error {
 			close(started)
 			<-gate
 			return nil
@@ -60,12 +60,12 @@ func queued(c *Committer, n int) {
 // transaction, and that a unit whose caller has gone does not run.
 func TestCommitterGathers(t *testing.T) {
 	db := openTest(t)
-	c := db.Committer()
+	c := db.committer
 	release := hold(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
-		gone <- c.Do(ctx, func(context.Context) error { t.Error("ran after its caller had gone"); return nil })
+		gone <- c.unit(ctx, func(context.Context) error { t.Error("ran after its caller had gone"); return nil })
 	}()
 	queued(c, 1)
 	cancel()
@@ -77,7 +77,7 @@ func TestCommitterGathers(t *testing.T) {
 	done := make(chan error, n)
 	for range n {
 		go func() {
-			done <- c.Do(t.Context(), func(ctx context.Context) error {
+			done <- c.unit(t.Context(), func(ctx context.Context) error {
 				if _, err := db.exec(ctx, "INSERT INTO audit ("+auditColumns+") VALUES (0,'','','','','','','','','','',FALSE,'','','',0,'','')"); err != nil {
 					return err
 				}
@@ -105,17 +105,17 @@ func TestCommitterGathers(t *testing.T) {
 // TestCommitterQueueIsBounded checks that callers wait when the queue is full, and return
 // when their context ends.
 func TestCommitterQueueIsBounded(t *testing.T) {
-	c := openTest(t).Committer()
+	c := openTest(t).committer
 	release := hold(t, c)
 	nothing := func(context.Context) error { return nil }
 	done := make(chan error, queueLength)
 	for range queueLength {
-		go func() { done <- c.Do(context.Background(), nothing) }()
+		go func() { done <- c.unit(context.Background(), nothing) }()
 	}
 	queued(c, queueLength)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.Do(ctx, nothing); !errors.Is(err, context.Canceled) {
+	if err := c.unit(ctx, nothing); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
 	release()
@@ -129,7 +129,7 @@ func TestCommitterQueueIsBounded(t *testing.T) {
 // TestCommitterClose checks that Close finishes the accepted units and refuses the rest.
 func TestCommitterClose(t *testing.T) {
 	db := openTest(t)
-	c := db.Committer()
+	c := db.committer
 	release := hold(t, c)
 	accepted := make(chan error, 1)
 	go func() {
@@ -146,7 +146,7 @@ func TestCommitterClose(t *testing.T) {
 	if err := <-accepted; err != nil {
 		t.Errorf("accepted unit: %v", err)
 	}
-	if err := c.Do(t.Context(), func(context.Context) error { return nil }); !errors.Is(err, ErrClosed) {
+	if err := c.unit(t.Context(), func(context.Context) error { return nil }); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v, want %v", err, ErrClosed)
 	}
 	list, err := Users{db}.Groups(t.Context())
@@ -161,23 +161,23 @@ func TestCommitterClose(t *testing.T) {
 // twice if that would be visible.
 func TestCommitterFallsBackToSingleUnits(t *testing.T) {
 	db := openTest(t)
-	c := db.Committer()
+	c := db.committer
 	release := hold(t, c)
 	done := make(chan error, 3)
 	add := func(name string) func(context.Context) error {
 		return func(ctx context.Context) error { return Users{db}.AddGroup(ctx, user.Group{Name: name}) }
 	}
-	go func() { done <- c.Do(t.Context(), add("a")) }()
+	go func() { done <- c.unit(t.Context(), add("a")) }()
 	queued(c, 1)
 	broken := make(chan error, 1)
 	go func() {
-		broken <- c.Do(t.Context(), func(ctx context.Context) error {
+		broken <- c.unit(t.Context(), func(ctx context.Context) error {
 			db.transaction(ctx).rollback() // ends the shared transaction
 			return nil
 		})
 	}()
 	queued(c, 2)
-	go func() { done <- c.Do(t.Context(), add("b")) }()
+	go func() { done <- c.unit(t.Context(), add("b")) }()
 	queued(c, 3)
 	release()
 	for range 2 {
@@ -200,7 +200,7 @@ var conflict = &pgconn.PgError{Code: pgSerializationFailure}
 func TestConflictsRunAgain(t *testing.T) {
 	db := openTest(t)
 	for name, unit := range map[string]func(context.Context, func(context.Context) error) error{
-		"Atomic": db.Atomic, "Committer": db.Committer().Do,
+		"Atomic": db.Atomic, "Unit": db.Unit,
 	} {
 		t.Run(name, func(t *testing.T) {
 			runs := 0

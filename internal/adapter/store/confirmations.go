@@ -15,6 +15,7 @@ import (
 
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/signin"
 )
 
@@ -29,9 +30,9 @@ var (
 	_ confirm.Assigned       = Confirmations{}
 )
 
-// Atomic implements confirm.Store. The changes share a flush to disk with other requests.
-func (s Confirmations) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
-	return s.committer.Do(ctx, fn)
+// Atomic implements confirm.Store; see DB.locked.
+func (s Confirmations) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return s.locked(ctx, set, fn)
 }
 
 const confirmationColumns = `id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
@@ -88,7 +89,7 @@ func (s Confirmations) AddConfirmation(ctx context.Context, r *confirm.Record, c
 		return false, nil
 	}
 	added := false
-	err := s.committer.Do(ctx, func(ctx context.Context) error {
+	err := s.Unit(ctx, func(ctx context.Context) error {
 		n, err := s.exec(ctx, `INSERT INTO confirmation_usage AS u (user_id, purpose, records, bytes) VALUES ($1, $2, 1, $3)
 			ON CONFLICT (user_id, purpose) DO UPDATE SET records = u.records + 1, bytes = u.bytes + excluded.bytes
 			WHERE u.records < $4 AND u.bytes + excluded.bytes <= $5`,
@@ -199,7 +200,7 @@ func (s Confirmations) MoveConfirmation(ctx context.Context, id string, m confir
 	}
 	var r confirm.Record
 	var found bool
-	err = s.committer.Do(ctx, func(ctx context.Context) (err error) {
+	err = s.Unit(ctx, func(ctx context.Context) (err error) {
 		r, found, err = returning(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
 			WHERE id = $1 AND state IN ($9, $10, $11) AND ended_at = 0 AND (CAST($12 AS BIGINT) = 0 OR round = $12) AND due_at > $13
 			RETURNING `+confirmationColumns, append(args, m.Round, liveAfter)...)
@@ -227,8 +228,10 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 	if userID == "" {
 		which = "CAST($1 AS TEXT) = ''"
 	}
+	order, skip := "ORDER BY due_at", ""
 	if !dueBefore.IsZero() {
 		which += " AND due_at <= $13 AND leased_until <= $13"
+		skip = s.skipLocked()
 	} else {
 		which += " AND CAST($13 AS BIGINT) = 0"
 		if userID == "" {
@@ -236,9 +239,9 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 		}
 	}
 	var list []confirm.Record
-	err = s.committer.Do(ctx, func(ctx context.Context) (err error) {
+	err = s.Unit(ctx, func(ctx context.Context) (err error) {
 		list, err = all(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
-			WHERE id IN (SELECT id FROM confirmations WHERE ended_at = 0 AND `+which+` ORDER BY due_at LIMIT $12)
+			WHERE id IN (SELECT id FROM confirmations WHERE ended_at = 0 AND `+which+" "+order+` LIMIT $12`+skip+`)
 				AND state IN ($9, $10, $11) AND ended_at = 0 AND `+which+`
 			RETURNING `+confirmationColumns, append(args, limit, millis(dueBefore))...)
 		if err != nil {
@@ -283,9 +286,9 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 // SweepConfirmations implements confirm.Store.
 func (s Confirmations) SweepConfirmations(ctx context.Context, endedBefore time.Time) error {
 	for n := sweepPortion; n == sweepPortion; {
-		err := s.committer.Do(ctx, func(ctx context.Context) error {
+		err := s.Unit(ctx, func(ctx context.Context) error {
 			gone, err := all(ctx, s.DB, scalar[string], `DELETE FROM confirmations WHERE id IN
-				(SELECT id FROM confirmations WHERE ended_at <> 0 AND ended_at < $1 ORDER BY ended_at LIMIT $2)
+				(SELECT id FROM confirmations WHERE ended_at <> 0 AND ended_at < $1 ORDER BY ended_at LIMIT $2`+s.skipLocked()+`)
 				RETURNING id`, millis(endedBefore), sweepPortion)
 			if err != nil {
 				return err
@@ -324,7 +327,7 @@ func (s Confirmations) SpendConfirmation(ctx context.Context, id, lease string, 
 	if err != nil {
 		return false, err
 	}
-	err = s.committer.Do(ctx, func(ctx context.Context) error {
+	err = s.Unit(ctx, func(ctx context.Context) error {
 		var r confirm.Record
 		r, spent, err = returning(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
 			WHERE id = $1 AND state IN ($9, $10, $11) AND ended_at = 0 AND lease = $12 AND lease <> ''
@@ -380,7 +383,7 @@ func (s Confirmations) SweepAnswers(ctx context.Context, windowFromBefore, now t
 	for n := int64(sweepPortion); n == sweepPortion; {
 		var err error
 		n, err = s.exec(ctx, `DELETE FROM confirmation_failures WHERE (user_id, method) IN
-			(SELECT user_id, method FROM confirmation_failures WHERE window_from <= $1 AND locked_until <= $2 LIMIT $3)`,
+			(SELECT user_id, method FROM confirmation_failures WHERE window_from <= $1 AND locked_until <= $2 LIMIT $3`+s.skipLocked()+`)`,
 			millis(windowFromBefore), millis(now), sweepPortion)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/lock"
 )
 
 // Contacts implements contact.Store, contact.CodeStore and contact.AddressStore.
@@ -19,9 +20,9 @@ var (
 	_ contact.AddressStore = Contacts{}
 )
 
-// Atomic implements contact.Store; see inTurn.
-func (s Contacts) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
-	return s.inTurn(ctx, fn)
+// Atomic implements contact.Store; see DB.locked.
+func (s Contacts) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return s.locked(ctx, set, fn)
 }
 
 const contactColumns = "user_id, type, value, confirmed, is_primary, notification, secondary_auth, created_at"
@@ -41,7 +42,11 @@ var roleColumns = map[contact.Role]string{
 // AddContact implements contact.Store. It does not matter which unique index refuses the
 // row: the contact is taken.
 func (s Contacts) AddContact(ctx context.Context, c contact.Contact, normal string, unique bool) (added bool, err error) {
-	err = s.Atomic(ctx, func(ctx context.Context) error {
+	set := lock.User(c.UserID)
+	if unique || c.Primary {
+		set = set.Contact(string(c.Type), normal)
+	}
+	err = s.Atomic(ctx, set, func(ctx context.Context) error {
 		if unique {
 			if has, err := s.HasContact(ctx, c.Type, normal); err != nil || has {
 				added = false
@@ -98,11 +103,15 @@ func (s Contacts) SetRole(ctx context.Context, userID string, t contact.Type, no
 	if err != nil {
 		return false, err
 	}
-	err = s.Atomic(ctx, func(ctx context.Context) error {
+	set := lock.User(userID)
+	if has && r == contact.RolePrimary {
+		set = set.Contact(string(t), normal)
+	}
+	err = s.Atomic(ctx, set, func(ctx context.Context) error {
 		done = true
 		if has && r == contact.RolePrimary {
-			// Check first: a violated constraint would end a PostgreSQL transaction.
-			// Transactions are serial, so the result stays true.
+			// Check first: a violated constraint would end a PostgreSQL transaction. The
+			// contact is locked, so the result stays true.
 			owner, err := s.PrimaryOwner(ctx, t, normal)
 			if err != nil {
 				return err
@@ -133,7 +142,7 @@ func roleColumn(r contact.Role) (string, error) {
 
 // DeleteContact implements contact.Store. It also deletes the codes for the contact.
 func (s Contacts) DeleteContact(ctx context.Context, userID string, t contact.Type, normal string) error {
-	return s.Atomic(ctx, func(ctx context.Context) error {
+	return s.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if _, err := s.exec(ctx, "DELETE FROM one_time_codes WHERE user_id = $1 AND type = $2 AND normal = $3", userID, string(t), normal); err != nil {
 			return err
 		}
@@ -144,7 +153,7 @@ func (s Contacts) DeleteContact(ctx context.Context, userID string, t contact.Ty
 
 // DeleteContacts implements contact.Store.
 func (s Contacts) DeleteContacts(ctx context.Context, userID string) error {
-	return s.Atomic(ctx, func(ctx context.Context) error {
+	return s.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if _, err := s.exec(ctx, "DELETE FROM one_time_codes WHERE user_id = $1", userID); err != nil {
 			return err
 		}
@@ -212,7 +221,7 @@ func (s Contacts) SweepCodes(ctx context.Context, now time.Time) error {
 	for n := int64(sweepPortion); n == sweepPortion; {
 		var err error
 		n, err = s.exec(ctx, `DELETE FROM one_time_codes WHERE (user_id, purpose, type, normal) IN
-			(SELECT user_id, purpose, type, normal FROM one_time_codes WHERE expires_at <= $1 LIMIT $2)`,
+			(SELECT user_id, purpose, type, normal FROM one_time_codes WHERE expires_at <= $1 LIMIT $2`+s.skipLocked()+`)`,
 			millis(now.Add(-24*time.Hour)), sweepPortion)
 		if err != nil {
 			return err

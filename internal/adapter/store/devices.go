@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/device"
+	"tamga/internal/domain/lock"
 )
 
 // Devices implements device.Store, device.KInitStore and device.NonceStore.
@@ -18,6 +19,11 @@ var (
 	_ device.KInitStore = Devices{}
 	_ device.NonceStore = Devices{}
 )
+
+// Atomic implements device.Store; see DB.locked.
+func (s Devices) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return s.locked(ctx, set, fn)
+}
 
 const deviceColumns = "kid, user_id, number, not_after, created_at, sealed"
 

@@ -84,7 +84,7 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 		}
 		size += u.Counted
 	}
-	err := s.committer.Do(ctx, func(ctx context.Context) error {
+	err := s.Unit(ctx, func(ctx context.Context) error {
 		if err := s.use(ctx, user, int64(len(uploads)), size, q); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 
 // ExtendUpload implements document.UploadStore.
 func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int64, until time.Time, q document.Quotas) (document.Extension, error) {
-	err := s.committer.Do(ctx, func(ctx context.Context) error {
+	err := s.Unit(ctx, func(ctx context.Context) error {
 		if more > 0 {
 			if err := s.use(ctx, u.UserID, 0, more, q); err != nil {
 				return err
@@ -130,7 +130,7 @@ func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int
 
 // KeepDocuments implements document.Store.
 func (s Documents) KeepDocuments(ctx context.Context, records []document.Record) (bool, error) {
-	err := s.committer.Do(ctx, func(ctx context.Context) error {
+	err := s.Unit(ctx, func(ctx context.Context) error {
 		spare := map[string]int64{}
 		for _, r := range records {
 			reserved, found, err := one(ctx, s.DB, scalar[int64], "SELECT octets FROM documents WHERE id = $1 AND user_id = $2 AND state = 0", r.ID, r.UserID)
@@ -249,14 +249,14 @@ func (s Documents) EndUpload(ctx context.Context, id string) (bool, error) {
 
 // ClaimGone implements document.Store.
 func (s Documents) ClaimGone(ctx context.Context, now, expired time.Time, n int) (gone []document.Gone, err error) {
-	err = s.committer.Do(ctx, func(ctx context.Context) error {
+	err = s.Unit(ctx, func(ctx context.Context) error {
 		if _, err := s.exec(ctx, `UPDATE documents SET state = 2 WHERE state = 0 AND id IN
-			(SELECT id FROM documents WHERE state = 0 AND leased_until <= $1 ORDER BY leased_until LIMIT $2) AND leased_until <= $1`,
+			(SELECT id FROM documents WHERE state = 0 AND leased_until <= $1 ORDER BY leased_until LIMIT $2`+s.skipLocked()+`) AND leased_until <= $1`,
 			millis(now), n); err != nil {
 			return err
 		}
 		_, err := s.exec(ctx, `UPDATE documents SET state = 2 WHERE state = 1 AND id IN
-			(SELECT id FROM documents WHERE state = 1 AND expires_at > 0 AND expires_at <= $1 ORDER BY expires_at LIMIT $2)
+			(SELECT id FROM documents WHERE state = 1 AND expires_at > 0 AND expires_at <= $1 ORDER BY expires_at LIMIT $2`+s.skipLocked()+`)
 			AND expires_at > 0 AND expires_at <= $1`, millis(expired), n)
 		return err
 	})
@@ -268,7 +268,7 @@ func (s Documents) ClaimGone(ctx context.Context, now, expired time.Time, n int)
 
 // ForgetDocuments implements document.Store.
 func (s Documents) ForgetDocuments(ctx context.Context, ids []string) error {
-	return s.committer.Do(ctx, func(ctx context.Context) error {
+	return s.Unit(ctx, func(ctx context.Context) error {
 		if _, err := s.exec(ctx, "UPDATE document_usage SET objects = objects WHERE user_id = $1", allUsers); err != nil {
 			return err
 		}

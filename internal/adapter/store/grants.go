@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
@@ -42,11 +43,21 @@ func (s Tokens) Rotate(ctx context.Context, handle, old, next [sha256.Size]byte,
 		handle[:], old[:], next[:], clientID, millis(now))
 }
 
+// GrantUser implements token.Store.
+func (s Tokens) GrantUser(ctx context.Context, handle [sha256.Size]byte) (string, error) {
+	id, _, err := one(ctx, s.DB, scalar[string], "SELECT user_id FROM grants WHERE handle = $1", handle[:])
+	return id, err
+}
+
 // EndGrant implements token.Store.
 func (s Tokens) EndGrant(ctx context.Context, handle [sha256.Size]byte) (ended bool, err error) {
-	err = s.inTurn(ctx, func(ctx context.Context) error {
-		if _, err := s.exec(ctx, `UPDATE access_tokens SET revoked = TRUE
-			WHERE grant_id <> '' AND grant_id IN (SELECT id FROM grants WHERE handle = $1)`, handle[:]); err != nil {
+	owner, err := s.GrantUser(ctx, handle)
+	if err != nil || owner == "" {
+		return false, err
+	}
+	err = s.locked(ctx, lock.User(owner), func(ctx context.Context) error {
+		if _, err := s.exec(ctx, `UPDATE access_tokens SET revoked = TRUE WHERE id IN (SELECT id FROM access_tokens
+			WHERE grant_id <> '' AND grant_id = (SELECT id FROM grants WHERE handle = $1)`+s.inOrder("id")+`)`, handle[:]); err != nil {
 			return err
 		}
 		if _, err := s.exec(ctx, `DELETE FROM authorization_codes

@@ -31,8 +31,7 @@ type Limits struct {
 //   - Idle: units of a transaction run statements and nothing slow, so a healthy process
 //     is idle for milliseconds. If an overloaded machine needs longer, the transaction runs
 //     again. The value is below the 3 s that the other processes may lose.
-//   - Lock: longer than Idle, so that waiting callers outlast a frozen holder, and longer
-//     than the turns that several busy processes take before one (see peopleBatch).
+//   - Lock: longer than Idle, so that waiting callers outlast a frozen holder.
 //   - Statement: the slowest healthy statement is a search through millions of users. A
 //     stalled disk delays commits, which this does not bound.
 //   - Call: longer than Statement, so that a working server answers first.

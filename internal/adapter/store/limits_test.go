@@ -19,6 +19,7 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/user"
 )
 
@@ -59,13 +60,19 @@ func groupNames(t *testing.T, db *store.DB) string {
 	return strings.Join(names, " ")
 }
 
-// TestFrozenInTurn checks a process that is frozen in the middle of a change of people,
-// while it holds the turn of all processes. Audit entries and single statements of the
-// others do not wait for it. Their changes of people wait until the server ends its
-// session. The frozen process then notices the lost session and runs its change again.
+// TestFrozenInTurn checks a process that is frozen in the middle of a change of a user.
+// Changes of other users, audit entries and single statements do not wait for it. A change
+// of the same user waits until the server ends the session of the frozen process. That
+// process then notices the lost session and runs its change again.
 func TestFrozenInTurn(t *testing.T) {
 	url := storetest.PostgreSQL(t).Migrated(t)
-	storetest.Open(t, url)
+	setup := storetest.Open(t, url)
+	if err := (store.Users{DB: setup}).AddGroup(t.Context(), user.Group{Name: "Default"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		addUser(t, setup, fmt.Sprint("user", i))
+	}
 	admin, err := sql.Open("pgx", url)
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +85,8 @@ func TestFrozenInTurn(t *testing.T) {
 	}{
 		{"ended by its limit", 500 * time.Millisecond, func() {}},
 		{"ended by an administrator", 0, func() {
-			if _, err := admin.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
-				WHERE locktype = 'advisory' AND granted`); err != nil {
+			if _, err := admin.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+				WHERE datname = current_database() AND state = 'idle in transaction'`); err != nil {
 				t.Error(err)
 			}
 		}},
@@ -94,8 +101,8 @@ func TestFrozenInTurn(t *testing.T) {
 			runs := 0
 			go func() {
 				users := store.Users{DB: frozen}
-				done <- users.Atomic(ctx, func(ctx context.Context) error {
-					if err := users.AddGroup(ctx, user.Group{Name: "thawed " + c.name}); err != nil {
+				done <- users.Atomic(ctx, lock.User("user0"), func(ctx context.Context) error {
+					if err := users.SetDisplayName(ctx, "user0", "thawed"); err != nil {
 						return err
 					}
 					if runs++; runs == 1 {
@@ -109,37 +116,56 @@ func TestFrozenInTurn(t *testing.T) {
 			users := store.Users{DB: other}
 			changed := make(chan error, 1)
 			go func() {
-				changed <- users.Atomic(ctx, func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: "turn " + c.name}) })
+				changed <- users.Atomic(ctx, lock.User("user1", "user0"), func(ctx context.Context) error {
+					return users.AddGroup(ctx, user.Group{Name: "turn " + c.name})
+				})
 			}()
-			for i := range 10 { // while the change of people waits
+			for i := range 10 { // while the change of the same user waits
 				if err := (store.Audit{DB: other}).Record(ctx, audit.Entry{Operation: "Sign"}); err != nil {
 					t.Fatalf("an audit entry: %v", err)
 				}
 				if err := users.AddGroup(ctx, user.Group{Name: fmt.Sprint("single ", i, c.name)}); err != nil {
 					t.Fatalf("a single statement: %v", err)
 				}
+				if i < 2 {
+					continue // the waiting change has these users
+				}
+				id := fmt.Sprint("user", i)
+				if err := users.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
+					return users.SetDisplayName(ctx, id, "changed")
+				}); err != nil {
+					t.Fatalf("a change of another user: %v", err)
+				}
 			}
 			if c.idle == 0 {
 				select {
 				case err := <-changed:
-					t.Fatalf("a people change did not wait: %v", err)
+					t.Fatalf("a change of the same user did not wait: %v", err)
 				default:
 				}
 			}
 			c.end()
 			if err := <-changed; err != nil {
-				t.Errorf("a change of people by another process: %v", err)
+				t.Errorf("a change of the same user by another process: %v", err)
 			}
 			release()
 			if err := <-done; err != nil || runs != 2 {
 				t.Errorf("the frozen process: %v after %d runs, want success after 2", err, runs)
 			}
-			for _, name := range []string{"thawed ", "again ", "turn "} {
+			for _, name := range []string{"again ", "turn "} {
 				if names := groupNames(t, other); !strings.Contains(names, name+c.name) {
 					t.Errorf("no group %q in %q", name+c.name, names)
 				}
 			}
 		})
+	}
+}
+
+// addUser adds a user to the group "Default", which must exist.
+func addUser(t testing.TB, db *store.DB, id string) {
+	t.Helper()
+	if err := (store.Users{DB: db}).AddUser(t.Context(), user.User{ID: id, Login: id, DisplayName: id, Group: "Default"}, id); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -158,8 +184,8 @@ func TestSilentServer(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"a read":          func() error { _, err := users.Groups(ctx); return err },
 		"a statement":     func() error { return add("statement")(ctx) },
-		"a unit":          func() error { return db.Committer().Do(ctx, add("unit")) },
-		"a people change": func() error { return users.Atomic(ctx, add("people")) },
+		"a unit":          func() error { return db.Unit(ctx, add("unit")) },
+		"a people change": func() error { return users.Atomic(ctx, lock.User("a"), add("people")) },
 		"a transaction":   func() error { return db.Atomic(ctx, add("transaction")) },
 		"an entry":        func() error { return store.Audit{DB: db}.Record(ctx, audit.Entry{}) },
 		"a ping":          func() error { return db.Ping(ctx) },
@@ -211,9 +237,11 @@ func TestUnknownCommit(t *testing.T) {
 	direct := storetest.Open(t, url)
 	for name, unit := range map[string]func(db *store.DB) func(context.Context, func(context.Context) error) error{
 		"atomic":    func(db *store.DB) func(context.Context, func(context.Context) error) error { return db.Atomic },
-		"committer": func(db *store.DB) func(context.Context, func(context.Context) error) error { return db.Committer().Do },
+		"committer": func(db *store.DB) func(context.Context, func(context.Context) error) error { return db.Unit },
 		"people": func(db *store.DB) func(context.Context, func(context.Context) error) error {
-			return store.Users{DB: db}.Atomic
+			return func(ctx context.Context, fn func(context.Context) error) error {
+				return store.Users{DB: db}.Atomic(ctx, lock.User("a"), fn)
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +280,7 @@ func TestSessionsEnded(t *testing.T) {
 		"a read":      func() error { _, err := users.Groups(t.Context()); return err },
 		"a statement": func() error { return users.AddGroup(t.Context(), user.Group{Name: fmt.Sprint(n)}) },
 		"a people change": func() error {
-			return users.Atomic(t.Context(), func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: fmt.Sprint(n)}) })
+			return users.Atomic(t.Context(), lock.User("a"), func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: fmt.Sprint(n)}) })
 		},
 		"a transaction": func() error {
 			return db.Atomic(t.Context(), func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: fmt.Sprint(n)}) })

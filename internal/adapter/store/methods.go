@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
@@ -101,17 +102,27 @@ func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID,
 			grant_id, parent_id, ends_at`, hash[:], clientID, redirectURI, tokenID, millis(now))
 }
 
+// CodeUser implements signin.CodeStore.
+func (s Tokens) CodeUser(ctx context.Context, hash [sha256.Size]byte) (string, error) {
+	id, _, err := one(ctx, s.DB, scalar[string], "SELECT user_id FROM authorization_codes WHERE hash = $1", hash[:])
+	return id, err
+}
+
 // EndReplayed implements signin.Store. A code from a sign-in was exchanged for the first
 // token of the sign-in, and the grant has the id of that token. A derived code names the
 // sign-in itself.
 func (s Tokens) EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (ended bool, err error) {
-	err = s.inTurn(ctx, func(ctx context.Context) error {
+	owner, err := s.CodeUser(ctx, hash)
+	if err != nil || owner == "" {
+		return false, err
+	}
+	err = s.locked(ctx, lock.User(owner), func(ctx context.Context) error {
 		ended = false
 		const signIn = `(SELECT CASE WHEN grant_id <> '' THEN grant_id ELSE token_id END
 			FROM authorization_codes WHERE hash = $1 AND client_id = $2 AND spent_at <> 0)`
 		for _, statement := range []string{
-			"UPDATE access_tokens SET revoked = TRUE WHERE NOT revoked AND id IN " + signIn,
-			"UPDATE access_tokens SET revoked = TRUE WHERE NOT revoked AND grant_id <> '' AND grant_id IN " + signIn,
+			"UPDATE access_tokens SET revoked = TRUE WHERE id IN (SELECT id FROM access_tokens WHERE NOT revoked AND (id = " + signIn +
+				" OR grant_id <> '' AND grant_id = " + signIn + ")" + s.inOrder("id") + ")",
 			"DELETE FROM grants WHERE id IN " + signIn,
 			// This statement must be the last: it may delete the code itself.
 			"DELETE FROM authorization_codes WHERE grant_id <> '' AND grant_id IN " + signIn,

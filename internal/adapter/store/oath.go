@@ -84,5 +84,5 @@ func (s Tokens) ForgiveOathToken(ctx context.Context, key string) (bool, error) 
 // SweepOathTokens implements oath.Store.
 func (s Tokens) SweepOathTokens(ctx context.Context) error {
 	return s.sweep(ctx, []sweep{{`DELETE FROM oath_tokens WHERE serial_key IN
-		(SELECT serial_key FROM oath_tokens WHERE app AND user_id IS NULL LIMIT $1)`, []any{sweepPortion}}})
+		(SELECT serial_key FROM oath_tokens WHERE app AND user_id IS NULL LIMIT $1` + s.skipLocked() + `)`, []any{sweepPortion}}})
 }

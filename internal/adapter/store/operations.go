@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"tamga/internal/domain/signing"
@@ -20,7 +21,7 @@ var (
 // Atomic implements signing.OperationStore. The changes at the end of an operation share
 // a flush to disk with other requests.
 func (s Operations) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
-	return s.committer.Do(ctx, fn)
+	return s.Unit(ctx, fn)
 }
 
 const operationColumns = `id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
@@ -88,7 +89,7 @@ func (s Operations) ActiveOperations(ctx context.Context, userID string, now tim
 func (s Operations) ClaimOperation(ctx context.Context, lease string, now, until time.Time) (*signing.OperationRecord, bool, error) {
 	const due = "state = 'Confirmed' AND is_async AND keep_until = 0 AND due_at <= $3 AND leased_until <= $3 AND complete_before > $3"
 	return returning(ctx, s.DB, scanOperation, `UPDATE operations SET lease = $1, leased_until = $2, attempts = attempts + 1
-		WHERE id = (SELECT id FROM operations WHERE `+due+` ORDER BY due_at, id LIMIT 1) AND `+due+`
+		WHERE id = (SELECT id FROM operations WHERE `+due+` ORDER BY due_at, id LIMIT 1`+s.skipLocked()+`) AND `+due+`
 		RETURNING `+operationColumns, lease, millis(until), millis(now))
 }
 
@@ -111,7 +112,7 @@ func (s Operations) ReleaseOperation(ctx context.Context, id, lease string, due 
 
 // FinishOperation implements signing.OperationStore.
 func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRecord, lease string) (held bool, err error) {
-	err = s.committer.Do(ctx, func(ctx context.Context) error {
+	err = s.Unit(ctx, func(ctx context.Context) error {
 		n, err := s.exec(ctx, `UPDATE operations SET state = $3, documents = $4, results = $5, code = $6, message = $7,
 				updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = $12, contents = '', lease = '', leased_until = 0
 			WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'`,
@@ -127,7 +128,7 @@ func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRec
 
 // CancelOperation implements signing.OperationStore.
 func (s Operations) CancelOperation(ctx context.Context, id, userID string, now, keepUntil time.Time) (cancelled bool, err error) {
-	err = s.committer.Do(ctx, func(ctx context.Context) error {
+	err = s.Unit(ctx, func(ctx context.Context) error {
 		var url string
 		url, cancelled, err = returning(ctx, s.DB, scalar[string], `UPDATE operations SET state = 'Cancelled',
 				updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, pin = $5, octets = 0, contents = '', lease = '', leased_until = 0
@@ -145,14 +146,14 @@ func (s Operations) CancelOperation(ctx context.Context, id, userID string, now,
 func (s Operations) SweepOperations(ctx context.Context, now, keepUntil time.Time) error {
 	type ended struct{ id, url string }
 	for n := sweepPortion; n == sweepPortion; {
-		err := s.committer.Do(ctx, func(ctx context.Context) error {
+		err := s.Unit(ctx, func(ctx context.Context) error {
 			list, err := all(ctx, s.DB, func(r row) (e ended, err error) {
 				err = r.Scan(&e.id, &e.url)
 				return e, err
 			}, `UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2,
 					plan = $3, pin = $3, octets = 0, contents = '', lease = '', leased_until = 0
 				WHERE keep_until = 0 AND complete_before <= $1 AND leased_until <= $1 AND id IN
-					(SELECT id FROM operations WHERE keep_until = 0 AND complete_before <= $1 AND leased_until <= $1 LIMIT $4)
+					(SELECT id FROM operations WHERE keep_until = 0 AND complete_before <= $1 AND leased_until <= $1 LIMIT $4`+s.skipLocked()+`)
 				RETURNING id, callback`, millis(now), millis(keepUntil), []byte{}, sweepPortion)
 			if err != nil {
 				return err
@@ -170,8 +171,8 @@ func (s Operations) SweepOperations(ctx context.Context, now, keepUntil time.Tim
 		}
 	}
 	for _, query := range []string{
-		"DELETE FROM operation_callbacks WHERE operation_id IN (SELECT operation_id FROM operation_callbacks WHERE expires_at <= $1 AND leased_until <= $1 LIMIT $2)",
-		"DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE keep_until <> 0 AND keep_until <= $1 LIMIT $2)",
+		"DELETE FROM operation_callbacks WHERE operation_id IN (SELECT operation_id FROM operation_callbacks WHERE expires_at <= $1 AND leased_until <= $1 LIMIT $2" + s.skipLocked() + ")",
+		"DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE keep_until <> 0 AND keep_until <= $1 LIMIT $2" + s.skipLocked() + ")",
 	} {
 		if err := s.sweep(ctx, query, now); err != nil {
 			return err
@@ -199,7 +200,7 @@ func (s Operations) ClaimCallback(ctx context.Context, lease string, now, until 
 		err := r.Scan(&c.OperationID, &c.URL, &c.Attempts, (*timeField)(&c.ExpiresAt))
 		return c, err
 	}, `UPDATE operation_callbacks SET lease = $1, leased_until = $2, attempts = attempts + 1
-		WHERE operation_id = (SELECT operation_id FROM operation_callbacks WHERE `+due+` ORDER BY due_at, operation_id LIMIT 1) AND `+due+`
+		WHERE operation_id = (SELECT operation_id FROM operation_callbacks WHERE `+due+` ORDER BY due_at, operation_id LIMIT 1`+s.skipLocked()+`) AND `+due+`
 		RETURNING operation_id, url, attempts, expires_at`, lease, millis(until), millis(now))
 }
 
@@ -217,15 +218,26 @@ func (s Operations) FinishCallback(ctx context.Context, operationID, lease strin
 			WHERE operation_id = $1 AND lease = $2 AND lease <> ''`, operationID, lease, millis(e.Again), e.Error)
 		return err
 	}
-	return s.committer.Do(ctx, func(ctx context.Context) error {
-		n, err := s.exec(ctx, "DELETE FROM operation_callbacks WHERE operation_id = $1 AND lease = $2 AND lease <> ''", operationID, lease)
-		if err != nil || n == 0 || !e.Taken {
-			return err
+	err := s.Unit(ctx, func(ctx context.Context) error {
+		if e.Taken { // first: every unit locks the operation before its callback
+			if _, err := s.exec(ctx, "UPDATE operations SET called = TRUE WHERE id = $1", operationID); err != nil {
+				return err
+			}
 		}
-		_, err = s.exec(ctx, "UPDATE operations SET called = TRUE WHERE id = $1", operationID)
+		n, err := s.exec(ctx, "DELETE FROM operation_callbacks WHERE operation_id = $1 AND lease = $2 AND lease <> ''", operationID, lease)
+		if err == nil && n == 0 {
+			err = errNoLease
+		}
 		return err
 	})
+	if errors.Is(err, errNoLease) {
+		return nil
+	}
+	return err
 }
+
+// errNoLease rolls back what needs a lease that has ended.
+var errNoLease = errors.New("store: the lease has ended")
 
 // notNull replaces nil by an empty slice, which is not NULL.
 func notNull(b []byte) []byte {

@@ -14,6 +14,12 @@ import (
 // Outbox implements notify.Store.
 type Outbox struct{ *DB }
 
+// Atomic implements notify.Store. Each change of a budget or a message is one conditional
+// statement.
+func (s Outbox) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
+	return s.Unit(ctx, fn)
+}
+
 var _ notify.Store = Outbox{}
 
 const messageColumns = "message_id, channel, recipient, subject, user_id, actor, sealed, state, attempts, error, created_at, due_at, expires_at, done_at"
@@ -58,9 +64,10 @@ func (s Outbox) ClaimMessages(ctx context.Context, channel notify.Channel, lease
 		args = append(args, id)
 		marks[i] = fmt.Sprintf("$%d", len(args))
 	}
-	err = s.committer.Do(ctx, func(ctx context.Context) error {
+	err = s.Unit(ctx, func(ctx context.Context) error {
 		claimed, err = all(ctx, s.DB, scanMessage, `UPDATE outbox SET lease = $1, leased_until = $2, attempts = attempts + 1
-			WHERE state = 'pending' AND due_at <= $3 AND leased_until <= $3 AND id IN (`+strings.Join(marks, ", ")+`)
+			WHERE state = 'pending' AND due_at <= $3 AND leased_until <= $3 AND id IN
+				(SELECT id FROM outbox WHERE id IN (`+strings.Join(marks, ", ")+`)`+s.skipLocked()+`)
 			RETURNING `+messageColumns, args...)
 		return err
 	})
@@ -130,13 +137,13 @@ func (s Outbox) SweepMessages(ctx context.Context, now, doneBefore time.Time) er
 		// These belong to a channel that is no longer configured: no notifier would give
 		// them up.
 		{`UPDATE outbox SET state = 'dead', error = 'not delivered in its time', done_at = $1, sealed = $3 WHERE id IN
-			(SELECT id FROM outbox WHERE state = 'pending' AND expires_at <= $1 AND leased_until <= $1 LIMIT $2)`,
+			(SELECT id FROM outbox WHERE state = 'pending' AND expires_at <= $1 AND leased_until <= $1 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(now), sweepPortion, []byte{}}},
 		{`UPDATE outbox SET sealed = $3 WHERE id IN
-			(SELECT id FROM outbox WHERE state = 'dead' AND expires_at <= $1 AND length(sealed) > 0 LIMIT $2)`,
+			(SELECT id FROM outbox WHERE state = 'dead' AND expires_at <= $1 AND length(sealed) > 0 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(now), sweepPortion, []byte{}}},
 		{`DELETE FROM outbox WHERE id IN
-			(SELECT id FROM outbox WHERE done_at <> 0 AND done_at <= $1 LIMIT $2)`,
+			(SELECT id FROM outbox WHERE done_at <> 0 AND done_at <= $1 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(doneBefore), sweepPortion}},
 	} {
 		for n := int64(sweepPortion); n == sweepPortion; {
@@ -164,7 +171,7 @@ func (s Outbox) SpendBudget(ctx context.Context, key string, now time.Time, wind
 func (s Outbox) SweepBudgets(ctx context.Context, windowFromBefore time.Time) error {
 	for n := int64(sweepPortion); n == sweepPortion; {
 		var err error
-		if n, err = s.exec(ctx, "DELETE FROM message_budgets WHERE name IN (SELECT name FROM message_budgets WHERE window_from <= $1 LIMIT $2)",
+		if n, err = s.exec(ctx, "DELETE FROM message_budgets WHERE name IN (SELECT name FROM message_budgets WHERE window_from <= $1 LIMIT $2"+s.skipLocked()+")",
 			millis(windowFromBefore), sweepPortion); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/policy"
 )
 
@@ -16,9 +17,9 @@ type Policies struct{ *DB }
 
 var _ policy.Store = Policies{}
 
-// Atomic implements policy.Store; see inTurn.
-func (s Policies) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
-	return s.inTurn(ctx, fn)
+// Atomic implements policy.Store; see DB.locked.
+func (s Policies) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return s.locked(ctx, set, fn)
 }
 
 // settingsOf returns the columns of the policy of a kind as it is set for the user u and
@@ -142,7 +143,7 @@ func (s Policies) GroupSetting(ctx context.Context, group string, k policy.Kind)
 
 // SetGroup implements policy.Store.
 func (s Policies) SetGroup(ctx context.Context, group string, k policy.Kind, p *policy.Setting) error {
-	return s.Atomic(ctx, func(ctx context.Context) error {
+	return s.Atomic(ctx, lock.Set{}, func(ctx context.Context) error {
 		_, found, err := one(ctx, s.DB, scalar[string], "SELECT name FROM user_groups WHERE name = $1", group)
 		switch {
 		case err != nil:

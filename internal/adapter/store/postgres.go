@@ -29,12 +29,12 @@ import (
 const (
 	pgSerializationFailure = "40001"
 	pgDeadlockDetected     = "40P01"
+	pgUniqueViolation      = "23505"
 	pgTooManyConnections   = "53300"
 	pgLockNotAvailable     = "55P03"
 	pgQueryCanceled        = "57014" // by statement_timeout
 	pgProtocolViolation    = "08P01"
 	pgCannotConnectNow     = "57P03" // the server starts or stops
-	pgUniqueViolation      = "23505"
 	pgDuplicateTable       = "42P07"
 	pgDuplicateObject      = "42710"
 	pgReadOnly             = "25006" // a server that is no longer the primary
@@ -55,6 +55,8 @@ const (
 	postgresConnections = 8
 	// connectTime bounds an attempt to connect to one host.
 	connectTime = 5 * time.Second
+	// trusted is how long an idle connection is used without a ping.
+	trusted = time.Second
 	// refusedTime is how long a command waits while the server refuses connections.
 	refusedTime = 12 * time.Second
 )
@@ -84,7 +86,9 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	}
 	setLater(migrate)
 	setLater(cfg)
-	pool := stdlib.OpenDB(*cfg)
+	pool := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(func(_ context.Context, p stdlib.ShouldPingParams) bool {
+		return p.IdleDuration > trusted || stale(p.Conn.PgConn().Conn())
+	}))
 	connections := cmp.Or(o.Connections, postgresConnections)
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
@@ -103,6 +107,29 @@ func (p postgres) opened(ctx context.Context) error {
 		p.pool.Close()
 	}
 	return err
+}
+
+// stale reports whether an idle connection has something to read. That is its end, or the
+// message of a server that ends it: the statement that is sent next would be lost, and its
+// outcome unknown.
+func stale(c net.Conn) bool {
+	if over, is := c.(interface{ NetConn() net.Conn }); is { // TLS
+		c = over.NetConn()
+	}
+	socket, is := c.(syscall.Conn)
+	if !is {
+		return false
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return true
+	}
+	var peeked error
+	// Not raw.Read: the driver may have left a reader waiting, and that would wait for it.
+	err = raw.Control(func(fd uintptr) {
+		_, _, peeked = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	})
+	return err != nil || !errors.Is(peeked, syscall.EAGAIN)
 }
 
 // setLimits sets the limits of future sessions. Values in the address have priority.
@@ -183,6 +210,19 @@ func (p postgres) begin(ctx context.Context, level sql.IsolationLevel) (work, er
 	return postgresWork{tx, ctx}, nil
 }
 
+// statement takes a connection for one statement, which commits by itself.
+func (p postgres) statement(ctx context.Context) (work, error) {
+	var conn *sql.Conn
+	err := p.connected(ctx, func() (err error) {
+		conn, err = p.pool.Conn(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, outage(ctx, err)
+	}
+	return postgresStatement{conn, ctx}, nil
+}
+
 // migrating uses its own sessions, whose statements may take long.
 func (p postgres) migrating(ctx context.Context) (*migrating, error) {
 	pool := stdlib.OpenDB(*p.migrate)
@@ -255,14 +295,51 @@ func (w postgresWork) commit() error {
 	if err == nil || undone(err) {
 		return w.outage(w.ctx, err)
 	}
+	return unknown(err)
+}
+
+func (w postgresWork) rollback() { w.tx.Rollback() } // errors were reported before
+
+// postgresStatement is a transaction of one statement. The end of the statement is its
+// commit.
+type postgresStatement struct {
+	conn *sql.Conn
+	ctx  context.Context
+}
+
+func (w postgresStatement) query(_ context.Context, _ lite.Keeping, query string, args []any, each func(row) error) error {
+	rows, err := w.conn.QueryContext(w.ctx, query, args...)
+	return w.ended(readRows(rows, err, each))
+}
+
+func (w postgresStatement) exec(_ context.Context, query string, args []any) (int64, error) {
+	res, err := w.conn.ExecContext(w.ctx, query, args...)
+	if err != nil {
+		return 0, w.ended(err)
+	}
+	return res.RowsAffected()
+}
+
+// ended returns the error of a statement that may have been committed.
+func (w postgresStatement) ended(err error) error {
+	if err == nil || undone(err) || !lost(err) && !errors.Is(err, context.DeadlineExceeded) {
+		return outage(w.ctx, err)
+	}
+	return unknown(err)
+}
+
+func (w postgresStatement) commit() error { return nil }
+
+func (w postgresStatement) rollback() { w.conn.Close() } // gives it back to the pool
+
+// unknown is the error of a commit that was not answered.
+func unknown(err error) error {
 	return &fault.Outage{
 		Message: "the database did not confirm the change, so it may or may not have been made: look before you repeat it; " +
 			"a request with an Idempotency-Key may be repeated with the same key",
 		Err: errors.Join(errUnknown, err),
 	}
 }
-
-func (w postgresWork) rollback() { w.tx.Rollback() } // errors were reported before
 
 // errUnknown marks a commit whose outcome is unknown.
 var errUnknown = errors.New("the outcome of the commit is unknown")

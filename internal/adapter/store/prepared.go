@@ -28,7 +28,7 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 	if p.Caller == allCallers {
 		return false, errors.New("store: a prepared object without a caller")
 	}
-	err := s.committer.Do(ctx, func(ctx context.Context) error {
+	err := s.Unit(ctx, func(ctx context.Context) error {
 		for _, u := range []struct {
 			caller string
 			quota  signing.Quota
@@ -105,7 +105,7 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 
 // SpendPrepared implements signing.PreparedStore.
 func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside func(ctx context.Context) error) (spent bool, err error) {
-	err = s.committer.Do(ctx, func(ctx context.Context) error {
+	err = s.Unit(ctx, func(ctx context.Context) error {
 		var held usage
 		held, spent, err = returning(ctx, s.DB, scanUsage, `UPDATE prepared
 			SET spent_at = $3, job = $4, lease = '', leased_until = 0
@@ -140,9 +140,9 @@ func scanUsage(r row) (u usage, err error) {
 // completion has ended.
 func (s Prepared) SweepPrepared(ctx context.Context, now time.Time) error {
 	for n := sweepPortion; n == sweepPortion; {
-		err := s.committer.Do(ctx, func(ctx context.Context) error {
+		err := s.Unit(ctx, func(ctx context.Context) error {
 			gone, err := all(ctx, s.DB, scanUsage, `DELETE FROM prepared WHERE id IN
-				(SELECT id FROM prepared WHERE expires_at <= $1 AND leased_until <= $1 ORDER BY expires_at LIMIT $2)
+				(SELECT id FROM prepared WHERE expires_at <= $1 AND leased_until <= $1 ORDER BY expires_at LIMIT $2`+s.skipLocked()+`)
 				RETURNING caller, octets, spent_at`, millis(now), sweepPortion)
 			if err != nil {
 				return err

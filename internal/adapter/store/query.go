@@ -25,11 +25,11 @@ func (db *DB) reader(ctx context.Context) reader {
 }
 
 // exec runs one changing statement and returns the number of rows it changed: in the
-// transaction of ctx, otherwise durably through the committer. For a one-time object, one
+// transaction of ctx, otherwise durably as a unit of its own. For a one-time object, one
 // changed row means that this call has spent it.
 func (db *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
-	err := db.committer.single(ctx, func(ctx context.Context) (err error) {
+	err := db.single(ctx, func(ctx context.Context) (err error) {
 		n, err = db.transaction(ctx).exec(ctx, query, legible(args))
 		return err
 	})
@@ -79,9 +79,9 @@ func allOf[T any](ctx context.Context, from reader, keep lite.Keeping, scan func
 }
 
 // returning runs one changing statement with a RETURNING clause and reads its first row:
-// in the transaction of ctx, otherwise through the committer.
+// in the transaction of ctx, otherwise as a unit of its own.
 func returning[T any](ctx context.Context, db *DB, scan func(row) (T, error), query string, args ...any) (value T, found bool, err error) {
-	err = db.committer.single(ctx, func(ctx context.Context) error {
+	err = db.single(ctx, func(ctx context.Context) error {
 		value, found, err = one(ctx, db, scan, query, args...)
 		return err
 	})

@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/session"
 )
 
@@ -12,10 +13,11 @@ var _ session.Store = Tokens{}
 
 // RevokeTokens implements session.Store.
 func (s Tokens) RevokeTokens(ctx context.Context, userID string) error {
-	return s.inTurn(ctx, func(ctx context.Context) error {
+	return s.locked(ctx, lock.User(userID), func(ctx context.Context) error {
 		for _, statement := range []string{
-			"UPDATE access_tokens SET revoked = TRUE WHERE user_id = $1 AND revoked = FALSE",
-			"UPDATE access_tokens SET revoked = TRUE WHERE actor_id = $1 AND actor_id <> '' AND revoked = FALSE",
+			// Tokens that operators obtained for each other belong to two users, so the
+			// rows are locked in order.
+			"UPDATE access_tokens SET revoked = TRUE WHERE id IN (SELECT id FROM access_tokens WHERE revoked = FALSE AND (user_id = $1 OR actor_id = $1 AND actor_id <> '')" + s.inOrder("id") + ")",
 			"DELETE FROM authorization_codes WHERE user_id = $1",
 			"DELETE FROM grants WHERE user_id = $1",
 		} {

@@ -20,9 +20,9 @@
 //   - a text is UTF-8 without NUL, whatever a caller passed: see legible;
 //   - secrets arrive sealed or hashed, so the store holds opaque bytes.
 //
-// How writes become durable: a change outside a transaction goes through the group
-// committer, which puts the changes of many requests into one transaction. Changes that
-// belong together go through Atomic.
+// How writes become durable: a change outside a transaction is a unit of its own, and
+// changes that belong together go through Unit or Atomic. On SQLite the group committer
+// puts the units of many requests into one transaction.
 package store
 
 import (
@@ -69,8 +69,8 @@ type DB struct {
 	now       func() time.Time
 	clock     *clock // nil if now does not follow a server
 	stopClock func()
+	units     units
 	committer *Committer
-	people    *Committer // for units that take turns; on SQLite the only committer
 }
 
 // database is an open database of an engine.
@@ -126,10 +126,10 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		db.database.close()
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
-	db.committer = newCommitter(db, batchLength, false)
-	db.people = db.committer
-	if db.engine == postgresEngine {
-		db.people = newCommitter(db, peopleBatch, true)
+	db.committer = newCommitter(db)
+	db.units = db.committer
+	if server, is := db.database.(postgres); is {
+		db.units = alone{db, server}
 	}
 	return db, nil
 }
@@ -149,9 +149,6 @@ func (db *DB) begun(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Committer returns the group committer of this database.
-func (db *DB) Committer() *Committer { return db.committer }
-
 // Ping reports whether the database answers.
 func (db *DB) Ping(ctx context.Context) error {
 	if err := db.database.ping(ctx); err != nil {
@@ -164,6 +161,5 @@ func (db *DB) Ping(ctx context.Context) error {
 func (db *DB) Close() error {
 	db.stopClock()
 	db.committer.Close()
-	db.people.Close()
 	return db.database.close()
 }

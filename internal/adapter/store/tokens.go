@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
@@ -25,12 +26,12 @@ var (
 	_ signin.ExternalStore = Tokens{}
 	_ signin.Store         = Tokens{}
 	_ token.Store          = Tokens{}
-	_ token.KeyStore       = Tokens{}
+	_ token.KeyStore       = TokenKeys{}
 )
 
-// Atomic implements signin.Store; see inTurn.
-func (s Tokens) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
-	return s.inTurn(ctx, fn)
+// Atomic implements signin.Store; see DB.locked.
+func (s Tokens) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return s.locked(ctx, set, fn)
 }
 
 // SetPassword implements signin.Store.
@@ -174,7 +175,8 @@ func beginAttempt(ctx context.Context, db *DB, table string, columns []string, k
 
 // AddToken implements token.Store.
 func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (added bool, err error) {
-	err = s.inTurn(ctx, func(ctx context.Context) error {
+	set := lock.User(t.UserID, t.ActorID)
+	err = s.locked(ctx, set, func(ctx context.Context) error {
 		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked, actor_id, grant_id, scope, signed_in_at, confirmation)
 			SELECT CAST($1 AS TEXT), u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), FALSE,
 				CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS TEXT), CAST($17 AS BIGINT), CAST($18 AS TEXT)
@@ -252,10 +254,10 @@ const sweepPortion = 1000
 func (s Tokens) SweepTokens(ctx context.Context, now, tokens time.Time) error {
 	return s.sweep(ctx, []sweep{
 		{`DELETE FROM access_tokens WHERE id IN
-			(SELECT id FROM access_tokens WHERE expires_at <= $1 LIMIT $2)`,
+			(SELECT id FROM access_tokens WHERE expires_at <= $1 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(tokens), sweepPortion}},
 		{`DELETE FROM grants WHERE handle IN
-			(SELECT handle FROM grants WHERE expires_at <= $1 LIMIT $2)`,
+			(SELECT handle FROM grants WHERE expires_at <= $1 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(now), sweepPortion}},
 	})
 }
@@ -264,17 +266,17 @@ func (s Tokens) SweepTokens(ctx context.Context, now, tokens time.Time) error {
 func (s Tokens) SweepSignIns(ctx context.Context, now time.Time, window time.Duration) error {
 	return s.sweep(ctx, []sweep{
 		{`DELETE FROM login_failures WHERE login IN
-			(SELECT login FROM login_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
+			(SELECT login FROM login_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
 		{`DELETE FROM user_failures WHERE user_id IN
-			(SELECT user_id FROM user_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2)`,
+			(SELECT user_id FROM user_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
 		// A spent code stays for some time, so that a second use is detected.
 		{`DELETE FROM authorization_codes WHERE hash IN
-			(SELECT hash FROM authorization_codes WHERE expires_at <= $1 LIMIT $2)`,
+			(SELECT hash FROM authorization_codes WHERE expires_at <= $1 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(now.Add(-codeMemory)), sweepPortion}},
 		{`DELETE FROM external_visits WHERE handle IN
-			(SELECT handle FROM external_visits WHERE expires_at <= $1 LIMIT $2)`,
+			(SELECT handle FROM external_visits WHERE expires_at <= $1 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(now), sweepPortion}},
 	})
 }
@@ -298,8 +300,11 @@ func (s Tokens) sweep(ctx context.Context, list []sweep) error {
 	return nil
 }
 
+// TokenKeys implements token.KeyStore. Its Atomic is that of DB.
+type TokenKeys struct{ *DB }
+
 // SigningKeys implements token.KeyStore.
-func (s Tokens) SigningKeys(ctx context.Context) ([]token.SealedKey, error) {
+func (s TokenKeys) SigningKeys(ctx context.Context) ([]token.SealedKey, error) {
 	return all(ctx, s.DB, func(r row) (k token.SealedKey, err error) {
 		err = r.Scan(&k.ID, &k.Sealed, (*timeField)(&k.CreatedAt))
 		return k, err
@@ -307,14 +312,14 @@ func (s Tokens) SigningKeys(ctx context.Context) ([]token.SealedKey, error) {
 }
 
 // AddSigningKey implements token.KeyStore.
-func (s Tokens) AddSigningKey(ctx context.Context, k token.SealedKey) error {
+func (s TokenKeys) AddSigningKey(ctx context.Context, k token.SealedKey) error {
 	_, err := s.exec(ctx, "INSERT INTO signing_keys (id, sealed, created_at) VALUES ($1, $2, $3)",
 		k.ID, k.Sealed, millis(k.CreatedAt))
 	return err
 }
 
 // DeleteSigningKey implements token.KeyStore.
-func (s Tokens) DeleteSigningKey(ctx context.Context, id string) error {
+func (s TokenKeys) DeleteSigningKey(ctx context.Context, id string) error {
 	_, err := s.exec(ctx, "DELETE FROM signing_keys WHERE id = $1", id)
 	return err
 }

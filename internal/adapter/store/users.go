@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/user"
 )
 
@@ -22,9 +23,9 @@ var (
 	_ user.SearchStore = Users{}
 )
 
-// Atomic implements user.Store; see inTurn.
-func (s Users) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
-	return s.inTurn(ctx, fn)
+// Atomic implements user.Store; see DB.locked.
+func (s Users) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return s.locked(ctx, set, fn)
 }
 
 const userColumns = "u.id, u.login, u.display_name, u.group_name, u.operator, u.locked, u.lock_at, u.unapproved, u.created_at"
@@ -50,13 +51,21 @@ func (s Users) AddUser(ctx context.Context, u user.User, folded string) error {
 	if err := s.groupExists(ctx, u.Group); err != nil {
 		return err
 	}
-	n, err := s.exec(ctx, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
-		u.ID, u.Login, user.LoginKey(u.ID, folded), u.DisplayName, u.Group, u.Operator, u.Locked, millis(u.LockAt), u.Unapproved, millis(u.CreatedAt))
+	n := int64(0)
+	err := s.Atomic(ctx, lock.User(u.ID).Logins(folded), func(ctx context.Context) (err error) {
+		n, err = s.insertUser(ctx, u, folded)
+		return err
+	})
 	if err == nil && n == 0 {
 		return user.ErrDuplicate
 	}
 	return err
+}
+
+func (s Users) insertUser(ctx context.Context, u user.User, folded string) (int64, error) {
+	return s.exec(ctx, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+		u.ID, u.Login, user.LoginKey(u.ID, folded), u.DisplayName, u.Group, u.Operator, u.Locked, millis(u.LockAt), u.Unapproved, millis(u.CreatedAt))
 }
 
 func (s Users) groupExists(ctx context.Context, name string) error {
@@ -123,9 +132,8 @@ func (s Users) SetGroup(ctx context.Context, id, group string) error {
 
 // SetLogin implements user.LoginStore.
 func (s Users) SetLogin(ctx context.Context, id, login, folded string) error {
-	return s.Atomic(ctx, func(ctx context.Context) error {
-		// Check first: a violated constraint would end a PostgreSQL transaction. A
-		// transaction that lost a race ends in a conflict and runs again.
+	return s.Atomic(ctx, lock.User(id).Logins(folded), func(ctx context.Context) error {
+		// Check first: a violated constraint would end a PostgreSQL transaction.
 		owner, found, err := one(ctx, s.DB, scalar[string], "SELECT id FROM users WHERE login_folded = $1", user.LoginKey(id, folded))
 		if err != nil {
 			return err
@@ -157,7 +165,7 @@ func (s Users) change(ctx context.Context, query string, args ...any) error {
 
 // SetOperatorGroups implements user.GroupStore.
 func (s Users) SetOperatorGroups(ctx context.Context, id string, groups []string) error {
-	return s.Atomic(ctx, func(ctx context.Context) error {
+	return s.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
 		if _, err := s.exec(ctx, "DELETE FROM operator_groups WHERE user_id = $1", id); err != nil {
 			return err
 		}

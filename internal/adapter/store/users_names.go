@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/user"
 )
 
@@ -41,7 +42,7 @@ func (s Users) ExternalLogins(ctx context.Context, id string) ([]user.ExternalLo
 
 // SetExternalLogin implements user.LoginStore.
 func (s Users) SetExternalLogin(ctx context.Context, id string, l user.ExternalLogin, issuer, folded string) error {
-	return s.Atomic(ctx, func(ctx context.Context) error {
+	return s.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
 		owner, err := s.OwnerOfExternal(ctx, issuer, folded)
 		if err == nil && owner != id {
 			return user.ErrDuplicate
@@ -77,7 +78,7 @@ func (s Users) NameOf(ctx context.Context, id string) (map[string]string, error)
 
 // SetName implements user.NameStore.
 func (s Users) SetName(ctx context.Context, id string, n user.Name) error {
-	return s.Atomic(ctx, func(ctx context.Context) error {
+	return s.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
 		var unique []byte
 		if n.Unique {
 			unique = n.Key[:]

@@ -145,7 +145,7 @@ type keyRotateCommand struct {
 // Run makes a new token signing key.
 func (k *keyRotateCommand) Run(c *cli.Console) error {
 	return cli.Administer(c, &k.From, "RotateTokenKey", "", func(ctx context.Context, h *app.Rooms) error {
-		made, err := token.RotateSigningKey(ctx, store.Tokens{DB: h.DB}, k.AtOnce, h.NewTokenKey)
+		made, err := token.RotateSigningKey(ctx, store.TokenKeys{DB: h.DB}, k.AtOnce, h.NewTokenKey)
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/cli"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 	"tamga/internal/files"
@@ -66,14 +67,8 @@ func register(c *cli.Console, from *cli.Installation, operation string, r user.A
 		if err != nil {
 			return err
 		}
-		var made user.User
-		// One transaction: the server may register users at the same time.
-		err = h.Users.Store.Atomic(ctx, func(ctx context.Context) error {
-			if made, err = h.Users.Add(ctx, r); err != nil {
-				return fault.Rollback(err)
-			}
-			return fault.Rollback(setPassword(ctx, made.ID))
-		})
+		r.Also = func(ctx context.Context, u user.User) error { return setPassword(ctx, u.ID) }
+		made, err := h.Users.Add(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -229,7 +224,7 @@ func changeAccess(c *cli.Console, o *onUser, action, operation, done string, cha
 		return err
 	}
 	return o.do(c, operation, done+" "+a.String(), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		return h.Policies.Store.Atomic(ctx, func(ctx context.Context) error {
+		return h.Policies.Store.Atomic(ctx, lock.User(x.ID), func(ctx context.Context) error {
 			have, err := h.Policies.Effective(ctx, x.ID, policy.Access)
 			if err != nil {
 				return err

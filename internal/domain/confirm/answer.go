@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 // Answer takes the text that a user typed. After a right one the record is Confirmed; of
@@ -29,7 +30,7 @@ func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer
 		return Prompt{}, noMethod()
 	}
 	var p Prompt
-	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
 		now := s.now()
 		p = Prompt{Record: r}
 		// Both counts are made before the check, so that answers that arrive at the same time
@@ -222,7 +223,7 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 		step = StepDecline
 	}
 	var after Record
-	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
 		after = r
 		if step == StepConfirm {
 			return s.confirm(ctx, who, &after, now, declined, signed)

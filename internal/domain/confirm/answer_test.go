@@ -23,6 +23,7 @@ import (
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 )
 
@@ -536,7 +537,7 @@ func (s *readOnly) ConfirmationByRef(ctx context.Context, ref string) (confirm.R
 	return s.Store.ConfirmationByRef(ctx, ref)
 }
 
-func (s *readOnly) Atomic(context.Context, func(ctx context.Context) error) error {
+func (s *readOnly) Atomic(context.Context, lock.Set, func(ctx context.Context) error) error {
 	s.t.Error("a poll began a transaction")
 	return nil
 }

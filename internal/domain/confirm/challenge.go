@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 // Challenge begins the challenge of a record, or repeats the one under way. A repetition
@@ -119,7 +120,7 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 			}
 		}
 	}
-	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
 		begun, err := s.deps.Store.BeginChallenge(ctx, r.ID, Challenge{
 			Method: next.Method, Address: next.Address, Label: next.Label, Number: next.Number,
 			Before: r.Round, Repeat: repeat, At: now, AnswerBefore: next.AnswerBefore, SentBefore: now.Add(-s.settings.Codes.Resend),

@@ -8,6 +8,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 // portions of records that one transaction ends.
@@ -27,7 +28,7 @@ func (s *Service) Cancel(ctx context.Context, who audit.Principal, id string) (R
 	if err := r.ended(s.now()); err != nil {
 		return Record{}, err
 	}
-	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
 		return s.move(ctx, who, &r, StepCancel, Move{
 			At: s.now(), Live: true, Code: fault.InvalidTransaction, Message: "the operation was cancelled",
 		})
@@ -40,7 +41,7 @@ func (s *Service) Cancel(ctx context.Context, who audit.Principal, id string) (R
 // policy, a lock, a contact that a method uses. reason is a short sentence without secrets
 // for clients, such as "the password was changed".
 func (s *Service) CancelAll(ctx context.Context, who audit.Principal, userID, reason string) (n int, err error) {
-	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.deps.Store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		n = 0
 		for {
 			from, to := leads(StepCancel)
@@ -93,7 +94,7 @@ func (s *Service) noteAll(ctx context.Context, who audit.Principal, list []Recor
 // calls it from time to time.
 func (s *Service) Sweep(ctx context.Context) error {
 	for n := expirePortion; n == expirePortion; {
-		err := s.deps.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+		err := s.deps.Store.Atomic(ctx, lock.Set{}, func(ctx context.Context) (err error) {
 			n, err = s.expire(ctx, "", s.now(), expirePortion)
 			return err
 		})

@@ -17,6 +17,7 @@ import (
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 )
 
@@ -204,7 +205,7 @@ func TestCancel(t *testing.T) {
 	// A change that fails takes the cancelling with it.
 	r = w.create()
 	failed := errors.New("no")
-	err = w.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = w.deps.Store.Atomic(ctx, lock.User(ivanID), func(ctx context.Context) error {
 		if _, err := w.CancelAll(ctx, ivan, ivanID, "a lock"); err != nil {
 			return err
 		}

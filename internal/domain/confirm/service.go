@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/vault"
@@ -143,7 +144,7 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 	if s.settings.One && o.Purpose == ForOperation {
 		quota.Records = 1
 	}
-	err = s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.deps.Store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error {
 		added, err := s.deps.Store.AddConfirmation(ctx, &r, content, quota)
 		if err == nil && !added {
 			// Records that have expired and were not swept yet leave the quota.

@@ -5,6 +5,8 @@ package confirm
 import (
 	"context"
 	"time"
+
+	"tamga/internal/domain/lock"
 )
 
 // Quota bounds the open records of one user and one purpose. A record is open until its
@@ -45,9 +47,10 @@ type Move struct {
 // same time. A record whose new state is final leaves the quota, loses its lease, and its
 // plan and secret are deleted, in the same step.
 type Store interface {
-	// Atomic runs fn in one transaction. fn decides by what its changing statements
-	// report, never by what it read before.
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// Atomic locks the set, then runs fn in one transaction. fn decides by what its changing
+	// statements report, or by what it read about a user in the set. A nested Atomic joins
+	// the transaction and may name only what is locked already.
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 	// AddConfirmation stores a record if it fits into the quota of its user and purpose.
 	// Otherwise it reports false and stores nothing.
 	AddConfirmation(ctx context.Context, r *Record, c *StoredContent, q Quota) (added bool, err error)

@@ -9,6 +9,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 )
 
@@ -58,18 +59,17 @@ func New(s Settings, d Deps) (*Book, error) {
 
 // List returns the contacts of one kind, the oldest first.
 func (b *Book) List(ctx context.Context, who audit.Principal, userID string, kind Kind) (list []Contact, err error) {
-	err = b.within(ctx, who, userID, func(ctx context.Context) error {
-		list, err = b.deps.Store.Contacts(ctx, userID, kind.Type)
-		return err
-	})
-	return list, err
+	if err := b.deps.Reach.Reach(ctx, who, userID); err != nil {
+		return nil, err
+	}
+	return b.deps.Store.Contacts(ctx, userID, kind.Type)
 }
 
 // Add gives a user a contact without roles. Faults: duplicate_phone or duplicate_email
 // when the user has it already or, where contacts are unique, any user has it;
 // wrong_operation above MaxContacts.
 func (b *Book) Add(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) (c Contact, err error) {
-	err = b.within(ctx, who, userID, func(ctx context.Context) error {
+	err = b.within(ctx, kind.Lock(userID, value), who, userID, func(ctx context.Context) error {
 		if c, err = b.add(ctx, userID, kind, value, false); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (b *Book) IsUnique(ctx context.Context, value string) (Unique, error) {
 
 // Confirm marks the contact as confirmed, on the word of the operator.
 func (b *Book) Confirm(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) (Contact, error) {
-	return b.change(ctx, who, userID, kind, value, func(ctx context.Context, normal string, _ Contact) error {
+	return b.change(ctx, lock.User(userID), who, userID, kind, value, func(ctx context.Context, normal string, _ Contact) error {
 		return b.deps.Store.ConfirmContact(ctx, userID, kind.Type, normal)
 	})
 }
@@ -138,7 +138,7 @@ const purposeContact = "contact"
 // Faults: too_many_requests before the resend time is over or when a budget is used up;
 // wrong_operation when the channel is not configured.
 func (b *Book) RequireConfirmation(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
-	return b.within(ctx, who, userID, func(ctx context.Context) error {
+	return b.within(ctx, lock.User(userID), who, userID, func(ctx context.Context) error {
 		c, normal, err := b.find(ctx, userID, kind, value)
 		if err != nil {
 			return err
@@ -160,7 +160,7 @@ func (b *Book) RequireConfirmation(ctx context.Context, who audit.Principal, use
 // (the answer does not say which); max_attempts_exceeded once the attempts are used up,
 // for any code, until another code is sent.
 func (b *Book) SubmitConfirmation(ctx context.Context, who audit.Principal, userID string, kind Kind, value, code string) (Contact, error) {
-	return b.change(ctx, who, userID, kind, value, func(ctx context.Context, normal string, _ Contact) error {
+	return b.change(ctx, lock.User(userID), who, userID, kind, value, func(ctx context.Context, normal string, _ Contact) error {
 		if err := b.codes.Spend(ctx, userID, purposeContact, kind, normal, code); err != nil {
 			return err
 		}
@@ -190,7 +190,11 @@ func (b *Book) SetSecondaryAuth(ctx context.Context, who audit.Principal, userID
 }
 
 func (b *Book) setRole(ctx context.Context, who audit.Principal, userID string, kind Kind, value string, r Role, has bool) (Contact, error) {
-	return b.change(ctx, who, userID, kind, value, func(ctx context.Context, normal string, c Contact) error {
+	locked := lock.User(userID)
+	if has && r == RolePrimary {
+		locked = kind.Lock(userID, value)
+	}
+	return b.change(ctx, locked, who, userID, kind, value, func(ctx context.Context, normal string, c Contact) error {
 		if has && !c.Confirmed {
 			return fault.New(fault.ContactUnconfirmed, "the contact is not confirmed: confirm it first, then give it a role")
 		}
@@ -205,7 +209,7 @@ func (b *Book) setRole(ctx context.Context, who audit.Principal, userID string, 
 // Delete deletes a contact of a user, with its roles. If codes of an authentication
 // method went to it, [Methods] is called.
 func (b *Book) Delete(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
-	return b.within(ctx, who, userID, func(ctx context.Context) error {
+	return b.within(ctx, lock.User(userID), who, userID, func(ctx context.Context) error {
 		c, normal, err := b.find(ctx, userID, kind, value)
 		if err != nil {
 			return err
@@ -233,11 +237,10 @@ func (b *Book) delete(ctx context.Context, who audit.Principal, kind Kind, c Con
 // one, otherwise the one for one-time codes, otherwise the oldest. found is false when
 // the user has none.
 func (b *Book) Main(ctx context.Context, who audit.Principal, userID string, kind Kind) (c Contact, found bool, err error) {
-	err = b.within(ctx, who, userID, func(ctx context.Context) error {
-		c, found, err = b.MainOf(ctx, userID, kind)
-		return err
-	})
-	return c, found, err
+	if err := b.deps.Reach.Reach(ctx, who, userID); err != nil {
+		return Contact{}, false, err
+	}
+	return b.MainOf(ctx, userID, kind)
 }
 
 // SetMain makes a value the primary contact of its kind, adding it if the user does not
@@ -245,7 +248,7 @@ func (b *Book) Main(ctx context.Context, who audit.Principal, userID string, kin
 // not confirm the contact. The previous primary contact stays without the role. Faults:
 // duplicate_phone, duplicate_email.
 func (b *Book) SetMain(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) error {
-	return b.within(ctx, who, userID, func(ctx context.Context) error {
+	return b.within(ctx, kind.Lock(userID, value), who, userID, func(ctx context.Context) error {
 		if err := b.makeMain(ctx, userID, kind, value); err != nil {
 			return fault.Rollback(err)
 		}
@@ -291,7 +294,7 @@ func (b *Book) makeMain(ctx context.Context, userID string, kind Kind, value str
 // fault is wrong_operation while the authentication method that uses contacts of the kind
 // is on.
 func (b *Book) DeleteMain(ctx context.Context, who audit.Principal, userID string, kind Kind) error {
-	return b.within(ctx, who, userID, func(ctx context.Context) error {
+	return b.within(ctx, lock.User(userID), who, userID, func(ctx context.Context) error {
 		used, err := b.deps.Methods.MethodUsesContact(ctx, userID, kind.Method)
 		if err != nil {
 			return err
@@ -311,9 +314,19 @@ func (b *Book) DeleteMain(ctx context.Context, who audit.Principal, userID strin
 	})
 }
 
+// Lock locks a user and a value that may become a contact of the user. It locks only the
+// user if the value is invalid.
+func (k Kind) Lock(userID, value string) lock.Set {
+	normal, err := k.Normal(value)
+	if err != nil {
+		return lock.User(userID)
+	}
+	return lock.User(userID).Contact(string(k.Type), normal)
+}
+
 // within runs fn in one transaction that first checks the right to act on the user.
-func (b *Book) within(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
-	return b.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+func (b *Book) within(ctx context.Context, locked lock.Set, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
+	return b.deps.Store.Atomic(ctx, locked, func(ctx context.Context) error {
 		if err := b.deps.Reach.Reach(ctx, who, userID); err != nil {
 			return err
 		}
@@ -322,8 +335,8 @@ func (b *Book) within(ctx context.Context, who audit.Principal, userID string, f
 }
 
 // change changes one contact and returns the result.
-func (b *Book) change(ctx context.Context, who audit.Principal, userID string, kind Kind, value string, fn func(ctx context.Context, normal string, c Contact) error) (c Contact, err error) {
-	err = b.within(ctx, who, userID, func(ctx context.Context) error {
+func (b *Book) change(ctx context.Context, locked lock.Set, who audit.Principal, userID string, kind Kind, value string, fn func(ctx context.Context, normal string, c Contact) error) (c Contact, err error) {
+	err = b.within(ctx, locked, who, userID, func(ctx context.Context) error {
 		before, normal, err := b.find(ctx, userID, kind, value)
 		if err != nil {
 			return err

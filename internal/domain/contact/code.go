@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/vault"
 )
@@ -93,7 +94,7 @@ func (c *Codes) Spend(ctx context.Context, userID, purpose string, kind Kind, no
 	wrong := fault.New(fault.InvalidCode, "the code is wrong or its time is over: check it, or have another one sent")
 	// Spaces around a code are not a wrong attempt.
 	code = strings.TrimSpace(code)
-	return c.store.Atomic(ctx, func(ctx context.Context) error {
+	return c.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		now := c.now()
 		// Counted first, so that concurrent attempts share one budget.
 		record, attempts, found, err := c.store.TryCode(ctx, userID, purpose, kind.Type, normal, now)

@@ -15,6 +15,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 )
 
@@ -127,7 +128,9 @@ type Code struct {
 
 // Store keeps contacts. Contacts are named by their normal form.
 type Store interface {
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// Atomic locks the set, then runs fn in one transaction. A nested Atomic joins the
+	// transaction and may name only what is locked already.
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 
 	// AddContact adds a contact. It reports false when the user has it already, when
 	// unique is set and any user has it, or when it would be primary and is the primary
@@ -152,7 +155,7 @@ type Store interface {
 
 // CodeStore keeps one-time codes. A code belongs to a user, a purpose and a contact.
 type CodeStore interface {
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 
 	// IssueCode stores a code in place of the previous one for the same user, purpose and
 	// contact. It reports false when the previous code is younger than notBefore.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 )
 
@@ -56,10 +57,14 @@ func (s *Addresses) ConfirmedAddresses(ctx context.Context, userID string, chann
 // PushGone is called by a sender when an address does not exist any more. It removes the
 // address from the device, unless the device has another one by now.
 func (s *Addresses) PushGone(ctx context.Context, t PushTarget) error {
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
+	before, found, err := s.store.Device(ctx, t.Kid)
+	if err != nil || !found {
+		return err
+	}
+	return s.store.Atomic(ctx, lock.User(before.UserID), func(ctx context.Context) error {
 		r, found, err := s.store.Device(ctx, t.Kid)
-		if err != nil || !found {
-			return err
+		if err != nil || !found || r.UserID != before.UserID {
+			return err // a user has just got the device: the next push finds the address again
 		}
 		d, err := s.read(r)
 		if err != nil || d.Push == nil || d.Push.Address != t.Address {

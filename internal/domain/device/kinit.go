@@ -15,6 +15,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device/message"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 )
 
@@ -119,7 +120,7 @@ func (s *Service) Init(ctx context.Context, who audit.Principal, userID string, 
 // GetKInit returns the pending initialization again. The fault is key_not_found.
 func (s *Service) GetKInit(ctx context.Context, who audit.Principal, userID string) (made KInit, err error) {
 	var k kinit
-	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+	err = s.reading(ctx, who, userID, func(ctx context.Context) error {
 		if k, err = s.pending(ctx, userID, fault.KeyNotFound); err != nil {
 			return err
 		}
@@ -252,6 +253,15 @@ func (s *Service) room(ctx context.Context, userID string) error {
 		err = fault.Newf(fault.MaxTokens, "the user has %d devices, which is the limit: delete one first", len(have))
 	}
 	return err
+}
+
+// licence locks the number of devices of the installation where it has a limit, so that
+// devices that are added at the same time do not exceed it.
+func (s *Service) licence() lock.Set {
+	if s.settings.InstallationLimit == 0 {
+		return lock.Set{}
+	}
+	return lock.Named("devices of users")
 }
 
 // licensed returns a fault when the installation has the most devices allowed.
@@ -388,12 +398,25 @@ func (s *Service) paint(data any) (string, []byte, error) {
 // within runs fn in one transaction that first checks the right to act on the user. A
 // fault rolls back.
 func (s *Service) within(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
-	return s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
+	return s.withinLocked(ctx, lock.User(userID), who, userID, fn)
+}
+
+// withinLocked is within for fn that also counts the devices of the installation.
+func (s *Service) withinLocked(ctx context.Context, locked lock.Set, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
+	return s.deps.Devices.Atomic(ctx, locked, func(ctx context.Context) error {
 		if err := s.deps.Users.Reach(ctx, who, userID); err != nil {
 			return err
 		}
 		return fault.Rollback(fn(ctx))
 	})
+}
+
+// reading checks the right to act on the user, then runs fn, which only reads.
+func (s *Service) reading(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
+	if err := s.deps.Users.Reach(ctx, who, userID); err != nil {
+		return err
+	}
+	return fn(ctx)
 }
 
 // login returns the login of a user.

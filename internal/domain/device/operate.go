@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/device/message"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/vault"
 )
 
@@ -19,7 +20,7 @@ import (
 // be verified. Faults: key_not_found when there is no such device or it has a user,
 // maximum_tokens_count_exceeded, invalid_license.
 func (s *Service) Assign(ctx context.Context, who audit.Principal, userID, kid string) (d Device, err error) {
-	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+	err = s.withinLocked(ctx, lock.User(userID).And(s.licence()), who, userID, func(ctx context.Context) error {
 		none := fault.New(fault.KeyNotFound, "Kid: there is no device with it that waits to be assigned")
 		r, found, err := s.deps.Devices.Device(ctx, kid)
 		if err != nil {
@@ -70,7 +71,7 @@ type Info struct {
 
 // Info reads a user's devices.
 func (s *Service) Info(ctx context.Context, who audit.Principal, userID string) (info Info, err error) {
-	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+	err = s.reading(ctx, who, userID, func(ctx context.Context) error {
 		info = Info{UserID: userID}
 		if info.Devices, err = s.devices(ctx, userID); err != nil {
 			return err

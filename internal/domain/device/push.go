@@ -53,7 +53,7 @@ func (s *Service) PushAddresses(ctx context.Context, who audit.Principal, userID
 	default:
 		return nil, fault.Newf(fault.InvalidParameters, "DataSource: want %s or %s, or nothing for the contacts", SourceAll, SourceTokens)
 	}
-	err = s.within(ctx, who, userID, func(ctx context.Context) error {
+	err = s.reading(ctx, who, userID, func(ctx context.Context) error {
 		list = nil
 		devices, err := s.devices(ctx, userID)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device/message"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 // Answer is the answer to a message of a device.
@@ -80,7 +81,7 @@ func (s *Service) registerAnonymous(ctx context.Context, m *message.Message, d D
 	}
 	d.SystemID = s.settings.Systems[0].ID
 	d.NotAfter = d.CreatedAt.Add(s.settings.AnonymousLife)
-	err = s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
+	err = s.deps.Devices.Atomic(ctx, lock.Named("devices without a user"), func(ctx context.Context) error {
 		waiting, err := s.deps.Devices.CountDevices(ctx, true)
 		if err != nil {
 			return err
@@ -97,10 +98,17 @@ func (s *Service) registerAnonymous(ctx context.Context, m *message.Message, d D
 func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Device, k message.KInitAnswer) (a Answer, err error) {
 	none := fault.New(fault.KeyNotFound, "the QR code is not valid: ask the operator for another one")
 	d.Kid = k.Kid
-	err = s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
+	owner, err := s.initiated(ctx, k.Kid)
+	if err != nil {
+		return Answer{}, err
+	}
+	err = s.deps.Devices.Atomic(ctx, lock.User(owner).And(s.licence()), func(ctx context.Context) error {
 		r, found, err := s.deps.KInits.KInitByKid(ctx, k.Kid, s.now())
 		if err != nil {
 			return err
+		}
+		if found && r.UserID != owner {
+			return changedMeanwhile()
 		}
 		if !found {
 			// A repetition by the same device?
@@ -160,6 +168,18 @@ func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Devic
 		return fault.Rollback(s.changed(ctx, a.Who, d.UserID))
 	})
 	return a, err
+}
+
+// initiated returns the user of a K-init, "" if there is none.
+func (s *Service) initiated(ctx context.Context, kid string) (string, error) {
+	r, _, err := s.deps.KInits.KInitByKid(ctx, kid, s.now())
+	return r.UserID, err
+}
+
+// changedMeanwhile is the fault for a device whose user changed between a check and its
+// repetition under the lock of the user.
+func changedMeanwhile() error {
+	return fault.New(fault.Unavailable, "the device was changed meanwhile: try again")
 }
 
 // add stores a new device, whose first message was m.
@@ -246,13 +266,13 @@ func (s *Service) SetPush(ctx context.Context, signed message.Signed) (Answer, e
 // message that was received before; access_denied for a device that is blocked or
 // expired, or whose user is locked.
 func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, error) {
-	m, key, err := s.hear(ctx, signed, message.Poll, &struct{}{})
+	m, heard, err := s.hear(ctx, signed, message.Poll, &struct{}{})
 	if err != nil {
 		return Answer{}, err
 	}
 	// Polls are many and change nothing but the message number. Without a transaction
 	// around it, the store writes the number together with those of other polls.
-	d, _, err := s.count(ctx, m, key)
+	d, _, err := s.count(ctx, m, heard.Key)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -275,15 +295,18 @@ func (s *Service) Leave(ctx context.Context, signed message.Signed) (Answer, err
 // receive handles a message of a known device. fn may change the device, which is then
 // stored. The message number is spent even if fn returns a fault.
 func (s *Service) receive(ctx context.Context, signed message.Signed, kind string, payload any, fn func(ctx context.Context, d *Device) error) (a Answer, err error) {
-	m, key, err := s.hear(ctx, signed, kind, payload)
+	m, heard, err := s.hear(ctx, signed, kind, payload)
 	if err != nil {
 		return Answer{}, err
 	}
-	err = s.deps.Devices.Atomic(ctx, func(ctx context.Context) error {
+	err = s.deps.Devices.Atomic(ctx, lock.User(heard.UserID), func(ctx context.Context) error {
 		a = Answer{}
-		d, r, err := s.count(ctx, m, key)
+		d, r, err := s.count(ctx, m, heard.Key)
 		if err != nil {
 			return err
+		}
+		if d.UserID != heard.UserID {
+			return fault.Rollback(changedMeanwhile())
 		}
 		before := d
 		if before.Push != nil {
@@ -304,31 +327,32 @@ func (s *Service) receive(ctx context.Context, signed message.Signed, kind strin
 	return a, err
 }
 
-// hear reads a message of a known device and verifies it with key. That is done before
+// hear reads a message of a known device and verifies it with the key of
+// the device, which it returns. That is done before
 // the transaction, which other requests wait for.
-func (s *Service) hear(ctx context.Context, signed message.Signed, kind string, payload any) (m *message.Message, key []byte, err error) {
+func (s *Service) hear(ctx context.Context, signed message.Signed, kind string, payload any) (m *message.Message, d Device, err error) {
 	if m, err = s.parse(signed, kind); err != nil {
-		return nil, nil, err
+		return nil, Device{}, err
 	}
 	if m.Kid == "" {
-		return nil, nil, fault.New(fault.InvalidParameters, "kid: want the identifier of the device")
+		return nil, Device{}, fault.New(fault.InvalidParameters, "kid: want the identifier of the device")
 	}
 	d, found, err := s.device(ctx, m.Kid)
 	if err != nil {
-		return nil, nil, err
+		return nil, Device{}, err
 	}
 	if !found || !m.Verify(d.Key) {
-		return nil, nil, unknownDevice()
+		return nil, Device{}, unknownDevice()
 	}
 	if d.UserID != "" {
 		if err := audit.Known(ctx, audit.Principal{UserID: d.UserID, Method: Method}); err != nil {
-			return nil, nil, err
+			return nil, Device{}, err
 		}
 	}
 	if err := json.Unmarshal(m.Payload, payload); err != nil {
-		return nil, nil, fault.Newf(fault.InvalidParameters, "payload: want the object that belongs to a message of type %s", kind)
+		return nil, Device{}, fault.Newf(fault.InvalidParameters, "payload: want the object that belongs to a message of type %s", kind)
 	}
-	return m, d.Key, nil
+	return m, d, nil
 }
 
 // count spends the number of a message and returns the device as stored then. That row

@@ -5,6 +5,8 @@ package device
 import (
 	"context"
 	"time"
+
+	"tamga/internal/domain/lock"
 )
 
 // Record is a device as it is stored. Sealed contains everything else, and copies of
@@ -37,7 +39,9 @@ type NonceRecord struct {
 // Store keeps devices. The transactions of Atomic include the calls that fn makes to
 // KInitStore and NonceStore.
 type Store interface {
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// Atomic locks the set first. A nested Atomic joins the transaction and may name only
+	// what is locked already.
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 
 	// AddDevice adds a device. It reports false when the kid is taken.
 	AddDevice(ctx context.Context, r Record) (bool, error)

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/user"
 	"time"
 
@@ -126,7 +127,9 @@ type Query struct {
 // Store stores tokens. A method that changes a token returns false if the token differs
 // from its parameters: another call was faster.
 type Store interface {
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// Atomic locks the set, then runs fn in one transaction. A nested Atomic joins the
+	// transaction and may name only what is locked already.
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 	// SignInName returns the name that a user signs in with, "" for none. The error for a
 	// missing user is session.ErrNotFound.
 	SignInName(ctx context.Context, userID string) (name string, u user.User, err error)
@@ -258,7 +261,7 @@ const importPortion = 1000
 func (s *Service) ImportTokens(ctx context.Context, list []stock.Token) (known []string, err error) {
 	for portion := range slices.Chunk(list, importPortion) {
 		var knownHere []string
-		err := s.store.Atomic(ctx, func(ctx context.Context) error {
+		err := s.store.Atomic(ctx, lock.Set{}, func(ctx context.Context) error {
 			knownHere = nil
 			for _, t := range portion {
 				added, err := s.importToken(ctx, t)
@@ -339,7 +342,7 @@ func (s *Service) UnlockToken(ctx context.Context, serial string) error {
 // DiscardToken deletes a token in stock, such as a lost one, for an administrator. Faults:
 // key_not_found, wrong_operation for a token of a user, temporarily_unavailable.
 func (s *Service) DiscardToken(ctx context.Context, serial string) error {
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
+	return s.store.Atomic(ctx, lock.Set{}, func(ctx context.Context) error {
 		r, found, err := s.store.OathToken(ctx, stock.Key(serial))
 		switch {
 		case err != nil:

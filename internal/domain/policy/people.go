@@ -7,6 +7,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 // Kind is one of the three policies that a user has.
@@ -150,7 +151,7 @@ func (s *Editor) SetNotifiers(ctx context.Context, who audit.Principal, userID s
 }
 
 func (s *Editor) change(ctx context.Context, who audit.Principal, userID string, k Kind, wanted Setting) error {
-	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+	return s.Store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if err := s.Users.Reach(ctx, who, userID); err != nil {
 			return err
 		}
@@ -175,7 +176,7 @@ func (s *Editor) SetUser(ctx context.Context, userID string, k Kind, wanted *Set
 	if err != nil {
 		return err
 	}
-	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+	return s.Store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if err := s.Store.SetOwn(ctx, userID, k, wanted); err != nil {
 			return fault.Rollback(err)
 		}

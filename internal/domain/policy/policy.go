@@ -12,12 +12,15 @@ import (
 	"strings"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 // Store keeps the policies of users and groups, and the time-stamp services that
 // were registered while the service ran.
 type Store interface {
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// Atomic locks the set, then runs fn in one transaction. A nested Atomic joins the
+	// transaction and may name only what is locked already.
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 
 	// Settings reads the settings of the user and of the user's group; nil for one that
 	// was not set. A user who does not exist has no settings.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/policy"
 )
 
@@ -70,7 +71,7 @@ func (d *denials) RemoveTSPService(_ context.Context, name string) (bool, error)
 	return len(d.services) < before, d.err
 }
 
-func (d *denials) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
+func (d *denials) Atomic(ctx context.Context, _ lock.Set, fn func(ctx context.Context) error) error {
 	return fn(ctx)
 }
 

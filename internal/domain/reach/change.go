@@ -7,6 +7,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 )
 
@@ -17,10 +18,10 @@ type Changes struct {
 	Events Events
 }
 
-// Transactions runs fn in one transaction, which is rolled back for an error of
-// [fault.Rollback].
+// Transactions locks a set, then runs fn in one transaction, which is rolled back for an
+// error of [fault.Rollback].
 type Transactions interface {
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 }
 
 // Checker decides whether an operator may act on a user; [Service] satisfies it.
@@ -36,7 +37,7 @@ type Events interface {
 // Run runs fn on a user within reach and emits UserAccountChanged, all in one transaction.
 // If fn fails, the transaction is rolled back.
 func (c Changes) Run(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
-	return c.Store.Atomic(ctx, func(ctx context.Context) error {
+	return c.Store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if err := c.Reach.Reach(ctx, who, userID); err != nil {
 			return err
 		}

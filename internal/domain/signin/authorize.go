@@ -15,6 +15,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
 )
@@ -149,14 +150,14 @@ func (s *Service) AuthorizePassword(ctx context.Context, login, password string,
 	if user.FoldLogin(login) != user.FoldLogin(name) {
 		name = login
 	}
-	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.store.Atomic(ctx, lock.User(c.User.ID), func(ctx context.Context) error {
 		// The user may have been locked or given another password during the derivation.
 		again, known, err := s.credential(ctx, login)
 		if err != nil {
 			return err
 		}
 		if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || !again.Scheme.Password || again.Scheme.SecondStep || again.User.Barred(s.now()) {
-			return fault.New(fault.Unavailable, "the user was changed meanwhile, try again")
+			return changedMeanwhile()
 		}
 		issued, err = s.authorize(ctx, a, c.User, name, token.Proof{Method: methodPassword, Encoded: c.Encoded, Granted: true}, token.Descent{}, true)
 		return err
@@ -178,13 +179,16 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 		return issued, who, firstRefusal(err)
 	}
 	a.Scope = token.Without(a.Scope, token.ScopeOffline)
-	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+	userID := s.bearerID(ctx, bearer)
+	err = s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		b, err := s.tokens.Check(ctx, bearer)
 		switch {
 		case fault.Is(err, fault.Unauthorized):
 			return token.Refuse(token.AccessDenied, "the access token is expired or not valid")
 		case err != nil:
 			return err
+		case b.User.ID != userID:
+			return changedMeanwhile()
 		case b.Token.ActorID != "":
 			return token.Refuse(token.AccessDenied, "the access token was obtained by another user on behalf of its user")
 		case b.Token.ClientID != a.Client.ID:
@@ -199,6 +203,22 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 		return err
 	})
 	return issued, who, err
+}
+
+// bearerID returns the user of an access token, "" if the token is refused. Callers lock
+// the user and check the token again.
+func (s *Service) bearerID(ctx context.Context, bearer string) string {
+	b, err := s.tokens.Check(ctx, bearer)
+	if err != nil {
+		return ""
+	}
+	return b.User.ID
+}
+
+// changedMeanwhile is the fault for a user who changed between a check and its
+// repetition under the lock of the user.
+func changedMeanwhile() error {
+	return fault.New(fault.Unavailable, "the user was changed meanwhile, try again")
 }
 
 // signedIn returns the principal of a user without a token yet, for the audit log.
@@ -306,7 +326,11 @@ func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (
 	refused := token.Refuse(token.InvalidGrant, "the code is unknown, expired or used, or was made for another client, address or verifier")
 	var issued token.Token
 	var refusal error
-	err := s.store.Atomic(ctx, func(ctx context.Context) error {
+	userID, err := s.codes.CodeUser(ctx, hash)
+	if err != nil {
+		return issued, err
+	}
+	err = s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		issued, refusal = token.Token{}, nil
 		id, err := s.tokens.NewID()
 		if err != nil {

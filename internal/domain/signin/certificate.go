@@ -11,6 +11,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/token"
 	"tamga/pki/x509gost"
@@ -47,7 +48,7 @@ func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte)
 		Thumbprint: sha256.Sum256(der), UserID: userID, Subject: parsed.Subject.String(), Issuer: parsed.Issuer.String(),
 		Serial: hex.EncodeToString(parsed.SerialNumber), NotAfter: parsed.NotAfter, CreatedAt: s.now(),
 	}
-	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if err := s.exists(ctx, userID); err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte)
 // RemoveCertificate removes a certificate from a user and ends every token of the user. The
 // fault is object_not_found.
 func (s *Service) RemoveCertificate(ctx context.Context, userID string, thumbprint [sha256.Size]byte) error {
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
+	return s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		removed, err := s.methods.RemoveCertificate(ctx, userID, thumbprint)
 		if err != nil {
 			return err
@@ -126,7 +127,7 @@ func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, wh
 // RevokeGrants ends all access tokens, codes, grants and refresh tokens of a user. The
 // fault is user_not_found.
 func (s *Service) RevokeGrants(ctx context.Context, who audit.Principal, userID string) error {
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
+	return s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if err := s.reach.Reach(ctx, who, userID); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ package signin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/token"
 )
 
@@ -85,7 +87,13 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 	if err != nil {
 		return t, who, err
 	}
-	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+	// Both users are locked, so that the new token ends with the sign-in of the operator.
+	subjectID, err := s.subjectID(ctx, sub)
+	if err != nil {
+		return t, who, err
+	}
+	actorID := s.bearerID(ctx, x.Actor)
+	err = s.store.Atomic(ctx, lock.User(actorID, subjectID), func(ctx context.Context) error {
 		b, err := s.tokens.Check(ctx, x.Actor)
 		if fault.Is(err, fault.Unauthorized) {
 			return token.Refuse(token.InvalidRequest, "actor_token: expired or not valid")
@@ -93,11 +101,14 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 		if err != nil {
 			return err
 		}
+		if again, err := s.subjectID(ctx, sub); err != nil || again != subjectID || b.User.ID != actorID {
+			return cmp.Or(err, changedMeanwhile())
+		}
 		who = b.Principal()
 		if !who.Operator {
 			return token.Refuse(token.InvalidRequest, "actor_token: not of an operator in person")
 		}
-		t, err = s.delegate(ctx, client, who, b.Token, sub, token.Narrowed(scope, b.Token.Scope))
+		t, err = s.delegate(ctx, client, who, b.Token, sub, subjectID, token.Narrowed(scope, b.Token.Scope))
 		return err
 	})
 	who.ClientID = client.ID
@@ -105,16 +116,8 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 }
 
 // delegate issues the token of ExchangeGrant.
-func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actor token.Record, sub subject, scope string) (token.Token, error) {
+func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actor token.Record, sub subject, userID, scope string) (token.Token, error) {
 	refused := token.Refuse(token.InvalidRequest, "subject_token: names nobody you may act as")
-	userID := strings.ToLower(sub.ID)
-	if sub.Name != "" {
-		c, _, err := s.credential(ctx, sub.Name)
-		if err != nil {
-			return token.Token{}, err
-		}
-		userID = c.User.ID // "" for an unknown name, which is looked up all the same
-	}
 	switch err := s.reach.Reach(ctx, who, userID); {
 	case fault.Is(err, fault.UserNotFound):
 		return token.Token{}, refused
@@ -146,6 +149,16 @@ func (s *Service) delegate(ctx context.Context, client Client, who audit.Princip
 		return token.Token{}, err
 	}
 	return t, nil
+}
+
+// subjectID returns the user whom a subject names. It is "" for an unknown name, which is
+// looked up all the same.
+func (s *Service) subjectID(ctx context.Context, sub subject) (string, error) {
+	if sub.Name == "" {
+		return strings.ToLower(sub.ID), nil
+	}
+	c, _, err := s.credential(ctx, sub.Name)
+	return c.User.ID, err
 }
 
 // methodDelegated is the method in records of tokens that an operator obtained.

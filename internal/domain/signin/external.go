@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
@@ -218,8 +219,16 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 		}
 	}
 	refused := token.Refuse(token.AccessDenied, "nobody here has this login at the other identity provider, or they may not sign in with it now")
-	err = s.store.Atomic(ctx, func(ctx context.Context) error {
-		c, err := s.store.CredentialOfExternal(ctx, user.FoldIssuer(provider.Name()), user.FoldLogin(login))
+	issuer, folded := user.FoldIssuer(provider.Name()), user.FoldLogin(login)
+	found, err := s.store.CredentialOfExternal(ctx, issuer, folded)
+	if err != nil && !errors.Is(err, session.ErrNotFound) {
+		return issued, who, err
+	}
+	err = s.store.Atomic(ctx, lock.User(found.User.ID), func(ctx context.Context) error {
+		c, err := s.store.CredentialOfExternal(ctx, issuer, folded)
+		if err == nil && c.User.ID != found.User.ID {
+			return changedMeanwhile()
+		}
 		audit.Tried(ctx, c.User.ID, c.User.Login)
 		now := s.now()
 		switch {

@@ -367,7 +367,7 @@ func TestTickets(t *testing.T) {
 
 func TestSigningKeysFollowEachOther(t *testing.T) {
 	b := newBench(t)
-	s := store.Tokens{DB: b.db}
+	s := store.TokenKeys{DB: b.db}
 	n := 0
 	make := func() (tokens.SealedKey, error) {
 		n++

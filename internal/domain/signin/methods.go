@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
@@ -177,7 +178,7 @@ func (s *Service) GrantMethod(ctx context.Context, userID, name string) error {
 	if m.Primary {
 		stored.Level = LevelPrimary
 	}
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
+	return s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if err := s.exists(ctx, userID); err != nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (s *Service) WithdrawMethod(ctx context.Context, userID, name string) error
 	if err != nil {
 		return err
 	}
-	return s.store.Atomic(ctx, func(ctx context.Context) error {
+	return s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if err := s.exists(ctx, userID); err != nil {
 			return err
 		}

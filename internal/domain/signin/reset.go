@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/reach"
@@ -147,7 +148,7 @@ func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID
 		}
 		out.Form = &printed.form
 	}
-	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		form, err := s.passwordForm(ctx, who, userID, drawn)
 		if err != nil {
 			return err

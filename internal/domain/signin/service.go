@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/reach"
@@ -137,7 +138,9 @@ type StoredMethod struct {
 
 // Store keeps passwords and failed attempts, and finds the user of a name.
 type Store interface {
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// Atomic locks the set, then runs fn in one transaction. A nested Atomic joins the
+	// transaction and may name only what is locked already.
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 
 	SetPassword(ctx context.Context, userID, encoded string, at time.Time) error // session.ErrNotFound for an unknown user
 	HasPassword(ctx context.Context, userID string) (bool, error)
@@ -187,6 +190,8 @@ type CodeStore interface {
 	// SpendCode marks a valid code of this client and address as exchanged for a token. One
 	// statement decides, so only one caller gets true.
 	SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID, redirectURI, tokenID string, now time.Time) (Code, bool, error)
+	// CodeUser returns the user whom a code was made for, "" for an unknown code.
+	CodeUser(ctx context.Context, hash [sha256.Size]byte) (userID string, err error)
 	// EndReplayed ends the sign-in that a spent code of the client belongs to: its tokens,
 	// its grant and its codes. It reports whether any of them was still valid.
 	EndReplayed(ctx context.Context, hash [sha256.Size]byte, clientID string) (bool, error)
@@ -282,7 +287,7 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 		return nil, err
 	}
 	return func(ctx context.Context, userID string) error {
-		return s.store.Atomic(ctx, func(ctx context.Context) error {
+		return s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 			err := s.store.SetPassword(ctx, userID, encoded, s.now())
 			if errors.Is(err, session.ErrNotFound) {
 				return fault.New(fault.UserNotFound, "user not found").With(err)

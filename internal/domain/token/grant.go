@@ -19,6 +19,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/policy"
 )
 
@@ -109,12 +110,12 @@ type Order struct {
 	Proof     Proof  // without Now and Parent
 	LoginOnly bool
 	Descent
-	Actor   *Actor // nil: the user in person
+	Actor *Actor // nil: the user in person
 	// Confirmation is set for a confirmed token, which expires at EndsAt; see
 	// Service.IssueConfirmed.
 	Confirmation string
-	IDToken bool
-	Nonce   string // for the ID token
+	IDToken      bool
+	Nonce        string // for the ID token
 }
 
 // Issuable refuses tokens that a policy forbids. It joins the transaction of ctx, so that
@@ -223,7 +224,8 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 		}
 		record.GrantID, g = made.ID, &made
 	}
-	err = s.store.Atomic(ctx, func(ctx context.Context) (err error) {
+	locked := lock.User(o.UserID, record.ActorID)
+	err = s.store.Atomic(ctx, locked, func(ctx context.Context) (err error) {
 		if err := s.issuable(ctx, o.UserID, o.Actor, o.Proof.Confirmed); err != nil {
 			return err
 		}
@@ -303,7 +305,11 @@ func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, s
 	}
 	var issued Token
 	var refusal error
-	err = s.store.Atomic(ctx, func(ctx context.Context) error {
+	userID, err := s.store.GrantUser(ctx, handle)
+	if err != nil {
+		return Token{}, err
+	}
+	err = s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		issued, refusal = Token{}, refused
 		g, rotated, err := s.store.Rotate(ctx, handle, old, sha256.Sum256(next[handleLength:]), clientID, s.now())
 		if err != nil {

@@ -34,11 +34,11 @@ type PublicKey struct {
 
 // keySet holds the keys of one moment. It never changes.
 type keySet struct {
-	list       []Key
-	signing    string // ID of the key that signs
-	signers    map[string]jose.Signer // by the typ of what they sign
-	public     map[string]*ecdsa.PublicKey
-	verified   verified // the tokens that these keys verified
+	list     []Key
+	signing  string                 // ID of the key that signs
+	signers  map[string]jose.Signer // by the typ of what they sign
+	public   map[string]*ecdsa.PublicKey
+	verified verified // the tokens that these keys verified
 }
 
 var errUnknownKey = errors.New("token: signed by an unknown key")

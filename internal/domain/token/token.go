@@ -20,6 +20,7 @@ import (
 	"strings"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/user"
@@ -99,9 +100,9 @@ type Record struct {
 	// Confirmation is the confirmation that a confirmed token was issued for; "" for an
 	// access token.
 	Confirmation string
-	CreatedAt  time.Time
-	ExpiresAt  time.Time
-	Revoked    bool
+	CreatedAt    time.Time
+	ExpiresAt    time.Time
+	Revoked      bool
 }
 
 // Bearer is the record of a token with the present state of its user.
@@ -117,7 +118,9 @@ type Bearer struct {
 
 // Store keeps the records of tokens and grants.
 type Store interface {
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// Atomic locks the set, then runs fn in one transaction. A nested Atomic joins the
+	// transaction and may name only what is locked already.
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 
 	// AddToken records a token, and that the user signed in, if the user is not barred and
 	// the proof holds. It returns false otherwise. One statement decides.
@@ -134,6 +137,8 @@ type Store interface {
 	// Rotate replaces the secret of a valid grant if old is its secret and the grant
 	// belongs to the client. One statement decides, so only one caller gets true.
 	Rotate(ctx context.Context, handle, old, next [sha256.Size]byte, clientID string, now time.Time) (Grant, bool, error)
+	// GrantUser returns the user of a grant, "" for an unknown grant.
+	GrantUser(ctx context.Context, handle [sha256.Size]byte) (userID string, err error)
 	// EndGrant deletes a grant with every code of its sign-in and revokes every token of
 	// the sign-in. It reports whether the grant existed.
 	EndGrant(ctx context.Context, handle [sha256.Size]byte) (bool, error)

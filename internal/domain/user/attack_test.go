@@ -17,6 +17,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/user"
 )
 
@@ -210,9 +211,9 @@ type meanwhile struct {
 	do func()
 }
 
-func (m meanwhile) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
+func (m meanwhile) Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error {
 	m.do()
-	return m.Store.Atomic(ctx, fn)
+	return m.Store.Atomic(ctx, locked, fn)
 }
 
 // Of many concurrent registrations of one identifier one succeeds, on both engines, and

@@ -8,6 +8,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 // ExternalLogin is a login at an identity provider; the local one is at
@@ -40,7 +41,8 @@ func (s *Service) SetLocalLogin(ctx context.Context, who audit.Principal, userID
 	if err := checkLogin(login); err != nil {
 		return err
 	}
-	return s.change(ctx, who, userID, func(ctx context.Context) error {
+	locked := lock.User(userID).And(loginLocks(login))
+	return s.changeLocked(ctx, locked, who, userID, func(ctx context.Context) error {
 		err := s.freeLogin(ctx, userID, login)
 		if err == nil {
 			err = s.LoginStore.SetLogin(ctx, userID, login, FoldLogin(login))

@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 )
 
@@ -38,7 +39,14 @@ func (s *Service) Register(ctx context.Context, who audit.Principal, r Registrat
 			u.DisplayName = r.Identifiers[kind]
 		}
 	}
-	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+	locked := lock.User(id).And(loginLocks(u.Login))
+	for _, kind := range []IdentifierType{PhoneNumber, Email} {
+		if value, given := r.Identifiers[kind]; given {
+			contactKind, _ := kind.contact()
+			locked = locked.And(contactKind.Lock(u.ID, value))
+		}
+	}
+	err = s.Store.Atomic(ctx, locked, func(ctx context.Context) error {
 		var err error
 		if u.Group, err = s.groupOf(ctx, who, r.Group); err != nil {
 			return err
@@ -180,7 +188,12 @@ func (s *Service) SetProperty(ctx context.Context, who audit.Principal, userID s
 // change runs fn on a user within reach and sends a notice of the change, all in one
 // transaction. A fault of fn rolls back.
 func (s *Service) change(ctx context.Context, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
-	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+	return s.changeLocked(ctx, lock.User(userID), who, userID, fn)
+}
+
+// changeLocked is change for fn that also needs locks of values.
+func (s *Service) changeLocked(ctx context.Context, locked lock.Set, who audit.Principal, userID string, fn func(ctx context.Context) error) error {
+	return s.Store.Atomic(ctx, locked, func(ctx context.Context) error {
 		if err := s.Reach(ctx, who, userID); err != nil {
 			return err
 		}
@@ -193,7 +206,7 @@ func (s *Service) change(ctx context.Context, who audit.Principal, userID string
 
 // Delete removes a user and all data of the user. The fault is user_not_found.
 func (s *Service) Delete(ctx context.Context, who audit.Principal, userID string) error {
-	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+	return s.Store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		if err := s.Reach(ctx, who, userID); err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/reach"
 )
@@ -85,7 +86,9 @@ const MaxPage = 1000
 // the other stores of Service.
 type Store interface {
 	reach.Store
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// Atomic locks the set, then runs fn in one transaction. A nested Atomic joins the
+	// transaction and may name only what is locked already.
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 
 	// AddUser returns ErrDuplicate for a login (compared by folded) or id that
 	// is taken and ErrNoGroup for an unknown group. A user without a login has
@@ -196,6 +199,9 @@ type Account struct {
 	Group       string
 	Operator    bool
 	Groups      []string // of an operator: groups to be responsible for, at least one
+	// Also makes more changes in the transaction that adds the user; optional. Its errors
+	// roll back.
+	Also func(ctx context.Context, u User) error
 }
 
 // Add adds a user for an administrator; operators call Register. Faults:
@@ -227,13 +233,18 @@ func (s *Service) Add(ctx context.Context, a Account) (User, error) {
 		u.DisplayName = u.Login
 	}
 	groups := slices.Compact(slices.Sorted(slices.Values(a.Groups)))
-	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.Store.Atomic(ctx, lock.User(id).And(loginLocks(a.Login)), func(ctx context.Context) error {
 		err := s.add(ctx, u)
 		if err == nil && u.Operator {
 			err = noGroup(s.GroupStore.SetOperatorGroups(ctx, u.ID, groups))
 		}
 		if err != nil {
 			return err
+		}
+		if a.Also != nil {
+			if err := a.Also(ctx, u); err != nil {
+				return fault.Rollback(err)
+			}
 		}
 		return fault.Rollback(s.emit(ctx, notify.UserCreatedByAdmin, audit.Principal{}, u.ID))
 	})
@@ -311,6 +322,20 @@ func (s *Service) freeLogin(ctx context.Context, userID, login string) error {
 	return nil
 }
 
+// loginLocks locks what freeLogin reads, so that two users never get logins that collide.
+func loginLocks(login string) lock.Set {
+	if login == "" {
+		return lock.Set{}
+	}
+	set := lock.User().Logins(FoldLogin(login)).Logins(lookAlikes(login)...)
+	for _, kind := range []contact.Kind{contact.Phone, contact.Email} {
+		if normal, err := kind.Normal(login); err == nil {
+			set = set.Contact(string(kind.Type), normal)
+		}
+	}
+	return set
+}
+
 func loginTaken(login string) *fault.Error {
 	return fault.Newf(fault.DuplicateLogin, "login: %q is taken, or looks the same as one that is", login)
 }
@@ -359,13 +384,13 @@ func (s *Service) Rename(ctx context.Context, id, displayName string) error {
 // Lock locks a user for an administrator: when it returns, no token of the user is
 // accepted and none is issued. The fault is user_not_found.
 func (s *Service) Lock(ctx context.Context, id string) error {
-	return s.Store.Atomic(ctx, func(ctx context.Context) error { return s.lock(ctx, id, 0) })
+	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error { return s.lock(ctx, id, 0) })
 }
 
 // Unlock lifts the lock of a user. Tokens from before the lock stay ended. The fault is
 // user_not_found.
 func (s *Service) Unlock(ctx context.Context, id string) error {
-	return s.Store.Atomic(ctx, func(ctx context.Context) error { return s.unlock(ctx, id) })
+	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error { return s.unlock(ctx, id) })
 }
 
 // SetOperatorGroups replaces the groups an operator is responsible for. Faults:
@@ -375,7 +400,7 @@ func (s *Service) SetOperatorGroups(ctx context.Context, id string, groups []str
 	if len(groups) == 0 {
 		return fault.New(fault.InvalidParameters, "groups: an operator is responsible for at least one group")
 	}
-	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
 		u, err := s.Store.UserByID(ctx, id)
 		if err != nil {
 			return notFound(err)
@@ -390,7 +415,7 @@ func (s *Service) SetOperatorGroups(ctx context.Context, id string, groups []str
 // Remove deletes a user for an administrator, with all data of the user. The fault is
 // user_not_found.
 func (s *Service) Remove(ctx context.Context, id string) error {
-	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
 		if _, err := s.Store.UserByID(ctx, id); err != nil {
 			return notFound(err)
 		}

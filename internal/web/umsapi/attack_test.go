@@ -394,9 +394,9 @@ func registrationsAtOnce(t *testing.T, w *tamgatest.UMS) {
 	}
 }
 
-// TestCommandsTakeTurns: on PostgreSQL a command changes what operators change as well
-// when it is its turn, or the two would meet in a constraint. The database says so.
-func TestCommandsTakeTurns(t *testing.T) {
+// TestCommandsLockTheUser checks that on PostgreSQL a command locks the user whom it
+// changes, as operators do. A trigger of the database looks who has locked the row.
+func TestCommandsLockTheUser(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgreSQL(t).Database(t)
 	w := tamgatest.StartUMS(t, "--set", "database="+address)
@@ -405,20 +405,30 @@ func TestCommandsTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if _, err := pool.ExecContext(t.Context(), `CREATE FUNCTION in_turn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-		IF NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()) THEN
-			RAISE EXCEPTION 'changed out of turn';
-		END IF;
-		RETURN COALESCE(NEW, OLD);
-	END $$`); err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range []string{"users", "operator_groups", "passwords", "user_methods", "distinguished_names", "access_policies", "user_policies", "group_policies"} {
-		if _, err := pool.ExecContext(t.Context(), "CREATE TRIGGER in_turn BEFORE INSERT OR UPDATE OR DELETE ON "+table+" FOR EACH ROW EXECUTE FUNCTION in_turn()"); err != nil {
-			t.Fatal(err)
+	for table, column := range map[string]string{
+		"operator_groups": "user_id", "passwords": "user_id", "user_methods": "user_id",
+		"distinguished_names": "user_id", "access_policies": "user_id", "user_policies": "user_id",
+	} {
+		// A row that is locked or was made by this transaction has its number.
+		for _, statement := range []string{
+			`CREATE FUNCTION locked_` + table + `() RETURNS trigger LANGUAGE plpgsql AS $$
+			DECLARE
+				changed RECORD := COALESCE(NEW, OLD);
+				me TEXT := (pg_current_xact_id()::text::numeric % 4294967296)::text;
+			BEGIN
+				IF EXISTS (SELECT 1 FROM users WHERE id = changed.` + column + ` AND xmin::text <> me AND xmax::text <> me) THEN
+					RAISE EXCEPTION 'changed without a lock';
+				END IF;
+				RETURN changed;
+			END $$`,
+			"CREATE TRIGGER locked BEFORE INSERT OR UPDATE OR DELETE ON " + table + " FOR EACH ROW EXECUTE FUNCTION locked_" + table + "()",
+		} {
+			if _, err := pool.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if _, err := pool.ExecContext(t.Context(), "DELETE FROM users"); err == nil || !strings.Contains(err.Error(), "out of turn") {
+	if _, err := pool.ExecContext(t.Context(), "DELETE FROM passwords"); err == nil || !strings.Contains(err.Error(), "without a lock") {
 		t.Fatalf("the database lets all be changed: %v", err)
 	}
 	file := tamgatest.PasswordFile(t)
@@ -432,7 +442,6 @@ func TestCommandsTakeTurns(t *testing.T) {
 		{"user", "unlock", "waits"},
 		{"user", "deny", "waits", "ChangePin"},
 		{"policy", "set", "operation", "--user", "waits", "--action", "Issue"},
-		{"policy", "set", "access", "--group", "Default", "--action", "Issue"},
 		{"policy", "clear", "operation", "--user", "waits"},
 		{"user", "delete", "waits", "--yes"},
 	} {

@@ -88,7 +88,7 @@ func testUnit(t *testing.T, open func(t *testing.T) *store.DB, of func(*store.DB
 			return db.Atomic(ctx, func(ctx context.Context) error { return add(ctx, db, "b") })
 		}, nil, true},
 		{"NestedCommitterJoins", func(ctx context.Context, db *store.DB) error {
-			return db.Committer().Do(ctx, func(ctx context.Context) error { return add(ctx, db, "b") })
+			return db.Unit(ctx, func(ctx context.Context) error { return add(ctx, db, "b") })
 		}, nil, true},
 		{"NestedErrorThatIsDropped", func(ctx context.Context, db *store.DB) error {
 			_ = db.Atomic(ctx, func(context.Context) error { return plain })

@@ -10,14 +10,45 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/user"
 )
 
 func testCommitter(t *testing.T, open func(t *testing.T) *store.DB) {
 	t.Run("Alone", func(t *testing.T) {
-		testUnit(t, open, func(db *store.DB) unit { return db.Committer().Do })
+		testUnit(t, open, func(db *store.DB) unit { return db.Unit })
 	})
 	cases{
+		{"NestedUnitsNameWhatIsLocked", func(t *testing.T, db *store.DB) {
+			users := store.Users{DB: db}
+			nothing := func(context.Context) error { return nil }
+			nested := func(set lock.Set) func(ctx context.Context) error {
+				return func(ctx context.Context) error { return users.Atomic(ctx, set, nothing) }
+			}
+			outer := lock.User("a", "b").Logins("x")
+			for _, c := range []struct {
+				name string
+				unit func() error
+				ok   bool
+			}{
+				{"a part", func() error { return users.Atomic(t.Context(), outer, nested(lock.User("b").Logins("x"))) }, true},
+				{"nothing", func() error { return users.Atomic(t.Context(), lock.Set{}, nested(lock.Set{})) }, true},
+				{"another user", func() error { return users.Atomic(t.Context(), outer, nested(lock.User("c"))) }, false},
+				{"another login", func() error { return users.Atomic(t.Context(), outer, nested(lock.User("a").Logins("y"))) }, false},
+				{"in a plain unit", func() error { return db.Unit(t.Context(), nested(lock.User("a"))) }, false},
+				{"in a transaction", func() error { return db.Atomic(t.Context(), nested(lock.User("a"))) }, false},
+				{"dropped", func() error {
+					return users.Atomic(t.Context(), outer, func(ctx context.Context) error {
+						_ = nested(lock.User("c"))(ctx)
+						return nil
+					})
+				}, false},
+			} {
+				if err := c.unit(); (err == nil) != c.ok {
+					t.Errorf("%s: %v", c.name, err)
+				}
+			}
+		}},
 		{"FailedUnitsDoNotSpoilOthers", func(t *testing.T, db *store.DB) {
 			users := store.Users{DB: db}
 			plain := errors.New("plain")
@@ -29,7 +60,7 @@ func testCommitter(t *testing.T, open func(t *testing.T) *store.DB) {
 						err = errors.New("panic")
 					}
 				}()
-				return db.Committer().Do(t.Context(), func(ctx context.Context) error {
+				return db.Unit(t.Context(), func(ctx context.Context) error {
 					if err := users.AddGroup(ctx, user.Group{Name: fmt.Sprintf("g%03d", i)}); err != nil {
 						return err
 					}
@@ -72,11 +103,11 @@ func testCommitter(t *testing.T, open func(t *testing.T) *store.DB) {
 				if i%3 == 0 {
 					return users.AddGroup(t.Context(), g)
 				}
-				unit := db.Committer().Do
+				locked := lock.Set{}
 				if i%2 == 0 {
-					unit = users.Atomic // a unit that takes turns
+					locked = lock.User("a", fmt.Sprint(i)) // units that wait for each other
 				}
-				return unit(t.Context(), func(ctx context.Context) error {
+				return users.Atomic(t.Context(), locked, func(ctx context.Context) error {
 					if err := users.AddGroup(ctx, g); err != nil || i%3 == 1 {
 						return err
 					}
@@ -115,19 +146,19 @@ func testCommitter(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			const n = 40
 			for _, err := range together(n, func(i int) error {
-				u := user.User{ID: fmt.Sprint(i), Login: fmt.Sprint(i), Group: "Default"}
-				add := func(ctx context.Context) error { return store.Users{DB: db}.AddUser(ctx, u, u.Login) }
+				g := user.Group{Name: fmt.Sprint(i)}
+				add := func(ctx context.Context) error { return store.Users{DB: db}.AddGroup(ctx, g) }
 				if i%2 == 0 {
 					return db.Atomic(t.Context(), add)
 				}
-				return db.Committer().Do(t.Context(), add)
+				return db.Unit(t.Context(), add)
 			}) {
 				must(t, err)
 			}
-			list, err := store.Users{DB: db}.ListUsers(t.Context(), user.Query{Limit: user.MaxPage})
+			list, err := store.Users{DB: db}.Groups(t.Context())
 			must(t, err)
-			if len(list) != n {
-				t.Errorf("%d users, want %d", len(list), n)
+			if len(list) != n+1 {
+				t.Errorf("%d groups, want %d", len(list), n+1)
 			}
 		}},
 	}.run(t, open)

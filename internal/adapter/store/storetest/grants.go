@@ -368,7 +368,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, s.AddExternalVisit(t.Context(), v)) // no row is left in its place
 		}},
 		{"DeleteSigningKey", func(t *testing.T, db *store.DB) {
-			s := store.Tokens{DB: db}
+			s := store.TokenKeys{DB: db}
 			for i := range 2 {
 				must(t, s.AddSigningKey(t.Context(), token.SealedKey{ID: fmt.Sprint(i), Sealed: []byte{1}, CreatedAt: start}))
 			}

@@ -360,7 +360,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 		}},
 		{"SigningKeys", func(t *testing.T, db *store.DB) {
-			s := store.Tokens{DB: db}
+			s := store.TokenKeys{DB: db}
 			first, err := s.SigningKeys(t.Context())
 			if err != nil || len(first) != 0 {
 				t.Fatalf("%d keys at first, %v", len(first), err)

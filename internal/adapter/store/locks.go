@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"tamga/internal/adapter/store/lite"
+	"tamga/internal/domain/lock"
+)
+
+// locked runs fn in one transaction that first locks a set. Two units with a common
+// member run one after the other, across all processes, so what a unit reads about its
+// members stays true until it ends. It is the Atomic of the stores of people.
+//
+// SQLite has one writer, so all its units run this way. On PostgreSQL the rows of the
+// users and of the values are locked in one statement. A nested unit joins. It may name
+// only members that the outermost unit has locked: a lock that is taken later would break
+// the order of locks, and what was read before it may be old.
+//
+// A unit that names users does not stop what is decided by the condition of one statement
+// elsewhere: failed attempts, codes, budgets. Signatures lock no user.
+func (db *DB) locked(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	if t := db.transaction(ctx); t != nil {
+		return t.join(ctx, func(ctx context.Context) error {
+			if lacks := t.locks.Lacks(set); lacks != "" {
+				return fmt.Errorf("store: a nested unit needs a lock that the outer one did not name: %s", lacks)
+			}
+			return fn(ctx)
+		})
+	}
+	return db.units.unit(ctx, func(ctx context.Context) error {
+		t := db.transaction(ctx)
+		if t.locks = set; db.engine == postgresEngine {
+			if err := lockRows(ctx, t, set); err != nil {
+				return fmt.Errorf("store: locking: %w", err)
+			}
+		}
+		return fn(ctx)
+	})
+}
+
+// stripes is the number of rows of lock_stripes. A value has the row that its hash
+// selects, so values that do not exist yet can be locked. Two values may share a row:
+// then units that lock them wait for each other.
+const stripes = 1024
+
+func stripe(value string) int64 {
+	h := fnv.New32a()
+	h.Write([]byte(value))
+	return int64(h.Sum32() % stripes)
+}
+
+// The rows of users are locked so that references to them may still be added, by
+// signatures for example. The sums make PostgreSQL read the users before the stripes.
+const (
+	lockUsers   = "SELECT 1 AS n FROM users WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE"
+	lockStripes = "SELECT 1 AS n FROM lock_stripes WHERE stripe = ANY($1) ORDER BY stripe FOR NO KEY UPDATE"
+	lockBoth    = `WITH u AS MATERIALIZED (SELECT 1 AS n FROM users WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE),
+		s AS MATERIALIZED (SELECT 1 AS n FROM lock_stripes WHERE stripe = ANY($2) ORDER BY stripe FOR NO KEY UPDATE)
+		SELECT (SELECT SUM(n) FROM u), (SELECT SUM(n) FROM s)`
+)
+
+// lockRows locks the rows of a set.
+func lockRows(ctx context.Context, t *transaction, set lock.Set) error {
+	users := make([]string, len(set.Users()))
+	for i, id := range set.Users() {
+		users[i] = legible([]any{id})[0].(string)
+	}
+	var rows []int64
+	for _, v := range set.Values() {
+		rows = append(rows, stripe(v))
+	}
+	slices.Sort(rows)
+	query, args := lockBoth, []any{users, rows}
+	switch {
+	case len(users) == 0 && len(rows) == 0:
+		return nil
+	case len(rows) == 0:
+		query, args = lockUsers, []any{users}
+	case len(users) == 0:
+		query, args = lockStripes, []any{rows}
+	}
+	return t.query(ctx, lite.Keep, query, args, func(row) error { return nil })
+}
+
+// inOrder ends a query that selects rows to change several of them: it locks them in the
+// order of a column. SQLite has one writer and needs no order.
+func (db *DB) inOrder(column string) string {
+	if db.engine != postgresEngine {
+		return ""
+	}
+	return " ORDER BY " + column + " FOR NO KEY UPDATE"
+}
+
+// skipLocked ends a query that selects rows to sweep: it leaves rows that another unit
+// has locked to the next sweep, so a sweep waits for nobody.
+func (db *DB) skipLocked() string {
+	if db.engine != postgresEngine {
+		return ""
+	}
+	return " FOR UPDATE SKIP LOCKED"
+}
