@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,56 +22,10 @@ var (
 	_ document.UploadStore = Documents{}
 )
 
-var (
-	// errNoQuota rolls back uploads that exceed a quota.
-	errNoQuota = errors.New("store: a quota of documents is used up")
-	// errNoUpload rolls back documents made of uploads if one of the uploads has ended.
-	errNoUpload = errors.New("store: an upload has ended")
-)
+// errNoUpload rolls back documents made of uploads if one of the uploads has ended.
+var errNoUpload = errors.New("store: an upload has ended")
 
-// allUsers is the row of document_usage that counts all users. Every change of the usage
-// begins with it, so that transactions lock rows in the same order.
-const allUsers = ""
-
-// use adds objects and bytes to the usage if the quotas allow it.
-func (s Documents) use(ctx context.Context, userID string, objects, size int64, q document.Quotas) error {
-	if userID == allUsers {
-		return errors.New("store: a document without a user")
-	}
-	for _, u := range []struct {
-		user  string
-		quota document.Quota
-	}{{allUsers, q.All}, {userID, q.Own}} {
-		if objects > u.quota.Objects || size > u.quota.Bytes {
-			return errNoQuota
-		}
-		n, err := s.exec(ctx, `INSERT INTO document_usage AS u (user_id, objects, octets) VALUES ($1, $2, $3)
-			ON CONFLICT (user_id) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets
-			WHERE u.objects + excluded.objects <= $4 AND u.octets + excluded.octets <= $5`,
-			u.user, objects, size, u.quota.Objects, u.quota.Bytes)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return errNoQuota
-		}
-	}
-	return nil
-}
-
-// giveBack subtracts objects and bytes from the usage of a user and of all.
-func (s Documents) giveBack(ctx context.Context, userID string, objects, size int64) error {
-	if objects == 0 && size == 0 {
-		return nil
-	}
-	for _, u := range []string{allUsers, userID} {
-		if _, err := s.exec(ctx, "UPDATE document_usage SET objects = objects - $2, octets = octets - $3 WHERE user_id = $1", u, objects, size); err != nil {
-			return err
-		}
-	}
-	_, err := s.exec(ctx, "DELETE FROM document_usage WHERE user_id = $1 AND objects = 0", userID)
-	return err
-}
+func holdingOf(q document.Quota) holding { return holding{q.Objects, q.Bytes} }
 
 // AddUploads implements document.UploadStore. The uploads must be of one user.
 func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, now, until time.Time, q document.Quotas) (bool, error) {
@@ -84,60 +39,67 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 		}
 		size += u.Counted
 	}
-	err := s.Unit(ctx, func(ctx context.Context) error {
-		if err := s.use(ctx, user, int64(len(uploads)), size, q); err != nil {
-			return err
-		}
-		for _, u := range uploads {
-			if _, err := s.exec(ctx, `INSERT INTO documents (id, user_id, state, leased_until, bytes, octets,
-				name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at)
-				VALUES ($1, $2, 0, $3, $4, $5, '', '', '', '', '', 0, $6, '', $7, 0, 0)`,
-				u.ID, u.UserID, millis(until), u.Bytes, u.Counted, []byte{}, millis(now)); err != nil {
-				return err
+	more := holding{int64(len(uploads)), size}
+	return s.documents.adding(ctx, s.DB, user, more, holdingOf(q.All), func() error {
+		return s.Unit(ctx, func(ctx context.Context) error {
+			for _, u := range uploads {
+				if _, err := s.exec(ctx, `INSERT INTO documents (id, user_id, state, leased_until, bytes, octets,
+					name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at, shard)
+					VALUES ($1, $2, 0, $3, $4, $5, '', '', '', '', '', 0, $6, '', $7, 0, 0, $8)`,
+					u.ID, u.UserID, millis(until), u.Bytes, u.Counted, []byte{}, millis(now), s.documents.shard); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return s.documents.take(ctx, s.DB, user, s.documents.shard, more, holdingOf(q.Own))
+		})
 	})
-	if errors.Is(err, errNoQuota) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // ExtendUpload implements document.UploadStore.
 func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int64, until time.Time, q document.Quotas) (document.Extension, error) {
-	err := s.Unit(ctx, func(ctx context.Context) error {
-		if more > 0 {
-			if err := s.use(ctx, u.UserID, 0, more, q); err != nil {
+	extend := func() error {
+		return s.Unit(ctx, func(ctx context.Context) error {
+			shard, found, err := returning(ctx, s.DB, scalar[int64], `UPDATE documents SET octets = octets + $2, leased_until = $3
+				WHERE id = $1 AND user_id = $4 AND state = 0 RETURNING shard`, u.ID, more, millis(until), u.UserID)
+			if err == nil && !found {
+				err = errNoUpload
+			}
+			if err != nil || more <= 0 {
 				return err
 			}
-		}
-		n, err := s.exec(ctx, "UPDATE documents SET octets = octets + $2, leased_until = $3 WHERE id = $1 AND user_id = $4 AND state = 0",
-			u.ID, more, millis(until), u.UserID)
-		if err == nil && n == 0 {
-			err = errNoUpload
-		}
-		return err
-	})
+			return s.documents.take(ctx, s.DB, u.UserID, shard, holding{0, more}, holdingOf(q.Own))
+		})
+	}
+	room, err := true, error(nil)
+	if more > 0 {
+		room, err = s.documents.adding(ctx, s.DB, u.UserID, holding{0, more}, holdingOf(q.All), extend)
+	} else {
+		err = extend()
+	}
 	switch {
-	case errors.Is(err, errNoQuota):
-		return document.Full, nil
 	case errors.Is(err, errNoUpload):
 		return document.Lost, nil
+	case err == nil && !room:
+		return document.Full, nil
 	}
 	return document.Extended, err
+}
+
+func scanHeld(r row) (u usage, err error) {
+	err = r.Scan(&u.caller, &u.shard, &u.size)
+	return u, err
 }
 
 // KeepDocuments implements document.Store.
 func (s Documents) KeepDocuments(ctx context.Context, records []document.Record) (bool, error) {
 	err := s.Unit(ctx, func(ctx context.Context) error {
-		spare := map[string]int64{}
+		spare := back{}
 		for _, r := range records {
-			reserved, found, err := one(ctx, s.DB, scalar[int64], "SELECT octets FROM documents WHERE id = $1 AND user_id = $2 AND state = 0", r.ID, r.UserID)
+			reserved, found, err := one(ctx, s.DB, scanHeld, "SELECT user_id, shard, octets FROM documents WHERE id = $1 AND user_id = $2 AND state = 0", r.ID, r.UserID)
 			if err != nil {
 				return err
 			}
-			if !found || reserved < r.Size {
+			if !found || reserved.size < r.Size {
 				return errNoUpload
 			}
 			n, err := s.exec(ctx, `UPDATE documents SET state = 1, leased_until = 0, octets = $3,
@@ -152,14 +114,9 @@ func (s Documents) KeepDocuments(ctx context.Context, records []document.Record)
 			if n == 0 {
 				return errNoUpload
 			}
-			spare[r.UserID] += reserved - r.Size
+			spare.add(r.UserID, reserved.shard, holding{0, reserved.size - r.Size})
 		}
-		for user, size := range spare {
-			if err := s.giveBack(ctx, user, 0, size); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.documents.giveBack(ctx, s.DB, spare)
 	})
 	if errors.Is(err, errNoUpload) {
 		return false, nil
@@ -260,6 +217,9 @@ func (s Documents) ClaimGone(ctx context.Context, now, expired time.Time, n int)
 			AND expires_at > 0 AND expires_at <= $1`, millis(expired), n)
 		return err
 	})
+	if err == nil {
+		err = s.documents.sweep(ctx, s.DB)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -268,28 +228,20 @@ func (s Documents) ClaimGone(ctx context.Context, now, expired time.Time, n int)
 
 // ForgetDocuments implements document.Store.
 func (s Documents) ForgetDocuments(ctx context.Context, ids []string) error {
+	ids = slices.Sorted(slices.Values(ids)) // two processes may forget the same documents
 	return s.Unit(ctx, func(ctx context.Context) error {
-		if _, err := s.exec(ctx, "UPDATE document_usage SET objects = objects WHERE user_id = $1", allUsers); err != nil {
-			return err
-		}
-		type sum struct{ objects, size int64 }
-		sums := map[string]sum{}
+		held := back{}
 		for _, id := range ids {
-			held, found, err := returning(ctx, s.DB, func(r row) (u usage, err error) {
-				err = r.Scan(&u.caller, &u.size)
-				return u, err
-			}, "DELETE FROM documents WHERE id = $1 AND state = 2 RETURNING user_id, octets", id)
+			u, found, err := returning(ctx, s.DB, scanHeld, "DELETE FROM documents WHERE id = $1 AND state = 2 RETURNING user_id, shard, octets", id)
 			if err != nil {
 				return err
 			}
 			if found { // another process may have deleted it
-				sums[held.caller] = sum{sums[held.caller].objects + 1, sums[held.caller].size + held.size}
+				held.add(u.caller, u.shard, holding{1, u.size})
 			}
 		}
-		for user, held := range sums {
-			if err := s.giveBack(ctx, user, held.objects, held.size); err != nil {
-				return fmt.Errorf("store: giving back a quota: %w", err)
-			}
+		if err := s.documents.giveBack(ctx, s.DB, held); err != nil {
+			return fmt.Errorf("store: giving back a quota: %w", err)
 		}
 		return nil
 	})

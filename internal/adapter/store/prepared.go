@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"tamga/internal/domain/fault"
@@ -16,59 +15,40 @@ type Prepared struct{ *DB }
 
 var _ signing.PreparedStore = Prepared{}
 
-// errFull rolls back an object that exceeds a quota.
-var errFull = errors.New("store: a quota of prepared objects is used up")
+const insertPrepared = `INSERT INTO prepared (id, caller, type, job, document, original, octets,
+	created_at, expires_at, failures, lease, leased_until, spent_at, shard) `
 
-// allCallers is the row of prepared_usage that counts all callers.
-const allCallers = ""
-
-// AddPrepared implements signing.PreparedStore. Every change of the usage begins with the
-// row of all callers, so that transactions lock rows in the same order.
-func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, all, caller signing.Quota) (bool, error) {
-	if p.Caller == allCallers {
-		return false, errors.New("store: a prepared object without a caller")
-	}
-	err := s.Unit(ctx, func(ctx context.Context) error {
-		for _, u := range []struct {
-			caller string
-			quota  signing.Quota
-		}{{allCallers, all}, {p.Caller, caller}} {
-			if u.quota.Objects < 1 || p.Bytes > u.quota.Bytes {
-				return errFull
-			}
-			n, err := s.exec(ctx, `INSERT INTO prepared_usage AS u (caller, objects, octets) VALUES ($1, 1, $2)
-				ON CONFLICT (caller) DO UPDATE SET objects = u.objects + 1, octets = u.octets + excluded.octets
-				WHERE u.objects < $3 AND u.octets + excluded.octets <= $4`,
-				u.caller, p.Bytes, u.quota.Objects, u.quota.Bytes)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				return errFull
-			}
-		}
-		_, err := s.exec(ctx, `INSERT INTO prepared (id, caller, type, job, document, original, octets,
-			created_at, expires_at, failures, lease, leased_until, spent_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', 0, $11)`,
-			p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes,
-			millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))
-		return err
-	})
-	if errors.Is(err, errFull) {
-		return false, nil
-	}
-	return err == nil, err
+// addPrepared counts and inserts in one statement, which no other unit waits for longer
+// than it takes on the server. SQLite has no such statement.
+func addPrepared(t *tally) string {
+	return "WITH used AS (" + t.use + " RETURNING 1) " + insertPrepared + `
+		SELECT CAST($7 AS TEXT), $1, CAST($8 AS TEXT), CAST($9 AS BYTEA), CAST($10 AS TEXT), CAST($11 AS TEXT), $4,
+			CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), '', 0, CAST($15 AS BIGINT), $2 FROM used`
 }
 
-// giveBack subtracts objects from the usage of a caller and of all.
-func (s Prepared) giveBack(ctx context.Context, caller string, objects, size int64) error {
-	for _, c := range []string{allCallers, caller} {
-		if _, err := s.exec(ctx, "UPDATE prepared_usage SET objects = objects - $2, octets = octets - $3 WHERE caller = $1", c, objects, size); err != nil {
+// AddPrepared implements signing.PreparedStore.
+func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, all, caller signing.Quota) (bool, error) {
+	t := s.prepared
+	quota := holding{caller.Objects, caller.Bytes}
+	return t.adding(ctx, s.DB, p.Caller, holding{1, p.Bytes}, holding{all.Objects, all.Bytes}, func() error {
+		if s.engine == postgresEngine {
+			n, err := s.exec(ctx, addPrepared(t), p.Caller, t.shard, 1, p.Bytes, quota.objects, quota.size,
+				p.ID, p.Type, p.Job, p.Document, p.Original, millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))
+			if err == nil && n == 0 {
+				err = errNoRoom
+			}
 			return err
 		}
-	}
-	_, err := s.exec(ctx, "DELETE FROM prepared_usage WHERE caller = $1 AND objects = 0", caller)
-	return err
+		return s.Unit(ctx, func(ctx context.Context) error {
+			if err := t.take(ctx, s.DB, p.Caller, t.shard, holding{1, p.Bytes}, quota); err != nil {
+				return err
+			}
+			_, err := s.exec(ctx, insertPrepared+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', 0, $11, $12)`,
+				p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes,
+				millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt), t.shard)
+			return err
+		})
+	})
 }
 
 // FindPrepared implements signing.PreparedStore.
@@ -110,14 +90,14 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 		held, spent, err = returning(ctx, s.DB, scanUsage, `UPDATE prepared
 			SET spent_at = $3, job = $4, lease = '', leased_until = 0
 			WHERE id = $1 AND lease = $2 AND lease <> '' AND spent_at = 0
-			RETURNING caller, octets, spent_at`, id, lease, millis(now), []byte{})
+			RETURNING caller, shard, octets, spent_at`, id, lease, millis(now), []byte{})
 		if err != nil || !spent {
 			return err
 		}
-		if err := s.giveBack(ctx, held.caller, 1, held.size); err != nil {
+		if err := fault.Rollback(beside(ctx)); err != nil {
 			return err
 		}
-		return fault.Rollback(beside(ctx))
+		return s.prepared.giveBack(ctx, s.DB, back{{held.caller, held.shard}: {1, held.size}})
 	})
 	return spent && err == nil, err
 }
@@ -125,13 +105,14 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 // usage is what one object adds to the usage.
 type usage struct {
 	caller string
+	shard  int64
 	size   int64
 	spent  bool
 }
 
 func scanUsage(r row) (u usage, err error) {
 	var spentAt int64
-	err = r.Scan(&u.caller, &u.size, &spentAt)
+	err = r.Scan(&u.caller, &u.shard, &u.size, &spentAt)
 	u.spent = spentAt != 0
 	return u, err
 }
@@ -143,28 +124,22 @@ func (s Prepared) SweepPrepared(ctx context.Context, now time.Time) error {
 		err := s.Unit(ctx, func(ctx context.Context) error {
 			gone, err := all(ctx, s.DB, scanUsage, `DELETE FROM prepared WHERE id IN
 				(SELECT id FROM prepared WHERE expires_at <= $1 AND leased_until <= $1 ORDER BY expires_at LIMIT $2`+s.skipLocked()+`)
-				RETURNING caller, octets, spent_at`, millis(now), sweepPortion)
+				RETURNING caller, shard, octets, spent_at`, millis(now), sweepPortion)
 			if err != nil {
 				return err
 			}
 			n = len(gone)
-			type sum struct{ objects, size int64 }
-			sums := map[string]sum{}
+			held := back{}
 			for _, u := range gone {
 				if !u.spent { // the usage of spent objects was given back before
-					sums[u.caller] = sum{sums[u.caller].objects + 1, sums[u.caller].size + u.size}
+					held.add(u.caller, u.shard, holding{1, u.size})
 				}
 			}
-			for caller, held := range sums {
-				if err := s.giveBack(ctx, caller, held.objects, held.size); err != nil {
-					return err
-				}
-			}
-			return nil
+			return s.prepared.giveBack(ctx, s.DB, held)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.prepared.sweep(ctx, s.DB)
 }

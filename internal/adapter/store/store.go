@@ -70,6 +70,8 @@ type DB struct {
 	clock     *clock // nil if now does not follow a server
 	stopClock func()
 	units     units
+	prepared  *tally
+	documents *tally
 	committer *Committer
 }
 
@@ -108,7 +110,12 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Wall == nil {
 		o.Wall = time.Now
 	}
-	db := &DB{now: o.Now, stopClock: func() {}}
+	db := &DB{
+		now:       o.Now,
+		stopClock: func() {},
+		prepared:  newTally("prepared_shares", "prepared_usage", "caller", "prepared WHERE caller = $1 AND spent_at = 0"),
+		documents: newTally("document_shares", "document_usage", "user_id", "documents WHERE user_id = $1"),
+	}
 	var err error
 	switch scheme, rest, _ := strings.Cut(o.URL, ":"); scheme {
 	case "sqlite":

@@ -225,7 +225,7 @@ func TestCreateBeside(t *testing.T) {
 	const stored = "abcdef00-0000-4000-8000-000000000007"
 	failed := errors.New("no")
 	for _, want := range []error{failed, nil} {
-		err := w.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+		err := w.deps.Store.Atomic(ctx, lock.User(ivan.UserID), func(ctx context.Context) error {
 			r, err := w.Create(ctx, ivan, o)
 			if err == nil && r.ID != stored {
 				t.Errorf("the identifier is %s", r.ID)
@@ -240,7 +240,7 @@ func TestCreateBeside(t *testing.T) {
 		}
 	}
 	// A refusal takes the changes of the caller with it.
-	err := w.deps.Store.Atomic(ctx, func(ctx context.Context) error {
+	err := w.deps.Store.Atomic(ctx, lock.User(ivan.UserID), func(ctx context.Context) error {
 		if _, err := w.deps.Answers.BeginAnswer(ctx, ivanID, "oath", start, confirm.Limit{Wrong: 1, Window: time.Hour, Closed: time.Hour}); err != nil {
 			return err
 		}

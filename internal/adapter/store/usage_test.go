@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/signing"
+)
+
+// clock is a clock that tests move.
+type clock struct{ atomic.Int64 }
+
+func (c *clock) Now() time.Time { return time.UnixMilli(1_700_000_000_000 + c.Load()) }
+
+// twoProcesses opens a database twice, as two processes that count in different shards.
+// Their clock stands still.
+func twoProcesses(t *testing.T, url string) (a, b *store.DB, now *clock, admin *sql.DB) {
+	t.Helper()
+	storetest.Open(t, url)
+	now = &clock{}
+	o := store.Options{Now: now.Now}
+	a, b = openLimited(t, url, o), openLimited(t, url, o)
+	store.SetShard(a, 3)
+	store.SetShard(b, 4)
+	return a, b, now, adminOf(t, url)
+}
+
+func adminOf(t *testing.T, url string) *sql.DB {
+	t.Helper()
+	admin, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	return admin
+}
+
+func preparedNumber(n int, caller string) *signing.PreparedRecord {
+	return &signing.PreparedRecord{
+		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), Caller: caller, Type: "CAdES", Job: []byte{1}, Bytes: 10,
+		CreatedAt: time.UnixMilli(1), ExpiresAt: time.UnixMilli(1_900_000_000_000),
+	}
+}
+
+// spend completes a prepared object.
+func spend(t *testing.T, db *store.DB, n int) {
+	t.Helper()
+	s, id := store.Prepared{DB: db}, preparedNumber(n, "").ID
+	now := time.UnixMilli(1_700_000_000_000)
+	if ok, err := s.LeasePrepared(t.Context(), id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
+		t.Fatalf("leasing %d: %v, %v", n, ok, err)
+	}
+	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, func(context.Context) error { return nil }); !ok || err != nil {
+		t.Fatalf("spending %d: %v, %v", n, ok, err)
+	}
+}
+
+const wide = 1 << 40
+
+// TestQuotaOfTwoProcesses checks that the quota of an owner counts what all processes have
+// added, and that the quota of all counts it after a second.
+func TestQuotaOfTwoProcesses(t *testing.T) {
+	a, b, now, admin := twoProcesses(t, storetest.PostgreSQL(t).Database(t))
+	n := 0
+	add := func(db *store.DB, caller string, all, own int) bool {
+		t.Helper()
+		n++
+		ok, err := store.Prepared{DB: db}.AddPrepared(t.Context(), preparedNumber(n, caller),
+			signing.Quota{Objects: int64(all), Bytes: wide}, signing.Quota{Objects: int64(own), Bytes: wide})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	for i, c := range []struct {
+		db     *store.DB
+		caller string
+		all    int
+		want   bool
+	}{
+		{a, "x", 100, true}, {b, "x", 100, true}, {a, "x", 100, true},
+		{b, "x", 100, false}, {a, "x", 100, false}, // three are the quota
+		{b, "y", 100, true},
+		{b, "z", 2, false}, // the total that b knows: its own two, and none when it began
+		{b, "z", 4, true},  // in fact the fifth
+	} {
+		if got := add(c.db, c.caller, c.all, 3); got != c.want {
+			t.Errorf("row %d: added %v, want %v", i, got, c.want)
+		}
+	}
+	now.Add(1000)
+	if add(b, "z", 5, 3) || add(a, "z", 5, 3) {
+		t.Error("after a second a process does not know the total")
+	}
+	// An object is given back to the shard that counts it, by whatever process.
+	spend(t, b, 1)
+	if !add(b, "x", 5, 3) {
+		t.Error("no room after an object was completed by another process")
+	}
+	if err := (store.Prepared{DB: a}).SweepPrepared(t.Context(), time.UnixMilli(1_900_000_000_001)); err != nil {
+		t.Fatal(err)
+	}
+	var rows int
+	if err := admin.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM prepared_shares").Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows count nothing, %v", rows, err)
+	}
+}
+
+// TestQuotaAtOnceOfTwoProcesses checks how far two busy processes exceed a quota: by what
+// is under way at one moment, which the connections bound.
+func TestQuotaAtOnceOfTwoProcesses(t *testing.T) {
+	a, b, _, _ := twoProcesses(t, storetest.PostgreSQL(t).Database(t))
+	const quota, callers, connections = 30, 40, 8
+	var number, added atomic.Int64
+	for _, err := range atOnce(2*callers, func() error {
+		db := a
+		if number.Load()%2 == 1 {
+			db = b
+		}
+		for range 5 {
+			ok, err := store.Prepared{DB: db}.AddPrepared(t.Context(), preparedNumber(int(number.Add(1)), "x"),
+				signing.Quota{Objects: 1000, Bytes: wide}, signing.Quota{Objects: quota, Bytes: wide})
+			if err != nil {
+				return err
+			}
+			if ok {
+				added.Add(1)
+			}
+		}
+		return nil
+	}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := added.Load(); n < quota || n > quota+2*connections {
+		t.Errorf("%d objects were added, want %d to %d", n, quota, quota+2*connections)
+	}
+}
+
+// TestQuotaBesideAnEarlierRelease runs the statements of a release that counts without
+// shards beside this one.
+func TestQuotaBesideAnEarlierRelease(t *testing.T) {
+	for _, engine := range []string{"SQLite", "PostgreSQL"} {
+		t.Run(engine, func(t *testing.T) {
+			var db *store.DB
+			var admin *sql.DB
+			now := &clock{}
+			if engine == "SQLite" {
+				file := filepath.Join(t.TempDir(), "tamga.db")
+				db = openLimited(t, storetest.SQLiteFile(t, file), store.Options{Now: now.Now})
+				var err error
+				if admin, err = sql.Open("sqlite", file); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { admin.Close() })
+			} else {
+				db, _, now, admin = twoProcesses(t, storetest.PostgreSQL(t).Database(t))
+			}
+			do := func(query string, args ...any) {
+				t.Helper()
+				if _, err := admin.ExecContext(t.Context(), query, args...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n := 0
+			add := func() bool {
+				t.Helper()
+				now.Add(1000) // the total is read again, and an owner may be counted again
+				n++
+				ok, err := store.Prepared{DB: db}.AddPrepared(t.Context(), preparedNumber(n, "x"),
+					signing.Quota{Objects: 1000, Bytes: wide}, signing.Quota{Objects: 3, Bytes: wide})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return ok
+			}
+			// The earlier release adds two objects.
+			for i := range 2 {
+				do(`INSERT INTO prepared (id, caller, type, job, document, original, octets, created_at, expires_at, failures, lease, leased_until, spent_at)
+					VALUES ($1, 'x', '', $2, '', '', 10, 1, 1900000000000, 0, '', 0, 0)`, preparedNumber(100+i, "").ID, []byte{1})
+			}
+			do("INSERT INTO prepared_usage (caller, objects, octets) VALUES ('', 2, 20), ('x', 2, 20)")
+			if !add() || add() {
+				t.Error("want room for one object")
+			}
+			spend(t, db, 100) // counted in the earlier table
+			if !add() || add() {
+				t.Error("want room for one object after one of the earlier release was completed")
+			}
+			// The earlier release completes an object of this one: it subtracts it from its own
+			// table, and deletes the row of the caller when that counts nothing.
+			do("UPDATE prepared SET spent_at = 1 WHERE id = $1", preparedNumber(1, "").ID)
+			do("UPDATE prepared_usage SET objects = objects - 1, octets = octets - 10 WHERE caller IN ('', 'x')")
+			do("DELETE FROM prepared_usage WHERE caller = 'x' AND objects = 0")
+			if !add() || add() {
+				t.Error("want room for one object after the earlier release completed one")
+			}
+		})
+	}
+}
+
+// TestDocumentsOfTwoProcesses checks that an upload that another process extends, keeps
+// and forgets leaves nothing counted.
+func TestDocumentsOfTwoProcesses(t *testing.T) {
+	a, b, _, admin := twoProcesses(t, storetest.PostgreSQL(t).Database(t))
+	at := time.UnixMilli(1_700_000_000_000)
+	q := document.Quotas{All: document.Quota{Objects: 10, Bytes: 1000}, Own: document.Quota{Objects: 2, Bytes: 100}}
+	u := document.Upload{ID: "00000000-0000-4000-8000-000000000001", UserID: "x", Bytes: "b", Counted: 10}
+	if ok, err := (store.Documents{DB: a}).AddUploads(t.Context(), []document.Upload{u}, at, at.Add(time.Hour), q); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	other := store.Documents{DB: b}
+	for _, c := range []struct {
+		more int64
+		want document.Extension
+	}{{60, document.Extended}, {31, document.Full}, {30, document.Extended}} {
+		if got, err := other.ExtendUpload(t.Context(), u, c.more, at.Add(time.Hour), q); got != c.want || err != nil {
+			t.Errorf("%d more: %v, %v", c.more, got, err)
+		}
+	}
+	if ok, err := other.KeepDocuments(t.Context(), []document.Record{{Info: document.Info{ID: u.ID, UserID: "x", Size: 40, Hash: []byte{1}}}}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if _, ok, err := other.RemoveDocument(t.Context(), "x", u.ID, at); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := other.ForgetDocuments(t.Context(), []string{u.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.ClaimGone(t.Context(), at, at, 10); err != nil {
+		t.Fatal(err)
+	}
+	var rows int
+	if err := admin.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM document_shares").Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows are left, %v", rows, err)
+	}
+}
