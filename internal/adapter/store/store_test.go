@@ -25,7 +25,12 @@ func TestSQLite(t *testing.T) {
 
 func TestPostgreSQL(t *testing.T) {
 	cluster := storetest.PostgreSQL(t)
-	storetest.Run(t, func(t *testing.T) *store.DB { return storetest.Open(t, cluster.Emptied(t)) })
+	storetest.Run(t, func(t *testing.T) *store.DB {
+		db := storetest.Open(t, cluster.Emptied(t))
+		watch := store.WatchLocks(db)
+		t.Cleanup(func() { watch.Check(t) })
+		return db
+	})
 }
 
 func TestSnapshot(t *testing.T) {

@@ -218,19 +218,19 @@ func (b *Book) Delete(ctx context.Context, who audit.Principal, userID string, k
 	})
 }
 
-// delete removes a contact, inside a transaction. The notice is ordered first, so that it
-// still reaches a contact that an attacker deletes.
+// delete removes a contact, inside a transaction. The notice is ordered before that, so
+// that it still reaches a contact that an attacker deletes. Tokens are locked before
+// messages.
 func (b *Book) delete(ctx context.Context, who audit.Principal, kind Kind, c Contact, normal string) error {
+	if c.SecondaryAuth {
+		if err := b.deps.Methods.ContactGone(ctx, c.UserID, kind.Method); err != nil {
+			return fault.Rollback(err)
+		}
+	}
 	if err := b.changed(ctx, who, c.UserID); err != nil {
-		return err
+		return fault.Rollback(err)
 	}
-	if err := b.deps.Store.DeleteContact(ctx, c.UserID, kind.Type, normal); err != nil {
-		return err
-	}
-	if !c.SecondaryAuth {
-		return nil
-	}
-	return fault.Rollback(b.deps.Methods.ContactGone(ctx, c.UserID, kind.Method))
+	return b.deps.Store.DeleteContact(ctx, c.UserID, kind.Type, normal)
 }
 
 // Main returns the contact of the legacy view, which has one of each kind: the primary

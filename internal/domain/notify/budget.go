@@ -5,6 +5,7 @@ package notify
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 		if scope.limit == 0 || !scope.counts {
 			continue
 		}
-		ok, err := s.spendOne(ctx, string(d.Channel)+" "+scope.name+" "+scope.key, now, scope.limit)
+		ok, err := s.spendOne(ctx, d.UserID, string(d.Channel)+" "+scope.name+" "+scope.key, now, scope.limit)
 		if err != nil {
 			return err
 		}
@@ -63,17 +64,17 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 const shares = 16
 
 // spendOne counts a message under one key. A divided budget is used up when all of its
-// shares are.
-func (s *Service) spendOne(ctx context.Context, key string, now time.Time, limit int) (bool, error) {
+// shares are. The user selects the first share, so that all messages of a change of one
+// user count in one share: changes that took several shares in different orders would
+// wait for each other.
+func (s *Service) spendOne(ctx context.Context, userID, key string, now time.Time, limit int) (bool, error) {
 	if limit < shares*shares {
 		return s.deps.Store.SpendBudget(ctx, key, now, budgetWindow, limit)
 	}
-	var first [1]byte
-	if _, err := io.ReadFull(s.deps.Rand, first[:]); err != nil {
-		return false, fmt.Errorf("notify: drawing a share: %w", err)
-	}
+	first := fnv.New32a()
+	io.WriteString(first, userID)
 	for i := range shares {
-		share := (int(first[0]) + i) % shares
+		share := (int(first.Sum32()%shares) + i) % shares
 		size := limit / shares
 		if share < limit%shares {
 			size++

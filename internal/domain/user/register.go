@@ -218,11 +218,15 @@ func (s *Service) Delete(ctx context.Context, who audit.Principal, userID string
 // the user. Certificates stay with the authority, which needs them for its revocation
 // lists.
 func (s *Service) remove(ctx context.Context, userID string, who audit.Principal) error {
-	// The notice comes first, while the contacts of the user exist.
-	if err := s.emit(ctx, notify.UserDeleted, who, userID); err != nil {
-		return fault.Rollback(err)
+	// Tokens are locked before messages. The notice is ordered while the contacts of the
+	// user exist.
+	err := s.Sessions.EndAll(ctx, userID)
+	if err == nil {
+		err = s.emit(ctx, notify.UserDeleted, who, userID)
 	}
-	err := errors.Join(s.Sessions.EndAll(ctx, userID), s.Contacts.DeleteAll(ctx, userID))
+	if err == nil {
+		err = s.Contacts.DeleteAll(ctx, userID)
+	}
 	if err == nil {
 		err = notFound(s.Store.DeleteUser(ctx, userID))
 	}

@@ -225,7 +225,7 @@ func empty(ctx context.Context, url string) error {
 				WHERE datname = current_database() AND pid <> pg_backend_pid();
 			SET LOCAL session_replication_role = replica; -- no order of tables because of foreign keys
 			FOR item IN SELECT oid::regclass AS name FROM pg_class
-				WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'goose_db_version' LOOP
+				WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('goose_db_version', 'lock_stripes') LOOP
 				EXECUTE format('DELETE FROM %s', item.name);
 			END LOOP;
 			FOR item IN SELECT oid::regclass AS name FROM pg_class

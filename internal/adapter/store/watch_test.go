@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tamga/internal/adapter/store/lite"
+)
+
+// LockWatch looks at the order in which the units of a database on PostgreSQL lock rows.
+type LockWatch struct {
+	mu    sync.Mutex
+	wrong []string
+	seen  map[string]bool // pairs of tables that units locked one after the other
+}
+
+// WatchLocks begins to watch a database.
+func WatchLocks(db *DB) *LockWatch {
+	w := &LockWatch{seen: map[string]bool{}}
+	if one, is := db.units.(alone); is {
+		db.units = watchedUnits{one, w}
+		db.database = watchedDatabase{db.database, w}
+	}
+	return w
+}
+
+// Check fails the test if a unit left the order.
+func (w *LockWatch) Check(t testing.TB) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, text := range w.wrong {
+		t.Error(text)
+	}
+}
+
+// Saw reports whether a unit locked a row of one table and then a row of another.
+func (w *LockWatch) Saw(first, then string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[first+" "+then]
+}
+
+type watchedUnits struct {
+	alone
+	watch *LockWatch
+}
+
+func (u watchedUnits) unit(ctx context.Context, fn func(ctx context.Context) error) error {
+	return u.alone.unit(ctx, func(ctx context.Context) error {
+		t := u.db.transaction(ctx)
+		t.work = &watchedWork{work: t.work, watch: u.watch}
+		return fn(ctx)
+	})
+}
+
+type watchedDatabase struct {
+	database
+	watch *LockWatch
+}
+
+func (d watchedDatabase) begin(ctx context.Context, level sql.IsolationLevel) (work, error) {
+	w, err := d.database.begin(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	return &watchedWork{work: w, watch: d.watch}, nil
+}
+
+type watchedWork struct {
+	work
+	watch *LockWatch
+	held  []string // tables, in the order of their first lock
+	last  counter  // of the table of shares that was changed last
+}
+
+func (w *watchedWork) exec(ctx context.Context, query string, args []any) (int64, error) {
+	w.note(query, args)
+	return w.work.exec(ctx, query, args)
+}
+
+func (w *watchedWork) query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error {
+	w.note(query, args)
+	return w.work.query(ctx, keep, query, args, each)
+}
+
+var locking = regexp.MustCompile(`(?i)\b(?:INSERT INTO|UPDATE|DELETE FROM) +([a-z_]+)|\bFROM ([a-z_]+) (?:[^()]|\([^()]*\))*? FOR NO KEY UPDATE`)
+
+// tablesOf returns the tables whose rows a statement locks, in its order.
+func tablesOf(query string) (tables []string) {
+	for _, m := range locking.FindAllStringSubmatch(query, -1) {
+		if table := cmp.Or(m[1], m[2]); table != "SET" && table != "SKIP" {
+			tables = append(tables, table)
+		}
+	}
+	return tables
+}
+
+func (w *watchedWork) note(query string, args []any) {
+	w.watch.mu.Lock()
+	defer w.watch.mu.Unlock()
+	for _, table := range tablesOf(query) {
+		rank := slices.Index(lockOrder, table)
+		if rank < 0 {
+			continue
+		}
+		if strings.HasSuffix(table, "_shares") && strings.HasPrefix(query, "UPDATE") {
+			c := counter{args[0].(string), args[1].(int64)}
+			if slices.Contains(w.held, table) && cmp.Or(cmp.Compare(w.last.owner, c.owner), cmp.Compare(w.last.shard, c.shard)) >= 0 {
+				w.watch.wrong = append(w.watch.wrong, fmt.Sprintf("a unit locks the row %v of %s after %v", c, table, w.last))
+			}
+			w.last = c
+		}
+		if slices.Contains(w.held, table) {
+			continue
+		}
+		for _, before := range w.held {
+			w.watch.seen[before+" "+table] = true
+			if slices.Index(lockOrder, before) > rank {
+				w.watch.wrong = append(w.watch.wrong, fmt.Sprintf("a unit locks %s after %s: %s", table, before, query))
+			}
+		}
+		w.held = append(w.held, table)
+	}
+}
+
+func TestTablesOf(t *testing.T) {
+	for query, want := range map[string]string{
+		lockUsers: "users", lockStripes: "lock_stripes", lockBoth: "users lock_stripes",
+		"SELECT 1 FROM users": "",
+		"UPDATE access_tokens SET revoked = TRUE WHERE id IN (SELECT id FROM access_tokens WHERE (a OR b = (SELECT c FROM d)) ORDER BY id FOR NO KEY UPDATE)": "access_tokens",
+		"INSERT INTO a (b) VALUES ($1) ON CONFLICT (b) DO UPDATE SET c = 1":                                                                                   "a",
+		"DELETE FROM a WHERE b IN (SELECT b FROM a LIMIT $1 FOR UPDATE SKIP LOCKED)":                                                                          "a",
+	} {
+		if got := strings.Join(tablesOf(query), " "); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestLockOrderIsWatched(t *testing.T) {
+	for name, c := range map[string]struct {
+		statements []string
+		wrong      bool
+	}{
+		"in order":      {[]string{lockUsers, "UPDATE access_tokens SET x = 1", "UPDATE users SET x = 1", "INSERT INTO outbox (x) VALUES (1)"}, false},
+		"out of order":  {[]string{"INSERT INTO outbox (x) VALUES (1)", "UPDATE access_tokens SET x = 1"}, true},
+		"user too late": {[]string{"UPDATE access_tokens SET x = 1", "UPDATE users SET x = 1"}, true},
+		"own tables":    {[]string{lockUsers, "UPDATE outbox SET x = 1", "UPDATE contacts SET x = 1"}, false},
+	} {
+		w := &LockWatch{seen: map[string]bool{}}
+		unit := &watchedWork{watch: w}
+		for _, s := range c.statements {
+			unit.note(s, nil)
+		}
+		if (len(w.wrong) > 0) != c.wrong {
+			t.Errorf("%s: %q", name, w.wrong)
+		}
+	}
+	w := &LockWatch{seen: map[string]bool{}}
+	unit := &watchedWork{watch: w}
+	for _, owner := range []string{"b", "a"} {
+		unit.note("UPDATE prepared_shares SET x = 1", []any{owner, int64(1)})
+	}
+	if len(w.wrong) != 1 {
+		t.Errorf("rows of one table in a wrong order: %q", w.wrong)
+	}
+}
