@@ -228,10 +228,8 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 	if userID == "" {
 		which = "CAST($1 AS TEXT) = ''"
 	}
-	order, skip := "ORDER BY due_at", ""
 	if !dueBefore.IsZero() {
 		which += " AND due_at <= $13 AND leased_until <= $13"
-		skip = s.skipLocked()
 	} else {
 		which += " AND CAST($13 AS BIGINT) = 0"
 		if userID == "" {
@@ -241,7 +239,7 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 	var list []confirm.Record
 	err = s.Unit(ctx, func(ctx context.Context) (err error) {
 		list, err = all(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
-			WHERE id IN (SELECT id FROM confirmations WHERE ended_at = 0 AND `+which+" "+order+` LIMIT $12`+skip+`)
+			WHERE id IN (SELECT id FROM confirmations WHERE ended_at = 0 AND `+which+` ORDER BY due_at LIMIT $12)
 				AND state IN ($9, $10, $11) AND ended_at = 0 AND `+which+`
 			RETURNING `+confirmationColumns, append(args, limit, millis(dueBefore))...)
 		if err != nil {
