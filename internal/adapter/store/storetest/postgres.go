@@ -29,6 +29,7 @@ type Cluster struct {
 	sockets string // folder of the Unix socket; there is no TCP port
 	last    atomic.Int64
 	input   io.Closer // of the server's shell; the server ends if this is collected
+	log     *serverLog
 
 	mu       sync.Mutex
 	template bool     // the database "migrated" exists
@@ -127,9 +128,10 @@ func startPostgreSQL(bin string, options []string) (c *Cluster, stop func(), err
 		ready = strings.Contains(lines.Text(), "ready to accept connections")
 	}
 	drained := make(chan struct{})
+	kept := &serverLog{}
 	go func() {
 		defer close(drained)
-		io.Copy(io.Discard, log)
+		io.Copy(kept, log)
 	}()
 	stop = func() {
 		input.Close()
@@ -140,7 +142,27 @@ func startPostgreSQL(bin string, options []string) (c *Cluster, stop func(), err
 		stop()
 		return nil, nil, fmt.Errorf("PostgreSQL did not start:\n%s", said.Bytes())
 	}
-	return &Cluster{sockets: dir, input: input}, stop, nil
+	return &Cluster{sockets: dir, input: input, log: kept}, stop, nil
+}
+
+// serverLog keeps what a server logs after its start.
+type serverLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *serverLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// Log returns what the server has logged since it started. The server writes a moment
+// after the event.
+func (c *Cluster) Log() string {
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	return c.log.text.String()
 }
 
 // Database creates an empty database and returns its address. Options are those of CREATE
