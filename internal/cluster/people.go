@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// people are operators who register users and change them: name, lock, unlock, delete. A
-// user belongs to one client. After a change whose outcome is unknown the client leaves the
+// people are operators who register users and change them: name, lock, unlock, delete. They
+// have a code sent to an address of each. A user belongs to one client. After a change whose outcome is unknown the client leaves the
 // user alone, because the change may still happen.
 type people struct {
 	mu    sync.Mutex
@@ -47,6 +47,9 @@ func (d *people) step(c *caller) {
 		name := "Имя " + id
 		r.body = text(map[string]any{"PropertyType": 0, "Value": name})
 		done = func() { p.name = name }
+	case p.changes == 2 && !p.locked:
+		r.path += "/emails/" + p.login + "@example.org/requireconfirm" // sends a message
+		done = func() {}
 	case n == 3 && c.count%16 == 7:
 		r.method = "DELETE"
 		done = func() { p.deleted = true }
@@ -97,6 +100,9 @@ func (d *people) check(ctx context.Context, v *verification) {
 	if err != nil {
 		v.wrong("%v", err)
 		return
+	}
+	if n, err := v.cluster.count(ctx, "SELECT count(*) FROM outbox WHERE state = 'dead'"); err != nil || n > 0 {
+		v.wrong("%d messages were given up, %v", n, err)
 	}
 	for _, p := range d.users {
 		if p.open {
