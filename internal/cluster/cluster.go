@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -277,13 +278,27 @@ func (c *Cluster) Close() {
 	os.RemoveAll(c.dir)
 }
 
-// tails returns the ends of all logs, for an error.
+// complaint finds the lines of logs that say why something failed.
+var complaint = regexp.MustCompile(`level=(ERROR|WARN)|status=50|ERROR:|FATAL:|PANIC:|panic`)
+
+// tails returns the last complaints of all logs, for an error.
 func (c *Cluster) tails() string {
+	const most = 8
 	var b strings.Builder
 	logs, _ := filepath.Glob(c.log("*")) // the pattern is well formed
 	for _, name := range logs {
-		if text, err := os.ReadFile(name); err == nil && len(text) > 0 {
-			fmt.Fprintf(&b, "\n--- %s\n%s", filepath.Base(name), text[max(0, len(text)-2000):])
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		var lines []string
+		for line := range strings.Lines(string(text)) {
+			if complaint.MatchString(line) {
+				lines = append(lines, line)
+			}
+		}
+		if len(lines) > 0 {
+			fmt.Fprintf(&b, "\n--- %s, the last of %d complaints\n%s", filepath.Base(name), len(lines), strings.Join(lines[max(0, len(lines)-most):], ""))
 		}
 	}
 	return b.String()

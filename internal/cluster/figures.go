@@ -82,7 +82,7 @@ func (c *Cluster) turn(ctx context.Context, l Load, kind string, d time.Duration
 	stop()
 	load.Wait()
 	if _, failed := s.tally(); err == nil && (failed > 0 || len(s.problems) > 0) {
-		err = fmt.Errorf("%d requests failed: %.1000q %.1000q", failed, strings.Join(s.others(), "; "), strings.Join(s.problems, "; "))
+		err = fmt.Errorf("%d requests failed: %.1000q %s", failed, strings.Join(s.others(), "; "), strings.Join(s.problems, "; ")+c.tails())
 	}
 	return t, err
 }
