@@ -129,10 +129,15 @@ func p99(b *testing.B, server *tamgatest.Server, token string, body []byte, rate
 
 // ask sends a request b.N times from some clients at once.
 func ask(b *testing.B, clients int, address, token string, body []byte) {
+	askTimes(b, b.N, clients, address, token, body)
+}
+
+// askTimes is ask with another number of requests.
+func askTimes(b *testing.B, n, clients int, address, token string, body []byte) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer client.CloseIdleConnections()
 	var left atomic.Int64
-	left.Store(int64(b.N))
+	left.Store(int64(n))
 	var all sync.WaitGroup
 	for range clients {
 		all.Go(func() {
