@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -44,23 +45,99 @@ var addEntries = func() (statements [len(auditPortions)]string) {
 	return statements
 }()
 
+// gatherEntries is a statement that adds any number of entries: each parameter is an array
+// with the values of one column.
+var gatherEntries = func() string {
+	types := map[string]string{"at": "BIGINT", "operator": "BOOLEAN", "duration_us": "BIGINT"}
+	arrays := make([]string, auditValues)
+	for i, name := range strings.Split(auditColumns, ",") {
+		arrays[i] = "CAST($" + strconv.Itoa(i+1) + " AS " + cmp.Or(types[strings.TrimSpace(name)], "TEXT") + "[])"
+	}
+	return "INSERT INTO audit (" + auditColumns + ") SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ")"
+}()
+
+// entryGathering is for a statement that ends with a flush to disk. A text of an entry has
+// at most briefLength bytes, so a statement has less than 4 MiB. Entries of one request
+// keep their order: the later one gathers while the statement of the earlier one runs. Only
+// a connection that is silent for longer than patience is overtaken.
+var entryGathering = gathering{most: 256, flights: 3, patience: 50 * time.Millisecond}
+
+// recording is an entry that waits for its statement, on PostgreSQL.
+type recording struct {
+	entry  []any
+	answer chan error // buffered: the statement never waits for a caller
+}
+
 // Record implements audit.Log. Many entries share one flush to disk. An entry without a
 // time gets the current time.
 func (s Audit) Record(ctx context.Context, e audit.Entry) error {
-	u := s.unit(ctx, e)
 	if t := s.transaction(ctx); t != nil {
-		return addAll(ctx, t, []*unit{u})
+		return addAll(ctx, t, []*unit{s.unit(ctx, e)})
 	}
-	return s.committer.do(u)
+	return s.Begin(ctx, e)(ctx)
 }
 
-// Begin implements audit.Log.
+// Begin implements audit.Log. On PostgreSQL an error is a *fault.Outage if the entry may
+// have been kept. It is not added again then.
 func (s Audit) Begin(ctx context.Context, e audit.Entry) (wait func(context.Context) error) {
 	u := s.unit(ctx, e)
-	if err := s.committer.begin(u); err != nil {
+	failed := func(err error) func(context.Context) error {
 		return func(context.Context) error { return err }
 	}
-	return func(ctx context.Context) error { return s.committer.wait(ctx, u) }
+	if s.entries == nil {
+		if err := s.committer.begin(u); err != nil {
+			return failed(err)
+		}
+		return func(ctx context.Context) error { return s.committer.wait(ctx, u) }
+	}
+	r := &recording{u.entry, make(chan error, 1)}
+	if err := s.entries.enter(ctx, r); err != nil {
+		return failed(err)
+	}
+	return func(ctx context.Context) error {
+		bounded, cancel := s.limits.within(ctx)
+		defer cancel()
+		select {
+		case err := <-r.answer:
+			return err
+		case <-bounded.Done():
+			return waited(ctx, bounded)
+		}
+	}
+}
+
+// addGathered adds entries with one statement and answers those who wait for them.
+func (s Audit) addGathered(ctx context.Context, list []*recording) {
+	columns := make([]any, auditValues)
+	for i := range columns {
+		switch list[0].entry[i].(type) {
+		case string:
+			columns[i] = column[string](list, i)
+		case int64:
+			columns[i] = column[int64](list, i)
+		case bool:
+			columns[i] = column[bool](list, i)
+		}
+	}
+	_, err := s.exec(ctx, gatherEntries, columns...)
+	if eachAlone(err, len(list)) {
+		for i := range list {
+			s.addGathered(ctx, list[i:i+1])
+		}
+		return
+	}
+	for _, r := range list {
+		r.answer <- err
+	}
+}
+
+// column returns the values of one column.
+func column[T any](list []*recording, i int) []T {
+	values := make([]T, len(list))
+	for k, r := range list {
+		values[k] = r.entry[i].(T)
+	}
+	return values
 }
 
 // unit returns the unit that adds an entry.

@@ -9,7 +9,58 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/token"
 )
+
+// Bearers reads the bearers of tokens with one statement, as callers do who come at the
+// same time. The caller with a context that has ended gets no answer.
+func Bearers(ctx context.Context, db *DB, callers []context.Context, tokens []string, now time.Time) (list []token.Bearer, found []bool, errs []error) {
+	asked := make([]*lookup[bearerSnapshot], len(tokens))
+	for i, id := range tokens {
+		asked[i] = &lookup[bearerSnapshot]{ctx: callers[i], key: id, at: millis(now), answer: make(chan foundOf, 1)}
+	}
+	db.bearers.readAll(ctx, asked)
+	for _, q := range asked {
+		select {
+		case a := <-q.answer:
+			list, found, errs = append(list, a.value.bearer), append(found, a.found), append(errs, a.err)
+		default:
+			list, found, errs = append(list, token.Bearer{}), append(found, false), append(errs, q.ctx.Err())
+		}
+	}
+	return list, found, errs
+}
+
+type foundOf = found[bearerSnapshot]
+
+// AddEntries adds audit entries with one statement, as callers do who come at the same
+// time.
+func AddEntries(ctx context.Context, db *DB, entries []audit.Entry) (errs []error) {
+	list := make([]*recording, len(entries))
+	for i, e := range entries {
+		list[i] = &recording{Audit{db}.unit(ctx, e).entry, make(chan error, 1)}
+	}
+	Audit{db}.addGathered(ctx, list)
+	for _, r := range list {
+		errs = append(errs, <-r.answer)
+	}
+	return errs
+}
+
+// Plans returns how often the sessions of a pool of one connection ran statements with a
+// text in them by a plan for any argument, and by one for the very arguments.
+func Plans(t testing.TB, db *DB, like string) (general, special int64) {
+	t.Helper()
+	_, _, err := one(t.Context(), db, func(r row) (struct{}, error) { return struct{}{}, r.Scan(&general, &special) },
+		"SELECT COALESCE(SUM(generic_plans), 0), COALESCE(SUM(custom_plans), 0) FROM pg_prepared_statements WHERE statement LIKE $1 AND statement NOT LIKE '%pg_prepared%'", like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return general, special
+}
 
 // SessionSettings returns settings of a session of the pool.
 func SessionSettings(t testing.TB, db *DB, names ...string) string {

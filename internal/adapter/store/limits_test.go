@@ -188,7 +188,14 @@ func TestSilentServer(t *testing.T) {
 		"a people change": func() error { return users.Atomic(ctx, lock.User("a"), add("people")) },
 		"a transaction":   func() error { return db.Atomic(ctx, add("transaction")) },
 		"an entry":        func() error { return store.Audit{DB: db}.Record(ctx, audit.Entry{}) },
-		"a ping":          func() error { return db.Ping(ctx) },
+		"many entries": func() error {
+			return errors.Join(atOnce(20, func() error { return store.Audit{DB: db}.Record(ctx, audit.Entry{}) })...)
+		},
+		"a snapshot": func() error { _, err := store.Snapshots{DB: db}.Snapshot(ctx, "u", time.Now()); return err },
+		"many bearers": func() error {
+			return errors.Join(atOnce(20, func() error { _, _, err := store.Snapshots{DB: db}.BearerByToken(ctx, "t", time.Now()); return err })...)
+		},
+		"a ping": func() error { return db.Ping(ctx) },
 		"many reads": func() error {
 			return errors.Join(atOnce(20, func() error { _, err := users.Groups(ctx); return err })...)
 		},
@@ -220,10 +227,14 @@ func TestSilentServer(t *testing.T) {
 }
 
 func atOnce(n int, do func() error) []error {
+	return atOnceNumbered(n, func(int) error { return do() })
+}
+
+func atOnceNumbered(n int, do func(i int) error) []error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { errs[i] = do() })
+		all.Go(func() { errs[i] = do(i) })
 	}
 	all.Wait()
 	return errs
@@ -278,6 +289,8 @@ func TestSessionsEnded(t *testing.T) {
 	n := 0
 	for name, call := range map[string]func() error{
 		"a read":      func() error { _, err := users.Groups(t.Context()); return err },
+		"a snapshot":  func() error { _, err := store.Snapshots{DB: db}.Snapshot(t.Context(), "u", time.Now()); return err },
+		"an entry":    func() error { return store.Audit{DB: db}.Record(t.Context(), audit.Entry{}) },
 		"a statement": func() error { return users.AddGroup(t.Context(), user.Group{Name: fmt.Sprint(n)}) },
 		"a people change": func() error {
 			return users.Atomic(t.Context(), lock.User("a"), func(ctx context.Context) error { return users.AddGroup(ctx, user.Group{Name: fmt.Sprint(n)}) })

@@ -93,11 +93,21 @@ func returning[T any](ctx context.Context, db *DB, scan func(row) (T, error), qu
 // hostile name must still get into the audit log.
 func legible(args []any) []any {
 	for i, a := range args {
-		if s, ok := a.(string); ok && (!utf8.ValidString(s) || strings.ContainsRune(s, 0)) {
-			args[i] = strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+		if s, ok := a.(string); ok && !isLegible(s) {
+			args[i] = legibleText(s)
 		}
 	}
 	return args
+}
+
+func isLegible(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// legibleText is legible for one text.
+func legibleText(s string) string {
+	if isLegible(s) {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
 // scalar scans the single column of a row.

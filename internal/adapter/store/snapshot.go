@@ -13,7 +13,8 @@ import (
 )
 
 // Snapshots reads what a signature depends on. It implements signing.Snapshots. It
-// repeats no columns: each file of the store names its own, with their destinations.
+// repeats no columns: each file of the store names its own, with their destinations. On
+// PostgreSQL the requests that arrive while one statement runs share the next one.
 type Snapshots struct{ *DB }
 
 var _ signing.Snapshots = Snapshots{}
@@ -39,7 +40,7 @@ var (
 
 // Snapshot implements signing.Snapshots.
 func (s Snapshots) Snapshot(ctx context.Context, userID string, now time.Time) (*signing.Snapshot, error) {
-	snap, found, err := one(ctx, s.DB, func(r row) (*signing.Snapshot, error) { return scanSnapshot(r) }, snapshotQuery, userID)
+	snap, found, err := s.snapshots.read(ctx, userID, now)
 	if err != nil {
 		return nil, err
 	}
@@ -50,17 +51,26 @@ func (s Snapshots) Snapshot(ctx context.Context, userID string, now time.Time) (
 	return snap, nil
 }
 
+// bearerSnapshot is the bearer of a token with the snapshot of that user.
+type bearerSnapshot struct {
+	bearer token.Bearer
+	snap   *signing.Snapshot
+}
+
+func scanBearerSnapshot(r row, before ...any) (b bearerSnapshot, err error) {
+	b.snap, err = scanSnapshot(r, append(before, bearerFields(&b.bearer)...)...)
+	return b, err
+}
+
 // BearerByToken is [Tokens.BearerByToken] together with the snapshot of the bearer, in
 // one statement.
 func (s Snapshots) BearerByToken(ctx context.Context, tokenID string, now time.Time) (token.Bearer, *signing.Snapshot, error) {
-	var b token.Bearer
-	snap, found, err := one(ctx, s.DB, func(r row) (*signing.Snapshot, error) { return scanSnapshot(r, bearerFields(&b)...) },
-		bearerSnapshotQuery, tokenID, millis(now))
-	if b, err = Tokens(s).known(ctx, b, found, err); err != nil {
-		return b, nil, err
+	b, found, err := s.bearers.read(ctx, tokenID, now)
+	if b.bearer, err = Tokens(s).known(ctx, b.bearer, found, err); err != nil {
+		return b.bearer, nil, err
 	}
-	snap.UserID, snap.At = b.User.ID, now
-	return b, snap, nil
+	b.snap.UserID, b.snap.At = b.bearer.User.ID, now
+	return b.bearer, b.snap, nil
 }
 
 // scanSnapshot scans snapshotColumns after columns with other destinations.

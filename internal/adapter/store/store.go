@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store/lite"
+	"tamga/internal/domain/signing"
 )
 
 // engine is the kind of database behind a DB.
@@ -73,6 +74,9 @@ type DB struct {
 	prepared  *tally
 	documents *tally
 	committer *Committer
+	entries   *gatherer[*recording] // on PostgreSQL; nil on SQLite
+	bearers   *lookups[bearerSnapshot]
+	snapshots *lookups[*signing.Snapshot]
 }
 
 // database is an open database of an engine.
@@ -133,11 +137,15 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		db.database.close()
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
-	db.committer = newCommitter(db)
-	db.units = db.committer
 	if server, is := db.database.(postgres); is {
 		db.units = alone{db, server}
+		db.entries = newGatherer(entryGathering, db.limits, Audit{db}.addGathered)
+	} else {
+		db.committer = newCommitter(db)
+		db.units = db.committer
 	}
+	db.bearers = newLookups(db, bearerSnapshotQuery, scanBearerSnapshot)
+	db.snapshots = newLookups(db, snapshotQuery, scanSnapshot)
 	return db, nil
 }
 
@@ -164,9 +172,16 @@ func (db *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close finishes what the committer has accepted and closes the connections.
+// Close finishes what was accepted, such as audit entries, and closes the connections.
 func (db *DB) Close() error {
 	db.stopClock()
-	db.committer.Close()
+	if db.entries != nil {
+		db.entries.close()
+	}
+	if db.committer != nil {
+		db.committer.Close()
+	}
+	db.bearers.close()
+	db.snapshots.close()
 	return db.database.close()
 }

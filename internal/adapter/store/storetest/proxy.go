@@ -21,7 +21,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	moving   *sync.Cond
 	paused   bool
-	muted    bool // answers are held back from the next commit on
+	muted    []byte // the server's answers to what contains it are held back; nil: none are
 	silenced chan struct{}
 }
 
@@ -73,16 +73,20 @@ func (p *Proxy) Pause() {
 	p.paused = true
 }
 
-// MuteCommit forwards the next COMMIT and holds back the answers of the server on its
-// connection from then on. The channel is closed when that has happened.
-func (p *Proxy) MuteCommit() <-chan struct{} {
+// MuteCommit is Mute for the next COMMIT.
+func (p *Proxy) MuteCommit() <-chan struct{} { return p.Mute("commit\x00") }
+
+// Mute forwards the next bytes that contain a text, in any letter case, and holds back the
+// answers of the server on their connection from then on. The channel is closed when that
+// has happened.
+func (p *Proxy) Mute(text string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.muted = true
+	p.muted = bytes.ToLower([]byte(text))
 	return p.silenced
 }
 
-// Resume continues forwarding. Connections that MuteCommit silenced stay silent.
+// Resume continues forwarding. Connections that Mute silenced stay silent.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,8 +97,8 @@ func (p *Proxy) Resume() {
 func (p *Proxy) watch(b []byte, silent *bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.muted && bytes.Contains(bytes.ToLower(b), []byte("commit\x00")) {
-		p.muted, *silent = false, true
+	if p.muted != nil && bytes.Contains(bytes.ToLower(b), p.muted) {
+		p.muted, *silent = nil, true
 		close(p.silenced)
 	}
 }

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/session"
+	"tamga/internal/domain/token"
+	"tamga/internal/domain/user"
+)
+
+// tokensOf adds users with a token each and returns the ids of the tokens.
+func tokensOf(t *testing.T, db *store.DB, n int) (ids []string) {
+	t.Helper()
+	users, tokens := store.Users{DB: db}, store.Tokens{DB: db}
+	if err := users.AddGroup(t.Context(), user.Group{Name: "Default"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		u := user.User{ID: fmt.Sprint("user ", i), Login: fmt.Sprint("login ", i), Group: "Default"}
+		if err := users.AddUser(t.Context(), u, u.Login); err != nil {
+			t.Fatal(err)
+		}
+		r := token.Record{ID: fmt.Sprint("token ", i), UserID: u.ID, ExpiresAt: time.Now().Add(time.Hour)}
+		if added, err := tokens.AddToken(t.Context(), r, token.Proof{Delegated: true, Granted: true, Now: time.Now()}); err != nil || !added {
+			t.Fatal(added, err)
+		}
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// TestGatheredLookups checks the answers to callers of one statement: each gets its own
+// row, an unknown key is not found, and a row that cannot be read is the error of its
+// caller only.
+func TestGatheredLookups(t *testing.T) {
+	url := storetest.PostgreSQL(t).Migrated(t)
+	db := storetest.Open(t, url)
+	ids := tokensOf(t, db, 3)
+	admin, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	if _, err := admin.ExecContext(t.Context(), "INSERT INTO user_policies (user_id, kind, actions, notifiers) VALUES ('user 1', 'operation', 1, 'no JSON')"); err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	here := t.Context()
+	list, found, errs := store.Bearers(t.Context(), db, []context.Context{here, here, here, gone, here, here},
+		[]string{ids[2], "nobody's", ids[1], ids[0], ids[0], ids[2]}, time.Now())
+	for i, want := range []struct{ user, err string }{{user: "user 2"}, {}, {err: "invalid character"}, {err: "canceled"}, {user: "user 0"}, {user: "user 2"}} {
+		switch {
+		case want.err != "":
+			if errs[i] == nil || !strings.Contains(errs[i].Error(), want.err) {
+				t.Errorf("caller %d: error %v, want %q", i, errs[i], want.err)
+			}
+		case errs[i] != nil || list[i].User.ID != want.user || found[i] != (want.user != ""):
+			t.Errorf("caller %d: %q, %v, %v; want %q", i, list[i].User.ID, found[i], errs[i], want.user)
+		}
+	}
+	// Through the front: hostile keys, and a caller who left.
+	snapshots := store.Snapshots{DB: db}
+	for _, id := range []string{"", "\x00", "\xff", "a' OR TRUE --", strings.Repeat("x", 1<<20)} {
+		if _, _, err := snapshots.BearerByToken(t.Context(), id, time.Now()); !errors.Is(err, session.ErrNotFound) {
+			t.Errorf("token %.20q: %v", id, err)
+		}
+	}
+	if _, _, err := snapshots.BearerByToken(gone, ids[0], time.Now()); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that left: %v", err)
+	}
+	// Inside a transaction the statement sees what the transaction wrote.
+	if err := db.Atomic(t.Context(), func(ctx context.Context) error {
+		if err := (store.Tokens{DB: db}).RevokeTokens(ctx, "user 0"); err != nil {
+			return err
+		}
+		b, _, err := snapshots.BearerByToken(ctx, ids[0], time.Now())
+		if err == nil && !b.Token.Revoked {
+			t.Error("a lookup inside a transaction does not see its changes")
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGatheredPlans checks that PostgreSQL plans a gathered statement a few times and not
+// for each number of callers: planning takes longer than the statement.
+func TestGatheredPlans(t *testing.T) {
+	url := storetest.PostgreSQL(t).Migrated(t)
+	ids := tokensOf(t, storetest.Open(t, url), 1)
+	db := openLimited(t, url, store.Options{Connections: 1})
+	const rounds = 20
+	for i := range rounds {
+		n := i%3 + 1
+		callers, tokens, entries := make([]context.Context, n), make([]string, n), make([]audit.Entry, n)
+		for k := range n {
+			callers[k], tokens[k] = t.Context(), ids[0]
+		}
+		store.Bearers(t.Context(), db, callers, tokens, time.Now())
+		for _, err := range store.AddEntries(t.Context(), db, entries) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, text := range []string{"%WITH ORDINALITY%", "INSERT INTO audit%"} {
+		if general, special := store.Plans(t, db, text); general != rounds-5 || special != 5 {
+			t.Errorf("%s: %d by the general plan, %d by others; want %d and the 5 that PostgreSQL tries", text, general, special, rounds-5)
+		}
+	}
+}
+
+// TestGatheredEntries checks that entries of one statement keep their order, and that an
+// entry that the database refuses is the error of its caller only.
+func TestGatheredEntries(t *testing.T) {
+	url := storetest.PostgreSQL(t).Migrated(t)
+	db := storetest.Open(t, url)
+	admin, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	var entries []audit.Entry
+	var want []string
+	for i := range 300 {
+		entries = append(entries, audit.Entry{RequestID: fmt.Sprint(i), Operation: "Sign"})
+		want = append(want, fmt.Sprint(i))
+	}
+	kept := func() (ids []string) {
+		list, err := store.Audit{DB: db}.Last(t.Context(), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			ids = append(ids, e.RequestID)
+		}
+		return ids
+	}
+	for _, err := range store.AddEntries(t.Context(), db, entries) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(want, kept()); d != "" {
+		t.Error(d)
+	}
+	if _, err := admin.ExecContext(t.Context(), "ALTER TABLE audit ADD CHECK (operation <> 'refused')"); err != nil {
+		t.Fatal(err)
+	}
+	errs := store.AddEntries(t.Context(), db, []audit.Entry{{RequestID: "a"}, {RequestID: "b", Operation: "refused"}, {RequestID: "c"}})
+	if errs[0] != nil || errs[1] == nil || errs[2] != nil {
+		t.Errorf("errors %v, want one for the second entry only", errs)
+	}
+	if d := cmp.Diff([]string{"a", "c"}, kept()[300:]); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestEntriesOfManyCallers checks that entries of each caller keep their order, however
+// they gather, and that Close finishes those that were accepted.
+func TestEntriesOfManyCallers(t *testing.T) {
+	url := storetest.PostgreSQL(t).Migrated(t)
+	db := openLimited(t, url, store.Options{})
+	log := store.Audit{DB: db}
+	const callers, each = 20, 20
+	var waits [callers][]func(context.Context) error
+	for _, err := range atOnceNumbered(callers, func(c int) error {
+		for i := range each {
+			e := audit.Entry{RequestID: fmt.Sprint(c), Detail: fmt.Sprint(i)}
+			if i%2 == 0 {
+				if err := log.Record(t.Context(), e); err != nil {
+					return err
+				}
+				continue
+			}
+			waits[c] = append(waits[c], log.Begin(t.Context(), e))
+		}
+		return nil
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, list := range waits {
+		for _, wait := range list {
+			if err := wait(t.Context()); err != nil {
+				t.Errorf("an accepted entry: %v", err)
+			}
+		}
+	}
+	if err := log.Record(t.Context(), audit.Entry{}); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	kept, err := store.Audit{DB: storetest.Open(t, url)}.Last(t.Context(), 2*callers*each)
+	if err != nil || len(kept) != callers*each {
+		t.Fatalf("%d entries, %v", len(kept), err)
+	}
+	next := map[string]int{}
+	for _, e := range kept {
+		if e.Detail != fmt.Sprint(next[e.RequestID]) {
+			t.Fatalf("request %s: entry %s comes after %d others", e.RequestID, e.Detail, next[e.RequestID])
+		}
+		next[e.RequestID]++
+	}
+}
+
+// TestLostAnswerOfEntries checks entries whose statement was not answered: their callers
+// get an outage, and the entries are not added again.
+func TestLostAnswerOfEntries(t *testing.T) {
+	url := storetest.PostgreSQL(t).Migrated(t)
+	direct := storetest.Open(t, url)
+	proxy := storetest.NewProxy(t, url)
+	db := openLimited(t, proxy.URL, store.Options{Limits: store.Limits{Call: 5 * time.Second}})
+	log := store.Audit{DB: db}
+	if err := log.Record(patience(t), audit.Entry{Operation: "before"}); err != nil {
+		t.Fatal(err)
+	}
+	muted := proxy.Mute("the entry without an answer")
+	wait := log.Begin(patience(t), audit.Entry{Operation: "the entry without an answer"})
+	<-muted
+	if err := wait(patience(t)); !isOutage(err) {
+		t.Errorf("%v, want an outage", err)
+	}
+	if err := log.Record(patience(t), audit.Entry{Operation: "after"}); err != nil {
+		t.Errorf("a later entry: %v", err)
+	}
+	if err := db.Close(); err != nil { // waits for the statement
+		t.Error(err)
+	}
+	list, err := store.Audit{DB: direct}.Last(t.Context(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, e := range list {
+		count[e.Operation]++
+	}
+	if count["before"] != 1 || count["after"] != 1 || count["the entry without an answer"] > 1 {
+		t.Errorf("entries %v", count)
+	}
+}
