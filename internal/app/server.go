@@ -110,6 +110,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 		{"sweeping stored documents", documents.Sweep},
 		{"renewing what the authority has published", rooms.Authority.Maintain},
 		{"comparing the clock with the database's", rooms.checkClock},
+		{"making the next partitions of the audit log", store.Audit{DB: rooms.DB}.MakePartitions},
 	}
 
 	refusals := rest.NewGatherer(rooms.Audit, rooms.DB.Now)

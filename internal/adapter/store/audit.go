@@ -212,26 +212,38 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 			where = append(where, strings.ReplaceAll(condition, "?", "$"+strconv.Itoa(len(args))))
 		}
 	}
-	add(f.UserID != "", "(user_id = ? OR object = ?)", f.UserID)
 	add(f.Login != "", "login = ?", f.Login)
 	add(f.Operation != "", "operation = ?", f.Operation)
 	add(f.Outcome != "", "outcome = ?", f.Outcome)
 	add(!f.Since.IsZero(), "at >= ?", millis(f.Since))
 	add(f.OutcomesOnly, "phase = ?", audit.Done)
 	add(f.Before > 0, "id < ?", f.Before)
-	condition := ""
-	if len(where) > 0 {
-		condition = " WHERE " + strings.Join(where, " AND ")
-	}
 	args = append(args, limit)
+	newest := " ORDER BY id DESC LIMIT $" + strconv.Itoa(len(args))
+	entries := func(more ...string) string {
+		condition := ""
+		if all := append(more, where...); len(all) > 0 {
+			condition = " WHERE " + strings.Join(all, " AND ")
+		}
+		return "SELECT id, " + auditColumns + " FROM audit" + condition + newest
+	}
+	query := entries()
+	if f.UserID != "" {
+		// Two walks, each along its own index from its end. One with OR would read the
+		// whole log. The index of objects has only those of the length of a GUID.
+		args = append(args, f.UserID)
+		user := "$" + strconv.Itoa(len(args))
+		query = "SELECT * FROM (SELECT * FROM (" + entries("user_id = "+user) + ") caller UNION ALL SELECT * FROM (" +
+			entries("object = "+user, "length(object) = 36", "user_id <> "+user) + ") object) entries" + newest
+	}
 	type numbered struct {
 		id int64
 		audit.Entry
 	}
-	rows, err := all(ctx, s.DB, func(r row) (n numbered, err error) {
+	rows, err := allUnprepared(ctx, s.DB, func(r row) (n numbered, err error) {
 		n.Entry, err = scanEntry(r, &n.id)
 		return n, err
-	}, "SELECT id, "+auditColumns+" FROM audit"+condition+" ORDER BY id DESC LIMIT $"+strconv.Itoa(len(args)), args...)
+	}, query, args...)
 	if err != nil {
 		return nil, 0, err
 	}

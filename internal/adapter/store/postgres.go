@@ -30,6 +30,7 @@ const (
 	pgSerializationFailure = "40001"
 	pgDeadlockDetected     = "40P01"
 	pgUniqueViolation      = "23505"
+	pgCheckViolation       = "23514" // of a constraint, or of the bounds of a partition
 	pgTooManyConnections   = "53300"
 	pgLockNotAvailable     = "55P03"
 	pgQueryCanceled        = "57014" // by statement_timeout

@@ -428,6 +428,66 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Error(d)
 			}
 		}},
+		{"ReadsByUser", func(t *testing.T, db *store.DB) {
+			s := store.Audit{DB: db}
+			const user, other = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
+			var want []string
+			for i, e := range []audit.Entry{
+				{Principal: audit.Principal{UserID: user}},
+				{Principal: audit.Principal{UserID: other}},
+				{Principal: audit.Principal{UserID: other}, Object: user},
+				{Principal: audit.Principal{UserID: user}, Object: other},
+				{Principal: audit.Principal{UserID: user}, Object: user}, // once
+				{Object: "certificate 1"},
+				{Principal: audit.Principal{UserID: user}, Phase: audit.Attempt},
+				{Object: user},
+				{Principal: audit.Principal{UserID: user}, Operation: "Sign", Outcome: audit.OK},
+			} {
+				e.RequestID, e.At = fmt.Sprint(i), start.Add(time.Duration(i)*time.Second)
+				if e.Phase == "" {
+					e.Phase = audit.Done
+				}
+				must(t, s.Record(t.Context(), e))
+				if e.Principal.UserID == user || e.Object == user {
+					want = append(want, e.RequestID)
+				}
+			}
+			read := func(f store.AuditFilter, limit int) (ids []string, before int64) {
+				list, before, err := s.Read(t.Context(), f, limit)
+				must(t, err)
+				for _, e := range list {
+					ids = append(ids, e.RequestID)
+				}
+				return ids, before
+			}
+			var got []string
+			for before := int64(0); len(got) < len(want); {
+				page, next := read(store.AuditFilter{UserID: user, Before: before}, 2)
+				if len(page) == 0 {
+					break
+				}
+				got, before = append(page, got...), next
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+			for _, c := range []struct {
+				filter store.AuditFilter
+				want   []string
+			}{
+				{store.AuditFilter{UserID: user, OutcomesOnly: true}, []string{"0", "2", "3", "4", "7", "8"}},
+				{store.AuditFilter{UserID: user, Operation: "Sign", Outcome: audit.OK}, []string{"8"}},
+				{store.AuditFilter{UserID: user, Since: start.Add(5 * time.Second)}, []string{"6", "7", "8"}},
+				{store.AuditFilter{UserID: other}, []string{"1", "2", "3"}},
+				{store.AuditFilter{UserID: "nobody"}, nil},
+				{store.AuditFilter{Since: start.Add(7 * time.Second)}, []string{"7", "8"}},
+				{store.AuditFilter{}, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8"}},
+			} {
+				if got, _ := read(c.filter, 100); !cmp.Equal(c.want, got) {
+					t.Errorf("%+v: %v, want %v", c.filter, got, c.want)
+				}
+			}
+		}},
 		{"ManyAtOnce", func(t *testing.T, db *store.DB) {
 			s := store.Audit{DB: db}
 			const n = 200
