@@ -62,21 +62,19 @@ type tally struct {
 // newTally returns the tally of a table. earlier is the table without shards, and objects
 // is the condition that selects what the owner $1 holds.
 func newTally(table, earlier, owner, objects string) *tally {
-	words := strings.NewReplacer("{table}", table, "{earlier}", earlier, "{owner}", owner, "{held}", objects,
-		"{others}", `(SELECT COALESCE(SUM(x.{of}), 0) FROM {table} x WHERE x.{owner} = $1 AND x.shard <> $2)
-			+ (SELECT COALESCE(SUM(e.{of}), 0) FROM {earlier} e WHERE e.{owner} = $1)`)
-	of := func(column string) string { return strings.ReplaceAll(words.Replace("{others}"), "{of}", column) }
-	fill := func(text string) string {
-		text = strings.NewReplacer("{other objects}", of("objects"), "{other octets}", of("octets")).Replace(text)
-		return words.Replace(text)
-	}
+	words := strings.NewReplacer("{table}", table, "{earlier}", earlier, "{owner}", owner, "{held}", objects)
+	others := strings.NewReplacer("{other objects}", `(SELECT COALESCE(SUM(x.objects), 0) FROM {table} x WHERE x.{owner} = $1 AND x.shard <> $2)
+			+ (SELECT COALESCE(SUM(e.objects), 0) FROM {earlier} e WHERE e.{owner} = $1)`,
+		"{other bytes}", `(SELECT COALESCE(SUM(x.octets), 0) FROM {table} x WHERE x.{owner} = $1 AND x.shard <> $2)
+			+ (SELECT COALESCE(SUM(e.octets), 0) FROM {earlier} e WHERE e.{owner} = $1)`)
+	fill := func(text string) string { return words.Replace(others.Replace(text)) }
 	return &tally{
 		shard: rand.Int64N(shards),
 		use: fill(`INSERT INTO {table} AS u ({owner}, shard, objects, octets)
 			SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT)
-			WHERE {other objects} + $3 <= CAST($5 AS BIGINT) AND {other octets} + $4 <= CAST($6 AS BIGINT)
+			WHERE {other objects} + $3 <= CAST($5 AS BIGINT) AND {other bytes} + $4 <= CAST($6 AS BIGINT)
 			ON CONFLICT ({owner}, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets
-			WHERE u.objects + excluded.objects + {other objects} <= $5 AND u.octets + excluded.octets + {other octets} <= $6`),
+			WHERE u.objects + excluded.objects + {other objects} <= $5 AND u.octets + excluded.octets + {other bytes} <= $6`),
 		move:        fill("UPDATE {table} SET objects = objects + $3, octets = octets + $4 WHERE {owner} = $1 AND shard = $2"),
 		moveEarlier: fill("UPDATE {earlier} SET objects = objects + $2, octets = octets + $3 WHERE {owner} = $1"),
 		sum: fill(`SELECT t.objects + COALESCE(e.objects, 0), t.octets + COALESCE(e.octets, 0)

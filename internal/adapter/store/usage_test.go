@@ -23,7 +23,7 @@ type clock struct{ atomic.Int64 }
 func (c *clock) Now() time.Time { return time.UnixMilli(1_700_000_000_000 + c.Load()) }
 
 // twoProcesses opens a database twice, as two processes that count in different shards.
-// Their clock stands still.
+// Their clock does not move by itself.
 func twoProcesses(t *testing.T, url string) (a, b *store.DB, now *clock, admin *sql.DB) {
 	t.Helper()
 	storetest.Open(t, url)
