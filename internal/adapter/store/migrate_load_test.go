@@ -72,7 +72,7 @@ func (c *callersOfRelease18) request(ctx context.Context, user string) error {
 }
 
 // TestMigrateUnderLoad migrates a database of the release with schema 18 while its
-// processes serve. Somebody holds a long transaction at the beginning, and the migration is
+// processes serve. A session holds a long transaction at the beginning, and the migration is
 // interrupted once. The server must log no wait of 200 ms for a lock by a caller.
 func TestMigrateUnderLoad(t *testing.T) {
 	users := 50_000
