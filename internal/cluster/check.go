@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"tamga/internal/files"
@@ -107,26 +108,37 @@ func (v *verification) column(ctx context.Context, query string) (map[string]str
 }
 
 // counted are the counters of quotas with the rows that they count. A document counts until
-// its row is gone, an object until it is spent. Each query returns the owners whose counter is
-// wrong.
-var counted = []struct{ what, query string }{
-	{"prepared objects", differing("caller", "prepared_usage", "prepared WHERE spent_at = 0")},
-	{"documents", differing("user_id", "document_usage", "documents")},
+// its row is gone, an object until it is spent. A quota is compared with the sum of all rows
+// of its owner, in the table of shards and in that of releases without shards.
+var counted = []struct{ what, owner, counter, shards, rows string }{
+	{"prepared objects", "caller", "prepared_usage", "prepared_shares", "prepared WHERE spent_at = 0"},
+	{"documents", "user_id", "document_usage", "document_shares", "documents"},
 }
 
-// differing is a query for the owners whose counter differs from their rows.
-func differing(owner, counter, rows string) string {
-	return fmt.Sprintf(`SELECT coalesce(a.%[1]s, b.%[1]s), coalesce(a.n, '0 of 0') || ' bytes counted, ' || coalesce(b.n, '0 of 0') || ' there'
-		FROM (SELECT %[1]s, sum(objects) || ' of ' || sum(octets) AS n FROM %[2]s WHERE %[1]s <> '' GROUP BY 1) a
-		FULL JOIN (SELECT %[1]s, count(*) || ' of ' || sum(octets) AS n FROM %[3]s GROUP BY 1) b ON a.%[1]s = b.%[1]s
-		WHERE coalesce(a.n, '0 of 0') <> coalesce(b.n, '0 of 0')`, owner, counter, rows)
+// differing is a query for the owners whose sum differs from their rows. counters are the
+// tables with the counters.
+func differing(owner, rows string, counters []string) string {
+	var sums []string
+	for _, c := range counters {
+		sums = append(sums, fmt.Sprintf("SELECT %s AS owner, objects, octets FROM %s WHERE %[1]s <> ''", owner, c))
+	}
+	return fmt.Sprintf(`SELECT coalesce(a.owner, b.owner), coalesce(a.n, '0 of 0') || ' bytes counted, ' || coalesce(b.n, '0 of 0') || ' there'
+		FROM (SELECT owner, sum(objects) || ' of ' || sum(octets) AS n FROM (%s) c GROUP BY 1) a
+		FULL JOIN (SELECT %s AS owner, count(*) || ' of ' || sum(octets) AS n FROM %s GROUP BY 1) b ON a.owner = b.owner
+		WHERE coalesce(a.n, '0 of 0') <> coalesce(b.n, '0 of 0')`, strings.Join(sums, " UNION ALL "), owner, rows)
 }
 
 // counters compares counters with rows. Background tasks may remove rows at the same time,
 // but each of them changes both in one transaction, and a query sees one moment.
 func (v *verification) counters(ctx context.Context) error {
 	for _, c := range counted {
-		wrong, err := v.column(ctx, c.query)
+		tables := []string{c.counter}
+		if n, err := v.cluster.count(ctx, "SELECT count(*) FROM pg_tables WHERE tablename = $1", c.shards); err != nil {
+			return err
+		} else if n > 0 {
+			tables = append(tables, c.shards)
+		}
+		wrong, err := v.column(ctx, differing(c.owner, c.rows, tables))
 		if err != nil {
 			return err
 		}
