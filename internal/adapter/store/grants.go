@@ -14,11 +14,11 @@ import (
 	"tamga/internal/domain/token"
 )
 
-const grantColumns = "id, handle, secret, user_id, client_id, scope, method, login_only, signed_in_at, refreshed_at, expires_at"
+const grantColumns = "id, handle, secret, user_id, client_id, scope, method, login_only, second_step, signed_in_at, refreshed_at, expires_at"
 
 func scanGrant(r row) (g token.Grant, err error) {
 	var handle, secret []byte
-	err = r.Scan(&g.ID, &handle, &secret, &g.UserID, &g.ClientID, &g.Scope, &g.Method, &g.LoginOnly,
+	err = r.Scan(&g.ID, &handle, &secret, &g.UserID, &g.ClientID, &g.Scope, &g.Method, &g.LoginOnly, &g.SecondStep,
 		(*timeField)(&g.SignedInAt), (*timeField)(&g.UsedAt), (*timeField)(&g.ExpiresAt))
 	if err == nil && (len(handle) != sha256.Size || len(secret) != sha256.Size) {
 		err = fmt.Errorf("store: a grant has hashes of %d and %d bytes, want %d", len(handle), len(secret), sha256.Size)
@@ -30,8 +30,8 @@ func scanGrant(r row) (g token.Grant, err error) {
 
 // AddGrant implements token.Store.
 func (s Tokens) AddGrant(ctx context.Context, g token.Grant) error {
-	_, err := s.exec(ctx, "INSERT INTO grants ("+grantColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-		g.ID, g.Handle[:], g.Secret[:], g.UserID, g.ClientID, g.Scope, g.Method, g.LoginOnly,
+	_, err := s.exec(ctx, "INSERT INTO grants ("+grantColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+		g.ID, g.Handle[:], g.Secret[:], g.UserID, g.ClientID, g.Scope, g.Method, g.LoginOnly, g.SecondStep,
 		millis(g.SignedInAt), millis(g.UsedAt), millis(g.ExpiresAt))
 	return err
 }

@@ -80,11 +80,11 @@ func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size
 // AddCode implements signin.Store.
 func (s Tokens) AddCode(ctx context.Context, c signin.Code) error {
 	_, err := s.exec(ctx, `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id,
-			granted, login_only, nonce, challenge, signed_in_at, grant_id, parent_id, ends_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', $9, $10, $11, $12, $13, $14, $15, $16)`,
+			granted, login_only, nonce, challenge, signed_in_at, grant_id, parent_id, ends_at, second_step)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		c.Hash[:], c.UserID, c.ClientID, c.RedirectURI, c.Scope, c.Method, notNull(c.Thumbprint), millis(c.ExpiresAt),
 		c.Granted, c.LoginOnly, c.Nonce, c.Challenge, millis(c.SignedInAt),
-		c.GrantID, c.ParentID, millis(c.EndsAt))
+		c.GrantID, c.ParentID, millis(c.EndsAt), c.SecondStep)
 	return err
 }
 
@@ -94,12 +94,12 @@ func (s Tokens) SpendCode(ctx context.Context, hash [sha256.Size]byte, clientID,
 		c := signin.Code{Hash: hash, ClientID: clientID, RedirectURI: redirectURI}
 		err := r.Scan(&c.UserID, &c.Scope, &c.Method, &c.Thumbprint, (*timeField)(&c.ExpiresAt),
 			&c.Granted, &c.LoginOnly, &c.Nonce, &c.Challenge, (*timeField)(&c.SignedInAt),
-			&c.GrantID, &c.ParentID, (*timeField)(&c.EndsAt))
+			&c.GrantID, &c.ParentID, (*timeField)(&c.EndsAt), &c.SecondStep)
 		return c, err
 	}, `UPDATE authorization_codes SET spent_at = $5, token_id = $4
 		WHERE hash = $1 AND client_id = $2 AND redirect_uri = $3 AND spent_at = 0 AND expires_at > $5
 		RETURNING user_id, scope, method, thumbprint, expires_at, granted, login_only, nonce, challenge, signed_in_at,
-			grant_id, parent_id, ends_at`, hash[:], clientID, redirectURI, tokenID, millis(now))
+			grant_id, parent_id, ends_at, second_step`, hash[:], clientID, redirectURI, tokenID, millis(now))
 }
 
 // CodeUser implements signin.CodeStore.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,8 @@ func hasMethod(name string) string {
 	return "EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = '" + name + "')"
 }
 
-// secondStep is the condition that the user u has a method that is not a first step.
+// secondStep is the condition that the user u has a method that is a second step: not one of
+// the first steps, and at another level than theirs.
 var secondStep = func() string {
 	var primary []string
 	for _, m := range signin.Methods() {
@@ -72,7 +74,7 @@ var secondStep = func() string {
 			primary = append(primary, "'"+m.Name+"'")
 		}
 	}
-	return "EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method NOT IN (" + strings.Join(primary, ", ") + "))"
+	return "EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method NOT IN (" + strings.Join(primary, ", ") + ") AND m.level <> " + strconv.Itoa(signin.LevelPrimary) + ")"
 }()
 
 // credentials selects the columns that scanCredential scans.
@@ -177,14 +179,14 @@ func beginAttempt(ctx context.Context, db *DB, table string, columns []string, k
 func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (added bool, err error) {
 	set := lock.User(t.UserID, t.ActorID)
 	err = s.locked(ctx, set, func(ctx context.Context) error {
-		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked, actor_id, grant_id, scope, signed_in_at, confirmation)
+		n, err := s.exec(ctx, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked, actor_id, grant_id, scope, signed_in_at, confirmation, second_step)
 			SELECT CAST($1 AS TEXT), u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), FALSE,
-				CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS TEXT), CAST($17 AS BIGINT), CAST($18 AS TEXT)
+				CAST($11 AS TEXT), CAST($12 AS TEXT), CAST($13 AS TEXT), CAST($17 AS BIGINT), CAST($18 AS TEXT), CAST($19 AS BOOLEAN)
 			FROM users u
 			WHERE u.id = $2 AND NOT `+barred("u", "$7")+`
 				AND (CAST($16 AS TEXT) = '' OR EXISTS (SELECT 1 FROM access_tokens x WHERE x.id = $16 AND x.revoked = FALSE AND x.expires_at > $7))
 				AND (CAST($15 AS BOOLEAN)
-				OR EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = $8) AND NOT `+secondStep+`
+				OR EXISTS (SELECT 1 FROM user_methods m WHERE m.user_id = u.id AND m.method = $8) AND (CAST($19 AS BOOLEAN) OR NOT `+secondStep+`)
 				AND CASE WHEN CAST($14 AS BOOLEAN) THEN $8 <> 'certificate'
 					OR EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.not_after > $7) ELSE CASE CAST($8 AS TEXT)
 					WHEN 'none' THEN TRUE
@@ -192,7 +194,7 @@ func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (ad
 					WHEN 'certificate' THEN EXISTS (SELECT 1 FROM sign_in_certificates k WHERE k.user_id = u.id AND k.thumbprint = $10)
 					ELSE FALSE END END)`,
 			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, notNull(p.Thumbprint),
-			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated || p.Confirmed, p.Parent, millis(t.SignedInAt), t.Confirmation)
+			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated || p.Confirmed, p.Parent, millis(t.SignedInAt), t.Confirmation, p.SecondStep)
 		added = n == 1
 		if err != nil || !added || p.Delegated || t.Confirmation != "" { // nobody has signed in
 			return err
@@ -206,7 +208,7 @@ func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (ad
 // bearerColumns and bearerTables select a token $1 with its user and its actor at the
 // time $2.
 var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
-	t.actor_id, t.grant_id, t.scope, t.confirmation, CASE WHEN t.signed_in_at = 0 THEN t.created_at ELSE t.signed_in_at END,
+	t.actor_id, t.grant_id, t.scope, t.confirmation, t.second_step, CASE WHEN t.signed_in_at = 0 THEN t.created_at ELSE t.signed_in_at END,
 	COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
 	CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (` + reachedBy("t.actor_id") + `) END`
 
@@ -217,7 +219,7 @@ func bearerFields(b *token.Bearer) []any {
 	t := &b.Token
 	return append(userFields(&b.User), &t.ID, &t.UserID, &t.ClientID, &t.Method,
 		(*timeField)(&t.CreatedAt), (*timeField)(&t.ExpiresAt), &t.Revoked,
-		&t.ActorID, &t.GrantID, &t.Scope, &t.Confirmation, (*timeField)(&t.SignedInAt), &b.Actor, &b.Severed)
+		&t.ActorID, &t.GrantID, &t.Scope, &t.Confirmation, &t.SecondStep, (*timeField)(&t.SignedInAt), &b.Actor, &b.Severed)
 }
 
 func scanBearer(r row) (b token.Bearer, err error) {

@@ -106,6 +106,7 @@ func (a Authorization) NeedsChallenge() bool {
 //   - invalid_request: the resource
 //   - invalid_scope
 //   - access_denied: the certificate
+//   - authn_method_not_confirmed: the user has a second step
 func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Authorization) (code string, who audit.Principal, err error) {
 	if err := a.Check(); err != nil {
 		return "", who, err
@@ -113,6 +114,9 @@ func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Author
 	b, why, err := s.certified(ctx, der)
 	if err != nil {
 		return "", who, err
+	}
+	if errors.Is(why, errSecondStep) {
+		return "", who, secondStepNeeded()
 	}
 	thumbprint := sha256.Sum256(der)
 	// The certificate may be removed from the user meanwhile, so the exchange of the code
@@ -199,7 +203,7 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 		if within.Scope = token.Narrowed(a.Scope, b.Token.Scope); within.Resource == "" && !token.Holds(within.Scope, token.ScopeOpenID) {
 			return token.Refuse(token.InvalidScope, "scope: the access token was not granted openid")
 		}
-		issued, err = s.authorize(ctx, within, b.User, b.Name, token.Proof{Method: b.Token.Method, Granted: true}, token.DescentOf(b.Token), true)
+		issued, err = s.authorize(ctx, within, b.User, b.Name, token.Proof{Method: b.Token.Method, SecondStep: b.Token.SecondStep, Granted: true}, token.DescentOf(b.Token), true)
 		return err
 	})
 	return issued, who, err
@@ -254,7 +258,7 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 	if !accepted {
 		return issued, token.Refuse(token.AccessDenied, "nobody signs in with this certificate")
 	}
-	if err := s.tokens.Issuable(ctx, u.ID, nil); err != nil {
+	if err := s.tokens.Issuable(ctx, u.ID, nil, p); err != nil {
 		return issued, err // checked again when the code is exchanged
 	}
 	if a.Direct {
@@ -282,7 +286,7 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 	}
 	err = s.codes.AddCode(ctx, Code{
 		Hash: sha256.Sum256([]byte(code)), UserID: u.ID, ClientID: a.Client.ID, RedirectURI: a.RedirectURI,
-		Scope: scope, Method: p.Method, Thumbprint: p.Thumbprint, Granted: p.Granted, LoginOnly: loginOnly,
+		Scope: scope, Method: p.Method, Thumbprint: p.Thumbprint, Granted: p.Granted, SecondStep: p.SecondStep, LoginOnly: loginOnly,
 		Nonce: a.Nonce, Challenge: a.Challenge, SignedInAt: from.SignedInAt, ExpiresAt: expires,
 		GrantID: from.GrantID, ParentID: from.Parent, EndsAt: from.EndsAt,
 	})
@@ -359,7 +363,7 @@ func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (
 		t, ok, err := s.tokens.Issue(ctx, token.Order{
 			ID: id, UserID: c.UserID, Name: name, ClientID: client.ID, Scope: c.Scope, LoginOnly: c.LoginOnly,
 			Descent: token.Descent{Parent: c.ParentID, GrantID: c.GrantID, SignedInAt: c.SignedInAt, EndsAt: c.EndsAt}, IDToken: true, Nonce: c.Nonce,
-			Proof: token.Proof{Method: c.Method, Thumbprint: c.Thumbprint, Granted: c.Granted},
+			Proof: token.Proof{Method: c.Method, SecondStep: c.SecondStep, Thumbprint: c.Thumbprint, Granted: c.Granted},
 		})
 		if err != nil {
 			return err

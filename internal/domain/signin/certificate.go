@@ -104,6 +104,8 @@ func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audi
 	return b.Principal(), nil
 }
 
+var errSecondStep = errors.New("signin: certificate: its user has a second step to do")
+
 // certified finds the user of a certificate. why is for the log: the reason why the user
 // may not sign in.
 func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, why, err error) {
@@ -119,7 +121,7 @@ func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, wh
 	case !scheme.Certificate:
 		return b, errors.New("signin: certificate: its user may not sign in with certificates"), nil
 	case scheme.SecondStep:
-		return b, errors.New("signin: certificate: its user has a second step to do"), nil
+		return b, errSecondStep, nil
 	}
 	return b, nil, nil
 }

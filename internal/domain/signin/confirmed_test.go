@@ -10,6 +10,8 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 )
 
@@ -141,6 +143,60 @@ func TestConfirmedTokenForged(t *testing.T) {
 			if err := authenticate(); !fault.Is(err, fault.Unauthorized) {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	}
+}
+
+// What a token, a code and a grant derive from a sign-in with a second step passes it on. The
+// same sign-in without it gives nothing.
+func TestSecondStepIsInherited(t *testing.T) {
+	for _, second := range []bool{true, false} {
+		f := newFamily(t)
+		policies := store.Policies{DB: f.db}
+		f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Policies: &policy.Service{Store: policies}})
+		issue := func() (tokens.Token, bool, error) {
+			return f.Issue(t.Context(), tokens.Order{
+				UserID: f.op.ID, Name: "op", ClientID: able.ID, Scope: everything,
+				Proof: tokens.Proof{Method: "password", Granted: true, SecondStep: second},
+			})
+		}
+		root, ok, err := issue()
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		// From now on the user needs a step, by a method and by a policy. The change of a method
+		// would end the sign-in, so the test makes it in the store.
+		if err := (store.Tokens{DB: f.db}).SetMethod(t.Context(), f.op.ID, signin.StoredMethod{Name: "otpviasms", Level: signin.LevelSecondary}, f.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		var got []bool
+		derive := func() {
+			_, ok, err := issue()
+			got = append(got, ok && err == nil)
+			code, _, err := f.AuthorizeBearer(t.Context(), root.AccessToken, f.ask("dss", false))
+			if err == nil {
+				_, err = f.exchangeCode(t, code.Code)
+			}
+			got = append(got, err == nil)
+			next, err := f.RefreshGrant(t.Context(), able.ID, root.RefreshToken, "", "")
+			got = append(got, err == nil)
+			root.RefreshToken = next.RefreshToken
+		}
+		derive()
+		if err := policies.SetOwn(t.Context(), f.op.ID, policy.Operation, &policy.Setting{Actions: policy.Issue}); err != nil {
+			t.Fatal(err)
+		}
+		derive()
+		if d := cmp.Diff([]bool{second, second, second, second, second, second}, got); d != "" {
+			t.Errorf("with a second step %v: %s", second, d)
+		}
+		if err := policies.SetOwn(t.Context(), f.op.ID, policy.Access, &policy.Setting{Actions: policy.Issue}); err != nil {
+			t.Fatal(err)
+		}
+		got = nil
+		derive()
+		if d := cmp.Diff([]bool{false, false, false}, got); d != "" {
+			t.Errorf("denied by the access policy: %s", d)
 		}
 	}
 }

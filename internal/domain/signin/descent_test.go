@@ -344,8 +344,11 @@ func TestDescent(t *testing.T) {
 		}
 	}
 	for _, m := range methods {
-		if m.Name == "Issue" {
-			continue // what all others end in
+		switch m.Name {
+		case "Issue": // what all others end in
+			continue
+		case "IssueConfirmed": // nothing can be derived from it, and it ends with the sign-in: TestConfirmedToken, TestConfirmedTokenEnds
+			continue
 		}
 		gives := strings.HasPrefix(m.Name, "Authorize")
 		for j := range m.Type.NumOut() {

@@ -37,7 +37,7 @@ type Method struct {
 	Name      string // the stored form, and Principal.Method; last part of the address in SpellingProduct
 	Route     string // last part of the path that sets and deletes it, and of the address in SpellingInterface
 	Operation string // ending of the names of its operations, such as "OtpViaSms"
-	Primary   bool   // a first step; every other method is a second step, at any level
+	Primary   bool   // a first step
 	// ready reports whether the user has what the method needs: a password, a contact, a
 	// token. Parameters describe it and contain no secrets. nil means never ready.
 	ready readiness
@@ -97,8 +97,8 @@ func MethodNamed(text string) (Method, bool) {
 	return Method{}, false
 }
 
-// Levels of a method. They are stored and returned as given. A sign-in depends only on
-// whether the method is primary.
+// Levels of a method. They are stored and returned as given. A method that is not a first
+// step is a second step at every level but LevelPrimary: then it only confirms operations.
 const (
 	LevelPrimary   = 1
 	LevelSecondary = 2

@@ -118,6 +118,7 @@ type Code struct {
 	Method      string
 	Thumbprint  []byte // of the certificate method
 	Granted     bool   // see token.Proof
+	SecondStep  bool   // see token.Proof
 	LoginOnly   bool   // no resource was asked for
 	Nonce       string // for the ID token
 	Challenge   string // of RFC 7636, S256; "" for none

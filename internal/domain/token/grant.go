@@ -34,6 +34,7 @@ type Grant struct {
 	Scope      string // granted
 	Method     string // the method that the user signed in with
 	LoginOnly  bool
+	SecondStep bool // see Proof
 	SignedInAt time.Time
 	UsedAt     time.Time // when its newest refresh token was made
 	ExpiresAt  time.Time
@@ -124,9 +125,9 @@ type Order struct {
 //   - access_denied: the access policy denies Issue to the user, or to the operator who acts
 //     for the user
 //   - authn_method_not_confirmed: the operation policy of the user demands confirmation of
-//     tokens, which no grant can do
-func (s *Service) Issuable(ctx context.Context, userID string, actor *Actor) error {
-	return s.issuable(ctx, userID, actor, false)
+//     tokens, and the proof has none
+func (s *Service) Issuable(ctx context.Context, userID string, actor *Actor, p Proof) error {
+	return s.issuable(ctx, userID, actor, p.Confirmed || p.SecondStep)
 }
 
 // issuable is Issuable. confirmed means that the user has confirmed the token.
@@ -210,7 +211,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 	}
 	record := Record{
 		ID: o.ID.String(), UserID: o.UserID, ClientID: o.ClientID, Method: o.Proof.Method, Scope: o.Scope,
-		GrantID: o.GrantID, SignedInAt: o.SignedInAt, CreatedAt: now, ExpiresAt: expires, Confirmation: o.Confirmation,
+		GrantID: o.GrantID, SignedInAt: o.SignedInAt, CreatedAt: now, ExpiresAt: expires, Confirmation: o.Confirmation, SecondStep: o.Proof.SecondStep,
 	}
 	if o.Actor != nil {
 		record.ActorID = o.Actor.UserID
@@ -226,7 +227,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 	}
 	locked := lock.User(o.UserID, record.ActorID)
 	err = s.store.Atomic(ctx, locked, func(ctx context.Context) (err error) {
-		if err := s.issuable(ctx, o.UserID, o.Actor, o.Proof.Confirmed); err != nil {
+		if err := s.issuable(ctx, o.UserID, o.Actor, o.Proof.Confirmed || o.Proof.SecondStep); err != nil {
 			return err
 		}
 		if ok, err = s.store.AddToken(ctx, record, o.Proof); err != nil || !ok || g == nil {
@@ -265,7 +266,7 @@ func (s *Service) newGrant(o Order, now time.Time) (string, Grant, error) {
 	}
 	return hex.EncodeToString(random[:]), Grant{
 		ID: o.ID.String(), Handle: sha256.Sum256(random[:handleLength]), Secret: sha256.Sum256(random[handleLength:]),
-		UserID: o.UserID, ClientID: o.ClientID, Scope: o.Scope, Method: o.Proof.Method, LoginOnly: o.LoginOnly,
+		UserID: o.UserID, ClientID: o.ClientID, Scope: o.Scope, Method: o.Proof.Method, LoginOnly: o.LoginOnly, SecondStep: o.Proof.SecondStep,
 		SignedInAt: o.SignedInAt, UsedAt: now, ExpiresAt: o.SignedInAt.Add(s.settings.RefreshLife),
 	}, nil
 }
@@ -342,7 +343,7 @@ func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, s
 		}
 		t, ok, err := s.Issue(ctx, Order{
 			UserID: g.UserID, Name: name, ClientID: clientID, Scope: granted, LoginOnly: g.LoginOnly,
-			Descent: Descent{GrantID: g.ID, SignedInAt: g.SignedInAt, EndsAt: g.ExpiresAt}, Proof: Proof{Method: g.Method, Granted: true},
+			Descent: Descent{GrantID: g.ID, SignedInAt: g.SignedInAt, EndsAt: g.ExpiresAt}, Proof: Proof{Method: g.Method, SecondStep: g.SecondStep, Granted: true},
 		})
 		if err != nil {
 			return err

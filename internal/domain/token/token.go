@@ -64,7 +64,11 @@ func (s Settings) check() error {
 
 // Proof is the condition for a token. A token is recorded only if its proof still holds.
 type Proof struct {
-	Method     string // the user must have this method and no second step
+	Method string // the user must have this method
+	// SecondStep means that the user passed a second step after the method, or that the
+	// token comes from such a sign-in. Otherwise the user must have no second step, and no
+	// policy that asks for a confirmation of each sign-in.
+	SecondStep bool
 	Encoded    string // for the password method: the stored password
 	Thumbprint []byte // for the certificate method: a certificate of the user
 	// Granted means that a code or a grant is the reason for the token. Codes and grants
@@ -100,6 +104,7 @@ type Record struct {
 	// Confirmation is the confirmation that a confirmed token was issued for; "" for an
 	// access token.
 	Confirmation string
+	SecondStep   bool // see Proof
 	CreatedAt    time.Time
 	ExpiresAt    time.Time
 	Revoked      bool

@@ -242,7 +242,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 					must(t, err)
 				}
 				for _, name := range names {
-					must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: name, Level: 1}, start))
+					must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: name, Level: 2}, start))
 				}
 			}
 			password := token.Proof{Method: "password", Encoded: "p", Now: start}
@@ -267,6 +267,10 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 				{[]string{"otpviasms"}, token.Proof{Method: "otpviasms", Now: start}, false},
 				{[]string{"password", "oath"}, password, false},
 				{[]string{"certificate", "mydss"}, certificate, false},
+				{[]string{"password", "oath"}, token.Proof{Method: "password", Encoded: "p", SecondStep: true, Now: start}, true},
+				{[]string{"password", "oath"}, token.Proof{Method: "password", Encoded: "other", SecondStep: true, Now: start}, false},
+				{[]string{"oath"}, token.Proof{Method: "password", Encoded: "p", SecondStep: true, Now: start}, false},
+				{nil, token.Proof{Confirmed: true, Now: start}, true},
 			} {
 				has(c.methods...)
 				ok, err := s.AddToken(t.Context(), token.Record{ID: fmt.Sprint(i), UserID: u.ID, Method: c.proof.Method}, c.proof)

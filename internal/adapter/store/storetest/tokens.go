@@ -58,7 +58,12 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				{"certificate", signin.Scheme{Password: true, IDOnly: true, External: true, Certificate: true}},
 				{"otpviasms", signin.Scheme{Password: true, IDOnly: true, External: true, Certificate: true, SecondStep: true}},
 			} {
-				must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: c.method, Level: 1}, start))
+				for level, second := range []bool{true, false, true, true} {
+					must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: c.method, Level: level}, start))
+					if got, want := credential("user1").Scheme.SecondStep, second && c.scheme.SecondStep; got != want {
+						t.Errorf("%s at level %d: a second step: %v, want %v", c.method, level, got, want)
+					}
+				}
 				if got := credential("user1").Scheme; got != c.scheme {
 					t.Errorf("with %s: %+v, want %+v", c.method, got, c.scheme)
 				}
