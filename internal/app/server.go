@@ -131,7 +131,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: rooms.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
 		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: rooms.Config.DocumentStore, Routes: docapi.New(documents, int64(rooms.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: rooms.Config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: rooms.Config.IDP, Routes: tokenapi.New(rooms.Identity, rooms.Tokens, clients, peers.Judge, rooms.idpURL()).Limiting(signInLimits(rooms.Config)).Routes(), Docs: tokenapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: rooms.Config.IDP, Routes: tokenapi.New(rooms.Identity, rooms.Tokens, clients, peers.Judge, rooms.idpURL()).Limiting(signInLimits(rooms.Config)).Confirming(rooms.Confirm, rooms.Identity, rooms.Tokens).Routes(), Docs: tokenapi.Docs}},
 		{gate: rooms.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(rooms.Devices), umsapi.PolicyRoutes(rooms.PolicyEditor, rooms.Config.Messages.Language)), Docs: umsapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI().Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(rooms.Authority).Routes(), Docs: pkiapi.Docs}},

@@ -68,7 +68,7 @@ func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 	return signin.New(settings, signin.Deps{
 		Store: db, Methods: db, Codes: db, Visits: db, Sessions: base.Sessions, Tokens: tokens, Passwords: base.passwords, Providers: providers, Now: base.DB.Now, Rand: rand.Reader,
 		Reach: base.reach, Contacts: base.Contacts, Devices: base.Devices, Messages: base.Messages, Printer: base.printer,
-		Vault: base.ring, Oath: base.Oath,
+		Vault: base.ring, Oath: base.Oath, Steps: base.Confirm,
 	})
 }
 
@@ -178,7 +178,7 @@ func (b *Base) clients() (*signin.Clients, error) {
 	for _, c := range b.Config.Clients {
 		client := signin.Client{
 			ID: c.ID, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant, RedirectURIs: c.RedirectURIs,
-			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE,
+			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE, ConfirmMethods: c.ConfirmMethods,
 		}
 		if !client.Public {
 			secret, err := files.OwnSecret(b.Config.Path(c.SecretFile), "secret of client "+c.ID)

@@ -17,11 +17,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/vault"
@@ -342,6 +344,9 @@ type Client struct {
 	// Whether a client without a secret may omit PKCE when a browser transports its codes.
 	// **Risk:** an attacker who intercepts a code gets the token.
 	WithoutPKCE bool `yaml:"without_pkce"`
+	// Methods of [confirmation](confirmation.md) that the application can handle. Empty: all, but
+	// `oath` only for users who have no other.
+	ConfirmMethods []string `yaml:"confirm_methods"`
 }
 
 // Names in the configuration of serve --dev.
@@ -539,6 +544,13 @@ func (c *Config) Validate(types []string) error {
 			faults = append(faults, fmt.Errorf("clients[%d].id: want a unique name", i))
 		}
 		seen[client.ID] = true
+	}
+	for i, client := range c.Clients {
+		for _, name := range client.ConfirmMethods {
+			if !slices.Contains(confirm.MethodNames(), name) {
+				faults = append(faults, fmt.Errorf("clients[%d].confirm_methods: %q is unknown, want some of %s", i, name, strings.Join(confirm.MethodNames(), ", ")))
+			}
+		}
 	}
 	faults = append(faults, c.checkHolder()...)
 	faults = append(faults, c.Oath.check(c.Messages.Title)...)

@@ -16,7 +16,7 @@ import (
 type Confirmation struct {
 	// Methods that users may [confirm](confirmation.md) with, in the order they are offered. A user
 	// must have the authentication method (`mydss` for `mobile` too) and what it needs: a contact, a
-	// token, a device. No interface begins a confirmation yet.
+	// token, a device.
 	Methods []string `yaml:"methods" default:"[mydss, mobile, otpviasms, otpviaemail, oath]"`
 	// Codes to phones and e-mail addresses.
 	Codes struct {

@@ -57,6 +57,11 @@ func MethodNames() []string {
 	return names
 }
 
+// ByDevice reports whether a device answers the challenges of a method.
+func ByDevice(name string) bool {
+	return slices.ContainsFunc(rows, func(r Row) bool { return r.Name == name && r.Device })
+}
+
 // method is a row in use.
 type method struct {
 	Row

@@ -20,6 +20,10 @@ type Client struct {
 	Implicit      bool   // may have tokens sent to its redirect addresses
 	NoChallenge   bool   // a public client that may ask for codes without a challenge (RFC 7636)
 
+	// ConfirmMethods are the names of the methods of package confirm that the client can
+	// handle. nil: all, and oath only for users who have no other.
+	ConfirmMethods []string
+
 	// RedirectURIs lists where authorization codes may be sent, compared byte for byte.
 	// Without one, the client may not use codes.
 	RedirectURIs []string

@@ -3,12 +3,14 @@
 package signin_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
@@ -72,6 +74,19 @@ func TestConfirmedToken(t *testing.T) {
 	} {
 		if err := open(); !fault.Is(err, fault.Unauthorized) {
 			t.Error(name, err)
+		}
+	}
+
+	scope, err := b.IssueScope(t.Context(), who, "checkprofile", end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header, claims := parts(t, scope.AccessToken); header["typ"] != "scope+jwt" || claims["confirmed_scope"] != "checkprofile" {
+		t.Error(header, claims)
+	}
+	for _, open := range []func(context.Context, string) (audit.Principal, error){b.Authenticate, b.AuthenticateConfirmed} {
+		if _, err := open(t.Context(), scope.AccessToken); !fault.Is(err, fault.Unauthorized) {
+			t.Error("a token for a text:", err)
 		}
 	}
 

@@ -150,6 +150,14 @@ var ways = map[string]struct {
 		token, err := f.PasswordGrant(t.Context(), proven, "op", "", resource, scope)
 		return token, "", err
 	}},
+	"SignIn": {root: func(t *testing.T, f *family, scope string) (tokens.Token, string, error) {
+		first, err := f.FirstByPassword(t.Context(), able, "op", secret)
+		if err != nil {
+			return tokens.Token{}, "", err
+		}
+		token, err := f.Service.SignIn(t.Context(), first, nil) // grants no scope
+		return token, "", err
+	}},
 	"AuthorizePassword": {root: func(t *testing.T, f *family, scope string) (tokens.Token, string, error) {
 		issued, _, err := f.AuthorizePassword(t.Context(), "op", secret, f.ask(scope, false))
 		return tokens.Token{}, issued.Code, err
@@ -346,6 +354,8 @@ func TestDescent(t *testing.T) {
 	for _, m := range methods {
 		switch m.Name {
 		case "Issue": // what all others end in
+			continue
+		case "IssueScope": // no route accepts its type: TestConfirmedToken
 			continue
 		case "IssueConfirmed": // nothing can be derived from it, and it ends with the sign-in: TestConfirmedToken, TestConfirmedTokenEnds
 			continue

@@ -20,6 +20,9 @@ import (
 
 // The name spaces of method addresses.
 const (
+	// ConfirmationNamespace is that of the methods of package confirm.
+	ConfirmationNamespace = identityNamespace
+
 	claimsNamespace   = "http://schemas.microsoft.com/ws/2012/09/identity/authenticationmethod/"
 	identityNamespace = "http://dss.cryptopro.ru/identity/authenticationmethod/"
 )

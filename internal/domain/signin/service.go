@@ -230,6 +230,7 @@ type Service struct {
 	vault     Sealer
 	oath      Tokens
 	providers []Provider
+	steps     Confirmations
 }
 
 // Deps lists what a Service needs.
@@ -249,6 +250,7 @@ type Deps struct {
 	Printer   Printer // nil: no print forms
 	Vault     Sealer  // of tickets
 	Oath      Tokens
+	Steps     Confirmations // nil: users with a second step cannot sign in
 	Now       func() time.Time
 	Rand      io.Reader
 }
@@ -261,7 +263,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	return &Service{
 		settings: s, store: d.Store, methods: d.Methods, codes: d.Codes, visits: d.Visits, sessions: d.Sessions, passwords: d.Passwords, tokens: d.Tokens, now: d.Now, rand: d.Rand,
 		reach: d.Reach, changes: reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Messages}, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
-		vault: d.Vault, oath: d.Oath, providers: d.Providers,
+		vault: d.Vault, oath: d.Oath, providers: d.Providers, steps: d.Steps,
 	}, nil
 }
 

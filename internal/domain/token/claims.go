@@ -19,6 +19,7 @@ import (
 const (
 	tokenType     = "at+jwt"        // access tokens (RFC 9068, 2.1)
 	confirmedType = "confirmed+jwt" // confirmed tokens: see Service.IssueConfirmed
+	scopeType     = "scope+jwt"     // see Service.IssueScope; accepted nowhere
 )
 
 // tokenTypes lists the types of bearer tokens.

@@ -5,7 +5,11 @@ package token
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
+
+	"github.com/go-jose/go-jose/v4/jwt"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/session"
@@ -62,4 +66,42 @@ func (s *Service) IssueConfirmed(ctx context.Context, who audit.Principal, c Con
 		err = ended
 	}
 	return t, err
+}
+
+// scopeClaims are the claims of a token for a text that the user confirmed.
+type scopeClaims struct {
+	claims
+	Scope string `json:"confirmed_scope"`
+}
+
+// OwnScope reports whether a text has the name of a scope of this service. Such a text is
+// not confirmed: the token would look like one with that scope.
+func OwnScope(text string) bool {
+	for _, name := range strings.Fields(text) {
+		if _, own := scopes[strings.ToLower(name)]; own {
+			return true
+		}
+	}
+	return false
+}
+
+// IssueScope signs a token which says that a user confirmed a text of a client. Only other
+// programs read it, with the published keys: every route of this service refuses its type.
+func (s *Service) IssueScope(ctx context.Context, who audit.Principal, scope string, ends time.Time) (Token, error) {
+	if err := s.Issuable(ctx, who.UserID, nil, Proof{Confirmed: true}); err != nil {
+		return Token{}, err
+	}
+	id, err := s.NewID()
+	if err != nil {
+		return Token{}, err
+	}
+	now := s.now()
+	text, err := jwt.Signed(s.tokens.keys.Load().signers[scopeType]).Claims(scopeClaims{claims{
+		Issuer: s.settings.Issuer, Audience: jwt.Audience{s.settings.Resource}, IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(ends),
+		ID: id.String(), Login: who.Login, UserID: who.UserID, LocalIssuer: s.settings.LocalIssuer,
+	}, scope}).Serialize()
+	if err != nil {
+		return Token{}, fmt.Errorf("token: signing a token: %w", err)
+	}
+	return Token{AccessToken: text, ExpiresIn: ends.Sub(now).Truncate(time.Second), UserID: who.UserID}, nil
 }

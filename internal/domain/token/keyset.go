@@ -66,7 +66,7 @@ func newKeySet(list []Key, now time.Time) (*keySet, error) {
 	}
 	k.signing = signing.ID
 	k.signers = map[string]jose.Signer{}
-	for _, typ := range append([]string{idTokenType}, tokenTypes...) {
+	for _, typ := range append([]string{idTokenType, scopeType}, tokenTypes...) {
 		var err error
 		k.signers[typ], err = jose.NewSigner(
 			jose.SigningKey{Algorithm: jose.ES256, Key: cryptosigner.Opaque(signing.Signer)},

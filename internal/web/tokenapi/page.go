@@ -40,7 +40,7 @@ var (
 
 // words are the texts of the page in one language.
 type words struct {
-	Language, Title, For, Login, Password, Enter, Other, Wrong, Busy, SecondStep, Ended, Continue string
+	Language, Title, For, Login, Password, Enter, Other, Wrong, Busy, SecondStep, Ended, Continue, WrongCode string
 }
 
 var languages = []words{
@@ -51,6 +51,7 @@ var languages = []words{
 		SecondStep: "You sign in with a second step, which this page does not have. Use an application that has it.",
 		Ended:      "This sign-in has ended or was begun elsewhere. Go back to the application and begin again.",
 		Continue:   "Continue",
+		WrongCode:  "The code is wrong. Try again.",
 	},
 	{
 		Language: "ru", Title: "Вход", For: "чтобы продолжить работу в", Login: "Логин, телефон или электронная почта", Password: "Пароль", Enter: "Войти",
@@ -59,6 +60,7 @@ var languages = []words{
 		SecondStep: "Вход подтверждается вторым способом, которого на этой странице нет. Воспользуйтесь приложением, где он есть.",
 		Ended:      "Этот вход завершён или был начат в другом окне. Вернитесь в приложение и начните снова.",
 		Continue:   "Продолжить",
+		WrongCode:  "Код неверный. Попробуйте ещё раз.",
 	},
 }
 

@@ -72,6 +72,8 @@ type API struct {
 	judge    Judge
 	issuer   string // {idp_url}
 	attempts Attempts
+
+	confirming *confirming // nil: nothing is confirmed
 }
 
 // New returns the API. issuer is {idp_url}, the public address.
@@ -94,7 +96,7 @@ var grants = map[string]func(a *API, ctx context.Context, client signin.Client, 
 // Routes returns the operations of this surface, below {idp_url}. One client sends its
 // request as GET with a query. The query is never logged.
 func (a *API) Routes() []rest.Route {
-	return []rest.Route{
+	return append(a.confirmationRoutes(), []rest.Route{
 		rest.Handle("POST /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
 		rest.Handle("GET /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
 		rest.Handle("GET /oauth/authorize/certificate", "AuthorizeCertificate", rest.Anyone, a.authorizeByCertificate),
@@ -110,7 +112,7 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("POST /oauth/userinfo", "UserInfo", rest.Anyone, a.userInfo),
 		rest.Handle("GET /.well-known/openid-configuration", "Discovery", rest.Anyone, a.discovery).Unaudited(),
 		rest.Handle("GET /.well-known/jwks.json", "TokenKeys", rest.Anyone, a.keys).Unaudited().Exact(),
-	}
+	}...)
 }
 
 type request struct {

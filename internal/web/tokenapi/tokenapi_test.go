@@ -108,10 +108,10 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 
 func TestRouteTable(t *testing.T) {
 	var got []string
-	for _, r := range New(nil, nil, nil, nil, "").Routes() {
+	for _, r := range New(nil, nil, nil, nil, "").Confirming(nil, nil, nil).Routes() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
 	}
-	if d := cmp.Diff([]string{"POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone",
+	if d := cmp.Diff([]string{"POST /confirmation Confirmation anyone", "POST /v2.0/confirmation ConfirmationV2 anyone", "POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone",
 		"GET /oauth/authorize Authorize anyone", "POST /oauth/login Login anyone", "GET /oauth/external/{name}/return ExternalReturn anyone", "POST /oauth/external/{name}/return ExternalHandOn anyone",
 		"POST /oauth/external/{name}/finish ExternalReturn anyone", "GET /oauth/external/{name}/metadata ExternalMetadata anyone", "GET /oauth/external/{name} ExternalLogin anyone",
 		"GET /oauth/userinfo UserInfo anyone", "POST /oauth/userinfo UserInfo anyone",
