@@ -3,9 +3,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/notify"
@@ -40,4 +42,23 @@ func (r recipients) ConfirmedAddresses(ctx context.Context, userID string, chann
 		return r.devices.ConfirmedAddresses(ctx, userID, channel)
 	}
 	return r.contacts.ConfirmedAddresses(ctx, userID, channel)
+}
+
+// approvers gives package confirm the devices of users, which it does not know.
+type approvers struct{ *device.Approvals }
+
+// Approvers implements confirm.Devices.
+func (a approvers) Approvers(ctx context.Context, userID string) ([]confirm.Approver, error) {
+	devices, err := a.Approvals.Approvers(ctx, userID)
+	list := make([]confirm.Approver, len(devices))
+	for i, d := range devices {
+		list[i] = confirm.Approver{Kid: d.Kid, Name: cmp.Or(d.Name, d.Kid)}
+	}
+	return list, err
+}
+
+// OpenVerdict implements confirm.Devices.
+func (a approvers) OpenVerdict(ctx context.Context, signed []byte) (confirm.Verdict, error) {
+	v, err := a.Approvals.OpenVerdict(ctx, signed)
+	return confirm.Verdict(v), err
 }

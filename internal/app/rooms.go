@@ -230,9 +230,9 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("devices.codes: %w", err)
 	}
-	devices, err := device.New(c.Devices.Settings(c.BaseURL(), c.Messages.Title), device.Deps{
-		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
-		Messages: messages, Methods: sessions, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
+	deviceSettings := c.Devices.Settings(c.BaseURL(), c.Messages.Title)
+	approvals, err := device.NewApprovals(deviceSettings, device.ApprovalDeps{
+		Devices: deviceStore, Vault: ring, Users: users, Messages: messages, Now: db.Now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("devices: %w", err)
@@ -240,10 +240,17 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	records := store.Confirmations{DB: db}
 	confirmations, err := confirm.New(c.Confirmation.Settings(c.Messages.Language), confirm.Deps{
 		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
-		Oath: oath, Messages: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
+		Oath: oath, Devices: approvers{approvals}, Messages: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("confirmation: %w", err)
+	}
+	devices, err := device.New(deviceSettings, device.Deps{
+		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
+		Messages: messages, Methods: sessions, Confirmations: confirmations, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("devices: %w", err)
 	}
 
 	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Elapsed: elapsed()}, store.Authority{DB: db}, holder, rand.Reader, db.Now)

@@ -39,17 +39,19 @@ const (
 type bench struct {
 	*device.Service
 	*device.Addresses
-	t        testing.TB
-	db       *store.DB
-	file     string // of the database
-	users    *user.Service
-	post     *post
-	lost     []string // users whose last device was lost
-	clock    time.Time
-	operator audit.Principal
-	other    audit.Principal // an operator of another group
-	petrov   string
-	sidorova string
+	approvals *device.Approvals
+	t         testing.TB
+	db        *store.DB
+	file      string // of the database
+	users     *user.Service
+	post      *post
+	lost      []string // users whose last device was lost
+	ended     []string // reasons for which confirmations of petrov ended
+	clock     time.Time
+	operator  audit.Principal
+	other     audit.Principal // an operator of another group
+	petrov    string
+	sidorova  string
 }
 
 // post remembers what was sent.
@@ -96,6 +98,13 @@ func (g gone) DevicesGone(_ context.Context, userID string) error {
 	return nil
 }
 
+func (b *bench) CancelAll(_ context.Context, _ audit.Principal, userID, reason string) (int, error) {
+	if userID == b.petrov {
+		b.ended = append(b.ended, reason)
+	}
+	return 0, nil
+}
+
 func newBench(t testing.TB, change ...func(*device.Settings)) *bench {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tamga.db")
@@ -127,9 +136,13 @@ func newBenchOn(t testing.TB, db *store.DB, change ...func(*device.Settings)) *b
 		c(&settings)
 	}
 	b.Addresses = device.NewAddresses(store.Devices{DB: b.db}, ring, now)
+	b.approvals, err = device.NewApprovals(settings, device.ApprovalDeps{
+		Devices: store.Devices{DB: b.db}, Vault: ring, Users: b.users, Messages: b.post, Now: now,
+	})
+	must(t, err)
 	b.Service, err = device.New(settings, device.Deps{
 		Devices: store.Devices{DB: b.db}, KInits: store.Devices{DB: b.db}, Nonces: store.Devices{DB: b.db}, Vault: ring, Users: b.users, Contacts: contacts, Codes: codes, Messages: b.post,
-		Methods: gone{b}, Paint: func(text string) ([]byte, error) { return []byte("GIF89a " + text), nil },
+		Methods: gone{b}, Confirmations: b, Paint: func(text string) ([]byte, error) { return []byte("GIF89a " + text), nil },
 		Now: now, Rand: rand.Reader,
 	})
 	must(t, err)

@@ -2,8 +2,9 @@
 
 // Package device manages the mobile devices that authenticate users: registration
 // (K-init, assignment, verification), states, messages, and push addresses. Begin with
-// New, Service.Init for operators and Service.Register for devices. The package does not
-// send push messages and does not confirm operations.
+// New, Service.Init for operators and Service.Register for devices. Approvals reads the
+// answers of devices to confirmations. The package does not send push messages, and package
+// confirm decides what an answer does.
 //
 // It has two kinds of callers. Operators register, verify, block and delete devices of
 // users. Devices send messages signed with their own keys (package message). A device is
@@ -199,6 +200,13 @@ type Methods interface {
 	DevicesGone(ctx context.Context, userID string) error
 }
 
+// Confirmations is called in the transaction of ctx when the devices that act for a user
+// change. It ends the confirmations of the user that are open. reason is a short sentence
+// for clients. [*tamga/internal/domain/confirm.Service] satisfies it.
+type Confirmations interface {
+	CancelAll(ctx context.Context, who audit.Principal, userID, reason string) (n int, err error)
+}
+
 // Deps are what a Service works with.
 type Deps struct {
 	// The stores keep their tables in one database.
@@ -211,6 +219,8 @@ type Deps struct {
 	Codes    Codes
 	Messages Messages
 	Methods  Methods
+	// Confirmations end when a device is verified, blocked or removed.
+	Confirmations Confirmations
 	// Paint makes a picture of a QR code: a GIF small enough for e-mail.
 	Paint func(text string) ([]byte, error)
 	Now   func() time.Time
@@ -220,9 +230,8 @@ type Deps struct {
 // Service manages devices. Methods with the argument who act for an operator and fail
 // with user_not_found for users out of reach.
 type Service struct {
-	records
-	settings Settings
-	deps     Deps
+	receiver
+	deps Deps
 }
 
 // New checks the settings.
@@ -231,7 +240,7 @@ func New(s Settings, d Deps) (*Service, error) {
 		return nil, err
 	}
 	s.Systems = slices.Clone(s.Systems)
-	return &Service{records{d.Devices, d.Vault}, s, d}, nil
+	return &Service{receiver{records{d.Devices, d.Vault}, s, d.Users, d.Now}, d}, nil
 }
 
 // system returns an application by identifier; "" means the first one.
@@ -258,6 +267,3 @@ func (s *Service) HasActive(ctx context.Context, userID string) (bool, error) {
 func (s *Service) Sweep(ctx context.Context) error {
 	return s.deps.Devices.SweepDevices(ctx, s.now())
 }
-
-// now returns the time with the precision of stores.
-func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Millisecond) }

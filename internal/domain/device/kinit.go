@@ -429,3 +429,12 @@ func (s *Service) login(ctx context.Context, userID string) (string, error) {
 func (s *Service) changed(ctx context.Context, who audit.Principal, userID string) error {
 	return s.deps.Messages.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID})
 }
+
+// factorChanged is changed for a change of the devices that may act for the user. It also
+// ends the confirmations of the user that are open.
+func (s *Service) factorChanged(ctx context.Context, who audit.Principal, userID, reason string) error {
+	if _, err := s.deps.Confirmations.CancelAll(ctx, who, userID, reason); err != nil {
+		return err
+	}
+	return s.changed(ctx, who, userID)
+}

@@ -122,12 +122,13 @@ func (s *Service) SetBlocked(ctx context.Context, who audit.Principal, userID, k
 		if err := s.deps.Nonces.DeleteNonce(ctx, kid); err != nil {
 			return err
 		}
-		if block {
-			if err := s.lost(ctx, userID); err != nil {
-				return err
-			}
+		if !block {
+			return s.factorChanged(ctx, who, userID, "the block of a device was lifted")
 		}
-		return s.changed(ctx, who, userID)
+		if err := s.lost(ctx, userID); err != nil {
+			return err
+		}
+		return s.factorChanged(ctx, who, userID, "a device was blocked")
 	})
 	return d, err
 }
@@ -176,7 +177,7 @@ func (s *Service) delete(ctx context.Context, who audit.Principal, userID string
 	if err := s.lost(ctx, userID); err != nil {
 		return err
 	}
-	return s.changed(ctx, who, userID)
+	return s.factorChanged(ctx, who, userID, "a device was removed")
 }
 
 // lost ends the sessions of the method when no device may act for the user any more.

@@ -27,6 +27,7 @@ type Answer struct {
 	Who       audit.Principal // user of the device; the zero value for none
 	Time      time.Time
 	PollAfter time.Duration
+	After     string // of a poll: see message.PollRequest
 }
 
 // Register registers a new device. With the answer to a K-init it becomes a device of the
@@ -231,7 +232,7 @@ func (s *Service) Verify(ctx context.Context, signed message.Signed) (Answer, er
 			return wrong
 		}
 		d.Verified = true
-		return fault.Rollback(s.changed(ctx, audit.Principal{UserID: d.UserID}, d.UserID))
+		return fault.Rollback(s.factorChanged(ctx, audit.Principal{UserID: d.UserID}, d.UserID, "a device was verified"))
 	})
 }
 
@@ -260,13 +261,39 @@ func (s *Service) SetPush(ctx context.Context, signed message.Signed) (Answer, e
 	})
 }
 
-// Poll returns the state of the device. In a later release it will return the operations
-// to confirm. Faults: invalid_parameters, wrong_time; invalid_token for an unknown device
-// or a wrong signature (the answer does not say which); invalid_object_state for a
+// Poll returns the state of the device. Answer.After says where the list of operations to
+// confirm continues, which package confirm has. Faults: invalid_parameters, wrong_time;
+// invalid_token for an unknown device or a wrong signature (the answer does not say which); invalid_object_state for a
 // message that was received before; access_denied for a device that is blocked or
 // expired, or whose user is locked.
 func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, error) {
-	m, heard, err := s.hear(ctx, signed, message.Poll, &struct{}{})
+	var p message.PollRequest
+	a, err := s.look(ctx, signed, message.Poll, &p)
+	a.After = p.After
+	return a, err
+}
+
+// Operation takes the request of a device for one operation. The faults are those of Poll.
+func (s *Service) Operation(ctx context.Context, signed message.Signed) (a Answer, r message.OperationRequest, err error) {
+	a, err = s.look(ctx, signed, message.Operation, &r)
+	return a, r, err
+}
+
+// State returns the state of a device after a message of it that another package took.
+func (s *Service) State(ctx context.Context, kid string) (Answer, error) {
+	d, found, err := s.device(ctx, kid)
+	if err != nil {
+		return Answer{}, err
+	}
+	if !found {
+		return Answer{}, unknownDevice()
+	}
+	return s.answer(ctx, d)
+}
+
+// look handles a message of a known device that changes nothing.
+func (s *Service) look(ctx context.Context, signed message.Signed, kind string, payload any) (Answer, error) {
+	m, heard, err := s.hear(ctx, signed, kind, payload)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -288,7 +315,7 @@ func (s *Service) Leave(ctx context.Context, signed message.Signed) (Answer, err
 		if err := s.lost(ctx, d.UserID); err != nil {
 			return fault.Rollback(err)
 		}
-		return fault.Rollback(s.changed(ctx, audit.Principal{UserID: d.UserID}, d.UserID))
+		return fault.Rollback(s.factorChanged(ctx, audit.Principal{UserID: d.UserID}, d.UserID, "a device was removed"))
 	})
 }
 
@@ -327,98 +354,12 @@ func (s *Service) receive(ctx context.Context, signed message.Signed, kind strin
 	return a, err
 }
 
-// hear reads a message of a known device and verifies it with the key of
-// the device, which it returns. That is done before
-// the transaction, which other requests wait for.
-func (s *Service) hear(ctx context.Context, signed message.Signed, kind string, payload any) (m *message.Message, d Device, err error) {
-	if m, err = s.parse(signed, kind); err != nil {
-		return nil, Device{}, err
-	}
-	if m.Kid == "" {
-		return nil, Device{}, fault.New(fault.InvalidParameters, "kid: want the identifier of the device")
-	}
-	d, found, err := s.device(ctx, m.Kid)
-	if err != nil {
-		return nil, Device{}, err
-	}
-	if !found || !m.Verify(d.Key) {
-		return nil, Device{}, unknownDevice()
-	}
-	if d.UserID != "" {
-		if err := audit.Known(ctx, audit.Principal{UserID: d.UserID, Method: Method}); err != nil {
-			return nil, Device{}, err
-		}
-	}
-	if err := json.Unmarshal(m.Payload, payload); err != nil {
-		return nil, Device{}, fault.Newf(fault.InvalidParameters, "payload: want the object that belongs to a message of type %s", kind)
-	}
-	return m, d, nil
-}
-
-// count spends the number of a message and returns the device as stored then. That row
-// decides whether the message is accepted.
-func (s *Service) count(ctx context.Context, m *message.Message, key []byte) (Device, Record, error) {
-	r, counted, err := s.deps.Devices.CountMessage(ctx, m.Kid, m.Number)
-	if err != nil || !counted {
-		return Device{}, Record{}, orReplayed(err)
-	}
-	d, err := s.read(r)
-	if err != nil {
-		return Device{}, Record{}, err
-	}
-	switch {
-	case !hmac.Equal(d.Key, key):
-		return Device{}, Record{}, unknownDevice()
-	case !d.live(s.now()):
-		return Device{}, Record{}, notListened()
-	case d.UserID != "":
-		err = s.mayAct(ctx, d.UserID)
-	}
-	return d, r, err
-}
-
 // same reports whether a message left the device unchanged.
 func (d Device) same(other Device) bool {
 	if d.Verified != other.Verified || (d.Push == nil) != (other.Push == nil) {
 		return false
 	}
 	return d.Push == nil || *d.Push == *other.Push
-}
-
-// parse reads a message of one type and checks its address and time.
-func (s *Service) parse(signed message.Signed, kind string) (*message.Message, error) {
-	m, err := message.Parse(signed)
-	if err != nil {
-		return nil, refused(err)
-	}
-	if m.Type != kind {
-		return nil, fault.Newf(fault.InvalidParameters, "typ: want %s at this address", kind)
-	}
-	if m.Service != s.settings.ServiceURL {
-		return nil, fault.Newf(fault.InvalidParameters, "aud: want %s, which is the service_url of the QR code", s.settings.ServiceURL)
-	}
-	if off := s.now().Unix() - m.Time; off > int64(s.settings.Skew/time.Second) || off < -int64(s.settings.Skew/time.Second) {
-		return nil, fault.New(fault.WrongTime, "iat: the clock of the device is wrong: the header Date of this answer has the time of the service")
-	}
-	return m, nil
-}
-
-// device returns a device by its kid.
-func (s *Service) device(ctx context.Context, kid string) (d Device, found bool, err error) {
-	r, found, err := s.deps.Devices.Device(ctx, kid)
-	if err == nil && found {
-		d, err = s.read(r)
-	}
-	return d, found, err
-}
-
-// mayAct refuses devices of users who are locked.
-func (s *Service) mayAct(ctx context.Context, userID string) error {
-	u, err := s.deps.Users.Get(ctx, userID)
-	if err == nil && u.Barred(s.now()) {
-		err = fault.New(fault.AccessDenied, "the user is locked: ask the operator")
-	}
-	return err
 }
 
 // answer returns the state of a device as an answer.

@@ -22,11 +22,12 @@ const (
 	TemplateEvent       = "event"        // Description, Detail, Time, Title
 	TemplateDeviceCode  = "device-code"  // Code, Minutes, Title
 	TemplateDeviceQR    = "device-qr"    // Expires, Title; a picture goes with it
+	TemplateDeviceWake  = "device-wake"  // Title
 	// Action, Documents and Name ("" without documents), Group, Code, Minutes, Title
 	TemplateConfirmationCode = "confirmation-code"
 )
 
-var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateDeviceCode, TemplateDeviceQR, TemplateConfirmationCode}
+var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateDeviceCode, TemplateDeviceQR, TemplateDeviceWake, TemplateConfirmationCode}
 
 // languages of every text.
 var languages = map[string]bool{"ru": true, "en": true}
@@ -90,6 +91,7 @@ var sample = map[string]map[string]string{
 	TemplateEvent:       {"Description": "description", "Detail": "detail", "Time": "time"},
 	TemplateDeviceCode:  {"Code": "000000", "Minutes": "5"},
 	TemplateDeviceQR:    {"Expires": "time"},
+	TemplateDeviceWake:  {},
 	TemplateConfirmationCode: {
 		"Action": "action", "Documents": "2", "Name": "name", "Group": "01234567", "Code": "000000", "Minutes": "5",
 	},

@@ -65,7 +65,7 @@ func (a *API) take(f func(*device.Service, context.Context, message.Signed) (dev
 		return message.Answer{
 			Kid: d.Kid, UID: d.UserID, State: d.State(), NotAfter: d.NotAfter.Unix(),
 			Time: answer.Time.Unix(), PollAfter: int(answer.PollAfter.Seconds()),
-			Operations: []any{}, PushListed: d.Push != nil && d.Push.Listed,
+			Operations: []message.Waiting{}, PushListed: d.Push != nil && d.Push.Listed,
 		}, nil
 	}
 }

@@ -58,8 +58,11 @@ type world struct {
 func (w *world) Available() []notify.Channel               { return w.channels }
 func (w *world) Emit(context.Context, notify.Event) error  { return nil }
 func (w *world) DevicesGone(context.Context, string) error { return nil }
-func (w *world) EndAll(context.Context, string) error      { return nil }
-func (w *world) Forgive(context.Context, string) error     { return nil }
+func (w *world) CancelAll(context.Context, audit.Principal, string, string) (int, error) {
+	return 0, nil
+}
+func (w *world) EndAll(context.Context, string) error  { return nil }
+func (w *world) Forgive(context.Context, string) error { return nil }
 func (w *world) Record(_ context.Context, e audit.Entry) error {
 	w.entries = append(w.entries, e)
 	return nil
@@ -103,7 +106,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 		c(&settings)
 	}
 	devices, err := device.New(settings, device.Deps{
-		Devices: store.Devices{DB: db}, KInits: store.Devices{DB: db}, Nonces: store.Devices{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w,
+		Devices: store.Devices{DB: db}, KInits: store.Devices{DB: db}, Nonces: store.Devices{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w, Confirmations: w,
 		Paint: func(text string) ([]byte, error) { return []byte("GIF89a" + text), w.paint },
 		Now:   time.Now, Rand: rand.Reader,
 	})

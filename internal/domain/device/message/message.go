@@ -39,10 +39,9 @@ const (
 	Poll     = "poll"     // it asks for operations to confirm
 	Leave    = "leave"    // it deletes itself
 
-	// Confirm and Decline are reserved. Their payload will contain the operation and the
-	// digest of everything that was shown.
-	Confirm = "confirm"
-	Decline = "decline"
+	Operation = "operation" // it reads an operation to confirm
+	Confirm   = "confirm"   // its user approves an operation
+	Decline   = "decline"   // its user declines an operation
 )
 
 // Limits of a message, in bytes of its Base64URL texts.

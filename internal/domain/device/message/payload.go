@@ -2,6 +2,8 @@
 
 package message
 
+import "encoding/json"
+
 // Registration is the payload of Register. Without a K-init the device has no user until
 // an operator assigns it.
 type Registration struct {
@@ -35,14 +37,79 @@ type PushAddress struct {
 	SystemID string `json:"system_id"`
 }
 
+// PollRequest is the payload of Poll. After is the identifier at which the list before it
+// ended; "" for the first part of the list.
+type PollRequest struct {
+	After string `json:"after,omitempty"`
+}
+
+// OperationRequest is the payload of Operation. From is the index of the first document of
+// the answer.
+type OperationRequest struct {
+	ID   string `json:"id"`
+	From int    `json:"from,omitempty"`
+}
+
+// Verdict is the payload of Confirm and Decline.
+type Verdict struct {
+	ID   string `json:"id"`
+	What string `json:"what"` // digest that the device computed from what it has shown, hexadecimal
+	// Declined are the indexes of the documents that the user declined, of Confirm only.
+	Declined []int  `json:"declined,omitempty"`
+	Number   string `json:"number,omitempty"` // that the user chose, of Confirm only
+}
+
 // Answer is the answer of the service to each message.
 type Answer struct {
-	Kid        string `json:"kid"`
-	UID        string `json:"uid"` // user of the device; empty for none
-	State      string `json:"state"`
-	NotAfter   int64  `json:"not_after"`   // Unix seconds
-	Time       int64  `json:"time"`        // of the service, Unix seconds
-	PollAfter  int    `json:"poll_after"`  // seconds
-	Operations []any  `json:"operations"`  // to be confirmed
-	PushListed bool   `json:"push_listed"` // whether the push address is in use
+	Kid        string    `json:"kid"`
+	UID        string    `json:"uid"` // user of the device; empty for none
+	State      string    `json:"state"`
+	NotAfter   int64     `json:"not_after"`        // Unix seconds
+	Time       int64     `json:"time"`             // of the service, Unix seconds
+	PollAfter  int       `json:"poll_after"`       // seconds
+	Operations []Waiting `json:"operations"`       // to be confirmed, of Poll and Operation
+	Next       string    `json:"next,omitempty"`   // of Poll: PollRequest.After of the next part of the list
+	Result     *Result   `json:"result,omitempty"` // of Confirm and Decline
+	PushListed bool      `json:"push_listed"`      // whether the push address is in use
+}
+
+// Waiting is an operation that waits for a verdict of the device.
+type Waiting struct {
+	ID            string            `json:"id"`
+	Action        string            `json:"action"`
+	What          string            `json:"what"`       // digest, hexadecimal
+	Shown         map[string]string `json:"shown"`      // text by language, ru and en
+	Number        bool              `json:"number"`     // whether Verdict.Number is needed
+	CreatedAt     int64             `json:"created_at"` // Unix seconds
+	ConfirmBefore int64             `json:"confirm_before"`
+	// Fields are the fields of the digest without documents, in the answer to Operation.
+	Fields json.RawMessage `json:"fields,omitempty"`
+	Count  int             `json:"documents_total"`
+	// Documents are a part of the documents. More is the index of the first one of the next
+	// part, 0 after the last one.
+	Documents []Document `json:"documents"`
+	More      int        `json:"documents_next,omitempty"`
+}
+
+// Document is one document of an operation.
+type Document struct {
+	Index    int       `json:"index"`
+	Name     string    `json:"name"`
+	Size     int64     `json:"size"`
+	Digest   string    `json:"digest"`         // hexadecimal
+	Hash     string    `json:"hash,omitempty"` // algorithm, if the client sent a hash: the document is unknown
+	Original *Original `json:"original,omitempty"`
+}
+
+// Original is the content of a signed message that is signed again.
+type Original struct {
+	Size   int64  `json:"size"`
+	Digest string `json:"digest"` // hexadecimal
+}
+
+// Result is what came of a verdict.
+type Result struct {
+	ID       string `json:"id"`
+	State    string `json:"state"`              // Confirmed, Declined, or Completed for one that was repeated
+	Declined []int  `json:"declined,omitempty"` // indexes of documents
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package device
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"tamga/internal/domain/device/message"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+)
+
+// Approvals is what package confirm needs of devices: which ones may confirm for a user,
+// what they answered, and a push that makes them poll. It is apart from Service, which
+// ends confirmations.
+type Approvals struct {
+	receiver
+	messages Messages
+}
+
+// ApprovalDeps are what Approvals works with.
+type ApprovalDeps struct {
+	Devices  Store
+	Vault    notify.Sealer
+	Users    Users
+	Messages Messages
+	Now      func() time.Time
+}
+
+// NewApprovals checks the settings, which are those of the Service.
+func NewApprovals(s Settings, d ApprovalDeps) (*Approvals, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return &Approvals{receiver{records{d.Devices, d.Vault}, s, d.Users, d.Now}, d.Messages}, nil
+}
+
+// Approvers returns the devices that may act for a user now, the oldest first.
+func (s *Approvals) Approvers(ctx context.Context, userID string) ([]Device, error) {
+	list, err := s.devices(ctx, userID)
+	now := s.now()
+	return slices.DeleteFunc(list, func(d Device) bool { return !d.Active(now) }), err
+}
+
+// Verdict is the answer of a device to an operation.
+type Verdict struct {
+	UserID   string // of the device
+	Kid      string
+	ID       string // of the operation
+	What     []byte // digest that the device computed
+	Approved bool
+	Declined []int
+	Number   string
+	SignedAt time.Time // by the clock of the device
+}
+
+// OpenVerdict checks a message of the type confirm or decline and spends its number. Faults
+// besides those of Service.Poll: access_denied for a device that was not verified.
+func (s *Approvals) OpenVerdict(ctx context.Context, signed []byte) (Verdict, error) {
+	var text message.Signed
+	if err := json.Unmarshal(signed, &text); err != nil {
+		return Verdict{}, fault.New(fault.InvalidParameters, "want a message of a device")
+	}
+	m, err := message.Parse(text)
+	if err != nil {
+		return Verdict{}, refused(err)
+	}
+	if m.Type != message.Confirm && m.Type != message.Decline {
+		return Verdict{}, fault.Newf(fault.InvalidParameters, "typ: want %s or %s", message.Confirm, message.Decline)
+	}
+	var v message.Verdict
+	m, heard, err := s.hear(ctx, text, m.Type, &v)
+	if err != nil {
+		return Verdict{}, err
+	}
+	approved := m.Type == message.Confirm
+	what, err := hex.DecodeString(v.What)
+	switch {
+	case err != nil:
+		return Verdict{}, fault.New(fault.InvalidParameters, "what: want hexadecimal digits")
+	case !approved && (len(v.Declined) > 0 || v.Number != ""):
+		return Verdict{}, fault.New(fault.InvalidParameters, "declined, number: a message of type decline has neither, it declines the whole operation")
+	}
+	d, _, err := s.count(ctx, m, heard.Key)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if !d.Active(s.now()) {
+		return Verdict{}, fault.New(fault.AccessDenied, "the device is not verified: scan the verification code of the operator first")
+	}
+	return Verdict{
+		UserID: d.UserID, Kid: d.Kid, ID: v.ID, What: what, Approved: approved, Declined: v.Declined, Number: v.Number,
+		SignedAt: time.Unix(m.Time, 0).UTC(),
+	}, nil
+}
+
+// Wake orders a push message for a device of a user, in the transaction of ctx. The message
+// says nothing about the operation. Without a push address, and when a budget of messages is
+// used up, there is none: the device polls anyway.
+func (s *Approvals) Wake(ctx context.Context, userID, kid string) error {
+	if !slices.Contains(s.messages.Available(), notify.Push) {
+		return nil
+	}
+	d, _, err := s.owned(ctx, userID, kid)
+	if err != nil || d.Push == nil || !d.Push.Listed || !d.Active(s.now()) {
+		return err
+	}
+	to, err := json.Marshal(PushTarget{d.Kid, d.Push.Address, d.Push.OSType, d.Push.SystemID})
+	if err != nil {
+		return err
+	}
+	err = s.messages.Order(ctx, notify.Direct{
+		Channel: notify.Push, To: string(to), Template: notify.TemplateDeviceWake, UserID: userID, Actor: userID,
+		Expires: s.now().Add(wakeLife),
+	})
+	if fault.Is(err, fault.TooManyRequests) {
+		return nil
+	}
+	return err
+}
+
+// wakeLife is how long a push that wakes a device is worth sending.
+const wakeLife = 5 * time.Minute
