@@ -18,7 +18,7 @@ import (
 // deviceAPI returns the interface for mobile devices.
 func (r *Rooms) deviceAPI() *deviceapi.API {
 	c := &r.Config.Devices
-	return deviceapi.New(r.Devices, limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit)
+	return deviceapi.New(r.Devices, r.Confirm, limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit)
 }
 
 // recipients finds the addresses of messages: the devices of a user for push, the contacts for

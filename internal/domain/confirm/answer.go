@@ -218,6 +218,9 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 	if err := r.ended(now); err != nil {
 		return Record{}, err
 	}
+	if _, err := s.content(ctx, &r, false); err != nil { // computes the digest again
+		return Record{}, err
+	}
 	wrongNumber := step == StepConfirm && r.Number != "" && v.Number != r.Number
 	if wrongNumber {
 		step = StepDecline

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package deviceapi serves mobile devices: one address for each type of message. Begin with
-// [New] and [API.Routes]. Package device checks the messages and decides about them.
+// [New] and [API.Routes]. Package device checks the messages and decides about them. Package
+// confirm decides about operations to confirm.
 // docs/device-protocol.md describes the protocol.
 package deviceapi
 
@@ -9,6 +10,7 @@ import (
 	"context"
 	_ "embed" // for Docs
 
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/device/message"
 	"tamga/internal/web/rest"
@@ -23,13 +25,14 @@ var Docs string
 // API serves devices.
 type API struct {
 	devices *device.Service
+	confirm *confirm.Service
 	admit   func(remote string) error
 }
 
 // New returns the API. admit may refuse a call by the address of its sender, because
 // callers have no tokens.
-func New(devices *device.Service, admit func(remote string) error) *API {
-	return &API{devices, admit}
+func New(devices *device.Service, confirmations *confirm.Service, admit func(remote string) error) *API {
+	return &API{devices, confirmations, admit}
 }
 
 // maxMessage bounds a message, in bytes. The texts in a message have limits of their own.
@@ -44,7 +47,10 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("POST /v1/"+message.Push, "SetDevicePushAddress", rest.Anyone, a.take((*device.Service).SetPush)),
 		rest.Handle("POST /v1/"+message.Leave, "LeaveDevice", rest.Anyone, a.take((*device.Service).Leave)),
 		// Each device polls every few seconds, and a poll changes nothing.
-		rest.Handle("POST /v1/"+message.Poll, "PollDevice", rest.Anyone, a.take((*device.Service).Poll)).Unaudited(),
+		rest.Handle("POST /v1/"+message.Poll, "PollDevice", rest.Anyone, a.poll).Unaudited(),
+		rest.Handle("POST /v1/"+message.Operation, "ReadDeviceOperation", rest.Anyone, a.operation).Unaudited(),
+		rest.Handle("POST /v1/"+message.Confirm, "ConfirmOnDevice", rest.Anyone, a.verdict(message.Confirm)),
+		rest.Handle("POST /v1/"+message.Decline, "DeclineOnDevice", rest.Anyone, a.verdict(message.Decline)),
 	} {
 		routes = append(routes, r.AtMost(maxMessage).Guarded(a.admit))
 	}
@@ -55,17 +61,22 @@ type request struct{ Body message.Signed }
 
 func (a *API) take(f func(*device.Service, context.Context, message.Signed) (device.Answer, error)) func(context.Context, request) (message.Answer, error) {
 	return func(ctx context.Context, r request) (message.Answer, error) {
-		answer, err := f(a.devices, ctx, r.Body)
+		state, err := f(a.devices, ctx, r.Body)
 		if err != nil {
 			return message.Answer{}, err
 		}
-		rest.Identified(ctx, answer.Who)
-		rest.Concerning(ctx, answer.Device.Kid)
-		d := answer.Device
-		return message.Answer{
-			Kid: d.Kid, UID: d.UserID, State: d.State(), NotAfter: d.NotAfter.Unix(),
-			Time: answer.Time.Unix(), PollAfter: int(answer.PollAfter.Seconds()),
-			Operations: []message.Waiting{}, PushListed: d.Push != nil && d.Push.Listed,
-		}, nil
+		return answered(ctx, state), nil
+	}
+}
+
+// answered returns the state of a device as an answer. It notes the device for the audit log.
+func answered(ctx context.Context, state device.Answer) message.Answer {
+	rest.Identified(ctx, state.Who)
+	rest.Concerning(ctx, state.Device.Kid)
+	d := state.Device
+	return message.Answer{
+		Kid: d.Kid, UID: d.UserID, State: d.State(), NotAfter: d.NotAfter.Unix(),
+		Time: state.Time.Unix(), PollAfter: int(state.PollAfter.Seconds()),
+		Operations: []message.Waiting{}, PushListed: d.Push != nil && d.Push.Listed,
 	}
 }

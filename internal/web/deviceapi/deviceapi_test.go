@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/device/message"
@@ -52,18 +54,23 @@ type world struct {
 	paint    error
 	userID   string
 	other    string // a user the operator does not reach
+	mu       sync.Mutex
 	entries  []audit.Entry
+
+	db        *store.DB
+	approvals *device.Approvals
+	confirm   *confirm.Service
+	later     time.Duration // by which the clock of confirmations is ahead
 }
 
 func (w *world) Available() []notify.Channel               { return w.channels }
 func (w *world) Emit(context.Context, notify.Event) error  { return nil }
 func (w *world) DevicesGone(context.Context, string) error { return nil }
-func (w *world) CancelAll(context.Context, audit.Principal, string, string) (int, error) {
-	return 0, nil
-}
-func (w *world) EndAll(context.Context, string) error  { return nil }
-func (w *world) Forgive(context.Context, string) error { return nil }
+func (w *world) EndAll(context.Context, string) error      { return nil }
+func (w *world) Forgive(context.Context, string) error     { return nil }
 func (w *world) Record(_ context.Context, e audit.Entry) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.entries = append(w.entries, e)
 	return nil
 }
@@ -105,8 +112,19 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 	for _, c := range change {
 		c(&settings)
 	}
+	w.approvals, err = device.NewApprovals(settings, device.ApprovalDeps{Devices: store.Devices{DB: db}, Vault: ring, Users: users, Messages: w, Now: time.Now})
+	must(t, err)
+	records := store.Confirmations{DB: db}
+	rules := confirm.DefaultSettings()
+	rules.Methods = []string{"mydss"}
+	w.confirm, err = confirm.New(rules, confirm.Deps{
+		Store: records, Executions: records, Answers: records, Codes: contacts, Assigned: records, Devices: approvers{w.approvals},
+		Messages: w, Vault: ring, Audit: w, Now: func() time.Time { return time.Now().Add(w.later) }, Rand: rand.Reader,
+	})
+	must(t, err)
+	w.db = db
 	devices, err := device.New(settings, device.Deps{
-		Devices: store.Devices{DB: db}, KInits: store.Devices{DB: db}, Nonces: store.Devices{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w, Confirmations: w,
+		Devices: store.Devices{DB: db}, KInits: store.Devices{DB: db}, Nonces: store.Devices{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w, Confirmations: w.confirm,
 		Paint: func(text string) ([]byte, error) { return []byte("GIF89a" + text), w.paint },
 		Now:   time.Now, Rand: rand.Reader,
 	})
@@ -142,7 +160,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 		Audit:  w, Log: slog.New(slog.DiscardHandler), Limits: rest.Limits{Ordinary: 1 << 20},
 	}
 	rest.Mount(mux, "/STS", gate, umsapi.DeviceRoutes(devices))
-	rest.Mount(mux, "/DssApiGateway", gate, deviceapi.New(devices, func(string) error { return nil }).Routes())
+	rest.Mount(mux, "/DssApiGateway", gate, deviceapi.New(devices, w.confirm, func(string) error { return nil }).Routes())
 	return w
 }
 
@@ -195,6 +213,12 @@ func (w *world) gadget(s *suite.Suite) *gadget {
 
 func (g *gadget) send(kind string, payload any) (int, message.Answer, string) {
 	g.w.t.Helper()
+	return g.w.post(kind, g.say(kind, payload))
+}
+
+// say makes the next message.
+func (g *gadget) say(kind string, payload any) message.Signed {
+	g.w.t.Helper()
 	g.number++
 	h := message.Header{Type: kind, Service: g.w.URL + "/DssApiGateway", Kid: g.kid, Number: g.number, Time: time.Now().Unix()}
 	if kind == message.Register {
@@ -202,16 +226,22 @@ func (g *gadget) send(kind string, payload any) (int, message.Answer, string) {
 	}
 	m, err := message.Sign(h, payload, g.key, g.suite, rand.Reader)
 	must(g.w.t, err)
+	return m
+}
+
+// post sends a message to the address of a type.
+func (w *world) post(kind string, m message.Signed) (int, message.Answer, string) {
+	w.t.Helper()
 	body, err := json.Marshal(m)
-	must(g.w.t, err)
-	response, err := http.Post(g.w.URL+"/DssApiGateway/v1/"+kind, "application/json", bytes.NewReader(body))
-	must(g.w.t, err)
+	must(w.t, err)
+	response, err := http.Post(w.URL+"/DssApiGateway/v1/"+kind, "application/json", bytes.NewReader(body))
+	must(w.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	must(g.w.t, err)
+	must(w.t, err)
 	var a message.Answer
 	if response.StatusCode == 200 {
-		must(g.w.t, json.Unmarshal(text, &a))
+		must(w.t, json.Unmarshal(text, &a))
 	}
 	return response.StatusCode, a, string(text)
 }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deviceapi
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/device/message"
+	"tamga/internal/domain/fault"
+)
+
+// Documents in one answer: of each operation in a poll, and of one operation.
+const (
+	pollDocuments = 20
+	pageDocuments = 200
+)
+
+// poll returns the operations that wait for the device.
+func (a *API) poll(ctx context.Context, r request) (message.Answer, error) {
+	state, err := a.devices.Poll(ctx, r.Body)
+	if err != nil {
+		return message.Answer{}, err
+	}
+	answer := answered(ctx, state)
+	if !state.Device.Active(state.Time) {
+		return answer, nil
+	}
+	list, next, err := a.confirm.ListForDevice(ctx, state.Device.UserID, state.Device.Kid, state.After)
+	if err != nil {
+		return message.Answer{}, err
+	}
+	for i := range list {
+		answer.Operations = append(answer.Operations, describe(&list[i], 0, pollDocuments))
+	}
+	answer.Next = next
+	return answer, nil
+}
+
+// operation returns one operation with its fields and a part of its documents.
+func (a *API) operation(ctx context.Context, r request) (message.Answer, error) {
+	state, asked, err := a.devices.Operation(ctx, r.Body)
+	if err != nil {
+		return message.Answer{}, err
+	}
+	answer := answered(ctx, state)
+	if !state.Device.Active(state.Time) {
+		return message.Answer{}, fault.New(fault.AccessDenied, "the device is not verified: scan the verification code of the operator first")
+	}
+	w, err := a.confirm.FindForDevice(ctx, state.Device.UserID, state.Device.Kid, asked.ID)
+	if err != nil {
+		return message.Answer{}, err
+	}
+	if asked.From < 0 || asked.From > 0 && asked.From >= w.Record.Documents {
+		return message.Answer{}, fault.Newf(fault.InvalidParameters, "from: the operation has %d documents, want the index of one of them", w.Record.Documents)
+	}
+	one := describe(&w, asked.From, pageDocuments)
+	fields := w.Content.Fields
+	fields.Documents = nil
+	if one.Fields, err = json.Marshal(fields); err != nil {
+		return message.Answer{}, err
+	}
+	answer.Operations = append(answer.Operations, one)
+	return answer, nil
+}
+
+// verdict takes messages of one type that end a challenge.
+func (a *API) verdict(kind string) func(context.Context, request) (message.Answer, error) {
+	return func(ctx context.Context, r request) (message.Answer, error) {
+		if m, err := message.Parse(r.Body); err == nil && m.Type != kind {
+			return message.Answer{}, fault.Newf(fault.InvalidParameters, "typ: want %s at this address", kind)
+		}
+		signed, err := json.Marshal(r.Body)
+		if err != nil {
+			return message.Answer{}, err
+		}
+		record, err := a.confirm.Approve(ctx, signed)
+		if err != nil {
+			return message.Answer{}, err
+		}
+		state, err := a.devices.State(ctx, record.Address)
+		if err != nil {
+			return message.Answer{}, err
+		}
+		answer := answered(ctx, state)
+		answer.Result = &message.Result{ID: record.ID, State: string(record.State), Declined: record.Declined}
+		return answer, nil
+	}
+}
+
+// describe returns an operation with at most most of its documents, from an index.
+func describe(w *confirm.Waiting, from, most int) message.Waiting {
+	r := &w.Record
+	o := message.Waiting{
+		ID: r.ID, Action: r.Action, What: r.What.String(), Shown: w.Content.Shown, Number: r.Number != "",
+		CreatedAt: r.CreatedAt.Unix(), ConfirmBefore: r.ConfirmBefore.Unix(), Count: r.Documents, Documents: []message.Document{},
+	}
+	documents := w.Content.Fields.Documents
+	end := min(from+most, len(documents))
+	for i, d := range documents[from:end] {
+		o.Documents = append(o.Documents, describeDocument(from+i, d))
+	}
+	if end < len(documents) {
+		o.More = end
+	}
+	return o
+}
+
+func describeDocument(index int, d what.Document) message.Document {
+	m := message.Document{Index: index, Name: d.Name, Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash}
+	if d.Original != nil {
+		m.Original = &message.Original{Size: d.Original.Size, Digest: hex.EncodeToString(d.Original.Digest)}
+	}
+	return m
+}

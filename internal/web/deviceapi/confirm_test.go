@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deviceapi_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/device"
+	"tamga/internal/domain/device/message"
+	"tamga/internal/domain/signin"
+	"tamga/pki/suite"
+)
+
+// approvers are the devices of the world, for package confirm.
+type approvers struct{ *device.Approvals }
+
+func (a approvers) Approvers(ctx context.Context, userID string) (list []confirm.Approver, err error) {
+	devices, err := a.Approvals.Approvers(ctx, userID)
+	for _, d := range devices {
+		list = append(list, confirm.Approver{Kid: d.Kid, Name: d.Name})
+	}
+	return list, err
+}
+
+func (a approvers) OpenVerdict(ctx context.Context, signed []byte) (confirm.Verdict, error) {
+	v, err := a.Approvals.OpenVerdict(ctx, signed)
+	return confirm.Verdict(v), err
+}
+
+func (w *world) user() audit.Principal { return audit.Principal{UserID: w.userID, ClientID: "client"} }
+
+// active returns a verified device of the user, who may confirm with it.
+func (w *world) active(s *suite.Suite) *gadget {
+	w.t.Helper()
+	must(w.t, store.Tokens{DB: w.db}.SetMethod(w.t.Context(), w.userID, signin.StoredMethod{Name: "mydss", Level: 2}, time.Now()))
+	g := w.gadget(s)
+	_, a, _ := g.send(message.Register, message.Registration{Device: message.About{Name: "Phone"}})
+	g.kid = a.Kid
+	w.mydss("POST", "/mydss/assign", `{"Kid":"`+g.kid+`"}`, 200)
+	text, _ := w.mydss("POST", "/mydss/verify/get", `{"Kid":"`+g.kid+`"}`, 200)["QrCodeData"].(string)
+	q, err := message.ParseQR(text)
+	must(w.t, err)
+	v := q.(message.Verification).Data
+	nonce, err := message.ReadSecret(v.Nonce)
+	must(w.t, err)
+	seed, err := base64.RawURLEncoding.DecodeString(v.Seed)
+	must(w.t, err)
+	if status, a, text := g.send(message.Verify, message.VerificationAnswer{Proof: message.VerificationProof(nonce, seed, g.kid, g.spki)}); status != 200 || a.State != "Active" {
+		w.t.Fatalf("verified: %d %s", status, text)
+	}
+	return g
+}
+
+// fields returns what is confirmed in these tests.
+func fields(documents int) what.Fields {
+	f := what.Fields{Action: "SignDocuments", Certificate: make(what.Hex, 32), PublicKey: make(what.Hex, 32), SignatureType: "CAdES"}
+	for i := range documents {
+		f.Documents = append(f.Documents, what.Document{Name: fmt.Sprintf("договор %d.pdf", i), Size: int64(i), Digest: make(what.Hex, 32)})
+	}
+	return f
+}
+
+// asked creates an operation and asks a device to confirm it.
+func (w *world) asked(g *gadget, documents int, titles bool) confirm.Record {
+	w.t.Helper()
+	r, err := w.confirm.Create(w.t.Context(), w.user(), confirm.Order{Purpose: confirm.ForOperation, Fields: fields(documents)})
+	must(w.t, err)
+	p, err := w.confirm.Challenge(w.t.Context(), w.user(), confirm.Ask{ID: r.ID, Method: "mydss", Address: g.kid, Titles: titles})
+	must(w.t, err)
+	return p.Record
+}
+
+// state returns the state of a record.
+func (w *world) state(r confirm.Record) confirm.Record {
+	w.t.Helper()
+	r, err := w.confirm.Find(w.t.Context(), w.user(), r.ID)
+	must(w.t, err)
+	return r
+}
+
+// read reads all documents of an operation and returns the digest of what was read.
+func (g *gadget) read(id string) (message.Waiting, what.Digest) {
+	g.w.t.Helper()
+	var all message.Waiting
+	var f what.Fields
+	for from := 0; ; {
+		status, a, text := g.send(message.Operation, message.OperationRequest{ID: id, From: from})
+		if status != 200 || len(a.Operations) != 1 {
+			g.w.t.Fatalf("%d %s", status, text)
+		}
+		o := a.Operations[0]
+		if from == 0 {
+			all = o
+			must(g.w.t, json.Unmarshal(o.Fields, &f))
+		}
+		for _, d := range o.Documents {
+			if d.Index != len(f.Documents) {
+				g.w.t.Fatalf("document %d has the index %d", len(f.Documents), d.Index)
+			}
+			one := what.Document{Name: d.Name, Size: d.Size, Hash: d.Hash}
+			must(g.w.t, one.Digest.UnmarshalText([]byte(d.Digest)))
+			f.Documents = append(f.Documents, one)
+		}
+		if from = o.More; from == 0 {
+			sum, err := f.Sum()
+			must(g.w.t, err)
+			return all, sum
+		}
+	}
+}
+
+// TestApproval: a device lists an operation, computes the digest of what it has shown, and
+// approves some of the documents.
+func TestApproval(t *testing.T) {
+	for _, s := range []*suite.Suite{suite.GOST2012x256, suite.ECDSAP256} {
+		w := newWorld(t)
+		g := w.active(s)
+		r := w.asked(g, 250, true)
+		_, a, text := g.send(message.Poll, message.PollRequest{})
+		if len(a.Operations) != 1 {
+			t.Fatal(text)
+		}
+		o := a.Operations[0]
+		if o.ID != r.ID || o.What != r.What.String() || o.Action != "SignDocuments" || o.Count != 250 || len(o.Documents) != 20 || o.More != 20 ||
+			!o.Number || o.Fields != nil || !strings.Contains(o.Shown["ru"], "договор 0.pdf") || o.Shown["en"] == "" ||
+			o.Documents[3].Name != "договор 3.pdf" || o.Documents[3].Index != 3 || o.Documents[3].Size != 3 || len(o.Documents[3].Digest) != 64 {
+			t.Errorf("the poll lists %+v", o)
+		}
+		if strings.Contains(text, `"`+r.Number+`"`) {
+			t.Error("the device is told the number")
+		}
+		_, sum := g.read(r.ID)
+		if sum != r.What {
+			t.Errorf("the device computed %s, want %s", sum, r.What)
+		}
+		verdict := message.Verdict{ID: r.ID, What: sum.String(), Declined: []int{249, 3}, Number: r.Number}
+		status, a, text := g.send(message.Confirm, verdict)
+		want := &message.Result{ID: r.ID, State: "Confirmed", Declined: []int{3, 249}}
+		if d := cmp.Diff(want, a.Result); status != 200 || d != "" {
+			t.Fatalf("%d %s %s", status, text, d)
+		}
+		stored := w.state(r)
+		documents := stored.DocumentStates()
+		if documents[3] != confirm.Refused || documents[249] != confirm.Refused || documents[4] != confirm.Approved {
+			t.Errorf("the documents are %v", documents)
+		}
+		// The answer was lost: the same verdict in another message.
+		if status, a, _ = g.send(message.Confirm, verdict); status != 200 || a.Result.State != "Confirmed" {
+			t.Errorf("repeated: %d %+v", status, a.Result)
+		}
+		if _, a, _ = g.send(message.Poll, struct{}{}); len(a.Operations) != 0 {
+			t.Error("a confirmed operation is listed")
+		}
+		c, err := w.confirm.Content(t.Context(), w.user(), r.ID)
+		must(t, err)
+		var kept message.Signed
+		must(t, json.Unmarshal(c.Approval, &kept))
+		if m, err := message.Parse(kept); err != nil || !m.Verify(g.spki) {
+			t.Errorf("the approval that is kept does not verify: %v", err)
+		}
+		if !slices.ContainsFunc(w.entries, func(e audit.Entry) bool {
+			return e.Operation == "ConfirmOnDevice" && e.Object == g.kid && e.Principal.UserID == w.userID
+		}) {
+			t.Error("the approval is not in the audit log")
+		}
+
+		r = w.asked(g, 1, false)
+		if status, a, text := g.send(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()}); status != 200 || a.Result.State != "Declined" {
+			t.Errorf("declined: %d %s", status, text)
+		}
+	}
+}
+
+// TestVerdictRefused: wrong, late, replayed, foreign and reordered answers, each with one
+// error. The operation stays as it was unless the row says otherwise.
+func TestVerdictRefused(t *testing.T) {
+	approve := func(w *world, g *gadget, r confirm.Record, change func(v *message.Verdict)) (int, string) {
+		v := message.Verdict{ID: r.ID, What: r.What.String(), Number: r.Number}
+		if change != nil {
+			change(&v)
+		}
+		status, _, text := g.send(message.Confirm, v)
+		return status, text
+	}
+	with := func(change func(v *message.Verdict)) func(*world, *gadget, confirm.Record) (int, string) {
+		return func(w *world, g *gadget, r confirm.Record) (int, string) { return approve(w, g, r, change) }
+	}
+	for _, c := range []struct {
+		name   string
+		send   func(w *world, g *gadget, r confirm.Record) (int, string)
+		status int
+		code   string
+		state  confirm.State
+	}{
+		{"another digest", with(func(v *message.Verdict) { v.What = strings.Repeat("00", 32) }), 400, "invalid_transaction", confirm.Challenged},
+		{"no digest", with(func(v *message.Verdict) { v.What = "" }), 400, "invalid_transaction", confirm.Challenged},
+		{"an unknown operation", with(func(v *message.Verdict) { v.ID = "x" }), 400, "invalid_transaction", confirm.Challenged},
+		{"an index out of range", with(func(v *message.Verdict) { v.Declined = []int{3} }), 400, "invalid_parameters", confirm.Challenged},
+		{"a negative index", with(func(v *message.Verdict) { v.Declined = []int{-1} }), 400, "invalid_parameters", confirm.Challenged},
+		{"a wrong number", with(func(v *message.Verdict) { v.Number = v.Number[1:] + "x" }), 400, "authentication_declined", confirm.Declined},
+		{"no number", with(func(v *message.Verdict) { v.Number = "" }), 400, "authentication_declined", confirm.Declined},
+		{"every document declined", with(func(v *message.Verdict) { v.Declined = []int{0, 1, 2} }), 200, "", confirm.Declined},
+		{"late", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			w.later = time.Hour
+			defer func() { w.later = 0 }()
+			return approve(w, g, r, nil)
+		}, 400, "transaction_expired", confirm.Challenged},
+		{"replayed", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			m := g.say(message.Confirm, message.Verdict{ID: r.ID, What: r.What.String(), Number: r.Number})
+			w.post(message.Confirm, m)
+			status, _, text := w.post(message.Confirm, m)
+			return status, text
+		}, 400, "invalid_object_state", confirm.Confirmed},
+		{"reordered", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			m := g.say(message.Confirm, message.Verdict{ID: r.ID, What: r.What.String(), Number: r.Number})
+			g.send(message.Poll, struct{}{})
+			status, _, text := w.post(message.Confirm, m)
+			return status, text
+		}, 400, "invalid_object_state", confirm.Challenged},
+		{"a refusal at the address of approvals", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			status, _, text := w.post(message.Confirm, g.say(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()}))
+			return status, text
+		}, 400, "invalid_parameters", confirm.Challenged},
+		{"an approval at the address of refusals", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			status, _, text := w.post(message.Decline, g.say(message.Confirm, message.Verdict{ID: r.ID, What: r.What.String()}))
+			return status, text
+		}, 400, "invalid_parameters", confirm.Challenged},
+		{"an approval after a refusal", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			g.send(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()})
+			return approve(w, g, r, nil)
+		}, 400, "authentication_declined", confirm.Declined},
+		{"a refusal after an approval", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			approve(w, g, r, nil)
+			status, _, text := g.send(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()})
+			return status, text
+		}, 400, "invalid_transaction", confirm.Confirmed},
+		{"a device that was not asked", func(w *world, _ *gadget, r confirm.Record) (int, string) {
+			second := w.gadget(suite.ECDSAP256)
+			_, a, _ := second.send(message.Register, message.Registration{})
+			second.kid = a.Kid
+			w.mydss("POST", "/mydss/assign", `{"Kid":"`+second.kid+`"}`, 200)
+			return approve(w, second, r, nil)
+		}, 403, "access_denied", confirm.Challenged},
+		{"a blocked device", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			w.mydss("POST", "/mydss/lockout", `{"Kid":"`+g.kid+`","Lock":true}`, 200)
+			return approve(w, g, r, nil)
+		}, 403, "access_denied", confirm.Cancelled},
+		{"a device that was blocked for a time", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			w.mydss("POST", "/mydss/lockout", `{"Kid":"`+g.kid+`","Lock":true}`, 200)
+			w.mydss("POST", "/mydss/lockout", `{"Kid":"`+g.kid+`","Lock":false}`, 200)
+			return approve(w, g, r, nil)
+		}, 400, "invalid_transaction", confirm.Cancelled},
+		{"a device that was replaced", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			w.mydss("POST", "/mydss/delete", `{"Kid":"`+g.kid+`"}`, 200)
+			return approve(w, w.active(suite.ECDSAP256), r, nil)
+		}, 400, "invalid_transaction", confirm.Cancelled},
+		{"a device that was deleted after its approval", func(w *world, g *gadget, r confirm.Record) (int, string) {
+			approve(w, g, r, nil)
+			w.mydss("POST", "/mydss/delete", `{"Kid":"`+g.kid+`"}`, 200)
+			return approve(w, g, r, nil)
+		}, 401, "invalid_token", confirm.Cancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			g := w.active(suite.ECDSAP256)
+			r := w.asked(g, 3, true)
+			status, text := c.send(w, g, r)
+			var fault struct {
+				Error string `json:"error"`
+			}
+			must(t, json.Unmarshal([]byte(text), &fault))
+			if status != c.status || fault.Error != c.code {
+				t.Errorf("%d %s, want %d %s", status, text, c.status, c.code)
+			}
+			if got := w.state(r).State; got != c.state {
+				t.Errorf("the operation is %s, want %s", got, c.state)
+			}
+		})
+	}
+}
+
+// TestTwoVerdicts: of an approval and a refusal at once, one counts.
+func TestTwoVerdicts(t *testing.T) {
+	w := newWorld(t)
+	g := w.active(suite.ECDSAP256)
+	for range 5 {
+		r := w.asked(g, 2, false)
+		signed := func(kind string) []byte {
+			text, err := json.Marshal(g.say(kind, message.Verdict{ID: r.ID, What: r.What.String()}))
+			must(t, err)
+			return text
+		}
+		messages := [][]byte{signed(message.Confirm), signed(message.Decline)}
+		results := make([]confirm.Record, 2)
+		errs := make([]error, 2)
+		var both sync.WaitGroup
+		for i := range messages {
+			both.Go(func() { results[i], errs[i] = w.confirm.Approve(context.WithoutCancel(t.Context()), messages[i]) })
+		}
+		both.Wait()
+		won := -1
+		for i, err := range errs {
+			if err == nil && won >= 0 {
+				t.Fatalf("both count: %v, %v", results[0].State, results[1].State)
+			}
+			if err == nil {
+				won = i
+			}
+		}
+		if won < 0 || w.state(r).State != []confirm.State{confirm.Confirmed, confirm.Declined}[won] {
+			t.Errorf("%v, and the operation is %s", errs, w.state(r).State)
+		}
+	}
+}
+
+// TestPages: a long list arrives in pages, without operations of other devices and users.
+func TestPages(t *testing.T) {
+	w := newWorld(t)
+	g := w.active(suite.ECDSAP256)
+	other := w.active(suite.ECDSAP256)
+	var want []string
+	for i := range 25 {
+		want = append(want, w.asked(g, 1+i, false).ID)
+		w.asked(other, 1, false)
+	}
+	large := w.asked(g, 2000, false)
+	want = append(want, large.ID, w.asked(g, 1, false).ID)
+	var got []string
+	pages := 0
+	for after := ""; ; pages++ {
+		status, a, text := g.send(message.Poll, message.PollRequest{After: after})
+		if status != 200 || len(a.Operations) > 10 || len(text) > 1<<20 {
+			t.Fatalf("%d, %d operations, %d bytes", status, len(a.Operations), len(text))
+		}
+		for _, o := range a.Operations {
+			got = append(got, o.ID)
+		}
+		if after = a.Next; after == "" {
+			break
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" || pages < 3 {
+		t.Errorf("%d pages: %s", pages, d)
+	}
+	if _, sum := g.read(large.ID); sum != large.What {
+		t.Error("the documents of a large operation differ")
+	}
+	for name, ask := range map[string]struct {
+		by      *gadget
+		request message.OperationRequest
+		code    string
+	}{
+		"another device": {other, message.OperationRequest{ID: large.ID}, "invalid_transaction"},
+		"past the end":   {g, message.OperationRequest{ID: large.ID, From: 2000}, "invalid_parameters"},
+		"before":         {g, message.OperationRequest{ID: large.ID, From: -1}, "invalid_parameters"},
+	} {
+		if status, _, text := ask.by.send(message.Operation, ask.request); status != 400 || !strings.Contains(text, ask.code) {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+	if _, a, _ := g.send(message.Poll, message.PollRequest{After: "x"}); len(a.Operations) != 0 || a.Next != "" {
+		t.Errorf("after an unknown operation: %+v", a)
+	}
+}
