@@ -33,7 +33,10 @@ type Command struct {
 	Verify   phoneVerify   `cmd:"" help:"Verify this device with a second QR code."`
 	Push     phonePush     `cmd:"" help:"Set or remove the push address of the device."`
 	Poll     phonePoll     `cmd:"" help:"Request the operations to confirm and the state of the device."`
-	Show     phoneShow     `cmd:"" help:"Print the facts in the file of the device. Sends nothing."`
+	Show     phoneShow     `cmd:"" help:"Print the facts in the file of the device, which sends nothing; or print an operation, with its identifier."`
+	List     phoneList     `cmd:"" help:"List the operations that wait for this device."`
+	Approve  phoneApprove  `cmd:"" help:"Approve an operation, or some of its documents."`
+	Decline  phoneDecline  `cmd:"" help:"Decline an operation."`
 	Leave    phoneLeave    `cmd:"" help:"Remove the device from the service and delete its file."`
 }
 
@@ -258,9 +261,14 @@ func (v *phonePoll) Run(c *cli.Console) error {
 
 type phoneShow struct {
 	phoneFlags
+	ID   string `arg:"" optional:"" help:"Identifier of an operation that waits for this device. Default: none, which prints the facts of the device."`
+	Lang string `default:"ru" enum:"ru,en" help:"Language of the text of the operation: ru or en. Default: ru."`
 }
 
 func (v *phoneShow) Run(c *cli.Console) error {
+	if v.ID != "" {
+		return v.operation(c)
+	}
 	p, err := openPhone(v.File)
 	if err != nil {
 		return err
@@ -269,6 +277,23 @@ func (v *phoneShow) Run(c *cli.Console) error {
 		return json.NewEncoder(c.Stdout).Encode(p.Facts)
 	}
 	p.explain(c.Stdout)
+	return nil
+}
+
+// operation prints an operation.
+func (v *phoneShow) operation(c *cli.Console) error {
+	p, err := openRegistered(v.File)
+	if err != nil {
+		return err
+	}
+	o, err := v.readOperation(c, p, v.ID)
+	if err != nil {
+		return err
+	}
+	if v.JSON {
+		return json.NewEncoder(c.Stdout).Encode(o.Waiting)
+	}
+	o.explain(c.Stdout, v.Lang)
 	return nil
 }
 
@@ -301,6 +326,9 @@ func (f phoneFlags) done(c *cli.Console, p *phone, a devmsg.Answer) error {
 	fmt.Fprintf(c.Stdout, "operations to confirm: %d\n", len(a.Operations))
 	return nil
 }
+
+// maxAnswer is the largest answer of the service, in bytes.
+const maxAnswer = 8 << 20
 
 // phoneTimeout is the timeout of one exchange.
 const phoneTimeout = 30 * time.Second
@@ -358,7 +386,7 @@ func exchange(ctx context.Context, client *http.Client, address string, signed d
 		return a, remote, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return a, remote, err
 	}
