@@ -29,7 +29,8 @@ func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 	o := signing.Operations{
 		Signer: signer, Store: store.Operations{DB: r.DB}, CallbackStore: store.Operations{DB: r.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: r.ring,
 		Audit: r.Audit, Templates: c.TemplatesByID(), OwnerCheck: ownerCheck{r.Users, r.Tokens}, Settings: c.Settings(),
-		Failed: func(err error) { r.log.Error("carrying out operations", "error", err) },
+		Confirming: &signing.Confirming{Records: r.Confirm, Units: store.Confirmations{DB: r.DB}, PINs: r.Keys, Life: r.Config.Confirmation.Life},
+		Failed:     func(err error) { r.log.Error("carrying out operations", "error", err) },
 	}
 	api := signapi.Operating{Realm: config.LocalIssuer}
 	if file := c.Callbacks.SecretFile; file != "" {

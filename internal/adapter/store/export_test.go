@@ -62,6 +62,12 @@ func Plans(t testing.TB, db *DB, like string) (general, special int64) {
 	return general, special
 }
 
+// Exec runs a statement past the units of the store.
+func Exec(db *DB, ctx context.Context, query string, args ...any) error {
+	_, err := db.exec(ctx, query, args...)
+	return err
+}
+
 // SessionSettings returns settings of a session of the pool.
 func SessionSettings(t testing.TB, db *DB, names ...string) string {
 	t.Helper()

@@ -56,7 +56,7 @@ func (s *Service) guard(ctx context.Context, a Act, action policy.Action) error 
 		}
 	}
 	if needed {
-		return fault.Newf(fault.WrongOperation, "%s needs a confirmation, which this installation does not support: nothing was done", action)
+		return fault.Newf(fault.MethodNotConfirmed, "%s needs a confirmation, which only signatures can have so far: nothing was done", action)
 	}
 	return nil
 }

@@ -120,11 +120,11 @@ func TestGuards(t *testing.T) {
 		r.confirmed = x.action
 		old := p.Service
 		p.Service, _ = keys.New(o)
-		if err := x.do(as(alice)); !fault.Is(err, fault.WrongOperation) {
+		if err := x.do(as(alice)); !fault.Is(err, fault.MethodNotConfirmed) {
 			t.Errorf("%s to be confirmed: %v", x.name, err)
 		}
 		p.Service = old
-		if err := x.do(keys.Act{Who: audit.Principal{UserID: alice}, ForceConfirmation: true}); !fault.Is(err, fault.WrongOperation) {
+		if err := x.do(keys.Act{Who: audit.Principal{UserID: alice}, ForceConfirmation: true}); !fault.Is(err, fault.MethodNotConfirmed) {
 			t.Errorf("%s with ForceConfirmation: %v", x.name, err)
 		}
 		if err := x.do(keys.Act{}); err == nil {

@@ -50,7 +50,8 @@ type Operations struct {
 	Callbacks Callbacks           // nil: Callback is refused
 	// CallbackStore uses the same database as Store; set with Callbacks.
 	CallbackStore CallbackStore
-	OwnerCheck    OwnerCheck // nil: no check of the user when the operation runs
+	OwnerCheck    OwnerCheck  // nil: no check of the user when the operation runs
+	Confirming    *Confirming // nil: what needs a confirmation is refused
 	Settings      OperationSettings
 	// Render makes the body of a callback; set with Callbacks.
 	Render func(o *Operation) (Result, error)
@@ -131,6 +132,13 @@ type OperationOrder struct {
 	ForceConfirmation bool
 	Snapshot          *Snapshot // as in Order
 
+	// Form, Package and Arguments are for Propose. Form is FormOperation if it is empty.
+	// Package makes an operation on one document the action SignDocuments. Arguments are
+	// shown to the user and have no effect on the signature.
+	Form      Form
+	Package   bool
+	Arguments map[string]string
+
 	// Keep, if not nil, is called with the operation before it is recorded. The function
 	// that it returns is called inside the transaction that records the operation.
 	Keep func(ctx context.Context, o *Operation) (record func(ctx context.Context) error, err error)
@@ -165,6 +173,9 @@ type Operation struct {
 	CompletedAt                       time.Time // zero until it has ended
 	CompleteBefore                    time.Time
 
+	Form          Form      // of an operation that its user confirms; "" for others
+	ConfirmBefore time.Time // zero if it needs no confirmation
+
 	open []func() error
 }
 
@@ -182,6 +193,7 @@ type Processed struct {
 	Name         string // of the result; empty while there is none
 	Content      Result // of a result that is not in the document store; nil when it is not stored any more
 	Fault        *fault.Error
+	Declined     bool // the user declined it, so it is not signed
 }
 
 // Over reports whether the document has a result or a fault.
@@ -194,18 +206,26 @@ const (
 	maxCallback   = 2048 // bytes of an address
 )
 
-// Start carries an operation out, or accepts it to be carried out later.
+// Start carries an operation out, or accepts it to be carried out later, or creates it as
+// Propose does if it needs a confirmation.
 //
-// Faults: wrong_operation for an operation that needs a confirmation, invalid_parameters,
-// those of Sign for errors of the whole operation, and the fault of a single document.
-// Several documents with different outcomes are not a fault: the answer lists them.
+// Faults: invalid_parameters, those of Sign for errors of the whole operation, those of
+// Propose, and the fault of a single document. Several documents with different outcomes
+// are not a fault: the answer lists them.
 func (s *Operations) Start(ctx context.Context, who audit.Principal, o *OperationOrder) (_ *Operation, err error) {
-	action := policy.SignDocuments
-	if len(o.Inputs) == 1 {
-		action = policy.SignDocument
-	}
-	if err := s.check(ctx, who, o, action); err != nil {
+	if err := s.check(o); err != nil {
 		return nil, err
+	}
+	action := actionOf(o)
+	snap, err := s.Signer.current(ctx, who, o.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Signer.Policy.PermitBy(snap.Access, action); err != nil {
+		return nil, err
+	}
+	if o.ForceConfirmation || s.Signer.needsConfirmation(snap, action) {
+		return s.propose(ctx, who, o, action)
 	}
 	now := s.Signer.Now()
 	shown, secrets := s.Signer.apart(o.Params)
@@ -253,8 +273,8 @@ func (s *Operations) Start(ctx context.Context, who audit.Principal, o *Operatio
 	return op, r.finish(ctx, "", o.Keep)
 }
 
-// check refuses errors in the request itself, and actions that may not be done at once.
-func (s *Operations) check(ctx context.Context, who audit.Principal, o *OperationOrder, action policy.Action) error {
+// check refuses errors in the request itself.
+func (s *Operations) check(o *OperationOrder) error {
 	references := 0
 	for i := range o.Inputs {
 		in := &o.Inputs[i]
@@ -288,8 +308,6 @@ func (s *Operations) check(ctx context.Context, who audit.Principal, o *Operatio
 		return fault.New(fault.InvalidSignatureParams, "OriginalDocument and RelatedRefId are both given: send one of them")
 	case o.Async && !s.Settings.Async:
 		return fault.New(fault.InvalidParameters, "IsAsync: asynchronous operations are switched off in this installation")
-	case o.ForceConfirmation:
-		return unconfirmed("ForceConfirmation asks for a confirmation")
 	}
 	if o.Callback != "" {
 		switch {
@@ -309,11 +327,7 @@ func (s *Operations) check(ctx context.Context, who audit.Principal, o *Operatio
 	} else if _, _, err := s.Signer.format(o.Type); err != nil {
 		return err
 	}
-	snap, err := s.Signer.current(ctx, who, o.Snapshot)
-	if err != nil {
-		return err
-	}
-	return s.Signer.permit(snap, action)
+	return nil
 }
 
 // describe returns a line that says what an operation is about.

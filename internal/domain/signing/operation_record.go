@@ -115,6 +115,7 @@ type documentRecord struct {
 	Content      *extent `json:"content,omitempty"` // in OperationRecord.Results
 	Code         string  `json:"code,omitempty"`
 	Message      string  `json:"message,omitempty"`
+	Declined     bool    `json:"declined,omitempty"`
 }
 
 // storeDocuments returns the stored form of documents. contents has the positions of the
@@ -123,7 +124,7 @@ func storeDocuments(documents []Processed, contents []*extent) ([]byte, error) {
 	list := make([]documentRecord, len(documents))
 	for i := range documents {
 		d := &documents[i]
-		list[i] = documentRecord{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name}
+		list[i] = documentRecord{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, Declined: d.Declined}
 		if d.Fault != nil {
 			list[i].Code, list[i].Message = d.Fault.Code, d.Fault.Message
 		}
@@ -173,7 +174,7 @@ func readRecord(r *OperationRecord) (*Operation, []documentRecord, error) {
 		return nil, nil, fmt.Errorf("signing: operation %s: %w", r.ID, err)
 	}
 	for _, d := range list {
-		p := Processed{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name}
+		p := Processed{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, Declined: d.Declined}
 		if d.Code != "" {
 			p.Fault = fault.New(d.Code, d.Message)
 		}
@@ -211,7 +212,22 @@ func (op *Operation) withEnd(now, leasedUntil time.Time) {
 // Find returns an operation of who, with its results. The fault is object_not_found, also
 // for operations of other users.
 func (s *Operations) Find(ctx context.Context, who audit.Principal, id string) (*Operation, error) {
+	if c := who.Confirmation; c != "" && !strings.EqualFold(strings.TrimSpace(id), c) {
+		return nil, fault.New(fault.NotFound, "the access token is that of another operation")
+	}
 	r, err := s.own(ctx, who, id)
+	if fault.Is(err, fault.NotFound) {
+		op, found, e := s.findProposed(ctx, who, id)
+		switch {
+		case e != nil:
+			return nil, e
+		case !found:
+			return nil, err
+		case op.State != StateCompleted:
+			return op, nil
+		}
+		r, err = s.own(ctx, who, id) // it was carried out just now
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +290,7 @@ func (s *Operations) Active(ctx context.Context, who audit.Principal) ([]*Operat
 		}
 		list = append(list, op)
 	}
-	return list, nil
+	return s.openProposed(ctx, who, list)
 }
 
 // Cancel ends an active operation of who. If it is running, its result is dropped: no
@@ -282,6 +298,12 @@ func (s *Operations) Active(ctx context.Context, who audit.Principal) ([]*Operat
 // object_not_found, wrong_operation for an operation that ended otherwise.
 func (s *Operations) Cancel(ctx context.Context, who audit.Principal, id string) error {
 	r, err := s.own(ctx, who, id)
+	if fault.Is(err, fault.NotFound) {
+		found, e := s.cancelProposed(ctx, who, id)
+		if found || e != nil {
+			return e
+		}
+	}
 	if err != nil {
 		return err
 	}

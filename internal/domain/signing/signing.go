@@ -174,6 +174,7 @@ type signer struct {
 	certificate *keys.Certificate
 	chain       []*x509gost.Certificate // its issuers
 	at          time.Time
+	confirmed   bool // the user has confirmed exactly this, and the record is leased
 }
 
 // signer checks whether who may do action at once, then finds and verifies the
@@ -186,6 +187,24 @@ func (s *Service) signer(ctx context.Context, who audit.Principal, snap *Snapsho
 	if err := s.permit(snap, action); err != nil {
 		return nil, err
 	}
+	return s.valid(ctx, who, snap, action, identifier)
+}
+
+// confirmable is signer for an action that the user confirms first: only the access policy
+// is checked.
+func (s *Service) confirmable(ctx context.Context, who audit.Principal, snap *Snapshot, action policy.Action, identifier string) (*signer, error) {
+	snap, err := s.current(ctx, who, snap)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Policy.PermitBy(snap.Access, action); err != nil {
+		return nil, err
+	}
+	return s.valid(ctx, who, snap, action, identifier)
+}
+
+// valid finds and verifies the certificate with this identifier.
+func (s *Service) valid(ctx context.Context, who audit.Principal, snap *Snapshot, action policy.Action, identifier string) (*signer, error) {
 	cert, err := s.Keys.ResolveIn(ctx, &snap.Keys, who.UserID, identifier)
 	if err != nil {
 		return nil, err
@@ -195,7 +214,7 @@ func (s *Service) signer(ctx context.Context, who audit.Principal, snap *Snapsho
 	if err != nil {
 		return nil, err
 	}
-	return &signer{who, action, snap, cert, verdict.Chain[1:], now}, nil
+	return &signer{who: who, action: action, snapshot: snap, certificate: cert, chain: verdict.Chain[1:], at: now}, nil
 }
 
 // check is the only full verification of the value. It detects a wrong computation, which

@@ -51,15 +51,19 @@ func (s *Service) current(ctx context.Context, who audit.Principal, snap *Snapsh
 }
 
 // permit returns nil if the user of snap may do a at once. Faults: access_denied, and
-// wrong_operation if a needs a confirmation.
+// authn_method_not_confirmed if a needs a confirmation.
 func (s *Service) permit(snap *Snapshot, a policy.Action) error {
 	if err := s.Policy.PermitBy(snap.Access, a); err != nil {
 		return err
 	}
-	if s.Confirmation != nil && s.Confirmation.NeedsConfirmationBy(snap.Operation, a) {
+	if s.needsConfirmation(snap, a) {
 		return unconfirmed("the policy of the user asks for a confirmation of " + a.String())
 	}
 	return nil
+}
+
+func (s *Service) needsConfirmation(snap *Snapshot, a policy.Action) bool {
+	return s.Confirmation != nil && s.Confirmation.NeedsConfirmationBy(snap.Operation, a)
 }
 
 // permitCaller checks only the access policy, for actions without a key of ours. A caller
@@ -77,7 +81,7 @@ func (s *Service) permitCaller(ctx context.Context, who audit.Principal, snap *S
 
 // unconfirmed is the fault of an action that needs a confirmation.
 func unconfirmed(why string) error {
-	return fault.New(fault.WrongOperation, why+", and this release has no confirmations: nothing was signed")
+	return fault.New(fault.MethodNotConfirmed, why+": create a transaction with POST /api/transactions, or an operation with POST /api/v2/signature, have the user confirm it, and carry it out with the confirmed token; nothing was signed")
 }
 
 // values signs digests with the key of by. Preparing may have taken long, so all
@@ -89,7 +93,11 @@ func (s *Service) values(ctx context.Context, by *signer, pin string, digests []
 		return nil, err
 	}
 	if snap != by.snapshot {
-		if err := s.permit(snap, by.action); err != nil {
+		permit := s.permit
+		if by.confirmed {
+			permit = func(snap *Snapshot, a policy.Action) error { return s.Policy.PermitBy(snap.Access, a) }
+		}
+		if err := permit(snap, by.action); err != nil {
 			return nil, err
 		}
 		c, err := s.Keys.ResolveIn(ctx, &snap.Keys, by.who.UserID, strconv.FormatInt(by.certificate.ID, 10))

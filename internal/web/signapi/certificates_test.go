@@ -100,7 +100,7 @@ func TestCertificateRows(t *testing.T) {
 		{other, "POST", own("/api/certificates/%d/pin/check", guarded.ID), `{"Pin":"x"}`, 404, "certificate_not_found"},
 		{"demo", "POST", own("/api/certificates/%d/pin", guarded.ID), `{"OldPin":"wrong","NewPin":"867530"}`, 400, "invalid_pin"},
 		{other, "POST", own("/api/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":"867530"}`, 404, "certificate_not_found"},
-		{"demo", "POST", own("/api/v2/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":"867530","ForceConfirmation":true}`, 400, "wrong_operation"},
+		{"demo", "POST", own("/api/v2/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":"867530","ForceConfirmation":true}`, 400, "authn_method_not_confirmed"},
 		{"demo", "POST", own("/api/certificates/%d/pin", guarded.ID), `{"OldPin":"` + guarded.PIN + `","NewPin":867530}`, 200, ""},
 		{"demo", "POST", own("/api/certificates/%d/pin/check", guarded.ID), `{"Pin":867530}`, 200, `"IsValid":true`},
 

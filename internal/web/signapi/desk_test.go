@@ -177,14 +177,15 @@ func openDesk(t testing.TB, data string, now *clock, change func(*signing.Servic
 	if change != nil {
 		api = change(d.service, api)
 	}
+	identify := func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
+		who := audit.Principal{UserID: token, Login: "login" + token}
+		return WithSnapshot(ctx, snapshotFor(who)), who, nil
+	}
 	gate := &rest.Gate{
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{UserID: token, Login: "login" + token}, nil
 		},
-		IdentifyWith: func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
-			who := audit.Principal{UserID: token, Login: "login" + token}
-			return WithSnapshot(ctx, snapshotFor(who)), who, nil
-		},
+		IdentifyWith: identify, IdentifyConfirmed: identify,
 		Audit: store.Audit{DB: db}, Log: slog.New(slog.DiscardHandler),
 	}
 	mux := http.NewServeMux()

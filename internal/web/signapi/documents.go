@@ -55,6 +55,12 @@ func (a *API) sign(ctx context.Context, docs *documents, r signRequest) (any, er
 	body := &r.Body
 	many := len(body.Documents) > 0
 	raw := r.Raw.Present()
+	if rest.Caller(ctx).Confirmation != "" {
+		if many || raw || !body.Content.Empty() {
+			return nil, onlyPIN()
+		}
+		return a.signConfirmed(ctx, body.Signature)
+	}
 	// Package signing refuses an empty document, whatever form it came in. A missing one is refused
 	// here as well, so that this is said before what is wrong with other fields.
 	switch {

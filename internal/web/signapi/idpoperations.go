@@ -15,7 +15,7 @@ import (
 func (o *Operating) OperationRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Handle("GET /operations", "GetOperations", rest.SignedIn, o.list),
-		rest.Handle("GET /operations/{id}", "GetOperation", rest.SignedIn, o.one),
+		rest.Handle("GET /operations/{id}", "GetOperation", rest.SignedIn, o.one).Confirmed(),
 		rest.Handle("POST /operations/{id}/cancel", "CancelOperation", rest.SignedIn, o.cancel),
 		rest.Handle("DELETE /operations/{id}", "CancelOperation", rest.SignedIn, o.cancel),
 	}
@@ -96,7 +96,13 @@ func describeOperation(op *signing.Operation) operationInfo {
 		Callback: rest.OrNull(op.Callback), CallbackReceived: op.Called,
 		Status: operationProcessing, ExpirationDate: op.CompleteBefore.Unix(),
 	}
+	if !op.ConfirmBefore.IsZero() {
+		i.ConfirmBefore = unix(op.ConfirmBefore)
+	}
 	approval := actionApproved
+	if op.ConfirmedAt.IsZero() && !op.ConfirmBefore.IsZero() {
+		approval = actionConsidering // it ended before it was confirmed
+	}
 	switch op.State {
 	case signing.StateCreated, signing.StateChallenged:
 		i.Status, approval = operationCreated, actionConsidering
@@ -115,6 +121,9 @@ func describeOperation(op *signing.Operation) operationInfo {
 		a := operationAction{
 			ID: d.ID, DocumentID: rest.OrNull(d.OriginalRef), OriginalDocumentID: rest.OrNull(d.Related),
 			Status: approval, State: actionPending, ResultValue: rest.OrNull(d.RefID),
+		}
+		if d.Declined {
+			a.Status = actionDeclined
 		}
 		failed := d.Fault
 		switch {

@@ -67,7 +67,7 @@ var meanwhiles = []meanwhile{
 	{name: "forbidden", want: "access_denied", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.Command("user", "deny", o.login, "SignDocument")
 	}},
-	{name: "to be confirmed", want: "wrong_operation", happens: func(w *tamgatest.SignIn, o *owner) {
+	{name: "to be confirmed", want: "authn_method_not_confirmed", happens: func(w *tamgatest.SignIn, o *owner) {
 		w.OK(tamgatest.Ours, "POST", "/ums/user/"+o.id+"/operationpolicy", `["SignDocument"]`)
 	}},
 	{name: "locked", want: "access_denied", silent: true, happens: func(w *tamgatest.SignIn, o *owner) {

@@ -282,14 +282,14 @@ func TestV2DocumentsAndErrors(t *testing.T) {
 		t.Errorf("%s\n got %q\nwant %q", o.Status, got, want)
 	}
 	for code, body := range map[string]any{
-		"invalid_operation":        "{}",
-		"content_required":         fields{"BinaryData": []fields{{}}, "Signature": signature},
-		"invalid_signature_params": fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CAdES", "Parameters": fields{"CADESType": "?"}}},
-		"invalid_certificate":      fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS", "CertificateId": 999}},
-		"invalid_pin":              fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS", "CertificateId": c.Cert("gost2012-256", true).ID, "PinCode": "?"}},
-		"object_not_found":         fields{"BinaryData": []fields{{"RefId": foreign}}, "Signature": signature},
-		"wrong_operation":          fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature, "ForceConfirmation": true},
-		"invalid_parameters":       fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature, "isAsync": true},
+		"invalid_operation":          "{}",
+		"content_required":           fields{"BinaryData": []fields{{}}, "Signature": signature},
+		"invalid_signature_params":   fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CAdES", "Parameters": fields{"CADESType": "?"}}},
+		"invalid_certificate":        fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS", "CertificateId": 999}},
+		"invalid_pin":                fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": fields{"Type": "CMS", "CertificateId": c.Cert("gost2012-256", true).ID, "PinCode": "?"}},
+		"object_not_found":           fields{"BinaryData": []fields{{"RefId": foreign}}, "Signature": signature},
+		"authn_method_not_confirmed": fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature, "ForceConfirmation": true},
+		"invalid_parameters":         fields{"BinaryData": []fields{inline("a", []byte("x"))}, "Signature": signature, "isAsync": true},
 	} {
 		c.refusal(code, body)
 	}

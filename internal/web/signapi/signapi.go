@@ -91,8 +91,8 @@ func (a *API) Routes() []rest.Route {
 		return a.signer.NewIntake(ctx, snapshotOf(ctx))
 	}
 	routes := []rest.Route{
-		rest.HandleDocuments("POST /documents", "SignDocument", rest.SignedIn, take, a.sign).Answering(rest.Stream{}, batchResults{}).Large().AnswerOnly().Once(),
-		rest.HandleDocuments("POST /documents/packagesignature", "SignPackage", rest.SignedIn, take, a.sign).Answering(batchResults{}, rest.Stream{}).Large().AnswerOnly().Once(),
+		rest.HandleDocuments("POST /documents", "SignDocument", rest.SignedIn, take, a.sign).Answering(rest.Stream{}, batchResults{}).Large().AnswerOnly().Once().Confirmed(),
+		rest.HandleDocuments("POST /documents/packagesignature", "SignPackage", rest.SignedIn, take, a.sign).Answering(batchResults{}, rest.Stream{}).Large().AnswerOnly().Once().Confirmed(),
 		rest.HandleDocuments("POST /documents/hash", "HashDocument", rest.SignedIn, take, a.hash).Large().AnswerOnly(),
 		rest.Handle("GET /certificates", "GetCertificates", rest.SignedIn, a.list),
 		rest.Handle("GET /certificates/{id}", "GetCertificate", rest.SignedIn, a.one),

@@ -172,14 +172,15 @@ func open(t *testing.T, own certificates) *house {
 	t.Helper()
 	sp := &spool{}
 	h := &house{spool: sp, signer: &signer{Service: &signing.Service{Formats: sig.Formats{raw.New(), cades.New(), pdf.New()}, Keys: noKeys{}, Spool: sp}}}
+	identify := func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
+		who := audit.Principal{UserID: token, Login: "login" + token}
+		return WithSnapshot(ctx, snapshotFor(who)), who, nil
+	}
 	gate := &rest.Gate{
 		Identify: func(_ context.Context, token string) (audit.Principal, error) {
 			return audit.Principal{UserID: token, Login: "login" + token}, nil
 		},
-		IdentifyWith: func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
-			who := audit.Principal{UserID: token, Login: "login" + token}
-			return WithSnapshot(ctx, snapshotFor(who)), who, nil
-		},
+		IdentifyWith: identify, IdentifyConfirmed: identify,
 		Audit: noAuditLog{}, Log: slog.New(slog.DiscardHandler),
 	}
 	mux := http.NewServeMux()

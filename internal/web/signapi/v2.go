@@ -17,6 +17,8 @@ import (
 type Operations interface {
 	parameterForms
 	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error)
+	Propose(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error)
+	Confirmed(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*signing.Operation, error)
 	Find(ctx context.Context, who audit.Principal, id string) (*signing.Operation, error)
 	Active(ctx context.Context, who audit.Principal) ([]*signing.Operation, error)
 	Cancel(ctx context.Context, who audit.Principal, id string) error
@@ -39,8 +41,9 @@ func (a *API) Operating(o Operating) *API {
 // routes returns the operations of v2. take opens the intake of a document.
 func (o *Operating) routes(take func(context.Context, audit.Principal) (*signing.Intake, error)) []rest.Route {
 	return []rest.Route{
-		rest.HandleDocuments("POST /v2/signature", "SignatureOperation", rest.SignedIn, take, o.start).Answering(answerOf[*processed]{}).Large().Once(),
-		rest.Handle("GET /v2/signature/{id}", "GetSignatureOperation", rest.SignedIn, o.result).Answering(answerOf[*processed]{}),
+		rest.HandleDocuments("POST /v2/signature", "SignatureOperation", rest.SignedIn, take, o.start).Answering(answerOf[*processed]{}).Large().Once().Confirmed(),
+		rest.Handle("GET /v2/signature/{id}", "GetSignatureOperation", rest.SignedIn, o.result).Answering(answerOf[*processed]{}).Confirmed(),
+		rest.HandleDocuments("POST /transactions", "CreateTransaction", rest.SignedIn, take, o.transact).Large().Once(),
 	}
 }
 
@@ -76,6 +79,27 @@ type operationRequest struct {
 func (o *Operating) start(ctx context.Context, docs *documents, r operationRequest) (rest.JSON, error) {
 	b := &r.Body
 	s := b.Signature
+	if rest.Caller(ctx).Confirmation != "" {
+		if len(b.BinaryData) > 0 || b.ProcessingTemplateID != "" || b.IsAsync != "" || b.Callback != "" || b.ForceConfirmation != "" ||
+			s != nil && (s.Type != "" || len(s.Parameters) > 0 || s.CertificateID != "" || s.ProcessingTemplateID != "") {
+			return rest.JSON{}, onlyPIN()
+		}
+		pin := ""
+		if s != nil {
+			pin = string(s.PinCode)
+		}
+		op, err := o.carryOut(ctx, signing.FormOperation, pin, func(ctx context.Context, op *signing.Operation) (func(context.Context) error, error) {
+			answer, err := o.answer(op)
+			if err != nil {
+				return nil, err
+			}
+			return rest.Keep(ctx, answer)
+		})
+		if err != nil {
+			return rest.JSON{}, err
+		}
+		return o.answer(op)
+	}
 	switch {
 	case len(b.BinaryData) == 0 && (s == nil || s.Type == "" && len(s.Parameters) == 0):
 		// Only the token of a confirmed operation says which operation to carry out.
@@ -212,6 +236,11 @@ func (o *Operating) render(op *signing.Operation) (*pieces, error) {
 			Status: waiting,
 		}
 		switch failed := p.Fault; {
+		case p.Declined:
+			d.Status = documentDeclined
+			if failed != nil {
+				d.Error, d.ErrorDescription = &failed.Code, &failed.Message
+			}
 		case failed != nil:
 			d.Status, d.Error, d.ErrorDescription = documentError, &failed.Code, &failed.Message
 		case p.Over():

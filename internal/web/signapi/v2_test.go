@@ -60,6 +60,14 @@ func (*starter) Active(context.Context, audit.Principal) ([]*signing.Operation, 
 	return nil, nil
 }
 
+func (*starter) Propose(context.Context, audit.Principal, *signing.OperationOrder) (*signing.Operation, error) {
+	return nil, fault.New(fault.MethodNotConfirmed, "no method")
+}
+
+func (*starter) Confirmed(context.Context, audit.Principal, *signing.ConfirmedOrder) (*signing.Operation, error) {
+	return nil, fault.New(fault.InvalidTransaction, "not confirmed")
+}
+
 func (*starter) Cancel(context.Context, audit.Principal, string) error {
 	return fault.New(fault.NotFound, "none")
 }
@@ -70,9 +78,14 @@ func v2Door(t testing.TB) (http.Handler, *starter) {
 	s := &starter{}
 	service := &signing.Service{Keys: noKeys{}, Spool: &spool{}, Now: time.Now}
 	mux := http.NewServeMux()
+	identify := func(_ context.Context, token string) (audit.Principal, error) {
+		return audit.Principal{UserID: token, Login: "login"}, nil
+	}
 	rest.MountAPI(mux, "", &rest.Gate{
-		Identify: func(_ context.Context, token string) (audit.Principal, error) {
-			return audit.Principal{UserID: token, Login: "login"}, nil
+		Identify: identify,
+		IdentifyConfirmed: func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
+			who, err := identify(ctx, token)
+			return ctx, who, err
 		},
 		Audit: discardAudit{}, Log: slog.New(slog.DiscardHandler),
 	}, New(nil, nil).Operating(Operating{Operations: s, Realm: "realm"}).operations.routes(func(ctx context.Context, who audit.Principal) (*signing.Intake, error) {

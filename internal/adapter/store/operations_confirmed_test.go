@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/blob"
+	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signing"
+	"tamga/internal/domain/vault"
+	"tamga/internal/sigtest"
+	"tamga/pki/suite"
+	"tamga/sig"
+	"tamga/sig/cades"
+	"tamga/sig/raw"
+)
+
+const confirmedUser = "00000000-0000-4000-8000-000000000001"
+
+// desk carries out confirmed operations with real stores. Its keys count signatures.
+type desk struct {
+	t         *testing.T
+	mu        sync.Mutex
+	now       time.Time
+	who       audit.Principal
+	keys      *deskKeys
+	evidence  *sigtest.Services
+	world     mortal
+	records   store.Confirmations
+	confirm   *confirm.Service
+	ring      *vault.Ring
+	spool     *blob.Spool
+	documents *document.Service
+	usable    bool // the user has a method
+	force     bool // the policy asks for confirmations
+	seed      byte
+}
+
+type deskKeys struct {
+	walkKeys
+	other  *sigtest.Party // the certificate with the number 1 from now on; nil: that of walkKeys
+	signed int
+	down   error
+}
+
+func (k *deskKeys) ResolveIn(ctx context.Context, snap *keys.Snapshot, user, id string) (*keys.Certificate, error) {
+	if k.other != nil {
+		return &keys.Certificate{ID: 1, X509: k.other.Certificate}, nil
+	}
+	return k.walkKeys.ResolveIn(ctx, snap, user, id)
+}
+
+func (k *deskKeys) SignIn(ctx context.Context, snap *keys.Snapshot, c *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
+	if k.down != nil {
+		return nil, k.down
+	}
+	values, err := k.walkKeys.SignIn(ctx, snap, c, pin, digests)
+	k.signed += len(values)
+	return values, err
+}
+
+// CheckPIN implements signing.PINs.
+func (k *deskKeys) CheckPIN(_ context.Context, _ audit.Principal, _, pin string, _ bool) (bool, string, error) {
+	return pin == "pin", "the PIN is wrong", nil
+}
+
+// deskRules are a policy that may ask for confirmations.
+type deskRules struct {
+	walkRules
+	d *desk
+}
+
+func (r deskRules) NeedsConfirmationBy(policy.Set, policy.Action) bool { return r.d.force }
+func (r deskRules) TSPAddress(_ context.Context, requested string, _ bool) (string, error) {
+	if requested == "" {
+		requested = "http://tsp.example/"
+	}
+	return requested, nil
+}
+
+type deskMethods struct{ d *desk }
+
+func (m deskMethods) AssignedMethods(context.Context, string) ([]string, error) {
+	if !m.d.usable {
+		return nil, nil
+	}
+	return []string{"oath"}, nil
+}
+func (deskMethods) ForOneTime(context.Context, string, contact.Kind) (contact.Contact, bool, error) {
+	return contact.Contact{}, false, nil
+}
+func (deskMethods) TokenOf(context.Context, string) (oath.Token, bool, error) {
+	return oath.Token{}, true, nil
+}
+func (deskMethods) CheckOneTimePassword(_ context.Context, _, code string) error {
+	if code != "123456" {
+		return fault.New("invalid_confirmation_code", "wrong")
+	}
+	return nil
+}
+func (deskMethods) Available() []notify.Channel                { return nil }
+func (deskMethods) Order(context.Context, notify.Direct) error { return nil }
+func (deskMethods) Emit(context.Context, notify.Event) error   { return nil }
+
+func newDesk(t *testing.T, url string) *desk {
+	d := &desk{
+		t: t, now: sigtest.Time, usable: true,
+		who: audit.Principal{UserID: confirmedUser, Login: "user", ClientID: "client"},
+	}
+	db := storetest.Open(t, url)
+	dir := t.TempDir()
+	place, err := blob.NewDir(filepath.Join(dir, "blobs"))
+	d.must(err)
+	d.spool, err = blob.NewSpool(filepath.Join(dir, "spool"))
+	d.must(err)
+	d.ring, err = vault.NewRing("k", map[string][]byte{"k": bytes.Repeat([]byte{1}, 32)}, sigtest.Random(9))
+	d.must(err)
+	root := sigtest.Root(t, suite.ECDSAP256)
+	d.keys = &deskKeys{walkKeys: walkKeys{t, root.Signer(t, suite.ECDSAP256, "signer"), func() {}}}
+	d.evidence = sigtest.NewServices(t, root)
+	options := blob.Options{Place: place, Ring: d.ring}
+	d.documents = &document.Service{
+		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: d.clock, Rand: sigtest.Random(3),
+		Digest: func(context.Context, string) (document.Digest, error) {
+			return document.Digest{Name: suite.Streebog256.Name, New: suite.Streebog256.New}, nil
+		},
+	}
+	d.world = mortal{operations: store.Operations{DB: db}, blobs: blob.NewPrepared(options), documents: signing.DocumentStore{Service: d.documents}}
+	d.records = store.Confirmations{DB: db}
+	m := deskMethods{d}
+	d.confirm, err = confirm.New(confirm.DefaultSettings(), confirm.Deps{
+		Store: d.records, Executions: d.records, Answers: d.records, Codes: store.Contacts{DB: db}, Assigned: m, Contacts: m, Oath: m, Messages: m,
+		Vault: d.ring, Audit: store.Audit{DB: db}, Now: d.clock, Rand: sigtest.Random(4),
+	})
+	d.must(err)
+	return d
+}
+
+func (d *desk) clock() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now
+}
+
+func (d *desk) pass(by time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.now = d.now.Add(by)
+}
+
+func (d *desk) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) is(name string, err error, code string) {
+	d.t.Helper()
+	if !fault.Is(err, code) {
+		d.t.Errorf("%s: %v, want %s", name, err, code)
+	}
+}
+
+// mortalConfirmations are the records of a process that may die.
+type mortalConfirmations struct {
+	*confirm.Service
+	life *life
+}
+
+func (m mortalConfirmations) Take(ctx context.Context, who audit.Principal, id string, sum what.Digest) (*confirm.Execution, error) {
+	return through(m.life, func() (*confirm.Execution, error) { return m.Service.Take(ctx, who, id, sum) })
+}
+
+// mortalExecutions makes the call that spends a record one that a process may die in.
+type mortalExecutions struct {
+	store.Confirmations
+	life *life
+}
+
+func (m mortalExecutions) SpendConfirmation(ctx context.Context, id, lease string, move confirm.Move, result []byte, beside func(ctx context.Context) error) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.Confirmations.SpendConfirmation(ctx, id, lease, move, result, beside) })
+}
+
+func (m mortalExecutions) ReleaseConfirmation(ctx context.Context, id, lease string) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.Confirmations.ReleaseConfirmation(ctx, id, lease)) })
+	return err
+}
+
+// process starts a process that dies after a number of calls; below 0: never.
+func (d *desk) process(left int, late bool) (*signing.Operations, *life) {
+	d.t.Helper()
+	l := &life{left: left, late: late}
+	m := d.world
+	m.life = l
+	d.seed++
+	methods := deskMethods{d}
+	service, err := confirm.New(confirm.DefaultSettings(), confirm.Deps{
+		Store: d.records, Executions: mortalExecutions{d.records, l}, Answers: d.records, Codes: store.Contacts{DB: d.records.DB},
+		Assigned: methods, Contacts: methods, Oath: methods, Messages: methods,
+		Vault: d.ring, Audit: store.Audit{DB: d.records.DB}, Now: d.clock, Rand: sigtest.Random(100 + d.seed),
+	})
+	d.must(err)
+	rules := deskRules{d: d}
+	signer := &signing.Service{
+		Formats: sig.Formats{raw.New(), cades.New()}, Keys: d.keys, Policy: rules, Confirmation: rules, Snapshots: walkRules{}, Spool: d.spool, Now: d.clock,
+		Rand: rand.NewChaCha8([32]byte{7, d.seed}), Blobs: mortalBlobs{m}, Evidence: d.evidence,
+	}
+	return signing.NewOperations(signing.Operations{
+		Signer: signer, Store: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: d.ring, Audit: store.Audit{DB: m.operations.DB},
+		Confirming: &signing.Confirming{Records: mortalConfirmations{service, l}, Units: d.records, PINs: d.keys, Life: 20 * time.Minute},
+	}), l
+}
+
+func (d *desk) live() *signing.Operations {
+	o, _ := d.process(-1, false)
+	return o
+}
+
+func (d *desk) intake(o *signing.Operations, text string) *signing.Intake {
+	d.t.Helper()
+	in, err := o.Signer.NewIntake(d.t.Context(), nil)
+	d.must(err)
+	_, err = in.Write([]byte(text))
+	d.must(errors.Join(err, in.Finish()))
+	d.t.Cleanup(func() { in.Close() })
+	return in
+}
+
+func (d *desk) stored(text string) string {
+	d.t.Helper()
+	id, record, err := d.documents.Save(d.t.Context(), d.who, document.Description{Name: "stored.txt"}, strings.NewReader(text))
+	d.must(err)
+	d.must(record(d.t.Context()))
+	return id
+}
+
+// order is an operation on an inline and a stored document.
+func (d *desk) order(o *signing.Operations) *signing.OperationOrder {
+	return &signing.OperationOrder{
+		Type: "CAdES", Params: map[string]string{"IsDetached": "False", "CADESType": "BES"}, PIN: "pin",
+		Inputs: []signing.Input{{Content: d.intake(o, "one"), Name: "one.txt"}, {RefID: d.stored("two")}},
+	}
+}
+
+// approve confirms a record. The documents with these indexes are declined.
+func (d *desk) approve(id string, declined ...int) {
+	d.t.Helper()
+	p, err := d.confirm.Challenge(d.t.Context(), d.who, confirm.Ask{ID: id})
+	d.must(err)
+	now := d.clock()
+	_, moved, err := d.records.MoveConfirmation(d.t.Context(), id, confirm.Move{
+		From: []confirm.State{confirm.Challenged}, To: confirm.Confirmed, At: now, Round: p.Record.Round, CompleteBefore: now.Add(5 * time.Minute), Declined: declined,
+	})
+	if d.must(err); !moved {
+		d.t.Fatal("not confirmed")
+	}
+}
+
+// look returns all that a client sees of an operation.
+func (d *desk) look(op *signing.Operation) string {
+	d.t.Helper()
+	defer op.Close()
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s %s %d", op.ID, op.State, op.Parameters, op.CompleteBefore.UnixMilli())
+	for i := range op.Documents {
+		p := op.Documents[i]
+		fmt.Fprintf(&text, " [%s %s %s declined %v fault %v", p.ID, p.RefID, p.Name, p.Declined, p.Fault)
+		if p.Content != nil {
+			var content bytes.Buffer
+			_, err := p.Content.WriteTo(&content)
+			d.must(err)
+			fmt.Fprintf(&text, " %x", content.Bytes())
+		}
+		text.WriteString("]")
+	}
+	return text.String()
+}
+
+func (d *desk) results() int {
+	d.t.Helper()
+	n := 0
+	d.must(d.documents.List(d.t.Context(), d.who, func(one document.Info) error {
+		if strings.HasSuffix(one.Name, ".sig") {
+			n++
+		}
+		return nil
+	}))
+	return n
+}
+
+func confirmedOrder(id string) *signing.ConfirmedOrder {
+	return &signing.ConfirmedOrder{ID: id, Form: signing.FormOperation}
+}
+
+// TestConfirmedOperations carries operations out that their user confirmed.
+func TestConfirmedOperations(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			ctx := t.Context()
+			d := newDesk(t, engine.migrated(t))
+			o := d.live()
+
+			// Whatever asks for the confirmation, nothing is signed without it.
+			d.force = true
+			op, err := o.Start(ctx, d.who, d.order(o))
+			d.must(err)
+			if op.State != signing.StateCreated || d.keys.signed != 0 {
+				t.Fatalf("%s, %d signatures", op.State, d.keys.signed)
+			}
+			d.force = false
+			forced := d.order(o)
+			forced.ForceConfirmation = true
+			op, err = o.Start(ctx, d.who, forced)
+			d.must(err)
+			_, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.is("not confirmed", err, fault.InvalidTransaction)
+			other := d.who
+			other.UserID = "00000000-0000-4000-8000-000000000002"
+			_, err = o.Confirmed(ctx, other, confirmedOrder(op.ID))
+			d.is("another user", err, fault.InvalidTransaction)
+			found, err := o.Find(ctx, d.who, op.ID)
+			d.must(err)
+			if found.State != signing.StateCreated || len(found.Documents) != 2 || found.Documents[1].OriginalName != "stored.txt" {
+				t.Errorf("found: %+v", found)
+			}
+			list, err := o.Active(ctx, d.who)
+			if d.must(err); len(list) != 2 {
+				t.Errorf("%d operations are open", len(list))
+			}
+
+			// A wrong PIN, an outage and another form leave it confirmed.
+			d.approve(op.ID)
+			wrong := confirmedOrder(op.ID)
+			wrong.PIN = "no"
+			_, err = o.Confirmed(ctx, d.who, wrong)
+			d.is("a wrong PIN", err, fault.InvalidPIN)
+			form := confirmedOrder(op.ID)
+			form.Form = signing.FormTransaction
+			_, err = o.Confirmed(ctx, d.who, form)
+			d.is("another form", err, fault.InvalidOperation)
+			d.keys.down = errors.New("the vault is down")
+			if _, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID)); !errors.Is(err, d.keys.down) {
+				t.Error(err)
+			}
+			d.keys.down = nil
+			client := d.who
+			client.ClientID = "another"
+			_, err = o.Confirmed(ctx, client, confirmedOrder(op.ID))
+			d.is("another client", err, fault.InvalidTransaction)
+			if d.keys.signed != 0 {
+				t.Fatalf("%d signatures", d.keys.signed)
+			}
+
+			done, err := o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.must(err)
+			first := d.look(done)
+			if done.State != signing.StateCompleted || d.keys.signed != 2 || d.results() != 1 {
+				t.Errorf("%s, %d signatures, %d results", first, d.keys.signed, d.results())
+			}
+			d.pass(4 * time.Minute)
+			d.keys.down = errors.New("no key is needed")
+			again, err := d.live().Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.must(err)
+			if second := d.look(again); second != first || d.keys.signed != 2 || d.results() != 1 {
+				t.Errorf("again:\n%s\nfirst:\n%s\n%d signatures, %d results", second, first, d.keys.signed, d.results())
+			}
+			d.keys.down = nil
+			found, err = o.Find(ctx, d.who, op.ID)
+			if d.must(err); found.State != signing.StateCompleted {
+				t.Errorf("found as %s", found.State)
+			}
+			d.pass(2 * time.Minute)
+			_, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.is("after its time", err, fault.InvalidTransaction)
+
+			// What the user declined is not signed.
+			part := d.order(o)
+			op, err = o.Propose(ctx, d.who, part)
+			d.must(err)
+			d.approve(op.ID, 0)
+			before := d.keys.signed
+			done, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.must(err)
+			if p := done.Documents; !p[0].Declined || p[0].Content != nil || p[0].Fault == nil || p[1].RefID == "" || d.keys.signed != before+1 {
+				t.Errorf("declined: %+v", p)
+			}
+			first = d.look(done)
+			again, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.must(err)
+			if second := d.look(again); second != first {
+				t.Errorf("again:\n%s\nfirst:\n%s", second, first)
+			}
+
+			// A time-stamp service that does not respond.
+			stamped := d.order(o)
+			stamped.Params = map[string]string{"IsDetached": "False", "CADESType": "T"}
+			op, err = o.Propose(ctx, d.who, stamped)
+			d.must(err)
+			d.approve(op.ID)
+			results := d.results()
+			d.evidence.Err = map[string]error{"stamp": &sig.ErrEvidence{What: "time stamp", Text: "the service does not respond"}}
+			_, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.is("no time stamp", err, fault.Failed)
+			if r, err := d.confirm.Find(ctx, d.who, op.ID); err != nil || r.State != confirm.Confirmed || d.results() != results {
+				t.Errorf("%s, %v, %d results", r.State, err, d.results())
+			}
+			d.evidence.Err = nil
+			done, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.must(err)
+			first, stamps := d.look(done), d.evidence.Calls("stamp")
+			again, err = d.live().Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.must(err)
+			if second := d.look(again); second != first || stamps < 2 || d.evidence.Calls("stamp") != stamps {
+				t.Errorf("again:\n%s\nfirst:\n%s\n%d time stamps, %d before", second, first, d.evidence.Calls("stamp"), stamps)
+			}
+
+			// Refusals at creation store nothing.
+			bad := d.order(o)
+			bad.PIN = "no"
+			_, err = o.Propose(ctx, d.who, bad)
+			d.is("a wrong PIN at creation", err, fault.InvalidPIN)
+			d.usable = false
+			_, err = o.Propose(ctx, d.who, d.order(o))
+			d.is("a user without a method", err, fault.MethodNotConfirmed)
+			d.usable = true
+
+			// Cancelling.
+			op, err = o.Propose(ctx, d.who, d.order(o))
+			d.must(err)
+			d.must(o.Cancel(ctx, d.who, op.ID))
+			d.must(o.Cancel(ctx, d.who, op.ID))
+			found, err = o.Find(ctx, d.who, op.ID)
+			if d.must(err); found.State != signing.StateCancelled || found.Fault == nil {
+				t.Errorf("cancelled: %+v", found)
+			}
+			_, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+			d.is("cancelled", err, fault.InvalidTransaction)
+		})
+	}
+}
+
+// TestConfirmedChanged changes what an operation signs between its creation and its
+// execution. A row past the domain changes the stored plan, as a broken program would.
+func TestConfirmedChanged(t *testing.T) {
+	ctx := t.Context()
+	d := newDesk(t, storetest.SQLiteFile(t, filepath.Join(t.TempDir(), "tamga.db")))
+	o := d.live()
+	plan := func(change func(p map[string]any)) func(id string) {
+		return func(id string) {
+			c, found, err := d.records.ConfirmationContent(ctx, id)
+			if d.must(err); !found {
+				t.Fatal("no content")
+			}
+			var p map[string]any
+			d.must(json.Unmarshal(c.Plan, &p))
+			change(p)
+			text, err := json.Marshal(p)
+			d.must(err)
+			d.must(store.Exec(d.records.DB, ctx, "UPDATE confirmation_contents SET plan = $2 WHERE id = $1", id, text))
+		}
+	}
+	documents := func(p map[string]any, i int) map[string]any { return p["documents"].([]any)[i].(map[string]any) }
+	foreign := d.stored("three")
+	for name, change := range map[string]func(id string){
+		"type":      plan(func(p map[string]any) { p["type"] = "CMS" }),
+		"parameter": plan(func(p map[string]any) { p["params"].(map[string]any)["IsDetached"] = "True" }),
+		"argument":  plan(func(p map[string]any) { p["arguments"] = map[string]any{"documentinfo": "x"} }),
+		"name":      plan(func(p map[string]any) { documents(p, 0)["name"] = "two.txt" }),
+		"document":  plan(func(p map[string]any) { documents(p, 1)["ref"] = foreign }),
+		"size":      plan(func(p map[string]any) { documents(p, 0)["content"].(map[string]any)["size"] = 2 }),
+		"order": plan(func(p map[string]any) {
+			list := p["documents"].([]any)
+			list[0], list[1] = list[1], list[0]
+		}),
+		"number":      plan(func(p map[string]any) { p["documents"] = p["documents"].([]any)[:1] }),
+		"original":    plan(func(p map[string]any) { documents(p, 1)["related"] = foreign }),
+		"certificate": func(string) { d.keys.other = sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "another") },
+	} {
+		op, err := o.Propose(ctx, d.who, d.order(o))
+		d.must(err)
+		d.approve(op.ID)
+		change(op.ID)
+		_, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+		d.is(name, err, fault.InvalidTransaction)
+		d.keys.other = nil
+		if r, err := d.confirm.Find(ctx, d.who, op.ID); err != nil || r.State != confirm.Confirmed {
+			t.Errorf("%s: %s, %v", name, r.State, err)
+		}
+	}
+	if d.keys.signed != 0 {
+		t.Errorf("%d signatures", d.keys.signed)
+	}
+}
+
+// TestConfirmedDies lets a process die in every call between the confirmation and the
+// answer, before the call and after it. At most one result leaves, and the next process
+// returns it.
+func TestConfirmedDies(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			ctx := t.Context()
+			d := newDesk(t, engine.migrated(t))
+			died := 0
+			for n, ended := 0, false; !ended; n++ {
+				for _, late := range []bool{false, true} {
+					o := d.live()
+					op, err := o.Propose(ctx, d.who, d.order(o))
+					d.must(err)
+					d.approve(op.ID)
+					results := d.results()
+					mortal, l := d.process(n, late)
+					done, err := mortal.Confirmed(ctx, d.who, confirmedOrder(op.ID))
+					left := ""
+					if err == nil {
+						left = d.look(done)
+					}
+					if ended = !l.dead; !ended {
+						died++
+					}
+					l.dead = true
+					d.pass(3*time.Minute + time.Second) // its lease ends
+					done, err = d.live().Confirmed(ctx, d.who, confirmedOrder(op.ID))
+					if err != nil {
+						t.Fatalf("after call %d, late %v: %v", n, late, err)
+					}
+					next := d.look(done)
+					if left != "" && next != left {
+						t.Errorf("call %d, late %v: two results leave:\n%s\n%s", n, late, left, next)
+					}
+					if got := d.results() - results; got != 1 {
+						t.Errorf("call %d, late %v: %d visible results", n, late, got)
+					}
+					done, err = d.live().Confirmed(ctx, d.who, confirmedOrder(op.ID))
+					d.must(err)
+					if again := d.look(done); again != next {
+						t.Errorf("call %d, late %v: another result later", n, late)
+					}
+				}
+			}
+			if died < 8 {
+				t.Errorf("the process died in %d calls", died)
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signapi
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestConfirmedRoutes has an entry for every route of this surface: what a confirmation
+// means to it. A new route without an entry fails. A route that uses a key of ours either
+// carries out confirmed operations or is refused by the policy; reads and calls that use
+// no key of ours need no confirmation.
+func TestConfirmedRoutes(t *testing.T) {
+	const (
+		carries  = "carries out confirmed operations"
+		creates  = "creates an operation that is confirmed"
+		refused  = "refused where a confirmation is needed"
+		own      = "reads the operation of a confirmed token, and no other"
+		reads    = "reads"
+		noKey    = "uses no key of ours"
+		noPolicy = "is not covered by operation policies"
+	)
+	want := map[string]string{
+		"POST /documents": carries, "POST /documents/packagesignature": carries, "POST /v2/signature": carries, "POST /transactions": creates,
+		"GET /v2/signature/{id}": own, "GET /operations/{id}": own,
+		"GET /operations": reads, "POST /operations/{id}/cancel": noKey, "DELETE /operations/{id}": noKey,
+		"POST /documents/hash": noKey, "POST /signatures/presign": noKey, "POST /signatures/postsign": noKey,
+		"POST /signatures/enhance": noKey, "PATCH /signatures/postsign": noKey, "POST /documents/enhancesignature": noKey,
+		"GET /policy": reads, "GET /v2/policy": reads,
+		"POST /keys/generate": refused, "POST /keys/{id}/params": noPolicy, "GET /keys/{id}/params": reads,
+	}
+	for _, version := range []string{"", "/v2"} {
+		for route, means := range map[string]string{
+			"GET /certificates": reads, "GET /certificates/{id}": reads, "GET /certificates/{id}/content": reads,
+			"POST /certificates/{id}/pin/check": noPolicy, "GET /requests": reads, "GET /requests/{id}": reads, "GET /requests/{id}/content": reads,
+			"POST /certificates": refused, "DELETE /certificates/{id}": refused, "POST /certificates/{id}/default": noPolicy,
+			"POST /certificates/{id}/pin": refused, "POST /certificates/{id}/status": refused, "POST /certificates/{id}/friendlyname": noPolicy,
+			"POST /requests": refused, "DELETE /requests/{id}": refused,
+		} {
+			method, path, _ := strings.Cut(route, " ")
+			want[method+" "+version+path] = means
+		}
+	}
+	operating := Operating{Operations: &starter{}}
+	api := New(nil, nil).Operating(operating).Managing(Management{Now: time.Now})
+	for _, r := range append(api.Routes(), operating.OperationRoutes()...) {
+		route := r.Method + " " + r.Path
+		means, known := want[route]
+		if !known {
+			t.Errorf("%s (%s) has no entry", route, r.Name)
+		}
+		delete(want, route)
+		if takes := means == carries || means == own; takes != r.TakesConfirmed() {
+			t.Errorf("%s: accepts confirmed tokens: %v, but it %s", route, r.TakesConfirmed(), means)
+		}
+	}
+	for route := range want {
+		t.Errorf("%s is no route", route)
+	}
+}
