@@ -123,20 +123,43 @@ func (t *tally) adding(ctx context.Context, db *DB, owner string, more, all hold
 
 // reserve counts more in the total if its quota has room.
 func (t *tally) reserve(ctx context.Context, db *DB, more, quota holding) (bool, error) {
+	if err := t.refresh(ctx, db); err != nil {
+		return false, err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if age := db.now().Sub(t.read); t.read.IsZero() || age < 0 || age >= totalLife {
-		total, _, err := one(ctx, db, scanHolding, t.sum)
-		if err != nil {
-			return false, err
-		}
-		t.total, t.read = total, db.now()
-	}
 	if !t.total.plus(t.reserved).plus(more).fits(quota) {
 		return false, nil
 	}
 	t.reserved = t.reserved.plus(more)
 	return true, nil
+}
+
+// refresh reads the total if it is too old. The first caller reads, and others use the
+// earlier total meanwhile. The lock is not held while it reads: units take it inside their
+// transactions, and together they may hold all connections.
+func (t *tally) refresh(ctx context.Context, db *DB) error {
+	now := db.now()
+	t.mu.Lock()
+	first := t.read.IsZero()
+	if age := now.Sub(t.read); !first && age >= 0 && age < totalLife {
+		t.mu.Unlock()
+		return nil
+	}
+	if !first {
+		t.read = now
+	}
+	t.mu.Unlock()
+	total, _, err := one(ctx, db, scanHolding, t.sum)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !first || t.read.IsZero() {
+		t.total, t.read = total, db.now()
+	}
+	return nil
 }
 
 // end ends a reservation.

@@ -501,7 +501,7 @@ func policiesAreEnforced(t *testing.T, w *tamgatest.UMS) {
 		refused("access", 403, "access_denied")
 		refused("operation", 403, "access_denied") // the one comes before the other
 		w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/accesspolicy", `[]`)
-		refused("operation", 400, "wrong_operation")
+		refused("operation", 400, "authn_method_not_confirmed")
 		w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/operationpolicy", `[1]`)
 		if got, body := w.Call(act.method, act.path, token, act.body); got != 200 {
 			t.Errorf("%s when it is allowed again: %d %.300s", act.name, got, body)
@@ -510,7 +510,7 @@ func policiesAreEnforced(t *testing.T, w *tamgatest.UMS) {
 	// The client's own wish for a confirmation is one.
 	forced := map[string]any{"BinaryData": v2["BinaryData"], "Signature": signature, "ForceConfirmation": true}
 	for path, body := range map[string]any{"/api/v2/signature": forced, "/api" + changePIN: map[string]any{"OldPin": pin.PIN, "NewPin": "", "ForceConfirmation": "True"}} {
-		if got, answer := w.Call("POST", path, token, body); got != 400 || !strings.Contains(string(answer), `"error":"wrong_operation"`) {
+		if got, answer := w.Call("POST", path, token, body); got != 400 || !strings.Contains(string(answer), `"error":"authn_method_not_confirmed"`) {
 			t.Errorf("%s with ForceConfirmation: %d %.300s", path, got, answer)
 		}
 	}

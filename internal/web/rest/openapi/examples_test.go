@@ -176,7 +176,7 @@ var untried = map[string]string{
 	"AuthorizeCertificate": "needs the certificate of an operator", "UserInfo": "needs a token with the scope openid", "UserInfoPOST": "needs a token with the scope openid",
 	"CancelOperation": "needs an operation that is under way", "CancelOperationDELETE": "needs an operation that is under way",
 	"CreateTransaction": "needs a user who can confirm",
-	"SetUserOtpToken": "needs a token in stock", "RestoreUserOtpTokenSync": "needs a token in stock",
+	"SetUserOtpToken":   "needs a token in stock", "RestoreUserOtpTokenSync": "needs a token in stock",
 	"RestoreUserPushAdressContact": "needs a device", "RestoreUserPushAdressContactPATCH": "needs a device", "DeleteUserPushAddress": "needs a device",
 	"SetUserNotificationPushAdress": "needs a device", "SetUserNotificationPushAdressPATCH": "needs a device",
 }
