@@ -38,8 +38,8 @@ func newPolicies(c *config.Config, db *store.DB) (*policy.Service, error) {
 }
 
 // newPolicyEditor makes the service that changes policies for operators.
-func newPolicyEditor(policies *policy.Service, reach policy.Reach, messages *notify.Service) *policy.Editor {
-	e := &policy.Editor{Service: policies, Users: reach, Events: policyEvents{messages}, Notifiers: []string{}}
+func newPolicyEditor(policies *policy.Service, reach policy.Reach, cancels policy.Confirmations, messages *notify.Service) *policy.Editor {
+	e := &policy.Editor{Service: policies, Users: reach, Events: policyEvents{messages}, Confirmations: cancels, Notifiers: []string{}}
 	for _, channel := range messages.Available() {
 		e.Notifiers = append(e.Notifiers, string(channel))
 	}

@@ -200,12 +200,16 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	userStore := store.Users{DB: db}
 	reach := &reach.Service{Store: userStore, Now: db.Now}
 	sessions := session.New(store.Tokens{DB: db})
+	records, rules := store.Confirmations{DB: db}, c.Confirmation.Settings(c.Messages.Language)
+	cancels := confirm.NewCanceller(confirm.CancelDeps{
+		Store: records, Answers: records, Audit: store.Audit{DB: db}, Events: messages, Language: rules.Language, Now: db.Now,
+	})
 	naming, err := c.Users.Naming()
 	if err != nil {
 		return nil, err
 	}
 	contacts, err := contact.New(c.Users.Contacts(), contact.Deps{
-		Store: contactStore, Codes: contactStore, Reach: reach, Methods: sessions, Notices: messages, Vault: ring,
+		Store: contactStore, Codes: contactStore, Reach: reach, Methods: sessions, Confirmations: cancels, Notices: messages, Vault: ring,
 		Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
@@ -213,17 +217,17 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	}
 	users := &user.Service{
 		Store: userStore, GroupStore: userStore, LoginStore: userStore, NameStore: userStore, SearchStore: userStore,
-		Sessions: sessions, Contacts: contacts, Events: messages, Naming: naming, Now: db.Now, Rand: rand.Reader,
+		Sessions: sessions, Confirmations: cancels, Contacts: contacts, Events: messages, Naming: naming, Now: db.Now, Rand: rand.Reader,
 		LocalIssuer: config.LocalIssuer, Issuers: c.AllIssuers(), LockDelayUnit: c.Users.LockDelayUnit,
 	}
 	oath, err := oath.New(c.Oath.Settings(c.Messages.Title), oath.Deps{
-		Store: store.Tokens{DB: db}, Sessions: sessions, Reach: reach, Events: messages,
+		Store: store.Tokens{DB: db}, Sessions: sessions, Confirmations: cancels, Reach: reach, Events: messages,
 		Vault: ring, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, err
 	}
-	policyEditor := newPolicyEditor(policies, reach, messages)
+	policyEditor := newPolicyEditor(policies, reach, cancels, messages)
 	deviceCodes, err := contact.NewCodes(contact.CodeSettings{
 		Digits: c.Devices.Codes.Digits, Life: c.Devices.Codes.Life, Attempts: c.Devices.Codes.Attempts, Resend: c.Devices.Codes.Resend,
 	}, contactStore, ring, db.Now, rand.Reader)
@@ -237,8 +241,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("devices: %w", err)
 	}
-	records := store.Confirmations{DB: db}
-	confirmations, err := confirm.New(c.Confirmation.Settings(c.Messages.Language), confirm.Deps{
+	confirmations, err := confirm.New(rules, confirm.Deps{
 		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
 		Oath: oath, Devices: approvers{approvals}, Messages: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 	})
@@ -247,7 +250,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	}
 	devices, err := device.New(deviceSettings, device.Deps{
 		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
-		Messages: messages, Methods: sessions, Confirmations: confirmations, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
+		Messages: messages, Methods: sessions, Confirmations: cancels, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("devices: %w", err)

@@ -66,7 +66,7 @@ func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 	}
 	db := store.Tokens{DB: base.DB}
 	return signin.New(settings, signin.Deps{
-		Store: db, Methods: db, Codes: db, Visits: db, Sessions: base.Sessions, Tokens: tokens, Passwords: base.passwords, Providers: providers, Now: base.DB.Now, Rand: rand.Reader,
+		Store: db, Methods: db, Codes: db, Visits: db, Sessions: base.Sessions, Cancels: base.Confirm, Tokens: tokens, Passwords: base.passwords, Providers: providers, Now: base.DB.Now, Rand: rand.Reader,
 		Reach: base.reach, Contacts: base.Contacts, Devices: base.Devices, Messages: base.Messages, Printer: base.printer,
 		Vault: base.ring, Oath: base.Oath, Steps: base.Confirm,
 	})

@@ -122,12 +122,12 @@ func newCrowd(b *testing.B, db *store.DB, number int) *crowd {
 	users, contacts := store.Users{DB: db}, store.Contacts{DB: db}
 	w.users = &user.Service{
 		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
-		Sessions: session.New(store.Tokens{DB: db}), Events: silent{}, Naming: naming, LocalIssuer: "realsts",
+		Sessions: session.New(store.Tokens{DB: db}), Confirmations: storetest.Unconfirmed{}, Events: silent{}, Naming: naming, LocalIssuer: "realsts",
 		Now: time.Now, Rand: rand.Reader,
 	}
 	codes := contact.DefaultSettings()
 	w.book, err = contact.New(codes, contact.Deps{
-		Store: contacts, Codes: contacts, Reach: w.users, Methods: silent{}, Notices: silent{}, Now: time.Now, Rand: rand.Reader,
+		Store: contacts, Codes: contacts, Reach: w.users, Methods: silent{}, Confirmations: storetest.Unconfirmed{}, Notices: silent{}, Now: time.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -168,11 +168,11 @@ func openOn(t testing.TB, db *store.DB, change func(*confirm.Settings)) *world {
 	contacts, tokens, records := store.Contacts{DB: db}, store.Tokens{DB: db}, store.Confirmations{DB: db}
 	sessions := session.New(tokens)
 	w.book, err = contact.New(contact.DefaultSettings(), contact.Deps{
-		Store: contacts, Codes: contacts, Reach: w.devices, Methods: sessions, Notices: w.messages, Vault: w.ring, Now: w.clock, Rand: rand.Reader,
+		Store: contacts, Codes: contacts, Reach: w.devices, Methods: sessions, Confirmations: storetest.Unconfirmed{}, Notices: w.messages, Vault: w.ring, Now: w.clock, Rand: rand.Reader,
 	})
 	w.must(err)
 	passwords, err := oath.New(oath.DefaultSettings(), oath.Deps{
-		Store: tokens, Sessions: sessions, Reach: w.devices, Events: w.messages, Vault: w.ring, Now: w.clock, Rand: rand.Reader,
+		Store: tokens, Sessions: sessions, Confirmations: storetest.Unconfirmed{}, Reach: w.devices, Events: w.messages, Vault: w.ring, Now: w.clock, Rand: rand.Reader,
 	})
 	w.must(err)
 	w.deps = confirm.Deps{

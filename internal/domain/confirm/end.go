@@ -36,38 +36,6 @@ func (s *Service) Cancel(ctx context.Context, who audit.Principal, id string) (R
 	return r, err
 }
 
-// CancelAll ends all open records of a user, in the transaction of ctx if there is one, and
-// returns their number. It is for changes of the account: a password, a device, a method, a
-// policy, a lock, a contact that a method uses. reason is a short sentence without secrets
-// for clients, such as "the password was changed".
-func (s *Service) CancelAll(ctx context.Context, who audit.Principal, userID, reason string) (n int, err error) {
-	err = s.deps.Store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
-		n = 0
-		for {
-			from, to := leads(StepCancel)
-			list, err := s.deps.Store.MoveConfirmations(ctx, userID, time.Time{}, Move{
-				From: from, To: to, At: s.now(), Code: fault.InvalidTransaction, Message: "the operation was cancelled: " + reason,
-			}, cancelPortion)
-			if err != nil {
-				return fault.Rollback(err)
-			}
-			if err := s.noteAll(ctx, who, list); err != nil {
-				return err
-			}
-			if n += len(list); len(list) < cancelPortion {
-				return nil
-			}
-		}
-	})
-	return n, err
-}
-
-// Forgive deletes the counts of a user's wrong answers: closed methods open. It joins the
-// transaction of ctx.
-func (s *Service) Forgive(ctx context.Context, userID string) error {
-	return s.deps.Answers.ForgiveAnswers(ctx, userID)
-}
-
 // expire ends records of a user, or of all, whose time is over, and returns their number.
 // It joins the transaction of ctx.
 func (s *Service) expire(ctx context.Context, userID string, now time.Time, limit int) (int, error) {
@@ -79,15 +47,6 @@ func (s *Service) expire(ctx context.Context, userID string, now time.Time, limi
 		return 0, err
 	}
 	return len(list), s.noteAll(ctx, audit.Principal{}, list)
-}
-
-func (s *Service) noteAll(ctx context.Context, who audit.Principal, list []Record) error {
-	for i := range list {
-		if err := s.note(ctx, who, &list[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Sweep ends records whose time is over, and deletes old records and counts. The server

@@ -73,6 +73,7 @@ type Deps struct {
 // authentication_declined; transaction_expired; max_attempts_exceeded for one that ended
 // by too many wrong answers.
 type Service struct {
+	*Canceller
 	settings Settings
 	deps     Deps
 	codes    *contact.Codes
@@ -88,7 +89,10 @@ func New(s Settings, d Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("confirm: settings: %w", err)
 	}
-	service := &Service{settings: s, deps: d, codes: codes}
+	service := &Service{
+		Canceller: NewCanceller(CancelDeps{Store: d.Store, Answers: d.Answers, Audit: d.Audit, Events: d.Messages, Language: s.Language, Now: d.Now}),
+		settings:  s, deps: d, codes: codes,
+	}
 	for _, name := range s.Methods {
 		i := slices.IndexFunc(rows, func(r Row) bool { return r.Name == name })
 		service.methods = append(service.methods, method{rows[i], rows[i].make(service)})
@@ -277,41 +281,4 @@ func (s *Service) newID() (string, error) {
 		return "", fmt.Errorf("confirm: making an identifier: %w", err)
 	}
 	return id.String(), nil
-}
-
-// now returns the time with the precision of stores.
-func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Millisecond) }
-
-// operation is the name of the audit entries of this package.
-const operation = "Confirmation"
-
-// events maps states to their events.
-var events = map[State]notify.EventType{
-	Created: notify.ConfirmationCreated, Challenged: notify.ConfirmationRequested, Confirmed: notify.ConfirmationGiven,
-	Declined: notify.ConfirmationDeclined, Cancelled: notify.ConfirmationCancelled, Expired: notify.ConfirmationExpired,
-	Completed: notify.ConfirmationCompleted, Error: notify.ConfirmationFailed,
-}
-
-// note writes the audit entry and sends the event of a record that has a new state, in
-// the transaction of ctx. Errors roll it back.
-func (s *Service) note(ctx context.Context, who audit.Principal, r *Record) error {
-	detail := []string{string(r.State), r.Action, r.What.Group()}
-	if r.Method != "" {
-		detail = append(detail, r.Method, notify.OneLine(r.Label), fmt.Sprintf("challenge %d", r.Round))
-	}
-	outcome := audit.OK
-	if r.Code != "" {
-		outcome = r.Code
-	}
-	err := s.deps.Audit.Record(ctx, audit.Entry{
-		At: r.UpdatedAt, Operation: operation, Phase: audit.Done, Outcome: outcome, Object: r.ID,
-		Detail: strings.Join(detail, " "), Principal: who,
-	})
-	if err != nil {
-		return fault.Rollback(err)
-	}
-	return fault.Rollback(s.deps.Messages.Emit(ctx, notify.Event{
-		Type: events[r.State], UserID: r.UserID, Actor: who.UserID,
-		Detail: what.ActionName(r.Action, s.settings.Language) + " " + r.What.Group(),
-	}))
 }

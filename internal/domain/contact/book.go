@@ -29,14 +29,15 @@ func DefaultSettings() Settings {
 
 // Deps are what a Book works with.
 type Deps struct {
-	Store   Store
-	Codes   CodeStore // in the same database
-	Reach   Reach
-	Methods Methods
-	Notices Notices
-	Vault   notify.Sealer
-	Now     func() time.Time
-	Rand    io.Reader // of codes; safe for concurrent use
+	Store         Store
+	Codes         CodeStore // in the same database
+	Reach         Reach
+	Methods       Methods
+	Confirmations Confirmations
+	Notices       Notices
+	Vault         notify.Sealer
+	Now           func() time.Time
+	Rand          io.Reader // of codes; safe for concurrent use
 }
 
 // Book keeps the contacts of all users. Methods with the argument who act for an operator
@@ -202,7 +203,10 @@ func (b *Book) setRole(ctx context.Context, who audit.Principal, userID string, 
 		if err == nil && !ok {
 			err = fault.Rollback(takenByOther(kind))
 		}
-		return err
+		if err != nil || r != RoleSecondaryAuth || c.SecondaryAuth == has {
+			return err
+		}
+		return fault.Rollback(b.cancel(ctx, who, userID))
 	})
 }
 
@@ -226,11 +230,19 @@ func (b *Book) delete(ctx context.Context, who audit.Principal, kind Kind, c Con
 		if err := b.deps.Methods.ContactGone(ctx, c.UserID, kind.Method); err != nil {
 			return fault.Rollback(err)
 		}
+		if err := b.cancel(ctx, who, c.UserID); err != nil {
+			return fault.Rollback(err)
+		}
 	}
 	if err := b.changed(ctx, who, c.UserID); err != nil {
 		return fault.Rollback(err)
 	}
 	return b.deps.Store.DeleteContact(ctx, c.UserID, kind.Type, normal)
+}
+
+// cancel cancels confirmations by codes to a contact that codes go to no more.
+func (b *Book) cancel(ctx context.Context, who audit.Principal, userID string) error {
+	return b.deps.Confirmations.CancelAll(ctx, who, userID, "the contact for one-time codes was changed")
 }
 
 // Main returns the contact of the legacy view, which has one of each kind: the primary

@@ -37,17 +37,18 @@ var operator = audit.Principal{UserID: "operator", Operator: true, Groups: []str
 // shelf is a book with its surroundings.
 type shelf struct {
 	*contact.Book
-	db      *store.DB
-	ring    *vault.Ring
-	file    string
-	now     time.Time
-	orders  []notify.Direct
-	events  []notify.Event
-	refuse  error           // the result of Order
-	methods map[string]bool // "USER METHOD"
-	gone    []string        // the arguments of ContactGone
-	reached int             // calls of Reach
-	mu      sync.Mutex
+	db        *store.DB
+	ring      *vault.Ring
+	file      string
+	now       time.Time
+	orders    []notify.Direct
+	events    []notify.Event
+	refuse    error           // the result of Order
+	methods   map[string]bool // "USER METHOD"
+	gone      []string        // the arguments of ContactGone
+	cancelled []string        // the users of CancelAll
+	reached   int             // calls of Reach
+	mu        sync.Mutex
 }
 
 func (s *shelf) Reach(_ context.Context, _ audit.Principal, userID string) error {
@@ -83,6 +84,11 @@ func (s *shelf) ContactGone(_ context.Context, userID, method string) error {
 	return nil
 }
 
+func (s *shelf) CancelAll(_ context.Context, _ audit.Principal, userID, _ string) error {
+	s.cancelled = append(s.cancelled, userID)
+	return nil
+}
+
 func open(t *testing.T, change func(*contact.Settings)) *shelf {
 	t.Helper()
 	s := &shelf{file: filepath.Join(t.TempDir(), "tamga.db"), now: start, methods: map[string]bool{}}
@@ -108,7 +114,7 @@ func open(t *testing.T, change func(*contact.Settings)) *shelf {
 	}
 	contacts := store.Contacts{DB: s.db}
 	s.Book, err = contact.New(settings, contact.Deps{
-		Store: contacts, Codes: contacts, Reach: s, Methods: s, Notices: s, Vault: s.ring,
+		Store: contacts, Codes: contacts, Reach: s, Methods: s, Confirmations: s, Notices: s, Vault: s.ring,
 		Now: func() time.Time { return s.now }, Rand: rand.Reader,
 	})
 	if err != nil {

@@ -99,6 +99,13 @@ type Methods interface {
 	ContactGone(ctx context.Context, userID, method string) error
 }
 
+// Confirmations cancels what a user has begun to confirm. [confirm.Canceller] satisfies it.
+type Confirmations interface {
+	// CancelAll cancels the open confirmations of a user, in the transaction of ctx. reason
+	// is a short sentence for clients.
+	CancelAll(ctx context.Context, who audit.Principal, userID, reason string) error
+}
+
 // Notices sends codes and notices of changes. *notify.Service satisfies it.
 type Notices interface {
 	Order(ctx context.Context, d notify.Direct) error

@@ -98,11 +98,11 @@ func (g gone) DevicesGone(_ context.Context, userID string) error {
 	return nil
 }
 
-func (b *bench) CancelAll(_ context.Context, _ audit.Principal, userID, reason string) (int, error) {
+func (b *bench) CancelAll(_ context.Context, _ audit.Principal, userID, reason string) error {
 	if userID == b.petrov {
 		b.ended = append(b.ended, reason)
 	}
-	return 0, nil
+	return nil
 }
 
 func newBench(t testing.TB, change ...func(*device.Settings)) *bench {
@@ -124,7 +124,7 @@ func newBenchOn(t testing.TB, db *store.DB, change ...func(*device.Settings)) *b
 	users := store.Users{DB: b.db}
 	b.users = &user.Service{
 		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
-		Sessions: silent{}, Events: b.post, Naming: naming, Now: now, Rand: rand.Reader,
+		Sessions: silent{}, Confirmations: storetest.Unconfirmed{}, Events: b.post, Naming: naming, Now: now, Rand: rand.Reader,
 	}
 	contacts := store.Contacts{DB: b.db}
 	codes, err := contact.NewCodes(contact.CodeSettings{Digits: 8, Life: 10 * time.Minute, Attempts: 5, Resend: time.Minute}, contacts, ring, now, rand.Reader)

@@ -204,7 +204,7 @@ type Methods interface {
 // change. It ends the confirmations of the user that are open. reason is a short sentence
 // for clients. [*tamga/internal/domain/confirm.Service] satisfies it.
 type Confirmations interface {
-	CancelAll(ctx context.Context, who audit.Principal, userID, reason string) (n int, err error)
+	CancelAll(ctx context.Context, who audit.Principal, userID, reason string) error
 }
 
 // Deps are what a Service works with.

@@ -433,7 +433,7 @@ func (s *Service) changed(ctx context.Context, who audit.Principal, userID strin
 // factorChanged is changed for a change of the devices that may act for the user. It also
 // ends the confirmations of the user that are open.
 func (s *Service) factorChanged(ctx context.Context, who audit.Principal, userID, reason string) error {
-	if _, err := s.deps.Confirmations.CancelAll(ctx, who, userID, reason); err != nil {
+	if err := s.deps.Confirmations.CancelAll(ctx, who, userID, reason); err != nil {
 		return err
 	}
 	return s.changed(ctx, who, userID)

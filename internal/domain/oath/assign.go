@@ -62,7 +62,7 @@ func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID stri
 		if err := s.accept(ctx, p, userID, s.now()); err != nil || r.UserID == userID {
 			return err
 		}
-		return s.sessions.MethodChanged(ctx, userID, Method)
+		return s.changed(ctx, who, userID)
 	})
 }
 
@@ -140,8 +140,16 @@ func (s *Service) RemoveToken(ctx context.Context, who audit.Principal, userID s
 		if err := s.release(ctx, userID, ""); err != nil {
 			return err
 		}
-		return s.sessions.MethodChanged(ctx, userID, Method)
+		return s.changed(ctx, who, userID)
 	})
+}
+
+// changed ends what depends on the token that the user had, in the transaction of ctx.
+func (s *Service) changed(ctx context.Context, who audit.Principal, userID string) error {
+	if err := s.sessions.MethodChanged(ctx, userID, Method); err != nil {
+		return err
+	}
+	return s.confirmations.CancelAll(ctx, who, userID, "the token for one-time passwords was changed")
 }
 
 // release removes the token from a user in the transaction of ctx, unless its key is stays.
@@ -230,7 +238,7 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 		if err != nil {
 			return err
 		}
-		return s.sessions.MethodChanged(ctx, userID, Method)
+		return s.changed(ctx, who, userID)
 	})
 	if err != nil {
 		return AppData{}, err

@@ -22,6 +22,7 @@ import (
 	"tamga/internal/domain/user"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath/otp"
@@ -368,29 +369,38 @@ func deleted(done bool, err error) error {
 // Painter returns the QR code of a text as a GIF.
 type Painter func(text string) ([]byte, error)
 
+// Confirmations cancels what a user has begun to confirm. [confirm.Canceller] satisfies it.
+type Confirmations interface {
+	// CancelAll cancels the open confirmations of a user, in the transaction of ctx. reason
+	// is a short sentence for clients.
+	CancelAll(ctx context.Context, who audit.Principal, userID, reason string) error
+}
+
 // Deps are what a Service works with.
 type Deps struct {
-	Store    Store
-	Sessions *session.Service
-	Reach    reach.Checker
-	Events   reach.Events
-	Vault    notify.Sealer // seals the secrets of tokens
-	Paint    Painter       // makes the QR codes of app tokens
-	Now      func() time.Time
-	Rand     io.Reader
+	Store         Store
+	Sessions      *session.Service
+	Confirmations Confirmations
+	Reach         reach.Checker
+	Events        reach.Events
+	Vault         notify.Sealer // seals the secrets of tokens
+	Paint         Painter       // makes the QR codes of app tokens
+	Now           func() time.Time
+	Rand          io.Reader
 }
 
 // Service manages tokens and checks their codes. Its methods are safe for concurrent use.
 type Service struct {
-	settings Settings
-	store    Store
-	sessions *session.Service
-	reach    reach.Checker
-	changes  reach.Changes
-	vault    notify.Sealer
-	paint    Painter
-	now      func() time.Time
-	rand     io.Reader
+	settings      Settings
+	store         Store
+	sessions      *session.Service
+	confirmations Confirmations
+	reach         reach.Checker
+	changes       reach.Changes
+	vault         notify.Sealer
+	paint         Painter
+	now           func() time.Time
+	rand          io.Reader
 }
 
 // New returns a service. It checks the settings.
@@ -398,7 +408,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	if err := errors.Join(s.Check()...); err != nil {
 		return nil, err
 	}
-	return &Service{s, d.Store, d.Sessions, d.Reach, reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Events}, d.Vault, d.Paint, d.Now, d.Rand}, nil
+	return &Service{s, d.Store, d.Sessions, d.Confirmations, d.Reach, reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Events}, d.Vault, d.Paint, d.Now, d.Rand}, nil
 }
 
 // TokenOf returns the token of a user and reports whether there is one. It does not

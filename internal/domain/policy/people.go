@@ -48,13 +48,21 @@ type Events interface {
 	PolicyChanged(ctx context.Context, who audit.Principal, userID string) error
 }
 
+// Confirmations cancels what a user has begun to confirm. [confirm.Canceller] satisfies it.
+type Confirmations interface {
+	// CancelAll cancels the open confirmations of a user, in the transaction of ctx. reason
+	// is a short sentence for clients.
+	CancelAll(ctx context.Context, who audit.Principal, userID, reason string) error
+}
+
 // Editor shows and changes the policies of users for operators and administrators. It needs
 // users and messages, which need Service.
 type Editor struct {
 	*Service
-	Users     Reach
-	Events    Events
-	Notifiers []string // that users may choose from, in the order they are told of them
+	Users         Reach
+	Events        Events
+	Confirmations Confirmations
+	Notifiers     []string // that users may choose from, in the order they are told of them
 }
 
 // Permit returns nil when the user may perform every action in a, otherwise the
@@ -165,8 +173,18 @@ func (s *Editor) change(ctx context.Context, who audit.Principal, userID string,
 		if err := s.Store.SetOwn(ctx, userID, k, &wanted); err != nil {
 			return fault.Rollback(err)
 		}
-		return fault.Rollback(s.Events.PolicyChanged(ctx, who, userID))
+		return fault.Rollback(s.changed(ctx, who, userID, k))
 	})
+}
+
+// changed does what follows a change of a policy of a user, in the transaction of ctx.
+func (s *Editor) changed(ctx context.Context, who audit.Principal, userID string, k Kind) error {
+	if k != Notification {
+		if err := s.Confirmations.CancelAll(ctx, who, userID, "a policy of the user was changed"); err != nil {
+			return err
+		}
+	}
+	return s.Events.PolicyChanged(ctx, who, userID)
 }
 
 // SetUser sets a policy of a user for an administrator, even if it is fixed. With nil the
@@ -180,7 +198,7 @@ func (s *Editor) SetUser(ctx context.Context, userID string, k Kind, wanted *Set
 		if err := s.Store.SetOwn(ctx, userID, k, wanted); err != nil {
 			return fault.Rollback(err)
 		}
-		return fault.Rollback(s.Events.PolicyChanged(ctx, audit.Principal{}, userID))
+		return fault.Rollback(s.changed(ctx, audit.Principal{}, userID, k))
 	})
 }
 

@@ -17,8 +17,8 @@ import (
 
 // people are a Reach and Events: the user "stranger" is out of reach.
 type people struct {
-	changed []string
-	err     error
+	changed, cancelled []string
+	err                error
 }
 
 func (p *people) Reach(_ context.Context, _ audit.Principal, userID string) error {
@@ -30,6 +30,11 @@ func (p *people) Reach(_ context.Context, _ audit.Principal, userID string) erro
 
 func (p *people) PolicyChanged(_ context.Context, who audit.Principal, userID string) error {
 	p.changed = append(p.changed, who.UserID+" "+userID)
+	return p.err
+}
+
+func (p *people) CancelAll(_ context.Context, who audit.Principal, userID, _ string) error {
+	p.cancelled = append(p.cancelled, who.UserID+" "+userID)
 	return p.err
 }
 
@@ -64,7 +69,7 @@ func TestSetActions(t *testing.T) {
 	who := audit.Principal{UserID: "operator"}
 	for _, k := range []policy.Kind{policy.Access, policy.Operation} {
 		store, p := &denials{}, &people{}
-		s := policy.Editor{Service: &policy.Service{Store: store, Defaults: map[policy.Kind]policy.Setting{}}, Users: p, Events: p}
+		s := policy.Editor{Service: &policy.Service{Store: store, Defaults: map[policy.Kind]policy.Setting{}}, Users: p, Events: p, Confirmations: p}
 		set := func(userID string, a policy.Action, code string) {
 			t.Helper()
 			err := s.SetActions(t.Context(), who, userID, k, a)
@@ -81,6 +86,9 @@ func TestSetActions(t *testing.T) {
 		set("stranger", policy.Issue, fault.UserNotFound) // a user out of reach looks like a missing one
 		if got := strings.Join(p.changed, ","); got != "operator u,operator u" {
 			t.Errorf("told: %s", got)
+		}
+		if got := strings.Join(p.cancelled, ","); got != "operator u,operator u" {
+			t.Errorf("confirmations were cancelled of: %s", got)
 		}
 		// An administrator may change a fixed policy.
 		if err := s.SetUser(t.Context(), "u", k, &policy.Setting{Actions: policy.SignDocument}); err != nil {
@@ -110,7 +118,7 @@ func TestSetActions(t *testing.T) {
 
 func TestSetNotifiers(t *testing.T) {
 	p := &people{}
-	s := policy.Editor{Service: &policy.Service{Store: &denials{}}, Users: p, Events: p}
+	s := policy.Editor{Service: &policy.Service{Store: &denials{}}, Users: p, Events: p, Confirmations: p}
 	many := map[string][]string{}
 	for i := range 257 {
 		many[strings.Repeat("x", i%128+1)+strings.Repeat("y", i/128)] = nil

@@ -59,7 +59,10 @@ func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte)
 		if !added {
 			return fault.New(fault.InvalidObjectState, "certificate: it is the sign-in certificate of another user; take it from that user first")
 		}
-		return s.methods.SetMethod(ctx, userID, StoredMethod{methodCertificate, LevelPrimary}, c.CreatedAt)
+		if err := s.methods.SetMethod(ctx, userID, StoredMethod{methodCertificate, LevelPrimary}, c.CreatedAt); err != nil {
+			return err
+		}
+		return s.cancels.CancelAll(ctx, audit.Principal{}, userID, "a certificate for sign-in was added")
 	})
 	if err != nil {
 		return SignInCertificate{}, err
@@ -78,7 +81,7 @@ func (s *Service) RemoveCertificate(ctx context.Context, userID string, thumbpri
 		if !removed {
 			return fault.New(fault.NotFound, "certificate: the user does not sign in with it")
 		}
-		return s.sessions.EndAll(ctx, userID)
+		return s.end(ctx, audit.Principal{}, userID, "a certificate for sign-in was removed")
 	})
 }
 

@@ -138,12 +138,23 @@ func (s *Service) SetMethod(ctx context.Context, who audit.Principal, userID, na
 		stored.Level = *level
 	}
 	return s.changes.Run(ctx, who, userID, func(ctx context.Context) error {
-		if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
-			return err
-		}
-		// The present tokens were issued without the step.
-		return s.sessions.EndAll(ctx, userID)
+		return s.setMethod(ctx, who, userID, m, stored)
 	})
+}
+
+// methodsChanged is the reason of cancelled confirmations.
+const methodsChanged = "the authentication methods were changed"
+
+// setMethod stores a method of a user, in the transaction of ctx.
+func (s *Service) setMethod(ctx context.Context, who audit.Principal, userID string, m Method, stored StoredMethod) error {
+	if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil {
+		return err
+	}
+	if m.Primary {
+		return s.cancels.CancelAll(ctx, who, userID, methodsChanged)
+	}
+	// The present tokens were issued without the step.
+	return s.end(ctx, who, userID, methodsChanged)
 }
 
 // DeleteMethod removes a method from a user. If the user had it, every token of the user
@@ -158,7 +169,7 @@ func (s *Service) DeleteMethod(ctx context.Context, who audit.Principal, userID,
 		if err != nil || !had {
 			return err
 		}
-		return s.sessions.EndAll(ctx, userID)
+		return s.end(ctx, who, userID, methodsChanged)
 	})
 }
 
@@ -185,10 +196,7 @@ func (s *Service) GrantMethod(ctx context.Context, userID, name string) error {
 		if err := s.exists(ctx, userID); err != nil {
 			return err
 		}
-		if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil || m.Primary {
-			return err
-		}
-		return s.sessions.EndAll(ctx, userID)
+		return s.setMethod(ctx, audit.Principal{}, userID, m, stored)
 	})
 }
 
@@ -205,7 +213,7 @@ func (s *Service) WithdrawMethod(ctx context.Context, userID, name string) error
 		if _, err := s.methods.DeleteMethod(ctx, userID, m.Name); err != nil {
 			return err
 		}
-		return s.sessions.EndAll(ctx, userID)
+		return s.end(ctx, audit.Principal{}, userID, methodsChanged)
 	})
 }
 

@@ -188,7 +188,7 @@ func (s *Service) replacePassword(ctx context.Context, who audit.Principal, user
 	if err := s.store.SetPassword(ctx, userID, encoded, s.now()); err != nil {
 		return err
 	}
-	if err := s.sessions.EndAll(ctx, userID); err != nil {
+	if err := s.end(ctx, who, userID, "the password was changed"); err != nil {
 		return err
 	}
 	if err := s.store.EndUserAttempt(ctx, userID); err != nil {

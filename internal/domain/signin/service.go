@@ -21,6 +21,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/oath"
@@ -231,6 +232,14 @@ type Service struct {
 	oath      Tokens
 	providers []Provider
 	steps     Confirmations
+	cancels   Canceller
+}
+
+// Canceller cancels what a user has begun to confirm. [confirm.Canceller] satisfies it.
+type Canceller interface {
+	// CancelAll cancels the open confirmations of a user, in the transaction of ctx. reason
+	// is a short sentence for clients.
+	CancelAll(ctx context.Context, who audit.Principal, userID, reason string) error
 }
 
 // Deps lists what a Service needs.
@@ -240,6 +249,7 @@ type Deps struct {
 	Codes     CodeStore
 	Visits    ExternalStore
 	Sessions  *session.Service
+	Cancels   Canceller
 	Tokens    *token.Service
 	Passwords *password.Hasher
 	Providers []Provider // other identity providers
@@ -261,7 +271,7 @@ func New(s Settings, d Deps) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		settings: s, store: d.Store, methods: d.Methods, codes: d.Codes, visits: d.Visits, sessions: d.Sessions, passwords: d.Passwords, tokens: d.Tokens, now: d.Now, rand: d.Rand,
+		settings: s, store: d.Store, methods: d.Methods, codes: d.Codes, visits: d.Visits, sessions: d.Sessions, cancels: d.Cancels, passwords: d.Passwords, tokens: d.Tokens, now: d.Now, rand: d.Rand,
 		reach: d.Reach, changes: reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Messages}, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
 		vault: d.Vault, oath: d.Oath, providers: d.Providers, steps: d.Steps,
 	}, nil
@@ -301,9 +311,18 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 			if err := s.methods.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
 				return err
 			}
-			return s.sessions.EndAll(ctx, userID)
+			return s.end(ctx, audit.Principal{}, userID, "the password was changed")
 		})
 	}, nil
+}
+
+// end ends all tokens of a user and cancels all open confirmations, in the transaction of
+// ctx.
+func (s *Service) end(ctx context.Context, who audit.Principal, userID, reason string) error {
+	if err := s.sessions.EndAll(ctx, userID); err != nil {
+		return err
+	}
+	return s.cancels.CancelAll(ctx, who, userID, reason)
 }
 
 // Sweep deletes expired codes, visits and counts. The server calls it regularly. It only

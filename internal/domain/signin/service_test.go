@@ -167,7 +167,7 @@ func (b *bench) serviceWith(t testing.TB, s config, d deps) rooms {
 		t.Fatal(err)
 	}
 	svc, err := signin.New(s.Settings, signin.Deps{
-		Store: db, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
+		Store: db, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Cancels: storetest.Unconfirmed{}, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
 		Messages: b.messages, Printer: b.messages, Vault: b.ring, Oath: b.oathService, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {
@@ -180,7 +180,7 @@ func (b *bench) serviceWith(t testing.TB, s config, d deps) rooms {
 func (b *bench) oathWith(t testing.TB, s oath.Settings) *oath.Service {
 	t.Helper()
 	svc, err := oath.New(s, oath.Deps{
-		Store: store.Tokens{DB: b.db}, Sessions: b.sessions, Reach: b.users, Events: b.messages,
+		Store: store.Tokens{DB: b.db}, Sessions: b.sessions, Confirmations: storetest.Unconfirmed{}, Reach: b.users, Events: b.messages,
 		Vault: b.ring, Paint: qr.GIF, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {
@@ -211,12 +211,12 @@ func newBenchOn(t testing.TB, db *store.DB) *bench {
 	b.sessions = session.New(store.Tokens{DB: b.db})
 	b.users = &user.Service{
 		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
-		Sessions: b.sessions, Events: b.messages, Naming: naming, LocalIssuer: "realsts",
+		Sessions: b.sessions, Confirmations: storetest.Unconfirmed{}, Events: b.messages, Naming: naming, LocalIssuer: "realsts",
 		Now: b.clock.Now, Rand: rand.Reader,
 	}
 	b.oathService = b.oathWith(t, oath.DefaultSettings())
 	b.book, err = contact.New(contact.DefaultSettings(), contact.Deps{
-		Store: contacts, Codes: contacts, Reach: b.users, Methods: b.sessions, Notices: b.messages, Vault: b.ring, Now: b.clock.Now, Rand: rand.Reader,
+		Store: contacts, Codes: contacts, Reach: b.users, Methods: b.sessions, Confirmations: storetest.Unconfirmed{}, Notices: b.messages, Vault: b.ring, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		t.Fatal(err)

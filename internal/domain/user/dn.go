@@ -96,7 +96,11 @@ func (s *Service) SetGroup(ctx context.Context, who audit.Principal, userID, gro
 		if !slices.Contains(groups, group) {
 			return fault.New(fault.InvalidParameters, "groupName: unknown, want the name of a group of yours")
 		}
-		if err := noGroup(s.Store.SetGroup(ctx, userID, group)); err != nil || len(changed) == 0 {
+		if err := noGroup(s.Store.SetGroup(ctx, userID, group)); err != nil {
+			return err
+		}
+		// The policies of the new group may differ.
+		if err := s.Confirmations.CancelAll(ctx, who, userID, "the group of the user was changed"); err != nil || len(changed) == 0 {
 			return err
 		}
 		values, err := s.NameStore.NameOf(ctx, userID)

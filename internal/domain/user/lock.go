@@ -21,7 +21,8 @@ type LockOrder struct {
 }
 
 // SetLocked locks an account at once or unlocks it. A lock ends all tokens and replaces a
-// delayed lock. Unlocking also lifts the automatic lock for wrong passwords. The fault is
+// delayed lock. Unlocking also lifts the automatic locks for wrong
+// passwords and codes. The fault is
 // user_not_found.
 func (s *Service) SetLocked(ctx context.Context, who audit.Principal, userID string, lock bool) error {
 	return s.SetLockedEx(ctx, who, userID, LockOrder{Lock: lock})
@@ -45,14 +46,14 @@ func (s *Service) SetLockedEx(ctx context.Context, who audit.Principal, userID s
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
 		if !o.Lock {
-			return s.unlock(ctx, userID)
+			return s.unlock(ctx, who, userID)
 		}
-		return s.lock(ctx, userID, time.Duration(o.Delay)*unit)
+		return s.lock(ctx, who, userID, time.Duration(o.Delay)*unit)
 	})
 }
 
 // lock locks a user after a delay; 0 means now.
-func (s *Service) lock(ctx context.Context, userID string, delay time.Duration) error {
+func (s *Service) lock(ctx context.Context, who audit.Principal, userID string, delay time.Duration) error {
 	u, err := s.Store.UserByID(ctx, userID)
 	if err != nil {
 		return notFound(err)
@@ -69,25 +70,36 @@ func (s *Service) lock(ctx context.Context, userID string, delay time.Duration) 
 	if err := s.Store.SetLock(ctx, userID, true, at); err != nil {
 		return err
 	}
-	return s.Sessions.EndAll(ctx, userID)
+	return s.end(ctx, who, userID, "the account was locked")
+}
+
+// end ends all tokens of a user and cancels all open confirmations.
+func (s *Service) end(ctx context.Context, who audit.Principal, userID, reason string) error {
+	if err := s.Sessions.EndAll(ctx, userID); err != nil {
+		return err
+	}
+	return s.Confirmations.CancelAll(ctx, who, userID, reason)
 }
 
 // unlock lifts the lock of a user. It ends tokens too: those from before a delayed lock
 // were not ended when it came due.
-func (s *Service) unlock(ctx context.Context, userID string) error {
+func (s *Service) unlock(ctx context.Context, who audit.Principal, userID string) error {
 	u, err := s.Store.UserByID(ctx, userID)
 	if err != nil {
 		return notFound(err)
 	}
 	if u.Barred(s.now()) {
-		if err := s.Sessions.EndAll(ctx, userID); err != nil {
+		if err := s.end(ctx, who, userID, "the account was locked"); err != nil {
 			return err
 		}
 	}
 	if err := s.Store.SetLock(ctx, userID, false, time.Time{}); err != nil {
 		return notFound(err)
 	}
-	return s.Sessions.Forgive(ctx, userID)
+	if err := s.Sessions.Forgive(ctx, userID); err != nil {
+		return err
+	}
+	return s.Confirmations.Forgive(ctx, userID)
 }
 
 // Approve sets or removes the approval of a user. A user without approval has no valid
@@ -98,6 +110,6 @@ func (s *Service) Approve(ctx context.Context, who audit.Principal, userID strin
 			return err
 		}
 		// For both: an approval must not revive tokens that ended with its loss.
-		return s.Sessions.EndAll(ctx, userID)
+		return s.end(ctx, who, userID, "the approval of the account was changed")
 	})
 }

@@ -80,7 +80,7 @@ func (s *Service) SetLogin(ctx context.Context, who audit.Principal, userID stri
 		}
 		for _, old := range had {
 			if err == nil && FoldIssuer(old.Issuer) == FoldIssuer(l.Issuer) && FoldLogin(old.Login) != FoldLogin(l.Login) {
-				err = s.Sessions.EndAll(ctx, userID) // sign-ins by the replaced login end
+				err = s.end(ctx, who, userID, "a login was changed") // sign-ins by the replaced login end
 			}
 		}
 		return err
@@ -109,7 +109,7 @@ func (s *Service) DeleteLocalLogin(ctx context.Context, who audit.Principal, use
 		if err := s.LoginStore.SetLogin(ctx, userID, "", ""); err != nil {
 			return err
 		}
-		return s.Sessions.EndAll(ctx, userID)
+		return s.end(ctx, who, userID, "a login was removed")
 	})
 }
 
@@ -142,7 +142,7 @@ func (s *Service) DeleteLogin(ctx context.Context, who audit.Principal, userID, 
 		if err := s.LoginStore.DeleteExternalLogin(ctx, userID, FoldIssuer(issuer)); err != nil {
 			return err
 		}
-		return s.Sessions.EndAll(ctx, userID)
+		return s.end(ctx, who, userID, "a login was removed")
 	})
 }
 

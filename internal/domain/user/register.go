@@ -220,7 +220,7 @@ func (s *Service) Delete(ctx context.Context, who audit.Principal, userID string
 func (s *Service) remove(ctx context.Context, userID string, who audit.Principal) error {
 	// Tokens are locked before messages. The notice is ordered while the contacts of the
 	// user exist.
-	err := s.Sessions.EndAll(ctx, userID)
+	err := s.end(ctx, who, userID, "the account was deleted")
 	if err == nil {
 		err = s.emit(ctx, notify.UserDeleted, who, userID)
 	}

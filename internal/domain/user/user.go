@@ -154,6 +154,15 @@ type Sessions interface {
 	Forgive(ctx context.Context, userID string) error
 }
 
+// Confirmations are what users have begun to confirm. [confirm.Canceller] satisfies it.
+type Confirmations interface {
+	// CancelAll cancels the open confirmations of a user, in the transaction of ctx. reason
+	// is a short sentence for clients.
+	CancelAll(ctx context.Context, who audit.Principal, userID, reason string) error
+	// Forgive deletes the counts of wrong codes of the user, in the transaction of ctx.
+	Forgive(ctx context.Context, userID string) error
+}
+
 // Contacts are the phones and e-mails of users; [contact.Book] satisfies it.
 type Contacts interface {
 	// Register makes a value an identifier of a new user.
@@ -180,12 +189,13 @@ type Service struct {
 	NameStore   NameStore
 	SearchStore SearchStore
 
-	Sessions Sessions
-	Contacts Contacts
-	Events   Events
-	Naming   *Naming
-	Now      func() time.Time
-	Rand     io.Reader // of identifiers
+	Sessions      Sessions
+	Confirmations Confirmations
+	Contacts      Contacts
+	Events        Events
+	Naming        *Naming
+	Now           func() time.Time
+	Rand          io.Reader // of identifiers
 
 	LocalIssuer   string        // usually "realsts"
 	Issuers       []Issuer      // other identity providers, for Policy; optional
@@ -384,13 +394,13 @@ func (s *Service) Rename(ctx context.Context, id, displayName string) error {
 // Lock locks a user for an administrator: when it returns, no token of the user is
 // accepted and none is issued. The fault is user_not_found.
 func (s *Service) Lock(ctx context.Context, id string) error {
-	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error { return s.lock(ctx, id, 0) })
+	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error { return s.lock(ctx, audit.Principal{}, id, 0) })
 }
 
 // Unlock lifts the lock of a user. Tokens from before the lock stay ended. The fault is
 // user_not_found.
 func (s *Service) Unlock(ctx context.Context, id string) error {
-	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error { return s.unlock(ctx, id) })
+	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error { return s.unlock(ctx, audit.Principal{}, id) })
 }
 
 // SetOperatorGroups replaces the groups an operator is responsible for. Faults:

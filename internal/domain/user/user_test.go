@@ -85,11 +85,11 @@ func newBench(t testing.TB, db *store.DB, unique bool) *bench {
 	users, contacts := store.Users{DB: db}, store.Contacts{DB: db}
 	b.Service = &user.Service{
 		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
-		Sessions: b.out, Events: b.notices, Naming: naming, LocalIssuer: "realsts",
+		Sessions: b.out, Confirmations: storetest.Unconfirmed{}, Events: b.notices, Naming: naming, LocalIssuer: "realsts",
 		Now: now, Rand: rand.Reader,
 	}
 	b.book, err = contact.New(contact.DefaultSettings(), contact.Deps{
-		Store: contacts, Codes: contacts, Reach: b.Service, Methods: noMethods{}, Notices: b.notices, Vault: ring, Now: now, Rand: rand.Reader,
+		Store: contacts, Codes: contacts, Reach: b.Service, Methods: noMethods{}, Confirmations: storetest.Unconfirmed{}, Notices: b.notices, Vault: ring, Now: now, Rand: rand.Reader,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 	accounts := store.Users{DB: db}
 	users := &user.Service{
 		Store: accounts, GroupStore: accounts, LoginStore: accounts, NameStore: accounts, SearchStore: accounts,
-		Sessions: w, Events: w, Naming: naming, Now: time.Now, Rand: rand.Reader,
+		Sessions: w, Confirmations: storetest.Unconfirmed{}, Events: w, Naming: naming, Now: time.Now, Rand: rand.Reader,
 	}
 	contacts := store.Contacts{DB: db}
 	codes, err := contact.NewCodes(contact.DefaultSettings().Codes, contacts, ring, time.Now, rand.Reader)
