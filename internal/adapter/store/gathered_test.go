@@ -16,6 +16,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
@@ -83,7 +84,7 @@ func TestGatheredLookups(t *testing.T) {
 		t.Errorf("a caller that left: %v", err)
 	}
 	// Inside a transaction the statement sees what the transaction wrote.
-	if err := db.Atomic(t.Context(), func(ctx context.Context) error {
+	if err := (store.Tokens{DB: db}).Atomic(t.Context(), lock.User("user 0"), func(ctx context.Context) error {
 		if err := (store.Tokens{DB: db}).RevokeTokens(ctx, "user 0"); err != nil {
 			return err
 		}

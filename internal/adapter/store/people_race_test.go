@@ -16,6 +16,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
@@ -68,15 +69,19 @@ func newProcess(t *testing.T, db *store.DB, unique bool) process {
 	users, contacts, tokens := store.Users{DB: db}, store.Contacts{DB: db}, store.Tokens{DB: db}
 	p := process{db: db, tokens: tokens, sessions: session.New(tokens)}
 	events := inOutbox{outbox: store.Outbox{DB: db}}
+	records := store.Confirmations{DB: db}
+	cancels := confirm.NewCanceller(confirm.CancelDeps{
+		Store: records, Answers: records, Audit: store.Audit{DB: db}, Events: events, Language: "en", Now: time.Now,
+	})
 	p.users = &user.Service{
 		Store: users, GroupStore: users, LoginStore: users, NameStore: users, SearchStore: users,
-		Sessions: p.sessions, Events: events, Naming: naming, LocalIssuer: "realsts", Now: time.Now, Rand: rand.Reader,
+		Sessions: p.sessions, Confirmations: cancels, Events: events, Naming: naming, LocalIssuer: "realsts", Now: time.Now, Rand: rand.Reader,
 		Issuers: []user.Issuer{{Name: "other"}},
 	}
 	settings := contact.DefaultSettings()
 	settings.Unique = unique
 	p.book, err = contact.New(settings, contact.Deps{
-		Store: contacts, Codes: contacts, Reach: p.users, Methods: p.sessions, Notices: events, Now: time.Now, Rand: rand.Reader,
+		Store: contacts, Codes: contacts, Reach: p.users, Methods: p.sessions, Confirmations: cancels, Notices: events, Now: time.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		t.Fatal(err)
