@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/tamgatest"
 )
 
@@ -44,7 +45,22 @@ type answer struct {
 
 func newConfirming(t *testing.T, login string, methods ...string) *confirming {
 	t.Helper()
-	c := &confirming{UMS: tamgatest.StartUMS(t, "--set", "confirmation.codes.resend=1s"), t: t, login: login}
+	return confirmingAt(t, "", login, methods...)
+}
+
+// onBothEngines runs a test with the address of each database, "" for SQLite.
+func onBothEngines(t *testing.T, test func(t *testing.T, database string)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, "") })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, storetest.PostgreSQL(t).Database(t)) })
+}
+
+func confirmingAt(t *testing.T, database, login string, methods ...string) *confirming {
+	t.Helper()
+	settings := []string{"--set", "confirmation.codes.resend=1s"}
+	if database != "" {
+		settings = append(settings, "--set", "database="+database)
+	}
+	c := &confirming{UMS: tamgatest.StartUMS(t, settings...), t: t, login: login}
 	c.add(login, methods...)
 	return c
 }
@@ -131,8 +147,10 @@ func (c *confirming) choose(ref, choice string) string {
 func wrong(code string) string { return string('0'+(code[0]-'0'+1)%10) + code[1:] }
 
 // The first call of a sign-in and its answer by code, with what the widest client does.
-func TestSignInBySecondStep(t *testing.T) {
-	c := newConfirming(t, "second", "otpviasms")
+func TestSignInBySecondStep(t *testing.T) { onBothEngines(t, testSignInBySecondStep) }
+
+func testSignInBySecondStep(t *testing.T, database string) {
+	c := confirmingAt(t, database, "second", "otpviasms")
 	me := basic("second", tamgatest.Password)
 	if status, body := c.Grant("second", tamgatest.Password); status != 400 || !strings.Contains(string(body), "authn_method_not_confirmed") {
 		t.Fatalf("%d %s", status, body)
@@ -275,8 +293,10 @@ func TestSignInChoice(t *testing.T) {
 }
 
 // A text of a client is confirmed with an access token, and its token opens nothing here.
-func TestFreeConfirmation(t *testing.T) {
-	c := newConfirming(t, "free", "otpviasms?level=1")
+func TestFreeConfirmation(t *testing.T) { onBothEngines(t, testFreeConfirmation) }
+
+func testFreeConfirmation(t *testing.T, database string) {
+	c := confirmingAt(t, database, "free", "otpviasms?level=1")
 	me := "Bearer " + c.TokenOf("free", tamgatest.Password)
 	first := c.ask("/v2.0/confirmation", me, c.begin(`,"ConfirmationScope":"checkprofile","ConfirmationParams":{"Templte":"profile"}`)) // row 2
 	ref := first.Challenge.ContextData.RefID

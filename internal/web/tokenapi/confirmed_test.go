@@ -16,9 +16,11 @@ import (
 // TestConfirmedSignature has an operator ask for the confirmation of signatures. A client
 // then makes an operation of v2 and a transaction of v1, the user confirms each by a code,
 // and OpenSSL verifies what the confirmed token gives.
-func TestConfirmedSignature(t *testing.T) {
+func TestConfirmedSignature(t *testing.T) { onBothEngines(t, testConfirmedSignature) }
+
+func testConfirmedSignature(t *testing.T, database string) {
 	openssl := judge.OpenSSL(t)
-	c := newConfirming(t, "other")
+	c := confirmingAt(t, database, "other")
 	c.id, c.phone = c.Dev.User.ID, "79250000077"
 	phones := "/ums/user/" + c.id + "/phones"
 	c.OK(tamgatest.Ours, "POST", phones, fmt.Sprintf("%q", c.phone))
