@@ -94,6 +94,9 @@ func (h *handler) repeatable(r *http.Request, call *call) (*repetition, error) {
 	for _, part := range []string{h.Method, h.Name, strings.TrimSuffix(r.URL.Path, "/"), r.URL.RawQuery} {
 		p.add(part)
 	}
+	if c := call.who.Confirmation; c != "" { // two confirmations are two requests, although their bodies are equal
+		p.add("confirmation " + c)
+	}
 	for _, name := range h.headers {
 		for _, value := range r.Header.Values(name) {
 			p.add(name)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -37,6 +38,7 @@ func testConfirmedSignature(t *testing.T, database string) {
 			t.Errorf("%s %s: %d %.300s, want %d", method, path, status, answer, want)
 		}
 	}
+	v2 := map[string]any{"BinaryData": []any{map[string]any{"Content": content, "ContentInfo": "pay.txt"}}, "Signature": signature}
 	refused(t, token, 400, "POST", "/api/documents", map[string]any{"Content": content, "Signature": signature})
 
 	for _, way := range []struct {
@@ -44,8 +46,9 @@ func testConfirmedSignature(t *testing.T, database string) {
 		order, more                              any // what is created, and what the confirmed token may not add
 	}{
 		{"v2", "/api/v2/signature", "/v2.0/confirmation", "OperationId", "/api/v2/signature",
-			map[string]any{"BinaryData": []any{map[string]any{"Content": content, "ContentInfo": "pay.txt"}}, "Signature": signature},
-			map[string]any{"Signature": signature}},
+			v2, map[string]any{"Signature": signature}},
+		{"v2 once more", "/api/v2/signature", "/v2.0/confirmation", "OperationId", "/api/v2/signature",
+			v2, map[string]any{"Signature": signature}},
 		{"v1", "/rest/api/transactions", "/confirmation", "TransactionTokenId", "/rest/api/documents",
 			map[string]any{"OperationCode": 2, "Document": content, "Parameters": []any{
 				map[string]any{"Name": "SignatureType", "Value": "CMS"}, map[string]any{"Name": "CertificateID", "Value": "0"},
@@ -81,6 +84,15 @@ func testConfirmedSignature(t *testing.T, database string) {
 			refused(t, done.AccessToken, 401, "GET", "/api/certificates", nil) // it opens nothing else
 			refused(t, done.AccessToken, 400, "POST", way.execute, way.more)   // what is signed was said before
 
+			// A key that was used for another confirmation does not give its answer, although the
+			// requests are equal but for their tokens.
+			want := 200
+			if way.name == "v2 once more" {
+				want = 422
+			}
+			if status, body := c.keyed(way.execute, done.AccessToken, "execute "+way.execute); status != want {
+				t.Errorf("with a key: %d %.300s, want %d", status, body, want)
+			}
 			var answers [][]byte
 			for range 2 { // the repetition has the same bytes
 				status, body := c.Call("POST", way.execute, done.AccessToken, map[string]any{})
@@ -113,4 +125,21 @@ func testConfirmedSignature(t *testing.T, database string) {
 			}
 		})
 	}
+}
+
+// keyed carries out what a token confirms with an Idempotency-Key.
+func (c *confirming) keyed(path, token, key string) (int, []byte) {
+	c.t.Helper()
+	request, err := http.NewRequestWithContext(c.t.Context(), "POST", c.URL+"/SignServer"+path, strings.NewReader("{}"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Authorization": "Bearer " + token, "Idempotency-Key": key} {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return tamgatest.ReadAll(c.t, response)
 }
