@@ -3,7 +3,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -22,7 +21,8 @@ var ErrClosed = errors.New("store: the database is closed")
 const (
 	queueLength = 1024 // units that may wait; when the queue is full, callers wait to enter it
 	batchLength = 256  // units of one transaction
-	// batchTime bounds a transaction when the database hangs and Limits.Call is 0.
+	// batchTime bounds a transaction, and on PostgreSQL a gathered statement without
+	// Limits.Call, when the database hangs.
 	batchTime = 30 * time.Second
 )
 
@@ -31,8 +31,8 @@ const (
 // next one gathers. A single caller pays only for its own commit, and many callers share
 // one.
 //
-// SQLite has one writer, so every unit goes through the committer. On PostgreSQL units
-// run alone (see alone), and the committer only gathers audit entries.
+// It is for SQLite, which has one writer. On PostgreSQL units run alone (see alone), and
+// audit entries gather (see gatherer).
 type Committer struct {
 	db    *DB
 	queue chan *unit
@@ -97,14 +97,12 @@ func (c *Committer) begin(u *unit) error {
 // wait returns the error of a unit. The unit of an audit entry may still be written after
 // ctx ends, because it does not change the caller's data.
 func (c *Committer) wait(ctx context.Context, u *unit) error {
-	bounded, cancel := c.db.limits.within(ctx)
-	defer cancel()
 	var o outcome
 	select {
 	case o = <-u.answer:
-	case <-bounded.Done():
+	case <-ctx.Done():
 		if u.state.CompareAndSwap(unitWaiting, unitAbandoned) || u.fn == nil {
-			return c.late(ctx, bounded)
+			return waited(ctx, ctx)
 		}
 		o = <-u.answer
 	}
@@ -112,11 +110,6 @@ func (c *Committer) wait(ctx context.Context, u *unit) error {
 		panic(o.panic)
 	}
 	return o.err
-}
-
-// late is the error of a unit that was abandoned while it waited.
-func (c *Committer) late(ctx, bounded context.Context) error {
-	return outage(ctx, fmt.Errorf("store: waiting for earlier changes: %w", context.Cause(bounded)))
 }
 
 func (c *Committer) enter(u *unit) error {
@@ -130,13 +123,11 @@ func (c *Committer) enter(u *unit) error {
 		return nil
 	default:
 	}
-	bounded, cancel := c.db.limits.within(u.ctx)
-	defer cancel()
 	select {
 	case c.queue <- u:
 		return nil
-	case <-bounded.Done():
-		return c.late(u.ctx, bounded)
+	case <-u.ctx.Done():
+		return waited(u.ctx, u.ctx)
 	}
 }
 
@@ -183,7 +174,7 @@ func take(batch []*unit, u *unit) []*unit {
 
 // commit completes a batch and answers every unit of it.
 func (c *Committer) commit(batch []*unit) {
-	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(c.db.limits.Call, batchTime))
+	ctx, cancel := context.WithTimeout(context.Background(), batchTime)
 	defer cancel()
 	c.commitWithin(ctx, batch)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -16,10 +17,10 @@ import (
 )
 
 // gatherer runs one statement for many callers, because on PostgreSQL most of what a small
-// statement costs is the round trip and the start of its plan. Nobody waits without a
-// reason: a caller who finds no statement under way starts one, and those who come
-// meanwhile share the next one. A statement that takes longer than patience, for example
-// on a connection that is silent, no longer holds up the next one.
+// statement costs is the round trip and the start of its plan. A caller that finds no
+// statement under way starts one. Callers that come meanwhile share the next one. A
+// statement that takes longer than patience, for example on a silent connection, no longer
+// holds up the next one.
 type gatherer[T any] struct {
 	gathering
 	limits Limits
@@ -243,7 +244,7 @@ func (l *lookups[A]) readAll(ctx context.Context, asked []*lookup[A]) {
 	answers := make([]found[A], len(list))
 	_, err := allOf(ctx, l.db.database, lite.Keep, func(r row) (struct{}, error) {
 		var n int64
-		v, err := l.scan(r, &n)
+		v, err := l.scanned(r, &n)
 		if n < 1 || n > int64(len(answers)) {
 			return struct{}{}, errors.Join(err, errors.New("a row without a key"))
 		}
@@ -265,6 +266,17 @@ func (l *lookups[A]) readAll(ctx context.Context, asked []*lookup[A]) {
 		}
 		q.answer <- answers[i]
 	}
+}
+
+// scanned is scan. A panic becomes an error, because the goroutine of a statement belongs to
+// no request that could recover it.
+func (l *lookups[A]) scanned(r row, n *int64) (v A, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v, in a row of a lookup:\n%s", p, debug.Stack())
+		}
+	}()
+	return l.scan(r, n)
 }
 
 func (l *lookups[A]) close() {

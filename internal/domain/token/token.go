@@ -266,11 +266,10 @@ func (s *Service) Check(ctx context.Context, bearer string) (Bearer, error) {
 // bearer finds the record of a token of one of the types and for one of the audiences with
 // read. Its refusals are those of Authenticate.
 func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, types []string, audiences ...string) (Bearer, error) {
-	refused := notValid()
 	now := s.now()
 	c, err := s.tokens.read(ctx, bearer, s.settings.Issuer, types, audiences, now)
 	if err != nil {
-		return Bearer{}, refused.With(err)
+		return Bearer{}, notValid().With(err)
 	}
 	b, err := read(ctx, c.ID, now)
 	var why error
@@ -293,7 +292,7 @@ func (s *Service) bearer(ctx context.Context, bearer string, read ReadBearer, ty
 		why = errors.New("token: the operator who obtained it may not act on its user any more")
 	}
 	if why != nil {
-		return Bearer{}, refused.With(why)
+		return Bearer{}, notValid().With(why)
 	}
 	b.Name = c.Login
 	return b, nil
