@@ -46,11 +46,14 @@ var docPages = map[string]struct {
 	postgres bool              // db.example.org is a server of the test, with the role tamga
 	openssl  bool              // OpenSSL with gost-engine must be there
 	zbar     bool              // zbarimg must be there
+	oath     bool              // oathtool must be there
+	copies   map[string]string // further files by name: where they are in the repository
 }{
 	"README.md":               {openssl: true},
 	"docs/signing.md":         {openssl: true},
 	"docs/users.md":           {},
 	"docs/device-protocol.md": {zbar: true},
+	"docs/confirmation.md":    {openssl: true, zbar: true, oath: true, copies: map[string]string{"letter.pdf": "../../sig/testdata/one-page.pdf"}},
 	"docs/events.md":          {files: docInstallation, setup: docMigrate},
 	"docs/operations.md":      {postgres: true},
 	"docs/config.md":          {postgres: true, setup: "createdb tamga"},
@@ -260,6 +263,12 @@ func newDocSession(t *testing.T, name string) *docSession {
 	}
 	if needs.zbar {
 		judge.ZBar(t)
+	}
+	if needs.oath {
+		judge.OATHToolkit(t)
+	}
+	for name, from := range needs.copies {
+		s.write(name, string(tamgatest.ReadFile(t, from)))
 	}
 	for name, text := range needs.files {
 		s.write(name, text)

@@ -94,7 +94,7 @@ func (f *fleet) freeze(server int, condition string) {
 	f.T.Fatal("the server could not be stopped at the moment that was looked for")
 }
 
-// pauses lets a caller ask 50 times a second at most in the short form: it measures how long
+// pauses lets a caller ask 16 times a second at most in the short form: it measures how long
 // nothing succeeds, not how much does. A hasty caller does not pause.
 func pauses(hasty bool) <-chan time.Time {
 	if hasty || !testing.Short() {
@@ -102,7 +102,7 @@ func pauses(hasty bool) <-chan time.Time {
 		close(always)
 		return always
 	}
-	return time.Tick(20 * time.Millisecond)
+	return time.Tick(60 * time.Millisecond)
 }
 
 // load are callers that do one thing after the other at a server, and what became of it.

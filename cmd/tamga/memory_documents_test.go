@@ -81,9 +81,6 @@ func storeMode(d *tamgatest.DocumentStore, mode int, size int64) {
 func documentMemory(t *testing.T, server *tamgatest.Server) {
 	d := tamgatest.Documents(server, server.Token())
 	size := int64(3 << 18 * 200) // 150 MiB
-	if testing.Short() {
-		size = 3 << 18 * 128 // 96 MiB
-	}
 	for mode := range storeModes {
 		t.Run(storeModes[mode].name, func(t *testing.T) {
 			if rise := peakRise(server, func() { storeMode(d, mode, size) }); rise > oneRequestRise {

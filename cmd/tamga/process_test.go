@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { tamgatest.Main(m) }
 func plainProgram(t testing.TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "tamga")
-	build := exec.Command("go", "build", "-o", program, ".")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the program: %v\n%s", err, out)

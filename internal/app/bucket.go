@@ -17,10 +17,10 @@ func (b *Base) bucket(ctx context.Context) (blob.Place, error) {
 	c := &b.Config.Bucket
 	o := blob.BucketOptions{Endpoint: c.Endpoint, Region: c.Region, Bucket: c.Name, Prefix: c.Prefix, PathStyle: c.PathStyle}
 	var err error
-	if o.AccessKey, err = files.OwnSecret(b.Config.Path(c.AccessKeyFile), "bucket.access_key_file"); err != nil {
+	if o.AccessKey, err = files.OwnSecret(secretPath(b.Config, c.AccessKeyFile), "bucket.access_key_file"); err != nil {
 		return nil, err
 	}
-	if o.SecretKey, err = files.OwnSecret(b.Config.Path(c.SecretKeyFile), "bucket.secret_key_file"); err != nil {
+	if o.SecretKey, err = files.OwnSecret(secretPath(b.Config, c.SecretKeyFile), "bucket.secret_key_file"); err != nil {
 		return nil, err
 	}
 	if c.AuthoritiesFile != "" {

@@ -7,18 +7,35 @@ import (
 	"context"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/signing"
 	"tamga/internal/web/deviceapi"
 	"tamga/internal/web/rest/limit"
 )
 
 // deviceAPI returns the interface for mobile devices.
-func (r *Rooms) deviceAPI() *deviceapi.API {
+func (r *Rooms) deviceAPI(operations *signing.Operations) *deviceapi.API {
 	c := &r.Config.Devices
-	return deviceapi.New(r.Devices, r.Confirm, limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit)
+	return deviceapi.New(deviceapi.Deps{
+		Devices: r.Devices, Confirm: r.Confirm, Documents: confirmedDocuments{operations}, Readable: int64(c.Readable),
+		Admit: limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit,
+	})
+}
+
+// confirmedDocuments gives package deviceapi the documents of operations, which it does not know.
+type confirmedDocuments struct{ operations *signing.Operations }
+
+// ConfirmedDocument implements deviceapi.Documents.
+func (d confirmedDocuments) ConfirmedDocument(ctx context.Context, who audit.Principal, id string, index int, original bool) (deviceapi.Document, error) {
+	document, err := d.operations.ConfirmedDocument(ctx, who, id, index, original)
+	if err != nil {
+		return nil, err
+	}
+	return document, nil
 }
 
 // recipients finds the addresses of messages: the devices of a user for push, the contacts for
@@ -61,4 +78,9 @@ func (a approvers) Approvers(ctx context.Context, userID string) ([]confirm.Appr
 func (a approvers) OpenVerdict(ctx context.Context, signed []byte) (confirm.Verdict, error) {
 	v, err := a.Approvals.OpenVerdict(ctx, signed)
 	return confirm.Verdict(v), err
+}
+
+// Offline implements confirm.Devices.
+func (a approvers) Offline(ctx context.Context, userID, kid string, o confirm.OfflineOrder) (qr, code string, err error) {
+	return a.Approvals.Offline(ctx, userID, kid, device.OfflineOrder(o))
 }

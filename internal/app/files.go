@@ -12,20 +12,13 @@ import (
 	"tamga/pki/x509gost"
 )
 
+// secretPath returns the file of a secret that the configuration names. A credential of the service
+// manager comes first.
+func secretPath(c *config.Config, file string) string { return files.Credential(c.Path(file)) }
+
 // ownFile reads a secret of several lines. The file must not be readable by other users.
 func ownFile(c *config.Config, file, what string) ([]byte, error) {
-	file = c.Path(file)
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s: %s can be read by other users; run: chmod 600 %[2]s", what, file)
-	}
-	if info.Size() > files.MaxSecret {
-		return nil, fmt.Errorf("%s: %s is larger than %d bytes; the file must contain the secret and nothing else", what, file, files.MaxSecret)
-	}
-	return os.ReadFile(file)
+	return files.OwnFile(secretPath(c, file), what)
 }
 
 // certificatesOf reads all certificates of files that the configuration names. what is the name
@@ -76,5 +69,5 @@ func optionalSecret(c *config.Config, file, what string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	return files.OwnSecret(c.Path(file), what)
+	return files.OwnSecret(secretPath(c, file), what)
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"time"
 
 	"tamga/internal/adapter/guard"
 	"tamga/internal/adapter/store"
@@ -33,30 +34,40 @@ func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 		Failed:     func(err error) { r.log.Error("carrying out operations", "error", err) },
 	}
 	api := signapi.Operating{Realm: config.LocalIssuer}
-	if file := c.Callbacks.SecretFile; file != "" {
-		secret, err := files.OwnSecret(r.Config.Path(file), "operations.callbacks.secret_file")
-		if err != nil {
-			return nil, api, err
-		}
-		exceptions, err := c.Callbacks.Exceptions()
-		if err != nil {
-			return nil, api, err
-		}
-		roots, err := roots(r.Config, c.Callbacks.AuthoritiesFile)
-		if err != nil {
-			return nil, api, err
-		}
-		sender, err := webhook.New(webhook.Config{
-			Secret: secret, Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.Callbacks.PlainHTTP, Roots: roots, Now: r.DB.Now,
-		})
-		if err != nil {
-			return nil, api, fmt.Errorf("operations.callbacks: %w", err)
-		}
-		o.Callbacks, o.Render = sender, api.Render
+	if r.callbacks != nil {
+		o.Callbacks, o.Render = r.callbacks, api.Render
 	}
 	operations := signing.NewOperations(o)
 	api.Operations = operations
 	return operations, api, nil
+}
+
+// callbackSender returns what calls the addresses that clients name for operations and
+// confirmations, nil if the installation makes no callbacks.
+func callbackSender(conf *config.Config, now func() time.Time) (*webhook.Sender, error) {
+	c := &conf.Operations.Callbacks
+	if c.SecretFile == "" {
+		return nil, nil
+	}
+	secret, err := files.OwnSecret(secretPath(conf, c.SecretFile), "operations.callbacks.secret_file")
+	if err != nil {
+		return nil, err
+	}
+	exceptions, err := c.Exceptions()
+	if err != nil {
+		return nil, err
+	}
+	roots, err := roots(conf, c.AuthoritiesFile)
+	if err != nil {
+		return nil, err
+	}
+	sender, err := webhook.New(webhook.Config{
+		Secret: secret, Guard: guard.New(guard.Config{Exceptions: exceptions}), Plain: c.PlainHTTP, Roots: roots, Now: now,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("operations.callbacks: %w", err)
+	}
+	return sender, nil
 }
 
 // ownerCheck checks whether the owner of an operation may still act when the operation runs.
@@ -111,4 +122,9 @@ func templatesOf(c *config.Config) (list []signapi.Template) {
 		list = append(list, signapi.Template{ID: t.ID, Description: strings.Join(endings, ", ")})
 	}
 	return list
+}
+
+// Proofs returns the service that exports the evidence of confirmations.
+func (r *Rooms) Proofs() *signing.Proofs {
+	return &signing.Proofs{Records: r.Confirm, Entries: store.Audit{DB: r.DB}}
 }

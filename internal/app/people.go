@@ -4,6 +4,9 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,11 +49,27 @@ func (r *Rooms) ums() *umsapi.API {
 	return umsapi.New(r.Users, r.Contacts, r.Identity, r.Oath, rules)
 }
 
+// umsRoutes returns the operations of user management. It returns an error if a setting names
+// one that there is not.
+func (r *Rooms) umsRoutes(ums *umsapi.API) ([]rest.Route, error) {
+	routes := slices.Concat(ums.Routes(), umsapi.DeviceRoutes(r.Devices), umsapi.PolicyRoutes(r.PolicyEditor, r.Config.Messages.Language))
+	for _, name := range r.Config.Users.SecondOperator {
+		i := slices.IndexFunc(routes, func(route rest.Route) bool { return route.Name == name })
+		if i < 0 || routes[i].Method == http.MethodGet {
+			return nil, fmt.Errorf("users.second_operator: %q: want an operation of user management that changes something, such as ResetPassword", name)
+		}
+	}
+	return slices.Concat(routes, umsapi.HeldRoutes(r.Held), umsapi.ProofRoutes(r.Proofs())), nil
+}
+
 // umsGate returns the gate of user management: the common gate with the permissions of this
 // interface, its events of failures, and sign-in by client certificate.
 func (r *Rooms) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsapi.API) *rest.Gate {
 	gate := *common
 	gate.Permit = ums.Permit
+	if c := &r.Config.Users; len(c.SecondOperator) > 0 || c.FactorDelay > 0 {
+		gate.Holder = &umsapi.Holding{Requests: r.Held, Approve: c.SecondOperator, Delay: c.FactorDelay, Factors: r.Identity, Policies: r.Policies}
+	}
 	gate.Failed = func(ctx context.Context, operation, userID string, err error) {
 		r.failed(ctx, operation, rest.Caller(ctx), userID, err)
 	}

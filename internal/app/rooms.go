@@ -42,6 +42,7 @@ import (
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
+	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
@@ -54,6 +55,7 @@ import (
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
+	"tamga/internal/web/tokenapi"
 )
 
 // Base is an installation whose database is open but may have no tables yet. Its fields never
@@ -74,6 +76,7 @@ type Base struct {
 	Devices      *device.Service
 	Oath         *oath.Service
 	Confirm      *confirm.Service
+	Held         *held.Service
 	Authority    *authority.Service
 	Keys         *keys.Service
 
@@ -84,6 +87,7 @@ type Base struct {
 	printer   signin.Printer
 	metrics   *prometheus.Registry
 	network   *evidence.Source // nil for a command
+	callbacks *webhook.Sender  // nil: the installation makes no callbacks
 	opened    closers
 }
 
@@ -186,9 +190,19 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		return nil, fmt.Errorf("webhooks: %w", err)
 	}
 	webhooks := &notify.Subscriptions{Store: store.Webhooks{DB: db}, Vault: ring, Check: outward.Check, Now: db.Now, Rand: rand.Reader}
+	senders = append(senders, webhook.NewNotifier(outward, webhooks))
+	called, err := callbackSender(c, db.Now)
+	if err != nil {
+		return nil, err
+	}
+	records := store.Confirmations{DB: db}
+	var callbacks *confirm.Callbacks
+	if called != nil {
+		senders, callbacks = append(senders, called.Callbacks()), &confirm.Callbacks{Store: records, Check: called.Check}
+	}
 	messages, err := notify.New(c.Messages.Settings(), notify.Deps{
 		Store: store.Outbox{DB: db}, Vault: ring, Templates: templates,
-		Notifiers: append(senders, webhook.NewNotifier(outward, webhooks)), Listeners: webhooks,
+		Notifiers: senders, Listeners: webhooks,
 		Preferences: notify.ByPolicy{Policies: policies}, Recipients: recipients, Now: db.Now, Rand: rand.Reader,
 		Delivered: countMessages(metrics),
 		Failed:    func(err error) { log.Error("delivering messages", "error", err) },
@@ -200,9 +214,9 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	userStore := store.Users{DB: db}
 	reach := &reach.Service{Store: userStore, Now: db.Now}
 	sessions := session.New(store.Tokens{DB: db})
-	records, rules := store.Confirmations{DB: db}, c.Confirmation.Settings(c.Messages.Language)
+	rules := c.Confirmation.Settings(c.Messages.Language)
 	cancels := confirm.NewCanceller(confirm.CancelDeps{
-		Store: records, Answers: records, Audit: store.Audit{DB: db}, Events: messages, Language: rules.Language, Now: db.Now,
+		Store: records, Answers: records, Audit: store.Audit{DB: db}, Events: messages, Render: tokenapi.RenderCallback, Language: rules.Language, Now: db.Now,
 	})
 	naming, err := c.Users.Naming()
 	if err != nil {
@@ -227,6 +241,10 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
+	waiting := held.New(held.Deps{
+		Store: store.Held{DB: db}, Reach: reach, Events: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
+		Life: c.Users.RequestLife, Keep: c.Messages.Keep,
+	})
 	policyEditor := newPolicyEditor(policies, reach, cancels, messages)
 	deviceCodes, err := contact.NewCodes(contact.CodeSettings{
 		Digits: c.Devices.Codes.Digits, Life: c.Devices.Codes.Life, Attempts: c.Devices.Codes.Attempts, Resend: c.Devices.Codes.Resend,
@@ -236,20 +254,20 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	}
 	deviceSettings := c.Devices.Settings(c.BaseURL(), c.Messages.Title)
 	approvals, err := device.NewApprovals(deviceSettings, device.ApprovalDeps{
-		Devices: deviceStore, Vault: ring, Users: users, Messages: messages, Now: db.Now,
+		Devices: deviceStore, Keys: deviceStore, Vault: ring, Users: users, Messages: messages, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("devices: %w", err)
 	}
 	confirmations, err := confirm.New(rules, confirm.Deps{
 		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
-		Oath: oath, Devices: approvers{approvals}, Messages: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
+		Oath: oath, Devices: approvers{approvals}, Messages: messages, Callbacks: callbacks, Render: tokenapi.RenderCallback, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("confirmation: %w", err)
 	}
 	devices, err := device.New(deviceSettings, device.Deps{
-		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
+		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Keys: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
 		Messages: messages, Methods: sessions, Confirmations: cancels, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
@@ -281,7 +299,8 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Holder: holder, Authority: authority,
 		Rand: rand.Reader, Now: db.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
 		Exportable: c.Certificates.Exportable, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users},
-		Enrolment: enrolment, Evidence: status, StatusAge: c.Certificates.StatusAge,
+		Confirming: &keys.Confirming{Records: confirmations, Life: c.Confirmation.Life},
+		Enrolment:  enrolment, Evidence: status, StatusAge: c.Certificates.StatusAge,
 	})
 	if err != nil {
 		return nil, err
@@ -289,8 +308,8 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	return &Base{
 		Config: c, DB: db, Audit: store.Audit{DB: db},
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
-		Contacts: contacts, Users: users, Devices: devices, Oath: oath, Confirm: confirmations, Authority: authority, Keys: keys,
-		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, opened: opened,
+		Contacts: contacts, Users: users, Devices: devices, Oath: oath, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
+		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, callbacks: called, opened: opened,
 	}, nil
 }
 
@@ -350,7 +369,7 @@ func databaseURL(c *config.Config) (string, error) {
 	if c.DatabasePasswordFile == "" {
 		return c.Database, nil
 	}
-	password, err := files.OwnSecret(c.Path(c.DatabasePasswordFile), "database_password_file")
+	password, err := files.OwnSecret(secretPath(c, c.DatabasePasswordFile), "database_password_file")
 	if err != nil {
 		return "", err
 	}
@@ -370,21 +389,31 @@ func openRing(c *config.Config) (*vault.Ring, error) {
 			clear(key)
 		}
 	}()
-	for id, file := range c.MasterKeys.Files {
-		what := "master key " + id
-		text, err := files.OwnSecretBytes(c.Path(file), what)
+	for id := range c.MasterKeys.Files {
+		key, err := readMasterKey(c, id)
+		keys[id] = key
 		if err != nil {
 			return nil, err
 		}
-		key := make([]byte, hex.DecodedLen(len(text)))
-		keys[id] = key
-		_, err = hex.Decode(key, text)
-		clear(text)
-		if err != nil || len(key) != 32 {
-			return nil, fmt.Errorf("%s: not 64 hexadecimal digits; make a key with: openssl rand -hex 32", what)
-		}
 	}
 	return vault.NewRing(c.MasterKeys.Active, keys, rand.Reader)
+}
+
+// readMasterKey reads one master key. The caller wipes the result.
+func readMasterKey(c *config.Config, id string) ([]byte, error) {
+	what := "master key " + id
+	text, err := files.OwnSecretBytes(secretPath(c, c.MasterKeys.Files[id]), what)
+	if err != nil {
+		return nil, err
+	}
+	key := make([]byte, hex.DecodedLen(len(text)))
+	_, err = hex.Decode(key, text)
+	clear(text)
+	if err != nil || len(key) != 32 {
+		clear(key)
+		return nil, fmt.Errorf("%s: not 64 hexadecimal digits; make a key with: openssl rand -hex 32", what)
+	}
+	return key, nil
 }
 
 // usable returns an error if the database has an older schema. A newer schema is fine: migrations

@@ -20,6 +20,7 @@ import (
 	webconsole "tamga/internal/web/console"
 	"tamga/internal/web/deviceapi"
 	"tamga/internal/web/docapi"
+	"tamga/internal/web/pages"
 	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
@@ -43,8 +44,8 @@ type Server struct {
 }
 
 // NewServer puts the web interfaces on one server. rooms must have been opened ForServer. It makes the
-// built-in authority if the database has none.
-func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, error) {
+// built-in authority if the database has none. trial may be nil.
+func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.Trial) (*Server, error) {
 	if err := rooms.Authority.Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("the built-in authority: %w", err)
 	}
@@ -73,6 +74,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 		Prepared: store.Prepared{DB: rooms.DB}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
 			Life:   two.Life,
+			Lease:  two.Lease,
 			All:    signing.Quota{Objects: two.Objects, Bytes: int64(two.Bytes)},
 			Caller: signing.Quota{Objects: two.CallerObjects, Bytes: int64(two.CallerBytes)},
 		},
@@ -82,14 +84,18 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 	if err != nil {
 		return nil, err
 	}
-	signatures := signapi.New(signer, rooms.Keys).Operating(operating).Managing(signapi.Management{
-		Keys: rooms.Keys, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
-		Realm: config.LocalIssuer, Templates: templatesOf(rooms.Config), Now: rooms.DB.Now, Life: rooms.Config.Operations.Life,
-	})
+	serves := signapi.Deps{
+		Signer: signer, Certificates: rooms.Keys, Operations: &operating,
+		Management: &signapi.Management{
+			Keys: rooms.Keys, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
+			Realm: config.LocalIssuer, Templates: templatesOf(rooms.Config), Now: rooms.DB.Now, Life: rooms.Config.Operations.Life,
+		},
+	}
 	if two.Anonymous {
 		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
-		signatures = signatures.Anonymous(signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)})
+		serves.Anonymous = &signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)}
 	}
+	signatures := signapi.New(serves)
 	answers := rooms.answers(signer)
 	peers, err := rooms.peers()
 	if err != nil {
@@ -103,6 +109,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 		{"sweeping sign-ins", rooms.Identity.Sweep},
 		{"sweeping one-time-password tokens", rooms.Oath.Sweep},
 		{"sweeping confirmations", rooms.Confirm.Sweep},
+		{"sweeping requests that wait", rooms.Held.Sweep},
 		{"renewing token signing keys", rooms.maintainTokenKeys},
 		{"sweeping prepared documents", signer.Sweep},
 		{"sweeping operations", operations.Sweep},
@@ -123,6 +130,10 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 		Log:    rooms.log,
 	}
 	ums := rooms.ums()
+	umsRoutes, err := rooms.umsRoutes(ums)
+	if err != nil {
+		return nil, err
+	}
 	const family = "Served under /rest/api as well."
 	signingGate := *gate
 	signingGate.IdentifyWith = rooms.identifySigner(rooms.Tokens.AuthenticateBy)
@@ -130,18 +141,19 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 	surfaces := []surface{
 		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: rooms.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
 		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: rooms.Config.DocumentStore, Routes: docapi.New(documents, int64(rooms.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: rooms.Config.IDP, Routes: operating.OperationRoutes(), Docs: signapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: rooms.Config.IDP, Routes: tokenapi.New(rooms.Identity, rooms.Tokens, clients, peers.Judge, rooms.idpURL()).Limiting(signInLimits(rooms.Config)).Confirming(rooms.Confirm, rooms.Identity, rooms.Tokens).Routes(), Docs: tokenapi.Docs}},
-		{gate: rooms.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: slices.Concat(ums.Routes(), umsapi.DeviceRoutes(rooms.Devices), umsapi.PolicyRoutes(rooms.PolicyEditor, rooms.Config.Messages.Language)), Docs: umsapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI().Routes(), Docs: deviceapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: rooms.Config.IDP, Routes: slices.Concat(operating.OperationRoutes(), signapi.ProofRoutes(rooms.Proofs())), Docs: signapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: rooms.Config.IDP, Routes: rooms.tokenAPI(clients, peers).Routes(), Docs: tokenapi.Docs}},
+		{gate: rooms.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: rooms.Config.IDP, Routes: umsapi.ChangeRoutes(rooms.Held), Docs: umsapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(rooms.Authority).Routes(), Docs: pkiapi.Docs}},
 	}
+	var svs *verifier
 	if rooms.Config.Verification.Enabled {
-		svs, err := rooms.verification(signer)
-		if err != nil {
+		if svs, err = rooms.verification(signer); err != nil {
 			return nil, err
 		}
-		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: rooms.Config.SVS, Routes: svs.Routes(), Docs: svsapi.Docs}})
+		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: rooms.Config.SVS, Routes: svs.api.Routes(), Docs: svsapi.Docs}})
 	}
 	if rooms.Captured != nil {
 		rooms.log.Warn("messages are not sent: every client can read them at "+webconsole.MessagesPath, "setting", "messages.capture")
@@ -150,6 +162,9 @@ func NewServer(ctx context.Context, rooms *Rooms, version string) (*Server, erro
 	mux, err := rooms.mount(version, surfaces, gate)
 	if err != nil {
 		return nil, err
+	}
+	if rooms.Config.Pages.Enabled {
+		mountPages(mux, rooms.newPages(trial, operations, documents, svs), gate)
 	}
 	readiness := rest.NewReadiness(rooms.log, rest.Need{Name: "database", Check: rooms.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready},
 		rest.Need{Name: "clock", Check: rooms.checkClock})

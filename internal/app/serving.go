@@ -43,7 +43,7 @@ func (e endpoint) serve(s *http.Server, c *config.Config) error {
 		return s.Serve(listener)
 	}
 	s.TLSConfig = e.tls
-	return s.ServeTLS(listener, c.Path(c.TLS.CertificateFile), c.Path(c.TLS.KeyFile))
+	return s.ServeTLS(listener, c.Path(c.TLS.CertificateFile), secretPath(c, c.TLS.KeyFile))
 }
 
 // Serve answers requests at the listener, and at the socket of the GOST-TLS front end if there is

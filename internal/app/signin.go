@@ -15,9 +15,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/store"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/authority"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
@@ -103,7 +105,11 @@ func (b *Base) idpURL() string { return b.Config.BaseURL() + b.Config.IDP }
 // TokenKeyOverlap returns when a new token signing key starts to sign, and how long an old one is
 // accepted.
 func (b *Base) TokenKeyOverlap() token.Overlap {
-	return token.Overlap{Overlap: b.Config.Tokens.KeyOverlap, TokenLife: b.Config.Tokens.AccessLife}
+	longest := b.Config.Tokens.AccessLife
+	if b.Config.Pages.Enabled {
+		longest = max(longest, b.Config.Pages.Session)
+	}
+	return token.Overlap{Overlap: b.Config.Tokens.KeyOverlap, TokenLife: longest}
 }
 
 // loadTokenKeys reads all token signing keys, the newest first.
@@ -181,13 +187,16 @@ func (b *Base) clients() (*signin.Clients, error) {
 			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE, ConfirmMethods: c.ConfirmMethods,
 		}
 		if !client.Public {
-			secret, err := files.OwnSecret(b.Config.Path(c.SecretFile), "secret of client "+c.ID)
+			secret, err := files.OwnSecret(secretPath(b.Config, c.SecretFile), "secret of client "+c.ID)
 			if err != nil {
 				return nil, err
 			}
 			client.Secret = signin.HashSecret(secret)
 		}
 		list = append(list, client)
+	}
+	if b.Config.Pages.Enabled {
+		list = append(list, b.pageSettings(nil).Client())
 	}
 	return signin.NewClients(list)
 }
@@ -200,6 +209,14 @@ func attempts(c *config.Config) password.Limits {
 
 // trustedSignIns is the factor by which the rate limits of a trusted caller are higher.
 const trustedSignIns = 10
+
+// tokenAPI returns the token endpoint, the pages of sign-ins and the confirmations.
+func (r *Rooms) tokenAPI(clients *signin.Clients, peers *authority.Peers) *tokenapi.API {
+	return tokenapi.New(tokenapi.Deps{
+		Identity: r.Identity, Tokens: r.Tokens, Clients: clients, Judge: peers.Judge, Issuer: r.idpURL(), Attempts: signInLimits(r.Config),
+		Confirmations: r.Confirm, Steps: r.Identity, ConfirmedTokens: r.Tokens, Paint: qr.PNG,
+	})
+}
 
 // signInLimits returns the rate limits of password attempts. Each remembers the most recent 50,000
 // callers.

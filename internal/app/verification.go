@@ -63,7 +63,7 @@ func stranger() budget.Limits {
 
 // verification returns the web interface behind svs_url. It takes documents in the same way as the
 // signing interface.
-func (r *Rooms) verification(signer *signing.Service) (*svsapi.API, error) {
+func (r *Rooms) verification(signer *signing.Service) (*verifier, error) {
 	c := &r.Config.Verification
 	trusted, err := anchors(r.Config, r.Authority)
 	if err != nil {
@@ -91,5 +91,6 @@ func (r *Rooms) verification(signer *signing.Service) (*svsapi.API, error) {
 	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {
 		return signer.NewIntake(ctx, nil)
 	}
-	return svsapi.New(v, take, svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}), nil
+	rules := svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}
+	return &verifier{api: svsapi.New(v, take, rules), verification: v, take: take, admit: calls.Admit, limit: rules.Limit}, nil
 }

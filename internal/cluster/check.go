@@ -19,33 +19,32 @@ import (
 // again.
 type verification struct {
 	*session
-	// outcomes counts outcomes "ok" in the audit log by operation and id. repeated counts
-	// those that handed out the answer of an earlier request.
-	outcomes, repeated map[string]int
-	roots              []*x509gost.Certificate
+	// outcomes counts outcomes "ok" in the audit log by operation and id, without those that
+	// handed out the answer of an earlier request.
+	outcomes map[string]int
+	roots    []*x509gost.Certificate
 }
 
 // verify checks everything that the clients of a session remember.
 func (s *session) verify(ctx context.Context) error {
-	v := &verification{session: s, outcomes: map[string]int{}, repeated: map[string]int{}}
+	v := &verification{session: s, outcomes: map[string]int{}}
 	var err error
 	if v.roots, err = files.Certificates(filepath.Join(s.cluster.data, s.cluster.dev.CAPEM)); err != nil {
 		return err
 	}
-	rows, err := s.cluster.db.QueryContext(ctx, `SELECT operation || ' ' || correlation_id,
-			count(*) FILTER (WHERE object NOT LIKE 'answer to %'), count(*) FILTER (WHERE object LIKE 'answer to %')
-		FROM audit WHERE phase = 'done' AND outcome = 'ok' AND correlation_id <> '' GROUP BY 1`)
+	rows, err := s.cluster.db.QueryContext(ctx, `SELECT operation || ' ' || correlation_id, count(*)
+		FROM audit WHERE phase = 'done' AND outcome = 'ok' AND correlation_id <> '' AND object NOT LIKE 'answer to %' GROUP BY 1`)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var name string
-		var made, repeated int
-		if err := rows.Scan(&name, &made, &repeated); err != nil {
+		var made int
+		if err := rows.Scan(&name, &made); err != nil {
 			return err
 		}
-		v.outcomes[name], v.repeated[name] = made, repeated
+		v.outcomes[name] = made
 	}
 	if err := rows.Err(); err != nil {
 		return err
@@ -56,11 +55,9 @@ func (s *session) verify(ctx context.Context) error {
 	return v.counters(ctx)
 }
 
-// once wants an outcome in the audit log, and no second one. If a process died when it had
-// recorded an answer and before its outcome, the outcome is that of the request that got the
-// answer. It names the request that made it.
+// once wants an outcome in the audit log, and no second one.
 func (v *verification) once(id, operation string) {
-	if v.atMostOnce(id, operation); v.outcomes[operation+" "+id]+v.repeated[operation+" "+id] == 0 {
+	if v.atMostOnce(id, operation); v.outcomes[operation+" "+id] == 0 {
 		v.wrong("%s was acknowledged, the audit log has no outcome of %s:%s", id, operation, v.entries(id))
 	}
 }

@@ -22,7 +22,8 @@ import (
 // account is a user who calls the service.
 type account struct {
 	login, token string
-	cert         int64 // 0: the default certificate
+	id           string // of those whose rights change
+	cert         int64  // 0: the default certificate
 	pin          string
 }
 
@@ -30,7 +31,8 @@ type account struct {
 type accounts struct {
 	operator account
 	signers  []account
-	pin      account // demo with the certificate that has a PIN
+	guarded  []account // whose rights change
+	pin      account   // demo with the certificate that has a PIN
 }
 
 const passwordOfSigners = "correct horse battery staple"
@@ -41,12 +43,12 @@ func (c *Cluster) makeAccounts(ctx context.Context) (*accounts, error) {
 	if err := os.WriteFile(file, []byte(passwordOfSigners), 0o600); err != nil {
 		return nil, err
 	}
-	a := &accounts{signers: make([]account, 1+c.Signers)}
+	made := make([]account, c.Signers+c.Guarded)
 	n := c.nodes[0]
 	turns := make(chan struct{}, 2)
-	errs := make([]error, c.Signers)
+	errs := make([]error, len(made))
 	var all sync.WaitGroup
-	for i := range c.Signers {
+	for i := range made {
 		all.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
@@ -57,8 +59,8 @@ func (c *Cluster) makeAccounts(ctx context.Context) (*accounts, error) {
 			if _, errs[i] = n.run(ctx, "cert", "issue", login, "--default"); errs[i] != nil {
 				return
 			}
-			a.signers[i+1].login = login
-			a.signers[i+1].token, errs[i] = c.signIn(ctx, login, passwordOfSigners)
+			made[i].login = login
+			made[i].token, errs[i] = c.signIn(ctx, login, passwordOfSigners)
 		})
 	}
 	all.Wait()
@@ -66,8 +68,14 @@ func (c *Cluster) makeAccounts(ctx context.Context) (*accounts, error) {
 	errs = append(errs, err)
 	operator, err := c.signIn(ctx, c.dev.Operator.Login, c.dev.Operator.Password)
 	errs = append(errs, err)
-	a.signers[0] = account{login: c.dev.User.Login, token: demo}
-	a.operator = account{login: c.dev.Operator.Login, token: operator}
+	a := &accounts{
+		signers: append([]account{{login: c.dev.User.Login, token: demo}}, made[:c.Signers]...), guarded: made[c.Signers:],
+		operator: account{login: c.dev.Operator.Login, token: operator},
+	}
+	for i := range a.guarded {
+		g := &a.guarded[i]
+		errs = append(errs, c.db.QueryRowContext(ctx, "SELECT id FROM users WHERE login = $1", g.login).Scan(&g.id))
+	}
 	for _, cert := range c.dev.Certificates {
 		if cert.PIN != "" {
 			a.pin = account{login: c.dev.User.Login, token: demo, cert: cert.ID, pin: cert.PIN}
@@ -78,25 +86,34 @@ func (c *Cluster) makeAccounts(ctx context.Context) (*accounts, error) {
 
 // signIn gets a token.
 func (c *Cluster) signIn(ctx context.Context, login, password string) (string, error) {
+	status, token, err := c.grant(ctx, 0, login, password)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("signing %s in: %d", login, status)
+	}
+	return token, err
+}
+
+// grant asks a process, or HAProxy, for a token.
+func (c *Cluster) grant(ctx context.Context, node int, login, password string) (status int, token string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	form := url.Values{
 		"grant_type": {"password"}, "username": {login}, "password": {password}, "client_id": {c.dev.ClientID}, "resource": {c.dev.Resource},
 	}
-	r, err := http.NewRequestWithContext(ctx, "POST", c.nodes[0].url()+"/STS/oauth/token", bytes.NewReader([]byte(form.Encode())))
+	r, err := http.NewRequestWithContext(ctx, "POST", c.address(node)+"/STS/oauth/token", bytes.NewReader([]byte(form.Encode())))
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	status, body, err := do(http.DefaultClient, r)
-	if err != nil {
-		return "", err
+	if err != nil || status != http.StatusOK {
+		return status, "", err
 	}
 	var answer struct {
 		AccessToken string `json:"access_token"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || status != 200 {
-		return "", fmt.Errorf("signing %s in: %d %s", login, status, body)
-	}
-	return answer.AccessToken, nil
+	err = json.Unmarshal(body, &answer)
+	return status, answer.AccessToken, err
 }
 
 // probe asks an address that needs no token.
@@ -159,11 +176,11 @@ func (c *caller) next() string {
 }
 
 // address is the address of a node, or of HAProxy.
-func (c *caller) address(node int) string {
+func (c *Cluster) address(node int) string {
 	if node == balanced {
-		return "http://" + c.cluster.front()
+		return "http://" + c.front()
 	}
-	return c.cluster.nodes[node].url()
+	return c.nodes[node].url()
 }
 
 // other is another node than that of the client, if there is one.
@@ -200,7 +217,7 @@ func (c *caller) sendTo(node int, r request) (status int, body []byte) {
 }
 
 func (c *caller) try(ctx context.Context, node int, r request) (int, []byte, error) {
-	q, err := http.NewRequestWithContext(ctx, r.method, c.address(node)+r.path, bytes.NewReader(r.body))
+	q, err := http.NewRequestWithContext(ctx, r.method, c.cluster.address(node)+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -220,13 +237,18 @@ func (c *caller) try(ctx context.Context, node int, r request) (int, []byte, err
 // answer, an outage, or an earlier request with the key that is under way.
 func unknown(status int) bool { return status == 0 || status == 502 || status == 503 || status == 504 }
 
+// leased reports whether an answer says that another request has leased what this one needs.
+func leased(body []byte) bool {
+	return bytes.Contains(body, []byte("is being completed by another request"))
+}
+
 // settle sends a request with a key until its outcome is known. A repetition is safe and
 // gets the first answer. It ends with the time that a key may be leased to a dead process.
 func (c *caller) settle(r request) (status int, body []byte) {
 	end := time.Now().Add(2 * time.Minute)
 	for {
 		status, body = c.send(r)
-		if !unknown(status) && status != 409 || time.Now().After(end) {
+		if !unknown(status) && status != 409 && !leased(body) || time.Now().After(end) {
 			return status, body
 		}
 		pause(100 * time.Millisecond)

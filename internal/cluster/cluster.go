@@ -32,6 +32,7 @@ type Options struct {
 	Balancer   bool          // HAProxy in front, and processes that drain
 	SmallDisk  bool          // the database is on a file system of smallDisk, which needs root
 	Signers    int           // users with a key, in addition to demo
+	Guarded    int           // further users with a key, whose rights change
 	Settings   []string      // further settings of the program, NAME=VALUE
 }
 
@@ -326,6 +327,8 @@ func (n *node) settings(database string) (flags []string) {
 		"tokens.access_life=24h", "two_step.anonymous=false", "repetitions.lease=10s",
 		"documents.user_objects=1000000", "users.checks_per_second=100000", "argon2.memory=8MiB", "argon2.passes=1",
 		"messages.budgets.sms.prefix=0",
+		// Clients sign in again after each change of a right.
+		"passwords.address_per_second=1000", "passwords.address_at_once=10000", "passwords.login_per_minute=60000", "passwords.login_at_once=10000",
 	}
 	if c.Balancer {
 		list = append(list, "drain_time=2s", "trusted_proxies=["+c.host+", 127.0.0.1]")

@@ -46,11 +46,15 @@ func TestScenarios(t *testing.T) {
 	defer p.Close()
 	for _, q := range tried {
 		t.Run(q.name, func(t *testing.T) {
-			if testing.Short() && !q.short {
-				t.Skip("long")
+			length, rounds := 5*time.Second, q.rounds
+			if testing.Short() {
+				if !q.short {
+					t.Skip("long")
+				}
+				length, rounds = 3*time.Second, min(rounds, 1)
 			}
 			s := scenario(t, q.name)
-			r, err := s.Run(t.Context(), p, 5*time.Second, q.rounds)
+			r, err := s.Run(t.Context(), p, length, rounds)
 			if err != nil {
 				t.Fatal(err)
 			}

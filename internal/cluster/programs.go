@@ -145,7 +145,7 @@ func readSkew() (n int64) {
 
 // build builds cmd/tamga of a source tree.
 func build(ctx context.Context, root, to string, flags ...string) error {
-	_, err := goCommand(ctx, root, append(append([]string{"build"}, flags...), "-o", to, "./cmd/tamga")...)
+	_, err := goCommand(ctx, root, append(append([]string{"build", "-ldflags=-s -w"}, flags...), "-o", to, "./cmd/tamga")...)
 	return err
 }
 

@@ -36,21 +36,21 @@ type Bounds struct {
 }
 
 // mixed is a few clients of every kind.
-var mixed = Load{Plain: 3, Sign: 3, PIN: 1, TwoStep: 3, V2: 2, People: 4, Documents: 2}
+var mixed = Load{Plain: 3, Sign: 3, PIN: 1, TwoStep: 3, V2: 2, People: 4, Documents: 2, Fresh: 4}
 
 // Scenarios are all scenarios.
 var Scenarios = []Scenario{
-	{Name: "mixed", Options: Options{Processes: 3, Bucket: true, Signers: 4}, Load: mixed, Holds: Bounds{NoFailures: true, NoLockWaits: true}},
-	{Name: "freeze", Options: Options{Processes: 3, Signers: 4}, Load: mixed, Fault: &FreezeProcess, Hold: 6 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
-	{Name: "kill", Options: Options{Processes: 3, Signers: 4}, Load: mixed, Fault: &KillProcess, Hold: time.Second, Holds: Bounds{Gap: time.Second}},
-	{Name: "failover", Options: Options{Processes: 3, Signers: 4, Standby: true}, Load: mixed, Fault: &FailOver, Hold: 2 * time.Second, Holds: Bounds{Gap: time.Second}},
-	{Name: "database-freeze", Options: Options{Processes: 3, Signers: 4}, Load: mixed, Fault: &FreezeDatabase, Hold: 4 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
-	{Name: "database-kill", Options: Options{Processes: 3, Signers: 4}, Load: mixed, Fault: &KillDatabase, Hold: time.Second, Holds: Bounds{Gap: 3 * time.Second}},
-	{Name: "bucket-freeze", Options: Options{Processes: 3, Signers: 4, Bucket: true}, Load: mixed, Fault: &FreezeBucket, Hold: 4 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
-	{Name: "disk", Options: Options{Processes: 3, Signers: 4, SmallDisk: true}, Load: mixed, Fault: &FillDisk, Hold: 2 * time.Second, Holds: Bounds{Gap: 5 * time.Second}},
-	{Name: "clock", Options: Options{Processes: 3, Signers: 4}, Load: mixed, Fault: &SkewClock, Hold: 4 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
-	{Name: "restart", Options: Options{Processes: 3, Signers: 4, Balancer: true}, Load: mixed, Fault: &RestartProcesses, Hold: time.Second, Holds: Bounds{NoFailures: true}},
-	{Name: "upgrade", Options: Options{Processes: 3, Signers: 4, Balancer: true, Older: true}, Load: mixed, Fault: &Upgrade, Hold: time.Second, Holds: Bounds{NoFailures: true}},
+	{Name: "mixed", Options: Options{Processes: 3, Bucket: true, Signers: 4, Guarded: 1}, Load: mixed, Holds: Bounds{NoFailures: true, NoLockWaits: true}},
+	{Name: "freeze", Options: Options{Processes: 3, Signers: 4, Guarded: 1}, Load: mixed, Fault: &FreezeProcess, Hold: 6 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
+	{Name: "kill", Options: Options{Processes: 3, Signers: 4, Guarded: 1}, Load: mixed, Fault: &KillProcess, Hold: time.Second, Holds: Bounds{Gap: time.Second}},
+	{Name: "failover", Options: Options{Processes: 3, Signers: 4, Guarded: 1, Standby: true}, Load: mixed, Fault: &FailOver, Hold: 2 * time.Second, Holds: Bounds{Gap: time.Second}},
+	{Name: "database-freeze", Options: Options{Processes: 3, Signers: 4, Guarded: 1}, Load: mixed, Fault: &FreezeDatabase, Hold: 4 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
+	{Name: "database-kill", Options: Options{Processes: 3, Signers: 4, Guarded: 1}, Load: mixed, Fault: &KillDatabase, Hold: time.Second, Holds: Bounds{Gap: 3 * time.Second}},
+	{Name: "bucket-freeze", Options: Options{Processes: 3, Signers: 4, Guarded: 1, Bucket: true}, Load: mixed, Fault: &FreezeBucket, Hold: 4 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
+	{Name: "disk", Options: Options{Processes: 3, Signers: 4, Guarded: 1, SmallDisk: true}, Load: mixed, Fault: &FillDisk, Hold: 2 * time.Second, Holds: Bounds{Gap: 5 * time.Second}},
+	{Name: "clock", Options: Options{Processes: 3, Signers: 4, Guarded: 1}, Load: mixed, Fault: &SkewClock, Hold: 4 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
+	{Name: "restart", Options: Options{Processes: 3, Signers: 4, Guarded: 1, Balancer: true}, Load: mixed, Fault: &RestartProcesses, Hold: time.Second, Holds: Bounds{NoFailures: true}},
+	{Name: "upgrade", Options: Options{Processes: 3, Signers: 4, Guarded: 1, Balancer: true, Older: true}, Load: mixed, Fault: &Upgrade, Hold: time.Second, Holds: Bounds{NoFailures: true}},
 }
 
 // Result is what came of a scenario.

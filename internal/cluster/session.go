@@ -24,6 +24,7 @@ type Load struct {
 	V2        int // signatures of stored documents
 	People    int // an operator registers, changes and locks users
 	Documents int // upload, read, delete
+	Fresh     int // change the rights of users and sign for them, see fresh
 }
 
 // driver is what clients of one kind do, and what they remember.
@@ -76,6 +77,7 @@ func (s *session) drive(ctx context.Context, l Load) {
 		{"v2", l.V2, s.signer, newOperations()},
 		{"people", l.People, func(int) account { return s.cluster.people.operator }, newPeople()},
 		{"documents", l.Documents, s.signer, newDocuments()},
+		{"fresh", l.Fresh, func(int) account { return account{} }, newFresh(s.cluster.people.guarded)},
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 256, MaxIdleConns: 1024}
 	defer transport.CloseIdleConnections()

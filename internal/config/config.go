@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -256,6 +257,8 @@ type Config struct {
 	Certificates Certificates `yaml:"certificates"`
 	// The verification service.
 	Verification Verification `yaml:"verification"`
+	// Pages for people.
+	Pages Pages `yaml:"pages"`
 	// Signatures in XML.
 	XML struct {
 		// Largest XML document that is signed. Its tree takes several times that in memory, at most
@@ -281,6 +284,9 @@ type Config struct {
 		Request setting.Size `yaml:"request" default:"64MiB" above:"0"`
 		// Time between presign and postsign.
 		Life time.Duration `yaml:"life" default:"15m" min:"1s"`
+		// Time after which a prepared document can be completed by another request, if the process
+		// that was completing it died.
+		Lease time.Duration `yaml:"lease" default:"15s" min:"1s"`
 		// Documents of the installation that may be prepared and not completed; above it 429.
 		Objects int64 `yaml:"objects" default:"100000" above:"0"`
 		// Bytes of the installation that may be prepared and not completed; above it 429.
@@ -437,7 +443,9 @@ func Dev(dir string, anywhere bool, parts Parts) *Config {
 // IsDev reports whether this is a configuration of serve --dev.
 func (c *Config) IsDev() bool { return c.dev }
 
-// Load reads a file ("" for no file) and then applies the settings name=value of the command line.
+// Load reads a file ("" for no file) and then applies the settings name=value of the command line. If
+// settings are wrong, the others are in the result beside the error, so that a check of the configuration
+// can go on.
 func Load(file string, settings []string, parts Parts) (*Config, error) {
 	c := Default(parts)
 	if file != "" {
@@ -445,10 +453,14 @@ func Load(file string, settings []string, parts Parts) (*Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
-		if err := setting.Decode(data, c, c.Sections()); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
 		c.base = filepath.Dir(file)
+		if err := setting.Decode(data, c, c.Sections()); err != nil {
+			var faults []error
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				faults = append(faults, fmt.Errorf("%s: %s", file, line))
+			}
+			return c, errors.Join(append(faults, c.Apply(settings))...)
+		}
 	}
 	return c, c.Apply(settings)
 }
@@ -498,14 +510,14 @@ func (c *Config) BaseURL() string {
 // Signature.Type that the program serves. Validate also fills in the default claims of identity
 // providers.
 func (c *Config) Validate(types []string) error {
-	host, _, hostErr := net.SplitHostPort(c.Listen)
+	host, port, hostErr := net.SplitHostPort(c.Listen)
 	database, _ := url.Parse(c.Database)
 	postgres := database != nil && (database.Scheme == "postgres" || database.Scheme == "postgresql")
 	checks := []struct {
 		ok   bool
 		text string
 	}{
-		{hostErr == nil, "listen: want HOST:PORT, such as 127.0.0.1:8080"},
+		{hostErr == nil && isPort(port), "listen: want HOST:PORT, such as 127.0.0.1:8080, with a port up to 65535"},
 		{!c.loopback || IsLoopback(host), "listen: --dev listens on loopback only (its passwords are stored in a file); add --dev-anywhere to mean it"},
 		{hostErr != nil || !setting.IsHTTP(c.BaseURL()) || !isEveryAddress(c.Host()), "public_url: " + c.BaseURL() + " would be in every issued certificate for ever, and it leads nowhere: set the address people know the service by, such as public_url: https://sign.example.org"},
 		{!c.ProxyProtocol || len(c.TrustedProxies) > 0, "proxy_protocol: want trusted_proxies: the header is read from these addresses only"},
@@ -523,8 +535,6 @@ func (c *Config) Validate(types []string) error {
 		{c.SignServer != c.IDP && c.IDP != c.SVS && c.SVS != c.SignServer, "sign_server, idp and svs: want different paths"},
 		{!isOneOf(c.Devices.Path, c.SignServer, c.IDP, c.SVS), "devices.path: want a path other than those of the services"},
 		{c.Tokens.RefreshLife >= c.Tokens.AccessLife, "tokens.refresh_life: want at least tokens.access_life"},
-		{isOneOf(c.Log.Level, "debug", "info", "warn", "error"), "log.level: want debug, info, warn or error"},
-		{isOneOf(c.Log.Format, "text", "json"), "log.format: want text or json"},
 	}
 	faults := setting.Check("", c)
 	for _, s := range c.Sections() {
@@ -540,8 +550,8 @@ func (c *Config) Validate(types []string) error {
 	}
 	seen := map[string]bool{}
 	for i, client := range c.Clients {
-		if client.ID == "" || seen[client.ID] {
-			faults = append(faults, fmt.Errorf("clients[%d].id: want a unique name", i))
+		if client.ID == "" || seen[client.ID] || client.ID == PagesClient {
+			faults = append(faults, fmt.Errorf("clients[%d].id: want a unique name other than "+PagesClient, i))
 		}
 		seen[client.ID] = true
 	}
@@ -566,6 +576,18 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.checkOperations(types)...)
 	faults = append(faults, c.Evidence.check()...)
 	return errors.Join(faults...)
+}
+
+// OnLoopback reports whether this is the configuration of serve --dev and only this machine reaches
+// the server.
+func (c *Config) OnLoopback() bool { return c.loopback }
+
+// isPort reports whether a text is the number of a port, or a name such as https.
+func isPort(text string) bool {
+	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
+		return true
+	}
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz-") == ""
 }
 
 // IsLoopback reports whether a host, a name or an address, means only this machine.

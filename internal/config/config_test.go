@@ -4,6 +4,9 @@ package config
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -177,6 +180,40 @@ func TestIssuers(t *testing.T) {
 	}
 	if d := cmp.Diff(want, c.AllIssuers()); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestPrintMeansTheSame checks that a printed configuration is the same one when it is read again. Nothing
+// notified, all types allowed, and what is not set are different things.
+func TestPrintMeansTheSame(t *testing.T) {
+	parts := func() Parts { return Parts{Holders: []vault.Plugin{vault.Software{}}} }
+	for _, settings := range [][]string{
+		nil,
+		{"user_policies.notification.events={}"},
+		{"user_policies.notification.events={UserDeleted: [Email]}", "policy.allowed_signature_types=[PDF]"},
+		{"clients=[{id: a, secret_file: b}, {id: c, redirect_uris: ['https://c.example/']}]", "master_keys.files={'1': a}", "tokens.access_life=90s", "limits.signing_request=10MiB"},
+		{"external=[{name: a, saml: {metadata_file: idp.xml}}]"},
+	} {
+		c, err := Load("", settings, parts())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := c.Print(&text); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "tamga.yaml")
+		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load(file, nil, parts())
+		if err != nil {
+			t.Fatalf("%v: %v in\n%s", settings, err, text.String())
+		}
+		again.base = c.base
+		if !reflect.DeepEqual(c, again) {
+			t.Errorf("%v: the printed configuration differs:\n%s", settings, text.String())
+		}
 	}
 }
 

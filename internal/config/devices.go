@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"tamga/internal/domain/device"
+	"tamga/internal/setting"
 )
 
 // Devices configures the registration of mobile devices and their messages.
@@ -59,6 +60,8 @@ type Devices struct {
 	Anonymous int `yaml:"anonymous" default:"1000"`
 	// How long a device that registered without a QR code may wait to be assigned.
 	AnonymousLife time.Duration `yaml:"anonymous_life" default:"24h"`
+	// Largest document that a device may read before its user confirms an operation.
+	Readable setting.Size `yaml:"readable" default:"64MiB" above:"0"`
 	// Messages of devices per second from one address, in the long run. Many devices may have the
 	// same address.
 	CallsPerSecond float64 `yaml:"calls_per_second" default:"50" above:"0"`

@@ -38,10 +38,10 @@ type Operations struct {
 	Templates []Template `yaml:"templates"`
 }
 
-// Callbacks configures reports of operations to addresses that clients choose.
+// Callbacks configures reports of operations and confirmations to addresses that clients choose.
 type Callbacks struct {
 	// File with the secret that callbacks are signed with (Standard Webhooks: `whsec_` and Base64
-	// of 24 to 64 bytes). Without it `Callback` is refused.
+	// of 24 to 64 bytes). Without it `Callback` and `CallbackUri` are refused.
 	SecretFile string `yaml:"secret_file"`
 	// Private, loopback or link-local addresses that may be called, as in
 	// `evidence.allow_networks`. **Risk:** clients choose the addresses.

@@ -45,8 +45,17 @@ type Users struct {
 	// Ways to deliver a new password (the interface's `PasswordDisplayFormatList`).
 	PasswordDisplay []string `yaml:"password_display" default:"[Screen, Frame, Phone, Email, Print]"`
 	// Whether users with "identification only" may sign in through a public client. **Risk:**
-	// everyone who knows a name can act as that user. A warning is logged at start.
+	// everyone who knows a name can act as that user, unless the user has a method to confirm
+	// with: then the sign-in is confirmed. A warning is logged at start.
 	IDOnlyPublic bool `yaml:"id_only_public"`
+	// Operations of user management that need a second operator, by their names, such as
+	// `[DeleteUser, ResetPassword, SetUserOperationPolicy]`. See [users.md](users.md#second-operators-and-delays).
+	SecondOperator []string `yaml:"second_operator"`
+	// How long an operator's change waits that adds, replaces or removes what a user signs in or
+	// confirms with. Production: `24h`.
+	FactorDelay time.Duration `yaml:"factor_delay" default:"0s" min:"0s"`
+	// Time within which a request that was approved, or whose delay is over, must be repeated.
+	RequestLife time.Duration `yaml:"request_life" default:"72h" min:"1m"`
 	// How answers write the addresses of two authentication methods: `interface` ends them in
 	// `cert` and `external`, as the specification does; `product` in `certificate` and `saml`, for
 	// clients of the closed product. Requests may use either.

@@ -129,6 +129,9 @@ func changesOf(t *testing.T, patch string) map[string]*change {
 // TestProgram builds one program with all patches, whose functions report that they are called,
 // and tries what the page says with it. Two programs would take twice the time to compile.
 func TestProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles the program; TestTable reads the patches in the short form")
+	}
 	o := overlay{}
 	for _, e := range extensions {
 		o.apply(t, patchOf(e.patch))

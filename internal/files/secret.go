@@ -62,8 +62,24 @@ func OwnSecretBytes(file, what string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if readableByOthers(file, info.Mode()) {
 		return nil, fmt.Errorf("%s: %s can be read by others: chmod 600 it", what, file)
 	}
 	return ReadSecretBytes(file, what)
+}
+
+// OwnFile reads a secret of several lines, such as a private key in PEM form, that only its owner may be
+// able to read.
+func OwnFile(file, what string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if readableByOthers(file, info.Mode()) {
+		return nil, fmt.Errorf("%s: %s can be read by other users; run: chmod 600 %[2]s", what, file)
+	}
+	if info.Size() > MaxSecret {
+		return nil, fmt.Errorf("%s: %s is larger than %d bytes; the file must contain the secret and nothing else", what, file, MaxSecret)
+	}
+	return os.ReadFile(file)
 }

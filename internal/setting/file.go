@@ -3,10 +3,12 @@
 package setting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -19,7 +21,7 @@ type Section struct {
 
 // Decode reads one YAML document into the struct that settings points to and into those of the
 // sections. A value that is missing in the document stays as it is. Decode reports all unknown
-// settings at once.
+// settings and all values of a wrong form at once, and decodes the others even then.
 func Decode(data []byte, settings any, sections []Section) error {
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil || len(document.Content) == 0 {
@@ -32,12 +34,15 @@ func Decode(data []byte, settings any, sections []Section) error {
 	}
 	k := known{sections: sections}
 	k.mapping("", root, reflect.TypeOf(settings).Elem())
-	if len(k.faults) > 0 {
-		return errors.Join(k.faults...)
+	// The library decodes what it can and describes the rest in its own words, which known has
+	// said already.
+	faults := k.faults
+	also := func(err error) {
+		if err != nil && len(k.faults) == 0 {
+			faults = append(faults, err)
+		}
 	}
-	if err := root.Decode(settings); err != nil {
-		return err
-	}
+	also(root.Decode(settings))
 	for _, s := range sections {
 		n := root
 		for name := range strings.SplitSeq(s.Path, ".") {
@@ -46,11 +51,9 @@ func Decode(data []byte, settings any, sections []Section) error {
 		if n == nil {
 			continue
 		}
-		if err := n.Decode(s.Settings); err != nil {
-			return err
-		}
+		also(n.Decode(s.Settings))
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // Encode returns the settings and the sections as one YAML document.
@@ -59,6 +62,7 @@ func Encode(settings any, sections []Section) (*yaml.Node, error) {
 	if err := root.Encode(settings); err != nil {
 		return nil, err
 	}
+	unset(&root, reflect.ValueOf(settings).Elem())
 	for _, s := range sections {
 		n := &root
 		for name := range strings.SplitSeq(s.Path, ".") {
@@ -72,8 +76,32 @@ func Encode(settings any, sections []Section) (*yaml.Node, error) {
 		if err := n.Encode(s.Settings); err != nil {
 			return nil, err
 		}
+		unset(n, reflect.ValueOf(s.Settings).Elem())
 	}
 	return &root, nil
+}
+
+// unset writes null for each map and list of a struct that is not set. The library writes {} and [], which
+// may mean "none" instead of the default.
+func unset(n *yaml.Node, s reflect.Value) {
+	for i := range s.NumField() {
+		f := s.Type().Field(i)
+		v := s.Field(i)
+		element := value(n, f.Tag.Get("yaml"))
+		if !f.IsExported() || element == nil {
+			continue
+		}
+		switch {
+		case v.Kind() == reflect.Struct:
+			unset(element, v)
+		case (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.IsNil():
+			*element = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
+		case isList(v.Type()) && element.Kind == yaml.SequenceNode:
+			for j, item := range element.Content {
+				unset(item, v.Index(j))
+			}
+		}
+	}
 }
 
 // value returns the value of a key of a mapping, or nil.
@@ -132,7 +160,7 @@ func (k *known) mapping(prefix string, n *yaml.Node, s reflect.Type) {
 	n = target(n)
 	if n.Kind != yaml.MappingNode {
 		if n.Tag != "!!null" {
-			k.fault(n, "%s: want settings by their names", prefix)
+			k.fault(n, "%s: want settings by their names, such as %s", cmp.Or(prefix, "the file"), exampleOf(s))
 		}
 		return
 	}
@@ -148,15 +176,118 @@ func (k *known) mapping(prefix string, n *yaml.Node, s reflect.Type) {
 		t, ok := k.at(path, key.Value, s)
 		switch {
 		case !ok:
-			k.fault(key, "%s: unknown setting", path)
+			k.fault(key, "%s: unknown setting%s", path, k.similar(path, key.Value, s))
 		case t == nil || t.Kind() == reflect.Struct:
 			k.mapping(path, v, t)
 		case isList(t) && target(v).Kind == yaml.SequenceNode:
 			for _, element := range target(v).Content {
 				k.mapping(path, element, t.Elem())
 			}
+		case v.Decode(reflect.New(t).Interface()) != nil:
+			k.fault(v, "%s: want %s%s", path, form(t), instead(v))
 		}
 	}
+}
+
+// forms are the forms of values, in words.
+var forms = map[reflect.Type]string{
+	reflect.TypeFor[time.Duration](): "a time, such as 300s, 15m or 1h",
+	reflect.TypeFor[Size]():          "a number of bytes, such as 512KiB or 10MiB",
+}
+
+// form returns the form of values of a type in words.
+func form(t reflect.Type) string {
+	if text := forms[t]; text != "" {
+		return text
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Uint, reflect.Uint32, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice:
+		return "a list, such as [a, b]"
+	case reflect.Map:
+		return "names with values, such as {a: b}"
+	}
+	return "another form"
+}
+
+// instead returns the value that was found, if it is a short one.
+func instead(n *yaml.Node) string {
+	if n = target(n); n.Kind == yaml.ScalarNode && len(n.Value) < 80 {
+		return fmt.Sprintf(", not %q", n.Value)
+	}
+	return ""
+}
+
+// exampleOf returns the first setting of a struct with a value.
+func exampleOf(s reflect.Type) string {
+	if s == nil {
+		return "name: value"
+	}
+	for i := range s.NumField() {
+		if f := s.Field(i); f.IsExported() && f.Tag.Get("yaml") != "" && f.Tag.Get("default") != "" {
+			return f.Tag.Get("yaml") + ": " + f.Tag.Get("default")
+		}
+	}
+	return "name: value"
+}
+
+// similar returns a question with the setting that an unknown one may mean, or "".
+func (k *known) similar(path, name string, s reflect.Type) string {
+	var names []string
+	if s != nil {
+		for i := range s.NumField() {
+			if f := s.Field(i); f.IsExported() && f.Tag.Get("yaml") != "" {
+				names = append(names, f.Tag.Get("yaml"))
+			}
+		}
+	}
+	above := strings.TrimSuffix(path, name)
+	for _, section := range k.sections {
+		if rest, below := strings.CutPrefix(section.Path, above); below {
+			next, _, _ := strings.Cut(rest, ".")
+			names = append(names, next)
+		}
+	}
+	best, least := "", 1+len(name)/3
+	for _, n := range names {
+		if d := distance(name, n); d <= least && (best == "" || d < distance(name, best)) {
+			best = n
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + Join(strings.TrimSuffix(above, "."), best) + "?"
+}
+
+// distance returns how many bytes must be added, removed or replaced to make b of a.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return max(len(a), len(b))
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
 }
 
 // at returns the type of a setting, or nil for a place that has only sections below it.

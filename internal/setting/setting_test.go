@@ -78,8 +78,8 @@ func TestDecode(t *testing.T) {
 		{"name:", ""},
 		{"deep: {part: {size: 4}}\nother: {one: {map: {b: 2}}}", ""},
 		{"x: &x {size: 4}", "line 1: x: unknown setting"},
-		{"deep: {part: {sise: 4}}", "line 1: deep.part.sise: unknown setting"},
-		{"name: a\nother:\n  two: 1\n  one: {map: 1, x: 2}\ny: 1", "line 3: other.two: unknown setting\nline 4: other.one.x: unknown setting\nline 5: y: unknown setting"},
+		{"deep: {part: {sise: 4}}", "line 1: deep.part.sise: unknown setting; did you mean deep.part.size?"},
+		{"name: a\nother:\n  two: 1\n  one: {map: 1, x: 2}\ny: 1", "line 3: other.two: unknown setting\nline 4: other.one.map: want names with values, such as {a: b}, not \"1\"\nline 4: other.one.x: unknown setting\nline 5: y: unknown setting"},
 		{"many: [{count: 1}, {n: 1}]", "line 1: many.n: unknown setting"},
 		{"deep: 1", "line 1: deep: want settings by their names"},
 		{"other: [1]", "line 1: other: want settings by their names"},
@@ -87,7 +87,11 @@ func TestDecode(t *testing.T) {
 		{"name: a\nname: b", "already defined at line 1"},
 		{"other: {one: {size: 1}, one: {size: 2}}", "already defined at line 1"},
 		{"deep: &a {<<: *a}", "contains itself"},
-		{"deep: {life: soon}", "cannot unmarshal"},
+		{"deep: {life: soon}", `line 1: deep.life: want a time, such as 300s, 15m or 1h, not "soon"`},
+		{"deep: {part: {size: much}}", `line 1: deep.part.size: want a whole number, not "much"`},
+		{"many: [{count: x}]", `line 1: many.count: want a whole number, not "x"`},
+		{"many: x", `line 1: many: want a list, such as [a, b], not "x"`},
+		{"[1]", "line 1: the file: want settings by their names, such as"},
 		{"deep: {part: {size: &n 4}}\nother: {one: {size: *n}}", ""},
 		{"other: {one: {<<: {size: 4}}}", ""},
 		{"other: {one: {<<: [{size: 4}, {sise: 4}]}}", "line 1: other.one.sise: unknown setting"},
@@ -114,7 +118,7 @@ func TestEncode(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := yaml.Marshal(document)
-	if want := "name: \"\"\nother:\n    one:\n        size: 1\n        map: {}\n    two:\n        size: 2\n        map: {}\n"; err != nil || string(text) != want {
+	if want := "name: \"\"\nother:\n    one:\n        size: 1\n        map: null\n    two:\n        size: 2\n        map: null\n"; err != nil || string(text) != want {
 		t.Errorf("got %s, %v", text, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/internal/cli/program"
@@ -41,10 +42,15 @@ type Server struct {
 }
 
 // Start starts "tamga serve --dev" in this process, over a new directory. More are further
-// flags. The server stops at the end of the test.
+// flags. The server stops at the end of the test. It begins with a migrated database, unlike
+// servers that [StartIn] and [StartProcess] start over an empty directory.
 func Start(t testing.TB, more ...string) *Server {
 	t.Helper()
-	return StartIn(t, t.TempDir(), more...)
+	dir := t.TempDir()
+	if !slices.ContainsFunc(more, func(flag string) bool { return strings.HasPrefix(flag, "database=") }) {
+		storetest.SQLiteFile(t, filepath.Join(dir, "tamga.db")) // the migrations take a fifth of a start
+	}
+	return StartIn(t, dir, more...)
 }
 
 // StartIn is Start over a directory.
@@ -72,10 +78,10 @@ func StartArgs(t testing.TB, args ...string) *Server {
 }
 
 // Another starts a further server over the same installation, in a process of its own. Its
-// public address is that of s.
-func (s *Server) Another() *Server {
+// public address is that of s. More are further flags.
+func (s *Server) Another(more ...string) *Server {
 	s.T.Helper()
-	return StartArgs(s.T, append(devFlags(s.Dir, s.settings), "--set", "public_url="+s.URL)...)
+	return StartArgs(s.T, slices.Concat(devFlags(s.Dir, s.settings), []string{"--set", "public_url=" + s.URL}, more)...)
 }
 
 // Program is the path of the test binary, which runs as the program in a process that

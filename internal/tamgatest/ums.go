@@ -58,7 +58,7 @@ func OnBothEngines(t *testing.T, test func(t *testing.T, w *UMS)) {
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()
-		test(t, StartUMS(t, "--set", "database="+storetest.PostgreSQL(t).Database(t)))
+		test(t, StartUMS(t, "--set", "database="+storetest.PostgreSQL(t).Migrated(t)))
 	})
 }
 

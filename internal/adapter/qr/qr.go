@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package qr makes pictures of QR codes. Begin with GIF, its only function. It does not read codes.
+// Package qr makes pictures of QR codes. Begin with GIF or PNG. It does not read codes.
 package qr
 
 import (
@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
+	"image/png"
 
 	"github.com/boombuler/barcode/qr"
 )
@@ -22,6 +23,31 @@ const (
 // GIF returns a GIF in two colours with the code of a text of at most about 2300 bytes of UTF-8.
 // The code stays readable if up to a seventh of it is damaged.
 func GIF(text string) ([]byte, error) {
+	picture, err := paint(text)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := gif.Encode(&out, picture, &gif.Options{NumColors: 2}); err != nil {
+		return nil, fmt.Errorf("qr: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// PNG is GIF in the format PNG.
+func PNG(text string) ([]byte, error) {
+	picture, err := paint(text)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, picture); err != nil {
+		return nil, fmt.Errorf("qr: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func paint(text string) (*image.Paletted, error) {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {
 		return nil, fmt.Errorf("qr: a text of %d bytes: %w", len(text), err)
@@ -44,9 +70,5 @@ func GIF(text string) ([]byte, error) {
 			}
 		}
 	}
-	var out bytes.Buffer
-	if err := gif.Encode(&out, picture, &gif.Options{NumColors: 2}); err != nil {
-		return nil, fmt.Errorf("qr: %w", err)
-	}
-	return out.Bytes(), nil
+	return picture, nil
 }

@@ -32,6 +32,12 @@ func TestZBar(t *testing.T) {
 			t.Errorf("zbarimg reads %.60q, want %.60q", got, text)
 		}
 		t.Logf("%d bytes of text, %d of GIF", len(text), len(picture))
+		if picture, err = qr.PNG(text); err != nil {
+			t.Fatal(err)
+		}
+		if got := zbar.Read(picture, "png"); got != text {
+			t.Errorf("zbarimg reads %.60q in PNG, want %.60q", got, text)
+		}
 	}
 }
 
@@ -73,6 +79,9 @@ func TestShape(t *testing.T) {
 func TestRefused(t *testing.T) {
 	if _, err := qr.GIF(strings.Repeat("x", 3000)); err == nil {
 		t.Error("a text of 3000 bytes is accepted")
+	}
+	if _, err := qr.PNG(strings.Repeat("x", 3000)); err == nil {
+		t.Error("a text of 3000 bytes is accepted in PNG")
 	}
 }
 

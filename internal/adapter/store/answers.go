@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/signing"
 )
 
@@ -42,12 +43,35 @@ func (s Answers) ExtendAnswer(ctx context.Context, id signing.AnswerID, lease st
 }
 
 // RecordAnswer implements signing.AnswerStore.
-func (s Answers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease string, a *signing.AnswerRecord, size int64) (bool, error) {
-	n, err := s.exec(ctx, `UPDATE answers SET head = $4, body = $5, blob = $6, octets = $7, done_at = $8, expires_at = $9, leased_until = 0
-		WHERE caller = $1 AND name = $2 AND lease = $3 AND done_at = 0`,
-		id.Caller, id.Name, lease, notNull(a.Head), notNull(a.Body), a.Blob, size, millis(a.DoneAt), millis(a.ExpiresAt))
-	return n == 1, err
+func (s Answers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease string, a *signing.AnswerRecord, size int64, outcome *audit.Entry) (held bool, err error) {
+	values := []any{id.Caller, id.Name, lease, notNull(a.Head), notNull(a.Body), a.Blob, size, millis(a.DoneAt), millis(a.ExpiresAt)}
+	log := Audit(s)
+	if outcome != nil && s.engine == postgresEngine {
+		n, err := s.exec(ctx, recordBoth, append(values, log.unit(ctx, *outcome).entry...)...)
+		return n == 1, err
+	}
+	record := func(ctx context.Context) error {
+		n, err := s.exec(ctx, recordAnswer, values...)
+		held = n == 1
+		if err != nil || !held || outcome == nil {
+			return err
+		}
+		return log.Record(ctx, *outcome)
+	}
+	if outcome == nil {
+		err = record(ctx)
+	} else {
+		err = s.Unit(ctx, record)
+	}
+	return held && err == nil, err
 }
+
+const recordAnswer = `UPDATE answers SET head = $4, body = $5, blob = $6, octets = $7, done_at = $8, expires_at = $9, leased_until = 0
+	WHERE caller = $1 AND name = $2 AND lease = $3 AND done_at = 0`
+
+// recordBoth also adds an audit entry, in one round trip. SQLite has no such statement.
+var recordBoth = "WITH recorded AS (" + recordAnswer + " RETURNING 1) INSERT INTO audit (" + auditColumns + ") SELECT " +
+	entryMarks(10, "CAST($%d AS %s)") + " FROM recorded"
 
 // ReleaseAnswer implements signing.AnswerStore.
 func (s Answers) ReleaseAnswer(ctx context.Context, id signing.AnswerID, lease string) error {

@@ -113,7 +113,7 @@ func TestTurnLostIsNoAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = record(t.Context())
+	err = record(t.Context(), nil)
 	if o, is := fault.AsOutage(err); !is || o.Fault().Code != fault.Unavailable {
 		t.Errorf("got %v", err)
 	}
@@ -121,7 +121,7 @@ func TestTurnLostIsNoAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if record, err = second.Keep(t.Context(), []byte("second"), nil); err == nil {
-		err = record(t.Context())
+		err = record(t.Context(), nil)
 	}
 	if err != nil {
 		t.Errorf("the other process: %v", err)

@@ -48,13 +48,18 @@ var addEntries = func() (statements [len(auditPortions)]string) {
 // gatherEntries is a statement that adds any number of entries: each parameter is an array
 // with the values of one column.
 var gatherEntries = func() string {
-	types := map[string]string{"at": "BIGINT", "operator": "BOOLEAN", "duration_us": "BIGINT"}
-	arrays := make([]string, auditValues)
-	for i, name := range strings.Split(auditColumns, ",") {
-		arrays[i] = "CAST($" + strconv.Itoa(i+1) + " AS " + cmp.Or(types[strings.TrimSpace(name)], "TEXT") + "[])"
-	}
-	return "INSERT INTO audit (" + auditColumns + ") SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ")"
+	return "INSERT INTO audit (" + auditColumns + ") SELECT * FROM unnest(" + entryMarks(1, "CAST($%d AS %s[])") + ")"
 }()
+
+// entryMarks lists the parameters of an entry with their types, from the number first on.
+func entryMarks(first int, format string) string {
+	types := map[string]string{"at": "BIGINT", "operator": "BOOLEAN", "duration_us": "BIGINT"}
+	marks := make([]string, auditValues)
+	for i, name := range strings.Split(auditColumns, ",") {
+		marks[i] = fmt.Sprintf(format, first+i, cmp.Or(types[strings.TrimSpace(name)], "TEXT"))
+	}
+	return strings.Join(marks, ", ")
+}
 
 // entryGathering is for a statement that ends with a flush to disk. A text of an entry has
 // at most briefLength bytes, so a statement has less than 4 MiB. Entries of one request
@@ -254,6 +259,13 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 		before = rows[len(rows)-1].id
 	}
 	return list, before, nil
+}
+
+// Of implements signing.Entries. Objects that are no GUID are not in the index, so it finds
+// none.
+func (s Audit) Of(ctx context.Context, operation, object string, since time.Time) ([]audit.Entry, error) {
+	return all(ctx, s.DB, func(r row) (audit.Entry, error) { return scanEntry(r) }, "SELECT "+auditColumns+` FROM audit
+		WHERE object = $1 AND length(object) = 36 AND operation = $2 AND at >= $3 ORDER BY id LIMIT 1000`, object, operation, millis(since))
 }
 
 // scanEntry scans the columns of an entry after the columns for first.

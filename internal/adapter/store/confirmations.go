@@ -19,8 +19,8 @@ import (
 	"tamga/internal/domain/signin"
 )
 
-// Confirmations implements confirm.Store, confirm.ExecutionStore, confirm.AttemptStore and
-// confirm.Assigned.
+// Confirmations implements confirm.Store, confirm.ExecutionStore, confirm.AttemptStore,
+// confirm.CallbackStore and confirm.Assigned.
 type Confirmations struct{ *DB }
 
 var (
@@ -28,6 +28,7 @@ var (
 	_ confirm.ExecutionStore = Confirmations{}
 	_ confirm.AttemptStore   = Confirmations{}
 	_ confirm.Assigned       = Confirmations{}
+	_ confirm.CallbackStore  = Confirmations{}
 )
 
 // Atomic implements confirm.Store; see DB.locked.
@@ -37,7 +38,7 @@ func (s Confirmations) Atomic(ctx context.Context, set lock.Set, fn func(ctx con
 
 const confirmationColumns = `id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
 	state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message,
-	created_at, updated_at, confirm_before, confirmed_at, complete_before, ended_at`
+	created_at, updated_at, confirm_before, confirmed_at, complete_before, ended_at, callback, start_at <> 0`
 
 func scanConfirmation(r row) (c confirm.Record, err error) {
 	var what []byte
@@ -46,7 +47,7 @@ func scanConfirmation(r row) (c confirm.Record, err error) {
 		&c.State, &c.Method, &c.Address, &c.Label, &c.Number, &c.Round, (*timeField)(&c.SentAt), (*timeField)(&c.AnswerBefore), &c.Attempts, &c.Resends,
 		&declined, &c.Code, &c.Message,
 		(*timeField)(&c.CreatedAt), (*timeField)(&c.UpdatedAt), (*timeField)(&c.ConfirmBefore), (*timeField)(&c.ConfirmedAt),
-		(*timeField)(&c.CompleteBefore), (*timeField)(&c.EndedAt))
+		(*timeField)(&c.CompleteBefore), (*timeField)(&c.EndedAt), &c.Callback, &c.Automatic)
 	if err == nil && len(what) != len(c.What) {
 		err = fmt.Errorf("store: the digest of a confirmation has %d bytes, want %d", len(what), len(c.What))
 	}
@@ -90,25 +91,40 @@ func (s Confirmations) AddConfirmation(ctx context.Context, r *confirm.Record, c
 	}
 	added := false
 	err := s.Unit(ctx, func(ctx context.Context) error {
-		n, err := s.exec(ctx, `INSERT INTO confirmation_usage AS u (user_id, purpose, records, bytes) VALUES ($1, $2, 1, $3)
+		startAt := 0
+		if r.Automatic {
+			startAt = 1 // as soon as it is confirmed
+		}
+		// The count is checked before and locked last, in the order of locks.
+		n, err := s.exec(ctx, `INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
+			state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until,
+			created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, start_at)
+			SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0, $18
+			WHERE NOT EXISTS (SELECT 1 FROM confirmation_usage u WHERE u.user_id = $3 AND u.purpose = $7 AND (u.records >= $16 OR u.bytes + $11 > $17))`,
+			r.ID, r.RefID, r.UserID, r.ClientID, r.Operator, r.SignIn, string(r.Purpose), r.Action, r.Documents, r.What[:], r.Bytes,
+			string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore), q.Records, q.Bytes, startAt)
+		if err == nil && n == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := s.exec(ctx, "INSERT INTO confirmation_contents (id, fields, shown, plan, secret, offline, result, approval) VALUES ($1, $2, $3, $4, $5, $6, $6, $6)",
+			r.ID, notNull(c.Fields), notNull(c.Shown), notNull(c.Plan), notNull(c.Secret), []byte{}); err != nil {
+			return err
+		}
+		n, err = s.exec(ctx, `INSERT INTO confirmation_usage AS u (user_id, purpose, records, bytes) VALUES ($1, $2, 1, $3)
 			ON CONFLICT (user_id, purpose) DO UPDATE SET records = u.records + 1, bytes = u.bytes + excluded.bytes
 			WHERE u.records < $4 AND u.bytes + excluded.bytes <= $5`,
 			r.UserID, string(r.Purpose), r.Bytes, q.Records, q.Bytes)
-		if added = n == 1; err != nil || !added {
-			return err
+		if added = n == 1; err == nil && !added {
+			err = errNoRoom // another unit that did not lock the user was faster
 		}
-		if _, err := s.exec(ctx, `INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
-			state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until,
-			created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0)`,
-			r.ID, r.RefID, r.UserID, r.ClientID, r.Operator, r.SignIn, string(r.Purpose), r.Action, r.Documents, r.What[:], r.Bytes,
-			string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore)); err != nil {
-			return err
-		}
-		_, err = s.exec(ctx, "INSERT INTO confirmation_contents (id, fields, shown, plan, secret, result, approval) VALUES ($1, $2, $3, $4, $5, $6, $6)",
-			r.ID, notNull(c.Fields), notNull(c.Shown), notNull(c.Plan), notNull(c.Secret), []byte{})
 		return err
 	})
+	if errors.Is(err, errNoRoom) && s.transaction(ctx) == nil {
+		err = nil
+	}
 	return added && err == nil, err
 }
 
@@ -125,9 +141,15 @@ func (s Confirmations) ConfirmationByRef(ctx context.Context, refID string) (con
 // ConfirmationContent implements confirm.Store.
 func (s Confirmations) ConfirmationContent(ctx context.Context, id string) (confirm.StoredContent, bool, error) {
 	return one(ctx, s.DB, func(r row) (c confirm.StoredContent, err error) {
-		err = r.Scan(&c.Fields, &c.Shown, &c.Plan, &c.Secret, &c.Result, &c.Approval)
+		err = r.Scan(&c.Fields, &c.Shown, &c.Plan, &c.Secret, &c.Offline, &c.Result, &c.Approval)
 		return c, err
-	}, "SELECT fields, shown, plan, secret, result, approval FROM confirmation_contents WHERE id = $1", id)
+	}, "SELECT fields, shown, plan, secret, offline, result, approval FROM confirmation_contents WHERE id = $1", id)
+}
+
+// SetOffline implements confirm.Store.
+func (s Confirmations) SetOffline(ctx context.Context, id string, sealed []byte) error {
+	_, err := s.exec(ctx, "UPDATE confirmation_contents SET offline = $2 WHERE id = $1", id, notNull(sealed))
+	return err
 }
 
 // OpenConfirmations implements confirm.Store.
@@ -224,9 +246,9 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 		return nil, err
 	}
 	// Two texts, so that each uses its index.
-	which := "user_id = $1"
+	which, order := "user_id = $1", " ORDER BY id LIMIT $12"+s.forUpdate()
 	if userID == "" {
-		which = "CAST($1 AS TEXT) = ''"
+		which, order = "CAST($1 AS TEXT) = ''", " ORDER BY due_at LIMIT $12"+s.skipLocked()
 	}
 	if !dueBefore.IsZero() {
 		which += " AND due_at <= $13 AND leased_until <= $13"
@@ -238,9 +260,9 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 	}
 	var list []confirm.Record
 	err = s.Unit(ctx, func(ctx context.Context) (err error) {
-		list, err = all(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
-			WHERE id IN (SELECT id FROM confirmations WHERE ended_at = 0 AND `+which+` ORDER BY due_at LIMIT $12)
-				AND state IN ($9, $10, $11) AND ended_at = 0 AND `+which+`
+		// Materialized: a plan that reads a subquery again would lock other rows.
+		list, err = all(ctx, s.DB, scanConfirmation, `WITH chosen AS MATERIALIZED (SELECT id FROM confirmations WHERE ended_at = 0 AND `+which+order+`)
+			UPDATE confirmations`+moveSet+`WHERE id IN (SELECT id FROM chosen) AND state IN ($9, $10, $11) AND ended_at = 0 AND `+which+`
 			RETURNING `+confirmationColumns, append(args, limit, millis(dueBefore))...)
 		if err != nil {
 			return err
@@ -261,7 +283,7 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 	for _, r := range list {
 		k := key{r.UserID, string(r.Purpose)}
 		sums[k] = sum{sums[k].records + 1, sums[k].bytes + r.Bytes}
-		if _, err := s.exec(ctx, "UPDATE confirmation_contents SET plan = $2, secret = $2 WHERE id = $1", r.ID, []byte{}); err != nil {
+		if _, err := s.exec(ctx, "UPDATE confirmation_contents SET plan = $2, secret = $2, offline = $2 WHERE id = $1", r.ID, []byte{}); err != nil {
 			return err
 		}
 	}
@@ -319,8 +341,22 @@ func (s Confirmations) ReleaseConfirmation(ctx context.Context, id, lease string
 	return err
 }
 
+// ClaimAutomatic implements confirm.ExecutionStore.
+func (s Confirmations) ClaimAutomatic(ctx context.Context, now, again time.Time) (confirm.Record, bool, error) {
+	const due = "start_at <> 0 AND start_at <= $1 AND state = 'Confirmed' AND due_at > $1 AND leased_until <= $1"
+	return returning(ctx, s.DB, scanConfirmation, "UPDATE confirmations SET start_at = $2 WHERE "+due+` AND id =
+		(SELECT id FROM confirmations WHERE `+due+" ORDER BY start_at LIMIT 1"+s.skipLocked()+`)
+		RETURNING `+confirmationColumns, millis(now), millis(again))
+}
+
+// PostponeAutomatic implements confirm.ExecutionStore.
+func (s Confirmations) PostponeAutomatic(ctx context.Context, id string, at time.Time) error {
+	_, err := s.exec(ctx, "UPDATE confirmations SET start_at = $2 WHERE id = $1 AND start_at <> 0", id, millis(at))
+	return err
+}
+
 // SpendConfirmation implements confirm.ExecutionStore.
-func (s Confirmations) SpendConfirmation(ctx context.Context, id, lease string, m confirm.Move, result []byte, beside func(ctx context.Context) error) (spent bool, err error) {
+func (s Confirmations) SpendConfirmation(ctx context.Context, id, lease string, m confirm.Move, do func(ctx context.Context) ([]byte, error)) (spent bool, err error) {
 	args, err := moved(id, m)
 	if err != nil {
 		return false, err
@@ -333,15 +369,24 @@ func (s Confirmations) SpendConfirmation(ctx context.Context, id, lease string, 
 		if err != nil || !spent {
 			return err
 		}
-		if _, err := s.exec(ctx, "UPDATE confirmation_contents SET result = $2 WHERE id = $1", id, notNull(result)); err != nil {
-			return err
-		}
+		// The quota is locked before what do locks, in the order of locks.
 		if err := s.closed(ctx, m, []confirm.Record{r}); err != nil {
 			return err
 		}
-		return fault.Rollback(beside(ctx))
+		result, err := do(ctx)
+		if err != nil {
+			return fault.Rollback(err)
+		}
+		_, err = s.exec(ctx, "UPDATE confirmation_contents SET result = $2 WHERE id = $1", id, notNull(result))
+		return err
 	})
 	return spent && err == nil, err
+}
+
+// SetCallback implements confirm.CallbackStore.
+func (s Confirmations) SetCallback(ctx context.Context, id, address string) error {
+	_, err := s.exec(ctx, "UPDATE confirmations SET callback = $2 WHERE id = $1 AND ended_at = 0 AND confirmed_at = 0", id, address)
+	return err
 }
 
 // AssignedMethods implements confirm.Assigned.

@@ -11,13 +11,15 @@ import (
 	"tamga/internal/domain/lock"
 )
 
-// Devices implements device.Store, device.KInitStore and device.NonceStore.
+// Devices implements device.Store, device.KInitStore, device.NonceStore and
+// device.ServiceKeyStore.
 type Devices struct{ *DB }
 
 var (
-	_ device.Store      = Devices{}
-	_ device.KInitStore = Devices{}
-	_ device.NonceStore = Devices{}
+	_ device.Store           = Devices{}
+	_ device.KInitStore      = Devices{}
+	_ device.NonceStore      = Devices{}
+	_ device.ServiceKeyStore = Devices{}
 )
 
 // Atomic implements device.Store; see DB.locked.
@@ -158,6 +160,21 @@ func (s Devices) SpendNonce(ctx context.Context, kid string, hash []byte, now ti
 func (s Devices) DeleteNonce(ctx context.Context, kid string) error {
 	_, err := s.exec(ctx, "DELETE FROM device_nonces WHERE kid = $1", kid)
 	return err
+}
+
+// ServiceKey implements device.ServiceKeyStore.
+func (s Devices) ServiceKey(ctx context.Context, algorithm string) (device.ServiceKeyRecord, bool, error) {
+	return one(ctx, s.DB, func(r row) (k device.ServiceKeyRecord, err error) {
+		err = r.Scan(&k.Algorithm, &k.Sealed, (*timeField)(&k.CreatedAt))
+		return k, err
+	}, "SELECT algorithm, sealed, created_at FROM device_service_keys WHERE algorithm = $1", algorithm)
+}
+
+// AddServiceKey implements device.ServiceKeyStore.
+func (s Devices) AddServiceKey(ctx context.Context, r device.ServiceKeyRecord) (bool, error) {
+	n, err := s.exec(ctx, "INSERT INTO device_service_keys (algorithm, sealed, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+		r.Algorithm, r.Sealed, millis(r.CreatedAt))
+	return n == 1, err
 }
 
 // SweepDevices implements device.Store. Devices of users stay after their keys have

@@ -71,6 +71,24 @@ func (s Tokens) EndGrant(ctx context.Context, handle [sha256.Size]byte) (ended b
 	return ended && err == nil, err
 }
 
+// EndSignIn implements token.Store.
+func (s Tokens) EndSignIn(ctx context.Context, userID, tokenID string) error {
+	return s.locked(ctx, lock.User(userID), func(ctx context.Context) error {
+		const signIn = `(SELECT CASE WHEN grant_id <> '' THEN grant_id ELSE id END FROM access_tokens WHERE id = $1 AND user_id = $2)`
+		for _, statement := range []string{
+			"UPDATE access_tokens SET revoked = TRUE WHERE id IN (SELECT id FROM access_tokens WHERE NOT revoked AND (id IN " + signIn +
+				" OR grant_id <> '' AND grant_id IN " + signIn + ")" + s.inOrder("id") + ")",
+			"DELETE FROM authorization_codes WHERE grant_id <> '' AND grant_id IN " + signIn,
+			"DELETE FROM grants WHERE id IN " + signIn,
+		} {
+			if _, err := s.exec(ctx, statement, tokenID, userID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // GrantsOf implements token.Store.
 func (s Tokens) GrantsOf(ctx context.Context, userID string, now time.Time) ([]token.Grant, error) {
 	return all(ctx, s.DB, scanGrant, "SELECT "+grantColumns+` FROM grants

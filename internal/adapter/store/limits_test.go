@@ -172,6 +172,7 @@ func addUser(t testing.TB, db *store.DB, id string) {
 // TestSilentServer checks that a silent server blocks no caller longer than Limits.Call,
 // and that later calls succeed.
 func TestSilentServer(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	url := storetest.PostgreSQL(t).Migrated(t)
 	storetest.Open(t, url)
 	proxy := storetest.NewProxy(t, url)

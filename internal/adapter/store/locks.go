@@ -59,6 +59,8 @@ var lockOrder = []string{
 	"users",               // in one statement, before anything is read
 	"lock_stripes",        // in the same statement
 	"access_tokens",       // by id: tokens of an operator for others belong to two users
+	"confirmations",       // by id: one is carried out without the lock of its user
+	"confirmation_usage",  // by user and purpose
 	"message_budgets",     // of callers and addresses
 	"outbox",              // by id
 	"prepared",            // one row
@@ -126,7 +128,15 @@ func (db *DB) inOrder(column string) string {
 	if db.engine != postgresEngine {
 		return ""
 	}
-	return " ORDER BY " + column + " FOR NO KEY UPDATE"
+	return " ORDER BY " + column + db.forUpdate()
+}
+
+// forUpdate is the end of inOrder, for a query with an order of its own.
+func (db *DB) forUpdate() string {
+	if db.engine != postgresEngine {
+		return ""
+	}
+	return " FOR NO KEY UPDATE"
 }
 
 // skipLocked ends a query that selects rows to sweep: it leaves rows that another unit

@@ -35,6 +35,8 @@ import (
 //   - A constraint is added NOT VALID, and VALIDATE CONSTRAINT is a statement on its own.
 //   - A statement after the line "-- +portions" runs again until it changes no row. It
 //     selects a few thousand rows: UPDATE ... WHERE id IN (SELECT ... LIMIT 1000).
+//   - A block (DO) has a line before it that says how long it works and what it locks:
+//     "-- +locks instant: ACCESS EXCLUSIVE ON audit". A test compares it with a server.
 //
 // A statement that stops others while it waits for a lock gives up after lockWait and
 // tries again: a waiting ALTER TABLE stops every reader behind it. migrate_locks.go knows

@@ -30,6 +30,16 @@ var lockNames = map[LockMode]string{
 
 func (m LockMode) String() string { return cmp.Or(lockNames[m], "unknown") }
 
+// lockMode returns the mode with a name.
+func lockMode(name string) (LockMode, bool) {
+	for mode, n := range lockNames {
+		if strings.EqualFold(n, name) {
+			return mode, true
+		}
+	}
+	return 0, false
+}
+
 // MarshalText returns the name of the mode.
 func (m LockMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
@@ -141,7 +151,9 @@ func newLockReader() *lockReader { return &lockReader{tableOf: map[string]string
 func (l *lockReader) readAll(m migration) []effect {
 	effects := make([]effect, len(m.statements))
 	for i, s := range m.statements {
-		effects[i] = l.read(s.text)
+		if effects[i] = s.effect; !s.effect.known {
+			effects[i] = l.read(s.text)
+		}
 	}
 	return effects
 }
@@ -150,10 +162,8 @@ func (l *lockReader) readAll(m migration) []effect {
 func (l *lockReader) read(text string) effect {
 	text = blanks.ReplaceAllString(text, " ")
 	if m := lockTable.FindStringSubmatch(text); m != nil {
-		for mode, name := range lockNames {
-			if strings.EqualFold(name, m[2]) {
-				return effect{known: true, locks: []Lock{{m[1], mode}}, cost: Instant}
-			}
+		if mode, found := lockMode(m[2]); found {
+			return effect{known: true, locks: []Lock{{m[1], mode}}, cost: Instant}
 		}
 		return effect{}
 	}

@@ -21,13 +21,15 @@ type migration struct {
 // statement is one SQL statement without comments and without its semicolon.
 type statement struct {
 	text     string
-	portions bool // runs again until it changes no row
+	portions bool   // runs again until it changes no row
+	effect   effect // as the file says; unknown if it says nothing
 }
 
 // The annotations of a file of migrations.
 const (
 	alonePhrase    = "+goose NO TRANSACTION"
 	portionsPhrase = "+portions"
+	locksPhrase    = "+locks "
 )
 
 // readMigrations returns the migrations of a folder in the order of their numbers.
@@ -66,11 +68,11 @@ func readMigrations(files fs.FS, e engine) ([]migration, error) {
 // dollars, because all of them may contain semicolons.
 func (m *migration) read(text string) error {
 	var current strings.Builder
-	portions := false
+	var next statement // as annotated
 	add := func() {
-		if s := strings.TrimSpace(current.String()); s != "" {
-			m.statements = append(m.statements, statement{s, portions})
-			portions = false
+		if next.text = strings.TrimSpace(current.String()); next.text != "" {
+			m.statements = append(m.statements, next)
+			next = statement{}
 		}
 		current.Reset()
 	}
@@ -79,11 +81,16 @@ func (m *migration) read(text string) error {
 		switch {
 		case strings.HasPrefix(text, "--"):
 			line, _, _ := strings.Cut(text, "\n")
-			switch strings.TrimSpace(line[2:]) {
-			case alonePhrase:
+			switch phrase := strings.TrimSpace(line[2:]); {
+			case phrase == alonePhrase:
 				m.alone = true
-			case portionsPhrase:
-				portions = true
+			case phrase == portionsPhrase:
+				next.portions = true
+			case strings.HasPrefix(phrase, locksPhrase):
+				var err error
+				if next.effect, err = readEffect(phrase[len(locksPhrase):]); err != nil {
+					return err
+				}
 			}
 			text = text[len(line):]
 			continue
@@ -112,8 +119,8 @@ func (m *migration) read(text string) error {
 		text = text[n:]
 	}
 	add()
-	if portions {
-		return fmt.Errorf("no statement follows %q", portionsPhrase)
+	if next.portions || next.effect.known {
+		return fmt.Errorf("no statement follows the last annotation")
 	}
 	for _, s := range m.statements {
 		if s.portions && !m.alone {
@@ -121,6 +128,24 @@ func (m *migration) read(text string) error {
 		}
 	}
 	return nil
+}
+
+// readEffect reads an annotation such as "instant: ACCESS EXCLUSIVE ON a, SHARE ON b".
+func readEffect(text string) (effect, error) {
+	cost, list, _ := strings.Cut(text, ":")
+	e := effect{known: true, cost: Cost(cost)}
+	if !slices.Contains(costs, e.cost) {
+		return e, fmt.Errorf("the locks %q begin with no cost, want one of %q", text, costs)
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		name, table, _ := strings.Cut(strings.TrimSpace(part), " ON ")
+		mode, found := lockMode(name)
+		if !found || table == "" {
+			return e, fmt.Errorf("the locks %q have %q, want MODE ON TABLE", text, part)
+		}
+		e.add(Lock{table, mode})
+	}
+	return e, nil
 }
 
 // quoteOf returns what ends the quoted text at the beginning of text, "" if none begins there. A

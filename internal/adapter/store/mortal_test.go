@@ -147,8 +147,8 @@ func (m mortalAnswers) ExtendAnswer(ctx context.Context, id signing.AnswerID, le
 	return m.answers.ExtendAnswer(ctx, id, lease, until)
 }
 
-func (m mortalAnswers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease string, a *signing.AnswerRecord, size int64) (bool, error) {
-	return through(m.life, func() (bool, error) { return m.answers.RecordAnswer(ctx, id, lease, a, size) })
+func (m mortalAnswers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease string, a *signing.AnswerRecord, size int64, outcome *audit.Entry) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.answers.RecordAnswer(ctx, id, lease, a, size, outcome) })
 }
 
 func (m mortalAnswers) ReleaseAnswer(ctx context.Context, id signing.AnswerID, lease string) error {

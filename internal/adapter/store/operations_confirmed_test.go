@@ -20,7 +20,6 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
-	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
@@ -56,6 +55,18 @@ type desk struct {
 	usable    bool // the user has a method
 	force     bool // the policy asks for confirmations
 	seed      byte
+	called    deskCallbacks
+}
+
+// deskCallbacks keeps the bodies of callbacks.
+type deskCallbacks struct{ bodies []string }
+
+func (c *deskCallbacks) Check(string) error { return nil }
+func (c *deskCallbacks) Post(_ context.Context, _, _ string, body signing.Result) error {
+	var text bytes.Buffer
+	_, err := body.WriteTo(&text)
+	c.bodies = append(c.bodies, text.String())
+	return err
 }
 
 type deskKeys struct {
@@ -123,6 +134,7 @@ func (deskMethods) CheckOneTimePassword(_ context.Context, _, code string) error
 func (deskMethods) Available() []notify.Channel                { return nil }
 func (deskMethods) Order(context.Context, notify.Direct) error { return nil }
 func (deskMethods) Emit(context.Context, notify.Event) error   { return nil }
+func (deskMethods) Call(context.Context, notify.Call) error    { return nil }
 
 func newDesk(t *testing.T, url string) *desk {
 	d := &desk{
@@ -184,24 +196,19 @@ func (d *desk) is(name string, err error, code string) {
 	}
 }
 
-// mortalConfirmations are the records of a process that may die.
-type mortalConfirmations struct {
-	*confirm.Service
-	life *life
-}
-
-func (m mortalConfirmations) Take(ctx context.Context, who audit.Principal, id string, sum what.Digest) (*confirm.Execution, error) {
-	return through(m.life, func() (*confirm.Execution, error) { return m.Service.Take(ctx, who, id, sum) })
-}
-
-// mortalExecutions makes the call that spends a record one that a process may die in.
+// mortalExecutions makes the calls that lease and spend a record ones that a process may
+// die in.
 type mortalExecutions struct {
 	store.Confirmations
 	life *life
 }
 
-func (m mortalExecutions) SpendConfirmation(ctx context.Context, id, lease string, move confirm.Move, result []byte, beside func(ctx context.Context) error) (bool, error) {
-	return through(m.life, func() (bool, error) { return m.Confirmations.SpendConfirmation(ctx, id, lease, move, result, beside) })
+func (m mortalExecutions) LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.Confirmations.LeaseConfirmation(ctx, id, lease, now, until) })
+}
+
+func (m mortalExecutions) SpendConfirmation(ctx context.Context, id, lease string, move confirm.Move, do func(ctx context.Context) ([]byte, error)) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.Confirmations.SpendConfirmation(ctx, id, lease, move, do) })
 }
 
 func (m mortalExecutions) ReleaseConfirmation(ctx context.Context, id, lease string) error {
@@ -230,7 +237,9 @@ func (d *desk) process(left int, late bool) (*signing.Operations, *life) {
 	}
 	return signing.NewOperations(signing.Operations{
 		Signer: signer, Store: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: d.ring, Audit: store.Audit{DB: m.operations.DB},
-		Confirming: &signing.Confirming{Records: mortalConfirmations{service, l}, Units: d.records, PINs: d.keys, Life: 20 * time.Minute},
+		Confirming: &signing.Confirming{Records: service, Units: d.records, PINs: d.keys, Life: 20 * time.Minute},
+		Settings:   signing.OperationSettings{Async: true}, Callbacks: &d.called, CallbackStore: m.operations,
+		Render: func(o *signing.Operation) (signing.Result, error) { return bytes.NewReader([]byte(d.look(o))), nil },
 	}), l
 }
 
@@ -312,7 +321,7 @@ func (d *desk) results() int {
 }
 
 func confirmedOrder(id string) *signing.ConfirmedOrder {
-	return &signing.ConfirmedOrder{ID: id, Form: signing.FormOperation}
+	return &signing.ConfirmedOrder{ID: id, Form: confirm.FormOperation}
 }
 
 // TestConfirmedOperations carries operations out that their user confirmed.
@@ -323,7 +332,7 @@ func TestConfirmedOperations(t *testing.T) {
 			d := newDesk(t, engine.migrated(t))
 			o := d.live()
 
-			// Whatever asks for the confirmation, nothing is signed without it.
+			// Nothing is signed without the confirmation, for each reason to ask for one.
 			d.force = true
 			op, err := o.Start(ctx, d.who, d.order(o))
 			d.must(err)
@@ -358,7 +367,7 @@ func TestConfirmedOperations(t *testing.T) {
 			_, err = o.Confirmed(ctx, d.who, wrong)
 			d.is("a wrong PIN", err, fault.InvalidPIN)
 			form := confirmedOrder(op.ID)
-			form.Form = signing.FormTransaction
+			form.Form = confirm.FormTransaction
 			_, err = o.Confirmed(ctx, d.who, form)
 			d.is("another form", err, fault.InvalidOperation)
 			d.keys.down = errors.New("the vault is down")
@@ -396,7 +405,7 @@ func TestConfirmedOperations(t *testing.T) {
 			_, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
 			d.is("after its time", err, fault.InvalidTransaction)
 
-			// What the user declined is not signed.
+			// Documents that the user declined are not signed.
 			part := d.order(o)
 			op, err = o.Propose(ctx, d.who, part)
 			d.must(err)
@@ -565,4 +574,176 @@ func TestConfirmedDies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConfirmedStarts confirms asynchronous operations, which then carry themselves out and
+// call back. The process dies in every call in between, before the call and after it: the
+// next one continues, and there is one result.
+func TestConfirmedStarts(t *testing.T) {
+	t.Parallel()
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			ctx := t.Context()
+			d := newDesk(t, engine.migrated(t))
+			next := func(name string, o *signing.Operations, want bool) {
+				t.Helper()
+				if worked, err := o.CarryOutNext(ctx); worked != want || err != nil {
+					t.Errorf("%s: worked %v, %v", name, worked, err)
+				}
+			}
+			propose := func(o *signing.Operations) string {
+				t.Helper()
+				order := d.order(o)
+				order.Async, order.Callback = true, "https://example.ru/"
+				op, err := o.Propose(ctx, d.who, order)
+				d.must(err)
+				return op.ID
+			}
+			state := func(id string) string {
+				t.Helper()
+				op, err := d.live().Find(ctx, d.who, id)
+				d.must(err)
+				defer op.Close()
+				return fmt.Sprintf("%s %v", op.State, op.Fault)
+			}
+			called := func(name, id, has string) {
+				t.Helper()
+				d.called.bodies = nil
+				if worked, err := d.live().CallNext(ctx); !worked || err != nil || len(d.called.bodies) != 1 ||
+					!strings.HasPrefix(d.called.bodies[0], id) || !strings.Contains(d.called.bodies[0], has) {
+					t.Errorf("%s: called %v, %v: %.200q", name, worked, err, d.called.bodies)
+				}
+			}
+			step := 1
+			if testing.Short() {
+				step = 4
+			}
+			for n, ended := 0, false; !ended; n += step {
+				for _, late := range []bool{false, true} {
+					id := propose(d.live())
+					next("before the confirmation", d.live(), false)
+					d.approve(id)
+					results := d.results()
+					mortal, l := d.process(n, late)
+					if worked, err := mortal.CarryOutNext(ctx); !worked && err == nil {
+						t.Fatal("a confirmed operation is not due")
+					}
+					ended = !l.dead
+					l.dead = true
+					if !ended {
+						d.pass(3*time.Minute + time.Second) // its lease ends
+						_, err := d.live().CarryOutNext(ctx)
+						d.must(err)
+					}
+					if got := state(id); got != "Completed <nil>" || d.results() != results+1 {
+						t.Errorf("call %d, late %v: %s, %d visible results", n, late, got, d.results()-results)
+					}
+					next("once more", d.live(), false)
+					called("the result", id, "Completed")
+					done, err := d.live().Confirmed(ctx, d.who, confirmedOrder(id)) // the client asks as well
+					d.must(err)
+					d.must(done.Close())
+				}
+			}
+
+			// An outage leaves it Confirmed. A request sees that it is under way.
+			id := propose(d.live())
+			d.approve(id)
+			d.keys.down = fault.New(fault.Unavailable, "out of order")
+			next("an outage", d.live(), true)
+			if got := state(id); got != "Confirmed <nil>" {
+				t.Errorf("after an outage: %s", got)
+			}
+			if op, err := d.live().Confirmed(ctx, d.who, confirmedOrder(id)); err != nil || op.State != signing.StateConfirmed {
+				t.Errorf("a request during an outage: %v, %v", op, err)
+			}
+			d.keys.down = nil
+			next("too early", d.live(), false)
+			d.pass(5 * time.Second)
+			next("after the outage", d.live(), true)
+			called("after the outage", id, "Completed")
+
+			// A wrong PIN waits for a request. A fault that stays ends the operation.
+			for code, want := range map[string]string{fault.InvalidPIN: "Confirmed", fault.InvalidCertificate: "Error"} {
+				id := propose(d.live())
+				d.approve(id)
+				d.keys.down = fault.New(code, "refused")
+				next(code, d.live(), true)
+				d.keys.down = nil
+				d.pass(time.Minute)
+				next(code, d.live(), false)
+				if got := state(id); !strings.HasPrefix(got, want) {
+					t.Errorf("%s: %s", code, got)
+				}
+				if want == "Error" {
+					called(code, id, code)
+					continue
+				}
+				done, err := d.live().Confirmed(ctx, d.who, confirmedOrder(id))
+				d.must(err)
+				d.must(done.Close())
+				called(code, id, "Completed")
+			}
+		})
+	}
+}
+
+// TestConfirmedDocument reads the documents of an operation that waits for its user.
+func TestConfirmedDocument(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, storetest.SQLiteFile(t, filepath.Join(t.TempDir(), "tamga.db")))
+	o := d.live()
+	ref := d.stored("two")
+	propose := func(order *signing.OperationOrder) string {
+		op, err := o.Propose(t.Context(), d.who, order)
+		d.must(err)
+		d.must(op.Close())
+		return op.ID
+	}
+	read := func(id string, index int, original bool) string {
+		t.Helper()
+		document, err := o.ConfirmedDocument(t.Context(), d.who, id, index, original)
+		d.must(err)
+		defer document.Close()
+		var content bytes.Buffer
+		n, err := document.WriteTo(&content)
+		d.must(err)
+		if n != document.Size() {
+			t.Errorf("%d bytes of a document of %d", n, document.Size())
+		}
+		return content.String()
+	}
+	refused := func(name string, who audit.Principal, id string, index int, original bool, code string) {
+		t.Helper()
+		_, err := o.ConfirmedDocument(t.Context(), who, id, index, original)
+		d.is(name, err, code)
+	}
+	id := propose(&signing.OperationOrder{
+		Type: "CAdES", Params: map[string]string{"IsDetached": "False", "CADESType": "BES"}, PIN: "pin",
+		Inputs: []signing.Input{{Content: d.intake(o, "one"), Name: "1"}, {RefID: ref}, {Content: d.intake(o, "three"), Name: "3"}},
+	})
+	refused("before the user is asked", d.who, id, 0, false, "invalid_transaction")
+	_, err := d.confirm.Challenge(t.Context(), d.who, confirm.Ask{ID: id})
+	d.must(err)
+	for i, want := range []string{"one", "two", "three"} {
+		if got := read(id, i, false); got != want {
+			t.Errorf("document %d is %q, want %q", i, got, want)
+		}
+	}
+	refused("no such document", d.who, id, 3, false, "invalid_parameters")
+	refused("a negative index", d.who, id, -1, false, "invalid_parameters")
+	refused("no original", d.who, id, 0, true, "object_not_found")
+	refused("another user", audit.Principal{UserID: "00000000-0000-4000-8000-00000000dead"}, id, 0, false, "invalid_transaction")
+	refused("an unknown operation", d.who, "x", 0, false, "invalid_transaction")
+	d.must(d.documents.Delete(t.Context(), d.who, ref))
+	refused("a deleted document", d.who, id, 1, false, "object_not_found")
+	hash := propose(&signing.OperationOrder{
+		Type: "GOST3410", Params: map[string]string{"Hash": "True"}, PIN: "pin",
+		Inputs: []signing.Input{{Content: d.intake(o, strings.Repeat("h", 32)), Name: "1"}},
+	})
+	_, err = d.confirm.Challenge(t.Context(), d.who, confirm.Ask{ID: hash})
+	d.must(err)
+	refused("a hash", d.who, hash, 0, false, "object_not_found")
+	d.approve(id)
+	refused("after the confirmation", d.who, id, 0, false, "invalid_transaction")
 }

@@ -391,7 +391,8 @@ func (w *walker) request(key string, number uint64) {
 		if what.IntN(2) == 0 {
 			answer += strings.Repeat(" ", 40_000) // a large answer
 		}
-		return turn.Keep(ctx, []byte("head"), strings.NewReader(answer))
+		record, err := turn.Keep(ctx, []byte("head"), strings.NewReader(answer))
+		return func(ctx context.Context) error { return record(ctx, nil) }, err
 	}
 	op, err := w.operations.Start(ctx, w.who, order)
 	if err != nil {

@@ -125,12 +125,7 @@ func stale(c net.Conn) bool {
 	if err != nil {
 		return true
 	}
-	var peeked error
-	// Not raw.Read: the driver may have left a reader waiting, and that would wait for it.
-	err = raw.Control(func(fd uintptr) {
-		_, _, peeked = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-	})
-	return err != nil || !errors.Is(peeked, syscall.EAGAIN)
+	return readable(raw)
 }
 
 // setLimits sets the limits of future sessions. Values in the address have priority.

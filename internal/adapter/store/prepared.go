@@ -77,6 +77,13 @@ func (s Prepared) LeasePrepared(ctx context.Context, id, lease string, now, unti
 	return n == 1, err
 }
 
+// ExtendPrepared implements signing.PreparedStore.
+func (s Prepared) ExtendPrepared(ctx context.Context, id, lease string, until time.Time) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE prepared SET leased_until = $3 WHERE id = $1 AND lease = $2 AND lease <> '' AND spent_at = 0",
+		id, lease, millis(until))
+	return n == 1, err
+}
+
 // ReleasePrepared implements signing.PreparedStore.
 func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 	_, err := s.exec(ctx, "UPDATE prepared SET lease = '', leased_until = 0 WHERE id = $1 AND lease = $2 AND spent_at = 0", id, lease)

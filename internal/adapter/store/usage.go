@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// shards is the number of shards that processes choose from.
-	shards = 16
+	// shards is the number of shards that processes draw one from. Two processes that drew
+	// the same one count rightly, even without exceeding a quota. Their units of one owner
+	// wait for each other's commit, as those of one process do.
+	shards = 64
 	// totalLife is how long a process uses the total of all owners that it has read.
 	totalLife = time.Second
 	// uncounted is the shard of an object that an earlier release has counted in a table

@@ -117,10 +117,19 @@ func TestQuotaOfTwoProcesses(t *testing.T) {
 }
 
 // TestQuotaAtOnceOfTwoProcesses checks how far two busy processes exceed a quota: by what
-// is under way at one moment, which the connections bound.
+// is under way at one moment, which the connections bound. With a common shard they do not
+// exceed it.
 func TestQuotaAtOnceOfTwoProcesses(t *testing.T) {
-	a, b, _, _ := twoProcesses(t, storetest.PostgreSQL(t).Database(t))
-	const quota, callers, connections = 30, 40, 8
+	t.Run("own shards", func(t *testing.T) { testQuotaAtOnce(t, 4, 8) })
+	t.Run("one shard", func(t *testing.T) { testQuotaAtOnce(t, 3, 0) })
+}
+
+// testQuotaAtOnce fills a quota from two processes. The first one counts in shard 3.
+// connections is how many units of a process may exceed the quota.
+func testQuotaAtOnce(t *testing.T, second, connections int64) {
+	a, b, _, admin := twoProcesses(t, storetest.PostgreSQL(t).Database(t))
+	store.SetShard(b, second)
+	const quota, callers = 30, 40
 	var number, added atomic.Int64
 	for _, err := range atOnce(2*callers, func() error {
 		db := a
@@ -143,8 +152,13 @@ func TestQuotaAtOnceOfTwoProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := added.Load(); n < quota || n > quota+2*connections {
+	n := added.Load()
+	if n < quota || n > quota+2*connections {
 		t.Errorf("%d objects were added, want %d to %d", n, quota, quota+2*connections)
+	}
+	var counted int64
+	if err := admin.QueryRowContext(t.Context(), "SELECT SUM(objects) FROM prepared_shares").Scan(&counted); err != nil || counted != n {
+		t.Errorf("%d objects are counted, want %d: %v", counted, n, err)
 	}
 }
 

@@ -67,6 +67,20 @@ func (n *Notifier) Send(ctx context.Context, m notify.Message) error {
 	return n.sender.post(ctx, secret, address, m.ID, inMemory(body))
 }
 
+// Callbacks returns the notifier of the channel Callback. It sends what clients wait for to
+// the addresses that they named, signed with the secret of the sender.
+func (s *Sender) Callbacks() notify.Notifier { return callbacks{s} }
+
+type callbacks struct{ sender *Sender }
+
+// Channel implements notify.Notifier.
+func (c callbacks) Channel() notify.Channel { return notify.Callback }
+
+// Send implements notify.Notifier.
+func (c callbacks) Send(ctx context.Context, m notify.Message) error {
+	return c.sender.Post(ctx, m.To, m.ID, inMemory(m.Text))
+}
+
 // inMemory is a body in memory.
 type inMemory []byte
 

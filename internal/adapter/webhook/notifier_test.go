@@ -32,6 +32,50 @@ func (l *listening) Open(_ context.Context, id string) (string, []byte, error) {
 	return l.address, bytes.Clone(l.secret), l.err
 }
 
+func TestCallbacks(t *testing.T) {
+	var got string
+	var header http.Header
+	status := 200
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got, header = string(text), r.Header
+		w.WriteHeader(status)
+	}))
+	defer receiver.Close()
+	key := bytes.Repeat([]byte{9}, 32)
+	s, err := New(Config{Secret: prefix + base64.StdEncoding.EncodeToString(key), Guard: loopback(), Plain: true, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := s.Callbacks()
+	if n.Channel() != notify.Callback {
+		t.Errorf("the channel is %s", n.Channel())
+	}
+	const body = `{"Result":"success"}`
+	message := notify.Message{ID: "id-1", To: receiver.URL, Text: body}
+	if err := n.Send(t.Context(), message); err != nil {
+		t.Fatal(err)
+	}
+	mac := hmac.New(sha256.New, key)
+	io.WriteString(mac, "id-1.1700000000."+body)
+	if got != body || header.Get("Webhook-Signature") != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
+		t.Errorf("%s came with %v", got, header)
+	}
+	for code, permanent := range map[int]bool{500: false, 302: false, 410: true} {
+		status = code
+		if err := n.Send(t.Context(), message); err == nil || notify.IsPermanent(err) != permanent {
+			t.Errorf("%d: %v", code, err)
+		}
+	}
+	message.To = "http://169.254.169.254/"
+	if err := n.Send(t.Context(), message); err == nil {
+		t.Error("an address that may not be called was called")
+	}
+}
+
 func TestNotifier(t *testing.T) {
 	var got string
 	var header http.Header

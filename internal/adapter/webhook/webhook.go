@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook sends requests to addresses that clients of the service choose (Sender)
-// and events to systems that receive them (Notifier). Requests are signed as
+// Package webhook sends requests to addresses that clients of the service choose (Sender,
+// and its notifier) and events to systems that receive them (Notifier). Requests are signed as
 // https://www.standardwebhooks.com defines it. Sender implements [signing.Callbacks].
 //
 // Begin with New and Sender.Post, or with NewNotifier. The package does not retry: its

@@ -28,6 +28,7 @@ import (
 	"tamga/internal/domain/user"
 	"tamga/internal/files"
 	webconsole "tamga/internal/web/console"
+	"tamga/internal/web/pages"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -106,6 +107,11 @@ type Description struct {
 	Operator     User          `json:"operator"`
 	User         User          `json:"user"`
 	Certificates []Certificate `json:"certificates"`
+	// StartURL is the address for a person who looks around: its page has buttons to sign in. The
+	// address has a secret that each start draws. It is empty if others can reach the server.
+	StartURL string `json:"start_url,omitempty"`
+
+	trial *pages.Trial
 }
 
 // User is a user with the password that the first start drew.
@@ -182,6 +188,12 @@ func Furnish(ctx context.Context, h *app.Rooms, dir string) (*Description, error
 	}
 	if h.Captured != nil {
 		d.CapturedURL = base + webconsole.MessagesPath
+	}
+	if h.Config.Pages.Enabled && h.Config.OnLoopback() {
+		d.trial = &pages.Trial{Token: rand.Text(), Accounts: []pages.TrialAccount{
+			{Login: d.User.Login, Password: d.User.Password}, {Login: d.Operator.Login, Password: d.Operator.Password},
+		}}
+		d.StartURL = base + "/?try=" + d.trial.Token
 	}
 	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
@@ -334,6 +346,10 @@ func writeAuthorities(ctx context.Context, h *app.Rooms, file string) error {
 	return files.Replace(file, text, 0o644)
 }
 
+// Trial returns what the front page needs to sign people in by a button, who try the program out at
+// this machine. It is nil if others can reach the server.
+func (d *Description) Trial() *pages.Trial { return d.trial }
+
 // Explain prints the addresses of the server and commands to paste. program is the command that
 // starts this program.
 func (d *Description) Explain(w io.Writer, dir, program string) {
@@ -341,8 +357,13 @@ func (d *Description) Explain(w io.Writer, dir, program string) {
 	if d.CapturedURL != "" {
 		messages = d.CapturedURL + " (stored there, not sent)"
 	}
+	pages := "not served"
+	if d.StartURL != "" {
+		pages = d.StartURL
+	}
 	fmt.Fprintf(w, `Tamga runs in development mode, not for production. Its files are in %[1]s; %[2]s describes them.
 
+  in a browser       %[14]s
   signing service    %[3]s
   identity provider  %[4]s
   user               %[5]s, password in %[2]s
@@ -364,5 +385,5 @@ The same with curl:
   curl -s %[3]s/api/documents -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json; charset=utf-8' \
     -d '{"Content":"SGVsbG8K","Signature":{"Type":"CAdES","Parameters":{"Hash":"False","CADESType":"BES","IsDetached":"True"},"CertificateId":0,"PinCode":""}}'
 
-`, dir, devFile, d.BaseURL, d.IDPURL, d.User.Login, filepath.Join(dir, d.CAPEM), d.CRLURL, d.TokenURL, d.ClientID, d.Resource, d.Operator.Login, messages, program)
+`, dir, devFile, d.BaseURL, d.IDPURL, d.User.Login, filepath.Join(dir, d.CAPEM), d.CRLURL, d.TokenURL, d.ClientID, d.Resource, d.Operator.Login, messages, program, pages)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"tamga/internal/adapter/store"
@@ -83,7 +82,7 @@ func (a *Audit) Run(c *cli.Console) error {
 			return nil
 		}
 		var text strings.Builder
-		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		table := cli.NewTable(&text, "TIME", "LOGIN", "OPERATION", "OBJECT", "OUTCOME", "ADDRESS", "DETAIL")
 		for _, e := range entries {
 			outcome := e.Outcome
 			if e.Phase == audit.Attempt {

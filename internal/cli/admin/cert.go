@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"tamga/internal/app"
@@ -117,7 +116,7 @@ func (l *certListCommand) Run(c *cli.Console) error {
 		}
 		lines := []CertificateJSON{}
 		var text strings.Builder
-		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		table := cli.NewTable(&text, "ID", "SUITE", "STATUS", "VALID", "SUBJECT", "NOTE")
 		for _, x := range list {
 			line := certificateLine(x)
 			lines = append(lines, line)

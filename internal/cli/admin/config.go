@@ -3,6 +3,9 @@
 package admin
 
 import (
+	"encoding/json"
+	"errors"
+
 	"tamga/internal/app"
 	"tamga/internal/cli"
 	"tamga/internal/config"
@@ -16,15 +19,52 @@ type Config struct {
 type configCheckCommand struct {
 	Config string   `required:"" placeholder:"FILE" help:"Configuration file (YAML)."`
 	Set    []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting that overrides the file. May be repeated."`
+	JSON   bool     `help:"Print the faults as JSON, in place of errors and of the configuration."`
+}
+
+// Help returns the text above the flags.
+func (configCheckCommand) Help() string {
+	return `Opens the files and directories that the configuration names, as the user who runs the command. It reaches neither the database nor the network. The printed configuration means the same as the file.`
 }
 
 func (k configCheckCommand) Run(c *cli.Console) error {
 	conf, err := config.Load(k.Config, k.Set, app.Parts())
-	if err != nil {
-		return err
+	faults := each(err)
+	if conf != nil {
+		invalid := each(app.Validate(conf))
+		faults = append(faults, invalid...)
+		if len(invalid) == 0 { // otherwise a setting may name nothing that can be opened
+			faults = append(faults, app.Inspect(conf)...)
+		}
 	}
-	if err := app.Validate(conf); err != nil {
-		return err
+	if k.JSON {
+		texts := []string{}
+		for _, f := range faults {
+			texts = append(texts, f.Error())
+		}
+		out := json.NewEncoder(c.Stdout)
+		out.SetIndent("", "  ")
+		if err := out.Encode(map[string]any{"valid": len(faults) == 0, "faults": texts}); err != nil || len(faults) == 0 {
+			return err
+		}
+		return cli.ExitCode(1)
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
 	}
 	return conf.Print(c.Stdout)
+}
+
+// each returns the errors that are joined in one.
+func each(err error) (list []error) {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			list = append(list, each(e)...)
+		}
+		return list
+	}
+	return []error{err}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"tamga/internal/app"
@@ -60,7 +59,7 @@ func (l *messageListCommand) Run(c *cli.Console) error {
 		}
 		lines := make([]MessageJSON, len(list))
 		var text strings.Builder
-		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		table := cli.NewTable(&text, "ID", "CREATED", "CHANNEL", "TO", "SUBJECT", "STATE", "ATTEMPTS", "NOTE")
 		for i, r := range list {
 			lines[i] = MessageJSON{
 				ID: r.ID, Channel: string(r.Channel), To: r.To, Subject: r.Subject, UserID: r.UserID,

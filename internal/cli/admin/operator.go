@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
@@ -66,7 +65,7 @@ func (o *operatorListCommand) Run(c *cli.Console) error {
 			after = page[len(page)-1].Key()
 		}
 		var text strings.Builder
-		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		table := cli.NewTable(&text, "LOGIN", "GROUPS", "ID", "NOTE")
 		for _, l := range lines {
 			mark := ""
 			if l.Locked {

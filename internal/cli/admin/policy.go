@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
@@ -173,7 +172,7 @@ func (p *policyShowCommand) Run(c *cli.Console) error {
 // policyTable returns policies as text for people.
 func policyTable(lines []PolicyJSON) string {
 	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	table := cli.NewTable(&text, "KIND", "RULES")
 	for _, l := range lines {
 		what := strings.Join(l.Actions, ", ")
 		if l.Kind == policy.Notification {

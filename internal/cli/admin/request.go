@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"tamga/internal/app"
@@ -51,7 +50,7 @@ func (l *requestListCommand) Run(c *cli.Console) error {
 		}
 		lines := []requestJSON{}
 		var text strings.Builder
-		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		table := cli.NewTable(&text, "ID", "TYPE", "AUTHORITY", "DATE", "USER", "SUBJECT")
 		for _, q := range list {
 			lines = append(lines, requestLine(q))
 			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", q.ID, q.Type, cli.Printable(q.AuthorityName), q.CreatedAt.Format(time.DateOnly), q.UserID, cli.Printable(q.Subject))

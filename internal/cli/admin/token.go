@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"tamga/internal/app"
@@ -143,7 +142,7 @@ func (l *tokenListCommand) Run(c *cli.Console) error {
 		}
 		lines := []tokenJSON{}
 		var text strings.Builder
-		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		table := cli.NewTable(&text, "SERIAL", "TYPE", "USER", "NOTE")
 		for {
 			page, err := h.Oath.Tokens(ctx, q)
 			if err != nil {

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"tamga/internal/adapter/evidence"
@@ -48,7 +47,7 @@ func (l *tspListCommand) Run(c *cli.Console) error {
 		}
 		lines := []tspJSON{}
 		var text strings.Builder
-		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		table := cli.NewTable(&text, "NAME", "ADDRESS", "FROM", "NOTE")
 		for i, t := range services {
 			line := tspJSON{t.Name, t.Title, t.URL, t.Class, t.Policy, t.PerMinute, "database"}
 			if i < len(h.Policies.Rules.TSPServices) {

@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"tamga/internal/app"
@@ -113,7 +112,7 @@ func (u *userListCommand) Run(c *cli.Console) error {
 			after = page[len(page)-1].Key()
 		}
 		var text strings.Builder
-		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		table := cli.NewTable(&text, "LOGIN", "GROUP", "ID", "NAME", "NOTE")
 		for _, l := range lines {
 			var marks []string
 			if l.Operator {

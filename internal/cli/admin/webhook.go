@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"tamga/internal/app"
@@ -70,7 +69,7 @@ func (l *webhookListCommand) Run(c *cli.Console) error {
 		}
 		lines := make([]WebhookJSON, len(have))
 		var text strings.Builder
-		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		table := cli.NewTable(&text, "ID", "CREATED", "ADDRESS", "EVENTS")
 		for i, s := range have {
 			lines[i] = describeWebhook(s)
 			events := strings.Join(lines[i].Events, ", ")

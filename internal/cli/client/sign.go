@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,10 +29,11 @@ import (
 type Sign struct {
 	File string `arg:"" help:"File to sign: a document, its hash with --hash, or a signed message with --cms-signature-type. - for standard input."`
 
-	Output string `short:"o" placeholder:"FILE" help:"Output file. Default: FILE.sig, or standard output if FILE is -. The file appears only when it is complete."`
+	Output string `short:"o" placeholder:"FILE" help:"Output file. Default: FILE.sig; NAME.signed.pdf for NAME.pdf if the signature is part of the document; standard output if FILE is -. The file appears only when it is complete."`
 	Force  bool   `help:"Overwrite the output file. Without this flag an existing file is not changed."`
+	JSON   bool   `name:"json" help:"Print JSON instead of text."`
 
-	Type             string            `group:"Signature:" default:"CAdES" help:"Type of the signature: GOST3410 (the bare value), CAdES, CMS, XMLDSig, MSOffice, PDF, or another type of the server. Default: ${default}."`
+	Type             string            `group:"Signature:" default:"CAdES" help:"Type of the signature: GOST3410 (the bare value), CAdES, CMS, XMLDSig, MSOffice, PDF, or another type of the server; auto takes PDF, MSOffice or XMLDSig if FILE is such a document, otherwise CAdES. Default: ${default}."`
 	Cert             string            `group:"Signature:" default:"0" placeholder:"ID" help:"Number of the certificate; 0 is the default certificate of the user. Default: 0."`
 	Pin              bool              `group:"Signature:" xor:"pin" help:"Ask for the PIN of the key at the terminal."`
 	PinFile          string            `group:"Signature:" xor:"pin" placeholder:"FILE" help:"File with the PIN of the key."`
@@ -62,6 +64,12 @@ func (Sign) Help() string {
 
 // Run checks the flags and files, signs in, sends the request and writes the answer.
 func (s *Sign) Run(c *cli.Console) error {
+	if s.JSON && s.Output == "-" {
+		return errors.New("--json and -o - write to the same output; name a file with -o")
+	}
+	if err := s.chooseType(); err != nil {
+		return err
+	}
 	parameters, err := s.parameters()
 	if err != nil {
 		return err
@@ -141,8 +149,59 @@ func (s *Sign) exchange(c *cli.Console, cl *client, request *signRequest, output
 		return err
 	}
 	bar.Clear()
+	if s.JSON {
+		return json.NewEncoder(c.Stdout).Encode(map[string]any{"file": output, "type": s.Type, "bytes": n})
+	}
 	_, err = fmt.Fprintf(c.Stdout, "%s: written, %s\n", output, files.Size(n))
 	return err
+}
+
+// chooseType replaces the type auto with the one of FILE.
+func (s *Sign) chooseType() error {
+	if !strings.EqualFold(s.Type, "auto") {
+		return nil
+	}
+	s.Type = "CAdES"
+	switch {
+	case s.File == "-":
+		return errors.New("--type auto needs a file; name the type of a document from standard input")
+	case s.Hash || s.extends():
+		return nil
+	}
+	f, err := os.Open(s.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err // open names the fault
+	}
+	head := make([]byte, 1024)
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return err
+	}
+	format := app.Formats(&config.Config{}).Recognise(head[:n], info.Size())
+	if format == nil {
+		return nil
+	}
+	// A message or a bare value is a document like any other: only a signature inside of the document
+	// needs its format.
+	if d := format.Describe(); d.Suffix == "" {
+		s.Type = d.Types[0].Name
+	}
+	return nil
+}
+
+// defaultOutput returns the name of the output file if none is given.
+func (s *Sign) defaultOutput() string {
+	_, format := app.Formats(&config.Config{}).Named(s.Type)
+	if format == nil || format.Describe().Suffix != "" {
+		return s.File + ".sig"
+	}
+	ending := filepath.Ext(s.File)
+	return strings.TrimSuffix(s.File, ending) + ".signed" + ending
 }
 
 // received returns the error of an exchange after CopyAnswer returned n and err.
@@ -172,7 +231,10 @@ func (s *Sign) target(c *cli.Console) (string, error) {
 	case s.Output != "":
 		return s.Output, cli.CheckTarget(s.Output, s.Force)
 	case s.File != "-":
-		return s.File + ".sig", cli.CheckTarget(s.File+".sig", s.Force)
+		output := s.defaultOutput()
+		return output, cli.CheckTarget(output, s.Force)
+	case s.JSON:
+		return "", errors.New("--json and the signature would be the same output; name a file with -o")
 	case cli.IsTerminal(c.Stdout):
 		return "", errors.New("not writing a signature to a terminal; name a file with -o, or force it with -o -")
 	}

@@ -162,6 +162,47 @@ func TestSignSendsWhatTheFlagsSay(t *testing.T) {
 	}
 }
 
+// TestSignTypeOfFile checks that --type auto takes the type from the file, and that a signed document keeps
+// the ending of its name.
+func TestSignTypeOfFile(t *testing.T) {
+	s, dir := atDev(t)
+	for name, text := range map[string]string{
+		"a.pdf": "%PDF-1.7\n", "b.docx": "PK\x03\x04" + strings.Repeat("\x00", 60), "c.xml": "<?xml version=\"1.0\"?><a/>", "d.txt": "text", "no-ending": "%PDF-1.7\n",
+	} {
+		tamgatest.WriteFile(t, filepath.Join(dir, name), text)
+	}
+	for _, c := range []struct{ args, kind, file string }{
+		{"a.pdf --type auto", "PDF", "a.signed.pdf"},
+		{"b.docx --type auto", "MSOffice", "b.signed.docx"},
+		{"c.xml --type auto", "XMLDSig", "c.signed.xml"},
+		{"d.txt --type AUTO", "CAdES", "d.txt.sig"},
+		{"no-ending --type auto", "PDF", "no-ending.signed"},
+		{"a.pdf --type PDF --force", "PDF", "a.signed.pdf"},
+		{"a.pdf --type pdf -o own.pdf", "pdf", "own.pdf"},
+		{"a.pdf", "CAdES", "a.pdf.sig"}, // as always
+		{"d.txt --type GOST3410 --force", "GOST3410", "d.txt.sig"},
+	} {
+		r := tamgatest.Run(t.Context(), "", append([]string{"sign", "--data", "data", "--json"}, strings.Fields(c.args)...)...)
+		if r.Failure != nil {
+			t.Errorf("%s: %v", c.args, r.Failure)
+			continue
+		}
+		var said struct {
+			File, Type string
+			Bytes      int
+		}
+		if err := json.Unmarshal([]byte(r.Out), &said); err != nil || said.File != c.file || said.Type != c.kind || said.Bytes != len(fakeSignature) {
+			t.Errorf("%s: prints %s, %v", c.args, r.Out, err)
+		}
+		if !strings.Contains(string(s.body), `"Type":"`+c.kind+`"`) {
+			t.Errorf("%s: sends %s", c.args, s.body)
+		}
+		if got, err := os.ReadFile(c.file); err != nil || string(got) != fakeSignature {
+			t.Errorf("%s: %s has %q, %v", c.args, c.file, got, err)
+		}
+	}
+}
+
 // TestSignWritesTheExactBody checks the bytes of a body once: Content first, so that a
 // server can hash it while it arrives.
 func TestSignWritesTheExactBody(t *testing.T) {
@@ -286,6 +327,9 @@ func TestSignRefusesBeforeItAsks(t *testing.T) {
 		{"no client", "doc --server https://192.0.2.1/S --login a", "--client-id"},
 		{"nobody", "doc --server https://192.0.2.1/S", "--login"},
 		{"identity provider alone", "doc --idp https://192.0.2.1/S", "--server"},
+		{"type of a stream", "- --type auto -o x", "--type auto needs a file"},
+		{"JSON and signature", "doc --json -o -", "same output"},
+		{"JSON and signature of a stream", "- --json", "same output"},
 		{"PIN in lines", "doc --pin-file lines", "more than one line"},
 		{"PIN without a terminal", "doc --pin", "--pin-file"},
 		{"password without a terminal", "doc --login someone", "--password-file"},

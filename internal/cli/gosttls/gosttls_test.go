@@ -115,6 +115,13 @@ func TestGOSTTLS(t *testing.T) {
 		f.expect("GnuTLS", "HTTP/1.1 200 OK", out)
 	})
 
+	t.Run("confirmation", func(t *testing.T) {
+		ask := func(name string) string {
+			return f.talk(written("POST", "/STS/confirmation", fmt.Sprintf(`{"Resource":%q,"ClientId":%q}`, f.Dev.Resource, f.Dev.ClientID)), name, "-tls1_2")
+		}
+		f.expect("a user without a second step", `"IsFinal":true,"IsError":false,"AccessToken":"ey`, ask("operator"))
+	})
+
 	t.Run("code", func(t *testing.T) {
 		out := f.talk(written("GET", "/STS/oauth/authorize/certificate?client_id="+f.Dev.ClientID+
 			"&response_type=code&scope=dss&redirect_uri=urn:ietf:wg:oauth:2.0:oob:auto&resource="+f.Dev.Resource, ""), "operator", "-tls1_2")

@@ -164,6 +164,7 @@ type verdictFlags struct {
 	ID   string `arg:"" help:"Identifier of the operation; tamga phone list prints it."`
 	Yes  bool   `help:"Do not ask. Default: print the operation and ask, without --json."`
 	Lang string `default:"ru" enum:"ru,en" help:"Language of the text of the operation: ru or en. Default: ru."`
+	Keep bool   `help:"Sign the verdict and keep it for tamga phone send. Default: send it."`
 }
 
 type phoneApprove struct {
@@ -195,7 +196,7 @@ func (v *phoneApprove) Run(c *cli.Console) error {
 				return err
 			}
 		}
-		if err := v.sure(c, input, fmt.Sprintf("Approve %d of %d documents? yes or no: ", len(o.fields.Documents)-len(slices.Compact(slices.Clone(v.Decline))), len(o.fields.Documents))); err != nil {
+		if err := sure(c, input, fmt.Sprintf("Approve %d of %d documents? yes or no: ", len(o.fields.Documents)-len(slices.Compact(slices.Clone(v.Decline))), len(o.fields.Documents))); err != nil {
 			return err
 		}
 	}
@@ -220,7 +221,7 @@ func (v *phoneDecline) Run(c *cli.Console) error {
 	}
 	if v.asks() {
 		o.explain(c.Stdout, v.Lang)
-		if err := v.sure(c, bufio.NewReader(io.LimitReader(c.Stdin, 1<<10)), "Decline the operation? yes or no: "); err != nil {
+		if err := sure(c, bufio.NewReader(io.LimitReader(c.Stdin, 1<<10)), "Decline the operation? yes or no: "); err != nil {
 			return err
 		}
 	}
@@ -231,7 +232,7 @@ func (v *phoneDecline) Run(c *cli.Console) error {
 func (v verdictFlags) asks() bool { return !v.Yes && !v.JSON }
 
 // sure returns an error unless the user answers yes.
-func (v verdictFlags) sure(c *cli.Console, input *bufio.Reader, question string) error {
+func sure(c *cli.Console, input *bufio.Reader, question string) error {
 	answer, err := ask(c, input, question)
 	if err == nil && !strings.EqualFold(answer, "yes") {
 		err = errors.New("nothing was sent; give --yes to send without a question")
@@ -251,6 +252,9 @@ func ask(c *cli.Console, input *bufio.Reader, question string) (string, error) {
 
 // verdict sends a verdict and prints the result.
 func (v verdictFlags) verdict(c *cli.Console, p *phone, kind string, verdict devmsg.Verdict) error {
+	if v.Keep {
+		return v.keep(c, p, kind == devmsg.Confirm, verdict)
+	}
 	a, err := v.send(c.Context, p, kind, verdict)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/gost/streebog"
 	"tamga/internal/app"
 	"tamga/internal/cli"
 	"tamga/internal/domain/audit"
@@ -111,10 +112,90 @@ func TestPhoneConfirms(t *testing.T) {
 	if r := run("", "approve", third.ID, "--number", wrong, "--json"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "authentication_declined") || state(third).State != confirm.Declined {
 		t.Errorf("a wrong number: %v, %s", r.Failure, state(third).State)
 	}
+	offline(t, base, id, file, run)
 	fourth := asked(1, false)
 	w.OK(tamgatest.Ours, "POST", user+"/mydss/lockout", `{"Kid":"`+facts.Kid+`","Lock":true}`)
 	if r := run("", "approve", fourth.ID, "--json"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "access_denied") || state(fourth).State != confirm.Cancelled {
 		t.Errorf("a blocked device: %v, %s", r.Failure, state(fourth).State)
+	}
+}
+
+// TestPhoneDocument saves documents that have the digest which is confirmed, and no others.
+func TestPhoneDocument(t *testing.T) {
+	t.Parallel()
+	text := "the document"
+	sum := streebog.Sum256([]byte(text))
+	f := fields(2)
+	f.Documents[0] = what.Document{Name: "../a folder/договор.txt", Size: int64(len(text)), Digest: sum[:]}
+	f.Documents[0].Original = &what.Original{Size: 1, Digest: make(what.Hex, 32)}
+	f.Documents[1].Hash = "SHA-256"
+	all, err := f.Sum()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, path := text, "/v1/document"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/document") {
+			fmt.Fprint(w, sent)
+			return
+		}
+		bare := f
+		bare.Documents = nil
+		o := devmsg.Waiting{ID: "1", What: all.String(), Count: 2}
+		o.Fields, _ = json.Marshal(bare)
+		for i, d := range f.Documents {
+			one := devmsg.Document{Index: i, Name: d.Name, Size: d.Size, Digest: fmt.Sprintf("%x", []byte(d.Digest)), Hash: d.Hash}
+			if d.Original != nil {
+				one.Path, one.Original = path, &devmsg.Original{Size: 1, Digest: strings.Repeat("00", 32)}
+			}
+			o.Documents = append(o.Documents, one)
+		}
+		json.NewEncoder(w).Encode(devmsg.Answer{Kid: "1", State: "Active", Operations: []devmsg.Waiting{o}})
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	file, out := filepath.Join(dir, "phone.json"), filepath.Join(dir, "out.txt")
+	run := func(args ...string) tamgatest.Result {
+		return tamgatest.Run(t.Context(), "", append(append([]string{"phone"}, args...), "--file", file)...)
+	}
+	if r := run("register", "--service", server.URL); r.Failure != nil {
+		t.Fatal(r.Failure)
+	}
+	if r := run("document", "1", "0", "-o", "-"); r.Failure != nil || r.Out != text {
+		t.Errorf("on standard output: %q, %v", r.Out, r.Failure)
+	}
+	if r := run("document", "1", "0", "-o", out, "--json"); r.Failure != nil || !strings.Contains(r.Out, fmt.Sprintf("%x", sum)) || string(tamgatest.ReadFile(t, out)) != text {
+		t.Errorf("in a file: %s, %v", r.Out, r.Failure)
+	}
+	if r := run("document", "1", "0", "-o", out); r.Failure == nil {
+		t.Error("a file was overwritten")
+	}
+	for name, c := range map[string]struct {
+		sent, path string
+		args       []string
+	}{
+		"other bytes":         {"the Document", path, []string{"document", "1", "0"}},
+		"more bytes":          {text + "x", path, []string{"document", "1", "0"}},
+		"fewer bytes":         {text[1:], path, []string{"document", "1", "0"}},
+		"no path":             {text, "", []string{"document", "1", "0"}},
+		"another host":        {text, "@example.org/", []string{"document", "1", "0"}},
+		"another original":    {"x", path, []string{"document", "1", "0", "--original"}},
+		"a hash":              {text, path, []string{"document", "1", "1"}},
+		"no such document":    {text, path, []string{"document", "1", "2"}},
+		"a document and JSON": {text, path, []string{"document", "1", "0", "--json", "-o", "-"}},
+	} {
+		sent, path = c.sent, c.path
+		target := filepath.Join(dir, "other.txt")
+		args := c.args
+		if !slices.Contains(args, "-o") {
+			args = append(args, "-o", target)
+		}
+		if r := run(args...); r.Failure == nil {
+			t.Errorf("%s: saved", name)
+		}
+		if names := tamgatest.Listing(t, dir); !slices.Equal(names, []string{"out.txt", "phone.json"}) {
+			t.Errorf("%s: left %v", name, names)
+		}
 	}
 }
 

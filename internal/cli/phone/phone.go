@@ -35,7 +35,12 @@ type Command struct {
 	Poll     phonePoll     `cmd:"" help:"Request the operations to confirm and the state of the device."`
 	Show     phoneShow     `cmd:"" help:"Print the facts in the file of the device, which sends nothing; or print an operation, with its identifier."`
 	List     phoneList     `cmd:"" help:"List the operations that wait for this device."`
+	Document phoneDocument `cmd:"" help:"Save a document of an operation that waits for this device, if its bytes have the digest that is confirmed."`
 	Approve  phoneApprove  `cmd:"" help:"Approve an operation, or some of its documents."`
+	Scan     phoneScan     `cmd:"" help:"Check the QR code of an operation and print what it says. Needs no network."`
+	Code     phoneCode     `cmd:"" help:"Approve the operation of a QR code and print the code that the user types at the client. Needs no network."`
+	Sign     phoneSign     `cmd:"" help:"Approve or decline the operation of a QR code, and keep the verdict for tamga phone send. Needs no network."`
+	Send     phoneSend     `cmd:"" help:"Send the verdicts that were kept."`
 	Decline  phoneDecline  `cmd:"" help:"Decline an operation."`
 	Leave    phoneLeave    `cmd:"" help:"Remove the device from the service and delete its file."`
 }
@@ -94,6 +99,17 @@ func readPicture(ctx context.Context, file string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
+// otherCode names the command for a QR code that the present one does not take.
+func otherCode(parsed any) error {
+	switch parsed.(type) {
+	case devmsg.KInit:
+		return errors.New("this QR code registers a new device; use it with tamga phone register")
+	case devmsg.Verification:
+		return errors.New("this QR code verifies a registered device; use it with tamga phone verify")
+	}
+	return errors.New("this QR code is of an operation; use it with tamga phone code")
+}
+
 type phoneRegister struct {
 	phoneFlags
 	qrFlags
@@ -120,7 +136,7 @@ func (r *phoneRegister) Run(c *cli.Console) error {
 		}
 		k, ok := parsed.(devmsg.KInit)
 		if !ok {
-			return errors.New("this QR code verifies a registered device; use it with tamga phone verify")
+			return otherCode(parsed)
 		}
 		kinit = &k.Data
 		service = cmp.Or(service, k.Data.ServiceURL)
@@ -159,6 +175,7 @@ func (r *phoneRegister) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
+	p.ServiceKey = a.ServiceKey
 	if p.Kid, p.UID, p.State = a.Kid, a.UID, a.State; p.UID == "" {
 		fmt.Fprintf(c.Stderr, "Tell the operator the number of this device: %s\n", p.Kid)
 	}
@@ -184,7 +201,7 @@ func (v *phoneVerify) Run(c *cli.Console) error {
 	}
 	code, ok := parsed.(devmsg.Verification)
 	if !ok {
-		return errors.New("this QR code registers a new device; use it with tamga phone register")
+		return otherCode(parsed)
 	}
 	p, err := openRegistered(v.File)
 	if err != nil {
@@ -333,29 +350,38 @@ const maxAnswer = 8 << 20
 // phoneTimeout is the timeout of one exchange.
 const phoneTimeout = 30 * time.Second
 
-// send sends a message. If the service answers wrong_time, send takes the difference to the clock of
-// the service into account and tries once more.
-func (f phoneFlags) send(ctx context.Context, p *phone, kind string, payload any) (devmsg.Answer, error) {
+// send sends a message and reads the answer.
+func (f phoneFlags) send(ctx context.Context, p *phone, kind string, payload any) (a devmsg.Answer, err error) {
+	err = f.attempt(p, kind, payload, phoneTimeout, func(client *http.Client, signed devmsg.Signed) (remote time.Time, err error) {
+		a, remote, err = exchange(ctx, client, p.Service+"/v1/"+kind, signed)
+		return remote, err
+	})
+	return a, err
+}
+
+// attempt signs a message and calls post with it. If the service answers wrong_time, attempt takes the
+// difference to the clock of the service into account and tries once more.
+func (f phoneFlags) attempt(p *phone, kind string, payload any, timeout time.Duration, post func(*http.Client, devmsg.Signed) (remote time.Time, err error)) error {
 	if err := cli.CheckAddress(p.Service, f.PlainHTTP); err != nil {
-		return devmsg.Answer{}, fmt.Errorf("address of the service: %w", err)
+		return fmt.Errorf("address of the service: %w", err)
 	}
 	client, err := cli.NewHTTPClient(f.CAFile)
 	if err != nil {
-		return devmsg.Answer{}, err
+		return err
 	}
-	client.Timeout = phoneTimeout
+	client.Timeout = timeout
 	for corrected := false; ; corrected = true {
 		signed, err := p.sign(kind, payload)
 		if err != nil {
-			return devmsg.Answer{}, err
+			return err
 		}
-		a, remote, err := exchange(ctx, client, p.Service+"/v1/"+kind, signed)
+		remote, err := post(client, signed)
 		var refused *phoneRefusal
 		if errors.As(err, &refused) && refused.code == "wrong_time" && !corrected && !remote.IsZero() {
 			p.Offset = int64(time.Until(remote).Round(time.Second) / time.Second)
 			continue
 		}
-		return a, err
+		return err
 	}
 }
 
@@ -370,36 +396,50 @@ func (r *phoneRefusal) Error() string {
 	return fmt.Sprintf("the service refused (%d %s): %s", r.status, cli.Printable(r.code), cli.Printable(r.text))
 }
 
-// exchange sends a message. remote is the time at the service, zero if the answer has none.
-func exchange(ctx context.Context, client *http.Client, address string, signed devmsg.Signed) (a devmsg.Answer, remote time.Time, err error) {
-	body, err := json.Marshal(signed)
+// deliver sends a signed message. A refusal of the service is a *phoneRefusal. remote is the time at the
+// service, zero if the answer has none. The caller closes the body.
+func deliver(ctx context.Context, client *http.Client, address string, signed devmsg.Signed) (body io.ReadCloser, remote time.Time, err error) {
+	text, err := json.Marshal(signed)
 	if err != nil {
-		return a, remote, err
+		return nil, remote, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(text))
 	if err != nil {
-		return a, remote, err
+		return nil, remote, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		return a, remote, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return a, remote, err
+		return nil, remote, err
 	}
 	if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		remote = at
 	}
-	if response.StatusCode != http.StatusOK {
-		var refused struct {
-			Error       string `json:"error"`
-			Description string `json:"error_description"`
-		}
-		_ = json.Unmarshal(text, &refused) // another body leaves both empty
-		return a, remote, &phoneRefusal{response.StatusCode, refused.Error, refused.Description}
+	if response.StatusCode == http.StatusOK {
+		return response.Body, remote, nil
+	}
+	defer response.Body.Close()
+	if text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer)); err != nil {
+		return nil, remote, err
+	}
+	var refused struct {
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	_ = json.Unmarshal(text, &refused) // another body leaves both empty
+	return nil, remote, &phoneRefusal{response.StatusCode, refused.Error, refused.Description}
+}
+
+// exchange sends a message. remote is the time at the service, zero if the answer has none.
+func exchange(ctx context.Context, client *http.Client, address string, signed devmsg.Signed) (a devmsg.Answer, remote time.Time, err error) {
+	body, remote, err := deliver(ctx, client, address, signed)
+	if err != nil {
+		return a, remote, err
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, maxAnswer))
+	if err != nil {
+		return a, remote, err
 	}
 	if err := json.Unmarshal(text, &a); err != nil || a.Kid == "" {
 		return a, remote, errors.New("the answer of the service is not an answer to a device; check the address of the service")

@@ -35,26 +35,52 @@ import (
 // commands is the table of sub-commands. Each is a struct whose fields are its flags and whose method Run
 // does the work.
 type commands struct {
-	Serve    serve.Command   `cmd:"" help:"Run the service."`
-	Sign     client.Sign     `cmd:"" help:"Sign a file with a key on a running server."`
-	Verify   verify.Command  `cmd:"" help:"Verify the signatures of a file offline and explain the result."`
-	Migrate  admin.Migrate   `cmd:"" help:"Bring the database to the schema of this release."`
-	User     admin.User      `cmd:"" help:"Register, list, lock, unlock and delete users; set passwords; revoke tokens."`
-	Group    admin.Group     `cmd:"" help:"Add and list groups of users."`
-	Operator admin.Operator  `cmd:"" help:"Add and list operators, and set their groups and certificates."`
-	Cert     admin.Cert      `cmd:"" help:"Issue, list and revoke certificates of users."`
-	Key      admin.Key       `cmd:"" help:"Import and export keys of users as PKCS #12 files; rotate the key that signs access tokens."`
-	Request  admin.Request   `cmd:"" help:"List, approve and reject requests for certificates."`
-	TSP      admin.TSP       `cmd:"" name:"tsp" help:"Add, list, remove and check registered time-stamp services."`
-	GOSTTLS  gosttls.Command `cmd:"" name:"gost-tls" help:"Set up and check HAProxy as a front end for GOST-TLS with client certificates."`
-	Audit    admin.Audit     `cmd:"" help:"Print the audit log: the caller, operation, object and outcome of each request."`
-	Phone    phone.Command   `cmd:"" help:"Act as a mobile device: register with a QR code, verify, poll."`
-	Token    admin.Token     `cmd:"" help:"Import, list, unlock and delete tokens for one-time passwords (OATH)."`
-	Message  admin.Message   `cmd:"" help:"List messages to users, and send failed ones again."`
-	Policy   admin.Policy    `cmd:"" help:"Show and set the policies of users: denied actions, confirmations, notifications."`
-	Webhook  admin.Webhook   `cmd:"" help:"Add, list and remove webhooks: systems that receive events."`
-	Config   admin.Config    `cmd:"" help:"Check a configuration and print it with its defaults."`
-	Version  cli.Version     `cmd:"" help:"Print the version of this program."`
+	Serve     serve.Command   `cmd:"" help:"Run the service."`
+	Ready     serve.Ready     `cmd:"" help:"Ask the server of a configuration whether it is ready."`
+	Sign      client.Sign     `cmd:"" help:"Sign a file with a key on a running server."`
+	Verify    verify.Command  `cmd:"" help:"Verify the signatures of a file offline and explain the result."`
+	Migrate   admin.Migrate   `cmd:"" help:"Bring the database to the schema of this release."`
+	User      admin.User      `cmd:"" help:"Register, list, lock, unlock and delete users; set passwords; revoke tokens."`
+	Group     admin.Group     `cmd:"" help:"Add and list groups of users."`
+	Operator  admin.Operator  `cmd:"" help:"Add and list operators, and set their groups and certificates."`
+	Cert      admin.Cert      `cmd:"" help:"Issue, list and revoke certificates of users."`
+	Key       admin.Key       `cmd:"" help:"Import and export keys of users as PKCS #12 files; rotate the key that signs access tokens."`
+	Request   admin.Request   `cmd:"" help:"List, approve and reject requests for certificates."`
+	Approval  admin.Approval  `cmd:"" help:"List, approve and refuse requests of operators that need a second operator."`
+	Operation admin.Operation `cmd:"" help:"Export the evidence of a confirmed operation."`
+	TSP       admin.TSP       `cmd:"" name:"tsp" help:"Add, list, remove and check registered time-stamp services."`
+	GOSTTLS   gosttls.Command `cmd:"" name:"gost-tls" help:"Set up and check HAProxy as a front end for GOST-TLS with client certificates."`
+	Audit     admin.Audit     `cmd:"" help:"Print the audit log: the caller, operation, object and outcome of each request."`
+	Phone     phone.Command   `cmd:"" help:"Act as a mobile device: register with a QR code, verify, poll."`
+	Token     admin.Token     `cmd:"" help:"Import, list, unlock and delete tokens for one-time passwords (OATH)."`
+	Message   admin.Message   `cmd:"" help:"List messages to users, and send failed ones again."`
+	Policy    admin.Policy    `cmd:"" help:"Show and set the policies of users: denied actions, confirmations, notifications."`
+	Webhook   admin.Webhook   `cmd:"" help:"Add, list and remove webhooks: systems that receive events."`
+	Config    admin.Config    `cmd:"" help:"Check a configuration and print it with its defaults."`
+	Version   cli.Version     `cmd:"" help:"Print the version of this program."`
+	Help      helpCommand     `cmd:"" help:"Show the help of a command."`
+
+	Completion completion `cmd:"" help:"Print the completion script of a shell."`
+	Manual     manual     `cmd:"" help:"Print a manual page (man) of the program or of a command."`
+	Complete   complete   `cmd:"" hidden:"" help:"Print the words that complete a command line."`
+
+	ShowVersion versionFlag `name:"version" help:"Print the version of this program."`
+}
+
+// helpCommand is the sub-command help. run replaces "help COMMAND" with "COMMAND --help" before the
+// command line is parsed.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"Command to explain."`
+}
+
+// versionFlag is --version, which is valid without a sub-command.
+type versionFlag bool
+
+// BeforeReset prints the version and ends the program. Kong calls it before it asks for a sub-command.
+func (versionFlag) BeforeReset(k *kong.Kong, vars kong.Vars) error {
+	fmt.Fprintln(k.Stdout, vars["version"])
+	k.Exit(0)
+	return nil
 }
 
 // Main runs the command line of this process and returns its exit code. version is the version of the
@@ -95,6 +121,9 @@ func ExitCode(err error) int {
 func started(version string) *cli.Program {
 	var names []string
 	for field := range reflect.TypeFor[commands]().Fields() {
+		if _, command := field.Tag.Lookup("cmd"); !command {
+			continue
+		}
 		names = append(names, cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)))
 	}
 	return cli.NewProgram(version, names)
@@ -115,7 +144,7 @@ func run(ctx context.Context, version string, args []string, stdin io.Reader, st
 		kong.Name(program.Name),
 		kong.Description("GOST electronic signatures as a service. Start with: "+program.AsStarted("tamga serve --dev")),
 		kong.Writers(stdout, stderr),
-		kong.Vars{"notifiers": notify.NamesForUsers()},
+		kong.Vars{"notifiers": notify.NamesForUsers(), "version": cli.VersionText(version)},
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ShortUsageOnError(),
@@ -123,8 +152,12 @@ func run(ctx context.Context, version string, args []string, stdin io.Reader, st
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
+	addExamples(parser.Model, program.AsStarted)
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(args[1:len(args):len(args)], "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if exited >= 0 {
@@ -133,6 +166,7 @@ func run(ctx context.Context, version string, args []string, stdin io.Reader, st
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
+	parsed.Bind(parser.Model)
 	return parsed.Run(&cli.Console{
 		Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program,

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/config"
 	"tamga/internal/files"
+	"tamga/internal/web/pages"
 )
 
 // Command is the sub-command serve.
@@ -77,15 +78,17 @@ func (s *Command) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
+	var trial *pages.Trial
 	if s.Dev {
 		d, err := dev.Furnish(c.Context, rooms, s.Data)
 		if err != nil {
 			return fmt.Errorf("preparing %s: %w", s.Data, err)
 		}
+		trial = d.Trial()
 		d.Explain(c.Stdout, s.Data, c.Program.Name)
 	}
 	app.CollectLess()
-	server, err := app.NewServer(c.Context, rooms, c.Program.Version)
+	server, err := app.NewServer(c.Context, rooms, c.Program.Version, trial)
 	if err != nil {
 		return err
 	}

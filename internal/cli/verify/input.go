@@ -66,13 +66,21 @@ type signedInput struct {
 const headSize = 1024
 
 // openSigned opens FILE and finds its format among known. It decodes text into a temporary file, since
-// the text may be larger than memory. The caller calls close.
-func openSigned(ctx context.Context, path string, known sig.Formats, bar *cli.Progress) (*signedInput, error) {
-	d, err := openDocument(path, bar)
-	if err != nil {
-		return nil, err
+// the text may be larger than memory. FILE may be "-" for stdin. The caller calls close.
+func openSigned(ctx context.Context, path string, stdin io.Reader, known sig.Formats, bar *cli.Progress) (*signedInput, error) {
+	in := &signedInput{close: func() {}}
+	if path == "-" {
+		if err := in.keep(ctx, stdin, bar); err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+		path = "standard input"
+	} else {
+		d, err := openDocument(path, bar)
+		if err != nil {
+			return nil, err
+		}
+		in.document, in.close = d, func() { d.Close() }
 	}
-	in := &signedInput{document: d, close: func() { d.Close() }}
 	if err := in.recognise(ctx, path, known); err != nil {
 		in.close()
 		return nil, err
@@ -148,19 +156,43 @@ func isBase64(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
 }
 
-// decode decodes the text into a temporary file, which replaces the document.
-func (in *signedInput) decode(ctx context.Context, form string) error {
-	text := in.document
+// temporary makes a file that close removes.
+func (in *signedInput) temporary() (*os.File, error) {
 	f, err := os.CreateTemp("", "tamga-*.der")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(f.Name()) // if the system can remove an open file, none is left even after a crash
+	closeEarlier := in.close
+	in.close = func() {
+		closeEarlier()
+		f.Close()
+		os.Remove(f.Name())
+	}
+	return f, nil
+}
+
+// keep copies a stream into a temporary file, because a document is read more than once.
+func (in *signedInput) keep(ctx context.Context, r io.Reader, bar *cli.Progress) error {
+	f, err := in.temporary()
 	if err != nil {
 		return err
 	}
-	os.Remove(f.Name()) // if the system can remove an open file, none is left even after a crash
-	closeText := in.close
-	in.close = func() {
-		closeText()
-		f.Close()
-		os.Remove(f.Name())
+	n, err := io.Copy(f, &contextReader{ctx, r})
+	if err != nil {
+		in.close()
+		return err
+	}
+	in.document = &document{f, n, bar}
+	return nil
+}
+
+// decode decodes the text into a temporary file, which replaces the document.
+func (in *signedInput) decode(ctx context.Context, form string) error {
+	text := in.document
+	f, err := in.temporary()
+	if err != nil {
+		return err
 	}
 	src := &contextReader{ctx, io.NewSectionReader(text, 0, text.Size())}
 	var n int64

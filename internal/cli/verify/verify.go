@@ -30,7 +30,7 @@ import (
 // Command is the sub-command verify. It uses only the trusted certificates and revocation lists that
 // the flags name.
 type Command struct {
-	File string `arg:"" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, or bare signature value."`
+	File string `arg:"" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, or bare signature value. - for standard input."`
 
 	Original      string   `placeholder:"FILE" help:"Document of a detached or bare signature. Default for NAME.sig: NAME, if it exists."`
 	Hash          string   `placeholder:"HEX" help:"Hash of the document, in place of --original."`
@@ -64,7 +64,7 @@ func (v *Command) Run(c *cli.Console) error {
 	r, err := v.Judge(c, app.Formats(&config.Config{}))
 	if err != nil {
 		if v.JSON {
-			writeJSON(c.Stdout, UnknownVerdict{File: v.File, Verdict: "unreadable", Error: err.Error()})
+			writeJSON(c.Stdout, UnknownVerdict{File: v.name(), Verdict: "unreadable", Error: err.Error()})
 		} else {
 			fmt.Fprintln(c.Stderr, "tamga:", err)
 		}
@@ -92,6 +92,14 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// name returns the name of FILE for people.
+func (v *Command) name() string {
+	if v.File == "-" {
+		return "standard input"
+	}
+	return v.File
+}
+
 // Judge reads the files that the flags name, verifies FILE by its format and returns the report.
 func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 	if v.Original != "" && v.Hash != "" {
@@ -105,7 +113,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 		return nil, err
 	}
 	check := &sig.Check{At: at, RequireRevocation: v.Revocation == "require", Strict: v.Strict, Expect: v.Covers}
-	r := &Report{File: v.File, JudgedAt: at.UTC()}
+	r := &Report{File: v.name(), JudgedAt: at.UTC()}
 	if err := v.trust(check, r); err != nil {
 		return nil, err
 	}
@@ -122,7 +130,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 
 	bar := cli.NewProgress(c)
 	defer bar.Clear()
-	in, err := openSigned(c.Context, v.File, known, bar)
+	in, err := openSigned(c.Context, v.File, c.Stdin, known, bar)
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +139,14 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 	about := in.format.Describe()
 	r.Format, r.noun, r.Notes = about.Kind, about.Noun, append(r.Notes, in.notes...)
 	if about.Bare && check.Certificate == nil {
-		return nil, fmt.Errorf("%s has %d bytes and is not a CMS message; to verify it as a bare signature, name the certificate of the signer with --cert", v.File, in.document.Size())
+		return nil, fmt.Errorf("%s has %d bytes and is not a CMS message; to verify it as a bare signature, name the certificate of the signer with --cert", v.name(), in.document.Size())
 	}
 
 	original := v.Original
 	if original == "" && v.Hash == "" && in.contents.Detached {
 		var ok bool
 		if original, ok = strings.CutSuffix(v.File, ".sig"); !ok || !isFile(original) {
-			return nil, fmt.Errorf("%s does not hold the document; name it with --original, or give its hash with --hash", v.File)
+			return nil, fmt.Errorf("%s does not hold the document; name it with --original, or give its hash with --hash", v.name())
 		}
 		r.note("the document is taken from %s", original)
 	}
@@ -158,7 +166,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 
 	report, err := v.verify(c, in.format, check, bar)
 	if err != nil {
-		return nil, explain(v.File, err)
+		return nil, explain(v.name(), err)
 	}
 	r.fill(report)
 	return r, nil

@@ -195,6 +195,28 @@ func TestVerifyVerdicts(t *testing.T) {
 }
 
 // TestVerifyCannotJudge checks exit code 2, whose reason is printed to standard error or in the JSON.
+// TestVerifyStandardInput checks that - is standard input, which is read like a file.
+func TestVerifyStandardInput(t *testing.T) {
+	f := newSignedFiles(t)
+	for _, c := range []struct {
+		name, stdin, args string
+		code              int
+		want              string
+	}{
+		{"detached", string(f.detached), "--original doc", 0, "standard input: passed"},
+		{"changed document", string(f.detached), "--original other", 1, "standard input: FAILED"},
+		{"text", "-----BEGIN CMS-----\n" + wrap(base64.StdEncoding.EncodeToString(f.detached)) + "-----END CMS-----\n", "--original doc", 0, "note: standard input is PEM"},
+		{"no document", string(f.detached), "", 2, "standard input does not hold the document"},
+		{"empty", "", "", 2, "standard input is empty"},
+		{"JSON", string(f.detached), "--original doc --json", 0, `"file": "standard input"`},
+	} {
+		r := tamgatest.Run(t.Context(), c.stdin, append([]string{"verify", "-", "--ca", "bundle.pem", "--at", "2025-06-01"}, strings.Fields(c.args)...)...)
+		if r.Code != c.code || !strings.Contains(r.Out+r.Err, c.want) {
+			t.Errorf("%s: exit code %d\n%s%s", c.name, r.Code, r.Out, r.Err)
+		}
+	}
+}
+
 func TestVerifyCannotJudge(t *testing.T) {
 	newSignedFiles(t)
 	for _, c := range []struct{ name, args, want string }{

@@ -19,7 +19,8 @@ import (
 //
 // Faults besides those of Service: transaction_expired when the time of the code is over,
 // after which Challenge sends another one; max_attempts_exceeded while the method is
-// closed; invalid_parameters for a challenge that a device answers.
+// closed; invalid_parameters for a challenge that a device answers, if the device has no
+// code for it; access_denied for a device that was blocked.
 func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer string) (Prompt, error) {
 	r, err := s.answerable(ctx, who, refID)
 	if err != nil {
@@ -58,6 +59,9 @@ func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer
 			return fault.Rollback(err)
 		}
 	})
+	if err == nil {
+		s.start(&p.Record)
+	}
 	return p, err
 }
 
@@ -100,14 +104,19 @@ func (s *Service) right(ctx context.Context, who audit.Principal, r *Record, now
 	if err := s.deps.Answers.TakeBackAnswer(ctx, r.UserID, r.Method, s.settings.Wrong); err != nil {
 		return err
 	}
-	return s.confirm(ctx, who, r, now, nil, nil)
+	how := ""
+	if ByDevice(r.Method) {
+		how = "by the code of the device"
+	}
+	return s.confirm(ctx, who, r, now, nil, nil, how)
 }
 
-// confirm makes the step to Confirmed. r becomes the stored record. A fault rolls back.
-func (s *Service) confirm(ctx context.Context, who audit.Principal, r *Record, now time.Time, declined []int, approval []byte) error {
+// confirm makes the step to Confirmed. r becomes the stored record. how is for the audit
+// entry, "" for nothing. A fault rolls back.
+func (s *Service) confirm(ctx context.Context, who audit.Principal, r *Record, now time.Time, declined []int, approval []byte, how string) error {
 	return s.move(ctx, who, r, StepConfirm, Move{
 		At: now, Round: r.Round, Live: true, CompleteBefore: now.Add(s.settings.Complete), Declined: declined, Approval: approval,
-	})
+	}, how)
 }
 
 // wrong sets Prompt.Wrong, or ends the record after the last attempt.
@@ -118,7 +127,7 @@ func (s *Service) wrong(ctx context.Context, who audit.Principal, p *Prompt, now
 		return nil
 	}
 	f := fault.New(fault.MaxAttempts, "too many wrong codes: begin the operation again")
-	if err := s.move(ctx, who, &p.Record, StepExhaust, Move{At: now, Round: p.Record.Round, Code: f.Code, Message: f.Message}); err != nil {
+	if err := s.move(ctx, who, &p.Record, StepExhaust, Move{At: now, Round: p.Record.Round, Code: f.Code, Message: f.Message}, ""); err != nil {
 		return err
 	}
 	return f // which commits
@@ -126,8 +135,8 @@ func (s *Service) wrong(ctx context.Context, who audit.Principal, p *Prompt, now
 
 // move makes a step of one record, with its audit entry and event, in the transaction of
 // ctx. From and To of m are those of the step. r becomes the stored record. If the record
-// allows no such step, the fault says why, and rolls back.
-func (s *Service) move(ctx context.Context, who audit.Principal, r *Record, step Step, m Move) error {
+// allows no such step, the fault says why, and rolls back. how is for the audit entry.
+func (s *Service) move(ctx context.Context, who audit.Principal, r *Record, step Step, m Move, how string) error {
 	m.From, m.To = leads(step)
 	after, moved, err := s.deps.Store.MoveConfirmation(ctx, r.ID, m)
 	if err != nil {
@@ -137,7 +146,7 @@ func (s *Service) move(ctx context.Context, who audit.Principal, r *Record, step
 		return fault.Rollback(s.refused(ctx, r.ID, m.At))
 	}
 	*r = after
-	return s.note(ctx, who, r)
+	return s.note(ctx, who, r, how)
 }
 
 // refused returns the fault of a step that a record does not allow.
@@ -221,26 +230,39 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 	if _, err := s.content(ctx, &r, false); err != nil { // computes the digest again
 		return Record{}, err
 	}
+	if signed, err = withKey(signed, v.Key); err != nil {
+		return Record{}, err
+	}
 	wrongNumber := step == StepConfirm && r.Number != "" && v.Number != r.Number
 	if wrongNumber {
 		step = StepDecline
+	}
+	how := ""
+	if now.Sub(v.SignedAt) > lateVerdict {
+		how = "signed at " + v.SignedAt.Format(time.RFC3339)
 	}
 	var after Record
 	err = s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
 		after = r
 		if step == StepConfirm {
-			return s.confirm(ctx, who, &after, now, declined, signed)
+			return s.confirm(ctx, who, &after, now, declined, signed, how)
 		}
 		return s.move(ctx, who, &after, StepDecline, Move{
 			At: now, Round: r.Round, Live: true, Approval: signed,
 			Code: fault.AuthenticationDeclined, Message: "the user declined the operation",
-		})
+		}, how)
 	})
+	if err == nil {
+		s.start(&after)
+	}
 	if err == nil && wrongNumber {
 		err = fault.New(fault.AuthenticationDeclined, "the number is wrong: the operation is declined")
 	}
 	return after, err
 }
+
+// lateVerdict is the age from which the audit entry of a verdict says when it was signed.
+const lateVerdict = time.Minute
 
 // repeated reports whether a verdict is the one that the record has.
 func repeated(r *Record, step Step, declined []int) bool {

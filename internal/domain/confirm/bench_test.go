@@ -174,8 +174,8 @@ func (w *world) fill(driver, source, id string, records int) {
 				%d, %d, %d, 0, 0, %d + i, CASE WHEN i %% 2 = 0 THEN 0 ELSE %d END FROM n`,
 			records, id, id, map[string]string{"sqlite": "zeroblob(32)", "pgx": "decode(repeat('00', 32), 'hex')"}[driver],
 			at, at+300_000, at, at, at+1_200_000, at+1_200_000, at),
-		`INSERT INTO confirmation_contents (id, fields, shown, plan, secret, result, approval)
-			SELECT id, what, what, what, what, what, what FROM confirmations`,
+		`INSERT INTO confirmation_contents (id, fields, shown, plan, secret, offline, result, approval)
+			SELECT id, what, what, what, what, what, what, what FROM confirmations`,
 		"ANALYZE",
 	} {
 		_, err := pool.Exec(statement)

@@ -15,9 +15,10 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Events sends events; *notify.Service satisfies it.
+// Events sends events and callbacks; *notify.Service satisfies it.
 type Events interface {
 	Emit(ctx context.Context, e notify.Event) error
+	Call(ctx context.Context, c notify.Call) error
 }
 
 // CancelDeps are what a Canceller works with. The stores keep their tables in one database.
@@ -26,6 +27,7 @@ type CancelDeps struct {
 	Answers  AttemptStore
 	Audit    audit.Log
 	Events   Events
+	Render   Render
 	Language string // of the names of actions in events: "ru" or "en"
 	Now      func() time.Time
 }
@@ -72,8 +74,9 @@ func (c *Canceller) Forgive(ctx context.Context, userID string) error {
 // now returns the time with the precision of stores.
 func (c *Canceller) now() time.Time { return c.needs.Now().UTC().Truncate(time.Millisecond) }
 
-// operation is the name of the audit entries of this package.
-const operation = "Confirmation"
+// AuditOperation is the operation of the audit entries of this package. Their object is the
+// identifier of the record.
+const AuditOperation = "Confirmation"
 
 // events maps states to their events.
 var events = map[State]notify.EventType{
@@ -82,22 +85,29 @@ var events = map[State]notify.EventType{
 	Completed: notify.ConfirmationCompleted, Error: notify.ConfirmationFailed,
 }
 
-// note writes the audit entry and sends the event of a record that has a new state, in
-// the transaction of ctx. Errors roll it back.
-func (c *Canceller) note(ctx context.Context, who audit.Principal, r *Record) error {
+// note writes the audit entry and sends the event and the callback of a record that has a
+// new state, in the transaction of ctx. how is for the entry, "" for nothing. Errors roll it
+// back.
+func (c *Canceller) note(ctx context.Context, who audit.Principal, r *Record, how string) error {
 	detail := []string{string(r.State), r.Action, r.What.Group()}
 	if r.Method != "" {
 		detail = append(detail, r.Method, notify.OneLine(r.Label), fmt.Sprintf("challenge %d", r.Round))
+	}
+	if how != "" {
+		detail = append(detail, how)
 	}
 	outcome := audit.OK
 	if r.Code != "" {
 		outcome = r.Code
 	}
 	err := c.needs.Audit.Record(ctx, audit.Entry{
-		At: r.UpdatedAt, Operation: operation, Phase: audit.Done, Outcome: outcome, Object: r.ID,
+		At: r.UpdatedAt, Operation: AuditOperation, Phase: audit.Done, Outcome: outcome, Object: r.ID,
 		Detail: strings.Join(detail, " "), Principal: who,
 	})
 	if err != nil {
+		return fault.Rollback(err)
+	}
+	if err := c.call(ctx, who, r); err != nil {
 		return fault.Rollback(err)
 	}
 	return fault.Rollback(c.needs.Events.Emit(ctx, notify.Event{
@@ -108,7 +118,7 @@ func (c *Canceller) note(ctx context.Context, who audit.Principal, r *Record) er
 
 func (c *Canceller) noteAll(ctx context.Context, who audit.Principal, list []Record) error {
 	for i := range list {
-		if err := c.note(ctx, who, &list[i]); err != nil {
+		if err := c.note(ctx, who, &list[i], ""); err != nil {
 			return err
 		}
 	}

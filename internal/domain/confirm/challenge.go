@@ -21,7 +21,7 @@ import (
 // one under way begins another challenge. A record that is confirmed is returned as it is.
 //
 // Faults besides those of Service: authn_method_not_confirmed; invalid_parameters for a
-// choice that the user does not have; max_attempts_exceeded while the method is closed;
+// choice that the user does not have, and for a callback that is refused; max_attempts_exceeded while the method is closed;
 // too_many_requests when a budget of messages is used up.
 func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Prompt, error) {
 	r, err := s.asked(ctx, who, &a)
@@ -31,6 +31,9 @@ func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Pr
 	now := s.now()
 	if err := r.ended(now); err != nil || r.State == Confirmed {
 		return Prompt{Record: r}, err
+	}
+	if err := s.setCallback(ctx, &r, a.Callback); err != nil {
+		return Prompt{}, err
 	}
 	list, err := s.usable(ctx, r.UserID, &a)
 	if err != nil {
@@ -45,12 +48,36 @@ func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Pr
 	}
 	repeat := r.State == Challenged && r.Method == c.Method && r.Address == c.to
 	if repeat && now.Before(r.SentAt.Add(s.settings.Codes.Resend)) {
-		return Prompt{Record: r}, nil
+		return s.prompt(ctx, r)
 	}
 	if err := s.begin(ctx, who, &r, c, repeat, a.Titles, now); err != nil {
 		return Prompt{}, err
 	}
-	return Prompt{Record: r}, nil
+	return s.prompt(ctx, r)
+}
+
+// prompt returns what a client shows of a challenge under way.
+func (s *Service) prompt(ctx context.Context, r Record) (Prompt, error) {
+	p := Prompt{Record: r}
+	if !ByDevice(r.Method) {
+		return p, nil
+	}
+	o, err := s.offline(ctx, &r)
+	p.QR = o.QR
+	return p, err
+}
+
+// Choices returns the ways in which a user may confirm an open record, also while a
+// challenge is under way. Faults are those of Challenge.
+func (s *Service) Choices(ctx context.Context, who audit.Principal, a Ask) ([]Choice, error) {
+	r, err := s.asked(ctx, who, &a)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ended(s.now()); err != nil {
+		return nil, err
+	}
+	return s.usable(ctx, r.UserID, &a)
 }
 
 // asked returns the record of a call.
@@ -134,7 +161,7 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 		if err := m.Begin(ctx, &next, &content.Fields); err != nil {
 			return fault.Rollback(err)
 		}
-		return s.note(ctx, who, &next)
+		return s.note(ctx, who, &next, "")
 	})
 	if err == nil {
 		*r = next

@@ -55,6 +55,7 @@ type Record struct {
 	Documents int    // number of documents
 	What      what.Digest
 	Bytes     int64 // bytes of stored documents, which count in the quota
+	Automatic bool  // carries itself out; see Order
 	CreatedAt time.Time
 
 	State State
@@ -68,6 +69,8 @@ type Record struct {
 	AnswerBefore time.Time
 	Attempts     int // answers to this challenge, wrong or right
 	Resends      int // repetitions of this challenge
+
+	Callback string // address that the client named; "" for none
 
 	Declined []int // indexes of the documents that the user declined
 	// Code and Message say why the record ended, for states that are not Completed.
@@ -128,7 +131,8 @@ type Content struct {
 	// the record ends.
 	Plan   []byte
 	Secret Secret
-	// Result is what Spend stored. Approval is the signed message of a device.
+	// Result is what Spend stored. Approval is the signed message of a device,
+	// a JSON object, with the public key of the device as its member "key".
 	Result   []byte
 	Approval []byte
 }
@@ -156,8 +160,11 @@ type Order struct {
 	// what no plan may hold, such as a PIN that was checked. It is stored sealed.
 	Plan   []byte
 	Secret Secret
-	Bytes  int64         // bytes of documents that are stored for it
-	Life   time.Duration // until ConfirmBefore; 0: Settings.Life
+	Bytes  int64 // bytes of documents that are stored for it
+	// Automatic means that the operation is carried out as soon as it is confirmed, without
+	// a request: Service.NextAutomatic returns it.
+	Automatic bool
+	Life      time.Duration // until ConfirmBefore; 0: Settings.Life
 }
 
 // Choice is one way to confirm.
@@ -179,6 +186,9 @@ type Ask struct {
 	// Method and Address are the choice of the user. With an empty Method, the only choice
 	// begins at once, and a challenge that is under way is repeated.
 	Method, Address string
+	// Callback is the address that the answer of the user is reported to; "": the one that
+	// was named before, or none.
+	Callback string
 	// Titles means that the client shows a title with the challenge. Then a device must
 	// send the two digits of Record.Number.
 	Titles bool
@@ -189,6 +199,9 @@ type Prompt struct {
 	Record Record
 	// Choices are set when the user must choose. Then no challenge is under way.
 	Choices []Choice
+	// QR is the text of a QR code that the device of the challenge confirms without a
+	// network; "" for none. Challenge sets it, and Poll and Answer do not.
+	QR string
 	// Wrong is set after a wrong answer if another one is allowed. Its code is
 	// authentication_failed.
 	Wrong *fault.Error

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -80,6 +81,7 @@ type messages struct {
 	mu       sync.Mutex
 	orders   []notify.Direct
 	events   []notify.EventType
+	calls    []notify.Call
 	refuse   error
 	channels []notify.Channel
 }
@@ -93,6 +95,13 @@ func (m *messages) Order(_ context.Context, d notify.Direct) error {
 		m.orders = append(m.orders, d)
 	}
 	return m.refuse
+}
+
+func (m *messages) Call(_ context.Context, c notify.Call) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, c)
+	return nil
 }
 
 func (m *messages) Emit(_ context.Context, e notify.Event) error {
@@ -118,8 +127,11 @@ func (m *messages) last(t testing.TB) notify.Direct {
 
 // devices are phones of Ivan. The signed message is the JSON of the verdict.
 type devices struct {
-	kids  []string
-	woken []string
+	kids    []string
+	woken   []string
+	old     bool // they have no key of the service
+	offline int  // QR codes that were made
+	asked   confirm.OfflineOrder
 }
 
 func (d *devices) Approvers(_ context.Context, userID string) (list []confirm.Approver, err error) {
@@ -137,6 +149,16 @@ func (d *devices) OpenVerdict(_ context.Context, signed []byte) (v confirm.Verdi
 		return v, fault.New(fault.Unauthorized, "unknown device")
 	}
 	return v, nil
+}
+
+// Offline returns a code that depends on all that it is asked for.
+func (d *devices) Offline(_ context.Context, userID, kid string, o confirm.OfflineOrder) (qr, code string, err error) {
+	if d.old {
+		return "", "", nil
+	}
+	d.offline++
+	d.asked = o
+	return fmt.Sprintf("QR %d for %s of %s", d.offline, kid, userID), fmt.Sprintf("%s%06d", kid, d.offline), nil
 }
 
 func (d *devices) Wake(_ context.Context, userID, kid string) error {
@@ -213,6 +235,7 @@ func (w *world) furnish() {
 	w.must(err)
 	w.must(passwords.SetToken(ctx, ivan, ivanID, oath.Codes{Serial: "T1", FirstOTP: w.oathCode(-1)}))
 	w.assign("otpviasms")
+	w.messages.events = nil // those of the factors
 }
 
 // assign gives Ivan these methods and no others.
@@ -361,6 +384,27 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
+// noted checks that the present state of a record was the last one to send its event and to
+// write its audit entry.
+func (w *world) noted(id string, state confirm.State) {
+	w.t.Helper()
+	if event := stateEvents[state]; event == "" || w.messages.events[len(w.messages.events)-1] != event {
+		w.t.Errorf("the events end with %v, want that of %s", w.messages.events[max(0, len(w.messages.events)-3):], state)
+	}
+	entries, err := store.Audit{DB: w.db}.Last(w.t.Context(), 1)
+	w.must(err)
+	if len(entries) != 1 || entries[0].Operation != "Confirmation" || entries[0].Object != id || !strings.HasPrefix(entries[0].Detail, string(state)+" SignDocuments ") {
+		w.t.Errorf("the last audit entry is %+v, want %s of %s", entries, state, id)
+	}
+}
+
+// stateEvents has the event of each state that a step leads to.
+var stateEvents = map[confirm.State]notify.EventType{
+	confirm.Challenged: notify.ConfirmationRequested, confirm.Confirmed: notify.ConfirmationGiven, confirm.Declined: notify.ConfirmationDeclined,
+	confirm.Cancelled: notify.ConfirmationCancelled, confirm.Expired: notify.ConfirmationExpired, confirm.Completed: notify.ConfirmationCompleted,
+	confirm.Error: notify.ConfirmationFailed,
+}
+
 // TestEveryStepFromEveryState calls the service for each step on a record in each state,
 // and compares with the state machine.
 func TestEveryStepFromEveryState(t *testing.T) {
@@ -479,6 +523,9 @@ func TestEveryStepFromEveryState(t *testing.T) {
 			}
 			if got := w.stored(r.ID).State; got != to {
 				t.Errorf("%s from %s: the state is %s, want %s", step, from, got, to)
+			}
+			if allowed {
+				w.noted(r.ID, to)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (s *Service) Cancel(ctx context.Context, who audit.Principal, id string) (R
 	err = s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
 		return s.move(ctx, who, &r, StepCancel, Move{
 			At: s.now(), Live: true, Code: fault.InvalidTransaction, Message: "the operation was cancelled",
-		})
+		}, "")
 	})
 	return r, err
 }

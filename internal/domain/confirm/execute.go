@@ -106,35 +106,63 @@ func (e *Execution) Release(ctx context.Context) error {
 // leave the service before Spend returns nil. The fault is that of the present state when
 // the lease was lost: the result is then of no use.
 func (e *Execution) Spend(ctx context.Context, result []byte, beside func(ctx context.Context) error) error {
-	return e.end(ctx, StepComplete, result, nil, beside)
+	return e.end(ctx, StepComplete, nil, alone, func(ctx context.Context) ([]byte, error) {
+		if beside == nil {
+			return result, nil
+		}
+		return result, beside(ctx)
+	})
+}
+
+// SpendWith is Spend for an operation that is carried out in the same transaction: do
+// carries it out and returns the result. atomic runs a function in one transaction, maybe
+// several times. An error of do rolls the transaction back.
+func (e *Execution) SpendWith(ctx context.Context, atomic func(ctx context.Context, fn func(ctx context.Context) error) error, do func(ctx context.Context) ([]byte, error)) error {
+	return e.end(ctx, StepComplete, nil, atomic, do)
 }
 
 // Fail ends the record as Error with a fault that will not pass.
 func (e *Execution) Fail(ctx context.Context, f *fault.Error, beside func(ctx context.Context) error) error {
-	return e.end(ctx, StepFail, nil, f, beside)
+	return e.end(ctx, StepFail, f, alone, func(ctx context.Context) ([]byte, error) {
+		if beside == nil {
+			return nil, nil
+		}
+		return nil, beside(ctx)
+	})
 }
 
-func (e *Execution) end(ctx context.Context, step Step, result []byte, f *fault.Error, beside func(ctx context.Context) error) error {
+// alone leaves the transaction to the store.
+func alone(ctx context.Context, fn func(ctx context.Context) error) error { return fn(ctx) }
+
+func (e *Execution) end(ctx context.Context, step Step, f *fault.Error, atomic func(context.Context, func(context.Context) error) error, do func(ctx context.Context) ([]byte, error)) error {
 	if e.Done {
 		return fault.New(fault.InvalidTransaction, "the operation was carried out already")
 	}
-	s, now := e.s, e.s.now()
-	m := Move{At: now}
-	m.From, m.To = leads(step)
-	after := e.Record
-	after.State, after.UpdatedAt, after.EndedAt = m.To, now, now
-	if f != nil {
-		m.Code, m.Message = f.Code, f.Message
-		after.Code, after.Message = f.Code, f.Message
-	}
-	spent, err := s.deps.Executions.SpendConfirmation(ctx, e.Record.ID, e.lease, m, result, func(ctx context.Context) error {
-		if err := s.note(ctx, e.who, &after); err != nil || beside == nil {
-			return err
+	s := e.s
+	var after Record
+	var result []byte
+	spent := false
+	err := atomic(ctx, func(ctx context.Context) (err error) {
+		now := s.now()
+		m := Move{At: now}
+		m.From, m.To = leads(step)
+		after = e.Record
+		after.State, after.UpdatedAt, after.EndedAt = m.To, now, now
+		if f != nil {
+			m.Code, m.Message = f.Code, f.Message
+			after.Code, after.Message = f.Code, f.Message
 		}
-		return beside(ctx)
+		spent, err = s.deps.Executions.SpendConfirmation(ctx, e.Record.ID, e.lease, m, func(ctx context.Context) ([]byte, error) {
+			if err := s.note(ctx, e.who, &after, ""); err != nil {
+				return nil, err
+			}
+			result, err = do(ctx)
+			return result, err
+		})
+		return err
 	})
 	if err == nil && !spent {
-		return s.refused(ctx, e.Record.ID, now)
+		return s.refused(ctx, e.Record.ID, s.now())
 	}
 	if err == nil {
 		clear(e.Content.Secret)

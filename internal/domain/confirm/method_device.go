@@ -4,10 +4,16 @@ package confirm
 
 import (
 	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/vault"
 )
 
 // Devices are the mobile devices of users.
@@ -21,6 +27,18 @@ type Devices interface {
 	// Wake makes the devices of a user poll, in the transaction of ctx. It sends nothing
 	// that is confirmed.
 	Wake(ctx context.Context, userID, kid string) error
+	// Offline returns the text of a QR code that a device confirms without a network, and
+	// the code that it makes from it. Both are empty for a device that cannot.
+	Offline(ctx context.Context, userID, kid string, o OfflineOrder) (qr, code string, err error)
+}
+
+// OfflineOrder says what a device confirms without a network.
+type OfflineOrder struct {
+	ID     string // of the record
+	What   []byte
+	Text   string // for the user
+	Number bool   // whether a verdict that is delivered later needs the number
+	Before time.Time
 }
 
 // Approver is a device that may confirm.
@@ -39,9 +57,11 @@ type Verdict struct {
 	Declined []int     // with Approved: indexes of the documents that the user declined
 	Number   string    // the two digits that the user chose; "" for none
 	SignedAt time.Time // earlier than now for a verdict that was made offline
+	Key      []byte    // public key of the device that signed it, a SubjectPublicKeyInfo; nil: not known
 }
 
-// byDevice waits for the verdict of a device. Approve and Decline take it.
+// byDevice waits for the verdict of a device, which Approve takes, or for the code that the
+// device makes from a QR code without a network.
 type byDevice struct {
 	s    *Service
 	name string
@@ -64,12 +84,111 @@ func (m byDevice) Choices(ctx context.Context, userID string) ([]Choice, error) 
 	return list, err
 }
 
-// Begin implements Method.
-func (m byDevice) Begin(ctx context.Context, r *Record, _ *what.Fields) error {
+// Begin implements Method. A repetition has the QR code of the challenge that it repeats.
+func (m byDevice) Begin(ctx context.Context, r *Record, f *what.Fields) error {
+	if r.Resends == 0 {
+		if err := m.s.beginOffline(ctx, r, f); err != nil {
+			return err
+		}
+	}
 	return m.s.deps.Devices.Wake(ctx, r.UserID, r.Address)
 }
 
-// Check implements Method. There is no code to type.
-func (m byDevice) Check(context.Context, *Record, string) error {
-	return fault.New(fault.InvalidParameters, "Value: the device answers this challenge, there is no code to send")
+// withKey returns the signed message of a device with the public key beside it, as a
+// record keeps it: the device may be deleted before the evidence is needed.
+func withKey(signed, key []byte) ([]byte, error) {
+	if len(key) == 0 {
+		return signed, nil
+	}
+	message := map[string]any{}
+	if err := json.Unmarshal(signed, &message); err != nil {
+		return nil, fmt.Errorf("confirm: the message of a device: %w", err)
+	}
+	message["key"] = key
+	return json.Marshal(message)
+}
+
+// Check implements Method: the answer is the code of the QR code. Spaces in it do not count.
+func (m byDevice) Check(ctx context.Context, r *Record, answer string) error {
+	o, err := m.s.offline(ctx, r)
+	if err != nil {
+		return err
+	}
+	if o.Code == "" {
+		return fault.New(fault.InvalidParameters, "Value: the device answers this challenge by itself: it has no code for it, since it registered before there were such codes")
+	}
+	usable, err := m.Choices(ctx, r.UserID)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(usable, func(c Choice) bool { return c.to == r.Address }) {
+		return fault.New(fault.AccessDenied, "the device is blocked or its key has expired: ask the operator")
+	}
+	given := strings.Join(strings.Fields(answer), "")
+	if subtle.ConstantTimeCompare([]byte(given), []byte(o.Code)) != 1 {
+		return fault.New(fault.InvalidCode, "the code is wrong")
+	}
+	return nil
+}
+
+// offlineChallenge is what a device answers without a network. It is stored sealed, until
+// the record ends.
+type offlineChallenge struct {
+	Round int    `json:"round"`
+	Kid   string `json:"kid"`
+	QR    string `json:"qr"`
+	Code  string `json:"code"`
+}
+
+func offlinePlace(id string) vault.Place {
+	return vault.Place{Purpose: "confirmation", Table: "confirmation_contents", Row: id, Column: "offline"}
+}
+
+// beginOffline makes and stores the QR code of a challenge, in the transaction of ctx.
+func (s *Service) beginOffline(ctx context.Context, r *Record, f *what.Fields) error {
+	text, err := f.Short(s.settings.Language)
+	if err != nil {
+		return err
+	}
+	o := offlineChallenge{Round: r.Round, Kid: r.Address}
+	o.QR, o.Code, err = s.deps.Devices.Offline(ctx, r.UserID, r.Address, OfflineOrder{
+		ID: r.ID, What: r.What[:], Text: text, Number: r.Number != "", Before: r.ConfirmBefore,
+	})
+	if err != nil {
+		return err
+	}
+	if o.Code == "" {
+		return s.deps.Store.SetOffline(ctx, r.ID, nil)
+	}
+	plain, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	defer clear(plain)
+	sealed, err := s.deps.Vault.Seal(offlinePlace(r.ID), plain)
+	if err != nil {
+		return err
+	}
+	return s.deps.Store.SetOffline(ctx, r.ID, sealed)
+}
+
+// offline returns what a device answers to the challenge of r without a network, the zero
+// value if there is nothing.
+func (s *Service) offline(ctx context.Context, r *Record) (o offlineChallenge, err error) {
+	stored, found, err := s.deps.Store.ConfirmationContent(ctx, r.ID)
+	if err != nil || !found || len(stored.Offline) == 0 {
+		return offlineChallenge{}, err
+	}
+	plain, err := s.deps.Vault.Open(offlinePlace(r.ID), stored.Offline)
+	if err != nil {
+		return offlineChallenge{}, fmt.Errorf("confirm: record %s: %w", r.ID, err)
+	}
+	defer clear(plain)
+	if err := json.Unmarshal(plain, &o); err != nil {
+		return offlineChallenge{}, fmt.Errorf("confirm: record %s: the offline challenge: %w", r.ID, err)
+	}
+	if o.Round != r.Round || o.Kid != r.Address {
+		return offlineChallenge{}, nil // of another challenge of the record
+	}
+	return o, nil
 }

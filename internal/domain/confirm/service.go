@@ -45,7 +45,7 @@ type OneTimePasswords interface {
 type Messages interface {
 	Available() []notify.Channel
 	Order(ctx context.Context, d notify.Direct) error
-	Emit(ctx context.Context, e notify.Event) error
+	Events
 }
 
 // Deps are what a Service works with. The stores keep their tables in one database.
@@ -59,6 +59,8 @@ type Deps struct {
 	Oath       OneTimePasswords
 	Devices    Devices // nil: no device can confirm
 	Messages   Messages
+	Callbacks  *Callbacks // nil: the installation makes no callbacks
+	Render     Render     // nil: no record has a callback
 	Vault      notify.Sealer
 	Audit      audit.Log
 	Now        func() time.Time
@@ -78,6 +80,7 @@ type Service struct {
 	deps     Deps
 	codes    *contact.Codes
 	methods  []method // accepted ones, in the order of the settings
+	started  chan struct{}
 }
 
 // New checks the settings.
@@ -90,8 +93,8 @@ func New(s Settings, d Deps) (*Service, error) {
 		return nil, fmt.Errorf("confirm: settings: %w", err)
 	}
 	service := &Service{
-		Canceller: NewCanceller(CancelDeps{Store: d.Store, Answers: d.Answers, Audit: d.Audit, Events: d.Messages, Language: s.Language, Now: d.Now}),
-		settings:  s, deps: d, codes: codes,
+		Canceller: NewCanceller(CancelDeps{Store: d.Store, Answers: d.Answers, Audit: d.Audit, Events: d.Messages, Render: d.Render, Language: s.Language, Now: d.Now}),
+		settings:  s, deps: d, codes: codes, started: make(chan struct{}, 1),
 	}
 	for _, name := range s.Methods {
 		i := slices.IndexFunc(rows, func(r Row) bool { return r.Name == name })
@@ -129,7 +132,7 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 	}
 	r := Record{
 		Subject: Subject{UserID: who.UserID, ClientID: who.ClientID, Operator: who.Actor, SignIn: o.SignIn},
-		Purpose: o.Purpose, Action: o.Fields.Action, Documents: len(o.Fields.Documents), What: sum, Bytes: o.Bytes,
+		Purpose: o.Purpose, Action: o.Fields.Action, Documents: len(o.Fields.Documents), What: sum, Bytes: o.Bytes, Automatic: o.Automatic,
 		State: Created, CreatedAt: now, UpdatedAt: now, ConfirmBefore: now.Add(life),
 	}
 	if r.RefID, err = s.newID(); err != nil {
@@ -164,7 +167,7 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 		case !added:
 			return fault.Newf(fault.InvalidObjectState, "the user has too many open operations or their documents are too large, the limits are %d operations and %d bytes: confirm or cancel some first", quota.Records, quota.Bytes)
 		}
-		return s.note(ctx, who, &r)
+		return s.note(ctx, who, &r, "")
 	})
 	return r, err
 }
@@ -196,6 +199,15 @@ func secretPlace(id string) vault.Place {
 func (s *Service) Find(ctx context.Context, who audit.Principal, id string) (Record, error) {
 	r, found, err := s.deps.Store.Confirmation(ctx, normalID(id))
 	return s.own(who, r, found, err)
+}
+
+// UserOf returns the user of a record, for administrators.
+func (s *Service) UserOf(ctx context.Context, id string) (string, error) {
+	r, found, err := s.deps.Store.Confirmation(ctx, normalID(id))
+	if err == nil && !found {
+		err = missing()
+	}
+	return r.UserID, err
 }
 
 // Content returns the content of a record of who, without its secret.

@@ -17,7 +17,7 @@ type Quota struct {
 }
 
 // StoredContent is Content as it is stored: JSON, sealed secrets, opaque bytes.
-type StoredContent struct{ Fields, Shown, Plan, Secret, Result, Approval []byte }
+type StoredContent struct{ Fields, Shown, Plan, Secret, Offline, Result, Approval []byte }
 
 // Challenge is a challenge that begins or is repeated.
 type Challenge struct {
@@ -45,7 +45,7 @@ type Move struct {
 
 // Store keeps records. Each method is one atomic step, whatever other processes do at the
 // same time. A record whose new state is final leaves the quota, loses its lease, and its
-// plan and secret are deleted, in the same step.
+// plan, secret and offline challenge are deleted, in the same step.
 type Store interface {
 	// Atomic locks the set, then runs fn in one transaction. fn decides by what its changing
 	// statements report, or by what it read about a user in the set. A nested Atomic joins
@@ -56,6 +56,9 @@ type Store interface {
 	AddConfirmation(ctx context.Context, r *Record, c *StoredContent, q Quota) (added bool, err error)
 	Confirmation(ctx context.Context, id string) (r Record, found bool, err error)
 	ConfirmationByRef(ctx context.Context, refID string) (r Record, found bool, err error)
+	// SetOffline stores what a device answers to the challenge of a record without a network,
+	// sealed, in place of what was there; nil: nothing.
+	SetOffline(ctx context.Context, id string, sealed []byte) error
 	ConfirmationContent(ctx context.Context, id string) (c StoredContent, found bool, err error)
 	// OpenConfirmations returns open records of a user that have not expired, the oldest
 	// first, after the record with the identifier after.
@@ -85,10 +88,16 @@ type ExecutionStore interface {
 	LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (leased bool, err error)
 	// ReleaseConfirmation ends a lease. The record stays Confirmed.
 	ReleaseConfirmation(ctx context.Context, id, lease string) error
-	// SpendConfirmation makes the move for the holder of the lease and stores the result.
-	// It reports false if the holder has lost the lease. beside runs in the same
-	// transaction after that; its error rolls everything back.
-	SpendConfirmation(ctx context.Context, id, lease string, m Move, result []byte, beside func(ctx context.Context) error) (spent bool, err error)
+	// ClaimAutomatic returns the confirmed record that has been due for the longest time
+	// among those that carry themselves out and are not leased, and makes it due again at
+	// again.
+	ClaimAutomatic(ctx context.Context, now, again time.Time) (r Record, found bool, err error)
+	// PostponeAutomatic makes such a record due at a time.
+	PostponeAutomatic(ctx context.Context, id string, at time.Time) error
+	// SpendConfirmation makes the move for the holder of the lease, runs do in the same
+	// transaction and stores the result that do returns. An error of do rolls everything
+	// back. It reports false, and does not run do, if the holder has lost the lease.
+	SpendConfirmation(ctx context.Context, id, lease string, m Move, do func(ctx context.Context) (result []byte, err error)) (spent bool, err error)
 }
 
 // Limit is the rule for wrong answers of one user to one method, over all records.

@@ -206,7 +206,12 @@ func (b *Book) setRole(ctx context.Context, who audit.Principal, userID string, 
 		if err != nil || r != RoleSecondaryAuth || c.SecondaryAuth == has {
 			return err
 		}
-		return fault.Rollback(b.cancel(ctx, who, userID))
+		if err := b.cancel(ctx, who, userID); err != nil {
+			return fault.Rollback(err)
+		}
+		return fault.Rollback(b.deps.Notices.Emit(ctx, notify.Event{
+			Type: notify.UserFactorChanged, UserID: userID, Actor: who.UserID, Factor: notify.FactorContact, Except: c.Value,
+		}))
 	})
 }
 

@@ -21,7 +21,7 @@ type Addresses struct {
 
 // NewAddresses returns the addresses of the devices in a store.
 func NewAddresses(store Store, vault notify.Sealer, now func() time.Time) *Addresses {
-	return &Addresses{records{store, vault}, now}
+	return &Addresses{records{store: store, vault: vault}, now}
 }
 
 // NotificationAddresses implements [notify.Recipients]. It returns the targets of devices

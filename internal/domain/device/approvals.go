@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -25,10 +27,12 @@ type Approvals struct {
 // ApprovalDeps are what Approvals works with.
 type ApprovalDeps struct {
 	Devices  Store
+	Keys     ServiceKeyStore
 	Vault    notify.Sealer
 	Users    Users
 	Messages Messages
 	Now      func() time.Time
+	Rand     io.Reader // safe for concurrent use
 }
 
 // NewApprovals checks the settings, which are those of the Service.
@@ -36,7 +40,7 @@ func NewApprovals(s Settings, d ApprovalDeps) (*Approvals, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	return &Approvals{receiver{records{d.Devices, d.Vault}, s, d.Users, d.Now}, d.Messages}, nil
+	return &Approvals{receiver{records{d.Devices, d.Keys, d.Vault, d.Rand}, s, d.Users, d.Now}, d.Messages}, nil
 }
 
 // Approvers returns the devices that may act for a user now, the oldest first.
@@ -56,10 +60,12 @@ type Verdict struct {
 	Declined []int
 	Number   string
 	SignedAt time.Time // by the clock of the device
+	Key      []byte    // of the device, a SubjectPublicKeyInfo
 }
 
-// OpenVerdict checks a message of the type confirm or decline and spends its number. Faults
-// besides those of Service.Poll: access_denied for a device that was not verified.
+// OpenVerdict checks a message of the type confirm, decline or deliver and spends its number.
+// Faults besides those of Service.Poll: access_denied for a device that was not verified;
+// invalid_parameters for a delivered message that the device did not sign before.
 func (s *Approvals) OpenVerdict(ctx context.Context, signed []byte) (Verdict, error) {
 	var text message.Signed
 	if err := json.Unmarshal(signed, &text); err != nil {
@@ -69,21 +75,64 @@ func (s *Approvals) OpenVerdict(ctx context.Context, signed []byte) (Verdict, er
 	if err != nil {
 		return Verdict{}, refused(err)
 	}
-	if m.Type != message.Confirm && m.Type != message.Decline {
-		return Verdict{}, fault.Newf(fault.InvalidParameters, "typ: want %s or %s", message.Confirm, message.Decline)
+	switch m.Type {
+	case message.Confirm, message.Decline:
+		var v message.Verdict
+		m, heard, err := s.hear(ctx, text, m.Type, &v)
+		if err != nil {
+			return Verdict{}, err
+		}
+		return s.verdict(ctx, m, heard, m, v)
+	case message.Deliver:
+		var d message.Delivery
+		m, heard, err := s.hear(ctx, text, m.Type, &d)
+		if err != nil {
+			return Verdict{}, err
+		}
+		inner, v, err := s.delivered(m, heard, d.Message)
+		if err != nil {
+			return Verdict{}, err
+		}
+		return s.verdict(ctx, m, heard, inner, v)
+	}
+	return Verdict{}, fault.Newf(fault.InvalidParameters, "typ: want %s, %s or %s", message.Confirm, message.Decline, message.Deliver)
+}
+
+// delivered reads a message that the device signed before and sends inside of m. It may be
+// as old as its operation, whose identifier it names and which takes one verdict.
+func (s *Approvals) delivered(m *message.Message, d Device, signed message.Signed) (*message.Message, message.Verdict, error) {
+	inner, err := message.Parse(signed)
+	if err != nil {
+		return nil, message.Verdict{}, refused(fmt.Errorf("message: %w", err))
 	}
 	var v message.Verdict
-	m, heard, err := s.hear(ctx, text, m.Type, &v)
-	if err != nil {
-		return Verdict{}, err
+	switch {
+	case inner.Type != message.Approval && inner.Type != message.Refusal:
+		err = fault.Newf(fault.InvalidParameters, "message: typ: want %s or %s", message.Approval, message.Refusal)
+	case inner.Service != m.Service || inner.Kid != m.Kid:
+		err = fault.New(fault.InvalidParameters, "message: aud, kid: want those of the message around it")
+	case !inner.Verify(d.Key):
+		err = unknownDevice()
+	case inner.Number >= m.Number:
+		err = fault.New(fault.InvalidParameters, "message: num: want a message that was signed before the one around it")
+	case inner.Time > m.Time+int64(s.settings.Skew/time.Second):
+		err = fault.New(fault.InvalidParameters, "message: iat: the clock of the device was wrong when it signed: sign again")
+	case json.Unmarshal(inner.Payload, &v) != nil:
+		err = fault.New(fault.InvalidParameters, "message: payload: want a verdict")
 	}
-	approved := m.Type == message.Confirm
+	return inner, v, err
+}
+
+// verdict spends the number of a message m of a device. inner is m, or the message in m that
+// has the verdict.
+func (s *Approvals) verdict(ctx context.Context, m *message.Message, heard Device, inner *message.Message, v message.Verdict) (Verdict, error) {
+	approved := inner.Type == message.Confirm || inner.Type == message.Approval
 	what, err := hex.DecodeString(v.What)
 	switch {
 	case err != nil:
 		return Verdict{}, fault.New(fault.InvalidParameters, "what: want hexadecimal digits")
 	case !approved && (len(v.Declined) > 0 || v.Number != ""):
-		return Verdict{}, fault.New(fault.InvalidParameters, "declined, number: a message of type decline has neither, it declines the whole operation")
+		return Verdict{}, fault.Newf(fault.InvalidParameters, "declined, number: a message of type %s has neither, it declines the whole operation", inner.Type)
 	}
 	d, _, err := s.count(ctx, m, heard.Key)
 	if err != nil {
@@ -94,7 +143,7 @@ func (s *Approvals) OpenVerdict(ctx context.Context, signed []byte) (Verdict, er
 	}
 	return Verdict{
 		UserID: d.UserID, Kid: d.Kid, ID: v.ID, What: what, Approved: approved, Declined: v.Declined, Number: v.Number,
-		SignedAt: time.Unix(m.Time, 0).UTC(),
+		SignedAt: time.Unix(inner.Time, 0).UTC(), Key: d.Key,
 	}, nil
 }
 

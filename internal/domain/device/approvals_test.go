@@ -38,7 +38,7 @@ func TestVerdict(t *testing.T) {
 		must(t, err)
 		want1 := device.Verdict{
 			UserID: b.petrov, Kid: g.kid, ID: "1", What: []byte(strings.Repeat("\xab", 32)), Approved: true,
-			Declined: []int{2}, Number: "07", SignedAt: b.clock,
+			Declined: []int{2}, Number: "07", SignedAt: b.clock, Key: g.spki,
 		}
 		if d := cmp.Diff(want1, v); d != "" {
 			t.Error(d)

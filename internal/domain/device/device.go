@@ -128,6 +128,7 @@ type Device struct {
 	AppVersion string
 	SystemID   string // of the mobile application
 	Key        []byte // SubjectPublicKeyInfo
+	Pinned     []byte // SHA-256 of the key of the service that it got; nil: it must register again to confirm offline
 	Verified   bool
 	Blocked    bool
 	CreatedAt  time.Time
@@ -213,6 +214,7 @@ type Deps struct {
 	Devices  Store
 	KInits   KInitStore
 	Nonces   NonceStore
+	Keys     ServiceKeyStore
 	Vault    notify.Sealer
 	Users    Users
 	Contacts Contacts
@@ -240,7 +242,7 @@ func New(s Settings, d Deps) (*Service, error) {
 		return nil, err
 	}
 	s.Systems = slices.Clone(s.Systems)
-	return &Service{receiver{records{d.Devices, d.Vault}, s, d.Users, d.Now}, d}, nil
+	return &Service{receiver{records{d.Devices, d.Keys, d.Vault, d.Rand}, s, d.Users, d.Now}, d}, nil
 }
 
 // system returns an application by identifier; "" means the first one.

@@ -430,6 +430,15 @@ func (s *Service) changed(ctx context.Context, who audit.Principal, userID strin
 	return s.deps.Messages.Emit(ctx, notify.Event{Type: notify.UserAccountChanged, UserID: userID, Actor: who.UserID})
 }
 
+// factorAdded is factorChanged for a device that begins to act for the user. The older
+// contacts of the user are told.
+func (s *Service) factorAdded(ctx context.Context, who audit.Principal, userID, reason string) error {
+	if err := s.factorChanged(ctx, who, userID, reason); err != nil {
+		return err
+	}
+	return s.deps.Messages.Emit(ctx, notify.Event{Type: notify.UserFactorChanged, UserID: userID, Actor: who.UserID, Factor: notify.FactorDevice})
+}
+
 // factorChanged is changed for a change of the devices that may act for the user. It also
 // ends the confirmations of the user that are open.
 func (s *Service) factorChanged(ctx context.Context, who audit.Principal, userID, reason string) error {

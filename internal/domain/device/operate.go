@@ -123,7 +123,7 @@ func (s *Service) SetBlocked(ctx context.Context, who audit.Principal, userID, k
 			return err
 		}
 		if !block {
-			return s.factorChanged(ctx, who, userID, "the block of a device was lifted")
+			return s.factorAdded(ctx, who, userID, "the block of a device was lifted")
 		}
 		if err := s.lost(ctx, userID); err != nil {
 			return err

@@ -28,6 +28,9 @@ type Answer struct {
 	Time      time.Time
 	PollAfter time.Duration
 	After     string // of a poll: see message.PollRequest
+	// ServiceKey is the key of the service that a new device keeps, SubjectPublicKeyInfo; set
+	// by Register.
+	ServiceKey []byte
 }
 
 // Register registers a new device. With the answer to a K-init it becomes a device of the
@@ -67,10 +70,22 @@ func (s *Service) Register(ctx context.Context, signed message.Signed) (Answer, 
 		Name: r.Device.Name, Type: r.Device.Type, AppVersion: r.Device.AppVersion,
 		Key: m.Key, CreatedAt: now, NotBefore: now,
 	}
-	if r.KInit == nil {
-		return s.registerAnonymous(ctx, m, d)
+	key, pinned, err := s.pin(ctx, d.Key, now)
+	if err != nil {
+		return Answer{}, err
 	}
-	return s.registerKInit(ctx, m, d, *r.KInit)
+	d.Pinned = pinned
+	var a Answer
+	if r.KInit == nil {
+		a, err = s.registerAnonymous(ctx, m, d)
+	} else {
+		a, err = s.registerKInit(ctx, m, d, *r.KInit)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	a.ServiceKey = key
+	return a, nil
 }
 
 func (s *Service) registerAnonymous(ctx context.Context, m *message.Message, d Device) (a Answer, err error) {
@@ -232,7 +247,7 @@ func (s *Service) Verify(ctx context.Context, signed message.Signed) (Answer, er
 			return wrong
 		}
 		d.Verified = true
-		return fault.Rollback(s.factorChanged(ctx, audit.Principal{UserID: d.UserID}, d.UserID, "a device was verified"))
+		return fault.Rollback(s.factorAdded(ctx, audit.Principal{UserID: d.UserID}, d.UserID, "a device was verified"))
 	})
 }
 
@@ -276,6 +291,13 @@ func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, erro
 // Operation takes the request of a device for one operation. The faults are those of Poll.
 func (s *Service) Operation(ctx context.Context, signed message.Signed) (a Answer, r message.OperationRequest, err error) {
 	a, err = s.look(ctx, signed, message.Operation, &r)
+	return a, r, err
+}
+
+// Document takes the request of a device for the bytes of a document. The faults are those of
+// Poll.
+func (s *Service) Document(ctx context.Context, signed message.Signed) (a Answer, r message.DocumentRequest, err error) {
+	a, err = s.look(ctx, signed, message.Read, &r)
 	return a, r, err
 }
 

@@ -31,6 +31,7 @@ type sealedDevice struct {
 	NotBefore  int64       `json:"not_before"` // milliseconds since 1970
 	NotAfter   int64       `json:"not_after"`
 	Push       *sealedPush `json:"push,omitempty"`
+	Pinned     []byte      `json:"pinned,omitempty"`
 }
 
 type sealedPush struct {
@@ -79,7 +80,9 @@ func noncePlace(kid string) vault.Place {
 // records reads and writes the sealed records of devices.
 type records struct {
 	store Store
+	keys  ServiceKeyStore // nil for a reader that needs no key of the service
 	vault notify.Sealer
+	rand  io.Reader // nil likewise
 }
 
 // seal seals v as JSON.
@@ -110,7 +113,7 @@ func (s records) record(d Device) (Record, error) {
 	content := sealedDevice{
 		UserID: d.UserID, Name: d.Name, Type: d.Type, AppVersion: d.AppVersion, SystemID: d.SystemID, Key: d.Key,
 		Verified: d.Verified, Blocked: d.Blocked, NotBefore: d.NotBefore.UnixMilli(), NotAfter: d.NotAfter.UnixMilli(),
-		Push: (*sealedPush)(d.Push),
+		Push: (*sealedPush)(d.Push), Pinned: d.Pinned,
 	}
 	sealed, err := s.seal(devicePlace(d.Kid), content)
 	return Record{Kid: d.Kid, UserID: d.UserID, NotAfter: d.NotAfter, CreatedAt: d.CreatedAt, Sealed: sealed}, err
@@ -126,7 +129,7 @@ func (s records) read(r Record) (Device, error) {
 		Kid: r.Kid, UserID: c.UserID, Name: c.Name, Type: c.Type, AppVersion: c.AppVersion, SystemID: c.SystemID, Key: c.Key,
 		Verified: c.Verified, Blocked: c.Blocked, CreatedAt: r.CreatedAt,
 		NotBefore: time.UnixMilli(c.NotBefore).UTC(), NotAfter: time.UnixMilli(c.NotAfter).UTC(),
-		Push: (*Push)(c.Push),
+		Push: (*Push)(c.Push), Pinned: c.Pinned,
 	}
 	if d.UserID != r.UserID || !d.NotAfter.Equal(r.NotAfter) {
 		return Device{}, fmt.Errorf("%w: %s", errMoved, r.Kid)

@@ -76,6 +76,20 @@ type KInitStore interface {
 	SpendKInit(ctx context.Context, kid string, now time.Time) (bool, error)
 }
 
+// ServiceKeyRecord is a key of the service as it is stored.
+type ServiceKeyRecord struct {
+	Algorithm string // name of the suite
+	Sealed    []byte
+	CreatedAt time.Time
+}
+
+// ServiceKeyStore keeps the keys by which devices know the service: one for each algorithm.
+type ServiceKeyStore interface {
+	ServiceKey(ctx context.Context, algorithm string) (r ServiceKeyRecord, found bool, err error)
+	// AddServiceKey adds a key. It reports false if the algorithm has one.
+	AddServiceKey(ctx context.Context, r ServiceKeyRecord) (bool, error)
+}
+
 // NonceStore keeps pending verifications of devices.
 type NonceStore interface {
 	// SetNonce begins a verification, in place of a previous one.

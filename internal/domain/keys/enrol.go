@@ -35,14 +35,15 @@ type Order struct {
 	Authority int64             // 0: the first of the policy
 	Suite     string            // name of the suite of the new key; "": that of the renewed certificate, otherwise gost2012-256
 	Name      map[string]string // parts of the subject, see Service.Subject
-	PIN       string            // of the new key
+	PIN       string            `json:"-"` // of the new key
 	Template  string            // object identifier of the authority's certificate template; "": none
 	Usages    []string          // extended key usages as object identifiers; empty: the default
 	Life      time.Duration     // 0: the default of the authority
 
 	// Renew names the certificate to renew, and the PIN of its key. The successor has a
 	// key of its own and, unless Name says otherwise, its subject.
-	Renew, RenewPIN string
+	Renew    string
+	RenewPIN string `json:"-"`
 }
 
 // order is an Order that was checked.
@@ -68,12 +69,9 @@ var usageOfOthers = []x509gost.OID{
 // userUsage is the default extended key usage of requests.
 var userUsage = []x509gost.OID{{1, 3, 6, 1, 5, 5, 7, 3, 2}, {1, 3, 6, 1, 5, 5, 7, 3, 4}}
 
-// check checks an order before any authority gets it.
-func (s *Service) check(asked Order) (*order, error) {
+// checkOrder checks an order, except for its PINs, before any authority gets it.
+func (s *Service) checkOrder(asked Order) (*order, error) {
 	o := &order{Order: asked}
-	if err := s.checkNewPIN(o.PIN); err != nil {
-		return nil, err
-	}
 	if o.Suite != "" {
 		var known bool
 		if o.suite, known = suite.ByName(o.Suite); !known {
@@ -119,7 +117,10 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Reque
 	if err := s.guard(ctx, a, action); err != nil {
 		return nil, err
 	}
-	o, err := s.check(asked)
+	if err := s.checkNewPIN(asked.PIN); err != nil {
+		return nil, err
+	}
+	o, err := s.checkOrder(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -132,9 +133,16 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Reque
 	if err := s.mayAsk(ctx, userID); err != nil {
 		return nil, err
 	}
-	subject, renewed, err := s.subjectOf(ctx, userID, o)
+	subject, old, err := s.subjectOf(ctx, userID, o)
 	if err != nil {
 		return nil, err
+	}
+	renewed := int64(0)
+	if old != nil {
+		renewed = old.ID
+		if err := s.open(ctx, old, o.RenewPIN, s.opens); err != nil {
+			return nil, err
+		}
 	}
 	keyRecord, der, err := s.newRequest(ctx, userID, o, subject)
 	if err != nil {
@@ -145,22 +153,22 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Reque
 		KeyID: keyRecord.ID, Renews: renewed, DER: der, Life: o.Life, CreatedAt: keyRecord.CreatedAt,
 	}
 	var q *Request
-	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.change(ctx, a, func(ctx context.Context) (any, error) {
 		q = nil
 		err := s.mayAsk(ctx, userID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := s.Store.AddKey(ctx, keyRecord); err != nil {
-			return fault.Rollback(err)
+			return nil, fault.Rollback(err)
 		}
 		if q, err = s.addRequest(ctx, record, a, notify.CertificatesRequested); err != nil {
-			return fault.Rollback(err)
+			return nil, fault.Rollback(err)
 		}
 		if target.Outside || target.Operator {
-			return nil
+			return q, nil
 		}
-		return fault.Rollback(s.fulfil(ctx, q, a.Who.UserID))
+		return q, fault.Rollback(s.fulfil(ctx, q, a.Who.UserID))
 	})
 	return q, err
 }
@@ -197,29 +205,27 @@ func (s *Service) mayAsk(ctx context.Context, userID string) error {
 	return nil
 }
 
-// subjectOf returns the subject for an ordered certificate, and the number of the
-// certificate that it renews.
-func (s *Service) subjectOf(ctx context.Context, userID string, o *order) (subject x509gost.Name, renews int64, err error) {
+// subjectOf returns the subject for an ordered certificate, and the certificate that it
+// renews, nil for none.
+func (s *Service) subjectOf(ctx context.Context, userID string, o *order) (subject x509gost.Name, old *Certificate, err error) {
 	if o.Renew != "" {
-		old, err := s.Find(ctx, userID, o.Renew)
-		if err != nil {
-			return x509gost.Name{}, 0, err
+		if old, err = s.Find(ctx, userID, o.Renew); err != nil {
+			return x509gost.Name{}, nil, err
 		}
 		if err := refuse(old, s.Now()); err != nil {
-			return x509gost.Name{}, 0, err
-		}
-		if err := s.open(ctx, old, o.RenewPIN, s.opens); err != nil {
-			return x509gost.Name{}, 0, err
+			return x509gost.Name{}, nil, err
 		}
 		o.suite = cmp.Or(o.suite, old.X509.Suite)
 		if len(o.Name) == 0 {
-			return old.X509.Subject, old.ID, nil
+			return old.X509.Subject, old, nil
 		}
-		renews = old.ID
 	}
 	subject, err = s.Subject(ctx, userID, o.Name)
-	return subject, renews, err
+	return subject, old, err
 }
+
+// newSuite returns the suite of the new key.
+func (o *order) newSuite() *suite.Suite { return cmp.Or(o.suite, suite.GOST2012x256) }
 
 // newKeyID returns a random id for a new key.
 func (s *Service) newKeyID() (string, error) {
@@ -232,7 +238,7 @@ func (s *Service) newKeyID() (string, error) {
 
 // newRequest makes a key, not stored yet, and a request that it signs.
 func (s *Service) newRequest(ctx context.Context, userID string, o *order, subject x509gost.Name) (KeyRecord, []byte, error) {
-	su := cmp.Or(o.suite, suite.GOST2012x256)
+	su := o.newSuite()
 	id, err := s.newKeyID()
 	if err != nil {
 		return KeyRecord{}, nil, err
@@ -383,36 +389,25 @@ func (s *Service) RequestRevocation(ctx context.Context, a Act, id string, o Sta
 	if err := s.guard(ctx, a, policy.RevokeCertificate); err != nil {
 		return nil, err
 	}
-	o.Status = Revoked
-	c, err := s.Find(ctx, a.Who.UserID, id)
+	c, target, err := s.revocable(ctx, a.Who.UserID, id, o)
 	if err != nil {
 		return nil, err
-	}
-	if err := checkStatus(c, o); err != nil {
-		return nil, err
-	}
-	if c.Status == Revoked {
-		return nil, fault.Newf(fault.CertificateStatus, "certificate %d is revoked already", c.ID)
 	}
 	if o.PIN != "" {
 		if err := s.open(ctx, c, o.PIN, s.opens); err != nil {
 			return nil, err
 		}
 	}
-	target, err := s.Enrolment.authority(BuiltIn)
-	if err != nil {
-		return nil, err
-	}
 	var q *Request
-	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+	err = s.change(ctx, a, func(ctx context.Context) (any, error) {
 		q = nil
 		requests, err := s.RequestStore.Requests(ctx, c.UserID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, r := range requests {
 			if r.Status == Pending && r.Type == ForRevocation && r.CertificateID == c.ID {
-				return fault.Newf(fault.PendingRequests, "request %d asks for the same and waits", r.ID)
+				return nil, fault.Newf(fault.PendingRequests, "request %d asks for the same and waits", r.ID)
 			}
 		}
 		q, err = s.addRequest(ctx, RequestRecord{
@@ -420,12 +415,30 @@ func (s *Service) RequestRevocation(ctx context.Context, a Act, id string, o Sta
 			Reason: o.Reason, Comment: o.Comment, CreatedAt: s.Now(),
 		}, a, notify.RevokeRequestsRequested)
 		if err != nil {
-			return fault.Rollback(err)
+			return nil, fault.Rollback(err)
 		}
 		if target.Operator {
-			return nil
+			return q, nil
 		}
-		return fault.Rollback(s.fulfil(ctx, q, a.Who.UserID))
+		return q, fault.Rollback(s.fulfil(ctx, q, a.Who.UserID))
 	})
 	return q, err
+}
+
+// revocable returns the certificate that a request for its revocation names, and the
+// authority that gets the request.
+func (s *Service) revocable(ctx context.Context, userID, id string, o StatusOrder) (*Certificate, Authority, error) {
+	o.Status = Revoked
+	c, err := s.Find(ctx, userID, id)
+	if err != nil {
+		return nil, Authority{}, err
+	}
+	if err := checkStatus(c, o); err != nil {
+		return nil, Authority{}, err
+	}
+	if c.Status == Revoked {
+		return nil, Authority{}, fault.Newf(fault.CertificateStatus, "certificate %d is revoked already", c.ID)
+	}
+	target, err := s.Enrolment.authority(BuiltIn)
+	return c, target, err
 }

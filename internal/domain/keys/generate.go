@@ -36,6 +36,36 @@ func (s *Service) Generate(ctx context.Context, a Act, algorithm int64, paramete
 	if err := s.guard(ctx, a, policy.CreateRequest); err != nil {
 		return nil, err
 	}
+	g, err := s.generation(ctx, a.Who.UserID, algorithm, parameters)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkNewPIN(pin); err != nil {
+		return nil, err
+	}
+	o := IssueOrder{UserID: a.Who.UserID, Suite: g.suite, Subject: g.subject, PIN: pin, first: true, act: a}
+	if g.set == nil {
+		return s.certify(ctx, o, s.generate)
+	}
+	return s.certify(ctx, o, func(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
+		key, err := gost3410.GenerateKey(g.set, s.Rand)
+		if err != nil {
+			return vault.Key{}, nil, err
+		}
+		defer key.Wipe()
+		return s.Holder.Import(ctx, id, su, key, pin)
+	})
+}
+
+// generation is what Generate makes, after its checks.
+type generation struct {
+	suite   *suite.Suite
+	set     *gost3410.Set // nil: the default one
+	subject x509gost.Name
+}
+
+// generation checks the arguments of Generate, except for the PIN.
+func (s *Service) generation(ctx context.Context, userID string, algorithm int64, parameters string) (*generation, error) {
 	su, ok := algorithms[algorithm]
 	if !ok {
 		return nil, fault.Newf(fault.AlgorithmNotSupported, "AlgId %d: want 11811, 11849, 11837, 41984 or 9216", algorithm)
@@ -51,28 +81,11 @@ func (s *Service) Generate(ctx context.Context, a Act, algorithm int64, paramete
 	if target.Operator {
 		return nil, fault.New(fault.WrongOperation, "certificates are approved by an operator here: send a request")
 	}
-	if err := s.checkNewPIN(pin); err != nil {
+	if err := s.mayAsk(ctx, userID); err != nil {
 		return nil, err
 	}
-	if err := s.mayAsk(ctx, a.Who.UserID); err != nil {
-		return nil, err
-	}
-	subject, err := s.Subject(ctx, a.Who.UserID, nil)
-	if err != nil {
-		return nil, err
-	}
-	o := IssueOrder{UserID: a.Who.UserID, Suite: su, Subject: subject, PIN: pin, first: true}
-	if set == nil {
-		return s.certify(ctx, o, s.generate)
-	}
-	return s.certify(ctx, o, func(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
-		key, err := gost3410.GenerateKey(set, s.Rand)
-		if err != nil {
-			return vault.Key{}, nil, err
-		}
-		defer key.Wipe()
-		return s.Holder.Import(ctx, id, su, key, pin)
-	})
+	subject, err := s.Subject(ctx, userID, nil)
+	return &generation{su, set, subject}, err
 }
 
 // parameterSet returns a parameter set for keys of a suite; nil means the default one.
@@ -123,37 +136,40 @@ func (s *Service) adopt(ctx context.Context, o IssueOrder, make maker, certifica
 	if err != nil {
 		return nil, err
 	}
-	var made CertificateRecord
-	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+	var adopted *Certificate
+	err = s.change(ctx, o.act, func(ctx context.Context) (any, error) {
 		now := s.Now()
 		c, err := certificate(ctx, public)
 		if err != nil {
-			return fault.Rollback(err)
+			return nil, fault.Rollback(err)
 		}
 		if err := s.Store.AddKey(ctx, keyRecord(id, o.UserID, key, now)); err != nil {
-			return fault.Rollback(err)
+			return nil, fault.Rollback(err)
 		}
 		c.UserID, c.KeyID, c.FriendlyName, c.CreatedAt = o.UserID, id, o.FriendlyName, now
-		made = CertificateRecord{NewCertificate: c, HasPIN: key.HasPIN, Default: o.Default}
+		made := CertificateRecord{NewCertificate: c, HasPIN: key.HasPIN, Default: o.Default}
 		if made.ID, err = s.Store.AddCertificate(ctx, c); err != nil {
-			return fault.Rollback(err)
+			return nil, fault.Rollback(err)
 		}
 		if o.first && !made.Default {
 			_, found, err := s.Store.DefaultCertificate(ctx, o.UserID)
 			if err != nil {
-				return fault.Rollback(err)
+				return nil, fault.Rollback(err)
 			}
 			made.Default = !found
 		}
 		if made.Default {
 			if _, err := s.Store.SetDefault(ctx, o.UserID, made.ID); err != nil {
-				return fault.Rollback(err)
+				return nil, fault.Rollback(err)
 			}
 		}
-		return fault.Rollback(s.emit(ctx, event, o.UserID, "", "certificate "+strconv.FormatInt(made.ID, 10)))
+		if adopted, err = s.certificate(made); err != nil {
+			return nil, fault.Rollback(err)
+		}
+		return adopted, fault.Rollback(s.emit(ctx, event, o.UserID, "", "certificate "+strconv.FormatInt(made.ID, 10)))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.certificate(made)
+	return adopted, nil
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"strconv"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/pki/chain"
@@ -26,45 +27,60 @@ func (s *Service) Install(ctx context.Context, a Act, data []byte) (*Certificate
 	if err := s.guard(ctx, a, policy.CreateRequest); err != nil {
 		return nil, err
 	}
-	certificates, err := readCertificates(data)
+	certificates, err := installed(data)
 	if err != nil {
-		return nil, fault.New(fault.CertificateFormat, "certificate: want an X.509 certificate as DER, BER or PEM").With(err)
+		return nil, err
 	}
-	var id int64
-	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
-		requests, err := s.Requests(ctx, a.Who)
+	var c *Certificate
+	err = s.change(ctx, a, func(ctx context.Context) (any, error) {
+		q, cert, err := s.awaited(ctx, a.Who, certificates)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		waiting := false
-		for _, q := range requests {
-			if q.Status != Pending || q.Type != ForCertificate || q.Authority == BuiltIn {
-				continue
-			}
-			waiting = true
-			for _, cert := range certificates {
-				if !bytes.Equal(cert.RawSPKI, q.Parsed.RawSPKI) && !sameKey(cert, q.Parsed) {
-					continue
-				}
-				if err := s.trusted(cert, q.Authority); err != nil {
-					return err
-				}
-				if err := s.accept(ctx, q, cert, true, a.Who.UserID); err != nil {
-					return fault.Rollback(err)
-				}
-				id = q.CertificateID
-				return nil
-			}
+		if err := s.accept(ctx, q, cert, true, a.Who.UserID); err != nil {
+			return nil, fault.Rollback(err)
 		}
-		if !waiting {
-			return fault.New(fault.RequestNotFound, "you have no request that waits for a certificate of another authority")
-		}
-		return fault.New(fault.InvalidCertificate, "the certificate is for another key than that of your request")
+		c, err = s.Find(ctx, a.Who.UserID, strconv.FormatInt(q.CertificateID, 10))
+		return c, fault.Rollback(err)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.Find(ctx, a.Who.UserID, strconv.FormatInt(id, 10))
+	return c, nil
+}
+
+// installed reads what a client installs.
+func installed(data []byte) ([]*x509gost.Certificate, error) {
+	list, err := readCertificates(data)
+	if err != nil {
+		return nil, fault.New(fault.CertificateFormat, "certificate: want an X.509 certificate as DER, BER or PEM").With(err)
+	}
+	return list, nil
+}
+
+// awaited returns the pending request that one of the certificates answers, with that
+// certificate.
+func (s *Service) awaited(ctx context.Context, who audit.Principal, certificates []*x509gost.Certificate) (*Request, *x509gost.Certificate, error) {
+	requests, err := s.Requests(ctx, who)
+	if err != nil {
+		return nil, nil, err
+	}
+	waiting := false
+	for _, q := range requests {
+		if q.Status != Pending || q.Type != ForCertificate || q.Authority == BuiltIn {
+			continue
+		}
+		waiting = true
+		for _, cert := range certificates {
+			if bytes.Equal(cert.RawSPKI, q.Parsed.RawSPKI) || sameKey(cert, q.Parsed) {
+				return q, cert, s.trusted(cert, q.Authority)
+			}
+		}
+	}
+	if !waiting {
+		return nil, nil, fault.New(fault.RequestNotFound, "you have no request that waits for a certificate of another authority")
+	}
+	return nil, nil, fault.New(fault.InvalidCertificate, "the certificate is for another key than that of your request")
 }
 
 // sameKey compares public keys, which authorities encode in several ways.

@@ -234,6 +234,7 @@ type Options struct {
 
 	Policy       Permitter    // decides about the acts of users
 	Confirmation Confirmation // nil: nothing waits for a confirmation
+	Confirming   *Confirming  // nil: an act that needs a confirmation is refused
 	Events       Events       // nil: no notices
 	Profiles     Profiles     // nil: users have no known names
 
@@ -364,6 +365,7 @@ type IssueOrder struct {
 	Life         time.Duration // 0: the authority's default
 
 	first bool // make it the default one when the user has none
+	act   Act  // of the user; the zero value for others
 }
 
 // Issue makes a key and has the built-in authority certify it; both are stored or

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
@@ -23,6 +24,14 @@ type Act struct {
 	Who audit.Principal
 	// ForceConfirmation is set when the client asks for a confirmation.
 	ForceConfirmation bool
+	// Form is the interface of the request. Only FormOperation has operations that wait for
+	// their confirmation; a client of another one must propose them.
+	Form confirm.Form
+
+	// decided is the action that the policies were asked about. spend is set after a
+	// confirmation; see Service.change.
+	decided policy.Action
+	spend   func(ctx context.Context, do func(ctx context.Context) (any, error)) error
 }
 
 // Permitter checks the user's access policy; [policy.Service] satisfies it.
@@ -42,23 +51,32 @@ type Events interface {
 
 // guard checks the policies before an act.
 func (s *Service) guard(ctx context.Context, a Act, action policy.Action) error {
+	if a.decided != 0 && a.decided != action {
+		return fmt.Errorf("keys: the policies were asked about %s, and the act is %s", a.decided, action)
+	}
+	if a.decided != 0 && a.spend == nil {
+		return nil // asked a moment ago
+	}
+	needed, err := s.needed(ctx, a, action)
+	if err == nil && needed && a.spend == nil {
+		err = unconfirmed(action)
+	}
+	return err
+}
+
+// needed checks the access policy and reports whether an act needs a confirmation.
+func (s *Service) needed(ctx context.Context, a Act, action policy.Action) (bool, error) {
 	if a.Who.UserID == "" || s.Policy == nil {
-		return errors.New("keys: an act needs a user and an access policy")
+		return false, errors.New("keys: an act needs a user and an access policy")
 	}
-	if err := s.Policy.Permit(ctx, a.Who.UserID, action); err != nil {
-		return err
+	if err := s.Policy.Permit(ctx, a.Who.UserID, action); err != nil || a.ForceConfirmation || s.Confirmation == nil {
+		return a.ForceConfirmation, err
 	}
-	needed := a.ForceConfirmation
-	if !needed && s.Confirmation != nil {
-		var err error
-		if needed, err = s.Confirmation.NeedsConfirmation(ctx, a.Who.UserID, action); err != nil {
-			return err
-		}
-	}
-	if needed {
-		return fault.Newf(fault.MethodNotConfirmed, "%s needs a confirmation, which only signatures can have so far: nothing was done", action)
-	}
-	return nil
+	return s.Confirmation.NeedsConfirmation(ctx, a.Who.UserID, action)
+}
+
+func unconfirmed(action policy.Action) error {
+	return fault.Newf(fault.MethodNotConfirmed, "%s needs a confirmation: create an operation by v2 or a transaction by POST /api/transactions, and have the user confirm it; nothing was done", action)
 }
 
 // emit notifies the user of an event, in the transaction of ctx.
@@ -140,36 +158,45 @@ func (s *Service) checkNewPIN(pin string) error {
 // newPIN. Wrong old PINs are counted as in Sign. Faults: certificate_not_found,
 // invalid_pin, access_denied, wrong_operation.
 func (s *Service) ChangePIN(ctx context.Context, a Act, id, oldPIN, newPIN string) error {
+	_, err := s.changePIN(ctx, a, id, oldPIN, newPIN)
+	return err
+}
+
+// changePIN is ChangePIN and returns the certificate.
+func (s *Service) changePIN(ctx context.Context, a Act, id, oldPIN, newPIN string) (changed *Certificate, err error) {
 	if err := s.guard(ctx, a, policy.ChangePin); err != nil {
-		return err
+		return nil, err
 	}
 	c, err := s.Find(ctx, a.Who.UserID, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.checkNewPIN(newPIN); err != nil {
-		return err
+		return nil, err
 	}
-	return s.open(ctx, c, oldPIN, func(ctx context.Context, key vault.Key, secret []byte) error {
+	err = s.open(ctx, c, oldPIN, func(ctx context.Context, key vault.Key, secret []byte) error {
 		fresh := []byte(newPIN)
 		defer clear(fresh)
 		made, err := s.Holder.Rewrap(ctx, key, secret, fresh)
 		if err != nil {
 			return err
 		}
-		return s.Store.Atomic(ctx, func(ctx context.Context) error {
+		return s.change(ctx, a, func(ctx context.Context) (any, error) {
 			// Only the sealed record that was opened is replaced: another process may
 			// have changed the PIN meanwhile.
 			replaced, err := s.Store.ReplaceSealed(ctx, c.KeyID, key.Sealed, made.Sealed, made.HasPIN)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if !replaced {
-				return fault.New(fault.InvalidObjectState, "another request changed the PIN at the same time: try again")
+				return nil, fault.New(fault.InvalidObjectState, "another request changed the PIN at the same time: try again")
 			}
-			return s.emit(ctx, notify.CertificatePinChanged, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10))
+			now := *c
+			now.HasPIN, changed = made.HasPIN, &now
+			return changed, s.emit(ctx, notify.CertificatePinChanged, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10))
 		})
 	})
+	return changed, err
 }
 
 // CheckPIN reports whether a PIN is that of a certificate's key. Attempts are counted as
@@ -252,17 +279,17 @@ func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, e
 		return nil, err
 	}
 	var c *Certificate
-	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+	err := s.change(ctx, a, func(ctx context.Context) (_ any, err error) {
 		if c, err = s.Find(ctx, a.Who.UserID, id); err != nil {
-			return err
+			return nil, err
 		}
 		if err := s.Store.DeleteCertificate(ctx, c.ID); err != nil {
-			return fault.Rollback(err)
+			return nil, fault.Rollback(err)
 		}
 		if err := s.Store.DeleteUnusedKey(ctx, c.KeyID); err != nil {
-			return fault.Rollback(err)
+			return nil, fault.Rollback(err)
 		}
-		return fault.Rollback(s.emit(ctx, notify.CertificateDeleted, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10)))
+		return c, fault.Rollback(s.emit(ctx, notify.CertificateDeleted, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10)))
 	})
 	return c, err
 }

@@ -157,14 +157,14 @@ func (s *Service) DeleteRequest(ctx context.Context, a Act, identifier string) (
 		return nil, err
 	}
 	var q *Request
-	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+	err := s.change(ctx, a, func(ctx context.Context) (_ any, err error) {
 		if q, err = s.Request(ctx, a.Who, identifier); err != nil {
-			return err
+			return nil, err
 		}
 		if err := s.RequestStore.DeleteRequest(ctx, q.ID); err != nil || q.KeyID == "" {
-			return fault.Rollback(err)
+			return q, fault.Rollback(err)
 		}
-		return fault.Rollback(s.Store.DeleteUnusedKey(ctx, q.KeyID))
+		return q, fault.Rollback(s.Store.DeleteUnusedKey(ctx, q.KeyID))
 	})
 	return q, err
 }

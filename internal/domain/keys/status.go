@@ -24,7 +24,7 @@ type StatusOrder struct {
 	Comment string
 	// PIN of the key. It is optional, since a user who has lost it must be able to
 	// revoke. A wrong PIN is refused.
-	PIN string
+	PIN string `json:"-"`
 }
 
 // acts maps a status to the action of the access policy that sets it and to its event.
@@ -44,7 +44,7 @@ var acts = map[Status]struct {
 func (s *Service) SetStatus(ctx context.Context, a Act, id string, o StatusOrder) (*Certificate, error) {
 	act, ok := acts[o.Status]
 	if !ok {
-		return nil, fault.New(fault.InvalidParameters, "Status: want REVOKED, HOLD or ACTIVE")
+		return nil, unknownStatus()
 	}
 	if err := s.guard(ctx, a, act.action); err != nil {
 		return nil, err
@@ -58,16 +58,32 @@ func (s *Service) SetStatus(ctx context.Context, a Act, id string, o StatusOrder
 			return nil, err
 		}
 	}
-	err = s.Store.Atomic(ctx, func(ctx context.Context) error {
+	var changed *Certificate
+	err = s.change(ctx, a, func(ctx context.Context) (_ any, err error) {
 		if err := s.setStatus(ctx, c, o); err != nil {
-			return fault.Rollback(err)
+			return nil, fault.Rollback(err)
 		}
-		return fault.Rollback(s.emit(ctx, act.event, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10)))
+		if changed, err = s.Find(ctx, a.Who.UserID, strconv.FormatInt(c.ID, 10)); err != nil {
+			return nil, fault.Rollback(err)
+		}
+		return changed, fault.Rollback(s.emit(ctx, act.event, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10)))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.Find(ctx, a.Who.UserID, strconv.FormatInt(c.ID, 10))
+	return changed, nil
+}
+
+func unknownStatus() error {
+	return fault.New(fault.InvalidParameters, "Status: want REVOKED, HOLD or ACTIVE")
+}
+
+func revokedAlready(c *Certificate) *fault.Error {
+	return fault.Newf(fault.CertificateStatus, "certificate %d is revoked or on hold already", c.ID)
+}
+
+func notOnHold(c *Certificate) *fault.Error {
+	return fault.Newf(fault.CertificateStatus, "certificate %d is not on hold", c.ID)
 }
 
 // checkStatus checks an order without carrying it out.
@@ -99,9 +115,9 @@ func (s *Service) setStatus(ctx context.Context, c *Certificate, o StatusOrder) 
 	}
 	switch {
 	case errors.Is(err, authority.ErrAlreadyRevoked):
-		return fault.Newf(fault.CertificateStatus, "certificate %d is revoked or on hold already", c.ID).With(err)
+		return revokedAlready(c).With(err)
 	case errors.Is(err, authority.ErrNotOnHold):
-		return fault.Newf(fault.CertificateStatus, "certificate %d is not on hold", c.ID).With(err)
+		return notOnHold(c).With(err)
 	case err != nil:
 		return err
 	}

@@ -35,12 +35,16 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 	if d.Channel.Info().To == ToNumbers && len(d.To) > prefixDigits {
 		prefix = d.To[:prefixDigits]
 	}
+	address := "address"
+	if d.always {
+		address = "address of notices"
+	}
 	for _, scope := range []struct {
 		name, key string
 		limit     int
 		counts    bool
 	}{
-		{"address", strings.ToLower(d.To), b.Recipient, true},
+		{address, strings.ToLower(d.To), b.Recipient, true},
 		{"caller", d.Actor, b.Actor, d.Actor != ""},
 		{"range of numbers", prefix, b.Prefix, prefix != ""},
 		{"installation", "", b.Total, true},

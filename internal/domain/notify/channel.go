@@ -17,6 +17,8 @@ const (
 	SMS     Channel = "SMS"
 	Push    Channel = "Push"
 	Webhook Channel = "Webhook"
+	// Callback sends requests to the addresses that clients name; see Service.Call.
+	Callback Channel = "Callback"
 )
 
 // RecipientKind says what a channel sends to.
@@ -27,7 +29,7 @@ const (
 	ToAddresses RecipientKind = iota + 1 // e-mail addresses of users
 	ToNumbers                            // phone numbers of users
 	ToDevices                            // mobile devices of users
-	ToSystems                            // systems that listen to events; users do not choose this channel
+	ToSystems                            // systems that listen to events or wait for an answer; users do not choose this channel
 )
 
 // ChannelInfo describes a channel.
@@ -49,6 +51,7 @@ func Channels() []ChannelInfo {
 		{Channel: SMS, To: ToNumbers, Part: "sms", Budget: Budget{Recipient: 10, Actor: 10_000, Prefix: 1_000}},
 		{Channel: Push, To: ToDevices, Part: "sms"},
 		{Channel: Webhook, To: ToSystems},
+		{Channel: Callback, To: ToSystems},
 	}
 }
 

@@ -35,6 +35,20 @@ const (
 	CertificateKeyImported EventType = "CertificateKeyImported"
 )
 
+// UserFactorChanged is an event of our own: a factor of a user is new or was replaced. It
+// goes to the older contacts of the user, whatever the policy says.
+const UserFactorChanged EventType = "UserFactorChanged"
+
+// Events of our own: requests of operators that wait. UserChangeWaits and
+// UserChangeCancelled go to the contacts of the user, whatever the policy says.
+const (
+	UserChangeWaits     EventType = "UserChangeWaits"
+	UserChangeCancelled EventType = "UserChangeCancelled"
+	ApprovalRequested   EventType = "ApprovalRequested"
+	ApprovalGiven       EventType = "ApprovalGiven"
+	ApprovalRefused     EventType = "ApprovalRefused"
+)
+
 // Usage is the audience of an event.
 type Usage string
 
@@ -74,6 +88,12 @@ func (e EventInfo) ToldUsers() bool { return e.Usage == ForUser || e.last() }
 // confirmed contacts of a user who has no notification contacts.
 func (e EventInfo) last() bool { return e.Type == UserDeleted }
 
+// toContacts reports whether the event goes to all confirmed contacts, whatever the policy
+// of the user says.
+func (e EventInfo) toContacts() bool {
+	return e.Type == UserFactorChanged || e.Type == UserChangeWaits || e.Type == UserChangeCancelled
+}
+
 // EventCategory is a heading that groups events.
 type EventCategory struct {
 	Category    string
@@ -107,6 +127,12 @@ func Events() []EventInfo {
 		info(UserPasswordReset, 9, "UserAccount", ForUser, "Пароль сброшен", "The password is reset"),
 		info(UserDeleted, 10, "UserAccount", ForOperator, "Учётная запись удалена", "The account is deleted"),
 		info(UserDeleteFail, 11, "UserAccount", ForOperator, "Пользователь не удалён из-за ошибки", "A deletion of the user failed"),
+		info(UserFactorChanged, 0, "UserAccount", ForUser, "Добавлено или заменено средство входа или подтверждения", "A means of sign-in or confirmation is new or was replaced"),
+		info(UserChangeWaits, 0, "UserAccount", ForUser, "Изменение учётной записи вступит в силу позже, его можно отменить", "A change of the account takes effect later and can be cancelled"),
+		info(UserChangeCancelled, 0, "UserAccount", ForUser, "Изменение учётной записи отменено пользователем", "A change of the account was cancelled by the user"),
+		info(ApprovalRequested, 0, "UserAccount", ForOperator, "Действие оператора ждёт одобрения другого оператора", "An action of an operator waits for the approval of another one"),
+		info(ApprovalGiven, 0, "UserAccount", ForOperator, "Действие оператора одобрено другим оператором", "An action of an operator was approved by another one"),
+		info(ApprovalRefused, 0, "UserAccount", ForOperator, "Действие оператора отклонено", "An action of an operator was refused"),
 		info(CertificatesRequested, 0, "Certificates", ForUser, "Создан запрос на сертификат", "A certificate is requested"),
 		info(RevokeRequestsRequested, 0, "Certificates", ForUser, "Создан запрос на отзыв сертификата", "The revocation of a certificate is requested"),
 		info(CertificateIssued, 0, "Certificates", ForUser, "Сертификат выпущен", "A certificate is issued"),

@@ -27,7 +27,7 @@ type Message struct {
 	Channel Channel
 	To      string    // address, phone number as digits with the country code and without a plus, or identifier of a Subscription
 	Subject string    // one line; empty for SMS
-	Text    string    // plain text, lines end in a line feed
+	Text    string    // plain text, lines end in a line feed; of the channel Callback the body of the request
 	Picture []byte    // GIF that belongs to the text; nil in most messages, and in all that are not e-mail
 	Notice  *Notice   // of the channel Webhook, which has neither subject nor text; nil in other messages
 	Created time.Time // when it was ordered
@@ -83,6 +83,10 @@ type Direct struct {
 	UserID   string            // the user it is about
 	Actor    string            // user id of who caused it, for the budgets; empty: the service itself
 	Expires  time.Time         // when it becomes useless; zero: Settings.Life from now
+
+	// always is set for events that reach a user whatever the policy says. They have a budget
+	// of their own for an address: other messages must not use it up, nor they that of codes.
+	always bool
 }
 
 // Event is something that happened to a user.
@@ -91,6 +95,18 @@ type Event struct {
 	UserID string // empty where there is no user (yet): then only listening systems are told
 	Actor  string // user id of who caused it; empty: the service itself
 	Detail string // one short sentence without secrets; may be empty
+	Factor Factor // of UserFactorChanged, which has it as its detail
+	Except string // of UserFactorChanged: the value of a contact that is not told, since it is the new one
+}
+
+// Call is a request to an address that a client named, such as the callback of a
+// confirmation.
+type Call struct {
+	To     string // the address, which was checked when the client named it
+	About  string // for administrators: what it reports
+	UserID string // the user it is about
+	Actor  string // user id of who caused it; empty: the service itself
+	Body   string // JSON
 }
 
 // Preferences are the events that a user wants to be notified of, and the channels.

@@ -81,7 +81,7 @@ type Deps struct {
 	Store       Store
 	Vault       Sealer
 	Templates   *Templates
-	Notifiers   []Notifier // one for each channel, in the order that clients see; clients do not see Webhook
+	Notifiers   []Notifier // one for each channel, in the order that clients see; clients do not see channels to systems
 	Preferences Preferences
 	Recipients  Recipients
 	Listeners   Listeners // nil: no listeners
@@ -154,8 +154,14 @@ func (s *Service) Emit(ctx context.Context, e Event) error {
 	if !ok {
 		return fmt.Errorf("notify: event %q is not in the catalogue", e.Type)
 	}
+	if e.Factor != "" {
+		e.Detail = string(e.Factor)
+	}
 	if err := s.tellSystems(ctx, e, info); err != nil || e.UserID == "" {
 		return err
+	}
+	if info.toContacts() {
+		return s.olderContacts(ctx, e, info)
 	}
 	channels, err := s.deps.Preferences.Channels(ctx, e.UserID, e.Type)
 	if err != nil {
@@ -166,6 +172,12 @@ func (s *Service) Emit(ctx context.Context, e Event) error {
 		_, err = s.tellUser(ctx, e, info, channels, s.deps.Recipients.ConfirmedAddresses)
 	}
 	return err
+}
+
+// Call puts a request into the outbox, in the transaction of ctx if there is one. A process
+// without a notifier for the channel Callback leaves it to one that has it.
+func (s *Service) Call(ctx context.Context, c Call) error {
+	return s.put(ctx, Direct{Channel: Callback, To: c.To, UserID: c.UserID, Actor: c.Actor}, c.About, content{Text: c.Body})
 }
 
 // tellUser orders a message for each address of the user in the channels and returns the
@@ -182,14 +194,18 @@ func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channel
 		for _, to := range addresses {
 			n++
 			lang := s.settings.Language
-			err := s.order(ctx, Direct{
+			d := Direct{
 				Channel: channel, To: to, Template: TemplateEvent, Lang: lang, UserID: e.UserID, Actor: e.Actor,
 				Data: map[string]string{
 					"Description": info.Description[lang],
 					"Detail":      e.Detail,
 					"Time":        s.now().Format("2006-01-02 15:04 MST"),
 				},
-			}, string(e.Type))
+			}
+			if d.always = info.toContacts(); e.Factor != "" {
+				d.Template, d.Data["Factor"] = TemplateFactor, factorNames[e.Factor][lang]
+			}
+			err := s.order(ctx, d, string(e.Type))
 			if err != nil && !fault.Is(err, fault.TooManyRequests) {
 				return n, err
 			}

@@ -20,6 +20,7 @@ const (
 	TemplateContactCode = "contact-code" // Code, Minutes, Title
 	TemplatePassword    = "password"     // Login, Password, Title
 	TemplateEvent       = "event"        // Description, Detail, Time, Title
+	TemplateFactor      = "factor"       // Description, Factor, Time, Title
 	TemplateDeviceCode  = "device-code"  // Code, Minutes, Title
 	TemplateDeviceQR    = "device-qr"    // Expires, Title; a picture goes with it
 	TemplateDeviceWake  = "device-wake"  // Title
@@ -27,7 +28,7 @@ const (
 	TemplateConfirmationCode = "confirmation-code"
 )
 
-var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateDeviceCode, TemplateDeviceQR, TemplateDeviceWake, TemplateConfirmationCode}
+var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEvent, TemplateFactor, TemplateDeviceCode, TemplateDeviceQR, TemplateDeviceWake, TemplateConfirmationCode}
 
 // languages of every text.
 var languages = map[string]bool{"ru": true, "en": true}
@@ -89,6 +90,7 @@ var sample = map[string]map[string]string{
 	TemplateContactCode: {"Code": "000000", "Minutes": "5"},
 	TemplatePassword:    {"Login": "login", "Password": "password"},
 	TemplateEvent:       {"Description": "description", "Detail": "detail", "Time": "time"},
+	TemplateFactor:      {"Description": "description", "Factor": "factor", "Time": "time"},
 	TemplateDeviceCode:  {"Code": "000000", "Minutes": "5"},
 	TemplateDeviceQR:    {"Expires": "time"},
 	TemplateDeviceWake:  {},

@@ -15,6 +15,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath/stock"
 	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
@@ -62,7 +63,7 @@ func (s *Service) SetToken(ctx context.Context, who audit.Principal, userID stri
 		if err := s.accept(ctx, p, userID, s.now()); err != nil || r.UserID == userID {
 			return err
 		}
-		return s.changed(ctx, who, userID)
+		return s.added(ctx, who, userID)
 	})
 }
 
@@ -152,6 +153,15 @@ func (s *Service) changed(ctx context.Context, who audit.Principal, userID strin
 	return s.confirmations.CancelAll(ctx, who, userID, "the token for one-time passwords was changed")
 }
 
+// added is changed for a user who has another token now. The older contacts of the user are
+// told.
+func (s *Service) added(ctx context.Context, who audit.Principal, userID string) error {
+	if err := s.changed(ctx, who, userID); err != nil {
+		return err
+	}
+	return s.changes.Events.Emit(ctx, notify.Event{Type: notify.UserFactorChanged, UserID: userID, Actor: who.UserID, Factor: notify.FactorToken})
+}
+
 // release removes the token from a user in the transaction of ctx, unless its key is stays.
 // A token whose record does not open is released too. It is useless, but it must not block
 // a new token.
@@ -238,7 +248,7 @@ func (s *Service) CreateAppToken(ctx context.Context, who audit.Principal, userI
 		if err != nil {
 			return err
 		}
-		return s.changed(ctx, who, userID)
+		return s.added(ctx, who, userID)
 	})
 	if err != nil {
 		return AppData{}, err

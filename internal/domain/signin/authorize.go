@@ -36,6 +36,9 @@ type Authorization struct {
 type Authorized struct {
 	Code  string // "" if the client asked for the token
 	Token token.Token
+	// Step is set if the user must pass a second step first. The sign-in waits for it, and
+	// nothing else is set. See Service.CompleteStep.
+	Step *FirstStep
 }
 
 // Check refuses a request that must fail for every user. The refusal is a *token.GrantError
@@ -106,27 +109,42 @@ func (a Authorization) NeedsChallenge() bool {
 //   - invalid_request: the resource
 //   - invalid_scope
 //   - access_denied: the certificate
-//   - authn_method_not_confirmed: the user has a second step
+//   - authn_method_not_confirmed: the user has a second step. It is a *StepNeeded unless the
+//     user has nothing to confirm with.
 func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Authorization) (code string, who audit.Principal, err error) {
 	if err := a.Check(); err != nil {
 		return "", who, err
 	}
-	b, why, err := s.certified(ctx, der)
+	scope, loginOnly, err := s.wanted(a)
 	if err != nil {
 		return "", who, err
 	}
-	if errors.Is(why, errSecondStep) {
-		return "", who, secondStepNeeded()
+	f, why, err := s.byCertificate(ctx, a.Client, der)
+	if err == nil && why != nil {
+		err = nobodysCertificate()
 	}
-	thumbprint := sha256.Sum256(der)
-	// The certificate may be removed from the user meanwhile, so the exchange of the code
-	// checks it again.
-	issued, err := s.authorize(ctx, a, b.User, "", token.Proof{Method: methodCertificate, Thumbprint: thumbprint[:]}, token.Descent{}, why == nil)
 	if err != nil {
 		return "", who, err
 	}
-	b.Token.Method, b.Token.ClientID = methodCertificate, a.Client.ID
-	return issued.Code, b.Principal(), nil
+	if !f.needs {
+		// The certificate may be removed from the user meanwhile, so the exchange of the code
+		// checks it again.
+		issued, err := s.authorize(ctx, a, f.order.UserID, "", f.order.Proof, token.Descent{})
+		if err == nil {
+			return issued.Code, f.Who, nil
+		}
+		if !wantsStep(err) { // of a policy
+			return "", who, err
+		}
+	}
+	f.order.Scope, f.order.LoginOnly = scope, loginOnly
+	return "", who, s.refuseForStep(ctx, f, func(ctx context.Context) error {
+		_, why, err := s.byCertificate(ctx, a.Client, der)
+		if err == nil && why != nil {
+			err = changedMeanwhile()
+		}
+		return err
+	})
 }
 
 // AuthorizePassword authorizes by login and password. It shares the budget of wrong
@@ -138,35 +156,43 @@ func (s *Service) AuthorizePassword(ctx context.Context, login, password string,
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
 		return issued, who, firstRefusal(err)
 	}
-	c, ok := Credential{}, false
+	var c Credential
+	var f FirstStep
+	ok := false
 	if login != "" && password != "" {
-		if c, ok, err = s.checkPassword(ctx, login, password); err != nil {
+		if c, f, ok, err = s.byPassword(ctx, a.Client, login, password); err != nil {
 			return issued, who, err
 		}
 	}
 	if !ok {
 		return issued, who, wrongPassword()
 	}
-	if c.Scheme.SecondStep {
-		return issued, who, secondStepNeeded()
-	}
-	name := c.User.Login
-	if user.FoldLogin(login) != user.FoldLogin(name) {
-		name = login
-	}
+	f.order.Proof.Granted = true
 	err = s.store.Atomic(ctx, lock.User(c.User.ID), func(ctx context.Context) error {
-		// The user may have been locked or given another password during the derivation.
-		again, known, err := s.credential(ctx, login)
+		again, err := s.unchanged(ctx, login, c)
 		if err != nil {
 			return err
 		}
-		if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || !again.Scheme.Password || again.Scheme.SecondStep || again.User.Barred(s.now()) {
-			return changedMeanwhile()
-		}
-		issued, err = s.authorize(ctx, a, c.User, name, token.Proof{Method: methodPassword, Encoded: c.Encoded, Granted: true}, token.Descent{}, true)
+		issued, err = s.authorizeFirst(ctx, a, f, again.Scheme.SecondStep)
 		return err
 	})
-	return issued, s.signedIn(c.User, name, methodPassword, a.Client), err
+	return issued, f.Who, err
+}
+
+// authorizeFirst authorizes a client whose user has passed the first step in our pages, in
+// the transaction of ctx. If the user must pass a second step, only Authorized.Step is set.
+func (s *Service) authorizeFirst(ctx context.Context, a Authorization, f FirstStep, needsStep bool) (issued Authorized, err error) {
+	if !needsStep {
+		issued, err = s.authorize(ctx, a, f.order.UserID, f.order.Name, f.order.Proof, token.Descent{})
+		if !wantsStep(err) { // of a policy
+			return issued, err
+		}
+	}
+	f.needs = true
+	if f, err = s.wait(ctx, f); err != nil {
+		return Authorized{}, fault.Rollback(err)
+	}
+	return Authorized{Step: &f}, nil
 }
 
 // AuthorizeBearer authorizes a client that already has an access token. The code or token
@@ -203,7 +229,7 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 		if within.Scope = token.Narrowed(a.Scope, b.Token.Scope); within.Resource == "" && !token.Holds(within.Scope, token.ScopeOpenID) {
 			return token.Refuse(token.InvalidScope, "scope: the access token was not granted openid")
 		}
-		issued, err = s.authorize(ctx, within, b.User, b.Name, token.Proof{Method: b.Token.Method, SecondStep: b.Token.SecondStep, Granted: true}, token.DescentOf(b.Token), true)
+		issued, err = s.authorize(ctx, within, b.User.ID, b.Name, token.Proof{Method: b.Token.Method, SecondStep: b.Token.SecondStep, Granted: true}, token.DescentOf(b.Token))
 		return err
 	})
 	return issued, who, err
@@ -247,22 +273,19 @@ func firstRefusal(err error) error {
 	return err
 }
 
-// authorize makes a code, or the token itself, for a user who has signed in. accepted is
-// false for a user who has not. If the proof is not Granted, the exchange of the code
-// checks it again. from is the zero value for a fresh sign-in.
-func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, name string, p token.Proof, from token.Descent, accepted bool) (issued Authorized, err error) {
+// authorize makes a code, or the token itself, for a user who has signed in. If the proof is
+// not Granted, the exchange of the code checks it again. from is the zero value for a fresh
+// sign-in.
+func (s *Service) authorize(ctx context.Context, a Authorization, userID, name string, p token.Proof, from token.Descent) (issued Authorized, err error) {
 	scope, loginOnly, err := s.wanted(a)
 	if err != nil {
 		return issued, err
 	}
-	if !accepted {
-		return issued, token.Refuse(token.AccessDenied, "nobody signs in with this certificate")
-	}
-	if err := s.tokens.Issuable(ctx, u.ID, nil, p); err != nil {
+	if err := s.tokens.Issuable(ctx, userID, nil, p); err != nil {
 		return issued, err // checked again when the code is exchanged
 	}
 	if a.Direct {
-		t, ok, err := s.tokens.Issue(ctx, token.Order{UserID: u.ID, Name: name, ClientID: a.Client.ID, Scope: scope, LoginOnly: loginOnly, Descent: from, Proof: p})
+		t, ok, err := s.tokens.Issue(ctx, token.Order{UserID: userID, Name: name, ClientID: a.Client.ID, Scope: scope, LoginOnly: loginOnly, Descent: from, Proof: p})
 		if err == nil && !ok {
 			err = token.Refuse(token.AccessDenied, "the user may not sign in any more")
 		}
@@ -285,7 +308,7 @@ func (s *Service) authorize(ctx context.Context, a Authorization, u user.User, n
 		expires = from.EndsAt
 	}
 	err = s.codes.AddCode(ctx, Code{
-		Hash: sha256.Sum256([]byte(code)), UserID: u.ID, ClientID: a.Client.ID, RedirectURI: a.RedirectURI,
+		Hash: sha256.Sum256([]byte(code)), UserID: userID, ClientID: a.Client.ID, RedirectURI: a.RedirectURI,
 		Scope: scope, Method: p.Method, Thumbprint: p.Thumbprint, Granted: p.Granted, SecondStep: p.SecondStep, LoginOnly: loginOnly,
 		Nonce: a.Nonce, Challenge: a.Challenge, SignedInAt: from.SignedInAt, ExpiresAt: expires,
 		GrantID: from.GrantID, ParentID: from.Parent, EndsAt: from.EndsAt,
@@ -363,6 +386,7 @@ func (s *Service) CodeGrant(ctx context.Context, client Client, r CodeRequest) (
 		t, ok, err := s.tokens.Issue(ctx, token.Order{
 			ID: id, UserID: c.UserID, Name: name, ClientID: client.ID, Scope: c.Scope, LoginOnly: c.LoginOnly,
 			Descent: token.Descent{Parent: c.ParentID, GrantID: c.GrantID, SignedInAt: c.SignedInAt, EndsAt: c.EndsAt}, IDToken: true, Nonce: c.Nonce,
+			Life:  client.SessionLife,
 			Proof: token.Proof{Method: c.Method, SecondStep: c.SecondStep, Thumbprint: c.Thumbprint, Granted: c.Granted},
 		})
 		if err != nil {

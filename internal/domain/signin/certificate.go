@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/token"
 	"tamga/pki/x509gost"
@@ -62,7 +63,10 @@ func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte)
 		if err := s.methods.SetMethod(ctx, userID, StoredMethod{methodCertificate, LevelPrimary}, c.CreatedAt); err != nil {
 			return err
 		}
-		return s.cancels.CancelAll(ctx, audit.Principal{}, userID, "a certificate for sign-in was added")
+		if err := s.cancels.CancelAll(ctx, audit.Principal{}, userID, "a certificate for sign-in was added"); err != nil {
+			return err
+		}
+		return s.tellFactor(ctx, audit.Principal{}, userID, notify.FactorCertificate)
 	})
 	if err != nil {
 		return SignInCertificate{}, err
@@ -96,9 +100,12 @@ func (s *Service) Certificates(ctx context.Context, userID string) ([]SignInCert
 // user may sign in with it now. Every refusal is the fault invalid_token with the same
 // text.
 func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audit.Principal, error) {
-	b, why, err := s.certified(ctx, der)
+	b, needsStep, why, err := s.certified(ctx, der)
 	if err != nil {
 		return audit.Principal{}, err
+	}
+	if why == nil && needsStep {
+		why = errors.New("signin: certificate: its user has a second step to do")
 	}
 	if why != nil {
 		return audit.Principal{}, fault.New(fault.Unauthorized, "nobody signs in with this certificate").With(why)
@@ -107,26 +114,45 @@ func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audi
 	return b.Principal(), nil
 }
 
-var errSecondStep = errors.New("signin: certificate: its user has a second step to do")
-
-// certified finds the user of a certificate. why is for the log: the reason why the user
-// may not sign in.
-func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, why, err error) {
+// certified finds the user of a certificate, and reports whether the user must pass a
+// second step. why is for the log: the reason why the user may not sign in.
+func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, needsStep bool, why, err error) {
 	b, scheme, err := s.methods.BearerByCertificate(ctx, sha256.Sum256(der))
 	audit.Tried(ctx, b.User.ID, b.User.Login)
 	switch {
 	case errors.Is(err, session.ErrNotFound):
-		return b, errors.New("signin: certificate: nobody's"), nil
+		return b, false, errors.New("signin: certificate: nobody's"), nil
 	case err != nil:
-		return b, nil, err
+		return b, false, nil, err
 	case b.User.Barred(s.now()):
-		return b, errors.New("signin: certificate: its user is locked or not approved"), nil
+		return b, false, errors.New("signin: certificate: its user is locked or not approved"), nil
 	case !scheme.Certificate:
-		return b, errors.New("signin: certificate: its user may not sign in with certificates"), nil
-	case scheme.SecondStep:
-		return b, errSecondStep, nil
+		return b, false, errors.New("signin: certificate: its user may not sign in with certificates"), nil
 	}
-	return b, nil, nil
+	return b, scheme.SecondStep, nil, nil
+}
+
+// byCertificate checks the first step of a sign-in by certificate. why is as of certified.
+func (s *Service) byCertificate(ctx context.Context, client Client, der []byte) (f FirstStep, why, err error) {
+	b, needsStep, why, err := s.certified(ctx, der)
+	if err != nil || why != nil {
+		return f, why, err
+	}
+	name, _, err := s.store.SignInName(ctx, b.User.ID)
+	if errors.Is(err, session.ErrNotFound) {
+		return f, err, nil // deleted meanwhile
+	}
+	if err != nil {
+		return f, nil, err
+	}
+	thumbprint := sha256.Sum256(der)
+	f = s.first(b.User, name, client, token.Proof{Method: methodCertificate, Thumbprint: thumbprint[:]})
+	f.needs = needsStep
+	return f, nil, nil
+}
+
+func nobodysCertificate() error {
+	return token.Refuse(token.AccessDenied, "nobody signs in with this certificate")
 }
 
 // RevokeGrants ends all access tokens, codes, grants and refresh tokens of a user. The

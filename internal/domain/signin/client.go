@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"time"
 
 	"tamga/internal/domain/token"
 )
@@ -23,6 +24,10 @@ type Client struct {
 	// ConfirmMethods are the names of the methods of package confirm that the client can
 	// handle. nil: all, and oath only for users who have no other.
 	ConfirmMethods []string
+
+	// SessionLife is how long an access token of the client is valid that it got for a code; 0
+	// is the usual life. Only the pages of this program have it: they have no refresh tokens.
+	SessionLife time.Duration
 
 	// RedirectURIs lists where authorization codes may be sent, compared byte for byte.
 	// Without one, the client may not use codes.

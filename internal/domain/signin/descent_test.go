@@ -174,6 +174,22 @@ var ways = map[string]struct {
 		issued, _, err := f.AuthorizeExternal(t.Context(), signin.Pending{Provider: "idp"}, "answer", f.ask(scope, false))
 		return tokens.Token{}, issued.Code, err
 	}},
+	"Redeem": {root: func(t *testing.T, f *family, scope string) (tokens.Token, string, error) {
+		s := f.stepped(t)
+		_, refused := s.PasswordGrant(t.Context(), able, "op", secret, resource, scope)
+		token, err := s.redeem(t, refused)
+		return token, "", err
+	}},
+	"CompleteStep": {root: func(t *testing.T, f *family, scope string) (tokens.Token, string, error) {
+		s := f.stepped(t)
+		issued, _, err := s.AuthorizePassword(t.Context(), "op", secret, f.ask(scope, false))
+		if err != nil || issued.Step == nil || issued.Code != "" {
+			t.Fatalf("%+v, %v", issued, err)
+		}
+		_, record := s.confirm(t, *issued.Step)
+		issued, err = s.CompleteStep(t.Context(), *issued.Step, record, true, f.ask(scope, false))
+		return tokens.Token{}, issued.Code, err
+	}},
 	"AuthorizeBearer": {derive: func(t *testing.T, f *family, from held) {
 		issued, _, err := f.AuthorizeBearer(t.Context(), from.text, f.ask(everything, false))
 		if err != nil {

@@ -62,7 +62,9 @@ type subject struct {
 //
 // who is the operator, as soon as the operator is known. Refusals are *token.GrantError:
 // unauthorized_client; invalid_scope; invalid_request for everything else (RFC 8693,
-// 2.2.2). The refusal is the same for a user who is unknown, out of reach or locked.
+// 2.2.2), except that a user whose operation policy has every sign-in confirmed must confirm
+// the exchange: authn_method_not_confirmed, a *StepNeeded. The refusal is the same for a user
+// who is unknown, out of reach or locked.
 func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) (t token.Token, who audit.Principal, err error) {
 	if !client.Exchange {
 		return t, who, token.Refuse(token.UnauthorizedClient, "the client may not exchange tokens")
@@ -93,6 +95,7 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 		return t, who, err
 	}
 	actorID := s.bearerID(ctx, x.Actor)
+	var waiting *FirstStep
 	err = s.store.Atomic(ctx, lock.User(actorID, subjectID), func(ctx context.Context) error {
 		b, err := s.tokens.Check(ctx, x.Actor)
 		if fault.Is(err, fault.Unauthorized) {
@@ -108,25 +111,29 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 		if !who.Operator {
 			return token.Refuse(token.InvalidRequest, "actor_token: not of an operator in person")
 		}
-		t, err = s.delegate(ctx, client, who, b.Token, sub, subjectID, token.Narrowed(scope, b.Token.Scope))
+		t, waiting, err = s.delegate(ctx, client, who, b.Token, sub, subjectID, token.Narrowed(scope, b.Token.Scope))
 		return err
 	})
 	who.ClientID = client.ID
+	if err == nil && waiting != nil {
+		return token.Token{UserID: subjectID}, who, s.stepNeeded(*waiting)
+	}
 	return t, who, err
 }
 
-// delegate issues the token of ExchangeGrant.
-func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actor token.Record, sub subject, userID, scope string) (token.Token, error) {
+// delegate issues the token of ExchangeGrant. If the user must confirm it, delegate returns
+// the exchange that waits for that.
+func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actor token.Record, sub subject, userID, scope string) (token.Token, *FirstStep, error) {
 	refused := token.Refuse(token.InvalidRequest, "subject_token: names nobody you may act as")
 	switch err := s.reach.Reach(ctx, who, userID); {
 	case fault.Is(err, fault.UserNotFound):
-		return token.Token{}, refused
+		return token.Token{}, nil, refused
 	case err != nil:
-		return token.Token{}, err
+		return token.Token{}, nil, err
 	}
 	name, u, err := s.store.SignInName(ctx, userID)
 	if err != nil {
-		return token.Token{}, err
+		return token.Token{}, nil, err
 	}
 	if sub.Name != "" && u.Login == "" {
 		name = sub.Name // a phone or an e-mail: clients compare with what they sent
@@ -136,19 +143,29 @@ func (s *Service) delegate(ctx context.Context, client Client, who audit.Princip
 		from.EndsAt = end
 	}
 	if from.EndsAt.Sub(s.now()) < time.Second {
-		return token.Token{}, token.Refuse(token.InvalidRequest, "actor_token or subject_token: about to expire")
+		return token.Token{}, nil, token.Refuse(token.InvalidRequest, "actor_token or subject_token: about to expire")
 	}
-	t, ok, err := s.tokens.Issue(ctx, token.Order{
-		UserID: userID, Name: name, ClientID: client.ID, Scope: scope, Descent: from,
-		Actor: &token.Actor{UserID: who.UserID, Login: who.Login}, Proof: token.Proof{Method: methodDelegated, Delegated: true},
-	})
+	f := s.first(u, name, client, token.Proof{Method: methodDelegated, Delegated: true})
+	f.Who.Actor = who.Login
+	f.order.Scope, f.order.Descent, f.order.Actor = scope, from, &token.Actor{UserID: who.UserID, Login: who.Login}
+	if err := s.tokens.Issuable(ctx, userID, f.order.Actor, f.order.Proof); wantsStep(err) {
+		if u.Barred(s.now()) {
+			return token.Token{}, nil, refused
+		}
+		f, err := s.wait(ctx, f)
+		if err != nil {
+			return token.Token{}, nil, fault.Rollback(err)
+		}
+		return token.Token{}, &f, nil
+	}
+	t, ok, err := s.tokens.Issue(ctx, f.order)
 	if err == nil && !ok {
 		err = refused
 	}
 	if err != nil {
-		return token.Token{}, err
+		return token.Token{}, nil, err
 	}
-	return t, nil
+	return t, nil, nil
 }
 
 // subjectID returns the user whom a subject names. It is "" for an unknown name, which is

@@ -238,15 +238,14 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 			return err
 		case !c.Scheme.External || c.User.Barred(now) || now.Before(c.LockedUntil):
 			return refused
-		case c.Scheme.SecondStep:
-			return secondStepNeeded()
 		}
 		name, _, err := s.store.SignInName(ctx, c.User.ID)
 		if err != nil {
 			return err
 		}
-		who = s.signedIn(c.User, name, methodExternal, a.Client)
-		issued, err = s.authorize(ctx, a, c.User, name, token.Proof{Method: methodExternal, Granted: true}, token.Descent{}, true)
+		f := s.first(c.User, name, a.Client, token.Proof{Method: methodExternal, Granted: true})
+		who = f.Who
+		issued, err = s.authorizeFirst(ctx, a, f, c.Scheme.SecondStep)
 		return err
 	})
 	return issued, who, err

@@ -28,7 +28,8 @@ import (
 //   - invalid_grant: an unknown login, a wrong password, a user who is locked, locked out,
 //     not approved or without the method. The answer and the work for it are the same in all
 //     these cases, so neither text nor time reveals the case.
-//   - authn_method_not_confirmed: the first step is passed and a second one is needed
+//   - authn_method_not_confirmed: the first step is passed and a second one is needed. It
+//     is a *StepNeeded unless the user has nothing to confirm with.
 //
 // An attempt is counted durably before the password is derived. The count is deleted when
 // the password is correct. While a user is locked out, a correct password is refused like a
@@ -51,16 +52,7 @@ func (s *Service) PasswordGrant(ctx context.Context, client Client, login, passw
 	if login == "" {
 		return token.Token{}, token.Refuse(token.InvalidRequest, "username: missing")
 	}
-	var c Credential
-	var ok bool
-	proof := token.Proof{Method: methodPassword}
-	if password == "" {
-		proof.Method = methodIDOnly
-		c, ok, err = s.identify(ctx, client, login)
-	} else {
-		c, ok, err = s.checkPassword(ctx, login, password)
-		proof.Encoded = c.Encoded
-	}
+	c, f, ok, err := s.byPassword(ctx, client, login, password)
 	if err != nil {
 		return token.Token{}, err
 	}
@@ -68,22 +60,70 @@ func (s *Service) PasswordGrant(ctx context.Context, client Client, login, passw
 	if !ok {
 		return token.Token{}, refused
 	}
-	if c.Scheme.SecondStep {
-		return token.Token{}, secondStepNeeded()
+	f.order.Scope = granted
+	if f.needs, err = s.needsStep(ctx, client, c, f.order.Proof.Method); err != nil {
+		return token.Token{}, err
+	}
+	if !f.needs {
+		// The user may have been locked or given another password during the derivation.
+		issued, ok, err := s.tokens.Issue(ctx, f.order)
+		if err == nil && !ok {
+			err = refused
+		}
+		if err == nil {
+			return issued, nil
+		}
+		if !wantsStep(err) { // of a policy
+			return token.Token{}, err
+		}
+	}
+	return token.Token{}, s.refuseForStep(ctx, f, func(ctx context.Context) error {
+		_, err := s.unchanged(ctx, login, c)
+		return err
+	})
+}
+
+// byPassword checks the first step of a sign-in by login and password, or by login alone if
+// the password is empty.
+func (s *Service) byPassword(ctx context.Context, client Client, login, text string) (c Credential, f FirstStep, ok bool, err error) {
+	proof := token.Proof{Method: methodPassword}
+	if text == "" {
+		proof.Method = methodIDOnly
+		c, ok, err = s.identify(ctx, client, login)
+	} else {
+		c, ok, err = s.checkPassword(ctx, login, text)
+		proof.Encoded = c.Encoded
+	}
+	if err != nil || !ok {
+		return c, f, false, err
 	}
 	name := c.User.Login
 	if user.FoldLogin(login) != user.FoldLogin(name) {
 		name = login // a phone or an e-mail: clients compare with what they sent
 	}
-	// The user may have been locked or given another password during the derivation.
-	issued, ok, err := s.tokens.Issue(ctx, token.Order{UserID: c.User.ID, Name: name, ClientID: client.ID, Scope: granted, Proof: proof})
+	return c, s.first(c.User, name, client, proof), true, nil
+}
+
+// first returns the sign-in of a user who passed the first step.
+func (s *Service) first(u user.User, name string, client Client, proof token.Proof) FirstStep {
+	return FirstStep{
+		Who:   s.signedIn(u, name, proof.Method, client),
+		order: token.Order{UserID: u.ID, Name: name, ClientID: client.ID, Proof: proof},
+	}
+}
+
+// unchanged reads a user again, under the lock of the user: the user may have been locked or
+// given another password since c was read. The fault is temporarily_unavailable.
+func (s *Service) unchanged(ctx context.Context, login string, c Credential) (Credential, error) {
+	again, known, err := s.credential(ctx, login)
 	if err != nil {
-		return token.Token{}, err
+		return again, err
 	}
-	if !ok {
-		return token.Token{}, refused
+	if !known || again.User.ID != c.User.ID || again.Encoded != c.Encoded || again.User.Barred(s.now()) ||
+		again.Scheme.Password != c.Scheme.Password || again.Scheme.IDOnly != c.Scheme.IDOnly {
+		return again, changedMeanwhile()
 	}
-	return issued, nil
+	return again, nil
 }
 
 // credential finds the user of a typed name.

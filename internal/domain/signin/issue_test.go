@@ -59,6 +59,9 @@ func TestIssuePolicy(t *testing.T) {
 			return do()
 		}
 		for name := range ways {
+			if name == "Redeem" || name == "CompleteStep" {
+				continue // they confirm what the policy asks for: TestGrantsWithStep, TestFirstStepEnds
+			}
 			var err error
 			if root, err = f.PasswordGrant(t.Context(), able, "op", secret, resource, everything); err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
@@ -147,14 +148,30 @@ const methodsChanged = "the authentication methods were changed"
 
 // setMethod stores a method of a user, in the transaction of ctx.
 func (s *Service) setMethod(ctx context.Context, who audit.Principal, userID string, m Method, stored StoredMethod) error {
+	had, err := s.had(ctx, userID)
+	if err != nil {
+		return err
+	}
 	if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil {
 		return err
 	}
 	if m.Primary {
-		return s.cancels.CancelAll(ctx, who, userID, methodsChanged)
+		err = s.cancels.CancelAll(ctx, who, userID, methodsChanged)
+	} else {
+		// The present tokens were issued without the step.
+		err = s.end(ctx, who, userID, methodsChanged)
 	}
-	// The present tokens were issued without the step.
-	return s.end(ctx, who, userID, methodsChanged)
+	if err != nil || had[m.Name] == stored {
+		return err
+	}
+	return s.tellFactor(ctx, who, userID, notify.FactorMethod)
+}
+
+// tellFactor tells the older contacts of a user that a factor is new or was replaced, in
+// the transaction of ctx. Call it after the tokens have ended, because messages are locked
+// after tokens.
+func (s *Service) tellFactor(ctx context.Context, who audit.Principal, userID string, f notify.Factor) error {
+	return s.messages.Emit(ctx, notify.Event{Type: notify.UserFactorChanged, UserID: userID, Actor: who.UserID, Factor: f})
 }
 
 // DeleteMethod removes a method from a user. If the user had it, every token of the user
@@ -248,6 +265,27 @@ func (s *Service) SchemeOf(ctx context.Context, userID string) ([]Authentication
 		}
 	}
 	return list, nil
+}
+
+// HasFactor reports whether a user could sign in or confirm: by a method, other than
+// identification only, for which the user has what it needs.
+func (s *Service) HasFactor(ctx context.Context, userID string) (bool, error) {
+	had, err := s.had(ctx, userID)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range methods {
+		if _, has := had[m.Name]; !has || m.Name == methodIDOnly {
+			continue
+		}
+		if m.ready == nil { // a login at another provider
+			return true, nil
+		}
+		if ready, _, err := m.ready(s, ctx, userID); err != nil || ready {
+			return ready, err
+		}
+	}
+	return false, nil
 }
 
 // had returns the methods of a user by name.

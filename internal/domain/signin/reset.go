@@ -204,7 +204,7 @@ func (s *Service) replacePassword(ctx context.Context, who audit.Principal, user
 			return err
 		}
 	}
-	return nil
+	return s.tellFactor(ctx, who, userID, notify.FactorPassword)
 }
 
 // recipient returns the kind of contact of a destination, and the display that the settings

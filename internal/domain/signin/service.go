@@ -24,6 +24,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/reach"
@@ -301,7 +302,10 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 	}
 	return func(ctx context.Context, userID string) error {
 		return s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
-			err := s.store.SetPassword(ctx, userID, encoded, s.now())
+			had, err := s.store.HasPassword(ctx, userID)
+			if err == nil {
+				err = s.store.SetPassword(ctx, userID, encoded, s.now())
+			}
 			if errors.Is(err, session.ErrNotFound) {
 				return fault.New(fault.UserNotFound, "user not found").With(err)
 			}
@@ -311,7 +315,10 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 			if err := s.methods.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
 				return err
 			}
-			return s.end(ctx, audit.Principal{}, userID, "the password was changed")
+			if err := s.end(ctx, audit.Principal{}, userID, "the password was changed"); err != nil || !had {
+				return err
+			}
+			return s.tellFactor(ctx, audit.Principal{}, userID, notify.FactorPassword)
 		})
 	}, nil
 }

@@ -20,6 +20,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
@@ -64,6 +65,7 @@ type deps struct {
 	LoadKeys  func(ctx context.Context) ([]tokens.Key, error)
 	Policies  tokens.Policies
 	Providers []signin.Provider
+	Steps     *confirm.Service // nil: nothing is confirmed
 }
 
 // bench is a service on a real database with a clock to move.
@@ -94,6 +96,11 @@ type messages struct {
 }
 
 func (m *messages) Available() []notify.Channel { return m.channels }
+
+// Call implements confirm.Messages: no confirmation of a sign-in has a callback here.
+func (m *messages) Call(context.Context, notify.Call) error {
+	return errors.New("a sign-in has no callback")
+}
 
 func (m *messages) Order(_ context.Context, d notify.Direct) error {
 	m.mu.Lock()
@@ -166,8 +173,13 @@ func (b *bench) serviceWith(t testing.TB, s config, d deps) rooms {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var steps signin.Confirmations
+	var cancels signin.Canceller = storetest.Unconfirmed{}
+	if d.Steps != nil {
+		steps, cancels = d.Steps, d.Steps
+	}
 	svc, err := signin.New(s.Settings, signin.Deps{
-		Store: db, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Cancels: storetest.Unconfirmed{}, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
+		Store: db, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Steps: steps, Cancels: cancels, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
 		Messages: b.messages, Printer: b.messages, Vault: b.ring, Oath: b.oathService, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {
@@ -588,11 +600,18 @@ func TestTokensEnd(t *testing.T) {
 func BenchmarkAuthenticate(b *testing.B) {
 	bench := newBench(b)
 	token := bench.token(b)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, err := bench.Authenticate(context.Background(), token); err != nil {
-				b.Error(err)
-			}
-		}
-	})
+	for name, authenticate := range map[string]func(ctx context.Context, bearer string) (audit.Principal, error){
+		"access": bench.Authenticate, "or confirmed": bench.AuthenticateConfirmed,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := authenticate(context.Background(), token); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
 }

@@ -31,8 +31,25 @@ type Pending struct {
 	Provider         string `json:",omitempty"`
 	ProviderNonce    string `json:",omitempty"`
 	ProviderVerifier string `json:",omitempty"`
+	// Held is the sign-in that waits for its second step; see Hold.
+	Held *held `json:",omitempty"`
 	// visit is the handle of the visit at a PostingProvider, "" for none; see OpenExternal.
 	visit string
+}
+
+// Hold returns the request with a sign-in that waits for its second step.
+func (p Pending) Hold(f FirstStep) Pending {
+	p.Held = f.held()
+	return p
+}
+
+// FirstStep returns the sign-in of Hold. The fault is access_denied for a request without
+// one.
+func (p Pending) FirstStep() (FirstStep, error) {
+	if p.Held == nil || p.Held.Record == "" {
+		return FirstStep{}, ticketRefused()
+	}
+	return p.Held.step(), nil
 }
 
 // Step is where a ticket may be used. A ticket of one step is invalid at every other step.
@@ -42,6 +59,7 @@ type Step string
 const (
 	StepLogin    Step = "login"    // the form of our own page
 	StepExternal Step = "external" // the way back from another identity provider
+	StepSecond   Step = "second"   // the second step, in our own pages
 )
 
 const (

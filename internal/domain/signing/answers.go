@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/vault"
 )
@@ -109,8 +110,9 @@ type AnswerStore interface {
 	FindAnswer(ctx context.Context, id AnswerID) (a *AnswerRecord, found bool, err error)
 	// ExtendAnswer extends a lease. It reports false if the lease is lost.
 	ExtendAnswer(ctx context.Context, id AnswerID, lease string, until time.Time) (held bool, err error)
-	// RecordAnswer stores an answer. It reports false if the lease is lost.
-	RecordAnswer(ctx context.Context, id AnswerID, lease string, a *AnswerRecord, size int64) (held bool, err error)
+	// RecordAnswer stores an answer and, in the same step, the audit entry of the outcome,
+	// if it is not nil. It reports false and stores nothing if the lease is lost.
+	RecordAnswer(ctx context.Context, id AnswerID, lease string, a *AnswerRecord, size int64, outcome *audit.Entry) (held bool, err error)
 	// ReleaseAnswer deletes a request without an answer.
 	ReleaseAnswer(ctx context.Context, id AnswerID, lease string) error
 	// AnswerBytes returns the size in bytes of a caller's answers that are not small.
@@ -207,12 +209,13 @@ func (t *Turn) Kept() (head []byte, body interface {
 
 // Keep stores an answer durably. The answer is valid, and the turn ends, only after
 // record was called, inside a transaction or by itself. Until then there is no answer.
-// record returns an error if another process got the turn meanwhile. Then the answer must
-// not be sent. body may be nil.
+// record stores the audit entry of the outcome in the same step, if it is not nil. record
+// returns an error if another process got the turn meanwhile. Then the answer must not be
+// sent. body may be nil.
 func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 	Size() int64
 	io.WriterTo
-}) (record func(ctx context.Context) error, err error) {
+}) (record func(ctx context.Context, outcome *audit.Entry) error, err error) {
 	a := t.answers
 	rules := a.Rules.withDefaults()
 	now := a.Now()
@@ -241,8 +244,8 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 			return nil, err
 		}
 	}
-	return func(ctx context.Context) error {
-		held, err := a.Store.RecordAnswer(ctx, t.id, t.lease, r, size)
+	return func(ctx context.Context, outcome *audit.Entry) error {
+		held, err := a.Store.RecordAnswer(ctx, t.id, t.lease, r, size, outcome)
 		if err == nil && !held {
 			err = errTurnLost
 		}
@@ -267,7 +270,7 @@ func (t *Turn) keepLarge(ctx context.Context, body Result, expires time.Time) (s
 	if err := in.Finish(); err != nil {
 		return "", err
 	}
-	return t.answers.Blobs.KeepBlob(ctx, in, expires.Add(leaseTime))
+	return t.answers.Blobs.KeepBlob(ctx, in, expires.Add(slowest))
 }
 
 // Release ends a turn without an answer, so that a repetition is carried out. After an

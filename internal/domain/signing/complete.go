@@ -50,9 +50,12 @@ func (c *Completed) Close() error { return c.close() }
 // discards it. A spent object stays spent: a client that did not get the answer must
 // prepare again.
 //
-// Faults: invalid_object_state for an object that is unknown, expired, spent, discarded
-// or being completed; invalid_signature_params for a wrong value and for values that do
-// not agree with the first step; those of Sign.
+// An object is leased while it is completed. The lease is short, and the process extends
+// it, so soon after the death of a process another request can complete the object.
+//
+// Faults: invalid_object_state for an object that is unknown, expired, spent or discarded,
+// and with After for one that is being completed; invalid_signature_params for a wrong
+// value and for values that do not agree with the first step; those of Sign.
 func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, error) {
 	if s.Prepared == nil || s.Blobs == nil || s.Rand == nil {
 		return nil, errNoTwoSteps
@@ -86,18 +89,19 @@ func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, e
 	if err != nil {
 		return nil, err
 	}
-	now := s.Now()
-	leased, err := s.Prepared.LeasePrepared(ctx, record.ID, lease, now, now.Add(leaseTime), wrongValues)
+	now, life := s.Now(), s.TwoStep.withDefaults().Lease
+	leased, err := s.Prepared.LeasePrepared(ctx, record.ID, lease, now, now.Add(life), wrongValues)
 	if err != nil {
 		return nil, err
 	}
 	if !leased {
-		// The object has changed since it was read, most likely by another completion.
-		if _, err := s.usable(ctx, o.ID); err != nil {
-			return nil, err
-		}
-		return nil, objectState("is being completed by another request")
+		return nil, s.taken(ctx, o.ID)
 	}
+	stop := extending(ctx, life/3, func(ctx context.Context) {
+		// If the lease is lost, the object cannot be spent.
+		s.Prepared.ExtendPrepared(ctx, record.ID, lease, s.Now().Add(life))
+	})
+	defer stop()
 	completed, err := s.completeLeased(ctx, o, record, job, format, stored.State, value, lease)
 	if err != nil {
 		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, lease))
@@ -152,7 +156,7 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 		return nil, err
 	}
 	if !spent {
-		return nil, objectState("took too long to complete and may have been completed by another request")
+		return nil, s.taken(ctx, o.ID)
 	}
 	return &Completed{result, func() error { return errors.Join(closeAll(), s.forget(ctx, record)) }}, nil
 }
@@ -173,6 +177,16 @@ func (s *Service) usable(ctx context.Context, id string) (*PreparedRecord, error
 		return nil, objectState("was discarded after wrong signature values")
 	}
 	return record, nil
+}
+
+// taken returns the fault for an object that another request has leased, or has changed
+// since it was read. A lease passes, so the fault says when to repeat the request.
+func (s *Service) taken(ctx context.Context, id string) error {
+	if _, err := s.usable(ctx, id); err != nil {
+		return err
+	}
+	return fault.New(fault.InvalidObjectState, "CacheObjectId: the prepared object is being completed by another request; repeat the request a little later").
+		Until(s.TwoStep.withDefaults().Lease)
 }
 
 func objectState(what string) error {

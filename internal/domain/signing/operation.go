@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/vault"
@@ -132,10 +133,10 @@ type OperationOrder struct {
 	ForceConfirmation bool
 	Snapshot          *Snapshot // as in Order
 
-	// Form, Package and Arguments are for Propose. Form is FormOperation if it is empty.
+	// Form, Package and Arguments are for Propose. Form is confirm.FormOperation if it is empty.
 	// Package makes an operation on one document the action SignDocuments. Arguments are
 	// shown to the user and have no effect on the signature.
-	Form      Form
+	Form      confirm.Form
 	Package   bool
 	Arguments map[string]string
 
@@ -173,8 +174,8 @@ type Operation struct {
 	CompletedAt                       time.Time // zero until it has ended
 	CompleteBefore                    time.Time
 
-	Form          Form      // of an operation that its user confirms; "" for others
-	ConfirmBefore time.Time // zero if it needs no confirmation
+	Form          confirm.Form // of an operation that its user confirms; "" for others
+	ConfirmBefore time.Time    // zero if it needs no confirmation
 
 	open []func() error
 }

@@ -29,7 +29,11 @@ type Confirmations interface {
 	Find(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
 	Content(ctx context.Context, who audit.Principal, id string) (confirm.Content, error)
 	Open(ctx context.Context, userID, after string, limit int) ([]confirm.Record, error)
-	Take(ctx context.Context, who audit.Principal, id string, sum what.Digest) (*confirm.Execution, error)
+	CarryOut(ctx context.Context, who audit.Principal, id string, w confirm.Work) error
+	Automatic() <-chan struct{}
+	NextAutomatic(ctx context.Context, again time.Duration) (r confirm.Record, found bool, err error)
+	Postpone(ctx context.Context, id string, at time.Time) error
+	Fail(ctx context.Context, who audit.Principal, id string, f *fault.Error, beside func(ctx context.Context) error) error
 	Cancel(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
 }
 
@@ -52,16 +56,6 @@ type Units interface {
 	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 }
 
-// Form is the interface that an operation was created by. It is carried out by the same
-// one, because the forms of the results differ.
-type Form string
-
-// The forms.
-const (
-	FormOperation   Form = "operation"   // v2
-	FormTransaction Form = "transaction" // v1
-)
-
 // confirmPlanVersion is the version of the format of confirmPlan.
 const confirmPlanVersion = 1
 
@@ -69,7 +63,7 @@ const confirmPlanVersion = 1
 // the request are in Blobs.
 type confirmPlan struct {
 	Version     int               `json:"v"`
-	Form        Form              `json:"form"`
+	Form        confirm.Form      `json:"form"`
 	Type        string            `json:"type"`
 	Params      map[string]string `json:"params"`
 	Certificate string            `json:"certificate"`
@@ -79,6 +73,7 @@ type confirmPlan struct {
 	Contents    string            `json:"contents,omitempty"` // name in Blobs
 	Async       bool              `json:"async,omitempty"`
 	Callback    string            `json:"callback,omitempty"`
+	Owner       *audit.Principal  `json:"owner,omitempty"` // of an asynchronous operation
 }
 
 type plannedDocument struct {
@@ -186,7 +181,10 @@ const contentsMargin = 2 * time.Hour
 
 // record stores an operation that waits for its confirmation.
 func (s *Operations) record(ctx context.Context, who audit.Principal, o *OperationOrder, p *confirmPlan, sub *subject, size int64, secrets *confirmSecrets) (op *Operation, err error) {
-	order := confirm.Order{Purpose: confirm.ForOperation, Fields: sub.fields, Bytes: size, Life: s.Confirming.Life}
+	order := confirm.Order{Purpose: confirm.ForOperation, Fields: sub.fields, Bytes: size, Automatic: p.Async, Life: s.Confirming.Life}
+	if p.Async {
+		p.Owner = &who
+	}
 	if order.Plan, err = json.Marshal(p); err != nil {
 		return nil, err
 	}
@@ -224,7 +222,7 @@ func (s *Operations) confirmPlan(ctx context.Context, who audit.Principal, o *Op
 		Async: o.Async, Callback: o.Callback,
 	}
 	if p.Form == "" {
-		p.Form = FormOperation
+		p.Form = confirm.FormOperation
 	}
 	contents := &bundle{}
 	by := &plan{Type: s.Signer.typeName(o.Type), Params: o.Params, Template: o.Template}
@@ -430,7 +428,7 @@ func (s *Operations) try(ctx context.Context, sub *subject) error {
 // proposed returns the operation of a record. p is nil if the plan is not stored any more.
 func proposed(who audit.Principal, r *confirm.Record, c confirm.Content, p *confirmPlan) (*Operation, error) {
 	op := &Operation{
-		ID: r.ID, Owner: who, State: State(r.State), Form: FormOperation,
+		ID: r.ID, Owner: who, State: State(r.State), Form: confirm.FormOperation,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, ConfirmedAt: r.ConfirmedAt, CompletedAt: r.EndedAt,
 		ConfirmBefore: r.ConfirmBefore, CompleteBefore: r.CompleteBefore,
 	}
@@ -456,11 +454,24 @@ func proposed(who audit.Principal, r *confirm.Record, c confirm.Content, p *conf
 	}
 	if len(inputs) > 0 {
 		op.Description = describe(inputs)
+	} else {
+		op.Parameters = shownArguments(c.Fields.Arguments)
 	}
 	if p != nil {
 		op.Form, op.Async, op.Callback, op.Parameters = p.Form, p.Async, p.Callback, shownParameters(p.Params)
 	}
 	return op, nil
+}
+
+// shownArguments returns the arguments of an operation without documents.
+func shownArguments(v what.Values) string {
+	shown := map[string]string{}
+	for _, one := range v.List() {
+		if one.Digest == nil {
+			shown[one.Name] = one.Value
+		}
+	}
+	return shownParameters(shown)
 }
 
 // findProposed returns an operation that was not carried out. It reports false if there is
@@ -486,7 +497,7 @@ func (s *Operations) readProposed(ctx context.Context, who audit.Principal, r *c
 		return nil, err
 	}
 	var p *confirmPlan
-	if len(c.Plan) > 0 {
+	if len(c.Plan) > 0 && signs(r.Action) {
 		if p, err = readConfirmPlan(c.Plan); err != nil {
 			return nil, err
 		}
@@ -546,7 +557,7 @@ func (s *Operations) cancelProposed(ctx context.Context, who audit.Principal, id
 		}
 		return true, err
 	}
-	if len(c.Plan) == 0 {
+	if len(c.Plan) == 0 || op.Action&(policy.SignDocument|policy.SignDocuments) == 0 {
 		return true, nil
 	}
 	p, err := readConfirmPlan(c.Plan)

@@ -12,6 +12,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
@@ -23,9 +24,9 @@ import (
 
 // ConfirmedOrder carries out an operation that its user has confirmed.
 type ConfirmedOrder struct {
-	ID       string // of the confirmation
-	Form     Form   // of the interface that asks
-	PIN      string // instead of the one that was given at creation; "": that one
+	ID       string       // of the confirmation
+	Form     confirm.Form // of the interface that asks
+	PIN      string       // instead of the one that was given at creation; "": that one
 	Snapshot *Snapshot
 	Keep     func(ctx context.Context, o *Operation) (record func(ctx context.Context) error, err error) // as in OperationOrder
 }
@@ -35,84 +36,76 @@ type ConfirmedOrder struct {
 // user approved are signed or none. A failure leaves the operation confirmed, so that the
 // caller can repeat the call in time.
 //
-// Faults: those of confirm.Service.Take and of Sign; invalid_operation for an operation of
-// another form.
-func (s *Operations) Confirmed(ctx context.Context, who audit.Principal, o *ConfirmedOrder) (*Operation, error) {
+// Faults: those of confirm.Service.CarryOut and of Sign; invalid_operation for an operation
+// of another form.
+func (s *Operations) Confirmed(ctx context.Context, who audit.Principal, o *ConfirmedOrder) (op *Operation, err error) {
 	if s.Confirming == nil {
 		return nil, unconfirmed("this installation makes no confirmations")
 	}
-	r, err := s.Confirming.Records.Find(ctx, who, o.ID)
-	if err != nil {
-		return nil, err
-	}
-	action, err := policy.ParseAction(r.Action)
-	if r.Purpose != confirm.ForOperation || err != nil || action&(policy.SignDocument|policy.SignDocuments) == 0 {
-		return nil, otherOperation()
-	}
-	if r.State == confirm.Completed {
-		return s.doneBefore(ctx, who, o, &r)
-	}
-	c, err := s.Confirming.Records.Content(ctx, who, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	if r.State != confirm.Confirmed || len(c.Plan) == 0 {
-		_, err := s.Confirming.Records.Take(ctx, who, r.ID, r.What) // has the fault of the state
-		if err == nil {
-			err = fmt.Errorf("signing: operation %s is confirmed and has no plan", r.ID)
-		}
-		return nil, err
-	}
-	p, err := readConfirmPlan(c.Plan)
-	if err != nil {
-		return nil, err
-	}
-	if p.Form != o.Form {
-		return nil, otherOperation()
-	}
-	return s.carryOut(ctx, who, o, action, p)
-}
-
-func otherOperation() error {
-	return fault.New(fault.InvalidOperation, "the access token is that of an operation which is carried out by another request")
-}
-
-// carryOut leases the record of a confirmed plan, signs, and spends the record with the
-// result.
-func (s *Operations) carryOut(ctx context.Context, who audit.Principal, o *ConfirmedOrder, action policy.Action, p *confirmPlan) (_ *Operation, err error) {
-	op := &Operation{}
+	var open []func() error
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, op.Close())
+			err = errors.Join(err, closeAll(&open))
+			op = nil
 		}
 	}()
-	sub, err := s.subject(ctx, who, o.Snapshot, action, p, nil, &op.open)
-	if err != nil {
-		return nil, err
-	}
-	sum, err := sub.fields.Sum()
-	if err != nil {
-		return nil, err
-	}
-	e, err := s.Confirming.Records.Take(ctx, who, o.ID, sum)
-	if err != nil {
-		return nil, err
-	}
-	if e.Done {
-		if err := op.Close(); err != nil {
-			return nil, err
+	var sub *subject
+	err = s.Confirming.Records.CarryOut(ctx, who, o.ID, confirm.Work{
+		Mine: signs,
+		Describe: func(ctx context.Context, r *confirm.Record, text []byte) (what.Fields, error) {
+			p, err := readConfirmPlan(text)
+			if err != nil {
+				return what.Fields{}, err
+			}
+			if p.Form != o.Form {
+				return what.Fields{}, confirm.OtherOperation()
+			}
+			action, err := policy.ParseAction(r.Action)
+			if err != nil {
+				return what.Fields{}, err
+			}
+			if sub, err = s.subject(ctx, who, o.Snapshot, action, p, nil, &open); err != nil {
+				return what.Fields{}, err
+			}
+			return sub.fields, nil
+		},
+		Do: func(ctx context.Context, e *confirm.Execution) error {
+			if op, err = proposed(who, &e.Record, e.Content, sub.plan); err != nil {
+				return err
+			}
+			return s.carryOut(ctx, o, e, sub, op, &open)
+		},
+		Again: func(ctx context.Context, e *confirm.Execution) error {
+			op, err = s.again(ctx, who, o, e, &open)
+			return err
+		},
+	})
+	if fault.Is(err, fault.Unavailable) && sub != nil && sub.plan.Async {
+		// It is being carried out without this request, or will be.
+		waiting, found, e := s.findProposed(ctx, who, o.ID)
+		if e == nil && found && waiting.State == StateConfirmed {
+			return waiting, closeAll(&open)
 		}
-		return s.again(ctx, who, o, e)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, e.Release(context.WithoutCancel(ctx)))
-		}
-	}()
+	if err != nil {
+		return nil, err
+	}
+	op.open, open = open, nil
+	return op, nil
+}
+
+// signs reports whether operations with an action make signatures.
+func signs(action string) bool {
+	a, err := policy.ParseAction(action)
+	return err == nil && a&(policy.SignDocument|policy.SignDocuments) != 0
+}
+
+// carryOut signs what is leased, and spends the record with the result.
+func (s *Operations) carryOut(ctx context.Context, o *ConfirmedOrder, e *confirm.Execution, sub *subject, op *Operation, open *[]func() error) error {
 	var secrets confirmSecrets
 	if len(e.Content.Secret) > 0 {
 		if err := json.Unmarshal(e.Content.Secret, &secrets); err != nil {
-			return nil, errors.New("signing: the secrets of a confirmed operation cannot be read")
+			return errors.New("signing: the secrets of a confirmed operation cannot be read")
 		}
 		clear(e.Content.Secret)
 	}
@@ -123,19 +116,14 @@ func (s *Operations) carryOut(ctx context.Context, who audit.Principal, o *Confi
 		sub.terms.params = maps.Clone(sub.terms.params)
 		maps.Copy(sub.terms.params, secrets.Params)
 	}
-	full, err := proposed(who, &e.Record, e.Content, p)
-	if err != nil {
-		return nil, err
-	}
-	full.open, op = op.open, full
-	sub.by.confirmed = true // Take has compared the fields and leased the record
-	w := &confirmedRun{Operations: s, subject: sub, op: op, pin: secrets.PIN, parts: make([]*madePart, len(p.Documents))}
-	if err := s.portions(ctx, sub, &op.open, func(from int, items []Item, temporary []bool) error {
+	sub.by.confirmed = true // the fields were compared and the record is leased
+	w := &confirmedRun{Operations: s, subject: sub, op: op, pin: secrets.PIN, parts: make([]*madePart, len(sub.plan.Documents)), signed: make([]*ProofDocument, len(sub.plan.Documents))}
+	if err := s.portions(ctx, sub, open, func(from int, items []Item, temporary []bool) error {
 		return w.sign(ctx, from, items, temporary)
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	return op, w.finish(ctx, e, secrets.Params, o.Keep)
+	return w.finish(ctx, e, secrets.Params, o.Keep)
 }
 
 // confirmedRun is one execution of a confirmed operation.
@@ -146,6 +134,7 @@ type confirmedRun struct {
 	pin     string
 	records []func(ctx context.Context) error // make stored results visible
 	parts   []*madePart                       // of inline results
+	signed  []*ProofDocument                  // what was signed, for Proofs
 }
 
 // madePart is what a signed document is assembled from again.
@@ -186,13 +175,13 @@ func (w *confirmedRun) sign(ctx context.Context, from int, items []Item, tempora
 	if err != nil {
 		return err
 	}
-	results, parts := make([]Result, len(works)), make([]*madePart, len(works))
+	results, parts, signed := make([]Result, len(works)), make([]*madePart, len(works)), make([]suite.Digest, len(works))
 	err = each(ctx, len(works), func(ctx context.Context, i int) error {
 		if err := w.by.check(digests[i], values[i]); err != nil {
 			return err
 		}
 		var err error
-		results[i], parts[i], err = w.assemble(ctx, &approved[i], works[i].state, values[i])
+		results[i], parts[i], signed[i], err = w.assemble(ctx, &approved[i], works[i].state, digests[i], values[i])
 		return err
 	})
 	if err != nil {
@@ -202,12 +191,16 @@ func (w *confirmedRun) sign(ctx context.Context, from int, items []Item, tempora
 		if err := w.settle(ctx, from+i, results[n], parts[n], temporary[i]); err != nil {
 			return err
 		}
+		w.signed[from+i] = &ProofDocument{
+			Index: from + i, Algorithm: signed[n].Hash.OID.String(), Digest: signed[n].Sum, Value: parts[n].Value, Result: w.op.Documents[from+i].RefID,
+		}
 	}
 	return nil
 }
 
-// assemble makes a signed document and remembers what it is made from.
-func (w *confirmedRun) assemble(ctx context.Context, it *Item, state, value []byte) (Result, *madePart, error) {
+// assemble makes a signed document and remembers what it is made from. It returns the
+// digest that the value signs, which is another one if the document is prepared again.
+func (w *confirmedRun) assemble(ctx context.Context, it *Item, state []byte, digest suite.Digest, value []byte) (Result, *madePart, suite.Digest, error) {
 	job := w.Signer.job(w.terms, w.by, it.content(), it.original())
 	evidence := &recorder{from: w.Signer.Evidence}
 	if w.Signer.Evidence != nil {
@@ -221,20 +214,20 @@ func (w *confirmedRun) assemble(ctx context.Context, it *Item, state, value []by
 		if prepared, err = w.terms.format.Prepare(ctx, job); err == nil {
 			var values [][]byte
 			if values, err = w.Signer.values(ctx, w.by, w.pin, []suite.Digest{prepared.Digest}); err != nil {
-				return nil, nil, err
+				return nil, nil, digest, err
 			}
 			if err := w.by.check(prepared.Digest, values[0]); err != nil {
-				return nil, nil, err
+				return nil, nil, digest, err
 			}
-			state, value = prepared.State, values[0]
+			state, digest, value = prepared.State, prepared.Digest, values[0]
 			evidence.answers = nil
 			result, err = w.terms.format.Finish(ctx, job, state, value)
 		}
 	}
 	if err != nil {
-		return nil, nil, translate(err)
+		return nil, nil, digest, translate(err)
 	}
-	return result, &madePart{State: state, Value: value, Room: job.Room, Evidence: evidence.answers}, nil
+	return result, &madePart{State: state, Value: value, Room: job.Room, Evidence: evidence.answers}, digest, nil
 }
 
 // settle notes the result of a document. The result of a stored document is stored.
@@ -260,7 +253,7 @@ const madeVersion = 1
 // made is the result of a confirmed operation as its record stores it.
 type made struct {
 	Version     int               `json:"v"`
-	Form        Form              `json:"form"`
+	Form        confirm.Form      `json:"form"`
 	Type        string            `json:"type"`
 	Params      map[string]string `json:"params"`
 	Secrets     []byte            `json:"secrets,omitempty"` // secret parameters as JSON, sealed to madePlace
@@ -270,6 +263,7 @@ type made struct {
 	Plan        *confirmPlan      `json:"plan"`
 	Parts       []*madePart       `json:"parts"` // nil for a document without an inline result
 	Operation   *OperationRecord  `json:"operation"`
+	Signed      []*ProofDocument  `json:"signed,omitempty"` // nil for a document that the user declined
 }
 
 func madePlace(id string) vault.Place {
@@ -297,7 +291,7 @@ func (w *confirmedRun) finish(ctx context.Context, e *confirm.Execution, secrets
 	params, _ := w.Signer.apart(w.terms.params)
 	m := made{
 		Version: madeVersion, Form: w.plan.Form, Type: w.terms.name, Params: params, Certificate: w.by.certificate.X509.Raw,
-		Time: w.by.at, Plan: w.plan, Parts: w.parts, Operation: plain,
+		Time: w.by.at, Plan: w.plan, Parts: w.parts, Operation: plain, Signed: w.signed,
 	}
 	for _, c := range w.by.chain {
 		m.Chain = append(m.Chain, c.Raw)
@@ -344,20 +338,8 @@ func (w *confirmedRun) finish(ctx context.Context, e *confirm.Execution, secrets
 	return err
 }
 
-// doneBefore returns the result of an operation that was carried out before.
-func (s *Operations) doneBefore(ctx context.Context, who audit.Principal, o *ConfirmedOrder, r *confirm.Record) (*Operation, error) {
-	e, err := s.Confirming.Records.Take(ctx, who, r.ID, r.What)
-	if err != nil {
-		return nil, err
-	}
-	if !e.Done {
-		return nil, errors.Join(fmt.Errorf("signing: operation %s is completed and was leased", r.ID), e.Release(ctx))
-	}
-	return s.again(ctx, who, o, e)
-}
-
 // again assembles the result of an operation that was carried out before.
-func (s *Operations) again(ctx context.Context, who audit.Principal, o *ConfirmedOrder, e *confirm.Execution) (_ *Operation, err error) {
+func (s *Operations) again(ctx context.Context, who audit.Principal, o *ConfirmedOrder, e *confirm.Execution, open *[]func() error) (*Operation, error) {
 	var m made
 	if err := json.Unmarshal(e.Content.Result, &m); err != nil {
 		return nil, fmt.Errorf("signing: the result of operation %s: %w", e.Record.ID, err)
@@ -366,17 +348,12 @@ func (s *Operations) again(ctx context.Context, who audit.Principal, o *Confirme
 	case m.Version != madeVersion:
 		return nil, fmt.Errorf("signing: the result of operation %s has version %d, this release knows %d", e.Record.ID, m.Version, madeVersion)
 	case m.Form != o.Form:
-		return nil, otherOperation()
+		return nil, confirm.OtherOperation()
 	}
 	op, _, err := readRecord(m.Operation)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, op.Close())
-		}
-	}()
 	_, format, err := s.Signer.format(m.Type)
 	if err != nil {
 		return nil, err
@@ -401,7 +378,7 @@ func (s *Operations) again(ctx context.Context, who audit.Principal, o *Confirme
 		if sub.blob, err = s.Signer.Blobs.OpenBlob(ctx, m.Plan.Contents); err != nil {
 			return nil, err
 		}
-		op.open = append(op.open, sub.blob.Close)
+		*open = append(*open, sub.blob.Close)
 	}
 	job := sig.Job{Params: t.params, Time: m.Time, Again: true}
 	if job.Certificate, err = x509gost.ParseCertificate(m.Certificate); err != nil {
@@ -414,11 +391,11 @@ func (s *Operations) again(ctx context.Context, who audit.Principal, o *Confirme
 		}
 		job.Chain = append(job.Chain, c)
 	}
-	return op, s.assembleAgain(ctx, op, sub, format, job, m.Parts)
+	return op, s.assembleAgain(ctx, op, sub, format, job, m.Parts, open)
 }
 
 // assembleAgain makes the contents of inline results from their parts.
-func (s *Operations) assembleAgain(ctx context.Context, op *Operation, sub *subject, format sig.Format, job sig.Job, parts []*madePart) error {
+func (s *Operations) assembleAgain(ctx context.Context, op *Operation, sub *subject, format sig.Format, job sig.Job, parts []*madePart, open *[]func() error) error {
 	for i, part := range parts {
 		if part == nil {
 			continue
@@ -427,7 +404,7 @@ func (s *Operations) assembleAgain(ctx context.Context, op *Operation, sub *subj
 		plan := *sub.plan
 		plan.Documents = sub.plan.Documents[i : i+1]
 		one.plan = &plan
-		err := s.portions(ctx, &one, &op.open, func(_ int, items []Item, _ []bool) error {
+		err := s.portions(ctx, &one, open, func(_ int, items []Item, _ []bool) error {
 			job := job
 			job.Document, job.Room, job.Evidence = items[0].content(), part.Room, &recorder{answers: part.Evidence}
 			if original := items[0].original(); original != nil {

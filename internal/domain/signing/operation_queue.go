@@ -143,6 +143,11 @@ func (s *Operations) Run(ctx context.Context) {
 	for range s.Settings.Workers {
 		working.Go(func() { s.loop(ctx, s.queued, s.ExecuteNext) })
 	}
+	if s.Confirming != nil {
+		for range s.Settings.Workers {
+			working.Go(func() { s.loop(ctx, s.Confirming.Records.Automatic(), s.CarryOutNext) })
+		}
+	}
 	if s.Callbacks != nil {
 		for range callers {
 			working.Go(func() { s.loop(ctx, s.owed, s.CallNext) })

@@ -223,7 +223,7 @@ func (s *Operations) Find(ctx context.Context, who audit.Principal, id string) (
 			return nil, e
 		case !found:
 			return nil, err
-		case op.State != StateCompleted:
+		case op.State != StateCompleted || !signs(op.Action.String()):
 			return op, nil
 		}
 		r, err = s.own(ctx, who, id) // it was carried out just now

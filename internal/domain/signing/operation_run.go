@@ -282,7 +282,7 @@ func (r *run) record(ctx context.Context, op *Operation, now time.Time) (*Operat
 	}
 	record.Bytes = contents.Size()
 	// Reading may begin at the last moment.
-	record.Results, err = r.Signer.Blobs.KeepBlob(ctx, contents, record.KeepUntil.Add(leaseTime))
+	record.Results, err = r.Signer.Blobs.KeepBlob(ctx, contents, record.KeepUntil.Add(slowest))
 	return record, err
 }
 

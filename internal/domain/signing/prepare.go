@@ -107,7 +107,7 @@ func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[
 		}
 	}()
 	// A completion may begin at the last moment, and clocks differ a little.
-	needed := record.ExpiresAt.Add(leaseTime + time.Minute)
+	needed := record.ExpiresAt.Add(slowest + time.Minute)
 	if record.Document, err = s.Blobs.KeepBlob(ctx, job.Document, needed); err != nil {
 		return "", err
 	}

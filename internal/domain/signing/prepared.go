@@ -3,6 +3,7 @@
 package signing
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 // TwoStep holds the rules of prepared objects. A zero field means its default.
 type TwoStep struct {
 	Life   time.Duration // between presign and postsign; default 900 s
+	Lease  time.Duration // of a completion whose process died; default 15 s
 	All    Quota         // of the installation; default 100 000 objects, 16 GiB
 	Caller Quota         // of one caller; default 10 000 objects, 4 GiB
 }
@@ -34,9 +36,7 @@ func (r TwoStep) withDefaults() TwoStep {
 			*v = value
 		}
 	}
-	if r.Life == 0 {
-		r.Life = 900 * time.Second
-	}
+	r.Life, r.Lease = cmp.Or(r.Life, 900*time.Second), cmp.Or(r.Lease, 15*time.Second)
 	set(&r.All.Objects, 100_000)
 	set(&r.All.Bytes, 16<<30)
 	set(&r.Caller.Objects, 10_000)
@@ -47,9 +47,10 @@ func (r TwoStep) withDefaults() TwoStep {
 const (
 	// wrongValues is how many wrong values discard a prepared object.
 	wrongValues = 5
-	// leaseTime is how long one completion may take before another may try. It is long
-	// enough for the time stamps and revocation data of the highest level.
-	leaseTime = 3 * time.Minute
+	// slowest is how long stored documents outlive the time at which the last request that
+	// reads them may begin. It is long enough for the time stamps and revocation data of
+	// the highest level.
+	slowest = 3 * time.Minute
 )
 
 // PreparedRecord is a prepared object as it is stored.
@@ -82,6 +83,9 @@ type PreparedStore interface {
 	// if another completion has it, or if it is spent, expired, or had too many wrong
 	// values.
 	LeasePrepared(ctx context.Context, id, lease string, now, until time.Time, wrong int) (leased bool, err error)
+	// ExtendPrepared extends a lease. It reports false if the lease is lost or the object is
+	// spent.
+	ExtendPrepared(ctx context.Context, id, lease string, until time.Time) (held bool, err error)
 	// ReleasePrepared ends a lease without spending the object.
 	ReleasePrepared(ctx context.Context, id, lease string) error
 	// SpendPrepared marks the object as completed by the holder of the lease, deletes its

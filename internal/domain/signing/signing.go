@@ -277,30 +277,3 @@ func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
 type Confirmation interface {
 	NeedsConfirmationBy(operation policy.Set, a policy.Action) bool
 }
-
-// Canary makes and verifies a signature with a fresh key of every suite, and checks that
-// a changed digest is refused. A process must pass it before it reports that it is ready.
-// It uses no stored key.
-func Canary(rand io.Reader) error {
-	for _, su := range suite.All() {
-		key, err := su.Generate(rand)
-		if err != nil {
-			return fmt.Errorf("signing: canary: generating a %s key: %w", su.Name, err)
-		}
-		h := su.Hash.New()
-		io.WriteString(h, "canary "+su.Name)
-		d := suite.Digest{Hash: su.Hash, Sum: h.Sum(nil)}
-		value, err := su.Sign(rand, key, d)
-		if err != nil {
-			return fmt.Errorf("signing: canary: signing with %s: %w", su.Name, err)
-		}
-		if err := su.Verify(key.Public(), d, value); err != nil {
-			return fmt.Errorf("signing: canary: verifying with %s: %w", su.Name, err)
-		}
-		d.Sum[0] ^= 1
-		if su.Verify(key.Public(), d, value) == nil {
-			return fmt.Errorf("signing: canary: %s accepts a signature of another digest", su.Name)
-		}
-	}
-	return nil
-}

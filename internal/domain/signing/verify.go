@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,6 +89,23 @@ type CertificateInfo struct {
 	NotBefore, NotAfter time.Time
 	Serial, Thumbprint  string // hexadecimal, upper case; the thumbprint is SHA-1
 	KeyID               string // hexadecimal subjectKeyIdentifier; empty if there is none
+}
+
+// TypeOf returns a type of signature whose format recognises a file, "" if none does. The
+// value of a bare signature cannot be told from other data, so it is not recognised.
+func (v *Verification) TypeOf(content *Intake) (string, error) {
+	if content.isEmpty() {
+		return "", nil
+	}
+	head := make([]byte, min(content.Size(), 1<<10))
+	if _, err := content.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	f := v.Formats.Recognise(head, content.Size())
+	if f == nil || f.Describe().Bare {
+		return "", nil
+	}
+	return f.Describe().Types[0].Name, nil
 }
 
 // Verify verifies every signature of a document. Countersignatures follow the signature

@@ -117,6 +117,9 @@ type Order struct {
 	Confirmation string
 	IDToken      bool
 	Nonce        string // for the ID token
+	// Life is how long the token is valid, in whole seconds; 0: Settings.TokenLife. A descent
+	// may end it earlier.
+	Life time.Duration
 }
 
 // Issuable refuses tokens that a policy forbids. It joins the transaction of ctx, so that
@@ -178,7 +181,7 @@ func (s *Service) Issue(ctx context.Context, o Order) (t Token, ok bool, err err
 	}
 	// Claims have whole seconds. The record expires together with the token.
 	begins := time.Unix(now.Unix(), 0)
-	expires := begins.Add(s.settings.TokenLife)
+	expires := begins.Add(cmp.Or(o.Life, s.settings.TokenLife))
 	if !o.EndsAt.IsZero() && (o.EndsAt.Before(expires) || o.Confirmation != "") {
 		expires = time.Unix(o.EndsAt.Unix(), 0)
 	}
@@ -369,6 +372,14 @@ func (s *Service) RefreshGrant(ctx context.Context, clientID, token, resource, s
 
 // errUndo rolls back a transaction. The caller knows the refusal.
 var errUndo = errors.New("token: refused")
+
+// SignOut ends the sign-in that the access token of who belongs to, with every token, code
+// and grant that comes from it. A sign-in that has ended already is no error.
+func (s *Service) SignOut(ctx context.Context, who audit.Principal) error {
+	return s.store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error {
+		return s.store.EndSignIn(ctx, who.UserID, who.TokenID)
+	})
+}
 
 // Grants returns the valid grants of a user, oldest first.
 func (s *Service) Grants(ctx context.Context, userID string) ([]Grant, error) {

@@ -148,6 +148,9 @@ type Store interface {
 	// the sign-in. It reports whether the grant existed.
 	EndGrant(ctx context.Context, handle [sha256.Size]byte) (bool, error)
 	GrantsOf(ctx context.Context, userID string, now time.Time) ([]Grant, error) // valid grants, oldest first
+	// EndSignIn revokes the access token of a user with everything that comes from the same
+	// sign-in: tokens, codes and grants.
+	EndSignIn(ctx context.Context, userID, tokenID string) error
 
 	// SweepTokens deletes access tokens that expired before tokens, and grants that expired
 	// before now.

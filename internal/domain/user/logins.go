@@ -9,6 +9,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
+	"tamga/internal/domain/notify"
 )
 
 // ExternalLogin is a login at an identity provider; the local one is at
@@ -78,12 +79,19 @@ func (s *Service) SetLogin(ctx context.Context, who audit.Principal, userID stri
 		if errors.Is(err, ErrDuplicate) {
 			return loginTaken(l.Login).With(err)
 		}
+		same := false
 		for _, old := range had {
-			if err == nil && FoldIssuer(old.Issuer) == FoldIssuer(l.Issuer) && FoldLogin(old.Login) != FoldLogin(l.Login) {
+			if FoldIssuer(old.Issuer) != FoldIssuer(l.Issuer) {
+				continue
+			}
+			if same = FoldLogin(old.Login) == FoldLogin(l.Login); err == nil && !same {
 				err = s.end(ctx, who, userID, "a login was changed") // sign-ins by the replaced login end
 			}
 		}
-		return err
+		if err != nil || same {
+			return err
+		}
+		return s.Events.Emit(ctx, notify.Event{Type: notify.UserFactorChanged, UserID: userID, Actor: who.UserID, Factor: notify.FactorLogin})
 	})
 }
 

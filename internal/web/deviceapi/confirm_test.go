@@ -3,10 +3,13 @@
 package deviceapi_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -39,6 +42,10 @@ func (a approvers) Approvers(ctx context.Context, userID string) (list []confirm
 func (a approvers) OpenVerdict(ctx context.Context, signed []byte) (confirm.Verdict, error) {
 	v, err := a.Approvals.OpenVerdict(ctx, signed)
 	return confirm.Verdict(v), err
+}
+
+func (a approvers) Offline(ctx context.Context, userID, kid string, o confirm.OfflineOrder) (qr, code string, err error) {
+	return a.Approvals.Offline(ctx, userID, kid, device.OfflineOrder(o))
 }
 
 func (w *world) user() audit.Principal { return audit.Principal{UserID: w.userID, ClientID: "client"} }
@@ -376,5 +383,175 @@ func TestPages(t *testing.T) {
 	}
 	if _, a, _ := g.send(message.Poll, message.PollRequest{After: "x"}); len(a.Operations) != 0 || a.Next != "" {
 		t.Errorf("after an unknown operation: %+v", a)
+	}
+}
+
+// TestDocuments: the device that is asked reads the documents of an operation while it waits.
+func TestDocuments(t *testing.T) {
+	w := newWorld(t)
+	g, other := w.active(suite.ECDSAP256), w.active(suite.GOST2012x256)
+	f := fields(readable + 2)
+	f.Documents[1].Original = &what.Original{Size: readable, Digest: make(what.Hex, 32)}
+	f.Documents[2].Original = &what.Original{Size: readable + 1, Digest: make(what.Hex, 32)}
+	f.Documents[3].Hash = "SHA-256"
+	ask := func(purpose confirm.Purpose) confirm.Record {
+		r, err := w.confirm.Create(t.Context(), w.user(), confirm.Order{Purpose: purpose, Fields: f})
+		must(t, err)
+		_, err = w.confirm.Challenge(t.Context(), w.user(), confirm.Ask{ID: r.ID, Method: "mydss", Address: g.kid})
+		must(t, err)
+		return r
+	}
+	r := ask(confirm.ForOperation)
+	all, _ := g.read(r.ID)
+	const path = "/v1/document"
+	documents := all.Documents
+	if documents[0].Path != path || documents[1].Path != path || documents[1].Original.Path != path || documents[2].Original.Path != "" || documents[3].Path != "" {
+		t.Errorf("the paths are %+v", documents[:4])
+	}
+	if last := len(f.Documents) - 1; documents[last-1].Path != path || documents[last].Path != "" {
+		t.Errorf("a document of %d bytes has the path %q", f.Documents[last].Size, documents[last].Path)
+	}
+	for _, original := range []bool{false, true} {
+		status, text := w.bytes(g.say(message.Read, message.DocumentRequest{ID: r.ID, Index: 1, Original: original}))
+		if want := fmt.Sprintf("%s %s 1 %t", w.userID, r.ID, original); status != 200 || text != want {
+			t.Errorf("%d %q, want %q", status, text, want)
+		}
+	}
+	replayed := g.say(message.Read, message.DocumentRequest{ID: r.ID})
+	w.bytes(replayed)
+	free := ask(confirm.ForText)
+	if all, _ := g.read(free.ID); all.Documents[0].Path != "" {
+		t.Error("a text has documents to read")
+	}
+	for _, c := range []struct {
+		name string
+		m    message.Signed
+		code string
+	}{
+		{"a document that is too large", g.say(message.Read, message.DocumentRequest{ID: r.ID, Index: readable + 1}), "invalid_parameters"},
+		{"an original too large", g.say(message.Read, message.DocumentRequest{ID: r.ID, Index: 2, Original: true}), "invalid_parameters"},
+		{"no such document", g.say(message.Read, message.DocumentRequest{ID: r.ID, Index: readable + 2}), "invalid_parameters"},
+		{"a negative index", g.say(message.Read, message.DocumentRequest{ID: r.ID, Index: -1}), "invalid_parameters"},
+		{"another device", other.say(message.Read, message.DocumentRequest{ID: r.ID}), "invalid_transaction"},
+		{"an unknown operation", g.say(message.Read, message.DocumentRequest{ID: "x"}), "invalid_transaction"},
+		{"a malformed request", g.say(message.Read, []int{1}), "invalid_parameters"},
+		{"another type", g.say(message.Operation, message.OperationRequest{ID: r.ID}), "invalid_parameters"},
+		{"a replayed message", replayed, "invalid_object_state"},
+	} {
+		if status, text := w.bytes(c.m); status != 400 || !strings.Contains(text, c.code) {
+			t.Errorf("%s: %d %s, want %s", c.name, status, text, c.code)
+		}
+	}
+	if status, _, _ := g.send(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()}); status != 200 {
+		t.Fatal(status)
+	}
+	if status, text := w.bytes(g.say(message.Read, message.DocumentRequest{ID: r.ID})); status != 400 || !strings.Contains(text, "authentication_declined") {
+		t.Errorf("after the end: %d %s", status, text)
+	}
+	w.mydss("POST", "/mydss/lockout", `{"Kid":"`+g.kid+`","Lock":true}`, 200)
+	if status, text := w.bytes(g.say(message.Read, message.DocumentRequest{ID: r.ID})); status != 403 {
+		t.Errorf("a blocked device: %d %s", status, text)
+	}
+	w.Close() // waits for the end of the requests
+	if w.opened != 3 || w.closed != 3 {
+		t.Errorf("%d documents were opened and %d closed, want 3", w.opened, w.closed)
+	}
+}
+
+// bytes asks for a document.
+func (w *world) bytes(m message.Signed) (int, string) {
+	w.t.Helper()
+	body, err := json.Marshal(m)
+	must(w.t, err)
+	response, err := http.Post(w.URL+"/DssApiGateway/v1/document", "application/json", bytes.NewReader(body))
+	must(w.t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	must(w.t, err)
+	return response.StatusCode, string(text)
+}
+
+// TestDelivery: a verdict that was signed before counts until the operation ends, once, and
+// only from the device that was asked.
+func TestDelivery(t *testing.T) {
+	w := newWorld(t)
+	g, other := w.active(suite.GOST2012x256), w.active(suite.ECDSAP256)
+	approval := func(r confirm.Record, change func(v *message.Verdict)) message.Delivery {
+		v := message.Verdict{ID: r.ID, What: r.What.String(), Number: r.Number}
+		if change != nil {
+			change(&v)
+		}
+		return message.Delivery{Message: g.say(message.Approval, v)}
+	}
+	sent := func(name string, g *gadget, d message.Delivery, status int, want string) {
+		t.Helper()
+		got, a, text := g.send(message.Deliver, d)
+		if got != status || status == 200 && (a.Result == nil || a.Result.State != want) || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %d %s", name, got, text, status, want)
+		}
+	}
+	r := w.asked(g, 3, true)
+	early := approval(r, func(v *message.Verdict) { v.Declined = []int{1} })
+	w.later = 1199 * time.Second
+	sent("just in time", g, early, 200, "Confirmed")
+	if stored := w.state(r); !slices.Equal(stored.Declined, []int{1}) {
+		t.Errorf("declined: %v", stored.Declined)
+	}
+	sent("delivered again", g, early, 200, "Confirmed")
+	sent("a different verdict", g, approval(r, nil), 400, "invalid_transaction")
+	sent("a refusal after it", g, message.Delivery{Message: g.say(message.Refusal, message.Verdict{ID: r.ID, What: r.What.String()})}, 400, "invalid_transaction")
+	w.later = 0
+
+	r = w.asked(g, 1, true)
+	early = approval(r, nil)
+	w.later = 1200 * time.Second
+	sent("too late", g, early, 400, "transaction_expired")
+	w.later = 0
+	sent("another digest", g, approval(r, func(v *message.Verdict) { v.What = strings.Repeat("00", 32) }), 400, "invalid_transaction")
+	sent("another device", other, early, 400, "invalid_parameters")
+	if status, _, text := w.post(message.Confirm, early.Message); status != 400 || !strings.Contains(text, "invalid_parameters") {
+		t.Errorf("an approval that is not delivered: %d %s", status, text)
+	}
+	sent("a wrong number", g, approval(r, func(v *message.Verdict) { v.Number = "" }), 400, "authentication_declined")
+	sent("after the refusal", g, early, 400, "authentication_declined")
+
+	r = w.asked(g, 1, false)
+	early = approval(r, nil)
+	w.mydss("POST", "/mydss/lockout", `{"Kid":"`+g.kid+`","Lock":true}`, 200)
+	sent("a blocked device", g, early, 403, "access_denied")
+	w.mydss("POST", "/mydss/lockout", `{"Kid":"`+g.kid+`","Lock":false}`, 200)
+	sent("after the block", g, early, 400, "invalid_transaction")
+	w.mydss("POST", "/mydss/delete", `{"Kid":"`+g.kid+`"}`, 200)
+	sent("a device that was removed", g, early, 401, "invalid_token")
+}
+
+// TestTwoDeliveries: of an approval and a refusal that were signed before and arrive at once,
+// one counts.
+func TestTwoDeliveries(t *testing.T) {
+	w := newWorld(t)
+	g := w.active(suite.ECDSAP256)
+	r := w.asked(g, 2, false)
+	v := message.Verdict{ID: r.ID, What: r.What.String()}
+	var messages [2][]byte
+	for i, kind := range []string{message.Approval, message.Refusal} {
+		text, err := json.Marshal(g.say(message.Deliver, message.Delivery{Message: g.say(kind, v)}))
+		must(t, err)
+		messages[i] = text
+	}
+	var errs [2]error
+	var both sync.WaitGroup
+	for i := range messages {
+		both.Go(func() { _, errs[i] = w.confirm.Approve(context.WithoutCancel(t.Context()), messages[i]) })
+	}
+	both.Wait()
+	if (errs[0] == nil) == (errs[1] == nil) {
+		t.Fatalf("%v", errs)
+	}
+	want := confirm.Confirmed
+	if errs[0] != nil {
+		want = confirm.Declined
+	}
+	if got := w.state(r).State; got != want {
+		t.Errorf("the operation is %s, want %s", got, want)
 	}
 }

@@ -9,7 +9,9 @@ package deviceapi
 import (
 	"context"
 	_ "embed" // for Docs
+	"io"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/device/message"
@@ -22,18 +24,40 @@ import (
 //go:embed operations.txt
 var Docs string
 
-// API serves devices.
-type API struct {
-	devices *device.Service
-	confirm *confirm.Service
-	admit   func(remote string) error
+// Documents has the documents of operations that wait for their users.
+type Documents interface {
+	// ConfirmedDocument opens a document of an operation by its index, or its original. The
+	// caller checks who may read it, and closes it.
+	ConfirmedDocument(ctx context.Context, who audit.Principal, id string, index int, original bool) (Document, error)
 }
 
-// New returns the API. admit may refuse a call by the address of its sender, because
-// callers have no tokens.
-func New(devices *device.Service, confirmations *confirm.Service, admit func(remote string) error) *API {
-	return &API{devices, confirmations, admit}
+// Document is an open document.
+type Document interface {
+	rest.Content
+	io.Closer
 }
+
+// Deps are what an API works with.
+type Deps struct {
+	Devices   *device.Service
+	Confirm   *confirm.Service
+	Documents Documents
+	Readable  int64 // largest document that a device may read, in bytes
+	// Admit may refuse a call by the address of its sender, because callers have no tokens.
+	Admit func(remote string) error
+}
+
+// API serves devices.
+type API struct {
+	devices   *device.Service
+	confirm   *confirm.Service
+	documents Documents
+	readable  int64
+	admit     func(remote string) error
+}
+
+// New returns the API.
+func New(d Deps) *API { return &API{d.Devices, d.Confirm, d.Documents, d.Readable, d.Admit} }
 
 // maxMessage bounds a message, in bytes. The texts in a message have limits of their own.
 const maxMessage = 32 << 10
@@ -49,8 +73,10 @@ func (a *API) Routes() []rest.Route {
 		// Each device polls every few seconds, and a poll changes nothing.
 		rest.Handle("POST /v1/"+message.Poll, "PollDevice", rest.Anyone, a.poll).Unaudited(),
 		rest.Handle("POST /v1/"+message.Operation, "ReadDeviceOperation", rest.Anyone, a.operation).Unaudited(),
+		rest.Handle("POST /v1/"+message.Read, "ReadDeviceDocument", rest.Anyone, a.document),
 		rest.Handle("POST /v1/"+message.Confirm, "ConfirmOnDevice", rest.Anyone, a.verdict(message.Confirm)),
 		rest.Handle("POST /v1/"+message.Decline, "DeclineOnDevice", rest.Anyone, a.verdict(message.Decline)),
+		rest.Handle("POST /v1/"+message.Deliver, "DeliverFromDevice", rest.Anyone, a.verdict(message.Deliver)),
 	} {
 		routes = append(routes, r.AtMost(maxMessage).Guarded(a.admit))
 	}
@@ -77,6 +103,6 @@ func answered(ctx context.Context, state device.Answer) message.Answer {
 	return message.Answer{
 		Kid: d.Kid, UID: d.UserID, State: d.State(), NotAfter: d.NotAfter.Unix(),
 		Time: state.Time.Unix(), PollAfter: int(state.PollAfter.Seconds()),
-		Operations: []message.Waiting{}, PushListed: d.Push != nil && d.Push.Listed,
+		Operations: []message.Waiting{}, PushListed: d.Push != nil && d.Push.Listed, ServiceKey: state.ServiceKey,
 	}
 }

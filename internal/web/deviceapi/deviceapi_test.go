@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -60,11 +61,14 @@ type world struct {
 	db        *store.DB
 	approvals *device.Approvals
 	confirm   *confirm.Service
+	opened    int // documents
+	closed    int
 	later     time.Duration // by which the clock of confirmations is ahead
 }
 
 func (w *world) Available() []notify.Channel               { return w.channels }
 func (w *world) Emit(context.Context, notify.Event) error  { return nil }
+func (w *world) Call(context.Context, notify.Call) error   { return nil }
 func (w *world) DevicesGone(context.Context, string) error { return nil }
 func (w *world) EndAll(context.Context, string) error      { return nil }
 func (w *world) Forgive(context.Context, string) error     { return nil }
@@ -112,7 +116,9 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 	for _, c := range change {
 		c(&settings)
 	}
-	w.approvals, err = device.NewApprovals(settings, device.ApprovalDeps{Devices: store.Devices{DB: db}, Vault: ring, Users: users, Messages: w, Now: time.Now})
+	w.approvals, err = device.NewApprovals(settings, device.ApprovalDeps{
+		Devices: store.Devices{DB: db}, Keys: store.Devices{DB: db}, Vault: ring, Users: users, Messages: w, Now: time.Now, Rand: rand.Reader,
+	})
 	must(t, err)
 	records := store.Confirmations{DB: db}
 	rules := confirm.DefaultSettings()
@@ -124,7 +130,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 	must(t, err)
 	w.db = db
 	devices, err := device.New(settings, device.Deps{
-		Devices: store.Devices{DB: db}, KInits: store.Devices{DB: db}, Nonces: store.Devices{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w, Confirmations: w.confirm,
+		Devices: store.Devices{DB: db}, KInits: store.Devices{DB: db}, Nonces: store.Devices{DB: db}, Keys: store.Devices{DB: db}, Vault: ring, Users: users, Contacts: contacts, Codes: codes, Messages: w, Methods: w, Confirmations: w.confirm,
 		Paint: func(text string) ([]byte, error) { return []byte("GIF89a" + text), w.paint },
 		Now:   time.Now, Rand: rand.Reader,
 	})
@@ -160,8 +166,29 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 		Audit:  w, Log: slog.New(slog.DiscardHandler), Limits: rest.Limits{Ordinary: 1 << 20},
 	}
 	rest.Mount(mux, "/STS", gate, umsapi.DeviceRoutes(devices))
-	rest.Mount(mux, "/DssApiGateway", gate, deviceapi.New(devices, w.confirm, func(string) error { return nil }).Routes())
+	rest.Mount(mux, "/DssApiGateway", gate, deviceapi.New(deviceapi.Deps{
+		Devices: devices, Confirm: w.confirm, Documents: w, Readable: readable, Admit: func(string) error { return nil },
+	}).Routes())
 	return w
+}
+
+// readable is the largest document that a device may read, in bytes.
+const readable = 100
+
+// opened is a document of the world. closed counts.
+type opened struct {
+	*strings.Reader
+	closed *int
+}
+
+func (o opened) Close() error { *o.closed++; return nil }
+
+// ConfirmedDocument implements deviceapi.Documents.
+func (w *world) ConfirmedDocument(_ context.Context, who audit.Principal, id string, index int, original bool) (deviceapi.Document, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opened++
+	return opened{strings.NewReader(fmt.Sprintf("%s %s %d %t", who.UserID, id, index, original)), &w.closed}, nil
 }
 
 // ask sends a request as the operator and returns the status and the body.

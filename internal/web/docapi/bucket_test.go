@@ -110,6 +110,12 @@ func TestDocumentStoreInABucket(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A part is written beside the upload: go on until one is there.
+	for n := 0; len(bucket.Files(t)) < 3 && n < 100; n++ {
+		if _, err := writer.Write(large[:1<<20]); err != nil {
+			t.Fatal(err)
+		}
+	}
 	before := len(bucket.Files(t))
 	two.Kill()
 	writer.CloseWithError(io.ErrClosedPipe)

@@ -37,8 +37,11 @@ type call struct {
 	// the call runs. nil: it was written before.
 	attempt func(context.Context) error
 
-	promise  func(ctx context.Context) error // writes the audit entry of the outcome
-	promised bool                            // promise ran inside a transaction of the operation
+	handler  *handler // carries the request out; nil before
+	promised bool     // the audit entry of the outcome was written with the result, see Keep
+
+	waits bool                                       // a holder has refused it for now
+	held  func(ctx context.Context, err error) error // ends the turn that a holder gave; nil: none
 }
 
 type callKey struct{}

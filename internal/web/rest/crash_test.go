@@ -67,16 +67,22 @@ type mortalTurn struct {
 func (t mortalTurn) Keep(ctx context.Context, head []byte, body interface {
 	Size() int64
 	io.WriterTo
-}) (func(context.Context) error, error) {
+}) (func(context.Context, *audit.Entry) error, error) {
 	record, err := t.Turn.Keep(ctx, head, body)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) error {
+	return func(ctx context.Context, outcome *audit.Entry) error {
 		if err := t.m.write(); err != nil {
 			return err
 		}
-		return record(ctx)
+		if err := record(ctx, nil); err != nil {
+			return err
+		}
+		if outcome != nil {
+			t.m.entries = append(t.m.entries, *outcome)
+		}
+		return nil
 	}, nil
 }
 
@@ -167,7 +173,7 @@ func TestCrashBetweenAuditAndAnswer(t *testing.T) {
 				if earlier > 0 && (m.entries[0].Phase != audit.Attempt || strings.Contains(m.entries[0].Object, "thing")) {
 					t.Errorf("the audit log begins with %+v", m.entries[0])
 				}
-				if inside && counts && (earlier < 2 || m.entries[1].Phase != audit.Done || m.entries[1].Object != "thing 1") {
+				if counts && (earlier < 2 || m.entries[1].Phase != audit.Done || m.entries[1].Object != "thing 1") {
 					t.Errorf("what counts is not in the audit log: %+v", m.entries[:earlier])
 				}
 			})

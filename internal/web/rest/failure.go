@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -90,18 +91,7 @@ func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call,
 		w.WriteHeader(clientGone)
 		return
 	case errors.As(err, &own):
-		status, header, body := own.Answer()
-		for name, values := range header {
-			w.Header()[name] = values
-		}
-		if page, isPage := body.(Page); isPage {
-			page.Status = status
-			if a, err := prepare(page); err == nil {
-				a.send(w) // the error is ignored: the request was refused
-			}
-			return
-		}
-		writeJSON(w, status, body)
+		Answer(w, own)
 		return
 	}
 	if f, ok := fault.As(err); !ok {
@@ -113,7 +103,46 @@ func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call,
 		}
 		h.gate.Log.Log(ctx, level, "refused", "request_id", call.id, "route", h.Name, "code", f.Code, "cause", f.Err)
 	}
+	if h.gate.Present != nil {
+		Answer(w, h.gate.Present(ctx, err))
+		return
+	}
 	fail(w, err)
+}
+
+// Answer sends a refusal. Errors of the connection are ignored: the request was refused.
+func Answer(w http.ResponseWriter, r Refusal) {
+	status, header, body := r.Answer()
+	maps.Copy(w.Header(), header)
+	page, isPage := body.(Page)
+	if !isPage {
+		writeJSON(w, status, body)
+		return
+	}
+	page.Status = status
+	if a, err := prepare(page); err == nil {
+		a.send(w)
+	}
+}
+
+// HeadOf returns the status and the headers that a fault is answered with.
+func HeadOf(f *fault.Error) (int, http.Header) {
+	status, listed := statuses[f.Code]
+	if !listed {
+		status = http.StatusBadRequest
+	}
+	header := http.Header{}
+	if status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", "Bearer")
+	}
+	after := f.After
+	if after == 0 && status == http.StatusServiceUnavailable {
+		after = pauseUnavailable
+	}
+	if after > 0 {
+		header.Set("Retry-After", RetryAfter(after))
+	}
+	return status, header
 }
 
 // fail answers err in the form of Failure.
@@ -123,20 +152,8 @@ func fail(w http.ResponseWriter, err error) {
 		writeJSON(w, http.StatusInternalServerError, internal)
 		return
 	}
-	status, ok := statuses[f.Code]
-	if !ok {
-		status = http.StatusBadRequest
-	}
-	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	after := f.After
-	if after == 0 && status == http.StatusServiceUnavailable {
-		after = pauseUnavailable
-	}
-	if after > 0 {
-		w.Header().Set("Retry-After", RetryAfter(after))
-	}
+	status, header := HeadOf(f)
+	maps.Copy(w.Header(), header)
 	writeJSON(w, status, Failure{Message: cmp.Or(sentences[f.Code], f.Code), Error: f.Code, Description: f.Message})
 }
 

@@ -85,10 +85,16 @@ type Gate struct {
 	Permit func(ctx context.Context, who audit.Principal, right Right, value func(name string) string) error
 	// Once gives requests with an Idempotency-Key their turn. nil: the header is ignored.
 	Once Begin
+	// Holder makes requests wait before they are carried out. nil: none waits.
+	Holder Holder
 	// Failed is called for operations that were begun and refused, with their object (see
 	// Concerning). nil: not called.
 	Failed func(ctx context.Context, operation, object string, err error)
-	Audit  audit.Log
+	// Present returns the answer to an error in the form of the surface, such as a page for
+	// people. An error that is no fault is an internal one, whose text must not be shown. nil:
+	// errors have the form of Failure.
+	Present func(ctx context.Context, err error) Refusal
+	Audit   audit.Log
 	// Gather counts refusals that strangers can cause at will. nil: each refusal has its
 	// own audit entry.
 	Gather *Gatherer
@@ -190,12 +196,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 
-	call.promise = func(ctx context.Context) error { return h.record(ctx, call, audit.Done, audit.OK) }
+	call.handler = h
 	if p := call.repetition; p != nil {
 		in.body = io.TeeReader(body, p.digest)
 		in.bound = func() error { return p.bound(ctx, in.body) }
 	}
+	h.hold(ctx, call, r, in)
 	value, err := h.perform(ctx, call, in)
+	h.release(ctx, call, err)
 	if call.repetition != nil {
 		value, err = h.settle(ctx, call, call.repetition, value, err)
 	}
@@ -239,7 +247,7 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	}
 	if err == nil && call.promised && call.attempt == nil {
 		call.written = true
-		return outcome, nil // the entry was written in the transaction of the change
+		return outcome, nil // the entry was written with the result
 	}
 	if h.Right == Anyone && !h.worth(call, outcome) {
 		return outcome, err
@@ -407,6 +415,15 @@ func (h *handler) record(ctx context.Context, call *call, phase, outcome string)
 	ctx, cancel := context.WithTimeout(ctx, recording)
 	defer cancel()
 	return h.write(ctx, h.entry(call, phase, outcome))
+}
+
+// done returns the audit entry of an outcome, or nil if the route has no audit entries.
+func (h *handler) done(call *call, outcome string) *audit.Entry {
+	if h.unaudited {
+		return nil
+	}
+	e := h.entry(call, audit.Done, outcome)
+	return &e
 }
 
 func (h *handler) entry(call *call, phase, outcome string) audit.Entry {

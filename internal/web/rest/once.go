@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 )
 
@@ -51,11 +53,12 @@ type Turn interface {
 		io.WriterTo
 	}, ok bool)
 	// Keep makes an answer durable. The answer counts once record returned nil. record
-	// takes part in the transaction in which it is called.
+	// takes part in the transaction in which it is called. It also writes the audit entry
+	// of the outcome, if it is not nil: both are durable or none.
 	Keep(ctx context.Context, head []byte, body interface {
 		Size() int64
 		io.WriterTo
-	}) (record func(ctx context.Context) error, err error)
+	}) (record func(ctx context.Context, outcome *audit.Entry) error, err error)
 	// Release ends a turn without an answer.
 	Release(ctx context.Context) error
 	// Close ends the reading of a kept body.
@@ -172,7 +175,7 @@ type head struct {
 	Message string `json:"message,omitempty"`
 
 	// The request that was carried out, and its object. With them, a reader of the audit
-	// log finds what a repetition delivered, even if a crash lost the first outcome.
+	// log finds what a repetition delivered.
 	Request string `json:"request,omitempty"`
 	Object  string `json:"object,omitempty"`
 }
@@ -236,7 +239,7 @@ func (p *repetition) replay(call *call) (any, error) {
 }
 
 // keep makes an answer durable, except for record.
-func (p *repetition) keep(ctx context.Context, call *call, value any) (record func(ctx context.Context) error, err error) {
+func (p *repetition) keep(ctx context.Context, call *call, value any) (record recordFunc, err error) {
 	h, body, err := keptForm(value)
 	if err != nil {
 		return nil, err
@@ -244,7 +247,10 @@ func (p *repetition) keep(ctx context.Context, call *call, value any) (record fu
 	return p.keepAs(ctx, call, h, body)
 }
 
-func (p *repetition) keepAs(ctx context.Context, call *call, h head, body Content) (record func(ctx context.Context) error, err error) {
+// recordFunc is the record of [Turn.Keep].
+type recordFunc = func(ctx context.Context, outcome *audit.Entry) error
+
+func (p *repetition) keepAs(ctx context.Context, call *call, h head, body Content) (record recordFunc, err error) {
 	h.Request, h.Object = call.id, call.object
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -260,27 +266,29 @@ func (p *repetition) keepAs(ctx context.Context, call *call, h head, body Conten
 // [Concerning]).
 func Keep(ctx context.Context, value any) (record func(ctx context.Context) error, err error) {
 	_, call := callOf(ctx)
-	kept := func(context.Context) error { return nil }
+	var kept recordFunc
 	if p := call.repetition; p != nil && p.turn != nil {
 		if kept, err = p.keep(ctx, call, value); err != nil {
 			return nil, err
 		}
 	}
-	return func(ctx context.Context) error {
-		if err := kept(ctx); err != nil {
-			return err
+	return func(ctx context.Context) (err error) {
+		switch {
+		case kept != nil:
+			err = kept(ctx, call.handler.done(call, audit.OK))
+		case call.handler != nil:
+			err = call.handler.record(ctx, call, audit.Done, audit.OK)
 		}
-		if call.promise != nil {
-			if err := call.promise(ctx); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 		call.promised = true // if the transaction is rolled back, the operation fails
 		return nil
 	}, nil
 }
 
-// transient are the faults that a repetition may not meet again.
+// transient are the codes of faults that a repetition may not meet again. The others pass if
+// they say when (see [fault.Error.After]).
 var transient = map[string]bool{
 	fault.Failed: true, fault.Unavailable: true, fault.TooManyRequests: true, fault.Unauthorized: true, fault.TooLarge: true,
 }
@@ -298,17 +306,22 @@ func (h *handler) settle(ctx context.Context, call *call, p *repetition, value a
 	f, refused := fault.As(err)
 	switch {
 	case err == nil:
-		var record func(context.Context) error
+		var record recordFunc
 		if record, err = p.keep(ctx, call, value); err == nil {
-			if err = record(ctx); err == nil {
+			var outcome *audit.Entry
+			if name := cmp.Or(call.refusal, audit.OK); h.Right != Anyone || h.worth(call, name) {
+				outcome = h.done(call, name)
+			}
+			if err = record(ctx, outcome); err == nil {
+				call.promised = outcome != nil
 				return value, nil
 			}
 		}
 		value = nil
-	case refused && !transient[f.Code] && !canceled(ctx, err) && !errors.As(err, &own):
+	case refused && !call.waits && !transient[f.Code] && f.After == 0 && !canceled(ctx, err) && !errors.As(err, &own):
 		record, e := p.keepAs(ctx, call, head{Form: formFault, Code: f.Code, Message: f.Message}, nil)
 		if e == nil {
-			e = record(ctx)
+			e = record(ctx, nil)
 		}
 		if e == nil {
 			return nil, err

@@ -72,14 +72,14 @@ func (t *turn) Kept() ([]byte, interface {
 func (t *turn) Keep(_ context.Context, head []byte, body interface {
 	Size() int64
 	io.WriterTo
-}) (func(context.Context) error, error) {
+}) (func(context.Context, *audit.Entry) error, error) {
 	var text bytes.Buffer
 	if body != nil {
 		if _, err := body.WriteTo(&text); err != nil {
 			return nil, err
 		}
 	}
-	return func(context.Context) error {
+	return func(context.Context, *audit.Entry) error {
 		t.answers.mu.Lock()
 		defer t.answers.mu.Unlock()
 		if t.answers.lose {
@@ -224,6 +224,7 @@ func TestOnceAnswersTheSame(t *testing.T) {
 func TestOnceTriesAnew(t *testing.T) {
 	for name, err := range map[string]error{
 		"internal": errors.New("broken"), "failed": fault.New(fault.Failed, "outage"), "busy": fault.New(fault.Unavailable, "busy"),
+		"leased": fault.New(fault.InvalidObjectState, "leased by another request").Until(time.Second),
 	} {
 		server, calls := onceServer(t, &answers{kept: map[string]*keptAnswer{}}, func(n int, _ string) (any, error) {
 			if n == 1 {

@@ -125,6 +125,15 @@ func (p *Part) document() (int, error) {
 	return at, sink.Finish()
 }
 
+// Text reads the part as a text of at most so many bytes.
+func (p *Part) Text(most int64) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(&partReader{p.body}, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fault.Newf(fault.TooLarge, "the field %.64q is longer than %d bytes", p.Name, most)
+	}
+	return string(text), err
+}
+
 // JSON reads the part as a JSON value into the value that v points to. It reports false for
 // an empty part.
 func (p *Part) JSON(v any) (bool, error) {

@@ -45,7 +45,7 @@ func (l proxyListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if peer, ok := peerAddress(c.RemoteAddr().String()); !ok || !l.trusted.trusts(peer) {
+	if peer, ok := peerAddress(c.RemoteAddr().String()); !ok || !l.trusted.Trusts(peer) {
 		return c, nil
 	}
 	return &proxyConn{passing: passing{c}, log: l.log}, nil

@@ -41,8 +41,8 @@ func ParseProxies(list []string) (Proxies, error) {
 	return p, nil
 }
 
-// trusts reports whether addr is one of the proxies.
-func (p Proxies) trusts(addr netip.Addr) bool {
+// Trusts reports whether addr is one of the proxies.
+func (p Proxies) Trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(p.prefixes, func(prefix netip.Prefix) bool { return prefix.Contains(addr) })
 }
 
@@ -86,7 +86,7 @@ func clientAddress(r *http.Request) string {
 	if !ok {
 		return r.RemoteAddr
 	}
-	if p, _ := ctx.Value(proxiesKey{}).(Proxies); p.trusts(peer) {
+	if p, _ := ctx.Value(proxiesKey{}).(Proxies); p.Trusts(peer) {
 		peer = p.walk(peer, r.Header)
 	}
 	return peer.String()
@@ -119,7 +119,7 @@ func (p Proxies) walk(from netip.Addr, h http.Header) netip.Addr {
 			if !ok {
 				return vouched
 			}
-			if vouched = addr; !p.trusts(addr) {
+			if vouched = addr; !p.Trusts(addr) {
 				return addr
 			}
 		}

@@ -173,7 +173,7 @@ func openDesk(t testing.TB, data string, now *clock, change func(*signing.Servic
 			return found, nil
 		},
 	}
-	api := New(d.service, certificates(nil)).Anonymous(Anonymous{})
+	api := New(Deps{Signer: d.service, Certificates: certificates(nil), Anonymous: &Anonymous{}})
 	if change != nil {
 		api = change(d.service, api)
 	}

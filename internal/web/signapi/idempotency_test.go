@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -93,49 +96,111 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
-// postsign spends its object together with its answer: who lost the answer repeats.
+// postsign spends its object together with its answer: who lost the answer repeats. If the
+// server is killed while postsign waits for a time stamp, the repetition gets the one
+// signature as soon as the leases of the dead process are over.
 func TestIdempotencyOfTwoSteps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, settings := asynchronous(t, dir)
+	asked, dead := make(chan struct{}), make(chan struct{})
+	var service *httputil.ReverseProxy
+	var first sync.Once
+	stamps := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		first.Do(func() {
+			close(asked)
+			<-dead
+		})
+		service.ServeHTTP(w, r)
+	}))
+	defer stamps.Close()
+	settings := []string{
+		"--set", "repetitions.lease=2s", "--set", "two_step.lease=1s", "--set", "evidence.allow_networks=[127.0.0.1]", "--set", "evidence.hedge_after=-1s",
+		"--set", "evidence.tsp_services=[{name: slow, url: '" + stamps.URL + "'}]", "--set", "evidence.stamp_timeout=30s", "--set", "evidence.total_timeout=30s",
+	}
 	c := openV2Process(t, dir, settings...)
-	cert, err := os.ReadFile(c.Path(c.Cert("gost2012-256", false).PEM))
+	address, err := url.Parse(c.Dev.TSPURL)
 	if err != nil {
 		t.Fatal(err)
 	}
+	service = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL, r.Out.Host = address, "" }}
+	done := c.presigned(fields{"IsDetached": "false"})
+	cut := c.presigned(fields{"CADESType": "T", "IsDetached": "false", "TSPAddress": stamps.URL})
+	complete := func(body string, key ...string) (int, string) {
+		status, text := c.send("POST", c.Dev.BaseURL+"/api/signatures/postsign", body, key...)
+		return status, string(text)
+	}
+	answers := map[string]string{}
+	again := func(body, key string) {
+		t.Helper()
+		status, text := complete(body, "Idempotency-Key", key)
+		if answers[key] == "" {
+			answers[key] = text
+		}
+		if status != 200 || text != answers[key] {
+			t.Errorf("%s: %d %.200s", key, status, text)
+		}
+	}
+	again(done, "done")
+	again(done, "done")
+	var lost sync.WaitGroup
+	lost.Go(func() {
+		request, err := http.NewRequest("POST", c.Dev.BaseURL+"/api/signatures/postsign", strings.NewReader(cut))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		request.Header.Set("Authorization", "Bearer "+c.bearer)
+		request.Header.Set("Idempotency-Key", "cut off")
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			response.Body.Close()
+			t.Errorf("a server that was killed answered %d", response.StatusCode)
+		}
+	})
+	<-asked
+	c.Kill()
+	close(dead)
+	lost.Wait()
+	c = c.again(settings...)
+	again(done, "done")
+	again(cut, "cut off")
+	again(cut, "cut off")
+	for _, body := range []string{done, cut} {
+		if status, text := complete(body); status != 400 || !strings.Contains(text, "invalid_object_state") || !strings.Contains(text, "used already") {
+			t.Errorf("without the key: %d %s", status, text)
+		}
+	}
+	entries := c.MustRun("audit", "--operation", "PostSignDocument", "--outcome", "ok", "--limit", "0", "--json", "--data", c.Dir)
+	if n := strings.Count(entries, `"object":"prepared object `); n != 2 {
+		t.Errorf("want two completions in the audit log:\n%s", entries)
+	}
+}
+
+// presigned prepares a document with a key of the server and returns the request of the
+// second step.
+func (c *v2) presigned(params fields) string {
+	c.t.Helper()
+	p := c.Cert("gost2012-256", false)
+	cert, err := os.ReadFile(c.Path(p.PEM))
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	status, text := c.send("POST", c.Dev.BaseURL+"/api/signatures/presign", fields{
-		"Document": []byte("document"), "RawCertificate": cert, "SignatureType": "CAdES", "SignatureParams": fields{"IsDetached": "false"},
+		"Document": []byte("document"), "RawCertificate": cert, "SignatureType": "CAdES", "SignatureParams": params,
 	})
 	var prepared struct {
 		HashValue     []byte
 		CacheObjectID string `json:"CacheObjectId"`
 	}
 	if err := json.Unmarshal(text, &prepared); status != 200 || err != nil {
-		t.Fatalf("%d %s", status, text)
+		c.t.Fatalf("%d %s", status, text)
 	}
-	status, text = c.Post(c.bearer, bytes.NewReader(mustJSON(t, fields{
-		"Content": prepared.HashValue, "Signature": fields{"Type": "GOST3410", "Parameters": fields{"Hash": "True"}, "CertificateId": c.Cert("gost2012-256", false).ID},
+	status, text = c.Post(c.bearer, bytes.NewReader(mustJSON(c.t, fields{
+		"Content": prepared.HashValue, "Signature": fields{"Type": "GOST3410", "Parameters": fields{"Hash": "True"}, "CertificateId": p.ID},
 	})))
 	if status != 200 {
-		t.Fatalf("%d %s", status, text)
+		c.t.Fatalf("%d %s", status, text)
 	}
-	body := fields{"CacheObjectId": prepared.CacheObjectID, "SignatureType": "CAdES", "SignatureValue": json.RawMessage(text)}
-	var first []byte
-	for n := range 3 {
-		status, text := c.send("POST", c.Dev.BaseURL+"/api/signatures/postsign", body, "Idempotency-Key", "postsign")
-		if n == 0 {
-			first = text
-		}
-		if status != 200 || !bytes.Equal(text, first) {
-			t.Errorf("%d: %d %.200s", n, status, text)
-		}
-		if n == 1 {
-			c = c.again(settings...)
-		}
-	}
-	if status, text := c.send("POST", c.Dev.BaseURL+"/api/signatures/postsign", body); status != 400 || !strings.Contains(string(text), "invalid_object_state") {
-		t.Errorf("without the key: %d %s", status, text)
-	}
+	return string(mustJSON(c.t, fields{"CacheObjectId": prepared.CacheObjectID, "SignatureType": "CAdES", "SignatureValue": json.RawMessage(text)}))
 }
 
 func mustJSON(t testing.TB, v any) []byte {

@@ -51,26 +51,42 @@ func keyFailure(err error) error {
 	return keyRefusal{f}
 }
 
-func (m *Management) generate(ctx context.Context, r struct {
+// generating is a request to make a key with its certificate.
+type generating struct {
 	Body struct {
 		AlgID                  rest.Text `json:"AlgId" api:"integer"`
 		ParametersOid, PinCode rest.Text
 		ForceConfirmation      rest.Text `api:"boolean"`
 	}
-}) (keyAnswer, error) {
-	a, err := act(ctx, r.Body.ForceConfirmation)
-	if err != nil {
-		return keyAnswer{}, keyFailure(err)
-	}
+}
+
+func (r generating) deed(*Management) (*keys.Deed, rest.Text, error) {
 	algorithm, err := number("AlgId", r.Body.AlgID)
 	if err != nil {
-		return keyAnswer{}, keyRefusal{fault.New(fault.AlgorithmNotSupported, "AlgId: want a number")}
+		return nil, "", fault.New(fault.AlgorithmNotSupported, "AlgId: want a number")
 	}
-	c, err := m.Keys.Generate(ctx, a, algorithm, strings.TrimSpace(string(r.Body.ParametersOid)), string(r.Body.PinCode))
+	return &keys.Deed{
+		Kind: keys.ToGenerate, Algorithm: algorithm, Set: strings.TrimSpace(string(r.Body.ParametersOid)),
+		Secrets: keys.DeedSecrets{New: string(r.Body.PinCode)},
+	}, r.Body.ForceConfirmation, nil
+}
+
+func (r generating) confirmed() (string, string, bool) {
+	pin := r.Body.PinCode
+	r.Body.PinCode = ""
+	return "", string(pin), bare(r.Body)
+}
+
+func (m *Management) generate(ctx context.Context, r generating) (any, error) {
+	c := change[generating, keyAnswer]{kinds: []keys.Kind{keys.ToGenerate}, show: func(result any) keyAnswer {
+		made := showCertificate(result)
+		return keyAnswer{CertID: &made.ID, ID: &made.ID, Base64Certificate: made.CertificateBase64, CertificateBase64: made.CertificateBase64}
+	}}
+	answer, err := c.v1(ctx, m, r)
 	if err != nil {
-		return keyAnswer{}, keyFailure(err)
+		return nil, keyFailure(err)
 	}
-	return keyAnswer{CertID: &c.ID, ID: &c.ID, Base64Certificate: c.X509.Raw, CertificateBase64: c.X509.Raw}, nil
+	return answer, nil
 }
 
 func (m *Management) setParameter(ctx context.Context, r struct {

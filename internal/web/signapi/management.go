@@ -32,13 +32,6 @@ type Management struct {
 	Life time.Duration
 }
 
-// Managing returns the API with the routes that manage keys and certificates.
-func (a *API) Managing(m Management) *API {
-	managing := *a
-	managing.management = &m
-	return &managing
-}
-
 func (a *API) managementRoutes() []rest.Route {
 	m := a.management
 	routes := []rest.Route{
@@ -46,7 +39,7 @@ func (a *API) managementRoutes() []rest.Route {
 		rest.Handle("GET /v2/certificates/{id}", "GetCertificateV2", rest.SignedIn, a.one),
 		rest.Handle("GET /policy", "GetSigningPolicy", rest.SignedIn, m.policy),
 		rest.Handle("GET /v2/policy", "GetSigningPolicyV2", rest.SignedIn, m.policy),
-		rest.Handle("POST /keys/generate", "GenerateKey", rest.SignedIn, m.generate),
+		rest.Handle("POST /keys/generate", "GenerateKey", rest.SignedIn, m.generate).Answering(keyAnswer{}).Confirmed(),
 		rest.Handle("POST /keys/{id}/params", "SetKeyParameter", rest.SignedIn, m.setParameter),
 		rest.Handle("GET /keys/{id}/params", "GetKeyParameter", rest.SignedIn, m.parameter),
 	}
@@ -59,34 +52,45 @@ func (a *API) managementRoutes() []rest.Route {
 			rest.Handle("GET "+version.prefix+"/requests/{id}/content", "GetRequestContent"+version.suffix, rest.SignedIn, m.requestContent),
 		)
 	}
-	routes = append(routes, write(m, "POST", "/certificates", "InstallCertificate", m.install, false)...)
-	routes = append(routes, write(m, "DELETE", "/certificates/{id}", "DeleteCertificate", m.deleteCertificate, true)...)
-	routes = append(routes, write(m, "POST", "/certificates/{id}/default", "SetDefaultCertificate", m.setDefault, true)...)
-	routes = append(routes, write(m, "POST", "/certificates/{id}/pin", "ChangePin", m.changePIN, true)...)
-	routes = append(routes, write(m, "POST", "/certificates/{id}/status", "ChangeCertificateStatus", m.setStatus, true)...)
-	routes = append(routes, write(m, "POST", "/certificates/{id}/friendlyname", "SetFriendlyName", m.setFriendlyName, true)...)
-	routes = append(routes, write(m, "POST", "/requests", "CreateRequest", m.createRequest, false)...)
-	return append(routes, write(m, "DELETE", "/requests/{id}", "DeleteRequest", m.deleteRequest, true)...)
+	routes = append(routes, change[installing, certificate]{"POST", "/certificates", "InstallCertificate", []keys.Kind{keys.ToInstall}, false, showCertificate}.routes(m)...)
+	routes = append(routes, change[deleting, certificate]{"DELETE", "/certificates/{id}", "DeleteCertificate", []keys.Kind{keys.ToDelete}, true, showCertificate}.routes(m)...)
+	routes = append(routes, change[changingPIN, certificate]{"POST", "/certificates/{id}/pin", "ChangePin", []keys.Kind{keys.ToChangePIN}, true, showCertificate}.routes(m)...)
+	routes = append(routes, change[settingStatus, certificate]{"POST", "/certificates/{id}/status", "ChangeCertificateStatus", []keys.Kind{keys.ToSetStatus}, true, showCertificate}.routes(m)...)
+	routes = append(routes, change[requesting, requestAnswer]{"POST", "/requests", "CreateRequest", []keys.Kind{keys.ToRequest, keys.ToRequestRevocation}, false, showRequest}.routes(m)...)
+	routes = append(routes, change[deletingRequest, requestAnswer]{"DELETE", "/requests/{id}", "DeleteRequest", []keys.Kind{keys.ToDeleteRequest}, true, showRequest}.routes(m)...)
+	routes = append(routes, uncovered(m, "POST", "/certificates/{id}/default", "SetDefaultCertificate", m.setDefault)...)
+	return append(routes, uncovered(m, "POST", "/certificates/{id}/friendlyname", "SetFriendlyName", m.setFriendlyName)...)
 }
 
-// write returns the two routes of an operation that changes something. v1 answers the
-// result, or nothing if void is set. v2 answers a finished operation.
-func write[Req, Res any](m *Management, method, path, name string, do func(context.Context, Req) (Res, error), void bool) []rest.Route {
-	v1 := rest.Handle(method+" "+path, name, rest.SignedIn, do)
-	if void {
-		v1 = rest.Handle(method+" "+path, name, rest.SignedIn, func(ctx context.Context, r Req) (rest.None, error) {
-			_, err := do(ctx, r)
-			return rest.None{}, err
-		})
-	}
+// uncovered returns the two routes of a change that no action of policies covers. v1
+// answers nothing, v2 a finished operation.
+func uncovered[Req any](m *Management, method, path, name string, do func(context.Context, Req) (certificate, error)) []rest.Route {
+	v1 := rest.Handle(method+" "+path, name, rest.SignedIn, func(ctx context.Context, r Req) (rest.None, error) {
+		_, err := do(ctx, r)
+		return rest.None{}, err
+	})
 	v2 := rest.Handle(method+" /v2"+path, name+"V2", rest.SignedIn, func(ctx context.Context, r Req) (operationAnswer, error) {
 		result, err := do(ctx, r)
 		if err != nil {
 			return operationAnswer{}, err
 		}
-		return operationAnswer{newOperation(uuid.NewString(), rest.Caller(ctx), m.Realm, m.Now().Add(m.Life), result, nil)}, nil
+		return m.finished(ctx, result)
 	})
-	return []rest.Route{v1, v2.Answering(answerOf[Res]{})}
+	return []rest.Route{v1, v2.Answering(answerOf[certificate]{})}
+}
+
+// finished returns the operation of a change that is done.
+func (m *Management) finished(ctx context.Context, result any) (operationAnswer, error) {
+	return operationAnswer{newOperation(uuid.NewString(), rest.Caller(ctx), m.Realm, m.Now().Add(m.Life), result, nil)}, nil
+}
+
+// actUncovered returns the caller of a change that no action of policies covers.
+func actUncovered(ctx context.Context, force rest.Text) (keys.Act, error) {
+	a, err := act(ctx, force)
+	if err == nil && a.ForceConfirmation {
+		err = fault.New(fault.InvalidParameters, "ForceConfirmation: this change has no confirmation, leave it out")
+	}
+	return a, err
 }
 
 // act returns the caller. force is the ForceConfirmation of the body.
@@ -118,21 +122,22 @@ func number(name string, text rest.Text) (int64, error) {
 	return n, nil
 }
 
-func (m *Management) install(ctx context.Context, r struct {
+// installing is a request to install a certificate.
+type installing struct {
 	Body struct {
 		Certificate       rest.Text
 		ForceConfirmation rest.Text `api:"boolean"`
 	}
-}) (certificate, error) {
-	a, err := act(ctx, r.Body.ForceConfirmation)
-	if err != nil {
-		return certificate{}, err
-	}
-	if r.Body.Certificate == "" {
-		return certificate{}, fault.New(fault.CertificateFormat, "certificate is missing: send the certificate as DER in Base64, or PEM")
-	}
-	return described(m.Keys.Install(ctx, a, []byte(r.Body.Certificate)))
 }
+
+func (r installing) deed(*Management) (*keys.Deed, rest.Text, error) {
+	if r.Body.Certificate == "" {
+		return nil, "", fault.New(fault.CertificateFormat, "certificate is missing: send the certificate as DER in Base64, or PEM")
+	}
+	return &keys.Deed{Kind: keys.ToInstall, Data: []byte(r.Body.Certificate)}, r.Body.ForceConfirmation, nil
+}
+
+func (r installing) confirmed() (string, string, bool) { return "", "", bare(r.Body) }
 
 // described is describe for a result that may be an error.
 func described(c *keys.Certificate, err error) (certificate, error) {
@@ -142,22 +147,19 @@ func described(c *keys.Certificate, err error) (certificate, error) {
 	return describe(c), nil
 }
 
-// onCertificate is a request that names a certificate and nothing else.
-type onCertificate struct {
+// deleting is a request to delete a certificate.
+type deleting struct {
 	ID   string `path:"id"`
 	Body struct {
 		ForceConfirmation rest.Text `api:"boolean"`
 	}
 }
 
-func (m *Management) deleteCertificate(ctx context.Context, r onCertificate) (certificate, error) {
-	rest.Concerning(ctx, certificateObject(r.ID))
-	a, err := act(ctx, r.Body.ForceConfirmation)
-	if err != nil {
-		return certificate{}, err
-	}
-	return described(m.Keys.Delete(ctx, a, r.ID))
+func (r deleting) deed(*Management) (*keys.Deed, rest.Text, error) {
+	return &keys.Deed{Kind: keys.ToDelete, Certificate: r.ID}, r.Body.ForceConfirmation, nil
 }
+
+func (r deleting) confirmed() (string, string, bool) { return r.ID, "", bare(r.Body) }
 
 func (m *Management) setDefault(ctx context.Context, r struct {
 	ID   string `path:"id"`
@@ -166,7 +168,7 @@ func (m *Management) setDefault(ctx context.Context, r struct {
 	}
 }) (certificate, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
-	a, err := act(ctx, r.Body.ForceConfirmation)
+	a, err := actUncovered(ctx, r.Body.ForceConfirmation)
 	if err != nil {
 		return certificate{}, err
 	}
@@ -180,22 +182,25 @@ func (m *Management) setDefault(ctx context.Context, r struct {
 	return described(m.Keys.MakeDefault(ctx, a, r.ID))
 }
 
-func (m *Management) changePIN(ctx context.Context, r struct {
+// changingPIN is a request to change a PIN.
+type changingPIN struct {
 	ID   string `path:"id"`
 	Body struct {
 		OldPin, NewPin    rest.Text
 		ForceConfirmation rest.Text `api:"boolean"`
 	}
-}) (certificate, error) {
-	rest.Concerning(ctx, certificateObject(r.ID))
-	a, err := act(ctx, r.Body.ForceConfirmation)
-	if err != nil {
-		return certificate{}, err
-	}
-	if err := m.Keys.ChangePIN(ctx, a, r.ID, string(r.Body.OldPin), string(r.Body.NewPin)); err != nil {
-		return certificate{}, err
-	}
-	return described(m.Keys.Find(ctx, a.Who.UserID, r.ID))
+}
+
+func (r changingPIN) deed(*Management) (*keys.Deed, rest.Text, error) {
+	return &keys.Deed{
+		Kind: keys.ToChangePIN, Certificate: r.ID, Secrets: keys.DeedSecrets{PIN: string(r.Body.OldPin), New: string(r.Body.NewPin)},
+	}, r.Body.ForceConfirmation, nil
+}
+
+func (r changingPIN) confirmed() (string, string, bool) {
+	pin := r.Body.OldPin
+	r.Body.OldPin = ""
+	return r.ID, string(pin), bare(r.Body)
 }
 
 // pinCheck is the answer of a check of a PIN.
@@ -264,33 +269,38 @@ type statusOrder struct {
 	ForceConfirmation rest.Text `api:"boolean"`
 }
 
-func (m *Management) setStatus(ctx context.Context, r struct {
+// settingStatus is a request to change the status of a certificate.
+type settingStatus struct {
 	ID   string `path:"id"`
 	Body statusOrder
-}) (certificate, error) {
-	rest.Concerning(ctx, certificateObject(r.ID))
-	a, err := act(ctx, r.Body.ForceConfirmation)
-	if err != nil {
-		return certificate{}, err
-	}
+}
+
+func (r settingStatus) deed(*Management) (*keys.Deed, rest.Text, error) {
 	text := r.Body.Status
 	if text == "" {
 		text = r.Body.Value
 	}
 	status, ok := statusNames[strings.ToUpper(strings.TrimSpace(string(text)))]
 	if !ok {
-		return certificate{}, fault.New(fault.InvalidParameters, "Status: want REVOKED, HOLD or ACTIVE")
+		return nil, "", fault.New(fault.InvalidParameters, "Status: want REVOKED, HOLD or ACTIVE")
 	}
 	reason, err := reasonOf(r.Body.RevocationInfo.RevocationReason)
 	if err != nil {
-		return certificate{}, err
+		return nil, "", err
 	}
 	if status == keys.Revoked && reason == holdReason {
 		status, reason = keys.Hold, 0
 	}
-	return described(m.Keys.SetStatus(ctx, a, r.ID, keys.StatusOrder{
-		Status: status, Reason: reason, Comment: string(r.Body.RevocationInfo.RevocationComments), PIN: string(r.Body.PinCode),
-	}))
+	return &keys.Deed{
+		Kind: keys.ToSetStatus, Certificate: r.ID, Secrets: keys.DeedSecrets{PIN: string(r.Body.PinCode)},
+		Status: keys.StatusOrder{Status: status, Reason: reason, Comment: string(r.Body.RevocationInfo.RevocationComments)},
+	}, r.Body.ForceConfirmation, nil
+}
+
+func (r settingStatus) confirmed() (string, string, bool) {
+	pin := r.Body.PinCode
+	r.Body.PinCode = ""
+	return r.ID, string(pin), bare(r.Body)
 }
 
 const holdReason = 6 // CRL_REASON_CERTIFICATE_HOLD
@@ -317,7 +327,7 @@ func (m *Management) setFriendlyName(ctx context.Context, r struct {
 	}
 }) (certificate, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
-	a, err := act(ctx, r.Body.ForceConfirmation)
+	a, err := actUncovered(ctx, r.Body.ForceConfirmation)
 	if err != nil {
 		return certificate{}, err
 	}

@@ -44,7 +44,7 @@ func TestV2AskedAgain(t *testing.T) {
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()
-		askedAgain(t, "--set", "database="+storetest.PostgreSQL(t).Database(t))
+		askedAgain(t, "--set", "database="+storetest.PostgreSQL(t).Migrated(t))
 	})
 }
 

@@ -152,7 +152,7 @@ func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, err
 				return signingPolicy{}, err
 			}
 		}
-		if mfa {
+		if mfa && transacts(action) {
 			p.TransactionConfirmation = "On"
 		}
 		p.ActionPolicy = append(p.ActionPolicy, actionPolicy{
@@ -163,6 +163,13 @@ func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, err
 		p.TspServices = append(p.TspServices, wireTSP{t.Name, cmp.Or(t.Title, t.Name), t.URL})
 	}
 	return p, nil
+}
+
+// transacts reports whether operations and transactions have an action. The others are
+// confirmed at sign-in or not at all.
+func transacts(a policy.Action) bool {
+	_, changing := changes[a]
+	return changing || a == policy.SignDocument || a == policy.SignDocuments
 }
 
 // names returns the components of a distinguished name, with the values known for the user.

@@ -91,23 +91,19 @@ func (m *Management) requestContent(ctx context.Context, r onRequest) (string, e
 	return base64.StdEncoding.EncodeToString(q.DER), nil
 }
 
-func (m *Management) deleteRequest(ctx context.Context, r struct {
+// deletingRequest is a request to delete a certificate request.
+type deletingRequest struct {
 	ID   string `path:"id"`
 	Body struct {
 		ForceConfirmation rest.Text `api:"boolean"`
 	}
-}) (requestAnswer, error) {
-	rest.Concerning(ctx, requestObject(r.ID))
-	a, err := act(ctx, r.Body.ForceConfirmation)
-	if err != nil {
-		return requestAnswer{}, err
-	}
-	q, err := m.Keys.DeleteRequest(ctx, a, r.ID)
-	if err != nil {
-		return requestAnswer{}, err
-	}
-	return describeRequest(q), nil
 }
+
+func (r deletingRequest) deed(*Management) (*keys.Deed, rest.Text, error) {
+	return &keys.Deed{Kind: keys.ToDeleteRequest, Request: r.ID}, r.Body.ForceConfirmation, nil
+}
+
+func (r deletingRequest) confirmed() (string, string, bool) { return r.ID, "", bare(r.Body) }
 
 // requestOrder is the body of a request for a certificate, or for its revocation.
 type requestOrder struct {
@@ -120,32 +116,33 @@ type requestOrder struct {
 	ForceConfirmation rest.Text `api:"boolean"`
 }
 
-func (m *Management) createRequest(ctx context.Context, r struct{ Body requestOrder }) (requestAnswer, error) {
+// requesting is a request for a certificate, or for its revocation.
+type requesting struct{ Body requestOrder }
+
+func (r requesting) deed(m *Management) (*keys.Deed, rest.Text, error) {
 	b := &r.Body
-	a, err := act(ctx, b.ForceConfirmation)
-	if err != nil {
-		return requestAnswer{}, err
-	}
 	if b.AuthorityID == "" && b.Template == "" && len(b.DistinguishedName) == 0 && len(b.Parameters) == 0 {
-		return requestAnswer{}, fault.New(fault.InvalidParameters, "the request says nothing: name an AuthorityId, a DistinguishedName or Parameters")
+		return nil, "", fault.New(fault.InvalidParameters, "the request says nothing: name an AuthorityId, a DistinguishedName or Parameters")
 	}
 	p, err := readRequestParameters(b, m.Now())
 	if err != nil {
-		return requestAnswer{}, err
+		return nil, "", err
 	}
-	rest.Concerning(ctx, certificateObject(p.order.Renew))
-	var q *keys.Request
+	d := &keys.Deed{Kind: keys.ToRequest, Order: p.order, Secrets: keys.DeedSecrets{PIN: p.order.RenewPIN, New: p.order.PIN}}
+	d.Order.PIN, d.Order.RenewPIN = "", ""
 	if p.revoke {
-		q, err = m.Keys.RequestRevocation(ctx, a, p.order.Renew, keys.StatusOrder{
-			Reason: p.reason, Comment: p.comment, PIN: p.order.RenewPIN,
-		})
-	} else {
-		q, err = m.Keys.CreateRequest(ctx, a, p.order)
+		d = &keys.Deed{
+			Kind: keys.ToRequestRevocation, Certificate: p.order.Renew, Secrets: keys.DeedSecrets{PIN: p.order.RenewPIN},
+			Status: keys.StatusOrder{Reason: p.reason, Comment: p.comment},
+		}
 	}
-	if err != nil {
-		return requestAnswer{}, err
-	}
-	return describeRequest(q), nil
+	return d, b.ForceConfirmation, nil
+}
+
+func (r requesting) confirmed() (string, string, bool) {
+	pin := r.Body.PinCode
+	r.Body.PinCode = ""
+	return "", string(pin), bare(r.Body)
 }
 
 // requestParameters are the Parameters of a request after they were read.

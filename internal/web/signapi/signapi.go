@@ -66,14 +66,18 @@ const anonymousLimit = 64 << 20
 // documents are the documents of one request.
 type documents = rest.Documents[*signing.Intake]
 
-// New returns the API.
-func New(s Signer, c Certificates) *API { return &API{signer: s, certificates: c} }
+// Deps lists what an API serves.
+type Deps struct {
+	Signer       Signer
+	Certificates Certificates
+	Operations   *Operating  // nil: no routes of v2 of signing
+	Management   *Management // nil: no routes that manage keys
+	Anonymous    *Anonymous  // nil: every route wants a token
+}
 
-// Anonymous returns the API with its routes opened by the rules.
-func (a *API) Anonymous(rules Anonymous) *API {
-	open := *a
-	open.anonymous = &rules
-	return &open
+// New returns the API.
+func New(d Deps) *API {
+	return &API{signer: d.Signer, certificates: d.Certificates, operations: d.Operations, management: d.Management, anonymous: d.Anonymous}
 }
 
 // Routes returns the operations of this surface, below {base_url}/api.
@@ -104,6 +108,7 @@ func (a *API) Routes() []rest.Route {
 	}
 	if a.operations != nil {
 		routes = append(routes, a.operations.routes(take)...)
+		routes = append(routes, rest.HandleDocuments("POST /transactions", "CreateTransaction", rest.SignedIn, take, a.transact).Large().Once())
 	}
 	if a.management != nil {
 		routes = append(routes, a.managementRoutes()...)

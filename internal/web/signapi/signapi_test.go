@@ -184,7 +184,7 @@ func open(t *testing.T, own certificates) *house {
 		Audit: noAuditLog{}, Log: slog.New(slog.DiscardHandler),
 	}
 	mux := http.NewServeMux()
-	rest.MountAPI(mux, "/SignServer", gate, New(h.signer, own).Routes())
+	rest.MountAPI(mux, "/SignServer", gate, New(Deps{Signer: h.signer, Certificates: own}).Routes())
 	h.Server = httptest.NewServer(rest.Routed(mux))
 	t.Cleanup(func() {
 		h.Close()
@@ -217,7 +217,7 @@ func (h *house) ask(t *testing.T, method, path, user string, body io.Reader) (in
 // TestRouteTable holds the table against what the interface asks for now.
 func TestRouteTable(t *testing.T) {
 	var got []string
-	for _, r := range New(&signer{}, nil).Routes() {
+	for _, r := range New(Deps{Signer: &signer{}}).Routes() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
 	}
 	want := []string{
@@ -237,7 +237,7 @@ func TestRouteTable(t *testing.T) {
 	}
 	// Opened to callers without a token are the routes without a key of ours, and
 	// no other.
-	for i, r := range New(&signer{}, nil).Anonymous(Anonymous{Limit: 1 << 20}).Routes() {
+	for i, r := range New(Deps{Signer: &signer{}, Anonymous: &Anonymous{Limit: 1 << 20}}).Routes() {
 		if open := i > 4; open != (r.Right == rest.Anyone) {
 			t.Errorf("%s %s: %s", r.Method, r.Path, r.Right)
 		}

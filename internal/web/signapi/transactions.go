@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
@@ -30,8 +31,7 @@ type transactionRequest struct {
 	}
 }
 
-// operationCodes are the actions by OperationCode. Only those that sign are transactions
-// so far.
+// operationCodes are the actions by OperationCode.
 var operationCodes = map[int64]policy.Action{
 	1: policy.Issue, 2: policy.SignDocument, 4: policy.SignDocuments, 8: policy.DecryptDocument, 16: policy.CreateRequest,
 	32: policy.ChangePin, 64: policy.RenewCertificate, 128: policy.RevokeCertificate, 256: policy.HoldCertificate,
@@ -39,17 +39,24 @@ var operationCodes = map[int64]policy.Action{
 }
 
 // transact creates a transaction and answers its identifier.
-func (o *Operating) transact(ctx context.Context, docs *documents, r transactionRequest) (string, error) {
-	b := &r.Body
-	code, err := strconv.ParseInt(strings.TrimSpace(string(b.OperationCode)), 10, 64)
+func (a *API) transact(ctx context.Context, docs *documents, r transactionRequest) (string, error) {
+	code, err := strconv.ParseInt(strings.TrimSpace(string(r.Body.OperationCode)), 10, 64)
 	action, known := operationCodes[code]
-	switch {
-	case err != nil || !known:
+	if err != nil || !known {
 		return "", fault.New(fault.InvalidOperation, "OperationCode: want the number of an action, such as 2 (SignDocument) or 4 (SignDocuments)")
-	case action != policy.SignDocument && action != policy.SignDocuments:
-		return "", fault.Newf(fault.InvalidOperation, "OperationCode %d (%s) cannot be a transaction: want 2 (SignDocument) or 4 (SignDocuments)", code, action)
 	}
-	order, err := o.transactionOrder(docs, &r)
+	if action == policy.SignDocument || action == policy.SignDocuments {
+		return a.operations.transact(ctx, docs, action, &r)
+	}
+	if _, changing := changes[action]; !changing || a.management == nil {
+		return "", fault.Newf(fault.InvalidOperation, "OperationCode %d (%s) cannot be a transaction", code, action)
+	}
+	return a.management.transactChange(ctx, action, &r)
+}
+
+// transact creates a transaction that signs.
+func (o *Operating) transact(ctx context.Context, docs *documents, action policy.Action, r *transactionRequest) (string, error) {
+	order, err := o.transactionOrder(docs, r)
 	if err != nil {
 		return "", err
 	}
@@ -69,7 +76,7 @@ func (o *Operating) transact(ctx context.Context, docs *documents, r transaction
 // transactionOrder reads the parameters and the documents of a transaction.
 func (o *Operating) transactionOrder(docs *documents, r *transactionRequest) (*signing.OperationOrder, error) {
 	b := &r.Body
-	order := &signing.OperationOrder{Form: signing.FormTransaction, Arguments: map[string]string{}}
+	order := &signing.OperationOrder{Form: confirm.FormTransaction, Arguments: map[string]string{}}
 	names := map[string]string{} // parameters that are not of the signature, by their names in lower case
 	own := map[string]*string{"signaturetype": &order.Type, "certificateid": &order.Certificate, "pincode": &order.PIN}
 	signature := map[string]rest.Blob{}
@@ -136,7 +143,7 @@ func onlyPIN() error {
 }
 
 // carryOut carries out the operation that the token of the caller was issued for.
-func (o *Operating) carryOut(ctx context.Context, form signing.Form, pin string, keep func(context.Context, *signing.Operation) (func(context.Context) error, error)) (*signing.Operation, error) {
+func (o *Operating) carryOut(ctx context.Context, form confirm.Form, pin string, keep func(context.Context, *signing.Operation) (func(context.Context) error, error)) (*signing.Operation, error) {
 	who := rest.Caller(ctx)
 	rest.Concerning(ctx, "operation "+who.Confirmation)
 	op, err := o.Operations.Confirmed(ctx, who, &signing.ConfirmedOrder{
@@ -161,7 +168,7 @@ func (a *API) signConfirmed(ctx context.Context, s *signature) (any, error) {
 	if a.operations == nil {
 		return nil, fault.New(fault.InvalidOperation, "this installation makes no transactions")
 	}
-	op, err := a.operations.carryOut(ctx, signing.FormTransaction, pin, nil)
+	op, err := a.operations.carryOut(ctx, confirm.FormTransaction, pin, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -284,6 +284,10 @@ func TestRestart(t *testing.T) {
 	if code, says := refused(t, status, text); code != fault.InvalidObjectState || !strings.Contains(says, "being completed") {
 		t.Errorf("%s %s", code, says)
 	}
+	completed, err := d.service.Complete(t.Context(), &signing.CompleteOrder{ID: killed.CacheObjectID, Value: value(t, p, killed)})
+	if f, ok := fault.As(err); completed != nil || !ok || f.After <= 0 || f.After > time.Minute {
+		t.Errorf("%v: does not say when to repeat the request", err)
+	}
 	d.clock.pass(time.Minute)
 	status, text = complete(killed)
 	valid(t, cades.New(), bytesOf(t, status, text), []byte("document"), p)
@@ -292,6 +296,49 @@ func TestRestart(t *testing.T) {
 	if code, _ := refused(t, status, text); code != fault.InvalidObjectState {
 		t.Errorf("spent before the restart: %d %s", status, text)
 	}
+}
+
+// extended is a store of prepared objects that notices extensions.
+type extended struct {
+	signing.PreparedStore
+	held chan bool
+}
+
+func (s extended) ExtendPrepared(ctx context.Context, id, lease string, until time.Time) (bool, error) {
+	held, err := s.PreparedStore.ExtendPrepared(ctx, id, lease, until)
+	select {
+	case s.held <- held && err == nil:
+	case <-ctx.Done():
+	}
+	return held, err
+}
+
+// slow is a format whose Finish lasts for two extensions of the lease.
+type slow struct {
+	sig.Described
+	held chan bool
+}
+
+func (f slow) Finish(ctx context.Context, job *sig.Job, state, signature []byte) (sig.Result, error) {
+	for range 2 {
+		if !<-f.held {
+			return nil, errBroken
+		}
+	}
+	return f.Described.Finish(ctx, job, state, signature)
+}
+
+// TestSlowCompletion: a completion that takes longer than a lease extends it.
+func TestSlowCompletion(t *testing.T) {
+	held := make(chan bool)
+	d := newDesk(t, func(s *signing.Service, a *API) *API {
+		s.Prepared, s.Formats, s.TwoStep.Lease = extended{s.Prepared, held}, sig.Formats{slow{cades.New(), held}}, 3*time.Millisecond
+		return a
+	})
+	p := client(t, suite.GOST2012x256)
+	answer := d.presign(t, presignBody(p, detached))
+	status, text := d.call(t, "POST", "/api/signatures/postsign", object{"CacheObjectId": answer.CacheObjectID, "SignatureValue": value(t, p, answer)})
+	valid(t, cades.New(), bytesOf(t, status, text), []byte("document"), p)
 }
 
 // TestWrongValues: four wrong values do no harm, five discard the object, counted
@@ -435,7 +482,7 @@ func TestQuotas(t *testing.T) {
 
 // TestTwoStepsWithToken: closed to strangers, the routes serve users.
 func TestTwoStepsWithToken(t *testing.T) {
-	d := newDesk(t, func(s *signing.Service, _ *API) *API { return New(s, certificates(nil)) })
+	d := newDesk(t, func(s *signing.Service, _ *API) *API { return New(Deps{Signer: s, Certificates: certificates(nil)}) })
 	p := client(t, suite.GOST2012x256)
 	for _, r := range []struct{ method, path string }{
 		{"POST", "/signatures/presign"}, {"POST", "/signatures/postsign"}, {"POST", "/signatures/enhance"},
@@ -460,13 +507,13 @@ func TestAdmit(t *testing.T) {
 	left := 2
 	var seen []string
 	d := newDesk(t, func(s *signing.Service, _ *API) *API {
-		return New(s, certificates(nil)).Anonymous(Anonymous{Limit: 1 << 20, Admit: func(remote string) error {
+		return New(Deps{Signer: s, Certificates: certificates(nil), Anonymous: &Anonymous{Limit: 1 << 20, Admit: func(remote string) error {
 			seen = append(seen, remote)
 			if left--; left < 0 {
 				return fault.New(fault.TooManyRequests, "too many")
 			}
 			return nil
-		}})
+		}}})
 	})
 	p := client(t, suite.GOST2012x256)
 	answer := d.presign(t, presignBody(p, detached))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
@@ -31,19 +32,11 @@ type Operating struct {
 	Realm string
 }
 
-// Operating returns the API with v2 of signing.
-func (a *API) Operating(o Operating) *API {
-	operating := *a
-	operating.operations = &o
-	return &operating
-}
-
 // routes returns the operations of v2. take opens the intake of a document.
 func (o *Operating) routes(take func(context.Context, audit.Principal) (*signing.Intake, error)) []rest.Route {
 	return []rest.Route{
 		rest.HandleDocuments("POST /v2/signature", "SignatureOperation", rest.SignedIn, take, o.start).Answering(answerOf[*processed]{}).Large().Once().Confirmed(),
 		rest.Handle("GET /v2/signature/{id}", "GetSignatureOperation", rest.SignedIn, o.result).Answering(answerOf[*processed]{}).Confirmed(),
-		rest.HandleDocuments("POST /transactions", "CreateTransaction", rest.SignedIn, take, o.transact).Large().Once(),
 	}
 }
 
@@ -88,7 +81,7 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 		if s != nil {
 			pin = string(s.PinCode)
 		}
-		op, err := o.carryOut(ctx, signing.FormOperation, pin, func(ctx context.Context, op *signing.Operation) (func(context.Context) error, error) {
+		op, err := o.carryOut(ctx, confirm.FormOperation, pin, func(ctx context.Context, op *signing.Operation) (func(context.Context) error, error) {
 			answer, err := o.answer(op)
 			if err != nil {
 				return nil, err
@@ -224,6 +217,9 @@ func (o *Operating) render(op *signing.Operation) (*pieces, error) {
 		answer.Status, waiting = operationError, documentDeclined
 	default:
 		answer.Status, waiting = operationError, documentError
+	}
+	if len(op.Documents) == 0 { // a change of keys or certificates
+		return withContents(answer, nil, nil)
 	}
 	documents := make([]processedDocument, len(op.Documents))
 	contents := make([]signing.Result, len(op.Documents))

@@ -88,7 +88,7 @@ func v2Door(t testing.TB) (http.Handler, *starter) {
 			return ctx, who, err
 		},
 		Audit: discardAudit{}, Log: slog.New(slog.DiscardHandler),
-	}, New(nil, nil).Operating(Operating{Operations: s, Realm: "realm"}).operations.routes(func(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
+	}, (&Operating{Operations: s, Realm: "realm"}).routes(func(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
 		return service.NewIntake(ctx, snapshotFor(who))
 	}))
 	return mux, s

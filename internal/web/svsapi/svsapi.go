@@ -102,8 +102,8 @@ func (a *API) inTurn(ctx context.Context, judge func(context.Context) error) err
 	return err
 }
 
-// verify calls the verifier in turn.
-func (a *API) verify(ctx context.Context, order *signing.VerifyOrder) (found []signing.Verdict, err error) {
+// Verify verifies when it is the turn of the caller of the request in ctx.
+func (a *API) Verify(ctx context.Context, order *signing.VerifyOrder) (found []signing.Verdict, err error) {
 	err = a.inTurn(ctx, func(ctx context.Context) error {
 		found, err = a.verifier.Verify(ctx, order)
 		return err
@@ -228,7 +228,7 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 		return nil, err
 	}
 	order.Expect = params["expectedpath"]
-	found, err := a.verify(ctx, order)
+	found, err := a.Verify(ctx, order)
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +298,7 @@ func (a *API) signersInfo(ctx context.Context, docs *documents, q question) (sig
 	if err != nil {
 		return signers{}, err
 	}
-	found, err := a.verify(ctx, order)
+	found, err := a.Verify(ctx, order)
 	if err != nil {
 		return signers{}, err
 	}

@@ -25,12 +25,6 @@ type Attempts struct {
 	Known *limit.Known
 }
 
-// Limiting returns the API with the limits of password attempts. Without it there are none.
-func (a *API) Limiting(attempts Attempts) *API {
-	a.attempts = attempts
-	return a
-}
-
 // attempt counts a password attempt before the password is checked. The context it returns
 // names the caller. proved reports that the client proved its secret. The fault is
 // too_many_requests.

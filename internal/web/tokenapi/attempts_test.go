@@ -72,10 +72,10 @@ func limited(t *testing.T, now *time.Time) (*tried, func(from, path string, form
 	clock := func() time.Time { return *now }
 	limiter := func(burst int) *limit.Limiter { return limit.New(1.0/60, burst, 100, clock) }
 	i := &tried{}
-	api := New(i, nil, clients, judge, "http://idp.test/STS").Limiting(Attempts{
+	api := New(Deps{Identity: i, Clients: clients, Judge: judge, Issuer: "http://idp.test/STS", Attempts: Attempts{
 		Addresses: limiter(3), Logins: limiter(2), TrustedAddresses: limiter(6), TrustedLogins: limiter(4),
 		Known: limit.NewKnown(10, time.Hour, clock),
-	})
+	}})
 	mux := http.NewServeMux()
 	rest.Mount(mux, "/STS", &rest.Gate{Audit: &auditLog{}, Log: slog.New(slog.DiscardHandler)}, api.Routes())
 	front := rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry()))

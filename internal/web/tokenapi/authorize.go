@@ -158,6 +158,10 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 	case err == nil:
 		a.succeeded(ctx)
 	}
+	if err == nil && issued.Step != nil {
+		rest.Identified(ctx, who)
+		return a.beginStep(ctx, r, p, request, *issued.Step, true)
+	}
 	return a.finish(ctx, p, request, issued, who, err, true)
 }
 
@@ -245,20 +249,4 @@ func (a *API) cookieName() string {
 }
 
 // browserOf returns the value of our cookie, "" for none or more than one.
-func (a *API) browserOf(header string) string {
-	cookies, err := http.ParseCookie(header)
-	if err != nil {
-		return ""
-	}
-	value := ""
-	for _, c := range cookies {
-		if c.Name != a.cookieName() {
-			continue
-		}
-		if value != "" {
-			return ""
-		}
-		value = c.Value
-	}
-	return value
-}
+func (a *API) browserOf(header string) string { return rest.CookieOf(header, a.cookieName()) }

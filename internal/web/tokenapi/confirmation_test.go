@@ -33,6 +33,10 @@ type answer struct {
 			RefID, Label, AuthnMethod string
 			CreatedAt, ExpiresIn      int64
 			ExpiresInSpecified        bool
+			Image                     *struct {
+				MimeType string
+				Value    []byte
+			}
 		}
 		ChoiceChallenge []struct {
 			Choice []struct{ RefID, Label string }
@@ -51,7 +55,7 @@ func newConfirming(t *testing.T, login string, methods ...string) *confirming {
 // onBothEngines runs a test with the address of each database, "" for SQLite.
 func onBothEngines(t *testing.T, test func(t *testing.T, database string)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, "") })
-	t.Run("PostgreSQL", func(t *testing.T) { test(t, storetest.PostgreSQL(t).Database(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, storetest.PostgreSQL(t).Migrated(t)) })
 }
 
 func confirmingAt(t *testing.T, database, login string, methods ...string) *confirming {

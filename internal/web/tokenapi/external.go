@@ -108,7 +108,7 @@ func (a *API) handOn(ctx context.Context, r arrival) (any, error) {
 	}{wordsFor(r.visit()), template.CSS(loginStyle), repost, a.issuer + finishPath(r.Name), r.Body.Get(paramResponse), r.Body.Get(paramState)})
 	// The answer to that form sends the browser to the client, and browsers check
 	// form-action for that address, too.
-	page.Policy = policyFor(a.issuer, to) + "; script-src 'sha256-" + repostHash + "'"
+	page.Policy = policyFor(a.issuer, to) + "; script-src " + repostHash
 	return page, err
 }
 
@@ -138,5 +138,9 @@ func (a *API) arrive(ctx context.Context, r arrival, state, answer string, poste
 		return goBack(ctx, p, refuse(token.AccessDenied, "the other identity provider did not sign the user in"), posted)
 	}
 	issued, who, err := a.identity.AuthorizeExternal(ctx, p, answer, request)
+	if err == nil && issued.Step != nil {
+		rest.Identified(ctx, who)
+		return a.beginStep(ctx, r.visit(), p, request, *issued.Step, posted)
+	}
 	return a.finish(ctx, p, request, issued, who, err, posted)
 }

@@ -68,7 +68,7 @@ func TestExternalLogin(t *testing.T) {
 		return response, to.Query(), text
 	}
 
-	id, login, _, _ := s.Register()
+	id, login, phone, _ := s.Register()
 	b := &browser{s: s}
 	if _, q, text := come(b, goThere(b)); q.Get("error") != "access_denied" || q.Get("code") != "" {
 		t.Errorf("who has no login there: %v %s", q, text)
@@ -109,6 +109,23 @@ func TestExternalLogin(t *testing.T) {
 	}
 	if response, _, _ := come(b, strings.Replace(address, "/main/", "/other/", 1)); response.StatusCode != 403 {
 		t.Errorf("at another provider's address: %d", response.StatusCode)
+	}
+
+	// A second step comes after the way back. It ends what was signed in without it.
+	for _, path := range []string{"/phones/" + phone + "/confirm", "/phones/" + phone + "/secondaryauth", "/authmethod/otpviasms"} {
+		s.OK("ours", "POST", "/ums/user/"+id+path, "")
+	}
+	response, q, text = come(b, goThere(b))
+	if response.StatusCode != 200 || len(q) > 0 || !strings.Contains(text, `name="code"`) {
+		t.Fatalf("%d %v %s", response.StatusCode, q, text)
+	}
+	if response, text = b.press(text, "code", s.Code(phone)); response.StatusCode != 303 {
+		t.Fatalf("%d %s", response.StatusCode, text)
+	}
+	to, _ := url.Parse(response.Header.Get("Location"))
+	got = s.Read(s.exchangeCode(to.Query().Get("code")))
+	if !s.Works(got.AccessToken) || got.RefreshToken == "" {
+		t.Fatalf("%+v", got)
 	}
 
 	s.OK("ours", "DELETE", "/ums/user/"+id+"/login?issuerName=main", "")

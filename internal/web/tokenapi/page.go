@@ -4,9 +4,7 @@ package tokenapi
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -41,6 +39,13 @@ var (
 // words are the texts of the page in one language.
 type words struct {
 	Language, Title, For, Login, Password, Enter, Other, Wrong, Busy, SecondStep, Ended, Continue, WrongCode string
+
+	// Of the second step.
+	Confirm, Choose, OnDevice, Compare, CodeLabel, Check, Resend, OtherWay string
+
+	Ways     map[string]string // titles of methods
+	Asks     map[string]string // what a method asks; the address follows
+	Problems map[string]string // by code
 }
 
 var languages = []words{
@@ -48,19 +53,37 @@ var languages = []words{
 		Language: "en", Title: "Sign in", For: "to continue to", Login: "Login, phone or e-mail", Password: "Password", Enter: "Sign in",
 		Other: "Or sign in with", Wrong: "The name or the password is not correct.",
 		Busy:       "Too many sign-ins at this moment. Wait a little and try again.",
-		SecondStep: "You sign in with a second step, which this page does not have. Use an application that has it.",
+		SecondStep: "Your sign-in must be confirmed, and you have no way to confirm it. Ask your administrator.",
 		Ended:      "This sign-in has ended or was begun elsewhere. Go back to the application and begin again.",
 		Continue:   "Continue",
 		WrongCode:  "The code is wrong. Try again.",
+		Confirm:    "Confirm your sign-in", Choose: "Choose how to confirm:", OnDevice: "Confirm the sign-in on your device", Compare: "The device asks for this number:",
+		CodeLabel: "Code", Check: "I have confirmed", Resend: "Send another code", OtherWay: "Confirm in another way",
+		Ways: map[string]string{"mydss": "On the device", "mobile": "On the device", "otpviasms": "By SMS to", "otpviaemail": "By e-mail to", "oath": "By a code of the token or app"},
+		Asks: map[string]string{"otpviasms": "A code was sent by SMS to", "otpviaemail": "A code was sent by e-mail to", "oath": "Enter a code of your token or app"},
+		Problems: map[string]string{
+			fault.TransactionExpired: "The time is over.", fault.MaxAttempts: "Too many wrong codes.", fault.AuthenticationDeclined: "The sign-in was declined.",
+			fault.TooManyRequests: "Too many messages were sent. Wait a little.", fault.MethodNotConfirmed: "You have no way to confirm the sign-in. Ask your administrator.",
+			fault.InvalidParameters: "You cannot confirm in this way. Choose another one.", fault.InvalidTransaction: "The sign-in was cancelled.",
+		},
 	},
 	{
 		Language: "ru", Title: "Вход", For: "чтобы продолжить работу в", Login: "Логин, телефон или электронная почта", Password: "Пароль", Enter: "Войти",
 		Other: "Или войдите через", Wrong: "Имя или пароль указаны неверно.",
 		Busy:       "Сейчас слишком много попыток входа. Подождите немного и попробуйте ещё раз.",
-		SecondStep: "Вход подтверждается вторым способом, которого на этой странице нет. Воспользуйтесь приложением, где он есть.",
+		SecondStep: "Вход нужно подтвердить, но подтвердить его вам нечем. Обратитесь к администратору.",
 		Ended:      "Этот вход завершён или был начат в другом окне. Вернитесь в приложение и начните снова.",
 		Continue:   "Продолжить",
 		WrongCode:  "Код неверный. Попробуйте ещё раз.",
+		Confirm:    "Подтвердите вход", Choose: "Как подтвердить вход?", OnDevice: "Подтвердите вход на устройстве", Compare: "Число для устройства:",
+		CodeLabel: "Код", Check: "Вход подтверждён", Resend: "Отправить новый код", OtherWay: "Подтвердить другим способом",
+		Ways: map[string]string{"mydss": "На устройстве", "mobile": "На устройстве", "otpviasms": "По SMS на номер", "otpviaemail": "По почте на адрес", "oath": "Кодом токена или приложения"},
+		Asks: map[string]string{"otpviasms": "Код отправлен по SMS на номер", "otpviaemail": "Код отправлен на адрес", "oath": "Введите код токена или приложения"},
+		Problems: map[string]string{
+			fault.TransactionExpired: "Время вышло.", fault.MaxAttempts: "Слишком много неверных кодов.", fault.AuthenticationDeclined: "Вход отклонён.",
+			fault.TooManyRequests: "Отправлено слишком много сообщений. Подождите немного.", fault.MethodNotConfirmed: "Подтвердить вход вам нечем. Обратитесь к администратору.",
+			fault.InvalidParameters: "Так подтвердить вход нельзя. Выберите другой способ.", fault.InvalidTransaction: "Вход отменён.",
+		},
 	},
 }
 
@@ -169,14 +192,9 @@ func (e pageRefusal) Answer() (int, http.Header, any) {
 
 // Hashes with which a policy allows the style and the script of a page.
 var (
-	styleHash  = hashOf(loginStyle)
-	repostHash = hashOf(string(repost))
+	styleHash  = rest.ContentHash(loginStyle)
+	repostHash = rest.ContentHash(string(repost))
 )
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return base64.StdEncoding.EncodeToString(sum[:])
-}
 
 // policyFor allows the page its own style, and its form two targets: this server, and the
 // client to which the answer to the form redirects. It allows nothing else, and no frame
@@ -186,7 +204,7 @@ func policyFor(issuer, redirectURI string) string {
 	if to := origin(redirectURI); to != "" && to != form {
 		form += " " + to
 	}
-	return "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; style-src 'sha256-" + styleHash + "'; form-action " + form
+	return "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; style-src " + styleHash + "; form-action " + form
 }
 
 // origin returns the source expression of an address of the configuration: scheme and host,

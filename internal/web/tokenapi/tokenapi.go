@@ -73,12 +73,31 @@ type API struct {
 	issuer   string // {idp_url}
 	attempts Attempts
 
-	confirming *confirming // nil: nothing is confirmed
+	confirming confirming
 }
 
-// New returns the API. issuer is {idp_url}, the public address.
-func New(i Identity, t Tokens, c Clients, j Judge, issuer string) *API {
-	return &API{identity: i, tokens: t, clients: c, judge: j, issuer: issuer}
+// Deps lists what an API serves and asks.
+type Deps struct {
+	Identity Identity
+	Tokens   Tokens
+	Clients  Clients
+	Judge    Judge
+	Issuer   string   // {idp_url}, the public address
+	Attempts Attempts // the limits of password attempts; the zero value: none
+
+	Confirmations   Confirmations
+	Steps           Steps
+	ConfirmedTokens ConfirmedTokens
+	// Paint makes a picture of a QR code: a PNG.
+	Paint func(text string) ([]byte, error)
+}
+
+// New returns the API.
+func New(d Deps) *API {
+	return &API{
+		identity: d.Identity, tokens: d.Tokens, clients: d.Clients, judge: d.Judge, issuer: d.Issuer, attempts: d.Attempts,
+		confirming: confirming{records: d.Confirmations, steps: d.Steps, tokens: d.ConfirmedTokens, paint: d.Paint},
+	}
 }
 
 // grantExchange is the grant_type of RFC 8693.
@@ -102,6 +121,8 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("GET /oauth/authorize/certificate", "AuthorizeCertificate", rest.Anyone, a.authorizeByCertificate),
 		rest.Handle("GET "+authorizePath, "Authorize", rest.Anyone, a.authorize).Answering(rest.Page{}, rest.Redirect{}),
 		rest.Handle("POST "+loginPath, "Login", rest.Anyone, a.login).Answering(rest.Page{}, rest.Redirect{}).AtMost(maxForm),
+		rest.Handle("POST "+stepPath, "SecondStep", rest.Anyone, a.step).Answering(rest.Page{}, rest.Redirect{}).AtMost(maxForm),
+		rest.Handle("GET "+stepPath, "SecondStep", rest.Anyone, a.stepAgain).Answering(rest.Page{}, rest.Redirect{}),
 		rest.Handle("GET "+externalPath+"/{name}/return", "ExternalReturn", rest.Anyone, a.comeBack).Answering(rest.Page{}, rest.Redirect{}),
 		// This page has no audit entry. The form that it posts has one.
 		rest.Handle("POST "+externalPath+"/{name}/return", "ExternalHandOn", rest.Anyone, a.handOn).Answering(rest.Page{}).AtMost(maxPosted).Unaudited(),
@@ -211,18 +232,25 @@ func (a *API) client(r request) (signin.Client, error) {
 }
 
 // oauthError is a refusal in the form of RFC 6749, section 5.2.
-type oauthError struct{ *token.GrantError }
+type oauthError struct {
+	*token.GrantError
+	mfa string // opens the confirmation of a second step; "": none
+}
 
 func refuse(code, description string) error {
-	return oauthError{token.Refuse(code, description)}
+	return oauthError{GrantError: token.Refuse(code, description)}
 }
 
 // refusal turns errors of the domain into the form of this surface. Faults and internal
 // errors keep their form, which also has error and error_description.
 func refusal(err error) error {
+	var step *signin.StepNeeded
+	if errors.As(err, &step) {
+		return oauthError{step.GrantError, step.Token}
+	}
 	var g *token.GrantError
 	if errors.As(err, &g) {
-		return oauthError{g}
+		return oauthError{GrantError: g}
 	}
 	return err
 }
@@ -233,7 +261,8 @@ func (e oauthError) Answer() (int, http.Header, any) {
 	body := struct {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
-	}{e.Code, e.Description}
+		MFAToken    string `json:"mfa_token,omitempty"`
+	}{e.Code, e.Description, e.mfa}
 	header := http.Header{"Pragma": {"no-cache"}}
 	switch e.Code {
 	case token.InvalidClient:

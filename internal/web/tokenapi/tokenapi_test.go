@@ -96,7 +96,7 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 	}
 	j := &auditLog{}
 	mux := http.NewServeMux()
-	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(identity{}, identity{}, clients, judge, "http://idp.test/STS").Routes())
+	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(Deps{Identity: identity{}, Tokens: identity{}, Clients: clients, Judge: judge, Issuer: "http://idp.test/STS"}).Routes())
 	s := httptest.NewUnstartedServer(rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry())))
 	for _, c := range configure {
 		c(s)
@@ -108,11 +108,11 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 
 func TestRouteTable(t *testing.T) {
 	var got []string
-	for _, r := range New(nil, nil, nil, nil, "").Confirming(nil, nil, nil).Routes() {
+	for _, r := range New(Deps{}).Routes() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", r.Method, r.Path, r.Name, r.Right))
 	}
 	if d := cmp.Diff([]string{"POST /confirmation Confirmation anyone", "POST /v2.0/confirmation ConfirmationV2 anyone", "POST /oauth/token Token anyone", "GET /oauth/token Token anyone", "GET /oauth/authorize/certificate AuthorizeCertificate anyone",
-		"GET /oauth/authorize Authorize anyone", "POST /oauth/login Login anyone", "GET /oauth/external/{name}/return ExternalReturn anyone", "POST /oauth/external/{name}/return ExternalHandOn anyone",
+		"GET /oauth/authorize Authorize anyone", "POST /oauth/login Login anyone", "POST /oauth/step SecondStep anyone", "GET /oauth/step SecondStep anyone", "GET /oauth/external/{name}/return ExternalReturn anyone", "POST /oauth/external/{name}/return ExternalHandOn anyone",
 		"POST /oauth/external/{name}/finish ExternalReturn anyone", "GET /oauth/external/{name}/metadata ExternalMetadata anyone", "GET /oauth/external/{name} ExternalLogin anyone",
 		"GET /oauth/userinfo UserInfo anyone", "POST /oauth/userinfo UserInfo anyone",
 		"GET /.well-known/openid-configuration Discovery anyone", "GET /.well-known/jwks.json TokenKeys anyone"}, got); d != "" {
@@ -143,7 +143,7 @@ func TestGrantTable(t *testing.T) {
 	if d := cmp.Diff(slices.Sorted(maps.Values(methods)), offered); d != "" {
 		t.Error(d)
 	}
-	m, err := New(nil, nil, nil, nil, "").discovery(t.Context(), struct{}{})
+	m, err := New(Deps{}).discovery(t.Context(), struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}

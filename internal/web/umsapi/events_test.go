@@ -172,6 +172,7 @@ type walk struct {
 	done, failed map[string]string // events of operations, as docs/events.md has them
 	walked       map[string]bool   // operations that were carried out
 	operator     string            // identifier of the operator
+	factors      map[string]string // operations that told of a factor, and of which
 }
 
 // look wants the events of an operation, whose names are separated by spaces.
@@ -180,10 +181,14 @@ func (k *walk) look(operation, want, userID string) {
 	t.Helper()
 	var got []string
 	for _, x := range k.ear.new(k.UMS) {
-		got = append(got, x.Type)
 		if x.Data.UserID != userID || x.Data.ActorID != k.operator || x.Data.Category != "UserAccount" {
 			t.Errorf("%s tells %+v", operation, x)
 		}
+		if x.Type == string(notify.UserFactorChanged) {
+			k.factors[operation] = x.Data.Detail
+			continue
+		}
+		got = append(got, x.Type)
 	}
 	if d := cmp.Diff(strings.Fields(want), got); d != "" && len(got)+len(want) > 0 {
 		t.Errorf("%s: %s", operation, d)
@@ -325,7 +330,7 @@ func TestEvents(t *testing.T) {
 	done, failed, _ := tellings(t)
 	var operator struct{ UserID string }
 	w.OK(tamgatest.Ours, "GET", "/ums/user?type=Login&value="+w.Dev.Operator.Login, "").Into(t, &operator)
-	k := &walk{w, e, done, failed, map[string]bool{}, operator.UserID}
+	k := &walk{w, e, done, failed, map[string]bool{}, operator.UserID, map[string]string{}}
 
 	// A registration tells of a user that nobody knew before, so it is looked at here.
 	var id string
@@ -370,6 +375,13 @@ func TestEvents(t *testing.T) {
 	heard := e.new(w)
 	if len(heard) != 1 || heard[0].Type != done["`tamga user add`"] || heard[0].Data.ActorID != "" {
 		t.Errorf("tamga user add tells %+v", heard)
+	}
+	if d := cmp.Diff(map[string]string{
+		"SetUserLogin": "login at another provider", "SetUserSecondaryAuthPhone": "contact for codes", "SetUserSecondaryAuthEmail": "contact for codes",
+		"ResetPassword": "password", "ResetPasswordAndSend": "password", "ResetPasswordAndSendSms": "password", "ResetPasswordAndSendEmail": "password", "ResetPasswordAndPrint": "password",
+		"SetUserAuthenticationMethodPassword": "authentication method", "CreateUserOathAppData": "token for one-time passwords",
+	}, k.factors); d != "" {
+		t.Errorf("factors: %s", d)
 	}
 	// What needs a token of the stock, or a device of nobody, is refused here alone.
 	elsewhere := []string{"SetUserOtpToken", "RestoreUserOtpTokenSync", "AssignMyDssKey"}

@@ -12,8 +12,8 @@ import (
 func (a *API) oathRoutes() []rest.Route {
 	const oath = "/ums/user/{id}/oath"
 	return []rest.Route{
-		rest.Handle("POST "+oath, "SetUserOtpToken", Operator, a.setToken),
-		rest.Handle("POST "+oath+"/sync", "RestoreUserOtpTokenSync", Operator, a.syncToken),
+		rest.Handle("POST "+oath, "SetUserOtpToken", Operator, a.setToken).Varying("FirstOtp", "SecondOtp"),
+		rest.Handle("POST "+oath+"/sync", "RestoreUserOtpTokenSync", Operator, a.syncToken).Varying("FirstOtp", "SecondOtp"),
 		rest.Handle("POST "+oath+"/app", "CreateUserOathAppData", Operator, a.createAppToken),
 		rest.Handle("GET "+oath, "GetUserOtpTokenInfo", Operator, a.token),
 		rest.Handle("DELETE "+oath, "RemoveUserOtpToken", Operator, a.removeToken),

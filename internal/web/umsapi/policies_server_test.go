@@ -453,7 +453,7 @@ func TestPoliciesAreEnforced(t *testing.T) {
 	for _, engine := range []string{"SQLite", "PostgreSQL"} {
 		settings := []string{"--set", "operations.async=true"}
 		if engine == "PostgreSQL" {
-			settings = append(settings, "--set", "database="+storetest.PostgreSQL(t).Database(t))
+			settings = append(settings, "--set", "database="+storetest.PostgreSQL(t).Migrated(t))
 		}
 		t.Run(engine, func(t *testing.T) { policiesAreEnforced(t, tamgatest.StartUMS(t, settings...)) })
 	}

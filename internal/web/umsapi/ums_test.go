@@ -289,6 +289,9 @@ func walkPasswords(w *tamgatest.UMS, t *testing.T) {
 		t.Helper()
 		list := w.Captured()
 		for i := len(list) - 1; i >= 0; i-- {
+			if strings.Contains(list[i].Text, "Добавлено или заменено средство") {
+				continue // the notice of the new password
+			}
 			for _, word := range strings.FieldsFunc(list[i].Text, func(r rune) bool { return strings.ContainsRune(" \n\t:,", r) }) {
 				if list[i].To == to {
 					if status, _ := w.Grant(login, strings.TrimSuffix(word, ".")); status == 200 {

@@ -36,7 +36,7 @@ func confirmationOf(n int, userID string) *confirm.Record {
 	return r
 }
 
-var confirmationContent = confirm.StoredContent{Fields: []byte(`{"f":1}`), Shown: []byte(`{"ru":"text"}`), Plan: []byte{0, 1}, Secret: []byte{2, 3}, Result: []byte{}, Approval: []byte{}}
+var confirmationContent = confirm.StoredContent{Fields: []byte(`{"f":1}`), Shown: []byte(`{"ru":"text"}`), Plan: []byte{0, 1}, Secret: []byte{2, 3}, Offline: []byte{}, Result: []byte{}, Approval: []byte{}}
 
 func addConfirmation(t testing.TB, s confirm.Store, r *confirm.Record) {
 	t.Helper()
@@ -91,6 +91,9 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			r.State, r.Method, r.Address, r.Label, r.Number, r.Round = confirm.Challenged, "otpviasms", "79161234567", "***4567", "07", 1
 			r.SentAt, r.UpdatedAt, r.AnswerBefore = later, later, later.Add(5*time.Minute)
+			must(t, s.SetCallback(t.Context(), r.ID, "https://client.example/first"))
+			must(t, s.SetCallback(t.Context(), r.ID, "https://client.example/called"))
+			r.Callback = "https://client.example/called"
 			m := moveTo(confirm.Confirmed, later, confirm.Challenged)
 			m.Declined, m.CompleteBefore, m.Approval, m.Round, m.Live = []int{0, 2}, later.Add(time.Minute), []byte("signed"), 1, true
 			moved, ok, err := s.MoveConfirmation(t.Context(), r.ID, m)
@@ -99,6 +102,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			if d := cmp.Diff(*r, moved); !ok || d != "" {
 				t.Errorf("moved %v: %s", ok, d)
 			}
+			must(t, s.SetCallback(t.Context(), r.ID, "https://client.example/late")) // the client has been called
 			for name, find := range map[string]func(context.Context, string) (confirm.Record, bool, error){r.ID: s.Confirmation, r.RefID: s.ConfirmationByRef} {
 				got, found, err := find(t.Context(), name)
 				must(t, err)
@@ -109,9 +113,13 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("hostile name: %v, %v", found, err)
 				}
 			}
+			must(t, s.SetOffline(t.Context(), r.ID, []byte("former")))
+			must(t, s.SetOffline(t.Context(), r.ID, []byte("offline")))
+			must(t, s.SetOffline(t.Context(), "missing", []byte("offline")))
 			content, found, err := s.ConfirmationContent(t.Context(), r.ID)
 			must(t, err)
 			want := confirmationContent
+			want.Offline = []byte("offline")
 			want.Approval = []byte("signed")
 			if d := cmp.Diff(want, content); !found || d != "" {
 				t.Error(d)
@@ -245,6 +253,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("%s: %v, %v", name, moved, err)
 				}
 			}
+			must(t, s.SetOffline(t.Context(), r.ID, []byte("offline")))
 			m := moveTo(confirm.Declined, later, confirm.Created, confirm.Challenged)
 			m.Round, m.Live, m.Code, m.Message = 1, true, "code", "message"
 			got, moved, err := s.MoveConfirmation(t.Context(), r.ID, m)
@@ -254,7 +263,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			content, _, err := s.ConfirmationContent(t.Context(), r.ID)
 			must(t, err)
-			if len(content.Plan)+len(content.Secret) != 0 || len(content.Fields) == 0 {
+			if len(content.Plan)+len(content.Secret)+len(content.Offline) != 0 || len(content.Fields) == 0 {
 				t.Errorf("after the end: %+v", content)
 			}
 			if _, moved, err := s.MoveConfirmation(t.Context(), r.ID, moveTo(confirm.Cancelled, later, confirm.Declined)); moved || err != nil {
@@ -433,18 +442,57 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			lease(r.ID, "d", later.Add(5*time.Minute), false) // expired
 			lease("unknown", "d", later, false)
 		}},
+		{"Automatic", func(t *testing.T, db *store.DB) {
+			s := fresh(db)
+			next := func(now time.Time, want string) {
+				t.Helper()
+				r, found, err := s.ClaimAutomatic(t.Context(), now, now.Add(time.Second))
+				must(t, err)
+				if found != (want != "") || r.ID != want || found && !r.Automatic {
+					t.Errorf("next: %q %v, want %q", r.ID, found, want)
+				}
+			}
+			by, itself := confirmationOf(1, user), confirmationOf(2, user)
+			itself.Automatic = true
+			confirmed(t, s, by, later)
+			addConfirmation(t, s, itself)
+			next(later, "")
+			begun, err := s.BeginChallenge(t.Context(), itself.ID, challengeOf(later))
+			must(t, err)
+			m := moveTo(confirm.Confirmed, later, confirm.Challenged)
+			m.CompleteBefore = later.Add(5 * time.Minute)
+			_, moved, err := s.MoveConfirmation(t.Context(), itself.ID, m)
+			must(t, err)
+			if !begun || !moved {
+				t.Fatal("not confirmed")
+			}
+			next(later, itself.ID)
+			next(later, "")
+			next(later.Add(time.Second), itself.ID)
+			must(t, s.PostponeAutomatic(t.Context(), itself.ID, later.Add(time.Minute)))
+			must(t, s.PostponeAutomatic(t.Context(), by.ID, later))
+			next(later.Add(59*time.Second), "")
+			leased, err := s.LeaseConfirmation(t.Context(), itself.ID, "a", later, later.Add(2*time.Minute))
+			must(t, err)
+			if !leased {
+				t.Fatal("not leased")
+			}
+			next(later.Add(time.Minute), "")
+			next(later.Add(2*time.Minute), itself.ID)
+			next(later.Add(5*time.Minute), "") // expired
+		}},
 		{"SpentOnce", func(t *testing.T, db *store.DB) {
 			s := fresh(db)
 			r := confirmationOf(1, user)
 			confirmed(t, s, r, later)
 			beside := 0
 			spend := func(lease string, fails error) (bool, error) {
-				return s.SpendConfirmation(t.Context(), r.ID, lease, moveTo(confirm.Completed, later, confirm.Confirmed), []byte("result"), func(ctx context.Context) error {
+				return s.SpendConfirmation(t.Context(), r.ID, lease, moveTo(confirm.Completed, later, confirm.Confirmed), func(ctx context.Context) ([]byte, error) {
 					beside++
 					if _, err := s.BeginAnswer(ctx, user, "beside", later, answers); err != nil {
-						return err
+						return nil, err
 					}
-					return fails
+					return []byte("result"), fails
 				})
 			}
 			if spent, err := spend("", nil); spent || err != nil {
@@ -580,7 +628,7 @@ func ConfirmedOnce(t *testing.T, handles ...*store.DB) {
 			if leased[i], err = s.LeaseConfirmation(t.Context(), r.ID, lease, at, at.Add(time.Minute)); err != nil || !leased[i] {
 				return err
 			}
-			spent[i], err = s.SpendConfirmation(t.Context(), r.ID, lease, moveTo(confirm.Completed, at, confirm.Confirmed), nil, alone)
+			spent[i], err = s.SpendConfirmation(t.Context(), r.ID, lease, moveTo(confirm.Completed, at, confirm.Confirmed), func(context.Context) ([]byte, error) { return nil, nil })
 			return err
 		}) {
 			must(t, err)

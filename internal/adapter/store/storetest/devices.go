@@ -127,6 +127,20 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, s.SweepDevices(t.Context(), end))
 			is(start, device.KInitRecord{UserID: b.ID, Kid: "300"}, false)
 		}},
+		{"ServiceKeys", func(t *testing.T, db *store.DB) {
+			s := store.Devices{DB: db}
+			key := device.ServiceKeyRecord{Algorithm: "a", Sealed: []byte("sealed"), CreatedAt: start}
+			if _, found, err := s.ServiceKey(t.Context(), "a"); found || err != nil {
+				t.Errorf("a key that was not added: %v, %v", found, err)
+			}
+			said(t, true)(s.AddServiceKey(t.Context(), key))
+			said(t, false)(s.AddServiceKey(t.Context(), device.ServiceKeyRecord{Algorithm: "a", Sealed: []byte("another"), CreatedAt: start}))
+			said(t, true)(s.AddServiceKey(t.Context(), device.ServiceKeyRecord{Algorithm: "b", Sealed: []byte("b"), CreatedAt: start}))
+			got, found, err := s.ServiceKey(t.Context(), "a")
+			if d := cmp.Diff(key, got); d != "" || !found || err != nil {
+				t.Errorf("%v, %v: %s", found, err, d)
+			}
+		}},
 		{"Nonces", func(t *testing.T, db *store.DB) {
 			s := store.Devices{DB: db}
 			group(t, db, "Default")

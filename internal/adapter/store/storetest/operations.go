@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 )
@@ -401,15 +402,25 @@ func testAnswers(t *testing.T, open func(t *testing.T) *store.DB) {
 			if held, err := s.ExtendAnswer(t.Context(), id, "a", expires); held || err != nil {
 				t.Errorf("extending a lost lease: %v, %v", held, err)
 			}
+			outcome := &audit.Entry{RequestID: "1", Operation: "SignDocument", Phase: audit.Done, Outcome: audit.OK, Principal: audit.Principal{UserID: id.Caller, Operator: true}, Duration: time.Millisecond}
 			answer := &signing.AnswerRecord{Request: request, Head: []byte("head"), Body: []byte{0, 1}, Blob: "blob", DoneAt: later, ExpiresAt: expires}
-			if held, err := s.RecordAnswer(t.Context(), id, "a", answer, 5); held || err != nil {
+			if held, err := s.RecordAnswer(t.Context(), id, "a", answer, 5, outcome); held || err != nil {
 				t.Errorf("recording with a lost lease: %v, %v", held, err)
 			}
 			must(t, s.ReleaseAnswer(t.Context(), id, "a"))
 			for i, want := range []bool{true, false} {
-				if held, err := s.RecordAnswer(t.Context(), id, "b", answer, 5); held != want || err != nil {
+				if held, err := s.RecordAnswer(t.Context(), id, "b", answer, 5, outcome); held != want || err != nil {
 					t.Errorf("recording %d: %v, %v", i, held, err)
 				}
+			}
+			// The outcome is there once: with the answer.
+			entries, err := store.Audit{DB: db}.Last(t.Context(), 10)
+			must(t, err)
+			if len(entries) == 1 {
+				outcome.At = entries[0].At
+			}
+			if d := cmp.Diff([]audit.Entry{*outcome}, entries); d != "" {
+				t.Error(d)
 			}
 			must(t, s.ReleaseAnswer(t.Context(), id, "b")) // too late to have an effect
 			got, found, err := s.FindAnswer(t.Context(), id)

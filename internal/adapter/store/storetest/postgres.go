@@ -6,9 +6,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -38,9 +40,13 @@ type Cluster struct {
 
 // PostgreSQL returns the server that the tests of a process share. It runs until the test
 // process ends. If PostgreSQL is not installed, the test is skipped, or fails with
-// CI=true in the environment.
+// CI=true in the environment. In the short form only the tests of the store have a server,
+// because each package starts one of its own.
 func PostgreSQL(t testing.TB) *Cluster {
 	t.Helper()
+	if testing.Short() && filepath.Base(os.Args[0]) != "store.test" {
+		t.Skip("PostgreSQL: only the tests of the store have one in the short form")
+	}
 	need(t)
 	c, err := shared()
 	must(t, err)
@@ -70,11 +76,11 @@ func need(t testing.TB) string {
 	return bin
 }
 
-// shared starts the server that tests share. initdb and the start take a second of CPU
-// time.
+// shared starts the server that tests share.
 var shared = sync.OnceValues(func() (*Cluster, error) {
 	bin, _ := postgresPrograms()
-	c, _, err := startPostgreSQL(bin, nil)
+	// The system does not fail while tests run, and no test kills this server.
+	c, _, err := startPostgreSQL(bin, []string{"full_page_writes=off", "wal_level=minimal", "max_wal_senders=0"})
 	return c, err
 })
 
@@ -97,10 +103,8 @@ func startPostgreSQL(bin string, options []string) (c *Cluster, stop func(), err
 		return nil, nil, err
 	}
 	data := filepath.Join(dir, "data")
-	initdb := command(attr, dir, filepath.Join(bin, "initdb"), "--pgdata="+data, "--username=tamga",
-		"--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions")
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	if err := makeData(bin, data, attr); err != nil {
+		return nil, nil, err
 	}
 	// The input of the shell ends when the test process ends or is killed.
 	args := []string{"-c", `dir=$1; shift; "$@" </dev/null & read -r _; kill -INT $!; wait $!; rm -rf "$dir"`, "sh", dir,
@@ -143,6 +147,77 @@ func startPostgreSQL(bin string, options []string) (c *Cluster, stop func(), err
 		return nil, nil, fmt.Errorf("PostgreSQL did not start:\n%s", said.Bytes())
 	}
 	return &Cluster{sockets: dir, input: input, log: kept}, stop, nil
+}
+
+// makeData makes the data directory of a server. It copies one that was made once on this
+// machine, since initdb takes most of the time of a start.
+func makeData(bin, data string, attr *syscall.SysProcAttr) error {
+	made, err := madeOnce(bin)
+	if err != nil {
+		return err
+	}
+	if out, err := exec.Command("cp", "-R", made, data).CombinedOutput(); err != nil {
+		return fmt.Errorf("copying the data directory: %w\n%s", err, out)
+	}
+	// The server refuses a directory that others may read.
+	return filepath.WalkDir(data, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || attr.Credential == nil {
+			return err
+		}
+		return os.Lchown(name, int(attr.Credential.Uid), int(attr.Credential.Gid))
+	})
+}
+
+// madeOnce returns a data directory that no server has used. Its name has the version of
+// initdb and the flags.
+func madeOnce(bin string) (string, error) {
+	flags := []string{"--username=tamga", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"}
+	version, err := exec.Command(filepath.Join(bin, "initdb"), "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("initdb: %w", err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append(version, strings.Join(flags, " ")...))
+	kept := filepath.Join(cache, "tamga-judges", fmt.Sprintf("postgresql-%x", sum[:8]))
+	if _, err := os.Stat(kept); err == nil {
+		return kept, nil
+	}
+	// Tests of several packages may do this at once: each renames its own, and the first wins.
+	dir, err := os.MkdirTemp("", "tamga-initdb-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	attr, err := asServer(dir)
+	if err != nil {
+		return "", err
+	}
+	data := filepath.Join(dir, "data")
+	initdb := command(attr, dir, filepath.Join(bin, "initdb"), append(flags, "--pgdata="+data)...)
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return "", err
+	}
+	// The cache can be on another file system, where a rename is not possible.
+	own, err := os.MkdirTemp(filepath.Dir(kept), "postgresql-new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(own)
+	if out, err := exec.Command("cp", "-R", data, filepath.Join(own, "data")).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("keeping the data directory: %w\n%s", err, out)
+	}
+	if err := os.Rename(filepath.Join(own, "data"), kept); err != nil {
+		if _, there := os.Stat(kept); there != nil {
+			return "", err
+		}
+	}
+	return kept, nil
 }
 
 // serverLog keeps what a server logs after its start.

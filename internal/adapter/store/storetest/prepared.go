@@ -98,7 +98,23 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			if got, err := s.LeasePrepared(t.Context(), p.ID, "c", until, until, wrong); got || err != nil {
 				t.Errorf("leasing after a release with a lost lease: %v, %v", got, err)
 			}
+			if got, err := s.ExtendPrepared(t.Context(), p.ID, "a", until.Add(time.Hour)); got || err != nil {
+				t.Errorf("extending a lost lease: %v, %v", got, err)
+			}
+			for _, at := range []time.Time{until.Add(2 * time.Minute), until.Add(time.Minute)} {
+				if got, err := s.ExtendPrepared(t.Context(), p.ID, "b", at); !got || err != nil {
+					t.Errorf("extending: %v, %v", got, err)
+				}
+				if got, err := s.LeasePrepared(t.Context(), p.ID, "c", at.Add(-time.Millisecond), at, wrong); got || err != nil {
+					t.Errorf("leasing what another request has extended: %v, %v", got, err)
+				}
+			}
 			must(t, s.ReleasePrepared(t.Context(), p.ID, "b"))
+			for _, lease := range []string{"b", ""} {
+				if got, err := s.ExtendPrepared(t.Context(), p.ID, lease, until); got || err != nil {
+					t.Errorf("extending after the release: %v, %v", got, err)
+				}
+			}
 			if got, err := s.LeasePrepared(t.Context(), p.ID, "c", later, until, wrong); !got || err != nil {
 				t.Errorf("after the release: %v, %v", got, err)
 			}
@@ -123,6 +139,9 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, alone); got != want || err != nil {
 					t.Errorf("spending %d: %v, %v", i, got, err)
 				}
+			}
+			if got, err := s.ExtendPrepared(t.Context(), p.ID, "a", later.Add(time.Minute)); got || err != nil {
+				t.Errorf("extending a spent object: %v, %v", got, err)
 			}
 			if got, err := s.LeasePrepared(t.Context(), p.ID, "b", later.Add(time.Hour), later.Add(2*time.Hour), wrong); got || err != nil {
 				t.Errorf("leasing a spent object: %v, %v", got, err)

@@ -23,6 +23,8 @@ type Proxy struct {
 	paused   bool
 	muted    []byte // the server's answers to what contains it are held back; nil: none are
 	silenced chan struct{}
+	before   int           // pieces of data of clients until it pauses; 0: it does not
+	stopped  chan struct{} // closed then
 }
 
 // NewProxy starts a proxy to the database at an address that [Cluster.Database] returned.
@@ -73,6 +75,26 @@ func (p *Proxy) Pause() {
 	p.paused = true
 }
 
+// StopAt pauses in place of the nth piece of data that clients send from now on. The channel
+// is closed when that has happened.
+func (p *Proxy) StopAt(n int) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.before, p.stopped = n, make(chan struct{})
+	return p.stopped
+}
+
+// count counts a piece of data of a client.
+func (p *Proxy) count() {
+	if p.before == 0 {
+		return
+	}
+	if p.before--; p.before == 0 {
+		p.paused = true
+		close(p.stopped)
+	}
+}
+
 // MuteCommit is Mute for the next COMMIT.
 func (p *Proxy) MuteCommit() <-chan struct{} { return p.Mute("commit\x00") }
 
@@ -90,7 +112,7 @@ func (p *Proxy) Mute(text string) <-chan struct{} {
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.paused = false
+	p.paused, p.before = false, 0
 	p.moving.Broadcast()
 }
 
@@ -112,6 +134,9 @@ func (p *Proxy) forward(to, from net.Conn, seen func([]byte), silent *bool) {
 	for {
 		n, err := from.Read(buf)
 		p.mu.Lock()
+		if seen != nil && n > 0 {
+			p.count()
+		}
 		for p.paused {
 			p.moving.Wait()
 		}

@@ -52,6 +52,7 @@ var suite = []struct {
 	{"Captured", testCaptured},
 	{"Devices", testDevices},
 	{"Confirmations", testConfirmations},
+	{"Held", testHeld},
 }
 
 // Run tests the behaviour. open must return an empty, migrated database each time.

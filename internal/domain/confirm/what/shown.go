@@ -129,6 +129,36 @@ func (f *Fields) shown(lang string, w words, sum Digest) string {
 	return b.String()
 }
 
+// maxShort is the largest text of Short in bytes, besides its first two lines.
+const maxShort = 480
+
+// Short returns a text for the user in a picture of little room: action, check number,
+// number of documents, the first name, and the arguments that fit. The fields must be valid.
+func (f *Fields) Short(lang string) (string, error) {
+	sum, err := f.Sum()
+	if err != nil {
+		return "", err
+	}
+	const length = 60
+	w := wordsOf(lang)
+	text := ActionName(f.Action, lang) + "\n" + w.group + ": " + sum.Group()
+	most := len(text) + maxShort
+	line := func(name, value string) {
+		if one := "\n" + name + ": " + value; len(text)+len(one) <= most {
+			text += one
+		}
+	}
+	if n := len(f.Documents); n > 0 {
+		line(w.documents, fmt.Sprintf("%d, %s", n, Brief(f.FirstName(lang), length)))
+	}
+	for _, v := range f.Arguments.list {
+		if v.Digest == nil {
+			line(Brief(v.Name, length), Brief(v.Value, length))
+		}
+	}
+	return text, nil
+}
+
 // FirstName returns the name of the first document for a short message in a language. It
 // is empty without documents.
 func (f *Fields) FirstName(lang string) string {

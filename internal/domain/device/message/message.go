@@ -40,8 +40,14 @@ const (
 	Leave    = "leave"    // it deletes itself
 
 	Operation = "operation" // it reads an operation to confirm
+	Read      = "document"  // it reads the bytes of a document of an operation
 	Confirm   = "confirm"   // its user approves an operation
 	Decline   = "decline"   // its user declines an operation
+	Deliver   = "deliver"   // it sends an Approval or a Refusal that was signed before
+
+	// Messages inside of a Deliver. No address takes them, so they may be kept and sent later.
+	Approval = "approval" // its user approved an operation
+	Refusal  = "refusal"  // its user declined an operation
 )
 
 // Limits of a message, in bytes of its Base64URL texts.
@@ -208,11 +214,16 @@ func VerificationProof(nonce, seed []byte, kid string, spki []byte) []byte {
 // proof is the HMAC over its parts, each preceded by its length in four bytes.
 func proof(secret []byte, purpose string, parts ...[]byte) []byte {
 	mac := hmac.New(sha256.New, secret)
-	for _, part := range append([][]byte{[]byte(purpose)}, parts...) {
-		var length [4]byte
-		binary.BigEndian.PutUint32(length[:], uint32(len(part)))
-		mac.Write(length[:])
-		mac.Write(part)
-	}
+	mac.Write(prefixed(append([][]byte{[]byte(purpose)}, parts...)...))
 	return mac.Sum(nil)
+}
+
+// prefixed returns the parts, each preceded by its length in four bytes, so that different
+// parts never give the same bytes.
+func prefixed(parts ...[]byte) (all []byte) {
+	for _, part := range parts {
+		all = binary.BigEndian.AppendUint32(all, uint32(len(part)))
+		all = append(all, part...)
+	}
+	return all
 }

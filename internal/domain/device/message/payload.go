@@ -50,13 +50,25 @@ type OperationRequest struct {
 	From int    `json:"from,omitempty"`
 }
 
-// Verdict is the payload of Confirm and Decline.
+// DocumentRequest is the payload of Read. The answer is the bytes of the document.
+type DocumentRequest struct {
+	ID       string `json:"id"` // of the operation
+	Index    int    `json:"index"`
+	Original bool   `json:"original,omitempty"` // the content of a signed message, which Document.Original describes
+}
+
+// Verdict is the payload of Confirm and Decline, and of Approval and Refusal.
 type Verdict struct {
 	ID   string `json:"id"`
 	What string `json:"what"` // digest that the device computed from what it has shown, hexadecimal
-	// Declined are the indexes of the documents that the user declined, of Confirm only.
+	// Declined are the indexes of the documents that the user declined, of Confirm and Approval only.
 	Declined []int  `json:"declined,omitempty"`
-	Number   string `json:"number,omitempty"` // that the user chose, of Confirm only
+	Number   string `json:"number,omitempty"` // that the user chose, of Confirm and Approval only
+}
+
+// Delivery is the payload of Deliver: an Approval or a Refusal of the same device.
+type Delivery struct {
+	Message Signed `json:"message"`
 }
 
 // Answer is the answer of the service to each message.
@@ -64,13 +76,14 @@ type Answer struct {
 	Kid        string    `json:"kid"`
 	UID        string    `json:"uid"` // user of the device; empty for none
 	State      string    `json:"state"`
-	NotAfter   int64     `json:"not_after"`        // Unix seconds
-	Time       int64     `json:"time"`             // of the service, Unix seconds
-	PollAfter  int       `json:"poll_after"`       // seconds
-	Operations []Waiting `json:"operations"`       // to be confirmed, of Poll and Operation
-	Next       string    `json:"next,omitempty"`   // of Poll: PollRequest.After of the next part of the list
-	Result     *Result   `json:"result,omitempty"` // of Confirm and Decline
-	PushListed bool      `json:"push_listed"`      // whether the push address is in use
+	NotAfter   int64     `json:"not_after"`             // Unix seconds
+	Time       int64     `json:"time"`                  // of the service, Unix seconds
+	PollAfter  int       `json:"poll_after"`            // seconds
+	Operations []Waiting `json:"operations"`            // to be confirmed, of Poll and Operation
+	Next       string    `json:"next,omitempty"`        // of Poll: PollRequest.After of the next part of the list
+	Result     *Result   `json:"result,omitempty"`      // of Confirm, Decline and Deliver
+	ServiceKey []byte    `json:"service_key,omitempty"` // of Register: SubjectPublicKeyInfo that signs challenges
+	PushListed bool      `json:"push_listed"`           // whether the push address is in use
 }
 
 // Waiting is an operation that waits for a verdict of the device.
@@ -98,13 +111,15 @@ type Document struct {
 	Size     int64     `json:"size"`
 	Digest   string    `json:"digest"`         // hexadecimal
 	Hash     string    `json:"hash,omitempty"` // algorithm, if the client sent a hash: the document is unknown
+	Path     string    `json:"path,omitempty"` // where Read gets the bytes, below the service; "" if the device cannot read them
 	Original *Original `json:"original,omitempty"`
 }
 
 // Original is the content of a signed message that is signed again.
 type Original struct {
 	Size   int64  `json:"size"`
-	Digest string `json:"digest"` // hexadecimal
+	Digest string `json:"digest"`         // hexadecimal
+	Path   string `json:"path,omitempty"` // as in Document
 }
 
 // Result is what came of a verdict.

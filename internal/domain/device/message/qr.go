@@ -65,7 +65,7 @@ func ReadSecret(text string) ([]byte, error) {
 	return secret, nil
 }
 
-// ParseQR reads the text of a QR code: the result is a KInit or a Verification.
+// ParseQR reads the text of a QR code: the result is a KInit, a Verification or a Challenge.
 // Errors wrap ErrForm.
 func ParseQR(text string) (any, error) {
 	if len(text) > maxQR {
@@ -94,6 +94,15 @@ func ParseQR(text string) (any, error) {
 			return nil, malformed("the QR code of a verification is damaged")
 		}
 		return v, nil
+	case TypeChallenge:
+		var c Challenge
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			return nil, malformed("the QR code of an operation is damaged")
+		}
+		if _, err := c.Data.read(); err != nil {
+			return nil, err
+		}
+		return c, nil
 	}
-	return nil, malformed("type: want %s or %s", TypeKInit, TypeVerification)
+	return nil, malformed("type: want %s, %s or %s", TypeKInit, TypeVerification, TypeChallenge)
 }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/config"
+	"tamga/internal/files"
+)
+
+// Inspect opens what a configuration names: files of certificates and keys, secrets, directories. It
+// returns all faults. It leaves nothing behind, and reaches neither the database nor the network.
+func Inspect(c *config.Config) (faults []error) {
+	add := func(err error) {
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	secret := func(setting, file string) {
+		if file != "" {
+			_, err := files.OwnSecret(secretPath(c, file), setting)
+			add(err)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.MasterKeys.Files)) {
+		key, err := readMasterKey(c, id)
+		clear(key)
+		add(err)
+	}
+	if c.TLS.CertificateFile != "" && c.TLS.KeyFile != "" {
+		add(inspectTLS(c))
+	}
+	secret("database_password_file", c.DatabasePasswordFile)
+	for i, client := range c.Clients {
+		secret(fmt.Sprintf("clients[%d].secret_file", i), client.SecretFile)
+	}
+	if c.Bucket.Endpoint != "" {
+		secret("bucket.access_key_file", c.Bucket.AccessKeyFile)
+		secret("bucket.secret_key_file", c.Bucket.SecretKeyFile)
+		_, err := roots(c, c.Bucket.AuthoritiesFile)
+		add(named("bucket.authorities_file", err))
+	} else {
+		add(inspectDir("blob_dir", c.Path(c.BlobDir)))
+	}
+	secret("operations.callbacks.secret_file", c.Operations.Callbacks.SecretFile)
+	add(inspectDir("spool_dir", c.Path(c.SpoolDir)))
+	if file, ok := strings.CutPrefix(c.Database, "sqlite:"); ok {
+		add(inspectDir("database", filepath.Dir(c.Path(file))))
+	}
+	if file := c.OperatorCertificates.AuthoritiesFile; file != "" {
+		_, err := certificatesOf(c, []string{file}, "operator_certificates.authorities_file")
+		add(err)
+	}
+	for _, file := range c.OperatorCertificates.RevocationFiles {
+		_, err := files.RevocationLists(c.Path(file))
+		add(named("operator_certificates.revocation_files", err))
+	}
+	_, err := roots(c, c.Webhooks.AuthoritiesFile)
+	add(named("webhooks.authorities_file", err))
+	// Senders of messages read their own secrets.
+	if !c.Messages.Capture {
+		_, err := notifiers(c, func() time.Time { return time.Time{} }, nil)
+		add(err)
+	}
+	return faults
+}
+
+func named(setting string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", setting, err)
+	}
+	return err
+}
+
+// inspectTLS reads the certificate and the key of TLS.
+func inspectTLS(c *config.Config) error {
+	var texts [2][]byte
+	for i, f := range []struct{ setting, file string }{
+		{"tls.certificate_file", c.Path(c.TLS.CertificateFile)}, {"tls.key_file", secretPath(c, c.TLS.KeyFile)},
+	} {
+		var err error
+		if texts[i], err = os.ReadFile(f.file); err != nil {
+			return fmt.Errorf("%s: %w", f.setting, err)
+		}
+	}
+	_, err := tls.X509KeyPair(texts[0], texts[1])
+	clear(texts[1])
+	if err != nil {
+		return fmt.Errorf("tls: %s and %s do not belong together: %s", c.TLS.CertificateFile, c.TLS.KeyFile, strings.TrimPrefix(err.Error(), "tls: "))
+	}
+	return nil
+}
+
+// inspectDir checks a directory that the program makes if it is missing.
+func inspectDir(setting, dir string) error {
+	info, err := os.Stat(dir)
+	for errors.Is(err, os.ErrNotExist) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+		info, err = os.Stat(dir)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", setting, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s: %s is not a directory", setting, dir)
+	}
+	f, err := os.CreateTemp(dir, ".tamga-check-*")
+	if err != nil {
+		return fmt.Errorf("%s: this user cannot write to %s: %w", setting, dir, err)
+	}
+	return named(setting, errors.Join(f.Close(), os.Remove(f.Name())))
+}

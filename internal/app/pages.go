@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+
+	"tamga/internal/config"
+	"tamga/internal/domain/audit"
+	stored "tamga/internal/domain/document"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages"
+	"tamga/internal/web/rest"
+	"tamga/internal/web/svsapi"
+)
+
+// verifier is the verification service with its limits for strangers.
+type verifier struct {
+	api          *svsapi.API
+	verification *signing.Verification
+	take         svsapi.Take
+	admit        func(remote string) error
+	limit        int64
+}
+
+// NewIntake implements pages.Verifier.
+func (v *verifier) NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
+	return v.take(ctx, who)
+}
+
+// TypeOf implements pages.Verifier.
+func (v *verifier) TypeOf(content *signing.Intake) (string, error) {
+	return v.verification.TypeOf(content)
+}
+
+// Verify implements pages.Verifier: it waits until it is the turn of the caller.
+func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.Verdict, error) {
+	return v.api.Verify(ctx, o)
+}
+
+// pageSettings returns the rules of the pages. trial may be nil.
+func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
+	c := b.Config
+	return pages.Settings{
+		ClientID: config.PagesClient, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
+		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), Trial: trial,
+	}
+}
+
+// newPages returns the pages for people. v may be nil.
+func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier) *pages.API {
+	s := r.pageSettings(trial)
+	d := pages.Deps{
+		Identity: r.Identity, Sessions: r.Tokens, Operations: operations, Certificates: r.Keys, Documents: documents,
+		TSPServices: r.Policies.TSPServices, Sealer: r.ring, Now: r.DB.Now, Random: rand.Text,
+	}
+	if v != nil {
+		d.Verifier, d.Admit, s.Verify = v, v.admit, v.limit
+	}
+	return pages.New(s, d)
+}
+
+// mountPages puts the pages on mux, behind their door.
+func mountPages(mux *http.ServeMux, p *pages.API, gate *rest.Gate) {
+	own := *gate
+	own.Once, own.IdentifyWith, own.IdentifyConfirmed = nil, nil, nil
+	own.Present = p.Present
+	behind := http.NewServeMux()
+	routes := p.Routes()
+	rest.Mount(behind, "", &own, routes)
+	door := p.Door(behind)
+	for _, r := range routes {
+		mux.Handle(r.Method+" "+r.Path, door)
+	}
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/held"
+)
+
+// Approval is the sub-command approval.
+type Approval struct {
+	List    approvalListCommand    `cmd:"" help:"List the requests of operators that wait for a second operator or for their time."`
+	Approve approvalApproveCommand `cmd:"" help:"Approve a request. Its operator repeats it then."`
+	Refuse  approvalRefuseCommand  `cmd:"" help:"Refuse a request."`
+}
+
+type approvalListCommand struct {
+	From cli.Installation `embed:""`
+}
+
+// approvalJSON is a request that waits as --json prints it.
+type approvalJSON struct {
+	ID            string    `json:"id"`
+	Operation     string    `json:"operation"`
+	UserID        string    `json:"user_id"`
+	Requester     string    `json:"requester"`
+	State         string    `json:"state"`
+	NeedsApproval bool      `json:"needs_approval"`
+	DecidedBy     string    `json:"decided_by"`
+	CreatedAt     time.Time `json:"created_at"`
+	NotBefore     time.Time `json:"not_before"`
+	ExpiresAt     time.Time `json:"expires_at"`
+}
+
+func approvalLine(r held.Request) approvalJSON {
+	return approvalJSON{r.ID, r.Operation, r.Object, r.Login, string(r.State), r.Approval, r.DecidedBy, r.CreatedAt, r.NotBefore, r.ExpiresAt}
+}
+
+func (l *approvalListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &l.From, "ListApprovals", "", func(ctx context.Context, h *app.Rooms) error {
+		list, err := h.Held.List(ctx, held.Administrator)
+		if err != nil {
+			return err
+		}
+		lines := []approvalJSON{}
+		var text strings.Builder
+		table := cli.NewTable(&text, "ID", "STATE", "OPERATION", "USER", "REQUESTER", "UNTIL")
+		for _, r := range list {
+			lines = append(lines, approvalLine(r))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Operation, r.Object, cli.Printable(r.Login), r.ExpiresAt.Format(time.RFC3339))
+		}
+		table.Flush()
+		return l.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+type approvalApproveCommand struct {
+	ID   string           `arg:"" help:"Identifier of the request."`
+	From cli.Installation `embed:""`
+}
+
+func (a *approvalApproveCommand) Run(c *cli.Console) error {
+	return decide(c, &a.From, "GiveApproval", a.ID, true)
+}
+
+type approvalRefuseCommand struct {
+	ID   string           `arg:"" help:"Identifier of the request."`
+	From cli.Installation `embed:""`
+}
+
+func (r *approvalRefuseCommand) Run(c *cli.Console) error {
+	return decide(c, &r.From, "RefuseApproval", r.ID, false)
+}
+
+func decide(c *cli.Console, from *cli.Installation, operation, id string, approve bool) error {
+	return cli.Administer(c, from, operation, id, func(ctx context.Context, h *app.Rooms) error {
+		r, err := h.Held.Decide(ctx, held.Administrator, id, approve)
+		if err != nil {
+			return err
+		}
+		return from.Answer(c, approvalLine(r), "%s is %s.\n", r.ID, r.State)
+	})
+}

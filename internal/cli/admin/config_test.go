@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admin_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// TestConfigCheck checks each kind of broken configuration, and that one fault does not hide another.
+func TestConfigCheck(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	const key = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n"
+	tamgatest.WriteFile(t, "master.key", key)
+	tamgatest.WriteFile(t, "open.key", key)
+	if err := os.Chmod("open.key", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tamgatest.WriteFile(t, "short.key", "0123\n")
+	tamgatest.WriteFile(t, "tls.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+	const good = "master_keys: {active: '1', files: {'1': master.key}}\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"good", good, ""},
+		{"port", good + "listen: 127.0.0.1:99999\n", "listen: want HOST:PORT"},
+		{"no port", good + "listen: 127.0.0.1\n", "listen: want HOST:PORT"},
+		{"every address", good + "listen: 0.0.0.0:8080\n", "public_url: http://0.0.0.0:8080 would be in every issued certificate"},
+		{"no TLS files", good + "tls: {certificate_file: a.pem, key_file: a.key}\n", "tls.certificate_file: open " + filepath.Join(".", "a.pem")},
+		{"no TLS key", good + "tls: {certificate_file: tls.pem, key_file: a.key}\n", "tls.key_file: open a.key"},
+		{"a key that is the certificate", good + "tls: {certificate_file: tls.pem, key_file: tls.pem}\n", "tls: tls.pem and tls.pem do not belong together"},
+		{"no master key", "master_keys: {active: '1', files: {'1': gone.key}}\n", "master key 1: stat gone.key: no such file"},
+		{"readable master key", "master_keys: {active: '1', files: {'1': open.key}}\n", "chmod 600"},
+		{"short master key", "master_keys: {active: '1', files: {'1': short.key}}\n", "not 64 hexadecimal digits"},
+		{"spool is a file", good + "spool_dir: tls.pem\n", "spool_dir: tls.pem is not a directory"},
+		{"no directory of the database", good + "database: sqlite:tls.pem/a.db\n", "database: tls.pem is not a directory"},
+		{"no secret of a client", good + "clients: [{id: a, secret_file: gone}]\n", "clients[0].secret_file: stat gone"},
+		{"unknown setting", good + "listne: 127.0.0.1:1\n", "tamga.yaml: line 2: listne: unknown setting; did you mean listen?"},
+		{"wrong form", good + "tokens: {access_life: 5}\nlimits: {signing_request: lots}\n", `line 2: tokens.access_life: want a time, such as 300s, 15m or 1h, not "5"`},
+		{"not YAML", "a: [\n", "tamga.yaml: yaml: line"},
+		{"a list", "[1]\n", "tamga.yaml: line 1: the file: want settings by their names, such as listen: 127.0.0.1:8080"},
+	} {
+		tamgatest.WriteFile(t, "tamga.yaml", c.text)
+		r := tamgatest.Run(t.Context(), "", "config", "check", "--config", "tamga.yaml")
+		if (r.Failure == nil) != (c.want == "") || r.Failure != nil && !strings.Contains(r.Failure.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, r.Failure, c.want)
+		}
+		if r.Failure != nil && (strings.Contains(r.Failure.Error(), "config.Config") || strings.Contains(r.Failure.Error(), "!!")) {
+			t.Errorf("%s: speaks of types: %v", c.name, r.Failure)
+		}
+	}
+
+	tamgatest.WriteFile(t, "tamga.yaml", "listne: a\nlisten: 127.0.0.1:99999\ntokens: {access_life: soon}\nlog: {level: loud}\n")
+	r := tamgatest.Run(t.Context(), "", "config", "check", "--config", "tamga.yaml", "--json")
+	var said struct {
+		Valid  bool
+		Faults []string
+	}
+	if err := json.Unmarshal([]byte(r.Out), &said); err != nil || r.Code != 1 || said.Valid || len(said.Faults) != 5 {
+		t.Fatalf("exit code %d, %v:\n%s", r.Code, err, r.Out)
+	}
+	for i, want := range []string{"line 1: listne", "line 3: tokens.access_life", "log.level: ", "listen: ", "master_keys.active: "} {
+		if !strings.Contains(said.Faults[i], want) {
+			t.Errorf("fault %d is %q, want %q", i, said.Faults[i], want)
+		}
+	}
+	tamgatest.WriteFile(t, "tamga.yaml", good)
+	if r := tamgatest.Run(t.Context(), "", "config", "check", "--config", "tamga.yaml", "--json"); r.Failure != nil || !strings.Contains(r.Out, `"valid": true`) {
+		t.Errorf("a valid configuration: %v, %s", r.Failure, r.Out)
+	}
+	left, err := filepath.Glob(".tamga-check-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("the check leaves %q, %v", left, err)
+	}
+}

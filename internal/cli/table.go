@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// NewTable begins a table for people with the names of its columns. A row is a line whose cells have a tab
+// between them. The caller flushes the table.
+func NewTable(w io.Writer, columns ...string) *tabwriter.Writer {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(columns, "\t"))
+	return t
+}

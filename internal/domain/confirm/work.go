@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package confirm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
+)
+
+// Form is the interface that an operation was created by. It is carried out by the same
+// one, because the forms of the results differ.
+type Form string
+
+// The forms.
+const (
+	FormOperation   Form = "operation"   // v2
+	FormTransaction Form = "transaction" // v1
+)
+
+// Work is how a package carries out its confirmed operations; see Service.CarryOut.
+type Work struct {
+	// Mine reports whether operations with an action are those of the package.
+	Mine func(action string) bool
+	// Describe makes the fields of a plan again, from what is stored now.
+	Describe func(ctx context.Context, r *Record, plan []byte) (what.Fields, error)
+	// Do carries the operation out and spends the record. After an error the record is
+	// Confirmed.
+	Do func(ctx context.Context, e *Execution) error
+	// Again returns the result of an operation that was carried out before.
+	Again func(ctx context.Context, e *Execution) error
+}
+
+// CarryOut carries out a confirmed operation of who, or returns its result again. It leases
+// the record only if the fields that w makes give the digest of the record.
+//
+// Faults: those of Take and of w; invalid_operation for an operation of another package.
+func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, w Work) (err error) {
+	r, err := s.Find(ctx, who, id)
+	if err != nil {
+		return err
+	}
+	if r.Purpose != ForOperation || !w.Mine(r.Action) {
+		return OtherOperation()
+	}
+	sum, described := r.What, false
+	if r.State == Confirmed { // otherwise Take has the result or the fault
+		c, err := s.content(ctx, &r, false)
+		if err != nil {
+			return err
+		}
+		if described = len(c.Plan) > 0; described {
+			fields, err := w.Describe(ctx, &r, c.Plan)
+			if err != nil {
+				return err
+			}
+			if sum, err = fields.Sum(); err != nil {
+				return err
+			}
+		}
+	}
+	e, err := s.Take(ctx, who, r.ID, sum)
+	if err != nil {
+		return err
+	}
+	if e.Done {
+		return w.Again(ctx, e)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Release(context.WithoutCancel(ctx)))
+		}
+	}()
+	if !described {
+		return fmt.Errorf("confirm: record %s is confirmed and has no plan", r.ID)
+	}
+	return w.Do(ctx, e)
+}
+
+// OtherOperation is the fault of a request that does not carry out the operation of its
+// token.
+func OtherOperation() error {
+	return fault.New(fault.InvalidOperation, "the access token is that of an operation which is carried out by another request")
+}

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package held owns requests of operators that wait before they are carried out: for a
+// second operator (four eyes), for the end of a delay, or for both.
+//
+// Begin with [Service.Hold]. The first call of a request stores it and is refused. Another
+// operator approves or refuses it with [Service.Decide]; the user it is about may end it
+// with [Service.Cancel]. Once nothing is missing, the next call of the same request by the
+// same operator gets a [Turn] and is carried out, once. docs/users.md has the rules.
+//
+// The package does not carry requests out and does not read their bodies.
+package held
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/reach"
+	"tamga/internal/domain/vault"
+)
+
+// State is the state of a request.
+type State string
+
+// The states. Waiting, Approved and Running are open, the others are final.
+const (
+	Waiting     State = "Waiting"
+	Approved    State = "Approved" // by a second operator
+	Running     State = "Running"
+	Done        State = "Done"
+	Refused     State = "Refused"     // by a second operator, or taken back by its requester
+	Cancelled   State = "Cancelled"   // by the user it is about
+	Expired     State = "Expired"     // it was not carried out in time
+	Interrupted State = "Interrupted" // the process that carried it out has died
+)
+
+// Call is a request as it was sent, without values that are used once, such as codes.
+type Call struct {
+	Operation string // name of the route
+	Method    string
+	Target    string // path and query
+	Object    string // identifier of the user it is about; "" for none
+	Body      []byte
+}
+
+// digest identifies the same call of the same operator.
+func (c *Call) digest(requester string) []byte {
+	h := sha256.New()
+	for _, part := range []string{requester, c.Operation, c.Method, c.Target, c.Object, string(c.Body)} {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		io.WriteString(h, part)
+	}
+	return h.Sum(nil)
+}
+
+// Needs is what a call needs before it is carried out. The zero value is nothing.
+type Needs struct {
+	Approval bool          // by a second operator
+	Delay    time.Duration // time to wait, during which the user may cancel it
+}
+
+// Request is a request that waits or has waited.
+type Request struct {
+	ID        string // GUID
+	Operation string
+	Object    string // as in Call
+	Requester string // user id
+	Login     string // of the requester
+	Groups    []string
+	State     State
+	Approval  bool // as in Needs
+	DecidedBy string
+	CreatedAt time.Time
+	NotBefore time.Time // it is not carried out before
+	ExpiresAt time.Time
+	EndedAt   time.Time // zero while it is open
+
+	Digest []byte // of the call
+	Sealed []byte // Method, Target and Body of the call
+}
+
+// Move changes the state of a request.
+type Move struct {
+	From  []State // any of them; at most two
+	To    State
+	At    time.Time
+	By    string    // login of who decided; "": unchanged
+	Live  bool      // refuses the move after ExpiresAt
+	Due   bool      // refuses the move before NotBefore
+	Lease time.Time // of a request that is Running
+	Final bool
+}
+
+// Store keeps requests. Each method is one atomic step.
+type Store interface {
+	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
+	// AddHeld stores a request. It reports false if an open one has the same requester and
+	// digest, or if the requester has most open ones. Calls at the same time may exceed most.
+	AddHeld(ctx context.Context, r *Request, most int) (added bool, err error)
+	Held(ctx context.Context, id string) (r Request, found bool, err error)
+	HeldCall(ctx context.Context, requester string, digest []byte) (r Request, found bool, err error) // the open one
+	// OpenHeld returns open requests, the oldest first, after the one with an identifier. With
+	// object set, it returns those about a user.
+	OpenHeld(ctx context.Context, object, after string, limit int) ([]Request, error)
+	MoveHeld(ctx context.Context, id string, m Move) (r Request, moved bool, err error)
+	// DueHeld returns open requests that have expired, and those Running whose lease is over.
+	DueHeld(ctx context.Context, now time.Time, limit int) ([]Request, error)
+	SweepHeld(ctx context.Context, endedBefore time.Time) error // deletes
+}
+
+// Events sends events; *notify.Service satisfies it.
+type Events interface {
+	Emit(ctx context.Context, e notify.Event) error
+}
+
+// Deps are what a Service works with.
+type Deps struct {
+	Store  Store
+	Reach  reach.Checker
+	Events Events
+	Vault  notify.Sealer
+	Audit  audit.Log
+	Now    func() time.Time
+	Rand   io.Reader     // safe for concurrent use
+	Life   time.Duration // of a request that could be carried out
+	Keep   time.Duration // of a request that has ended
+}
+
+// Service keeps requests that wait. It is safe for concurrent use.
+type Service struct{ Deps }
+
+// New returns a Service.
+func New(d Deps) *Service { return &Service{d} }
+
+const (
+	most  = 100              // open requests of one operator
+	lease = 15 * time.Minute // of a request that is carried out; longer than any takes
+	page  = 100
+)
+
+// Administrator is the caller of commands, who may approve and refuse every request.
+var Administrator = audit.Principal{Login: "administrator", Method: "command line"}
+
+func administrator(who audit.Principal) bool {
+	return who.UserID == "" && who.Method == Administrator.Method
+}
+
+// Turn is the right to carry a request out, once.
+type Turn struct {
+	s   *Service
+	who audit.Principal
+	r   Request
+}
+
+// Hold stores a call and refuses it, or returns the turn of a call that may be carried out
+// now. The fault is wrong_operation with the identifier of the request; too_many_requests
+// for an operator with too many open requests.
+func (s *Service) Hold(ctx context.Context, who audit.Principal, c Call, n Needs) (*Turn, error) {
+	digest := c.digest(who.UserID)
+	r, found, err := s.Store.HeldCall(ctx, who.UserID, digest)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	if found && r.State != Running && !now.Before(r.ExpiresAt) {
+		if err := s.expire(ctx, &r); err != nil {
+			return nil, err
+		}
+		found = false
+	}
+	if !found {
+		if r, err = s.add(ctx, who, c, n, digest); err != nil {
+			return nil, err
+		}
+	}
+	if why := r.waits(now); why != nil {
+		return nil, why
+	}
+	from := Waiting
+	if r.Approval {
+		from = Approved
+	}
+	r, moved, err := s.Store.MoveHeld(ctx, r.ID, Move{From: []State{from}, To: Running, At: now, Live: true, Due: true, Lease: now.Add(lease)})
+	if err != nil {
+		return nil, err
+	}
+	if !moved {
+		return nil, fault.New(fault.WrongOperation, "the request is being carried out or was decided just now: look before you repeat it")
+	}
+	return &Turn{s, who, r}, nil
+}
+
+// waits returns the fault of a request that something is missing for.
+func (r *Request) waits(now time.Time) error {
+	switch {
+	case r.State == Running:
+		return fault.Newf(fault.WrongOperation, "request %s is being carried out: look before you repeat it", r.ID)
+	case r.Approval && r.State == Waiting:
+		return fault.Newf(fault.WrongOperation, "request %s waits for the approval of another operator: repeat it unchanged after that, before %s", r.ID, r.ExpiresAt.Format(time.RFC3339))
+	case now.Before(r.NotBefore):
+		return fault.Newf(fault.WrongOperation, "request %s takes effect only after a delay: repeat it unchanged from %s to %s", r.ID, r.NotBefore.Format(time.RFC3339), r.ExpiresAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// sealed is the content of Request.Sealed.
+type sealed struct {
+	Method string `json:"method"`
+	Target string `json:"target"`
+	Body   []byte `json:"body"`
+}
+
+func place(id string) vault.Place {
+	return vault.Place{Purpose: "held request", Table: "held_requests", Row: id, Column: "sealed"}
+}
+
+// add stores a request and tells of it, or returns the one that another call has stored.
+func (s *Service) add(ctx context.Context, who audit.Principal, c Call, n Needs, digest []byte) (Request, error) {
+	id, err := uuid.NewRandomFromReader(s.Rand)
+	if err != nil {
+		return Request{}, fmt.Errorf("held: making an identifier: %w", err)
+	}
+	now := s.now()
+	r := Request{
+		ID: id.String(), Operation: c.Operation, Object: c.Object, Requester: who.UserID, Login: who.Login, Groups: who.Groups,
+		State: Waiting, Approval: n.Approval, CreatedAt: now, NotBefore: now.Add(n.Delay), ExpiresAt: now.Add(n.Delay + s.Life), Digest: digest,
+	}
+	plain, err := json.Marshal(sealed{c.Method, c.Target, c.Body})
+	if err != nil {
+		return Request{}, err
+	}
+	defer clear(plain)
+	if r.Sealed, err = s.Vault.Seal(place(r.ID), plain); err != nil {
+		return Request{}, err
+	}
+	added := false
+	err = s.Store.Atomic(ctx, lock.User(c.Object), func(ctx context.Context) error {
+		if added, err = s.Store.AddHeld(ctx, &r, most); err != nil || !added {
+			return err
+		}
+		return s.note(ctx, who, &r)
+	})
+	if err != nil || added {
+		return r, err
+	}
+	r, found, err := s.Store.HeldCall(ctx, who.UserID, digest)
+	if err == nil && !found {
+		err = fault.Newf(fault.TooManyRequests, "you have %d requests that wait: have them decided, or take some back", most)
+	}
+	return r, err
+}
+
+// End ends a turn. After a failure the request may be repeated until it expires.
+func (t *Turn) End(ctx context.Context, failed bool) error {
+	m := Move{From: []State{Running}, To: Done, At: t.s.now(), Final: true}
+	if failed {
+		m.To, m.Final = Waiting, false
+		if t.r.Approval {
+			m.To = Approved
+		}
+	}
+	return t.s.Store.Atomic(ctx, lock.User(t.r.Object), func(ctx context.Context) error {
+		r, moved, err := t.s.Store.MoveHeld(ctx, t.r.ID, m)
+		if err != nil || !moved || failed {
+			return err
+		}
+		return t.s.note(ctx, t.who, &r)
+	})
+}
+
+// may returns nil if an operator may see and decide a request: the user it is about is
+// within reach, or, where there is none, the groups of the requester are the operator's.
+func (s *Service) may(ctx context.Context, who audit.Principal, r *Request) error {
+	switch {
+	case administrator(who):
+		return nil
+	case !who.Operator:
+		return missing()
+	case r.Object != "":
+		if err := s.Reach.Reach(ctx, who, r.Object); fault.Is(err, fault.UserNotFound) {
+			return missing()
+		} else if err != nil {
+			return err
+		}
+		return nil
+	}
+	for _, group := range r.Groups {
+		if !slices.Contains(who.Groups, group) {
+			return missing()
+		}
+	}
+	return nil
+}
+
+func missing() error {
+	return fault.New(fault.NotFound, "there is no such request")
+}
+
+// List returns the open requests that an operator may decide, the oldest first.
+func (s *Service) List(ctx context.Context, who audit.Principal) (list []Request, err error) {
+	for after := ""; ; {
+		all, err := s.Store.OpenHeld(ctx, "", after, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			after = all[i].ID
+			switch err := s.may(ctx, who, &all[i]); {
+			case err == nil:
+				list = append(list, all[i])
+			case !fault.Is(err, fault.NotFound):
+				return nil, err
+			}
+		}
+		if len(all) < page || len(list) >= page {
+			return list, nil
+		}
+	}
+}
+
+// Read returns a request and its call.
+func (s *Service) Read(ctx context.Context, who audit.Principal, id string) (Request, Call, error) {
+	r, found, err := s.Store.Held(ctx, strings.ToLower(id))
+	if err == nil && !found {
+		err = missing()
+	}
+	if err == nil {
+		err = s.may(ctx, who, &r)
+	}
+	if err != nil {
+		return Request{}, Call{}, err
+	}
+	plain, err := s.Vault.Open(place(r.ID), r.Sealed)
+	if err != nil {
+		return Request{}, Call{}, fmt.Errorf("held: request %s: %w", r.ID, err)
+	}
+	defer clear(plain)
+	var c sealed
+	if err := json.Unmarshal(plain, &c); err != nil {
+		return Request{}, Call{}, fmt.Errorf("held: request %s has an unknown form", r.ID)
+	}
+	return r, Call{r.Operation, c.Method, c.Target, r.Object, c.Body}, nil
+}
+
+// Decide approves or refuses a request. The requester may take the request back, but not
+// approve it. Faults: object_not_found; access_denied for the own request;
+// wrong_operation for one that was decided or needs no approval.
+func (s *Service) Decide(ctx context.Context, who audit.Principal, id string, approve bool) (Request, error) {
+	r, _, err := s.Read(ctx, who, id)
+	if err != nil {
+		return Request{}, err
+	}
+	m := Move{From: []State{Waiting, Approved}, To: Refused, At: s.now(), By: who.Login, Final: true}
+	if approve {
+		switch {
+		case who.UserID == r.Requester:
+			return Request{}, fault.New(fault.AccessDenied, "another operator must approve the request: you have made it")
+		case !r.Approval:
+			return Request{}, fault.New(fault.WrongOperation, "the request needs no approval: it waits for its time")
+		}
+		m = Move{From: []State{Waiting}, To: Approved, At: s.now(), By: who.Login, Live: true}
+	}
+	return s.move(ctx, who, r, m)
+}
+
+// OfUser returns the open requests about a user that a delay holds, for the user.
+func (s *Service) OfUser(ctx context.Context, userID string) ([]Request, error) {
+	list, err := s.Store.OpenHeld(ctx, userID, "", page)
+	return slices.DeleteFunc(list, func(r Request) bool { return !r.delayed() }), err
+}
+
+func (r *Request) delayed() bool { return r.NotBefore.After(r.CreatedAt) }
+
+// Cancel ends a request about the caller that a delay holds. Faults: object_not_found,
+// wrong_operation for one that was carried out or decided.
+func (s *Service) Cancel(ctx context.Context, who audit.Principal, id string) (Request, error) {
+	r, found, err := s.Store.Held(ctx, strings.ToLower(id))
+	if err == nil && (!found || who.UserID == "" || r.Object != who.UserID || !r.delayed()) {
+		err = missing()
+	}
+	if err != nil {
+		return Request{}, err
+	}
+	return s.move(ctx, who, r, Move{From: []State{Waiting, Approved}, To: Cancelled, At: s.now(), By: who.Login, Final: true})
+}
+
+// move changes the state of a request, in one transaction with its audit entry and event.
+func (s *Service) move(ctx context.Context, who audit.Principal, r Request, m Move) (after Request, err error) {
+	err = s.Store.Atomic(ctx, lock.User(r.Object), func(ctx context.Context) error {
+		if !administrator(who) && m.To != Cancelled { // rights are those of this transaction
+			if err := s.may(ctx, who, &r); err != nil {
+				return err
+			}
+		}
+		var moved bool
+		if after, moved, err = s.Store.MoveHeld(ctx, r.ID, m); err != nil {
+			return err
+		}
+		if !moved {
+			return fault.New(fault.WrongOperation, "the request was decided, carried out or has expired")
+		}
+		return s.note(ctx, who, &after)
+	})
+	return after, err
+}
+
+// expire ends a request whose time is over, or whose process has died.
+func (s *Service) expire(ctx context.Context, r *Request) error {
+	m := Move{From: []State{Waiting, Approved}, To: Expired, At: s.now(), Final: true}
+	if r.State == Running {
+		m.From, m.To = []State{Running}, Interrupted
+	}
+	return s.Store.Atomic(ctx, lock.User(r.Object), func(ctx context.Context) error {
+		after, moved, err := s.Store.MoveHeld(ctx, r.ID, m)
+		if err != nil || !moved {
+			return err
+		}
+		return s.note(ctx, audit.Principal{}, &after)
+	})
+}
+
+// Sweep ends requests whose time is over and deletes old ones. The server calls it from
+// time to time.
+func (s *Service) Sweep(ctx context.Context) error {
+	for n := page; n == page; {
+		list, err := s.Store.DueHeld(ctx, s.now(), page)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if err := s.expire(ctx, &list[i]); err != nil {
+				return err
+			}
+		}
+		n = len(list)
+	}
+	return s.Store.SweepHeld(ctx, s.now().Add(-s.Keep))
+}
+
+// AuditOperation is the operation of the audit entries of this package. Their object is the
+// identifier of the request.
+const AuditOperation = "HeldRequest"
+
+// note writes the audit entry of a request that has a new state and tells of it, in the
+// transaction of ctx. Errors roll it back.
+func (s *Service) note(ctx context.Context, who audit.Principal, r *Request) error {
+	detail := string(r.State) + " " + r.Operation
+	if r.Object != "" {
+		detail += " on " + r.Object
+	}
+	if r.DecidedBy != "" {
+		detail += ", decided by " + notify.OneLine(r.DecidedBy)
+	}
+	err := s.Audit.Record(ctx, audit.Entry{
+		At: s.now(), Operation: AuditOperation, Phase: audit.Done, Outcome: audit.OK, Object: r.ID, Detail: detail, Principal: who,
+	})
+	if err != nil {
+		return fault.Rollback(err)
+	}
+	e := notify.Event{UserID: r.Object, Actor: who.UserID, Detail: r.Operation + " " + r.ID}
+	types := map[State]notify.EventType{Approved: notify.ApprovalGiven, Refused: notify.ApprovalRefused, Cancelled: notify.UserChangeCancelled}
+	if r.State == Waiting {
+		if r.Approval {
+			types[Waiting] = notify.ApprovalRequested
+		}
+		if r.delayed() {
+			e := e
+			e.Type, e.Detail = notify.UserChangeWaits, fmt.Sprintf("%s, %s", e.Detail, r.NotBefore.UTC().Format("2006-01-02 15:04 MST"))
+			if err := s.Events.Emit(ctx, e); err != nil {
+				return fault.Rollback(err)
+			}
+		}
+	}
+	if e.Type = types[r.State]; e.Type == "" {
+		return nil
+	}
+	return fault.Rollback(s.Events.Emit(ctx, e))
+}
+
+// now returns the time with the precision of stores.
+func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package held_test
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/held"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/vault"
+)
+
+// world is a service with a clock, whose operators reach every user.
+type world struct {
+	*held.Service
+	t      *testing.T
+	at     time.Time
+	events []notify.EventType
+}
+
+func (w *world) Reach(context.Context, audit.Principal, string) error { return nil }
+
+func (w *world) Emit(_ context.Context, e notify.Event) error {
+	w.events = append(w.events, e.Type)
+	return nil
+}
+
+func newWorld(t *testing.T) *world {
+	ring, err := vault.NewRing("1", map[string][]byte{"1": make([]byte, 32)}, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := storetest.SQLite(t)
+	w := &world{t: t, at: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
+	w.Service = held.New(held.Deps{
+		Store: store.Held{DB: db}, Reach: w, Events: w, Vault: ring, Audit: store.Audit{DB: db},
+		Now: func() time.Time { return w.at }, Rand: rand.Reader, Life: time.Hour, Keep: time.Hour,
+	})
+	return w
+}
+
+var (
+	first  = audit.Principal{UserID: "first", Login: "first", Operator: true, Groups: []string{"A"}}
+	second = audit.Principal{UserID: "second", Login: "second", Operator: true, Groups: []string{"A", "B"}}
+	other  = audit.Principal{UserID: "other", Login: "other", Operator: true, Groups: []string{"B"}}
+	user   = audit.Principal{UserID: "user"}
+)
+
+// call makes a call and returns its turn, nil if it waits.
+func (w *world) call(c held.Call, n held.Needs) *held.Turn {
+	w.t.Helper()
+	turn, err := w.Hold(w.t.Context(), first, c, n)
+	if err != nil && !fault.Is(err, fault.WrongOperation) {
+		w.t.Fatal(err)
+	}
+	return turn
+}
+
+// is compares the code of a fault; "" for none.
+func (w *world) is(what string, err error, code string) {
+	w.t.Helper()
+	if f, ok := fault.As(err); err != nil && (!ok || f.Code != code) || err == nil && code != "" {
+		w.t.Errorf("%s: %v, want %q", what, err, code)
+	}
+}
+
+// only returns the open request.
+func (w *world) only() held.Request {
+	w.t.Helper()
+	list, err := w.List(w.t.Context(), held.Administrator)
+	if err != nil || len(list) != 1 {
+		w.t.Fatalf("%d requests are open: %v", len(list), err)
+	}
+	return list[0]
+}
+
+// TestDelayAndApproval: a request that needs both is carried out after both, once, and may be
+// repeated after a failure.
+func TestDelayAndApproval(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := held.Call{Operation: "ResetPassword", Method: "POST", Target: "/x", Object: "user", Body: []byte(`{}`)}
+	needs := held.Needs{Approval: true, Delay: 24 * time.Hour}
+	if w.call(c, needs) != nil {
+		t.Fatal("it does not wait")
+	}
+	r := w.only()
+	_, err := w.Decide(t.Context(), first, r.ID, true)
+	w.is("the requester approves", err, fault.AccessDenied)
+	_, err = w.Decide(t.Context(), user, r.ID, true)
+	w.is("a user approves", err, fault.NotFound)
+	_, err = w.Decide(t.Context(), second, r.ID, true)
+	w.is("another operator approves", err, "")
+	if _, stored, err := w.Read(t.Context(), second, r.ID); err != nil || string(stored.Body) != "{}" || stored.Target != "/x" {
+		t.Errorf("%+v, %v", stored, err)
+	}
+	if w.at = w.at.Add(24*time.Hour - time.Millisecond); w.call(c, needs) != nil {
+		t.Error("it is carried out before its time")
+	}
+	w.at = w.at.Add(time.Millisecond)
+	changed := c
+	changed.Body = []byte(`{"ReturnRawPassword":true}`)
+	if w.call(changed, needs) != nil {
+		t.Error("another call is carried out")
+	}
+	turn := w.call(c, needs)
+	if turn == nil || w.call(c, needs) != nil {
+		t.Fatal("want one turn")
+	}
+	w.is("a failure", turn.End(t.Context(), true), "")
+	if turn = w.call(c, needs); turn == nil {
+		t.Fatal("it is not repeated after a failure")
+	}
+	w.is("a success", turn.End(t.Context(), false), "")
+	if w.call(c, needs) != nil {
+		t.Error("it is carried out twice")
+	}
+	_, err = w.Decide(t.Context(), second, r.ID, true)
+	w.is("approved after it was carried out", err, fault.WrongOperation)
+	want := []notify.EventType{notify.UserChangeWaits, notify.ApprovalRequested, notify.ApprovalGiven, notify.UserChangeWaits, notify.ApprovalRequested, notify.UserChangeWaits, notify.ApprovalRequested}
+	if !slices.Equal(w.events, want) {
+		t.Errorf("events %v", w.events)
+	}
+}
+
+// TestHeldEnds: a request expires, is interrupted or is cancelled, and is then of no use.
+func TestHeldEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := held.Call{Operation: "RegisterUser", Method: "POST", Target: "/x"}
+	needs := held.Needs{Approval: true}
+	state := func(id string) held.State {
+		t.Helper()
+		r, _, err := w.Read(t.Context(), held.Administrator, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.State
+	}
+	w.call(c, needs)
+	r := w.only()
+	_, err := w.Decide(t.Context(), other, r.ID, true)
+	w.is("an operator of other groups", err, fault.NotFound)
+	_, err = w.Decide(t.Context(), second, r.ID, true)
+	w.is("an operator of more groups", err, "")
+	w.at = w.at.Add(time.Hour)
+	if w.call(c, needs) != nil || state(r.ID) != held.Expired {
+		t.Errorf("after its time it is %s", state(r.ID))
+	}
+	r = w.only() // the last call asks again
+	_, err = w.Decide(t.Context(), second, r.ID, true)
+	w.is("approve", err, "")
+	if w.call(c, needs) == nil {
+		t.Fatal("no turn")
+	}
+	w.at = w.at.Add(15 * time.Minute) // the process has died
+	w.is("sweep", w.Sweep(t.Context()), "")
+	if got := state(r.ID); got != held.Interrupted {
+		t.Errorf("a request whose process has died is %s", got)
+	}
+	w.at = w.at.Add(2 * time.Hour)
+	w.is("sweep", w.Sweep(t.Context()), "")
+	_, _, err = w.Read(t.Context(), held.Administrator, r.ID)
+	w.is("a request that was swept", err, fault.NotFound)
+
+	c.Object = "user"
+	w.call(c, held.Needs{Delay: time.Hour})
+	r = w.only()
+	_, err = w.Cancel(t.Context(), audit.Principal{UserID: "somebody"}, r.ID)
+	w.is("another user cancels", err, fault.NotFound)
+	_, err = w.Cancel(t.Context(), user, r.ID)
+	w.is("the user cancels", err, "")
+	w.at = w.at.Add(time.Hour)
+	if w.call(c, held.Needs{Delay: time.Hour}) != nil || state(r.ID) != held.Cancelled {
+		t.Errorf("it is %s", state(r.ID))
+	}
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package files
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// credentials is the variable by which a service manager names the directory with the secrets that it
+// gives to this process alone: systemd's LoadCredential, or the secrets of a container.
+const credentials = "CREDENTIALS_DIRECTORY"
+
+// CredentialPrefix begins the names of credentials that systemd reads from a directory with the unit's
+// line LoadCredential=secrets:DIRECTORY.
+const CredentialPrefix = "secrets_"
+
+// Credential returns the file to read for a secret. A file of the same name in the directory of
+// credentials comes first. Without one it is the given file.
+func Credential(file string) string {
+	dir := os.Getenv(credentials)
+	if dir == "" {
+		return file
+	}
+	for _, name := range []string{filepath.Base(file), CredentialPrefix + filepath.Base(file)} {
+		if found := filepath.Join(dir, name); exists(found) {
+			return found
+		}
+	}
+	return file
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// readableByOthers reports whether other users can read a file. The mode of a credential does not say so:
+// its directory is closed, and the mode shows the mask of an access control list or the group of a
+// container.
+func readableByOthers(file string, mode os.FileMode) bool {
+	dir := os.Getenv(credentials)
+	return mode.Perm()&0o077 != 0 && (dir == "" || filepath.Dir(file) != filepath.Clean(dir))
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+// visitor is what the Door knows of a request.
+type visitor struct {
+	words   *words
+	path    string
+	here    string // path and query
+	read    bool   // the request reads and changes nothing
+	session session
+}
+
+type visitorKey struct{}
+
+// visitorOf returns the visitor of a request that came through the Door.
+func visitorOf(ctx context.Context) *visitor {
+	if v, ok := ctx.Value(visitorKey{}).(*visitor); ok {
+		return v
+	}
+	return &visitor{words: languages[0], path: "/", here: "/"}
+}
+
+// Door is in front of the pages. It finds the language, refuses forms of other sites, and
+// turns the cookie of a session into the access token of its sign-in. It renews the cookie
+// while the session is used.
+func (a *API) Door(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rest.Answer(w, a.Present(r.Context(), fault.New(fault.AccessDenied, "the form was sent by another site")))
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cookies := r.Header.Get("Cookie")
+		v := &visitor{
+			words: wordsFor(cookieOf(cookies, languageCookie), r.Header.Get("Accept-Language")),
+			path:  r.URL.Path, here: r.URL.RequestURI(), read: r.Method == http.MethodGet || r.Method == http.MethodHead,
+		}
+		r = r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))
+		r.Header.Del("Authorization") // a page knows people by their sessions only
+		if s, ok := a.openSession(cookies); ok {
+			v.session = s
+			r.Header.Set("Authorization", "Bearer "+s.Token)
+			a.renew(w, s)
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		// With no-referrer, browsers send "Origin: null" with our own forms.
+		w.Header().Set("Referrer-Policy", "same-origin")
+		w.Header().Set("Vary", "Cookie, Accept-Language")
+		protection.Handler(next).ServeHTTP(w, r)
+	})
+}
+
+// Present returns the page of an error. Without a session, a page that needs one leads to
+// the sign-in.
+func (a *API) Present(ctx context.Context, err error) rest.Refusal {
+	v := visitorOf(ctx)
+	f, ok := fault.As(err)
+	if !ok {
+		f = fault.New(fault.Failed, "")
+	}
+	if f.Code == fault.Unauthorized {
+		to := "/start"
+		if v.read {
+			to = v.here
+		}
+		return redirected{"/sign-in?to=" + url.QueryEscape(to)}
+	}
+	sentence := v.words.fault(f)
+	shown, failed := view{template: "refused", title: "refused.title", content: refusedView{
+		Sentence: sentence, Detail: f.Message, Back: back(v),
+	}}.render(ctx)
+	if failed != nil { // a template of ours is wrong
+		shown = rest.Page{Content: strings.NewReader(template.HTMLEscapeString(sentence))}
+	}
+	return refused{page: shown, fault: f}
+}
+
+// refusedView is the page of a refusal.
+type refusedView struct {
+	Sentence string // in the language of the reader
+	Detail   string // the message of the fault
+	Back     string // page to go on at
+}
+
+// back returns the page that a person who was refused goes on at.
+func back(v *visitor) string {
+	switch {
+	case v.read && v.session.Token != "":
+		return "/start"
+	case v.read:
+		return "/"
+	}
+	return v.path
+}
+
+// refused is a fault as a page.
+type refused struct {
+	page  rest.Page
+	fault *fault.Error
+}
+
+func (e refused) Error() string   { return e.fault.Code }
+func (e refused) Outcome() string { return e.fault.Code }
+
+// Answer implements rest.Refusal.
+func (e refused) Answer() (int, http.Header, any) {
+	status, header := rest.HeadOf(e.fault)
+	return status, header, e.page
+}
+
+// redirected leads a person without a session to the sign-in.
+type redirected struct{ to string }
+
+func (e redirected) Error() string   { return fault.Unauthorized }
+func (e redirected) Outcome() string { return fault.Unauthorized }
+
+// Answer implements rest.Refusal.
+func (e redirected) Answer() (int, http.Header, any) {
+	return http.StatusSeeOther, http.Header{"Location": {e.to}}, rest.Page{Content: strings.NewReader("")}
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"html/template"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"tamga/internal/web/rest"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+//go:embed style.css
+var style string
+
+//go:embed upload.js
+var uploadScript string
+
+// view is what a page shows: the template and its content.
+type view struct {
+	template string // name of a file in templates, without .html
+	title    string // key of the title
+	script   string // "": none
+	status   int    // 0 is 200
+	content  any
+}
+
+// page makes a route of a function that returns a view.
+func page[Req any](pattern, name string, right rest.Right, f func(context.Context, Req) (view, error)) rest.Route {
+	return rest.Handle(pattern, name, right, func(ctx context.Context, r Req) (rest.Page, error) {
+		v, err := f(ctx, r)
+		if err != nil {
+			return rest.Page{}, err
+		}
+		return v.render(ctx)
+	}).Answering(rest.Page{})
+}
+
+// frame is what surrounds every page.
+type frame struct {
+	Words   *words
+	Style   template.CSS
+	Script  template.JS
+	Title   string
+	Login   string // of the person, "" without a session
+	Path    string // of this page
+	Here    string // address of this page with its query, for the switch of the language
+	Request string // id of the request
+	Content any
+}
+
+// render makes the page in the language of the visitor.
+func (v view) render(ctx context.Context) (rest.Page, error) {
+	who := visitorOf(ctx)
+	w := who.words
+	f := frame{
+		Words: w, Style: template.CSS(style), Script: template.JS(v.script), Title: w.text(v.title), Login: rest.Caller(ctx).Login,
+		Path: who.path, Here: who.here, Request: rest.RequestID(ctx), Content: v.content,
+	}
+	var text bytes.Buffer
+	err := templates()[w.language][v.template].ExecuteTemplate(&text, "frame", f)
+	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: contentPolicy(v.script), Status: v.status}, err
+}
+
+// templates returns the pages by language and name. They are parsed for each language,
+// because the functions of a template are bound when it is parsed, and only by a program
+// that serves them.
+var templates = sync.OnceValue(func() map[string]map[string]*template.Template {
+	all := map[string]map[string]*template.Template{}
+	for _, w := range languages {
+		all[w.language] = map[string]*template.Template{}
+		common := template.Must(template.New("").Funcs(w.functions()).ParseFS(templateFiles, "templates/frame.html", "templates/parts.html"))
+		names, err := fs.Glob(templateFiles, "templates/*.html")
+		if err != nil {
+			panic(err)
+		}
+		for _, file := range names {
+			name := strings.TrimSuffix(path.Base(file), ".html")
+			if name == "frame" || name == "parts" {
+				continue
+			}
+			all[w.language][name] = template.Must(template.Must(common.Clone()).ParseFS(templateFiles, file))
+		}
+	}
+	return all
+})
+
+// contentPolicy allows a page our style, its script and forms to this server. The content of a page
+// comes from strangers, so nothing else is allowed.
+func contentPolicy(script string) string {
+	p := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src " + rest.ContentHash(style)
+	if script != "" {
+		p += "; script-src " + rest.ContentHash(script) + "; connect-src 'self'"
+	}
+	return p
+}

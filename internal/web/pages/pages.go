@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pages serves what people see in a browser: start, sign, verify, and the state of
+// what they signed. Begin with [New], [API.Routes] and [API.Door].
+//
+// A page is a row of the table in [API.Routes]: its address, its right, the function that
+// gathers what it shows and its template. It passes the same steps as the operations of the
+// interface (identity, right, audit entry, limits), and it calls the same rooms. The Door in
+// front of the pages turns the cookie of a session into the access token that the steps read.
+//
+// The package has no rules of its own and keeps nothing. A page works without scripts: the
+// only one adds progress to uploads.
+package pages
+
+import (
+	"context"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
+	"tamga/internal/domain/signing"
+	"tamga/internal/domain/token"
+	"tamga/internal/domain/vault"
+	"tamga/internal/web/rest"
+)
+
+// SignedInPath is where the sign-in page sends the browser back to, below the public address.
+const SignedInPath = "/signed-in"
+
+// Identity signs people in; see [signin.Service].
+type Identity interface {
+	AuthorizePassword(ctx context.Context, login, password string, a signin.Authorization) (signin.Authorized, audit.Principal, error)
+	CodeGrant(ctx context.Context, client signin.Client, r signin.CodeRequest) (token.Token, error)
+}
+
+// Sessions ends sign-ins; see [token.Service].
+type Sessions interface {
+	SignOut(ctx context.Context, who audit.Principal) error
+}
+
+// Operations signs; see [signing.Operations].
+type Operations interface {
+	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error)
+	Find(ctx context.Context, who audit.Principal, id string) (*signing.Operation, error)
+}
+
+// Documents stores what is signed and what was signed; see [document.Service].
+type Documents interface {
+	NewIntake(ctx context.Context, who audit.Principal) (*document.Intake, error)
+	Keep(ctx context.Context, who audit.Principal, documents []document.New) ([]document.Info, error)
+	Open(ctx context.Context, who audit.Principal, id string) (*document.Stored, error)
+}
+
+// Certificates lists the certificates of a user; see [keys.Service].
+type Certificates interface {
+	List(ctx context.Context, userID string) ([]*keys.Certificate, error)
+}
+
+// Verifier verifies documents; see [signing.Verification].
+type Verifier interface {
+	NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error)
+	// TypeOf returns the type of signature that a file has, "" for a file without one.
+	TypeOf(content *signing.Intake) (string, error)
+	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.Verdict, error)
+}
+
+// Sealer seals the cookies; *vault.Ring satisfies it.
+type Sealer interface {
+	Seal(p vault.Place, plaintext []byte) ([]byte, error)
+	Open(p vault.Place, sealed []byte) ([]byte, error)
+}
+
+// Settings are the rules of the pages.
+type Settings struct {
+	ClientID string        // of the pages as an OpenID client of this installation
+	Address  string        // public address, without a slash at the end
+	IDP      string        // {idp_url}
+	Resource string        // that the tokens of sessions are for
+	Session  time.Duration // longest session
+	Idle     time.Duration // longest time without a request in a session
+	Upload   int64         // largest body of an upload, in bytes
+	Verify   int64         // largest body of a verification, in bytes
+	Trial    *Trial        // nil: people sign in with their passwords only
+}
+
+// Trial lets a person who tries the program out sign in by a button.
+type Trial struct {
+	Token    string // printed at the start; a person who knows it may use the buttons
+	Accounts []TrialAccount
+}
+
+// TrialAccount is a user that serve --dev made.
+type TrialAccount struct{ Login, Password string }
+
+// Deps lists what the pages call.
+type Deps struct {
+	Identity     Identity
+	Sessions     Sessions
+	Operations   Operations
+	Certificates Certificates
+	Documents    Documents
+	// TSPServices are the time-stamp services that may be used.
+	TSPServices func(ctx context.Context) ([]policy.TSPService, error)
+	Verifier    Verifier                  // nil: the pages verify nothing
+	Admit       func(remote string) error // refuses an address that verifies too often
+	Sealer      Sealer
+	Now         func() time.Time
+	Random      func() string // text that nobody can guess
+}
+
+// API serves the pages.
+type API struct {
+	settings Settings
+	Deps
+}
+
+// New returns the API. It panics if a template is wrong: such a program does not start.
+func New(s Settings, d Deps) *API {
+	templates()
+	return &API{s, d}
+}
+
+// Client returns the pages as an OpenID client.
+func (s Settings) Client() signin.Client {
+	return signin.Client{ID: s.ClientID, Public: true, RedirectURIs: []string{s.Address + SignedInPath}, SessionLife: s.Session}
+}
+
+// Routes returns the pages. Each of them declares who may see it.
+func (a *API) Routes() []rest.Route {
+	routes := []rest.Route{
+		page("GET /{$}", "FrontPage", rest.Anyone, a.front).Unaudited().Exact(),
+		page("GET /start", "StartPage", rest.SignedIn, a.start),
+		page("GET /sign", "SignPage", rest.SignedIn, a.signForm),
+		rest.HandleDocuments("POST /sign", "SignByPage", rest.SignedIn, a.Documents.NewIntake, a.sign).Answering(rest.Redirect{}).AtMost(a.settings.Upload),
+		page("GET /signed", "SignedPage", rest.SignedIn, a.signed),
+		rest.Handle("GET /signed/document/{ref}", "DownloadSigned", rest.SignedIn, a.download).Answering(rest.File{}),
+		rest.Handle("GET /signed/all.zip", "DownloadAllSigned", rest.SignedIn, a.downloadAll).Answering(rest.File{}),
+		rest.Handle("GET /sign-in", "BeginSession", rest.Anyone, a.signIn).Unaudited().Answering(rest.Redirect{}),
+		rest.Handle("GET "+SignedInPath, "SignedIn", rest.Anyone, a.signedIn).Answering(rest.Redirect{}),
+		rest.Handle("POST /sign-out", "SignOut", rest.SignedIn, a.signOut).Answering(rest.Redirect{}),
+		rest.Handle("POST /language", "ChooseLanguage", rest.Anyone, a.chooseLanguage).Unaudited().Answering(rest.Redirect{}),
+	}
+	if a.Verifier != nil {
+		routes = append(routes,
+			page("GET /verify", "VerifyPage", rest.Anyone, a.verifyForm).Unaudited(),
+			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.settings.Verify).Answering(rest.Page{}),
+		)
+	}
+	if a.settings.Trial != nil {
+		routes = append(routes, rest.Handle("POST /try", "SignInToTry", rest.Anyone, a.try).Answering(rest.Redirect{}))
+	}
+	return routes
+}

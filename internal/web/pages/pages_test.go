@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"html"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tamga/internal/judge"
+	"tamga/internal/tamgatest"
+)
+
+func TestMain(m *testing.M) { tamgatest.Main(m) }
+
+// browser is a person with cookies and without scripts.
+type browser struct {
+	*testing.T
+	server *tamgatest.Server
+	client *http.Client
+	header http.Header // of every request
+}
+
+func newBrowser(t *testing.T, s *tamgatest.Server) *browser {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &browser{t, s, &http.Client{Jar: jar}, http.Header{"Accept-Language": {"en"}}}
+}
+
+// shown is a page as the browser has it after all redirects.
+type shown struct {
+	status int
+	at     *url.URL
+	header http.Header
+	text   string
+}
+
+func (b *browser) do(method, address, kind string, body io.Reader) shown {
+	b.Helper()
+	if strings.HasPrefix(address, "/") {
+		address = b.server.URL + address
+	}
+	r, err := http.NewRequest(method, address, body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, values := range b.header {
+		r.Header[name] = values
+	}
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	resp, err := b.client.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return shown{resp.StatusCode, resp.Request.URL, resp.Header, string(text)}
+}
+
+func (b *browser) get(address string) shown { return b.do("GET", address, "", nil) }
+
+func (b *browser) post(address string, form url.Values) shown {
+	return b.do("POST", address, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
+}
+
+type file struct{ field, name, content string }
+
+// upload sends a form with files, its fields first as browsers do.
+func (b *browser) upload(address string, fields map[string]string, files ...file) shown {
+	b.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for name, value := range fields {
+		if err := w.WriteField(name, value); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, f := range files {
+		part, err := w.CreateFormFile(f.field, f.name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		io.WriteString(part, f.content)
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return b.do("POST", address, w.FormDataContentType(), &body)
+}
+
+// ok fails the test unless the page is a success with these texts.
+func (b *browser) ok(p shown, texts ...string) shown {
+	b.Helper()
+	b.is(p, 200, texts...)
+	return p
+}
+
+func (b *browser) is(p shown, status int, texts ...string) {
+	b.Helper()
+	if p.status != status {
+		b.Fatalf("%s is %d, want %d:\n%s", p.at, p.status, status, p.text)
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.text, text) {
+			b.Errorf("%s has no %q:\n%s", p.at, text, p.text)
+		}
+	}
+}
+
+var (
+	ticket = regexp.MustCompile(`name="ticket" value="([^"]+)"`)
+	action = regexp.MustCompile(`<form method="post" action="([^"]+)"`)
+	result = regexp.MustCompile(`href="(/signed/document/[^"]+)">([^<]+)<`)
+	all    = regexp.MustCompile(`href="(/signed/all.zip[^"]+)"`)
+)
+
+func (b *browser) find(p shown, what *regexp.Regexp) []string {
+	b.Helper()
+	m := what.FindStringSubmatch(p.text)
+	if m == nil {
+		b.Fatalf("%s has no %s:\n%s", p.at, what, p.text)
+	}
+	for i := range m {
+		m[i] = html.UnescapeString(m[i])
+	}
+	return m
+}
+
+// signIn goes through the sign-in page, from a page that needs a session.
+func (b *browser) signIn(page, login, password string) shown {
+	b.Helper()
+	p := b.ok(b.get(page), `name="ticket"`)
+	return b.post(b.find(p, action)[1], url.Values{"ticket": {b.find(p, ticket)[1]}, "login": {login}, "password": {password}})
+}
+
+// TestStory goes through the pages as a person does: sign in, sign files of several kinds,
+// download, verify, sign out.
+func TestStory(t *testing.T) {
+	s := tamgatest.Start(t)
+	b := newBrowser(t, s)
+	b.ok(b.get("/"), "Electronic signatures", `href="/sign-in"`)
+	p := b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	b.ok(p, `name="certificate"`, "gost2012-512")
+	if p.at.Path != "/sign" {
+		t.Errorf("after the sign-in the browser is at %s, want /sign, where it wanted to go", p.at)
+	}
+	b.ok(b.get("/start"), "Your certificates", "gost2012-256")
+
+	const hostile = `<img src=x onerror=alert(1)>&"'.txt`
+	pdf := string(tamgatest.PDFOf(2000))
+	for level, in := range map[string]int{"plain": 5, "stamped": 4} {
+		files := []file{{"file", hostile, "text"}, {"file", "same.txt", "one"}, {"file", "same.txt", "two"}, {"file", "Договор.pdf", pdf}, {"file", "данные.xml", "<a>б</a>"}}
+		p = b.ok(b.upload("/sign", map[string]string{"certificate": "1", "level": level}, files...))
+		if n := strings.Count(p.text, "<td>Signed"); p.at.Path != "/signed" || n != 5 {
+			t.Fatalf("%s: %d of 5 are signed at %s (want %d without their documents):\n%s", level, n, p.at, in, p.text)
+		}
+		if strings.Contains(p.text, "<img") {
+			t.Errorf("the name of a file became a part of the page")
+		}
+	}
+	archive := b.ok(b.get(b.find(p, all)[1]))
+	z, err := zip.NewReader(strings.NewReader(archive.text), int64(len(archive.text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	var signature []byte
+	for _, f := range z.File {
+		names = append(names, f.Name)
+		if f.Name == "same.txt.sig" {
+			r, err := f.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if signature, err = io.ReadAll(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := strings.Join(names, "|"); !strings.Contains(got, "same.txt.sig|same.txt (2).sig") && !strings.Contains(got, "same.txt.sig|same.txt.sig (2)") && !strings.Contains(got, "same (2)") {
+		t.Errorf("the archive has %s", got)
+	}
+	openssl := judge.OpenSSL(t)
+	if out, err := openssl.Run("cms", "-verify", "-cades", "-binary", "-inform", "DER", "-in", openssl.Write("signature", signature),
+		"-content", openssl.Write("document", []byte("one")), "-CAfile", s.Path(s.Dev.CAPEM)); err != nil {
+		t.Errorf("OpenSSL: %v\n%s", err, out)
+	}
+
+	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}, file{"original", "same.txt", "one"}),
+		"The signature is valid", "CN=Demo User", "as the time stamp proves")
+	b.ok(b.upload("/verify", nil, file{"file", "same.txt", "one"}, file{"original", "same.txt.sig", string(signature)}), "The signature is valid")
+	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}, file{"original", "same.txt", "two"}), "The signature is not valid")
+
+	download := b.ok(b.get(b.find(p, result)[1]))
+	if d := download.header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment") || download.header.Get("Content-Type") != "application/octet-stream" {
+		t.Errorf("a document of a stranger is shown in the browser: %v", download.header)
+	}
+	t.Run("another person", func(t *testing.T) {
+		other := newBrowser(t, s)
+		other.ok(other.signIn("/start", s.Dev.Operator.Login, s.Dev.Operator.Password), "no certificate")
+		other.is(other.get(p.at.String()), 404, "does not exist, or it is not yours")
+		other.is(other.get(b.find(p, result)[1]), 404)
+		other.is(other.get(b.find(p, all)[1]), 404)
+	})
+	t.Run("refusals", func(t *testing.T) {
+		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"ru"}}}
+		b.is(b.upload("/sign", map[string]string{"certificate": "1"}), 400, "Файл не выбран")
+		b.is(b.upload("/sign", map[string]string{"certificate": "6", "pin": "wrong"}, file{"file", "a.txt", "a"}), 400, "PIN-код неверен")
+		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Операция не удалась", "this is no archive")
+		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, file{"file", "a.docx", "a"}), 400, "Так подписать этот файл нельзя")
+		b.is(b.upload("/verify", nil, file{"file", "a.txt", "a"}), 400, "Файл не удалось прочитать")
+		b.is(b.get("/signed?operations=1"), 404, "Этого нет")
+		many := make([]file, 201)
+		for i := range many {
+			many[i] = file{"file", "a.txt", "a"}
+		}
+		b.is(b.upload("/sign", nil, many...), 400)
+	})
+	t.Run("language", func(t *testing.T) {
+		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"en"}}}
+		back := b.ok(b.post("/language", url.Values{"language": {"ru"}, "to": {"/start"}}), "Ваши сертификаты", `lang="ru"`)
+		if back.at.Path != "/start" {
+			t.Errorf("the switch leads to %s", back.at)
+		}
+		b.ok(b.post("/language", url.Values{"language": {"en"}, "to": {"https://evil.example/"}}), "Your certificates")
+	})
+	session := b.session()
+	b.ok(b.post("/sign-out", nil), `href="/sign-in"`)
+	b.client.Jar.SetCookies(b.address(), []*http.Cookie{session})
+	b.ok(b.get("/start"), `name="ticket"`) // the old cookie opens nothing
+}
+
+func (b *browser) address() *url.URL {
+	u, err := url.Parse(b.server.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return u
+}
+
+// session returns the cookie of the session.
+func (b *browser) session() *http.Cookie {
+	b.Helper()
+	for _, c := range b.client.Jar.Cookies(b.address()) {
+		if c.Name == "tamga-session" {
+			return c
+		}
+	}
+	b.Fatal("the browser has no session")
+	return nil
+}
+
+// TestSessions checks what begins, keeps and ends a session.
+func TestSessions(t *testing.T) {
+	s := tamgatest.Start(t)
+	t.Run("other sites", func(t *testing.T) {
+		b := newBrowser(t, s)
+		b.signIn("/start", s.Dev.User.Login, s.Dev.User.Password)
+		b.header.Set("Sec-Fetch-Site", "cross-site")
+		b.is(b.post("/sign-out", nil), 403, "sent by another site")
+		b.is(b.upload("/sign", map[string]string{"certificate": "1"}, file{"file", "a.txt", "a"}), 403)
+		b.header.Del("Sec-Fetch-Site")
+		b.header.Set("Origin", "https://evil.example")
+		b.is(b.post("/sign-out", nil), 403)
+		b.header.Set("Origin", s.URL) // of a browser without Sec-Fetch-Site
+		b.ok(b.post("/language", url.Values{"language": {"en"}, "to": {"/start"}}), "Your certificates")
+		b.header.Del("Origin")
+		if p := b.ok(b.get("/start"), "Your certificates"); p.header.Get("Referrer-Policy") != "same-origin" {
+			t.Errorf("browsers hide the origin of our own forms: %v", p.header)
+		}
+	})
+	t.Run("frames and scripts", func(t *testing.T) {
+		b := newBrowser(t, s)
+		for _, page := range []string{"/", "/verify"} {
+			p := b.ok(b.get(page))
+			policy := p.header.Get("Content-Security-Policy")
+			if !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") || p.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%s: %v", page, p.header)
+			}
+		}
+	})
+	t.Run("cookie of another", func(t *testing.T) {
+		b := newBrowser(t, s)
+		b.signIn("/start", s.Dev.User.Login, s.Dev.User.Password)
+		c := b.session()
+		for _, value := range []string{c.Value[:len(c.Value)-2] + "AA", "", strings.Repeat("A", 5000), "{}"} {
+			other := newBrowser(t, s)
+			other.client.Jar.SetCookies(b.address(), []*http.Cookie{{Name: c.Name, Value: value, Path: "/"}})
+			other.ok(other.get("/start"), `name="ticket"`)
+		}
+		// A page knows people by their sessions only, and the interface by their tokens only.
+		other := newBrowser(t, s)
+		other.header.Set("Authorization", "Bearer "+s.Token())
+		other.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		if p := other.get("/start"); p.status != 303 || p.header.Get("Location") != "/sign-in?to=%2Fstart" {
+			t.Errorf("with a token of the interface: %d, %v", p.status, p.header)
+		}
+		b.is(b.get(s.Dev.BaseURL+"/api/certificates"), 401)
+	})
+	t.Run("sign-in of another window", func(t *testing.T) {
+		b := newBrowser(t, s)
+		b.get("/sign-in")
+		b.is(b.get("/signed-in?code=stolen&state=guessed"), 403, "This is not allowed")
+		b.is(b.get("/signed-in"), 403)
+	})
+	t.Run("locked", func(t *testing.T) {
+		b := newBrowser(t, s)
+		b.signIn("/start", s.Dev.Operator.Login, s.Dev.Operator.Password)
+		s.Command("user", "lock", s.Dev.Operator.Login)
+		b.ok(b.get("/start"), `name="ticket"`)
+	})
+	t.Run("buttons to try", func(t *testing.T) {
+		b := newBrowser(t, s)
+		b.is(b.post("/try", url.Values{"login": {"demo"}, "token": {"guessed"}}), 403, "serve --dev printed")
+		_, token, _ := strings.Cut(s.Dev.StartURL, "?try=")
+		b.ok(b.get(s.Dev.StartURL), "Sign in as demo")
+		b.ok(b.post("/try", url.Values{"login": {"demo"}, "token": {token}}), "Your certificates")
+		b.is(b.post("/try", url.Values{"login": {"nobody"}, "token": {token}}), 403)
+	})
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
+)
+
+const (
+	maxFiles = 200 // in one upload
+	maxField = 4 << 10
+)
+
+// Levels of a signature, as the form sends them.
+const (
+	levelPlain   = "plain"   // without a time stamp
+	levelStamped = "stamped" // with a time stamp
+	levelLong    = "long"    // with all that a later verification needs
+)
+
+var levels = []string{levelPlain, levelStamped, levelLong}
+
+// format is a way to sign a file.
+type format struct {
+	Name       string // as the form sends it, and key of its word
+	Type       string // of signature, in requests
+	extensions []string
+	// params are the parameters by level. A level without an entry is not offered by the
+	// format.
+	params map[string]map[string]string
+	// attachable means that the document may be in the signature or beside it.
+	attachable bool
+}
+
+// automatic is the choice of a format for each file by its name.
+const automatic = "automatic"
+
+// formats are the ways to sign, in the order of the form. The last one signs every file.
+var formats = []format{
+	{Name: "pdf", Type: "PDF", extensions: []string{"pdf"}, params: map[string]map[string]string{
+		levelPlain: {"PDFFormat": "CMS"}, levelStamped: {"PDFFormat": "CAdEST"}, levelLong: {"PDFFormat": "CAdES"},
+	}},
+	{Name: "office", Type: "MSOffice", extensions: []string{"docx", "docm", "dotx", "xlsx", "xlsm", "xltx", "pptx", "pptm", "potx", "ppsx"}, params: map[string]map[string]string{
+		levelPlain: {},
+	}},
+	{Name: "xml", Type: "XMLDSig", extensions: []string{"xml"}, params: map[string]map[string]string{
+		levelPlain: {"XMLDsigType": "XMLEnveloped"}, levelStamped: {"XMLDsigType": "XMLEnveloped", "XAdESType": "T"},
+	}},
+	{Name: "cosign", Type: "CAdES", extensions: []string{"p7s", "p7m", "sig"}, params: map[string]map[string]string{
+		levelPlain:   {"CmsSignatureType": "Cosign", "IsDetached": "False", "CADESType": "BES"},
+		levelStamped: {"CmsSignatureType": "Cosign", "IsDetached": "False", "CADESType": "T"},
+		levelLong:    {"CmsSignatureType": "Cosign", "IsDetached": "False", "CADESType": "XLT1"},
+	}},
+	{Name: "cades", Type: "CAdES", attachable: true, params: map[string]map[string]string{
+		levelPlain: {"CADESType": "BES"}, levelStamped: {"CADESType": "T"}, levelLong: {"CADESType": "XLT1"},
+	}},
+}
+
+// formatOf returns the format for a file by its name.
+func formatOf(name string) *format {
+	extension := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
+	for i := range formats {
+		if slices.Contains(formats[i].extensions, extension) {
+			return &formats[i]
+		}
+	}
+	return &formats[len(formats)-1]
+}
+
+// signView is the form.
+type signView struct {
+	Certificates []certificate // usable ones
+	Formats      []format
+	Levels       []string
+	Services     []string // addresses of time-stamp services
+	MaxFiles     int
+	MaxBytes     int64
+}
+
+func (a *API) signForm(ctx context.Context, _ struct{}) (view, error) {
+	list, err := a.certificates(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	v := signView{
+		Certificates: slices.DeleteFunc(list, func(c certificate) bool { return !c.Usable }), Formats: formats, Levels: levels[:1],
+		MaxFiles: maxFiles, MaxBytes: a.settings.Upload,
+	}
+	services, err := a.TSPServices(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	for _, s := range services {
+		v.Services = append(v.Services, s.URL)
+	}
+	if len(v.Services) > 0 {
+		v.Levels = levels
+	}
+	return view{template: "sign", title: "sign.title", script: uploadScript, content: v}, nil
+}
+
+// readUpload reads the parts of a form in the order in which the browser sends them, and
+// calls each with every file. It returns the other fields.
+func readUpload[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], each func(field, name string, content S) error) (map[string]string, error) {
+	fields := map[string]string{}
+	for {
+		p, err := parts.Next()
+		if err == io.EOF {
+			return fields, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p.FileName == "" {
+			text, err := p.Text(maxField)
+			if err != nil {
+				return nil, err
+			}
+			if text != "" {
+				fields[p.Name] = text
+			}
+			continue
+		}
+		content, err := docs.Open(p)
+		if err != nil {
+			return nil, err
+		}
+		if err := each(p.Name, baseName(p.FileName), content); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// baseName returns the last element of a name. Some browsers send a path.
+func baseName(name string) string {
+	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
+		name = name[i+1:]
+	}
+	return name
+}
+
+// group is the files of an upload that one operation signs, by their place in the upload.
+type group struct {
+	format *format
+	params map[string]string
+	files  []int
+}
+
+// sign stores the files, signs them, and leads to the page of the operations. Each format
+// is an operation of its own, since an operation signs in one way.
+func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], r struct{ Body rest.Parts }) (rest.Redirect, error) {
+	var files []document.New
+	fields, err := readUpload(r.Body, docs, func(_, name string, content *document.Intake) error {
+		if content.Size() == 0 && name == "" {
+			return nil // the browser sends an empty part for no file
+		}
+		if len(files) == maxFiles {
+			return fault.Newf(fault.InvalidParameters, "at most %d files are signed at once", maxFiles)
+		}
+		files = append(files, document.New{Content: content, Description: document.Description{Name: name, Temporary: true}})
+		return nil
+	})
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	if len(files) == 0 {
+		return rest.Redirect{}, fault.New(fault.ContentRequired, "choose at least one file to sign")
+	}
+	chosen, err := a.choices(ctx, fields)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	groups, err := chosen.groups(files)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	who := rest.Caller(ctx)
+	stored, err := a.Documents.Keep(ctx, who, files)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	var ids []string
+	for _, g := range groups {
+		order := &signing.OperationOrder{Type: g.format.Type, Params: g.params, Certificate: chosen.certificate, PIN: chosen.pin}
+		for _, i := range g.files {
+			order.Inputs = append(order.Inputs, signing.Input{RefID: stored[i].ID, Name: files[i].Description.Name})
+		}
+		o, err := a.Operations.Start(ctx, who, order)
+		if err != nil {
+			return rest.Redirect{}, err
+		}
+		rest.Afterwards(ctx, o)
+		ids = append(ids, o.ID)
+	}
+	rest.Concerning(ctx, "certificate "+chosen.certificate+", "+strconv.Itoa(len(files))+" documents")
+	return rest.Redirect{Location: "/signed?" + queryOf(ids), See: true}, nil
+}
+
+// choices are what a person chose in the form.
+type choices struct {
+	format      *format // nil: by the name of each file
+	level       string
+	attached    bool
+	service     string
+	certificate string
+	pin         string
+}
+
+func (a *API) choices(ctx context.Context, fields map[string]string) (c choices, err error) {
+	c = choices{level: levelPlain, attached: fields["attached"] == "yes", certificate: fields["certificate"], pin: fields["pin"]}
+	if level := fields["level"]; level != "" {
+		if !slices.Contains(levels, level) {
+			return c, fault.New(fault.InvalidParameters, "this level of a signature is not known")
+		}
+		c.level = level
+	}
+	if name := fields["format"]; name != "" && name != automatic {
+		at := slices.IndexFunc(formats, func(f format) bool { return f.Name == name })
+		if at < 0 {
+			return c, fault.New(fault.InvalidParameters, "this format of a signature is not known")
+		}
+		c.format = &formats[at]
+	}
+	if c.level == levelPlain {
+		return c, nil
+	}
+	if c.service = fields["service"]; c.service != "" {
+		return c, nil
+	}
+	services, err := a.TSPServices(ctx)
+	if err == nil && len(services) == 0 {
+		err = fault.New(fault.InvalidParameters, "no time-stamp service is registered, so only signatures without a time stamp can be made")
+	}
+	if err == nil {
+		c.service = services[0].URL
+	}
+	return c, err
+}
+
+func (c *choices) formatOf(name string) *format {
+	if c.format != nil {
+		return c.format
+	}
+	return formatOf(name)
+}
+
+// groups returns the operations that sign the files.
+func (c *choices) groups(files []document.New) (list []*group, err error) {
+	for i := range files {
+		f := c.formatOf(files[i].Description.Name)
+		at := slices.IndexFunc(list, func(g *group) bool { return g.format == f })
+		if at < 0 {
+			g := &group{format: f}
+			if g.params, err = c.params(f); err != nil {
+				return nil, err
+			}
+			at, list = len(list), append(list, g)
+		}
+		list[at].files = append(list[at].files, i)
+	}
+	return list, nil
+}
+
+// params returns the parameters of signatures in a format.
+func (c *choices) params(f *format) (map[string]string, error) {
+	level, ok := f.params[c.level]
+	if !ok {
+		return nil, fault.Newf(fault.InvalidSignatureParams, "signatures of the type %s have no such level: sign these files without a time stamp, or as CAdES", f.Type)
+	}
+	params := maps.Clone(level)
+	if f.attachable {
+		params["IsDetached"] = "True"
+		if c.attached {
+			params["IsDetached"] = "False"
+		}
+	}
+	if c.level != levelPlain {
+		params["TSPAddress"] = c.service
+	}
+	return params, nil
+}
+
+// maxOperations is how many operations one page shows: one for each format.
+var maxOperations = len(formats)
+
+// operations returns the operations of the caller that an address names.
+func (a *API) operations(ctx context.Context, text string) (list []*signing.Operation, err error) {
+	ids := strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+	for _, id := range ids[:min(len(ids), maxOperations)] {
+		o, err := a.Operations.Find(ctx, rest.Caller(ctx), id)
+		if err != nil {
+			return nil, err
+		}
+		rest.Afterwards(ctx, o)
+		list = append(list, o)
+	}
+	if len(list) == 0 {
+		err = fault.New(fault.NotFound, "the address names no operation")
+	}
+	return list, err
+}
+
+func queryOf(ids []string) string { return "operations=" + url.QueryEscape(strings.Join(ids, ",")) }
+
+// signedView is the state of what was signed.
+type signedView struct {
+	Operations []signedOperation
+	All        string // address of all results together; "" for fewer than two
+	Done       int    // documents that are signed
+	Waits      bool   // at least one operation waits for a confirmation
+}
+
+type signedOperation struct {
+	ID        string
+	State     string // key of the word
+	Failed    string // why the whole operation failed; "" if it did not
+	Detail    string
+	Documents []signedDocument
+	Before    time.Time // zero, or the time until which it must be confirmed
+}
+
+type signedDocument struct {
+	Name, Result, RefID string
+	State               string // key of the word
+	Failed, Detail      string
+}
+
+func (a *API) signed(ctx context.Context, r struct {
+	Operations string `query:"operations"`
+}) (view, error) {
+	list, err := a.operations(ctx, r.Operations)
+	if err != nil {
+		return view{}, err
+	}
+	var v signedView
+	var ids []string
+	for _, o := range list {
+		s := shownOperation(visitorOf(ctx).words, o)
+		for _, d := range s.Documents {
+			if d.RefID != "" {
+				v.Done++
+			}
+		}
+		v.Waits = v.Waits || !s.Before.IsZero()
+		v.Operations = append(v.Operations, s)
+		ids = append(ids, o.ID)
+	}
+	if v.Done > 1 {
+		v.All = "/signed/all.zip?" + queryOf(ids)
+	}
+	return view{template: "signed", title: "signed.title", content: v}, nil
+}
+
+// shownOperation describes an operation and its documents.
+func shownOperation(w *words, o *signing.Operation) signedOperation {
+	s := signedOperation{ID: o.ID, State: "operation." + string(o.State)}
+	if o.State == signing.StateCreated || o.State == signing.StateChallenged {
+		s.Before = o.ConfirmBefore
+	}
+	if o.Fault != nil {
+		s.Failed, s.Detail = w.fault(o.Fault), o.Fault.Message
+	}
+	for i := range o.Documents {
+		d := &o.Documents[i]
+		one := signedDocument{Name: d.OriginalName, Result: d.Name, RefID: d.RefID, State: "document.waits"}
+		switch {
+		case d.Declined:
+			one.State = "document.declined"
+		case d.Fault != nil:
+			one.State, one.Failed, one.Detail = "document.failed", w.fault(d.Fault), d.Fault.Message
+		case d.RefID != "":
+			one.State = "document.signed"
+		}
+		s.Documents = append(s.Documents, one)
+	}
+	return s
+}
+
+// download answers one signed document. A browser saves it and never shows it, because its
+// content may be a stranger's.
+func (a *API) download(ctx context.Context, r struct {
+	Ref string `path:"ref"`
+}) (rest.File, error) {
+	d, err := a.Documents.Open(ctx, rest.Caller(ctx), r.Ref)
+	if err != nil {
+		return rest.File{}, err
+	}
+	rest.Afterwards(ctx, d)
+	rest.Concerning(ctx, "document "+d.ID)
+	return rest.File{Content: d, Name: d.Name}, nil
+}

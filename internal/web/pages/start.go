@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
+)
+
+// frontView is the page of people without a session.
+type frontView struct {
+	Session  bool // this browser has a session
+	Verifies bool
+	Trial    []TrialAccount
+	Token    string // from the address that serve --dev printed
+}
+
+// front says what this is and leads on.
+func (a *API) front(ctx context.Context, r struct {
+	Token string `query:"try"`
+}) (view, error) {
+	v := frontView{Session: visitorOf(ctx).session.Token != "", Verifies: a.Verifier != nil}
+	if t := a.settings.Trial; t != nil && len(r.Token) <= 128 && r.Token != "" {
+		v.Trial, v.Token = t.Accounts, r.Token
+	}
+	return view{template: "front", title: "front.title", content: v}, nil
+}
+
+// certificate is a certificate of the person.
+type certificate struct {
+	ID       int64
+	Name     string // given by the person, otherwise the common name
+	Subject  string
+	Suite    string
+	Default  bool
+	PIN      bool
+	Usable   bool
+	Status   string // key of the word
+	NotAfter time.Time
+	Soon     bool // ends soon
+}
+
+// soon is how long before its end a certificate is shown as ending.
+const soon = 30 * 24 * time.Hour
+
+// certificates lists what the person has, the default first.
+func (a *API) certificates(ctx context.Context) ([]certificate, error) {
+	list, err := a.Certificates.List(ctx, rest.Caller(ctx).UserID)
+	if err != nil {
+		return nil, err
+	}
+	now := a.Now()
+	var shown []certificate
+	for _, c := range list {
+		info := signing.DescribeCertificate(c.X509)
+		s := certificate{
+			ID: c.ID, Name: cmp.Or(c.FriendlyName, info.Subject), Subject: info.Subject, Suite: c.X509.Suite.Name, Default: c.Default, PIN: c.HasPIN,
+			Status: "certificate.status." + c.Status.String(), NotAfter: info.NotAfter,
+		}
+		s.Usable = c.Status == keys.Active
+		s.Soon = s.Usable && info.NotAfter.Sub(now) < soon
+		shown = append(shown, s)
+	}
+	slices.SortStableFunc(shown, func(x, y certificate) int { return cmp.Compare(x.rank(), y.rank()) })
+	return shown, nil
+}
+
+// rank orders certificates: the default one, those that can sign, the others.
+func (c *certificate) rank() int {
+	switch {
+	case c.Default:
+		return 0
+	case c.Usable:
+		return 1
+	}
+	return 2
+}
+
+// startView is what waits for the person, and what they can do at once.
+type startView struct {
+	Certificates []certificate
+	Usable       bool // at least one certificate can sign
+	Verifies     bool
+}
+
+func (a *API) start(ctx context.Context, _ struct{}) (view, error) {
+	list, err := a.certificates(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	v := startView{Certificates: list, Usable: slices.ContainsFunc(list, func(c certificate) bool { return c.Usable }), Verifies: a.Verifier != nil}
+	return view{template: "start", title: "start.title", content: v}, nil
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
+)
+
+// verifyView is the form, and below it what was found.
+type verifyView struct {
+	MaxBytes int64
+	Report   *report // nil: nothing was verified yet
+}
+
+// report is what a verification found.
+type report struct {
+	Name       string // of the file
+	Verdict    string // the worst of all signatures: passed, indeterminate or failed
+	Signatures []signature
+}
+
+// signature is one signature of a file.
+type signature struct {
+	signing.Verdict
+	Number string // "1", and "1.2" for a countersignature
+}
+
+func (a *API) verifyForm(_ context.Context, _ struct{}) (view, error) {
+	return view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: a.settings.Verify}}, nil
+}
+
+// verify verifies a file, with the document beside it if the signature is detached.
+func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake], r struct{ Body rest.Parts }) (rest.Page, error) {
+	var file, original *signing.Intake
+	name := ""
+	fields, err := readUpload(r.Body, docs, func(field, called string, content *signing.Intake) error {
+		switch {
+		case content.Size() == 0:
+		case field == "original":
+			original = content
+		case file == nil:
+			file, name = content, called
+		case original == nil:
+			original = content
+		default:
+			return fault.New(fault.InvalidParameters, "one signature is verified at a time: choose the signed file, and the document if it is in another file")
+		}
+		return nil
+	})
+	if err != nil {
+		return rest.Page{}, err
+	}
+	if file == nil {
+		return rest.Page{}, fault.New(fault.ContentRequired, "choose the file to verify")
+	}
+	kind, err := a.Verifier.TypeOf(file)
+	if err != nil {
+		return rest.Page{}, err
+	}
+	if kind == "" && original != nil { // the two files in the other order
+		if kind, err = a.Verifier.TypeOf(original); err != nil {
+			return rest.Page{}, err
+		}
+		file, original = original, file
+	}
+	if kind == "" {
+		return rest.Page{}, fault.New(fault.InvalidContent, "the file is not a signed document of a kind that is known here")
+	}
+	found, err := a.Verifier.Verify(ctx, &signing.VerifyOrder{Type: kind, Content: file, Original: original, Password: fields["password"]})
+	if err != nil {
+		return rest.Page{}, err
+	}
+	v := view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: a.settings.Verify, Report: reportOf(name, found)}}
+	return v.render(ctx)
+}
+
+// numberOf returns the number of a signature for people, who count from 1.
+func numberOf(id string) string {
+	parts := strings.Split(id, ".")
+	for i, part := range parts {
+		if n, err := strconv.Atoi(part); err == nil {
+			parts[i] = strconv.Itoa(n + 1)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// verdicts are ordered from the best to the worst.
+var verdicts = map[string]int{"passed": 0, "indeterminate": 1, "failed": 2}
+
+func reportOf(name string, found []signing.Verdict) *report {
+	r := &report{Name: name, Verdict: "indeterminate"}
+	if len(found) > 0 {
+		r.Verdict = "passed"
+	}
+	for _, v := range found {
+		if verdicts[v.Verdict] > verdicts[r.Verdict] {
+			r.Verdict = v.Verdict
+		}
+		r.Signatures = append(r.Signatures, signature{v, numberOf(v.ID)})
+	}
+	return r
+}

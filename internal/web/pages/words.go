@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"golang.org/x/text/feature/plural"
+	"golang.org/x/text/language"
+
+	"tamga/internal/domain/fault"
+)
+
+// The catalogues have one text in a line: "key = text". A key that ends in |one, |few or
+// |many is the form of a text for a number; the text has %d in its place.
+//
+//go:embed words/*.txt
+var catalogues embed.FS
+
+// words are the texts of the pages in one language.
+type words struct {
+	language string // "en" or "ru"
+	name     string // of the language, in itself
+	tag      language.Tag
+	texts    map[string]string
+}
+
+// languages are the languages of the pages. The first is that of a browser that wants none
+// of them.
+var languages = []*words{
+	readWords("en", "English", language.English),
+	readWords("ru", "Русский", language.Russian),
+}
+
+func readWords(code, name string, tag language.Tag) *words {
+	data, err := catalogues.ReadFile("words/" + code + ".txt")
+	if err != nil {
+		panic(err)
+	}
+	w := &words{language: code, name: name, tag: tag, texts: map[string]string{}}
+	for line := range strings.Lines(string(data)) {
+		key, text, ok := strings.Cut(strings.TrimSpace(line), " = ")
+		if ok {
+			w.texts[key] = text
+		}
+	}
+	return w
+}
+
+var matcher = language.NewMatcher([]language.Tag{language.English, language.Russian})
+
+// wordsFor returns the texts in the chosen language, otherwise in one that the browser
+// prefers.
+func wordsFor(chosen, accept string) *words {
+	for _, w := range languages {
+		if w.language == chosen {
+			return w
+		}
+	}
+	if len(accept) > 256 {
+		accept = ""
+	}
+	_, i := language.MatchStrings(matcher, accept)
+	return languages[i]
+}
+
+// text returns a text with its values. A key without a text is returned itself, and a test
+// finds it.
+func (w *words) text(key string, values ...any) string {
+	text, ok := w.texts[key]
+	if !ok {
+		return key
+	}
+	if len(values) == 0 {
+		return text
+	}
+	return fmt.Sprintf(text, values...)
+}
+
+// forms are the names of plural forms in the catalogues.
+var forms = map[plural.Form]string{plural.One: "one", plural.Few: "few"}
+
+// count returns the form of a text for a number.
+func (w *words) count(key string, n int) string {
+	form, ok := forms[plural.Cardinal.MatchPlural(w.tag, n%1_000_000, 0, 0, 0, 0)]
+	if _, there := w.texts[key+"|"+form]; !ok || !there {
+		form = "many"
+	}
+	return w.text(key+"|"+form, n)
+}
+
+// fault returns what a refusal means, in the language of the reader. The message of the
+// fault, which says what exactly was wrong, is shown below it.
+func (w *words) fault(f *fault.Error) string {
+	if f.Code == fault.Failed && f.Message != "" { // the specification has this code for documents, too
+		return w.text("fault.reason")
+	}
+	if text, ok := w.texts["fault."+strings.ReplaceAll(f.Code, " ", "_")]; ok {
+		return text
+	}
+	return w.text("fault.other")
+}
+
+// size returns a number of bytes for people.
+func (w *words) size(n int64) string {
+	unit, value := "B", float64(n)
+	for _, next := range []string{"KB", "MB", "GB", "TB"} {
+		if value < 1000 {
+			break
+		}
+		unit, value = next, value/1000
+	}
+	text := fmt.Sprintf("%.1f", value)
+	if unit == "B" || value >= 100 {
+		text = fmt.Sprintf("%.0f", value)
+	}
+	if w.language == "ru" {
+		text = strings.Replace(text, ".", ",", 1)
+	}
+	return text + "\u00a0" + w.text("unit."+unit)
+}
+
+// when returns a time for people, in UTC, "" for the zero time.
+func (w *words) when(t time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case w.language == "ru":
+		return t.UTC().Format("02.01.2006 15:04 UTC")
+	}
+	return t.UTC().Format("2 Jan 2006 15:04 UTC")
+}
+
+// day returns the day of a time for people.
+func (w *words) day(t time.Time) string {
+	if w.language == "ru" {
+		return t.UTC().Format("02.01.2006")
+	}
+	return t.UTC().Format("2 Jan 2006")
+}
+
+// functions are those of the templates.
+func (w *words) functions() template.FuncMap {
+	return template.FuncMap{
+		"t": w.text, "count": w.count, "size": w.size, "when": w.when, "day": w.day,
+		"tab":      func(f frame, address, key string) tab { return tab{address, key, f.Path == address} },
+		"language": func() string { return w.language }, "languages": func() []choice {
+			var list []choice
+			for _, l := range languages {
+				list = append(list, choice{l.language, l.name, l == w})
+			}
+			return list
+		},
+	}
+}
+
+// tab is an entry of the list of pages.
+type tab struct {
+	Address, Key string
+	Here         bool
+}
+
+// choice is an entry of the switch of the language.
+type choice struct {
+	Code, Name string
+	Chosen     bool
+}

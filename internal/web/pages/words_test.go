@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// families are the beginnings of keys whose end is a value.
+var families = []string{"certificate.status.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit."}
+
+// TestCatalogues checks that every text is there in every language, with the same values,
+// and that each is used.
+func TestCatalogues(t *testing.T) {
+	used := map[string]bool{}
+	key := regexp.MustCompile(`"([a-z_]+(?:\.[a-z_]+)+)"`)
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".txt") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, m := range key.FindAllStringSubmatch(string(text), -1) {
+			used[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := regexp.MustCompile("%[ds]")
+	for _, w := range languages {
+		if len(w.texts) < 100 {
+			t.Fatalf("%s: only %d texts", w.language, len(w.texts))
+		}
+		for key, text := range w.texts {
+			name, form, _ := strings.Cut(key, "|")
+			inFamily := slices.ContainsFunc(families, func(f string) bool { return strings.HasPrefix(name, f) })
+			if !used[name] && !inFamily {
+				t.Errorf("%s: no page uses %s", w.language, name)
+			}
+			for _, other := range languages {
+				same, ok := other.texts[key]
+				if !ok && form == "" {
+					t.Errorf("%s has no text for %s", other.language, key)
+				}
+				if ok && !slices.Equal(values.FindAllString(text, -1), values.FindAllString(same, -1)) {
+					t.Errorf("%s: the values of the languages differ: %q and %q", key, text, same)
+				}
+			}
+		}
+	}
+	texts := slices.Sorted(maps.Keys(used))
+	for _, name := range texts {
+		_, plain := languages[0].texts[name]
+		_, many := languages[0].texts[name+"|many"]
+		if !plain && !many && !slices.Contains(notTexts, name) {
+			t.Errorf("%s has no text", name)
+		}
+	}
+}
+
+// notTexts look like keys but are not.
+var notTexts = []string{"all.zip", "signed.zip", "multipart.form"}
+
+func TestWords(t *testing.T) {
+	en, ru := wordsFor("", "de, en;q=0.5"), wordsFor("", "ru-RU,ru;q=0.9,en;q=0.8")
+	if en.language != "en" || ru.language != "ru" || wordsFor("en", "ru") != en || wordsFor("xx", strings.Repeat("ru,", 200)) != en {
+		t.Fatal("the language is not the one that the person wants")
+	}
+	for n, want := range map[int][2]string{
+		1: {"1 document is signed", "Подписан 1 документ"}, 2: {"2 documents are signed", "Подписано 2 документа"},
+		5: {"5 documents are signed", "Подписано 5 документов"}, 11: {"11 documents are signed", "Подписано 11 документов"},
+		21: {"21 documents are signed", "Подписан 21 документ"},
+	} {
+		if got := [2]string{en.count("signed.done", n), ru.count("signed.done", n)}; got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int64][2]string{
+		0: {"0\u00a0bytes", "0\u00a0байт"}, 999: {"999\u00a0bytes", "999\u00a0байт"}, 1500: {"1.5\u00a0KB", "1,5\u00a0КБ"},
+		2 << 30: {"2.1\u00a0GB", "2,1\u00a0ГБ"},
+	} {
+		if got := [2]string{en.size(n), ru.size(n)}; got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	at := time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
+	if got := []string{en.when(at), ru.when(at), en.day(at), ru.day(at), ru.when(time.Time{})}; !slices.Equal(got,
+		[]string{"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC", "5 Mar 2026", "05.03.2026", ""}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestLocal checks that a page leads to no other site.
+func TestLocal(t *testing.T) {
+	for to, want := range map[string]string{
+		"/sign": "/sign", "/signed?operations=a%2Cb": "/signed?operations=a%2Cb", "": "/start", "//evil.example": "/start",
+		"https://evil.example/": "/start", "/\\evil.example": "/start", "/\t/evil.example": "/start", "javascript:alert(1)": "/start", "sign": "/start",
+	} {
+		if got := local(to); got != want {
+			t.Errorf("%q leads to %q, want %q", to, got, want)
+		}
+	}
+}
+
+func TestFreeName(t *testing.T) {
+	taken := map[string]bool{"a.pdf": true, "a (2).pdf": true, "document": true}
+	for name, want := range map[string]string{"A.pdf": "A (3).pdf", "b": "b", "": "document (2)"} {
+		if got := freeName(name, taken); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+}

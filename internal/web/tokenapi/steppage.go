@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tokenapi
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/signin"
+	"tamga/internal/domain/token"
+	"tamga/internal/web/rest"
+)
+
+// stepPath is the address of the page on which a user passes the second step of a sign-in.
+const stepPath = "/oauth/step"
+
+// refreshEvery is how often the page that waits for a device loads itself again, in seconds.
+const refreshEvery = 5
+
+//go:embed step.html
+var stepText string
+
+var stepTemplate = template.Must(template.New("step").Parse(stepText))
+
+// stepping is a sign-in that waits for its second step in a browser.
+type stepping struct {
+	visit   visit
+	pending signin.Pending
+	request signin.Authorization
+	ticket  string
+	caller  signin.Confirmer
+	posted  bool
+}
+
+// beginStep shows the page of the second step after the first one.
+func (a *API) beginStep(ctx context.Context, r visit, p signin.Pending, request signin.Authorization, first signin.FirstStep, posted bool) (any, error) {
+	p = p.Hold(first)
+	ticket, err := a.identity.SealTicket(p, a.browserOf(r.Cookie), signin.StepSecond)
+	if err != nil {
+		return nil, err
+	}
+	s := a.stepping(r, p, request, ticket, first, posted)
+	record, _, err := a.confirming.steps.SecondStep(ctx, first)
+	if err != nil {
+		return a.stepRefused(ctx, s, nil, err)
+	}
+	prompt, err := a.confirming.steps.Challenge(ctx, &s.caller, &record, signin.Choice{Titles: true})
+	if err != nil {
+		return a.stepRefused(ctx, s, &record, err)
+	}
+	page, err := a.stepPage(s, &prompt, "")
+	page.Cookie = a.cookie(a.browserOf(r.Cookie)) // valid as long as the ticket
+	return page, err
+}
+
+func (a *API) stepping(r visit, p signin.Pending, request signin.Authorization, ticket string, first signin.FirstStep, posted bool) *stepping {
+	// The page is ours: it can handle every method, whatever the application can.
+	page := request.Client
+	page.ConfirmMethods = confirm.MethodNames()
+	return &stepping{r, p, request, ticket, signin.Confirmer{Who: first.Who, Client: page, First: &first}, posted}
+}
+
+// step receives what the page of the second step sends, and its reloads while the user
+// confirms on a device.
+func (a *API) step(ctx context.Context, r visit) (any, error) { return a.secondStep(ctx, r, true) }
+
+func (a *API) stepAgain(ctx context.Context, r visit) (any, error) {
+	return a.secondStep(ctx, r, false)
+}
+
+func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error) {
+	if r.Site == "cross-site" && posted {
+		return nil, fault.New(fault.AccessDenied, "the form was sent by another site")
+	}
+	for _, name := range []string{"ticket", "code", "choice"} {
+		if len(r.Body[name]) > 1 {
+			return nil, refuse(token.InvalidRequest, name+" is given more than once")
+		}
+	}
+	ticket := r.Body.Get("ticket")
+	p, err := a.identity.OpenTicket(ticket, a.browserOf(r.Cookie), signin.StepSecond)
+	if err != nil {
+		return a.ended(r, err)
+	}
+	first, err := p.FirstStep()
+	if err != nil {
+		return a.ended(r, err)
+	}
+	request, err := a.requestOf(p)
+	if err != nil {
+		return nil, refusal(err) // the configuration changed meanwhile
+	}
+	rest.Claimed(ctx, audit.Principal{ClientID: request.Client.ID})
+	s := a.stepping(r, p, request, ticket, first, posted)
+	record, _, err := a.confirming.steps.SecondStep(ctx, first)
+	if err != nil {
+		return a.stepRefused(ctx, s, nil, err)
+	}
+	rest.Concerning(ctx, record.ID)
+	prompt, err := a.confirming.records.Poll(ctx, s.caller.Who, record.RefID)
+	answered := false
+	if posted && !fault.Is(err, fault.AuthenticationDeclined) {
+		prompt, answered, err = a.answerStep(ctx, s, &record, prompt, err)
+	}
+	if err == nil && prompt.Record.State == confirm.Created && len(prompt.Choices) == 0 {
+		prompt, err = a.confirming.steps.Challenge(ctx, &s.caller, &record, signin.Choice{Titles: true})
+	}
+	if err != nil {
+		return a.stepRefused(ctx, s, &record, err)
+	}
+	if prompt.Record.State != confirm.Confirmed {
+		if prompt.Wrong == nil {
+			return a.stepPage(s, &prompt, "")
+		}
+		page, err := a.stepPage(s, &prompt, wordsFor(r).WrongCode)
+		if err != nil {
+			return nil, err
+		}
+		page.Status = http.StatusUnauthorized
+		return nil, pageRefusal{page: page, outcome: prompt.Wrong.Code}
+	}
+	issued, err := a.confirming.steps.CompleteStep(ctx, first, &prompt.Record, answered, request)
+	if _, isFault := fault.As(err); isFault {
+		return a.stepRefused(ctx, s, &prompt.Record, err)
+	}
+	return a.finish(ctx, p, request, issued, first.Who, err, posted)
+}
+
+// answerStep carries out what the user pressed. polled is the present state.
+func (a *API) answerStep(ctx context.Context, s *stepping, record *confirm.Record, polled confirm.Prompt, err error) (p confirm.Prompt, answered bool, _ error) {
+	form := s.visit.Body
+	if form.Get("choice") != "" || form.Get("again") != "" || form.Get("code") != "" {
+		rest.Identified(ctx, s.caller.Who) // a reload alone has no audit entry
+	}
+	switch code := strings.TrimSpace(form.Get("code")); {
+	case form.Get("others") != "":
+		list, err := a.confirming.steps.Choices(ctx, &s.caller, record)
+		return confirm.Prompt{Record: *record, Choices: list}, false, err
+	case form.Get("choice") != "":
+		method, address, _ := strings.Cut(form.Get("choice"), "?")
+		p, err = a.confirming.steps.Challenge(ctx, &s.caller, record, signin.Choice{Method: method, Address: address, Titles: true})
+		return p, false, err
+	case form.Get("again") != "":
+		p, err = a.confirming.steps.Challenge(ctx, &s.caller, record, signin.Choice{Titles: true})
+		return p, false, err
+	case code != "" && err == nil && polled.Record.State == confirm.Challenged && !confirm.ByDevice(polled.Record.Method):
+		p, err = a.confirming.records.Answer(ctx, s.caller.Who, record.RefID, code)
+		return p, err == nil && p.Record.State == confirm.Confirmed, err
+	}
+	return polled, false, err
+}
+
+// stepRefused answers a fault of the second step: by the page again while the user can still
+// do something, otherwise by a page that says why the sign-in has ended.
+func (a *API) stepRefused(ctx context.Context, s *stepping, record *confirm.Record, err error) (any, error) {
+	rest.Identified(ctx, s.caller.Who)
+	f, is := fault.As(err)
+	if !is || f.Code == fault.Unauthorized {
+		var g *token.GrantError
+		if errors.As(err, &g) {
+			return goBack(ctx, s.pending, refusal(err), s.posted)
+		}
+		return nil, err
+	}
+	w := wordsFor(s.visit)
+	if f.Code == fault.Unavailable {
+		return nil, err
+	}
+	complaint := cmp.Or(w.Problems[f.Code], w.Problems[fault.InvalidTransaction])
+	var page rest.Page
+	if record != nil && (record.State == confirm.Created || record.State == confirm.Challenged) {
+		// The ways that are left; none if the sign-in has ended.
+		if list, failed := a.confirming.steps.Choices(ctx, &s.caller, record); failed == nil {
+			open := *record
+			open.State = confirm.Created
+			shown, failed := a.stepPage(s, &confirm.Prompt{Record: open, Choices: list}, complaint)
+			if failed != nil {
+				return nil, failed
+			}
+			page = shown
+		}
+	}
+	if page.Content == nil {
+		shown, failed := render(stepTemplate, stepView{words: w, Style: template.CSS(loginStyle), Problem: complaint + " " + w.Ended})
+		if failed != nil {
+			return nil, failed
+		}
+		page = shown
+		page.Policy = policyFor(a.issuer, "")
+	}
+	page.Status = http.StatusForbidden
+	refused := pageRefusal{page: page, outcome: f.Code}
+	if f.Code == fault.TooManyRequests {
+		refused.page.Status, refused.after = http.StatusTooManyRequests, f.After
+	}
+	return nil, refused
+}
+
+// stepView is what step.html shows.
+type stepView struct {
+	words
+	Style                                                        template.CSS
+	Client, Action, Ticket, Problem, Ask, Label, Number, Refresh string
+	Code, Waiting, Again, Others                                 bool
+	Choices                                                      []choiceView
+}
+
+type choiceView struct{ Value, Title, Label string }
+
+// stepPage shows what the user is asked.
+func (a *API) stepPage(s *stepping, p *confirm.Prompt, complaint string) (rest.Page, error) {
+	r := &p.Record
+	view := stepView{
+		words: wordsFor(s.visit), Style: template.CSS(loginStyle), Client: s.pending.ClientID, Action: a.issuer + stepPath,
+		Ticket: s.ticket, Problem: complaint,
+	}
+	switch {
+	case len(p.Choices) > 0:
+		view.Ask = view.Choose
+		for _, c := range p.Choices {
+			value := c.Method
+			if c.Address != "" {
+				value += "?" + c.Address
+			}
+			view.Choices = append(view.Choices, choiceView{value, view.Ways[c.Method], c.Label})
+		}
+	case confirm.ByDevice(r.Method):
+		view.Ask, view.Label, view.Number, view.Waiting, view.Others = view.OnDevice, r.Label, r.Number, true, true
+		view.Refresh = strconv.Itoa(refreshEvery) + ";url=" + a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket)
+	default:
+		view.Ask, view.Label, view.Code, view.Others = view.Asks[r.Method], r.Label, true, true
+		view.Again = r.Method != oath.Method // nothing is sent for it
+	}
+	page, err := render(stepTemplate, view)
+	page.Policy = policyFor(a.issuer, s.pending.RedirectURI)
+	return page, err
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package umsapi_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// heldRequest is a request that waits.
+type heldRequest struct {
+	ID, Operation, UserID, Requester, State, Method, Target string
+	NeedsApproval                                           bool
+}
+
+// waiting returns the requests that an operator sees.
+func waiting(t *testing.T, w *tamgatest.UMS, who string) (list []heldRequest) {
+	t.Helper()
+	w.OK(who, "GET", "/ums/approvals", "").Into(t, &list)
+	return list
+}
+
+// heldBack calls an operation that must wait, and returns the identifier of its request.
+func heldBack(t *testing.T, w *tamgatest.UMS, who, method, path, body string) string {
+	t.Helper()
+	a := w.Ask(who, method, path, body)
+	if a.Status != 400 || !strings.Contains(a.Body, `"wrong_operation"`) {
+		t.Fatalf("not held: %v", a)
+	}
+	for _, r := range waiting(t, w, tamgatest.TwoGroup) {
+		if strings.Contains(a.Body, r.ID) {
+			return r.ID
+		}
+	}
+	t.Fatalf("the answer names no request: %v", a)
+	return ""
+}
+
+// TestSecondOperator: an operation that needs a second operator waits for one, who is not its
+// requester, and is carried out once.
+func TestSecondOperator(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[ResetPassword, SetUserApprovedStateAsync]")
+	id, _, _, _ := w.Register() // an operation that is not named
+	reset := "/ums/user/" + id + "/password"
+	request := heldBack(t, w, tamgatest.Ours, "POST", reset, "")
+	if same := heldBack(t, w, tamgatest.Ours, "POST", reset, ""); same != request {
+		t.Errorf("the same call has request %s, want %s", same, request)
+	}
+	at := "/ums/approvals/" + request
+	for who, status := range map[string]int{tamgatest.Ours: 403, tamgatest.Foreign: 404, tamgatest.Plain: 403, tamgatest.Nobody: 401} {
+		if a := w.Ask(who, "POST", at+"/approve", ""); a.Status != status {
+			t.Errorf("%s approves: %v, want %d", who, a, status)
+		}
+	}
+	if list := waiting(t, w, tamgatest.Foreign); len(list) != 0 {
+		t.Errorf("an operator of another group sees %v", list)
+	}
+	var detail heldRequest
+	w.OK(tamgatest.TwoGroup, "GET", at, "").Into(t, &detail)
+	if detail.Operation != "ResetPassword" || detail.UserID != id || detail.Requester != w.Dev.Operator.Login || !detail.NeedsApproval || detail.State != "Waiting" || !strings.HasSuffix(detail.Target, reset) {
+		t.Errorf("%+v", detail)
+	}
+	w.OK(tamgatest.TwoGroup, "POST", at+"/approve", "")
+	if a := w.Ask(tamgatest.TwoGroup, "POST", at+"/approve", ""); a.Status != 400 {
+		t.Errorf("approved twice: %v", a)
+	}
+	// Another call than the approved one waits on its own.
+	if other := heldBack(t, w, tamgatest.TwoGroup, "POST", reset, ""); other == request {
+		t.Error("another operator has the same request")
+	} else {
+		w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+other+"/refuse", "")
+	}
+	var mu sync.Mutex
+	passwords := map[string]bool{}
+	var callers sync.WaitGroup
+	for range 16 {
+		callers.Go(func() {
+			if a := w.Ask(tamgatest.Ours, "POST", reset, ""); a.Status == 200 {
+				mu.Lock()
+				defer mu.Unlock()
+				passwords[a.Body] = true
+			}
+		})
+	}
+	callers.Wait()
+	if len(passwords) != 1 {
+		t.Errorf("%d passwords were made, want 1", len(passwords))
+	}
+	// A refused one is not carried out, and a new call asks again.
+	approve := "/ums/user/" + id + "/approve?approved=true"
+	refused := heldBack(t, w, tamgatest.Ours, "POST", approve, "")
+	if r := tamgatest.Run(t.Context(), "", "approval", "list", "--data", w.Dir); r.Failure != nil || !strings.Contains(r.Out, refused) {
+		t.Errorf("%s, %v", r.Out, r.Failure)
+	}
+	if r := tamgatest.Run(t.Context(), "", "approval", "refuse", refused, "--data", w.Dir); r.Failure != nil {
+		t.Error(r.Failure)
+	}
+	again := heldBack(t, w, tamgatest.Ours, "POST", approve, "")
+	if again == refused {
+		t.Error("a refused request is open")
+	}
+	if r := tamgatest.Run(t.Context(), "", "approval", "approve", again, "--data", w.Dir); r.Failure != nil {
+		t.Error(r.Failure)
+	}
+	w.OK(tamgatest.Ours, "POST", approve, "")
+	if again2 := heldBack(t, w, tamgatest.Ours, "POST", approve, ""); again2 == again {
+		t.Error("an approval counts twice")
+	}
+}
+
+// TestFactorDelay: a change of what a user signs in or confirms with waits, the user is told
+// and may cancel it. What the user does not have yet is set at once.
+func TestFactorDelay(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, "--set", "users.factor_delay=24h")
+	id, login, phone, email := w.Register()
+	user := "/ums/user/" + id
+	for _, path := range []string{"/phones/" + phone + "/confirm", "/emails/" + email + "/confirm", "/phones/" + phone + "/secondaryauth", "/authmethod/password"} {
+		w.OK(tamgatest.Ours, "POST", user+path, "") // no factor yet
+	}
+	w.Command("user", "password", login, "--password-file", tamgatest.PasswordFile(t)) // an administrator
+	w.Tokens["user"] = w.TokenOf(login, tamgatest.Password)
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/password", ""}, {"POST", "/authmethod/oath", ""}, {"POST", "/oath/app", "{}"}, {"DELETE", "/authmethod/password", ""},
+		{"POST", "/emails/" + email + "/secondaryauth", ""}, {"DELETE", "/phones/" + phone, ""}, {"DELETE", "/mydss", ""},
+		{"POST", "/mydss/lockout", `{"Kid":"1","Lock":false}`},
+	} {
+		heldBack(t, w, tamgatest.Ours, c.method, user+c.path, c.body)
+	}
+	w.OK(tamgatest.Ours, "POST", user+"/operationpolicy", `[2, 4]`) // asks for more
+	heldBack(t, w, tamgatest.Ours, "POST", user+"/operationpolicy", `[2]`)
+	if a := w.Ask(tamgatest.Ours, "POST", user+"/mydss/lockout", `{"Kid":"1","Lock":true}`); strings.Contains(a.Body, "wrong_operation") {
+		t.Errorf("a block of a device waits: %v", a)
+	}
+	// A code is no part of the request: the same one with another code is the same.
+	otp := func(code string) string {
+		return heldBack(t, w, tamgatest.Ours, "POST", user+"/oath", fmt.Sprintf(`{"Serial":"1","FirstOtp":%q}`, code))
+	}
+	if a, b := otp("111111"), otp("222222"); a != b {
+		t.Errorf("requests %s and %s", a, b)
+	}
+	w.TokenOf(login, tamgatest.Password) // the password is the old one
+
+	told := 0
+	for _, m := range w.Captured() {
+		if strings.Contains(m.Text, "вступит в силу позже") {
+			told++
+		}
+	}
+	if told < 10 {
+		t.Errorf("%d messages tell of changes that wait", told)
+	}
+	var changes []heldRequest
+	w.OK("user", "GET", "/changes", "").Into(t, &changes)
+	if len(changes) != 10 {
+		t.Errorf("the user sees %d changes", len(changes))
+	}
+	for _, who := range []string{tamgatest.Plain, tamgatest.Ours} {
+		if a := w.Ask(who, "POST", "/changes/"+changes[0].ID+"/cancel", ""); a.Status != 404 {
+			t.Errorf("%s cancels: %v", who, a)
+		}
+	}
+	w.OK("user", "POST", "/changes/"+changes[0].ID+"/cancel", "")
+	if a := w.Ask("user", "POST", "/changes/"+changes[0].ID+"/cancel", ""); a.Status != 400 {
+		t.Errorf("cancelled twice: %v", a)
+	}
+	if a := w.Ask(tamgatest.TwoGroup, "POST", "/ums/approvals/"+changes[1].ID+"/approve", ""); a.Status != 400 {
+		t.Errorf("an approval ends the delay: %v", a)
+	}
+	w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+changes[1].ID+"/refuse", "")
+	w.OK("user", "GET", "/changes", "").Into(t, &changes)
+	if len(changes) != 8 {
+		t.Errorf("the user sees %d changes", len(changes))
+	}
+}
