@@ -5,16 +5,18 @@
 #   ./test.sh          vet, staticcheck, all tests, every fuzz target for a short time; the race
 #                      detector checks internal/, where most goroutines run
 #   ./test.sh --full   the race detector checks everything, fuzz targets get ten times the inputs,
-#                      processes are frozen for longer
+#                      processes are frozen for longer, a release is made twice and installed in a
+#                      clean Debian, and arm64 runs its tests under qemu
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets. The longest
 #                      tests take their short form (-short of Go), with fewer repetitions or less
-#                      time
+#                      time. Those that compile the program to measure or to change it are left
+#                      out, and only the store and internal/cluster run on PostgreSQL
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
 # xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, LibreOffice. Other such programs are the
 # peers of our protocols: PostgreSQL, PgBouncer, HAProxy, GnuTLS, Kannel, an SMPP centre, readers of QR codes,
-# OATH tools and identity providers. They are Debian packages, npm packages, Go programs, and
+# OATH tools and identity providers, and systemd, skopeo, umoci and shells read our packages. They are Debian packages, npm packages, Go programs, and
 # xmlsec built with GOST from Debian's source. If run as root, this script installs the missing
 # ones. Without a program its tests are skipped with a message, and with CI=true they fail.
 set -euo pipefail
@@ -25,7 +27,7 @@ case "${1:-}" in
   '') ;;
   --quick) quick=1 ;;
   --full) full=1 ;;
-  -*) sed -n '2,12s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
+  -*) sed -n '2,14s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
   *) packages=("$@") ;;
 esac
 
@@ -64,6 +66,16 @@ needed=(
   zbar-tools:/usr/bin/zbarimg
   oathtool:/usr/bin/oathtool
   pskctool:/usr/bin/pskctool
+  groff-base:/usr/bin/groff
+  zsh:/usr/bin/zsh
+  fish:/usr/bin/fish
+  systemd:/usr/bin/systemd-analyze
+  skopeo:/usr/bin/skopeo
+  umoci:/usr/bin/umoci
+)
+[ -z "$full" ] || needed+=(
+  qemu-user:/usr/bin/qemu-aarch64
+  mmdebstrap:/usr/bin/mmdebstrap
 )
 missing=()
 for entry in "${needed[@]}"; do
@@ -116,24 +128,34 @@ if [ ! -x "$judges/openapi/node_modules/.bin/openapi-ts" ] && command -v npm >/d
 fi
 
 if [ -n "$quick" ]; then
-  exec go test -short ./...
+  # Many tests wait for something most of their time.
+  go test -short -p 3 -parallel 6 ./...
+  exec go -C packaging test -short ./...
 fi
 if [ ${#packages[@]} -gt 0 ]; then
   go vet "${packages[@]}"
   exec go test "${packages[@]}"
 fi
 
-[ -z "$full" ] || export TAMGA_TEST_FULL_FAULTS=1
+[ -z "$full" ] || export TAMGA_TEST_FULL_FAULTS=1 TAMGA_TEST_RELEASE=1
 
 echo "== gofmt, vet, staticcheck"
 unformatted=$(gofmt -l $(git ls-files '*.go'))
 [ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; exit 1; }
 go vet ./...
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o /dev/null ./cmd/tamga
 
 echo "== tests"
 go test -race -timeout 20m ./internal/...
 go test ${full:+-race} -timeout 30m . ./cmd/... ./gost/... ./pki/... ./sig/...
+(cd packaging && go vet ./... && go test ${full:+-timeout 60m} ./...)
+(cd packaging/kubernetes && go vet ./... && go test ./...)
+
+if [ -n "$full" ] && [ -e /usr/bin/qemu-aarch64 ]; then
+  echo "== arm64 under qemu"
+  packaging/arm64.sh
+fi
 
 # A number of inputs, not a time: Go sometimes reports the end of a time limit as a finding.
 : "${FUZZTIME:=$([ -n "$full" ] && echo 5000x || echo 500x)}"

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes a Debian package of a program.
+#
+#   packaging/deb.sh VERSION ARCHITECTURE PROGRAM LICENCES SHARE DIR
+#
+# SHARE is a directory for /usr/share with manual pages and completions. The package is DIR/tamga_VERSION_ARCHITECTURE.deb. SOURCE_DATE_EPOCH is the time of its files. It needs
+# no root and no build system of Debian: dpkg-deb packs a directory.
+set -euo pipefail
+
+[ $# = 6 ] || { sed -n '3,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+version=$1 arch=$2 program=$3 licences=$4 share=$5 out=$6
+source=$(cd "$(dirname "$0")/.." && pwd)
+umask 022
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+chmod 755 "$tree"
+
+install -D -m 755 "$program" "$tree/usr/bin/tamga"
+install -D -m 755 "$source/packaging/debian/tamga-admin" "$tree/usr/sbin/tamga-admin"
+install -D -m 644 "$source/packaging/debian/tamga.service" "$tree/lib/systemd/system/tamga.service"
+mkdir -p "$tree/usr/share"
+cp -r "$share/." "$tree/usr/share/"
+doc=$tree/usr/share/doc/tamga
+install -D -m 644 "$source/README.md" "$doc/README.md"
+install -m 644 "$source"/docs/*.md "$doc/"
+install -m 644 "$source/CHANGELOG.md" "$doc/"
+# A version of Debian sorts 1.0.0~rc1 before 1.0.0, and has no hyphen.
+debian=${version//-/\~}
+{
+  echo "tamga ($debian) stable; urgency=medium"
+  echo
+  echo "  * See CHANGELOG.md."
+  echo
+  echo " -- Tamga <tamga@localhost>  $(date -R -u -d "@$SOURCE_DATE_EPOCH")"
+} | gzip -9n >"$doc/changelog.gz"
+{
+  echo "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"
+  echo "Upstream-Name: Tamga"
+  echo
+  echo "Files: *"
+  echo "Copyright: 2026 the authors of Tamga"
+  echo "License: Apache-2.0"
+  echo " On Debian systems the full text is in /usr/share/common-licenses/Apache-2.0."
+  echo
+  echo "Comment: The program contains modules of others. licences.gz has their licences."
+} >"$doc/copyright"
+gzip -9nc "$licences" >"$doc/licences.gz"
+
+mkdir "$tree/DEBIAN"
+install -m 755 "$source"/packaging/debian/{postinst,prerm,postrm} "$tree/DEBIAN/"
+sed -e "s/@VERSION@/$debian/" -e "s/@ARCH@/$arch/" \
+  -e "s/@SIZE@/$(du -sk --apparent-size --exclude DEBIAN "$tree" | cut -f1)/" \
+  "$source/packaging/debian/control" >"$tree/DEBIAN/control"
+(cd "$tree" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
+chmod 644 "$tree/DEBIAN/control" "$tree/DEBIAN/md5sums"
+find "$tree" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
+dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/tamga_${version}_$arch.deb" >/dev/null

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDebianInstalled installs the package of a release that exists already.
+func TestDebianInstalled(t *testing.T) {
+	release := os.Getenv("TAMGA_TEST_RELEASE_DIR")
+	if release == "" {
+		t.Skip("set TAMGA_TEST_RELEASE_DIR to the directory of release.sh 1.2.3; TestRelease does the same with its own release")
+	}
+	tryDebian(t, release)
+}
+
+// tryDebian installs, starts, upgrades, removes and purges the package of a release in a clean Debian, which
+// comes from a mirror.
+func tryDebian(t *testing.T, release string) {
+	mmdebstrap := installed(t, "mmdebstrap")
+	if os.Getuid() != 0 {
+		t.Skip("a clean Debian needs root")
+	}
+	root := filepath.Join(t.TempDir(), "root")
+	output(t, mmdebstrap, "--quiet", "--variant=minbase", "--include=adduser", "bookworm", root)
+	inside := func(args ...string) string {
+		t.Helper()
+		return output(t, "chroot", append([]string{root}, args...)...)
+	}
+	fails := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("chroot", append([]string{root}, args...)...).CombinedOutput()
+		if err == nil {
+			t.Errorf("%q succeeds:\n%s", args, out)
+		}
+		return string(out)
+	}
+	put := func(name, text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The next version has the same files. It is packed without compression, which takes most of the time.
+	first, err := os.ReadFile(filepath.Join(release, "tamga_1.2.3_amd64.deb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("tmp/tamga_1.2.3.deb", string(first), 0o644)
+	tree := filepath.Join(t.TempDir(), "tree")
+	output(t, "dpkg-deb", "--raw-extract", root+"/tmp/tamga_1.2.3.deb", tree)
+	control, err := os.ReadFile(tree + "/DEBIAN/control")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, tree+"/DEBIAN/control", strings.Replace(string(control), "Version: 1.2.3\n", "Version: 1.2.4\n", 1))
+	output(t, "dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, root+"/tmp/tamga_1.2.4.deb")
+
+	if out := inside("dpkg", "-i", "/tmp/tamga_1.2.3.deb"); !strings.Contains(out, "write /etc/tamga/tamga.yaml") {
+		t.Errorf("the installation does not say what comes next:\n%s", out)
+	}
+	for dir, want := range map[string]string{"/etc/tamga": "750 root tamga", "/etc/tamga/secrets": "700 root root", "/var/lib/tamga": "700 tamga tamga"} {
+		if got := strings.TrimSpace(inside("stat", "-c", "%a %U %G", dir)); got != want {
+			t.Errorf("%s is %s, want %s", dir, got, want)
+		}
+	}
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	put("etc/tamga/tamga.yaml", fmt.Sprintf(`listen: %s
+public_url: https://sign.example.org
+database: sqlite:/var/lib/tamga/tamga.db
+spool_dir: /var/lib/tamga/spool
+blob_dir: /var/lib/tamga/blobs
+drain_time: 0s
+master_keys: {active: "1", files: {"1": /etc/tamga/secrets/master.key}}
+`, address), 0o644)
+	put("etc/tamga/secrets/master.key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
+
+	// The upgrade makes the tables, as it would bring older ones up to date.
+	if out := fails("tamga-admin", "group", "list"); !strings.Contains(out, "tamga migrate") {
+		t.Errorf("without tables: %s", out)
+	}
+	inside("dpkg", "-i", "/tmp/tamga_1.2.4.deb")
+	inside("tamga-admin", "group", "add", "Default")
+	if got := strings.TrimSpace(inside("stat", "-c", "%a %U", "/var/lib/tamga/tamga.db")); !strings.HasSuffix(got, " tamga") {
+		t.Errorf("the database is %s", got)
+	}
+	inside("sh", "-c", "! ls /run/tamga-admin.* 2>/dev/null")
+
+	// The service as systemd starts it: its user, its secrets in a directory of credentials.
+	inside("sh", "-c", "mkdir -m 700 /run/credentials && cp /etc/tamga/secrets/master.key /run/credentials/secrets_master.key && chmod 440 /run/credentials/secrets_master.key && chown -R tamga: /run/credentials")
+	var log bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	server := exec.CommandContext(ctx, "chroot", "--userspec=tamga:tamga", root, "env", "CREDENTIALS_DIRECTORY=/run/credentials", "tamga", "serve", "--config", "/etc/tamga/tamga.yaml")
+	server.Stderr = &log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := ""
+	// Only a question shows that another process is ready.
+	for tick := time.NewTicker(100 * time.Millisecond); ready != "ready\n" && ctx.Err() == nil; <-tick.C {
+		out, _ := exec.Command("chroot", root, "tamga", "ready", "--config", "/etc/tamga/tamga.yaml").CombinedOutput()
+		ready = string(out)
+	}
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	err = server.Wait()
+	if ready != "ready\n" || err != nil {
+		t.Fatalf("ready says %q; the server ended with %v:\n%s", ready, err, log.String())
+	}
+
+	inside("dpkg", "-r", "tamga")
+	for _, kept := range []string{"etc/tamga/tamga.yaml", "etc/tamga/secrets/master.key", "var/lib/tamga/tamga.db"} {
+		if _, err := os.Stat(filepath.Join(root, kept)); err != nil {
+			t.Errorf("after the removal: %v", err)
+		}
+	}
+	inside("dpkg", "-i", "/tmp/tamga_1.2.4.deb")
+	if groups := inside("tamga-admin", "group", "list"); !strings.Contains(groups, "Default") {
+		t.Errorf("the data is gone after removal and installation: %s", groups)
+	}
+	inside("dpkg", "-P", "tamga")
+	for _, gone := range []string{"etc/tamga", "var/lib/tamga", "usr/bin/tamga"} {
+		if _, err := os.Stat(filepath.Join(root, gone)); !os.IsNotExist(err) {
+			t.Errorf("after the purge: %s is there, %v", gone, err)
+		}
+	}
+}
