@@ -4,6 +4,7 @@ package judge
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -26,42 +27,43 @@ func Kannel(t testing.TB, centre *Centre) (address string) {
 		}
 	}
 	dir := t.TempDir()
-	admin, box, send := freePort(t), freePort(t), freePort(t)
+	host := ownHost()
+	admin, box, send := freePort(t, host), freePort(t, host), freePort(t, host)
 	_, centrePort, err := net.SplitHostPort(centre.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := filepath.Join(dir, "kannel.conf")
 	text := fmt.Sprintf(`group = core
-admin-port = %d
+admin-port = %[2]d
 admin-port-ssl = false
-admin-interface = 127.0.0.1
+admin-interface = %[1]s
 admin-password = x
-smsbox-port = %d
-smsbox-interface = 127.0.0.1
+smsbox-port = %[3]d
+smsbox-interface = %[1]s
 box-deny-ip = "*.*.*.*"
 box-allow-ip = "127.0.0.1"
 store-type = file
-store-location = %s
+store-location = %[4]s
 
 group = smsc
 smsc = smpp
 smsc-id = centre
 host = 127.0.0.1
-port = %s
+port = %[5]s
 smsc-username = tamga
 smsc-password = secret12
 system-type = ""
 transceiver-mode = true
 
 group = smsbox
-bearerbox-host = 127.0.0.1
-sendsms-port = %d
-sendsms-interface = 127.0.0.1
+bearerbox-host = %[1]s
+sendsms-port = %[6]d
+sendsms-interface = %[1]s
 
 group = sendsms-user
 username = tamga
-password = "%s"
+password = "%[7]s"
 max-messages = 10
 concatenation = true
 
@@ -69,7 +71,7 @@ group = sms-service
 keyword = default
 max-messages = 0
 text = ""
-`, admin, box, filepath.Join(dir, "store"), centrePort, send, KannelPassword)
+`, host, admin, box, filepath.Join(dir, "store"), centrePort, send, KannelPassword)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -95,17 +97,23 @@ text = ""
 		})
 	}
 	run("/usr/sbin/bearerbox")
-	wait(t, fmt.Sprintf("http://127.0.0.1:%d/status.txt", admin))
+	wait(t, fmt.Sprintf("http://%s:%d/status.txt", host, admin))
 	run("/usr/sbin/smsbox")
-	address = fmt.Sprintf("http://127.0.0.1:%d/cgi-bin/sendsms", send)
+	address = fmt.Sprintf("http://%s:%d/cgi-bin/sendsms", host, send)
 	wait(t, address)
 	return address
 }
 
-// freePort returns a port that is free now.
-func freePort(t testing.TB) int {
+// ownHost returns an address of this machine that no other test has. A port that is free
+// there stays free: connections and servers of other tests are at other addresses.
+func ownHost() string {
+	return fmt.Sprintf("127.%d.%d.%d", 1+rand.N(250), rand.N(250), 1+rand.N(250))
+}
+
+// freePort returns a port of a host that is free now.
+func freePort(t testing.TB, host string) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,6 +106,16 @@ func missing(t testing.TB, what string) {
 	t.Skipf("judge: SKIPPED: %s", what)
 }
 
+// Program returns the path of a program of others.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, name+" is not installed")
+	}
+	return path
+}
+
 // Run runs openssl with args in Dir and returns its standard output. The error of a
 // failed run contains the output on both streams.
 func (tool *Tool) Run(args ...string) (stdout string, err error) {

@@ -36,7 +36,8 @@ func S3(t testing.TB) *S3Server {
 	if err := os.Mkdir(s.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	host := ownHost()
+	address := fmt.Sprintf("%s:%d", host, freePort(t, host))
 	s.Endpoint = "http://" + address
 	cmd := exec.Command(program, "--port", address, "--quiet", "posix", root)
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+s.AccessKey, "ROOT_SECRET_KEY="+s.SecretKey)
