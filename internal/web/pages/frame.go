@@ -8,14 +8,13 @@ import (
 	"embed"
 	"html/template"
 	"io/fs"
-	"path"
 	"strings"
 	"sync"
 
 	"tamga/internal/web/rest"
 )
 
-//go:embed templates/*.html
+//go:embed templates/*.html templates/*/*.html
 var templateFiles embed.FS
 
 //go:embed style.css
@@ -26,7 +25,7 @@ var uploadScript string
 
 // view is what a page shows: the template and its content.
 type view struct {
-	template string // name of a file in templates, without .html
+	template string // path of a file in templates, without .html
 	title    string // key of the title
 	script   string // "": none
 	status   int    // 0 is 200
@@ -51,10 +50,36 @@ type frame struct {
 	Script  template.JS
 	Title   string
 	Login   string // of the person, "" without a session
-	Path    string // of this page
+	Tabs    []tab
 	Here    string // address of this page with its query, for the switch of the language
 	Request string // id of the request
 	Content any
+}
+
+// tab is an entry of the list of pages in the frame.
+type tab struct {
+	Address, Key string // Key is that of its text
+	Anyone       bool   // the page needs no session
+	Here         bool   // the person is on this page, or on one below it
+}
+
+// tabs are the pages that every page leads to.
+var tabs = []tab{
+	{Address: "/start", Key: "start.title"},
+	{Address: "/sign", Key: "sign.title"},
+	{Address: "/verify", Key: "verify.title", Anyone: true},
+}
+
+// tabsFor returns the tabs that a visitor of path sees.
+func tabsFor(path string, signedIn bool) []tab {
+	var shown []tab
+	for _, t := range tabs {
+		if t.Anyone || signedIn {
+			t.Here = path == t.Address || strings.HasPrefix(path, t.Address+"/")
+			shown = append(shown, t)
+		}
+	}
+	return shown
 }
 
 // render makes the page in the language of the visitor.
@@ -63,8 +88,9 @@ func (v view) render(ctx context.Context) (rest.Page, error) {
 	w := who.words
 	f := frame{
 		Words: w, Style: template.CSS(style), Script: template.JS(v.script), Title: w.text(v.title), Login: rest.Caller(ctx).Login,
-		Path: who.path, Here: who.here, Request: rest.RequestID(ctx), Content: v.content,
+		Here: who.here, Request: rest.RequestID(ctx), Content: v.content,
 	}
+	f.Tabs = tabsFor(who.path, f.Login != "")
 	var text bytes.Buffer
 	err := templates()[w.language][v.template].ExecuteTemplate(&text, "frame", f)
 	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: contentPolicy(v.script), Status: v.status}, err
@@ -78,16 +104,15 @@ var templates = sync.OnceValue(func() map[string]map[string]*template.Template {
 	for _, w := range languages {
 		all[w.language] = map[string]*template.Template{}
 		common := template.Must(template.New("").Funcs(w.functions()).ParseFS(templateFiles, "templates/frame.html", "templates/parts.html"))
-		names, err := fs.Glob(templateFiles, "templates/*.html")
+		err := fs.WalkDir(templateFiles, "templates", func(file string, d fs.DirEntry, err error) error {
+			name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
+			if err == nil && !d.IsDir() && name != "frame" && name != "parts" {
+				all[w.language][name] = template.Must(template.Must(common.Clone()).ParseFS(templateFiles, file))
+			}
+			return err
+		})
 		if err != nil {
 			panic(err)
-		}
-		for _, file := range names {
-			name := strings.TrimSuffix(path.Base(file), ".html")
-			if name == "frame" || name == "parts" {
-				continue
-			}
-			all[w.language][name] = template.Must(template.Must(common.Clone()).ParseFS(templateFiles, file))
 		}
 	}
 	return all

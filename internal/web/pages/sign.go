@@ -109,7 +109,7 @@ func (a *API) signForm(ctx context.Context, _ struct{}) (view, error) {
 	if len(v.Services) > 0 {
 		v.Levels = levels
 	}
-	return view{template: "sign", title: "sign.title", script: uploadScript, content: v}, nil
+	return view{template: "sign/form", title: "sign.title", script: uploadScript, content: v}, nil
 }
 
 // readUpload reads the parts of a form in the order in which the browser sends them, and
@@ -361,7 +361,7 @@ func (a *API) signed(ctx context.Context, r struct {
 	if v.Done > 1 {
 		v.All = "/signed/all.zip?" + queryOf(ids)
 	}
-	return view{template: "signed", title: "signed.title", content: v}, nil
+	return view{template: "sign/signed", title: "signed.title", content: v}, nil
 }
 
 // shownOperation describes an operation and its documents.

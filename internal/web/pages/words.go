@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -16,9 +17,10 @@ import (
 )
 
 // The catalogues have one text in a line: "key = text". A key that ends in |one, |few or
-// |many is the form of a text for a number; the text has %d in its place.
+// |many is the form of a text for a number; the text has %d in its place. Each language has a
+// folder, each group of pages a file.
 //
-//go:embed words/*.txt
+//go:embed words/*/*.txt
 var catalogues embed.FS
 
 // words are the texts of the pages in one language.
@@ -37,15 +39,20 @@ var languages = []*words{
 }
 
 func readWords(code, name string, tag language.Tag) *words {
-	data, err := catalogues.ReadFile("words/" + code + ".txt")
+	w := &words{language: code, name: name, tag: tag, texts: map[string]string{}}
+	files, err := fs.Glob(catalogues, "words/"+code+"/*.txt")
 	if err != nil {
 		panic(err)
 	}
-	w := &words{language: code, name: name, tag: tag, texts: map[string]string{}}
-	for line := range strings.Lines(string(data)) {
-		key, text, ok := strings.Cut(strings.TrimSpace(line), " = ")
-		if ok {
-			w.texts[key] = text
+	for _, file := range files {
+		data, err := catalogues.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if key, text, ok := strings.Cut(strings.TrimSpace(line), " = "); ok {
+				w.texts[key] = text
+			}
 		}
 	}
 	return w
@@ -147,7 +154,6 @@ func (w *words) day(t time.Time) string {
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
 		"t": w.text, "count": w.count, "size": w.size, "when": w.when, "day": w.day,
-		"tab":      func(f frame, address, key string) tab { return tab{address, key, f.Path == address} },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {
@@ -156,12 +162,6 @@ func (w *words) functions() template.FuncMap {
 			return list
 		},
 	}
-}
-
-// tab is an entry of the list of pages.
-type tab struct {
-	Address, Key string
-	Here         bool
 }
 
 // choice is an entry of the switch of the language.
