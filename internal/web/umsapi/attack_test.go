@@ -191,7 +191,7 @@ func TestHostHeadersLeaveMessagesEqual(t *testing.T) {
 		slices.Sort(lines)
 		text := strings.NewReplacer(login, "LOGIN", phone, "PHONE", email, "EMAIL").Replace(strings.Join(lines, "\n"))
 		text = tamgatest.SixDigits.ReplaceAllString(text, "CODE")
-		// The two runs may lie on both sides of a full minute.
+		// The two runs may be on both sides of a full minute.
 		text = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`).ReplaceAllString(text, "TIME")
 		return regexp.MustCompile(`[a-z0-9]{12,}`).ReplaceAllString(text, "PASSWORD")
 	}
