@@ -112,12 +112,20 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
+	remember := c.PIN.Remember
+	if purpose == ForCommand { // signs once, if at all
+		remember = 0
+	}
 	holder, err := c.Holder().Open(vault.Environment{
 		Ring: ring, Rand: rand.Reader,
 		PIN: vault.SoftOptions{
 			MemoryKiB: uint32(c.Argon2.Memory >> 10),
 			Passes:    uint32(c.Argon2.Passes),
 			Parallel:  c.Argon2.Parallel,
+			Remember:  remember,
+			Warn: func(err error) {
+				log.Warn("right PINs are not remembered: each use of a key with a PIN takes a derivation", "error", err)
+			},
 		},
 		Path: c.Path,
 		Secret: func(file, setting string) (string, error) {
@@ -144,6 +152,9 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		return nil, err
 	}
 	opened := closers{{"the database", db.Close}}
+	if closer, ok := holder.(io.Closer); ok {
+		opened = append(opened, opening{"the holder of the keys", closer.Close})
+	}
 	defer func() {
 		if err != nil {
 			opened.close(log)
@@ -293,10 +304,11 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		opened = append(opened, opening{"the source of evidence", func() error { network.Close(); return nil }})
 		status = revocations{network}
 	}
+	pinMemory, _ := holder.(keys.PINMemory) // other holders may have none
 	keyStore := store.Keys{DB: db}
 	keys, err := keys.New(keys.Options{
 		Store: keyStore, RequestStore: keyStore, StatusStore: keyStore, PINStore: keyStore,
-		Holder: holder, Authority: authority,
+		Holder: holder, PINMemory: pinMemory, Authority: authority,
 		Rand: rand.Reader, Now: db.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
 		Exportable: c.Certificates.Exportable, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users},
 		Confirming: &keys.Confirming{Records: confirmations, Life: c.Confirmation.Life},

@@ -223,6 +223,10 @@ type Config struct {
 		// Whether a new PIN may repeat one character or count up or down, such as `111111` and
 		// `123456`. Existing PINs still open their keys.
 		AllowSimple bool `yaml:"allow_simple"`
+		// How long a process recognizes a right PIN without deriving its key again, for the same
+		// access token. The derived keys stay in locked memory (32 KiB; `LimitMEMLOCK`). Without it,
+		// and with `0s`, each use of a key takes a derivation.
+		Remember time.Duration `yaml:"remember" default:"1m" min:"0s" max:"10m"`
 	} `yaml:"pin"`
 	// Cost of one derivation from a password or a PIN (Argon2id).
 	Argon2 struct {

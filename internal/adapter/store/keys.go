@@ -36,12 +36,12 @@ func (s Keys) Key(ctx context.Context, id string) (keys.KeyRecord, bool, error) 
 	}, "SELECT "+keyColumns+" FROM keys k WHERE k.id = $1", id)
 }
 
-const keyColumns = "k.id, k.user_id, k.suite, k.sealed, k.has_pin, k.created_at"
+const keyColumns = "k.id, k.user_id, k.suite, k.sealed, k.has_pin, k.pin_failures, k.created_at"
 
 // keyFields returns the destinations of keyColumns, in their order. NULL becomes the zero
 // value.
 func keyFields(k *keys.KeyRecord) []any {
-	return []any{orZero(&k.ID), orZero(&k.UserID), orZero(&k.Suite), &k.Sealed, orZero(&k.HasPIN), (*nullTime)(&k.CreatedAt)}
+	return []any{orZero(&k.ID), orZero(&k.UserID), orZero(&k.Suite), &k.Sealed, orZero(&k.HasPIN), orZero(&k.PINFailures), (*nullTime)(&k.CreatedAt)}
 }
 
 // AddCertificate adds a certificate and returns its number.

@@ -124,6 +124,13 @@ type PINStore interface {
 	ResetPIN(ctx context.Context, keyID string) error
 }
 
+// PINMemory recognizes PINs that were right a moment ago. vault.SoftHolder is one.
+type PINMemory interface {
+	// Knows reports whether the PIN opened the key, with the same mark, and the key did not
+	// change since.
+	Knows(k vault.Key, pin []byte) bool
+}
+
 // KeyRecord is a private key as stored.
 type KeyRecord struct {
 	ID        string // GUID
@@ -132,6 +139,8 @@ type KeyRecord struct {
 	Sealed    []byte // vault.Key.Sealed of the key "keys:ID"
 	HasPIN    bool
 	CreatedAt time.Time
+	// PINFailures is the number of attempts that are taken. AddKey stores none.
+	PINFailures int
 }
 
 // NewCertificate is a certificate to store.
@@ -214,7 +223,9 @@ type Options struct {
 	StatusStore  StatusStore
 	PINStore     PINStore
 
-	Holder    vault.Holder
+	Holder vault.Holder
+	// PINMemory may be nil: then every PIN is tried.
+	PINMemory PINMemory
 	Authority *authority.Service
 	// Rand is a secure source that is safe for concurrent use.
 	Rand io.Reader

@@ -84,6 +84,18 @@ type process struct {
 	holder    *holder
 	db        *store.DB
 	clock     *clock
+	attempts  atomic.Int64 // PIN attempts that were taken
+}
+
+// attempts counts the attempts that are taken.
+type attempts struct {
+	keys.PINStore
+	taken *atomic.Int64
+}
+
+func (a attempts) ReservePIN(ctx context.Context, keyID string, limit int) (bool, error) {
+	a.taken.Add(1)
+	return a.PINStore.ReservePIN(ctx, keyID, limit)
 }
 
 const (
@@ -126,10 +138,11 @@ func join(t testing.TB, db *store.DB, c *clock, seed byte) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	soft, err := vault.NewSoftHolder(ring, newReader(seed+50), vault.SoftOptions{MemoryKiB: 64, Passes: 1})
+	soft, err := vault.NewSoftHolder(ring, newReader(seed+50), vault.SoftOptions{MemoryKiB: 64, Passes: 1, Remember: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { soft.Close() })
 	p := &process{holder: &holder{Holder: soft}, db: db, clock: c}
 	p.authority, err = authority.New(authority.Config{}, store.Authority{DB: db}, soft, newReader(seed+100), c.now)
 	if err != nil {
@@ -137,8 +150,8 @@ func join(t testing.TB, db *store.DB, c *clock, seed byte) *process {
 	}
 	stored := store.Keys{DB: db}
 	p.Service, err = keys.New(keys.Options{
-		Store: stored, RequestStore: stored, StatusStore: stored, PINStore: stored,
-		Holder: p.holder, Authority: p.authority,
+		Store: stored, RequestStore: stored, StatusStore: stored, PINStore: attempts{stored, &p.attempts},
+		Holder: p.holder, PINMemory: soft, Authority: p.authority,
 		Rand: newReader(seed + 150), Now: c.now,
 	})
 	if err != nil {

@@ -32,6 +32,10 @@ const settleTime = 10 * time.Second
 //
 // A key without a PIN ignores the PIN, since many clients always send one.
 //
+// A PIN that PINMemory knows for this key and mark takes no attempt while none is missing: it
+// was tried a moment ago, and nothing changed since. After a wrong PIN the next one is tried in
+// full.
+//
 // Within a process the tries on one key take turns, so that many concurrent requests with
 // the right PIN do not use up the attempts. Sign must not be called in a transaction.
 func (s *Service) Sign(ctx context.Context, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
@@ -60,7 +64,7 @@ func (s *Service) open(ctx context.Context, c *Certificate, pin string, use func
 // openIn is open with a snapshot. A key with a PIN is read again after the attempt was
 // taken.
 func (s *Service) openIn(ctx context.Context, snap *Snapshot, c *Certificate, pin string, use func(context.Context, vault.Key, []byte) error) error {
-	key, err := s.key(ctx, snap, c)
+	key, failures, err := s.key(ctx, snap, c)
 	if err != nil {
 		return err
 	}
@@ -72,6 +76,11 @@ func (s *Service) openIn(ctx context.Context, snap *Snapshot, c *Certificate, pi
 		return fault.New(fault.InvalidPIN, "the key of this certificate has a PIN: give it")
 	case len(pin) > vault.MaxPIN:
 		return wrongPIN()
+	}
+	secret := []byte(pin)
+	defer clear(secret)
+	if s.PINMemory != nil && failures == 0 && s.PINMemory.Knows(key, secret) {
+		return use(ctx, key, secret)
 	}
 	leave, err := s.gates.enter(ctx, c.KeyID)
 	if err != nil {
@@ -85,7 +94,7 @@ func (s *Service) openIn(ctx context.Context, snap *Snapshot, c *Certificate, pi
 	if !reserved {
 		return blockedPIN()
 	}
-	err = s.tryPIN(ctx, c, pin, use)
+	err = s.tryPIN(ctx, c, key.Mark, secret, use)
 	if errors.Is(err, vault.ErrPIN) {
 		return wrongPIN().With(err)
 	}
@@ -102,13 +111,12 @@ func (s *Service) openIn(ctx context.Context, snap *Snapshot, c *Certificate, pi
 
 // tryPIN reads the key after the attempt was taken and never takes it from a snapshot: the PIN
 // may have changed while this try waited for its turn.
-func (s *Service) tryPIN(ctx context.Context, c *Certificate, pin string, use func(context.Context, vault.Key, []byte) error) error {
-	key, err := s.key(ctx, nil, c)
+func (s *Service) tryPIN(ctx context.Context, c *Certificate, mark string, secret []byte, use func(context.Context, vault.Key, []byte) error) error {
+	key, _, err := s.key(ctx, nil, c)
 	if err != nil {
 		return err
 	}
-	secret := []byte(pin)
-	defer clear(secret)
+	key.Mark = mark
 	return use(ctx, key, secret)
 }
 
@@ -118,20 +126,25 @@ func blockedPIN() *fault.Error {
 
 func wrongPIN() *fault.Error { return fault.New(fault.InvalidPIN, "the PIN is wrong") }
 
-// key returns the key of a certificate.
-func (s *Service) key(ctx context.Context, snap *Snapshot, c *Certificate) (vault.Key, error) {
+// key returns the key of a certificate, with the mark of the snapshot, and the number of PIN
+// attempts that are taken.
+func (s *Service) key(ctx context.Context, snap *Snapshot, c *Certificate) (k vault.Key, failures int, err error) {
 	r, found, err := s.keyRecord(ctx, snap, c.KeyID)
 	if err != nil {
-		return vault.Key{}, err
+		return k, 0, err
 	}
 	if !found || r.UserID != c.UserID {
-		return vault.Key{}, fmt.Errorf("keys: certificate %d: its key is not stored", c.ID)
+		return k, 0, fmt.Errorf("keys: certificate %d: its key is not stored", c.ID)
 	}
 	su, ok := suite.ByName(r.Suite)
 	if !ok {
-		return vault.Key{}, fmt.Errorf("keys: certificate %d: its key is of suite %q, which this program does not know", c.ID, r.Suite)
+		return k, 0, fmt.Errorf("keys: certificate %d: its key is of suite %q, which this program does not know", c.ID, r.Suite)
 	}
-	return vault.Key{ID: vaultID(r.ID), Suite: su, Sealed: r.Sealed, HasPIN: r.HasPIN}, nil
+	k = vault.Key{ID: vaultID(r.ID), Suite: su, Sealed: r.Sealed, HasPIN: r.HasPIN}
+	if snap != nil {
+		k.Mark = snap.PINMark
+	}
+	return k, r.PINFailures, nil
 }
 
 // gates is a set of locks by name. The zero value is ready. A name uses memory only while

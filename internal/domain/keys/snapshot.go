@@ -17,6 +17,9 @@ type Snapshot struct {
 	Default     *CertificateRecord // nil: the user has none
 	Key         KeyRecord          // of Default
 	Authorities []authority.State
+	// PINMark changes with everything after which a PIN must be tried again: the token, the
+	// policies. It becomes vault.Key.Mark. "": each use tries the PIN. The store leaves it empty.
+	PINMark string
 }
 
 // defaultRecord returns the default certificate of a user from the snapshot, or from the

@@ -16,7 +16,7 @@ import (
 )
 
 // snapshot reads one of a user.
-func (p *process) snapshot(t *testing.T, userID string) *keys.Snapshot {
+func (p *process) snapshot(t testing.TB, userID string) *keys.Snapshot {
 	t.Helper()
 	snap, err := store.Snapshots{DB: p.db}.Snapshot(t.Context(), userID, p.clock.now())
 	if err != nil {

@@ -110,5 +110,22 @@ func (s *Service) values(ctx context.Context, by *signer, pin string, digests []
 			}
 		}
 	}
-	return s.Keys.SignIn(ctx, &snap.Keys, by.certificate, pin, digests)
+	at := snap.Keys
+	at.PINMark = pinMark(by.who, snap)
+	return s.Keys.SignIn(ctx, &at, by.certificate, pin, digests)
+}
+
+// pinMark returns the circumstances under which a right PIN is recognized: the token, so that its
+// end counts, and what the policies say of the user. "" for a caller without a token.
+func pinMark(who audit.Principal, snap *Snapshot) string {
+	if who.TokenID == "" {
+		return ""
+	}
+	mark := []byte(who.TokenID)
+	for _, set := range []*policy.Setting{snap.Access.Own, snap.Access.Group, snap.Operation.Own, snap.Operation.Group} {
+		if mark = append(mark, '/'); set != nil {
+			mark = strconv.AppendUint(mark, uint64(set.Actions), 16)
+		}
+	}
+	return string(mark)
 }

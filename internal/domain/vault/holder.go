@@ -30,6 +30,10 @@ type Key struct {
 	// HasPIN is true when the key opens only with a PIN. The Holder compares it with the
 	// sealed record.
 	HasPIN bool
+	// Mark names the circumstances under which the Holder may recognize a PIN that was right a
+	// moment ago: a PIN is recognized only with the same mark. "" keeps the Holder from
+	// remembering anything of this use. It is not stored.
+	Mark string
 }
 
 // Holder makes and uses private keys. Only the Holder sees them in the clear. It is safe

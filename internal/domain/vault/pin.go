@@ -94,9 +94,17 @@ func (h *SoftHolder) openPIN(ctx context.Context, sealed []byte, k Key, pin []by
 	if rest[0]&0x80 != 0 {
 		return nil, ErrSealed
 	}
-	key, err := h.derive(ctx, cost, head[costSize:], pin)
-	if err != nil {
-		return nil, err
+	digest, remember := h.pins.digest(k, pin)
+	var key []byte
+	if remember {
+		key = h.pins.recall(digest)
+	}
+	recalled := key != nil
+	if !recalled {
+		var err error
+		if key, err = h.derive(ctx, cost, head[costSize:], pin); err != nil {
+			return nil, err
+		}
 	}
 	defer clear(key)
 	aead, err := newAEAD(key)
@@ -106,6 +114,9 @@ func (h *SoftHolder) openPIN(ctx context.Context, sealed []byte, k Key, pin []by
 	pkcs8, err := aead.Open(nil, rest[:nonceSize], rest[nonceSize:], pinAssociated(head, k))
 	if err != nil {
 		return nil, ErrPIN
+	}
+	if remember && !recalled {
+		h.pins.remember(digest, key)
 	}
 	return pkcs8, nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -35,6 +36,12 @@ type SoftOptions struct {
 	MemoryKiB uint32 // memory of one derivation: 64 to 1048576 KiB; 0 means 19456
 	Passes    uint32 // passes over it: 1 to 16; 0 means 2
 	Parallel  int    // derivations at a time in this process; 0 means 4
+
+	// Remember is how long a right PIN is recognized without a derivation; see Key.Mark.
+	// 0 means never.
+	Remember time.Duration
+	// Warn is called if nothing is remembered because no memory can be locked. It may be nil.
+	Warn func(error)
 }
 
 // SoftHolder is the Holder that stores private keys as records sealed by a Ring. The
@@ -46,12 +53,16 @@ type SoftOptions struct {
 // Derivations use at most MemoryKiB times Parallel; further calls wait. A key that was
 // sealed at a cost above that limit waits for all of it and then uses the memory that it
 // needs.
+//
+// A key that was derived from a right PIN may be remembered for a bounded time, in locked
+// memory of the process; see Key.Mark.
 type SoftHolder struct {
 	ring     *Ring
 	rand     io.Reader
 	cost     pinCost
 	capacity int64 // KiB
 	memory   *semaphore.Weighted
+	pins     *pinMemory // nil: PINs are not remembered
 }
 
 // NewSoftHolder makes a holder over a ring. rand must be a secure source that
@@ -75,10 +86,31 @@ func NewSoftHolder(ring *Ring, rand io.Reader, o SoftOptions) (*SoftHolder, erro
 			minMemoryKiB, maxMemoryKiB, maxPasses)
 	}
 	capacity := int64(o.MemoryKiB) * int64(o.Parallel)
-	return &SoftHolder{
+	h := &SoftHolder{
 		ring: ring, rand: rand, cost: cost,
 		capacity: capacity, memory: semaphore.NewWeighted(capacity),
-	}, nil
+	}
+	if o.Remember > 0 {
+		pins, err := newPINMemory(o.Remember)
+		if err != nil && o.Warn != nil {
+			o.Warn(err)
+		}
+		h.pins = pins
+	}
+	return h, nil
+}
+
+// Knows reports whether a PIN opened k, with the same mark, not longer ago than
+// SoftOptions.Remember. If it did, Sign needs no derivation.
+func (h *SoftHolder) Knows(k Key, pin []byte) bool {
+	d, ok := h.pins.digest(k, pin)
+	return ok && h.pins.knows(d)
+}
+
+// Close wipes the remembered keys. The holder remembers nothing after that.
+func (h *SoftHolder) Close() error {
+	h.pins.close()
+	return nil
 }
 
 var _ Holder = (*SoftHolder)(nil)
