@@ -92,6 +92,10 @@ type Format interface {
 	Verifier
 }
 
+// PartSigner is implemented by formats that sign digests of parts of a document. They use no
+// Digests of a Job, so callers need not compute them.
+type PartSigner interface{ SignsParts() }
+
 // Result is a signed document that can be written any number of times.
 type Result interface {
 	// Size is the exact number of bytes that WriteTo writes.

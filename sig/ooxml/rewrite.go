@@ -135,7 +135,7 @@ type packed struct {
 }
 
 var deflaters = sync.Pool{New: func() any {
-	w, err := flate.NewWriter(nil, flate.DefaultCompression)
+	w, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil { // impossible: the level exists
 		panic("ooxml: " + err.Error())
 	}

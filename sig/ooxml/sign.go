@@ -19,6 +19,9 @@ import (
 	"tamga/sig/xmltree"
 )
 
+// SignsParts implements sig.PartSigner: digests are over the parts of the package.
+func (*Format) SignsParts() {}
+
 // Prepare implements sig.Format. The interface has no parameters only for Office
 // documents. Prepare reads the general ones IncludeCertChain and HashAlgorithm. It reads
 // every part to sign once.

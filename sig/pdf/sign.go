@@ -28,6 +28,9 @@ type maker struct {
 	pages  []ref // only for a file whose objects were searched for
 }
 
+// SignsParts implements sig.PartSigner: the digest is over the document with its new section.
+func (*Format) SignsParts() {}
+
 // Prepare implements sig.Format. It reads the parameters PDFFormat, TSPAddress,
 // PDFReason, PDFLocation, PDFCertificationLevel, PDFSignatureField,
 // PdfSignatureTemplateId, PdfSignatureAppearance, PDFPassword, IncludeCertChain and

@@ -56,8 +56,10 @@ type revision struct {
 func (st *state) marshal(job *sig.Job) ([]byte, error) {
 	st.StateHeader = stateForm.Header(job)
 	var err error
-	if st.Print, err = fingerprint(job.Document); err != nil {
-		return nil, err
+	if !job.Again { // a second step may bring another document
+		if st.Print, err = fingerprint(job.Document); err != nil {
+			return nil, err
+		}
 	}
 	return json.Marshal(st)
 }
@@ -94,6 +96,9 @@ func readState(job *sig.Job, prepared []byte) (*state, error) {
 	}
 	if err := st.CheckSize(job.Document); err != nil {
 		return nil, err
+	}
+	if job.Again {
+		return &st, nil
 	}
 	print, err := fingerprint(job.Document)
 	if err != nil {

@@ -37,6 +37,9 @@ type made struct {
 	stamped  []string // see state
 }
 
+// SignsParts implements sig.PartSigner: digests are over canonical forms of elements.
+func (*Format) SignsParts() {}
+
 // Prepare implements sig.Format. It reads the parameters XMLDsigType, XAdESType,
 // TSPAddress, IncludeCertChain, SignatureIndex and HashAlgorithm.
 func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {

@@ -179,7 +179,11 @@ type work struct {
 // prepareMany prepares each item without a fault.
 func (s *Service) prepareMany(ctx context.Context, t *terms, by *signer, items []Item, outcomes []Outcome) ([]work, error) {
 	works := make([]work, len(items))
-	err := each(ctx, (len(items)+sideBySide-1)/sideBySide, func(_ context.Context, group int) error {
+	groups := (len(items) + sideBySide - 1) / sideBySide
+	if _, parts := t.format.(sig.PartSigner); parts {
+		groups = 0
+	}
+	err := each(ctx, groups, func(_ context.Context, group int) error {
 		var signed []*Intake
 		for _, item := range items[group*sideBySide : min(len(items), (group+1)*sideBySide)] {
 			if item.Original.isEmpty() {

@@ -33,10 +33,6 @@ type SpoolFile interface {
 const (
 	memoryLimit = 256 << 10 // bytes of one document
 	roomLimit   = 4 << 20   // bytes of all documents of a request together
-	// smallLimit is the largest size of a document that is not hashed before its digest
-	// is requested. The digest of a message to extend is never requested, and the
-	// documents of a batch are hashed together.
-	smallLimit = 64 << 10
 	// pieceSize is how much is read into memory at once.
 	pieceSize = 64 << 10
 )
@@ -58,7 +54,9 @@ type room struct {
 }
 
 // Intake receives one document. Bytes are written to it in order. It stores a small
-// document in memory and a large one in the spool, and hashes it meanwhile. After Finish
+// document in memory and a large one in the spool. A large one is hashed meanwhile. A small one
+// is hashed when its digest is requested: formats that sign digests of parts and messages to
+// extend never request it, and the documents of a batch are hashed together. After Finish
 // it is a sig.Document that several goroutines may read concurrently. The zero value is
 // not valid; use [Service.NewIntake]. Close frees everything and may be called at any
 // time.
@@ -68,7 +66,7 @@ type Intake struct {
 	spooled  bool
 	base     int64 // start of the document in the room's file
 	size     int64
-	running  hash.Hash // from smallLimit on
+	running  hash.Hash // in the spool
 	digest   suite.Digest
 	finished bool
 	closed   bool
@@ -108,17 +106,9 @@ func (in *Intake) Write(p []byte) (int, error) {
 		in.room.memory -= n
 	}
 	in.size += n
-	if in.room.hash == nil || !in.spooled && in.size <= smallLimit {
-		return len(p), nil
+	if in.running != nil {
+		in.running.Write(p)
 	}
-	if in.running == nil {
-		in.running = in.room.hash.New()
-		if !in.spooled {
-			in.running.Write(in.memory)
-			return len(p), nil
-		}
-	}
-	in.running.Write(p)
 	return len(p), nil
 }
 
@@ -194,7 +184,7 @@ func (in *Intake) turnToSpool() error {
 	in.spooled, in.base = true, r.end
 	kept := in.memory
 	in.memory = nil
-	if r.hash != nil && in.running == nil {
+	if r.hash != nil {
 		in.running = r.hash.New()
 		in.running.Write(kept)
 	}

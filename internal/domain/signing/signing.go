@@ -266,7 +266,7 @@ func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
 		// The signature is over the original. The message with its other signatures is
 		// only read.
 		job.Original, job.OriginalDigests = original, original.digests()
-	} else {
+	} else if _, parts := t.format.(sig.PartSigner); !parts {
 		job.Digests = content.digests()
 	}
 	return job
