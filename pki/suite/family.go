@@ -73,7 +73,7 @@ func (f gostFamily) sign(rand io.Reader, key crypto.Signer, digest []byte) ([]by
 }
 
 func (f gostFamily) verify(pub crypto.PublicKey, digest, value []byte) bool {
-	return f.shape(value) == nil && pub.(*gost3410.PublicKey).Verify(digest, value)
+	return f.shape(value) == nil && shared.key(pub.(*gost3410.PublicKey)).Verify(digest, value)
 }
 
 func (f gostFamily) shape(value []byte) error {

@@ -4,11 +4,9 @@ package keys
 
 import (
 	"bytes"
-	"crypto"
 	"sync"
 	"sync/atomic"
 
-	"tamga/gost/gost3410"
 	"tamga/pki/x509gost"
 )
 
@@ -21,7 +19,6 @@ const cacheSize = 4096
 type cache struct {
 	mu      sync.Mutex
 	entries map[int64]*entry
-	tables  int // entries with tabled set
 }
 
 // entry is one certificate.
@@ -29,46 +26,6 @@ type entry struct {
 	id     int64
 	x509   *x509gost.Certificate
 	judged atomic.Pointer[cachedVerdict] // nil: not checked yet
-	checks atomic.Int32                  // number of values verified with it
-	table  atomic.Pointer[gost3410.PublicKey]
-	tabled bool // table is there or being made; guarded by cache.mu
-}
-
-// A key in frequent use gets a table of its own, of 86 to 516 KiB. It is worth it after
-// about 30 verifications.
-const (
-	tableAfter = 32
-	tableMost  = 128 // tables kept at a time, at most 65 MiB
-)
-
-// key returns the public key to verify with.
-func (e *entry) key(c *cache) crypto.PublicKey {
-	if t := e.table.Load(); t != nil {
-		return t
-	}
-	public, ok := e.x509.PublicKey.(*gost3410.PublicKey)
-	if !ok || e.checks.Add(1) != tableAfter { // exactly one call makes the table
-		return e.x509.PublicKey
-	}
-	if !c.reserve(e) {
-		e.checks.Store(0) // a table may be free by then
-		return public
-	}
-	t := public.Precompute()
-	e.table.Store(t)
-	return t
-}
-
-// reserve takes one of the tableMost tables for an entry.
-func (c *cache) reserve(e *entry) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.tables == tableMost || c.entries[e.id] != e {
-		return false
-	}
-	c.tables++
-	e.tabled = true
-	return true
 }
 
 // entry finds the parsed form of a certificate by its number. If the stored bytes are not
@@ -94,19 +51,10 @@ func (c *cache) entry(id int64, der []byte) (*entry, error) {
 		if len(c.entries) < cacheSize {
 			break
 		}
-		c.remove(other)
+		delete(c.entries, other)
 	}
-	c.remove(id)
 	c.entries[id] = e
 	return e, nil
-}
-
-// remove forgets an entry and its table.
-func (c *cache) remove(id int64) {
-	if e := c.entries[id]; e != nil && e.tabled {
-		c.tables--
-	}
-	delete(c.entries, id)
 }
 
 // find returns the cached entry of a certificate.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"tamga/gost/gost3410"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -84,49 +83,6 @@ func TestCacheBelievesTheBytes(t *testing.T) {
 	clear(mine)
 	if e, err := c.entry(9, one); err != nil || !bytes.Equal(e.x509.Raw, one) {
 		t.Errorf("the cache shares memory with its caller: %v", err)
-	}
-}
-
-// Keys in frequent use get tables, of a limited number, and return them.
-func TestCacheTables(t *testing.T) {
-	var c cache
-	der := selfSigned(t, 1)
-	use := func(id int64) *entry {
-		e, err := c.entry(id, der)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range tableAfter {
-			if !e.key(&c).(*gost3410.PublicKey).Equal(e.x509.PublicKey) {
-				t.Fatal("another key than that of the certificate")
-			}
-		}
-		return e
-	}
-	first := use(0)
-	if first.table.Load() == nil {
-		t.Errorf("no table after %d uses", tableAfter)
-	}
-	for id := range int64(tableMost + 10) {
-		use(id)
-	}
-	if c.tables != tableMost {
-		t.Errorf("%d tables, want %d", c.tables, tableMost)
-	}
-	if last := use(tableMost + 9); last.table.Load() != nil {
-		t.Error("a table beyond the bound")
-	}
-	for id := range int64(tableMost + 10) {
-		c.remove(id)
-	}
-	if c.tables != 0 {
-		t.Errorf("%d tables of no entry", c.tables)
-	}
-	if use(7); c.tables != 1 {
-		t.Errorf("%d tables after one use", c.tables)
-	}
-	if c.reserve(first) {
-		t.Error("an entry that is gone took a table")
 	}
 }
 

@@ -13,7 +13,6 @@ package keys
 
 import (
 	"context"
-	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -199,19 +198,11 @@ type Certificate struct {
 	FriendlyName  string
 	CreatedAt     time.Time
 	Outside       bool // issued by another authority than the built-in one
-
-	// key returns the public key to verify with; nil means that of X509.
-	key func() crypto.PublicKey
 }
 
-// Verify checks a signature value over a digest against the certificate. For a key in
-// frequent use it is faster than X509 itself.
+// Verify checks a signature value over a digest against the certificate.
 func (c *Certificate) Verify(d suite.Digest, value []byte) error {
-	public := c.X509.PublicKey
-	if c.key != nil {
-		public = c.key()
-	}
-	return c.X509.Suite.Verify(public, d, value)
+	return c.X509.Suite.Verify(c.X509.PublicKey, d, value)
 }
 
 // Options are what a Service is made of. All are needed up to Now; methods that take an
@@ -461,7 +452,6 @@ func (s *Service) certificate(r CertificateRecord) (*Certificate, error) {
 		Default: r.Default, HasPIN: r.HasPIN,
 		RevokedAt: r.RevokedAt, Reason: r.Reason, Comment: r.Comment,
 		FriendlyName: r.FriendlyName, CreatedAt: r.CreatedAt, Outside: r.Outside,
-		key: func() crypto.PublicKey { return e.key(&s.cache) },
 	}
 	now := s.Now()
 	switch {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"tamga/gost/gost3410"
+)
+
+// publicKeys makes n keys of the cheapest curve.
+func publicKeys(t *testing.T, n int) []*gost3410.PublicKey {
+	t.Helper()
+	source := rand.NewChaCha8([32]byte{3})
+	list := make([]*gost3410.PublicKey, n)
+	for i := range list {
+		k, err := gost3410.GenerateKey(gost3410.CryptoProA, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[i] = k.Public().(*gost3410.PublicKey)
+	}
+	return list
+}
+
+func (t *tables) has(k *gost3410.PublicKey) bool {
+	id := publicID{set: k.Set()}
+	copy(id.xy[:], k.Bytes())
+	made := t.made.Load()
+	return made != nil && (*made)[id] != nil
+}
+
+// use verifies so often with a key that it gets a table if it may.
+func (t *tables) use(k *gost3410.PublicKey) {
+	for range tableAfter {
+		t.key(k)
+	}
+}
+
+func TestTables(t *testing.T) {
+	var kept tables
+	keys := publicKeys(t, tableMost+3)
+	for range tableAfter - 1 {
+		if got := kept.key(keys[0]); got != keys[0] {
+			t.Fatal("a key in rare use has a table")
+		}
+	}
+	if got := kept.key(keys[0]); got == keys[0] || !got.Equal(keys[0]) || !kept.has(keys[0]) {
+		t.Fatal("a key in frequent use has no table, or became another key")
+	}
+	for _, k := range keys[:tableMost] {
+		kept.use(k)
+	}
+	// All tables are in use: another key gets none.
+	for _, k := range keys[:tableMost] {
+		kept.key(k)
+	}
+	if kept.use(keys[tableMost]); kept.has(keys[tableMost]) || len(*kept.made.Load()) != tableMost {
+		t.Error("a table in use was given up, or there are too many")
+	}
+	// One is no longer used: it gives its place up after two attempts.
+	for range 2 {
+		for _, k := range keys[1:tableMost] {
+			kept.key(k)
+		}
+		kept.use(keys[tableMost])
+	}
+	if !kept.has(keys[tableMost]) || kept.has(keys[0]) || len(*kept.made.Load()) != tableMost {
+		t.Error("a key in frequent use did not get the place of an unused one")
+	}
+}
+
+// TestTablesCountFewKeys checks that a stranger with many keys fills no memory.
+func TestTablesCountFewKeys(t *testing.T) {
+	var kept tables
+	k := publicKeys(t, 1)[0]
+	for i := range 10 * countMost {
+		id := publicID{set: k.Set()}
+		id.xy[0], id.xy[1] = byte(i), byte(i>>8)
+		kept.due(id)
+	}
+	if len(kept.counts) > countMost {
+		t.Errorf("%d keys are counted", len(kept.counts))
+	}
+}
+
+func TestTablesTogether(t *testing.T) {
+	var kept tables
+	keys := publicKeys(t, 4)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 3 * tableAfter {
+				if k := keys[(i+j)%len(keys)]; !kept.key(k).Equal(k) {
+					t.Error("another key")
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, k := range keys {
+		if !kept.has(k) {
+			t.Error("a key in frequent use has no table")
+		}
+	}
+}
