@@ -6,17 +6,19 @@
 #                      detector checks internal/, where most goroutines run
 #   ./test.sh --full   the race detector checks everything, fuzz targets get ten times the inputs,
 #                      processes are frozen for longer, a release is made twice and installed in a
-#                      clean Debian, and arm64 runs its tests under qemu
+#                      clean Debian, arm64 runs its tests under qemu, and each page is judged in
+#                      every size, language and colour scheme
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets. The longest
 #                      tests take their short form (-short of Go), with fewer repetitions or less
-#                      time. Those that compile the program to measure or to change it are left
-#                      out, and only the store and internal/cluster run on PostgreSQL
+#                      time. Those that compile the program to measure or to change it, and those
+#                      in a browser, are left out, and only the store and internal/cluster run on PostgreSQL
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
 # xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, LibreOffice. Other such programs are the
 # peers of our protocols: PostgreSQL, PgBouncer, HAProxy, GnuTLS, Kannel, an SMPP centre, readers of QR codes,
-# OATH tools and identity providers, and systemd, skopeo, umoci and shells read our packages. They are Debian packages, npm packages, Go programs, and
+# OATH tools and identity providers, and systemd, skopeo, umoci and shells read our packages.
+# Chromium and axe-core judge the pages. They are Debian packages, npm packages, Go programs, and
 # xmlsec built with GOST from Debian's source. If run as root, this script installs the missing
 # ones. Without a program its tests are skipped with a message, and with CI=true they fail.
 set -euo pipefail
@@ -27,7 +29,7 @@ case "${1:-}" in
   '') ;;
   --quick) quick=1 ;;
   --full) full=1 ;;
-  -*) sed -n '2,14s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
+  -*) sed -n '2,15s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
   *) packages=("$@") ;;
 esac
 
@@ -72,6 +74,7 @@ needed=(
   systemd:/usr/bin/systemd-analyze
   skopeo:/usr/bin/skopeo
   umoci:/usr/bin/umoci
+  chromium:/usr/bin/chromium
 )
 [ -z "$full" ] || needed+=(
   qemu-user:/usr/bin/qemu-aarch64
@@ -127,6 +130,11 @@ if [ ! -x "$judges/openapi/node_modules/.bin/openapi-ts" ] && command -v npm >/d
     echo "== the generator of TypeScript clients could not be installed, its tests will be skipped" >&2
 fi
 
+if [ ! -d "$judges/axe/node_modules/axe-core" ] && command -v npm >/dev/null; then
+  npm install --silent --no-audit --no-fund --prefix "$judges/axe" axe-core@4.14.1 >/dev/null ||
+    echo "== axe-core could not be installed, the tests in a browser will be skipped" >&2
+fi
+
 if [ -n "$quick" ]; then
   # Many tests wait for something most of their time.
   go test -short -p 3 -parallel 6 ./...
@@ -151,6 +159,7 @@ go test -race -timeout 20m ./internal/...
 go test ${full:+-race} -timeout 30m . ./cmd/... ./gost/... ./pki/... ./sig/...
 (cd packaging && go vet ./... && go test ${full:+-timeout 60m} ./...)
 (cd packaging/kubernetes && go vet ./... && go test ./...)
+(cd browser && go vet ./... && go test -timeout 30m ./...)
 
 if [ -n "$full" ] && [ -e /usr/bin/qemu-aarch64 ]; then
   echo "== arm64 under qemu"

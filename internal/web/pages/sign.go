@@ -324,6 +324,7 @@ type signedView struct {
 }
 
 type signedOperation struct {
+	Number    int // on the page, from 1
 	ID        string
 	State     string // key of the word
 	Failed    string // why the whole operation failed; "" if it did not
@@ -349,6 +350,7 @@ func (a *API) signed(ctx context.Context, r struct {
 	var ids []string
 	for _, o := range list {
 		s := shownOperation(visitorOf(ctx).words, o)
+		s.Number = len(v.Operations) + 1
 		for _, d := range s.Documents {
 			if d.RefID != "" {
 				v.Done++

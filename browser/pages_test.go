@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// person is who looks at a page.
+type person int
+
+const (
+	nobody person = iota // without a session
+	demo
+	operator
+)
+
+// row is a page that a test looks at.
+type row struct {
+	name string // of its picture
+	who  person
+	path string
+	do   func(b *tab) // brings the page into the state to look at; nil: as it is loaded
+	// refused means that the server refuses on this page, which browsers complain about.
+	refused bool
+}
+
+// rows are the pages that everybody, a person and an operator see. Each is judged in every look.
+var rows = []row{
+	{name: "front", path: "/"},
+	{name: "verify", path: "/verify"},
+	{name: "verify-refused", path: "/verify", refused: true, do: func(b *tab) {
+		b.attach(`input[name=file]`, "a.txt", "no signature")
+		b.press(`main form button`)
+		b.wait(`.problem`)
+	}},
+	{name: "sign-in", path: "/sign-in"},
+	{name: "sign-in-wrong", path: "/sign-in", refused: true, do: func(b *tab) {
+		b.fill(`input[name=login]`, "nobody")
+		b.fill(`input[name=password]`, "wrong")
+		b.press(`main form button`)
+		b.wait(`[role=alert]`)
+	}},
+	{name: "signed-in-refused", path: "/signed-in", refused: true},
+
+	{name: "start", who: demo, path: "/start"},
+	{name: "sign", who: demo, path: "/sign"},
+	{name: "signed", who: demo, path: "/sign", do: func(b *tab) {
+		b.attach(`input[name=file]`, "Договор поставки №1.pdf", string(tamgatest.PDFOf(2000)), "notes.txt", "text")
+		b.press(`main form button:not([name])`)
+		b.wait(`a[href^="/signed/document/"]`)
+	}},
+	{name: "signed-refused", who: demo, path: "/signed?operations=1", refused: true},
+
+	{name: "operator-start", who: operator, path: "/start"},
+}
+
+// TestPages judges every page of rows.
+func TestPages(t *testing.T) {
+	s := start(t)
+	all := looks
+	switch {
+	case full:
+		all = slices.Concat(looks, moreLooks)
+	case testing.Short():
+		all = []look{looks[0], looks[3]}
+	}
+	accounts := map[person][2]string{
+		demo: {s.Dev.User.Login, s.Dev.User.Password}, operator: {s.Dev.Operator.Login, s.Dev.Operator.Password},
+	}
+	for _, l := range all {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			tabs := map[person]*tab{}
+			for _, r := range rows {
+				b := tabs[r.who]
+				if b == nil {
+					b = s.tab(t, l)
+					if account, ok := accounts[r.who]; ok {
+						b.signIn("/start", account[0], account[1])
+					}
+					tabs[r.who] = b
+				}
+				t.Run(r.name, func(t *testing.T) {
+					b.T, b.statuses = t, !r.refused
+					b.open(r.path)
+					if r.do != nil {
+						r.do(b)
+					}
+					b.check(r.name)
+				})
+				b.T = t
+			}
+		})
+	}
+}
+
+// TestFindings breaks a page in every way that the tests look for.
+func TestFindings(t *testing.T) {
+	s := start(t)
+	b := s.tab(t, looks[2])
+	b.open("/verify")
+	if f := b.findings(); len(f) > 0 {
+		t.Fatalf("the page is wrong before it is broken: %q", f)
+	}
+	value[bool](b, `document.querySelector("main").insertAdjacentHTML("beforeend",
+		"<img src='https://other.example/a.png'><div id=wide>wide</div><p style='color:red'>style of others</p>");
+		document.querySelector("#wide").style.width = "400px"; document.title = ""; document.documentElement.lang = "de"; console.error("broken"); true`)
+	b.until(`document.images[0].complete`)
+	found := strings.Join(b.findings(), "\n")
+	for _, want := range []string{"image-alt", "416 pixels", "no title", `the language "de"`, "console: error \"broken\"", "Content Security Policy", "style-src"} {
+		if !strings.Contains(found, want) {
+			t.Errorf("no finding %q in:\n%s", want, found)
+		}
+	}
+}
