@@ -32,6 +32,11 @@ type row struct {
 // rows are the pages that everybody, a person and an operator see. Each is judged in every look.
 var rows = []row{
 	{name: "front", path: "/"},
+	{name: "components", path: "/_/components"},
+	{name: "components-dialog", path: "/_/components", do: func(b *tab) {
+		b.press(`button[popovertarget=delete]`)
+		b.wait(`#delete input[name=typed]:focus`)
+	}},
 	{name: "verify", path: "/verify"},
 	{name: "verify-refused", path: "/verify", refused: true, do: func(b *tab) {
 		b.attach(`input[name=file]`, "a.txt", "no signature")
@@ -77,23 +82,23 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			tabs := map[person]*tab{}
 			for _, r := range rows {
-				b := tabs[r.who]
-				if b == nil {
-					b = s.tab(t, l)
-					if account, ok := accounts[r.who]; ok {
-						b.signIn("/start", account[0], account[1])
+				t.Run(r.name, func(row *testing.T) {
+					b := tabs[r.who]
+					if b == nil {
+						b = s.tab(t, l)
+						b.T = row
+						if account, ok := accounts[r.who]; ok {
+							b.signIn("/start", account[0], account[1])
+						}
+						tabs[r.who] = b
 					}
-					tabs[r.who] = b
-				}
-				t.Run(r.name, func(t *testing.T) {
-					b.T, b.statuses = t, !r.refused
+					b.T, b.statuses = row, !r.refused
 					b.open(r.path)
 					if r.do != nil {
 						r.do(b)
 					}
 					b.check(r.name)
 				})
-				b.T = t
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 	c := b.Config
 	return pages.Settings{
 		ClientID: config.PagesClient, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
-		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), Trial: trial,
+		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), Trial: trial, Dev: c.IsDev(),
 	}
 }
 

@@ -15,11 +15,12 @@ import (
 
 // visitor is what the Door knows of a request.
 type visitor struct {
-	words   *words
-	path    string
-	here    string // path and query
-	read    bool   // the request reads and changes nothing
-	session session
+	words    *words
+	path     string
+	here     string // path and query
+	read     bool   // the request reads and changes nothing
+	verifies bool   // there is a page that verifies
+	session  session
 }
 
 type visitorKey struct{}
@@ -45,6 +46,7 @@ func (a *API) Door(next http.Handler) http.Handler {
 		v := &visitor{
 			words: wordsFor(cookieOf(cookies, languageCookie), r.Header.Get("Accept-Language")),
 			path:  r.URL.Path, here: r.URL.RequestURI(), read: r.Method == http.MethodGet || r.Method == http.MethodHead,
+			verifies: a.Verifier != nil,
 		}
 		r = r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))
 		r.Header.Del("Authorization") // a page knows people by their sessions only

@@ -61,20 +61,23 @@ type tab struct {
 	Address, Key string // Key is that of its text
 	Anyone       bool   // the page needs no session
 	Here         bool   // the person is on this page, or on one below it
+	// when reports whether the visitor sees the tab; nil: always
+	when func(ctx context.Context) bool
 }
 
 // tabs are the pages that every page leads to.
 var tabs = []tab{
 	{Address: "/start", Key: "start.title"},
 	{Address: "/sign", Key: "sign.title"},
-	{Address: "/verify", Key: "verify.title", Anyone: true},
+	{Address: "/verify", Key: "verify.title", Anyone: true, when: func(ctx context.Context) bool { return visitorOf(ctx).verifies }},
 }
 
-// tabsFor returns the tabs that a visitor of path sees.
-func tabsFor(path string, signedIn bool) []tab {
+// tabsFor returns the tabs that the visitor sees.
+func tabsFor(ctx context.Context, signedIn bool) []tab {
+	path := visitorOf(ctx).path
 	var shown []tab
 	for _, t := range tabs {
-		if t.Anyone || signedIn {
+		if (t.Anyone || signedIn) && (t.when == nil || t.when(ctx)) {
 			t.Here = path == t.Address || strings.HasPrefix(path, t.Address+"/")
 			shown = append(shown, t)
 		}
@@ -90,7 +93,7 @@ func (v view) render(ctx context.Context) (rest.Page, error) {
 		Words: w, Style: template.CSS(style), Script: template.JS(v.script), Title: w.text(v.title), Login: rest.Caller(ctx).Login,
 		Here: who.here, Request: rest.RequestID(ctx), Content: v.content,
 	}
-	f.Tabs = tabsFor(who.path, f.Login != "")
+	f.Tabs = tabsFor(ctx, f.Login != "")
 	var text bytes.Buffer
 	err := templates()[w.language][v.template].ExecuteTemplate(&text, "frame", f)
 	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: contentPolicy(v.script), Status: v.status}, err

@@ -84,6 +84,7 @@ type Settings struct {
 	Upload   int64         // largest body of an upload, in bytes
 	Verify   int64         // largest body of a verification, in bytes
 	Trial    *Trial        // nil: people sign in with their passwords only
+	Dev      bool          // serve --dev: there is a page of all components
 }
 
 // Trial lets a person who tries the program out sign in by a button.
@@ -148,6 +149,9 @@ func (a *API) Routes() []rest.Route {
 			page("GET /verify", "VerifyPage", rest.Anyone, a.verifyForm).Unaudited(),
 			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.settings.Verify).Answering(rest.Page{}),
 		)
+	}
+	if a.settings.Dev {
+		routes = append(routes, page("GET /_/components", "ComponentsPage", rest.Anyone, a.components).Unaudited())
 	}
 	if a.settings.Trial != nil {
 		routes = append(routes, rest.Handle("POST /try", "SignInToTry", rest.Anyone, a.try).Answering(rest.Redirect{}))

@@ -153,7 +153,7 @@ func (w *words) day(t time.Time) string {
 // functions are those of the templates.
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.text, "count": w.count, "size": w.size, "when": w.when, "day": w.day,
+		"t": w.text, "count": w.count, "size": w.size, "when": w.when, "day": w.day, "part": part, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {
