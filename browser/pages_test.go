@@ -50,6 +50,7 @@ var rows = []row{
 		b.press(`main form button`)
 		b.wait(`[role=alert]`)
 	}},
+	{name: "sign-in-of-unknown-client", path: "/STS/oauth/authorize?client_id=nobody", refused: true},
 	{name: "signed-in-refused", path: "/signed-in", refused: true},
 
 	{name: "start", who: demo, path: "/start"},

@@ -183,7 +183,7 @@ func (b *Base) clients() (*signin.Clients, error) {
 	var list []signin.Client
 	for _, c := range b.Config.Clients {
 		client := signin.Client{
-			ID: c.ID, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant, RedirectURIs: c.RedirectURIs,
+			ID: c.ID, Title: c.Title, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant, RedirectURIs: c.RedirectURIs,
 			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE, ConfirmMethods: c.ConfirmMethods,
 		}
 		if !client.Public {

@@ -337,6 +337,8 @@ type Config struct {
 type Client struct {
 	// Name of the application. Default: none, required.
 	ID string `yaml:"id"`
+	// Its name for people, on the pages of the sign-in. Default: `id`.
+	Title string `yaml:"title"`
 	// File with its secret. Without one it is a public client, which proves nothing.
 	SecretFile string `yaml:"secret_file"`
 	// Whether it may send passwords of users.

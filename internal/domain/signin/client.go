@@ -14,6 +14,7 @@ import (
 // Client is an OAuth client of the configuration.
 type Client struct {
 	ID            string
+	Title         string // name for people; "": ID
 	Secret        []byte // SHA-256 of the secret, see HashSecret; nil for a public client
 	Public        bool   // has no secret
 	PasswordGrant bool   // may exchange a password for a token

@@ -126,7 +126,7 @@ func New(s Settings, d Deps) *API {
 
 // Client returns the pages as an OpenID client.
 func (s Settings) Client() signin.Client {
-	return signin.Client{ID: s.ClientID, Public: true, RedirectURIs: []string{s.Address + SignedInPath}, SessionLife: s.Session}
+	return signin.Client{ID: s.ClientID, Title: "Tamga", Public: true, RedirectURIs: []string{s.Address + SignedInPath}, SessionLife: s.Session}
 }
 
 // Routes returns the pages. Each of them declares who may see it.

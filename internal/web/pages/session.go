@@ -139,7 +139,7 @@ func local(to string) string {
 
 // signIn sends the browser to the sign-in page with a request of its own (OpenID Connect,
 // authorization code with PKCE).
-func (a *API) signIn(_ context.Context, r struct {
+func (a *API) signIn(ctx context.Context, r struct {
 	To string `query:"to"`
 }) (rest.Redirect, error) {
 	b := begun{State: a.Random(), Verifier: a.Random() + a.Random(), To: local(r.To), Ends: a.Now().Add(beginLife).Unix()}
@@ -153,6 +153,7 @@ func (a *API) signIn(_ context.Context, r struct {
 	query := url.Values{
 		"response_type": {"code"}, "client_id": {a.settings.ClientID}, "redirect_uri": {a.redirectURI()}, "resource": {a.settings.Resource},
 		"state": {b.State}, "code_challenge": {challenge(b.Verifier)}, "code_challenge_method": {"S256"},
+		"ui_locales": {visitorOf(ctx).words.language},
 	}
 	return rest.Redirect{Location: a.settings.IDP + "/oauth/authorize?" + query.Encode(), See: true, Cookie: a.cookie(beginCookie, value, int(beginLife.Seconds()))}, nil
 }

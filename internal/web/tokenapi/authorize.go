@@ -33,6 +33,7 @@ type visit struct {
 	Cookie        string `header:"Cookie"`
 	Languages     string `header:"Accept-Language"`
 	Site          string `header:"Sec-Fetch-Site"`
+	Accept        string `header:"Accept"`
 	Body          rest.Form
 }
 

@@ -4,7 +4,10 @@ package tokenapi
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	_ "embed"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -39,6 +42,7 @@ var (
 // words are the texts of the page in one language.
 type words struct {
 	Language, Title, For, Login, Password, Enter, Other, Wrong, Busy, SecondStep, Ended, Continue, WrongCode string
+	Name, Forgotten, ForgottenHow, Invalid, Done, CodeFor                                                    string
 
 	// Of the second step.
 	Confirm, Choose, OnDevice, Compare, CodeLabel, Check, Resend, OtherWay string
@@ -56,8 +60,11 @@ var languages = []words{
 		SecondStep: "Your sign-in must be confirmed, and you have no way to confirm it. Ask your administrator.",
 		Ended:      "This sign-in has ended or was begun elsewhere. Go back to the application and begin again.",
 		Continue:   "Continue",
-		WrongCode:  "The code is wrong. Try again.",
-		Confirm:    "Confirm your sign-in", Choose: "Choose how to confirm:", OnDevice: "Confirm the sign-in on your device", Compare: "The device asks for this number:",
+		Name:       "English", Forgotten: "Forgot your password?", ForgottenHow: "Ask your administrator for a new one. They check who you are and hand it over in the way your organisation has chosen.",
+		Invalid: "The application sent a request that this service cannot accept. Tell those who run the application what is written below.",
+		Done:    "You are signed in", CodeFor: "Give this code to the application that asked for it, and to nobody else. It is valid for a few minutes.",
+		WrongCode: "The code is wrong. Try again.",
+		Confirm:   "Confirm your sign-in", Choose: "Choose how to confirm:", OnDevice: "Confirm the sign-in on your device", Compare: "The device asks for this number:",
 		CodeLabel: "Code", Check: "I have confirmed", Resend: "Send another code", OtherWay: "Confirm in another way",
 		Ways: map[string]string{"mydss": "On the device", "mobile": "On the device", "otpviasms": "By SMS to", "otpviaemail": "By e-mail to", "oath": "By a code of the token or app"},
 		Asks: map[string]string{"otpviasms": "A code was sent by SMS to", "otpviaemail": "A code was sent by e-mail to", "oath": "Enter a code of your token or app"},
@@ -74,8 +81,11 @@ var languages = []words{
 		SecondStep: "Вход нужно подтвердить, но подтвердить его вам нечем. Обратитесь к администратору.",
 		Ended:      "Этот вход завершён или был начат в другом окне. Вернитесь в приложение и начните снова.",
 		Continue:   "Продолжить",
-		WrongCode:  "Код неверный. Попробуйте ещё раз.",
-		Confirm:    "Подтвердите вход", Choose: "Как подтвердить вход?", OnDevice: "Подтвердите вход на устройстве", Compare: "Число для устройства:",
+		Name:       "Русский", Forgotten: "Забыли пароль?", ForgottenHow: "Обратитесь к администратору: он убедится, что это вы, и выдаст новый пароль так, как принято в вашей организации.",
+		Invalid: "Приложение прислало запрос, который сервис принять не может. Передайте тем, кто отвечает за приложение, сообщение, приведённое ниже.",
+		Done:    "Вход выполнен", CodeFor: "Введите этот код в приложении, которое его запросило, и больше никому не сообщайте. Код действует несколько минут.",
+		WrongCode: "Код неверный. Попробуйте ещё раз.",
+		Confirm:   "Подтвердите вход", Choose: "Как подтвердить вход?", OnDevice: "Подтвердите вход на устройстве", Compare: "Число для устройства:",
 		CodeLabel: "Код", Check: "Вход подтверждён", Resend: "Отправить новый код", OtherWay: "Подтвердить другим способом",
 		Ways: map[string]string{"mydss": "На устройстве", "mobile": "На устройстве", "otpviasms": "По SMS на номер", "otpviaemail": "По почте на адрес", "oath": "Кодом токена или приложения"},
 		Asks: map[string]string{"otpviasms": "Код отправлен по SMS на номер", "otpviaemail": "Код отправлен на адрес", "oath": "Введите код токена или приложения"},
@@ -100,21 +110,91 @@ func wordsFor(r visit) words {
 	return languages[i]
 }
 
+// loginView is what login.html shows. Ticket is empty on pages without the form.
+type loginView struct {
+	words
+	Style                                         template.CSS
+	Client, Action, Ticket, User, Problem, Detail string
+	Code                                          string // for an application that has no address
+	Switch                                        *languageLink
+	Others                                        []otherProvider
+}
+
+// languageLink leads to the page in the other language.
+type languageLink struct{ Language, Name, Address string }
+
+type otherProvider struct{ Title, Address string }
+
 // loginPage returns the form. complaint is the reason to show it again, "" at first.
 func (a *API) loginPage(r visit, p signin.Pending, ticket, name, complaint string) (rest.Page, error) {
-	type other struct{ Title, Address string }
-	view := struct {
-		words
-		Style                                 template.CSS
-		Client, Action, Ticket, Name, Problem string
-		Others                                []other
-	}{words: wordsFor(r), Style: template.CSS(loginStyle), Client: p.ClientID, Action: a.issuer + loginPath, Ticket: ticket, Name: name, Problem: complaint}
+	view := loginView{
+		words: wordsFor(r), Style: template.CSS(loginStyle), Client: a.titleOf(p.ClientID), Action: a.issuer + loginPath,
+		Ticket: ticket, User: name, Problem: complaint,
+	}
+	for _, l := range languages {
+		if l.Language != view.Language {
+			view.Switch = &languageLink{l.Language, l.Name, a.again(p, name, l.Language)}
+		}
+	}
 	for _, provider := range a.identity.Providers() {
-		view.Others = append(view.Others, other{provider.Title(), a.issuer + externalPath + "/" + url.PathEscape(provider.Name()) + "?ticket=" + url.QueryEscape(ticket)})
+		view.Others = append(view.Others, otherProvider{provider.Title(), a.issuer + externalPath + "/" + url.PathEscape(provider.Name()) + "?ticket=" + url.QueryEscape(ticket)})
 	}
 	page, err := render(loginTemplate, view)
 	page.Policy = policyFor(a.issuer, p.RedirectURI)
 	return page, err
+}
+
+// again returns the address that begins the same sign-in in another language.
+func (a *API) again(p signin.Pending, login, language string) string {
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"client_id": p.ClientID, "redirect_uri": p.RedirectURI, "response_type": p.ResponseType, "scope": p.Scope, "resource": p.Resource,
+		"state": p.State, "nonce": p.Nonce, "code_challenge": p.Challenge, "login_hint": login, "ui_locales": language,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if p.Challenge != "" {
+		query.Set("code_challenge_method", "S256")
+	}
+	return a.issuer + authorizePath + "?" + query.Encode()
+}
+
+// titleOf returns the name of a client for people.
+func (a *API) titleOf(clientID string) string {
+	client, _ := a.clients.Find(clientID)
+	return cmp.Or(client.Title, clientID)
+}
+
+// forPeople makes pages of the answers of f that a browser cannot show: refusals that are JSON
+// for programs, and a redirect to an application that has no address.
+func (a *API) forPeople(f func(context.Context, visit) (any, error)) func(context.Context, visit) (any, error) {
+	return func(ctx context.Context, r visit) (any, error) {
+		answer, err := f(ctx, r)
+		if !strings.Contains(r.Accept, "text/html") || r.Authorization != "" {
+			return answer, err
+		}
+		w := wordsFor(r)
+		var refused oauthError
+		if errors.As(err, &refused) {
+			page, rendering := render(loginTemplate, loginView{words: w, Style: template.CSS(loginStyle), Problem: w.Invalid, Detail: refused.Description})
+			if rendering != nil {
+				return nil, rendering
+			}
+			page.Policy, page.Status = policyFor(a.issuer, ""), http.StatusBadRequest
+			return nil, pageRefusal{page: page, outcome: refused.Code}
+		}
+		to, _ := answer.(rest.Redirect)
+		if code, ok := strings.CutPrefix(to.Location, signin.RedirectOutOfBand+"?code="); ok && err == nil {
+			code, _, _ = strings.Cut(code, "&")
+			w.Title = w.Done
+			page, err := render(loginTemplate, loginView{words: w, Style: template.CSS(loginStyle), Code: code})
+			page.Policy, page.Cookie = policyFor(a.issuer, ""), to.Cookie
+			return page, err
+		}
+		return answer, err
+	}
 }
 
 func render(of *template.Template, view any) (rest.Page, error) {
@@ -158,12 +238,7 @@ func (a *API) ended(r visit, err error) (any, error) {
 		return nil, err
 	}
 	w := wordsFor(r)
-	page, rendering := render(loginTemplate, struct {
-		words
-		Style                                 template.CSS
-		Client, Action, Ticket, Name, Problem string
-		Others                                []struct{ Title, Address string }
-	}{words: w, Style: template.CSS(loginStyle), Problem: w.Ended})
+	page, rendering := render(loginTemplate, loginView{words: w, Style: template.CSS(loginStyle), Problem: w.Ended})
 	if rendering != nil {
 		return nil, rendering
 	}

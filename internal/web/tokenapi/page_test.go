@@ -5,6 +5,7 @@ package tokenapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -447,4 +448,56 @@ func (s *signIn) tokenOfAnother() string {
 		s.T.Fatalf("%s, %v", body, err)
 	}
 	return t.AccessToken
+}
+
+// TestPagesForPeople checks that a browser gets pages where a program gets JSON, or an address
+// that only a program can read.
+func TestPagesForPeople(t *testing.T) {
+	s := startSignIn(t)
+	b := &browser{s: s}
+	for name, c := range map[string]struct {
+		change []string
+		status int
+		want   string
+	}{
+		"client":   {[]string{"client_id", "<nobody>"}, 400, "client_id is missing or unknown"},
+		"address":  {[]string{"redirect_uri", "https://evil.example/"}, 400, "redirect_uri"},
+		"language": {[]string{"ui_locales", "ru"}, 200, "Забыли пароль?"},
+	} {
+		address := s.asked(c.change...)
+		response, page := b.send("GET", address, "", "Accept", "text/html,*/*")
+		if response.StatusCode != c.status || !strings.Contains(page, c.want) || !strings.Contains(page, "<main>") || response.Header.Get("WWW-Authenticate") != "" {
+			t.Errorf("%s: %d %s", name, response.StatusCode, page)
+		}
+		if response, text := b.send("GET", address, ""); c.status == 400 && !strings.Contains(text, `"error"`) {
+			t.Errorf("%s: a program gets %d %s", name, response.StatusCode, text)
+		}
+	}
+
+	// The other language is the same request: its form signs in to the same application.
+	_, page := b.send("GET", s.asked("login_hint", "demo"), "", "Accept", "text/html")
+	m := regexp.MustCompile(`href="([^"]+)" lang="ru"`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatalf("no switch of the language: %s", page)
+	}
+	_, page = b.send("GET", html.UnescapeString(m[1]), "", "Accept", "text/html", "Accept-Language", "en")
+	if !strings.Contains(page, "Пароль") || !strings.Contains(page, `value="demo"`) {
+		t.Errorf("the other language: %s", page)
+	}
+	if response, text := b.logIn(page); !strings.HasPrefix(response.Header.Get("Location"), tamgatest.AppAddress+"?code=") {
+		t.Errorf("%d %s", response.StatusCode, text)
+	}
+
+	// An application without an address: the person carries the code.
+	_, page = b.send("GET", s.asked("client_id", "tamga-dev", "redirect_uri", tamgatest.OOBAddress), "", "Accept", "text/html")
+	form := url.Values{"ticket": {ticketField.FindStringSubmatch(page)[1]}, "login": {s.Dev.User.Login}, "password": {s.Dev.User.Password}}
+	response, page := b.send("POST", s.Dev.IDPURL+"/oauth/login", form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
+	shown := regexp.MustCompile(`<code class="number">([0-9a-f]{64})</code>`).FindStringSubmatch(page)
+	if response.StatusCode != 200 || shown == nil {
+		t.Fatalf("%d %s", response.StatusCode, page)
+	}
+	got := s.Read(s.exchangeCode(shown[1], "client_id", "tamga-dev", "redirect_uri", tamgatest.OOBAddress))
+	if !s.Works(got.AccessToken) {
+		t.Errorf("the code that the page shows opens nothing: %+v", got)
+	}
 }

@@ -222,7 +222,7 @@ type choiceView struct{ Value, Title, Label string }
 func (a *API) stepPage(s *stepping, p *confirm.Prompt, complaint string) (rest.Page, error) {
 	r := &p.Record
 	view := stepView{
-		words: wordsFor(s.visit), Style: template.CSS(loginStyle), Client: s.pending.ClientID, Action: a.issuer + stepPath,
+		words: wordsFor(s.visit), Style: template.CSS(loginStyle), Client: a.titleOf(s.pending.ClientID), Action: a.issuer + stepPath,
 		Ticket: s.ticket, Problem: complaint,
 	}
 	switch {
@@ -237,7 +237,7 @@ func (a *API) stepPage(s *stepping, p *confirm.Prompt, complaint string) (rest.P
 		}
 	case confirm.ByDevice(r.Method):
 		view.Ask, view.Label, view.Number, view.Waiting, view.Others = view.OnDevice, r.Label, r.Number, true, true
-		view.Refresh = strconv.Itoa(refreshEvery) + ";url=" + a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket)
+		view.Refresh = strconv.Itoa(refreshEvery) + ";url=" + a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket) + "&ui_locales=" + view.Language
 	default:
 		view.Ask, view.Label, view.Code, view.Others = view.Asks[r.Method], r.Label, true, true
 		view.Again = r.Method != oath.Method // nothing is sent for it
