@@ -301,6 +301,27 @@ func quote(text string) string {
 	return string(quoted)
 }
 
+// signature returns a detached signature of demo with a time stamp.
+func (b *tab) signature(text string) string {
+	b.Helper()
+	return string(b.Signed("POST", "/api/documents", b.Token(), tamgatest.Request([]byte(text), "CAdES", b.Cert("gost2012-256", false).ID,
+		tamgatest.Parameters{"CADESType": "T", "IsDetached": "True", "TSPAddress": b.Dev.TSPURL})))
+}
+
+// saved waits until the browser has saved a file in a folder of downloads, and returns it.
+func (b *tab) saved(dir, name string) string {
+	b.Helper()
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil && len(text) > 0 {
+			return string(text)
+		}
+		if chromedp.Do(b.ctx, chromedp.Sleep(10*time.Millisecond)) != nil {
+			b.Fatalf("%s was not saved: %v", name, err)
+		}
+	}
+}
+
 // barrier is a finding of axe-core.
 type barrier struct {
 	ID, Help string

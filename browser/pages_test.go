@@ -43,6 +43,18 @@ var rows = []row{
 		b.press(`main form button`)
 		b.wait(`.problem`)
 	}},
+	{name: "verified", path: "/verify", do: func(b *tab) {
+		b.attach(`input[name=file]`, "Акт.txt.sig", b.signature("text"))
+		b.attach(`input[name=original]`, "Акт.txt", "text")
+		b.press(`main form button`)
+		b.wait(`h2.verdict.passed`)
+	}},
+	{name: "verified-failed", path: "/verify", do: func(b *tab) {
+		b.attach(`input[name=file]`, "Акт.txt.sig", b.signature("text"))
+		b.attach(`input[name=original]`, "Акт.txt", "another text")
+		b.press(`main form button`)
+		b.wait(`.findings li.failed`)
+	}},
 	{name: "sign-in", path: "/sign-in"},
 	{name: "sign-in-wrong", path: "/sign-in", refused: true, do: func(b *tab) {
 		b.fill(`input[name=login]`, "nobody")

@@ -6,7 +6,9 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"time"
 
+	"tamga/internal/adapter/print"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	stored "tamga/internal/domain/document"
@@ -58,8 +60,18 @@ func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, doc
 	}
 	if v != nil {
 		d.Verifier, d.Admit, s.Verify = v, v.admit, v.limit
+		d.PDF = reportPDF
 	}
 	return pages.New(s, d)
+}
+
+// reportPDF prints a report of a verification.
+func reportPDF(language, title string, at time.Time, lines []pages.Line) ([]byte, error) {
+	var printed []print.Line
+	for _, l := range lines {
+		printed = append(printed, print.Line(l))
+	}
+	return print.PDF(language, title, at, printed)
 }
 
 // mountPages puts the pages on mux, behind their door.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"codeberg.org/go-pdf/fpdf"
 	"github.com/go-fonts/liberation/liberationmonobold"
@@ -34,20 +35,37 @@ func renderPDF(p *page) ([]byte, error) {
 	if r, ok := lacks(p.form.Login); ok {
 		return nil, fault.Newf(fault.WrongOperation, "the fonts of the PDF form do not have the character U+%04X of the login; request the form as Html or Word", r)
 	}
+	return drawPDF(p.Language, p.Title, p.form.At, p.Blocks)
+}
+
+// Line is a part of a document for people: a title, a text, or a field with its label.
+type Line struct{ Kind, Label, Text string }
+
+// PDF returns a document with a title that it has in its properties, too. The kinds of lines are
+// "title", "text" and "field". Characters that the fonts do not have are shown as boxes.
+func PDF(language, title string, at time.Time, lines []Line) ([]byte, error) {
+	var blocks []filled
+	for _, l := range lines {
+		blocks = append(blocks, filled{Kind: l.Kind, Label: l.Label, Text: l.Text})
+	}
+	return drawPDF(language, title, at, blocks)
+}
+
+func drawPDF(language, title string, at time.Time, blocks []filled) ([]byte, error) {
 	f := fpdf.New("P", "mm", "A4", "")
 	f.AddUTF8FontFromBytes(sans, "", liberationsansregular.TTF)
 	f.AddUTF8FontFromBytes(sans, "B", liberationsansbold.TTF)
 	f.AddUTF8FontFromBytes(mono, "B", liberationmonobold.TTF)
 	f.SetCatalogSort(true)
-	f.SetCreationDate(p.form.At.UTC())
-	f.SetModificationDate(p.form.At.UTC())
+	f.SetCreationDate(at.UTC())
+	f.SetModificationDate(at.UTC())
 	f.SetProducer("Tamga", true)
-	f.SetTitle(shown(p.Title), true)
-	f.SetLang(p.Language)
+	f.SetTitle(shown(title), true)
+	f.SetLang(language)
 	f.SetMargins(margin, margin, margin)
 	f.SetAutoPageBreak(true, margin)
 	f.AddPage()
-	for _, b := range p.Blocks {
+	for _, b := range blocks {
 		switch b.Kind {
 		case "title":
 			f.SetFont(sans, "B", 20)

@@ -292,3 +292,21 @@ func BenchmarkPrint(b *testing.B) {
 		})
 	}
 }
+
+// TestDocument prints a report with more than a page, and characters of strangers.
+func TestDocument(t *testing.T) {
+	lines := []Line{{Kind: "title", Text: "Проверка подписи"}, {Kind: "text", Text: "a\u202eb漢"}}
+	for range 40 {
+		lines = append(lines, Line{Kind: "field", Label: "Издатель", Text: strings.Repeat("CN=Центр ", 40)})
+	}
+	content, err := PDF("ru", "Проверка", time.Unix(1e9, 0), lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := judge.PDFViewers(t).Text(content)
+	for _, want := range []string{"Проверка подписи", "a□b□", "Издатель", "CN=Центр"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the document has no %q", want)
+		}
+	}
+}

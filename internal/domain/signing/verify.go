@@ -72,11 +72,20 @@ type Verdict struct {
 	Index        int    // among its siblings, from 0
 	Verdict      string // passed, failed or indeterminate, including countersignatures
 	Message      string // why it did not pass, or a remark; empty: none
+	Findings     []Finding
 	Signer       *CertificateInfo
 	Level        string    // as in sig.Signature
 	Covers       string    // which bytes it covers
 	ClaimedTime  time.Time // by the signer; zero: none
 	StampedTime  time.Time // proven by a time stamp; zero: none
+}
+
+// Finding is a rule that a signature breaks, or a note.
+type Finding struct {
+	Indication string // sub-indication of EN 319 102-1; empty for a note
+	Verdict    string // that it leads to: passed for a note
+	Code       string // stable, for programs
+	Text       string
 }
 
 // Passed reports whether the verdict is passed.
@@ -201,6 +210,7 @@ func (v *Verdict) set(verdict sig.Verdict, findings []sig.Finding) {
 	texts := make([]string, len(findings))
 	for i, f := range findings {
 		texts[i] = f.Text
+		v.Findings = append(v.Findings, Finding{string(f.Indication), f.Indication.Verdict().String(), f.Code, f.Text})
 	}
 	v.Verdict, v.Message = verdict.String(), strings.Join(texts, "; ")
 	if verdict == sig.Indeterminate {

@@ -107,9 +107,11 @@ type Deps struct {
 	TSPServices func(ctx context.Context) ([]policy.TSPService, error)
 	Verifier    Verifier                  // nil: the pages verify nothing
 	Admit       func(remote string) error // refuses an address that verifies too often
-	Sealer      Sealer
-	Now         func() time.Time
-	Random      func() string // text that nobody can guess
+	// PDF prints a document for people. It is needed with a Verifier.
+	PDF    func(language, title string, at time.Time, lines []Line) ([]byte, error)
+	Sealer Sealer
+	Now    func() time.Time
+	Random func() string // text that nobody can guess
 }
 
 // API serves the pages.
@@ -147,7 +149,7 @@ func (a *API) Routes() []rest.Route {
 	if a.Verifier != nil {
 		routes = append(routes,
 			page("GET /verify", "VerifyPage", rest.Anyone, a.verifyForm).Unaudited(),
-			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.settings.Verify).Answering(rest.Page{}),
+			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.settings.Verify).Answering(rest.Page{}, rest.File{}),
 		)
 	}
 	if a.settings.Dev {

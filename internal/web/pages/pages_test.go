@@ -5,6 +5,7 @@ package pages_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"html"
 	"io"
 	"mime/multipart"
@@ -205,6 +206,33 @@ func TestStory(t *testing.T) {
 		"The signature is valid", "CN=Demo User", "as the time stamp proves")
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt", "one"}, file{"original", "same.txt.sig", string(signature)}), "The signature is valid")
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}, file{"original", "same.txt", "two"}), "The signature is not valid")
+	t.Run("reports", func(t *testing.T) {
+		files := []file{{"file", "same.txt.sig", string(signature)}, {"original", "same.txt", "two"}}
+		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"ru"}}}
+		b.ok(b.upload("/verify", nil, files...), "Документ изменён после подписания", "запросите у подписавшего исходный документ")
+		p := b.ok(b.upload("/verify", map[string]string{"answer": "json"}, files...))
+		var report struct {
+			File, Verdict string
+			Signatures    []struct {
+				Verdict  string
+				Signer   struct{ Subject string }
+				Findings []struct{ Indication, Text string }
+			}
+		}
+		if err := json.Unmarshal([]byte(p.text), &report); err != nil || !strings.HasPrefix(p.header.Get("Content-Disposition"), "attachment") {
+			t.Fatalf("%v, %v", err, p.header)
+		}
+		if n := report.Signatures; report.Verdict != "failed" || len(n) != 1 || n[0].Signer.Subject != "CN=Demo User,C=RU" || len(n[0].Findings) == 0 || n[0].Findings[0].Indication != "HASH_FAILURE" {
+			t.Errorf("%s", p.text)
+		}
+		p = b.ok(b.upload("/verify", map[string]string{"answer": "pdf"}, files...))
+		text := judge.PDFViewers(t).Text([]byte(p.text))
+		for _, want := range []string{"Отчёт о проверке подписи", "Подпись недействительна", "CN=Demo User", "same.txt.sig"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the report has no %q:\n%s", want, text)
+			}
+		}
+	})
 
 	download := b.ok(b.get(b.find(p, result)[1]))
 	if d := download.header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment") || download.header.Get("Content-Type") != "application/octet-stream" {

@@ -3,12 +3,16 @@
 // Adds progress to the form of an upload. Without it the browser sends the form itself.
 function attach(form) {
   const progress = form.querySelector("[data-progress]"), status = form.querySelector("[data-status]");
-  const list = form.querySelector("[data-files]"), button = form.querySelector("button"), input = form.querySelector("input[type=file]");
+  const list = form.querySelector("[data-files]"), input = form.querySelector("input[type=file]");
   input.addEventListener("change", () => {
     if (!list) return;
     list.replaceChildren(...Array.from(input.files, file => {
       const item = document.createElement("li");
-      item.textContent = file.name;
+      const bar = document.createElement("progress");
+      item.append(file.name, bar);
+      bar.max = 1;
+      bar.value = 0;
+      bar.setAttribute("aria-label", file.name);
       return item;
     }));
   });
@@ -27,10 +31,11 @@ function attach(form) {
   }
   const stop = text => {
     progress.hidden = true;
-    button.disabled = false;
+    for (const b of form.querySelectorAll("button")) b.disabled = false;
     status.textContent = text;
   };
   form.addEventListener("submit", event => {
+    if (event.submitter && event.submitter.name === "answer") return; // the browser saves the answer
     event.preventDefault();
     let bytes = 0;
     for (const field of form.querySelectorAll("input[type=file]")) for (const file of field.files) bytes += file.size;
@@ -40,6 +45,7 @@ function attach(form) {
     request.upload.addEventListener("progress", e => {
       if (!e.lengthComputable) return;
       progress.value = 100 * e.loaded / e.total;
+      if (list) spread(e.loaded);
       if (e.loaded === e.total) status.textContent = form.dataset.busy;
     });
     request.addEventListener("error", () => stop(form.dataset.lost));
@@ -48,17 +54,32 @@ function attach(form) {
         location.assign(request.responseURL);
         return;
       }
-      // The answer is a page of this server: show it in place of this one.
+      // The answer is a page of this server. A form that gets an answer keeps its files.
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
+      const here = document.querySelector("[data-answer]"), answer = page.querySelector("[data-answer]");
+      stop("");
+      if (here) {
+        here.replaceChildren(...(answer ? answer.children : page.querySelectorAll("main > :not(h1)")));
+        here.scrollIntoView();
+        return;
+      }
       document.querySelector("main").replaceWith(page.querySelector("main"));
       document.title = page.title;
       document.querySelector("main").focus();
       document.querySelectorAll("form[data-upload]").forEach(attach);
     });
     progress.hidden = false;
-    button.disabled = true;
+    for (const b of form.querySelectorAll("button")) b.disabled = true;
     status.textContent = "";
     request.send(new FormData(form));
   });
+  // The browser sends the files one after the other, so the bytes sent tell how far each is.
+  const spread = sent => {
+    Array.from(input.files).forEach((file, i) => {
+      const bar = list.children[i] && list.children[i].querySelector("progress");
+      if (bar) bar.value = file.size ? Math.max(0, Math.min(1, sent / file.size)) : 1;
+      sent -= file.size;
+    });
+  };
 }
 document.querySelectorAll("form[data-upload]").forEach(attach);

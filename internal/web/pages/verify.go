@@ -6,6 +6,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
@@ -21,6 +22,7 @@ type verifyView struct {
 // report is what a verification found.
 type report struct {
 	Name       string // of the file
+	At         time.Time
 	Verdict    string // the worst of all signatures: passed, indeterminate or failed
 	Signatures []signature
 }
@@ -36,7 +38,7 @@ func (a *API) verifyForm(_ context.Context, _ struct{}) (view, error) {
 }
 
 // verify verifies a file, with the document beside it if the signature is detached.
-func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake], r struct{ Body rest.Parts }) (rest.Page, error) {
+func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake], r struct{ Body rest.Parts }) (any, error) {
 	var file, original *signing.Intake
 	name := ""
 	fields, err := readUpload(r.Body, docs, func(field, called string, content *signing.Intake) error {
@@ -54,29 +56,36 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 		return nil
 	})
 	if err != nil {
-		return rest.Page{}, err
+		return nil, err
 	}
 	if file == nil {
-		return rest.Page{}, fault.New(fault.ContentRequired, "choose the file to verify")
+		return nil, fault.New(fault.ContentRequired, "choose the file to verify")
 	}
 	kind, err := a.Verifier.TypeOf(file)
 	if err != nil {
-		return rest.Page{}, err
+		return nil, err
 	}
 	if kind == "" && original != nil { // the two files in the other order
 		if kind, err = a.Verifier.TypeOf(original); err != nil {
-			return rest.Page{}, err
+			return nil, err
 		}
 		file, original = original, file
 	}
 	if kind == "" {
-		return rest.Page{}, fault.New(fault.InvalidContent, "the file is not a signed document of a kind that is known here")
+		return nil, fault.New(fault.InvalidContent, "the file is not a signed document of a kind that is known here")
 	}
 	found, err := a.Verifier.Verify(ctx, &signing.VerifyOrder{Type: kind, Content: file, Original: original, Password: fields["password"]})
 	if err != nil {
-		return rest.Page{}, err
+		return nil, err
 	}
-	v := view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: a.settings.Verify, Report: reportOf(name, found)}}
+	result := reportOf(name, found)
+	switch result.At = a.Now(); fields["answer"] {
+	case "json":
+		return result.json()
+	case "pdf":
+		return a.print(visitorOf(ctx).words, result)
+	}
+	v := view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: a.settings.Verify, Report: result}}
 	return v.render(ctx)
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // families are the beginnings of keys whose end is a value.
-var families = []string{"certificate.status.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit."}
+var families = []string{"certificate.status.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit.", "finding.", "mend."}
 
 // TestCatalogues checks that every text is there in every language, with the same values,
 // and that each is used.
@@ -68,7 +68,7 @@ func TestCatalogues(t *testing.T) {
 }
 
 // notTexts look like keys but are not.
-var notTexts = []string{"all.zip", "signed.zip", "multipart.form"}
+var notTexts = []string{"all.zip", "signed.zip", "multipart.form", "report.pdf", "report.json"}
 
 func TestWords(t *testing.T) {
 	en, ru := wordsFor("", "de, en;q=0.5"), wordsFor("", "ru-RU,ru;q=0.9,en;q=0.8")

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"tamga/internal/web/rest"
+)
+
+// Line is a part of a printed document: a title, a text, or a field with its label. Kind is
+// "title", "text" or "field".
+type Line struct{ Kind, Label, Text string }
+
+// maxPrinted is how many signatures a printed report has. The JSON report has all.
+const maxPrinted = 100
+
+// print returns a report as PDF.
+func (a *API) print(w *words, r *report) (rest.File, error) {
+	lines := []Line{
+		{Kind: "title", Text: w.text("report.title")},
+		{Kind: "text", Text: w.text("verdict." + r.Verdict)},
+		{Kind: "text", Text: w.text("report.at", r.Name, w.when(r.At))},
+	}
+	field := func(key, text string) {
+		if text != "" {
+			lines = append(lines, Line{"field", w.text(key), text})
+		}
+	}
+	for i, s := range r.Signatures {
+		if i == maxPrinted {
+			lines = append(lines, Line{Kind: "text", Text: w.text("report.more", len(r.Signatures)-maxPrinted)})
+			break
+		}
+		lines = append(lines, Line{Kind: "title", Text: w.text("verify.signature", s.Number) + ": " + w.text("verdict.short."+s.Verdict.Verdict)})
+		if s.Signer != nil {
+			field("verify.signer", s.Signer.Subject)
+			field("verify.issuer", s.Signer.Issuer)
+			field("verify.serial", s.Signer.Serial)
+			field("verify.validity", w.day(s.Signer.NotBefore)+" – "+w.day(s.Signer.NotAfter))
+		}
+		field("verify.claimed", w.when(s.ClaimedTime))
+		field("verify.stamped", w.when(s.StampedTime))
+		field("verify.level", s.Level)
+		field("verify.covers", s.Covers)
+		for _, f := range s.Findings() {
+			field(f.Key, w.text(f.Mend)+" ("+f.Text+")")
+		}
+	}
+	content, err := a.PDF(w.language, w.text("report.title"), r.At, lines)
+	return rest.File{Content: bytes.NewReader(content), Name: "report.pdf", Type: "application/pdf"}, err
+}
+
+// json returns a report for programs.
+func (r *report) json() (rest.File, error) {
+	type finding struct {
+		Indication string `json:"indication,omitempty"`
+		Code       string `json:"code,omitempty"`
+		Text       string `json:"text"`
+	}
+	type signer struct {
+		Subject   string    `json:"subject"`
+		Issuer    string    `json:"issuer"`
+		Serial    string    `json:"serial"`
+		NotBefore time.Time `json:"not_before"`
+		NotAfter  time.Time `json:"not_after"`
+		DER       []byte    `json:"certificate"`
+	}
+	type signature struct {
+		Number      string     `json:"number"`
+		Verdict     string     `json:"verdict"`
+		Level       string     `json:"level,omitempty"`
+		Covers      string     `json:"covers,omitempty"`
+		ClaimedTime *time.Time `json:"claimed_time,omitempty"`
+		StampedTime *time.Time `json:"stamped_time,omitempty"`
+		Signer      *signer    `json:"signer,omitempty"`
+		Findings    []finding  `json:"findings"`
+	}
+	optional := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	out := struct {
+		File       string      `json:"file"`
+		At         time.Time   `json:"verified_at"`
+		Verdict    string      `json:"verdict"`
+		Signatures []signature `json:"signatures"`
+	}{r.Name, r.At.UTC(), r.Verdict, []signature{}}
+	for _, s := range r.Signatures {
+		one := signature{
+			Number: s.Number, Verdict: s.Verdict.Verdict, Level: s.Level, Covers: s.Covers,
+			ClaimedTime: optional(s.ClaimedTime), StampedTime: optional(s.StampedTime), Findings: []finding{},
+		}
+		if c := s.Signer; c != nil {
+			one.Signer = &signer{c.Subject, c.Issuer, c.Serial, c.NotBefore, c.NotAfter, c.DER}
+		}
+		for _, f := range s.Verdict.Findings {
+			one.Findings = append(one.Findings, finding{f.Indication, f.Code, f.Text})
+		}
+		out.Signatures = append(out.Signatures, one)
+	}
+	content, err := json.MarshalIndent(out, "", "  ")
+	return rest.File{Content: bytes.NewReader(content), Name: "report.json", Type: "application/json"}, err
+}
+
+// finding is a finding for people.
+type finding struct {
+	Key, Mend string // keys of what it means and of how to mend it
+	Verdict   string
+	Text      string // of the verifier
+}
+
+// Findings returns the findings for people.
+func (s signature) Findings() (list []finding) {
+	for _, f := range s.Verdict.Findings {
+		name := f.Indication
+		if name == "" {
+			name = "note"
+		}
+		list = append(list, finding{"finding." + name, "mend." + name, f.Verdict, f.Text})
+	}
+	return list
+}
