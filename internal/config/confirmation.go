@@ -33,6 +33,9 @@ type Confirmation struct {
 	Life time.Duration `yaml:"life" default:"20m"`
 	// Time within which a confirmed operation must be carried out.
 	Complete time.Duration `yaml:"complete" default:"5m"`
+	// Time after which a confirmed operation can be carried out by another request, if the process
+	// that was carrying it out died.
+	Lease time.Duration `yaml:"lease" default:"15s" min:"1s"`
 	// Wrong answers of one user to one method, over all operations and sign-ins.
 	Wrong struct {
 		// Wrong answers within the window that close the method.
@@ -61,7 +64,7 @@ func (c Confirmation) Settings(language string) confirm.Settings {
 	return confirm.Settings{
 		Methods: c.Methods,
 		Codes:   contact.CodeSettings{Digits: c.Codes.Digits, Life: c.Codes.Life, Attempts: c.Codes.Attempts, Resend: c.Codes.Resend},
-		Life:    c.Life, Complete: c.Complete,
+		Life:    c.Life, Complete: c.Complete, Lease: c.Lease,
 		Wrong: confirm.Limit{Wrong: c.Wrong.Answers, Window: c.Wrong.Window, Closed: c.Wrong.Closed},
 		Open:  confirm.Quota{Records: c.UserOperations, Bytes: int64(c.UserBytes)},
 		One:   c.OneOpen, RefuseHash: c.RefuseHash, Keep: c.Keep, Language: language,

@@ -335,6 +335,13 @@ func (s Confirmations) LeaseConfirmation(ctx context.Context, id, lease string, 
 	return n == 1, err
 }
 
+// ExtendConfirmation implements confirm.ExecutionStore.
+func (s Confirmations) ExtendConfirmation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE confirmations SET leased_until = $3 WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'",
+		id, lease, millis(until))
+	return n == 1, err
+}
+
 // ReleaseConfirmation implements confirm.ExecutionStore.
 func (s Confirmations) ReleaseConfirmation(ctx context.Context, id, lease string) error {
 	_, err := s.exec(ctx, "UPDATE confirmations SET lease = '', leased_until = 0 WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'", id, lease)

@@ -14,7 +14,8 @@ import (
 )
 
 // Execution is the lease of a confirmed record by the caller that carries it out. Only its
-// holder can spend the record. The lease ends by itself after three minutes.
+// holder can spend the record. The lease ends by itself after Settings.Lease, unless it is
+// renewed, as CarryOut does.
 type Execution struct {
 	Record  Record
 	Content Content // with the secret
@@ -63,7 +64,7 @@ func (s *Service) Take(ctx context.Context, who audit.Principal, id string, sum 
 	if e.lease, err = s.newID(); err != nil {
 		return nil, err
 	}
-	leased, err := s.deps.Executions.LeaseConfirmation(ctx, r.ID, e.lease, now, now.Add(lease))
+	leased, err := s.deps.Executions.LeaseConfirmation(ctx, r.ID, e.lease, now, now.Add(s.settings.Lease))
 	if err != nil {
 		return nil, err
 	}

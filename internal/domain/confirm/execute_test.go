@@ -91,13 +91,62 @@ func TestTake(t *testing.T) {
 	r = w.confirmed()
 	dead, err := w.Take(ctx, ivan, r.ID, r.What)
 	w.must(err)
-	w.wait(3 * time.Minute)
+	w.wait(15 * time.Second)
 	e, err = w.Take(ctx, ivan, r.ID, r.What)
 	w.must(err)
 	w.is("the lost lease", dead.Spend(ctx, []byte("late"), nil), fault.InvalidTransaction)
 	w.must(e.Fail(ctx, fault.New(fault.InvalidContent, "not a PDF"), nil))
 	_, err = w.Take(ctx, ivan, r.ID, r.What)
 	w.is("after an error", err, fault.InvalidContent)
+}
+
+// renewals tells when a lease was extended.
+type renewals struct {
+	confirm.ExecutionStore
+	held chan bool
+}
+
+func (r renewals) ExtendConfirmation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
+	held, err := r.ExecutionStore.ExtendConfirmation(ctx, id, lease, until)
+	select {
+	case r.held <- held:
+	case <-ctx.Done():
+	}
+	return held, err
+}
+
+// TestLeaseIsRenewed carries an operation out for longer than its lease.
+func TestLeaseIsRenewed(t *testing.T) {
+	w := open(t, nil)
+	r := w.confirmed()
+	renewed := renewals{w.deps.Executions, make(chan bool)}
+	w.deps.Executions = renewed
+	settings := confirm.DefaultSettings()
+	settings.Lease = 30 * time.Millisecond
+	service, err := confirm.New(settings, w.deps)
+	w.must(err)
+	w.must(service.CarryOut(t.Context(), ivan, r.ID, confirm.Work{
+		Mine: func(string) bool { return true },
+		Describe: func(ctx context.Context, r *confirm.Record, _ []byte) (what.Fields, error) {
+			c, err := w.Content(ctx, ivan, r.ID)
+			return c.Fields, err
+		},
+		Do: func(ctx context.Context, e *confirm.Execution) error {
+			w.wait(time.Minute)
+			// The first renewal may have begun before the minute.
+			for range 2 {
+				if !<-renewed.held {
+					t.Error("the lease is lost")
+				}
+			}
+			_, err := w.Take(ctx, ivan, r.ID, r.What)
+			w.is("after a minute", err, fault.Unavailable)
+			return e.Spend(ctx, []byte("result"), nil)
+		},
+	}))
+	if got := w.stored(r.ID).State; got != confirm.Completed {
+		t.Errorf("carried out: %s", got)
+	}
 }
 
 // TestSecretIsNotPrinted prints an execution in every form.
@@ -341,6 +390,7 @@ func TestSettings(t *testing.T) {
 		"a method twice":    func(s *confirm.Settings) { s.Methods = []string{"oath", "oath"} },
 		"life":              func(s *confirm.Settings) { s.Life = time.Second },
 		"complete":          func(s *confirm.Settings) { s.Complete = 2 * time.Hour },
+		"lease":             func(s *confirm.Settings) { s.Lease = 0 },
 		"wrong":             func(s *confirm.Settings) { s.Wrong.Wrong = 0 },
 		"window":            func(s *confirm.Settings) { s.Wrong.Window = 0 },
 		"open":              func(s *confirm.Settings) { s.Open.Records = 0 },

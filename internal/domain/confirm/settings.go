@@ -20,6 +20,7 @@ type Settings struct {
 	Codes    contact.CodeSettings
 	Life     time.Duration // of a record until it is confirmed
 	Complete time.Duration // of a confirmed record until it is carried out
+	Lease    time.Duration // of an execution whose process died
 	Wrong    Limit         // wrong answers of one user to one method
 	Open     Quota         // open records of one user and one purpose
 	// One allows a user one open operation. The next one is refused with transaction_pending.
@@ -30,17 +31,13 @@ type Settings struct {
 	Language   string        // of messages: "ru" or "en"
 }
 
-// lease is how long one execution may take before another may try. It is long enough for
-// the time stamps and revocation data of the highest level.
-const lease = 3 * time.Minute
-
 // DefaultSettings returns the values of the interface family and, where it has none, our
 // own.
 func DefaultSettings() Settings {
 	return Settings{
 		Methods: MethodNames(),
 		Codes:   contact.CodeSettings{Digits: 6, Life: 300 * time.Second, Attempts: 5, Resend: 60 * time.Second},
-		Life:    1200 * time.Second, Complete: 300 * time.Second,
+		Life:    1200 * time.Second, Complete: 300 * time.Second, Lease: 15 * time.Second,
 		Wrong: Limit{Wrong: 10, Window: 15 * time.Minute, Closed: 15 * time.Minute},
 		Open:  Quota{Records: 1000, Bytes: 4 << 30},
 		Keep:  5 * 365 * 24 * time.Hour, Language: what.Russian,
@@ -61,6 +58,7 @@ func (s Settings) Check() []error {
 	}
 	must(s.Life >= 30*time.Second && s.Life <= 24*time.Hour, "life: want 30s to 24h")
 	must(s.Complete >= 30*time.Second && s.Complete <= time.Hour, "complete: want 30s to 1h")
+	must(s.Lease > 0, "lease: want more than 0s")
 	must(s.Wrong.Wrong >= 1 && s.Wrong.Window >= time.Second && s.Wrong.Closed >= time.Second, "wrong: want at least 1 answer, a window and a closing time of at least 1s")
 	must(s.Open.Records >= 1 && s.Open.Bytes >= 0, "open: want at least 1 record and 0 bytes")
 	must(s.Keep == 0 || s.Keep >= time.Hour, "keep: want at least 1h, or 0s for ever")

@@ -86,6 +86,9 @@ type ExecutionStore interface {
 	// LeaseConfirmation leases a confirmed record for one execution until a time. It
 	// reports false if another execution has it, or if it has expired or is not Confirmed.
 	LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (leased bool, err error)
+	// ExtendConfirmation extends a lease. It reports false if the lease is lost or the record
+	// is no longer Confirmed.
+	ExtendConfirmation(ctx context.Context, id, lease string, until time.Time) (held bool, err error)
 	// ReleaseConfirmation ends a lease. The record stays Confirmed.
 	ReleaseConfirmation(ctx context.Context, id, lease string) error
 	// ClaimAutomatic returns the confirmed record that has been due for the longest time

@@ -10,6 +10,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/renew"
 )
 
 // Form is the interface that an operation was created by. It is carried out by the same
@@ -36,7 +37,8 @@ type Work struct {
 }
 
 // CarryOut carries out a confirmed operation of who, or returns its result again. It leases
-// the record only if the fields that w makes give the digest of the record.
+// the record only if the fields that w makes give the digest of the record, and renews the
+// lease while the operation is carried out.
 //
 // Faults: those of Take and of w; invalid_operation for an operation of another package.
 func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, w Work) (err error) {
@@ -78,6 +80,11 @@ func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, 
 	if !described {
 		return fmt.Errorf("confirm: record %s is confirmed and has no plan", r.ID)
 	}
+	stop := renew.Every(ctx, s.settings.Lease/3, func(ctx context.Context) {
+		// If the lease is lost, the record cannot be spent.
+		s.deps.Executions.ExtendConfirmation(ctx, r.ID, e.lease, s.now().Add(s.settings.Lease))
+	})
+	defer stop()
 	return w.Do(ctx, e)
 }
 

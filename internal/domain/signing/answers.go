@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/renew"
 	"tamga/internal/domain/vault"
 )
 
@@ -153,7 +154,7 @@ func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte)
 		return nil, false, err
 	}
 	if claimed {
-		t.stop = extending(context.WithoutCancel(ctx), rules.Lease/3, t.extend)
+		t.stop = renew.Every(context.WithoutCancel(ctx), rules.Lease/3, t.extend)
 		return t, false, nil
 	}
 	have, found, err := a.Store.FindAnswer(ctx, t.id)

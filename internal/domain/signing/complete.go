@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/renew"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -97,7 +98,7 @@ func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, e
 	if !leased {
 		return nil, s.taken(ctx, o.ID)
 	}
-	stop := extending(ctx, life/3, func(ctx context.Context) {
+	stop := renew.Every(ctx, life/3, func(ctx context.Context) {
 		// If the lease is lost, the object cannot be spent.
 		s.Prepared.ExtendPrepared(ctx, record.ID, lease, s.Now().Add(life))
 	})

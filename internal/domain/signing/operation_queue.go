@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/renew"
 	"tamga/internal/domain/vault"
 )
 
@@ -220,7 +221,7 @@ const longestPause = 15 * time.Minute
 // the work ends.
 func (s *Operations) hold(ctx context.Context, extend func(ctx context.Context, until time.Time) (bool, error), work func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := extending(ctx, s.Settings.Lease/3, func(ctx context.Context) {
+	stop := renew.Every(ctx, s.Settings.Lease/3, func(ctx context.Context) {
 		held, err := extend(ctx, s.Signer.Now().Add(s.Settings.Lease))
 		if err != nil && ctx.Err() == nil {
 			s.Failed(err) // the lease lasts for two more intervals
@@ -236,27 +237,6 @@ func (s *Operations) hold(ctx context.Context, extend func(ctx context.Context, 
 	}
 	cancel(nil)
 	return err
-}
-
-// extending calls extend at every interval until stop is called or ctx ends. When stop
-// returns, no call is running.
-func extending(ctx context.Context, every time.Duration, extend func(ctx context.Context)) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				extend(ctx)
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
 }
 
 // execute makes one attempt at a leased operation. An error means that it may be tried

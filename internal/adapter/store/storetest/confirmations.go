@@ -438,7 +438,20 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			lease(r.ID, "c", later.Add(time.Minute), false)
 			must(t, s.ReleaseConfirmation(t.Context(), r.ID, "b"))
 			lease(r.ID, "c", later.Add(time.Minute), true)
+			extend := func(lease string, want bool) {
+				t.Helper()
+				held, err := s.ExtendConfirmation(t.Context(), r.ID, lease, later.Add(3*time.Minute))
+				must(t, err)
+				if held != want {
+					t.Errorf("extending lease %q: %v, want %v", lease, held, want)
+				}
+			}
+			extend("a", false)
+			extend("", false)
+			extend("c", true)
+			lease(r.ID, "d", later.Add(2*time.Minute), false)
 			must(t, s.ReleaseConfirmation(t.Context(), r.ID, "c"))
+			extend("c", false)
 			lease(r.ID, "d", later.Add(5*time.Minute), false) // expired
 			lease("unknown", "d", later, false)
 		}},
@@ -526,6 +539,9 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			if leased, err := s.LeaseConfirmation(t.Context(), r.ID, "c", later, later.Add(time.Minute)); leased || err != nil {
 				t.Errorf("a spent record was leased: %v, %v", leased, err)
+			}
+			if held, err := s.ExtendConfirmation(t.Context(), r.ID, "a", later.Add(time.Hour)); held || err != nil {
+				t.Errorf("the lease of a spent record was extended: %v, %v", held, err)
 			}
 			// Cancelling takes the lease away.
 			r = confirmationOf(2, user)
