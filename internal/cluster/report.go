@@ -7,6 +7,8 @@ package cluster
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -49,6 +51,13 @@ func (r *Result) Details() string {
 	list("WRONG", r.Wrong, 20)
 	list("BEYOND", r.Beyond, 20)
 	list("answer", r.Others, 10)
+	rows := map[string]int{}
+	for _, table := range r.Waits.Rows {
+		rows[table]++
+	}
+	for _, table := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintf(&b, "  lock: %d waits for a row of %s\n", rows[table], table)
+	}
 	list("lock", r.Waits.Examples, 6)
 	return b.String()
 }

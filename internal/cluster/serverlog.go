@@ -7,18 +7,24 @@ package cluster
 import (
 	"bufio"
 	"os"
+	"regexp"
 	"strings"
 )
 
 // waits are what the log of PostgreSQL says about locks.
 type waits struct {
 	Slow      int      // sessions that waited for a lock for longer than slowLock
+	Rows      []string // the tables of the rows that they waited for
 	Deadlocks int      // transactions that the server ended
 	Examples  []string // lines with the statement that waited
 }
 
 // mostExamples bounds waits.Examples.
 const mostExamples = 5
+
+// waitedFor finds the table of a row that a session waited for. The line also follows a
+// message about another fault of a statement, which is rare.
+var waitedFor = regexp.MustCompile(`CONTEXT:  while .* in relation "([^"]+)"`)
 
 // position is how much of the logs was read.
 type position map[string]int64
@@ -56,6 +62,9 @@ func (w *waits) read(name string, from position) error {
 		case strings.Contains(line, "deadlock detected"):
 			w.Deadlocks++
 			example = 8
+		}
+		if m := waitedFor.FindStringSubmatch(line); m != nil {
+			w.Rows = append(w.Rows, m[1])
 		}
 		if example > 0 {
 			example--

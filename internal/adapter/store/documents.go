@@ -46,11 +46,11 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 				if _, err := s.exec(ctx, `INSERT INTO documents (id, user_id, state, leased_until, bytes, octets,
 					name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at, shard)
 					VALUES ($1, $2, 0, $3, $4, $5, '', '', '', '', '', 0, $6, '', $7, 0, 0, $8)`,
-					u.ID, u.UserID, millis(until), u.Bytes, u.Counted, []byte{}, millis(now), s.documents.shard); err != nil {
+					u.ID, u.UserID, millis(until), u.Bytes, u.Counted, []byte{}, millis(now), shared); err != nil {
 					return err
 				}
 			}
-			return s.documents.take(ctx, s.DB, user, s.documents.shard, more, holdingOf(q.Own))
+			return s.documents.take(ctx, s.DB, user, shared, more, holdingOf(q.Own))
 		})
 	})
 }
@@ -93,7 +93,7 @@ func scanHeld(r row) (u usage, err error) {
 // KeepDocuments implements document.Store.
 func (s Documents) KeepDocuments(ctx context.Context, records []document.Record) (bool, error) {
 	err := s.Unit(ctx, func(ctx context.Context) error {
-		spare := back{}
+		var spare back
 		for _, r := range records {
 			reserved, found, err := one(ctx, s.DB, scanHeld, "SELECT user_id, shard, octets FROM documents WHERE id = $1 AND user_id = $2 AND state = 0", r.ID, r.UserID)
 			if err != nil {
@@ -230,13 +230,14 @@ func (s Documents) ClaimGone(ctx context.Context, now, expired time.Time, n int)
 func (s Documents) ForgetDocuments(ctx context.Context, ids []string) error {
 	ids = slices.Sorted(slices.Values(ids)) // two processes may forget the same documents
 	return s.Unit(ctx, func(ctx context.Context) error {
-		held := back{}
+		var held back
 		for _, id := range ids {
-			u, found, err := returning(ctx, s.DB, scanHeld, "DELETE FROM documents WHERE id = $1 AND state = 2 RETURNING user_id, shard, octets", id)
+			u, found, err := returning(ctx, s.DB, scanHeld, `DELETE FROM documents WHERE id IN
+				(SELECT id FROM documents WHERE id = $1 AND state = 2`+s.skipLocked()+`) RETURNING user_id, shard, octets`, id)
 			if err != nil {
 				return err
 			}
-			if found { // another process may have deleted it
+			if found { // another process may have deleted it, or may be about to
 				held.add(u.caller, u.shard, holding{1, u.size})
 			}
 		}

@@ -209,6 +209,3 @@ func PlanOfEach(t testing.TB) (plans []PlannedMigration) {
 	}
 	return plans
 }
-
-// SetShard sets the shard that a process counts in.
-func SetShard(db *DB, n int64) { db.prepared.shard, db.documents.shard = n, n }

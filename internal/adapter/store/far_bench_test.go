@@ -108,13 +108,12 @@ func BenchmarkFar(b *testing.B) {
 		distant := far(b, address, 2500*time.Microsecond)
 		var crowds []*crowd
 		var handles []*store.DB
-		for i := range processes {
+		for range processes {
 			db, err := store.Open(b.Context(), store.Options{URL: distant, Limits: store.ServingLimits})
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { db.Close() })
-			store.SetShard(db, int64(i))
 			handles, crowds = append(handles, db), append(crowds, newCrowd(b, db, crowdGroups))
 		}
 		var number atomic.Int64

@@ -50,7 +50,7 @@ func (db *DB) locked(ctx context.Context, set lock.Set, fn func(ctx context.Cont
 // A table is missing here if its rows are only locked by units that have locked their
 // user, or by single statements, which commit at once: such a lock is never waited for by
 // a unit that holds something else. Inserting waits only for a unit that inserts an equal
-// key. Sweeps skip rows that are locked.
+// key. Sweeps skip rows that are locked, and so does whatever counts in a table of shares.
 //
 // One thing is outside of the order: deleting a user locks all that refers to the user,
 // and keys and certificates are changed without the lock of the user. If both meet,
@@ -65,10 +65,8 @@ var lockOrder = []string{
 	"outbox",              // by id
 	"prepared",            // one row
 	"documents",           // by id
-	"document_shares",     // by owner and shard
 	"operations",          // one row
 	"operation_callbacks", // of the operation
-	"prepared_shares",     // by owner and shard
 }
 
 // stripes is the number of rows of lock_stripes. A value has the row that its hash

@@ -18,12 +18,12 @@ var _ signing.PreparedStore = Prepared{}
 const insertPrepared = `INSERT INTO prepared (id, caller, type, job, document, original, octets,
 	created_at, expires_at, failures, lease, leased_until, spent_at, shard) `
 
-// addPrepared counts and inserts in one statement, which no other unit waits for longer
-// than it takes on the server. SQLite has no such statement.
+// addPrepared counts and inserts in one statement, which saves round trips. SQLite has no
+// such statement.
 func addPrepared(t *tally) string {
 	return "WITH used AS (" + t.use + " RETURNING 1) " + insertPrepared + `
 		SELECT CAST($7 AS TEXT), $1, CAST($8 AS TEXT), CAST($9 AS BYTEA), CAST($10 AS TEXT), CAST($11 AS TEXT), $4,
-			CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), '', 0, CAST($15 AS BIGINT), $2 FROM used`
+			CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), '', 0, CAST($15 AS BIGINT), 0 FROM used`
 }
 
 // AddPrepared implements signing.PreparedStore.
@@ -32,7 +32,7 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 	quota := holding{caller.Objects, caller.Bytes}
 	return t.adding(ctx, s.DB, p.Caller, holding{1, p.Bytes}, holding{all.Objects, all.Bytes}, func() error {
 		if s.engine == postgresEngine {
-			n, err := s.exec(ctx, addPrepared(t), p.Caller, t.shard, 1, p.Bytes, quota.objects, quota.size,
+			n, err := s.exec(ctx, addPrepared(t), p.Caller, newRow(), 1, p.Bytes, quota.objects, quota.size,
 				p.ID, p.Type, p.Job, p.Document, p.Original, millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))
 			if err == nil && n == 0 {
 				err = errNoRoom
@@ -40,12 +40,12 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 			return err
 		}
 		return s.Unit(ctx, func(ctx context.Context) error {
-			if err := t.take(ctx, s.DB, p.Caller, t.shard, holding{1, p.Bytes}, quota); err != nil {
+			if err := t.take(ctx, s.DB, p.Caller, shared, holding{1, p.Bytes}, quota); err != nil {
 				return err
 			}
 			_, err := s.exec(ctx, insertPrepared+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', 0, $11, $12)`,
 				p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes,
-				millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt), t.shard)
+				millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt), shared)
 			return err
 		})
 	})
@@ -104,17 +104,20 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 		if err := fault.Rollback(beside(ctx)); err != nil {
 			return err
 		}
-		return s.prepared.giveBack(ctx, s.DB, back{{held.caller, held.shard}: {1, held.size}})
+		var spare back
+		spare.add(held.caller, held.shard, holding{1, held.size})
+		return s.prepared.giveBack(ctx, s.DB, spare)
 	})
 	return spent && err == nil, err
 }
 
 // usage is what one object adds to the usage.
 type usage struct {
-	caller string
-	shard  int64
-	size   int64
-	spent  bool
+	caller  string
+	shard   int64
+	objects int64
+	size    int64
+	spent   bool
 }
 
 func scanUsage(r row) (u usage, err error) {
@@ -136,7 +139,7 @@ func (s Prepared) SweepPrepared(ctx context.Context, now time.Time) error {
 				return err
 			}
 			n = len(gone)
-			held := back{}
+			var held back
 			for _, u := range gone {
 				if !u.spent { // the usage of spent objects was given back before
 					held.add(u.caller, u.shard, holding{1, u.size})

@@ -117,8 +117,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db := &DB{
 		now:       o.Now,
 		stopClock: func() {},
-		prepared:  newTally("prepared_shares", "prepared_usage", "caller", "prepared WHERE caller = $1 AND spent_at = 0"),
-		documents: newTally("document_shares", "document_usage", "user_id", "documents WHERE user_id = $1"),
 	}
 	var err error
 	switch scheme, rest, _ := strings.Cut(o.URL, ":"); scheme {
@@ -133,6 +131,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
+	db.prepared = newTally(db, "prepared_shares", "prepared_usage", "caller", "prepared WHERE caller = $1 AND spent_at = 0")
+	db.documents = newTally(db, "document_shares", "document_usage", "user_id", "documents WHERE user_id = $1")
 	if err := db.begun(ctx, o); err != nil {
 		db.database.close()
 		return nil, fmt.Errorf("store: opening the database: %w", err)

@@ -3,9 +3,10 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -16,15 +17,15 @@ import (
 )
 
 const (
-	// shards is the number of shards that processes draw one from. Two processes that drew
-	// the same one count rightly, even without exceeding a quota. Their units of one owner
-	// wait for each other's commit, as those of one process do.
-	shards = 64
 	// totalLife is how long a process uses the total of all owners that it has read.
 	totalLife = time.Second
 	// uncounted is the shard of an object that an earlier release has counted in a table
-	// without shards, where the owner "" is the sum of all.
-	uncounted = -1
+	// without shards, where the owner "" is the sum of all. Objects with another shard are
+	// counted in the table of shards.
+	uncounted, shared = -1, 0
+	// shards is the number of rows of an owner in the first release with such a table. They
+	// have the numbers from 0.
+	shards = 64
 )
 
 // holding is a number of objects and their bytes. Both may be negative in a change.
@@ -38,8 +39,11 @@ func (h holding) fits(quota holding) bool {
 	return h.objects <= quota.objects && h.size <= quota.size
 }
 
-// tally counts what owners hold, in a table with one row for each owner and shard. The
-// quota of an owner is compared with the sum of the rows. Processes that add at the same
+// tally counts what owners hold, in a table with some rows for each owner. The quota of an
+// owner is compared with the sum of the rows. A unit adds to any row of the owner that no
+// other unit has locked, or adds a row, so units of one owner never wait for each other. An
+// owner has as many rows as it had units at the same time, until a sweep merges them. A row
+// may be negative, since an object is given back in any row too. Units that add at the same
 // time do not see each other, so a quota may be exceeded by what they add in one moment.
 //
 // No row counts all owners. Each process sums the table at most once a second and adds its
@@ -50,9 +54,7 @@ func (h holding) fits(quota holding) bool {
 // objects count here too. Objects of this release do not count there, so together the
 // releases hold at most twice the quota.
 type tally struct {
-	use, move, moveEarlier, sum, clean, recount string
-
-	shard int64
+	use, move, moveEarlier, sum, merge, merged, recount string
 
 	mu        sync.Mutex
 	total     holding // as it was read, with the changes of this process
@@ -63,36 +65,41 @@ type tally struct {
 
 // newTally returns the tally of a table. earlier is the table without shards, and objects
 // is the condition that selects what the owner $1 holds.
-func newTally(table, earlier, owner, objects string) *tally {
-	words := strings.NewReplacer("{table}", table, "{earlier}", earlier, "{owner}", owner, "{held}", objects)
-	others := strings.NewReplacer("{other objects}", `(SELECT COALESCE(SUM(x.objects), 0) FROM {table} x WHERE x.{owner} = $1 AND x.shard <> $2)
-			+ (SELECT COALESCE(SUM(e.objects), 0) FROM {earlier} e WHERE e.{owner} = $1)`,
-		"{other bytes}", `(SELECT COALESCE(SUM(x.octets), 0) FROM {table} x WHERE x.{owner} = $1 AND x.shard <> $2)
-			+ (SELECT COALESCE(SUM(e.octets), 0) FROM {earlier} e WHERE e.{owner} = $1)`)
-	fill := func(text string) string { return words.Replace(others.Replace(text)) }
+func newTally(db *DB, table, earlier, owner, objects string) *tally {
+	words := strings.NewReplacer("{table}", table, "{earlier}", earlier, "{owner}", owner, "{held}", objects, "{skip}", db.skipLocked())
+	fill := words.Replace
+	// $2 is the number of a row that does not exist.
+	add := fill(`INSERT INTO {table} AS u ({owner}, shard, objects, octets)
+			SELECT CAST($1 AS TEXT), COALESCE((SELECT shard FROM {table} WHERE {owner} = $1 ORDER BY shard LIMIT 1{skip}), CAST($2 AS BIGINT)),
+				CAST($3 AS BIGINT), CAST($4 AS BIGINT) WHERE {room}
+			ON CONFLICT ({owner}, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets`)
+	room := fill(`(SELECT COALESCE(SUM(x.objects), 0) FROM {table} x WHERE x.{owner} = $1)
+				+ (SELECT COALESCE(SUM(e.objects), 0) FROM {earlier} e WHERE e.{owner} = $1) + $3 <= CAST($5 AS BIGINT)
+			AND (SELECT COALESCE(SUM(x.octets), 0) FROM {table} x WHERE x.{owner} = $1)
+				+ (SELECT COALESCE(SUM(e.octets), 0) FROM {earlier} e WHERE e.{owner} = $1) + $4 <= CAST($6 AS BIGINT)`)
 	return &tally{
-		shard: rand.Int64N(shards),
-		use: fill(`INSERT INTO {table} AS u ({owner}, shard, objects, octets)
-			SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT)
-			WHERE {other objects} + $3 <= CAST($5 AS BIGINT) AND {other bytes} + $4 <= CAST($6 AS BIGINT)
-			ON CONFLICT ({owner}, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets
-			WHERE u.objects + excluded.objects + {other objects} <= $5 AND u.octets + excluded.octets + {other bytes} <= $6`),
-		move:        fill("UPDATE {table} SET objects = objects + $3, octets = octets + $4 WHERE {owner} = $1 AND shard = $2"),
+		use:         strings.ReplaceAll(add, "{room}", room),
+		move:        strings.ReplaceAll(add, "{room}", "TRUE"),
 		moveEarlier: fill("UPDATE {earlier} SET objects = objects + $2, octets = octets + $3 WHERE {owner} = $1"),
 		sum: fill(`SELECT t.objects + COALESCE(e.objects, 0), t.octets + COALESCE(e.octets, 0)
 			FROM (SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM {table}) t
 			LEFT JOIN {earlier} e ON e.{owner} = ''`),
-		clean: fill(`DELETE FROM {table} WHERE objects = 0 AND octets = 0 AND ({owner}, shard) IN
-			(SELECT {owner}, shard FROM {table} WHERE objects = 0 AND octets = 0 LIMIT $1{skip})`),
-		recount: fill(`INSERT INTO {table} AS u ({owner}, shard, objects, octets)
+		merge: fill(`DELETE FROM {table} WHERE ({owner}, shard) IN
+			(SELECT {owner}, shard FROM {table} WHERE objects = 0 AND octets = 0
+				OR {owner} IN (SELECT {owner} FROM {table} GROUP BY {owner} HAVING COUNT(*) > 1) LIMIT $1{skip})
+			RETURNING {owner}, objects, octets`),
+		merged: fill("INSERT INTO {table} ({owner}, shard, objects, octets) VALUES ($1, $2, $3, $4)"),
+		recount: fill(`INSERT INTO {table} ({owner}, shard, objects, octets)
 			SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), c.objects - u.objects, c.octets - u.octets
 			FROM (SELECT COUNT(*) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM {held}) c,
 				(SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM
 					(SELECT objects, octets FROM {table} WHERE {owner} = $1 UNION ALL SELECT objects, octets FROM {earlier} WHERE {owner} = $1) a) u
-			WHERE c.objects <> u.objects OR c.octets <> u.octets
-			ON CONFLICT ({owner}, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets`),
+			WHERE c.objects <> u.objects OR c.octets <> u.octets`),
 	}
 }
+
+// newRow returns the number of a row that does not exist.
+func newRow() int64 { return shards + rand.Int64N(math.MaxInt64-shards) }
 
 // errNoRoom rolls back what exceeds a quota.
 var errNoRoom = errors.New("store: a quota is used up")
@@ -179,49 +186,73 @@ func scanHolding(r row) (h holding, err error) {
 	return h, err
 }
 
-// take adds to what an owner holds, or returns errNoRoom. Units do it last, because other
-// units of the owner wait for the row until the end of the transaction.
+// take adds to what an owner holds, or returns errNoRoom.
 func (t *tally) take(ctx context.Context, db *DB, owner string, shard int64, more, quota holding) error {
 	if shard == uncounted {
-		return t.change(ctx, db, counter{owner, shard}, more)
+		return t.changeEarlier(ctx, db, map[string]holding{owner: more})
 	}
-	n, err := db.exec(ctx, t.use, owner, shard, more.objects, more.size, quota.objects, quota.size)
+	n, err := db.exec(ctx, t.use, owner, newRow(), more.objects, more.size, quota.objects, quota.size)
 	if err == nil && n == 0 {
 		err = errNoRoom
 	}
 	return err
 }
 
-// counter is a row that counts.
-type counter struct {
-	owner string
-	shard int64
-}
-
-// back is what a unit gives back.
-type back map[counter]holding
-
-func (b back) add(owner string, shard int64, h holding) {
-	c := counter{owner, shard}
-	b[c] = b[c].plus(h)
-}
-
-// giveBack subtracts what a unit gives back. It locks the rows in their order.
-func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
-	rows := make([]counter, 0, len(b))
-	for c := range b {
-		rows = append(rows, c)
-	}
-	slices.SortFunc(rows, func(a, b counter) int {
-		// The rows of uncounted objects are in an earlier table.
-		return cmp.Or(cmp.Compare(min(a.shard, 0), min(b.shard, 0)), cmp.Compare(a.owner, b.owner), cmp.Compare(a.shard, b.shard))
-	})
+// changeEarlier adds to the counters of owners in the earlier table. It locks the rows in
+// their order.
+func (t *tally) changeEarlier(ctx context.Context, db *DB, by map[string]holding) error {
 	var sum holding
-	for _, c := range rows {
-		if err := t.change(ctx, db, c, holding{}.minus(b[c])); err != nil {
+	for _, h := range by {
+		sum = sum.plus(h)
+	}
+	for _, owner := range append([]string{""}, slices.Sorted(maps.Keys(by))...) {
+		h := by[owner]
+		if owner == "" {
+			h = sum
+		}
+		if h == (holding{}) {
+			continue
+		}
+		if _, err := db.exec(ctx, t.moveEarlier, owner, h.objects, h.size); err != nil {
 			return err
 		}
-		sum = sum.plus(b[c])
+	}
+	return nil
+}
+
+// back is what a unit gives back, by owner. earlier is what the earlier table counts.
+type back struct{ shared, earlier map[string]holding }
+
+func (b *back) add(owner string, shard int64, h holding) {
+	to := &b.shared
+	if shard == uncounted {
+		to = &b.earlier
+	}
+	if *to == nil {
+		*to = map[string]holding{}
+	}
+	(*to)[owner] = (*to)[owner].plus(h)
+}
+
+// giveBack subtracts what a unit gives back.
+func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
+	var sum holding
+	for owner, h := range b.shared {
+		sum = sum.plus(h)
+		if h == (holding{}) {
+			continue
+		}
+		if _, err := db.exec(ctx, t.move, owner, newRow(), -h.objects, -h.size); err != nil {
+			return err
+		}
+	}
+	less := map[string]holding{}
+	for owner, h := range b.earlier {
+		sum = sum.plus(h)
+		less[owner] = holding{}.minus(h)
+	}
+	if err := t.changeEarlier(ctx, db, less); err != nil {
+		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,28 +260,35 @@ func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
 	return nil
 }
 
-func (t *tally) change(ctx context.Context, db *DB, c counter, by holding) error {
-	if by == (holding{}) {
-		return nil
-	}
-	if c.shard != uncounted {
-		_, err := db.exec(ctx, t.move, c.owner, c.shard, by.objects, by.size)
-		return err
-	}
-	for _, owner := range []string{"", c.owner} {
-		if _, err := db.exec(ctx, t.moveEarlier, owner, by.objects, by.size); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sweep deletes rows that count nothing.
+// sweep deletes rows that count nothing, and merges the rows of an owner. Other units use
+// other rows meanwhile.
 func (t *tally) sweep(ctx context.Context, db *DB) error {
-	query := strings.ReplaceAll(t.clean, "{skip}", db.skipLocked())
-	for n := int64(sweepPortion); n == sweepPortion; {
-		var err error
-		if n, err = db.exec(ctx, query, sweepPortion); err != nil {
+	for again := true; again; {
+		err := db.Unit(ctx, func(ctx context.Context) error {
+			gone, err := all(ctx, db, func(r row) (u usage, err error) {
+				err = r.Scan(&u.caller, &u.objects, &u.size)
+				return u, err
+			}, t.merge, sweepPortion)
+			if err != nil {
+				return err
+			}
+			rest := map[string]holding{}
+			for _, u := range gone {
+				if h := rest[u.caller].plus(holding{u.objects, u.size}); h != (holding{}) {
+					rest[u.caller] = h
+				} else {
+					delete(rest, u.caller)
+				}
+			}
+			again = len(gone) == sweepPortion && len(rest) < len(gone)
+			for owner, h := range rest {
+				if _, err := db.exec(ctx, t.merged, owner, newRow(), h.objects, h.size); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -272,7 +310,7 @@ func (t *tally) correct(ctx context.Context, db *DB, owner string) (wrong bool, 
 		return false, nil
 	}
 	err = db.locked(ctx, lock.Named("usage "+owner), func(ctx context.Context) error {
-		n, err := db.exec(ctx, t.recount, owner, t.shard)
+		n, err := db.exec(ctx, t.recount, owner, newRow())
 		wrong = n > 0
 		return err
 	})

@@ -5,6 +5,7 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -22,16 +23,14 @@ type clock struct{ atomic.Int64 }
 
 func (c *clock) Now() time.Time { return time.UnixMilli(1_700_000_000_000 + c.Load()) }
 
-// twoProcesses opens a database twice, as two processes that count in different shards.
-// Their clock does not move by itself.
+// twoProcesses opens a database twice, as two processes do. Their clock does not move by
+// itself.
 func twoProcesses(t *testing.T, url string) (a, b *store.DB, now *clock, admin *sql.DB) {
 	t.Helper()
 	storetest.Open(t, url)
 	now = &clock{}
-	o := store.Options{Now: now.Now}
+	o := store.Options{Now: now.Now, Limits: store.ServingLimits}
 	a, b = openLimited(t, url, o), openLimited(t, url, o)
-	store.SetShard(a, 3)
-	store.SetShard(b, 4)
 	return a, b, now, adminOf(t, url)
 }
 
@@ -102,7 +101,7 @@ func TestQuotaOfTwoProcesses(t *testing.T) {
 	if add(b, "z", 5, 3) || add(a, "z", 5, 3) {
 		t.Error("after a second a process does not know the total")
 	}
-	// An object is given back to the shard that counts it, by whatever process.
+	// An object is given back by whatever process.
 	spend(t, b, 1)
 	if !add(b, "x", 5, 3) {
 		t.Error("no room after an object was completed by another process")
@@ -117,19 +116,10 @@ func TestQuotaOfTwoProcesses(t *testing.T) {
 }
 
 // TestQuotaAtOnceOfTwoProcesses checks how far two busy processes exceed a quota: by what
-// is under way at one moment, which the connections bound. With a common shard they do not
-// exceed it.
+// is under way at one moment, which the connections bound.
 func TestQuotaAtOnceOfTwoProcesses(t *testing.T) {
-	t.Run("own shards", func(t *testing.T) { testQuotaAtOnce(t, 4, 8) })
-	t.Run("one shard", func(t *testing.T) { testQuotaAtOnce(t, 3, 0) })
-}
-
-// testQuotaAtOnce fills a quota from two processes. The first one counts in shard 3.
-// connections is how many units of a process may exceed the quota.
-func testQuotaAtOnce(t *testing.T, second, connections int64) {
 	a, b, _, admin := twoProcesses(t, storetest.PostgreSQL(t).Database(t))
-	store.SetShard(b, second)
-	const quota, callers = 30, 40
+	const quota, callers, connections = 30, 40, 8
 	var number, added atomic.Int64
 	for _, err := range atOnce(2*callers, func() error {
 		db := a
@@ -160,6 +150,77 @@ func testQuotaAtOnce(t *testing.T, second, connections int64) {
 	if err := admin.QueryRowContext(t.Context(), "SELECT SUM(objects) FROM prepared_shares").Scan(&counted); err != nil || counted != n {
 		t.Errorf("%d objects are counted, want %d: %v", counted, n, err)
 	}
+}
+
+// TestSharesAreNotWaitedFor adds, gives back and sweeps while other units hold all rows of
+// the owner. A step that waits for one of them ends with an error of lock_timeout. A sweep
+// afterwards leaves one row.
+func TestSharesAreNotWaitedFor(t *testing.T) {
+	db, _, _, admin := twoProcesses(t, storetest.PostgreSQL(t).Database(t))
+	s, at := store.Documents{DB: db}, time.UnixMilli(1_700_000_000_000)
+	q := document.Quotas{All: document.Quota{Objects: 100, Bytes: 1000}, Own: document.Quota{Objects: 5, Bytes: 100}}
+	rows := func(want int64, of string) {
+		t.Helper()
+		var n, sum int64
+		if err := admin.QueryRowContext(t.Context(), "SELECT COUNT(*), SUM(octets) FROM document_shares").Scan(&n, &sum); err != nil || n != want {
+			t.Errorf("%s: %d rows, want %d: %v", of, n, want, err)
+		}
+		var there int64
+		if err := admin.QueryRowContext(t.Context(), "SELECT SUM(octets) FROM documents").Scan(&there); err != nil || sum != there {
+			t.Errorf("%s: %d bytes are counted, %d are there: %v", of, sum, there, err)
+		}
+	}
+	upload := func(n int) document.Upload {
+		return document.Upload{ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), UserID: "x", Bytes: "b", Counted: 10}
+	}
+	add := func(n int, want bool) {
+		t.Helper()
+		if ok, err := s.AddUploads(t.Context(), []document.Upload{upload(n)}, at, at.Add(time.Hour), q); ok != want || err != nil {
+			t.Fatalf("upload %d: %v, %v", n, ok, err)
+		}
+	}
+	// hold locks all rows that no other unit has locked.
+	hold := func() *sql.Tx {
+		t.Helper()
+		held, err := admin.BeginTx(t.Context(), nil)
+		if err == nil {
+			_, err = held.ExecContext(t.Context(), "SELECT 1 FROM document_shares FOR UPDATE SKIP LOCKED")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return held
+	}
+	sweep := func() {
+		t.Helper()
+		if _, err := s.ClaimGone(t.Context(), at, at, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(1, true)
+	add(2, true)
+	rows(1, "one after the other")
+	first := hold()
+	defer first.Rollback()
+	add(3, true)
+	add(4, true)
+	rows(2, "beside another unit")
+	second := hold()
+	defer second.Rollback()
+	sweep()
+	rows(2, "after a sweep that found all rows locked")
+	if ok, err := s.KeepDocuments(t.Context(), []document.Record{{Info: document.Info{ID: upload(1).ID, UserID: "x", Size: 4, Hash: []byte{1}}}}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	rows(3, "after giving back, in a third row")
+	add(5, true)
+	add(6, false) // the quota counts all rows
+	rows(3, "after reaching the quota")
+	if err := errors.Join(first.Rollback(), second.Rollback()); err != nil {
+		t.Fatal(err)
+	}
+	sweep()
+	rows(1, "after a sweep")
 }
 
 // TestQuotaBesideAnEarlierRelease runs the statements of a release that counts without

@@ -80,16 +80,15 @@ type watchedWork struct {
 	work
 	watch *LockWatch
 	held  []string // tables, in the order of their first lock
-	last  counter  // of the table of shares that was changed last
 }
 
 func (w *watchedWork) exec(ctx context.Context, query string, args []any) (int64, error) {
-	w.note(query, args)
+	w.note(query)
 	return w.work.exec(ctx, query, args)
 }
 
 func (w *watchedWork) query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error {
-	w.note(query, args)
+	w.note(query)
 	return w.work.query(ctx, keep, query, args, each)
 }
 
@@ -105,20 +104,13 @@ func tablesOf(query string) (tables []string) {
 	return tables
 }
 
-func (w *watchedWork) note(query string, args []any) {
+func (w *watchedWork) note(query string) {
 	w.watch.mu.Lock()
 	defer w.watch.mu.Unlock()
 	for _, table := range tablesOf(query) {
 		rank := slices.Index(lockOrder, table)
 		if rank < 0 {
 			continue
-		}
-		if strings.HasSuffix(table, "_shares") && strings.HasPrefix(query, "UPDATE") {
-			c := counter{args[0].(string), args[1].(int64)}
-			if slices.Contains(w.held, table) && cmp.Or(cmp.Compare(w.last.owner, c.owner), cmp.Compare(w.last.shard, c.shard)) >= 0 {
-				w.watch.wrong = append(w.watch.wrong, fmt.Sprintf("a unit locks the row %v of %s after %v", c, table, w.last))
-			}
-			w.last = c
 		}
 		if slices.Contains(w.held, table) {
 			continue
@@ -160,18 +152,10 @@ func TestLockOrderIsWatched(t *testing.T) {
 		w := &LockWatch{seen: map[string]bool{}}
 		unit := &watchedWork{watch: w}
 		for _, s := range c.statements {
-			unit.note(s, nil)
+			unit.note(s)
 		}
 		if (len(w.wrong) > 0) != c.wrong {
 			t.Errorf("%s: %q", name, w.wrong)
 		}
-	}
-	w := &LockWatch{seen: map[string]bool{}}
-	unit := &watchedWork{watch: w}
-	for _, owner := range []string{"b", "a"} {
-		unit.note("UPDATE prepared_shares SET x = 1", []any{owner, int64(1)})
-	}
-	if len(w.wrong) != 1 {
-		t.Errorf("rows of one table in a wrong order: %q", w.wrong)
 	}
 }
