@@ -59,5 +59,6 @@ func (r *Result) Details() string {
 		fmt.Fprintf(&b, "  lock: %d waits for a row of %s\n", rows[table], table)
 	}
 	list("lock", r.Waits.Examples, 6)
+	list("deadlock", r.Waits.Circles, 40)
 	return b.String()
 }

@@ -17,6 +17,7 @@ type waits struct {
 	Rows      []string // the tables of the rows that they waited for
 	Deadlocks int      // transactions that the server ended
 	Examples  []string // lines with the statement that waited
+	Circles   []string // lines about deadlocks
 }
 
 // mostExamples bounds waits.Examples.
@@ -51,7 +52,7 @@ func (w *waits) read(name string, from position) error {
 	}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
-	example := 0 // lines that still belong to the last example
+	example, deadlock := 0, 0 // lines that still belong to the last example
 	for lines.Scan() {
 		line := lines.Text()
 		from[name] += int64(len(line)) + 1
@@ -61,7 +62,14 @@ func (w *waits) read(name string, from position) error {
 			example = 4
 		case strings.Contains(line, "deadlock detected"):
 			w.Deadlocks++
-			example = 8
+			deadlock = 12
+		}
+		if deadlock > 0 {
+			deadlock--
+			if len(w.Circles) < 12*mostExamples {
+				w.Circles = append(w.Circles, line)
+			}
+			continue
 		}
 		if m := waitedFor.FindStringSubmatch(line); m != nil {
 			w.Rows = append(w.Rows, m[1])

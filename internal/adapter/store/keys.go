@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/lock"
 )
 
 // Keys stores keys and certificates of users. It implements the stores of keys.Options.
@@ -20,6 +21,11 @@ var (
 	_ keys.ParameterStore = Keys{}
 	_ keys.PINStore       = Keys{}
 )
+
+// Atomic implements keys.Store.
+func (s Keys) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return s.lockedBy(ctx, s.DB.Atomic, set, fn)
+}
 
 // AddKey adds a key.
 func (s Keys) AddKey(ctx context.Context, k keys.KeyRecord) error {

@@ -24,6 +24,13 @@ import (
 // A unit that names users does not stop what is decided by the condition of one statement
 // elsewhere: failed attempts, codes, budgets. Signatures lock no user.
 func (db *DB) locked(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return db.lockedBy(ctx, db.units.unit, set, fn)
+}
+
+// lockedBy is locked with a function that runs a transaction. A serializable transaction
+// reads what was there when it began to wait for a lock. PostgreSQL then refuses a change
+// of what the other unit has changed, and the transaction runs again.
+func (db *DB) lockedBy(ctx context.Context, run func(ctx context.Context, fn func(ctx context.Context) error) error, set lock.Set, fn func(ctx context.Context) error) error {
 	if t := db.transaction(ctx); t != nil {
 		return t.join(ctx, func(ctx context.Context) error {
 			if lacks := t.locks.Lacks(set); lacks != "" {
@@ -32,7 +39,7 @@ func (db *DB) locked(ctx context.Context, set lock.Set, fn func(ctx context.Cont
 			return fn(ctx)
 		})
 	}
-	return db.units.unit(ctx, func(ctx context.Context) error {
+	return run(ctx, func(ctx context.Context) error {
 		t := db.transaction(ctx)
 		if t.locks = set; db.engine == postgresEngine {
 			if err := lockRows(ctx, t, set); err != nil {
@@ -52,15 +59,17 @@ func (db *DB) locked(ctx context.Context, set lock.Set, fn func(ctx context.Cont
 // a unit that holds something else. Inserting waits only for a unit that inserts an equal
 // key. Sweeps skip rows that are locked, and so does whatever counts in a table of shares.
 //
-// One thing is outside of the order: deleting a user locks all that refers to the user,
-// and keys and certificates are changed without the lock of the user. If both meet,
-// PostgreSQL ends one of the two, and that one runs again.
+// Deleting a user locks all that refers to the user. Single statements change keys and
+// certificates, and the codes of a user, without the lock of the user. If PostgreSQL finds
+// that one of them and a deletion wait for each other, it ends one, and that one runs again.
 var lockOrder = []string{
 	"users",               // in one statement, before anything is read
 	"lock_stripes",        // in the same statement
 	"access_tokens",       // by id: tokens of an operator for others belong to two users
 	"confirmations",       // by id: one is carried out without the lock of its user
 	"confirmation_usage",  // by user and purpose
+	"issued_certificates", // one row, or new ones
+	"authorities",         // the one whose list of revoked certificates changes
 	"message_budgets",     // of callers and addresses
 	"outbox",              // by id
 	"prepared",            // one row

@@ -31,7 +31,11 @@ func (s Audit) MakePartitions(ctx context.Context) error {
 	var failed []error
 	for made.Before(until) {
 		next := time.Date(made.Year(), made.Month()+1, 1, 0, 0, 0, 0, time.UTC)
-		if err := s.makePartition(ctx, made, next); err != nil && postgresCode(err) != pgCheckViolation {
+		err := s.makePartition(ctx, made, next)
+		if errors.Is(err, errMaking) {
+			break
+		}
+		if err != nil && postgresCode(err) != pgCheckViolation {
 			failed = append(failed, fmt.Errorf("store: the partition of the audit log for %s: %w", made.Format("2006-01"), err))
 		}
 		made = next
@@ -76,13 +80,20 @@ func (s Audit) partitioned(ctx context.Context) (until, now time.Time, err error
 
 var partitionEnd = regexp.MustCompile(`TO \('(\d+)'\)`)
 
+// errMaking means that another process makes partitions, and goes on with the next months.
+// If it was something else that locked the table, the next call makes them.
+var errMaking = errors.New("store: another process makes partitions of the audit log")
+
 // makePartition makes the partition from one time to another, unless it is there. The new
 // table is attached and not made in place: that would lock out writers.
 func (s Audit) makePartition(ctx context.Context, from, to time.Time) error {
 	name := "audit_" + from.Format("2006_01")
 	return s.Atomic(ctx, func(ctx context.Context) error {
-		// Waits for a process that does the same.
-		if _, err := s.exec(ctx, "LOCK TABLE audit IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
+		_, err := s.exec(ctx, "LOCK TABLE audit IN SHARE UPDATE EXCLUSIVE MODE NOWAIT")
+		if postgresCode(err) == pgLockNotAvailable {
+			return errMaking
+		}
+		if err != nil {
 			return err
 		}
 		there, _, err := one(ctx, s.DB, scalar[bool], "SELECT to_regclass($1) IS NOT NULL", name)

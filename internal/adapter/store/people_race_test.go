@@ -3,12 +3,14 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	randv2 "math/rand/v2"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,15 +18,21 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/authority"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
+	"tamga/internal/domain/vault"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
 )
 
 // process is what one process does to people, over a handle of its own.
@@ -34,6 +42,8 @@ type process struct {
 	book     *contact.Book
 	tokens   store.Tokens
 	sessions *session.Service
+	keys     *keys.Service
+	subject  x509gost.Name // of certificates
 }
 
 // inOutbox orders two messages for each event, as the package notify does: it counts them
@@ -89,7 +99,53 @@ func newProcess(t *testing.T, db *store.DB, unique bool) process {
 		t.Fatal(err)
 	}
 	p.users.Contacts = p.book
+	ring, err := vault.NewRing("a", map[string][]byte{"a": make([]byte, vault.MasterKeySize)}, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder, err := vault.NewSoftHolder(ring, rand.Reader, vault.SoftOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer, err := authority.New(authority.Config{}, store.Authority{DB: db}, holder, rand.Reader, time.Now)
+	if err == nil {
+		err = issuer.Bootstrap(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := store.Keys{DB: db}
+	p.keys, err = keys.New(keys.Options{
+		Store: stored, RequestStore: stored, StatusStore: stored, PINStore: stored,
+		Holder: holder, Authority: issuer, Rand: rand.Reader, Now: time.Now, Policy: allowed{}, Events: ofTheUser{events},
+	})
+	if err == nil {
+		p.subject, err = x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: "x"}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return p
+}
+
+// allowed is an access policy that allows everything.
+type allowed struct{}
+
+func (allowed) Permit(context.Context, string, policy.Action) error { return nil }
+
+// ofTheUser counts the events of users without an actor as those of the user. In one row
+// for all, serializable units would refuse each other.
+type ofTheUser struct{ keys.Events }
+
+func (o ofTheUser) Emit(ctx context.Context, e notify.Event) error {
+	e.Actor = cmp.Or(e.Actor, e.UserID)
+	return o.Events.Emit(ctx, e)
+}
+
+// issue adds a certificate of a user.
+func (p process) issue(ctx context.Context, userID string, standard bool) error {
+	_, err := p.keys.Issue(ctx, keys.IssueOrder{UserID: userID, Suite: suite.GOST2012x256, Subject: p.subject, Default: standard})
+	return err
 }
 
 // raceLimits are long for a busy machine. A test that needs them fails.
@@ -101,13 +157,14 @@ func answered(err error) bool {
 }
 
 // TestPeopleAtOnce changes a few users in all ways on two processes at the same time.
-// PostgreSQL finds no deadlock, no unit gives up, and every unit locks in order.
+// Units of keys and certificates take part. PostgreSQL finds no deadlock, no unit gives up,
+// and every unit locks in order.
 func TestPeopleAtOnce(t *testing.T) {
 	url := storetest.OwnPostgreSQL(t, "deadlock_timeout=20ms").Database(t)
 	storetest.Open(t, url)
 	a, b := openLimited(t, url, store.Options{Limits: raceLimits}), openLimited(t, url, store.Options{Limits: raceLimits})
-	watches := []*store.LockWatch{store.WatchLocks(a), store.WatchLocks(b)}
 	processes := []process{newProcess(t, a, false), newProcess(t, b, true)}
+	watches := []*store.LockWatch{store.WatchLocks(a), store.WatchLocks(b)}
 	first := processes[0]
 	if _, err := first.users.AddGroup(t.Context(), "Default", ""); err != nil {
 		t.Fatal(err)
@@ -144,6 +201,11 @@ func TestPeopleAtOnce(t *testing.T) {
 			}})
 			if err != nil {
 				return err
+			}
+			if n%2 == 0 {
+				if err := p.issue(ctx, made, true); err != nil {
+					return err
+				}
 			}
 			return p.users.Delete(ctx, who, made)
 		},
@@ -196,6 +258,32 @@ func TestPeopleAtOnce(t *testing.T) {
 			return p.tokens.SweepTokens(ctx, time.Now(), time.Now().Add(time.Hour*time.Duration(n%2)))
 		},
 		func(ctx context.Context, p process, who audit.Principal, id string, n int) error {
+			return p.issue(ctx, id, n%2 == 0)
+		},
+		func(ctx context.Context, p process, who audit.Principal, id string, n int) error {
+			list, err := p.keys.List(ctx, id)
+			if err != nil || len(list) == 0 {
+				return err
+			}
+			number := list[n%len(list)].ID
+			own, text := keys.Act{Who: audit.Principal{UserID: id}}, strconv.FormatInt(number, 10)
+			switch n % 6 {
+			case 0:
+				_, err = p.keys.SetStatus(ctx, own, text, keys.StatusOrder{Status: keys.Hold})
+			case 1:
+				_, err = p.keys.SetStatus(ctx, own, text, keys.StatusOrder{Status: keys.Active})
+			case 2:
+				_, err = p.keys.SetStatus(ctx, own, text, keys.StatusOrder{Status: keys.Revoked})
+			case 3:
+				_, err = p.keys.SetFriendlyName(ctx, own, text, fmt.Sprint("name ", n))
+			case 4:
+				_, err = p.keys.Delete(ctx, own, text)
+			case 5: // by an administrator
+				err = p.keys.Unhold(ctx, number)
+			}
+			return err
+		},
+		func(ctx context.Context, p process, who audit.Principal, id string, n int) error {
 			s := store.Outbox{DB: p.db}
 			list, err := s.ClaimMessages(ctx, notify.Email, fmt.Sprint("lease", n), time.Now(), time.Now().Add(time.Minute), 10)
 			for _, m := range list {
@@ -240,7 +328,7 @@ func TestPeopleAtOnce(t *testing.T) {
 	for _, w := range watches {
 		w.Check(t)
 	}
-	for _, pair := range [][2]string{{"users", "lock_stripes"}, {"users", "access_tokens"}, {"access_tokens", "message_budgets"}, {"message_budgets", "outbox"}} {
+	for _, pair := range [][2]string{{"users", "lock_stripes"}, {"users", "access_tokens"}, {"access_tokens", "message_budgets"}, {"message_budgets", "outbox"}, {"users", "issued_certificates"}, {"issued_certificates", "authorities"}, {"authorities", "outbox"}} {
 		if !watches[0].Saw(pair[0], pair[1]) {
 			t.Errorf("no unit locked %s and then %s: the watch is blind", pair[0], pair[1])
 		}

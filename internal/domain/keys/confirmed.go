@@ -15,6 +15,7 @@ import (
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/vault"
 )
@@ -251,7 +252,10 @@ func (s *Service) carryOut(ctx context.Context, who audit.Principal, o *Confirme
 	}
 	a := Act{Who: who, Form: o.Form, decided: k.action}
 	a.spend = func(ctx context.Context, do func(ctx context.Context) (any, error)) error {
-		return e.SpendWith(ctx, s.Store.Atomic, func(ctx context.Context) ([]byte, error) {
+		locked := func(ctx context.Context, fn func(ctx context.Context) error) error {
+			return s.Store.Atomic(ctx, lock.User(who.UserID), fn)
+		}
+		return e.SpendWith(ctx, locked, func(ctx context.Context) ([]byte, error) {
 			made, err := do(ctx)
 			if err != nil {
 				return nil, err
@@ -271,13 +275,14 @@ func (s *Service) carryOut(ctx context.Context, who audit.Principal, o *Confirme
 	return answer, nil
 }
 
-// change runs the changes of an act in one transaction. fn returns the result of the act.
-// After a confirmation, the same transaction spends the record with the result.
-func (s *Service) change(ctx context.Context, a Act, fn func(ctx context.Context) (any, error)) error {
+// change runs the changes of an act in one transaction that locks the user whose keys
+// change. fn returns the result of the act. After a confirmation, the same transaction
+// spends the record with the result.
+func (s *Service) change(ctx context.Context, a Act, userID string, fn func(ctx context.Context) (any, error)) error {
 	if a.spend != nil {
 		return a.spend(ctx, fn)
 	}
-	return s.Store.Atomic(ctx, func(ctx context.Context) error {
+	return s.Store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 		_, err := fn(ctx)
 		return err
 	})

@@ -153,7 +153,7 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Reque
 		KeyID: keyRecord.ID, Renews: renewed, DER: der, Life: o.Life, CreatedAt: keyRecord.CreatedAt,
 	}
 	var q *Request
-	err = s.change(ctx, a, func(ctx context.Context) (any, error) {
+	err = s.change(ctx, a, userID, func(ctx context.Context) (any, error) {
 		q = nil
 		err := s.mayAsk(ctx, userID)
 		if err != nil {
@@ -399,7 +399,7 @@ func (s *Service) RequestRevocation(ctx context.Context, a Act, id string, o Sta
 		}
 	}
 	var q *Request
-	err = s.change(ctx, a, func(ctx context.Context) (any, error) {
+	err = s.change(ctx, a, c.UserID, func(ctx context.Context) (any, error) {
 		q = nil
 		requests, err := s.RequestStore.Requests(ctx, c.UserID)
 		if err != nil {

@@ -137,7 +137,7 @@ func (s *Service) adopt(ctx context.Context, o IssueOrder, make maker, certifica
 		return nil, err
 	}
 	var adopted *Certificate
-	err = s.change(ctx, o.act, func(ctx context.Context) (any, error) {
+	err = s.change(ctx, o.act, o.UserID, func(ctx context.Context) (any, error) {
 		now := s.Now()
 		c, err := certificate(ctx, public)
 		if err != nil {

@@ -32,7 +32,7 @@ func (s *Service) Install(ctx context.Context, a Act, data []byte) (*Certificate
 		return nil, err
 	}
 	var c *Certificate
-	err = s.change(ctx, a, func(ctx context.Context) (any, error) {
+	err = s.change(ctx, a, a.Who.UserID, func(ctx context.Context) (any, error) {
 		q, cert, err := s.awaited(ctx, a.Who, certificates)
 		if err != nil {
 			return nil, err

@@ -23,6 +23,7 @@ import (
 
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/vault"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
@@ -47,8 +48,9 @@ const maxFriendlyName = 255
 // Store keeps keys and certificates. The transactions of Atomic include the calls that
 // fn makes to the other stores of Options.
 type Store interface {
-	// Atomic runs fn in one serializable transaction. It may run fn more than once.
-	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
+	// Atomic runs fn in one serializable transaction that first locks a set. It may run fn
+	// more than once.
+	Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error
 
 	// AddKey adds a key; its user exists.
 	AddKey(ctx context.Context, k KeyRecord) error

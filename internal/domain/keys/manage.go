@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/vault"
@@ -181,7 +182,7 @@ func (s *Service) changePIN(ctx context.Context, a Act, id, oldPIN, newPIN strin
 		if err != nil {
 			return err
 		}
-		return s.change(ctx, a, func(ctx context.Context) (any, error) {
+		return s.change(ctx, a, c.UserID, func(ctx context.Context) (any, error) {
 			// Only the sealed record that was opened is replaced: another process may
 			// have changed the PIN meanwhile.
 			replaced, err := s.Store.ReplaceSealed(ctx, c.KeyID, key.Sealed, made.Sealed, made.HasPIN)
@@ -252,7 +253,7 @@ func (s *Service) SetFriendlyName(ctx context.Context, a Act, id, name string) (
 		return nil, fault.Newf(fault.FriendlyNameLength, "the friendly name has %d characters: at most %d", n, maxFriendlyName)
 	}
 	var c *Certificate
-	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+	err := s.Store.Atomic(ctx, lock.User(a.Who.UserID), func(ctx context.Context) (err error) {
 		if c, err = s.Find(ctx, a.Who.UserID, id); err != nil {
 			return err
 		}
@@ -279,7 +280,7 @@ func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, e
 		return nil, err
 	}
 	var c *Certificate
-	err := s.change(ctx, a, func(ctx context.Context) (_ any, err error) {
+	err := s.change(ctx, a, a.Who.UserID, func(ctx context.Context) (_ any, err error) {
 		if c, err = s.Find(ctx, a.Who.UserID, id); err != nil {
 			return nil, err
 		}

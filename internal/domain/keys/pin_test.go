@@ -12,6 +12,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/vault"
 	"tamga/pki/suite"
 )
@@ -245,7 +246,7 @@ func TestPINOutsideOfTransactions(t *testing.T) {
 	p := start(t)
 	c := p.issue(t, keys.IssueOrder{PIN: pin})
 	var got string
-	err := (store.Keys{DB: p.db}).Atomic(t.Context(), func(ctx context.Context) error {
+	err := (store.Keys{DB: p.db}).Atomic(t.Context(), lock.Set{}, func(ctx context.Context) error {
 		got = p.try(ctx, c, pin)
 		return nil
 	})

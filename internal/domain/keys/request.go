@@ -11,6 +11,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/pki/x509gost"
@@ -157,7 +158,7 @@ func (s *Service) DeleteRequest(ctx context.Context, a Act, identifier string) (
 		return nil, err
 	}
 	var q *Request
-	err := s.change(ctx, a, func(ctx context.Context) (_ any, err error) {
+	err := s.change(ctx, a, a.Who.UserID, func(ctx context.Context) (_ any, err error) {
 		if q, err = s.Request(ctx, a.Who, identifier); err != nil {
 			return nil, err
 		}
@@ -169,7 +170,23 @@ func (s *Service) DeleteRequest(ctx context.Context, a Act, identifier string) (
 	return q, err
 }
 
-// waiting reads a pending request for an operator, inside a transaction.
+// settle runs fn on a pending request for an operator, in a transaction that locks the
+// user of the request.
+func (s *Service) settle(ctx context.Context, id int64, fn func(ctx context.Context, q *Request) error) (*Request, error) {
+	q, err := s.waiting(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Store.Atomic(ctx, lock.User(q.UserID), func(ctx context.Context) (err error) {
+		if q, err = s.waiting(ctx, id); err != nil { // it may be decided by now
+			return err
+		}
+		return fn(ctx, q)
+	})
+	return q, err
+}
+
+// waiting reads a pending request for an operator.
 func (s *Service) waiting(ctx context.Context, id int64) (*Request, error) {
 	r, found, err := s.RequestStore.Request(ctx, id)
 	if err != nil {
@@ -188,27 +205,18 @@ func (s *Service) waiting(ctx context.Context, id int64) (*Request, error) {
 // operator. Faults: request_not_found, invalid_request_status, wrong_operation for a
 // request to an outside authority, those of the revocation.
 func (s *Service) Approve(ctx context.Context, id int64) (*Request, error) {
-	var q *Request
-	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
-		if q, err = s.waiting(ctx, id); err != nil {
-			return err
-		}
+	return s.settle(ctx, id, func(ctx context.Context, q *Request) error {
 		if q.Authority != BuiltIn {
 			return fault.Newf(fault.WrongOperation, "request %d is for %s: install its certificate instead", id, q.AuthorityName)
 		}
 		return fault.Rollback(s.fulfil(ctx, q, ""))
 	})
-	return q, err
 }
 
 // Reject refuses a pending request of any user, for an operator, and deletes its key.
 // Faults: request_not_found, invalid_request_status.
 func (s *Service) Reject(ctx context.Context, id int64) (*Request, error) {
-	var q *Request
-	err := s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
-		if q, err = s.waiting(ctx, id); err != nil {
-			return err
-		}
+	return s.settle(ctx, id, func(ctx context.Context, q *Request) error {
 		if err := s.decide(ctx, q, Rejected, q.CertificateID); err != nil {
 			return fault.Rollback(err)
 		}
@@ -219,7 +227,6 @@ func (s *Service) Reject(ctx context.Context, id int64) (*Request, error) {
 		}
 		return fault.Rollback(s.emit(ctx, notify.CertificateRejected, q.UserID, "", "request "+strconv.FormatInt(q.ID, 10)))
 	})
-	return q, err
 }
 
 // decide sets the status of a pending request, inside a transaction.

@@ -59,7 +59,7 @@ func (s *Service) SetStatus(ctx context.Context, a Act, id string, o StatusOrder
 		}
 	}
 	var changed *Certificate
-	err = s.change(ctx, a, func(ctx context.Context) (_ any, err error) {
+	err = s.change(ctx, a, c.UserID, func(ctx context.Context) (_ any, err error) {
 		if err := s.setStatus(ctx, c, o); err != nil {
 			return nil, fault.Rollback(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	pkisuite "tamga/pki/suite"
@@ -194,7 +195,7 @@ func testKeys(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("an unknown key: %t, %v", got, err)
 			}
 			must(t, s.ResetPIN(t.Context(), k.ID))
-			err := s.Atomic(t.Context(), func(ctx context.Context) error {
+			err := s.Atomic(t.Context(), lock.Set{}, func(ctx context.Context) error {
 				if got, err := s.ReservePIN(ctx, k.ID, 10); got || err == nil {
 					t.Errorf("inside a transaction: %t, %v", got, err)
 				}
