@@ -254,10 +254,16 @@ func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
 	if err := t.changeEarlier(ctx, db, less); err != nil {
 		return err
 	}
+	t.given(sum)
+	return nil
+}
+
+// given subtracts from the total what a unit has given back. If the unit rolls back, the
+// total is right again in a second.
+func (t *tally) given(h holding) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.total = t.total.minus(sum) // if the unit rolls back, this is right again in a second
-	return nil
+	t.total = t.total.minus(h)
 }
 
 // sweep deletes rows that count nothing, and merges the rows of an owner. Other units use

@@ -3,7 +3,6 @@
 package store_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ func spend(t *testing.T, db *store.DB, n int) {
 	if ok, err := s.LeasePrepared(t.Context(), id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
 		t.Fatalf("leasing %d: %v, %v", n, ok, err)
 	}
-	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, func(context.Context) error { return nil }); !ok || err != nil {
+	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, nil); !ok || err != nil {
 		t.Fatalf("spending %d: %v, %v", n, ok, err)
 	}
 }

@@ -146,7 +146,7 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 	if err != nil {
 		return nil, translate(err)
 	}
-	kept := func(context.Context) error { return nil }
+	var kept func(ctx context.Context) error
 	if o.Keep != nil {
 		if kept, err = o.Keep(ctx, result); err != nil {
 			return nil, err

@@ -91,7 +91,7 @@ type PreparedStore interface {
 	// SpendPrepared marks the object as completed by the holder of the lease, deletes its
 	// job and removes it from the quotas. It reports false if the holder has lost the
 	// lease. beside runs in the same transaction after the object is spent; its error
-	// rolls everything back.
+	// rolls everything back. Without anything beside it is nil.
 	SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside func(ctx context.Context) error) (spent bool, err error)
 	// SweepPrepared deletes expired objects.
 	SweepPrepared(ctx context.Context, now time.Time) error
