@@ -90,6 +90,9 @@ func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, ro
 	err = s.repeat(ctx, c, session, least, &r)
 	stop()
 	load.Wait()
+	if err == nil && o.Older { // the last round may have gone back
+		_, err = c.roll(ctx, 0, func(n *node) { n.program = p.Current })
+	}
 	if err == nil {
 		err = session.verify(ctx)
 	}

@@ -52,9 +52,11 @@ func (h holding) fits(quota holding) bool {
 //
 // While an earlier release runs beside this one, it counts in the earlier table. Its
 // objects count here too. Objects of this release do not count there, so together the
-// releases hold at most twice the quota.
+// releases hold at most twice the quota. If the earlier release completes an object of this
+// one, it subtracts it from its own table only, and forgets that if it has no row of the
+// owner. Its sum of all shows that, and a sweep then counts what is there.
 type tally struct {
-	use, move, moveEarlier, sum, merge, merged, recount string
+	use, move, moveEarlier, sum, merge, merged, recount, strayed, recountAll, sumEarlier string
 
 	mu        sync.Mutex
 	total     holding // as it was read, with the changes of this process
@@ -64,7 +66,7 @@ type tally struct {
 }
 
 // newTally returns the tally of a table. earlier is the table without shards, and objects
-// is the condition that selects what the owner $1 holds.
+// is a FROM clause that selects what is counted.
 func newTally(db *DB, table, earlier, owner, objects string) *tally {
 	words := strings.NewReplacer("{table}", table, "{earlier}", earlier, "{owner}", owner, "{held}", objects, "{skip}", db.skipLocked())
 	fill := words.Replace
@@ -91,10 +93,21 @@ func newTally(db *DB, table, earlier, owner, objects string) *tally {
 		merged: fill("INSERT INTO {table} ({owner}, shard, objects, octets) VALUES ($1, $2, $3, $4)"),
 		recount: fill(`INSERT INTO {table} ({owner}, shard, objects, octets)
 			SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), c.objects - u.objects, c.octets - u.octets
-			FROM (SELECT COUNT(*) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM {held}) c,
+			FROM (SELECT COUNT(*) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM {held} AND {owner} = $1) c,
 				(SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM
 					(SELECT objects, octets FROM {table} WHERE {owner} = $1 UNION ALL SELECT objects, octets FROM {earlier} WHERE {owner} = $1) a) u
 			WHERE c.objects <> u.objects OR c.octets <> u.octets`),
+		strayed: fill(`SELECT COUNT(*) FROM {earlier} a WHERE a.{owner} = ''
+			AND (a.objects <> (SELECT COALESCE(SUM(objects), 0) FROM {earlier} WHERE {owner} <> '')
+				OR a.octets <> (SELECT COALESCE(SUM(octets), 0) FROM {earlier} WHERE {owner} <> ''))`),
+		recountAll: fill(`INSERT INTO {table} ({owner}, shard, objects, octets)
+			SELECT a.owner, CAST($1 AS BIGINT), SUM(a.objects), SUM(a.octets)
+			FROM (SELECT {owner} AS owner, 1 AS objects, octets FROM {held}
+				UNION ALL SELECT {owner}, -objects, -octets FROM {table}
+				UNION ALL SELECT {owner}, -objects, -octets FROM {earlier} WHERE {owner} <> '') a
+			GROUP BY a.owner HAVING SUM(a.objects) <> 0 OR SUM(a.octets) <> 0`),
+		sumEarlier: fill(`UPDATE {earlier} SET objects = (SELECT COALESCE(SUM(objects), 0) FROM {earlier} WHERE {owner} <> ''),
+			octets = (SELECT COALESCE(SUM(octets), 0) FROM {earlier} WHERE {owner} <> '') WHERE {owner} = ''`),
 	}
 }
 
@@ -267,8 +280,16 @@ func (t *tally) given(h holding) {
 }
 
 // sweep deletes rows that count nothing, and merges the rows of an owner. Other units use
-// other rows meanwhile.
+// other rows meanwhile. It counts again what an earlier release forgot to subtract.
 func (t *tally) sweep(ctx context.Context, db *DB) error {
+	if n, _, err := one(ctx, db, scalar[int64], t.strayed); err != nil || n > 0 {
+		if err == nil {
+			err = t.correctAll(ctx, db)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	for again := true; again; {
 		err := db.Unit(ctx, func(ctx context.Context) error {
 			gone, err := all(ctx, db, func(r row) (u usage, err error) {
@@ -301,6 +322,20 @@ func (t *tally) sweep(ctx context.Context, db *DB) error {
 	return nil
 }
 
+// counting is locked by units that correct sums: two of them at once would do it twice.
+var counting = lock.Named("usage")
+
+// correctAll corrects the sums of all owners.
+func (t *tally) correctAll(ctx context.Context, db *DB) error {
+	return db.locked(ctx, counting, func(ctx context.Context) error {
+		if _, err := db.exec(ctx, t.recountAll, newRow()); err != nil {
+			return err
+		}
+		_, err := db.exec(ctx, t.sumEarlier)
+		return err
+	})
+}
+
 // correct counts what an owner holds, whose quota is used up, and reports whether the sum
 // was wrong. An earlier release that runs beside this one subtracts the objects of this
 // one from its own table only. A process counts at most once a second.
@@ -315,7 +350,7 @@ func (t *tally) correct(ctx context.Context, db *DB, owner string) (wrong bool, 
 	if early {
 		return false, nil
 	}
-	err = db.locked(ctx, lock.Named("usage "+owner), func(ctx context.Context) error {
+	err = db.locked(ctx, counting, func(ctx context.Context) error {
 		n, err := db.exec(ctx, t.recount, owner, newRow())
 		wrong = n > 0
 		return err

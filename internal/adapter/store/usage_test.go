@@ -280,6 +280,24 @@ func TestQuotaBesideAnEarlierRelease(t *testing.T) {
 			if !add() || add() {
 				t.Error("want room for one object after the earlier release completed one")
 			}
+			// It does so again. A sweep corrects what it forgot, before a quota is used up.
+			do("UPDATE prepared SET spent_at = 1 WHERE id = $1", preparedNumber(n-1, "").ID)
+			do("UPDATE prepared_usage SET objects = objects - 1, octets = octets - 10 WHERE caller IN ('', 'x')")
+			do("DELETE FROM prepared_usage WHERE caller = 'x' AND objects = 0")
+			for range 2 { // the second one finds nothing
+				if err := (store.Prepared{DB: db}).SweepPrepared(t.Context(), now.Now()); err != nil {
+					t.Fatal(err)
+				}
+				var there, counted, all int
+				if err := admin.QueryRowContext(t.Context(), `SELECT (SELECT COUNT(*) FROM prepared WHERE spent_at = 0),
+					(SELECT COALESCE(SUM(objects), 0) FROM prepared_shares) + (SELECT COALESCE(SUM(objects), 0) FROM prepared_usage WHERE caller <> ''),
+					(SELECT COALESCE(SUM(objects), 0) FROM prepared_shares) + (SELECT objects FROM prepared_usage WHERE caller = '')`).Scan(&there, &counted, &all); err != nil {
+					t.Fatal(err)
+				}
+				if there != 2 || counted != there || all != there {
+					t.Errorf("after a sweep: %d objects, want 2; counted by owner %d, in all %d", there, counted, all)
+				}
+			}
 		})
 	}
 }
