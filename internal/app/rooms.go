@@ -225,7 +225,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	userStore := store.Users{DB: db}
 	reach := &reach.Service{Store: userStore, Now: db.Now}
 	sessions := session.New(store.Tokens{DB: db})
-	rules := c.Confirmation.Settings(c.Messages.Language)
+	rules := c.Confirmation.Settings(&c.Documents, c.Messages.Language)
 	cancels := confirm.NewCanceller(confirm.CancelDeps{
 		Store: records, Answers: records, Audit: store.Audit{DB: db}, Events: messages, Render: tokenapi.RenderCallback, Language: rules.Language, Now: db.Now,
 	})

@@ -575,7 +575,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.Certificates.check()...)
 	faults = append(faults, c.checkMessages()...)
 	faults = append(faults, c.Devices.check()...)
-	faults = append(faults, c.Confirmation.check()...)
+	faults = append(faults, c.Confirmation.check(&c.Documents)...)
 	faults = append(faults, c.UserPolicies.check()...)
 	faults = append(faults, c.Webhooks.check()...)
 	faults = append(faults, c.checkBucket()...)

@@ -151,7 +151,7 @@ func TestDomainDefaults(t *testing.T) {
 	for name, d := range map[string]string{
 		"devices":      cmp.Diff(device.DefaultSettings(), devices),
 		"oath":         cmp.Diff(oath.DefaultSettings(), tokens),
-		"confirmation": cmp.Diff(confirm.DefaultSettings(), c.Confirmation.Settings(c.Messages.Language)),
+		"confirmation": cmp.Diff(confirm.DefaultSettings(), c.Confirmation.Settings(&c.Documents, c.Messages.Language)),
 		"users.codes":  cmp.Diff(contact.DefaultSettings().Codes, c.Users.Contacts().Codes),
 		"messages":     cmp.Diff(notify.DefaultSettings(), c.Messages.Settings()),
 		"passwords": cmp.Diff([]any{attempts.Reserved, attempts.Waiting, attempts.OfOne, attempts.Wait},

@@ -45,7 +45,8 @@ type Confirmation struct {
 		// How long the method is closed.
 		Closed time.Duration `yaml:"closed" default:"15m" min:"1s"`
 	} `yaml:"wrong"`
-	// Open operations of one user; above it `invalid_object_state`.
+	// Open operations of one user; above it `invalid_object_state`. Each counts in the quotas of
+	// `documents` too, as one document with the bytes that are stored for it.
 	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
 	// Bytes stored with all open operations of one user.
 	UserBytes setting.Size `yaml:"user_bytes" default:"4GiB" above:"0"`
@@ -59,21 +60,26 @@ type Confirmation struct {
 	Keep time.Duration `yaml:"keep" default:"43800h"`
 }
 
-// Settings returns the rules of confirmations. language is that of messages.
-func (c Confirmation) Settings(language string) confirm.Settings {
+// Settings returns the rules of confirmations. documents are the limits of stored documents,
+// and language is that of messages.
+func (c Confirmation) Settings(documents *Documents, language string) confirm.Settings {
 	return confirm.Settings{
 		Methods: c.Methods,
 		Codes:   contact.CodeSettings{Digits: c.Codes.Digits, Life: c.Codes.Life, Attempts: c.Codes.Attempts, Resend: c.Codes.Resend},
 		Life:    c.Life, Complete: c.Complete, Lease: c.Lease,
 		Wrong: confirm.Limit{Wrong: c.Wrong.Answers, Window: c.Wrong.Window, Closed: c.Wrong.Closed},
 		Open:  confirm.Quota{Records: c.UserOperations, Bytes: int64(c.UserBytes)},
-		One:   c.OneOpen, RefuseHash: c.RefuseHash, Keep: c.Keep, Language: language,
+		Documents: confirm.DocumentQuotas{
+			User: confirm.Quota{Records: documents.UserObjects, Bytes: int64(documents.UserBytes)},
+			All:  confirm.Quota{Records: documents.Objects, Bytes: int64(documents.Bytes)},
+		},
+		One: c.OneOpen, RefuseHash: c.RefuseHash, Keep: c.Keep, Language: language,
 	}
 }
 
-func (c Confirmation) check() (faults []error) {
+func (c Confirmation) check(documents *Documents) (faults []error) {
 	// The language is a setting of messages and checked there.
-	for _, err := range c.Settings(confirm.DefaultSettings().Language).Check() {
+	for _, err := range c.Settings(documents, confirm.DefaultSettings().Language).Check() {
 		faults = append(faults, fmt.Errorf("confirmation.%s", strings.TrimPrefix(err.Error(), "confirm: settings: ")))
 	}
 	return faults

@@ -84,48 +84,107 @@ func readIndexes(text string) (list []int, err error) {
 	return list, nil
 }
 
-// AddConfirmation implements confirm.Store.
-func (s Confirmations) AddConfirmation(ctx context.Context, r *confirm.Record, c *confirm.StoredContent, q confirm.Quota) (bool, error) {
-	if q.Records < 1 || r.Bytes > q.Bytes {
-		return false, nil
-	}
-	added := false
-	err := s.Unit(ctx, func(ctx context.Context) error {
-		startAt := 0
-		if r.Automatic {
-			startAt = 1 // as soon as it is confirmed
-		}
-		// The count is checked before and locked last, in the order of locks.
-		n, err := s.exec(ctx, `INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
+// insertConfirmation returns the statements that add a record with its content if there is
+// room: one on PostgreSQL, two on SQLite. The first 20 parameters are those of the record.
+func (s Confirmations) insertConfirmation(operation bool) []string {
+	record := `INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
 			state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until,
 			created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, start_at)
-			SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0, $18
-			WHERE NOT EXISTS (SELECT 1 FROM confirmation_usage u WHERE u.user_id = $3 AND u.purpose = $7 AND (u.records >= $16 OR u.bytes + $11 > $17))`,
-			r.ID, r.RefID, r.UserID, r.ClientID, r.Operator, r.SignIn, string(r.Purpose), r.Action, r.Documents, r.What[:], r.Bytes,
-			string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore), q.Records, q.Bytes, startAt)
-		if err == nil && n == 0 {
-			return nil
-		}
-		if err != nil {
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0, $18
+		WHERE NOT EXISTS (SELECT 1 FROM confirmation_usage u WHERE u.user_id = $3 AND u.purpose = $7 AND (u.records >= $16 OR u.bytes + $11 > $17))`
+	if operation {
+		held := s.documents.held.of("$3")
+		record += " AND " + held.objects + " + 1 <= CAST($19 AS BIGINT) AND " + held.size + " + $11 <= CAST($20 AS BIGINT)"
+	} else {
+		record += " AND CAST($19 AS BIGINT) + CAST($20 AS BIGINT) > 0"
+	}
+	const content = "INSERT INTO confirmation_contents (id, fields, shown, plan, secret, offline, result, approval) "
+	if s.engine == postgresEngine {
+		return []string{"WITH r AS (" + record + " RETURNING id) " + content + "SELECT r.id, $21, $22, $23, $24, $25, $25, $25 FROM r"}
+	}
+	return []string{record, content + "VALUES ($1, $2, $3, $4, $5, $6, $6, $6)"}
+}
+
+// AddConfirmation implements confirm.Store.
+func (s Confirmations) AddConfirmation(ctx context.Context, r *confirm.Record, c *confirm.StoredContent, q confirm.Quota, documents confirm.DocumentQuotas) (room confirm.Room, err error) {
+	if q.Records < 1 || r.Bytes > q.Bytes {
+		return confirm.NoRoom, nil
+	}
+	add := func() error {
+		return s.Unit(ctx, func(ctx context.Context) (err error) {
+			room, err = s.addConfirmation(ctx, r, c, q, documents.User)
 			return err
+		})
+	}
+	if r.Purpose != confirm.ForOperation {
+		err = add()
+	} else {
+		var fits bool
+		all := holding{documents.All.Records, documents.All.Bytes}
+		more := holding{1, r.Bytes}
+		fits, err = s.documents.adding(ctx, s.DB, r.UserID, more, all, add)
+		switch {
+		case err == nil && !fits:
+			return confirm.NoDocuments, nil
+		case err == nil && room != confirm.Added:
+			s.documents.gone(more)
 		}
-		if _, err := s.exec(ctx, "INSERT INTO confirmation_contents (id, fields, shown, plan, secret, offline, result, approval) VALUES ($1, $2, $3, $4, $5, $6, $6, $6)",
-			r.ID, notNull(c.Fields), notNull(c.Shown), notNull(c.Plan), notNull(c.Secret), []byte{}); err != nil {
-			return err
-		}
-		n, err = s.exec(ctx, `INSERT INTO confirmation_usage AS u (user_id, purpose, records, bytes) VALUES ($1, $2, 1, $3)
-			ON CONFLICT (user_id, purpose) DO UPDATE SET records = u.records + 1, bytes = u.bytes + excluded.bytes
-			WHERE u.records < $4 AND u.bytes + excluded.bytes <= $5`,
-			r.UserID, string(r.Purpose), r.Bytes, q.Records, q.Bytes)
-		if added = n == 1; err == nil && !added {
-			err = errNoRoom // another unit that did not lock the user was faster
-		}
-		return err
-	})
-	if errors.Is(err, errNoRoom) && s.transaction(ctx) == nil {
+	}
+	if errors.Is(err, errNoPlace) && s.transaction(ctx) == nil {
 		err = nil
 	}
-	return added && err == nil, err
+	return room, err
+}
+
+// errNoPlace rolls back a record when another unit, which did not lock the user, took the
+// last place.
+var errNoPlace = errors.New("store: the user has too many open confirmations")
+
+// addConfirmation does the work of AddConfirmation in one unit.
+func (s Confirmations) addConfirmation(ctx context.Context, r *confirm.Record, c *confirm.StoredContent, q, documents confirm.Quota) (confirm.Room, error) {
+	startAt := 0
+	if r.Automatic {
+		startAt = 1 // as soon as it is confirmed
+	}
+	none := []byte{}
+	record := []any{
+		r.ID, r.RefID, r.UserID, r.ClientID, r.Operator, r.SignIn, string(r.Purpose), r.Action, r.Documents, r.What[:], r.Bytes,
+		string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore), q.Records, q.Bytes, startAt, documents.Records, documents.Bytes,
+	}
+	content := []any{notNull(c.Fields), notNull(c.Shown), notNull(c.Plan), notNull(c.Secret), none}
+	statements := s.insertConfirmation(r.Purpose == confirm.ForOperation)
+	args := [][]any{record, append([]any{r.ID}, content...)}
+	if len(statements) == 1 {
+		args = [][]any{append(record, content...)}
+	}
+	for i, statement := range statements {
+		n, err := s.exec(ctx, statement, args[i]...)
+		if err != nil {
+			return confirm.NoRoom, err
+		}
+		if n == 0 {
+			return s.lacking(ctx, r, q)
+		}
+	}
+	// The count was checked above and is locked last, in the order of locks.
+	n, err := s.exec(ctx, `INSERT INTO confirmation_usage AS u (user_id, purpose, records, bytes) VALUES ($1, $2, 1, $3)
+		ON CONFLICT (user_id, purpose) DO UPDATE SET records = u.records + 1, bytes = u.bytes + excluded.bytes
+		WHERE u.records < $4 AND u.bytes + excluded.bytes <= $5`,
+		r.UserID, string(r.Purpose), r.Bytes, q.Records, q.Bytes)
+	if err == nil && n == 0 {
+		return confirm.NoRoom, errNoPlace
+	}
+	return confirm.Added, err
+}
+
+// lacking returns which quota has no room for a record.
+func (s Confirmations) lacking(ctx context.Context, r *confirm.Record, q confirm.Quota) (confirm.Room, error) {
+	_, full, err := one(ctx, s.DB, scalar[int64], "SELECT records FROM confirmation_usage WHERE user_id = $1 AND purpose = $2 AND (records >= $3 OR bytes + $4 > $5)",
+		r.UserID, string(r.Purpose), q.Records, r.Bytes, q.Bytes)
+	if full || r.Purpose != confirm.ForOperation {
+		return confirm.NoRoom, err
+	}
+	return confirm.NoDocuments, err
 }
 
 // Confirmation implements confirm.Store.
@@ -161,28 +220,29 @@ func (s Confirmations) OpenConfirmations(ctx context.Context, userID, after stri
 }
 
 // BeginChallenge implements confirm.Store.
-func (s Confirmations) BeginChallenge(ctx context.Context, id string, c confirm.Challenge) (bool, error) {
+func (s Confirmations) BeginChallenge(ctx context.Context, id string, c confirm.Challenge) (fields []byte, begun bool, err error) {
 	step := 1
 	sentBefore := c.At
 	if c.Repeat {
 		step, sentBefore = 0, c.SentBefore
 	}
-	n, err := s.exec(ctx, `UPDATE confirmations SET state = 'Challenged', method = $2, address = $3, label = $4, number = $5,
+	return returning(ctx, s.DB, scalar[[]byte], `UPDATE confirmations SET state = 'Challenged', method = $2, address = $3, label = $4, number = $5,
 			round = round + $6, sent_at = $7, answer_before = $8, updated_at = $7,
 			attempts = CASE WHEN CAST($6 AS BIGINT) = 0 THEN attempts ELSE 0 END,
 			resends = CASE WHEN CAST($6 AS BIGINT) = 0 THEN resends + 1 ELSE 0 END
 		WHERE id = $1 AND state IN ('Created', 'Challenged') AND round = $9 AND due_at > $7 AND sent_at <= $10
-			AND NOT EXISTS (SELECT 1 FROM confirmation_failures f WHERE f.user_id = confirmations.user_id AND f.method = $2 AND f.locked_until > $7)`,
+			AND NOT EXISTS (SELECT 1 FROM confirmation_failures f WHERE f.user_id = confirmations.user_id AND f.method = $2 AND f.locked_until > $7)
+		RETURNING (SELECT o.fields FROM confirmation_contents o WHERE o.id = confirmations.id)`,
 		id, c.Method, c.Address, c.Label, c.Number, step, millis(c.At), millis(c.AnswerBefore), c.Before, millis(sentBefore))
-	return n == 1, err
 }
 
 // CountAttempt implements confirm.Store.
-func (s Confirmations) CountAttempt(ctx context.Context, id string, round int, now time.Time, limit int) (int, bool, error) {
-	n, counted, err := returning(ctx, s.DB, scalar[int64], `UPDATE confirmations SET attempts = attempts + 1
-		WHERE id = $1 AND state = 'Challenged' AND round = $2 AND attempts < $4 AND answer_before > $3 AND due_at > $3
-		RETURNING attempts`, id, round, millis(now), limit)
-	return int(n), counted, err
+func (s Confirmations) CountAttempt(ctx context.Context, refID, userID, clientID string, now time.Time, limit int) (confirm.Record, bool, error) {
+	return returning(ctx, s.DB, scanConfirmation, `UPDATE confirmations SET attempts = attempts + 1
+		WHERE ref_id = $1 AND user_id = $2 AND (CAST($3 AS TEXT) = '' OR client_id = $3)
+			AND state = 'Challenged' AND attempts < $5 AND answer_before > $4 AND due_at > $4
+			AND NOT EXISTS (SELECT 1 FROM confirmation_failures f WHERE f.user_id = confirmations.user_id AND f.method = confirmations.method AND f.locked_until > $4)
+		RETURNING `+confirmationColumns, refID, userID, clientID, millis(now), limit)
 }
 
 // moveSet is the part of a move that sets columns. Its parameters are those of moved.
@@ -292,6 +352,9 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 		return cmp.Or(strings.Compare(a.user, b.user), strings.Compare(a.purpose, b.purpose))
 	})
 	for _, k := range keys {
+		if k.purpose == string(confirm.ForOperation) {
+			s.documents.gone(holding{sums[k].records, sums[k].bytes})
+		}
 		if _, err := s.exec(ctx, "UPDATE confirmation_usage SET records = records - $3, bytes = bytes - $4 WHERE user_id = $1 AND purpose = $2",
 			k.user, k.purpose, sums[k].records, sums[k].bytes); err != nil {
 			return err
@@ -401,19 +464,10 @@ func (s Confirmations) AssignedMethods(ctx context.Context, userID string) ([]st
 	return all(ctx, s.DB, scalar[string], "SELECT method FROM user_methods WHERE user_id = $1", userID)
 }
 
-// BeginAnswer implements confirm.AttemptStore.
-func (s Confirmations) BeginAnswer(ctx context.Context, userID, method string, now time.Time, rule confirm.Limit) (bool, error) {
+// CountWrong implements confirm.AttemptStore.
+func (s Confirmations) CountWrong(ctx context.Context, userID, method string, now time.Time, rule confirm.Limit) (bool, error) {
 	return beginAttempt(ctx, s.DB, "confirmation_failures", []string{"user_id", "method"}, []any{userID, method}, now,
 		signin.LockOut{Failures: rule.Wrong, Window: rule.Window, LockOut: rule.Closed})
-}
-
-// TakeBackAnswer implements confirm.AttemptStore. If the answer was the one that closed the
-// method, the method opens again.
-func (s Confirmations) TakeBackAnswer(ctx context.Context, userID, method string, rule confirm.Limit) error {
-	_, err := s.exec(ctx, `UPDATE confirmation_failures SET failures = failures - 1,
-			locked_until = CASE WHEN failures - 1 < $3 THEN 0 ELSE locked_until END
-		WHERE user_id = $1 AND method = $2 AND failures > 0`, userID, method, rule.Wrong)
-	return err
 }
 
 // ClosedUntil implements confirm.AttemptStore.

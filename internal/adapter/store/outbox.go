@@ -167,6 +167,29 @@ func (s Outbox) SpendBudget(ctx context.Context, key string, now time.Time, wind
 	return n == 1, err
 }
 
+// SpendBudgets implements notify.Store. The rows are locked in the order of the budgets.
+func (s Outbox) SpendBudgets(ctx context.Context, budgets []notify.BudgetLimit, now time.Time, window time.Duration) (bool, error) {
+	args := []any{millis(now), millis(now.Add(-window))}
+	var rows, limits strings.Builder
+	for i, b := range budgets {
+		if i > 0 {
+			rows.WriteString(" UNION ALL ")
+		}
+		args = append(args, b.Key, b.Limit)
+		fmt.Fprintf(&rows, "SELECT CAST($%d AS TEXT) AS name", len(args)-1)
+		fmt.Fprintf(&limits, " WHEN $%d THEN CAST($%d AS BIGINT)", len(args)-1, len(args))
+	}
+	n, err := s.exec(ctx, `INSERT INTO message_budgets AS b (name, messages, window_from)
+		SELECT n.name, 1, CAST($1 AS BIGINT) FROM (`+rows.String()+`) n
+		WHERE NOT EXISTS (SELECT 1 FROM (`+rows.String()+`) o JOIN message_budgets x ON x.name = o.name
+			WHERE x.window_from > $2 AND x.messages >= CASE x.name`+limits.String()+` END)
+		ON CONFLICT (name) DO UPDATE SET
+			messages = CASE WHEN b.window_from <= $2 THEN 1 ELSE b.messages + 1 END,
+			window_from = CASE WHEN b.window_from <= $2 THEN excluded.window_from ELSE b.window_from END
+		WHERE b.window_from <= $2 OR b.messages < CASE b.name`+limits.String()+` END`, args...)
+	return n == int64(len(budgets)), err
+}
+
 // SweepBudgets implements notify.Store.
 func (s Outbox) SweepBudgets(ctx context.Context, windowFromBefore time.Time) error {
 	for n := int64(sweepPortion); n == sweepPortion; {

@@ -113,7 +113,7 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 			return false, err
 		}
 		if spent {
-			s.prepared.given(holding{1, held.size})
+			s.prepared.gone(holding{1, held.size})
 			return true, nil
 		}
 	}

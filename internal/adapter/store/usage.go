@@ -50,6 +50,9 @@ func (h holding) fits(quota holding) bool {
 // own changes, so the quota of all may be exceeded by what the other processes add in a
 // second.
 //
+// beside counts things in another table that take room in the same quotas. That table is
+// only read here.
+//
 // While an earlier release runs beside this one, it counts in the earlier table. Its
 // objects count here too. Objects of this release do not count there, so together the
 // releases hold at most twice the quota. If the earlier release completes an object of this
@@ -57,6 +60,7 @@ func (h holding) fits(quota holding) bool {
 // owner. Its sum of all shows that, and a sweep then counts what is there.
 type tally struct {
 	use, move, moveEarlier, sum, merge, merged, recount, strayed, recountAll, sumEarlier string
+	held                                                                                 holdings // of the owner {owner}
 
 	mu        sync.Mutex
 	total     holding // as it was read, with the changes of this process
@@ -65,25 +69,48 @@ type tally struct {
 	recounted time.Time
 }
 
+// beside is a table of other things that take room in the quotas of a tally. Its columns
+// are the owner, and those that count objects and bytes. where selects its rows.
+type beside struct{ table, objects, bytes, where string }
+
+// holdings are expressions for what an owner holds.
+type holdings struct{ objects, size string }
+
+// of returns the expressions for the owner that an SQL expression names.
+func (h holdings) of(owner string) holdings {
+	return holdings{strings.ReplaceAll(h.objects, "$1", owner), strings.ReplaceAll(h.size, "$1", owner)}
+}
+
 // newTally returns the tally of a table. earlier is the table without shards, and objects
-// is a FROM clause that selects what is counted.
-func newTally(db *DB, table, earlier, owner, objects string) *tally {
+// is a FROM clause that selects what is counted. also is nil if nothing else takes room.
+func newTally(db *DB, table, earlier, owner, objects string, also *beside) *tally {
 	words := strings.NewReplacer("{table}", table, "{earlier}", earlier, "{owner}", owner, "{held}", objects, "{skip}", db.skipLocked())
 	fill := words.Replace
+	alsoHeld, alsoAll := holdings{}, holdings{}
+	if also != nil {
+		sum := func(column, where string) string {
+			return " + (SELECT CAST(COALESCE(SUM(b." + column + "), 0) AS BIGINT) FROM " + also.table + " b WHERE " + where + also.where + ")"
+		}
+		alsoHeld = holdings{sum(also.objects, "b.{owner} = $1 AND "), sum(also.bytes, "b.{owner} = $1 AND ")}
+		alsoAll = holdings{sum(also.objects, ""), sum(also.bytes, "")}
+	}
+	held := func(column, also string) string {
+		return fill("(SELECT COALESCE(SUM(x." + column + `), 0) FROM {table} x WHERE x.{owner} = $1)
+				+ (SELECT COALESCE(SUM(e.` + column + "), 0) FROM {earlier} e WHERE e.{owner} = $1)" + also)
+	}
+	ofOwner := holdings{held("objects", alsoHeld.objects), held("octets", alsoHeld.size)}
 	// $2 is the number of a row that does not exist.
 	add := fill(`INSERT INTO {table} AS u ({owner}, shard, objects, octets)
 			SELECT CAST($1 AS TEXT), COALESCE((SELECT shard FROM {table} WHERE {owner} = $1 ORDER BY shard LIMIT 1{skip}), CAST($2 AS BIGINT)),
 				CAST($3 AS BIGINT), CAST($4 AS BIGINT) WHERE {room}
 			ON CONFLICT ({owner}, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets`)
-	room := fill(`(SELECT COALESCE(SUM(x.objects), 0) FROM {table} x WHERE x.{owner} = $1)
-				+ (SELECT COALESCE(SUM(e.objects), 0) FROM {earlier} e WHERE e.{owner} = $1) + $3 <= CAST($5 AS BIGINT)
-			AND (SELECT COALESCE(SUM(x.octets), 0) FROM {table} x WHERE x.{owner} = $1)
-				+ (SELECT COALESCE(SUM(e.octets), 0) FROM {earlier} e WHERE e.{owner} = $1) + $4 <= CAST($6 AS BIGINT)`)
+	room := ofOwner.objects + " + $3 <= CAST($5 AS BIGINT) AND " + ofOwner.size + " + $4 <= CAST($6 AS BIGINT)"
 	return &tally{
+		held:        ofOwner,
 		use:         strings.ReplaceAll(add, "{room}", room),
 		move:        strings.ReplaceAll(add, "{room}", "TRUE"),
 		moveEarlier: fill("UPDATE {earlier} SET objects = objects + $2, octets = octets + $3 WHERE {owner} = $1"),
-		sum: fill(`SELECT t.objects + COALESCE(e.objects, 0), t.octets + COALESCE(e.octets, 0)
+		sum: fill("SELECT t.objects + COALESCE(e.objects, 0)" + alsoAll.objects + ", t.octets + COALESCE(e.octets, 0)" + alsoAll.size + `
 			FROM (SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM {table}) t
 			LEFT JOIN {earlier} e ON e.{owner} = ''`),
 		merge: fill(`DELETE FROM {table} WHERE ({owner}, shard) IN
@@ -267,13 +294,13 @@ func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
 	if err := t.changeEarlier(ctx, db, less); err != nil {
 		return err
 	}
-	t.given(sum)
+	t.gone(sum)
 	return nil
 }
 
-// given subtracts from the total what a unit has given back. If the unit rolls back, the
+// gone subtracts from the total what a unit has given back. If the unit rolls back, the
 // total is right again in a second.
-func (t *tally) given(h holding) {
+func (t *tally) gone(h holding) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.total = t.total.minus(h)

@@ -21,34 +21,24 @@ import (
 // after which Challenge sends another one; max_attempts_exceeded while the method is
 // closed; invalid_parameters for a challenge that a device answers, if the device has no
 // code for it; access_denied for a device that was blocked.
-func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer string) (Prompt, error) {
-	r, err := s.answerable(ctx, who, refID)
-	if err != nil {
-		return Prompt{}, err
+func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer string) (p Prompt, err error) {
+	if who.UserID == "" {
+		return Prompt{}, missing()
 	}
-	m, found := s.named(r.Method)
-	if !found {
-		return Prompt{}, noMethod()
-	}
-	var p Prompt
-	err = s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
+	// Answers of one user are checked one after the other, so they share the counts of wrong
+	// ones, even if they arrive at the same time.
+	err = s.deps.Store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error {
 		now := s.now()
-		p = Prompt{Record: r}
-		// Both counts are made before the check, so that answers that arrive at the same time
-		// share them.
-		attempts, counted, err := s.deps.Store.CountAttempt(ctx, r.ID, r.Round, now, s.settings.Codes.Attempts)
-		if err != nil {
+		r, counted, err := s.deps.Store.CountAttempt(ctx, normalID(refID), who.UserID, who.ClientID, now, s.settings.Codes.Attempts)
+		if p = (Prompt{Record: r}); err != nil {
 			return err
 		}
 		if !counted {
-			return s.late(ctx, who, refID)
+			return s.late(ctx, who, refID, now)
 		}
-		p.Record.Attempts = attempts
-		if counted, err = s.deps.Answers.BeginAnswer(ctx, r.UserID, r.Method, now, s.settings.Wrong); err != nil {
-			return err
-		}
-		if !counted {
-			return fault.Rollback(closedMethod(s.settings.Wrong.Closed))
+		m, found := s.named(r.Method)
+		if !found {
+			return fault.Rollback(noMethod())
 		}
 		switch err := m.Check(ctx, &r, answer); {
 		case err == nil:
@@ -90,20 +80,27 @@ func lateAnswer() error {
 	return fault.New(fault.TransactionExpired, "the time of the code is over: have another one sent")
 }
 
-// late returns the fault of an answer that was not counted because something happened
-// since the record was read.
-func (s *Service) late(ctx context.Context, who audit.Principal, refID string) error {
-	if _, err := s.answerable(ctx, who, refID); err != nil {
+// late returns the fault of an answer that was not counted.
+func (s *Service) late(ctx context.Context, who audit.Principal, refID string, now time.Time) error {
+	r, err := s.answerable(ctx, who, refID)
+	if err != nil {
 		return err
+	}
+	if _, found := s.named(r.Method); !found {
+		return noMethod()
+	}
+	closed, err := s.deps.Answers.ClosedUntil(ctx, r.UserID, r.Method)
+	switch {
+	case err != nil:
+		return err
+	case now.Before(closed):
+		return closedMethod(closed.Sub(now))
 	}
 	return fault.New(fault.MaxAttempts, "too many answers: have another code sent")
 }
 
 // right confirms the record in the transaction of its answer.
 func (s *Service) right(ctx context.Context, who audit.Principal, r *Record, now time.Time) error {
-	if err := s.deps.Answers.TakeBackAnswer(ctx, r.UserID, r.Method, s.settings.Wrong); err != nil {
-		return err
-	}
 	how := ""
 	if ByDevice(r.Method) {
 		how = "by the code of the device"
@@ -119,8 +116,16 @@ func (s *Service) confirm(ctx context.Context, who audit.Principal, r *Record, n
 	}, how)
 }
 
-// wrong sets Prompt.Wrong, or ends the record after the last attempt.
+// wrong counts a wrong answer. It sets Prompt.Wrong, or ends the record after the last
+// attempt.
 func (s *Service) wrong(ctx context.Context, who audit.Principal, p *Prompt, now time.Time) error {
+	counted, err := s.deps.Answers.CountWrong(ctx, p.Record.UserID, p.Record.Method, now, s.settings.Wrong)
+	if err != nil {
+		return err
+	}
+	if !counted {
+		return fault.Rollback(closedMethod(s.settings.Wrong.Closed))
+	}
 	most := s.settings.Codes.Attempts
 	if p.Record.Attempts < most {
 		p.Wrong = fault.Newf(fault.AuthenticationFailed, "the code is wrong: %d of %d attempts are left", most-p.Record.Attempts, most)

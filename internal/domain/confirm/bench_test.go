@@ -79,6 +79,8 @@ func BenchmarkConfirm(b *testing.B) {
 			w.deps.Messages = o
 			settings := confirm.DefaultSettings()
 			settings.Open.Records = 1 << 40
+			settings.Documents.User, settings.Documents.All = settings.Open, settings.Open
+			settings.Documents.User.Bytes, settings.Documents.All.Bytes = 1<<50, 1<<50
 			var err error
 			w.Service, err = confirm.New(settings, w.deps)
 			w.must(err)

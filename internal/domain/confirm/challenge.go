@@ -127,10 +127,6 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 	if !found {
 		return noMethod()
 	}
-	content, err := s.content(ctx, r, false)
-	if err != nil {
-		return err
-	}
 	next := *r
 	next.State, next.Method, next.Address, next.Label = Challenged, c.Method, c.to, c.Label
 	next.SentAt, next.UpdatedAt = now, now
@@ -142,13 +138,14 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 	} else {
 		next.Round, next.Attempts, next.Resends, next.Number = r.Round+1, 0, 0, ""
 		if m.Device && titles {
+			var err error
 			if next.Number, err = drawNumber(s.deps.Rand); err != nil {
 				return err
 			}
 		}
 	}
-	err = s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
-		begun, err := s.deps.Store.BeginChallenge(ctx, r.ID, Challenge{
+	err := s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
+		stored, begun, err := s.deps.Store.BeginChallenge(ctx, r.ID, Challenge{
 			Method: next.Method, Address: next.Address, Label: next.Label, Number: next.Number,
 			Before: r.Round, Repeat: repeat, At: now, AnswerBefore: next.AnswerBefore, SentBefore: now.Add(-s.settings.Codes.Resend),
 		})
@@ -158,7 +155,11 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 		if !begun {
 			return s.notBegun(ctx, r.UserID, c.Method, now)
 		}
-		if err := m.Begin(ctx, &next, &content.Fields); err != nil {
+		fields, err := r.fields(stored)
+		if err != nil {
+			return err
+		}
+		if err := m.Begin(ctx, &next, &fields); err != nil {
 			return fault.Rollback(err)
 		}
 		return s.note(ctx, who, &next, "")

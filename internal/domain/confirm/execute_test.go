@@ -289,7 +289,7 @@ func TestCreateBeside(t *testing.T) {
 	}
 	// A refusal takes the changes of the caller with it.
 	err := w.deps.Store.Atomic(ctx, lock.User(ivan.UserID), func(ctx context.Context) error {
-		if _, err := w.deps.Answers.BeginAnswer(ctx, ivanID, "oath", start, confirm.Limit{Wrong: 1, Window: time.Hour, Closed: time.Hour}); err != nil {
+		if _, err := w.deps.Answers.CountWrong(ctx, ivanID, "oath", start, confirm.Limit{Wrong: 1, Window: time.Hour, Closed: time.Hour}); err != nil {
 			return err
 		}
 		_, err := w.Create(ctx, ivan, order())
@@ -321,6 +321,22 @@ func TestQuota(t *testing.T) {
 		w.create()
 		_, err := w.Create(ctx, ivan, order())
 		w.is("the second", err, fault.InvalidObjectState)
+	})
+	t.Run("documents", func(t *testing.T) {
+		w := open(t, func(s *confirm.Settings) { s.Documents.User = confirm.Quota{Records: 2, Bytes: 1000} })
+		first := w.create()
+		w.create()
+		_, err := w.Create(ctx, ivan, order())
+		w.is("the third document", err, fault.InvalidObjectState)
+		step := order()
+		step.Purpose = confirm.ForSignIn
+		_, err = w.Create(ctx, ivan, step)
+		w.is("the step of a sign-in", err, "")
+		_, err = w.Cancel(ctx, ivan, first.ID)
+		w.must(err)
+		w.create()
+		w.wait(1200 * time.Second)
+		w.create()
 	})
 	t.Run("one", func(t *testing.T) {
 		w := open(t, func(s *confirm.Settings) { s.One = true })

@@ -107,7 +107,8 @@ func New(s Settings, d Deps) (*Service, error) {
 // a caller stores what belongs to it in the same transaction. Faults: invalid_parameters for fields that
 // are not valid; access_denied for a hash where the installation refuses it;
 // authn_method_not_confirmed for a user without a method; transaction_pending;
-// invalid_object_state when the user has too many open records. All of them roll the
+// invalid_object_state when the user has too many open records, or a quota of documents is
+// used up. All of them roll the
 // transaction back.
 func (s *Service) Create(ctx context.Context, who audit.Principal, o Order) (Record, error) {
 	r, err := s.create(ctx, who, o)
@@ -152,19 +153,21 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 		quota.Records = 1
 	}
 	err = s.deps.Store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error {
-		added, err := s.deps.Store.AddConfirmation(ctx, &r, content, quota)
-		if err == nil && !added {
+		room, err := s.deps.Store.AddConfirmation(ctx, &r, content, quota, s.settings.Documents)
+		if err == nil && room != Added {
 			// Records that have expired and were not swept yet leave the quota.
 			if _, err = s.expire(ctx, who.UserID, now, cancelPortion); err == nil {
-				added, err = s.deps.Store.AddConfirmation(ctx, &r, content, quota)
+				room, err = s.deps.Store.AddConfirmation(ctx, &r, content, quota, s.settings.Documents)
 			}
 		}
 		switch {
 		case err != nil:
 			return err
-		case !added && quota.Records == 1:
+		case room == NoDocuments:
+			return fault.New(fault.InvalidObjectState, "the quota of stored documents is used up, in which open operations count: delete some documents, or confirm or cancel operations")
+		case room == NoRoom && quota.Records == 1:
 			return fault.New(fault.TransactionPending, "the user has an open operation: confirm or cancel it first")
-		case !added:
+		case room == NoRoom:
 			return fault.Newf(fault.InvalidObjectState, "the user has too many open operations or their documents are too large, the limits are %d operations and %d bytes: confirm or cancel some first", quota.Records, quota.Bytes)
 		}
 		return s.note(ctx, who, &r, "")
@@ -230,11 +233,11 @@ func (s *Service) content(ctx context.Context, r *Record, secret bool) (Content,
 		return Content{}, fmt.Errorf("confirm: record %s has no content", r.ID)
 	}
 	c := Content{Plan: stored.Plan, Result: stored.Result, Approval: stored.Approval}
-	if err := errors.Join(json.Unmarshal(stored.Fields, &c.Fields), json.Unmarshal(stored.Shown, &c.Shown)); err != nil {
-		return Content{}, fmt.Errorf("confirm: record %s: %w", r.ID, err)
+	if c.Fields, err = r.fields(stored.Fields); err != nil {
+		return Content{}, err
 	}
-	if sum, err := c.Fields.Sum(); err != nil || sum != r.What {
-		return Content{}, errors.Join(fmt.Errorf("confirm: record %s: the stored fields differ from the digest: another program changed the database", r.ID), err)
+	if err := json.Unmarshal(stored.Shown, &c.Shown); err != nil {
+		return Content{}, fmt.Errorf("confirm: record %s: %w", r.ID, err)
 	}
 	if secret && len(stored.Secret) > 0 {
 		if c.Secret, err = s.deps.Vault.Open(secretPlace(r.ID), stored.Secret); err != nil {
@@ -242,6 +245,17 @@ func (s *Service) content(ctx context.Context, r *Record, secret bool) (Content,
 		}
 	}
 	return c, nil
+}
+
+// fields reads stored fields, and checks that they give the digest of the record.
+func (r *Record) fields(stored []byte) (f what.Fields, err error) {
+	if err := json.Unmarshal(stored, &f); err != nil {
+		return what.Fields{}, fmt.Errorf("confirm: record %s: %w", r.ID, err)
+	}
+	if sum, err := f.Sum(); err != nil || sum != r.What {
+		return what.Fields{}, errors.Join(fmt.Errorf("confirm: record %s: the stored fields differ from the digest: another program changed the database", r.ID), err)
+	}
+	return f, nil
 }
 
 // MaxPage is the most records of a list.

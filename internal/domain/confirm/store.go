@@ -16,6 +16,22 @@ type Quota struct {
 	Bytes   int64 // of Record.Bytes together
 }
 
+// DocumentQuotas are those of stored documents. An open operation counts there as one
+// document with the bytes that are stored for it.
+type DocumentQuotas struct {
+	User, All Quota
+}
+
+// Room says whether a record fitted into the quotas.
+type Room int
+
+// The answers of Store.AddConfirmation.
+const (
+	Added       Room = iota
+	NoRoom           // the user has too many open records of the purpose
+	NoDocuments      // a quota of stored documents has no room
+)
+
 // StoredContent is Content as it is stored: JSON, sealed secrets, opaque bytes.
 type StoredContent struct{ Fields, Shown, Plan, Secret, Offline, Result, Approval []byte }
 
@@ -51,9 +67,9 @@ type Store interface {
 	// statements report, or by what it read about a user in the set. A nested Atomic joins
 	// the transaction and may name only what is locked already.
 	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
-	// AddConfirmation stores a record if it fits into the quota of its user and purpose.
-	// Otherwise it reports false and stores nothing.
-	AddConfirmation(ctx context.Context, r *Record, c *StoredContent, q Quota) (added bool, err error)
+	// AddConfirmation stores a record if it fits into the quota of its user and purpose, and
+	// an operation if it also fits into those of documents. Otherwise it stores nothing.
+	AddConfirmation(ctx context.Context, r *Record, c *StoredContent, q Quota, documents DocumentQuotas) (Room, error)
 	Confirmation(ctx context.Context, id string) (r Record, found bool, err error)
 	ConfirmationByRef(ctx context.Context, refID string) (r Record, found bool, err error)
 	// SetOffline stores what a device answers to the challenge of a record without a network,
@@ -63,13 +79,15 @@ type Store interface {
 	// OpenConfirmations returns open records of a user that have not expired, the oldest
 	// first, after the record with the identifier after.
 	OpenConfirmations(ctx context.Context, userID, after string, now time.Time, limit int) ([]Record, error)
-	// BeginChallenge begins or repeats the challenge of a record that has not expired. It
-	// reports false if another call was faster, the state is another, or the method is
-	// closed for the user (see AttemptStore).
-	BeginChallenge(ctx context.Context, id string, c Challenge) (begun bool, err error)
-	// CountAttempt counts an answer before it is checked, and returns the number of answers
-	// so far. It reports false if the challenge is another or its time or its limit is over.
-	CountAttempt(ctx context.Context, id string, round int, now time.Time, limit int) (attempts int, counted bool, err error)
+	// BeginChallenge begins or repeats the challenge of a record that has not expired, and
+	// returns StoredContent.Fields of the record. It reports false if another call was
+	// faster, the state is another, or the method is closed for the user (see AttemptStore).
+	BeginChallenge(ctx context.Context, id string, c Challenge) (fields []byte, begun bool, err error)
+	// CountAttempt counts an answer to the challenge that a client names by RefID, before it
+	// is checked, and returns the record after that. It reports false if no challenge of the
+	// user and the client waits for an answer, its time or its limit is over, or the method
+	// is closed. With an empty clientID every client may answer.
+	CountAttempt(ctx context.Context, refID, userID, clientID string, now time.Time, limit int) (r Record, counted bool, err error)
 	// MoveConfirmation returns the record after the move. It reports false if the record
 	// does not meet the conditions.
 	MoveConfirmation(ctx context.Context, id string, m Move) (r Record, moved bool, err error)
@@ -113,13 +131,10 @@ type Limit struct {
 // AttemptStore counts wrong answers of users by method. It uses the same database as
 // Store.
 type AttemptStore interface {
-	// BeginAnswer counts an answer as wrong before it is checked. It reports false and
-	// counts nothing while the method is closed. One statement decides, so that parallel
-	// answers of all callers share a budget.
-	BeginAnswer(ctx context.Context, userID, method string, now time.Time, rule Limit) (counted bool, err error)
-	// TakeBackAnswer takes back the count of an answer that was right. Earlier wrong
-	// answers still count.
-	TakeBackAnswer(ctx context.Context, userID, method string, rule Limit) error
+	// CountWrong counts a wrong answer. It reports false and counts nothing while the method
+	// is closed. One statement decides, so that parallel answers of all callers share a
+	// budget.
+	CountWrong(ctx context.Context, userID, method string, now time.Time, rule Limit) (counted bool, err error)
 	// ClosedUntil returns when the method opens again; a time in the past means that it is
 	// open.
 	ClosedUntil(ctx context.Context, userID, method string) (time.Time, error)

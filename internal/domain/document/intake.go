@@ -178,7 +178,7 @@ func (in *Intake) extend(total int64) error {
 }
 
 func quotaFault() error {
-	return fault.New(fault.InvalidObjectState, "the quota of stored documents is used up: delete some, or send smaller ones")
+	return fault.New(fault.InvalidObjectState, "the quota of stored documents is used up, in which open operations count too: delete some, or send smaller ones")
 }
 
 // noRoom turns ErrNoRoom into a fault.

@@ -39,20 +39,38 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 	if d.always {
 		address = "address of notices"
 	}
-	for _, scope := range []struct {
+	type scope struct {
 		name, key string
 		limit     int
 		counts    bool
-	}{
+	}
+	var scopes []scope
+	var budgets []BudgetLimit
+	for _, c := range []scope{
 		{address, strings.ToLower(d.To), b.Recipient, true},
 		{"caller", d.Actor, b.Actor, d.Actor != ""},
 		{"range of numbers", prefix, b.Prefix, prefix != ""},
 		{"installation", "", b.Total, true},
 	} {
-		if scope.limit == 0 || !scope.counts {
+		if c.limit == 0 || !c.counts {
 			continue
 		}
-		ok, err := s.spendOne(ctx, d.UserID, string(d.Channel)+" "+scope.name+" "+scope.key, now, scope.limit)
+		c.key = string(d.Channel) + " " + c.name + " " + c.key
+		first := BudgetLimit{c.key, c.limit}
+		if divided(c.limit) {
+			first = share(c.key, c.limit, firstShare(d.UserID))
+		}
+		scopes, budgets = append(scopes, c), append(budgets, first)
+	}
+	if len(budgets) == 0 {
+		return nil
+	}
+	if ok, err := s.deps.Store.SpendBudgets(ctx, budgets, now, budgetWindow); ok || err != nil {
+		return err
+	}
+	// One of them has no room, at least not in its first share.
+	for _, scope := range scopes {
+		ok, err := s.spendOne(ctx, d.UserID, scope.key, now, scope.limit)
 		if err != nil {
 			return err
 		}
@@ -72,21 +90,35 @@ const shares = 16
 // user count in one share: changes that took several shares in different orders would
 // wait for each other.
 func (s *Service) spendOne(ctx context.Context, userID, key string, now time.Time, limit int) (bool, error) {
-	if limit < shares*shares {
+	if !divided(limit) {
 		return s.deps.Store.SpendBudget(ctx, key, now, budgetWindow, limit)
 	}
-	first := fnv.New32a()
-	io.WriteString(first, userID)
+	first := firstShare(userID)
 	for i := range shares {
-		share := (int(first.Sum32()%shares) + i) % shares
-		size := limit / shares
-		if share < limit%shares {
-			size++
-		}
-		ok, err := s.deps.Store.SpendBudget(ctx, fmt.Sprintf("%s #%d", key, share), now, budgetWindow, size)
+		one := share(key, limit, (first+i)%shares)
+		ok, err := s.deps.Store.SpendBudget(ctx, one.Key, now, budgetWindow, one.Limit)
 		if ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
+}
+
+// divided reports whether a budget is divided into shares.
+func divided(limit int) bool { return limit >= shares*shares }
+
+// firstShare returns the share that messages of a user count in as long as it has room.
+func firstShare(userID string) int {
+	h := fnv.New32a()
+	io.WriteString(h, userID)
+	return int(h.Sum32() % shares)
+}
+
+// share returns the counter of one share of a budget.
+func share(key string, limit, n int) BudgetLimit {
+	size := limit / shares
+	if n < limit%shares {
+		size++
+	}
+	return BudgetLimit{fmt.Sprintf("%s #%d", key, n), size}
 }

@@ -86,5 +86,15 @@ type Store interface {
 	// reached in the window that began with the first counted message. It is one atomic
 	// statement.
 	SpendBudget(ctx context.Context, key string, now time.Time, window time.Duration, limit int) (bool, error)
+	// SpendBudgets is SpendBudget for several keys in one statement. It counts under all of
+	// them, or under none if a limit was reached. If others count at the same moment, it may
+	// count under some and report false.
+	SpendBudgets(ctx context.Context, budgets []BudgetLimit, now time.Time, window time.Duration) (bool, error)
 	SweepBudgets(ctx context.Context, windowFromBefore time.Time) error
+}
+
+// BudgetLimit is a key that messages are counted under, with its limit.
+type BudgetLimit struct {
+	Key   string
+	Limit int
 }

@@ -46,12 +46,12 @@ func TestChangesCancelConfirmations(t *testing.T) {
 	begin := func(userID string) (id string) {
 		now := time.Now().UTC().Truncate(time.Millisecond)
 		id = uuid.NewString()
-		added, err := records.AddConfirmation(t.Context(), &confirm.Record{
+		room, err := records.AddConfirmation(t.Context(), &confirm.Record{
 			ID: id, RefID: uuid.NewString(), Subject: confirm.Subject{UserID: userID}, Purpose: confirm.ForOperation, Action: "SignDocument",
 			State: confirm.Created, CreatedAt: now, UpdatedAt: now, ConfirmBefore: now.Add(time.Hour),
-		}, &confirm.StoredContent{}, confirm.Quota{Records: 1000})
-		if err != nil || !added {
-			t.Fatalf("a record: %t, %v", added, err)
+		}, &confirm.StoredContent{}, confirm.Quota{Records: 1000}, confirm.DefaultSettings().Documents)
+		if err != nil || room != confirm.Added {
+			t.Fatalf("a record: %v, %v", room, err)
 		}
 		return id
 	}
@@ -119,7 +119,7 @@ func TestChangesCancelConfirmations(t *testing.T) {
 	// Unlocking opens a method that wrong codes closed.
 	strict := confirm.Limit{Wrong: 1, Window: time.Hour, Closed: time.Hour}
 	for range 2 {
-		if _, err := records.BeginAnswer(t.Context(), id, "oath", time.Now(), strict); err != nil {
+		if _, err := records.CountWrong(t.Context(), id, "oath", time.Now(), strict); err != nil {
 			t.Fatal(err)
 		}
 	}

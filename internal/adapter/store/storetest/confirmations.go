@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,14 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/document"
 )
 
-// wideConfirmations is a quota that is not reached.
-var wideConfirmations = confirm.Quota{Records: 1000, Bytes: 1 << 40}
+// Quotas that are not reached.
+var (
+	wideConfirmations = confirm.Quota{Records: 1000, Bytes: 1 << 40}
+	wideDocuments     = confirm.DocumentQuotas{User: wideConfirmations, All: confirm.Quota{Records: 1 << 40, Bytes: 1 << 50}}
+)
 
 // answers is the rule of the tests.
 var answers = confirm.Limit{Wrong: 3, Window: 10 * time.Minute, Closed: 20 * time.Minute}
@@ -40,9 +45,9 @@ var confirmationContent = confirm.StoredContent{Fields: []byte(`{"f":1}`), Shown
 
 func addConfirmation(t testing.TB, s confirm.Store, r *confirm.Record) {
 	t.Helper()
-	added, err := s.AddConfirmation(t.Context(), r, &confirmationContent, wideConfirmations)
+	room, err := s.AddConfirmation(t.Context(), r, &confirmationContent, wideConfirmations, wideDocuments)
 	must(t, err)
-	if !added {
+	if room != confirm.Added {
 		t.Fatal("a wide quota has no room")
 	}
 }
@@ -61,7 +66,7 @@ func moveTo(to confirm.State, at time.Time, from ...confirm.State) confirm.Move 
 func confirmed(t testing.TB, s store.Confirmations, r *confirm.Record, at time.Time) {
 	t.Helper()
 	addConfirmation(t, s, r)
-	begun, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(at))
+	_, begun, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(at))
 	must(t, err)
 	m := moveTo(confirm.Confirmed, at, confirm.Challenged)
 	m.CompleteBefore = at.Add(5 * time.Minute)
@@ -84,7 +89,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("before: found %v, %v", found, err)
 			}
 			addConfirmation(t, s, r)
-			begun, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(later))
+			_, begun, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(later))
 			must(t, err)
 			if !begun {
 				t.Fatal("no challenge")
@@ -124,7 +129,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			if d := cmp.Diff(want, content); !found || d != "" {
 				t.Error(d)
 			}
-			if _, err := s.AddConfirmation(t.Context(), r, &confirmationContent, wideConfirmations); err == nil {
+			if _, err := s.AddConfirmation(t.Context(), r, &confirmationContent, wideConfirmations, wideDocuments); err == nil {
 				t.Error("the same identifier was added twice")
 			}
 		}},
@@ -152,13 +157,13 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 				{"expired", 2, true, start.Add(20 * minute), start.Add(19 * minute), false},
 			} {
 				if c.name == "repeated" {
-					if n, ok, err := s.CountAttempt(t.Context(), r.ID, 1, c.at, 5); n != 1 || !ok || err != nil {
-						t.Fatalf("attempt: %d, %v, %v", n, ok, err)
+					if after, ok, err := s.CountAttempt(t.Context(), r.RefID, user, "", c.at, 5); after.Attempts != 1 || !ok || err != nil {
+						t.Fatalf("attempt: %d, %v, %v", after.Attempts, ok, err)
 					}
 				}
 				ch := challengeOf(c.at)
 				ch.Before, ch.Repeat, ch.SentBefore = c.before, c.repeat, c.sent
-				got, err := s.BeginChallenge(t.Context(), r.ID, ch)
+				_, got, err := s.BeginChallenge(t.Context(), r.ID, ch)
 				must(t, err)
 				if got != c.want {
 					t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -176,7 +181,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 		{"ChallengesOfClosedMethods", func(t *testing.T, db *store.DB) {
 			s := fresh(db)
 			for range answers.Wrong {
-				_, err := s.BeginAnswer(t.Context(), user, "otpviasms", later, answers)
+				_, err := s.CountWrong(t.Context(), user, "otpviasms", later, answers)
 				must(t, err)
 			}
 			begin := func(n int, userID, method string, at time.Time, want bool) {
@@ -186,7 +191,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 				addConfirmation(t, s, r)
 				c := challengeOf(at)
 				c.Method = method
-				got, err := s.BeginChallenge(t.Context(), r.ID, c)
+				_, got, err := s.BeginChallenge(t.Context(), r.ID, c)
 				must(t, err)
 				if got != want {
 					t.Errorf("%s of %s at %v: %v, want %v", method, userID, at, got, want)
@@ -201,22 +206,37 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := fresh(db)
 			r := confirmationOf(1, user)
 			addConfirmation(t, s, r)
-			count := func(round int, at time.Time, want int) {
+			count := func(userID, clientID string, at time.Time, want int) {
 				t.Helper()
-				n, ok, err := s.CountAttempt(t.Context(), r.ID, round, at, 2)
+				after, ok, err := s.CountAttempt(t.Context(), r.RefID, userID, clientID, at, 2)
 				must(t, err)
-				if n != want || ok != (want > 0) {
-					t.Errorf("round %d at %v: %d, %v; want %d", round, at, n, ok, want)
+				if after.Attempts != want || ok != (want > 0) || ok && after.ID != r.ID {
+					t.Errorf("%s of %s at %v: %d, %v; want %d", userID, clientID, at, after.Attempts, ok, want)
 				}
 			}
-			count(0, later, 0) // no challenge
-			_, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(later))
+			count(user, "", later, 0) // no challenge
+			fields, _, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(later))
 			must(t, err)
-			count(2, later, 0)
-			count(1, later.Add(5*time.Minute), 0) // too late
-			count(1, later, 1)
-			count(1, later, 2)
-			count(1, later, 0) // the limit
+			if !bytes.Equal(fields, confirmationContent.Fields) {
+				t.Errorf("the fields are %q", fields)
+			}
+			count(other, "", later, 0)
+			count(user, "another", later, 0)
+			count(user, "", later.Add(5*time.Minute), 0) // too late
+			count(user, "", later, 1)
+			count(user, "client", later, 2)
+			count(user, "client", later, 0) // the limit
+			r = confirmationOf(2, user)
+			addConfirmation(t, s, r)
+			_, _, err = s.BeginChallenge(t.Context(), r.ID, challengeOf(later))
+			must(t, err)
+			for range answers.Wrong {
+				_, err := s.CountWrong(t.Context(), user, "otpviasms", later, answers)
+				must(t, err)
+			}
+			count(user, "", later, 0) // closed
+			must(t, s.ForgiveAnswers(t.Context(), user))
+			count(user, "", later, 1)
 		}},
 		{"Moves", func(t *testing.T, db *store.DB) {
 			s := fresh(db)
@@ -241,7 +261,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			r := confirmationOf(1000, user)
 			addConfirmation(t, s, r)
-			_, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(later))
+			_, _, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(later))
 			must(t, err)
 			for name, spoil := range map[string]func(m *confirm.Move){
 				"another round": func(m *confirm.Move) { m.Round = 2 },
@@ -280,8 +300,9 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Helper()
 				r := confirmationOf(n, userID)
 				r.Bytes, r.Purpose = bytes, purpose
-				got, err := s.AddConfirmation(t.Context(), r, &confirmationContent, q)
+				room, err := s.AddConfirmation(t.Context(), r, &confirmationContent, q, wideDocuments)
 				must(t, err)
+				got := room == confirm.Added
 				if _, found, err := s.Confirmation(t.Context(), r.ID); got != want || found != want || err != nil {
 					t.Errorf("record %d: added %v, found %v, want %v, %v", n, got, found, want, err)
 				}
@@ -309,11 +330,57 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(8, other, confirm.ForOperation, 0, true)
 			add(9, other, confirm.ForOperation, 0, false)
 		}},
+		{"QuotaOfDocuments", func(t *testing.T, db *store.DB) {
+			s, documents := fresh(db), store.Documents{DB: db}
+			q := confirm.DocumentQuotas{User: confirm.Quota{Records: 3, Bytes: 300}, All: wideDocuments.All}
+			stored := document.Quotas{All: document.Quota{Objects: 1 << 40, Bytes: 1 << 50}, Own: document.Quota{Objects: 3, Bytes: 300}}
+			add := func(n int, purpose confirm.Purpose, bytes int64, want confirm.Room) {
+				t.Helper()
+				r := confirmationOf(n, user)
+				r.Bytes, r.Purpose = bytes, purpose
+				room, err := s.AddConfirmation(t.Context(), r, &confirmationContent, wideConfirmations, q)
+				must(t, err)
+				if _, found, err := s.Confirmation(t.Context(), r.ID); room != want || found != (want == confirm.Added) || err != nil {
+					t.Errorf("record %d: %v, found %v, want %v, %v", n, room, found, want, err)
+				}
+			}
+			upload := func(n int, bytes int64, want bool) {
+				t.Helper()
+				id := fmt.Sprintf("00000000-0000-4000-a000-%012d", n)
+				added, err := documents.AddUploads(t.Context(), []document.Upload{{ID: id, UserID: user, Bytes: id, Counted: bytes}}, start, later, stored)
+				must(t, err)
+				if added != want {
+					t.Errorf("upload %d: %v, want %v", n, added, want)
+				}
+			}
+			upload(1, 100, true)
+			add(1, confirm.ForOperation, 100, confirm.Added)
+			upload(2, 101, false) // 300 bytes
+			add(2, confirm.ForOperation, 101, confirm.NoDocuments)
+			add(2, confirm.ForOperation, 0, confirm.Added)
+			upload(3, 1, false) // three objects
+			add(3, confirm.ForOperation, 0, confirm.NoDocuments)
+			add(4, confirm.ForSignIn, 0, confirm.Added) // is no document
+			list, err := s.MoveConfirmations(t.Context(), user, time.Time{}, moveTo(confirm.Cancelled, later, confirm.Created), 10)
+			must(t, err)
+			if len(list) != 3 {
+				t.Errorf("%d records were cancelled, want 3", len(list))
+			}
+			upload(4, 200, true)
+			add(5, confirm.ForOperation, 0, confirm.Added)
+			upload(5, 0, false)
+			// All users together.
+			q.User, q.All = wideDocuments.User, confirm.Quota{Records: 3, Bytes: 1 << 40}
+			add(6, confirm.ForOperation, 0, confirm.NoDocuments)
+			q.All.Records = 4
+			add(6, confirm.ForOperation, 0, confirm.Added)
+		}},
 		{"QuotaAtOnce", func(t *testing.T, db *store.DB) {
 			s := fresh(db)
 			added := make([]bool, 40)
-			for _, err := range together(len(added), func(i int) (err error) {
-				added[i], err = s.AddConfirmation(t.Context(), confirmationOf(i, user), &confirmationContent, confirm.Quota{Records: 1, Bytes: 1 << 20})
+			for _, err := range together(len(added), func(i int) error {
+				room, err := s.AddConfirmation(t.Context(), confirmationOf(i, user), &confirmationContent, confirm.Quota{Records: 1, Bytes: 1 << 20}, wideDocuments)
+				added[i] = err == nil && room == confirm.Added
 				return err
 			}) {
 				must(t, err)
@@ -470,7 +537,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			confirmed(t, s, by, later)
 			addConfirmation(t, s, itself)
 			next(later, "")
-			begun, err := s.BeginChallenge(t.Context(), itself.ID, challengeOf(later))
+			_, begun, err := s.BeginChallenge(t.Context(), itself.ID, challengeOf(later))
 			must(t, err)
 			m := moveTo(confirm.Confirmed, later, confirm.Challenged)
 			m.CompleteBefore = later.Add(5 * time.Minute)
@@ -502,7 +569,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			spend := func(lease string, fails error) (bool, error) {
 				return s.SpendConfirmation(t.Context(), r.ID, lease, moveTo(confirm.Completed, later, confirm.Confirmed), func(ctx context.Context) ([]byte, error) {
 					beside++
-					if _, err := s.BeginAnswer(ctx, user, "beside", later, answers); err != nil {
+					if _, err := s.CountWrong(ctx, user, "beside", later, answers); err != nil {
 						return nil, err
 					}
 					return []byte("result"), fails
@@ -558,7 +625,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := fresh(db)
 			begin := func(userID, method string, at time.Time, want bool) {
 				t.Helper()
-				got, err := s.BeginAnswer(t.Context(), userID, method, at, answers)
+				got, err := s.CountWrong(t.Context(), userID, method, at, answers)
 				must(t, err)
 				if got != want {
 					t.Errorf("%s %s at %v: %v, want %v", userID, method, at, got, want)
@@ -580,9 +647,6 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			begin(user, "sms", later, false)
 			begin(user, "email", later, true)
 			begin(other, "sms", later, true)
-			must(t, s.TakeBackAnswer(t.Context(), user, "sms", answers)) // the third was right
-			closed("sms", time.Time{})
-			begin(user, "sms", later, true)
 			begin(user, "sms", later.Add(answers.Closed-time.Millisecond), false)
 			begin(user, "sms", later.Add(answers.Closed), true)
 			must(t, s.ForgiveAnswers(t.Context(), user))
@@ -598,7 +662,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := fresh(db)
 			counted := make([]bool, 40)
 			for _, err := range together(len(counted), func(i int) (err error) {
-				counted[i], err = s.BeginAnswer(t.Context(), user, "sms", later, answers)
+				counted[i], err = s.CountWrong(t.Context(), user, "sms", later, answers)
 				return err
 			}) {
 				must(t, err)
@@ -629,7 +693,7 @@ func ConfirmedOnce(t *testing.T, handles ...*store.DB) {
 		r := confirmationOf(n, "user")
 		s := store.Confirmations{DB: handles[0]}
 		addConfirmation(t, s, r)
-		if _, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(at)); err != nil {
+		if _, _, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(at)); err != nil {
 			t.Fatal(err)
 		}
 		won, leased, spent := make([]bool, callers), make([]bool, callers), make([]bool, callers)

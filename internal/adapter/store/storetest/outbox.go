@@ -256,6 +256,24 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			spend("a", start.Add(time.Hour), false)
 			must(t, s.SweepBudgets(t.Context(), start.Add(time.Hour)))
 			spend("a", start.Add(time.Hour), true)
+			both := func(expected bool, keys ...string) {
+				t.Helper()
+				var list []notify.BudgetLimit
+				for i, k := range keys {
+					list = append(list, notify.BudgetLimit{Key: k, Limit: i + 1})
+				}
+				ok, err := s.SpendBudgets(t.Context(), list, start, time.Hour)
+				must(t, err)
+				if ok != expected {
+					t.Errorf("%v: %t, want %t", keys, ok, expected)
+				}
+			}
+			both(true, "one", "two", "three")
+			both(false, "one", "two", "three") // one is used up, and the others are not counted
+			both(true, "new", "two", "three")
+			both(false, "newer", "two", "three")
+			both(true, "newer", "other", "three")
+			both(false, "newest", "other", "three")
 			won := make([]bool, 16)
 			for _, err := range together(len(won), func(i int) (err error) {
 				won[i], err = s.SpendBudget(t.Context(), "crowd", start, time.Hour, 5)
