@@ -92,6 +92,13 @@ func (s Held) MoveHeld(ctx context.Context, id string, m held.Move) (held.Reques
 		id, string(m.To), endedAt, millis(m.Lease), m.By, string(m.From[0]), string(m.From[len(m.From)-1]), liveAfter, dueBy)
 }
 
+// EndDelay implements held.Store.
+func (s Held) EndDelay(ctx context.Context, id string, now time.Time) (held.Request, bool, error) {
+	return returning(ctx, s.DB, scanHeldRequest, `UPDATE held_requests SET not_before = $2
+		WHERE id = $1 AND ended_at = 0 AND state IN ('Waiting', 'Approved') AND not_before > $2 AND expires_at > $2
+		RETURNING `+heldColumns, id, millis(now))
+}
+
 // DueHeld implements held.Store.
 func (s Held) DueHeld(ctx context.Context, now time.Time, limit int) ([]held.Request, error) {
 	return all(ctx, s.DB, scanHeldRequest, "SELECT "+heldColumns+` FROM held_requests

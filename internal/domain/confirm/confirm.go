@@ -34,6 +34,7 @@ const (
 	ForOperation Purpose = "operation" // an operation of the user
 	ForSignIn    Purpose = "signin"    // the second step of a sign-in
 	ForText      Purpose = "free"      // a text of a client, which no interface of ours reads
+	ForChange    Purpose = "change"    // the end of the delay of a change of the account
 )
 
 // Subject is who may use a record.

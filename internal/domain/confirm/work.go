@@ -46,7 +46,7 @@ func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, 
 	if err != nil {
 		return err
 	}
-	if r.Purpose != ForOperation || !w.Mine(r.Action) {
+	if r.Purpose != ForOperation && r.Purpose != ForChange || !w.Mine(r.Action) {
 		return OtherOperation()
 	}
 	sum, described := r.What, false

@@ -118,6 +118,9 @@ type Store interface {
 	// object set, it returns those about a user.
 	OpenHeld(ctx context.Context, object, after string, limit int) ([]Request, error)
 	MoveHeld(ctx context.Context, id string, m Move) (r Request, moved bool, err error)
+	// EndDelay sets NotBefore of an open request to a time, if it is later and the request is
+	// not Running and has not expired. Otherwise it reports false.
+	EndDelay(ctx context.Context, id string, now time.Time) (r Request, ended bool, err error)
 	// DueHeld returns open requests that have expired, and those Running whose lease is over.
 	DueHeld(ctx context.Context, now time.Time, limit int) ([]Request, error)
 	SweepHeld(ctx context.Context, endedBefore time.Time) error // deletes

@@ -178,7 +178,7 @@ func (s *Service) Redeem(ctx context.Context, c *Confirmer, r *confirm.Record, a
 			return token.Token{}, err
 		}
 		return s.SignIn(ctx, *c.First, r)
-	case confirm.ForOperation:
+	case confirm.ForOperation, confirm.ForChange:
 		return s.tokens.IssueConfirmed(ctx, c.Who, token.Confirmation{ID: r.ID, EndsAt: r.CompleteBefore})
 	}
 	content, err := s.steps.Content(ctx, c.Who, r.ID)

@@ -20,7 +20,7 @@ import (
 // weakens are the operations that add, replace or remove a factor of a user or may ask the
 // user for less. A delay holds them. A new route that does so is named here.
 var weakens = strings.Fields(`ResetPassword ResetPasswordAndSend ResetPasswordAndSendSms ResetPasswordAndSendEmail ResetPasswordAndPrint
-	SetUserSecondaryAuthPhone SetUserSecondaryAuthEmail DeleteUserPhone DeleteUserEmail SetUserLogin DeleteUserLogin SetUserGroup SetUserOperationPolicy
+	SetUserMainPhone SetUserMainEmail SetUserPrimaryPhone SetUserPrimaryEmail SetUserSecondaryAuthPhone SetUserSecondaryAuthEmail DeleteUserPhone DeleteUserEmail SetUserLogin DeleteUserLogin SetUserGroup SetUserOperationPolicy
 	SetUserOtpToken CreateUserOathAppData RemoveUserOtpToken
 	AssignMyDssKey CreateMyDssKInit GetMyDssVerificationData LockoutMyDssDevice DeleteMyDssKey DeleteAllMyDssKeys`)
 
@@ -108,12 +108,15 @@ func (h *Holding) delayed(ctx context.Context, c rest.HeldCall) (bool, error) {
 }
 
 // heldAPI serves the requests that wait.
-type heldAPI struct{ requests *held.Service }
+type heldAPI struct {
+	requests *held.Service
+	confirms *held.Confirming
+}
 
 // HeldRoutes returns the operations by which operators decide about requests that wait.
 // Mount them beside [API.Routes] at the same gate.
 func HeldRoutes(requests *held.Service) []rest.Route {
-	a := heldAPI{requests}
+	a := heldAPI{requests: requests}
 	return []rest.Route{
 		rest.Handle("GET /ums/approvals", "GetApprovals", Operator, a.list),
 		rest.Handle("GET /ums/approvals/{request}", "GetApproval", Operator, a.read),
@@ -122,12 +125,13 @@ func HeldRoutes(requests *held.Service) []rest.Route {
 	}
 }
 
-// ChangeRoutes returns the operations by which users see and cancel changes of their accounts
-// that a delay holds.
-func ChangeRoutes(requests *held.Service) []rest.Route {
-	a := heldAPI{requests}
+// ChangeRoutes returns the operations by which users see, confirm and cancel changes of
+// their accounts that a delay holds.
+func ChangeRoutes(confirms *held.Confirming) []rest.Route {
+	a := heldAPI{confirms.Requests, confirms}
 	return []rest.Route{
 		rest.Handle("GET /changes", "GetChanges", rest.SignedIn, a.ofUser),
+		rest.Handle("POST /changes/{request}/confirm", "ConfirmChange", rest.SignedIn, a.confirm).Confirmed(),
 		rest.Handle("POST /changes/{request}/cancel", "CancelChange", rest.SignedIn, a.cancel),
 	}
 }
@@ -194,6 +198,26 @@ func (a heldAPI) decide(approve bool) func(context.Context, onRequest) (heldRequ
 
 func (a heldAPI) ofUser(ctx context.Context, _ struct{}) ([]heldRequest, error) {
 	return describeAll(a.requests.OfUser(ctx, caller(ctx).UserID))
+}
+
+// confirmedChange is a change with the operation that its user must confirm to end its
+// delay. OperationId is null once the delay has ended.
+type confirmedChange struct {
+	heldRequest
+	OperationID *string `json:"OperationId"`
+}
+
+// confirm creates the confirmation of a change. With the token of the confirmation it ends
+// the delay of the change.
+func (a heldAPI) confirm(ctx context.Context, r onRequest) (confirmedChange, error) {
+	who := caller(ctx)
+	rest.Detail(ctx, "request "+r.Request)
+	if who.Confirmation != "" {
+		have, err := a.confirms.EndDelay(ctx, who, r.Request, who.Confirmation)
+		return confirmedChange{heldRequest: describeHeld(have)}, err
+	}
+	have, record, err := a.confirms.Propose(ctx, who, r.Request)
+	return confirmedChange{describeHeld(have), rest.OrNull(record.ID)}, err
 }
 
 func (a heldAPI) cancel(ctx context.Context, r onRequest) (heldRequest, error) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/tamgatest"
 )
 
@@ -42,9 +43,20 @@ func heldBack(t *testing.T, w *tamgatest.UMS, who, method, path, body string) st
 
 // TestSecondOperator: an operation that needs a second operator waits for one, who is not its
 // requester, and is carried out once.
-func TestSecondOperator(t *testing.T) {
+func TestSecondOperator(t *testing.T) { onBothEngines(t, testSecondOperator) }
+
+// onBothEngines runs a test with the settings of each engine.
+func onBothEngines(t *testing.T, test func(t *testing.T, settings ...string)) {
 	t.Parallel()
-	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[ResetPassword, SetUserApprovedStateAsync]")
+	t.Run("SQLite", func(t *testing.T) { t.Parallel(); test(t) })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		test(t, "--set", "database="+storetest.PostgreSQL(t).Migrated(t))
+	})
+}
+
+func testSecondOperator(t *testing.T, settings ...string) {
+	w := tamgatest.StartUMS(t, append(settings, "--set", "users.second_operator=[ResetPassword, SetUserApprovedStateAsync]")...)
 	id, _, _, _ := w.Register() // an operation that is not named
 	reset := "/ums/user/" + id + "/password"
 	request := heldBack(t, w, tamgatest.Ours, "POST", reset, "")
@@ -94,17 +106,17 @@ func TestSecondOperator(t *testing.T) {
 	// A refused one is not carried out, and a new call asks again.
 	approve := "/ums/user/" + id + "/approve?approved=true"
 	refused := heldBack(t, w, tamgatest.Ours, "POST", approve, "")
-	if r := tamgatest.Run(t.Context(), "", "approval", "list", "--data", w.Dir); r.Failure != nil || !strings.Contains(r.Out, refused) {
+	if r := w.TryCommand("approval", "list"); r.Failure != nil || !strings.Contains(r.Out, refused) {
 		t.Errorf("%s, %v", r.Out, r.Failure)
 	}
-	if r := tamgatest.Run(t.Context(), "", "approval", "refuse", refused, "--data", w.Dir); r.Failure != nil {
+	if r := w.TryCommand("approval", "refuse", refused); r.Failure != nil {
 		t.Error(r.Failure)
 	}
 	again := heldBack(t, w, tamgatest.Ours, "POST", approve, "")
 	if again == refused {
 		t.Error("a refused request is open")
 	}
-	if r := tamgatest.Run(t.Context(), "", "approval", "approve", again, "--data", w.Dir); r.Failure != nil {
+	if r := w.TryCommand("approval", "approve", again); r.Failure != nil {
 		t.Error(r.Failure)
 	}
 	w.OK(tamgatest.Ours, "POST", approve, "")
@@ -115,9 +127,10 @@ func TestSecondOperator(t *testing.T) {
 
 // TestFactorDelay: a change of what a user signs in or confirms with waits, the user is told
 // and may cancel it. What the user does not have yet is set at once.
-func TestFactorDelay(t *testing.T) {
-	t.Parallel()
-	w := tamgatest.StartUMS(t, "--set", "users.factor_delay=24h")
+func TestFactorDelay(t *testing.T) { onBothEngines(t, testFactorDelay) }
+
+func testFactorDelay(t *testing.T, settings ...string) {
+	w := tamgatest.StartUMS(t, append(settings, "--set", "users.factor_delay=24h")...)
 	id, login, phone, email := w.Register()
 	user := "/ums/user/" + id
 	for _, path := range []string{"/phones/" + phone + "/confirm", "/emails/" + email + "/confirm", "/phones/" + phone + "/secondaryauth", "/authmethod/password"} {
@@ -128,7 +141,7 @@ func TestFactorDelay(t *testing.T) {
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/password", ""}, {"POST", "/authmethod/oath", ""}, {"POST", "/oath/app", "{}"}, {"DELETE", "/authmethod/password", ""},
 		{"POST", "/emails/" + email + "/secondaryauth", ""}, {"DELETE", "/phones/" + phone, ""}, {"DELETE", "/mydss", ""},
-		{"POST", "/mydss/lockout", `{"Kid":"1","Lock":false}`},
+		{"POST", "/mydss/lockout", `{"Kid":"1","Lock":false}`}, {"POST", "/phonenumber", `"79250000099"`}, {"POST", "/email", `"other@example.ru"`}, {"POST", "/phones/" + phone + "/primary", ""},
 	} {
 		heldBack(t, w, tamgatest.Ours, c.method, user+c.path, c.body)
 	}
@@ -157,7 +170,7 @@ func TestFactorDelay(t *testing.T) {
 	}
 	var changes []heldRequest
 	w.OK("user", "GET", "/changes", "").Into(t, &changes)
-	if len(changes) != 10 {
+	if len(changes) != 13 {
 		t.Errorf("the user sees %d changes", len(changes))
 	}
 	for _, who := range []string{tamgatest.Plain, tamgatest.Ours} {
@@ -174,7 +187,68 @@ func TestFactorDelay(t *testing.T) {
 	}
 	w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+changes[1].ID+"/refuse", "")
 	w.OK("user", "GET", "/changes", "").Into(t, &changes)
-	if len(changes) != 8 {
+	if len(changes) != 11 {
 		t.Errorf("the user sees %d changes", len(changes))
 	}
+}
+
+// TestConfirmedChange: a change that the user confirms with a factor of before waits no
+// longer. Nobody else can confirm it, and it is confirmed once.
+func TestConfirmedChange(t *testing.T) { onBothEngines(t, testConfirmedChange) }
+
+func testConfirmedChange(t *testing.T, settings ...string) {
+	w := tamgatest.StartUMS(t, append(settings, "--set", "users.factor_delay=24h")...)
+	id, login, phone, _ := w.Register()
+	user := "/ums/user/" + id
+	for _, path := range []string{"/phones/" + phone + "/confirm", "/phones/" + phone + "/secondaryauth", "/authmethod/password", "/authmethod/otpviasms?level=1"} {
+		w.OK(tamgatest.Ours, "POST", user+path, "") // no factor yet
+	}
+	w.Command("user", "password", login, "--password-file", tamgatest.PasswordFile(t))
+	w.Tokens["user"] = w.TokenOf(login, tamgatest.Password)
+
+	reset := user + "/authmethod/oath?level=1"
+	change := heldBack(t, w, tamgatest.Ours, "POST", reset, "")
+	at := "/changes/" + change + "/confirm"
+	for _, who := range []string{tamgatest.Plain, tamgatest.Ours} {
+		if a := w.Ask(who, "POST", at, ""); a.Status != 404 {
+			t.Errorf("%s confirms: %v", who, a)
+		}
+	}
+	confirm := func(operation string) string {
+		t.Helper()
+		ask := func(more string) (got struct {
+			AccessToken string
+			Challenge   struct{ ContextData struct{ RefID string } }
+		}) {
+			t.Helper()
+			w.OK("user", "POST", "/v2.0/confirmation", fmt.Sprintf(`{"Resource":%q,"ClientId":%q%s}`, w.Dev.Resource, w.Dev.ClientID, more)).Into(t, &got)
+			return got
+		}
+		ref := ask(fmt.Sprintf(`,"OperationId":%q`, operation)).Challenge.ContextData.RefID
+		return ask(fmt.Sprintf(`,"ChallengeResponse":{"TextChallengeResponse":[{"RefId":%q,"Value":%q}]}`, ref, w.Code(phone))).AccessToken
+	}
+	propose := func(path string) (operation string) {
+		t.Helper()
+		var got struct{ OperationID string }
+		w.OK("user", "POST", path, "").Into(t, &got)
+		return got.OperationID
+	}
+	w.Tokens["confirmed"] = confirm(propose(at))
+	heldBack(t, w, tamgatest.Ours, "POST", reset, "") // confirmed, and not carried out
+	// The token is that of one change.
+	another := heldBack(t, w, tamgatest.Ours, "POST", user+"/password", "")
+	if a := w.Ask("confirmed", "POST", "/changes/"+another+"/confirm", ""); a.Status != 400 {
+		t.Errorf("another change: %v", a)
+	}
+	if a := w.Ask("confirmed", "GET", "/changes", ""); a.Status != 401 {
+		t.Errorf("another route: %v", a)
+	}
+	for range 2 { // the repetition changes nothing
+		w.OK("confirmed", "POST", at, "")
+	}
+	heldBack(t, w, tamgatest.Ours, "POST", user+"/password", "") // the other one waits
+	if a := w.Ask("user", "POST", at, ""); a.Status != 400 || !strings.Contains(a.Body, "wrong_operation") {
+		t.Errorf("confirmed again: %v", a)
+	}
+	w.OK(tamgatest.Ours, "POST", reset, "") // carried out, which cancels what the user has open
 }

@@ -45,6 +45,9 @@ func (d Digest) Group() string { return hex.EncodeToString(d[:4]) }
 const (
 	SignIn = "SignIn" // the second step of a sign-in
 	Free   = "Free"   // a scope text of the client; the argument "scope" has it
+	// ChangeAccount is a change of what the user signs in or confirms with, which an operator
+	// asked for and a delay holds.
+	ChangeAccount = "ChangeAccount"
 )
 
 // Hex is bytes whose JSON form is hexadecimal.
