@@ -48,6 +48,10 @@ type Confirmation struct {
 	// Open operations of one user; above it `invalid_object_state`. Each counts in the quotas of
 	// `documents` too, as one document with the bytes that are stored for it.
 	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
+	// Sign-ins of one user that wait for their second step. Another one takes the place of the
+	// oldest of the network that the most came from, so that a stranger who knows the password
+	// does not keep the user out.
+	UserSignIns int64 `yaml:"user_sign_ins" default:"20" above:"0"`
 	// Bytes stored with all open operations of one user.
 	UserBytes setting.Size `yaml:"user_bytes" default:"4GiB" above:"0"`
 	// Whether a user may have one open operation only. The next one is refused with
@@ -67,8 +71,9 @@ func (c Confirmation) Settings(documents *Documents, language string) confirm.Se
 		Methods: c.Methods,
 		Codes:   contact.CodeSettings{Digits: c.Codes.Digits, Life: c.Codes.Life, Attempts: c.Codes.Attempts, Resend: c.Codes.Resend},
 		Life:    c.Life, Complete: c.Complete, Lease: c.Lease,
-		Wrong: confirm.Limit{Wrong: c.Wrong.Answers, Window: c.Wrong.Window, Closed: c.Wrong.Closed},
-		Open:  confirm.Quota{Records: c.UserOperations, Bytes: int64(c.UserBytes)},
+		Wrong:   confirm.Limit{Wrong: c.Wrong.Answers, Window: c.Wrong.Window, Closed: c.Wrong.Closed},
+		Open:    confirm.Quota{Records: c.UserOperations, Bytes: int64(c.UserBytes)},
+		SignIns: c.UserSignIns,
 		Documents: confirm.DocumentQuotas{
 			User: confirm.Quota{Records: documents.UserObjects, Bytes: int64(documents.UserBytes)},
 			All:  confirm.Quota{Records: documents.Objects, Bytes: int64(documents.Bytes)},

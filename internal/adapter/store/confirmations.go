@@ -38,7 +38,7 @@ func (s Confirmations) Atomic(ctx context.Context, set lock.Set, fn func(ctx con
 
 const confirmationColumns = `id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
 	state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message,
-	created_at, updated_at, confirm_before, confirmed_at, complete_before, ended_at, callback, start_at <> 0`
+	created_at, updated_at, confirm_before, confirmed_at, complete_before, ended_at, callback, start_at <> 0, origin`
 
 func scanConfirmation(r row) (c confirm.Record, err error) {
 	var what []byte
@@ -47,7 +47,7 @@ func scanConfirmation(r row) (c confirm.Record, err error) {
 		&c.State, &c.Method, &c.Address, &c.Label, &c.Number, &c.Round, (*timeField)(&c.SentAt), (*timeField)(&c.AnswerBefore), &c.Attempts, &c.Resends,
 		&declined, &c.Code, &c.Message,
 		(*timeField)(&c.CreatedAt), (*timeField)(&c.UpdatedAt), (*timeField)(&c.ConfirmBefore), (*timeField)(&c.ConfirmedAt),
-		(*timeField)(&c.CompleteBefore), (*timeField)(&c.EndedAt), &c.Callback, &c.Automatic)
+		(*timeField)(&c.CompleteBefore), (*timeField)(&c.EndedAt), &c.Callback, &c.Automatic, &c.Origin)
 	if err == nil && len(what) != len(c.What) {
 		err = fmt.Errorf("store: the digest of a confirmation has %d bytes, want %d", len(what), len(c.What))
 	}
@@ -85,12 +85,12 @@ func readIndexes(text string) (list []int, err error) {
 }
 
 // insertConfirmation returns the statements that add a record with its content if there is
-// room: one on PostgreSQL, two on SQLite. The first 20 parameters are those of the record.
+// room: one on PostgreSQL, two on SQLite. The first 21 parameters are those of the record.
 func (s Confirmations) insertConfirmation(operation bool) []string {
 	record := `INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
 			state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until,
-			created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, start_at)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0, $18
+			created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, start_at, origin)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0, $18, CAST($21 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM confirmation_usage u WHERE u.user_id = $3 AND u.purpose = $7 AND (u.records >= $16 OR u.bytes + $11 > $17))`
 	if operation {
 		held := s.documents.held.of("$3")
@@ -100,7 +100,7 @@ func (s Confirmations) insertConfirmation(operation bool) []string {
 	}
 	const content = "INSERT INTO confirmation_contents (id, fields, shown, plan, secret, offline, result, approval) "
 	if s.engine == postgresEngine {
-		return []string{"WITH r AS (" + record + " RETURNING id) " + content + "SELECT r.id, $21, $22, $23, $24, $25, $25, $25 FROM r"}
+		return []string{"WITH r AS (" + record + " RETURNING id) " + content + "SELECT r.id, $22, $23, $24, $25, $26, $26, $26 FROM r"}
 	}
 	return []string{record, content + "VALUES ($1, $2, $3, $4, $5, $6, $6, $6)"}
 }
@@ -149,7 +149,7 @@ func (s Confirmations) addConfirmation(ctx context.Context, r *confirm.Record, c
 	none := []byte{}
 	record := []any{
 		r.ID, r.RefID, r.UserID, r.ClientID, r.Operator, r.SignIn, string(r.Purpose), r.Action, r.Documents, r.What[:], r.Bytes,
-		string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore), q.Records, q.Bytes, startAt, documents.Records, documents.Bytes,
+		string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore), q.Records, q.Bytes, startAt, documents.Records, documents.Bytes, r.Origin,
 	}
 	content := []any{notNull(c.Fields), notNull(c.Shown), notNull(c.Plan), notNull(c.Secret), none}
 	statements := s.insertConfirmation(r.Purpose == confirm.ForOperation)
@@ -364,6 +364,13 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 		}
 	}
 	return nil
+}
+
+// CrowdedSignIn implements confirm.Store.
+func (s Confirmations) CrowdedSignIn(ctx context.Context, userID string) (string, bool, error) {
+	return one(ctx, s.DB, scalar[string], `WITH w AS (SELECT id, origin, created_at FROM confirmations
+			WHERE user_id = $1 AND ended_at = 0 AND purpose = 'signin' AND state IN ('Created', 'Challenged'))
+		SELECT w.id FROM w ORDER BY (SELECT COUNT(*) FROM w x WHERE x.origin = w.origin) DESC, w.created_at, w.id LIMIT 1`, userID)
 }
 
 // SweepConfirmations implements confirm.Store.

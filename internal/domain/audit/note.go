@@ -10,6 +10,9 @@ import "context"
 type Note struct {
 	// Attempt writes the entry of the attempt once the caller is known.
 	Attempt func(ctx context.Context, who Principal) error
+	// Network is the network that the call comes from: an IPv4 address or a prefix of an
+	// IPv6 address. "" if it is not known.
+	Network string
 
 	known, tried Principal
 	changed      bool
@@ -26,6 +29,14 @@ func WithNote(ctx context.Context, n *Note) context.Context {
 func noteOf(ctx context.Context) *Note {
 	n, _ := ctx.Value(noteKey{}).(*Note)
 	return n
+}
+
+// Network returns the network that a call without a token comes from, "" if it is not known.
+func Network(ctx context.Context) string {
+	if n := noteOf(ctx); n != nil {
+		return n.Network
+	}
+	return ""
 }
 
 // Known sets the caller, once proved by other means than a token, and writes the entry of

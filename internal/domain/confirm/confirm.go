@@ -72,6 +72,7 @@ type Record struct {
 	Resends      int // repetitions of this challenge
 
 	Callback string // address that the client named; "" for none
+	Origin   string // network that a sign-in came from; "" if it is not known
 
 	Declined []int // indexes of the documents that the user declined
 	// Code and Message say why the record ended, for states that are not Completed.

@@ -322,6 +322,48 @@ func TestQuota(t *testing.T) {
 		_, err := w.Create(ctx, ivan, order())
 		w.is("the second", err, fault.InvalidObjectState)
 	})
+	t.Run("sign-ins", func(t *testing.T) {
+		w := open(t, func(s *confirm.Settings) { s.SignIns = 4 })
+		signIn := func(network string) confirm.Record {
+			t.Helper()
+			step := order()
+			step.Purpose = confirm.ForSignIn
+			w.wait(time.Second)
+			r, err := w.Create(audit.WithNote(ctx, &audit.Note{Network: network}), ivan, step)
+			w.must(err)
+			if r.Origin != network || w.stored(r.ID).Origin != network {
+				t.Errorf("from %q, want %q", r.Origin, network)
+			}
+			return r
+		}
+		is := func(name string, r confirm.Record, want confirm.State) {
+			t.Helper()
+			if got := w.stored(r.ID).State; got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+		own := signIn("192.0.2.1")
+		first := signIn("198.51.100.7")
+		var last confirm.Record
+		for range 50 { // a stranger's
+			last = signIn("198.51.100.7")
+		}
+		is("the user's", own, confirm.Created)
+		is("the stranger's first", first, confirm.Cancelled)
+		is("the stranger's last", last, confirm.Created)
+		next := signIn("192.0.2.1") // not refused
+		is("the user's first", own, confirm.Created)
+		is("the user's second", next, confirm.Created)
+		w.create() // operations have a quota of their own
+		for i := range 4 {
+			signIn(fmt.Sprint("203.0.113.", i)) // as many networks as there are places
+		}
+		list, err := w.Open(ctx, ivanID, "", 100)
+		w.must(err)
+		if len(list) != 5 {
+			t.Errorf("%d open records, want 5", len(list))
+		}
+	})
 	t.Run("documents", func(t *testing.T) {
 		w := open(t, func(s *confirm.Settings) { s.Documents.User = confirm.Quota{Records: 2, Bytes: 1000} })
 		first := w.create()

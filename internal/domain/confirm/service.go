@@ -149,7 +149,11 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 		return Record{}, err
 	}
 	quota := s.settings.Open
-	if s.settings.One && o.Purpose == ForOperation {
+	switch {
+	case o.Purpose == ForSignIn:
+		quota.Records = s.settings.SignIns
+		r.Origin = audit.Network(ctx)
+	case s.settings.One && o.Purpose == ForOperation:
 		quota.Records = 1
 	}
 	err = s.deps.Store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error {
@@ -159,6 +163,13 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 			if _, err = s.expire(ctx, who.UserID, now, cancelPortion); err == nil {
 				room, err = s.deps.Store.AddConfirmation(ctx, &r, content, quota, s.settings.Documents)
 			}
+		}
+		for n := 0; err == nil && room == NoRoom && o.Purpose == ForSignIn && n < cancelPortion; n++ {
+			var gone bool
+			if gone, err = s.makeRoom(ctx, who, now); err != nil || !gone {
+				break
+			}
+			room, err = s.deps.Store.AddConfirmation(ctx, &r, content, quota, s.settings.Documents)
 		}
 		switch {
 		case err != nil:
@@ -173,6 +184,19 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 		return s.note(ctx, who, &r, "")
 	})
 	return r, err
+}
+
+// makeRoom cancels a sign-in of the caller, and reports whether there was one. A refusal of
+// the new one would let a stranger who knows the first factor lock the user out. Since the
+// network with the most sign-ins loses one, a stranger on one network ends none of the
+// user's on another.
+func (s *Service) makeRoom(ctx context.Context, who audit.Principal, now time.Time) (bool, error) {
+	id, found, err := s.deps.Store.CrowdedSignIn(ctx, who.UserID)
+	if err != nil || !found {
+		return false, err
+	}
+	r := Record{ID: id}
+	return true, s.move(ctx, who, &r, StepCancel, Move{At: now, Code: fault.InvalidTransaction, Message: "the sign-in gave way to a newer one: too many of this user wait"}, "")
 }
 
 // storedContent returns the content of a new record as it is stored.

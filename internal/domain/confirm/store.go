@@ -95,6 +95,9 @@ type Store interface {
 	// it moves only those that expired by then and are not leased, of all users if userID is
 	// "".
 	MoveConfirmations(ctx context.Context, userID string, dueBefore time.Time, m Move, limit int) ([]Record, error)
+	// CrowdedSignIn returns the identifier of a sign-in of a user that waits for its second
+	// step: the oldest of the Origin that the most of them have.
+	CrowdedSignIn(ctx context.Context, userID string) (id string, found bool, err error)
 	// SweepConfirmations deletes records that ended before a time.
 	SweepConfirmations(ctx context.Context, endedBefore time.Time) error
 }

@@ -16,6 +16,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest/limit"
 )
 
 // Outcomes besides those of package audit and the codes of faults.
@@ -169,6 +170,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	call.route = h.Name
 	call.remote = cmp.Or(call.remote, clientAddress(r)) // Identifiable sets it; tests may mount without
+	if call.note != nil {
+		call.note.Network = limit.Network(call.remote)
+	}
 	call.started = time.Now()
 
 	if r.ContentLength > h.limit {
