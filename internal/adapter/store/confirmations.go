@@ -427,8 +427,9 @@ func (s Confirmations) ClaimAutomatic(ctx context.Context, now, again time.Time)
 }
 
 // PostponeAutomatic implements confirm.ExecutionStore.
-func (s Confirmations) PostponeAutomatic(ctx context.Context, id string, at time.Time) error {
-	_, err := s.exec(ctx, "UPDATE confirmations SET start_at = $2 WHERE id = $1 AND start_at <> 0", id, millis(at))
+func (s Confirmations) PostponeAutomatic(ctx context.Context, id string, at time.Time, code, message string) error {
+	_, err := s.exec(ctx, "UPDATE confirmations SET start_at = $2, code = $3, message = $4 WHERE id = $1 AND start_at <> 0 AND ended_at = 0",
+		id, millis(at), code, message)
 	return err
 }
 

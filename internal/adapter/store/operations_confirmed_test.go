@@ -684,6 +684,22 @@ func TestConfirmedStarts(t *testing.T) {
 				d.must(done.Close())
 				called(code, id, "Completed")
 			}
+
+			// Without such a request it ends in time for the callback, by no further attempt.
+			id = propose(d.live())
+			d.approve(id)
+			d.keys.down = fault.New(fault.InvalidPIN, "refused")
+			next("a wrong PIN", d.live(), true)
+			d.keys.down = nil // another attempt would succeed
+			d.pass(5*time.Minute - 16*time.Second)
+			next("before the last call", d.live(), false)
+			d.pass(time.Second)
+			results := d.results()
+			next("the last call", d.live(), true)
+			if got := state(id); !strings.HasPrefix(got, "Error "+fault.InvalidPIN) || d.results() != results {
+				t.Errorf("after the last call: %s, %d more results", got, d.results()-results)
+			}
+			called("the last call", id, fault.InvalidPIN)
 		})
 	}
 }

@@ -38,8 +38,12 @@ func (s *Service) NextAutomatic(ctx context.Context, again time.Duration) (Recor
 }
 
 // Postpone makes an operation that carries itself out due at a time. It stays Confirmed.
-func (s *Service) Postpone(ctx context.Context, id string, at time.Time) error {
-	return s.deps.Executions.PostponeAutomatic(ctx, id, at)
+// why is stored as its Code and Message, for the caller to find them then; nil: none.
+func (s *Service) Postpone(ctx context.Context, id string, at time.Time, why *fault.Error) error {
+	if why == nil {
+		why = &fault.Error{}
+	}
+	return s.deps.Executions.PostponeAutomatic(ctx, id, at, why.Code, why.Message)
 }
 
 // Fail ends a confirmed operation of who with a fault that will not pass, in one transaction

@@ -75,7 +75,8 @@ type Record struct {
 	Origin   string // network that a sign-in came from; "" if it is not known
 
 	Declined []int // indexes of the documents that the user declined
-	// Code and Message say why the record ended, for states that are not Completed.
+	// Code and Message say why the record ended, for states that are not Completed; in the
+	// state Confirmed, why it does not carry itself out any more (see Postpone).
 	Code, Message string
 
 	ConfirmBefore  time.Time

@@ -149,6 +149,7 @@ func (e *Execution) end(ctx context.Context, step Step, f *fault.Error, atomic f
 		m.From, m.To = leads(step)
 		after = e.Record
 		after.State, after.UpdatedAt, after.EndedAt = m.To, now, now
+		after.Code, after.Message = "", ""
 		if f != nil {
 			m.Code, m.Message = f.Code, f.Message
 			after.Code, after.Message = f.Code, f.Message

@@ -116,8 +116,9 @@ type ExecutionStore interface {
 	// among those that carry themselves out and are not leased, and makes it due again at
 	// again.
 	ClaimAutomatic(ctx context.Context, now, again time.Time) (r Record, found bool, err error)
-	// PostponeAutomatic makes such a record due at a time.
-	PostponeAutomatic(ctx context.Context, id string, at time.Time) error
+	// PostponeAutomatic makes such a record due at a time, and stores Record.Code and
+	// Record.Message.
+	PostponeAutomatic(ctx context.Context, id string, at time.Time, code, message string) error
 	// SpendConfirmation makes the move for the holder of the lease, runs do in the same
 	// transaction and stores the result that do returns. An error of do rolls everything
 	// back. It reports false, and does not run do, if the holder has lost the lease.

@@ -17,10 +17,14 @@ import (
 // process that carries it out has died.
 const retake = time.Minute
 
+// lastCall is how long before its time is over an operation ends that waits for the right
+// PIN: its callback needs an end that is stored.
+const lastCall = 15 * time.Second
+
 // CarryOutNext makes one attempt at an asynchronous operation that its user has confirmed.
 // It reports false if none is due. A fault that may pass leaves the operation confirmed,
-// for another attempt. A wrong PIN waits for a request with the right one. Any other fault
-// ends the operation, and the callback says so.
+// for another attempt. A wrong PIN waits for a request with the right one, without another
+// attempt, until lastCall. Any other fault ends the operation, and the callback says so.
 func (s *Operations) CarryOutNext(ctx context.Context) (worked bool, err error) {
 	records := s.Confirming.Records
 	r, found, err := records.NextAutomatic(ctx, retake)
@@ -38,15 +42,18 @@ func (s *Operations) CarryOutNext(ctx context.Context) (worked bool, err error) 
 	if err := s.writeEntry(ctx, op, audit.Attempt, ""); err != nil {
 		return true, err
 	}
+	if r.Code != "" { // no request has brought the right PIN
+		return true, s.failAutomatic(ctx, op, fault.New(r.Code, r.Message))
+	}
 	err = s.tryAutomatic(ctx, op, p)
 	f, refused := fault.As(err)
 	switch {
 	case err == nil:
 		return true, nil
 	case ctx.Err() != nil: // this process is stopping: another one continues at once
-		return true, records.Postpone(context.WithoutCancel(ctx), r.ID, now)
+		return true, records.Postpone(context.WithoutCancel(ctx), r.ID, now, nil)
 	case refused && f.Code == fault.InvalidPIN:
-		return true, errors.Join(s.writeEntry(ctx, op, audit.Done, f.Code), records.Postpone(ctx, r.ID, r.CompleteBefore))
+		return true, errors.Join(s.writeEntry(ctx, op, audit.Done, f.Code), records.Postpone(ctx, r.ID, r.CompleteBefore.Add(-lastCall), f))
 	case refused && f.Code == fault.InvalidTransaction: // it was cancelled, or a request was faster
 		return true, s.writeEntry(ctx, op, audit.Done, f.Code)
 	case refused && !passing[f.Code]:
@@ -57,7 +64,7 @@ func (s *Operations) CarryOutNext(ctx context.Context) (worked bool, err error) 
 		if refused { // a service is out of order for a time
 			err = nil
 		}
-		return true, errors.Join(err, records.Postpone(ctx, r.ID, again))
+		return true, errors.Join(err, records.Postpone(ctx, r.ID, again, nil))
 	}
 	return true, errors.Join(err, s.failAutomatic(ctx, op, fault.New(fault.Failed, "the operation could not be carried out")))
 }

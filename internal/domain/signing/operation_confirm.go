@@ -32,7 +32,7 @@ type Confirmations interface {
 	CarryOut(ctx context.Context, who audit.Principal, id string, w confirm.Work) error
 	Automatic() <-chan struct{}
 	NextAutomatic(ctx context.Context, again time.Duration) (r confirm.Record, found bool, err error)
-	Postpone(ctx context.Context, id string, at time.Time) error
+	Postpone(ctx context.Context, id string, at time.Time, why *fault.Error) error
 	Fail(ctx context.Context, who audit.Principal, id string, f *fault.Error, beside func(ctx context.Context) error) error
 	Cancel(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
 }
@@ -439,7 +439,7 @@ func proposed(who audit.Principal, r *confirm.Record, c confirm.Content, p *conf
 	if op.Action, err = policy.ParseAction(r.Action); err != nil {
 		return nil, fmt.Errorf("signing: operation %s: %w", r.ID, err)
 	}
-	if r.Code != "" {
+	if r.Code != "" && r.State.Final() {
 		op.Fault = fault.New(r.Code, r.Message)
 	}
 	inputs := make([]Input, len(c.Fields.Documents))

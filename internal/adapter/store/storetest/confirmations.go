@@ -549,8 +549,11 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			next(later, itself.ID)
 			next(later, "")
 			next(later.Add(time.Second), itself.ID)
-			must(t, s.PostponeAutomatic(t.Context(), itself.ID, later.Add(time.Minute)))
-			must(t, s.PostponeAutomatic(t.Context(), by.ID, later))
+			must(t, s.PostponeAutomatic(t.Context(), itself.ID, later.Add(time.Minute), "code", "message"))
+			must(t, s.PostponeAutomatic(t.Context(), by.ID, later, "", ""))
+			if r, _, err := s.Confirmation(t.Context(), itself.ID); r.Code != "code" || r.Message != "message" || err != nil {
+				t.Errorf("postponed: %q %q, %v", r.Code, r.Message, err)
+			}
 			next(later.Add(59*time.Second), "")
 			leased, err := s.LeaseConfirmation(t.Context(), itself.ID, "a", later, later.Add(2*time.Minute))
 			must(t, err)
