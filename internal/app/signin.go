@@ -184,7 +184,7 @@ func (b *Base) clients() (*signin.Clients, error) {
 	for _, c := range b.Config.Clients {
 		client := signin.Client{
 			ID: c.ID, Title: c.Title, Public: c.SecretFile == "", PasswordGrant: c.PasswordGrant, RedirectURIs: c.RedirectURIs,
-			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE, ConfirmMethods: c.ConfirmMethods,
+			Exchange: c.TokenExchange, Implicit: c.ImplicitGrant, NoChallenge: c.WithoutPKCE, ConfirmMethods: c.ConfirmMethods, ConfirmTitles: c.ConfirmTitles,
 		}
 		if !client.Public {
 			secret, err := files.OwnSecret(secretPath(b.Config, c.SecretFile), "secret of client "+c.ID)

@@ -359,6 +359,9 @@ type Client struct {
 	// Methods of [confirmation](confirmation.md) that the application can handle. Empty: all, but
 	// `oath` only for users who have no other.
 	ConfirmMethods []string `yaml:"confirm_methods"`
+	// Whether the application shows `Title` of a challenge. Then the user must choose on the device
+	// the two digits that stand there.
+	ConfirmTitles bool `yaml:"confirm_titles"`
 }
 
 // Names in the configuration of serve --dev.

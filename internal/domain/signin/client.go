@@ -26,6 +26,10 @@ type Client struct {
 	// handle. nil: all, and oath only for users who have no other.
 	ConfirmMethods []string
 
+	// ConfirmTitles means that the client shows the title of a challenge, so that a device can
+	// ask for the two digits in it.
+	ConfirmTitles bool
+
 	// SessionLife is how long an access token of the client is valid that it got for a code; 0
 	// is the usual life. Only the pages of this program have it: they have no refresh tokens.
 	SessionLife time.Duration

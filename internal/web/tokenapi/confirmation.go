@@ -327,10 +327,15 @@ func (a *API) prompt(ctx context.Context, c *signin.Confirmer, p *confirm.Prompt
 		answer.Challenge.ChoiceChallenge = []choiceChallenge{choice}
 		return answer, nil
 	}
+	var shown []string
 	if p.Wrong != nil {
 		rest.Refused(ctx, p.Wrong.Code)
-		answer.Challenge.Title.Value = w.WrongCode
+		shown = append(shown, w.WrongCode)
 	}
+	if r.Number != "" {
+		shown = append(shown, w.Compare+" "+r.Number)
+	}
+	answer.Challenge.Title.Value = strings.Join(shown, " ")
 	answer.Challenge.TextChallenge = []textChallenge{{
 		RefID: r.RefID, Label: r.Label, AuthnMethod: confirmURI(r.Method), Title: answer.Challenge.Title,
 		CreatedAt: r.SentAt.Unix(), ExpiresIn: int64(r.AnswerBefore.Sub(r.SentAt).Seconds()), ExpiresInSpecified: true,

@@ -47,6 +47,9 @@ type words struct {
 	// Of the second step.
 	Confirm, Choose, OnDevice, Compare, CodeLabel, Check, Resend, OtherWay string
 
+	// Of a device without a network.
+	Offline, Scan, QRCode, NoOffline, Back string
+
 	Ways     map[string]string // titles of methods
 	Asks     map[string]string // what a method asks; the address follows
 	Problems map[string]string // by code
@@ -66,6 +69,8 @@ var languages = []words{
 		WrongCode: "The code is wrong. Try again.",
 		Confirm:   "Confirm your sign-in", Choose: "Choose how to confirm:", OnDevice: "Confirm the sign-in on your device", Compare: "The device asks for this number:",
 		CodeLabel: "Code", Check: "I have confirmed", Resend: "Send another code", OtherWay: "Confirm in another way",
+		Offline: "The device has no network", Scan: "Scan the QR code with the device and enter the code that it shows. Device:", QRCode: "QR code for the device",
+		NoOffline: "This device needs a network: it registered before there were codes for devices without one.", Back: "Wait for the device",
 		Ways: map[string]string{"mydss": "On the device", "mobile": "On the device", "otpviasms": "By SMS to", "otpviaemail": "By e-mail to", "oath": "By a code of the token or app"},
 		Asks: map[string]string{"otpviasms": "A code was sent by SMS to", "otpviaemail": "A code was sent by e-mail to", "oath": "Enter a code of your token or app"},
 		Problems: map[string]string{
@@ -87,6 +92,8 @@ var languages = []words{
 		WrongCode: "Код неверный. Попробуйте ещё раз.",
 		Confirm:   "Подтвердите вход", Choose: "Как подтвердить вход?", OnDevice: "Подтвердите вход на устройстве", Compare: "Число для устройства:",
 		CodeLabel: "Код", Check: "Вход подтверждён", Resend: "Отправить новый код", OtherWay: "Подтвердить другим способом",
+		Offline: "Устройство без сети", Scan: "Считайте QR-код устройством и введите код, который оно покажет. Устройство:", QRCode: "QR-код для устройства",
+		NoOffline: "Этому устройству нужна сеть: оно зарегистрировано до появления кодов для устройств без сети.", Back: "Ждать ответа устройства",
 		Ways: map[string]string{"mydss": "На устройстве", "mobile": "На устройстве", "otpviasms": "По SMS на номер", "otpviaemail": "По почте на адрес", "oath": "Кодом токена или приложения"},
 		Asks: map[string]string{"otpviasms": "Код отправлен по SMS на номер", "otpviaemail": "Код отправлен на адрес", "oath": "Введите код токена или приложения"},
 		Problems: map[string]string{
@@ -271,15 +278,15 @@ var (
 	repostHash = rest.ContentHash(string(repost))
 )
 
-// policyFor allows the page its own style, and its form two targets: this server, and the
-// client to which the answer to the form redirects. It allows nothing else, and no frame
+// policyFor allows the page its own style, pictures that are part of it, and its form two
+// targets: this server, and the client to which the answer to the form redirects. It allows nothing else, and no frame
 // around the page.
 func policyFor(issuer, redirectURI string) string {
 	form := origin(issuer)
 	if to := origin(redirectURI); to != "" && to != form {
 		form += " " + to
 	}
-	return "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; style-src " + styleHash + "; form-action " + form
+	return "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; img-src data:; style-src " + styleHash + "; form-action " + form
 }
 
 // origin returns the source expression of an address of the configuration: scheme and host,

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/base64"
 	"errors"
 	"html/template"
 	"net/http"
@@ -64,6 +65,9 @@ func (a *API) beginStep(ctx context.Context, r visit, p signin.Pending, request 
 	return page, err
 }
 
+// offline reports whether the user wants to confirm on a device without a network.
+func (s *stepping) offline() bool { return s.visit.Body.Get("offline") != "" }
+
 func (a *API) stepping(r visit, p signin.Pending, request signin.Authorization, ticket string, first signin.FirstStep, posted bool) *stepping {
 	// The page is ours: it can handle every method, whatever the application can.
 	page := request.Client
@@ -83,7 +87,7 @@ func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error)
 	if r.Site == "cross-site" && posted {
 		return nil, fault.New(fault.AccessDenied, "the form was sent by another site")
 	}
-	for _, name := range []string{"ticket", "code", "choice"} {
+	for _, name := range []string{"ticket", "code", "choice", "offline"} {
 		if len(r.Body[name]) > 1 {
 			return nil, refuse(token.InvalidRequest, name+" is given more than once")
 		}
@@ -140,7 +144,7 @@ func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error)
 // answerStep carries out what the user pressed. polled is the present state.
 func (a *API) answerStep(ctx context.Context, s *stepping, record *confirm.Record, polled confirm.Prompt, err error) (p confirm.Prompt, answered bool, _ error) {
 	form := s.visit.Body
-	if form.Get("choice") != "" || form.Get("again") != "" || form.Get("code") != "" {
+	if form.Get("choice") != "" || form.Get("again") != "" || form.Get("code") != "" || s.offline() {
 		rest.Identified(ctx, s.caller.Who) // a reload alone has no audit entry
 	}
 	switch code := strings.TrimSpace(form.Get("code")); {
@@ -151,12 +155,18 @@ func (a *API) answerStep(ctx context.Context, s *stepping, record *confirm.Recor
 		method, address, _ := strings.Cut(form.Get("choice"), "?")
 		p, err = a.confirming.steps.Challenge(ctx, &s.caller, record, signin.Choice{Method: method, Address: address, Titles: true})
 		return p, false, err
-	case form.Get("again") != "":
+	case code != "" && err == nil && polled.Record.State == confirm.Challenged:
+		p, err = a.confirming.records.Answer(ctx, s.caller.Who, record.RefID, code)
+		if err == nil && p.Wrong != nil && confirm.ByDevice(p.Record.Method) { // with the QR code again
+			wrong := p.Wrong
+			if p, err = a.confirming.steps.Challenge(ctx, &s.caller, record, signin.Choice{Titles: true}); err == nil {
+				p.Wrong = wrong
+			}
+		}
+		return p, err == nil && p.Record.State == confirm.Confirmed, err
+	case form.Get("again") != "" || s.offline() && err == nil && polled.Record.State == confirm.Challenged:
 		p, err = a.confirming.steps.Challenge(ctx, &s.caller, record, signin.Choice{Titles: true})
 		return p, false, err
-	case code != "" && err == nil && polled.Record.State == confirm.Challenged && !confirm.ByDevice(polled.Record.Method):
-		p, err = a.confirming.records.Answer(ctx, s.caller.Who, record.RefID, code)
-		return p, err == nil && p.Record.State == confirm.Confirmed, err
 	}
 	return polled, false, err
 }
@@ -212,6 +222,8 @@ type stepView struct {
 	words
 	Style                                                        template.CSS
 	Client, Action, Ticket, Problem, Ask, Label, Number, Refresh string
+	Picture                                                      template.URL // QR code for a device without a network
+	Reload                                                       string
 	Code, Waiting, Again, Others                                 bool
 	Choices                                                      []choiceView
 }
@@ -235,7 +247,19 @@ func (a *API) stepPage(s *stepping, p *confirm.Prompt, complaint string) (rest.P
 			}
 			view.Choices = append(view.Choices, choiceView{value, view.Ways[c.Method], c.Label})
 		}
+	case confirm.ByDevice(r.Method) && s.offline() && p.QR != "":
+		// The page does not load itself again: the code that is typed would be lost.
+		picture, err := a.confirming.paint(p.QR)
+		if err != nil {
+			return rest.Page{}, err
+		}
+		view.Picture = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(picture))
+		view.Ask, view.Label, view.Number, view.Code, view.Others = view.Scan, r.Label, r.Number, true, true
+		view.Reload = a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket)
 	case confirm.ByDevice(r.Method):
+		if s.offline() {
+			view.Problem = view.NoOffline
+		}
 		view.Ask, view.Label, view.Number, view.Waiting, view.Others = view.OnDevice, r.Label, r.Number, true, true
 		view.Refresh = strconv.Itoa(refreshEvery) + ";url=" + a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket) + "&ui_locales=" + view.Language
 	default:

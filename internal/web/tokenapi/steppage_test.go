@@ -3,6 +3,7 @@
 package tokenapi_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
 )
 
@@ -50,6 +52,7 @@ func secondStep(t *testing.T, s *signIn, wanted func(part string) bool) {
 		{"Applications", stepOfApplications},
 		{"Choice", stepByChoice},
 		{"Device", stepByDevice},
+		{"Offline", stepOffline},
 		{"Foreign", stepForeign},
 		{"Guesses", stepGuesses},
 		{"Ends", stepEnds},
@@ -198,6 +201,8 @@ func stepByChoice(t *testing.T, w *stepping) {
 	w.passed(b.press(page, "code", w.Code(w.phone)))
 }
 
+var shownPicture = regexp.MustCompile(`<img class="qr" src="data:image/png;base64,([^"]+)"`)
+
 var shownNumber = regexp.MustCompile(`class="number">(\d\d)<`)
 
 // phone gives the user a device and returns its file.
@@ -246,8 +251,8 @@ func stepByDevice(t *testing.T, w *stepping) {
 	if response, text := b.send("GET", again, ""); response.StatusCode != 200 || !strings.Contains(text, m[1]) {
 		t.Errorf("while it waits: %d %s", response.StatusCode, text)
 	}
-	if response, text := b.press(page, "code", "123456"); response.StatusCode != 200 || response.Header.Get("Location") != "" {
-		t.Errorf("a code instead of the device: %d %s", response.StatusCode, text)
+	if response, text := b.press(page, "code", "123456"); response.StatusCode != 401 || response.Header.Get("Location") != "" {
+		t.Errorf("a code that the device did not make: %d %s", response.StatusCode, text)
 	}
 	if out, err := tamgatest.Phone(t, file, "approve", w.waiting(file), "--number", m[1], "--yes"); err != nil {
 		t.Fatal(out, err)
@@ -285,6 +290,38 @@ func stepByDevice(t *testing.T, w *stepping) {
 	if p := w.ask("/confirmation", me, w.poll(ref)); p.AccessToken == "" {
 		t.Errorf("%+v", p)
 	}
+}
+
+// stepOffline passes the step on a device without a network: the page shows a QR code and
+// takes the code of the device. It does not load itself again, since the typed code would be
+// lost.
+func stepOffline(t *testing.T, w *stepping) {
+	w.add("pageoffline", "mydss")
+	file := w.device()
+	b, page := w.enter("pageoffline")
+	if strings.Contains(page, "<img") || !strings.Contains(page, `name="offline"`) {
+		t.Errorf("%s", page)
+	}
+	response, page := b.press(page, "offline", "1")
+	picture := shownPicture.FindStringSubmatch(page)
+	if response.StatusCode != 200 || picture == nil || strings.Contains(page, "http-equiv") || !strings.Contains(response.Header.Get("Content-Security-Policy"), "img-src data:") {
+		t.Fatalf("offline: %d %s", response.StatusCode, page)
+	}
+	qr, err := base64.StdEncoding.DecodeString(html.UnescapeString(picture[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := tamgatest.Phone(t, file, "code", "--qr-text", judge.ZBar(t).Read(qr, "png"), "--yes", "--json")
+	var made struct{ Code string }
+	if err != nil || json.Unmarshal([]byte(out), &made) != nil || len(made.Code) != 8 {
+		t.Fatalf("%s, %v", out, err)
+	}
+	response, page = b.press(page, "offline", "1", "code", wrong(made.Code))
+	if response.StatusCode != 401 || shownPicture.FindStringSubmatch(page) == nil {
+		t.Errorf("a wrong code: %d %s", response.StatusCode, page)
+	}
+	w.passed(b.press(page, "offline", "1", "code", made.Code))
+
 }
 
 // stepForeign sends the form of the step from elsewhere.

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/domain/held"
 	"tamga/internal/tamgatest"
 	"tamga/internal/web/signapi"
+	"tamga/internal/web/umsapi"
 )
 
 // carrying returns the routes that accept confirmed tokens, as "POST /SignServer/api/documents".
@@ -28,7 +30,7 @@ func carrying(w *stepping) map[string]bool {
 			add(w.Dev.BaseURL+"/api", r.Method, r.Path)
 		}
 	}
-	for _, r := range slices.Concat(operations.OperationRoutes(), signapi.ProofRoutes(nil)) {
+	for _, r := range slices.Concat(operations.OperationRoutes(), signapi.ProofRoutes(nil), umsapi.ChangeRoutes(&held.Confirming{})) {
 		if r.TakesConfirmed() {
 			add(w.Dev.IDPURL, r.Method, r.Path)
 		}
