@@ -31,7 +31,8 @@ func (b *Base) Place(ctx context.Context) (blob.Options, error) {
 func (b *Base) Documents(place blob.Options) *stored.Service {
 	return &stored.Service{
 		Store: store.Documents{DB: b.DB}, Uploads: store.Documents{DB: b.DB}, Bytes: blob.NewDocuments(place), Digest: b.documentDigest,
-		Now: b.DB.Now, Rand: rand.Reader, Rules: b.Config.Documents.Rules(),
+		Held: store.Backups{DB: b.DB}.Held,
+		Now:  b.DB.Now, Rand: rand.Reader, Rules: b.Config.Documents.Rules(),
 	}
 }
 

@@ -42,6 +42,7 @@ type Server struct {
 	refusals   *rest.Gatherer
 	operations *signing.Operations
 	tasks      []task // run every minute
+	closed     *closed
 }
 
 // NewServer puts the web interfaces on one server. rooms must have been opened ForServer. It makes the
@@ -167,10 +168,22 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	if rooms.Config.Pages.Enabled {
 		mountPages(mux, rooms.newPages(trial, operations, documents, svs), gate)
 	}
+	closed, err := rooms.newClosed(ctx)
+	if err != nil {
+		return nil, err
+	}
 	readiness := rest.NewReadiness(rooms.log, rest.Need{Name: "database", Check: rooms.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready},
-		rest.Need{Name: "clock", Check: rooms.checkClock})
-	rest.Health(mux, readiness, rest.MetricsPage(rooms.metrics))
-	front := readiness.Drained(rest.Front(mux, rooms.log, rest.NewMetrics(rooms.metrics)))
+		rest.Need{Name: "clock", Check: rooms.checkClock}, rest.Need{Name: "release", Check: closed.check})
+	metrics, requests := rest.MetricsPage(rooms.metrics), rest.NewMetrics(rooms.metrics)
+	rest.Health(mux, readiness, metrics)
+	var served rest.Switch
+	closed.opened = func() { served.Set(rest.Front(mux, rooms.log, requests)) }
+	if closed.is.Load() {
+		served.Set(rest.Front(rest.Closed(readiness, metrics), rooms.log, requests))
+	} else {
+		closed.opened()
+	}
+	front := readiness.Drained(&served)
 	// With serve --dev all pages are for people at this machine only. Otherwise the captured
 	// messages are, since they are shown without a sign-in.
 	covers := func(path string) bool {
@@ -178,7 +191,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	}
 	return &Server{
 		rooms: rooms, handler: rest.Hosted(front, rooms.Config.Host(), covers, rooms.log), readiness: readiness,
-		refusals: refusals, operations: operations, tasks: tasks,
+		refusals: refusals, operations: operations, tasks: tasks, closed: closed,
 	}, nil
 }
 

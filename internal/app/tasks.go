@@ -14,8 +14,12 @@ type task struct {
 	do   func(context.Context) error
 }
 
-// work delivers messages, carries out operations and runs the tasks until ctx ends.
+// work delivers messages, carries out operations and runs the tasks until ctx ends. It does nothing
+// while the service is closed.
 func (s *Server) work(ctx context.Context) {
+	if !s.closed.wait(ctx) {
+		return
+	}
 	var delivering sync.WaitGroup
 	defer delivering.Wait()
 	delivering.Go(func() { s.rooms.Messages.Run(ctx) })

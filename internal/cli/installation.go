@@ -90,8 +90,15 @@ func (f *Installation) devConfig(dir string) (*config.Config, error) {
 
 // Open opens the installation, which a server may use at the same time. The caller closes the result.
 func (f *Installation) Open(c *Console) (*app.Base, error) {
-	var conf *config.Config
-	var err error
+	conf, err := f.Configuration()
+	if err != nil {
+		return nil, err
+	}
+	return app.Open(c.Context, conf, app.ForCommand, app.NewLogger(c.Stderr, conf))
+}
+
+// Configuration returns the checked configuration of the installation.
+func (f *Installation) Configuration() (conf *config.Config, err error) {
 	switch {
 	case f.Config != "" && f.Data != "":
 		return nil, errors.New("--config and --data name two installations; give one of them")
@@ -106,5 +113,5 @@ func (f *Installation) Open(c *Console) (*app.Base, error) {
 	if err := app.Validate(conf); err != nil {
 		return nil, fmt.Errorf("the configuration is invalid:\n%w", err)
 	}
-	return app.Open(c.Context, conf, app.ForCommand, app.NewLogger(c.Stderr, conf))
+	return conf, nil
 }

@@ -83,11 +83,14 @@ type Documents struct{ vessel }
 
 var _ document.Bytes = (*Documents)(nil)
 
+// documentsFolder is where the bytes of stored documents are.
+const documentsFolder = "documents/"
+
 // NewDocuments returns the bytes of stored documents. Their names begin with documents/.
 func NewDocuments(o Options) *Documents { return &Documents{o.vessel()} }
 
 // Name implements [document.Bytes].
-func (d *Documents) Name(id string) string { return d.named("documents/" + id) }
+func (d *Documents) Name(id string) string { return d.named(documentsFolder + id) }
 
 // Create implements [document.Bytes].
 func (d *Documents) Create(ctx context.Context, name string) (document.Writer, error) {

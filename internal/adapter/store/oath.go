@@ -11,20 +11,20 @@ import (
 
 var _ oath.Store = Tokens{}
 
-const oathColumns = "serial_key, serial, user_id, type, app, watermark, sealed, failures, locked_until, created_at, assigned_at"
+const oathColumns = "serial_key, serial, user_id, type, app, watermark, sealed, failures, locked_until, created_at, assigned_at, behind"
 
 func scanOathToken(r row) (t oath.Record, err error) {
 	var user sql.NullString
 	err = r.Scan(&t.Key, &t.Serial, &user, &t.Type, &t.App, &t.Watermark, &t.Sealed, &t.Failures,
-		(*timeField)(&t.LockedUntil), (*timeField)(&t.CreatedAt), (*timeField)(&t.AssignedAt))
+		(*timeField)(&t.LockedUntil), (*timeField)(&t.CreatedAt), (*timeField)(&t.AssignedAt), &t.Behind)
 	t.UserID = user.String
 	return t, err
 }
 
 // AddOathToken implements oath.Store.
 func (s Tokens) AddOathToken(ctx context.Context, t oath.Record) (bool, error) {
-	n, err := s.exec(ctx, "INSERT INTO oath_tokens ("+oathColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING",
-		t.Key, t.Serial, orNone(t.UserID), string(t.Type), t.App, t.Watermark, t.Sealed, t.Failures, millis(t.LockedUntil), millis(t.CreatedAt), millis(t.AssignedAt))
+	n, err := s.exec(ctx, "INSERT INTO oath_tokens ("+oathColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING",
+		t.Key, t.Serial, orNone(t.UserID), string(t.Type), t.App, t.Watermark, t.Sealed, t.Failures, millis(t.LockedUntil), millis(t.CreatedAt), millis(t.AssignedAt), t.Behind)
 	return n == 1, err
 }
 
@@ -69,7 +69,7 @@ func (s Tokens) BeginOathAttempt(ctx context.Context, key string, now time.Time,
 
 // AcceptOathStep implements oath.Store.
 func (s Tokens) AcceptOathStep(ctx context.Context, a oath.Acceptance) (bool, error) {
-	n, err := s.exec(ctx, `UPDATE oath_tokens SET watermark = $2, sealed = $4, user_id = $5, assigned_at = $6, failures = 0, locked_until = 0
+	n, err := s.exec(ctx, `UPDATE oath_tokens SET watermark = $2, sealed = $4, user_id = $5, assigned_at = $6, failures = 0, locked_until = 0, behind = FALSE
 		WHERE serial_key = $1 AND watermark < $2 AND sealed = $3 AND (user_id IS NULL OR user_id = $5)`,
 		a.Key, a.Step, a.Before, a.After, a.UserID, millis(a.AssignedAt))
 	return n == 1, err

@@ -94,7 +94,7 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	p := postgres{pool, o.Limits, migrate}
+	p := postgres{pool, o.Limits, migrate, o.URL}
 	db.engine, db.limits, db.database = postgresEngine, o.Limits, p
 	return p.opened(ctx)
 }
@@ -143,6 +143,7 @@ type postgres struct {
 	pool    *sql.DB
 	limits  Limits
 	migrate *pgx.ConnConfig // of sessions that migrate
+	address string          // with the password
 }
 
 // query reads. It runs again if the connection was lost before the first row: it changes

@@ -40,6 +40,8 @@ type commands struct {
 	Sign      client.Sign     `cmd:"" help:"Sign a file with a key on a running server."`
 	Verify    verify.Command  `cmd:"" help:"Verify the signatures of a file offline and explain the result."`
 	Migrate   admin.Migrate   `cmd:"" help:"Bring the database to the schema of this release."`
+	Backup    admin.Backup    `cmd:"" help:"Write a backup of the database and the stored documents."`
+	Restore   admin.Restore   `cmd:"" help:"Restore a backup, and open the restored service."`
 	User      admin.User      `cmd:"" help:"Register, list, lock, unlock and delete users; set passwords; revoke tokens."`
 	Group     admin.Group     `cmd:"" help:"Add and list groups of users."`
 	Operator  admin.Operator  `cmd:"" help:"Add and list operators, and set their groups and certificates."`

@@ -223,9 +223,11 @@ type Service struct {
 	Bytes   Bytes
 	// Digest returns the algorithm that new documents of a user are hashed with.
 	Digest func(ctx context.Context, userID string) (Digest, error)
-	Now    func() time.Time
-	Rand   io.Reader
-	Rules  Rules
+	// Held reports whether a backup runs, so that no bytes may be removed. nil: never.
+	Held  func(ctx context.Context) (bool, error)
+	Now   func() time.Time
+	Rand  io.Reader
+	Rules Rules
 }
 
 func (s *Service) quotas() Quotas {

@@ -747,3 +747,23 @@ func TestWalk(t *testing.T) {
 		t.Errorf("%d files for %d documents", len(files), len(have))
 	}
 }
+
+// TestSweepWaitsForBackup: while a backup runs, the bytes of removed documents stay.
+func TestSweepWaitsForBackup(t *testing.T) {
+	s := open(t)
+	held := true
+	s.Held = func(context.Context) (bool, error) { return held, nil }
+	d := s.put(t, anna, 100, document.Description{Name: "a"})
+	if err := s.Delete(t.Context(), anna, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		if err := s.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.files(t)); n != want {
+			t.Errorf("held %t: %d files, want %d", held, n, want)
+		}
+		held = false
+	}
+}

@@ -225,7 +225,8 @@ func (in *Intake) Close() error {
 	if err != nil || !ended {
 		return err
 	}
-	return in.room.s.erase(ctx, Gone{ID: in.id, Bytes: in.upload.Bytes})
+	_, err = in.room.s.erase(ctx, Gone{ID: in.id, Bytes: in.upload.Bytes})
+	return err
 }
 
 // record returns the document that the intake becomes.

@@ -265,6 +265,6 @@ func (s *Service) Delete(ctx context.Context, who audit.Principal, id string) er
 		return notFound()
 	}
 	// It is deleted for all users. Its bytes are removed now or by the next sweep.
-	_ = s.erase(context.WithoutCancel(ctx), gone)
+	_, _ = s.erase(context.WithoutCancel(ctx), gone)
 	return nil
 }

@@ -43,6 +43,7 @@ const (
 	TooLarge        = "max_request_length_exceeded" // 413
 	TooManyRequests = "too_many_requests"           // 429
 	Unavailable     = "temporarily_unavailable"     // 503
+	Closed          = "service_closed"              // 503, our own: restored from a backup and not released
 
 	DuplicateLogin = "duplicate_login"              // our own: the specification names no code for a taken login
 	DuplicateName  = "duplicate_distinguished_name" // our own, too: where the installation wants names unique

@@ -31,7 +31,8 @@ func errCode() *fault.Error {
 
 // tryCode counts an attempt durably and then checks the codes. Faults:
 // invalid_confirmation_code, max_attempts_exceeded while the token is locked,
-// wrong_operation for a token that has expired or is not valid yet.
+// wrong_operation for a token that has expired or is not valid yet, and for one code of a token
+// whose counter was moved back.
 func (s *Service) tryCode(ctx context.Context, key string, c codes) (*passed, error) {
 	now := s.now()
 	o := s.settings
@@ -41,6 +42,9 @@ func (s *Service) tryCode(ctx context.Context, key string, c codes) (*passed, er
 	}
 	if !counted {
 		return nil, fault.New(fault.MaxAttempts, "too many wrong codes of this token: wait, or have it unlocked or another one assigned")
+	}
+	if row.Behind && c.second == "" {
+		return nil, fault.New(fault.WrongOperation, "the counter of the token was moved back when the service was restored from a backup: an operator must synchronize the token with two codes in a row")
 	}
 	record, err := s.openToken(row)
 	if err != nil {

@@ -112,6 +112,7 @@ type Record struct {
 	LockedUntil time.Time
 	CreatedAt   time.Time
 	AssignedAt  time.Time // zero: never
+	Behind      bool      // a restore moved its counter back: codes above the watermark may be used ones
 }
 
 // Blocked is the LockedUntil of a lock that only an operator or administrator ends.
@@ -150,7 +151,7 @@ type Store interface {
 	// callers share a budget.
 	BeginOathAttempt(ctx context.Context, key string, now time.Time, rule Lock) (Record, bool, error)
 	// AcceptOathStep moves the watermark up to a step, resets the count of wrong codes and
-	// assigns the token to the user. One statement decides: of parallel calls with the same
+	// Behind, and assigns the token to the user. One statement decides: of parallel calls with the same
 	// step or an earlier one, one returns true.
 	AcceptOathStep(ctx context.Context, a Acceptance) (bool, error)
 	// ForgiveOathToken resets the count of wrong codes and ends the lock.

@@ -486,3 +486,15 @@ func exec(t testing.TB, file, statement string) {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
+
+// TestOathCounterMovedBack: after a restore a counter may be behind codes that were used. One code is
+// then not enough, two in a row are.
+func TestOathCounterMovedBack(t *testing.T) {
+	file, on := newBenchWithFile(t)
+	b := newOathBenchOn(t, on)
+	b.is("assign", b.assign("H0", b.at("H0", 0)), "")
+	exec(t, file, "UPDATE oath_tokens SET behind = TRUE")
+	b.is("a code that may have been used", b.check(b.at("H0", 3)), fault.WrongOperation)
+	b.is("synchronize", b.sync("H0", b.at("H0", 7), b.at("H0", 8)), "")
+	b.is("the next code", b.check(b.at("H0", 9)), "")
+}

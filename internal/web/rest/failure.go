@@ -28,6 +28,7 @@ var statuses = map[string]int{
 	fault.TooLarge:            http.StatusRequestEntityTooLarge,
 	fault.TooManyRequests:     http.StatusTooManyRequests,
 	fault.Unavailable:         http.StatusServiceUnavailable,
+	fault.Closed:              http.StatusServiceUnavailable,
 	fault.Failed:              http.StatusInternalServerError,
 }
 

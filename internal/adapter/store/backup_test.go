@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store"
+)
+
+// TestRestoreVoids restores a snapshot with something of everything that ends with a restore.
+func TestRestoreVoids(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			url := engine.migrated(t)
+			for _, statement := range []string{
+				"INSERT INTO user_groups (name, title, created_at) VALUES ('g', '', 0)",
+				"INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at) VALUES ('u', 'u', 'u', 'u', 'g', TRUE, FALSE, 0)",
+				"INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked) VALUES ('t', 'u', '', '', 0, 9999999999999, FALSE)",
+				"INSERT INTO external_visits (handle, ticket, returns_to, ended, expires_at) VALUES ('h', '', '', FALSE, 9999999999999)",
+				"INSERT INTO one_time_codes (user_id, purpose, type, normal, sealed_key, mac, attempts, issued_at, expires_at) VALUES ('u', 'p', 't', 'n', 'k', 'm', 0, 0, 9999999999999)",
+				"INSERT INTO device_kinits (user_id, kid, expires_at, sealed) VALUES ('u', 'k', 9999999999999, 's')",
+				"INSERT INTO oath_tokens (serial_key, serial, type, app, watermark, sealed, failures, locked_until, created_at, assigned_at) VALUES ('H', 'H', 'HOTP', FALSE, 5, 's', 0, 0, 0, 0)",
+				"INSERT INTO oath_tokens (serial_key, serial, type, app, watermark, sealed, failures, locked_until, created_at, assigned_at) VALUES ('T', 'T', 'TOtp', FALSE, 5, 's', 0, 0, 0, 0)",
+				"INSERT INTO authorities (name, suite, sealed, certificate, crl, crl_number, crl_at, created_at) VALUES ('a', '', 's', 'c', 'l', 7, 8, 0)",
+				"INSERT INTO answers (caller, name, request, lease, leased_until, head, body, blob, octets, done_at, expires_at) VALUES ('c', 'begun', 'r', 'x', 0, 'h', 'b', '', 0, 0, 9999999999999), ('c', 'done', 'r', '', 0, 'h', 'b', '9-A.blob', 0, 1, 9999999999999)",
+				"INSERT INTO prepared (id, caller, type, job, document, original, octets, created_at, expires_at, failures, lease, leased_until, spent_at) VALUES ('p', 'c', 't', 'j', 'd', '', 1, 0, 9999999999999, 0, 'x', 9999999999999, 0)",
+				"INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin, contents, octets, results, callback, called, code, message, attempts, due_at, lease, leased_until, created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until) VALUES ('o', 'u', 'w', 'a', 'Confirmed', TRUE, '', '', 'd', 'p', 'p', 'c', 1, '', '', FALSE, '', '', 0, 0, 'x', 9999999999999, 0, 0, 0, 0, 9999999999999, 0)",
+				"INSERT INTO held_requests (id, operation, object, requester, login, group_names, state, approval, decided_by, created_at, not_before, expires_at, ended_at, leased_until, digest, sealed) VALUES ('h', 'o', '', 'u', 'u', '[]', 'Approved', TRUE, '', 0, 0, 9999999999999, 0, 0, 'd', 's')",
+				"INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes, state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until, created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, start_at) VALUES ('c', 'r', 'u', '', '', '', '', '', 0, 'w', 0, 'Confirmed', '', '', '', '', 0, 0, 0, 0, 0, '', '', '', 'x', 9999999999999, 0, 0, 0, 0, 0, 9999999999999, 0, 5)",
+				"INSERT INTO documents (id, user_id, state, leased_until, bytes, octets, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at) VALUES ('d', 'u', 1, 0, 'documents/d', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0), ('e', 'u', 1, 0, 'documents/e', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 5), ('f', 'u', 0, 9999999999999, 'documents/f', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0)",
+			} {
+				engine.exec(t, url, statement)
+			}
+			db := open(t, url)
+			backups := store.Backups{DB: db}
+			now := db.Now()
+			hold := func(id string, now time.Time, want bool) {
+				t.Helper()
+				if held, err := backups.Hold(t.Context(), id, now, now.Add(time.Minute)); err != nil || held != want {
+					t.Errorf("hold of %s: %t, %v", id, held, err)
+				}
+			}
+			hold("one", now, true)
+			hold("one", now, true)
+			hold("two", now, false)
+			if held, err := backups.Held(t.Context()); err != nil || !held {
+				t.Errorf("held: %t, %v", held, err)
+			}
+			snapshot, err := backups.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			if err := snapshot.Blobs(t.Context(), func(name string) error { names = append(names, name); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if slices.Sort(names); !slices.Equal(names, []string{"9-A.blob", "documents/d"}) {
+				t.Errorf("objects %q", names)
+			}
+			var dump bytes.Buffer
+			if err := errors.Join(snapshot.Write(t.Context(), &dump), snapshot.Close()); err != nil {
+				t.Fatal(err)
+			}
+			hold("two", now.Add(time.Hour), true) // the first one was killed
+			if err := backups.Release(t.Context(), "two"); err != nil {
+				t.Error(err)
+			}
+			if held, err := backups.Held(t.Context()); err != nil || held {
+				t.Errorf("held after the release: %t, %v", held, err)
+			}
+
+			to := engine.empty(t)
+			restoring := store.Restoring{Options: store.Options{URL: to}, At: snapshot.At, Versions: snapshot.Versions}
+			older := restoring
+			older.Versions = older.Versions[:len(older.Versions)-1]
+			if err := older.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "restore with the release") {
+				t.Errorf("another schema: %v", err)
+			}
+			if err := restoring.Restore(t.Context(), bytes.NewReader(dump.Bytes()[:dump.Len()-500])); err == nil {
+				t.Fatal("a cut snapshot was restored")
+			}
+			if engine.name == "PostgreSQL" {
+				to = engine.empty(t) // pg_restore may have noticed the end late
+				restoring.Options.URL = to
+			}
+			if err := restoring.Restore(t.Context(), &dump); err != nil {
+				t.Fatal(err)
+			}
+			if err := restoring.Check(t.Context()); !errors.Is(err, store.ErrNotEmpty) {
+				t.Errorf("a second restore: %v", err)
+			}
+			restored := open(t, to)
+			if err := restored.Migrated(t.Context()); err != nil {
+				t.Error(err)
+			}
+			pool, err := sql.Open(engine.driver, engine.source(to))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			for _, claim := range []string{
+				"SELECT revoked FROM access_tokens",
+				"SELECT COUNT(*) = 0 FROM external_visits",
+				"SELECT COUNT(*) = 0 FROM one_time_codes",
+				"SELECT COUNT(*) = 0 FROM device_kinits",
+				"SELECT COUNT(*) = 0 FROM backup_holds",
+				"SELECT behind FROM oath_tokens WHERE serial_key = 'H'",
+				"SELECT NOT behind FROM oath_tokens WHERE serial_key = 'T'",
+				"SELECT crl_number = 7 + 1048576 AND crl_at = 0 FROM authorities",
+				"SELECT COUNT(*) = 1 FROM answers",
+				"SELECT expires_at < 9999999999999 AND leased_until = 0 FROM prepared",
+				"SELECT complete_before < 9999999999999 AND lease = '' AND leased_until = 0 FROM operations",
+				"SELECT state = 'Expired' AND ended_at <> 0 FROM held_requests",
+				"SELECT due_at < 9999999999999 AND lease = '' AND start_at = 0 FROM confirmations",
+				"SELECT COUNT(*) = 1 FROM documents WHERE state = 0 AND leased_until = 0",
+				"SELECT COUNT(*) = 1 FROM users",
+			} {
+				var is bool
+				if err := pool.QueryRowContext(t.Context(), claim).Scan(&is); err != nil || !is {
+					t.Errorf("%s: %t, %v", claim, is, err)
+				}
+			}
+			restores := store.Restores{DB: restored}
+			x, closed, err := restores.Closed(t.Context())
+			if err != nil || !closed || !x.At.Equal(snapshot.At.UTC().Truncate(time.Millisecond)) {
+				t.Errorf("closed: %t, %+v, %v", closed, x, err)
+			}
+			for _, raised := range []int64{5, 7 + 1<<20 + 9} {
+				if err := restores.RaiseCRLNumber(t.Context(), "a", raised); err != nil {
+					t.Error(err)
+				}
+			}
+			if states, err := (store.Authority{DB: restored}).States(t.Context()); err != nil || len(states) != 1 || states[0].CRLNumber != 7+1<<20+9 {
+				t.Errorf("%+v, %v", states, err)
+			}
+			operators, err := restores.Operators(t.Context())
+			if err != nil || len(operators) != 1 || operators[0].Login != "u" {
+				t.Errorf("%+v, %v", operators, err)
+			}
+			if list, err := restored.Counts(t.Context()); err != nil || list[0] != (store.Count{Name: "users", Count: 1}) {
+				t.Errorf("%+v, %v", list, err)
+			}
+			if err := restores.Open(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if _, closed, err := restores.Closed(t.Context()); err != nil || closed {
+				t.Errorf("after the release: %t, %v", closed, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tamga/internal/adapter/archive"
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/files"
+	"tamga/pki/x509gost"
+)
+
+// Backup is the sub-command backup.
+type Backup struct {
+	Dir        string           `arg:"" help:"Directory of the backup. It must not exist."`
+	Recipient  []string         `placeholder:"AGE" help:"Public key of age (age1...) that the backup is encrypted to. May be repeated."`
+	CopyBucket bool             `help:"Also copy the objects of a bucket. Without it, the backup has a list of them."`
+	From       cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (Backup) Help() string {
+	return `Writes the database and the stored documents as they are at one moment, while the service runs. Master keys, the configuration and its secrets are not in it: keep them in another place. PostgreSQL needs pg_dump.`
+}
+
+// Run makes a backup.
+func (b *Backup) Run(c *cli.Console) error {
+	recipients, err := archive.ParseRecipients(b.Recipient)
+	if err != nil {
+		return err
+	}
+	var m app.Manifest
+	err = cli.Administer(c, &b.From, "Backup", "installation", func(ctx context.Context, h *app.Rooms) (err error) {
+		m, err = h.Backup(ctx, app.BackupOptions{Dir: b.Dir, Version: c.Program.Version, Recipients: recipients, CopyBucket: b.CopyBucket})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("Backup of %s with %d documents (%s): %s\n", m.TakenAt.Format(time.RFC3339), m.Documents, files.Size(m.Bytes), b.Dir)
+	if m.Bucket != "" {
+		text += fmt.Sprintf("The documents are in the bucket %s and were not copied: keep its versions.\n", m.Bucket)
+	}
+	return b.From.Answer(c, m, "%s", text)
+}
+
+// Restore is the sub-command restore.
+type Restore struct {
+	From    restoreFrom    `cmd:"" default:"withargs" help:"Restore a backup into an empty database and an empty directory of documents."`
+	Unknown restoreUnknown `cmd:"" help:"List what is unknown since the backup of a restored service."`
+	Release restoreRelease `cmd:"" help:"Open a restored service."`
+}
+
+type restoreFrom struct {
+	Dir              string           `arg:"" help:"Directory of the backup."`
+	IdentityFile     string           `placeholder:"FILE" help:"File of age-keygen with the secret key, for an encrypted backup."`
+	MissingDocuments bool             `help:"Restore although objects of the backup are missing in the bucket."`
+	To               cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (restoreFrom) Help() string {
+	return `Restores into the database and the storage of documents that the configuration names. They must be empty, and the database of the same kind. Then the service is closed: it refuses everything with service_closed until "tamga restore release". PostgreSQL needs pg_restore.`
+}
+
+// Run restores a backup.
+func (r *restoreFrom) Run(c *cli.Console) error {
+	conf, err := r.To.Configuration()
+	if err != nil {
+		return err
+	}
+	identities, err := app.ReadIdentities(r.IdentityFile)
+	if err != nil {
+		return err
+	}
+	report, err := app.Restore(c.Context, conf, app.RestoreOptions{Dir: r.Dir, Identities: identities, Missing: r.MissingDocuments})
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("Restored the state of %s with %d documents.\n", report.TakenAt.Format(time.RFC3339), report.Documents)
+	for _, name := range report.Missing {
+		text += "Missing in the bucket: " + cli.Printable(name) + "\n"
+	}
+	return r.To.Answer(c, report, "%s", text+"The service is closed. Next: tamga restore unknown, then tamga restore release --yes\n")
+}
+
+type restoreUnknown struct {
+	CRL  []string         `name:"crl" placeholder:"FILE" help:"Revocation list that was published before the restore (DER or PEM). May be repeated."`
+	From cli.Installation `embed:""`
+}
+
+// Run prints what is unknown.
+func (r *restoreUnknown) Run(c *cli.Console) error {
+	lists, err := readLists(r.CRL)
+	if err != nil {
+		return err
+	}
+	return cli.Administer(c, &r.From, "ShowUnknown", "installation", func(ctx context.Context, h *app.Rooms) error {
+		u, err := h.Unknown(ctx, lists)
+		if err != nil {
+			return err
+		}
+		return r.From.Answer(c, u, "%s", unknownText(u))
+	})
+}
+
+type restoreRelease struct {
+	CRL  []string         `name:"crl" placeholder:"FILE" help:"Revocation list that was published before the restore (DER or PEM). Its revocations are recorded. May be repeated."`
+	Yes  bool             `help:"Open the service. Without it, only print what is unknown."`
+	From cli.Installation `embed:""`
+}
+
+// Run opens the service.
+func (r *restoreRelease) Run(c *cli.Console) error {
+	lists, err := readLists(r.CRL)
+	if err != nil {
+		return err
+	}
+	return cli.Administer(c, &r.From, "ReleaseRestore", "installation", func(ctx context.Context, h *app.Rooms) error {
+		u, err := h.Unknown(ctx, lists)
+		if err != nil {
+			return err
+		}
+		if !r.Yes {
+			if _, err := fmt.Fprint(c.Stderr, c.Program.AsStarted(unknownText(u))); err != nil {
+				return err
+			}
+			return errors.New("the service stays closed: read the list, then repeat with --yes")
+		}
+		if err := h.Release(ctx, u); err != nil {
+			return err
+		}
+		return r.From.Answer(c, map[string]any{"released": true, "unknown": u}, "%sThe service is open.\n", unknownText(u))
+	})
+}
+
+func readLists(paths []string) (lists []*x509gost.RevocationList, err error) {
+	for _, path := range paths {
+		more, err := files.RevocationLists(path)
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, more...)
+	}
+	return lists, nil
+}
+
+// consequences say what a restore means for records that were changed after the snapshot.
+var consequences = []string{
+	"A password that was changed is the old one again, and so is a PIN.",
+	"A user or operator who was locked is not; one who was deleted exists; one who was added does not.",
+	"A device or a one-time password token that was removed works again; one that was added does not exist.",
+	"A contact, a policy or the groups of an operator that were changed are the old ones.",
+	"A certificate that was revoked is valid again, unless its revocation is in a list that you give.",
+	"A document that was deleted exists; one that was stored does not.",
+	"Wrong passwords, codes and PINs are not counted. The audit log has no entries.",
+}
+
+// unknownText returns what is unknown for people.
+func unknownText(u app.Unknown) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Restored at %s to the state of %s. Everything after that is unknown:\n", u.By.Format(time.RFC3339), u.At.Format(time.RFC3339))
+	for _, text := range consequences {
+		fmt.Fprintf(&b, "- %s\n", text)
+	}
+	b.WriteString("\nIn the database:\n")
+	for _, n := range u.Counts {
+		fmt.Fprintf(&b, "%8d %s\n", n.Count, n.Name)
+	}
+	b.WriteString("\nOperators; lock those who must not be:\n")
+	for _, o := range u.Operators {
+		locked := ""
+		if o.Locked {
+			locked = " (locked)"
+		}
+		fmt.Fprintf(&b, "- %s%s: %s\n", cli.Printable(o.Login), locked, cli.Printable(o.Groups))
+	}
+	b.WriteString("\nRevocations:\n")
+	if len(u.Lists) == 0 {
+		fmt.Fprintf(&b, "- unknown after %s: give the last published lists with --crl\n", u.At.Format(time.RFC3339))
+	}
+	for _, p := range u.Lists {
+		fmt.Fprintf(&b, "- %s, list number %d: %d revocations are missing in the database\n", p.Authority, p.Number, len(p.Missing))
+		for _, e := range p.Missing {
+			fmt.Fprintf(&b, "    %s, revoked at %s, reason %d\n", hex.EncodeToString(e.SerialNumber), e.At.Format(time.RFC3339), e.Reason)
+		}
+	}
+	b.WriteString("\nSign-ins, codes, confirmations and unfinished operations have ended. Messages are held until the release.\n\n")
+	return b.String()
+}
