@@ -75,6 +75,7 @@ needed=(
   skopeo:/usr/bin/skopeo
   umoci:/usr/bin/umoci
   chromium:/usr/bin/chromium
+  prometheus:/usr/bin/promtool
 )
 [ -z "$full" ] || needed+=(
   qemu-user:/usr/bin/qemu-aarch64

@@ -81,6 +81,8 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 			Caller: signing.Quota{Objects: two.CallerObjects, Bytes: int64(two.CallerBytes)},
 		},
 	}
+	signer.Made = countSignatures(rooms.metrics)
+	rooms.measure(version)
 	documents := rooms.Documents(place)
 	operations, operating, err := rooms.newOperations(signer, documents)
 	if err != nil {

@@ -38,6 +38,8 @@ type Committer struct {
 	queue chan *unit
 	done  chan struct{}
 
+	batches, units atomic.Int64 // that were committed or refused
+
 	mu     sync.RWMutex // held shared while a unit enters the queue
 	closed bool
 }
@@ -184,6 +186,8 @@ func (c *Committer) commitWithin(ctx context.Context, batch []*unit) {
 	if len(batch) == 0 {
 		return
 	}
+	c.batches.Add(1)
+	c.units.Add(int64(len(batch)))
 	outcomes := make([]outcome, len(batch))
 	var final bool
 	err := c.db.retry(ctx, func() (err error) {

@@ -350,3 +350,18 @@ func known(name string) bool {
 func unknownAuthority() error {
 	return fault.New(fault.NotFound, "there is no certificate authority of this name")
 }
+
+// Ends returns the end of validity of the certificates of all authorities, by their names.
+func (s *Service) Ends(ctx context.Context) (map[string]time.Time, error) {
+	ends := map[string]time.Time{}
+	for _, h := range hierarchies {
+		for _, name := range []string{h.root, h.issuing} {
+			a, err := s.authority(ctx, name)
+			if err != nil {
+				return ends, err
+			}
+			ends[name] = a.certificate.NotAfter
+		}
+	}
+	return ends, nil
+}

@@ -162,6 +162,7 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 			return outcomes[i].fail(ctx, translate(err))
 		}
 		outcomes[i].Result = result
+		s.made(t.name, by.certificate.X509.Suite)
 		return nil
 	})
 	if err != nil {

@@ -159,6 +159,7 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 	if !spent {
 		return nil, s.taken(ctx, o.ID)
 	}
+	s.made(record.Type, job.Certificate.Suite)
 	return &Completed{result, func() error { return errors.Join(closeAll(), s.forget(ctx, record)) }}, nil
 }
 

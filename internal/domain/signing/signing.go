@@ -89,6 +89,16 @@ type Service struct {
 	Container Container
 	Rand      io.Reader
 	TwoStep   TwoStep
+
+	// Made is called for each signature that was made, if it is not nil: with the type as the
+	// specification writes it.
+	Made func(signatureType string, su *suite.Suite)
+}
+
+func (s *Service) made(signatureType string, su *suite.Suite) {
+	if s.Made != nil {
+		s.Made(signatureType, su)
+	}
 }
 
 // anonymousHash is the hash of documents of callers without a token while they are
@@ -143,6 +153,7 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 		if err != nil {
 			return nil, translate(err)
 		}
+		s.made(t.name, by.certificate.X509.Suite)
 		return result, nil
 	}
 }

@@ -76,6 +76,7 @@ func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handle
 			}
 			metrics.inFlight.Dec()
 			metrics.done(route, out.status(), took, call.bodyBytes, out.n)
+			metrics.outcome(route, out.status(), call.outcome)
 			level := slog.LevelInfo
 			if call.quiet {
 				level = slog.LevelDebug

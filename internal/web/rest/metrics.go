@@ -3,7 +3,9 @@
 package rest
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,7 +20,11 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 	bytes    *prometheus.CounterVec
 	inFlight prometheus.Gauge
+	signIns  *prometheus.CounterVec
 }
+
+// signInRoutes are the routes whose outcomes are counted as sign-ins.
+var signInRoutes = []string{"Token", "Authorize", "Login", "AuthorizeCertificate", "ExternalReturn"}
 
 // NewMetrics registers the metrics with reg. It panics if they are registered already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
@@ -36,9 +42,23 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "tamga_http_requests_in_flight", Help: "Requests being served now.",
 		}),
+		signIns: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tamga_sign_ins_total", Help: "Requests of sign-in and for tokens, by route and outcome (ok or a code of a refusal).",
+		}, []string{"route", "outcome"}),
 	}
-	reg.MustRegister(m.requests, m.duration, m.bytes, m.inFlight)
+	reg.MustRegister(m.requests, m.duration, m.bytes, m.inFlight, m.signIns)
 	return m
+}
+
+// outcome counts a request of sign-in. Outcomes are codes of this program, so they are few.
+func (m *Metrics) outcome(route string, status int, outcome string) {
+	if !slices.Contains(signInRoutes, route) {
+		return
+	}
+	if outcome == "" && status < 400 {
+		outcome = "ok"
+	}
+	m.signIns.WithLabelValues(route, cmp.Or(outcome, strconv.Itoa(status))).Inc()
 }
 
 func (m *Metrics) done(route string, status int, took time.Duration, in, out int64) {

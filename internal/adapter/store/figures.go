@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Figures are what a running process shows of its database in metrics.
+type Figures struct {
+	// Waiting counts records that wait: pending messages, messages that were given up, owed
+	// callbacks, operations under way, open confirmations. Each is counted up to MostWaiting.
+	Messages, Dead, Callbacks, Operations, Confirmations int64
+	// Oldest is when the message that waits longest was due; zero without one.
+	Oldest time.Time
+	Closed bool // see Restores
+}
+
+// MostWaiting bounds each count of Figures, so that a scrape costs little.
+const MostWaiting = 10_000
+
+// Figures reads the figures in one statement, by indexes.
+func (db *DB) Figures(ctx context.Context) (Figures, error) {
+	count := func(from string) string {
+		return "(SELECT COUNT(*) FROM (SELECT 1 FROM " + from + " LIMIT $1) AS some)"
+	}
+	f, _, err := one(ctx, db, func(r row) (f Figures, err error) {
+		err = r.Scan(&f.Messages, &f.Dead, &f.Callbacks, &f.Operations, &f.Confirmations, (*timeField)(&f.Oldest), &f.Closed)
+		return f, err
+	}, "SELECT "+count("outbox WHERE state = 'pending'")+", "+count("outbox WHERE state = 'dead'")+", "+count("operation_callbacks")+", "+
+		count("operations WHERE keep_until = 0")+", "+count("confirmations WHERE ended_at = 0")+
+		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0)", MostWaiting)
+	return f, err
+}
+
+// Pool describes the connections of this process.
+type Pool struct {
+	Open, InUse, Most int64
+	// Waits is how often, and WaitTime how long in all, callers waited for a connection; 0 on
+	// SQLite, where callers of the committer wait instead.
+	Waits    int64
+	WaitTime time.Duration
+	// Queue is the number of units that wait for the committer of SQLite, Batches and Units what it
+	// has done; 0 on PostgreSQL.
+	Queue, Batches, Units int64
+}
+
+// Pool returns the present state of the connections.
+func (db *DB) Pool() (p Pool) {
+	switch d := db.database.(type) {
+	case postgres:
+		s := d.pool.Stats()
+		p = Pool{Open: int64(s.OpenConnections), InUse: int64(s.InUse), Most: int64(s.MaxOpenConnections), Waits: s.WaitCount, WaitTime: s.WaitDuration}
+	case *sqliteFile:
+		for _, c := range []*connections{d.writer, d.readers} {
+			c.mu.Lock()
+			p.Open += int64(len(c.free) + len(c.slots))
+			c.mu.Unlock()
+			p.InUse += int64(len(c.slots))
+			p.Most += int64(cap(c.slots))
+		}
+	}
+	if c := db.committer; c != nil {
+		p.Queue, p.Batches, p.Units = int64(len(c.queue)), c.batches.Load(), c.units.Load()
+	}
+	return p
+}

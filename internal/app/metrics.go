@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tamga/internal/adapter/store"
+	"tamga/pki/suite"
+)
+
+// countSignatures returns a function that counts signatures. The types and suites are those of this
+// program.
+func countSignatures(registry prometheus.Registerer) func(string, *suite.Suite) {
+	made := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tamga_signatures_total", Help: "Signatures that were made, by type and suite.",
+	}, []string{"type", "suite"})
+	registry.MustRegister(made)
+	return func(signatureType string, su *suite.Suite) { made.WithLabelValues(signatureType, su.Name).Inc() }
+}
+
+// measure registers what is read at each scrape.
+func (r *Rooms) measure(version string) {
+	commit := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = s.Value
+			}
+		}
+	}
+	r.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tamga_build_info", Help: "1, with the version of the program in the labels.",
+		ConstLabels: prometheus.Labels{"version": version, "commit": commit, "go": runtime.Version()},
+	}, func() float64 { return 1 }), &state{rooms: r})
+}
+
+// stateTime bounds what a scrape asks the database, and stateLife is how long an answer serves: several
+// servers may scrape.
+const (
+	stateTime = 2 * time.Second
+	stateLife = 10 * time.Second
+)
+
+// state collects the state of the database and of certificates. If the database does not answer, its
+// figures are missing in the scrape.
+type state struct {
+	rooms *Rooms
+
+	mu      sync.Mutex
+	at      time.Time
+	figures store.Figures
+	known   bool                 // figures were read
+	ends    map[string]time.Time // ends of validity, by name
+}
+
+var (
+	waitingDesc    = prometheus.NewDesc("tamga_waiting", "Records that wait, at most 10000 of each kind (messages, dead_messages, callbacks, operations, confirmations).", []string{"kind"}, nil)
+	oldestDesc     = prometheus.NewDesc("tamga_outbox_delay_seconds", "How long the first message has been due.", nil, nil)
+	poolDesc       = prometheus.NewDesc("tamga_database_connections", "Connections of this process to the database (open, in_use, most).", []string{"state"}, nil)
+	poolWaits      = prometheus.NewDesc("tamga_database_waits_total", "How often a caller waited for a connection (PostgreSQL).", nil, nil)
+	poolWaitTime   = prometheus.NewDesc("tamga_database_wait_seconds_total", "How long callers waited for connections (PostgreSQL).", nil, nil)
+	commitQueue    = prometheus.NewDesc("tamga_committer_queue", "Units of work that wait for the committer (SQLite).", nil, nil)
+	commitBatches  = prometheus.NewDesc("tamga_committer_batches_total", "Transactions of the committer (SQLite).", nil, nil)
+	commitUnits    = prometheus.NewDesc("tamga_committer_units_total", "Units of work in these transactions (SQLite).", nil, nil)
+	certificateEnd = prometheus.NewDesc("tamga_certificate_not_after_seconds", "End of validity as Unix time, of authorities and of the TLS certificate.", []string{"name"}, nil)
+	closedDesc     = prometheus.NewDesc("tamga_closed", "1 while a restored service waits for its release.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (s *state) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, closedDesc} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *state) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	counter := func(d *prometheus.Desc, v float64) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v)
+	}
+	p := s.rooms.DB.Pool()
+	gauge(poolDesc, float64(p.Open), "open")
+	gauge(poolDesc, float64(p.InUse), "in_use")
+	gauge(poolDesc, float64(p.Most), "most")
+	counter(poolWaits, float64(p.Waits))
+	counter(poolWaitTime, p.WaitTime.Seconds())
+	gauge(commitQueue, float64(p.Queue))
+	counter(commitBatches, float64(p.Batches))
+	counter(commitUnits, float64(p.Units))
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at.IsZero() || time.Since(s.at) > stateLife {
+		s.read()
+	}
+	for name, end := range s.ends {
+		gauge(certificateEnd, float64(end.Unix()), name)
+	}
+	if !s.known {
+		return
+	}
+	for _, w := range []struct {
+		kind string
+		n    int64
+	}{
+		{"messages", s.figures.Messages}, {"dead_messages", s.figures.Dead}, {"callbacks", s.figures.Callbacks},
+		{"operations", s.figures.Operations}, {"confirmations", s.figures.Confirmations},
+	} {
+		gauge(waitingDesc, float64(w.n), w.kind)
+	}
+	delay := 0.0
+	if !s.figures.Oldest.IsZero() {
+		delay = max(0, s.rooms.DB.Now().Sub(s.figures.Oldest).Seconds())
+	}
+	gauge(oldestDesc, delay)
+	closed := 0.0
+	if s.figures.Closed {
+		closed = 1
+	}
+	gauge(closedDesc, closed)
+}
+
+// read reads everything that is kept for stateLife.
+func (s *state) read() {
+	ctx, cancel := context.WithTimeout(context.Background(), stateTime)
+	defer cancel()
+	s.at, s.ends = time.Now(), map[string]time.Time{}
+	var err error
+	s.figures, err = s.rooms.DB.Figures(ctx)
+	s.known = err == nil
+	if err != nil {
+		s.rooms.log.Warn("reading metrics from the database", "error", err)
+		return
+	}
+	ends, err := s.rooms.Authority.Ends(ctx)
+	if err != nil {
+		s.rooms.log.Warn("reading the certificates of the authorities for metrics", "error", err)
+	}
+	for name, end := range ends {
+		s.ends[name] = end
+	}
+	if end, ok := certificateEndOf(s.rooms.Config.Path(s.rooms.Config.TLS.CertificateFile)); ok && s.rooms.Config.TLS.CertificateFile != "" {
+		s.ends["tls"] = end
+	}
+}
+
+// certificateEndOf returns the end of the first certificate of a PEM file.
+func certificateEndOf(file string) (time.Time, bool) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return time.Time{}, false
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return time.Time{}, false
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return c.NotAfter, true
+}
