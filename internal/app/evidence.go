@@ -17,18 +17,17 @@ import (
 	"tamga/internal/adapter/evidence"
 	"tamga/internal/adapter/guard"
 	"tamga/internal/config"
-	"tamga/internal/domain/authority"
 	"tamga/internal/domain/policy"
 )
 
 // OpenEvidence makes another source of evidence from the network, with other settings. The
 // caller closes it.
 func (b *Base) OpenEvidence(e config.Evidence) (*evidence.Source, error) {
-	return openEvidence(b.Config, e, b.Policies, b.Authority, b.DB.Now, nil)
+	return openEvidence(b.Config, e, b.Policies, b.anchors, b.DB.Now, nil)
 }
 
 // openEvidence makes a source of evidence from the network. observe may be nil.
-func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service, authority *authority.Service, now func() time.Time, observe func(evidence.Event)) (*evidence.Source, error) {
+func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service, trusted *anchors, now func() time.Time, observe func(evidence.Event)) (*evidence.Source, error) {
 	exceptions, err := e.Exceptions()
 	if err != nil {
 		return nil, err
@@ -44,14 +43,10 @@ func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service,
 			return nil, errors.New("evidence.proxy: want http:// or https:// and a host")
 		}
 	}
-	trusted, err := anchors(c, authority)
-	if err != nil {
-		return nil, err
-	}
 	return evidence.New(evidence.Config{
 		Services:               policies.TSPServices,
 		AllowThirdPartyTSP:     policies.Rules.AllowThirdPartyTSP,
-		Anchors:                trusted,
+		Anchors:                trusted.all,
 		Now:                    now,
 		Exceptions:             exceptions,
 		Proxy:                  proxy,

@@ -17,6 +17,7 @@ package app
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -87,8 +89,11 @@ type Base struct {
 	printer   signin.Printer
 	metrics   *prometheus.Registry
 	network   *evidence.Source // nil for a command
-	callbacks *webhook.Sender  // nil: the installation makes no callbacks
-	opened    closers
+	anchors   *anchors
+	callbacks *webhook.Sender // nil: the installation makes no callbacks
+
+	certificate *atomic.Pointer[tls.Certificate] // of TLS; nil in it: plain HTTP
+	opened      closers
 }
 
 // Purpose is what an installation is opened for.
@@ -293,12 +298,16 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
+	anchors, err := newAnchors(c, authority)
+	if err != nil {
+		return nil, err
+	}
 	var network *evidence.Source
 	var status keys.Evidence = noEvidence{}
 	if purpose == ForServer {
 		measureClock(metrics, db)
 		metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		if network, err = openEvidence(c, c.Evidence, policies, authority, db.Now, countEvidence(metrics)); err != nil {
+		if network, err = openEvidence(c, c.Evidence, policies, anchors, db.Now, countEvidence(metrics)); err != nil {
 			return nil, err
 		}
 		opened = append(opened, opening{"the source of evidence", func() error { network.Close(); return nil }})
@@ -321,7 +330,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Config: c, DB: db, Audit: store.Audit{DB: db},
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
 		Contacts: contacts, Users: users, Devices: devices, Oath: oath, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
-		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, callbacks: called, opened: opened,
+		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, opened: opened,
 	}, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"tamga/internal/config"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	webconsole "tamga/internal/web/console"
 	"tamga/internal/web/deviceapi"
@@ -43,6 +44,7 @@ type Server struct {
 	operations *signing.Operations
 	tasks      []task // run every minute
 	closed     *closed
+	clients    *signin.Clients
 }
 
 // NewServer puts the web interfaces on one server. rooms must have been opened ForServer. It makes the
@@ -193,7 +195,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	}
 	return &Server{
 		rooms: rooms, handler: rest.Hosted(front, rooms.Config.Host(), covers, rooms.log), readiness: readiness,
-		refusals: refusals, operations: operations, tasks: tasks, closed: closed,
+		refusals: refusals, operations: operations, tasks: tasks, closed: closed, clients: clients,
 	}, nil
 }
 

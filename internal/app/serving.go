@@ -43,12 +43,12 @@ func (e endpoint) serve(s *http.Server, c *config.Config) error {
 		return s.Serve(listener)
 	}
 	s.TLSConfig = e.tls
-	return s.ServeTLS(listener, c.Path(c.TLS.CertificateFile), secretPath(c, c.TLS.KeyFile))
+	return s.ServeTLS(listener, "", "") // the certificate is in e.tls
 }
 
 // Serve answers requests at the listener, and at the socket of the GOST-TLS front end if there is
-// one, until ctx ends.
-func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+// one, until ctx ends. It reloads on SIGHUP.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) error {
 	c, log := s.rooms.Config, s.rooms.log
 	proxies, err := rest.ParseProxies(c.TrustedProxies)
 	if err != nil {
@@ -62,6 +62,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		if endpoints[0].tls, err = s.rooms.clientTLS(ctx); err != nil {
 			return err
 		}
+		cert, err := readCertificate(c)
+		if err != nil {
+			return err
+		}
+		s.rooms.certificate.Store(cert)
+		endpoints[0].tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.rooms.certificate.Load(), nil }
 	}
 	if c.GOSTTLS.Socket != "" {
 		front, err := ListenFrontEnd(c, log)
@@ -72,6 +78,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		endpoints = append(endpoints, endpoint{listener: front, connContext: rest.FrontEnd})
 		log.Info("listening for the GOST-TLS front end", "socket", front.Addr().String())
 	}
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	go s.reloadOnSignal(serving, r)
 	log.Info("listening", "address", c.Listen, "url", c.BaseURL())
 	return s.answer(ctx, endpoints)
 }
@@ -145,9 +154,15 @@ func drain(ctx context.Context, most time.Duration, log *slog.Logger) {
 
 // NewLogger returns the logger of the process, with the level and format of the configuration.
 func NewLogger(w io.Writer, c *config.Config) *slog.Logger {
+	return NewLoggerAt(new(slog.LevelVar), w, c)
+}
+
+// NewLoggerAt is NewLogger with a level that may change later. It sets the level.
+func NewLoggerAt(at *slog.LevelVar, w io.Writer, c *config.Config) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Log.Level)) // Validate has checked it
-	options := &slog.HandlerOptions{Level: level}
+	at.Set(level)
+	options := &slog.HandlerOptions{Level: at}
 	if c.Log.Format == "text" {
 		return slog.New(slog.NewTextHandler(w, options))
 	}

@@ -5,16 +5,12 @@ package app
 import (
 	"context"
 	"runtime"
-	"slices"
 	"time"
 
-	"tamga/internal/config"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/authority"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/svsapi"
-	"tamga/pki/x509gost"
 	"tamga/sig/budget"
 )
 
@@ -28,31 +24,6 @@ const (
 	verificationsOfOne  = 8  // queued from one address
 )
 
-// anchors returns a function that returns the trusted roots and the other known certificates: those
-// of the built-in authority and those of the configuration.
-func anchors(c *config.Config, authority *authority.Service) (func(ctx context.Context) (roots, others []*x509gost.Certificate, err error), error) {
-	e := &c.Evidence
-	roots, err := certificatesOf(c, e.RootFiles, "evidence.root_files")
-	if err != nil {
-		return nil, err
-	}
-	known, err := certificatesOf(c, e.AuthorityFiles, "evidence.authority_files")
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) ([]*x509gost.Certificate, []*x509gost.Certificate, error) {
-		ownRoots, err := authority.Roots(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		issuing, err := authority.Issuing(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		return slices.Concat(ownRoots, roots), slices.Concat(issuing, known), nil
-	}, nil
-}
-
 // stranger returns the bounds of a document from a caller without a token. A verification of more
 // than a few milliseconds pauses in between, so that signatures go first even on two processors.
 func stranger() budget.Limits {
@@ -65,15 +36,11 @@ func stranger() budget.Limits {
 // signing interface.
 func (r *Rooms) verification(signer *signing.Service) (*verifier, error) {
 	c := &r.Config.Verification
-	trusted, err := anchors(r.Config, r.Authority)
-	if err != nil {
-		return nil, err
-	}
 	served := Formats(r.Config)
 	v := &signing.Verification{
 		Formats: served, Now: r.DB.Now, Limits: stranger(),
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
-			if t.Roots, t.Intermediates, err = trusted(ctx); err != nil {
+			if t.Roots, t.Intermediates, err = r.anchors.all(ctx); err != nil {
 				return t, err
 			}
 			t.CRLs, err = r.Authority.CRLs(ctx)

@@ -7,7 +7,7 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"net"
+	"log/slog"
 
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
@@ -33,28 +33,18 @@ func (s *Command) Run(c *cli.Console) error {
 	if s.Listen != "" {
 		settings = append(settings[:len(settings):len(settings)], "listen="+s.Listen)
 	}
-	var conf *config.Config
-	var err error
-	switch {
-	case s.Dev:
-		conf, err = dev.Config(s.Data, settings, s.DevAnywhere)
-	case s.Config != "":
-		conf, err = config.Load(s.Config, settings, app.Parts())
-	default:
-		return errors.New("serve: give --config FILE, or --dev to try it out")
-	}
+	conf, err := s.load(settings)
 	if err != nil {
 		return err
 	}
-	if err := app.Validate(conf); err != nil {
-		return fmt.Errorf("the configuration is invalid:\n%w", err)
-	}
-	log := app.NewLogger(c.Stderr, conf)
+	level := new(slog.LevelVar)
+	log := app.NewLoggerAt(level, c.Stderr, conf)
 	if err := files.KeepMemoryPrivate(); err != nil {
 		log.Warn("what is in memory may get into a core dump", "error", err)
 	}
 
-	listener, err := net.Listen("tcp", conf.Listen)
+	wanted := conf.Listen
+	listener, err := listen(wanted)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
@@ -93,5 +83,30 @@ func (s *Command) Run(c *cli.Console) error {
 		return err
 	}
 	defer server.Close()
-	return server.Serve(c.Context, listener)
+	return server.Serve(c.Context, listener, app.Reloading{Level: level, Load: func() (*config.Config, error) {
+		fresh, err := s.load(settings)
+		if err == nil && fresh.Listen == wanted {
+			fresh.Listen = conf.Listen // the actual port
+		}
+		return fresh, err
+	}})
+}
+
+// load reads and checks the configuration.
+func (s *Command) load(settings []string) (conf *config.Config, err error) {
+	switch {
+	case s.Dev:
+		conf, err = dev.Config(s.Data, settings, s.DevAnywhere)
+	case s.Config != "":
+		conf, err = config.Load(s.Config, settings, app.Parts())
+	default:
+		err = errors.New("serve: give --config FILE, or --dev to try it out")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := app.Validate(conf); err != nil {
+		return nil, fmt.Errorf("the configuration is invalid:\n%w", err)
+	}
+	return conf, nil
 }

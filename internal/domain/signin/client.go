@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"tamga/internal/domain/token"
@@ -51,17 +52,22 @@ func HashSecret(secret string) []byte {
 }
 
 // Clients holds the known clients by identifier.
-type Clients struct{ byID map[string]Client }
+type Clients struct {
+	byID atomic.Pointer[map[string]Client]
+}
+
+// Replace makes c know the clients of other, and no more those of before.
+func (c *Clients) Replace(other *Clients) { c.byID.Store(other.byID.Load()) }
 
 // NewClients checks a list of clients and reports all faults in it.
 func NewClients(list []Client) (*Clients, error) {
-	c := &Clients{byID: make(map[string]Client, len(list))}
+	byID := make(map[string]Client, len(list))
 	var faults []error
 	for _, client := range list {
 		if client.ID == "" {
 			faults = append(faults, errors.New("signin: client: want an identifier"))
 		}
-		if _, twice := c.byID[client.ID]; twice {
+		if _, twice := byID[client.ID]; twice {
 			faults = append(faults, errors.New("signin: client "+client.ID+": listed twice"))
 		}
 		if client.Public && client.Secret != nil {
@@ -70,15 +76,17 @@ func NewClients(list []Client) (*Clients, error) {
 		if !client.Public && len(client.Secret) != sha256.Size {
 			faults = append(faults, errors.New("signin: client "+client.ID+": want the SHA-256 of its secret, or a public client"))
 		}
-		c.byID[client.ID] = client
+		byID[client.ID] = client
 	}
+	c := &Clients{}
+	c.byID.Store(&byID)
 	return c, errors.Join(faults...)
 }
 
 // Find finds a client that has not proved itself yet, for requests that need no proof: an
 // authorization code is worthless without the proof of its client.
 func (c *Clients) Find(id string) (Client, bool) {
-	client, known := c.byID[id]
+	client, known := (*c.byID.Load())[id]
 	return client, known
 }
 
@@ -86,7 +94,7 @@ func (c *Clients) Find(id string) (Client, bool) {
 // present an empty secret. The error is a *token.GrantError with invalid_client, the same
 // for an unknown client and for a wrong secret.
 func (c *Clients) Authenticate(id, secret string) (Client, error) {
-	client, known := c.byID[id]
+	client, known := (*c.byID.Load())[id]
 	refused := token.Refuse(token.InvalidClient, "the client is unknown or did not prove itself")
 	if !known {
 		return Client{}, refused

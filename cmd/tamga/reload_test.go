@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// TestReload replaces files and settings of a running server. A SIGHUP makes the server read them. An
+// invalid configuration changes nothing.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, firstKey, _ := serverFiles(t, t.TempDir())
+	second, secondKey, _ := serverFiles(t, t.TempDir())
+	copies := func(certificate, key string) {
+		t.Helper()
+		tamgatest.WriteFile(t, filepath.Join(dir, "tls.pem"), string(tamgatest.ReadFile(t, certificate)))
+		tamgatest.WriteFile(t, filepath.Join(dir, "tls.key"), string(tamgatest.ReadFile(t, key)))
+	}
+	copies(first, firstKey)
+	tamgatest.WriteFile(t, filepath.Join(dir, "master.key"), strings.Repeat("0123456789abcdef", 4)+"\n")
+	tamgatest.WriteFile(t, filepath.Join(dir, "one.secret"), "the first secret\n")
+	tamgatest.WriteFile(t, filepath.Join(dir, "two.secret"), "the second secret\n")
+	config := func(secret, level, more string) string {
+		return tamgatest.WriteFile(t, filepath.Join(dir, "tamga.yaml"), fmt.Sprintf(`
+listen: 127.0.0.1:0
+tls: {certificate_file: tls.pem, key_file: tls.key}
+master_keys: {active: "1", files: {"1": master.key}}
+clients: [{id: exchange, secret_file: %s, password_grant: true}]
+log: {format: text, level: %s}
+%s`, secret, level, more))
+	}
+	file := config("one.secret", "info", "")
+	(&tamgatest.Server{T: t}).MustRun("migrate", "--config", file)
+	s := tamgatest.StartArgs(t, "serve", "--config", file)
+	address, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	known := func(secret string) bool {
+		t.Helper()
+		request, err := http.NewRequest("POST", "https://"+address.Host+"/STS/oauth/token", strings.NewReader(url.Values{"grant_type": {"password"}, "username": {"nobody"}, "password": {"x"}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.SetBasicAuth("exchange", secret)
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body := tamgatest.ReadAll(t, response)
+		return !strings.Contains(string(body), "invalid_client")
+	}
+	shows := func(file string) bool {
+		t.Helper()
+		conn, err := tls.Dial("tcp", address.Host, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		want, err := tls.LoadX509KeyPair(file, strings.TrimSuffix(file, filepath.Base(file))+filepath.Base(firstKey))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn.ConnectionState().PeerCertificates[0].Equal(want.Leaf)
+	}
+	const done, refused, restart = "read the configuration again", "the previous one stays", "they need a restart"
+	hangUp := func(want string) {
+		t.Helper()
+		before := strings.Count(s.Logged(), want)
+		if err := s.Process().Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		for strings.Count(s.Logged(), want) == before {
+			runtime.Gosched()
+		}
+	}
+	if !known("the first secret") || known("the second secret") || !shows(first) {
+		t.Fatal("the server did not start with its configuration")
+	}
+
+	copies(second, secondKey)
+	config("two.secret", "debug", "")
+	hangUp(done)
+	if known("the first secret") || !known("the second secret") || !shows(second) || !strings.Contains(s.Logged(), "level=DEBUG") {
+		t.Error("the reload did not read everything")
+	}
+	response, err := client.Get("https://" + address.Host + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tamgatest.ReadAll(t, response)
+	for !strings.Contains(s.Logged(), "level=DEBUG msg=request") { // written after the answer
+		runtime.Gosched()
+	}
+
+	for _, spoil := range []func(){
+		func() { copies(first, secondKey) },
+		func() { copies(first, firstKey); config("missing.secret", "info", "") },
+		func() { config("one.secret", "loud", "") },
+		func() { config("one.secret", "info", "evidence: {root_files: [missing.pem]}") },
+	} {
+		spoil()
+		hangUp(refused)
+		if known("the first secret") || !known("the second secret") || !shows(second) {
+			t.Error("an invalid configuration changed something")
+		}
+	}
+	config("one.secret", "info", "batch_items: 7")
+	hangUp(restart)
+	if !known("the first secret") || !shows(first) {
+		t.Error("a valid configuration after invalid ones was not read")
+	}
+}
+
+// TestSocketActivation starts a server with a socket that listens already, as systemd does.
+func TestSocketActivation(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	f, err := listener.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const passing = `LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"`
+	cmd := exec.Command("sh", "-c", passing, "sh", tamgatest.Program(t), "serve", "--dev", "--data", t.TempDir(), "--listen", "127.0.0.1:1")
+	cmd.ExtraFiles = []*os.File{f}
+	s := tamgatest.StartCommand(t, cmd)
+	if want := "http://" + listener.Addr().String(); s.URL != want {
+		t.Errorf("the server listens at %s, want %s", s.URL, want)
+	}
+	if status, _ := get(t, s.URL+"/healthz"); status != 200 {
+		t.Errorf("/healthz: %d", status)
+	}
+}

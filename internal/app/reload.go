@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"sync/atomic"
+	"syscall"
+
+	"tamga/internal/config"
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/signin"
+	"tamga/pki/x509gost"
+)
+
+// Reloading is how a server reads its configuration again on SIGHUP.
+type Reloading struct {
+	// Load reads and checks the configuration. It opens nothing that the configuration names.
+	Load func() (*config.Config, error)
+	// Level is that of the log of the process.
+	Level *slog.LevelVar
+}
+
+// anchorFiles are the certificates of evidence.root_files and evidence.authority_files.
+type anchorFiles struct{ roots, others []*x509gost.Certificate }
+
+// anchors are the trusted roots and the other known certificates: those of the built-in authority and
+// those of the configuration, which a reload replaces.
+type anchors struct {
+	authority *authority.Service
+	files     atomic.Pointer[anchorFiles]
+}
+
+func readAnchors(c *config.Config) (*anchorFiles, error) {
+	roots, err := certificatesOf(c, c.Evidence.RootFiles, "evidence.root_files")
+	if err != nil {
+		return nil, err
+	}
+	others, err := certificatesOf(c, c.Evidence.AuthorityFiles, "evidence.authority_files")
+	return &anchorFiles{roots, others}, err
+}
+
+func newAnchors(c *config.Config, authority *authority.Service) (*anchors, error) {
+	files, err := readAnchors(c)
+	if err != nil {
+		return nil, err
+	}
+	a := &anchors{authority: authority}
+	a.files.Store(files)
+	return a, nil
+}
+
+// all returns the roots and the other certificates.
+func (a *anchors) all(ctx context.Context) (roots, others []*x509gost.Certificate, err error) {
+	ownRoots, err := a.authority.Roots(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	issuing, err := a.authority.Issuing(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := a.files.Load()
+	return slices.Concat(ownRoots, f.roots), slices.Concat(issuing, f.others), nil
+}
+
+// readCertificate reads the certificate and the key of TLS.
+func readCertificate(c *config.Config) (*tls.Certificate, error) {
+	if err := inspectTLS(c); err != nil {
+		return nil, err
+	}
+	cert, err := tls.LoadX509KeyPair(c.Path(c.TLS.CertificateFile), secretPath(c, c.TLS.KeyFile))
+	return &cert, err
+}
+
+// withReloaded returns c with the settings that a reload reads, taken from another configuration.
+func withReloaded(c, from *config.Config) *config.Config {
+	merged := *c
+	merged.Log.Level = from.Log.Level
+	merged.Clients = from.Clients
+	merged.Evidence.RootFiles, merged.Evidence.AuthorityFiles = from.Evidence.RootFiles, from.Evidence.AuthorityFiles
+	if c.TLS.CertificateFile != "" && from.TLS.CertificateFile != "" {
+		merged.TLS.CertificateFile, merged.TLS.KeyFile = from.TLS.CertificateFile, from.TLS.KeyFile
+	}
+	return &merged
+}
+
+// reload reads the certificate of TLS, the level of the log, the roots of evidence and the clients
+// again. All of them are replaced, or none if one is invalid.
+func (s *Server) reload(r Reloading) error {
+	fresh, err := r.Load()
+	if err != nil {
+		return err
+	}
+	b := s.rooms.Base
+	next := withReloaded(b.Config, fresh)
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(next.Log.Level)); err != nil {
+		return err
+	}
+	files, err := readAnchors(next)
+	if err != nil {
+		return err
+	}
+	list, err := b.clientsOf(next)
+	if err != nil {
+		return err
+	}
+	var cert *tls.Certificate
+	if next.TLS.CertificateFile != "" {
+		if cert, err = readCertificate(next); err != nil {
+			return err
+		}
+		b.certificate.Store(cert)
+	}
+	r.Level.Set(level)
+	b.anchors.files.Store(files)
+	s.clients.Replace(list)
+
+	attributes := []any{"level", level.String(), "clients", len(next.Clients), "roots", len(files.roots)}
+	if cert != nil {
+		attributes = append(attributes, "tls_not_after", cert.Leaf.NotAfter)
+	}
+	s.rooms.log.Info("read the configuration again", attributes...)
+	var now, would bytes.Buffer
+	if err := errors.Join(next.Print(&now), fresh.Print(&would)); err != nil {
+		return err
+	}
+	if !bytes.Equal(now.Bytes(), would.Bytes()) {
+		s.rooms.log.Warn("other settings of the configuration have changed: they need a restart")
+	}
+	return nil
+}
+
+// reloadOnSignal reloads at each SIGHUP until ctx ends.
+func (s *Server) reloadOnSignal(ctx context.Context, r Reloading) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+		}
+		if err := s.reload(r); err != nil {
+			s.rooms.log.Error("the new configuration is invalid: the previous one stays", "error", err)
+		}
+	}
+}
+
+// clientsOf returns the OAuth clients of a configuration.
+func (b *Base) clientsOf(c *config.Config) (*signin.Clients, error) {
+	other := *b
+	other.Config = c
+	return other.clients()
+}
