@@ -95,6 +95,7 @@ var examples = map[string][]string{
 	"webhook list":                {"tamga webhook list --config tamga.yaml"},
 	"webhook remove":              {"tamga webhook remove ca5d9ae7-6b43-4f53-a5a4-2b9a6f4c5d10 --config tamga.yaml"},
 	"config check":                {"tamga config check --config tamga.yaml", "tamga config check --config tamga.yaml --json"},
+	"support-bundle":              {"tamga support-bundle tamga-support.tar.gz --config tamga.yaml", "tamga support-bundle tamga-support.tar.gz --log /var/log/tamga.log --config tamga.yaml"},
 	"version":                     {"tamga version --json"},
 	"help":                        {"tamga help user add"},
 	"completion":                  {"tamga completion bash > /etc/bash_completion.d/tamga", "tamga completion fish > ~/.config/fish/completions/tamga.fish"},

@@ -35,32 +35,33 @@ import (
 // commands is the table of sub-commands. Each is a struct whose fields are its flags and whose method Run
 // does the work.
 type commands struct {
-	Serve     serve.Command   `cmd:"" help:"Run the service."`
-	Ready     serve.Ready     `cmd:"" help:"Ask the server of a configuration whether it is ready."`
-	Sign      client.Sign     `cmd:"" help:"Sign a file with a key on a running server."`
-	Verify    verify.Command  `cmd:"" help:"Verify the signatures of a file offline and explain the result."`
-	Migrate   admin.Migrate   `cmd:"" help:"Bring the database to the schema of this release."`
-	Backup    admin.Backup    `cmd:"" help:"Write a backup of the database and the stored documents."`
-	Restore   admin.Restore   `cmd:"" help:"Restore a backup, and open the restored service."`
-	User      admin.User      `cmd:"" help:"Register, list, lock, unlock and delete users; set passwords; revoke tokens."`
-	Group     admin.Group     `cmd:"" help:"Add and list groups of users."`
-	Operator  admin.Operator  `cmd:"" help:"Add and list operators, and set their groups and certificates."`
-	Cert      admin.Cert      `cmd:"" help:"Issue, list and revoke certificates of users."`
-	Key       admin.Key       `cmd:"" help:"Import and export keys of users as PKCS #12 files; rotate the key that signs access tokens."`
-	Request   admin.Request   `cmd:"" help:"List, approve and reject requests for certificates."`
-	Approval  admin.Approval  `cmd:"" help:"List, approve and refuse requests of operators that need a second operator."`
-	Operation admin.Operation `cmd:"" help:"Export the evidence of a confirmed operation."`
-	TSP       admin.TSP       `cmd:"" name:"tsp" help:"Add, list, remove and check registered time-stamp services."`
-	GOSTTLS   gosttls.Command `cmd:"" name:"gost-tls" help:"Set up and check HAProxy as a front end for GOST-TLS with client certificates."`
-	Audit     admin.Audit     `cmd:"" help:"Print the audit log: the caller, operation, object and outcome of each request."`
-	Phone     phone.Command   `cmd:"" help:"Act as a mobile device: register with a QR code, verify, poll."`
-	Token     admin.Token     `cmd:"" help:"Import, list, unlock and delete tokens for one-time passwords (OATH)."`
-	Message   admin.Message   `cmd:"" help:"List messages to users, and send failed ones again."`
-	Policy    admin.Policy    `cmd:"" help:"Show and set the policies of users: denied actions, confirmations, notifications."`
-	Webhook   admin.Webhook   `cmd:"" help:"Add, list and remove webhooks: systems that receive events."`
-	Config    admin.Config    `cmd:"" help:"Check a configuration and print it with its defaults."`
-	Version   cli.Version     `cmd:"" help:"Print the version of this program."`
-	Help      helpCommand     `cmd:"" help:"Show the help of a command."`
+	Serve     serve.Command       `cmd:"" help:"Run the service."`
+	Ready     serve.Ready         `cmd:"" help:"Ask the server of a configuration whether it is ready."`
+	Sign      client.Sign         `cmd:"" help:"Sign a file with a key on a running server."`
+	Verify    verify.Command      `cmd:"" help:"Verify the signatures of a file offline and explain the result."`
+	Migrate   admin.Migrate       `cmd:"" help:"Bring the database to the schema of this release."`
+	Backup    admin.Backup        `cmd:"" help:"Write a backup of the database and the stored documents."`
+	Restore   admin.Restore       `cmd:"" help:"Restore a backup, and open the restored service."`
+	User      admin.User          `cmd:"" help:"Register, list, lock, unlock and delete users; set passwords; revoke tokens."`
+	Group     admin.Group         `cmd:"" help:"Add and list groups of users."`
+	Operator  admin.Operator      `cmd:"" help:"Add and list operators, and set their groups and certificates."`
+	Cert      admin.Cert          `cmd:"" help:"Issue, list and revoke certificates of users."`
+	Key       admin.Key           `cmd:"" help:"Import and export keys of users as PKCS #12 files; rotate the key that signs access tokens."`
+	Request   admin.Request       `cmd:"" help:"List, approve and reject requests for certificates."`
+	Approval  admin.Approval      `cmd:"" help:"List, approve and refuse requests of operators that need a second operator."`
+	Operation admin.Operation     `cmd:"" help:"Export the evidence of a confirmed operation."`
+	TSP       admin.TSP           `cmd:"" name:"tsp" help:"Add, list, remove and check registered time-stamp services."`
+	GOSTTLS   gosttls.Command     `cmd:"" name:"gost-tls" help:"Set up and check HAProxy as a front end for GOST-TLS with client certificates."`
+	Audit     admin.Audit         `cmd:"" help:"Print the audit log: the caller, operation, object and outcome of each request."`
+	Phone     phone.Command       `cmd:"" help:"Act as a mobile device: register with a QR code, verify, poll."`
+	Token     admin.Token         `cmd:"" help:"Import, list, unlock and delete tokens for one-time passwords (OATH)."`
+	Message   admin.Message       `cmd:"" help:"List messages to users, and send failed ones again."`
+	Policy    admin.Policy        `cmd:"" help:"Show and set the policies of users: denied actions, confirmations, notifications."`
+	Webhook   admin.Webhook       `cmd:"" help:"Add, list and remove webhooks: systems that receive events."`
+	Config    admin.Config        `cmd:"" help:"Check a configuration and print it with its defaults."`
+	Support   admin.SupportBundle `cmd:"" name:"support-bundle" help:"Collect what a report of a fault needs."`
+	Version   cli.Version         `cmd:"" help:"Print the version of this program."`
+	Help      helpCommand         `cmd:"" help:"Show the help of a command."`
 
 	Completion completion `cmd:"" help:"Print the completion script of a shell."`
 	Manual     manual     `cmd:"" help:"Print a manual page (man) of the program or of a command."`
