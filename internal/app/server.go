@@ -45,6 +45,7 @@ type Server struct {
 	tasks      []task // run every minute
 	closed     *closed
 	clients    *signin.Clients
+	flush      func() error // sends the traces that wait
 }
 
 // NewServer puts the web interfaces on one server. rooms must have been opened ForServer. It makes the
@@ -84,6 +85,11 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		},
 	}
 	signer.Made = countSignatures(rooms.metrics)
+	tracer, flush, err := rooms.openTracing(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	traced(signer, tracer)
 	rooms.measure(version)
 	documents := rooms.Documents(place)
 	operations, operating, err := rooms.newOperations(signer, documents)
@@ -181,9 +187,9 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	metrics, requests := rest.MetricsPage(rooms.metrics), rest.NewMetrics(rooms.metrics)
 	rest.Health(mux, readiness, metrics)
 	var served rest.Switch
-	closed.opened = func() { served.Set(rest.Front(mux, rooms.log, requests)) }
+	closed.opened = func() { served.Set(rest.Front(mux, rooms.log, requests, tracer)) }
 	if closed.is.Load() {
-		served.Set(rest.Front(rest.Closed(readiness, metrics), rooms.log, requests))
+		served.Set(rest.Front(rest.Closed(readiness, metrics), rooms.log, requests, tracer))
 	} else {
 		closed.opened()
 	}
@@ -195,7 +201,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	}
 	return &Server{
 		rooms: rooms, handler: rest.Hosted(front, rooms.Config.Host(), covers, rooms.log), readiness: readiness,
-		refusals: refusals, operations: operations, tasks: tasks, closed: closed, clients: clients,
+		refusals: refusals, operations: operations, tasks: tasks, closed: closed, clients: clients, flush: flush,
 	}, nil
 }
 
@@ -203,6 +209,9 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 func (s *Server) Close() {
 	if err := s.refusals.Flush(context.Background()); err != nil {
 		s.rooms.log.Error("writing refused sign-ins to the audit log", "error", err)
+	}
+	if err := s.flush(); err != nil {
+		s.rooms.log.Warn("sending traces", "error", err)
 	}
 }
 

@@ -320,6 +320,8 @@ type Config struct {
 		// `json` or `text`.
 		Format string `yaml:"format" default:"json" oneof:"text json"`
 	} `yaml:"log"`
+	// Traces of requests, by OpenTelemetry.
+	Tracing Tracing `yaml:"tracing"`
 	// How long a server still accepts requests after `SIGTERM` while `/readyz` answers 503, so that
 	// a balancer sends them elsewhere ([what to set](operations.md#starting-and-stopping)). After
 	// Ctrl-C the server does not wait.

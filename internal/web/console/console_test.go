@@ -36,7 +36,7 @@ func ask(t *testing.T, list []Message, accept string) (*http.Response, string) {
 	mux := http.NewServeMux()
 	log := slog.New(slog.DiscardHandler)
 	rest.Mount(mux, "", &rest.Gate{Audit: noAuditLog{}, Log: log}, New(func(context.Context) ([]Message, error) { return list, nil }).Routes())
-	s := httptest.NewServer(rest.Front(mux, log, rest.NewMetrics(prometheus.NewRegistry())))
+	s := httptest.NewServer(rest.Front(mux, log, rest.NewMetrics(prometheus.NewRegistry()), nil))
 	defer s.Close()
 	r, err := http.NewRequest("GET", s.URL+MessagesPath, nil)
 	if err != nil {

@@ -21,15 +21,17 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"tamga/internal/domain/fault"
 )
 
 // Front returns the handler that every request meets first. Outermost first: the wait that
-// lets clients read refusals, the request id, the log line and metrics, the recovery from
+// lets clients read refusals, the request id, the span of a trace, the log line and metrics, the recovery from
 // panics, security headers, the certificate of the client, and error bodies for paths
 // without a route.
-func Front(mux *http.ServeMux, log *slog.Logger, metrics *Metrics) http.Handler {
-	return Heard(Identifiable(Observed(Recovered(Secured(Peered(Routed(mux))), log), log, metrics)))
+func Front(mux *http.ServeMux, log *slog.Logger, metrics *Metrics, tracer trace.Tracer) http.Handler {
+	return Heard(Identifiable(Traced(Observed(Recovered(Secured(Peered(Routed(mux))), log), log, metrics), tracer)))
 }
 
 // Identifiable gives each request an id and sends it back as X-Request-Id. A valid id from

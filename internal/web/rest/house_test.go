@@ -212,7 +212,7 @@ func open(t *testing.T, limits Limits) *house {
 	MountAPI(mux, "/Sign", gate, routes)
 	Health(mux, NewReadiness(log, Need{"database", func(context.Context) error { return nil }}), MetricsPage(h.reg))
 	h.Server = httptest.NewUnstartedServer(nil)
-	h.Config = NewServer(Front(mux, log, NewMetrics(h.reg)), log)
+	h.Config = NewServer(Front(mux, log, NewMetrics(h.reg), nil), log)
 	h.Start()
 	t.Cleanup(h.Close)
 	return h

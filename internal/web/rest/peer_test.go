@@ -52,7 +52,7 @@ func doors(t *testing.T) (public, front *httptest.Server, written *auditLog) {
 		}),
 		Handle("GET /seen", "Seen", Anyone, func(ctx context.Context, _ struct{}) (int, error) { return len(PeerCertificates(ctx)), nil }),
 	})
-	h := Front(mux, slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()))
+	h := Front(mux, slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()), nil)
 	public = httptest.NewServer(h)
 	t.Cleanup(public.Close)
 	front = httptest.NewUnstartedServer(h)

@@ -78,7 +78,7 @@ func limited(t *testing.T, now *time.Time) (*tried, func(from, path string, form
 	}})
 	mux := http.NewServeMux()
 	rest.Mount(mux, "/STS", &rest.Gate{Audit: &auditLog{}, Log: slog.New(slog.DiscardHandler)}, api.Routes())
-	front := rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry()))
+	front := rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry()), nil)
 	return i, func(from, path string, form url.Values) *http.Response {
 		r := httptest.NewRequest("POST", "/STS"+path, strings.NewReader(form.Encode()))
 		r.RemoteAddr = net.JoinHostPort(from, "5")

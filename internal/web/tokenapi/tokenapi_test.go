@@ -97,7 +97,7 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 	j := &auditLog{}
 	mux := http.NewServeMux()
 	rest.Mount(mux, "/STS", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, New(Deps{Identity: identity{}, Tokens: identity{}, Clients: clients, Judge: judge, Issuer: "http://idp.test/STS"}).Routes())
-	s := httptest.NewUnstartedServer(rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry())))
+	s := httptest.NewUnstartedServer(rest.Front(mux, slog.New(slog.DiscardHandler), rest.NewMetrics(prometheus.NewRegistry()), nil))
 	for _, c := range configure {
 		c(s)
 	}
