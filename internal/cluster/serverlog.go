@@ -23,8 +23,7 @@ type waits struct {
 // mostExamples bounds waits.Examples.
 const mostExamples = 5
 
-// waitedFor finds the table of a row that a session waited for. The line also follows a
-// message about another fault of a statement, which is rare.
+// waitedFor finds the table of a row that a session waits for.
 var waitedFor = regexp.MustCompile(`CONTEXT:  while .* in relation "([^"]+)"`)
 
 // position is how much of the logs was read.
@@ -52,6 +51,7 @@ func (w *waits) read(name string, from position) error {
 	}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
+	waiting := false          // since a line that names no table yet
 	example, deadlock := 0, 0 // lines that still belong to the last example
 	for lines.Scan() {
 		line := lines.Text()
@@ -59,7 +59,7 @@ func (w *waits) read(name string, from position) error {
 		switch {
 		case strings.Contains(line, "still waiting for"):
 			w.Slow++
-			example = 4
+			example, waiting = 4, true
 		case strings.Contains(line, "deadlock detected"):
 			w.Deadlocks++
 			deadlock = 12
@@ -71,8 +71,8 @@ func (w *waits) read(name string, from position) error {
 			}
 			continue
 		}
-		if m := waitedFor.FindStringSubmatch(line); m != nil {
-			w.Rows = append(w.Rows, m[1])
+		if m := waitedFor.FindStringSubmatch(line); m != nil && waiting {
+			w.Rows, waiting = append(w.Rows, m[1]), false
 		}
 		if example > 0 {
 			example--

@@ -143,6 +143,9 @@ func duplicate(err error) bool { return postgresCode(err) == pgUniqueViolation }
 // retryable reports whether the database refused because of other transactions and kept
 // nothing of this one.
 func retryable(err error) bool {
+	if errors.Is(err, errOldCRL) {
+		return true
+	}
 	switch postgresCode(err) {
 	case pgSerializationFailure, pgDeadlockDetected:
 		return true

@@ -83,10 +83,19 @@ func (list *states) Scan(v any) error {
 	return nil
 }
 
-// ReplaceCRL stores the next CRL if the current one still has the number seen.
+// errOldCRL means that another unit has replaced a CRL that this one has read. The unit
+// runs again.
+var errOldCRL = errors.New("store: another unit has replaced the CRL")
+
+// ReplaceCRL stores the next CRL if the current one still has the number seen. The number
+// also protects the list of revoked certificates, which was read after it: every change of
+// the list is in one unit with a new CRL.
 func (s Authority) ReplaceCRL(ctx context.Context, name string, seen int64, crl []byte, at time.Time) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE authorities SET crl = $1, crl_number = crl_number + 1, crl_at = $2
 		WHERE name = $3 AND crl_number = $4`, crl, millis(at), name, seen)
+	if err == nil && n == 0 && s.transaction(ctx) != nil {
+		err = errOldCRL
+	}
 	return n == 1, err
 }
 

@@ -24,7 +24,7 @@ var (
 
 // Atomic implements keys.Store.
 func (s Keys) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
-	return s.lockedBy(ctx, s.DB.Atomic, set, fn)
+	return s.locked(ctx, set, fn)
 }
 
 // AddKey adds a key.

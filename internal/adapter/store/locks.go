@@ -24,13 +24,6 @@ import (
 // A unit that names users does not stop what is decided by the condition of one statement
 // elsewhere: failed attempts, codes, budgets. Signatures lock no user.
 func (db *DB) locked(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
-	return db.lockedBy(ctx, db.units.unit, set, fn)
-}
-
-// lockedBy is locked with a function that runs a transaction. A serializable transaction
-// reads what was there when it began to wait for a lock. PostgreSQL then refuses a change
-// of what the other unit has changed, and the transaction runs again.
-func (db *DB) lockedBy(ctx context.Context, run func(ctx context.Context, fn func(ctx context.Context) error) error, set lock.Set, fn func(ctx context.Context) error) error {
 	if t := db.transaction(ctx); t != nil {
 		return t.join(ctx, func(ctx context.Context) error {
 			if lacks := t.locks.Lacks(set); lacks != "" {
@@ -39,7 +32,7 @@ func (db *DB) lockedBy(ctx context.Context, run func(ctx context.Context, fn fun
 			return fn(ctx)
 		})
 	}
-	return run(ctx, func(ctx context.Context) error {
+	return db.units.unit(ctx, func(ctx context.Context) error {
 		t := db.transaction(ctx)
 		if t.locks = set; db.engine == postgresEngine {
 			if err := lockRows(ctx, t, set); err != nil {
@@ -53,6 +46,9 @@ func (db *DB) lockedBy(ctx context.Context, run func(ctx context.Context, fn fun
 // lockOrder is the order in which units lock rows. Rows of one table are locked in the
 // order of their keys. Two units that lock in one order never wait for each other in a
 // circle. A test watches the order of every unit of the suite.
+//
+// A unit locks at most one row of issued_certificates, and before that of authorities. New
+// certificates are added in any order.
 //
 // A table is missing here if its rows are only locked by units that have locked their
 // user, or by single statements, which commit at once: such a lock is never waited for by
@@ -68,7 +64,6 @@ var lockOrder = []string{
 	"access_tokens",       // by id: tokens of an operator for others belong to two users
 	"confirmations",       // by id: one is carried out without the lock of its user
 	"confirmation_usage",  // by user and purpose
-	"issued_certificates", // one row, or new ones
 	"authorities",         // the one whose list of revoked certificates changes
 	"message_budgets",     // of callers and addresses
 	"outbox",              // by id

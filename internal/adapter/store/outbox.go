@@ -66,8 +66,8 @@ func (s Outbox) ClaimMessages(ctx context.Context, channel notify.Channel, lease
 	}
 	err = s.Unit(ctx, func(ctx context.Context) error {
 		claimed, err = all(ctx, s.DB, scanMessage, `UPDATE outbox SET lease = $1, leased_until = $2, attempts = attempts + 1
-			WHERE state = 'pending' AND due_at <= $3 AND leased_until <= $3 AND id IN
-				(SELECT id FROM outbox WHERE id IN (`+strings.Join(marks, ", ")+`)`+s.skipLocked()+`)
+			WHERE id IN (SELECT id FROM outbox WHERE id IN (`+strings.Join(marks, ", ")+`)
+				AND state = 'pending' AND due_at <= $3 AND leased_until <= $3`+s.skipLocked()+`)
 			RETURNING `+messageColumns, args...)
 		return err
 	})

@@ -48,8 +48,7 @@ const maxFriendlyName = 255
 // Store keeps keys and certificates. The transactions of Atomic include the calls that
 // fn makes to the other stores of Options.
 type Store interface {
-	// Atomic runs fn in one serializable transaction that first locks a set. It may run fn
-	// more than once.
+	// Atomic runs fn in one transaction that first locks a set. It may run fn more than once.
 	Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error
 
 	// AddKey adds a key; its user exists.
