@@ -85,8 +85,10 @@ func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int
 	return document.Extended, err
 }
 
-func scanHeld(r row) (u usage, err error) {
-	err = r.Scan(&u.caller, &u.shard, &u.size)
+const sizeColumns = "user_id, octets, shard"
+
+func scanSize(r row) (u usage, err error) {
+	err = r.Scan(&u.caller, &u.size, &u.shard)
 	return u, err
 }
 
@@ -95,7 +97,7 @@ func (s Documents) KeepDocuments(ctx context.Context, records []document.Record)
 	err := s.Unit(ctx, func(ctx context.Context) error {
 		var spare back
 		for _, r := range records {
-			reserved, found, err := one(ctx, s.DB, scanHeld, "SELECT user_id, shard, octets FROM documents WHERE id = $1 AND user_id = $2 AND state = 0", r.ID, r.UserID)
+			reserved, found, err := one(ctx, s.DB, scanSize, "SELECT "+sizeColumns+" FROM documents WHERE id = $1 AND user_id = $2 AND state = 0", r.ID, r.UserID)
 			if err != nil {
 				return err
 			}
@@ -232,8 +234,8 @@ func (s Documents) ForgetDocuments(ctx context.Context, ids []string) error {
 	return s.Unit(ctx, func(ctx context.Context) error {
 		var held back
 		for _, id := range ids {
-			u, found, err := returning(ctx, s.DB, scanHeld, `DELETE FROM documents WHERE id IN
-				(SELECT id FROM documents WHERE id = $1 AND state = 2`+s.skipLocked()+`) RETURNING user_id, shard, octets`, id)
+			u, found, err := returning(ctx, s.DB, scanSize, "DELETE FROM documents WHERE id IN (SELECT id FROM documents WHERE id = $1 AND state = 2"+
+				s.skipLocked()+") RETURNING "+sizeColumns, id)
 			if err != nil {
 				return err
 			}
