@@ -55,30 +55,43 @@ func (p *Programs) Close() { os.RemoveAll(p.dir) }
 
 // BuildOlder builds the program of olderCommit, from the repository.
 func (p *Programs) BuildOlder(ctx context.Context) error {
-	source := filepath.Join(p.dir, "older-source")
-	if err := os.Mkdir(source, 0o755); err != nil {
-		return err
-	}
-	archive := osexec.CommandContext(ctx, "git", "-C", p.source, "archive", "--format=tar", olderCommit, "--", "go.mod", "go.sum", "cmd", "gost", "pki", "sig", "internal")
-	unpack := osexec.CommandContext(ctx, "tar", "-x", "-C", source)
-	var err error
-	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
-		return err
-	}
-	var said bytes.Buffer
-	archive.Stderr, unpack.Stderr = &said, &said
-	if err := unpack.Start(); err != nil {
-		return err
-	}
-	if err := errors.Join(archive.Run(), unpack.Wait()); err != nil {
-		return fmt.Errorf("commit %s is not in this repository: %w\n%s", olderCommit, err, said.Bytes())
-	}
-	older := filepath.Join(p.dir, "tamga-older")
-	if err := build(ctx, source, older); err != nil {
+	older, err := BuildCommit(ctx, p.source, olderCommit, p.dir)
+	if err != nil {
 		return err
 	}
 	p.Older = older
 	return nil
+}
+
+// BuildCommit builds the program of a commit of the repository of this module in a directory,
+// and returns its path. If root is empty, it is found.
+func BuildCommit(ctx context.Context, root, commit, dir string) (string, error) {
+	if root == "" {
+		var err error
+		if root, err = moduleRoot(ctx); err != nil {
+			return "", err
+		}
+	}
+	source := filepath.Join(dir, "older-source")
+	if err := os.Mkdir(source, 0o755); err != nil {
+		return "", err
+	}
+	archive := osexec.CommandContext(ctx, "git", "-C", root, "archive", "--format=tar", commit, "--", "go.mod", "go.sum", "cmd", "gost", "pki", "sig", "internal")
+	unpack := osexec.CommandContext(ctx, "tar", "-x", "-C", source)
+	var err error
+	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
+		return "", err
+	}
+	var said bytes.Buffer
+	archive.Stderr, unpack.Stderr = &said, &said
+	if err := unpack.Start(); err != nil {
+		return "", err
+	}
+	if err := errors.Join(archive.Run(), unpack.Wait()); err != nil {
+		return "", fmt.Errorf("commit %s is not in this repository: %w\n%s", commit, err, said.Bytes())
+	}
+	older := filepath.Join(dir, "tamga-older")
+	return older, build(ctx, source, older)
 }
 
 // BuildSkewed builds the program over a package time whose Now adds clockOffset. So the
