@@ -362,7 +362,7 @@ type Client struct {
 	// `oath` only for users who have no other.
 	ConfirmMethods []string `yaml:"confirm_methods"`
 	// Whether the application shows `Title` of a challenge. Then the user must choose on the device
-	// the two digits that stand there.
+	// the two digits that it has.
 	ConfirmTitles bool `yaml:"confirm_titles"`
 }
 

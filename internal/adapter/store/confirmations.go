@@ -366,7 +366,7 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 	return nil
 }
 
-// CrowdedSignIn implements confirm.Store.
+// CrowdedSignIn implements confirm.AttemptStore.
 func (s Confirmations) CrowdedSignIn(ctx context.Context, userID string) (string, bool, error) {
 	return one(ctx, s.DB, scalar[string], `WITH w AS (SELECT id, origin, created_at FROM confirmations
 			WHERE user_id = $1 AND ended_at = 0 AND purpose = 'signin' AND state IN ('Created', 'Challenged'))

@@ -191,7 +191,7 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 // network with the most sign-ins loses one, a stranger on one network ends none of the
 // user's on another.
 func (s *Service) makeRoom(ctx context.Context, who audit.Principal, now time.Time) (bool, error) {
-	id, found, err := s.deps.Store.CrowdedSignIn(ctx, who.UserID)
+	id, found, err := s.deps.Answers.CrowdedSignIn(ctx, who.UserID)
 	if err != nil || !found {
 		return false, err
 	}

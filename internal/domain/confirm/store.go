@@ -95,9 +95,6 @@ type Store interface {
 	// it moves only those that expired by then and are not leased, of all users if userID is
 	// "".
 	MoveConfirmations(ctx context.Context, userID string, dueBefore time.Time, m Move, limit int) ([]Record, error)
-	// CrowdedSignIn returns the identifier of a sign-in of a user that waits for its second
-	// step: the oldest of the Origin that the most of them have.
-	CrowdedSignIn(ctx context.Context, userID string) (id string, found bool, err error)
 	// SweepConfirmations deletes records that ended before a time.
 	SweepConfirmations(ctx context.Context, endedBefore time.Time) error
 }
@@ -132,9 +129,12 @@ type Limit struct {
 	Closed time.Duration // how long the method is closed after that
 }
 
-// AttemptStore counts wrong answers of users by method. It uses the same database as
-// Store.
+// AttemptStore bounds what strangers do to a user: it counts wrong answers by method, and
+// finds the sign-in that gives way to another one. It uses the same database as Store.
 type AttemptStore interface {
+	// CrowdedSignIn returns the identifier of a sign-in of a user that waits for its second
+	// step: the oldest of the Origin that the most of them have.
+	CrowdedSignIn(ctx context.Context, userID string) (id string, found bool, err error)
 	// CountWrong counts a wrong answer. It reports false and counts nothing while the method
 	// is closed. One statement decides, so that parallel answers of all callers share a
 	// budget.

@@ -176,7 +176,7 @@ var untried = map[string]string{
 	"AuthorizeCertificate": "needs the certificate of an operator", "UserInfo": "needs a token with the scope openid", "UserInfoPOST": "needs a token with the scope openid",
 	"CancelOperation": "needs an operation that is under way", "CancelOperationDELETE": "needs an operation that is under way",
 	"CreateTransaction": "needs a user who can confirm", "GetOperationProof": "needs a confirmed operation", "GetUserOperationProof": "needs a confirmed operation",
-	"GetApproval": "needs a request that waits", "GiveApproval": "needs a request that waits", "RefuseApproval": "needs a request that waits", "CancelChange": "needs a change that waits",
+	"GetApproval": "needs a request that waits", "GiveApproval": "needs a request that waits", "RefuseApproval": "needs a request that waits", "CancelChange": "needs a change that waits", "ConfirmChange": "needs a change that waits",
 	"SetUserOtpToken": "needs a token in stock", "RestoreUserOtpTokenSync": "needs a token in stock",
 	"RestoreUserPushAdressContact": "needs a device", "RestoreUserPushAdressContactPATCH": "needs a device", "DeleteUserPushAddress": "needs a device",
 	"SetUserNotificationPushAdress": "needs a device", "SetUserNotificationPushAdressPATCH": "needs a device",
