@@ -67,9 +67,15 @@ var rows = []row{
 
 	{name: "start", who: demo, path: "/start"},
 	{name: "sign", who: demo, path: "/sign"},
+	{name: "sign-stamp", who: demo, path: "/sign?format=pdf&stamp=yes&stamp_width=60", do: func(b *tab) {
+		b.attach(`input[name=file]`, "a.pdf", string(tamgatest.PDFOf(2000)))
+		b.press(`[data-place] button`)
+		b.wait(`[data-box]`)
+		b.until(`document.querySelector("[data-box]").offsetWidth > 50`)
+	}},
 	{name: "signed", who: demo, path: "/sign", do: func(b *tab) {
 		b.attach(`input[name=file]`, "Договор поставки №1.pdf", string(tamgatest.PDFOf(2000)), "notes.txt", "text")
-		b.press(`main form button:not([name])`)
+		b.press(`main form button:not([name]):not([type])`)
 		b.wait(`a[href^="/signed/document/"]`)
 	}},
 	{name: "signed-refused", who: demo, path: "/signed?operations=1", refused: true},

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
+	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
 )
 
@@ -21,7 +24,7 @@ func TestSignAndVerify(t *testing.T) {
 	if n := value[int](b, `document.querySelectorAll("[data-files] progress").length`); n != 2 {
 		t.Errorf("%d of 2 files have their progress", n)
 	}
-	b.press(`main form button:not([name])`)
+	b.press(`main form button:not([name]):not([type])`)
 	b.see("2 documents are signed")
 	b.see(hostile)
 	b.press(`main a[href^="/signed/document/"]`)
@@ -30,7 +33,7 @@ func TestSignAndVerify(t *testing.T) {
 	b.see("Nothing is stored")
 	b.attach(`input[name=file]`, "a.txt.sig", signature)
 	b.attach(`input[name=original]`, "a.txt", "text")
-	b.press(`main form button:not([name])`)
+	b.press(`main form button:not([name]):not([type])`)
 	b.see("The signature is valid")
 	// The form still has its files, so it can make a report of them.
 	b.press(`button[value=json]`)
@@ -44,16 +47,53 @@ func TestSignAndVerify(t *testing.T) {
 	b.check("signed-and-verified")
 }
 
+// TestStamp places the stamp of a PDF with the mouse.
+func TestStamp(t *testing.T) {
+	s := start(t)
+	b := s.tab(t, looks[0])
+	folder := b.downloads()
+	b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	b.press(`main details summary`)
+	b.press(`[data-place] button`)
+	b.see("Choose a PDF first.")
+	b.attach(`input[name=file]`, "a.pdf", string(tamgatest.PDFOf(2000)))
+	b.press(`[data-place] button`)
+	b.wait(`[data-box]`)
+	const left, bottom = `Number(document.querySelector("[name=stamp_left]").value)`, `Number(document.querySelector("[name=stamp_bottom]").value)`
+	b.until(`document.querySelector("[data-box]").offsetWidth > 50`)
+	b.run(chromedp.ScrollIntoView(chromedp.CSS("[data-box]")))
+	type point struct{ X, Y float64 }
+	at := value[point](b, `(r => ({X: r.left + r.width / 2, Y: r.top + r.height / 2}))(document.querySelector("[data-box]").getBoundingClientRect())`)
+	b.run(chromedp.DragAndDropXY(at.X, at.Y, at.X+100, at.Y-100))
+	if x, y := value[int](b, left), value[int](b, bottom); x <= 15 || y <= 15 {
+		t.Errorf("after dragging, the stamp is at %d, %d mm", x, y)
+	}
+	x := value[int](b, left)
+	b.press(`main form button:not([type])`)
+	b.wait(`main a[href^="/signed/document/"]`)
+	b.press(`main a[href^="/signed/document/"]`)
+	signed := b.saved(folder, "a.pdf")
+	if text := judge.PDFViewers(t).Text([]byte(signed)); !strings.Contains(text, "Demo User") {
+		t.Errorf("the document has no stamp:\n%s", text)
+	}
+	b.press(`main a[href^="/sign?"]`)
+	b.see("Draw a stamp on a page")
+	if again := value[int](b, left); again != x {
+		t.Errorf("the stamp of the next document is at %d mm, want %d", again, x)
+	}
+	b.check("signed-with-stamp")
+}
+
 // TestWithoutScripts signs and verifies in a browser that runs no scripts.
 func TestWithoutScripts(t *testing.T) {
 	s := start(t)
 	b := s.tab(t, look{name: "no-script", language: "en", width: 1280, noScript: true})
 	b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
 	b.attach(`input[name=file]`, "contract.pdf", string(tamgatest.PDFOf(2000)), "a.txt", "text")
-	b.press(`main form button:not([name])`)
+	b.press(`main form button:not([name]):not([type])`)
 	b.see("2 documents are signed")
 	b.check("signed-without-scripts")
-	b.press(`main a[href="/sign"]`)
+	b.press(`main a[href^="/sign?"]`)
 	b.see("By the kind of each file")
 	b.press(`header nav a[href="/verify"]`)
 	b.see("Nothing is stored")

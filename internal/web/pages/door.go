@@ -56,6 +56,9 @@ func (a *API) Door(next http.Handler) http.Handler {
 			a.renew(w, s)
 		}
 		w.Header().Set("Cache-Control", "no-store")
+		if strings.HasPrefix(v.path, assets) { // their addresses have their versions
+			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		}
 		// With no-referrer, browsers send "Origin: null" with our own forms.
 		w.Header().Set("Referrer-Policy", "same-origin")
 		w.Header().Set("Vary", "Cookie, Accept-Language")

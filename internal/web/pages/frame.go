@@ -25,10 +25,11 @@ var uploadScript string
 
 // view is what a page shows: the template and its content.
 type view struct {
-	template string // path of a file in templates, without .html
-	title    string // key of the title
-	script   string // "": none
-	status   int    // 0 is 200
+	template string   // path of a file in templates, without .html
+	title    string   // key of the title
+	script   string   // "": none
+	modules  []string // addresses of scripts that the script may load: its modules and their worker
+	status   int      // 0 is 200
 	content  any
 }
 
@@ -96,7 +97,12 @@ func (v view) render(ctx context.Context) (rest.Page, error) {
 	f.Tabs = tabsFor(ctx, f.Login != "")
 	var text bytes.Buffer
 	err := templates()[w.language][v.template].ExecuteTemplate(&text, "frame", f)
-	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: contentPolicy(v.script), Status: v.status}, err
+	policy := contentPolicy(v.script)
+	if len(v.modules) > 0 {
+		from := strings.Join(v.modules, " ")
+		policy += "; script-src-elem " + rest.ContentHash(v.script) + " " + from + "; worker-src " + from
+	}
+	return rest.Page{Content: bytes.NewReader(text.Bytes()), Policy: policy, Status: v.status}, err
 }
 
 // templates returns the pages by language and name. They are parsed for each language,

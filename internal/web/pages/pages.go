@@ -138,6 +138,8 @@ func (a *API) Routes() []rest.Route {
 		page("GET /start", "StartPage", rest.SignedIn, a.start),
 		page("GET /sign", "SignPage", rest.SignedIn, a.signForm),
 		rest.HandleDocuments("POST /sign", "SignByPage", rest.SignedIn, a.Documents.NewIntake, a.sign).Answering(rest.Redirect{}).AtMost(a.settings.Upload),
+		rest.Handle("GET "+pdfMain, "PDFScript", rest.Anyone, a.asset("pdf.min.mjs")).Unaudited().Answering(rest.File{}),
+		rest.Handle("GET "+pdfWorker, "PDFWorker", rest.Anyone, a.asset("pdf.worker.min.mjs")).Unaudited().Answering(rest.File{}),
 		page("GET /signed", "SignedPage", rest.SignedIn, a.signed),
 		rest.Handle("GET /signed/document/{ref}", "DownloadSigned", rest.SignedIn, a.download).Answering(rest.File{}),
 		rest.Handle("GET /signed/all.zip", "DownloadAllSigned", rest.SignedIn, a.downloadAll).Answering(rest.File{}),

@@ -206,6 +206,26 @@ func TestStory(t *testing.T) {
 		"The signature is valid", "CN=Demo User", "as the time stamp proves")
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt", "one"}, file{"original", "same.txt.sig", string(signature)}), "The signature is valid")
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}, file{"original", "same.txt", "two"}), "The signature is not valid")
+	t.Run("stamp", func(t *testing.T) {
+		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"en"}}}
+		fields := map[string]string{
+			"certificate": "1", "pin": "", "stamp": "yes", "stamp_page": "1", "stamp_left": "20", "stamp_bottom": "30", "stamp_width": "90", "stamp_height": "40",
+		}
+		p := b.ok(b.upload("/sign", fields, file{"file", "a.pdf", pdf}), "<td>Signed")
+		signed := b.ok(b.get(b.find(p, result)[1]))
+		if text := judge.PDFViewers(t).Text([]byte(signed.text)); !strings.Contains(text, "Demo User") {
+			t.Errorf("the document has no visible stamp:\n%s", text)
+		}
+		again := b.ok(b.get(b.find(p, regexp.MustCompile(`href="(/sign\?[^"]+)"`))[1]), `value="90"`, `name="stamp" value="yes" checked`)
+		if strings.Contains(again.at.String(), "pin") {
+			t.Errorf("the address has the PIN: %s", again.at)
+		}
+		b.is(b.upload("/sign", fields, file{"file", "a.txt", "text"}), 400, "only PDF signatures have a visible stamp")
+		fields["stamp_width"] = "0"
+		b.is(b.upload("/sign", fields, file{"file", "a.pdf", pdf}), 400, "width must be a whole number from 5")
+		fields["stamp_width"], fields["stamp_page"] = "90", "999"
+		b.is(b.upload("/sign", fields, file{"file", "a.pdf", pdf}), 400)
+	})
 	t.Run("reports", func(t *testing.T) {
 		files := []file{{"file", "same.txt.sig", string(signature)}, {"original", "same.txt", "two"}}
 		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"ru"}}}

@@ -43,6 +43,7 @@ type format struct {
 	params map[string]map[string]string
 	// attachable means that the document may be in the signature or beside it.
 	attachable bool
+	stamped    bool // a signature may have a visible stamp
 }
 
 // automatic is the choice of a format for each file by its name.
@@ -52,7 +53,7 @@ const automatic = "automatic"
 var formats = []format{
 	{Name: "pdf", Type: "PDF", extensions: []string{"pdf"}, params: map[string]map[string]string{
 		levelPlain: {"PDFFormat": "CMS"}, levelStamped: {"PDFFormat": "CAdEST"}, levelLong: {"PDFFormat": "CAdES"},
-	}},
+	}, stamped: true},
 	{Name: "office", Type: "MSOffice", extensions: []string{"docx", "docm", "dotx", "xlsx", "xlsm", "xltx", "pptx", "pptm", "potx", "ppsx"}, params: map[string]map[string]string{
 		levelPlain: {},
 	}},
@@ -80,8 +81,67 @@ func formatOf(name string) *format {
 	return &formats[len(formats)-1]
 }
 
+// kept are the choices of the form that an address can hold, so that a person can sign in the
+// same way again. The PIN is not among them.
+type kept struct {
+	Certificate string `query:"certificate"`
+	Format      string `query:"format"`
+	Level       string `query:"level"`
+	Service     string `query:"service"`
+	Attached    string `query:"attached"`
+	Stamp       string `query:"stamp"`
+	Page        string `query:"stamp_page"`
+	Left        string `query:"stamp_left"`
+	Bottom      string `query:"stamp_bottom"`
+	Width       string `query:"stamp_width"`
+	Height      string `query:"stamp_height"`
+}
+
+// keptNames are the names of these choices in the form and in addresses.
+var keptNames = []string{
+	"certificate", "format", "level", "service", "attached", "stamp", "stamp_page", "stamp_left", "stamp_bottom", "stamp_width", "stamp_height",
+}
+
+// maxKept is the longest query with choices, in bytes.
+const maxKept = 2 << 10
+
+// keep returns the query with the choices of a form, "" if they are too long for one.
+func keep(fields func(name string) string) string {
+	query := url.Values{}
+	for _, name := range keptNames {
+		if value := fields(name); value != "" && (fields("stamp") == "yes" || !strings.HasPrefix(name, "stamp")) {
+			query.Set(name, value)
+		}
+	}
+	if text := query.Encode(); len(text) <= maxKept {
+		return text
+	}
+	return ""
+}
+
+// place returns the fields of the stamp with the numbers that were kept.
+func (k *kept) place() []stampField {
+	list := slices.Clone(stampFields)
+	for i, text := range []string{k.Page, k.Left, k.Bottom, k.Width, k.Height} {
+		if n, err := strconv.Atoi(text); err == nil && n >= list[i].Low && n <= list[i].High {
+			list[i].Value = n
+		}
+	}
+	return list
+}
+
+// chosen is what the form shows at first.
+type chosen struct {
+	Certificate                             int64
+	Format, Level, Service, Attached, Stamp string
+}
+
 // signView is the form.
 type signView struct {
+	Chosen       chosen
+	Stamp        []stampField
+	PDFScript    string
+	PDFWorker    string
 	Certificates []certificate // usable ones
 	Formats      []format
 	Levels       []string
@@ -90,14 +150,22 @@ type signView struct {
 	MaxBytes     int64
 }
 
-func (a *API) signForm(ctx context.Context, _ struct{}) (view, error) {
+func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 	list, err := a.certificates(ctx)
 	if err != nil {
 		return view{}, err
 	}
 	v := signView{
 		Certificates: slices.DeleteFunc(list, func(c certificate) bool { return !c.Usable }), Formats: formats, Levels: levels[:1],
-		MaxFiles: maxFiles, MaxBytes: a.settings.Upload,
+		MaxFiles: maxFiles, MaxBytes: a.settings.Upload, Stamp: r.place(), PDFScript: pdfMain, PDFWorker: pdfWorker,
+		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp},
+	}
+	if len(v.Certificates) > 0 {
+		v.Chosen.Certificate = v.Certificates[0].ID // the default one is the first
+		at := slices.IndexFunc(v.Certificates, func(c certificate) bool { return strconv.FormatInt(c.ID, 10) == r.Certificate })
+		if at >= 0 {
+			v.Chosen.Certificate = v.Certificates[at].ID
+		}
 	}
 	services, err := a.TSPServices(ctx)
 	if err != nil {
@@ -109,7 +177,7 @@ func (a *API) signForm(ctx context.Context, _ struct{}) (view, error) {
 	if len(v.Services) > 0 {
 		v.Levels = levels
 	}
-	return view{template: "sign/form", title: "sign.title", script: uploadScript, content: v}, nil
+	return view{template: "sign/form", title: "sign.title", script: uploadScript + stampScript, modules: []string{a.settings.Address + pdfMain, a.settings.Address + pdfWorker}, content: v}, nil
 }
 
 // readUpload reads the parts of a form in the order in which the browser sends them, and
@@ -206,7 +274,11 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 		ids = append(ids, o.ID)
 	}
 	rest.Concerning(ctx, "certificate "+chosen.certificate+", "+strconv.Itoa(len(files))+" documents")
-	return rest.Redirect{Location: "/signed?" + queryOf(ids), See: true}, nil
+	to := "/signed?" + queryOf(ids)
+	if again := keep(func(name string) string { return fields[name] }); again != "" {
+		to += "&again=" + url.QueryEscape(again)
+	}
+	return rest.Redirect{Location: to, See: true}, nil
 }
 
 // choices are what a person chose in the form.
@@ -217,10 +289,14 @@ type choices struct {
 	service     string
 	certificate string
 	pin         string
+	stamp       map[string]string // parameters of the visible stamp of a PDF; nil: none
 }
 
 func (a *API) choices(ctx context.Context, fields map[string]string) (c choices, err error) {
 	c = choices{level: levelPlain, attached: fields["attached"] == "yes", certificate: fields["certificate"], pin: fields["pin"]}
+	if c.stamp, err = stampOf(fields); err != nil {
+		return c, err
+	}
 	if level := fields["level"]; level != "" {
 		if !slices.Contains(levels, level) {
 			return c, fault.New(fault.InvalidParameters, "this level of a signature is not known")
@@ -271,6 +347,9 @@ func (c *choices) groups(files []document.New) (list []*group, err error) {
 		}
 		list[at].files = append(list[at].files, i)
 	}
+	if c.stamp != nil && !slices.ContainsFunc(list, func(g *group) bool { return g.format.stamped }) {
+		return nil, fault.New(fault.InvalidSignatureParams, "only PDF signatures have a visible stamp: choose a PDF, or no stamp")
+	}
 	return list, nil
 }
 
@@ -289,6 +368,9 @@ func (c *choices) params(f *format) (map[string]string, error) {
 	}
 	if c.level != levelPlain {
 		params["TSPAddress"] = c.service
+	}
+	if f.stamped {
+		maps.Copy(params, c.stamp)
 	}
 	return params, nil
 }
@@ -320,6 +402,7 @@ type signedView struct {
 	Operations []signedOperation
 	All        string // address of all results together; "" for fewer than two
 	Done       int    // documents that are signed
+	Again      string // address of the form with the same choices
 	Waits      bool   // at least one operation waits for a confirmation
 }
 
@@ -341,12 +424,16 @@ type signedDocument struct {
 
 func (a *API) signed(ctx context.Context, r struct {
 	Operations string `query:"operations"`
+	Again      string `query:"again"`
 }) (view, error) {
 	list, err := a.operations(ctx, r.Operations)
 	if err != nil {
 		return view{}, err
 	}
-	var v signedView
+	v := signedView{Again: "/sign"}
+	if choices, err := url.ParseQuery(r.Again); err == nil && len(r.Again) <= maxKept {
+		v.Again += "?" + keep(choices.Get)
+	}
 	var ids []string
 	for _, o := range list {
 		s := shownOperation(visitorOf(ctx).words, o)

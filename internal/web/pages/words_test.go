@@ -3,6 +3,8 @@
 package pages
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,7 +17,7 @@ import (
 )
 
 // families are the beginnings of keys whose end is a value.
-var families = []string{"certificate.status.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit.", "finding.", "mend."}
+var families = []string{"certificate.status.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit.", "finding.", "mend.", "stamp."}
 
 // TestCatalogues checks that every text is there in every language, with the same values,
 // and that each is used.
@@ -23,7 +25,7 @@ func TestCatalogues(t *testing.T) {
 	used := map[string]bool{}
 	key := regexp.MustCompile(`"([a-z_]+(?:\.[a-z_]+)+)"`)
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".txt") {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.go") || slices.Contains([]string{".txt", ".mjs", ".sh"}, filepath.Ext(name)) {
 			return err
 		}
 		text, err := os.ReadFile(name)
@@ -68,7 +70,7 @@ func TestCatalogues(t *testing.T) {
 }
 
 // notTexts look like keys but are not.
-var notTexts = []string{"all.zip", "signed.zip", "multipart.form", "report.pdf", "report.json"}
+var notTexts = []string{"all.zip", "signed.zip", "multipart.form", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
 
 func TestWords(t *testing.T) {
 	en, ru := wordsFor("", "de, en;q=0.5"), wordsFor("", "ru-RU,ru;q=0.9,en;q=0.8")
@@ -117,5 +119,42 @@ func TestFreeName(t *testing.T) {
 		if got := freeName(name, taken); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestScriptsOfOthers compares pdf.js with the checksums that pdfjs/renew.sh wrote.
+func TestScriptsOfOthers(t *testing.T) {
+	sums, err := os.ReadFile("pdfjs/SHA256SUMS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(sums)), "\n")
+	for _, line := range lines {
+		sum, name, _ := strings.Cut(line, "  ")
+		text, err := os.ReadFile("pdfjs/" + name)
+		if err != nil || fmt.Sprintf("%x", sha256.Sum256(text)) != sum {
+			t.Errorf("%s is not what renew.sh wrote: %v", name, err)
+		}
+		if strings.HasSuffix(name, ".mjs") && !strings.Contains(string(text), pdfVersion) {
+			t.Errorf("%s is not version %s", name, pdfVersion)
+		}
+	}
+	if len(lines) != 3 {
+		t.Errorf("%d files", len(lines))
+	}
+}
+
+func TestKeep(t *testing.T) {
+	form := map[string]string{"certificate": "1", "pin": "1234", "stamp_page": "3", "format": "a&b", "evil": "1"}
+	if got := keep(func(name string) string { return form[name] }); got != "certificate=1&format=a%26b" {
+		t.Errorf("%q", got)
+	}
+	form["stamp"] = "yes"
+	if got := keep(func(name string) string { return form[name] }); got != "certificate=1&format=a%26b&stamp=yes&stamp_page=3" {
+		t.Errorf("%q", got)
+	}
+	form["format"] = strings.Repeat("a", maxKept)
+	if got := keep(func(name string) string { return form[name] }); got != "" {
+		t.Errorf("%d bytes in an address", len(got))
 	}
 }
