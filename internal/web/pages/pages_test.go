@@ -13,8 +13,10 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
@@ -24,13 +26,13 @@ func TestMain(m *testing.M) { tamgatest.Main(m) }
 
 // browser is a person with cookies and without scripts.
 type browser struct {
-	*testing.T
+	testing.TB
 	server *tamgatest.Server
 	client *http.Client
 	header http.Header // of every request
 }
 
-func newBrowser(t *testing.T, s *tamgatest.Server) *browser {
+func newBrowser(t testing.TB, s *tamgatest.Server) *browser {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -380,4 +382,24 @@ func TestSessions(t *testing.T) {
 		b.ok(b.post("/try", url.Values{"login": {"demo"}, "token": {token}}), "Your certificates")
 		b.is(b.post("/try", url.Values{"login": {"nobody"}, "token": {token}}), 403)
 	})
+}
+
+// BenchmarkPages measures each page with a session until its last byte, one after the other, and
+// reports the slowest of a hundred in milliseconds.
+func BenchmarkPages(b *testing.B) {
+	s := tamgatest.Start(b, tamgatest.DefaultCost()...)
+	who := newBrowser(b, s)
+	who.signIn("/start", s.Dev.User.Login, s.Dev.User.Password)
+	for _, page := range []string{"/", "/start", "/sign", "/verify"} {
+		b.Run(page, func(b *testing.B) {
+			times := make([]time.Duration, 0, b.N)
+			for b.Loop() {
+				begin := time.Now()
+				who.ok(who.get(page))
+				times = append(times, time.Since(begin))
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
+		})
+	}
 }
