@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places the stamp on a page of the chosen PDF. The file is read here and not sent for that.
 document.querySelectorAll("[data-place]").forEach(area => {
   const form = area.closest("form"), sheet = area.querySelector("[data-sheet]"), canvas = area.querySelector("canvas");
