@@ -91,6 +91,8 @@ type Base struct {
 	network   *evidence.Source // nil for a command
 	anchors   *anchors
 	callbacks *webhook.Sender // nil: the installation makes no callbacks
+	software  bool            // private keys are sealed by ring
+	source    configSource    // where the configuration came from; zero: nobody may change it
 
 	certificate *atomic.Pointer[tls.Certificate] // of TLS; nil in it: plain HTTP
 	opened      closers
@@ -331,6 +333,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
 		Contacts: contacts, Users: users, Devices: devices, Oath: oath, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
 		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, opened: opened,
+		software: c.Keys.Holder == vault.Software{}.Name(),
 	}, nil
 }
 
@@ -352,6 +355,9 @@ type Rooms struct {
 // call on a new database makes the key that signs tokens.
 func (b *Base) Rooms(ctx context.Context) (*Rooms, error) {
 	if err := b.usable(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.settleKeys(ctx, b.ring); err != nil {
 		return nil, err
 	}
 	tokens, err := newTokens(ctx, b)

@@ -95,6 +95,11 @@ func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
 	working := make(chan struct{})
 	workCtx, stopWork := context.WithCancel(ctx)
 	defer stopWork()
+	// Other processes must know the master keys of this one before it seals anything.
+	if err := s.rooms.announce(ctx); err != nil {
+		return err
+	}
+	defer s.rooms.depart()
 	go func() { defer close(working); s.work(workCtx) }()
 
 	failed := make(chan error, len(endpoints))

@@ -27,6 +27,7 @@ func (s *Server) work(ctx context.Context) {
 		s.refusals.Run(ctx, func(err error) { s.rooms.log.Error("writing refused sign-ins to the audit log", "error", err) })
 	})
 	delivering.Go(func() { s.operations.Run(ctx) })
+	delivering.Go(func() { s.rooms.watchKeys(ctx) })
 	// Requests to other authorities may take long. Nothing else waits for them.
 	delivering.Go(func() { s.repeat(ctx, task{"asking other authorities about their certificates", s.rooms.Keys.Refresh}) })
 	s.repeat(ctx, s.tasks...)

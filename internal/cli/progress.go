@@ -75,6 +75,20 @@ func (p *Progress) Add(n int) {
 	}
 }
 
+// Count replaces the text of the line, for work that is counted in other things than bytes.
+func (p *Progress) Count(text string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.label, p.total = text, 0
+	if now := p.now(); now.Sub(p.shownAt) >= refresh {
+		p.shownAt = now
+		p.show()
+	}
+}
+
 // Clear removes the line.
 func (p *Progress) Clear() {
 	if p == nil {

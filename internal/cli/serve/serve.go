@@ -59,6 +59,9 @@ func (s *Command) Run(c *cli.Console) error {
 		return err
 	}
 	defer base.Close()
+	if s.Config != "" {
+		base.FollowMasterKeys(s.Config, settings, c.Program.Version)
+	}
 	if s.Dev {
 		if err := base.Migrate(c.Context); err != nil {
 			return err

@@ -309,6 +309,14 @@ func (s *Service) authority(ctx context.Context, name string) (*authority, error
 	return a, nil
 }
 
+// Forget drops the authorities in memory. They are read again, with their keys as they are sealed now.
+func (s *Service) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.authorities)
+	clear(s.delegates)
+}
+
 func load(r Record) (*authority, error) {
 	su, ok := suite.ByName(r.Suite)
 	if !ok {

@@ -175,7 +175,9 @@ func (s *Service) changePIN(ctx context.Context, a Act, id, oldPIN, newPIN strin
 	if err := s.checkNewPIN(newPIN); err != nil {
 		return nil, err
 	}
-	err = s.open(ctx, c, oldPIN, func(ctx context.Context, key vault.Key, secret []byte) error {
+	var opened vault.Key
+	replace := func(ctx context.Context, key vault.Key, secret []byte) error {
+		opened = key
 		fresh := []byte(newPIN)
 		defer clear(fresh)
 		made, err := s.Holder.Rewrap(ctx, key, secret, fresh)
@@ -196,8 +198,23 @@ func (s *Service) changePIN(ctx context.Context, a Act, id, oldPIN, newPIN strin
 			now.HasPIN, changed = made.HasPIN, &now
 			return changed, s.emit(ctx, notify.CertificatePinChanged, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10))
 		})
-	})
+	}
+	err = s.open(ctx, c, oldPIN, replace)
+	if fault.Is(err, fault.InvalidObjectState) && s.moved(ctx, c, opened) {
+		err = s.open(ctx, c, oldPIN, replace)
+	}
 	return changed, err
+}
+
+// moved reports whether a key was sealed under another master key since it was read.
+func (s *Service) moved(ctx context.Context, c *Certificate, read vault.Key) bool {
+	now, err := s.key(ctx, nil, c)
+	if err != nil {
+		return false
+	}
+	before, _ := vault.KeyID(read.Sealed)
+	after, _ := vault.KeyID(now.Sealed)
+	return before != after
 }
 
 // CheckPIN reports whether a PIN is that of a certificate's key. Attempts are counted as

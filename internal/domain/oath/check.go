@@ -9,6 +9,7 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath/otp"
+	"tamga/internal/domain/vault"
 )
 
 // All checks of codes go through tryCode and share the token's budget of wrong codes:
@@ -106,9 +107,26 @@ func (s *Service) accept(ctx context.Context, p *passed, userID string, assigned
 	if err != nil {
 		return err
 	}
-	accepted, err := s.store.AcceptOathStep(ctx, Acceptance{
+	step := Acceptance{
 		Key: p.row.Key, UserID: userID, Step: p.record.Watermark, Before: p.row.Sealed, After: after, AssignedAt: assignedAt,
-	})
+	}
+	accepted, err := s.store.AcceptOathStep(ctx, step)
+	if err != nil || accepted {
+		return err
+	}
+	// The record may have moved to another master key since it was read. Nothing else of the
+	// token has changed then.
+	now, found, err := s.store.OathToken(ctx, p.row.Key)
+	if err != nil {
+		return err
+	}
+	before, _ := vault.KeyID(p.row.Sealed)
+	moved, _ := vault.KeyID(now.Sealed)
+	if !found || moved == before || now.UserID != p.row.UserID || now.Watermark != p.row.Watermark {
+		return errCode()
+	}
+	step.Before = now.Sealed
+	accepted, err = s.store.AcceptOathStep(ctx, step)
 	if err == nil && !accepted {
 		err = errCode()
 	}

@@ -20,6 +20,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"tamga/gost/kuznyechik"
 	"tamga/gost/mode"
@@ -56,15 +57,21 @@ func (p Place) complete() bool {
 }
 
 // Ring holds the master keys. The active key seals and all keys open, so the active key
-// can be replaced while records under the old one exist. It is safe for concurrent use.
+// can be replaced while records under the old one exist. Replace changes the keys of a
+// ring in use. It is safe for concurrent use.
 //
 // A sealed record is one byte of version, the length of the key id (one byte), the key
 // id, a nonce of 16 bytes, and the ciphertext with its tag of 16 bytes: Kuznyechik in MGM
 // (RFC 9058). Nonces are random, which is safe for 2^32 records under one master key.
 type Ring struct {
+	rand io.Reader
+	keys atomic.Pointer[masterKeys]
+}
+
+// masterKeys are the keys of a ring. They never change.
+type masterKeys struct {
 	active string
-	keys   map[string]cipher.AEAD
-	rand   io.Reader
+	byID   map[string]cipher.AEAD
 }
 
 // NewRing makes a ring of master keys of MasterKeySize bytes by their ids (1 to 64
@@ -75,7 +82,17 @@ func NewRing(active string, keys map[string][]byte, rand io.Reader) (*Ring, erro
 	if rand == nil {
 		return nil, errors.New("vault: a ring needs a source of randomness")
 	}
-	r := &Ring{active: active, keys: make(map[string]cipher.AEAD, len(keys)), rand: rand}
+	made, err := newMasterKeys(active, keys)
+	if err != nil {
+		return nil, err
+	}
+	r := &Ring{rand: rand}
+	r.keys.Store(made)
+	return r, nil
+}
+
+func newMasterKeys(active string, keys map[string][]byte) (*masterKeys, error) {
+	m := &masterKeys{active: active, byID: make(map[string]cipher.AEAD, len(keys))}
 	for _, id := range slices.Sorted(maps.Keys(keys)) {
 		if !validKeyID(id) {
 			return nil, fmt.Errorf("vault: master key id %q: want 1 to %d letters, digits, dots, dashes and underscores", id, maxKeyID)
@@ -87,12 +104,64 @@ func NewRing(active string, keys map[string][]byte, rand io.Reader) (*Ring, erro
 		if err != nil {
 			return nil, fmt.Errorf("vault: master key %q: %w", id, err)
 		}
-		r.keys[id] = aead
+		m.byID[id] = aead
 	}
-	if r.keys[active] == nil {
+	if m.byID[active] == nil {
 		return nil, fmt.Errorf("vault: the active master key %q is not in the ring", active)
 	}
-	return r, nil
+	return m, nil
+}
+
+// Replace takes the master keys of another ring. Calls that have begun finish with the
+// keys before.
+func (r *Ring) Replace(other *Ring) { r.keys.Store(other.keys.Load()) }
+
+// WithActive returns a ring of the same keys with another active key.
+func (r *Ring) WithActive(id string) (*Ring, error) {
+	m := r.keys.Load()
+	if m.byID[id] == nil {
+		return nil, fmt.Errorf("vault: there is no master key %q in the ring", id)
+	}
+	other := &Ring{rand: r.rand}
+	other.keys.Store(&masterKeys{active: id, byID: m.byID})
+	return other, nil
+}
+
+// Active returns the id of the master key that seals.
+func (r *Ring) Active() string { return r.keys.Load().active }
+
+// IDs returns the ids of all master keys in order.
+func (r *Ring) IDs() []string { return slices.Sorted(maps.Keys(r.keys.Load().byID)) }
+
+// ErrWrongKey reports that a master key is another one than the one of the same id before.
+var ErrWrongKey = errors.New("vault: wrong master key")
+
+// canaryPlace is the place of the canary of a master key.
+func canaryPlace(id string) Place {
+	return Place{Purpose: "canary", Table: "master_keys", Row: id, Column: "canary"}
+}
+
+// Canary seals a known text under one of the master keys. CheckCanary later tells whether a
+// key of the same id is the same key.
+func (r *Ring) Canary(id string) ([]byte, error) {
+	m := r.keys.Load()
+	if m.byID[id] == nil {
+		return nil, fmt.Errorf("vault: there is no master key %q in the ring", id)
+	}
+	return r.seal(&masterKeys{active: id, byID: m.byID}, canaryPlace(id), []byte("tamga"))
+}
+
+// CheckCanary returns ErrWrongKey unless the master key of this id made the canary.
+func (r *Ring) CheckCanary(id string, canary []byte) error {
+	if found, err := KeyID(canary); err != nil || found != id {
+		return fmt.Errorf("vault: the canary of master key %q is damaged", id)
+	}
+	plain, err := r.Open(canaryPlace(id), canary)
+	clear(plain)
+	if errors.Is(err, ErrSealed) {
+		return fmt.Errorf("%w: another key had the name %q before", ErrWrongKey, id)
+	}
+	return err
 }
 
 func validKeyID(id string) bool {
@@ -117,20 +186,24 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 
 // Seal seals plaintext (1 to 65536 bytes) under the active master key for one place.
 func (r *Ring) Seal(p Place, plaintext []byte) ([]byte, error) {
+	return r.seal(r.keys.Load(), p, plaintext)
+}
+
+func (r *Ring) seal(m *masterKeys, p Place, plaintext []byte) ([]byte, error) {
 	if !p.complete() {
 		return nil, errors.New("vault: a record is sealed for a place: purpose, table, row and column must all be set")
 	}
 	if len(plaintext) == 0 || len(plaintext) > maxPlaintext {
 		return nil, fmt.Errorf("vault: a record has 1 to %d bytes, not %d", maxPlaintext, len(plaintext))
 	}
-	head := sealHead(r.active)
+	head := sealHead(m.active)
 	sealed := make([]byte, len(head)+nonceSize, len(head)+nonceSize+len(plaintext)+tagSize)
 	copy(sealed, head)
 	nonce := sealed[len(head):]
 	if err := newNonce(r.rand, nonce); err != nil {
 		return nil, err
 	}
-	return r.keys[r.active].Seal(sealed, nonce, plaintext, associated(head, p)), nil
+	return m.byID[m.active].Seal(sealed, nonce, plaintext, associated(head, p)), nil
 }
 
 // Open opens what Seal made for the same place. The caller wipes the result. A
@@ -144,7 +217,7 @@ func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	aead := r.keys[id]
+	aead := r.keys.Load().byID[id]
 	if aead == nil {
 		return nil, fmt.Errorf("vault: the record is sealed under master key %q, which is not in the ring: add that key to the configuration", id)
 	}
@@ -167,7 +240,7 @@ func (r *Ring) Reseal(p Place, sealed []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer clear(plaintext)
-	if id, _, _ := splitSealed(sealed); id == r.active {
+	if id, _, _ := splitSealed(sealed); id == r.Active() {
 		return sealed, nil
 	}
 	return r.Seal(p, plaintext)
@@ -182,6 +255,10 @@ func KeyID(sealed []byte) (string, error) {
 
 // Format implements fmt.Formatter. It prints no key for any verb.
 func (r *Ring) Format(s fmt.State, _ rune) { io.WriteString(s, "vault.Ring") }
+
+// Head returns the bytes that begin every record sealed under a master key, and no other
+// record.
+func Head(id string) []byte { return sealHead(id) }
 
 // sealHead returns the bytes before the nonce: version, length of the key id, key id.
 func sealHead(id string) []byte {

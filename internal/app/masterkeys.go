@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/config"
+	"tamga/internal/domain/vault"
+)
+
+// configSource is where a configuration came from.
+type configSource struct {
+	file    string
+	set     []string
+	version string // of the program
+}
+
+// FollowMasterKeys makes a server read master_keys again when the file of its configuration changes.
+// settings are those of the command line.
+func (b *Base) FollowMasterKeys(file string, settings []string, version string) {
+	b.source = configSource{file, settings, version}
+}
+
+// settleKeys checks master keys against the database and makes them those of this process. The active
+// key changes only if all running processes have it; see vault.Settle.
+func (b *Base) settleKeys(ctx context.Context, wanted *vault.Ring) error {
+	keys := store.MasterKeys{DB: b.DB}
+	if err := vault.Recognize(ctx, wanted, keys, store.Sealed{DB: b.DB}, b.software, b.DB.Now()); err != nil {
+		return fmt.Errorf("master_keys: %w", wrongKey(b.Config, err))
+	}
+	list, err := keys.Processes(ctx)
+	if err != nil {
+		return err
+	}
+	settled, waiting, err := vault.Settle(wanted, list, b.DB.Now())
+	if err != nil {
+		return fmt.Errorf("master_keys: %w", err)
+	}
+	if len(waiting) > 0 {
+		b.log.Warn("not all processes have the active master key, so the one before still seals", "active", wanted.Active(), "seals", settled.Active(), "without", fmt.Sprint(waiting))
+	}
+	if settled != b.ring {
+		b.ring.Replace(settled)
+	}
+	return nil
+}
+
+// wrongKey adds what to do to the error of a wrong master key.
+func wrongKey(c *config.Config, err error) error {
+	if errors.Is(err, vault.ErrWrongKey) {
+		return fmt.Errorf("%w; put the file back that the database was used with, or give the new key another name", err)
+	}
+	return err
+}
+
+// keyTick is how often a server looks for a change of its master keys, keysSeen how often it says that
+// it runs.
+const (
+	keyTick  = 2 * time.Second
+	keysSeen = 15 * time.Second
+)
+
+// process names this process among those that share the database.
+var process = rand.Text()[:10]
+
+// announce writes down which master keys this process has.
+func (b *Base) announce(ctx context.Context) error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return store.MasterKeys{DB: b.DB}.PutProcess(ctx, vault.Process{
+		ID: process, Host: host, Version: b.source.version,
+		Active: b.ring.Active(), IDs: b.ring.IDs(), SeenAt: b.DB.Now(),
+	})
+}
+
+// depart removes this process, and those that ended without a word.
+func (b *Base) depart() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := (store.MasterKeys{DB: b.DB}).RemoveProcesses(ctx, process, b.DB.Now().Add(-24*time.Hour)); err != nil {
+		b.log.Warn("removing this process from the list of processes", "error", err)
+	}
+}
+
+// watchKeys announces this process and follows changes of the master keys until ctx ends.
+func (b *Base) watchKeys(ctx context.Context) {
+	tick := time.NewTicker(keyTick)
+	defer tick.Stop()
+	watched := keyWatch{said: time.Now()}
+	watched.changed(b.source.file) // what was read at the start
+	// The active key may have been held back at the start.
+	watched.pending = b.Config.MasterKeys.Active != b.ring.Active()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := b.followKeys(ctx, &watched); err != nil && ctx.Err() == nil {
+				b.log.Error("following the master keys", "error", err)
+			}
+		}
+	}
+}
+
+// keyWatch is what watchKeys remembers.
+type keyWatch struct {
+	modified time.Time
+	size     int64
+	pending  bool      // the change is not complete
+	said     time.Time // last announcement
+}
+
+// changed reports whether the file changed since the last call.
+func (w *keyWatch) changed(file string) bool {
+	if file == "" {
+		return false
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.ModTime().Equal(w.modified) && info.Size() == w.size {
+		return false
+	}
+	w.modified, w.size = info.ModTime(), info.Size()
+	return true
+}
+
+func (b *Base) followKeys(ctx context.Context, w *keyWatch) error {
+	var err error
+	before, had := b.ring.Active(), b.ring.IDs()
+	if w.changed(b.source.file) || w.pending {
+		w.pending, err = b.reloadKeys(ctx)
+	}
+	now := b.ring.Active() != before || !slices.Equal(b.ring.IDs(), had)
+	if now {
+		b.log.Info("the master keys changed", "active", b.ring.Active(), "keys", b.ring.IDs())
+		b.Authority.Forget() // its keys in memory may be under a key that is gone
+	}
+	if now || time.Since(w.said) >= keysSeen {
+		w.said = time.Now()
+		err = errors.Join(err, b.announce(ctx))
+	}
+	return err
+}
+
+// reloadKeys reads master_keys of the configuration file again. pending reports that the active key is
+// not in use yet.
+func (b *Base) reloadKeys(ctx context.Context) (pending bool, err error) {
+	c := b.Config
+	if b.source.file != "" {
+		if c, err = config.Load(b.source.file, b.source.set, Parts()); err != nil {
+			return false, err
+		}
+	}
+	if c.MasterKeys.Active == b.ring.Active() && slices.Equal(slices.Sorted(maps.Keys(c.MasterKeys.Files)), b.ring.IDs()) {
+		return false, nil
+	}
+	wanted, err := openRing(c)
+	if err != nil {
+		return false, err
+	}
+	if err := b.settleKeys(ctx, wanted); err != nil {
+		return false, err
+	}
+	return b.ring.Active() != c.MasterKeys.Active, nil
+}
+
+// KeyReport is what tamga key status prints.
+type KeyReport struct {
+	Active    string
+	Keys      []KeyLine
+	Processes []vault.Process
+}
+
+// KeyLine is one master key.
+type KeyLine struct {
+	ID       string
+	InRing   bool
+	SealedAt time.Time // zero: not by a server
+	Records  map[string]int64
+	Total    int64
+	// Documents are sealed documents that are stored and were uploaded while the key may have been
+	// the active one. They are not resealed.
+	Documents int64
+	// Needed is the time until which data that ends by itself may be under the key.
+	Needed time.Time
+}
+
+// KeyReport counts what is sealed under which master key.
+func (r *Rooms) KeyReport(ctx context.Context) (*KeyReport, error) {
+	keys := store.MasterKeys{DB: r.DB}
+	known, err := keys.MasterKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	usage, err := vault.UsageOf(ctx, r.ring, store.Sealed{DB: r.DB}, r.software)
+	if err != nil {
+		return nil, err
+	}
+	report := &KeyReport{Active: r.ring.Active()}
+	lines := map[string]*KeyLine{}
+	line := func(id string) *KeyLine {
+		if lines[id] == nil {
+			lines[id] = &KeyLine{ID: id, InRing: slices.Contains(r.ring.IDs(), id), Records: map[string]int64{}}
+		}
+		return lines[id]
+	}
+	for _, id := range r.ring.IDs() {
+		line(id)
+	}
+	for _, k := range known {
+		l := line(k.ID)
+		l.SealedAt = k.SealedAt
+		if k.SealedAt.IsZero() {
+			continue
+		}
+		l.Needed = k.SealedAt.Add(r.longestSealed())
+		if l.Documents, err = keys.StoredBefore(ctx, k.SealedAt); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range usage {
+		l := line(u.KeyID)
+		l.Records[u.Column] = u.Count
+		l.Total += u.Count
+	}
+	for _, id := range slices.Sorted(maps.Keys(lines)) {
+		report.Keys = append(report.Keys, *lines[id])
+	}
+	all, err := keys.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if r.DB.Now().Sub(p.SeenAt) <= vault.ProcessLife {
+			report.Processes = append(report.Processes, p)
+		}
+	}
+	return report, nil
+}
+
+// longestSealed is the longest time for which data is sealed that nothing reseals: cookies, sign-ins
+// and operations under way, prepared documents, kept answers.
+func (b *Base) longestSealed() time.Duration {
+	c := b.Config
+	return max(time.Hour, c.Pages.Session, c.Operations.Life+c.Operations.Keep, c.Confirmation.Life, c.Repetitions.Life, c.TwoStep.Life)
+}
+
+// Reseal moves all sealed records to the active master key. It refuses to while a running process
+// has not got that key.
+func (r *Rooms) Reseal(ctx context.Context, progress func(column string, moved int64)) (vault.Resealed, error) {
+	behind, err := r.Behind(ctx)
+	if err != nil {
+		return vault.Resealed{}, err
+	}
+	if len(behind) > 0 {
+		return vault.Resealed{}, fmt.Errorf("not every process seals with master key %q yet: %v; add the key to master_keys there and make it active (a running server reads master_keys again within seconds), then repeat this command", r.Config.MasterKeys.Active, behind)
+	}
+	s := &vault.Resealing{
+		Ring: r.ring, Records: store.Sealed{DB: r.DB}, Software: r.software,
+		Batch: 200, Workers: 4, Progress: progress,
+	}
+	return s.Run(ctx)
+}
+
+// Behind returns the running processes that do not seal with the active master key of the
+// configuration. If there is none, this process seals with it from now on.
+func (r *Rooms) Behind(ctx context.Context) ([]vault.Process, error) {
+	list, err := store.MasterKeys{DB: r.DB}.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted := r.Config.MasterKeys.Active
+	without, sealing := vault.Behind(list, wanted, r.DB.Now())
+	if behind := append(without, sealing...); len(behind) > 0 {
+		return behind, nil
+	}
+	if r.ring.Active() == wanted {
+		return nil, nil
+	}
+	ring, err := openRing(r.Config)
+	if err != nil {
+		return nil, err
+	}
+	return nil, r.settleKeys(ctx, ring)
+}
