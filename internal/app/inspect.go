@@ -13,7 +13,10 @@ import (
 	"strings"
 	"time"
 
+	printing "tamga/internal/adapter/print"
 	"tamga/internal/config"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/user"
 	"tamga/internal/files"
 )
 
@@ -66,12 +69,57 @@ func Inspect(c *config.Config) (faults []error) {
 	}
 	_, err := roots(c, c.Webhooks.AuthoritiesFile)
 	add(named("webhooks.authorities_file", err))
+	_, err = roots(c, c.Operations.Callbacks.AuthoritiesFile)
+	add(named("operations.callbacks.authorities_file", err))
+	for _, file := range c.Evidence.RootFiles {
+		_, err := certificatesOf(c, []string{file}, "evidence.root_files")
+		add(err)
+	}
+	for _, file := range c.Evidence.AuthorityFiles {
+		_, err := certificatesOf(c, []string{file}, "evidence.authority_files")
+		add(err)
+	}
+	for i := range c.Certificates.Authorities {
+		// One at a time, so that one fault does not hide another.
+		one := *c
+		one.Certificates.Authorities = c.Certificates.Authorities[i : i+1]
+		_, err := enrolment(&one, &user.Naming{})
+		add(err)
+	}
+	for i := range c.External {
+		_, err := provider(c, i, time.Now, nil)
+		add(err)
+	}
+	add(inspectTemplates(c))
+	if c.GOSTTLS.Socket != "" {
+		add(inspectDir("gost_tls.socket", filepath.Dir(c.Path(c.GOSTTLS.Socket))))
+	}
 	// Senders of messages read their own secrets.
 	if !c.Messages.Capture {
 		_, err := notifiers(c, func() time.Time { return time.Time{} }, nil)
 		add(err)
 	}
 	return faults
+}
+
+// inspectTemplates reads the texts of messages and of printed passwords.
+func inspectTemplates(c *config.Config) error {
+	dir := c.Messages.TemplatesDir
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(c.Path(dir))
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a directory", dir)
+	}
+	own := os.DirFS(c.Path(dir))
+	if err == nil {
+		_, err = notify.NewTemplates(c.Messages.Title, own)
+	}
+	if err == nil {
+		_, err = printing.New(c.Messages.Language, c.Messages.Title, own)
+	}
+	return named("messages.templates_dir", err)
 }
 
 func named(setting string, err error) error {

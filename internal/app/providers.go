@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"tamga/internal/adapter/idp"
 	"tamga/internal/config"
@@ -19,35 +20,43 @@ import (
 // providers returns the external identity providers of the configuration.
 func (b *Base) providers() ([]signin.Provider, error) {
 	var list []signin.Provider
-	for i, c := range b.Config.External {
-		what := fmt.Sprintf("external[%d]", i)
-		if c.SAML != (config.SAML{}) {
-			p, err := b.samlProvider(c, what+".saml")
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, p)
-			continue
-		}
-		secret, err := optionalSecret(b.Config, c.SecretFile, what+".secret_file")
+	for i := range b.Config.External {
+		p, err := provider(b.Config, i, b.DB.Now, b.notConfirmed)
 		if err != nil {
 			return nil, err
-		}
-		roots, err := roots(b.Config, c.AuthoritiesFile)
-		if err != nil {
-			return nil, fmt.Errorf("%s.authorities_file: %w", what, err)
-		}
-		p, err := idp.New(idp.Options{
-			Name: c.Name, Title: c.Title, Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: secret,
-			RedirectURL: b.idpURL() + tokenapi.ReturnPath(c.Name), Scopes: c.Scopes, Claim: c.Claim, Roots: roots, Now: b.DB.Now,
-			Failed: b.notConfirmed,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// provider returns the external identity provider with a number. It reads the files of its settings.
+func provider(conf *config.Config, i int, now func() time.Time, failed func(error)) (signin.Provider, error) {
+	c, what := conf.External[i], fmt.Sprintf("external[%d]", i)
+	if c.SAML != (config.SAML{}) {
+		p, err := samlProvider(conf, c, what+".saml", now, failed)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+	secret, err := optionalSecret(conf, c.SecretFile, what+".secret_file")
+	if err != nil {
+		return nil, err
+	}
+	roots, err := roots(conf, c.AuthoritiesFile)
+	if err != nil {
+		return nil, fmt.Errorf("%s.authorities_file: %w", what, err)
+	}
+	p, err := idp.New(idp.Options{
+		Name: c.Name, Title: c.Title, Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: secret,
+		RedirectURL: conf.BaseURL() + conf.IDP + tokenapi.ReturnPath(c.Name), Scopes: c.Scopes, Claim: c.Claim, Roots: roots, Now: now,
+		Failed: failed,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return p, nil
 }
 
 // notConfirmed logs a sign-in that an external provider did not confirm.
@@ -56,17 +65,17 @@ func (b *Base) notConfirmed(err error) {
 }
 
 // samlProvider makes a SAML provider. what is its path in the configuration.
-func (b *Base) samlProvider(c config.External, what string) (*idp.SAML, error) {
-	s := c.SAML
+func samlProvider(conf *config.Config, c config.External, what string, now func() time.Time, failed func(error)) (*idp.SAML, error) {
+	s, idpURL := c.SAML, conf.BaseURL()+conf.IDP
 	o := idp.SAMLOptions{
-		Name: c.Name, Title: c.Title, EntityID: s.OwnEntityID, ReturnURL: b.idpURL() + tokenapi.ReturnPath(c.Name),
-		Attribute: s.Attribute, NameIDFormat: s.NameIDFormat, Now: b.DB.Now, Failed: b.notConfirmed,
+		Name: c.Name, Title: c.Title, EntityID: s.OwnEntityID, ReturnURL: idpURL + tokenapi.ReturnPath(c.Name),
+		Attribute: s.Attribute, NameIDFormat: s.NameIDFormat, Now: now, Failed: failed,
 	}
 	if o.EntityID == "" {
-		o.EntityID = b.idpURL() + tokenapi.MetadataPath(c.Name)
+		o.EntityID = idpURL + tokenapi.MetadataPath(c.Name)
 	}
 	if s.MetadataFile != "" {
-		data, err := os.ReadFile(b.Config.Path(s.MetadataFile))
+		data, err := os.ReadFile(conf.Path(s.MetadataFile))
 		if err == nil {
 			o.Provider, err = idp.ReadSAMLMetadata(data, s.EntityID)
 		}
@@ -74,19 +83,19 @@ func (b *Base) samlProvider(c config.External, what string) (*idp.SAML, error) {
 			return nil, fmt.Errorf("%s.metadata_file: %w", what, err)
 		}
 	} else {
-		certificates, err := certificates(b.Config, s.CertificatesFile)
+		certificates, err := certificates(conf, s.CertificatesFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s.certificates_file: %w", what, err)
 		}
 		o.Provider = idp.SAMLProvider{EntityID: s.EntityID, SSO: s.SSOURL, Certificates: certificates}
 	}
 	if s.KeyFile != "" {
-		certificates, err := certificates(b.Config, s.CertificateFile)
+		certificates, err := certificates(conf, s.CertificateFile)
 		if err != nil {
 			return nil, fmt.Errorf("%s.certificate_file: %w", what, err)
 		}
 		o.Certificate = certificates[0].Raw
-		text, err := ownFile(b.Config, s.KeyFile, what+".key_file")
+		text, err := ownFile(conf, s.KeyFile, what+".key_file")
 		if err != nil {
 			return nil, err
 		}

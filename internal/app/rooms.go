@@ -292,7 +292,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		return nil, fmt.Errorf("devices: %w", err)
 	}
 
-	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Elapsed: elapsed()}, store.Authority{DB: db}, holder, rand.Reader, db.Now)
+	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Elapsed: elapsed(), Generations: store.Authority{DB: db}}, store.Authority{DB: db}, holder, rand.Reader, db.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -406,6 +406,35 @@ func databaseURL(c *config.Config) (string, error) {
 	}
 	u.User = url.UserPassword(u.User.Username(), password)
 	return u.String(), nil
+}
+
+// HasTables reports whether the database of a configuration is in use. It needs no master key and makes
+// no file.
+func HasTables(ctx context.Context, c *config.Config) (bool, error) {
+	if file, ok := strings.CutPrefix(c.Database, "sqlite:"); ok {
+		info, err := os.Stat(c.Path(file))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	address, err := databaseURL(c)
+	if err != nil {
+		return false, err
+	}
+	db, err := store.Open(ctx, store.Options{URL: address, Connections: 2, Limits: store.CommandLimits})
+	if err != nil {
+		return false, err
+	}
+	defer db.Close()
+	err = db.Migrated(ctx)
+	var schema *store.SchemaError
+	if errors.As(err, &schema) {
+		return schema.Have > 0, nil
+	}
+	return err == nil, err
 }
 
 // openRing reads the master keys.

@@ -3,10 +3,12 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -65,5 +67,75 @@ func (c *Console) AskSecretBytes(prompt, instead string) ([]byte, error) {
 		term.Restore(fd, before)
 		fmt.Fprintln(tty)
 		return nil, c.Context.Err()
+	}
+}
+
+// Dialog asks questions at the terminal. Its answers are not secrets.
+type Dialog struct {
+	c     *Console
+	tty   *os.File
+	lines *bufio.Reader
+}
+
+// OpenDialog opens the terminal for questions. The error is that there is none.
+func (c *Console) OpenDialog() (*Dialog, error) {
+	if c.Secrets == nil {
+		return nil, errors.New("no terminal to ask at")
+	}
+	tty, err := c.Secrets()
+	if err != nil {
+		return nil, err
+	}
+	return &Dialog{c, tty, bufio.NewReader(tty)}, nil
+}
+
+// Close closes the terminal.
+func (d *Dialog) Close() { d.tty.Close() }
+
+// Ask asks a question. An empty answer means the proposed one.
+func (d *Dialog) Ask(question, proposed string) (string, error) {
+	if proposed != "" {
+		question += " [" + proposed + "]"
+	}
+	if _, err := fmt.Fprint(d.tty, question+": "); err != nil {
+		return "", err
+	}
+	type answer struct {
+		line string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		line, err := d.lines.ReadString('\n')
+		answers <- answer{line, err}
+	}()
+	select {
+	case a := <-answers:
+		if a.err != nil {
+			return "", errors.New("no input at the terminal")
+		}
+		if line := strings.TrimSpace(a.line); line != "" {
+			return line, nil
+		}
+		return proposed, nil
+	case <-d.c.Context.Done():
+		return "", d.c.Context.Err()
+	}
+}
+
+// Confirm asks a question that is answered with yes or no.
+func (d *Dialog) Confirm(question string, proposed bool) (bool, error) {
+	shown := map[bool]string{true: "yes", false: "no"}[proposed]
+	for {
+		a, err := d.Ask(question, shown)
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(a) {
+		case "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
 	}
 }

@@ -647,3 +647,17 @@ func (c *Config) Print(w io.Writer) error {
 	out.SetIndent(2)
 	return out.Encode(document)
 }
+
+// Each returns the errors that are joined in one.
+func Each(err error) (list []error) {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			list = append(list, Each(e)...)
+		}
+		return list
+	}
+	return []error{err}
+}

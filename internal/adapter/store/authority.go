@@ -159,3 +159,25 @@ func (s Authority) AddDelegate(ctx context.Context, d authority.DelegateRecord) 
 		d.Name, d.Generation, d.Authority, d.Suite, d.Sealed, d.Certificate, millis(d.CreatedAt))
 	return n == 1, err
 }
+
+var _ authority.GenerationStore = Authority{}
+
+// ReplaceCertificate implements authority.GenerationStore.
+func (s Authority) ReplaceCertificate(ctx context.Context, name string, old, certificate []byte) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE authorities SET certificate = $3 WHERE name = $1 AND certificate = $2", name, old, certificate)
+	return n == 1, err
+}
+
+// AddCross implements authority.GenerationStore.
+func (s Authority) AddCross(ctx context.Context, c authority.Cross) error {
+	_, err := s.exec(ctx, "INSERT INTO cross_certificates (name, certificate, created_at) VALUES ($1, $2, $3)", c.Name, c.Certificate, millis(c.CreatedAt))
+	return err
+}
+
+// Crosses implements authority.GenerationStore.
+func (s Authority) Crosses(ctx context.Context) ([]authority.Cross, error) {
+	return all(ctx, s.DB, func(r row) (c authority.Cross, err error) {
+		err = r.Scan(&c.Name, &c.Certificate, (*timeField)(&c.CreatedAt))
+		return c, err
+	}, "SELECT name, certificate, created_at FROM cross_certificates ORDER BY name")
+}

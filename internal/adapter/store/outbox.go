@@ -201,3 +201,14 @@ func (s Outbox) SweepBudgets(ctx context.Context, windowFromBefore time.Time) er
 	}
 	return nil
 }
+
+// Backlog returns how many messages wait that were due before a time, and how many were not delivered
+// and are given up.
+func (s Outbox) Backlog(ctx context.Context, due time.Time) (late, dead int64, err error) {
+	late, _, err = one(ctx, s.DB, scalar[int64], "SELECT COUNT(*) FROM outbox WHERE state = 'pending' AND due_at <= $1", millis(due))
+	if err != nil {
+		return 0, 0, err
+	}
+	dead, _, err = one(ctx, s.DB, scalar[int64], "SELECT COUNT(*) FROM outbox WHERE state = 'dead'")
+	return late, dead, err
+}

@@ -29,9 +29,9 @@ func (configCheckCommand) Help() string {
 
 func (k configCheckCommand) Run(c *cli.Console) error {
 	conf, err := config.Load(k.Config, k.Set, app.Parts())
-	faults := each(err)
+	faults := config.Each(err)
 	if conf != nil {
-		invalid := each(app.Validate(conf))
+		invalid := config.Each(app.Validate(conf))
 		faults = append(faults, invalid...)
 		if len(invalid) == 0 { // otherwise a setting may name nothing that can be opened
 			faults = append(faults, app.Inspect(conf)...)
@@ -53,18 +53,4 @@ func (k configCheckCommand) Run(c *cli.Console) error {
 		return errors.Join(faults...)
 	}
 	return conf.Print(c.Stdout)
-}
-
-// each returns the errors that are joined in one.
-func each(err error) (list []error) {
-	if err == nil {
-		return nil
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			list = append(list, each(e)...)
-		}
-		return list
-	}
-	return []error{err}
 }

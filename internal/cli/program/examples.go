@@ -11,6 +11,8 @@ import (
 // examples are the command lines at the end of each help and manual page, by command. A test parses
 // them all.
 var examples = map[string][]string{
+	"init":                        {"tamga init", "tamga init --yes --public-url https://sign.example.org --config /etc/tamga/tamga.yaml --data /var/lib/tamga", "tamga init --yes --public-url https://sign.example.org --database postgres://tamga@db.example.org/tamga --database-password-file db.password"},
+	"doctor":                      {"tamga doctor --config tamga.yaml", "tamga doctor --json --config tamga.yaml"},
 	"serve":                       {"tamga serve --dev", "tamga serve --config /etc/tamga/tamga.yaml"},
 	"ready":                       {"tamga ready --config /etc/tamga/tamga.yaml"},
 	"sign":                        {"tamga sign letter.txt", "tamga sign contract.pdf --type auto", "tamga sign - --attached -o letter.p7m", "tamga sign letter.txt --type GOST3410 -o letter.raw"},
@@ -51,6 +53,10 @@ var examples = map[string][]string{
 	"cert unhold":                 {"tamga cert unhold 2 --config tamga.yaml"},
 	"key import":                  {"tamga key import petrov petrov.p12 --config tamga.yaml"},
 	"key export":                  {"tamga key export 2 -o petrov.p12 --config tamga.yaml"},
+	"ca list":                     {"tamga ca list --config tamga.yaml"},
+	"ca export":                   {"tamga ca export -o roots.pem --config tamga.yaml", "tamga ca export --all --cross --config tamga.yaml"},
+	"ca renew":                    {"tamga ca renew gost --config tamga.yaml"},
+	"ca rollover":                 {"tamga ca rollover gost --config tamga.yaml", "tamga ca rollover ecdsa --issuing-only --config tamga.yaml"},
 	"key status":                  {"tamga key status --config tamga.yaml"},
 	"key rotate":                  {"tamga key rotate --config tamga.yaml", "tamga key rotate --id 2027 --wait 10m --config tamga.yaml"},
 	"key reseal":                  {"tamga key reseal --config tamga.yaml"},

@@ -28,6 +28,7 @@ import (
 	"tamga/internal/cli/gosttls"
 	"tamga/internal/cli/phone"
 	"tamga/internal/cli/serve"
+	"tamga/internal/cli/setup"
 	"tamga/internal/cli/verify"
 	"tamga/internal/domain/notify"
 )
@@ -35,6 +36,8 @@ import (
 // commands is the table of sub-commands. Each is a struct whose fields are its flags and whose method Run
 // does the work.
 type commands struct {
+	Init      setup.Init          `cmd:"" help:"Make an installation: configuration, secrets, database, authority, operator."`
+	Doctor    setup.Doctor        `cmd:"" help:"Look for faults of an installation and say what to do."`
 	Serve     serve.Command       `cmd:"" help:"Run the service."`
 	Ready     serve.Ready         `cmd:"" help:"Ask the server of a configuration whether it is ready."`
 	Sign      client.Sign         `cmd:"" help:"Sign a file with a key on a running server."`
@@ -46,7 +49,8 @@ type commands struct {
 	Group     admin.Group         `cmd:"" help:"Add and list groups of users."`
 	Operator  admin.Operator      `cmd:"" help:"Add and list operators, and set their groups and certificates."`
 	Cert      admin.Cert          `cmd:"" help:"Issue, list and revoke certificates of users."`
-	Key       admin.Key           `cmd:"" help:"Import and export keys of users as PKCS #12 files; rotate the key that signs access tokens."`
+	CA        admin.CA            `cmd:"" name:"ca" help:"List, export, renew and roll over the built-in authority."`
+	Key       admin.Key           `cmd:"" help:"Replace and reseal under master keys, make shares of them; import and export keys of users; rotate the key that signs access tokens."`
 	Request   admin.Request       `cmd:"" help:"List, approve and reject requests for certificates."`
 	Approval  admin.Approval      `cmd:"" help:"List, approve and refuse requests of operators that need a second operator."`
 	Operation admin.Operation     `cmd:"" help:"Export the evidence of a confirmed operation."`

@@ -76,6 +76,17 @@ type Store interface {
 	AddDelegate(ctx context.Context, r DelegateRecord) (added bool, err error)
 }
 
+// GenerationStore keeps what renewals and rollovers make.
+type GenerationStore interface {
+	// ReplaceCertificate replaces the certificate of an authority that is still old. It reports
+	// false if it is another one.
+	ReplaceCertificate(ctx context.Context, name string, old, certificate []byte) (bool, error)
+	// AddCross adds a cross certificate.
+	AddCross(ctx context.Context, c Cross) error
+	// Crosses reads all cross certificates, ordered by name.
+	Crosses(ctx context.Context) ([]Cross, error)
+}
+
 // Record is an authority as stored.
 type Record struct {
 	State
@@ -133,6 +144,8 @@ type Config struct {
 	// with. Default: the monotonic reading in the times of the service's clock, as in
 	// those of time.Now.
 	Elapsed func() time.Duration
+	// Generations keeps renewed certificates and cross certificates. Without it there are none.
+	Generations GenerationStore
 }
 
 // Lifetimes. NotBefore and thisUpdate are skew in the past, for readers whose clock is
@@ -253,22 +266,30 @@ func New(c Config, s Store, h vault.Holder, rand io.Reader, now func() time.Time
 // Certificate returns the certificate (DER) of the authority of this name, such
 // as "gost" or "gost-root". An unknown name is the fault object_not_found.
 func (s *Service) Certificate(ctx context.Context, name string) ([]byte, error) {
+	if strings.Contains(name, crossInfix) {
+		return s.crossCertificate(ctx, name)
+	}
 	if !known(name) {
 		return nil, unknownAuthority()
 	}
 	a, err := s.authority(ctx, name)
+	if _, generation, _ := splitName(name); errors.Is(err, errAbsent) && generation > 1 {
+		return nil, unknownAuthority()
+	}
 	if err != nil {
 		return nil, err
 	}
 	return a.certificate.Raw, nil
 }
 
-// Roots returns the root certificates, GOST first.
+// Roots returns the root certificates of all generations, GOST first, and of each hierarchy the newest
+// first.
 func (s *Service) Roots(ctx context.Context) ([]*x509gost.Certificate, error) {
 	return s.certificates(ctx, func(h hierarchy) string { return h.root })
 }
 
-// Issuing returns the certificates of the issuing authorities, GOST first.
+// Issuing returns the certificates of the issuing authorities of all generations, in the order of
+// Roots.
 func (s *Service) Issuing(ctx context.Context) ([]*x509gost.Certificate, error) {
 	return s.certificates(ctx, func(h hierarchy) string { return h.issuing })
 }
@@ -276,11 +297,13 @@ func (s *Service) Issuing(ctx context.Context) ([]*x509gost.Certificate, error) 
 func (s *Service) certificates(ctx context.Context, name func(hierarchy) string) ([]*x509gost.Certificate, error) {
 	list := make([]*x509gost.Certificate, 0, len(hierarchies))
 	for _, h := range hierarchies {
-		a, err := s.authority(ctx, name(h))
+		generations, err := s.generations(ctx, name(h))
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, a.certificate)
+		for _, a := range generations {
+			list = append(list, a.certificate)
+		}
 	}
 	return list, nil
 }
@@ -298,7 +321,7 @@ func (s *Service) authority(ctx context.Context, name string) (*authority, error
 		return nil, err
 	}
 	if !found {
-		return nil, fmt.Errorf("authority: authority %q does not exist yet: start the service, which creates it", name)
+		return nil, fmt.Errorf("%w: %s", errAbsent, name)
 	}
 	if a, err = load(record); err != nil {
 		return nil, err
@@ -347,12 +370,8 @@ func (s *Service) sign(ctx context.Context, k vault.Key) x509gost.SignFunc {
 }
 
 func known(name string) bool {
-	for _, h := range hierarchies {
-		if name == h.root || name == h.issuing {
-			return true
-		}
-	}
-	return false
+	_, _, ok := splitName(name)
+	return ok
 }
 
 func unknownAuthority() error {

@@ -89,7 +89,10 @@ func (s *Service) CRL(ctx context.Context, name string) ([]byte, error) {
 			return list.Raw, nil
 		}
 	}
-	return nil, fmt.Errorf("authority: authority %q does not exist yet: start the service, which creates it", name)
+	if _, generation, _ := splitName(name); generation > 1 {
+		return nil, unknownAuthority()
+	}
+	return nil, fmt.Errorf("%w: %s", errAbsent, name)
 }
 
 // CRLs returns the current revocation lists of all authorities. Their numbers are read

@@ -50,23 +50,39 @@ type delegate struct {
 	prepare     func(*Service, delegate, *x509gost.Template)
 }
 
-// stamper is the time-stamping service of a hierarchy.
-func (h hierarchy) stamper() delegate {
-	return delegate{h.issuing + "-tsa", h.title + " Time-Stamping Service", h.issuing, h.suite, (*Service).prepareStamper}
+// stamper is the time-stamping service of an issuing authority of a hierarchy.
+func (h hierarchy) stamper(issuing string) delegate {
+	return delegate{issuing + "-tsa", h.title + " Time-Stamping Service", issuing, h.suite, (*Service).prepareStamper}
 }
 
 // responder answers for one of the two authorities of a hierarchy: a responder must be
 // certified by the authority that issued the certificate in question (RFC 6960, 4.2.2.2).
 func (h hierarchy) responder(issuer string) delegate {
 	title := h.title + " OCSP Responder"
-	if issuer == h.root {
+	if base, _, _ := splitName(issuer); base == h.root {
 		title = h.title + " Root OCSP Responder"
 	}
 	return delegate{issuer + "-ocsp", title, issuer, h.suite, (*Service).prepareResponder}
 }
 
-func (h hierarchy) delegates() []delegate {
-	return []delegate{h.responder(h.root), h.responder(h.issuing), h.stamper()}
+// inService returns those that must be in service: the responders of all generations whose certificate
+// is still valid, and the stamper of the newest issuing authority.
+func (s *Service) inService(ctx context.Context, h hierarchy) (list []delegate, err error) {
+	for _, base := range []string{h.root, h.issuing} {
+		generations, err := s.generations(ctx, base)
+		if err != nil {
+			return nil, err
+		}
+		for i, a := range generations {
+			if i == 0 || s.now().Before(a.certificate.NotAfter) {
+				list = append(list, h.responder(a.name))
+			}
+		}
+		if base == h.issuing {
+			list = append(list, h.stamper(generations[0].name))
+		}
+	}
+	return list, nil
 }
 
 // prepareStamper makes the extended key usage critical and the only one (RFC 3161, 2.3).
@@ -252,8 +268,11 @@ func (s *Service) Maintain(ctx context.Context) error {
 			}
 		}
 	}
+	s.Forget() // another process may have renewed a certificate
 	for _, h := range hierarchies {
-		for _, d := range h.delegates() {
+		list, err := s.inService(ctx, h)
+		errs = append(errs, err)
+		for _, d := range list {
 			if err := s.maintainDelegate(ctx, d); err != nil {
 				errs = append(errs, err)
 			}

@@ -53,7 +53,11 @@ func (s *Service) Bootstrap(ctx context.Context) error {
 		return err
 	}
 	for _, h := range hierarchies {
-		for _, d := range h.delegates() {
+		list, err := s.inService(ctx, h)
+		if err != nil {
+			return err
+		}
+		for _, d := range list {
 			if a, err := s.ensureDelegate(ctx, d); a == nil {
 				return err
 			}
@@ -93,10 +97,6 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 		}
 		return load(r)
 	}
-	key, public, err := s.holder.Generate(ctx, keyID(name), su, nil)
-	if err != nil {
-		return nil, err
-	}
 	subject, err := x509gost.BuildName([]x509gost.Attribute{
 		{OID: x509gost.OIDOrganization, Value: s.config.Name},
 		{OID: x509gost.OIDCommonName, Value: commonName},
@@ -104,23 +104,23 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 	if err != nil {
 		return nil, err
 	}
-	serial, err := s.newSerial()
+	return s.create(ctx, name, subject, su, issuer)
+}
+
+// create makes an authority with a new key. It is a root when issuer is nil.
+func (s *Service) create(ctx context.Context, name string, subject x509gost.Name, su *suite.Suite, issuer *authority) (*authority, error) {
+	key, public, err := s.holder.Generate(ctx, keyID(name), su, nil)
 	if err != nil {
 		return nil, err
 	}
-	notBefore := s.notBefore()
-	t := &x509gost.Template{
-		Subject: subject, SerialNumber: serial,
-		NotBefore: notBefore, NotAfter: notBefore.AddDate(rootYears, 0, 0),
-		IsCA: true, MaxPathLen: 1,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	t, err := s.authorityTemplate(subject, issuer)
+	if err != nil {
+		return nil, err
 	}
-	signer := &authority{name: name, key: key}
-	if issuer != nil {
-		signer = issuer
-		t.NotAfter = earlier(notBefore.AddDate(issuingYears, 0, 0), issuer.certificate.NotAfter)
-		t.MaxPathLen = 0
-		s.nameAddresses(t, issuer.name)
+	serial := t.SerialNumber
+	signer := issuer
+	if issuer == nil {
+		signer = &authority{name: name, key: key}
 	}
 	der, err := x509gost.CreateCertificate(t, signer.certificate, public, su, signer.key.Suite, s.sign(ctx, signer.key))
 	if err != nil {
@@ -165,6 +165,27 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 	return made, err
 }
 
+// authorityTemplate returns the certificate of an authority under an issuer, or of a root.
+func (s *Service) authorityTemplate(subject x509gost.Name, issuer *authority) (*x509gost.Template, error) {
+	serial, err := s.newSerial()
+	if err != nil {
+		return nil, err
+	}
+	notBefore := s.notBefore()
+	t := &x509gost.Template{
+		Subject: subject, SerialNumber: serial,
+		NotBefore: notBefore, NotAfter: notBefore.AddDate(rootYears, 0, 0),
+		IsCA: true, MaxPathLen: 1,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	if issuer != nil {
+		t.NotAfter = earlier(notBefore.AddDate(issuingYears, 0, 0), issuer.certificate.NotAfter)
+		t.MaxPathLen = 0
+		s.nameAddresses(t, issuer.name)
+	}
+	return t, nil
+}
+
 // Issue makes a certificate for a public key and records its serial number. The caller
 // must have verified that Subject is the owner of the key and, for a key made elsewhere,
 // that the owner has the private key. Inside a transaction it becomes part of that
@@ -180,10 +201,11 @@ func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, 
 	if i < 0 {
 		return nil, fmt.Errorf("authority: no authority certifies keys of suite %s", r.Suite.Name)
 	}
-	issuer, err := s.authority(ctx, hierarchies[i].issuing)
+	issuers, err := s.generations(ctx, hierarchies[i].issuing)
 	if err != nil {
 		return nil, err
 	}
+	issuer := issuers[0]
 	serial, err := s.newSerial()
 	if err != nil {
 		return nil, err

@@ -52,16 +52,17 @@ func (s *Service) TimeStamp(ctx context.Context, request []byte) ([]byte, error)
 	if err := s.clock.check(); err != nil {
 		return refuse(tsp.TimeNotAvailable, "the clock of the service jumped and awaits its operator")
 	}
-	stamper, err := s.serving(ctx, hierarchies[i].stamper())
+	issuers, err := s.generations(ctx, hierarchies[i].issuing)
+	if err != nil {
+		return nil, err
+	}
+	issuer := issuers[0]
+	stamper, err := s.serving(ctx, hierarchies[i].stamper(issuer.name))
 	if err != nil {
 		return nil, err
 	}
 	var embed []*x509gost.Certificate
 	if r.CertReq {
-		issuer, err := s.authority(ctx, hierarchies[i].issuing)
-		if err != nil {
-			return nil, err
-		}
 		embed = []*x509gost.Certificate{stamper.certificate, issuer.certificate}
 	}
 	serial, err := s.newSerial()

@@ -64,13 +64,15 @@ func (s *Service) OCSP(ctx context.Context, request []byte) ([]byte, error) {
 // The authority is nil when it is not ours.
 func (s *Service) asked(ctx context.Context, id *ocsp.CertID) (*authority, delegate, error) {
 	for _, h := range hierarchies {
-		for _, name := range []string{h.issuing, h.root} {
-			a, err := s.authority(ctx, name)
+		for _, base := range []string{h.issuing, h.root} {
+			list, err := s.generations(ctx, base)
 			if err != nil {
 				return nil, delegate{}, err
 			}
-			if id.IssuedBy(a.certificate) {
-				return a, h.responder(name), nil
+			for _, a := range list {
+				if id.IssuedBy(a.certificate) {
+					return a, h.responder(a.name), nil
+				}
 			}
 		}
 	}

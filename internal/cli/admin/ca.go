@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/authority"
+	"tamga/internal/files"
+	"tamga/pki/x509gost"
+)
+
+// CA is the sub-command ca: the built-in authority.
+type CA struct {
+	List     caListCommand     `cmd:"" help:"List the certificates of the built-in authority."`
+	Export   caExportCommand   `cmd:"" help:"Write the root certificates as PEM, for those who verify signatures."`
+	Renew    caRenewCommand    `cmd:"" help:"Give an authority a new certificate for the key that it has."`
+	Rollover caRolloverCommand `cmd:"" help:"Make new keys for a hierarchy, and cross certificates of its roots."`
+}
+
+// authorityJSON is an authority as --json prints it.
+type authorityJSON struct {
+	Name     string    `json:"name"`
+	Root     bool      `json:"root"`
+	Current  bool      `json:"current"`
+	Subject  string    `json:"subject"`
+	NotAfter time.Time `json:"not_after"`
+	SHA256   string    `json:"sha256"`
+	PEM      string    `json:"pem"`
+}
+
+func authorityLine(d authority.Described) authorityJSON {
+	return authorityJSON{
+		d.Name, d.Root, d.Current, d.Certificate.Subject.String(), d.Certificate.NotAfter,
+		fmt.Sprintf("%x", sha256.Sum256(d.Certificate.Raw)), string(files.PEM(d.Certificate)),
+	}
+}
+
+type caListCommand struct {
+	From cli.Installation `embed:""`
+}
+
+func (l *caListCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &l.From, "ListAuthorities", "", func(ctx context.Context, h *app.Rooms) error {
+		list, err := h.Authority.All(ctx)
+		if err != nil {
+			return err
+		}
+		crosses, err := h.Authority.Crosses(ctx)
+		if err != nil {
+			return err
+		}
+		lines := []authorityJSON{}
+		var text strings.Builder
+		table := cli.NewTable(&text, "NAME", "VALID UNTIL", "SHA-256", "SUBJECT", "NOTE")
+		for _, d := range list {
+			line := authorityLine(d)
+			lines = append(lines, line)
+			note := "revocation lists and answers only"
+			if d.Current {
+				note = "current"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.Name, d.Certificate.NotAfter.Format(time.DateOnly), line.SHA256[:16], cli.Printable(line.Subject), note)
+		}
+		table.Flush()
+		names := []string{}
+		for _, x := range crosses {
+			names = append(names, x.Name)
+			fmt.Fprintf(&text, "cross certificate %s\n", x.Name)
+		}
+		return l.From.Answer(c, map[string]any{"authorities": lines, "crosses": names}, "%s", text.String())
+	})
+}
+
+type caExportCommand struct {
+	Out   string           `short:"o" placeholder:"FILE" help:"File to write. Default: standard output."`
+	Force bool             `help:"Overwrite the output file."`
+	All   bool             `help:"Add the issuing authorities, so that programs can build paths without the network."`
+	Cross bool             `help:"Add the cross certificates, for programs that trust an older root only."`
+	From  cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (caExportCommand) Help() string {
+	return `Give the roots over a way that nobody can change, and compare the SHA-256 that "tamga ca list --json" prints. Cross certificates are no roots: programs get them as untrusted intermediates.`
+}
+
+func (x *caExportCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &x.From, "ExportAuthorities", "", func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Authority.Bootstrap(ctx); err != nil {
+			return err
+		}
+		list, err := h.Authority.All(ctx)
+		if err != nil {
+			return err
+		}
+		var text strings.Builder
+		exported := []authorityJSON{}
+		for _, d := range list {
+			if d.Root || x.All {
+				line := authorityLine(d)
+				exported = append(exported, line)
+				fmt.Fprintf(&text, "# %s, %s, valid until %s\n# SHA-256 %s\n%s", d.Name, cli.Printable(line.Subject), line.NotAfter.UTC().Format(time.DateOnly), line.SHA256, line.PEM)
+			}
+		}
+		if x.Cross {
+			crosses, err := h.Authority.Crosses(ctx)
+			if err != nil {
+				return err
+			}
+			for _, cross := range crosses {
+				cert, err := x509gost.ParseCertificate(cross.Certificate)
+				if err != nil {
+					return err
+				}
+				line := authorityLine(authority.Described{Name: cross.Name, Certificate: cert})
+				exported = append(exported, line)
+				fmt.Fprintf(&text, "# %s, a cross certificate\n%s", cross.Name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cross.Certificate}))
+			}
+		}
+		if x.Out != "" {
+			out, err := cli.CreateOutfile(x.Out, x.Force)
+			if err != nil {
+				return err
+			}
+			defer out.Discard()
+			if _, err := io.WriteString(out, text.String()); err != nil {
+				return err
+			}
+			if err := out.Commit(); err != nil {
+				return err
+			}
+			return x.From.Answer(c, exported, "%d certificates are in %s.\n", len(exported), x.Out)
+		}
+		return x.From.Answer(c, exported, "%s", text.String())
+	})
+}
+
+type caRenewCommand struct {
+	Name string           `arg:"" help:"Name of the authority, as ca list prints it, such as gost or gost-root."`
+	From cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (caRenewCommand) Help() string {
+	return `The key stays, so everything that the authority issued is valid under both certificates. Programs that trust a root need its new certificate before the old one ends. Issued certificates never end after their authority: renew it in good time, or make new keys with "tamga ca rollover".`
+}
+
+func (r *caRenewCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &r.From, "RenewAuthority", r.Name, func(ctx context.Context, h *app.Rooms) error {
+		cert, err := h.Authority.Renew(ctx, r.Name)
+		if err != nil {
+			return unknownAuthority(r.Name, err)
+		}
+		line := authorityLine(authority.Described{Name: r.Name, Certificate: cert, Current: true})
+		return r.From.Answer(c, line, "%s has a certificate until %s. Servers use it within a minute.\n", r.Name, cert.NotAfter.Format(time.DateOnly))
+	})
+}
+
+func unknownAuthority(name string, err error) error {
+	if errors.Is(err, authority.ErrNoAuthority) {
+		return fmt.Errorf("there is no authority %s; tamga ca list prints the names", cli.Printable(name))
+	}
+	return err
+}
+
+type caRolloverCommand struct {
+	Hierarchy   string           `arg:"" enum:"gost,ecdsa" help:"Hierarchy: gost or ecdsa."`
+	IssuingOnly bool             `help:"Make a new issuing authority under the present root."`
+	From        cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (caRolloverCommand) Help() string {
+	return `New certificates are issued under the new keys from now on. The authorities before go on with their revocation lists, OCSP answers and certificates at the same addresses, so what they issued stays valid until it ends.
+
+Two cross certificates connect the roots. A program that trusts only the old root verifies new certificates with NEW-by-OLD, and one that trusts only the new root verifies old ones with OLD-by-NEW. "tamga ca export --cross" writes them.`
+}
+
+func (r *caRolloverCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &r.From, "RollOverAuthority", r.Hierarchy, func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Authority.Bootstrap(ctx); err != nil {
+			return err
+		}
+		made, err := h.Authority.Rollover(ctx, r.Hierarchy, !r.IssuingOnly)
+		if err != nil {
+			return err
+		}
+		return r.From.Answer(c, map[string]any{"made": made}, "Made: %s.\nGive the roots and cross certificates to those who verify signatures: tamga ca export --all --cross\n", strings.Join(made, ", "))
+	})
+}

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/app"
+	"tamga/internal/domain/vault"
+	"tamga/internal/files"
+	"tamga/pki/x509gost"
+)
+
+// Times before the end of certificates at which the doctor warns.
+const (
+	serverCertificateWarning = 30 * 24 * time.Hour
+	authorityWarning         = 365 * 24 * time.Hour
+)
+
+// files opens what the configuration names, and looks at modes.
+func (e *examination) files(_ context.Context, name string) {
+	faults := app.Inspect(e.conf)
+	for _, f := range faults {
+		e.fault(name, remedyOf(f), "%s", f)
+	}
+	if len(faults) == 0 {
+		e.ok(name, "all files that the configuration names can be read")
+	}
+	if info, err := os.Stat(e.file); err == nil && info.Mode().Perm()&0o022 != 0 {
+		e.fault(name, "chmod go-w "+e.file, "%s can be changed by other users", e.file)
+	}
+	seen := map[string]bool{}
+	for _, id := range slices.Sorted(maps.Keys(e.conf.MasterKeys.Files)) {
+		dir := filepath.Dir(files.Credential(e.conf.Path(e.conf.MasterKeys.Files[id])))
+		if info, err := os.Stat(dir); err == nil && !seen[dir] && info.Mode().Perm()&0o022 != 0 {
+			e.fault(name, "chmod go-w "+dir, "other users can replace files in %s, where a master key is", dir)
+		}
+		seen[dir] = true
+	}
+}
+
+// port checks that the address can be listened on, or that a server answers there.
+func (e *examination) port(ctx context.Context, name string) {
+	listener, err := net.Listen("tcp", e.conf.Listen)
+	if err == nil {
+		listener.Close()
+		e.ok(name, "%s is free", e.conf.Listen)
+		return
+	}
+	if conn, dialErr := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", e.conf.Listen); dialErr == nil {
+		conn.Close()
+		e.ok(name, "a server listens on %s; tamga ready says whether it is this service", e.conf.Listen)
+		return
+	}
+	e.fault(name, "set listen to an address of this machine with a port that is free and, below 1024, allowed for this user", "listen: %v", err)
+}
+
+// leastFree is the free space of a disk below which the doctor warns.
+const leastFree = 1 << 30
+
+func (e *examination) disk(_ context.Context, name string) {
+	dirs := map[string]string{"spool_dir": e.conf.Path(e.conf.SpoolDir)}
+	if e.conf.Bucket.Endpoint == "" {
+		dirs["blob_dir"] = e.conf.Path(e.conf.BlobDir)
+	}
+	if file, ok := strings.CutPrefix(e.conf.Database, "sqlite:"); ok {
+		dirs["database"] = filepath.Dir(e.conf.Path(file))
+	}
+	for _, setting := range slices.Sorted(maps.Keys(dirs)) {
+		dir := dirs[setting]
+		for {
+			if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
+				break
+			}
+			dir = filepath.Dir(dir)
+		}
+		free, known := freeSpace(dir)
+		switch {
+		case !known:
+		case free < leastFree:
+			e.warn(name, "make room, or move the directory to a larger disk", "%s: %s has %s of free space", setting, dir, files.Size(free))
+		default:
+			e.ok(name, "%s: %s has %s of free space", setting, dir, files.Size(free))
+		}
+	}
+}
+
+// proxies checks that the settings of TLS and of proxies fit to the public address.
+func (e *examination) proxies(_ context.Context, name string) {
+	u, err := url.Parse(e.conf.BaseURL())
+	host, _, _ := net.SplitHostPort(e.conf.Listen)
+	loopback := host == "localhost" || net.ParseIP(host).IsLoopback()
+	switch {
+	case err != nil:
+	case u.Scheme == "https" && e.conf.TLS.CertificateFile == "" && len(e.conf.TrustedProxies) == 0:
+		e.warn(name, "name the proxy in trusted_proxies, so that limits by address see the clients and not the proxy", "public_url is https, so a proxy has the TLS, but trusted_proxies is empty")
+	case u.Scheme == "http" && e.conf.TLS.CertificateFile == "" && !loopback:
+		e.fault(name, "set tls.certificate_file and tls.key_file, or listen on loopback behind a proxy with TLS", "passwords and PINs pass %s in the clear", e.conf.Listen)
+	default:
+		e.ok(name, "TLS and proxies fit to %s", e.conf.BaseURL())
+	}
+}
+
+// production warns about settings that are for trying out.
+func (e *examination) production(_ context.Context, name string) {
+	before := len(e.findings)
+	if e.conf.Users.FactorDelay == 0 {
+		e.warn(name, "set users.factor_delay: 24h", "an operator can replace what a user signs in with at once")
+	}
+	if len(e.conf.Users.SecondOperator) == 0 {
+		e.warn(name, "set users.second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]", "one operator alone can delete users and reset passwords")
+	}
+	if e.conf.Messages.Capture {
+		e.fault(name, "remove messages.capture and configure a sender", "messages are shown to every client instead of being sent")
+	}
+	if u, err := url.Parse(e.conf.BaseURL()); err == nil && u.Scheme == "http" {
+		e.warn(name, "serve public_url by https", "people use %s without TLS", e.conf.BaseURL())
+	}
+	if len(e.findings) == before {
+		e.ok(name, "settings are those of production")
+	}
+}
+
+// tls checks the certificate of the server.
+func (e *examination) tls(_ context.Context, name string) {
+	file := e.conf.TLS.CertificateFile
+	if file == "" {
+		return
+	}
+	list, err := files.Certificates(e.conf.Path(file))
+	if err != nil {
+		return // files has said it
+	}
+	left := time.Until(list[0].NotAfter)
+	ends := list[0].NotAfter.UTC().Format(time.DateOnly)
+	switch {
+	case left <= 0:
+		e.fault(name, "replace the certificate and restart", "tls.certificate_file: the certificate ended on %s", ends)
+	case left < serverCertificateWarning:
+		e.warn(name, "replace the certificate", "tls.certificate_file: the certificate ends on %s", ends)
+	default:
+		e.ok(name, "the certificate is valid until %s", ends)
+	}
+	u, err := url.Parse(e.conf.BaseURL())
+	standard, parseErr := x509.ParseCertificate(list[0].Raw)
+	if err == nil && parseErr == nil && u.Scheme == "https" {
+		if err := standard.VerifyHostname(u.Hostname()); err != nil {
+			e.warn(name, "get a certificate for this name, unless a proxy with its own certificate is in front", "%v", err)
+		}
+	}
+}
+
+// database opens the database and compares its schema.
+func (e *examination) database(ctx context.Context, name string) {
+	if file, ok := strings.CutPrefix(e.conf.Database, "sqlite:"); ok {
+		if _, err := os.Stat(e.conf.Path(file)); err != nil {
+			e.fault(name, "run: tamga init --config "+e.file+" for a new installation; otherwise put the file back", "database: %v", err)
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	base, err := app.Open(ctx, e.conf, app.ForCommand, slog.New(slog.DiscardHandler))
+	if err != nil {
+		e.fault(name, "start the database server, and check the address, the password and the network", "%v", err)
+		return
+	}
+	close := true
+	defer func() {
+		if close {
+			base.Close()
+		}
+	}()
+	err = base.DB.Migrated(ctx)
+	var schema *store.SchemaError
+	switch {
+	case errors.As(err, &schema) && schema.Newer():
+		e.warn(name, "update the program on this machine", "%v", err)
+	case errors.As(err, &schema):
+		e.fault(name, "run: tamga migrate --config "+e.file+" (tamga migrate --plan shows what it does)", "%v", err)
+		return
+	case err != nil:
+		e.fault(name, "start the database server, and check the address, the password and the network", "%v", err)
+		return
+	}
+	rooms, err := base.Rooms(ctx)
+	if err != nil {
+		check := name
+		remedy := "correct the cause that the message names"
+		if errors.Is(err, vault.ErrWrongKey) || strings.Contains(err.Error(), "master key") {
+			check, remedy = "master keys", "put the master key back that the database was used with; nothing else opens what is sealed under it"
+		}
+		e.fault(check, remedy, "%v", err)
+		return
+	}
+	close = false
+	e.rooms = rooms
+	e.ok(name, "reachable, with the schema of this release")
+}
+
+func (e *examination) clock(_ context.Context, name string) {
+	if err := e.rooms.DB.CheckClock(e.conf.ClockOffset); err != nil {
+		e.fault(name, "synchronize both machines by NTP", "%v", err)
+		return
+	}
+	e.ok(name, "%s from the clock of the database", e.rooms.DB.ClockOffset().Round(time.Millisecond))
+}
+
+// masterKeys looks for records under keys that are gone or old.
+func (e *examination) masterKeys(ctx context.Context, name string) {
+	report, err := e.rooms.KeyReport(ctx)
+	if err != nil {
+		e.fault(name, "correct the cause that the message names", "%v", err)
+		return
+	}
+	bad := false
+	for _, k := range report.Keys {
+		switch {
+		case k.ID == e.conf.MasterKeys.Active || k.Total == 0:
+		case !k.InRing:
+			bad = true
+			e.fault(name, "put the file of this key back and name it in master_keys.files", "%d records are sealed under master key %s, which is not in the configuration", k.Total, k.ID)
+		default:
+			bad = true
+			e.warn(name, "run: tamga key reseal --config "+e.file, "%d records are still sealed under master key %s", k.Total, k.ID)
+		}
+	}
+	if !bad {
+		e.ok(name, "master key %s opens the vault", e.conf.MasterKeys.Active)
+	}
+}
+
+// processes compares the servers that run.
+func (e *examination) processes(ctx context.Context, name string) {
+	report, err := e.rooms.KeyReport(ctx)
+	if err != nil {
+		return // masterKeys has said it
+	}
+	versions := map[string]bool{}
+	for _, p := range report.Processes {
+		versions[p.Version] = true
+		if p.Active != e.conf.MasterKeys.Active {
+			e.warn(name, "give it the same master_keys", "process %s seals with master key %s, the configuration here says %s", p, p.Active, e.conf.MasterKeys.Active)
+		}
+	}
+	if len(versions) > 1 {
+		e.warn(name, "complete the update on all machines", "servers of different versions are running: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+	}
+	e.ok(name, "%d servers are running", len(report.Processes))
+}
+
+// documents checks the place of documents.
+func (e *examination) documents(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	remedy := "give blob_dir to the user of the service"
+	if e.conf.Bucket.Endpoint != "" {
+		remedy = "check bucket.endpoint, the name of the bucket, both keys and their rights, and the authorities of the server"
+	}
+	place, err := e.rooms.Place(ctx)
+	if err == nil {
+		err = place.Place.Ready(ctx)
+	}
+	if err != nil {
+		e.fault(name, remedy, "documents cannot be kept: %v", err)
+		return
+	}
+	e.ok(name, "documents can be kept")
+}
+
+// authorities checks the certificates and revocation lists of the built-in authority, and the
+// certificates of other authorities.
+func (e *examination) authorities(ctx context.Context, name string) {
+	now := e.rooms.DB.Now()
+	own, err := e.rooms.Authority.All(ctx)
+	if err != nil {
+		e.fault(name, "start the service once, or run: tamga init --config "+e.file, "%v", err)
+		return
+	}
+	ends := func(who string, c *x509gost.Certificate, remedy string) {
+		left, day := c.NotAfter.Sub(now), c.NotAfter.UTC().Format(time.DateOnly)
+		switch {
+		case left <= 0:
+			e.fault(name, remedy, "the certificate of %s ended on %s", who, day)
+		case left < authorityWarning:
+			e.warn(name, remedy, "the certificate of %s ends on %s", who, day)
+		}
+	}
+	before := len(e.findings)
+	for _, a := range own {
+		if a.Current {
+			ends("the authority "+a.Name, a.Certificate, "run: tamga ca renew "+a.Name+" --config "+e.file+", or tamga ca rollover for a new key")
+		}
+	}
+	for i, a := range e.conf.Certificates.Authorities {
+		list, err := files.Certificates(e.conf.Path(a.CertificatesFile))
+		if err != nil {
+			continue // files has said it
+		}
+		for _, c := range list {
+			ends(fmt.Sprintf("%s in certificates.authorities[%d]", c.Subject, i), c, "add the next certificate of this authority to its file")
+		}
+	}
+	lists, err := e.rooms.Authority.CRLs(ctx)
+	if err != nil {
+		e.fault(name, "correct the cause that the message names; without lists certificates cannot be checked", "revocation lists: %v", err)
+	}
+	for _, l := range lists {
+		if !now.Before(l.NextUpdate) {
+			e.fault(name, "start the service: it renews its lists", "the revocation list of %s ended", l.Issuer)
+		}
+	}
+	if len(e.findings) == before {
+		e.ok(name, "no certificate of an authority ends within a year")
+	}
+}
+
+// messages looks for messages that are not delivered.
+func (e *examination) messages(ctx context.Context, name string) {
+	late, dead, err := store.Outbox{DB: e.rooms.DB}.Backlog(ctx, e.rooms.DB.Now().Add(-10*time.Minute))
+	if err != nil {
+		e.fault(name, "correct the cause that the message names", "%v", err)
+		return
+	}
+	if late > 0 {
+		e.warn(name, "see whether the service runs, and why senders fail: tamga message list --config "+e.file, "%d messages wait since more than ten minutes", late)
+	}
+	if dead > 0 {
+		e.warn(name, "see why: tamga message list --state dead --config "+e.file+"; tamga message resend sends them again", "%d messages were given up", dead)
+	}
+	if late+dead == 0 {
+		e.ok(name, "no message waits")
+	}
+}
+
+// operators checks that there are enough operators.
+func (e *examination) operators(ctx context.Context, name string) {
+	list, err := operators(ctx, e.rooms)
+	switch {
+	case err != nil:
+		e.fault(name, "correct the cause that the message names", "%v", err)
+	case len(list) == 0:
+		e.warn(name, "run: tamga operator add LOGIN --group NAME --config "+e.file, "there is no operator")
+	case len(list) == 1 && len(e.conf.Users.SecondOperator) > 0:
+		e.warn(name, "run: tamga operator add LOGIN --group NAME --config "+e.file, "users.second_operator wants two operators, but there is one")
+	default:
+		e.ok(name, "%d operators", len(list))
+	}
+}
+
+// networkTime is how long a service in the network may take.
+const networkTime = 5 * time.Second
+
+// network reaches time-stamp services, and the responders and lists of authorities. An answer of any status
+// means that the service is reachable.
+func (e *examination) network(ctx context.Context, name string) {
+	if e.offline {
+		return
+	}
+	addresses := map[string]string{}
+	for _, t := range e.conf.Evidence.TSPServices {
+		addresses[t.URL] = "the time-stamp service " + t.Name
+	}
+	for _, a := range e.conf.Certificates.Authorities {
+		list, err := files.Certificates(e.conf.Path(a.CertificatesFile))
+		if err != nil {
+			continue
+		}
+		for _, c := range list {
+			for _, u := range c.CRLDistributionPoints {
+				addresses[u] = "a revocation list of " + a.Name
+			}
+			for _, u := range c.OCSPServers {
+				addresses[u] = "the OCSP responder of " + a.Name
+			}
+		}
+	}
+	if report, err := e.rooms.KeyReport(ctx); err == nil && len(report.Processes) > 0 {
+		addresses[e.conf.BaseURL()+"/healthz"] = "this service at its public address"
+	}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	if e.conf.Evidence.Proxy != "" {
+		if proxy, err := url.Parse(e.conf.Evidence.Proxy); err == nil {
+			transport.Proxy = http.ProxyURL(proxy)
+		}
+	}
+	client := &http.Client{Transport: transport, Timeout: networkTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	reached := 0
+	for _, address := range slices.Sorted(maps.Keys(addresses)) {
+		if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
+			continue
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		var response *http.Response
+		if err == nil {
+			response, err = client.Do(request)
+		}
+		if err != nil {
+			e.warn(name, "check the name, the firewall and evidence.proxy; certificates and stamps need the service", "%s: %v", addresses[address], err)
+			continue
+		}
+		io.Copy(io.Discard, io.LimitReader(response.Body, 1<<10))
+		response.Body.Close()
+		reached++
+	}
+	if reached > 0 {
+		e.ok(name, "%d services are reachable", reached)
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/config"
+)
+
+// Doctor is the sub-command doctor.
+type Doctor struct {
+	Config  string   `default:"tamga.yaml" placeholder:"FILE" help:"Configuration file of the installation (YAML)."`
+	Set     []string `placeholder:"NAME=VALUE" sep:"none" help:"Setting that overrides the configuration file. May be repeated."`
+	Offline bool     `help:"Do not reach time-stamp services, responders and revocation lists in the network."`
+	JSON    bool     `help:"Print JSON instead of text."`
+}
+
+// Help returns the text above the flags.
+func (Doctor) Help() string {
+	return `Checks the configuration and all that it names, the port, disks, the database, its clock and its schema, the master keys, certificates that end soon, the bucket, messages that wait, services in the network. Run it as the user of the service. It changes nothing that exists; a master key that the database does not know is made known to it.
+
+The exit code is 1 if there is a fault, and 0 if there are warnings only.`
+}
+
+// States of a finding.
+const (
+	good    = "ok"
+	warning = "warning"
+	broken  = "fault"
+)
+
+// Finding is the result of one check.
+type Finding struct {
+	Check  string `json:"check"`
+	State  string `json:"state"` // ok, warning or fault
+	Text   string `json:"text"`
+	Remedy string `json:"remedy,omitempty"` // empty if State is ok
+}
+
+// examination is what the checks share.
+type examination struct {
+	conf     *config.Config
+	file     string
+	offline  bool
+	rooms    *app.Rooms // nil until the database is open
+	findings []Finding
+}
+
+func (e *examination) ok(check, text string, a ...any) {
+	e.findings = append(e.findings, Finding{check, good, fmt.Sprintf(text, a...), ""})
+}
+
+func (e *examination) warn(check, remedy, text string, a ...any) {
+	e.findings = append(e.findings, Finding{check, warning, fmt.Sprintf(text, a...), remedy})
+}
+
+func (e *examination) fault(check, remedy, text string, a ...any) {
+	e.findings = append(e.findings, Finding{check, broken, fmt.Sprintf(text, a...), remedy})
+}
+
+// checks are those of a configuration that can be read, in order. Those with database need an open
+// database.
+var checks = []struct {
+	name     string
+	database bool
+	run      func(e *examination, ctx context.Context, name string)
+}{
+	{"files", false, (*examination).files},
+	{"port", false, (*examination).port},
+	{"disk", false, (*examination).disk},
+	{"proxies", false, (*examination).proxies},
+	{"production", false, (*examination).production},
+	{"tls", false, (*examination).tls},
+	{"database", false, (*examination).database},
+	{"clock", true, (*examination).clock},
+	{"master keys", true, (*examination).masterKeys},
+	{"processes", true, (*examination).processes},
+	{"documents", true, (*examination).documents},
+	{"authorities", true, (*examination).authorities},
+	{"messages", true, (*examination).messages},
+	{"operators", true, (*examination).operators},
+	{"network", true, (*examination).network},
+}
+
+// Run prints the findings.
+func (d *Doctor) Run(c *cli.Console) error {
+	e := &examination{file: d.Config, offline: d.Offline}
+	conf, err := config.Load(d.Config, d.Set, app.Parts())
+	faults := config.Each(err)
+	if conf != nil {
+		faults = append(faults, config.Each(app.Validate(conf))...)
+	}
+	for _, f := range faults {
+		e.fault("configuration", remedyOf(f), "%s", f)
+	}
+	if len(faults) == 0 {
+		e.ok("configuration", "%s is valid", d.Config)
+		e.conf = conf
+		base := e.run(c)
+		if base != nil {
+			base.Close()
+		}
+	}
+	failed := 0
+	for _, f := range e.findings {
+		if f.State == broken {
+			failed++
+		}
+	}
+	if err := d.print(c, e.findings, failed); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return cli.ExitCode(1)
+	}
+	return nil
+}
+
+// run does the checks of a valid configuration. The caller closes the result if it is not nil.
+func (e *examination) run(c *cli.Console) (base *app.Base) {
+	for _, check := range checks {
+		if c.Context.Err() != nil {
+			return base
+		}
+		if check.database && e.rooms == nil {
+			continue
+		}
+		check.run(e, c.Context, check.name)
+		if check.name == "database" && e.rooms != nil {
+			base = e.rooms.Base
+		}
+	}
+	return base
+}
+
+func (d *Doctor) print(c *cli.Console, findings []Finding, failed int) error {
+	if d.JSON {
+		out := json.NewEncoder(c.Stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(map[string]any{"healthy": failed == 0, "findings": findings})
+	}
+	var text strings.Builder
+	warnings := 0
+	for _, f := range findings {
+		fmt.Fprintf(&text, "%-7s  %-13s  %s\n", f.State, f.Check, cli.Printable(f.Text))
+		if f.Remedy != "" {
+			fmt.Fprintf(&text, "%-24s-> %s\n", "", cli.Printable(f.Remedy))
+		}
+		if f.State == warning {
+			warnings++
+		}
+	}
+	fmt.Fprintf(&text, "\n%d faults, %d warnings.\n", failed, warnings)
+	_, err := fmt.Fprint(c.Stdout, c.Program.AsStarted(text.String()))
+	return err
+}
+
+// remedies are what to do about faults of a configuration, by a part of their texts. The first one that
+// fits counts.
+var remedies = []struct{ part, remedy string }{
+	{"unknown setting; did you mean", "correct the name, as the question proposes"},
+	{"unknown setting", "remove it, or find the right name in docs/config.md"},
+	{"chmod 600", "run the chmod that the message names"},
+	{"not 64 hexadecimal digits", "put the right file back; for a new installation make a key with: openssl rand -hex 32"},
+	{"master key", "put the file back from your copy; for a new installation run: tamga init"},
+	{"master_keys", "make a master key and name it: tamga init makes both for a new installation"},
+	{"permission denied", "run the command as the user of the service, or give that user access"},
+	{"cannot write", "give the directory to the user of the service"},
+	{"is not a directory", "name a directory, or remove the file that is in its place"},
+	{"no such file", "correct the path, or put the file there; relative paths begin at the directory of the configuration"},
+	{"do not belong together", "name the certificate and its own key; the chain begins with the certificate of the server"},
+	{"public_url", "set public_url to the address that people use"},
+	{"yaml:", "correct the form of the file at this line: indentation with spaces, a space after each colon"},
+}
+
+// remedyOf returns what to do about a fault of the configuration.
+func remedyOf(err error) string {
+	for _, r := range remedies {
+		if strings.Contains(err.Error(), r.part) {
+			return r.remedy
+		}
+	}
+	return "correct the setting; docs/config.md describes it"
+}

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package setup has the sub-commands init, which makes an installation, and doctor, which looks for
+// faults of one. Begin with Init and Doctor.
+package setup
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/config"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
+	"tamga/internal/domain/vault"
+	"tamga/internal/files"
+)
+
+// Init is the sub-command init.
+type Init struct {
+	Config       string        `default:"tamga.yaml" placeholder:"FILE" help:"Configuration file to make. Secrets are made in the directory \"secrets\" beside it."`
+	Data         string        `placeholder:"DIR" help:"Directory for the database, documents and the spool. Default: \"data\" beside the configuration."`
+	PublicURL    string        `name:"public-url" placeholder:"URL" help:"Address of the service for people and in certificates, for ever."`
+	Listen       string        `placeholder:"HOST:PORT" help:"Address to listen on. Default: 127.0.0.1:8080."`
+	Database     string        `placeholder:"URL" help:"postgres://USER@HOST/NAME. Default: SQLite in the directory of --data."`
+	DatabasePass string        `name:"database-password-file" placeholder:"FILE" help:"File with the password of the PostgreSQL user."`
+	Certificate  string        `name:"tls-certificate" placeholder:"FILE" help:"Certificate chain (PEM) for TLS. Default: plain HTTP, behind a proxy."`
+	Key          string        `name:"tls-key" placeholder:"FILE" help:"Key (PEM) of the certificate."`
+	Authority    []string      `placeholder:"NAME=FILE" sep:"none" help:"Authority outside of the service that certifies keys of users on request, and its certificates (PEM). May be repeated."`
+	BuiltIn      *bool         `negatable:"" help:"Let the built-in authority certify keys of users. Default: yes, unless --authority is given."`
+	Client       []string      `placeholder:"NAME" help:"Application that signs users in by password. A secret is made for it. May be repeated."`
+	Group        string        `help:"Name of the first group of users. Default: Default."`
+	Operator     string        `placeholder:"LOGIN" help:"Login of the first operator. Default: operator. A password is made."`
+	FactorDelay  time.Duration `default:"24h" help:"How long a change waits that an operator makes to what users sign in with (users.factor_delay)."`
+	FourEyes     bool          `default:"true" negatable:"" help:"Require a second operator for deleting users, resetting passwords and changing what must be confirmed."`
+	User         string        `placeholder:"NAME" help:"System user of the service, who gets the data, for an init as root. The user gets no secrets: systemd gives them to the service."`
+	Yes          bool          `short:"y" help:"Ask nothing: take flags and defaults."`
+	JSON         bool          `help:"Print JSON instead of text. Asks nothing."`
+}
+
+// Help returns the text above the flags.
+func (Init) Help() string {
+	return `Makes a configuration, secrets, the database with its tables, the built-in authority, a first group and a first operator. At a terminal it asks for what no flag gives.
+
+It may be repeated. What exists stays as it is, the configuration too; what is missing is made, also after an init that was stopped halfway.`
+}
+
+// step is one thing that init made or found.
+type step struct {
+	What string `json:"what"`
+	Name string `json:"name"`
+	Made bool   `json:"made"`
+}
+
+// report is the result of init.
+type report struct {
+	Config string   `json:"config"`
+	Steps  []step   `json:"steps"`
+	Next   []string `json:"next"`
+}
+
+func (r *report) add(what, name string, made bool) {
+	r.Steps = append(r.Steps, step{what, name, made})
+}
+
+// secretsDir is the directory of secrets beside the configuration.
+const secretsDir = "secrets"
+
+// Run makes what is missing.
+func (i *Init) Run(c *cli.Console) error {
+	result := &report{Config: i.Config}
+	err := i.run(c, result)
+	// What was made is said even if the rest failed: the command is repeated then.
+	if printErr := i.print(c, result, err == nil); err == nil {
+		err = printErr
+	}
+	return err
+}
+
+func (i *Init) run(c *cli.Console, result *report) error {
+	if err := files.KeepMemoryPrivate(); err != nil {
+		return err
+	}
+	if i.Data == "" {
+		i.Data = filepath.Join(filepath.Dir(i.Config), "data")
+	}
+	if err := i.configuration(c, result); err != nil {
+		return err
+	}
+	conf, err := config.Load(i.Config, nil, app.Parts())
+	if err != nil {
+		return err
+	}
+	if err := app.Validate(conf); err != nil {
+		return fmt.Errorf("%s is invalid; correct it, or remove it to have it made anew:\n%w", i.Config, err)
+	}
+	if err := i.secrets(c.Context, conf, result); err != nil {
+		return err
+	}
+	if file, ok := strings.CutPrefix(conf.Database, "sqlite:"); ok {
+		if err := directory(filepath.Dir(conf.Path(file)), 0o700, "directory of the data", result); err != nil {
+			return err
+		}
+	}
+	operator, err := i.database(c, conf, result)
+	if err != nil {
+		return err
+	}
+	if err := i.own(conf, result); err != nil {
+		return err
+	}
+	i.next(conf, operator, result)
+	return nil
+}
+
+// configuration makes the configuration file unless it exists.
+func (i *Init) configuration(c *cli.Console, result *report) error {
+	_, err := os.Stat(i.Config)
+	if err == nil {
+		result.add("configuration", i.Config, false)
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !i.Yes && !i.JSON {
+		if err := i.ask(c); err != nil {
+			return err
+		}
+	}
+	i.defaults()
+	if i.PublicURL == "" {
+		return errors.New("give --public-url: the address by which people and programs reach the service, such as https://sign.example.org. It is in every issued certificate for ever")
+	}
+	for _, a := range i.Authority {
+		if name, file, ok := strings.Cut(a, "="); !ok || name == "" || file == "" {
+			return fmt.Errorf("--authority %s: want NAME=FILE", a)
+		}
+	}
+	text, err := i.text()
+	if err != nil {
+		return err
+	}
+	// The text is checked before it becomes the configuration.
+	if err := directory(filepath.Dir(i.Config), 0o750, "directory of the configuration", result); err != nil {
+		return err
+	}
+	trial := i.Config + ".part"
+	if err := os.WriteFile(trial, text, 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(trial)
+	conf, err := config.Load(trial, nil, app.Parts())
+	if err == nil {
+		err = app.Validate(conf)
+	}
+	if err != nil {
+		return fmt.Errorf("these answers make no valid configuration:\n%w", err)
+	}
+	made, err := files.Create(i.Config, text, 0o640)
+	if err != nil {
+		return err
+	}
+	result.add("configuration", i.Config, made)
+	return nil
+}
+
+func (i *Init) defaults() {
+	set := func(to *string, value string) {
+		if *to == "" {
+			*to = value
+		}
+	}
+	set(&i.Listen, "127.0.0.1:8080")
+	set(&i.Group, "Default")
+	set(&i.Operator, "operator")
+	set(&i.Database, "sqlite:"+filepath.Join(i.path(i.Data), "tamga.db"))
+	if i.BuiltIn == nil {
+		yes := len(i.Authority) == 0
+		i.BuiltIn = &yes
+	}
+}
+
+// ask asks for what no flag gives. Without a terminal it asks nothing.
+func (i *Init) ask(c *cli.Console) error {
+	t, err := c.OpenDialog()
+	if err != nil {
+		return nil
+	}
+	defer t.Close()
+	questions := []struct {
+		to               *string
+		question, answer string
+	}{
+		{&i.PublicURL, "Address of the service for people and in certificates, for ever", "https://sign.example.org"},
+		{&i.Listen, "Address to listen on", "127.0.0.1:8080"},
+		{&i.Database, "Database: postgres://USER@HOST/NAME, or", "sqlite:" + filepath.Join(i.path(i.Data), "tamga.db")},
+		{&i.Group, "Name of the first group of users", "Default"},
+		{&i.Operator, "Login of the first operator", "operator"},
+	}
+	for _, q := range questions {
+		if *q.to == "" {
+			if *q.to, err = t.Ask(q.question, q.answer); err != nil {
+				return err
+			}
+		}
+	}
+	if strings.HasPrefix(i.Database, "postgres") && i.DatabasePass == "" {
+		if i.DatabasePass, err = t.Ask("File with the password of the PostgreSQL user, if it needs one", ""); err != nil {
+			return err
+		}
+	}
+	if i.BuiltIn == nil && len(i.Authority) == 0 {
+		yes, err := t.Confirm("Shall the built-in authority certify keys of users?", true)
+		if err != nil {
+			return err
+		}
+		i.BuiltIn = &yes
+		if !yes {
+			name, err := t.Ask("Name of the authority outside", "Authority")
+			if err != nil {
+				return err
+			}
+			file, err := t.Ask("File with its certificates (PEM)", "")
+			if err != nil {
+				return err
+			}
+			i.Authority = []string{name + "=" + file}
+		}
+	}
+	if i.FourEyes {
+		if i.FourEyes, err = t.Confirm("Require a second operator for deleting users and resetting passwords (recommended for production)?", true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path returns a path as the configuration names it: as given if it is absolute, otherwise relative to
+// the directory of the configuration.
+func (i *Init) path(file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	if relative, err := filepath.Rel(filepath.Dir(i.Config), file); err == nil {
+		return relative
+	}
+	return file
+}
+
+// text returns the configuration. Values are written as JSON strings, which YAML reads.
+func (i *Init) text() ([]byte, error) {
+	quote := func(s string) string { return strconv.Quote(s) }
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Configuration of Tamga, made by tamga init. docs/config.md has all settings; check changes with:\n#   tamga config check --config %s\n", i.Config)
+	fmt.Fprintf(&b, "listen: %s\n", quote(i.Listen))
+	fmt.Fprintf(&b, "# Issued certificates name this address for ever.\npublic_url: %s\n", quote(i.PublicURL))
+	if i.Certificate != "" || i.Key != "" {
+		fmt.Fprintf(&b, "tls:\n  certificate_file: %s\n  key_file: %s\n", quote(i.path(i.Certificate)), quote(i.path(i.Key)))
+	}
+	fmt.Fprintf(&b, "database: %s\n", quote(i.Database))
+	if i.DatabasePass != "" {
+		fmt.Fprintf(&b, "database_password_file: %s\n", quote(i.path(i.DatabasePass)))
+	}
+	fmt.Fprintf(&b, "blob_dir: %s\nspool_dir: %s\n", quote(filepath.Join(i.path(i.Data), "blobs")), quote(filepath.Join(i.path(i.Data), "spool")))
+	fmt.Fprintf(&b, "# Keep copies of these files apart from the database. \"tamga key rotate\" replaces the key.\nmaster_keys:\n  active: \"1\"\n  files:\n    \"1\": %s\n", quote(filepath.Join(secretsDir, "master-1.key")))
+	if !*i.BuiltIn || len(i.Authority) > 0 {
+		fmt.Fprintf(&b, "certificates:\n  built_in: %t\n", *i.BuiltIn)
+		for n, a := range i.Authority {
+			if n == 0 {
+				b.WriteString("  authorities:\n")
+			}
+			name, file, _ := strings.Cut(a, "=")
+			fmt.Fprintf(&b, "    - id: %d\n      name: %s\n      certificates_file: %s\n", n+2, quote(name), quote(i.path(file)))
+		}
+	}
+	fmt.Fprintf(&b, "users:\n  # How long a change waits that an operator makes to what users sign in with.\n  factor_delay: %s\n", i.FactorDelay)
+	if i.FourEyes {
+		b.WriteString("  # What one operator must not do alone.\n  second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]\n")
+	}
+	if len(i.Client) > 0 {
+		b.WriteString("clients:\n")
+		for _, id := range i.Client {
+			if id == "" || strings.ContainsAny(id, "/\\\x00") || id[0] == '.' {
+				return nil, fmt.Errorf("--client %s: want a name without slashes", id)
+			}
+			fmt.Fprintf(&b, "  - id: %s\n    secret_file: %s\n    password_grant: true\n", quote(id), quote(filepath.Join(secretsDir, "client-"+id+".secret")))
+		}
+	}
+	return []byte(b.String()), nil
+}
+
+// directory makes a directory unless it exists.
+func directory(dir string, mode fs.FileMode, what string, result *report) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := os.MkdirAll(dir, mode); err != nil {
+		return err
+	}
+	result.add(what, dir, true)
+	return os.Chmod(dir, mode)
+}
+
+// secrets makes the files of the master keys and of clients that are missing. It makes no master key
+// for a database that has tables already: that would hide that the right one is lost.
+func (i *Init) secrets(ctx context.Context, conf *config.Config, result *report) error {
+	for id, name := range conf.MasterKeys.Files {
+		file := files.Credential(conf.Path(name))
+		if err := directory(filepath.Dir(file), 0o700, "directory of secrets", result); err != nil {
+			return err
+		}
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			used, err := app.HasTables(ctx, conf)
+			if err != nil {
+				return err
+			}
+			if used {
+				return fmt.Errorf("master key %s: %s is missing, but the database is in use: put the file back from your copy", id, file)
+			}
+		}
+		made, err := random(file, vault.MasterKeySize)
+		if err != nil {
+			return err
+		}
+		result.add("master key "+id, file, made)
+	}
+	for _, client := range conf.Clients {
+		if client.SecretFile == "" {
+			continue
+		}
+		file := files.Credential(conf.Path(client.SecretFile))
+		made, err := random(file, 24)
+		if err != nil {
+			return err
+		}
+		result.add("secret of client "+client.ID, file, made)
+	}
+	return nil
+}
+
+// random makes a file with random bytes in hexadecimal unless it exists.
+func random(file string, size int) (made bool, err error) {
+	key := make([]byte, size)
+	defer clear(key)
+	rand.Read(key)
+	text := append(hex.AppendEncode(nil, key), '\n')
+	defer clear(text)
+	return files.Create(file, text, 0o600)
+}
+
+// database makes the tables, the built-in authority, the group and the operator. It returns the login of
+// the operator.
+func (i *Init) database(c *cli.Console, conf *config.Config, result *report) (operator string, err error) {
+	used, err := app.HasTables(c.Context, conf)
+	if err != nil {
+		return "", err
+	}
+	base, err := app.Open(c.Context, conf, app.ForCommand, app.NewLogger(c.Stderr, conf))
+	if err != nil {
+		return "", err
+	}
+	err = base.Migrate(c.Context)
+	base.Close()
+	if err != nil {
+		return "", fmt.Errorf("making the tables of the database: %w", err)
+	}
+	result.add("database", withoutPassword(conf.Database), !used)
+	from := &cli.Installation{Config: i.Config}
+	err = cli.Administer(c, from, "Initialize", "", func(ctx context.Context, h *app.Rooms) error {
+		_, err := h.Authority.Roots(ctx)
+		absent := err != nil
+		if err := h.Authority.Bootstrap(ctx); err != nil {
+			return err
+		}
+		result.add("built-in authority", "GOST and ECDSA", absent)
+		operator, err = i.people(ctx, h, result)
+		return err
+	})
+	return operator, err
+}
+
+// people makes the first group and the first operator, unless there is a group or an operator.
+func (i *Init) people(ctx context.Context, h *app.Rooms, result *report) (operator string, err error) {
+	i.defaults()
+	groups, err := h.Users.Groups(ctx)
+	if err != nil {
+		return "", err
+	}
+	group := i.Group
+	if len(groups) > 0 {
+		group = groups[0].Name
+		for _, g := range groups {
+			if g.Name == i.Group {
+				group = i.Group
+			}
+		}
+	} else if _, err := h.Users.AddGroup(ctx, group, ""); err != nil {
+		return "", err
+	}
+	result.add("group", group, len(groups) == 0)
+	have, err := operators(ctx, h)
+	if err != nil {
+		return "", err
+	}
+	if len(have) > 0 {
+		result.add("operator", strings.Join(have, ", "), false)
+		return have[0], nil
+	}
+	// The password is on disk before the operator is in the database, so that a repeated init finds
+	// it.
+	file := i.passwordFile()
+	if err := directory(filepath.Dir(file), 0o700, "directory of secrets", result); err != nil {
+		return "", err
+	}
+	if _, err := files.Create(file, []byte(rand.Text()+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	password, err := files.OwnSecret(file, "password of the operator")
+	if err != nil {
+		return "", err
+	}
+	set, err := h.Identity.PreparePassword(ctx, password)
+	if err != nil {
+		return "", err
+	}
+	_, err = h.Users.Add(ctx, user.Account{
+		Login: i.Operator, Operator: true, Groups: []string{group},
+		Also: func(ctx context.Context, u user.User) error { return set(ctx, u.ID) },
+	})
+	if f, ok := fault.As(err); ok {
+		return "", fmt.Errorf("operator %s: %s", i.Operator, f.Message)
+	}
+	if err != nil {
+		return "", err
+	}
+	result.add("operator", i.Operator, true)
+	return i.Operator, nil
+}
+
+// passwordFile is the file with the first password of the operator.
+func (i *Init) passwordFile() string {
+	return filepath.Join(filepath.Dir(i.Config), secretsDir, "operator.password")
+}
+
+// operators returns the logins of all operators.
+func operators(ctx context.Context, h *app.Rooms) (list []string, err error) {
+	for after := ""; ; {
+		page, err := h.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range page {
+			if u.Operator {
+				list = append(list, u.Login)
+			}
+		}
+		if len(page) < user.MaxPage {
+			return list, nil
+		}
+		after = page[len(page)-1].Key()
+	}
+}
+
+// next says what comes next.
+func (i *Init) next(conf *config.Config, operator string, result *report) {
+	say := func(text string, a ...any) { result.Next = append(result.Next, fmt.Sprintf(text, a...)) }
+	for id := range conf.MasterKeys.Files {
+		say("Copy master key %s (%s) to a place apart from the database, or make shares of it: tamga key split --config %s", id, files.Credential(conf.Path(conf.MasterKeys.Files[id])), i.Config)
+	}
+	if _, err := os.Stat(i.passwordFile()); err == nil {
+		say("Give %s to operator %s, who changes the password, and delete the file", i.passwordFile(), operator)
+	}
+	if len(conf.Users.SecondOperator) > 0 {
+		say("Add a second operator, without whom nobody can do what needs two: tamga operator add LOGIN --group %s --config %s", i.Group, i.Config)
+	}
+	if conf.TLS.CertificateFile == "" {
+		say("Let a proxy with TLS in front of %s serve %s, and name it in trusted_proxies", conf.Listen, conf.BaseURL())
+	}
+	if conf.Messages.Capture || len(conf.Notifiers()) == 0 {
+		say("Configure messages.mail or an SMS service, so that users get codes")
+	}
+	say("Check the installation: tamga doctor --config %s", i.Config)
+	if i.User != "" {
+		say("Start the service: systemctl enable --now tamga")
+	} else {
+		say("Start the service: tamga serve --config %s", i.Config)
+	}
+	if conf.Certificates.BuiltIn {
+		say("Give the root certificates to those who verify signatures: tamga ca export --config %s", i.Config)
+	}
+}
+
+// withoutPassword returns the address of a database without a password.
+func withoutPassword(address string) string {
+	if at := strings.LastIndex(address, "@"); at >= 0 {
+		if scheme := strings.Index(address, "://"); scheme >= 0 && scheme < at {
+			name, _, _ := strings.Cut(address[scheme+3:at], ":")
+			return address[:scheme+3] + name + address[at:]
+		}
+	}
+	return address
+}
+
+func (i *Init) print(c *cli.Console, r *report, complete bool) error {
+	if i.JSON {
+		out := json.NewEncoder(c.Stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(r)
+	}
+	var text strings.Builder
+	changed := false
+	for _, s := range r.Steps {
+		state := "exists"
+		if s.Made {
+			state, changed = "made", true
+		}
+		fmt.Fprintf(&text, "%-7s %s: %s\n", state, s.What, cli.Printable(s.Name))
+	}
+	if complete && !changed {
+		text.WriteString("\nEverything exists; nothing was changed.\n")
+	}
+	if complete {
+		text.WriteString("\nWhat comes next:\n")
+		for n, s := range r.Next {
+			fmt.Fprintf(&text, "%2d. %s.\n", n+1, cli.Printable(s))
+		}
+	}
+	_, err := fmt.Fprint(c.Stdout, c.Program.AsStarted(text.String()))
+	return err
+}
