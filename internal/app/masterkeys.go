@@ -174,6 +174,14 @@ func (b *Base) reloadKeys(ctx context.Context) (pending bool, err error) {
 	return b.ring.Active() != c.MasterKeys.Active, nil
 }
 
+// MasterKey returns a master key of the configuration. The caller wipes it.
+func (b *Base) MasterKey(id string) ([]byte, error) {
+	if b.Config.MasterKeys.Files[id] == "" {
+		return nil, fmt.Errorf("there is no master key %q in master_keys.files", id)
+	}
+	return readMasterKey(b.Config, id)
+}
+
 // KeyReport is what tamga key status prints.
 type KeyReport struct {
 	Active    string

@@ -22,12 +22,14 @@ import (
 
 // Key is the sub-command key.
 type Key struct {
-	Status keyStatusCommand       `cmd:"" help:"Show the master keys: which processes have them, and what is sealed under each."`
-	Master masterKeyRotateCommand `cmd:"" name:"rotate" help:"Replace the master key: make a new one, make it the active one, reseal everything under it."`
-	Reseal keyResealCommand       `cmd:"" help:"Seal everything under the active master key. May be stopped and repeated at any time."`
-	Import keyImportCommand       `cmd:"" help:"Import a key with its certificate from a PKCS #12 file."`
-	Export keyExportCommand       `cmd:"" help:"Export a key with its certificate to a PKCS #12 file, if the configuration allows it."`
-	Rotate keyRotateCommand       `cmd:"" name:"rotate-tokens" help:"Make a new key that signs access tokens. The old key is accepted until its last token expires."`
+	Status  keyStatusCommand       `cmd:"" help:"Show the master keys: which processes have them, and what is sealed under each."`
+	Master  masterKeyRotateCommand `cmd:"" name:"rotate" help:"Replace the master key: make a new one, make it the active one, reseal everything under it."`
+	Reseal  keyResealCommand       `cmd:"" help:"Seal everything under the active master key. May be stopped and repeated at any time."`
+	Split   keySplitCommand        `cmd:"" help:"Make shares of a master key, some of which recover it."`
+	Recover keyRecoverCommand      `cmd:"" help:"Make the file of a master key from shares."`
+	Import  keyImportCommand       `cmd:"" help:"Import a key with its certificate from a PKCS #12 file."`
+	Export  keyExportCommand       `cmd:"" help:"Export a key with its certificate to a PKCS #12 file, if the configuration allows it."`
+	Rotate  keyRotateCommand       `cmd:"" name:"rotate-tokens" help:"Make a new key that signs access tokens. The old key is accepted until its last token expires."`
 }
 
 type keyImportCommand struct {

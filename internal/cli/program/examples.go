@@ -60,6 +60,8 @@ var examples = map[string][]string{
 	"key status":                  {"tamga key status --config tamga.yaml"},
 	"key rotate":                  {"tamga key rotate --config tamga.yaml", "tamga key rotate --id 2027 --wait 10m --config tamga.yaml"},
 	"key reseal":                  {"tamga key reseal --config tamga.yaml"},
+	"key split":                   {"tamga key split --shares 5 --threshold 3 -o shares --config tamga.yaml"},
+	"key recover":                 {"tamga key recover -o master.key share-1.txt share-2.txt share-4.txt", "tamga key recover -o master.key"},
 	"key rotate-tokens":           {"tamga key rotate-tokens --config tamga.yaml"},
 	"request list":                {"tamga request list --config tamga.yaml"},
 	"request approve":             {"tamga request approve 7 --config tamga.yaml"},

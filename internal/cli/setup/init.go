@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/config"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
@@ -285,7 +287,7 @@ func (i *Init) text() ([]byte, error) {
 			fmt.Fprintf(&b, "    - id: %d\n      name: %s\n      certificates_file: %s\n", n+2, quote(name), quote(i.path(file)))
 		}
 	}
-	fmt.Fprintf(&b, "users:\n  # How long a change waits that an operator makes to what users sign in with.\n  factor_delay: %s\n", i.FactorDelay)
+	fmt.Fprintf(&b, "users:\n  # How long a change waits that an operator makes to what users sign in with.\n  factor_delay: %s\n", delay(i.FactorDelay))
 	if i.FourEyes {
 		b.WriteString("  # What one operator must not do alone.\n  second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]\n")
 	}
@@ -299,6 +301,18 @@ func (i *Init) text() ([]byte, error) {
 		}
 	}
 	return []byte(b.String()), nil
+}
+
+// delay returns a time without its parts that are zero: 24h, not 24h0m0s.
+func delay(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // directory makes a directory unless it exists.
@@ -483,7 +497,7 @@ func operators(ctx context.Context, h *app.Rooms) (list []string, err error) {
 func (i *Init) next(conf *config.Config, operator string, result *report) {
 	say := func(text string, a ...any) { result.Next = append(result.Next, fmt.Sprintf(text, a...)) }
 	for id := range conf.MasterKeys.Files {
-		say("Copy master key %s (%s) to a place apart from the database, or make shares of it: tamga key split --config %s", id, files.Credential(conf.Path(conf.MasterKeys.Files[id])), i.Config)
+		say("Copy master key %s (%s) to a place apart from the database, or make shares of it: tamga key split -o DIR --config %s", id, files.Credential(conf.Path(conf.MasterKeys.Files[id])), i.Config)
 	}
 	if _, err := os.Stat(i.passwordFile()); err == nil {
 		say("Give %s to operator %s, who changes the password, and delete the file", i.passwordFile(), operator)
@@ -494,7 +508,7 @@ func (i *Init) next(conf *config.Config, operator string, result *report) {
 	if conf.TLS.CertificateFile == "" {
 		say("Let a proxy with TLS in front of %s serve %s, and name it in trusted_proxies", conf.Listen, conf.BaseURL())
 	}
-	if conf.Messages.Capture || len(conf.Notifiers()) == 0 {
+	if !slices.ContainsFunc(conf.Notifiers(), notify.Plugin.Configured) {
 		say("Configure messages.mail or an SMS service, so that users get codes")
 	}
 	say("Check the installation: tamga doctor --config %s", i.Config)
