@@ -249,16 +249,27 @@ func (i *Init) ask(c *cli.Console) error {
 	return nil
 }
 
-// path returns a path as the configuration names it: as given if it is absolute, otherwise relative to
-// the directory of the configuration.
+// path returns a path as the configuration names it: relative to the directory of the configuration if
+// it is below that, or was given as a relative path.
 func (i *Init) path(file string) string {
-	if filepath.IsAbs(file) {
+	dir := filepath.Dir(i.Config)
+	absolute := filepath.IsAbs(file)
+	if absolute != filepath.IsAbs(dir) {
+		var err error
+		if dir, err = filepath.Abs(dir); err != nil {
+			return file
+		}
+		if !absolute {
+			if file, err = filepath.Abs(file); err != nil {
+				return file
+			}
+		}
+	}
+	relative, err := filepath.Rel(dir, file)
+	if err != nil || absolute && !filepath.IsLocal(relative) {
 		return file
 	}
-	if relative, err := filepath.Rel(filepath.Dir(i.Config), file); err == nil {
-		return relative
-	}
-	return file
+	return relative
 }
 
 // text returns the configuration. Values are written as JSON strings, which YAML reads.
