@@ -71,6 +71,7 @@ func newService(t testing.TB, db *store.DB, c *clock, seed byte) *authority.Serv
 
 func newServiceWith(t testing.TB, config authority.Config, db *store.DB, c *clock, seed byte) *authority.Service {
 	t.Helper()
+	config.Generations = store.Authority{DB: db}
 	return newServiceOver(t, config, store.Authority{DB: db}, newHolder(t, seed), c, seed)
 }
 
