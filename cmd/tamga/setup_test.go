@@ -167,6 +167,7 @@ func TestInit(t *testing.T) {
 	}
 	i.run("config", "check")
 
+	tool := judge.OpenSSL(t)
 	server := i.serve()
 	token, err := i.token(server)
 	if err != nil {
@@ -176,7 +177,6 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool := judge.OpenSSL(t)
 	tool.Write("message", message)
 	tool.Write("document", []byte("document"))
 	tool.Write("roots.pem", []byte(i.run("ca", "export")))
@@ -283,12 +283,8 @@ func (i *installation) load(servers ...*tamgatest.Server) (stop func() int64) {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	tool := judge.OpenSSL(i.t)
-	tool.Write("document", []byte("document"))
-	if _, err := tool.Run("ts", "-query", "-data", "document", "-md_gost12_256", "-cert", "-out", "query"); err != nil {
-		i.t.Fatal(err)
-	}
-	query := tool.Read("query")
+	// A TimeStampReq (RFC 3161) for a digest by SHA-256.
+	query := append([]byte("\x30\x36\x02\x01\x01\x30\x31\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01\x05\x00\x04\x20"), make([]byte, 32)...)
 	var done atomic.Int64
 	ended := make(chan struct{})
 	var workers sync.WaitGroup
