@@ -172,10 +172,10 @@ func (s *Resealing) pass(ctx context.Context, c Column, total *Resealed) (again 
 		}
 		after = list[len(list)-1].ID
 		moved, missed, err := s.batch(ctx, c, list, total)
+		total.Moved += moved
 		if err != nil {
 			return again, err
 		}
-		total.Moved += moved
 		again = again || missed
 		if s.Progress != nil {
 			s.Progress(c.Name(), moved)

@@ -53,6 +53,7 @@ var suite = []struct {
 	{"Devices", testDevices},
 	{"Confirmations", testConfirmations},
 	{"Held", testHeld},
+	{"Sealed", testSealed},
 }
 
 // Run tests the behaviour. open must return an empty, migrated database each time.
