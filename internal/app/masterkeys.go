@@ -106,8 +106,13 @@ func (b *Base) watchKeys(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := b.followKeys(ctx, &watched); err != nil && ctx.Err() == nil {
-				b.log.Error("following the master keys", "error", err)
+			err := b.followKeys(ctx, &watched)
+			if err != nil && ctx.Err() == nil && err.Error() != watched.failed {
+				b.log.Error("following the master keys; it is tried again", "error", err)
+			}
+			watched.failed = ""
+			if err != nil {
+				watched.failed = err.Error()
 			}
 		}
 	}
@@ -119,6 +124,7 @@ type keyWatch struct {
 	size     int64
 	pending  bool      // the change is not complete
 	said     time.Time // last announcement
+	failed   string    // the last error, which is logged once
 }
 
 // changed reports whether the file changed since the last call.
@@ -139,6 +145,7 @@ func (b *Base) followKeys(ctx context.Context, w *keyWatch) error {
 	before, had := b.ring.Active(), b.ring.IDs()
 	if w.changed(b.source.file) || w.pending {
 		w.pending, err = b.reloadKeys(ctx)
+		w.pending = w.pending || err != nil
 	}
 	now := b.ring.Active() != before || !slices.Equal(b.ring.IDs(), had)
 	if now {

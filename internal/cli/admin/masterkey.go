@@ -254,12 +254,8 @@ func (k *masterKeyRotateCommand) begin(c *cli.Console, conf *config.Config) erro
 	if err == nil {
 		text, err = config.AddMasterKey(text, id, named)
 	}
-	var info os.FileInfo
 	if err == nil {
-		info, err = os.Stat(k.From.Config)
-	}
-	if err == nil {
-		err = files.Replace(k.From.Config, text, info.Mode().Perm())
+		err = files.Rewrite(k.From.Config, text)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w. Write there, and on all other machines, under master_keys:\n  active: %q\n  files: %q: %q (and the keys that are there)\nThen run the command again", k.From.Config, err, id, id, named)
