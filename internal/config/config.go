@@ -116,9 +116,11 @@ type Config struct {
 	// use the server's time, so a wrong clock does no harm. But a process with a clock that is further
 	// off is not ready: `/readyz` names the part `clock`.
 	ClockOffset time.Duration `yaml:"clock_offset" default:"2s" min:"100ms"`
-	// Master keys that seal private keys at rest.
+	// Master keys that seal private keys at rest. A running server reads them again when the file of
+	// its configuration changes ([how to replace a key](operations.md#master-keys)).
 	MasterKeys struct {
-		// Name of the master key that seals. Default: none, required.
+		// Name of the master key that seals. A server uses a new one as soon as all running servers
+		// have it. Default: none, required.
 		Active string `yaml:"active"`
 		// Map from the name of a master key to a file with 32 bytes in hexadecimal. Each key opens
 		// what it has sealed. Default: none, required.

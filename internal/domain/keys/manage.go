@@ -208,7 +208,7 @@ func (s *Service) changePIN(ctx context.Context, a Act, id, oldPIN, newPIN strin
 
 // moved reports whether a key was sealed under another master key since it was read.
 func (s *Service) moved(ctx context.Context, c *Certificate, read vault.Key) bool {
-	now, err := s.key(ctx, nil, c)
+	now, _, err := s.key(ctx, nil, c)
 	if err != nil {
 		return false
 	}

@@ -144,7 +144,7 @@ const maxFailures = 20
 func (s *Resealing) Run(ctx context.Context) (Resealed, error) {
 	var total Resealed
 	for _, c := range columns(s.Records, s.Software) {
-		// A record that was changed by somebody else is seen again in the next pass.
+		// A record that was changed by another caller is seen again in the next pass.
 		for again := true; again; {
 			var pass Resealed // records that failed are seen again in each pass
 			var err error

@@ -141,7 +141,7 @@ func canaryPlace(id string) Place {
 	return Place{Purpose: "canary", Table: "master_keys", Row: id, Column: "canary"}
 }
 
-// Canary seals a known text under one of the master keys. CheckCanary later tells whether a
+// Canary seals a known text under one of the master keys. CheckCanary later reports whether a
 // key of the same id is the same key.
 func (r *Ring) Canary(id string) ([]byte, error) {
 	m := r.keys.Load()
