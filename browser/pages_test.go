@@ -80,7 +80,51 @@ var rows = []row{
 	}},
 	{name: "signed-refused", who: demo, path: "/signed?operations=1", refused: true},
 
+	{name: "reference", path: "/reference"},
+	{name: "reference-operation", path: "/reference/GetUsers"},
+
 	{name: "operator-start", who: operator, path: "/start"},
+	{name: "operator", who: operator, path: "/operator"},
+	{name: "operator-people", who: operator, path: "/operator/people"},
+	{name: "operator-people-none", who: operator, path: "/operator/people?column0=Login&operation0=Equal&value0=nobody"},
+	{name: "operator-register", who: operator, path: "/operator/people/new"},
+	{name: "operator-person", who: operator, path: "/operator/people", do: firstPerson},
+	{name: "operator-lock", who: operator, path: "/operator/people", do: func(b *tab) {
+		firstPerson(b)
+		b.press(`a[href$="/lock"]`)
+		b.wait(`input[name=confirm_name]`)
+	}},
+	{name: "operator-notifications", who: operator, path: "/operator/people", do: func(b *tab) {
+		firstPerson(b)
+		b.press(`a[href$="/policy-notification"]`)
+		b.wait(`fieldset input`)
+	}},
+	{name: "operator-device", who: operator, path: "/operator/people", do: func(b *tab) {
+		firstPerson(b)
+		b.press(`a[href$="/token-app"]`)
+		b.wait(`form[action$="/token-app"]`)
+		b.press(`form[action$="/token-app"] button`)
+		b.wait(`img`)
+	}},
+	{name: "operator-missing", who: operator, path: "/operator/people/00000000-0000-4000-8000-000000000000", refused: true},
+	{name: "operator-requests", who: operator, path: "/operator/requests"},
+	{name: "operator-held", who: operator, path: "/operator/held"},
+	{name: "operator-groups", who: operator, path: "/operator/groups"},
+	{name: "operator-group-access", who: operator, path: "/operator/groups/group-access?of=Default"},
+	{name: "operator-audit", who: operator, path: "/operator/audit"},
+	{name: "operator-messages", who: operator, path: "/operator/messages"},
+	{name: "operator-tokens", who: operator, path: "/operator/tokens"},
+	{name: "operator-token-import", who: operator, path: "/operator/tokens/token-import"},
+	{name: "operator-webhooks", who: operator, path: "/operator/webhooks"},
+	{name: "operator-webhook-add", who: operator, path: "/operator/webhooks/webhook-add"},
+	{name: "operator-services", who: operator, path: "/operator/services"},
+	{name: "operator-installation", who: operator, path: "/operator/installation"},
+}
+
+// firstPerson opens the record of the first person of the list.
+func firstPerson(b *tab) {
+	b.press(`main table a[href^="/operator/people/"]`)
+	b.wait(`a[href$="/lock"]`)
 }
 
 // TestPages judges every page of rows.

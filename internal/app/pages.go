@@ -52,12 +52,13 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 }
 
 // newPages returns the pages for people. v may be nil.
-func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier) *pages.API {
+func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o pages.OperatorRooms) *pages.API {
 	s := r.pageSettings(trial)
 	d := pages.Deps{
 		Identity: r.Identity, Sessions: r.Tokens, Operations: operations, Certificates: r.Keys, Documents: documents,
 		TSPServices: r.Policies.TSPServices, Sealer: r.ring, Now: r.DB.Now, Random: rand.Text,
 	}
+	d.Operators = o
 	if v != nil {
 		d.Verifier, d.Admit, s.Verify = v, v.admit, v.limit
 		d.PDF = reportPDF
@@ -77,8 +78,8 @@ func reportPDF(language, title string, at time.Time, lines []pages.Line) ([]byte
 // mountPages puts the pages on mux, behind their door.
 func mountPages(mux *http.ServeMux, p *pages.API, gate *rest.Gate) {
 	own := *gate
-	own.Once, own.IdentifyWith, own.IdentifyConfirmed = nil, nil, nil
-	own.Present = p.Present
+	own.Once, own.IdentifyWith, own.IdentifyConfirmed, own.IdentifyPeer = nil, nil, nil, nil
+	own.Present, own.Permit = p.Present, p.Permit
 	behind := http.NewServeMux()
 	routes := p.Routes()
 	rest.Mount(behind, "", &own, routes)

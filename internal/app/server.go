@@ -146,6 +146,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	if err != nil {
 		return nil, err
 	}
+	umsGate := rooms.umsGate(gate, peers, ums)
 	const family = "Served under /rest/api as well."
 	signingGate := *gate
 	signingGate.IdentifyWith = rooms.identifySigner(rooms.Tokens.AuthenticateBy)
@@ -155,7 +156,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: rooms.Config.DocumentStore, Routes: docapi.New(documents, int64(rooms.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: rooms.Config.IDP, Routes: slices.Concat(operating.OperationRoutes(), signapi.ProofRoutes(rooms.Proofs())), Docs: signapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: rooms.Config.IDP, Routes: rooms.tokenAPI(clients, peers).Routes(), Docs: tokenapi.Docs}},
-		{gate: rooms.umsGate(gate, peers, ums), Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
+		{gate: umsGate, Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: rooms.Config.IDP, Routes: umsapi.ChangeRoutes(&held.Confirming{Requests: rooms.Held, Records: rooms.Confirm}), Docs: umsapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(rooms.Authority).Routes(), Docs: pkiapi.Docs}},
@@ -171,12 +172,14 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		rooms.log.Warn("messages are not sent: every client can read them at "+webconsole.MessagesPath, "setting", "messages.capture")
 		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(rooms.capturedMessages).Routes(), Docs: webconsole.Docs}})
 	}
-	mux, err := rooms.mount(version, surfaces, gate)
+	mux, document, err := rooms.mount(version, surfaces, gate)
 	if err != nil {
 		return nil, err
 	}
 	if rooms.Config.Pages.Enabled {
-		mountPages(mux, rooms.newPages(trial, operations, documents, svs), gate)
+		office := rooms.operatorRooms(ums, operations, version, place.Place.Ready)
+		office.Description = document
+		mountPages(mux, rooms.newPages(trial, operations, documents, svs, office), pagesGate(umsGate, umsRoutes))
 	}
 	closed, err := rooms.newClosed(ctx)
 	if err != nil {
@@ -222,8 +225,9 @@ type surface struct {
 	gate *rest.Gate
 }
 
-// mount puts the surfaces on one mux, and their OpenAPI description beside them.
-func (r *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*http.ServeMux, error) {
+// mount puts the surfaces on one mux, and their OpenAPI description beside them, which it
+// returns.
+func (r *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*http.ServeMux, []byte, error) {
 	mux := http.NewServeMux()
 	var described []openapi.Surface
 	for _, s := range surfaces {
@@ -237,10 +241,10 @@ func (r *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*htt
 	}
 	document, err := openapi.Document("Tamga", version, r.Config.BaseURL(), described)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rest.Mount(mux, "", gate, []rest.Route{openapi.Route(document)})
-	return mux, nil
+	return mux, document, nil
 }
 
 // containerCertificates returns the X.509 certificates of a PKCS #7 container.

@@ -21,4 +21,12 @@ type Pages struct {
 	Idle time.Duration `yaml:"idle" default:"30m" min:"1m"`
 	// Largest upload of documents to sign, together.
 	Upload setting.Size `yaml:"upload" default:"2GiB" above:"0"`
+	// Identifiers of operators who may change on pages what concerns the whole installation:
+	// groups, webhooks, tokens in stock, time-stamp services, messages. They also have the
+	// rights of auditors. `tamga operator list` prints identifiers. Every other operator who
+	// reaches such a person can act as one, so give administrators a group of their own.
+	Administrators []string `yaml:"administrators"`
+	// Identifiers of operators who may read on pages the whole audit log and the state of the
+	// installation.
+	Auditors []string `yaml:"auditors"`
 }

@@ -107,16 +107,15 @@ func (s Outbox) Message(ctx context.Context, id string) (notify.Record, error) {
 // Messages implements notify.Store.
 func (s Outbox) Messages(ctx context.Context, q notify.MessageQuery) ([]notify.Record, error) {
 	query, args := "SELECT "+messageColumns+" FROM outbox", []any{q.Limit}
-	switch {
-	case q.State != "" && q.UserID != "":
-		query += " WHERE state = $2 AND user_id = $3"
-		args = append(args, string(q.State), q.UserID)
-	case q.State != "":
-		query += " WHERE state = $2"
-		args = append(args, string(q.State))
-	case q.UserID != "":
-		query += " WHERE user_id = $2"
-		args = append(args, q.UserID)
+	word := " WHERE "
+	for _, c := range []struct{ condition, value string }{
+		{"state = $%d", string(q.State)}, {"user_id = $%d", q.UserID}, {"id < (SELECT o.id FROM outbox o WHERE o.message_id = $%d)", q.Before},
+	} {
+		if c.value != "" {
+			args = append(args, c.value)
+			query += word + fmt.Sprintf(c.condition, len(args))
+			word = " AND "
+		}
 	}
 	return all(ctx, s.DB, scanMessage, query+" ORDER BY id DESC LIMIT $1", args...)
 }

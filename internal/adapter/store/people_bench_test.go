@@ -90,6 +90,10 @@ func BenchmarkCrowd(b *testing.B) {
 					return err
 				}))
 			}
+			b.Run("Browse", w.measure(func(ctx context.Context, i int) error {
+				_, _, err := w.users.Browse(ctx, w.operator(i), nil, "", 50)
+				return err
+			}))
 			for _, callers := range []int{1, 16} {
 				b.Run(fmt.Sprintf("Cycle/callers=%d", callers), func(b *testing.B) { w.cycle(b, callers) })
 			}

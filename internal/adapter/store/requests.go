@@ -91,6 +91,13 @@ func (s Keys) PendingRequests(ctx context.Context) ([]keys.RequestRecord, error)
 	return all(ctx, s.DB, scanRequest, requestQuery+`status = 2 ORDER BY id LIMIT 1000`)
 }
 
+// PendingRequestsFor returns pending requests of the users that an operator reaches.
+func (s Keys) PendingRequestsFor(ctx context.Context, operatorID string, after int64, limit int, now time.Time) ([]keys.RequestRecord, error) {
+	return all(ctx, s.DB, scanRequest, requestQuery+`status = 2 AND id > $3
+		AND user_id IN (SELECT u.id FROM users u WHERE u.id = certificate_requests.user_id AND `+reached+`) ORDER BY id LIMIT $4`,
+		operatorID, millis(now), after, limit)
+}
+
 // Decide sets the final status of a pending request.
 func (s Keys) Decide(ctx context.Context, id int64, status keys.RequestStatus, certificateID int64, at time.Time) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE certificate_requests SET status = $1, certificate_id = $2, decided_at = $3

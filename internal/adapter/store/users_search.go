@@ -36,13 +36,14 @@ func hasContact(typ contact.Type, condition string) string {
 	return "EXISTS (SELECT 1 FROM contacts x WHERE x.user_id = u.id AND x.type = '" + string(typ) + "' AND " + condition + ")"
 }
 
-// SearchUsers implements user.SearchStore.
-func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search, conditions []user.Condition, now time.Time) (user.Found, error) {
-	where, args := reached, []any{operatorID, millis(now)}
+// selected returns the condition that the operator $1 reaches the user u at the time $2 and
+// that all conditions hold, with its arguments.
+func selected(operatorID string, conditions []user.Condition, now time.Time) (where string, args []any, err error) {
+	where, args = reached, []any{operatorID, millis(now)}
 	for _, c := range conditions {
 		column, known := searchColumns[c.Column]
 		if !known {
-			return user.Found{}, fmt.Errorf("store: column %d is not searched", c.Column)
+			return "", nil, fmt.Errorf("store: column %d is not searched", c.Column)
 		}
 		test, wanted := column.test, c.Truth
 		if strings.Contains(test, "%[1]s") {
@@ -55,6 +56,49 @@ func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search
 			test = "NOT " + test
 		}
 		where += " AND " + test
+	}
+	return where, args, nil
+}
+
+// mostWalks is the number of groups that UsersAfter walks along one by one.
+const mostWalks = 64
+
+// UsersAfter implements user.SearchStore. It walks along the index of each group from the
+// key on, and merges the walks. An operator of more groups reaches a good part of all users,
+// so there the index of logins alone finds a page soon.
+func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []user.Condition, after string, limit int, now time.Time) ([]user.Info, error) {
+	where, args, err := selected(operatorID, conditions, now)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, after, limit)
+	most := fmt.Sprintf(" LIMIT $%d", len(args))
+	where += fmt.Sprintf(" AND u.login_folded > $%d", len(args)-1)
+	walk := func(where string) string {
+		return "SELECT u.id AS id, u.login_folded AS place FROM users u WHERE " + where + " ORDER BY u.login_folded" + most
+	}
+	page := walk(where)
+	if len(groups) <= mostWalks {
+		var walks []string
+		for i, g := range groups {
+			args = append(args, g)
+			walks = append(walks, fmt.Sprintf("SELECT * FROM (%s) AS walk%d", walk(fmt.Sprintf("%s AND u.group_name = $%d", where, len(args))), i))
+		}
+		page = "SELECT * FROM (" + strings.Join(walks, " UNION ALL ") + ") AS walks ORDER BY place" + most
+	}
+	users, err := allUnprepared(ctx, s.DB, scanInfo,
+		"WITH page (id, place) AS ("+page+") SELECT "+infoColumns+infoTables+" JOIN page ON page.id = u.id ORDER BY page.place", args...)
+	if err != nil {
+		return nil, err
+	}
+	return users, s.withContacts(ctx, users)
+}
+
+// SearchUsers implements user.SearchStore.
+func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search, conditions []user.Condition, now time.Time) (user.Found, error) {
+	where, args, err := selected(operatorID, conditions, now)
+	if err != nil {
+		return user.Found{}, err
 	}
 	if q.End == q.Start {
 		return s.countUsers(ctx, where, args)

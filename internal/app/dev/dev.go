@@ -156,6 +156,9 @@ func Furnish(ctx context.Context, h *app.Rooms, dir string) (*Description, error
 	if err != nil {
 		return nil, err
 	}
+	if pages := &h.Config.Pages; len(pages.Administrators) == 0 {
+		pages.Administrators = []string{operator.ID} // before a server is made of the configuration
+	}
 	demo, err := furnishUser(ctx, h, user.Account{Login: "demo", DisplayName: "Demo User", Group: devGroup}, drawn.User, first)
 	if err != nil {
 		return nil, err

@@ -90,6 +90,9 @@ type RequestStore interface {
 	Requests(ctx context.Context, userID string) ([]RequestRecord, error)
 	// PendingRequests reads the first 1000 pending requests of all users.
 	PendingRequests(ctx context.Context) ([]RequestRecord, error)
+	// PendingRequestsFor reads pending requests of the users that an operator reaches, by
+	// number, after one of them.
+	PendingRequestsFor(ctx context.Context, operatorID string, after int64, limit int, now time.Time) ([]RequestRecord, error)
 	// Decide sets the status of a pending request. It reports false when the request is
 	// not pending.
 	Decide(ctx context.Context, id int64, status RequestStatus, certificateID int64, at time.Time) (bool, error)

@@ -132,6 +132,13 @@ func (s *Service) Waiting(ctx context.Context) ([]*Request, error) {
 	return s.requests(ctx, records, err)
 }
 
+// WaitingFor lists pending requests of the users within reach of an operator, by number,
+// after the one with a number.
+func (s *Service) WaitingFor(ctx context.Context, who audit.Principal, after int64, limit int) ([]*Request, error) {
+	records, err := s.RequestStore.PendingRequestsFor(ctx, who.UserID, after, limit, s.Now())
+	return s.requests(ctx, records, err)
+}
+
 // Request finds a request of a user. A missing request, one of another user and a text
 // that is not a number are the fault request_not_found.
 func (s *Service) Request(ctx context.Context, who audit.Principal, identifier string) (*Request, error) {

@@ -43,7 +43,8 @@ var ErrNotFound = errors.New("notify: no such message")
 type MessageQuery struct {
 	State  State // "" means all
 	UserID string
-	Limit  int // 1 to MaxMessages
+	Before string // only those older than the message with this identifier; "" means all
+	Limit  int    // 1 to MaxMessages
 }
 
 // MaxMessages is the most a list returns at once.

@@ -181,24 +181,53 @@ func (s *Service) List(ctx context.Context, who audit.Principal, q Search) (Foun
 	if q.Order < 0 || int(q.Order) >= len(columns) || q.Order == ColumnAuthMethod || q.Order >= ColumnTokenSerial {
 		return Found{}, fault.New(fault.UnsupportedOperation, "OrderColumn: users are not ordered by this column")
 	}
-	if len(q.Filters) > maxFilters {
-		return Found{}, fault.Newf(fault.InvalidParameters, "Filters: want at most %d", maxFilters)
+	conditions, _, err := s.conditions(ctx, who, q.Filters)
+	if err != nil {
+		return Found{}, err
 	}
-	conditions := make([]Condition, len(q.Filters))
-	for i, f := range q.Filters {
+	return s.SearchStore.SearchUsers(ctx, who.UserID, q, conditions, s.now())
+}
+
+// Browse returns at most limit users within the operator's reach that the filters select, in
+// the order of their keys, after the user with the key after. next is the key to go on with,
+// "" after the last user. The faults are those of [Service.List].
+func (s *Service) Browse(ctx context.Context, who audit.Principal, filters []Filter, after string, limit int) (users []Info, next string, err error) {
+	if limit < 1 || limit > MaxPage || len(after) > maxFilterValue || !utf8.ValidString(after) {
+		return nil, "", fault.Newf(fault.BadBounds, "want a page of 1 to %d users", MaxPage)
+	}
+	conditions, groups, err := s.conditions(ctx, who, filters)
+	if err != nil {
+		return nil, "", err
+	}
+	users, err = s.SearchStore.UsersAfter(ctx, who.UserID, groups, conditions, after, limit+1, s.now())
+	if len(users) > limit {
+		users = users[:limit]
+		last := users[limit-1]
+		next = LoginKey(last.ID, FoldLogin(last.Login))
+	}
+	return users, next, err
+}
+
+// conditions checks filters. It also returns the groups of the operator.
+func (s *Service) conditions(ctx context.Context, who audit.Principal, filters []Filter) ([]Condition, []string, error) {
+	if len(filters) > maxFilters {
+		return nil, nil, fault.Newf(fault.InvalidParameters, "Filters: want at most %d", maxFilters)
+	}
+	conditions := make([]Condition, len(filters))
+	for i, f := range filters {
 		var err error
 		if conditions[i], err = f.condition(); err != nil {
-			return Found{}, err
+			return nil, nil, err
 		}
 	}
 	groups, err := s.operatorGroups(ctx, who)
 	if err != nil {
-		return Found{}, err
+		return nil, nil, err
 	}
 	for i := range conditions {
 		conditions[i].pickGroups(groups)
 	}
-	return s.SearchStore.SearchUsers(ctx, who.UserID, q, conditions, s.now())
+	return conditions, groups, nil
 }
 
 // condition checks a filter.

@@ -106,7 +106,9 @@ func back(v *visitor) string {
 	case v.read:
 		return "/"
 	}
-	return v.path
+	// A form without a page of its own belongs to the page above it.
+	page, _, _ := strings.Cut(v.here, "/do/")
+	return page
 }
 
 // refused is a fault as a page.

@@ -8,6 +8,7 @@ import (
 	"embed"
 	"html/template"
 	"io/fs"
+	"path"
 	"strings"
 	"sync"
 
@@ -31,6 +32,7 @@ type view struct {
 	modules  []string // addresses of scripts that the script may load: its modules and their worker
 	status   int      // 0 is 200
 	content  any
+	pictures bool // the page has pictures of ours in itself, as data
 }
 
 // page makes a route of a function that returns a view.
@@ -71,6 +73,8 @@ var tabs = []tab{
 	{Address: "/start", Key: "start.title"},
 	{Address: "/sign", Key: "sign.title"},
 	{Address: "/verify", Key: "verify.title", Anyone: true, when: func(ctx context.Context) bool { return visitorOf(ctx).verifies }},
+	{Address: "/operator", Key: "operator.title", when: func(ctx context.Context) bool { return rest.Caller(ctx).Operator }},
+	{Address: "/reference", Key: "reference.title", Anyone: true},
 }
 
 // tabsFor returns the tabs that the visitor sees.
@@ -97,7 +101,7 @@ func (v view) render(ctx context.Context) (rest.Page, error) {
 	f.Tabs = tabsFor(ctx, f.Login != "")
 	var text bytes.Buffer
 	err := templates()[w.language][v.template].ExecuteTemplate(&text, "frame", f)
-	policy := contentPolicy(v.script)
+	policy := contentPolicy(v.script, v.pictures)
 	if len(v.modules) > 0 {
 		from := strings.Join(v.modules, " ")
 		policy += "; script-src-elem " + rest.ContentHash(v.script) + " " + from + "; worker-src " + from
@@ -112,10 +116,10 @@ var templates = sync.OnceValue(func() map[string]map[string]*template.Template {
 	all := map[string]map[string]*template.Template{}
 	for _, w := range languages {
 		all[w.language] = map[string]*template.Template{}
-		common := template.Must(template.New("").Funcs(w.functions()).ParseFS(templateFiles, "templates/frame.html", "templates/parts.html"))
+		common := template.Must(template.New("").Funcs(w.functions()).ParseFS(templateFiles, "templates/frame.html", "templates/parts.html", "templates/*/parts.html"))
 		err := fs.WalkDir(templateFiles, "templates", func(file string, d fs.DirEntry, err error) error {
 			name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
-			if err == nil && !d.IsDir() && name != "frame" && name != "parts" {
+			if err == nil && !d.IsDir() && name != "frame" && path.Base(name) != "parts" {
 				all[w.language][name] = template.Must(template.Must(common.Clone()).ParseFS(templateFiles, file))
 			}
 			return err
@@ -129,10 +133,13 @@ var templates = sync.OnceValue(func() map[string]map[string]*template.Template {
 
 // contentPolicy allows a page our style, its script and forms to this server. The content of a page
 // comes from strangers, so nothing else is allowed.
-func contentPolicy(script string) string {
+func contentPolicy(script string, pictures bool) string {
 	p := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src " + rest.ContentHash(style)
 	if script != "" {
 		p += "; script-src " + rest.ContentHash(script) + "; connect-src 'self'"
+	}
+	if pictures {
+		p += "; img-src data:"
 	}
 	return p
 }

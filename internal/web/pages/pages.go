@@ -14,6 +14,7 @@ package pages
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -108,22 +109,38 @@ type Deps struct {
 	Verifier    Verifier                  // nil: the pages verify nothing
 	Admit       func(remote string) error // refuses an address that verifies too often
 	// PDF prints a document for people. It is needed with a Verifier.
-	PDF    func(language, title string, at time.Time, lines []Line) ([]byte, error)
-	Sealer Sealer
-	Now    func() time.Time
-	Random func() string // text that nobody can guess
+	PDF       func(language, title string, at time.Time, lines []Line) ([]byte, error)
+	Sealer    Sealer
+	Now       func() time.Time
+	Random    func() string // text that nobody can guess
+	Operators OperatorRooms
 }
 
 // API serves the pages.
 type API struct {
 	settings Settings
 	Deps
+
+	deedGroups  []deedGroup
+	deedsByName map[string]*deed
+	reference   *openAPI
 }
 
 // New returns the API. It panics if a template is wrong: such a program does not start.
 func New(s Settings, d Deps) *API {
 	templates()
-	return &API{s, d}
+	a := &API{settings: s, Deps: d, deedsByName: map[string]*deed{}}
+	var err error
+	if a.reference, err = readOpenAPI(d.Operators.Description); err != nil {
+		panic(err)
+	}
+	a.deedGroups = a.deeds()
+	for _, g := range a.deedGroups {
+		for i := range g.list {
+			a.deedsByName[g.list[i].name] = &g.list[i]
+		}
+	}
+	return a
 }
 
 // Client returns the pages as an OpenID client.
@@ -160,5 +177,5 @@ func (a *API) Routes() []rest.Route {
 	if a.settings.Trial != nil {
 		routes = append(routes, rest.Handle("POST /try", "SignInToTry", rest.Anyone, a.try).Answering(rest.Redirect{}))
 	}
-	return routes
+	return slices.Concat(routes, a.operatorRoutes(), a.referenceRoutes())
 }

@@ -14,10 +14,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/user"
 )
 
 // families are the beginnings of keys whose end is a value.
-var families = []string{"certificate.status.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit.", "finding.", "mend.", "stamp."}
+var families = []string{"certificate.status.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit.", "finding.", "mend.", "stamp.",
+	"deed.", "field.", "column.", "comparison.", "action.", "policy.kind.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.",
+	"check.", "installation.", "delay.", "reason.", "ends.", "reference.security.", "reference.in."}
 
 // TestCatalogues checks that every text is there in every language, with the same values,
 // and that each is used.
@@ -70,7 +75,7 @@ func TestCatalogues(t *testing.T) {
 }
 
 // notTexts look like keys but are not.
-var notTexts = []string{"all.zip", "signed.zip", "multipart.form", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
+var notTexts = []string{"all.zip", "signed.zip", "multipart.form", "audit.csv", "audit.jsonl", "openapi.json", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
 
 func TestWords(t *testing.T) {
 	en, ru := wordsFor("", "de, en;q=0.5"), wordsFor("", "ru-RU,ru;q=0.9,en;q=0.8")
@@ -156,5 +161,43 @@ func TestKeep(t *testing.T) {
 	form["format"] = strings.Repeat("a", maxKept)
 	if got := keep(func(name string) string { return form[name] }); got != "" {
 		t.Errorf("%d bytes in an address", len(got))
+	}
+}
+
+// TestDeedWords checks that each deed, with its fields, has words.
+func TestDeedWords(t *testing.T) {
+	a := New(Settings{}, Deps{Operators: OperatorRooms{People: &user.Service{}, Policies: &policy.Editor{}}})
+	if len(a.deedsByName) < 60 {
+		t.Fatalf("only %d deeds", len(a.deedsByName))
+	}
+	names := map[string]int{}
+	for _, g := range a.deedGroups {
+		for i := range g.list {
+			d := &g.list[i]
+			names[d.name]++
+			want := []string{d.titleKey(), "deed.does." + d.wording(), "deed.done." + d.wording()}
+			for _, f := range d.fields {
+				want = append(want, f.labelKey())
+				for _, o := range f.choices {
+					want = append(want, o.Key)
+				}
+				want = append(want, f.hint)
+			}
+			for _, w := range languages {
+				for _, key := range want {
+					if _, ok := w.texts[key]; key != "" && !ok {
+						t.Errorf("%s: %s has no %s", d.name, w.language, key)
+					}
+				}
+			}
+			if d.operation == "" || d.do == nil || g.right == "" {
+				t.Errorf("%s is not whole", d.name)
+			}
+		}
+	}
+	for name, n := range names {
+		if n != 1 {
+			t.Errorf("%d deeds have the name %s", n, name)
+		}
 	}
 }

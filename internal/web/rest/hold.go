@@ -39,6 +39,14 @@ func (r Route) Varying(members ...string) Route {
 	return r
 }
 
+// HeldAs gives a route whose body is a [Form] the JSON value that a [Holder] sees in place of
+// the form, such as the body of the same operation of the interface. The operation must read
+// the form in the same way: what the value does not show has no effect.
+func (r Route) HeldAs(value func(Form) any) Route {
+	r.heldAs = value
+	return r
+}
+
 // hold has the holder of the gate decide about a request once it was read, before the
 // operation is called. No route of the surface can forget that.
 func (h *handler) hold(ctx context.Context, call *call, r *http.Request, in *input) {
@@ -58,8 +66,15 @@ func (h *handler) hold(ctx context.Context, call *call, r *http.Request, in *inp
 		if _, err := io.Copy(io.Discard, in.body); err != nil {
 			return err
 		}
+		body := text.Bytes()
+		if h.heldAs != nil {
+			var err error
+			if body, err = json.Marshal(h.heldAs(parseForm(text.String()))); err != nil {
+				return err
+			}
+		}
 		end, err := holder.Hold(ctx, call.who, HeldCall{
-			h.Name, r.Method, r.URL.RequestURI(), strings.ToLower(r.PathValue("id")), sameBody(text.Bytes(), h.varying),
+			h.Name, r.Method, r.URL.RequestURI(), strings.ToLower(r.PathValue("id")), sameBody(body, h.varying),
 		})
 		call.waits, call.held = err != nil, end
 		return err

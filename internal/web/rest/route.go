@@ -47,8 +47,9 @@ type Route struct {
 	unaudited, exact bool
 	answerOnly, once bool
 	confirmed        bool
-	varying          []string // see Varying
-	headers          []string // that fields of the request are read from
+	varying          []string       // see Varying
+	heldAs           func(Form) any // see HeldAs; nil: the body as it is
+	headers          []string       // that fields of the request are read from
 	guard            func(remote string) error
 	call             func(ctx context.Context, in *input) (any, error)
 }

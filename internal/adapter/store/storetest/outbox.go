@@ -171,6 +171,9 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			list(notify.MessageQuery{Limit: 9}, 5, 4, 3, 2, 1)
 			list(notify.MessageQuery{Limit: 2}, 5, 4)
 			list(notify.MessageQuery{Limit: 9, State: notify.Dead}, 3, 2)
+			list(notify.MessageQuery{Limit: 9, State: notify.Dead, Before: message(3, "").ID}, 2)
+			list(notify.MessageQuery{Limit: 2, Before: message(4, "").ID}, 3, 2)
+			list(notify.MessageQuery{Limit: 2, Before: message(9, "").ID})
 			list(notify.MessageQuery{Limit: 9, UserID: "another"}, 5)
 			list(notify.MessageQuery{Limit: 9, State: notify.Pending, UserID: "user"}, 4)
 			for n, revived := range map[int]bool{1: false, 2: true, 3: false, 4: false} {

@@ -4,6 +4,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/user"
 )
 
 func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
@@ -44,6 +46,31 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, err)
 			if len(waiting) != 2 || waiting[0].ID != want.ID || waiting[1].KeyID != "" {
 				t.Errorf("waiting: %+v", waiting)
+			}
+			users := store.Users{DB: db}
+			group(t, db, "Other")
+			for id, groups := range map[string][]string{"ours": {"Default"}, "theirs": {"Other"}} {
+				must(t, users.AddUser(t.Context(), user.User{ID: id, Login: id, Group: "Other", Operator: true, CreatedAt: start}, id))
+				must(t, users.SetOperatorGroups(t.Context(), id, groups))
+			}
+			for i, c := range []struct {
+				operator string
+				after    int64
+				limit    int
+				want     []int64
+			}{
+				{"ours", 0, 9, []int64{waiting[0].ID, waiting[1].ID}}, {"ours", 0, 1, []int64{waiting[0].ID}}, {"ours", waiting[0].ID, 9, []int64{waiting[1].ID}},
+				{"theirs", 0, 9, nil}, {u.ID, 0, 9, nil}, {"nobody", 0, 9, nil},
+			} {
+				list, err := s.PendingRequestsFor(t.Context(), c.operator, c.after, c.limit, start)
+				must(t, err)
+				var ids []int64
+				for _, q := range list {
+					ids = append(ids, q.ID)
+				}
+				if !slices.Equal(ids, c.want) {
+					t.Errorf("row %d: an operator sees the requests %d, want %d", i, ids, c.want)
+				}
 			}
 			must(t, s.DeleteUnusedKey(t.Context(), k.ID))
 			if _, found, _ := s.Key(t.Context(), k.ID); !found {

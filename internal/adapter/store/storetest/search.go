@@ -187,6 +187,29 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 		if got := strings.Join(logins, ","); got != c.want || found.Total != c.total {
 			t.Errorf("row %d, %+v: %q of %d, want %q of %d", i, c.search, got, found.Total, c.want, c.total)
 		}
+		if c.search.End == 100 && c.fault == "" { // from the first user on, by login
+			if got := browse(t, service, c.who, c.search.Filters, 1); got != c.want {
+				t.Errorf("row %d, %+v: page by page %q, want %q", i, c.search, got, c.want)
+			}
+		}
+	}
+	many := []string{"Alpha", "Beta"}
+	for i := range 80 { // more than are walked along one by one
+		group(t, db, fmt.Sprintf("Group %d", i))
+		many = append(many, fmt.Sprintf("Group %d", i))
+	}
+	if got := browse(t, service, operator("many", many...), nil, 3); got != "-,anna,boris,Clara_1" {
+		t.Errorf("an operator of many groups sees %q", got)
+	}
+	for _, c := range []struct {
+		who   audit.Principal
+		after string
+		limit int
+		fault string
+	}{{both, "", 0, fault.BadBounds}, {both, "", 1001, fault.BadBounds}, {both, "\xff", 1, fault.BadBounds}, {audit.Principal{UserID: anna}, "", 1, fault.AccessDenied}} {
+		if _, _, err := service.Browse(t.Context(), c.who, nil, c.after, c.limit); !fault.Is(err, c.fault) {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 	found, err := service.List(t.Context(), both, filters(f(user.ColumnLogin, user.Equal, "anna")))
 	must(t, err)
@@ -218,5 +241,24 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 		}
+	}
+}
+
+// browse returns the logins that an operator sees page by page.
+func browse(t *testing.T, service *user.Service, who audit.Principal, filters []user.Filter, limit int) string {
+	var logins []string
+	for after := ""; ; {
+		users, next, err := service.Browse(t.Context(), who, filters, after, limit)
+		must(t, err)
+		for _, u := range users {
+			if u.Login == "" {
+				u.Login = "-"
+			}
+			logins = append(logins, u.Login)
+		}
+		if next == "" {
+			return strings.Join(logins, ",")
+		}
+		after = next
 	}
 }

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/held"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/pages"
+	"tamga/internal/web/rest"
+	"tamga/internal/web/umsapi"
+	"tamga/pki/suite"
+)
+
+// operatorRooms returns what the pages of operators call. ready checks the document storage.
+func (r *Rooms) operatorRooms(ums *umsapi.API, operations *signing.Operations, version string, ready func(context.Context) error) pages.OperatorRooms {
+	c := &r.Config.Pages
+	return pages.OperatorRooms{
+		Permit: ums.Permit, Administrators: c.Administrators, Auditors: c.Auditors,
+		People: r.Users, Contacts: r.Contacts, SignIns: r.Identity, OneTime: r.Oath, Devices: r.Devices, Policies: r.PolicyEditor, Held: r.Held,
+		Keys: r.Keys, Authority: r.Authority, Active: operations, Messages: r.Messages, Webhooks: r.Webhooks, Log: auditLog{store.Audit{DB: r.DB}},
+		Installation: func(ctx context.Context) ([]pages.Fact, error) { return r.installation(ctx, version, ready) },
+		CheckTSP:     r.checkTSP,
+	}
+}
+
+// auditLog reads the audit log for pages.
+type auditLog struct{ log store.Audit }
+
+// Read implements pages.AuditLog.
+func (a auditLog) Read(ctx context.Context, q pages.AuditQuery, limit int) ([]audit.Entry, int64, error) {
+	return a.log.Read(ctx, store.AuditFilter{
+		UserID: q.UserID, Login: q.Login, Operation: q.Operation, Outcome: q.Outcome, Since: q.Since, OutcomesOnly: !q.Attempts, Before: q.Before,
+	}, limit)
+}
+
+// counted is the most that the page of the installation counts of a queue.
+const counted = 1000
+
+// installation describes the state of this process and of what it depends on.
+func (r *Rooms) installation(ctx context.Context, version string, ready func(context.Context) error) (facts []pages.Fact, err error) {
+	add := func(key, value string, bad bool) {
+		facts = append(facts, pages.Fact{Key: "installation." + key, Value: value, Bad: bad})
+	}
+	queue := func(key string, n int, alarms bool) {
+		text := strconv.Itoa(n)
+		if n >= counted {
+			text += "+"
+		}
+		add(key, text, alarms && n > 0)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	engine, _, _ := strings.Cut(r.Config.Database, ":")
+	add("version", version, false)
+	add("address", r.Config.BaseURL(), false)
+	add("node", host+" "+strconv.Itoa(os.Getpid()), false)
+	add("database", engine, r.DB.Ping(ctx) != nil)
+	add("clock", r.DB.ClockOffset().Round(time.Millisecond).String(), r.checkClock(ctx) != nil)
+	kind := "directory"
+	if r.Config.Bucket.Endpoint != "" {
+		kind = "bucket"
+	}
+	add("documents", kind, ready(ctx) != nil)
+	for _, q := range []struct {
+		key    string
+		state  notify.State
+		alarms bool
+	}{{"pending", notify.Pending, false}, {"dead", notify.Dead, true}} {
+		list, err := r.Messages.List(ctx, notify.MessageQuery{State: q.state, Limit: counted})
+		if err != nil {
+			return nil, err
+		}
+		queue(q.key, len(list), q.alarms)
+	}
+	requests, err := r.Keys.Waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	queue("requests", len(requests), false)
+	changes, err := r.Held.List(ctx, held.Administrator)
+	if err != nil {
+		return nil, err
+	}
+	queue("held", len(changes), false)
+	groups, err := r.Users.Groups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	queue("groups", len(groups), false)
+	return facts, nil
+}
+
+// checkTSP requests a time stamp and says what its checks found.
+func (r *Rooms) checkTSP(ctx context.Context, service policy.TSPService) ([]pages.Fact, error) {
+	source, err := r.OpenEvidence(r.Config.Evidence)
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	sample := make([]byte, 32)
+	rand.Read(sample)
+	e, err := source.Examine(ctx, service, suite.Streebog256.Digest(sample))
+	if err != nil {
+		return nil, err
+	}
+	var facts []pages.Fact
+	for _, c := range e.Checks {
+		f := pages.Fact{Key: "check." + c.Name, Value: "✓"}
+		if c.Err != nil {
+			f.Value, f.Bad = notify.OneLine(c.Err.Error()), true
+		}
+		facts = append(facts, f)
+	}
+	return facts, nil
+}
+
+// pagesGate is the gate of the pages: that of user management, whose rules hold for the
+// operations of the same names. A page itself is no operation of user management, so its
+// failure is no event.
+func pagesGate(ums *rest.Gate, operations []rest.Route) *rest.Gate {
+	gate := *ums
+	known := map[string]bool{}
+	for _, o := range operations {
+		known[o.Name] = o.Method != http.MethodGet
+	}
+	failed := gate.Failed
+	gate.Failed = func(ctx context.Context, operation, userID string, err error) {
+		if known[operation] {
+			failed(ctx, operation, userID, err)
+		}
+	}
+	if gate.Holder != nil {
+		gate.Holder = officeHolder{gate.Holder}
+	}
+	return &gate
+}
+
+// officeHolder makes requests on pages of operators wait. What people do on their own pages
+// waits for nobody.
+type officeHolder struct{ rest.Holder }
+
+// Hold implements rest.Holder.
+func (h officeHolder) Hold(ctx context.Context, who audit.Principal, c rest.HeldCall) (func(context.Context, error) error, error) {
+	if !strings.HasPrefix(c.Target, "/operator/") {
+		return nil, nil
+	}
+	return h.Holder.Hold(ctx, who, c)
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/held"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
+	"tamga/internal/domain/signing"
+	"tamga/internal/domain/user"
+	"tamga/internal/web/rest"
+)
+
+// Rights to pages besides those of package rest.
+const (
+	// Operator is the right of user management: the caller is an operator, and if the path
+	// names a user, one within reach.
+	Operator rest.Right = "operator"
+	// Auditor is the right to read what concerns the whole installation.
+	Auditor rest.Right = "auditor"
+	// Administrator is the right to change it.
+	Administrator rest.Right = "administrator"
+)
+
+// OperatorRooms lists what the pages of operators call.
+type OperatorRooms struct {
+	// Permit checks the right Operator, as the interface of user management does.
+	Permit func(ctx context.Context, who audit.Principal, right rest.Right, value func(name string) string) error
+	// Administrators and Auditors are identifiers of operators.
+	Administrators, Auditors []string
+
+	People       *user.Service
+	Contacts     *contact.Book
+	SignIns      *signin.Service
+	OneTime      *oath.Service
+	Devices      *device.Service
+	Policies     *policy.Editor
+	Held         *held.Service
+	Keys         *keys.Service
+	Authority    *authority.Service
+	Active       *signing.Operations
+	Messages     *notify.Service
+	Webhooks     *notify.Subscriptions
+	Log          AuditLog
+	Installation func(ctx context.Context) ([]Fact, error)
+	// CheckTSP requests a time stamp from a registered service and checks it.
+	CheckTSP func(ctx context.Context, service policy.TSPService) ([]Fact, error)
+	// Description is the OpenAPI document, for the page of the reference.
+	Description []byte
+}
+
+// Fact is a line about the installation.
+type Fact struct {
+	Key   string // of the words
+	Value string
+	Bad   bool
+}
+
+// AuditQuery selects audit entries. An empty field selects all.
+type AuditQuery struct {
+	UserID, Login, Operation, Outcome string
+	Since                             time.Time
+	Attempts                          bool
+	Before                            int64 // position, see AuditLog
+}
+
+// AuditLog reads the audit log.
+type AuditLog interface {
+	// Read returns the newest entries that match, the oldest of them first, and the position
+	// before which the next call continues.
+	Read(ctx context.Context, q AuditQuery, limit int) (list []audit.Entry, before int64, err error)
+}
+
+// Permit checks the rights of pages, for [rest.Gate]. An operator who acts for a user has no
+// right here: the sessions of pages are of people themselves.
+func (a *API) Permit(ctx context.Context, who audit.Principal, right rest.Right, value func(name string) string) error {
+	switch {
+	case who.Actor != "" || who.Confirmation != "":
+	case right == Operator:
+		return a.Operators.Permit(ctx, who, right, value)
+	case a.may(who, right):
+		return nil
+	}
+	return fault.New(fault.AccessDenied, "this page is for other people")
+}
+
+// may reports whether a person has a right that does not depend on a user.
+func (a *API) may(who audit.Principal, right rest.Right) bool {
+	administrator := slices.Contains(a.Operators.Administrators, who.UserID)
+	switch right {
+	case Operator:
+		return who.Operator
+	case Auditor:
+		return who.Operator && (administrator || slices.Contains(a.Operators.Auditors, who.UserID))
+	case Administrator:
+		return who.Operator && administrator
+	}
+	return false
+}
+
+// office is an entry of the list of pages of operators.
+type office struct {
+	tab
+	right rest.Right
+}
+
+var offices = []office{
+	{tab{Address: "/operator/people", Key: "people.title"}, Operator},
+	{tab{Address: "/operator/requests", Key: "requests.title"}, Operator},
+	{tab{Address: "/operator/held", Key: "held.title"}, Operator},
+	{tab{Address: "/operator/groups", Key: "groups.title"}, Administrator},
+	{tab{Address: "/operator/audit", Key: "audit.title"}, Auditor},
+	{tab{Address: "/operator/messages", Key: "messages.title"}, Administrator},
+	{tab{Address: "/operator/tokens", Key: "tokens.title"}, Administrator},
+	{tab{Address: "/operator/webhooks", Key: "webhooks.title"}, Administrator},
+	{tab{Address: "/operator/services", Key: "services.title"}, Auditor},
+	{tab{Address: "/operator/installation", Key: "installation.title"}, Auditor},
+}
+
+// operatorView is what every page of operators has.
+type operatorView struct {
+	Tabs []tab
+	Done string // key of what was done just now; "": nothing
+	Page any
+}
+
+// office returns a page of operators.
+func (a *API) office(ctx context.Context, template, title, done string, content any) view {
+	v := operatorView{Page: content}
+	who, here := rest.Caller(ctx), visitorOf(ctx).path
+	for _, o := range offices {
+		if a.may(who, o.right) {
+			o.Here = here == o.Address || strings.HasPrefix(here, o.Address+"/")
+			v.Tabs = append(v.Tabs, o.tab)
+		}
+	}
+	if d := a.deedsByName[done]; d != nil {
+		v.Done = "deed.done." + d.wording()
+	}
+	return view{template: "operator/" + template, title: title, content: v}
+}
+
+func (a *API) operatorRoutes() []rest.Route {
+	routes := []rest.Route{
+		page("GET /operator", "OperatorPage", Operator, a.operatorStart),
+		page("GET /operator/people", "GetUsers", Operator, a.people),
+		page("GET /operator/people/{id}", "GetUserById", Operator, a.person),
+		page("GET /operator/people/{id}/history", "ReadAudit", Operator, a.history),
+		page("GET /operator/requests", "ListRequests", Operator, a.requests),
+		page("GET /operator/held", "GetApprovals", Operator, a.held),
+		page("GET /operator/held/{request}", "GetApproval", Operator, a.heldRequest),
+		page("GET /operator/groups", "ListGroups", Administrator, a.groups),
+		page("GET /operator/audit", "ReadAudit", Auditor, a.auditLog),
+		rest.Handle("GET /operator/audit/export", "ExportAudit", Auditor, a.exportAudit).Answering(rest.File{}),
+		page("GET /operator/messages", "ListMessages", Administrator, a.messages),
+		page("GET /operator/tokens", "ListTokens", Administrator, a.tokens),
+		page("GET /operator/webhooks", "ListWebhooks", Administrator, a.webhooks),
+		page("GET /operator/services", "ListTSPServices", Auditor, a.services),
+		page("GET /operator/installation", "ShowInstallation", Auditor, a.installation),
+	}
+	for _, g := range a.deedGroups {
+		routes = append(routes, a.deedRoutes(g)...)
+	}
+	return routes
+}
+
+// operatorStart leads to the first page that the person may see.
+func (a *API) operatorStart(ctx context.Context, r struct {
+	Done string `query:"done"`
+}) (view, error) {
+	var s sections
+	who := rest.Caller(ctx)
+	waiting, err := a.Operators.Keys.WaitingFor(ctx, who, 0, pageRows)
+	if err != nil {
+		return view{}, err
+	}
+	changes, err := a.Operators.Held.List(ctx, who)
+	if err != nil {
+		return view{}, err
+	}
+	facts := table{Title: "operator.waits", Facts: true}
+	for _, c := range []struct {
+		key, address string
+		n            int
+	}{{"operator.requests", "/operator/requests", len(waiting)}, {"operator.changes", "/operator/held", len(changes)}} {
+		facts.Rows = append(facts.Rows, row{Cells: []cell{{Key: c.key}, {Text: atMost(c.n, pageRows), Address: c.address}}})
+	}
+	s.Tables = append(s.Tables, facts)
+	return a.office(ctx, "sections", "operator.title", r.Done, s), nil
+}
+
+// sections are the usual content of a page of operators.
+type sections struct {
+	Lead   string // text of the first line, from a stranger; "": none
+	Tables []table
+}
+
+// table is a list, or facts in pairs.
+type table struct {
+	Title string   // key
+	Head  []string // keys of the columns
+	Rows  []row
+	Facts bool   // pairs of a name and a value
+	Empty string // key of what is said without rows
+	Deeds []link // below the table
+	Next  string // address of the next page; "": none
+}
+
+type row struct {
+	Cells []cell
+	Deeds []link
+}
+
+// cell is a value in a table: a text, a word, a time or an address.
+type cell struct {
+	Text    string
+	Key     string // of a word in place of the text
+	At      time.Time
+	Address string   // that the cell leads to
+	Badges  []string // keys of marks beside it
+	Bad     bool     // the marks are warnings
+	Code    bool
+}
+
+// link leads to a page.
+type link struct{ Address, Key string }
+
+// Acts reports whether a row has deeds.
+func (t table) Acts() bool {
+	return slices.ContainsFunc(t.Rows, func(r row) bool { return len(r.Deeds) > 0 })
+}
+
+// pageRows is the number of rows of a page of a long list.
+const pageRows = 50
+
+// seeOther leads on after a form.
+func seeOther(to string) rest.Redirect { return rest.Redirect{Location: to, See: true} }

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+// maxExport is the largest number of entries in a file.
+const maxExport = 20_000
+
+var errTime = fault.New(fault.InvalidParameters, "since: want a date such as 2026-01-31")
+
+// auditForm is the search of the audit log.
+type auditForm struct {
+	User      string `query:"user"`
+	Login     string `query:"login"`
+	Operation string `query:"operation"`
+	Outcome   string `query:"outcome"`
+	Since     string `query:"since"`
+	Attempts  string `query:"attempts"`
+	Before    int64  `query:"before"`
+	Format    string `query:"format"`
+}
+
+func (f *auditForm) query() (AuditQuery, error) {
+	since, err := timeOf(f.Since)
+	return AuditQuery{
+		UserID: strings.ToLower(f.User), Login: f.Login, Operation: f.Operation, Outcome: f.Outcome, Since: since, Attempts: f.Attempts != "", Before: f.Before,
+	}, err
+}
+
+// values returns the search as a query.
+func (f *auditForm) values() url.Values {
+	v := url.Values{}
+	for name, value := range map[string]string{"user": f.User, "login": f.Login, "operation": f.Operation, "outcome": f.Outcome, "since": f.Since, "attempts": f.Attempts} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return v
+}
+
+type auditView struct {
+	Form  auditForm
+	Table table
+	Files []fileLink
+}
+
+// fileLink leads to a file.
+type fileLink struct{ Address, Name string }
+
+// auditTable shows entries, the newest first.
+func auditTable(entries []audit.Entry) table {
+	t := table{Title: "audit.title", Head: []string{"audit.at", "column.Login", "audit.operation", "audit.object", "audit.outcome", "audit.address", "audit.detail"}, Empty: "audit.none"}
+	for _, e := range slices.Backward(entries) {
+		outcome := cell{Text: e.Outcome, Bad: e.Outcome != audit.OK}
+		if e.Phase == audit.Attempt {
+			outcome = cell{Key: "audit.attempt"}
+		}
+		login := e.Principal.Login
+		if e.Principal.Actor != "" {
+			login += " ← " + e.Principal.Actor
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At}, {Text: login}, {Text: e.Operation}, {Text: e.Object, Address: objectAt(e.Object)}, outcome, {Text: e.Remote}, {Text: e.Detail}}})
+	}
+	return t
+}
+
+// auditLog searches the audit log of the installation.
+func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
+	q, err := r.query()
+	if err != nil {
+		return view{}, err
+	}
+	rest.Detail(ctx, r.values().Encode())
+	entries, before, err := a.Operators.Log.Read(ctx, q, pageRows)
+	if err != nil {
+		return view{}, err
+	}
+	v := auditView{Form: r, Table: auditTable(entries)}
+	again := r.values()
+	for _, f := range []string{"csv", "json"} {
+		again.Set("format", f)
+		v.Files = append(v.Files, fileLink{"/operator/audit/export?" + again.Encode(), strings.ToUpper(f)})
+	}
+	if len(entries) == pageRows {
+		again.Del("format")
+		again.Set("before", strconv.FormatInt(before, 10))
+		v.Table.Next = "/operator/audit?" + again.Encode()
+	}
+	return a.office(ctx, "audit", "audit.title", "", v), nil
+}
+
+// history is what the audit log has about a user within reach.
+func (a *API) history(ctx context.Context, r struct {
+	ID     string `path:"id"`
+	Before int64  `query:"before"`
+}) (view, error) {
+	o, err := a.personObject(ctx, strings.ToLower(r.ID), "")
+	if err != nil {
+		return view{}, err
+	}
+	entries, before, err := a.Operators.Log.Read(ctx, AuditQuery{UserID: o.ID, Before: r.Before}, pageRows)
+	if err != nil {
+		return view{}, err
+	}
+	t := auditTable(entries)
+	if len(entries) == pageRows {
+		t.Next = personAt(o.ID) + "/history?before=" + strconv.FormatInt(before, 10)
+	}
+	t.Deeds = []link{{personAt(o.ID), "history.back"}}
+	return a.office(ctx, "sections", "history.title", "", sections{Lead: o.Note, Tables: []table{t}}), nil
+}
+
+// exported is an audit entry in a file. The names are those of the command audit --json.
+type exported struct {
+	At        time.Time `json:"at"`
+	RequestID string    `json:"request_id"`
+	Operation string    `json:"operation"`
+	Phase     string    `json:"phase"`
+	Outcome   string    `json:"outcome"`
+	Object    string    `json:"object"`
+	Detail    string    `json:"detail"`
+	UserID    string    `json:"user_id"`
+	Login     string    `json:"login"`
+	Group     string    `json:"group"`
+	Operator  bool      `json:"operator"`
+	ClientID  string    `json:"client_id"`
+	TokenID   string    `json:"token_id"`
+	Method    string    `json:"method"`
+	Actor     string    `json:"actor"`
+	Remote    string    `json:"remote"`
+	Micros    int64     `json:"duration_us"`
+
+	Correlation string `json:"client_request_id,omitempty"`
+}
+
+var exportedColumns = []string{
+	"at", "request_id", "operation", "phase", "outcome", "object", "detail", "user_id", "login", "group", "operator", "client_id", "token_id", "method", "actor", "remote", "duration_us", "client_request_id",
+}
+
+func (e *exported) values() []string {
+	return []string{
+		e.At.Format(time.RFC3339Nano), e.RequestID, e.Operation, e.Phase, e.Outcome, e.Object, e.Detail, e.UserID, e.Login, e.Group, strconv.FormatBool(e.Operator),
+		e.ClientID, e.TokenID, e.Method, e.Actor, e.Remote, strconv.FormatInt(e.Micros, 10), e.Correlation,
+	}
+}
+
+// exportAudit answers the newest entries that match, the oldest first, as CSV or as a line of
+// JSON for each.
+func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
+	q, err := r.query()
+	if err != nil {
+		return rest.File{}, err
+	}
+	rest.Detail(ctx, r.values().Encode())
+	var pages [][]audit.Entry
+	const page = 1000
+	for have := 0; have < maxExport; have += page {
+		entries, before, err := a.Operators.Log.Read(ctx, q, page)
+		if err != nil {
+			return rest.File{}, err
+		}
+		pages = append(pages, entries)
+		if len(entries) < page {
+			break
+		}
+		q.Before = before
+	}
+	var text bytes.Buffer
+	table, lines := csv.NewWriter(&text), json.NewEncoder(&text)
+	asCSV := r.Format != "json"
+	write := func(e *exported) error {
+		if !asCSV {
+			return lines.Encode(e)
+		}
+		values := e.values()
+		for i, v := range values {
+			values[i] = inert(v)
+		}
+		return table.Write(values)
+	}
+	if asCSV {
+		err = table.Write(exportedColumns)
+	}
+	for _, entries := range slices.Backward(pages) {
+		for _, e := range entries {
+			p := e.Principal
+			err = cmp.Or(err, write(&exported{
+				e.At.UTC(), e.RequestID, e.Operation, e.Phase, e.Outcome, e.Object, e.Detail, p.UserID, p.Login, p.Group, p.Operator, p.ClientID, p.TokenID, p.Method, p.Actor, e.Remote,
+				e.Duration.Microseconds(), e.Correlation,
+			}))
+		}
+	}
+	table.Flush()
+	if err = cmp.Or(err, table.Error()); err != nil {
+		return rest.File{}, err
+	}
+	if asCSV {
+		return rest.File{Content: bytes.NewReader(text.Bytes()), Name: "audit.csv", Type: "text/csv; charset=utf-8"}, nil
+	}
+	return rest.File{Content: bytes.NewReader(text.Bytes()), Name: "audit.jsonl", Type: "application/jsonl"}, nil
+}
+
+// inert keeps a text of a stranger from being a formula in a spreadsheet.
+func inert(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"html/template"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+// deed is something that operators do. It has a page that says what the deed does and asks
+// for what it needs; the form of the page does it. The words of a deed are deed.NAME, its
+// title, deed.does.NAME, its consequences, and deed.done.NAME.
+type deed struct {
+	name  string // last part of the address
+	words string // in place of the name in the keys of the words; "": the name
+	title string // in place of words in the key of the title
+	// operation is the name of the same operation of the interface, or of the command, for
+	// the audit log, the events, and the rules of requests that wait.
+	operation string
+	fields    []field
+	// more returns fields that depend on the object.
+	more func(ctx context.Context, o *object) ([]field, error)
+	// named asks for the name of the object, because the deed ends something.
+	named bool
+	// ends counts what the deed ends.
+	ends func(ctx context.Context, o *object) ([]ending, error)
+	// heldAs is the body of the operation of the interface, where rules of requests that
+	// wait read it. nil: the fields.
+	heldAs func(f rest.Form) any
+	do     func(ctx context.Context, o *object, f rest.Form) (*made, error)
+}
+
+// made is what a deed made that is shown once. nil: nothing is shown.
+type made struct {
+	Secret  string       // to copy
+	Text    string       // text of the picture, to copy
+	Picture template.URL // QR code
+	Note    string       // key of what to do with it
+	Facts   []Fact
+	file    *rest.File // answered in place of a page
+	to      string     // page to go on at; "": that of the object
+}
+
+// ending is something that ends, and how often.
+type ending struct {
+	Key string
+	N   int
+}
+
+// object is what a deed is done to.
+type object struct {
+	ID   string // of the user; "" for deeds that are about none
+	Of   string // what of the user or of the installation, such as a phone or a number
+	Name string // the name that the person types to confirm a deed
+	Note string // more about the object
+	back string
+}
+
+// field is a field of the form of a deed.
+type field struct {
+	name     string // in the form; its label is field.NAME
+	label    string // in place of the word, such as the name of a component
+	kind     kind
+	required bool
+	hint     string // key; "": none
+	value    string
+	values   []string // chosen ones, of several
+	choices  []pick
+	varying  bool // differs when the same request is sent again, as codes do
+}
+
+type kind string
+
+// The kinds of fields.
+const (
+	kindText   kind = "text"
+	kindNumber kind = "number"
+	kindSecret kind = "password"
+	kindArea   kind = "area"
+	kindChoice kind = "choice"
+	kindMany   kind = "many"
+)
+
+// pick is a value of a choice.
+type pick struct {
+	Value  string
+	Text   string
+	Key    string // of a word in place of Text
+	Chosen bool
+}
+
+// shownField is a field as the template needs it.
+type shownField struct {
+	Name, Label, Hint, Value string
+	Kind                     kind
+	Rows, Most               int // of the text
+	Required                 bool
+	Options                  []option
+}
+
+func (f *field) labelKey() string { return "field." + strings.ReplaceAll(f.name, "-", "_") }
+
+func (f *field) show(w *words) shownField {
+	s := shownField{Name: f.name, Label: f.label, Value: f.value, Kind: cmp.Or(f.kind, kindText), Required: f.required, Most: maxText}
+	if s.Label == "" {
+		s.Label = w.text(f.labelKey())
+	}
+	if f.hint != "" {
+		s.Hint = w.text(f.hint)
+	}
+	if f.kind == kindArea {
+		s.Rows, s.Most = 8, maxArea
+	}
+	s.Options = w.options(f.choices)
+	for i := range s.Options {
+		o := &s.Options[i]
+		o.Chosen = o.Value == f.value && f.kind == kindChoice || slices.Contains(f.values, o.Value)
+	}
+	return s
+}
+
+// Limits of texts in forms, in characters.
+const (
+	maxText = 1024
+	maxArea = 1 << 20
+)
+
+// options returns the entries of a choice in the language of the reader.
+func (w *words) options(list []pick) (shown []option) {
+	for _, p := range list {
+		if p.Key != "" {
+			p.Text = w.text(p.Key)
+		}
+		shown = append(shown, option{Value: p.Value, Text: p.Text, Chosen: p.Chosen})
+	}
+	return shown
+}
+
+// deedGroup is the deeds of one kind of objects.
+type deedGroup struct {
+	at    string // address that the names of the deeds follow
+	right rest.Right
+	list  []deed
+	// object finds the object. It returns the fault for one that is missing.
+	object func(ctx context.Context, id, of string) (*object, error)
+}
+
+// onUserOf is a request about a user and something of the user.
+type onUserOf struct {
+	ID   string `path:"id"`
+	Of   string `query:"of"`
+	Body rest.Form
+}
+
+// onThing is a request about something of the installation.
+type onThing struct {
+	Of   string `query:"of"`
+	Body rest.Form
+}
+
+type onUserPage struct {
+	ID string `path:"id"`
+	Of string `query:"of"`
+}
+
+type onThingPage struct {
+	Of string `query:"of"`
+}
+
+// deedRoutes returns the two routes of each deed.
+func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
+	for i := range g.list {
+		d := &g.list[i]
+		ask := func(ctx context.Context, id, of string) (view, error) {
+			o, err := g.object(ctx, strings.ToLower(id), of)
+			if err != nil {
+				return view{}, err
+			}
+			return a.askDeed(ctx, d, o)
+		}
+		do := func(ctx context.Context, id, of string, f rest.Form) (any, error) {
+			o, err := g.object(ctx, strings.ToLower(id), of)
+			if err != nil {
+				return nil, err
+			}
+			return a.doDeed(ctx, d, o, f)
+		}
+		path := " " + g.at + "/" + d.name
+		var get, post rest.Route
+		if strings.Contains(g.at, "{id}") {
+			get = page("GET"+path, "OperatorForm", g.right, func(ctx context.Context, r onUserPage) (view, error) { return ask(ctx, r.ID, r.Of) })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) })
+		} else {
+			get = page("GET"+path, "OperatorForm", g.right, func(ctx context.Context, r onThingPage) (view, error) { return ask(ctx, "", r.Of) })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
+		}
+		routes = append(routes, get, post.HeldAs(d.held).Answering(rest.Redirect{}, rest.Page{}, rest.File{}))
+	}
+	return routes
+}
+
+// held is what an operator who approves the deed reads, and what makes two requests the
+// same: all fields that have an effect.
+func (d *deed) held(f rest.Form) any {
+	if d.heldAs != nil {
+		return d.heldAs(f)
+	}
+	value := map[string]any{}
+	for name, values := range f {
+		if name == nameField || slices.ContainsFunc(d.fields, func(x field) bool { return x.name == name && x.varying }) {
+			continue
+		}
+		value[name] = values
+	}
+	return value
+}
+
+// nameField is the field for the name of what a deed ends.
+const nameField = "confirm_name"
+
+// deedView is the page of a deed.
+type deedView struct {
+	Does   string // key of the consequences
+	Object *object
+	Fields []shownField
+	Ends   []ending
+	Named  bool
+	Here   string
+	Back   string
+}
+
+func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
+	fields := slices.Clone(d.fields)
+	if d.more != nil {
+		more, err := d.more(ctx, o)
+		if err != nil {
+			return view{}, err
+		}
+		fields = append(fields, more...)
+	}
+	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Here: visitorOf(ctx).here, Back: o.back}
+	for i := range fields {
+		v.Fields = append(v.Fields, fields[i].show(visitorOf(ctx).words))
+	}
+	if d.ends != nil {
+		ends, err := d.ends(ctx, o)
+		if err != nil {
+			return view{}, err
+		}
+		v.Ends = slices.DeleteFunc(ends, func(e ending) bool { return e.N == 0 })
+	}
+	return a.office(ctx, "deed", d.titleKey(), "", v), nil
+}
+
+func (a *API) doDeed(ctx context.Context, d *deed, o *object, f rest.Form) (any, error) {
+	if d.named && strings.TrimSpace(f.Get(nameField)) != o.Name {
+		return nil, fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm, exactly as it is written", o.Name)
+	}
+	m, err := d.do(ctx, o, f)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case m == nil:
+		return seeOther(o.back + "?done=" + d.name), nil
+	case m.file != nil:
+		return *m.file, nil
+	case m.to != "":
+		return seeOther(m.to + "?done=" + d.name), nil
+	}
+	v := a.office(ctx, "made", d.titleKey(), d.name, struct {
+		*made
+		Object *object
+		Back   string
+	}{m, o, o.back})
+	v.pictures = m.Picture != ""
+	return v.render(ctx)
+}
+
+// picture returns a GIF as an address that holds it.
+func picture(gif []byte) template.URL {
+	return template.URL("data:image/gif;base64," + base64.StdEncoding.EncodeToString(gif))
+}
+
+// wording is the end of the keys of the words of a deed.
+func (d *deed) wording() string { return cmp.Or(d.words, d.name) }
+
+func (d *deed) titleKey() string { return "deed." + cmp.Or(d.title, d.wording()) }
+
+// deedLink returns the link to a deed of a group. id and of may be "".
+func (a *API) deedLink(at, id, name, of string) link {
+	address := strings.Replace(at, "{id}", url.PathEscape(id), 1) + "/" + name
+	if of != "" {
+		address += "?of=" + url.QueryEscape(of)
+	}
+	return link{address, a.deedsByName[name].titleKey()}
+}
+
+// atMost writes a number of which no more than most were counted.
+func atMost(n, most int) string {
+	if n >= most {
+		return strconv.Itoa(most) + "+"
+	}
+	return strconv.Itoa(n)
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/oath/stock"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/user"
+	"tamga/internal/web/rest"
+)
+
+// installationDeeds are those that are about no user.
+func (a *API) installationDeeds() []deedGroup {
+	return []deedGroup{
+		{at: "/operator/held", right: Operator, list: a.heldDeeds(), object: nothing("/operator/held")},
+		{at: "/operator/groups", right: Administrator, list: a.groupDeeds(), object: nothing("/operator/groups")},
+		{at: "/operator/messages", right: Administrator, list: a.messageDeeds(), object: nothing("/operator/messages")},
+		{at: "/operator/tokens", right: Administrator, list: a.tokenDeeds(), object: nothing("/operator/tokens")},
+		{at: "/operator/webhooks", right: Administrator, list: a.webhookDeeds(), object: nothing("/operator/webhooks")},
+		{at: "/operator/services", right: Administrator, list: a.serviceDeeds(), object: nothing("/operator/services")},
+	}
+}
+
+// groups lists the groups with their policies, page by page.
+func (a *API) groups(ctx context.Context, r struct {
+	Done  string `query:"done"`
+	After string `query:"after"`
+}) (view, error) {
+	all, err := a.Operators.People.Groups(ctx) // sorted by name
+	if err != nil {
+		return view{}, err
+	}
+	from, _ := slices.BinarySearchFunc(all, r.After+"\x00", func(g user.Group, name string) int { return strings.Compare(g.Name, name) })
+	if r.After == "" {
+		from = 0
+	}
+	t := table{Title: "groups.title", Head: []string{"column.Group", "groups.about", "person.created"}, Empty: "groups.none"}
+	left := all[from:]
+	for _, g := range left[:min(len(left), pageRows)] {
+		t.Rows = append(t.Rows, row{Cells: []cell{{Text: g.Name}, {Text: g.Title}, {At: g.CreatedAt}}, Deeds: []link{
+			a.deedLink("/operator/groups", "", "group-access", g.Name), a.deedLink("/operator/groups", "", "group-operation", g.Name), a.deedLink("/operator/groups", "", "group-clear", g.Name),
+		}})
+	}
+	if len(left) > pageRows {
+		t.Next = "/operator/groups?after=" + url.QueryEscape(left[pageRows-1].Name)
+	}
+	t.Deeds = []link{a.deedLink("/operator/groups", "", "group-add", "")}
+	return a.office(ctx, "sections", "groups.title", r.Done, sections{Tables: []table{t}}), nil
+}
+
+func (a *API) groupDeeds() []deed {
+	policies := a.Operators.Policies
+	fixed := field{name: "fixed", kind: kindChoice, value: "false", choices: []pick{{Value: "false", Key: "choice.no"}, {Value: "true", Key: "choice.yes"}}}
+	actions := func(name string, kind policy.Kind) deed {
+		return deed{name: name, operation: "SetPolicy", fields: []field{fixed}, more: func(ctx context.Context, o *object) ([]field, error) {
+			have, err := policies.Store.GroupSetting(ctx, o.Of, kind)
+			if err != nil {
+				return nil, err
+			}
+			set := policies.Defaults[kind]
+			if have != nil {
+				set = *have
+			}
+			return []field{actionField(set.Actions)}, nil
+		}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+			set, err := policy.ParseActions(f["actions"])
+			if err != nil {
+				return nil, err
+			}
+			rest.Concerning(ctx, o.Of)
+			return nil, policies.SetGroup(ctx, o.Of, kind, &policy.Setting{Actions: set, Fixed: f.Get("fixed") == "true"})
+		}}
+	}
+	kinds := field{name: "kind", kind: kindChoice}
+	for _, k := range policy.Kinds() {
+		kinds.choices = append(kinds.choices, pick{Value: string(k), Key: "policy.kind." + string(k)})
+	}
+	return []deed{
+		{name: "group-add", operation: "AddGroup", fields: []field{{name: "group", required: true}, {name: "about"}}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+			rest.Concerning(ctx, f.Get("group"))
+			_, err := a.Operators.People.AddGroup(ctx, f.Get("group"), f.Get("about"))
+			return nil, err
+		}},
+		actions("group-access", policy.Access), actions("group-operation", policy.Operation),
+		{name: "group-clear", operation: "ClearPolicy", named: true, fields: []field{kinds}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+			kind := policy.Kind(f.Get("kind"))
+			if !slices.Contains(policy.Kinds(), kind) {
+				return nil, fault.New(fault.InvalidParameters, "kind: want one of the list")
+			}
+			rest.Concerning(ctx, o.Of)
+			return nil, policies.SetGroup(ctx, o.Of, kind, nil)
+		}},
+	}
+}
+
+// messageStates are the states of messages in the form.
+var messageStates = []string{"", string(notify.Dead), string(notify.Pending), string(notify.Sent)}
+
+// messages lists the outbox, the newest first. The text of a message is not shown: it may have
+// secrets.
+func (a *API) messages(ctx context.Context, r struct {
+	Done   string `query:"done"`
+	State  string `query:"state"`
+	Before string `query:"before"`
+}) (view, error) {
+	if !slices.Contains(messageStates, r.State) {
+		return view{}, fault.New(fault.InvalidParameters, "state: want pending, sent or dead")
+	}
+	list, err := a.Operators.Messages.List(ctx, notify.MessageQuery{State: notify.State(r.State), Before: r.Before, Limit: pageRows})
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "messages.title", Head: []string{"requests.at", "messages.to", "messages.subject", "certificate.state", "messages.attempts", "messages.error"}, Empty: "messages.none"}
+	for _, m := range list {
+		line := row{Cells: []cell{
+			{At: m.CreatedAt}, {Text: string(m.Channel) + " " + m.To, Address: objectAt(m.UserID)}, {Text: m.Subject}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
+			{Text: strconv.Itoa(m.Attempts)}, {Text: m.Error},
+		}}
+		if m.State == notify.Dead {
+			line.Deeds = []link{a.deedLink("/operator/messages", "", "message-again", m.ID)}
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	if len(list) == pageRows {
+		t.Next = "/operator/messages?" + url.Values{"state": {r.State}, "before": {list[len(list)-1].ID}}.Encode()
+	}
+	for _, s := range messageStates {
+		t.Deeds = append(t.Deeds, link{"/operator/messages?state=" + s, "messages.only." + cmp.Or(s, "all")})
+	}
+	return a.office(ctx, "sections", "messages.title", r.Done, sections{Tables: []table{t}}), nil
+}
+
+func (a *API) messageDeeds() []deed {
+	return []deed{{name: "message-again", operation: "ResendMessage", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		rest.Concerning(ctx, o.Of)
+		return nil, a.Operators.Messages.Resend(ctx, o.Of)
+	}}}
+}
+
+// tokens lists the tokens in stock and those of users.
+func (a *API) tokens(ctx context.Context, r struct {
+	Done  string `query:"done"`
+	Free  string `query:"free"`
+	After string `query:"after"`
+}) (view, error) {
+	list, err := a.Operators.OneTime.Tokens(ctx, oath.Query{After: r.After, Free: r.Free != "", Limit: pageRows})
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "tokens.title", Head: []string{"field.serial", "requests.kind", "audit.object", "certificate.state", "requests.at"}, Empty: "tokens.none"}
+	for _, x := range list {
+		state, names := cell{Key: "tokens.usable"}, []string(nil)
+		owner := cell{Text: x.UserID, Address: objectAt(x.UserID)}
+		if x.UserID == "" {
+			owner, names = cell{Key: "tokens.free"}, []string{"token-discard"}
+		}
+		if a.Now().Before(x.LockedUntil) {
+			state, names = cell{Key: "people.locked", Bad: true}, append(names, "token-unlock")
+		}
+		line := row{Cells: []cell{{Text: x.Serial}, {Text: string(x.Type)}, owner, state, {At: x.CreatedAt}}}
+		for _, n := range names {
+			line.Deeds = append(line.Deeds, a.deedLink("/operator/tokens", "", n, x.Serial))
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	if len(list) == pageRows {
+		t.Next = "/operator/tokens?" + url.Values{"free": {r.Free}, "after": {list[len(list)-1].Serial}}.Encode()
+	}
+	t.Deeds = []link{{"/operator/tokens?free=yes", "tokens.only_free"}, a.deedLink("/operator/tokens", "", "token-import", "")}
+	return a.office(ctx, "sections", "tokens.title", r.Done, sections{Tables: []table{t}}), nil
+}
+
+func (a *API) tokenDeeds() []deed {
+	service := a.Operators.OneTime
+	return []deed{
+		{name: "token-import", operation: "ImportTokens", fields: []field{
+			{name: "tokens", kind: kindArea, required: true, hint: "field.hint.tokens"}, {name: "password", kind: kindSecret}, {name: "key", kind: kindSecret, hint: "field.hint.key"},
+		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+			list, err := readStock(f)
+			if err != nil {
+				return nil, err
+			}
+			defer stock.Wipe(list)
+			known, err := service.ImportTokens(ctx, list)
+			if err != nil {
+				return nil, err
+			}
+			rest.Detail(ctx, strconv.Itoa(len(list)-len(known))+" tokens")
+			return &made{Text: strconv.Itoa(len(list) - len(known)), Note: "tokens.imported"}, nil
+		}},
+		{name: "token-unlock", operation: "UnlockToken", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			rest.Concerning(ctx, o.Of)
+			return nil, service.UnlockToken(ctx, o.Of)
+		}},
+		{name: "token-discard", operation: "DiscardToken", named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			rest.Concerning(ctx, o.Of)
+			return nil, service.DiscardToken(ctx, o.Of)
+		}},
+	}
+}
+
+// readStock reads the file of a vendor that a form has as text.
+func readStock(f rest.Form) (list []stock.Token, err error) {
+	text := f.Get("tokens")
+	if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t\r\n"), "<") {
+		with := stock.Opening{Password: f.Get("password")}
+		if with.Key, err = hex.DecodeString(strings.TrimSpace(f.Get("key"))); err != nil {
+			return nil, fault.New(fault.InvalidParameters, "key: want hexadecimal digits")
+		}
+		if len(with.Key) == 0 {
+			with.Key = nil
+		}
+		list, err = stock.ReadPSKC(strings.NewReader(text), with)
+	} else {
+		list, err = stock.ReadCSV(strings.NewReader(text))
+	}
+	if _, is := fault.As(err); err != nil && !is {
+		err = fault.New(fault.InvalidContent, "the tokens cannot be read: want a PSKC container or CSV with the columns serial, type, secret_hex").With(err)
+	}
+	return list, err
+}
+
+// webhooks lists the systems that receive events.
+func (a *API) webhooks(ctx context.Context, r struct {
+	Done string `query:"done"`
+}) (view, error) {
+	list, err := a.Operators.Webhooks.List(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "webhooks.title", Head: []string{"webhooks.address", "webhooks.events", "requests.at"}, Empty: "webhooks.none"}
+	for _, w := range list {
+		events := cell{Key: "webhooks.all"}
+		if len(w.Events) > 0 {
+			var names []string
+			for _, e := range w.Events {
+				names = append(names, string(e))
+			}
+			events = cell{Text: strings.Join(names, ", ")}
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{Text: w.URL}, events, {At: w.CreatedAt}}, Deeds: []link{a.deedLink("/operator/webhooks", "", "webhook-remove", w.ID)}})
+	}
+	t.Deeds = []link{a.deedLink("/operator/webhooks", "", "webhook-add", "")}
+	return a.office(ctx, "sections", "webhooks.title", r.Done, sections{Tables: []table{t}}), nil
+}
+
+func (a *API) webhookDeeds() []deed {
+	events := field{name: "events", kind: kindMany}
+	for _, e := range notify.Events() {
+		events.choices = append(events.choices, pick{Value: string(e.Type), Text: string(e.Type)})
+	}
+	return []deed{
+		{name: "webhook-add", operation: "AddWebhook", fields: []field{{name: "address", required: true}, events}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+			s, secret, err := a.Operators.Webhooks.Add(ctx, f.Get("address"), f["events"])
+			if err != nil {
+				return nil, err
+			}
+			defer clear(secret)
+			rest.Concerning(ctx, s.ID)
+			return &made{Secret: "whsec_" + base64.StdEncoding.EncodeToString(secret), Note: "webhooks.secret"}, nil
+		}},
+		{name: "webhook-remove", operation: "RemoveWebhook", named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			rest.Concerning(ctx, o.Of)
+			return nil, a.Operators.Webhooks.Remove(ctx, o.Of)
+		}},
+	}
+}
+
+// services shows the time-stamp services and the built-in authorities.
+func (a *API) services(ctx context.Context, r struct {
+	Done string `query:"done"`
+}) (view, error) {
+	may := a.may(rest.Caller(ctx), Administrator)
+	services, err := a.Operators.Policies.TSPServices(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "services.stamps", Head: []string{"services.name", "webhooks.address", "services.from"}, Empty: "services.none"}
+	for i, s := range services {
+		from := cell{Key: "services.database"}
+		line := row{Cells: []cell{{Text: strings.TrimSpace(s.Name + " " + s.Title)}, {Text: s.URL}, from}}
+		if i < len(a.Operators.Policies.Rules.TSPServices) {
+			line.Cells[2].Key = "services.configuration"
+		} else if may {
+			line.Deeds = append(line.Deeds, a.deedLink("/operator/services", "", "tsp-remove", s.Name))
+		}
+		if may {
+			line.Deeds = append(line.Deeds, a.deedLink("/operator/services", "", "tsp-check", s.Name))
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	if may {
+		t.Deeds = []link{a.deedLink("/operator/services", "", "tsp-add", "")}
+	}
+	own := table{Title: "services.authorities", Head: []string{"certificate.name", "certificate.suite", "certificate.until"}}
+	issuing, err := a.Operators.Authority.Issuing(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	roots, err := a.Operators.Authority.Roots(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	for _, c := range slices.Concat(roots, issuing) {
+		own.Rows = append(own.Rows, row{Cells: []cell{{Text: c.Subject.String()}, {Text: c.Suite.Name}, {At: c.NotAfter}}})
+	}
+	lists := table{Title: "services.lists", Head: []string{"verify.issuer", "services.list_from", "services.list_next"}}
+	crls, err := a.Operators.Authority.CRLs(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	for _, l := range crls {
+		lists.Rows = append(lists.Rows, row{Cells: []cell{{Text: l.Issuer.String()}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
+	}
+	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, own, lists}}), nil
+}
+
+func (a *API) serviceDeeds() []deed {
+	policies := a.Operators.Policies
+	return []deed{
+		{name: "tsp-add", operation: "AddTSPService", fields: []field{
+			{name: "service", required: true, hint: "field.hint.service"}, {name: "address", required: true}, {name: "about"}, {name: "class", hint: "field.hint.class"}, {name: "tsa_policy"}, {name: "per_minute", kind: kindNumber},
+		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+			most, err := strconv.Atoi(cmp.Or(f.Get("per_minute"), "0"))
+			if err != nil {
+				return nil, fault.New(fault.InvalidParameters, "requests per minute: want a number")
+			}
+			rest.Concerning(ctx, f.Get("service"))
+			return nil, policies.AddTSPService(ctx, policy.TSPService{
+				Name: f.Get("service"), Title: f.Get("about"), URL: f.Get("address"), Class: f.Get("class"), Policy: f.Get("tsa_policy"), PerMinute: most,
+			})
+		}},
+		{name: "tsp-remove", operation: "RemoveTSPService", named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			rest.Concerning(ctx, o.Of)
+			return nil, policies.RemoveTSPService(ctx, o.Of)
+		}},
+		{name: "tsp-check", operation: "CheckTSPService", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			services, err := policies.TSPServices(ctx)
+			if err != nil {
+				return nil, err
+			}
+			i := slices.IndexFunc(services, func(s policy.TSPService) bool { return s.Name == o.Of })
+			if i < 0 {
+				return nil, fault.New(fault.NotFound, "there is no registered service of this name")
+			}
+			rest.Concerning(ctx, o.Of)
+			facts, err := a.Operators.CheckTSP(ctx, services[i])
+			return &made{Facts: facts, Note: "services.checked"}, err
+		}},
+	}
+}
+
+// installation shows the state of the installation.
+func (a *API) installation(ctx context.Context, _ struct{}) (view, error) {
+	facts, err := a.Operators.Installation(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "installation.title", Facts: true}
+	for _, f := range facts {
+		t.Rows = append(t.Rows, fact(f.Key, cell{Text: f.Value, Bad: f.Bad}))
+	}
+	return a.office(ctx, "sections", "installation.title", "", sections{Tables: []table{t}}), nil
+}

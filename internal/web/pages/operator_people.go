@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
+	"tamga/internal/domain/signing"
+	"tamga/internal/domain/user"
+	"tamga/internal/web/rest"
+)
+
+// searchRows is the number of filters in the form of the search.
+const searchRows = 3
+
+// searchColumns and searchOperations are the names that the interface has for the filters of
+// a search, in the order of the form.
+var (
+	searchColumns = []string{
+		"Login", "Rdn", "PhoneNumber", "Email", "Group", "IsLocked", "AuthMethod", "CreateDate", "LastLoginDate", "PhoneNumberConfirmed", "EmailConfirmed",
+		"TokenSerial", "TokenType",
+	}
+	searchOperations = []string{"Like", "Equal", "NotEqual", "Greater", "Less"}
+)
+
+// searchFilter is a row of the form of the search.
+type searchFilter struct {
+	Number              string
+	Columns, Operations []option
+	Value               string
+}
+
+// peopleView is the search.
+type peopleView struct {
+	Filters []searchFilter
+	Found   table
+	New     link
+}
+
+func optionsOf(values []string, family, chosen string) (list []pick) {
+	for _, v := range values {
+		list = append(list, pick{Value: v, Key: family + v, Chosen: v == chosen})
+	}
+	return list
+}
+
+// people searches with the filters of the interface, page by page.
+func (a *API) people(ctx context.Context, r struct {
+	Done  string `query:"done"`
+	After string `query:"after"`
+	Body  rest.Form
+}) (view, error) {
+	var filters []user.Filter
+	v := peopleView{New: a.deedLink("/operator/people", "", "new", "")}
+	again, w := url.Values{}, visitorOf(ctx).words
+	for i := range searchRows {
+		n := strconv.Itoa(i)
+		f := searchFilter{Number: n, Value: r.Body.Get("value" + n)}
+		column, operation := cmp.Or(r.Body.Get("column"+n), searchColumns[i]), cmp.Or(r.Body.Get("operation"+n), searchOperations[0])
+		f.Columns, f.Operations = w.options(optionsOf(searchColumns, "column.", column)), w.options(optionsOf(searchOperations, "comparison.", operation))
+		v.Filters = append(v.Filters, f)
+		if f.Value == "" {
+			continue
+		}
+		c, err := user.ParseColumn(column)
+		if err != nil {
+			return view{}, err
+		}
+		o, err := user.ParseOperation(operation)
+		if err != nil {
+			return view{}, err
+		}
+		filters = append(filters, user.Filter{Column: c, Operation: o, Value: f.Value})
+		for name, value := range map[string]string{"column": column, "operation": operation, "value": f.Value} {
+			again.Set(name+n, value)
+		}
+	}
+	list, next, err := a.Operators.People.Browse(ctx, rest.Caller(ctx), filters, r.After, pageRows)
+	if err != nil {
+		return view{}, err
+	}
+	v.Found = table{
+		Title: "people.found", Empty: "people.none",
+		Head: []string{"column.Login", "people.name", "column.PhoneNumber", "column.Email", "column.Group", "people.seen"},
+	}
+	for _, u := range list {
+		name := cell{Text: nameOf(u), Address: personAt(u.ID)}
+		if u.Locked {
+			name.Badges, name.Bad = []string{"people.locked"}, true
+		}
+		v.Found.Rows = append(v.Found.Rows, row{Cells: []cell{name, {Text: u.DisplayName}, {Text: u.PhoneNumber}, {Text: u.Email}, {Text: u.Group}, {At: u.LastLoginAt}}})
+	}
+	if next != "" {
+		again.Set("after", next)
+		v.Found.Next = "/operator/people?" + again.Encode()
+	}
+	return a.office(ctx, "people", "people.title", r.Done, v), nil
+}
+
+// nameOf returns a name by which operators know a user.
+func nameOf(u user.Info) string { return cmp.Or(u.Login, u.DisplayName, u.PhoneNumber, u.Email, u.ID) }
+
+func personAt(id string) string { return "/operator/people/" + url.PathEscape(id) }
+
+// personView is the record of a user.
+type personView struct {
+	Info   user.Info
+	Name   string
+	Groups []recordSection
+}
+
+// recordSection is a part of a record: facts and what can be done about them.
+type recordSection = table
+
+// person is the whole record of a user.
+func (a *API) person(ctx context.Context, r struct {
+	ID   string `path:"id"`
+	Done string `query:"done"`
+}) (view, error) {
+	who, id := rest.Caller(ctx), strings.ToLower(r.ID)
+	info, err := a.Operators.People.ByID(ctx, who, id)
+	if err != nil {
+		return view{}, err
+	}
+	v := personView{Info: info, Name: nameOf(info)}
+	for _, part := range []func(context.Context, audit.Principal, user.Info) (table, error){
+		a.personAccount, a.personContacts, a.personSignIn, a.personDevices, a.personCertificates, a.personRequests, a.personOperations, a.personPolicies,
+	} {
+		t, err := part(ctx, who, info)
+		if err != nil {
+			return view{}, err
+		}
+		v.Groups = append(v.Groups, t)
+	}
+	return a.office(ctx, "person", "person.title", r.Done, v), nil
+}
+
+// links returns the links to deeds on a user.
+func (a *API) links(id, of string, names ...string) (list []link) {
+	for _, name := range names {
+		list = append(list, a.deedLink(peopleDeeds, id, name, of))
+	}
+	return list
+}
+
+// peopleDeeds is where deeds on users are.
+const peopleDeeds = "/operator/people/{id}"
+
+func fact(key string, c cell) row { return row{Cells: []cell{{Key: key}, c}} }
+
+func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
+	logins, err := a.Operators.People.Logins(ctx, who, u.ID)
+	if err != nil {
+		return table{}, err
+	}
+	t := table{Title: "person.account", Facts: true}
+	t.Rows = append(t.Rows, fact("people.name", cell{Text: u.DisplayName}), fact("column.Rdn", cell{Text: u.Name}), fact("column.Group", cell{Text: u.Group}),
+		fact("person.created", cell{At: u.CreatedAt}), fact("people.seen", cell{At: u.LastLoginAt}), fact("person.id", cell{Text: u.ID, Code: true}))
+	for _, l := range logins {
+		login := row{Cells: []cell{{Key: "column.Login"}, {Text: l.Login + " – " + l.Issuer}}}
+		if l.Issuer != a.Operators.People.LocalIssuer {
+			login.Deeds = a.links(u.ID, l.Issuer, "login-external-delete")
+		}
+		t.Rows = append(t.Rows, login)
+	}
+	state := cell{Key: "person.open"}
+	if u.Locked {
+		state = cell{Key: "people.locked"}
+	}
+	t.Rows = append(t.Rows, fact("certificate.state", state))
+	if !u.LockedAt.IsZero() {
+		t.Rows = append(t.Rows, fact("person.lock_at", cell{At: u.LockedAt}))
+	}
+	if !u.Locked {
+		t.Deeds = a.links(u.ID, "", "lock")
+	}
+	if u.Locked || !u.LockedAt.IsZero() {
+		t.Deeds = append(t.Deeds, a.links(u.ID, "", "unlock")...)
+	}
+	t.Deeds = append(t.Deeds, a.links(u.ID, "", "sign-out", "name", "dn", "group", "login", "login-delete", "login-external", "approve", "disapprove", "delete")...)
+	t.Deeds = append(t.Deeds, link{personAt(u.ID) + "/history", "history.title"})
+	return t, nil
+}
+
+// contactKinds are the kinds of contacts with their names in addresses and operations.
+var contactKinds = []struct {
+	kind      contact.Kind
+	name      string
+	operation string
+}{{contact.Phone, "phone", "Phone"}, {contact.Email, "email", "Email"}}
+
+func (a *API) personContacts(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
+	t := table{Title: "person.contacts", Head: []string{"person.contact", "certificate.state"}, Empty: "person.no_contacts"}
+	for _, k := range contactKinds {
+		list, err := a.Operators.Contacts.List(ctx, who, u.ID, k.kind)
+		if err != nil {
+			return t, err
+		}
+		for _, c := range list {
+			r := row{Cells: []cell{{Text: c.Value}, {Key: "contact.open"}}}
+			names := []string{"confirm", "code", "submit", "delete"}
+			if c.Confirmed {
+				r.Cells[1].Key = "contact.confirmed"
+				names = []string{"primary", "notification", "codes", "delete"}
+			}
+			for _, role := range []struct {
+				has bool
+				key string
+			}{{c.Primary, "contact.primary"}, {c.Notification, "contact.notification"}, {c.SecondaryAuth, "contact.codes"}} {
+				if role.has {
+					r.Cells[0].Badges = append(r.Cells[0].Badges, role.key)
+				}
+			}
+			for _, n := range names {
+				r.Deeds = append(r.Deeds, a.links(u.ID, c.Value, k.name+"-"+n)...)
+			}
+			t.Rows = append(t.Rows, r)
+		}
+	}
+	t.Deeds = a.links(u.ID, "", "phone-add", "email-add")
+	return t, nil
+}
+
+func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
+	t := table{Title: "person.sign_in", Head: []string{"person.method", "person.level"}, Empty: "person.no_methods"}
+	scheme, err := a.Operators.SignIns.Scheme(ctx, who, u.ID)
+	if err != nil {
+		return t, err
+	}
+	has := map[string]bool{}
+	for _, m := range scheme {
+		method, _ := signin.MethodNamed(m.MethodURI)
+		has[method.Route] = true
+		t.Rows = append(t.Rows, row{
+			Cells: []cell{{Key: "method." + method.Route}, {Key: "method.level." + strconv.Itoa(m.Level)}}, Deeds: a.links(u.ID, "", "method-delete-"+method.Route),
+		})
+	}
+	for _, m := range signin.Methods() {
+		if m.Route != "" && !has[m.Route] {
+			t.Deeds = append(t.Deeds, a.links(u.ID, "", "method-add-"+m.Route)...)
+		}
+	}
+	t.Deeds = append(t.Deeds, a.links(u.ID, "", "password-show", "password-sms", "password-email", "password-print", "token-set", "token-app")...)
+	switch token, err := a.Operators.OneTime.Token(ctx, who, u.ID); {
+	case err == nil:
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, {Text: token.Serial + " – " + string(token.Type)}}, Deeds: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
+	case !fault.Is(err, fault.KeyNotFound):
+		return t, err
+	}
+	return t, nil
+}
+
+func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
+	t := table{Title: "person.devices", Head: []string{"person.device", "certificate.state", "certificate.until"}, Empty: "person.no_devices"}
+	info, err := a.Operators.Devices.Info(ctx, who, u.ID)
+	if err != nil {
+		return t, err
+	}
+	for _, d := range info.Devices {
+		names := []string{"device-verify", "device-block", "device-delete"}
+		switch {
+		case d.Blocked:
+			names = []string{"device-unblock", "device-delete"}
+		case d.Verified:
+			names = []string{"device-block", "device-delete"}
+		}
+		t.Rows = append(t.Rows, row{
+			Cells: []cell{{Text: cmp.Or(d.Name, d.Kid)}, {Key: "device.state." + strings.ReplaceAll(d.State(), ",", "_")}, {At: d.NotAfter}}, Deeds: a.links(u.ID, d.Kid, names...),
+		})
+	}
+	t.Deeds = a.links(u.ID, "", "device-init", "device-assign")
+	if k := info.KInit; k != nil {
+		t.Rows = append(t.Rows, row{
+			Cells: []cell{{Key: "person.device_to_be"}, {Text: k.Kid}, {At: k.NotAfter}}, Deeds: a.links(u.ID, "", "device-show", "device-send", "device-code", "device-cancel"),
+		})
+	}
+	return t, nil
+}
+
+func (a *API) personCertificates(ctx context.Context, _ audit.Principal, u user.Info) (table, error) {
+	t := table{Title: "person.certificates", Head: []string{"certificate.name", "certificate.suite", "certificate.until", "certificate.state"}, Empty: "person.no_certificates"}
+	list, err := a.Operators.Keys.List(ctx, u.ID)
+	if err != nil {
+		return t, err
+	}
+	for _, c := range list {
+		info := signing.DescribeCertificate(c.X509)
+		number := strconv.FormatInt(c.ID, 10)
+		r := row{Cells: []cell{{Text: "№ " + number + " " + cmp.Or(c.FriendlyName, info.Subject)}, {Text: c.X509.Suite.Name}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()}}}
+		switch c.Status {
+		case keys.Active:
+			r.Deeds = a.links(u.ID, number, "certificate-hold", "certificate-revoke")
+		case keys.Hold:
+			r.Deeds = a.links(u.ID, number, "certificate-unhold", "certificate-revoke")
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	return t, nil
+}
+
+func (a *API) personRequests(ctx context.Context, _ audit.Principal, u user.Info) (table, error) {
+	t := table{Title: "person.requests", Head: requestHead, Empty: "person.no_requests"}
+	list, err := a.Operators.Keys.Requests(ctx, audit.Principal{UserID: u.ID})
+	if err != nil {
+		return t, err
+	}
+	for _, q := range list {
+		t.Rows = append(t.Rows, a.requestRow(q))
+	}
+	return t, nil
+}
+
+func (a *API) personOperations(ctx context.Context, _ audit.Principal, u user.Info) (table, error) {
+	t := table{Title: "person.operations", Head: []string{"signed.operation", "certificate.state", "person.begun", "signed.documents"}, Empty: "person.no_operations"}
+	list, err := a.Operators.Active.Active(ctx, audit.Principal{UserID: u.ID})
+	if err != nil {
+		return t, err
+	}
+	for _, o := range list {
+		rest.Afterwards(ctx, o)
+		var names []string
+		for i := range o.Documents {
+			if len(names) == 5 {
+				names = append(names, "…")
+				break
+			}
+			names = append(names, o.Documents[i].OriginalName)
+		}
+		t.Rows = append(t.Rows, row{
+			Cells: []cell{{Text: o.ID, Code: true}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}, {Text: strings.Join(names, ", ")}},
+			Deeds: a.links(u.ID, o.ID, "operation-cancel"),
+		})
+	}
+	return t, nil
+}
+
+// personPolicies says in words what a user may do.
+func (a *API) personPolicies(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
+	t := table{Title: "person.policies", Head: []string{"policy.action", "policy.access", "policy.operation"}}
+	access, err := a.Operators.Policies.Get(ctx, who, u.ID, policy.Access)
+	if err != nil {
+		return t, err
+	}
+	operation, err := a.Operators.Policies.Get(ctx, who, u.ID, policy.Operation)
+	if err != nil {
+		return t, err
+	}
+	for _, action := range policy.Actions() {
+		may, asks := cell{Key: "policy.allowed"}, cell{Key: "policy.at_once"}
+		if access.Actions&action != 0 {
+			may = cell{Key: "policy.denied"}
+		}
+		if operation.Actions&action != 0 {
+			asks = cell{Key: "policy.confirmed"}
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "action." + action.String()}, may, asks}})
+	}
+	for _, p := range []struct {
+		setting policy.Setting
+		deed    string
+	}{{access, "policy-access"}, {operation, "policy-operation"}} {
+		if !p.setting.Fixed {
+			t.Deeds = append(t.Deeds, a.links(u.ID, "", p.deed)...)
+		}
+	}
+	t.Deeds = append(t.Deeds, a.links(u.ID, "", "policy-notification")...)
+	return t, nil
+}

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
+	"tamga/internal/domain/user"
+	"tamga/internal/web/rest"
+)
+
+// deeds lists everything that operators do on the pages.
+func (a *API) deeds() []deedGroup {
+	onPeople := slices.Concat(a.accountDeeds(), a.contactDeeds(), a.signInDeeds(), a.deviceDeeds(), a.certificateDeeds(), a.policyDeeds())
+	return slices.Concat([]deedGroup{
+		{at: peopleDeeds, right: Operator, list: onPeople, object: a.personObject},
+		{at: "/operator/people", right: Operator, list: a.registrationDeeds(), object: nothing("/operator/people")},
+	}, a.installationDeeds())
+}
+
+// nothing is the object of a deed that is about nothing there is.
+func nothing(back string) func(context.Context, string, string) (*object, error) {
+	return func(_ context.Context, _, of string) (*object, error) {
+		return &object{Of: of, Name: of, back: back}, nil
+	}
+}
+
+// personObject finds a user within reach.
+func (a *API) personObject(ctx context.Context, id, of string) (*object, error) {
+	u, err := a.Operators.People.ByID(ctx, rest.Caller(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	o := &object{ID: u.ID, Of: of, Name: cmp.Or(of, nameOf(u)), Note: nameOf(u), back: personAt(u.ID)}
+	if u.DisplayName != "" && u.DisplayName != o.Note {
+		o.Note += " – " + u.DisplayName
+	}
+	return o, nil
+}
+
+// silent is a deed without a result to show.
+func silent(do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) func(context.Context, *object, rest.Form) (*made, error) {
+	return func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+		return nil, do(ctx, rest.Caller(ctx), o, f)
+	}
+}
+
+func (a *API) registrationDeeds() []deed {
+	return []deed{{
+		name: "new", operation: "RegisterUser",
+		fields: []field{{name: "login"}, {name: "phone", hint: "field.hint.phone"}, {name: "email"}},
+		more: func(ctx context.Context, _ *object) ([]field, error) {
+			f, err := a.groupField(ctx)
+			return []field{f}, err
+		},
+		do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+			identifiers := map[user.IdentifierType]string{}
+			for t, name := range map[user.IdentifierType]string{user.Login: "login", user.PhoneNumber: "phone", user.Email: "email"} {
+				if v := f.Get(name); v != "" {
+					identifiers[t] = v
+				}
+			}
+			id, err := a.Operators.People.Register(ctx, rest.Caller(ctx), user.Registration{Identifiers: identifiers, Group: f.Get("group")})
+			if err != nil {
+				return nil, err
+			}
+			rest.Concerning(ctx, id)
+			return &made{to: personAt(id)}, nil
+		},
+	}}
+}
+
+// groupField lists the groups of the operator.
+func (a *API) groupField(ctx context.Context) (field, error) {
+	d, err := a.Operators.People.Policy(ctx, rest.Caller(ctx))
+	f := field{name: "group", kind: kindChoice, required: true}
+	for _, g := range d.Groups {
+		f.choices = append(f.choices, pick{Value: g, Text: g})
+	}
+	return f, err
+}
+
+// lockDelays are the delays of a lock that the form offers, in hours.
+var lockDelays = []int{0, 1, 8, 24, 72, 168}
+
+func (a *API) accountDeeds() []deed {
+	people := a.Operators.People
+	delays := field{name: "delay", kind: kindChoice, value: "0"}
+	for _, h := range lockDelays {
+		delays.choices = append(delays.choices, pick{Value: strconv.Itoa(h), Key: "delay." + strconv.Itoa(h)})
+	}
+	return []deed{
+		{name: "lock", operation: "SetUserLockoutStateEx", fields: []field{delays}, named: true, ends: a.lockEnds, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			hours, err := strconv.ParseInt(cmp.Or(f.Get("delay"), "0"), 10, 32)
+			if err != nil {
+				return fault.New(fault.InvalidParameters, "delay: want a number of hours")
+			}
+			delay := time.Duration(hours) * time.Hour / cmp.Or(people.LockDelayUnit, time.Second)
+			rest.Detail(ctx, fmt.Sprintf("lock=true delay=%t %d", hours != 0, int64(delay)))
+			return people.SetLockedEx(ctx, who, o.ID, user.LockOrder{Lock: true, UseDelay: hours != 0, Delay: int64(delay)})
+		})},
+		{name: "unlock", operation: "SetUserLockoutStateEx", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			rest.Detail(ctx, "lock=false delay=false 0")
+			return people.SetLockedEx(ctx, who, o.ID, user.LockOrder{})
+		})},
+		{name: "sign-out", operation: "RevokeUserGrants", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return a.Operators.SignIns.RevokeGrants(ctx, who, o.ID)
+		})},
+		{name: "name", operation: "SetUserProperty", more: func(ctx context.Context, o *object) ([]field, error) {
+			u, err := people.ByID(ctx, rest.Caller(ctx), o.ID)
+			return []field{{name: "name", value: u.DisplayName}}, err
+		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			rest.Detail(ctx, "DisplayName")
+			return people.SetProperty(ctx, who, o.ID, user.DisplayName, f.Get("name"))
+		})},
+		{name: "dn", operation: "SetUserDistinguishedName", more: a.nameFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			return people.SetDN(ctx, who, o.ID, nameParts(f))
+		})},
+		{name: "group", operation: "SetUserGroup", more: func(ctx context.Context, o *object) ([]field, error) {
+			f, err := a.groupField(ctx)
+			if err != nil {
+				return nil, err
+			}
+			f.value, err = people.GroupOf(ctx, rest.Caller(ctx), o.ID)
+			return []field{f}, err
+		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			rest.Detail(ctx, "group="+f.Get("group"))
+			return people.SetGroup(ctx, who, o.ID, f.Get("group"), nil)
+		})},
+		{name: "login", operation: "SetUserLocalLogin", fields: []field{{name: "login", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			return people.SetLocalLogin(ctx, who, o.ID, f.Get("login"))
+		})},
+		{name: "login-delete", operation: "DeleteUserLocalLogin", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return people.DeleteLocalLogin(ctx, who, o.ID)
+		})},
+		{name: "login-external", operation: "SetUserLogin", fields: []field{{name: "login", required: true}}, more: func(ctx context.Context, _ *object) ([]field, error) {
+			d, err := people.Policy(ctx, rest.Caller(ctx))
+			f := field{name: "issuer", kind: kindChoice}
+			for _, i := range d.Issuers {
+				f.choices = append(f.choices, pick{Value: i.Name, Text: cmp.Or(i.DisplayName, i.Name)})
+			}
+			return []field{f}, err
+		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			return people.SetLogin(ctx, who, o.ID, user.ExternalLogin{Login: f.Get("login"), Issuer: f.Get("issuer")})
+		})},
+		{name: "login-external-delete", operation: "DeleteUserLogin", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return people.DeleteLogin(ctx, who, o.ID, o.Of)
+		})},
+		{name: "approve", operation: "SetUserApprovedStateAsync", do: a.approval(true)},
+		{name: "disapprove", operation: "SetUserApprovedStateAsync", named: true, do: a.approval(false)},
+		{name: "delete", operation: "DeleteUser", named: true, ends: a.deleteEnds, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			return &made{to: "/operator/people"}, people.Delete(ctx, rest.Caller(ctx), o.ID)
+		}},
+	}
+}
+
+func (a *API) approval(approved bool) func(context.Context, *object, rest.Form) (*made, error) {
+	return silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		rest.Detail(ctx, fmt.Sprintf("approved=%t", approved))
+		return a.Operators.People.Approve(ctx, who, o.ID, approved)
+	})
+}
+
+// lockEnds counts what a lock ends.
+func (a *API) lockEnds(ctx context.Context, o *object) ([]ending, error) {
+	active, err := a.Operators.Active.Active(ctx, audit.Principal{UserID: o.ID})
+	for _, op := range active {
+		rest.Afterwards(ctx, op)
+	}
+	return []ending{{"ends.operations", len(active)}}, err
+}
+
+// deleteEnds counts what the deletion of a user deletes.
+func (a *API) deleteEnds(ctx context.Context, o *object) ([]ending, error) {
+	ends, err := a.lockEnds(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	certificates, err := a.Operators.Keys.List(ctx, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	devices, err := a.Operators.Devices.Info(ctx, rest.Caller(ctx), o.ID)
+	return append(ends, ending{"ends.certificates", len(certificates)}, ending{"ends.devices", len(devices.Devices)}), err
+}
+
+// namePart begins the names of the fields of a distinguished name.
+const namePart = "dn-"
+
+// nameFields are the components of a distinguished name.
+func (a *API) nameFields(ctx context.Context, o *object) (list []field, err error) {
+	d, err := a.Operators.People.Policy(ctx, rest.Caller(ctx))
+	if err != nil {
+		return nil, err
+	}
+	have, err := a.Operators.People.DN(ctx, rest.Caller(ctx), o.ID)
+	for _, c := range d.Components {
+		f := field{name: namePart + strconv.Itoa(c.ID), label: cmp.Or(c.DisplayName, c.Name), required: c.Required, value: have[c.ID]}
+		if len(c.Values) > 0 {
+			f.kind, f.choices = kindChoice, []pick{{}}
+			for _, v := range c.Values {
+				f.choices = append(f.choices, pick{Value: v, Text: v})
+			}
+		}
+		list = append(list, f)
+	}
+	return list, err
+}
+
+func nameParts(f rest.Form) map[string]string {
+	parts := map[string]string{}
+	for name := range f {
+		if id, ok := strings.CutPrefix(name, namePart); ok {
+			parts[id] = f.Get(name)
+		}
+	}
+	return parts
+}
+
+func (a *API) contactDeeds() (list []deed) {
+	book := a.Operators.Contacts
+	for _, k := range contactKinds {
+		// on makes a deed of a call on a contact.
+		on := func(name, operation string, do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) deed {
+			return deed{name: k.name + "-" + name, words: "contact-" + name, operation: operation, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+				if f.Get("has") == "" {
+					rest.Detail(ctx, o.Of)
+				}
+				return do(ctx, who, o, f)
+			})}
+		}
+		role := func(name string, set func(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, has bool) (contact.Contact, error)) deed {
+			d := on(name, "SetUser"+strings.ToUpper(name[:1])+name[1:]+k.operation, func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+				has, ok := rest.Truth(f.Get("has"))
+				if !ok {
+					return fault.New(fault.InvalidParameters, "choose yes or no")
+				}
+				rest.Detail(ctx, fmt.Sprintf("%s %s=%t", o.Of, name, has))
+				_, err := set(ctx, who, o.ID, k.kind, o.Of, has)
+				return err
+			})
+			d.fields = []field{{name: "has", kind: kindChoice, value: "true", choices: []pick{{Value: "true", Key: "choice.yes"}, {Value: "false", Key: "choice.no"}}}}
+			return d
+		}
+		add := deed{name: k.name + "-add", operation: "AddUser" + k.operation, fields: []field{{name: k.name, required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			rest.Detail(ctx, f.Get(k.name))
+			_, err := book.Add(ctx, who, o.ID, k.kind, f.Get(k.name))
+			return err
+		})}
+		confirm := on("confirm", "ConfirmUser"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			_, err := book.Confirm(ctx, who, o.ID, k.kind, o.Of)
+			return err
+		})
+		code := on("code", "RequireUser"+k.operation+"Confirmation", func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return book.RequireConfirmation(ctx, who, o.ID, k.kind, o.Of)
+		})
+		submit := on("submit", "SubmitUser"+k.operation+"Confirmation", func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			_, err := book.SubmitConfirmation(ctx, who, o.ID, k.kind, o.Of, f.Get("code"))
+			return err
+		})
+		submit.fields = []field{{name: "code", required: true, varying: true}}
+		codes := on("codes", "SetUserSecondaryAuth"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return book.SetSecondaryAuth(ctx, who, o.ID, k.kind, o.Of)
+		})
+		end := on("delete", "DeleteUser"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return book.Delete(ctx, who, o.ID, k.kind, o.Of)
+		})
+		end.named = true
+		list = append(list, add, confirm, code, submit, role("primary", book.SetPrimary), role("notification", book.SetNotification), codes, end)
+	}
+	return list
+}
+
+// printFormats are the print forms of a password.
+var printFormats = []signin.PrintFormat{signin.PDF, signin.Word, signin.HTML, signin.XML}
+
+func (a *API) signInDeeds() []deed {
+	identity, tokens := a.Operators.SignIns, a.Operators.OneTime
+	formats := field{name: "format", kind: kindChoice}
+	for _, f := range printFormats {
+		formats.choices = append(formats.choices, pick{Value: string(f), Text: string(f)})
+	}
+	sent := func(name, operation string, kind contact.Kind) deed {
+		return deed{name: name, operation: operation, more: func(ctx context.Context, o *object) ([]field, error) {
+			list, err := a.Operators.Contacts.List(ctx, rest.Caller(ctx), o.ID, kind)
+			f := field{name: "destination", kind: kindChoice, choices: []pick{{Key: "password.assigned"}}}
+			for _, c := range list {
+				if c.Confirmed {
+					f.choices = append(f.choices, pick{Value: c.Value, Text: c.Value})
+				}
+			}
+			return []field{f}, err
+		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			_, err := identity.ResetPassword(ctx, who, o.ID, signin.Delivery{Destinations: []signin.Destination{{Type: string(kind.Type), Value: f.Get("destination")}}})
+			return err
+		})}
+	}
+	codes := []field{{name: "first", varying: true, required: true}, {name: "second", varying: true, hint: "field.hint.second"}}
+	otp := func(o *object, f rest.Form) oath.Codes {
+		return oath.Codes{Serial: cmp.Or(f.Get("serial"), o.Of), FirstOTP: f.Get("first"), SecondOTP: f.Get("second")}
+	}
+	list := []deed{
+		{name: "password-show", operation: "ResetPassword", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			out, err := identity.ResetPassword(ctx, rest.Caller(ctx), o.ID, signin.Delivery{Show: true})
+			if err != nil || out.Password == "" {
+				return nil, err
+			}
+			return &made{Secret: out.Password, Note: "password.once"}, nil
+		}},
+		sent("password-sms", "ResetPasswordAndSendSms", contact.Phone),
+		sent("password-email", "ResetPasswordAndSendEmail", contact.Email),
+		{name: "password-print", operation: "ResetPasswordAndPrint", fields: []field{formats}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+			format := signin.PrintFormat(f.Get("format"))
+			if !slices.Contains(printFormats, format) {
+				return nil, fault.New(fault.InvalidParameters, "format: want Html, Xml, Pdf or Word")
+			}
+			out, err := identity.ResetPassword(ctx, rest.Caller(ctx), o.ID, signin.Delivery{Print: format})
+			if err != nil {
+				return nil, err
+			}
+			return &made{file: &rest.File{Content: bytes.NewReader(out.Form.Content), Name: out.Form.Name, Type: out.Form.ContentType}}, nil
+		}},
+		{name: "token-set", operation: "SetUserOtpToken", fields: append([]field{{name: "serial", required: true}}, codes...), do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			return tokens.SetToken(ctx, who, o.ID, otp(o, f))
+		})},
+		{name: "token-sync", operation: "RestoreUserOtpTokenSync", fields: codes, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			return tokens.SyncToken(ctx, who, o.ID, otp(o, f))
+		})},
+		{name: "token-app", operation: "CreateUserOathAppData", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			d, err := tokens.CreateAppToken(ctx, rest.Caller(ctx), o.ID)
+			if err != nil {
+				return nil, err
+			}
+			return &made{Secret: d.Secret, Text: d.URI, Picture: picture(d.QR), Note: "token.scan"}, nil
+		}},
+		{name: "token-remove", operation: "RemoveUserOtpToken", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return tokens.RemoveToken(ctx, who, o.ID)
+		})},
+	}
+	for _, m := range signin.Methods() {
+		if m.Route == "" {
+			continue
+		}
+		add := deed{name: "method-add-" + m.Route, words: "method-add", title: "method-add-" + m.Route, operation: "SetUserAuthenticationMethod" + m.Operation, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			var level *int
+			if text := f.Get("level"); text != "" {
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					return fault.New(fault.InvalidParameters, "level: want a number from 0 to 3")
+				}
+				rest.Detail(ctx, fmt.Sprintf("level=%d", n))
+				level = &n
+			}
+			return identity.SetMethod(ctx, who, o.ID, m.Route, level)
+		})}
+		if !m.Primary {
+			f := field{name: "level", kind: kindChoice, value: "2"}
+			for _, l := range []string{"2", "1"} {
+				f.choices = append(f.choices, pick{Value: l, Key: "method.second." + l})
+			}
+			add.fields = []field{f}
+		}
+		list = append(list, add, deed{name: "method-delete-" + m.Route, words: "method-delete", operation: "DeleteUserAuthenticationMethod" + m.Operation, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return identity.DeleteMethod(ctx, who, o.ID, m.Route)
+		}), named: true})
+	}
+	return list
+}
+
+func (a *API) deviceDeeds() []deed {
+	devices := a.Operators.Devices
+	begun := func(k device.KInit, err error) (*made, error) {
+		if err != nil {
+			return nil, err
+		}
+		return &made{Text: k.QRText, Picture: picture(k.QR), Note: "device.scan"}, nil
+	}
+	to := []field{{name: "phone", hint: "field.hint.code_to"}, {name: "email"}}
+	order := func(f rest.Form) device.KInitOrder {
+		return device.KInitOrder{Phone: f.Get("phone"), Email: f.Get("email")}
+	}
+	block := func(name string, lock bool) deed {
+		return deed{name: name, operation: "LockoutMyDssDevice", named: lock, heldAs: func(rest.Form) any { return map[string]any{"Lock": lock} },
+			do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+				rest.Detail(ctx, fmt.Sprintf("%s lock=%t", o.Of, lock))
+				_, err := devices.SetBlocked(ctx, who, o.ID, o.Of, lock)
+				return err
+			})}
+	}
+	return []deed{
+		{name: "device-init", operation: "CreateMyDssKInit", fields: to, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+			return begun(devices.Init(ctx, rest.Caller(ctx), o.ID, order(f)))
+		}},
+		{name: "device-show", operation: "GetMyDssKInit", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			return begun(devices.GetKInit(ctx, rest.Caller(ctx), o.ID))
+		}},
+		{name: "device-send", operation: "SendMyDssKInit", fields: []field{{name: "email", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			return devices.SendKInit(ctx, who, o.ID, f.Get("email"))
+		})},
+		{name: "device-code", operation: "ResendMyDssKInitOtp", fields: to, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			return devices.ResendCode(ctx, who, o.ID, order(f))
+		})},
+		{name: "device-cancel", operation: "DeleteMyDssKInit", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return devices.DeleteKInit(ctx, who, o.ID)
+		})},
+		{name: "device-assign", operation: "AssignMyDssKey", fields: []field{{name: "kid", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			_, err := devices.Assign(ctx, who, o.ID, f.Get("kid"))
+			return err
+		})},
+		{name: "device-verify", operation: "GetMyDssVerificationData", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			v, err := devices.BeginVerification(ctx, rest.Caller(ctx), o.ID, o.Of)
+			if err != nil {
+				return nil, err
+			}
+			return &made{Text: v.QRText, Picture: picture(v.QR), Note: "device.verify"}, nil
+		}},
+		block("device-block", true), block("device-unblock", false),
+		{name: "device-delete", operation: "DeleteMyDssKey", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			rest.Detail(ctx, o.Of)
+			return devices.Delete(ctx, who, o.ID, o.Of)
+		})},
+	}
+}
+
+// reasons are the reasons of a revocation (RFC 5280, 5.3.1) that the form offers.
+var reasons = []int{0, 1, 3, 4, 5, 9}
+
+// reasonHold puts a certificate on hold.
+const reasonHold = 6
+
+func (a *API) certificateDeeds() []deed {
+	service := a.Operators.Keys
+	f := field{name: "reason", kind: kindChoice, value: "0"}
+	for _, r := range reasons {
+		f.choices = append(f.choices, pick{Value: strconv.Itoa(r), Key: "reason." + strconv.Itoa(r)})
+	}
+	// on makes a deed of a call on a certificate of the user.
+	on := func(do func(ctx context.Context, id int64, f rest.Form) error) func(context.Context, *object, rest.Form) (*made, error) {
+		return silent(func(ctx context.Context, _ audit.Principal, o *object, f rest.Form) error {
+			c, err := service.Find(ctx, o.ID, o.Of)
+			if err != nil {
+				return err
+			}
+			rest.Detail(ctx, fmt.Sprintf("certificate %d", c.ID))
+			return do(ctx, c.ID, f)
+		})
+	}
+	// request makes a deed of the decision about a request of the user.
+	request := func(decide func(ctx context.Context, id int64) error) func(context.Context, *object, rest.Form) (*made, error) {
+		return silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
+			q, err := service.Request(ctx, audit.Principal{UserID: o.ID}, o.Of)
+			if err != nil {
+				return err
+			}
+			rest.Detail(ctx, fmt.Sprintf("request %d", q.ID))
+			return decide(ctx, q.ID)
+		})
+	}
+	return []deed{
+		{name: "certificate-revoke", operation: "RevokeCertificate", fields: []field{f}, named: true, do: on(func(ctx context.Context, id int64, f rest.Form) error {
+			reason, err := strconv.Atoi(f.Get("reason"))
+			if err != nil || !slices.Contains(reasons, reason) {
+				return fault.New(fault.InvalidParameters, "reason: want one of the list")
+			}
+			return service.Revoke(ctx, id, reason)
+		})},
+		{name: "certificate-hold", operation: "RevokeCertificate", do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Revoke(ctx, id, reasonHold) })},
+		{name: "certificate-unhold", operation: "UnholdCertificate", do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
+		{name: "request-approve", operation: "ApproveRequest", do: request(func(ctx context.Context, id int64) error { _, err := service.Approve(ctx, id); return err })},
+		{name: "request-reject", operation: "RejectRequest", do: request(func(ctx context.Context, id int64) error { _, err := service.Reject(ctx, id); return err })},
+		{name: "operation-cancel", operation: "CancelOperation", do: silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
+			rest.Detail(ctx, "operation "+o.Of)
+			return a.Operators.Active.Cancel(ctx, audit.Principal{UserID: o.ID}, o.Of)
+		})},
+	}
+}
+
+func (a *API) policyDeeds() []deed {
+	policies := a.Operators.Policies
+	actions := func(name, operation string, kind policy.Kind) deed {
+		return deed{
+			name: name, operation: operation,
+			more: func(ctx context.Context, o *object) ([]field, error) {
+				have, err := policies.Get(ctx, rest.Caller(ctx), o.ID, kind)
+				return []field{actionField(have.Actions)}, err
+			},
+			heldAs: func(f rest.Form) any { return append([]string{}, f["actions"]...) },
+			do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+				set, err := policy.ParseActions(f["actions"])
+				if err != nil {
+					return err
+				}
+				return policies.SetActions(ctx, who, o.ID, kind, set)
+			}),
+		}
+	}
+	return []deed{
+		actions("policy-access", "SetUserAccessPolicy", policy.Access),
+		actions("policy-operation", "SetUserOperationPolicy", policy.Operation),
+		{
+			name: "policy-notification", operation: "SetNotificationPolicy",
+			more: func(ctx context.Context, o *object) (list []field, err error) {
+				have, err := policies.Get(ctx, rest.Caller(ctx), o.ID, policy.Notification)
+				if err != nil {
+					return nil, err
+				}
+				language := visitorOf(ctx).words.language
+				for _, e := range notify.Events() {
+					if !e.ToldUsers() {
+						continue
+					}
+					f := field{name: eventField + string(e.Type), label: e.Description[language], kind: kindMany, values: have.Notifiers[string(e.Type)]}
+					for _, n := range policies.Notifiers {
+						f.choices = append(f.choices, pick{Value: n, Text: n})
+					}
+					list = append(list, f)
+				}
+				return list, nil
+			},
+			do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+				notifiers := map[string][]string{}
+				for name, values := range f {
+					if event, ok := strings.CutPrefix(name, eventField); ok {
+						notifiers[event] = values
+					}
+				}
+				return policies.SetNotifiers(ctx, who, o.ID, notifiers)
+			}),
+		},
+	}
+}
+
+// eventField begins the names of the fields of a notification policy.
+const eventField = "event-"
+
+// actionField is a choice of actions.
+func actionField(have policy.Action) field {
+	f := field{name: "actions", kind: kindMany}
+	for _, a := range policy.Actions() {
+		f.choices = append(f.choices, pick{Value: a.String(), Key: "action." + a.String()})
+		if have&a != 0 {
+			f.values = append(f.values, a.String())
+		}
+	}
+	return f
+}

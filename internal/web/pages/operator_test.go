@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"fmt"
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// operator signs an operator in.
+func operator(w *tamgatest.UMS, login string) *browser {
+	w.T.Helper()
+	b := newBrowser(w.T.(*testing.T), w.Server)
+	password := tamgatest.Password
+	if login == w.Dev.Operator.Login {
+		password = w.Dev.Operator.Password
+	}
+	b.ok(b.signIn("/operator", login, password), "What waits")
+	return b
+}
+
+var (
+	localLink = regexp.MustCompile(`href="(/operator[^"]*)"`)
+	formAt    = regexp.MustCompile(`<form method="post" action="(/operator[^"]+)"`)
+	typeName  = regexp.MustCompile(`To confirm, type <code>([^<]*)</code>`)
+)
+
+func personAt(id string) string { return "/operator/people/" + id }
+
+// deed sends the form of a deed, with the name that it asks for.
+func (b *browser) deed(at string, form url.Values) shown {
+	b.Helper()
+	p := b.ok(b.get(at))
+	if form == nil {
+		form = url.Values{}
+	}
+	if m := typeName.FindStringSubmatch(p.text); m != nil {
+		form.Set("confirm_name", html.UnescapeString(m[1]))
+	}
+	return b.post(b.find(p, formAt)[1], form)
+}
+
+// hostileText is a text of a stranger that must stay a text.
+const hostileText = `<img src=x onerror=alert(1)>"'&{{.}}`
+
+// TestOperator goes through the story of an operator who looks after a person.
+func TestOperator(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b := operator(w, w.Dev.Operator.Login)
+	p := b.ok(b.deed("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org")
+	at := p.at.Path
+	id := strings.TrimPrefix(at, "/operator/people/")
+	b.ok(b.get("/operator/people?column0=Login&operation0=Like&value0=ann"), `href="`+at+`"`)
+	b.is(b.get("/operator/people?column0=Login&operation0=Greater&value0=ann"), 400, "This comparison is not possible")
+	b.is(b.get("/operator/people?column0=IsLocked&operation0=Equal&value0=perhaps"), 400, "wrong value")
+
+	b.ok(b.deed(at+"/name", url.Values{"name": {hostileText}}), "The name is changed", html.EscapeString(hostileText))
+	b.ok(b.deed(at+"/dn", url.Values{"dn-11": {hostileText}}), "The name is changed")
+	b.ok(b.deed(at+"/email-confirm?of=anna%40example.org", nil), "The contact is confirmed")
+	b.ok(b.deed(at+"/email-notification?of=anna%40example.org", url.Values{"has": {"true"}}), "gets notifications")
+	b.ok(b.deed(at+"/email-codes?of=anna%40example.org", nil), "gets codes")
+	b.ok(b.deed(at+"/phone-code?of=79160000001", nil), "The code is on its way")
+	b.is(b.deed(at+"/phone-submit?of=79160000001", url.Values{"code": {"000000x"}}), 400, "The code is wrong")
+	b.ok(b.deed(at+"/phone-submit?of=79160000001", url.Values{"code": {w.Code("79160000001")}}), "The contact is confirmed")
+	b.ok(b.deed(at+"/phone-add", url.Values{"phone": {"+7 916 000-00-02"}}), "79160000002")
+	b.is(b.deed(at+"/phone-add", url.Values{"phone": {hostileText}}), 400, "This is not a phone number")
+	b.ok(b.deed(at+"/phone-delete?of=79160000002", nil), "The contact is deleted")
+
+	b.ok(b.deed(at+"/method-add-password", nil), "The way to sign in is set")
+	b.ok(b.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), "The way to sign in is set", "Code by e-mail")
+	b.ok(b.deed(at+"/method-delete-otpviaemail", nil), "The way to sign in is removed")
+	b.ok(b.deed(at+"/password-email", nil), "The password is changed")
+	printed := b.ok(b.deed(at+"/password-print", url.Values{"format": {"Pdf"}}))
+	if !strings.HasPrefix(printed.text, "%PDF") || !strings.HasPrefix(printed.header.Get("Content-Disposition"), "attachment") {
+		t.Errorf("the print form is %v, %.20q", printed.header, printed.text)
+	}
+	b.ok(b.deed(at+"/token-app", nil), "data:image/gif;base64,", "otpauth://")
+	b.is(b.deed(at+"/token-sync", url.Values{"first": {"12"}}), 400)
+	b.ok(b.deed(at+"/device-init", url.Values{"phone": {"79160000001"}}), "data:image/gif;base64,")
+	b.ok(b.deed(at+"/device-cancel", nil), "The connection is cancelled")
+
+	b.ok(b.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument", "CreateRequest"}}), "after a confirmation")
+	p = b.ok(b.get(at + "/policy-operation"))
+	if n := strings.Count(p.text, " checked"); n != 2 {
+		t.Errorf("the form has %d chosen actions, want 2", n)
+	}
+	b.ok(b.deed(at+"/policy-access", url.Values{"actions": {"DeleteCertificate"}}), "denied")
+	b.ok(b.deed(at+"/policy-operation", nil), "The policy is changed")
+	b.is(b.deed(at+"/policy-access", url.Values{"actions": {hostileText}}), 400)
+	b.ok(b.deed(at+"/policy-notification", url.Values{"event-UserPasswordChanged": {"Email"}}), "The policy is changed")
+
+	t.Run("names", func(t *testing.T) {
+		for _, form := range []url.Values{{}, {"confirm_name": {"ann"}}, {"confirm_name": {"ANNA"}}} {
+			b.is(b.post(at+"/delete", form), 400, "nothing was done: type anna")
+		}
+		b.ok(b.get(at), "anna")
+	})
+	t.Run("certificates", func(t *testing.T) {
+		demo := personAt(w.Dev.User.ID)
+		p := b.ok(b.get(demo), "Demo User", "gost2012-256")
+		number := fmt.Sprint(w.Cert("gost2012-512", false).ID)
+		if !strings.Contains(p.text, "certificate-revoke?of="+number) {
+			t.Fatalf("the record has no link to revoke certificate %s", number)
+		}
+		b.ok(b.deed(demo+"/certificate-hold?of="+number, nil), "On hold")
+		b.ok(b.deed(demo+"/certificate-unhold?of="+number, nil), "The hold is lifted")
+		b.ok(b.deed(demo+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}}), "Revoked")
+		b.is(b.deed(at+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}}), 404) // of another user
+		b.is(b.deed(demo+"/certificate-revoke?of=1", url.Values{"reason": {"77"}}), 400)
+		b.is(b.deed(demo+"/request-approve?of=1", nil), 404)
+		b.is(b.deed(demo+"/operation-cancel?of=1", nil), 404)
+	})
+	t.Run("every link of the record", func(t *testing.T) {
+		seen := map[string]bool{}
+		for _, page := range []string{at, personAt(w.Dev.User.ID), "/operator", "/operator/groups", "/operator/webhooks", "/operator/services", "/operator/tokens", "/operator/messages", "/operator/audit", "/operator/installation", "/operator/held", "/operator/requests"} {
+			for _, m := range localLink.FindAllStringSubmatch(b.ok(b.get(page)).text, -1) {
+				to := html.UnescapeString(m[1])
+				if seen[to] {
+					continue
+				}
+				seen[to] = true
+				p := b.ok(b.get(to))
+				if strings.HasPrefix(p.header.Get("Content-Disposition"), "attachment") {
+					continue
+				}
+				if strings.Contains(p.text, "<img src=x") || strings.Contains(p.text, "deed.") && !strings.Contains(p.text, "/deed.") {
+					t.Errorf("%s has a text of a stranger as its own, or a word is missing:\n%s", to, p.text)
+				}
+			}
+		}
+		if len(seen) < 60 {
+			t.Errorf("only %d pages", len(seen))
+		}
+	})
+	b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from")
+	b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "locked")
+	b.ok(b.deed(at+"/unlock", nil), "may sign in")
+	b.is(b.post(at+"/lock", url.Values{"delay": {"x"}, "confirm_name": {"anna"}}), 400)
+	b.ok(b.get(at+"/history"), "SetUserLockoutStateEx", "lock=true delay=true 28800")
+	p = b.ok(b.deed(at+"/delete", nil), "The person is deleted")
+	if p.at.Path != "/operator/people" {
+		t.Errorf("a deletion leads to %s", p.at)
+	}
+	b.is(b.get(at), 404, "not in your groups")
+	if n := strings.Count(w.Command("audit", "--user", id, "--limit", "0", "--json"), `"operation":"DeleteUser"`); n != 4 { // three are refused
+		t.Errorf("the audit log has %d entries of the deletion, want 4", n)
+	}
+}
+
+// TestOperatorReach checks what an operator of another group, a user and an auditor see.
+func TestOperatorReach(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	id, login, phone, _ := w.Register()
+	ours := operator(w, w.Dev.Operator.Login)
+	var deeds []string
+	for _, m := range localLink.FindAllStringSubmatch(ours.ok(ours.get(personAt(id))).text, -1) {
+		if to := html.UnescapeString(m[1]); strings.HasPrefix(to, personAt(id)+"/") && !strings.HasSuffix(to, "/history") {
+			deeds = append(deeds, to)
+		}
+	}
+	if len(deeds) < 30 {
+		t.Fatalf("the record leads to %d deeds", len(deeds))
+	}
+	foreign := operator(w, tamgatest.Foreign)
+	t.Run("another group", func(t *testing.T) {
+		p := foreign.ok(foreign.get("/operator/people"))
+		if strings.Contains(p.text, login) || strings.Contains(p.text, phone) {
+			t.Error("the list has a user of another group")
+		}
+		foreign.is(foreign.get(personAt(id)), 404)
+		foreign.is(foreign.get(personAt(strings.ToUpper(id))), 404)
+		for _, to := range deeds {
+			foreign.is(foreign.get(to), 404)
+			foreign.is(foreign.post(to, url.Values{"confirm_name": {login}, "has": {"true"}, "delay": {"0"}}), 404)
+		}
+		ours.ok(ours.get("/operator/people?column0=Login&operation0=Equal&value0="+login), login)
+	})
+	installation := []string{"/operator/groups", "/operator/messages", "/operator/tokens", "/operator/webhooks", "/operator/services", "/operator/audit", "/operator/audit/export", "/operator/installation", "/operator/webhooks/webhook-add"}
+	t.Run("no administrator", func(t *testing.T) {
+		p := foreign.ok(foreign.get("/operator"))
+		for _, at := range installation {
+			foreign.is(foreign.get(at), 403)
+			if strings.Contains(p.text, `href="`+at+`"`) {
+				t.Errorf("%s is shown to an operator who must not see it", at)
+			}
+		}
+		foreign.is(foreign.post("/operator/webhooks/webhook-add", url.Values{"address": {"https://example.org/"}}), 403)
+		foreign.is(foreign.post("/operator/groups/group-add", url.Values{"group": {"Mine"}}), 403)
+	})
+	t.Run("no operator", func(t *testing.T) {
+		b := newBrowser(t, w.Server)
+		p := b.ok(b.signIn("/start", tamgatest.Plain, tamgatest.Password))
+		if strings.Contains(p.text, `href="/operator"`) {
+			t.Error("a user who is no operator sees the pages of operators")
+		}
+		for _, at := range append([]string{"/operator", "/operator/people", "/operator/requests", "/operator/held", personAt(id)}, installation...) {
+			b.is(b.get(at), 403)
+		}
+		b.is(b.post(personAt(id)+"/lock", url.Values{"confirm_name": {login}}), 403)
+	})
+	t.Run("nobody", func(t *testing.T) {
+		b := newBrowser(t, w.Server)
+		b.ok(b.get("/operator"), `name="ticket"`)
+		b.ok(b.post(personAt(id)+"/lock", nil), `name="ticket"`)
+		w.OK(tamgatest.Ours, "GET", "/ums/user/"+id, "")
+	})
+	t.Run("other sites", func(t *testing.T) {
+		ours.header.Set("Sec-Fetch-Site", "cross-site")
+		ours.is(ours.post(personAt(id)+"/lock", url.Values{"confirm_name": {login}, "delay": {"0"}}), 403, "sent by another site")
+		ours.header.Del("Sec-Fetch-Site")
+		if p := ours.ok(ours.get(personAt(id))); strings.Contains(p.text, "badge warn\">locked") {
+			t.Error("another site has locked a user")
+		}
+	})
+}
+
+// TestOperatorPages checks that a list goes on where the page before it ended.
+func TestOperatorPages(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	have := map[string]bool{}
+	for range 120 {
+		id, _, _, _ := w.Register()
+		have[id] = true
+	}
+	b := operator(w, w.Dev.Operator.Login)
+	next := regexp.MustCompile(`href="(/operator/people\?[^"]+)" rel="next"`)
+	at, pages := "/operator/people?column0=Login&operation0=Like&value0=user", 0
+	for ; at != ""; pages++ {
+		p := b.ok(b.get(at))
+		for id := range have {
+			if strings.Contains(p.text, personAt(id)+`"`) {
+				delete(have, id)
+			}
+		}
+		at = ""
+		if m := next.FindStringSubmatch(p.text); m != nil {
+			at = html.UnescapeString(m[1])
+		}
+	}
+	if len(have) != 0 || pages != 3 {
+		t.Errorf("%d pages leave out %d people", pages, len(have))
+	}
+	b.is(b.get("/operator/people?after=%FF"), 400)
+	b.is(b.get("/operator/people?after="+strings.Repeat("a", 2000)), 400)
+}
+
+// TestOperatorHeld checks that the rules of requests that wait hold for pages, too.
+func TestOperatorHeld(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[ResetPassword]", "--set", "users.factor_delay=1h")
+	id, login, _, email := w.Register()
+	ours, second, foreign := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.TwoGroup), operator(w, tamgatest.Foreign)
+	at := personAt(id)
+	ours.is(ours.deed(at+"/password-show", nil), 400, "waits for the approval of another operator")
+	request := regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`)
+	p := second.ok(second.get("/operator/held"), "ResetPassword", w.Dev.Operator.Login)
+	held := second.find(p, request)[1]
+	second.ok(second.get(held), "ResetPassword", "POST "+at+"/password-show")
+	foreign.is(foreign.get(held), 404)
+	if p := foreign.ok(foreign.get("/operator/held")); strings.Contains(p.text, "ResetPassword") {
+		t.Error("an operator of another group sees the request")
+	}
+	of := "?of=" + strings.TrimPrefix(held, "/operator/held/")
+	foreign.is(foreign.deed("/operator/held/held-approve"+of, nil), 404)
+	ours.is(ours.deed("/operator/held/held-approve"+of, nil), 403)
+	second.ok(second.deed("/operator/held/held-approve"+of, nil), "The change is approved")
+	ours.ok(ours.get(held), "Open its form")
+	p = ours.ok(ours.get(at + "/password-show"))
+	p = ours.ok(ours.post(ours.find(p, formAt)[1], nil), "never shown again") // carried out now, since the user has no factor yet
+	password := html.UnescapeString(ours.find(p, regexp.MustCompile(`<p><code>([^<]+)</code></p>`))[1])
+	ours.ok(ours.deed(at+"/method-add-password", nil))
+	if status, _ := w.Grant(login, password); status != 200 {
+		t.Errorf("the new password does not work: %d", status)
+	}
+	// From now on the user has a factor, and what weakens it waits.
+	ours.ok(ours.deed(at+"/email-confirm?of="+url.QueryEscape(email), nil))
+	ours.is(ours.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), 400, "takes effect only after a delay")
+	ours.ok(ours.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation") // asks for more
+	ours.is(ours.deed(at+"/policy-operation", nil), 400, "takes effect only after a delay")
+	ours.is(ours.deed(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "takes effect only after a delay")
+	ours.ok(ours.deed(at+"/policy-access", url.Values{"actions": {"ChangePin"}}), "denied")
+	// A block of a device is never held, and the form cannot make a block of what lifts one.
+	ours.is(ours.deed(at+"/device-block?of=1", url.Values{"lock": {"false"}, "Lock": {"false"}}), 400, "no such token or device")
+	ours.is(ours.deed(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "takes effect only after a delay")
+	if list := w.OK(tamgatest.TwoGroup, "GET", "/ums/approvals", "").Body; !strings.Contains(list, `"LockoutMyDssDevice"`) {
+		t.Errorf("requests of pages are not those of the interface: %s", list)
+	}
+}
+
+// TestOperatorLock locks a user who is signed in on pages and signs at that moment.
+func TestOperatorLock(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b := operator(w, w.Dev.Operator.Login)
+	demo := newBrowser(t, w.Server)
+	demo.ok(demo.signIn("/start", w.Dev.User.Login, w.Dev.User.Password), "Your certificates")
+	at := personAt(w.Dev.User.ID)
+	b.ok(b.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation")
+	b.ok(b.deed(at+"/email-add", url.Values{"email": {"demo@example.org"}}))
+	b.ok(b.deed(at+"/email-confirm?of=demo%40example.org", nil))
+	b.ok(b.deed(at+"/email-codes?of=demo%40example.org", nil))
+	b.ok(b.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}))
+	demo = newBrowser(t, w.Server)
+	demo.ok(demo.signIn("/start", w.Dev.User.Login, w.Dev.User.Password), "Your certificates")
+	file := file{"file", hostileText + ".txt", "text"}
+	demo.ok(demo.upload("/sign", map[string]string{"certificate": "1"}, file))
+	b.ok(b.get(at), "Waits for confirmation", html.EscapeString("onerror"))
+	b.ok(b.get(at+"/lock"), "1 operation under way is cancelled")
+	b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "locked")
+	if p := b.ok(b.get(at)); strings.Contains(p.text, "Waits for confirmation") || strings.Contains(p.text, "<img src=x") {
+		t.Errorf("the operation of a locked user still waits:\n%s", p.text)
+	}
+	demo.ok(demo.upload("/sign", map[string]string{"certificate": "1"}, file), `name="ticket"`)
+	demo.ok(demo.get("/start"), `name="ticket"`)
+	if status, _ := w.Grant(w.Dev.User.Login, w.Dev.User.Password); status == 200 {
+		t.Error("a locked user gets a token")
+	}
+}
+
+// TestInstallationPages goes through what administrators do, and what auditors see.
+func TestInstallationPages(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b := operator(w, w.Dev.Operator.Login)
+	b.ok(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}, "about": {hostileText}}), "The group is added", "Sales", html.EscapeString(hostileText))
+	b.ok(b.deed("/operator/groups/group-access?of=Sales", url.Values{"actions": {"ChangePin"}, "fixed": {"true"}}), "The policy is changed")
+	b.ok(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"access"}}), "The policy is removed")
+	b.is(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
+	p := b.ok(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}}), "new in the stock", "<code>1</code>")
+	b.is(b.deed("/operator/tokens/token-import", url.Values{"tokens": {hostileText}}), 400)
+	b.is(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"<KeyContainer/>"}, "key": {"zz"}}), 400)
+	b.ok(b.get("/operator/tokens?free=yes"), "H-1", "in stock")
+	b.ok(b.deed("/operator/tokens/token-discard?of=H-1", nil), "The token is deleted")
+	p = b.ok(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"https://hooks.example.org/a"}, "events": {"UserPasswordChanged"}}), "whsec_")
+	p = b.ok(b.get("/operator/webhooks"), "hooks.example.org", "UserPasswordChanged")
+	if strings.Contains(p.text, "whsec_") {
+		t.Error("the secret of a webhook is shown again")
+	}
+	b.ok(b.deed(b.find(p, regexp.MustCompile(`href="(/operator/webhooks/webhook-remove[^"]+)"`))[1], nil), "The system is removed")
+	b.is(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"http://127.0.0.1/"}}), 400)
+	b.ok(b.deed("/operator/services/tsp-add", url.Values{"service": {"own"}, "address": {w.Dev.TSPURL + "2"}}), "The service is registered", "own")
+	b.ok(b.deed("/operator/services/tsp-check?of=own", nil), "look here")
+	b.ok(b.deed("/operator/services/tsp-remove?of=own", nil), "The service is removed")
+	b.is(b.deed("/operator/services/tsp-check?of=none", nil), 404)
+	b.ok(b.get("/operator/installation"), "Version", "sqlite")
+	b.is(b.deed("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404)
+	b.is(b.get("/operator/messages?state=other"), 400)
+
+	t.Run("audit", func(t *testing.T) {
+		b.is(b.get("/operator/people?column0=Login&operation0=Equal&value0="+url.QueryEscape("=1+1")), 200)
+		b.ok(b.deed(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"79160000009"}}))
+		b.is(b.deed(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"=HYPERLINK(\"x\")"}}), 400)
+		p := b.ok(b.get("/operator/audit?operation=AddUserPhone"), "79160000009", html.EscapeString(`=HYPERLINK("x")`))
+		if strings.Contains(p.text, "AddGroup") {
+			t.Error("the search has other operations")
+		}
+		csv := b.ok(b.get("/operator/audit/export?format=csv&operation=AddUserPhone"))
+		if !strings.HasPrefix(csv.text, "at,request_id,") || !strings.Contains(csv.text, `"'=HYPERLINK(""x"")"`) || strings.Count(csv.text, "\n") != 3 {
+			t.Errorf("the file is %s", csv.text)
+		}
+		lines := b.ok(b.get("/operator/audit/export?format=json&operation=AddUserPhone"))
+		if strings.Count(lines.text, "\n") != 2 || !strings.Contains(lines.text, `"operation":"AddUserPhone"`) {
+			t.Errorf("the file is %s", lines.text)
+		}
+		b.ok(b.get("/operator/audit?outcome=invalid_phone&since=2026-01-01&login=operator&user="+strings.ToUpper(w.Dev.User.ID)), "AddUserPhone")
+		b.is(b.get("/operator/audit?since=yesterday"), 400)
+	})
+}
+
+// TestAuditor checks that an auditor reads and changes nothing.
+func TestAuditor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := tamgatest.StartProcess(t, dir)
+	first.Command("group", "add", "Auditors")
+	first.Command("operator", "add", "auditor", "--group", "Auditors", "--password-file", tamgatest.PasswordFile(t))
+	id := regexp.MustCompile(`auditor\s+Auditors\s+(\S+)`).FindStringSubmatch(first.Command("operator", "list"))
+	if id == nil {
+		t.Fatal("no auditor")
+	}
+	first.Stop()
+	s := tamgatest.StartProcess(t, dir, "--set", "pages.auditors=["+id[1]+"]")
+	b := newBrowser(t, s)
+	p := b.ok(b.signIn("/operator", "auditor", tamgatest.Password), `href="/operator/audit"`, `href="/operator/installation"`)
+	if strings.Contains(p.text, `href="/operator/webhooks"`) {
+		t.Error("an auditor sees what is for administrators")
+	}
+	b.ok(b.get("/operator/audit"), "AddGroup")
+	b.ok(b.get("/operator/audit/export"))
+	b.ok(b.get("/operator/installation"), "Version")
+	if p := b.ok(b.get("/operator/services")); strings.Contains(p.text, "tsp-") {
+		t.Error("an auditor sees what is for administrators")
+	}
+	b.is(b.get("/operator/webhooks"), 403)
+	b.is(b.post("/operator/services/tsp-add", url.Values{"service": {"a"}, "address": {"https://example.org/"}}), 403)
+	b.is(b.get(personAt(s.Dev.User.ID)), 404)
+}
+
+// TestReference checks the pages of the interface.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b := newBrowser(t, w.Server)
+	p := b.ok(b.get("/reference"), "User management", `href="/openapi.json"`)
+	links := regexp.MustCompile(`href="(/reference/[^"]+)"`).FindAllStringSubmatch(p.text, -1)
+	if len(links) < 150 || len(p.text) > 100_000 {
+		t.Errorf("%d operations on %d bytes", len(links), len(p.text))
+	}
+	step := 1
+	if testing.Short() {
+		step = 12
+	}
+	for i := 0; i < len(links); i += step {
+		l := links[i]
+		p := b.ok(b.get(l[1]), "curl -X ")
+		if strings.Contains(p.text, ">reference.") {
+			t.Errorf("%s lacks a word", l[1])
+		}
+	}
+	b.ok(b.get("/reference/RegisterUser"), "with an access token", html.EscapeString(`--data-raw '{"Email":"petrov@example.org","Login":"petrov"`), "/STS/ums/user")
+	b.is(b.get("/reference/Nothing"), 404)
+	b.is(b.get("/reference/"+url.PathEscape(hostileText)), 404)
+}
+
+// TestOperatorRequests approves one request for a certificate and refuses another.
+func TestOperatorRequests(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, "--set", "certificates.approval=operator")
+	b, foreign := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.Foreign)
+	list := regexp.MustCompile(`href="(/operator/people/[^"]+/request-(?:approve|reject)\?of=[0-9]+)"`)
+	for _, c := range []struct{ deed, done, state string }{{"request-approve", "The request is approved", "approved"}, {"request-reject", "The request is refused", "refused"}} {
+		if status, body := w.Call("POST", "/api/requests", w.Token(), map[string]any{"AuthorityId": 1, "DistinguishedName": map[string]string{"2.5.4.3": hostileText}}); status != 200 {
+			t.Fatalf("%d %s", status, body)
+		}
+		p := b.ok(b.get("/operator/requests"), html.EscapeString("onerror"))
+		if strings.Contains(p.text, "<img src=x") {
+			t.Error("the name in a request became a part of the page")
+		}
+		links := list.FindAllStringSubmatch(p.text, -1)
+		if len(links) != 2 {
+			t.Fatalf("the list has %d links:\n%s", len(links), p.text)
+		}
+		if p := foreign.ok(foreign.get("/operator/requests"), "No request waits"); list.MatchString(p.text) {
+			t.Error("an operator of another group sees the request")
+		}
+		for _, l := range links {
+			if to := html.UnescapeString(l[1]); strings.Contains(to, c.deed) {
+				foreign.is(foreign.post(to, nil), 404)
+				b.ok(b.deed(to, nil), c.done, "<td>"+c.state)
+				b.is(b.deed(to, nil), 400, "decided already")
+			}
+		}
+	}
+	b.ok(b.get("/operator/requests"), "No request waits")
+}

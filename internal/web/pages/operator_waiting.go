@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/keys"
+	"tamga/internal/web/rest"
+)
+
+var requestHead = []string{"requests.number", "requests.kind", "requests.subject", "requests.authority", "requests.at", "certificate.state"}
+
+// requestRow describes a request and, if it waits, what can be done about it.
+func (a *API) requestRow(q *keys.Request) row {
+	number := strconv.FormatInt(q.ID, 10)
+	r := row{Cells: []cell{
+		{Text: number, Address: personAt(q.UserID)}, {Key: "requests.kind." + q.Type.String()}, {Text: cmp.Or(q.Subject, "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
+		{At: q.CreatedAt}, {Key: "requests.status." + q.Status.String()},
+	}}
+	if q.Status == keys.Pending {
+		r.Deeds = a.links(q.UserID, number, "request-approve", "request-reject")
+	}
+	return r
+}
+
+// requests lists the requests that wait, of all users within reach.
+func (a *API) requests(ctx context.Context, r struct {
+	After int64 `query:"after"`
+}) (view, error) {
+	list, err := a.Operators.Keys.WaitingFor(ctx, rest.Caller(ctx), r.After, pageRows)
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "requests.title", Head: requestHead, Empty: "requests.none"}
+	for _, q := range list {
+		t.Rows = append(t.Rows, a.requestRow(q))
+	}
+	if len(list) == pageRows {
+		t.Next = "/operator/requests?after=" + strconv.FormatInt(list[len(list)-1].ID, 10)
+	}
+	return a.office(ctx, "sections", "requests.title", "", sections{Tables: []table{t}}), nil
+}
+
+// held lists the changes of operators that wait for a second operator or for their time.
+func (a *API) held(ctx context.Context, r struct {
+	Done string `query:"done"`
+}) (view, error) {
+	list, err := a.Operators.Held.List(ctx, rest.Caller(ctx))
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "held.title", Head: []string{"audit.operation", "held.by", "audit.object", "certificate.state", "held.from", "held.until"}, Empty: "held.none"}
+	for _, h := range list {
+		t.Rows = append(t.Rows, row{Cells: []cell{
+			{Text: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, {Text: h.Object, Address: objectAt(h.Object)}, {Key: "held.state." + string(h.State)},
+			{At: h.NotBefore}, {At: h.ExpiresAt},
+		}})
+	}
+	return a.office(ctx, "sections", "held.title", r.Done, sections{Tables: []table{t}}), nil
+}
+
+// objectAt returns the page of the user with an identifier, "" for no user.
+func objectAt(id string) string {
+	if len(id) != 36 {
+		return ""
+	}
+	return personAt(id)
+}
+
+// heldRequest shows what a request would do.
+func (a *API) heldRequest(ctx context.Context, r struct {
+	Request string `path:"request"`
+}) (view, error) {
+	who := rest.Caller(ctx)
+	rest.Detail(ctx, "request "+r.Request)
+	h, call, err := a.Operators.Held.Read(ctx, who, r.Request)
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "held.request", Facts: true, Rows: []row{
+		fact("audit.operation", cell{Text: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", cell{Text: h.Object, Address: objectAt(h.Object)}),
+		fact("certificate.state", cell{Key: "held.state." + string(h.State)}), fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}),
+		fact("held.with", cell{Text: string(call.Body), Code: true}), fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}),
+		fact("held.decided", cell{Text: h.DecidedBy}),
+	}}
+	if h.Requester != who.UserID && h.Approval {
+		t.Deeds = append(t.Deeds, a.deedLink("/operator/held", "", "held-approve", h.ID))
+	}
+	t.Deeds = append(t.Deeds, a.deedLink("/operator/held", "", "held-refuse", h.ID))
+	// The form of a request that was made on a page is at the address that it was sent to.
+	if h.Requester == who.UserID && call.Method == http.MethodPost && strings.HasPrefix(call.Target, "/operator/") {
+		t.Deeds = append(t.Deeds, link{local(call.Target), "held.again"})
+	}
+	return a.office(ctx, "sections", "held.title", "", sections{Tables: []table{t}}), nil
+}
+
+func (a *API) heldDeeds() []deed {
+	decide := func(approve bool) func(context.Context, *object, rest.Form) (*made, error) {
+		return func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			rest.Detail(ctx, "request "+o.Of)
+			_, err := a.Operators.Held.Decide(ctx, rest.Caller(ctx), o.Of, approve)
+			return nil, err
+		}
+	}
+	return []deed{
+		{name: "held-approve", operation: "GiveApproval", do: decide(true)},
+		{name: "held-refuse", operation: "RefuseApproval", do: decide(false)},
+	}
+}
+
+// timeOf reads a day or a time of a form, "" is the zero time.
+func timeOf(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", time.RFC3339} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, errTime
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+// openAPI is the part of the OpenAPI document that the pages of the reference print. The
+// document is made from the route tables.
+type openAPI struct {
+	Tags  []struct{ Name, Description string }
+	Paths map[string]map[string]*referenceOperation
+	Info  struct{ Description string }
+
+	byID map[string]*referenceOperation
+}
+
+// referenceOperation is an operation of the interface.
+type referenceOperation struct {
+	ID          string `json:"operationId"`
+	Tags        []string
+	Summary     string
+	Description string
+	Security    []map[string]any
+	Parameters  []referenceParameter
+	RequestBody *struct {
+		Content map[string]struct {
+			Schema  json.RawMessage
+			Example json.RawMessage
+		}
+	}
+	Responses map[string]struct {
+		Description string
+		Ref         string `json:"$ref"`
+	}
+
+	Method, Path string
+}
+
+type referenceParameter struct {
+	Name, In    string
+	Required    bool
+	Description string
+	Example     string
+	Schema      struct {
+		Type        any
+		Description string
+	}
+}
+
+// readOpenAPI reads the document that the program itself made.
+func readOpenAPI(document []byte) (*openAPI, error) {
+	d := &openAPI{byID: map[string]*referenceOperation{}}
+	if len(document) == 0 {
+		return d, nil
+	}
+	if err := json.Unmarshal(document, d); err != nil {
+		return nil, fmt.Errorf("pages: the description of the interface: %w", err)
+	}
+	for path, methods := range d.Paths {
+		for method, o := range methods {
+			o.Path, o.Method = path, strings.ToUpper(method)
+			d.byID[o.ID] = o
+		}
+	}
+	return d, nil
+}
+
+func (a *API) referenceRoutes() []rest.Route {
+	return []rest.Route{
+		page("GET /reference", "ReferencePage", rest.Anyone, a.referenceIndex).Unaudited(),
+		page("GET /reference/{operation}", "ReferenceOperationPage", rest.Anyone, a.referenceOperation).Unaudited(),
+	}
+}
+
+// surfaceView is the operations of one surface of the interface.
+type surfaceView struct {
+	Name       string
+	Operations []*referenceOperation
+}
+
+func (a *API) referenceIndex(context.Context, struct{}) (view, error) {
+	var list []surfaceView
+	all := slices.SortedFunc(maps.Values(a.reference.byID), func(x, y *referenceOperation) int {
+		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Method, y.Method))
+	})
+	for _, t := range a.reference.Tags {
+		s := surfaceView{Name: t.Name}
+		for _, o := range all {
+			if slices.Contains(o.Tags, t.Name) {
+				s.Operations = append(s.Operations, o)
+			}
+		}
+		list = append(list, s)
+	}
+	return view{template: "reference/index", title: "reference.title", content: list}, nil
+}
+
+// operationView is the page of an operation.
+type operationView struct {
+	*referenceOperation
+	Rights   []string // keys
+	Bodies   []referenceBody
+	Answers  []referenceAnswer
+	Curl     string
+	Document string
+}
+
+type referenceBody struct{ Media, Schema, Example string }
+
+type referenceAnswer struct{ Status, Text string }
+
+func (a *API) referenceOperation(_ context.Context, r struct {
+	Operation string `path:"operation"`
+}) (view, error) {
+	o := a.reference.byID[r.Operation]
+	if o == nil {
+		return view{}, fault.New(fault.NotFound, "the interface has no such operation")
+	}
+	v := operationView{referenceOperation: o, Curl: a.curl(o)}
+	if len(o.Security) == 0 {
+		v.Rights = []string{"reference.anyone"}
+	}
+	for _, s := range o.Security {
+		for name := range s {
+			v.Rights = append(v.Rights, "reference.security."+name)
+		}
+		if len(s) == 0 {
+			v.Rights = append(v.Rights, "reference.anyone")
+		}
+	}
+	if o.RequestBody != nil {
+		for _, media := range slices.Sorted(maps.Keys(o.RequestBody.Content)) {
+			c := o.RequestBody.Content[media]
+			v.Bodies = append(v.Bodies, referenceBody{media, indented(c.Schema), indented(c.Example)})
+		}
+	}
+	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
+		answer := o.Responses[status]
+		text := answer.Description
+		if text == "" {
+			text = answer.Ref[strings.LastIndexByte(answer.Ref, '/')+1:]
+		}
+		v.Answers = append(v.Answers, referenceAnswer{status, text})
+	}
+	return view{template: "reference/operation", title: "reference.title", content: v}, nil
+}
+
+// indented returns JSON for people.
+func indented(raw json.RawMessage) string {
+	var text bytes.Buffer
+	if len(raw) == 0 || json.Indent(&text, raw, "", "  ") != nil {
+		return ""
+	}
+	return text.String()
+}
+
+// curl returns a command that calls an operation with its example.
+func (a *API) curl(o *referenceOperation) string {
+	address, query := o.Path, url.Values{}
+	var parts []string
+	for _, p := range o.Parameters {
+		value := p.Example
+		switch {
+		case p.In == "path":
+			address = strings.ReplaceAll(address, "{"+p.Name+"}", url.PathEscape(cmp.Or(value, strings.ToUpper(p.Name))))
+		case value == "":
+		case p.In == "query":
+			query.Set(p.Name, value)
+		case p.In == "header":
+			parts = append(parts, "-H "+quoted(p.Name+": "+value))
+		}
+	}
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	command := []string{"curl -X " + o.Method + " " + quoted(a.settings.Address+address)}
+	if slices.ContainsFunc(o.Security, func(s map[string]any) bool { return s["token"] != nil }) {
+		command = append(command, `-H "Authorization: Bearer $TOKEN"`)
+	}
+	command = append(command, parts...)
+	if o.RequestBody != nil {
+		for _, media := range slices.Sorted(maps.Keys(o.RequestBody.Content)) {
+			example := o.RequestBody.Content[media].Example
+			if len(example) == 0 {
+				continue
+			}
+			text, form := string(example), map[string]string{}
+			var plain string
+			switch {
+			case strings.Contains(media, "form-urlencoded") && json.Unmarshal(example, &form) == nil:
+				values := url.Values{}
+				for name, value := range form {
+					values.Set(name, value)
+				}
+				text = values.Encode()
+			case !strings.Contains(media, "json") && json.Unmarshal(example, &plain) == nil:
+				text = plain
+			default:
+				var compact bytes.Buffer
+				if json.Compact(&compact, example) == nil {
+					text = compact.String()
+				}
+			}
+			command = append(command, "-H "+quoted("Content-Type: "+media), "--data-raw "+quoted(text))
+			break
+		}
+	}
+	return strings.Join(command, " \\\n  ")
+}
+
+// quoted writes a text for a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
