@@ -82,6 +82,15 @@ var rows = []row{
 
 	{name: "reference", path: "/reference"},
 	{name: "reference-operation", path: "/reference/GetUsers"},
+	{name: "confirm", who: demo, path: "/confirm"},
+	{name: "confirm-refused", who: demo, path: "/confirm/none", refused: true},
+	{name: "documents", who: demo, path: "/documents"},
+	{name: "certificates", who: demo, path: "/certificates"},
+	{name: "certificate", who: demo, path: "/certificates/1"},
+	{name: "certificate-request", who: demo, path: "/certificates/request"},
+	{name: "devices", who: demo, path: "/devices"},
+	{name: "account", who: demo, path: "/account"},
+	{name: "history", who: demo, path: "/account/history"},
 
 	{name: "operator-start", who: operator, path: "/start"},
 	{name: "operator", who: operator, path: "/operator"},

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"tamga/internal/adapter/print"
+	"tamga/internal/adapter/qr"
+	"tamga/internal/adapter/store"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	stored "tamga/internal/domain/document"
@@ -47,7 +49,7 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 	c := b.Config
 	return pages.Settings{
 		ClientID: config.PagesClient, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
-		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), Trial: trial, Dev: c.IsDev(),
+		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), FirstFactor: c.Pages.FirstFactor, Trial: trial, Dev: c.IsDev(),
 	}
 }
 
@@ -59,11 +61,35 @@ func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, doc
 		TSPServices: r.Policies.TSPServices, Sealer: r.ring, Now: r.DB.Now, Random: rand.Text,
 	}
 	d.Operators = o
+	d.ConfirmDeps = pages.ConfirmDeps{
+		Confirmations: r.Confirm, Steps: r.Identity, ToConfirm: toConfirm{operations},
+		CarryOutSigning: operations.Confirmed, CarryOutDeed: r.Keys.CarryOut, Paint: qr.GIF,
+	}
+	d.CertificateDeps = pages.CertificateDeps{Keys: r.Keys, Enrolment: r.Keys.Enrolment, Profiles: r.Keys.Profiles, PINMode: r.Keys.PINMode}
+	d.AccountDeps = pages.AccountDeps{
+		Own: r.Identity, People: r.Users, Grants: r.Tokens.Grants, Wishes: r.own.policies, Waiting: r.Held,
+		History: func(ctx context.Context, userID string, before int64, limit int) ([]audit.Entry, int64, error) {
+			return store.Audit{DB: r.DB}.Read(ctx, store.AuditFilter{UserID: userID, OutcomesOnly: true, Before: before}, limit)
+		},
+	}
+	d.DeviceDeps = pages.DeviceDeps{Devices: r.own.devices, Contacts: r.own.contacts, Apps: r.own.oath, TextRecord: r.Identity.TextRecord}
 	if v != nil {
 		d.Verifier, d.Admit, s.Verify = v, v.admit, v.limit
 		d.PDF = reportPDF
 	}
 	return pages.New(s, d)
+}
+
+// toConfirm gives package pages the documents that wait for a confirmation.
+type toConfirm struct{ operations *signing.Operations }
+
+// ConfirmedDocument implements pages.ToConfirm.
+func (d toConfirm) ConfirmedDocument(ctx context.Context, who audit.Principal, id string, index int, original bool) (pages.ToSee, error) {
+	document, err := d.operations.ConfirmedDocument(ctx, who, id, index, original)
+	if err != nil {
+		return nil, err
+	}
+	return document, nil
 }
 
 // reportPDF prints a report of a verification.

@@ -95,6 +95,7 @@ type Base struct {
 	source    configSource    // where the configuration came from; zero: nobody may change it
 
 	certificate *atomic.Pointer[tls.Certificate] // of TLS; nil in it: plain HTTP
+	own         own
 	opened      closers
 }
 
@@ -240,10 +241,11 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	contacts, err := contact.New(c.Users.Contacts(), contact.Deps{
+	contactDeps := contact.Deps{
 		Store: contactStore, Codes: contactStore, Reach: reach, Methods: sessions, Confirmations: cancels, Notices: messages, Vault: ring,
 		Now: db.Now, Rand: rand.Reader,
-	})
+	}
+	contacts, err := contact.New(c.Users.Contacts(), contactDeps)
 	if err != nil {
 		return nil, err
 	}
@@ -252,10 +254,11 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Sessions: sessions, Confirmations: cancels, Contacts: contacts, Events: messages, Naming: naming, Now: db.Now, Rand: rand.Reader,
 		LocalIssuer: config.LocalIssuer, Issuers: c.AllIssuers(), LockDelayUnit: c.Users.LockDelayUnit,
 	}
-	oath, err := oath.New(c.Oath.Settings(c.Messages.Title), oath.Deps{
+	oathDeps := oath.Deps{
 		Store: store.Tokens{DB: db}, Sessions: sessions, Confirmations: cancels, Reach: reach, Events: messages,
 		Vault: ring, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
-	})
+	}
+	tokens, err := oath.New(c.Oath.Settings(c.Messages.Title), oathDeps)
 	if err != nil {
 		return nil, err
 	}
@@ -279,18 +282,24 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	}
 	confirmations, err := confirm.New(rules, confirm.Deps{
 		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
-		Oath: oath, Devices: approvers{approvals}, Messages: messages, Callbacks: callbacks, Render: tokenapi.RenderCallback, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
+		Oath: tokens, Devices: approvers{approvals}, Messages: messages, Callbacks: callbacks, Render: tokenapi.RenderCallback, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("confirmation: %w", err)
 	}
-	devices, err := device.New(deviceSettings, device.Deps{
+	deviceDeps := device.Deps{
 		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Keys: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
 		Messages: messages, Methods: sessions, Confirmations: cancels, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
-	})
+	}
+	devices, err := device.New(deviceSettings, deviceDeps)
 	if err != nil {
 		return nil, fmt.Errorf("devices: %w", err)
 	}
+	mine, err := newOwn(c, deviceSettings, contactDeps, oathDeps, deviceDeps)
+	if err != nil {
+		return nil, err
+	}
+	mine.policies = newPolicyEditor(policies, self, cancels, messages)
 
 	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Elapsed: elapsed(), Generations: store.Authority{DB: db}}, store.Authority{DB: db}, holder, rand.Reader, db.Now)
 	if err != nil {
@@ -331,8 +340,8 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	return &Base{
 		Config: c, DB: db, Audit: store.Audit{DB: db},
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
-		Contacts: contacts, Users: users, Devices: devices, Oath: oath, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
-		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, opened: opened,
+		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
+		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
 		software: c.Keys.Holder == vault.Software{}.Name(),
 	}, nil
 }

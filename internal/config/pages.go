@@ -29,4 +29,8 @@ type Pages struct {
 	// Identifiers of operators who may read on pages the whole audit log and the state of the
 	// installation.
 	Auditors []string `yaml:"auditors"`
+	// Whether people who have no second factor may add the first one on the pages, by their
+	// sign-in alone. Those who have one confirm each change by it. Without it, the first factor
+	// is the task of an operator.
+	FirstFactor bool `yaml:"first_factor" default:"true"`
 }

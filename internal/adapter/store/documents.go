@@ -177,6 +177,15 @@ func (s Documents) ListDocuments(ctx context.Context, userID, behind string, n i
 		userID, millis(now), behind, n)
 }
 
+// NewestDocuments implements document.Store.
+func (s Documents) NewestDocuments(ctx context.Context, userID string, older document.Place, n int, now time.Time) ([]document.Record, error) {
+	query, args := "", []any{userID, millis(now), n}
+	if !older.At.IsZero() {
+		query, args = " AND (uploaded_at, id) < ($4, $5)", append(args, millis(older.At), older.ID)
+	}
+	return all(ctx, s.DB, scanDocument, "SELECT "+documentColumns+" FROM documents WHERE "+documentVisible+query+" ORDER BY uploaded_at DESC, id DESC LIMIT $3", args...)
+}
+
 // ChangeDocument implements document.Store.
 func (s Documents) ChangeDocument(ctx context.Context, i document.Info, now time.Time) (bool, error) {
 	n, err := s.exec(ctx, "UPDATE documents SET name = $4, type = $5, parent = $6, linked = $7, extra = $8, expires_at = $9 WHERE "+documentVisible+" AND id = $3",

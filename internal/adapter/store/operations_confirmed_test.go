@@ -738,7 +738,9 @@ func TestConfirmedDocument(t *testing.T) {
 		Type: "CAdES", Params: map[string]string{"IsDetached": "False", "CADESType": "BES"}, PIN: "pin",
 		Inputs: []signing.Input{{Content: d.intake(o, "one"), Name: "1"}, {RefID: ref}, {Content: d.intake(o, "three"), Name: "3"}},
 	})
-	refused("before the user is asked", d.who, id, 0, false, "invalid_transaction")
+	if got := read(id, 1, false); got != "two" { // a page shows the documents before a method is chosen
+		t.Errorf("before the user is asked: %q", got)
+	}
 	_, err := d.confirm.Challenge(t.Context(), d.who, confirm.Ask{ID: id})
 	d.must(err)
 	for i, want := range []string{"one", "two", "three"} {

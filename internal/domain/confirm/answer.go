@@ -21,7 +21,14 @@ import (
 // after which Challenge sends another one; max_attempts_exceeded while the method is
 // closed; invalid_parameters for a challenge that a device answers, if the device has no
 // code for it; access_denied for a device that was blocked.
-func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer string) (p Prompt, err error) {
+func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer string) (Prompt, error) {
+	return s.AnswerPart(ctx, who, refID, answer, nil)
+}
+
+// AnswerPart is Answer by which the user declines some of the documents, named by their
+// indexes. They end as Declined. The fault for an index without a document, and if none is
+// left, is invalid_parameters; Decline ends the whole record.
+func (s *Service) AnswerPart(ctx context.Context, who audit.Principal, refID, answer string, refused []int) (p Prompt, err error) {
 	if who.UserID == "" {
 		return Prompt{}, missing()
 	}
@@ -36,13 +43,20 @@ func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer
 		if !counted {
 			return s.late(ctx, who, refID, now)
 		}
+		declined, err := r.refusedDocuments(refused)
+		switch {
+		case err != nil:
+			return fault.Rollback(err)
+		case len(declined) > 0 && len(declined) == r.Documents:
+			return fault.Rollback(fault.New(fault.InvalidParameters, "declined: no document is left, decline the operation instead"))
+		}
 		m, found := s.named(r.Method)
 		if !found {
 			return fault.Rollback(noMethod())
 		}
 		switch err := m.Check(ctx, &r, answer); {
 		case err == nil:
-			return s.right(ctx, who, &p.Record, now)
+			return s.right(ctx, who, &p.Record, now, declined)
 		case fault.Is(err, fault.InvalidCode):
 			return s.wrong(ctx, who, &p, now)
 		default:
@@ -100,12 +114,12 @@ func (s *Service) late(ctx context.Context, who audit.Principal, refID string, n
 }
 
 // right confirms the record in the transaction of its answer.
-func (s *Service) right(ctx context.Context, who audit.Principal, r *Record, now time.Time) error {
+func (s *Service) right(ctx context.Context, who audit.Principal, r *Record, now time.Time, refused []int) error {
 	how := ""
 	if ByDevice(r.Method) {
 		how = "by the code of the device"
 	}
-	return s.confirm(ctx, who, r, now, nil, nil, how)
+	return s.confirm(ctx, who, r, now, refused, nil, how)
 }
 
 // confirm makes the step to Confirmed. r becomes the stored record. how is for the audit
@@ -217,7 +231,7 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 	case subtle.ConstantTimeCompare(v.What, r.What[:]) != 1:
 		return Record{}, fault.New(fault.InvalidTransaction, "the device has shown something else than the operation: read the operation again")
 	}
-	declined, err := r.refusedDocuments(v)
+	declined, err := r.refusedDocuments(v.Declined)
 	if err != nil {
 		return Record{}, err
 	}
@@ -277,9 +291,10 @@ func repeated(r *Record, step Step, declined []int) bool {
 	return (r.State == Confirmed || r.State == Completed) && slices.Equal(r.Declined, declined)
 }
 
-// refusedDocuments returns the indexes of the documents that a verdict declines, in order.
-func (r *Record) refusedDocuments(v Verdict) ([]int, error) {
-	declined := slices.Clone(v.Declined)
+// refusedDocuments returns the indexes of documents that the user declines, each once and
+// in order.
+func (r *Record) refusedDocuments(indexes []int) ([]int, error) {
+	declined := slices.Clone(indexes)
 	slices.Sort(declined)
 	declined = slices.Compact(declined)
 	if n := len(declined); n > 0 && (declined[0] < 0 || declined[n-1] >= r.Documents) {

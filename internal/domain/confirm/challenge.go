@@ -56,6 +56,16 @@ func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Pr
 	return s.prompt(ctx, r)
 }
 
+// Present returns an open or ended record with what a client shows of the challenge under
+// way. It begins nothing and sends nothing.
+func (s *Service) Present(ctx context.Context, who audit.Principal, id string) (Prompt, error) {
+	r, err := s.Find(ctx, who, id)
+	if err != nil || r.State != Challenged || r.overdue(s.now()) {
+		return Prompt{Record: r}, err
+	}
+	return s.prompt(ctx, r)
+}
+
 // prompt returns what a client shows of a challenge under way.
 func (s *Service) prompt(ctx context.Context, r Record) (Prompt, error) {
 	p := Prompt{Record: r}

@@ -358,7 +358,7 @@ func (w *world) stored(id string) confirm.Record {
 // TestTransitions compares the state machine with its rules, from every state.
 func TestTransitions(t *testing.T) {
 	want := map[confirm.State]map[confirm.Step]confirm.State{
-		confirm.Created: {confirm.StepChallenge: confirm.Challenged, confirm.StepCancel: confirm.Cancelled, confirm.StepExpire: confirm.Expired},
+		confirm.Created: {confirm.StepChallenge: confirm.Challenged, confirm.StepDecline: confirm.Declined, confirm.StepCancel: confirm.Cancelled, confirm.StepExpire: confirm.Expired},
 		confirm.Challenged: {
 			confirm.StepChallenge: confirm.Challenged, confirm.StepConfirm: confirm.Confirmed, confirm.StepDecline: confirm.Declined,
 			confirm.StepExhaust: confirm.Error, confirm.StepCancel: confirm.Cancelled, confirm.StepExpire: confirm.Expired,
@@ -469,8 +469,7 @@ func TestEveryStepFromEveryState(t *testing.T) {
 			return err
 		},
 		confirm.StepDecline: func(r confirm.Record, _ string) error {
-			// The verdict of the device that was asked, if one was.
-			_, err := w.Approve(ctx, verdict(r, func(v *confirm.Verdict) { v.Approved = false; v.Kid = "41" }))
+			_, err := w.Decline(ctx, ivan, r.ID)
 			return err
 		},
 		confirm.StepCancel: func(r confirm.Record, _ string) error {
@@ -511,10 +510,6 @@ func TestEveryStepFromEveryState(t *testing.T) {
 			}
 			r = w.stored(r.ID)
 			to, allowed := from.After(step)
-			if step == confirm.StepDecline && from == confirm.Challenged {
-				// Only a device declines; that is in TestDevice.
-				to, allowed = from, false
-			}
 			err := do[step](r, code)
 			repeated := step == confirm.StepCancel && from == confirm.Cancelled || step == confirm.StepExpire && from == confirm.Expired ||
 				step == confirm.StepDecline && from == confirm.Declined

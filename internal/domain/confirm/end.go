@@ -36,6 +36,25 @@ func (s *Service) Cancel(ctx context.Context, who audit.Principal, id string) (R
 	return r, err
 }
 
+// Decline ends a record of who that waits for its user, on the word of the user. Declining
+// it again changes nothing. The fault is that of the state of a record that has ended
+// otherwise; invalid_transaction for one that is confirmed.
+func (s *Service) Decline(ctx context.Context, who audit.Principal, id string) (Record, error) {
+	r, err := s.Find(ctx, who, id)
+	if err != nil || r.State == Declined {
+		return r, err
+	}
+	if err := r.ended(s.now()); err != nil {
+		return Record{}, err
+	}
+	err = s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error {
+		return s.move(ctx, who, &r, StepDecline, Move{
+			At: s.now(), Live: true, Code: fault.AuthenticationDeclined, Message: "the user declined the operation",
+		}, "")
+	})
+	return r, err
+}
+
 // expire ends records of a user, or of all, whose time is over, and returns their number.
 // It joins the transaction of ctx.
 func (s *Service) expire(ctx context.Context, userID string, now time.Time, limit int) (int, error) {

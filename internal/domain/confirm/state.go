@@ -58,6 +58,7 @@ type transition struct {
 // transitions is the state machine. A step that is not in a row is refused.
 var transitions = []transition{
 	{Created, StepChallenge, Challenged},
+	{Created, StepDecline, Declined},
 	{Created, StepCancel, Cancelled},
 	{Created, StepExpire, Expired},
 	{Challenged, StepChallenge, Challenged},

@@ -42,6 +42,12 @@ type Info struct {
 	Expires  time.Time // zero: permanent
 }
 
+// Place is where a document is in the list of the newest. The zero value is before all.
+type Place struct {
+	At time.Time // Uploaded of a document
+	ID string
+}
+
 // Temporary reports whether the document expires.
 func (i *Info) Temporary() bool { return !i.Expires.IsZero() }
 
@@ -108,6 +114,9 @@ type Store interface {
 	// ListDocuments returns up to n documents of the user in the order of their
 	// identifiers, after the identifier behind.
 	ListDocuments(ctx context.Context, userID, behind string, n int, now time.Time) ([]Record, error)
+	// NewestDocuments returns up to n documents of the user, the newest first, that are older
+	// than a place.
+	NewestDocuments(ctx context.Context, userID string, older Place, n int, now time.Time) ([]Record, error)
 	// ChangeDocument writes Name, Type, Parent, Linked, Extra and Expires of a document.
 	ChangeDocument(ctx context.Context, i Info, now time.Time) (bool, error)
 	// TouchDocument records that the content was read.

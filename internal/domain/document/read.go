@@ -183,6 +183,20 @@ func (s *Service) List(ctx context.Context, who audit.Principal, each func(Info)
 	}
 }
 
+// maxPage is the most documents of one call of Newest.
+const maxPage = 200
+
+// Newest returns up to n documents of who, the newest first. older is the place of the last
+// document of the page before.
+func (s *Service) Newest(ctx context.Context, who audit.Principal, older Place, n int) ([]Info, error) {
+	records, err := s.Store.NewestDocuments(ctx, who.UserID, older, min(max(n, 1), maxPage), s.Now())
+	list := make([]Info, len(records))
+	for i := range records {
+		list[i] = records[i].Info
+	}
+	return list, err
+}
+
 // Patch changes the description and the lifetime of a document of who. A document that is
 // made temporary expires as late as one stored now. Faults: object_not_found,
 // document_info_invalid.

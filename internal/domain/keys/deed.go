@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,9 @@ const (
 	ToChangePIN         Kind = "change PIN"         // ChangePIN
 	ToSetStatus         Kind = "set status"         // SetStatus
 )
+
+// Kinds returns all kinds, for a request that carries out whatever was confirmed.
+func Kinds() []Kind { return slices.Collect(maps.Keys(kinds)) }
 
 // Deed is an Act with its arguments, so that it can be stored until its user confirms it.
 // Fields that the kind does not have are empty.

@@ -14,6 +14,7 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
+	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
 
@@ -35,6 +36,17 @@ type Authority struct {
 	// are trusted, and Intermediates are used to build paths.
 	Outside              bool
 	Roots, Intermediates []*x509gost.Certificate
+}
+
+// Suites returns the names of the suites that new keys may have, the usual one first.
+func Suites() []string {
+	names := []string{suite.GOST2012x256.Name}
+	for _, one := range suite.All() {
+		if one.Name != names[0] {
+			names = append(names, one.Name)
+		}
+	}
+	return names
 }
 
 // BuiltIn is the number of the built-in authority.

@@ -48,3 +48,15 @@ func (s *Service) Reach(ctx context.Context, who audit.Principal, userID string)
 	}
 	return err
 }
+
+// Self lets users act on themselves and on nobody else. Services that people use for their
+// own account have it in place of a Service. An operator who acts as a user is not that user.
+type Self struct{}
+
+// Reach returns nil when the caller is the user. The fault is that of Service.Reach.
+func (Self) Reach(_ context.Context, who audit.Principal, userID string) error {
+	if userID == "" || who.UserID != userID || who.Actor != "" {
+		return fault.New(fault.UserNotFound, NotFound)
+	}
+	return nil
+}

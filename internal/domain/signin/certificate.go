@@ -165,3 +165,8 @@ func (s *Service) RevokeGrants(ctx context.Context, who audit.Principal, userID 
 		return s.sessions.EndAll(ctx, userID)
 	})
 }
+
+// EndSignIns is RevokeGrants by which users end all their own sign-ins, this one included.
+func (s *Service) EndSignIns(ctx context.Context, who audit.Principal) error {
+	return s.store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error { return s.sessions.EndAll(ctx, who.UserID) })
+}

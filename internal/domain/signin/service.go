@@ -293,10 +293,7 @@ func (s *Service) SetPassword(ctx context.Context, userID, text string) error {
 // transaction. Hashing takes long and would block other transactions. The fault is
 // invalid_parameters. The fault of set is user_not_found.
 func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ctx context.Context, userID string) error, err error) {
-	if n := utf8.RuneCountInString(text); n < password.MinLength || n > password.MaxLength || !utf8.ValidString(text) {
-		return nil, fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", password.MinLength, password.MaxLength)
-	}
-	encoded, err := s.passwords.Encode(ctx, text)
+	encoded, err := s.encode(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -321,6 +318,52 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 			return s.tellFactor(ctx, audit.Principal{}, userID, notify.FactorPassword)
 		})
 	}, nil
+}
+
+// encode returns the stored form of a new password. The fault is invalid_parameters.
+func (s *Service) encode(ctx context.Context, text string) (string, error) {
+	if n := utf8.RuneCountInString(text); n < password.MinLength || n > password.MaxLength || !utf8.ValidString(text) {
+		return "", fault.Newf(fault.InvalidParameters, "password: want %d to %d characters of UTF-8", password.MinLength, password.MaxLength)
+	}
+	return s.passwords.Encode(ctx, text)
+}
+
+// ChangePassword replaces the password of the caller, who proves the present one. Attempts
+// are counted as at a sign-in. All tokens and codes of the user end, this one included, and
+// the contacts of the user are told. Faults: invalid_parameters for the new password;
+// authentication_failed for the present one, also while too many attempts close it;
+// access_denied for an operator who acts as the user.
+func (s *Service) ChangePassword(ctx context.Context, who audit.Principal, present, text string) error {
+	if who.Actor != "" {
+		return fault.New(fault.AccessDenied, "only the user changes the own password")
+	}
+	c, ok, err := s.checkPassword(ctx, who.Login, present)
+	if err == nil && (!ok || c.User.ID != who.UserID) {
+		err = fault.New(fault.AuthenticationFailed, "the present password is wrong, or too many wrong ones were tried: wait and try again")
+	}
+	if err != nil {
+		return err
+	}
+	encoded, err := s.encode(ctx, text)
+	if err != nil {
+		return err
+	}
+	return s.store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error {
+		if _, err := s.unchanged(ctx, who.Login, c); err != nil {
+			return fault.Rollback(err)
+		}
+		if err := s.store.SetPassword(ctx, who.UserID, encoded, s.now()); err != nil {
+			return fault.Rollback(err)
+		}
+		if err := s.end(ctx, who, who.UserID, "the password was changed"); err != nil {
+			return fault.Rollback(err)
+		}
+		err := s.messages.Emit(ctx, notify.Event{Type: notify.UserPasswordChanged, UserID: who.UserID, Actor: who.UserID})
+		if err == nil {
+			err = s.tellFactor(ctx, who, who.UserID, notify.FactorPassword)
+		}
+		return fault.Rollback(err)
+	})
 }
 
 // end ends all tokens of a user and cancels all open confirmations, in the transaction of

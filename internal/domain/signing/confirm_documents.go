@@ -41,7 +41,7 @@ func (s *Operations) ConfirmedDocument(ctx context.Context, who audit.Principal,
 	if err != nil {
 		return nil, err
 	}
-	if r.Purpose != confirm.ForOperation || r.State != confirm.Challenged || len(c.Plan) == 0 {
+	if r.Purpose != confirm.ForOperation || r.State != confirm.Created && r.State != confirm.Challenged || len(c.Plan) == 0 {
 		return nil, notWaiting()
 	}
 	if index < 0 || index >= len(c.Fields.Documents) {

@@ -48,6 +48,9 @@ func (a *API) Door(next http.Handler) http.Handler {
 			path:  r.URL.Path, here: r.URL.RequestURI(), read: r.Method == http.MethodGet || r.Method == http.MethodHead,
 			verifies: a.Verifier != nil,
 		}
+		if !v.read { // the switch of the language leads to a page
+			v.here = pageOf(v.here)
+		}
 		r = r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))
 		r.Header.Del("Authorization") // a page knows people by their sessions only
 		if s, ok := a.openSession(cookies); ok {
@@ -106,8 +109,13 @@ func back(v *visitor) string {
 	case v.read:
 		return "/"
 	}
-	// A form without a page of its own belongs to the page above it.
-	page, _, _ := strings.Cut(v.here, "/do/")
+	return pageOf(v.here)
+}
+
+// pageOf returns the page that a form belongs to: its own address, or for a form without a
+// page of its own the one above it.
+func pageOf(path string) string {
+	page, _, _ := strings.Cut(path, "/do/")
 	return page
 }
 

@@ -72,6 +72,11 @@ type tab struct {
 var tabs = []tab{
 	{Address: "/start", Key: "start.title"},
 	{Address: "/sign", Key: "sign.title"},
+	{Address: "/confirm", Key: "confirm.title"},
+	{Address: "/documents", Key: "documents.title"},
+	{Address: "/certificates", Key: "certificates.title"},
+	{Address: "/devices", Key: "devices.title"},
+	{Address: "/account", Key: "account.title"},
 	{Address: "/verify", Key: "verify.title", Anyone: true, when: func(ctx context.Context) bool { return visitorOf(ctx).verifies }},
 	{Address: "/operator", Key: "operator.title", when: func(ctx context.Context) bool { return rest.Caller(ctx).Operator }},
 	{Address: "/reference", Key: "reference.title", Anyone: true},

@@ -158,7 +158,7 @@ func (a *API) operatorRoutes() []rest.Route {
 		page("GET /operator", "OperatorPage", Operator, a.operatorStart),
 		page("GET /operator/people", "GetUsers", Operator, a.people),
 		page("GET /operator/people/{id}", "GetUserById", Operator, a.person),
-		page("GET /operator/people/{id}/history", "ReadAudit", Operator, a.history),
+		page("GET /operator/people/{id}/history", "ReadAudit", Operator, a.personHistory),
 		page("GET /operator/requests", "ListRequests", Operator, a.requests),
 		page("GET /operator/held", "GetApprovals", Operator, a.held),
 		page("GET /operator/held/{request}", "GetApproval", Operator, a.heldRequest),

@@ -105,8 +105,8 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 	return a.office(ctx, "audit", "audit.title", "", v), nil
 }
 
-// history is what the audit log has about a user within reach.
-func (a *API) history(ctx context.Context, r struct {
+// personHistory is what the audit log has about a user within reach.
+func (a *API) personHistory(ctx context.Context, r struct {
 	ID     string `path:"id"`
 	Before int64  `query:"before"`
 }) (view, error) {

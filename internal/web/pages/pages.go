@@ -53,6 +53,10 @@ type Documents interface {
 	NewIntake(ctx context.Context, who audit.Principal) (*document.Intake, error)
 	Keep(ctx context.Context, who audit.Principal, documents []document.New) ([]document.Info, error)
 	Open(ctx context.Context, who audit.Principal, id string) (*document.Stored, error)
+	Newest(ctx context.Context, who audit.Principal, older document.Place, n int) ([]document.Info, error)
+	Info(ctx context.Context, who audit.Principal, id string) (document.Info, error)
+	Patch(ctx context.Context, who audit.Principal, id string, c document.Change) error
+	Delete(ctx context.Context, who audit.Principal, id string) error
 }
 
 // Certificates lists the certificates of a user; see [keys.Service].
@@ -84,8 +88,11 @@ type Settings struct {
 	Idle     time.Duration // longest time without a request in a session
 	Upload   int64         // largest body of an upload, in bytes
 	Verify   int64         // largest body of a verification, in bytes
-	Trial    *Trial        // nil: people sign in with their passwords only
-	Dev      bool          // serve --dev: there is a page of all components
+	// FirstFactor lets a person who has no second factor add the first one by the session
+	// alone.
+	FirstFactor bool
+	Trial       *Trial // nil: people sign in with their passwords only
+	Dev         bool   // serve --dev: there is a page of all components
 }
 
 // Trial lets a person who tries the program out sign in by a button.
@@ -109,11 +116,17 @@ type Deps struct {
 	Verifier    Verifier                  // nil: the pages verify nothing
 	Admit       func(remote string) error // refuses an address that verifies too often
 	// PDF prints a document for people. It is needed with a Verifier.
-	PDF       func(language, title string, at time.Time, lines []Line) ([]byte, error)
-	Sealer    Sealer
-	Now       func() time.Time
-	Random    func() string // text that nobody can guess
+	PDF    func(language, title string, at time.Time, lines []Line) ([]byte, error)
+	Sealer Sealer
+	Now    func() time.Time
+	Random func() string // text that nobody can guess
+	// Operators are the rooms of the operators' pages.
 	Operators OperatorRooms
+
+	ConfirmDeps
+	CertificateDeps
+	AccountDeps
+	DeviceDeps
 }
 
 // API serves the pages.
@@ -171,6 +184,7 @@ func (a *API) Routes() []rest.Route {
 			rest.HandleDocuments("POST /verify", "VerifyByPage", rest.Anyone, a.Verifier.NewIntake, a.verify).Guarded(a.Admit).AtMost(a.settings.Verify).Answering(rest.Page{}, rest.File{}),
 		)
 	}
+	routes = append(routes, a.personRoutes()...)
 	if a.settings.Dev {
 		routes = append(routes, page("GET /_/components", "ComponentsPage", rest.Anyone, a.components).Unaudited())
 	}

@@ -44,6 +44,9 @@ const (
 type session struct {
 	Token string
 	Seen  int64 // Unix seconds of the last request, accurate to renewAfter
+	// Proved is when the person last confirmed in this session that it is them, in Unix
+	// seconds; 0: never.
+	Proved int64
 }
 
 // begun is the content of the cookie of a browser that was sent to the sign-in page.
@@ -116,14 +119,15 @@ func (a *API) renew(w http.ResponseWriter, s session) {
 	if a.Now().Sub(time.Unix(s.Seen, 0)) < renewAfter {
 		return
 	}
-	if c, err := a.begin(s.Token); err == nil {
+	if c, err := a.begin(s); err == nil {
 		http.SetCookie(w, c)
 	}
 }
 
 // begin returns the cookie of a session that is used now.
-func (a *API) begin(token string) (*http.Cookie, error) {
-	value, err := a.seal(sessionCookie, session{token, a.Now().Unix()})
+func (a *API) begin(s session) (*http.Cookie, error) {
+	s.Seen = a.Now().Unix()
+	value, err := a.seal(sessionCookie, s)
 	return a.cookie(sessionCookie, value, int(a.settings.Session.Seconds())), err
 }
 
@@ -191,7 +195,7 @@ func (a *API) enter(ctx context.Context, code, verifier, to string) (rest.Redire
 		return rest.Redirect{}, refusal(err)
 	}
 	rest.Identified(ctx, audit.Principal{UserID: t.UserID, ClientID: a.settings.ClientID})
-	cookie, err := a.begin(t.AccessToken)
+	cookie, err := a.begin(session{Token: t.AccessToken})
 	return rest.Redirect{Location: to, See: true, Cookie: cookie}, err
 }
 

@@ -33,7 +33,7 @@ func TestSessionEnds(t *testing.T) {
 	a := New(Settings{Address: "https://sign.example.org", Session: 12 * time.Hour, Idle: 30 * time.Minute}, Deps{Sealer: plain{}, Now: func() time.Time { return now }})
 	token := ""
 	door := a.Door(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { token = r.Header.Get("Authorization") }))
-	cookie, err := a.begin("TOKEN")
+	cookie, err := a.begin(session{Token: "TOKEN"})
 	if err != nil {
 		t.Fatal(err)
 	}

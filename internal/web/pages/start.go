@@ -55,20 +55,32 @@ func (a *API) certificates(ctx context.Context) ([]certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := a.Now()
 	var shown []certificate
 	for _, c := range list {
-		info := signing.DescribeCertificate(c.X509)
-		s := certificate{
-			ID: c.ID, Name: cmp.Or(c.FriendlyName, info.Subject), Subject: info.Subject, Suite: c.X509.Suite.Name, Default: c.Default, PIN: c.HasPIN,
-			Status: "certificate.status." + c.Status.String(), NotAfter: info.NotAfter,
-		}
-		s.Usable = c.Status == keys.Active
-		s.Soon = s.Usable && info.NotAfter.Sub(now) < soon
-		shown = append(shown, s)
+		shown = append(shown, a.describe(c))
 	}
 	slices.SortStableFunc(shown, func(x, y certificate) int { return cmp.Compare(x.rank(), y.rank()) })
 	return shown, nil
+}
+
+// describe returns a certificate as pages show it.
+func (a *API) describe(c *keys.Certificate) certificate {
+	info := signing.DescribeCertificate(c.X509)
+	s := certificate{
+		ID: c.ID, Name: cmp.Or(c.FriendlyName, info.Subject), Subject: info.Subject, Suite: suiteOf(c), Default: c.Default, PIN: c.HasPIN,
+		Status: "certificate.status." + c.Status.String(), NotAfter: info.NotAfter,
+	}
+	s.Usable = c.Status == keys.Active
+	s.Soon = s.Usable && info.NotAfter.Sub(a.Now()) < soon
+	return s
+}
+
+// suiteOf returns the name of the suite of a certificate, "" for a key that cannot sign here.
+func suiteOf(c *keys.Certificate) string {
+	if c.X509.Suite == nil {
+		return ""
+	}
+	return c.X509.Suite.Name
 }
 
 // rank orders certificates: the default one, those that can sign, the others.
@@ -87,7 +99,16 @@ type startView struct {
 	Certificates []certificate
 	Usable       bool // at least one certificate can sign
 	Verifies     bool
+	Waiting      []waiting // the first ones that wait for a confirmation
+	More         bool      // more of them wait
+	Soon         []certificate
+	Activating   bool // a device that is not activated yet
+	Unverified   []string
+	Changes      int // changes of operators that a delay holds
 }
+
+// startList is how many confirmations the start page lists.
+const startList = 5
 
 func (a *API) start(ctx context.Context, _ struct{}) (view, error) {
 	list, err := a.certificates(ctx)
@@ -95,5 +116,29 @@ func (a *API) start(ctx context.Context, _ struct{}) (view, error) {
 		return view{}, err
 	}
 	v := startView{Certificates: list, Usable: slices.ContainsFunc(list, func(c certificate) bool { return c.Usable }), Verifies: a.Verifier != nil}
+	v.Soon = slices.DeleteFunc(slices.Clone(list), func(c certificate) bool { return !c.Soon })
+	next := ""
+	if v.Waiting, next, err = a.waitingFor(ctx, "", startList); err != nil {
+		return view{}, err
+	}
+	v.More = next != ""
+	who := rest.Caller(ctx)
+	if who.Actor == "" {
+		devices, err := a.Devices.Info(ctx, who, who.UserID)
+		if err != nil {
+			return view{}, err
+		}
+		v.Activating = devices.KInit != nil
+		for _, d := range devices.Devices {
+			if !d.Verified && !d.Blocked {
+				v.Unverified = append(v.Unverified, cmp.Or(d.Name, d.Kid))
+			}
+		}
+	}
+	changes, err := a.Waiting.OfUser(ctx, who.UserID)
+	if err != nil {
+		return view{}, err
+	}
+	v.Changes = len(changes)
 	return view{template: "start", title: "start.title", content: v}, nil
 }

@@ -22,7 +22,8 @@ import (
 // families are the beginnings of keys whose end is a value.
 var families = []string{"certificate.status.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit.", "finding.", "mend.", "stamp.",
 	"deed.", "field.", "column.", "comparison.", "action.", "policy.kind.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.",
-	"check.", "installation.", "delay.", "reason.", "ends.", "reference.security.", "reference.in."}
+	"check.", "installation.", "delay.", "reason.", "ends.", "reference.security.", "reference.in.",
+	"confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
 
 // TestCatalogues checks that every text is there in every language, with the same values,
 // and that each is used.
@@ -75,7 +76,7 @@ func TestCatalogues(t *testing.T) {
 }
 
 // notTexts look like keys but are not.
-var notTexts = []string{"all.zip", "signed.zip", "multipart.form", "audit.csv", "audit.jsonl", "openapi.json", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
+var notTexts = []string{"all.zip", "wait.js", "signed.zip", "multipart.form", "audit.csv", "audit.jsonl", "openapi.json", "report.pdf", "report.json", "pdf.min.mjs", "pdf.worker.min.mjs"}
 
 func TestWords(t *testing.T) {
 	en, ru := wordsFor("", "de, en;q=0.5"), wordsFor("", "ru-RU,ru;q=0.9,en;q=0.8")

@@ -94,6 +94,31 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Error(d)
 			}
 		}},
+		{"TheNewestFirstByPlace", func(t *testing.T, db *store.DB) {
+			s := store.Documents{DB: db}
+			var want []string
+			for i := range 5 { // two of them are as old as each other
+				r := keepDocument(t, s, i+1, user, func(r *document.Record) { r.Uploaded = start.Add(time.Duration(i/2) * time.Second) })
+				want = append(want, r.ID)
+			}
+			slices.Reverse(want)
+			keepDocument(t, s, 6, other, nil)
+			keepDocument(t, s, 7, user, func(r *document.Record) { r.Expires = start.Add(time.Second) })
+			var got []string
+			for older := (document.Place{}); ; {
+				list, err := s.NewestDocuments(t.Context(), user, older, 2, start.Add(time.Hour))
+				must(t, err)
+				for _, r := range list {
+					got, older = append(got, r.ID), document.Place{At: r.Uploaded, ID: r.ID}
+				}
+				if len(list) == 0 || len(got) > len(want) {
+					break
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("the newest are %v, want %v", got, want)
+			}
+		}},
 		{"OthersAndUnfinishedAndExpiredAreNotThere", func(t *testing.T, db *store.DB) {
 			s := store.Documents{DB: db}
 			mine := keepDocument(t, s, 1, user, nil)

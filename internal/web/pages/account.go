@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/held"
+	"tamga/internal/domain/notify"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/signin"
+	"tamga/internal/domain/token"
+	"tamga/internal/domain/user"
+	"tamga/internal/web/rest"
+)
+
+// Own changes how the caller signs in; see [signin.Service].
+type Own interface {
+	SchemeOf(ctx context.Context, userID string) ([]signin.AuthenticationInfo, error)
+	ChangePassword(ctx context.Context, who audit.Principal, present, text string) error
+	EndSignIns(ctx context.Context, who audit.Principal) error
+}
+
+// People has the names of users; see [user.Service].
+type People interface {
+	Get(ctx context.Context, id string) (user.User, error)
+	Rename(ctx context.Context, id, displayName string) error
+}
+
+// Wishes are the notifications that a user wants; see [policy.Editor].
+type Wishes interface {
+	Effective(ctx context.Context, userID string, k policy.Kind) (policy.Setting, error)
+	SetNotifiers(ctx context.Context, who audit.Principal, userID string, notifiers map[string][]string) error
+}
+
+// Waiting are changes of an account that a delay holds; see [held.Service].
+type Waiting interface {
+	OfUser(ctx context.Context, userID string) ([]held.Request, error)
+	Cancel(ctx context.Context, who audit.Principal, id string) (held.Request, error)
+}
+
+// AccountDeps lists what the pages of the account call.
+type AccountDeps struct {
+	Own     Own
+	People  People
+	Grants  func(ctx context.Context, userID string) ([]token.Grant, error)
+	Wishes  Wishes
+	Waiting Waiting
+	// History returns the newest audit entries about a user, the oldest of them first, and
+	// the position before which the next call continues, 0 for the end.
+	History func(ctx context.Context, userID string, before int64, limit int) ([]audit.Entry, int64, error)
+}
+
+func (a *API) accountRoutes() []rest.Route {
+	post := func(path, name string, f func(context.Context, formed) (rest.Redirect, error)) rest.Route {
+		return rest.Handle("POST /account/do/"+path, name, rest.SignedIn, f).Answering(rest.Redirect{})
+	}
+	return []rest.Route{
+		page("GET /account", "AccountPage", rest.SignedIn, a.account),
+		page("GET /account/history", "HistoryPage", rest.SignedIn, a.history),
+		post("name", "SetNameByPage", a.setName),
+		post("password", "ChangePasswordByPage", a.changePassword),
+		post("sessions", "EndSessionsByPage", a.endSessions),
+		post("notifications", "SetNotificationsByPage", a.setNotifications),
+		post("change", "CancelChangeByPage", a.cancelChange),
+	}
+}
+
+// accountView is the account of the caller.
+type accountView struct {
+	Login, Name, Group string
+	Fixed              bool // the name cannot be changed
+	Methods            []string
+	Password           bool // the user signs in by a password
+	Grants             []token.Grant
+	Changes            []held.Request
+	Channels           []string
+	Events             []eventRow
+	FixedEvents        bool // only an administrator changes the notifications
+}
+
+type eventRow struct {
+	Type, Text string
+	Chosen     []eventChoice
+}
+
+type eventChoice struct {
+	Channel string
+	Wanted  bool
+}
+
+// account shows what the user may know and change of the own account.
+func (a *API) account(ctx context.Context, _ struct{}) (view, error) {
+	who, w := rest.Caller(ctx), visitorOf(ctx).words
+	u, err := a.People.Get(ctx, who.UserID)
+	if err != nil {
+		return view{}, err
+	}
+	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.FixedNames}
+	scheme, err := a.Own.SchemeOf(ctx, who.UserID)
+	if err != nil {
+		return view{}, err
+	}
+	for _, m := range scheme {
+		name := m.MethodURI[strings.LastIndexByte(m.MethodURI, '/')+1:]
+		v.Password = v.Password || name == "password"
+		v.Methods = append(v.Methods, name)
+	}
+	if v.Grants, err = a.Grants(ctx, who.UserID); err != nil {
+		return view{}, err
+	}
+	if v.Changes, err = a.Waiting.OfUser(ctx, who.UserID); err != nil {
+		return view{}, err
+	}
+	wishes, err := a.Wishes.Effective(ctx, who.UserID, policy.Notification)
+	if err != nil {
+		return view{}, err
+	}
+	v.FixedEvents = wishes.Fixed
+	for _, c := range notify.ForUsers() {
+		v.Channels = append(v.Channels, string(c.Channel))
+	}
+	for _, e := range notify.Events() {
+		if !e.ToldUsers() {
+			continue
+		}
+		row := eventRow{Type: string(e.Type), Text: e.Description[w.language]}
+		for _, c := range v.Channels {
+			row.Chosen = append(row.Chosen, eventChoice{c, slices.Contains(wishes.Notifiers[row.Type], c)})
+		}
+		v.Events = append(v.Events, row)
+	}
+	return view{template: "account/account", title: "account.title", content: v}, nil
+}
+
+func toAccount() rest.Redirect { return rest.Redirect{Location: "/account", See: true} }
+
+// setName changes the display name. It may become a part of certificates, so it cannot be
+// changed where users get the names that they are registered with.
+func (a *API) setName(ctx context.Context, r formed) (rest.Redirect, error) {
+	if a.Enrolment.FixedNames {
+		return rest.Redirect{}, fault.New(fault.WrongOperation, "names are those of the registration here: ask the operator")
+	}
+	return toAccount(), a.People.Rename(ctx, rest.Caller(ctx).UserID, strings.TrimSpace(r.Body.Get("name")))
+}
+
+// changePassword ends all sessions, so the browser comes back to the sign-in.
+func (a *API) changePassword(ctx context.Context, r formed) (rest.Redirect, error) {
+	if r.Body.Get("new") != r.Body.Get("again") {
+		return rest.Redirect{}, fault.New(fault.InvalidParameters, "the two new passwords differ: type the same one twice")
+	}
+	return toAccount(), a.Own.ChangePassword(ctx, rest.Caller(ctx), r.Body.Get("present"), r.Body.Get("new"))
+}
+
+func (a *API) endSessions(ctx context.Context, _ formed) (rest.Redirect, error) {
+	return rest.Redirect{Location: "/", See: true, Cookie: a.cookie(sessionCookie, "", -1)}, a.Own.EndSignIns(ctx, rest.Caller(ctx))
+}
+
+// setNotifications replaces the whole policy. Events that the page does not show stay.
+func (a *API) setNotifications(ctx context.Context, r formed) (rest.Redirect, error) {
+	who := rest.Caller(ctx)
+	wishes, err := a.Wishes.Effective(ctx, who.UserID, policy.Notification)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	wanted := map[string][]string{}
+	for name, channels := range wishes.Notifiers {
+		wanted[name] = channels
+	}
+	for _, e := range notify.Events() {
+		if e.ToldUsers() {
+			delete(wanted, string(e.Type))
+		}
+	}
+	for _, text := range r.Body["event"] {
+		name, channel, _ := strings.Cut(text, ":")
+		known := slices.ContainsFunc(notify.Events(), func(e notify.EventInfo) bool { return string(e.Type) == name && e.ToldUsers() })
+		if !known {
+			return rest.Redirect{}, fault.New(fault.InvalidParameters, "event: want events of the list")
+		}
+		wanted[name] = append(wanted[name], channel)
+	}
+	return toAccount(), a.Wishes.SetNotifiers(ctx, who, who.UserID, wanted)
+}
+
+// cancelChange cancels a change of an operator that a delay holds.
+func (a *API) cancelChange(ctx context.Context, r formed) (rest.Redirect, error) {
+	who := rest.Caller(ctx)
+	if who.Actor != "" {
+		return rest.Redirect{}, fault.New(fault.AccessDenied, "only the user may cancel a change of the account")
+	}
+	_, err := a.Waiting.Cancel(ctx, who, r.Body.Get("change"))
+	return toAccount(), err
+}
+
+// historyPage is how many entries a page of the history has.
+const historyPage = 50
+
+type historyView struct {
+	Entries []historyEntry // the newest first
+	Next    string         // address of the next page; "" for none
+}
+
+type historyEntry struct {
+	At                         time.Time
+	Operation, Outcome         string
+	OK                         bool
+	Object, Remote, Client, By string
+}
+
+// history shows the audit entries about the user, paged by their position.
+func (a *API) history(ctx context.Context, r struct {
+	Before string `query:"before"`
+}) (view, error) {
+	before := int64(0)
+	if r.Before != "" {
+		var err error
+		if before, err = strconv.ParseInt(r.Before, 10, 64); err != nil || before < 1 {
+			return view{}, fault.New(fault.InvalidParameters, "before: want the position of an entry")
+		}
+	}
+	who := rest.Caller(ctx)
+	list, next, err := a.History(ctx, who.UserID, before, historyPage)
+	if err != nil {
+		return view{}, err
+	}
+	var v historyView
+	for _, e := range slices.Backward(list) {
+		one := historyEntry{At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: e.Object, Remote: e.Remote, Client: e.Principal.ClientID}
+		if e.Principal.UserID != who.UserID {
+			one.By = e.Principal.Login
+		} else if e.Principal.Actor != "" {
+			one.By = e.Principal.Actor
+		}
+		v.Entries = append(v.Entries, one)
+	}
+	if len(list) == historyPage {
+		v.Next = "/account/history?before=" + strconv.FormatInt(next, 10)
+	}
+	return view{template: "account/history", title: "account.history", content: v}, nil
+}

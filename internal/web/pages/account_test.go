@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// TestAccount changes the own account in pages and reads its history.
+func TestAccount(t *testing.T) {
+	p := newPerson(t)
+	b := p.browser
+	b.ok(b.get("/account"), "password", p.Dev.User.Login)
+	b.ok(b.post("/account/do/name", url.Values{"name": {`<i>Иван</i> "Demo"`}}), "&lt;i&gt;Иван&lt;/i&gt; &#34;Demo&#34;")
+	b.is(b.post("/account/do/name", url.Values{"name": {""}}), 400)
+	b.is(b.post("/account/do/name", url.Values{"name": {strings.Repeat("x", 5000)}}), 400)
+
+	// Notifications, of which the page keeps what it does not show.
+	checked := func(what string) bool {
+		return strings.Contains(b.ok(b.get("/account")).text, `value="`+what+`" aria-label="`) &&
+			regexp.MustCompile(`value="`+what+`"[^>]* checked>`).MatchString(b.get("/account").text)
+	}
+	b.ok(b.post("/account/do/notifications", url.Values{"event": {"CertificateRevoked:SMS", "UserPasswordChanged:Email"}}))
+	if !checked("CertificateRevoked:SMS") || !checked("UserPasswordChanged:Email") || checked("UserPasswordChanged:SMS") {
+		t.Errorf("the notifications are not those that were chosen:\n%s", b.get("/account").text)
+	}
+	b.is(b.post("/account/do/notifications", url.Values{"event": {"CertificateRevoked:Pigeon"}}), 400)
+	b.is(b.post("/account/do/notifications", url.Values{"event": {"UserDeleteFail:SMS"}}), 400)
+	b.is(b.post("/account/do/change", url.Values{"change": {tamgatest.Missing}}), 404)
+
+	// History: forged addresses and pages.
+	b.header.Set("User-Agent", `<script>alert(1)</script>`)
+	b.get(`/certificates/<script>alert(1)</script>`)
+	for range 60 {
+		b.get("/certificates/1/certificate.cer")
+	}
+	page := b.ok(b.get("/account/history"), "DownloadCertificate", "certificate 1", "tamga-pages")
+	if strings.Contains(page.text, "<script>alert") {
+		t.Errorf("a text became a part of the page")
+	}
+	older := b.find(page, regexp.MustCompile(`href="(/account/history\?before=[0-9]+)"`))[1]
+	page = b.ok(b.get(older), "SetNameByPage")
+	if n := strings.Count(page.text, "<tr>"); n > 51 {
+		t.Errorf("a page has %d entries", n)
+	}
+	for _, wrong := range []string{"0", "-1", "x", "99999999999999999999"} {
+		b.is(b.get("/account/history?before="+wrong), 400)
+	}
+
+	// The password, and what ends with it.
+	const fresh = "another long password 9!"
+	other := newBrowser(t, p.Server)
+	other.ok(other.signIn("/start", p.Dev.User.Login, p.Dev.User.Password), "Your certificates")
+	b.is(b.post("/account/do/password", url.Values{"present": {"wrong"}, "new": {fresh}, "again": {fresh}}), 400, `href="/account"`)
+	b.is(b.post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {fresh}, "again": {"x"}}), 400, "differ")
+	b.is(b.post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {"x"}, "again": {"x"}}), 400)
+	b.ok(b.post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {fresh}, "again": {fresh}}), `name="ticket"`)
+	other.ok(other.get("/start"), `name="ticket"`)
+	b.ok(b.signIn("/start", p.Dev.User.Login, fresh), "Your certificates")
+	if list := p.Captured(); !strings.Contains(list[len(list)-1].To, p.phone) && !strings.Contains(list[len(list)-2].To, p.phone) {
+		t.Errorf("the phone of the user was not told of the new password: %v", list)
+	}
+	other.signIn("/start", p.Dev.User.Login, fresh)
+	b.ok(b.post("/account/do/sessions", nil), `href="/sign-in"`)
+	other.ok(other.get("/account"), `name="ticket"`)
+
+	// Wrong passwords count as at a sign-in.
+	b.signIn("/start", p.Dev.User.Login, fresh)
+	for range 10 {
+		b.is(b.post("/account/do/password", url.Values{"present": {"wrong"}, "new": {fresh}, "again": {fresh}}), 400)
+	}
+	b.is(b.post("/account/do/password", url.Values{"present": {fresh}, "new": {fresh}, "again": {fresh}}), 400, "too many")
+}

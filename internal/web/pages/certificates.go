@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/signing"
+	"tamga/internal/domain/user"
+	"tamga/internal/web/rest"
+)
+
+// Keys manages the certificates of a user; see [keys.Service].
+type Keys interface {
+	Find(ctx context.Context, userID, id string) (*keys.Certificate, error)
+	// Perform does a deed, or begins an operation that the user must confirm.
+	Perform(ctx context.Context, a keys.Act, d *keys.Deed) (result any, waiting *confirm.Record, err error)
+	MakeDefault(ctx context.Context, a keys.Act, id string) (*keys.Certificate, error)
+	SetFriendlyName(ctx context.Context, a keys.Act, id, name string) (*keys.Certificate, error)
+	Requests(ctx context.Context, who audit.Principal) ([]*keys.Request, error)
+	Request(ctx context.Context, who audit.Principal, id string) (*keys.Request, error)
+}
+
+// CertificateDeps lists what the pages of certificates call.
+type CertificateDeps struct {
+	Keys      Keys
+	Enrolment keys.Enrolment
+	Profiles  keys.Profiles // nil: users have no known names
+	PINMode   keys.PINMode
+}
+
+func (a *API) certificateRoutes() []rest.Route {
+	post := func(path, name string, f func(context.Context, onCertificate) (rest.Redirect, error)) rest.Route {
+		return rest.Handle("POST "+path, name, rest.SignedIn, f).Answering(rest.Redirect{})
+	}
+	const one = "/certificates/{id}"
+	return []rest.Route{
+		page("GET /certificates", "CertificatesPage", rest.SignedIn, a.certificatesPage),
+		page("GET /certificates/request", "RequestCertificatePage", rest.SignedIn, a.requestForm),
+		rest.Handle("POST /certificates/request", "RequestCertificateByPage", rest.SignedIn, a.newDeed(a.requested)).Answering(rest.Redirect{}),
+		rest.Handle("POST /certificates/do/install", "InstallCertificateByPage", rest.SignedIn, a.newDeed(installed)).Answering(rest.Redirect{}),
+		page("GET "+one, "CertificatePage", rest.SignedIn, a.certificatePage),
+		post(one+"/do/default", "SetDefaultCertificateByPage", a.makeDefault),
+		post(one+"/do/name", "SetFriendlyNameByPage", a.setFriendlyName),
+		post(one+"/do/pin", "ChangePinByPage", a.deedOf(pinChanged)),
+		post(one+"/do/renew", "RenewCertificateByPage", a.deedOf(renewed)),
+		post(one+"/do/status", "ChangeCertificateStatusByPage", a.deedOf(statusChanged)),
+		post(one+"/do/delete", "DeleteCertificateByPage", a.deedOf(deleted)),
+		rest.Handle("GET "+one+"/certificate.cer", "DownloadCertificate", rest.SignedIn, a.downloadCertificate).Answering(rest.File{}).Exact(),
+		rest.Handle("GET /certificate-requests/{id}/request.p10", "DownloadRequest", rest.SignedIn, a.downloadRequest).Answering(rest.File{}).Exact(),
+		post("/certificates/do/requests/{id}/delete", "DeleteRequestByPage", a.deedOf(requestDeleted)),
+	}
+}
+
+// onCertificate is a form about a certificate or a request.
+type onCertificate struct {
+	ID   string `path:"id"`
+	Body rest.Form
+}
+
+// deedOf makes the function of a form that asks for a deed on what the address names.
+func (a *API) deedOf(read func(id string, form rest.Form) (*keys.Deed, error)) func(context.Context, onCertificate) (rest.Redirect, error) {
+	return func(ctx context.Context, r onCertificate) (rest.Redirect, error) {
+		d, err := read(r.ID, r.Body)
+		if err != nil {
+			return rest.Redirect{}, err
+		}
+		return a.perform(ctx, d)
+	}
+}
+
+// formed is a form that is about nothing that exists.
+type formed struct{ Body rest.Form }
+
+// newDeed makes the function of a form that asks for something new.
+func (a *API) newDeed(read func(form rest.Form) (*keys.Deed, error)) func(context.Context, formed) (rest.Redirect, error) {
+	return func(ctx context.Context, r formed) (rest.Redirect, error) {
+		d, err := read(r.Body)
+		if err != nil {
+			return rest.Redirect{}, err
+		}
+		return a.perform(ctx, d)
+	}
+}
+
+// perform does a deed, or leads to its confirmation.
+func (a *API) perform(ctx context.Context, d *keys.Deed) (rest.Redirect, error) {
+	concerning(ctx, d)
+	to := rest.Redirect{Location: "/certificates", See: true}
+	_, waiting, err := a.Keys.Perform(ctx, keys.Act{Who: rest.Caller(ctx), Form: confirm.FormOperation}, d)
+	if waiting != nil {
+		rest.Concerning(ctx, "operation "+waiting.ID)
+		to.Location = "/confirm/" + waiting.ID
+	}
+	return to, err
+}
+
+// concerning names in the audit entry what a deed is about. Only a text that can be a number
+// is written.
+func concerning(ctx context.Context, d *keys.Deed) {
+	for kind, id := range map[string]string{"certificate": cmp.Or(d.Certificate, d.Order.Renew), "request": d.Request} {
+		if id != "" && len(id) < 20 && strings.Trim(id, "0123456789") == "" {
+			rest.Concerning(ctx, kind+" "+id)
+		}
+	}
+}
+
+// certificatesView is the list.
+type certificatesView struct {
+	Certificates []certificate
+	Requests     []certificateRequest
+	Outside      bool // some authority certifies outside of this program
+}
+
+type certificateRequest struct {
+	ID                 int64
+	Subject, Authority string
+	Status, Type       string // keys of the words
+	At                 time.Time
+	Content            bool // there is a request to download
+}
+
+func (a *API) certificatesPage(ctx context.Context, _ struct{}) (view, error) {
+	list, err := a.certificates(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	requests, err := a.Keys.Requests(ctx, rest.Caller(ctx))
+	if err != nil {
+		return view{}, err
+	}
+	v := certificatesView{Certificates: list, Outside: slices.ContainsFunc(a.Enrolment.Authorities, func(one keys.Authority) bool { return one.Outside })}
+	for _, q := range slices.Backward(requests) {
+		v.Requests = append(v.Requests, certificateRequest{
+			ID: q.ID, Subject: q.Subject, Authority: q.AuthorityName, At: q.CreatedAt, Content: len(q.DER) > 0,
+			Status: "request.status." + q.Status.String(), Type: "request.type." + q.Type.String(),
+		})
+	}
+	return view{template: "certificates/list", title: "certificates.title", content: v}, nil
+}
+
+// requestView is the form of a request for a certificate.
+type requestView struct {
+	Authorities []keys.Authority
+	Suites      []string
+	Names       []subjectPart
+	Fixed       bool // the names cannot be changed
+	PIN         bool // a new key may have a PIN
+	PINRequired bool
+}
+
+// subjectPart is a component of the subject.
+type subjectPart struct {
+	user.Component
+	Value string
+}
+
+func (a *API) requestForm(ctx context.Context, _ struct{}) (view, error) {
+	profile := map[string]string{}
+	if a.Profiles != nil {
+		var err error
+		if profile, err = a.Profiles.ProfileOf(ctx, rest.Caller(ctx).UserID); err != nil {
+			return view{}, err
+		}
+	}
+	v := requestView{
+		Authorities: a.Enrolment.Authorities, Suites: keys.Suites(), Fixed: a.Enrolment.FixedNames,
+		PIN: a.PINMode != keys.PINForbid, PINRequired: a.PINMode == keys.PINRequired,
+	}
+	for _, c := range a.Enrolment.Naming {
+		v.Names = append(v.Names, subjectPart{c, cmp.Or(profile[c.OID], c.Default)})
+	}
+	return view{template: "certificates/request", title: "certificates.request", content: v}, nil
+}
+
+// requested reads the form of a request. Names that the form does not have are the
+// registered ones.
+func (a *API) requested(form rest.Form) (*keys.Deed, error) {
+	order := keys.Order{Suite: form.Get("suite"), Name: map[string]string{}}
+	if text := form.Get("authority"); text != "" {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, fault.New(fault.InvalidEnroll, "authority: want one of the list")
+		}
+		order.Authority = id
+	}
+	for _, c := range a.Enrolment.Naming {
+		if value := form.Get("name." + c.OID); value != "" && !a.Enrolment.FixedNames {
+			order.Name[c.OID] = value
+		}
+	}
+	pin, err := newPIN(form)
+	return &keys.Deed{Kind: keys.ToRequest, Order: order, Secrets: keys.DeedSecrets{New: pin}}, err
+}
+
+// newPIN returns a PIN that was typed twice.
+func newPIN(form rest.Form) (string, error) {
+	if form.Get("new") != form.Get("again") {
+		return "", fault.New(fault.InvalidPIN, "the two new PINs differ: type the same one twice")
+	}
+	return form.Get("new"), nil
+}
+
+func installed(form rest.Form) (*keys.Deed, error) {
+	text := strings.TrimSpace(form.Get("certificate"))
+	if text == "" {
+		return nil, fault.New(fault.CertificateFormat, "the certificate is missing: paste it as PEM or Base64")
+	}
+	return &keys.Deed{Kind: keys.ToInstall, Data: []byte(text)}, nil
+}
+
+func requestDeleted(id string, _ rest.Form) (*keys.Deed, error) {
+	return &keys.Deed{Kind: keys.ToDeleteRequest, Request: id}, nil
+}
+
+func pinChanged(id string, form rest.Form) (*keys.Deed, error) {
+	pin, err := newPIN(form)
+	return &keys.Deed{Kind: keys.ToChangePIN, Certificate: id, Secrets: keys.DeedSecrets{PIN: form.Get("pin"), New: pin}}, err
+}
+
+func renewed(id string, form rest.Form) (*keys.Deed, error) {
+	pin, err := newPIN(form)
+	return &keys.Deed{Kind: keys.ToRequest, Order: keys.Order{Renew: id}, Secrets: keys.DeedSecrets{PIN: form.Get("pin"), New: pin}}, err
+}
+
+func deleted(id string, form rest.Form) (*keys.Deed, error) {
+	return &keys.Deed{Kind: keys.ToDelete, Certificate: id}, sure(form, id)
+}
+
+// sure refuses a form whose user did not type the number of what is lost for good.
+func sure(form rest.Form, id string) error {
+	if strings.TrimSpace(form.Get("sure")) != id {
+		return fault.Newf(fault.InvalidParameters, "type the number of the certificate, %.19s, to say that you are sure", id)
+	}
+	return nil
+}
+
+// statuses are the certificate statuses that a form may ask for.
+var statuses = map[string]keys.Status{"hold": keys.Hold, "unhold": keys.Active, "revoke": keys.Revoked}
+
+// revocationReasons are the reasons that a user may give (RFC 5280, section 5.3.1).
+var revocationReasons = []int{0, 1, 3, 4, 5}
+
+func statusChanged(id string, form rest.Form) (*keys.Deed, error) {
+	status, known := statuses[form.Get("status")]
+	if !known {
+		return nil, fault.New(fault.InvalidParameters, "status: want hold, unhold or revoke")
+	}
+	o := keys.StatusOrder{Status: status, Comment: form.Get("comment")}
+	if status == keys.Revoked {
+		if err := sure(form, id); err != nil {
+			return nil, err
+		}
+		var err error
+		if o.Reason, err = strconv.Atoi(cmp.Or(form.Get("reason"), "0")); err != nil || !slices.Contains(revocationReasons, o.Reason) {
+			return nil, fault.New(fault.InvalidParameters, "reason: want one of the list")
+		}
+	}
+	return &keys.Deed{Kind: keys.ToSetStatus, Certificate: id, Status: o, Secrets: keys.DeedSecrets{PIN: form.Get("pin")}}, nil
+}
+
+// certificateView is one certificate.
+type certificateView struct {
+	certificate
+	Info           *signing.CertificateInfo
+	FriendlyName   string
+	Active, Held   bool
+	Revocable      bool // by the authority of this program
+	Revoked        time.Time
+	Reason         string // key of the word
+	Comment        string
+	PINs, Required bool // keys may, or must, have a PIN
+	Reasons        []int
+}
+
+func (a *API) findCertificate(ctx context.Context, id string) (*keys.Certificate, error) {
+	c, err := a.Keys.Find(ctx, rest.Caller(ctx).UserID, id)
+	if err == nil {
+		rest.Concerning(ctx, "certificate "+strconv.FormatInt(c.ID, 10))
+	}
+	return c, err
+}
+
+func (a *API) certificatePage(ctx context.Context, r struct {
+	ID string `path:"id"`
+}) (view, error) {
+	c, err := a.findCertificate(ctx, r.ID)
+	if err != nil {
+		return view{}, err
+	}
+	v := certificateView{
+		certificate: a.describe(c), Info: signing.DescribeCertificate(c.X509), FriendlyName: c.FriendlyName,
+		Active: c.Status == keys.Active, Held: c.Status == keys.Hold, Comment: c.Comment,
+		PINs: a.PINMode != keys.PINForbid, Required: a.PINMode == keys.PINRequired, Reasons: revocationReasons,
+	}
+	v.Revocable = !c.Outside && c.Status != keys.Revoked
+	if !c.RevokedAt.IsZero() {
+		v.Revoked, v.Reason = c.RevokedAt, "reason."+strconv.Itoa(c.Reason)
+	}
+	return view{template: "certificates/one", title: "certificates.one", content: v}, nil
+}
+
+func (a *API) makeDefault(ctx context.Context, r onCertificate) (rest.Redirect, error) {
+	c, err := a.findCertificate(ctx, r.ID)
+	if err == nil {
+		_, err = a.Keys.MakeDefault(ctx, keys.Act{Who: rest.Caller(ctx)}, strconv.FormatInt(c.ID, 10))
+	}
+	return rest.Redirect{Location: "/certificates", See: true}, err
+}
+
+func (a *API) setFriendlyName(ctx context.Context, r onCertificate) (rest.Redirect, error) {
+	c, err := a.findCertificate(ctx, r.ID)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	id := strconv.FormatInt(c.ID, 10)
+	_, err = a.Keys.SetFriendlyName(ctx, keys.Act{Who: rest.Caller(ctx)}, id, r.Body.Get("name"))
+	return rest.Redirect{Location: "/certificates/" + id, See: true}, err
+}
+
+func (a *API) downloadCertificate(ctx context.Context, r struct {
+	ID string `path:"id"`
+}) (rest.File, error) {
+	c, err := a.findCertificate(ctx, r.ID)
+	if err != nil {
+		return rest.File{}, err
+	}
+	return rest.File{Content: bytes.NewReader(c.X509.Raw), Name: "certificate-" + strconv.FormatInt(c.ID, 10) + ".cer", Type: "application/pkix-cert"}, nil
+}
+
+func (a *API) downloadRequest(ctx context.Context, r struct {
+	ID string `path:"id"`
+}) (rest.File, error) {
+	q, err := a.Keys.Request(ctx, rest.Caller(ctx), r.ID)
+	if err == nil && len(q.DER) == 0 {
+		err = fault.New(fault.RequestNotFound, "a request for a revocation has no file")
+	}
+	if err != nil {
+		return rest.File{}, err
+	}
+	id := strconv.FormatInt(q.ID, 10)
+	rest.Concerning(ctx, "request "+id)
+	return rest.File{Content: bytes.NewReader(q.DER), Name: "request-" + id + ".p10", Type: "application/pkcs10"}, nil
+}

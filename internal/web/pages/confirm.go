@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/signin"
+	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
+)
+
+// Confirmations keeps what waits for its user; see [confirm.Service].
+type Confirmations interface {
+	Open(ctx context.Context, userID, after string, limit int) ([]confirm.Record, error)
+	Present(ctx context.Context, who audit.Principal, id string) (confirm.Prompt, error)
+	Content(ctx context.Context, who audit.Principal, id string) (confirm.Content, error)
+	AnswerPart(ctx context.Context, who audit.Principal, refID, answer string, declined []int) (confirm.Prompt, error)
+	Decline(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
+	Take(ctx context.Context, who audit.Principal, id string, sum what.Digest) (*confirm.Execution, error)
+}
+
+// Steps begins challenges; see [signin.Service].
+type Steps interface {
+	Challenge(ctx context.Context, c *signin.Confirmer, r *confirm.Record, choice signin.Choice) (confirm.Prompt, error)
+	Choices(ctx context.Context, c *signin.Confirmer, r *confirm.Record) ([]confirm.Choice, error)
+}
+
+// ToConfirm opens documents that wait for a confirmation.
+type ToConfirm interface {
+	ConfirmedDocument(ctx context.Context, who audit.Principal, id string, index int, original bool) (ToSee, error)
+}
+
+// ToSee is an open document.
+type ToSee interface {
+	io.ReaderAt
+	io.Closer
+	rest.Content
+}
+
+// ConfirmDeps lists what the pages of confirmations call.
+type ConfirmDeps struct {
+	Confirmations Confirmations
+	Steps         Steps
+	ToConfirm     ToConfirm
+	// CarryOutSigning and CarryOutDeed carry out what the user began on these pages; see
+	// [signing.Operations] and [keys.Service].
+	CarryOutSigning func(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*signing.Operation, error)
+	CarryOutDeed    func(ctx context.Context, who audit.Principal, o *keys.ConfirmedDeed) ([]byte, error)
+	// Paint makes a GIF with the QR code of a text.
+	Paint func(text string) ([]byte, error)
+}
+
+//go:embed wait.js
+var waitScript string
+
+const (
+	confirmPage = 20      // entries of a list
+	maxShown    = 1 << 20 // bytes of a text or a picture that a page shows
+)
+
+func (a *API) confirmRoutes() []rest.Route {
+	return []rest.Route{
+		page("GET /confirm", "ConfirmPages", rest.SignedIn, a.confirmList),
+		page("GET /confirm/{id}", "ConfirmPage", rest.SignedIn, a.confirmOne),
+		rest.Handle("POST /confirm/{id}", "ConfirmByPage", rest.SignedIn, a.confirmBy).Answering(rest.Redirect{}),
+		rest.Handle("GET /confirm/{id}/documents/{index}", "DownloadToConfirm", rest.SignedIn, a.downloadToConfirm).Answering(rest.File{}),
+		rest.Handle("GET /confirm/{id}/shown/{index}", "ShowToConfirm", rest.SignedIn, a.showToConfirm).Answering(rest.File{}),
+	}
+}
+
+// confirming returns the caller as the user who confirms, whatever client asks for it. Only
+// the user's own session confirms: an operator who acts for the user has no part in it.
+func confirming(ctx context.Context) (audit.Principal, error) {
+	who := rest.Caller(ctx)
+	if who.Actor != "" {
+		return who, fault.New(fault.AccessDenied, "only the user confirms, and not an operator who acts as the user")
+	}
+	who.ClientID = ""
+	return who, nil
+}
+
+// confirmer returns the caller for the choice of a method. A page can handle every method.
+func confirmer(who audit.Principal) *signin.Confirmer {
+	return &signin.Confirmer{Who: who, Client: signin.Client{ConfirmMethods: confirm.MethodNames()}}
+}
+
+// waiting is a record in a list.
+type waiting struct {
+	ID, Action, Name, Client string
+	Documents                int
+	State                    string // key of the word
+	Created, Before          time.Time
+}
+
+func (w *words) waiting(r *confirm.Record) waiting {
+	return waiting{
+		ID: r.ID, Action: what.ActionName(r.Action, w.language), Client: r.ClientID, Documents: r.Documents,
+		State: "operation." + string(r.State), Created: r.CreatedAt, Before: dueOf(r),
+	}
+}
+
+// dueOf returns when a record ends by itself.
+func dueOf(r *confirm.Record) time.Time {
+	if r.State == confirm.Confirmed {
+		return r.CompleteBefore
+	}
+	return r.ConfirmBefore
+}
+
+// waitingFor returns what waits for the caller, the oldest first, and where the next page
+// begins. A second step of a sign-in is for the page of that sign-in alone.
+func (a *API) waitingFor(ctx context.Context, after string, most int) (list []waiting, next string, err error) {
+	who, w := rest.Caller(ctx), visitorOf(ctx).words
+	for {
+		records, err := a.Confirmations.Open(ctx, who.UserID, after, most+1)
+		if err != nil {
+			return nil, "", err
+		}
+		for i := range records {
+			r := &records[i]
+			if len(list) == most {
+				return list, after, nil
+			}
+			if after = r.ID; r.Purpose != confirm.ForSignIn {
+				list = append(list, w.waiting(r))
+			}
+		}
+		if len(records) <= most {
+			return list, "", nil
+		}
+	}
+}
+
+type confirmListView struct {
+	List []waiting
+	Next string // address of the next page; "" for none
+}
+
+func (a *API) confirmList(ctx context.Context, r struct {
+	After string `query:"after"`
+}) (view, error) {
+	if len(r.After) > 64 {
+		return view{}, fault.New(fault.InvalidParameters, "after: want the identifier of an operation")
+	}
+	list, next, err := a.waitingFor(ctx, r.After, confirmPage)
+	if err != nil {
+		return view{}, err
+	}
+	v := confirmListView{List: list}
+	if next != "" {
+		v.Next = "/confirm?after=" + next
+	}
+	return view{template: "confirm/list", title: "confirm.title", content: v}, nil
+}
+
+// confirmView is one record.
+type confirmView struct {
+	waiting
+	Operator    string // who asks for the user; "" for the user
+	Type        string // of signature
+	Certificate string // fingerprint
+	Group       string // check number
+	Values      []confirmValue
+	More        int // values that are not shown
+	Listed      []confirmDocument
+	Cut         int // documents that are not shown
+
+	Open      bool // waits for its user
+	Choices   []confirmChoice
+	Problem   string // why nothing can be chosen
+	Detail    string
+	Code      bool // a code is awaited
+	Device    bool // a device is awaited
+	Ask       string
+	Label     string
+	Number    string
+	QR        template.URL
+	Again     bool // the code can be sent again
+	Waits     string
+	Finish    bool   // confirmed, and carried out by this page
+	Elsewhere bool   // confirmed, and carried out by its client
+	Ended     string // why it has ended; "" if it is open
+	Result    string // address of the result
+}
+
+type confirmValue struct{ Name, Value string }
+
+type confirmChoice struct{ Value, Key, Label string }
+
+type confirmDocument struct {
+	Index          int
+	Name           string
+	Size           int64
+	Digest, Hash   string
+	Known, Related bool   // the bytes are here; so is the content of a signed message
+	State          string // key of the word
+}
+
+// Limits of what a page shows of a record.
+const (
+	shownFields    = 60
+	shownDocuments = 200
+)
+
+func (a *API) confirmOne(ctx context.Context, r struct {
+	ID     string `path:"id"`
+	Others string `query:"others"`
+}) (view, error) {
+	who, err := confirming(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	p, content, err := a.toConfirm(ctx, who, r.ID)
+	if err != nil {
+		return view{}, err
+	}
+	v := visitorOf(ctx).words.confirmView(&p.Record, &content)
+	if err := a.offer(ctx, who, &p, r.Others != "", &v); err != nil {
+		return view{}, err
+	}
+	shown := view{template: "confirm/one", title: "confirm.one", content: v, pictures: v.QR != ""}
+	if v.Waits != "" {
+		shown.script = waitScript
+	}
+	return shown, nil
+}
+
+// toConfirm finds a record that a page may show.
+func (a *API) toConfirm(ctx context.Context, who audit.Principal, id string) (confirm.Prompt, confirm.Content, error) {
+	p, err := a.Confirmations.Present(ctx, who, id)
+	if err == nil && p.Record.Purpose == confirm.ForSignIn {
+		err = fault.New(fault.InvalidTransaction, "you have no confirmation with this identifier")
+	}
+	if err != nil {
+		return p, confirm.Content{}, err
+	}
+	rest.Concerning(ctx, p.Record.ID)
+	c, err := a.Confirmations.Content(ctx, who, id)
+	return p, c, err
+}
+
+// confirmView describes a record by the fields whose digest is confirmed.
+func (w *words) confirmView(r *confirm.Record, c *confirm.Content) confirmView {
+	f := &c.Fields
+	v := confirmView{waiting: w.waiting(r), Operator: r.Operator, Type: f.SignatureType, Group: r.What.Group()}
+	if len(f.Certificate) > 0 {
+		v.Certificate = hex.EncodeToString(f.Certificate)
+	}
+	for _, values := range []what.Values{f.Parameters, f.Arguments} {
+		for _, one := range values.List() {
+			if len(v.Values) == shownFields {
+				v.More++
+				continue
+			}
+			text := one.Value
+			if one.Digest != nil {
+				text = hex.EncodeToString(one.Digest)
+			}
+			v.Values = append(v.Values, confirmValue{one.Name, text})
+		}
+	}
+	states := r.DocumentStates()
+	for i, d := range f.Documents {
+		if i == shownDocuments {
+			v.Cut = len(f.Documents) - i
+			break
+		}
+		v.Listed = append(v.Listed, confirmDocument{
+			Index: i, Name: d.Name, Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash,
+			Known: d.Hash == "", Related: d.Original != nil, State: "confirm.document." + string(states[i]),
+		})
+	}
+	return v
+}
+
+// offer adds what the user can do now.
+func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt, others bool, v *confirmView) error {
+	r, w := &p.Record, visitorOf(ctx).words
+	own := r.ClientID == a.settings.ClientID
+	switch {
+	case r.State.Final() || !a.Now().Before(dueOf(r)):
+		v.Ended = "operation." + string(r.State)
+		if !r.State.Final() {
+			v.Ended = "operation." + string(confirm.Expired)
+		}
+		v.Detail = r.Message
+		if own && r.State == confirm.Completed {
+			v.Result = resultOf(r)
+		}
+		return nil
+	case r.State == confirm.Confirmed:
+		v.Finish, v.Elsewhere = own, !own
+		return nil
+	}
+	v.Open = true
+	challenged := r.State == confirm.Challenged && a.Now().Before(r.AnswerBefore)
+	if !challenged || others {
+		list, err := a.Steps.Choices(ctx, confirmer(who), r)
+		if f, ok := fault.As(err); ok {
+			v.Problem, v.Detail = w.fault(f), f.Message
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, c := range list {
+			value := c.Method
+			if c.Address != "" {
+				value += "?" + c.Address
+			}
+			v.Choices = append(v.Choices, confirmChoice{value, "confirm.way." + c.Method, c.Label})
+		}
+		return nil
+	}
+	v.Ask, v.Label = "confirm.ask."+r.Method, r.Label
+	v.Code = true
+	if v.Device = confirm.ByDevice(r.Method); v.Device {
+		v.Number, v.Code = r.Number, p.QR != ""
+		v.Waits = string(r.State) + " " + strconv.Itoa(r.Round)
+		if p.QR != "" {
+			picture, err := a.Paint(p.QR)
+			if err != nil {
+				return err
+			}
+			v.QR = dataOf("image/gif", picture)
+		}
+	}
+	v.Again = !v.Device && r.Method != "oath" // nothing is sent for a code of an app
+	return nil
+}
+
+// dataOf returns a picture of ours as an address.
+func dataOf(kind string, content []byte) template.URL {
+	return template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(content))
+}
+
+// resultOf returns the page of what a record of these pages has made.
+func resultOf(r *confirm.Record) string {
+	switch {
+	case r.Documents > 0:
+		return "/signed?" + queryOf([]string{r.ID})
+	case r.Purpose == confirm.ForOperation:
+		return "/certificates"
+	}
+	return "/devices"
+}
+
+// confirmBy does what the user pressed. A record that has moved on meanwhile, in another
+// tab or on a device, is shown as it is now.
+func (a *API) confirmBy(ctx context.Context, r struct {
+	ID   string `path:"id"`
+	Body rest.Form
+}) (rest.Redirect, error) {
+	who, err := confirming(ctx)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	p, _, err := a.toConfirm(ctx, who, r.ID)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	record := &p.Record
+	here := rest.Redirect{Location: "/confirm/" + record.ID, See: true}
+	switch form, own := r.Body, record.ClientID == a.settings.ClientID; {
+	case record.State == confirm.Confirmed && own && form.Get("finish") != "":
+		return a.carryOut(ctx, record, form.Get("pin"))
+	case record.State != confirm.Created && record.State != confirm.Challenged:
+	case form.Get("finish") != "":
+	case form.Get("decline") != "":
+		_, err = a.Confirmations.Decline(ctx, who, record.ID)
+	case form.Get("choice") != "":
+		method, address, _ := strings.Cut(form.Get("choice"), "?")
+		_, err = a.Steps.Challenge(ctx, confirmer(who), record, signin.Choice{Method: method, Address: address, Titles: true})
+	case form.Get("again") != "":
+		_, err = a.Steps.Challenge(ctx, confirmer(who), record, signin.Choice{Method: record.Method, Titles: true})
+	default:
+		return a.answer(ctx, who, record, form)
+	}
+	return here, err
+}
+
+// answer takes a code. What the user began on these pages is carried out at once.
+func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record, form rest.Form) (rest.Redirect, error) {
+	code := strings.Join(strings.Fields(form.Get("code")), "")
+	if code == "" || len(code) > 64 {
+		return rest.Redirect{}, fault.New(fault.InvalidParameters, "type the code that was sent to you")
+	}
+	var declined []int
+	for _, text := range form["declined"] {
+		i, err := strconv.Atoi(text)
+		if err != nil || len(declined) == what.MaxDocuments {
+			return rest.Redirect{}, fault.New(fault.InvalidParameters, "declined: want indexes of documents")
+		}
+		declined = append(declined, i)
+	}
+	p, err := a.Confirmations.AnswerPart(ctx, who, r.RefID, code, declined)
+	switch {
+	case err != nil:
+		return rest.Redirect{}, err
+	case p.Wrong != nil:
+		return rest.Redirect{}, p.Wrong
+	case p.Record.ClientID != a.settings.ClientID || p.Record.State != confirm.Confirmed:
+		return rest.Redirect{Location: "/confirm/" + r.ID, See: true}, nil
+	}
+	return a.carryOut(ctx, &p.Record, "")
+}
+
+// carryOut carries out what the user began on these pages and has confirmed. A failure
+// leaves it confirmed, so that the user can try again in time.
+func (a *API) carryOut(ctx context.Context, r *confirm.Record, pin string) (rest.Redirect, error) {
+	who := rest.Caller(ctx)
+	to := rest.Redirect{Location: resultOf(r), See: true}
+	switch {
+	case r.Purpose != confirm.ForOperation:
+		return a.proved(ctx, r)
+	case r.Documents > 0:
+		op, err := a.CarryOutSigning(ctx, who, &signing.ConfirmedOrder{ID: r.ID, Form: confirm.FormOperation, PIN: pin})
+		if err != nil {
+			return to, err
+		}
+		rest.Afterwards(ctx, op)
+	default:
+		_, err := a.CarryOutDeed(ctx, who, &keys.ConfirmedDeed{
+			ID: r.ID, Form: confirm.FormOperation, Kinds: keys.Kinds(), PIN: pin,
+			Render: func(*confirm.Record, any) ([]byte, error) { return []byte("{}"), nil },
+		})
+		if err != nil {
+			return to, err
+		}
+	}
+	return to, nil
+}
+
+// toSee names a document of a record.
+type toSee struct {
+	ID       string `path:"id"`
+	Index    string `path:"index"`
+	Original string `query:"original"`
+}
+
+func (a *API) openToConfirm(ctx context.Context, r toSee) (ToSee, string, error) {
+	who, err := confirming(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	_, c, err := a.toConfirm(ctx, who, r.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	i, err := strconv.Atoi(r.Index)
+	if err != nil || i < 0 || i >= len(c.Fields.Documents) {
+		return nil, "", fault.New(fault.NotFound, "the operation has no document with this number")
+	}
+	d, err := a.ToConfirm.ConfirmedDocument(ctx, who, r.ID, i, r.Original != "")
+	if err != nil {
+		return nil, "", err
+	}
+	rest.Afterwards(ctx, d)
+	return d, cmp.Or(c.Fields.Documents[i].Name, "document"), nil
+}
+
+// downloadToConfirm answers a document that waits. A browser saves it and never shows it.
+func (a *API) downloadToConfirm(ctx context.Context, r toSee) (rest.File, error) {
+	d, name, err := a.openToConfirm(ctx, r)
+	return rest.File{Content: d, Name: name}, err
+}
+
+// pictures are the kinds of pictures that a page shows, by their first bytes.
+var pictures = []struct{ magic, kind string }{
+	{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF87a", "image/gif"}, {"GIF89a", "image/gif"},
+}
+
+// showToConfirm answers a picture or a text that waits, as such: its kind follows from its
+// bytes and never from its name, so a browser runs nothing in it.
+func (a *API) showToConfirm(ctx context.Context, r toSee) (rest.File, error) {
+	d, _, err := a.openToConfirm(ctx, r)
+	if err != nil {
+		return rest.File{}, err
+	}
+	kind, err := kindOf(d)
+	if err == nil && kind == "" {
+		err = fault.New(fault.InvalidContent, "only pictures and texts are shown here: download the document instead")
+	}
+	return rest.File{Content: d, Type: kind}, err
+}
+
+// kindOf returns the media type of a small picture or text, "" for anything else.
+func kindOf(d ToSee) (string, error) {
+	if d.Size() > maxShown || d.Size() == 0 {
+		return "", nil
+	}
+	content := make([]byte, d.Size())
+	if _, err := d.ReadAt(content, 0); err != nil && err != io.EOF {
+		return "", err
+	}
+	for _, p := range pictures {
+		if strings.HasPrefix(string(content), p.magic) {
+			return p.kind, nil
+		}
+	}
+	control := func(c byte) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f }
+	if !utf8.Valid(content) || slices.ContainsFunc(content, control) {
+		return "", nil
+	}
+	return "text/plain; charset=utf-8", nil
+}

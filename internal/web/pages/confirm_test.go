@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// person is the user demo in a browser, with a phone that gets codes.
+type person struct {
+	*browser
+	*tamgatest.UMS
+	t     *testing.T
+	id    string
+	phone string
+}
+
+// newPerson starts a server and signs the user demo in. Methods are those to confirm with.
+func newPerson(t *testing.T, methods ...string) *person {
+	t.Helper()
+	w := tamgatest.StartUMS(t, "--set", "messages.budgets.sms.recipient=0", "--set", "confirmation.codes.resend=1s")
+	p := &person{newBrowser(t, w.Server), w, t, w.Dev.User.ID, "79250000078"}
+	phones := "/ums/user/" + p.id + "/phones"
+	p.OK(tamgatest.Ours, "POST", phones, fmt.Sprintf("%q", p.phone))
+	p.OK(tamgatest.Ours, "POST", phones+"/"+p.phone+"/confirm", "")
+	p.OK(tamgatest.Ours, "POST", phones+"/"+p.phone+"/secondaryauth", "")
+	for _, m := range methods {
+		p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.id+"/authmethod/"+m+"?level=1", "")
+	}
+	p.signIn("/start", w.Dev.User.Login, w.Dev.User.Password)
+	return p
+}
+
+// confirms sets the actions that need a confirmation.
+func (p *person) confirms(actions ...int) {
+	p.t.Helper()
+	text, err := json.Marshal(actions)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.id+"/operationpolicy", string(text))
+}
+
+// denies sets the actions that the user may not do.
+func (p *person) denies(actions ...int) {
+	p.t.Helper()
+	text, err := json.Marshal(actions)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.id+"/accesspolicy", string(text))
+}
+
+// Bits of actions in policies.
+const (
+	bitSignDocument  = 2
+	bitSignDocuments = 4
+	bitCreateRequest = 16
+	bitChangePIN     = 32
+	bitRevoke        = 128
+)
+
+var (
+	confirmLink = regexp.MustCompile(`href="(/confirm/[0-9a-f-]{36})"`)
+	shownNumber = regexp.MustCompile(`class="number">([0-9]{2})<`)
+)
+
+// waits signs files that wait for a confirmation and returns the address of that page.
+func (p *person) waits(files ...file) string {
+	p.t.Helper()
+	page := p.ok(p.upload("/sign", map[string]string{"certificate": "1"}, files...), "Waits for confirmation")
+	return p.find(page, confirmLink)[1]
+}
+
+// device registers a verified device of the user.
+func (p *person) device() string {
+	p.t.Helper()
+	file := filepath.Join(p.t.TempDir(), "phone.json")
+	p.onPhone(file, "register", "--service", p.Dev.DevicesURL, "--name", `Phone <b>"1"</b>`)
+	var facts struct{ Kid string }
+	if err := json.Unmarshal([]byte(p.onPhone(file, "show", "--json")), &facts); err != nil {
+		p.t.Fatal(err)
+	}
+	p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
+	_, text := p.Verification(p.id, facts.Kid)
+	p.onPhone(file, "verify", "--qr-text", text)
+	return file
+}
+
+func (p *person) onPhone(file string, args ...string) string {
+	p.t.Helper()
+	out, err := tamgatest.Phone(p.t, file, args...)
+	if err != nil {
+		p.t.Fatalf("%s: %s, %v", args[0], out, err)
+	}
+	return out
+}
+
+const hostileName = `<img src=x onerror=alert(1)>&"'.txt`
+
+// TestConfirm confirms operations in a page: by a code, on a device, by document.
+func TestConfirm(t *testing.T) {
+	p := newPerson(t, "otpviasms", "mydss")
+	p.confirms(bitSignDocument, bitSignDocuments)
+	b := p.browser
+
+	t.Run("by code", func(t *testing.T) {
+		at := p.waits(file{"file", hostileName, "text of the document"})
+		b.ok(b.get("/confirm"), "Signing a document", at)
+		b.ok(b.get("/start"), "Waits for you", `href="`+at+`"`, "asked by tamga-pages")
+		page := b.ok(b.get(at), "tamga-pages", "Check number", "Code by SMS: ***0078", "Decline all")
+		if strings.Contains(page.text, "<img src=x") || strings.Contains(page.text, `name="code"`) {
+			t.Errorf("a name became a part of the page, or a code is asked before one was sent:\n%s", page.text)
+		}
+		if got := b.ok(b.get(at + "/documents/0")); got.text != "text of the document" || !strings.HasPrefix(got.header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("the document: %q %v", got.text, got.header)
+		}
+		if got := b.ok(b.get(at + "/shown/0")); got.text != "text of the document" || got.header.Get("Content-Type") != "text/plain; charset=utf-8" || got.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("the text: %q %v", got.text, got.header)
+		}
+		b.is(b.get(at+"/documents/1"), 404)
+		page = b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}), `name="code"`, "Type the code that was sent by SMS")
+		code := p.Code(p.phone)
+		b.is(b.post(at, url.Values{"code": {""}}), 400)
+		wrong := string('0'+(code[0]-'0'+1)%10) + code[1:]
+		if page = b.post(at, url.Values{"code": {wrong}}); page.status == 200 || !strings.Contains(page.text, "The code is wrong") {
+			t.Errorf("a wrong code: %d\n%s", page.status, page.text)
+		}
+		b.find(page, regexp.MustCompile(`href="(`+at+`)"`)) // it leads back
+		tab := &browser{t, b.server, b.client, b.header}    // another tab
+		tab.ok(tab.get(at), `name="code"`)
+		page = b.ok(b.post(at, url.Values{"code": {" " + code[:3] + " " + code[3:]}}), "<td>Signed")
+		if page.at.Path != "/signed" {
+			t.Errorf("after the code the browser is at %s", page.at)
+		}
+		// The other tab, and the back button, show what has happened.
+		if page = tab.ok(tab.post(at, url.Values{"code": {code}}), "Done", "/signed?"); page.at.Path != at {
+			t.Errorf("the other tab is at %s", page.at)
+		}
+		b.ok(b.post(at, url.Values{"decline": {"yes"}}), "Done")
+		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}), "Done")
+		b.ok(b.get("/confirm"), "Nothing waits")
+		b.is(b.get(at+"/documents/0"), 400)
+	})
+	t.Run("by document", func(t *testing.T) {
+		at := p.waits(file{"file", "one.txt", "1"}, file{"file", "two.txt", "2"}, file{"file", "three.txt", "3"})
+		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}), `name="declined" value="2"`)
+		code := p.Code(p.phone)
+		b.is(b.post(at, url.Values{"code": {code}, "declined": {"3"}}), 400)
+		b.is(b.post(at, url.Values{"code": {code}, "declined": {"0", "1", "2"}}), 400)
+		b.is(b.post(at, url.Values{"code": {code}, "declined": {"x"}}), 400)
+		page := b.ok(b.post(at, url.Values{"code": {code}, "declined": {"1"}}), "Declined")
+		if n := strings.Count(page.text, "<td>Signed"); n != 2 || strings.Count(page.text, "<td>Declined") != 1 {
+			t.Errorf("%d of 2 are signed:\n%s", n, page.text)
+		}
+	})
+	t.Run("decline", func(t *testing.T) {
+		at := p.waits(file{"file", "one.txt", "1"})
+		b.ok(b.post(at, url.Values{"decline": {"yes"}}), "Declined")
+		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}), "Declined")
+		b.is(b.post(at+"/none", url.Values{"decline": {"yes"}}), 404)
+		b.is(b.get("/confirm/"+tamgatest.Missing), 400, "does not wait for you")
+	})
+	t.Run("on a device", func(t *testing.T) {
+		phone := p.device()
+		at := p.waits(file{"file", "a.pdf", string(tamgatest.PDFOf(2000))})
+		id := strings.TrimPrefix(at, "/confirm/")
+		page := b.ok(b.get(at), "On the device: Phone &lt;b&gt;")
+		choice := b.find(page, regexp.MustCompile(`name="choice" value="(mobile[^"]*)"`))[1]
+		page = b.ok(b.post(at, url.Values{"choice": {choice}}), "Confirm on your device", `src="data:image/gif;base64,`, `data-wait="Challenged 1"`)
+		if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src data:") || !strings.Contains(policy, "script-src 'sha256-") {
+			t.Errorf("the policy is %s", policy)
+		}
+		number := b.find(page, shownNumber)[1]
+		b.is(b.get(at+"/shown/0"), 400) // a PDF is never shown
+		p.onPhone(phone, "approve", id, "--number", number, "--yes")
+		b.ok(b.get(at), "You have confirmed it", "Carry out")
+		page = b.ok(b.post(at, url.Values{"finish": {"yes"}}), "<td>Signed")
+		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "Done") // the back button
+		at = p.waits(file{"file", "b.txt", "b"})
+		b.ok(b.post(at, url.Values{"choice": {choice}}))
+		p.onPhone(phone, "decline", strings.TrimPrefix(at, "/confirm/"), "--yes")
+		b.ok(b.get(at), "Declined")
+	})
+	t.Run("of an application", func(t *testing.T) {
+		status, body := p.Call("POST", "/api/v2/signature", p.Token(), map[string]any{
+			"BinaryData": []any{map[string]any{"Content": []byte("x"), "ContentInfo": "x.txt"}},
+			"Signature":  map[string]any{"Type": "CMS", "Parameters": map[string]any{}, "CertificateId": 1},
+		})
+		m := regexp.MustCompile(`"Id":"([0-9a-f-]{36})"`).FindStringSubmatch(string(body))
+		if m == nil {
+			m = regexp.MustCompile(`"ID":"([0-9a-f-]{36})"`).FindStringSubmatch(string(body))
+		}
+		if status != 200 || m == nil {
+			t.Fatalf("%d %s", status, body)
+		}
+		at := "/confirm/" + m[1]
+		b.ok(b.get(at), p.Dev.ClientID, "x.txt")
+		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
+		b.ok(b.post(at, url.Values{"code": {p.Code(p.phone)}}), "The application "+p.Dev.ClientID+" carries it out")
+		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "carries it out") // which this page does not
+	})
+	t.Run("another person", func(t *testing.T) {
+		at := p.waits(file{"file", "one.txt", "1"})
+		other := newBrowser(t, p.Server)
+		other.ok(other.signIn("/confirm", p.Dev.Operator.Login, p.Dev.Operator.Password), "Nothing waits")
+		for _, address := range []string{at, at + "/documents/0", at + "/shown/0"} {
+			other.is(other.get(address), 400)
+		}
+		for _, form := range []url.Values{{"decline": {"yes"}}, {"choice": {"otpviasms"}}, {"code": {"123456"}}, {"finish": {"yes"}}} {
+			other.is(other.post(at, form), 400)
+		}
+		foreign := &browser{t, b.server, b.client, http.Header{"Sec-Fetch-Site": {"cross-site"}}}
+		foreign.is(foreign.post(at, url.Values{"decline": {"yes"}}), 403)
+		b.ok(b.get(at), "Decline all")
+	})
+	t.Run("locked", func(t *testing.T) {
+		at := p.waits(file{"file", "one.txt", "1"})
+		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
+		code := p.Code(p.phone)
+		p.Command("user", "lock", p.Dev.User.Login)
+		b.ok(b.post(at, url.Values{"code": {code}}), `name="ticket"`) // back at the sign-in
+		p.Command("user", "unlock", p.Dev.User.Login)
+		b.signIn("/start", p.Dev.User.Login, p.Dev.User.Password)
+		b.ok(b.get(at), "Cancelled")
+	})
+}

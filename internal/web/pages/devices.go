@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"context"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/signin"
+	"tamga/internal/web/rest"
+)
+
+// Devices are the mobile devices of the caller; see [device.Service]. It must reach the
+// caller alone.
+type Devices interface {
+	Info(ctx context.Context, who audit.Principal, userID string) (device.Info, error)
+	Init(ctx context.Context, who audit.Principal, userID string, o device.KInitOrder) (device.KInit, error)
+	GetKInit(ctx context.Context, who audit.Principal, userID string) (device.KInit, error)
+	ResendCode(ctx context.Context, who audit.Principal, userID string, o device.KInitOrder) error
+	DeleteKInit(ctx context.Context, who audit.Principal, userID string) error
+	BeginVerification(ctx context.Context, who audit.Principal, userID, kid string) (device.Verification, error)
+	SetBlocked(ctx context.Context, who audit.Principal, userID, kid string, block bool) (device.Device, error)
+	Delete(ctx context.Context, who audit.Principal, userID, kid string) error
+}
+
+// Contacts are the phones and e-mail addresses of the caller; see [contact.Book]. It must
+// reach the caller alone.
+type Contacts interface {
+	List(ctx context.Context, who audit.Principal, userID string, kind contact.Kind) ([]contact.Contact, error)
+	Add(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string) (contact.Contact, error)
+	RequireConfirmation(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string) error
+	SubmitConfirmation(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value, code string) (contact.Contact, error)
+	SetNotification(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, notification bool) (contact.Contact, error)
+	SetSecondaryAuth(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string) error
+	Delete(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string) error
+}
+
+// Apps are the tokens and apps of the caller that make codes; see [oath.Service]. It must
+// reach the caller alone.
+type Apps interface {
+	Token(ctx context.Context, who audit.Principal, userID string) (oath.Token, error)
+	CreateAppToken(ctx context.Context, who audit.Principal, userID string) (oath.AppData, error)
+	RemoveToken(ctx context.Context, who audit.Principal, userID string) error
+}
+
+// DeviceDeps lists what the pages of devices and second steps call.
+type DeviceDeps struct {
+	Devices  Devices
+	Contacts Contacts
+	Apps     Apps
+	// TextRecord returns the record of a text that the user confirms; see [signin.Service].
+	TextRecord func(ctx context.Context, c *signin.Confirmer, scope, template string) (confirm.Record, error)
+}
+
+func (a *API) deviceRoutes() []rest.Route {
+	post := func(path, name string, f func(ctx context.Context, who audit.Principal, form rest.Form) error) rest.Route {
+		return rest.Handle("POST /devices/do/"+path, name, rest.SignedIn, a.onFactors(f)).Answering(rest.Redirect{})
+	}
+	return []rest.Route{
+		page("GET /devices", "DevicesPage", rest.SignedIn, a.devicesPage),
+		page("GET /devices/activation", "ActivationPage", rest.SignedIn, a.activation),
+		rest.Handle("POST /devices/do/prove", "ProveByPage", rest.SignedIn, a.prove).Answering(rest.Redirect{}),
+		rest.Handle("POST /devices/do/activate", "ActivateDeviceByPage", rest.SignedIn, a.activate).Answering(rest.Redirect{}),
+		post("code", "ResendActivationByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
+			return a.Devices.ResendCode(ctx, who, who.UserID, orderTo(form.Get("contact")))
+		}),
+		post("cancel", "CancelActivationByPage", func(ctx context.Context, who audit.Principal, _ rest.Form) error {
+			return a.Devices.DeleteKInit(ctx, who, who.UserID)
+		}),
+		page("POST /devices/do/verify", "VerifyDeviceByPage", rest.SignedIn, a.verifyDevice),
+		post("block", "BlockDeviceByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
+			_, err := a.Devices.SetBlocked(ctx, who, who.UserID, form.Get("device"), true)
+			return err
+		}),
+		post("unblock", "UnblockDeviceByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
+			_, err := a.Devices.SetBlocked(ctx, who, who.UserID, form.Get("device"), false)
+			return err
+		}),
+		post("delete", "DeleteDeviceByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
+			return a.Devices.Delete(ctx, who, who.UserID, form.Get("device"))
+		}),
+		post("contact", "AddContactByPage", a.addContact),
+		post("contact-code", "SendContactCodeByPage", a.onContact(a.Contacts.RequireConfirmation)),
+		post("contact-confirm", "ConfirmContactByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
+			value := form.Get("contact")
+			_, err := a.Contacts.SubmitConfirmation(ctx, who, who.UserID, contact.KindOf(value), value, strings.Join(strings.Fields(form.Get("code")), ""))
+			return err
+		}),
+		post("contact-notify", "SetContactNotificationByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
+			value := form.Get("contact")
+			_, err := a.Contacts.SetNotification(ctx, who, who.UserID, contact.KindOf(value), value, form.Get("on") != "")
+			return err
+		}),
+		post("contact-codes", "SetContactForCodesByPage", a.onContact(a.Contacts.SetSecondaryAuth)),
+		post("contact-delete", "DeleteContactByPage", a.deleteContact),
+		page("POST /devices/do/app", "AddAppByPage", rest.SignedIn, a.addApp),
+		post("app-delete", "DeleteAppByPage", func(ctx context.Context, who audit.Principal, _ rest.Form) error {
+			return a.Apps.RemoveToken(ctx, who, who.UserID)
+		}),
+	}
+}
+
+// provedFor is how long a person may change factors after a confirmation.
+const provedFor = 10 * time.Minute
+
+// factors says what a person signs in and confirms with.
+type factors struct {
+	devices  device.Info
+	contacts []contact.Contact
+	token    oath.Token
+	hasToken bool
+	second   bool // has something for a second step, and a method for it
+}
+
+// secondMethods are the methods that something of the user belongs to.
+func secondMethods() (names []string) {
+	for _, row := range confirm.Rows() {
+		names = append(names, row.Assigned)
+	}
+	return names
+}
+
+func (a *API) factors(ctx context.Context, who audit.Principal) (f factors, err error) {
+	if f.devices, err = a.Devices.Info(ctx, who, who.UserID); err != nil {
+		return f, err
+	}
+	for _, kind := range []contact.Kind{contact.Phone, contact.Email} {
+		list, err := a.Contacts.List(ctx, who, who.UserID, kind)
+		if err != nil {
+			return f, err
+		}
+		f.contacts = append(f.contacts, list...)
+	}
+	f.token, err = a.Apps.Token(ctx, who, who.UserID)
+	if f.hasToken = err == nil; err != nil && !fault.Is(err, fault.KeyNotFound) {
+		return f, err
+	}
+	scheme, err := a.Own.SchemeOf(ctx, who.UserID)
+	if err != nil {
+		return f, err
+	}
+	assigned := slices.ContainsFunc(scheme, func(m signin.AuthenticationInfo) bool {
+		return slices.Contains(secondMethods(), m.MethodURI[strings.LastIndexByte(m.MethodURI, '/')+1:])
+	})
+	codes := func(c contact.Contact) bool { return c.SecondaryAuth && c.Confirmed }
+	f.second = assigned && (len(f.devices.Devices) > 0 || f.hasToken || slices.ContainsFunc(f.contacts, codes))
+	return f, nil
+}
+
+// mayChange returns nil if the person may change what they sign in and confirm with: just
+// after a confirmation, or while there is nothing to confirm with. A blocked device counts,
+// so that a stolen session cannot replace it.
+func (a *API) mayChange(ctx context.Context, f *factors) error {
+	who := rest.Caller(ctx)
+	switch {
+	case who.Actor != "":
+		return fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
+	case a.Now().Sub(time.Unix(visitorOf(ctx).session.Proved, 0)) < provedFor:
+		return nil
+	case f.second:
+		return fault.New(fault.AccessDenied, "confirm first that it is you: the page of devices has a button for it")
+	case !a.settings.FirstFactor:
+		return fault.New(fault.AccessDenied, "the first device or contact is added by an operator here")
+	}
+	return nil
+}
+
+// allowed is mayChange for a form.
+func (a *API) allowed(ctx context.Context) (audit.Principal, error) {
+	who := rest.Caller(ctx)
+	f, err := a.factors(ctx, who)
+	if err == nil {
+		err = a.mayChange(ctx, &f)
+	}
+	return who, err
+}
+
+// onFactors makes the function of a form that changes what a person signs in and confirms
+// with.
+func (a *API) onFactors(do func(ctx context.Context, who audit.Principal, form rest.Form) error) func(context.Context, formed) (rest.Redirect, error) {
+	return func(ctx context.Context, r formed) (rest.Redirect, error) {
+		who, err := a.allowed(ctx)
+		if err == nil {
+			err = do(ctx, who, r.Body)
+		}
+		return rest.Redirect{Location: "/devices", See: true}, err
+	}
+}
+
+// onContact calls a method of the book of contacts.
+func (a *API) onContact(do func(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string) error) func(context.Context, audit.Principal, rest.Form) error {
+	return func(ctx context.Context, who audit.Principal, form rest.Form) error {
+		value := form.Get("contact")
+		return do(ctx, who, who.UserID, contact.KindOf(value), value)
+	}
+}
+
+// addContact adds a contact and sends the code that confirms it.
+func (a *API) addContact(ctx context.Context, who audit.Principal, form rest.Form) error {
+	value := form.Get("contact")
+	kind := contact.KindOf(value)
+	if _, err := a.Contacts.Add(ctx, who, who.UserID, kind, value); err != nil {
+		return err
+	}
+	return a.Contacts.RequireConfirmation(ctx, who, who.UserID, kind, value)
+}
+
+// deleteContact keeps the contacts that people sign in with: without them the account may
+// have no name.
+func (a *API) deleteContact(ctx context.Context, who audit.Principal, form rest.Form) error {
+	value := form.Get("contact")
+	kind := contact.KindOf(value)
+	normal, err := kind.Normal(value)
+	if err != nil {
+		return err
+	}
+	list, err := a.Contacts.List(ctx, who, who.UserID, kind)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		if have, err := kind.Normal(c.Value); err == nil && have == normal && c.Primary {
+			return fault.New(fault.WrongOperation, "you sign in with this contact: ask the operator to change it")
+		}
+	}
+	return a.Contacts.Delete(ctx, who, who.UserID, kind, value)
+}
+
+// proofText is what a person confirms before changing factors. It names the session, so
+// that the confirmation is of no use to another one.
+func proofText(w *words, who audit.Principal) string {
+	return w.text("devices.proof", who.TokenID[:min(len(who.TokenID), 13)])
+}
+
+// prove begins the confirmation after which the session may change factors.
+func (a *API) prove(ctx context.Context, _ formed) (rest.Redirect, error) {
+	who := rest.Caller(ctx)
+	if who.Actor != "" {
+		return rest.Redirect{}, fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
+	}
+	c := confirmer(who)
+	r, err := a.TextRecord(ctx, c, proofText(visitorOf(ctx).words, who), "")
+	return rest.Redirect{Location: "/confirm/" + r.ID, See: true}, err
+}
+
+// proved spends a confirmation of prove and notes it in the session.
+func (a *API) proved(ctx context.Context, r *confirm.Record) (rest.Redirect, error) {
+	to := rest.Redirect{Location: "/devices", See: true}
+	who := rest.Caller(ctx)
+	content, err := a.Confirmations.Content(ctx, who, r.ID)
+	if err != nil {
+		return to, err
+	}
+	ours := false
+	for _, v := range content.Fields.Arguments.List() {
+		ours = ours || v.Name == "scope" && slices.ContainsFunc(languages, func(w *words) bool { return v.Value == proofText(w, who) })
+	}
+	if !ours {
+		return to, fault.New(fault.InvalidTransaction, "this confirmation belongs to another session")
+	}
+	e, err := a.Confirmations.Take(ctx, who, r.ID, r.What)
+	if err != nil {
+		return to, err
+	}
+	if !e.Done { // a repetition of a form proves nothing again
+		if err := e.Spend(ctx, nil, nil); err != nil {
+			return to, err
+		}
+		s := visitorOf(ctx).session
+		s.Proved = a.Now().Unix()
+		to.Cookie, err = a.begin(s)
+	}
+	return to, err
+}
+
+// devicesView is what a person signs in and confirms with.
+type devicesView struct {
+	May, Prove bool // may change it; may confirm first
+	Why        string
+	Devices    []deviceRow
+	Pending    bool // a device is being activated
+	Contacts   []contactRow
+	Reachable  []string // confirmed contacts
+	Token      string   // serial number; "" for none
+	App        bool
+	Locked     time.Time
+}
+
+type deviceRow struct {
+	Kid, Name, Type   string
+	State             string // key of the word
+	Verified, Blocked bool
+	Ends              time.Time
+}
+
+type contactRow struct {
+	contact.Contact
+	Email bool
+}
+
+func (a *API) devicesPage(ctx context.Context, _ struct{}) (view, error) {
+	who := rest.Caller(ctx)
+	f, err := a.factors(ctx, who)
+	if err != nil {
+		return view{}, err
+	}
+	v := devicesView{Pending: f.devices.KInit != nil, Token: f.token.Serial, App: f.token.App, Locked: f.token.LockedUntil}
+	refused := a.mayChange(ctx, &f)
+	if v.May = refused == nil; refused != nil {
+		v.Why, v.Prove = "devices.first", f.second && who.Actor == ""
+		if v.Prove {
+			v.Why = "devices.prove_hint"
+		}
+	}
+	for _, d := range f.devices.Devices {
+		row := deviceRow{Kid: d.Kid, Name: d.Name, Type: d.Type, Verified: d.Verified, Blocked: d.Blocked, Ends: d.NotAfter}
+		row.State = "device.state." + strings.ReplaceAll(d.State(), ",", "_")
+		v.Devices = append(v.Devices, row)
+	}
+	for _, c := range f.contacts {
+		v.Contacts = append(v.Contacts, contactRow{c, c.Type == contact.EmailAddress})
+		if c.Confirmed {
+			v.Reachable = append(v.Reachable, c.Value)
+		}
+	}
+	if !v.Locked.After(a.Now()) {
+		v.Locked = time.Time{}
+	}
+	return view{template: "devices/devices", title: "devices.title", content: v}, nil
+}
+
+// orderTo returns the order of an initialization whose code goes to a contact.
+func orderTo(value string) device.KInitOrder {
+	if contact.KindOf(value).Type == contact.EmailAddress {
+		return device.KInitOrder{Email: value}
+	}
+	return device.KInitOrder{Phone: value}
+}
+
+func (a *API) activate(ctx context.Context, r formed) (rest.Redirect, error) {
+	who, err := a.allowed(ctx)
+	if err == nil {
+		_, err = a.Devices.Init(ctx, who, who.UserID, orderTo(r.Body.Get("contact")))
+	}
+	return rest.Redirect{Location: "/devices/activation", See: true}, err
+}
+
+// pictureView is a QR code for a device or an app.
+type pictureView struct {
+	Hint     string // key of the text
+	QR       template.URL
+	Text     string // of the picture, to be typed or pasted; "": not shown
+	Secret   string // of an app; "" for none
+	Before   time.Time
+	Contacts []string // that the code can be sent to again
+	Pending  bool
+}
+
+// activation shows the QR code of the device to be, which only a person who may change
+// factors sees.
+func (a *API) activation(ctx context.Context, _ struct{}) (view, error) {
+	who, err := a.allowed(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	k, err := a.Devices.GetKInit(ctx, who, who.UserID)
+	if err != nil {
+		return view{}, err
+	}
+	v := pictureView{Hint: "devices.scan", QR: dataOf("image/gif", k.QR), Text: k.QRText, Before: k.NotAfter, Pending: true}
+	if k.Activation {
+		v.Hint = "devices.scan_code"
+		f, err := a.factors(ctx, who)
+		if err != nil {
+			return view{}, err
+		}
+		for _, c := range f.contacts {
+			if c.Confirmed {
+				v.Contacts = append(v.Contacts, c.Value)
+			}
+		}
+	}
+	return view{template: "devices/picture", title: "devices.activate", pictures: true, content: v}, nil
+}
+
+func (a *API) verifyDevice(ctx context.Context, r formed) (view, error) {
+	who, err := a.allowed(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	made, err := a.Devices.BeginVerification(ctx, who, who.UserID, r.Body.Get("device"))
+	v := pictureView{Hint: "devices.scan_verify", QR: dataOf("image/gif", made.QR), Text: made.QRText}
+	return view{template: "devices/picture", title: "devices.verify", pictures: true, content: v}, err
+}
+
+// addApp shows the secret of an app once: it is not readable later.
+func (a *API) addApp(ctx context.Context, _ formed) (view, error) {
+	who, err := a.allowed(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	made, err := a.Apps.CreateAppToken(ctx, who, who.UserID)
+	v := pictureView{Hint: "devices.scan_app", QR: dataOf("image/gif", made.QR), Secret: made.Secret}
+	return view{template: "devices/picture", title: "devices.app", pictures: true, content: v}, err
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+var (
+	qrText = regexp.MustCompile(`(?s)src="data:image/gif;base64,[^"]+".*?<details>.*?<code>(.*?)</code>`)
+	kidOf  = regexp.MustCompile(`name="device" value="([0-9]+)"`)
+)
+
+// TestDevices adds contacts, a device and an app in pages, first by the session alone and
+// then after a confirmation.
+func TestDevices(t *testing.T) {
+	p := newPerson(t)
+	b := p.browser
+	form := func(name, value string, more ...string) url.Values {
+		f := url.Values{name: {value}}
+		for i := 0; i < len(more); i += 2 {
+			f.Set(more[i], more[i+1])
+		}
+		return f
+	}
+	const email = "demo@example.org"
+	b.is(b.post("/devices/do/contact", form("contact", `<img src=x>@x`)), 400, "e-mail address is not right", `href="/devices"`)
+	b.ok(b.post("/devices/do/contact", form("contact", email)), email, "not confirmed")
+	b.is(b.post("/devices/do/contact", form("contact", email)), 400, "cannot be added")
+	b.is(b.post("/devices/do/contact-confirm", form("contact", email, "code", "000000")), 400, "The code is wrong")
+	b.is(b.post("/devices/do/contact-codes", form("contact", email)), 400, "Confirm the contact first")
+	b.ok(b.post("/devices/do/contact-confirm", form("contact", email, "code", p.Code(email))))
+	b.ok(b.post("/devices/do/contact-notify", form("contact", email, "on", "yes")), "Stop notifications")
+	b.ok(b.post("/devices/do/contact-notify", form("contact", email)))
+	b.ok(b.post("/devices/do/contact-codes", form("contact", email)))
+
+	// A device, by the picture on the screen and the code that was sent.
+	page := b.ok(b.post("/devices/do/activate", form("contact", p.phone)), "type the activation code")
+	if page.at.Path != "/devices/activation" || !strings.Contains(page.header.Get("Content-Security-Policy"), "img-src data:") {
+		t.Errorf("%s %v", page.at, page.header)
+	}
+	b.is(b.post("/devices/do/activate", form("contact", p.phone)), 400, "being activated already")
+	b.ok(b.get("/devices"), "Go on with the activation")
+	b.ok(b.get("/start"), `href="/devices/activation"`)
+	phone := filepath.Join(t.TempDir(), "phone.json")
+	p.onPhone(phone, "register", "--qr-text", b.find(page, qrText)[1], "--code", p.ActivationCode(p.phone), "--name", `<b>Phone</b>`)
+	page = b.ok(b.get("/devices"), "&lt;b&gt;Phone&lt;/b&gt;", "<td>Not verified</td>")
+	kid := b.find(page, kidOf)[1]
+	b.ok(b.get("/start"), "Verify the device &lt;b&gt;Phone&lt;/b&gt;")
+	b.is(b.get("/devices/activation"), 400, "does not exist")
+	page = b.ok(b.post("/devices/do/verify", form("device", kid)), "the device that you verify")
+	p.onPhone(phone, "verify", "--qr-text", b.find(page, qrText)[1])
+	b.ok(b.get("/devices"), "<td>Works</td>")
+	b.is(b.post("/devices/do/verify", form("device", kid)), 400)
+	b.ok(b.post("/devices/do/block", form("device", kid)), "Lift the block")
+	b.is(b.post("/devices/do/unblock", form("device", "1")), 400)
+	b.ok(b.post("/devices/do/unblock", form("device", kid)))
+
+	// With a method, each change needs a confirmation.
+	for _, m := range []string{"otpviasms", "mydss"} {
+		p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.id+"/authmethod/"+m+"?level=1", "")
+	}
+	b.signIn("/devices", p.Dev.User.Login, p.Dev.User.Password)
+	page = b.ok(b.get("/devices"), "Confirm that it is you")
+	if strings.Contains(page.text, "/devices/do/block") {
+		t.Errorf("changes are offered without a confirmation:\n%s", page.text)
+	}
+	changes := map[string]url.Values{
+		"block": form("device", kid), "delete": form("device", kid), "unblock": form("device", kid), "verify": form("device", kid),
+		"activate": form("contact", p.phone), "code": form("contact", p.phone), "cancel": nil, "app": nil, "app-delete": nil,
+		"contact": form("contact", "x@example.org"), "contact-code": form("contact", email), "contact-confirm": form("contact", email, "code", "1"),
+		"contact-notify": form("contact", email), "contact-codes": form("contact", email), "contact-delete": form("contact", email),
+	}
+	refused := func(b *browser) {
+		t.Helper()
+		for path, f := range changes {
+			b.is(b.post("/devices/do/"+path, f), 403)
+		}
+		b.is(b.get("/devices/activation"), 403)
+	}
+	refused(b)
+	page = b.ok(b.post("/devices/do/prove", nil), "Change of devices and contacts, session", "Code by SMS")
+	at := page.at.Path
+	other := newBrowser(t, p.Server) // another session of the same user gains nothing by it
+	other.signIn("/devices", p.Dev.User.Login, p.Dev.User.Password)
+	b.ok(b.post(at, form("choice", "otpviasms")))
+	code := p.Code(p.phone)
+	other.is(other.post(at, form("code", code)), 400, "another session")
+	refused(other)
+	page = b.ok(b.post(at, form("finish", "yes")), "/devices/do/block") // what the other session confirmed belongs to this one
+	if page.at.Path != "/devices" {
+		t.Errorf("after the confirmation the browser is at %s", page.at)
+	}
+	b.ok(b.post(at, form("finish", "yes")), "Done")
+	refused(other)
+	b.ok(b.post("/devices/do/contact-delete", form("contact", email)))
+	page = b.ok(b.post("/devices/do/app", nil), "Or type this key")
+	if !strings.Contains(page.header.Get("Cache-Control"), "no-store") {
+		t.Errorf("a secret may be kept: %v", page.header)
+	}
+	b.ok(b.get("/devices"), "An app makes codes for you")
+	p.AddSecrets(regexp.MustCompile(`key into the app: <code>([A-Z2-7]+)<`).FindStringSubmatch(page.text)[1])
+	// Without a device that works, sign-ins by that method end, and a blocked device is no
+	// reason to let the next session add another one.
+	b.ok(b.post("/devices/do/block", form("device", kid)), `name="ticket"`)
+	p.OK(tamgatest.Ours, "DELETE", "/ums/user/"+p.id+"/authmethod/otpviasms", "")
+	b.signIn("/devices", p.Dev.User.Login, p.Dev.User.Password)
+	refused(b)
+	p.Scan()
+}
+
+// TestFirstFactor: where the first factor is the task of operators, the session alone adds
+// none.
+func TestFirstFactor(t *testing.T) {
+	s := tamgatest.Start(t, "--set", "pages.first_factor=false")
+	b := newBrowser(t, s)
+	b.signIn("/devices", s.Dev.User.Login, s.Dev.User.Password)
+	page := b.ok(b.get("/devices"), "is added by an operator")
+	if strings.Contains(page.text, "/devices/do/") {
+		t.Errorf("changes are offered:\n%s", page.text)
+	}
+	b.is(b.post("/devices/do/contact", url.Values{"contact": {"x@example.org"}}), 403)
+	b.is(b.post("/devices/do/app", nil), 403)
+	b.is(b.post("/devices/do/prove", nil), 400, "you have no method to confirm with")
+}
