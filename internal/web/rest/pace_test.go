@@ -75,7 +75,7 @@ func TestPaceOfBodies(t *testing.T) {
 					Handle("POST /leave", "Leave", Anyone, func(context.Context, struct{}) (int, error) { return 0, nil }),
 				})
 				log := slog.New(slog.DiscardHandler)
-				server := NewServer(Front(mux, log, NewMetrics(prometheus.NewRegistry())), log)
+				server := NewServer(Front(mux, log, NewMetrics(prometheus.NewRegistry()), nil), log)
 				listener := newPipes()
 				go server.Serve(listener)
 				defer server.Close()

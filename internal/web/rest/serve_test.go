@@ -405,7 +405,7 @@ func TestRecoveredOutsideOfRoutes(t *testing.T) {
 	mux.HandleFunc("/panic", func(http.ResponseWriter, *http.Request) { panic("outside") })
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	w := httptest.NewRecorder()
-	Front(mux, logger, NewMetrics(prometheus.NewRegistry())).ServeHTTP(w, httptest.NewRequest("GET", "/panic", nil))
+	Front(mux, logger, NewMetrics(prometheus.NewRegistry()), nil).ServeHTTP(w, httptest.NewRequest("GET", "/panic", nil))
 	if w.Code != 500 || !strings.Contains(w.Body.String(), "An error has occurred") || !strings.Contains(log.String(), "outside") {
 		t.Errorf("got %d %s\n%s", w.Code, w.Body, &log)
 	}
