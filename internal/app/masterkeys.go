@@ -97,7 +97,7 @@ func (b *Base) depart() {
 func (b *Base) watchKeys(ctx context.Context) {
 	tick := time.NewTicker(keyTick)
 	defer tick.Stop()
-	watched := keyWatch{said: time.Now()}
+	watched := keyWatch{said: b.DB.Now()}
 	watched.changed(b.source.file) // what was read at the start
 	// The active key may have been held back at the start.
 	watched.pending = b.Config.MasterKeys.Active != b.ring.Active()
@@ -152,8 +152,8 @@ func (b *Base) followKeys(ctx context.Context, w *keyWatch) error {
 		b.log.Info("the master keys changed", "active", b.ring.Active(), "keys", b.ring.IDs())
 		b.Authority.Forget() // its keys in memory may be under a key that is gone
 	}
-	if now || time.Since(w.said) >= keysSeen {
-		w.said = time.Now()
+	if now || b.DB.Now().Sub(w.said) >= keysSeen {
+		w.said = b.DB.Now()
 		err = errors.Join(err, b.announce(ctx))
 	}
 	return err

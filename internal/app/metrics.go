@@ -103,7 +103,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.at.IsZero() || time.Since(s.at) > stateLife {
+	if s.at.IsZero() || s.rooms.DB.Now().Sub(s.at) > stateLife {
 		s.read()
 	}
 	for name, end := range s.ends {
@@ -137,7 +137,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 func (s *state) read() {
 	ctx, cancel := context.WithTimeout(context.Background(), stateTime)
 	defer cancel()
-	s.at, s.ends = time.Now(), map[string]time.Time{}
+	s.at, s.ends = s.rooms.DB.Now(), map[string]time.Time{}
 	var err error
 	s.figures, err = s.rooms.DB.Figures(ctx)
 	s.known = err == nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"unicode"
 	"time"
 
 	"codeberg.org/go-pdf/fpdf"
@@ -116,13 +117,14 @@ func drawField(f *fpdf.Fpdf, b filled) {
 	f.SetXY(margin, top+height+4)
 }
 
-// missing replaces a character that the fonts do not have.
+// missing replaces a character that the fonts do not have, and one that only changes how others
+// look, such as a change of direction.
 const missing = '□'
 
-// shown returns s with missing in place of characters that the fonts do not have.
+// shown returns s with missing in place of such characters.
 func shown(s string) string {
 	return strings.Map(func(r rune) rune {
-		if !covered()[r] {
+		if !covered()[r] || unicode.Is(unicode.Cf, r) {
 			return missing
 		}
 		return r

@@ -27,6 +27,7 @@ var endsByItself = map[string]string{
 	"operation parameters operations plan":              "inside of the plan of an operation under way",
 	"operation parameters confirmation_contents result": "inside of the result of a confirmation",
 	"canary master_keys canary":                         "belongs to its master key",
+	"check of a master key backup key_check":            "in the manifest of a backup, which is restored with the master keys of its time",
 }
 
 // TestSealedColumns compares the columns that are resealed with the places that the program seals
@@ -92,7 +93,8 @@ func isPlace(t ast.Expr) bool {
 	case *ast.Ident:
 		return t.Name == "Place"
 	case *ast.SelectorExpr:
-		return t.Sel.Name == "Place"
+		x, ok := t.X.(*ast.Ident)
+		return ok && x.Name == "vault" && t.Sel.Name == "Place"
 	}
 	return false
 }

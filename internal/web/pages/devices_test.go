@@ -53,7 +53,7 @@ func TestDevices(t *testing.T) {
 	page = b.ok(b.get("/devices"), "&lt;b&gt;Phone&lt;/b&gt;", "<td>Not verified</td>")
 	kid := b.find(page, kidOf)[1]
 	b.ok(b.get("/start"), "Verify the device &lt;b&gt;Phone&lt;/b&gt;")
-	b.is(b.get("/devices/activation"), 400, "does not exist")
+	b.is(b.get("/devices/activation"), 400, "no such token or device")
 	page = b.ok(b.post("/devices/do/verify", form("device", kid)), "the device that you verify")
 	p.onPhone(phone, "verify", "--qr-text", b.find(page, qrText)[1])
 	b.ok(b.get("/devices"), "<td>Works</td>")

@@ -70,7 +70,7 @@ func TestOperator(t *testing.T) {
 	b.is(b.deed(at+"/phone-submit?of=79160000001", url.Values{"code": {"000000x"}}), 400, "The code is wrong")
 	b.ok(b.deed(at+"/phone-submit?of=79160000001", url.Values{"code": {w.Code("79160000001")}}), "The contact is confirmed")
 	b.ok(b.deed(at+"/phone-add", url.Values{"phone": {"+7 916 000-00-02"}}), "79160000002")
-	b.is(b.deed(at+"/phone-add", url.Values{"phone": {hostileText}}), 400, "This is not a phone number")
+	b.is(b.deed(at+"/phone-add", url.Values{"phone": {hostileText}}), 400, "The phone number is not right")
 	b.ok(b.deed(at+"/phone-delete?of=79160000002", nil), "The contact is deleted")
 
 	b.ok(b.deed(at+"/method-add-password", nil), "The way to sign in is set")

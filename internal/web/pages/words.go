@@ -18,7 +18,7 @@ import (
 
 // The catalogues have one text in a line: "key = text". A key that ends in |one, |few or
 // |many is the form of a text for a number; the text has %d in its place. Each language has a
-// folder, each group of pages a file.
+// folder, each group of pages a file. frame.txt has what several groups use.
 //
 //go:embed words/*/*.txt
 var catalogues embed.FS
@@ -50,7 +50,11 @@ func readWords(code, name string, tag language.Tag) *words {
 			panic(err)
 		}
 		for line := range strings.Lines(string(data)) {
-			if key, text, ok := strings.Cut(strings.TrimSpace(line), " = "); ok {
+			key, text, ok := strings.Cut(strings.TrimSpace(line), " = ")
+			if _, there := w.texts[key]; there {
+				panic("pages: " + file + ": " + key + " has a text in another file")
+			}
+			if ok {
 				w.texts[key] = text
 			}
 		}
