@@ -245,12 +245,6 @@ func (b *tab) fill(selector, text string) {
 	b.run(chromedp.Clear(chromedp.CSS(selector)), chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// choose chooses an option of a list by its value.
-func (b *tab) choose(selector, value string) {
-	b.Helper()
-	b.run(chromedp.SetValue(chromedp.CSS(selector), value))
-}
-
 // press clicks a button or a link.
 func (b *tab) press(selector string) {
 	b.Helper()

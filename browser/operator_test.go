@@ -27,6 +27,6 @@ func TestOperatorLocks(t *testing.T) {
 	b.see("The account is locked")
 	b.check("operator-locked-without-scripts")
 
-	demo.press(`main form button:not([name])`)
+	demo.press(`main form button:not([name]):not([type])`)
 	demo.wait(`input[name=password]`) // signing in again, where nothing was signed
 }

@@ -56,7 +56,7 @@ func ParseRecipients(texts []string) ([]age.Recipient, error) {
 func ParseIdentities(text []byte) ([]age.Identity, error) {
 	list, err := age.ParseIdentities(bytes.NewReader(text))
 	if err != nil {
-		return nil, errors.New("archive: want a file of age-keygen, with lines AGE-SECRET-KEY-1...")
+		return nil, errors.New("archive: want a file of age-keygen, with lines of AGE-SECRET-KEY")
 	}
 	return list, nil
 }

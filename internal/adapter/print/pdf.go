@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode"
 	"time"
+	"unicode"
 
 	"codeberg.org/go-pdf/fpdf"
 	"github.com/go-fonts/liberation/liberationmonobold"
