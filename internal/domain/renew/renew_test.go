@@ -4,6 +4,7 @@ package renew_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,21 +14,21 @@ import (
 
 func TestEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		var last context.Context
-		stop := renew.Every(t.Context(), 5*time.Second, func(ctx context.Context) { calls, last = calls+1, ctx })
-		for i, want := range []int{0, 1, 2} {
+		stop := renew.Every(t.Context(), 5*time.Second, func(ctx context.Context) { calls.Add(1); last = ctx })
+		for i, want := range []int64{0, 1, 2} {
 			synctest.Wait()
-			if calls != want {
-				t.Errorf("after %d intervals: %d calls, want %d", i, calls, want)
+			if n := calls.Load(); n != want {
+				t.Errorf("after %d intervals: %d calls, want %d", i, n, want)
 			}
 			time.Sleep(5 * time.Second)
 		}
 		stop()
-		before := calls
+		before := calls.Load()
 		time.Sleep(time.Minute)
-		if calls != before || last.Err() == nil {
-			t.Errorf("after the end: %d calls, %d before, the context of the last one: %v", calls, before, last.Err())
+		if n := calls.Load(); n != before || last.Err() == nil {
+			t.Errorf("after the end: %d calls, %d before, the context of the last one: %v", n, before, last.Err())
 		}
 	})
 }
