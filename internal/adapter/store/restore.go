@@ -219,6 +219,7 @@ const numberGap = 1 << 20
 // closing are the changes of a restore. $1 is the present time.
 var closing = []string{
 	"DELETE FROM backup_holds",
+	"DELETE FROM processes", // none of them runs here
 	// What signs a user in.
 	"UPDATE access_tokens SET revoked = TRUE WHERE NOT revoked",
 	"DELETE FROM grants",
