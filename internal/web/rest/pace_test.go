@@ -170,3 +170,39 @@ func TestCrowded(t *testing.T) {
 		}
 	})
 }
+
+// TestLongOperations checks that the deadline of a body neither ends an operation that takes
+// longer, nor the next request of the connection.
+func TestLongOperations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := http.NewServeMux()
+		Mount(mux, "", &Gate{Audit: noAudit{}, Log: slog.New(slog.DiscardHandler)}, []Route{
+			Handle("POST /work", "Work", Anyone, func(ctx context.Context, r struct {
+				Body struct{ Seconds int }
+			}) (int, error) {
+				time.Sleep(time.Duration(r.Body.Seconds) * time.Second)
+				return r.Body.Seconds, ctx.Err()
+			}),
+		})
+		log := slog.New(slog.DiscardHandler)
+		server := NewServer(Front(mux, log, NewMetrics(prometheus.NewRegistry()), nil), log)
+		listener := newPipes()
+		go server.Serve(listener)
+		defer server.Close()
+		conn := listener.dial()
+		defer conn.Close()
+		in := bufio.NewReader(conn)
+		for _, seconds := range []int{100, 0, 30} {
+			body := fmt.Sprintf(`{"Seconds":%d}`, seconds)
+			fmt.Fprintf(conn, "POST /work HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			response, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(response.Body)
+			if response.StatusCode != 200 {
+				t.Errorf("after %d s: %d %s", seconds, response.StatusCode, text)
+			}
+		}
+	})
+}
