@@ -21,7 +21,14 @@ func Heard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		out := &refusing{ResponseWriter: w}
+		body, is := r.Body.(*watched)
+		if !is {
+			body = &watched{ReadCloser: r.Body}
+			ours := *r // the request of the server keeps its own body
+			ours.Body = body
+			r = &ours
+		}
+		out := &refusing{ResponseWriter: w, body: body}
 		next.ServeHTTP(out, r)
 		if !out.refused || http.NewResponseController(w).Flush() != nil {
 			return
@@ -33,15 +40,20 @@ func Heard(next http.Handler) http.Handler {
 // refusing notes that a request was refused.
 type refusing struct {
 	http.ResponseWriter
+	body    *watched
 	refused bool
 }
 
 // WriteHeader bounds the wait for the rest of a refused request. The server of net/http
-// itself waits for some of it before it sends the answer.
+// itself waits for some of it before it sends the answer. After the end of the body that server
+// reads on to notice a client that leaves, so there is no deadline then: it would look like one, for
+// the next requests of the connection, too.
 func (w *refusing) WriteHeader(code int) {
 	if code >= http.StatusBadRequest {
 		w.refused = true
-		http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Now().Add(lingering))
+		if !w.body.ended {
+			http.NewResponseController(w.ResponseWriter).SetReadDeadline(time.Now().Add(lingering))
+		}
 	}
 	w.ResponseWriter.WriteHeader(code)
 }

@@ -172,7 +172,7 @@ func TestCrowded(t *testing.T) {
 }
 
 // TestLongOperations checks that the deadline of a body neither ends an operation that takes
-// longer, nor the next request of the connection.
+// longer, or takes long to end after its refusal, nor the next request of the connection.
 func TestLongOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := http.NewServeMux()
@@ -184,6 +184,11 @@ func TestLongOperations(t *testing.T) {
 				return r.Body.Seconds, ctx.Err()
 			}),
 		})
+		mux.HandleFunc("POST /refuse", func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.WriteHeader(503)
+			time.Sleep(time.Minute)
+		})
 		log := slog.New(slog.DiscardHandler)
 		server := NewServer(Front(mux, log, NewMetrics(prometheus.NewRegistry()), nil), log)
 		listener := newPipes()
@@ -192,15 +197,19 @@ func TestLongOperations(t *testing.T) {
 		conn := listener.dial()
 		defer conn.Close()
 		in := bufio.NewReader(conn)
-		for _, seconds := range []int{100, 0, 30} {
+		for _, seconds := range []int{100, 0, -1, 30} {
+			path, want := "/work", 200
+			if seconds < 0 {
+				path, want = "/refuse", 503
+			}
 			body := fmt.Sprintf(`{"Seconds":%d}`, seconds)
-			fmt.Fprintf(conn, "POST /work HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			fmt.Fprintf(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 			response, err := http.ReadResponse(in, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			text, _ := io.ReadAll(response.Body)
-			if response.StatusCode != 200 {
+			if response.StatusCode != want {
 				t.Errorf("after %d s: %d %s", seconds, response.StatusCode, text)
 			}
 		}
