@@ -81,16 +81,6 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// rest removes the read deadline while the operation works. A reader of JSON may stop before the
-// end of the body. The server of net/http reads on then to notice a client that leaves, and a
-// deadline would look like one, for this request and for the next ones of the connection.
-func (b *body) rest() {
-	if !b.deadline.IsZero() {
-		b.deadline = time.Time{}
-		b.conn.SetReadDeadline(b.deadline)
-	}
-}
-
 // steady writes an answer and moves the write deadline of the connection ahead of it.
 type steady struct {
 	w        io.Writer

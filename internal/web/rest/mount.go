@@ -187,7 +187,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	body := newBody(w, r, h.limit)
-	in := &input{http: r, body: body, rest: body.rest, documents: cmp.Or(h.gate.Limits.Documents, DefaultDocuments)}
+	in := &input{http: r, body: body, documents: cmp.Or(h.gate.Limits.Documents, DefaultDocuments)}
 	defer func() {
 		call.bodyBytes = body.n
 		if p := call.repetition; p != nil && p.turn != nil {

@@ -152,7 +152,6 @@ type input struct {
 	documents int          // how many the request may hold
 	docs      documents    // nil: the route takes none
 	bound     func() error // called when the request was read, before the call; nil: not called
-	rest      func()       // called after bound; nil: not called
 }
 
 // close frees the documents of the request.
@@ -223,9 +222,6 @@ func newRoute[Req, Resp any](pattern, name string, right Right) (Route, func(*in
 		}
 		if in.bound != nil {
 			err = in.bound()
-		}
-		if in.rest != nil {
-			in.rest()
 		}
 		return req, err
 	}
