@@ -10,20 +10,20 @@ import (
 	"strings"
 	"testing"
 
-	"tamga/internal/cli/admin"
+	"tamga/internal/domain/audit"
 
 	"tamga/internal/tamgatest"
 )
 
 // auditLines reads the audit log of a directory of serve --dev.
-func auditLines(t *testing.T, dir string, filter ...string) (lines []admin.AuditLine) {
+func auditLines(t *testing.T, dir string, filter ...string) (lines []audit.Line) {
 	t.Helper()
 	var out bytes.Buffer
 	if err := run(t.Context(), append([]string{"audit", "--data", dir, "--json", "--attempts", "--limit", "0"}, filter...), strings.NewReader(""), &out, &out); err != nil {
 		t.Fatal(err, out.String())
 	}
 	for d := json.NewDecoder(&out); d.More(); {
-		var l admin.AuditLine
+		var l audit.Line
 		if err := d.Decode(&l); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestStrangersAndTheAuditLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := auditLines(t, server.Dir)
-	var refused []admin.AuditLine
+	var refused []audit.Line
 	for _, l := range lines[earlier:] {
 		switch {
 		case l.Operation == "ReadAudit":

@@ -30,29 +30,6 @@ type Audit struct {
 	From      cli.Installation `embed:""`
 }
 
-// AuditLine is an audit entry as --json prints it.
-type AuditLine struct {
-	At        time.Time `json:"at"`
-	RequestID string    `json:"request_id"`
-	Operation string    `json:"operation"`
-	Phase     string    `json:"phase"`
-	Outcome   string    `json:"outcome"`
-	Object    string    `json:"object"`
-	Detail    string    `json:"detail"`
-	UserID    string    `json:"user_id"`
-	Login     string    `json:"login"`
-	Group     string    `json:"group"`
-	Operator  bool      `json:"operator"`
-	ClientID  string    `json:"client_id"`
-	TokenID   string    `json:"token_id"`
-	Method    string    `json:"method"`
-	Actor     string    `json:"actor"`
-	Remote    string    `json:"remote"`
-	Micros    int64     `json:"duration_us"` // microseconds
-
-	Correlation string `json:"client_request_id,omitempty"` // given by a known caller
-}
-
 // Run prints the audit log. The reading itself gets an audit entry.
 func (a *Audit) Run(c *cli.Console) error {
 	if a.Limit < 0 {
@@ -70,12 +47,7 @@ func (a *Audit) Run(c *cli.Console) error {
 		if a.From.JSON {
 			out := json.NewEncoder(c.Stdout)
 			for _, e := range entries {
-				p := e.Principal
-				line := AuditLine{
-					e.At, e.RequestID, e.Operation, e.Phase, e.Outcome, e.Object, e.Detail,
-					p.UserID, p.Login, p.Group, p.Operator, p.ClientID, p.TokenID, p.Method, p.Actor, e.Remote, e.Duration.Microseconds(), e.Correlation,
-				}
-				if err := out.Encode(line); err != nil {
+				if err := out.Encode(audit.LineOf(&e)); err != nil {
 					return err
 				}
 			}

@@ -126,34 +126,13 @@ func (a *API) personHistory(ctx context.Context, r struct {
 	return a.office(ctx, "sections", "history.title", "", sections{Lead: o.Note, Tables: []table{t}}), nil
 }
 
-// exported is an audit entry in a file. The names are those of the command audit --json.
-type exported struct {
-	At        time.Time `json:"at"`
-	RequestID string    `json:"request_id"`
-	Operation string    `json:"operation"`
-	Phase     string    `json:"phase"`
-	Outcome   string    `json:"outcome"`
-	Object    string    `json:"object"`
-	Detail    string    `json:"detail"`
-	UserID    string    `json:"user_id"`
-	Login     string    `json:"login"`
-	Group     string    `json:"group"`
-	Operator  bool      `json:"operator"`
-	ClientID  string    `json:"client_id"`
-	TokenID   string    `json:"token_id"`
-	Method    string    `json:"method"`
-	Actor     string    `json:"actor"`
-	Remote    string    `json:"remote"`
-	Micros    int64     `json:"duration_us"`
-
-	Correlation string `json:"client_request_id,omitempty"`
-}
-
+// exportedColumns are the names of audit.Line in JSON.
 var exportedColumns = []string{
 	"at", "request_id", "operation", "phase", "outcome", "object", "detail", "user_id", "login", "group", "operator", "client_id", "token_id", "method", "actor", "remote", "duration_us", "client_request_id",
 }
 
-func (e *exported) values() []string {
+// exportedValues returns the values of exportedColumns.
+func exportedValues(e *audit.Line) []string {
 	return []string{
 		e.At.Format(time.RFC3339Nano), e.RequestID, e.Operation, e.Phase, e.Outcome, e.Object, e.Detail, e.UserID, e.Login, e.Group, strconv.FormatBool(e.Operator),
 		e.ClientID, e.TokenID, e.Method, e.Actor, e.Remote, strconv.FormatInt(e.Micros, 10), e.Correlation,
@@ -184,11 +163,11 @@ func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
 	var text bytes.Buffer
 	table, lines := csv.NewWriter(&text), json.NewEncoder(&text)
 	asCSV := r.Format != "json"
-	write := func(e *exported) error {
+	write := func(e *audit.Line) error {
 		if !asCSV {
 			return lines.Encode(e)
 		}
-		values := e.values()
+		values := exportedValues(e)
 		for i, v := range values {
 			values[i] = inert(v)
 		}
@@ -199,11 +178,8 @@ func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
 	}
 	for _, entries := range slices.Backward(pages) {
 		for _, e := range entries {
-			p := e.Principal
-			err = cmp.Or(err, write(&exported{
-				e.At.UTC(), e.RequestID, e.Operation, e.Phase, e.Outcome, e.Object, e.Detail, p.UserID, p.Login, p.Group, p.Operator, p.ClientID, p.TokenID, p.Method, p.Actor, e.Remote,
-				e.Duration.Microseconds(), e.Correlation,
-			}))
+			line := audit.LineOf(&e)
+			err = cmp.Or(err, write(&line))
 		}
 	}
 	table.Flush()
