@@ -162,7 +162,8 @@ func answered(err error) bool {
 func TestPeopleAtOnce(t *testing.T) {
 	url := storetest.OwnPostgreSQL(t, "deadlock_timeout=20ms").Database(t)
 	storetest.Open(t, url)
-	a, b := openLimited(t, url, store.Options{Limits: raceLimits}), openLimited(t, url, store.Options{Limits: raceLimits})
+	watched := store.Options{Limits: raceLimits, Now: time.Now}
+	a, b := openLimited(t, url, watched), openLimited(t, url, watched)
 	processes := []process{newProcess(t, a, false), newProcess(t, b, true)}
 	watches := []*store.LockWatch{store.WatchLocks(a), store.WatchLocks(b)}
 	first := processes[0]

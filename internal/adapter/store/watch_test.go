@@ -23,8 +23,12 @@ type LockWatch struct {
 	seen  map[string]bool // pairs of tables that units locked one after the other
 }
 
-// WatchLocks begins to watch a database.
+// WatchLocks begins to watch a database. It replaces fields that the clock of the server
+// reads at any time, so the database was opened with Options.Now.
 func WatchLocks(db *DB) *LockWatch {
+	if db.clock != nil {
+		panic("store: WatchLocks: open the database with Options.Now")
+	}
 	w := &LockWatch{seen: map[string]bool{}}
 	if one, is := db.units.(alone); is {
 		db.units = watchedUnits{one, w}
