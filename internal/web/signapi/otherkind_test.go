@@ -75,8 +75,8 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 		{"PDF", tamgatest.Parameters{"PDFFormat": "CAdEST", "TSPAddress": ""}, "PDF"},
 		{"MSOffice", tamgatest.Parameters{}, "Office"},
 	}
-	for _, f := range formats {
-		for _, d := range documents {
+	for i, f := range formats {
+		for j, d := range documents {
 			want := ""
 			switch {
 			case f.kind == "" || f.kind == d.kind && !d.broken:
@@ -88,7 +88,11 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 			if f.params["XMLDsigType"] == "XMLTemplate" && d.name == "XML" {
 				want = fault.InvalidContent // XML, but no template
 			}
-			for _, e := range kindEntries {
+			entries := kindEntries
+			if testing.Short() { // each pair by one way, the ways in turn
+				entries = entries[(i+j)%len(entries):][:1]
+			}
+			for _, e := range entries {
 				if got := e.code(c, f.signatureType, f.params, d.content); got != want {
 					t.Errorf("%s %v, %s, by %s: %q, want %q", f.signatureType, f.params, d.name, e.name, got, want)
 				}

@@ -116,7 +116,7 @@ func (c *confirming) ask(path, authorization, body string) answer {
 	if a.Status != 200 {
 		c.t.Fatalf("%v", a)
 	}
-	if strings.Contains(a.Body, "null") || strings.Contains(a.Body, "[]") {
+	if strings.Contains(a.Body, ":null") || strings.Contains(a.Body, "[]") {
 		c.t.Errorf("an empty value is sent, which clients read: %s", a.Body)
 	}
 	var got answer
