@@ -59,6 +59,7 @@ type post struct {
 	channels []notify.Channel
 	orders   []notify.Direct
 	events   []notify.Event
+	fails    error // of Emit
 }
 
 func (p *post) Available() []notify.Channel { return p.channels }
@@ -69,6 +70,9 @@ func (p *post) Order(_ context.Context, d notify.Direct) error {
 }
 
 func (p *post) Emit(_ context.Context, e notify.Event) error {
+	if p.fails != nil {
+		return p.fails
+	}
 	p.events = append(p.events, e)
 	return nil
 }
