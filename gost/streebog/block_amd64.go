@@ -54,9 +54,12 @@ const longest = 32 << 10
 func blocks(s *state, p []byte) {
 	for len(p) > 0 {
 		n := min(len(p), longest)
-		if vectorized && counts(s, n) {
+		switch {
+		case vectorized && counts(s, n):
 			compress(s, &p[0], n/BlockSize, constants)
-		} else {
+		case halved && counts(s, n):
+			compressNibbles(s, &p[0], n/BlockSize, nibbleConstants())
+		default:
 			blocksGeneric(s, p[:n])
 		}
 		p = p[n:]

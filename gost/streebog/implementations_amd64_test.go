@@ -13,13 +13,19 @@ import (
 
 // eachImplementation runs f with every implementation that the processor supports.
 func eachImplementation(t *testing.T, f func(t *testing.T)) {
-	defer func(v bool) { vectorized = v }(vectorized)
+	defer func(v, h bool) { vectorized, halved = v, h }(vectorized, halved)
 	if vectorized {
 		t.Run("avx512", f)
 	} else {
-		t.Log("the processor lacks AVX-512 with VBMI and GFNI: only the portable implementation is tested")
+		t.Log("the processor lacks AVX-512 with VBMI and GFNI: its implementation is not tested")
 	}
 	vectorized = false
+	if halved {
+		t.Run("avx2", f)
+	} else {
+		t.Log("the processor lacks AVX2: only the portable implementation is tested")
+	}
+	halved = false
 	t.Run("portable", f)
 }
 
@@ -35,9 +41,6 @@ func randomState(r *rand.Rand) (s state) {
 }
 
 func FuzzImplementations(f *testing.F) {
-	if !vectorized {
-		f.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
-	}
 	for n := range 6 {
 		f.Add(uint64(n), byte(0), make([]byte, n*BlockSize))
 		f.Add(uint64(n), byte(n), make([]byte, 3*n*BlockSize+n))
@@ -54,52 +57,80 @@ func FuzzImplementations(f *testing.F) {
 		for i := range q {
 			q[i] = byte(r.Uint32())
 		}
-		wantS, wantU := s, u
-		blocksGeneric(&wantS, p)
-		blocksGeneric(&wantU, q)
-
-		gotS, gotU := s, u
-		blocks(&gotS, p)
-		if gotS != wantS {
-			t.Fatalf("blocks: %x, want %x", gotS, wantS)
-		}
-		gotS = s
-		blocksTwo(&gotS, &gotU, p, q)
-		if gotS != wantS || gotU != wantU {
-			t.Fatalf("blocksTwo: %x, %x, want %x, %x", gotS, gotU, wantS, wantU)
-		}
-		gotS, gotU = s, u
-		blocksTwo(&gotU, &gotS, q, p)
-		if gotS != wantS || gotU != wantU {
-			t.Fatalf("blocksTwo, exchanged: %x, %x, want %x, %x", gotS, gotU, wantS, wantU)
-		}
+		eachImplementation(t, func(t *testing.T) { compareGeneric(t, s, u, p, q) })
 	})
+}
+
+// compareGeneric compares the implementation in use with blocksGeneric.
+func compareGeneric(t *testing.T, s, u state, p, q []byte) {
+	t.Helper()
+	wantS, wantU := s, u
+	blocksGeneric(&wantS, p)
+	blocksGeneric(&wantU, q)
+
+	gotS, gotU := s, u
+	blocks(&gotS, p)
+	if gotS != wantS {
+		t.Fatalf("blocks: %x, want %x", gotS, wantS)
+	}
+	gotS = s
+	blocksTwo(&gotS, &gotU, p, q)
+	if gotS != wantS || gotU != wantU {
+		t.Fatalf("blocksTwo: %x, %x, want %x, %x", gotS, gotU, wantS, wantU)
+	}
+	gotS, gotU = s, u
+	blocksTwo(&gotU, &gotS, q, p)
+	if gotS != wantS || gotU != wantU {
+		t.Fatalf("blocksTwo, exchanged: %x, %x, want %x, %x", gotS, gotU, wantS, wantU)
+	}
 }
 
 // TestImplementations does what FuzzImplementations does, on a number of states that a test has time for
 // and on data that needs several calls of the assembly.
 func TestImplementations(t *testing.T) {
-	if !vectorized {
-		t.Skip("the processor lacks AVX-512 with VBMI and GFNI: there is only one implementation")
+	eachImplementation(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for i := range 300 {
+			n := r.IntN(9) * BlockSize
+			if i%100 == 0 {
+				n = 2*longest + 3*BlockSize
+			}
+			p, q := make([]byte, n), make([]byte, n)
+			for i := range p {
+				p[i], q[i] = byte(r.Uint32()), byte(r.Uint32())
+			}
+			compareGeneric(t, randomState(r), randomState(r), p, q)
+		}
+	})
+}
+
+// TestSplit compares the decomposition of S with the table of the standard.
+func TestSplit(t *testing.T) {
+	multiply := func(a, b byte) (p byte) { // in the field of 16 elements
+		for i := range 4 {
+			p ^= a << i * (b >> i & 1)
+		}
+		for i := 6; i >= 4; i-- {
+			p ^= 0b11001 << (i - 4) * (p >> i & 1)
+		}
+		return p
 	}
-	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 300 {
-		n := r.IntN(9) * BlockSize
-		if i%100 == 0 {
-			n = 2*longest + 3*BlockSize
+	for x := range pi {
+		y := product(&alphaRows, byte(x))
+		l, r := y>>4, y&15
+		if r == 0 {
+			l = nu0[l]
+		} else {
+			for i := range byte(16) {
+				if multiply(i, r) == l { // i = l/r
+					l = nu1[i]
+					break
+				}
+			}
 		}
-		p, q := make([]byte, n), make([]byte, n)
-		for i := range p {
-			p[i], q[i] = byte(r.Uint32()), byte(r.Uint32())
-		}
-		s, u := randomState(r), randomState(r)
-		wantS, wantU, two, alone := s, u, s, s
-		blocksGeneric(&wantS, p)
-		blocksGeneric(&wantU, q)
-		blocks(&alone, p)
-		blocksTwo(&two, &u, p, q)
-		if alone != wantS || two != wantS || u != wantU {
-			t.Fatalf("%d bytes, state %d: the implementations differ", n, i)
+		r = sigma[multiply(r, phi[l])]
+		if got := product(&omegaRows, l<<4|r); got != pi[x] {
+			t.Errorf("S(%d) is %d, want %d", x, got, pi[x])
 		}
 	}
 }
@@ -153,6 +184,9 @@ func TestIsomorphism(t *testing.T) {
 }
 
 func TestAlignment(t *testing.T) {
+	if a := uintptr(unsafe.Pointer(makeNibbles())); a%32 != 0 {
+		t.Errorf("the halves are at address %#x, want a multiple of 32 for speed", a)
+	}
 	if a := uintptr(unsafe.Pointer(makeVectors())); a%64 != 0 {
 		t.Errorf("the vectors are at address %#x, want a multiple of 64 for speed", a)
 	}

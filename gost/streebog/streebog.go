@@ -11,12 +11,12 @@
 // significant byte of the first block, and a result is the byte string that
 // signatures and CMS carry. The RFC prints numbers in the opposite order.
 //
-// On amd64 processors with AVX-512 (F, BW, VL, VBMI) and GFNI, the implementation uses
-// vector registers, and its time depends on the length of the message only. On other
-// processors, and under the build tag purego, it reads tables at indices that are
-// bytes of the state, so an attacker who shares the processor's cache can learn these
-// bytes. Use it there for public data only: documents, attributes, certificates. Do
-// not hash passwords, keys or shared secrets there.
+// On amd64 processors with AVX2 the implementation uses vector registers, and its time
+// depends on the length of the message only. It is fastest with AVX-512 (F, BW, VL,
+// VBMI) and GFNI. On other processors, and under the build tag purego, it reads tables
+// at indices that are bytes of the state, so an attacker who shares the processor's
+// cache can learn these bytes. Use it there for public data only: documents,
+// attributes, certificates. Do not hash passwords, keys or shared secrets there.
 package streebog
 
 import (
