@@ -106,3 +106,19 @@ func (c *edwardsP256A) combSums(k []field.Scalar) *lanesEdP256AWork {
 	clear(digits[:])
 	return v
 }
+
+// The following functions are in edwards_lanes_p256a_amd64.h.
+
+//go:noescape
+func ifmaEdMixedP256A(z, p *lanesEdP256APoint, q *[3]laneP256A)
+
+//go:noescape
+func ifmaEdAddP256A(z, p, q *lanesEdP256APoint)
+
+//go:noescape
+func ifmaEdDoubleP256A(z, p *lanesEdP256APoint)
+
+// ifmaEdDoubleWithoutTP256A does not change the coordinate t of z.
+//
+//go:noescape
+func ifmaEdDoubleWithoutTP256A(z, p *lanesEdP256APoint)

@@ -108,3 +108,19 @@ func (c *edwardsP512A) combSums(k []field.Scalar) *lanesEdP512AWork {
 	clear(digits[:])
 	return v
 }
+
+// The following functions are in edwards_lanes_p512a_amd64.h.
+
+//go:noescape
+func ifmaEdMixedP512A(z, p *lanesEdP512APoint, q *[3]laneP512A)
+
+//go:noescape
+func ifmaEdAddP512A(z, p, q *lanesEdP512APoint)
+
+//go:noescape
+func ifmaEdDoubleP512A(z, p *lanesEdP512APoint)
+
+// ifmaEdDoubleWithoutTP512A does not change the coordinate t of z.
+//
+//go:noescape
+func ifmaEdDoubleWithoutTP512A(z, p *lanesEdP512APoint)

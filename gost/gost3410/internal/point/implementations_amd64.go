@@ -159,22 +159,6 @@ func (c *edwardsP512A) doubleWithoutT(z, p *edExtendedP512A) {
 
 // The curves without lanes.
 
-type lanesP256B struct{}
-
-func (l *lanesP256B) take(*combP256B) bool { return false }
-
-func (k *keyP256B) sumSpread(_ *jacobianP256B, _, _ *field.Scalar) bool { return false }
-
-func (c *weierstrassP256B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
-
-func (c *weierstrassP256B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	mulBaseEach(c, xy, k, ok)
-}
-
-func (c *weierstrassP256B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
-	sumEach(points, r, s, t, ok)
-}
-
 type lanesP256C struct{}
 
 func (l *lanesP256C) take(*combP256C) bool { return false }
@@ -204,22 +188,6 @@ func (c *weierstrassP256T) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool)
 }
 
 func (c *weierstrassP256T) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
-	sumEach(points, r, s, t, ok)
-}
-
-type lanesP512B struct{}
-
-func (l *lanesP512B) take(*combP512B) bool { return false }
-
-func (k *keyP512B) sumSpread(_ *jacobianP512B, _, _ *field.Scalar) bool { return false }
-
-func (c *weierstrassP512B) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
-
-func (c *weierstrassP512B) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	mulBaseEach(c, xy, k, ok)
-}
-
-func (c *weierstrassP512B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
 	sumEach(points, r, s, t, ok)
 }
 

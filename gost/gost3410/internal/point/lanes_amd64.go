@@ -7,10 +7,13 @@ package point
 // lanes is the number of 64-bit lanes of an AVX-512 vector.
 const lanes = 8
 
-// 2^256 modulo the prime P256A, and 2^512 modulo the prime P512A.
+// 2^256 or 2^512 modulo a prime. Numbers in lanes modulo P256B and P512B are below 2^256
+// and 2^512.
 const (
 	aboveP256A = 617
+	aboveP256B = 0
 	aboveP512A = 569
+	aboveP512B = 0
 )
 
 const mask52 = 1<<52 - 1

@@ -224,20 +224,6 @@ func ifmaSpreadP256A(z *laneP256A, tables *rowP256A, step, n int, index *[lanes]
 func ifmaNegateP256A(z *laneP256A, negative *[lanes]uint64)
 
 //go:noescape
-func ifmaEdMixedP256A(z, p *lanesEdP256APoint, q *[3]laneP256A)
-
-//go:noescape
-func ifmaEdAddP256A(z, p, q *lanesEdP256APoint)
-
-//go:noescape
-func ifmaEdDoubleP256A(z, p *lanesEdP256APoint)
-
-// ifmaEdDoubleWithoutTP256A does not change the coordinate t of z.
-//
-//go:noescape
-func ifmaEdDoubleWithoutTP256A(z, p *lanesEdP256APoint)
-
-//go:noescape
 func ifmaMulP256A(z, x, y *laneP256A)
 
 //go:noescape

@@ -5,15 +5,17 @@
 #include "textflag.h"
 #include "funcdata.h"
 
-// Eight numbers modulo 2^256 - 617 at a time, one in each lane of 64 bits. A number is
-// five limbs of 52 bits, each a vector of 64 bytes, the lowest first:
+// Eight numbers modulo a prime of 256 bits at a time, one in each lane of 64 bits. A
+// number is five limbs of 52 bits, each a vector of 64 bytes, the lowest first:
 //
 //	x = x0 + 2^52*x1 + 2^104*x2 + 2^156*x3 + 2^208*x4
 //
-// Between operations limbs 0 to 3 are below 2^52 and limb 4 is below 2^48 + 2^10. So a
-// number is below 2^256 + 2^218. VPMADD52LUQ c, b, a multiplies the low 52 bits of b
-// and c and adds the low 52 bits of the product to a. VPMADD52HUQ adds the next 52
-// bits.
+// Between operations limbs 0 to 3 are below 2^52. The bound of limb 4 and what else
+// depends on the prime are in reduce_p256a_amd64.h: the constants and the macros TIDY,
+// TIDYSUM and REDUCE. EDWARDS is defined if the prime has a curve in Edwards form.
+//
+// VPMADD52LUQ c, b, a multiplies the low 52 bits of b and c and adds the low 52 bits of
+// the product to a. VPMADD52HUQ adds the next 52 bits.
 //
 // The code is straight-line code, the same for every value in every lane. No address
 // depends on a value, because the entries of a table are picked from registers.
@@ -30,69 +32,13 @@
 #define LO VPMADD52LUQ
 #define HI VPMADD52HUQ
 
-DATA lanes52<>+0(SB)/8, $0xFFFFFFFFFFFFF    // 2^52 - 1
-DATA lanes48<>+0(SB)/8, $0xFFFFFFFFFFFF     // 2^48 - 1
-DATA lanes617<>+0(SB)/8, $617               // 2^256
-DATA lanes9872<>+0(SB)/8, $9872             // 2^260 = 16*617
-DATA lanes8p0<>+0(SB)/8, $0x7FFFFFFFFFECB8  // limbs of 8p, each at least 2^54: 8*2^52 - 8*617,
-DATA lanes8p1<>+0(SB)/8, $0x7FFFFFFFFFFFF8  // 8*2^52 - 8, three times,
-DATA lanes8p4<>+0(SB)/8, $0x7FFFFFFFFFFF8   // 8*2^48 - 8
-GLOBL lanes52<>(SB), RODATA, $8
-GLOBL lanes48<>(SB), RODATA, $8
-GLOBL lanes617<>(SB), RODATA, $8
-GLOBL lanes9872<>(SB), RODATA, $8
-GLOBL lanes8p0<>(SB), RODATA, $8
-GLOBL lanes8p1<>(SB), RODATA, $8
-GLOBL lanes8p4<>(SB), RODATA, $8
-
 // CARRY52 moves the bits of x above 52 bits, Z31, into y.
 #define CARRY52(x, y) \
 	VPSRLQ $52, x, Z28  \
 	VPANDQ Z31, x, x    \
 	VPADDQ Z28, y, y
 
-// TIDY brings limbs below 2^62 into the bounds and stores them. It adds 617 times the
-// bits of limb 4 above 48 bits to limb 0 and then carries upwards.
-#define TIDY(x0, x1, x2, x3, x4) \
-	VPSRLQ      $48, x4, Z29                  \
-	VPANDQ.BCST lanes48<>(SB), x4, x4         \
-	VPBROADCASTQ lanes617<>(SB), Z30          \
-	LO          Z30, Z29, x0                  \
-	CARRY52(x0, x1)                           \
-	CARRY52(x1, x2)                           \
-	CARRY52(x2, x3)                           \
-	CARRY52(x3, x4)                           \
-	VMOVDQU64   x0, 0(DI)                     \
-	VMOVDQU64   x1, 64(DI)                    \
-	VMOVDQU64   x2, 128(DI)                   \
-	VMOVDQU64   x3, 192(DI)                   \
-	VMOVDQU64   x4, 256(DI)
-
-// REDUCE reduces the product whose words, each below 2^57, are Z10 to Z18 and Z27, and
-// stores it. First it carries within the upper five words. The last word does not
-// carry, because the product is below 2^513. Then it adds 9872 times the upper words to
-// the lower words. It does the same with the part of this sum above 2^260, which is in
-// Z19.
-#define REDUCE \
-	VPBROADCASTQ lanes52<>(SB), Z31   \
-	VPBROADCASTQ lanes9872<>(SB), Z30 \
-	CARRY52(Z15, Z16)                 \
-	CARRY52(Z16, Z17)                 \
-	CARRY52(Z17, Z18)                 \
-	CARRY52(Z18, Z27)                 \
-	VPXORQ Z19, Z19, Z19              \
-	HI     Z30, Z27, Z19              \
-	LO     Z30, Z15, Z10              \
-	HI     Z30, Z15, Z11              \
-	LO     Z30, Z16, Z11              \
-	HI     Z30, Z16, Z12              \
-	LO     Z30, Z17, Z12              \
-	HI     Z30, Z17, Z13              \
-	LO     Z30, Z18, Z13              \
-	HI     Z30, Z18, Z14              \
-	LO     Z30, Z27, Z14              \
-	LO     Z30, Z19, Z10              \
-	TIDY(Z10, Z11, Z12, Z13, Z14)
+#include "reduce_p256a_amd64.h"
 
 // (DI) = (SI) * (BX). The limbs of one factor are in Z0 to Z4, those of the other in Z5
 // to Z9. The low halves of products are summed in Z10 to Z18. The high halves, which
@@ -287,12 +233,13 @@ TEXT sqrLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 	REDUCE
 	RET
 
-// (DI) = (SI) - (BX). It adds 8p so that no limb is negative.
+// (DI) = (SI) - (BX). It adds a multiple of the prime so
+// that no limb is negative.
 TEXT subLanes<>(SB), NOSPLIT|NOFRAME, $0-0
-	VPBROADCASTQ lanes52<>(SB), Z31
-	VPBROADCASTQ lanes8p0<>(SB), Z0
-	VPBROADCASTQ lanes8p1<>(SB), Z1
-	VPBROADCASTQ lanes8p4<>(SB), Z4
+	VPBROADCASTQ ones52<>(SB), Z31
+	VPBROADCASTQ multiple0<>(SB), Z0
+	VPBROADCASTQ multiple1<>(SB), Z1
+	VPBROADCASTQ multipleTop<>(SB), Z4
 	VPADDQ       128(SI), Z1, Z2
 	VPADDQ       192(SI), Z1, Z3
 	VPADDQ       64(SI), Z1, Z1
@@ -308,7 +255,7 @@ TEXT subLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 
 // (DI) = (SI) + (BX)
 TEXT addLanes<>(SB), NOSPLIT|NOFRAME, $0-0
-	VPBROADCASTQ lanes52<>(SB), Z31
+	VPBROADCASTQ ones52<>(SB), Z31
 	VMOVDQU64    0(SI), Z0
 	VMOVDQU64    64(SI), Z1
 	VMOVDQU64    128(SI), Z2
@@ -319,7 +266,7 @@ TEXT addLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 	VPADDQ       128(BX), Z2, Z2
 	VPADDQ       192(BX), Z3, Z3
 	VPADDQ       256(BX), Z4, Z4
-	TIDY(Z0, Z1, Z2, Z3, Z4)
+	TIDYSUM(Z0, Z1, Z2, Z3, Z4)
 	RET
 
 #define MUL mulLanes<>(SB)
@@ -337,27 +284,9 @@ TEXT ·ifmaTangentP256A(SB), 0, $2048-16
 	NO_LOCAL_POINTERS
 #include "tangent_amd64.h"
 
-// func ifmaEdMixedP256A(z, p *lanesEdP256APoint, q *[3]laneP256A)
-TEXT ·ifmaEdMixedP256A(SB), 0, $2304-24
-	NO_LOCAL_POINTERS
-#include "edwards_mixed_amd64.h"
-
-// func ifmaEdDoubleP256A(z, p *lanesEdP256APoint)
-TEXT ·ifmaEdDoubleP256A(SB), 0, $2304-16
-	NO_LOCAL_POINTERS
-#include "edwards_double_amd64.h"
-
-// func ifmaEdDoubleWithoutTP256A(z, p *lanesEdP256APoint)
-TEXT ·ifmaEdDoubleWithoutTP256A(SB), 0, $2304-16
-	NO_LOCAL_POINTERS
-#define WITHOUT_T
-#include "edwards_double_amd64.h"
-#undef WITHOUT_T
-
-// func ifmaEdAddP256A(z, p, q *lanesEdP256APoint)
-TEXT ·ifmaEdAddP256A(SB), 0, $2624-24
-	NO_LOCAL_POINTERS
-#include "edwards_add_amd64.h"
+#ifdef EDWARDS
+#include "edwards_lanes_p256a_amd64.h"
+#endif
 
 // PICK sets each lane of z to its entry of the 32 numbers at off(SI). Four bits of the
 // index, Z30, select an entry from each half. The fifth bit, K1, selects the half.
@@ -442,21 +371,21 @@ TEXT ·ifmaNegateP256A(SB), NOSPLIT, $0-16
 	MOVQ         negative+8(FP), BX
 	VMOVDQU64    0(BX), Z10
 	VPMOVQ2M     Z10, K2             // the lanes to negate
-	VPBROADCASTQ lanes52<>(SB), Z31
-	VPBROADCASTQ lanes8p0<>(SB), Z10
-	VPBROADCASTQ lanes8p1<>(SB), Z11
-	VPBROADCASTQ lanes8p4<>(SB), Z12
+	VPBROADCASTQ ones52<>(SB), Z31
+	VPBROADCASTQ multiple0<>(SB), Z10
+	VPBROADCASTQ multiple1<>(SB), Z11
+	VPBROADCASTQ multipleTop<>(SB), Z12
 	VMOVDQU64    0(DI), Z0
 	VMOVDQU64    64(DI), Z1
 	VMOVDQU64    128(DI), Z2
 	VMOVDQU64    192(DI), Z3
 	VMOVDQU64    256(DI), Z4
-	VPSUBQ       Z0, Z10, K2, Z0     // 8p - z in the lanes of K2
+	VPSUBQ       Z0, Z10, K2, Z0     // the multiple - z in the lanes of K2
 	VPSUBQ       Z1, Z11, K2, Z1
 	VPSUBQ       Z2, Z11, K2, Z2
 	VPSUBQ       Z3, Z11, K2, Z3
 	VPSUBQ       Z4, Z12, K2, Z4
-	TIDY(Z0, Z1, Z2, Z3, Z4)
+	TIDYSUM(Z0, Z1, Z2, Z3, Z4)
 	VZEROUPPER
 	RET
 

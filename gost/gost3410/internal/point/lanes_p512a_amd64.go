@@ -226,20 +226,6 @@ func ifmaSpreadP512A(z *laneP512A, tables *rowP512A, step, n int, index *[lanes]
 func ifmaNegateP512A(z *laneP512A, negative *[lanes]uint64)
 
 //go:noescape
-func ifmaEdMixedP512A(z, p *lanesEdP512APoint, q *[3]laneP512A)
-
-//go:noescape
-func ifmaEdAddP512A(z, p, q *lanesEdP512APoint)
-
-//go:noescape
-func ifmaEdDoubleP512A(z, p *lanesEdP512APoint)
-
-// ifmaEdDoubleWithoutTP512A does not change the coordinate t of z.
-//
-//go:noescape
-func ifmaEdDoubleWithoutTP512A(z, p *lanesEdP512APoint)
-
-//go:noescape
 func ifmaMulP512A(z, x, y *laneP512A)
 
 //go:noescape

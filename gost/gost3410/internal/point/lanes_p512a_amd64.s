@@ -5,9 +5,9 @@
 #include "textflag.h"
 #include "funcdata.h"
 
-// Eight numbers modulo 2^512 - 569 at a time. This is lanes_p256a_amd64.s with ten
-// limbs, of which the highest has 44 bits. A number has 640 bytes. Between operations
-// limbs 0 to 8 are below 2^52 and limb 9 is below 2^44 + 2^14.
+// Eight numbers modulo a prime of 512 bits at a time. This is lanes_p256a_amd64.s with ten
+// limbs and reduce_p512a_amd64.h. A number has 640 bytes. Between operations limbs 0 to 8
+// are below 2^52.
 
 #define SIZE 640
 #define HERE(i, r) \
@@ -19,93 +19,13 @@
 #define LO VPMADD52LUQ
 #define HI VPMADD52HUQ
 
-DATA wide52<>+0(SB)/8, $0xFFFFFFFFFFFFF     // 2^52 - 1
-DATA wide44<>+0(SB)/8, $0xFFFFFFFFFFF       // 2^44 - 1
-DATA wide569<>+0(SB)/8, $569                // 2^512
-DATA wide145664<>+0(SB)/8, $145664          // 2^520 = 256*569
-DATA wide32p0<>+0(SB)/8, $0x1FFFFFFFFFFB8E0  // limbs of 32p: 32*2^52 - 32*569,
-DATA wide32p1<>+0(SB)/8, $0x1FFFFFFFFFFFFE0  // 32*2^52 - 32, eight times,
-DATA wide32p9<>+0(SB)/8, $0x1FFFFFFFFFFE0    // 32*2^44 - 32
-GLOBL wide52<>(SB), RODATA, $8
-GLOBL wide44<>(SB), RODATA, $8
-GLOBL wide569<>(SB), RODATA, $8
-GLOBL wide145664<>(SB), RODATA, $8
-GLOBL wide32p0<>(SB), RODATA, $8
-GLOBL wide32p1<>(SB), RODATA, $8
-GLOBL wide32p9<>(SB), RODATA, $8
-
 // CARRY52 moves the bits of x above 52 bits, Z31, into y.
 #define CARRY52(x, y) \
 	VPSRLQ $52, x, Z28  \
 	VPANDQ Z31, x, x    \
 	VPADDQ Z28, y, y
 
-// TIDY brings limbs Z0 to Z9, below 2^62, into the bounds and stores them. It adds 569
-// times the bits of limb 9 above 44 bits to limb 0 and then carries upwards.
-#define TIDY \
-	VPSRLQ       $44, Z9, Z29         \
-	VPANDQ.BCST  wide44<>(SB), Z9, Z9 \
-	VPBROADCASTQ wide569<>(SB), Z30   \
-	LO           Z30, Z29, Z0         \
-	CARRY52(Z0, Z1)                   \
-	CARRY52(Z1, Z2)                   \
-	CARRY52(Z2, Z3)                   \
-	CARRY52(Z3, Z4)                   \
-	CARRY52(Z4, Z5)                   \
-	CARRY52(Z5, Z6)                   \
-	CARRY52(Z6, Z7)                   \
-	CARRY52(Z7, Z8)                   \
-	CARRY52(Z8, Z9)                   \
-	VMOVDQU64    Z0, 0(DI) \
-	VMOVDQU64    Z1, 64(DI) \
-	VMOVDQU64    Z2, 128(DI) \
-	VMOVDQU64    Z3, 192(DI) \
-	VMOVDQU64    Z4, 256(DI) \
-	VMOVDQU64    Z5, 320(DI) \
-	VMOVDQU64    Z6, 384(DI) \
-	VMOVDQU64    Z7, 448(DI) \
-	VMOVDQU64    Z8, 512(DI) \
-	VMOVDQU64    Z9, 576(DI)
-
-// REDUCE reduces the product whose words, each below 2^58, are Z0 to Z19, and stores it.
-// First it carries within the upper ten words. The last word does not carry, because
-// the product is below 2^1025. Then it adds 145664 times the upper words to the lower
-// words. It does the same with the part of this sum above 2^520, which is in Z20.
-#define REDUCE \
-	VPBROADCASTQ wide52<>(SB), Z31     \
-	VPBROADCASTQ wide145664<>(SB), Z30 \
-	CARRY52(Z10, Z11)                \
-	CARRY52(Z11, Z12)                \
-	CARRY52(Z12, Z13)                \
-	CARRY52(Z13, Z14)                \
-	CARRY52(Z14, Z15)                \
-	CARRY52(Z15, Z16)                \
-	CARRY52(Z16, Z17)                \
-	CARRY52(Z17, Z18)                \
-	CARRY52(Z18, Z19)                \
-	VPXORQ Z20, Z20, Z20 \
-	HI Z30, Z19, Z20     \
-	LO Z30, Z10, Z0      \
-	HI Z30, Z10, Z1      \
-	LO Z30, Z11, Z1      \
-	HI Z30, Z11, Z2      \
-	LO Z30, Z12, Z2      \
-	HI Z30, Z12, Z3      \
-	LO Z30, Z13, Z3      \
-	HI Z30, Z13, Z4      \
-	LO Z30, Z14, Z4      \
-	HI Z30, Z14, Z5      \
-	LO Z30, Z15, Z5      \
-	HI Z30, Z15, Z6      \
-	LO Z30, Z16, Z6      \
-	HI Z30, Z16, Z7      \
-	LO Z30, Z17, Z7      \
-	HI Z30, Z17, Z8      \
-	LO Z30, Z18, Z8      \
-	HI Z30, Z18, Z9      \
-	LO Z30, Z19, Z9      \
-	LO Z30, Z20, Z0      \
-	TIDY
+#include "reduce_p512a_amd64.h"
 
 // ZERO20 sets Z0 to Z19 to 0.
 #define ZERO20 \
@@ -300,12 +220,13 @@ TEXT sqrWide<>(SB), NOSPLIT|NOFRAME, $0-0
 	REDUCE
 	RET
 
-// (DI) = (SI) - (BX). It adds 32p so that no limb is negative.
+// (DI) = (SI) - (BX). It adds a multiple of the prime so
+// that no limb is negative.
 TEXT subWide<>(SB), NOSPLIT|NOFRAME, $0-0
-	VPBROADCASTQ wide52<>(SB), Z31
-	VPBROADCASTQ wide32p0<>(SB), Z10
-	VPBROADCASTQ wide32p1<>(SB), Z11
-	VPBROADCASTQ wide32p9<>(SB), Z12
+	VPBROADCASTQ ones52<>(SB), Z31
+	VPBROADCASTQ multiple0<>(SB), Z10
+	VPBROADCASTQ multiple1<>(SB), Z11
+	VPBROADCASTQ multipleTop<>(SB), Z12
 	VPADDQ       0(SI), Z10, Z0
 	VPADDQ       64(SI), Z11, Z1
 	VPADDQ       128(SI), Z11, Z2
@@ -331,7 +252,7 @@ TEXT subWide<>(SB), NOSPLIT|NOFRAME, $0-0
 
 // (DI) = (SI) + (BX)
 TEXT addWide<>(SB), NOSPLIT|NOFRAME, $0-0
-	VPBROADCASTQ wide52<>(SB), Z31
+	VPBROADCASTQ ones52<>(SB), Z31
 	VMOVDQU64    0(SI), Z0
 	VMOVDQU64    64(SI), Z1
 	VMOVDQU64    128(SI), Z2
@@ -352,7 +273,7 @@ TEXT addWide<>(SB), NOSPLIT|NOFRAME, $0-0
 	VPADDQ       448(BX), Z7, Z7
 	VPADDQ       512(BX), Z8, Z8
 	VPADDQ       576(BX), Z9, Z9
-	TIDY
+	TIDYSUM
 	RET
 
 #define MUL mulWide<>(SB)
@@ -370,27 +291,9 @@ TEXT ·ifmaTangentP512A(SB), 0, $3968-16
 	NO_LOCAL_POINTERS
 #include "tangent_amd64.h"
 
-// func ifmaEdMixedP512A(z, p *lanesEdP512APoint, q *[3]laneP512A)
-TEXT ·ifmaEdMixedP512A(SB), 0, $4544-24
-	NO_LOCAL_POINTERS
-#include "edwards_mixed_amd64.h"
-
-// func ifmaEdDoubleP512A(z, p *lanesEdP512APoint)
-TEXT ·ifmaEdDoubleP512A(SB), 0, $4544-16
-	NO_LOCAL_POINTERS
-#include "edwards_double_amd64.h"
-
-// func ifmaEdDoubleWithoutTP512A(z, p *lanesEdP512APoint)
-TEXT ·ifmaEdDoubleWithoutTP512A(SB), 0, $4544-16
-	NO_LOCAL_POINTERS
-#define WITHOUT_T
-#include "edwards_double_amd64.h"
-#undef WITHOUT_T
-
-// func ifmaEdAddP512A(z, p, q *lanesEdP512APoint)
-TEXT ·ifmaEdAddP512A(SB), 0, $5184-24
-	NO_LOCAL_POINTERS
-#include "edwards_add_amd64.h"
+#ifdef EDWARDS
+#include "edwards_lanes_p512a_amd64.h"
+#endif
 
 // PICK sets each lane of z to its entry of the 32 numbers at off(SI). Four bits of the
 // index, Z30, select an entry from each half. The fifth bit, K1, selects the half.
@@ -500,10 +403,10 @@ TEXT ·ifmaNegateP512A(SB), NOSPLIT, $0-16
 	MOVQ         negative+8(FP), BX
 	VMOVDQU64    0(BX), Z10
 	VPMOVQ2M     Z10, K2             // the lanes to negate
-	VPBROADCASTQ wide52<>(SB), Z31
-	VPBROADCASTQ wide32p0<>(SB), Z10
-	VPBROADCASTQ wide32p1<>(SB), Z11
-	VPBROADCASTQ wide32p9<>(SB), Z12
+	VPBROADCASTQ ones52<>(SB), Z31
+	VPBROADCASTQ multiple0<>(SB), Z10
+	VPBROADCASTQ multiple1<>(SB), Z11
+	VPBROADCASTQ multipleTop<>(SB), Z12
 	VMOVDQU64    0(DI), Z0
 	VMOVDQU64    64(DI), Z1
 	VMOVDQU64    128(DI), Z2
@@ -514,7 +417,7 @@ TEXT ·ifmaNegateP512A(SB), NOSPLIT, $0-16
 	VMOVDQU64    448(DI), Z7
 	VMOVDQU64    512(DI), Z8
 	VMOVDQU64    576(DI), Z9
-	VPSUBQ       Z0, Z10, K2, Z0     // 32p - z in the lanes of K2
+	VPSUBQ       Z0, Z10, K2, Z0     // the multiple - z in the lanes of K2
 	VPSUBQ       Z1, Z11, K2, Z1
 	VPSUBQ       Z2, Z11, K2, Z2
 	VPSUBQ       Z3, Z11, K2, Z3
@@ -524,7 +427,7 @@ TEXT ·ifmaNegateP512A(SB), NOSPLIT, $0-16
 	VPSUBQ       Z7, Z11, K2, Z7
 	VPSUBQ       Z8, Z11, K2, Z8
 	VPSUBQ       Z9, Z12, K2, Z9
-	TIDY
+	TIDYSUM
 	VZEROUPPER
 	RET
 
