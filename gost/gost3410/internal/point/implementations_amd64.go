@@ -159,22 +159,6 @@ func (c *edwardsP512A) doubleWithoutT(z, p *edExtendedP512A) {
 
 // The curves without lanes.
 
-type lanesP256C struct{}
-
-func (l *lanesP256C) take(*combP256C) bool { return false }
-
-func (k *keyP256C) sumSpread(_ *jacobianP256C, _, _ *field.Scalar) bool { return false }
-
-func (c *weierstrassP256C) MulBase(xy []byte, k *field.Scalar) bool { return c.mulBaseOne(xy, k) }
-
-func (c *weierstrassP256C) MulBaseMany(xy [][]byte, k []field.Scalar, ok []bool) {
-	mulBaseEach(c, xy, k, ok)
-}
-
-func (c *weierstrassP256C) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
-	sumEach(points, r, s, t, ok)
-}
-
 type lanesP256T struct{}
 
 func (l *lanesP256T) take(*combP256T) bool { return false }

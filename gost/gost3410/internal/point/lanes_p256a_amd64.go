@@ -44,16 +44,13 @@ func (l *laneP256A) get(lane int) (x field.P256A) {
 	top := limbs[limbsP256A-1] >> bits
 	limbs[limbsP256A-1] &= 1<<bits - 1
 	join52(x[:], limbs[:])
-	var above field.P256A
-	above.SetSmall(top * aboveP256A)
-	x.Add(&x, &above)
-	return x
+	return fromLaneP256A(x, top)
 }
 
 // set sets the number in a lane.
 func (l *laneP256A) set(lane int, x *field.P256A) {
 	var limbs [limbsP256A]uint64
-	words := x.Limbs()
+	words := toLaneP256A(x)
 	split52(limbs[:], words[:])
 	for i := range limbs {
 		l[i][lane] = limbs[i]
@@ -72,7 +69,7 @@ func (table *combP256A) inLanes() *[windowsP256A]windowLanesP256A {
 	for i := range table {
 		for j := range table[i].x {
 			var limbs [2 * limbsP256A]uint64
-			x, y := table[i].x[j].Limbs(), table[i].y[j].Limbs()
+			x, y := toLaneP256A(&table[i].x[j]), toLaneP256A(&table[i].y[j])
 			split52(limbs[:limbsP256A], x[:])
 			split52(limbs[limbsP256A:], y[:])
 			for k, limb := range limbs {
@@ -174,9 +171,11 @@ func (c *weierstrassP256A) combSums(k []field.Scalar) *lanesP256AWork {
 
 // begin sets the sum to the point e.
 func (v *lanesP256AWork) begin() {
-	v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], laneP256A{}
+	v.sum[0], v.sum[1] = v.e[0], v.e[1]
+	var one field.P256A
+	one.SetSmall(1)
 	for l := range lanes {
-		v.sum[2][0][l] = 1
+		v.sum[2].set(l, &one)
 	}
 }
 

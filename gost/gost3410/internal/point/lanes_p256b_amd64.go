@@ -46,16 +46,13 @@ func (l *laneP256B) get(lane int) (x field.P256B) {
 	top := limbs[limbsP256B-1] >> bits
 	limbs[limbsP256B-1] &= 1<<bits - 1
 	join52(x[:], limbs[:])
-	var above field.P256B
-	above.SetSmall(top * aboveP256B)
-	x.Add(&x, &above)
-	return x
+	return fromLaneP256B(x, top)
 }
 
 // set sets the number in a lane.
 func (l *laneP256B) set(lane int, x *field.P256B) {
 	var limbs [limbsP256B]uint64
-	words := x.Limbs()
+	words := toLaneP256B(x)
 	split52(limbs[:], words[:])
 	for i := range limbs {
 		l[i][lane] = limbs[i]
@@ -74,7 +71,7 @@ func (table *combP256B) inLanes() *[windowsP256B]windowLanesP256B {
 	for i := range table {
 		for j := range table[i].x {
 			var limbs [2 * limbsP256B]uint64
-			x, y := table[i].x[j].Limbs(), table[i].y[j].Limbs()
+			x, y := toLaneP256B(&table[i].x[j]), toLaneP256B(&table[i].y[j])
 			split52(limbs[:limbsP256B], x[:])
 			split52(limbs[limbsP256B:], y[:])
 			for k, limb := range limbs {
@@ -176,9 +173,11 @@ func (c *weierstrassP256B) combSums(k []field.Scalar) *lanesP256BWork {
 
 // begin sets the sum to the point e.
 func (v *lanesP256BWork) begin() {
-	v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], laneP256B{}
+	v.sum[0], v.sum[1] = v.e[0], v.e[1]
+	var one field.P256B
+	one.SetSmall(1)
 	for l := range lanes {
-		v.sum[2][0][l] = 1
+		v.sum[2].set(l, &one)
 	}
 }
 

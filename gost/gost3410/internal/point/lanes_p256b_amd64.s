@@ -241,11 +241,13 @@ TEXT subLanes<>(SB), NOSPLIT|NOFRAME, $0-0
 	VPBROADCASTQ ones52<>(SB), Z31
 	VPBROADCASTQ multiple0<>(SB), Z0
 	VPBROADCASTQ multiple1<>(SB), Z1
-	VPBROADCASTQ multipleTop<>(SB), Z4
-	VPADDQ       128(SI), Z1, Z2
-	VPADDQ       192(SI), Z1, Z3
-	VPADDQ       64(SI), Z1, Z1
+	VPBROADCASTQ multiple2<>(SB), Z2
+	VPBROADCASTQ multiple3<>(SB), Z3
+	VPBROADCASTQ multiple4<>(SB), Z4
 	VPADDQ       0(SI), Z0, Z0
+	VPADDQ       64(SI), Z1, Z1
+	VPADDQ       128(SI), Z2, Z2
+	VPADDQ       192(SI), Z3, Z3
 	VPADDQ       256(SI), Z4, Z4
 	VPSUBQ       0(BX), Z0, Z0
 	VPSUBQ       64(BX), Z1, Z1
@@ -376,7 +378,9 @@ TEXT ·ifmaNegateP256B(SB), NOSPLIT, $0-16
 	VPBROADCASTQ ones52<>(SB), Z31
 	VPBROADCASTQ multiple0<>(SB), Z10
 	VPBROADCASTQ multiple1<>(SB), Z11
-	VPBROADCASTQ multipleTop<>(SB), Z12
+	VPBROADCASTQ multiple2<>(SB), Z12
+	VPBROADCASTQ multiple3<>(SB), Z13
+	VPBROADCASTQ multiple4<>(SB), Z14
 	VMOVDQU64    0(DI), Z0
 	VMOVDQU64    64(DI), Z1
 	VMOVDQU64    128(DI), Z2
@@ -384,9 +388,9 @@ TEXT ·ifmaNegateP256B(SB), NOSPLIT, $0-16
 	VMOVDQU64    256(DI), Z4
 	VPSUBQ       Z0, Z10, K2, Z0     // the multiple - z in the lanes of K2
 	VPSUBQ       Z1, Z11, K2, Z1
-	VPSUBQ       Z2, Z11, K2, Z2
-	VPSUBQ       Z3, Z11, K2, Z3
-	VPSUBQ       Z4, Z12, K2, Z4
+	VPSUBQ       Z2, Z12, K2, Z2
+	VPSUBQ       Z3, Z13, K2, Z3
+	VPSUBQ       Z4, Z14, K2, Z4
 	TIDYSUM(Z0, Z1, Z2, Z3, Z4)
 	VZEROUPPER
 	RET

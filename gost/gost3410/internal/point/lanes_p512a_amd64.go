@@ -46,16 +46,13 @@ func (l *laneP512A) get(lane int) (x field.P512A) {
 	top := limbs[limbsP512A-1] >> bits
 	limbs[limbsP512A-1] &= 1<<bits - 1
 	join52(x[:], limbs[:])
-	var above field.P512A
-	above.SetSmall(top * aboveP512A)
-	x.Add(&x, &above)
-	return x
+	return fromLaneP512A(x, top)
 }
 
 // set sets the number in a lane.
 func (l *laneP512A) set(lane int, x *field.P512A) {
 	var limbs [limbsP512A]uint64
-	words := x.Limbs()
+	words := toLaneP512A(x)
 	split52(limbs[:], words[:])
 	for i := range limbs {
 		l[i][lane] = limbs[i]
@@ -74,7 +71,7 @@ func (table *combP512A) inLanes() *[windowsP512A]windowLanesP512A {
 	for i := range table {
 		for j := range table[i].x {
 			var limbs [2 * limbsP512A]uint64
-			x, y := table[i].x[j].Limbs(), table[i].y[j].Limbs()
+			x, y := toLaneP512A(&table[i].x[j]), toLaneP512A(&table[i].y[j])
 			split52(limbs[:limbsP512A], x[:])
 			split52(limbs[limbsP512A:], y[:])
 			for k, limb := range limbs {
@@ -176,9 +173,11 @@ func (c *weierstrassP512A) combSums(k []field.Scalar) *lanesP512AWork {
 
 // begin sets the sum to the point e.
 func (v *lanesP512AWork) begin() {
-	v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], laneP512A{}
+	v.sum[0], v.sum[1] = v.e[0], v.e[1]
+	var one field.P512A
+	one.SetSmall(1)
 	for l := range lanes {
-		v.sum[2][0][l] = 1
+		v.sum[2].set(l, &one)
 	}
 }
 

@@ -46,16 +46,13 @@ func (l *laneP512B) get(lane int) (x field.P512B) {
 	top := limbs[limbsP512B-1] >> bits
 	limbs[limbsP512B-1] &= 1<<bits - 1
 	join52(x[:], limbs[:])
-	var above field.P512B
-	above.SetSmall(top * aboveP512B)
-	x.Add(&x, &above)
-	return x
+	return fromLaneP512B(x, top)
 }
 
 // set sets the number in a lane.
 func (l *laneP512B) set(lane int, x *field.P512B) {
 	var limbs [limbsP512B]uint64
-	words := x.Limbs()
+	words := toLaneP512B(x)
 	split52(limbs[:], words[:])
 	for i := range limbs {
 		l[i][lane] = limbs[i]
@@ -74,7 +71,7 @@ func (table *combP512B) inLanes() *[windowsP512B]windowLanesP512B {
 	for i := range table {
 		for j := range table[i].x {
 			var limbs [2 * limbsP512B]uint64
-			x, y := table[i].x[j].Limbs(), table[i].y[j].Limbs()
+			x, y := toLaneP512B(&table[i].x[j]), toLaneP512B(&table[i].y[j])
 			split52(limbs[:limbsP512B], x[:])
 			split52(limbs[limbsP512B:], y[:])
 			for k, limb := range limbs {
@@ -176,9 +173,11 @@ func (c *weierstrassP512B) combSums(k []field.Scalar) *lanesP512BWork {
 
 // begin sets the sum to the point e.
 func (v *lanesP512BWork) begin() {
-	v.sum[0], v.sum[1], v.sum[2] = v.e[0], v.e[1], laneP512B{}
+	v.sum[0], v.sum[1] = v.e[0], v.e[1]
+	var one field.P512B
+	one.SetSmall(1)
 	for l := range lanes {
-		v.sum[2][0][l] = 1
+		v.sum[2].set(l, &one)
 	}
 }
 

@@ -9,14 +9,18 @@ DATA lanes617<>+0(SB)/8, $617               // 2^256
 DATA lanes9872<>+0(SB)/8, $9872             // 2^260 = 16*617
 DATA multiple0<>+0(SB)/8, $0x7FFFFFFFFFECB8  // limbs of 8p, each at least 2^54: 8*2^52 - 8*617,
 DATA multiple1<>+0(SB)/8, $0x7FFFFFFFFFFFF8  // 8*2^52 - 8, three times,
-DATA multipleTop<>+0(SB)/8, $0x7FFFFFFFFFFF8   // 8*2^48 - 8
+DATA multiple2<>+0(SB)/8, $0x7FFFFFFFFFFFF8
+DATA multiple3<>+0(SB)/8, $0x7FFFFFFFFFFFF8
+DATA multiple4<>+0(SB)/8, $0x7FFFFFFFFFFF8   // 8*2^48 - 8
 GLOBL ones52<>(SB), RODATA, $8
 GLOBL lanes48<>(SB), RODATA, $8
 GLOBL lanes617<>(SB), RODATA, $8
 GLOBL lanes9872<>(SB), RODATA, $8
 GLOBL multiple0<>(SB), RODATA, $8
 GLOBL multiple1<>(SB), RODATA, $8
-GLOBL multipleTop<>(SB), RODATA, $8
+GLOBL multiple2<>(SB), RODATA, $8
+GLOBL multiple3<>(SB), RODATA, $8
+GLOBL multiple4<>(SB), RODATA, $8
 
 // TIDY brings limbs below 2^62 into the bounds and stores them. It adds 617 times the
 // bits of limb 4 above 48 bits to limb 0 and then carries upwards.

@@ -7,14 +7,18 @@ DATA foldTop<>+0(SB)/8, $3225 // -2^255
 DATA foldAll<>+0(SB)/8, $103200 // -2^260
 DATA multiple0<>+0(SB)/8, $0x400000000032640 // limbs of 64p: 64*2^52 + 64*3225,
 DATA multiple1<>+0(SB)/8, $0x3ffffffffffffc0 // 64*2^52 - 64, three times,
-DATA multipleTop<>+0(SB)/8, $0x1fffffffffffc0 // 64*2^47 - 64
+DATA multiple2<>+0(SB)/8, $0x3ffffffffffffc0
+DATA multiple3<>+0(SB)/8, $0x3ffffffffffffc0
+DATA multiple4<>+0(SB)/8, $0x1fffffffffffc0 // 64*2^47 - 64
 GLOBL ones52<>(SB), RODATA, $8
 GLOBL onesTop<>(SB), RODATA, $8
 GLOBL foldTop<>(SB), RODATA, $8
 GLOBL foldAll<>(SB), RODATA, $8
 GLOBL multiple0<>(SB), RODATA, $8
 GLOBL multiple1<>(SB), RODATA, $8
-GLOBL multipleTop<>(SB), RODATA, $8
+GLOBL multiple2<>(SB), RODATA, $8
+GLOBL multiple3<>(SB), RODATA, $8
+GLOBL multiple4<>(SB), RODATA, $8
 
 // TIDY brings limbs below 2^62, of which the lowest is at least 2^57, into the bounds and
 // stores them. It subtracts 3225 times the bits of the highest limb above 47 bits from the
@@ -43,7 +47,7 @@ GLOBL multipleTop<>(SB), RODATA, $8
 	VPADDQ Z28, x1, x1 \
 	VPADDQ Z28, x2, x2 \
 	VPADDQ Z28, x3, x3 \
-	VPBROADCASTQ multipleTop<>(SB), Z28 \
+	VPBROADCASTQ multiple4<>(SB), Z28 \
 	VPADDQ Z28, x4, x4 \
 	TIDY(x0, x1, x2, x3, x4)
 
@@ -80,7 +84,7 @@ GLOBL multipleTop<>(SB), RODATA, $8
 	VPSUBQ Z11, Z28, Z11 \
 	VPSUBQ Z12, Z28, Z12 \
 	VPSUBQ Z13, Z28, Z13 \
-	VPBROADCASTQ multipleTop<>(SB), Z28 \
+	VPBROADCASTQ multiple4<>(SB), Z28 \
 	VPSUBQ Z14, Z28, Z14 \
 	LO Z30, Z19, Z10 \
 	TIDY(Z10, Z11, Z12, Z13, Z14)

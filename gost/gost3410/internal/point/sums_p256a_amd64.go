@@ -143,7 +143,7 @@ func (c *weierstrassP256A) oddLanes(points []Point, v *lanesP256AWork) *[lanes][
 			limbs []uint64
 			of    *field.P256A
 		}{{e.x[:], &x}, {e.y[:], &y}, {e.minus[:], &minus}} {
-			words := n.of.Limbs()
+			words := toLaneP256A(n.of)
 			split52(n.limbs, words[:])
 		}
 	}

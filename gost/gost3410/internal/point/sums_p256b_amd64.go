@@ -145,7 +145,7 @@ func (c *weierstrassP256B) oddLanes(points []Point, v *lanesP256BWork) *[lanes][
 			limbs []uint64
 			of    *field.P256B
 		}{{e.x[:], &x}, {e.y[:], &y}, {e.minus[:], &minus}} {
-			words := n.of.Limbs()
+			words := toLaneP256B(n.of)
 			split52(n.limbs, words[:])
 		}
 	}

@@ -145,7 +145,7 @@ func (c *weierstrassP512A) oddLanes(points []Point, v *lanesP512AWork) *[lanes][
 			limbs []uint64
 			of    *field.P512A
 		}{{e.x[:], &x}, {e.y[:], &y}, {e.minus[:], &minus}} {
-			words := n.of.Limbs()
+			words := toLaneP512A(n.of)
 			split52(n.limbs, words[:])
 		}
 	}

@@ -145,7 +145,7 @@ func (c *weierstrassP512B) oddLanes(points []Point, v *lanesP512BWork) *[lanes][
 			limbs []uint64
 			of    *field.P512B
 		}{{e.x[:], &x}, {e.y[:], &y}, {e.minus[:], &minus}} {
-			words := n.of.Limbs()
+			words := toLaneP512B(n.of)
 			split52(n.limbs, words[:])
 		}
 	}
