@@ -398,6 +398,14 @@ func (s Confirmations) SweepConfirmations(ctx context.Context, endedBefore time.
 	return nil
 }
 
+// Outside implements confirm.ExecutionStore.
+func (s Confirmations) Outside(ctx context.Context) error {
+	if s.transaction(ctx) != nil {
+		return errors.New("store: a confirmation is spent inside a transaction that may still roll back")
+	}
+	return nil
+}
+
 // LeaseConfirmation implements confirm.ExecutionStore.
 func (s Confirmations) LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (bool, error) {
 	n, err := s.exec(ctx, `UPDATE confirmations SET lease = $2, leased_until = $3

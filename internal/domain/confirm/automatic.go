@@ -58,7 +58,7 @@ func (s *Service) Fail(ctx context.Context, who audit.Principal, id string, f *f
 		return err
 	}
 	if err := e.Fail(ctx, f, beside); err != nil {
-		return errors.Join(err, e.Release(context.WithoutCancel(ctx)))
+		return errors.Join(err, e.Release(ctx))
 	}
 	return nil
 }

@@ -93,12 +93,12 @@ func (s *Service) taken(ctx context.Context, id string, now time.Time) error {
 	return s.refused(ctx, id, now)
 }
 
-// Release ends the lease, and wipes the secret. The record stays Confirmed.
+// Release ends the lease, and wipes the secret. A record that was not spent stays Confirmed.
+// The stored state decides, so Release may follow every failure, also one whose commit is
+// unknown. The end of the request does not stop it.
 func (e *Execution) Release(ctx context.Context) error {
 	clear(e.Content.Secret)
-	if e.Done {
-		return nil
-	}
+	ctx = context.WithoutCancel(ctx)
 	return e.s.deps.Executions.ReleaseConfirmation(ctx, e.Record.ID, e.lease)
 }
 
@@ -106,6 +106,9 @@ func (e *Execution) Release(ctx context.Context) error {
 // which stores what belongs to it: the outcome of an operation, or a token. Nothing may
 // leave the service before Spend returns nil. The fault is that of the present state when
 // the lease was lost: the result is then of no use.
+//
+// Spend commits. It must not be called inside a transaction, where its changes could still be
+// rolled back: SpendWith is for that.
 func (e *Execution) Spend(ctx context.Context, result []byte, beside func(ctx context.Context) error) error {
 	return e.end(ctx, StepComplete, nil, alone, func(ctx context.Context) ([]byte, error) {
 		if beside == nil {
@@ -115,9 +118,10 @@ func (e *Execution) Spend(ctx context.Context, result []byte, beside func(ctx co
 	})
 }
 
-// SpendWith is Spend for an operation that is carried out in the same transaction: do
+// SpendWith is Spend for an operation that is carried out in a transaction of the caller: do
 // carries it out and returns the result. atomic runs a function in one transaction, maybe
-// several times. An error of do rolls the transaction back.
+// several times, and returns nil only if it has committed. An error of do rolls the
+// transaction back. The execution is Done after the commit.
 func (e *Execution) SpendWith(ctx context.Context, atomic func(ctx context.Context, fn func(ctx context.Context) error) error, do func(ctx context.Context) ([]byte, error)) error {
 	return e.end(ctx, StepComplete, nil, atomic, do)
 }
@@ -136,10 +140,10 @@ func (e *Execution) Fail(ctx context.Context, f *fault.Error, beside func(ctx co
 func alone(ctx context.Context, fn func(ctx context.Context) error) error { return fn(ctx) }
 
 func (e *Execution) end(ctx context.Context, step Step, f *fault.Error, atomic func(context.Context, func(context.Context) error) error, do func(ctx context.Context) ([]byte, error)) error {
-	if e.Done {
-		return fault.New(fault.InvalidTransaction, "the operation was carried out already")
-	}
 	s := e.s
+	if err := s.deps.Executions.Outside(ctx); err != nil {
+		return err
+	}
 	var after Record
 	var result []byte
 	spent := false

@@ -100,6 +100,62 @@ func TestTake(t *testing.T) {
 	w.is("after an error", err, fault.InvalidContent)
 }
 
+// TestSpendWithRollsBack spends records in transactions of a caller that are rolled back and
+// run again, or not committed.
+func TestSpendWithRollsBack(t *testing.T) {
+	ctx := t.Context()
+	w := open(t, nil)
+	r := w.confirmed()
+	conflict := errors.New("a conflict of transactions")
+	unit := func(ctx context.Context, fn func(context.Context) error, end error) error {
+		return w.deps.Store.Atomic(ctx, lock.User(ivanID), func(ctx context.Context) error {
+			if err := fn(ctx); err != nil {
+				return err
+			}
+			return end
+		})
+	}
+	e, err := w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+	ran := 0
+	do := func(context.Context) ([]byte, error) {
+		if ran++; e.Done || string(e.Content.Secret) != "PIN-93817264" {
+			t.Errorf("run %d before the commit: %+v", ran, e)
+		}
+		return []byte("result"), nil
+	}
+	err = e.SpendWith(ctx, func(ctx context.Context, fn func(context.Context) error) error { return unit(ctx, fn, conflict) }, do)
+	if got := w.stored(r.ID).State; !errors.Is(err, conflict) || e.Done || e.Record.State != confirm.Confirmed || got != confirm.Confirmed {
+		t.Errorf("rolled back: %v, %+v, stored %s", err, e.Record, got)
+	}
+	again := func(ctx context.Context, fn func(context.Context) error) error {
+		if err := unit(ctx, fn, conflict); !errors.Is(err, conflict) {
+			t.Errorf("the first run: %v", err)
+		}
+		return unit(ctx, fn, nil)
+	}
+	w.must(e.SpendWith(ctx, again, do))
+	if got := w.stored(r.ID); ran != 3 || !e.Done || got.State != confirm.Completed {
+		t.Errorf("committed after %d runs: %+v, stored %s", ran, e, got.State)
+	}
+
+	// Inside a transaction nothing can be spent for good.
+	r = w.confirmed()
+	e, err = w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+	if err := unit(ctx, func(ctx context.Context) error { return e.Spend(ctx, nil, nil) }, nil); err == nil {
+		t.Error("spent inside a transaction")
+	}
+	if got := w.stored(r.ID).State; e.Done || got != confirm.Confirmed {
+		t.Errorf("inside a transaction: %+v, stored %s", e, got)
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel() // the client is gone
+	w.must(e.Release(gone))
+	_, err = w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+}
+
 // renewals tells when a lease was extended.
 type renewals struct {
 	confirm.ExecutionStore

@@ -101,6 +101,8 @@ type Store interface {
 
 // ExecutionStore leases and spends confirmed records of a Store.
 type ExecutionStore interface {
+	// Outside returns an error inside of a transaction of ctx.
+	Outside(ctx context.Context) error
 	// LeaseConfirmation leases a confirmed record for one execution until a time. It
 	// reports false if another execution has it, or if it has expired or is not Confirmed.
 	LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (leased bool, err error)

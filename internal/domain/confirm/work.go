@@ -74,7 +74,7 @@ func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, 
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, e.Release(context.WithoutCancel(ctx)))
+			err = errors.Join(err, e.Release(ctx))
 		}
 	}()
 	if !described {

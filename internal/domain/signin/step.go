@@ -383,9 +383,10 @@ func (s *Service) complete(ctx context.Context, f FirstStep, r *confirm.Record, 
 		users = append(users, o.Actor.UserID)
 	}
 	// The unit locks the users before the record, as every issue of a token does.
-	err = s.store.Atomic(ctx, lock.User(users...), func(ctx context.Context) error {
-		return execution.Spend(ctx, nil, func(ctx context.Context) error { return issue(ctx, o) })
-	})
+	locked := func(ctx context.Context, fn func(ctx context.Context) error) error {
+		return s.store.Atomic(ctx, lock.User(users...), fn)
+	}
+	err = execution.SpendWith(ctx, locked, func(ctx context.Context) ([]byte, error) { return nil, issue(ctx, o) })
 	if err != nil {
 		return errors.Join(err, execution.Release(ctx))
 	}

@@ -15,6 +15,7 @@ import (
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
@@ -225,6 +226,62 @@ func TestGrantsWithStep(t *testing.T) {
 
 // A confidential client vouches for its users, so that their name is enough to it. The name
 // is not enough where the user has a second step.
+// conflicts is a store whose transactions are rolled back as often as it says, and run again
+// unless final.
+type conflicts struct {
+	signin.Store
+	left  int
+	final bool
+}
+
+var errConflict = errors.New("a conflict of transactions")
+
+func (c *conflicts) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	for ; c.left > 0; c.left-- {
+		err := c.Store.Atomic(ctx, set, func(ctx context.Context) error { return errors.Join(fn(ctx), errConflict) })
+		if c.final || !errors.Is(err, errConflict) {
+			c.left--
+			return err
+		}
+	}
+	return c.Store.Atomic(ctx, set, fn)
+}
+
+// TestSignInAfterConflict completes sign-ins whose transaction is rolled back. A sign-in that
+// stored nothing is not taken for a completed one.
+func TestSignInAfterConflict(t *testing.T) {
+	t.Parallel()
+	for name, final := range map[string]bool{"runs again": false, "fails": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newFamily(t).stepped(t)
+			c := &conflicts{Store: store.Tokens{DB: s.db}, final: final}
+			s.rooms = s.serviceWith(t, settings(), deps{Keys: s.keys, Steps: s.records, Store: c})
+			_, err := s.PasswordGrant(t.Context(), able, "op", secret, resource, everything)
+			first, _ := s.stepOf(t, err)
+			confirmer, record := s.confirm(t, first)
+			c.left = 1
+			got, err := s.Redeem(t.Context(), confirmer, record, true)
+			if final {
+				if !errors.Is(err, errConflict) || got.AccessToken != "" {
+					t.Fatalf("%+v, %v", got, err)
+				}
+				// Nothing was stored, so the same client may complete the sign-in at once.
+				got, err = s.Redeem(t.Context(), confirmer, record, true)
+			}
+			if err != nil || c.left != 0 {
+				t.Fatal(c.left, err)
+			}
+			if !s.holds(t, got.AccessToken) {
+				t.Error("the token is not valid")
+			}
+			if _, err := s.Redeem(t.Context(), confirmer, record, true); !fault.Is(err, fault.InvalidTransaction) {
+				t.Errorf("a second token: %v", err)
+			}
+		})
+	}
+}
+
 func TestNameAlone(t *testing.T) {
 	t.Parallel()
 	s := newFamily(t).stepped(t)

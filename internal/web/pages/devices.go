@@ -4,6 +4,7 @@ package pages
 
 import (
 	"context"
+	"errors"
 	"html/template"
 	"slices"
 	"strings"
@@ -273,7 +274,7 @@ func (a *API) proved(ctx context.Context, r *confirm.Record) (rest.Redirect, err
 	}
 	if !e.Done { // a repetition of a form proves nothing again
 		if err := e.Spend(ctx, nil, nil); err != nil {
-			return to, err
+			return to, errors.Join(err, e.Release(ctx))
 		}
 		s := visitorOf(ctx).session
 		s.Proved = a.Now().Unix()
