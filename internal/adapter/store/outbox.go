@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -155,18 +156,11 @@ func (s Outbox) SweepMessages(ctx context.Context, now, doneBefore time.Time) er
 	return nil
 }
 
-// SpendBudget implements notify.Store.
-func (s Outbox) SpendBudget(ctx context.Context, key string, now time.Time, window time.Duration, limit int) (bool, error) {
-	n, err := s.exec(ctx, `INSERT INTO message_budgets AS b (name, messages, window_from) VALUES ($1, 1, $2)
-		ON CONFLICT (name) DO UPDATE SET
-			messages = CASE WHEN b.window_from <= $3 THEN 1 ELSE b.messages + 1 END,
-			window_from = CASE WHEN b.window_from <= $3 THEN excluded.window_from ELSE b.window_from END
-		WHERE b.window_from <= $3 OR b.messages < $4`,
-		key, millis(now), millis(now.Add(-window)), limit)
-	return n == 1, err
-}
-
-// SpendBudgets implements notify.Store. The rows are locked in the order of the budgets.
+// SpendBudgets implements notify.Store. A loose key has some rows, whose names begin with
+// it. A unit counts in any of them that no other unit has locked, or adds a row. A sweep
+// deletes rows whose window has ended. Earlier releases add rows with the numbers from 0.
+//
+// The rows of other keys are locked in the order of the budgets.
 func (s Outbox) SpendBudgets(ctx context.Context, budgets []notify.BudgetLimit, now time.Time, window time.Duration) (bool, error) {
 	args := []any{millis(now), millis(now.Add(-window))}
 	var rows, limits strings.Builder
@@ -174,18 +168,26 @@ func (s Outbox) SpendBudgets(ctx context.Context, budgets []notify.BudgetLimit, 
 		if i > 0 {
 			rows.WriteString(" UNION ALL ")
 		}
-		args = append(args, b.Key, b.Limit)
-		fmt.Fprintf(&rows, "SELECT CAST($%d AS TEXT) AS name", len(args)-1)
-		fmt.Fprintf(&limits, " WHEN $%d THEN CAST($%d AS BIGINT)", len(args)-1, len(args))
+		first, last, added := b.Key, b.Key, b.Key
+		if b.Loose {
+			first, last = b.Key+" #", b.Key+" #:" // a colon comes after all digits
+			added = first + strconv.FormatInt(newRow(), 10)
+		}
+		n := len(args)
+		args = append(args, first, last, added, b.Limit)
+		fmt.Fprintf(&rows, "SELECT CAST($%d AS TEXT) AS first, CAST($%d AS TEXT) AS last, CAST($%d AS TEXT) AS added, CAST($%d AS BIGINT) AS most", n+1, n+2, n+3, n+4)
+		fmt.Fprintf(&limits, " WHEN $%d THEN CAST($%d AS BIGINT)", n+3, n+4)
 	}
 	n, err := s.exec(ctx, `INSERT INTO message_budgets AS b (name, messages, window_from)
-		SELECT n.name, 1, CAST($1 AS BIGINT) FROM (`+rows.String()+`) n
-		WHERE NOT EXISTS (SELECT 1 FROM (`+rows.String()+`) o JOIN message_budgets x ON x.name = o.name
-			WHERE x.window_from > $2 AND x.messages >= CASE x.name`+limits.String()+` END)
+		SELECT COALESCE((SELECT x.name FROM message_budgets x
+				WHERE n.first <> n.last AND x.name BETWEEN n.first AND n.last ORDER BY x.name LIMIT 1`+s.skipLocked()+`), n.added), 1, CAST($1 AS BIGINT)
+		FROM (`+rows.String()+`) n
+		WHERE NOT EXISTS (SELECT 1 FROM (`+rows.String()+`) o WHERE o.most <=
+			(SELECT COALESCE(SUM(x.messages), 0) FROM message_budgets x WHERE x.name BETWEEN o.first AND o.last AND x.window_from > $2))
 		ON CONFLICT (name) DO UPDATE SET
 			messages = CASE WHEN b.window_from <= $2 THEN 1 ELSE b.messages + 1 END,
 			window_from = CASE WHEN b.window_from <= $2 THEN excluded.window_from ELSE b.window_from END
-		WHERE b.window_from <= $2 OR b.messages < CASE b.name`+limits.String()+` END`, args...)
+		WHERE b.window_from <= $2 OR b.messages < CASE b.name`+limits.String()+` ELSE b.messages + 1 END`, args...)
 	return n == int64(len(budgets)), err
 }
 

@@ -57,10 +57,11 @@ func (o inOutbox) Call(context.Context, notify.Call) error { return nil }
 
 func (o inOutbox) Emit(ctx context.Context, e notify.Event) error {
 	for _, channel := range []notify.Channel{notify.Email, notify.SMS} {
-		for _, key := range []string{"address " + e.UserID, "caller " + e.Actor} {
-			if _, err := o.outbox.SpendBudget(ctx, string(channel)+key, time.UnixMilli(1), time.Hour, 1e9); err != nil {
-				return err
-			}
+		budgets := []notify.BudgetLimit{
+			{Key: string(channel) + " address " + e.UserID, Limit: 1e9}, {Key: string(channel) + " caller " + e.Actor, Limit: 1e9, Loose: true},
+		}
+		if _, err := o.outbox.SpendBudgets(ctx, budgets, time.UnixMilli(1), time.Hour); err != nil {
+			return err
 		}
 		now := time.Now()
 		if err := o.outbox.AddMessage(ctx, notify.Record{

@@ -3,6 +3,7 @@
 package store_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/signing"
 )
 
@@ -220,6 +222,43 @@ func TestSharesAreNotWaitedFor(t *testing.T) {
 	}
 	sweep()
 	rows(1, "after a sweep")
+}
+
+// TestLooseBudgetsAreNotWaitedFor counts messages of a caller and of an installation while
+// other units hold what they have counted. A step that waits ends with an error of
+// lock_timeout.
+func TestLooseBudgetsAreNotWaitedFor(t *testing.T) {
+	a, b, _, admin := twoProcesses(t, storetest.PostgreSQL(t).Database(t))
+	at := time.UnixMilli(1_700_000_000_000)
+	spend := func(ctx context.Context, db *store.DB, want bool) {
+		t.Helper()
+		ok, err := store.Outbox{DB: db}.SpendBudgets(ctx, []notify.BudgetLimit{{Key: "caller", Limit: 4, Loose: true}, {Key: "all", Limit: 4, Loose: true}}, at, time.Hour)
+		if ok != want || err != nil {
+			t.Errorf("%v, %v, want %v", ok, err, want)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(a.Unit(t.Context(), func(one context.Context) error {
+		spend(one, a, true)
+		must(b.Unit(t.Context(), func(other context.Context) error {
+			spend(other, b, true)
+			spend(other, b, true)
+			return nil
+		}))
+		spend(one, a, true)
+		return nil
+	}))
+	spend(t.Context(), a, false)
+	var rows, messages int64
+	must(admin.QueryRowContext(t.Context(), "SELECT COUNT(*), SUM(messages) FROM message_budgets").Scan(&rows, &messages))
+	if rows != 4 || messages != 8 {
+		t.Errorf("%d messages in %d rows, want 8 in two rows of each key", messages, rows)
+	}
 }
 
 // TestQuotaBesideAnEarlierRelease runs the statements of a release that counts without

@@ -4,9 +4,6 @@ package notify
 
 import (
 	"context"
-	"fmt"
-	"hash/fnv"
-	"io"
 	"strings"
 	"time"
 
@@ -26,6 +23,9 @@ type Budget struct {
 const (
 	budgetWindow = time.Hour
 	prefixDigits = 6 // country code and the number range of a telephone operator
+	// loose is the least limit that orders made in one moment may exceed. Many users share
+	// such a limit, and their changes must not wait for each other until they commit.
+	loose = 256
 )
 
 // spend counts a message under each key that has a budget.
@@ -39,14 +39,13 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 	if d.always {
 		address = "address of notices"
 	}
-	type scope struct {
+	var names []string
+	var budgets []BudgetLimit
+	for _, c := range []struct {
 		name, key string
 		limit     int
 		counts    bool
-	}
-	var scopes []scope
-	var budgets []BudgetLimit
-	for _, c := range []scope{
+	}{
 		{address, strings.ToLower(d.To), b.Recipient, true},
 		{"caller", d.Actor, b.Actor, d.Actor != ""},
 		{"range of numbers", prefix, b.Prefix, prefix != ""},
@@ -55,12 +54,8 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 		if c.limit == 0 || !c.counts {
 			continue
 		}
-		c.key = string(d.Channel) + " " + c.name + " " + c.key
-		first := BudgetLimit{c.key, c.limit}
-		if divided(c.limit) {
-			first = share(c.key, c.limit, firstShare(d.UserID))
-		}
-		scopes, budgets = append(scopes, c), append(budgets, first)
+		key := string(d.Channel) + " " + c.name + " " + c.key
+		names, budgets = append(names, c.name), append(budgets, BudgetLimit{key, c.limit, c.limit >= loose})
 	}
 	if len(budgets) == 0 {
 		return nil
@@ -68,57 +63,14 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 	if ok, err := s.deps.Store.SpendBudgets(ctx, budgets, now, budgetWindow); ok || err != nil {
 		return err
 	}
-	// One of them has no room, at least not in its first share.
-	for _, scope := range scopes {
-		ok, err := s.spendOne(ctx, d.UserID, scope.key, now, scope.limit)
+	for i, one := range budgets {
+		ok, err := s.deps.Store.SpendBudgets(ctx, budgets[i:i+1], now, budgetWindow)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return fault.Newf(fault.TooManyRequests, "too many messages for this %s within an hour, the limit is %d: try again later", scope.name, scope.limit)
+			return fault.Newf(fault.TooManyRequests, "too many messages for this %s within an hour, the limit is %d: try again later", names[i], one.Limit)
 		}
 	}
 	return nil
-}
-
-// shares is the number of counters that a large budget is divided into, so that
-// concurrent orders do not all wait for one row.
-const shares = 16
-
-// spendOne counts a message under one key. A divided budget is used up when all of its
-// shares are. The user selects the first share, so that all messages of a change of one
-// user count in one share: changes that took several shares in different orders would
-// wait for each other.
-func (s *Service) spendOne(ctx context.Context, userID, key string, now time.Time, limit int) (bool, error) {
-	if !divided(limit) {
-		return s.deps.Store.SpendBudget(ctx, key, now, budgetWindow, limit)
-	}
-	first := firstShare(userID)
-	for i := range shares {
-		one := share(key, limit, (first+i)%shares)
-		ok, err := s.deps.Store.SpendBudget(ctx, one.Key, now, budgetWindow, one.Limit)
-		if ok || err != nil {
-			return ok, err
-		}
-	}
-	return false, nil
-}
-
-// divided reports whether a budget is divided into shares.
-func divided(limit int) bool { return limit >= shares*shares }
-
-// firstShare returns the share that messages of a user count in as long as it has room.
-func firstShare(userID string) int {
-	h := fnv.New32a()
-	io.WriteString(h, userID)
-	return int(h.Sum32() % shares)
-}
-
-// share returns the counter of one share of a budget.
-func share(key string, limit, n int) BudgetLimit {
-	size := limit / shares
-	if n < limit%shares {
-		size++
-	}
-	return BudgetLimit{fmt.Sprintf("%s #%d", key, n), size}
 }

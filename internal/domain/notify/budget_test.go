@@ -53,9 +53,9 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// A large budget is divided into shares, which together are exactly as large.
-func TestDividedBudget(t *testing.T) {
-	const limit = 260
+// A large budget is exact for messages that are ordered one after the other.
+func TestLooseBudget(t *testing.T) {
+	const limit = 256
 	o := open(t, func(s *notify.Settings) { s.Budgets = map[notify.Channel]notify.Budget{notify.SMS: {Actor: limit}} })
 	taken := 0
 	for n := range limit + 20 {

@@ -83,13 +83,10 @@ type Store interface {
 	// deletes the texts of expired messages, and deletes messages done before doneBefore.
 	SweepMessages(ctx context.Context, now, doneBefore time.Time) error
 
-	// SpendBudget counts one message under a key and reports true, unless limit was
-	// reached in the window that began with the first counted message. It is one atomic
-	// statement.
-	SpendBudget(ctx context.Context, key string, now time.Time, window time.Duration, limit int) (bool, error)
-	// SpendBudgets is SpendBudget for several keys in one statement. It counts under all of
-	// them, or under none if a limit was reached. If others count at the same moment, it may
-	// count under some and report false.
+	// SpendBudgets counts one message under several keys and reports true, unless a limit
+	// was reached in the window that began with the first message counted under its key.
+	// Then it counts under none. It is one atomic statement. If others count at the same
+	// moment, it may count under some and report false.
 	SpendBudgets(ctx context.Context, budgets []BudgetLimit, now time.Time, window time.Duration) (bool, error)
 	SweepBudgets(ctx context.Context, windowFromBefore time.Time) error
 }
@@ -98,4 +95,7 @@ type Store interface {
 type BudgetLimit struct {
 	Key   string
 	Limit int
+	// Loose allows that the limit is exceeded by messages that are counted in one moment.
+	// Units that count under a loose key never wait for each other.
+	Loose bool
 }

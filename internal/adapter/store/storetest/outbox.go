@@ -244,7 +244,7 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Outbox{DB: db}
 			spend := func(key string, now time.Time, expected bool) {
 				t.Helper()
-				ok, err := s.SpendBudget(t.Context(), key, now, time.Hour, 2)
+				ok, err := s.SpendBudgets(t.Context(), []notify.BudgetLimit{{Key: key, Limit: 2}}, now, time.Hour)
 				must(t, err)
 				if ok != expected {
 					t.Errorf("%s at %v: %t, want %t", key, now, ok, expected)
@@ -279,7 +279,7 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			both(false, "newest", "other", "three")
 			won := make([]bool, 16)
 			for _, err := range together(len(won), func(i int) (err error) {
-				won[i], err = s.SpendBudget(t.Context(), "crowd", start, time.Hour, 5)
+				won[i], err = s.SpendBudgets(t.Context(), []notify.BudgetLimit{{Key: "crowd", Limit: 5}}, start, time.Hour)
 				return err
 			}) {
 				must(t, err)
@@ -292,6 +292,53 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			if n != 5 {
 				t.Errorf("%d of a budget of 5 were let through", n)
+			}
+		}},
+		{"LooseBudgets", func(t *testing.T, db *store.DB) {
+			s := store.Outbox{DB: db}
+			spend := func(now time.Time, expected bool, keys ...string) {
+				t.Helper()
+				var list []notify.BudgetLimit
+				for _, k := range keys {
+					list = append(list, notify.BudgetLimit{Key: k, Limit: 3, Loose: true})
+				}
+				ok, err := s.SpendBudgets(t.Context(), list, now, time.Hour)
+				must(t, err)
+				if ok != expected {
+					t.Errorf("%v at %v: %t, want %t", keys, now, ok, expected)
+				}
+			}
+			spend(start, true, "caller a")
+			spend(start, true, "caller a", "caller b")
+			spend(start, true, "caller aa") // begins with another key
+			spend(start.Add(time.Minute), true, "caller a")
+			spend(start.Add(time.Hour-time.Millisecond), false, "caller a")
+			spend(start, false, "caller c", "caller a")
+			spend(start, true, "caller c", "caller b") // c was not counted
+			spend(start, true, "caller c", "caller b")
+			spend(start, false, "caller b")
+			spend(start.Add(time.Hour), true, "caller a")
+			must(t, s.SweepBudgets(t.Context(), start.Add(time.Hour)))
+			for range 3 {
+				spend(start.Add(time.Hour), true, "caller b")
+			}
+			spend(start.Add(time.Hour), false, "caller b")
+			won := make([]bool, 16)
+			for _, err := range together(len(won), func(i int) (err error) {
+				won[i], err = s.SpendBudgets(t.Context(), []notify.BudgetLimit{{Key: "crowd", Limit: 16, Loose: true}}, start, time.Hour)
+				return err
+			}) {
+				must(t, err)
+			}
+			for i, w := range won {
+				if !w {
+					t.Errorf("caller %d found no room", i)
+				}
+			}
+			ok, err := s.SpendBudgets(t.Context(), []notify.BudgetLimit{{Key: "crowd", Limit: 16, Loose: true}}, start, time.Hour)
+			must(t, err)
+			if ok {
+				t.Error("the messages of the crowd are not all counted")
 			}
 		}},
 	}.run(t, open)
