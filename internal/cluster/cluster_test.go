@@ -83,6 +83,38 @@ func scenario(t *testing.T, name string) Scenario {
 	return Scenario{}
 }
 
+// TestServerLog reads the log of a server in which one session writes between the lines of
+// another.
+func TestServerLog(t *testing.T) {
+	const log = `2026-11-23 07:09:22.000 UTC [1] tamga0 LOG:  duration: 5 ms
+2026-11-23 07:09:23.154 UTC [26657] tamga2 LOG:  process 26657 still waiting for ShareLock on transaction 28157 after 50.278 ms
+2026-11-23 07:09:23.154 UTC [26657] tamga2 DETAIL:  Process holding the lock: 26641. Wait queue: 26657.
+2026-11-23 07:09:23.154 UTC [26657] tamga2 CONTEXT:  while inserting index tuple (4,48) in relation "message_budgets"
+2026-11-23 07:09:23.155 UTC [7] tamga1 LOG:  process 7 still waiting for ExclusiveLock on tuple (1,2) of relation 3 after 50.001 ms
+2026-11-23 07:09:23.154 UTC [26657] tamga2 STATEMENT:  INSERT INTO message_budgets
+		SELECT 1
+2026-11-23 07:09:23.160 UTC [26657] tamga2 LOG:  process 26657 acquired ShareLock on transaction 28157 after 61.5 ms
+2026-11-23 07:09:23.160 UTC [26657] tamga2 CONTEXT:  while inserting index tuple (4,48) in relation "users"
+2026-11-23 07:09:24.000 UTC [8] tamga1 ERROR:  deadlock detected
+`
+	var w waits
+	n, err := w.parse(strings.NewReader(log))
+	if err != nil || n != int64(len(log)) || len(w.List) != 2 || w.Deadlocks != 1 || len(w.Circles) != 1 {
+		t.Fatalf("%d of %d bytes, %v: %+v", n, len(log), err, w)
+	}
+	at := time.Date(2026, 11, 23, 7, 9, 23, 0, time.UTC)
+	h := holders{seen: []holding{{26657, at, "long ago"}, {26657, at.Add(120 * time.Millisecond), "tamga0,\n idle"}, {26657, at.Add(time.Second), "another wait"}, {9, at, "another session"}}}
+	h.name(w.List)
+	for i, want := range []string{
+		"tamga2 waited 62ms for a row of message_budgets: INSERT INTO message_budgets SELECT 1; held by tamga0, idle",
+		"tamga1 waited 50ms for a row of a table that the log does not name: ; held by a session that was not seen",
+	} {
+		if got := w.List[i].String(); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
 // TestPage compares the configuration of HAProxy that docs/cluster.md shows with the one that
 // the scenarios run.
 func TestPage(t *testing.T) {

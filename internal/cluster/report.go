@@ -7,8 +7,6 @@ package cluster
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -30,7 +28,7 @@ func WriteResults(w io.Writer, results []Result) {
 			away = r.Away.Round(10 * time.Millisecond).String()
 		}
 		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %v | %s | %d | %d |\n",
-			r.Scenario, r.Rounds, r.Answered+r.Failed, r.Failed, len(r.Wrong), r.Gap.Round(10*time.Millisecond), away, r.Waits.Slow, r.Waits.Deadlocks)
+			r.Scenario, r.Rounds, r.Answered+r.Failed, r.Failed, len(r.Wrong), r.Gap.Round(10*time.Millisecond), away, len(r.Waits.List), r.Waits.Deadlocks)
 	}
 }
 
@@ -38,7 +36,7 @@ func WriteResults(w io.Writer, results []Result) {
 func (r *Result) Details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d rounds, %v, %d answered, %d failed, gap %v (away %v), %d lock waits, %d deadlocks\n", r.Scenario, r.Rounds,
-		r.Took.Round(time.Second), r.Answered, r.Failed, r.Gap.Round(time.Millisecond), r.Away.Round(time.Millisecond), r.Waits.Slow, r.Waits.Deadlocks)
+		r.Took.Round(time.Second), r.Answered, r.Failed, r.Gap.Round(time.Millisecond), r.Away.Round(time.Millisecond), len(r.Waits.List), r.Waits.Deadlocks)
 	list := func(what string, lines []string, most int) {
 		for i, line := range lines {
 			if i == most {
@@ -51,14 +49,13 @@ func (r *Result) Details() string {
 	list("WRONG", r.Wrong, 20)
 	list("BEYOND", r.Beyond, 20)
 	list("answer", r.Others, 10)
-	rows := map[string]int{}
-	for _, table := range r.Waits.Rows {
-		rows[table]++
+	for i, w := range r.Waits.List {
+		if i == 20 {
+			fmt.Fprintf(&b, "  lock: %d more\n", len(r.Waits.List)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  lock: %v\n", w)
 	}
-	for _, table := range slices.Sorted(maps.Keys(rows)) {
-		fmt.Fprintf(&b, "  lock: %d waits for a row of %s\n", rows[table], table)
-	}
-	list("lock", r.Waits.Examples, 6)
 	list("deadlock", r.Waits.Circles, 40)
 	return b.String()
 }

@@ -87,6 +87,10 @@ func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, ro
 	loaded, stop := context.WithCancel(ctx)
 	var load sync.WaitGroup
 	load.Go(func() { session.drive(loaded, s.Load) })
+	var blocking holders
+	if s.Holds.NoLockWaits {
+		load.Go(func() { blocking.look(loaded, c) })
+	}
 	err = s.repeat(ctx, c, session, least, &r)
 	stop()
 	load.Wait()
@@ -105,6 +109,7 @@ func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, ro
 	if r.Waits, err = c.lockWaits(logs); err != nil {
 		return r, err
 	}
+	blocking.name(r.Waits.List)
 	r.Took = time.Since(begun)
 	s.judge(&r)
 	return r, nil
@@ -161,8 +166,8 @@ func (s *Scenario) judge(r *Result) {
 	if s.Holds.NoFailures && r.Failed > 0 {
 		beyond("%d of %d requests failed: want none", r.Failed, r.Answered+r.Failed)
 	}
-	if w := r.Waits; s.Holds.NoLockWaits && w.Slow+w.Deadlocks > 0 {
-		beyond("%d sessions waited for a lock for longer than %v, %d deadlocks: want none", w.Slow, slowLock, w.Deadlocks)
+	if w := r.Waits; s.Holds.NoLockWaits && len(w.List)+w.Deadlocks > 0 {
+		beyond("%d sessions waited for a lock for longer than %v, %d deadlocks: want none", len(w.List), slowLock, w.Deadlocks)
 	}
 }
 
