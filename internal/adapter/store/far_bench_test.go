@@ -157,7 +157,7 @@ func prepareAndSpend(ctx context.Context, s store.Prepared, n int) error {
 	if ok, err := s.LeasePrepared(ctx, id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
 		return fmt.Errorf("leasing: %v, %w", ok, err)
 	}
-	ok, err := s.SpendPrepared(ctx, id, "l", now, nil)
+	ok, err := s.SpendPrepared(ctx, id, "l", now, signing.Beside{})
 	if err == nil && !ok {
 		err = fmt.Errorf("prepared object %d was not spent", n)
 	}

@@ -44,7 +44,8 @@ func (s Audit) MakePartitions(ctx context.Context) error {
 }
 
 // partitioned returns the time up to which the audit log has partitions, and the time of
-// the database.
+// the database. It does not read the bounds of the default partition: that would wait for a
+// process that makes a partition.
 func (s Audit) partitioned(ctx context.Context) (until, now time.Time, err error) {
 	type bounds struct {
 		text string
@@ -54,15 +55,16 @@ func (s Audit) partitioned(ctx context.Context) (until, now time.Time, err error
 		err = r.Scan(&b.text, (*timeField)(&b.now))
 		return b, err
 	}, `SELECT pg_get_expr(c.relpartbound, c.oid), CAST(EXTRACT(EPOCH FROM now()) * 1000 AS BIGINT)
-		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass('audit')`)
+		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_partitioned_table p ON p.partrelid = i.inhparent
+		WHERE i.inhparent = to_regclass('audit') AND c.oid <> p.partdefid`)
 	if err != nil {
 		return until, now, err
 	}
 	for _, b := range list {
 		now = b.now
 		end := partitionEnd.FindStringSubmatch(b.text)
-		if end == nil { // audit_other
-			continue
+		if end == nil {
+			return until, now, fmt.Errorf("store: a partition of the audit log has the bounds %q", b.text)
 		}
 		ms, err := strconv.ParseInt(end[1], 10, 64)
 		if err != nil {

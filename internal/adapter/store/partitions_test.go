@@ -104,6 +104,37 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
+// TestPartitionsBesideAMaker checks for missing partitions while another process makes one,
+// and so has locked the table of all other entries. Writers add entries meanwhile. A step
+// that waits ends with an error of lock_timeout.
+func TestPartitionsBesideAMaker(t *testing.T) {
+	db, _, _, admin := twoProcesses(t, storetest.PostgreSQL(t).Database(t))
+	log := store.Audit{DB: db}
+	if err := log.MakePartitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	making, err := admin.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer making.Rollback()
+	for _, statement := range []string{
+		"CREATE TABLE audit_later (LIKE audit INCLUDING DEFAULTS)",
+		"ALTER TABLE audit_later ADD PRIMARY KEY (id)",
+		"ALTER TABLE audit ATTACH PARTITION audit_later FOR VALUES FROM (8000000000000) TO (8100000000000)",
+	} {
+		if _, err := making.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.MakePartitions(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := log.Record(t.Context(), audit.Entry{RequestID: "beside", At: time.Now()}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPartitionsBesideOldRelease checks the migration to partitions while processes of the
 // release before go on writing: no entry fails or is lost, the order and the privileges
 // stay, and the writers of both releases find each other's entries.

@@ -51,15 +51,20 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 	})
 }
 
-// FindPrepared implements signing.PreparedStore.
+// FindPrepared implements signing.PreparedStore. Outside of a transaction callers share
+// statements.
 func (s Prepared) FindPrepared(ctx context.Context, id string) (*signing.PreparedRecord, bool, error) {
-	return one(ctx, s.DB, func(r row) (*signing.PreparedRecord, error) {
-		p := &signing.PreparedRecord{}
-		err := r.Scan(&p.ID, &p.Caller, &p.Type, &p.Job, &p.Document, &p.Original, &p.Bytes,
-			(*timeField)(&p.CreatedAt), (*timeField)(&p.ExpiresAt), &p.Failures, (*timeField)(&p.SpentAt))
-		return p, err
-	}, `SELECT id, caller, type, job, document, original, octets, created_at, expires_at, failures, spent_at
-		FROM prepared WHERE id = $1`, id)
+	return s.preparedObjects.read(ctx, id, time.Time{})
+}
+
+const preparedQuery = `SELECT p.id, p.caller, p.type, p.job, p.document, p.original, p.octets, p.created_at, p.expires_at, p.failures, p.spent_at
+	FROM prepared p WHERE p.id = $1`
+
+func scanPrepared(r row, before ...any) (*signing.PreparedRecord, error) {
+	p := &signing.PreparedRecord{}
+	err := r.Scan(append(before, &p.ID, &p.Caller, &p.Type, &p.Job, &p.Document, &p.Original, &p.Bytes,
+		(*timeField)(&p.CreatedAt), (*timeField)(&p.ExpiresAt), &p.Failures, (*timeField)(&p.SpentAt))...)
+	return p, err
 }
 
 // FailPrepared implements signing.PreparedStore.
@@ -94,21 +99,30 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 const spendPrepared = `UPDATE prepared SET spent_at = $3, job = $4, lease = '', leased_until = 0
 	WHERE id = $1 AND lease = $2 AND lease <> '' AND spent_at = 0`
 
-// spendAlone spends an object and gives its usage back, in one statement and so in one
+// spendOnce spends an object and gives its usage back, in one statement and so in one
 // round trip. Objects that an earlier release has counted are left alone. SQLite has no
 // such statement.
-const spendAlone = "WITH spent AS (" + spendPrepared + ` AND shard <> -1 RETURNING caller, shard, octets, spent_at),
+const spendOnce = "WITH spent AS (" + spendPrepared + ` AND shard <> -1 RETURNING caller, shard, octets, spent_at),
 		back AS (INSERT INTO prepared_shares AS u (caller, shard, objects, octets)
 			SELECT s.caller, COALESCE((SELECT x.shard FROM prepared_shares x WHERE x.caller = s.caller ORDER BY x.shard LIMIT 1 FOR UPDATE SKIP LOCKED), CAST($5 AS BIGINT)),
 				-1, -s.octets FROM spent s
-			ON CONFLICT (caller, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets)
-		SELECT caller, shard, octets, spent_at FROM spent`
+			ON CONFLICT (caller, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets)`
+
+const spentUsage = " SELECT caller, shard, octets, spent_at FROM spent"
+
+// spendNoted also adds an audit entry.
+var spendNoted = spendOnce + ", noted AS (INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(6, "CAST($%d AS %s)") + " FROM spent)" + spentUsage
 
 // SpendPrepared implements signing.PreparedStore.
-func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside func(ctx context.Context) error) (spent bool, err error) {
-	if beside == nil && s.engine == postgresEngine {
+func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside signing.Beside) (spent bool, err error) {
+	log := Audit(s)
+	if beside.Record == nil && s.engine == postgresEngine {
+		query, args := spendOnce+spentUsage, []any{id, lease, millis(now), []byte{}, newRow()}
+		if beside.Entry != nil {
+			query, args = spendNoted, append(args, log.unit(ctx, *beside.Entry).entry...)
+		}
 		var held usage
-		held, spent, err = returning(ctx, s.DB, scanUsage, spendAlone, id, lease, millis(now), []byte{}, newRow())
+		held, spent, err = returning(ctx, s.DB, scanUsage, query, args...)
 		if err != nil {
 			return false, err
 		}
@@ -123,8 +137,13 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 		if err != nil || !spent {
 			return err
 		}
-		if beside != nil {
-			if err := fault.Rollback(beside(ctx)); err != nil {
+		if beside.Record != nil {
+			if err := fault.Rollback(beside.Record(ctx)); err != nil {
+				return err
+			}
+		}
+		if beside.Entry != nil {
+			if err := fault.Rollback(log.Record(ctx, *beside.Entry)); err != nil {
 				return err
 			}
 		}

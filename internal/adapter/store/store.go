@@ -77,6 +77,8 @@ type DB struct {
 	entries   *gatherer[*recording] // on PostgreSQL; nil on SQLite
 	bearers   *lookups[bearerSnapshot]
 	snapshots *lookups[*signing.Snapshot]
+
+	preparedObjects *lookups[*signing.PreparedRecord]
 }
 
 // database is an open database of an engine.
@@ -147,6 +149,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db.bearers = newLookups(db, bearerSnapshotQuery, scanBearerSnapshot)
 	db.snapshots = newLookups(db, snapshotQuery, scanSnapshot)
+	db.preparedObjects = newLookups(db, preparedQuery, scanPrepared)
 	return db, nil
 }
 
@@ -184,5 +187,6 @@ func (db *DB) Close() error {
 	}
 	db.bearers.close()
 	db.snapshots.close()
+	db.preparedObjects.close()
 	return db.database.close()
 }

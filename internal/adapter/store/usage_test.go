@@ -60,7 +60,7 @@ func spend(t *testing.T, db *store.DB, n int) {
 	if ok, err := s.LeasePrepared(t.Context(), id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
 		t.Fatalf("leasing %d: %v, %v", n, ok, err)
 	}
-	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, nil); !ok || err != nil {
+	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, signing.Beside{}); !ok || err != nil {
 		t.Fatalf("spending %d: %v, %v", n, ok, err)
 	}
 }

@@ -29,9 +29,9 @@ type CompleteOrder struct {
 	Hash     []byte            // Prepared.Hash repeated; nil: omitted
 	Original *Intake           // OriginalDocument repeated; nil: omitted
 
-	// Keep, if not nil, is called with the document before the object is spent. The
-	// function that it returns is called inside the transaction that spends the object.
-	Keep func(ctx context.Context, r Result) (record func(ctx context.Context) error, err error)
+	// Keep, if not nil, is called with the document before the object is spent, and returns
+	// what is stored in the same step.
+	Keep func(ctx context.Context, r Result) (Beside, error)
 }
 
 // Completed is a signed document made in two steps. Write it, then close it to free the
@@ -146,7 +146,7 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 	if err != nil {
 		return nil, translate(err)
 	}
-	var kept func(ctx context.Context) error
+	var kept Beside
 	if o.Keep != nil {
 		if kept, err = o.Keep(ctx, result); err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -68,6 +69,14 @@ type PreparedRecord struct {
 	SpentAt   time.Time // zero until it is completed
 }
 
+// Beside is what is stored in the step that spends a prepared object. Its zero value is
+// nothing. An entry alone costs no further round trip.
+type Beside struct {
+	Entry *audit.Entry // an audit entry
+	// Record runs in the transaction of the step. Its error rolls everything back.
+	Record func(ctx context.Context) error
+}
+
 // PreparedStore stores prepared objects. Each method is one atomic step, whatever other
 // processes do at the same time.
 type PreparedStore interface {
@@ -89,10 +98,9 @@ type PreparedStore interface {
 	// ReleasePrepared ends a lease without spending the object.
 	ReleasePrepared(ctx context.Context, id, lease string) error
 	// SpendPrepared marks the object as completed by the holder of the lease, deletes its
-	// job and removes it from the quotas. It reports false if the holder has lost the
-	// lease. beside runs in the same transaction after the object is spent; its error
-	// rolls everything back. Without anything beside it is nil.
-	SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside func(ctx context.Context) error) (spent bool, err error)
+	// job and removes it from the quotas. It reports false, and does nothing beside, if the
+	// holder has lost the lease.
+	SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside Beside) (spent bool, err error)
 	// SweepPrepared deletes expired objects.
 	SweepPrepared(ctx context.Context, now time.Time) error
 }

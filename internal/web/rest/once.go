@@ -287,6 +287,19 @@ func Keep(ctx context.Context, value any) (record func(ctx context.Context) erro
 	}, nil
 }
 
+// KeepEntry is Keep for an operation that can add an audit entry in the statement that makes
+// its change. It returns either the entry of the outcome, for a request without an
+// Idempotency-Key, or the record.
+func KeepEntry(ctx context.Context, value any) (entry *audit.Entry, record func(ctx context.Context) error, err error) {
+	_, call := callOf(ctx)
+	if p := call.repetition; call.handler != nil && !call.handler.unaudited && (p == nil || p.turn == nil) {
+		call.promised = true // an operation that does not make its change fails
+		return call.handler.done(call, audit.OK), nil, nil
+	}
+	record, err = Keep(ctx, value)
+	return nil, record, err
+}
+
 // transient are the codes of faults that a repetition may not meet again. The others pass if
 // they say when (see [fault.Error.After]).
 var transient = map[string]bool{

@@ -100,8 +100,9 @@ func (a *API) postSign(ctx context.Context, docs *documents, r postSignRequest) 
 	if order.Params, order.Original, err = readParameters(docs, a.signer, "SignatureParams", body.SignatureParams); err != nil {
 		return rest.Stream{}, err
 	}
-	order.Keep = func(ctx context.Context, r signing.Result) (func(context.Context) error, error) {
-		return rest.Keep(ctx, rest.Stream{Content: r})
+	order.Keep = func(ctx context.Context, r signing.Result) (kept signing.Beside, err error) {
+		kept.Entry, kept.Record, err = rest.KeepEntry(ctx, rest.Stream{Content: r})
+		return kept, err
 	}
 	completed, err := a.signer.Complete(ctx, order)
 	if err != nil {

@@ -4,6 +4,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/signing"
 )
 
@@ -18,7 +20,20 @@ import (
 var wide = signing.Quota{Objects: 1000, Bytes: 1 << 40}
 
 // alone does nothing in the transaction that spends an object.
-func alone(context.Context) error { return nil }
+var alone = signing.Beside{Record: func(context.Context) error { return nil }}
+
+// noted adds an audit entry in the step that spends an object.
+func noted(requestID string) signing.Beside {
+	return signing.Beside{Entry: &audit.Entry{RequestID: requestID, Operation: "PostSignDocument", Phase: audit.Done, Outcome: audit.OK}}
+}
+
+// entries counts the audit entries.
+func entries(t testing.TB, db *store.DB) int {
+	t.Helper()
+	list, err := store.Audit{DB: db}.Last(t.Context(), 1000)
+	must(t, err)
+	return len(list)
+}
 
 // preparedOf returns prepared object n, which is valid for fifteen minutes.
 func preparedOf(n int) *signing.PreparedRecord {
@@ -130,13 +145,13 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Prepared{DB: db}
 			p := preparedOf(1)
 			addPrepared(t, s, p)
-			if got, err := s.SpendPrepared(t.Context(), p.ID, "", later, nil); got || err != nil {
+			if got, err := s.SpendPrepared(t.Context(), p.ID, "", later, signing.Beside{}); got || err != nil {
 				t.Errorf("without a lease: %v, %v", got, err)
 			}
 			_, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
 			must(t, err)
 			for i, want := range []bool{true, false} {
-				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, nil); got != want || err != nil {
+				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, signing.Beside{}); got != want || err != nil {
 					t.Errorf("spending %d: %v, %v", i, got, err)
 				}
 			}
@@ -152,6 +167,42 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("spent at %v with a job of %d bytes", got.SpentAt, len(got.Job))
 			}
 		}},
+		{"SpentWithAnEntry", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			failed := errors.New("the disk is full")
+			for n, c := range []struct {
+				beside signing.Beside
+				want   int // entries
+			}{
+				{noted("one"), 1},
+				{signing.Beside{Entry: noted("one").Entry, Record: func(ctx context.Context) error { return store.Audit{DB: db}.Record(ctx, *noted("one").Entry) }}, 2},
+				{signing.Beside{Entry: noted("one").Entry, Record: func(context.Context) error { return failed }}, 0},
+			} {
+				p := preparedOf(n)
+				p.Caller = fmt.Sprint(n)
+				addPrepared(t, s, p)
+				before := entries(t, db)
+				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, c.beside); got || err != nil || entries(t, db) != before {
+					t.Errorf("%d: without a lease: %v, %v", n, got, err)
+				}
+				_, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
+				must(t, err)
+				got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, c.beside)
+				if got != (c.want > 0) || c.want == 0 && !errors.Is(err, failed) || c.want > 0 && err != nil {
+					t.Errorf("%d: %v, %v", n, got, err)
+				}
+				if made := entries(t, db) - before; made != c.want {
+					t.Errorf("%d: %d audit entries, want %d", n, made, c.want)
+				}
+				// The usage is given back with the entry, or neither.
+				room := signing.Quota{Objects: 1, Bytes: 1 << 40}
+				next := preparedOf(n + 100)
+				next.Caller = p.Caller
+				if added, err := s.AddPrepared(t.Context(), next, wide, room); added != (c.want > 0) || err != nil {
+					t.Errorf("%d: room for another one %v, %v", n, added, err)
+				}
+			}
+		}},
 		{"OneOfManyAtOnce", func(t *testing.T, db *store.DB) {
 			s := store.Prepared{DB: db}
 			p := preparedOf(1)
@@ -162,7 +213,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				if won[i], err = s.LeasePrepared(t.Context(), p.ID, lease, later, later.Add(time.Minute), wrong); err != nil || !won[i] {
 					return err
 				}
-				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later, []func(context.Context) error{nil, alone}[i%2])
+				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later, []signing.Beside{{}, alone, noted(lease)}[i%3])
 				return err
 			}) {
 				must(t, err)
