@@ -76,7 +76,7 @@ var lockOrder = []string{
 // stripes is the number of rows of lock_stripes. A value has the row that its hash
 // selects, so values that do not exist yet can be locked. Two values may share a row:
 // then units that lock them wait for each other.
-const stripes = 1024
+const stripes = 16384
 
 func stripe(value string) int64 {
 	h := fnv.New32a()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 )
@@ -99,10 +100,10 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 const spendPrepared = `UPDATE prepared SET spent_at = $3, job = $4, lease = '', leased_until = 0
 	WHERE id = $1 AND lease = $2 AND lease <> '' AND spent_at = 0`
 
-// spendOnce spends an object and gives its usage back, in one statement and so in one
+// spendCounted spends an object and gives its usage back, in one statement and so in one
 // round trip. Objects that an earlier release has counted are left alone. SQLite has no
 // such statement.
-const spendOnce = "WITH spent AS (" + spendPrepared + ` AND shard <> -1 RETURNING caller, shard, octets, spent_at),
+const spendCounted = "WITH spent AS (" + spendPrepared + ` AND shard <> -1 RETURNING caller, shard, octets, spent_at),
 		back AS (INSERT INTO prepared_shares AS u (caller, shard, objects, octets)
 			SELECT s.caller, COALESCE((SELECT x.shard FROM prepared_shares x WHERE x.caller = s.caller ORDER BY x.shard LIMIT 1 FOR UPDATE SKIP LOCKED), CAST($5 AS BIGINT)),
 				-1, -s.octets FROM spent s
@@ -111,47 +112,57 @@ const spendOnce = "WITH spent AS (" + spendPrepared + ` AND shard <> -1 RETURNIN
 const spentUsage = " SELECT caller, shard, octets, spent_at FROM spent"
 
 // spendNoted also adds an audit entry.
-var spendNoted = spendOnce + ", noted AS (INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(6, "CAST($%d AS %s)") + " FROM spent)" + spentUsage
+var spendNoted = spendCounted + ", noted AS (INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(6, "CAST($%d AS %s)") + " FROM spent)" + spentUsage
 
 // SpendPrepared implements signing.PreparedStore.
 func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside signing.Beside) (spent bool, err error) {
-	log := Audit(s)
 	if beside.Record == nil && s.engine == postgresEngine {
-		query, args := spendOnce+spentUsage, []any{id, lease, millis(now), []byte{}, newRow()}
-		if beside.Entry != nil {
-			query, args = spendNoted, append(args, log.unit(ctx, *beside.Entry).entry...)
-		}
-		var held usage
-		held, spent, err = returning(ctx, s.DB, scanUsage, query, args...)
-		if err != nil {
-			return false, err
-		}
-		if spent {
-			s.prepared.gone(holding{1, held.size})
-			return true, nil
+		if spent, err = s.spendOnce(ctx, id, lease, now, beside.Entry); err != nil || spent {
+			return spent && err == nil, err
 		}
 	}
-	err = s.Unit(ctx, func(ctx context.Context) error {
-		var held usage
-		held, spent, err = returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, shard, octets, spent_at", id, lease, millis(now), []byte{})
-		if err != nil || !spent {
+	err = s.Unit(ctx, func(ctx context.Context) (err error) {
+		if spent = false; s.engine == postgresEngine {
+			spent, err = s.spendOnce(ctx, id, lease, now, beside.Entry)
+		}
+		if err == nil && !spent {
+			spent, err = s.spendInSteps(ctx, id, lease, now, beside.Entry)
+		}
+		if err != nil || !spent || beside.Record == nil {
 			return err
 		}
-		if beside.Record != nil {
-			if err := fault.Rollback(beside.Record(ctx)); err != nil {
-				return err
-			}
-		}
-		if beside.Entry != nil {
-			if err := fault.Rollback(log.Record(ctx, *beside.Entry)); err != nil {
-				return err
-			}
-		}
-		var spare back
-		spare.add(held.caller, held.shard, holding{1, held.size})
-		return s.prepared.giveBack(ctx, s.DB, spare)
+		return fault.Rollback(beside.Record(ctx))
 	})
 	return spent && err == nil, err
+}
+
+// spendOnce spends an object on PostgreSQL, unless an earlier release has counted it.
+func (s Prepared) spendOnce(ctx context.Context, id, lease string, now time.Time, entry *audit.Entry) (spent bool, err error) {
+	query, args := spendCounted+spentUsage, []any{id, lease, millis(now), []byte{}, newRow()}
+	if entry != nil {
+		query, args = spendNoted, append(args, Audit(s).unit(ctx, *entry).entry...)
+	}
+	held, spent, err := returning(ctx, s.DB, scanUsage, query, args...)
+	if err == nil && spent {
+		s.prepared.gone(holding{1, held.size})
+	}
+	return spent, err
+}
+
+// spendInSteps spends an object in the transaction of ctx.
+func (s Prepared) spendInSteps(ctx context.Context, id, lease string, now time.Time, entry *audit.Entry) (spent bool, err error) {
+	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, shard, octets, spent_at", id, lease, millis(now), []byte{})
+	if err != nil || !spent {
+		return false, err
+	}
+	if entry != nil {
+		if err := fault.Rollback(Audit(s).Record(ctx, *entry)); err != nil {
+			return false, err
+		}
+	}
+	var spare back
+	spare.add(held.caller, held.shard, holding{1, held.size})
+	return true, s.prepared.giveBack(ctx, s.DB, spare)
 }
 
 // usage is what one object adds to the usage.
