@@ -177,6 +177,44 @@ func (s Devices) AddServiceKey(ctx context.Context, r device.ServiceKeyRecord) (
 	return n == 1, err
 }
 
+// ReplaceServiceKey implements device.ServiceKeyStore.
+func (s Devices) ReplaceServiceKey(ctx context.Context, before []byte, r device.ServiceKeyRecord) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE device_service_keys SET sealed = $3, created_at = $4 WHERE algorithm = $1 AND sealed = $2",
+		r.Algorithm, before, r.Sealed, millis(r.CreatedAt))
+	return n == 1, err
+}
+
+const formerKeyColumns = "algorithm, digest, sealed, statement, until_at"
+
+func scanFormerKey(r row) (k device.FormerKeyRecord, err error) {
+	err = r.Scan(&k.Algorithm, &k.Digest, &k.Sealed, &k.Statement, (*timeField)(&k.Until))
+	return k, err
+}
+
+// SetFormerKey implements device.ServiceKeyStore.
+func (s Devices) SetFormerKey(ctx context.Context, r device.FormerKeyRecord) error {
+	_, err := s.exec(ctx, "INSERT INTO former_device_service_keys ("+formerKeyColumns+`) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (algorithm) DO UPDATE SET digest = excluded.digest, sealed = excluded.sealed, statement = excluded.statement,
+		until_at = excluded.until_at`, r.Algorithm, r.Digest, r.Sealed, r.Statement, millis(r.Until))
+	return err
+}
+
+// FormerKey implements device.ServiceKeyStore.
+func (s Devices) FormerKey(ctx context.Context, digest []byte, now time.Time) (device.FormerKeyRecord, bool, error) {
+	return one(ctx, s.DB, scanFormerKey, "SELECT "+formerKeyColumns+" FROM former_device_service_keys WHERE digest = $1 AND until_at > $2", digest, millis(now))
+}
+
+// FormerKeyOf implements device.ServiceKeyStore.
+func (s Devices) FormerKeyOf(ctx context.Context, algorithm string, now time.Time) (device.FormerKeyRecord, bool, error) {
+	return one(ctx, s.DB, scanFormerKey, "SELECT "+formerKeyColumns+" FROM former_device_service_keys WHERE algorithm = $1 AND until_at > $2", algorithm, millis(now))
+}
+
+// DeleteFormerKey implements device.ServiceKeyStore.
+func (s Devices) DeleteFormerKey(ctx context.Context, algorithm string) error {
+	_, err := s.exec(ctx, "DELETE FROM former_device_service_keys WHERE algorithm = $1", algorithm)
+	return err
+}
+
 // SweepDevices implements device.Store. Devices of users stay after their keys have
 // expired, because operators see them.
 func (s Devices) SweepDevices(ctx context.Context, now time.Time) error {
@@ -184,6 +222,7 @@ func (s Devices) SweepDevices(ctx context.Context, now time.Time) error {
 		"DELETE FROM device_kinits WHERE expires_at <= $1",
 		"DELETE FROM device_nonces WHERE expires_at <= $1",
 		"DELETE FROM devices WHERE user_id IS NULL AND not_after <= $1",
+		"DELETE FROM former_device_service_keys WHERE until_at <= $1",
 	} {
 		if _, err := s.exec(ctx, query, millis(now)); err != nil {
 			return err

@@ -39,6 +39,7 @@ var sealedColumns = []sealedColumn{
 	{table: "device_kinits", column: "sealed", row: "kid", purpose: "device initialization"},
 	{table: "device_nonces", column: "sealed", row: "kid", purpose: "device verification"},
 	{table: "device_service_keys", column: "sealed", row: "algorithm", purpose: "device service key"},
+	{table: "former_device_service_keys", column: "sealed", row: "algorithm", purpose: "device service key"},
 	{table: "webhooks", column: "sealed", row: "id", purpose: "webhook"},
 	{table: "held_requests", column: "sealed", row: "id", purpose: "held request"},
 	{table: "outbox", column: "sealed", row: "message_id", purpose: "message"},

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"tamga/internal/domain/token"
 	"tamga/internal/files"
 	"tamga/pki/pfx"
+	"tamga/pki/suite"
 )
 
 // Key is the sub-command key.
@@ -30,6 +32,7 @@ type Key struct {
 	Import  keyImportCommand       `cmd:"" help:"Import a key with its certificate from a PKCS #12 file."`
 	Export  keyExportCommand       `cmd:"" help:"Export a key with its certificate to a PKCS #12 file, if the configuration allows it."`
 	Rotate  keyRotateCommand       `cmd:"" name:"rotate-tokens" help:"Make a new key that signs access tokens. The old key is accepted until its last token expires."`
+	Devices keyDevicesCommand      `cmd:"" name:"rotate-devices" help:"Make a new key by which mobile devices know the service. The old key introduces it to them."`
 }
 
 type keyImportCommand struct {
@@ -166,5 +169,42 @@ func (k *keyRotateCommand) Run(c *cli.Console) error {
 		}
 		fmt.Fprintf(c.Stdout, "token signing key %s is published; it signs from %s\n", made.ID, from.Format(time.DateTime+" MST"))
 		return nil
+	})
+}
+
+type keyDevicesCommand struct {
+	Suite   string           `default:"gost2012-256" enum:"gost2012-256,ecdsa-p256" help:"Devices with keys of this kind: gost2012-256 or ecdsa-p256. Default: gost2012-256."`
+	Overlap time.Duration    `default:"2160h" help:"How long the old key is valid for devices that do not know the new one, 1h to 9600h. Default: 2160h, 90 days."`
+	AtOnce  bool             `help:"End the old key now, for instance because it was stolen. Devices must register again to confirm without a network."`
+	From    cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (keyDevicesCommand) Help() string {
+	return `A device learns the new key when it polls. A device that does not poll until the old key ends must register again to confirm without a network. Confirmations over the network go on in any case.`
+}
+
+// Run makes a new key of the service for mobile devices.
+func (k *keyDevicesCommand) Run(c *cli.Console) error {
+	kind, known := suite.ByName(k.Suite)
+	if !known {
+		return fmt.Errorf("--suite: %q is unknown", k.Suite)
+	}
+	overlap := k.Overlap
+	switch {
+	case k.AtOnce:
+		overlap = 0
+	case overlap <= 0:
+		return errors.New("--overlap: want 1h to 9600h; or end the old key with --at-once")
+	}
+	return cli.Administer(c, &k.From, "RotateDeviceKey", k.Suite, func(ctx context.Context, h *app.Rooms) error {
+		until, err := h.Devices.RotateServiceKey(ctx, kind, overlap)
+		if err != nil {
+			return err
+		}
+		if k.AtOnce {
+			return k.From.Answer(c, map[string]any{"suite": k.Suite, "old_until": until}, "Devices with keys of %s must register again to confirm without a network.\n", k.Suite)
+		}
+		return k.From.Answer(c, map[string]any{"suite": k.Suite, "old_until": until}, "Devices with keys of %s learn the new key when they poll. The old one ends at %s.\n", k.Suite, until.UTC().Format(time.DateTime+" MST"))
 	})
 }

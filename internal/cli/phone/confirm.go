@@ -33,7 +33,7 @@ func (f phoneFlags) list(c *cli.Console, p *phone) ([]devmsg.Waiting, devmsg.Ans
 	list := []devmsg.Waiting{}
 	after := ""
 	for range maxParts {
-		a, err := f.send(c.Context, p, devmsg.Poll, devmsg.PollRequest{After: after})
+		a, err := f.poll(c.Context, p, devmsg.PollRequest{After: after})
 		if err != nil {
 			return nil, a, err
 		}

@@ -113,6 +113,7 @@ func TestPhoneConfirms(t *testing.T) {
 		t.Errorf("a wrong number: %v, %s", r.Failure, state(third).State)
 	}
 	offline(t, base, id, file, run)
+	rotated(t, base, w.Dir, id, file, run)
 	fourth := asked(1, false)
 	w.OK(tamgatest.Ours, "POST", user+"/mydss/lockout", `{"Kid":"`+facts.Kid+`","Lock":true}`)
 	if r := run("", "approve", fourth.ID, "--json"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "access_denied") || state(fourth).State != confirm.Cancelled {

@@ -27,9 +27,11 @@ type phone struct {
 	Key    string `json:"key"`    // PKCS #8, Base64
 	Number int64  `json:"number"` // of the last message
 	Offset int64  `json:"offset"` // seconds by which the clock of the service is ahead
-	// ServiceKey is the key of the service, as the registration gave it: SubjectPublicKeyInfo.
-	ServiceKey []byte `json:"service_key,omitempty"`
-	Later      []kept `json:"later,omitempty"` // verdicts that tamga phone send delivers
+	// ServiceKey is the key of the service, as the registration gave it or the key before it
+	// introduced it: SubjectPublicKeyInfo.
+	ServiceKey []byte     `json:"service_key,omitempty"`
+	Former     *formerKey `json:"former_service_key,omitempty"`
+	Later      []kept     `json:"later,omitempty"` // verdicts that tamga phone send delivers
 
 	file  string
 	key   crypto.Signer

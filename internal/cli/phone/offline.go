@@ -72,9 +72,9 @@ func (f challengeFlags) open(c *cli.Console) (*phone, *scanned, error) {
 		return nil, nil, errors.New("this device registered before QR codes of operations and does not have the key of the service; remove it with tamga phone leave and register it again")
 	case d.Kid != p.Kid || d.ServiceURL != p.Service:
 		return nil, nil, fmt.Errorf("this QR code is for the device %s at %s, but the file has the device %s at %s", cli.Printable(d.Kid), cli.Printable(d.ServiceURL), p.Kid, p.Service)
-	case !d.Verify(p.ServiceKey):
-		return nil, nil, errors.New("this QR code is not of the service: its signature does not verify with the key that the device got at its registration; do not confirm the operation")
-	case time.Now().Unix()+p.Offset >= d.Before:
+	case !p.ofService(&d):
+		return nil, nil, errors.New("this QR code is not of the service: its signature does not verify with the key of the service that this device knows; do not confirm the operation")
+	case p.now() >= d.Before:
 		return nil, nil, fmt.Errorf("the operation ended at %s", time.Unix(d.Before, 0).UTC().Format(time.RFC3339))
 	}
 	return p, &scanned{d.ID, d.What, shown, d.Number, d.Before, d}, nil

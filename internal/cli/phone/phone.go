@@ -259,7 +259,7 @@ func (v *phonePoll) Run(c *cli.Console) error {
 		return err
 	}
 	for n := 1; ; n++ {
-		a, err := v.send(c.Context, p, devmsg.Poll, struct{}{})
+		a, err := v.poll(c.Context, p, devmsg.PollRequest{})
 		if err != nil {
 			return err
 		}

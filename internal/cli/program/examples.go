@@ -63,6 +63,7 @@ var examples = map[string][]string{
 	"key split":                   {"tamga key split --shares 5 --threshold 3 -o shares --config tamga.yaml"},
 	"key recover":                 {"tamga key recover -o master.key share-1.txt share-2.txt share-4.txt", "tamga key recover -o master.key"},
 	"key rotate-tokens":           {"tamga key rotate-tokens --config tamga.yaml"},
+	"key rotate-devices":          {"tamga key rotate-devices --config tamga.yaml", "tamga key rotate-devices --suite ecdsa-p256 --at-once --config tamga.yaml"},
 	"request list":                {"tamga request list --config tamga.yaml"},
 	"request approve":             {"tamga request approve 7 --config tamga.yaml"},
 	"request reject":              {"tamga request reject 7 --config tamga.yaml"},

@@ -50,7 +50,7 @@ type commands struct {
 	Operator  admin.Operator      `cmd:"" help:"Add and list operators, and set their groups and certificates."`
 	Cert      admin.Cert          `cmd:"" help:"Issue, list and revoke certificates of users."`
 	CA        admin.CA            `cmd:"" name:"ca" help:"List, export, renew and roll over the built-in authority."`
-	Key       admin.Key           `cmd:"" help:"Replace and reseal under master keys, make shares of them; import and export keys of users; rotate the key that signs access tokens."`
+	Key       admin.Key           `cmd:"" help:"Replace and reseal under master keys, make shares of them; import and export keys of users; rotate the key that signs access tokens and the one that devices know."`
 	Request   admin.Request       `cmd:"" help:"List, approve and reject requests for certificates."`
 	Approval  admin.Approval      `cmd:"" help:"List, approve and refuse requests of operators that need a second operator."`
 	Operation admin.Operation     `cmd:"" help:"Export the evidence of a confirmed operation."`

@@ -3,6 +3,7 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -31,6 +32,7 @@ type Answer struct {
 	// ServiceKey is the key of the service that a new device keeps, SubjectPublicKeyInfo; set
 	// by Register.
 	ServiceKey []byte
+	Successor  *message.Successor // of Poll; nil for none
 }
 
 // Register registers a new device. With the answer to a K-init it becomes a device of the
@@ -138,8 +140,15 @@ func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Devic
 			if !known.live(s.now()) {
 				return notListened()
 			}
-			if _, counted, err := s.deps.Devices.CountMessage(ctx, k.Kid, m.Number); err != nil || !counted {
+			r, counted, err := s.deps.Devices.CountMessage(ctx, k.Kid, m.Number)
+			if err != nil || !counted {
 				return orReplayed(err)
+			}
+			if !bytes.Equal(known.Pinned, d.Pinned) { // the key was replaced after the lost answer
+				known.Pinned = d.Pinned
+				if err := s.change(ctx, r, known); err != nil {
+					return fault.Rollback(err)
+				}
 			}
 			a, err = s.answer(ctx, known)
 			return err
@@ -284,7 +293,11 @@ func (s *Service) SetPush(ctx context.Context, signed message.Signed) (Answer, e
 func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, error) {
 	var p message.PollRequest
 	a, err := s.look(ctx, signed, message.Poll, &p)
+	if err != nil {
+		return Answer{}, err
+	}
 	a.After = p.After
+	a.Successor, err = s.successor(ctx, a.Device, a.Time)
 	return a, err
 }
 
@@ -378,7 +391,7 @@ func (s *Service) receive(ctx context.Context, signed message.Signed, kind strin
 
 // same reports whether a message left the device unchanged.
 func (d Device) same(other Device) bool {
-	if d.Verified != other.Verified || (d.Push == nil) != (other.Push == nil) {
+	if d.Verified != other.Verified || !bytes.Equal(d.Pinned, other.Pinned) || (d.Push == nil) != (other.Push == nil) {
 		return false
 	}
 	return d.Push == nil || *d.Push == *other.Push

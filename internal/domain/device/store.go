@@ -60,7 +60,7 @@ type Store interface {
 	CountMessage(ctx context.Context, kid string, number int64) (Record, bool, error)
 	DeleteDevice(ctx context.Context, kid string) (bool, error)
 	// SweepDevices deletes what has expired by now: K-inits, nonces, devices without a
-	// user.
+	// user, former keys of the service.
 	SweepDevices(ctx context.Context, now time.Time) error
 }
 
@@ -83,11 +83,31 @@ type ServiceKeyRecord struct {
 	CreatedAt time.Time
 }
 
-// ServiceKeyStore keeps the keys by which devices know the service: one for each algorithm.
+// FormerKeyRecord is a key of the service that was replaced, as it is stored.
+type FormerKeyRecord struct {
+	Algorithm string // name of the suite
+	Digest    []byte // SHA-256 of the public key
+	Sealed    []byte
+	Statement string    // message.Successor as JSON
+	Until     time.Time // end of the key
+}
+
+// ServiceKeyStore keeps the keys by which devices know the service: one for each algorithm,
+// and at most one that it has replaced.
 type ServiceKeyStore interface {
 	ServiceKey(ctx context.Context, algorithm string) (r ServiceKeyRecord, found bool, err error)
 	// AddServiceKey adds a key. It reports false if the algorithm has one.
 	AddServiceKey(ctx context.Context, r ServiceKeyRecord) (bool, error)
+	// ReplaceServiceKey replaces the key of an algorithm. It reports false if the sealed
+	// record that is stored is not before.
+	ReplaceServiceKey(ctx context.Context, before []byte, r ServiceKeyRecord) (bool, error)
+	// SetFormerKey stores a key that was replaced, in place of the former one of the algorithm.
+	SetFormerKey(ctx context.Context, r FormerKeyRecord) error
+	// FormerKey finds a former key by its digest, and FormerKeyOf by its algorithm, until its
+	// end.
+	FormerKey(ctx context.Context, digest []byte, now time.Time) (r FormerKeyRecord, found bool, err error)
+	FormerKeyOf(ctx context.Context, algorithm string, now time.Time) (r FormerKeyRecord, found bool, err error)
+	DeleteFormerKey(ctx context.Context, algorithm string) error
 }
 
 // NonceStore keeps pending verifications of devices.

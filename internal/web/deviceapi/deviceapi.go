@@ -69,6 +69,7 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("POST /v1/"+message.Register, "RegisterDevice", rest.Anyone, a.take((*device.Service).Register)),
 		rest.Handle("POST /v1/"+message.Verify, "VerifyDevice", rest.Anyone, a.take((*device.Service).Verify)),
 		rest.Handle("POST /v1/"+message.Push, "SetDevicePushAddress", rest.Anyone, a.take((*device.Service).SetPush)),
+		rest.Handle("POST /v1/"+message.ServiceKey, "KeepServiceKey", rest.Anyone, a.take((*device.Service).KeepServiceKey)),
 		rest.Handle("POST /v1/"+message.Leave, "LeaveDevice", rest.Anyone, a.take((*device.Service).Leave)),
 		// Each device polls every few seconds, and a poll changes nothing.
 		rest.Handle("POST /v1/"+message.Poll, "PollDevice", rest.Anyone, a.poll).Unaudited(),
@@ -104,5 +105,6 @@ func answered(ctx context.Context, state device.Answer) message.Answer {
 		Kid: d.Kid, UID: d.UserID, State: d.State(), NotAfter: d.NotAfter.Unix(),
 		Time: state.Time.Unix(), PollAfter: int(state.PollAfter.Seconds()),
 		Operations: []message.Waiting{}, PushListed: d.Push != nil && d.Push.Listed, ServiceKey: state.ServiceKey,
+		Successor: state.Successor,
 	}
 }

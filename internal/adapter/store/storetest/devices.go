@@ -141,6 +141,50 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("%v, %v: %s", found, err, d)
 			}
 		}},
+		{"FormerServiceKeys", func(t *testing.T, db *store.DB) {
+			s := store.Devices{DB: db}
+			end := start.Add(time.Hour)
+			key := device.ServiceKeyRecord{Algorithm: "a", Sealed: []byte("first"), CreatedAt: start}
+			said(t, true)(s.AddServiceKey(t.Context(), key))
+			said(t, false)(s.ReplaceServiceKey(t.Context(), []byte("another"), device.ServiceKeyRecord{Algorithm: "a", Sealed: []byte("second"), CreatedAt: end}))
+			said(t, false)(s.ReplaceServiceKey(t.Context(), []byte("first"), device.ServiceKeyRecord{Algorithm: "b", Sealed: []byte("second"), CreatedAt: end}))
+			key.Sealed, key.CreatedAt = []byte("second"), end
+			said(t, true)(s.ReplaceServiceKey(t.Context(), []byte("first"), key))
+			if got, found, err := s.ServiceKey(t.Context(), "a"); !found || err != nil || cmp.Diff(key, got) != "" {
+				t.Errorf("%v, %v: %s", found, err, cmp.Diff(key, got))
+			}
+			former := device.FormerKeyRecord{Algorithm: "a", Digest: []byte("digest"), Sealed: []byte("first"), Statement: "{}", Until: end}
+			must(t, s.SetFormerKey(t.Context(), device.FormerKeyRecord{Algorithm: "a", Digest: []byte("older"), Sealed: []byte("older"), Statement: "{}", Until: start}))
+			must(t, s.SetFormerKey(t.Context(), former))
+			is := func(name string, want bool, got device.FormerKeyRecord, found bool, err error) {
+				t.Helper()
+				if err != nil || found != want || found && cmp.Diff(former, got) != "" {
+					t.Errorf("%s: %v, %v: %s", name, found, err, cmp.Diff(former, got))
+				}
+			}
+			got, found, err := s.FormerKey(t.Context(), []byte("digest"), start)
+			is("by digest", true, got, found, err)
+			got, found, err = s.FormerKey(t.Context(), []byte("older"), start)
+			is("one that another took the place of", false, got, found, err)
+			got, found, err = s.FormerKey(t.Context(), nil, start)
+			is("without a digest", false, got, found, err)
+			got, found, err = s.FormerKey(t.Context(), []byte("digest"), end)
+			is("by digest at its end", false, got, found, err)
+			got, found, err = s.FormerKeyOf(t.Context(), "a", start)
+			is("by algorithm", true, got, found, err)
+			got, found, err = s.FormerKeyOf(t.Context(), "a", end)
+			is("by algorithm at its end", false, got, found, err)
+			must(t, s.SweepDevices(t.Context(), end.Add(-time.Millisecond)))
+			got, found, err = s.FormerKeyOf(t.Context(), "a", start)
+			is("before its end is swept", true, got, found, err)
+			must(t, s.SweepDevices(t.Context(), end))
+			got, found, err = s.FormerKeyOf(t.Context(), "a", start)
+			is("after its end was swept", false, got, found, err)
+			must(t, s.SetFormerKey(t.Context(), former))
+			must(t, s.DeleteFormerKey(t.Context(), "a"))
+			got, found, err = s.FormerKeyOf(t.Context(), "a", start)
+			is("deleted", false, got, found, err)
+		}},
 		{"Nonces", func(t *testing.T, db *store.DB) {
 			s := store.Devices{DB: db}
 			group(t, db, "Default")

@@ -45,6 +45,8 @@ const (
 	Decline   = "decline"   // its user declines an operation
 	Deliver   = "deliver"   // it sends an Approval or a Refusal that was signed before
 
+	ServiceKey = "service-key" // it knows the new key of the service
+
 	// Messages inside of a Deliver. No address takes them, so they may be kept and sent later.
 	Approval = "approval" // its user approved an operation
 	Refusal  = "refusal"  // its user declined an operation

@@ -66,6 +66,11 @@ type Verdict struct {
 	Number   string `json:"number,omitempty"` // that the user chose, of Confirm and Approval only
 }
 
+// KnownKey is the payload of ServiceKey.
+type KnownKey struct {
+	Key []byte `json:"key"` // Successor.Key, which the device has verified and keeps
+}
+
 // Delivery is the payload of Deliver: an Approval or a Refusal of the same device.
 type Delivery struct {
 	Message Signed `json:"message"`
@@ -83,7 +88,9 @@ type Answer struct {
 	Next       string    `json:"next,omitempty"`        // of Poll: PollRequest.After of the next part of the list
 	Result     *Result   `json:"result,omitempty"`      // of Confirm, Decline and Deliver
 	ServiceKey []byte    `json:"service_key,omitempty"` // of Register: SubjectPublicKeyInfo that signs challenges
-	PushListed bool      `json:"push_listed"`           // whether the push address is in use
+	// Successor is the key that follows the one that the device knows, of Poll.
+	Successor  *Successor `json:"new_service_key,omitempty"`
+	PushListed bool       `json:"push_listed"` // whether the push address is in use
 }
 
 // Waiting is an operation that waits for a verdict of the device.

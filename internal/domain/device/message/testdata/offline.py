@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks the challenges of offline.json by the text of docs/device-protocol.md, with OpenSSL and
+# Checks the challenges of offline.json and the new keys of successors.json by the text of docs/device-protocol.md, with OpenSSL and
 # gost-engine: the signature of the service, and the code that the device makes. It shares no code with
 # the service.
 
@@ -25,26 +25,38 @@ def mac(gost, key, data):
     digest = ["-engine", "gost", "-md_gost12_256"] if gost else ["-sha256"]
     return openssl("dgst", *digest, "-mac", "HMAC", "-macopt", "hexkey:" + key.hex(), "-binary", data=data)
 
+def rows(file):
+    return json.loads(pathlib.Path(__file__).with_name(file).read_text())
+
+def check_signature(work, gost, key, signature, data):
+    value = unbase(signature)
+    if not gost:
+        body = integer(value[:32]) + integer(value[32:])
+        value = b"\x30" + bytes([len(body)]) + body
+    (work / "service").write_bytes(key)
+    (work / "signature").write_bytes(value)
+    (work / "input").write_bytes(data)
+    openssl("dgst", *(["-engine", "gost", "-md_gost12_256"] if gost else ["-sha256"]), "-keyform", "DER",
+            "-verify", work / "service", "-signature", work / "signature", work / "input")
+
 with tempfile.TemporaryDirectory() as name:
     work = pathlib.Path(name)
-    for row in json.loads(pathlib.Path(__file__).with_name("offline.json").read_text()):
+    for row in rows("successors.json"):
+        key, new = base64.b64decode(row["service_key"]), row["new_service_key"]
+        check_signature(work, row["alg"] == "GOST2012-256", key, new["signature"], prefixed(
+            b"tamga service key 1", row["service_url"].encode(), key, base64.b64decode(new["key"]),
+            new["until"].to_bytes(8, "big")))
+        print(row["alg"], "new key")
+    for row in rows("offline.json"):
         gost, data = row["alg"] == "GOST2012-256", row["qr"]["data"]
         engine = ["-engine", "gost"] if gost else []
         kid, identifier = data["kid"].encode(), data["id"].encode()
         what, nonce, key = bytes.fromhex(data["what"]), unbase(data["nonce"]), unbase(data["key"])
 
         # The signature of the service.
-        value = unbase(data["signature"])
-        if not gost:
-            body = integer(value[:32]) + integer(value[32:])
-            value = b"\x30" + bytes([len(body)]) + body
-        (work / "service").write_bytes(base64.b64decode(row["service_key"]))
-        (work / "signature").write_bytes(value)
-        (work / "input").write_bytes(prefixed(
+        check_signature(work, gost, base64.b64decode(row["service_key"]), data["signature"], prefixed(
             b"tamga offline challenge 1", kid, data["service_url"].encode(), identifier, what, unbase(data["text"]),
             bytes([data["number"]]), data["before"].to_bytes(8, "big"), nonce, key))
-        openssl("dgst", *(["-engine", "gost", "-md_gost12_256"] if gost else ["-sha256"]), "-keyform", "DER",
-                "-verify", work / "service", "-signature", work / "signature", work / "input")
 
         # The code.
         for file, der, public in ("device", base64.b64decode(row["device_key"]), []), ("peer", key, ["-pubin"]):
