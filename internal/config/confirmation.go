@@ -52,6 +52,9 @@ type Confirmation struct {
 	// oldest of the network that the most came from, so that a stranger who knows the password
 	// does not keep the user out.
 	UserSignIns int64 `yaml:"user_sign_ins" default:"20" above:"0"`
+	// The same for sign-ins by name alone, which every stranger can begin. Another one takes the
+	// place of one that has waited as long as a code lives. If there is none, it is refused.
+	UserNamedSignIns int64 `yaml:"user_named_sign_ins" default:"100" above:"0"`
 	// Bytes stored with all open operations of one user.
 	UserBytes setting.Size `yaml:"user_bytes" default:"4GiB" above:"0"`
 	// Whether a user may have one open operation only. The next one is refused with
@@ -73,7 +76,7 @@ func (c Confirmation) Settings(documents *Documents, language string) confirm.Se
 		Life:    c.Life, Complete: c.Complete, Lease: c.Lease,
 		Wrong:   confirm.Limit{Wrong: c.Wrong.Answers, Window: c.Wrong.Window, Closed: c.Wrong.Closed},
 		Open:    confirm.Quota{Records: c.UserOperations, Bytes: int64(c.UserBytes)},
-		SignIns: c.UserSignIns,
+		SignIns: c.UserSignIns, NamedSignIns: c.UserNamedSignIns,
 		Documents: confirm.DocumentQuotas{
 			User: confirm.Quota{Records: documents.UserObjects, Bytes: int64(documents.UserBytes)},
 			All:  confirm.Quota{Records: documents.Objects, Bytes: int64(documents.Bytes)},

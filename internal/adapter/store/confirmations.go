@@ -367,10 +367,10 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 }
 
 // CrowdedSignIn implements confirm.AttemptStore.
-func (s Confirmations) CrowdedSignIn(ctx context.Context, userID string) (string, bool, error) {
+func (s Confirmations) CrowdedSignIn(ctx context.Context, userID string, p confirm.Purpose, until time.Time) (string, bool, error) {
 	return one(ctx, s.DB, scalar[string], `WITH w AS (SELECT id, origin, created_at FROM confirmations
-			WHERE user_id = $1 AND ended_at = 0 AND purpose = 'signin' AND state IN ('Created', 'Challenged'))
-		SELECT w.id FROM w ORDER BY (SELECT COUNT(*) FROM w x WHERE x.origin = w.origin) DESC, w.created_at, w.id LIMIT 1`, userID)
+			WHERE user_id = $1 AND ended_at = 0 AND purpose = $2 AND created_at <= $3 AND state IN ('Created', 'Challenged'))
+		SELECT w.id FROM w ORDER BY (SELECT COUNT(*) FROM w x WHERE x.origin = w.origin) DESC, w.created_at, w.id LIMIT 1`, userID, string(p), millis(until))
 }
 
 // SweepConfirmations implements confirm.Store.

@@ -35,7 +35,14 @@ const (
 	ForSignIn    Purpose = "signin"    // the second step of a sign-in
 	ForText      Purpose = "free"      // a text of a client, which no interface of ours reads
 	ForChange    Purpose = "change"    // the end of the delay of a change of the account
+
+	// ForNamedSignIn is the second step of a sign-in whose first step was a name alone, which
+	// every stranger knows. It has a quota of its own, so that it ends no ForSignIn.
+	ForNamedSignIn Purpose = "signin-name"
 )
+
+// SignIn reports whether a record is the second step of a sign-in.
+func (p Purpose) SignIn() bool { return p == ForSignIn || p == ForNamedSignIn }
 
 // Subject is who may use a record.
 type Subject struct {

@@ -420,6 +420,54 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%d open records, want 5", len(list))
 		}
 	})
+	t.Run("sign-ins by name alone", func(t *testing.T) {
+		w := open(t, func(s *confirm.Settings) { s.SignIns, s.NamedSignIns = 4, 30 })
+		signIn := func(p confirm.Purpose, network string) (confirm.Record, error) {
+			t.Helper()
+			step := order()
+			step.Purpose = p
+			w.wait(time.Second)
+			return w.Create(audit.WithNote(ctx, &audit.Note{Network: network}), ivan, step)
+		}
+		is := func(name string, r confirm.Record, want confirm.State) {
+			t.Helper()
+			if got := w.stored(r.ID).State; got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+		proved, err := signIn(confirm.ForSignIn, "192.0.2.1")
+		w.must(err)
+		var named confirm.Record
+		for i := range 60 { // strangers on sixty networks
+			if i == 10 {
+				named, err = signIn(confirm.ForNamedSignIn, "192.0.2.1")
+				w.must(err)
+			}
+			_, err := signIn(confirm.ForNamedSignIn, fmt.Sprint("203.0.113.", i))
+			if i < 29 {
+				w.must(err)
+			} else {
+				w.is(fmt.Sprint("the stranger on network ", i), err, fault.InvalidObjectState)
+			}
+		}
+		is("the user's with a password", proved, confirm.Created)
+		is("the user's by name", named, confirm.Created)
+		// Who proved a first step is not refused, and takes no place of those by name.
+		_, err = signIn(confirm.ForSignIn, "192.0.2.1")
+		w.must(err)
+		is("the user's by name", named, confirm.Created)
+		// What has waited as long as a code lives gives way, the oldest first.
+		w.wait(260 * time.Second)
+		_, err = signIn(confirm.ForNamedSignIn, "192.0.2.1")
+		w.must(err)
+		is("the user's by name", named, confirm.Created)
+		for range 25 {
+			_, err = signIn(confirm.ForNamedSignIn, "203.0.113.99")
+			w.must(err)
+		}
+		is("the user's by name after a code has ended", named, confirm.Cancelled)
+		is("the user's with a password", proved, confirm.Created)
+	})
 	t.Run("documents", func(t *testing.T) {
 		w := open(t, func(s *confirm.Settings) { s.Documents.User = confirm.Quota{Records: 2, Bytes: 1000} })
 		first := w.create()

@@ -152,9 +152,13 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 	switch {
 	case o.Purpose == ForSignIn:
 		quota.Records = s.settings.SignIns
-		r.Origin = audit.Network(ctx)
+	case o.Purpose == ForNamedSignIn:
+		quota.Records = s.settings.NamedSignIns
 	case s.settings.One && o.Purpose == ForOperation:
 		quota.Records = 1
+	}
+	if o.Purpose.SignIn() {
+		r.Origin = audit.Network(ctx)
 	}
 	err = s.deps.Store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error {
 		room, err := s.deps.Store.AddConfirmation(ctx, &r, content, quota, s.settings.Documents)
@@ -164,9 +168,9 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 				room, err = s.deps.Store.AddConfirmation(ctx, &r, content, quota, s.settings.Documents)
 			}
 		}
-		for n := 0; err == nil && room == NoRoom && o.Purpose == ForSignIn && n < cancelPortion; n++ {
+		for n := 0; err == nil && room == NoRoom && o.Purpose.SignIn() && n < cancelPortion; n++ {
 			var gone bool
-			if gone, err = s.makeRoom(ctx, who, now); err != nil || !gone {
+			if gone, err = s.makeRoom(ctx, who, o.Purpose, now); err != nil || !gone {
 				break
 			}
 			room, err = s.deps.Store.AddConfirmation(ctx, &r, content, quota, s.settings.Documents)
@@ -178,6 +182,8 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 			return fault.New(fault.InvalidObjectState, "the quota of stored documents is used up, in which open operations count: delete some documents, or confirm or cancel operations")
 		case room == NoRoom && quota.Records == 1:
 			return fault.New(fault.TransactionPending, "the user has an open operation: confirm or cancel it first")
+		case room == NoRoom && o.Purpose == ForNamedSignIn:
+			return fault.New(fault.InvalidObjectState, "too many sign-ins by name alone wait for this user: try again in a few minutes, or sign in with a password")
 		case room == NoRoom:
 			return fault.Newf(fault.InvalidObjectState, "the user has too many open operations or their documents are too large, the limits are %d operations and %d bytes: confirm or cancel some first", quota.Records, quota.Bytes)
 		}
@@ -189,9 +195,14 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 // makeRoom cancels a sign-in of the caller, and reports whether there was one. A refusal of
 // the new one would let a stranger who knows the first factor lock the user out. Since the
 // network with the most sign-ins loses one, a stranger on one network ends none of the
-// user's on another.
-func (s *Service) makeRoom(ctx context.Context, who audit.Principal, now time.Time) (bool, error) {
-	id, found, err := s.deps.Answers.CrowdedSignIn(ctx, who.UserID)
+// user's on another. A name alone ends only what has waited as long as a code lives: every
+// stranger knows it, on any number of networks.
+func (s *Service) makeRoom(ctx context.Context, who audit.Principal, p Purpose, now time.Time) (bool, error) {
+	until := now.Add(s.settings.Life)
+	if p == ForNamedSignIn {
+		until = now.Add(-s.settings.Codes.Life)
+	}
+	id, found, err := s.deps.Answers.CrowdedSignIn(ctx, who.UserID, p, until)
 	if err != nil || !found {
 		return false, err
 	}

@@ -26,6 +26,9 @@ type Settings struct {
 	// SignIns is the largest number of sign-ins of one user that wait for their second step.
 	// Another one takes the place of the oldest of the network that the most came from.
 	SignIns int64
+	// NamedSignIns is the same for sign-ins by name alone. Another one takes the place of one
+	// that has waited for the life of a code. If there is none, it is refused.
+	NamedSignIns int64
 	// Documents are the quotas of stored documents, in which open operations count.
 	Documents DocumentQuotas
 	// One allows a user one open operation. The next one is refused with transaction_pending.
@@ -43,9 +46,9 @@ func DefaultSettings() Settings {
 		Methods: MethodNames(),
 		Codes:   contact.CodeSettings{Digits: 6, Life: 300 * time.Second, Attempts: 5, Resend: 60 * time.Second},
 		Life:    1200 * time.Second, Complete: 300 * time.Second, Lease: 15 * time.Second,
-		Wrong:     Limit{Wrong: 10, Window: 15 * time.Minute, Closed: 15 * time.Minute},
-		Open:      Quota{Records: 1000, Bytes: 4 << 30},
-		SignIns:   20,
+		Wrong:   Limit{Wrong: 10, Window: 15 * time.Minute, Closed: 15 * time.Minute},
+		Open:    Quota{Records: 1000, Bytes: 4 << 30},
+		SignIns: 20, NamedSignIns: 100,
 		Documents: DocumentQuotas{User: Quota{Records: 10_000, Bytes: 16 << 30}, All: Quota{Records: 1_000_000, Bytes: 1 << 40}},
 		Keep:      5 * 365 * 24 * time.Hour, Language: what.Russian,
 	}
@@ -68,7 +71,7 @@ func (s Settings) Check() []error {
 	must(s.Lease > 0, "lease: want more than 0s")
 	must(s.Wrong.Wrong >= 1 && s.Wrong.Window >= time.Second && s.Wrong.Closed >= time.Second, "wrong: want at least 1 answer, a window and a closing time of at least 1s")
 	must(s.Open.Records >= 1 && s.Open.Bytes >= 0, "open: want at least 1 record and 0 bytes")
-	must(s.SignIns >= 1, "sign_ins: want at least 1")
+	must(s.SignIns >= 1 && s.NamedSignIns >= 1, "sign_ins, named_sign_ins: want at least 1")
 	must(s.Documents.User.Records >= 1 && s.Documents.All.Records >= 1, "documents: want quotas of at least 1 document")
 	must(s.Keep == 0 || s.Keep >= time.Hour, "keep: want at least 1h, or 0s for ever")
 	must(s.Language == what.Russian || s.Language == what.English, "language: want ru or en")

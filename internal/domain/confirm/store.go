@@ -134,9 +134,10 @@ type Limit struct {
 // AttemptStore bounds what strangers do to a user: it counts wrong answers by method, and
 // finds the sign-in that gives way to another one. It uses the same database as Store.
 type AttemptStore interface {
-	// CrowdedSignIn returns the identifier of a sign-in of a user that waits for its second
-	// step: the oldest of the Origin that the most of them have.
-	CrowdedSignIn(ctx context.Context, userID string) (id string, found bool, err error)
+	// CrowdedSignIn returns the identifier of a sign-in of a user and a purpose that waits for
+	// its second step and was created until a time: the oldest of the Origin that the most of
+	// them have.
+	CrowdedSignIn(ctx context.Context, userID string, p Purpose, until time.Time) (id string, found bool, err error)
 	// CountWrong counts a wrong answer. It reports false and counts nothing while the method
 	// is closed. One statement decides, so that parallel answers of all callers share a
 	// budget.

@@ -27,7 +27,7 @@ type Confirmer struct {
 // record confirms that one alone, and no other first step does. The fault is
 // invalid_transaction.
 func (c *Confirmer) May(r *confirm.Record) error {
-	signIn := r.Purpose == confirm.ForSignIn
+	signIn := r.Purpose.SignIn()
 	var own bool
 	switch {
 	case c.First == nil:
@@ -136,7 +136,7 @@ func (s *Service) ask(ctx context.Context, c *Confirmer, r *confirm.Record, choi
 			ask.Methods[i] = device
 		}
 	}
-	if r.Purpose == confirm.ForSignIn {
+	if r.Purpose.SignIn() {
 		second, err := s.secondMethods(ctx, r.UserID)
 		if err != nil {
 			return ask, err
@@ -173,7 +173,7 @@ func among(names, assigned []string) (list []string) {
 // SignIn, and of token.Service.IssueConfirmed and IssueScope.
 func (s *Service) Redeem(ctx context.Context, c *Confirmer, r *confirm.Record, answered bool) (token.Token, error) {
 	switch r.Purpose {
-	case confirm.ForSignIn:
+	case confirm.ForSignIn, confirm.ForNamedSignIn:
 		if err := answeredHere(r, answered); err != nil {
 			return token.Token{}, err
 		}

@@ -106,6 +106,14 @@ func (f *FirstStep) fields() (what.Fields, error) {
 	return what.Fields{Action: what.SignIn, Arguments: arguments}, err
 }
 
+// purpose is that of the record of the second step.
+func (f *FirstStep) purpose() confirm.Purpose {
+	if f.order.Proof.Method == methodIDOnly {
+		return confirm.ForNamedSignIn
+	}
+	return confirm.ForSignIn
+}
+
 // SecondStep returns the record of the second step of a sign-in. needed is false if the
 // user has no second step and no policy asks for a confirmation. A sign-in that is repeated
 // within the time of its code gets the same record, so that attempts stay counted. One that
@@ -139,16 +147,20 @@ func (s *Service) SecondStep(ctx context.Context, f FirstStep) (r confirm.Record
 	if err != nil {
 		return r, false, err
 	}
-	open, err := s.steps.Open(ctx, f.Who.UserID, "", confirm.MaxPage)
-	if err != nil {
-		return r, false, err
-	}
-	for _, r := range open {
-		if r.Purpose == confirm.ForSignIn && r.SignIn == "" && r.What == sum && r.ClientID == f.Who.ClientID && r.State == confirm.Challenged && !confirm.ByDevice(r.Method) {
-			return r, true, nil
+	for after, more := "", true; more; {
+		open, err := s.steps.Open(ctx, f.Who.UserID, after, confirm.MaxPage)
+		if err != nil {
+			return r, false, err
 		}
+		for _, r := range open {
+			after = r.ID
+			if r.Purpose == f.purpose() && r.SignIn == "" && r.What == sum && r.ClientID == f.Who.ClientID && r.State == confirm.Challenged && !confirm.ByDevice(r.Method) {
+				return r, true, nil
+			}
+		}
+		more = len(open) == confirm.MaxPage
 	}
-	r, err = s.steps.Create(ctx, f.Who, confirm.Order{Purpose: confirm.ForSignIn, Fields: fields})
+	r, err = s.steps.Create(ctx, f.Who, confirm.Order{Purpose: f.purpose(), Fields: fields})
 	return r, true, err
 }
 
@@ -177,7 +189,7 @@ func (s *Service) wait(ctx context.Context, f FirstStep) (FirstStep, error) {
 	if f.order.ID, err = s.tokens.NewID(); err != nil {
 		return f, err
 	}
-	r, err := s.steps.Create(ctx, f.Who, confirm.Order{Purpose: confirm.ForSignIn, Fields: fields, SignIn: f.order.ID.String()})
+	r, err := s.steps.Create(ctx, f.Who, confirm.Order{Purpose: f.purpose(), Fields: fields, SignIn: f.order.ID.String()})
 	if known, is := fault.As(err); is && (known.Code == fault.MethodNotConfirmed || known.Code == fault.InvalidObjectState) {
 		return f, token.Refuse(token.SecondStepNeeded, known.Message)
 	}
@@ -358,7 +370,7 @@ func (s *Service) complete(ctx context.Context, f FirstStep, r *confirm.Record, 
 	if err := c.May(r); err != nil {
 		return err
 	}
-	if r.Purpose != confirm.ForSignIn || r.UserID != f.Who.UserID || r.ClientID != f.Who.ClientID {
+	if !r.Purpose.SignIn() || r.UserID != f.Who.UserID || r.ClientID != f.Who.ClientID {
 		return fault.New(fault.InvalidTransaction, "this confirmation is not the second step of the sign-in")
 	}
 	fields, err := f.fields()

@@ -138,7 +138,7 @@ func (a *API) waitingFor(ctx context.Context, after string, most int) (list []wa
 			if len(list) == most {
 				return list, after, nil
 			}
-			if after = r.ID; r.Purpose != confirm.ForSignIn {
+			if after = r.ID; !r.Purpose.SignIn() {
 				list = append(list, w.waiting(r))
 			}
 		}
@@ -245,7 +245,7 @@ func (a *API) confirmOne(ctx context.Context, r struct {
 // toConfirm finds a record that a page may show.
 func (a *API) toConfirm(ctx context.Context, who audit.Principal, id string) (confirm.Prompt, confirm.Content, error) {
 	p, err := a.Confirmations.Present(ctx, who, id)
-	if err == nil && p.Record.Purpose == confirm.ForSignIn {
+	if err == nil && p.Record.Purpose.SignIn() {
 		err = fault.New(fault.InvalidTransaction, "you have no confirmation with this identifier")
 	}
 	if err != nil {
