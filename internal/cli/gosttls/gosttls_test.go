@@ -99,6 +99,68 @@ func (f *frontEnd) expect(name, want, got string) {
 	}
 }
 
+// secondStep has the operator confirm a sign-in by certificate with a code. Each call proves the first
+// step by its connection.
+func (f *frontEnd) secondStep(t *testing.T) {
+	w := tamgatest.NewUMS(f.Server)
+	const phone = "79250000078"
+	user := "/ums/user/" + f.Dev.Operator.ID
+	w.OK(tamgatest.TwoGroup, "POST", user+"/phones", `"`+phone+`"`)
+	for _, path := range []string{"/phones/" + phone + "/confirm", "/phones/" + phone + "/secondaryauth", "/authmethod/otpviasms?level=2"} {
+		w.OK(tamgatest.TwoGroup, "POST", user+path, "")
+	}
+	defer w.OK(tamgatest.TwoGroup, "DELETE", user+"/authmethod/otpviasms", "")
+	f.operatorKey("other", "gost2012_256", "A", "md_gost12_256")
+	f.MustRun("operator", "certificate", "add", tamgatest.TwoGroup, filepath.Join(f.tool.Dir, "other.pem"), "--data", f.Dir)
+
+	ask := func(name, ref, code string) string {
+		t.Helper()
+		answer := ""
+		if ref != "" {
+			answer = fmt.Sprintf(`,"ChallengeResponse":{"TextChallengeResponse":[{"RefId":%q,"Value":%q}]}`, ref, code)
+		}
+		return f.talk(written("POST", "/STS/confirmation", fmt.Sprintf(`{"Resource":%q,"ClientId":%q%s}`, f.Dev.Resource, f.Dev.ClientID, answer)), name, "-tls1_2")
+	}
+	value := func(out, key string) string {
+		_, rest, _ := strings.Cut(out, `"`+key+`":"`)
+		text, _, _ := strings.Cut(rest, `"`)
+		return text
+	}
+	begun := ask("operator", "", "")
+	ref := value(begun, "RefID")
+	if ref == "" || strings.Contains(begun, "AccessToken") || !strings.Contains(begun, `"IsFinal":false`) {
+		t.Fatalf("the first call is answered\n%s", begun)
+	}
+	code := w.Code(phone)
+	if out := ask("other", ref, code); strings.Contains(out, "AccessToken") {
+		t.Errorf("the code with the certificate of another operator is answered\n%s", out)
+	}
+	status, body := f.Do(t.Context(), "POST", f.Dev.IDPURL+"/confirmation", "",
+		strings.NewReader(fmt.Sprintf(`{"Resource":%q,"ClientId":%q,"ChallengeResponse":{"TextChallengeResponse":[{"RefId":%q,"Value":%q}]}}`, f.Dev.Resource, f.Dev.ClientID, ref, code)))
+	if status != 401 || bytes.Contains(body, []byte("AccessToken")) {
+		t.Errorf("the code without a certificate is answered %d %s", status, body)
+	}
+	wrong := "0" + code[1:]
+	if wrong == code {
+		wrong = "1" + code[1:]
+	}
+	if out := ask("operator", ref, wrong); strings.Contains(out, "AccessToken") || !strings.Contains(out, `"IsFinal":false,"IsError":false`) {
+		t.Errorf("a wrong code is answered\n%s", out)
+	}
+	done := ask("operator", ref, code)
+	token := value(done, "AccessToken")
+	if token == "" || !strings.Contains(done, `"IsFinal":true,"IsError":false`) {
+		t.Fatalf("the code is answered\n%s", done)
+	}
+	if status, body := f.Do(t.Context(), "GET", f.Dev.IDPURL+"/ums/policy", token, nil); status != 200 {
+		t.Errorf("the token opens user management with %d %s", status, body)
+	}
+	if out := ask("operator", ref, code); strings.Contains(out, "AccessToken") {
+		t.Errorf("the code a second time is answered\n%s", out)
+	}
+	f.expect("user management by certificate alone", "HTTP/1.1 401", f.talk(written("GET", "/STS/ums/policy", ""), "operator", "-tls1_2"))
+}
+
 // TestGOSTTLS runs HAProxy with gost-engine as the front end, and clients with OpenSSL and GnuTLS.
 func TestGOSTTLS(t *testing.T) {
 	f := startFrontEnd(t)
@@ -121,6 +183,7 @@ func TestGOSTTLS(t *testing.T) {
 		}
 		f.expect("a user without a second step", `"IsFinal":true,"IsError":false,"AccessToken":"ey`, ask("operator"))
 	})
+	t.Run("second step", f.secondStep)
 
 	t.Run("code", func(t *testing.T) {
 		out := f.talk(written("GET", "/STS/oauth/authorize/certificate?client_id="+f.Dev.ClientID+
