@@ -89,8 +89,16 @@ cases = [
          documents=[dict(name="", size=0, digest="ab" * 20, hash="SHA-1")]),
     dict(name="no documents", action="RevokeCertificate", certificate=certificate,
          arguments={"CertificateID": "7", "Reason": "KeyCompromise"}),
-    dict(name="sign-in", action="SignIn", arguments={"client": "tamga-dev"}),
-    dict(name="free", action="Free", arguments={"scope": "checkprofile"}),
+    dict(name="sign-in", action="SignIn", arguments={"client": "tamga-dev", "method": "password", "operator": "sidorova"}),
+    dict(name="free", action="Free", arguments={"scope": "checkprofile", "template": "Показать профиль"}),
+    dict(name="transaction", action="SignDocument", certificate=certificate, public_key=key, signature_type="CMS",
+         arguments={"DocumentInfo": "договор.pdf", "DocumentType": "application/pdf"}, documents=[document("договор.pdf", b"contract")]),
+    dict(name="request", action="CreateRequest", arguments={
+        "operation": "request", "authority": "1 Тамга", "suite": "gost2012-256", "subject": "CN=Петров", "template": "1.2.643.1",
+        "usages": "1.3.6.1.5.5.7.3.4", "life": "8760h0m0s", "protected": "true"}),
+    dict(name="change of the account", action="ChangeAccount", arguments={
+        "operation": "SetUserPhone", "request": "5f7c4a0e-0000-4000-8000-000000000001", "requester": "operator",
+        "created": "2026-11-23T07:00:00Z", "digest": "ab" * 32}),
 ]
 
 for case in cases:
