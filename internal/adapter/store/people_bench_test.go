@@ -94,6 +94,22 @@ func BenchmarkCrowd(b *testing.B) {
 				_, _, err := w.users.Browse(ctx, w.operator(i), nil, "", 50)
 				return err
 			}))
+			// An operator of all groups, who searches for what few or no users have.
+			for name, filter := range map[string]user.Filter{
+				"Login":  {Column: user.ColumnLogin, Operation: user.Like, Value: "nobody"},
+				"Name":   {Column: user.ColumnRdn, Operation: user.Like, Value: "nobody"},
+				"Phone":  {Column: user.ColumnPhoneNumber, Operation: user.Like, Value: "9999999"},
+				"Token":  {Column: user.ColumnTokenType, Operation: user.Equal, Value: "totp"},
+				"Locked": {Column: user.ColumnIsLocked, Operation: user.Equal, Value: "true"},
+				"Number": {Column: user.ColumnPhoneNumber, Operation: user.Equal, Value: "79000000777"},
+			} {
+				for who, id := range map[string]string{"OfAll": "operator-all", "OfFew": "operator-few"} {
+					b.Run("Browse"+who+"By"+name, w.measure(func(ctx context.Context, i int) error {
+						_, _, err := w.users.Browse(ctx, audit.Principal{UserID: id}, []user.Filter{filter}, fmt.Sprintf("user%d", i), 50)
+						return err
+					}))
+				}
+			}
 			for _, callers := range []int{1, 16} {
 				b.Run(fmt.Sprintf("Cycle/callers=%d", callers), func(b *testing.B) { w.cycle(b, callers) })
 			}
@@ -185,6 +201,12 @@ func (w *crowd) fill(b *testing.B, driver, source string) {
 	do(numbers+`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
 		SELECT 'operator-' || CAST(i AS TEXT), 'operator-' || CAST(i AS TEXT), 'operator-' || CAST(i AS TEXT), 'x', 'Operators', TRUE, FALSE, 0 FROM n`, 0, crowdGroups)
 	do(numbers+"INSERT INTO operator_groups (user_id, group_name) SELECT 'operator-' || CAST(i AS TEXT), 'group ' || CAST(i AS TEXT) FROM n", 0, crowdGroups)
+	do("INSERT INTO user_groups (name, title, created_at) VALUES ('large', '', 0)")
+	for name, some := range map[string]string{"operator-all": "TRUE", "operator-few": "group_name IN ('group 1', 'group 2', 'group 3')"} {
+		do("INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at) VALUES ($1, $1, $1, 'x', 'Operators', TRUE, FALSE, 0)", name)
+		do("INSERT INTO operator_groups (user_id, group_name) SELECT DISTINCT $1, group_name FROM operator_groups WHERE user_id <> $1 AND "+some, name)
+		do("INSERT INTO operator_groups (user_id, group_name) VALUES ($1, 'large')", name)
+	}
 	const portion = 200_000 // each sorted by its key, which is almost as fast as a bulk load
 	for from := 0; from < w.number; from += portion {
 		to := min(from+portion, w.number)

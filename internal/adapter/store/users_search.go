@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,35 +64,90 @@ func selected(operatorID string, conditions []user.Condition, now time.Time) (wh
 // mostWalks is the number of groups that UsersAfter walks along one by one.
 const mostWalks = 64
 
+// exactTables have the users of one value in an index, and the condition that selects them. A
+// search for one value of these columns begins there, however many users there are.
+var exactTables = map[user.Column]struct{ tables, where string }{
+	user.ColumnLogin:       {"users u", "u.login_folded = "},
+	user.ColumnPhoneNumber: {"contacts x CROSS JOIN users u", "u.id = x.user_id AND x.type = '" + string(contact.PhoneNumber) + "' AND x.normal = "},
+	user.ColumnEmail:       {"contacts x CROSS JOIN users u", "u.id = x.user_id AND x.type = '" + string(contact.EmailAddress) + "' AND x.normal = "},
+	user.ColumnTokenSerial: {"oath_tokens x CROSS JOIN users u", "u.id = x.user_id AND x.serial_key = "},
+}
+
 // UsersAfter implements user.SearchStore. It walks along the index of each group from the
 // key on, and merges the walks. An operator of more groups reaches a good part of all users,
-// so there the index of logins alone finds a page soon.
-func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []user.Condition, after string, limit int, now time.Time) ([]user.Info, error) {
+// so there the index of logins alone finds a page soon. If few users match, a walk would read
+// all of them. So it first finds the key that ends the walk.
+func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []user.Condition, after string, limit, most int, now time.Time) ([]user.Info, string, error) {
 	where, args, err := selected(operatorID, conditions, now)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	args = append(args, after, limit)
-	most := fmt.Sprintf(" LIMIT $%d", len(args))
-	where += fmt.Sprintf(" AND u.login_folded > $%d", len(args)-1)
+	args = append(args, after)
+	where += fmt.Sprintf(" AND u.login_folded > $%d", len(args))
+	from, last := "users u", ""
+	exact := slices.IndexFunc(conditions, func(c user.Condition) bool {
+		return c.Operation == user.Equal && exactTables[c.Column].tables != ""
+	})
+	alone := len(groups) <= mostWalks && exact < 0 // each group by itself
+	switch {
+	case exact >= 0:
+		table := exactTables[conditions[exact].Column]
+		args = append(args, conditions[exact].Text)
+		from, where = table.tables, where+fmt.Sprintf(" AND %s$%d", table.where, len(args))
+	case len(conditions) > 0 || !alone:
+		if last, err = s.lastKey(ctx, groups, after, most); err != nil {
+			return nil, "", err
+		}
+		if last != "" {
+			args = append(args, last)
+			where += fmt.Sprintf(" AND u.login_folded <= $%d", len(args))
+		}
+	}
+	args = append(args, limit)
+	end := fmt.Sprintf(" LIMIT $%d", len(args))
 	walk := func(where string) string {
-		return "SELECT u.id AS id, u.login_folded AS place FROM users u WHERE " + where + " ORDER BY u.login_folded" + most
+		return "SELECT u.id AS id, u.login_folded AS place FROM " + from + " WHERE " + where + " ORDER BY u.login_folded" + end
 	}
 	page := walk(where)
-	if len(groups) <= mostWalks {
+	if alone {
 		var walks []string
 		for i, g := range groups {
 			args = append(args, g)
 			walks = append(walks, fmt.Sprintf("SELECT * FROM (%s) AS walk%d", walk(fmt.Sprintf("%s AND u.group_name = $%d", where, len(args))), i))
 		}
-		page = "SELECT * FROM (" + strings.Join(walks, " UNION ALL ") + ") AS walks ORDER BY place" + most
+		page = "SELECT * FROM (" + strings.Join(walks, " UNION ALL ") + ") AS walks ORDER BY place" + end
 	}
 	users, err := allUnprepared(ctx, s.DB, scanInfo,
 		"WITH page (id, place) AS ("+page+") SELECT "+infoColumns+infoTables+" JOIN page ON page.id = u.id ORDER BY page.place", args...)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return users, s.withContacts(ctx, users)
+	return users, last, s.withContacts(ctx, users)
+}
+
+// lastKey returns a key that about most users of the groups have after the key after and
+// before this one, "" if there are fewer.
+func (s Users) lastKey(ctx context.Context, groups []string, after string, most int) (string, error) {
+	one := func(where string) string {
+		return "SELECT login_folded FROM users WHERE login_folded > $1" + where + " ORDER BY login_folded LIMIT 1 OFFSET $2"
+	}
+	args := []any{after, most - 1}
+	walks := []string{one("")}
+	if n := len(groups); n > 0 && n <= mostWalks {
+		args[1], walks = max(most/n, 1)-1, nil
+		for _, g := range groups {
+			args = append(args, g)
+			walks = append(walks, one(fmt.Sprintf(" AND group_name = $%d", len(args))))
+		}
+	}
+	for i, w := range walks {
+		walks[i] = fmt.Sprintf("SELECT * FROM (%s) AS walk%d", w, i)
+	}
+	keys, err := allUnprepared(ctx, s.DB, scalar[string], "SELECT COALESCE(MIN(login_folded), '') FROM ("+strings.Join(walks, " UNION ALL ")+") AS walks", args...)
+	if err != nil {
+		return "", err
+	}
+	return keys[0], nil
 }
 
 // SearchUsers implements user.SearchStore.

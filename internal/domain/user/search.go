@@ -34,6 +34,7 @@ const (
 	maxFilters     = 16
 	maxFilterValue = 1024    // bytes
 	maxPosition    = 1 << 30 // of the end of a page
+	maxWalk        = 5_000   // users that one page of Browse looks at
 )
 
 // Column is a column of a search. The numbers are those of the specification.
@@ -190,7 +191,8 @@ func (s *Service) List(ctx context.Context, who audit.Principal, q Search) (Foun
 
 // Browse returns at most limit users within the operator's reach that the filters select, in
 // the order of their keys, after the user with the key after. next is the key to go on with,
-// "" after the last user. The faults are those of [Service.List].
+// "" after the last user. A page with fewer than limit users may have a next key: the filters
+// select few users, and the rest was not looked at. The faults are those of [Service.List].
 func (s *Service) Browse(ctx context.Context, who audit.Principal, filters []Filter, after string, limit int) (users []Info, next string, err error) {
 	if limit < 1 || limit > MaxPage || len(after) > maxFilterValue || !utf8.ValidString(after) {
 		return nil, "", fault.Newf(fault.BadBounds, "want a page of 1 to %d users", MaxPage)
@@ -199,7 +201,7 @@ func (s *Service) Browse(ctx context.Context, who audit.Principal, filters []Fil
 	if err != nil {
 		return nil, "", err
 	}
-	users, err = s.SearchStore.UsersAfter(ctx, who.UserID, groups, conditions, after, limit+1, s.now())
+	users, next, err = s.SearchStore.UsersAfter(ctx, who.UserID, groups, conditions, after, limit+1, maxWalk, s.now())
 	if len(users) > limit {
 		users = users[:limit]
 		last := users[limit-1]

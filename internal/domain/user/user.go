@@ -144,8 +144,9 @@ type SearchStore interface {
 	// SearchUsers finds a page of the users the operator reaches.
 	SearchUsers(ctx context.Context, operatorID string, q Search, conditions []Condition, now time.Time) (Found, error)
 	// UsersAfter finds at most limit users in the groups, in the order of their keys, after
-	// the one with a key. groups are those of the operator.
-	UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []Condition, after string, limit int, now time.Time) ([]Info, error)
+	// the one with a key. groups are those of the operator. It looks at about most users. If
+	// there are more, last is the key of the last one that it looked at.
+	UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []Condition, after string, limit, most int, now time.Time) (users []Info, last string, err error)
 }
 
 // Sessions ends what a user has signed in to. [session.Service] satisfies it.

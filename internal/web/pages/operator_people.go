@@ -45,6 +45,7 @@ type peopleView struct {
 	Filters []searchFilter
 	Found   table
 	New     link
+	Partial bool // few people match, and the search has not looked at all of them
 }
 
 func optionsOf(values []string, family, chosen string) (list []pick) {
@@ -101,8 +102,10 @@ func (a *API) people(ctx context.Context, r struct {
 		v.Found.Rows = append(v.Found.Rows, row{Cells: []cell{name, {Text: u.DisplayName}, {Text: u.PhoneNumber}, {Text: u.Email}, {Text: u.Group}, {At: u.LastLoginAt}}})
 	}
 	if next != "" {
+		v.Found.Empty = "people.none_yet"
 		again.Set("after", next)
 		v.Found.Next = "/operator/people?" + again.Encode()
+		v.Partial = len(list) < pageRows
 	}
 	return a.office(ctx, "people", "people.title", r.Done, v), nil
 }

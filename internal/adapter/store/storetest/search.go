@@ -4,6 +4,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,8 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 	if got := browse(t, service, operator("many", many...), nil, 3); got != "-,anna,boris,Clara_1" {
 		t.Errorf("an operator of many groups sees %q", got)
 	}
+	walks(t, db, both.UserID, []string{"Alpha", "Beta"}, service.Now())
+	walks(t, db, "many", many, service.Now())
 	for _, c := range []struct {
 		who   audit.Principal
 		after string
@@ -241,6 +244,43 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 		}
+	}
+}
+
+// walks compares pages of searches that look at few users each with the same search at once.
+func walks(t *testing.T, db *store.DB, operator string, groups []string, now time.Time) {
+	s := store.Users{DB: db}
+	pages := 0
+	for _, c := range []user.Condition{
+		{Column: user.ColumnLogin, Operation: user.Like, Text: "clara"},
+		{Column: user.ColumnLogin, Operation: user.Equal, Text: "clara_1"},
+		{Column: user.ColumnEmail, Operation: user.Equal, Text: "anna@example.ru"},
+		{Column: user.ColumnPhoneNumber, Operation: user.Equal, Text: "79260000001"},
+		{Column: user.ColumnTokenSerial, Operation: user.Equal, Text: "h-100"},
+		{Column: user.ColumnTokenSerial, Operation: user.NotEqual, Text: "h-100"},
+	} {
+		at := func(most int) (ids []string) {
+			for after := ""; ; pages++ {
+				users, last, err := s.UsersAfter(t.Context(), operator, groups, []user.Condition{c}, after, 100, most, now)
+				must(t, err)
+				for _, u := range users {
+					ids = append(ids, u.ID)
+				}
+				if last == "" {
+					return ids
+				}
+				if last <= after {
+					t.Fatalf("%+v: after %q the walk ends at %q", c, after, last)
+				}
+				after = last
+			}
+		}
+		if whole, parts := at(1000), at(1); len(whole) == 0 || !slices.Equal(whole, parts) {
+			t.Errorf("%+v, groups %d: %q, and in parts %q", c, len(groups), whole, parts)
+		}
+	}
+	if pages == 0 {
+		t.Error("no walk had an end")
 	}
 }
 
