@@ -149,6 +149,7 @@ func (w *words) options(list []pick) (shown []option) {
 type deedGroup struct {
 	at    string // address that the names of the deeds follow
 	right rest.Right
+	reads string // operation that reads such an object: its form shows the object
 	list  []deed
 	// object finds the object. It returns the fault for one that is missing.
 	object func(ctx context.Context, id, of string) (*object, error)
@@ -197,10 +198,10 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 		path := " " + g.at + "/" + d.name
 		var get, post rest.Route
 		if strings.Contains(g.at, "{id}") {
-			get = page("GET"+path, "OperatorForm", g.right, func(ctx context.Context, r onUserPage) (view, error) { return ask(ctx, r.ID, r.Of) })
+			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onUserPage) (view, error) { return ask(ctx, r.ID, r.Of) })
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) })
 		} else {
-			get = page("GET"+path, "OperatorForm", g.right, func(ctx context.Context, r onThingPage) (view, error) { return ask(ctx, "", r.Of) })
+			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) { return ask(ctx, "", r.Of) })
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
 		}
 		routes = append(routes, get, post.HeldAs(d.held).Answering(rest.Redirect{}, rest.Page{}, rest.File{}))

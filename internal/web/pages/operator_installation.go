@@ -24,12 +24,12 @@ import (
 // installationDeeds are those that are about no user.
 func (a *API) installationDeeds() []deedGroup {
 	return []deedGroup{
-		{at: "/operator/held", right: Operator, list: a.heldDeeds(), object: nothing("/operator/held")},
-		{at: "/operator/groups", right: Administrator, list: a.groupDeeds(), object: nothing("/operator/groups")},
-		{at: "/operator/messages", right: Administrator, list: a.messageDeeds(), object: nothing("/operator/messages")},
-		{at: "/operator/tokens", right: Administrator, list: a.tokenDeeds(), object: nothing("/operator/tokens")},
-		{at: "/operator/webhooks", right: Administrator, list: a.webhookDeeds(), object: nothing("/operator/webhooks")},
-		{at: "/operator/services", right: Administrator, list: a.serviceDeeds(), object: nothing("/operator/services")},
+		{at: "/operator/held", right: Operator, reads: "GetApproval", list: a.heldDeeds(), object: nothing("/operator/held")},
+		{at: "/operator/groups", right: Administrator, reads: "ListGroups", list: a.groupDeeds(), object: nothing("/operator/groups")},
+		{at: "/operator/messages", right: Administrator, reads: "ListMessages", list: a.messageDeeds(), object: nothing("/operator/messages")},
+		{at: "/operator/tokens", right: Administrator, reads: "ListTokens", list: a.tokenDeeds(), object: nothing("/operator/tokens")},
+		{at: "/operator/webhooks", right: Administrator, reads: "ListWebhooks", list: a.webhookDeeds(), object: nothing("/operator/webhooks")},
+		{at: "/operator/services", right: Administrator, reads: "ListTSPServices", list: a.serviceDeeds(), object: nothing("/operator/services")},
 	}
 }
 

@@ -28,8 +28,8 @@ import (
 func (a *API) deeds() []deedGroup {
 	onPeople := slices.Concat(a.accountDeeds(), a.contactDeeds(), a.signInDeeds(), a.deviceDeeds(), a.certificateDeeds(), a.policyDeeds())
 	return slices.Concat([]deedGroup{
-		{at: peopleDeeds, right: Operator, list: onPeople, object: a.personObject},
-		{at: "/operator/people", right: Operator, list: a.registrationDeeds(), object: nothing("/operator/people")},
+		{at: peopleDeeds, right: Operator, reads: "GetUserById", list: onPeople, object: a.personObject},
+		{at: "/operator/people", right: Operator, reads: "GetPolicy", list: a.registrationDeeds(), object: nothing("/operator/people")},
 	}, a.installationDeeds())
 }
 

@@ -62,6 +62,9 @@ func TestOperator(t *testing.T) {
 	b.is(b.get("/operator/people?column0=IsLocked&operation0=Equal&value0=perhaps"), 400, "wrong value")
 
 	b.ok(b.deed(at+"/name", url.Values{"name": {hostileText}}), "The name is changed", html.EscapeString(hostileText))
+	if log := w.Command("audit", "--user", id, "--limit", "0", "--json"); strings.Contains(log, "OperatorForm") || !strings.Contains(log, `"operation":"GetUserById"`) {
+		t.Errorf("the audit log has no entry of a form under the name of what it reads:\n%s", log)
+	}
 	b.ok(b.deed(at+"/dn", url.Values{"dn-11": {hostileText}}), "The name is changed")
 	b.ok(b.deed(at+"/email-confirm?of=anna%40example.org", nil), "The contact is confirmed")
 	b.ok(b.deed(at+"/email-notification?of=anna%40example.org", url.Values{"has": {"true"}}), "gets notifications")
