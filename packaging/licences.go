@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,11 +21,20 @@ import (
 // licenceFile matches the names of files that have the terms of a module.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([-_.].*)?$`)
 
-// writeLicences writes the licences of Go and of every module in the programs. It reads them in the
-// module cache. Most licences ask for that when a program is passed on.
+// writeLicences writes the licences of Go and of every module in the programs, which it reads in the
+// module cache, and of npm packages, whose directories may be among the programs. Most licences ask
+// for that when a program is passed on.
 func writeLicences(w io.Writer, programs []string) error {
-	wanted := map[string]bool{} // module@version
+	wanted, packages := map[string]bool{}, map[string]string{} // by name@version
 	for _, p := range programs {
+		if i, err := os.Stat(p); err == nil && i.IsDir() {
+			s, err := readScripts(p)
+			if err != nil {
+				return err
+			}
+			packages[s.Name+"@"+s.Version] = p
+			continue
+		}
 		info, err := buildinfo.ReadFile(p)
 		if err != nil {
 			return err
@@ -50,6 +60,8 @@ func writeLicences(w io.Writer, programs []string) error {
 		return fmt.Errorf("go env: %w", err)
 	}
 	dirs[runtime.Version()], names = strings.TrimSpace(string(root)), append([]string{runtime.Version()}, names...)
+	maps.Copy(dirs, packages)
+	names = append(names, slices.Sorted(maps.Keys(packages))...)
 	for _, name := range names {
 		entries, err := os.ReadDir(dirs[name])
 		if err != nil {

@@ -17,8 +17,11 @@ import (
 )
 
 const usage = `usage:
-  packaging sbom VERSION PROGRAM          bill of materials (CycloneDX 1.6, JSON)
-  packaging licences PROGRAM...           licences of all modules in the programs
+  packaging sbom VERSION PROGRAM [DIRECTORY...]
+                                          bill of materials (CycloneDX 1.6, JSON); each DIRECTORY has an npm package
+                                          whose files are in the program
+  packaging licences PROGRAM... [DIRECTORY...]
+                                          licences of all modules and npm packages in the programs
   packaging image VERSION COMMIT SECONDS FILE ARCHITECTURE=PROGRAM...
                                           image (OCI layout in a tar file); SECONDS is the time of the commit
 `
@@ -41,8 +44,8 @@ var errUsage = errors.New("wrong arguments")
 
 func run(args []string, stdout io.Writer) error {
 	switch {
-	case len(args) == 3 && args[0] == "sbom":
-		return writeSBOM(stdout, args[1], args[2])
+	case len(args) >= 3 && args[0] == "sbom":
+		return writeSBOM(stdout, args[1], args[2], args[3:])
 	case len(args) >= 2 && args[0] == "licences":
 		return writeLicences(stdout, args[1:])
 	case len(args) >= 6 && args[0] == "image":

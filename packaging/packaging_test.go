@@ -53,8 +53,9 @@ func write(t *testing.T, file, text string) string {
 	return file
 }
 
-// checkSBOM compares a bill of materials with the schema of CycloneDX and with the program.
-func checkSBOM(t *testing.T, bom []byte, program string) {
+// checkSBOM compares a bill of materials with the schema of CycloneDX and with the program and
+// the npm packages in it.
+func checkSBOM(t *testing.T, bom []byte, program string, packages ...string) {
 	t.Helper()
 	dir := strings.TrimSpace(output(t, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go"))
 	loader := gojsonschema.NewSchemaLoader()
@@ -101,8 +102,13 @@ func checkSBOM(t *testing.T, bom []byte, program string) {
 			t.Errorf("%s %s is listed with version %q", m.Path, m.Version, listed[m.Path])
 		}
 	}
-	if len(listed) != len(info.Deps)+1 || listed["std"] == "" {
-		t.Errorf("%d components, want the standard library and %d modules", len(listed), len(info.Deps))
+	for _, name := range packages {
+		if listed[name] == "" {
+			t.Errorf("%s is not listed", name)
+		}
+	}
+	if len(listed) != len(info.Deps)+1+len(packages) || listed["std"] == "" {
+		t.Errorf("%d components, want the standard library, %d modules and %q", len(listed), len(info.Deps), packages)
 	}
 }
 
@@ -123,6 +129,47 @@ func TestSBOM(t *testing.T) {
 		t.Error("two runs differ")
 	}
 	checkSBOM(t, one.Bytes(), self)
+}
+
+// TestScripts lists an npm package of the repository beside the modules, and refuses one that the
+// program does not have.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	const pdfjs = "../internal/web/pages/pdfjs"
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bom, text strings.Builder
+	if err := run([]string{"sbom", "1.2.3", self, pdfjs}, &bom); err == nil || !strings.Contains(err.Error(), "does not have") {
+		t.Errorf("a program without the scripts: %v", err)
+	}
+	// A program with the scripts after its end still has its build information.
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pdf.min.mjs", "pdf.worker.min.mjs"} {
+		script, err := os.ReadFile(filepath.Join(pdfjs, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		program = append(program, script...)
+	}
+	with := write(t, filepath.Join(t.TempDir(), "program"), string(program))
+	if err := run([]string{"sbom", "1.2.3", with, pdfjs}, &bom); err != nil {
+		t.Fatal(err)
+	}
+	checkSBOM(t, []byte(bom.String()), with, "pdfjs-dist")
+	if !strings.Contains(bom.String(), `"pkg:npm/pdfjs-dist@`) || !strings.Contains(bom.String(), `"pdf.worker.min.mjs"`) {
+		t.Errorf("the bill of materials has no files of the package:\n%s", bom.String())
+	}
+	if err := run([]string{"licences", with, pdfjs}, &text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "==== pdfjs-dist@") {
+		t.Error("no licence of pdf.js")
+	}
 }
 
 func TestLicences(t *testing.T) {
@@ -394,7 +441,7 @@ func TestRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkSBOM(t, bom, program)
+		checkSBOM(t, bom, program, "pdfjs-dist")
 		if !strings.Contains(string(bom), commit) {
 			t.Errorf("the bill of materials of %s does not name the commit", target)
 		}

@@ -32,6 +32,9 @@ trap 'rm -rf "$work"' EXIT
 
 go -C packaging build -buildvcs=false -o "$work/packaging" .
 
+# The npm packages in the program.
+mapfile -t scripts < <(find internal -name package.json -printf '%h\n' | sort)
+
 programs=() images=()
 for target in ${TAMGA_RELEASE_TARGETS:-linux/amd64 linux/arm64 windows/amd64}; do
   os=${target%/*} arch=${target#*/}
@@ -40,12 +43,12 @@ for target in ${TAMGA_RELEASE_TARGETS:-linux/amd64 linux/arm64 windows/amd64}; d
   [ "$os" != windows ] || program+=.exe
   echo "== $target"
   GOOS=$os GOARCH=$arch go build -ldflags "-s -w -buildid= -X main.version=$version" -o "$program" ./cmd/tamga
-  "$work/packaging" sbom "$version" "$program" >"$out/$name.cdx.json"
+  "$work/packaging" sbom "$version" "$program" "${scripts[@]}" >"$out/$name.cdx.json"
   programs+=("$program")
   [ "$os" = linux ] || continue
   images+=("$arch=$program")
 done
-"$work/packaging" licences "${programs[@]}" >"$out/licences.txt"
+"$work/packaging" licences "${programs[@]}" "${scripts[@]}" >"$out/licences.txt"
 
 # What the program says of itself: manual pages and completions. It must run on this machine.
 here=$out/tamga_${version}_$(go env GOHOSTOS)_$(go env GOHOSTARCH)

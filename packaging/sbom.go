@@ -3,22 +3,25 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes the bill of materials of a Go program: what its build information lists. version is
-// the version of the program.
-func writeSBOM(w io.Writer, version, program string) error {
+// writeSBOM writes the bill of materials of a Go program: what its build information lists, and the npm
+// packages in directories. version is the version of the program.
+func writeSBOM(w io.Writer, version, program string, directories []string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return err
@@ -55,6 +58,17 @@ func writeSBOM(w io.Writer, version, program string) error {
 		}
 		components = append(components, c)
 	}
+	for _, dir := range directories {
+		p, err := readScripts(dir)
+		if err != nil {
+			return err
+		}
+		c, err := p.component(content)
+		if err != nil {
+			return err
+		}
+		components = append(components, c)
+	}
 	var refs []string
 	for _, c := range components {
 		refs = append(refs, c.BOMRef)
@@ -79,5 +93,55 @@ func component(m *debug.Module) (cdx.Component, error) {
 		return c, fmt.Errorf("module %s: no checksum in the program; build it without a replaced directory", m.Path)
 	}
 	c.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(hash)}}
+	return c, nil
+}
+
+// scripts is an npm package that is kept in the repository and built into the program.
+type scripts struct{ Name, Version, License, dir string }
+
+// readScripts reads the package.json of a package.
+func readScripts(dir string) (p scripts, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, fmt.Errorf("%s: %w", dir, err)
+	}
+	if p.dir = dir; p.Name == "" || p.Version == "" || p.License == "" {
+		return p, fmt.Errorf("%s: package.json has no name, version or license", dir)
+	}
+	return p, nil
+}
+
+// component returns the package with its scripts, each of which must be in the program.
+func (p scripts) component(program []byte) (cdx.Component, error) {
+	url := "pkg:npm/" + p.Name + "@" + p.Version
+	c := cdx.Component{
+		BOMRef: url, Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version, PackageURL: url,
+		Licenses: &cdx.Licenses{{License: &cdx.License{ID: p.License}}},
+	}
+	names, err := filepath.Glob(filepath.Join(p.dir, "*.*js"))
+	if err != nil {
+		return c, err
+	}
+	var files []cdx.Component
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return c, err
+		}
+		if !bytes.Contains(program, text) {
+			return c, fmt.Errorf("the program does not have %s", name)
+		}
+		sum := sha256.Sum256(text)
+		files = append(files, cdx.Component{
+			Type: cdx.ComponentTypeFile, Name: filepath.Base(name), Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
+		})
+	}
+	if len(files) == 0 {
+		return c, fmt.Errorf("%s: no script", p.dir)
+	}
+	c.Components = &files
 	return c, nil
 }
