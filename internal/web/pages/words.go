@@ -105,7 +105,7 @@ func (w *words) count(key string, n int) string {
 }
 
 // fault returns what a refusal means, in the language of the reader. The message of the
-// fault, which says what exactly was wrong, is shown below it.
+// fault, which says what exactly was wrong, is shown below it; see own.
 func (w *words) fault(f *fault.Error) string {
 	if f.Code == fault.Failed && f.Message != "" { // the specification has this code for documents, too
 		return w.text("fault.reason")
@@ -157,7 +157,7 @@ func (w *words) day(t time.Time) string {
 // functions are those of the templates.
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.text, "count": w.count, "size": w.size, "when": w.when, "day": w.day, "part": part, "list": func(values ...any) []any { return values },
+		"t": w.text, "count": w.count, "size": w.size, "when": w.when, "day": w.day, "part": part, "own": w.own, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {

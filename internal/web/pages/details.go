@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// The messages of faults are in English, as the interface has them. details/ru.txt has what
+// people meet on pages in Russian, one in a line: "message = text". %d, %s and other values of
+// a message are %s in the text, in the same order. A message without a line is shown as it is
+// and marked as English: the sentence before it is in the language of the reader.
+//
+//go:embed details/ru.txt
+var detailsRU string
+
+// detail is a message of faults in another language.
+type detail struct {
+	message *regexp.Regexp
+	text    string
+}
+
+// values are the places of values in a message.
+var values = regexp.MustCompile(`%[-+#0-9.]*[a-zA-Z]`)
+
+// details are those of detailsRU: those without values by message, and the others.
+var details = sync.OnceValues(func() (map[string]string, []detail) {
+	plain, varying := map[string]string{}, []detail{}
+	for line := range strings.Lines(detailsRU) {
+		message, text, ok := strings.Cut(strings.TrimSpace(line), " = ")
+		switch {
+		case !ok:
+			panic("pages: details/ru.txt: no text in the line " + line)
+		case !values.MatchString(message):
+			plain[message] = text
+		default:
+			parts := values.Split(message, -1)
+			for i := range parts {
+				parts[i] = regexp.QuoteMeta(parts[i])
+			}
+			varying = append(varying, detail{regexp.MustCompile(`(?s)^` + strings.Join(parts, "(.*?)") + `$`), text})
+		}
+	}
+	return plain, varying
+})
+
+// maxDetail is the length of the longest message that is compared, in bytes.
+const maxDetail = 2048
+
+// own returns the message of a fault in the language of the reader, "" if there is none.
+func (w *words) own(message string) string {
+	if w.language == "en" {
+		return message
+	}
+	if len(message) > maxDetail {
+		return ""
+	}
+	plain, varying := details()
+	if text, ok := plain[message]; ok {
+		return text
+	}
+	for _, d := range varying {
+		if m := d.message.FindStringSubmatch(message); m != nil {
+			given := make([]any, strings.Count(d.text, "%s"))
+			for i := range given {
+				given[i] = m[i+1]
+			}
+			return fmt.Sprintf(d.text, given...)
+		}
+	}
+	return ""
+}
