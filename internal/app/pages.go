@@ -48,7 +48,7 @@ func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signin
 func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 	c := b.Config
 	return pages.Settings{
-		ClientID: config.PagesClient, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
+		ClientID: config.PagesClient, Name: c.Pages.Name, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
 		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), FirstFactor: c.Pages.FirstFactor, Trial: trial, Dev: c.IsDev(),
 	}
 }

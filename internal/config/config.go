@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -547,6 +548,7 @@ func (c *Config) Validate(types []string) error {
 		{!isOneOf(c.DocumentStore, c.SignServer, c.IDP, c.SVS, c.Devices.Path), "document_store: want a path other than those of the other services"},
 		{c.SignServer != c.IDP && c.IDP != c.SVS && c.SVS != c.SignServer, "sign_server, idp and svs: want different paths"},
 		{!isOneOf(c.Devices.Path, c.SignServer, c.IDP, c.SVS), "devices.path: want a path other than those of the services"},
+		{strings.TrimSpace(c.Pages.Name) != "" && len(c.Pages.Name) <= 128 && !strings.ContainsFunc(c.Pages.Name, unicode.IsControl), "pages.name: want a name of up to 128 bytes"},
 		{c.Tokens.RefreshLife >= c.Tokens.AccessLife, "tokens.refresh_life: want at least tokens.access_life"},
 	}
 	faults := setting.Check("", c)

@@ -15,6 +15,9 @@ const PagesClient = "tamga-pages"
 type Pages struct {
 	// Whether the server has pages for people, at `/` below the public address.
 	Enabled bool `yaml:"enabled" default:"true"`
+	// Name of the installation on its pages and sign-in pages, such as that of the
+	// organization.
+	Name string `yaml:"name" default:"Tamga"`
 	// Longest session of a browser. After it the person signs in again.
 	Session time.Duration `yaml:"session" default:"12h" min:"1m"`
 	// A session ends after so long without a request.

@@ -118,10 +118,12 @@ func TestDevices(t *testing.T) {
 // TestFirstFactor: where the first factor is the task of operators, the session alone adds
 // none.
 func TestFirstFactor(t *testing.T) {
-	s := tamgatest.Start(t, "--set", "pages.first_factor=false")
+	s := tamgatest.Start(t, "--set", "pages.first_factor=false", "--set", "pages.name=ООО <Ель>")
 	b := newBrowser(t, s)
 	b.signIn("/devices", s.Dev.User.Login, s.Dev.User.Password)
-	page := b.ok(b.get("/devices"), "is added by an operator")
+	page := b.ok(b.get("/devices"), "is added by an operator", " – ООО &lt;Ель&gt;</title>", `href="/">ООО &lt;Ель&gt;</a>`)
+	other := newBrowser(t, s)
+	other.ok(other.get("/devices"), `<span class="brand">ООО &lt;Ель&gt;</span>`)
 	if strings.Contains(page.text, "/devices/do/") {
 		t.Errorf("changes are offered:\n%s", page.text)
 	}

@@ -19,6 +19,7 @@ type visitor struct {
 	path     string
 	here     string // path and query
 	read     bool   // the request reads and changes nothing
+	brand    string // name of the installation
 	verifies bool   // there is a page that verifies
 	session  session
 }
@@ -44,6 +45,7 @@ func (a *API) Door(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cookies := r.Header.Get("Cookie")
 		v := &visitor{
+			brand: a.settings.Name,
 			words: wordsFor(cookieOf(cookies, languageCookie), r.Header.Get("Accept-Language")),
 			path:  r.URL.Path, here: r.URL.RequestURI(), read: r.Method == http.MethodGet || r.Method == http.MethodHead,
 			verifies: a.Verifier != nil,

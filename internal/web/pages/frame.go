@@ -51,6 +51,7 @@ type frame struct {
 	Words   *words
 	Style   template.CSS
 	Script  template.JS
+	Brand   string // name of the installation
 	Title   string
 	Login   string // of the person, "" without a session
 	Tabs    []tab
@@ -100,7 +101,7 @@ func (v view) render(ctx context.Context) (rest.Page, error) {
 	who := visitorOf(ctx)
 	w := who.words
 	f := frame{
-		Words: w, Style: template.CSS(style), Script: template.JS(v.script), Title: w.text(v.title), Login: rest.Caller(ctx).Login,
+		Words: w, Brand: who.brand, Style: template.CSS(style), Script: template.JS(v.script), Title: w.text(v.title), Login: rest.Caller(ctx).Login,
 		Here: who.here, Request: rest.RequestID(ctx), Content: v.content,
 	}
 	f.Tabs = tabsFor(ctx, f.Login != "")

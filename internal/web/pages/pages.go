@@ -80,6 +80,7 @@ type Sealer interface {
 
 // Settings are the rules of the pages.
 type Settings struct {
+	Name     string        // of the installation
 	ClientID string        // of the pages as an OpenID client of this installation
 	Address  string        // public address, without a slash at the end
 	IDP      string        // {idp_url}
@@ -158,7 +159,7 @@ func New(s Settings, d Deps) *API {
 
 // Client returns the pages as an OpenID client.
 func (s Settings) Client() signin.Client {
-	return signin.Client{ID: s.ClientID, Title: "Tamga", Public: true, RedirectURIs: []string{s.Address + SignedInPath}, SessionLife: s.Session}
+	return signin.Client{ID: s.ClientID, Title: s.Name, Public: true, RedirectURIs: []string{s.Address + SignedInPath}, SessionLife: s.Session}
 }
 
 // Routes returns the pages. Each of them declares who may see it.

@@ -105,7 +105,7 @@ func (a *API) handOn(ctx context.Context, r arrival) (any, error) {
 		Style                   template.CSS
 		Script                  template.JS
 		Action, Response, State string
-	}{wordsFor(r.visit()), template.CSS(loginStyle), repost, a.issuer + finishPath(r.Name), r.Body.Get(paramResponse), r.Body.Get(paramState)})
+	}{a.wordsFor(r.visit()), template.CSS(loginStyle), repost, a.issuer + finishPath(r.Name), r.Body.Get(paramResponse), r.Body.Get(paramState)})
 	// The answer to that form sends the browser to the client, and browsers check
 	// form-action for that address, too.
 	page.Policy = policyFor(a.issuer, to) + "; script-src " + repostHash

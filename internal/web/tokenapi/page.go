@@ -41,6 +41,7 @@ var (
 
 // words are the texts of the page in one language.
 type words struct {
+	Brand                                                                                                    string // name of the installation
 	Language, Title, For, Login, Password, Enter, Other, Wrong, Busy, SecondStep, Ended, Continue, WrongCode string
 	Name, Forgotten, ForgottenHow, Invalid, Done, CodeFor                                                    string
 
@@ -117,6 +118,13 @@ func wordsFor(r visit) words {
 	return languages[i]
 }
 
+// wordsFor is the function wordsFor with the name of the installation.
+func (a *API) wordsFor(r visit) words {
+	w := wordsFor(r)
+	w.Brand = a.name
+	return w
+}
+
 // loginView is what login.html shows. Ticket is empty on pages without the form.
 type loginView struct {
 	words
@@ -135,7 +143,7 @@ type otherProvider struct{ Title, Address string }
 // loginPage returns the form. complaint is the reason to show it again, "" at first.
 func (a *API) loginPage(r visit, p signin.Pending, ticket, name, complaint string) (rest.Page, error) {
 	view := loginView{
-		words: wordsFor(r), Style: template.CSS(loginStyle), Client: a.titleOf(p.ClientID), Action: a.issuer + loginPath,
+		words: a.wordsFor(r), Style: template.CSS(loginStyle), Client: a.titleOf(p.ClientID), Action: a.issuer + loginPath,
 		Ticket: ticket, User: name, Problem: complaint,
 	}
 	for _, l := range languages {
@@ -182,7 +190,7 @@ func (a *API) forPeople(f func(context.Context, visit) (any, error)) func(contex
 		if !strings.Contains(r.Accept, "text/html") || r.Authorization != "" {
 			return answer, err
 		}
-		w := wordsFor(r)
+		w := a.wordsFor(r)
 		var refused oauthError
 		if errors.As(err, &refused) {
 			page, rendering := render(loginTemplate, loginView{words: w, Style: template.CSS(loginStyle), Problem: w.Invalid, Detail: refused.Description})
@@ -212,7 +220,7 @@ func render(of *template.Template, view any) (rest.Page, error) {
 
 // tryAgain returns the form again, with the name and without the password.
 func (a *API) tryAgain(r visit, p signin.Pending, ticket, name string, g *token.GrantError) (any, error) {
-	w := wordsFor(r)
+	w := a.wordsFor(r)
 	complaint := w.Wrong
 	if g.Code == token.SecondStepNeeded {
 		complaint = w.SecondStep
@@ -227,7 +235,7 @@ func (a *API) tryAgain(r visit, p signin.Pending, ticket, name string, g *token.
 
 // tryLater returns the form again after too many attempts.
 func (a *API) tryLater(r visit, p signin.Pending, ticket, name string, err error) (any, error) {
-	page, rendering := a.loginPage(r, p, ticket, name, wordsFor(r).Busy)
+	page, rendering := a.loginPage(r, p, ticket, name, a.wordsFor(r).Busy)
 	if rendering != nil {
 		return nil, rendering
 	}
@@ -244,7 +252,7 @@ func (a *API) ended(r visit, err error) (any, error) {
 	if !fault.Is(err, fault.AccessDenied) {
 		return nil, err
 	}
-	w := wordsFor(r)
+	w := a.wordsFor(r)
 	page, rendering := render(loginTemplate, loginView{words: w, Style: template.CSS(loginStyle), Problem: w.Ended})
 	if rendering != nil {
 		return nil, rendering

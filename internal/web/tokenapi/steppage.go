@@ -127,7 +127,7 @@ func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error)
 		if prompt.Wrong == nil {
 			return a.stepPage(s, &prompt, "")
 		}
-		page, err := a.stepPage(s, &prompt, wordsFor(r).WrongCode)
+		page, err := a.stepPage(s, &prompt, a.wordsFor(r).WrongCode)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (a *API) stepRefused(ctx context.Context, s *stepping, record *confirm.Reco
 		}
 		return nil, err
 	}
-	w := wordsFor(s.visit)
+	w := a.wordsFor(s.visit)
 	if f.Code == fault.Unavailable {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ type choiceView struct{ Value, Title, Label string }
 func (a *API) stepPage(s *stepping, p *confirm.Prompt, complaint string) (rest.Page, error) {
 	r := &p.Record
 	view := stepView{
-		words: wordsFor(s.visit), Style: template.CSS(loginStyle), Client: a.titleOf(s.pending.ClientID), Action: a.issuer + stepPath,
+		words: a.wordsFor(s.visit), Style: template.CSS(loginStyle), Client: a.titleOf(s.pending.ClientID), Action: a.issuer + stepPath,
 		Ticket: s.ticket, Problem: complaint,
 	}
 	switch {

@@ -71,6 +71,7 @@ type API struct {
 	clients  Clients
 	judge    Judge
 	issuer   string // {idp_url}
+	name     string // of the installation
 	attempts Attempts
 
 	confirming confirming
@@ -83,6 +84,7 @@ type Deps struct {
 	Clients  Clients
 	Judge    Judge
 	Issuer   string   // {idp_url}, the public address
+	Name     string   // of the installation, for the pages of sign-ins
 	Attempts Attempts // the limits of password attempts; the zero value: none
 
 	Confirmations   Confirmations
@@ -95,7 +97,7 @@ type Deps struct {
 // New returns the API.
 func New(d Deps) *API {
 	return &API{
-		identity: d.Identity, tokens: d.Tokens, clients: d.Clients, judge: d.Judge, issuer: d.Issuer, attempts: d.Attempts,
+		identity: d.Identity, tokens: d.Tokens, clients: d.Clients, judge: d.Judge, issuer: d.Issuer, name: d.Name, attempts: d.Attempts,
 		confirming: confirming{records: d.Confirmations, steps: d.Steps, tokens: d.ConfirmedTokens, paint: d.Paint},
 	}
 }
