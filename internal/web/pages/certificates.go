@@ -194,6 +194,14 @@ func (a *API) requested(form rest.Form) (*keys.Deed, error) {
 		}
 		order.Authority = id
 	}
+	if text := strings.TrimSpace(form.Get("days")); text != "" {
+		days, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || days == 0 {
+			return nil, fault.New(fault.InvalidParameters, "days: want a number of days")
+		}
+		order.Life = time.Duration(days) * 24 * time.Hour
+	}
+	order.Usages = strings.FieldsFunc(form.Get("usages"), func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) })
 	for _, c := range a.Enrolment.Naming {
 		if value := form.Get("name." + c.OID); value != "" && !a.Enrolment.FixedNames {
 			order.Name[c.OID] = value

@@ -3,10 +3,12 @@
 package pages_test
 
 import (
+	"crypto/x509"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 var certificateLink = regexp.MustCompile(`href="(/certificates/([0-9]+))"`)
@@ -19,7 +21,10 @@ func TestCertificates(t *testing.T) {
 	b.ok(b.get("/certificates"), "gost2012-512", "Request a certificate")
 	page := b.ok(b.get("/certificates/request"), `name="name.2.5.4.3" value="demo"`, "gost2001", "ecdsa-p256")
 	const hostile = `<script>alert("имя")</script>`
-	request := url.Values{"suite": {"gost2012-512"}, "name.2.5.4.3": {hostile}, "new": {pin}, "again": {pin}}
+	request := url.Values{"suite": {"gost2012-512"}, "name.2.5.4.3": {hostile}, "new": {pin}, "again": {pin}, "days": {" 30 "}, "usages": {"1.3.6.1.5.5.7.3.2; 1.3.6.1.5.5.7.3.36"}}
+	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "days": {"0"}}), 400, "want a number of days")
+	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "days": {"60000"}}), 400, "the life of a certificate")
+	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "usages": {"1.2.x"}}), 400, "want object identifiers")
 	b.is(b.post("/certificates/request", url.Values{"suite": {"none"}}), 400)
 	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "new": {pin}, "again": {"other"}}), 400, "PINs differ")
 	page = b.ok(b.post("/certificates/request", request), "accepted", "&lt;script")
@@ -46,6 +51,9 @@ func TestCertificates(t *testing.T) {
 	file := b.ok(b.get(at + "/certificate.cer"))
 	if file.header.Get("Content-Type") != "application/pkix-cert" || file.text[0] != 0x30 {
 		t.Errorf("%v", file.header)
+	}
+	if c, err := x509.ParseCertificate([]byte(file.text)); err != nil || c.NotAfter.Sub(c.NotBefore) > 31*24*time.Hour || len(c.ExtKeyUsage) != 1 || len(c.UnknownExtKeyUsage) != 1 {
+		t.Errorf("the certificate has another life or other purposes than the request: %v, %v", c, err)
 	}
 
 	// PIN, renewal, hold, revocation, deletion.
