@@ -49,7 +49,7 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 	c := b.Config
 	return pages.Settings{
 		ClientID: config.PagesClient, Name: c.Pages.Name, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
-		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), FirstFactor: c.Pages.FirstFactor, Trial: trial, Dev: c.IsDev(),
+		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), Trial: trial, Dev: c.IsDev(),
 	}
 }
 

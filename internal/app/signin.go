@@ -61,6 +61,7 @@ func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 	settings.Window, settings.LockOut = base.Config.Passwords.Window, base.Config.Passwords.LockOut
 	settings.CodeLife = base.Config.Tokens.CodeLife
 	settings.PasswordDisplay, settings.IDOnlyPublic = base.Config.Users.PasswordDisplay, base.Config.Users.IDOnlyPublic
+	settings.FirstFactor = base.Config.Pages.FirstFactor
 	settings.MethodURIs = signin.Spelling(base.Config.Users.MethodURIs)
 	providers, err := base.providers()
 	if err != nil {

@@ -49,6 +49,9 @@ type Settings struct {
 	IDOnlyPublic bool
 	CodeLife     time.Duration // of an authorization code
 	MethodURIs   Spelling      // of answers; "" is SpellingInterface
+	// FirstFactor lets a person who has no second factor add the first one by the sign-in
+	// alone; see MayChangeFactors.
+	FirstFactor bool
 }
 
 // DefaultSettings returns the default settings. They are our own choice.

@@ -51,6 +51,8 @@ type Apps interface {
 	Token(ctx context.Context, who audit.Principal, userID string) (oath.Token, error)
 	CreateAppToken(ctx context.Context, who audit.Principal, userID string) (oath.AppData, error)
 	RemoveToken(ctx context.Context, who audit.Principal, userID string) error
+	// CheckOneTimePassword spends a code of the user's token, or counts it as a wrong one.
+	CheckOneTimePassword(ctx context.Context, userID, code string) error
 }
 
 // DeviceDeps lists what the pages of devices and second steps call.
@@ -104,14 +106,12 @@ func (a *API) deviceRoutes() []rest.Route {
 		post("contact-codes", "SetContactForCodesByPage", a.onContact(a.Contacts.SetSecondaryAuth)),
 		post("contact-delete", "DeleteContactByPage", a.deleteContact),
 		page("POST /devices/do/app", "AddAppByPage", rest.SignedIn, a.addApp),
+		rest.Handle("POST /devices/do/app-check", "CheckAppByPage", rest.SignedIn, a.checkApp).Answering(rest.Redirect{}),
 		post("app-delete", "DeleteAppByPage", func(ctx context.Context, who audit.Principal, _ rest.Form) error {
 			return a.Apps.RemoveToken(ctx, who, who.UserID)
 		}),
 	}
 }
-
-// provedFor is how long a person may change factors after a confirmation.
-const provedFor = 10 * time.Minute
 
 // factors says what a person signs in and confirms with.
 type factors struct {
@@ -119,15 +119,6 @@ type factors struct {
 	contacts []contact.Contact
 	token    oath.Token
 	hasToken bool
-	second   bool // has something for a second step, and a method for it
-}
-
-// secondMethods are the methods that something of the user belongs to.
-func secondMethods() (names []string) {
-	for _, row := range confirm.Rows() {
-		names = append(names, row.Assigned)
-	}
-	return names
 }
 
 func (a *API) factors(ctx context.Context, who audit.Principal) (f factors, err error) {
@@ -145,34 +136,13 @@ func (a *API) factors(ctx context.Context, who audit.Principal) (f factors, err 
 	if f.hasToken = err == nil; err != nil && !fault.Is(err, fault.KeyNotFound) {
 		return f, err
 	}
-	scheme, err := a.Own.SchemeOf(ctx, who.UserID)
-	if err != nil {
-		return f, err
-	}
-	assigned := slices.ContainsFunc(scheme, func(m signin.AuthenticationInfo) bool {
-		return slices.Contains(secondMethods(), m.MethodURI[strings.LastIndexByte(m.MethodURI, '/')+1:])
-	})
-	codes := func(c contact.Contact) bool { return c.SecondaryAuth && c.Confirmed }
-	f.second = assigned && (len(f.devices.Devices) > 0 || f.hasToken || slices.ContainsFunc(f.contacts, codes))
 	return f, nil
 }
 
-// mayChange returns nil if the person may change what they sign in and confirm with: just
-// after a confirmation, or while there is nothing to confirm with. A blocked device counts,
-// so that a stolen session cannot replace it.
-func (a *API) mayChange(ctx context.Context, f *factors) error {
-	who := rest.Caller(ctx)
-	switch {
-	case who.Actor != "":
-		return fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
-	case a.Now().Sub(time.Unix(visitorOf(ctx).session.Proved, 0)) < provedFor:
-		return nil
-	case f.second:
-		return fault.New(fault.AccessDenied, "confirm first that it is you: the page of devices has a button for it")
-	case !a.settings.FirstFactor:
-		return fault.New(fault.AccessDenied, "the first device or contact is added by an operator here")
-	}
-	return nil
+// mayChange asks [signin.Service] whether the person may change them.
+func (a *API) mayChange(ctx context.Context, f *factors) (prove bool, err error) {
+	owned := signin.Factors{Devices: len(f.devices.Devices), Contacts: f.contacts, Token: f.hasToken}
+	return a.Own.MayChangeFactors(ctx, rest.Caller(ctx), owned, time.Unix(visitorOf(ctx).session.Proved, 0))
 }
 
 // allowed is mayChange for a form.
@@ -180,7 +150,7 @@ func (a *API) allowed(ctx context.Context) (audit.Principal, error) {
 	who := rest.Caller(ctx)
 	f, err := a.factors(ctx, who)
 	if err == nil {
-		err = a.mayChange(ctx, &f)
+		_, err = a.mayChange(ctx, &f)
 	}
 	return who, err
 }
@@ -293,6 +263,7 @@ type devicesView struct {
 	Reachable  []string // confirmed contacts
 	Token      string   // serial number; "" for none
 	App        bool
+	Checked    bool // a code of the app was right just now
 	Locked     time.Time
 }
 
@@ -308,16 +279,21 @@ type contactRow struct {
 	Email bool
 }
 
-func (a *API) devicesPage(ctx context.Context, _ struct{}) (view, error) {
+func (a *API) devicesPage(ctx context.Context, r struct {
+	Checked bool `query:"checked"`
+}) (view, error) {
 	who := rest.Caller(ctx)
 	f, err := a.factors(ctx, who)
 	if err != nil {
 		return view{}, err
 	}
-	v := devicesView{Pending: f.devices.KInit != nil, Token: f.token.Serial, App: f.token.App, Locked: f.token.LockedUntil}
-	refused := a.mayChange(ctx, &f)
-	if v.May = refused == nil; refused != nil {
-		v.Why, v.Prove = "devices.first", f.second && who.Actor == ""
+	v := devicesView{Pending: f.devices.KInit != nil, Token: f.token.Serial, App: f.token.App, Checked: r.Checked && f.token.App, Locked: f.token.LockedUntil}
+	prove, refused := a.mayChange(ctx, &f)
+	if _, ok := fault.As(refused); refused != nil && !ok {
+		return view{}, refused
+	}
+	if v.May, v.Prove = refused == nil, prove; !v.May {
+		v.Why = "devices.first"
 		if v.Prove {
 			v.Why = "devices.prove_hint"
 		}
@@ -412,4 +388,14 @@ func (a *API) addApp(ctx context.Context, _ formed) (view, error) {
 	made, err := a.Apps.CreateAppToken(ctx, who, who.UserID)
 	v := pictureView{Hint: "devices.scan_app", QR: dataOf("image/gif", made.QR), Secret: made.Secret}
 	return view{template: "devices/picture", title: "devices.app", pictures: true, content: v}, err
+}
+
+// checkApp checks a code of the app, so that the person knows that the app has the secret
+// before a sign-in depends on it. It changes no factor.
+func (a *API) checkApp(ctx context.Context, r formed) (rest.Redirect, error) {
+	who := rest.Caller(ctx)
+	if who.Actor != "" {
+		return rest.Redirect{}, fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
+	}
+	return seeOther("/devices?checked=true"), a.Apps.CheckOneTimePassword(ctx, who.UserID, strings.Join(strings.Fields(r.Body.Get("code")), ""))
 }

@@ -3,12 +3,15 @@
 package pages_test
 
 import (
+	"encoding/base32"
 	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"tamga/internal/domain/oath/otp"
 	"tamga/internal/tamgatest"
 )
 
@@ -105,7 +108,20 @@ func TestDevices(t *testing.T) {
 		t.Errorf("a secret may be kept: %v", page.header)
 	}
 	b.ok(b.get("/devices"), "An app makes codes for you")
-	p.AddSecrets(regexp.MustCompile(`key into the app: <code>([A-Z2-7]+)<`).FindStringSubmatch(page.text)[1])
+	shown := regexp.MustCompile(`key into the app: <code>([A-Z2-7]+)<`).FindStringSubmatch(page.text)[1]
+	p.AddSecrets(shown)
+	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app, err := otp.New(otp.SHA1, 6, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code = app.Code(otp.Step(time.Now(), 30*time.Second)) // the service allows for clocks that differ
+	b.is(b.post("/devices/do/app-check", form("code", "12345x")), 400, "The code is wrong")
+	b.ok(b.post("/devices/do/app-check", form("code", " "+code[:3]+" "+code[3:])), "The app works")
+	b.is(b.post("/devices/do/app-check", form("code", code)), 400, "The code is wrong") // it was used
 	// Without a device that works, sign-ins by that method end, and a blocked device is no
 	// reason to let the next session add another one.
 	b.ok(b.post("/devices/do/block", form("device", kid)), `name="ticket"`)

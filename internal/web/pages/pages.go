@@ -89,11 +89,8 @@ type Settings struct {
 	Idle     time.Duration // longest time without a request in a session
 	Upload   int64         // largest body of an upload, in bytes
 	Verify   int64         // largest body of a verification, in bytes
-	// FirstFactor lets a person who has no second factor add the first one by the session
-	// alone.
-	FirstFactor bool
-	Trial       *Trial // nil: people sign in with their passwords only
-	Dev         bool   // serve --dev: there is a page of all components
+	Trial    *Trial        // nil: people sign in with their passwords only
+	Dev      bool          // serve --dev: there is a page of all components
 }
 
 // Trial lets a person who tries the program out sign in by a button.
