@@ -4,89 +4,251 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"tamga/gost/gost3410"
 	"tamga/internal/app/dev"
 	"tamga/internal/tamgatest"
 )
 
-// BenchmarkHTTP times a running server as its clients see it: the audit log is on,
-// the database fully durable, 32 clients ask at once from a process of their own
-// on the same machine, whose processor time is told apart: "server-us/op" is what
-// the server itself takes for one signature, and "half-load-p99-ms" how long the
-// slowest of a hundred waits at half the rate just reached. Run it with
+// BenchmarkHTTP times a running server as its clients see it: the audit log is on, the
+// database fully durable, and 32 clients ask at once from a process of their own on the same
+// machine. Figures of a row:
+//
+//   - signatures/s is reached while the clients share the processors.
+//   - server-us/op is the processor time of the server for one signature.
+//   - bare-signatures/op is the same as a multiple of one signature by gost2012-256, CryptoPro
+//     A, which this process times between the requests. This figure carries over to other
+//     machines.
+//   - half-load-p99-ms is the time that the slowest of a hundred requests takes at half the
+//     rate just reached.
+//
+// Run it with
 //
 //	go test -run '^$' -bench HTTP ./cmd/tamga
 //
-// and with the address of an empty PostgreSQL database in TAMGA_BENCH_DATABASE over
-// that one.
+// TAMGA_BENCH_DATABASE is the address of an empty PostgreSQL database to use instead of
+// SQLite. TAMGA_BENCH_BESIDE is the path of another build of the program. It gets every request
+// too, in turns, and the figures beside-us/op and to-beside compare its processor time.
+// TAMGA_BENCH_PROFILE is a directory that gets a processor profile of the server for each row.
 func BenchmarkHTTP(b *testing.B) {
-	more := []string{"--set", "tokens.access_life=1h"}
+	more := []string{"--set", "tokens.access_life=1h", "--set", "verification.calls_per_second=1000000", "--set", "verification.calls_at_once=1000000"}
 	if address := os.Getenv("TAMGA_BENCH_DATABASE"); address != "" {
 		more = append(more, "--set", "database="+address)
 	}
-	server := tamgatest.StartProgram(b, plainProgram(b), b.TempDir(), more...)
-	token := server.Token()
-	document := bytes.Repeat([]byte("0123456789abcdef"), 64)
-	one := func(name string, c dev.Certificate, order map[string]any) {
-		order["Signature"].(map[string]any)["PinCode"] = c.PIN
-		body, err := json.Marshal(order)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(name, func(b *testing.B) {
-			address := server.Dev.BaseURL + "/api/documents"
-			before := processorTime(server)
-			ask(b, 32, address, token, body)
-			rate := float64(b.N) / b.Elapsed().Seconds()
-			b.ReportMetric(rate, "signatures/s")
-			b.ReportMetric(float64((processorTime(server)-before).Microseconds())/float64(b.N), "server-us/op")
+	profiles := os.Getenv("TAMGA_BENCH_PROFILE")
+	var tags []string
+	if profiles != "" {
+		b.Setenv("TAMGA_PROFILE", filepath.Join(b.TempDir(), "profile"))
+		tags = []string{"-tags", "profile"}
+	}
+	sides := []*benchServer{newBenchServer(b, plainProgram(b, tags...), more)}
+	if other := os.Getenv("TAMGA_BENCH_BESIDE"); other != "" {
+		sides = append(sides, newBenchServer(b, other, more))
+	}
+	for i, row := range sides[0].rows {
+		b.Run(row.name, func(b *testing.B) {
+			bare := newBareSignature(b)
+			var took []time.Duration
+			if profiles != "" {
+				sides[0].signal(b, syscall.SIGUSR1)
+			}
+			n := b.N
+			turns := max(1, min(b.N*row.signatures/500, 8))
+			for turn := range turns {
+				part := n / (turns - turn)
+				n -= part
+				for j, side := range sides {
+					if len(took) == j {
+						took = append(took, 0)
+					}
+					if j > 0 {
+						b.StopTimer()
+					}
+					before := processorTime(side.server)
+					askTimes(b, part, side.rows[i].clients, side.rows[i].address, side.token, side.rows[i].body)
+					took[j] += processorTime(side.server) - before
+				}
+				b.StopTimer()
+				bare.time(b)
+				b.StartTimer()
+			}
 			b.StopTimer()
-			if b.N > 1000 {
-				b.ReportMetric(p99(b, server, token, body, rate/2), "half-load-p99-ms")
+			if profiles != "" {
+				sides[0].saveProfile(b, filepath.Join(profiles, row.name+".cpu"))
+			}
+			each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(b.N*row.signatures) }
+			rate := float64(b.N*row.signatures) / b.Elapsed().Seconds()
+			b.ReportMetric(rate, "signatures/s")
+			b.ReportMetric(each(took[0]), "server-us/op")
+			b.ReportMetric(each(took[0])/bare.microseconds(), "bare-signatures/op")
+			if len(sides) > 1 {
+				b.ReportMetric(each(took[1]), "beside-us/op")
+				b.ReportMetric(float64(took[0])/float64(took[1]), "to-beside")
+			}
+			if b.N > 1000 && row.latency && len(sides) == 1 && profiles == "" {
+				b.ReportMetric(p99(b, sides[0].server, sides[0].token, row.body, rate/2), "half-load-p99-ms")
 			}
 		})
 	}
-	plain := server.Cert("gost2012-256", false)
+}
+
+// benchRow is a request of BenchmarkHTTP.
+type benchRow struct {
+	name       string
+	clients    int
+	signatures int // made or verified by one request
+	latency    bool
+	address    string
+	body       []byte
+}
+
+// benchServer is a server under test with the requests for it.
+type benchServer struct {
+	server *tamgatest.Server
+	token  string
+	rows   []benchRow
+}
+
+func newBenchServer(b *testing.B, program string, more []string) *benchServer {
+	s := &benchServer{server: tamgatest.StartProgram(b, program, b.TempDir(), more...)}
+	s.token = s.server.Token()
+	document := bytes.Repeat([]byte("0123456789abcdef"), 64)
+	add := func(row benchRow, path string, request any) {
+		var err error
+		if row.body, err = json.Marshal(request); err != nil {
+			b.Fatal(err)
+		}
+		row.address = path
+		s.rows = append(s.rows, row)
+	}
+	one := func(name string, c dev.Certificate, order map[string]any) {
+		order["Signature"].(map[string]any)["PinCode"] = c.PIN
+		add(benchRow{name: name, clients: 32, signatures: 1, latency: true}, s.server.Dev.BaseURL+"/api/documents", order)
+	}
+	plain := s.server.Cert("gost2012-256", false)
 	cms := func(level string, c dev.Certificate) map[string]any {
 		return tamgatest.Request(document, "CAdES", c.ID, tamgatest.Parameters{"CADESType": level, "IsDetached": "True", "TSPAddress": ""})
 	}
+	withPIN := s.server.Cert("gost2012-256", true)
 	one("BES-1KiB", plain, cms("BES", plain))
-	withPIN := server.Cert("gost2012-256", true)
 	one("BES-1KiB-PIN", withPIN, cms("BES", withPIN))
 	one("T-1KiB", plain, cms("T", plain))
 	one("XLT1-1KiB", plain, cms("XLT1", plain))
 	one("XMLEnveloped-4KiB", plain, tamgatest.Request(xmlOf(4<<10), "XMLDSig", plain.ID, tamgatest.Parameters{"XMLDsigType": "XMLEnveloped"}))
 	one("PDF-100KB", plain, tamgatest.Request(tamgatest.PDFOf(100_000), "PDF", plain.ID, tamgatest.Parameters{"PDFFormat": "CMS"}))
 	one("DOCX-50KB", plain, tamgatest.Request(tamgatest.DOCXOf(b, 50_000), "MSOffice", plain.ID, tamgatest.Parameters{}))
-	b.Run("cosign-10000", func(b *testing.B) {
-		first := server.Signed("POST", "/api/documents", token, tamgatest.Request(document, "CAdES", plain.ID, tamgatest.Parameters{"IsDetached": "True"}))
-		documents := make([]map[string]any, 10_000)
-		for i := range documents {
-			documents[i] = map[string]any{"Name": "n", "Content": first, "OriginalContent": document}
-		}
-		body, err := json.Marshal(map[string]any{
-			"Documents": documents,
-			"Signature": map[string]any{"Type": "CAdES", "Parameters": tamgatest.Parameters{"CmsSignatureType": "Cosign"}, "CertificateId": server.Cert("gost2012-512", false).ID, "PinCode": ""},
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ResetTimer()
-		before := processorTime(server)
-		ask(b, 1, server.Dev.BaseURL+"/api/documents/packagesignature", token, body)
-		b.ReportMetric(float64(b.N)*float64(len(documents))/b.Elapsed().Seconds(), "signatures/s")
-		b.ReportMetric(float64((processorTime(server)-before).Microseconds())/float64(b.N*len(documents)), "server-us/signature")
+
+	detached := s.server.Signed("POST", "/api/documents", s.token, cms("BES", plain))
+	add(benchRow{name: "verify-BES-1KiB", clients: 2, signatures: 1}, s.server.Dev.SVSURL+"/api/signatures",
+		map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": document})
+
+	binaries := make([]map[string]any, 1000)
+	for i := range binaries {
+		binaries[i] = map[string]any{"Content": document, "ContentInfo": "n.txt"}
+	}
+	add(benchRow{name: "v2-1000", clients: 1, signatures: len(binaries)}, s.server.Dev.BaseURL+"/api/v2/signature", map[string]any{
+		"BinaryData": binaries,
+		"Signature":  map[string]any{"Type": "CAdES", "Parameters": tamgatest.Parameters{"CADESType": "BES", "IsDetached": "True"}, "CertificateId": plain.ID, "PinCode": ""},
 	})
+	documents := make([]map[string]any, 10_000)
+	for i := range documents {
+		documents[i] = map[string]any{"Name": "n", "Content": detached, "OriginalContent": document}
+	}
+	add(benchRow{name: "cosign-10000", clients: 1, signatures: len(documents)}, s.server.Dev.BaseURL+"/api/documents/packagesignature", map[string]any{
+		"Documents": documents,
+		"Signature": map[string]any{"Type": "CAdES", "Parameters": tamgatest.Parameters{"CmsSignatureType": "Cosign"}, "CertificateId": s.server.Cert("gost2012-512", false).ID, "PinCode": ""},
+	})
+	return s
+}
+
+// signal sends a signal that a build with the tag profile understands.
+func (s *benchServer) signal(b *testing.B, which os.Signal) {
+	b.Helper()
+	if err := s.server.Process().Signal(which); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// saveProfile ends the profile of the server and moves it to path.
+func (s *benchServer) saveProfile(b *testing.B, path string) {
+	b.Helper()
+	s.signal(b, syscall.SIGUSR2)
+	from := os.Getenv("TAMGA_PROFILE")
+	for range 100 {
+		if _, err := os.Stat(from); err == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = errors.Join(os.WriteFile(path, data, 0o600), os.Remove(from))
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// bareSignature times single signatures by gost2012-256, CryptoPro A, in this process.
+type bareSignature struct {
+	key    *gost3410.PrivateKey
+	digest [32]byte
+	took   []time.Duration // for bareRounds signatures
+}
+
+const bareRounds = 500
+
+func newBareSignature(b *testing.B) *bareSignature {
+	key, err := gost3410.GenerateKey(gost3410.CryptoProA, rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := &bareSignature{key: key}
+	s.time(b) // makes the tables
+	s.took = nil
+	return s
+}
+
+// time takes five timings. Processor time is counted, so that other programs do not disturb.
+func (s *bareSignature) time(b *testing.B) {
+	for range 5 {
+		before := ownProcessorTime(b)
+		for range bareRounds {
+			if _, err := s.key.Sign(rand.Reader, s.digest[:], nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		s.took = append(s.took, ownProcessorTime(b)-before)
+	}
+}
+
+// microseconds returns the median for one signature.
+func (s *bareSignature) microseconds() float64 {
+	slices.Sort(s.took)
+	return s.took[len(s.took)/2].Seconds() * 1e6 / bareRounds
+}
+
+// ownProcessorTime is the processor time of this process.
+func ownProcessorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // xmlOf makes an XML document of about size bytes.
@@ -127,12 +289,7 @@ func p99(b *testing.B, server *tamgatest.Server, token string, body []byte, rate
 	return float64(took[len(took)*99/100].Microseconds()) / 1000
 }
 
-// ask sends a request b.N times from some clients at once.
-func ask(b *testing.B, clients int, address, token string, body []byte) {
-	askTimes(b, b.N, clients, address, token, body)
-}
-
-// askTimes is ask with another number of requests.
+// askTimes sends a request n times from some clients at once.
 func askTimes(b *testing.B, n, clients int, address, token string, body []byte) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer client.CloseIdleConnections()
@@ -163,8 +320,10 @@ func askOnce(client *http.Client, address, token string, body []byte) error {
 		return err
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != 200 {
-		return fmt.Errorf("answered %s (%v)", response.Status, err)
+	if response.StatusCode != 200 {
+		text, err := io.ReadAll(io.LimitReader(response.Body, 1000))
+		return fmt.Errorf("answered %s %s (%v)", response.Status, text, err)
 	}
-	return nil
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,10 +20,10 @@ func TestMain(m *testing.M) { tamgatest.Main(m) }
 
 // plainProgram builds the program as it is delivered: the race detector's own
 // memory would hide what a test of memory looks for.
-func plainProgram(t testing.TB) string {
+func plainProgram(t testing.TB, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "tamga")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, ".")
+	build := exec.Command("go", slices.Concat([]string{"build", "-ldflags=-s -w", "-o", program}, flags, []string{"."})...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the program: %v\n%s", err, out)
