@@ -69,7 +69,7 @@ var downstairs = map[string][]string{
 	"vault":     {"pki", "gost"},
 	"authority": {"pki", "gost"},
 	"keys":      {"pki", "gost"},
-	"signing":   {"sig", "pki/x509gost", "pki/chain", "pki/suite"},
+	"signing":   {"sig", "pki/x509gost", "pki/chain", "pki/suite", "pki/tsp"},
 	"signin":    {"pki/x509gost"},
 	"oath":      {"gost/streebog"},
 	"confirm":   {"gost/streebog"},

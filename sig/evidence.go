@@ -4,23 +4,25 @@ package sig
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	"tamga/pki/suite"
+	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 )
 
 // Evidence fetches what proves a signature after its certificate has expired: time stamps,
-// revocation data, issuers. All of it is DER. The methods may be called from several
+// revocation data, issuers. The methods may be called from several
 // goroutines. If the service fails or refuses, the error is an *ErrEvidence. If the caller
 // canceled, it is ctx.Err().
 type Evidence interface {
-	// TimeStamp returns a token (RFC 3161, a ContentInfo as DER) over the digest. The
-	// implementation checks the token against the request, its signature and the policy of
-	// the service. address is the service's URL. The caller has checked that it is
-	// allowed.
-	TimeStamp(ctx context.Context, address string, d suite.Digest) (token []byte, err error)
+	// TimeStamp returns a token (RFC 3161) over the digest. Its type shows that its signature
+	// was checked, so formats check only that it is for their digest. The implementation also
+	// checks the request's nonce, the path of the authority and the policy of the service.
+	// address is the service's URL. The caller has checked that it is allowed.
+	TimeStamp(ctx context.Context, address string, d suite.Digest) (*tsp.Verified, error)
 	// Revocation returns what is known about cert of issuer, produced at notBefore or
 	// later. The zero time means anything that is valid now. A certificate that is known
 	// to be revoked is an error, and its Proof may come with the error.
@@ -58,6 +60,28 @@ func (e *ErrEvidence) Error() string {
 
 // Unwrap returns the cause.
 func (e *ErrEvidence) Unwrap() error { return e.Err }
+
+// Stamp requests a time stamp over a digest and checks that the token is for this digest. An
+// Evidence may return a token of another request by mistake, and it would stay in the signed
+// document. e may be nil.
+func Stamp(ctx context.Context, e Evidence, address string, d suite.Digest) (*tsp.Verified, error) {
+	if e == nil {
+		return nil, &ErrEvidence{What: "time stamp", Text: "no time-stamp service is configured"}
+	}
+	v, err := e.TimeStamp(ctx, address, d)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		err = errors.New("it is missing")
+	} else {
+		err = v.For(d)
+	}
+	if err != nil {
+		return nil, &ErrEvidence{What: "time stamp", Text: "the answer of the service is not a usable token: " + err.Error(), Err: err}
+	}
+	return v, nil
+}
 
 // Enhancer raises existing signatures to a higher level.
 type Enhancer interface {

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -17,17 +19,21 @@ import (
 	"tamga/internal/adapter/evidence"
 	"tamga/internal/adapter/guard"
 	"tamga/internal/config"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/authority"
 	"tamga/internal/domain/policy"
+	"tamga/internal/web/pkiapi"
+	"tamga/internal/web/rest"
 )
 
 // OpenEvidence makes another source of evidence from the network, with other settings. The
 // caller closes it.
 func (b *Base) OpenEvidence(e config.Evidence) (*evidence.Source, error) {
-	return openEvidence(b.Config, e, b.Policies, b.anchors, b.DB.Now, nil)
+	return openEvidence(b.Config, e, b.Policies, b.anchors, b.DB.Now, nil, nil)
 }
 
-// openEvidence makes a source of evidence from the network. observe may be nil.
-func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service, trusted *anchors, now func() time.Time, observe func(evidence.Event)) (*evidence.Source, error) {
+// openEvidence makes a source of evidence from the network. observe and local may be nil.
+func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service, trusted *anchors, now func() time.Time, observe func(evidence.Event), local *evidence.Local) (*evidence.Source, error) {
 	exceptions, err := e.Exceptions()
 	if err != nil {
 		return nil, err
@@ -51,6 +57,7 @@ func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service,
 		Exceptions:             exceptions,
 		Proxy:                  proxy,
 		Observe:                observe,
+		Local:                  local,
 		ClockTolerance:         e.ClockTolerance,
 		HedgeAfter:             e.HedgeAfter,
 		StampTimeout:           e.StampTimeout,
@@ -62,6 +69,20 @@ func openEvidence(c *config.Config, e config.Evidence, policies *policy.Service,
 		CachedAnswerBytes:      int64(e.CacheAnswers),
 		CachedListBytes:        int64(e.CacheLists),
 	})
+}
+
+// localAuthority returns the services of the built-in authority for requests of this process to its
+// own public address. Several processes may share this address: any of them gives the same answer. The
+// routes and the audit log are those of the server. There is no line in the log of requests, and the
+// audit entries have the address 127.0.0.1.
+func localAuthority(c *config.Config, a *authority.Service, to audit.Log, log *slog.Logger) (*evidence.Local, error) {
+	u, err := url.Parse(c.BaseURL())
+	if err != nil {
+		return nil, fmt.Errorf("public_url: %w", err)
+	}
+	mux := http.NewServeMux()
+	rest.Mount(mux, "", &rest.Gate{Audit: to, Log: log}, pkiapi.New(a).Routes())
+	return &evidence.Local{URL: u, Path: pkiapi.Path, Handler: rest.Identifiable(rest.Recovered(rest.Routed(mux), log))}, nil
 }
 
 // ownAddress returns the exception for the public address of this service. Certificates of the

@@ -59,11 +59,7 @@ func newAnchors(c *config.Config, authority *authority.Service) (*anchors, error
 
 // all returns the roots and the other certificates.
 func (a *anchors) all(ctx context.Context) (roots, others []*x509gost.Certificate, err error) {
-	ownRoots, err := a.authority.Roots(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	issuing, err := a.authority.Issuing(ctx)
+	ownRoots, issuing, err := a.authority.Anchors(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

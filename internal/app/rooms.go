@@ -318,7 +318,11 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if purpose == ForServer {
 		measureClock(metrics, db)
 		metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		if network, err = openEvidence(c, c.Evidence, policies, anchors, db.Now, countEvidence(metrics)); err != nil {
+		local, err := localAuthority(c, authority, store.Audit{DB: db}, log)
+		if err != nil {
+			return nil, err
+		}
+		if network, err = openEvidence(c, c.Evidence, policies, anchors, db.Now, countEvidence(metrics), local); err != nil {
 			return nil, err
 		}
 		opened = append(opened, opening{"the source of evidence", func() error { network.Close(); return nil }})

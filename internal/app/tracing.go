@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signing"
 	"tamga/pki/suite"
+	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 )
@@ -69,7 +70,7 @@ type tracedEvidence struct {
 }
 
 // TimeStamp implements sig.Evidence.
-func (e tracedEvidence) TimeStamp(ctx context.Context, address string, d suite.Digest) ([]byte, error) {
+func (e tracedEvidence) TimeStamp(ctx context.Context, address string, d suite.Digest) (*tsp.Verified, error) {
 	ctx, span := e.tracer.Start(ctx, "time stamp")
 	token, err := e.Evidence.TimeStamp(ctx, address, d)
 	ended(span, err)

@@ -56,14 +56,18 @@ type Services struct {
 	// Obedient makes the services return an error instead of data older than requested,
 	// as a source of evidence should.
 	Obedient bool
-	// Spoil changes the bytes that the services return. kind is "stamp", "ocsp" or "crl".
+	// Mixed returns for each request the time stamp of the request before, and none for the
+	// first one.
+	Mixed bool
+	// Spoil changes the bytes that the services return. kind is "ocsp" or "crl".
 	Spoil func(kind string, der []byte) []byte
 	// Err is the error to return for "stamp", "revocation" or "issuer".
 	Err map[string]error
 
 	t       testing.TB
 	mu      sync.Mutex
-	parties []*Party // authorities
+	last    *tsp.Verified // for Mixed
+	parties []*Party      // authorities
 	serial  uint64
 	calls   map[string]int
 	asked   []time.Time
@@ -131,7 +135,7 @@ func (s *Services) spoiled(kind string, der []byte) []byte {
 }
 
 // TimeStamp implements sig.Evidence.
-func (s *Services) TimeStamp(_ context.Context, _ string, d suite.Digest) ([]byte, error) {
+func (s *Services) TimeStamp(_ context.Context, _ string, d suite.Digest) (*tsp.Verified, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls["stamp"]++
@@ -151,7 +155,14 @@ func (s *Services) TimeStamp(_ context.Context, _ string, d suite.Digest) ([]byt
 		return nil, err
 	}
 	s.Now = s.Now.Add(s.Step)
-	return s.spoiled("stamp", token), nil
+	v, err := tsp.Verify(token, func(*suite.Hash) suite.Digest { return d }, nil)
+	if err != nil {
+		return nil, err
+	}
+	if s.Mixed {
+		v, s.last = s.last, v
+	}
+	return v, nil
 }
 
 // Revocation implements sig.Evidence.

@@ -63,6 +63,7 @@ func parseToken(der []byte) (*Token, error) {
 	if err := t.Info.read(t.rawInfo); err != nil {
 		return nil, fmt.Errorf("TSTInfo: %w", err)
 	}
+	t.certificates, t.unreadable = m.X509()
 	return t, nil
 }
 
@@ -179,6 +180,29 @@ func (t *Token) Answers(r *Request) error {
 	return nil
 }
 
+// Verify checks that the token belongs to the request and has a valid signature (see Answers and
+// CheckSignature).
+func (t *Token) Verify(r *Request, extra []*x509gost.Certificate) (*Verified, error) {
+	if err := t.Answers(r); err != nil {
+		return nil, err
+	}
+	authority, err := t.CheckSignature(extra)
+	if err != nil {
+		return nil, err
+	}
+	return &Verified{t, authority}, nil
+}
+
+// Verify reads a token and checks it. digest returns the digest that the token must be for, by
+// the algorithm of the token.
+func Verify(der []byte, digest func(*suite.Hash) suite.Digest, extra []*x509gost.Certificate) (*Verified, error) {
+	t, err := ParseToken(der)
+	if err != nil {
+		return nil, err
+	}
+	return t.Verify(&Request{Digest: digest(t.Info.Digest.Hash)}, extra)
+}
+
 // CheckSignature checks the rules of RFC 3161, 2.4.2 and RFC 5816 for a token by itself and
 // returns the certificate that signed it. The token must have exactly one signer. The
 // attribute signing-certificate or signing-certificate-v2 must name its certificate, which
@@ -198,12 +222,11 @@ func (t *Token) checkSignature(extra []*x509gost.Certificate) (*x509gost.Certifi
 		return nil, fmt.Errorf("it has %d signers; it must have one", n)
 	}
 	s := t.Message.Signers[0]
-	inside, unreadable := t.Message.X509()
 	reason := error(nil)
 	// Several certificates may have the same name and number. Only one matches the
 	// digest in signing-certificate.
 	tried := 0
-	for _, c := range slices.Concat(inside, extra) {
+	for _, c := range slices.Concat(t.certificates, extra) {
 		if !s.Names(c) {
 			continue
 		}
@@ -220,8 +243,8 @@ func (t *Token) checkSignature(extra []*x509gost.Certificate) (*x509gost.Certifi
 	}
 	if reason == nil {
 		reason = errors.New("the certificate of its signer is neither in the token nor otherwise known")
-		if unreadable != nil {
-			reason = fmt.Errorf("%w (%w)", reason, unreadable)
+		if t.unreadable != nil {
+			reason = fmt.Errorf("%w (%w)", reason, t.unreadable)
 		}
 	}
 	return nil, reason

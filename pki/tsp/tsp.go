@@ -71,7 +71,32 @@ type Token struct {
 	Message *cms.Message // of Raw
 	Info    Info
 	rawInfo []byte
+	// certificates are those in the token, and unreadable reports those that cannot be parsed.
+	certificates []*x509gost.Certificate
+	unreadable   error
 }
+
+// Certificates returns the X.509 certificates in the token that can be parsed. They are parsed
+// once, with the token.
+func (t *Token) Certificates() []*x509gost.Certificate { return t.certificates }
+
+// Verified is a token that was checked: it is for a known digest and has a valid signature.
+// Only [Verify] and [Token.Verify] make one, so a function that takes a *Verified need not
+// check the token again. It must still compare the digest with its own (see Verified.For), and
+// package chain checks the path of the authority.
+type Verified struct {
+	token     *Token
+	authority *x509gost.Certificate
+}
+
+// Token returns the token, which must not be changed.
+func (v *Verified) Token() *Token { return v.token }
+
+// Authority returns the certificate that signed the token.
+func (v *Verified) Authority() *x509gost.Certificate { return v.authority }
+
+// For checks that the token is for a digest. The error wraps ErrAnswer.
+func (v *Verified) For(d suite.Digest) error { return v.token.Answers(&Request{Digest: d}) }
 
 // Status is PKIStatus (RFC 3161, 2.4.2).
 type Status int

@@ -9,6 +9,7 @@ import (
 
 	"tamga/pki/cms"
 	"tamga/pki/suite"
+	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
@@ -224,12 +225,12 @@ func (e *enhancement) has(l line, t *target) (string, error) {
 			if err := e.budget.Spend(budget.Signature + stepsOfValue*int64(len(v))); err != nil {
 				return "", err
 			}
-			s, err := readStamp(v, e.known, func(h *suite.Hash) suite.Digest { return h.Digest(t.info.Signature) })
+			s, err := tsp.Verify(v, func(h *suite.Hash) suite.Digest { return h.Digest(t.info.Signature) }, e.known)
 			if err != nil {
 				return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("the time stamp of signature %s is invalid", l.position), Err: err}
 			}
-			if len(t.stamps) == 0 || s.token.Info.Time.Before(t.stamped) {
-				t.stamped = s.token.Info.Time
+			if len(t.stamps) == 0 || s.Token().Info.Time.Before(t.stamped) {
+				t.stamped = s.Token().Info.Time
 			}
 			t.stamps = append(t.stamps, s)
 		}

@@ -120,7 +120,7 @@ func TestEnhanceRefusals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, token)}
+		return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, token.Token().Raw)}
 	})
 	tests := []struct {
 		name, level   string

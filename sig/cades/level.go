@@ -28,13 +28,7 @@ type target struct {
 
 	attrs   []cms.Attribute // to append
 	stamped time.Time       // time of the earliest signature time stamp
-	stamps  []stamp         // all of its signature, then that of its references
-}
-
-// stamp is a time stamp with a valid signature.
-type stamp struct {
-	token     *tsp.Token
-	authority *x509gost.Certificate
+	stamps  []*tsp.Verified // all of its signature, then that of its references
 }
 
 // lifted returns the unsigned attributes of a new signature at the level of the state.
@@ -76,7 +70,7 @@ func (c *collector) raise(targets []*target, level, address string) error {
 		if err != nil {
 			return err
 		}
-		t.attrs, t.stamps, t.stamped = append(t.attrs, a), []stamp{s}, s.token.Info.Time
+		t.attrs, t.stamps, t.stamped = append(t.attrs, a), []*tsp.Verified{s}, s.Token().Info.Time
 	}
 	if level == levelT {
 		return nil
@@ -95,34 +89,15 @@ func (c *collector) raise(targets []*target, level, address string) error {
 	return nil
 }
 
-// stamp requests a time stamp over data and returns it as an attribute. Evidence has checked the
-// token. Its digest and signature are checked again at this boundary: Evidence is an interface that
-// any program implements, and a wrong token would stay in the message.
-func (c *collector) stamp(address string, oid x509gost.OID, h *suite.Hash, data []byte) (a cms.Attribute, s stamp, err error) {
+// stamp requests a time stamp over data and returns it as an attribute.
+func (c *collector) stamp(address string, oid x509gost.OID, h *suite.Hash, data []byte) (a cms.Attribute, s *tsp.Verified, err error) {
 	if err := c.ctx.Err(); err != nil {
-		return a, s, err
+		return a, nil, err
 	}
-	d := h.Digest(data)
-	raw, err := c.evidence.TimeStamp(c.ctx, address, d)
-	if err != nil {
-		return a, s, err
+	if s, err = sig.Stamp(c.ctx, c.evidence, address, h.Digest(data)); err != nil {
+		return a, nil, err
 	}
-	if s, err = readStamp(raw, c.known, func(*suite.Hash) suite.Digest { return d }); err != nil {
-		return a, s, &sig.ErrEvidence{What: "time stamp", Text: "the answer of the service is not a usable token: " + err.Error(), Err: err}
-	}
-	return cms.NewAttribute(oid, raw), s, nil
-}
-
-// readStamp parses a token and checks its digest and its signature.
-func readStamp(raw []byte, known []*x509gost.Certificate, digest func(*suite.Hash) suite.Digest) (s stamp, err error) {
-	if s.token, err = tsp.ParseToken(raw); err != nil {
-		return s, err
-	}
-	if err = s.token.Answers(&tsp.Request{Digest: digest(s.token.Info.Digest.Hash)}); err != nil {
-		return s, err
-	}
-	s.authority, err = s.token.CheckSignature(known)
-	return s, err
+	return cms.NewAttribute(oid, s.Token().Raw), s, nil
 }
 
 // complete appends references, their time stamp, and values. Nothing that the time stamp
@@ -148,12 +123,11 @@ func (c *collector) complete(t *target, address string, notBefore time.Time) err
 		b.put(&b.certs, t.signer.Raw)
 	}
 	for _, s := range t.stamps {
-		inside, _ := s.token.Message.X509() // unreadable ones are ignored
-		path, err := c.path(s.authority, inside)
+		path, err := c.path(s.Authority(), s.Token().Certificates())
 		if err != nil {
 			return err
 		}
-		b.put(&b.certs, s.authority.Raw)
+		b.put(&b.certs, s.Authority().Raw)
 		if _, err := c.fill(b, path, notBefore); err != nil {
 			return err
 		}

@@ -271,8 +271,13 @@ func TestEvidenceRefused(t *testing.T) {
 		{"service down", "T", func(w *world) { w.services.Err["stamp"] = outage }, "does not answer"},
 		{"no issuer", "XLT1", func(w *world) { w.signer.Chain = nil; w.services.Err["issuer"] = outage }, "does not answer"},
 		{"no revocation data", "XLT1", func(w *world) { w.services.Err["revocation"] = outage }, "does not answer"},
-		{"stamp spoiled", "T", cut("stamp"), "not a usable token"},
-		{"stamp is garbage", "T", func(w *world) { w.services.Spoil = func(string, []byte) []byte { return text } }, "time stamp"},
+		{"no stamp", "T", func(w *world) { w.services.Mixed = true }, "not a usable token: it is missing"},
+		{"stamp of another signature", "XLT1", func(w *world) {
+			w.services.Mixed = true
+			if _, err := w.services.TimeStamp(t.Context(), "", w.signer.Suite.Hash.Digest(text)); err != nil {
+				t.Fatal(err)
+			}
+		}, "not a usable token: tsp: the token does not answer the request: it is for another digest"},
 		{"answer spoiled", "XLT1", cut("ocsp"), "no usable data"},
 		{"list spoiled", "XLT1", func(w *world) { w.services.By[w.signer.Certificate] = sigtest.ByList; cut("crl")(w) }, "no usable data"},
 		{"revoked by answer", "XLT1", func(w *world) { w.services.Revoked[w.signer.Certificate] = sigtest.Time.AddDate(0, 0, -1) }, "revoked"},

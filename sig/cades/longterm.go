@@ -387,10 +387,9 @@ func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprint
 // tokenFound returns all data that may help to check a token: its own, including its
 // unsigned attributes, and that of the signature.
 func (v *verifier) tokenFound(token *tsp.Token, l *longTerm) sig.Found {
-	inside, _ := token.Message.X509() // an unreadable one is reported as missing if it is needed
 	lists, _ := token.Message.RevocationLists()
 	found := sig.Found{
-		Certificates: slices.Concat(inside, l.values.Certificates, v.certs),
+		Certificates: slices.Concat(token.Certificates(), l.values.Certificates, v.certs), // an unreadable one is reported as missing if it is needed
 		CRLs:         slices.Concat(lists, l.values.CRLs, v.crls),
 		OCSP:         l.values.OCSP,
 	}

@@ -499,7 +499,7 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 		s.fatal(codeDigest, "the document is not what was stamped: its %s digest differs", d.Hash.Name)
 		return out
 	}
-	inside, _ := token.Message.X509() // an unreadable one is reported as missing if it is needed
+	inside := token.Certificates() // an unreadable one is reported as missing if it is needed
 	lists, _ := token.Message.RevocationLists()
 	signer, err := token.CheckSignature(slices.Concat(inside, check.Intermediates, check.Roots))
 	if err != nil {

@@ -292,7 +292,7 @@ func stampedByHand(t *testing.T, data []byte, services *sigtest.Services, h *sui
 		if err != nil {
 			t.Fatal(err)
 		}
-		return token
+		return token.Token().Raw
 	})
 }
 

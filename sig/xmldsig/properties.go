@@ -262,7 +262,7 @@ func (v *verification) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	if err != nil {
 		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
 	}
-	inside, _ := token.Message.X509() // an unreadable one is reported as missing if it is needed
+	inside := token.Certificates() // an unreadable one is reported as missing if it is needed
 	lists, _ := token.Message.RevocationLists()
 	found := sig.Found{Certificates: slices.Concat(inside, v.carried.certs), CRLs: slices.Concat(lists, v.carried.crls)}
 	if ts.Signer, err = token.CheckSignature(slices.Concat(found.Certificates, v.check.Intermediates, v.check.Roots)); err != nil {

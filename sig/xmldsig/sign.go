@@ -12,7 +12,6 @@ import (
 	"io"
 
 	"tamga/pki/suite"
-	"tamga/pki/tsp"
 	"tamga/sig"
 	"tamga/sig/budget"
 	"tamga/sig/xmltree"
@@ -358,21 +357,11 @@ func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature [
 	return st.result(job, fill)
 }
 
-// timeStamp requests a time stamp token and checks that it is for this digest.
+// timeStamp requests a time stamp token.
 func timeStamp(ctx context.Context, job *sig.Job, address string, d suite.Digest) ([]byte, error) {
-	if job.Evidence == nil {
-		return nil, &sig.ErrEvidence{What: "time stamp", Text: "no time-stamp service is configured"}
-	}
-	raw, err := job.Evidence.TimeStamp(ctx, address, d)
+	v, err := sig.Stamp(ctx, job.Evidence, address, d)
 	if err != nil {
 		return nil, err
 	}
-	token, err := tsp.ParseToken(raw)
-	if err == nil {
-		err = token.Answers(&tsp.Request{Digest: d})
-	}
-	if err != nil {
-		return nil, &sig.ErrEvidence{What: "time stamp", Text: "the answer of the service is not a usable token", Err: err}
-	}
-	return raw, nil
+	return v.Token().Raw, nil
 }

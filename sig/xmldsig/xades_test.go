@@ -82,11 +82,17 @@ func TestNoTimeStamp(t *testing.T) {
 		t.Errorf("an outage: %v", err)
 	}
 	services.Err["stamp"] = nil
-	services.Spoil = func(_ string, der []byte) []byte { return der[:len(der)-1] }
-	if err := make(); !errors.As(err, &outage) {
-		t.Errorf("a spoiled answer: %v", err)
+	services.Mixed = true
+	if err := make(); !errors.As(err, &outage) || !strings.Contains(err.Error(), "not a usable token: it is missing") {
+		t.Errorf("no stamp: %v", err)
 	}
-	services.Spoil = nil
+	if _, err := services.TimeStamp(t.Context(), "", s.Hash.Digest([]byte("another request"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := make(); !errors.As(err, &outage) || !strings.Contains(err.Error(), "it is for another digest") {
+		t.Errorf("the stamp of another request: %v", err)
+	}
+	services.Mixed = false
 	// No time stamp is requested before the value is verified.
 	j := jobOf("XMLEnveloped", s, "XAdESType", "T", "TSPAddress", "http://tsp.test/")
 	j.Evidence, j.Certificate, j.Time = services, signer.Certificate, sigtest.Time

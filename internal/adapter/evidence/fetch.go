@@ -62,8 +62,12 @@ func newClient(c Config, g *guard.Guard) *http.Client {
 	if c.Proxy != nil {
 		t.Proxy = http.ProxyURL(c.Proxy)
 	}
+	var transport http.RoundTripper = t
+	if c.Local != nil {
+		transport = &localFirst{*c.Local, t}
+	}
 	return &http.Client{
-		Transport:     t,
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tamga/pki/suite"
+	"tamga/pki/tsp"
 )
 
 // race gets one stamp from several services: the next one if one fails, and a second one
@@ -39,7 +40,7 @@ type turn struct {
 
 type outcome struct {
 	turn  turn
-	token []byte
+	token *tsp.Verified
 	err   error
 }
 
@@ -54,7 +55,7 @@ func newRace(s *Source, services []service, t trust, d suite.Digest) *race {
 	return r
 }
 
-func (r *race) run(ctx context.Context) ([]byte, error) {
+func (r *race) run(ctx context.Context) (*tsp.Verified, error) {
 	ctx, cancel := context.WithCancel(ctx) // cancels the losers
 	defer cancel()
 	hedge, wake := stoppedTimer(), stoppedTimer()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ const (
 // TimeStamp implements sig.Evidence. address must be registered, unless third parties are
 // allowed. An empty address means the first registered service. If the service has a
 // class, others of the class may stamp instead.
-func (s *Source) TimeStamp(ctx context.Context, address string, d suite.Digest) ([]byte, error) {
+func (s *Source) TimeStamp(ctx context.Context, address string, d suite.Digest) (*tsp.Verified, error) {
 	if d.Hash == nil || len(d.Sum) != d.Hash.Size {
 		return nil, errors.New("evidence: time stamp: the digest does not fit its algorithm")
 	}
@@ -99,31 +100,28 @@ func (s *Source) choose(ctx context.Context, address string) ([]service, error) 
 }
 
 // stamp asks one service once and checks the answer. This is the boundary to the service: another
-// one is asked where the answer of the first does not hold. Formats check the digest of a token
-// again, since they may be given another sig.Evidence.
-func (s *Source) stamp(ctx context.Context, svc service, t trust, d suite.Digest, hedged bool) ([]byte, error) {
+// one is asked where the answer of the first does not hold. The result remembers what was checked, so
+// formats do not check the token again.
+func (s *Source) stamp(ctx context.Context, svc service, t trust, d suite.Digest, hedged bool) (*tsp.Verified, error) {
 	token, request, err := s.ask(ctx, svc, d, hedged)
 	if err != nil {
 		return nil, err
 	}
-	if err := token.Answers(request); err != nil {
-		return nil, err
-	}
-	signer, err := token.CheckSignature(nil)
+	verified, err := token.Verify(request, nil)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.checkClock(token); err != nil {
 		return nil, err
 	}
-	path, err := s.path(t, token, signer)
+	path, err := s.path(t, token, verified.Authority())
 	if err != nil {
 		return nil, err
 	}
 	if err := s.checkPath(ctx, path); err != nil {
 		return nil, err
 	}
-	return token.Raw, nil
+	return verified, nil
 }
 
 // nonceSize is the length of a TSP nonce in bytes.
@@ -186,10 +184,9 @@ func (s *Source) checkClock(token *tsp.Token) error {
 
 // path builds the path of a time-stamping authority to an anchor.
 func (s *Source) path(t trust, token *tsp.Token, signer *x509gost.Certificate) ([]*x509gost.Certificate, error) {
-	inside, _ := token.Message.X509() // one that cannot be parsed cannot be on the path
 	verdict, err := chain.Build(signer, chain.Options{
 		Roots:         t.roots,
-		Intermediates: append(t.known[:len(t.known):len(t.known)], inside...),
+		Intermediates: slices.Concat(t.known, token.Certificates()),
 		At:            token.Info.Time,
 		Usage:         []x509gost.OID{x509gost.UsageTimeStamping},
 	})

@@ -29,11 +29,11 @@ func TestTimeStamp(t *testing.T) {
 		var events []Event
 		s := n.source(func(c *Config) { c.Observe = func(e Event) { events = append(events, e) } })
 		for _, address := range []string{stampURL, "", "HTTP://TSP.example:80/tsp/"} {
-			der, err := s.TimeStamp(t.Context(), address, digest())
+			token, err := s.TimeStamp(t.Context(), address, digest())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if token := checkToken(t, der); !token.Info.Time.Equal(epoch) {
+			if token := checkToken(t, token); !token.Info.Time.Equal(epoch) {
 				t.Errorf("stamped at %v", token.Info.Time)
 			}
 		}
@@ -197,10 +197,10 @@ func TestStampRefusedBeforeConnecting(t *testing.T) {
 		if len(n.dials) != 0 {
 			t.Errorf("connections to %v", n.dials)
 		}
-		if der, err := open.TimeStamp(t.Context(), "http://third.example/", digest()); err != nil {
+		if token, err := open.TimeStamp(t.Context(), "http://third.example/", digest()); err != nil {
 			t.Errorf("a third party that is allowed: %v", err)
 		} else {
-			checkToken(t, der)
+			checkToken(t, token)
 		}
 	})
 }
@@ -267,7 +267,7 @@ func TestFailover(t *testing.T) {
 				n.serve("tsp.example", bad.ServeHTTP)
 				n.serve("second.example:8080", good.ServeHTTP)
 				s := n.source(services(first, c.other))
-				der, err := s.TimeStamp(t.Context(), stampURL, digest())
+				token, err := s.TimeStamp(t.Context(), stampURL, digest())
 				if (err == nil) != c.ok || c.ok && good.calls.Load() != 1 || !c.ok && good.calls.Load() != 0 {
 					t.Fatalf("%v after %d requests to the second", err, good.calls.Load())
 				}
@@ -278,7 +278,7 @@ func TestFailover(t *testing.T) {
 					t.Errorf("it took %v, want %v", took, c.took)
 				}
 				if c.ok {
-					checkToken(t, der)
+					checkToken(t, token)
 				}
 			})
 		})
@@ -378,10 +378,10 @@ func TestRestingIsTheLastResort(t *testing.T) {
 			}
 		}
 		first.before, second.before = nil, status(404)
-		if der, err := s.TimeStamp(t.Context(), stampURL, digest()); err != nil {
+		if token, err := s.TimeStamp(t.Context(), stampURL, digest()); err != nil {
 			t.Error(err)
 		} else {
-			checkToken(t, der)
+			checkToken(t, token)
 		}
 		if first.calls.Load() != 4 || second.calls.Load() != 4 {
 			t.Errorf("%d and %d requests", first.calls.Load(), second.calls.Load())

@@ -402,9 +402,9 @@ func write(b []byte) func(http.ResponseWriter, *http.Request) bool {
 func digest() suite.Digest { return theSuite.Hash.Digest([]byte("a signature value")) }
 
 // checkToken tells that a token is the whole of a stamp over the digest.
-func checkToken(t testing.TB, der []byte) *tsp.Token {
+func checkToken(t testing.TB, verified *tsp.Verified) *tsp.Token {
 	t.Helper()
-	token, err := tsp.ParseToken(der)
+	token, err := tsp.ParseToken(verified.Token().Raw)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -285,27 +285,38 @@ func (s *Service) Certificate(ctx context.Context, name string) ([]byte, error) 
 // Roots returns the root certificates of all generations, GOST first, and of each hierarchy the newest
 // first.
 func (s *Service) Roots(ctx context.Context) ([]*x509gost.Certificate, error) {
-	return s.certificates(ctx, func(h hierarchy) string { return h.root })
+	roots, _, err := s.Anchors(ctx)
+	return roots, err
 }
 
 // Issuing returns the certificates of the issuing authorities of all generations, in the order of
 // Roots.
 func (s *Service) Issuing(ctx context.Context) ([]*x509gost.Certificate, error) {
-	return s.certificates(ctx, func(h hierarchy) string { return h.issuing })
+	_, issuing, err := s.Anchors(ctx)
+	return issuing, err
 }
 
-func (s *Service) certificates(ctx context.Context, name func(hierarchy) string) ([]*x509gost.Certificate, error) {
-	list := make([]*x509gost.Certificate, 0, len(hierarchies))
+// Anchors returns Roots and Issuing. The store is asked once for both.
+func (s *Service) Anchors(ctx context.Context) (roots, issuing []*x509gost.Certificate, err error) {
+	of, err := s.allGenerations(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, h := range hierarchies {
-		generations, err := s.generations(ctx, name(h))
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range generations {
-			list = append(list, a.certificate)
+		for _, to := range []struct {
+			base string
+			list *[]*x509gost.Certificate
+		}{{h.root, &roots}, {h.issuing, &issuing}} {
+			generations, err := of(to.base)
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, a := range generations {
+				*to.list = append(*to.list, a.certificate)
+			}
 		}
 	}
-	return list, nil
+	return roots, issuing, nil
 }
 
 // authority returns an authority from memory or from the store.

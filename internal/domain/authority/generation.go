@@ -65,11 +65,25 @@ func generationName(base string, generation int64) string {
 }
 
 // generations returns all generations of an authority, the newest first. There is at least one.
-func (s *Service) generations(ctx context.Context, base string) (list []*authority, err error) {
+func (s *Service) generations(ctx context.Context, base string) ([]*authority, error) {
+	of, err := s.allGenerations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return of(base)
+}
+
+// allGenerations is generations for callers that need several authorities: the store is asked
+// once.
+func (s *Service) allGenerations(ctx context.Context) (func(base string) ([]*authority, error), error) {
 	states, err := s.store.States(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return func(base string) ([]*authority, error) { return s.generationsIn(ctx, states, base) }, nil
+}
+
+func (s *Service) generationsIn(ctx context.Context, states []State, base string) (list []*authority, err error) {
 	var numbers []int64
 	for _, st := range states {
 		if b, n, ok := splitName(st.Name); ok && b == base {
@@ -100,9 +114,13 @@ type Described struct {
 
 // All returns all authorities: GOST first, roots first, the newest generation first.
 func (s *Service) All(ctx context.Context) (list []Described, err error) {
+	of, err := s.allGenerations(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, h := range hierarchies {
 		for _, base := range []string{h.root, h.issuing} {
-			generations, err := s.generations(ctx, base)
+			generations, err := of(base)
 			if err != nil {
 				return nil, err
 			}

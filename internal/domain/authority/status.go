@@ -63,9 +63,13 @@ func (s *Service) OCSP(ctx context.Context, request []byte) ([]byte, error) {
 // asked returns the authority that an identifier names as the issuer, and its responder.
 // The authority is nil when it is not ours.
 func (s *Service) asked(ctx context.Context, id *ocsp.CertID) (*authority, delegate, error) {
+	of, err := s.allGenerations(ctx)
+	if err != nil {
+		return nil, delegate{}, err
+	}
 	for _, h := range hierarchies {
 		for _, base := range []string{h.issuing, h.root} {
-			list, err := s.generations(ctx, base)
+			list, err := of(base)
 			if err != nil {
 				return nil, delegate{}, err
 			}

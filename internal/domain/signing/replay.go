@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tamga/pki/suite"
+	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 )
@@ -70,12 +71,19 @@ func (r *recorder) ask(question string, ask func() (answer, error)) (answer, err
 }
 
 // TimeStamp implements sig.Evidence.
-func (r *recorder) TimeStamp(ctx context.Context, address string, d suite.Digest) ([]byte, error) {
+func (r *recorder) TimeStamp(ctx context.Context, address string, d suite.Digest) (*tsp.Verified, error) {
+	var fresh *tsp.Verified
 	a, err := r.ask(question([]byte("time stamp"), []byte(address), []byte(d.Hash.Name), d.Sum), func() (answer, error) {
-		token, err := r.from.TimeStamp(ctx, address, d)
-		return answer{Token: token}, err
+		var err error
+		if fresh, err = r.from.TimeStamp(ctx, address, d); err != nil {
+			return answer{}, err
+		}
+		return answer{Token: fresh.Token().Raw}, nil
 	})
-	return a.Token, err
+	if err != nil || fresh != nil {
+		return fresh, err
+	}
+	return tsp.Verify(a.Token, func(*suite.Hash) suite.Digest { return d }, nil)
 }
 
 // Revocation implements sig.Evidence.

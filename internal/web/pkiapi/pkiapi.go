@@ -28,6 +28,9 @@ import (
 //go:embed operations.txt
 var Docs string
 
+// Path is the beginning of the paths of all routes.
+const Path = "/pki/"
+
 // maxRequest bounds requests for time stamps and OCSP answers, in bytes.
 const maxRequest = 64 << 10
 

@@ -15,6 +15,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/pki/suite"
+	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
@@ -51,7 +52,7 @@ type network struct {
 	err   error
 }
 
-func (n *network) TimeStamp(_ context.Context, address string, _ suite.Digest) ([]byte, error) {
+func (n *network) TimeStamp(_ context.Context, address string, _ suite.Digest) (*tsp.Verified, error) {
 	n.asked = append(n.asked, address)
 	return nil, n.err
 }
