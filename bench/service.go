@@ -18,9 +18,17 @@ import (
 type serviceFloor struct {
 	benchmark, unit string
 	least, most     float64 // 0 means no bound
+	// aim is what most is to become. A row above it is printed, and is no error.
+	aim float64
 }
 
-// serviceRuns are the benchmarks of the service with their bounds.
+// multiple is the unit of processor time of the server as a multiple of one bare signature.
+const multiple = "bare-signatures/op"
+
+// serviceRuns are the benchmarks of the service with their bounds. A bound of BenchmarkHTTP is
+// the time aimed at on the machine of docs/performance.md, divided by the 9 µs that a bare
+// signature takes there, so it holds on other machines too. Where this aim is not reached, most
+// is the value of a busy machine and a quarter, so that the row cannot become slower.
 var serviceRuns = []struct {
 	pattern, time string
 	floors        []serviceFloor
@@ -28,6 +36,16 @@ var serviceRuns = []struct {
 	{"^BenchmarkHTTP$", "1s", []serviceFloor{
 		{benchmark: "BenchmarkHTTP/BES-1KiB", unit: "signatures/s", least: 5000},
 		{benchmark: "BenchmarkHTTP/BES-1KiB", unit: "half-load-p99-ms", most: 10},
+		{benchmark: "BenchmarkHTTP/BES-1KiB", unit: multiple, most: 45, aim: 19},
+		{benchmark: "BenchmarkHTTP/BES-1KiB-PIN", unit: multiple, most: 44, aim: 44},
+		{benchmark: "BenchmarkHTTP/T-1KiB", unit: multiple, most: 110, aim: 67},
+		{benchmark: "BenchmarkHTTP/XLT1-1KiB", unit: multiple, most: 190, aim: 133},
+		{benchmark: "BenchmarkHTTP/XMLEnveloped-4KiB", unit: multiple, most: 80, aim: 36},
+		{benchmark: "BenchmarkHTTP/PDF-100KB", unit: multiple, most: 165, aim: 67},
+		{benchmark: "BenchmarkHTTP/DOCX-50KB", unit: multiple, most: 210, aim: 89},
+		{benchmark: "BenchmarkHTTP/v2-1000", unit: multiple, most: 7.5, aim: 2.8},
+		{benchmark: "BenchmarkHTTP/cosign-10000", unit: multiple, most: 27, aim: 10},
+		{benchmark: "BenchmarkHTTP/verify-BES-1KiB", unit: multiple, most: 50, aim: 17},
 	}},
 	{"^BenchmarkMemory$", "5x", []serviceFloor{
 		{benchmark: "BenchmarkMemory/detached-1GiB", unit: "of-hash", least: 0.8},
@@ -55,6 +73,9 @@ func timeService() error {
 					wrong = append(wrong, fmt.Sprintf("%s: %g %s, want at least %g", f.benchmark, value, f.unit, f.least))
 				case f.most > 0 && value > f.most:
 					wrong = append(wrong, fmt.Sprintf("%s: %g %s, want at most %g", f.benchmark, value, f.unit, f.most))
+				}
+				if f.aim > 0 && value > f.aim && value <= f.most {
+					fmt.Printf("ABOVE ITS AIM %s: %.1f %s, aim %g\n", f.benchmark, value, f.unit, f.aim)
 				}
 			}
 			for _, w := range wrong {
