@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/pki/ocsp"
 	"tamga/pki/suite"
 	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
@@ -31,10 +32,14 @@ type Evidence interface {
 	Issuer(ctx context.Context, cert *x509gost.Certificate) (*x509gost.Certificate, error)
 }
 
-// Proof holds the evidence of the revocation status of one certificate. One of its fields is set.
+// Proof holds the evidence of the revocation status of one certificate. OCSP or CRL is set.
 type Proof struct {
 	OCSP []byte // BasicOCSPResponse as DER (RFC 6960, 4.2.1)
 	CRL  []byte // CertificateList as DER (RFC 5280, 5)
+	// Answer is OCSP, parsed and with its signature checked for the issuer of the certificate.
+	// It is nil if the source did not do this. It spares formats the same work for each signature
+	// that an answer serves.
+	Answer *ocsp.Verified
 }
 
 // ErrEvidence reports that an external service failed or refused: a time-stamp service that does

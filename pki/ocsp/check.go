@@ -56,6 +56,32 @@ func (b *Basic) Responder(issuer *x509gost.Certificate) (*x509gost.Certificate, 
 	return nil, fmt.Errorf("%w: %w", ErrResponder, reason)
 }
 
+// Verified is an answer whose signature was checked for an issuer. Only Basic.Verify makes one.
+type Verified struct {
+	basic             *Basic
+	issuer, responder *x509gost.Certificate
+}
+
+// Verify is Responder with a result that remembers what was checked.
+func (b *Basic) Verify(issuer *x509gost.Certificate) (*Verified, error) {
+	responder, err := b.Responder(issuer)
+	if err != nil {
+		return nil, err
+	}
+	return &Verified{b, issuer, responder}, nil
+}
+
+// Basic returns the answer, which must not be changed.
+func (v *Verified) Basic() *Basic { return v.basic }
+
+// Responder returns the certificate whose key signed the answer; see Basic.Responder.
+func (v *Verified) Responder() *x509gost.Certificate { return v.responder }
+
+// Of reports whether v is der, checked for issuer.
+func (v *Verified) Of(der []byte, issuer *x509gost.Certificate) bool {
+	return bytes.Equal(v.basic.Raw, der) && v.issuer.Equal(issuer)
+}
+
 // delegated returns an error unless c is an authorized responder of issuer that signed the
 // answer.
 func (b *Basic) delegated(scheme *suite.Scheme, c, issuer *x509gost.Certificate) error {

@@ -119,7 +119,7 @@ func (c *collector) fetch(cert, issuer *x509gost.Certificate, limit time.Time) (
 	var p *proof
 	switch {
 	case raw.OCSP != nil:
-		p, err = readAnswer(raw.OCSP, cert, issuer)
+		p, err = readAnswer(raw, cert, issuer)
 	case raw.CRL != nil:
 		p, err = readList(raw.CRL, cert, issuer)
 	default:
@@ -142,11 +142,20 @@ func (c *collector) fetch(cert, issuer *x509gost.Certificate, limit time.Time) (
 	return nil, &sig.ErrEvidence{What: "revocation", Text: text}
 }
 
-func readAnswer(der []byte, cert, issuer *x509gost.Certificate) (*proof, error) {
-	b, err := ocsp.ParseBasic(der)
-	if err != nil {
-		return nil, err
+// readAnswer checks an OCSP answer. Parsing it and checking its signature is left out if the source
+// has done so, which the type of Answer shows. Everything else is checked for each signature.
+func readAnswer(raw sig.Proof, cert, issuer *x509gost.Certificate) (*proof, error) {
+	v := raw.Answer
+	if v == nil || !v.Of(raw.OCSP, issuer) {
+		b, err := ocsp.ParseBasic(raw.OCSP)
+		if err != nil {
+			return nil, err
+		}
+		if v, err = b.Verify(issuer); err != nil {
+			return nil, err
+		}
 	}
+	b, responder := v.Basic(), v.Responder()
 	s, ok := b.Find(cert, issuer)
 	switch {
 	case !ok:
@@ -157,10 +166,6 @@ func readAnswer(der []byte, cert, issuer *x509gost.Certificate) (*proof, error) 
 		return nil, errors.New("the OCSP answer has the status unknown for it")
 	case len(b.UnknownCritical)+len(s.UnknownCritical) > 0:
 		return nil, errors.New("the OCSP answer has unknown critical extensions")
-	}
-	responder, err := b.Responder(issuer)
-	if err != nil {
-		return nil, err
 	}
 	p := &proof{ocsp: b, thisUpdate: s.ThisUpdate}
 	if !responder.Equal(issuer) {

@@ -18,6 +18,9 @@ import (
 // requests.
 const ocspNonceSize = 32
 
+// parsedAnswer is the memory of a parsed answer as a multiple of its bytes.
+const parsedAnswer = 6
+
 // maxWaits limits how often a slightly too old answer is requested again.
 const maxWaits = 2
 
@@ -35,7 +38,7 @@ func (s *Source) askResponder(ctx context.Context, address string, cert, issuer 
 				return err
 			})
 			if err == nil && a.status != ocsp.Unknown {
-				s.answers.put(key, a, int64(len(a.proof.OCSP)))
+				s.answers.put(key, a, int64(parsedAnswer*len(a.proof.OCSP)))
 			}
 			return a, err
 		})
@@ -121,15 +124,20 @@ func (s *Source) readStatus(b *ocsp.Basic, cert, issuer *x509gost.Certificate, n
 		// Neither bound to this request nor to a period: it may be a replay.
 		return nil, fmt.Errorf("the answer is of %s, and neither our nonce nor a nextUpdate shows that it is still good", instant(single.ThisUpdate))
 	}
-	responder, err := b.Responder(issuer)
+	b, err := ocsp.ParseBasic(bytes.Clone(b.Raw)) // without keeping the request's buffer in memory
 	if err != nil {
 		return nil, err
 	}
+	verified, err := b.Verify(issuer)
+	if err != nil {
+		return nil, err
+	}
+	responder := verified.Responder()
 	if now.Before(responder.NotBefore) || now.After(responder.NotAfter) {
 		return nil, fmt.Errorf("the responder's %s is not valid now", describe(responder))
 	}
 	return &certStatus{
-		proof:      sig.Proof{OCSP: bytes.Clone(b.Raw)}, // without keeping the request's buffer in memory
+		proof:      sig.Proof{OCSP: b.Raw, Answer: verified},
 		status:     single.Status,
 		revokedAt:  single.RevokedAt,
 		reason:     single.Reason,
