@@ -25,6 +25,7 @@ doc=$tree/usr/share/doc/tamga
 install -D -m 644 "$source/README.md" "$doc/README.md"
 install -m 644 "$source"/docs/*.md "$doc/"
 install -m 644 "$source/CHANGELOG.md" "$doc/"
+install -D -m 644 -t "$doc/import" "$source"/docs/import/*
 # A version of Debian sorts 1.0.0~rc1 before 1.0.0, and has no hyphen.
 debian=${version//-/\~}
 {

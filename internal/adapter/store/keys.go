@@ -54,10 +54,10 @@ func keyFields(k *keys.KeyRecord) []any {
 func (s Keys) AddCertificate(ctx context.Context, c keys.NewCertificate) (int64, error) {
 	id, found, err := returning(ctx, s.DB, scalar[int64], `INSERT INTO certificates
 			(user_id, key_id, certificate, serial, friendly_name, created_at, outside)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING id`,
 		c.UserID, c.KeyID, c.DER, c.Serial, c.FriendlyName, millis(c.CreatedAt), c.Outside)
 	if err == nil && !found {
-		err = errors.New("store: the database gave a new certificate no number")
+		err = keys.ErrDuplicate
 	}
 	return id, err
 }

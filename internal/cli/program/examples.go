@@ -38,6 +38,7 @@ var examples = map[string][]string{
 	"user certificate list":       {"tamga user certificate list petrov --config tamga.yaml"},
 	"user certificate remove":     {"tamga user certificate remove petrov " + exampleThumbprint + " --config tamga.yaml"},
 	"user delete":                 {"tamga user delete petrov --yes --config tamga.yaml"},
+	"import":                      {"tamga import users.csv --group Default --dry-run --config tamga.yaml", "tamga import users.json --json --config tamga.yaml"},
 	"group add":                   {"tamga group add Default --title 'All users' --config tamga.yaml"},
 	"group list":                  {"tamga group list --config tamga.yaml"},
 	"operator add":                {"tamga operator add olga --group Default --config tamga.yaml"},

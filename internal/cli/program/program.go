@@ -46,6 +46,7 @@ type commands struct {
 	Backup    admin.Backup        `cmd:"" help:"Write a backup of the database and the stored documents."`
 	Restore   admin.Restore       `cmd:"" help:"Restore a backup, and open the restored service."`
 	User      admin.User          `cmd:"" help:"Register, list, lock, unlock and delete users; set passwords; revoke tokens."`
+	Import    admin.Import        `cmd:"" help:"Import users, contacts and certificates from CSV or JSON."`
 	Group     admin.Group         `cmd:"" help:"Add and list groups of users."`
 	Operator  admin.Operator      `cmd:"" help:"Add and list operators, and set their groups and certificates."`
 	Cert      admin.Cert          `cmd:"" help:"Issue, list and revoke certificates of users."`

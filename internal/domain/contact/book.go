@@ -71,7 +71,7 @@ func (b *Book) List(ctx context.Context, who audit.Principal, userID string, kin
 // wrong_operation above MaxContacts.
 func (b *Book) Add(ctx context.Context, who audit.Principal, userID string, kind Kind, value string) (c Contact, err error) {
 	err = b.within(ctx, kind.Lock(userID, value), who, userID, func(ctx context.Context) error {
-		if c, err = b.add(ctx, userID, kind, value, false); err != nil {
+		if c, err = b.add(ctx, userID, kind, Contact{Value: value}); err != nil {
 			return err
 		}
 		return b.changed(ctx, who, userID)
@@ -79,8 +79,8 @@ func (b *Book) Add(ctx context.Context, who audit.Principal, userID string, kind
 	return c, err
 }
 
-// add adds a contact, inside a transaction.
-func (b *Book) add(ctx context.Context, userID string, kind Kind, value string, primary bool) (Contact, error) {
+// add adds a contact, inside a transaction. Of given it takes the value and the roles.
+func (b *Book) add(ctx context.Context, userID string, kind Kind, given Contact) (Contact, error) {
 	have, err := b.deps.Store.Contacts(ctx, userID, kind.Type)
 	if err != nil {
 		return Contact{}, err
@@ -88,16 +88,16 @@ func (b *Book) add(ctx context.Context, userID string, kind Kind, value string, 
 	if len(have) >= MaxContacts {
 		return Contact{}, fault.Newf(fault.WrongOperation, "the user has %d contacts of this type, which is the limit: delete one first", MaxContacts)
 	}
-	return b.put(ctx, userID, kind, value, primary)
+	return b.put(ctx, userID, kind, given)
 }
 
 // put is add for a user who has few contacts.
-func (b *Book) put(ctx context.Context, userID string, kind Kind, value string, primary bool) (Contact, error) {
-	shown, normal, err := kind.normal(value)
+func (b *Book) put(ctx context.Context, userID string, kind Kind, c Contact) (Contact, error) {
+	shown, normal, err := kind.normal(c.Value)
 	if err != nil {
 		return Contact{}, err
 	}
-	c := Contact{UserID: userID, Type: kind.Type, Value: shown, Primary: primary, CreatedAt: b.now()}
+	c.UserID, c.Type, c.Value, c.CreatedAt = userID, kind.Type, shown, b.now()
 	added, err := b.deps.Store.AddContact(ctx, c, normal, b.settings.Unique)
 	if err == nil && !added {
 		err = fault.New(kind.Taken, "the contact is taken by this user, or by another user where contacts must be unique")
@@ -197,7 +197,7 @@ func (b *Book) setRole(ctx context.Context, who audit.Principal, userID string, 
 	}
 	return b.change(ctx, locked, who, userID, kind, value, func(ctx context.Context, normal string, c Contact) error {
 		if has && !c.Confirmed {
-			return fault.New(fault.ContactUnconfirmed, "the contact is not confirmed: confirm it first, then give it a role")
+			return unconfirmed()
 		}
 		ok, err := b.deps.Store.SetRole(ctx, userID, kind.Type, normal, r, has)
 		if err == nil && !ok {
@@ -303,7 +303,7 @@ func (b *Book) makeMain(ctx context.Context, userID string, kind Kind, value str
 			return err
 		}
 	}
-	_, err = b.add(ctx, userID, kind, value, true)
+	_, err = b.add(ctx, userID, kind, Contact{Value: value, Primary: true})
 	return err
 }
 
@@ -380,6 +380,10 @@ func (b *Book) find(ctx context.Context, userID string, kind Kind, value string)
 		err = fault.New(kind.Invalid, "the user has no such contact")
 	}
 	return c, normal, err
+}
+
+func unconfirmed() error {
+	return fault.New(fault.ContactUnconfirmed, "the contact is not confirmed: confirm it first, then give it a role")
 }
 
 func takenByOther(kind Kind) error {

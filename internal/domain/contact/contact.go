@@ -53,6 +53,14 @@ func (k Kind) Normal(value string) (string, error) {
 	return normal, err
 }
 
+// kindOf returns the kind of a type.
+func kindOf(t Type) Kind {
+	if t == PhoneNumber {
+		return Phone
+	}
+	return Email
+}
+
 // KindOf returns the kind of a value: an e-mail address contains an @, a phone number
 // does not.
 func KindOf(value string) Kind {

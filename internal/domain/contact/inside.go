@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 )
 
@@ -17,8 +18,38 @@ import (
 // enough for that role. Roles that send messages need a confirmed contact. Faults:
 // invalid_phone, invalid_email, duplicate_phone, duplicate_email.
 func (b *Book) Register(ctx context.Context, userID string, kind Kind, value string) error {
-	_, err := b.put(ctx, userID, kind, value, true)
+	_, err := b.put(ctx, userID, kind, Contact{Value: value, Primary: true})
 	return err
+}
+
+// Place gives a user who is being added a contact with its roles, on the word of an
+// administrator. It sets the time of the contact and ignores its user. Faults: those of Add;
+// contact_confirmation_required for roles that need a confirmed contact; wrong_operation for a
+// second contact in a role that one contact of a kind has.
+func (b *Book) Place(ctx context.Context, userID string, c Contact) error {
+	kind := kindOf(c.Type)
+	if (c.Notification || c.SecondaryAuth) && !c.Confirmed {
+		return unconfirmed()
+	}
+	for role, has := range map[Role]bool{RolePrimary: c.Primary, RoleSecondaryAuth: c.SecondaryAuth} {
+		if !has {
+			continue
+		}
+		_, found, err := b.deps.Store.ContactByRole(ctx, userID, kind.Type, role)
+		if err != nil {
+			return err
+		}
+		if found {
+			return fault.New(fault.WrongOperation, "the user has another contact of this type to sign in with or for one-time codes: only one may have the role")
+		}
+	}
+	_, err := b.add(ctx, userID, kind, c)
+	return err
+}
+
+// Of returns the contacts of one kind of a user, the oldest first.
+func (b *Book) Of(ctx context.Context, userID string, kind Kind) ([]Contact, error) {
+	return b.deps.Store.Contacts(ctx, userID, kind.Type)
 }
 
 // PrimaryOf returns the user who signs in with a contact, or "". normal is what

@@ -5,6 +5,7 @@ package keys
 import (
 	"context"
 	"crypto"
+	"errors"
 	"strconv"
 
 	"tamga/gost/gost3410"
@@ -148,7 +149,11 @@ func (s *Service) adopt(ctx context.Context, o IssueOrder, make maker, certifica
 		}
 		c.UserID, c.KeyID, c.FriendlyName, c.CreatedAt = o.UserID, id, o.FriendlyName, now
 		made := CertificateRecord{NewCertificate: c, HasPIN: key.HasPIN, Default: o.Default}
-		if made.ID, err = s.Store.AddCertificate(ctx, c); err != nil {
+		made.ID, err = s.Store.AddCertificate(ctx, c)
+		if errors.Is(err, ErrDuplicate) {
+			err = OfAnother()
+		}
+		if err != nil {
 			return nil, fault.Rollback(err)
 		}
 		if o.first && !made.Default {

@@ -45,6 +45,9 @@ const (
 // maxFriendlyName is the longest friendly name in characters.
 const maxFriendlyName = 255
 
+// ErrDuplicate is returned by Store.AddCertificate.
+var ErrDuplicate = errors.New("keys: the certificate exists already")
+
 // Store keeps keys and certificates. The transactions of Atomic include the calls that
 // fn makes to the other stores of Options.
 type Store interface {
@@ -56,7 +59,8 @@ type Store interface {
 	// Key reads a key by its id.
 	Key(ctx context.Context, id string) (KeyRecord, bool, error)
 
-	// AddCertificate adds a certificate of a key and gives it the next number.
+	// AddCertificate adds a certificate of a key and gives it the next number. It returns
+	// ErrDuplicate for a certificate of the built-in authority that is there already.
 	AddCertificate(ctx context.Context, c NewCertificate) (id int64, err error)
 	// Certificates reads the first 1000 certificates of a user by number.
 	Certificates(ctx context.Context, userID string) ([]CertificateRecord, error)

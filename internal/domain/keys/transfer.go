@@ -32,7 +32,7 @@ type ImportOrder struct {
 // be of the built-in authority or a configured outside authority. Faults:
 // invalid_parameters for a file that cannot be opened, invalid_certificate, invalid_pin,
 // invalid_frinendly_name_length, invalid_object_state for a certificate that the user
-// has.
+// has, and for one of the built-in authority that another user has.
 func (s *Service) Import(ctx context.Context, o ImportOrder) (*Certificate, error) {
 	if err := s.checkNewPIN(o.PIN); err != nil {
 		return nil, err
@@ -109,6 +109,11 @@ func (s *Service) absent(ctx context.Context, userID string, cert *x509gost.Cert
 		}
 	}
 	return nil
+}
+
+// OfAnother returns the fault for a certificate of the built-in authority that another user has.
+func OfAnother() error {
+	return fault.New(fault.InvalidObjectState, "the certificate belongs to another user: delete it there first")
 }
 
 // ExportOrder asks for the export of a key with its certificate.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -175,6 +176,10 @@ type Contacts interface {
 	PrimaryOf(ctx context.Context, kind contact.Kind, normal string) (string, error)
 	// IsUnique predicts whether a value may become an identifier.
 	IsUnique(ctx context.Context, value string) (contact.Unique, error)
+	// Place gives a new user a contact with its roles.
+	Place(ctx context.Context, userID string, c contact.Contact) error
+	// Of returns the contacts of one kind of a user.
+	Of(ctx context.Context, userID string, kind contact.Kind) ([]contact.Contact, error)
 	// DeleteAll deletes all contacts of a user.
 	DeleteAll(ctx context.Context, userID string) error
 }
@@ -213,19 +218,53 @@ type Account struct {
 	Group       string
 	Operator    bool
 	Groups      []string // of an operator: groups to be responsible for, at least one
+	Locked      bool     // locked from the beginning
+	// Components are those of the distinguished name, with keys as of SetDN. Optional: without
+	// them the name is CN with the login.
+	Components map[string]string
+	// Contacts are those of the user, with their roles. They are added last, so that no notice
+	// of the new account goes to them.
+	Contacts []contact.Contact
+	// Trial makes Add check everything and keep nothing.
+	Trial bool
 	// Also makes more changes in the transaction that adds the user; optional. Its errors
 	// roll back.
 	Also func(ctx context.Context, u User) error
 }
 
+// FieldError is an error of Add with the part of the account that is wrong.
+type FieldError struct {
+	Field string // login, name, group, dn, or the kind of a contact with its place: phone 2
+	Err   error
+}
+
+// Error returns the text of Err.
+func (e *FieldError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// inField names the part of an account that a fault is about. Other errors are about none.
+func inField(field string, err error) error {
+	if _, ok := fault.As(err); !ok {
+		return err
+	}
+	return &FieldError{field, err}
+}
+
+// errTrial ends the transaction of a trial.
+var errTrial = errors.New("user: a trial keeps nothing")
+
 // Add adds a user for an administrator; operators call Register. Faults:
-// invalid_parameters for names and groups, duplicate_login.
+// invalid_parameters for names and groups, duplicate_login,
+// duplicate_distinguished_name, and the faults of contacts. An error is a *FieldError where
+// it is about a part of the account.
 func (s *Service) Add(ctx context.Context, a Account) (User, error) {
 	if err := checkLogin(a.Login); err != nil {
-		return User{}, err
+		return User{}, inField("login", err)
 	}
 	if err := checkName("display name", a.DisplayName, 0, MaxDisplayName); err != nil {
-		return User{}, err
+		return User{}, inField("name", err)
 	}
 	switch {
 	case a.Operator && len(a.Groups) == 0:
@@ -246,8 +285,21 @@ func (s *Service) Add(ctx context.Context, a Account) (User, error) {
 	if u.DisplayName == "" {
 		u.DisplayName = u.Login
 	}
+	if a.Locked {
+		u.Locked, u.LockAt = true, u.CreatedAt
+	}
+	var name Name
+	if len(a.Components) > 0 {
+		if name, err = s.wholeName(a.Components); err != nil {
+			return User{}, inField("dn", err)
+		}
+	}
+	locked := lock.User(id).And(loginLocks(a.Login))
+	for _, c := range a.Contacts {
+		locked = locked.And(kindOf(c).Lock(id, c.Value))
+	}
 	groups := slices.Compact(slices.Sorted(slices.Values(a.Groups)))
-	err = s.Store.Atomic(ctx, lock.User(id).And(loginLocks(a.Login)), func(ctx context.Context) error {
+	err = s.Store.Atomic(ctx, locked, func(ctx context.Context) error {
 		err := s.add(ctx, u)
 		if err == nil && u.Operator {
 			err = noGroup(s.GroupStore.SetOperatorGroups(ctx, u.ID, groups))
@@ -255,29 +307,69 @@ func (s *Service) Add(ctx context.Context, a Account) (User, error) {
 		if err != nil {
 			return err
 		}
+		if len(a.Components) > 0 {
+			if err := s.setName(ctx, u.ID, name); err != nil {
+				return fault.Rollback(inField("dn", err))
+			}
+		}
 		if a.Also != nil {
 			if err := a.Also(ctx, u); err != nil {
 				return fault.Rollback(err)
 			}
 		}
-		return fault.Rollback(s.emit(ctx, notify.UserCreatedByAdmin, audit.Principal{}, u.ID))
+		if err := s.emit(ctx, notify.UserCreatedByAdmin, audit.Principal{}, u.ID); err != nil {
+			return fault.Rollback(err)
+		}
+		count := map[contact.Type]int{}
+		for _, c := range a.Contacts {
+			count[c.Type]++
+			if err := s.Contacts.Place(ctx, u.ID, c); err != nil {
+				return fault.Rollback(inField(ContactField(c.Type, count[c.Type]), err))
+			}
+		}
+		if a.Trial {
+			return errTrial
+		}
+		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errTrial) {
 		return User{}, err
 	}
 	return u, nil
 }
 
+// ContactField returns the Field of the contact with number n of its type, from 1.
+func ContactField(t contact.Type, n int) string {
+	field := "phone"
+	if t == contact.EmailAddress {
+		field = "email"
+	}
+	if n > 1 {
+		field += " " + strconv.Itoa(n)
+	}
+	return field
+}
+
+// kindOf returns the kind of a contact.
+func kindOf(c contact.Contact) contact.Kind {
+	if c.Type == contact.EmailAddress {
+		return contact.Email
+	}
+	return contact.Phone
+}
+
 // add stores a new user with a first name. Its faults roll back.
 func (s *Service) add(ctx context.Context, u User) error {
-	err := s.freeLogin(ctx, u.ID, u.Login)
+	err := inField("login", s.freeLogin(ctx, u.ID, u.Login))
 	if err == nil {
 		err = s.Store.AddUser(ctx, u, FoldLogin(u.Login))
 	}
-	if errors.Is(err, ErrDuplicate) {
-		return fault.Rollback(loginTaken(u.Login).With(err))
-	}
-	if err := noGroup(err); err != nil {
+	switch {
+	case errors.Is(err, ErrDuplicate):
+		return fault.Rollback(inField("login", loginTaken(u.Login).With(err)))
+	case errors.Is(err, ErrNoGroup):
+		return inField("group", noGroup(err))
+	case err != nil:
 		return fault.Rollback(err)
 	}
 	called := u.Login

@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tamga/internal/app"
+	"tamga/internal/cli"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
+	"tamga/internal/domain/signin"
+	"tamga/internal/domain/user"
+	"tamga/internal/domain/vault"
+	"tamga/internal/files"
+	"tamga/pki/pfx"
+)
+
+// Import is the sub-command import.
+type Import struct {
+	File   string           `arg:"" help:"File of users, CSV or JSON; - for standard input."`
+	Format string           `enum:"auto,csv,json" default:"auto" help:"Format of the file: csv, json, or auto, which takes a file that begins with a bracket as JSON."`
+	Group  string           `help:"Group of the users whose record names none."`
+	DryRun bool             `help:"Check everything and change nothing. The report is the one that a real run would print."`
+	From   cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (Import) Help() string {
+	return `Registers users with their names, contacts and certificates. Each record is imported whole or refused whole, and the report has the line, the field and the reason. The command may be repeated: a user who exists as the file describes is left alone, and one who differs is refused.
+
+Certificates are those that users sign in with. Their private keys are elsewhere, so the service does not sign with them. A key that the service shall sign with comes with its certificate in a PKCS #12 file, which the record names. Passwords are not imported.
+
+The exit code is 1 if a record was refused.`
+}
+
+// importing is a run of the command.
+type importing struct {
+	*Import
+	console *cli.Console
+	dir     string     // paths of the file begin there
+	real    *app.Rooms // the installation
+	scratch *app.Rooms // of a dry run: what its records would have added; otherwise nil
+	notes   string     // directory of the scratch
+	report  importReport
+}
+
+// importReport is the end of the report.
+type importReport struct {
+	Records      int `json:"records"`
+	Added        int `json:"added"`
+	Unchanged    int `json:"unchanged"`
+	Refused      int `json:"refused_records"`
+	Contacts     int `json:"contacts"`
+	Certificates int `json:"certificates"`
+	Keys         int `json:"keys"`
+	// Stopped is why the rest of the file was not read.
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// importRefusal is a record that was refused, as --json prints it.
+type importRefusal struct {
+	Line   int    `json:"line"`
+	Login  string `json:"login,omitempty"`
+	Field  string `json:"field,omitempty"`
+	Code   string `json:"code,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Run imports the file.
+func (i *Import) Run(c *cli.Console) error {
+	run := &importing{Import: i, console: c, dir: "."}
+	src := c.Stdin
+	if i.File != "-" {
+		f, err := os.Open(i.File)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		src, run.dir = f, filepath.Dir(i.File)
+	}
+	records, err := newRecordReader(src, i.Format)
+	if err != nil {
+		return err
+	}
+	operation := "ImportUsers"
+	if i.DryRun {
+		operation = "CheckImport"
+	}
+	return cli.Administer(c, &i.From, operation, filepath.Base(i.File), func(ctx context.Context, h *app.Rooms) error {
+		run.real = h
+		if i.DryRun {
+			dir, err := os.MkdirTemp("", "tamga-import-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(dir)
+			run.notes = dir
+			if run.scratch, err = h.Scratch(ctx, dir); err != nil {
+				return err
+			}
+			defer run.scratch.Close()
+		}
+		return run.all(ctx, records)
+	})
+}
+
+// all imports the records and prints the report while it does, so that memory does not grow.
+func (r *importing) all(ctx context.Context, records recordReader) error {
+	out := r.console.Stdout
+	if r.From.JSON {
+		fmt.Fprintf(out, "{\n  \"dry_run\": %t,\n  \"refused\": [", r.DryRun)
+	}
+	progress := cli.NewProgress(r.console)
+	stopped := error(nil)
+	for {
+		if err := ctx.Err(); err != nil {
+			stopped = context.Cause(ctx)
+			break
+		}
+		line, record, err := records.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var refused *user.FieldError
+		if err != nil && !errors.As(err, &refused) {
+			stopped = err
+			break
+		}
+		r.report.Records++
+		if err == nil {
+			err = r.one(ctx, record)
+		}
+		if err != nil {
+			if !refusal(err) {
+				stopped = fmt.Errorf("line %d: %w", line, err)
+				break
+			}
+			progress.Clear()
+			if err := r.refuse(line, record, err); err != nil {
+				return err
+			}
+		}
+		progress.Count(fmt.Sprintf("line %d: %d added, %d refused", line, r.report.Added, r.report.Refused))
+	}
+	progress.Clear()
+	if stopped != nil {
+		r.report.Stopped = message(stopped)
+	}
+	if err := r.end(); err != nil {
+		return err
+	}
+	switch {
+	case stopped != nil:
+		return fmt.Errorf("stopped; what was imported stays, and the command may be repeated: %w", stopped)
+	case r.report.Refused > 0:
+		return cli.ExitCode(1)
+	}
+	return nil
+}
+
+// refusal reports whether an error is about the record, and not about the installation.
+func refusal(err error) bool {
+	var outage *fault.Outage
+	if errors.As(err, &outage) {
+		return false
+	}
+	if f, ok := fault.As(err); ok {
+		return f.Code != fault.Unavailable && f.Code != fault.Closed
+	}
+	var field *user.FieldError
+	return errors.As(err, &field)
+}
+
+// message returns an error for people.
+func message(err error) string {
+	if f, ok := fault.As(err); ok {
+		return f.Message
+	}
+	return err.Error()
+}
+
+// refuse reports a record that was refused.
+func (r *importing) refuse(line int, record *importRecord, err error) error {
+	r.report.Refused++
+	x := importRefusal{Line: line, Reason: cli.Printable(message(err))}
+	var field *user.FieldError
+	if errors.As(err, &field) {
+		x.Field = field.Field
+	}
+	if f, ok := fault.As(err); ok {
+		x.Code = f.Code
+	}
+	if record != nil {
+		x.Login = cli.Printable(record.Login)
+	}
+	if !r.From.JSON {
+		where := fmt.Sprintf("line %d", x.Line)
+		if x.Login != "" {
+			where += " (" + x.Login + ")"
+		}
+		if x.Field != "" {
+			where += ": " + x.Field
+		}
+		_, err := fmt.Fprintf(r.console.Stdout, "%s: %s\n", where, x.Reason)
+		return err
+	}
+	text, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	separator := ","
+	if r.report.Refused == 1 {
+		separator = ""
+	}
+	_, err = fmt.Fprintf(r.console.Stdout, "%s\n    %s", separator, text)
+	return err
+}
+
+// end prints the end of the report.
+func (r *importing) end() error {
+	if r.From.JSON {
+		text, err := json.MarshalIndent(r.report, "  ", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(r.console.Stdout, "\n  ],\n  \"report\": %s\n}\n", text)
+		return err
+	}
+	text := "%d records: %d users added with %d contacts, %d certificates to sign in with and %d keys; %d unchanged, %d refused.\n"
+	if r.DryRun {
+		text += "This was a dry run: nothing was changed.\n"
+	}
+	x := r.report
+	_, err := fmt.Fprintf(r.console.Stdout, text, x.Records, x.Added, x.Contacts, x.Certificates, x.Keys, x.Unchanged, x.Refused)
+	return err
+}
+
+// one imports one record.
+func (r *importing) one(ctx context.Context, record *importRecord) error {
+	contacts, err := record.contacts()
+	if err != nil {
+		return err
+	}
+	certificates, err := record.certificates()
+	if err != nil {
+		return err
+	}
+	if record.Login == "" {
+		return recordFault("login", errors.New("missing; a repeated import finds users by it"))
+	}
+	if record.Group == "" {
+		if record.Group = r.Group; record.Group == "" {
+			return recordFault("group", errors.New("missing; name it in the record or with --group"))
+		}
+	}
+	account := user.Account{
+		Login: record.Login, DisplayName: record.Name, Group: record.Group, Components: record.DN, Contacts: contacts, Locked: record.Locked,
+	}
+	for _, h := range []*app.Rooms{r.real, r.scratch} {
+		if h == nil {
+			continue
+		}
+		found, err := r.compare(ctx, h, record, account, certificates)
+		if found || err != nil {
+			return err
+		}
+	}
+	pairs, err := r.keyFiles(record)
+	defer func() {
+		for _, p := range pairs {
+			clear(p.File)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	var imported []*keys.Certificate
+	add := func(h *app.Rooms, a user.Account) (user.User, error) {
+		a.Also = func(ctx context.Context, u user.User) error {
+			for n, der := range certificates {
+				if _, err := h.Identity.AddCertificate(ctx, u.ID, der); err != nil {
+					return faultIn("certificate", n, err)
+				}
+			}
+			if h == r.scratch {
+				return r.checkKeys(imported)
+			}
+			imported = nil
+			for n, pair := range pairs {
+				pair.UserID = u.ID
+				c, err := h.Keys.Import(ctx, pair)
+				if err != nil {
+					return faultIn("key", n, err)
+				}
+				imported = append(imported, c)
+			}
+			if r.DryRun {
+				return nil
+			}
+			return h.Audit.Record(ctx, audit.Entry{
+				Operation: "AddUser", Phase: audit.Done, Object: u.Login, Outcome: audit.OK, Remote: "command line", Detail: "import",
+				Principal: audit.Principal{Login: "administrator", Method: "command line"},
+			})
+		}
+		return h.Users.Add(ctx, a)
+	}
+	account.Trial = r.DryRun
+	if _, err := add(r.real, account); err != nil {
+		return err
+	}
+	if r.DryRun { // also against what the records before would have added
+		account.Trial = false
+		made, err := add(r.scratch, account)
+		if err != nil {
+			return err
+		}
+		if err := r.noteKeys(made.ID, imported); err != nil {
+			return err
+		}
+	}
+	r.report.Added++
+	r.report.Contacts += len(contacts)
+	r.report.Certificates += len(certificates)
+	r.report.Keys += len(pairs)
+	return nil
+}
+
+// inField returns an error about an element of a list of a record, from 0.
+func inField(field string, n int, err error) error { return recordFault(fieldName(field, n), err) }
+
+// faultIn is inField for a fault. Other errors are not about the record.
+func faultIn(field string, n int, err error) error {
+	if _, ok := fault.As(err); !ok {
+		return err
+	}
+	return inField(field, n, err)
+}
+
+// certificates returns the certificates of a record in DER.
+func (r *importRecord) certificates() (list [][]byte, err error) {
+	for n, text := range r.Certificates {
+		der := []byte(text)
+		if block, rest := pem.Decode(der); block != nil {
+			if block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
+				return nil, inField("certificate", n, errors.New("want one certificate; a private key does not belong here"))
+			}
+			der = block.Bytes
+		} else if der, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err != nil {
+			return nil, inField("certificate", n, errors.New("want a certificate as Base64 of DER, or PEM"))
+		}
+		list = append(list, der)
+	}
+	return list, nil
+}
+
+// keyFiles reads the PKCS #12 files of a record.
+func (r *importing) keyFiles(record *importRecord) (list []keys.ImportOrder, err error) {
+	for n, k := range record.Keys {
+		o, err := r.keyFile(k)
+		if err != nil {
+			return list, inField("key", n, err)
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+func (r *importing) keyFile(k importKey) (o keys.ImportOrder, err error) {
+	if k.File == "" || k.PasswordFile == "" {
+		return o, errors.New("want the PKCS #12 file and the file with its password")
+	}
+	if o.Password, err = files.OwnSecret(r.path(k.PasswordFile), "the password file"); err != nil {
+		return o, err
+	}
+	if k.PINFile != "" {
+		if o.PIN, err = files.OwnSecret(r.path(k.PINFile), "the PIN file"); err != nil {
+			return o, err
+		}
+	}
+	f, err := os.Open(r.path(k.File))
+	if err != nil {
+		return o, err
+	}
+	defer f.Close()
+	o.File, err = io.ReadAll(io.LimitReader(f, pfx.MaxSize+1))
+	return o, err
+}
+
+// path returns the path of a file that a record names.
+func (r *importing) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(r.dir, name)
+}
+
+// compare looks for the user of a record. If there is one, the error says in what it differs.
+func (r *importing) compare(ctx context.Context, h *app.Rooms, record *importRecord, account user.Account, certificates [][]byte) (found bool, err error) {
+	u, err := h.Users.ByLogin(ctx, account.Login)
+	if fault.Is(err, fault.UserNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	fields, err := h.Users.Differences(ctx, u, account)
+	if err != nil {
+		return true, err
+	}
+	have, err := h.Identity.Certificates(ctx, u.ID)
+	if err != nil {
+		return true, err
+	}
+	for n, der := range certificates {
+		if !slices.ContainsFunc(have, func(c signin.SignInCertificate) bool { return c.Thumbprint == sha256.Sum256(der) }) {
+			fields = append(fields, fieldName("certificate", n))
+		}
+	}
+	missing, err := r.missingKeys(ctx, h, u.ID, record)
+	if err != nil {
+		return true, err
+	}
+	if fields = append(fields, missing...); len(fields) > 0 {
+		return true, recordFault(fields[0], user.Unlike(fields))
+	}
+	r.report.Unchanged++
+	return true, nil
+}
+
+// missingKeys returns the fields of the keys of a record that a user lacks.
+func (r *importing) missingKeys(ctx context.Context, h *app.Rooms, userID string, record *importRecord) (fields []string, err error) {
+	if len(record.Keys) == 0 {
+		return nil, nil
+	}
+	have := map[[sha256.Size]byte]bool{}
+	if h == r.scratch {
+		have, err = r.notedKeys(userID)
+	} else {
+		var list []*keys.Certificate
+		list, err = h.Keys.List(ctx, userID)
+		for _, c := range list {
+			have[sha256.Sum256(c.X509.Raw)] = true
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for n, k := range record.Keys {
+		o, err := r.keyFile(k)
+		if err != nil {
+			return nil, inField("key", n, err)
+		}
+		thumbprint, err := certified(o)
+		clear(o.File)
+		if err != nil {
+			return nil, inField("key", n, err)
+		}
+		if !have[thumbprint] {
+			fields = append(fields, fieldName("key", n))
+		}
+	}
+	return fields, nil
+}
+
+// certified returns the SHA-256 of the certificate in a PKCS #12 file.
+func certified(o keys.ImportOrder) (thumbprint [sha256.Size]byte, err error) {
+	bundle, err := pfx.Parse(o.File, o.Password)
+	if err != nil {
+		return thumbprint, errors.New("the PKCS #12 file cannot be opened with this password")
+	}
+	vault.Wipe(bundle.Key)
+	if bundle.Certificate == nil {
+		return thumbprint, errors.New("the PKCS #12 file has no certificate for its key")
+	}
+	return sha256.Sum256(bundle.Certificate.Raw), nil
+}
+
+// checkKeys returns a fault for a key that a record before would have imported. Certificates of the
+// built-in authority belong to one user.
+func (r *importing) checkKeys(list []*keys.Certificate) error {
+	for n, c := range list {
+		_, err := os.Stat(r.note(c))
+		switch {
+		case c.Outside, errors.Is(err, fs.ErrNotExist):
+		case err == nil:
+			return inField("key", n, keys.OfAnother())
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// note returns the path of the file for a certificate.
+func (r *importing) note(c *keys.Certificate) string {
+	return filepath.Join(r.notes, fmt.Sprintf("%x", sha256.Sum256(c.X509.Raw)))
+}
+
+// noteKeys remembers the keys of a user of the scratch, which has none: its authority is another.
+func (r *importing) noteKeys(userID string, list []*keys.Certificate) error {
+	var all []byte
+	for _, c := range list {
+		thumbprint := sha256.Sum256(c.X509.Raw)
+		all = append(all, thumbprint[:]...)
+		if err := os.WriteFile(r.note(c), nil, 0o600); err != nil {
+			return err
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(r.notes, userID), all, 0o600)
+}
+
+// notedKeys returns what noteKeys remembered.
+func (r *importing) notedKeys(userID string) (map[[sha256.Size]byte]bool, error) {
+	all, err := os.ReadFile(filepath.Join(r.notes, userID))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	have := map[[sha256.Size]byte]bool{}
+	for one := range slices.Chunk(all, sha256.Size) {
+		have[[sha256.Size]byte(one)] = true
+	}
+	return have, err
+}
+
+// fieldName returns the name of an element of a list, from 0: key, key 2.
+func fieldName(field string, n int) string {
+	if n > 0 {
+		field += fmt.Sprint(" ", n+1)
+	}
+	return field
+}
