@@ -18,7 +18,9 @@ chmod 755 "$tree"
 
 install -D -m 755 "$program" "$tree/usr/bin/tamga"
 install -D -m 755 "$source/packaging/debian/tamga-admin" "$tree/usr/sbin/tamga-admin"
-install -D -m 644 "$source/packaging/debian/tamga.service" "$tree/lib/systemd/system/tamga.service"
+for unit in tamga.service tamga.socket; do
+  install -D -m 644 "$source/packaging/debian/$unit" "$tree/lib/systemd/system/$unit"
+done
 mkdir -p "$tree/usr/share"
 cp -r "$share/." "$tree/usr/share/"
 doc=$tree/usr/share/doc/tamga

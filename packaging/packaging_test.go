@@ -383,7 +383,7 @@ func TestDebianPackage(t *testing.T) {
 		}
 	}
 	files := output(t, "dpkg-deb", "--contents", deb)
-	for _, want := range []string{"-rwxr-xr-x root/root", " ./usr/bin/tamga\n", " ./lib/systemd/system/tamga.service\n", " ./usr/share/doc/tamga/operations.md\n", " ./usr/share/man/page\n", "2023-11-14 22:13 "} {
+	for _, want := range []string{"-rwxr-xr-x root/root", " ./usr/bin/tamga\n", " ./lib/systemd/system/tamga.service\n", " ./lib/systemd/system/tamga.socket\n", " ./usr/share/doc/tamga/import/users.csv\n", " ./usr/share/doc/tamga/operations.md\n", " ./usr/share/man/page\n", "2023-11-14 22:13 "} {
 		if !strings.Contains(files, want) {
 			t.Errorf("no %q in\n%s", want, files)
 		}

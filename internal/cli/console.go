@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"tamga/internal/config"
 )
 
 // Console has the streams of a sub-command. A command never uses those of the process, so that a test
@@ -25,6 +27,16 @@ type Console struct {
 	// standard input, which may carry a document.
 	Secrets func() (*os.File, error)
 	Program *Program
+	// Examine does the checks of tamga doctor; see setup.Examine. Sub-commands do not import each other.
+	Examine func(c *Console, file string, conf *config.Config, faults []error, offline bool) []Finding
+}
+
+// Finding is the result of one check of tamga doctor.
+type Finding struct {
+	Check  string `json:"check"`
+	State  string `json:"state"` // ok, warning or fault
+	Text   string `json:"text"`
+	Remedy string `json:"remedy,omitempty"` // empty if State is ok
 }
 
 // ExitCode is an error whose text has already been printed. It is the exit code of the program.

@@ -45,12 +45,18 @@ func Administer(c *Console, from *Installation, operation, object string, fn fun
 	entry.Phase, entry.Outcome = audit.Done, audit.OK
 	if f, ok := fault.As(actErr); ok {
 		entry.Outcome = f.Code
-		actErr = errors.New(f.Message) // the code is for programs
+		actErr = &Refused{f}
 	} else if actErr != nil {
 		entry.Outcome = "internal_error"
 	}
 	return errors.Join(actErr, h.Audit.Record(context.WithoutCancel(c.Context), entry))
 }
+
+// Refused is a refusal of the installation.
+type Refused struct{ Fault *fault.Error }
+
+// Error returns the text for people. The code is for programs.
+func (r *Refused) Error() string { return r.Fault.Message }
 
 // Answer prints value as JSON with --json, otherwise the text for people with its arguments.
 func (f *Installation) Answer(c *Console, value any, people string, args ...any) error {

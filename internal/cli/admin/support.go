@@ -5,10 +5,10 @@ package admin
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -31,7 +31,7 @@ type SupportBundle struct {
 
 // Help returns the text above the flags.
 func (SupportBundle) Help() string {
-	return `Collects what a report of a fault needs, and nothing else: the version, the configuration without addresses' user names, passwords and queries, the faults that "tamga config check" finds, the kind, schema and numbers of records of the database, and the last lines of a log. It reads no secret. Read the files before you send them.`
+	return `Collects what a report of a fault needs, and nothing else: the version, the configuration without addresses' user names, passwords and queries, the findings of "tamga doctor --offline", the kind, schema and numbers of records of the database, and the last lines of a log. It reads no secret. Read the files before you send them.`
 }
 
 const (
@@ -59,17 +59,13 @@ func (s *SupportBundle) Run(c *cli.Console) error {
 		"version": cli.VersionText(c.Program.Version), "made_at": time.Now().UTC().Truncate(time.Second), "processors": runtime.NumCPU(),
 	}, "", "  ")
 	add("version.json", version, err)
-	conf, err := s.From.Configuration()
-	if err != nil {
-		add("check.txt", nil, err)
-	} else {
-		var printed, faults bytes.Buffer
+	conf, invalid := s.From.Configuration()
+	findings, err := json.MarshalIndent(c.Examine(c, cmp.Or(s.From.Config, "tamga.yaml"), conf, config.Each(invalid), true), "", "  ")
+	add("doctor.json", findings, err)
+	if invalid == nil {
+		var printed bytes.Buffer
 		err := conf.Print(&printed)
 		add("config.yaml", printed.Bytes(), err)
-		for _, fault := range app.Inspect(conf) {
-			fmt.Fprintln(&faults, fault)
-		}
-		add("check.txt", faults.Bytes(), nil)
 		text, err := s.database(c, conf)
 		add("database.json", text, err)
 	}

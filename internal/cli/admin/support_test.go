@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/cli"
 	"tamga/internal/tamgatest"
 )
 
@@ -47,9 +49,9 @@ public_url: "http://sign.example.org"
 		migrate bool
 		want    []string
 	}{
-		{config, false, []string{"version.json", "config.yaml", "check.txt", "database.json", "log.txt"}},
-		{config, true, []string{"version.json", "config.yaml", "check.txt", "database.json", "log.txt"}},
-		{broken, false, []string{"version.json", "check.txt", "log.txt"}},
+		{config, false, []string{"version.json", "doctor.json", "config.yaml", "database.json", "log.txt"}},
+		{config, true, []string{"version.json", "doctor.json", "config.yaml", "database.json", "log.txt"}},
+		{broken, false, []string{"version.json", "doctor.json", "log.txt"}},
 	} {
 		if c.migrate {
 			p.MustRun("migrate", "--config", c.config)
@@ -70,9 +72,12 @@ public_url: "http://sign.example.org"
 				if n := strings.Count(part[1], "\n"); n > 2000 || !strings.HasSuffix(part[1], "the last line\n") {
 					t.Errorf("%d lines of the log", n)
 				}
-			case "check.txt":
-				if part[1] == "" {
-					t.Error("the fault in the configuration is missing")
+			case "doctor.json":
+				var findings []cli.Finding
+				err := json.Unmarshal([]byte(part[1]), &findings)
+				found := slices.ContainsFunc(findings, func(f cli.Finding) bool { return f.State == "fault" && f.Remedy != "" })
+				if err != nil || !found {
+					t.Errorf("the fault in the configuration is missing, %v:\n%s", err, part[1])
 				}
 			}
 		}

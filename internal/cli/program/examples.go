@@ -120,15 +120,16 @@ const exampleThumbprint = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfa
 
 const examplesTitle = "Examples:"
 
-// addExamples puts the examples below the text of each command. asStarted makes them fit for the shell.
-func addExamples(model *kong.Application, asStarted func(string) string) {
+// addExamples puts the examples, under a title, below the text of each command. asStarted makes them
+// fit for the shell.
+func addExamples(model *kong.Application, title string, asStarted func(string) string) {
 	eachCommand(model.Node, func(n *kong.Node) {
 		list := examples[commandName(n)]
 		if len(list) == 0 {
 			return
 		}
 		// Four spaces make kong keep the lines.
-		text := examplesTitle + "\n\n    " + asStarted(strings.Join(list, "\n    "))
+		text := title + "\n\n    " + asStarted(strings.Join(list, "\n    "))
 		if n.Detail != "" {
 			text = n.Detail + "\n\n" + text
 		}

@@ -102,10 +102,11 @@ func Main(version string) int {
 		signal.Stop(signals) // a second signal ends the program at once
 		cancel(cause)
 	}()
-	err := run(ctx, version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.OpenTerminal)
+	language := languageOf(os.Getenv)
+	err := run(ctx, version, language, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.OpenTerminal)
 	var code cli.ExitCode
 	if err != nil && !errors.As(err, &code) { // the text of an ExitCode has been printed
-		fmt.Fprintln(os.Stderr, "tamga:", started(version).AsStarted(err.Error()))
+		fmt.Fprintln(os.Stderr, "tamga:", started(version).AsStarted(sentence(err, language)))
 	}
 	return ExitCode(err)
 }
@@ -125,6 +126,8 @@ func ExitCode(err error) int {
 	return 0
 }
 
+const description = "GOST electronic signatures as a service. Start with: tamga serve --dev"
+
 // started returns the running program with the names of its sub-commands.
 func started(version string) *cli.Program {
 	var names []string
@@ -140,27 +143,40 @@ func started(version string) *cli.Program {
 // Run runs the sub-command in args. Without args it prints the help. A command cannot ask for a secret:
 // only Main has a terminal.
 func Run(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	return run(ctx, version, args, stdin, stdout, stderr, nil)
+	return run(ctx, version, "", args, stdin, stdout, stderr, nil)
 }
 
-// run is Run with a terminal for secrets; see cli.Console.
-func run(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer, secrets func() (*os.File, error)) error {
+// run is Run with a language, "ru" or "" for English, and a terminal for secrets; see cli.Console.
+func run(ctx context.Context, version, language string, args []string, stdin io.Reader, stdout, stderr io.Writer, secrets func() (*os.File, error)) error {
 	var table commands
 	program := started(version)
 	exited := -1
-	parser, err := kong.New(&table,
+	vars := kong.Vars{"notifiers": notify.NamesForUsers(), "version": cli.VersionText(version)}
+	options := []kong.Option{
 		kong.Name(program.Name),
-		kong.Description("GOST electronic signatures as a service. Start with: "+program.AsStarted("tamga serve --dev")),
+		kong.Description(description),
 		kong.Writers(stdout, stderr),
-		kong.Vars{"notifiers": notify.NamesForUsers(), "version": cli.VersionText(version)},
+		vars,
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ShortUsageOnError(),
-	)
+	}
+	// Manual pages are made in English, once for all readers of a package.
+	translated := language == "ru" && (len(args) == 0 || args[0] != "manual")
+	if translated {
+		options = append(options, kong.Help(russianHelp))
+	}
+	parser, err := kong.New(&table, options...)
 	if err != nil {
 		return err
 	}
-	addExamples(parser.Model, program.AsStarted)
+	title := examplesTitle
+	if translated {
+		inRussian(parser.Model, vars)
+		title = russian[examplesTitle]
+	}
+	parser.Model.Help = program.AsStarted(parser.Model.Help)
+	addExamples(parser.Model, title, program.AsStarted)
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
@@ -177,6 +193,6 @@ func run(ctx context.Context, version string, args []string, stdin io.Reader, st
 	parsed.Bind(parser.Model)
 	return parsed.Run(&cli.Console{
 		Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr,
-		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program,
+		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program, Examine: setup.Examine,
 	})
 }

@@ -35,33 +35,25 @@ const (
 	broken  = "fault"
 )
 
-// Finding is the result of one check.
-type Finding struct {
-	Check  string `json:"check"`
-	State  string `json:"state"` // ok, warning or fault
-	Text   string `json:"text"`
-	Remedy string `json:"remedy,omitempty"` // empty if State is ok
-}
-
 // examination is what the checks share.
 type examination struct {
 	conf     *config.Config
 	file     string
 	offline  bool
 	rooms    *app.Rooms // nil until the database is open
-	findings []Finding
+	findings []cli.Finding
 }
 
 func (e *examination) ok(check, text string, a ...any) {
-	e.findings = append(e.findings, Finding{check, good, fmt.Sprintf(text, a...), ""})
+	e.findings = append(e.findings, cli.Finding{Check: check, State: good, Text: fmt.Sprintf(text, a...)})
 }
 
 func (e *examination) warn(check, remedy, text string, a ...any) {
-	e.findings = append(e.findings, Finding{check, warning, fmt.Sprintf(text, a...), remedy})
+	e.findings = append(e.findings, cli.Finding{Check: check, State: warning, Text: fmt.Sprintf(text, a...), Remedy: remedy})
 }
 
 func (e *examination) fault(check, remedy, text string, a ...any) {
-	e.findings = append(e.findings, Finding{check, broken, fmt.Sprintf(text, a...), remedy})
+	e.findings = append(e.findings, cli.Finding{Check: check, State: broken, Text: fmt.Sprintf(text, a...), Remedy: remedy})
 }
 
 // checks are those of a configuration that can be read, in order. Those with database need an open
@@ -90,36 +82,42 @@ var checks = []struct {
 
 // Run prints the findings.
 func (d *Doctor) Run(c *cli.Console) error {
-	e := &examination{file: d.Config, offline: d.Offline}
 	conf, err := config.Load(d.Config, d.Set, app.Parts())
 	faults := config.Each(err)
 	if conf != nil {
 		faults = append(faults, config.Each(app.Validate(conf))...)
 	}
-	for _, f := range faults {
-		e.fault("configuration", remedyOf(f), "%s", f)
-	}
-	if len(faults) == 0 {
-		e.ok("configuration", "%s is valid", d.Config)
-		e.conf = conf
-		base := e.run(c)
-		if base != nil {
-			base.Close()
-		}
-	}
+	findings := Examine(c, d.Config, conf, faults, d.Offline)
 	failed := 0
-	for _, f := range e.findings {
+	for _, f := range findings {
 		if f.State == broken {
 			failed++
 		}
 	}
-	if err := d.print(c, e.findings, failed); err != nil {
+	if err := d.print(c, findings, failed); err != nil {
 		return err
 	}
 	if failed > 0 {
 		return cli.ExitCode(1)
 	}
 	return nil
+}
+
+// Examine does the checks of a configuration with its file and its faults. With faults it does
+// no others. If offline is true, it reaches no service in the network.
+func Examine(c *cli.Console, file string, conf *config.Config, faults []error, offline bool) []cli.Finding {
+	e := &examination{file: file, offline: offline}
+	for _, f := range faults {
+		e.fault("configuration", remedyOf(f), "%s", f)
+	}
+	if len(faults) == 0 {
+		e.ok("configuration", "%s is valid", file)
+		e.conf = conf
+		if base := e.run(c); base != nil {
+			base.Close()
+		}
+	}
+	return e.findings
 }
 
 // run does the checks of a valid configuration. The caller closes the result if it is not nil.
@@ -139,7 +137,7 @@ func (e *examination) run(c *cli.Console) (base *app.Base) {
 	return base
 }
 
-func (d *Doctor) print(c *cli.Console, findings []Finding, failed int) error {
+func (d *Doctor) print(c *cli.Console, findings []cli.Finding, failed int) error {
 	if d.JSON {
 		out := json.NewEncoder(c.Stdout)
 		out.SetIndent("", "  ")

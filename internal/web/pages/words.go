@@ -116,6 +116,9 @@ func (w *words) fault(f *fault.Error) string {
 	return w.text("fault.other")
 }
 
+// Sentence returns what a refusal means, in a language of the pages, for commands.
+func Sentence(code string, f *fault.Error) string { return wordsFor(code, "").fault(f) }
+
 // size returns a number of bytes for people.
 func (w *words) size(n int64) string {
 	unit, value := "B", float64(n)

@@ -85,7 +85,7 @@ func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handle
 			}
 			log.LogAttrs(ctx, level, "request",
 				slog.String("request_id", call.id), slog.String("client_request_id", call.given), slog.String("method", method(r)), slog.String("route", route),
-				slog.Int("status", out.status()), slog.String("outcome", call.outcome), slog.Duration("duration", took),
+				slog.Int("status", out.status()), slog.String("outcome", call.outcome), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 				slog.Int64("bytes_in", call.bodyBytes), slog.Int64("bytes_out", out.n),
 				slog.String("login", cmp.Or(call.who.Login, call.claimed.Login)), slog.String("remote", cmp.Or(call.remote, clientAddress(r))))
 		}()
