@@ -25,7 +25,8 @@ mkdir -p "$tree/usr/share"
 cp -r "$share/." "$tree/usr/share/"
 doc=$tree/usr/share/doc/tamga
 install -D -m 644 "$source/README.md" "$doc/README.md"
-install -m 644 "$source"/docs/*.md "$doc/"
+install -m 644 "$source/README.ru.md" "$source"/docs/*.md "$doc/"
+install -D -m 644 -t "$doc/ru" "$source"/docs/ru/*.md
 install -m 644 "$source/CHANGELOG.md" "$doc/"
 install -D -m 644 -t "$doc/import" "$source"/docs/import/*
 # A version of Debian sorts 1.0.0~rc1 before 1.0.0, and has no hyphen.

@@ -232,3 +232,25 @@ func TestManual(t *testing.T) {
 		t.Error("a page of an unknown command")
 	}
 }
+
+// TestJSONEverywhere checks that each command that prints an answer has --json.
+func TestJSONEverywhere(t *testing.T) {
+	t.Parallel()
+	without := map[string]string{
+		"serve": "logs", "completion": "prints a script", "manual": "prints a manual page", "help": "prints a help",
+	}
+	eachCommand(newParser(t).Model.Node, func(n *kong.Node) {
+		if n.Hidden || len(n.Children) > 0 {
+			return
+		}
+		name, has := commandName(n), false
+		for _, group := range n.AllFlags(true) {
+			for _, f := range group {
+				has = has || f.Name == "json"
+			}
+		}
+		if has != (without[name] == "") {
+			t.Errorf("%s has --json: %t", name, has)
+		}
+	})
+}
