@@ -228,6 +228,7 @@ var closing = []string{
 	"DELETE FROM one_time_codes",
 	"DELETE FROM device_kinits",
 	"DELETE FROM device_nonces",
+	"DELETE FROM passkey_registrations",
 	// What was begun. Sweeps end these records as they end others whose time is over.
 	"UPDATE confirmations SET due_at = CASE WHEN due_at > $1 THEN $1 ELSE due_at END, lease = '', leased_until = 0, start_at = 0 WHERE ended_at = 0",
 	"UPDATE operations SET complete_before = CASE WHEN complete_before > $1 THEN $1 ELSE complete_before END, lease = '', leased_until = 0 WHERE keep_until = 0",

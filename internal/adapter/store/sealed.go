@@ -36,6 +36,7 @@ var sealedColumns = []sealedColumn{
 	{table: "signing_keys", column: "sealed", row: "id", purpose: "token signing key"},
 	{table: "oath_tokens", column: "sealed", row: "serial_key", purpose: "one-time password token"},
 	{table: "devices", column: "sealed", row: "kid", purpose: "mobile device"},
+	{table: "passkeys", column: "sealed", row: "id", purpose: "passkey"},
 	{table: "device_kinits", column: "sealed", row: "kid", purpose: "device initialization"},
 	{table: "device_nonces", column: "sealed", row: "kid", purpose: "device verification"},
 	{table: "device_service_keys", column: "sealed", row: "algorithm", purpose: "device service key"},

@@ -18,6 +18,7 @@ const (
 	FactorContact     Factor = "contact for codes"
 	FactorToken       Factor = "token for one-time passwords"
 	FactorDevice      Factor = "mobile device"
+	FactorPasskey     Factor = "passkey"
 	FactorCertificate Factor = "certificate for sign-in"
 	FactorLogin       Factor = "login at another provider"
 )
@@ -29,6 +30,7 @@ var factorNames = map[Factor]map[string]string{
 	FactorContact:     {"ru": "телефон или почта для кодов", "en": "phone or e-mail for codes"},
 	FactorToken:       {"ru": "токен одноразовых паролей", "en": "token for one-time passwords"},
 	FactorDevice:      {"ru": "мобильное устройство", "en": "mobile device"},
+	FactorPasskey:     {"ru": "ключ доступа", "en": "passkey"},
 	FactorCertificate: {"ru": "сертификат для входа", "en": "certificate for sign-in"},
 	FactorLogin:       {"ru": "вход через другую систему", "en": "login at another provider"},
 }

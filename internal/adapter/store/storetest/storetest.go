@@ -51,6 +51,7 @@ var suite = []struct {
 	{"Webhooks", testWebhooks},
 	{"Captured", testCaptured},
 	{"Devices", testDevices},
+	{"Passkeys", testPasskeys},
 	{"Confirmations", testConfirmations},
 	{"Held", testHeld},
 	{"Sealed", testSealed},
