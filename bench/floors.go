@@ -47,7 +47,10 @@ var floors = map[string]floor{
 
 	"sign eight at a time 2001 CryptoPro-A":     {6, 0, lanes},
 	"sign eight at a time 2012-256 CryptoPro-A": {6, 0, lanes},
+	"sign eight at a time 2012-256 CryptoPro-B": {6, 0, lanes},
+	"sign eight at a time 2012-256 CryptoPro-C": {6, 0, lanes},
 	"sign eight at a time 2012-512 TC26 A":      {5, 0, lanes},
+	"sign eight at a time 2012-512 TC26 B":      {8, 0, lanes},
 
 	"verify 2001 CryptoPro-A":                              {1.8, 1.3, scalar},
 	"verify 2012-256 CryptoPro-A":                          {1.8, 1.3, scalar},
@@ -82,9 +85,27 @@ var floors = map[string]floor{
 	"VKO 2012-512 TC26 C":           {2, 1.2, scalar},
 }
 
+// narrow has the minimum ratios of works that need AVX-512 in floors, on processors
+// with the instructions of scalar alone. A work without an entry has no minimum there.
+var narrow = map[string]float64{
+	"Streebog-256, 16 MiB":                        1.3,
+	"Streebog-256, 1 KiB":                         1.2,
+	"Streebog-256, two messages of 64 KiB":        1.3,
+	"CMS detached, 1 KiB, 2012-256 CryptoPro-A":   2.2,
+	"CMS detached, 100 MiB, 2012-256 CryptoPro-A": 1.3,
+
+	"sign eight at a time 2001 CryptoPro-A":     3,
+	"sign eight at a time 2012-256 CryptoPro-A": 3,
+	"sign eight at a time 2012-256 CryptoPro-B": 3,
+	"sign eight at a time 2012-256 CryptoPro-C": 3,
+	"sign eight at a time 2012-512 TC26 A":      2.5,
+	"sign eight at a time 2012-512 TC26 B":      4,
+}
+
 const notes = `Processor time of the process, on one core. Ratios are medians over turns. The column "floor" is
 the minimum of the ratio on its left. A work below it is timed up to three times.
-"not measured": the processor lacks the instructions of the assembly.
+"not measured": the processor lacks the instructions of the assembly. With AVX2, BMI2 and
+ADX alone every work is measured, and some floors are lower.
 "to nettle": the peer is nettle, not gost-engine.
 Signatures include the check of gost3410 against hardware faults. CMS does not include the
 verification against the certificate unless the name says so. It costs as much as "verify with a known key".

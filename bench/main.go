@@ -25,6 +25,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,7 +96,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	for name := range floors {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(floors)), slices.Collect(maps.Keys(narrow))) {
 		if !slices.ContainsFunc(all, func(w work) bool { return w.name == name }) {
 			return fmt.Errorf("floors.go: unknown work %q", name)
 		}
@@ -129,6 +130,9 @@ func table(all []work) error {
 	for _, w := range all {
 		f := floors[w.name]
 		measured := f.needs.present()
+		if !measured && scalar.has {
+			f.ratio, measured = narrow[w.name], true
+		}
 		cells := []any{w.name, "not", "measured", "", "", ""}
 		if measured {
 			r, err := compare(w, func(r result) bool { return r.ratio >= f.ratio })
