@@ -35,7 +35,7 @@ func join52(x, limbs []uint64) {
 	}
 }
 
-// The functions toLane return the number that stands for x in a lane. The functions
+// The functions toLane return the number that represents x in a lane. The functions
 // fromLane do the reverse for the number x + 2^256*top, or x + 2^512*top.
 
 func toLaneP256A(x *field.P256A) [4]uint64 { return x.Limbs() }
