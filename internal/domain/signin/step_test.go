@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -297,6 +298,40 @@ func TestNameAlone(t *testing.T) {
 	s.need(t, s.op.ID, signin.LevelPrimary)
 	if err := ask(); err != nil {
 		t.Errorf("with a method that only confirms operations: %v", err)
+	}
+}
+
+// Strangers who know the name of a user begin sign-ins on many networks. None of these ends the
+// sign-in of the user, who proved a password, or the one that the user began by name.
+func TestStrangersByName(t *testing.T) {
+	t.Parallel()
+	s := newFamily(t).stepped(t)
+	open := settings()
+	open.IDOnlyPublic = true
+	s.rooms = s.serviceWith(t, open, deps{Keys: s.keys, Steps: s.records})
+	begin := func(network, password string) error {
+		_, err := s.PasswordGrant(audit.WithNote(t.Context(), &audit.Note{Network: network}), able, "op", password, resource, everything)
+		return err
+	}
+	proved, named := begin("192.0.2.1", secret), begin("192.0.2.1", "")
+	limit := int(confirm.DefaultSettings().NamedSignIns)
+	var refused int
+	for i := range limit + 10 {
+		var needed *signin.StepNeeded
+		if err := begin(fmt.Sprint("203.0.113.", i), ""); code(t, err) != tokens.SecondStepNeeded {
+			t.Fatal(err)
+		} else if !errors.As(err, &needed) {
+			refused++ // without a token: nothing waits
+		}
+	}
+	if refused != 11 {
+		t.Errorf("%d of %d strangers were refused, want 11", refused, limit+10)
+	}
+	for name, mine := range map[string]error{"by password": proved, "by name": named} {
+		if got, err := s.redeem(t, mine); err != nil || !s.holds(t, got.AccessToken) {
+			t.Errorf("the sign-in of the user %s: %v", name, err)
+		}
+		s.clock.add(time.Minute) // until another code may be sent
 	}
 }
 
