@@ -53,7 +53,7 @@ type Confirmation struct {
 	// does not keep the user out.
 	UserSignIns int64 `yaml:"user_sign_ins" default:"20" above:"0"`
 	// The same for sign-ins by name alone, which every stranger can begin. Another one takes the
-	// place of one that has waited as long as a code lives. If there is none, it is refused.
+	// place of one that has waited as long as a code is valid. If there is none, it is refused.
 	UserNamedSignIns int64 `yaml:"user_named_sign_ins" default:"100" above:"0"`
 	// Bytes stored with all open operations of one user.
 	UserBytes setting.Size `yaml:"user_bytes" default:"4GiB" above:"0"`

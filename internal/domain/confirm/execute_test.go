@@ -456,7 +456,7 @@ func TestQuota(t *testing.T) {
 		_, err = signIn(confirm.ForSignIn, "192.0.2.1")
 		w.must(err)
 		is("the user's by name", named, confirm.Created)
-		// What has waited as long as a code lives gives way, the oldest first.
+		// What has waited as long as a code is valid gives way, the oldest first.
 		w.wait(260 * time.Second)
 		_, err = signIn(confirm.ForNamedSignIn, "192.0.2.1")
 		w.must(err)
