@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/tamgatest"
 )
 
@@ -37,11 +38,10 @@ type importer struct {
 	flags []string
 }
 
-func newImporter(t *testing.T) *importer {
+func newImporter(t *testing.T, database string) *importer {
 	dir := t.TempDir()
 	tamgatest.WriteFile(t, filepath.Join(dir, "master.key"), strings.Repeat("0123456789abcdef", 4)+"\n")
-	config := tamgatest.WriteFile(t, filepath.Join(dir, "tamga.yaml"), `
-database: sqlite:tamga.db
+	config := tamgatest.WriteFile(t, filepath.Join(dir, "tamga.yaml"), "database: "+database+`
 public_url: "http://sign.example.org"
 certificates: {exportable: true}
 master_keys: {active: "1", files: {"1": master.key}}
@@ -100,7 +100,18 @@ func refusals(r importReport) (list []string) {
 // TestImport imports sound and hostile records, each after a dry run, and repeats them.
 func TestImport(t *testing.T) {
 	t.Parallel()
-	i := newImporter(t)
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		testImport(t, "sqlite:tamga.db")
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		testImport(t, storetest.PostgreSQL(t).Migrated(t))
+	})
+}
+
+func testImport(t *testing.T, database string) {
+	i := newImporter(t, database)
 	i.s.MustRun(append([]string{"user", "add", "taken", "--group", "Default", "--password-file", tamgatest.PasswordFile(t)}, i.flags...)...)
 	text := "\ufefflogin;group;name;phone;phone_roles;email;dn.CN;dn.INN;locked\r\n" +
 		"petrov;Default;Петров П. П.;8 926 123-45-67;primary confirmed notification codes;p@example.org;Петров;770000000000;\r\n" +
@@ -170,7 +181,7 @@ func TestImport(t *testing.T) {
 func TestImportExamples(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"users.csv": "2 records: 2 users added with 3 contacts", "users.json": "2 records: 2 users added with 4 contacts"} {
-		i := newImporter(t)
+		i := newImporter(t, "sqlite:tamga.db")
 		out := i.s.MustRun(append([]string{"import", filepath.Join("..", "..", "..", "docs", "import", name)}, i.flags...)...)
 		if !strings.HasPrefix(out, want) {
 			t.Errorf("%s: %s", name, out)
@@ -181,7 +192,7 @@ func TestImportExamples(t *testing.T) {
 // TestImportCertificates binds certificates and imports keys.
 func TestImportCertificates(t *testing.T) {
 	t.Parallel()
-	i := newImporter(t)
+	i := newImporter(t, "sqlite:tamga.db")
 	run := func(args ...string) string { t.Helper(); return i.s.MustRun(append(args, i.flags...)...) }
 	dir := t.TempDir()
 	password := tamgatest.PasswordFile(t)
