@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 
+	"tamga/internal/adapter/webauthn"
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/reach"
 )
@@ -21,6 +23,7 @@ type own struct {
 	contacts *contact.Book
 	devices  *device.Service
 	oath     *oath.Service
+	passkeys *passkey.Service // nil: the installation has none
 	policies *policy.Editor
 }
 
@@ -38,6 +41,21 @@ func newOwn(c *config.Config, rules device.Settings, contacts contact.Deps, toke
 		err = fmt.Errorf("devices: %w", err)
 	}
 	return o, err
+}
+
+// newPasskeys returns the services of passkeys of operators and of users themselves, nil if
+// the configuration has none.
+func newPasskeys(c *config.Config, d passkey.Deps) (all, own *passkey.Service, err error) {
+	if !c.Confirmation.Passkeys() {
+		return nil, nil, nil
+	}
+	if d.Ceremonies, err = webauthn.New(c.BaseURL(), c.Messages.Title); err != nil {
+		return nil, nil, err
+	}
+	rules := passkey.Settings{Most: c.Confirmation.UserPasskeys}
+	all = passkey.New(rules, d)
+	d.Reach = self
+	return all, passkey.New(rules, d), nil
 }
 
 // ownUsers reaches the caller alone.

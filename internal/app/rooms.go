@@ -48,6 +48,7 @@ import (
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/reach"
@@ -77,6 +78,7 @@ type Base struct {
 	Users        *user.Service
 	Devices      *device.Service
 	Oath         *oath.Service
+	Passkeys     *passkey.Service // nil: the installation has none
 	Confirm      *confirm.Service
 	Held         *held.Service
 	Authority    *authority.Service
@@ -280,10 +282,20 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("devices: %w", err)
 	}
-	confirmations, err := confirm.New(rules, confirm.Deps{
+	passkeys, ownPasskeys, err := newPasskeys(c, passkey.Deps{
+		Store: store.Passkeys{DB: db}, Sessions: sessions, Confirmations: cancels, Reach: reach, Events: messages, Vault: ring, Now: db.Now, Rand: rand.Reader,
+	})
+	if err != nil {
+		return nil, err
+	}
+	confirmDeps := confirm.Deps{
 		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
 		Oath: tokens, Devices: approvers{approvals}, Messages: messages, Callbacks: callbacks, Render: tokenapi.RenderCallback, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
-	})
+	}
+	if passkeys != nil {
+		confirmDeps.Passkeys = passkeys
+	}
+	confirmations, err := confirm.New(rules, confirmDeps)
 	if err != nil {
 		return nil, fmt.Errorf("confirmation: %w", err)
 	}
@@ -299,6 +311,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
+	mine.passkeys = ownPasskeys
 	mine.policies = newPolicyEditor(policies, self, cancels, messages)
 
 	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Elapsed: elapsed(), Generations: store.Authority{DB: db}}, store.Authority{DB: db}, holder, rand.Reader, db.Now)
@@ -344,7 +357,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	return &Base{
 		Config: c, DB: db, Audit: store.Audit{DB: db},
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
-		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
+		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
 		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
 		software: c.Keys.Holder == vault.Software{}.Name(),
 	}, nil

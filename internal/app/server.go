@@ -131,6 +131,9 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		{"comparing the clock with the database's", rooms.checkClock},
 		{"making the next partitions of the audit log", store.Audit{DB: rooms.DB}.MakePartitions},
 	}
+	if rooms.Passkeys != nil {
+		tasks = append(tasks, task{"sweeping registrations of passkeys", rooms.Passkeys.Sweep})
+	}
 
 	refusals := rest.NewGatherer(rooms.Audit, rooms.DB.Now)
 	gate := &rest.Gate{

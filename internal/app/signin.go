@@ -68,11 +68,15 @@ func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 		return nil, err
 	}
 	db := store.Tokens{DB: base.DB}
-	return signin.New(settings, signin.Deps{
+	deps := signin.Deps{
 		Store: db, Methods: db, Codes: db, Visits: db, Sessions: base.Sessions, Cancels: base.Confirm, Tokens: tokens, Passwords: base.passwords, Providers: providers, Now: base.DB.Now, Rand: rand.Reader,
 		Reach: base.reach, Contacts: base.Contacts, Devices: base.Devices, Messages: base.Messages, Printer: base.printer,
 		Vault: base.ring, Oath: base.Oath, Steps: base.Confirm,
-	})
+	}
+	if base.Passkeys != nil {
+		deps.Passkeys = base.Passkeys
+	}
+	return signin.New(settings, deps)
 }
 
 // identifySigner returns a function that identifies callers of the signing interface with

@@ -572,8 +572,8 @@ func (c *Config) Validate(types []string) error {
 	}
 	for i, client := range c.Clients {
 		for _, name := range client.ConfirmMethods {
-			if !slices.Contains(confirm.MethodNames(), name) {
-				faults = append(faults, fmt.Errorf("clients[%d].confirm_methods: %q is unknown, want some of %s", i, name, strings.Join(confirm.MethodNames(), ", ")))
+			if !slices.Contains(confirm.ClientMethodNames(), name) {
+				faults = append(faults, fmt.Errorf("clients[%d].confirm_methods: %q is unknown, want some of %s", i, name, strings.Join(confirm.ClientMethodNames(), ", ")))
 			}
 		}
 	}
@@ -585,6 +585,7 @@ func (c *Config) Validate(types []string) error {
 	faults = append(faults, c.checkMessages()...)
 	faults = append(faults, c.Devices.check()...)
 	faults = append(faults, c.Confirmation.check(&c.Documents)...)
+	faults = append(faults, c.Confirmation.checkPasskeys(c.BaseURL()))
 	faults = append(faults, c.UserPolicies.check()...)
 	faults = append(faults, c.Webhooks.check()...)
 	faults = append(faults, c.checkBucket()...)

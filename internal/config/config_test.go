@@ -249,6 +249,36 @@ func TestPublicURL(t *testing.T) {
 	}
 }
 
+// TestPasskeysNeedAName checks that passkeys are refused where browsers have none.
+func TestPasskeysNeedAName(t *testing.T) {
+	base := []string{"master_keys.active=a", "master_keys.files.a=a.key"}
+	const on = "confirmation.methods=[otpviasms, passkey]"
+	for _, c := range []struct {
+		settings []string
+		want     string // part of the error; "" for none
+	}{
+		{[]string{"listen=127.0.0.1:8080"}, ""},
+		{[]string{"listen=127.0.0.1:8080", on}, "set public_url, on one machine to http://localhost:8080"},
+		{[]string{"listen='[::1]:8080'", on}, "is an IP address"},
+		{[]string{"public_url=https://192.0.2.7", on}, "is an IP address"},
+		{[]string{"public_url=http://sign.example.org", on}, "begins with https"},
+		{[]string{"public_url=http://localhost.example.org", on}, "begins with https"},
+		{[]string{"public_url=https://sign.example.org", on}, ""},
+		{[]string{"public_url=http://localhost:8080", on}, ""},
+		{[]string{"listen=localhost:8080", on}, ""},
+		{[]string{"public_url=http://a.localhost:8080", on}, ""},
+	} {
+		config, err := Load("", append(base[:2:2], c.settings...), Parts{Holders: []vault.Plugin{vault.Software{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = config.Validate(nil)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: got %v, want %q", c.settings, err, c.want)
+		}
+	}
+}
+
 func TestEvidence(t *testing.T) {
 	check := func(e *Evidence) []error { return append(setting.Check("evidence", e), e.check()...) }
 	good := Default(Parts{}).Evidence

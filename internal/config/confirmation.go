@@ -4,11 +4,15 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/passkey"
 	"tamga/internal/setting"
 )
 
@@ -16,7 +20,9 @@ import (
 type Confirmation struct {
 	// Methods that users may [confirm](confirmation.md) with, in the order they are offered. A user
 	// must have the authentication method (`mydss` for `mobile` too) and what it needs: a contact, a
-	// token, a device.
+	// token, a device, a passkey. `passkey` is off unless it is named here. Passkeys belong to the host
+	// of `public_url`, which must be a name and not an IP address, over TLS or on `localhost`: with
+	// another host all of them are lost.
 	Methods []string `yaml:"methods" default:"[mydss, mobile, otpviasms, otpviaemail, oath]"`
 	// Codes to phones and e-mail addresses.
 	Codes struct {
@@ -45,6 +51,8 @@ type Confirmation struct {
 		// How long the method is closed.
 		Closed time.Duration `yaml:"closed" default:"15m" min:"1s"`
 	} `yaml:"wrong"`
+	// Passkeys of one user, 1 to 50.
+	UserPasskeys int `yaml:"user_passkeys" default:"10" min:"1" max:"50"`
 	// Open operations of one user; above it `invalid_object_state`. Each counts in the quotas of
 	// `documents` too, as one document with the bytes that are stored for it.
 	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
@@ -83,6 +91,29 @@ func (c Confirmation) Settings(documents *Documents, language string) confirm.Se
 		},
 		One: c.OneOpen, RefuseHash: c.RefuseHash, Keep: c.Keep, Language: language,
 	}
+}
+
+// Passkeys reports whether users may have passkeys.
+func (c Confirmation) Passkeys() bool { return slices.Contains(c.Methods, passkey.Method) }
+
+// checkPasskeys returns what is wrong with the public address of a service that has passkeys:
+// browsers have none for an IP address, and none without TLS but on their own machine.
+func (c Confirmation) checkPasskeys(address string) error {
+	if !c.Passkeys() {
+		return nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil // said of public_url
+	}
+	host := u.Hostname()
+	if _, err := netip.ParseAddr(host); err == nil {
+		return fmt.Errorf("confirmation.methods: passkey needs a host name in public_url, and %s is an IP address: set public_url, on one machine to http://localhost:%s", host, u.Port())
+	}
+	if u.Scheme != "https" && host != "localhost" && !strings.HasSuffix(host, ".localhost") {
+		return fmt.Errorf("confirmation.methods: browsers have no passkeys without TLS: want a public_url that begins with https, and it is %s", address)
+	}
+	return nil
 }
 
 func (c Confirmation) check(documents *Documents) (faults []error) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,15 +51,21 @@ func (a Answer) String() string {
 	return fmt.Sprintf("%s %s: %d %s", a.Method, a.Path, a.Status, a.Body)
 }
 
-// OnBothEngines runs a test over SQLite and over PostgreSQL, at the same time.
-func OnBothEngines(t *testing.T, test func(t *testing.T, w *UMS)) {
+// WithPasskeys are the flags of a server that has passkeys.
+func WithPasskeys() []string {
+	return []string{"--listen", "localhost:0", "--set", "listen=localhost:0", "--set", "confirmation.methods=[mydss, mobile, otpviasms, otpviaemail, oath, passkey]"}
+}
+
+// OnBothEngines runs a test over SQLite and over PostgreSQL, at the same time. More are further
+// flags of the servers.
+func OnBothEngines(t *testing.T, test func(t *testing.T, w *UMS), more ...string) {
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
-		test(t, StartUMS(t))
+		test(t, StartUMS(t, more...))
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()
-		test(t, StartUMS(t, "--set", "database="+storetest.PostgreSQL(t).Migrated(t)))
+		test(t, StartUMS(t, append(slices.Clone(more), "--set", "database="+storetest.PostgreSQL(t).Migrated(t))...))
 	})
 }
 

@@ -51,7 +51,7 @@ func (m *methodListCommand) Run(c *cli.Console) error {
 
 type methodAddCommand struct {
 	onUser `embed:""`
-	Method string `arg:"" help:"Name of the method: idonly, password, cert, external, otpviasms, otpviaemail, oath or mydss."`
+	Method string `arg:"" help:"Name of the method: idonly, password, cert, external, otpviasms, otpviaemail, oath, mydss or passkey."`
 }
 
 func (m *methodAddCommand) Run(c *cli.Console) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
@@ -49,7 +50,7 @@ func (s *Command) Run(c *cli.Console) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	defer listener.Close()
-	conf.Listen = listener.Addr().String()     // port 0 becomes the actual port
+	conf.Listen = actual(wanted, listener.Addr())
 	if err := app.Validate(conf); err != nil { // a host name may mean all addresses
 		return fmt.Errorf("the configuration is invalid:\n%w", err)
 	}
@@ -112,4 +113,15 @@ func (s *Command) load(settings []string) (conf *config.Config, err error) {
 		return nil, fmt.Errorf("the configuration is invalid:\n%w", err)
 	}
 	return conf, nil
+}
+
+// actual returns an address to listen on as it came out: port 0 is the actual port, and a host
+// name its address. The name localhost stays, because browsers have passkeys for names only.
+func actual(wanted string, listening net.Addr) string {
+	host, _, _ := net.SplitHostPort(wanted)
+	_, port, err := net.SplitHostPort(listening.String())
+	if err != nil || host != "localhost" {
+		return listening.String()
+	}
+	return net.JoinHostPort(host, port)
 }

@@ -66,6 +66,11 @@ func (s *Service) AnswerPart(ctx context.Context, who audit.Principal, refID, an
 	if err == nil {
 		s.start(&p.Record)
 	}
+	if err == nil && p.Wrong != nil && ByPage(p.Record.Method) {
+		again, err := s.prompt(ctx, p.Record)
+		again.Wrong = p.Wrong
+		return again, err
+	}
 	return p, err
 }
 
@@ -142,7 +147,11 @@ func (s *Service) wrong(ctx context.Context, who audit.Principal, p *Prompt, now
 	}
 	most := s.settings.Codes.Attempts
 	if p.Record.Attempts < most {
-		p.Wrong = fault.Newf(fault.AuthenticationFailed, "the code is wrong: %d of %d attempts are left", most-p.Record.Attempts, most)
+		what := "the code is wrong"
+		if ByPage(p.Record.Method) {
+			what = "the passkey was not accepted"
+		}
+		p.Wrong = fault.Newf(fault.AuthenticationFailed, "%s: %d of %d attempts are left", what, most-p.Record.Attempts, most)
 		return nil
 	}
 	f := fault.New(fault.MaxAttempts, "too many wrong codes: begin the operation again")
@@ -198,6 +207,9 @@ func (s *Service) Poll(ctx context.Context, who audit.Principal, refID string) (
 	}
 	if r.State == Challenged && !now.Before(r.AnswerBefore) {
 		return Prompt{}, lateAnswer()
+	}
+	if r.State == Challenged && ByPage(r.Method) {
+		return s.prompt(ctx, r)
 	}
 	return Prompt{Record: r}, nil
 }

@@ -69,12 +69,19 @@ func (s *Service) Present(ctx context.Context, who audit.Principal, id string) (
 // prompt returns what a client shows of a challenge under way.
 func (s *Service) prompt(ctx context.Context, r Record) (Prompt, error) {
 	p := Prompt{Record: r}
-	if !ByDevice(r.Method) {
-		return p, nil
+	switch {
+	case ByPage(r.Method) && s.deps.Passkeys != nil:
+		challenge, err := s.passkeyChallenge(ctx, &r)
+		if err == nil {
+			p.Request, err = s.deps.Passkeys.Request(ctx, r.UserID, challenge)
+		}
+		return p, err
+	case ByDevice(r.Method):
+		o, err := s.offline(ctx, &r)
+		p.QR = o.QR
+		return p, err
 	}
-	o, err := s.offline(ctx, &r)
-	p.QR = o.QR
-	return p, err
+	return p, nil
 }
 
 // Choices returns the ways in which a user may confirm an open record, also while a

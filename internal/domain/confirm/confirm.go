@@ -212,6 +212,9 @@ type Prompt struct {
 	// QR is the text of a QR code that the device of the challenge confirms without a
 	// network; "" for none. Challenge sets it, and Poll and Answer do not.
 	QR string
+	// Request has the options for the browser, as JSON, if a passkey answers the challenge.
+	// The functions that set QR set it, and so do Poll and Answer.
+	Request []byte
 	// Wrong is set after a wrong answer if another one is allowed. Its code is
 	// authentication_failed.
 	Wrong *fault.Error

@@ -8,6 +8,7 @@ import (
 
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/passkey"
 )
 
 // Method is how a user confirms. Its functions join the transaction of ctx.
@@ -32,6 +33,9 @@ type Row struct {
 	// Device means that a device answers, by Service.Approve. Its challenge is valid as long
 	// as the record.
 	Device bool
+	// Page means that only a browser on a page of ours can answer. Other clients are not
+	// offered the method. Such a method is off unless the settings name it.
+	Page bool
 
 	make func(s *Service) Method
 }
@@ -43,6 +47,7 @@ var rows = []Row{
 	{Name: "otpviasms", Assigned: "otpviasms", make: newBySMS},
 	{Name: "otpviaemail", Assigned: "otpviaemail", make: newByEmail},
 	{Name: "oath", Assigned: "oath", make: newByOath},
+	{Name: passkey.Method, Assigned: passkey.Method, Page: true, make: newByPasskey},
 }
 
 // Rows returns the methods in the order of their table.
@@ -55,6 +60,17 @@ func MethodNames() []string {
 		names[i] = r.Name
 	}
 	return names
+}
+
+// ClientMethodNames returns the names of the methods that a client of the interface can
+// handle, in the order of the table.
+func ClientMethodNames() []string {
+	return slices.DeleteFunc(MethodNames(), ByPage)
+}
+
+// ByPage reports whether only a page of ours can take the answers of a method.
+func ByPage(name string) bool {
+	return slices.ContainsFunc(rows, func(r Row) bool { return r.Name == name && r.Page })
 }
 
 // ByDevice reports whether a device answers the challenges of a method.

@@ -131,8 +131,8 @@ func (m byDevice) Check(ctx context.Context, r *Record, answer string) error {
 	return nil
 }
 
-// offlineChallenge is what a device answers without a network. It is stored sealed, until
-// the record ends.
+// offlineChallenge is what a device answers without a network, or the random part of what a
+// passkey signs. It is stored sealed, until the record ends.
 type offlineChallenge struct {
 	Round int    `json:"round"`
 	Kid   string `json:"kid"`
@@ -160,16 +160,21 @@ func (s *Service) beginOffline(ctx context.Context, r *Record, f *what.Fields) e
 	if o.Code == "" {
 		return s.deps.Store.SetOffline(ctx, r.ID, nil)
 	}
+	return s.setOffline(ctx, r.ID, o)
+}
+
+// setOffline stores the challenge of a record.
+func (s *Service) setOffline(ctx context.Context, id string, o offlineChallenge) error {
 	plain, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
 	defer clear(plain)
-	sealed, err := s.deps.Vault.Seal(offlinePlace(r.ID), plain)
+	sealed, err := s.deps.Vault.Seal(offlinePlace(id), plain)
 	if err != nil {
 		return err
 	}
-	return s.deps.Store.SetOffline(ctx, r.ID, sealed)
+	return s.deps.Store.SetOffline(ctx, id, sealed)
 }
 
 // offline returns what a device answers to the challenge of r without a network, the zero

@@ -57,7 +57,8 @@ type Deps struct {
 	Assigned   Assigned
 	Contacts   Contacts
 	Oath       OneTimePasswords
-	Devices    Devices // nil: no device can confirm
+	Devices    Devices  // nil: no device can confirm
+	Passkeys   Passkeys // nil: no passkey can confirm
 	Messages   Messages
 	Callbacks  *Callbacks // nil: the installation makes no callbacks
 	Render     Render     // nil: no record has a callback

@@ -43,7 +43,7 @@ type Settings struct {
 // own.
 func DefaultSettings() Settings {
 	return Settings{
-		Methods: MethodNames(),
+		Methods: ClientMethodNames(),
 		Codes:   contact.CodeSettings{Digits: 6, Life: 300 * time.Second, Attempts: 5, Resend: 60 * time.Second},
 		Life:    1200 * time.Second, Complete: 300 * time.Second, Lease: 15 * time.Second,
 		Wrong:   Limit{Wrong: 10, Window: 15 * time.Minute, Closed: 15 * time.Minute},

@@ -124,7 +124,7 @@ func (s *Service) Choices(ctx context.Context, c *Confirmer, r *confirm.Record) 
 func (s *Service) ask(ctx context.Context, c *Confirmer, r *confirm.Record, choice Choice) (confirm.Ask, error) {
 	ask := confirm.Ask{ID: r.ID, Methods: c.Client.ConfirmMethods, Method: choice.Method, Address: choice.Address, Titles: choice.Titles || c.Client.ConfirmTitles, Callback: choice.Callback}
 	if ask.Methods == nil {
-		ask.Methods, ask.Fallback = without(confirm.MethodNames(), oath.Method), []string{oath.Method}
+		ask.Methods, ask.Fallback = without(confirm.ClientMethodNames(), oath.Method), []string{oath.Method}
 	}
 	device, other := methodMobile, methodMyDSS
 	if choice.MyDSS && r.Purpose == confirm.ForOperation {

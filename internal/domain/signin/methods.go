@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 
 	"tamga/internal/domain/audit"
@@ -15,17 +16,17 @@ import (
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/reach"
 	"tamga/internal/domain/session"
 )
 
 // The name spaces of method addresses.
 const (
-	// ConfirmationNamespace is that of the methods of package confirm.
-	ConfirmationNamespace = identityNamespace
-
 	claimsNamespace   = "http://schemas.microsoft.com/ws/2012/09/identity/authenticationmethod/"
 	identityNamespace = "http://dss.cryptopro.ru/identity/authenticationmethod/"
+	// ownNamespace is that of methods that the interface family does not have.
+	ownNamespace = "urn:tamga:authenticationmethod:"
 )
 
 // Names of methods that the rules of signing in speak of.
@@ -60,10 +61,16 @@ var methods = []Method{
 	{Name: "otpviaemail", Route: "otpviaemail", Operation: "OtpViaEmail", ready: contactReady(&contact.Email)},
 	{Name: oath.Method, Route: "oath", Operation: "OAth", ready: tokenReady}, // by the token that the user is assigned
 	{Name: methodDevice, Route: "mydss", Operation: "MyDss", ready: deviceReady},
+	{Name: passkey.Method, Route: "passkey", Operation: "Passkey", ready: passkeyReady},
 }
 
 // Methods returns the methods in the order of their table.
 func Methods() []Method { return append([]Method(nil), methods...) }
+
+// Methods returns those that users of this installation may have, in the order of the table.
+func (s *Service) Methods() []Method {
+	return slices.DeleteFunc(Methods(), func(m Method) bool { return m.Name == passkey.Method && s.passkeys == nil })
+}
 
 // Spelling selects the addresses of methods in answers. They differ for cert and external.
 // Requests may use either.
@@ -80,17 +87,27 @@ func (m Method) URI(s Spelling) string {
 	switch {
 	case m.Name == methodIDOnly:
 		return claimsNamespace + m.Name
+	case m.Name == passkey.Method:
+		return ownNamespace + m.Name
 	case s == SpellingProduct:
 		return identityNamespace + m.Name
 	}
 	return identityNamespace + m.Route
 }
 
+// ConfirmationURI returns the address of a method of package confirm.
+func ConfirmationURI(name string) string {
+	if name == passkey.Method {
+		return ownNamespace + name
+	}
+	return identityNamespace + name
+}
+
 // MethodNamed finds a method by its name, its route, or its address in either
 // spelling and either name space, without regard to letter case.
 func MethodNamed(text string) (Method, bool) {
 	text = strings.ToLower(text)
-	for _, space := range []string{claimsNamespace, identityNamespace} {
+	for _, space := range []string{claimsNamespace, identityNamespace, ownNamespace} {
 		text = strings.TrimPrefix(text, space)
 	}
 	for _, m := range methods {
@@ -148,6 +165,9 @@ const methodsChanged = "the authentication methods were changed"
 
 // setMethod stores a method of a user, in the transaction of ctx.
 func (s *Service) setMethod(ctx context.Context, who audit.Principal, userID string, m Method, stored StoredMethod) error {
+	if m.Name == passkey.Method && s.passkeys == nil {
+		return fault.New(fault.InvalidParameters, "passkey: this installation has no passkeys: name the method in confirmation.methods")
+	}
 	had, err := s.had(ctx, userID)
 	if err != nil {
 		return err
@@ -380,6 +400,14 @@ func tokenReady(s *Service, ctx context.Context, userID string) (bool, []Paramet
 		return false, nil, err
 	}
 	return true, []Parameter{{"Serial", t.Serial}, {"Type", string(t.Type)}}, nil
+}
+
+func passkeyReady(s *Service, ctx context.Context, userID string) (bool, []Parameter, error) {
+	if s.passkeys == nil {
+		return false, nil, nil
+	}
+	has, err := s.passkeys.Has(ctx, userID)
+	return has, nil, err
 }
 
 func deviceReady(s *Service, ctx context.Context, userID string) (bool, []Parameter, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
@@ -73,6 +74,7 @@ func TestMethodTable(t *testing.T) {
 		"otpviaemail OtpViaEmail false " + identity + "otpviaemail",
 		"oath OAth false " + identity + "oath",
 		"mydss MyDss false " + identity + "mydss",
+		"passkey Passkey false urn:tamga:authenticationmethod:passkey",
 	}
 	var got []string
 	for _, m := range signin.Methods() {
@@ -565,5 +567,30 @@ func TestLoginIdentifiers(t *testing.T) {
 	}
 	if out, err := b.ResetPassword(t.Context(), op, id, signin.Delivery{Show: true}); faultOf(err) != fault.InvalidLogin {
 		t.Errorf("an e-mail that is not primary: %+v, %v", out, err)
+	}
+}
+
+// A method that the installation does not have is offered to nobody and refused.
+func TestPasskeysOff(t *testing.T) {
+	b := newBench(t)
+	op := b.operator(t, "op", "Default")
+	off, err := signin.New(settings().Settings, signin.Deps{Store: store.Tokens{DB: b.db}, Methods: store.Tokens{DB: b.db}, Reach: b.users, Now: b.clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := off.SetMethod(t.Context(), op, b.demo.ID, "passkey", nil); !fault.Is(err, fault.InvalidParameters) {
+		t.Errorf("by an operator: %v", err)
+	}
+	if err := off.GrantMethod(t.Context(), b.demo.ID, "passkey"); !fault.Is(err, fault.InvalidParameters) {
+		t.Errorf("by an administrator: %v", err)
+	}
+	has := func(s *signin.Service) bool {
+		return slices.ContainsFunc(s.Methods(), func(m signin.Method) bool { return m.Route == "passkey" })
+	}
+	if on := b.service(t, settings(), b.keys...); has(off) || !has(on.Service) {
+		t.Error("the methods of an installation do not depend on its passkeys")
+	}
+	if uri := signin.ConfirmationURI("passkey"); uri != "urn:tamga:authenticationmethod:passkey" || signin.ConfirmationURI("oath") != "http://dss.cryptopro.ru/identity/authenticationmethod/oath" {
+		t.Errorf("addresses: %s", uri)
 	}
 }

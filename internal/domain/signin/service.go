@@ -209,6 +209,11 @@ type Devices interface {
 	HasActive(ctx context.Context, userID string) (bool, error)
 }
 
+// Passkeys knows the passkeys of users; [passkey.Service] satisfies it.
+type Passkeys interface {
+	Has(ctx context.Context, userID string) (bool, error)
+}
+
 // Tokens knows the tokens that make one-time passwords; [oath.Service] satisfies it.
 type Tokens interface {
 	TokenOf(ctx context.Context, userID string) (t oath.Token, found bool, err error)
@@ -230,6 +235,7 @@ type Service struct {
 	changes   reach.Changes
 	contacts  Contacts
 	devices   Devices
+	passkeys  Passkeys
 	messages  Messages
 	printer   Printer
 	vault     Sealer
@@ -259,7 +265,8 @@ type Deps struct {
 	Providers []Provider // other identity providers
 	Reach     reach.Checker
 	Contacts  Contacts
-	Devices   Devices // nil: no mobile devices
+	Devices   Devices  // nil: no mobile devices
+	Passkeys  Passkeys // nil: no passkeys
 	Messages  Messages
 	Printer   Printer // nil: no print forms
 	Vault     Sealer  // of tickets
@@ -276,7 +283,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	}
 	return &Service{
 		settings: s, store: d.Store, methods: d.Methods, codes: d.Codes, visits: d.Visits, sessions: d.Sessions, cancels: d.Cancels, passwords: d.Passwords, tokens: d.Tokens, now: d.Now, rand: d.Rand,
-		reach: d.Reach, changes: reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Messages}, contacts: d.Contacts, devices: d.Devices, messages: d.Messages, printer: d.Printer,
+		reach: d.Reach, changes: reach.Changes{Store: d.Store, Reach: d.Reach, Events: d.Messages}, contacts: d.Contacts, devices: d.Devices, passkeys: d.Passkeys, messages: d.Messages, printer: d.Printer,
 		vault: d.Vault, oath: d.Oath, providers: d.Providers, steps: d.Steps,
 	}, nil
 }

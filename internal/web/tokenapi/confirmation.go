@@ -351,7 +351,7 @@ func (a *API) prompt(ctx context.Context, c *signin.Confirmer, p *confirm.Prompt
 }
 
 // confirmURI returns the address of a method of package confirm.
-func confirmURI(name string) string { return signin.ConfirmationNamespace + name }
+func confirmURI(name string) string { return signin.ConfirmationURI(name) }
 
 // confirmationAnswer is an answer. Clients take a missing IsFinal or IsError as true, so both are
 // always sent, and a key without a value is never sent.

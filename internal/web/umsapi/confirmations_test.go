@@ -36,7 +36,7 @@ var keep = strings.Fields(`RegisterUser RegisterUser2 CheckIdentifiersUnique Get
 // TestChangesCancelConfirmations: a change of a password, device, method, policy or lock,
 // or of a contact that gets codes, cancels what the user has begun to confirm.
 func TestChangesCancelConfirmations(t *testing.T) {
-	w := tamgatest.StartUMS(t)
+	w := tamgatest.StartUMS(t, tamgatest.WithPasskeys()...)
 	db, err := store.Open(t.Context(), store.Options{URL: "sqlite:" + sqliteOf(t, w.Dir), Limits: store.CommandLimits})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestChangesCancelConfirmations(t *testing.T) {
 	}
 	for _, m := range []struct{ route, operation string }{
 		{"idonly", "IdOnly"}, {"password", "Password"}, {"cert", "Cert"}, {"external", "Saml"}, {"otpviasms", "OtpViaSms"}, {"otpviaemail", "OtpViaEmail"},
-		{"oath", "OAth"}, {"mydss", "MyDss"},
+		{"oath", "OAth"}, {"mydss", "MyDss"}, {"passkey", "Passkey"},
 	} {
 		walk("SetUserAuthenticationMethod"+m.operation, "POST", "/authmethod/"+m.route, "")
 		walk("DeleteUserAuthenticationMethod"+m.operation, "DELETE", "/authmethod/"+m.route, "")

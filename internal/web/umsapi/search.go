@@ -8,7 +8,6 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
-	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
@@ -141,7 +140,7 @@ func (a *API) policy(ctx context.Context, _ struct{}) (description, error) {
 	for _, t := range d.Identifiers {
 		p.AvaliableIdentifierTypes = append(p.AvaliableIdentifierTypes, t.String())
 	}
-	for _, m := range signin.Methods() {
+	for _, m := range a.identity.Methods() {
 		kind := "Secondary"
 		if m.Primary {
 			kind = "Primary"

@@ -26,7 +26,9 @@ type contactJSON struct {
 }
 
 // TestUserManagement walks through every row of the specification's tables.
-func TestUserManagement(t *testing.T) { tamgatest.OnBothEngines(t, userManagement) }
+func TestUserManagement(t *testing.T) {
+	tamgatest.OnBothEngines(t, userManagement, tamgatest.WithPasskeys()...)
+}
 
 func userManagement(t *testing.T, w *tamgatest.UMS) {
 	w.Walk(t, "users", func(t *testing.T) { walkUsers(w, t) })
@@ -472,7 +474,7 @@ func walkMethods(w *tamgatest.UMS, t *testing.T) {
 	if status, body := w.Grant(login, password); status != 400 || !strings.Contains(string(body), "invalid_grant") {
 		t.Errorf("without a method: %d %s", status, body)
 	}
-	names := []string{"idonly", "password", "cert", "external", "otpviasms", "otpviaemail", "oath", "mydss"}
+	names := []string{"idonly", "password", "cert", "external", "otpviasms", "otpviaemail", "oath", "mydss", "passkey"}
 	for i, name := range names {
 		path := base + "/" + name
 		if i >= 4 {
@@ -489,7 +491,7 @@ func walkMethods(w *tamgatest.UMS, t *testing.T) {
 	for _, m := range scheme {
 		got = append(got, fmt.Sprint(m.MethodUri[strings.LastIndexByte(m.MethodUri, '/')+1:], m.Level))
 	}
-	if d := cmp.Diff("none1 password1 cert1 external1 otpviasms0 otpviaemail1 oath2 mydss3", strings.Join(got, " ")); d != "" {
+	if d := cmp.Diff("none1 password1 cert1 external1 otpviasms0 otpviaemail1 oath2 mydss3 urn:tamga:authenticationmethod:passkey0", strings.Join(got, " ")); d != "" {
 		t.Error(d)
 	}
 	var raw string
