@@ -73,6 +73,9 @@ func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, doc
 		},
 	}
 	d.DeviceDeps = pages.DeviceDeps{Devices: r.own.devices, Contacts: r.own.contacts, Apps: r.own.oath, TextRecord: r.Identity.TextRecord}
+	if r.own.passkeys != nil {
+		d.Passkeys = r.own.passkeys
+	}
 	if v != nil {
 		d.Verifier, d.Admit, s.Verify = v, v.admit, v.limit
 		d.PDF = reportPDF

@@ -28,7 +28,7 @@ func (r *Rooms) operatorRooms(ums *umsapi.API, operations *signing.Operations, v
 	c := &r.Config.Pages
 	return pages.OperatorRooms{
 		Permit: ums.Permit, Administrators: c.Administrators, Auditors: c.Auditors,
-		People: r.Users, Contacts: r.Contacts, SignIns: r.Identity, OneTime: r.Oath, Devices: r.Devices, Policies: r.PolicyEditor, Held: r.Held,
+		People: r.Users, Contacts: r.Contacts, SignIns: r.Identity, OneTime: r.Oath, Devices: r.Devices, Passkeys: r.Passkeys, Policies: r.PolicyEditor, Held: r.Held,
 		Keys: r.Keys, Authority: r.Authority, Active: operations, Messages: r.Messages, Webhooks: r.Webhooks, Log: auditLog{store.Audit{DB: r.DB}},
 		Installation: func(ctx context.Context) ([]pages.Fact, error) { return r.installation(ctx, version, ready) },
 		CheckTSP:     r.checkTSP,

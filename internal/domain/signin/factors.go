@@ -22,11 +22,12 @@ type Factors struct {
 	Devices  int
 	Contacts []contact.Contact
 	Token    bool // makes one-time passwords
+	Passkeys int
 }
 
 // own reports whether one of the factors is for a second step.
 func (f *Factors) own() bool {
-	return f.Devices > 0 || f.Token || slices.ContainsFunc(f.Contacts, func(c contact.Contact) bool { return c.SecondaryAuth && c.Confirmed })
+	return f.Devices > 0 || f.Token || f.Passkeys > 0 || slices.ContainsFunc(f.Contacts, func(c contact.Contact) bool { return c.SecondaryAuth && c.Confirmed })
 }
 
 // MayChangeFactors returns nil if the callers may change their own factors: just after a

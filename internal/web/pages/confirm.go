@@ -21,6 +21,7 @@ import (
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
@@ -186,8 +187,9 @@ type confirmView struct {
 	Choices   []confirmChoice
 	Problem   string // why nothing can be chosen
 	Detail    string
-	Code      bool // a code is awaited
-	Device    bool // a device is awaited
+	Code      bool   // a code is awaited
+	Device    bool   // a device is awaited
+	Passkey   string // options for the browser, if a passkey is awaited
 	Ask       string
 	Label     string
 	Number    string
@@ -236,8 +238,11 @@ func (a *API) confirmOne(ctx context.Context, r struct {
 		return view{}, err
 	}
 	shown := view{template: "confirm/one", title: "confirm.one", content: v, pictures: v.QR != ""}
-	if v.Waits != "" {
+	switch {
+	case v.Waits != "":
 		shown.script = waitScript
+	case v.Passkey != "":
+		shown.script = rest.PasskeyScript
 	}
 	return shown, nil
 }
@@ -330,7 +335,8 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 		return nil
 	}
 	v.Ask, v.Label = "confirm.ask."+r.Method, r.Label
-	v.Code = true
+	v.Passkey = string(p.Request)
+	v.Code = !confirm.ByPage(r.Method)
 	if v.Device = confirm.ByDevice(r.Method); v.Device {
 		v.Number, v.Code = r.Number, p.QR != ""
 		v.Waits = string(r.State) + " " + strconv.Itoa(r.Round)
@@ -342,7 +348,7 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 			v.QR = dataOf("image/gif", picture)
 		}
 	}
-	v.Again = !v.Device && r.Method != "oath" // nothing is sent for a code of an app
+	v.Again = !v.Device && r.Method != "oath" && v.Code // nothing is sent for a code of an app or a passkey
 	return nil
 }
 
@@ -399,7 +405,9 @@ func (a *API) confirmBy(ctx context.Context, r struct {
 // answer takes a code. What the user began on these pages is carried out at once.
 func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record, form rest.Form) (rest.Redirect, error) {
 	code := strings.Join(strings.Fields(form.Get("code")), "")
-	if code == "" || len(code) > 64 {
+	if signed := form.Get("passkey"); signed != "" && len(signed) <= passkey.MaxAnswer {
+		code = signed
+	} else if code == "" || len(code) > 64 {
 		return rest.Redirect{}, fault.New(fault.InvalidParameters, "type the code that was sent to you")
 	}
 	var declined []int

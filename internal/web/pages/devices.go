@@ -16,6 +16,7 @@ import (
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/signin"
 	"tamga/internal/web/rest"
 )
@@ -60,6 +61,7 @@ type DeviceDeps struct {
 	Devices  Devices
 	Contacts Contacts
 	Apps     Apps
+	Passkeys Passkeys // nil: the installation has none
 	// TextRecord returns the record of a text that the user confirms; see [signin.Service].
 	TextRecord func(ctx context.Context, c *signin.Confirmer, scope, template string) (confirm.Record, error)
 }
@@ -119,6 +121,8 @@ type factors struct {
 	contacts []contact.Contact
 	token    oath.Token
 	hasToken bool
+	passkeys []passkey.Passkey
+	byKey    bool // has the method of passkeys
 }
 
 func (a *API) factors(ctx context.Context, who audit.Principal) (f factors, err error) {
@@ -136,12 +140,25 @@ func (a *API) factors(ctx context.Context, who audit.Principal) (f factors, err 
 	if f.hasToken = err == nil; err != nil && !fault.Is(err, fault.KeyNotFound) {
 		return f, err
 	}
+	if a.Passkeys != nil {
+		if f.passkeys, err = a.Passkeys.List(ctx, who, who.UserID); err != nil {
+			return f, err
+		}
+		scheme, err := a.Own.SchemeOf(ctx, who.UserID)
+		if err != nil {
+			return f, err
+		}
+		f.byKey = slices.ContainsFunc(scheme, func(i signin.AuthenticationInfo) bool {
+			m, _ := signin.MethodNamed(i.MethodURI)
+			return m.Name == passkey.Method
+		})
+	}
 	return f, nil
 }
 
 // mayChange asks [signin.Service] whether the person may change them.
 func (a *API) mayChange(ctx context.Context, f *factors) (prove bool, err error) {
-	owned := signin.Factors{Devices: len(f.devices.Devices), Contacts: f.contacts, Token: f.hasToken}
+	owned := signin.Factors{Devices: len(f.devices.Devices), Contacts: f.contacts, Token: f.hasToken, Passkeys: len(f.passkeys)}
 	return a.Own.MayChangeFactors(ctx, rest.Caller(ctx), owned, time.Unix(visitorOf(ctx).session.Proved, 0))
 }
 
@@ -265,6 +282,10 @@ type devicesView struct {
 	App        bool
 	Checked    bool // a code of the app was right just now
 	Locked     time.Time
+
+	HasPasskeys   bool // the installation has passkeys
+	PasskeyMethod bool // the person may use them
+	Passkeys      []passkey.Passkey
 }
 
 type deviceRow struct {
@@ -288,6 +309,7 @@ func (a *API) devicesPage(ctx context.Context, r struct {
 		return view{}, err
 	}
 	v := devicesView{Pending: f.devices.KInit != nil, Token: f.token.Serial, App: f.token.App, Checked: r.Checked && f.token.App, Locked: f.token.LockedUntil}
+	v.HasPasskeys, v.PasskeyMethod, v.Passkeys = a.Passkeys != nil, f.byKey, f.passkeys
 	prove, refused := a.mayChange(ctx, &f)
 	if _, ok := fault.As(refused); refused != nil && !ok {
 		return view{}, refused

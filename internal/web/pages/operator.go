@@ -17,6 +17,7 @@ import (
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
@@ -47,6 +48,7 @@ type OperatorRooms struct {
 	SignIns      *signin.Service
 	OneTime      *oath.Service
 	Devices      *device.Service
+	Passkeys     *passkey.Service // nil: the installation has none
 	Policies     *policy.Editor
 	Held         *held.Service
 	Keys         *keys.Service

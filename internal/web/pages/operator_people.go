@@ -248,7 +248,7 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 			Cells: []cell{{Key: "method." + method.Route}, {Key: "method.level." + strconv.Itoa(m.Level)}}, Deeds: a.links(u.ID, "", "method-delete-"+method.Route),
 		})
 	}
-	for _, m := range signin.Methods() {
+	for _, m := range a.Operators.SignIns.Methods() {
 		if m.Route != "" && !has[m.Route] {
 			t.Deeds = append(t.Deeds, a.links(u.ID, "", "method-add-"+m.Route)...)
 		}
@@ -260,7 +260,14 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 	case !fault.Is(err, fault.KeyNotFound):
 		return t, err
 	}
-	return t, nil
+	if a.Operators.Passkeys == nil {
+		return t, nil
+	}
+	passkeys, err := a.Operators.Passkeys.List(ctx, who, u.ID)
+	for _, p := range passkeys {
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.passkey"}, {Text: p.Name}}, Deeds: a.links(u.ID, p.ID, "passkey-remove")})
+	}
+	return t, err
 }
 
 func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Info) (table, error) {

@@ -352,6 +352,12 @@ func (a *API) signInDeeds() []deed {
 			return tokens.RemoveToken(ctx, who, o.ID)
 		})},
 	}
+	if passkeys := a.Operators.Passkeys; passkeys != nil {
+		list = append(list, deed{name: "passkey-remove", operation: "RemoveUserPasskey", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			rest.Detail(ctx, o.Of)
+			return passkeys.Remove(ctx, who, o.ID, o.Of)
+		})})
+	}
 	for _, m := range signin.Methods() {
 		if m.Route == "" {
 			continue

@@ -51,6 +51,9 @@ type words struct {
 	// Of a device without a network.
 	Offline, Scan, QRCode, NoOffline, Back string
 
+	// Of a passkey.
+	UsePasskey, PasskeyOff, PasskeyFailed, WrongPasskey string
+
 	Ways     map[string]string // titles of methods
 	Asks     map[string]string // what a method asks; the address follows
 	Problems map[string]string // by code
@@ -72,8 +75,10 @@ var languages = []words{
 		CodeLabel: "Code", Check: "I have confirmed", Resend: "Send another code", OtherWay: "Confirm in another way",
 		Offline: "The device has no network", Scan: "Scan the QR code with the device and enter the code that it shows. Device:", QRCode: "QR code for the device",
 		NoOffline: "This device needs a network: it registered before there were codes for devices without one.", Back: "Wait for the device",
-		Ways: map[string]string{"mydss": "On the device", "mobile": "On the device", "otpviasms": "By SMS to", "otpviaemail": "By e-mail to", "oath": "By a code of the token or app"},
-		Asks: map[string]string{"otpviasms": "A code was sent by SMS to", "otpviaemail": "A code was sent by e-mail to", "oath": "Enter a code of your token or app"},
+		UsePasskey: "Use a passkey", PasskeyOff: "This needs a browser that runs scripts and has passkeys.", PasskeyFailed: "The passkey did not answer, or you stopped it. Try again.",
+		WrongPasskey: "The passkey was not accepted. Try again.",
+		Ways:         map[string]string{"mydss": "On the device", "mobile": "On the device", "otpviasms": "By SMS to", "otpviaemail": "By e-mail to", "oath": "By a code of the token or app", "passkey": "With a passkey"},
+		Asks:         map[string]string{"otpviasms": "A code was sent by SMS to", "otpviaemail": "A code was sent by e-mail to", "oath": "Enter a code of your token or app", "passkey": "Confirm with your passkey"},
 		Problems: map[string]string{
 			fault.TransactionExpired: "The time is over.", fault.MaxAttempts: "Too many wrong codes.", fault.AuthenticationDeclined: "The sign-in was declined.",
 			fault.TooManyRequests: "Too many messages were sent. Wait a little.", fault.MethodNotConfirmed: "You have no way to confirm the sign-in. Ask your administrator.",
@@ -95,8 +100,10 @@ var languages = []words{
 		CodeLabel: "Код", Check: "Вход подтверждён", Resend: "Отправить новый код", OtherWay: "Подтвердить другим способом",
 		Offline: "Устройство без сети", Scan: "Считайте QR-код устройством и введите код, который оно покажет. Устройство:", QRCode: "QR-код для устройства",
 		NoOffline: "Этому устройству нужна сеть: оно зарегистрировано до появления кодов для устройств без сети.", Back: "Ждать ответа устройства",
-		Ways: map[string]string{"mydss": "На устройстве", "mobile": "На устройстве", "otpviasms": "По SMS на номер", "otpviaemail": "По почте на адрес", "oath": "Кодом токена или приложения"},
-		Asks: map[string]string{"otpviasms": "Код отправлен по SMS на номер", "otpviaemail": "Код отправлен на адрес", "oath": "Введите код токена или приложения"},
+		UsePasskey: "Использовать ключ доступа", PasskeyOff: "Нужен браузер, который выполняет сценарии и поддерживает ключи доступа.", PasskeyFailed: "Ключ доступа не ответил, или вы отменили запрос. Попробуйте ещё раз.",
+		WrongPasskey: "Ключ доступа не принят. Попробуйте ещё раз.",
+		Ways:         map[string]string{"mydss": "На устройстве", "mobile": "На устройстве", "otpviasms": "По SMS на номер", "otpviaemail": "По почте на адрес", "oath": "Кодом токена или приложения", "passkey": "Ключом доступа"},
+		Asks:         map[string]string{"otpviasms": "Код отправлен по SMS на номер", "otpviaemail": "Код отправлен на адрес", "oath": "Введите код токена или приложения", "passkey": "Подтвердите ключом доступа"},
 		Problems: map[string]string{
 			fault.TransactionExpired: "Время вышло.", fault.MaxAttempts: "Слишком много неверных кодов.", fault.AuthenticationDeclined: "Вход отклонён.",
 			fault.TooManyRequests: "Отправлено слишком много сообщений. Подождите немного.", fault.MethodNotConfirmed: "Подтвердить вход вам нечем. Обратитесь к администратору.",

@@ -87,7 +87,7 @@ func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error)
 	if r.Site == "cross-site" && posted {
 		return nil, fault.New(fault.AccessDenied, "the form was sent by another site")
 	}
-	for _, name := range []string{"ticket", "code", "choice", "offline"} {
+	for _, name := range []string{"ticket", "code", "choice", "offline", "passkey"} {
 		if len(r.Body[name]) > 1 {
 			return nil, refuse(token.InvalidRequest, name+" is given more than once")
 		}
@@ -127,7 +127,11 @@ func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error)
 		if prompt.Wrong == nil {
 			return a.stepPage(s, &prompt, "")
 		}
-		page, err := a.stepPage(s, &prompt, a.wordsFor(r).WrongCode)
+		complaint := a.wordsFor(r).WrongCode
+		if confirm.ByPage(prompt.Record.Method) {
+			complaint = a.wordsFor(r).WrongPasskey
+		}
+		page, err := a.stepPage(s, &prompt, complaint)
 		if err != nil {
 			return nil, err
 		}
@@ -144,10 +148,14 @@ func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error)
 // answerStep carries out what the user pressed. polled is the present state.
 func (a *API) answerStep(ctx context.Context, s *stepping, record *confirm.Record, polled confirm.Prompt, err error) (p confirm.Prompt, answered bool, _ error) {
 	form := s.visit.Body
-	if form.Get("choice") != "" || form.Get("again") != "" || form.Get("code") != "" || s.offline() {
+	code := strings.TrimSpace(form.Get("code"))
+	if signed := form.Get("passkey"); signed != "" {
+		code = signed
+	}
+	if form.Get("choice") != "" || form.Get("again") != "" || code != "" || s.offline() {
 		rest.Identified(ctx, s.caller.Who) // a reload alone has no audit entry
 	}
-	switch code := strings.TrimSpace(form.Get("code")); {
+	switch {
 	case form.Get("others") != "":
 		list, err := a.confirming.steps.Choices(ctx, &s.caller, record)
 		return confirm.Prompt{Record: *record, Choices: list}, false, err
@@ -224,6 +232,8 @@ type stepView struct {
 	Client, Action, Ticket, Problem, Ask, Label, Number, Refresh string
 	Picture                                                      template.URL // QR code for a device without a network
 	Reload                                                       string
+	Passkey                                                      string // options for the browser
+	Script                                                       template.JS
 	Code, Waiting, Again, Others                                 bool
 	Choices                                                      []choiceView
 }
@@ -262,11 +272,19 @@ func (a *API) stepPage(s *stepping, p *confirm.Prompt, complaint string) (rest.P
 		}
 		view.Ask, view.Label, view.Number, view.Waiting, view.Others = view.OnDevice, r.Label, r.Number, true, true
 		view.Refresh = strconv.Itoa(refreshEvery) + ";url=" + a.issuer + stepPath + "?ticket=" + url.QueryEscape(s.ticket) + "&ui_locales=" + view.Language
+	case confirm.ByPage(r.Method):
+		view.Ask, view.Passkey, view.Others, view.Script = view.Asks[r.Method], string(p.Request), true, template.JS(rest.PasskeyScript)
 	default:
 		view.Ask, view.Label, view.Code, view.Others = view.Asks[r.Method], r.Label, true, true
 		view.Again = r.Method != oath.Method // nothing is sent for it
 	}
 	page, err := render(stepTemplate, view)
 	page.Policy = policyFor(a.issuer, s.pending.RedirectURI)
+	if view.Script != "" {
+		page.Policy += "; script-src " + passkeyHash
+	}
 	return page, err
 }
+
+// passkeyHash is the hash of the script of a page that asks for a passkey.
+var passkeyHash = rest.ContentHash(rest.PasskeyScript)

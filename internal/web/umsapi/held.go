@@ -21,7 +21,7 @@ import (
 // user for less. A delay holds them. A new route that does so is named here.
 var weakens = strings.Fields(`ResetPassword ResetPasswordAndSend ResetPasswordAndSendSms ResetPasswordAndSendEmail ResetPasswordAndPrint
 	SetUserMainPhone SetUserMainEmail SetUserPrimaryPhone SetUserPrimaryEmail SetUserSecondaryAuthPhone SetUserSecondaryAuthEmail DeleteUserPhone DeleteUserEmail SetUserLogin DeleteUserLogin SetUserGroup SetUserOperationPolicy
-	SetUserOtpToken CreateUserOathAppData RemoveUserOtpToken
+	SetUserOtpToken CreateUserOathAppData RemoveUserOtpToken RemoveUserPasskey
 	AssignMyDssKey CreateMyDssKInit GetMyDssVerificationData LockoutMyDssDevice DeleteMyDssKey DeleteAllMyDssKeys`)
 
 // Holding are the rules of requests that wait.

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/webauthn"
+
+	"tamga/internal/tamgatest"
+)
+
+// authenticator gives the window an authenticator like that of a phone or a laptop.
+func (b *tab) authenticator() webauthn.AuthenticatorID {
+	b.Helper()
+	call(b, webauthn.Enable, webauthn.EnableParams{})
+	return call(b, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
+		HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
+	}}).AuthenticatorID
+}
+
+// TestPasskeys registers a passkey, signs in with it and approves a signature with it.
+func TestPasskeys(t *testing.T) {
+	s := start(t, tamgatest.WithPasskeys()...)
+	b := s.tab(t, looks[0])
+	device := b.authenticator()
+	b.signIn("/devices", s.Dev.User.Login, s.Dev.User.Password)
+	b.see("You have no passkey.")
+	b.fill(`form[action$="/passkey"] input[name=name]`, `<b>Laptop</b>`)
+	b.press(`form[action$="/passkey"] button`)
+	b.wait(`[data-passkey-start]`)
+	b.check("passkey-create")
+	b.press(`[data-passkey-start]`)
+	b.see("<b>Laptop</b>")
+	b.see("An operator must still allow you")
+	b.check("passkey-registered")
+
+	ums := tamgatest.NewUMS(s.Server)
+	of := "/ums/user/" + s.Dev.User.ID
+	ums.OK(tamgatest.Ours, "POST", of+"/authmethod/passkey?level=2", "")
+	ums.OK(tamgatest.Ours, "POST", of+"/operationpolicy", "[2]")
+
+	// The second step of a sign-in. A person who is not verified does not pass it.
+	b.open("/sign")
+	b.fill(`input[name=login]`, s.Dev.User.Login)
+	b.fill(`input[name=password]`, s.Dev.User.Password)
+	b.press(`main form button`)
+	b.wait(`[data-passkey-start]`)
+	b.check("passkey-sign-in")
+	call(b, webauthn.SetUserVerified, webauthn.SetUserVerifiedParams{AuthenticatorID: device, IsUserVerified: false})
+	b.press(`[data-passkey-start]`)
+	b.wait(`[data-passkey-failed]:not([hidden])`)
+	call(b, webauthn.SetUserVerified, webauthn.SetUserVerifiedParams{AuthenticatorID: device, IsUserVerified: true})
+	b.press(`[data-passkey-start]`)
+	b.until(`document.readyState === "complete" && location.pathname === "/sign"`)
+
+	// The approval of a signature, of two documents of three.
+	folder := b.downloads()
+	b.attach(`input[name=file]`, "a.txt", "text", "b.txt", "other", "c.txt", "third")
+	b.press(`main form button:not([name]):not([type])`)
+	b.wait(`main a[href^="/confirm/"]`)
+	b.press(`main a[href^="/confirm/"]`)
+	b.wait(`button[value=passkey]`)
+	b.press(`button[value=passkey]`)
+	b.wait(`[data-passkey-start]`)
+	b.check("passkey-approve")
+	b.press(`input[name=declined][value="1"]`)
+	b.press(`[data-passkey-start]`)
+	b.wait(`main a[href^="/signed/document/"]`)
+	b.check("passkey-approved")
+	b.press(`main a[href^="/signed/document/"]`)
+	signature := b.saved(folder, "a.txt.sig")
+	b.open("/verify")
+	b.attach(`input[name=file]`, "a.txt.sig", signature)
+	b.attach(`input[name=original]`, "a.txt", "text")
+	b.press(`main form button:not([name]):not([type])`)
+	b.see("The signature is valid")
+
+	// Before anything is changed, the person confirms with the passkey. Removing the last one
+	// ends the session.
+	b.open("/devices")
+	b.press(`form[action$="/prove"] button`)
+	b.wait(`button[value=passkey]`)
+	b.press(`button[value=passkey]`)
+	b.wait(`[data-passkey-start]`)
+	b.press(`[data-passkey-start]`)
+	b.wait(`form[action$="/passkey-delete"] button`)
+	b.check("passkeys")
+	b.press(`form[action$="/passkey-delete"] button`)
+	b.wait(`input[name=password]`)
+	if audit := ums.Command("audit", "--operation", "DeletePasskeyByPage"); !strings.Contains(audit, "ok") {
+		t.Errorf("the audit log has %s", audit)
+	}
+}
+
+// TestPasskeysOfPeople has an operator see and remove the passkey of a person who lost it.
+func TestPasskeysOfPeople(t *testing.T) {
+	s := start(t, tamgatest.WithPasskeys()...)
+	demo := s.tab(t, looks[3])
+	demo.authenticator()
+	demo.signIn("/devices", s.Dev.User.Login, s.Dev.User.Password)
+	demo.fill(`form[action$="/passkey"] input[name=name]`, "Ноутбук")
+	demo.press(`form[action$="/passkey"] button`)
+	demo.wait(`[data-passkey-start]`)
+	demo.check("passkey-create")
+	demo.press(`[data-passkey-start]`)
+	demo.see("Ноутбук")
+	demo.check("passkey-registered")
+
+	b := s.tab(t, looks[0])
+	b.signIn("/operator/people/"+s.Dev.User.ID, s.Dev.Operator.Login, s.Dev.Operator.Password)
+	b.see("Ноутбук")
+	b.press(`a[href*="/passkey-remove"]`)
+	b.see("The passkey cannot sign in or confirm any more.")
+	b.fill(`input[name=confirm_name]`, value[string](b, `decodeURIComponent(new URLSearchParams(location.search).get("of") ?? "")`))
+	b.check("operator-passkey-remove")
+	b.press(`main form[method=post] button`)
+	b.see("The passkey is removed.")
+	demo.open("/devices")
+	demo.see("Ключей доступа нет.")
+}
+
+// TestPasskeysOff looks for passkeys where the installation has none.
+func TestPasskeysOff(t *testing.T) {
+	s := start(t)
+	b := s.tab(t, looks[0])
+	b.signIn("/devices", s.Dev.User.Login, s.Dev.User.Password)
+	b.see("You have no device.")
+	if value[bool](b, `document.body.innerText.includes("asskey")`) {
+		t.Error("the page speaks of passkeys")
+	}
+	for _, path := range []string{"passkey", "passkey-add", "passkey-rename", "passkey-delete"} {
+		response, err := http.PostForm(s.URL+"/devices/do/"+path, url.Values{"name": {"key"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.Body.Close(); response.StatusCode != 404 {
+			t.Errorf("%s is answered with %d", path, response.StatusCode)
+		}
+	}
+	ums := tamgatest.NewUMS(s.Server)
+	if a := ums.Ask(tamgatest.Ours, "POST", "/ums/user/"+s.Dev.User.ID+"/authmethod/passkey", ""); a.Status != 400 || !strings.Contains(a.Body, "confirmation.methods") {
+		t.Errorf("the method is answered with %v", a)
+	}
+}
