@@ -49,6 +49,7 @@ type signatureXML struct {
 // around returns the parts before and after the signature value.
 func (s *signatureXML) around() (head, tail string) {
 	var b strings.Builder
+	b.Grow(2 << 10)
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\r\n")
 	b.WriteString(`<Signature xmlns="` + nsDS + `" Id="` + idSignature + `"><SignedInfo>`)
 	b.WriteString(algorithm("CanonicalizationMethod", algC14N) + algorithm("SignatureMethod", s.suite.XML[0]))
@@ -59,6 +60,17 @@ func (s *signatureXML) around() (head, tail string) {
 	head = b.String()
 
 	b.Reset()
+	room := 4 << 10 // about what is needed besides
+	for _, c := range s.certs {
+		room += len(c.Raw)*4/3 + 64
+	}
+	for _, r := range s.refs {
+		room += 384 + len(r.uri)
+		for _, id := range r.ids {
+			room += 64 + len(id)
+		}
+	}
+	b.Grow(room)
 	b.WriteString("</SignatureValue><KeyInfo><X509Data>")
 	for _, c := range s.certs {
 		b.WriteString("<X509Certificate>" + base64.StdEncoding.EncodeToString(c.Raw) + "</X509Certificate>")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Form is a canonical form.
@@ -44,8 +45,10 @@ var ErrRelativeNamespace = errors.New("xml: a relative namespace name has no can
 // budget, which is charged for the output. After an error the output is incomplete.
 func (s *NodeSet) Canonicalize(w io.Writer, m Method) error {
 	t := s.t
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
 	c := &canon{
-		s: s, t: t, m: m, out: output{w: w, budget: t.budget, buf: make([]byte, 0, chunk+1024)},
+		s: s, t: t, m: m, out: output{w: w, budget: t.budget, buf: (*buf)[:0]},
 		scope:  make([]uint32, len(t.prefixes)),
 		origin: make([]Attr, len(t.prefixes)),
 		shown:  make([]uint32, len(t.prefixes)),
@@ -64,6 +67,10 @@ func (s *NodeSet) Canonicalize(w io.Writer, m Method) error {
 	}
 	return c.run()
 }
+
+// buffers are the buffers of canonical forms. A signature needs several, and they were a third of
+// what it took from the heap.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, chunk+1024); return &b }}
 
 // canon walks a node set in document order. It has its own stack of open elements and does not
 // recurse.
