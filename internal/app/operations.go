@@ -28,7 +28,7 @@ import (
 func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
 	c := &r.Config.Operations
 	o := signing.Operations{
-		Signer: signer, Store: store.Operations{DB: r.DB}, CallbackStore: store.Operations{DB: r.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: r.ring,
+		Signer: signer, Store: store.Operations{DB: r.DB}, CallbackStore: store.Operations{DB: r.DB}, UnderWayStore: store.Operations{DB: r.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: r.ring,
 		Audit: r.Audit, Templates: c.TemplatesByID(), OwnerCheck: ownerCheck{r.Users, r.Tokens}, Settings: c.Settings(),
 		Confirming: &signing.Confirming{Records: r.Confirm, Units: store.Confirmations{DB: r.DB}, PINs: r.Keys, Life: r.Config.Confirmation.Life},
 		Failed:     func(err error) { r.log.Error("carrying out operations", "error", err) },

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/signing"
 )
 
@@ -82,6 +83,24 @@ func (s Operations) ActiveOperations(ctx context.Context, userID string, now tim
 	return all(ctx, s.DB, scanOperation, "SELECT "+operationColumns+` FROM operations
 		WHERE user_id = $1 AND keep_until = 0 AND (complete_before > $2 OR leased_until > $2)
 		ORDER BY created_at, id LIMIT $3`, userID, millis(now), limit)
+}
+
+// UnderWay implements signing.UnderWayStore.
+func (s Operations) UnderWay(ctx context.Context, operatorID string, after signing.UnderWay, limit int, now time.Time) ([]signing.UnderWay, error) {
+	part := func(name, from, where string) string {
+		return "SELECT * FROM (SELECT x.id AS id, x.user_id AS user_id, u.login AS login, u.display_name AS display_name, x.action AS action, x.state AS state, x.created_at AS created_at" +
+			" FROM " + from + " x JOIN users u ON u.id = x.user_id WHERE " + where + " AND (x.created_at, x.id) > ($3, $4) AND " + reached +
+			" ORDER BY x.created_at, x.id LIMIT $5) AS " + name
+	}
+	return all(ctx, s.DB, scanUnderWay,
+		part("begun", "operations", "x.keep_until = 0 AND (x.complete_before > $2 OR x.leased_until > $2)")+" UNION ALL "+
+			part("waiting", "confirmations", "x.ended_at = 0 AND x.due_at > $2 AND x.purpose = '"+string(confirm.ForOperation)+"'")+
+			" ORDER BY created_at, id LIMIT $5", operatorID, millis(now), millis(after.CreatedAt), after.ID, limit)
+}
+
+func scanUnderWay(r row) (u signing.UnderWay, err error) {
+	err = r.Scan(&u.ID, &u.UserID, &u.Login, &u.DisplayName, &u.Action, &u.State, (*timeField)(&u.CreatedAt))
+	return u, err
 }
 
 // ClaimOperation implements signing.OperationStore. If two processes see the same row,

@@ -42,13 +42,15 @@ func (s State) Active() bool {
 // [Operations.Run] of any process. Its results become visible by the one conditional
 // statement that ends it, so a process that lost its lease has no results.
 type Operations struct {
-	Signer    *Service // its Blobs store what is needed after a request
-	Store     OperationStore
-	Documents Documents // nil: RefId is refused
-	Vault     Sealer    // for PINs of waiting operations
-	Audit     audit.Log
-	Templates map[string]Template // by identifier
-	Callbacks Callbacks           // nil: Callback is refused
+	Signer *Service // its Blobs store what is needed after a request
+	Store  OperationStore
+	// UnderWayStore is for operators; it uses the same database as Store.
+	UnderWayStore UnderWayStore
+	Documents     Documents // nil: RefId is refused
+	Vault         Sealer    // for PINs of waiting operations
+	Audit         audit.Log
+	Templates     map[string]Template // by identifier
+	Callbacks     Callbacks           // nil: Callback is refused
 	// CallbackStore uses the same database as Store; set with Callbacks.
 	CallbackStore CallbackStore
 	OwnerCheck    OwnerCheck  // nil: no check of the user when the operation runs

@@ -269,6 +269,28 @@ func (s *Operations) withResults(ctx context.Context, r *OperationRecord) (*Oper
 	return op, nil
 }
 
+// UnderWay is an operation that has not ended, as an operator sees it in a list.
+type UnderWay struct {
+	ID                         string
+	UserID, Login, DisplayName string
+	Action                     string
+	State                      State
+	CreatedAt                  time.Time
+}
+
+// UnderWayStore lists the operations of all users.
+type UnderWayStore interface {
+	// UnderWay returns at most limit operations of the users whom an operator reaches, the
+	// oldest first, after one of an earlier call: its CreatedAt and ID count.
+	UnderWay(ctx context.Context, operatorID string, after UnderWay, limit int, now time.Time) ([]UnderWay, error)
+}
+
+// UnderWay returns at most limit operations under way of the users whom who reaches, the
+// oldest first, after one of an earlier call. The zero value is before all.
+func (s *Operations) UnderWay(ctx context.Context, who audit.Principal, after UnderWay, limit int) ([]UnderWay, error) {
+	return s.UnderWayStore.UnderWay(ctx, who.UserID, after, limit, s.Signer.Now())
+}
+
 // maxActive is the most operations of a list.
 const maxActive = 1000
 

@@ -234,3 +234,21 @@ func TestConfirm(t *testing.T) {
 		b.ok(b.get(at), "Cancelled")
 	})
 }
+
+// TestUnderWay lists what waits for its user on a page of operators, who cancel it there. An
+// operator of another group does not see it.
+func TestUnderWay(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, "otpviasms")
+	p.confirms(bitSignDocument)
+	at := p.waits(file{"file", hostileName, "text"})
+	id := strings.TrimPrefix(at, "/confirm/")
+	ours, foreign := operator(p.UMS, p.Dev.Operator.Login), operator(p.UMS, tamgatest.Foreign)
+	if page := foreign.ok(foreign.get("/operator/operations"), "Nothing is under way"); strings.Contains(page.text, id) {
+		t.Error("an operator of another group sees the operation")
+	}
+	ours.ok(ours.get("/operator/operations"), id, personAt(p.id), "Waits for confirmation")
+	ours.ok(ours.get("/operator/operations?since=99999999999999&after="+id), "Nothing is under way")
+	ours.ok(ours.deed(personAt(p.id)+"/operation-cancel?of="+id, nil))
+	ours.ok(ours.get("/operator/operations"), "Nothing is under way")
+}

@@ -122,6 +122,7 @@ type office struct {
 var offices = []office{
 	{tab{Address: "/operator/people", Key: "people.title"}, Operator},
 	{tab{Address: "/operator/requests", Key: "requests.title"}, Operator},
+	{tab{Address: "/operator/operations", Key: "operations.title"}, Operator},
 	{tab{Address: "/operator/held", Key: "held.title"}, Operator},
 	{tab{Address: "/operator/groups", Key: "groups.title"}, Administrator},
 	{tab{Address: "/operator/audit", Key: "audit.title"}, Auditor},
@@ -162,6 +163,7 @@ func (a *API) operatorRoutes() []rest.Route {
 		page("GET /operator/people/{id}", "GetUserById", Operator, a.person),
 		page("GET /operator/people/{id}/history", "ReadAudit", Operator, a.personHistory),
 		page("GET /operator/requests", "ListRequests", Operator, a.requests),
+		page("GET /operator/operations", "ListOperations", Operator, a.underWay),
 		page("GET /operator/held", "GetApprovals", Operator, a.held),
 		page("GET /operator/held/{request}", "GetApproval", Operator, a.heldRequest),
 		page("GET /operator/groups", "ListGroups", Administrator, a.groups),

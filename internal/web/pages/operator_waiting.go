@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
 
@@ -45,6 +47,34 @@ func (a *API) requests(ctx context.Context, r struct {
 		t.Next = "/operator/requests?after=" + strconv.FormatInt(list[len(list)-1].ID, 10)
 	}
 	return a.office(ctx, "sections", "requests.title", "", sections{Tables: []table{t}}), nil
+}
+
+// underWay lists the operations under way of all users within reach, the oldest first.
+func (a *API) underWay(ctx context.Context, r struct {
+	Done  string `query:"done"`
+	Since int64  `query:"since"` // milliseconds
+	After string `query:"after"`
+}) (view, error) {
+	after := signing.UnderWay{ID: r.After}
+	if r.Since > 0 {
+		after.CreatedAt = time.UnixMilli(r.Since)
+	}
+	list, err := a.Operators.Active.UnderWay(ctx, rest.Caller(ctx), after, pageRows)
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "operations.title", Head: []string{"person.title", "signed.operation", "operations.action", "certificate.state", "person.begun"}, Empty: "operations.none"}
+	for _, o := range list {
+		t.Rows = append(t.Rows, row{
+			Cells: []cell{{Text: cmp.Or(o.Login, o.DisplayName, o.UserID), Address: personAt(o.UserID)}, {Text: o.ID, Code: true}, {Text: o.Action, Code: true}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}},
+			Deeds: a.links(o.UserID, o.ID, "operation-cancel"),
+		})
+	}
+	if len(list) == pageRows {
+		last := list[len(list)-1]
+		t.Next = "/operator/operations?" + url.Values{"since": {strconv.FormatInt(last.CreatedAt.UnixMilli(), 10)}, "after": {last.ID}}.Encode()
+	}
+	return a.office(ctx, "sections", "operations.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
 // held lists the changes of operators that wait for a second operator or for their time.

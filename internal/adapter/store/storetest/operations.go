@@ -14,8 +14,10 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/user"
 )
 
 // operationOf returns operation n of a user, asynchronous and waiting, with a callback.
@@ -73,6 +75,47 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 		return o.State
 	}
 	cases{
+		{"UnderWay", func(t *testing.T, db *store.DB) {
+			s, users := store.Operations{DB: db}, store.Users{DB: db}
+			for _, g := range []string{"Default", "Other"} {
+				group(t, db, g)
+				must(t, users.AddUser(t.Context(), user.User{ID: g, Login: g, Group: g, Operator: true, CreatedAt: start}, g))
+				must(t, users.SetOperatorGroups(t.Context(), g, []string{g}))
+			}
+			u := person(t, db, 1)
+			for i := 1; i <= 3; i++ {
+				o := operationOf(i)
+				o.UserID = u.ID
+				add(t, s, o)
+				c := confirmationOf(i, u.ID)
+				if i == 3 {
+					c.Purpose = confirm.ForSignIn
+				}
+				addConfirmation(t, store.Confirmations{DB: db}, c)
+			}
+			var got []string
+			for after := (signing.UnderWay{}); ; {
+				list, err := s.UnderWay(t.Context(), "Default", after, 2, start)
+				must(t, err)
+				for _, x := range list {
+					got = append(got, x.Login+" "+x.Action+" "+x.CreatedAt.Sub(start).String())
+				}
+				if len(list) < 2 {
+					break
+				}
+				after = list[1]
+			}
+			want := []string{"User1 SignDocument 1ms", "User1 SignDocument 2ms", "User1 SignDocument 3ms", "User1 SignDocuments 1s", "User1 SignDocuments 2s"}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+			if list, err := s.UnderWay(t.Context(), "Other", signing.UnderWay{}, 9, start); err != nil || len(list) != 0 {
+				t.Errorf("another operator sees %+v, %v", list, err)
+			}
+			if list, err := s.UnderWay(t.Context(), "Default", signing.UnderWay{}, 9, start.Add(time.Hour)); err != nil || len(list) != 0 {
+				t.Errorf("after the end there are %+v, %v", list, err)
+			}
+		}},
 		{"Kept", func(t *testing.T, db *store.DB) {
 			s := store.Operations{DB: db}
 			o := operationOf(1)
