@@ -102,3 +102,16 @@ func TestWithoutScripts(t *testing.T) {
 	}
 	b.check("verify-without-scripts")
 }
+
+// TestVerificationOff looks at the first page, on a phone, of an installation that verifies
+// nothing.
+func TestVerificationOff(t *testing.T) {
+	s := start(t, "--set", "verification.enabled=false")
+	b := s.tab(t, looks[2])
+	b.open("/")
+	b.wait(`main a[href="/reference"]`)
+	if value[bool](b, `document.querySelector("a[href^='/verify']") !== null`) {
+		t.Error("the page leads to a page that is not there")
+	}
+	b.check("front-without-verification")
+}
