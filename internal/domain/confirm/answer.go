@@ -147,11 +147,11 @@ func (s *Service) wrong(ctx context.Context, who audit.Principal, p *Prompt, now
 	}
 	most := s.settings.Codes.Attempts
 	if p.Record.Attempts < most {
-		what := "the code is wrong"
+		left := most - p.Record.Attempts
+		p.Wrong = fault.Newf(fault.AuthenticationFailed, "the code is wrong: %d of %d attempts are left", left, most)
 		if ByPage(p.Record.Method) {
-			what = "the passkey was not accepted"
+			p.Wrong = fault.Newf(fault.AuthenticationFailed, "the passkey was not accepted: %d of %d attempts are left", left, most)
 		}
-		p.Wrong = fault.Newf(fault.AuthenticationFailed, "%s: %d of %d attempts are left", what, most-p.Record.Attempts, most)
 		return nil
 	}
 	f := fault.New(fault.MaxAttempts, "too many wrong codes: begin the operation again")
