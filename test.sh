@@ -11,8 +11,8 @@
 #                      every size, language and colour scheme
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets. The longest
 #                      tests take their short form (-short of Go), with fewer repetitions or less
-#                      time. Those that compile the program to measure or to change it, and those
-#                      in a browser, are left out, and only the store and internal/cluster run on PostgreSQL
+#                      time. Those that compile programs, run several processes or measure, and those in a
+#                      browser, are left out, and only the store runs on PostgreSQL
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,

@@ -346,6 +346,9 @@ func (i *installation) keyStatus() (s keyStatus) {
 // TestRotateMasterKey replaces the master key under load, without a failed request, and then works
 // without the old one.
 func TestRotateMasterKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("rotates under load")
+	}
 	t.Parallel()
 	i := initialize(t)
 	server := i.serve()

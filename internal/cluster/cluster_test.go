@@ -19,20 +19,15 @@ import (
 var tried = []struct {
 	name   string
 	rounds int
-	short  bool // also with -short
-}{
-	{"mixed", 0, true},
-	{"kill", 2, true},
-	{"freeze", 1, false},
-	{"failover", 1, false},
-	{"bucket-freeze", 1, false},
-	{"restart", 1, false},
-}
+}{{"mixed", 0}, {"kill", 2}, {"freeze", 1}, {"failover", 1}, {"bucket-freeze", 1}, {"restart", 1}}
 
 // TestScenarios runs several processes, breaks some of them, and wants that nothing that was
 // acknowledged is lost and nothing is signed twice. Bounds in time are checked where other
 // work on the machine cannot exceed them.
 func TestScenarios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("several processes and their peers")
+	}
 	if err := Installed(); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)
@@ -46,15 +41,8 @@ func TestScenarios(t *testing.T) {
 	defer p.Close()
 	for _, q := range tried {
 		t.Run(q.name, func(t *testing.T) {
-			length, rounds := 5*time.Second, q.rounds
-			if testing.Short() {
-				if !q.short {
-					t.Skip("long")
-				}
-				length, rounds = 3*time.Second, min(rounds, 1)
-			}
 			s := scenario(t, q.name)
-			r, err := s.Run(t.Context(), p, length, rounds)
+			r, err := s.Run(t.Context(), p, 5*time.Second, q.rounds)
 			if err != nil {
 				t.Fatal(err)
 			}

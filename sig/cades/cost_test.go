@@ -39,6 +39,9 @@ func by(t *testing.T, parties []*sigtest.Party, certs, lists [][]byte) []byte {
 // of issuers could have issued; time stamps on everything; large lists. Typical messages
 // pass.
 func TestCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large documents")
+	}
 	s := suite.ECDSAP256
 	root := sigtest.Root(t, s)
 	var crowd []*sigtest.Party

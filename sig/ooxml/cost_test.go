@@ -20,6 +20,9 @@ import (
 // A package that decompresses to much more than its size is refused to unauthenticated
 // callers for its cost, in signing and in verification. A typical package is not.
 func TestCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large documents")
+	}
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
 	signer := root.Signer(t, s, "Signer")

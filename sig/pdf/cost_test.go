@@ -88,6 +88,9 @@ func judged(data []byte, l budget.Limits) (*sig.Report, *budget.Budget, error) {
 // Many signatures over a document of many objects, over a large document, and with large
 // messages: each is refused for its cost, which was counted.
 func TestCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large documents")
+	}
 	for name, test := range map[string]struct {
 		data []byte
 		want error

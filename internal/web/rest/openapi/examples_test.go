@@ -547,6 +547,9 @@ func (w *exampleWorld) numbered(o *apiOperation, number string) string {
 // TestGeneratedClients: clients that two generators make of /openapi.json, in Go and in
 // TypeScript, get a token and sign a document, and OpenSSL verifies the signature.
 func TestGeneratedClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("generators of clients, which compile what they make")
+	}
 	t.Parallel()
 	server := tamgatest.Start(t)
 	_, text := description(server)
