@@ -139,10 +139,11 @@ fi
 
 # Without DWARF the linker is a third faster, and each of some hundred test programs is linked.
 export GOFLAGS="${GOFLAGS:-} -ldflags=-w"
+# Many tests wait for something most of their time.
+programs=$(($(nproc) + 1))
 
 if [ -n "$quick" ]; then
-  # Many tests wait for something most of their time.
-  go test -short -p 3 -parallel 6 ./...
+  go test -short -p "$programs" -parallel 6 ./...
   exec go -C packaging test -short ./...
 fi
 if [ ${#packages[@]} -gt 0 ]; then
@@ -168,8 +169,8 @@ race=(-race)
 done
 
 echo "== tests"
-go test "${race[@]}" -timeout 20m ./internal/...
-go test ${full:+-race} -timeout 30m . ./cmd/... ./gost/... ./pki/... ./sig/...
+go test "${race[@]}" -p "$programs" -timeout 20m ./internal/...
+go test ${full:+-race} -p "$programs" -timeout 30m . ./cmd/... ./gost/... ./pki/... ./sig/...
 (cd packaging && go vet ./... && go test ${full:+-timeout 60m} ./...)
 (cd packaging/kubernetes && go vet ./... && go test ./...)
 (cd browser && go vet ./... && go test -timeout 30m ./...)
