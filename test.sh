@@ -139,11 +139,10 @@ fi
 
 # Without DWARF the linker is a third faster, and each of some hundred test programs is linked.
 export GOFLAGS="${GOFLAGS:-} -ldflags=-w"
-# Many tests wait for something most of their time.
-programs=$(($(nproc) + 1))
 
 if [ -n "$quick" ]; then
-  go test -short -p "$programs" -parallel 6 ./...
+  # Many tests wait for something most of their time.
+  go test -short -p $(($(nproc) + 1)) -parallel 6 ./...
   exec go -C packaging test -short ./...
 fi
 if [ ${#packages[@]} -gt 0 ]; then
@@ -169,8 +168,8 @@ race=(-race)
 done
 
 echo "== tests"
-go test "${race[@]}" -p "$programs" -timeout 20m ./internal/...
-go test ${full:+-race} -p "$programs" -timeout 30m . ./cmd/... ./gost/... ./pki/... ./sig/...
+go test "${race[@]}" -timeout 20m ./internal/...
+go test ${full:+-race} -timeout 30m . ./cmd/... ./gost/... ./pki/... ./sig/...
 (cd packaging && go vet ./... && go test ${full:+-timeout 60m} ./...)
 (cd packaging/kubernetes && go vet ./... && go test ./...)
 (cd browser && go vet ./... && go test -timeout 30m ./...)
