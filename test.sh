@@ -11,8 +11,8 @@
 #                      every size, language and colour scheme
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets. The longest
 #                      tests take their short form (-short of Go), with fewer repetitions or less
-#                      time. Those that compile programs, run several processes or measure, and those in a
-#                      browser, are left out, and only the store runs on PostgreSQL
+#                      time. Those that compile programs, run several processes, measure or wait for half a
+#                      minute, and those in a browser, are left out, and only the store runs on PostgreSQL
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
@@ -142,7 +142,7 @@ export GOFLAGS="${GOFLAGS:-} -ldflags=-w"
 
 if [ -n "$quick" ]; then
   # Many tests wait for something most of their time.
-  go test -short -p $(($(nproc) + 1)) -parallel 6 ./...
+  go test -short -p $(($(nproc) + 2)) -parallel 6 ./...
   exec go -C packaging test -short ./...
 fi
 if [ ${#packages[@]} -gt 0 ]; then

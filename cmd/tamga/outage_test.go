@@ -144,6 +144,9 @@ func TestDatabaseSilent(t *testing.T) {
 
 // TestBucketSilent is the same for the bucket, silent and gone.
 func TestBucketSilent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the ends of requests to a bucket")
+	}
 	t.Parallel()
 	s3 := judge.S3(t)
 	target, err := url.Parse(s3.Endpoint)

@@ -153,6 +153,9 @@ func TestMessageCommands(t *testing.T) {
 // Messages outlive the process that ordered them, and the Host a client names is in
 // none of them.
 func TestMessagesSurviveKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the end of a lease")
+	}
 	t.Parallel() // it waits most of the time
 	server := startMailServer(t)
 	server.setRefuse(&smtp.SMTPError{Code: 451, Message: "later"})
