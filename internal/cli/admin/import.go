@@ -341,7 +341,7 @@ func (r *importing) one(ctx context.Context, record *importRecord) error {
 }
 
 // inField returns an error about an element of a list of a record, from 0.
-func inField(field string, n int, err error) error { return recordFault(fieldName(field, n), err) }
+func inField(field string, n int, err error) error { return recordFault(user.FieldOf(field, n+1), err) }
 
 // faultIn is inField for a fault. Other errors are not about the record.
 func faultIn(field string, n int, err error) error {
@@ -428,7 +428,7 @@ func (r *importing) compare(ctx context.Context, h *app.Rooms, record *importRec
 	}
 	for n, der := range certificates {
 		if !slices.ContainsFunc(have, func(c signin.SignInCertificate) bool { return c.Thumbprint == sha256.Sum256(der) }) {
-			fields = append(fields, fieldName("certificate", n))
+			fields = append(fields, user.FieldOf("certificate", n+1))
 		}
 	}
 	missing, err := r.missingKeys(ctx, h, u.ID, record)
@@ -471,7 +471,7 @@ func (r *importing) missingKeys(ctx context.Context, h *app.Rooms, userID string
 			return nil, inField("key", n, err)
 		}
 		if !have[thumbprint] {
-			fields = append(fields, fieldName("key", n))
+			fields = append(fields, user.FieldOf("key", n+1))
 		}
 	}
 	return fields, nil
@@ -538,12 +538,4 @@ func (r *importing) notedKeys(userID string) (map[[sha256.Size]byte]bool, error)
 		have[[sha256.Size]byte(one)] = true
 	}
 	return have, err
-}
-
-// fieldName returns the name of an element of a list, from 0: key, key 2.
-func fieldName(field string, n int) string {
-	if n > 0 {
-		field += fmt.Sprint(" ", n+1)
-	}
-	return field
 }

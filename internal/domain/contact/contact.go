@@ -53,12 +53,12 @@ func (k Kind) Normal(value string) (string, error) {
 	return normal, err
 }
 
-// kindOf returns the kind of a type.
-func kindOf(t Type) Kind {
-	if t == PhoneNumber {
-		return Phone
+// Kind returns the kind of a type.
+func (t Type) Kind() Kind {
+	if t == EmailAddress {
+		return Email
 	}
-	return Email
+	return Phone
 }
 
 // KindOf returns the kind of a value: an e-mail address contains an @, a phone number

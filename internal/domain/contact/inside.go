@@ -27,7 +27,7 @@ func (b *Book) Register(ctx context.Context, userID string, kind Kind, value str
 // contact_confirmation_required for roles that need a confirmed contact; wrong_operation for a
 // second contact in a role that one contact of a kind has.
 func (b *Book) Place(ctx context.Context, userID string, c Contact) error {
-	kind := kindOf(c.Type)
+	kind := c.Type.Kind()
 	if (c.Notification || c.SecondaryAuth) && !c.Confirmed {
 		return unconfirmed()
 	}

@@ -16,7 +16,6 @@ import (
 	"unicode/utf8"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device/message"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
@@ -176,7 +175,7 @@ func (s *Service) registerKInit(ctx context.Context, m *message.Message, d Devic
 			if strings.TrimSpace(k.Code) == "" { // not counted as an attempt
 				return fault.New(fault.InvalidCode, "code is missing: want the activation code that was sent to the user")
 			}
-			if err := s.deps.Codes.Spend(ctx, d.UserID, codePurpose(k.Kid), kindOf(begun.Contact), begun.Normal, k.Code); err != nil {
+			if err := s.deps.Codes.Spend(ctx, d.UserID, codePurpose(k.Kid), begun.Contact.Kind(), begun.Normal, k.Code); err != nil {
 				return err // committed: the attempt counts
 			}
 		}
@@ -428,13 +427,6 @@ func refused(err error) error {
 		return fault.New(fault.InvalidParameters, err.Error())
 	}
 	return err
-}
-
-func kindOf(t contact.Type) contact.Kind {
-	if t == contact.EmailAddress {
-		return contact.Email
-	}
-	return contact.Phone
 }
 
 func checkAbout(about message.About) error {

@@ -62,7 +62,7 @@ func (s *Service) Differences(ctx context.Context, u User, a Account) (fields []
 
 // hasContact reports whether a user has a contact in at least the roles of c.
 func (s *Service) hasContact(ctx context.Context, userID string, c contact.Contact) (bool, error) {
-	kind := kindOf(c)
+	kind := c.Type.Kind()
 	normal, err := kind.Normal(c.Value)
 	if err != nil {
 		return false, err

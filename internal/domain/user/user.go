@@ -296,7 +296,7 @@ func (s *Service) Add(ctx context.Context, a Account) (User, error) {
 	}
 	locked := lock.User(id).And(loginLocks(a.Login))
 	for _, c := range a.Contacts {
-		locked = locked.And(kindOf(c).Lock(id, c.Value))
+		locked = locked.And(c.Type.Kind().Lock(id, c.Value))
 	}
 	groups := slices.Compact(slices.Sorted(slices.Values(a.Groups)))
 	err = s.Store.Atomic(ctx, locked, func(ctx context.Context) error {
@@ -344,18 +344,15 @@ func ContactField(t contact.Type, n int) string {
 	if t == contact.EmailAddress {
 		field = "email"
 	}
+	return FieldOf(field, n)
+}
+
+// FieldOf returns the Field of the element with number n of a list, from 1: key, key 2.
+func FieldOf(field string, n int) string {
 	if n > 1 {
 		field += " " + strconv.Itoa(n)
 	}
 	return field
-}
-
-// kindOf returns the kind of a contact.
-func kindOf(c contact.Contact) contact.Kind {
-	if c.Type == contact.EmailAddress {
-		return contact.Email
-	}
-	return contact.Phone
 }
 
 // add stores a new user with a first name. Its faults roll back.
