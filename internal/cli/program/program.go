@@ -173,7 +173,7 @@ func run(ctx context.Context, version, language string, args []string, stdin io.
 	title := examplesTitle
 	if translated {
 		inRussian(parser.Model, vars)
-		title = russian[examplesTitle]
+		title = russian()[examplesTitle]
 	}
 	parser.Model.Help = program.AsStarted(parser.Model.Help)
 	addExamples(parser.Model, title, program.AsStarted)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -22,9 +23,8 @@ import (
 //go:embed words/ru.txt
 var russianWords string
 
-var russian = readRussian()
-
-func readRussian() map[string]string {
+// russian returns the catalogue. Only a process that speaks Russian reads it.
+var russian = sync.OnceValue(func() map[string]string {
 	texts, english := map[string]string{}, ""
 	for line := range strings.SplitSeq(russianWords, "\n") {
 		if text, ok := strings.CutPrefix(line, "\t"); ok {
@@ -34,7 +34,7 @@ func readRussian() map[string]string {
 		}
 	}
 	return texts
-}
+})
 
 // languageOf returns the language of a process: "ru" or "", which is English. getenv is os.Getenv. The
 // first variable that is set decides, as POSIX says of messages.
@@ -53,7 +53,7 @@ func languageOf(getenv func(string) string) string {
 // inRussian replaces the texts of all commands and flags.
 func inRussian(model *kong.Application, vars kong.Vars) {
 	replace := func(text *string, key string) {
-		if found, ok := russian[key]; ok {
+		if found, ok := russian()[key]; ok {
 			for name, value := range vars {
 				found = strings.ReplaceAll(found, "${"+name+"}", value)
 			}
@@ -106,7 +106,7 @@ func russianHelp(options kong.HelpOptions, k *kong.Context) error {
 	for line := range strings.Lines(text.String()) {
 		for _, part := range helpParts {
 			if rest, ok := strings.CutPrefix(line, part); ok {
-				line = russian[part] + strings.Replace(rest, helpEnd, russian[helpEnd], 1)
+				line = russian()[part] + strings.Replace(rest, helpEnd, russian()[helpEnd], 1)
 				break
 			}
 		}
@@ -129,7 +129,7 @@ func sentence(err error, language string) string {
 	switch {
 	case errors.As(err, &usage):
 		for _, part := range usageParts {
-			text = strings.ReplaceAll(text, part, russian[part])
+			text = strings.ReplaceAll(text, part, russian()[part])
 		}
 	case errors.As(err, &refused):
 		text = fmt.Sprintf("%s %s", pages.Sentence(language, refused.Fault), text)

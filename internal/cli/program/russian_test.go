@@ -20,13 +20,13 @@ import (
 // TestRussianCatalogue checks that each text of the commands has one in Russian, and none is left over.
 func TestRussianCatalogue(t *testing.T) {
 	t.Parallel()
-	unused := maps.Clone(russian)
+	unused := maps.Clone(russian())
 	need := func(where, text string) {
 		if text == "" {
 			return
 		}
 		delete(unused, text)
-		other := russian[text]
+		other := russian()[text]
 		if !strings.ContainsFunc(other, func(r rune) bool { return unicode.Is(unicode.Cyrillic, r) }) {
 			t.Errorf("words/ru.txt: %s: %q has no Russian text", where, text)
 		}
