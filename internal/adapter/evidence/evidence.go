@@ -17,8 +17,8 @@
 // asked if the first one is slow, and answers about revocation are kept until their
 // nextUpdate.
 //
-// Files: fetch.go has one bounded request, local.go requests to this program itself, failure.go the texts of failures, endpoint.go
-// back-off and quotas, stamp.go and race.go time stamps, examine.go the test of a
+// Files: fetch.go has one bounded request, local.go requests to this program itself,
+// failure.go the texts of failures, endpoint.go back-off and quotas, stamp.go and race.go time stamps, examine.go the test of a
 // service, revocation.go, ocsp.go and crl.go revocation, issuer.go issuers, cache.go the
 // cache.
 package evidence
@@ -66,8 +66,7 @@ type Config struct {
 	Proxy *url.URL
 	// TLS is the configuration for https; nil trusts the roots of the system.
 	TLS *tls.Config
-	// Local has the services of this program, which are asked without a connection. nil: there
-	// are none.
+	// Local has the services of this program, which are asked without a connection; optional.
 	Local *Local
 	// Resolver turns names into addresses; nil means the system's.
 	Resolver guard.Resolver
