@@ -9,7 +9,7 @@ import (
 )
 
 // Replace writes a file beside the one it is to become, so that a reader
-// sees the old one or the new one, whole.
+// sees the old one or the new one, whole, also after a loss of power.
 func Replace(file string, data []byte, mode os.FileMode) error {
 	return replace(file, data, mode, nil)
 }
@@ -41,12 +41,13 @@ func replace(file string, data []byte, mode os.FileMode, like os.FileInfo) error
 	}
 	if err != nil {
 		os.Remove(f.Name())
+		return err
 	}
-	return err
+	return SyncDir(filepath.Dir(file))
 }
 
 // Create writes a file unless it exists. It reports whether it made the file. A file that it cannot
-// complete is removed.
+// complete is removed. A file that it made outlives a loss of power.
 func Create(file string, data []byte, mode os.FileMode) (made bool, err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, os.ErrExist) {
@@ -56,7 +57,10 @@ func Create(file string, data []byte, mode os.FileMode) (made bool, err error) {
 		return false, err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
+		err = SyncDir(filepath.Dir(file))
+	}
+	if err != nil {
 		os.Remove(file)
 		return false, err
 	}

@@ -28,6 +28,8 @@ import (
 	"strings"
 
 	"filippo.io/age"
+
+	"tamga/internal/files"
 )
 
 const (
@@ -147,14 +149,14 @@ func (w *Writer) Finish(manifest any) error {
 	if err != nil {
 		return err
 	}
-	if err := syncDir(w.part); err != nil {
+	if err := files.SyncDir(w.part); err != nil {
 		return fmt.Errorf("archive: %w", err)
 	}
 	if err := os.Rename(w.part, w.dir); err != nil {
 		return fmt.Errorf("archive: %w", err)
 	}
 	w.done = true
-	if err := syncDir(filepath.Dir(w.dir)); err != nil {
+	if err := files.SyncDir(filepath.Dir(w.dir)); err != nil {
 		return fmt.Errorf("archive: %w", err)
 	}
 	return nil
@@ -167,14 +169,6 @@ func (w *Writer) Close() error {
 	}
 	w.done = true
 	return os.RemoveAll(w.part)
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // Reader reads a backup.

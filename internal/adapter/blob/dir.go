@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"tamga/internal/domain/document"
+	"tamga/internal/files"
 )
 
 // Dir keeps objects as files of a directory that only their owner can read. Processes on one machine,
@@ -72,7 +73,7 @@ func (d *Dir) create(ctx context.Context, name string) (document.Writer, error) 
 	if errors.Is(err, fs.ErrNotExist) {
 		// This is the first object of its folder.
 		if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
-			if err = syncDir(d.dir); err == nil {
+			if err = files.SyncDir(d.dir); err == nil {
 				f, err = os.OpenFile(path+unfinished, flags, 0o600)
 			}
 		}
@@ -123,7 +124,7 @@ func (w *fileWriter) Commit() error {
 	if err := os.Rename(w.path+unfinished, w.path); err != nil {
 		return keeping(errors.Join(err, os.Remove(w.path+unfinished)))
 	}
-	if err := syncDir(filepath.Dir(w.path)); err != nil {
+	if err := files.SyncDir(filepath.Dir(w.path)); err != nil {
 		return keeping(errors.Join(err, os.Remove(w.path)))
 	}
 	return nil
@@ -136,15 +137,6 @@ func (w *fileWriter) Abort() {
 		w.File.Close()
 		os.Remove(w.path + unfinished)
 	}
-}
-
-// syncDir makes the names of a directory durable.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // file is an open object.

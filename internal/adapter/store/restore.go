@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"tamga/internal/files"
 )
 
 // Restoring is a snapshot that Restore writes into an empty database.
@@ -137,7 +139,7 @@ func (r Restoring) sqlite(ctx context.Context, path string, snapshot io.Reader) 
 	if err := os.Rename(part, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return files.SyncDir(filepath.Dir(path))
 }
 
 // checkLength returns an error if a file is shorter than its header says: SQLite reads zeros
@@ -173,15 +175,6 @@ func (db *DB) checkFile(ctx context.Context) error {
 		err = fmt.Errorf("the file is damaged: %s", text)
 	}
 	return err
-}
-
-// syncDir makes the names of a directory durable.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // postgres restores all but the versions in one transaction. The versions are written in the
