@@ -5,6 +5,7 @@ package files
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // credentials is the variable by which a service manager names the directory with the secrets that it
@@ -40,5 +41,14 @@ func exists(file string) bool {
 // container.
 func readableByOthers(file string, mode os.FileMode) bool {
 	dir := os.Getenv(credentials)
-	return mode.Perm()&0o077 != 0 && (dir == "" || filepath.Dir(file) != filepath.Clean(dir))
+	return ModeOfOthers(mode) != 0 && (dir == "" || filepath.Dir(file) != filepath.Clean(dir))
+}
+
+// ModeOfOthers returns what a mode permits to the group and to other users. On Windows it permits
+// nothing: modes there are made up from one attribute and do not show the access control list.
+func ModeOfOthers(mode os.FileMode) os.FileMode {
+	if runtime.GOOS == "windows" {
+		return 0
+	}
+	return mode.Perm() & 0o077
 }

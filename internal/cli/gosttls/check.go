@@ -20,6 +20,7 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/cli"
 	"tamga/internal/config"
+	"tamga/internal/files"
 	"tamga/pki/x509gost"
 )
 
@@ -259,7 +260,7 @@ func socketWrong(configured, socket string) string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0:
+	case files.ModeOfOthers(info.Mode())&0o002 != 0 && info.Mode()&os.ModeSticky == 0:
 		return filepath.Dir(socket) + " can be written by all users; run chmod o-w on it"
 	}
 	return ""
@@ -271,7 +272,7 @@ func bundleWrong(file string, now time.Time) string {
 	if err != nil {
 		return err.Error()
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if files.ModeOfOthers(info.Mode()) != 0 {
 		return "the key can be read by other users; run chmod 600 on the file"
 	}
 	data, err := os.ReadFile(file)

@@ -76,7 +76,7 @@ func openPhone(file string) (*phone, error) {
 		}
 		return nil, err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if files.ModeOfOthers(info.Mode()) != 0 {
 		return nil, fmt.Errorf("%s has a key and can be read by other users; run: chmod 600 %s", file, file)
 	}
 	text, err := os.ReadFile(file)

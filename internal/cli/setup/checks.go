@@ -42,13 +42,13 @@ func (e *examination) files(_ context.Context, name string) {
 	if len(faults) == 0 {
 		e.ok(name, "all files that the configuration names can be read")
 	}
-	if info, err := os.Stat(e.file); err == nil && info.Mode().Perm()&0o022 != 0 {
+	if info, err := os.Stat(e.file); err == nil && files.ModeOfOthers(info.Mode())&0o022 != 0 {
 		e.fault(name, "chmod go-w "+e.file, "%s can be changed by other users", e.file)
 	}
 	seen := map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(e.conf.MasterKeys.Files)) {
 		dir := filepath.Dir(files.Credential(e.conf.Path(e.conf.MasterKeys.Files[id])))
-		if info, err := os.Stat(dir); err == nil && !seen[dir] && info.Mode().Perm()&0o022 != 0 {
+		if info, err := os.Stat(dir); err == nil && !seen[dir] && files.ModeOfOthers(info.Mode())&0o022 != 0 {
 			e.fault(name, "chmod go-w "+dir, "other users can replace files in %s, where a master key is", dir)
 		}
 		seen[dir] = true
