@@ -189,7 +189,11 @@ func (f *sqliteFile) migrating(ctx context.Context) (*migrating, error) {
 
 func sqliteName(path, lock string, pragmas ...string) string {
 	q := url.Values{"_txlock": {lock}, "_pragma": pragmas}
-	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: q.Encode()}).String()
+	name := filepath.ToSlash(path)
+	if filepath.VolumeName(path) != "" {
+		name = "/" + name // file:///C:/tamga.db; without the slash the drive would be a host
+	}
+	return (&url.URL{Scheme: "file", Path: name, RawQuery: q.Encode()}).String()
 }
 
 // sqliteMigrationLock lets one process migrate at a time: it holds an exclusive
