@@ -20,7 +20,8 @@ import (
 )
 
 // Spool keeps the documents of requests in progress as files of one directory. Each file is unlinked as soon
-// as it is open, so nothing stays when the process is killed.
+// as it is open (on Windows the system removes it when it is closed), so nothing stays when the process is
+// killed.
 type Spool struct {
 	dir    string
 	direct bool         // the file system supports writes past the page cache
@@ -41,7 +42,7 @@ func NewSpool(dir string) (*Spool, error) {
 		return nil, fmt.Errorf("blob: reading the spool directory: %w", err)
 	}
 	for _, name := range left {
-		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) && !inUse(err) {
 			return nil, fmt.Errorf("blob: clearing the spool directory: %w", err)
 		}
 	}
@@ -72,21 +73,9 @@ const pattern = "document-*.spool"
 
 // Create returns an empty file. The file disappears when it is closed or when the process ends.
 func (s *Spool) Create() (signing.SpoolFile, error) {
-	f, err := os.CreateTemp(s.dir, pattern)
+	f, direct, err := createUnlinked(s.dir, s.direct)
 	if err != nil {
 		return nil, fmt.Errorf("blob: creating a spool file: %w", err)
-	}
-	var direct *os.File
-	if s.direct {
-		direct = openDirect(f.Name())
-	}
-	// Another process that starts with the same directory may have removed it already.
-	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		f.Close()
-		if direct != nil {
-			direct.Close()
-		}
-		return nil, fmt.Errorf("blob: unlinking a spool file: %w", err)
 	}
 	return &spoolFile{spool: s, direct: direct, plain: f}, nil
 }
