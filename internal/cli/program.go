@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 )
 
@@ -70,10 +71,19 @@ func startedAs(executable, argument, cache string) string {
 	if found, err := exec.LookPath(name); err == nil && sameFile(found, executable) {
 		return name
 	}
-	if strings.Trim(argument, safeInShell) != "" {
-		return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+	return pasted(argument, runtime.GOOS)
+}
+
+// pasted returns a path as a command for the shell of a system: PowerShell on Windows.
+func pasted(path, goos string) string {
+	safe, quoted := safeInShell, "'"+strings.ReplaceAll(path, "'", `'\''`)+"'"
+	if goos == "windows" {
+		safe, quoted = safeInShell+`\:`, "& '"+strings.ReplaceAll(path, "'", "''")+"'"
 	}
-	return argument
+	if strings.Trim(path, safe) == "" {
+		return path
+	}
+	return quoted
 }
 
 // safeInShell are the characters that need no quotes in a shell.

@@ -8,6 +8,19 @@ import (
 	"testing"
 )
 
+func TestPasted(t *testing.T) {
+	for _, c := range []struct{ path, goos, want string }{
+		{`./tamga`, "linux", `./tamga`},
+		{`./it's`, "linux", `'./it'\''s'`},
+		{`C:\tamga\tamga.exe`, "windows", `C:\tamga\tamga.exe`},
+		{`C:\Program Files\it's.exe`, "windows", `& 'C:\Program Files\it''s.exe'`},
+	} {
+		if got := pasted(c.path, c.goos); got != c.want {
+			t.Errorf("%s on %s: got %s, want %s", c.path, c.goos, got, c.want)
+		}
+	}
+}
+
 func TestStartedAs(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "bin", "tamga")
