@@ -7,8 +7,8 @@
 #                      arithmetic and the SQLite library below it
 #   ./test.sh --full   the race detector checks everything, fuzz targets get ten times the inputs,
 #                      processes are frozen for longer, a release is made twice and installed in a
-#                      clean Debian, arm64 runs its tests under qemu, and each page is judged in
-#                      every size, language and colour scheme
+#                      clean Debian, arm64 runs its tests under qemu, the program for Windows runs
+#                      under Wine, and each page is judged in every size, language and colour scheme
 #   ./test.sh --quick  only the tests, without the race detector and the fuzz targets. The longest
 #                      tests take their short form (-short of Go), with fewer repetitions or less
 #                      time. Those that compile programs, run several processes, measure or wait for half a
@@ -81,6 +81,8 @@ needed=(
 [ -z "$full" ] || needed+=(
   qemu-user:/usr/bin/qemu-aarch64
   mmdebstrap:/usr/bin/mmdebstrap
+  wine64:/usr/lib/wine/wine64
+  gcc-mingw-w64-x86-64-win32:/usr/bin/x86_64-w64-mingw32-gcc
 )
 missing=()
 for entry in "${needed[@]}"; do
@@ -177,6 +179,10 @@ go test ${full:+-race} -timeout 30m . ./cmd/... ./gost/... ./pki/... ./sig/...
 if [ -n "$full" ] && [ -e /usr/bin/qemu-aarch64 ]; then
   echo "== arm64 under qemu"
   packaging/arm64.sh
+fi
+if [ -n "$full" ] && [ -e /usr/lib/wine/wine64 ]; then
+  echo "== Windows under Wine"
+  packaging/windows.sh
 fi
 
 # A number of inputs, not a time: Go sometimes reports the end of a time limit as a finding.
