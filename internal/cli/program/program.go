@@ -34,7 +34,7 @@ import (
 )
 
 // commands is the table of sub-commands. Each is a struct whose fields are its flags and whose method Run
-// does the work.
+// does the work. The tag whole marks those that read the model of all sub-commands.
 type commands struct {
 	Init      setup.Init          `cmd:"" help:"Make an installation: configuration, secrets, database, authority, operator."`
 	Doctor    setup.Doctor        `cmd:"" help:"Look for faults of an installation and say what to do."`
@@ -69,8 +69,8 @@ type commands struct {
 	Help      helpCommand         `cmd:"" help:"Show the help of a command."`
 
 	Completion completion `cmd:"" help:"Print the completion script of a shell."`
-	Manual     manual     `cmd:"" help:"Print a manual page (man) of the program or of a command."`
-	Complete   complete   `cmd:"" hidden:"" help:"Print the words that complete a command line."`
+	Manual     manual     `cmd:"" whole:"" help:"Print a manual page (man) of the program or of a command."`
+	Complete   complete   `cmd:"" whole:"" hidden:"" help:"Print the words that complete a command line."`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version of this program."`
 }
@@ -132,12 +132,41 @@ const description = "GOST electronic signatures as a service. Start with: tamga 
 func started(version string) *cli.Program {
 	var names []string
 	for field := range reflect.TypeFor[commands]().Fields() {
-		if _, command := field.Tag.Lookup("cmd"); !command {
-			continue
+		if name := nameOf(field); name != "" {
+			names = append(names, name)
 		}
-		names = append(names, cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)))
 	}
 	return cli.NewProgram(version, names)
+}
+
+// nameOf returns the name of the sub-command of a field of commands, or "" for a flag.
+func nameOf(field reflect.StructField) string {
+	if _, command := field.Tag.Lookup("cmd"); !command {
+		return ""
+	}
+	return cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
+}
+
+// tableFor returns the table that kong needs for a command line: only the sub-command that it names, because
+// a model of all of them takes most of the time of a short command. It returns the whole table if the command
+// line names none, or one with the tag whole.
+func tableFor(args []string) any {
+	var fields []reflect.StructField
+	found := false
+	for field := range reflect.TypeFor[commands]().Fields() {
+		name := nameOf(field)
+		if name == "" {
+			fields = append(fields, field)
+		} else if len(args) > 0 && name == args[0] {
+			fields = append(fields, field)
+			_, whole := field.Tag.Lookup("whole")
+			found = !whole
+		}
+	}
+	if !found {
+		return new(commands)
+	}
+	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
 // Run runs the sub-command in args. Without args it prints the help. A command cannot ask for a secret:
@@ -148,7 +177,14 @@ func Run(ctx context.Context, version string, args []string, stdin io.Reader, st
 
 // run is Run with a language, "ru" or "" for English, and a terminal for secrets; see cli.Console.
 func run(ctx context.Context, version, language string, args []string, stdin io.Reader, stdout, stderr io.Writer, secrets func() (*os.File, error)) error {
-	var table commands
+	// Manual pages are made in English, once for all readers of a package.
+	translated := language == "ru" && (len(args) == 0 || args[0] != "manual")
+	switch {
+	case len(args) == 0:
+		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(args[1:len(args):len(args)], "--help")
+	}
 	program := started(version)
 	exited := -1
 	vars := kong.Vars{"notifiers": notify.NamesForUsers(), "version": cli.VersionText(version)}
@@ -161,12 +197,10 @@ func run(ctx context.Context, version, language string, args []string, stdin io.
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ShortUsageOnError(),
 	}
-	// Manual pages are made in English, once for all readers of a package.
-	translated := language == "ru" && (len(args) == 0 || args[0] != "manual")
 	if translated {
 		options = append(options, kong.Help(russianHelp))
 	}
-	parser, err := kong.New(&table, options...)
+	parser, err := kong.New(tableFor(args), options...)
 	if err != nil {
 		return err
 	}
@@ -177,12 +211,6 @@ func run(ctx context.Context, version, language string, args []string, stdin io.
 	}
 	parser.Model.Help = program.AsStarted(parser.Model.Help)
 	addExamples(parser.Model, title, program.AsStarted)
-	switch {
-	case len(args) == 0:
-		args = []string{"--help"}
-	case args[0] == "help":
-		args = append(args[1:len(args):len(args)], "--help")
-	}
 	parsed, err := parser.Parse(args)
 	if exited >= 0 {
 		return cli.ExitCode(exited)

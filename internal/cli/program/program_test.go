@@ -5,10 +5,12 @@ package program
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +113,53 @@ func newParser(t *testing.T) *kong.Kong {
 		t.Fatal(err)
 	}
 	return parser
+}
+
+// TestTableFor checks that the table for a command line has the sub-command that it names as the whole table
+// has it, and that other command lines get the whole table.
+func TestTableFor(t *testing.T) {
+	t.Parallel()
+	model := func(args ...string) *kong.Application {
+		parser, err := kong.New(tableFor(args), kong.Vars{"notifiers": "", "version": ""}, kong.Name("tamga"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parser.Model
+	}
+	list := func(n *kong.Node) (lines []string) {
+		eachCommand(n, func(n *kong.Node) {
+			for _, f := range n.AllFlags(true) {
+				for _, flag := range f {
+					lines = append(lines, commandName(n)+" --"+flag.Name)
+				}
+			}
+		})
+		return lines
+	}
+	all := newParser(t).Model
+	for _, args := range [][]string{nil, {"--help"}, {"nothing"}, {"manual"}, {"complete"}} {
+		if got := model(args...); !slices.Equal(list(got.Node), list(all.Node)) {
+			t.Errorf("%v: the table has %d of %d sub-commands", args, len(got.Children), len(all.Children))
+		}
+	}
+	for _, n := range all.Children {
+		if n.Name == "manual" || n.Name == "complete" {
+			continue
+		}
+		got := model(n.Name, "--help")
+		if len(got.Children) != 1 || got.Children[0].Name != n.Name || !slices.Equal(list(got.Node), list(&kong.Node{Children: []*kong.Node{n}})) {
+			t.Errorf("%s: the table has %d sub-commands and %q", n.Name, len(got.Children), list(got.Node))
+		}
+	}
+}
+
+// BenchmarkVersion measures a command that does next to nothing.
+func BenchmarkVersion(b *testing.B) {
+	for b.Loop() {
+		if err := Run(b.Context(), "1.2.3", []string{"version"}, strings.NewReader(""), io.Discard, io.Discard); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // words splits a line of a shell, which may have single quotes.
