@@ -23,6 +23,7 @@ import (
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
@@ -203,7 +204,9 @@ func openDesk(t testing.TB, data string, now *clock, change func(*signing.Servic
 
 func newDesk(t testing.TB, change func(*signing.Service, *API) *API) *desk {
 	t.Helper()
-	return openDesk(t, t.TempDir(), &clock{at: sigtest.Time}, change)
+	data := t.TempDir()
+	storetest.SQLiteFile(t, filepath.Join(data, "tamga.db"))
+	return openDesk(t, data, &clock{at: sigtest.Time}, change)
 }
 
 // again is another process over the same data, after this one has ended.
