@@ -386,7 +386,7 @@ func TestLimitsOfSessions(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, want)
 		}
 		if c.more == "" {
-			if got := store.MigrationSettings(t, db, "idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout"); got != "2s 0 0" {
+			if got := store.MigrationSettings(t, db, "idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout", "max_parallel_maintenance_workers"); got != "2s 0 0 0" {
 				t.Errorf("%s: migrations have %s", c.name, got)
 			}
 		}

@@ -22,64 +22,171 @@ import (
 // fullFaults in the environment runs the long form of tests.
 const fullFaults = "TAMGA_TEST_FULL_FAULTS"
 
+// Phases of TestMigrateUnderLoad.
+const (
+	beforeMigration = iota
+	untilInterrupted
+	untilLock   // again, until it waits for a lock on the table that a report has read
+	untilReport // until the report ends
+	untilMigrated
+	afterMigration
+)
+
+var phaseNames = [...]string{"before", "until it is interrupted", "again, until a lock", "waiting for the lock", "to its end", "after"}
+
+// phase is what callers saw during a phase.
+type phase struct {
+	began    time.Time
+	took     time.Duration
+	requests int64
+	gap      time.Duration // the longest time without an answer to any caller
+	longest  request
+	// unstarved is the longest request without the time in which its session of the server
+	// was ready to run and had no processor.
+	unstarved time.Duration
+}
+
+// request is a request that was answered.
+type request struct {
+	took, starved time.Duration
+	statement     string // the one that took longest
+}
+
 // callersOfRelease18 read and write as signatures, sign-ins and changes of the release with
 // schema 18 do, until ctx ends.
 type callersOfRelease18 struct {
-	pool    *sql.DB
-	users   int
-	served  atomic.Int64
-	longest atomic.Int64 // nanoseconds
+	pool   *sql.DB
+	users  int
+	served atomic.Int64
+
+	mu     sync.Mutex
+	phases [len(phaseNames)]phase
+	now    int // the phase
+	last   time.Time
+}
+
+// enter ends the phase and begins another one.
+func (c *callersOfRelease18) enter(next int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.phases[c.now].took = now.Sub(c.phases[c.now].began)
+	c.now, c.last, c.phases[next].began = next, now, now
+}
+
+func (c *callersOfRelease18) answered(in int, r request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, now := &c.phases[in], time.Now()
+	p.requests++
+	p.unstarved = max(p.unstarved, r.took-r.starved)
+	if r.took > p.longest.took {
+		p.longest = r
+	}
+	if in == c.now { // others began in the phase before
+		p.gap, c.last = max(p.gap, now.Sub(c.last)), now
+	}
+	c.served.Add(1)
 }
 
 func (c *callersOfRelease18) run(ctx context.Context, n int) error {
+	conn, err := c.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var pid int
+	if err := conn.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		return err
+	}
 	for i := n; ctx.Err() == nil; i += 7 {
-		began := time.Now()
-		user := fmt.Sprintf("u%d", i%c.users)
-		if err := c.request(ctx, user); err != nil && ctx.Err() == nil {
+		c.mu.Lock()
+		in := c.now
+		c.mu.Unlock()
+		starved := starvation(pid)
+		r, err := c.request(ctx, conn, fmt.Sprintf("u%d", i%c.users))
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("a request during the migration: %w", err)
 		}
-		took := time.Since(began)
-		for last := c.longest.Load(); int64(took) > last && !c.longest.CompareAndSwap(last, int64(took)); last = c.longest.Load() {
-		}
-		c.served.Add(1)
+		r.starved = starvation(pid) - starved
+		c.answered(in, r)
 	}
 	return nil
 }
 
-func (c *callersOfRelease18) request(ctx context.Context, user string) error {
-	var group string
-	if err := c.pool.QueryRowContext(ctx, `SELECT u.group_name FROM access_tokens t JOIN users u ON u.id = t.user_id
-		LEFT JOIN certificates c ON c.user_id = u.id WHERE t.id = $1 AND NOT t.revoked AND NOT u.locked`, user).Scan(&group); err != nil {
-		return err
-	}
-	tx, err := c.pool.BeginTx(ctx, nil)
+// starvation returns how long a process has been ready to run and had no processor. Systems
+// other than Linux do not say: 0.
+func starvation(pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
 	if err != nil {
-		return err
+		return 0
+	}
+	var ran, waited int64
+	if _, err := fmt.Sscan(string(stat), &ran, &waited); err != nil {
+		return 0
+	}
+	return time.Duration(waited)
+}
+
+func (c *callersOfRelease18) request(ctx context.Context, conn *sql.Conn, user string) (r request, err error) {
+	began := time.Now()
+	mark, longest := began, time.Duration(0)
+	done := func(statement string) {
+		now := time.Now()
+		if took := now.Sub(mark); took > longest {
+			longest, r.statement = took, statement
+		}
+		mark = now
+	}
+	var group string
+	if err := conn.QueryRowContext(ctx, `SELECT u.group_name FROM access_tokens t JOIN users u ON u.id = t.user_id
+		LEFT JOIN certificates c ON c.user_id = u.id WHERE t.id = $1 AND NOT t.revoked AND NOT u.locked`, user).Scan(&group); err != nil {
+		return r, err
+	}
+	done("SELECT access_tokens")
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return r, err
 	}
 	defer tx.Rollback()
-	for _, query := range []string{
-		`INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor)
-			VALUES (0, '', 'Sign', 'done', 'ok', '', '', '', $1, $1, 'g', FALSE, $1, '', '', 0, '')`,
-		`UPDATE users SET last_login_at = last_login_at + 1 WHERE id = $1`,
-		`INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id)
-			VALUES (decode(md5(random()::text), 'hex'), $1, '', '', '', '', '', 0, 0, '')`,
+	done("BEGIN")
+	for _, s := range []struct{ name, query string }{
+		{"INSERT audit", `INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor)
+			VALUES (0, '', 'Sign', 'done', 'ok', '', '', '', $1, $1, 'g', FALSE, $1, '', '', 0, '')`},
+		{"UPDATE users", `UPDATE users SET last_login_at = last_login_at + 1 WHERE id = $1`},
+		{"INSERT authorization_codes", `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id)
+			VALUES (decode(md5(random()::text), 'hex'), $1, '', '', '', '', '', 0, 0, '')`},
 	} {
-		if _, err := tx.ExecContext(ctx, query, user); err != nil {
-			return err
+		if _, err := tx.ExecContext(ctx, s.query, user); err != nil {
+			return r, err
 		}
+		done(s.name)
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return r, err
+	}
+	done("COMMIT")
+	r.took = time.Since(began)
+	return r, nil
 }
 
 // TestMigrateUnderLoad migrates a database of the release with schema 18 while its
 // processes serve. A session holds a long transaction at the beginning, and the migration is
 // interrupted once. The server must log no wait of 200 ms for a lock by a caller.
+//
+// The long form has a million users and signatures. It also compares the longest request with
+// those of an equal time without a migration. The time without a processor does not count:
+// it is that of other programs on the machine.
 func TestMigrateUnderLoad(t *testing.T) {
-	users := 50_000
-	if os.Getenv(fullFaults) != "" {
+	const most = 200 * time.Millisecond
+	users, full := 50_000, os.Getenv(fullFaults) != ""
+	if full {
 		users = 1_000_000
 	}
-	cluster := storetest.OwnPostgreSQL(t, "log_line_prefix=%a: ", "log_lock_waits=on", "deadlock_timeout=200ms")
+	cluster := storetest.OwnPostgreSQL(t, "log_line_prefix=%a: ", "log_lock_waits=on", fmt.Sprintf("deadlock_timeout=%dms", most.Milliseconds()))
 	url := cluster.Database(t)
 	pool, db := server(t, url), open(t, url)
 	if err := store.MigrateTo(t.Context(), db, 18); err != nil {
@@ -89,25 +196,40 @@ func TestMigrateUnderLoad(t *testing.T) {
 	exec(t, pool, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
 		SELECT 'u' || n, 'u' || n, 'u' || n, '', 'g', FALSE, FALSE, 0 FROM generate_series(0, $1::int - 1) n`, users)
 	exec(t, pool, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked) SELECT id, id, '', 'password', 0, 0, FALSE FROM users`)
+	if full {
+		exec(t, pool, `INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor)
+			SELECT 0, '', 'Sign', 'done', 'ok', '', '', '', id, id, 'g', FALSE, id, '', '', 0, '' FROM users`)
+		exec(t, pool, "VACUUM")
+	}
 	exec(t, pool, "ANALYZE")
+	exec(t, pool, "CHECKPOINT") // or callers write what filled the tables
 
 	serving, stop := context.WithCancel(t.Context())
 	defer stop()
-	callers := callersOfRelease18{pool: server(t, url+"&application_name=caller"), users: users}
+	callers := &callersOfRelease18{pool: server(t, url+"&application_name=caller"), users: users}
+	callers.enter(beforeMigration)
 	ended := make(chan error, 4)
 	var running sync.WaitGroup
 	for n := range cap(ended) {
 		running.Go(func() { ended <- callers.run(serving, n) })
 	}
-	serve := func(requests int64) { // waits for so many more
+	until := func(is func() bool) {
 		t.Helper()
-		for until := callers.served.Load() + requests; callers.served.Load() < until; time.Sleep(time.Millisecond) {
+		for ; !is(); time.Sleep(time.Millisecond) {
 			if len(ended) > 0 {
 				t.Fatal(<-ended)
 			}
 		}
 	}
+	serve := func(requests int64) { // waits for so many more
+		t.Helper()
+		last := callers.served.Load() + requests
+		until(func() bool { return callers.served.Load() >= last })
+	}
 	serve(20)
+	if full {
+		serve(5000)
+	}
 
 	// A report reads all day. 0020 needs a lock on the table that it has read.
 	report, err := pool.BeginTx(t.Context(), nil)
@@ -121,6 +243,8 @@ func TestMigrateUnderLoad(t *testing.T) {
 		go func() { done <- db.Migrate(ctx) }()
 		return done
 	}
+	began := time.Now()
+	callers.enter(untilInterrupted)
 	first, interrupt := context.WithCancel(t.Context())
 	done := migrate(first)
 	await(t, pool, "SELECT to_regclass('users_in_group_next') IS NOT NULL")
@@ -129,21 +253,31 @@ func TestMigrateUnderLoad(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("the interrupted migration: %v", err)
 	}
+	callers.enter(untilLock)
 	done = migrate(t.Context())
 	const waits = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'access_tokens'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted)"
+	await(t, pool, waits)
+	callers.enter(untilReport)
 	for range 3 {
 		await(t, pool, waits)
 		serve(20)
 	}
+	callers.enter(untilMigrated)
 	if err := report.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	serve(20) // the old release goes on
+	callers.enter(afterMigration) // the old release goes on
+	serve(20)
+	if full { // for an equal time
+		end := time.Now().Add(time.Since(began))
+		until(func() bool { return time.Now().After(end) })
+	}
 	stop()
 	running.Wait()
+	callers.enter(afterMigration)
 	for range cap(ended) {
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -153,7 +287,16 @@ func TestMigrateUnderLoad(t *testing.T) {
 		t.Error(err)
 	}
 	await(t, pool, "SELECT NOT EXISTS (SELECT 1 FROM pg_index WHERE NOT indisvalid)")
-	t.Logf("%d users: %d requests, the longest %v", users, callers.served.Load(), time.Duration(callers.longest.Load()))
+	t.Logf("%d users", users)
+	usual := max(callers.phases[beforeMigration].longest.took, callers.phases[afterMigration].longest.took)
+	for i, p := range callers.phases {
+		t.Logf("%-23s  %6d ms, %6d requests, longest gap %3d ms, longest request %4d ms (%s; %d ms without a processor), longest apart from a processor %3d ms",
+			phaseNames[i], p.took.Milliseconds(), p.requests, p.gap.Milliseconds(), p.longest.took.Milliseconds(), p.longest.statement,
+			p.longest.starved.Milliseconds(), p.unstarved.Milliseconds())
+		if full && p.unstarved > max(most, usual) {
+			t.Errorf("%s: a request waited %v for something other than a processor, want at most %v, or %v as without a migration", phaseNames[i], p.unstarved, most, usual)
+		}
+	}
 
 	// The log must work, or it proves nothing: a caller waits for one lock here.
 	blocker, err := pool.BeginTx(t.Context(), nil)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +52,7 @@ func exec(t *testing.T, to interface {
 // await waits until a query is true.
 func await(t *testing.T, pool *sql.DB, query string, args ...any) {
 	t.Helper()
-	for is := false; !is; runtime.Gosched() {
+	for is := false; !is; time.Sleep(time.Millisecond) {
 		if err := pool.QueryRowContext(t.Context(), query, args...).Scan(&is); err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}

@@ -77,6 +77,10 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	migrate := cfg.Copy()
 	// A migration may take long, but a frozen one must not keep its locks.
 	setLimits(migrate, Limits{Idle: ServingLimits.Idle})
+	// Builds of indexes leave the processors to the requests.
+	if _, given := migrate.RuntimeParams["max_parallel_maintenance_workers"]; !given {
+		migrate.RuntimeParams["max_parallel_maintenance_workers"] = "0"
+	}
 	// The end of a context also ends the statement on the server.
 	migrate.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: connectTime}
