@@ -62,11 +62,15 @@ type world struct {
 	devices  *devices
 	mu       sync.Mutex
 	now      time.Time
+	server   bool // the time is that of the database
 }
 
 func (w *world) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.server {
+		return w.db.Now()
+	}
 	return w.now
 }
 
