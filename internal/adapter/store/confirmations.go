@@ -366,11 +366,11 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 	return nil
 }
 
-// CrowdedSignIn implements confirm.AttemptStore.
-func (s Confirmations) CrowdedSignIn(ctx context.Context, userID string, p confirm.Purpose, until time.Time) (string, bool, error) {
-	return one(ctx, s.DB, scalar[string], `WITH w AS (SELECT id, origin, created_at FROM confirmations
-			WHERE user_id = $1 AND ended_at = 0 AND purpose = $2 AND created_at <= $3 AND state IN ('Created', 'Challenged'))
-		SELECT w.id FROM w ORDER BY (SELECT COUNT(*) FROM w x WHERE x.origin = w.origin) DESC, w.created_at, w.id LIMIT 1`, userID, string(p), millis(until))
+// WaitingSignIns implements confirm.AttemptStore.
+func (s Confirmations) WaitingSignIns(ctx context.Context, userID string, p confirm.Purpose, until time.Time) ([]confirm.WaitingSignIn, error) {
+	scan := func(r row) (w confirm.WaitingSignIn, err error) { return w, r.Scan(&w.ID, &w.Origin) }
+	return all(ctx, s.DB, scan, `SELECT id, origin FROM confirmations WHERE user_id = $1 AND ended_at = 0 AND purpose = $2
+		AND created_at <= $3 AND state IN ('Created', 'Challenged') ORDER BY created_at, id`, userID, string(p), millis(until))
 }
 
 // SweepConfirmations implements confirm.Store.

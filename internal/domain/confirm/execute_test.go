@@ -420,6 +420,27 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%d open records, want 5", len(list))
 		}
 	})
+	t.Run("sign-ins from neighbouring networks", func(t *testing.T) {
+		for own, stranger := range map[string]string{"2001:db8:1:1::/64": "2001:db8:2:%x::/64", "192.0.2.1": "198.51.100.%d"} {
+			w := open(t, func(s *confirm.Settings) { s.SignIns = 4 })
+			signIn := func(network string) confirm.Record {
+				t.Helper()
+				step := order()
+				step.Purpose = confirm.ForSignIn
+				w.wait(time.Second)
+				r, err := w.Create(audit.WithNote(ctx, &audit.Note{Network: network}), ivan, step)
+				w.must(err)
+				return r
+			}
+			r := signIn(own)
+			for i := range 20 { // each on a network of its own
+				signIn(fmt.Sprintf(stranger, i))
+			}
+			if got := w.stored(r.ID).State; got != confirm.Created {
+				t.Errorf("the user's from %s: %s", own, got)
+			}
+		}
+	})
 	t.Run("sign-ins by name alone", func(t *testing.T) {
 		w := open(t, func(s *confirm.Settings) { s.SignIns, s.NamedSignIns = 4, 30 })
 		signIn := func(p confirm.Purpose, network string) (confirm.Record, error) {
@@ -443,7 +464,7 @@ func TestQuota(t *testing.T) {
 				named, err = signIn(confirm.ForNamedSignIn, "192.0.2.1")
 				w.must(err)
 			}
-			_, err := signIn(confirm.ForNamedSignIn, fmt.Sprint("203.0.113.", i))
+			_, err := signIn(confirm.ForNamedSignIn, fmt.Sprintf("203.0.%d.1", i))
 			if i < 29 {
 				w.must(err)
 			} else {

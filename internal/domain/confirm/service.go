@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -195,20 +196,51 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 
 // makeRoom cancels a sign-in of the caller, and reports whether there was one. A refusal of
 // the new one would let a stranger who knows the first factor lock the user out. Since the
-// network with the most sign-ins loses one, a stranger on one network ends none of the
-// user's on another. A name alone ends only what has waited as long as a code is valid: every
+// networks with the most sign-ins lose one, a stranger on one network, or on neighbouring
+// ones, ends none of the user's elsewhere. A name alone ends only what has waited as long as a code is valid: every
 // stranger knows it, on any number of networks.
 func (s *Service) makeRoom(ctx context.Context, who audit.Principal, p Purpose, now time.Time) (bool, error) {
 	until := now.Add(s.settings.Life)
 	if p == ForNamedSignIn {
 		until = now.Add(-s.settings.Codes.Life)
 	}
-	id, found, err := s.deps.Answers.CrowdedSignIn(ctx, who.UserID, p, until)
-	if err != nil || !found {
+	list, err := s.deps.Answers.WaitingSignIns(ctx, who.UserID, p, until)
+	if err != nil || len(list) == 0 {
 		return false, err
 	}
-	r := Record{ID: id}
+	r := Record{ID: crowded(list).ID}
 	return true, s.move(ctx, who, &r, StepCancel, Move{At: now, Code: fault.InvalidTransaction, Message: "the sign-in gave way to a newer one: too many of this user wait"}, "")
+}
+
+// crowded returns the oldest of the network with the most sign-ins, out of the neighbourhood
+// with the most.
+func crowded(list []WaitingSignIn) WaitingSignIn {
+	of := map[string]int{}
+	for _, w := range list {
+		of[w.Origin]++
+		of[neighbourhood(w.Origin)]++
+	}
+	crowd := func(w WaitingSignIn) [2]int { return [2]int{of[neighbourhood(w.Origin)], of[w.Origin]} }
+	return slices.MaxFunc(list, func(a, b WaitingSignIn) int { x, y := crowd(a), crowd(b); return slices.Compare(x[:], y[:]) })
+}
+
+// neighbourhood names the networks that often have one owner: the first 24 bits of an IPv4
+// address, or the first 48 of an IPv6 address.
+func neighbourhood(network string) string {
+	address, _, _ := strings.Cut(network, "/")
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return "of " + network
+	}
+	bits := 48
+	if a.Is4() {
+		bits = 24
+	}
+	p, err := a.Prefix(bits)
+	if err != nil {
+		return "of " + network
+	}
+	return "of " + p.String()
 }
 
 // storedContent returns the content of a new record as it is stored.

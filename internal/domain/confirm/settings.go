@@ -24,7 +24,8 @@ type Settings struct {
 	Wrong    Limit         // wrong answers of one user to one method
 	Open     Quota         // open records of one user and one purpose
 	// SignIns is the largest number of sign-ins of one user that wait for their second step.
-	// Another one takes the place of the oldest of the network that the most came from.
+	// Another one takes the place of the oldest of the network, and neighbourhood of networks,
+	// that the most came from.
 	SignIns int64
 	// NamedSignIns is the same for sign-ins by name alone. Another one takes the place of one
 	// that has waited for the life of a code. If there is none, it is refused.

@@ -131,13 +131,17 @@ type Limit struct {
 	Closed time.Duration // how long the method is closed after that
 }
 
+// WaitingSignIn is a sign-in that waits for its second step.
+type WaitingSignIn struct {
+	ID, Origin string
+}
+
 // AttemptStore bounds what strangers do to a user: it counts wrong answers by method, and
-// finds the sign-in that gives way to another one. It uses the same database as Store.
+// lists the sign-ins of which one gives way to another one. It uses the same database as Store.
 type AttemptStore interface {
-	// CrowdedSignIn returns the identifier of a sign-in of a user and a purpose that waits for
-	// its second step and was created until a time: the oldest of the Origin that the most of
-	// them have.
-	CrowdedSignIn(ctx context.Context, userID string, p Purpose, until time.Time) (id string, found bool, err error)
+	// WaitingSignIns returns the sign-ins of a user and a purpose that wait for their second
+	// step and were created until a time, the oldest first.
+	WaitingSignIns(ctx context.Context, userID string, p Purpose, until time.Time) ([]WaitingSignIn, error)
 	// CountWrong counts a wrong answer. It reports false and counts nothing while the method
 	// is closed. One statement decides, so that parallel answers of all callers share a
 	// budget.
