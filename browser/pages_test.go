@@ -123,6 +123,7 @@ var rows = []row{
 	{name: "operator-group-access", who: operator, path: "/operator/groups/group-access?of=Default"},
 	{name: "operator-audit", who: operator, path: "/operator/audit"},
 	{name: "operator-messages", who: operator, path: "/operator/messages"},
+	{name: "operator-messages-preview", who: operator, path: "/operator/messages/preview"},
 	{name: "operator-tokens", who: operator, path: "/operator/tokens"},
 	{name: "operator-token-import", who: operator, path: "/operator/tokens/token-import"},
 	{name: "operator-webhooks", who: operator, path: "/operator/webhooks"},

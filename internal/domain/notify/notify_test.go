@@ -621,3 +621,49 @@ func TestOneLine(t *testing.T) {
 		}
 	}
 }
+
+// TestPreview checks that a preview is the message that is sent, and that nothing is sent.
+func TestPreview(t *testing.T) {
+	o := open(t, nil)
+	preview := func(about string) (texts []string) {
+		list, err := o.Preview(about)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range list {
+			if p.Lang == "ru" {
+				texts = append(texts, string(p.Channel)+": "+p.Subject+": "+p.Text)
+			}
+		}
+		return texts
+	}
+	templates, events := notify.Previewed()
+	for _, e := range events {
+		templates = append(templates, string(e.Type))
+	}
+	if len(templates) < 30 {
+		t.Errorf("only %d messages", len(templates))
+	}
+	for _, about := range templates {
+		if n := len(preview(about)); n == 0 && about != notify.TemplateDeviceWake { // there is no push
+			t.Errorf("%s has no text", about)
+		}
+	}
+	previews := preview(string(notify.UserPasswordReset))
+	if len(o.records(t)) != 0 {
+		t.Fatal("a preview was put into the outbox")
+	}
+	if err := o.Emit(t.Context(), notify.Event{Type: notify.UserPasswordReset, UserID: "user"}); err != nil {
+		t.Fatal(err)
+	}
+	o.flush(t)
+	sent := []string{"SMS: : " + o.sms.sent[0].Text, "Email: " + o.email.sent[0].Subject + ": " + o.email.sent[0].Text}
+	if d := cmp.Diff(sent, previews); d != "" {
+		t.Error(d)
+	}
+	for _, about := range []string{"", "event", "factor", "UserCreateFail", "../password"} {
+		if _, err := o.Preview(about); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v, want %s", about, err, fault.NotFound)
+		}
+	}
+}

@@ -193,18 +193,8 @@ func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channel
 		}
 		for _, to := range addresses {
 			n++
-			lang := s.settings.Language
-			d := Direct{
-				Channel: channel, To: to, Template: TemplateEvent, Lang: lang, UserID: e.UserID, Actor: e.Actor,
-				Data: map[string]string{
-					"Description": info.Description[lang],
-					"Detail":      e.Detail,
-					"Time":        s.now().Format("2006-01-02 15:04 MST"),
-				},
-			}
-			if d.always = info.toContacts(); e.Factor != "" {
-				d.Template, d.Data["Factor"] = TemplateFactor, factorNames[e.Factor][lang]
-			}
+			d := Direct{Channel: channel, To: to, Lang: s.settings.Language, UserID: e.UserID, Actor: e.Actor, always: info.toContacts()}
+			d.Template, d.Data = s.notice(e, info, d.Lang)
 			err := s.order(ctx, d, string(e.Type))
 			if err != nil && !fault.Is(err, fault.TooManyRequests) {
 				return n, err
@@ -212,6 +202,16 @@ func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channel
 		}
 	}
 	return n, nil
+}
+
+// notice returns the template of the message about an event, and its values.
+func (s *Service) notice(e Event, info EventInfo, lang string) (template string, data map[string]string) {
+	data = map[string]string{"Description": info.Description[lang], "Detail": e.Detail, "Time": s.now().Format("2006-01-02 15:04 MST")}
+	if e.Factor == "" {
+		return TemplateEvent, data
+	}
+	data["Factor"] = factorNames[e.Factor][lang]
+	return TemplateFactor, data
 }
 
 // tellSystems orders a message for each system that listens to the event.

@@ -44,13 +44,14 @@ var builtin embed.FS
 type Templates struct {
 	title string
 	texts map[string]*template.Template // by "NAME.LANG"
+	own   map[string]bool               // those that a file of the installation replaces
 }
 
 // NewTemplates parses the texts. Files in own, which may be nil, replace the texts of the
 // program with the same names. title is the name of the installation in the texts. Every
 // text is executed once, so an invalid file is reported here.
 func NewTemplates(title string, own fs.FS) (*Templates, error) {
-	t := &Templates{title: title, texts: map[string]*template.Template{}}
+	t := &Templates{title: title, texts: map[string]*template.Template{}, own: map[string]bool{}}
 	files, err := fs.Sub(builtin, "templates")
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func NewTemplates(title string, own fs.FS) (*Templates, error) {
 			if own != nil {
 				switch replaced, err := fs.ReadFile(own, file); {
 				case err == nil:
-					text = replaced
+					text, t.own[name+"."+lang] = replaced, true
 				case !errors.Is(err, fs.ErrNotExist):
 					return nil, fmt.Errorf("notify: template %s: %w", file, err)
 				}
@@ -76,7 +77,7 @@ func NewTemplates(title string, own fs.FS) (*Templates, error) {
 			}
 			t.texts[name+"."+lang] = parsed
 			for _, info := range ForUsers() {
-				if _, err := t.render(name, lang, info.Channel, sample[name]); err != nil {
+				if _, err := t.render(name, lang, info.Channel, sample[name][lang]); err != nil {
 					return nil, err
 				}
 			}
@@ -85,18 +86,25 @@ func NewTemplates(title string, own fs.FS) (*Templates, error) {
 	return t, nil
 }
 
-// sample holds all values that templates may name, for the check in NewTemplates.
-var sample = map[string]map[string]string{
-	TemplateContactCode: {"Code": "000000", "Minutes": "5"},
-	TemplatePassword:    {"Login": "login", "Password": "password"},
-	TemplateEvent:       {"Description": "description", "Detail": "detail", "Time": "time"},
-	TemplateFactor:      {"Description": "description", "Factor": "factor", "Time": "time"},
-	TemplateDeviceCode:  {"Code": "000000", "Minutes": "5"},
-	TemplateDeviceQR:    {"Expires": "time"},
-	TemplateDeviceWake:  {},
+// sample holds all values that templates may name, for the check in NewTemplates and for
+// Preview. Values that are words are there by language.
+var sample = map[string]map[string]map[string]string{
+	TemplateContactCode: inAll(map[string]string{"Code": "000000", "Minutes": "5"}),
+	TemplatePassword:    inAll(map[string]string{"Login": "ivanov", "Password": "********"}),
+	TemplateEvent:       inAll(map[string]string{"Description": "description", "Detail": "detail", "Time": "time"}),
+	TemplateFactor:      inAll(map[string]string{"Description": "description", "Factor": "factor", "Time": "time"}),
+	TemplateDeviceCode:  inAll(map[string]string{"Code": "000000", "Minutes": "5"}),
+	TemplateDeviceQR:    inAll(map[string]string{"Expires": "2026-01-31 12:00 UTC"}),
+	TemplateDeviceWake:  inAll(map[string]string{}),
 	TemplateConfirmationCode: {
-		"Action": "action", "Documents": "2", "Name": "name", "Group": "01234567", "Code": "000000", "Minutes": "5",
+		"ru": {"Action": "Подписание документов", "Documents": "2", "Name": "Договор.pdf", "Group": "01234567", "Code": "000000", "Minutes": "5"},
+		"en": {"Action": "Signing documents", "Documents": "2", "Name": "Contract.pdf", "Group": "01234567", "Code": "000000", "Minutes": "5"},
 	},
+}
+
+// inAll returns values that are the same in every language.
+func inAll(values map[string]string) map[string]map[string]string {
+	return map[string]map[string]string{"ru": values, "en": values}
 }
 
 // content is the sealed part of a message.

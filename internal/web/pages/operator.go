@@ -170,6 +170,7 @@ func (a *API) operatorRoutes() []rest.Route {
 		page("GET /operator/audit", "ReadAudit", Auditor, a.auditLog),
 		rest.Handle("GET /operator/audit/export", "ExportAudit", Auditor, a.exportAudit).Answering(rest.File{}),
 		page("GET /operator/messages", "ListMessages", Administrator, a.messages),
+		page("GET /operator/messages/preview", "PreviewMessage", Administrator, a.previewMessage),
 		page("GET /operator/tokens", "ListTokens", Administrator, a.tokens),
 		page("GET /operator/webhooks", "ListWebhooks", Administrator, a.webhooks),
 		page("GET /operator/services", "ListTSPServices", Auditor, a.services),

@@ -136,10 +136,39 @@ func (a *API) messages(ctx context.Context, r struct {
 	if len(list) == pageRows {
 		t.Next = "/operator/messages?" + url.Values{"state": {r.State}, "before": {list[len(list)-1].ID}}.Encode()
 	}
+	t.Deeds = []link{{"/operator/messages/preview", "messages.preview"}}
 	for _, s := range messageStates {
 		t.Deeds = append(t.Deeds, link{"/operator/messages?state=" + s, "messages.only." + cmp.Or(s, "all")})
 	}
 	return a.office(ctx, "sections", "messages.title", r.Done, sections{Tables: []table{t}}), nil
+}
+
+// previewView shows the texts of a message.
+type previewView struct {
+	Messages []option
+	Texts    []notify.Preview
+}
+
+// previewMessage shows the texts of a message with sample values, as they would be sent.
+func (a *API) previewMessage(ctx context.Context, r struct {
+	Message string `query:"message"`
+}) (view, error) {
+	w := visitorOf(ctx).words
+	about := cmp.Or(r.Message, notify.TemplateConfirmationCode)
+	texts, err := a.Operators.Messages.Preview(about)
+	if err != nil {
+		return view{}, err
+	}
+	rest.Detail(ctx, "message "+about)
+	templates, events := notify.Previewed()
+	v := previewView{Texts: texts}
+	for _, name := range templates {
+		v.Messages = append(v.Messages, option{name, w.text("messages.template." + name), name == about})
+	}
+	for _, e := range events {
+		v.Messages = append(v.Messages, option{string(e.Type), e.Description[w.language], string(e.Type) == about})
+	}
+	return a.office(ctx, "preview", "messages.preview", "", v), nil
 }
 
 func (a *API) messageDeeds() []deed {

@@ -186,7 +186,7 @@ func TestOperatorReach(t *testing.T) {
 		}
 		ours.ok(ours.get("/operator/people?column0=Login&operation0=Equal&value0="+login), login)
 	})
-	installation := []string{"/operator/groups", "/operator/messages", "/operator/tokens", "/operator/webhooks", "/operator/services", "/operator/audit", "/operator/audit/export", "/operator/installation", "/operator/webhooks/webhook-add"}
+	installation := []string{"/operator/groups", "/operator/messages", "/operator/messages/preview", "/operator/tokens", "/operator/webhooks", "/operator/services", "/operator/audit", "/operator/audit/export", "/operator/installation", "/operator/webhooks/webhook-add"}
 	t.Run("no administrator", func(t *testing.T) {
 		p := foreign.ok(foreign.get("/operator"))
 		for _, at := range installation {
@@ -357,6 +357,12 @@ func TestInstallationPages(t *testing.T) {
 	b.ok(b.get("/operator/installation"), "Version", "sqlite")
 	b.is(b.deed("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404)
 	b.is(b.get("/operator/messages?state=other"), 400)
+	p = b.ok(b.get("/operator/messages/preview"), "Code that confirms an operation</option>", "Signing documents.", "Подписание документов.", "<strong lang=\"ru\">", "confirmation-code.en.txt")
+	b.ok(b.get("/operator/messages/preview?message=UserPasswordReset"), "The password is reset.", "Пароль сброшен.", `<option value="UserPasswordReset" selected>`)
+	b.is(b.get("/operator/messages/preview?message=event"), 404)
+	if p := b.ok(b.get("/operator/messages"), "Texts of messages", "There is no message."); strings.Contains(p.text, "Password") {
+		t.Error("a preview was sent")
+	}
 
 	t.Run("audit", func(t *testing.T) {
 		b.is(b.get("/operator/people?column0=Login&operation0=Equal&value0="+url.QueryEscape("=1+1")), 200)
