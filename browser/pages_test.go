@@ -82,6 +82,10 @@ var rows = []row{
 
 	{name: "reference", path: "/reference"},
 	{name: "reference-operation", path: "/reference/GetUsers"},
+	{name: "reference-tried", who: demo, path: "/reference/GetCertificates", do: func(b *tab) {
+		b.press(`#try form button`)
+		b.wait(`#answer`)
+	}},
 	{name: "confirm", who: demo, path: "/confirm"},
 	{name: "confirm-refused", who: demo, path: "/confirm/none", refused: true},
 	{name: "documents", who: demo, path: "/documents"},

@@ -54,13 +54,13 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 }
 
 // newPages returns the pages for people. v may be nil.
-func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o pages.OperatorRooms) *pages.API {
+func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o pages.OperatorRooms, trials pages.Trials) *pages.API {
 	s := r.pageSettings(trial)
 	d := pages.Deps{
 		Identity: r.Identity, Sessions: r.Tokens, Operations: operations, Certificates: r.Keys, Documents: documents,
 		TSPServices: r.Policies.TSPServices, Sealer: r.ring, Now: r.DB.Now, Random: rand.Text,
 	}
-	d.Operators = o
+	d.Operators, d.Trials = o, trials
 	d.ConfirmDeps = pages.ConfirmDeps{
 		Confirmations: r.Confirm, Steps: r.Identity, ToConfirm: toConfirm{operations},
 		CarryOutSigning: operations.Confirmed, CarryOutDeed: r.Keys.CarryOut, Paint: qr.GIF,

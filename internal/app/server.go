@@ -161,7 +161,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: rooms.Config.IDP, Routes: rooms.tokenAPI(clients, peers).Routes(), Docs: tokenapi.Docs}},
 		{gate: umsGate, Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: rooms.Config.IDP, Routes: umsapi.ChangeRoutes(&held.Confirming{Requests: rooms.Held, Records: rooms.Confirm}), Docs: umsapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
+		{apart: true, gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(rooms.Authority).Routes(), Docs: pkiapi.Docs}},
 	}
 	var svs *verifier
@@ -179,10 +179,12 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	if err != nil {
 		return nil, err
 	}
+	requests := rest.NewMetrics(rooms.metrics)
+	whole := rest.Front(mux, rooms.log, requests, tracer)
 	if rooms.Config.Pages.Enabled {
 		office := rooms.operatorRooms(ums, operations, version, place.Place.Ready)
 		office.Description = document
-		mountPages(mux, rooms.newPages(trial, operations, documents, svs, office), pagesGate(umsGate, umsRoutes))
+		mountPages(mux, rooms.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Apart: apart(surfaces)}), pagesGate(umsGate, umsRoutes))
 	}
 	closed, err := rooms.newClosed(ctx)
 	if err != nil {
@@ -190,10 +192,10 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	}
 	readiness := rest.NewReadiness(rooms.log, rest.Need{Name: "database", Check: rooms.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready},
 		rest.Need{Name: "clock", Check: rooms.checkClock}, rest.Need{Name: "release", Check: closed.check})
-	metrics, requests := rest.MetricsPage(rooms.metrics), rest.NewMetrics(rooms.metrics)
+	metrics := rest.MetricsPage(rooms.metrics)
 	rest.Health(mux, readiness, metrics)
 	var served rest.Switch
-	closed.opened = func() { served.Set(rest.Front(mux, rooms.log, requests, tracer)) }
+	closed.opened = func() { served.Set(whole) }
 	if closed.is.Load() {
 		served.Set(rest.Front(rest.Closed(readiness, metrics), rooms.log, requests, tracer))
 	} else {
@@ -224,8 +226,19 @@ func (s *Server) Close() {
 // surface is a web interface with the way it is mounted.
 type surface struct {
 	openapi.Surface
-	api  bool // at both addresses of rest.MountAPI
-	gate *rest.Gate
+	api   bool // at both addresses of rest.MountAPI
+	apart bool // its callers are devices, which prove themselves in the body
+	gate  *rest.Gate
+}
+
+// apart returns the titles of the surfaces for devices.
+func apart(surfaces []surface) (titles []string) {
+	for _, s := range surfaces {
+		if s.apart {
+			titles = append(titles, s.Title)
+		}
+	}
+	return titles
 }
 
 // mount puts the surfaces on one mux, and their OpenAPI description beside them, which it

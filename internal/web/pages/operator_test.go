@@ -440,6 +440,55 @@ func TestReference(t *testing.T) {
 	b.is(b.get("/reference/"+url.PathEscape(hostileText)), 404)
 }
 
+// TestTry tries operations of the interface on the pages of the reference.
+func TestTry(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	try := func(b *browser, operation string, form url.Values) shown {
+		return b.post("/reference/"+operation+"/do/try", form)
+	}
+	stranger := newBrowser(t, w.Server)
+	if p := stranger.ok(stranger.get("/reference/RegisterUser"), `href="/sign-in?to=/reference/RegisterUser"`); strings.Contains(p.text, "/do/try") {
+		t.Error("a stranger gets a form to try")
+	}
+	register := url.Values{"p0": {"Default"}, "body": {`{"Login":"tried"}`}}
+	stranger.ok(try(stranger, "RegisterUser", register), `name="ticket"`)
+
+	b := operator(w, w.Dev.Operator.Login)
+	b.ok(b.get("/reference/RegisterUser"), `action="/reference/RegisterUser/do/try#answer"`, "petrov@example.org", "it changes this installation")
+	p := b.ok(try(b, "RegisterUser", register), "200 OK", "POST /STS/ums/user", "Content-Type: application/json", html.EscapeString(register.Get("body")))
+	id := b.find(p, regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`))[0]
+	b.ok(try(b, "GetUserById", url.Values{"p0": {id}}), "200 OK", html.EscapeString(`"Login": "tried"`))
+	b.ok(try(b, "GetUserById", url.Values{"p0": {"../" + id + "?a=b#c"}}), "GET /STS/ums/user/..%2F"+id+"%3Fa=b%23c", "404 Not Found")
+	b.is(try(b, "GetUserById", nil), 400, "a part of the address")
+	p = b.ok(try(b, "RegisterUser", url.Values{"body": {`{"Login":"` + hostileText + `"}`}}), "400 Bad Request")
+	if strings.Contains(p.text, "<img src=x") {
+		t.Error("an answer became a part of the page")
+	}
+	b.ok(try(b, "RegisterUser", url.Values{"body": {"{"}}), "400 Bad Request")
+	person := newBrowser(t, w.Server)
+	person.ok(person.signIn("/start", tamgatest.Plain, tamgatest.Password))
+	person.ok(try(person, "GetUserById", url.Values{"p0": {id}}), "403 Forbidden")
+	person.ok(try(person, "GetCertificates", nil), "200 OK", "[]")
+
+	for _, operation := range []string{"Token", "Login", "Confirmation", "PollDevice", "TimeStamp", "UploadDocumentParts", "AuthorizeCertificate"} {
+		if p := b.ok(b.get("/reference/" + operation)); strings.Contains(p.text, "/do/try") {
+			t.Errorf("%s can be tried", operation)
+		}
+		b.is(try(b, operation, nil), 400, "cannot be tried")
+	}
+	b.header.Set("Sec-Fetch-Site", "cross-site")
+	b.is(try(b, "RegisterUser", url.Values{"p0": {"Default"}, "body": {`{"Login":"forged"}`}}), 403, "sent by another site")
+	b.header.Del("Sec-Fetch-Site")
+	b.ok(b.get("/operator/people?column0=Login&operation0=Equal&value0=forged"), "Nobody matches")
+
+	log := b.ok(b.get("/operator/audit?operation=TryOperation"), "operation RegisterUser", "operation GetUserById")
+	if strings.Contains(log.text, "tried") {
+		t.Error("the audit log has the request of a trial")
+	}
+	b.ok(b.get("/operator/audit?operation=RegisterUser"), id)
+}
+
 // TestOperatorRequests approves one request for a certificate and refuses another.
 func TestOperatorRequests(t *testing.T) {
 	t.Parallel()

@@ -120,6 +120,7 @@ type Deps struct {
 	Random func() string // text that nobody can guess
 	// Operators are the rooms of the operators' pages.
 	Operators OperatorRooms
+	Trials    Trials
 
 	ConfirmDeps
 	CertificateDeps

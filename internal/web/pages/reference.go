@@ -44,6 +44,7 @@ type referenceOperation struct {
 	Responses map[string]struct {
 		Description string
 		Ref         string `json:"$ref"`
+		Content     map[string]struct{}
 	}
 
 	Method, Path string
@@ -82,6 +83,7 @@ func (a *API) referenceRoutes() []rest.Route {
 	return []rest.Route{
 		page("GET /reference", "ReferencePage", rest.Anyone, a.referenceIndex).Unaudited(),
 		page("GET /reference/{operation}", "ReferenceOperationPage", rest.Anyone, a.referenceOperation).Unaudited(),
+		page("POST /reference/{operation}/do/try", "TryOperation", rest.SignedIn, a.tryOperation),
 	}
 }
 
@@ -115,21 +117,40 @@ type operationView struct {
 	Bodies   []referenceBody
 	Answers  []referenceAnswer
 	Curl     string
-	Document string
+	Tries    bool    // the operation can be tried on the page
+	SignedIn bool    // the visitor may do so
+	Inputs   []input // of the trial
+	Tried    *triedView
 }
 
 type referenceBody struct{ Media, Schema, Example string }
 
 type referenceAnswer struct{ Status, Text string }
 
-func (a *API) referenceOperation(_ context.Context, r struct {
+func (a *API) referenceOperation(ctx context.Context, r struct {
 	Operation string `path:"operation"`
 }) (view, error) {
-	o := a.reference.byID[r.Operation]
-	if o == nil {
-		return view{}, fault.New(fault.NotFound, "the interface has no such operation")
+	o, err := a.operation(r.Operation)
+	if err != nil {
+		return view{}, err
 	}
-	v := operationView{referenceOperation: o, Curl: a.curl(o)}
+	v := a.describeOperation(ctx, o)
+	v.Inputs = o.inputs(nil)
+	return view{template: "reference/operation", title: "reference.title", content: v}, nil
+}
+
+// operation finds an operation of the interface.
+func (a *API) operation(id string) (*referenceOperation, error) {
+	o := a.reference.byID[id]
+	if o == nil {
+		return nil, fault.New(fault.NotFound, "the interface has no such operation")
+	}
+	return o, nil
+}
+
+// describeOperation returns the page of an operation.
+func (a *API) describeOperation(ctx context.Context, o *referenceOperation) operationView {
+	v := operationView{referenceOperation: o, Curl: a.curl(o), Tries: a.tries(o), SignedIn: visitorOf(ctx).session.Token != ""}
 	if len(o.Security) == 0 {
 		v.Rights = []string{"reference.anyone"}
 	}
@@ -155,7 +176,7 @@ func (a *API) referenceOperation(_ context.Context, r struct {
 		}
 		v.Answers = append(v.Answers, referenceAnswer{status, text})
 	}
-	return view{template: "reference/operation", title: "reference.title", content: v}, nil
+	return v
 }
 
 // indented returns JSON for people.
