@@ -32,6 +32,9 @@ type Certificates struct {
 	LongestLife time.Duration `yaml:"longest_life" default:"175200h" min:"1m"`
 	// Whether `tamga key export` may export keys.
 	Exportable bool `yaml:"exportable"`
+	// Whether users may export their own keys on the pages. Each export needs a confirmation, and an
+	// access policy that allows `PrivateKeyAccess`.
+	ExportableByUsers bool `yaml:"exportable_by_users"`
 }
 
 // Authority is an authority outside of this service.

@@ -104,6 +104,11 @@ func (s *Service) propose(ctx context.Context, a Act, d *Deed, k kind) (*confirm
 			return nil, err
 		}
 	}
+	if d.Kind == ToExport {
+		if err := checkFilePassword(d.Secrets.Password); err != nil {
+			return nil, err
+		}
+	}
 	if len(d.Secrets.PIN) > vault.MaxPIN {
 		return nil, wrongPIN()
 	}

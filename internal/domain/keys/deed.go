@@ -33,6 +33,7 @@ const (
 	ToDelete            Kind = "delete"             // Delete
 	ToChangePIN         Kind = "change PIN"         // ChangePIN
 	ToSetStatus         Kind = "set status"         // SetStatus
+	ToExport            Kind = "export"             // always after a confirmation
 )
 
 // Kinds returns all kinds, for a request that carries out whatever was confirmed.
@@ -57,10 +58,12 @@ type Deed struct {
 	Protected bool `json:"protected,omitempty"`
 }
 
-// DeedSecrets are the PINs of a deed. They are never among what the user confirms.
+// DeedSecrets are the PINs and passwords of a deed. They are never among what the user confirms.
 type DeedSecrets struct {
 	PIN string `json:"pin,omitempty"` // of the key of the certificate
 	New string `json:"new,omitempty"` // of the new key, or the new PIN
+	// Password is that of the file of ToExport.
+	Password string `json:"password,omitempty"`
 }
 
 // Format implements fmt.Formatter: every verb prints the same word.
@@ -125,6 +128,10 @@ var kinds = map[Kind]kind{
 			o := d.Status
 			o.PIN = d.Secrets.PIN
 			return result(s.SetStatus(ctx, a, d.Certificate, o))
+		}},
+	ToExport: {action: policy.PrivateKeyAccess, needs: true, describe: describeExported,
+		do: func(ctx context.Context, s *Service, a Act, d *Deed) (any, error) {
+			return result(s.exportOwn(ctx, a, d.Certificate, d.Secrets))
 		}},
 }
 
@@ -259,6 +266,11 @@ func describeStatus(ctx context.Context, s *Service, who audit.Principal, d *Dee
 
 func describeCertificate(ctx context.Context, s *Service, who audit.Principal, d *Deed) (described, error) {
 	c, err := s.Find(ctx, who.UserID, d.Certificate)
+	return described{certificate: c}, err
+}
+
+func describeExported(ctx context.Context, s *Service, who audit.Principal, d *Deed) (described, error) {
+	c, err := s.ownExportable(ctx, who.UserID, d.Certificate)
 	return described{certificate: c}, err
 }
 

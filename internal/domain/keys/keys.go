@@ -239,8 +239,9 @@ type Options struct {
 	// SimplePINs allows new PINs that SimplePIN reports.
 	SimplePINs bool
 
-	// Exportable allows administrators to export keys.
-	Exportable bool
+	// Exportable allows administrators to export keys, ExportableByUsers each user to export
+	// own ones.
+	Exportable, ExportableByUsers bool
 
 	Policy       Permitter    // decides about the acts of users
 	Confirmation Confirmation // nil: nothing waits for a confirmation

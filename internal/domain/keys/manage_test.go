@@ -925,6 +925,13 @@ func TestTransfer(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	own := &keys.Deed{Kind: keys.ToExport, Certificate: number(c), Secrets: keys.DeedSecrets{PIN: pin, Password: "пароль файла"}}
+	if _, _, err := p.Perform(ctx, as(alice), own); !fault.Is(err, fault.MethodNotConfirmed) {
+		t.Errorf("an export by the user without a confirmation: %v", err)
+	}
+	if may, err := p.MayExport(ctx, alice); may || err != nil {
+		t.Errorf("administrators may export, so users may: %t, %v", may, err)
+	}
 	r.denied = policy.PrivateKeyAccess
 	if _, err := p.Export(ctx, order); !fault.Is(err, fault.AccessDenied) {
 		t.Errorf("denied: %v", err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto"
 	"errors"
+	"strconv"
 	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
@@ -130,9 +131,8 @@ type ExportOrder struct {
 // certificate_not_found, invalid_pin, access_denied, wrong_operation where keys cannot
 // leave, invalid_parameters.
 func (s *Service) Export(ctx context.Context, o ExportOrder) ([]byte, error) {
-	exporter, ok := s.Holder.(vault.Exporter)
-	if !ok || !s.Exportable {
-		return nil, fault.New(fault.WrongOperation, "the configuration of this installation forbids the export of keys")
+	if err := s.leaves(s.Exportable); err != nil {
+		return nil, err
 	}
 	r, found, err := s.Store.Certificate(ctx, o.ID)
 	if err != nil {
@@ -153,6 +153,83 @@ func (s *Service) Export(ctx context.Context, o ExportOrder) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.export(ctx, c, o)
+}
+
+// leaves refuses an export where keys stay: because the configuration says so, or because they
+// are in a device.
+func (s *Service) leaves(allowed bool) error {
+	if _, ok := s.Holder.(vault.Exporter); !ok || !allowed {
+		return fault.New(fault.WrongOperation, "the configuration of this installation forbids the export of keys")
+	}
+	return nil
+}
+
+// minFilePassword is the least number of characters in the password of a file that a user
+// exports: a finder of the file may try as many as they like.
+const minFilePassword = 8
+
+func checkFilePassword(password string) error {
+	if utf8.RuneCountInString(password) < minFilePassword {
+		return fault.Newf(fault.InvalidParameters, "the password of the file is too short: want at least %d characters", minFilePassword)
+	}
+	return nil
+}
+
+// Exported is a key with its certificate in a PKCS #12 file.
+type Exported struct {
+	Certificate int64
+	File        []byte
+}
+
+// exportOwn returns a key of the caller as a PKCS #12 file, after a confirmation. The faults are
+// those of Export.
+func (s *Service) exportOwn(ctx context.Context, a Act, id string, secrets DeedSecrets) (*Exported, error) {
+	if a.spend == nil {
+		return nil, unconfirmed(policy.PrivateKeyAccess)
+	}
+	if err := s.guard(ctx, a, policy.PrivateKeyAccess); err != nil {
+		return nil, err
+	}
+	c, err := s.ownExportable(ctx, a.Who.UserID, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFilePassword(secrets.Password); err != nil {
+		return nil, err
+	}
+	made := &Exported{Certificate: c.ID}
+	if made.File, err = s.export(ctx, c, ExportOrder{PIN: secrets.PIN, Password: secrets.Password, Auto: true}); err != nil {
+		return nil, err
+	}
+	err = s.change(ctx, a, a.Who.UserID, func(ctx context.Context) (any, error) {
+		return made, fault.Rollback(s.emit(ctx, notify.CertificateKeyExported, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10)))
+	})
+	return made, err
+}
+
+// ownExportable finds a certificate whose key its user may export.
+func (s *Service) ownExportable(ctx context.Context, userID, id string) (*Certificate, error) {
+	if err := s.leaves(s.ExportableByUsers); err != nil {
+		return nil, err
+	}
+	return s.Find(ctx, userID, id)
+}
+
+// MayExport reports whether a user may export own keys, after a confirmation.
+func (s *Service) MayExport(ctx context.Context, userID string) (bool, error) {
+	if s.leaves(s.ExportableByUsers) != nil {
+		return false, nil
+	}
+	err := s.Policy.Permit(ctx, userID, policy.PrivateKeyAccess)
+	if fault.Is(err, fault.AccessDenied) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// export writes the file.
+func (s *Service) export(ctx context.Context, c *Certificate, o ExportOrder) ([]byte, error) {
 	bundle := &pfx.Bundle{Suite: c.X509.Suite, Certificate: c.X509, Name: c.FriendlyName}
 	if path, err := s.Judge(ctx, c, s.Now()); err == nil {
 		bundle.Others = path.Chain[1:]
@@ -163,8 +240,8 @@ func (s *Service) Export(ctx context.Context, o ExportOrder) ([]byte, error) {
 		}
 	}
 	var file []byte
-	err = s.open(ctx, c, o.PIN, func(ctx context.Context, key vault.Key, pin []byte) (err error) {
-		if bundle.Key, err = exporter.Export(ctx, key, pin); err != nil {
+	err := s.open(ctx, c, o.PIN, func(ctx context.Context, key vault.Key, pin []byte) (err error) {
+		if bundle.Key, err = s.Holder.(vault.Exporter).Export(ctx, key, pin); err != nil {
 			return err
 		}
 		defer vault.Wipe(bundle.Key)

@@ -25,6 +25,10 @@ type Keys interface {
 	Find(ctx context.Context, userID, id string) (*keys.Certificate, error)
 	// Perform does a deed, or begins an operation that the user must confirm.
 	Perform(ctx context.Context, a keys.Act, d *keys.Deed) (result any, waiting *confirm.Record, err error)
+	// Propose begins an operation that the user must confirm, whatever the policy says.
+	Propose(ctx context.Context, a keys.Act, d *keys.Deed) (*confirm.Record, error)
+	// MayExport reports whether the user may export own keys.
+	MayExport(ctx context.Context, userID string) (bool, error)
 	MakeDefault(ctx context.Context, a keys.Act, id string) (*keys.Certificate, error)
 	SetFriendlyName(ctx context.Context, a keys.Act, id, name string) (*keys.Certificate, error)
 	Requests(ctx context.Context, who audit.Principal) ([]*keys.Request, error)
@@ -56,6 +60,7 @@ func (a *API) certificateRoutes() []rest.Route {
 		post(one+"/do/renew", "RenewCertificateByPage", a.deedOf(renewed)),
 		post(one+"/do/status", "ChangeCertificateStatusByPage", a.deedOf(statusChanged)),
 		post(one+"/do/delete", "DeleteCertificateByPage", a.deedOf(deleted)),
+		post(one+"/do/export", "ExportKeyByPage", a.exportKey),
 		rest.Handle("GET "+one+"/certificate.cer", "DownloadCertificate", rest.SignedIn, a.downloadCertificate).Answering(rest.File{}).Exact(),
 		rest.Handle("GET /certificate-requests/{id}/request.p10", "DownloadRequest", rest.SignedIn, a.downloadRequest).Answering(rest.File{}).Exact(),
 		post("/certificates/do/requests/{id}/delete", "DeleteRequestByPage", a.deedOf(requestDeleted)),
@@ -241,6 +246,29 @@ func renewed(id string, form rest.Form) (*keys.Deed, error) {
 	return &keys.Deed{Kind: keys.ToRequest, Order: keys.Order{Renew: id}, Secrets: keys.DeedSecrets{PIN: form.Get("pin"), New: pin}}, err
 }
 
+// exportKey asks for a key in a file. What comes back is the page of the confirmation: a session
+// alone takes no key out.
+func (a *API) exportKey(ctx context.Context, r onCertificate) (rest.Redirect, error) {
+	password := r.Body.Get("password")
+	if password != r.Body.Get("password_again") {
+		return rest.Redirect{}, fault.New(fault.InvalidParameters, "the two passwords of the file differ: type the same one twice")
+	}
+	d := &keys.Deed{Kind: keys.ToExport, Certificate: r.ID, Secrets: keys.DeedSecrets{PIN: r.Body.Get("pin"), Password: password}}
+	concerning(ctx, d)
+	waiting, err := a.Keys.Propose(ctx, keys.Act{Who: rest.Caller(ctx), Form: confirm.FormOperation}, d)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	return rest.Redirect{Location: "/confirm/" + waiting.ID, See: true}, nil
+}
+
+// exportedFile returns the file of a confirmed export, for the audit entry of the request, too.
+func exportedFile(ctx context.Context, e *keys.Exported) rest.File {
+	id := strconv.FormatInt(e.Certificate, 10)
+	rest.Detail(ctx, "the key of certificate "+id+" was exported")
+	return rest.File{Content: bytes.NewReader(e.File), Name: "certificate-" + id + ".p12", Type: "application/x-pkcs12"}
+}
+
 func deleted(id string, form rest.Form) (*keys.Deed, error) {
 	return &keys.Deed{Kind: keys.ToDelete, Certificate: id}, sure(form, id)
 }
@@ -288,6 +316,7 @@ type certificateView struct {
 	Reason         string // key of the word
 	Comment        string
 	PINs, Required bool // keys may, or must, have a PIN
+	Exports        bool // the person may take the key out
 	Reasons        []int
 }
 
@@ -310,6 +339,9 @@ func (a *API) certificatePage(ctx context.Context, r struct {
 		certificate: a.describe(c), Info: signing.DescribeCertificate(c.X509), FriendlyName: c.FriendlyName,
 		Active: c.Status == keys.Active, Held: c.Status == keys.Hold, Comment: c.Comment,
 		PINs: a.PINMode != keys.PINForbid, Required: a.PINMode == keys.PINRequired, Reasons: revocationReasons,
+	}
+	if v.Exports, err = a.Keys.MayExport(ctx, rest.Caller(ctx).UserID); err != nil {
+		return view{}, err
 	}
 	v.Revocable = !c.Outside && c.Status != keys.Revoked
 	if !c.RevokedAt.IsZero() {

@@ -3,12 +3,19 @@
 package pages_test
 
 import (
+	"bytes"
+	"crypto"
 	"crypto/x509"
+	"maps"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"tamga/internal/tamgatest"
+	"tamga/pki/pfx"
 )
 
 var certificateLink = regexp.MustCompile(`href="(/certificates/([0-9]+))"`)
@@ -96,6 +103,12 @@ func TestCertificates(t *testing.T) {
 			}
 		}
 	})
+	t.Run("export is off", func(t *testing.T) {
+		if p := b.ok(b.get("/certificates/1")); strings.Contains(p.text, "do/export") {
+			t.Error("a key can be exported where the configuration does not allow it")
+		}
+		b.is(b.post("/certificates/1/do/export", url.Values{"password": {"12345678"}, "password_again": {"12345678"}}), 400, "forbids the export of keys")
+	})
 	t.Run("denied", func(t *testing.T) {
 		p.denies(bitRevoke)
 		b.is(b.post("/certificates/1/do/status", url.Values{"status": {"revoke"}, "reason": {"0"}, "sure": {"1"}}), 403)
@@ -111,4 +124,72 @@ func TestCertificates(t *testing.T) {
 			other.is(other.post("/certificates/1/do/"+path, url.Values{"sure": {"1"}, "status": {"hold"}}), 404)
 		}
 	})
+}
+
+// TestExportKey takes keys out of the service, after a confirmation.
+func TestExportKey(t *testing.T) {
+	t.Parallel()
+	p := newPersonWith(t, []string{"--set", "certificates.exportable_by_users=true"})
+	b := p.browser
+	withPIN := p.Cert("gost2012-256", true)
+	at := "/certificates/" + strconv.FormatInt(withPIN.ID, 10)
+	const password = "secret of the file"
+	form := url.Values{"pin": {withPIN.PIN}, "password": {password}, "password_again": {password}}
+	export := at + "/do/export"
+	b.ok(b.get(at), `action="`+export+`"`, "the file and its password can sign")
+	b.is(b.post(export, form), 400, "no method to confirm with") // a session alone takes no key out
+	p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.id+"/authmethod/otpviasms?level=1", "")
+	b.ok(b.signIn("/start", p.Dev.User.Login, p.Dev.User.Password)) // a new method ends sessions
+	for _, c := range []struct {
+		field, value, want string
+	}{
+		{"pin", "000000", "The PIN is wrong"}, {"password_again", "other", "passwords of the file differ"},
+	} {
+		bad := maps.Clone(form)
+		bad.Set(c.field, c.value)
+		b.is(b.post(export, bad), 400, c.want)
+	}
+	b.is(b.post(export, url.Values{"pin": {withPIN.PIN}, "password": {"short"}, "password_again": {"short"}}), 400, "at least 8 characters")
+	page := b.ok(b.post(export, form), "Export of a private key", "Code by SMS")
+	confirmation := page.at.Path
+	b.ok(b.post(confirmation, url.Values{"choice": {"otpviasms"}}))
+	code := url.Values{"code": {p.Code(p.phone)}}
+	file := b.ok(b.post(confirmation, code))
+	if got := file.header.Get("Content-Disposition"); !strings.Contains(got, "certificate-"+strconv.FormatInt(withPIN.ID, 10)+".p12") || file.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("the file: %v", file.header)
+	}
+	bundle, err := pfx.Parse([]byte(file.text), password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, is := bundle.Key.(crypto.Signer)
+	if !is || bundle.Certificate == nil {
+		t.Fatalf("the file has no key or no certificate: %T", bundle.Key)
+	}
+	if err := bundle.Certificate.Suite.Accepts(signer.Public()); err != nil || !bytes.Equal(bundle.Certificate.Raw, []byte(b.ok(b.get(at+"/certificate.cer")).text)) {
+		t.Errorf("the file has another key or certificate: %v", err)
+	}
+	again := b.post(confirmation, code)
+	if strings.HasPrefix(again.text, "0") || again.header.Get("Content-Disposition") != "" {
+		t.Errorf("the confirmation gives the key twice: %v", again.header)
+	}
+	log := p.Command("audit", "--user", p.id, "--limit", "0", "--json")
+	for _, want := range []string{"ExportKeyByPage", "the key of certificate " + strconv.FormatInt(withPIN.ID, 10) + " was exported"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the audit log has no %q", want)
+		}
+	}
+	for name, secret := range map[string]string{"password": password, "PIN": withPIN.PIN} {
+		if strings.Contains(log, secret) || strings.Contains(p.Logged(), secret) {
+			t.Errorf("the logs have the %s", name)
+		}
+	}
+	p.denies(bitPrivateKeyAccess)
+	b.is(b.post(export, form), 403)
+	if p := b.ok(b.get(at)); strings.Contains(p.text, "do/export") {
+		t.Error("the page offers what the policy denies")
+	}
+	other := newBrowser(t, p.Server)
+	other.ok(other.signIn("/certificates", p.Dev.Operator.Login, p.Dev.Operator.Password), "no certificate")
+	other.is(other.post(export, form), 400) // an operator has nothing to confirm with either
 }

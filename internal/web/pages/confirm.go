@@ -80,7 +80,7 @@ func (a *API) confirmRoutes() []rest.Route {
 	return []rest.Route{
 		page("GET /confirm", "ConfirmPages", rest.SignedIn, a.confirmList),
 		page("GET /confirm/{id}", "ConfirmPage", rest.SignedIn, a.confirmOne),
-		rest.Handle("POST /confirm/{id}", "ConfirmByPage", rest.SignedIn, a.confirmBy).Answering(rest.Redirect{}),
+		rest.Handle("POST /confirm/{id}", "ConfirmByPage", rest.SignedIn, a.confirmBy).Answering(rest.Redirect{}, rest.File{}),
 		rest.Handle("GET /confirm/{id}/documents/{index}", "DownloadToConfirm", rest.SignedIn, a.downloadToConfirm).Answering(rest.File{}),
 		rest.Handle("GET /confirm/{id}/shown/{index}", "ShowToConfirm", rest.SignedIn, a.showToConfirm).Answering(rest.File{}),
 	}
@@ -373,14 +373,14 @@ func resultOf(r *confirm.Record) string {
 func (a *API) confirmBy(ctx context.Context, r struct {
 	ID   string `path:"id"`
 	Body rest.Form
-}) (rest.Redirect, error) {
+}) (any, error) {
 	who, err := confirming(ctx)
 	if err != nil {
-		return rest.Redirect{}, err
+		return nil, err
 	}
 	p, _, err := a.toConfirm(ctx, who, r.ID)
 	if err != nil {
-		return rest.Redirect{}, err
+		return nil, err
 	}
 	record := &p.Record
 	here := rest.Redirect{Location: "/confirm/" + record.ID, See: true}
@@ -403,27 +403,27 @@ func (a *API) confirmBy(ctx context.Context, r struct {
 }
 
 // answer takes a code. What the user began on these pages is carried out at once.
-func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record, form rest.Form) (rest.Redirect, error) {
+func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record, form rest.Form) (any, error) {
 	code := strings.Join(strings.Fields(form.Get("code")), "")
 	if signed := form.Get("passkey"); signed != "" && len(signed) <= passkey.MaxAnswer {
 		code = signed
 	} else if code == "" || len(code) > 64 {
-		return rest.Redirect{}, fault.New(fault.InvalidParameters, "type the code that was sent to you")
+		return nil, fault.New(fault.InvalidParameters, "type the code that was sent to you")
 	}
 	var declined []int
 	for _, text := range form["declined"] {
 		i, err := strconv.Atoi(text)
 		if err != nil || len(declined) == what.MaxDocuments {
-			return rest.Redirect{}, fault.New(fault.InvalidParameters, "declined: want indexes of documents")
+			return nil, fault.New(fault.InvalidParameters, "declined: want indexes of documents")
 		}
 		declined = append(declined, i)
 	}
 	p, err := a.Confirmations.AnswerPart(ctx, who, r.RefID, code, declined)
 	switch {
 	case err != nil:
-		return rest.Redirect{}, err
+		return nil, err
 	case p.Wrong != nil:
-		return rest.Redirect{}, p.Wrong
+		return nil, p.Wrong
 	case p.Record.ClientID != a.settings.ClientID || p.Record.State != confirm.Confirmed:
 		return rest.Redirect{Location: "/confirm/" + r.ID, See: true}, nil
 	}
@@ -432,7 +432,7 @@ func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record
 
 // carryOut carries out what the user began on these pages and has confirmed. A failure
 // leaves it confirmed, so that the user can try again in time.
-func (a *API) carryOut(ctx context.Context, r *confirm.Record, pin string) (rest.Redirect, error) {
+func (a *API) carryOut(ctx context.Context, r *confirm.Record, pin string) (any, error) {
 	who := rest.Caller(ctx)
 	to := rest.Redirect{Location: resultOf(r), See: true}
 	switch {
@@ -441,16 +441,20 @@ func (a *API) carryOut(ctx context.Context, r *confirm.Record, pin string) (rest
 	case r.Documents > 0:
 		op, err := a.CarryOutSigning(ctx, who, &signing.ConfirmedOrder{ID: r.ID, Form: confirm.FormOperation, PIN: pin})
 		if err != nil {
-			return to, err
+			return nil, err
 		}
 		rest.Afterwards(ctx, op)
 	default:
+		var made any // it is not stored, so a repetition of the form gets no key
 		_, err := a.CarryOutDeed(ctx, who, &keys.ConfirmedDeed{
 			ID: r.ID, Form: confirm.FormOperation, Kinds: keys.Kinds(), PIN: pin,
-			Render: func(*confirm.Record, any) ([]byte, error) { return []byte("{}"), nil },
+			Render: func(_ *confirm.Record, result any) ([]byte, error) { made = result; return []byte("{}"), nil },
 		})
 		if err != nil {
-			return to, err
+			return nil, err
+		}
+		if e, ok := made.(*keys.Exported); ok {
+			return exportedFile(ctx, e), nil
 		}
 	}
 	return to, nil

@@ -27,7 +27,13 @@ type person struct {
 // newPerson starts a server and signs the user demo in. Methods are those to confirm with.
 func newPerson(t *testing.T, methods ...string) *person {
 	t.Helper()
-	w := tamgatest.StartUMS(t, "--set", "messages.budgets.sms.recipient=0", "--set", "confirmation.codes.resend=1s")
+	return newPersonWith(t, nil, methods...)
+}
+
+// newPersonWith is newPerson with further flags of the server.
+func newPersonWith(t *testing.T, flags []string, methods ...string) *person {
+	t.Helper()
+	w := tamgatest.StartUMS(t, append([]string{"--set", "messages.budgets.sms.recipient=0", "--set", "confirmation.codes.resend=1s"}, flags...)...)
 	p := &person{newBrowser(t, w.Server), w, t, w.Dev.User.ID, "79250000078"}
 	phones := "/ums/user/" + p.id + "/phones"
 	p.OK(tamgatest.Ours, "POST", phones, fmt.Sprintf("%q", p.phone))
@@ -67,6 +73,8 @@ const (
 	bitCreateRequest = 16
 	bitChangePIN     = 32
 	bitRevoke        = 128
+
+	bitPrivateKeyAccess = 2048
 )
 
 var (
