@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +23,9 @@ import (
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
+	"tamga/internal/web/pages"
 	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
 )
@@ -29,7 +33,7 @@ import (
 // OpenEvidence makes another source of evidence from the network, with other settings. The
 // caller closes it.
 func (b *Base) OpenEvidence(e config.Evidence) (*evidence.Source, error) {
-	return openEvidence(b.Config, e, b.Policies, b.anchors, b.DB.Now, nil, nil)
+	return openEvidence(b.Config, e, b.Policies, b.anchors, b.DB.Now, b.sources.note, nil)
 }
 
 // openEvidence makes a source of evidence from the network. observe and local may be nil.
@@ -122,4 +126,58 @@ func countEvidence(registry prometheus.Registerer) func(evidence.Event) {
 			seconds.WithLabelValues(e.Kind).Observe(e.Duration.Seconds())
 		}
 	}
+}
+
+// sourceStates remembers how the outside services of this process answered last.
+type sourceStates struct {
+	now  func() time.Time
+	mu   sync.Mutex
+	list []pages.SourceState
+}
+
+// maxSources is the most services that are remembered: certificates of strangers may name any
+// number of them.
+const maxSources = 200
+
+// note remembers a request. Answers from the cache and requests that their caller gave up say
+// nothing about a service.
+func (s *sourceStates) note(e evidence.Event) {
+	if s == nil || e.Outcome != "ok" && e.Outcome != "failed" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.list, func(x pages.SourceState) bool { return x.Kind == e.Kind && x.Host == e.Host })
+	if i < 0 {
+		if len(s.list) == maxSources { // the one that was not asked for the longest time
+			oldest := 0
+			for j := range s.list {
+				if s.list[j].Asked.Before(s.list[oldest].Asked) {
+					oldest = j
+				}
+			}
+			s.list = slices.Delete(s.list, oldest, oldest+1)
+		}
+		s.list = append(s.list, pages.SourceState{Kind: e.Kind, Host: e.Host})
+		i = len(s.list) - 1
+	}
+	x := &s.list[i]
+	x.Asked, x.Took = s.now(), e.Duration
+	if e.Outcome == "ok" {
+		x.Answered, x.Failures, x.Error = x.Asked, 0, ""
+		return
+	}
+	x.Failures++
+	x.Error = notify.OneLine(e.Err.Error())
+}
+
+// states returns what note remembers, sorted.
+func (s *sourceStates) states() []pages.SourceState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.Clone(s.list)
+	slices.SortFunc(list, func(a, b pages.SourceState) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Host, b.Host))
+	})
+	return list
 }

@@ -3,9 +3,17 @@
 package app
 
 import (
+	"errors"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
 
+	"tamga/internal/adapter/evidence"
 	"tamga/internal/adapter/guard"
+	"tamga/internal/config"
+	"tamga/internal/setting"
+	"tamga/internal/web/pages"
 )
 
 func TestOwnAddress(t *testing.T) {
@@ -26,6 +34,42 @@ func TestOwnAddress(t *testing.T) {
 	for _, public := range []string{"http://:8080", "http://127.0.0.1:0"} {
 		if got, err := ownAddress(public); err != nil || len(got) != 0 {
 			t.Errorf("%s: %v, %v", public, got, err)
+		}
+	}
+}
+
+// TestSourceStates checks what is remembered of the services of others.
+func TestSourceStates(t *testing.T) {
+	at := time.Unix(1000, 0)
+	s := &sourceStates{now: func() time.Time { return at }}
+	tick := func(e evidence.Event) { at = at.Add(time.Second); s.note(e) }
+	tick(evidence.Event{Kind: "tsp", Host: "a", Outcome: "ok", Duration: 5})
+	tick(evidence.Event{Kind: "tsp", Host: "a", Outcome: "failed", Err: errors.New("no\nanswer"), Duration: 7})
+	tick(evidence.Event{Kind: "tsp", Host: "a", Outcome: "canceled"})
+	tick(evidence.Event{Kind: "ocsp", Outcome: "cached"})
+	tick(evidence.Event{Kind: "ocsp", Host: "a", Outcome: "failed", Err: errors.New("1")})
+	tick(evidence.Event{Kind: "ocsp", Host: "a", Outcome: "ok"})
+	want := []pages.SourceState{
+		{Kind: "ocsp", Host: "a", Asked: time.Unix(1006, 0), Answered: time.Unix(1006, 0)},
+		{Kind: "tsp", Host: "a", Asked: time.Unix(1002, 0), Answered: time.Unix(1001, 0), Took: 7, Failures: 1, Error: "no answer"},
+	}
+	if got := s.states(); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for i := range 2 * maxSources {
+		tick(evidence.Event{Kind: "crl", Host: strconv.Itoa(i), Outcome: "ok"})
+	}
+	got := s.states()
+	if len(got) != maxSources || slices.ContainsFunc(got, func(x pages.SourceState) bool { return x.Kind != "crl" || x.Host == "0" }) {
+		t.Errorf("%d services are remembered, want the %d that were asked last", len(got), maxSources)
+	}
+}
+
+// TestLimits checks that every limit that a page shows is a setting.
+func TestLimits(t *testing.T) {
+	for _, name := range limits {
+		if setting.Text(config.Default(config.Parts{}), name) == "" {
+			t.Errorf("there is no setting %s", name)
 		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/vault"
+	"tamga/internal/setting"
 	"tamga/internal/web/pages"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/umsapi"
@@ -30,8 +32,9 @@ func (r *Rooms) operatorRooms(ums *umsapi.API, operations *signing.Operations, v
 		Permit: ums.Permit, Administrators: c.Administrators, Auditors: c.Auditors,
 		People: r.Users, Contacts: r.Contacts, SignIns: r.Identity, OneTime: r.Oath, Devices: r.Devices, Passkeys: r.Passkeys, Policies: r.PolicyEditor, Held: r.Held,
 		Keys: r.Keys, Authority: r.Authority, Active: operations, Messages: r.Messages, Webhooks: r.Webhooks, Log: auditLog{store.Audit{DB: r.DB}},
-		Installation: func(ctx context.Context) ([]pages.Fact, error) { return r.installation(ctx, version, ready) },
+		Installation: func(ctx context.Context) (pages.Installation, error) { return r.installation(ctx, version, ready) },
 		CheckTSP:     r.checkTSP,
+		Sources:      r.sources.states,
 	}
 }
 
@@ -48,8 +51,37 @@ func (a auditLog) Read(ctx context.Context, q pages.AuditQuery, limit int) ([]au
 // counted is the most that the page of the installation counts of a queue.
 const counted = 1000
 
-// installation describes the state of this process and of what it depends on.
-func (r *Rooms) installation(ctx context.Context, version string, ready func(context.Context) error) (facts []pages.Fact, err error) {
+// limits are the settings that the page of the installation shows as limits.
+var limits = []string{
+	"limits.signing_request", "limits.other_request", "limits.connections", "batch_items", "database_connections",
+	"documents.upload", "documents.user_objects", "documents.user_octets", "documents.objects", "documents.octets",
+	"operations.user_operations", "operations.user_octets", "two_step.caller_objects", "two_step.caller_octets", "two_step.objects", "two_step.octets",
+	"verification.request", "verification.calls_per_second", "pages.upload", "pages.session", "pages.idle", "pin.attempts", "argon2.memory", "argon2.parallel",
+}
+
+// installation describes the state of this process and of what it depends on, the processes
+// beside it and the limits.
+func (r *Rooms) installation(ctx context.Context, version string, ready func(context.Context) error) (i pages.Installation, err error) {
+	if i.Facts, err = r.facts(ctx, version, ready); err != nil {
+		return i, err
+	}
+	all, err := store.MasterKeys{DB: r.DB}.Processes(ctx)
+	if err != nil {
+		return i, err
+	}
+	for _, p := range all {
+		i.Nodes = append(i.Nodes, pages.Node{
+			ID: p.ID, Host: p.Host, Version: p.Version, SealsWith: p.Active, SeenAt: p.SeenAt,
+			This: p.ID == process, Silent: r.DB.Now().Sub(p.SeenAt) > vault.ProcessLife,
+		})
+	}
+	for _, name := range limits {
+		i.Limits = append(i.Limits, pages.Limit{Setting: name, Value: setting.Text(r.Config, name)})
+	}
+	return i, nil
+}
+
+func (r *Rooms) facts(ctx context.Context, version string, ready func(context.Context) error) (facts []pages.Fact, err error) {
 	add := func(key, value string, bad bool) {
 		facts = append(facts, pages.Fact{Key: "installation." + key, Value: value, Bad: bad})
 	}

@@ -92,6 +92,7 @@ type Base struct {
 	metrics   *prometheus.Registry
 	network   *evidence.Source // nil for a command
 	anchors   *anchors
+	sources   *sourceStates
 	callbacks *webhook.Sender // nil: the installation makes no callbacks
 	software  bool            // private keys are sealed by ring
 	source    configSource    // where the configuration came from; zero: nobody may change it
@@ -327,6 +328,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		return nil, err
 	}
 	var network *evidence.Source
+	sources := &sourceStates{now: db.Now}
 	var status keys.Evidence = noEvidence{}
 	if purpose == ForServer {
 		measureClock(metrics, db)
@@ -335,7 +337,9 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		if err != nil {
 			return nil, err
 		}
-		if network, err = openEvidence(c, c.Evidence, policies, anchors, db.Now, countEvidence(metrics), local); err != nil {
+		count := countEvidence(metrics)
+		observe := func(e evidence.Event) { count(e); sources.note(e) }
+		if network, err = openEvidence(c, c.Evidence, policies, anchors, db.Now, observe, local); err != nil {
 			return nil, err
 		}
 		opened = append(opened, opening{"the source of evidence", func() error { network.Close(); return nil }})
@@ -358,7 +362,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Config: c, DB: db, Audit: store.Audit{DB: db},
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
 		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
-		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
+		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, sources: sources, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
 		software: c.Keys.Holder == vault.Software{}.Name(),
 	}, nil
 }

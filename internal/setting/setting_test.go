@@ -134,3 +134,20 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+// TestText checks that a setting is shown as in the file.
+func TestText(t *testing.T) {
+	settings := struct {
+		Name string `yaml:"name"`
+		Part struct {
+			Wait time.Duration `yaml:"wait"`
+			Size Size          `yaml:"size"`
+		} `yaml:"part"`
+	}{Name: "a"}
+	settings.Part.Wait, settings.Part.Size = 90*time.Second, 3<<20
+	for name, want := range map[string]string{"name": "a", "part.wait": "1m30s", "part.size": "3MiB", "part": "", "size": ""} {
+		if got := Text(&settings, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}

@@ -130,6 +130,7 @@ type Event struct {
 	Kind     string // tsp, ocsp, crl, issuer
 	Host     string // of the request; empty for an answer from the cache
 	Outcome  string // ok, failed, canceled, cached
+	Err      error  // of a request that failed
 	Hedged   bool   // a second request in addition to a slow one
 	Duration time.Duration
 }

@@ -93,14 +93,14 @@ func (s *Source) fetch(ctx context.Context, o order) (answer []byte, err error) 
 	}
 	start := s.Now()
 	defer func() {
-		outcome := "ok"
+		outcome, failed := "ok", error(nil)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			outcome = "canceled"
 		case err != nil:
-			outcome = "failed"
+			outcome, failed = "failed", err
 		}
-		s.observe(Event{Kind: o.kind.name, Host: o.url.Host, Outcome: outcome, Hedged: o.hedged, Duration: s.Now().Sub(start)})
+		s.observe(Event{Kind: o.kind.name, Host: o.url.Host, Outcome: outcome, Err: failed, Hedged: o.hedged, Duration: s.Now().Sub(start)})
 	}()
 	limited, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()

@@ -57,7 +57,9 @@ type OperatorRooms struct {
 	Messages     *notify.Service
 	Webhooks     *notify.Subscriptions
 	Log          AuditLog
-	Installation func(ctx context.Context) ([]Fact, error)
+	Installation func(ctx context.Context) (Installation, error)
+	// Sources returns the outside services that this process has asked, as they answered last.
+	Sources func() []SourceState
 	// CheckTSP requests a time stamp from a registered service and checks it.
 	CheckTSP func(ctx context.Context, service policy.TSPService) ([]Fact, error)
 	// Description is the OpenAPI document, for the page of the reference.
@@ -69,6 +71,35 @@ type Fact struct {
 	Key   string // of the words
 	Value string
 	Bad   bool
+}
+
+// Installation is the state of the installation.
+type Installation struct {
+	Facts  []Fact
+	Nodes  []Node
+	Limits []Limit
+}
+
+// Node is a process of the installation.
+type Node struct {
+	ID, Host, Version string
+	SealsWith         string // name of a master key
+	SeenAt            time.Time
+	This              bool // the process that shows the page
+	Silent            bool // it has ended without a word, or hangs
+}
+
+// Limit is a setting that limits something.
+type Limit struct{ Setting, Value string }
+
+// SourceState says how an outside service answered: a time-stamp service, a responder (OCSP), a
+// source of revocation lists or of certificates.
+type SourceState struct {
+	Kind, Host      string
+	Asked, Answered time.Time // last; Answered is zero without any answer
+	Took            time.Duration
+	Failures        int    // since it answered
+	Error           string // of the last failure
 }
 
 // AuditQuery selects audit entries. An empty field selects all.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
@@ -353,7 +354,22 @@ func (a *API) services(ctx context.Context, r struct {
 	for _, l := range crls {
 		lists.Rows = append(lists.Rows, row{Cells: []cell{{Text: l.Issuer.String()}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
 	}
-	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, own, lists}}), nil
+	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(), own, lists}}), nil
+}
+
+// sources shows how the outside services answered to this process.
+func (a *API) sources() table {
+	t := table{Title: "services.sources", Head: []string{"services.source", "webhooks.address", "certificate.state", "services.asked", "services.answered", "services.took"}, Empty: "services.no_sources"}
+	for _, s := range a.Operators.Sources() {
+		state := cell{Key: "services.works"}
+		if s.Failures > 0 {
+			state = cell{Text: "× " + strconv.Itoa(s.Failures) + ": " + s.Error, Bad: true}
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{
+			{Key: "services.source." + s.Kind}, {Text: s.Host}, state, {At: s.Asked}, {At: s.Answered}, {Text: s.Took.Round(time.Millisecond).String()},
+		}})
+	}
+	return t
 }
 
 func (a *API) serviceDeeds() []deed {
@@ -393,13 +409,25 @@ func (a *API) serviceDeeds() []deed {
 
 // installation shows the state of the installation.
 func (a *API) installation(ctx context.Context, _ struct{}) (view, error) {
-	facts, err := a.Operators.Installation(ctx)
+	i, err := a.Operators.Installation(ctx)
 	if err != nil {
 		return view{}, err
 	}
-	t := table{Title: "installation.title", Facts: true}
-	for _, f := range facts {
-		t.Rows = append(t.Rows, fact(f.Key, cell{Text: f.Value, Bad: f.Bad}))
+	state := table{Title: "installation.title", Facts: true}
+	for _, f := range i.Facts {
+		state.Rows = append(state.Rows, fact(f.Key, cell{Text: f.Value, Bad: f.Bad}))
 	}
-	return a.office(ctx, "sections", "installation.title", "", sections{Tables: []table{t}}), nil
+	nodes := table{Title: "installation.nodes", Head: []string{"installation.host", "installation.process", "installation.version", "installation.seals", "installation.seen"}}
+	for _, n := range i.Nodes {
+		host := cell{Text: n.Host}
+		if n.This {
+			host.Badges = []string{"installation.this"}
+		}
+		nodes.Rows = append(nodes.Rows, row{Cells: []cell{host, {Text: n.ID, Code: true}, {Text: n.Version}, {Text: n.SealsWith}, {At: n.SeenAt, Bad: n.Silent}}})
+	}
+	limits := table{Title: "installation.limits", Head: []string{"installation.setting", "installation.value"}}
+	for _, l := range i.Limits {
+		limits.Rows = append(limits.Rows, row{Cells: []cell{{Text: l.Setting, Code: true}, {Text: l.Value}}})
+	}
+	return a.office(ctx, "sections", "installation.title", "", sections{Tables: []table{state, nodes, limits}}), nil
 }

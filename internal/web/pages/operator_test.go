@@ -352,9 +352,14 @@ func TestInstallationPages(t *testing.T) {
 	b.is(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"http://127.0.0.1/"}}), 400)
 	b.ok(b.deed("/operator/services/tsp-add", url.Values{"service": {"own"}, "address": {w.Dev.TSPURL + "2"}}), "The service is registered", "own")
 	b.ok(b.deed("/operator/services/tsp-check?of=own", nil), "look here")
+	tsp, err := url.Parse(w.Dev.TSPURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ok(b.get("/operator/services"), ">time stamps</th><td>"+tsp.Host+"</td><td>× 1: ")
 	b.ok(b.deed("/operator/services/tsp-remove?of=own", nil), "The service is removed")
 	b.is(b.deed("/operator/services/tsp-check?of=none", nil), 404)
-	b.ok(b.get("/operator/installation"), "Version", "sqlite")
+	b.ok(b.get("/operator/installation"), "Version", "sqlite", "this one", "<code>limits.signing_request</code></th><td>2GiB</td>", "<code>pages.idle</code></th><td>30m0s</td>")
 	b.is(b.deed("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404)
 	b.is(b.get("/operator/messages?state=other"), 400)
 	p = b.ok(b.get("/operator/messages/preview"), "Code that confirms an operation</option>", "Signing documents.", "Подписание документов.", "<strong lang=\"ru\">", "confirmation-code.en.txt")
