@@ -71,8 +71,9 @@ func quotedText(e ast.Expr) (string, bool) {
 // text has as many values as its message.
 func TestDetails(t *testing.T) {
 	domain := func(name string) string { return filepath.Join("../../domain", name) }
-	messages := faultsOf(t, ".", domain("contact"), domain("held"), domain("oath"), domain("confirm"), domain("keys"), domain("document"), domain("user"), domain("password"))
-	if len(messages) < 200 {
+	messages := faultsOf(t, ".", domain("contact"), domain("held"), domain("oath"), domain("confirm"), domain("keys"), domain("document"), domain("user"), domain("password"),
+		domain("signing"), domain("signin"), domain("device"), domain("policy"), domain("notify"))
+	if len(messages) < 400 {
 		t.Fatalf("only %d messages", len(messages))
 	}
 	ru := languages[1]
