@@ -101,8 +101,9 @@ var moreLooks = []look{
 type tab struct {
 	*testing.T
 	*stage
-	look look
-	ctx  context.Context
+	look   look
+	people *people // nil: the test has none
+	ctx    context.Context
 
 	mu         sync.Mutex
 	complaints []string // of the browser since they were last looked at
@@ -223,9 +224,15 @@ func (b *tab) until(expression string) {
 		if err == nil && ok {
 			return
 		}
-		if chromedp.Do(b.ctx, chromedp.Sleep(10*time.Millisecond)) != nil {
-			b.Fatalf("never true: %s (%v)", expression, err)
-		}
+		b.pause("never true: %s (%v)", expression, err)
+	}
+}
+
+// pause waits a moment. It ends the test with a message if the time of the window is over.
+func (b *tab) pause(format string, values ...any) {
+	b.Helper()
+	if chromedp.Do(b.ctx, chromedp.Sleep(10*time.Millisecond)) != nil {
+		b.Fatalf(format, values...)
 	}
 }
 
@@ -283,10 +290,7 @@ func (b *tab) downloads() string {
 func (b *tab) signIn(path, login, password string) {
 	b.Helper()
 	b.open(path)
-	b.wait(`input[name=password]`)
-	b.fill(`input[name=login]`, login)
-	b.fill(`input[name=password]`, password)
-	b.press(`main form button`)
+	b.fillSignIn(login, password)
 	b.until(`document.readyState === "complete" && location.pathname + location.search === ` + quote(path))
 }
 
@@ -310,9 +314,7 @@ func (b *tab) saved(dir, name string) string {
 		if err == nil && len(text) > 0 {
 			return string(text)
 		}
-		if chromedp.Do(b.ctx, chromedp.Sleep(10*time.Millisecond)) != nil {
-			b.Fatalf("%s was not saved: %v", name, err)
-		}
+		b.pause("%s was not saved: %v", name, err)
 	}
 }
 

@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,8 @@ const (
 	nobody person = iota // without a session
 	demo
 	operator
+	careful  // people.careful
+	newcomer // people.newcomer
 )
 
 // row is a page that a test looks at.
@@ -27,6 +30,7 @@ type row struct {
 	do   func(b *tab) // brings the page into the state to look at; nil: as it is loaded
 	// refused means that the server refuses on this page, which browsers complain about.
 	refused bool
+	long    bool // the row is for the long form
 }
 
 // rows are the pages that everybody, a person and an operator see. Each is judged in every look.
@@ -96,6 +100,56 @@ var rows = []row{
 	{name: "account", who: demo, path: "/account"},
 	{name: "history", who: demo, path: "/account/history"},
 
+	{name: "sign-in-step", path: "/sign-in", do: func(b *tab) {
+		b.fillSignIn(b.people.careful, tamgatest.Password)
+		b.wait(`button[name=choice]`)
+	}},
+	{name: "sign-in-step-code", path: "/sign-in", do: func(b *tab) {
+		b.fillSignIn(b.people.careful, tamgatest.Password)
+		b.press(`button[name=choice]`)
+		b.wait(`input[name=code]`)
+	}},
+	{name: "sign-in-step-wrong", path: "/sign-in", refused: true, long: true, do: func(b *tab) {
+		b.fillSignIn(b.people.careful, tamgatest.Password)
+		b.press(`button[name=choice]`)
+		b.fill(`input[name=code]`, "12345x")
+		b.press(`main form button`)
+		b.wait(`[role=alert]`)
+	}},
+	{name: "start-waiting", who: careful, path: "/start", long: true},
+	{name: "confirm-waiting", who: careful, path: "/confirm", do: func(b *tab) { b.wait(`main a[href^="/confirm/"]`) }},
+	{name: "confirm-choice", who: careful, path: "/confirm", do: openWaiting},
+	{name: "confirm-code", who: careful, path: "/confirm", do: func(b *tab) {
+		openWaiting(b)
+		b.press(`button[value=otpviasms]`)
+		b.wait(`input[name=code]`)
+	}},
+	{name: "confirm-wrong", who: careful, path: "/confirm", refused: true, long: true, do: func(b *tab) {
+		openWaiting(b)
+		b.press(`button[value=otpviaemail]`)
+		b.fill(`input[name=code]`, "12345x")
+		b.press(`#answer button`)
+		b.wait(`.problem`)
+	}},
+	{name: "signed-waiting", who: careful, path: "/sign", do: signWaiting},
+	{name: "devices-to-prove", who: careful, path: "/devices", long: true},
+	{name: "newcomer-start", who: newcomer, path: "/start"},
+	{name: "newcomer-sign", who: newcomer, path: "/sign", long: true},
+	{name: "newcomer-account", who: newcomer, path: "/account", long: true},
+	{name: "newcomer-contact", who: newcomer, path: "/devices", long: true, do: func(b *tab) {
+		b.fill(`input[name=contact]:not([type=hidden])`, "other-"+b.people.email)
+		b.press(`form[action="/devices/do/contact"] button`)
+		b.wait(`form[action$="/contact-confirm"]`)
+	}},
+	{name: "newcomer-activation", who: newcomer, path: "/devices", do: func(b *tab) {
+		b.press(`form[action$="/activate"] button`)
+		b.wait(`img`)
+	}},
+	{name: "newcomer-app", who: newcomer, path: "/devices", long: true, do: func(b *tab) {
+		b.press(`form[action="/devices/do/app"] button`)
+		b.wait(`img`)
+	}},
+
 	{name: "operator-start", who: operator, path: "/start"},
 	{name: "operator", who: operator, path: "/operator"},
 	{name: "operator-people", who: operator, path: "/operator/people"},
@@ -142,9 +196,48 @@ func firstPerson(b *tab) {
 	b.wait(`a[href$="/lock"]`)
 }
 
+// signWaiting signs a file, which waits for a confirmation.
+func signWaiting(b *tab) {
+	b.attach(`input[name=file]`, "Договор.txt", "text")
+	b.press(`main form button:not([name]):not([type])`)
+	b.wait(`main a[href^="/confirm/"]`)
+}
+
+// openWaiting opens the operation that waits for a confirmation, with all ways to confirm it.
+func openWaiting(b *tab) {
+	b.open(value[string](b, `document.querySelector('main a[href^="/confirm/"]').pathname`) + "?others=yes")
+	b.wait(`button[name=choice]`)
+}
+
+// sixDigits is a code in a message.
+var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
+
+// enter signs a person in and stays at the first page.
+func (b *tab) enter(who person) {
+	b.Helper()
+	switch who {
+	case nobody:
+	case demo:
+		b.signIn("/start", b.Dev.User.Login, b.Dev.User.Password)
+	case operator:
+		b.signIn("/start", b.Dev.Operator.Login, b.Dev.Operator.Password)
+	case newcomer:
+		b.signIn("/start", b.people.newcomer, tamgatest.Password)
+	case careful:
+		b.open("/start")
+		b.fillSignIn(b.people.careful, tamgatest.Password)
+		b.press(`button[value=otpviaemail]`)
+		b.fill(`input[name=code]`, b.captured(b.people.email, sixDigits))
+		b.press(`main form button`)
+		b.until(`document.readyState === "complete" && location.pathname === "/start"`)
+		b.open("/sign")
+		signWaiting(b)
+	}
+}
+
 // TestPages judges every page of rows.
 func TestPages(t *testing.T) {
-	s := start(t)
+	s := start(t, "--set", "confirmation.codes.resend=1s")
 	all := looks
 	switch {
 	case full:
@@ -152,22 +245,22 @@ func TestPages(t *testing.T) {
 	case testing.Short():
 		all = []look{looks[0], looks[3]}
 	}
-	accounts := map[person][2]string{
-		demo: {s.Dev.User.Login, s.Dev.User.Password}, operator: {s.Dev.Operator.Login, s.Dev.Operator.Password},
-	}
-	for _, l := range all {
+	ums := tamgatest.NewUMS(s.Server)
+	for i, l := range all {
+		people := s.people(ums, l, i)
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			tabs := map[person]*tab{}
 			for _, r := range rows {
+				if r.long && !full {
+					continue
+				}
 				t.Run(r.name, func(row *testing.T) {
 					b := tabs[r.who]
 					if b == nil {
 						b = s.tab(t, l)
-						b.T = row
-						if account, ok := accounts[r.who]; ok {
-							b.signIn("/start", account[0], account[1])
-						}
+						b.T, b.people = row, people
+						b.enter(r.who)
 						tabs[r.who] = b
 					}
 					b.T, b.statuses = row, !r.refused
