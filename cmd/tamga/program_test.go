@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func TestBannerAfterGoRun(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	var text strings.Builder
-	(&dev.Description{}).Explain(&text, "tamga-data", "go run ./cmd/tamga")
+	(&dev.Description{}).Explain(&text, "tamga-data", "go run ./cmd/tamga", fmt.Sprintf)
 	for _, want := range []string{"  go run ./cmd/tamga sign hello.txt --data tamga-data\n", "  go run ./cmd/tamga verify hello.txt.sig --ca tamga-data\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())

@@ -125,17 +125,25 @@ func (d *Dialog) Ask(question, proposed string) (string, error) {
 
 // Confirm asks a question that is answered with yes or no.
 func (d *Dialog) Confirm(question string, proposed bool) (bool, error) {
-	shown := map[bool]string{true: "yes", false: "no"}[proposed]
+	shown := d.c.Word(map[bool]Word{true: "yes", false: "no"}[proposed])
 	for {
 		a, err := d.Ask(question, shown)
 		if err != nil {
 			return false, err
 		}
-		switch strings.ToLower(a) {
-		case "y", "yes":
-			return true, nil
-		case "n", "no":
-			return false, nil
+		if yes, understood := YesOrNo(a); understood {
+			return yes, nil
 		}
 	}
+}
+
+// YesOrNo reads an answer to a question, in each language of the program.
+func YesOrNo(answer string) (yes, understood bool) {
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes", "д", "да":
+		return true, true
+	case "n", "no", "н", "нет":
+		return false, true
+	}
+	return false, false
 }

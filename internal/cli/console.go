@@ -27,16 +27,21 @@ type Console struct {
 	// standard input, which may carry a document.
 	Secrets func() (*os.File, error)
 	Program *Program
+	// Language is the language of the process: "ru", or "" for English.
+	Language string
+	// Words has the texts of sentences in the language of the process, by their English formats; nil for
+	// English.
+	Words map[string]string
 	// Examine does the checks of tamga doctor; see setup.Examine. Sub-commands do not import each other.
 	Examine func(c *Console, file string, conf *config.Config, faults []error, offline bool) []Finding
 }
 
 // Finding is the result of one check of tamga doctor.
 type Finding struct {
-	Check  string `json:"check"`
-	State  string `json:"state"` // ok, warning or fault
-	Text   string `json:"text"`
-	Remedy string `json:"remedy,omitempty"` // empty if State is ok
+	Check  Word     `json:"check"`
+	State  Word     `json:"state"` // ok, warning or fault
+	Text   Sentence `json:"text"`
+	Remedy Sentence `json:"remedy,omitzero"` // empty if State is ok
 }
 
 // ExitCode is an error whose text has already been printed. It is the exit code of the program.

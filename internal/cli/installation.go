@@ -58,15 +58,14 @@ type Refused struct{ Fault *fault.Error }
 // Error returns the text for people. The code is for programs.
 func (r *Refused) Error() string { return r.Fault.Message }
 
-// Answer prints value as JSON with --json, otherwise the text for people with its arguments.
+// Answer prints value as JSON with --json, otherwise the text for people with its arguments, in their language.
 func (f *Installation) Answer(c *Console, value any, people string, args ...any) error {
 	if f.JSON {
 		out := json.NewEncoder(c.Stdout)
 		out.SetIndent("", "  ")
 		return out.Encode(value)
 	}
-	_, err := fmt.Fprint(c.Stdout, c.Program.AsStarted(fmt.Sprintf(people, args...)))
-	return err
+	return c.Print(people, args...)
 }
 
 // Installation has the flags by which administrative commands find their installation.

@@ -354,39 +354,41 @@ func writeAuthorities(ctx context.Context, h *app.Rooms, file string) error {
 func (d *Description) Trial() *pages.Trial { return d.trial }
 
 // Explain prints the addresses of the server and commands to paste. program is the command that
-// starts this program.
-func (d *Description) Explain(w io.Writer, dir, program string) {
-	messages := "are sent as configured"
+// starts this program. say puts a text with its values into the language of the reader.
+func (d *Description) Explain(w io.Writer, dir, program string, say func(format string, values ...any) string) {
+	messages := say("are sent as configured")
 	if d.CapturedURL != "" {
-		messages = d.CapturedURL + " (stored there, not sent)"
+		messages = say("%s (stored there, not sent)", d.CapturedURL)
 	}
-	pages := "not served"
+	pages := say("not served")
 	if d.StartURL != "" {
 		pages = d.StartURL
 	}
-	fmt.Fprintf(w, `Tamga runs in development mode, not for production. Its files are in %[1]s; %[2]s describes them.
+	fmt.Fprint(w, say(`Tamga runs in development mode, not for production. Its files are in %[1]s; %[2]s describes them.
 
-  in a browser       %[14]s
-  signing service    %[3]s
-  identity provider  %[4]s
-  user               %[5]s, password in %[2]s
-  operator           %[11]s, password in %[2]s
-  e-mails and SMS    %[12]s
-  authority          %[6]s, revocation list %[7]s
+  in a browser       %[3]s
+  signing service    %[4]s
+  identity provider  %[5]s
+  user               %[6]s, password in %[2]s
+  operator           %[7]s, password in %[2]s
+  e-mails and SMS    %[8]s
+  authority          %[9]s, revocation list %[10]s
 
-Sign a file and check it:
+`, dir, devFile, pages, d.BaseURL, d.IDPURL, d.User.Login, d.Operator.Login, messages, filepath.Join(dir, d.CAPEM), d.CRLURL))
+	fmt.Fprintf(w, `%[1]s
 
   echo 'Hello' > hello.txt
-  %[13]s sign hello.txt --data %[1]s
-  %[13]s verify hello.txt.sig --ca %[6]s
+  %[2]s sign hello.txt --data %[3]s
+  %[2]s verify hello.txt.sig --ca %[4]s
 
-The same with curl:
+`, say("Sign a file and check it:"), program, dir, filepath.Join(dir, d.CAPEM))
+	fmt.Fprintf(w, `%[1]s
 
-  PASSWORD=$(sed -n '/"user"/,/}/s/.*"password": "\(.*\)".*/\1/p' %[1]s/%[2]s)
-  TOKEN=$(curl -s %[8]s -d grant_type=password -d username=%[5]s -d password=$PASSWORD \
-    -d client_id=%[9]s -d resource=%[10]s | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
-  curl -s %[3]s/api/documents -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json; charset=utf-8' \
+  PASSWORD=$(sed -n '/"user"/,/}/s/.*"password": "\(.*\)".*/\1/p' %[2]s/%[3]s)
+  TOKEN=$(curl -s %[4]s -d grant_type=password -d username=%[5]s -d password=$PASSWORD \
+    -d client_id=%[6]s -d resource=%[7]s | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  curl -s %[8]s/api/documents -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json; charset=utf-8' \
     -d '{"Content":"SGVsbG8K","Signature":{"Type":"CAdES","Parameters":{"Hash":"False","CADESType":"BES","IsDetached":"True"},"CertificateId":0,"PinCode":""}}'
 
-`, dir, devFile, d.BaseURL, d.IDPURL, d.User.Login, filepath.Join(dir, d.CAPEM), d.CRLURL, d.TokenURL, d.ClientID, d.Resource, d.Operator.Login, messages, program, pages)
+`, say("The same with curl:"), dir, devFile, d.TokenURL, d.User.Login, d.ClientID, d.Resource, d.BaseURL)
 }

@@ -50,7 +50,7 @@ func (l *approvalListCommand) Run(c *cli.Console) error {
 		}
 		lines := []approvalJSON{}
 		var text strings.Builder
-		table := cli.NewTable(&text, "ID", "STATE", "OPERATION", "USER", "REQUESTER", "UNTIL")
+		table := c.NewTable(&text, "ID", "STATE", "OPERATION", "USER", "REQUESTER", "UNTIL")
 		for _, r := range list {
 			lines = append(lines, approvalLine(r))
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Operation, r.Object, cli.Printable(r.Login), r.ExpiresAt.Format(time.RFC3339))
@@ -78,12 +78,23 @@ func (r *approvalRefuseCommand) Run(c *cli.Console) error {
 	return decide(c, &r.From, "RefuseApproval", r.ID, false)
 }
 
+// decided returns the answer for a request after a decision.
+func decided(r held.Request) cli.Sentence {
+	switch r.State {
+	case held.Approved:
+		return cli.Say("Request %s is approved.\n", r.ID)
+	case held.Refused:
+		return cli.Say("Request %s is refused.\n", r.ID)
+	}
+	return cli.Say("Request %s has the state %s.\n", r.ID, r.State)
+}
+
 func decide(c *cli.Console, from *cli.Installation, operation, id string, approve bool) error {
 	return cli.Administer(c, from, operation, id, func(ctx context.Context, h *app.Rooms) error {
 		r, err := h.Held.Decide(ctx, held.Administrator, id, approve)
 		if err != nil {
 			return err
 		}
-		return from.Answer(c, approvalLine(r), "%s is %s.\n", r.ID, r.State)
+		return from.Answer(c, approvalLine(r), "%s", decided(r))
 	})
 }

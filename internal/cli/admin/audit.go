@@ -54,11 +54,11 @@ func (a *Audit) Run(c *cli.Console) error {
 			return nil
 		}
 		var text strings.Builder
-		table := cli.NewTable(&text, "TIME", "LOGIN", "OPERATION", "OBJECT", "OUTCOME", "ADDRESS", "DETAIL")
+		table := c.NewTable(&text, "TIME", "LOGIN", "OPERATION", "OBJECT", "OUTCOME", "ADDRESS", "DETAIL")
 		for _, e := range entries {
 			outcome := e.Outcome
 			if e.Phase == audit.Attempt {
-				outcome = "(attempt)"
+				outcome = "(" + c.Text("attempt") + ")"
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.UTC().Format("2006-01-02 15:04:05.000Z"), cli.Printable(e.Principal.Login),
 				e.Operation, cli.Printable(e.Object), cli.Printable(outcome), cli.Printable(e.Remote), cli.Printable(e.Detail))

@@ -44,9 +44,9 @@ func (b *Backup) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("Backup of %s with %d documents (%s): %s\n", m.TakenAt.Format(time.RFC3339), m.Documents, files.Size(m.Bytes), b.Dir)
+	text := c.Text("Backup of %s with %d documents (%s): %s\n", m.TakenAt.Format(time.RFC3339), m.Documents, files.Size(m.Bytes), b.Dir)
 	if m.Bucket != "" {
-		text += fmt.Sprintf("The documents are in the bucket %s and were not copied: keep its versions.\n", m.Bucket)
+		text += c.Text("The documents are in the bucket %s and were not copied: keep its versions.\n", m.Bucket)
 	}
 	return b.From.Answer(c, m, "%s", text)
 }
@@ -84,11 +84,11 @@ func (r *restoreFrom) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("Restored the state of %s with %d documents.\n", report.TakenAt.Format(time.RFC3339), report.Documents)
+	text := c.Text("Restored the state of %s with %d documents.\n", report.TakenAt.Format(time.RFC3339), report.Documents)
 	for _, name := range report.Missing {
-		text += "Missing in the bucket: " + cli.Printable(name) + "\n"
+		text += c.Text("Missing in the bucket: %s\n", cli.Printable(name))
 	}
-	return r.To.Answer(c, report, "%s", text+"The service is closed. Next: tamga restore unknown, then tamga restore release --yes\n")
+	return r.To.Answer(c, report, "%sThe service is closed. Next: tamga restore unknown, then tamga restore release --yes\n", text)
 }
 
 type restoreUnknown struct {
@@ -107,7 +107,7 @@ func (r *restoreUnknown) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		return r.From.Answer(c, u, "%s", unknownText(u))
+		return r.From.Answer(c, u, "%s", unknownText(c, u))
 	})
 }
 
@@ -129,7 +129,7 @@ func (r *restoreRelease) Run(c *cli.Console) error {
 			return err
 		}
 		if !r.Yes {
-			if _, err := fmt.Fprint(c.Stderr, c.Program.AsStarted(unknownText(u))); err != nil {
+			if _, err := fmt.Fprint(c.Stderr, c.Program.AsStarted(unknownText(c, u))); err != nil {
 				return err
 			}
 			return errors.New("the service stays closed: read the list, then repeat with --yes")
@@ -137,7 +137,7 @@ func (r *restoreRelease) Run(c *cli.Console) error {
 		if err := h.Release(ctx, u); err != nil {
 			return err
 		}
-		return r.From.Answer(c, map[string]any{"released": true, "unknown": u}, "%sThe service is open.\n", unknownText(u))
+		return r.From.Answer(c, map[string]any{"released": true, "unknown": u}, "%sThe service is open.\n", unknownText(c, u))
 	})
 }
 
@@ -153,7 +153,7 @@ func readLists(paths []string) (lists []*x509gost.RevocationList, err error) {
 }
 
 // consequences say what a restore means for records that were changed after the snapshot.
-var consequences = []string{
+var consequences = []cli.Word{
 	"A password that was changed is the old one again, and so is a PIN.",
 	"A user or operator who was locked is not; one who was deleted exists; one who was added does not.",
 	"A device or a one-time password token that was removed works again; one that was added does not exist.",
@@ -164,34 +164,34 @@ var consequences = []string{
 }
 
 // unknownText returns what is unknown for people.
-func unknownText(u app.Unknown) string {
+func unknownText(c *cli.Console, u app.Unknown) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Restored at %s to the state of %s. Everything after that is unknown:\n", u.By.Format(time.RFC3339), u.At.Format(time.RFC3339))
+	b.WriteString(c.Text("Restored at %s to the state of %s. Everything after that is unknown:\n", u.By.Format(time.RFC3339), u.At.Format(time.RFC3339)))
 	for _, text := range consequences {
-		fmt.Fprintf(&b, "- %s\n", text)
+		fmt.Fprintf(&b, "- %s\n", c.Word(text))
 	}
-	b.WriteString("\nIn the database:\n")
+	b.WriteString(c.Text("\nIn the database:\n"))
 	for _, n := range u.Counts {
-		fmt.Fprintf(&b, "%8d %s\n", n.Count, n.Name)
+		fmt.Fprintf(&b, "%8d  %s\n", n.Count, c.Word(cli.Word(n.Name)))
 	}
-	b.WriteString("\nOperators; lock those who must not be:\n")
+	b.WriteString(c.Text("\nOperators; lock those who must not be:\n"))
 	for _, o := range u.Operators {
 		locked := ""
 		if o.Locked {
-			locked = " (locked)"
+			locked = " (" + c.Text("locked") + ")"
 		}
 		fmt.Fprintf(&b, "- %s%s: %s\n", cli.Printable(o.Login), locked, cli.Printable(o.Groups))
 	}
-	b.WriteString("\nRevocations:\n")
+	b.WriteString(c.Text("\nRevocations:\n"))
 	if len(u.Lists) == 0 {
-		fmt.Fprintf(&b, "- unknown after %s: give the last published lists with --crl\n", u.At.Format(time.RFC3339))
+		b.WriteString(c.Text("- unknown after %s: give the last published lists with --crl\n", u.At.Format(time.RFC3339)))
 	}
 	for _, p := range u.Lists {
-		fmt.Fprintf(&b, "- %s, list number %d: %d revocations are missing in the database\n", p.Authority, p.Number, len(p.Missing))
+		b.WriteString(c.Text("- %s, list number %d: %d revocations are missing in the database\n", p.Authority, p.Number, len(p.Missing)))
 		for _, e := range p.Missing {
-			fmt.Fprintf(&b, "    %s, revoked at %s, reason %d\n", hex.EncodeToString(e.SerialNumber), e.At.Format(time.RFC3339), e.Reason)
+			b.WriteString(c.Text("    %s, revoked at %s, reason %d\n", hex.EncodeToString(e.SerialNumber), e.At.Format(time.RFC3339), e.Reason))
 		}
 	}
-	b.WriteString("\nSign-ins, codes, confirmations and unfinished operations have ended. Messages are held until the release.\n\n")
+	b.WriteString(c.Text("\nSign-ins, codes, confirmations and unfinished operations have ended. Messages are held until the release.\n\n"))
 	return b.String()
 }

@@ -61,13 +61,13 @@ func (l *caListCommand) Run(c *cli.Console) error {
 		}
 		lines := []authorityJSON{}
 		var text strings.Builder
-		table := cli.NewTable(&text, "NAME", "VALID UNTIL", "SHA-256", "SUBJECT", "NOTE")
+		table := c.NewTable(&text, "NAME", "VALID UNTIL", "SHA-256", "SUBJECT", "NOTE")
 		for _, d := range list {
 			line := authorityLine(d)
 			lines = append(lines, line)
-			note := "revocation lists and answers only"
+			note := c.Text("revocation lists and answers only")
 			if d.Current {
-				note = "current"
+				note = c.Text("current")
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.Name, d.Certificate.NotAfter.Format(time.DateOnly), line.SHA256[:16], cli.Printable(line.Subject), note)
 		}
@@ -75,7 +75,7 @@ func (l *caListCommand) Run(c *cli.Console) error {
 		names := []string{}
 		for _, x := range crosses {
 			names = append(names, x.Name)
-			fmt.Fprintf(&text, "cross certificate %s\n", x.Name)
+			text.WriteString(c.Text("cross certificate %s\n", x.Name))
 		}
 		return l.From.Answer(c, map[string]any{"authorities": lines, "crosses": names}, "%s", text.String())
 	})

@@ -116,15 +116,15 @@ func (l *certListCommand) Run(c *cli.Console) error {
 		}
 		lines := []CertificateJSON{}
 		var text strings.Builder
-		table := cli.NewTable(&text, "ID", "SUITE", "STATUS", "VALID", "SUBJECT", "NOTE")
+		table := c.NewTable(&text, "ID", "SUITE", "STATUS", "VALID", "SUBJECT", "NOTE")
 		for _, x := range list {
 			line := certificateLine(x)
 			lines = append(lines, line)
 			mark := ""
 			if line.Default {
-				mark = "default"
+				mark = c.Text("default")
 			}
-			fmt.Fprintf(table, "%d\t%s\t%s\tuntil %s\t%s\t%s\n", line.ID, line.Suite, line.Status, line.NotAfter.Format(time.DateOnly), cli.Printable(line.Subject), mark)
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", line.ID, line.Suite, line.Status, c.Text("until %s", line.NotAfter.Format(time.DateOnly)), cli.Printable(line.Subject), mark)
 		}
 		table.Flush()
 		return l.From.Answer(c, lines, "%s", text.String())
@@ -137,7 +137,7 @@ type certDefaultCommand struct {
 }
 
 func (d *certDefaultCommand) Run(c *cli.Console) error {
-	return d.do(c, "SetDefaultCertificate", fmt.Sprintf("signs with certificate %d by default", d.ID), func(ctx context.Context, h *app.Rooms, u user.User) error {
+	return d.do(c, "SetDefaultCertificate", cli.Say("%s signs with certificate %d by default.\n", d.name(), d.ID), func(ctx context.Context, h *app.Rooms, u user.User) error {
 		return h.Keys.SetDefault(ctx, u.ID, d.ID)
 	})
 }

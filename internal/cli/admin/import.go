@@ -155,7 +155,7 @@ func (r *importing) all(ctx context.Context, records recordReader) error {
 				return err
 			}
 		}
-		progress.Count(fmt.Sprintf("line %d: %d added, %d refused", line, r.report.Added, r.report.Refused))
+		progress.Count(r.console.Text("line %d: %d added, %d refused", line, r.report.Added, r.report.Refused))
 	}
 	progress.Clear()
 	if stopped != nil {
@@ -209,7 +209,7 @@ func (r *importing) refuse(line int, record *importRecord, err error) error {
 		x.Login = cli.Printable(record.Login)
 	}
 	if !r.From.JSON {
-		where := fmt.Sprintf("line %d", x.Line)
+		where := r.console.Text("line %d", x.Line)
 		if x.Login != "" {
 			where += " (" + x.Login + ")"
 		}
@@ -241,13 +241,13 @@ func (r *importing) end() error {
 		_, err = fmt.Fprintf(r.console.Stdout, "\n  ],\n  \"report\": %s\n}\n", text)
 		return err
 	}
-	text := "%d records: %d users added with %d contacts, %d certificates to sign in with and %d keys; %d unchanged, %d refused.\n"
-	if r.DryRun {
-		text += "This was a dry run: nothing was changed.\n"
-	}
 	x := r.report
-	_, err := fmt.Fprintf(r.console.Stdout, text, x.Records, x.Added, x.Contacts, x.Certificates, x.Keys, x.Unchanged, x.Refused)
-	return err
+	text := r.console.Text("%d records: %d users added with %d contacts, %d certificates to sign in with and %d keys; %d unchanged, %d refused.\n",
+		x.Records, x.Added, x.Contacts, x.Certificates, x.Keys, x.Unchanged, x.Refused)
+	if r.DryRun {
+		text += r.console.Text("This was a dry run: nothing was changed.\n")
+	}
+	return r.console.Print("%s", text)
 }
 
 // one imports one record.

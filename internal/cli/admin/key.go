@@ -5,7 +5,6 @@ package admin
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +54,7 @@ func (i *keyImportCommand) Run(c *cli.Console) error {
 		return err
 	}
 	defer clear(data)
-	password, err := secretOf(c, i.PasswordFile, "--password-file", "Password of "+cli.Printable(i.File)+": ")
+	password, err := secretOf(c, i.PasswordFile, "--password-file", c.Text("Password of %s: ", cli.Printable(i.File)))
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (e *keyExportCommand) Run(c *cli.Console) error {
 	if err := cli.CheckTarget(e.Out, e.Force); err != nil {
 		return err
 	}
-	password, err := secretOf(c, e.PasswordFile, "--password-file", "Password of "+cli.Printable(e.Out)+": ")
+	password, err := secretOf(c, e.PasswordFile, "--password-file", c.Text("Password of %s: ", cli.Printable(e.Out)))
 	if err != nil {
 		return err
 	}
@@ -161,14 +160,10 @@ func (k *keyRotateCommand) Run(c *cli.Console) error {
 		if k.AtOnce {
 			from = made.CreatedAt.UTC() // the new key is the only one
 		}
-		if k.From.JSON {
-			return json.NewEncoder(c.Stdout).Encode(struct {
-				ID   string    `json:"id"`
-				From time.Time `json:"signs_from"`
-			}{made.ID, from})
-		}
-		fmt.Fprintf(c.Stdout, "token signing key %s is published; it signs from %s\n", made.ID, from.Format(time.DateTime+" MST"))
-		return nil
+		return k.From.Answer(c, struct {
+			ID   string    `json:"id"`
+			From time.Time `json:"signs_from"`
+		}{made.ID, from}, "token signing key %s is published; it signs from %s\n", made.ID, from.Format(time.DateTime+" MST"))
 	})
 }
 

@@ -60,26 +60,26 @@ func (s *keyStatusCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		value, text := keyReport(report)
+		value, text := keyReport(c, report)
 		return s.From.Answer(c, value, "%s", text)
 	})
 }
 
 // keyReport returns a report for programs and for people.
-func keyReport(report *app.KeyReport) (map[string]any, string) {
+func keyReport(c *cli.Console, report *app.KeyReport) (map[string]any, string) {
 	lines, processes := []keyLineJSON{}, []processJSON{}
 	var text strings.Builder
-	table := cli.NewTable(&text, "MASTER KEY", "RECORDS", "DOCUMENTS", "NEEDED UNTIL", "NOTE")
+	table := c.NewTable(&text, "MASTER KEY", "RECORDS", "DOCUMENTS", "NEEDED UNTIL", "NOTE")
 	for _, k := range report.Keys {
 		line := keyLineJSON{ID: k.ID, Active: k.ID == report.Active, Configured: k.InRing, Records: k.Total, Columns: k.Records, Documents: k.Documents}
 		needed, note := "", ""
 		switch {
 		case line.Active:
-			note = "active"
+			note = c.Text("active")
 		case !k.InRing:
-			note = "not in master_keys.files"
+			note = c.Text("not in master_keys.files")
 		case k.Total == 0 && k.Documents == 0:
-			note = "may be removed after that time"
+			note = c.Text("may be removed after that time")
 		}
 		if !k.SealedAt.IsZero() {
 			line.SealedAt = &k.SealedAt
@@ -93,15 +93,15 @@ func keyReport(report *app.KeyReport) (map[string]any, string) {
 	table.Flush()
 	for _, k := range report.Keys {
 		for _, column := range slices.Sorted(maps.Keys(k.Records)) {
-			fmt.Fprintf(&text, "  %s: %d in %s\n", k.ID, k.Records[column], column)
+			text.WriteString(c.Text("  %s: %d in %s\n", k.ID, k.Records[column], column))
 		}
 	}
 	for _, p := range report.Processes {
 		processes = append(processes, processJSON{p.ID, p.Host, p.Version, p.Active, p.IDs, p.SeenAt})
-		fmt.Fprintf(&text, "Process %s on %s seals with %s and has %s.\n", p.ID, p.Host, p.Active, strings.Join(p.IDs, ", "))
+		text.WriteString(c.Text("Process %s on %s seals with %s and has %s.\n", p.ID, p.Host, p.Active, strings.Join(p.IDs, ", ")))
 	}
 	if len(processes) == 0 {
-		fmt.Fprintln(&text, "No server is running.")
+		text.WriteString(c.Text("No server is running.\n"))
 	}
 	return map[string]any{"active": report.Active, "keys": lines, "processes": processes}, text.String()
 }
@@ -127,7 +127,7 @@ func reseal(ctx context.Context, c *cli.Console, from *cli.Installation, h *app.
 	var moved int64
 	done, err := h.Reseal(ctx, func(column string, n int64) {
 		moved += n
-		progress.Count(fmt.Sprintf("%d records are under the new master key; now %s", moved, column))
+		progress.Count(c.Text("%d records are under the new master key; now %s", moved, column))
 	})
 	progress.Clear()
 	if err != nil {
@@ -144,12 +144,12 @@ func reseal(ctx context.Context, c *cli.Console, from *cli.Installation, h *app.
 	if err != nil {
 		return err
 	}
-	value, text := keyReport(report)
+	value, text := keyReport(c, report)
 	value["moved"], value["failed"], value["failed_count"] = done.Moved, failed, done.FailedCount
 	var said strings.Builder
-	fmt.Fprintf(&said, "%d records were moved to master key %s.\n", done.Moved, report.Active)
+	said.WriteString(c.Text("%d records were moved to master key %s.\n", done.Moved, report.Active))
 	if done.FailedCount > 0 {
-		fmt.Fprintf(&said, "%d records do not open and stay as they are:\n  %s\n", done.FailedCount, strings.Join(failed, "\n  "))
+		said.WriteString(c.Text("%d records do not open and stay as they are:\n  %s\n", done.FailedCount, strings.Join(failed, "\n  ")))
 	}
 	if err := from.Answer(c, value, "%s%s", said.String(), text); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (k *masterKeyRotateCommand) begin(c *cli.Console, conf *config.Config) erro
 		return err
 	}
 	if made {
-		fmt.Fprintf(c.Stderr, "Master key %s is in %s. Keep a copy of it apart from the database.\n", id, file)
+		fmt.Fprint(c.Stderr, c.Text("Master key %s is in %s. Keep a copy of it apart from the database.\n", id, file))
 	}
 	text, err := os.ReadFile(k.From.Config)
 	if err == nil {
@@ -260,7 +260,7 @@ func (k *masterKeyRotateCommand) begin(c *cli.Console, conf *config.Config) erro
 	if err != nil {
 		return fmt.Errorf("%s: %w. Write there, and on all other machines, under master_keys:\n  active: %q\n  files: %q: %q (and the keys that are there)\nThen run the command again", k.From.Config, err, id, id, named)
 	}
-	fmt.Fprintf(c.Stderr, "%s names it as the active master key.\n", k.From.Config)
+	fmt.Fprint(c.Stderr, c.Text("%s names it as the active master key.\n", k.From.Config))
 	return nil
 }
 

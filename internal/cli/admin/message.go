@@ -59,7 +59,7 @@ func (l *messageListCommand) Run(c *cli.Console) error {
 		}
 		lines := make([]MessageJSON, len(list))
 		var text strings.Builder
-		table := cli.NewTable(&text, "ID", "CREATED", "CHANNEL", "TO", "SUBJECT", "STATE", "ATTEMPTS", "NOTE")
+		table := c.NewTable(&text, "ID", "CREATED", "CHANNEL", "TO", "SUBJECT", "STATE", "ATTEMPTS", "NOTE")
 		for i, r := range list {
 			lines[i] = MessageJSON{
 				ID: r.ID, Channel: string(r.Channel), To: r.To, Subject: r.Subject, UserID: r.UserID,
@@ -69,7 +69,7 @@ func (l *messageListCommand) Run(c *cli.Console) error {
 			if r.State == notify.Pending {
 				lines[i].DueAt = &r.DueAt
 				if r.Attempts > 0 {
-					note = "next attempt " + r.DueAt.Format(time.RFC3339)
+					note = c.Text("next attempt %s", r.DueAt.Format(time.RFC3339))
 				}
 			} else {
 				lines[i].DoneAt = &r.DoneAt

@@ -4,7 +4,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"tamga/internal/app"
@@ -43,7 +42,7 @@ func (m *methodListCommand) Run(c *cli.Console) error {
 		for _, i := range list {
 			method, _ := signin.MethodNamed(i.MethodURI)
 			lines = append(lines, line{method.Route, i.MethodURI, i.Level})
-			fmt.Fprintf(&text, "%s (level %d)\n", method.Route, i.Level)
+			text.WriteString(c.Text("%s (level %d)\n", method.Route, i.Level))
 		}
 		return m.From.Answer(c, lines, "%s", text.String())
 	})
@@ -55,7 +54,7 @@ type methodAddCommand struct {
 }
 
 func (m *methodAddCommand) Run(c *cli.Console) error {
-	return m.do(c, "SetMethod", "signs in with "+cli.Printable(m.Method), func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return m.do(c, "SetMethod", cli.Say("%s signs in with %s.\n", m.name(), cli.Printable(m.Method)), func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Identity.GrantMethod(ctx, x.ID, m.Method)
 	})
 }
@@ -66,7 +65,7 @@ type methodRemoveCommand struct {
 }
 
 func (m *methodRemoveCommand) Run(c *cli.Console) error {
-	return m.do(c, "DeleteMethod", "signs in without "+cli.Printable(m.Method), func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return m.do(c, "DeleteMethod", cli.Say("%s signs in without %s.\n", m.name(), cli.Printable(m.Method)), func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Identity.WithdrawMethod(ctx, x.ID, m.Method)
 	})
 }

@@ -28,7 +28,7 @@ func (m *Migrate) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		return m.From.Answer(c, plan, "%s", planText(plan))
+		return m.From.Answer(c, plan, "%s", planText(c, plan))
 	}
 	if err := h.Migrate(c.Context); err != nil {
 		return err
@@ -36,52 +36,58 @@ func (m *Migrate) Run(c *cli.Console) error {
 	return m.From.Answer(c, map[string]bool{"migrated": true}, "The database has the schema of this release.\n")
 }
 
-var costTexts = map[store.Cost]string{
+var costTexts = map[store.Cost]cli.Word{
 	store.Instant: "for an instant",
 	store.Rows:    "while it reads or changes its rows",
 	store.Scan:    "while it reads all rows",
 	store.Rewrite: "while it writes all rows anew",
 }
 
+var blockTexts = map[store.Blocks]cli.Word{
+	store.BlocksRows:   "writes of the same rows",
+	store.BlocksWrites: "writes",
+	store.BlocksAll:    "reads and writes",
+}
+
 // planText returns a plan for people.
-func planText(plan store.Plan) string {
+func planText(c *cli.Console, plan store.Plan) string {
 	var text strings.Builder
 	if len(plan.Migrations) == 0 {
-		return "The database has the schema of this release: nothing to do.\n"
+		return c.Text("The database has the schema of this release: nothing to do.\n")
 	}
 	for _, m := range plan.Migrations {
-		held := "each statement on its own"
+		held := c.Text("each statement on its own")
 		if m.Transaction {
-			held = "one transaction, which keeps its locks until its end"
+			held = c.Text("one transaction, which keeps its locks until its end")
 		}
 		fmt.Fprintf(&text, "%s: %s\n", m.Name, held)
 		for _, s := range m.Statements {
-			fmt.Fprintf(&text, "  %s\n    %s\n", strings.Join(strings.Fields(s.Statement), " "), statementText(plan, s))
+			fmt.Fprintf(&text, "  %s\n    %s\n", strings.Join(strings.Fields(s.Statement), " "), statementText(c, plan, s))
 		}
 	}
 	return text.String()
 }
 
-func statementText(plan store.Plan, s store.PlannedStatement) string {
-	text := fmt.Sprintf("blocks %s %s", s.Blocks, costTexts[s.Cost])
+func statementText(c *cli.Console, plan store.Plan, s store.PlannedStatement) string {
+	text := c.Text("blocks %s %s", blockTexts[s.Blocks], costTexts[s.Cost])
 	switch {
 	case !s.Known:
-		return "locks unknown: read the statement"
+		return c.Text("locks unknown: read the statement")
 	case s.Blocks == store.BlocksNothing:
-		text = "blocks nothing, works " + costTexts[s.Cost]
+		text = c.Text("blocks nothing, works %s", costTexts[s.Cost])
 	}
 	var locks []string
 	for _, l := range s.Locks {
-		locks = append(locks, fmt.Sprintf("%s on %s", l.Mode, l.Table))
+		locks = append(locks, c.Text("%s on %s", l.Mode, l.Table))
 	}
 	if plan.Database == "SQLite" {
-		locks = []string{"the write lock of the file, until the end of the transaction"}
+		locks = []string{c.Text("the write lock of the file, until the end of the transaction")}
 	}
 	if len(locks) == 0 {
-		locks = []string{"no lock on a table in use"}
+		locks = []string{c.Text("no lock on a table in use")}
 	}
 	if s.Portions {
-		text += ", in portions"
+		text += c.Text(", in portions")
 	}
 	return strings.Join(locks, ", ") + "; " + text
 }

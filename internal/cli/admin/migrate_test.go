@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/cli"
 )
 
 func TestPlanText(t *testing.T) {
@@ -42,7 +43,7 @@ func TestPlanText(t *testing.T) {
     the write lock of the file, until the end of the transaction; blocks writes while it reads all rows
 `},
 	} {
-		if got := planText(c.plan); got != c.want {
+		if got := planText(&cli.Console{}, c.plan); got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)
 		}
 	}

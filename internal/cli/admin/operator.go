@@ -65,11 +65,11 @@ func (o *operatorListCommand) Run(c *cli.Console) error {
 			after = page[len(page)-1].Key()
 		}
 		var text strings.Builder
-		table := cli.NewTable(&text, "LOGIN", "GROUPS", "ID", "NOTE")
+		table := c.NewTable(&text, "LOGIN", "GROUPS", "ID", "NOTE")
 		for _, l := range lines {
 			mark := ""
 			if l.Locked {
-				mark = "locked"
+				mark = c.Text("locked")
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", l.Login, strings.Join(l.Groups, ", "), l.ID, mark)
 		}
@@ -84,7 +84,7 @@ type operatorGroupsCommand struct {
 }
 
 func (o *operatorGroupsCommand) Run(c *cli.Console) error {
-	return o.do(c, "SetOperatorGroups", "acts on "+strings.Join(o.Group, ", "), func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return o.do(c, "SetOperatorGroups", cli.Say("%s acts on %s.\n", o.name(), strings.Join(o.Group, ", ")), func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Users.SetOperatorGroups(ctx, x.ID, o.Group)
 	})
 }

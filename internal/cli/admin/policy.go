@@ -41,7 +41,7 @@ func (o *onPolicy) userID(ctx context.Context, h *app.Rooms) (string, error) {
 }
 
 // change sets a policy. A nil setting removes it.
-func (o *onPolicy) change(c *cli.Console, operation string, k policy.Kind, s *policy.Setting, done string) error {
+func (o *onPolicy) change(c *cli.Console, operation string, k policy.Kind, s *policy.Setting, done cli.Sentence) error {
 	if o.User == "" && o.Group == "" {
 		return cli.UsageError{Err: errors.New("give --user LOGIN or --group NAME; the policies of the installation are in its configuration (user_policies)")}
 	}
@@ -59,7 +59,7 @@ func (o *onPolicy) change(c *cli.Console, operation string, k policy.Kind, s *po
 				return err
 			}
 		}
-		return o.From.Answer(c, map[string]string{"policy": string(k), "of": o.object()}, "The %s policy of %s is %s.\n", k, cli.Printable(o.object()), done)
+		return o.From.Answer(c, map[string]string{"policy": string(k), "of": o.object()}, "%s", done)
 	})
 }
 
@@ -95,7 +95,7 @@ func (s *policySetCommand) Run(c *cli.Console) error {
 		}
 		setting.Notifiers[string(e.Type)] = strings.Split(notifiers, ",")
 	}
-	return s.On.change(c, "SetPolicy", k, setting, "set")
+	return s.On.change(c, "SetPolicy", k, setting, cli.Say("The %s policy of %s is set.\n", k, cli.Printable(s.On.object())))
 }
 
 // withoutCode removes the code from a fault. The code is for programs.
@@ -112,7 +112,7 @@ type policyClearCommand struct {
 }
 
 func (l *policyClearCommand) Run(c *cli.Console) error {
-	return l.On.change(c, "ClearPolicy", policy.Kind(l.Kind), nil, "removed")
+	return l.On.change(c, "ClearPolicy", policy.Kind(l.Kind), nil, cli.Say("The %s policy of %s is removed.\n", l.Kind, cli.Printable(l.On.object())))
 }
 
 type policyShowCommand struct {
@@ -165,35 +165,35 @@ func (p *policyShowCommand) Run(c *cli.Console) error {
 			}
 			lines = append(lines, line)
 		}
-		return o.From.Answer(c, lines, "%s", policyTable(lines))
+		return o.From.Answer(c, lines, "%s", policyTable(c, lines))
 	})
 }
 
 // policyTable returns policies as text for people.
-func policyTable(lines []PolicyJSON) string {
+func policyTable(c *cli.Console, lines []PolicyJSON) string {
 	var text strings.Builder
-	table := cli.NewTable(&text, "KIND", "RULES")
+	table := c.NewTable(&text, "KIND", "RULES")
 	for _, l := range lines {
 		what := strings.Join(l.Actions, ", ")
 		if l.Kind == policy.Notification {
 			var parts []string
 			for _, event := range slices.Sorted(maps.Keys(l.Events)) {
-				parts = append(parts, cli.Printable(event)+" by "+strings.Join(l.Events[event], ", "))
+				parts = append(parts, c.Text("%s by %s", cli.Printable(event), strings.Join(l.Events[event], ", ")))
 			}
 			what = strings.Join(parts, "; ")
 		}
 		if what == "" {
-			what = "nothing"
+			what = c.Text("nothing")
 		}
 		notes := ""
 		if !l.Set {
-			notes += " (inherited)"
+			notes += " (" + c.Text("inherited") + ")"
 		}
 		if !l.ChangesAllowed {
-			notes += " (fixed)"
+			notes += " (" + c.Text("fixed") + ")"
 		}
-		verb := map[policy.Kind]string{policy.Access: "denied", policy.Operation: "need a confirmation", policy.Notification: "notified"}[l.Kind]
-		fmt.Fprintf(table, "%s\t%s: %s%s\n", l.Kind, verb, what, notes)
+		verb := map[policy.Kind]cli.Word{policy.Access: "denied", policy.Operation: "need a confirmation", policy.Notification: "notified"}[l.Kind]
+		fmt.Fprintf(table, "%s\t%s: %s%s\n", l.Kind, c.Word(verb), what, notes)
 	}
 	table.Flush()
 	return text.String()

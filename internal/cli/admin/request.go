@@ -50,7 +50,7 @@ func (l *requestListCommand) Run(c *cli.Console) error {
 		}
 		lines := []requestJSON{}
 		var text strings.Builder
-		table := cli.NewTable(&text, "ID", "TYPE", "AUTHORITY", "DATE", "USER", "SUBJECT")
+		table := c.NewTable(&text, "ID", "TYPE", "AUTHORITY", "DATE", "USER", "SUBJECT")
 		for _, q := range list {
 			lines = append(lines, requestLine(q))
 			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", q.ID, q.Type, cli.Printable(q.AuthorityName), q.CreatedAt.Format(time.DateOnly), q.UserID, cli.Printable(q.Subject))

@@ -56,7 +56,7 @@ func (s *keySplitCommand) Run(c *cli.Console) error {
 		names := []string{}
 		for i, share := range shares {
 			file := filepath.Join(s.Out, fmt.Sprintf("master-%s-share-%d.txt", id, i+1))
-			text := fmt.Sprintf("Share %d of %d of master key %s of a Tamga service. Any %d shares recover the key:\n  tamga key recover -o FILE SHARE...\n\n%s\n", i+1, len(shares), id, s.Threshold, share)
+			text := c.Text("Share %d of %d of master key %s of a Tamga service. Any %d shares recover the key:\n  tamga key recover -o FILE SHARE...\n\n%s\n", i+1, len(shares), id, s.Threshold, share)
 			made, err := files.Create(file, []byte(text), 0o600)
 			if err != nil {
 				return err
@@ -136,14 +136,14 @@ func (r *keyRecoverCommand) read(c *cli.Console) (list []*vault.Share, err error
 		return list, nil
 	}
 	for len(list) == 0 || len(list) < list[0].Threshold {
-		text, err := c.AskSecretBytes(fmt.Sprintf("Share number %d: ", len(list)+1), "files with shares")
+		text, err := c.AskSecretBytes(c.Text("Share number %d: ", len(list)+1), "files with shares")
 		if err != nil {
 			return nil, err
 		}
 		s, err := vault.ParseShare(string(text))
 		clear(text)
 		if err != nil {
-			fmt.Fprintf(c.Stderr, "%v; type it again\n", err)
+			fmt.Fprint(c.Stderr, c.Text("%v; type it again\n", err))
 			continue
 		}
 		list = append(list, s)

@@ -98,7 +98,7 @@ func (l *certificateListCommand) Run(c *cli.Console) error {
 		for _, s := range list {
 			line := signInLine(s)
 			lines = append(lines, line)
-			fmt.Fprintf(&text, "%s  until %s  %s\n", line.Thumbprint, line.NotAfter.Format(time.DateOnly), cli.Printable(line.Subject))
+			text.WriteString(c.Text("%s  until %s  %s\n", line.Thumbprint, line.NotAfter.Format(time.DateOnly), cli.Printable(line.Subject)))
 		}
 		return l.From.Answer(c, lines, "%s", text.String())
 	})
@@ -116,7 +116,7 @@ func (r *certificateRemoveCommand) Run(c *cli.Console) error {
 		return errors.New("thumbprint: want 64 hexadecimal digits, as the list prints them")
 	}
 	copy(thumbprint[:], raw)
-	return r.do(c, "RemoveSignInCertificate", "does not sign in with this certificate any more", func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return r.do(c, "RemoveSignInCertificate", cli.Say("%s does not sign in with this certificate any more.\n", r.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Identity.RemoveCertificate(ctx, x.ID, thumbprint)
 	})
 }

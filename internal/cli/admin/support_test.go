@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"tamga/internal/cli"
 	"tamga/internal/tamgatest"
 )
 
@@ -73,9 +72,9 @@ public_url: "http://sign.example.org"
 					t.Errorf("%d lines of the log", n)
 				}
 			case "doctor.json":
-				var findings []cli.Finding
+				var findings []struct{ State, Remedy string }
 				err := json.Unmarshal([]byte(part[1]), &findings)
-				found := slices.ContainsFunc(findings, func(f cli.Finding) bool { return f.State == "fault" && f.Remedy != "" })
+				found := slices.ContainsFunc(findings, func(f struct{ State, Remedy string }) bool { return f.State == "fault" && f.Remedy != "" })
 				if err != nil || !found {
 					t.Errorf("the fault in the configuration is missing, %v:\n%s", err, part[1])
 				}

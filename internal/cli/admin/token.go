@@ -50,9 +50,9 @@ func (i *tokenImportCommand) Run(c *cli.Console) error {
 			Imported int      `json:"imported"`
 			Known    []string `json:"known"` // serial numbers that were in the database before
 		}{len(list) - len(known), append([]string{}, known...)}
-		text := fmt.Sprintf("Imported %d tokens into the stock.\n", answer.Imported)
+		text := c.Text("Imported %d tokens into the stock.\n", answer.Imported)
 		if len(known) > 0 {
-			text += fmt.Sprintf("%d were known before and are unchanged: %s\n", len(known), shortList(known))
+			text += c.Text("%d were known before and are unchanged: %s\n", len(known), shortList(known))
 		}
 		return i.From.Answer(c, answer, "%s", text)
 	})
@@ -142,7 +142,7 @@ func (l *tokenListCommand) Run(c *cli.Console) error {
 		}
 		lines := []tokenJSON{}
 		var text strings.Builder
-		table := cli.NewTable(&text, "SERIAL", "TYPE", "USER", "NOTE")
+		table := c.NewTable(&text, "SERIAL", "TYPE", "USER", "NOTE")
 		for {
 			page, err := h.Oath.Tokens(ctx, q)
 			if err != nil {
@@ -151,15 +151,15 @@ func (l *tokenListCommand) Run(c *cli.Console) error {
 			for _, t := range page {
 				line := tokenLine(t, h.DB.Now())
 				lines = append(lines, line)
-				where, mark := "in stock", ""
+				where, mark := c.Text("in stock"), ""
 				if t.UserID != "" {
 					where = t.UserID
 				}
 				switch {
 				case line.LockedUntil != nil:
-					mark = "locked until " + line.LockedUntil.Format(time.RFC3339)
+					mark = c.Text("locked until %s", line.LockedUntil.Format(time.RFC3339))
 				case line.Locked:
-					mark = "locked"
+					mark = c.Text("locked")
 				}
 				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t.Serial, t.Type, where, mark)
 			}

@@ -26,13 +26,13 @@ type TSP struct {
 
 // tspJSON is a registered service as --json prints it.
 type tspJSON struct {
-	Name      string `json:"name"`
-	Title     string `json:"title"`
-	URL       string `json:"url"`
-	Class     string `json:"class"`
-	Policy    string `json:"policy"`
-	PerMinute int    `json:"per_minute"`
-	From      string `json:"from"` // configuration or database
+	Name      string   `json:"name"`
+	Title     string   `json:"title"`
+	URL       string   `json:"url"`
+	Class     string   `json:"class"`
+	Policy    string   `json:"policy"`
+	PerMinute int      `json:"per_minute"`
+	From      cli.Word `json:"from"` // configuration or database
 }
 
 type tspListCommand struct {
@@ -47,7 +47,7 @@ func (l *tspListCommand) Run(c *cli.Console) error {
 		}
 		lines := []tspJSON{}
 		var text strings.Builder
-		table := cli.NewTable(&text, "NAME", "ADDRESS", "FROM", "NOTE")
+		table := c.NewTable(&text, "NAME", "ADDRESS", "FROM", "NOTE")
 		for i, t := range services {
 			line := tspJSON{t.Name, t.Title, t.URL, t.Class, t.Policy, t.PerMinute, "database"}
 			if i < len(h.Policies.Rules.TSPServices) {
@@ -55,15 +55,18 @@ func (l *tspListCommand) Run(c *cli.Console) error {
 			}
 			lines = append(lines, line)
 			var notes []string
-			for _, n := range []struct{ name, value string }{{"class", t.Class}, {"policy", t.Policy}, {"title", cli.Printable(t.Title)}} {
+			for _, n := range []struct {
+				name  cli.Word
+				value string
+			}{{"class", t.Class}, {"policy", t.Policy}, {"title", cli.Printable(t.Title)}} {
 				if n.value != "" {
-					notes = append(notes, n.name+" "+n.value)
+					notes = append(notes, c.Word(n.name)+" "+n.value)
 				}
 			}
 			if t.PerMinute > 0 {
-				notes = append(notes, fmt.Sprintf("%d a minute", t.PerMinute))
+				notes = append(notes, c.Text("%d a minute", t.PerMinute))
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t.Name, cli.Printable(t.URL), line.From, strings.Join(notes, ", "))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t.Name, cli.Printable(t.URL), c.Word(line.From), strings.Join(notes, ", "))
 		}
 		table.Flush()
 		return l.From.Answer(c, lines, "%s", text.String())
@@ -134,7 +137,7 @@ type checkedJSON struct {
 }
 
 // checkTitles has the text of each successful check.
-var checkTitles = map[string]string{
+var checkTitles = map[string]cli.Word{
 	"connection": "the service answers with a time stamp",
 	"answer":     "the stamp matches the request: digest, nonce, policy",
 	"signature":  "the stamp has one signer, whose certificate is for time stamping only, and its signature is valid",
@@ -168,7 +171,7 @@ func (k *tspCheckCommand) Run(c *cli.Console) error {
 		if !e.Good() {
 			bad = cli.ExitCode(1)
 		}
-		return k.From.Answer(c, examinationFor(service.URL, e), "%s", explainExamination(service.URL, e))
+		return k.From.Answer(c, examinationFor(service.URL, e), "%s", explainExamination(c, service.URL, e))
 	})
 	if err != nil {
 		return err
@@ -200,26 +203,26 @@ func examinationFor(address string, e *evidence.Examination) checkJSON {
 }
 
 // explainExamination returns an examination as text for people.
-func explainExamination(address string, e *evidence.Examination) string {
+func explainExamination(c *cli.Console, address string, e *evidence.Examination) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\n", cli.Printable(address))
 	for _, check := range e.Checks {
 		if check.Err == nil {
-			fmt.Fprintf(&text, "  ok     %s\n", checkTitles[check.Name])
+			fmt.Fprintf(&text, "  %-6s %s\n", c.Text("ok"), c.Word(checkTitles[check.Name]))
 		} else {
-			fmt.Fprintf(&text, "  WRONG  %s: %s\n", check.Name, cli.Printable(check.Err.Error()))
+			fmt.Fprintf(&text, "  %-6s %s: %s\n", c.Text("WRONG"), check.Name, cli.Printable(check.Err.Error()))
 		}
 	}
 	if e.Info != nil {
-		fmt.Fprintf(&text, "\n  time %s (%s from our clock), policy %s, %d bytes, %s\n",
-			e.Info.Time.UTC().Format(time.RFC3339), e.Off.Round(time.Millisecond), e.Info.Policy, e.Size, e.Took.Round(time.Millisecond))
+		text.WriteString(c.Text("\n  time %s (%s from our clock), policy %s, %d bytes, %s\n",
+			e.Info.Time.UTC().Format(time.RFC3339), e.Off.Round(time.Millisecond), e.Info.Policy, e.Size, e.Took.Round(time.Millisecond)))
 	}
 	for i, x := range e.Path {
 		fmt.Fprintf(&text, "  %s%s\n", strings.Repeat("  ", i), cli.Printable(x.Subject.String()))
 	}
-	verdict := "Stamps of this service are accepted."
+	verdict := c.Text("Stamps of this service are accepted.")
 	if !e.Good() {
-		verdict = "Stamps of this service are rejected."
+		verdict = c.Text("Stamps of this service are rejected.")
 	}
 	fmt.Fprintf(&text, "\n%s\n", verdict)
 	return text.String()

@@ -159,7 +159,7 @@ func TestTSPCheck(t *testing.T) {
 	for _, service := range []string{"builtin", address} {
 		text := command(t, &tspCheckCommand{Service: service, Hash: gost, From: from})
 		for _, title := range checkTitles {
-			if !strings.Contains(text, "ok     "+title) {
+			if !strings.Contains(text, "ok     "+string(title)) {
 				t.Errorf("%q is missing in\n%s", title, text)
 			}
 		}

@@ -80,7 +80,7 @@ func newPassword(c *cli.Console, login, file string) (string, error) {
 	if file != "" {
 		return files.OwnSecret(file, "--password-file")
 	}
-	return c.AskSecret("Password of "+cli.Printable(login)+": ", "--password-file")
+	return c.AskSecret(c.Text("Password of %s: ", cli.Printable(login)), "--password-file")
 }
 
 type userListCommand struct {
@@ -112,14 +112,14 @@ func (u *userListCommand) Run(c *cli.Console) error {
 			after = page[len(page)-1].Key()
 		}
 		var text strings.Builder
-		table := cli.NewTable(&text, "LOGIN", "GROUP", "ID", "NAME", "NOTE")
+		table := c.NewTable(&text, "LOGIN", "GROUP", "ID", "NAME", "NOTE")
 		for _, l := range lines {
 			var marks []string
 			if l.Operator {
-				marks = append(marks, "operator")
+				marks = append(marks, c.Text("operator"))
 			}
 			if l.Locked {
-				marks = append(marks, "locked")
+				marks = append(marks, c.Text("locked"))
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cmp.Or(l.Login, "-"), l.Group, l.ID, cli.Printable(l.Name), strings.Join(marks, ", "))
 		}
@@ -143,8 +143,11 @@ func (o *onUser) find(ctx context.Context, h *app.Rooms) (user.User, error) {
 	return u, err
 }
 
-// do calls act for the user inside cli.Administer. done is the end of the answer after the login.
-func (o *onUser) do(c *cli.Console, operation, done string, act func(ctx context.Context, h *app.Rooms, u user.User) error) error {
+// name returns the user as the command line names it.
+func (o *onUser) name() string { return cli.Printable(o.Login) }
+
+// do calls act for the user inside cli.Administer. done is the answer.
+func (o *onUser) do(c *cli.Console, operation string, done cli.Sentence, act func(ctx context.Context, h *app.Rooms, u user.User) error) error {
 	return cli.Administer(c, &o.From, operation, o.Login, func(ctx context.Context, h *app.Rooms) error {
 		u, err := o.find(ctx, h)
 		if err != nil {
@@ -153,7 +156,7 @@ func (o *onUser) do(c *cli.Console, operation, done string, act func(ctx context
 		if err := act(ctx, h, u); err != nil {
 			return err
 		}
-		return o.From.Answer(c, map[string]string{"id": u.ID, "login": u.Login, "done": operation}, "%s %s.\n", cmp.Or(u.Login, u.ID), done)
+		return o.From.Answer(c, map[string]string{"id": u.ID, "login": u.Login, "done": operation}, "%s", done)
 	})
 }
 
@@ -162,7 +165,7 @@ type userLockCommand struct {
 }
 
 func (u *userLockCommand) Run(c *cli.Console) error {
-	return u.do(c, "LockUser", "is locked", func(ctx context.Context, h *app.Rooms, x user.User) error { return h.Users.Lock(ctx, x.ID) })
+	return u.do(c, "LockUser", cli.Say("%s is locked.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error { return h.Users.Lock(ctx, x.ID) })
 }
 
 type userUnlockCommand struct {
@@ -170,7 +173,7 @@ type userUnlockCommand struct {
 }
 
 func (u *userUnlockCommand) Run(c *cli.Console) error {
-	return u.do(c, "UnlockUser", "is unlocked", func(ctx context.Context, h *app.Rooms, x user.User) error { return h.Users.Unlock(ctx, x.ID) })
+	return u.do(c, "UnlockUser", cli.Say("%s is unlocked.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error { return h.Users.Unlock(ctx, x.ID) })
 }
 
 type userLogoutCommand struct {
@@ -178,7 +181,7 @@ type userLogoutCommand struct {
 }
 
 func (u *userLogoutCommand) Run(c *cli.Console) error {
-	return u.do(c, "EndTokens", "has no tokens now", func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return u.do(c, "EndTokens", cli.Say("%s has no tokens now.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Sessions.EndAll(ctx, x.ID)
 	})
 }
@@ -193,7 +196,7 @@ func (u *userPasswordCommand) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	return u.do(c, "SetPassword", "has a new password", func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return u.do(c, "SetPassword", cli.Say("%s has a new password.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Identity.SetPassword(ctx, x.ID, password)
 	})
 }
@@ -204,7 +207,7 @@ type userDenyCommand struct {
 }
 
 func (u *userDenyCommand) Run(c *cli.Console) error {
-	return changeAccess(c, &u.onUser, u.Action, "DenyAction", "may not perform", func(denied, a policy.Action) policy.Action { return denied | a })
+	return changeAccess(c, &u.onUser, u.Action, "DenyAction", func(a policy.Action) cli.Sentence { return cli.Say("%s may not perform %s.\n", u.name(), a) }, func(denied, a policy.Action) policy.Action { return denied | a })
 }
 
 type userAllowCommand struct {
@@ -213,16 +216,16 @@ type userAllowCommand struct {
 }
 
 func (u *userAllowCommand) Run(c *cli.Console) error {
-	return changeAccess(c, &u.onUser, u.Action, "AllowAction", "may perform", func(denied, a policy.Action) policy.Action { return denied &^ a })
+	return changeAccess(c, &u.onUser, u.Action, "AllowAction", func(a policy.Action) cli.Sentence { return cli.Say("%s may perform %s.\n", u.name(), a) }, func(denied, a policy.Action) policy.Action { return denied &^ a })
 }
 
 // changeAccess changes the denied actions of a user. change returns the new set.
-func changeAccess(c *cli.Console, o *onUser, action, operation, done string, change func(denied, a policy.Action) policy.Action) error {
+func changeAccess(c *cli.Console, o *onUser, action, operation string, done func(a policy.Action) cli.Sentence, change func(denied, a policy.Action) policy.Action) error {
 	a, err := policy.ParseAction(action)
 	if err != nil {
 		return err
 	}
-	return o.do(c, operation, done+" "+a.String(), func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return o.do(c, operation, done(a), func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Policies.Store.Atomic(ctx, lock.User(x.ID), func(ctx context.Context) error {
 			have, err := h.Policies.Effective(ctx, x.ID, policy.Access)
 			if err != nil {
@@ -240,7 +243,7 @@ type userDeleteCommand struct {
 }
 
 func (u *userDeleteCommand) Run(c *cli.Console) error {
-	return u.do(c, "DeleteUser", "is deleted", func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return u.do(c, "DeleteUser", cli.Say("%s is deleted.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Users.Remove(ctx, x.ID)
 	})
 }
@@ -272,7 +275,7 @@ func (u *userSessionsCommand) Run(c *cli.Console) error {
 					ExpiresAt  time.Time `json:"expires_at"`
 				}{g.ID, g.ClientID, g.Scope, g.Method, g.SignedInAt, g.UsedAt, g.ExpiresAt})
 			} else {
-				_, err = fmt.Fprintf(c.Stdout, "%s  %s, signed in %s by %s, used %s, until %s\n", cli.Printable(g.ClientID), g.Scope,
+				err = c.Print("%s  %s, signed in %s by %s, used %s, until %s\n", cli.Printable(g.ClientID), g.Scope,
 					g.SignedInAt.UTC().Format(time.DateTime), g.Method, g.UsedAt.UTC().Format(time.DateTime), g.ExpiresAt.UTC().Format(time.DateTime))
 			}
 			if err != nil {

@@ -69,12 +69,12 @@ func (l *webhookListCommand) Run(c *cli.Console) error {
 		}
 		lines := make([]WebhookJSON, len(have))
 		var text strings.Builder
-		table := cli.NewTable(&text, "ID", "CREATED", "ADDRESS", "EVENTS")
+		table := c.NewTable(&text, "ID", "CREATED", "ADDRESS", "EVENTS")
 		for i, s := range have {
 			lines[i] = describeWebhook(s)
 			events := strings.Join(lines[i].Events, ", ")
 			if events == "" {
-				events = "all events"
+				events = c.Text("all events")
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.ID, s.CreatedAt.Format(time.RFC3339), cli.Printable(s.URL), events)
 		}

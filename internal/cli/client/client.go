@@ -117,7 +117,7 @@ func newClient(c *cli.Console, f connectionFlags) (*client, error) {
 	case f.PasswordFile != "":
 		password, err = files.ReadSecret(f.PasswordFile, "--password-file")
 	case !known:
-		password, err = c.AskSecret("Password of "+cli.Printable(f.Login)+": ", "--password-file")
+		password, err = c.AskSecret(c.Text("Password of %s: ", cli.Printable(f.Login)), "--password-file")
 	}
 	if err != nil {
 		return nil, err

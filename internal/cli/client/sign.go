@@ -101,7 +101,7 @@ func (s *Sign) Run(c *cli.Console) error {
 	case s.PinFile != "":
 		request.pin, err = files.ReadSecretBytes(s.PinFile, "--pin-file")
 	case s.Pin:
-		request.pin, err = c.AskSecretBytes("PIN of certificate "+cli.Printable(request.certificate)+": ", "--pin-file")
+		request.pin, err = c.AskSecretBytes(c.Text("PIN of certificate %s: ", cli.Printable(request.certificate)), "--pin-file")
 	}
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (s *Sign) exchange(c *cli.Console, cl *client, request *signRequest, output
 		total = sum(total, request.original.size)
 		request.original.Reader = bar.Reader(request.original.Reader)
 	}
-	bar.Stage("sending", total)
+	bar.Stage(c.Text("sending"), total)
 	request.content.Reader = bar.Reader(request.content.Reader)
 
 	answer, err := cl.sign(c.Context, request)
@@ -130,7 +130,7 @@ func (s *Sign) exchange(c *cli.Console, cl *client, request *signRequest, output
 		return err
 	}
 	defer answer.Close()
-	bar.Stage("receiving", -1)
+	bar.Stage(c.Text("receiving"), -1)
 
 	if output == "-" {
 		n, err := cli.CopyAnswer(c.Stdout, bar.Reader(answer))
@@ -152,8 +152,7 @@ func (s *Sign) exchange(c *cli.Console, cl *client, request *signRequest, output
 	if s.JSON {
 		return json.NewEncoder(c.Stdout).Encode(map[string]any{"file": output, "type": s.Type, "bytes": n})
 	}
-	_, err = fmt.Fprintf(c.Stdout, "%s: written, %s\n", output, files.Size(n))
-	return err
+	return c.Print("%s: written, %s\n", output, files.Size(n))
 }
 
 // chooseType replaces the type auto with the one of FILE.

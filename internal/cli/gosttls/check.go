@@ -31,8 +31,8 @@ type gostTLSCheckCommand struct {
 
 // frontEndCheck is one check: its name, and what is wrong or "".
 type frontEndCheck struct {
-	Trap  string `json:"trap"`
-	Wrong string `json:"wrong,omitempty"`
+	Trap  cli.Sentence `json:"trap"`
+	Wrong cli.Sentence `json:"wrong,omitzero"`
 }
 
 func (g *gostTLSCheckCommand) Run(c *cli.Console) error {
@@ -57,12 +57,12 @@ func (g *gostTLSCheckCommand) Run(c *cli.Console) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, k := range checks {
-		mark := "ok"
-		if k.Wrong != "" {
-			mark = "WRONG"
+		mark := c.Text("ok")
+		if !k.Wrong.IsZero() {
+			mark = c.Text("WRONG")
 			faults++
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", mark, k.Trap, k.Wrong)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", mark, c.Say(k.Trap), c.Say(k.Wrong))
 	}
 	table.Flush()
 	if err := g.From.Answer(c, checks, "%s", text.String()); err != nil {
@@ -82,34 +82,34 @@ func checkFrontEnd(ctx context.Context, dir, socket string, conf *config.Config,
 	}
 	proxy := ParseProxy(string(text))
 	checks := proxy.Check(socket)
-	add := func(trap, wrong string) { checks = append(checks, frontEndCheck{trap, wrong}) }
+	add := func(trap, wrong cli.Sentence) { checks = append(checks, frontEndCheck{trap, wrong}) }
 
 	_, uidErr := app.FrontEndUID(conf)
-	add("gost_tls.front_end_user is a user of this machine", message(uidErr))
-	add("gost_tls.socket is set, and other users cannot replace it", socketWrong(conf.GOSTTLS.Socket, socket))
+	add(cli.Say("gost_tls.front_end_user is a user of this machine"), message(uidErr))
+	add(cli.Say("gost_tls.socket is set, and other users cannot replace it"), socketWrong(conf.GOSTTLS.Socket, socket))
 	for _, file := range proxy.bundles {
-		add("the server certificate "+file, bundleWrong(file, now))
+		add(cli.Say("the server certificate %s", file), bundleWrong(file, now))
 	}
 	for _, file := range proxy.authorities {
-		add("the authorities of operators in "+file, authoritiesWrong(file))
+		add(cli.Say("the authorities of operators in %s", file), authoritiesWrong(file))
 	}
 	openssl := filepath.Join(dir, FrontEndOpenSSL)
-	add("the engine is loaded by "+openssl, opensslWrong(openssl))
-	add("OPENSSL_CONF of this shell is not loaded a second time", doubleWrong(openssl, os.Getenv("OPENSSL_CONF")))
+	add(cli.Say("the engine is loaded by %s", openssl), opensslWrong(openssl))
+	add(cli.Say("OPENSSL_CONF of this shell is not loaded a second time"), doubleWrong(openssl, os.Getenv("OPENSSL_CONF")))
 	if program, err := exec.LookPath("haproxy"); err == nil {
-		add("HAProxy accepts the configuration", trial(ctx, openssl, program, "-c", "-q", "-f", filepath.Join(dir, FrontEndConfig)))
+		add(cli.Say("HAProxy accepts the configuration"), trial(ctx, openssl, program, "-c", "-q", "-f", filepath.Join(dir, FrontEndConfig)))
 	} else {
-		add("HAProxy accepts the configuration", "haproxy is not installed; run: apt-get install haproxy libengine-gost-openssl")
+		add(cli.Say("HAProxy accepts the configuration"), cli.Say("haproxy is not installed; run: apt-get install haproxy libengine-gost-openssl"))
 	}
 	return checks, nil
 }
 
 // message returns the text of an error, "" for nil.
-func message(err error) string {
+func message(err error) cli.Sentence {
 	if err == nil {
-		return ""
+		return cli.Sentence{}
 	}
-	return err.Error()
+	return cli.Say("%v", err)
 }
 
 // ProxyConfig is the part of a HAProxy configuration that is checked.
@@ -172,9 +172,9 @@ func ParseProxy(text string) *ProxyConfig {
 // Check checks the lines for known mistakes. socket is the absolute path of gost_tls.socket.
 func (p *ProxyConfig) Check(socket string) []frontEndCheck {
 	var checks []frontEndCheck
-	add := func(trap, wrong string, ok bool) {
+	add := func(trap, wrong cli.Sentence, ok bool) {
 		if ok {
-			wrong = ""
+			wrong = cli.Sentence{}
 		}
 		checks = append(checks, frontEndCheck{trap, wrong})
 	}
@@ -184,25 +184,25 @@ func (p *ProxyConfig) Check(socket string) []frontEndCheck {
 			binds = append(binds, l)
 		}
 	}
-	add("there is a port with TLS", "no bind line has ssl", slices.ContainsFunc(binds, func(l proxyLine) bool { return slices.Contains(l.words, "ssl") }))
+	add(cli.Say("there is a port with TLS"), cli.Say("no bind line has ssl"), slices.ContainsFunc(binds, func(l proxyLine) bool { return slices.Contains(l.words, "ssl") }))
 	for _, l := range binds {
 		at := strings.Join(l.words[:min(2, len(l.words))], " ")
-		add(at+": speaks TLS", "anyone can connect to a plain port: remove it", slices.Contains(l.words, "ssl"))
-		add(at+": TLS 1.2 alone", "want ssl-min-ver TLSv1.2 ssl-max-ver TLSv1.2: a client that is offered TLS 1.3 never sends its GOST certificate",
+		add(cli.Say("%s: speaks TLS", at), cli.Say("anyone can connect to a plain port: remove it"), slices.Contains(l.words, "ssl"))
+		add(cli.Say("%s: TLS 1.2 alone", at), cli.Say("want ssl-min-ver TLSv1.2 ssl-max-ver TLSv1.2: a client that is offered TLS 1.3 never sends its GOST certificate"),
 			l.after("ssl-min-ver") == "TLSv1.2" && l.after("ssl-max-ver") == "TLSv1.2")
-		add(at+": GOST suites alone", "want ciphers "+Ciphers, onlyGOST(l.after("ciphers")))
-		add(at+": one certificate, not a mixed port", "want one crt, of a GOST key", count(l.words, "crt") == 1 && count(l.words, "crt-list") == 0)
-		add(at+": demands a certificate", "want verify required and a ca-file", l.after("verify") == "required" && l.after("ca-file") != "")
-		add(at+": no session tickets", "want no-tls-tickets: a resumed session brings no certificate", slices.Contains(l.words, "no-tls-tickets"))
+		add(cli.Say("%s: GOST suites alone", at), cli.Say("want ciphers %s", Ciphers), onlyGOST(l.after("ciphers")))
+		add(cli.Say("%s: one certificate, not a mixed port", at), cli.Say("want one crt, of a GOST key"), count(l.words, "crt") == 1 && count(l.words, "crt-list") == 0)
+		add(cli.Say("%s: demands a certificate", at), cli.Say("want verify required and a ca-file"), l.after("verify") == "required" && l.after("ca-file") != "")
+		add(cli.Say("%s: no session tickets", at), cli.Say("want no-tls-tickets: a resumed session brings no certificate"), slices.Contains(l.words, "no-tls-tickets"))
 	}
 	find := func(words ...string) int {
 		return slices.IndexFunc(p.lines, func(l proxyLine) bool { return l.has(words...) })
 	}
-	add("queries are not logged", "option httplog logs queries, which may have secrets: want a log-format with %HP", find("option", "httplog") < 0)
-	add("no session cache", "want tune.ssl.cachesize 0 in global", find("tune.ssl.cachesize", "0") >= 0)
+	add(cli.Say("queries are not logged"), cli.Say("option httplog logs queries, which may have secrets: want a log-format with %%HP"), find("option", "httplog") < 0)
+	add(cli.Say("no session cache"), cli.Say("want tune.ssl.cachesize 0 in global"), find("tune.ssl.cachesize", "0") >= 0)
 
 	set := find("http-request", "set-header", "client-cert")
-	add("the certificate is forwarded", "want http-request set-header client-cert :%[ssl_c_der,base64]:",
+	add(cli.Say("the certificate is forwarded"), cli.Say("want http-request set-header client-cert :%%[ssl_c_der,base64]:"),
 		set >= 0 && slices.Equal(p.lines[set].words[3:], []string{":%[ssl_c_der,base64]:"}))
 	for _, family := range []struct {
 		name  string
@@ -211,15 +211,15 @@ func (p *ProxyConfig) Check(socket string) []frontEndCheck {
 		i := slices.IndexFunc(p.lines, func(l proxyLine) bool {
 			return l.has("http-request", "del-header", family.name) && (family.exact || l.after("-m") == "beg")
 		})
-		want := "want http-request del-header " + family.name
+		rule := family.name
 		if !family.exact {
-			want += " -m beg"
+			rule += " -m beg"
 		}
 		conditional := i >= 0 && (slices.Contains(p.lines[i].words, "if") || slices.Contains(p.lines[i].words, "unless"))
-		add("clients cannot forge "+family.name, want+", without a condition, before set-header", i >= 0 && !conditional && (set < 0 || i < set))
+		add(cli.Say("clients cannot forge %s", family.name), cli.Say("want http-request del-header %s, without a condition, before set-header", rule), i >= 0 && !conditional && (set < 0 || i < set))
 	}
 	deny := find("http-request", "deny", "deny_status", "421", "unless")
-	add("foreign Host names are refused", "want http-request deny deny_status 421 unless { req.hdr(host),field(1,:) -m str -i NAME }",
+	add(cli.Say("foreign Host names are refused"), cli.Say("want http-request deny deny_status 421 unless { req.hdr(host),field(1,:) -m str -i NAME }"),
 		deny >= 0 && slices.Contains(p.lines[deny].words, "req.hdr(host),field(1,:)") && slices.Contains(p.lines[deny].words, "str"))
 	var servers []string
 	for _, l := range p.lines {
@@ -227,7 +227,7 @@ func (p *ProxyConfig) Check(socket string) []frontEndCheck {
 			servers = append(servers, l.words[2])
 		}
 	}
-	add("requests go to the service's socket", "want one server at unix@"+socket, slices.Equal(servers, []string{"unix@" + socket}))
+	add(cli.Say("requests go to the service's socket"), cli.Say("want one server at unix@%s", socket), slices.Equal(servers, []string{"unix@" + socket}))
 	return checks
 }
 
@@ -252,32 +252,32 @@ func onlyGOST(ciphers string) bool {
 }
 
 // socketWrong checks the directory of the socket.
-func socketWrong(configured, socket string) string {
+func socketWrong(configured, socket string) cli.Sentence {
 	if configured == "" {
-		return "want gost_tls.socket in the configuration"
+		return cli.Say("want gost_tls.socket in the configuration")
 	}
 	info, err := os.Stat(filepath.Dir(socket))
 	switch {
 	case err != nil:
-		return err.Error()
+		return message(err)
 	case files.ModeOfOthers(info.Mode())&0o002 != 0 && info.Mode()&os.ModeSticky == 0:
-		return filepath.Dir(socket) + " can be written by all users; run chmod o-w on it"
+		return cli.Say("%s can be written by all users; run chmod o-w on it", filepath.Dir(socket))
 	}
-	return ""
+	return cli.Sentence{}
 }
 
 // bundleWrong checks the certificate and key of the server.
-func bundleWrong(file string, now time.Time) string {
+func bundleWrong(file string, now time.Time) cli.Sentence {
 	info, err := os.Stat(file)
 	if err != nil {
-		return err.Error()
+		return message(err)
 	}
 	if files.ModeOfOthers(info.Mode()) != 0 {
-		return "the key can be read by other users; run chmod 600 on the file"
+		return cli.Say("the key can be read by other users; run chmod 600 on the file")
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return err.Error()
+		return message(err)
 	}
 	defer clear(data)
 	var leaf *x509gost.Certificate
@@ -286,57 +286,57 @@ func bundleWrong(file string, now time.Time) string {
 		switch {
 		case block.Type == "CERTIFICATE" && leaf == nil:
 			if leaf, err = x509gost.ParseCertificate(block.Bytes); err != nil {
-				return err.Error()
+				return message(err)
 			}
 		case block.Type == "PRIVATE KEY":
 			if key, _, err = x509gost.ParsePrivateKey(block.Bytes); err != nil {
-				return err.Error()
+				return message(err)
 			}
 		}
 	}
 	switch {
 	case leaf == nil || key == nil:
-		return "want a certificate and its key (PRIVATE KEY) as PEM"
+		return cli.Say("want a certificate and its key (PRIVATE KEY) as PEM")
 	case leaf.Suite == nil || !strings.HasPrefix(leaf.Suite.Name, "gost2012"):
-		return "the key is not GOST R 34.10-2012; want a port for GOST only"
+		return cli.Say("the key is not GOST R 34.10-2012; want a port for GOST only")
 	case now.Before(leaf.NotBefore):
-		return "the certificate is not valid before " + leaf.NotBefore.Format(time.RFC3339)
+		return cli.Say("the certificate is not valid before %s", leaf.NotBefore.Format(time.RFC3339))
 	case now.After(leaf.NotAfter):
-		return "the certificate expired on " + leaf.NotAfter.Format(time.RFC3339) + "; make another with tamga gost-tls init --force"
+		return cli.Say("the certificate expired on %s; make another with tamga gost-tls init --force", leaf.NotAfter.Format(time.RFC3339))
 	case now.AddDate(0, 0, 14).After(leaf.NotAfter):
-		return "the certificate expires on " + leaf.NotAfter.Format(time.RFC3339) + "; make another with tamga gost-tls init --force"
+		return cli.Say("the certificate expires on %s; make another with tamga gost-tls init --force", leaf.NotAfter.Format(time.RFC3339))
 	case !slices.ContainsFunc(leaf.ExtKeyUsage, func(o x509gost.OID) bool { return o.Equal(x509gost.OID{1, 3, 6, 1, 5, 5, 7, 3, 1}) }):
-		return "the certificate is not for servers (extendedKeyUsage serverAuth)"
+		return cli.Say("the certificate is not for servers (extendedKeyUsage serverAuth)")
 	}
 	if public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(leaf.PublicKey) {
-		return "the key does not belong to the certificate"
+		return cli.Say("the key does not belong to the certificate")
 	}
-	return ""
+	return cli.Sentence{}
 }
 
 // authoritiesWrong checks the authorities whose client certificates a handshake accepts.
-func authoritiesWrong(file string) string {
+func authoritiesWrong(file string) cli.Sentence {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return err.Error()
+		return message(err)
 	}
 	list, err := x509gost.ParseCertificates(data)
 	if err != nil {
-		return err.Error()
+		return message(err)
 	}
 	for _, c := range list {
 		if !c.IsCA {
-			return cli.Printable(c.Subject.String()) + " is not the certificate of an authority"
+			return cli.Say("%s is not the certificate of an authority", cli.Printable(c.Subject.String()))
 		}
 	}
-	return ""
+	return cli.Sentence{}
 }
 
 // opensslWrong checks the OpenSSL configuration that loads the engine.
-func opensslWrong(file string) string {
+func opensslWrong(file string) cli.Sentence {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return err.Error()
+		return message(err)
 	}
 	engine := ""
 	active := false
@@ -350,38 +350,37 @@ func opensslWrong(file string) string {
 		}
 	}
 	if engine == "" {
-		return "want dynamic_path with the path of gost-engine"
+		return cli.Say("want dynamic_path with the path of gost-engine")
 	}
 	if _, err := os.Stat(engine); err != nil {
-		return "gost-engine is not installed; run: apt-get install libengine-gost-openssl (" + err.Error() +
-			"); without it HAProxy reports that it finds no private key"
+		return cli.Say("gost-engine is not installed; run: apt-get install libengine-gost-openssl (%v); without it HAProxy reports that it finds no private key", err)
 	}
 	if !active {
-		return "the default provider is not activated; want its section with activate = 1"
+		return cli.Say("the default provider is not activated; want its section with activate = 1")
 	}
-	return ""
+	return cli.Sentence{}
 }
 
 // doubleWrong checks that OPENSSL_CONF of the shell does not load the engine too.
-func doubleWrong(file, variable string) string {
+func doubleWrong(file, variable string) cli.Sentence {
 	if variable == "" || variable == file {
-		return ""
+		return cli.Sentence{}
 	}
 	if data, err := os.ReadFile(variable); err == nil && bytes.Contains(data, []byte("engine_id")) {
-		return variable + " loads an engine too; start HAProxy with " + file + " only"
+		return cli.Say("%s loads an engine too; start HAProxy with %s only", variable, file)
 	}
-	return ""
+	return cli.Sentence{}
 }
 
 // trial runs a program with the engine and returns its output if it fails.
-func trial(ctx context.Context, openssl, program string, args ...string) string {
+func trial(ctx context.Context, openssl, program string, args ...string) cli.Sentence {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "OPENSSL_CONF="+openssl)
 	out, err := cmd.CombinedOutput()
 	if err == nil {
-		return ""
+		return cli.Sentence{}
 	}
-	return strings.TrimSpace(errors.Join(err, errors.New(cli.Printable(strings.TrimSpace(string(out))))).Error())
+	return cli.Say("%s", strings.TrimSpace(errors.Join(err, errors.New(cli.Printable(strings.TrimSpace(string(out))))).Error()))
 }

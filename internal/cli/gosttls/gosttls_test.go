@@ -366,8 +366,8 @@ func TestGOSTTLSCheck(t *testing.T) {
 // wrong returns the failed checks.
 func wrong(p *gosttls.ProxyConfig, socket string) (found []string) {
 	for _, k := range p.Check(socket) {
-		if k.Wrong != "" {
-			found = append(found, k.Trap)
+		if !k.Wrong.IsZero() {
+			found = append(found, k.Trap.String())
 		}
 	}
 	return found

@@ -115,20 +115,21 @@ func document(d devmsg.Document) (one what.Document, err error) {
 }
 
 // explain prints an operation for people, with all documents.
-func (o *operation) explain(w io.Writer, lang string) {
-	fmt.Fprintf(w, "operation: %s\nconfirm before: %s\n", cli.Printable(o.ID), time.Unix(o.ConfirmBefore, 0).UTC().Format(time.RFC3339))
+func (o *operation) explain(c *cli.Console, lang string) {
+	w := c.Stdout
+	fmt.Fprint(w, c.Text("operation: %s\nconfirm before: %s\n", cli.Printable(o.ID), time.Unix(o.ConfirmBefore, 0).UTC().Format(time.RFC3339)))
 	for line := range strings.Lines(o.Shown[lang]) {
 		fmt.Fprintln(w, cli.Printable(strings.TrimSpace(line)))
 	}
 	for i, d := range o.fields.Documents {
 		name := d.Name
 		if d.Hash != "" {
-			name = "unknown document, hash " + d.Hash
+			name = c.Text("unknown document, hash %s", d.Hash)
 		}
-		fmt.Fprintf(w, "[%d] %s, %d bytes, %x\n", i, cli.Printable(name), d.Size, []byte(d.Digest))
+		fmt.Fprint(w, c.Text("[%d] %s, %d bytes, %x\n", i, cli.Printable(name), d.Size, []byte(d.Digest)))
 	}
 	if o.Number {
-		fmt.Fprintln(w, "number: the client shows two digits that must be given")
+		fmt.Fprint(w, c.Text("number: the client shows two digits that must be given\n"))
 	}
 }
 
@@ -153,7 +154,7 @@ func (v *phoneList) Run(c *cli.Console) error {
 		return json.NewEncoder(c.Stdout).Encode(list)
 	}
 	for _, o := range list {
-		fmt.Fprintf(c.Stdout, "%s %s, documents: %d, check number: %.8s\n", cli.Printable(o.ID), cli.Printable(o.Action), o.Count, cli.Printable(o.What))
+		fmt.Fprint(c.Stdout, c.Text("%s %s, documents: %d, check number: %.8s\n", cli.Printable(o.ID), cli.Printable(o.Action), o.Count, cli.Printable(o.What)))
 	}
 	return nil
 }
@@ -190,13 +191,13 @@ func (v *phoneApprove) Run(c *cli.Console) error {
 	slices.Sort(v.Decline)
 	input := bufio.NewReader(io.LimitReader(c.Stdin, 1<<10))
 	if v.asks() {
-		o.explain(c.Stdout, v.Lang)
+		o.explain(c, v.Lang)
 		if o.Number && v.Number == "" {
-			if v.Number, err = ask(c, input, "Number that the client shows: "); err != nil {
+			if v.Number, err = ask(c, input, c.Text("Number that the client shows: ")); err != nil {
 				return err
 			}
 		}
-		if err := sure(c, input, fmt.Sprintf("Approve %d of %d documents? yes or no: ", len(o.fields.Documents)-len(slices.Compact(slices.Clone(v.Decline))), len(o.fields.Documents))); err != nil {
+		if err := sure(c, input, c.Text("Approve %d of %d documents? yes or no: ", len(o.fields.Documents)-len(slices.Compact(slices.Clone(v.Decline))), len(o.fields.Documents))); err != nil {
 			return err
 		}
 	}
@@ -220,8 +221,8 @@ func (v *phoneDecline) Run(c *cli.Console) error {
 		return err
 	}
 	if v.asks() {
-		o.explain(c.Stdout, v.Lang)
-		if err := sure(c, bufio.NewReader(io.LimitReader(c.Stdin, 1<<10)), "Decline the operation? yes or no: "); err != nil {
+		o.explain(c, v.Lang)
+		if err := sure(c, bufio.NewReader(io.LimitReader(c.Stdin, 1<<10)), c.Text("Decline the operation? yes or no: ")); err != nil {
 			return err
 		}
 	}
@@ -234,7 +235,7 @@ func (v verdictFlags) asks() bool { return !v.Yes && !v.JSON }
 // sure returns an error unless the user answers yes.
 func sure(c *cli.Console, input *bufio.Reader, question string) error {
 	answer, err := ask(c, input, question)
-	if err == nil && !strings.EqualFold(answer, "yes") {
+	if yes, _ := cli.YesOrNo(answer); err == nil && !yes {
 		err = errors.New("nothing was sent; give --yes to send without a question")
 	}
 	return err
@@ -265,6 +266,6 @@ func (v verdictFlags) verdict(c *cli.Console, p *phone, kind string, verdict dev
 	if v.JSON {
 		return json.NewEncoder(c.Stdout).Encode(a.Result)
 	}
-	fmt.Fprintf(c.Stdout, "operation %s: %s\n", cli.Printable(a.Result.ID), cli.Printable(a.Result.State))
+	fmt.Fprint(c.Stdout, c.Text("operation %s: %s\n", cli.Printable(a.Result.ID), cli.Printable(a.Result.State)))
 	return nil
 }

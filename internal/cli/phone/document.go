@@ -103,8 +103,7 @@ func (v *phoneDocument) Run(c *cli.Console) error {
 	if v.JSON {
 		return json.NewEncoder(c.Stdout).Encode(fetched{target, size, fmt.Sprintf("%x", []byte(digest))})
 	}
-	fmt.Fprintf(c.Stdout, "%s: %d bytes, the digest is the one that is confirmed\n", cli.Printable(target), size)
-	return nil
+	return c.Print("%s: %d bytes, the digest is the one that is confirmed\n", cli.Printable(target), size)
 }
 
 // fileName returns the name of a document without folders, in this directory.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -145,10 +144,13 @@ func (p *phone) sign(kind string, payload any) (devmsg.Signed, error) {
 }
 
 // explain prints the facts as text for people.
-func (p *phone) explain(w io.Writer) {
-	for _, line := range [][2]string{{"device", p.Kid}, {"state", p.State}, {"user", p.UID}, {"service", p.Service}, {"key", p.Suite}} {
-		if line[1] != "" {
-			fmt.Fprintf(w, "%s: %s\n", line[0], cli.Printable(line[1]))
+func (p *phone) explain(c *cli.Console) {
+	for _, line := range []struct {
+		name  cli.Word
+		value string
+	}{{"device", p.Kid}, {"state", p.State}, {"user", p.UID}, {"service", p.Service}, {"key", p.Suite}} {
+		if line.value != "" {
+			fmt.Fprintf(c.Stdout, "%s: %s\n", c.Word(line.name), cli.Printable(line.value))
 		}
 	}
 }

@@ -81,8 +81,9 @@ func (f challengeFlags) open(c *cli.Console) (*phone, *scanned, error) {
 }
 
 // explain prints what a QR code says for people.
-func (s *scanned) explain(w io.Writer) {
-	fmt.Fprintf(w, "operation: %s\nconfirm before: %s\n", cli.Printable(s.ID), time.Unix(s.ConfirmBefore, 0).UTC().Format(time.RFC3339))
+func (s *scanned) explain(c *cli.Console) {
+	w := c.Stdout
+	fmt.Fprint(w, c.Text("operation: %s\nconfirm before: %s\n", cli.Printable(s.ID), time.Unix(s.ConfirmBefore, 0).UTC().Format(time.RFC3339)))
 	for line := range strings.Lines(s.Text) {
 		fmt.Fprintln(w, cli.Printable(strings.TrimSpace(line)))
 	}
@@ -100,7 +101,7 @@ func (v *phoneScan) Run(c *cli.Console) error {
 	if v.JSON {
 		return json.NewEncoder(c.Stdout).Encode(s)
 	}
-	s.explain(c.Stdout)
+	s.explain(c)
 	return nil
 }
 
@@ -115,8 +116,8 @@ func (v *phoneCode) Run(c *cli.Console) error {
 		return err
 	}
 	if !v.Yes && !v.JSON {
-		s.explain(c.Stdout)
-		if err := sure(c, answers(c, v.qrFlags), "Approve all of it? yes or no: "); err != nil {
+		s.explain(c)
+		if err := sure(c, answers(c, v.qrFlags), c.Text("Approve all of it? yes or no: ")); err != nil {
 			return err
 		}
 	}
@@ -127,8 +128,7 @@ func (v *phoneCode) Run(c *cli.Console) error {
 	if v.JSON {
 		return json.NewEncoder(c.Stdout).Encode(map[string]string{"id": s.ID, "code": code})
 	}
-	fmt.Fprintf(c.Stdout, "code: %s\n", code)
-	return nil
+	return c.Print("code: %s\n", code)
 }
 
 type phoneSign struct {
@@ -146,14 +146,14 @@ func (v *phoneSign) Run(c *cli.Console) error {
 	asks := !v.Yes && !v.JSON
 	input := answers(c, v.qrFlags)
 	if asks {
-		s.explain(c.Stdout)
+		s.explain(c)
 	}
 	verdict := devmsg.Verdict{ID: s.ID, What: s.What}
-	question := "Decline the operation? yes or no: "
+	question := c.Text("Decline the operation? yes or no: ")
 	if !v.Decline {
-		question = "Approve all of it? yes or no: "
+		question = c.Text("Approve all of it? yes or no: ")
 		if s.Number && v.Number == "" && asks {
-			if v.Number, err = ask(c, input, "Number that the client shows: "); err != nil {
+			if v.Number, err = ask(c, input, c.Text("Number that the client shows: ")); err != nil {
 				return err
 			}
 		}
@@ -198,8 +198,7 @@ func (f phoneFlags) keep(c *cli.Console, p *phone, approved bool, verdict devmsg
 	if f.JSON {
 		return json.NewEncoder(c.Stdout).Encode(map[string]any{"id": verdict.ID, "approved": approved, "kept": len(p.Later)})
 	}
-	fmt.Fprintf(c.Stdout, "operation %s: the verdict is kept, send it with tamga phone send\n", cli.Printable(verdict.ID))
-	return nil
+	return c.Print("operation %s: the verdict is kept, send it with tamga phone send\n", cli.Printable(verdict.ID))
 }
 
 type phoneSend struct {
@@ -244,7 +243,7 @@ func (v *phoneSend) Run(c *cli.Console) error {
 			return err
 		}
 		if results = append(results, result); !v.JSON && result.State != "" {
-			fmt.Fprintf(c.Stdout, "operation %s: %s\n", cli.Printable(result.ID), cli.Printable(result.State))
+			fmt.Fprint(c.Stdout, c.Text("operation %s: %s\n", cli.Printable(result.ID), cli.Printable(result.State)))
 		}
 	}
 	if v.JSON {

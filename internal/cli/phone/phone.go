@@ -161,7 +161,7 @@ func (r *phoneRegister) Run(c *cli.Console) error {
 			return err
 		}
 		if kinit.ActivationRequired && r.Code == "" {
-			if r.Code, err = c.AskSecret("Activation code: ", "--code"); err != nil {
+			if r.Code, err = c.AskSecret(c.Text("Activation code: "), "--code"); err != nil {
 				return err
 			}
 		}
@@ -177,7 +177,7 @@ func (r *phoneRegister) Run(c *cli.Console) error {
 	}
 	p.ServiceKey = a.ServiceKey
 	if p.Kid, p.UID, p.State = a.Kid, a.UID, a.State; p.UID == "" {
-		fmt.Fprintf(c.Stderr, "Tell the operator the number of this device: %s\n", p.Kid)
+		fmt.Fprint(c.Stderr, c.Text("Tell the operator the number of this device: %s\n", p.Kid))
 	}
 	return r.done(c, p, a)
 }
@@ -293,7 +293,7 @@ func (v *phoneShow) Run(c *cli.Console) error {
 	if v.JSON {
 		return json.NewEncoder(c.Stdout).Encode(p.Facts)
 	}
-	p.explain(c.Stdout)
+	p.explain(c)
 	return nil
 }
 
@@ -310,7 +310,7 @@ func (v *phoneShow) operation(c *cli.Console) error {
 	if v.JSON {
 		return json.NewEncoder(c.Stdout).Encode(o.Waiting)
 	}
-	o.explain(c.Stdout, v.Lang)
+	o.explain(c, v.Lang)
 	return nil
 }
 
@@ -339,9 +339,8 @@ func (f phoneFlags) done(c *cli.Console, p *phone, a devmsg.Answer) error {
 	if f.JSON {
 		return json.NewEncoder(c.Stdout).Encode(a)
 	}
-	p.explain(c.Stdout)
-	fmt.Fprintf(c.Stdout, "operations to confirm: %d\n", len(a.Operations))
-	return nil
+	p.explain(c)
+	return c.Print("operations to confirm: %d\n", len(a.Operations))
 }
 
 // maxAnswer is the largest answer of the service, in bytes.

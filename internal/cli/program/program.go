@@ -204,6 +204,10 @@ func run(ctx context.Context, version, language string, args []string, stdin io.
 	if err != nil {
 		return err
 	}
+	var words map[string]string
+	if language == "ru" {
+		words = russian()
+	}
 	title := examplesTitle
 	if translated {
 		inRussian(parser.Model, vars)
@@ -221,6 +225,6 @@ func run(ctx context.Context, version, language string, args []string, stdin io.
 	parsed.Bind(parser.Model)
 	return parsed.Run(&cli.Console{
 		Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr,
-		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program, Examine: setup.Examine,
+		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program, Examine: setup.Examine, Language: language, Words: words,
 	})
 }

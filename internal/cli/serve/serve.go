@@ -79,7 +79,7 @@ func (s *Command) Run(c *cli.Console) error {
 			return fmt.Errorf("preparing %s: %w", s.Data, err)
 		}
 		trial = d.Trial()
-		d.Explain(c.Stdout, s.Data, c.Program.Name)
+		d.Explain(c.Stdout, s.Data, c.Program.Name, c.Text)
 	}
 	app.CollectLess()
 	server, err := app.NewServer(c.Context, rooms, c.Program.Version, trial)

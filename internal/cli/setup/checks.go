@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -22,6 +21,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/app"
+	"tamga/internal/cli"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
 	"tamga/pki/x509gost"
@@ -34,7 +34,7 @@ const (
 )
 
 // files opens what the configuration names, and looks at modes.
-func (e *examination) files(_ context.Context, name string) {
+func (e *examination) files(_ context.Context, name cli.Word) {
 	faults := app.Inspect(e.conf)
 	for _, f := range faults {
 		e.fault(name, remedyOf(f), "%s", f)
@@ -43,20 +43,20 @@ func (e *examination) files(_ context.Context, name string) {
 		e.ok(name, "all files that the configuration names can be read")
 	}
 	if info, err := os.Stat(e.file); err == nil && files.ModeOfOthers(info.Mode())&0o022 != 0 {
-		e.fault(name, "chmod go-w "+e.file, "%s can be changed by other users", e.file)
+		e.fault(name, cli.Say("chmod go-w %s", e.file), "%s can be changed by other users", e.file)
 	}
 	seen := map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(e.conf.MasterKeys.Files)) {
 		dir := filepath.Dir(files.Credential(e.conf.Path(e.conf.MasterKeys.Files[id])))
 		if info, err := os.Stat(dir); err == nil && !seen[dir] && files.ModeOfOthers(info.Mode())&0o022 != 0 {
-			e.fault(name, "chmod go-w "+dir, "other users can replace files in %s, where a master key is", dir)
+			e.fault(name, cli.Say("chmod go-w %s", dir), "other users can replace files in %s, where a master key is", dir)
 		}
 		seen[dir] = true
 	}
 }
 
 // port checks that the address can be listened on, or that a server answers there.
-func (e *examination) port(ctx context.Context, name string) {
+func (e *examination) port(ctx context.Context, name cli.Word) {
 	listener, err := net.Listen("tcp", e.conf.Listen)
 	if err == nil {
 		listener.Close()
@@ -68,13 +68,13 @@ func (e *examination) port(ctx context.Context, name string) {
 		e.ok(name, "a server listens on %s; tamga ready says whether it is this service", e.conf.Listen)
 		return
 	}
-	e.fault(name, "set listen to an address of this machine with a port that is free and, below 1024, allowed for this user", "listen: %v", err)
+	e.fault(name, cli.Say("set listen to an address of this machine with a port that is free and, below 1024, allowed for this user"), "listen: %v", err)
 }
 
 // leastFree is the free space of a disk below which the doctor warns.
 const leastFree = 1 << 30
 
-func (e *examination) disk(_ context.Context, name string) {
+func (e *examination) disk(_ context.Context, name cli.Word) {
 	dirs := map[string]string{"spool_dir": e.conf.Path(e.conf.SpoolDir)}
 	if e.conf.Bucket.Endpoint == "" {
 		dirs["blob_dir"] = e.conf.Path(e.conf.BlobDir)
@@ -94,7 +94,7 @@ func (e *examination) disk(_ context.Context, name string) {
 		switch {
 		case !known:
 		case free < leastFree:
-			e.warn(name, "make room, or move the directory to a larger disk", "%s: %s has %s of free space", setting, dir, files.Size(free))
+			e.warn(name, cli.Say("make room, or move the directory to a larger disk"), "%s: %s has %s of free space", setting, dir, files.Size(free))
 		default:
 			e.ok(name, "%s: %s has %s of free space", setting, dir, files.Size(free))
 		}
@@ -102,35 +102,35 @@ func (e *examination) disk(_ context.Context, name string) {
 }
 
 // proxies checks that the settings of TLS and of proxies fit to the public address.
-func (e *examination) proxies(_ context.Context, name string) {
+func (e *examination) proxies(_ context.Context, name cli.Word) {
 	u, err := url.Parse(e.conf.BaseURL())
 	host, _, _ := net.SplitHostPort(e.conf.Listen)
 	loopback := host == "localhost" || net.ParseIP(host).IsLoopback()
 	switch {
 	case err != nil:
 	case u.Scheme == "https" && e.conf.TLS.CertificateFile == "" && len(e.conf.TrustedProxies) == 0:
-		e.warn(name, "name the proxy in trusted_proxies, so that limits by address see the clients and not the proxy", "public_url is https, so a proxy has the TLS, but trusted_proxies is empty")
+		e.warn(name, cli.Say("name the proxy in trusted_proxies, so that limits by address see the clients and not the proxy"), "public_url is https, so a proxy has the TLS, but trusted_proxies is empty")
 	case u.Scheme == "http" && e.conf.TLS.CertificateFile == "" && !loopback:
-		e.fault(name, "set tls.certificate_file and tls.key_file, or listen on loopback behind a proxy with TLS", "passwords and PINs pass %s in the clear", e.conf.Listen)
+		e.fault(name, cli.Say("set tls.certificate_file and tls.key_file, or listen on loopback behind a proxy with TLS"), "passwords and PINs pass %s in the clear", e.conf.Listen)
 	default:
 		e.ok(name, "TLS and proxies fit to %s", e.conf.BaseURL())
 	}
 }
 
 // production warns about settings that are for trying out.
-func (e *examination) production(_ context.Context, name string) {
+func (e *examination) production(_ context.Context, name cli.Word) {
 	before := len(e.findings)
 	if e.conf.Users.FactorDelay == 0 {
-		e.warn(name, "set users.factor_delay: 24h", "an operator can replace what a user signs in with at once")
+		e.warn(name, cli.Say("set users.factor_delay: 24h"), "an operator can replace what a user signs in with at once")
 	}
 	if len(e.conf.Users.SecondOperator) == 0 {
-		e.warn(name, "set users.second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]", "one operator alone can delete users and reset passwords")
+		e.warn(name, cli.Say("set users.second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]"), "one operator alone can delete users and reset passwords")
 	}
 	if e.conf.Messages.Capture {
-		e.fault(name, "remove messages.capture and configure a sender", "messages are shown to every client instead of being sent")
+		e.fault(name, cli.Say("remove messages.capture and configure a sender"), "messages are shown to every client instead of being sent")
 	}
 	if u, err := url.Parse(e.conf.BaseURL()); err == nil && u.Scheme == "http" {
-		e.warn(name, "serve public_url by https", "people use %s without TLS", e.conf.BaseURL())
+		e.warn(name, cli.Say("serve public_url by https"), "people use %s without TLS", e.conf.BaseURL())
 	}
 	if len(e.findings) == before {
 		e.ok(name, "settings are those of production")
@@ -138,7 +138,7 @@ func (e *examination) production(_ context.Context, name string) {
 }
 
 // tls checks the certificate of the server.
-func (e *examination) tls(_ context.Context, name string) {
+func (e *examination) tls(_ context.Context, name cli.Word) {
 	file := e.conf.TLS.CertificateFile
 	if file == "" {
 		return
@@ -151,9 +151,9 @@ func (e *examination) tls(_ context.Context, name string) {
 	ends := list[0].NotAfter.UTC().Format(time.DateOnly)
 	switch {
 	case left <= 0:
-		e.fault(name, "replace the certificate and restart", "tls.certificate_file: the certificate ended on %s", ends)
+		e.fault(name, cli.Say("replace the certificate and restart"), "tls.certificate_file: the certificate ended on %s", ends)
 	case left < serverCertificateWarning:
-		e.warn(name, "replace the certificate", "tls.certificate_file: the certificate ends on %s", ends)
+		e.warn(name, cli.Say("replace the certificate"), "tls.certificate_file: the certificate ends on %s", ends)
 	default:
 		e.ok(name, "the certificate is valid until %s", ends)
 	}
@@ -161,16 +161,16 @@ func (e *examination) tls(_ context.Context, name string) {
 	standard, parseErr := x509.ParseCertificate(list[0].Raw)
 	if err == nil && parseErr == nil && u.Scheme == "https" {
 		if err := standard.VerifyHostname(u.Hostname()); err != nil {
-			e.warn(name, "get a certificate for this name, unless a proxy with its own certificate is in front", "%v", err)
+			e.warn(name, cli.Say("get a certificate for this name, unless a proxy with its own certificate is in front"), "%v", err)
 		}
 	}
 }
 
 // database opens the database and compares its schema.
-func (e *examination) database(ctx context.Context, name string) {
+func (e *examination) database(ctx context.Context, name cli.Word) {
 	if file, ok := strings.CutPrefix(e.conf.Database, "sqlite:"); ok {
 		if _, err := os.Stat(e.conf.Path(file)); err != nil {
-			e.fault(name, "run: tamga init --config "+e.file+" for a new installation; otherwise put the file back", "database: %v", err)
+			e.fault(name, cli.Say("run: tamga init --config %s for a new installation; otherwise put the file back", e.file), "database: %v", err)
 			return
 		}
 	}
@@ -178,7 +178,7 @@ func (e *examination) database(ctx context.Context, name string) {
 	defer cancel()
 	base, err := app.Open(ctx, e.conf, app.ForCommand, slog.New(slog.DiscardHandler))
 	if err != nil {
-		e.fault(name, "start the database server, and check the address, the password and the network", "%v", err)
+		e.fault(name, cli.Say("start the database server, and check the address, the password and the network"), "%v", err)
 		return
 	}
 	close := true
@@ -191,20 +191,20 @@ func (e *examination) database(ctx context.Context, name string) {
 	var schema *store.SchemaError
 	switch {
 	case errors.As(err, &schema) && schema.Newer():
-		e.warn(name, "update the program on this machine", "%v", err)
+		e.warn(name, cli.Say("update the program on this machine"), "%v", err)
 	case errors.As(err, &schema):
-		e.fault(name, "run: tamga migrate --config "+e.file+" (tamga migrate --plan shows what it does)", "%v", err)
+		e.fault(name, cli.Say("run: tamga migrate --config %s (tamga migrate --plan shows what it does)", e.file), "%v", err)
 		return
 	case err != nil:
-		e.fault(name, "start the database server, and check the address, the password and the network", "%v", err)
+		e.fault(name, cli.Say("start the database server, and check the address, the password and the network"), "%v", err)
 		return
 	}
 	rooms, err := base.Rooms(ctx)
 	if err != nil {
 		check := name
-		remedy := "correct the cause that the message names"
+		remedy := cli.Say("correct the cause that the message names")
 		if errors.Is(err, vault.ErrWrongKey) || strings.Contains(err.Error(), "master key") {
-			check, remedy = "master keys", "put the master key back that the database was used with; nothing else opens what is sealed under it"
+			check, remedy = masterKeys, cli.Say("put the master key back that the database was used with; nothing else opens what is sealed under it")
 		}
 		e.fault(check, remedy, "%v", err)
 		return
@@ -214,19 +214,19 @@ func (e *examination) database(ctx context.Context, name string) {
 	e.ok(name, "reachable, with the schema of this release")
 }
 
-func (e *examination) clock(_ context.Context, name string) {
+func (e *examination) clock(_ context.Context, name cli.Word) {
 	if err := e.rooms.DB.CheckClock(e.conf.ClockOffset); err != nil {
-		e.fault(name, "synchronize both machines by NTP", "%v", err)
+		e.fault(name, cli.Say("synchronize both machines by NTP"), "%v", err)
 		return
 	}
 	e.ok(name, "%s from the clock of the database", e.rooms.DB.ClockOffset().Round(time.Millisecond))
 }
 
 // masterKeys looks for records under keys that are gone or old.
-func (e *examination) masterKeys(ctx context.Context, name string) {
+func (e *examination) masterKeys(ctx context.Context, name cli.Word) {
 	report, err := e.rooms.KeyReport(ctx)
 	if err != nil {
-		e.fault(name, "correct the cause that the message names", "%v", err)
+		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
 		return
 	}
 	bad := false
@@ -235,10 +235,10 @@ func (e *examination) masterKeys(ctx context.Context, name string) {
 		case k.ID == e.conf.MasterKeys.Active || k.Total == 0:
 		case !k.InRing:
 			bad = true
-			e.fault(name, "put the file of this key back and name it in master_keys.files", "%d records are sealed under master key %s, which is not in the configuration", k.Total, k.ID)
+			e.fault(name, cli.Say("put the file of this key back and name it in master_keys.files"), "%d records are sealed under master key %s, which is not in the configuration", k.Total, k.ID)
 		default:
 			bad = true
-			e.warn(name, "run: tamga key reseal --config "+e.file, "%d records are still sealed under master key %s", k.Total, k.ID)
+			e.warn(name, cli.Say("run: tamga key reseal --config %s", e.file), "%d records are still sealed under master key %s", k.Total, k.ID)
 		}
 	}
 	if !bad {
@@ -247,7 +247,7 @@ func (e *examination) masterKeys(ctx context.Context, name string) {
 }
 
 // processes compares the servers that run.
-func (e *examination) processes(ctx context.Context, name string) {
+func (e *examination) processes(ctx context.Context, name cli.Word) {
 	report, err := e.rooms.KeyReport(ctx)
 	if err != nil {
 		return // masterKeys has said it
@@ -256,22 +256,22 @@ func (e *examination) processes(ctx context.Context, name string) {
 	for _, p := range report.Processes {
 		versions[p.Version] = true
 		if p.Active != e.conf.MasterKeys.Active {
-			e.warn(name, "give it the same master_keys", "process %s seals with master key %s, the configuration here says %s", p, p.Active, e.conf.MasterKeys.Active)
+			e.warn(name, cli.Say("give it the same master_keys"), "process %s seals with master key %s, the configuration here says %s", p, p.Active, e.conf.MasterKeys.Active)
 		}
 	}
 	if len(versions) > 1 {
-		e.warn(name, "complete the update on all machines", "servers of different versions are running: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+		e.warn(name, cli.Say("complete the update on all machines"), "servers of different versions are running: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 	}
 	e.ok(name, "%d servers are running", len(report.Processes))
 }
 
 // documents checks the place of documents.
-func (e *examination) documents(ctx context.Context, name string) {
+func (e *examination) documents(ctx context.Context, name cli.Word) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	remedy := "give blob_dir to the user of the service"
+	remedy := cli.Say("give blob_dir to the user of the service")
 	if e.conf.Bucket.Endpoint != "" {
-		remedy = "check bucket.endpoint, the name of the bucket, both keys and their rights, and the authorities of the server"
+		remedy = cli.Say("check bucket.endpoint, the name of the bucket, both keys and their rights, and the authorities of the server")
 	}
 	place, err := e.rooms.Place(ctx)
 	if err == nil {
@@ -286,14 +286,14 @@ func (e *examination) documents(ctx context.Context, name string) {
 
 // authorities checks the certificates and revocation lists of the built-in authority, and the
 // certificates of other authorities.
-func (e *examination) authorities(ctx context.Context, name string) {
+func (e *examination) authorities(ctx context.Context, name cli.Word) {
 	now := e.rooms.DB.Now()
 	own, err := e.rooms.Authority.All(ctx)
 	if err != nil {
-		e.fault(name, "start the service once, or run: tamga init --config "+e.file, "%v", err)
+		e.fault(name, cli.Say("start the service once, or run: tamga init --config %s", e.file), "%v", err)
 		return
 	}
-	ends := func(who string, c *x509gost.Certificate, remedy string) {
+	ends := func(who cli.Sentence, c *x509gost.Certificate, remedy cli.Sentence) {
 		left, day := c.NotAfter.Sub(now), c.NotAfter.UTC().Format(time.DateOnly)
 		switch {
 		case left <= 0:
@@ -305,7 +305,7 @@ func (e *examination) authorities(ctx context.Context, name string) {
 	before := len(e.findings)
 	for _, a := range own {
 		if a.Current {
-			ends("the authority "+a.Name, a.Certificate, "run: tamga ca renew "+a.Name+" --config "+e.file+", or tamga ca rollover for a new key")
+			ends(cli.Say("the authority %s", a.Name), a.Certificate, cli.Say("run: tamga ca renew %s --config %s, or tamga ca rollover for a new key", a.Name, e.file))
 		}
 	}
 	for i, a := range e.conf.Certificates.Authorities {
@@ -314,16 +314,16 @@ func (e *examination) authorities(ctx context.Context, name string) {
 			continue // files has said it
 		}
 		for _, c := range list {
-			ends(fmt.Sprintf("%s in certificates.authorities[%d]", c.Subject, i), c, "add the next certificate of this authority to its file")
+			ends(cli.Say("%s in certificates.authorities[%d]", c.Subject, i), c, cli.Say("add the next certificate of this authority to its file"))
 		}
 	}
 	lists, err := e.rooms.Authority.CRLs(ctx)
 	if err != nil {
-		e.fault(name, "correct the cause that the message names; without lists certificates cannot be checked", "revocation lists: %v", err)
+		e.fault(name, cli.Say("correct the cause that the message names; without lists certificates cannot be checked"), "revocation lists: %v", err)
 	}
 	for _, l := range lists {
 		if !now.Before(l.NextUpdate) {
-			e.fault(name, "start the service: it renews its lists", "the revocation list of %s ended", l.Issuer)
+			e.fault(name, cli.Say("start the service: it renews its lists"), "the revocation list of %s ended", l.Issuer)
 		}
 	}
 	if len(e.findings) == before {
@@ -332,17 +332,17 @@ func (e *examination) authorities(ctx context.Context, name string) {
 }
 
 // messages looks for messages that are not delivered.
-func (e *examination) messages(ctx context.Context, name string) {
+func (e *examination) messages(ctx context.Context, name cli.Word) {
 	late, dead, err := store.Outbox{DB: e.rooms.DB}.Backlog(ctx, e.rooms.DB.Now().Add(-10*time.Minute))
 	if err != nil {
-		e.fault(name, "correct the cause that the message names", "%v", err)
+		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
 		return
 	}
 	if late > 0 {
-		e.warn(name, "see whether the service runs, and why senders fail: tamga message list --config "+e.file, "%d messages wait since more than ten minutes", late)
+		e.warn(name, cli.Say("see whether the service runs, and why senders fail: tamga message list --config %s", e.file), "%d messages wait since more than ten minutes", late)
 	}
 	if dead > 0 {
-		e.warn(name, "see why: tamga message list --state dead --config "+e.file+"; tamga message resend sends them again", "%d messages were given up", dead)
+		e.warn(name, cli.Say("see why: tamga message list --state dead --config %s; tamga message resend sends them again", e.file), "%d messages were given up", dead)
 	}
 	if late+dead == 0 {
 		e.ok(name, "no message waits")
@@ -350,15 +350,15 @@ func (e *examination) messages(ctx context.Context, name string) {
 }
 
 // operators checks that there are enough operators.
-func (e *examination) operators(ctx context.Context, name string) {
+func (e *examination) operators(ctx context.Context, name cli.Word) {
 	list, err := operators(ctx, e.rooms)
 	switch {
 	case err != nil:
-		e.fault(name, "correct the cause that the message names", "%v", err)
+		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
 	case len(list) == 0:
-		e.warn(name, "run: tamga operator add LOGIN --group NAME --config "+e.file, "there is no operator")
+		e.warn(name, cli.Say("run: tamga operator add LOGIN --group NAME --config %s", e.file), "there is no operator")
 	case len(list) == 1 && len(e.conf.Users.SecondOperator) > 0:
-		e.warn(name, "run: tamga operator add LOGIN --group NAME --config "+e.file, "users.second_operator wants two operators, but there is one")
+		e.warn(name, cli.Say("run: tamga operator add LOGIN --group NAME --config %s", e.file), "users.second_operator wants two operators, but there is one")
 	default:
 		e.ok(name, "%d operators", len(list))
 	}
@@ -369,13 +369,13 @@ const networkTime = 5 * time.Second
 
 // network reaches time-stamp services, and the responders and lists of authorities. An answer of any status
 // means that the service is reachable.
-func (e *examination) network(ctx context.Context, name string) {
+func (e *examination) network(ctx context.Context, name cli.Word) {
 	if e.offline {
 		return
 	}
-	addresses := map[string]string{}
+	addresses := map[string]cli.Sentence{}
 	for _, t := range e.conf.Evidence.TSPServices {
-		addresses[t.URL] = "the time-stamp service " + t.Name
+		addresses[t.URL] = cli.Say("the time-stamp service %s", t.Name)
 	}
 	for _, a := range e.conf.Certificates.Authorities {
 		list, err := files.Certificates(e.conf.Path(a.CertificatesFile))
@@ -384,15 +384,15 @@ func (e *examination) network(ctx context.Context, name string) {
 		}
 		for _, c := range list {
 			for _, u := range c.CRLDistributionPoints {
-				addresses[u] = "a revocation list of " + a.Name
+				addresses[u] = cli.Say("a revocation list of %s", a.Name)
 			}
 			for _, u := range c.OCSPServers {
-				addresses[u] = "the OCSP responder of " + a.Name
+				addresses[u] = cli.Say("the OCSP responder of %s", a.Name)
 			}
 		}
 	}
 	if report, err := e.rooms.KeyReport(ctx); err == nil && len(report.Processes) > 0 {
-		addresses[e.conf.BaseURL()+"/healthz"] = "this service at its public address"
+		addresses[e.conf.BaseURL()+"/healthz"] = cli.Say("this service at its public address")
 	}
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	if e.conf.Evidence.Proxy != "" {
@@ -412,7 +412,7 @@ func (e *examination) network(ctx context.Context, name string) {
 			response, err = client.Do(request)
 		}
 		if err != nil {
-			e.warn(name, "check the name, the firewall and evidence.proxy; certificates and stamps need the service", "%s: %v", addresses[address], err)
+			e.warn(name, cli.Say("check the name, the firewall and evidence.proxy; certificates and stamps need the service"), "%s: %v", addresses[address], err)
 			continue
 		}
 		io.Copy(io.Discard, io.LimitReader(response.Body, 1<<10))

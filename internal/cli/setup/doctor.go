@@ -30,9 +30,9 @@ The exit code is 1 if there is a fault, and 0 if there are warnings only.`
 
 // States of a finding.
 const (
-	good    = "ok"
-	warning = "warning"
-	broken  = "fault"
+	good    cli.Word = "ok"
+	warning cli.Word = "warning"
+	broken  cli.Word = "fault"
 )
 
 // examination is what the checks share.
@@ -44,24 +44,29 @@ type examination struct {
 	findings []cli.Finding
 }
 
-func (e *examination) ok(check, text string, a ...any) {
-	e.findings = append(e.findings, cli.Finding{Check: check, State: good, Text: fmt.Sprintf(text, a...)})
+func (e *examination) ok(check cli.Word, text string, a ...any) {
+	e.findings = append(e.findings, cli.Finding{Check: check, State: good, Text: cli.Say(text, a...)})
 }
 
-func (e *examination) warn(check, remedy, text string, a ...any) {
-	e.findings = append(e.findings, cli.Finding{Check: check, State: warning, Text: fmt.Sprintf(text, a...), Remedy: remedy})
+func (e *examination) warn(check cli.Word, remedy cli.Sentence, text string, a ...any) {
+	e.findings = append(e.findings, cli.Finding{Check: check, State: warning, Text: cli.Say(text, a...), Remedy: remedy})
 }
 
-func (e *examination) fault(check, remedy, text string, a ...any) {
-	e.findings = append(e.findings, cli.Finding{Check: check, State: broken, Text: fmt.Sprintf(text, a...), Remedy: remedy})
+func (e *examination) fault(check cli.Word, remedy cli.Sentence, text string, a ...any) {
+	e.findings = append(e.findings, cli.Finding{Check: check, State: broken, Text: cli.Say(text, a...), Remedy: remedy})
 }
+
+// configuration is the check that comes before the others.
+const configuration cli.Word = "configuration"
+
+const masterKeys cli.Word = "master keys"
 
 // checks are those of a configuration that can be read, in order. Those with database need an open
 // database.
 var checks = []struct {
-	name     string
+	name     cli.Word
 	database bool
-	run      func(e *examination, ctx context.Context, name string)
+	run      func(e *examination, ctx context.Context, name cli.Word)
 }{
 	{"files", false, (*examination).files},
 	{"port", false, (*examination).port},
@@ -71,7 +76,7 @@ var checks = []struct {
 	{"tls", false, (*examination).tls},
 	{"database", false, (*examination).database},
 	{"clock", true, (*examination).clock},
-	{"master keys", true, (*examination).masterKeys},
+	{masterKeys, true, (*examination).masterKeys},
 	{"processes", true, (*examination).processes},
 	{"documents", true, (*examination).documents},
 	{"authorities", true, (*examination).authorities},
@@ -108,10 +113,10 @@ func (d *Doctor) Run(c *cli.Console) error {
 func Examine(c *cli.Console, file string, conf *config.Config, faults []error, offline bool) []cli.Finding {
 	e := &examination{file: file, offline: offline}
 	for _, f := range faults {
-		e.fault("configuration", remedyOf(f), "%s", f)
+		e.fault(configuration, remedyOf(f), "%s", f)
 	}
 	if len(faults) == 0 {
-		e.ok("configuration", "%s is valid", file)
+		e.ok(configuration, "%s is valid", file)
 		e.conf = conf
 		if base := e.run(c); base != nil {
 			base.Close()
@@ -146,43 +151,45 @@ func (d *Doctor) print(c *cli.Console, findings []cli.Finding, failed int) error
 	var text strings.Builder
 	warnings := 0
 	for _, f := range findings {
-		fmt.Fprintf(&text, "%-7s  %-13s  %s\n", f.State, f.Check, cli.Printable(f.Text))
-		if f.Remedy != "" {
-			fmt.Fprintf(&text, "%-24s-> %s\n", "", cli.Printable(f.Remedy))
+		fmt.Fprintf(&text, "%-8s  %-13s  %s\n", c.Word(f.State), c.Word(f.Check), cli.Printable(c.Say(f.Text)))
+		if !f.Remedy.IsZero() {
+			fmt.Fprintf(&text, "%-25s-> %s\n", "", cli.Printable(c.Say(f.Remedy)))
 		}
 		if f.State == warning {
 			warnings++
 		}
 	}
-	fmt.Fprintf(&text, "\n%d faults, %d warnings.\n", failed, warnings)
-	_, err := fmt.Fprint(c.Stdout, c.Program.AsStarted(text.String()))
-	return err
+	text.WriteString(c.Text("\n%d faults, %d warnings.\n", failed, warnings))
+	return c.Print("%s", text.String())
 }
 
 // remedies are what to do about faults of a configuration, by a part of their texts. The first one that
 // fits counts.
-var remedies = []struct{ part, remedy string }{
-	{"unknown setting; did you mean", "correct the name, as the question proposes"},
-	{"unknown setting", "remove it, or find the right name in docs/config.md"},
-	{"chmod 600", "run the chmod that the message names"},
-	{"not 64 hexadecimal digits", "put the right file back; for a new installation make a key with: openssl rand -hex 32"},
-	{"master key", "put the file back from your copy; for a new installation run: tamga init"},
-	{"master_keys", "make a master key and name it: tamga init makes both for a new installation"},
-	{"permission denied", "run the command as the user of the service, or give that user access"},
-	{"cannot write", "give the directory to the user of the service"},
-	{"is not a directory", "name a directory, or remove the file that is in its place"},
-	{"no such file", "correct the path, or put the file there; relative paths begin at the directory of the configuration"},
-	{"do not belong together", "name the certificate and its own key; the chain begins with the certificate of the server"},
-	{"public_url", "set public_url to the address that people use"},
-	{"yaml:", "correct the form of the file at this line: indentation with spaces, a space after each colon"},
+var remedies = []struct {
+	part   string
+	remedy cli.Sentence
+}{
+	{"unknown setting; did you mean", cli.Say("correct the name, as the question proposes")},
+	{"unknown setting", cli.Say("remove it, or find the right name in docs/config.md")},
+	{"chmod 600", cli.Say("run the chmod that the message names")},
+	{"not 64 hexadecimal digits", cli.Say("put the right file back; for a new installation make a key with: openssl rand -hex 32")},
+	{"master key", cli.Say("put the file back from your copy; for a new installation run: tamga init")},
+	{"master_keys", cli.Say("make a master key and name it: tamga init makes both for a new installation")},
+	{"permission denied", cli.Say("run the command as the user of the service, or give that user access")},
+	{"cannot write", cli.Say("give the directory to the user of the service")},
+	{"is not a directory", cli.Say("name a directory, or remove the file that is in its place")},
+	{"no such file", cli.Say("correct the path, or put the file there; relative paths begin at the directory of the configuration")},
+	{"do not belong together", cli.Say("name the certificate and its own key; the chain begins with the certificate of the server")},
+	{"public_url", cli.Say("set public_url to the address that people use")},
+	{"yaml:", cli.Say("correct the form of the file at this line: indentation with spaces, a space after each colon")},
 }
 
 // remedyOf returns what to do about a fault of the configuration.
-func remedyOf(err error) string {
+func remedyOf(err error) cli.Sentence {
 	for _, r := range remedies {
 		if strings.Contains(err.Error(), r.part) {
 			return r.remedy
 		}
 	}
-	return "correct the setting; docs/config.md describes it"
+	return cli.Say("correct the setting; docs/config.md describes it")
 }

@@ -60,19 +60,19 @@ It may be repeated. What exists stays as it is, the configuration too; what is m
 
 // step is one thing that init made or found.
 type step struct {
-	What string `json:"what"`
-	Name string `json:"name"`
-	Made bool   `json:"made"`
+	What cli.Sentence `json:"what"`
+	Name string       `json:"name"`
+	Made bool         `json:"made"`
 }
 
 // report is the result of init.
 type report struct {
-	Config string   `json:"config"`
-	Steps  []step   `json:"steps"`
-	Next   []string `json:"next"`
+	Config string         `json:"config"`
+	Steps  []step         `json:"steps"`
+	Next   []cli.Sentence `json:"next"`
 }
 
-func (r *report) add(what, name string, made bool) {
+func (r *report) add(what cli.Sentence, name string, made bool) {
 	r.Steps = append(r.Steps, step{what, name, made})
 }
 
@@ -111,7 +111,7 @@ func (i *Init) run(c *cli.Console, result *report) error {
 		return err
 	}
 	if file, ok := strings.CutPrefix(conf.Database, "sqlite:"); ok {
-		if err := directory(filepath.Dir(conf.Path(file)), 0o700, "directory of the data", result); err != nil {
+		if err := directory(filepath.Dir(conf.Path(file)), 0o700, cli.Say("directory of the data"), result); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func (i *Init) run(c *cli.Console, result *report) error {
 func (i *Init) configuration(c *cli.Console, result *report) error {
 	_, err := os.Stat(i.Config)
 	if err == nil {
-		result.add("configuration", i.Config, false)
+		result.add(cli.Say("configuration"), i.Config, false)
 		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -155,7 +155,7 @@ func (i *Init) configuration(c *cli.Console, result *report) error {
 		return err
 	}
 	// The text is checked before it becomes the configuration.
-	if err := directory(filepath.Dir(i.Config), 0o750, "directory of the configuration", result); err != nil {
+	if err := directory(filepath.Dir(i.Config), 0o750, cli.Say("directory of the configuration"), result); err != nil {
 		return err
 	}
 	trial := i.Config + ".part"
@@ -174,7 +174,7 @@ func (i *Init) configuration(c *cli.Console, result *report) error {
 	if err != nil {
 		return err
 	}
-	result.add("configuration", i.Config, made)
+	result.add(cli.Say("configuration"), i.Config, made)
 	return nil
 }
 
@@ -202,8 +202,9 @@ func (i *Init) ask(c *cli.Console) error {
 	}
 	defer t.Close()
 	questions := []struct {
-		to               *string
-		question, answer string
+		to       *string
+		question cli.Word
+		answer   string
 	}{
 		{&i.PublicURL, "Address of the service for people and in certificates, for ever", "https://sign.example.org"},
 		{&i.Listen, "Address to listen on", "127.0.0.1:8080"},
@@ -213,28 +214,28 @@ func (i *Init) ask(c *cli.Console) error {
 	}
 	for _, q := range questions {
 		if *q.to == "" {
-			if *q.to, err = t.Ask(q.question, q.answer); err != nil {
+			if *q.to, err = t.Ask(c.Word(q.question), q.answer); err != nil {
 				return err
 			}
 		}
 	}
 	if strings.HasPrefix(i.Database, "postgres") && i.DatabasePass == "" {
-		if i.DatabasePass, err = t.Ask("File with the password of the PostgreSQL user, if it needs one", ""); err != nil {
+		if i.DatabasePass, err = t.Ask(c.Text("File with the password of the PostgreSQL user, if it needs one"), ""); err != nil {
 			return err
 		}
 	}
 	if i.BuiltIn == nil && len(i.Authority) == 0 {
-		yes, err := t.Confirm("Shall the built-in authority certify keys of users?", true)
+		yes, err := t.Confirm(c.Text("Shall the built-in authority certify keys of users?"), true)
 		if err != nil {
 			return err
 		}
 		i.BuiltIn = &yes
 		if !yes {
-			name, err := t.Ask("Name of the authority outside", "Authority")
+			name, err := t.Ask(c.Text("Name of the authority outside"), "Authority")
 			if err != nil {
 				return err
 			}
-			file, err := t.Ask("File with its certificates (PEM)", "")
+			file, err := t.Ask(c.Text("File with its certificates (PEM)"), "")
 			if err != nil {
 				return err
 			}
@@ -242,7 +243,7 @@ func (i *Init) ask(c *cli.Console) error {
 		}
 	}
 	if i.FourEyes {
-		if i.FourEyes, err = t.Confirm("Require a second operator for deleting users and resetting passwords (recommended for production)?", true); err != nil {
+		if i.FourEyes, err = t.Confirm(c.Text("Require a second operator for deleting users and resetting passwords (recommended for production)?"), true); err != nil {
 			return err
 		}
 	}
@@ -327,7 +328,7 @@ func delay(d time.Duration) string {
 }
 
 // directory makes a directory unless it exists.
-func directory(dir string, mode fs.FileMode, what string, result *report) error {
+func directory(dir string, mode fs.FileMode, what cli.Sentence, result *report) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && !info.IsDir():
@@ -349,7 +350,7 @@ func directory(dir string, mode fs.FileMode, what string, result *report) error 
 func (i *Init) secrets(ctx context.Context, conf *config.Config, result *report) error {
 	for id, name := range conf.MasterKeys.Files {
 		file := files.Credential(conf.Path(name))
-		if err := directory(filepath.Dir(file), 0o700, "directory of secrets", result); err != nil {
+		if err := directory(filepath.Dir(file), 0o700, cli.Say("directory of secrets"), result); err != nil {
 			return err
 		}
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -365,7 +366,7 @@ func (i *Init) secrets(ctx context.Context, conf *config.Config, result *report)
 		if err != nil {
 			return err
 		}
-		result.add("master key "+id, file, made)
+		result.add(cli.Say("master key %s", id), file, made)
 	}
 	for _, client := range conf.Clients {
 		if client.SecretFile == "" {
@@ -376,7 +377,7 @@ func (i *Init) secrets(ctx context.Context, conf *config.Config, result *report)
 		if err != nil {
 			return err
 		}
-		result.add("secret of client "+client.ID, file, made)
+		result.add(cli.Say("secret of client %s", client.ID), file, made)
 	}
 	return nil
 }
@@ -407,7 +408,7 @@ func (i *Init) database(c *cli.Console, conf *config.Config, result *report) (op
 	if err != nil {
 		return "", fmt.Errorf("making the tables of the database: %w", err)
 	}
-	result.add("database", withoutPassword(conf.Database), !used)
+	result.add(cli.Say("database"), withoutPassword(conf.Database), !used)
 	from := &cli.Installation{Config: i.Config}
 	err = cli.Administer(c, from, "Initialize", "", func(ctx context.Context, h *app.Rooms) error {
 		_, err := h.Authority.Roots(ctx)
@@ -415,7 +416,7 @@ func (i *Init) database(c *cli.Console, conf *config.Config, result *report) (op
 		if err := h.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		result.add("built-in authority", "GOST and ECDSA", absent)
+		result.add(cli.Say("built-in authority"), "GOST and ECDSA", absent)
 		operator, err = i.people(ctx, h, result)
 		return err
 	})
@@ -440,19 +441,19 @@ func (i *Init) people(ctx context.Context, h *app.Rooms, result *report) (operat
 	} else if _, err := h.Users.AddGroup(ctx, group, ""); err != nil {
 		return "", err
 	}
-	result.add("group", group, len(groups) == 0)
+	result.add(cli.Say("group"), group, len(groups) == 0)
 	have, err := operators(ctx, h)
 	if err != nil {
 		return "", err
 	}
 	if len(have) > 0 {
-		result.add("operator", strings.Join(have, ", "), false)
+		result.add(cli.Say("operator"), strings.Join(have, ", "), false)
 		return have[0], nil
 	}
 	// The password is on disk before the operator is in the database, so that a repeated init finds
 	// it.
 	file := i.passwordFile()
-	if err := directory(filepath.Dir(file), 0o700, "directory of secrets", result); err != nil {
+	if err := directory(filepath.Dir(file), 0o700, cli.Say("directory of secrets"), result); err != nil {
 		return "", err
 	}
 	if _, err := files.Create(file, []byte(rand.Text()+"\n"), 0o600); err != nil {
@@ -476,7 +477,7 @@ func (i *Init) people(ctx context.Context, h *app.Rooms, result *report) (operat
 	if err != nil {
 		return "", err
 	}
-	result.add("operator", i.Operator, true)
+	result.add(cli.Say("operator"), i.Operator, true)
 	return i.Operator, nil
 }
 
@@ -506,7 +507,7 @@ func operators(ctx context.Context, h *app.Rooms) (list []string, err error) {
 
 // next says what comes next.
 func (i *Init) next(conf *config.Config, operator string, result *report) {
-	say := func(text string, a ...any) { result.Next = append(result.Next, fmt.Sprintf(text, a...)) }
+	say := func(text string, a ...any) { result.Next = append(result.Next, cli.Say(text, a...)) }
 	for id := range conf.MasterKeys.Files {
 		say("Copy master key %s (%s) to a place apart from the database, or make shares of it: tamga key split -o DIR --config %s", id, files.Credential(conf.Path(conf.MasterKeys.Files[id])), i.Config)
 	}
@@ -553,21 +554,20 @@ func (i *Init) print(c *cli.Console, r *report, complete bool) error {
 	var text strings.Builder
 	changed := false
 	for _, s := range r.Steps {
-		state := "exists"
+		state := c.Text("exists")
 		if s.Made {
-			state, changed = "made", true
+			state, changed = c.Text("made"), true
 		}
-		fmt.Fprintf(&text, "%-7s %s: %s\n", state, s.What, cli.Printable(s.Name))
+		fmt.Fprintf(&text, "%-7s %s: %s\n", state, c.Say(s.What), cli.Printable(s.Name))
 	}
 	if complete && !changed {
-		text.WriteString("\nEverything exists; nothing was changed.\n")
+		text.WriteString(c.Text("\nEverything exists; nothing was changed.\n"))
 	}
 	if complete {
-		text.WriteString("\nWhat comes next:\n")
+		text.WriteString(c.Text("\nWhat comes next:\n"))
 		for n, s := range r.Next {
-			fmt.Fprintf(&text, "%2d. %s.\n", n+1, cli.Printable(s))
+			fmt.Fprintf(&text, "%2d. %s.\n", n+1, cli.Printable(c.Say(s)))
 		}
 	}
-	_, err := fmt.Fprint(c.Stdout, c.Program.AsStarted(text.String()))
-	return err
+	return c.Print("%s", text.String())
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tamga/internal/cli"
 	"tamga/internal/config"
 )
 
@@ -51,6 +52,6 @@ func (i *Init) own(conf *config.Config, result *report) error {
 			return err
 		}
 	}
-	result.add("owner of the data", i.User, false)
+	result.add(cli.Say("owner of the data"), i.User, false)
 	return nil
 }

@@ -28,7 +28,7 @@ func TestFormatOfOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text strings.Builder
-		if err := r.Print(&text); err != nil || !strings.Contains(text.String(), "made-up file, 1 signature") {
+		if err := r.Print(&cli.Console{Stdout: &text}); err != nil || !strings.Contains(text.String(), "made-up file, 1 signature") {
 			t.Errorf("%s, %v", text.String(), err)
 		}
 		if r.Format != "madeup" || len(r.Signatures) != 1 || r.Signatures[0].SignatureHolds != holds {

@@ -58,7 +58,7 @@ type signedInput struct {
 	document *document
 	format   sig.Described
 	contents sig.Contents
-	notes    []string
+	notes    []cli.Sentence
 	close    func()
 }
 
@@ -98,7 +98,7 @@ func (in *signedInput) recognise(ctx context.Context, path string, known sig.For
 		if err := in.decode(ctx, form); err != nil {
 			return fmt.Errorf("%s looks like %s, but cannot be decoded: %w", path, form, err)
 		}
-		in.notes = append(in.notes, fmt.Sprintf("%s is %s: it was decoded first", path, form))
+		in.notes = append(in.notes, cli.Say("%s is %s: it was decoded first", path, form))
 		if head, err = in.head(); err != nil {
 			return err
 		}
@@ -131,15 +131,15 @@ func (in *signedInput) head() ([]byte, error) {
 
 // The text forms of signatures.
 const (
-	formPEM    = "PEM text"
-	formJSON   = "Base64 in quotes, as the signing interface answers"
-	formBase64 = "Base64 text"
+	formPEM    cli.Word = "PEM text"
+	formJSON   cli.Word = "Base64 in quotes, as the signing interface answers"
+	formBase64 cli.Word = "Base64 text"
 )
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // textForm returns the text form of a file by its first bytes, "" if it is not text.
-func textForm(head []byte) string {
+func textForm(head []byte) cli.Word {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
 	switch {
 	case bytes.HasPrefix(text, []byte("-----BEGIN ")):
@@ -188,7 +188,7 @@ func (in *signedInput) keep(ctx context.Context, r io.Reader, bar *cli.Progress)
 }
 
 // decode decodes the text into a temporary file, which replaces the document.
-func (in *signedInput) decode(ctx context.Context, form string) error {
+func (in *signedInput) decode(ctx context.Context, form cli.Word) error {
 	text := in.document
 	f, err := in.temporary()
 	if err != nil {

@@ -5,10 +5,12 @@ package verify
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"tamga/internal/cli"
+	"tamga/internal/web/pages"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -17,7 +19,7 @@ import (
 // Report is what tamga verify --json prints. Released names do not change; new ones may be added. Times
 // are RFC 3339 in UTC. Unknown values are absent.
 type Report struct {
-	noun string // name of the format for people
+	noun cli.Word // name of the format for people
 
 	File     string `json:"file"`
 	Format   string `json:"format"`             // sig.Description.Kind: cms, xml, ...
@@ -27,7 +29,7 @@ type Report struct {
 	Verdict    string            `json:"verdict"`
 	Headlines  []string          `json:"headlines,omitempty"` // remarks on the verdict
 	JudgedAt   time.Time         `json:"judged_at"`           // the time for which certificates were verified
-	Notes      []string          `json:"notes,omitempty"`
+	Notes      []cli.Sentence    `json:"notes,omitempty"`
 	Findings   []findingReport   `json:"findings,omitempty"` // about the whole file
 	Signatures []signatureReport `json:"signatures"`
 
@@ -102,7 +104,7 @@ type UnknownVerdict struct {
 
 // note adds a note.
 func (r *Report) note(format string, args ...any) {
-	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+	r.Notes = append(r.Notes, cli.Say(format, args...))
 }
 
 // fill copies the report of the format.
@@ -195,46 +197,53 @@ func certificateOf(c *x509gost.Certificate) certificateReport {
 }
 
 // Print writes the report as text for people. Text from certificates is made safe for a terminal.
-func (r *Report) Print(w io.Writer) error {
-	p := &printer{}
-	p.line("%s: %s (%s, %d %s)", r.File, headline(r.Verdict, r.Headlines), r.noun, len(r.Signatures), plural(len(r.Signatures), "signature"))
+func (r *Report) Print(c *cli.Console) error {
+	p := &printer{console: c}
+	signatures := cli.Say("%d signatures", len(r.Signatures))
+	if len(r.Signatures) == 1 {
+		signatures = cli.Say("1 signature")
+	}
+	p.line("", "%s: %s (%s, %s)", r.File, p.headline(r.Verdict, r.Headlines), c.Word(r.noun), signatures)
 	for _, n := range r.Notes {
-		p.line("note: %s", n)
+		p.line("", "note: %s", n)
 	}
 	p.findings("", r.Findings)
 	for _, s := range r.Signatures {
-		p.line("")
+		p.WriteByte('\n')
 		p.signature(&s, "", "Signature", len(r.Signatures))
 	}
-	_, err := io.WriteString(w, p.String())
+	_, err := io.WriteString(c.Stdout, p.String())
 	return err
 }
 
-type printer struct{ strings.Builder }
+type printer struct {
+	strings.Builder
+	console *cli.Console
+}
 
-// line prints one line. It makes every string argument safe for a terminal.
-func (p *printer) line(format string, args ...any) {
+// line prints one line in the language of the process. It makes every string argument safe for a terminal.
+func (p *printer) line(indent, format string, args ...any) {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
 			args[i] = cli.Printable(s)
 		}
 	}
-	fmt.Fprintf(p, format+"\n", args...)
+	p.WriteString(indent + p.console.Text(format, args...) + "\n")
 }
 
-func (p *printer) field(indent, name, format string, args ...any) {
-	p.line(indent+"  "+fmt.Sprintf("%-9s", name)+format, args...)
+func (p *printer) field(indent string, name cli.Word, format string, args ...any) {
+	p.line(fmt.Sprintf("%s  %-9s", indent, p.console.Word(name)), format, args...)
 }
 
-func (p *printer) signature(s *signatureReport, indent, what string, of int) {
-	verdict := headline(s.Verdict, s.Headlines)
+func (p *printer) signature(s *signatureReport, indent string, what cli.Word, of int) {
+	verdict := p.headline(s.Verdict, s.Headlines)
 	if s.SignatureHolds && !s.Trusted {
-		verdict += "; the signature holds, but its signer is not trusted"
+		verdict += "; " + p.console.Text("the signature holds, but its signer is not trusted")
 	}
 	if of > 1 {
-		p.line(indent+"%s %d of %d: %s", what, s.Index+1, of, verdict)
+		p.line(indent, "%s %d of %d: %s", what, s.Index+1, of, verdict)
 	} else {
-		p.line(indent+"%s: %s", what, verdict)
+		p.line(indent, "%s: %s", what, verdict)
 	}
 	if c := s.Signer; c != nil {
 		p.field(indent, "signer", "%s", c.Subject)
@@ -258,15 +267,15 @@ func (p *printer) signature(s *signatureReport, indent, what string, of int) {
 		p.field(indent, "signed", "the signer does not say when")
 	}
 	for _, ts := range s.TimeStamps {
-		service, verdict := "an unknown service", "holds"
+		service, verdict := p.console.Text("an unknown service"), cli.Say("holds")
 		if ts.Signer != nil {
 			service = ts.Signer.Subject
 		}
 		switch {
 		case !ts.Holds:
-			verdict = "does NOT hold"
+			verdict = cli.Say("does NOT hold")
 		case !ts.Trusted:
-			verdict = "holds, but its service is not trusted"
+			verdict = cli.Say("holds, but its service is not trusted")
 		}
 		p.field(indent, "stamped", "%s by %s (%s): %s", moment(ts.Time), service, ts.Kind, verdict)
 	}
@@ -277,12 +286,12 @@ func (p *printer) signature(s *signatureReport, indent, what string, of int) {
 		p.field(indent, "covers", "%s", s.Covers)
 	}
 	for i, c := range s.Chain {
-		name, trusted := "", ""
+		name, trusted := cli.Word(""), ""
 		if i == 0 {
-			name = "chain"
+			name = cli.Word("chain")
 		}
 		if i == len(s.Chain)-1 && s.Trusted {
-			trusted = ", trusted"
+			trusted = ", " + p.console.Text("trusted")
 		}
 		p.field(indent, name, "%d. %s, valid %s to %s%s", i+1, c.Subject, day(c.NotBefore), day(c.NotAfter), trusted)
 	}
@@ -294,30 +303,47 @@ func (p *printer) signature(s *signatureReport, indent, what string, of int) {
 
 func (p *printer) findings(indent string, findings []findingReport) {
 	for _, f := range findings {
-		kind := "note"
+		kind := cli.Word("note")
 		switch f.Verdict {
 		case sig.Failed.String():
-			kind = "wrong"
+			kind = cli.Word("wrong")
 		case sig.Indeterminate.String():
-			kind = "unclear"
+			kind = cli.Word("unclear")
 		}
-		p.line(indent+"%-9s%s", kind, f.Text)
+		p.line(fmt.Sprintf("%s%-9s", indent, p.console.Word(kind)), "%s", p.text(f))
 	}
 }
+
+// verdicts are the verdicts for people.
+var verdicts = map[string]cli.Word{
+	sig.Passed.String(): "passed", sig.Failed.String(): "failed", sig.Indeterminate.String(): "indeterminate",
+}
+
+// remarks are the headlines without values. The others are shown as the formats say them.
+var remarks = []cli.Word{"revocation not checked", "unsigned bytes after the signature", "signed attributes not in DER order"}
 
 // headline returns a verdict with its remarks. A verdict other than passed is in upper case.
-func headline(verdict string, beside []string) string {
+func (p *printer) headline(verdict string, beside []string) string {
+	all := []string{p.console.Word(verdicts[verdict])}
 	if verdict != sig.Passed.String() {
-		verdict = strings.ToUpper(verdict)
+		all[0] = strings.ToUpper(all[0])
 	}
-	return strings.Join(append([]string{verdict}, beside...), "; ")
+	for _, b := range beside {
+		if slices.Contains(remarks, cli.Word(b)) {
+			b = p.console.Word(cli.Word(b))
+		}
+		all = append(all, b)
+	}
+	return strings.Join(all, "; ")
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
+// text returns a finding for people. The formats say in English what is wrong in detail. Before that is what its
+// indication means, in the language of the process if that is another.
+func (p *printer) text(f findingReport) string {
+	if f.Indication == "" || p.console.Words == nil {
+		return f.Text
 	}
-	return noun + "s"
+	return pages.Finding(p.console.Language, f.Indication) + ": " + f.Text
 }
 
 // suiteOf returns the name of the suite of a signature, or of its scheme if it has no suite.

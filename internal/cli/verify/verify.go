@@ -70,11 +70,11 @@ func (v *Command) Run(c *cli.Console) error {
 		}
 		return ExitUnreadable
 	}
-	show := r.Print
+	show := func() error { return r.Print(c) }
 	if v.JSON {
-		show = func(w io.Writer) error { return writeJSON(w, r) }
+		show = func() error { return writeJSON(c.Stdout, r) }
 	}
-	if err := show(c.Stdout); err != nil {
+	if err := show(); err != nil {
 		fmt.Fprintln(c.Stderr, "tamga:", err)
 		return ExitUnreadable
 	}
@@ -137,7 +137,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 	defer in.close()
 	check.Document = in.document
 	about := in.format.Describe()
-	r.Format, r.noun, r.Notes = about.Kind, about.Noun, append(r.Notes, in.notes...)
+	r.Format, r.noun, r.Notes = about.Kind, cli.Word(about.Noun), append(r.Notes, in.notes...)
 	if about.Bare && check.Certificate == nil {
 		return nil, fmt.Errorf("%s has %d bytes and is not a CMS message; to verify it as a bare signature, name the certificate of the signer with --cert", v.name(), in.document.Size())
 	}
@@ -182,12 +182,12 @@ func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check,
 		}
 		check.Password = []byte(password)
 	}
-	bar.Stage("checking", -1)
+	bar.Stage(c.Text("checking"), -1)
 	report, err := format.Verify(c.Context, check)
 	var params *sig.ErrParams
 	if v.PasswordFile == "" && errors.As(err, &params) && len(params.Faults) == 1 && (sig.Formats{format}).Param(params.Faults[0].Key).Secret {
 		bar.Clear()
-		password, err := c.AskSecret("Password of "+cli.Printable(v.File)+": ", "--password-file")
+		password, err := c.AskSecret(c.Text("Password of %s: ", cli.Printable(v.File)), "--password-file")
 		if err != nil {
 			return nil, fmt.Errorf("%s is encrypted: %w", v.File, err)
 		}

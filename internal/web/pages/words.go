@@ -119,6 +119,9 @@ func (w *words) fault(f *fault.Error) string {
 // Sentence returns what a refusal means, in a language of the pages, for commands.
 func Sentence(code string, f *fault.Error) string { return wordsFor(code, "").fault(f) }
 
+// Finding returns what an indication of EN 319 102-1 means, in a language of the pages, for commands.
+func Finding(code, indication string) string { return wordsFor(code, "").text("finding." + indication) }
+
 // size returns a number of bytes for people.
 func (w *words) size(n int64) string {
 	unit, value := "B", float64(n)
