@@ -66,7 +66,7 @@ func tryDebian(t *testing.T, release string) {
 	write(t, tree+"/DEBIAN/control", strings.Replace(string(control), "Version: 1.2.3\n", "Version: 1.2.4\n", 1))
 	output(t, "dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, root+"/tmp/tamga_1.2.4.deb")
 
-	if out := inside("dpkg", "-i", "/tmp/tamga_1.2.3.deb"); !strings.Contains(out, "write /etc/tamga/tamga.yaml") {
+	if out := inside("dpkg", "-i", "/tmp/tamga_1.2.3.deb"); !strings.Contains(out, "run: tamga init --config /etc/tamga/tamga.yaml --data /var/lib/tamga --user tamga; then: systemctl enable --now tamga") {
 		t.Errorf("the installation does not say what comes next:\n%s", out)
 	}
 	for dir, want := range map[string]string{"/etc/tamga": "750 root tamga", "/etc/tamga/secrets": "700 root root", "/var/lib/tamga": "700 tamga tamga"} {
