@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -230,12 +231,25 @@ func (o *Outcome) fail(ctx context.Context, err error) error {
 	return nil
 }
 
-// each calls do for 0 to n-1, several at the same time, until one fails or ctx ends.
+// each calls do for 0 to n-1, several at the same time, until one fails or ctx ends. Each of
+// its goroutines makes many calls, because the stack of a new goroutine grows step by step
+// and is copied every time.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
-	for i := 0; i < n && inner.Err() == nil; i++ {
-		g.Go(func() error { return do(inner, i) })
+	var next atomic.Int64
+	for range min(n, parallel) {
+		g.Go(func() error {
+			for inner.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					break
+				}
+				if err := do(inner, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
