@@ -53,7 +53,8 @@ func signatureWorks() ([]work, error) {
 			return nil, err
 		}
 		toSign := make([]gost3410.SignItem, batch)
-		toVerify := make([]gost3410.VerifyItem, batch)
+		toVerify := make([]gost3410.VerifyItem, batch) // each with a key of its own
+		ofKnown := make([]gost3410.VerifyItem, batch)  // all with one key that has a table
 		for i := range toSign {
 			key, err := gost3410.GenerateKey(s.set, nil)
 			if err != nil {
@@ -67,6 +68,12 @@ func signatureWorks() ([]work, error) {
 		}
 		key, public := toSign[0].Key, toVerify[0].Key
 		known, ourDigest, value := public.Precompute(), toSign[0].Digest, toVerify[0].Signature
+		for i := range ofKnown {
+			ofKnown[i] = gost3410.VerifyItem{Key: known, Digest: toSign[i].Digest}
+			if ofKnown[i].Signature, err = key.Sign(nil, toSign[i].Digest, nil); err != nil {
+				return nil, err
+			}
+		}
 		theySign := func(n int) error { _, err := peer.Sign(digest, n); return err }
 		theyVerify := func(n int) error { return peer.Verify(digest, theirValue, n) }
 		add := func(what string, ours, theirs func(n int) error) {
@@ -112,6 +119,14 @@ func signatureWorks() ([]work, error) {
 			}
 			return nil
 		}, theyVerify)
+		add("verify eight at a time with a known key", func(n int) error {
+			for ; n > 0; n -= batch {
+				if slices.Contains(gost3410.VerifyMany(ofKnown[:min(n, batch)]), false) {
+					return errRefused
+				}
+			}
+			return nil
+		}, theyVerify)
 		add("generate", func(n int) error {
 			for range n {
 				k, err := gost3410.GenerateKey(s.set, rand.Reader)
@@ -132,5 +147,5 @@ func signatureWorks() ([]work, error) {
 		}, func(n int) error { return peer.Derive(peer, ukm, n) })
 	}
 	return slices.Concat(kinds["sign"], kinds["sign eight at a time"], kinds["verify"], kinds["verify with a known key"],
-		kinds["verify eight at a time"], kinds["generate"], kinds["VKO"]), nil
+		kinds["verify eight at a time"], kinds["verify eight at a time with a known key"], kinds["generate"], kinds["VKO"]), nil
 }

@@ -143,11 +143,13 @@ func TestPrecompute(t *testing.T) {
 				if testing.Short() && place%(together-1) != 0 {
 					continue // the first and the last
 				}
-				items := slices.Repeat([]VerifyItem{{plain, digest, good}}, together)
-				items[place] = VerifyItem{plain, c.digest, c.signature}
-				for i, got := range VerifyMany(items) {
-					if want := i != place || c.want; got != want {
-						t.Errorf("%s at index %d of eight: VerifyMany reports %v at index %d, want %v", name, place, got, i, want)
+				for _, key := range []*PublicKey{plain, fast} {
+					items := slices.Repeat([]VerifyItem{{key, digest, good}}, together)
+					items[place] = VerifyItem{key, c.digest, c.signature}
+					for i, got := range VerifyMany(items) {
+						if want := i != place || c.want; got != want {
+							t.Errorf("%s at index %d of eight, with a table %t: VerifyMany reports %v at index %d, want %v", name, place, key == fast, got, i, want)
+						}
 					}
 				}
 			}

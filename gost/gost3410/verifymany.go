@@ -14,8 +14,9 @@ type VerifyItem struct {
 }
 
 // VerifyMany returns for each item what its Key.Verify returns. Where the processor
-// supports it, items of one curve are computed in vector lanes. Each signature is
-// checked completely and by itself. Signatures are not added up, so a bad one cannot
+// supports it, items of one curve are computed in vector lanes. Items of one key after
+// Precompute, one after another, are faster than others. Each signature is checked
+// completely and by itself. Signatures are not added up, so a bad one cannot
 // hide behind others.
 func VerifyMany(items []VerifyItem) []bool {
 	ok := make([]bool, len(items))

@@ -142,16 +142,22 @@ type lanesP256AWork struct {
 // combSums returns k[i]*G in lane i, and G in lanes without a scalar. A lane with the
 // denominator 0 has failed: it met an exception of the addition, or k[i] is 0.
 func (c *weierstrassP256A) combSums(k []field.Scalar) *lanesP256AWork {
-	table := c.combLanes()
+	v := new(lanesP256AWork)
+	v.addTable(c.combLanes(), k, c.order, true)
+	return v
+}
+
+// addTable adds k[i] times the point of a table to the sum in lane i, and the point itself in
+// lanes without a scalar. first: there is no sum yet.
+func (v *lanesP256AWork) addTable(table *[windowsP256A]windowLanesP256A, k []field.Scalar, order *field.Modulus, first bool) {
 	var digits [lanes][windowsP256A]int8
 	for l := range digits {
 		one := &field.Scalar{1}
 		if l < len(k) {
 			one = &k[l]
 		}
-		recode(digits[l][:], one, c.order, baseBits)
+		recode(digits[l][:], one, order, baseBits)
 	}
-	v := new(lanesP256AWork)
 	for i := range windowsP256A {
 		for l := range lanes {
 			v.index[l], v.negative[l] = split(digits[l][i])
@@ -159,14 +165,13 @@ func (c *weierstrassP256A) combSums(k []field.Scalar) *lanesP256AWork {
 		ifmaEntryP256A(&v.e[0], &table[i][0], &v.index)
 		ifmaEntryP256A(&v.e[1], &table[i][limbsP256A], &v.index)
 		ifmaNegateP256A(&v.e[1], &v.negative)
-		if i == 0 {
+		if first && i == 0 {
 			v.begin()
 			continue
 		}
 		ifmaChordP256A(&v.sum, &v.sum, &v.e)
 	}
 	clear(digits[:])
-	return v
 }
 
 // begin sets the sum to the point e.

@@ -144,16 +144,22 @@ type lanesP256BWork struct {
 // combSums returns k[i]*G in lane i, and G in lanes without a scalar. A lane with the
 // denominator 0 has failed: it met an exception of the addition, or k[i] is 0.
 func (c *weierstrassP256B) combSums(k []field.Scalar) *lanesP256BWork {
-	table := c.combLanes()
+	v := new(lanesP256BWork)
+	v.addTable(c.combLanes(), k, c.order, true)
+	return v
+}
+
+// addTable adds k[i] times the point of a table to the sum in lane i, and the point itself in
+// lanes without a scalar. first: there is no sum yet.
+func (v *lanesP256BWork) addTable(table *[windowsP256B]windowLanesP256B, k []field.Scalar, order *field.Modulus, first bool) {
 	var digits [lanes][windowsP256B]int8
 	for l := range digits {
 		one := &field.Scalar{1}
 		if l < len(k) {
 			one = &k[l]
 		}
-		recode(digits[l][:], one, c.order, baseBits)
+		recode(digits[l][:], one, order, baseBits)
 	}
-	v := new(lanesP256BWork)
 	for i := range windowsP256B {
 		for l := range lanes {
 			v.index[l], v.negative[l] = split(digits[l][i])
@@ -161,14 +167,13 @@ func (c *weierstrassP256B) combSums(k []field.Scalar) *lanesP256BWork {
 		ifmaEntryP256B(&v.e[0], &table[i][0], &v.index)
 		ifmaEntryP256B(&v.e[1], &table[i][limbsP256B], &v.index)
 		ifmaNegateP256B(&v.e[1], &v.negative)
-		if i == 0 {
+		if first && i == 0 {
 			v.begin()
 			continue
 		}
 		ifmaChordP256B(&v.sum, &v.sum, &v.e)
 	}
 	clear(digits[:])
-	return v
 }
 
 // begin sets the sum to the point e.

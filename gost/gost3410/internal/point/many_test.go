@@ -59,7 +59,7 @@ func BenchmarkMulBaseMany(b *testing.B) {
 }
 
 // TestSumsHaveX compares SumsHaveX with group: sums that are infinity, equal and
-// opposite summands, scalars 0, wrong x, different points in the lanes.
+// opposite summands, scalars 0, wrong x, different points in the lanes, points with a table.
 func TestSumsHaveX(t *testing.T) {
 	for i, c := range curves {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,12 +69,7 @@ func TestSumsHaveX(t *testing.T) {
 			var points []Point
 			var r, s, u []field.Scalar
 			var want []bool
-			add := func(m, a, b *big.Int) {
-				P := g.mul(m, G)
-				p, err := c.Parse(encode(P, size))
-				if err != nil {
-					t.Fatal(err)
-				}
+			add := func(p Point, m, a, b *big.Int) {
 				k := new(big.Int).Mul(b, m)
 				R := g.mul(k.Add(k, a).Mod(k, q), G)
 				good := R.x != nil
@@ -89,15 +84,24 @@ func TestSumsHaveX(t *testing.T) {
 				}
 			}
 			minus := func(n int64) *big.Int { return new(big.Int).Sub(q, big.NewInt(n)) }
-			for _, m := range []*big.Int{big.NewInt(1), minus(1), big.NewInt(2), random[len(random)-1]} {
-				add(m, random[len(random)-2], random[len(random)-3])
-				add(m, new(big.Int), big.NewInt(5))
-				add(m, big.NewInt(5), new(big.Int))
-				add(m, new(big.Int), new(big.Int))
-				add(m, big.NewInt(1), big.NewInt(1))
-				add(m, big.NewInt(1), minus(1))
-				add(m, big.NewInt(2), big.NewInt(1))
-				add(m, minus(2), minus(62))
+			for _, table := range []bool{false, true} {
+				for _, m := range []*big.Int{big.NewInt(1), minus(1), big.NewInt(2), random[len(random)-1]} {
+					p, err := c.Parse(encode(g.mul(m, G), size))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if table {
+						p = p.Precompute()
+					}
+					add(p, m, random[len(random)-2], random[len(random)-3])
+					add(p, m, new(big.Int), big.NewInt(5))
+					add(p, m, big.NewInt(5), new(big.Int))
+					add(p, m, new(big.Int), new(big.Int))
+					add(p, m, big.NewInt(1), big.NewInt(1))
+					add(p, m, big.NewInt(1), minus(1))
+					add(p, m, big.NewInt(2), big.NewInt(1))
+					add(p, m, minus(2), minus(62))
+				}
 			}
 			for n, from := 0, 0; from < len(points); n++ {
 				count := min(n, 19, len(points)-from)

@@ -16,14 +16,51 @@ import (
 const oddP256B = 1 << (pointBits - 1)
 
 // SumsHaveX uses lanes for eight sums at a time. With 3 sums or more, lanes are faster
-// than single sums.
+// than single sums. With 4 sums or more of one point with a table, so is the table in lanes.
 func (c *weierstrassP256B) SumsHaveX(points []Point, r, s, t []field.Scalar, ok []bool) {
 	for impl.IFMA && len(points) >= 3 {
 		n := min(lanes, len(points))
-		c.sumLanes(points[:n], r[:n], s[:n], t[:n], ok[:n])
+		switch k := sharedP256B(points[:n]); {
+		case k == nil:
+			c.sumLanes(points[:n], r[:n], s[:n], t[:n], ok[:n])
+		case n < 4:
+			sumEach(points[:n], r[:n], s[:n], t[:n], ok[:n])
+		default:
+			c.sumTables(k, r[:n], s[:n], t[:n], ok[:n])
+		}
 		points, r, s, t, ok = points[n:], r[n:], s[n:], t[n:], ok[n:]
 	}
 	sumEach(points, r, s, t, ok)
+}
+
+// sharedP256B returns the key of all points if it is one key with a table for lanes, or nil.
+func sharedP256B(points []Point) *keyP256B {
+	k := points[0].(*keyP256B)
+	for _, p := range points[1:] {
+		if p != points[0] {
+			return nil
+		}
+	}
+	if k.lanes.table == nil {
+		return nil
+	}
+	return k
+}
+
+// sumTables is SumsHaveX for at most eight sums of the point k. It adds up entries of the
+// comb and of the table of k, without a doubling. A lane with an exception has the denominator
+// 0, as in sumLanes, and is computed again by itself.
+func (c *weierstrassP256B) sumTables(k *keyP256B, r, s, t []field.Scalar, ok []bool) {
+	v := c.combSums(s)
+	v.addTable(k.lanes.table, t, c.order, false)
+	for l := range r {
+		sum := v.lane(l)
+		if sum.z.IsZero() == 1 {
+			ok[l] = k.SumHasX(&r[l], &s[l], &t[l])
+			continue
+		}
+		ok[l] = hasXP256B(c, &sum, &r[l])
+	}
 }
 
 // sumLanes is SumsHaveX for at most eight points. It computes s*G with the comb and t
