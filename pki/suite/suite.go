@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -195,6 +196,25 @@ func (s *Suite) Verify(pub crypto.PublicKey, d Digest, value []byte) error {
 	}
 	if !s.family.verify(pub, d.Sum, value) {
 		return fmt.Errorf("%w (%s, %d bytes of signature)", ErrSignature, s.Name, len(value))
+	}
+	return nil
+}
+
+// VerifyMany checks the value of each digest and returns nil when all of them are right, or
+// else the error of the first one that is not. With a GOST key it is faster than a Verify of
+// each.
+func (s *Suite) VerifyMany(pub crypto.PublicKey, d []Digest, values [][]byte) error {
+	if len(d) != len(values) {
+		return fmt.Errorf("suite: %s: %d values of %d digests", s.Name, len(values), len(d))
+	}
+	if f, ok := s.family.(gostFamily); ok && s.Accepts(pub) == nil && !slices.ContainsFunc(d, func(d Digest) bool { return s.fits(d) != nil }) &&
+		f.verifyMany(pub, d, values) {
+		return nil
+	}
+	for i := range d { // finds the one that is wrong
+		if err := s.Verify(pub, d[i], values[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

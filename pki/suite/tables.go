@@ -42,8 +42,8 @@ type tabled struct {
 // shared has the tables of this process.
 var shared tables
 
-// key returns the same key, with its table if it has one.
-func (t *tables) key(k *gost3410.PublicKey) *gost3410.PublicKey {
+// key returns the same key for n verifications, with its table if it has one.
+func (t *tables) key(k *gost3410.PublicKey, n int) *gost3410.PublicKey {
 	id := publicID{set: k.Set()}
 	copy(id.xy[:], k.Bytes())
 	if made := t.made.Load(); made != nil {
@@ -54,7 +54,7 @@ func (t *tables) key(k *gost3410.PublicKey) *gost3410.PublicKey {
 			return e.key
 		}
 	}
-	if !t.due(id) {
+	if !t.due(id, n) {
 		return k
 	}
 	fast := k.Precompute()
@@ -62,14 +62,14 @@ func (t *tables) key(k *gost3410.PublicKey) *gost3410.PublicKey {
 	return fast
 }
 
-// due counts a verification and reports whether the key is to have a table now.
-func (t *tables) due(id publicID) bool {
+// due counts n verifications and reports whether the key is to have a table now.
+func (t *tables) due(id publicID, n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.counts) >= countMost || t.counts == nil {
 		t.counts = make(map[publicID]int, 16)
 	}
-	if t.counts[id]++; t.counts[id] < tableAfter {
+	if t.counts[id] += n; t.counts[id] < tableAfter {
 		return false
 	}
 	delete(t.counts, id)

@@ -35,7 +35,7 @@ func (t *tables) has(k *gost3410.PublicKey) bool {
 // use verifies so often with a key that it gets a table if it may.
 func (t *tables) use(k *gost3410.PublicKey) {
 	for range tableAfter {
-		t.key(k)
+		t.key(k, 1)
 	}
 }
 
@@ -43,11 +43,11 @@ func TestTables(t *testing.T) {
 	var kept tables
 	keys := publicKeys(t, tableMost+3)
 	for range tableAfter - 1 {
-		if got := kept.key(keys[0]); got != keys[0] {
+		if got := kept.key(keys[0], 1); got != keys[0] {
 			t.Fatal("a key in rare use has a table")
 		}
 	}
-	if got := kept.key(keys[0]); got == keys[0] || !got.Equal(keys[0]) || !kept.has(keys[0]) {
+	if got := kept.key(keys[0], 1); got == keys[0] || !got.Equal(keys[0]) || !kept.has(keys[0]) {
 		t.Fatal("a key in frequent use has no table, or became another key")
 	}
 	for _, k := range keys[:tableMost] {
@@ -55,7 +55,7 @@ func TestTables(t *testing.T) {
 	}
 	// All tables are in use: another key gets none.
 	for _, k := range keys[:tableMost] {
-		kept.key(k)
+		kept.key(k, 1)
 	}
 	if kept.use(keys[tableMost]); kept.has(keys[tableMost]) || len(*kept.made.Load()) != tableMost {
 		t.Error("a table in use was given up, or there are too many")
@@ -63,7 +63,7 @@ func TestTables(t *testing.T) {
 	// One is no longer used: it gives its place up after two attempts.
 	for range 2 {
 		for _, k := range keys[1:tableMost] {
-			kept.key(k)
+			kept.key(k, 1)
 		}
 		kept.use(keys[tableMost])
 	}
@@ -79,7 +79,7 @@ func TestTablesCountFewKeys(t *testing.T) {
 	for i := range 10 * countMost {
 		id := publicID{set: k.Set()}
 		id.xy[0], id.xy[1] = byte(i), byte(i>>8)
-		kept.due(id)
+		kept.due(id, 1)
 	}
 	if len(kept.counts) > countMost {
 		t.Errorf("%d keys are counted", len(kept.counts))
@@ -93,7 +93,7 @@ func TestTablesTogether(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for j := range 3 * tableAfter {
-				if k := keys[(i+j)%len(keys)]; !kept.key(k).Equal(k) {
+				if k := keys[(i+j)%len(keys)]; !kept.key(k, 1).Equal(k) {
 					t.Error("another key")
 				}
 			}

@@ -213,6 +213,11 @@ func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 	return c.X509.Suite.Verify(c.X509.PublicKey, d, value)
 }
 
+// VerifyMany checks the signature values of many digests against the certificate.
+func (c *Certificate) VerifyMany(d []suite.Digest, values [][]byte) error {
+	return c.X509.Suite.VerifyMany(c.X509.PublicKey, d, values)
+}
+
 // Options are what a Service is made of. All are needed up to Now; methods that take an
 // Act need Policy too.
 type Options struct {

@@ -59,7 +59,7 @@ func (s *Service) batchItems() int { return cmp.Or(s.BatchItems, defaultBatchIte
 // the number of processors, because higher levels wait for other services.
 const parallel = 8
 
-// sideBySide is how many documents of a batch are hashed together.
+// sideBySide is how many documents of a batch are hashed together, and values checked together.
 const sideBySide = 64
 
 // SignMany signs the items of a batch in their order. An error in one item is its outcome
@@ -145,12 +145,12 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	if err != nil {
 		return nil, err
 	}
+	if err := by.checkMany(ctx, digests, values); err != nil {
+		return nil, err
+	}
 	err = each(ctx, len(signed), func(ctx context.Context, n int) error {
 		i := signed[n]
 		w := &works[i]
-		if err := by.check(w.digest, values[n]); err != nil {
-			return err
-		}
 		job := s.job(t, by, o.Items[i].content(), o.Items[i].original())
 		result, err := t.format.Finish(ctx, job, w.state, values[n])
 		w.state = nil

@@ -175,11 +175,11 @@ func (w *confirmedRun) sign(ctx context.Context, from int, items []Item, tempora
 	if err != nil {
 		return err
 	}
+	if err := w.by.checkMany(ctx, digests, values); err != nil {
+		return err
+	}
 	results, parts, signed := make([]Result, len(works)), make([]*madePart, len(works)), make([]suite.Digest, len(works))
 	err = each(ctx, len(works), func(ctx context.Context, i int) error {
-		if err := w.by.check(digests[i], values[i]); err != nil {
-			return err
-		}
 		var err error
 		results[i], parts[i], signed[i], err = w.assemble(ctx, &approved[i], works[i].state, digests[i], values[i])
 		return err

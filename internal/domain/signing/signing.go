@@ -232,9 +232,20 @@ func (s *Service) valid(ctx context.Context, who audit.Principal, snap *Snapshot
 // could reveal the key if the value were published, and a key that does not belong to the
 // certificate.
 func (by *signer) check(d suite.Digest, value []byte) error {
-	c := by.certificate
-	if err := c.Verify(d, value); err != nil {
-		return fmt.Errorf("signing: the value made with the key of certificate %d does not verify against it: %w", c.ID, err)
+	return by.checked(by.certificate.Verify(d, value))
+}
+
+// checkMany is check for the values of a batch, which are checked in groups.
+func (by *signer) checkMany(ctx context.Context, d []suite.Digest, values [][]byte) error {
+	return each(ctx, (len(d)+sideBySide-1)/sideBySide, func(_ context.Context, group int) error {
+		from, to := group*sideBySide, min(len(d), (group+1)*sideBySide)
+		return by.checked(by.certificate.VerifyMany(d[from:to], values[from:to]))
+	})
+}
+
+func (by *signer) checked(err error) error {
+	if err != nil {
+		return fmt.Errorf("signing: the value made with the key of certificate %d does not verify against it: %w", by.certificate.ID, err)
 	}
 	return nil
 }
