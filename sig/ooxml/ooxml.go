@@ -23,6 +23,7 @@
 // instead, which no signature covers. The first signature of a document also removes
 // white space from its relationships parts. It has no meaning, but it makes LibreOffice
 // call signatures broken (see spaces). All other additions come after the last entry.
+// New content of up to 8 KiB is not compressed, which saves a fifth of the time.
 // Memory does not grow with the parts: they are decompressed and hashed as a stream.
 //
 // # What is refused

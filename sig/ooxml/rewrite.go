@@ -142,9 +142,17 @@ var deflaters = sync.Pool{New: func() any {
 	return w
 }}
 
-// pack compresses new content, unless that makes it longer.
+// storedSize is the largest content in bytes that is not compressed. The tables that Deflate
+// makes for a small part take more time than its signature, and compression saves a few
+// kilobytes at most.
+const storedSize = 8 << 10
+
+// pack compresses new content, unless it is small or that makes it longer.
 func pack(c change) (*packed, error) {
 	p := &packed{name: c.Name, crc: crc32.ChecksumIEEE(c.Content), size: len(c.Content), content: c.Content}
+	if len(c.Content) <= storedSize {
+		return p, nil
+	}
 	w := deflaters.Get().(*flate.Writer)
 	defer deflaters.Put(w)
 	var b bytes.Buffer

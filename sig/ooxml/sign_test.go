@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -295,6 +296,37 @@ func TestPrettyPrinted(t *testing.T) {
 	}
 	if digest(replaced(t, word(), "word/_rels/document.xml.rels", "NULL", "NUL")) == want {
 		t.Error("the target does not take part in the digest")
+	}
+}
+
+// TestStored: small new entries are not compressed, larger ones are.
+func TestStored(t *testing.T) {
+	signer := sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "Signer")
+	var links strings.Builder
+	for i := range 100 {
+		links.WriteString(rel(fmt.Sprintf("rId%d", 1000+i), officeRel+"hyperlink", "https://example.org/", "External"))
+	}
+	for _, test := range []struct {
+		more string
+		want uint16
+	}{{"", zip.Store}, {links.String(), zip.Deflate}} {
+		signed := sign(t, signer, archiveOf(replaced(t, word(), docRels, "</Relationships>", test.more+"</Relationships>"), ""))
+		r, err := zip.NewReader(bytes.NewReader(signed), int64(len(signed)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.File {
+			switch f.Name {
+			case sig1:
+				if f.Method != test.want || (f.UncompressedSize64 > 8<<10) != (test.want == zip.Deflate) {
+					t.Errorf("the signature of %d bytes is compressed by method %d, want %d", f.UncompressedSize64, f.Method, test.want)
+				}
+			case originRels:
+				if f.Method != zip.Store {
+					t.Errorf("%s is compressed", f.Name)
+				}
+			}
+		}
 	}
 }
 
