@@ -5,11 +5,13 @@ package ooxml
 import (
 	"encoding/base64"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+	"tamga/sig/xmltree"
 )
 
 // Namespaces and identifiers of a signature.
@@ -42,66 +44,143 @@ type signatureXML struct {
 	at    time.Time
 	certs []*x509gost.Certificate // the signer's is the first
 	refs  []reference
-	// Digests of the three objects, "" until they are computed.
-	packageDigest, officeDigest, propertiesDigest string
 }
 
-// around returns the parts before and after the signature value.
-func (s *signatureXML) around() (head, tail string) {
-	var b strings.Builder
-	b.Grow(2 << 10)
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\r\n")
-	b.WriteString(`<Signature xmlns="` + nsDS + `" Id="` + idSignature + `"><SignedInfo>`)
-	b.WriteString(algorithm("CanonicalizationMethod", algC14N) + algorithm("SignatureMethod", s.suite.XML[0]))
-	b.WriteString(s.reference(typeObject, "#"+idPackage, "", s.packageDigest))
-	b.WriteString(s.reference(typeObject, "#"+idOffice, "", s.officeDigest))
-	b.WriteString(s.reference(typeSignedProperties, "#"+idProperties, algorithm("Transform", algC14N), s.propertiesDigest))
-	b.WriteString("</SignedInfo><SignatureValue>")
-	head = b.String()
+// Declarations that are in scope in a Signature, and in its properties.
+const (
+	inSignature  = ` xmlns="` + nsDS + `"`
+	inProperties = ` xmlns:xd="` + nsXAdES + `"`
+)
 
-	b.Reset()
-	room := 4 << 10 // about what is needed besides
-	for _, c := range s.certs {
-		room += len(c.Raw)*4/3 + 64
+// render returns the parts before and after the signature value, and the digest of
+// SignedInfo. The digested elements are rendered such that canonical gives their canonical
+// form, so that nothing of it must be parsed.
+func (s *signatureXML) render() (head, tail []byte, digest suite.Digest, err error) {
+	objects := [...]struct{ kind, id, transforms, text, scope string }{
+		{typeObject, idPackage, "", s.packageObject(), inSignature},
+		{typeObject, idOffice, "", s.officeObject(), inSignature},
+		{typeSignedProperties, idProperties, algorithm("Transform", algC14N), s.properties(), inSignature + inProperties},
 	}
+	room := 1 << 10 // about what is needed besides
+	for _, c := range s.certs {
+		room += base64.StdEncoding.EncodedLen(len(c.Raw)) + 64
+	}
+	for _, o := range objects {
+		room += len(o.text)
+	}
+	b := make([]byte, 0, room)
+	b = append(b, "</SignatureValue><KeyInfo><X509Data>"...)
+	for _, c := range s.certs {
+		b = append(b, "<X509Certificate>"...)
+		b = base64.StdEncoding.AppendEncode(b, c.Raw)
+		b = append(b, "</X509Certificate>"...)
+	}
+	b = append(b, "</X509Data></KeyInfo>"+objects[0].text+objects[1].text...)
+	b = append(b, "<Object><xd:QualifyingProperties"+inProperties+` Target="#`+idSignature+`">`+objects[2].text+"</xd:QualifyingProperties></Object></Signature>"...)
+	tail = b
+	if len(tail) > maxXML-maxValue-maxHead {
+		return nil, nil, suite.Digest{}, unfit(nil, "has so many parts and relationships that the signature would have %d bytes; at most %d are accepted", len(tail)+maxHead, maxXML)
+	}
+
+	forms := make([][]byte, len(objects))
+	for i, o := range objects {
+		forms[i] = canonical(o.text, o.scope)
+	}
+	info := "<SignedInfo>" + algorithm("CanonicalizationMethod", algC14N) + algorithm("SignatureMethod", s.suite.XML[0])
+	for i, d := range s.suite.Hash.SumMany(forms) {
+		info += s.reference(objects[i].kind, "#"+objects[i].id, objects[i].transforms, d.Sum)
+	}
+	info += "</SignedInfo>"
+	head = []byte(`<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\r\n" +
+		"<Signature" + inSignature + ` Id="` + idSignature + `">` + info + "<SignatureValue>")
+	return head, tail, s.suite.Hash.Digest(canonical(info, inSignature)), s.readable(head, tail)
+}
+
+// readable returns an error if programs could not read the signature. The characters that
+// XML does not have come from the name of the issuer only. Text below maxXMLNodes bytes
+// cannot have more than that many nodes.
+func (s *signatureXML) readable(head, tail []byte) error {
+	if len(head)+len(tail) <= maxXMLNodes && !strings.ContainsAny(s.certs[0].Issuer.String(), "\uFFFE\uFFFF") {
+		return nil
+	}
+	_, err := parseXML(nil, "the signature", slices.Concat(head, tail))
+	return err
+}
+
+// canonical returns the canonical form of an element. In its text, attributes are in order,
+// and characters are written as Canonical XML writes them. Two things differ: empty
+// elements, which get an end tag, and declarations of the elements around it, which the
+// start tag gets.
+func canonical(text, declarations string) []byte {
+	at := strings.IndexAny(text, " >")
+	b := make([]byte, 0, len(text)+len(text)/4+len(declarations))
+	b = append(append(b, text[:at]...), declarations...)
+	for begin := 0; ; {
+		// at is in the tag that begins at begin, after its name or after a value.
+		i := at + strings.IndexAny(text[at:], `">`)
+		if text[i] == '"' {
+			i += 2 + strings.IndexByte(text[i+1:], '"')
+			b, at = append(b, text[at:i]...), i
+			continue
+		}
+		if text[i-1] == '/' {
+			b = append(append(b, text[at:i-1]...), "></"...)
+			name := text[begin+1 : i-1]
+			if n := strings.IndexByte(name, ' '); n >= 0 {
+				name = name[:n]
+			}
+			b = append(append(b, name...), '>')
+		} else {
+			b = append(b, text[at:i+1]...)
+		}
+		next := strings.IndexByte(text[i:], '<')
+		if next < 0 {
+			return b
+		}
+		begin = i + next
+		b, at = append(b, text[i+1:begin]...), begin
+	}
+}
+
+func algorithm(name, uri string) string { return "<" + name + ` Algorithm="` + uri + `"/>` }
+
+// reference renders a Reference. transforms is the content of its Transforms.
+func (s *signatureXML) reference(kind, uri, transforms string, digest []byte) string {
+	if kind != "" {
+		kind = ` Type="` + kind + `"`
+	}
+	if transforms != "" {
+		transforms = "<Transforms>" + transforms + "</Transforms>"
+	}
+	return "<Reference" + kind + ` URI="` + attributeText(uri) + `">` + transforms +
+		algorithm("DigestMethod", s.suite.Hash.XML[0]) + "<DigestValue>" + base64.StdEncoding.EncodeToString(digest) + "</DigestValue></Reference>"
+}
+
+// attributeText returns a value for an attribute in its canonical form.
+func attributeText(s string) string {
+	if !strings.ContainsAny(s, "&<\"\t\n\r") {
+		return s
+	}
+	var b strings.Builder
+	xmltree.WriteValue(&b, s)
+	return b.String()
+}
+
+// elementText writes text without control characters as the content of an element, in its
+// canonical form.
+var elementText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// packageObject returns the manifest and the time.
+func (s *signatureXML) packageObject() string {
+	room := 1 << 10 // about what is needed besides
 	for _, r := range s.refs {
 		room += 384 + len(r.uri)
 		for _, id := range r.ids {
 			room += 64 + len(id)
 		}
 	}
-	b.Grow(room)
-	b.WriteString("</SignatureValue><KeyInfo><X509Data>")
-	for _, c := range s.certs {
-		b.WriteString("<X509Certificate>" + base64.StdEncoding.EncodeToString(c.Raw) + "</X509Certificate>")
-	}
-	b.WriteString("</X509Data></KeyInfo>")
-	s.packageObject(&b)
-	s.officeObject(&b)
-	s.properties(&b)
-	b.WriteString("</Signature>")
-	return head, b.String()
-}
-
-func algorithm(name, uri string) string { return "<" + name + ` Algorithm="` + uri + `"/>` }
-
-// reference renders a Reference. transforms is the content of its Transforms.
-func (s *signatureXML) reference(kind, uri, transforms, digest string) string {
 	var b strings.Builder
-	b.WriteString("<Reference")
-	if kind != "" {
-		b.WriteString(` Type="` + kind + `"`)
-	}
-	b.WriteString(` URI="` + escape(uri) + `">`)
-	if transforms != "" {
-		b.WriteString("<Transforms>" + transforms + "</Transforms>")
-	}
-	b.WriteString(algorithm("DigestMethod", s.suite.Hash.XML[0]) + "<DigestValue>" + digest + "</DigestValue></Reference>")
-	return b.String()
-}
-
-// packageObject writes the manifest and the time.
-func (s *signatureXML) packageObject(b *strings.Builder) {
+	b.Grow(room)
 	b.WriteString(`<Object xmlns:mdssi="` + nsMDSSI + `" Id="` + idPackage + `"><Manifest>`)
 	for _, r := range s.refs {
 		transforms := ""
@@ -109,25 +188,28 @@ func (s *signatureXML) packageObject(b *strings.Builder) {
 			var t strings.Builder
 			t.WriteString(`<Transform Algorithm="` + algRelationships + `">`)
 			for _, id := range r.ids {
-				t.WriteString(`<mdssi:RelationshipReference SourceId="` + escape(id) + `"/>`)
+				t.WriteString(`<mdssi:RelationshipReference SourceId="` + attributeText(id) + `"/>`)
 			}
 			t.WriteString("</Transform>" + algorithm("Transform", algC14N))
 			transforms = t.String()
 		}
-		b.WriteString(s.reference("", r.uri, transforms, base64.StdEncoding.EncodeToString(r.digest)))
+		b.WriteString(s.reference("", r.uri, transforms, r.digest))
 	}
 	b.WriteString(`</Manifest><SignatureProperties><SignatureProperty Id="idSignatureTime" Target="#` + idSignature + `">`)
 	b.WriteString(`<mdssi:SignatureTime><mdssi:Format>` + timeFormat + `</mdssi:Format><mdssi:Value>` + s.time() + `</mdssi:Value></mdssi:SignatureTime>`)
 	b.WriteString(`</SignatureProperty></SignatureProperties></Object>`)
+	return b.String()
 }
 
 func (s *signatureXML) time() string { return s.at.UTC().Format(time.RFC3339) }
 
-// officeObject writes what Office says about itself (MS-OFFCRYPTO 2.5.2.5). The schema
+// officeObject returns what Office says about itself (MS-OFFCRYPTO 2.5.2.5). The schema
 // requires every element but the last two. There is no Office and no screen here, so
 // versions and screen are those of a common installation. No reader compares them with
 // anything.
-func (s *signatureXML) officeObject(b *strings.Builder) {
+func (s *signatureXML) officeObject() string {
+	var b strings.Builder
+	b.Grow(2 << 10)
 	b.WriteString(`<Object Id="` + idOffice + `"><SignatureProperties><SignatureProperty Id="idOfficeV1Details" Target="#` + idSignature + `">`)
 	b.WriteString(`<SignatureInfoV1 xmlns="` + nsOffice + `">`)
 	for _, e := range [][2]string{
@@ -143,17 +225,18 @@ func (s *signatureXML) officeObject(b *strings.Builder) {
 		b.WriteString("<" + e[0] + ">" + e[1] + "</" + e[0] + ">")
 	}
 	b.WriteString("</SignatureInfoV1></SignatureProperty></SignatureProperties></Object>")
+	return b.String()
 }
 
-// properties writes the XAdES properties as Office does: the time, the signer's
+// properties returns the XAdES properties as Office writes them: the time, the signer's
 // certificate by digest, issuer and serial number, and no policy (MS-OFFCRYPTO 2.5.2.6).
-func (s *signatureXML) properties(b *strings.Builder) {
+func (s *signatureXML) properties() string {
 	c := s.certs[0]
-	b.WriteString(`<Object><xd:QualifyingProperties xmlns:xd="` + nsXAdES + `" Target="#` + idSignature + `"><xd:SignedProperties Id="` + idProperties + `"><xd:SignedSignatureProperties>`)
-	b.WriteString("<xd:SigningTime>" + s.time() + "</xd:SigningTime><xd:SigningCertificate><xd:Cert><xd:CertDigest>")
-	b.WriteString(algorithm("DigestMethod", s.suite.Hash.XML[0]) + "<DigestValue>" + base64.StdEncoding.EncodeToString(c.Digest(s.suite.Hash)) + "</DigestValue></xd:CertDigest>")
-	b.WriteString("<xd:IssuerSerial><X509IssuerName>" + escape(c.Issuer.String()) + "</X509IssuerName><X509SerialNumber>" + decimal(c.SerialNumber) + "</X509SerialNumber></xd:IssuerSerial>")
-	b.WriteString("</xd:Cert></xd:SigningCertificate><xd:SignaturePolicyIdentifier><xd:SignaturePolicyImplied/></xd:SignaturePolicyIdentifier></xd:SignedSignatureProperties></xd:SignedProperties></xd:QualifyingProperties></Object>")
+	return `<xd:SignedProperties Id="` + idProperties + `"><xd:SignedSignatureProperties>` +
+		"<xd:SigningTime>" + s.time() + "</xd:SigningTime><xd:SigningCertificate><xd:Cert><xd:CertDigest>" +
+		algorithm("DigestMethod", s.suite.Hash.XML[0]) + "<DigestValue>" + base64.StdEncoding.EncodeToString(c.Digest(s.suite.Hash)) + "</DigestValue></xd:CertDigest>" +
+		"<xd:IssuerSerial><X509IssuerName>" + elementText.Replace(c.Issuer.String()) + "</X509IssuerName><X509SerialNumber>" + decimal(c.SerialNumber) + "</X509SerialNumber></xd:IssuerSerial>" +
+		"</xd:Cert></xd:SigningCertificate><xd:SignaturePolicyIdentifier><xd:SignaturePolicyImplied/></xd:SignaturePolicyIdentifier></xd:SignedSignatureProperties></xd:SignedProperties>"
 }
 
 // decimal returns a serial number, in two's complement, as the decimal text that the

@@ -12,11 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
-	"tamga/sig/xmltree"
 )
 
 // SignsParts implements sig.PartSigner: digests are over the parts of the package.
@@ -62,14 +60,13 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, unfit(nil, "has %d entries; at most %d are accepted, so that the signed document can be read", len(d.entries), maxEntries-len(changes)-1)
 	}
 	x := &signatureXML{suite: s, at: job.Time, certs: certificates(job, withChain), refs: refs}
-	digest, err := x.complete()
+	head, tail, digest, err := x.render()
 	if err != nil {
 		return nil, err
 	}
-	head, tail := x.around()
 	st, err := json.Marshal(state{
 		StateHeader: stateForm.Header(job), Directory: d.fingerprint(),
-		Part: part, Head: []byte(head), Tail: []byte(tail), Changes: changes,
+		Part: part, Head: head, Tail: tail, Changes: changes,
 	})
 	if err != nil {
 		return nil, err
@@ -89,54 +86,12 @@ func certificates(job *sig.Job, withChain bool) []*x509gost.Certificate {
 	return out
 }
 
-// maxValue is more than the size of a signature value in Base64.
-const maxValue = 4096
-
-// complete computes the digests of the three objects and that of SignedInfo, from the
-// text that goes into the document.
-func (s *signatureXML) complete() (suite.Digest, error) {
-	digest := func(find func(*xmltree.Tree, xmltree.Node) bool, t *xmltree.Tree) (suite.Digest, error) {
-		for n := xmltree.Document; int(n) < t.Len(); n++ {
-			if t.Kind(n) != xmltree.KindElement || !find(t, n) {
-				continue
-			}
-			sum := s.suite.Hash.New()
-			if err := t.Subtree(n).Canonicalize(sum, xmltree.Method{Form: xmltree.C14N10}); err != nil {
-				return suite.Digest{}, err
-			}
-			return suite.Digest{Hash: s.suite.Hash, Sum: sum.Sum(nil)}, nil
-		}
-		return suite.Digest{}, fmt.Errorf("ooxml: the rendered signature lacks one of its elements")
-	}
-	parse := func() (*xmltree.Tree, error) {
-		head, tail := s.around()
-		if len(head)+len(tail) > maxXML-maxValue {
-			return nil, unfit(nil, "has so many parts and relationships that the signature would have %d bytes; at most %d are accepted", len(head)+len(tail), maxXML)
-		}
-		return parseXML(nil, "the signature", []byte(head+tail))
-	}
-	t, err := parse()
-	if err != nil {
-		return suite.Digest{}, err
-	}
-	for _, o := range []struct {
-		id string
-		to *string
-	}{{idPackage, &s.packageDigest}, {idOffice, &s.officeDigest}, {idProperties, &s.propertiesDigest}} {
-		d, err := digest(func(t *xmltree.Tree, n xmltree.Node) bool {
-			id, _ := t.Get(n, "Id")
-			return id == o.id
-		}, t)
-		if err != nil {
-			return suite.Digest{}, err
-		}
-		*o.to = base64.StdEncoding.EncodeToString(d.Sum)
-	}
-	if t, err = parse(); err != nil {
-		return suite.Digest{}, err
-	}
-	return digest(func(t *xmltree.Tree, n xmltree.Node) bool { return t.Is(n, nsDS, "SignedInfo") }, t)
-}
+// maxValue is more than the size of a signature value in Base64, maxHead more than that of
+// the signature before it.
+const (
+	maxValue = 4096
+	maxHead  = 4096
+)
 
 // changes returns the changes of the package besides the new signature part, and the name
 // of that part.
