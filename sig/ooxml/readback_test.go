@@ -4,7 +4,6 @@ package ooxml_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"testing"
 
@@ -20,11 +19,7 @@ func TestReadBack(t *testing.T) {
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
 	plain := archiveOf(word(), "")
 	once := sign(t, signer, plain)
-	// The fields of the package's state that matter here.
-	type change struct {
-		Name    string `json:"name"`
-		Content []byte `json:"content"`
-	}
+	type change = ooxml.Change
 	find := func(list []change, name string) *change {
 		i := slices.IndexFunc(list, func(c change) bool { return c.Name == name })
 		if i < 0 {
@@ -73,18 +68,7 @@ func TestReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var st map[string]json.RawMessage
-		var part string
-		var list []change
-		for _, err := range []error{json.Unmarshal(prepared.State, &st), json.Unmarshal(st["part"], &part), json.Unmarshal(st["changes"], &list)} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		c.spoil(&part, &list)
-		st["part"], _ = json.Marshal(part)
-		st["changes"], _ = json.Marshal(list)
-		spoiled, err := json.Marshal(st)
+		spoiled, err := ooxml.EditState(prepared.State, c.spoil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,13 +63,10 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	st, err := json.Marshal(state{
+	st := sig.MarshalState(&state{
 		StateHeader: stateForm.Header(job), Directory: d.fingerprint(),
 		Part: part, Head: head, Tail: tail, Changes: changes,
-	})
-	if err != nil {
-		return nil, err
-	}
+	}, 4<<10+len(head)+len(tail))
 	return &sig.Prepared{Digest: digest, State: st}, nil
 }
 
@@ -162,7 +158,7 @@ func (d *document) free(stem, first, suffix string) string {
 	}
 }
 
-var stateForm = sig.StateForm{What: "a signature in an Office document", First: 1, Version: 1}
+var stateForm = sig.StateForm{What: "a signature in an Office document", First: 1, JSON: 1, Version: 2}
 
 // state is all that Finish needs in addition to the job's document and certificate.
 type state struct {
@@ -174,6 +170,19 @@ type state struct {
 	Head    []byte   `json:"head"`
 	Tail    []byte   `json:"tail"`
 	Changes []change `json:"changes"`
+}
+
+// Fields implements sig.State.
+func (st *state) Fields(f *sig.Fields) {
+	f.Header(&st.StateHeader)
+	f.Bytes(&st.Directory)
+	f.Text(&st.Part)
+	f.Bytes(&st.Head)
+	f.Bytes(&st.Tail)
+	sig.List(f, &st.Changes, func(c *change) {
+		f.Text(&c.Name)
+		f.Bytes(&c.Content)
+	})
 }
 
 // fingerprint distinguishes documents without reading their parts: the SHA-256 of the

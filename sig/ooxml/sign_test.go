@@ -355,8 +355,14 @@ func TestState(t *testing.T) {
 		_, err := ooxml.New().Finish(context.Background(), j, state, value)
 		return err
 	}
-	if err := finish(document, signer, p.State, value); err != nil {
-		t.Error(err)
+	old, err := ooxml.JSONState(p.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range [][]byte{p.State, old} {
+		if err := finish(document, signer, state, value); err != nil {
+			t.Error(err)
+		}
 	}
 	changed := archiveOf(replaced(t, word(), "word/document.xml", "Договор", "Договер"), "")
 	for name, err := range map[string]error{
@@ -365,7 +371,8 @@ func TestState(t *testing.T) {
 		"another size":        finish(archiveOf(word(), "x"), signer, p.State, value),
 		"no archive":          finish(make([]byte, len(document)), signer, p.State, value),
 		"cut off":             finish(document, signer, p.State[:len(p.State)/2], value),
-		"another version":     finish(document, signer, bytes.Replace(p.State, []byte(`"v":1`), []byte(`"v":9`), 1), value),
+		"another version":     finish(document, signer, append([]byte{9}, p.State[1:]...), value),
+		"JSON of version 2":   finish(document, signer, bytes.Replace(old, []byte(`"v":1`), []byte(`"v":2`), 1), value),
 	} {
 		var e *sig.ErrState
 		if !errors.As(err, &e) {

@@ -5,7 +5,6 @@ package pdf
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -191,11 +190,7 @@ func TestReadBack(t *testing.T) {
 	} {
 		st := mustState(t, prepared.State)
 		spoil(st)
-		raw, err := json.Marshal(st)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Finish(t.Context(), job, raw, value); (err == nil) != strings.HasPrefix(what, "nothing") {
+		if _, err := f.Finish(t.Context(), job, sig.MarshalState(st, 0), value); (err == nil) != strings.HasPrefix(what, "nothing") {
 			t.Errorf("the state: %s: %v", what, err)
 		}
 	}

@@ -263,16 +263,18 @@ func TestSteps(t *testing.T) {
 		}
 	}
 	change := func(edit func(*state)) []byte {
-		var st state
-		if err := json.Unmarshal(prepared.State, &st); err != nil {
-			t.Fatal(err)
-		}
-		edit(&st)
-		out, err := json.Marshal(st)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
+		st := mustState(t, prepared.State)
+		edit(st)
+		return sig.MarshalState(st, 0)
+	}
+	old := mustState(t, prepared.State)
+	old.Version = 1
+	asJSON, err := json.Marshal(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New().Finish(ctx, job(data, nil), asJSON, value); err != nil {
+		t.Errorf("a state of version 1: %v", err)
 	}
 	for _, st := range [][]byte{nil, []byte("{}"), change(func(s *state) { s.Version = 9 }), change(func(s *state) { s.Room = -1 }), change(func(s *state) { s.Revision = nil })} {
 		if _, err := New().Finish(ctx, job(data, params), st, value); !errors.As(err, &wrong) {
@@ -320,7 +322,7 @@ func TestWithoutIssuers(t *testing.T) {
 func mustState(t *testing.T, raw []byte) *state {
 	t.Helper()
 	var st state
-	if err := json.Unmarshal(raw, &st); err != nil {
+	if err := sig.OpenState(stateForm, bytes.Clone(raw), &st); err != nil {
 		t.Fatal(err)
 	}
 	return &st

@@ -5,13 +5,12 @@ package pdf
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 
 	"tamga/sig"
 )
 
-var stateForm = sig.StateForm{What: "a PDF signature", First: 1, Version: 1}
+var stateForm = sig.StateForm{What: "a PDF signature", First: 1, JSON: 1, Version: 2}
 
 // state is all that Finish needs in addition to the job's document and certificates.
 type state struct {
@@ -61,7 +60,39 @@ func (st *state) marshal(job *sig.Job) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return json.Marshal(st)
+	return sig.MarshalState(st, 1<<10+len(st.Head)+len(st.Tail)+len(st.Message)), nil
+}
+
+// Fields implements sig.State.
+func (st *state) Fields(f *sig.Fields) {
+	f.Header(&st.StateHeader)
+	f.Bytes(&st.Print)
+	f.Text(&st.Format)
+	f.Text(&st.Address)
+	sig.Number(f, &st.Room)
+	sig.Number(f, &st.Fixed)
+	f.Bytes(&st.Key)
+	f.Bytes(&st.Head)
+	f.Bytes(&st.Tail)
+	sig.Number(f, &st.Signature)
+	f.Bytes(&st.Message)
+	more := st.Revision != nil
+	if f.Flags(&more); !more {
+		return
+	}
+	if st.Revision == nil {
+		st.Revision = new(revision)
+	}
+	r := st.Revision
+	f.Flags(&r.Encrypted, &r.Stream)
+	sig.Number(f, &r.Prev)
+	sig.Number(f, &r.Bias)
+	for _, n := range []*int{&r.Next, &r.Catalog[0], &r.Catalog[1], &r.Store[0], &r.Store[1]} {
+		sig.Number(f, n)
+	}
+	for _, s := range []*string{&r.Trailer, &r.Root, &r.Certs, &r.CRLs, &r.OCSPs, &r.VRI, &r.More} {
+		f.Text(s)
+	}
 }
 
 // fingerprint distinguishes documents by their size and both ends. So the second step

@@ -11,7 +11,6 @@ package raw
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -25,12 +24,18 @@ type Format struct{}
 // New returns the format.
 func New() *Format { return &Format{} }
 
-var stateForm = sig.StateForm{What: "a bare signature", First: 1, Version: 1}
+var stateForm = sig.StateForm{What: "a bare signature", First: 1, JSON: 1, Version: 2}
 
 type state struct {
 	sig.StateHeader        // the version alone
 	Hash            string `json:"hash"`   // suite.Hash.Name
 	Digest          []byte `json:"digest"` // what was given to the key
+}
+
+// Fields implements sig.State.
+func (st *state) Fields(f *sig.Fields) {
+	f.Text(&st.Hash)
+	f.Bytes(&st.Digest)
 }
 
 // Prepare implements sig.Format. It reads the parameters Hash and HashAlgorithm.
@@ -56,10 +61,7 @@ func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error)
 			return nil, err
 		}
 	}
-	st, err := json.Marshal(state{sig.StateHeader{Version: stateForm.Version}, d.Hash.Name, d.Sum})
-	if err != nil {
-		return nil, err
-	}
+	st := sig.MarshalState(&state{sig.StateHeader{Version: stateForm.Version}, d.Hash.Name, d.Sum}, 128)
 	return &sig.Prepared{Digest: d, State: st}, nil
 }
 

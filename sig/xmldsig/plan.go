@@ -157,7 +157,7 @@ func wide(encoding, text string) []byte {
 	return out
 }
 
-var stateForm = sig.StateForm{What: "a signature in XML", First: 1, Version: 1}
+var stateForm = sig.StateForm{What: "a signature in XML", First: 1, JSON: 1, Version: 2}
 
 // state is all that Finish needs in addition to the job's document and certificate.
 type state struct {
@@ -171,6 +171,23 @@ type state struct {
 	// Stamped is the text before and after the value in the canonical SignatureValue,
 	// which the time stamp of a template covers.
 	Stamped []string `json:"stamped,omitempty"`
+}
+
+// Fields implements sig.State.
+func (st *state) Fields(f *sig.Fields) {
+	f.Header(&st.StateHeader)
+	f.Bytes(&st.Document)
+	f.Bytes(&st.Digest)
+	f.Text(&st.Encoding)
+	sig.List(f, &st.Pieces, func(p *piece) {
+		f.Bytes(&p.Bytes)
+		sig.Number(f, &p.From)
+		sig.Number(f, &p.To)
+		f.Text(&p.Slot)
+	})
+	f.Text(&st.Level)
+	f.Text(&st.Address)
+	sig.List(f, &st.Stamped, func(s *string) { f.Text(s) })
 }
 
 // readState reads a prepared state and checks that it was made for this job. The caller

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -74,7 +73,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	st, err := json.Marshal(state{
+	st := sig.MarshalState(&state{
 		StateHeader: stateForm.Header(job),
 		Document:    sum[:],
 		Digest:      out.digest.Sum,
@@ -83,10 +82,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		Level:       p.xades,
 		Address:     p.address,
 		Stamped:     out.stamped,
-	})
-	if err != nil {
-		return nil, err
-	}
+	}, 8<<10)
 	return &sig.Prepared{Digest: out.digest, State: st}, nil
 }
 

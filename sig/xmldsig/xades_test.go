@@ -250,13 +250,23 @@ func TestState(t *testing.T) {
 			return err
 		}
 		good := string(prepared.State)
-		if err := finish(*j, good, value); err != nil {
-			t.Error(err)
+		old, err := xmldsig.JSONState(prepared.State)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, state := range []string{good, string(old)} {
+			if err := finish(*j, state, value); err != nil {
+				t.Error(err)
+			}
+		}
+		outside, err := xmldsig.OutsideState(prepared.State)
+		if err != nil {
+			t.Fatal(err)
 		}
 		var bad *sig.ErrState
 		for name, state := range map[string]string{
 			"empty": "", "a list": "[]", "another version": `{"v":9}`, "nothing in it": `{"v":1}`,
-			"a piece outside": strings.Replace(good, `"t":`, `"t":99`, 1), "an unknown slot": strings.Replace(good, `"value"`, `"valve"`, 1),
+			"a piece outside": string(outside), "an unknown slot": strings.Replace(good, "\x05value", "\x05valve", 1),
 		} {
 			if err := finish(*j, state, value); !errors.As(err, &bad) {
 				t.Errorf("%s: %v", name, err)

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package xmldsig
+
+import (
+	"encoding/json"
+
+	"tamga/sig"
+)
+
+// OutsideState returns a prepared state whose last section ends after the document.
+func OutsideState(prepared []byte) ([]byte, error) {
+	var st state
+	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+		return nil, err
+	}
+	st.Pieces[len(st.Pieces)-1].To = st.Size + 1
+	return sig.MarshalState(&st, 0), nil
+}
+
+// JSONState returns a prepared state as version 1 had it.
+func JSONState(prepared []byte) ([]byte, error) {
+	var st state
+	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+		return nil, err
+	}
+	st.Version = 1
+	return json.Marshal(st)
+}
