@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/internal/cli/program"
@@ -41,19 +40,29 @@ type Server struct {
 	err      error // how a server in this process ended
 }
 
-// Start starts "tamga serve --dev" in this process, over a new directory. More are further
-// flags. The server stops at the end of the test. It begins with a migrated database, unlike
-// servers that [StartIn] and [StartProcess] start over an empty directory.
+// Start starts "tamga serve --dev" in this process, over a copy of an installation that all servers
+// of the test program begin with. More are further flags. The server stops at the end of the test.
+//
+// Certificates in the copy name no address of this server. A test that asks for their status uses
+// [StartIn], whose installation is new.
 func Start(t testing.TB, more ...string) *Server {
 	t.Helper()
 	dir := t.TempDir()
-	if !slices.ContainsFunc(more, func(flag string) bool { return strings.HasPrefix(flag, "database=") }) {
-		storetest.SQLiteFile(t, filepath.Join(dir, "tamga.db")) // the migrations take a fifth of a start
+	if fitsCopy(more) {
+		furnished.copyTo(t, dir)
 	}
 	return StartIn(t, dir, more...)
 }
 
-// StartIn is Start over a directory.
+// fitsCopy reports whether a server with these flags can begin with a copy: one with another
+// database or another cost of passwords needs an installation of its own.
+func fitsCopy(flags []string) bool {
+	return !slices.ContainsFunc(flags, func(flag string) bool {
+		return strings.HasPrefix(flag, "database=") || strings.HasPrefix(flag, "argon2.")
+	})
+}
+
+// StartIn is Start over a directory, which may be empty.
 func StartIn(t testing.TB, dir string, more ...string) *Server {
 	t.Helper()
 	return start(t, devFlags(dir, more)).over(dir, more)

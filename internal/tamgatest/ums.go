@@ -72,7 +72,12 @@ func OnBothEngines(t *testing.T, test func(t *testing.T, w *UMS), more ...string
 // StartUMS starts a server in this process, with operators of two groups.
 func StartUMS(t testing.TB, more ...string) *UMS {
 	t.Helper()
-	return NewUMS(Start(t, more...))
+	if !fitsCopy(more) {
+		return NewUMS(Start(t, more...))
+	}
+	dir := t.TempDir()
+	withOperators.copyTo(t, dir)
+	return callers(StartIn(t, dir, more...))
 }
 
 // StartUMSProcess is StartUMS over a directory and in a process of its own.
@@ -84,15 +89,24 @@ func StartUMSProcess(t testing.TB, dir string, more ...string) *UMS {
 // NewUMS adds the operators to a server of serve --dev and signs them in.
 func NewUMS(s *Server) *UMS {
 	s.T.Helper()
+	addOperators(s.T, func(args ...string) { s.Command(args...) })
+	return callers(s)
+}
+
+// addOperators runs the commands that add the operators of a UMS.
+func addOperators(t testing.TB, command func(args ...string)) {
+	t.Helper()
+	file := PasswordFile(t)
+	command("group", "add", "Other")
+	command("operator", "add", Foreign, "--group", "Other", "--password-file", file)
+	command("operator", "add", TwoGroup, "--group", "Default", "--group", "Other", "--password-file", file)
+	command("user", "add", Plain, "--group", "Default", "--password-file", file)
+}
+
+// callers signs the operators of a server in.
+func callers(s *Server) *UMS {
+	s.T.Helper()
 	w := &UMS{Server: s, Tokens: map[string]string{}}
-	file := PasswordFile(s.T)
-	add := func(args ...string) {
-		w.Command(append(args, "--password-file", file)...)
-	}
-	w.Command("group", "add", "Other")
-	add("operator", "add", Foreign, "--group", "Other")
-	add("operator", "add", TwoGroup, "--group", "Default", "--group", "Other")
-	add("user", "add", Plain, "--group", "Default")
 	w.Tokens[Ours] = w.TokenOf(w.Dev.Operator.Login, w.Dev.Operator.Password)
 	for _, login := range []string{Foreign, TwoGroup, Plain} {
 		w.Tokens[login] = w.TokenOf(login, Password)

@@ -34,7 +34,7 @@ func TestFamily(t *testing.T) {
 	t.Parallel()
 	openssl := judge.OpenSSL(t)
 	bouncy := judge.BouncyCastle(t)
-	server := tamgatest.Start(t)
+	server := tamgatest.StartIn(t, t.TempDir()) // asks for the status of its certificates
 	token := server.Token()
 	ca := server.Path(server.Dev.CAPEM)
 	caPEM, err := os.ReadFile(ca)

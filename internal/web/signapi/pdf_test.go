@@ -24,7 +24,7 @@ import (
 func TestPDF(t *testing.T) {
 	t.Parallel()
 	tools := judge.PDF(t)
-	server := tamgatest.Start(t)
+	server := tamgatest.StartIn(t, t.TempDir()) // asks for the status of its certificates
 	token := server.Token()
 	ca := server.Path(server.Dev.CAPEM)
 	tools.Trust(ordinaryRoots(t, tamgatest.ReadFile(t, ca))...)
