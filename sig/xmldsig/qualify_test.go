@@ -123,6 +123,9 @@ func TestXAdESTemplatesJudged(t *testing.T) {
 			}
 		}
 	}
+	if testing.Short() {
+		return // xmlsec has judged
+	}
 	for santuario, documents := range all {
 		for i, err := range santuario.Verify(documents...) {
 			if err != nil {
