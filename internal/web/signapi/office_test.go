@@ -29,9 +29,13 @@ func TestOffice(t *testing.T) {
 	server := tamgatest.Start(t)
 	token := server.Token()
 	ca := server.Path(server.Dev.CAPEM)
-	office := judge.LibreOffice(t, ordinaryRoots(t, tamgatest.ReadFile(t, ca))...)
-	kinds := []string{"docx", "xlsx", "pptx"}
-	documents := office.Make("Договор № 7", kinds...)
+	kinds, documents := []string{"docx"}, [][]byte{tamgatest.DOCXOf(t, 1000)}
+	var office *judge.Office // in the short form LibreOffice judges in sig/ooxml alone
+	if !testing.Short() {
+		office = judge.LibreOffice(t, ordinaryRoots(t, tamgatest.ReadFile(t, ca))...)
+		kinds = []string{"docx", "xlsx", "pptx"}
+		documents = office.Make("Договор № 7", kinds...)
+	}
 	dir := t.TempDir()
 	judged := func(t *testing.T, name string, document []byte) (verify.Report, error) {
 		t.Helper()
@@ -75,13 +79,15 @@ func TestOffice(t *testing.T) {
 			officeTwoSteps(t, server, su.name, documents[0], dir)
 		})
 	}
-	for i, signatures := range office.Verify(names, forLibreOffice...) {
-		valid := len(signatures) > 0
-		for _, s := range signatures {
-			valid = valid && s.Valid && s.Certificate == 0
-		}
-		if valid != want[i] {
-			t.Errorf("%s (document %d): LibreOffice says %+v", names[i], i, signatures)
+	if office != nil {
+		for i, signatures := range office.Verify(names, forLibreOffice...) {
+			valid := len(signatures) > 0
+			for _, s := range signatures {
+				valid = valid && s.Valid && s.Certificate == 0
+			}
+			if valid != want[i] {
+				t.Errorf("%s (document %d): LibreOffice says %+v", names[i], i, signatures)
+			}
 		}
 	}
 
