@@ -171,6 +171,9 @@ func TestDocs(t *testing.T) {
 		run += len(blocks)
 		t.Run(strings.ReplaceAll(name, "/", " "), func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && docPages[name].postgres {
+				t.Skip("needs PostgreSQL")
+			}
 			runPage(t, name, blocks)
 		})
 	}

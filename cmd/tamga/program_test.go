@@ -13,6 +13,9 @@ import (
 
 // The commands that the banner of serve --dev prints work after go run.
 func TestBannerAfterGoRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the program")
+	}
 	t.Parallel()
 	cmd := exec.Command("go", "run", "./cmd/tamga", "sign", "README.md", "--data", t.TempDir())
 	cmd.Dir = "../.."
