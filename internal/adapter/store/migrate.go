@@ -113,7 +113,7 @@ func (db *DB) apply(ctx context.Context, list []migration) (err error) {
 		return err
 	}
 	pending, err := missing(list, applied)
-	if err != nil {
+	if err != nil || len(pending) == 0 {
 		return err
 	}
 	locks := newLockReader()
