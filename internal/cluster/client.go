@@ -22,7 +22,7 @@ import (
 // account is a user who calls the service.
 type account struct {
 	login, token string
-	id           string // of those whose rights change
+	id           string // of those whose rights change or who confirm
 	cert         int64  // 0: the default certificate
 	pin          string
 }
@@ -33,17 +33,19 @@ type accounts struct {
 	signers  []account
 	guarded  []account // whose rights change
 	pin      account   // demo with the certificate that has a PIN
+
+	confirmers []*confirmer
 }
 
 const passwordOfSigners = "correct horse battery staple"
 
 // makeAccounts registers users, makes their keys and signs them in.
-func (c *Cluster) makeAccounts(ctx context.Context) (*accounts, error) {
+func (c *Cluster) makeAccounts(ctx context.Context) error {
 	file := filepath.Join(c.dir, "password")
 	if err := os.WriteFile(file, []byte(passwordOfSigners), 0o600); err != nil {
-		return nil, err
+		return err
 	}
-	made := make([]account, c.Signers+c.Guarded)
+	made := make([]account, c.Signers+c.Guarded+c.Confirmers)
 	n := c.nodes[0]
 	turns := make(chan struct{}, 2)
 	errs := make([]error, len(made))
@@ -69,19 +71,23 @@ func (c *Cluster) makeAccounts(ctx context.Context) (*accounts, error) {
 	operator, err := c.signIn(ctx, c.dev.Operator.Login, c.dev.Operator.Password)
 	errs = append(errs, err)
 	a := &accounts{
-		signers: append([]account{{login: c.dev.User.Login, token: demo}}, made[:c.Signers]...), guarded: made[c.Signers:],
+		signers: append([]account{{login: c.dev.User.Login, token: demo}}, made[:c.Signers]...), guarded: made[c.Signers : c.Signers+c.Guarded],
 		operator: account{login: c.dev.Operator.Login, token: operator},
 	}
-	for i := range a.guarded {
-		g := &a.guarded[i]
-		errs = append(errs, c.db.QueryRowContext(ctx, "SELECT id FROM users WHERE login = $1", g.login).Scan(&g.id))
+	for i := range made[c.Signers:] {
+		u := &made[c.Signers+i]
+		errs = append(errs, c.db.QueryRowContext(ctx, "SELECT id FROM users WHERE login = $1", u.login).Scan(&u.id))
 	}
 	for _, cert := range c.dev.Certificates {
 		if cert.PIN != "" {
 			a.pin = account{login: c.dev.User.Login, token: demo, cert: cert.ID, pin: cert.PIN}
 		}
 	}
-	return a, errors.Join(errs...)
+	c.people = a
+	if err := errors.Join(errs...); err != nil || c.Confirmers == 0 {
+		return err
+	}
+	return c.makeConfirmers(ctx, made[c.Signers+c.Guarded:])
 }
 
 // signIn gets a token.

@@ -33,6 +33,7 @@ type Options struct {
 	SmallDisk  bool          // the database is on a file system of smallDisk, which needs root
 	Signers    int           // users with a key, in addition to demo
 	Guarded    int           // further users with a key, whose rights change
+	Confirmers int           // further users with a key, who confirm operations
 	Settings   []string      // further settings of the program, NAME=VALUE
 }
 
@@ -117,8 +118,7 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 			return c, err
 		}
 	}
-	c.people, err = c.makeAccounts(ctx)
-	return c, err
+	return c, c.makeAccounts(ctx)
 }
 
 // description is what the cluster needs of dev.json.

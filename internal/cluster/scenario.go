@@ -38,11 +38,15 @@ type Bounds struct {
 // mixed is a few clients of every kind.
 var mixed = Load{Plain: 3, Sign: 3, PIN: 1, TwoStep: 3, V2: 2, People: 4, Documents: 2, Fresh: 4}
 
+// confirmedToo is mixed with users who confirm.
+var confirmedToo = func() Load { l := mixed; l.Confirm = 2; return l }()
+
 // Scenarios are all scenarios.
 var Scenarios = []Scenario{
-	{Name: "mixed", Options: Options{Processes: 3, Bucket: true, Signers: 4, Guarded: 1}, Load: mixed, Holds: Bounds{NoFailures: true, NoLockWaits: true}},
+	{Name: "mixed", Options: Options{Processes: 3, Bucket: true, Signers: 4, Guarded: 1, Confirmers: 2}, Load: confirmedToo, Holds: Bounds{NoFailures: true, NoLockWaits: true}},
 	{Name: "freeze", Options: Options{Processes: 3, Signers: 4, Guarded: 1}, Load: mixed, Fault: &FreezeProcess, Hold: 6 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
 	{Name: "kill", Options: Options{Processes: 3, Signers: 4, Guarded: 1}, Load: mixed, Fault: &KillProcess, Hold: time.Second, Holds: Bounds{Gap: time.Second}},
+	{Name: "confirm-kill", Options: Options{Processes: 3, Signers: 4, Confirmers: 8}, Load: Load{Plain: 3, People: 3, Confirm: 8}, Fault: &KillProcess, Hold: time.Second, Holds: Bounds{Gap: time.Second}},
 	{Name: "failover", Options: Options{Processes: 3, Signers: 4, Guarded: 1, Standby: true}, Load: mixed, Fault: &FailOver, Hold: 2 * time.Second, Holds: Bounds{Gap: time.Second}},
 	{Name: "database-freeze", Options: Options{Processes: 3, Signers: 4, Guarded: 1}, Load: mixed, Fault: &FreezeDatabase, Hold: 4 * time.Second, Holds: Bounds{Gap: 3 * time.Second}},
 	{Name: "database-kill", Options: Options{Processes: 3, Signers: 4, Guarded: 1}, Load: mixed, Fault: &KillDatabase, Hold: time.Second, Holds: Bounds{Gap: 3 * time.Second}},

@@ -25,6 +25,7 @@ type Load struct {
 	People    int // an operator registers, changes and locks users
 	Documents int // upload, read, delete
 	Fresh     int // change the rights of users and sign for them, see fresh
+	Confirm   int // begin operations, confirm them and have them carried out; each is another user
 }
 
 // driver is what clients of one kind do, and what they remember.
@@ -78,6 +79,7 @@ func (s *session) drive(ctx context.Context, l Load) {
 		{"people", l.People, func(int) account { return s.cluster.people.operator }, newPeople()},
 		{"documents", l.Documents, s.signer, newDocuments()},
 		{"fresh", l.Fresh, func(int) account { return account{} }, newFresh(s.cluster.people.guarded)},
+		{"confirm", l.Confirm, func(int) account { return account{} }, &confirming{users: s.cluster.people.confirmers}},
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 256, MaxIdleConns: 1024}
 	defer transport.CloseIdleConnections()
