@@ -236,7 +236,16 @@ func TestBadAnswers(t *testing.T) {
 					}
 					h.OK(tamgatest.Ours, "POST", "/ums/user/"+h.id+"/lockout?lock=False", "")
 				},
-				"another policy":  func() { h.OK(tamgatest.Ours, "POST", "/ums/user/"+h.id+"/operationpolicy", "[2]") },
+				"another policy": func() { h.OK(tamgatest.Ours, "POST", "/ums/user/"+h.id+"/operationpolicy", "[2]") },
+				"moved": func() {
+					for _, group := range []string{"Other", "Default"} {
+						h.OK(tamgatest.TwoGroup, "POST", "/ums/user/"+h.id+"/group?groupName="+group, "")
+					}
+				},
+				"renamed": func() {
+					h.OK(tamgatest.Ours, "POST", "/ums/user/"+h.id, `{"PropertyType":0,"Value":"Анна"}`)
+					h.OK(tamgatest.Ours, "POST", "/ums/user/"+h.id+"/dn", `{"11":"Петрова"}`)
+				},
 				"another contact": func() { h.OK(tamgatest.Ours, "POST", "/ums/user/"+h.id+"/phones/"+h.phone+"/secondaryauth", "") },
 			} {
 				id, ref, code := asked()
@@ -244,8 +253,11 @@ func TestBadAnswers(t *testing.T) {
 				token := h.ask(path, me(), h.answerTo(confirmedRef, confirmedCode)).AccessToken
 				do()
 				h.token = h.Token()
-				if name == "another contact" { // the same one as before
+				if name == "another contact" || name == "renamed" { // the same contact as before; the certificate keeps its name
 					still(id, ref, code)
+					if s, status := h.execute(h.Server, token); s == nil {
+						t.Errorf("%s: a confirmed operation is lost: %d", name, status)
+					}
 					continue
 				}
 				refused(name, h.ask(path, me(), h.answerTo(ref, code)), "invalid_transaction")
@@ -315,6 +327,25 @@ func TestBadAnswers(t *testing.T) {
 			ref := first(ids[0]).Challenge.ContextData.RefID
 			h.ask(path, me(), h.choose(ref, mail))
 			still(ids[0], ref, h.Code(email))
+		}},
+		{"the user is deleted", func(t *testing.T) { // the last part
+			change("DELETE FROM confirmation_failures")
+			id, ref, code := asked()
+			confirmed, confirmedRef, confirmedCode := asked()
+			token := h.ask(path, me(), h.answerTo(confirmedRef, confirmedCode)).AccessToken
+			h.OK(tamgatest.Ours, "DELETE", "/ums/user/"+h.id, "")
+			if a := h.Ask(tamgatest.Nobody, "POST", path, h.answerTo(ref, code), "Authorization", me()); a.Status != 401 {
+				t.Errorf("the code: %v", a)
+			}
+			if s, status := h.execute(h.Server, token); s != nil || status != 401 {
+				t.Errorf("a confirmed operation is carried out: %d", status)
+			}
+			unsigned(id)
+			unsigned(confirmed)
+			var open int
+			if err := h.db.QueryRow("SELECT COUNT(*) FROM confirmations WHERE user_id = $1 AND ended_at = 0", h.id).Scan(&open); err != nil || open != 0 {
+				t.Errorf("%d operations are open, %v", open, err)
+			}
 		}},
 	} {
 		t.Run(part.name, func(t *testing.T) {
