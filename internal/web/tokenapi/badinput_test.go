@@ -268,6 +268,45 @@ func TestBadAnswers(t *testing.T) {
 				unsigned(confirmed)
 			}
 		}},
+		{"the certificate changes", func(t *testing.T) {
+			cert := h.Cert("ecdsa-p256", false).ID
+			status := func(to string) {
+				if status, answer := h.Call("POST", fmt.Sprintf("/api/v2/certificates/%d/status", cert), h.token, map[string]any{"Status": to}); status != 200 {
+					t.Fatalf("%s: %d %s", to, status, answer)
+				}
+			}
+			confirmed := func() (id, token string) {
+				var got struct{ Operation struct{ ID string } }
+				order := strings.Replace(v2Order, `"CertificateId":"0"`, fmt.Sprintf(`"CertificateId":"%d"`, cert), 1)
+				if status, answer := h.Call("POST", "/api/v2/signature", h.token, json.RawMessage(order)); json.Unmarshal(answer, &got) != nil || got.Operation.ID == "" {
+					t.Fatalf("%d %s", status, answer)
+				}
+				ref := first(got.Operation.ID).Challenge.ContextData.RefID
+				h.ask(path, me(), h.choose(ref, sms))
+				return got.Operation.ID, h.ask(path, me(), h.answerTo(ref, h.Code(h.phone))).AccessToken
+			}
+			unusable := func(name, id, token string) {
+				status, answer := h.Call("POST", "/api/v2/signature", token, map[string]any{})
+				if status != 400 || !strings.Contains(string(answer), "invalid_certificate") {
+					t.Errorf("%s: %d %s", name, status, answer)
+				}
+				unsigned(id)
+			}
+			held, token := confirmed()
+			status("HOLD")
+			unusable("on hold", held, token)
+			status("ACTIVE")
+			if s, status := h.execute(h.Server, token); s == nil {
+				t.Errorf("after the hold: %d", status)
+			}
+			revoked, token := confirmed()
+			status("REVOKED")
+			unusable("revoked", revoked, token)
+			if status, answer := h.Call("DELETE", fmt.Sprintf("/api/v2/certificates/%d", cert), h.token, map[string]any{}); status != 200 {
+				t.Fatalf("deletion: %d %s", status, answer)
+			}
+			unusable("deleted", revoked, token)
+		}},
 		{"a code asked for many times", func(t *testing.T) {
 			id, ref, code := asked()
 			messages := len(h.Captured())
