@@ -65,6 +65,11 @@ var formats = []format{
 		levelStamped: {"CmsSignatureType": "Cosign", "IsDetached": "False", "CADESType": "T"},
 		levelLong:    {"CmsSignatureType": "Cosign", "IsDetached": "False", "CADESType": "XLT1"},
 	}},
+	{Name: "countersign", Type: "CAdES", params: map[string]map[string]string{
+		levelPlain:   {"CmsSignatureType": "Countersign", "CADESType": "BES"},
+		levelStamped: {"CmsSignatureType": "Countersign", "CADESType": "T"},
+		levelLong:    {"CmsSignatureType": "Countersign", "CADESType": "XLT1"},
+	}},
 	{Name: "cades", Type: "CAdES", attachable: true, params: map[string]map[string]string{
 		levelPlain: {"CADESType": "BES"}, levelStamped: {"CADESType": "T"}, levelLong: {"CADESType": "XLT1"},
 	}},
