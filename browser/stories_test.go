@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,4 +115,33 @@ func TestVerificationOff(t *testing.T) {
 		t.Error("the page leads to a page that is not there")
 	}
 	b.check("front-without-verification")
+}
+
+// TestShowPDF looks at a PDF that waits for a confirmation, page by page.
+func TestShowPDF(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser of its own")
+	}
+	s := start(t)
+	const square = "1 0 0 rg 100 100 300 300 re f"
+	ums := tamgatest.NewUMS(s.Server)
+	of := "/ums/user/" + s.Dev.User.ID
+	for _, to := range []string{"phones", "phones/79250000078/confirm", "phones/79250000078/secondaryauth", "authmethod/otpviasms?level=1", "operationpolicy"} {
+		ums.OK(tamgatest.Ours, "POST", of+"/"+to, map[string]string{"phones": `"79250000078"`, "operationpolicy": "[2]"}[to])
+	}
+	b := s.tab(t, looks[2])
+	b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	b.attach(`input[name=file]`, "<b>a<b>.pdf", strings.Replace(string(tamgatest.PDFOf(2000)), "stream\n"+strings.Repeat(" ", len(square)), "stream\n"+square, 1))
+	b.press(`main form button:not([name]):not([type])`)
+	b.wait(`main a[href^="/confirm/"]`)
+	b.press(`main a[href^="/confirm/"]`)
+	b.wait(`main a[href*="/shown/0"]`)
+	b.open(value[string](b, `document.querySelector("main a[href*='/shown/0']").getAttribute("href")`))
+	b.see("<b>a<b>.pdf")
+	b.see("Page 1 / 1")
+	if at := value[[]int](b, `(c => Array.from(c.getContext("2d").getImageData(c.width * 0.42, c.height * 0.7, 1, 1).data))(document.querySelector("canvas"))`); !slices.Equal(at, []int{255, 0, 0, 255}) {
+		t.Errorf("the square of the document is not drawn: %v", at)
+	}
+	b.until(`document.querySelector("canvas").width > 100 && document.querySelectorAll("[data-view] button:disabled").length === 2`)
+	b.check("confirm-pdf")
 }

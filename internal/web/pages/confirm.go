@@ -82,7 +82,8 @@ func (a *API) confirmRoutes() []rest.Route {
 		page("GET /confirm/{id}", "ConfirmPage", rest.SignedIn, a.confirmOne),
 		rest.Handle("POST /confirm/{id}", "ConfirmByPage", rest.SignedIn, a.confirmBy).Answering(rest.Redirect{}, rest.File{}),
 		rest.Handle("GET /confirm/{id}/documents/{index}", "DownloadToConfirm", rest.SignedIn, a.downloadToConfirm).Answering(rest.File{}),
-		rest.Handle("GET /confirm/{id}/shown/{index}", "ShowToConfirm", rest.SignedIn, a.showToConfirm).Answering(rest.File{}),
+		rest.Handle("GET /confirm/{id}/shown/{index}", "ShowToConfirm", rest.SignedIn, a.showToConfirm).Answering(rest.File{}, rest.Redirect{}),
+		page("GET /confirm/{id}/pdf/{index}", "ShowPDFToConfirm", rest.SignedIn, a.showPDFToConfirm),
 	}
 }
 
@@ -500,17 +501,68 @@ var pictures = []struct{ magic, kind string }{
 }
 
 // showToConfirm answers a picture or a text that waits, as such: its kind follows from its
-// bytes and never from its name, so a browser runs nothing in it.
-func (a *API) showToConfirm(ctx context.Context, r toSee) (rest.File, error) {
+// bytes and never from its name, so a browser runs nothing in it. A PDF has a page of its own.
+func (a *API) showToConfirm(ctx context.Context, r toSee) (any, error) {
 	d, _, err := a.openToConfirm(ctx, r)
 	if err != nil {
-		return rest.File{}, err
+		return nil, err
+	}
+	is, err := isPDF(d)
+	if err != nil {
+		return nil, err
+	}
+	if is && r.Original == "" {
+		return rest.Redirect{Location: "/confirm/" + r.ID + "/pdf/" + r.Index, See: true}, nil
 	}
 	kind, err := kindOf(d)
 	if err == nil && kind == "" {
-		err = fault.New(fault.InvalidContent, "only pictures and texts are shown here: download the document instead")
+		err = fault.New(fault.InvalidContent, "only pictures, texts and PDF are shown here: download the document instead")
 	}
 	return rest.File{Content: d, Type: kind}, err
+}
+
+// maxPDF is the largest PDF that a browser is given to draw, in bytes.
+const maxPDF = 64 << 20
+
+func isPDF(d ToSee) (bool, error) {
+	const magic = "%PDF-"
+	if d.Size() < int64(len(magic)) || d.Size() > maxPDF {
+		return false, nil
+	}
+	begin := make([]byte, len(magic))
+	if _, err := d.ReadAt(begin, 0); err != nil && err != io.EOF {
+		return false, err
+	}
+	return string(begin) == magic, nil
+}
+
+// pdfView is the page of a PDF that waits.
+type pdfView struct {
+	ID, Name       string
+	Size           int64
+	Document       string // address of the bytes
+	Script, Worker string // addresses
+}
+
+//go:embed view.js
+var viewScript string
+
+// showPDFToConfirm shows a PDF that waits, page by page. The browser draws exactly the bytes
+// that will be signed, by scripts of ours.
+func (a *API) showPDFToConfirm(ctx context.Context, r toSee) (view, error) {
+	d, name, err := a.openToConfirm(ctx, r)
+	if err != nil {
+		return view{}, err
+	}
+	is, err := isPDF(d)
+	if err == nil && !is {
+		err = fault.New(fault.InvalidContent, "only pictures, texts and PDF are shown here: download the document instead")
+	}
+	if err != nil {
+		return view{}, err
+	}
+	v := pdfView{ID: r.ID, Name: name, Size: d.Size(), Document: "/confirm/" + r.ID + "/documents/" + r.Index, Script: pdfMain, Worker: pdfWorker}
+	return view{template: "confirm/pdf", title: "confirm.pdf", script: viewScript, modules: a.pdfModules(), content: v}, nil
 }
 
 // kindOf returns the media type of a small picture or text, "" for anything else.

@@ -5,6 +5,7 @@ package pages_test
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -136,6 +137,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("the text: %q %v", got.text, got.header)
 		}
 		b.is(b.get(at+"/documents/1"), 404)
+		b.is(b.get(at+"/pdf/0"), 400, "only pictures, texts and PDF")
 		page = b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}), `name="code"`, "Type the code that was sent by SMS")
 		code := p.Code(p.phone)
 		b.is(b.post(at, url.Values{"code": {""}}), 400)
@@ -158,6 +160,26 @@ func TestConfirm(t *testing.T) {
 		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}), "Done")
 		b.ok(b.get("/confirm"), "Nothing waits")
 		b.is(b.get(at+"/documents/0"), 400)
+	})
+	t.Run("a PDF is shown", func(t *testing.T) {
+		content := string(tamgatest.PDFOf(2000))
+		at := p.waits(file{"file", hostileName + ".pdf", content})
+		page := b.ok(b.get(at+"/shown/0"), `data-document="`+at+`/documents/0"`, "Next page", html.EscapeString("onerror"))
+		policy := page.header.Get("Content-Security-Policy")
+		if page.at.Path != at+"/pdf/0" || strings.Contains(page.text, "<img src=x") || !strings.Contains(policy, "worker-src "+p.Dev.BaseURL[:strings.Index(p.Dev.BaseURL, "/SignServer")]+"/assets/pdfjs-") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s, %s:\n%s", page.at, policy, page.text)
+		}
+		if got := b.ok(b.get(at + "/documents/0")); got.text != content {
+			t.Error("the page draws other bytes than those that will be signed")
+		}
+		other := newBrowser(t, p.Server)
+		other.ok(other.signIn("/start", p.Dev.Operator.Login, p.Dev.Operator.Password))
+		for _, path := range []string{"/pdf/0", "/shown/0", "/documents/0"} {
+			if got := other.get(at + path); got.status < 400 {
+				t.Errorf("another person sees %s: %d", path, got.status)
+			}
+		}
+		b.ok(b.post(at, url.Values{"decline": {"yes"}}))
 	})
 	t.Run("by document", func(t *testing.T) {
 		at := p.waits(file{"file", "one.txt", "1"}, file{"file", "two.txt", "2"}, file{"file", "three.txt", "3"})
@@ -189,7 +211,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("the policy is %s", policy)
 		}
 		number := b.find(page, shownNumber)[1]
-		b.is(b.get(at+"/shown/0"), 400) // a PDF is never shown
+		b.ok(b.get(at+"/shown/0"), "data-view") // drawn by our scripts, never handed to the browser
 		p.onPhone(phone, "approve", id, "--number", number, "--yes")
 		b.ok(b.get(at), "You have confirmed it", "Carry out")
 		page = b.ok(b.post(at, url.Values{"finish": {"yes"}}), "<td>Signed")

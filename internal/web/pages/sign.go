@@ -182,7 +182,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 	if len(v.Services) > 0 {
 		v.Levels = levels
 	}
-	return view{template: "sign/form", title: "sign.title", script: uploadScript + stampScript, modules: []string{a.settings.Address + pdfMain, a.settings.Address + pdfWorker}, content: v}, nil
+	return view{template: "sign/form", title: "sign.title", script: uploadScript + stampScript, modules: a.pdfModules(), content: v}, nil
 }
 
 // readUpload reads the parts of a form in the order in which the browser sends them, and

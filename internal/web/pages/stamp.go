@@ -14,7 +14,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// pdf.js shows the page of a PDF on which its stamp is placed. pdfjs/renew.sh replaces it.
+// pdf.js shows the page of a PDF on which its stamp is placed, and a PDF to confirm. pdfjs/renew.sh replaces it.
 //
 //go:embed pdfjs/*.mjs
 var pdfScripts embed.FS
@@ -30,6 +30,11 @@ const (
 	pdfMain   = assets + "pdfjs-" + pdfVersion + "/pdf.min.mjs"
 	pdfWorker = assets + "pdfjs-" + pdfVersion + "/pdf.worker.min.mjs"
 )
+
+// pdfModules are the addresses that a page with a PDF may load scripts from.
+func (a *API) pdfModules() []string {
+	return []string{a.settings.Address + pdfMain, a.settings.Address + pdfWorker}
+}
 
 // asset serves a script of pdf.js.
 func (a *API) asset(name string) func(context.Context, struct{}) (rest.File, error) {
