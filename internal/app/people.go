@@ -19,7 +19,6 @@ import (
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	webconsole "tamga/internal/web/console"
-	"tamga/internal/web/pages"
 	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/signapi"
@@ -53,11 +52,12 @@ func (r *Rooms) ums() *umsapi.API {
 // umsRoutes returns the operations of user management. It returns an error if a setting names
 // one that there is not.
 func (r *Rooms) umsRoutes(ums *umsapi.API) ([]rest.Route, error) {
-	routes := slices.Concat(ums.Routes(), umsapi.DeviceRoutes(r.Devices), umsapi.PolicyRoutes(r.PolicyEditor, r.Config.Messages.Language))
+	var passkeys umsapi.Passkeys
+	if r.Passkeys != nil {
+		passkeys = r.Passkeys
+	}
+	routes := slices.Concat(ums.Routes(), umsapi.DeviceRoutes(r.Devices), umsapi.PolicyRoutes(r.PolicyEditor, r.Config.Messages.Language), umsapi.PasskeyRoutes(passkeys))
 	for _, name := range r.Config.Users.SecondOperator {
-		if name == pages.RemovePasskey && r.Passkeys != nil {
-			continue // an operation of the pages alone
-		}
 		i := slices.IndexFunc(routes, func(route rest.Route) bool { return route.Name == name })
 		if i < 0 || routes[i].Method == http.MethodGet {
 			return nil, fmt.Errorf("users.second_operator: %q: want an operation of user management that changes something, such as ResetPassword", name)

@@ -353,7 +353,7 @@ func (a *API) signInDeeds() []deed {
 		})},
 	}
 	if passkeys := a.Operators.Passkeys; passkeys != nil {
-		list = append(list, deed{name: "passkey-remove", operation: RemovePasskey, named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		list = append(list, deed{name: "passkey-remove", operation: "RemoveUserPasskey", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, o.Of)
 			return passkeys.Remove(ctx, who, o.ID, o.Of)
 		})})

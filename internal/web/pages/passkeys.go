@@ -19,10 +19,6 @@ type Passkeys interface {
 	Remove(ctx context.Context, who audit.Principal, userID, id string) error
 }
 
-// RemovePasskey is the operation by which operators remove a passkey of a user, as
-// users.second_operator names it. The interface does not have it.
-const RemovePasskey = "RemoveUserPasskey"
-
 // passkeyRoutes are those of a person's passkeys, none if the installation has none.
 func (a *API) passkeyRoutes() []rest.Route {
 	if a.Passkeys == nil {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tamga/internal/adapter/webauthntest"
+	"tamga/internal/tamgatest"
+)
+
+var passkeyOptions = regexp.MustCompile(`data-passkey="create" data-options="([^"]+)"`)
+
+// TestPasskeysByOperators registers passkeys in pages. Operators list and remove them over the
+// interface.
+func TestPasskeysByOperators(t *testing.T) {
+	t.Parallel()
+	tamgatest.OnBothEngines(t, func(t *testing.T, w *tamgatest.UMS) {
+		const email, name = "demo@example.org", `Ноутбук <b>&"`
+		user := "/ums/user/" + w.Dev.User.ID
+		w.OK(tamgatest.Ours, "POST", user+"/emails", `"`+email+`"`)
+		w.OK(tamgatest.Ours, "POST", user+"/emails/"+email+"/confirm", "")
+		w.OK(tamgatest.Ours, "POST", user+"/emails/"+email+"/notification?notification=true", "")
+		w.OK(tamgatest.Ours, "POST", user+"/notificationpolicy", `{"UserAccountChanged":["Email"]}`)
+		if a := w.OK(tamgatest.Ours, "GET", user+"/passkeys", ""); a.Body != "[]" {
+			t.Errorf("%v", a)
+		}
+
+		b := newBrowser(t, w.Server)
+		b.signIn("/devices", w.Dev.User.Login, w.Dev.User.Password)
+		register := func(name string) {
+			t.Helper()
+			key := webauthntest.New(t, w.URL, "localhost")
+			page := b.ok(b.post("/devices/do/passkey", url.Values{"name": {name}}))
+			b.ok(b.post("/devices/do/passkey-add", url.Values{"passkey": {string(key.Create([]byte(b.find(page, passkeyOptions)[1])))}}), "Passkeys")
+		}
+		register(name)
+		register("phone")
+		var list []struct {
+			Id, Name, CreatedAt string
+			UsedAt              *string
+		}
+		w.OK(tamgatest.TwoGroup, "GET", user+"/passkeys", "").Into(t, &list)
+		if len(list) != 2 || list[0].Name != name || list[0].Id == "" || list[0].CreatedAt == "" || list[0].UsedAt != nil {
+			t.Fatalf("%+v", list)
+		}
+		at := user + "/passkeys/" + list[0].Id
+
+		for who, status := range map[string]int{tamgatest.Nobody: 401, tamgatest.Plain: 403, tamgatest.Foreign: 404} {
+			for _, method := range []string{"GET", "DELETE"} {
+				path := at
+				if method == "GET" {
+					path = user + "/passkeys"
+				}
+				if a := w.Ask(who, method, path, ""); a.Status != status || strings.Contains(a.Body, "Ноутбук") {
+					t.Errorf("%q: %v, want %d", who, a, status)
+				}
+			}
+		}
+		other, _, _, _ := w.Register()
+		for _, path := range []string{user + "/passkeys/AAAA", "/ums/user/" + other + "/passkeys/" + list[0].Id, user + "/passkeys/%00%FF"} {
+			if a := w.Ask(tamgatest.Ours, "DELETE", path, ""); a.Status != 404 && a.Status != 400 || !strings.Contains(a.Body, "error") {
+				t.Errorf("%v", a)
+			}
+		}
+		told := len(w.Captured())
+		w.OK(tamgatest.Ours, "DELETE", at, "")
+		messages := w.Captured()
+		if len(messages) != told+1 || messages[told].To != email {
+			t.Errorf("the removal told %+v", messages[told:])
+		}
+		if a := w.Ask(tamgatest.Ours, "DELETE", at, ""); a.Status != 400 || !strings.Contains(a.Body, "key_not_found") {
+			t.Errorf("a second removal: %v", a)
+		}
+		if page := b.ok(b.get("/devices"), "phone"); strings.Contains(page.text, "Ноутбук") {
+			t.Errorf("the person still has the passkey:\n%s", page.text)
+		}
+		if log := w.Command("audit", "--operation", "RemoveUserPasskey", "--limit", "0", "--json"); strings.Count(log, `"outcome":"ok"`) != 1 || !strings.Contains(log, list[0].Id) {
+			t.Errorf("the audit log has %s", log)
+		}
+		w.Scan()
+	}, tamgatest.WithPasskeys()...)
+}
+
+// TestPasskeysHeld: removing a passkey can need a second operator. An installation without
+// passkeys says so.
+func TestPasskeysHeld(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[RemoveUserPasskey]")
+	path := "/ums/user/" + w.Dev.User.ID + "/passkeys"
+	refused := func(method, path, text string) {
+		t.Helper()
+		if a := w.Ask(tamgatest.Ours, method, path, ""); a.Status != 400 || !strings.Contains(a.Body, "wrong_operation") || !strings.Contains(a.Body, text) {
+			t.Errorf("%v, want %s", a, text)
+		}
+	}
+	refused("GET", path, "has no passkeys")
+	refused("DELETE", path+"/AAAA", "waits for the approval")
+	var list []struct{ Id, Operation string }
+	w.OK(tamgatest.TwoGroup, "GET", "/ums/approvals", "").Into(t, &list)
+	if len(list) != 1 || list[0].Operation != "RemoveUserPasskey" {
+		t.Fatalf("%+v", list)
+	}
+	w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+list[0].Id+"/approve", "")
+	refused("DELETE", path+"/AAAA", "has no passkeys")
+}
