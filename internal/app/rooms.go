@@ -253,7 +253,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		return nil, err
 	}
 	users := &user.Service{
-		Store: userStore, GroupStore: userStore, LoginStore: userStore, NameStore: userStore, SearchStore: userStore,
+		Store: userStore, GroupStore: userStore, LoginStore: userStore, NameStore: userStore, SearchStore: userStore, Batches: userStore,
 		Sessions: sessions, Confirmations: cancels, Contacts: contacts, Events: messages, Naming: naming, Now: db.Now, Rand: rand.Reader,
 		LocalIssuer: config.LocalIssuer, Issuers: c.AllIssuers(), LockDelayUnit: c.Users.LockDelayUnit,
 	}

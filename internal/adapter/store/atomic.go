@@ -27,6 +27,7 @@ const (
 type transaction struct {
 	work
 	locks   lock.Set // of locked
+	later   *later   // of Together; otherwise nil
 	spoiled error    // set when a nested unit wanted a rollback, so the whole transaction rolls back
 }
 

@@ -25,25 +25,8 @@ const auditColumns = `at, request_id, operation, phase, outcome, object, remote,
 // auditValues is the number of columns of an entry.
 var auditValues = strings.Count(auditColumns, ",") + 1
 
-// auditPortions are the numbers of entries that one statement adds, the largest first.
-var auditPortions = [...]int{16, 4, 1}
-
-// addEntries are statements: the one at index i adds auditPortions[i] entries.
-var addEntries = func() (statements [len(auditPortions)]string) {
-	for i, n := range auditPortions {
-		rows, number := make([]string, n), 0
-		for r := range rows {
-			marks := make([]string, auditValues)
-			for m := range marks {
-				number++
-				marks[m] = "$" + strconv.Itoa(number)
-			}
-			rows[r] = "(" + strings.Join(marks, ", ") + ")"
-		}
-		statements[i] = "INSERT INTO audit (" + auditColumns + ") VALUES " + strings.Join(rows, ", ")
-	}
-	return statements
-}()
+// addEntries adds entries.
+var addEntries = newInsertion(1, "audit", auditColumns, "")
 
 // gatherEntries is a statement that adds any number of entries: each parameter is an array
 // with the values of one column.
@@ -77,7 +60,8 @@ type recording struct {
 // time gets the current time.
 func (s Audit) Record(ctx context.Context, e audit.Entry) error {
 	if t := s.transaction(ctx); t != nil {
-		return addAll(ctx, t, []*unit{s.unit(ctx, e)})
+		_, err := s.insert(ctx, addEntries, s.unit(ctx, e).entry...)
+		return err
 	}
 	return s.Begin(ctx, e)(ctx)
 }
@@ -157,22 +141,14 @@ func (s Audit) unit(ctx context.Context, e audit.Entry) *unit {
 	})}
 }
 
-// addAll adds the entries of units, several with one statement, because on PostgreSQL
-// each statement is a round trip to the server.
+// addAll adds the entries of units.
 func addAll(ctx context.Context, t *transaction, units []*unit) error {
-	var args []any
-	for i, n := range auditPortions {
-		for ; len(units) >= n; units = units[n:] {
-			args = args[:0]
-			for _, u := range units[:n] {
-				args = append(args, u.entry...)
-			}
-			if _, err := t.exec(ctx, addEntries[i], args); err != nil {
-				return fmt.Errorf("store: %w", err)
-			}
-		}
+	rows := make([][]any, len(units))
+	for i, u := range units {
+		rows[i] = u.entry
 	}
-	return nil
+	_, err := addEntries.addTo(ctx, t, rows)
+	return err
 }
 
 // Last returns the newest entries, the oldest of them first. The groups of an operator

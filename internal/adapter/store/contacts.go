@@ -39,6 +39,8 @@ var roleColumns = map[contact.Role]string{
 	contact.RoleSecondaryAuth: "secondary_auth",
 }
 
+var addContacts = newInsertion(1, "contacts", "user_id, type, normal, value, confirmed, is_primary, notification, secondary_auth, created_at", ifFree)
+
 // AddContact implements contact.Store. It does not matter which unique index refuses the
 // row: the contact is taken.
 func (s Contacts) AddContact(ctx context.Context, c contact.Contact, normal string, unique bool) (added bool, err error) {
@@ -53,9 +55,7 @@ func (s Contacts) AddContact(ctx context.Context, c contact.Contact, normal stri
 				return err
 			}
 		}
-		n, err := s.exec(ctx, `INSERT INTO contacts
-			(user_id, type, normal, value, confirmed, is_primary, notification, secondary_auth, created_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+		n, err := s.insert(ctx, addContacts,
 			c.UserID, string(c.Type), normal, c.Value, c.Confirmed, c.Primary, c.Notification, c.SecondaryAuth, millis(c.CreatedAt))
 		added = n == 1
 		return err

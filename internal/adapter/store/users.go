@@ -62,14 +62,18 @@ func (s Users) AddUser(ctx context.Context, u user.User, folded string) error {
 	return err
 }
 
+var addUsers = newInsertion(0, "users", "id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at", ifFree)
+
 func (s Users) insertUser(ctx context.Context, u user.User, folded string) (int64, error) {
-	return s.exec(ctx, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+	return s.insert(ctx, addUsers,
 		u.ID, u.Login, user.LoginKey(u.ID, folded), u.DisplayName, u.Group, u.Operator, u.Locked, millis(u.LockAt), u.Unapproved, millis(u.CreatedAt))
 }
 
 func (s Users) groupExists(ctx context.Context, name string) error {
-	_, found, err := one(ctx, s.DB, scalar[string], "SELECT name FROM user_groups WHERE name = $1", name)
+	found, err := remembered(ctx, s.DB, "group "+name, func() (bool, error) {
+		_, found, err := one(ctx, s.DB, scalar[string], "SELECT name FROM user_groups WHERE name = $1", name)
+		return found, err
+	})
 	if err == nil && !found {
 		return user.ErrNoGroup
 	}
@@ -85,6 +89,34 @@ func (s Users) UserByID(ctx context.Context, id string) (user.User, error) {
 func (s Users) UserByLogin(ctx context.Context, folded string) (user.User, error) {
 	return s.find(ctx, "u.login_folded = $1 AND u.login <> ''", folded)
 }
+
+// UsersByLogins implements user.BatchStore.
+func (s Users) UsersByLogins(ctx context.Context, folded []string) (list []user.User, err error) {
+	for len(folded) > 0 {
+		args := make([]any, loginPortion)
+		for i := range args {
+			args[i] = folded[min(i, len(folded)-1)] // the last one fills up
+		}
+		part, err := all(ctx, s.DB, scanUser, usersByLogins, args...)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+		folded = folded[min(loginPortion, len(folded)):]
+	}
+	return list, nil
+}
+
+// loginPortion is the number of logins that one statement looks up.
+const loginPortion = 50
+
+var usersByLogins = func() string {
+	marks := make([]string, loginPortion)
+	for i := range marks {
+		marks[i] = fmt.Sprintf("$%d", i+1)
+	}
+	return "SELECT " + userColumns + " FROM users u WHERE u.login <> '' AND u.login_folded IN (" + strings.Join(marks, ", ") + ")"
+}()
 
 func (s Users) find(ctx context.Context, condition, arg string) (user.User, error) {
 	u, found, err := one(ctx, s.DB, scanUser, "SELECT "+userColumns+" FROM users u WHERE "+condition, arg)

@@ -76,8 +76,35 @@ func (s Users) NameOf(ctx context.Context, id string) (map[string]string, error)
 	return values, err
 }
 
+var (
+	addNames      = newInsertion(1, "distinguished_names", "user_id, name, name_folded, name_key, unique_key", "")
+	addComponents = newInsertion(1, "name_components", "user_id, oid, value", "")
+)
+
+// AddName implements user.NameStore.
+func (s Users) AddName(ctx context.Context, id string, n user.Name) error {
+	return s.name(ctx, id, n, func(ctx context.Context, unique []byte) error {
+		_, err := s.insert(ctx, addNames, id, n.Text, n.Folded, n.Key[:], unique)
+		return err
+	})
+}
+
 // SetName implements user.NameStore.
 func (s Users) SetName(ctx context.Context, id string, n user.Name) error {
+	return s.name(ctx, id, n, func(ctx context.Context, unique []byte) error {
+		if _, err := s.exec(ctx, `INSERT INTO distinguished_names (user_id, name, name_folded, name_key, unique_key) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (user_id) DO UPDATE SET name = excluded.name, name_folded = excluded.name_folded, name_key = excluded.name_key, unique_key = excluded.unique_key`,
+			id, n.Text, n.Folded, n.Key[:], unique); err != nil {
+			return err
+		}
+		_, err := s.exec(ctx, "DELETE FROM name_components WHERE user_id = $1", id)
+		return err
+	})
+}
+
+// name gives a user a name. put writes what is not a component; unique is the key of a name that
+// must be unique, nil for others.
+func (s Users) name(ctx context.Context, id string, n user.Name, put func(ctx context.Context, unique []byte) error) error {
 	return s.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
 		var unique []byte
 		if n.Unique {
@@ -92,16 +119,11 @@ func (s Users) SetName(ctx context.Context, id string, n user.Name) error {
 				return user.ErrDuplicate
 			}
 		}
-		if _, err := s.exec(ctx, `INSERT INTO distinguished_names (user_id, name, name_folded, name_key, unique_key) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (user_id) DO UPDATE SET name = excluded.name, name_folded = excluded.name_folded, name_key = excluded.name_key, unique_key = excluded.unique_key`,
-			id, n.Text, n.Folded, n.Key[:], unique); err != nil {
-			return err
-		}
-		if _, err := s.exec(ctx, "DELETE FROM name_components WHERE user_id = $1", id); err != nil {
+		if err := put(ctx, unique); err != nil {
 			return err
 		}
 		for _, oid := range slices.Sorted(maps.Keys(n.Values)) {
-			if _, err := s.exec(ctx, "INSERT INTO name_components (user_id, oid, value) VALUES ($1, $2, $3)", id, oid, n.Values[oid]); err != nil {
+			if _, err := s.insert(ctx, addComponents, id, oid, n.Values[oid]); err != nil {
 				return err
 			}
 		}

@@ -37,7 +37,9 @@ func (s Webhooks) AddSubscription(ctx context.Context, w notify.Subscription) er
 
 // Subscriptions implements notify.SubscriptionStore.
 func (s Webhooks) Subscriptions(ctx context.Context) ([]notify.Subscription, error) {
-	return all(ctx, s.DB, scanWebhook, "SELECT "+webhookColumns+" FROM webhooks ORDER BY created_at, id")
+	return remembered(ctx, s.DB, "webhooks", func() ([]notify.Subscription, error) {
+		return all(ctx, s.DB, scanWebhook, "SELECT "+webhookColumns+" FROM webhooks ORDER BY created_at, id")
+	})
 }
 
 // Subscription implements notify.SubscriptionStore.

@@ -23,6 +23,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
@@ -119,6 +120,22 @@ func (i *Import) Run(c *cli.Console) error {
 	})
 }
 
+// batchRecords is the number of records that one transaction adds at most. Its locks are held for
+// a fraction of a second: on SQLite no other change runs meanwhile.
+const batchRecords = 100
+
+// importItem is a record on its way.
+type importItem struct {
+	line         int
+	record       *importRecord // nil for a line that is no record
+	account      user.Account
+	certificates [][]byte
+	pairs        []keys.ImportOrder
+	imported     []*keys.Certificate
+	unchanged    bool
+	err          error // why it was refused
+}
+
 // all imports the records and prints the report while it does, so that memory does not grow.
 func (r *importing) all(ctx context.Context, records recordReader) error {
 	out := r.console.Stdout
@@ -126,38 +143,58 @@ func (r *importing) all(ctx context.Context, records recordReader) error {
 		fmt.Fprintf(out, "{\n  \"dry_run\": %t,\n  \"refused\": [", r.DryRun)
 	}
 	progress := cli.NewProgress(r.console)
-	stopped := error(nil)
+	stopped, broken := error(nil), error(nil) // by the installation or the file; by the report
+	var batch []*importItem
+	touched := map[string]bool{} // by the records of the batch
+	add := func() bool {
+		if err := r.together(ctx, batch); err != nil {
+			stopped = fmt.Errorf("line %d: %w", batch[0].line, err)
+		} else {
+			progress.Clear()
+			broken = r.tell(batch)
+		}
+		batch = batch[:0]
+		clear(touched)
+		return stopped == nil && broken == nil
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			stopped = context.Cause(ctx)
 			break
 		}
 		line, record, err := records.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
 		var refused *user.FieldError
 		if err != nil && !errors.As(err, &refused) {
-			stopped = err
-			break
-		}
-		r.report.Records++
-		if err == nil {
-			err = r.one(ctx, record)
-		}
-		if err != nil {
-			if !refusal(err) {
-				stopped = fmt.Errorf("line %d: %w", line, err)
+			if len(batch) > 0 && !add() {
 				break
 			}
-			progress.Clear()
-			if err := r.refuse(line, record, err); err != nil {
-				return err
+			if !errors.Is(err, io.EOF) {
+				stopped = err
 			}
+			break
+		}
+		item := &importItem{line: line, record: record, err: err}
+		if err == nil {
+			item.err = r.prepare(item)
+		}
+		touches, alone := r.touches(item).Values(), record != nil && len(record.Keys) > 0
+		shares := slices.ContainsFunc(touches, func(v string) bool { return touched[v] })
+		if len(batch) > 0 && (alone || shares) && !add() {
+			break
+		}
+		batch = append(batch, item)
+		for _, v := range touches {
+			touched[v] = true
+		}
+		if (alone || len(batch) == batchRecords) && !add() {
+			break
 		}
 		progress.Count(r.console.Text("line %d: %d added, %d refused", line, r.report.Added, r.report.Refused))
 	}
 	progress.Clear()
+	if broken != nil {
+		return broken
+	}
 	if stopped != nil {
 		r.report.Stopped = message(stopped)
 	}
@@ -169,6 +206,186 @@ func (r *importing) all(ctx context.Context, records recordReader) error {
 		return fmt.Errorf("stopped; what was imported stays, and the command may be repeated: %w", stopped)
 	case r.report.Refused > 0:
 		return cli.ExitCode(1)
+	}
+	return nil
+}
+
+// prepare fills in an item and returns why its record is refused without looking at the
+// installation.
+func (r *importing) prepare(i *importItem) (err error) {
+	record := i.record
+	contacts, err := record.contacts()
+	if err != nil {
+		return err
+	}
+	if i.certificates, err = record.certificates(); err != nil {
+		return err
+	}
+	if record.Login == "" {
+		return recordFault("login", errors.New("missing; a repeated import finds users by it"))
+	}
+	if record.Group == "" {
+		if record.Group = r.Group; record.Group == "" {
+			return recordFault("group", errors.New("missing; name it in the record or with --group"))
+		}
+	}
+	i.account = user.Account{
+		Login: record.Login, DisplayName: record.Name, Group: record.Group, Components: record.DN, Contacts: contacts, Locked: record.Locked,
+	}
+	return nil
+}
+
+// touches returns what must be free for a record. Records that touch the same are never in one
+// transaction, so each is judged by what the records before it have left.
+func (r *importing) touches(i *importItem) lock.Set {
+	if i.err != nil {
+		return lock.Set{}
+	}
+	set := r.real.Users.Touches(i.account)
+	for _, der := range i.certificates {
+		set = set.And(lock.Named(fmt.Sprintf("certificate %x", sha256.Sum256(der))))
+	}
+	return set
+}
+
+// together imports records that touch nothing in common: one transaction for all of them. An
+// error is not about a record, and then none of them was imported.
+func (r *importing) together(ctx context.Context, batch []*importItem) error {
+	defer func() {
+		for _, i := range batch {
+			for _, p := range i.pairs {
+				clear(p.File)
+			}
+		}
+	}()
+	found, err := r.find(ctx, batch)
+	if err != nil {
+		return err
+	}
+	var add []*importItem
+	for _, i := range batch {
+		if i.err != nil {
+			continue
+		}
+		if i.err = r.look(ctx, i, found); i.err != nil && !refusal(i.err) {
+			return i.err
+		}
+		if i.err == nil && !i.unchanged {
+			add = append(add, i)
+		}
+	}
+	if err := r.addAll(ctx, r.real, add, !r.DryRun); err != nil || !r.DryRun {
+		return err
+	}
+	add = slices.DeleteFunc(add, func(i *importItem) bool { return i.err != nil })
+	return r.addAll(ctx, r.scratch, add, true) // also against what the records before would have added
+}
+
+// importUser is a user who exists, and where.
+type importUser struct {
+	user.User
+	in *app.Rooms
+}
+
+// find returns the users who have the logins of records, by folded login.
+func (r *importing) find(ctx context.Context, batch []*importItem) (map[string]importUser, error) {
+	var logins []string
+	for _, i := range batch {
+		if i.err == nil {
+			logins = append(logins, i.account.Login)
+		}
+	}
+	all := map[string]importUser{}
+	for _, h := range []*app.Rooms{r.scratch, r.real} { // a user of both is compared as in the installation
+		if h == nil {
+			continue
+		}
+		found, err := h.Users.ByLogins(ctx, logins)
+		if err != nil {
+			return nil, err
+		}
+		for login, u := range found {
+			all[login] = importUser{u, h}
+		}
+	}
+	return all, nil
+}
+
+// look compares a record with the user who has its login, if there is one. It reads the files of
+// the record if it is to be added.
+func (r *importing) look(ctx context.Context, i *importItem, found map[string]importUser) (err error) {
+	if u, has := found[user.FoldLogin(i.account.Login)]; has {
+		i.unchanged = true
+		return r.compare(ctx, u, i.record, i.account, i.certificates)
+	}
+	i.pairs, err = r.keyFiles(i.record)
+	return err
+}
+
+// addAll adds the users of records to an installation. With keep false nothing stays.
+func (r *importing) addAll(ctx context.Context, h *app.Rooms, items []*importItem, keep bool) error {
+	var accounts []user.Account
+	for _, i := range items {
+		a := i.account
+		a.Also = func(ctx context.Context, u user.User) error { return r.also(ctx, h, i, u) }
+		accounts = append(accounts, a)
+	}
+	made, faults, err := h.Users.AddAll(ctx, accounts, keep)
+	if err != nil {
+		return err
+	}
+	for n, i := range items {
+		if i.err = faults[n]; i.err == nil && h == r.scratch {
+			if err := r.noteKeys(made[n].ID, i.imported); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// also adds what a user has beside the account, in the same transaction.
+func (r *importing) also(ctx context.Context, h *app.Rooms, i *importItem, u user.User) error {
+	for n, der := range i.certificates {
+		if _, err := h.Identity.AddCertificate(ctx, u.ID, der); err != nil {
+			return faultIn("certificate", n, err)
+		}
+	}
+	if h == r.scratch {
+		return r.checkKeys(i.imported)
+	}
+	i.imported = nil
+	for n, pair := range i.pairs {
+		pair.UserID = u.ID
+		c, err := h.Keys.Import(ctx, pair)
+		if err != nil {
+			return faultIn("key", n, err)
+		}
+		i.imported = append(i.imported, c)
+	}
+	return h.Audit.Record(ctx, audit.Entry{
+		Operation: "AddUser", Phase: audit.Done, Object: u.Login, Outcome: audit.OK, Remote: "command line", Detail: "import",
+		Principal: audit.Principal{Login: "administrator", Method: "command line"},
+	})
+}
+
+// tell reports records in the order of the file.
+func (r *importing) tell(batch []*importItem) error {
+	for _, i := range batch {
+		r.report.Records++
+		switch {
+		case i.err != nil:
+			if err := r.refuse(i.line, i.record, i.err); err != nil {
+				return err
+			}
+		case i.unchanged:
+			r.report.Unchanged++
+		default:
+			r.report.Added++
+			r.report.Contacts += len(i.account.Contacts)
+			r.report.Certificates += len(i.certificates)
+			r.report.Keys += len(i.record.Keys)
+		}
 	}
 	return nil
 }
@@ -250,96 +467,6 @@ func (r *importing) end() error {
 	return r.console.Print("%s", text)
 }
 
-// one imports one record.
-func (r *importing) one(ctx context.Context, record *importRecord) error {
-	contacts, err := record.contacts()
-	if err != nil {
-		return err
-	}
-	certificates, err := record.certificates()
-	if err != nil {
-		return err
-	}
-	if record.Login == "" {
-		return recordFault("login", errors.New("missing; a repeated import finds users by it"))
-	}
-	if record.Group == "" {
-		if record.Group = r.Group; record.Group == "" {
-			return recordFault("group", errors.New("missing; name it in the record or with --group"))
-		}
-	}
-	account := user.Account{
-		Login: record.Login, DisplayName: record.Name, Group: record.Group, Components: record.DN, Contacts: contacts, Locked: record.Locked,
-	}
-	for _, h := range []*app.Rooms{r.real, r.scratch} {
-		if h == nil {
-			continue
-		}
-		found, err := r.compare(ctx, h, record, account, certificates)
-		if found || err != nil {
-			return err
-		}
-	}
-	pairs, err := r.keyFiles(record)
-	defer func() {
-		for _, p := range pairs {
-			clear(p.File)
-		}
-	}()
-	if err != nil {
-		return err
-	}
-	var imported []*keys.Certificate
-	add := func(h *app.Rooms, a user.Account) (user.User, error) {
-		a.Also = func(ctx context.Context, u user.User) error {
-			for n, der := range certificates {
-				if _, err := h.Identity.AddCertificate(ctx, u.ID, der); err != nil {
-					return faultIn("certificate", n, err)
-				}
-			}
-			if h == r.scratch {
-				return r.checkKeys(imported)
-			}
-			imported = nil
-			for n, pair := range pairs {
-				pair.UserID = u.ID
-				c, err := h.Keys.Import(ctx, pair)
-				if err != nil {
-					return faultIn("key", n, err)
-				}
-				imported = append(imported, c)
-			}
-			if r.DryRun {
-				return nil
-			}
-			return h.Audit.Record(ctx, audit.Entry{
-				Operation: "AddUser", Phase: audit.Done, Object: u.Login, Outcome: audit.OK, Remote: "command line", Detail: "import",
-				Principal: audit.Principal{Login: "administrator", Method: "command line"},
-			})
-		}
-		return h.Users.Add(ctx, a)
-	}
-	account.Trial = r.DryRun
-	if _, err := add(r.real, account); err != nil {
-		return err
-	}
-	if r.DryRun { // also against what the records before would have added
-		account.Trial = false
-		made, err := add(r.scratch, account)
-		if err != nil {
-			return err
-		}
-		if err := r.noteKeys(made.ID, imported); err != nil {
-			return err
-		}
-	}
-	r.report.Added++
-	r.report.Contacts += len(contacts)
-	r.report.Certificates += len(certificates)
-	r.report.Keys += len(pairs)
-	return nil
-}
-
 // inField returns an error about an element of a list of a record, from 0.
 func inField(field string, n int, err error) error { return recordFault(user.FieldOf(field, n+1), err) }
 
@@ -409,22 +536,16 @@ func (r *importing) path(name string) string {
 	return filepath.Join(r.dir, name)
 }
 
-// compare looks for the user of a record. If there is one, the error says in what it differs.
-func (r *importing) compare(ctx context.Context, h *app.Rooms, record *importRecord, account user.Account, certificates [][]byte) (found bool, err error) {
-	u, err := h.Users.ByLogin(ctx, account.Login)
-	if fault.Is(err, fault.UserNotFound) {
-		return false, nil
-	}
+// compare compares a record with the user who has its login. The error says in what they differ.
+func (r *importing) compare(ctx context.Context, u importUser, record *importRecord, account user.Account, certificates [][]byte) error {
+	h := u.in
+	fields, err := h.Users.Differences(ctx, u.User, account)
 	if err != nil {
-		return false, err
-	}
-	fields, err := h.Users.Differences(ctx, u, account)
-	if err != nil {
-		return true, err
+		return err
 	}
 	have, err := h.Identity.Certificates(ctx, u.ID)
 	if err != nil {
-		return true, err
+		return err
 	}
 	for n, der := range certificates {
 		if !slices.ContainsFunc(have, func(c signin.SignInCertificate) bool { return c.Thumbprint == sha256.Sum256(der) }) {
@@ -433,13 +554,12 @@ func (r *importing) compare(ctx context.Context, h *app.Rooms, record *importRec
 	}
 	missing, err := r.missingKeys(ctx, h, u.ID, record)
 	if err != nil {
-		return true, err
+		return err
 	}
 	if fields = append(fields, missing...); len(fields) > 0 {
-		return true, recordFault(fields[0], user.Unlike(fields))
+		return recordFault(fields[0], user.Unlike(fields))
 	}
-	r.report.Unchanged++
-	return true, nil
+	return nil
 }
 
 // missingKeys returns the fields of the keys of a record that a user lacks.

@@ -3,16 +3,22 @@
 package admin_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/cli/program"
 	"tamga/internal/tamgatest"
 )
 
@@ -239,5 +245,77 @@ func TestImportCertificates(t *testing.T) {
 	}
 	if list := run("user", "certificate", "list", "anna"); strings.Count(list, "\n") != 1 {
 		t.Errorf("anna has %s", list)
+	}
+}
+
+// generated is an import file of many lines. It calls at before it hands out a line.
+type generated struct {
+	lines, next int
+	at          func(line int)
+	rest        []byte
+}
+
+func (g *generated) Read(b []byte) (int, error) {
+	for len(g.rest) == 0 {
+		switch {
+		case g.next > g.lines:
+			return 0, io.EOF
+		case g.next == 0:
+			g.rest = []byte("login,phone,phone_roles,email,dn.CN\n")
+		default:
+			g.at(g.next)
+			g.rest = fmt.Appendf(nil, "user%d,7926%07d,primary confirmed,u%d@example.org,User %d\n", g.next, g.next, g.next, g.next)
+		}
+		g.next++
+	}
+	n := copy(b, g.rest)
+	g.rest = g.rest[n:]
+	return n, nil
+}
+
+// TestImportMany imports many lines in bounded memory, is broken off in the middle and repeated.
+func TestImportMany(t *testing.T) {
+	lines := 1200
+	if os.Getenv("TAMGA_TEST_FULL_FAULTS") != "" {
+		lines = 1_000_000
+	}
+	i := newImporter(t, "sqlite:tamga.db")
+	run := func(at func(cancel context.CancelFunc, line int)) (importReport, error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var out bytes.Buffer
+		in := &generated{lines: lines, at: func(line int) { at(cancel, line) }}
+		err := program.Run(ctx, tamgatest.Version, slices.Concat([]string{"import", "-", "--json", "--group", "Default"}, i.flags), in, &out, io.Discard)
+		var report importReport
+		if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+			t.Fatalf("%v: %s", err, &out)
+		}
+		return report, err
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var early, late uint64
+	broken, err := run(func(cancel context.CancelFunc, line int) {
+		switch line {
+		case lines / 2:
+			early = heap()
+		case lines - 150: // a batch before the end
+			late = heap()
+			cancel()
+		}
+	})
+	if err == nil || broken.Report.Stopped == "" || broken.Report.Added == 0 || broken.Report.Added >= lines {
+		t.Errorf("broken off: %v, %+v", err, broken.Report)
+	}
+	if late > early+2<<20 {
+		t.Errorf("%d bytes in the middle, %d at the end", early, late)
+	}
+	whole, err := run(func(context.CancelFunc, int) {})
+	if err != nil || whole.Report.Unchanged != broken.Report.Added || whole.Report.Added+whole.Report.Unchanged != lines || len(whole.Refused) > 0 {
+		t.Errorf("repeated: %v, %+v after %+v", err, whole.Report, broken.Report)
 	}
 }

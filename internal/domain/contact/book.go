@@ -86,9 +86,13 @@ func (b *Book) add(ctx context.Context, userID string, kind Kind, given Contact)
 		return Contact{}, err
 	}
 	if len(have) >= MaxContacts {
-		return Contact{}, fault.Newf(fault.WrongOperation, "the user has %d contacts of this type, which is the limit: delete one first", MaxContacts)
+		return Contact{}, tooMany()
 	}
 	return b.put(ctx, userID, kind, given)
+}
+
+func tooMany() error {
+	return fault.Newf(fault.WrongOperation, "the user has %d contacts of this type, which is the limit: delete one first", MaxContacts)
 }
 
 // put is add for a user who has few contacts.

@@ -23,27 +23,28 @@ func (b *Book) Register(ctx context.Context, userID string, kind Kind, value str
 }
 
 // Place gives a user who is being added a contact with its roles, on the word of an
-// administrator. It sets the time of the contact and ignores its user. Faults: those of Add;
-// contact_confirmation_required for roles that need a confirmed contact; wrong_operation for a
-// second contact in a role that one contact of a kind has.
-func (b *Book) Place(ctx context.Context, userID string, c Contact) error {
-	kind := c.Type.Kind()
+// administrator. before are the contacts that the user has already. It sets the time of the
+// contact and ignores its user. Faults: those of Add; contact_confirmation_required for roles
+// that need a confirmed contact; wrong_operation for a second contact in a role that one
+// contact of a kind has.
+func (b *Book) Place(ctx context.Context, userID string, before []Contact, c Contact) error {
 	if (c.Notification || c.SecondaryAuth) && !c.Confirmed {
 		return unconfirmed()
 	}
-	for role, has := range map[Role]bool{RolePrimary: c.Primary, RoleSecondaryAuth: c.SecondaryAuth} {
-		if !has {
+	have := 0
+	for _, other := range before {
+		if other.Type != c.Type {
 			continue
 		}
-		_, found, err := b.deps.Store.ContactByRole(ctx, userID, kind.Type, role)
-		if err != nil {
-			return err
-		}
-		if found {
+		have++
+		if other.Primary && c.Primary || other.SecondaryAuth && c.SecondaryAuth {
 			return fault.New(fault.WrongOperation, "the user has another contact of this type to sign in with or for one-time codes: only one may have the role")
 		}
 	}
-	_, err := b.add(ctx, userID, kind, c)
+	if have >= MaxContacts {
+		return tooMany()
+	}
+	_, err := b.put(ctx, userID, c.Type.Kind(), c)
 	return err
 }
 

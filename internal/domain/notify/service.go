@@ -157,7 +157,7 @@ func (s *Service) Emit(ctx context.Context, e Event) error {
 	if e.Factor != "" {
 		e.Detail = string(e.Factor)
 	}
-	if err := s.tellSystems(ctx, e, info); err != nil || e.UserID == "" {
+	if err := s.tellSystems(ctx, e, info); err != nil || e.UserID == "" || e.New {
 		return err
 	}
 	if info.toContacts() {

@@ -35,7 +35,11 @@ func (s *Service) wholeName(components map[string]string) (Name, error) {
 }
 
 func (s *Service) setName(ctx context.Context, userID string, n Name) error {
-	err := s.NameStore.SetName(ctx, userID, n)
+	return nameTaken(s.NameStore.SetName(ctx, userID, n))
+}
+
+// nameTaken returns the fault of a name that another user has.
+func nameTaken(err error) error {
 	if errors.Is(err, ErrDuplicate) {
 		return fault.New(fault.DuplicateName, "components: another user has this distinguished name").With(err)
 	}

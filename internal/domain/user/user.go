@@ -7,6 +7,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -108,6 +109,16 @@ type Store interface {
 	ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error)
 }
 
+// BatchStore reads and changes many users at once.
+type BatchStore interface {
+	// Together locks the set, then runs changes in one transaction, one after the other. Each
+	// says whether it is kept, and has no effects beside the database, since it may run again.
+	// No two changes may add the same. An error of a change rolls all back, and so does the end
+	// without keep.
+	Together(ctx context.Context, locked lock.Set, keep bool, changes []func(ctx context.Context) (kept bool, err error)) error
+	UsersByLogins(ctx context.Context, folded []string) ([]User, error) // those that exist
+}
+
 // GroupStore keeps groups and the operators who are responsible for them.
 type GroupStore interface {
 	AddGroup(ctx context.Context, g Group) error                             // or ErrDuplicate
@@ -130,6 +141,8 @@ type LoginStore interface {
 // NameStore keeps the distinguished names of users.
 type NameStore interface {
 	NameOf(ctx context.Context, id string) (map[string]string, error) // by object identifier
+	// AddName is SetName for a user without a name.
+	AddName(ctx context.Context, id string, n Name) error
 	// SetName returns ErrDuplicate when the name must be unique and is not.
 	SetName(ctx context.Context, id string, n Name) error
 	// NameTaken reports whether a user has the name: any user when operatorID is "",
@@ -176,8 +189,8 @@ type Contacts interface {
 	PrimaryOf(ctx context.Context, kind contact.Kind, normal string) (string, error)
 	// IsUnique predicts whether a value may become an identifier.
 	IsUnique(ctx context.Context, value string) (contact.Unique, error)
-	// Place gives a new user a contact with its roles.
-	Place(ctx context.Context, userID string, c contact.Contact) error
+	// Place gives a new user with some contacts another one with its roles.
+	Place(ctx context.Context, userID string, before []contact.Contact, c contact.Contact) error
 	// Of returns the contacts of one kind of a user.
 	Of(ctx context.Context, userID string, kind contact.Kind) ([]contact.Contact, error)
 	// DeleteAll deletes all contacts of a user.
@@ -198,6 +211,7 @@ type Service struct {
 	NameStore   NameStore
 	SearchStore SearchStore
 
+	Batches       BatchStore // of AddAll
 	Sessions      Sessions
 	Confirmations Confirmations
 	Contacts      Contacts
@@ -225,8 +239,6 @@ type Account struct {
 	// Contacts are those of the user, with their roles. They are added last, so that no notice
 	// of the new account goes to them.
 	Contacts []contact.Contact
-	// Trial makes Add check everything and keep nothing.
-	Trial bool
 	// Also makes more changes in the transaction that adds the user; optional. Its errors
 	// roll back.
 	Also func(ctx context.Context, u User) error
@@ -252,90 +264,158 @@ func inField(field string, err error) error {
 	return &FieldError{field, err}
 }
 
-// errTrial ends the transaction of a trial.
-var errTrial = errors.New("user: a trial keeps nothing")
-
 // Add adds a user for an administrator; operators call Register. Faults:
 // invalid_parameters for names and groups, duplicate_login,
 // duplicate_distinguished_name, and the faults of contacts. An error is a *FieldError where
 // it is about a part of the account.
 func (s *Service) Add(ctx context.Context, a Account) (User, error) {
-	if err := checkLogin(a.Login); err != nil {
-		return User{}, inField("login", err)
-	}
-	if err := checkName("display name", a.DisplayName, 0, MaxDisplayName); err != nil {
-		return User{}, inField("name", err)
-	}
-	switch {
-	case a.Operator && len(a.Groups) == 0:
-		return User{}, fault.New(fault.InvalidParameters, "groups: an operator is responsible for at least one group")
-	case !a.Operator && len(a.Groups) != 0:
-		return User{}, fault.New(fault.InvalidParameters, "groups: only an operator is responsible for groups")
-	case a.Operator && a.Group == "":
-		a.Group = a.Groups[0]
-	}
-	id, err := s.newID()
+	e, err := s.entry(a)
 	if err != nil {
 		return User{}, err
 	}
-	u := User{
-		ID: id, Login: a.Login, DisplayName: a.DisplayName, Group: a.Group,
-		Operator: a.Operator, CreatedAt: s.now(),
-	}
-	if u.DisplayName == "" {
-		u.DisplayName = u.Login
-	}
-	if a.Locked {
-		u.Locked, u.LockAt = true, u.CreatedAt
-	}
-	var name Name
-	if len(a.Components) > 0 {
-		if name, err = s.wholeName(a.Components); err != nil {
-			return User{}, inField("dn", err)
-		}
-	}
-	locked := lock.User(id).And(loginLocks(a.Login))
-	for _, c := range a.Contacts {
-		locked = locked.And(c.Type.Kind().Lock(id, c.Value))
-	}
-	groups := slices.Compact(slices.Sorted(slices.Values(a.Groups)))
-	err = s.Store.Atomic(ctx, locked, func(ctx context.Context) error {
-		err := s.add(ctx, u)
-		if err == nil && u.Operator {
-			err = noGroup(s.GroupStore.SetOperatorGroups(ctx, u.ID, groups))
-		}
-		if err != nil {
-			return err
-		}
-		if len(a.Components) > 0 {
-			if err := s.setName(ctx, u.ID, name); err != nil {
-				return fault.Rollback(inField("dn", err))
-			}
-		}
-		if a.Also != nil {
-			if err := a.Also(ctx, u); err != nil {
-				return fault.Rollback(err)
-			}
-		}
-		if err := s.emit(ctx, notify.UserCreatedByAdmin, audit.Principal{}, u.ID); err != nil {
-			return fault.Rollback(err)
-		}
-		count := map[contact.Type]int{}
-		for _, c := range a.Contacts {
-			count[c.Type]++
-			if err := s.Contacts.Place(ctx, u.ID, c); err != nil {
-				return fault.Rollback(inField(ContactField(c.Type, count[c.Type]), err))
-			}
-		}
-		if a.Trial {
-			return errTrial
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errTrial) {
+	err = s.Store.Atomic(ctx, e.locks(), func(ctx context.Context) error { return fault.Rollback(s.enter(ctx, e)) })
+	if err != nil {
 		return User{}, err
 	}
-	return u, nil
+	return e.user, nil
+}
+
+// AddAll is Add for many accounts, each of which is added whole or not at all. It returns the
+// user or the error of each. Without keep it checks everything and keeps nothing. No two of
+// the accounts may touch the same; see [Service.Touches]. The error is not about an account:
+// then none was added.
+func (s *Service) AddAll(ctx context.Context, list []Account, keep bool) (users []User, faults []error, err error) {
+	users, faults = make([]User, len(list)), make([]error, len(list))
+	var sets []lock.Set
+	var changes []func(ctx context.Context) (bool, error)
+	for i, a := range list {
+		e, err := s.entry(a)
+		if faults[i] = err; err != nil {
+			continue
+		}
+		sets = append(sets, e.locks())
+		changes = append(changes, func(ctx context.Context) (bool, error) {
+			users[i], faults[i] = User{}, nil
+			err := s.enter(ctx, e)
+			_, refused := fault.As(err)
+			var field *FieldError
+			switch {
+			case err == nil:
+				users[i] = e.user
+			case fault.Is(err, fault.Unavailable), fault.Is(err, fault.Closed):
+				return false, fault.Rollback(err)
+			case refused, errors.As(err, &field):
+				faults[i] = err
+			default:
+				return false, err
+			}
+			return err == nil, nil
+		})
+	}
+	if len(changes) == 0 {
+		return users, faults, nil
+	}
+	return users, faults, s.Batches.Together(ctx, lock.Set{}.And(sets...), keep, changes)
+}
+
+// Touches returns what must be free for an account, and becomes taken by it. Certificates that
+// Also adds are not in it.
+func (s *Service) Touches(a Account) lock.Set {
+	set := loginLocks(a.Login)
+	for _, c := range a.Contacts {
+		set = set.And(c.Type.Kind().Lock("", c.Value))
+	}
+	if s.Naming.Unique() {
+		if name, named := s.accountName(a); named {
+			set = set.And(lock.Named("distinguished name " + string(name.Key[:])))
+		}
+	}
+	return set
+}
+
+// entry is an account whose parts are checked.
+type entry struct {
+	Account
+	user User
+	name Name // no values: the first name
+}
+
+func (s *Service) entry(a Account) (e entry, err error) {
+	if err := checkLogin(a.Login); err != nil {
+		return e, inField("login", err)
+	}
+	if err := checkName("display name", a.DisplayName, 0, MaxDisplayName); err != nil {
+		return e, inField("name", err)
+	}
+	switch {
+	case a.Operator && len(a.Groups) == 0:
+		return e, fault.New(fault.InvalidParameters, "groups: an operator is responsible for at least one group")
+	case !a.Operator && len(a.Groups) != 0:
+		return e, fault.New(fault.InvalidParameters, "groups: only an operator is responsible for groups")
+	case a.Operator && a.Group == "":
+		a.Group = a.Groups[0]
+	}
+	a.Groups = slices.Compact(slices.Sorted(slices.Values(a.Groups)))
+	id, err := s.newID()
+	if err != nil {
+		return e, err
+	}
+	e.Account = a
+	e.user = User{
+		ID: id, Login: a.Login, DisplayName: cmp.Or(a.DisplayName, a.Login), Group: a.Group,
+		Operator: a.Operator, CreatedAt: s.now(),
+	}
+	if a.Locked {
+		e.user.Locked, e.user.LockAt = true, e.user.CreatedAt
+	}
+	if len(a.Components) > 0 {
+		if e.name, err = s.wholeName(a.Components); err != nil {
+			return e, inField("dn", err)
+		}
+	}
+	return e, nil
+}
+
+// accountName returns the distinguished name of an account that is in order.
+func (s *Service) accountName(a Account) (Name, bool) {
+	if len(a.Components) == 0 {
+		return s.Naming.firstName(a.Login)
+	}
+	name, err := s.wholeName(a.Components)
+	return name, err == nil
+}
+
+// locks returns what is locked while the account is added.
+func (e entry) locks() lock.Set {
+	set := lock.User(e.user.ID).And(loginLocks(e.Login))
+	for _, c := range e.Contacts {
+		set = set.And(c.Type.Kind().Lock(e.user.ID, c.Value))
+	}
+	return set
+}
+
+// enter adds the account, in the transaction of ctx. All its errors must roll back.
+func (s *Service) enter(ctx context.Context, e entry) error {
+	id := e.user.ID
+	err := s.add(ctx, e.user, e.name)
+	if err == nil && e.Operator {
+		err = noGroup(s.GroupStore.SetOperatorGroups(ctx, id, e.Groups))
+	}
+	if err == nil && e.Also != nil {
+		err = e.Also(ctx, e.user)
+	}
+	if err == nil {
+		err = s.Events.Emit(ctx, notify.Event{Type: notify.UserCreatedByAdmin, UserID: id, New: true})
+	}
+	count := map[contact.Type]int{}
+	for n, c := range e.Contacts {
+		if err != nil {
+			break
+		}
+		count[c.Type]++
+		err = inField(ContactField(c.Type, count[c.Type]), s.Contacts.Place(ctx, id, e.Contacts[:n], c))
+	}
+	return err
 }
 
 // ContactField returns the Field of the contact with number n of its type, from 1.
@@ -355,8 +435,9 @@ func FieldOf(field string, n int) string {
 	return field
 }
 
-// add stores a new user with a first name. Its faults roll back.
-func (s *Service) add(ctx context.Context, u User) error {
+// add stores a new user with a name, or with a first name if there is none. Its faults roll
+// back.
+func (s *Service) add(ctx context.Context, u User, name Name) error {
 	err := inField("login", s.freeLogin(ctx, u.ID, u.Login))
 	if err == nil {
 		err = s.Store.AddUser(ctx, u, FoldLogin(u.Login))
@@ -369,15 +450,14 @@ func (s *Service) add(ctx context.Context, u User) error {
 	case err != nil:
 		return fault.Rollback(err)
 	}
-	called := u.Login
-	if called == "" {
-		called = u.DisplayName
+	if name.Values != nil {
+		return fault.Rollback(inField("dn", nameTaken(s.NameStore.AddName(ctx, u.ID, name))))
 	}
-	name, ok := s.Naming.firstName(called)
+	name, ok := s.Naming.firstName(cmp.Or(u.Login, u.DisplayName))
 	if !ok {
 		return nil
 	}
-	if err = s.NameStore.SetName(ctx, u.ID, name); errors.Is(err, ErrDuplicate) {
+	if err = s.NameStore.AddName(ctx, u.ID, name); errors.Is(err, ErrDuplicate) {
 		return nil // a free name must be set later
 	}
 	return err
@@ -460,6 +540,24 @@ func (s *Service) Get(ctx context.Context, id string) (User, error) {
 func (s *Service) ByLogin(ctx context.Context, login string) (User, error) {
 	u, err := s.Store.UserByLogin(ctx, FoldLogin(login))
 	return u, notFound(err)
+}
+
+// ByLogins is ByLogin for at most MaxPage logins. Those that nobody has are not in the answer,
+// whose keys are folded logins.
+func (s *Service) ByLogins(ctx context.Context, logins []string) (map[string]User, error) {
+	folded := make([]string, len(logins))
+	for i, login := range logins {
+		folded[i] = FoldLogin(login)
+	}
+	list, err := s.Batches.UsersByLogins(ctx, folded)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]User, len(list))
+	for _, u := range list {
+		found[FoldLogin(u.Login)] = u
+	}
+	return found, nil
 }
 
 // Page returns a page of users to an administrator; pass the Key of its last one as

@@ -3,13 +3,20 @@
 package storetest
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/contact"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/user"
 )
 
@@ -37,6 +44,7 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 		}},
+		{"Together", testTogether},
 		{"Unique", func(t *testing.T, db *store.DB) {
 			s := store.Users{DB: db}
 			group(t, db, "Default")
@@ -172,4 +180,119 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 		}},
 	}.run(t, open)
+}
+
+// testTogether keeps and undoes changes of one transaction.
+func testTogether(t *testing.T, db *store.DB) {
+	s, contacts := store.Users{DB: db}, store.Contacts{DB: db}
+	group(t, db, "Default")
+	old := person(t, db, 1)
+	mail := func(id string) contact.Contact {
+		return contact.Contact{UserID: id, Type: contact.EmailAddress, Value: "a@example.org", Primary: true, CreatedAt: start}
+	}
+	_, err := contacts.AddContact(t.Context(), mail(old.ID), "a@example.org", false)
+	must(t, err)
+	// add is a change that adds a user. look: a statement in the middle, which needs what was added.
+	add := func(n int, look, keep bool, fails error) func(ctx context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) {
+			u := user.User{ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), Login: fmt.Sprintf("User%d", n), Group: "Default", CreatedAt: start}
+			if err := s.AddUser(ctx, u, user.FoldLogin(u.Login)); err != nil {
+				return false, err
+			}
+			if err := s.AddName(ctx, u.ID, user.Name{Text: "CN=x", Values: map[string]string{"2.5.4.3": "x", "2.5.4.4": "y"}}); err != nil {
+				return false, err
+			}
+			if look {
+				if _, err := s.UserByID(ctx, u.ID); err != nil {
+					return false, fmt.Errorf("what was added is not seen: %w", err)
+				}
+				if err := s.SetDisplayName(ctx, u.ID, "looked"); err != nil {
+					return false, err
+				}
+			}
+			if err := (store.Audit{DB: db}).Record(ctx, audit.Entry{Operation: "Add", Object: u.Login}); err != nil {
+				return false, err
+			}
+			return keep, fails
+		}
+	}
+	// refused is a change of which a nested unit wants a rollback.
+	refused := func(ctx context.Context) (bool, error) {
+		return false, s.Atomic(ctx, lock.User(old.ID), func(ctx context.Context) error {
+			if err := s.SetDisplayName(ctx, old.ID, "never"); err != nil {
+				return err
+			}
+			return fault.Rollback(fault.New(fault.WrongOperation, "no"))
+		})
+	}
+	ignoring := func(change func(ctx context.Context) (bool, error)) func(ctx context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) { kept, _ := change(ctx); return kept, nil }
+	}
+	// taking is a change that wants a contact which is taken.
+	var answer bool
+	taking := func(ctx context.Context) (bool, error) {
+		if kept, err := add(90, false, true, nil)(ctx); err != nil {
+			return kept, err
+		}
+		id := fmt.Sprintf("00000000-0000-4000-8000-%012d", 90)
+		added, err := contacts.AddContact(ctx, mail(id), "a@example.org", false)
+		answer = added
+		return added, err
+	}
+	broken := errors.New("broken")
+	type change = func(ctx context.Context) (bool, error)
+	for _, c := range []struct {
+		name    string
+		keep    bool
+		changes []change
+		err     error
+		want    string // users that are new, and how many audit entries
+	}{
+		{"all", true, []change{add(10, false, true, nil), add(11, true, true, nil), add(12, false, true, nil)}, nil, "User10  User11 looked User12  3"},
+		{"undone", true, []change{add(20, false, false, nil), add(21, false, true, nil), add(22, true, false, nil), add(23, true, true, nil), add(24, false, false, nil)}, nil, "User21  User23 looked 2"},
+		{"refused", true, []change{add(30, false, true, nil), ignoring(refused), add(31, false, true, nil)}, nil, "User30  User31  2"},
+		{"broken", true, []change{add(40, true, true, nil), add(41, false, true, broken)}, broken, "0"},
+		{"trial", false, []change{add(50, false, true, nil), add(51, true, true, nil)}, nil, "0"},
+		{"taken", true, []change{add(60, false, true, nil), taking, add(61, false, false, nil), add(62, false, true, nil)}, nil, "User60  User62  2"},
+		{"none", true, nil, nil, "0"},
+	} {
+		answer = true
+		before, err := s.ListUsers(t.Context(), user.Query{Limit: 100})
+		must(t, err)
+		entries, err := store.Audit{DB: db}.Last(t.Context(), 1000)
+		must(t, err)
+		set := lock.User(old.ID).Contact(string(contact.EmailAddress), "a@example.org")
+		for n := range 100 {
+			set = set.And(lock.User(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)).Logins(fmt.Sprintf("user%d", n)))
+		}
+		if err := s.Together(t.Context(), set, c.keep, c.changes); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		after, err := s.ListUsers(t.Context(), user.Query{Limit: 100})
+		must(t, err)
+		now, err := store.Audit{DB: db}.Last(t.Context(), 1000)
+		must(t, err)
+		got := ""
+		for _, u := range after {
+			if !slices.ContainsFunc(before, func(b user.User) bool { return b.ID == u.ID }) {
+				got += u.Login + " " + u.DisplayName + " "
+				if values, err := s.NameOf(t.Context(), u.ID); err != nil || len(values) != 2 {
+					t.Errorf("%s: %s has the name %v, %v", c.name, u.Login, values, err)
+				}
+			}
+		}
+		if got += fmt.Sprint(len(now) - len(entries)); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		if (c.name == "taken") == answer {
+			t.Errorf("%s: a contact that is taken was added", c.name)
+		}
+	}
+	found, err := s.UsersByLogins(t.Context(), []string{"user1", "nobody", "", "user10", "a\x00b"})
+	if err != nil || len(found) != 2 {
+		t.Errorf("by logins: %v, %v", found, err)
+	}
+	if now, err := s.UserByID(t.Context(), old.ID); err != nil || now.DisplayName != old.DisplayName {
+		t.Errorf("a refused change stayed: %v, %v", now, err)
+	}
 }
