@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/app/dev"
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
 )
@@ -329,8 +330,9 @@ func (i *installation) load(servers ...*tamgatest.Server) (stop func() int64) {
 type keyStatus struct {
 	Active string
 	Keys   []struct {
-		ID      string
-		Records int64
+		ID        string
+		Records   int64
+		Documents int64
 	}
 	Processes []struct{ Active string }
 }
@@ -352,6 +354,14 @@ func TestRotateMasterKey(t *testing.T) {
 	t.Parallel()
 	i := initialize(t)
 	server := i.serve()
+	token, err := i.token(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Dev = &dev.Description{DocumentsURL: server.URL + "/DocumentStore"}
+	stored := tamgatest.Documents(server, token)
+	content := bytes.Repeat([]byte("document "), 20_000)
+	document, deleted := stored.Put(content, map[string]string{"FileName": "a.txt"}), stored.Put(content, map[string]string{"FileName": "b.txt"})
 	stop := i.load(server)
 	i.run("key", "rotate")
 	status := i.keyStatus()
@@ -359,11 +369,23 @@ func TestRotateMasterKey(t *testing.T) {
 		t.Errorf("after the rotation: %+v", status)
 	}
 	for _, k := range status.Keys {
+		if k.Documents != 0 {
+			t.Errorf("documents are not resealed: %+v", k)
+		}
 		if k.ID == "1" && k.Records != 0 || k.ID == "2" && k.Records < 10 {
 			t.Errorf("after the rotation: %+v", status)
 		}
 	}
-	i.run("key", "reseal") // has nothing to do
+	// Documents that were uploaded soon after are looked at again.
+	later := stored.Put(content, map[string]string{"FileName": "c.txt"})
+	if s := i.keyStatus(); s.Keys[0].Documents != 1 {
+		t.Errorf("after an upload: %+v", s)
+	}
+	i.run("key", "reseal")
+	if s := i.keyStatus(); s.Keys[0].Documents != 0 {
+		t.Errorf("after resealing again: %+v", s)
+	}
+	stored.Ask("DELETE", "/"+deleted, nil)
 	if n := stop(); n == 0 {
 		t.Error("no request was answered")
 	}
@@ -378,9 +400,15 @@ func TestRotateMasterKey(t *testing.T) {
 	text := strings.ReplaceAll(read(t, i.config), "    \"1\": \"secrets/master-1.key\"\n", "")
 	tamgatest.WriteFile(t, i.config, text)
 	server = i.serve()
-	token, err := i.token(server)
-	if err != nil {
+	if token, err = i.token(server); err != nil {
 		t.Fatal(err)
+	}
+	server.Dev = &dev.Description{DocumentsURL: server.URL + "/DocumentStore"}
+	stored = tamgatest.Documents(server, token)
+	for _, id := range []string{document, later} {
+		if got := stored.Content(id); !bytes.Equal(got, content) {
+			t.Errorf("a stored document has %d bytes without the old key", len(got))
+		}
 	}
 	for _, body := range [][]byte{signingBody(t, i.plain, ""), signingBody(t, i.withPIN, "805173")} {
 		if _, err := sign(server, token, body); err != nil {

@@ -17,7 +17,7 @@ import (
 // Place returns where document bytes are stored, and how: a bucket or a directory, encrypted
 // or plain.
 func (b *Base) Place(ctx context.Context) (blob.Options, error) {
-	o := blob.Options{Ring: b.ring, Plain: b.Config.Documents.Plain}
+	o := blob.Options{Ring: b.ring, Keys: store.MasterKeys{DB: b.DB}, Plain: b.Config.Documents.Plain}
 	var err error
 	if b.Config.Bucket.Endpoint != "" {
 		o.Place, err = b.bucket(ctx)

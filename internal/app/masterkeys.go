@@ -10,10 +10,15 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
 	"tamga/internal/config"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/vault"
 )
 
@@ -203,8 +208,8 @@ type KeyLine struct {
 	SealedAt time.Time // zero: not by a server
 	Records  map[string]int64
 	Total    int64
-	// Documents are sealed documents that are stored and were uploaded while the key may have been
-	// the active one. They are not resealed.
+	// Documents are sealed documents that are stored, were uploaded while the key may have been the
+	// active one, and were not resealed since.
 	Documents int64
 	// Needed is the time until which data that ends by itself may be under the key.
 	Needed time.Time
@@ -239,7 +244,7 @@ func (r *Rooms) KeyReport(ctx context.Context) (*KeyReport, error) {
 			continue
 		}
 		l.Needed = k.SealedAt.Add(r.longestSealed())
-		if l.Documents, err = keys.StoredBefore(ctx, k.SealedAt); err != nil {
+		if l.Documents, err = keys.StoredBefore(ctx, l.Needed); err != nil {
 			return nil, err
 		}
 	}
@@ -270,7 +275,84 @@ func (b *Base) longestSealed() time.Duration {
 	return max(time.Hour, c.Pages.Session, c.Operations.Life+c.Operations.Keep, c.Confirmation.Life, c.Repetitions.Life, c.TwoStep.Life)
 }
 
-// Reseal moves all sealed records to the active master key. It refuses to while a running process
+// resealDocuments seals the keys of stored documents anew, of those that may be under another master
+// key than the active one. Documents may be read and deleted meanwhile. A stopped run is continued by
+// the next one.
+func (r *Rooms) resealDocuments(ctx context.Context, total *vault.Resealed, progress func(column string, moved int64)) error {
+	keys := store.MasterKeys{DB: r.DB}
+	known, err := keys.MasterKeys(ctx)
+	if err != nil {
+		return err
+	}
+	var until time.Time
+	for _, k := range known {
+		if k.ID != r.ring.Active() && !k.SealedAt.IsZero() && k.SealedAt.Add(r.longestSealed()).After(until) {
+			until = k.SealedAt.Add(r.longestSealed())
+		}
+	}
+	if until.IsZero() {
+		return nil
+	}
+	place, err := r.Place(ctx)
+	if err != nil {
+		return err
+	}
+	documents := blob.NewDocuments(place)
+	after := ""
+	for {
+		list, err := keys.OnlyHeads(ctx, until, after, resealedAtOnce)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		after = list[len(list)-1].ID
+		var mu sync.Mutex
+		var moved int64
+		var group errgroup.Group
+		group.SetLimit(resealedSideBySide)
+		for _, d := range list {
+			group.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return context.Cause(ctx)
+				}
+				sealed, err := documents.SealKey(ctx, d.Bytes, r.ring.Reseal)
+				if _, outage := fault.AsOutage(err); outage {
+					return err
+				}
+				if err != nil {
+					kept, gone := keys.IsStored(ctx, d)
+					if kept { // it was not deleted meanwhile
+						mu.Lock()
+						defer mu.Unlock()
+						total.Fail(fmt.Errorf("document %s: %w", d.ID, err))
+					}
+					return gone
+				}
+				put, err := keys.PutObjectKey(ctx, d, sealed)
+				if put {
+					mu.Lock()
+					defer mu.Unlock()
+					moved++
+				}
+				return err
+			})
+		}
+		err = group.Wait()
+		total.Moved += moved
+		progress("documents", moved)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// resealedAtOnce documents are listed at once, and resealedSideBySide of them are read at the same
+// time: a bucket answers after some milliseconds.
+const (
+	resealedAtOnce     = 200
+	resealedSideBySide = 8
+)
+
+// Reseal moves all sealed records, and the keys of stored documents, to the active master key. It refuses to while a running process
 // has not got that key.
 func (r *Rooms) Reseal(ctx context.Context, progress func(column string, moved int64)) (vault.Resealed, error) {
 	behind, err := r.Behind(ctx)
@@ -284,7 +366,11 @@ func (r *Rooms) Reseal(ctx context.Context, progress func(column string, moved i
 		Ring: r.ring, Records: store.Sealed{DB: r.DB}, Software: r.software,
 		Batch: 200, Workers: 4, Progress: progress,
 	}
-	return s.Run(ctx)
+	total, err := s.Run(ctx)
+	if err != nil {
+		return total, err
+	}
+	return total, r.resealDocuments(ctx, &total, s.Progress)
 }
 
 // Behind returns the running processes that do not seal with the active master key of the

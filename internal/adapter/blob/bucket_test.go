@@ -377,6 +377,7 @@ func TestBucketKeepsPrepared(t *testing.T) {
 	stored := d.Name("00000000-0000-4000-8000-000000000001")
 	keep(t, d, stored, content, 1<<20)
 
+	testResealed(t, b)
 	if err := other.SweepBlobs(t.Context(), noon.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}

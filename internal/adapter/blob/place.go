@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/vault"
 )
 
 // Place keeps objects under names: a [Dir] or a [Bucket]. Names have letters, digits, dots and dashes,
@@ -61,7 +62,7 @@ func (v *vessel) open(ctx context.Context, name string) (document.Object, error)
 	if err != nil || !isSealed(name) {
 		return o, err
 	}
-	opened, err := v.seals.open(o, name)
+	opened, err := v.seals.open(ctx, o, name)
 	if err != nil {
 		o.Close()
 		return nil, err
@@ -73,10 +74,11 @@ func (v *vessel) open(ctx context.Context, name string) (document.Object, error)
 type Options struct {
 	Place Place
 	Ring  Sealer // opens sealed objects, and seals new ones
+	Keys  Keys   // of objects whose keys were sealed anew; optional
 	Plain bool   // new objects are not sealed
 }
 
-func (o Options) vessel() vessel { return vessel{o.Place, sealer{o.Ring}, o.Plain} }
+func (o Options) vessel() vessel { return vessel{o.Place, sealer{o.Ring, o.Keys}, o.Plain} }
 
 // Documents keeps the bytes of stored documents. It implements [document.Bytes].
 type Documents struct{ vessel }
@@ -100,6 +102,20 @@ func (d *Documents) Create(ctx context.Context, name string) (document.Writer, e
 // Open implements [document.Bytes].
 func (d *Documents) Open(ctx context.Context, name string) (document.Object, error) {
 	return d.open(ctx, name)
+}
+
+// SealKey returns the key of a sealed document under the active master key, for [Keys].
+func (d *Documents) SealKey(ctx context.Context, name string, reseal func(p vault.Place, sealed []byte) ([]byte, error)) ([]byte, error) {
+	o, err := d.place.open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	_, sealed, err := readHead(o)
+	if err != nil {
+		return nil, err
+	}
+	return reseal(keyPlace(name), sealed)
 }
 
 // Remove implements [document.Bytes].

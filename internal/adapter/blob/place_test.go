@@ -5,10 +5,12 @@ package blob
 import (
 	"bytes"
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"tamga/internal/domain/vault"
 	"testing"
 	"testing/iotest"
 
@@ -171,5 +173,63 @@ func readsAs(t *testing.T, o document.Object, want []byte) {
 		if !bytes.Equal(p[:n], want[from:end]) || n < len(p) != (err == io.EOF) {
 			t.Fatalf("%d bytes from %d: read %d, %v", len(p), from, n, err)
 		}
+	}
+}
+
+// keysAnew implements Keys.
+type keysAnew map[string][]byte
+
+func (k keysAnew) ObjectKey(_ context.Context, name string) ([]byte, error) { return k[name], nil }
+
+// testResealed opens documents of a place after the master key of their heads is gone.
+func testResealed(t *testing.T, place Place) {
+	master := map[string][]byte{"a": bytes.Repeat([]byte{7}, vault.MasterKeySize), "b": bytes.Repeat([]byte{8}, vault.MasterKeySize)}
+	ring := func(active string, ids ...string) *vault.Ring {
+		keys := map[string][]byte{}
+		for _, id := range ids {
+			keys[id] = bytes.Clone(master[id])
+		}
+		r, err := vault.NewRing(active, keys, cryptorand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	content := sample(chunkSize + 10)
+	before := NewDocuments(Options{Place: place, Ring: ring("a", "a")})
+	name, other := before.Name("00000000-0000-4000-8000-0000000000aa"), before.Name("00000000-0000-4000-8000-0000000000ab")
+	keep(t, before, name, content, 1<<20)
+	keep(t, before, other, content, 1<<20)
+
+	both := ring("b", "a", "b")
+	keys := keysAnew{}
+	var err error
+	if keys[name], err = NewDocuments(Options{Place: place, Ring: both}).SealKey(t.Context(), name, both.Reseal); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := vault.KeyID(keys[name]); id != "b" || err != nil {
+		t.Errorf("sealed anew under %q, %v", id, err)
+	}
+	after := NewDocuments(Options{Place: place, Ring: ring("b", "b"), Keys: keys})
+	o, err := after.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readsAs(t, o, content)
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := after.Open(t.Context(), other); !errors.Is(err, vault.ErrNoKey) {
+		t.Errorf("a document that was not resealed: %v", err)
+	}
+	keys[other] = keys[name] // the key of another document
+	if _, err := after.Open(t.Context(), other); !errors.Is(err, ErrDamaged) {
+		t.Errorf("with the key of another document: %v", err)
+	}
+	if _, err := after.SealKey(t.Context(), "documents/missing.sealed", both.Reseal); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such document: %v", err)
+	}
+	if err := errors.Join(after.Remove(t.Context(), name), after.Remove(t.Context(), other)); err != nil {
+		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@
 package blob
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -49,7 +50,52 @@ const (
 
 func isSealed(name string) bool { return strings.HasSuffix(name, sealedEnd) }
 
-type sealer struct{ ring Sealer }
+type sealer struct {
+	ring Sealer
+	keys Keys // may be nil
+}
+
+// Keys has keys of objects that were sealed anew, since the head of an object cannot change: every
+// chunk authenticates it.
+type Keys interface {
+	// ObjectKey returns the sealed key of an object, nil if only its head has it.
+	ObjectKey(ctx context.Context, name string) ([]byte, error)
+}
+
+// unseal opens the key of an object. If the master key of the head is gone, the key was sealed anew.
+func (s sealer) unseal(ctx context.Context, name string, sealed []byte) ([]byte, error) {
+	key, err := s.ring.Open(keyPlace(name), sealed)
+	if !errors.Is(err, vault.ErrNoKey) || s.keys == nil {
+		return key, err
+	}
+	anew, stored := s.keys.ObjectKey(ctx, name)
+	switch {
+	case stored != nil:
+		return nil, stored
+	case anew == nil:
+		return nil, err
+	}
+	return s.ring.Open(keyPlace(name), anew)
+}
+
+// readHead reads the head of an object and returns it and the sealed key in it.
+func readHead(o document.Object) (head, sealed []byte, err error) {
+	head = make([]byte, headSize)
+	if n, err := o.ReadAt(head, 0); n < headSize {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = ErrDamaged
+		}
+		return nil, nil, err
+	}
+	n := int(binary.BigEndian.Uint16(head[1:]))
+	if head[0] != sealVersion {
+		return nil, nil, fmt.Errorf("blob: an object is sealed in form %d, but this program supports only form %d", head[0], sealVersion)
+	}
+	if n > headSize-3 {
+		return nil, nil, ErrDamaged
+	}
+	return head, head[3 : 3+n], nil
+}
 
 // keyPlace returns the place for which the key of an object is sealed.
 func keyPlace(name string) vault.Place {
@@ -171,22 +217,12 @@ func (w *sealedWriter) done() {
 	w.plain, w.err = nil, errClosed
 }
 
-func (s sealer) open(o document.Object, name string) (document.Object, error) {
-	head := make([]byte, headSize)
-	if n, err := o.ReadAt(head, 0); n < headSize {
-		if err == nil || errors.Is(err, io.EOF) {
-			err = ErrDamaged
-		}
+func (s sealer) open(ctx context.Context, o document.Object, name string) (document.Object, error) {
+	head, sealed, err := readHead(o)
+	if err != nil {
 		return nil, err
 	}
-	n := int(binary.BigEndian.Uint16(head[1:]))
-	if head[0] != sealVersion {
-		return nil, fmt.Errorf("blob: an object is sealed in form %d, but this program supports only form %d", head[0], sealVersion)
-	}
-	if n > headSize-3 {
-		return nil, ErrDamaged
-	}
-	key, err := s.ring.Open(keyPlace(name), head[3:3+n])
+	key, err := s.unseal(ctx, name, sealed)
 	if errors.Is(err, vault.ErrSealed) {
 		return nil, ErrDamaged
 	}

@@ -188,9 +188,9 @@ func FuzzSealed(f *testing.F) {
 	f.Add(whole)
 	f.Add(whole[:headSize])
 	f.Add([]byte{})
-	s := sealer{newRing(f)}
+	s := sealer{ring: newRing(f)}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		o, err := s.open(inMemory{bytes.NewReader(data)}, name)
+		o, err := s.open(t.Context(), inMemory{bytes.NewReader(data)}, name)
 		if err != nil {
 			return
 		}
@@ -234,4 +234,12 @@ func BenchmarkSealed(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestResealedDir(t *testing.T) {
+	d, err := NewDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	testResealed(t, d)
 }

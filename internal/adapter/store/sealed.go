@@ -49,6 +49,9 @@ var sealedColumns = []sealedColumn{
 	{table: "confirmation_contents", column: "offline", row: "id", purpose: "confirmation"},
 	{table: "operations", column: "pin", row: "id", purpose: "operation pin"},
 	{table: "answers", column: "body", row: "caller || '/' || name", purpose: "kept answer"},
+	{table: "documents", column: "sealed_key", row: "id", place: func(row string) vault.Place {
+		return vault.Place{Purpose: "object key", Table: "objects", Row: "documents/" + row + ".sealed", Column: "head"}
+	}},
 	{table: "one_time_codes", column: "sealed_key", row: "purpose || '|' || user_id || ' ' || type || ' ' || normal", place: func(row string) vault.Place {
 		purpose, row, _ := strings.Cut(row, "|")
 		return vault.Place{Purpose: "one-time code: " + purpose, Table: "one_time_codes", Row: row, Column: "key"}
@@ -189,8 +192,44 @@ func (s MasterKeys) Processes(ctx context.Context) ([]vault.Process, error) {
 	}, "SELECT id, host, version, active, ids, seen_at FROM processes ORDER BY host, id")
 }
 
-// StoredBefore returns how many documents that are still stored were uploaded before a time.
+// onlyHeads selects sealed documents of whose keys only the heads of the objects know. $1 is the last
+// time of their uploads.
+const onlyHeads = " FROM documents WHERE state = 1 AND uploaded_at <= $1 AND bytes LIKE '%.sealed' AND length(sealed_key) = 0"
+
+// StoredBefore returns how many documents that are still stored, and whose keys were not sealed anew,
+// were uploaded until a time.
 func (s MasterKeys) StoredBefore(ctx context.Context, at time.Time) (int64, error) {
-	n, _, err := one(ctx, s.DB, scalar[int64], "SELECT COUNT(*) FROM documents WHERE state = 1 AND uploaded_at <= $1 AND bytes LIKE '%.sealed'", millis(at))
+	n, _, err := one(ctx, s.DB, scalar[int64], "SELECT COUNT(*)"+onlyHeads, millis(at))
 	return n, err
+}
+
+// StoredDocument is a document by its row and by the name of its object.
+type StoredDocument struct{ ID, Bytes string }
+
+// OnlyHeads returns the documents that StoredBefore counts, by ID from after on.
+func (s MasterKeys) OnlyHeads(ctx context.Context, at time.Time, after string, limit int) ([]StoredDocument, error) {
+	return all(ctx, s.DB, func(r row) (d StoredDocument, err error) {
+		err = r.Scan(&d.ID, &d.Bytes)
+		return d, err
+	}, "SELECT id, bytes"+onlyHeads+" AND id > $2 ORDER BY id LIMIT $3", millis(at), after, int64(limit))
+}
+
+// IsStored reports whether a document is still stored.
+func (s MasterKeys) IsStored(ctx context.Context, d StoredDocument) (bool, error) {
+	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM documents WHERE id = $1 AND state = 1", d.ID)
+	return found, err
+}
+
+// PutObjectKey stores the key of a document that was sealed anew, if the document is still stored.
+func (s MasterKeys) PutObjectKey(ctx context.Context, d StoredDocument, sealed []byte) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE documents SET sealed_key = $3 WHERE id = $1 AND bytes = $2 AND state = 1 AND length(sealed_key) = 0", d.ID, d.Bytes, sealed)
+	return n == 1, err
+}
+
+// ObjectKey implements blob.Keys.
+func (s MasterKeys) ObjectKey(ctx context.Context, name string) ([]byte, error) {
+	id, _ := strings.CutSuffix(name, ".sealed")
+	id, _ = strings.CutPrefix(id, "documents/")
+	key, _, err := one(ctx, s.DB, scalar[[]byte], "SELECT sealed_key FROM documents WHERE id = $1 AND bytes = $2 AND length(sealed_key) > 0", id, name)
+	return key, err
 }

@@ -23,7 +23,6 @@ var endsByItself = map[string]string{
 	"page cookie value":                                 "cookie of a session, within pages.session",
 	"authorization request browser ":                    "cookie of a sign-in under way",
 	"first step of a sign-in client mfa_token":          "token of a sign-in under way",
-	"object key objects head":                           "head of an object, which every chunk of it authenticates; key status counts documents",
 	"operation parameters operations plan":              "inside of the plan of an operation under way",
 	"operation parameters confirmation_contents result": "inside of the result of a confirmation",
 	"canary master_keys canary":                         "belongs to its master key",

@@ -140,6 +140,13 @@ type Resealed struct {
 
 const maxFailures = 20
 
+// Fail adds a record that does not open.
+func (r *Resealed) Fail(err error) {
+	if r.FailedCount++; len(r.Failed) < maxFailures {
+		r.Failed = append(r.Failed, err)
+	}
+}
+
 // Run moves all records. ctx may end at any time; the error is then that of ctx.
 func (s *Resealing) Run(ctx context.Context) (Resealed, error) {
 	var total Resealed

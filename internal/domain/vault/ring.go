@@ -206,6 +206,9 @@ func (r *Ring) seal(m *masterKeys, p Place, plaintext []byte) ([]byte, error) {
 	return m.byID[m.active].Seal(sealed, nonce, plaintext, associated(head, p)), nil
 }
 
+// ErrNoKey is wrapped by the error for a record under a master key that the ring does not have.
+var ErrNoKey = errors.New("vault: the record is sealed under master key")
+
 // Open opens what Seal made for the same place. The caller wipes the result. A
 // record under a master key that is not in the ring is an error that names the
 // key; any other failure is ErrSealed.
@@ -219,7 +222,7 @@ func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 	}
 	aead := r.keys.Load().byID[id]
 	if aead == nil {
-		return nil, fmt.Errorf("vault: the record is sealed under master key %q, which is not in the ring: add that key to the configuration", id)
+		return nil, fmt.Errorf("%w %q, which is not in the ring: add that key to the configuration", ErrNoKey, id)
 	}
 	body := sealed[len(head):]
 	if body[0]&0x80 != 0 {
