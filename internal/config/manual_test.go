@@ -17,40 +17,55 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"tamga/internal/app"
 	"tamga/internal/config"
 	"tamga/internal/setting"
 )
 
-var update = flag.Bool("update", false, "write docs/config.md from the configuration struct")
+var update = flag.Bool("update", false, "write docs/config.md and docs/ru/config.md from the configuration struct")
 
 // The tables of the manual are between these lines.
 const (
-	manualFile  = "../../docs/config.md"
 	manualBegin = "<!-- printed: config -->\n\n"
 	manualEnd   = "\n<!-- end -->\n"
 )
 
 // TestManual compares docs/config.md with the table printed from the comments, tags and defaults of
-// the configuration struct. After a change run it with -update.
+// the configuration struct, and docs/ru/config.md with the same table in Russian. After a change run it with
+// -update.
 func TestManual(t *testing.T) {
-	have, err := os.ReadFile(manualFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, begins := bytes.Cut(have, []byte(manualBegin))
-	_, after, ends := bytes.Cut(rest, []byte(manualEnd))
-	if !begins || !ends {
-		t.Fatalf("%s: want the table between %q and %q", manualFile, manualBegin, manualEnd)
-	}
 	c, dev := config.Default(app.Parts()), config.Dev(".", false, app.Parts())
 	m := manual{t: t, types: map[string]*ast.StructType{}}
 	for i, s := range c.Sections() {
 		m.sections = append(m.sections, section{s.Path, reflect.ValueOf(s.Settings).Elem(), reflect.ValueOf(dev.Sections()[i].Settings).Elem()})
 	}
 	m.rows("", nil, reflect.ValueOf(c).Elem(), reflect.ValueOf(dev).Elem())
-	table := "| Key | Default | Meaning |\n|---|---|---|\n" + m.text.String()
+	compareManual(t, "../../docs/config.md", "| Key | Default | Meaning |\n|---|---|---|\n"+m.text.String())
+	r := russianManual(t)
+	var text strings.Builder
+	for _, row := range m.list {
+		fmt.Fprintf(&text, "| `%s` | %s | %s |\n", row.key, r.preset(row.preset), r.text(row.key, row.text))
+	}
+	for english := range r.unused {
+		t.Errorf("%s: no setting has the text %q", russianFile, english)
+	}
+	compareManual(t, "../../docs/ru/config.md", "| Ключ | По умолчанию | Значение |\n|---|---|---|\n"+text.String())
+}
+
+// compareManual compares the table in a file with the printed one.
+func compareManual(t *testing.T, manualFile, table string) {
+	t.Helper()
+	have, err := os.ReadFile(manualFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := bytes.Cut(have, []byte(manualBegin))
+	_, after, ends := bytes.Cut(rest, []byte(strings.TrimPrefix(manualEnd, "\n")))
+	if !begins || !ends {
+		t.Fatalf("%s: want the table between %q and %q", manualFile, manualBegin, manualEnd)
+	}
 	want := slices.Concat(before, []byte(manualBegin+table+manualEnd), after)
 	if *update {
 		if err := os.WriteFile(manualFile, want, 0o644); err != nil {
@@ -75,6 +90,61 @@ type manual struct {
 	types    map[string]*ast.StructType // by package and name; those of packages that were read
 	sections []section
 	text     strings.Builder
+	list     []manualRow
+}
+
+// manualRow is one setting.
+type manualRow struct{ key, preset, text string }
+
+// russianFile has the texts of the manual in Russian: a line with the English one, and below it a line with a tab
+// and the Russian one. A setting whose comment changes needs another Russian text.
+const russianFile = "testdata/manual.ru.txt"
+
+// manualTexts are the texts in Russian.
+type manualTexts struct {
+	t      *testing.T
+	other  map[string]string
+	unused map[string]bool
+}
+
+func russianManual(t *testing.T) *manualTexts {
+	t.Helper()
+	data, err := os.ReadFile(russianFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, english := &manualTexts{t, map[string]string{}, map[string]bool{}}, ""
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSuffix(line, "\n")
+		if text, ok := strings.CutPrefix(line, "\t"); ok {
+			r.other[english], r.unused[english] = text, true
+		} else {
+			english = line
+		}
+	}
+	return r
+}
+
+// text returns a text in Russian.
+func (r *manualTexts) text(key, english string) string {
+	text, ok := r.other[english]
+	if !ok {
+		r.t.Errorf("%s: %s has no text for %q", russianFile, key, english)
+	}
+	delete(r.unused, english)
+	return text
+}
+
+// preset returns a default in Russian. What is written in the file as it is, and what --dev has, are the same.
+func (r *manualTexts) preset(english string) string {
+	before, dev, found := strings.Cut(english, " (`--dev`")
+	if words := regexp.MustCompile("`[^`]*`").ReplaceAllString(before, ""); strings.ContainsFunc(words, unicode.IsLetter) {
+		before = r.text("a default", before)
+	}
+	if found {
+		before += " (`--dev`" + dev
+	}
+	return before
 }
 
 // section is the settings of a part of the program.
@@ -183,6 +253,7 @@ func (m *manual) row(key string, doc *ast.CommentGroup, value, dev reflect.Value
 	if value.Kind() != reflect.Map && value.Kind() != reflect.Slice && !value.Equal(dev) {
 		preset += fmt.Sprintf(" (`--dev`: %s)", m.preset(dev))
 	}
+	m.list = append(m.list, manualRow{key, preset, text})
 	fmt.Fprintf(&m.text, "| `%s` | %s | %s |\n", key, preset, text)
 }
 
