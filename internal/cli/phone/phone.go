@@ -327,7 +327,13 @@ func (v *phoneLeave) Run(c *cli.Console) error {
 	if _, err := v.send(c.Context, p, devmsg.Leave, struct{}{}); err != nil && !v.Forget {
 		return fmt.Errorf("%w; delete the file anyway with --forget", err)
 	}
-	return os.Remove(v.File)
+	if err := os.Remove(v.File); err != nil {
+		return err
+	}
+	if v.JSON {
+		return json.NewEncoder(c.Stdout).Encode(map[string]string{"removed": p.Kid, "file": v.File})
+	}
+	return c.Print("Device %s is removed, and its file %s is deleted.\n", p.Kid, cli.Printable(v.File))
 }
 
 // done saves the state in an answer and prints the answer.

@@ -116,7 +116,7 @@ func TestPhone(t *testing.T) {
 				if got := poll(); got != device.Active {
 					t.Errorf("of an unlocked user: %s", got)
 				}
-				if out, err := tamgatest.Phone(t, file, "leave"); err != nil {
+				if out, err := tamgatest.Phone(t, file, "leave", "--json"); err != nil || !strings.Contains(out, `"removed":"`+kid+`"`) {
 					t.Errorf("leave: %s, %v", out, err)
 				}
 				if _, err := os.Stat(file); err == nil {
