@@ -138,9 +138,8 @@ type API struct {
 	reference   *openAPI
 }
 
-// New returns the API. It panics if a template is wrong: such a program does not start.
+// New returns the API. It panics if the description of the interface for operators is wrong.
 func New(s Settings, d Deps) *API {
-	templates()
 	a := &API{settings: s, Deps: d, deedsByName: map[string]*deed{}}
 	var err error
 	if a.reference, err = readOpenAPI(d.Operators.Description); err != nil {
