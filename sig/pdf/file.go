@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"tamga/sig/budget"
 )
@@ -21,9 +22,10 @@ type file struct {
 
 	blocks   map[int64][]byte // the window of src
 	recent   []int64          // offsets of the blocks, oldest first
-	broken   error            // read error of src
-	damaged  error            // first error of the structure
-	sections []*section       // newest first
+	pooled   []*[blockSize]byte
+	broken   error      // read error of src
+	damaged  error      // first error of the structure
+	sections []*section // newest first
 	trailer  dict
 	rebuilt  bool
 	// Only after a rebuild: the highest number that anything refers to, and the last
@@ -167,18 +169,35 @@ func (f *file) block(at int64) ([]byte, error) {
 		return nil, io.EOF
 	}
 	f.charge(blockSize / 16)
-	b := make([]byte, min(blockSize, f.size-at))
+	pooled := blocks.Get().(*[blockSize]byte)
+	f.pooled = append(f.pooled, pooled)
+	b := pooled[:min(blockSize, f.size-at)]
 	n, err := f.src.ReadAt(b, at)
 	if n < len(b) {
 		f.broken = readFailed(err, at)
 		return nil, f.broken
 	}
 	if len(f.recent) == maxBlocks {
+		// A lexer may still use this block, so it is not used again.
 		delete(f.blocks, f.recent[0])
 		f.recent = append(f.recent[:0], f.recent[1:]...)
+		f.pooled = append(f.pooled[:0], f.pooled[1:]...)
 	}
 	f.blocks[at], f.recent = b, append(f.recent, at)
 	return b, nil
+}
+
+// blocks is the memory of the windows of closed files.
+var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
+
+// close gives the memory of the window to other files. Objects do not share memory with it, but
+// lexers do: none may be in use.
+func (f *file) close() {
+	for _, b := range f.pooled {
+		blocks.Put(b)
+	}
+	clear(f.blocks)
+	f.pooled, f.recent = nil, f.recent[:0]
 }
 
 // readError is a failure of the source. It is not an error of the document.

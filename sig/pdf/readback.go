@@ -48,6 +48,7 @@ func (s *made) whole(d sig.Document) sig.Document {
 func (m *maker) readBack(out *made) error {
 	d := out.whole(m.job.Document)
 	f := newFile(m.ctx, d, d.Size())
+	defer f.close()
 	f.bias, f.version, f.crypt = m.file.bias, m.file.version, m.file.crypt
 	err := m.compare(f, out)
 	switch {
@@ -239,6 +240,7 @@ func (w *pageLister) node(o object, depth int) {
 // signature with its message, and the document security store with the added data.
 func (st *state) readResult(ctx context.Context, d sig.Document, message []byte, added map[name][][]byte, locked *crypt) error {
 	f := newFile(ctx, d, d.Size())
+	defer f.close()
 	f.crypt = locked
 	head := make([]byte, min(st.Size, headerReach))
 	f.readFull(head, 0)
@@ -294,6 +296,7 @@ func (st *state) check(f *file, message []byte, added map[name][][]byte) error {
 	}
 	// The signed revision must be readable by itself.
 	covered := newFile(f.ctx, f.src, signature.end)
+	defer covered.close()
 	if at, err := covered.lastSection(); err != nil || at != st.Revision.Prev {
 		return errors.New("the signed revision does not lead to its cross-references")
 	}

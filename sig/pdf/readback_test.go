@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -289,4 +290,33 @@ func TestRoom(t *testing.T) {
 	if n, _, _ := m.room(); n > 140<<10 {
 		t.Errorf("%d bytes for another authority", n)
 	}
+}
+
+// TestClose: objects of a closed file stay as they were when another file uses its memory, and
+// it can be read again.
+func TestClose(t *testing.T) {
+	read := func(data []byte) (*file, []object) {
+		f, err := open(t.Context(), bytes.NewReader(data), int64(len(data)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []object
+		for n := range f.highest() {
+			all = append(all, f.object(ref{num: n + 1}))
+		}
+		return f, all
+	}
+	data := formDocument()
+	_, want := read(data)
+	f, got := read(data)
+	f.close()
+	other := bytes.ReplaceAll(data, []byte("note"), []byte("Note"))
+	g, _ := read(other)
+	clear(f.objects)
+	for i := range want {
+		if again := f.object(ref{num: i + 1}); !reflect.DeepEqual(got[i], want[i]) || !reflect.DeepEqual(again, want[i]) {
+			t.Errorf("object %d was %v, is %v, is read again as %v", i+1, want[i], got[i], again)
+		}
+	}
+	g.close()
 }

@@ -51,6 +51,9 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	}
 	m := &maker{format: f, ctx: ctx, job: job, suite: s, params: p}
 	out, err := m.section()
+	if m.file != nil {
+		m.file.close()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -190,11 +190,19 @@ func (f *file) crossReferences() error {
 
 // lastSection returns the number after the last startxref.
 func (f *file) lastSection() (int64, error) {
-	tail := make([]byte, min(f.size, trailerReach))
-	if !f.readFull(tail, f.size-int64(len(tail))) {
-		return 0, f.failed()
+	// It is in the last few bytes of most files.
+	const few = 256
+	var tail []byte
+	i := -1
+	for _, n := range []int64{few, trailerReach} {
+		tail = make([]byte, min(f.size, n))
+		if !f.readFull(tail, f.size-int64(len(tail))) {
+			return 0, f.failed()
+		}
+		if i = bytes.LastIndex(tail, []byte("startxref")); i >= 0 {
+			break
+		}
 	}
-	i := bytes.LastIndex(tail, []byte("startxref"))
 	if i < 0 {
 		return 0, errors.New("there is no startxref at the end")
 	}
