@@ -5,6 +5,7 @@ package xmltree
 import (
 	"bytes"
 	"hash/maphash"
+	"sync"
 )
 
 // qname is a name as written, with any prefix. A tree has few different names. Looking one up is
@@ -31,7 +32,8 @@ type slot struct {
 	entry uint32 // number + 1
 }
 
-func newTable(seed maphash.Seed) table { return table{seed: seed, slots: make([]slot, 256)} }
+// fewSlots is the size of a new table.
+const fewSlots = 256
 
 // find returns the slot of key, which is empty if the table does not have the key. span returns
 // the bytes of an entry.
@@ -68,7 +70,7 @@ func (t *table) put(s *slot, hash, entry uint32) {
 	}
 }
 
-// names holds the names of the tree while it is parsed.
+// names holds the names of the tree while it is parsed. The tree does not refer to it.
 type names struct {
 	qnames   table
 	entries  []qname
@@ -79,14 +81,40 @@ type names struct {
 	uris     map[string]uint32
 }
 
-func newNames() names {
-	seed := maphash.MakeSeed()
-	return names{
-		qnames: newTable(seed), locals: newTable(seed),
-		resolved: map[uint64]uint32{},
-		prefixes: map[string]uint32{"": 0, "xml": prefixXML, "xmlns": prefixXMLNS},
-		uris:     map[string]uint32{"": uriNone, NamespaceXML: uriXML, NamespaceXMLNS: uriXMLNS},
+// tables are the names of earlier trees, emptied: for a small document they took more time and
+// memory than its nodes.
+var tables = sync.Pool{New: func() any {
+	n := &names{
+		qnames: table{slots: make([]slot, fewSlots)}, locals: table{slots: make([]slot, fewSlots)},
+		resolved: map[uint64]uint32{}, prefixes: map[string]uint32{}, uris: map[string]uint32{},
 	}
+	n.empty()
+	return n
+}}
+
+// putBack empties names for another tree. Names of a document with many are left to the garbage
+// collector.
+func (n *names) putBack() {
+	if len(n.qnames.slots) > fewSlots || len(n.locals.slots) > fewSlots || len(n.prefixes)+len(n.uris)+len(n.resolved) > fewSlots {
+		return
+	}
+	n.empty()
+	tables.Put(n)
+}
+
+// empty removes all names except those that every tree has, and draws another seed.
+func (n *names) empty() {
+	seed := maphash.MakeSeed()
+	for _, t := range []*table{&n.qnames, &n.locals} {
+		t.seed, t.count = seed, 0
+		clear(t.slots)
+	}
+	n.entries, n.spans = n.entries[:0], n.spans[:0]
+	clear(n.resolved)
+	clear(n.prefixes)
+	clear(n.uris)
+	n.prefixes[""], n.prefixes["xml"], n.prefixes["xmlns"] = prefixNone, prefixXML, prefixXMLNS
+	n.uris[""], n.uris[NamespaceXML], n.uris[NamespaceXMLNS] = uriNone, uriXML, uriXMLNS
 }
 
 // Numbers of the prefixes that every tree has.

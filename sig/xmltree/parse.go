@@ -30,7 +30,7 @@ type parser struct {
 	o     Options
 	cur   Node
 	depth int
-	names names
+	names *names
 	bound []uint32  // indexed by prefix: the namespace name in scope, or unbound
 	undo  []binding // bindings hidden by declarations of open elements
 	keys  []uint64  // buffer for finding duplicate attributes
@@ -49,7 +49,8 @@ type binding struct {
 // not be changed afterwards. Errors are *SyntaxError and those of the budget, which is charged for
 // the tree. Time is linear in the size.
 func Parse(document []byte, o Options) (*Tree, error) {
-	p := &parser{t: &Tree{}, o: o.withDefaults(), names: newNames()}
+	p := &parser{t: &Tree{}, o: o.withDefaults(), names: tables.Get().(*names)}
+	defer p.names.putBack()
 	t := p.t
 	if t.budget = p.o.Budget; t.budget == nil {
 		t.budget = budget.New(context.Background(), budget.Ordinary(int64(len(document))))

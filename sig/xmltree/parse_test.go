@@ -288,3 +288,36 @@ func TestDoctype(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingStays: names, prefixes and namespaces of one document mean nothing in the next one.
+func TestNothingStays(t *testing.T) {
+	const one, two = `<p:a xmlns:p="urn:p" b="1"/>`, `<q:b xmlns:q="urn:q" a="1"/>`
+	canonical := func(text string) string {
+		t.Helper()
+		tree, err := Parse([]byte(text), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := tree.All().Canonicalize(&out, Method{Form: Exclusive}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	want := [2]string{canonical(one), canonical(two)}
+	many := "<a"
+	for i := range 300 {
+		many += fmt.Sprintf(` xmlns:p%d="urn:%d" a%d=""`, i, i, i)
+	}
+	for range 3 {
+		if got := [2]string{canonical(one), canonical(two)}; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		canonical(many + "/>")
+		for _, text := range []string{`<p:a/>`, `<a q:b=""/>`, `<p0:a/>`} {
+			if _, err := Parse([]byte(text), Options{}); err == nil {
+				t.Errorf("%s is read", text)
+			}
+		}
+	}
+}
