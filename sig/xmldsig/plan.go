@@ -68,10 +68,6 @@ type piece struct {
 
 // planOf returns the pieces of a document with edits. The edits must not overlap.
 func planOf(t *xmltree.Tree, edits []xmltree.Edit) ([]piece, error) {
-	encode, err := encoder(t)
-	if err != nil {
-		return nil, err
-	}
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b xmltree.Edit) int { return a.Span.Start - b.Span.Start })
 	var out []piece
@@ -89,7 +85,7 @@ func planOf(t *xmltree.Tree, edits []xmltree.Edit) ([]piece, error) {
 			if i%2 == 1 {
 				out = append(out, piece{Slot: part})
 			} else if part != "" {
-				out = append(out, piece{Bytes: encode(part)})
+				out = append(out, piece{Bytes: t.Encode(part)})
 			}
 		}
 		from += width(t.Encoding(), text[e.Span.Start:e.Span.End])
@@ -117,28 +113,6 @@ func width(encoding string, text []byte) int64 {
 }
 
 func isWide(encoding string) bool { return strings.HasPrefix(encoding, "utf-16") }
-
-// encoder returns a function that encodes text as the tree's document is encoded. It
-// parses a tiny document of the same encoding and lets that tree encode.
-func encoder(t *xmltree.Tree) (func(string) []byte, error) {
-	declaration := `<?xml version="1.0" encoding="` + t.Encoding() + `"?><a/>`
-	tiny := []byte(declaration)
-	if isWide(t.Encoding()) {
-		tiny = wide(t.Encoding(), declaration)
-	}
-	coder, err := xmltree.Parse(tiny, xmltree.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("xmldsig: the encoding %s cannot be written: %w", t.Encoding(), err)
-	}
-	end := len(coder.Text())
-	return func(text string) []byte {
-		s, err := coder.Splice(xmltree.Edit{Span: xmltree.Span{Start: end, End: end}, Text: text})
-		if err != nil { // impossible: the span is inside the text
-			panic("xmldsig: " + err.Error())
-		}
-		return s.Bytes()[len(tiny):]
-	}, nil
-}
 
 // wide encodes ASCII text in an encoding of two bytes a character. For all others it
 // returns the text as it is.

@@ -42,18 +42,15 @@ const dsDeclaration = ` xmlns:ds="` + nsDS + `"`
 
 // render renders the element, with slots for the value and the unsigned properties.
 func (e *element) render() string {
-	var b strings.Builder
-	b.WriteString("<ds:Signature" + dsDeclaration + attribute("Id", e.id) + ">")
-	b.WriteString("<ds:SignedInfo>" + algorithm("CanonicalizationMethod", algExcC14N) + algorithm("SignatureMethod", e.suite.XML[0]))
-	for _, r := range e.refs {
-		b.WriteString("<ds:Reference" + attribute("Id", r.id) + attribute("Type", r.kind) + ` URI="` + r.uri + `"><ds:Transforms>`)
-		for _, tr := range r.transforms {
-			b.WriteString(algorithm("Transform", tr))
-		}
-		b.WriteString("</ds:Transforms>" + algorithm("DigestMethod", r.digest.Hash.XML[0]))
-		b.WriteString("<ds:DigestValue>" + base64.StdEncoding.EncodeToString(r.digest.Sum) + "</ds:DigestValue></ds:Reference>")
+	room := 2<<10 + len(e.object) + len(e.properties)
+	for _, c := range e.certs {
+		room += base64.StdEncoding.EncodedLen(len(c.Raw))
 	}
-	b.WriteString("</ds:SignedInfo><ds:SignatureValue>" + slot(slotValue) + "</ds:SignatureValue>")
+	var b strings.Builder
+	b.Grow(room)
+	b.WriteString("<ds:Signature" + dsDeclaration + attribute("Id", e.id) + ">")
+	e.signedInfo(&b, "")
+	b.WriteString("<ds:SignatureValue>" + slot(slotValue) + "</ds:SignatureValue>")
 	b.WriteString("<ds:KeyInfo>" + keyInfo("ds:", e.certs) + "</ds:KeyInfo>")
 	b.WriteString(e.object)
 	if e.properties != "" {
@@ -62,6 +59,29 @@ func (e *element) render() string {
 	}
 	b.WriteString("</ds:Signature>")
 	return b.String()
+}
+
+// signedInfo renders the SignedInfo, with declarations in its start tag.
+func (e *element) signedInfo(b *strings.Builder, declarations string) {
+	b.WriteString("<ds:SignedInfo" + declarations + ">" + algorithm("CanonicalizationMethod", algExcC14N) + algorithm("SignatureMethod", e.suite.XML[0]))
+	for _, r := range e.refs {
+		b.WriteString("<ds:Reference" + attribute("Id", r.id) + attribute("Type", r.kind) + ` URI="` + r.uri + `"><ds:Transforms>`)
+		for _, tr := range r.transforms {
+			b.WriteString(algorithm("Transform", tr))
+		}
+		b.WriteString("</ds:Transforms>" + algorithm("DigestMethod", r.digest.Hash.XML[0]))
+		b.WriteString("<ds:DigestValue>" + base64.StdEncoding.EncodeToString(r.digest.Sum) + "</ds:DigestValue></ds:Reference>")
+	}
+	b.WriteString("</ds:SignedInfo>")
+}
+
+// digest returns the digest of SignedInfo. With its declaration it is in the exclusive canonical
+// form, in which nothing depends on the elements around it.
+func (e *element) digest() suite.Digest {
+	var b strings.Builder
+	b.Grow(2 << 10)
+	e.signedInfo(&b, dsDeclaration)
+	return e.suite.Hash.Digest([]byte(b.String()))
 }
 
 func attribute(name, value string) string {

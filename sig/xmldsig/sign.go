@@ -279,11 +279,9 @@ func canonicalDigest(set *xmltree.NodeSet, method xmltree.Method, h *suite.Hash)
 
 // complete adds the reference and, for XAdES, the signed properties to a Signature. It
 // returns the text of the Signature, with slots, and the digest to sign. place parses a
-// fragment in the position of the Signature: so the digest is made from the bytes that go
-// into the document, not from a second rendering.
+// fragment in the position of the Signature, for the canonical form of the properties.
 func (m *maker) complete(e *element, ref renderedReference, mimeType string, t *xmltree.Tree, place func([]byte) (*xmltree.Tree, xmltree.Node, error)) (string, suite.Digest, error) {
 	e.refs = []renderedReference{ref}
-	exclusive := xmltree.Method{Form: xmltree.Exclusive}
 	if m.params.xades != xadesNone {
 		ids := newIdentifiers(m.job, m.sum, t)
 		e.id, e.refs[0].id = ids.signature, ids.reference
@@ -296,19 +294,13 @@ func (m *maker) complete(e *element, ref renderedReference, mimeType string, t *
 		for n := range placed.Find(node, nsXAdES, "SignedProperties") {
 			properties = n
 		}
-		d, err := canonicalDigest(placed.Subtree(properties), exclusive, m.suite.Hash)
+		d, err := canonicalDigest(placed.Subtree(properties), xmltree.Method{Form: xmltree.Exclusive}, m.suite.Hash)
 		if err != nil {
 			return "", suite.Digest{}, err
 		}
 		e.refs = append(e.refs, renderedReference{uri: "#" + ids.properties, kind: typeProperties, transforms: []string{algExcC14N}, digest: d})
 	}
-	text := e.render()
-	placed, node, err := place([]byte(withoutSlots(text)))
-	if err != nil {
-		return "", suite.Digest{}, fmt.Errorf("xmldsig: the signature does not fit into the document: %w", err)
-	}
-	d, err := canonicalDigest(placed.Subtree(placed.Child(node, nsDS, "SignedInfo")), exclusive, m.suite.Hash)
-	return text, d, err
+	return e.render(), e.digest(), nil
 }
 
 // Finish implements sig.Format. It does not read the parameters again: they are in the

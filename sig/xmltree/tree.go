@@ -183,6 +183,10 @@ func (t *Tree) Budget() *budget.Budget { return t.budget }
 // "utf-16le" or "windows-1251".
 func (t *Tree) Encoding() string { return t.charset.name }
 
+// Encode returns text, which is XML, in the encoding of the document. A character that the encoding
+// does not have becomes a character reference.
+func (t *Tree) Encode(text string) []byte { return t.charset.encode(text) }
+
 // Slice returns the text of a span.
 func (t *Tree) Slice(s Span) []byte { return t.text[s.Start:s.End:s.End] }
 
