@@ -26,6 +26,7 @@ func (r *relationship) external() bool { return r.mode == "External" }
 
 // relationships are the relationships of one source.
 type relationships struct {
+	tree   *xmltree.Tree
 	name   string // of the part that contains them
 	source string // name of their source part, "" for the package
 	list   []relationship
@@ -41,7 +42,7 @@ func parseRelationships(b *budget.Budget, name, source string, data []byte) (*re
 	if err != nil {
 		return nil, err
 	}
-	r := &relationships{name: name, source: source, untidy: len(spaces(t)) > 0}
+	r := &relationships{tree: t, name: name, source: source, untidy: len(spaces(t)) > 0}
 	_, prefixed := withoutPrefixes(t, "")
 	r.untidy = r.untidy || prefixed
 	if !t.Is(t.Root(), nsRelationships, "Relationships") {
@@ -136,7 +137,14 @@ func spaces(t *xmltree.Tree) (edits []xmltree.Edit) {
 // The relationship transform removes prefixes (ECMA-376 part 2, 13.2.4.24, step 2b). Some
 // programs digest them nevertheless.
 func withoutPrefixes(t *xmltree.Tree, more string) (string, bool) {
-	root, prefixed := t.Root(), t.Name(t.Root()).Prefix != ""
+	root := t.Root()
+	prefixed := t.Name(root).Prefix != ""
+	for n := range t.Elements(root) {
+		prefixed = prefixed || t.Name(n).Prefix != ""
+	}
+	if !prefixed {
+		return "", false
+	}
 	for range t.Attributes(root) {
 		return "", false
 	}
@@ -149,7 +157,6 @@ func withoutPrefixes(t *xmltree.Tree, more string) (string, bool) {
 		for range t.Elements(n) {
 			return "", false
 		}
-		prefixed = prefixed || t.Name(n).Prefix != ""
 		b.WriteString("<Relationship")
 		for a := range t.Attributes(n) {
 			name := t.AttrName(a)
@@ -160,17 +167,13 @@ func withoutPrefixes(t *xmltree.Tree, more string) (string, bool) {
 		}
 		b.WriteString("/>")
 	}
-	return b.String() + more + "</Relationships>", prefixed
+	return b.String() + more + "</Relationships>", true
 }
 
 // edited returns the part with changes: with tidy in the form that all programs digest
-// equally, and with one more relationship if kind is not "". data is the content of the
-// part.
-func (r *relationships) edited(data []byte, tidy bool, kind, target string) ([]byte, error) {
-	t, err := parseXML(nil, r.name, data)
-	if err != nil {
-		return nil, err
-	}
+// equally, and with one more relationship if kind is not "".
+func (r *relationships) edited(tidy bool, kind, target string) ([]byte, error) {
+	t := r.tree
 	var edits []xmltree.Edit
 	if tidy {
 		more := ""

@@ -75,8 +75,12 @@ func (s *signatureXML) render() (head, tail []byte, digest suite.Digest, err err
 		b = base64.StdEncoding.AppendEncode(b, c.Raw)
 		b = append(b, "</X509Certificate>"...)
 	}
-	b = append(b, "</X509Data></KeyInfo>"+objects[0].text+objects[1].text...)
-	b = append(b, "<Object><xd:QualifyingProperties"+inProperties+` Target="#`+idSignature+`">`+objects[2].text+"</xd:QualifyingProperties></Object></Signature>"...)
+	for _, text := range []string{
+		"</X509Data></KeyInfo>", objects[0].text, objects[1].text,
+		"<Object><xd:QualifyingProperties" + inProperties + ` Target="#` + idSignature + `">`, objects[2].text, "</xd:QualifyingProperties></Object></Signature>",
+	} {
+		b = append(b, text...)
+	}
 	tail = b
 	if len(tail) > maxXML-maxValue-maxHead {
 		return nil, nil, suite.Digest{}, unfit(nil, "has so many parts and relationships that the signature would have %d bytes; at most %d are accepted", len(tail)+maxHead, maxXML)

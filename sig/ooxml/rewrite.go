@@ -50,9 +50,9 @@ func (a *archive) rewrite(changes []change) (*sig.Assembly, error) {
 		flush()
 		from, to = 0, 0
 		p.offset = at
-		b := p.local()
-		parts = append(parts, sig.Bytes(b))
-		at += int64(len(b))
+		header := p.local()
+		parts = append(parts, sig.Bytes(header), sig.Bytes(p.content))
+		at += int64(len(header) + len(p.content))
 	}
 	sorted := slices.Clone(a.entries)
 	slices.SortFunc(sorted, func(x, y *entry) int { return cmp.Compare(x.offset, y.offset) })
@@ -196,8 +196,9 @@ func (p *packed) fields(extra int) []byte {
 	return le.AppendUint16(b, uint16(extra))
 }
 
+// local returns the header before the content.
 func (p *packed) local() []byte {
-	return slices.Concat(le.AppendUint32(nil, sigLocal), p.fields(0), []byte(p.name), p.content)
+	return slices.Concat(le.AppendUint32(nil, sigLocal), p.fields(0), []byte(p.name))
 }
 
 func (p *packed) central() []byte {

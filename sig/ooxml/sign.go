@@ -51,7 +51,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	changes, part, err := d.changes(ctx)
+	changes, part, err := d.changes()
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ const (
 
 // changes returns the changes of the package besides the new signature part, and the name
 // of that part.
-func (d *document) changes(ctx context.Context) (changes []change, part string, err error) {
+func (d *document) changes() (changes []change, part string, err error) {
 	origin := d.origin
 	if origin == "" {
 		origin = d.free("_xmlsignatures/origin", "", ".sigs") // where Office puts it
@@ -131,11 +131,8 @@ func (d *document) changes(ctx context.Context) (changes []change, part string, 
 		case !tidy || !rels.untidy || source != "" && d.isOfSignatures(source):
 			continue
 		}
-		data, err := d.content(ctx, d.byKey[key(rels.name)], maxXML)
+		data, err := rels.edited(tidy, kind, target)
 		if err != nil {
-			return nil, "", err
-		}
-		if data, err = rels.edited(data, tidy, kind, target); err != nil {
 			return nil, "", err
 		}
 		changes = append(changes, change{rels.name, data})
