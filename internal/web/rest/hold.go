@@ -58,10 +58,8 @@ func (h *handler) hold(ctx context.Context, call *call, r *http.Request, in *inp
 	in.body = io.TeeReader(in.body, &text)
 	bound := in.bound
 	in.bound = func() error {
-		if bound != nil {
-			if err := bound(); err != nil {
-				return err
-			}
+		if err := bound(); err != nil {
+			return err
 		}
 		if _, err := io.Copy(io.Discard, in.body); err != nil {
 			return err

@@ -203,7 +203,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call.handler = h
 	if p := call.repetition; p != nil {
 		in.body = io.TeeReader(body, p.digest)
-		in.bound = func() error { return p.bound(ctx, in.body) }
+	}
+	in.remains = func() error { return h.remains(ctx, r, call, body.n) }
+	in.bound = func() error {
+		if err := in.remains(); err != nil {
+			return err
+		}
+		if p := call.repetition; p != nil {
+			return p.bound(ctx, in.body)
+		}
+		return nil
 	}
 	h.hold(ctx, call, r, in)
 	value, err := h.perform(ctx, call, in)
@@ -379,6 +388,22 @@ func (h *handler) identify(ctx context.Context, r *http.Request, call *call) (co
 		return ctx, who, err
 	}
 	return ctx, audit.Principal{}, fault.New(fault.Unauthorized, "the request needs an access token: send Authorization: Bearer TOKEN")
+}
+
+// A request whose body is larger or takes longer than this identifies its caller again once the
+// body was read: the sign-in may have ended since, for instance by a lock.
+const (
+	longBody = 1 << 20 // bytes
+	longRead = time.Second
+)
+
+// remains refuses a caller whose sign-in ended while a long body of n bytes was read.
+func (h *handler) remains(ctx context.Context, r *http.Request, call *call, n int64) error {
+	if h.Right == Anyone || n <= longBody && time.Since(call.started) <= longRead {
+		return nil
+	}
+	_, _, err := h.identify(ctx, r, call)
+	return err
 }
 
 // unrecorded returns the fault for an operation that was not begun because its audit entry

@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -92,6 +93,9 @@ func (p *Parts) Next() (*Part, error) {
 	body, err := p.reader.NextPart()
 	p.head.in = false
 	if err == io.EOF { // after the last boundary
+		if p.in.remains != nil {
+			err = cmp.Or(p.in.remains(), err)
+		}
 		return nil, err
 	}
 	if err != nil {

@@ -152,6 +152,7 @@ type input struct {
 	documents int          // how many the request may hold
 	docs      documents    // nil: the route takes none
 	bound     func() error // called when the request was read, before the call; nil: not called
+	remains   func() error // refuses a caller whose sign-in ended while the body was read; nil: not called
 }
 
 // close frees the documents of the request.
