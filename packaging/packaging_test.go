@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -343,6 +344,67 @@ func TestImageElsewhere(t *testing.T) {
 	}
 }
 
+// tryImage does in the files of an image what docs/install.md does with a container: as its user, with the
+// configuration of packaging/compose, a secret that the user cannot change, and the data in its directory.
+func tryImage(t *testing.T, root string) {
+	t.Helper()
+	for _, dir := range []string{"/etc/tamga", "/run/secrets", "/var/lib/tamga", "/tmp"} {
+		if err := os.MkdirAll(root+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	output(t, "cp", "compose/tamga.yaml", root+"/etc/tamga/tamga.yaml")
+	for name, text := range map[string]string{"master.key": strings.Repeat("0123456789abcdef", 4) + "\n", "olga.password": "correct horse battery staple\n"} {
+		write(t, root+"/run/secrets/"+name, text)
+		output(t, "chown", fmt.Sprintf("0:%d", serviceID), root+"/run/secrets/"+name)
+		output(t, "chmod", "0440", root+"/run/secrets/"+name)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	inside := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), "chroot", append([]string{"--userspec=65532:65532", root, "/usr/bin/tamga"}, append(args, "--config", "/etc/tamga/tamga.yaml", "--set", "listen="+address, "--set", "drain_time=0s")...)...)
+		cmd.Env = []string{"CREDENTIALS_DIRECTORY=/run/secrets"}
+		return cmd
+	}
+	for _, args := range [][]string{{"migrate"}, {"group", "add", "Default"}, {"operator", "add", "olga", "--group", "Default", "--password-file", "/run/secrets/olga.password"}} {
+		if out, err := inside(args...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+	var log bytes.Buffer
+	server := inside("serve")
+	server.Stderr = &log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := ""
+	// Only a question shows that another process is ready.
+	for tick, left := time.NewTicker(100*time.Millisecond), 600; ready != "ready\n" && left > 0; left-- {
+		<-tick.C
+		out, _ := inside("ready").CombinedOutput()
+		ready = string(out)
+	}
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	if err := server.Wait(); ready != "ready\n" || err != nil {
+		t.Fatalf("ready says %q; the server ended with %v:\n%s", ready, err, log.String())
+	}
+}
+
+// TestImageStarts starts the image of a release that exists already.
+func TestImageStarts(t *testing.T) {
+	release := os.Getenv("TAMGA_TEST_RELEASE_DIR")
+	if release == "" || os.Getuid() != 0 {
+		t.Skip("set TAMGA_TEST_RELEASE_DIR to the directory of release.sh 1.2.3, as root; TestRelease does the same with its own release")
+	}
+	tryImage(t, checkImage(t, release+"/tamga_1.2.3_image.tar", "1.2.3"))
+}
+
 // makeDeb makes a Debian package and returns its bytes.
 func makeDeb(t *testing.T, version, program, dir string) []byte {
 	t.Helper()
@@ -464,6 +526,7 @@ func TestRelease(t *testing.T) {
 		if got := inImage("version"); got != version {
 			t.Errorf("in the image: %q, want %q", got, version)
 		}
+		tryImage(t, root)
 	}
 	t.Run("Debian", func(t *testing.T) { tryDebian(t, one) })
 	if arm, err := exec.LookPath("qemu-aarch64"); err == nil {
