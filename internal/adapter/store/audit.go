@@ -182,6 +182,10 @@ type AuditFilter struct {
 	Before       int64 // only entries older than this position; 0: begin with the newest
 }
 
+// auditDisorder is how far the times of entries may be out of the order of their positions. An
+// entry has the time of its act, and gets its position when it is written, seconds later at most.
+const auditDisorder = time.Minute
+
 // Read returns the newest entries that match, the oldest of them first, and the position
 // before which the next call continues.
 func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit.Entry, before int64, err error) {
@@ -197,6 +201,10 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 	add(f.Operation != "", "operation = ?", f.Operation)
 	add(f.Outcome != "", "outcome = ?", f.Outcome)
 	add(!f.Since.IsZero(), "at >= ?", millis(f.Since))
+	// SQLite walks back from the newest entry. This ends the walk shortly before that time:
+	// without it, a page that is not full would read the whole log.
+	add(!f.Since.IsZero() && s.DB.engine == sqliteEngine,
+		"id > COALESCE((SELECT id FROM audit WHERE at < ? ORDER BY at DESC LIMIT 1), 0)", millis(f.Since.Add(-auditDisorder)))
 	add(f.OutcomesOnly, "phase = ?", audit.Done)
 	add(f.Before > 0, "id < ?", f.Before)
 	args = append(args, limit)

@@ -493,6 +493,18 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 		}},
+		{"OutOfOrder", func(t *testing.T, db *store.DB) {
+			s := store.Audit{DB: db}
+			for i, after := range []int{0, 200, 215, 190, 205} { // seconds
+				if err := s.Record(t.Context(), audit.Entry{At: start.Add(time.Duration(after) * time.Second), RequestID: fmt.Sprint(i)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			list, _, err := s.Read(t.Context(), store.AuditFilter{Since: start.Add(202 * time.Second)}, 100)
+			if err != nil || len(list) != 2 || list[0].RequestID != "2" || list[1].RequestID != "4" {
+				t.Errorf("%+v, %v: want the entries 2 and 4", list, err)
+			}
+		}},
 		{"ManyAtOnce", func(t *testing.T, db *store.DB) {
 			s := store.Audit{DB: db}
 			const n = 200
