@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -73,12 +74,14 @@ var (
 	commitBatches  = prometheus.NewDesc("tamga_committer_batches_total", "Transactions of the committer (SQLite).", nil, nil)
 	commitUnits    = prometheus.NewDesc("tamga_committer_units_total", "Units of work in these transactions (SQLite).", nil, nil)
 	certificateEnd = prometheus.NewDesc("tamga_certificate_not_after_seconds", "End of validity as Unix time, of authorities and of the TLS certificate.", []string{"name"}, nil)
+	userEnds       = prometheus.NewDesc("tamga_user_certificates_ending", "Valid certificates of users by the built-in authority that end within a time, at most 10000 of each (1d, 7d, 30d).", []string{"within"}, nil)
+	tokenKeyMade   = prometheus.NewDesc("tamga_token_key_created_seconds", "When the newest key that signs tokens was made, as Unix time.", nil, nil)
 	closedDesc     = prometheus.NewDesc("tamga_closed", "1 while a restored service waits for its release.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, closedDesc} {
+	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, closedDesc} {
 		out <- d
 	}
 }
@@ -120,6 +123,12 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 		{"operations", s.figures.Operations}, {"confirmations", s.figures.Confirmations},
 	} {
 		gauge(waitingDesc, float64(w.n), w.kind)
+	}
+	for i, within := range store.EndingWithin {
+		gauge(userEnds, float64(s.figures.Ending[i]), fmt.Sprintf("%.0fd", within.Hours()/24))
+	}
+	if !s.figures.TokenKey.IsZero() {
+		gauge(tokenKeyMade, float64(s.figures.TokenKey.Unix()))
 	}
 	delay := 0.0
 	if !s.figures.Oldest.IsZero() {

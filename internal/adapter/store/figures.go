@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -15,7 +16,15 @@ type Figures struct {
 	// Oldest is when the message that waits longest was due; zero without one.
 	Oldest time.Time
 	Closed bool // see Restores
+	// Ending counts the users' certificates of the built-in authority that are valid and end within
+	// each of EndingWithin, up to MostWaiting.
+	Ending [len(EndingWithin)]int64
+	// TokenKey is when the newest key was made that signs tokens; zero without one.
+	TokenKey time.Time
 }
+
+// EndingWithin are the times of Figures.Ending.
+var EndingWithin = [...]time.Duration{24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour}
 
 // MostWaiting bounds each count of Figures, so that a scrape costs little.
 const MostWaiting = 10_000
@@ -23,14 +32,21 @@ const MostWaiting = 10_000
 // Figures reads the figures in one statement, by indexes.
 func (db *DB) Figures(ctx context.Context) (Figures, error) {
 	count := func(from string) string {
-		return "(SELECT COUNT(*) FROM (SELECT 1 FROM " + from + " LIMIT $1) AS some)"
+		return "(SELECT COUNT(*) FROM (SELECT 1 FROM " + from + " LIMIT $1) AS counted)"
+	}
+	args := []any{int64(MostWaiting), millis(db.Now())}
+	ending := ""
+	for _, within := range EndingWithin {
+		args = append(args, millis(db.Now().Add(within)))
+		ending += ", " + count(fmt.Sprintf(`issued_certificates i JOIN certificates c ON c.serial = i.serial AND NOT c.outside
+			WHERE i.not_after > $2 AND i.not_after <= $%d AND i.revoked_at = 0`, len(args)))
 	}
 	f, _, err := one(ctx, db, func(r row) (f Figures, err error) {
-		err = r.Scan(&f.Messages, &f.Dead, &f.Callbacks, &f.Operations, &f.Confirmations, (*timeField)(&f.Oldest), &f.Closed)
+		err = r.Scan(&f.Messages, &f.Dead, &f.Callbacks, &f.Operations, &f.Confirmations, (*timeField)(&f.Oldest), &f.Closed, (*timeField)(&f.TokenKey), &f.Ending[0], &f.Ending[1], &f.Ending[2])
 		return f, err
 	}, "SELECT "+count("outbox WHERE state = 'pending'")+", "+count("outbox WHERE state = 'dead'")+", "+count("operation_callbacks")+", "+
 		count("operations WHERE keep_until = 0")+", "+count("confirmations WHERE ended_at = 0")+
-		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0)", MostWaiting)
+		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0), (SELECT COALESCE(MAX(created_at), 0) FROM signing_keys)"+ending, args...)
 	return f, err
 }
 
