@@ -251,11 +251,7 @@ func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 // received. It checks nothing else: package chain checks names, dates and usage. The error
 // wraps suite.ErrSignature when the value does not match.
 func (c *Certificate) CheckSignatureFrom(issuer *Certificate) error {
-	scheme, err := c.Scheme()
-	if err == nil {
-		err = checkSigned(scheme, c.RawTBS, c.Signature, issuer.key())
-	}
-	if err != nil {
+	if err := checkSignedOnce(c.SignatureOID, c.parameters, c.RawTBS, c.Signature, issuer); err != nil {
 		return fmt.Errorf("x509gost: signature of certificate %s: %w", c.SerialHex(), err)
 	}
 	return nil

@@ -267,11 +267,7 @@ func (l *RevocationList) Scheme() (*suite.Scheme, error) {
 // received. It checks nothing else. The error wraps suite.ErrSignature when the value does
 // not match.
 func (l *RevocationList) CheckSignatureFrom(issuer *Certificate) error {
-	scheme, err := l.Scheme()
-	if err == nil {
-		err = checkSigned(scheme, l.RawTBS, l.Signature, issuer.key())
-	}
-	if err != nil {
+	if err := checkSignedOnce(l.SignatureOID, l.parameters, l.RawTBS, l.Signature, issuer); err != nil {
 		return fmt.Errorf("x509gost: signature of a revocation list: %w", err)
 	}
 	return nil
