@@ -43,8 +43,8 @@ var serviceRuns = []struct {
 		{benchmark: "BenchmarkHTTP/XMLEnveloped-4KiB", unit: multiple, most: 66, aim: 36},
 		{benchmark: "BenchmarkHTTP/PDF-100KB", unit: multiple, most: 165, aim: 67},
 		{benchmark: "BenchmarkHTTP/DOCX-50KB", unit: multiple, most: 150, aim: 89},
-		{benchmark: "BenchmarkHTTP/v2-1000", unit: multiple, most: 7.5, aim: 2.8},
-		{benchmark: "BenchmarkHTTP/cosign-10000", unit: multiple, most: 27, aim: 10},
+		{benchmark: "BenchmarkHTTP/v2-1000", unit: multiple, most: 5, aim: 2.8},
+		{benchmark: "BenchmarkHTTP/cosign-10000", unit: multiple, most: 20, aim: 10},
 		{benchmark: "BenchmarkHTTP/verify-BES-1KiB", unit: multiple, most: 50, aim: 17},
 	}},
 	{"^BenchmarkMemory$", "5x", []serviceFloor{
