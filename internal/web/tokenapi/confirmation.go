@@ -337,7 +337,7 @@ func (a *API) prompt(ctx context.Context, c *signin.Confirmer, p *confirm.Prompt
 	}
 	answer.Challenge.Title.Value = strings.Join(shown, " ")
 	answer.Challenge.TextChallenge = []textChallenge{{
-		RefID: r.RefID, Label: r.Label, AuthnMethod: confirmURI(r.Method), Title: answer.Challenge.Title,
+		RefID: r.RefID, Label: r.Label, AuthnMethod: confirmURI(r.Method), Title: answer.Challenge.Title.Value,
 		CreatedAt: r.SentAt.Unix(), ExpiresIn: int64(r.AnswerBefore.Sub(r.SentAt).Seconds()), ExpiresInSpecified: true,
 	}}
 	if p.QR != "" {
@@ -387,9 +387,9 @@ type textChallenge struct {
 	RefID              string
 	Label              string
 	AuthnMethod        string
-	Title              title
-	CreatedAt          int64 // Unix seconds
-	ExpiresIn          int64 // seconds from then
+	Title              string // not an object as the title of the challenge: clients read it as text
+	CreatedAt          int64  // Unix seconds
+	ExpiresIn          int64  // seconds from then
 	ExpiresInSpecified bool
 	IsHidden           bool
 	MaxLenSpecified    bool

@@ -31,6 +31,7 @@ type answer struct {
 		Title         struct{ Value *string }
 		TextChallenge []struct {
 			RefID, Label, AuthnMethod string
+			Title                     string
 			CreatedAt, ExpiresIn      int64
 			ExpiresInSpecified        bool
 			Image                     *struct {
@@ -185,7 +186,7 @@ func testSignInBySecondStep(t *testing.T, database string) {
 				t.Errorf("a poll: %+v", p)
 			}
 			bad := c.ask(path, me, c.answerTo(ref, wrong(code)))
-			if *bad.IsFinal || *bad.IsError || *bad.Challenge.Title.Value == "" || bad.Challenge.TextChallenge[0].RefID != ref { // row 9
+			if *bad.IsFinal || *bad.IsError || *bad.Challenge.Title.Value == "" || bad.Challenge.TextChallenge[0].RefID != ref || bad.Challenge.TextChallenge[0].Title != *bad.Challenge.Title.Value { // row 9
 				t.Errorf("a wrong code: %+v", bad)
 			}
 			done := c.ask(path, me, strings.Replace(strings.Replace(c.answerTo(ref, code), "ChallengeResponse", "challengeResponse", 1), "ClientId", "clientId", 1)) // row 18
