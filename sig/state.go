@@ -40,7 +40,8 @@ func (f StateForm) Header(job *Job) StateHeader {
 
 // State is what a format keeps between Prepare and Finish, after a [StateHeader].
 type State interface {
-	header() *StateHeader
+	// Common is that of the embedded StateHeader.
+	Common() *StateHeader
 	// Fields names all fields to f, always in the same order.
 	Fields(f *Fields)
 }
@@ -48,7 +49,7 @@ type State interface {
 // MarshalState writes a state in the form that OpenState reads: the version in one byte, then the
 // fields. size is about how many bytes it takes.
 func MarshalState(st State, size int) []byte {
-	f := &Fields{rest: append(make([]byte, 0, size), byte(st.header().Version))}
+	f := &Fields{rest: append(make([]byte, 0, size), byte(st.Common().Version))}
 	st.Fields(f)
 	return f.rest
 }
@@ -60,7 +61,7 @@ func OpenState(form StateForm, prepared []byte, st State) error {
 	if len(prepared) == 0 {
 		return unreadable
 	}
-	h := st.header()
+	h := st.Common()
 	if prepared[0] == '{' && form.JSON > 0 {
 		if err := json.Unmarshal(prepared, st); err != nil {
 			return unreadable
@@ -201,7 +202,8 @@ func (f StateForm) Check(version int) error {
 	return &ErrState{Text: fmt.Sprintf("version %d of %s is not known; %s expected", version, f.What, expected)}
 }
 
-func (h *StateHeader) header() *StateHeader { return h }
+// Common returns the header itself, for [State].
+func (h *StateHeader) Common() *StateHeader { return h }
 
 // CheckCertificate returns an *ErrState unless the state was made for the certificate.
 func (h *StateHeader) CheckCertificate(c *x509gost.Certificate) error {
