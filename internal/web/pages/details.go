@@ -10,10 +10,11 @@ import (
 	"sync"
 )
 
-// The messages of faults are in English, as the interface has them. details/ru.txt has what
-// people meet on pages in Russian, one in a line: "message = text". %d, %s and other values of
-// a message are %s in the text, in the same order. A message without a line is shown as it is
-// and marked as English: the sentence before it is in the language of the reader.
+// The messages of faults, and what signatures cover, are in English, as the interface has them.
+// details/ru.txt has what people meet on pages in Russian, one in a line: "message = text". %d,
+// %s and other values of a message are %s in the text, in the same order. Values that are lists
+// of messages are in Russian, too. A message without a line is shown as it is and marked as
+// English: the sentence before it is in the language of the reader.
 //
 //go:embed details/ru.txt
 var detailsRU string
@@ -67,10 +68,23 @@ func (w *words) own(message string) string {
 		if m := d.message.FindStringSubmatch(message); m != nil {
 			given := make([]any, strings.Count(d.text, "%s"))
 			for i := range given {
-				given[i] = m[i+1]
+				given[i] = listed(plain, m[i+1])
 			}
 			return fmt.Sprintf(d.text, given...)
 		}
 	}
 	return ""
+}
+
+// listed returns a list of messages without values in another language. Anything else stays.
+func listed(plain map[string]string, list string) string {
+	elements := strings.Split(list, ", ")
+	for i, e := range elements {
+		text, ok := plain[e]
+		if !ok {
+			return list
+		}
+		elements[i] = text
+	}
+	return strings.Join(elements, ", ")
 }

@@ -104,6 +104,10 @@ func TestOwn(t *testing.T) {
 		"a message of nobody":                                                 "",
 		strings.Repeat("a", 1<<20):                                            "",
 		"certificate 7 has this name":                                         "",
+		"the whole document, 512 bytes":                                       "весь документ, размер 512 Б",
+		"the whole document, root element a (without this signature)":         "весь документ без этой подписи, корневой элемент a",
+		"the first 5 of 9 bytes, a revision of the document; later revisions: metadata, form filling": "первые 5 из 9 байт: версия документа; в более поздних версиях: метаданные, заполненные поля",
+		"3 parts: /a, /b, /c; relationships in 1 parts: /d; not covered: /e":                          "частей: 3 (/a, /b, /c); связи в частях: 1 (/d); не подписано: /e",
 	} {
 		if got := ru.own(message); got != want {
 			t.Errorf("%.80q: %.80q, want %.80q", message, got, want)

@@ -4,6 +4,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -44,7 +45,7 @@ func (a *API) print(w *words, r *report) (rest.File, error) {
 		field("verify.claimed", w.when(s.ClaimedTime))
 		field("verify.stamped", w.when(s.StampedTime))
 		field("verify.level", s.Level)
-		field("verify.covers", s.Covers)
+		field("verify.covers", cmp.Or(w.own(s.Covers), s.Covers))
 		for _, f := range s.Findings() {
 			field(f.Key, w.text(f.Mend)+" ("+f.Text+")")
 		}
