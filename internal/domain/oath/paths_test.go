@@ -20,8 +20,8 @@ func TestCodesAreJudgedInOnePlace(t *testing.T) {
 	var got []string
 	for _, dir := range []string{"internal", "cmd"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
-			if err == nil && d.Name() == "storetest" {
-				return fs.SkipDir
+			if err == nil && (d.Name() == "storetest" || d.Name() == "cluster" && d.IsDir()) {
+				return fs.SkipDir // for tests only; clients of package cluster make codes
 			}
 			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 				return err
