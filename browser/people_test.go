@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 
 	"tamga/internal/tamgatest"
 )
@@ -86,16 +87,27 @@ func (b *tab) fillSignIn(login, password string) {
 	b.press(`main form button`)
 }
 
-// tap touches an element with a finger. What the finger meets must be the element.
+// tap touches an element with a finger. What the finger meets must be the element. A touch while the
+// page moves is no click, so a touch without one is made again.
 func (b *tab) tap(selector string) {
 	b.Helper()
-	x, y := b.middle(selector)
-	met := value[bool](b, `(e => e !== null && document.querySelector(`+quote(selector)+`).contains(e))(document.elementFromPoint(`+fmt.Sprintf("%f,%f", x, y)+`))`)
-	if !met {
-		b.Fatalf("a finger does not meet %s at %.0f, %.0f", selector, x, y)
+	for {
+		x, y := b.middle(selector)
+		met := value[bool](b, `(e => e !== null && document.querySelector(`+quote(selector)+`).contains(e))(document.elementFromPoint(`+fmt.Sprintf("%f,%f", x, y)+`))`)
+		if !met {
+			b.Fatalf("a finger does not meet %s at %.0f, %.0f", selector, x, y)
+		}
+		value[bool](b, `(document.clicked = false, document.addEventListener("click", () => { document.clicked = true }, {once: true, capture: true}), true)`)
+		b.touch(input.DispatchTouchEventTypeTouchStart, x, y)
+		b.release()
+		for range 500 { // at least five seconds
+			clicked, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`document.clicked !== false`)) // another document does not have it
+			if err != nil || clicked {
+				return
+			}
+			b.pause("no click: %s (%v)", selector, err)
+		}
 	}
-	b.touch(input.DispatchTouchEventTypeTouchStart, x, y)
-	b.release()
 }
 
 // touch puts a finger on a place or moves it there.
@@ -121,11 +133,16 @@ func (b *tab) drag(selector string, right, down float64) {
 	b.release()
 }
 
-// middle brings an element into the window and returns where its middle is.
+// middle brings an element into the window and returns where its middle is, once it stays there.
 func (b *tab) middle(selector string) (x, y float64) {
 	b.Helper()
 	b.wait(selector)
-	at := value[[2]float64](b, `(e => { e.scrollIntoView({block: "center", behavior: "instant"}); const r = e.getBoundingClientRect();
-		return [r.left + r.width / 2, r.top + r.height / 2] })(document.querySelector(`+quote(selector)+`))`)
+	at := value[[2]float64](b, `(async e => { for (let last = "";;) {
+			e.scrollIntoView({block: "center", behavior: "instant"});
+			const r = e.getBoundingClientRect(), at = [r.left + r.width / 2, r.top + r.height / 2];
+			if (last === String(at)) return at;
+			last = String(at);
+			await new Promise(done => setTimeout(done, 50));
+		} })(document.querySelector(`+quote(selector)+`))`)
 	return at[0], at[1]
 }
