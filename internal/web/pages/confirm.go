@@ -549,8 +549,11 @@ var viewScript string
 
 // showPDFToConfirm shows a PDF that waits, page by page. The browser draws exactly the bytes
 // that will be signed, by scripts of ours.
-func (a *API) showPDFToConfirm(ctx context.Context, r toSee) (view, error) {
-	d, name, err := a.openToConfirm(ctx, r)
+func (a *API) showPDFToConfirm(ctx context.Context, r struct {
+	ID    string `path:"id"`
+	Index string `path:"index"`
+}) (view, error) {
+	d, name, err := a.openToConfirm(ctx, toSee{ID: r.ID, Index: r.Index})
 	if err != nil {
 		return view{}, err
 	}
