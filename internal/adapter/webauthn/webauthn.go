@@ -18,7 +18,7 @@ import (
 )
 
 // Ceremonies implements [passkey.Ceremonies].
-type Ceremonies struct{ library *webauthn.WebAuthn }
+type Ceremonies struct{ party *webauthn.WebAuthn }
 
 var _ passkey.Ceremonies = Ceremonies{}
 
@@ -37,14 +37,14 @@ func New(address, title string) (Ceremonies, error) {
 	if err != nil {
 		return Ceremonies{}, fmt.Errorf("webauthn: %w", err)
 	}
-	library, err := webauthn.New(&webauthn.Config{
+	party, err := webauthn.New(&webauthn.Config{
 		RPID: u.Hostname(), RPDisplayName: title, RPOrigins: []string{u.Scheme + "://" + u.Host},
 		AttestationPreference: protocol.PreferNoAttestation,
 	})
 	if err != nil {
 		return Ceremonies{}, fmt.Errorf("webauthn: %w", err)
 	}
-	return Ceremonies{library}, nil
+	return Ceremonies{party}, nil
 }
 
 // person implements webauthn.User.
@@ -90,7 +90,7 @@ func session(p passkey.Person, challenge []byte) webauthn.SessionData {
 func (c Ceremonies) Creation(p passkey.Person, challenge []byte, exclude []passkey.Credential) ([]byte, error) {
 	return json.Marshal(protocol.PublicKeyCredentialCreationOptions{
 		RelyingParty: protocol.RelyingPartyEntity{
-			CredentialEntity: protocol.CredentialEntity{Name: c.library.Config.RPDisplayName}, ID: c.library.Config.RPID,
+			CredentialEntity: protocol.CredentialEntity{Name: c.party.Config.RPDisplayName}, ID: c.party.Config.RPID,
 		},
 		User: protocol.UserEntity{
 			CredentialEntity: protocol.CredentialEntity{Name: p.Login}, DisplayName: p.Login, ID: protocol.URLEncodedBase64(p.ID),
@@ -109,7 +109,7 @@ func (c Ceremonies) Created(p passkey.Person, challenge, answer []byte) (passkey
 	if err != nil {
 		return passkey.Credential{}, err
 	}
-	made, err := c.library.CreateCredential(person{Person: p}, session(p, challenge), parsed)
+	made, err := c.party.CreateCredential(person{Person: p}, session(p, challenge), parsed)
 	if err != nil {
 		return passkey.Credential{}, err
 	}
@@ -119,7 +119,7 @@ func (c Ceremonies) Created(p passkey.Person, challenge, answer []byte) (passkey
 // Assertion implements [passkey.Ceremonies].
 func (c Ceremonies) Assertion(_ passkey.Person, challenge []byte, allow []passkey.Credential) ([]byte, error) {
 	return json.Marshal(protocol.PublicKeyCredentialRequestOptions{
-		Challenge: challenge, RelyingPartyID: c.library.Config.RPID, AllowedCredentials: descriptors(allow),
+		Challenge: challenge, RelyingPartyID: c.party.Config.RPID, AllowedCredentials: descriptors(allow),
 		UserVerification: protocol.VerificationRequired,
 	})
 }
@@ -130,7 +130,7 @@ func (c Ceremonies) Asserted(p passkey.Person, challenge, answer []byte, of []pa
 	if err != nil {
 		return passkey.Credential{}, err
 	}
-	used, err := c.library.ValidateLogin(person{p, known(of)}, session(p, challenge), parsed)
+	used, err := c.party.ValidateLogin(person{p, known(of)}, session(p, challenge), parsed)
 	if err != nil {
 		return passkey.Credential{}, err
 	}
