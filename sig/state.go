@@ -138,7 +138,7 @@ func (f *Fields) Flags(set ...*bool) {
 	}
 }
 
-// Bytes writes or reads bytes after their length. It reads nil if there are none.
+// Bytes writes or reads bytes after their length. It reads nil for the length 0.
 func (f *Fields) Bytes(b *[]byte) {
 	n := len(*b)
 	if f.Count(&n); f.reading {

@@ -164,7 +164,7 @@ func TestClockJumps(t *testing.T) {
 				is("the next request", w.carryOut(r), expired, works)
 				is("the end of the frozen one", e.Spend(t.Context(), []byte("another result"), nil), expired, refused)
 
-				// Whatever was left open ends in its time.
+				// Every open operation ends in its time.
 				w.wait(1200 * time.Second)
 				w.must(w.Sweep(t.Context()))
 				if open, err := w.Open(t.Context(), ivanID, "", 100); err != nil || len(open) > 0 {

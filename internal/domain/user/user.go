@@ -435,8 +435,8 @@ func FieldOf(field string, n int) string {
 	return field
 }
 
-// add stores a new user with a name, or with a first name if there is none. Its faults roll
-// back.
+// add stores a new user with a name, or with a first name for a name without values. Its
+// faults roll back.
 func (s *Service) add(ctx context.Context, u User, name Name) error {
 	err := inField("login", s.freeLogin(ctx, u.ID, u.Login))
 	if err == nil {
