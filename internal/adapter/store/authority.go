@@ -42,11 +42,15 @@ func (s Authority) AddAuthority(ctx context.Context, a authority.Record) (bool, 
 
 // States returns the number and the time of the CRL of every authority, by name.
 func (s Authority) States(ctx context.Context) ([]authority.State, error) {
-	list, _, err := one(ctx, s.DB, func(r row) (states, error) {
-		var list states
-		err := r.Scan(&list)
-		return list, err
-	}, "SELECT "+statesColumn)
+	list, _, err := s.authorityStates.read(ctx, "", time.Time{})
+	return list, err
+}
+
+// statesQuery has a parameter because lookups have a key, which is empty here.
+const statesQuery = "SELECT " + statesColumn + " WHERE $1 = ''"
+
+func scanStates(r row, before ...any) (list states, err error) {
+	err = r.Scan(append(before, &list)...)
 	return list, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -27,8 +28,8 @@ const (
 )
 
 // Committer writes the small changes of many requests in one transaction, so that they
-// share one flush to disk. It does not wait for more units: while one batch commits, the
-// next one gathers. A single caller pays only for its own commit, and many callers share
+// share one flush to disk. It does not wait for more units, but lets callers enter who are ready
+// to run: while one batch commits, the next one gathers. A single caller pays only for its own commit, and many callers share
 // one.
 //
 // It is for SQLite, which has one writer. On PostgreSQL units run alone (see alone), and
@@ -149,6 +150,7 @@ func (c *Committer) loop() {
 	batch := make([]*unit, 0, batchLength)
 	for u := range c.queue {
 		batch = take(batch[:0], u)
+		runtime.Gosched() // units of callers who are ready to run share this batch
 	gather:
 		for len(batch) < batchLength {
 			select {

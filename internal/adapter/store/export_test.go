@@ -15,14 +15,18 @@ import (
 	"tamga/internal/domain/token"
 )
 
-// Bearers reads the bearers of tokens with one statement, as callers do who come at the
-// same time. The caller with a context that has ended gets no answer.
+// Bearers reads the bearers of tokens together, as callers do who come at the same time. On
+// PostgreSQL the caller with a context that has ended gets no answer.
 func Bearers(ctx context.Context, db *DB, callers []context.Context, tokens []string, now time.Time) (list []token.Bearer, found []bool, errs []error) {
 	asked := make([]*lookup[bearerSnapshot], len(tokens))
 	for i, id := range tokens {
 		asked[i] = &lookup[bearerSnapshot]{ctx: callers[i], key: id, at: millis(now), answer: make(chan foundOf, 1)}
 	}
-	db.bearers.readAll(ctx, asked)
+	if db.bearers.joint != nil {
+		db.bearers.joint.readAll(slices.Clone(asked))
+	} else {
+		db.bearers.readAll(ctx, asked)
+	}
 	for _, q := range asked {
 		select {
 		case a := <-q.answer:

@@ -157,14 +157,15 @@ func eachAlone(err error, items int) bool {
 	return err != nil && !is && items > 1
 }
 
-// lookups reads a row by a text key at a time. On PostgreSQL the lookups of many callers
-// gather.
+// lookups reads a row by a text key at a time, for many callers together: on PostgreSQL with
+// one statement for all of them (gatherer), on SQLite from the same pages (joint).
 type lookups[A any] struct {
 	db             *DB
 	single, shared string // queries of one key, and of many
 	timed          bool   // the query uses the time
 	scan           func(r row, before ...any) (A, error)
-	waiting        *gatherer[*lookup[A]] // nil on SQLite
+	waiting        *gatherer[*lookup[A]] // on PostgreSQL
+	joint          *joint[A]             // on SQLite
 }
 
 // lookup is a key that waits.
@@ -199,18 +200,24 @@ func newLookups[A any](db *DB, query string, scan func(r row, before ...any) (A,
 			CROSS JOIN LATERAL (` + strings.NewReplacer("$1", "w.key", "$2", "w.at").Replace(query) + ` OFFSET 0) s`
 		l.waiting = newGatherer(lookupGathering, db.limits, l.readAll)
 	}
+	if file, is := db.database.(*sqliteFile); is {
+		l.joint = &joint[A]{file: file, query: query, timed: l.timed, scan: scan}
+	}
 	return l
 }
 
 // read returns the row of a key. found is false if there is none. The statement that reads
 // it begins after the call of read.
 func (l *lookups[A]) read(ctx context.Context, key string, at time.Time) (value A, ok bool, err error) {
-	if l.waiting == nil || l.db.transaction(ctx) != nil {
+	if l.db.transaction(ctx) != nil {
 		args := []any{key, millis(at)}
 		if !l.timed {
 			args = args[:1]
 		}
 		return one(ctx, l.db, func(r row) (A, error) { return l.scan(r) }, l.single, args...)
+	}
+	if l.joint != nil {
+		return l.joint.read(ctx, key, at)
 	}
 	bounded, cancel := l.db.limits.within(ctx)
 	defer cancel()
@@ -244,7 +251,11 @@ func (l *lookups[A]) readAll(ctx context.Context, asked []*lookup[A]) {
 	answers := make([]found[A], len(list))
 	_, err := allOf(ctx, l.db.database, lite.Keep, func(r row) (struct{}, error) {
 		var n int64
-		v, err := l.scanned(r, &n)
+		var v A
+		err := unpanicked(func() (err error) {
+			v, err = l.scan(r, &n)
+			return err
+		})
 		if n < 1 || n > int64(len(answers)) {
 			return struct{}{}, errors.Join(err, errors.New("a row without a key"))
 		}
@@ -268,15 +279,15 @@ func (l *lookups[A]) readAll(ctx context.Context, asked []*lookup[A]) {
 	}
 }
 
-// scanned is scan. A panic becomes an error, because the goroutine of a statement belongs to
-// no request that could recover it.
-func (l *lookups[A]) scanned(r row, n *int64) (v A, err error) {
+// unpanicked turns a panic of f into an error, because others wait for the goroutine of the
+// statement.
+func unpanicked(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%v, in a row of a lookup:\n%s", p, debug.Stack())
+			err = fmt.Errorf("%v, in a statement for many callers:\n%s", p, debug.Stack())
 		}
 	}()
-	return l.scan(r, n)
+	return f()
 }
 
 func (l *lookups[A]) close() {

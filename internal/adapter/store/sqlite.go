@@ -75,6 +75,21 @@ func (f *sqliteFile) query(ctx context.Context, keep lite.Keeping, query string,
 	return liteQuery(ctx, c, keep, query, args, each)
 }
 
+// reading opens a transaction that only reads, so that its statements load each page once.
+// After end it must not be used.
+func (f *sqliteFile) reading(ctx context.Context) (from reader, end func(), err error) {
+	c, err := f.readers.take(ctx)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	if _, err := c.Exec(ctx, "BEGIN", nil); err != nil {
+		f.readers.give(c)
+		return nil, func() {}, err
+	}
+	w := &sqliteWork{ctx: ctx, conn: c, from: f.readers}
+	return w, w.rollback, nil
+}
+
 func liteQuery(ctx context.Context, c *lite.Conn, keep lite.Keeping, query string, args []any, each func(row) error) error {
 	return c.Query(ctx, keep, query, args, func(r lite.Row) error { return each(r) })
 }

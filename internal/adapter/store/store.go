@@ -79,6 +79,7 @@ type DB struct {
 	snapshots *lookups[*signing.Snapshot]
 
 	preparedObjects *lookups[*signing.PreparedRecord]
+	authorityStates *lookups[states]
 }
 
 // database is an open database of an engine.
@@ -150,6 +151,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.bearers = newLookups(db, bearerSnapshotQuery, scanBearerSnapshot)
 	db.snapshots = newLookups(db, snapshotQuery, scanSnapshot)
 	db.preparedObjects = newLookups(db, preparedQuery, scanPrepared)
+	db.authorityStates = newLookups(db, statesQuery, scanStates)
 	return db, nil
 }
 
@@ -188,5 +190,6 @@ func (db *DB) Close() error {
 	db.bearers.close()
 	db.snapshots.close()
 	db.preparedObjects.close()
+	db.authorityStates.close()
 	return db.database.close()
 }
