@@ -181,33 +181,39 @@ func NewLoggerAt(at *slog.LevelVar, w io.Writer, c *config.Config) *slog.Logger 
 // 200 alone the heap would be a third of leastHeap, and collecting it took a tenth of the time of
 // small requests. A GOGC that is large enough for that would let a large heap grow without need.
 const (
-	leastHeap = 48 << 20
+	leastHeap = 96 << 20
 	leastGOGC = 200
 )
 
-// CollectLess makes garbage collections rare, see leastHeap. If GOGC is set in the environment,
-// CollectLess changes nothing. GOMEMLIMIT keeps its meaning.
+// CollectLess makes garbage collections rare, see leastHeap, and gives the garbage of the start
+// back to the system, which is a third of the memory then. If GOGC is set in the environment,
+// collections stay as it says. GOMEMLIMIT keeps its meaning.
 func CollectLess() {
-	if os.Getenv("GOGC") == "" {
-		collecting.Do(func() { afterCollections(func(live uint64) { debug.SetGCPercent(gogc(live)) }) })
-	}
+	collecting.Do(func() {
+		if os.Getenv("GOGC") == "" {
+			afterCollections(func(live, roots uint64) { debug.SetGCPercent(gogc(live, roots)) })
+		}
+		go debug.FreeOSMemory()
+	})
 }
 
 var collecting sync.Once
 
-// gogc returns the GOGC for a heap of which live bytes were in use at the last collection.
-func gogc(live uint64) int {
+// gogc returns the GOGC for a heap of which live bytes were in use at the last collection. The
+// runtime applies GOGC to the live memory and to its roots, the global variables and the stacks.
+func gogc(live, roots uint64) int {
 	if live == 0 || live >= leastHeap {
 		return leastGOGC
 	}
-	return max(leastGOGC, int(min(100*(leastHeap-live)/live, 10_000)))
+	return max(leastGOGC, int(min(100*(leastHeap-live)/(live+roots), 10_000)))
 }
 
-// afterCollections calls do with the live bytes now and after each collection of garbage. It learns
-// of a collection from the finalizer of an object that nothing refers to.
-func afterCollections(do func(live uint64)) {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+// afterCollections calls do with the bytes of the live memory and of its roots, now and after each
+// collection of garbage. It learns of a collection from the finalizer of an object that nothing
+// refers to.
+func afterCollections(do func(live, roots uint64)) {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/globals:bytes"}, {Name: "/gc/scan/stack:bytes"}}
 	metrics.Read(sample)
-	do(sample[0].Value.Uint64())
+	do(sample[0].Value.Uint64(), sample[1].Value.Uint64()+sample[2].Value.Uint64())
 	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { afterCollections(do) })
 }

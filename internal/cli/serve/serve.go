@@ -81,12 +81,12 @@ func (s *Command) Run(c *cli.Console) error {
 		trial = d.Trial()
 		d.Explain(c.Stdout, s.Data, c.Program.Name, c.Text)
 	}
-	app.CollectLess()
 	server, err := app.NewServer(c.Context, rooms, c.Program.Version, trial)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
+	app.CollectLess()
 	return server.Serve(c.Context, listener, app.Reloading{Level: level, Load: func() (*config.Config, error) {
 		fresh, err := s.load(settings)
 		if err == nil && fresh.Listen == wanted {
