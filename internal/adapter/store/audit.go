@@ -180,14 +180,21 @@ type AuditFilter struct {
 	Since        time.Time
 	OutcomesOnly bool  // without attempts
 	Before       int64 // only entries older than this position; 0: begin with the newest
+	Walk         int   // entries that the call looks at, at most; 0: auditWalk
 }
 
 // auditDisorder is how far the times of entries may be out of the order of their positions. An
 // entry has the time of its act, and gets its position when it is written, seconds later at most.
 const auditDisorder = time.Minute
 
+// auditWalk is the number of entries that one call of Read looks at, at most. Few entries may
+// match, and the log may have millions.
+const auditWalk = 20_000
+
 // Read returns the newest entries that match, the oldest of them first, and the position
-// before which the next call continues.
+// before which the next call continues, 0 if no older entry can match. A call looks at a
+// bounded number of entries. So it may return fewer than limit, or none, with a position to
+// go on from.
 func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit.Entry, before int64, err error) {
 	var where []string
 	var args []any
@@ -200,13 +207,18 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 	add(f.Login != "", "login = ?", f.Login)
 	add(f.Operation != "", "operation = ?", f.Operation)
 	add(f.Outcome != "", "outcome = ?", f.Outcome)
-	add(!f.Since.IsZero(), "at >= ?", millis(f.Since))
-	// SQLite walks back from the newest entry. This ends the walk shortly before that time:
-	// without it, a page that is not full would read the whole log.
-	add(!f.Since.IsZero() && s.DB.engine == sqliteEngine,
-		"id > COALESCE((SELECT id FROM audit WHERE at < ? ORDER BY at DESC LIMIT 1), 0)", millis(f.Since.Add(-auditDisorder)))
+	since := "at >= ?"
+	if s.DB.engine == sqliteEngine {
+		since = "+at >= ?" // not by the index of times: that would read and sort all entries since then
+	}
+	add(!f.Since.IsZero(), since, millis(f.Since))
 	add(f.OutcomesOnly, "phase = ?", audit.Done)
 	add(f.Before > 0, "id < ?", f.Before)
+	end, last, err := s.walkEnd(ctx, f)
+	if err != nil {
+		return nil, 0, err
+	}
+	add(end > 0, "id >= ?", end)
 	args = append(args, limit)
 	newest := " ORDER BY id DESC LIMIT $" + strconv.Itoa(len(args))
 	entries := func(more ...string) string {
@@ -239,10 +251,67 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 	for _, n := range slices.Backward(rows) {
 		list = append(list, n.Entry)
 	}
-	if len(rows) > 0 {
-		before = rows[len(rows)-1].id
+	switch {
+	case len(rows) == limit:
+		before = rows[limit-1].id
+	case !last:
+		before = end
 	}
 	return list, before, nil
+}
+
+// walkEnd returns the position of the last entry that a call with the filter looks at, 0 for
+// the whole log, and whether no older entry can match. The entries of a user are counted along
+// their indexes.
+func (s Audit) walkEnd(ctx context.Context, f AuditFilter) (end int64, last bool, err error) {
+	old := f.Since.Add(-auditDisorder)
+	type place struct {
+		id int64
+		at time.Time
+	}
+	first := func(query string, args ...any) (place, error) {
+		list, err := allUnprepared(ctx, s.DB, func(r row) (p place, err error) {
+			err = r.Scan(&p.id, (*timeField)(&p.at))
+			return p, err
+		}, query, args...)
+		if len(list) == 0 {
+			return place{}, err
+		}
+		return list[0], err
+	}
+	// SQLite walks back from the newest entry. Its walk ends shortly before Since: otherwise a
+	// page that is not full would read the whole log.
+	if !f.Since.IsZero() && s.DB.engine == sqliteEngine {
+		p, err := first("SELECT id, at FROM audit WHERE at < $1 ORDER BY at DESC LIMIT 1", millis(old))
+		if err != nil {
+			return 0, false, err
+		}
+		end = p.id
+	}
+	if f.Login == "" && f.Operation == "" && f.Outcome == "" {
+		return end, true, nil // nearly every entry matches
+	}
+	args := []any{cmp.Or(f.Walk, auditWalk) - 1}
+	older := ""
+	if f.Before > 0 {
+		args = append(args, f.Before)
+		older = " AND id < $2"
+	}
+	walk := func(where string) string {
+		return "SELECT * FROM (SELECT id, at FROM audit WHERE " + where + older + " ORDER BY id DESC LIMIT 1 OFFSET $1) AS "
+	}
+	query := walk("id > 0") + "log"
+	if f.UserID != "" {
+		args = append(args, f.UserID)
+		user := "$" + strconv.Itoa(len(args))
+		query = walk("user_id = "+user) + "caller UNION ALL " + walk("object = "+user+" AND length(object) = 36") + "object"
+	}
+	// The newest of the ends: every entry up to there is looked at.
+	p, err := first(query+" ORDER BY id DESC LIMIT 1", args...)
+	if err != nil || p.id <= end {
+		return end, true, err
+	}
+	return p.id, p.at.Before(old), nil
 }
 
 // Of implements signing.Entries. Objects that are no GUID are not in the index, so it finds

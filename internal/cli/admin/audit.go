@@ -83,7 +83,7 @@ func readAudit(ctx context.Context, log store.Audit, filter store.AuditFilter, l
 		}
 		pages = append(pages, page)
 		have += len(page)
-		if len(page) < want {
+		if before == 0 {
 			break
 		}
 		filter.Before = before

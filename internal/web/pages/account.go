@@ -241,7 +241,7 @@ func (a *API) history(ctx context.Context, r struct {
 		}
 		v.Entries = append(v.Entries, one)
 	}
-	if len(list) == historyPage {
+	if next > 0 {
 		v.Next = "/account/history?before=" + strconv.FormatInt(next, 10)
 	}
 	return view{template: "account/history", title: "account.history", content: v}, nil

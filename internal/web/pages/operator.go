@@ -113,7 +113,8 @@ type AuditQuery struct {
 // AuditLog reads the audit log.
 type AuditLog interface {
 	// Read returns the newest entries that match, the oldest of them first, and the position
-	// before which the next call continues.
+	// before which the next call continues, 0 for the end. It may return fewer than limit
+	// before the end: a call looks at a bounded number of entries.
 	Read(ctx context.Context, q AuditQuery, limit int) (list []audit.Entry, before int64, err error)
 }
 
@@ -253,6 +254,8 @@ type table struct {
 	Empty string // key of what is said without rows
 	Deeds []link // below the table
 	Next  string // address of the next page; "": none
+	// NextKey says what leads there, if it is not the next page.
+	NextKey string
 }
 
 type row struct {

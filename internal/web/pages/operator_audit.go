@@ -55,9 +55,10 @@ func (f *auditForm) values() url.Values {
 }
 
 type auditView struct {
-	Form  auditForm
-	Table table
-	Files []fileLink
+	Form    auditForm
+	Table   table
+	Files   []fileLink
+	Partial bool // few entries match, and the search has not looked at all of them
 }
 
 // fileLink leads to a file.
@@ -97,10 +98,13 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 		again.Set("format", f)
 		v.Files = append(v.Files, fileLink{"/operator/audit/export?" + again.Encode(), strings.ToUpper(f)})
 	}
-	if len(entries) == pageRows {
+	if before > 0 {
 		again.Del("format")
 		again.Set("before", strconv.FormatInt(before, 10))
 		v.Table.Next = "/operator/audit?" + again.Encode()
+		if v.Partial = len(entries) < pageRows; v.Partial {
+			v.Table.Empty, v.Table.NextKey = "audit.none_yet", "parts.go_on"
+		}
 	}
 	return a.office(ctx, "audit", "audit.title", "", v), nil
 }
@@ -119,7 +123,7 @@ func (a *API) personHistory(ctx context.Context, r struct {
 		return view{}, err
 	}
 	t := auditTable(entries)
-	if len(entries) == pageRows {
+	if before > 0 {
 		t.Next = personAt(o.ID) + "/history?before=" + strconv.FormatInt(before, 10)
 	}
 	t.Deeds = []link{{personAt(o.ID), "history.back"}}
@@ -149,13 +153,13 @@ func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
 	rest.Detail(ctx, r.values().Encode())
 	var pages [][]audit.Entry
 	const page = 1000
-	for have := 0; have < maxExport; have += page {
-		entries, before, err := a.Operators.Log.Read(ctx, q, page)
+	for have := 0; have < maxExport; {
+		entries, before, err := a.Operators.Log.Read(ctx, q, min(page, maxExport-have))
 		if err != nil {
 			return rest.File{}, err
 		}
-		pages = append(pages, entries)
-		if len(entries) < page {
+		pages, have = append(pages, entries), have+len(entries)
+		if before == 0 {
 			break
 		}
 		q.Before = before

@@ -105,7 +105,9 @@ func (a *API) people(ctx context.Context, r struct {
 		v.Found.Empty = "people.none_yet"
 		again.Set("after", next)
 		v.Found.Next = "/operator/people?" + again.Encode()
-		v.Partial = len(list) < pageRows
+		if v.Partial = len(list) < pageRows; v.Partial {
+			v.Found.NextKey = "parts.go_on"
+		}
 	}
 	return a.office(ctx, "people", "people.title", r.Done, v), nil
 }

@@ -3,6 +3,7 @@
 package pages_test
 
 import (
+	"database/sql"
 	"fmt"
 	"html"
 	"net/url"
@@ -387,6 +388,27 @@ func TestInstallationPages(t *testing.T) {
 		}
 		b.ok(b.get("/operator/audit?outcome=invalid_phone&since=2026-01-01&login=operator&user="+strings.ToUpper(w.Dev.User.ID)), "AddUserPhone")
 		b.is(b.get("/operator/audit?since=yesterday"), 400)
+		db, err := sql.Open("sqlite", "file:"+w.Path("tamga.db")+"?_pragma=busy_timeout(10000)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+			INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us)
+			SELECT 1790000000000 + i, '', 'SignDocument', 'done', 'ok', '', '', '', '', '', '', FALSE, '', '', '', 0 FROM n`); err != nil {
+			t.Fatal(err)
+		}
+		p = b.ok(b.get("/operator/audit?operation=AddUserPhone"), "No entry yet. Go on searching", "The search takes a part of the log", "Go on searching</a>")
+		if strings.Contains(p.text, "79160000009") {
+			t.Error("one page of the search looks at more than 20,000 entries")
+		}
+		b.ok(b.get(html.UnescapeString(b.find(p, regexp.MustCompile(`href="([^"]*)" rel="next"`))[1])), "79160000009")
+		for _, format := range []string{"csv", "json"} {
+			b.ok(b.get("/operator/audit/export?format="+format+"&operation=AddUserPhone"), "79160000009")
+		}
+		if !strings.Contains(w.Command("audit", "--operation", "AddUserPhone"), "79160000009") {
+			t.Error("the command ends before the whole log is searched")
+		}
 	})
 }
 

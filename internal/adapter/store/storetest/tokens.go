@@ -493,6 +493,56 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 		}},
+		{"BoundedWalk", func(t *testing.T, db *store.DB) {
+			s := store.Audit{DB: db}
+			const user, other = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
+			for i := range 40 {
+				e := audit.Entry{At: start.Add(time.Duration(i) * time.Minute), RequestID: fmt.Sprint(i), Operation: "Often", Outcome: audit.OK, Principal: audit.Principal{UserID: user, Login: "often"}}
+				switch {
+				case i == 3 || i == 17:
+					e.Operation, e.Outcome, e.Principal.Login = "Rarely", "failed", "rarely"
+				case i%2 == 0:
+					e.Principal.UserID, e.Object = other, user
+				}
+				must(t, s.Record(t.Context(), e))
+			}
+			for _, c := range []struct {
+				filter store.AuditFilter
+				calls  int // of 40 entries a call looks at 8, and the last finds the end
+				want   []string
+			}{
+				{store.AuditFilter{Operation: "Rarely"}, 6, []string{"3", "17"}},
+				{store.AuditFilter{Outcome: "failed"}, 6, []string{"3", "17"}},
+				{store.AuditFilter{Login: "rarely"}, 6, []string{"3", "17"}},
+				{store.AuditFilter{Login: "nobody"}, 6, nil},
+				{store.AuditFilter{Login: "rarely", Since: start.Add(17 * time.Minute)}, 4, []string{"17"}},
+				{store.AuditFilter{Login: "rarely", Since: start.Add(time.Hour)}, 1, nil},
+				{store.AuditFilter{UserID: user, Operation: "Rarely"}, 3, []string{"3", "17"}},      // 20 or 21 of each index
+				{store.AuditFilter{UserID: other, Operation: "Rarely"}, 3, nil},                     // 19 as the caller
+				{store.AuditFilter{UserID: "nobody", Operation: "Rarely"}, 1, nil},                  // nothing to look at
+				{store.AuditFilter{UserID: user, Operation: "Rarely", Before: 1}, 1, nil},           // nothing before
+				{store.AuditFilter{Operation: "Rarely", Outcome: "failed"}, 6, []string{"3", "17"}}, // both
+			} {
+				var got []string
+				calls, f := 0, c.filter
+				f.Walk = 8
+				for ; calls == 0 || f.Before > 0; calls++ {
+					list, before, err := s.Read(t.Context(), f, 2)
+					must(t, err)
+					if f.Before > 0 && before >= f.Before {
+						t.Fatalf("%+v: before %d", f, before)
+					}
+					var page []string
+					for _, e := range list {
+						page = append(page, e.RequestID)
+					}
+					got, f.Before = append(page, got...), before
+				}
+				if !cmp.Equal(c.want, got) || calls != c.calls {
+					t.Errorf("%+v: %v in %d calls, want %v in %d", c.filter, got, calls, c.want, c.calls)
+				}
+			}
+		}},
 		{"OutOfOrder", func(t *testing.T, db *store.DB) {
 			s := store.Audit{DB: db}
 			for i, after := range []int{0, 200, 215, 190, 205} { // seconds
