@@ -29,6 +29,9 @@ type Description struct {
 	// Suffix is what the name of a signed file has behind the name of its document; empty
 	// where the signed file takes the place of the document.
 	Suffix string
+	// Extends reports whether a signature with these parameters is added to a file of the
+	// format, which the signed file then replaces. nil: never.
+	Extends func(Params) bool
 	// Params are the parameters of requests that are more to a program than a short text.
 	// Others are passed on as they are.
 	Params []Param
@@ -41,6 +44,15 @@ type Description struct {
 	// Inspect reads what a file says of itself before it is verified; nil where a signed
 	// file always holds its document.
 	Inspect func(Document) (Contents, error)
+}
+
+// SuffixOf returns what the name of a signed file has behind the name of the file that is
+// signed with these parameters.
+func (d *Description) SuffixOf(p Params) string {
+	if d.Extends != nil && d.Extends(p) {
+		return ""
+	}
+	return d.Suffix
 }
 
 // Type is a type of signature.

@@ -20,9 +20,15 @@ var description = sig.Description{
 	},
 	Kind: "cms", Noun: "signed message", Expected: "a CMS message (DER, BER, PEM or Base64)",
 	Suffix:     ".sig",
+	Extends:    extends,
 	Params:     []sig.Param{{Name: "CADESType", Choices: levels}, {Name: authenticatedParam, Kind: sig.Object}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikeMessage(head) },
 	Inspect:    inspect,
+}
+
+// extends reports whether a signature with these parameters is added to a message.
+func extends(p sig.Params) bool {
+	return p.Reader().Enum("CmsSignatureType", kinds, kindSign) != kindSign
 }
 
 // oidSignedData is the DER of the identifier 1.2.840.113549.1.7.2 (RFC 5652, section

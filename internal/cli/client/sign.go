@@ -29,7 +29,7 @@ import (
 type Sign struct {
 	File string `arg:"" help:"File to sign: a document, its hash with --hash, or a signed message with --cms-signature-type. - for standard input."`
 
-	Output string `short:"o" placeholder:"FILE" help:"Output file. Default: FILE.sig; NAME.signed.pdf for NAME.pdf if the signature is part of the document; standard output if FILE is -. The file appears only when it is complete."`
+	Output string `short:"o" placeholder:"FILE" help:"Output file. Default: FILE.sig; NAME.signed.pdf for NAME.pdf if the signature is part of the file; standard output if FILE is -. The file appears only when it is complete."`
 	Force  bool   `help:"Overwrite the output file. Without this flag an existing file is not changed."`
 	JSON   bool   `name:"json" help:"Print JSON instead of text."`
 
@@ -196,7 +196,7 @@ func (s *Sign) chooseType() error {
 // defaultOutput returns the name of the output file if none is given.
 func (s *Sign) defaultOutput() string {
 	_, format := app.Formats(&config.Config{}).Named(s.Type)
-	if format == nil || format.Describe().Suffix != "" {
+	if (format == nil || format.Describe().Suffix != "") && !s.extends() {
 		return s.File + ".sig"
 	}
 	ending := filepath.Ext(s.File)

@@ -176,6 +176,7 @@ func TestSignTypeOfFile(t *testing.T) {
 		{"b.docx --type auto", "MSOffice", "b.signed.docx"},
 		{"c.xml --type auto", "XMLDSig", "c.signed.xml"},
 		{"d.txt --type AUTO", "CAdES", "d.txt.sig"},
+		{"d.txt.sig --cms-signature-type Countersign", "CAdES", "d.txt.signed.sig"},
 		{"no-ending --type auto", "PDF", "no-ending.signed"},
 		{"a.pdf --type PDF --force", "PDF", "a.signed.pdf"},
 		{"a.pdf --type pdf -o own.pdf", "pdf", "own.pdf"},

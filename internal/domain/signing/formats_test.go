@@ -43,7 +43,7 @@ func TestFormatOfOneLine(t *testing.T) {
 		if err != nil || len(verdicts) != 1 {
 			t.Errorf("%s: %+v, %v", name, verdicts, err)
 		}
-		if got := s.resultName("a.txt", name); got != "a.txt.made" {
+		if got := s.resultName("a.txt", name, nil); got != "a.txt.made" {
 			t.Errorf("%s: result %q", name, got)
 		}
 	}

@@ -233,7 +233,7 @@ func (w *confirmedRun) assemble(ctx context.Context, it *Item, state []byte, dig
 // settle notes the result of a document. The result of a stored document is stored.
 func (w *confirmedRun) settle(ctx context.Context, i int, result Result, part *madePart, temporary bool) error {
 	d := &w.op.Documents[i]
-	name := w.Signer.resultName(d.OriginalName, w.terms.name)
+	name := w.Signer.resultName(d.OriginalName, w.terms.name, w.terms.params)
 	if d.OriginalRef == "" {
 		d.Name, d.Content, w.parts[i] = name, result, part
 		return nil

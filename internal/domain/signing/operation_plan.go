@@ -117,12 +117,13 @@ func (s *Operations) manner(p *plan, name string) (manner, error) {
 }
 
 // resultName returns the name of the signed form of a file. A document that contains its
-// signature keeps its name.
-func (s *Service) resultName(name, signatureType string) string {
+// signature keeps its name, and so does a message that a signature is added to.
+func (s *Service) resultName(name, signatureType string, params map[string]string) string {
 	const most = 255 // characters, as in the document store
 	ending := ""
 	if _, f := s.Formats.Named(signatureType); f != nil {
-		ending = f.Describe().Suffix
+		d := f.Describe()
+		ending = d.SuffixOf(params)
 	}
 	if name == "" {
 		name = "document"

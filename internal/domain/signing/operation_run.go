@@ -97,7 +97,7 @@ func (r *run) portion(ctx context.Context, from, to int) (err error) {
 			return err
 		}
 		for n, o := range outcomes {
-			if err := r.settle(ctx, g.indexes[n], o, g.signatureType); err != nil {
+			if err := r.settle(ctx, g.indexes[n], o, &g.manner); err != nil {
 				return err
 			}
 		}
@@ -152,13 +152,13 @@ func intakeAndRest(s source) (*Intake, source) {
 }
 
 // settle records the outcome of a document. The result of a stored document is stored.
-func (r *run) settle(ctx context.Context, i int, o Outcome, signatureType string) error {
+func (r *run) settle(ctx context.Context, i int, o Outcome, how *manner) error {
 	d := &r.op.Documents[i]
 	if o.Err != nil {
 		d.Fault = o.Err
 		return nil
 	}
-	name := r.Signer.resultName(d.OriginalName, signatureType)
+	name := r.Signer.resultName(d.OriginalName, how.signatureType, how.params)
 	if d.OriginalRef == "" {
 		d.Name, d.Content = name, o.Result
 		return nil

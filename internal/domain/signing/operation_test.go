@@ -96,10 +96,13 @@ func TestNames(t *testing.T) {
 	s := &Service{Formats: sig.Formats{raw.New(), cades.New(), xmldsig.New(), pdf.New(), ooxml.New()}}
 	long := strings.Repeat("ж", 300)
 	for _, c := range []struct{ name, kind, want string }{
+		{"a.sig", "CAdES Cosign", "a.sig"}, {"a.txt.P7S", "cms cosign", "a.txt.P7S"}, {"a.sig", "CAdES Countersign", "a.sig"}, {"a.sig", "CAdES Sign", "a.sig.sig"},
+		{long, "CAdES Cosign", long[:2*255]}, {"a.sig", "GOST3410 Cosign", "a.sig.sig"},
 		{"a.txt", "CAdES", "a.txt.sig"}, {"a.pdf", "pdf", "a.pdf"}, {"", "XMLDSig", "document"}, {"", "GOST3410", "document.sig"},
 		{long, "CMS", long[:2*251] + ".sig"}, {long, "MSOffice", long[:2*255]},
 	} {
-		if got := s.resultName(c.name, c.kind); got != c.want {
+		kind, added, _ := strings.Cut(c.kind, " ")
+		if got := s.resultName(c.name, kind, sig.Params{" cmsSignatureType": added}); got != c.want {
 			t.Errorf("%.20q, %s: %q", c.name, c.kind, got)
 		}
 	}

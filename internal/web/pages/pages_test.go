@@ -209,7 +209,7 @@ func TestStory(t *testing.T) {
 		"The signature is valid", "CN=Demo User", "as the time stamp proves")
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt", "one"}, file{"original", "same.txt.sig", string(signature)}), "The signature is valid")
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}, file{"original", "same.txt", "two"}), "The signature is not valid")
-	second := b.ok(b.upload("/sign", map[string]string{"certificate": "4", "format": "countersign", "level": "stamped"}, file{"file", "same.txt.sig", string(signature)}), "<td>Signed")
+	second := b.ok(b.upload("/sign", map[string]string{"certificate": "4", "format": "countersign", "level": "stamped"}, file{"file", "same.txt.sig", string(signature)}), "<td>Signed", `>same.txt.sig</a>`)
 	countersigned := b.ok(b.get(b.find(second, result)[1]))
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", countersigned.text}, file{"original", "same.txt", "one"}), "The signature is valid", "2 signatures")
 	t.Run("stamp", func(t *testing.T) {
