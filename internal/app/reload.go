@@ -67,6 +67,12 @@ func (a *anchors) all(ctx context.Context) (roots, others []*x509gost.Certificat
 	return slices.Concat(ownRoots, f.roots), slices.Concat(issuing, f.others), nil
 }
 
+// EvidenceFiles returns the certificates of evidence.root_files and of evidence.authority_files.
+func (b *Base) EvidenceFiles() (roots, others []*x509gost.Certificate) {
+	f := b.anchors.files.Load()
+	return f.roots, f.others
+}
+
 // readCertificate reads the certificate and the key of TLS.
 func readCertificate(c *config.Config) (*tls.Certificate, error) {
 	if err := inspectTLS(c); err != nil {

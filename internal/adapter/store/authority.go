@@ -185,3 +185,13 @@ func (s Authority) Crosses(ctx context.Context) ([]authority.Cross, error) {
 		return c, err
 	}, "SELECT name, certificate, created_at FROM cross_certificates ORDER BY name")
 }
+
+// HasUserCertificates implements authority.GenerationStore.
+func (s Authority) HasUserCertificates(ctx context.Context, name string) (bool, error) {
+	n, _, err := one(ctx, s.DB, func(r row) (n int64, err error) {
+		err = r.Scan(&n)
+		return n, err
+	}, `SELECT (SELECT COUNT(*) FROM issued_certificates WHERE authority = $1)
+		- (SELECT COUNT(*) FROM authority_delegates WHERE authority = $1)`, name)
+	return n > 0, err
+}

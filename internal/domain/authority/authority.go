@@ -85,6 +85,9 @@ type GenerationStore interface {
 	AddCross(ctx context.Context, c Cross) error
 	// Crosses reads all cross certificates, ordered by name.
 	Crosses(ctx context.Context) ([]Cross, error)
+	// HasUserCertificates reports whether an authority issued a certificate that is not of one of its
+	// delegates.
+	HasUserCertificates(ctx context.Context, authority string) (bool, error)
 }
 
 // Record is an authority as stored.
@@ -392,14 +395,9 @@ func unknownAuthority() error {
 // Ends returns the end of validity of the certificates of all authorities, by their names.
 func (s *Service) Ends(ctx context.Context) (map[string]time.Time, error) {
 	ends := map[string]time.Time{}
-	for _, h := range hierarchies {
-		for _, name := range []string{h.root, h.issuing} {
-			a, err := s.authority(ctx, name)
-			if err != nil {
-				return ends, err
-			}
-			ends[name] = a.certificate.NotAfter
-		}
+	list, err := s.All(ctx)
+	for _, a := range list {
+		ends[a.Name] = a.Certificate.NotAfter
 	}
-	return ends, nil
+	return ends, err
 }

@@ -152,7 +152,8 @@ func (s *Service) ensureDelegate(ctx context.Context, d delegate) (*authority, e
 			if err != nil {
 				return err
 			}
-			if known && issued.RevokedAt.IsZero() && valid(current.certificate, s.now()) {
+			// A certificate of an outside authority may give the issuer another name.
+			if known && issued.RevokedAt.IsZero() && valid(current.certificate, s.now()) && certifiedBy(current.certificate, issuer.certificate) {
 				old = current
 			}
 			if old != nil && !s.due(old.certificate, issuer.certificate) {

@@ -109,6 +109,7 @@ type Described struct {
 	Name        string
 	Root        bool
 	Current     bool // it issues
+	Outside     bool // an outside authority certified it
 	Certificate *x509gost.Certificate
 }
 
@@ -119,13 +120,18 @@ func (s *Service) All(ctx context.Context) (list []Described, err error) {
 		return nil, err
 	}
 	for _, h := range hierarchies {
+		var roots []*x509gost.Certificate
 		for _, base := range []string{h.root, h.issuing} {
 			generations, err := of(base)
 			if err != nil {
 				return nil, err
 			}
 			for i, a := range generations {
-				list = append(list, Described{a.name, base == h.root, i == 0, a.certificate})
+				root := base == h.root
+				if root {
+					roots = append(roots, a.certificate)
+				}
+				list = append(list, Described{a.name, root, i == 0, !root && isOutside(a.certificate, roots), a.certificate})
 			}
 		}
 	}
@@ -182,6 +188,9 @@ func (s *Service) Renew(ctx context.Context, name string) (*x509gost.Certificate
 					return err
 				}
 				issuer = roots[0]
+				if !slices.ContainsFunc(roots, func(root *authority) bool { return certifiedBy(a.certificate, root.certificate) }) {
+					return ErrOutside
+				}
 			}
 		}
 		t, err := s.authorityTemplate(a.certificate.Subject, issuer)

@@ -70,11 +70,7 @@ func (p *Peers) Judge(ctx context.Context, certificates [][]byte) error {
 		o.CRLs = slices.Clone(lists)
 	}
 	if p.Own != nil {
-		roots, err := p.Own.Roots(ctx)
-		if err != nil {
-			return err
-		}
-		issuing, err := p.Own.Issuing(ctx)
+		anchors, issuing, err := p.Own.Trusted(ctx)
 		if err != nil {
 			return err
 		}
@@ -82,7 +78,7 @@ func (p *Peers) Judge(ctx context.Context, certificates [][]byte) error {
 		if err != nil {
 			return err
 		}
-		o.Roots, o.Intermediates, o.CRLs = append(o.Roots, roots...), append(o.Intermediates, issuing...), append(o.CRLs, lists...)
+		o.Roots, o.Intermediates, o.CRLs = append(o.Roots, anchors...), append(o.Intermediates, issuing...), append(o.CRLs, lists...)
 	}
 	if _, err := chain.Build(leaf, o); err != nil {
 		return fmt.Errorf("authority: a client's certificate: %w", err)

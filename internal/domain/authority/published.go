@@ -24,15 +24,13 @@ type Published struct {
 // authorities.
 func (s *Service) Compare(ctx context.Context, list *x509gost.RevocationList) (Published, error) {
 	p := Published{}
-	for _, h := range hierarchies {
-		for _, name := range []string{h.root, h.issuing} {
-			a, err := s.authority(ctx, name)
-			if err != nil {
-				return p, err
-			}
-			if p.Authority == "" && list.CheckSignatureFrom(a.certificate) == nil {
-				p.Authority = name
-			}
+	all, err := s.All(ctx)
+	if err != nil {
+		return p, err
+	}
+	for _, a := range all {
+		if p.Authority == "" && list.CheckSignatureFrom(a.Certificate) == nil {
+			p.Authority = a.Name
 		}
 	}
 	if p.Authority == "" {

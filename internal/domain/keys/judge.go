@@ -59,16 +59,12 @@ func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, a
 			return kept.copy(), nil
 		}
 	}
-	roots, err := s.Authority.Roots(ctx)
-	if err != nil {
-		return nil, err
-	}
-	issuing, err := s.Authority.Issuing(ctx)
+	anchors, issuing, err := s.Authority.Trusted(ctx)
 	if err != nil {
 		return nil, err
 	}
 	verdict, err := chain.Build(c.X509, chain.Options{
-		Roots: roots, Intermediates: issuing, CRLs: crls, At: at, RequireRevocation: true,
+		Roots: anchors, Intermediates: issuing, CRLs: crls, At: at, RequireRevocation: true,
 	})
 	if err != nil {
 		return nil, translate(c, err)

@@ -79,15 +79,11 @@ func (s *Service) Import(ctx context.Context, o ImportOrder) (*Certificate, erro
 // origin reports whether a certificate is of an outside authority. It refuses a
 // certificate of an unknown authority.
 func (s *Service) origin(ctx context.Context, cert *x509gost.Certificate) (outside bool, err error) {
-	roots, err := s.Authority.Roots(ctx)
+	anchors, issuing, err := s.Authority.Trusted(ctx)
 	if err != nil {
 		return false, err
 	}
-	issuing, err := s.Authority.Issuing(ctx)
-	if err != nil {
-		return false, err
-	}
-	if _, err := chain.Build(cert, chain.Options{Roots: roots, Intermediates: issuing, At: s.Now()}); err == nil {
+	if _, err := chain.Build(cert, chain.Options{Roots: anchors, Intermediates: issuing, At: s.Now()}); err == nil {
 		return false, nil
 	}
 	for _, a := range s.Enrolment.Authorities {
