@@ -38,20 +38,33 @@ func read(t *testing.T, name string) string { t.Helper(); return string(tamgates
 
 const userPassword = "correct horse battery staple"
 
-// initialize makes an installation with init and flags.
+// initialize makes an installation with init and flags, and petrov.
 func initialize(t *testing.T, flags ...string) *installation {
+	t.Helper()
+	i := initializeEmpty(t, flags...)
+	i.people()
+	return i
+}
+
+// initializeEmpty makes an installation with init and flags.
+func initializeEmpty(t *testing.T, flags ...string) *installation {
 	t.Helper()
 	dir := t.TempDir()
 	i := &installation{t: t, dir: dir, config: filepath.Join(dir, "etc", "tamga.yaml")}
 	i.run(append([]string{"init", "--yes", "--public-url", "http://sign.example.org", "--listen", "127.0.0.1:0",
 		"--data", filepath.Join(dir, "data"), "--client", "app"}, flags...)...)
 	i.secret = strings.TrimSpace(read(t, filepath.Join(dir, "etc", "secrets", "client-app.secret")))
-	password := tamgatest.WriteFile(t, filepath.Join(dir, "password"), userPassword+"\n")
-	pin := tamgatest.WriteFile(t, filepath.Join(dir, "pin"), "805173\n")
+	return i
+}
+
+// people adds petrov and his certificates.
+func (i *installation) people() {
+	i.t.Helper()
+	password := tamgatest.WriteFile(i.t, filepath.Join(i.dir, "password"), userPassword+"\n")
+	pin := tamgatest.WriteFile(i.t, filepath.Join(i.dir, "pin"), "805173\n")
 	i.run("user", "add", "petrov", "--group", "Default", "--password-file", password)
 	i.plain = i.issue()
 	i.withPIN = i.issue("--pin-file", pin)
-	return i
 }
 
 func (i *installation) issue(flags ...string) int64 {

@@ -25,6 +25,8 @@ type CA struct {
 	Export   caExportCommand   `cmd:"" help:"Write the root certificates as PEM, for those who verify signatures."`
 	Renew    caRenewCommand    `cmd:"" help:"Give an authority a new certificate for the key that it has."`
 	Rollover caRolloverCommand `cmd:"" help:"Make new keys for a hierarchy, and cross certificates of its roots."`
+	Request  caRequestCommand  `cmd:"" help:"Write a request by which an outside authority certifies an issuing authority."`
+	Install  caInstallCommand  `cmd:"" help:"Install the certificate of an outside authority for an issuing authority."`
 }
 
 // authorityJSON is an authority as --json prints it.
@@ -32,6 +34,7 @@ type authorityJSON struct {
 	Name     string    `json:"name"`
 	Root     bool      `json:"root"`
 	Current  bool      `json:"current"`
+	Outside  bool      `json:"outside"`
 	Subject  string    `json:"subject"`
 	NotAfter time.Time `json:"not_after"`
 	SHA256   string    `json:"sha256"`
@@ -40,7 +43,7 @@ type authorityJSON struct {
 
 func authorityLine(d authority.Described) authorityJSON {
 	return authorityJSON{
-		d.Name, d.Root, d.Current, d.Certificate.Subject.String(), d.Certificate.NotAfter,
+		d.Name, d.Root, d.Current, d.Outside, d.Certificate.Subject.String(), d.Certificate.NotAfter,
 		fmt.Sprintf("%x", sha256.Sum256(d.Certificate.Raw)), string(files.PEM(d.Certificate)),
 	}
 }
@@ -66,7 +69,10 @@ func (l *caListCommand) Run(c *cli.Console) error {
 			line := authorityLine(d)
 			lines = append(lines, line)
 			note := c.Text("revocation lists and answers only")
-			if d.Current {
+			switch {
+			case d.Current && d.Outside:
+				note = c.Text("current, certified by %s", cli.Printable(d.Certificate.Issuer.String()))
+			case d.Current:
 				note = c.Text("current")
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", d.Name, d.Certificate.NotAfter.Format(time.DateOnly), line.SHA256[:16], cli.Printable(line.Subject), note)
@@ -167,6 +173,9 @@ func (r *caRenewCommand) Run(c *cli.Console) error {
 }
 
 func unknownAuthority(name string, err error) error {
+	if errors.Is(err, authority.ErrOutside) {
+		return fmt.Errorf("an outside authority certified %s: make a request with tamga ca request %s, and install the new certificate with tamga ca install", name, name)
+	}
 	if errors.Is(err, authority.ErrNoAuthority) {
 		return fmt.Errorf("there is no authority %s; tamga ca list prints the names", cli.Printable(name))
 	}
@@ -196,5 +205,80 @@ func (r *caRolloverCommand) Run(c *cli.Console) error {
 			return err
 		}
 		return r.From.Answer(c, map[string]any{"made": made}, "Made: %s.\nGive the roots and cross certificates to those who verify signatures: tamga ca export --all --cross\n", strings.Join(made, ", "))
+	})
+}
+
+type caRequestCommand struct {
+	Name    string           `arg:"" help:"Name of the issuing authority, as ca list prints it, such as gost."`
+	Subject []string         `placeholder:"NAME=VALUE" sep:"none" help:"Part of the name, for instance OGRN=1027700132195. Names as for \"tamga cert issue\". May be repeated. Default: the present name."`
+	Out     string           `short:"o" placeholder:"FILE" help:"File to write. Default: standard output."`
+	Force   bool             `help:"Overwrite the output file."`
+	From    cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (caRequestCommand) Help() string {
+	return `The request (PKCS #10) is for the key that the issuing authority has. Send it to the outside authority, and install the certificate that comes back with "tamga ca install". Another name than the present one is possible only before the first certificate of a user is issued.`
+}
+
+func (r *caRequestCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &r.From, "RequestAuthority", r.Name, func(ctx context.Context, h *app.Rooms) error {
+		text, err := cli.AuthorityRequest(ctx, h, r.Name, r.Subject)
+		if err != nil {
+			return unknownAuthority(r.Name, err)
+		}
+		answer := map[string]any{"name": r.Name, "request": string(text)}
+		if r.Out == "" {
+			return r.From.Answer(c, answer, "%s", text)
+		}
+		out, err := cli.CreateOutfile(r.Out, r.Force)
+		if err != nil {
+			return err
+		}
+		defer out.Discard()
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+		if err := out.Commit(); err != nil {
+			return err
+		}
+		return r.From.Answer(c, answer, "The request is in %s. Install the certificate that comes back: tamga ca install %s FILE\n", r.Out, r.Name)
+	})
+}
+
+type caInstallCommand struct {
+	Name        string           `arg:"" help:"Name of the issuing authority, as ca list prints it, such as gost."`
+	Certificate string           `arg:"" placeholder:"FILE" help:"Certificate of the outside authority: PEM, DER or PKCS #7. Further certificates in the file help to check its path."`
+	From        cli.Installation `embed:""`
+}
+
+// Help returns the text above the flags.
+func (caInstallCommand) Help() string {
+	return `The certificate must be for the key of the issuing authority, allow to sign certificates and revocation lists, and lead to a root in evidence.root_files. What was issued before stays valid. Restart the servers, which hold paths of certificates in memory.`
+}
+
+func (i *caInstallCommand) Run(c *cli.Console) error {
+	list, err := files.Certificates(i.Certificate)
+	if err != nil {
+		return err
+	}
+	return cli.Administer(c, &i.From, "InstallAuthority", i.Name, func(ctx context.Context, h *app.Rooms) error {
+		report, err := h.KeyReport(ctx)
+		if err != nil {
+			return err
+		}
+		roots, others := h.EvidenceFiles()
+		cert, err := h.Authority.Install(ctx, authority.Installation{
+			Name: i.Name, Certificates: list, Roots: roots, Others: others, Stopped: len(report.Processes) == 0,
+		})
+		if err != nil {
+			return unknownAuthority(i.Name, err)
+		}
+		line := authorityLine(authority.Described{Name: i.Name, Certificate: cert, Current: true, Outside: true})
+		issuer, end := cli.Printable(cert.Issuer.String()), cert.NotAfter.Format(time.DateOnly)
+		if len(report.Processes) > 0 {
+			return i.From.Answer(c, line, "%s has a certificate of %s until %s. Restart the servers.\n", i.Name, issuer, end)
+		}
+		return i.From.Answer(c, line, "%s has a certificate of %s until %s.\n", i.Name, issuer, end)
 	})
 }

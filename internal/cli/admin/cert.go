@@ -14,7 +14,6 @@ import (
 	"tamga/internal/domain/user"
 	"tamga/internal/files"
 	"tamga/pki/suite"
-	"tamga/pki/x509gost"
 )
 
 // Cert is the sub-command cert.
@@ -51,7 +50,7 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		subject, err := subjectOf(i.Subject, u.DisplayName)
+		subject, err := cli.SubjectOf(i.Subject, u.DisplayName)
 		if err != nil {
 			return err
 		}
@@ -64,25 +63,6 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 		}
 		return i.From.Answer(c, certificateLine(cert), "Certificate %d of %s, %s, is issued until %s.\n", cert.ID, u.Login, su.Name, cert.X509.NotAfter.Format(time.DateOnly))
 	})
-}
-
-// subjectOf builds a name from NAME=VALUE parts. Without CN it adds commonName.
-func subjectOf(parts []string, commonName string) (x509gost.Name, error) {
-	var attributes []x509gost.Attribute
-	named := false
-	for _, p := range parts {
-		name, value, ok := strings.Cut(p, "=")
-		oid, known := x509gost.AttributeByName(name)
-		if !ok || !known {
-			return x509gost.Name{}, fmt.Errorf("--subject %s: want NAME=VALUE, for instance INN=007700000000", p)
-		}
-		named = named || oid.Equal(x509gost.OIDCommonName)
-		attributes = append(attributes, x509gost.Attribute{OID: oid, Value: value})
-	}
-	if !named {
-		attributes = append(attributes, x509gost.Attribute{OID: x509gost.OIDCommonName, Value: commonName})
-	}
-	return x509gost.BuildName(attributes)
 }
 
 // CertificateJSON is a certificate as --json prints it.

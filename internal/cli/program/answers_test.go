@@ -24,7 +24,7 @@ func TestRussianAnswers(t *testing.T) {
 	}
 	person, terminal := os.NewFile(uintptr(pair[0]), "person"), os.NewFile(uintptr(pair[1]), "terminal")
 	defer person.Close()
-	if _, err := io.WriteString(person, "https://sign.example.org\n\n\n\n\nда\nнет\n"); err != nil {
+	if _, err := io.WriteString(person, "https://sign.example.org\n\n\n\n\nда\n\nнет\n"); err != nil {
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "tamga.yaml")
@@ -41,7 +41,7 @@ func TestRussianAnswers(t *testing.T) {
 		what, text string
 		want       []string
 	}{
-		{"the dialog", string(shown), []string{"Адрес сервиса для людей", "База данных: postgres://USER@HOST/NAME или [sqlite:", "центром? [да]: ", "Требовать второго оператора"}},
+		{"the dialog", string(shown), []string{"Адрес сервиса для людей", "База данных: postgres://USER@HOST/NAME или [sqlite:", "центром? [да]: ", "который сертифицирует встроенный", "Требовать второго оператора"}},
 		{"init", out.String(), []string{"новое   конфигурация: ", "Что делать дальше:", "Проверьте установку: tamga doctor --config "}},
 	} {
 		for _, want := range c.want {

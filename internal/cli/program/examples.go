@@ -11,7 +11,7 @@ import (
 // examples are the command lines at the end of each help and manual page, by command. A test parses
 // them all.
 var examples = map[string][]string{
-	"init":                        {"tamga init", "tamga init --yes --public-url https://sign.example.org --config /etc/tamga/tamga.yaml --data /var/lib/tamga", "tamga init --yes --public-url https://sign.example.org --database postgres://tamga@db.example.org/tamga --database-password-file db.password"},
+	"init":                        {"tamga init", "tamga init --yes --public-url https://sign.example.org --config /etc/tamga/tamga.yaml --data /var/lib/tamga", "tamga init --yes --public-url https://sign.example.org --parent authority.pem --tsp main=http://tsp.example.org/tsp", "tamga init --yes --public-url https://sign.example.org --database postgres://tamga@db.example.org/tamga --database-password-file db.password"},
 	"doctor":                      {"tamga doctor --config tamga.yaml", "tamga doctor --json --config tamga.yaml"},
 	"serve":                       {"tamga serve --dev", "tamga serve --config /etc/tamga/tamga.yaml"},
 	"ready":                       {"tamga ready --config /etc/tamga/tamga.yaml"},
@@ -57,6 +57,8 @@ var examples = map[string][]string{
 	"ca list":                     {"tamga ca list --config tamga.yaml"},
 	"ca export":                   {"tamga ca export -o roots.pem --config tamga.yaml", "tamga ca export --all --cross --config tamga.yaml"},
 	"ca renew":                    {"tamga ca renew gost --config tamga.yaml"},
+	"ca request":                  {"tamga ca request gost -o gost.csr --config tamga.yaml", "tamga ca request gost --subject 'CN=Example Signing CA' --subject OGRN=1027700132195 -o gost.csr --config tamga.yaml"},
+	"ca install":                  {"tamga ca install gost gost.pem --config tamga.yaml"},
 	"ca rollover":                 {"tamga ca rollover gost --config tamga.yaml", "tamga ca rollover ecdsa --issuing-only --config tamga.yaml"},
 	"key status":                  {"tamga key status --config tamga.yaml"},
 	"key rotate":                  {"tamga key rotate --config tamga.yaml", "tamga key rotate --id 2027 --wait 10m --config tamga.yaml"},

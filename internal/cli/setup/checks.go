@@ -304,7 +304,9 @@ func (e *examination) authorities(ctx context.Context, name cli.Word) {
 	}
 	before := len(e.findings)
 	for _, a := range own {
-		if a.Current {
+		if a.Current && a.Outside {
+			ends(cli.Say("the authority %s", a.Name), a.Certificate, cli.Say("run: tamga ca request %s --config %s, and install the certificate of the outside authority", a.Name, e.file))
+		} else if a.Current {
 			ends(cli.Say("the authority %s", a.Name), a.Certificate, cli.Say("run: tamga ca renew %s --config %s, or tamga ca rollover for a new key", a.Name, e.file))
 		}
 	}

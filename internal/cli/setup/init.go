@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +22,6 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/config"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/notify"
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
@@ -41,6 +39,10 @@ type Init struct {
 	Key          string        `name:"tls-key" placeholder:"FILE" help:"Key (PEM) of the certificate."`
 	Authority    []string      `placeholder:"NAME=FILE" sep:"none" help:"Authority outside of the service that certifies keys of users on request, and its certificates (PEM). May be repeated."`
 	BuiltIn      *bool         `negatable:"" help:"Let the built-in authority certify keys of users. Default: yes, unless --authority is given."`
+	Parent       string        `placeholder:"FILE" help:"Certificates (PEM) of an outside authority, with its root, that certifies the built-in one. A request for that is made."`
+	Subject      []string      `placeholder:"NAME=VALUE" sep:"none" help:"Part of the name in this request, for instance OGRN=1027700132195. May be repeated. Default: the name of the built-in authority."`
+	TSP          []string      `name:"tsp" placeholder:"NAME=URL" sep:"none" help:"Time-stamp service outside of the service. May be repeated."`
+	AllowNetwork []string      `placeholder:"NETWORK" sep:"none" help:"Private network or host where outside services may be reached, such as 10.1.0.0/16 (evidence.allow_networks). May be repeated."`
 	Client       []string      `placeholder:"NAME" help:"Application that signs users in by password. A secret is made for it. May be repeated."`
 	Group        string        `help:"Name of the first group of users. Default: Default."`
 	Operator     string        `placeholder:"LOGIN" help:"Login of the first operator. Default: operator. A password is made."`
@@ -115,14 +117,14 @@ func (i *Init) run(c *cli.Console, result *report) error {
 			return err
 		}
 	}
-	operator, err := i.database(c, conf, result)
+	have, err := i.database(c, conf, result)
 	if err != nil {
 		return err
 	}
 	if err := i.own(conf, result); err != nil {
 		return err
 	}
-	i.next(conf, operator, result)
+	i.next(conf, have, result)
 	return nil
 }
 
@@ -150,7 +152,14 @@ func (i *Init) configuration(c *cli.Console, result *report) error {
 			return fmt.Errorf("--authority %s: want NAME=FILE", a)
 		}
 	}
-	text, err := i.text()
+	if i.Parent == "" && len(i.Subject) > 0 {
+		return errors.New("--subject: want --parent, the outside authority that the request is for")
+	}
+	evidence, err := i.evidence()
+	if err != nil {
+		return err
+	}
+	text, err := i.text(evidence)
 	if err != nil {
 		return err
 	}
@@ -169,6 +178,9 @@ func (i *Init) configuration(c *cli.Console, result *report) error {
 	}
 	if err != nil {
 		return fmt.Errorf("these answers make no valid configuration:\n%w", err)
+	}
+	if err := i.keep(evidence, result); err != nil {
+		return err
 	}
 	made, err := files.Create(i.Config, text, 0o640)
 	if err != nil {
@@ -240,6 +252,11 @@ func (i *Init) ask(c *cli.Console) error {
 				return err
 			}
 			i.Authority = []string{name + "=" + file}
+		} else if i.Parent == "" {
+			question := c.Text("File with the certificates (PEM) of an outside authority that certifies the built-in one; empty: the built-in one has its own root")
+			if i.Parent, err = t.Ask(question, ""); err != nil {
+				return err
+			}
 		}
 	}
 	if i.FourEyes {
@@ -274,7 +291,7 @@ func (i *Init) path(file string) string {
 }
 
 // text returns the configuration. Values are written as JSON strings, which YAML reads.
-func (i *Init) text() ([]byte, error) {
+func (i *Init) text(evidence []trusted) ([]byte, error) {
 	quote := func(s string) string { return strconv.Quote(s) }
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Configuration of Tamga, made by tamga init. docs/config.md has all settings; check changes with:\n#   tamga config check --config %s\n", i.Config)
@@ -299,6 +316,7 @@ func (i *Init) text() ([]byte, error) {
 			fmt.Fprintf(&b, "    - id: %d\n      name: %s\n      certificates_file: %s\n", n+2, quote(name), quote(i.path(file)))
 		}
 	}
+	i.evidenceText(&b, evidence)
 	fmt.Fprintf(&b, "users:\n  # How long a change waits that an operator makes to what users sign in with.\n  factor_delay: %s\n", delay(i.FactorDelay))
 	if i.FourEyes {
 		b.WriteString("  # What one operator must not do alone.\n  second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]\n")
@@ -392,21 +410,20 @@ func random(file string, size int) (made bool, err error) {
 	return files.Create(file, text, 0o600)
 }
 
-// database makes the tables, the built-in authority, the group and the operator. It returns the login of
-// the operator.
-func (i *Init) database(c *cli.Console, conf *config.Config, result *report) (operator string, err error) {
+// database makes the tables, the built-in authority, the group and the operator.
+func (i *Init) database(c *cli.Console, conf *config.Config, result *report) (have installed, err error) {
 	used, err := app.HasTables(c.Context, conf)
 	if err != nil {
-		return "", err
+		return have, err
 	}
 	base, err := app.Open(c.Context, conf, app.ForCommand, app.NewLogger(c.Stderr, conf))
 	if err != nil {
-		return "", err
+		return have, err
 	}
 	err = base.Migrate(c.Context)
 	base.Close()
 	if err != nil {
-		return "", fmt.Errorf("making the tables of the database: %w", err)
+		return have, fmt.Errorf("making the tables of the database: %w", err)
 	}
 	result.add(cli.Say("database"), withoutPassword(conf.Database), !used)
 	from := &cli.Installation{Config: i.Config}
@@ -417,68 +434,74 @@ func (i *Init) database(c *cli.Console, conf *config.Config, result *report) (op
 			return err
 		}
 		result.add(cli.Say("built-in authority"), "GOST and ECDSA", absent)
-		operator, err = i.people(ctx, h, result)
-		return err
+		if err := i.request(ctx, conf, h, result); err != nil {
+			return err
+		}
+		if have.waiting, have.request, err = i.waiting(ctx, h); err != nil {
+			return err
+		}
+		return i.people(ctx, h, &have, result)
 	})
-	return operator, err
+	return have, err
 }
 
 // people makes the first group and the first operator, unless there is a group or an operator.
-func (i *Init) people(ctx context.Context, h *app.Rooms, result *report) (operator string, err error) {
+func (i *Init) people(ctx context.Context, h *app.Rooms, have *installed, result *report) error {
 	i.defaults()
 	groups, err := h.Users.Groups(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
-	group := i.Group
+	have.group = i.Group
 	if len(groups) > 0 {
-		group = groups[0].Name
+		have.group = groups[0].Name
 		for _, g := range groups {
 			if g.Name == i.Group {
-				group = i.Group
+				have.group = i.Group
 			}
 		}
-	} else if _, err := h.Users.AddGroup(ctx, group, ""); err != nil {
-		return "", err
+	} else if _, err := h.Users.AddGroup(ctx, have.group, ""); err != nil {
+		return err
 	}
-	result.add(cli.Say("group"), group, len(groups) == 0)
-	have, err := operators(ctx, h)
+	result.add(cli.Say("group"), have.group, len(groups) == 0)
+	have.operators, err = operators(ctx, h)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if len(have) > 0 {
-		result.add(cli.Say("operator"), strings.Join(have, ", "), false)
-		return have[0], nil
+	if len(have.operators) > 0 {
+		result.add(cli.Say("operator"), strings.Join(have.operators, ", "), false)
+		return nil
 	}
 	// The password is on disk before the operator is in the database, so that a repeated init finds
 	// it.
 	file := i.passwordFile()
 	if err := directory(filepath.Dir(file), 0o700, cli.Say("directory of secrets"), result); err != nil {
-		return "", err
+		return err
 	}
 	if _, err := files.Create(file, []byte(rand.Text()+"\n"), 0o600); err != nil {
-		return "", err
+		return err
 	}
 	password, err := files.OwnSecret(file, "password of the operator")
 	if err != nil {
-		return "", err
+		return err
 	}
 	set, err := h.Identity.PreparePassword(ctx, password)
 	if err != nil {
-		return "", err
+		return err
 	}
 	_, err = h.Users.Add(ctx, user.Account{
-		Login: i.Operator, Operator: true, Groups: []string{group},
+		Login: i.Operator, Operator: true, Groups: []string{have.group},
 		Also: func(ctx context.Context, u user.User) error { return set(ctx, u.ID) },
 	})
 	if f, ok := fault.As(err); ok {
-		return "", fmt.Errorf("operator %s: %s", i.Operator, f.Message)
+		return fmt.Errorf("operator %s: %s", i.Operator, f.Message)
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	result.add(cli.Say("operator"), i.Operator, true)
-	return i.Operator, nil
+	have.operators = []string{i.Operator}
+	return nil
 }
 
 // passwordFile is the file with the first password of the operator.
@@ -502,35 +525,6 @@ func operators(ctx context.Context, h *app.Rooms) (list []string, err error) {
 			return list, nil
 		}
 		after = page[len(page)-1].Key()
-	}
-}
-
-// next says what comes next.
-func (i *Init) next(conf *config.Config, operator string, result *report) {
-	say := func(text string, a ...any) { result.Next = append(result.Next, cli.Say(text, a...)) }
-	for id := range conf.MasterKeys.Files {
-		say("Copy master key %s (%s) to a place apart from the database, or make shares of it: tamga key split -o DIR --config %s", id, files.Credential(conf.Path(conf.MasterKeys.Files[id])), i.Config)
-	}
-	if _, err := os.Stat(i.passwordFile()); err == nil {
-		say("Give %s to operator %s, who changes the password, and delete the file", i.passwordFile(), operator)
-	}
-	if len(conf.Users.SecondOperator) > 0 {
-		say("Add a second operator, without whom nobody can do what needs two: tamga operator add LOGIN --group %s --config %s", i.Group, i.Config)
-	}
-	if conf.TLS.CertificateFile == "" {
-		say("Let a proxy with TLS in front of %s serve %s, and name it in trusted_proxies", conf.Listen, conf.BaseURL())
-	}
-	if !slices.ContainsFunc(conf.Notifiers(), notify.Plugin.Configured) {
-		say("Configure messages.mail or an SMS service, so that users get codes")
-	}
-	say("Check the installation: tamga doctor --config %s", i.Config)
-	if i.User != "" {
-		say("Start the service: systemctl enable --now tamga")
-	} else {
-		say("Start the service: tamga serve --config %s", i.Config)
-	}
-	if conf.Certificates.BuiltIn {
-		say("Give the root certificates to those who verify signatures: tamga ca export --config %s", i.Config)
 	}
 }
 
