@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -156,5 +158,81 @@ func TestRestoreVoids(t *testing.T) {
 				t.Errorf("after the release: %t, %v", closed, err)
 			}
 		})
+	}
+}
+
+// TestRestoreAfterLeftovers restores where a restore was killed with a write-ahead log, and over a
+// database without tables, which a command left. A database with a table stays.
+func TestRestoreAfterLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	url := "sqlite:" + filepath.Join(dir, "from.db")
+	from, err := store.Open(t.Context(), store.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	if err := from.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := store.Backups{DB: from}.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump bytes.Buffer
+	if err := errors.Join(snapshot.Write(t.Context(), &dump), snapshot.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	to := filepath.Join(dir, "to.db")
+	restoring := store.Restoring{Options: store.Options{URL: "sqlite:" + to}, At: snapshot.At, Versions: snapshot.Versions}
+	// The log of a process that was killed is whole. The salts in it are those of its own header.
+	other, err := sql.Open("sqlite", filepath.Join(dir, "other.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	for _, statement := range []string{"PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0", "CREATE TABLE leftover (x)"} {
+		if _, err := other.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wal, err := os.ReadFile(filepath.Join(dir, "other.db-wal"))
+	if err != nil || len(wal) == 0 {
+		t.Fatalf("%d bytes, %v", len(wal), err)
+	}
+	for name, text := range map[string][]byte{"to.db-restoring": []byte("half"), "to.db-restoring-wal": wal} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty, err := store.Open(t.Context(), restoring.Options) // makes the file
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := empty.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(to); err != nil || info.Size() == 0 {
+		t.Fatalf("no file without tables: %v", err)
+	}
+	if err := restoring.Restore(t.Context(), bytes.NewReader(dump.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, restoring.Options.URL).Migrated(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(to + "-restoring*"); err != nil || len(left) > 0 {
+		t.Errorf("%q was left, %v", left, err)
+	}
+	if err := restoring.Check(t.Context()); !errors.Is(err, store.ErrNotEmpty) {
+		t.Errorf("a second restore: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "text"), []byte("a file of another program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	restoring.Options.URL = "sqlite:" + filepath.Join(dir, "text")
+	if err := restoring.Check(t.Context()); !errors.Is(err, store.ErrNotEmpty) {
+		t.Errorf("over a file of another program: %v", err)
 	}
 }

@@ -33,12 +33,10 @@ var ErrNotEmpty = errors.New("the database is not empty: restore into a new one"
 // Check reports why the snapshot cannot be restored, before anything is written.
 func (r Restoring) Check(ctx context.Context) error {
 	if path, is := strings.CutPrefix(r.Options.URL, "sqlite:"); is {
-		for _, end := range []string{"", "-wal"} {
-			if info, err := os.Stat(path + end); err == nil && info.Size() > 0 {
-				return fmt.Errorf("store: %s: %w", path+end, ErrNotEmpty)
-			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("store: %w", err)
-			}
+		if empty, err := r.noTables(ctx, path); err != nil {
+			return fmt.Errorf("store: %w", err)
+		} else if !empty {
+			return fmt.Errorf("store: %s: %w", path, ErrNotEmpty)
 		}
 		return r.known(sqliteEngine)
 	}
@@ -57,6 +55,27 @@ func (r Restoring) Check(ctx context.Context) error {
 		err = fmt.Errorf("store: %w", ErrNotEmpty)
 	}
 	return err
+}
+
+// noTables reports whether there is no file of the database, or one without tables. Each command makes
+// such a file.
+func (r Restoring) noTables(ctx context.Context, path string) (bool, error) {
+	for _, end := range []string{"-wal", ""} {
+		info, err := os.Stat(path + end)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+			continue
+		}
+		if err != nil || end != "" { // a process has the file open, or was killed with it
+			return false, err
+		}
+		db, err := Open(ctx, r.Options)
+		if err != nil {
+			return false, nil // a file of another program
+		}
+		n, _, err := one(ctx, db, scalar[int64], "SELECT COUNT(*) FROM sqlite_master")
+		return n == 0, errors.Join(err, db.Close())
+	}
+	return true, nil
 }
 
 // known returns an error unless the snapshot has the schema of this program.
@@ -101,15 +120,23 @@ func (r Restoring) sqlite(ctx context.Context, path string, snapshot io.Reader) 
 		return err
 	}
 	part := path + "-restoring"
+	// A restore that was killed may have left a write-ahead log, which SQLite would apply to the new file.
+	clean := func() (err error) {
+		for _, end := range []string{"", "-wal", "-shm"} {
+			if removed := os.Remove(part + end); !errors.Is(removed, fs.ErrNotExist) {
+				err = errors.Join(err, removed)
+			}
+		}
+		return err
+	}
+	if err := clean(); err != nil {
+		return err
+	}
+	defer clean() // nothing is left after a success
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, end := range []string{"", "-wal", "-shm"} {
-			os.Remove(part + end) // nothing is left after a success
-		}
-	}()
 	_, err = io.Copy(f, snapshot)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
