@@ -286,7 +286,7 @@ func restoreDocuments(ctx context.Context, backup *archive.Reader, raw blob.Raw)
 	}
 	empty, err := raw.Empty(ctx)
 	if err == nil && !empty {
-		err = errors.New("the storage of documents is not empty: restore into a new one")
+		err = errors.New("the storage of documents is not empty: restore into a new one, or empty it if a restore was stopped here")
 	}
 	if err != nil {
 		return undo, err

@@ -253,6 +253,21 @@ func (s *Server) TryCommand(args ...string) Result {
 	return Run(context.Background(), "", s.flags(args)...)
 }
 
+// CommandProcess is Command in a process of its own, which the caller starts and may kill. It needs
+// [Main].
+func (s *Server) CommandProcess(args ...string) *exec.Cmd {
+	s.T.Helper()
+	return ProcessOf(s.T, s.flags(args)...)
+}
+
+// ProcessOf is a process for a command line of the program, which the caller starts. It needs [Main].
+func ProcessOf(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(Program(t), args...)
+	cmd.Env = append(os.Environ(), AsProgram)
+	return cmd
+}
+
 func (s *Server) flags(args []string) []string {
 	return slices.Concat(args, []string{"--data", s.Dir}, s.settings)
 }
