@@ -458,6 +458,31 @@ func TestDebianPackage(t *testing.T) {
 	}
 }
 
+// TestScriptsRefuse runs the scripts on what they must refuse before they build anything.
+func TestScriptsRefuse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := strings.TrimSpace(output(t, "git", "rev-parse", "--show-toplevel"))
+	output(t, "git", "clone", "-q", "--no-checkout", "--shared", source, dir+"/clone")
+	output(t, "git", "-C", dir+"/clone", "worktree", "add", "-q", "--detach", dir+"/worktree")
+	output(t, "git", "-C", dir+"/clone", "reset", "-q", "--hard")
+	write(t, dir+"/clone/changed", "a file that is not committed\n")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{dir + "/worktree/packaging/release.sh", "1.2.3", dir + "/out"}, "a linked worktree is not enough"},
+		{[]string{dir + "/clone/packaging/release.sh", "1.2.3", dir + "/out"}, "not committed"},
+		{[]string{dir + "/clone/packaging/release.sh", "1.2", dir + "/out"}, "VERSION is a number"},
+		{[]string{"./arm64.sh", "./nowhere"}, "nowhere"},
+	} {
+		out, err := exec.Command(c.args[0], c.args[1:]...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%q: %v, want a refusal with %q\n%s", c.args, err, c.want, out)
+		}
+	}
+}
+
 // TestRelease makes a whole release twice, in different directories and with different caches, and
 // compares. It takes many minutes.
 func TestRelease(t *testing.T) {

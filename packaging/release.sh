@@ -8,8 +8,8 @@
 # modules in it, Debian packages, a container image (OCI layout), and SHA256SUMS. The same commit, version
 # and Go give the same bytes in any directory. VERSION is a number such as 1.2.3.
 #
-# It needs Go and git, and dpkg-deb for the packages. TAMGA_RELEASE_TARGETS="linux/amd64" makes fewer
-# platforms.
+# It needs a clone of the repository, Go and git, and dpkg-deb for the packages.
+# TAMGA_RELEASE_TARGETS="linux/amd64" makes fewer platforms.
 set -euo pipefail
 
 [[ $# = 2 && $1 =~ ^[0-9]+\.[0-9]+\.[0-9]+([~.+-][A-Za-z0-9.+~-]+)?$ ]] || { sed -n '3,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -18,6 +18,8 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 cd "$(dirname "$0")/.."
 [ -z "$(ls -A "$out")" ] || { echo "release: $out is not empty" >&2; exit 1; }
+# In a linked worktree Go finds no repository, and the programs would not name their commit.
+[ -d .git ] || { echo "release: $PWD is not a clone of the repository; a linked worktree is not enough" >&2; exit 1; }
 [ -z "$(git status --porcelain)" ] || { echo "release: there are changes that are not committed" >&2; exit 1; }
 
 # Nothing of the machine may get into a file.
@@ -43,6 +45,7 @@ for target in ${TAMGA_RELEASE_TARGETS:-linux/amd64 linux/arm64 windows/amd64}; d
   [ "$os" != windows ] || program+=.exe
   echo "== $target"
   GOOS=$os GOARCH=$arch go build -ldflags "-s -w -buildid= -X main.version=$version" -o "$program" ./cmd/tamga
+  go version -m "$program" | grep -q "vcs.revision=$commit\$" || { echo "release: $program does not name its commit" >&2; exit 1; }
   "$work/packaging" sbom "$version" "$program" "${scripts[@]}" >"$out/$name.cdx.json"
   programs+=("$program")
   [ "$os" = linux ] || continue
