@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -230,6 +231,51 @@ func (s Users) AddGroup(ctx context.Context, g user.Group) error {
 		return user.ErrDuplicate
 	}
 	return err
+}
+
+// RenameGroup implements user.GroupStore. The name is the key, so the records move to a new one.
+func (s Users) RenameGroup(ctx context.Context, name, to string) error {
+	return s.DB.Atomic(ctx, func(ctx context.Context) error {
+		if _, found, err := one(ctx, s.DB, scalar[string], "SELECT name FROM user_groups WHERE name = $1", name); err != nil || !found {
+			return cmp.Or(err, user.ErrNoGroup)
+		}
+		n, err := s.exec(ctx, `INSERT INTO user_groups (name, title, created_at)
+			SELECT $2, title, created_at FROM user_groups WHERE name = $1 ON CONFLICT DO NOTHING`, name, to)
+		if err == nil && n == 0 {
+			err = user.ErrDuplicate
+		}
+		for _, query := range []string{
+			"UPDATE users SET group_name = $2 WHERE id IN (SELECT id FROM users WHERE group_name = $1" + s.inOrder("id") + ")",
+			"UPDATE operator_groups SET group_name = $2 WHERE group_name = $1",
+			"UPDATE group_policies SET group_name = $2 WHERE group_name = $1",
+		} {
+			if err == nil {
+				_, err = s.exec(ctx, query, name, to)
+			}
+		}
+		if err == nil {
+			_, err = s.exec(ctx, "DELETE FROM user_groups WHERE name = $1", name)
+		}
+		return err
+	})
+}
+
+// DeleteGroup implements user.GroupStore.
+func (s Users) DeleteGroup(ctx context.Context, name string) error {
+	return s.DB.Atomic(ctx, func(ctx context.Context) error {
+		used, found, err := one(ctx, s.DB, scalar[bool], `SELECT EXISTS (SELECT 1 FROM users WHERE group_name = $1)
+			OR EXISTS (SELECT 1 FROM operator_groups WHERE group_name = $1) FROM user_groups WHERE name = $1`, name)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return user.ErrNoGroup
+		case used:
+			return user.ErrGroupUsed
+		}
+		_, err = s.exec(ctx, "DELETE FROM user_groups WHERE name = $1", name)
+		return err
+	})
 }
 
 // Groups implements user.GroupStore.

@@ -86,7 +86,7 @@ type certListCommand struct {
 
 func (l *certListCommand) Run(c *cli.Console) error {
 	return cli.Administer(c, &l.From, "ListCertificates", l.Login, func(ctx context.Context, h *app.Rooms) error {
-		u, err := h.Users.ByLogin(ctx, l.Login)
+		u, err := l.find(ctx, h)
 		if err != nil {
 			return err
 		}

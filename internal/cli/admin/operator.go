@@ -9,6 +9,7 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
 )
 
@@ -18,6 +19,7 @@ type Operator struct {
 	List        operatorListCommand   `cmd:"" help:"List operators and their groups."`
 	Groups      operatorGroupsCommand `cmd:"" help:"Set the groups of an operator. Takes effect with the next request."`
 	Certificate certificateCommand    `cmd:"" help:"Add, list and remove certificates that an operator signs in with."`
+	Delete      operatorDeleteCommand `cmd:"" help:"Delete an operator with keys, contacts and tokens. The users of the operator stay."`
 }
 
 type operatorAddCommand struct {
@@ -86,5 +88,19 @@ type operatorGroupsCommand struct {
 func (o *operatorGroupsCommand) Run(c *cli.Console) error {
 	return o.do(c, "SetOperatorGroups", cli.Say("%s acts on %s.\n", o.name(), strings.Join(o.Group, ", ")), func(ctx context.Context, h *app.Rooms, x user.User) error {
 		return h.Users.SetOperatorGroups(ctx, x.ID, o.Group)
+	})
+}
+
+type operatorDeleteCommand struct {
+	onUser `embed:""`
+	Yes    bool `required:"" help:"Confirm the deletion, which cannot be undone."`
+}
+
+func (o *operatorDeleteCommand) Run(c *cli.Console) error {
+	return o.do(c, "DeleteOperator", cli.Say("%s is deleted.\n", o.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
+		if !x.Operator {
+			return fault.New(fault.WrongOperation, "the user is not an operator: delete a user with tamga user delete")
+		}
+		return h.Users.Remove(ctx, x.ID)
 	})
 }

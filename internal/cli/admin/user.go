@@ -30,6 +30,7 @@ import (
 type User struct {
 	Add      userAddCommand      `cmd:"" help:"Register a user."`
 	List     userListCommand     `cmd:"" help:"List users."`
+	Show     userShowCommand     `cmd:"" help:"Show a user or an operator: state, contacts, methods of sign-in, certificates, sessions."`
 	Lock     userLockCommand     `cmd:"" help:"Lock a user and revoke all tokens of the user."`
 	Unlock   userUnlockCommand   `cmd:"" help:"Unlock a user."`
 	Logout   userLogoutCommand   `cmd:"" help:"Revoke all tokens of a user."`
@@ -104,7 +105,7 @@ func (u *userListCommand) Run(c *cli.Console) error {
 				return err
 			}
 			for _, x := range page {
-				lines = append(lines, line{x.ID, x.Login, x.DisplayName, x.Group, x.Operator, x.Locked})
+				lines = append(lines, line{x.ID, x.Login, x.DisplayName, x.Group, x.Operator, x.Barred(h.DB.Now())})
 			}
 			if len(page) < user.MaxPage {
 				break

@@ -47,8 +47,8 @@ type commands struct {
 	Restore   admin.Restore       `cmd:"" help:"Restore a backup, and open the restored service."`
 	User      admin.User          `cmd:"" help:"Register, list, lock, unlock and delete users; set passwords; revoke tokens."`
 	Import    admin.Import        `cmd:"" help:"Import users, contacts and certificates from CSV or JSON."`
-	Group     admin.Group         `cmd:"" help:"Add and list groups of users."`
-	Operator  admin.Operator      `cmd:"" help:"Add and list operators, and set their groups and certificates."`
+	Group     admin.Group         `cmd:"" help:"Add, list, rename and delete groups of users."`
+	Operator  admin.Operator      `cmd:"" help:"Add, list and delete operators, and set their groups and certificates."`
 	Cert      admin.Cert          `cmd:"" help:"Issue, list and revoke certificates of users."`
 	CA        admin.CA            `cmd:"" name:"ca" help:"List, export, renew and roll over the built-in authority."`
 	Key       admin.Key           `cmd:"" help:"Replace and reseal under master keys, make shares of them; import and export keys of users; rotate the key that signs access tokens and the one that devices know."`

@@ -71,6 +71,7 @@ var (
 	ErrNotFound  = errors.New("user: not found")
 	ErrDuplicate = errors.New("user: already exists")
 	ErrNoGroup   = errors.New("user: no such group")
+	ErrGroupUsed = errors.New("user: the group has users or operators")
 )
 
 // Query selects a page of users in the order of their Keys.
@@ -123,6 +124,8 @@ type BatchStore interface {
 type GroupStore interface {
 	AddGroup(ctx context.Context, g Group) error                             // or ErrDuplicate
 	Groups(ctx context.Context) ([]Group, error)                             // sorted by name
+	RenameGroup(ctx context.Context, name, to string) error                  // with users, operators and policies; ErrNoGroup, ErrDuplicate
+	DeleteGroup(ctx context.Context, name string) error                      // with its policies; ErrNoGroup, ErrGroupUsed
 	SetOperatorGroups(ctx context.Context, id string, groups []string) error // or ErrNoGroup
 	OperatorGroups(ctx context.Context, id string) ([]string, error)         // sorted
 }
@@ -636,12 +639,39 @@ func (s *Service) AddGroup(ctx context.Context, name, title string) (Group, erro
 	g := Group{Name: name, Title: title, CreatedAt: s.now()}
 	err := s.GroupStore.AddGroup(ctx, g)
 	if errors.Is(err, ErrDuplicate) {
-		return Group{}, fault.Newf(fault.InvalidObjectState, "group: %q exists already", name).With(err)
+		return Group{}, groupTaken(name).With(err)
 	}
 	if err != nil {
 		return Group{}, err
 	}
 	return g, nil
+}
+
+// RenameGroup gives a group another name. Its users, operators and policies stay. Faults:
+// invalid_parameters, also for an unknown group, and invalid_object_state for a name that is taken.
+func (s *Service) RenameGroup(ctx context.Context, name, to string) error {
+	if err := checkName("group", to, 1, MaxGroup); err != nil {
+		return err
+	}
+	err := s.GroupStore.RenameGroup(ctx, name, to)
+	if errors.Is(err, ErrDuplicate) {
+		return groupTaken(to).With(err)
+	}
+	return noGroup(err)
+}
+
+// DeleteGroup deletes a group and its policies. Faults: invalid_parameters for an unknown group,
+// invalid_object_state for a group that has users or operators.
+func (s *Service) DeleteGroup(ctx context.Context, name string) error {
+	err := s.GroupStore.DeleteGroup(ctx, name)
+	if errors.Is(err, ErrGroupUsed) {
+		return fault.Newf(fault.InvalidObjectState, "group: %q has users or operators, move or delete them first", name).With(err)
+	}
+	return noGroup(err)
+}
+
+func groupTaken(name string) *fault.Error {
+	return fault.Newf(fault.InvalidObjectState, "group: %q exists already", name)
 }
 
 // Groups returns the groups, sorted by name.

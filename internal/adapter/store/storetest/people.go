@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/policy"
 	"tamga/internal/domain/session"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
@@ -83,6 +84,46 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			if _, err := s.InfoByID(t.Context(), d, u.ID, start); !errors.Is(err, user.ErrNotFound) {
 				t.Errorf("the record of the user in another group: %v", err)
+			}
+		}},
+		{"Groups", func(t *testing.T, db *store.DB) {
+			s, policies := store.Users{DB: db}, store.Policies{DB: db}
+			group(t, db, "Default")
+			group(t, db, "Empty")
+			u := person(t, db, 1)
+			must(t, s.AddUser(t.Context(), user.User{ID: "olga", Login: "olga", Group: "Default", Operator: true}, "olga"))
+			must(t, s.SetOperatorGroups(t.Context(), "olga", []string{"Default", "Empty"}))
+			must(t, policies.SetGroup(t.Context(), "Default", policy.Access, &policy.Setting{Actions: policy.ChangePin}))
+			for _, c := range []struct {
+				what string
+				err  error
+				want error
+			}{
+				{"an unknown group renamed", s.RenameGroup(t.Context(), "default", "New"), user.ErrNoGroup},
+				{"a name that is taken", s.RenameGroup(t.Context(), "Default", "Empty"), user.ErrDuplicate},
+				{"the same name", s.RenameGroup(t.Context(), "Default", "Default"), user.ErrDuplicate},
+				{"an unknown group deleted", s.DeleteGroup(t.Context(), "default"), user.ErrNoGroup},
+				{"a group with users deleted", s.DeleteGroup(t.Context(), "Default"), user.ErrGroupUsed},
+				{"a group with an operator deleted", s.DeleteGroup(t.Context(), "Empty"), user.ErrGroupUsed},
+			} {
+				if !errors.Is(c.err, c.want) {
+					t.Errorf("%s: %v, want %v", c.what, c.err, c.want)
+				}
+			}
+			must(t, s.RenameGroup(t.Context(), "Default", "Staff"))
+			if x, err := s.UserByID(t.Context(), u.ID); err != nil || x.Group != "Staff" {
+				t.Errorf("the user is in %q, %v", x.Group, err)
+			}
+			if groups, err := s.OperatorGroups(t.Context(), "olga"); err != nil || !slices.Equal(groups, []string{"Empty", "Staff"}) {
+				t.Errorf("the operator has %q, %v", groups, err)
+			}
+			if p, err := policies.GroupSetting(t.Context(), "Staff", policy.Access); err != nil || p == nil || p.Actions != policy.ChangePin {
+				t.Errorf("the policy is %+v, %v", p, err)
+			}
+			must(t, s.SetOperatorGroups(t.Context(), "olga", []string{"Staff"}))
+			must(t, s.DeleteGroup(t.Context(), "Empty"))
+			if groups, err := s.Groups(t.Context()); err != nil || len(groups) != 1 || groups[0].Name != "Staff" || !groups[0].CreatedAt.Equal(start) {
+				t.Errorf("groups are %+v, %v", groups, err)
 			}
 		}},
 		{"Logins", func(t *testing.T, db *store.DB) {
