@@ -173,6 +173,9 @@ func (c compiler) structure(t reflect.Type) binder {
 		}
 		fields = append(fields, field{name, i, nullable(c.binder(f.Type)), f.Type == blobType || f.Type == docType})
 	}
+	if len(fields) > 64 {
+		panic(fmt.Sprintf("rest: %s has more than 64 fields", t))
+	}
 	find := func(name []byte) int {
 		for i := range fields {
 			if len(name) == len(fields[i].name) && strings.EqualFold(string(name), fields[i].name) {
@@ -185,7 +188,7 @@ func (c compiler) structure(t reflect.Type) binder {
 		if err := r.expect('{', "an object"); err != nil {
 			return err
 		}
-		seen := make([]bool, len(fields))
+		var seen uint64 // a bit for each field
 		return r.object(func(name []byte, long bool) error {
 			i := find(name)
 			if i < 0 || long {
@@ -193,7 +196,7 @@ func (c compiler) structure(t reflect.Type) binder {
 			}
 			f := &fields[i]
 			r.path = append(r.path, step{f.name, -1})
-			if seen[i] {
+			if seen&(1<<i) != 0 {
 				// The last one wins. A document was streamed already, so it must not occur
 				// twice.
 				if f.blob {
@@ -201,7 +204,7 @@ func (c compiler) structure(t reflect.Type) binder {
 				}
 				v.Field(f.index).SetZero()
 			}
-			seen[i] = true
+			seen |= 1 << i
 			err := f.bind(r, v.Field(f.index))
 			if err == nil {
 				r.path = r.path[:len(r.path)-1]
@@ -250,6 +253,7 @@ func (c compiler) mapping(t reflect.Type) binder {
 			return err
 		}
 		m := reflect.MakeMap(t)
+		k, e := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem() // the map gets copies
 		err := r.object(func(name []byte, long bool) error {
 			if long {
 				return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d bytes", r.where(), maxName)
@@ -259,11 +263,11 @@ func (c compiler) mapping(t reflect.Type) binder {
 			}
 			key := string(name)
 			r.path = append(r.path, step{key, -1})
-			k := reflect.ValueOf(key).Convert(t.Key())
+			k.SetString(key)
 			if blobs && m.MapIndex(k).IsValid() {
 				return r.twice()
 			}
-			e := reflect.New(t.Elem()).Elem()
+			e.SetZero()
 			if err := elem(r, e); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ package rest
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -111,7 +112,9 @@ func (v *blobValue) fromText() error {
 		return fault.Newf(fault.InvalidContent, "%s must be a string with Base64", v.name)
 	}
 	// Invalid Base64 is refused before a sink is opened.
-	whole := make([]byte, len(v.text)/4*3+3)
+	buf := decoded.Get().(*[]byte)
+	defer decoded.Put(buf)
+	whole := *buf
 	var d decoder
 	n, _ := d.decode(whole, v.text)
 	d.finish()
@@ -256,9 +259,17 @@ func (r *reader) document(b *blobValue) error {
 
 // control returns the index of the first byte below space, or -1.
 func control(p []byte) int {
-	for i, c := range p {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	at := 0
+	for ; len(p)-at >= 8; at += 8 {
+		// A byte below space borrows, and its top bit was not set.
+		if eight := binary.LittleEndian.Uint64(p[at:]); (eight-' '*ones)&^eight&tops != 0 {
+			break
+		}
+	}
+	for i, c := range p[at:] {
 		if c < ' ' {
-			return i
+			return at + i
 		}
 	}
 	return -1
@@ -279,7 +290,8 @@ type encoded struct {
 	err     error                 // of the reader or of JSON, not of the sink
 }
 
-var decoded = sync.Pool{New: func() any { b := make([]byte, bufferSize/4*3); return &b }}
+// decoded are buffers for what a ShortBlob and one character encode.
+var decoded = sync.Pool{New: func() any { b := make([]byte, ShortBlob/4*3+3); return &b }}
 
 // Read implements io.Reader.
 func (e *encoded) Read(p []byte) (int, error) {

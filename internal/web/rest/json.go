@@ -4,7 +4,6 @@ package rest
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -56,6 +55,12 @@ type step struct {
 	index int
 }
 
+// readers are readers that have served a request: their path and text keep their room.
+var readers = sync.Pool{New: func() any { return &reader{path: make([]step, 0, 8)} }}
+
+// mostText is the room for text in bytes that a reader keeps for the next request.
+const mostText = 2 * ShortBlob
+
 var (
 	buffers     = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
 	wideBuffers = sync.Pool{New: func() any { b := make([]byte, wideSize); return &b }}
@@ -69,8 +74,9 @@ func readJSON(src io.Reader, v any, docs documents) (present bool, err error) {
 	code, target := codeOf(v)
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	r := &reader{src: src, buf: *buf, held: maxHeld, docs: docs}
-	defer r.narrow()
+	r := readers.Get().(*reader)
+	r.src, r.buf, r.held, r.docs = src, *buf, maxHeld, docs
+	defer r.free()
 	if err := r.byteOrderMark(); err != nil {
 		return false, err
 	}
@@ -150,6 +156,18 @@ func (r *reader) narrow() {
 	r.buf, r.wide, r.huge = nil, nil, false
 }
 
+// free ends the use of the reader, which another request gets then.
+func (r *reader) free() {
+	r.narrow()
+	path, text := r.path[:0], r.text[:0]
+	clear(path[:cap(path)]) // refers to no keys of this request
+	if cap(text) > mostText {
+		text = nil
+	}
+	*r = reader{path: path, text: text}
+	readers.Put(r)
+}
+
 func (r *reader) peek() (byte, error) {
 	if r.r == r.w {
 		if err := r.fill(); err != nil {
@@ -225,21 +243,25 @@ func (r *reader) wrong(must string) error {
 
 // where returns the name of the value being read, such as Signature.Parameters.Hash.
 func (r *reader) where() string {
-	if len(r.path) == 0 {
+	switch {
+	case len(r.path) == 0:
 		return "the request body"
+	case len(r.path) == 1 && r.path[0].index < 0:
+		return clip(r.path[0].key)
 	}
-	var b strings.Builder
+	var room [128]byte // most names fit
+	b := room[:0]
 	for _, s := range r.path {
 		switch {
 		case s.index >= 0:
-			fmt.Fprintf(&b, "[%d]", s.index)
-		case b.Len() > 0:
-			b.WriteString("." + clip(s.key))
+			b = append(strconv.AppendInt(append(b, '['), int64(s.index), 10), ']')
+		case len(b) > 0:
+			b = append(append(b, '.'), clip(s.key)...)
 		default:
-			b.WriteString(clip(s.key))
+			b = append(b, clip(s.key)...)
 		}
 	}
-	return b.String()
+	return string(b)
 }
 
 // clip returns a key of a client for a message, short and printable.
