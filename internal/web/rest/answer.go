@@ -19,6 +19,9 @@ import (
 
 const jsonType = "application/json; charset=utf-8"
 
+// jsonTypes is the header of jsonType in all answers. It must not be changed in place.
+var jsonTypes = []string{jsonType}
+
 // None is the answer of an operation without a result: 200 and no body.
 type None struct{}
 
@@ -135,7 +138,11 @@ func encodeJSON(value any) ([]byte, error) {
 
 // send writes the answer. An error means that the client did not get all of it.
 func (a answer) send(w http.ResponseWriter) error {
-	if a.kind != "" {
+	switch a.kind {
+	case "":
+	case jsonType:
+		w.Header()["Content-Type"] = jsonTypes
+	default:
 		w.Header().Set("Content-Type", a.kind)
 	}
 	if a.policy != "" {

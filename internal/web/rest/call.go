@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"net/http"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -45,6 +46,14 @@ type call struct {
 }
 
 type callKey struct{}
+
+// inContext returns r with ctx. It copies r only if it has another context.
+func inContext(r *http.Request, ctx context.Context) *http.Request {
+	if r.Context() == ctx {
+		return r
+	}
+	return r.WithContext(ctx)
+}
 
 // callOf returns the call of a request, or a new one.
 func callOf(ctx context.Context) (context.Context, *call) {

@@ -42,7 +42,7 @@ func Identifiable(next http.Handler) http.Handler {
 		if given := r.Header.Get("X-Request-Id"); sane(given) {
 			c.given = given
 		}
-		w.Header().Set("X-Request-Id", c.id)
+		w.Header()["X-Request-Id"] = []string{c.id}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 	})
 }
@@ -83,14 +83,29 @@ func Observed(next http.Handler, log *slog.Logger, metrics *Metrics) http.Handle
 			if call.quiet {
 				level = slog.LevelDebug
 			}
-			log.LogAttrs(ctx, level, "request",
+			if call.remote == "" {
+				call.remote = clientAddress(r)
+			}
+			logged(ctx, log, level, "request",
 				slog.String("request_id", call.id), slog.String("client_request_id", call.given), slog.String("method", method(r)), slog.String("route", route),
 				slog.Int("status", out.status()), slog.String("outcome", call.outcome), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 				slog.Int64("bytes_in", call.bodyBytes), slog.Int64("bytes_out", out.n),
-				slog.String("login", cmp.Or(call.who.Login, call.claimed.Login)), slog.String("remote", cmp.Or(call.remote, clientAddress(r))))
+				slog.String("login", cmp.Or(call.who.Login, call.claimed.Login)), slog.String("remote", call.remote))
 		}()
-		next.ServeHTTP(out, r.WithContext(ctx))
+		next.ServeHTTP(out, inContext(r, ctx))
 	})
+}
+
+// logged writes a record without the place in the program that it comes from. No handler of this
+// program shows the place, and finding it takes longer than the rest.
+func logged(ctx context.Context, log *slog.Logger, level slog.Level, message string, attrs ...slog.Attr) {
+	h := log.Handler()
+	if !h.Enabled(ctx, level) {
+		return
+	}
+	record := slog.NewRecord(time.Now(), level, message, 0)
+	record.AddAttrs(attrs...)
+	h.Handle(ctx, record) // the error is ignored, as by slog.Logger
 }
 
 // method returns the method for the log. Clients may send any word, so it is cut to 16

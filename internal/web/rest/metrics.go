@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,23 @@ type Metrics struct {
 	bytes    *prometheus.CounterVec
 	inFlight prometheus.Gauge
 	signIns  *prometheus.CounterVec
+
+	mu   sync.RWMutex
+	seen map[answered]*counters
+}
+
+// answered says which counters count a request. The names of routes and the statuses of this
+// program are few.
+type answered struct {
+	route  string
+	status int
+}
+
+// counters are the metrics of requests with the same labels.
+type counters struct {
+	requests prometheus.Counter
+	duration prometheus.Observer
+	in, out  prometheus.Counter
 }
 
 // signInRoutes are the routes whose outcomes are counted as sign-ins.
@@ -29,6 +47,7 @@ var signInRoutes = []string{"Token", "Authorize", "Login", "AuthorizeCertificate
 // NewMetrics registers the metrics with reg. It panics if they are registered already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
+		seen: map[answered]*counters{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tamga_http_requests_total", Help: "Requests answered, by route and status.",
 		}, []string{"route", "status"}),
@@ -62,10 +81,33 @@ func (m *Metrics) outcome(route string, status int, outcome string) {
 }
 
 func (m *Metrics) done(route string, status int, took time.Duration, in, out int64) {
-	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
-	m.duration.WithLabelValues(route).Observe(took.Seconds())
-	m.bytes.WithLabelValues(route, "in").Add(float64(in))
-	m.bytes.WithLabelValues(route, "out").Add(float64(out))
+	c := m.counters(answered{route, status})
+	c.requests.Inc()
+	c.duration.Observe(took.Seconds())
+	c.in.Add(float64(in))
+	c.out.Add(float64(out))
+}
+
+// counters finds the counters once for all requests with the same labels.
+func (m *Metrics) counters(of answered) *counters {
+	m.mu.RLock()
+	c := m.seen[of]
+	m.mu.RUnlock()
+	if c != nil {
+		return c
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c = m.seen[of]; c == nil {
+		c = &counters{
+			requests: m.requests.WithLabelValues(of.route, strconv.Itoa(of.status)),
+			duration: m.duration.WithLabelValues(of.route),
+			in:       m.bytes.WithLabelValues(of.route, "in"),
+			out:      m.bytes.WithLabelValues(of.route, "out"),
+		}
+		m.seen[of] = c
+	}
+	return c
 }
 
 // MetricsPage serves the metrics registered with reg to Prometheus.

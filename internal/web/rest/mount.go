@@ -167,9 +167,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}}
 		ctx = audit.WithNote(ctx, call.note)
 	}
-	r = r.WithContext(ctx)
+	r = inContext(r, ctx)
 	call.route = h.Name
-	call.remote = cmp.Or(call.remote, clientAddress(r)) // Identifiable sets it; tests may mount without
+	if call.remote == "" { // Identifiable sets it; tests may mount without
+		call.remote = clientAddress(r)
+	}
 	if call.note != nil {
 		call.note.Network = limit.Network(call.remote)
 	}

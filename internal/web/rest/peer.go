@@ -48,7 +48,7 @@ func Peered(next http.Handler) http.Handler {
 			call.peer = [][]byte{der}
 		} else {
 			for name := range r.Header {
-				if folded := foldHeader(name); isCertificate(folded) || strings.HasPrefix(folded, ownHeaders) {
+				if isCertificate(name) || folds(name, ownHeaders) {
 					call.outcome = fault.InvalidParameters
 					fail(w, fault.New(fault.InvalidParameters, "the request has a header that only the TLS front end of the service may set: leave it out"))
 					return
@@ -60,24 +60,45 @@ func Peered(next http.Handler) http.Handler {
 				}
 			}
 		}
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, inContext(r, ctx))
 	})
 }
 
-// foldHeader undoes what programs between the client and us may do to the name of a header:
-// letter case, and underscores for hyphens.
-func foldHeader(name string) string {
-	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
+// folds reports whether the name of a header begins with prefix, which is in lower case. It undoes
+// what programs between the client and us may do to the name: letter case, and underscores for
+// hyphens. The server of net/http accepts ASCII names only.
+func folds(name, prefix string) bool {
+	if len(name) < len(prefix) {
+		return false
+	}
+	for i := range len(prefix) {
+		c := name[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		case c == '_':
+			c = '-'
+		}
+		if c != prefix[i] {
+			return false
+		}
+	}
+	return true
 }
 
-func isCertificate(folded string) bool {
-	return folded == "client-cert" || folded == "client-cert-chain"
+func isCertificate(name string) bool {
+	for _, own := range [...]string{"client-cert", "client-cert-chain"} {
+		if len(name) == len(own) && folds(name, own) {
+			return true
+		}
+	}
+	return false
 }
 
 // forwardedCertificate returns the certificate in the one header that may hold it.
 func forwardedCertificate(h http.Header) ([]byte, error) {
 	for name := range h {
-		if name != certificateHeader && isCertificate(foldHeader(name)) {
+		if name != certificateHeader && isCertificate(name) {
 			return nil, fault.New(fault.InvalidParameters, "the front end let a forged certificate header through: have it remove what clients send (tamga gost-tls check)")
 		}
 	}
