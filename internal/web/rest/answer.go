@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+
+	fast "github.com/segmentio/asm/base64"
 )
 
 const jsonType = "application/json; charset=utf-8"
@@ -163,7 +165,7 @@ func (a answer) send(w http.ResponseWriter) error {
 	status = cmp.Or(a.status, status)
 	w.WriteHeader(status)
 	conn := http.NewResponseController(w)
-	out := &counted{w: &steady{w: w, conn: conn}}
+	out := &steady{w: w, conn: conn}
 	if err := a.to(out); err != nil {
 		return err
 	}
@@ -177,37 +179,72 @@ func (a answer) send(w http.ResponseWriter) error {
 	return nil
 }
 
-type counted struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
-}
-
 // encode writes the JSON string of a Stream.
 func (s Stream) encode(w io.Writer) error {
-	b := answerBuffers.Get().(*bufio.Writer)
-	b.Reset(w)
-	defer func() { b.Reset(nil); answerBuffers.Put(b) }()
-	b.WriteByte('"')
-	e := base64.NewEncoder(base64.StdEncoding, b)
+	e := encoders.Get().(*encoder)
+	e.out.Reset(w)
+	e.rest = e.rest[:0]
+	defer func() { e.out.Reset(nil); encoders.Put(e) }()
+	e.out.WriteByte('"')
 	if _, err := s.WriteTo(e); err != nil {
 		return err
 	}
-	if err := e.Close(); err != nil {
-		return err
-	}
-	b.WriteByte('"')
-	return b.Flush()
+	e.out.Write(base64.StdEncoding.AppendEncode(e.out.AvailableBuffer(), e.rest))
+	e.out.WriteByte('"')
+	return e.out.Flush()
 }
 
-// answerBuffers are the buffers of answers. One per request would be most of its
-// allocations.
-var answerBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
+// encoders are used again. One per request would be most of its allocations.
+var encoders = sync.Pool{New: func() any {
+	return &encoder{out: bufio.NewWriterSize(nil, bufferSize), rest: make([]byte, 0, 3)}
+}}
+
+// encoder writes Base64 straight into the buffer of an answer. encoding/base64 has an encoder for
+// pieces, but no vector instructions.
+type encoder struct {
+	out  *bufio.Writer
+	rest []byte // fewer than three bytes, which wait for the next piece
+}
+
+// Write implements io.Writer.
+func (e *encoder) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(e.rest) > 0 {
+		more := min(3-len(e.rest), len(p))
+		e.rest, p = append(e.rest, p[:more]...), p[more:]
+		if len(e.rest) < 3 {
+			return n, nil
+		}
+		if err := e.whole(e.rest); err != nil {
+			return 0, err
+		}
+		e.rest = e.rest[:0]
+	}
+	for len(p) >= 3 {
+		most := max(e.out.Available()/4*3, 3) // whole makes room for three bytes
+		piece := p[:min(len(p)/3*3, most)]
+		if err := e.whole(piece); err != nil {
+			return 0, err
+		}
+		p = p[len(piece):]
+	}
+	e.rest = append(e.rest, p...)
+	return n, nil
+}
+
+// whole encodes bytes that make whole groups.
+func (e *encoder) whole(p []byte) error {
+	size := len(p) / 3 * 4
+	if e.out.Available() < size {
+		if err := e.out.Flush(); err != nil {
+			return err
+		}
+	}
+	text := e.out.AvailableBuffer()[:size]
+	fast.StdEncoding.Encode(text, p)
+	_, err := e.out.Write(text)
+	return err
+}
 
 // encodedLen is base64.StdEncoding.EncodedLen for lengths beyond 32 bits.
 func encodedLen(n int64) int64 { return (n + 2) / 3 * 4 }

@@ -48,12 +48,6 @@ var (
 	textual   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// codeOf returns the binder for what v points to, and v as a settable value.
-func codeOf(v any) (binder, reflect.Value) {
-	target := reflect.ValueOf(v).Elem()
-	return nullable(binderOf(target.Type())), target
-}
-
 // binderOf returns the binder for t and compiles it at first use. It panics on a type that
 // JSON cannot be bound to. Routes are compiled when the program starts, so that is an error
 // in the program.
@@ -133,17 +127,19 @@ func (c compiler) compile(t reflect.Type) binder {
 
 // nullable reads null as the zero value, for every type.
 func nullable(b binder) binder {
-	return func(r *reader, v reflect.Value) error {
-		c, err := r.token()
-		if err != nil {
-			return err
-		}
-		if c == 'n' {
-			v.SetZero()
-			return r.literal("null")
-		}
-		return b(r, v)
+	return func(r *reader, v reflect.Value) error { return b.orNull(r, v) }
+}
+
+func (b binder) orNull(r *reader, v reflect.Value) error {
+	c, err := r.token()
+	if err != nil {
+		return err
 	}
+	if c == 'n' {
+		v.SetZero()
+		return r.literal("null")
+	}
+	return b(r, v)
 }
 
 // field is one key of an object.

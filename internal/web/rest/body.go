@@ -81,11 +81,13 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// steady writes an answer and moves the write deadline of the connection ahead of it.
+// steady writes an answer, counts its bytes, and moves the write deadline of the connection ahead
+// of it.
 type steady struct {
 	w        io.Writer
 	conn     *http.ResponseController
 	deadline time.Time
+	n        int64
 }
 
 func (s *steady) Write(p []byte) (int, error) {
@@ -94,6 +96,7 @@ func (s *steady) Write(p []byte) (int, error) {
 		s.conn.SetWriteDeadline(s.deadline)
 	}
 	n, err := s.w.Write(p)
+	s.n += int64(n)
 	if err != nil {
 		err = fmt.Errorf("rest: the answer was not taken: %w", err)
 	}

@@ -65,11 +65,13 @@ func (d *Documents[S]) create() (sink, int, error) {
 	if at >= d.most {
 		return nil, 0, fault.Newf(fault.InvalidParameters, "the request holds more than %d documents", d.most)
 	}
-	next := d.open
-	if at > 0 {
-		next = d.sinks[0].Sibling
+	var s S
+	var err error
+	if at == 0 {
+		s, err = d.open()
+	} else {
+		s, err = d.sinks[0].Sibling()
 	}
-	s, err := next()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -81,7 +83,9 @@ func (d *Documents[S]) create() (sink, int, error) {
 func (d *Documents[S]) close() error {
 	var errs []error
 	for _, s := range d.sinks {
-		errs = append(errs, s.Close())
+		if err := s.Close(); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	d.sinks = nil
 	return errors.Join(errs...)

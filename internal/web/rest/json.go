@@ -5,6 +5,7 @@ package rest
 import (
 	"errors"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,7 +72,8 @@ var (
 // readJSON binds the one JSON value of src to the value that v points to. An empty text
 // leaves v as it is and reports false: clients send no body instead of {}.
 func readJSON(src io.Reader, v any, docs documents) (present bool, err error) {
-	code, target := codeOf(v)
+	target := reflect.ValueOf(v).Elem()
+	code := binderOf(target.Type())
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	r := readers.Get().(*reader)
@@ -86,7 +88,7 @@ func readJSON(src io.Reader, v any, docs documents) (present bool, err error) {
 		}
 		return false, err
 	}
-	if err := code(r, target); err != nil {
+	if err := code.orNull(r, target); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = r.broken("ends too early")
 		}

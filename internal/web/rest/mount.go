@@ -269,8 +269,10 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	}
 	call.written = true
 	most := recording
-	if _, is := fault.AsOutage(err); is {
-		most = recordingOutage
+	if err != nil {
+		if _, is := fault.AsOutage(err); is {
+			most = recordingOutage
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
@@ -485,10 +487,11 @@ func (h *handler) write(ctx context.Context, e audit.Entry) error {
 
 // outcomeOf returns the name of the outcome of an operation.
 func outcomeOf(ctx context.Context, err error) string {
+	if err == nil {
+		return audit.OK
+	}
 	var r Refusal
 	switch {
-	case err == nil:
-		return audit.OK
 	case canceled(ctx, err):
 		return audit.Canceled
 	case errors.As(err, &r):

@@ -49,6 +49,9 @@ func compileRaw(f, place reflect.StructField, route string, body part) part {
 		switch len(values) {
 		case 0:
 			err := body(in, v)
+			if err == nil {
+				return nil
+			}
 			if f, ok := fault.As(err); ok && f.Code == fault.InvalidParameters && strings.HasPrefix(f.Message, aboutBody) {
 				// Most likely it is the document, and the client forgot the header.
 				return fault.Newf(f.Code, "%s; when it is the document, the request comes in the header %s", f.Message, header).With(err)

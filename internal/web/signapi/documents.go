@@ -111,7 +111,9 @@ func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source,
 func readParameters(docs *documents, forms parameterForms, where string, parameters map[string]rest.Blob) (texts map[string]string, document *signing.Intake, err error) {
 	texts = make(map[string]string, len(parameters))
 	seen := make(map[string]bool, len(parameters))
-	for _, key := range slices.Sorted(maps.Keys(parameters)) {
+	keys := slices.AppendSeq(make([]string, 0, len(parameters)), maps.Keys(parameters))
+	slices.Sort(keys)
+	for _, key := range keys {
 		value := parameters[key]
 		if value.Absent() {
 			continue
