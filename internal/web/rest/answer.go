@@ -3,10 +3,8 @@
 package rest
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +12,6 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
-	"sync"
-
-	fast "github.com/segmentio/asm/base64"
 )
 
 const jsonType = "application/json; charset=utf-8"
@@ -179,71 +174,34 @@ func (a answer) send(w http.ResponseWriter) error {
 	return nil
 }
 
-// encode writes the JSON string of a Stream.
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// encode writes the JSON string of a Stream. Up to 256 KiB it is one write.
 func (s Stream) encode(w io.Writer) error {
-	e := encoders.Get().(*encoder)
-	e.out.Reset(w)
-	e.rest = e.rest[:0]
-	defer func() { e.out.Reset(nil); encoders.Put(e) }()
-	e.out.WriteByte('"')
+	e := newEncoder(w, 2+encodedLen(s.Size()))
+	defer e.free()
+	if err := e.plain('"'); err != nil {
+		return err
+	}
 	if _, err := s.WriteTo(e); err != nil {
 		return err
 	}
-	e.out.Write(base64.StdEncoding.AppendEncode(e.out.AvailableBuffer(), e.rest))
-	e.out.WriteByte('"')
-	return e.out.Flush()
-}
-
-// encoders are used again. One per request would be most of its allocations.
-var encoders = sync.Pool{New: func() any {
-	return &encoder{out: bufio.NewWriterSize(nil, bufferSize), rest: make([]byte, 0, 3)}
-}}
-
-// encoder writes Base64 straight into the buffer of an answer. encoding/base64 has an encoder for
-// pieces, but no vector instructions.
-type encoder struct {
-	out  *bufio.Writer
-	rest []byte // fewer than three bytes, which wait for the next piece
-}
-
-// Write implements io.Writer.
-func (e *encoder) Write(p []byte) (int, error) {
-	n := len(p)
-	if len(e.rest) > 0 {
-		more := min(3-len(e.rest), len(p))
-		e.rest, p = append(e.rest, p[:more]...), p[more:]
-		if len(e.rest) < 3 {
-			return n, nil
-		}
-		if err := e.whole(e.rest); err != nil {
-			return 0, err
-		}
-		e.rest = e.rest[:0]
+	if err := e.pad(); err != nil {
+		return err
 	}
-	for len(p) >= 3 {
-		most := max(e.out.Available()/4*3, 3) // whole makes room for three bytes
-		piece := p[:min(len(p)/3*3, most)]
-		if err := e.whole(piece); err != nil {
-			return 0, err
-		}
-		p = p[len(piece):]
+	if err := e.plain('"'); err != nil {
+		return err
 	}
-	e.rest = append(e.rest, p...)
-	return n, nil
-}
-
-// whole encodes bytes that make whole groups.
-func (e *encoder) whole(p []byte) error {
-	size := len(p) / 3 * 4
-	if e.out.Available() < size {
-		if err := e.out.Flush(); err != nil {
-			return err
-		}
-	}
-	text := e.out.AvailableBuffer()[:size]
-	fast.StdEncoding.Encode(text, p)
-	_, err := e.out.Write(text)
-	return err
+	return e.flush()
 }
 
 // encodedLen is base64.StdEncoding.EncodedLen for lengths beyond 32 bits.

@@ -5,7 +5,6 @@ package signapi
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -141,11 +140,7 @@ func (b *batchAnswer) WriteTo(w io.Writer) (int64, error) {
 			continue
 		}
 		out.WriteByte('"')
-		e := base64.NewEncoder(base64.StdEncoding, out)
-		if _, err := o.Result.WriteTo(e); err != nil {
-			return 0, err
-		}
-		if err := e.Close(); err != nil {
+		if err := rest.WriteBase64(out, o.Result); err != nil {
 			return 0, err
 		}
 		out.WriteByte('"')

@@ -5,7 +5,6 @@ package signapi
 import (
 	"bufio"
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
+	"tamga/internal/web/rest"
 )
 
 // answerOf is the answer of every call of v2 that changes something. R is the type of the
@@ -123,11 +123,7 @@ func (p *pieces) WriteTo(w io.Writer) (int64, error) {
 		if piece.content == nil {
 			continue
 		}
-		e := base64.NewEncoder(base64.StdEncoding, out)
-		if _, err := piece.content.WriteTo(e); err != nil {
-			return 0, err
-		}
-		if err := e.Close(); err != nil {
+		if err := rest.WriteBase64(out, piece.content); err != nil {
 			return 0, err
 		}
 	}
