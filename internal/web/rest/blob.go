@@ -112,11 +112,10 @@ func (v *blobValue) fromText() error {
 		return fault.Newf(fault.InvalidContent, "%s must be a string with Base64", v.name)
 	}
 	// Invalid Base64 is refused before a sink is opened.
-	buf := decoded.Get().(*[]byte)
-	defer decoded.Put(buf)
-	whole := *buf
+	whole := decoded.Get().(*[]byte)
+	defer decoded.Put(whole)
 	var d decoder
-	n, _ := d.decode(whole, v.text)
+	n, _ := d.decode(*whole, v.text)
 	d.finish()
 	if d.failed() {
 		return d.fault(v.name)
@@ -125,7 +124,7 @@ func (v *blobValue) fromText() error {
 	if v.sink, v.at, err = v.docs.create(); err != nil {
 		return err
 	}
-	_, err = v.sink.Write(whole[:n])
+	_, err = v.sink.Write((*whole)[:n])
 	return err
 }
 
@@ -180,6 +179,9 @@ func (r *reader) bindBlob(b *blobValue, short int) error {
 func (r *reader) blob(b *blobValue, short int) error {
 	r.text = r.text[:0]
 	until := int64(0)
+	if r.longer(short, &until) {
+		return r.document(b, until)
+	}
 	for {
 		c, err := r.peek()
 		if err != nil {
@@ -191,7 +193,7 @@ func (r *reader) blob(b *blobValue, short int) error {
 			return r.keep(len(b.text))
 		}
 		if len(r.text) > short {
-			return r.document(b)
+			return r.document(b, 0)
 		}
 		if c == '\\' {
 			r.r++
@@ -212,6 +214,28 @@ func (r *reader) blob(b *blobValue, short int) error {
 	}
 }
 
+// longer reports whether more than short characters follow that need no unescaping. They stay in
+// the buffer, which is enlarged for them, and there is no quote before until. If it reports
+// false, errors of reading come again.
+func (r *reader) longer(short int, until *int64) bool {
+	for seen := r.r; ; {
+		if n := bytes.IndexByte(r.buf[seen:r.w], '"'); n >= 0 {
+			*until = r.off + int64(seen+n)
+			break
+		}
+		*until = r.off + int64(r.w)
+		if r.w-r.r > short {
+			break
+		}
+		r.widen()
+		if seen = r.w - r.r; !r.fillBehind() {
+			return false
+		}
+	}
+	run := r.buf[r.r : *until-r.off]
+	return len(run) > short && bytes.IndexByte(run[:short+1], '\\') < 0
+}
+
 // run returns the longest run of characters in the buffer that need no unescaping. There is
 // no quote before offset until of the text. until is kept from call to call: the quote is
 // searched once per buffer, however many line breaks are escaped in between.
@@ -230,15 +254,16 @@ func (r *reader) run(until *int64) []byte {
 	return run
 }
 
-// document continues a string whose beginning is in r.text as a document.
-func (r *reader) document(b *blobValue) error {
+// document continues a string whose beginning is in r.text as a document. There is no quote
+// before offset until of the text.
+func (r *reader) document(b *blobValue, until int64) error {
 	var err error
 	if b.sink, b.at, err = b.docs.create(); err != nil {
 		return err
 	}
 	r.held += documentCost
 	r.widen()
-	e := encoded{r: r, pending: r.text}
+	e := encoded{r: r, pending: r.text, until: until, tried: -1}
 	buf := decoded.Get().(*[]byte)
 	defer decoded.Put(buf)
 	_, err = io.CopyBuffer(b.sink, &e, *buf) // a sink with ReadFrom reads into its own buffers
@@ -259,17 +284,18 @@ func (r *reader) document(b *blobValue) error {
 
 // control returns the index of the first byte below space, or -1.
 func control(p []byte) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	at := 0
-	for ; len(p)-at >= 8; at += 8 {
-		// A byte below space borrows, and its top bit was not set.
-		if eight := binary.LittleEndian.Uint64(p[at:]); (eight-' '*ones)&^eight&tops != 0 {
+	const each, top = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; len(p)-i >= 8; i += 8 {
+		// Subtracting a space from each byte borrows only from one that is below it, and sets
+		// the top bit of that one. Bytes that had a top bit do not count.
+		if x := binary.LittleEndian.Uint64(p[i:]); (x-' '*each)&^x&top != 0 {
 			break
 		}
 	}
-	for i, c := range p[at:] {
-		if c < ' ' {
-			return at + i
+	for ; i < len(p); i++ {
+		if p[i] < ' ' {
+			return i
 		}
 	}
 	return -1
@@ -284,14 +310,14 @@ type encoded struct {
 	pending []byte                // characters taken from the reader
 	escaped [2 * utf8.UTFMax]byte // characters of an escape
 	until   int64                 // there is no quote before this offset of the text
+	tried   int64                 // the until with which decoding at once failed
 	ended   bool                  // the closing quote has been read
 	spare   [3]byte               // bytes of a group that did not fit
 	left    []byte                // bytes of spare that were not read yet
 	err     error                 // of the reader or of JSON, not of the sink
 }
 
-// decoded are buffers for what a ShortBlob and one character encode.
-var decoded = sync.Pool{New: func() any { b := make([]byte, ShortBlob/4*3+3); return &b }}
+var decoded = sync.Pool{New: func() any { b := make([]byte, bufferSize/4*3+3); return &b }}
 
 // Read implements io.Reader.
 func (e *encoded) Read(p []byte) (int, error) {
@@ -345,13 +371,18 @@ func (e *encoded) more(p []byte) (int, error) {
 	}
 	at := r.off + int64(r.r)
 	// Most buffers of a document hold only whole groups. Decoding one at once takes less
-	// time than searching it first.
-	if whole := min((r.w-r.r)&^3, len(p)/3*4); whole > 0 && e.until <= at && e.decoder.between() {
+	// time than searching it first. If it was searched, the group before the quote is left.
+	end := r.w
+	if e.until > at {
+		end = int(e.until-r.off) - 1
+	}
+	if whole := min((end-r.r)&^3, len(p)/3*4); whole > 0 && e.until != e.tried && e.decoder.between() {
 		if n, err := fast.StdEncoding.Decode(p, r.buf[r.r:r.r+whole]); err == nil && n == whole/4*3 && r.buf[r.r+whole-1] != '=' {
 			e.decoder.pos += int64(whole)
 			r.r += whole
 			return n, nil
 		}
+		e.tried = e.until
 	}
 	switch {
 	case c == '"':

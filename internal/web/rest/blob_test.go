@@ -358,3 +358,24 @@ func TestBlobReadsInLargePieces(t *testing.T) {
 type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestControl compares control, which looks at eight bytes at once, with a simple loop.
+func TestControl(t *testing.T) {
+	for length := range 40 {
+		for at := range length {
+			for _, c := range []byte{0, '\n', ' ' - 1, ' ', 'A', 0x7F, 0x80, 0x9F, 0xA0, 0xFF} {
+				for _, around := range []byte{' ', 'Z', 0x80, 0xFF} {
+					p := bytes.Repeat([]byte{around}, length)
+					p[at] = c
+					want := at
+					if c >= ' ' {
+						want = -1
+					}
+					if got := control(p); got != want {
+						t.Fatalf("%x: %d, want %d", p, got, want)
+					}
+				}
+			}
+		}
+	}
+}

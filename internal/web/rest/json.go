@@ -107,10 +107,23 @@ func readJSON(src io.Reader, v any, docs documents) (present bool, err error) {
 func (r *reader) fill() error {
 	r.off += int64(r.w)
 	r.r, r.w = 0, 0
+	return r.more()
+}
+
+// fillBehind moves what is unread to the beginning of the buffer and reads more behind it. It
+// reports false if that fails: the next read returns the error again.
+func (r *reader) fillBehind() bool {
+	r.off += int64(r.r)
+	r.r, r.w = 0, copy(r.buf, r.buf[r.r:r.w])
+	return r.w < len(r.buf) && r.more() == nil
+}
+
+// more reads into the free end of the buffer.
+func (r *reader) more() error {
 	for range 100 {
-		n, err := r.src.Read(r.buf)
+		n, err := r.src.Read(r.buf[r.w:])
 		if n > 0 {
-			r.w = n // the next read returns the error again
+			r.w += n // the next read returns the error again
 			return nil
 		}
 		if err != nil {
