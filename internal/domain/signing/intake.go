@@ -120,34 +120,48 @@ func (in *Intake) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
+var (
+	pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
+	firsts = sync.Pool{New: func() any { return new([memoryLimit + 1]byte) }}
+)
 
-// ReadFrom implements io.ReaderFrom. If the document is in the spool, its bytes go from r
-// directly into the spool's memory and are hashed there, without a further copy. The
-// goroutine that reads also hashes. A second goroutine would finish a single document
-// earlier, but passing every piece from one processor to another costs time on both,
-// which is missing when many requests run. The error is that of r or of the spool.
+// ReadFrom implements io.ReaderFrom. A small document is read to its end before memory of its
+// size is allocated. If the document is in the spool, its bytes go from r directly into the
+// spool's memory and are hashed there, without a further copy. The goroutine that reads also
+// hashes. A second goroutine would finish a single document earlier, but passing every piece
+// from one processor to another costs time on both, which is missing when many requests run.
+// The error is that of r or of the spool.
 func (in *Intake) ReadFrom(r io.Reader) (total int64, err error) {
-	piece := pieces.Get().(*[]byte)
-	defer pieces.Put(piece)
-	for !in.spooled {
-		n, err := r.Read(*piece)
+	if !in.spooled {
+		first := firsts.Get().(*[memoryLimit + 1]byte)
+		defer firsts.Put(first)
+		// One byte more than fits into memory shows that the document goes to the spool.
+		most := max(0, min(memoryLimit-in.size, in.room.memory))
+		n, room := 0, first[:most+1]
+		var err error
+		for n < len(room) && err == nil {
+			var more int
+			more, err = r.Read(room[n:])
+			n += more
+		}
 		if n > 0 {
-			if _, err := in.Write((*piece)[:n]); err != nil {
-				return total, err
+			if _, err := in.Write(room[:n]); err != nil {
+				return 0, err
 			}
-			total += int64(n)
+		}
+		total = int64(n)
+		if errors.Is(err, io.EOF) {
+			return total, nil
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
 			return total, err
 		}
 	}
 	if in.finished || in.closed || in.base+in.size != in.room.end {
 		return total, errIntakeState
 	}
+	piece := pieces.Get().(*[]byte)
+	defer pieces.Put(piece)
 	flow := inflow{from: r, hash: in.running}
 	n, err := io.CopyBuffer(in.room.file, &flow, *piece)
 	in.size += n
