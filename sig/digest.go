@@ -51,7 +51,7 @@ func digestSmall(ctx context.Context, d Document, h *suite.Hash) (suite.Digest, 
 		}
 		return suite.Digest{}, fmt.Errorf("document: read %d of %d bytes: %w", n, len(b), err)
 	}
-	return h.Digest(b), nil
+	return digestBeside(h, b), nil
 }
 
 // DigestsOf returns the digests of a whole document by each of the algorithms, in the given
