@@ -20,21 +20,23 @@ import (
 // holes is the placeholder for the value of Contents: zeros in angle brackets.
 type holes int64
 
+var zeros = bytes.Repeat([]byte{'0'}, blockSize)
+
 // ReadAt implements io.ReaderAt.
-func (h holes) ReadAt(p []byte, off int64) (int, error) {
-	for i := range p {
-		switch at := off + int64(i); {
-		case at >= int64(h):
-			return i, io.EOF
-		case at == 0:
-			p[i] = '<'
-		case at == int64(h)-1:
-			p[i] = '>'
-		default:
-			p[i] = '0'
-		}
+func (h holes) ReadAt(p []byte, off int64) (n int, err error) {
+	if size := max(0, int64(h)-off); size < int64(len(p)) {
+		p, err = p[:size], io.EOF
 	}
-	return len(p), nil
+	for n < len(p) {
+		n += copy(p[n:], zeros)
+	}
+	if off == 0 && n > 0 {
+		p[0] = '<'
+	}
+	if n > 0 && off+int64(n) == int64(h) {
+		p[n-1] = '>'
+	}
+	return n, err
 }
 
 // whole returns the document with the new revision, its hole filled with zeros.

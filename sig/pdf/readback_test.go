@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -319,4 +320,40 @@ func TestClose(t *testing.T) {
 		}
 	}
 	g.close()
+}
+
+// TestHoles: a placeholder reads like its text, from any offset and beyond its end.
+func TestHoles(t *testing.T) {
+	for _, size := range []int{2, 3, 10, 2*blockSize + 2} {
+		want := "<" + strings.Repeat("0", size-2) + ">"
+		for _, off := range []int{0, 1, size - 1, size, size + 1} {
+			for _, length := range []int{0, 1, 2, size, size + 1} {
+				p := make([]byte, length)
+				n, err := holes(size).ReadAt(p, int64(off))
+				rest := want[min(off, size):]
+				if got := string(p[:n]); got != rest[:min(length, len(rest))] || (err == io.EOF) != (length > len(rest)) {
+					t.Errorf("%d bytes at %d of %d: read %d, %v", length, off, size, n, err)
+				}
+			}
+		}
+	}
+}
+
+func TestIsZero(t *testing.T) {
+	for length := range 5 {
+		b := make([]byte, length)
+		if !isZero(b) {
+			t.Errorf("%x is not zero", b)
+		}
+		for i := range b {
+			b[i] = 7
+			if isZero(b) {
+				t.Errorf("%x is zero", b)
+			}
+			b[i] = 0
+		}
+		if length > 0 && isZero(bytes.Repeat([]byte{7}, length)) {
+			t.Errorf("%d sevens are zero", length)
+		}
+	}
 }

@@ -197,7 +197,7 @@ func (f *file) signature(d *field) *signature {
 		return s
 	}
 	s.message = value[:min(len(value), elementLength(value))]
-	if padding := value[len(s.message):]; len(bytes.TrimLeft(padding, "\x00")) > 0 {
+	if padding := value[len(s.message):]; !isZero(padding) {
 		s.findings = append(s.findings, sig.Finding{
 			Code: codePadding, Headline: "unsigned bytes after the signature",
 			Text: fmt.Sprintf("the %d bytes after the message in Contents are not zero, and they are not signed", len(padding)),
@@ -205,6 +205,12 @@ func (f *file) signature(d *field) *signature {
 	}
 	s.readRange(f)
 	return s
+}
+
+// isZero reports whether all bytes are zero.
+func isZero(b []byte) bool {
+	// If each byte equals the one before it, all are like the first.
+	return len(b) == 0 || b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1])
 }
 
 // readRange checks ByteRange. It must cover the file from its beginning except the value
@@ -240,14 +246,15 @@ func (f *file) hexadecimal(at span) bool {
 	if !f.readFull(first[:], at.from) || !f.readFull(last[:], at.to-1) || first[0] != '<' || last[0] != '>' {
 		return false
 	}
-	buf := make([]byte, blockSize)
+	buf := blocks.Get().(*[blockSize]byte)
+	defer blocks.Put(buf)
 	for from := at.from + 1; from < at.to-1; {
 		b := buf[:min(int64(len(buf)), at.to-1-from)]
 		if !f.readFull(b, from) {
 			return false
 		}
 		for _, c := range b {
-			if hexDigit(int(c)) < 0 && !isSpace(int(c)) {
+			if !inHexadecimal[c] {
 				return false
 			}
 		}
@@ -255,6 +262,14 @@ func (f *file) hexadecimal(at span) bool {
 	}
 	return true
 }
+
+// inHexadecimal marks the characters of a hexadecimal string.
+var inHexadecimal = func() (t [256]bool) {
+	for c := range t {
+		t[c] = hexDigit(c) >= 0 || isSpace(c)
+	}
+	return t
+}()
 
 // elementLength returns the length of the BER element at the beginning of a value.
 func elementLength(b []byte) int {
