@@ -79,6 +79,13 @@ func MessageDigest(d suite.Digest) Attribute {
 	return w.attribute(OIDMessageDigest)
 }
 
+// ReadMessageDigest returns the digest in the value of a message-digest attribute.
+func ReadMessageDigest(value []byte) (sum []byte, ok bool) {
+	in := cryptobyte.String(value)
+	ok = in.ReadASN1((*cryptobyte.String)(&sum), cbasn1.OCTET_STRING) && in.Empty()
+	return sum, ok
+}
+
 func (w *writer) messageDigest(d suite.Digest) {
 	mark := w.len()
 	w.wrap(tagOctetString, d.Sum)

@@ -3,10 +3,10 @@
 package cms
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 )
 
 // Tags as their identifier byte, constructed bit included.
@@ -33,21 +33,41 @@ type element struct {
 	indefinite bool
 }
 
-// scanner reads headers from a message of any size. It reads through a small window, so
-// that not every header needs a read of its own.
+// scanner reads headers from a message of any size. It reads a small message into memory as
+// a whole, and a large one through a small window, so that not every header needs a read of
+// its own.
 type scanner struct {
 	source io.ReaderAt
 	size   int64
-	window [4096]byte
+	window []byte
 	at     int64 // offset of window[0]
 	have   int
 	walked int // elements visited in search of an end mark
 }
 
+const (
+	wholeSize  = 32 << 10 // bytes of the largest message that is read at once
+	windowSize = 4 << 10
+)
+
+// whole reports whether the window has the whole message.
+func (s *scanner) whole() bool { return s.size <= wholeSize }
+
+// open makes the window and, if it has room for the whole message, reads the message.
+func (s *scanner) open() error {
+	if !s.whole() {
+		s.window = make([]byte, windowSize)
+		return nil
+	}
+	s.window = make([]byte, s.size)
+	_, err := s.peek(0, int(s.size))
+	return err
+}
+
 // peek returns up to n bytes at off. It returns fewer only at the end of the message.
 func (s *scanner) peek(off int64, n int) ([]byte, error) {
-	if off >= s.at && off+int64(n) <= s.at+int64(s.have) {
-		return s.window[off-s.at:][:n], nil
+	if end := min(off+int64(n), s.size); off >= s.at && off <= end && end <= s.at+int64(s.have) {
+		return s.window[off-s.at : end-s.at], nil
 	}
 	want := min(int64(len(s.window)), s.size-off)
 	if want <= 0 {
@@ -168,10 +188,7 @@ func appendHeader(dst []byte, tag byte, length int64) []byte {
 	if length < 0x80 {
 		return append(dst, byte(length))
 	}
-	n := 1
-	for length>>(8*n) != 0 {
-		n++
-	}
+	n := lengthLen(length) - 1
 	dst = append(dst, 0x80|byte(n))
 	for n--; n >= 0; n-- {
 		dst = append(dst, byte(length>>(8*n)))
@@ -196,6 +213,9 @@ func wrap(tag byte, contents ...[]byte) []byte {
 // piece. It keeps the order inside sets, because what a signer encoded must not be sorted.
 // If nothing changes, it returns b itself.
 func toDER(b []byte) ([]byte, error) {
+	if n, ok := sizeDER(b, 0); ok && n == len(b) {
+		return b, nil
+	}
 	out, rest, err := appendDER(make([]byte, 0, len(b)), b, 0)
 	if err != nil {
 		return nil, err
@@ -203,10 +223,42 @@ func toDER(b []byte) ([]byte, error) {
 	if len(rest) != 0 {
 		return nil, errors.New("cms: bytes follow the element")
 	}
-	if bytes.Equal(out, b) {
-		return b, nil
-	}
 	return out, nil
+}
+
+// sizeDER returns the length of the first element of b. ok is false when appendDER would
+// change the element or refuse it.
+func sizeDER(b []byte, depth int) (size int, ok bool) {
+	if depth > maxDepth {
+		return 0, false
+	}
+	tag, n, length, err := parseHeader(b)
+	if err != nil || tag == 0 || length < 0 || length > int64(len(b)-n) {
+		return 0, false
+	}
+	if n-identifierLen(b) != lengthLen(length) || tag&bitConstructed != 0 && universalString(tag) {
+		return 0, false
+	}
+	size = n + int(length)
+	if tag&bitConstructed == 0 {
+		return size, true
+	}
+	for n < size {
+		k, ok := sizeDER(b[n:size], depth+1)
+		if !ok {
+			return 0, false
+		}
+		n += k
+	}
+	return size, true
+}
+
+// lengthLen returns the number of DER length bytes.
+func lengthLen(length int64) int {
+	if length < 0x80 {
+		return 1
+	}
+	return 1 + (bits.Len64(uint64(length))+7)/8
 }
 
 // appendDER appends the first element of b to dst and returns the rest of b. A length is

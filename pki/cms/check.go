@@ -8,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/crypto/cryptobyte"
-	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
-
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -153,17 +150,16 @@ func (k *checker) attributes(contentType asn1.ObjectIdentifier, content suite.Di
 	}
 
 	value, ok, err = k.s.SignedAttribute(OIDMessageDigest)
-	var sum cryptobyte.String
-	in := cryptobyte.String(value)
+	sum, readable := ReadMessageDigest(value)
 	switch {
 	case err != nil:
 		k.fatal(CodeMessageDigestForm, "%v", err)
 	case !ok:
 		k.fatal(CodeMessageDigestForm, "the attribute message-digest is absent")
-	case !in.ReadASN1(&sum, cbasn1.OCTET_STRING) || !in.Empty():
+	case !readable:
 		k.fatal(CodeMessageDigestForm, "the attribute message-digest is not an OCTET STRING")
 	case !bytes.Equal(sum, content.Sum):
-		k.fatal(CodeMessageDigest, "the signed digest is %x, that of the content is %x", []byte(sum), content.Sum)
+		k.fatal(CodeMessageDigest, "the signed digest is %x, that of the content is %x", sum, content.Sum)
 	}
 
 	if _, ok, err := k.s.SignedAttribute(OIDSigningTime); err != nil {

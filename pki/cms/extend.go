@@ -3,9 +3,13 @@
 package cms
 
 import (
+	"bytes"
+	"encoding/asn1"
 	"errors"
 	"fmt"
 	"slices"
+
+	"tamga/pki/suite"
 )
 
 // Changes are the changes that Rewrite makes to a message.
@@ -26,14 +30,9 @@ type Changes struct {
 // digestAlgorithms (RFC 5652, 5.1) and writes the headers around them in DER. It is an error
 // if Parse would refuse the result.
 func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
-	certs := slices.Clone(m.Certificates)
-	have := make(map[string]bool, len(certs)+len(c.Certificates))
-	for _, raw := range certs {
-		have[string(raw)] = true
-	}
+	certs := append(make([][]byte, 0, len(m.Certificates)+len(c.Certificates)), m.Certificates...)
 	for _, raw := range c.Certificates {
-		if !have[string(raw)] {
-			have[string(raw)] = true
+		if !slices.ContainsFunc(certs, func(other []byte) bool { return bytes.Equal(raw, other) }) {
 			certs = append(certs, raw)
 		}
 	}
@@ -80,16 +79,29 @@ func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
 // listDigests returns the digestAlgorithms of the rewritten message: those of the message
 // unchanged, and then those that its signers and countersigners use and that are missing.
 func (m *Message) listDigests(signers []*SignerInfo) ([][]byte, error) {
-	var list [][]byte
-	listed := map[string]bool{}
+	list := make([][]byte, 0, len(m.DigestAlgorithms)+1)
+	known := make([]*suite.Hash, 0, cap(list))
+	unknown := map[string]bool{} // by object identifier
+	isNew := func(oid asn1.ObjectIdentifier) bool {
+		if h, ok := suite.HashByOID(oid); ok {
+			before := len(known)
+			known = withHash(known, h)
+			return len(known) > before
+		}
+		name := oid.String()
+		if oid == nil || unknown[name] {
+			return false
+		}
+		unknown[name] = true
+		return true
+	}
 	for _, a := range m.DigestAlgorithms {
 		list = append(list, a.Raw)
-		listed[a.OID.String()] = a.OID != nil
+		isNew(a.OID)
 	}
 	var add func(s *SignerInfo, depth int)
 	add = func(s *SignerInfo, depth int) {
-		if name := s.DigestAlgorithm.OID.String(); s.DigestAlgorithm.OID != nil && !listed[name] {
-			listed[name] = true
+		if isNew(s.DigestAlgorithm.OID) {
 			list = append(list, s.DigestAlgorithm.Raw)
 		}
 		if depth == MaxCountersignatures {

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"tamga/pki/suite"
 )
 
 // Errors of Parse for messages that are still text. With errors.Is a caller can tell which
@@ -28,6 +30,9 @@ var (
 func Parse(r io.ReaderAt, size int64) (*Message, error) {
 	p := &parser{scanner: scanner{source: r, size: size}, left: maxHeld}
 	m := &Message{source: r}
+	if err := p.open(); err != nil {
+		return nil, err
+	}
 	if err := p.notText(); err != nil {
 		return nil, err
 	}
@@ -80,9 +85,10 @@ type fields struct {
 	after int64 // offset after outer, once done
 }
 
-func (p *parser) fields(e element, depth int) (*fields, error) {
-	f := &fields{p: p, outer: e, off: e.body, depth: depth}
-	return f, f.load()
+func (p *parser) fields(e element, depth int) (fields, error) {
+	f := fields{p: p, outer: e, off: e.body, depth: depth}
+	err := f.load()
+	return f, err
 }
 
 // load reads the header at off into next, or sets done at the end of outer.
@@ -123,13 +129,16 @@ func (f *fields) take(tag byte, what string) (element, error) {
 	return e, f.load()
 }
 
-// hold reads the bytes [from,to) into memory.
+// hold returns the bytes [from,to) in memory.
 func (p *parser) hold(from, to int64) ([]byte, error) {
 	n := to - from
 	if n > p.left {
 		return nil, fmt.Errorf("cms: certificates, CRLs and signers have more than %d bytes", maxHeld)
 	}
 	p.left -= n
+	if p.whole() {
+		return p.window[from:to:to], nil // nothing reads into the window again
+	}
 	b := make([]byte, n)
 	if got, err := p.source.ReadAt(b, from); int64(got) < n {
 		if err == nil || err == io.EOF {
@@ -191,7 +200,7 @@ func (p *parser) message(m *Message) error {
 	if err != nil {
 		return err
 	}
-	if err := p.signedData(m, data); err != nil {
+	if err := p.signedData(m, &data); err != nil {
 		return err
 	}
 	// Each level must end where the level inside it ends.
@@ -220,7 +229,7 @@ func (p *parser) zeros(from int64) error {
 		return fmt.Errorf("cms: %d bytes follow the message; at most %d zero bytes may follow", n, maxPadding)
 	}
 	for off := from; off < p.size; {
-		b, err := p.peek(off, len(p.window))
+		b, err := p.peek(off, windowSize)
 		if err != nil {
 			return err
 		}
@@ -286,6 +295,7 @@ func (p *parser) signedData(m *Message, f *fields) error {
 	if err != nil {
 		return err
 	}
+	m.Signers = make([]*SignerInfo, 0, len(raws))
 	for i, raw := range raws {
 		s, err := parseSignerInfo(raw)
 		if err != nil {
@@ -407,12 +417,33 @@ func readOID(s *cryptobyte.String) (asn1.ObjectIdentifier, bool) {
 	if !s.ReadASN1Element(&whole, cbasn1.OBJECT_IDENTIFIER) || len(whole) < 3 {
 		return nil, false
 	}
+	if oid, known := knownOIDs[string(whole)]; known {
+		return oid, true
+	}
 	var oid asn1.ObjectIdentifier
 	if !whole.ReadASN1ObjectIdentifier(&oid) {
 		return nil, true
 	}
 	return oid, true
 }
+
+// knownOIDs has the identifiers that most messages consist of, by their DER, so that they are
+// not decoded for each message.
+var knownOIDs = func() map[string]asn1.ObjectIdentifier {
+	known := map[string]asn1.ObjectIdentifier{}
+	for _, oid := range []asn1.ObjectIdentifier{
+		OIDData, OIDSignedData, OIDContentType, OIDMessageDigest, OIDSigningTime, OIDCountersignature,
+		OIDSigningCertificate, OIDSigningCertificateV2, OIDSignatureTimeStamp, OIDCertificateRefs,
+		OIDRevocationRefs, OIDCertificateValues, OIDRevocationValues, OIDEscTimeStamp,
+	} {
+		known[string(marshalOID(oid))] = oid
+	}
+	for _, s := range suite.All() {
+		known[string(marshalOID(s.Hash.OID))] = s.Hash.OID
+		known[string(marshalOID(s.CMSSignatureOID))] = s.CMSSignatureOID
+	}
+	return known
+}()
 
 // readAlgorithm reads an AlgorithmIdentifier.
 func readAlgorithm(s *cryptobyte.String) (a Algorithm, ok bool) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -262,6 +263,47 @@ func TestToDER(t *testing.T) {
 		got, err := toDER([]byte(test.in))
 		if string(got) != test.want || (err != nil) != (test.want == "") {
 			t.Errorf("%s: %x, %v", test.name, got, err)
+		}
+	}
+}
+
+// TestSizeDER compares the check for DER with the conversion to DER.
+func TestSizeDER(t *testing.T) {
+	compare := func(b []byte) {
+		t.Helper()
+		n, ok := sizeDER(b, 0)
+		der, rest, err := appendDER(nil, b, 0)
+		same := err == nil && bytes.Equal(der, b[:len(b)-len(rest)])
+		if ok != same || ok && n != len(der) {
+			t.Fatalf("%x: size %d, %v; as DER %x, %v", b, n, ok, der, err)
+		}
+	}
+	deep := []byte{tagNull, 0}
+	for range maxDepth {
+		compare(deep)
+		deep = wrap(tagSequence, deep)
+	}
+	compare(deep)
+	compare(wrap(tagSequence, deep))
+	compare(wrap(tagOctetString, make([]byte, 300)))
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, s := range samples(t) {
+		message := s.Message[:min(len(s.Message), 3000)]
+		der, err := toDER(s.Message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range [][]byte{s.Message, message, der} {
+			compare(b)
+			b = bytes.Clone(b[:min(len(b), 3000)])
+			for range 2000 {
+				at := random.IntN(len(b))
+				old := b[at]
+				b[at] = byte(random.Uint32())
+				compare(b)
+				compare(b[at:])
+				b[at] = old
+			}
 		}
 	}
 }

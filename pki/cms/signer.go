@@ -127,7 +127,8 @@ func (s *SignerInfo) asTheyStand() error {
 }
 
 func readAttributes(in cryptobyte.String) ([]Attribute, error) {
-	var out []Attribute
+	out := make([]Attribute, 0, min(countElements(in), maxAttrs))
+	all := make([][]byte, 0, cap(out)) // the values of all attributes: most have one
 	values := 0
 	for !in.Empty() {
 		if len(out) == maxAttrs {
@@ -146,6 +147,7 @@ func readAttributes(in cryptobyte.String) ([]Attribute, error) {
 		if a.OID, ok = readOID(&seq); !ok || !seq.ReadASN1(&set, cbasn1.SET) || !seq.Empty() {
 			return nil, errors.New("an attribute is malformed")
 		}
+		mark := len(all)
 		for !set.Empty() {
 			var value cryptobyte.String
 			var tag cbasn1.Tag
@@ -155,11 +157,24 @@ func readAttributes(in cryptobyte.String) ([]Attribute, error) {
 			if values++; values > maxValues {
 				return nil, fmt.Errorf("more than %d values of attributes", maxValues)
 			}
-			a.Values = append(a.Values, value)
+			all = append(all, value)
+		}
+		if len(all) > mark {
+			a.Values = all[mark:len(all):len(all)]
 		}
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// countElements returns the number of elements of DER up to the first malformed one.
+func countElements(in cryptobyte.String) (n int) {
+	var element cryptobyte.String
+	var tag cbasn1.Tag
+	for in.ReadAnyASN1Element(&element, &tag) {
+		n++
+	}
+	return n
 }
 
 // SignedAttribute returns the value of a signed attribute that may occur once with one

@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"tamga/pki/cms"
 	"tamga/pki/suite"
+	"tamga/pki/x509gost"
 	"tamga/sig"
 )
 
@@ -140,7 +142,10 @@ func originals(ctx context.Context, job *sig.Job, r *sig.ParamReader, m *cms.Mes
 // value only that of its own algorithm is known. beside reports that an original was
 // given, so that the error can name it.
 func sameOriginal(m *cms.Message, digests []suite.Digest, beside bool) error {
-	certs, _ := m.X509() // an unreadable one is ignored
+	certs := sync.OnceValue(func() []*x509gost.Certificate { // most messages need none of them
+		certs, _ := m.X509() // an unreadable one is ignored
+		return certs
+	})
 	for i, s := range m.Signers {
 		h, err := s.Hash()
 		if err != nil {
@@ -156,8 +161,9 @@ func sameOriginal(m *cms.Message, digests []suite.Digest, beside bool) error {
 			if err != nil || !ok {
 				return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("signature %d is damaged: one message-digest expected", i)}
 			}
-			same = bytes.Equal(value, cms.MessageDigest(d).Values[0])
-		} else if c := s.FindCertificate(certs); c != nil && c.PublicKey != nil {
+			sum, readable := cms.ReadMessageDigest(value)
+			same = readable && bytes.Equal(sum, d.Sum)
+		} else if c := s.FindCertificate(certs()); c != nil && c.PublicKey != nil {
 			scheme, err := s.Scheme()
 			same = err != nil || scheme.SignsMessage() || c.VerifyBy(scheme, d, s.Signature) == nil
 		}
@@ -190,19 +196,26 @@ func holds(p position, target *cms.SignerInfo, m *cms.Message) error {
 // Finish recognises the message of Prepare.
 func fingerprint(m *cms.Message) []byte {
 	h := sha256.New()
-	add := func(n int64) { binary.Write(h, binary.BigEndian, n) }
+	var number [8]byte
+	add := func(n int64) {
+		binary.BigEndian.PutUint64(number[:], uint64(n))
+		h.Write(number[:])
+	}
+	addRaw := func(raw []byte) {
+		add(int64(len(raw)))
+		h.Write(raw)
+	}
 	add(m.EncapContentInfo.Offset)
 	add(m.EncapContentInfo.Length)
-	raws := [][][]byte{m.Certificates, m.CRLs, nil}
-	for _, s := range m.Signers {
-		raws[2] = append(raws[2], s.Raw)
-	}
-	for _, list := range raws {
+	for _, list := range [][][]byte{m.Certificates, m.CRLs} {
 		add(int64(len(list)))
 		for _, raw := range list {
-			add(int64(len(raw)))
-			h.Write(raw)
+			addRaw(raw)
 		}
+	}
+	add(int64(len(m.Signers)))
+	for _, s := range m.Signers {
+		addRaw(s.Raw)
 	}
 	return h.Sum(nil)
 }
