@@ -59,7 +59,16 @@ func newAnchors(c *config.Config, authority *authority.Service) (*anchors, error
 
 // all returns the roots and the other certificates.
 func (a *anchors) all(ctx context.Context) (roots, others []*x509gost.Certificate, err error) {
-	ownRoots, issuing, err := a.authority.Anchors(ctx)
+	states, err := a.authority.States(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.at(ctx, states)
+}
+
+// at is all for states of the built-in authority that the caller has read.
+func (a *anchors) at(ctx context.Context, states []authority.State) (roots, others []*x509gost.Certificate, err error) {
+	ownRoots, issuing, err := a.authority.AnchorsAt(ctx, states)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,10 +40,14 @@ func (r *Rooms) verification(signer *signing.Service) (*verifier, error) {
 	v := &signing.Verification{
 		Formats: served, Now: r.DB.Now, Limits: stranger(),
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
-			if t.Roots, t.Intermediates, err = r.anchors.all(ctx); err != nil {
+			states, err := r.Authority.States(ctx) // one statement for all of it
+			if err != nil {
 				return t, err
 			}
-			t.CRLs, err = r.Authority.CRLs(ctx)
+			if t.Roots, t.Intermediates, err = r.anchors.at(ctx, states); err != nil {
+				return t, err
+			}
+			t.CRLs, err = r.Authority.CRLsAt(ctx, states)
 			return t, err
 		},
 	}

@@ -205,6 +205,7 @@ type Service struct {
 	delegates   map[string]*authority // by name: the last one seen
 	crls        map[string]parsedCRL  // by name: the last one seen
 	tried       map[string]time.Time  // by name: last failed renewal of the list
+	grouped     grouped               // the last ones asked for
 }
 
 // authority is a stored authority ready for use.
@@ -301,10 +302,19 @@ func (s *Service) Issuing(ctx context.Context) ([]*x509gost.Certificate, error) 
 
 // Anchors returns Roots and Issuing. The store is asked once for both.
 func (s *Service) Anchors(ctx context.Context) (roots, issuing []*x509gost.Certificate, err error) {
-	of, err := s.allGenerations(ctx)
+	states, err := s.store.States(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
+	return s.AnchorsAt(ctx, states)
+}
+
+// States returns the state of each authority, for AnchorsAt and CRLsAt.
+func (s *Service) States(ctx context.Context) ([]State, error) { return s.store.States(ctx) }
+
+// AnchorsAt is Anchors for states that the caller has read.
+func (s *Service) AnchorsAt(ctx context.Context, states []State) (roots, issuing []*x509gost.Certificate, err error) {
+	of := s.generationsOf(ctx, states)
 	for _, h := range hierarchies {
 		for _, to := range []struct {
 			base string
@@ -352,6 +362,7 @@ func (s *Service) Forget() {
 	defer s.mu.Unlock()
 	clear(s.authorities)
 	clear(s.delegates)
+	s.grouped = grouped{}
 }
 
 func load(r Record) (*authority, error) {

@@ -80,10 +80,26 @@ func (s *Service) allGenerations(ctx context.Context) (func(base string) ([]*aut
 	if err != nil {
 		return nil, err
 	}
-	return func(base string) ([]*authority, error) { return s.generationsIn(ctx, states, base) }, nil
+	return s.generationsOf(ctx, states), nil
 }
 
+// generationsOf is allGenerations for states that the caller has read.
+func (s *Service) generationsOf(ctx context.Context, states []State) func(base string) ([]*authority, error) {
+	return func(base string) ([]*authority, error) { return s.generationsIn(ctx, states, base) }
+}
+
+// generationsIn returns the generations of an authority among states, the newest first. The
+// caller must not change the list, which serves all calls with the same authorities.
 func (s *Service) generationsIn(ctx context.Context, states []State, base string) (list []*authority, err error) {
+	s.mu.Lock()
+	if !s.grouped.hasNamesOf(states) {
+		s.grouped = newGrouped(states)
+	}
+	list = s.grouped.of[base]
+	s.mu.Unlock()
+	if list != nil {
+		return list, nil
+	}
 	var numbers []int64
 	for _, st := range states {
 		if b, n, ok := splitName(st.Name); ok && b == base {
@@ -101,7 +117,31 @@ func (s *Service) generationsIn(ctx context.Context, states []State, base string
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%w: %s", errAbsent, base)
 	}
+	s.mu.Lock()
+	if s.grouped.hasNamesOf(states) {
+		s.grouped.of[base] = list
+	}
+	s.mu.Unlock()
 	return list, nil
+}
+
+// grouped has generations by the name of the first one, for one list of authorities.
+type grouped struct {
+	names []string
+	of    map[string][]*authority
+}
+
+func newGrouped(states []State) grouped {
+	g := grouped{of: map[string][]*authority{}}
+	for _, st := range states {
+		g.names = append(g.names, st.Name)
+	}
+	return g
+}
+
+// hasNamesOf reports whether states are of the authorities of g.
+func (g *grouped) hasNamesOf(states []State) bool {
+	return g.of != nil && slices.EqualFunc(g.names, states, func(name string, st State) bool { return name == st.Name })
 }
 
 // Described is an authority with its certificate.
