@@ -268,13 +268,13 @@ func countersignatures(attrs []Attribute) (out []*SignerInfo, err error) {
 }
 
 // X509 parses the certificates of the message. It returns those that parse, and an error
-// that says what is wrong with the others.
+// that says what is wrong with the others. Other messages may share the results.
 func (m *Message) X509() (certs []*x509gost.Certificate, err error) {
 	for i, raw := range m.Certificates {
 		if raw[0] != tagSequence {
 			continue // attribute certificates and other formats
 		}
-		c, e := x509gost.ParseCertificate(raw)
+		c, e := x509gost.ParseShared(raw)
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("cms: certificate %d: %w", i, e))
 			continue

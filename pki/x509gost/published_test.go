@@ -170,3 +170,30 @@ func TestPublishedRequestsAndLists(t *testing.T) {
 		})
 	}
 }
+
+// TestParseShared checks that the same bytes are the same certificate, that other bytes are not,
+// and that the bytes of the caller are not kept.
+func TestParseShared(t *testing.T) {
+	k := keyCases(t)[0]
+	der := bytes.Clone(create(t, leafTemplate(t), nil, k, k).Raw)
+	own := bytes.Clone(der)
+	first, err := x509gost.ParseShared(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(der)
+	again, err := x509gost.ParseShared(own)
+	if err != nil || again != first || !bytes.Equal(first.Raw, own) {
+		t.Errorf("the same certificate again: %v", err)
+	}
+	other := bytes.Clone(own)
+	other[len(other)-1] ^= 1
+	if c, err := x509gost.ParseShared(other); err != nil || c == first || !bytes.Equal(c.Raw, other) {
+		t.Errorf("another certificate: %v", err)
+	}
+	for _, bad := range [][]byte{nil, own[1:], append(bytes.Clone(own), 0)} {
+		if _, err := x509gost.ParseShared(bad); err == nil {
+			t.Errorf("%d bytes that are no certificate are accepted", len(bad))
+		}
+	}
+}
