@@ -57,20 +57,19 @@ func MarshalState(st State, size int) []byte {
 // OpenState reads a state into st and checks its version. Slices of st may share memory with
 // prepared. The error is an *ErrState.
 func OpenState(form StateForm, prepared []byte, st State) error {
-	unreadable := &ErrState{Text: "cannot be read"}
 	if len(prepared) == 0 {
-		return unreadable
+		return unreadable()
 	}
 	h := st.Common()
 	if prepared[0] == '{' && form.JSON > 0 {
 		if err := json.Unmarshal(prepared, st); err != nil {
-			return unreadable
+			return unreadable()
 		}
 		if err := form.Check(h.Version); err != nil {
 			return err
 		}
 		if h.Version > form.JSON {
-			return unreadable
+			return unreadable()
 		}
 		return nil
 	}
@@ -81,10 +80,12 @@ func OpenState(form StateForm, prepared []byte, st State) error {
 	f := &Fields{reading: true, rest: prepared[1:]}
 	st.Fields(f)
 	if f.broken || len(f.rest) > 0 || h.Version <= form.JSON {
-		return unreadable
+		return unreadable()
 	}
 	return nil
 }
+
+func unreadable() error { return &ErrState{Text: "cannot be read"} }
 
 // Fields writes the fields of a state one after another, or reads them. All numbers are big-endian.
 type Fields struct {

@@ -117,12 +117,28 @@ func With(ctx context.Context, l Limits) context.Context {
 // Of returns the budget of ctx. If ctx has none, it makes one with the ordinary limits of a
 // document of size bytes. Calls with the returned context spend from the same budget.
 func Of(ctx context.Context, size int64) (context.Context, *Budget) {
-	p, ok := ctx.Value(key{}).(*purse)
-	if !ok {
-		p = &purse{limits: Ordinary(size)}
-		ctx = context.WithValue(ctx, key{}, p)
+	if p, ok := ctx.Value(key{}).(*purse); ok {
+		return ctx, &Budget{ctx: ctx, purse: p}
 	}
-	return ctx, &Budget{ctx: ctx, purse: p}
+	n := &ordinary{Context: ctx, purse: purse{limits: Ordinary(size)}}
+	n.budget = Budget{ctx: n, purse: &n.purse}
+	return n, &n.budget
+}
+
+// ordinary is a context with a budget of its own, in one piece of memory: each document of a
+// batch has one.
+type ordinary struct {
+	context.Context
+	budget Budget
+	purse  purse
+}
+
+// Value implements [context.Context].
+func (c *ordinary) Value(k any) any {
+	if k == (key{}) {
+		return &c.purse
+	}
+	return c.Context.Value(k)
 }
 
 // lookEvery is how many steps pass between checks of the context: about half a millisecond.

@@ -136,6 +136,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // As finds the outermost fault in the chain of err.
 func As(err error) (*Error, bool) {
+	if err == nil { // before e takes memory
+		return nil, false
+	}
 	var e *Error
 	ok := errors.As(err, &e)
 	return e, ok

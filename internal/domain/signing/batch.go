@@ -151,9 +151,9 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	err = each(ctx, len(signed), func(ctx context.Context, n int) error {
 		i := signed[n]
 		w := &works[i]
-		job := s.job(t, by, o.Items[i].content(), o.Items[i].original())
+		job := w.job
 		result, err := t.format.Finish(ctx, job, w.state, values[n])
-		w.state = nil
+		*w = work{}
 		var room *sig.ErrRoom
 		if errors.As(err, &room) { // as in Sign
 			job.Room = room.Need
@@ -174,6 +174,7 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 
 // work is an item that is being processed.
 type work struct {
+	job    *sig.Job
 	digest suite.Digest
 	state  []byte
 }
@@ -208,7 +209,8 @@ func (s *Service) prepareMany(ctx context.Context, t *terms, by *signer, items [
 		case item.content() == nil:
 			return outcomes[i].fail(ctx, fault.Newf(fault.ContentRequired, "Documents[%d].Content is missing or empty", i))
 		}
-		prepared, err := t.format.Prepare(ctx, s.job(t, by, item.content(), item.original()))
+		w.job = s.job(t, by, item.content(), item.original())
+		prepared, err := t.format.Prepare(ctx, w.job)
 		if err != nil {
 			return outcomes[i].fail(ctx, translate(err))
 		}

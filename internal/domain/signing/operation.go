@@ -243,6 +243,7 @@ func (s *Operations) Start(ctx context.Context, who audit.Principal, o *Operatio
 	p := &plan{
 		Version: planVersion, Type: s.Signer.typeName(o.Type), Params: o.Params, Certificate: o.Certificate, Template: o.Template,
 	}
+	op.Documents = make([]Processed, 0, len(o.Inputs))
 	for i := range o.Inputs {
 		in := &o.Inputs[i]
 		id, err := newID(s.Signer.Rand)

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"reflect"
 	"sync"
@@ -54,6 +53,7 @@ type blobValue struct {
 	finished bool
 	err      error // why the value cannot be opened
 	plain    error // why the value cannot be read as text
+	long     bool  // or that it is too long
 }
 
 // Absent reports whether the value is absent or null.
@@ -70,6 +70,9 @@ func (b Blob) Empty() bool {
 func (b Blob) Text() (string, error) {
 	if b.value == nil {
 		return "", nil
+	}
+	if b.value.long {
+		return string(b.value.text), fault.Newf(fault.InvalidParameters, "%s must be a string of at most %d characters", b.value.name, ShortBlob)
 	}
 	return string(b.value.text), b.value.plain
 }
@@ -273,7 +276,7 @@ func (r *reader) document(b *blobValue, until int64) error {
 	if err != nil {
 		return err
 	}
-	b.plain = r.wrong(fmt.Sprintf("a string of at most %d characters", ShortBlob))
+	b.long = true
 	e.decoder.finish()
 	if e.decoder.failed() {
 		b.err = e.decoder.fault(b.name)

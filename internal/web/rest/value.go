@@ -13,7 +13,8 @@ func OrNull(s string) *string {
 	if s == "" {
 		return nil
 	}
-	return &s
+	copied := s // an empty s takes no memory
+	return &copied
 }
 
 // TimeOrNull returns t in RFC 3339, UTC, for a key of an answer, nil (null) for the zero

@@ -102,7 +102,8 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 	case s == nil:
 		s = &operationSignature{}
 	}
-	order, err := o.order(docs, b.BinaryData, s)
+	var kept keptAnswer
+	order, err := o.order(docs, b.BinaryData, s, &kept)
 	if err != nil {
 		return rest.JSON{}, err
 	}
@@ -132,7 +133,17 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 		return rest.JSON{}, err
 	}
 	rest.Afterwards(ctx, op)
+	if op == kept.op {
+		return kept.answer, nil
+	}
 	return o.answer(op)
+}
+
+// keptAnswer is the answer that was kept for an operation. The request returns this one, so that
+// thousands of documents are not rendered twice.
+type keptAnswer struct {
+	op     *signing.Operation
+	answer rest.JSON
 }
 
 // operationObject returns an operation for an audit entry.
@@ -140,8 +151,8 @@ func operationObject(op *signing.Operation, certificate string) string {
 	return fmt.Sprintf("operation %s, %s, %d documents", op.ID, certificateObject(certificate), len(op.Documents))
 }
 
-// order returns the order of the domain for a request.
-func (o *Operating) order(docs *documents, data []binary, s *operationSignature) (*signing.OperationOrder, error) {
+// order returns the order of the domain for a request, which sets kept.
+func (o *Operating) order(docs *documents, data []binary, s *operationSignature, kept *keptAnswer) (*signing.OperationOrder, error) {
 	order := &signing.OperationOrder{
 		Type: string(s.Type), Certificate: string(s.CertificateID), PIN: string(s.PinCode), Template: string(s.ProcessingTemplateID),
 		Inputs: make([]signing.Input, len(data)),
@@ -150,6 +161,7 @@ func (o *Operating) order(docs *documents, data []binary, s *operationSignature)
 			if err != nil {
 				return nil, err
 			}
+			*kept = keptAnswer{op, answer}
 			rest.Concerning(ctx, operationObject(op, string(s.CertificateID)))
 			return rest.Keep(ctx, answer)
 		},
