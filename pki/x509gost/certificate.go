@@ -82,6 +82,7 @@ type Certificate struct {
 	limit   *suite.PSS // with these parameters
 
 	digests atomic.Pointer[[]suite.Digest] // see Digest
+	signer  atomic.Pointer[Certificate]    // see CheckSignatureFrom
 }
 
 // ParseCertificate reads one DER certificate of at most MaxCertificate bytes. Nothing may
@@ -251,9 +252,13 @@ func (c *Certificate) Verify(d suite.Digest, value []byte) error {
 // received. It checks nothing else: package chain checks names, dates and usage. The error
 // wraps suite.ErrSignature when the value does not match.
 func (c *Certificate) CheckSignatureFrom(issuer *Certificate) error {
+	if issuer != nil && c.signer.Load() == issuer { // it was right before, and neither of them changes
+		return nil
+	}
 	if err := checkSignedOnce(c.SignatureOID, c.parameters, c.RawTBS, c.Signature, issuer); err != nil {
 		return fmt.Errorf("x509gost: signature of certificate %s: %w", c.SerialHex(), err)
 	}
+	c.signer.Store(issuer)
 	return nil
 }
 

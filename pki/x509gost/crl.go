@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/cryptobyte"
@@ -50,6 +51,8 @@ type RevocationList struct {
 
 	sorting  sync.Once
 	bySerial []int32 // indexes into Revoked, sorted by serial and date
+
+	signer atomic.Pointer[Certificate] // as in Certificate
 }
 
 // Scope is issuingDistributionPoint (RFC 5280, 5.2.5). The zero value, which a list
@@ -267,9 +270,13 @@ func (l *RevocationList) Scheme() (*suite.Scheme, error) {
 // received. It checks nothing else. The error wraps suite.ErrSignature when the value does
 // not match.
 func (l *RevocationList) CheckSignatureFrom(issuer *Certificate) error {
+	if issuer != nil && l.signer.Load() == issuer {
+		return nil
+	}
 	if err := checkSignedOnce(l.SignatureOID, l.parameters, l.RawTBS, l.Signature, issuer); err != nil {
 		return fmt.Errorf("x509gost: signature of a revocation list: %w", err)
 	}
+	l.signer.Store(issuer)
 	return nil
 }
 
