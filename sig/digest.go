@@ -55,22 +55,47 @@ func digestSmall(ctx context.Context, d Document, h *suite.Hash) (suite.Digest, 
 }
 
 // DigestsOf returns the digests of a whole document by each of the algorithms, in the given
-// order. It uses those in known if they have all algorithms, else it reads the document once.
+// order. It uses those in known, and reads the document once if any other is needed.
 func DigestsOf(ctx context.Context, document Document, known []suite.Digest, hs []*suite.Hash) ([]suite.Digest, error) {
-	var have []suite.Digest
-	for _, h := range hs {
+	out := make([]suite.Digest, len(hs))
+	var missing []*suite.Hash
+	for i, h := range hs {
 		for _, d := range known {
 			if d.Hash == h && len(d.Sum) == h.Size {
-				have = append(have, d)
+				out[i] = d
 				break
 			}
 		}
+		if out[i].Hash == nil {
+			missing = append(missing, h)
+		}
 	}
-	if len(have) == len(hs) {
-		return have, nil
+	if len(missing) == 0 {
+		return out, nil
 	}
-	size := document.Size()
-	return DigestAll(ctx, io.NewSectionReader(document, 0, size), size, hs...)
+	computed, err := digestWhole(ctx, document, missing)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if out[i].Hash == nil {
+			out[i], computed = computed[0], computed[1:]
+		}
+	}
+	return out, nil
+}
+
+// digestWhole is DigestAll for a document.
+func digestWhole(ctx context.Context, d Document, hs []*suite.Hash) ([]suite.Digest, error) {
+	size := d.Size()
+	if len(hs) > 1 || size > chunk {
+		return DigestAll(ctx, io.NewSectionReader(d, 0, size), size, hs...)
+	}
+	one, err := digestSmall(ctx, d, hs[0])
+	if err != nil {
+		return nil, err
+	}
+	return []suite.Digest{one}, nil
 }
 
 // DigestAll reads size bytes once and returns their digests by each of the algorithms, in the

@@ -142,6 +142,34 @@ func TestDigestOf(t *testing.T) {
 }
 
 // TestAssembly reads a result in pieces of every size and compares it with what is written.
+// TestDigestsOf checks that known digests are used, and the others computed in their places.
+func TestDigestsOf(t *testing.T) {
+	hs := []*suite.Hash{suite.SHA256, suite.Streebog256, suite.Streebog512}
+	for _, size := range []int{0, 1000, 300_000} {
+		document := bytes.Repeat([]byte{7}, size)
+		for mask := range 1 << len(hs) {
+			var known, want []suite.Digest
+			for i, h := range hs {
+				d := h.Digest(document)
+				if mask>>i&1 != 0 { // a known digest is not computed again
+					d.Sum = bytes.Repeat([]byte{byte(i)}, h.Size)
+					known = append(known, d)
+				}
+				want = append(want, d)
+			}
+			got, err := sig.DigestsOf(t.Context(), bytes.NewReader(document), known, hs)
+			if err != nil || !slices.EqualFunc(got, want, func(a, b suite.Digest) bool { return a.Hash == b.Hash && bytes.Equal(a.Sum, b.Sum) }) {
+				t.Errorf("%d bytes, known %03b: %v, %v", size, mask, got, err)
+			}
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sig.DigestsOf(ended, bytes.NewReader(make([]byte, 10)), nil, hs[:1]); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the request: %v", err)
+	}
+}
+
 func TestAssembly(t *testing.T) {
 	document := bytes.NewReader([]byte("0123456789"))
 	a := sig.Parts(sig.Bytes([]byte("head")), sig.Part{}, sig.Section(document, 2, 5), sig.Bytes(nil), sig.Bytes([]byte("tail")), sig.Part{})
