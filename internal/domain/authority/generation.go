@@ -95,7 +95,8 @@ func (s *Service) generationsIn(ctx context.Context, states []State, base string
 	if !s.grouped.hasNamesOf(states) {
 		s.grouped = newGrouped(states)
 	}
-	list = s.grouped.of[base]
+	of := s.grouped.of
+	list = of[base]
 	s.mu.Unlock()
 	if list != nil {
 		return list, nil
@@ -118,9 +119,7 @@ func (s *Service) generationsIn(ctx context.Context, states []State, base string
 		return nil, fmt.Errorf("%w: %s", errAbsent, base)
 	}
 	s.mu.Lock()
-	if s.grouped.hasNamesOf(states) {
-		s.grouped.of[base] = list
-	}
+	of[base] = list // in no use any more if others are asked for now, or after Forget
 	s.mu.Unlock()
 	return list, nil
 }

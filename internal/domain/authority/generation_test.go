@@ -179,3 +179,30 @@ func TestRenew(t *testing.T) {
 		t.Errorf("an unknown authority: %v", err)
 	}
 }
+
+// TestAnchorsOfAnotherProcess checks that the authorities of a rollover are anchors of another
+// process at once, although it has grouped the ones before.
+func TestAnchorsOfAnotherProcess(t *testing.T) {
+	s, db, c := bootstrapped(t)
+	ctx := t.Context()
+	other := newService(t, db, c, 2)
+	for range 2 { // the second time from memory
+		roots, issuing, err := other.Anchors(ctx)
+		if err != nil || len(roots) != 2 || len(issuing) != 2 {
+			t.Fatalf("%d roots, %d others, %v", len(roots), len(issuing), err)
+		}
+	}
+	if _, err := s.Rollover(ctx, "gost", true); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		roots, issuing, err := other.Anchors(ctx)
+		if err != nil || len(roots) != 3 || len(issuing) != 3 {
+			t.Fatalf("after a rollover: %d roots, %d others, %v", len(roots), len(issuing), err)
+		}
+		newest, err := s.Certificate(ctx, "gost-root-2")
+		if err != nil || string(roots[0].Raw) != string(newest) {
+			t.Errorf("the first root is %s, %v", roots[0].Subject, err)
+		}
+	}
+}
