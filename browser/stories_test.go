@@ -3,6 +3,8 @@
 package browser
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +48,53 @@ func TestSignAndVerify(t *testing.T) {
 		t.Errorf("%.100s", report)
 	}
 	b.check("signed-and-verified")
+}
+
+// TestCosign adds a signature to one in a file of its own: its document is dropped with it, or
+// chosen in its own field, with and without scripts.
+func TestCosign(t *testing.T) {
+	s := start(t)
+	for _, l := range []look{looks[0], {name: "no-script", language: "ru", width: 1280, noScript: true}} {
+		t.Run(l.name, func(t *testing.T) {
+			b := s.tab(t, l)
+			folder := b.downloads()
+			b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+			sign := func() string {
+				b.press(`main form button:not([name]):not([type])`)
+				b.wait(`main a[href^="/signed/document/"]`)
+				if n := value[int](b, `document.querySelectorAll('main a[href^="/signed/document/"]').length`); n != 1 {
+					t.Errorf("%d documents are signed, want 1", n)
+				}
+				b.press(`main a[href^="/signed/document/"]`)
+				text := b.saved(folder, "a.txt.sig")
+				if err := os.Remove(filepath.Join(folder, "a.txt.sig")); err != nil { // the next one has the same name
+					t.Fatal(err)
+				}
+				b.open("/sign")
+				return text
+			}
+			b.attach(`input[name=file]`, "a.txt", "text")
+			first := sign()
+			b.attach(`input[name=file]`, "a.txt", "text", "a.txt.sig", first)
+			second := sign()
+			b.attach(`input[name=file]`, "a.txt.sig", second)
+			b.press(`main details:last-of-type summary`)
+			b.attach(`input[name=original]`, "other.txt", "text")
+			b.check("sign-detached-" + l.name)
+			third := sign()
+			if len(first) >= len(second) || len(second) >= len(third) {
+				t.Errorf("the signatures have %d, %d and %d bytes", len(first), len(second), len(third))
+			}
+			b.open("/verify")
+			b.attach(`input[name=file]`, "a.txt.sig", third)
+			b.attach(`input[name=original]`, "a.txt", "text")
+			b.press(`main form button:not([name]):not([type])`)
+			b.wait(`h2.verdict.passed`)
+			if n := value[int](b, `document.querySelectorAll("article.signature").length`); n != 3 {
+				t.Errorf("%d signatures are verified, want 3", n)
+			}
+		})
+	}
 }
 
 // TestStamp places the stamp of a PDF with the mouse.

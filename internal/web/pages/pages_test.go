@@ -212,6 +212,56 @@ func TestStory(t *testing.T) {
 	second := b.ok(b.upload("/sign", map[string]string{"certificate": "4", "format": "countersign", "level": "stamped"}, file{"file", "same.txt.sig", string(signature)}), "<td>Signed", `>same.txt.sig</a>`)
 	countersigned := b.ok(b.get(b.find(second, result)[1]))
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", countersigned.text}, file{"original", "same.txt", "one"}), "The signature is valid", "2 signatures")
+	t.Run("cosign", func(t *testing.T) {
+		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"en"}}}
+		sign := func(fields map[string]string, files ...file) shown {
+			fields["certificate"] = "3"
+			return b.ok(b.upload("/sign", fields, files...))
+		}
+		verify := func(signature, document string) {
+			t.Helper()
+			b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", signature}, file{"original", "same.txt", document}), "The signature is valid", "2 signatures")
+		}
+		detached, one := file{"file", "same.txt.sig", string(signature)}, file{"file", "same.txt", "one"}
+		for _, files := range [][]file{{detached, one}, {one, detached}, {detached, {"original", "same.txt", "one"}}, {detached, {"original", "other.txt", "one"}}} {
+			for _, format := range []string{"automatic", "cosign"} {
+				p := sign(map[string]string{"format": format}, files...)
+				if n := strings.Count(p.text, "<td>Signed"); n != 1 || !strings.Contains(p.text, ">same.txt.sig</a>") {
+					t.Fatalf("%d documents are signed, want the signature alone:\n%s", n, p.text)
+				}
+				verify(b.ok(b.get(b.find(p, result)[1])).text, "one")
+			}
+		}
+		// Several signatures with their documents, and a file of its own.
+		two := b.ok(b.upload("/sign", map[string]string{"certificate": "1", "level": "plain"}, file{"file", "two.txt", "two"}))
+		second := b.ok(b.get(b.find(two, result)[1])).text
+		p := sign(map[string]string{}, detached, one, file{"file", "two.txt.P7S", second}, file{"original", "two.txt", "two"}, file{"file", "own.txt", "own"})
+		for _, want := range []string{">same.txt.sig</a>", ">two.txt.P7S</a>", ">own.txt.sig</a>"} {
+			if !strings.Contains(p.text, want) {
+				t.Errorf("no %s:\n%s", want, p.text)
+			}
+		}
+		if n := strings.Count(p.text, "<td>Signed"); n != 3 {
+			t.Errorf("%d documents are signed, want 3", n)
+		}
+		z := b.ok(b.get(b.find(p, all)[1])).text
+		archive, err := zip.NewReader(strings.NewReader(z), int64(len(z)))
+		if err != nil || len(archive.File) != 3 || archive.File[0].Name != "same.txt.sig" || archive.File[1].Name != "two.txt.P7S" {
+			t.Errorf("the archive of %d bytes: %v", len(z), err)
+		}
+		verify(b.ok(b.get(regexp.MustCompile(`href="([^"]*)">two.txt.P7S`).FindStringSubmatch(p.text)[1])).text, "two")
+		// The signatures of a format of its own have no documents.
+		if p := sign(map[string]string{"format": "cades"}, detached, one); strings.Count(p.text, "<td>Signed") != 2 {
+			t.Errorf("%s", p.text)
+		}
+		b.is(b.upload("/sign", map[string]string{"certificate": "3"}, one, file{"original", "a.txt", "a"}), 400, "choose the signature of this document too")
+		b.is(b.upload("/sign", map[string]string{"certificate": "3"}, detached, one, file{"original", "a.txt", "a"}), 400, "several documents fit this signature")
+		b.is(b.upload("/sign", map[string]string{"certificate": "3"}, file{"original", "a.txt", "a"}), 400, "choose at least one file")
+		ru := &browser{t, s, b.client, http.Header{"Accept-Language": {"ru"}}}
+		ru.ok(ru.get("/sign"), "Документ, к которому относится подпись")
+		ru.is(ru.upload("/sign", map[string]string{"certificate": "3"}, detached), 400, "Подпись в отдельном файле: выберите вместе с ней подписанный документ.")
+		ru.is(ru.upload("/sign", map[string]string{"certificate": "3"}, detached, file{"file", "same.txt", "two"}), 400, "Подпись относится к другому документу.")
+	})
 	t.Run("stamp", func(t *testing.T) {
 		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"en"}}}
 		fields := map[string]string{

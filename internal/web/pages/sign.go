@@ -41,6 +41,9 @@ type format struct {
 	// params are the parameters by level. A level without an entry is not offered by the
 	// format.
 	params map[string]map[string]string
+	// extends means that a signature is added to a signed message. The document of the message
+	// may be beside it.
+	extends bool
 	// attachable means that the document may be in the signature or beside it.
 	attachable bool
 	stamped    bool // a signature may have a visible stamp
@@ -60,12 +63,12 @@ var formats = []format{
 	{Name: "xml", Type: "XMLDSig", extensions: []string{"xml"}, params: map[string]map[string]string{
 		levelPlain: {"XMLDsigType": "XMLEnveloped"}, levelStamped: {"XMLDsigType": "XMLEnveloped", "XAdESType": "T"},
 	}},
-	{Name: "cosign", Type: "CAdES", extensions: []string{"p7s", "p7m", "sig"}, params: map[string]map[string]string{
-		levelPlain:   {"CmsSignatureType": "Cosign", "IsDetached": "False", "CADESType": "BES"},
-		levelStamped: {"CmsSignatureType": "Cosign", "IsDetached": "False", "CADESType": "T"},
-		levelLong:    {"CmsSignatureType": "Cosign", "IsDetached": "False", "CADESType": "XLT1"},
+	{Name: "cosign", Type: "CAdES", extends: true, extensions: []string{"p7s", "p7m", "sig"}, params: map[string]map[string]string{
+		levelPlain:   {"CmsSignatureType": "Cosign", "CADESType": "BES"},
+		levelStamped: {"CmsSignatureType": "Cosign", "CADESType": "T"},
+		levelLong:    {"CmsSignatureType": "Cosign", "CADESType": "XLT1"},
 	}},
-	{Name: "countersign", Type: "CAdES", params: map[string]map[string]string{
+	{Name: "countersign", Type: "CAdES", extends: true, params: map[string]map[string]string{
 		levelPlain:   {"CmsSignatureType": "Countersign", "CADESType": "BES"},
 		levelStamped: {"CmsSignatureType": "Countersign", "CADESType": "T"},
 		levelLong:    {"CmsSignatureType": "Countersign", "CADESType": "XLT1"},
@@ -232,36 +235,84 @@ type group struct {
 	files  []int
 }
 
+// upload is a file to sign, or the document of a detached signature.
+type upload struct {
+	document.New
+	original bool // from the field for documents of detached signatures
+}
+
+func (u *upload) name() string { return u.Description.Name }
+
+// besides finds the documents of the messages that get one more signature: by the place of a
+// message the place of its document. The document of a.pdf.sig is a.pdf, wherever it was
+// dropped. In the field for documents it may have another name, if there is one message only.
+func (c *choices) besides(files []upload) (map[int]int, error) {
+	beside := map[int]int{}
+	var messages []int
+	for i := range files {
+		if f := &files[i]; !f.original && c.formatOf(f.name()).extends {
+			messages = append(messages, i)
+		}
+	}
+	// A message has one document, and a document may have messages of several people.
+	used := map[int]bool{}
+	for _, m := range messages {
+		stem := strings.TrimSuffix(files[m].name(), path.Ext(files[m].name()))
+		for i := range files {
+			if i != m && (files[i].name() == stem || files[i].original && len(messages) == 1) {
+				if _, twice := beside[m]; twice {
+					return nil, fault.Newf(fault.InvalidParameters, "%s: several documents fit this signature: choose one document", files[m].name())
+				}
+				beside[m], used[i] = i, true
+			}
+		}
+	}
+	for i := range files {
+		if files[i].original && !used[i] {
+			return nil, fault.Newf(fault.InvalidParameters, "%s: choose the signature of this document too: its name is that of the document and .sig or .p7s, such as a.pdf.sig", files[i].name())
+		}
+	}
+	return beside, nil
+}
+
 // sign stores the files, signs them, and leads to the page of the operations. Each format
 // is an operation of its own, since an operation signs in one way.
 func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], r struct{ Body rest.Parts }) (rest.Redirect, error) {
-	var files []document.New
-	fields, err := readUpload(r.Body, docs, func(_, name string, content *document.Intake) error {
+	var files []upload
+	fields, err := readUpload(r.Body, docs, func(field, name string, content *document.Intake) error {
 		if content.Size() == 0 && name == "" {
 			return nil // the browser sends an empty part for no file
 		}
 		if len(files) == maxFiles {
 			return fault.Newf(fault.InvalidParameters, "at most %d files are signed at once", maxFiles)
 		}
-		files = append(files, document.New{Content: content, Description: document.Description{Name: name, Temporary: true}})
+		files = append(files, upload{document.New{Content: content, Description: document.Description{Name: name, Temporary: true}}, field == "original"})
 		return nil
 	})
 	if err != nil {
 		return rest.Redirect{}, err
 	}
-	if len(files) == 0 {
+	if !slices.ContainsFunc(files, func(u upload) bool { return !u.original }) {
 		return rest.Redirect{}, fault.New(fault.ContentRequired, "choose at least one file to sign")
 	}
 	chosen, err := a.choices(ctx, fields)
 	if err != nil {
 		return rest.Redirect{}, err
 	}
-	groups, err := chosen.groups(files)
+	beside, err := chosen.besides(files)
+	if err != nil {
+		return rest.Redirect{}, err
+	}
+	groups, err := chosen.groups(files, beside)
 	if err != nil {
 		return rest.Redirect{}, err
 	}
 	who := rest.Caller(ctx)
-	stored, err := a.Documents.Keep(ctx, who, files)
+	kept := make([]document.New, len(files))
+	for i := range files {
+		kept[i] = files[i].New
+	}
+	stored, err := a.Documents.Keep(ctx, who, kept)
 	if err != nil {
 		return rest.Redirect{}, err
 	}
@@ -269,7 +320,11 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 	for _, g := range groups {
 		order := &signing.OperationOrder{Type: g.format.Type, Params: g.params, Certificate: chosen.certificate, PIN: chosen.pin}
 		for _, i := range g.files {
-			order.Inputs = append(order.Inputs, signing.Input{RefID: stored[i].ID, Name: files[i].Description.Name})
+			input := signing.Input{RefID: stored[i].ID, Name: files[i].name()}
+			if at, ok := beside[i]; ok {
+				input.RelatedRefID = stored[at].ID
+			}
+			order.Inputs = append(order.Inputs, input)
 		}
 		o, err := a.Operations.Start(ctx, who, order)
 		if err != nil {
@@ -338,10 +393,18 @@ func (c *choices) formatOf(name string) *format {
 	return formatOf(name)
 }
 
-// groups returns the operations that sign the files.
-func (c *choices) groups(files []document.New) (list []*group, err error) {
+// groups returns the operations that sign the files. A document beside its message is not
+// signed itself.
+func (c *choices) groups(files []upload, beside map[int]int) (list []*group, err error) {
+	document := map[int]bool{}
+	for _, i := range beside {
+		document[i] = true
+	}
 	for i := range files {
-		f := c.formatOf(files[i].Description.Name)
+		if document[i] {
+			continue
+		}
+		f := c.formatOf(files[i].name())
 		at := slices.IndexFunc(list, func(g *group) bool { return g.format == f })
 		if at < 0 {
 			g := &group{format: f}
