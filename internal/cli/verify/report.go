@@ -338,12 +338,15 @@ func (p *printer) headline(verdict string, beside []string) string {
 }
 
 // text returns a finding for people. The formats say in English what is wrong in detail. Before that is what its
-// indication means, in the language of the process if that is another.
+// code means, or its indication, in the language of the process if that is another.
 func (p *printer) text(f findingReport) string {
-	if f.Indication == "" || p.console.Words == nil {
+	if p.console.Words == nil {
 		return f.Text
 	}
-	return pages.Finding(p.console.Language, f.Indication) + ": " + f.Text
+	if text := pages.Finding(p.console.Language, f.Code, f.Indication); text != "" {
+		return text + ": " + f.Text
+	}
+	return f.Text
 }
 
 // suiteOf returns the name of the suite of a signature, or of its scheme if it has no suite.

@@ -8,7 +8,9 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +97,50 @@ func TestDetails(t *testing.T) {
 	}
 }
 
+// TestFindings checks that every code of a finding has a sentence in every language, and that
+// no sentence is of a code that no verifier has.
+func TestFindings(t *testing.T) {
+	written := regexp.MustCompile(`(?:\b[cC]ode[A-Z]\w* +=|\bCode:) +(certificateCode \+ )?"([a-z0-9-]+)"`)
+	codes := map[string]bool{}
+	for _, dir := range []string{"sig", "sig/raw", "sig/cades", "sig/xmldsig", "sig/ooxml", "sig/pdf", "pki/cms", "pki/chain"} {
+		files, err := filepath.Glob(filepath.Join("../../..", dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := len(codes)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range written.FindAllStringSubmatch(string(text), -1) {
+				if dir == "pki/chain" || m[1] != "" {
+					m[2] = "certificate-" + m[2]
+				}
+				codes[m[2]] = true
+			}
+		}
+		if len(codes) == before && dir != "sig/raw" {
+			t.Errorf("%s has no codes", dir)
+		}
+	}
+	for _, w := range languages {
+		for code := range codes {
+			if w.texts["code."+code] == "" {
+				t.Errorf("%s has no sentence for the code %s", w.language, code)
+			}
+		}
+		for key := range w.texts {
+			if code, ok := strings.CutPrefix(key, "code."); ok && !codes[code] {
+				t.Errorf("%s has a sentence for the code %s, which no verifier has", w.language, code)
+			}
+		}
+	}
+}
+
 func TestOwn(t *testing.T) {
 	en, ru := languages[0], languages[1]
 	for message, want := range map[string]string{
@@ -105,7 +151,6 @@ func TestOwn(t *testing.T) {
 		strings.Repeat("a", 1<<20):                                            "",
 		"certificate 7 has this name":                                         "",
 		"the whole document, 512 bytes":                                       "весь документ, размер 512 Б",
-		"the whole document, root element a (without this signature)":         "весь документ без этой подписи, корневой элемент a",
 		"the first 5 of 9 bytes, a revision of the document; later revisions: metadata, form filling": "первые 5 из 9 байт: версия документа; в более поздних версиях: метаданные, заполненные поля",
 		"3 parts: /a, /b, /c; relationships in 1 parts: /d; not covered: /e":                          "частей: 3 (/a, /b, /c); связи в частях: 1 (/d); не подписано: /e",
 	} {
@@ -114,6 +159,56 @@ func TestOwn(t *testing.T) {
 		}
 		if en.own(message) != message {
 			t.Errorf("%.80q is another text in English", message)
+		}
+	}
+}
+
+// TestCovers checks every form of what an XML signature covers, each part and several together.
+func TestCovers(t *testing.T) {
+	en, ru := languages[0], languages[1]
+	const element, line = `element {urn:a}b with id "i" at /a/b[2]`, ", line 7"
+	const elementRU = `элемент {urn:a}b с идентификатором "i", /a/b[2]`
+	forms := map[string]string{
+		"the whole document, root element a": "весь документ, корневой элемент a",
+		`nothing by URI="#x"`:                `ничего по ссылке "#x"`,
+	}
+	for object, objectRU := range map[string]string{
+		"":                              "",
+		", an object in this signature": ": объект внутри этой подписи",
+		", an object in this signature with a document as Base64": ": объект внутри этой подписи, документ в Base64",
+		", an object in this signature with the element c":        ": объект внутри этой подписи с элементом c",
+	} {
+		forms[element+object] = elementRU + objectRU
+		forms[element+line+object] = elementRU + ", строка 7" + objectRU
+	}
+	less := map[string]string{
+		"": "", " (without this signature)": " (без этой подписи)", " (only the nodes that XPath selects, its text decoded from Base64)": " (только узлы, выбранные XPath, текст, раскодированный из Base64)",
+		" (without this signature, in the form of SMEV 3)": " (без этой подписи, в форме СМЭВ 3)",
+	}
+	var all, allRU []string
+	for form, want := range forms {
+		for less, lessRU := range less {
+			if got := ru.covers(form + less); got != want+lessRU {
+				t.Errorf("%q: %q, want %q", form+less, got, want+lessRU)
+			}
+			if en.covers(form+less) != form+less {
+				t.Errorf("%q is another text in English", form+less)
+			}
+			all, allRU = append(all, form+less), append(allRU, want+lessRU)
+		}
+	}
+	if got, want := ru.covers(strings.Join(all, "; ")), strings.Join(allRU, "; "); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for message, want := range map[string]string{
+		"the whole document, 5 bytes":                           "весь документ, размер 5 Б",
+		"the whole document, root element a; something":         "",
+		"the whole document, root element a (something)":        "",
+		"element " + strings.Repeat("a; ", maxCovers):           "",
+		strings.Repeat("element a with id b at c; ", maxCovers): "",
+	} {
+		if got := ru.covers(message); got != want {
+			t.Errorf("%.80q: %.80q, want %q", message, got, want)
 		}
 	}
 }

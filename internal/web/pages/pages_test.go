@@ -285,7 +285,7 @@ func TestStory(t *testing.T) {
 	t.Run("reports", func(t *testing.T) {
 		files := []file{{"file", "same.txt.sig", string(signature)}, {"original", "same.txt", "two"}}
 		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"ru"}}}
-		b.ok(b.upload("/verify", nil, files...), "Документ изменён после подписания", "запросите у подписавшего исходный документ")
+		b.ok(b.upload("/verify", nil, files...), "Документ изменён после подписания", "Документ не тот, который подписан.", "запросите у подписавшего исходный документ")
 		p := b.ok(b.upload("/verify", map[string]string{"answer": "json"}, files...))
 		var report struct {
 			File, Verdict string

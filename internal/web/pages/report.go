@@ -45,9 +45,16 @@ func (a *API) print(w *words, r *report) (rest.File, error) {
 		field("verify.claimed", w.when(s.ClaimedTime))
 		field("verify.stamped", w.when(s.StampedTime))
 		field("verify.level", s.Level)
-		field("verify.covers", cmp.Or(w.own(s.Covers), s.Covers))
+		field("verify.covers", cmp.Or(w.covers(s.Covers), s.Covers))
 		for _, f := range s.Findings() {
-			field(f.Key, w.text(f.Mend)+" ("+f.Text+")")
+			text := f.Text
+			if f.Code != "" {
+				text = w.text(f.Code)
+				if w.language == "en" {
+					text += ": " + f.Text
+				}
+			}
+			field(f.Key, w.text(f.Mend)+" ("+text+")")
 		}
 	}
 	content, err := a.PDF(w.language, w.text("report.title"), r.At, lines)
@@ -111,8 +118,9 @@ func (r *report) json() (rest.File, error) {
 // finding is a finding for people.
 type finding struct {
 	Key, Mend string // keys of what it means and of how to mend it
+	Code      string // key of what the verifier found, "" if it has no code
 	Verdict   string
-	Text      string // of the verifier
+	Text      string // of the verifier, in English
 }
 
 // Findings returns the findings for people.
@@ -122,7 +130,11 @@ func (s signature) Findings() (list []finding) {
 		if name == "" {
 			name = "note"
 		}
-		list = append(list, finding{"finding." + name, "mend." + name, f.Verdict, f.Text})
+		one := finding{Key: "finding." + name, Mend: "mend." + name, Verdict: f.Verdict, Text: f.Text}
+		if key := "code." + f.Code; languages[0].texts[key] != "" {
+			one.Code = key
+		}
+		list = append(list, one)
 	}
 	return list
 }

@@ -119,8 +119,15 @@ func (w *words) fault(f *fault.Error) string {
 // Sentence returns what a refusal means, in a language of the pages, for commands.
 func Sentence(code string, f *fault.Error) string { return wordsFor(code, "").fault(f) }
 
-// Finding returns what an indication of EN 319 102-1 means, in a language of the pages, for commands.
-func Finding(code, indication string) string { return wordsFor(code, "").text("finding." + indication) }
+// Finding returns what a finding means by its code, or else by its indication of EN 319 102-1, in
+// a language of the pages, for commands. It returns "" for a note without a known code.
+func Finding(language, code, indication string) string {
+	w := wordsFor(language, "")
+	if text, ok := w.texts["code."+code]; ok || indication == "" {
+		return text
+	}
+	return w.text("finding." + indication)
+}
 
 // size returns a number of bytes for people.
 func (w *words) size(n int64) string {
@@ -163,7 +170,7 @@ func (w *words) day(t time.Time) string {
 // functions are those of the templates.
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.text, "count": w.count, "size": w.size, "when": w.when, "day": w.day, "part": part, "own": w.own, "list": func(values ...any) []any { return values },
+		"t": w.text, "count": w.count, "size": w.size, "when": w.when, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {
