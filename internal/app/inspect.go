@@ -24,9 +24,7 @@ import (
 // returns all faults. It leaves nothing behind, and reaches neither the database nor the network.
 func Inspect(c *config.Config) (faults []error) {
 	add := func(err error) {
-		if err != nil {
-			faults = append(faults, err)
-		}
+		faults = append(faults, c.Locate(config.Each(err))...)
 	}
 	secret := func(setting, file string) {
 		if file != "" {
@@ -132,13 +130,18 @@ func named(setting string, err error) error {
 // inspectTLS reads the certificate and the key of TLS.
 func inspectTLS(c *config.Config) error {
 	var texts [2][]byte
+	var faults []error
 	for i, f := range []struct{ setting, file string }{
 		{"tls.certificate_file", c.Path(c.TLS.CertificateFile)}, {"tls.key_file", secretPath(c, c.TLS.KeyFile)},
 	} {
 		var err error
 		if texts[i], err = os.ReadFile(f.file); err != nil {
-			return fmt.Errorf("%s: %w", f.setting, err)
+			faults = append(faults, fmt.Errorf("%s: %w", f.setting, err))
 		}
+	}
+	if len(faults) > 0 {
+		clear(texts[1])
+		return errors.Join(faults...)
 	}
 	_, err := tls.X509KeyPair(texts[0], texts[1])
 	clear(texts[1])

@@ -3,6 +3,8 @@
 package app
 
 import (
+	"errors"
+
 	"tamga/internal/adapter/mail"
 	"tamga/internal/adapter/push"
 	"tamga/internal/adapter/sms"
@@ -35,7 +37,7 @@ func Parts() config.Parts {
 
 // Validate checks a configuration against the signature formats of this program.
 func Validate(c *config.Config) error {
-	return c.Validate(Formats(c).Names())
+	return errors.Join(c.Locate(config.Each(c.Validate(Formats(c).Names())))...)
 }
 
 // Formats returns the signature formats of the service and of the commands sign and verify. A new

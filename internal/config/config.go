@@ -334,6 +334,7 @@ type Config struct {
 
 	parts    Parts
 	base     string // directory that relative paths start from
+	origin   origin // the file, for the lines of faults
 	dev      bool   // serve --dev, with --dev-anywhere too
 	loopback bool   // serve --dev without --dev-anywhere: it listens on loopback only
 }
@@ -461,22 +462,42 @@ func (c *Config) IsDev() bool { return c.dev }
 // settings are wrong, the others are in the result beside the error, so that a check of the configuration
 // can go on.
 func Load(file string, settings []string, parts Parts) (*Config, error) {
-	c := Default(parts)
-	if file != "" {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading the configuration: %w", err)
-		}
-		c.base = filepath.Dir(file)
-		if err := setting.Decode(data, c, c.Sections()); err != nil {
-			var faults []error
-			for line := range strings.SplitSeq(err.Error(), "\n") {
-				faults = append(faults, fmt.Errorf("%s: %s", file, line))
-			}
-			return c, errors.Join(append(faults, c.Apply(settings))...)
-		}
+	if file == "" {
+		c := Default(parts)
+		return c, c.Apply(settings)
 	}
-	return c, c.Apply(settings)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	c, err := Decode(data, file, filepath.Dir(file), parts)
+	if c == nil {
+		return nil, err
+	}
+	c.origin.set = settings
+	return c, errors.Join(err, c.Apply(settings))
+}
+
+// Decode reads the text of a configuration. Faults name its file, if that is not empty. Paths start from base. The
+// result is nil if the text is not YAML, and otherwise has the settings without a fault.
+func Decode(data []byte, file, base string, parts Parts) (*Config, error) {
+	c := Default(parts)
+	c.base, c.origin = base, origin{file: file, text: data}
+	err := setting.Decode(data, c, c.Sections())
+	if err == nil {
+		return c, nil
+	}
+	if errors.Is(err, setting.ErrForm) {
+		c = nil
+	}
+	var faults []error
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if file != "" {
+			line = file + ": " + line
+		}
+		faults = append(faults, errors.New(line))
+	}
+	return c, errors.Join(faults...)
 }
 
 // Apply sets each name=value. The name is a path of keys joined by dots.

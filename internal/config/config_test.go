@@ -210,7 +210,7 @@ func TestPrintMeansTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v in\n%s", settings, err, text.String())
 		}
-		again.base = c.base
+		again.base, again.origin = c.base, c.origin
 		if !reflect.DeepEqual(c, again) {
 			t.Errorf("%v: the printed configuration differs:\n%s", settings, text.String())
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,18 +20,79 @@ type Section struct {
 	Settings any    // pointer to a struct
 }
 
+// ErrForm reports that a text is not YAML. Nothing was decoded.
+var ErrForm = errors.New("not YAML")
+
+// notYAML returns the error of the library as ErrForm, with one fault a line.
+func notYAML(err error) error {
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if line = strings.TrimSpace(line); line != "yaml: unmarshal errors:" {
+			if strings.HasPrefix(line, "yaml: ") {
+				line += "; indent with spaces, put a space after each colon, and close quotes and brackets"
+			}
+			lines = append(lines, "yaml: "+strings.TrimPrefix(line, "yaml: "))
+		}
+	}
+	return formError(strings.Join(lines, "\n"))
+}
+
+// formError is an ErrForm with its text.
+type formError string
+
+func (e formError) Error() string        { return string(e) }
+func (e formError) Is(target error) bool { return target == ErrForm }
+
+// Line returns the line of a setting in a YAML document, such as "listen" or "clients[1].id". If the document does not
+// have it, Line returns that of the nearest mapping or list around it, and 0 if there is none.
+func Line(data []byte, name string) int {
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil || len(document.Content) == 0 {
+		return 0
+	}
+	n, line := document.Content[0], 0
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		next := value(n, part)
+		if list := target(n); list.Kind == yaml.SequenceNode {
+			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(list.Content) {
+				next = list.Content[i]
+			}
+		}
+		if next == nil {
+			return line
+		}
+		n, line = next, lineOf(n, next)
+	}
+	return line
+}
+
+// lineOf returns the line of the key of a value, or that of the value.
+func lineOf(mapping, v *yaml.Node) int {
+	if m := target(mapping); m.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(m.Content); i += 2 {
+			if m.Content[i+1] == v {
+				return m.Content[i].Line
+			}
+		}
+	}
+	return v.Line
+}
+
 // Decode reads one YAML document into the struct that settings points to and into those of the
 // sections. A value that is missing in the document stays as it is. Decode reports all unknown
 // settings and all values of a wrong form at once, and decodes the others even then.
 func Decode(data []byte, settings any, sections []Section) error {
 	var document yaml.Node
-	if err := yaml.Unmarshal(data, &document); err != nil || len(document.Content) == 0 {
-		return err
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return notYAML(err)
+	}
+	if len(document.Content) == 0 {
+		return nil
 	}
 	root := document.Content[0]
 	var whole any // finds duplicate names and an anchor inside itself
 	if err := root.Decode(&whole); err != nil {
-		return err
+		return notYAML(err)
 	}
 	k := known{sections: sections}
 	k.mapping("", root, reflect.TypeOf(settings).Elem())

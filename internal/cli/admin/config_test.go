@@ -27,21 +27,26 @@ func TestConfigCheck(t *testing.T) {
 	const good = "master_keys: {active: '1', files: {'1': master.key}}\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"good", good, ""},
-		{"port", good + "listen: 127.0.0.1:99999\n", "listen: want HOST:PORT"},
+		{"port", good + "listen: 127.0.0.1:99999\n", "tamga.yaml: line 2: listen: want HOST:PORT"},
 		{"no port", good + "listen: 127.0.0.1\n", "listen: want HOST:PORT"},
-		{"every address", good + "listen: 0.0.0.0:8080\n", "public_url: http://0.0.0.0:8080 would be in every issued certificate"},
-		{"no TLS files", good + "tls: {certificate_file: a.pem, key_file: a.key}\n", "tls.certificate_file: open " + filepath.Join(".", "a.pem")},
+		{"every address", good + "listen: 0.0.0.0:8080\n", "tamga.yaml: line 2: public_url: http://0.0.0.0:8080 would be in every issued certificate"},
+		{"no TLS files", good + "tls: {certificate_file: a.pem, key_file: a.key}\n", "tamga.yaml: line 2: tls.certificate_file: open a.pem"},
+		{"no TLS files, the other one", good + "tls:\n  certificate_file: a.pem\n  key_file: a.key\n", "tamga.yaml: line 4: tls.key_file: open a.key"},
 		{"no TLS key", good + "tls: {certificate_file: tls.pem, key_file: a.key}\n", "tls.key_file: open a.key"},
 		{"a key that is the certificate", good + "tls: {certificate_file: tls.pem, key_file: tls.pem}\n", "tls: tls.pem and tls.pem do not belong together"},
-		{"no master key", "master_keys: {active: '1', files: {'1': gone.key}}\n", "master key 1: stat gone.key: no such file"},
+		{"no master key", "master_keys: {active: '1', files: {'1': gone.key}}\n", "tamga.yaml: line 1: master key 1: stat gone.key: no such file"},
 		{"readable master key", "master_keys: {active: '1', files: {'1': open.key}}\n", "chmod 600"},
 		{"short master key", "master_keys: {active: '1', files: {'1': short.key}}\n", "not 64 hexadecimal digits"},
 		{"spool is a file", good + "spool_dir: tls.pem\n", "spool_dir: tls.pem is not a directory"},
 		{"no directory of the database", good + "database: sqlite:tls.pem/a.db\n", "database: tls.pem is not a directory"},
-		{"no secret of a client", good + "clients: [{id: a, secret_file: gone}]\n", "clients[0].secret_file: stat gone"},
+		{"no secret of a client", good + "clients: [{id: a, secret_file: gone}]\n", "tamga.yaml: line 2: clients[0].secret_file: stat gone"},
 		{"unknown setting", good + "listne: 127.0.0.1:1\n", "tamga.yaml: line 2: listne: unknown setting; did you mean listen?"},
 		{"wrong form", good + "tokens: {access_life: 5}\nlimits: {signing_request: lots}\n", `line 2: tokens.access_life: want a time, such as 300s, 15m or 1h, not "5"`},
+		{"second of a list", good + "clients:\n- id: a\n  password_grant: true\n- id: b\n  secret_file: gone\n", "tamga.yaml: line 6: clients[1].secret_file: stat gone"},
+		{"a setting of the default", good + "blob_dir: b\nspool_dir: tls.pem\n", "tamga.yaml: line 3: spool_dir"},
+		{"an empty file", "", "tamga.yaml: master_keys.active: want"},
 		{"not YAML", "a: [\n", "tamga.yaml: yaml: line"},
+		{"twice", good + "listen: a\nlisten: b\n", "tamga.yaml: yaml: line 3: mapping key \"listen\" already defined at line 2"},
 		{"a list", "[1]\n", "tamga.yaml: line 1: the file: want settings by their names, such as listen: 127.0.0.1:8080"},
 	} {
 		tamgatest.WriteFile(t, "tamga.yaml", c.text)
@@ -67,6 +72,15 @@ func TestConfigCheck(t *testing.T) {
 		if !strings.Contains(said.Faults[i], want) {
 			t.Errorf("fault %d is %q, want %q", i, said.Faults[i], want)
 		}
+	}
+	// What is not YAML has no other faults, and --set has no line.
+	tamgatest.WriteFile(t, "tamga.yaml", "\tlisten: a\n")
+	if r := tamgatest.Run(t.Context(), "", "config", "check", "--config", "tamga.yaml"); r.Failure == nil || strings.Contains(r.Failure.Error(), "\n") {
+		t.Errorf("a tab: %v", r.Failure)
+	}
+	tamgatest.WriteFile(t, "tamga.yaml", good+"listen: 127.0.0.1:1\n")
+	if r := tamgatest.Run(t.Context(), "", "config", "check", "--config", "tamga.yaml", "--set", "listen=a"); r.Failure == nil || strings.HasPrefix(r.Failure.Error(), "tamga.yaml: line") {
+		t.Errorf("--set: %v", r.Failure)
 	}
 	tamgatest.WriteFile(t, "tamga.yaml", good)
 	if r := tamgatest.Run(t.Context(), "", "config", "check", "--config", "tamga.yaml", "--json"); r.Failure != nil || !strings.Contains(r.Out, `"valid": true`) {

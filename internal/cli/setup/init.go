@@ -164,20 +164,15 @@ func (i *Init) configuration(c *cli.Console, result *report) error {
 		return err
 	}
 	// The text is checked before it becomes the configuration.
-	if err := directory(filepath.Dir(i.Config), 0o750, cli.Say("directory of the configuration"), result); err != nil {
-		return err
-	}
-	trial := i.Config + ".part"
-	if err := os.WriteFile(trial, text, 0o600); err != nil {
-		return err
-	}
-	defer os.Remove(trial)
-	conf, err := config.Load(trial, nil, app.Parts())
+	conf, err := config.Decode(text, "", filepath.Dir(i.Config), app.Parts())
 	if err == nil {
 		err = app.Validate(conf)
 	}
 	if err != nil {
 		return fmt.Errorf("these answers make no valid configuration:\n%w", err)
+	}
+	if err := directory(filepath.Dir(i.Config), 0o750, cli.Say("directory of the configuration"), result); err != nil {
+		return err
 	}
 	if err := i.keep(evidence, result); err != nil {
 		return err
