@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tamga/internal/app/dev"
 	"tamga/internal/tamgatest"
 )
 
@@ -83,23 +84,13 @@ log: {format: text, level: %s}
 		return conn.ConnectionState().PeerCertificates[0].Equal(want.Leaf)
 	}
 	const done, refused, restart = "read the configuration again", "the previous one stays", "they need a restart"
-	hangUp := func(want string) {
-		t.Helper()
-		before := strings.Count(s.Logged(), want)
-		if err := s.Process().Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		for strings.Count(s.Logged(), want) == before {
-			runtime.Gosched()
-		}
-	}
 	if !known("the first secret") || known("the second secret") || !shows(first) {
 		t.Fatal("the server did not start with its configuration")
 	}
 
 	copies(second, secondKey)
 	config("two.secret", "debug", "")
-	hangUp(done)
+	hangUp(t, s, done)
 	if known("the first secret") || !known("the second secret") || !shows(second) || !strings.Contains(s.Logged(), "level=DEBUG") {
 		t.Error("the reload did not read everything")
 	}
@@ -119,15 +110,71 @@ log: {format: text, level: %s}
 		func() { config("one.secret", "info", "evidence: {root_files: [missing.pem]}") },
 	} {
 		spoil()
-		hangUp(refused)
+		hangUp(t, s, refused)
 		if known("the first secret") || !known("the second secret") || !shows(second) {
 			t.Error("an invalid configuration changed something")
 		}
 	}
 	config("one.secret", "info", "batch_items: 7")
-	hangUp(restart)
+	hangUp(t, s, restart)
 	if !known("the first secret") || !shows(first) {
 		t.Error("a valid configuration after invalid ones was not read")
+	}
+}
+
+// TestReloadRoots gives a running server the root of another authority, a broken file in its place, and
+// no root again. A signature under that root passes only while the root is trusted.
+func TestReloadRoots(t *testing.T) {
+	t.Parallel()
+	p := tamgatest.StartIn(t, t.TempDir()) // evidence is at its own address
+	document := []byte("document")
+	signature := p.Signed("POST", "/rest/api/documents", p.Token(), tamgatest.Request(document, "CAdES", p.Cert("gost2012-256", false).ID,
+		tamgatest.Parameters{"CADESType": "XLT1", "TSPAddress": p.Dev.TSPURL}))
+	dir := t.TempDir()
+	tamgatest.WriteFile(t, filepath.Join(dir, "master.key"), strings.Repeat("0123456789abcdef", 4)+"\n")
+	p.Command("ca", "export", "-o", filepath.Join(dir, "roots.pem"))
+	tamgatest.WriteFile(t, filepath.Join(dir, "broken.pem"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+	config := func(roots string) string {
+		return tamgatest.WriteFile(t, filepath.Join(dir, "tamga.yaml"), `
+listen: 127.0.0.1:0
+master_keys: {active: "1", files: {"1": master.key}}
+log: {format: text}
+evidence: {allow_networks: [127.0.0.0/8], root_files: [`+roots+`]}
+`)
+	}
+	file := config("")
+	p.MustRun("migrate", "--config", file)
+	s := tamgatest.StartArgs(t, "serve", "--config", file)
+	s.Dev = &dev.Description{SVSURL: strings.Replace(p.Dev.SVSURL, p.URL, s.URL, 1)}
+	for _, step := range []struct {
+		roots, said string
+		passes      bool
+	}{
+		{"", "", false},
+		{"roots.pem", "read the configuration again", true},
+		{"broken.pem", "the previous one stays", true},
+		{"roots.pem, missing.pem", "the previous one stays", true},
+		{"", "read the configuration again", false},
+	} {
+		if step.said != "" {
+			config(step.roots)
+			hangUp(t, s, step.said)
+		}
+		if v := s.Verdicts(map[string]any{"SignatureType": "CAdES", "Content": signature}); *v[0].Result != step.passes {
+			t.Errorf("with roots [%s]: %t, %s", step.roots, *v[0].Result, *v[0].Message)
+		}
+	}
+}
+
+// hangUp sends SIGHUP to a server and waits until it says something once more.
+func hangUp(t *testing.T, s *tamgatest.Server, want string) {
+	t.Helper()
+	before := strings.Count(s.Logged(), want)
+	if err := s.Process().Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for strings.Count(s.Logged(), want) == before {
+		runtime.Gosched()
 	}
 }
 
