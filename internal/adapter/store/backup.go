@@ -200,10 +200,7 @@ func (s *Snapshot) ofPostgres(ctx context.Context, p postgres) error {
 	if err != nil {
 		return err
 	}
-	cfg := p.migrate.Copy()
-	// The transaction waits for pg_dump, and for the documents.
-	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
-	pool := stdlib.OpenDB(*cfg)
+	pool := stdlib.OpenDB(*p.migrate)
 	s.close = append(s.close, pool.Close)
 	tx, err := pool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
@@ -211,6 +208,10 @@ func (s *Snapshot) ofPostgres(ctx context.Context, p postgres) error {
 	}
 	s.source = tx
 	s.close = append(s.close, tx.Rollback)
+	// The transaction waits for pg_dump, and for the documents.
+	if _, err := tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
+		return err
+	}
 	var name string
 	if err := tx.QueryRowContext(ctx, "SELECT pg_export_snapshot()").Scan(&name); err != nil {
 		return err

@@ -60,6 +60,11 @@ func TestRestoreVoids(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if engine.name == "PostgreSQL" {
+				if limit := snapshot.Setting(t, "idle_in_transaction_session_timeout"); limit != "0" {
+					t.Errorf("a snapshot ends after %s without a statement, which pg_dump may take", limit)
+				}
+			}
 			var names []string
 			if err := snapshot.Blobs(t.Context(), func(name string) error { names = append(names, name); return nil }); err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -212,4 +213,14 @@ func PlanOfEach(t testing.TB) (plans []PlannedMigration) {
 		applied = append(applied, m.version)
 	}
 	return plans
+}
+
+// Setting returns a setting of the PostgreSQL session of a snapshot.
+func (s *Snapshot) Setting(t *testing.T, name string) (value string) {
+	t.Helper()
+	err := s.each(t.Context(), "SHOW "+name, func(r *sql.Rows) error { return r.Scan(&value) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
 }
