@@ -179,7 +179,9 @@ type database func(t *testing.T, dir string) (flags []string, url string)
 func onBothEngines(t *testing.T, test func(t *testing.T, make database)) {
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
-		test(t, func(_ *testing.T, dir string) ([]string, string) { return nil, "sqlite:" + filepath.Join(dir, "tamga.db") })
+		test(t, func(_ *testing.T, dir string) ([]string, string) {
+			return nil, "sqlite:" + filepath.Join(dir, "tamga.db")
+		})
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()

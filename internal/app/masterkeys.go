@@ -211,6 +211,9 @@ type KeyLine struct {
 	// Documents are sealed documents that are stored, were uploaded while the key may have been the
 	// active one, and were not resealed since.
 	Documents int64
+	// Unfinished are those of Documents that were uploaded while servers sealed with the key. If the
+	// key is not the active one, resealing was stopped.
+	Unfinished int64
 	// Needed is the time until which data that ends by itself may be under the key.
 	Needed time.Time
 }
@@ -245,6 +248,10 @@ func (r *Rooms) KeyReport(ctx context.Context) (*KeyReport, error) {
 		}
 		l.Needed = k.SealedAt.Add(r.longestSealed())
 		if l.Documents, err = keys.StoredBefore(ctx, l.Needed); err != nil {
+			return nil, err
+		}
+		// A server announces its key from time to time.
+		if l.Unfinished, err = keys.StoredBefore(ctx, k.SealedAt.Add(keysSeen)); err != nil {
 			return nil, err
 		}
 	}

@@ -205,7 +205,8 @@ func (k *masterKeyRotateCommand) Run(c *cli.Console) error {
 	})
 }
 
-// begun reports whether a rotation is not complete: a server or a record is not under the active key.
+// begun reports whether a rotation is not complete: a server, a record or a document is not under the
+// active key.
 func (k *masterKeyRotateCommand) begun(c *cli.Console) (begun bool, err error) {
 	base, err := k.From.Open(c)
 	if err != nil {
@@ -226,7 +227,7 @@ func (k *masterKeyRotateCommand) begun(c *cli.Console) (begun bool, err error) {
 		begun = begun || p.Active != active
 	}
 	for _, l := range report.Keys {
-		begun = begun || l.ID != active && l.Total > 0
+		begun = begun || l.ID != active && l.Total+l.Unfinished > 0
 		if l.ID == k.ID && l.ID != active {
 			return false, fmt.Errorf("--id %s: there was a master key of this name before; choose another name", k.ID)
 		}
