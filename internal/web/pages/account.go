@@ -111,6 +111,9 @@ func (a *API) account(ctx context.Context, _ struct{}) (view, error) {
 	for _, m := range scheme {
 		name := m.MethodURI[strings.LastIndexByte(m.MethodURI, '/')+1:]
 		v.Password = v.Password || name == "password"
+		if method, _ := signin.MethodNamed(m.MethodURI); method.Route != "" {
+			name = w.text("method." + method.Route)
+		}
 		v.Methods = append(v.Methods, name)
 	}
 	if v.Grants, err = a.Grants(ctx, who.UserID); err != nil {

@@ -15,7 +15,10 @@ import (
 func TestAccount(t *testing.T) {
 	p := newPerson(t)
 	b := p.browser
-	b.ok(b.get("/account"), "password", p.Dev.User.Login)
+	b.ok(b.get("/account"), "<dd>Password</dd>", p.Dev.User.Login, "No application may sign you in again")
+	b.header.Set("Accept-Language", "ru")
+	b.ok(b.get("/account"), "<dd>Пароль</dd>")
+	b.header.Del("Accept-Language")
 	b.ok(b.post("/account/do/name", url.Values{"name": {`<i>Иван</i> "Demo"`}}), "&lt;i&gt;Иван&lt;/i&gt; &#34;Demo&#34;")
 	b.is(b.post("/account/do/name", url.Values{"name": {""}}), 400)
 	b.is(b.post("/account/do/name", url.Values{"name": {strings.Repeat("x", 5000)}}), 400)
