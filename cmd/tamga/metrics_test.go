@@ -90,6 +90,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	promtool(nil, "check", "rules", alertRules)
+	promtool(nil, "test", "rules", "testdata/alerts.yaml")
 	promtool(scrape, "check", "metrics")
 	// The expressions of the dashboard, as rules.
 	rules := "groups:\n- name: dashboard\n  rules:\n"

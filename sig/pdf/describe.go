@@ -12,7 +12,7 @@ const maxAppearance = 12 << 20
 func (*Format) Describe() sig.Description { return description }
 
 var description = sig.Description{
-	Types: []sig.Type{{Name: "PDF", Number: "3"}},
+	Types: []sig.Type{{Name: "PDF", Number: "3", Usual: sig.Params{"PDFFormat": formatCMS}}},
 	Kind:  "pdf", Noun: "PDF document", Expected: "PDF",
 	Params: []sig.Param{
 		{Name: "PDFFormat", Choices: formats},

@@ -13,7 +13,7 @@ import (
 func (*Format) Describe() sig.Description { return description }
 
 var description = sig.Description{
-	Types: []sig.Type{{Name: "XMLDSig", Number: "0"}},
+	Types: []sig.Type{{Name: "XMLDSig", Number: "0", Usual: sig.Params{"XMLDsigType": kindEnveloped}}},
 	Kind:  "xml", Noun: "XML document", Expected: "XML",
 	Params:     []sig.Param{{Name: "XAdESType", Choices: xadesTypes}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikeXML(head) && !isBare(head) },

@@ -47,8 +47,8 @@ type Sign struct {
 	HashAlgorithm    string            `group:"Signature:" placeholder:"NAME" help:"Algorithm of the hash, for instance \"GR 34.11-2012 256\"."`
 	SignatureIndex   *int              `group:"Signature:" placeholder:"N" help:"Index of the signature to countersign, from 0."`
 	TSP              *string           `name:"tsp" group:"Signature:" placeholder:"URL" help:"Address of the time-stamp service, for T and XLT1. An empty text means the first service of the server."`
-	XMLDSigType      string            `name:"xmldsig-type" group:"Signature:" placeholder:"TYPE" help:"Type of an XML signature: XMLEnveloping, XMLEnveloped or XMLTemplate."`
-	PDFFormat        string            `name:"pdf-format" group:"Signature:" placeholder:"FORMAT" help:"Format of a PDF signature: CMS, CAdES or CAdEST."`
+	XMLDSigType      string            `name:"xmldsig-type" group:"Signature:" placeholder:"TYPE" help:"Type of an XML signature: XMLEnveloping, XMLEnveloped or XMLTemplate. Default: XMLEnveloped."`
+	PDFFormat        string            `name:"pdf-format" group:"Signature:" placeholder:"FORMAT" help:"Format of a PDF signature: CMS, CAdES or CAdEST. Default: CMS."`
 	Attribute        map[string]string `group:"Signature:" mapsep:"none" placeholder:"OID=BASE64" help:"Signed attribute of a CMS signature with its value. May be repeated."`
 	Param            map[string]string `group:"Signature:" mapsep:"none" placeholder:"KEY=VALUE" help:"Another parameter of the interface. May be repeated."`
 
