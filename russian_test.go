@@ -95,6 +95,9 @@ func TestRussianPages(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1])); err != nil {
 				t.Errorf("%s: a link leads nowhere: %v", page, err)
 			}
+			if name, above := strings.CutPrefix(link[1], "../"); above && filepath.Dir(page) == "docs/ru" && sources[filepath.Join("docs/ru", name)] != "" {
+				t.Errorf("%s: a link leads to %s in English, which is there in Russian too", page, name)
+			}
 		}
 		prose := fencedBlock.ReplaceAllString(string(text), "")
 		for paragraph := range strings.SplitSeq(prose, "\n\n") {
