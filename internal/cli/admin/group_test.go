@@ -61,6 +61,9 @@ func TestPeopleCommands(t *testing.T) {
 	if list := run("cert", "list", shown.ID, "--json"); list != "[]\n" {
 		t.Errorf("certificates by the identifier of the user: %s", list)
 	}
+	if list, text := run("user", "sessions", "petrov", "--json"), run("user", "sessions", "petrov"); list != "[]\n" || text != "CLIENT  SCOPE  METHOD  SIGNED IN  USED  UNTIL\n" {
+		t.Errorf("no sessions: %s%s", list, text)
+	}
 	fails("not an operator", "operator", "delete", "petrov", "--yes")
 	run("operator", "delete", "olga", "--yes")
 	fails("User not found", "user", "show", "olga")

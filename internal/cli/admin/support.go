@@ -13,6 +13,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"strings"
 	"time"
 
 	"tamga/internal/adapter/store"
@@ -88,7 +89,7 @@ func (s *SupportBundle) Run(c *cli.Console) error {
 	for _, p := range parts {
 		names = append(names, p.name)
 	}
-	return s.From.Answer(c, map[string]any{"file": s.File, "parts": names}, "%s has %v. Read it before you send it.\n", cli.Printable(s.File), names)
+	return s.From.Answer(c, map[string]any{"file": s.File, "parts": names}, "%s has %s. Read it before you send it.\n", cli.Printable(s.File), strings.Join(names, ", "))
 }
 
 // database describes the database.

@@ -12,7 +12,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -264,25 +263,24 @@ func (u *userSessionsCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		for _, g := range grants {
-			if u.From.JSON {
-				err = json.NewEncoder(c.Stdout).Encode(struct {
-					ID         string    `json:"id"`
-					Client     string    `json:"client_id"`
-					Scope      string    `json:"scope"`
-					Method     string    `json:"method"`
-					SignedInAt time.Time `json:"signed_in_at"`
-					UsedAt     time.Time `json:"used_at"`
-					ExpiresAt  time.Time `json:"expires_at"`
-				}{g.ID, g.ClientID, g.Scope, g.Method, g.SignedInAt, g.UsedAt, g.ExpiresAt})
-			} else {
-				err = c.Print("%s  %s, signed in %s by %s, used %s, until %s\n", cli.Printable(g.ClientID), g.Scope,
-					g.SignedInAt.UTC().Format(time.DateTime), g.Method, g.UsedAt.UTC().Format(time.DateTime), g.ExpiresAt.UTC().Format(time.DateTime))
-			}
-			if err != nil {
-				return err
-			}
+		type line struct {
+			ID         string    `json:"id"`
+			Client     string    `json:"client_id"`
+			Scope      string    `json:"scope"`
+			Method     string    `json:"method"`
+			SignedInAt time.Time `json:"signed_in_at"`
+			UsedAt     time.Time `json:"used_at"`
+			ExpiresAt  time.Time `json:"expires_at"`
 		}
-		return nil
+		lines := []line{}
+		var text strings.Builder
+		table := c.NewTable(&text, "CLIENT", "SCOPE", "METHOD", "SIGNED IN", "USED", "UNTIL")
+		date := func(at time.Time) string { return at.UTC().Format(time.DateTime) }
+		for _, g := range grants {
+			lines = append(lines, line{g.ID, g.ClientID, g.Scope, g.Method, g.SignedInAt, g.UsedAt, g.ExpiresAt})
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", cli.Printable(g.ClientID), cli.Printable(g.Scope), g.Method, date(g.SignedInAt), date(g.UsedAt), date(g.ExpiresAt))
+		}
+		table.Flush()
+		return u.From.Answer(c, lines, "%s", text.String())
 	})
 }

@@ -57,7 +57,7 @@ func TestRefreshTokens(t *testing.T) {
 	s := startSignIn(t)
 	s.Walk(t, "Rotation", func(t *testing.T) {
 		first := s.Offline("tamga-dev")
-		if list := s.Command("user", "sessions", "demo", "--json"); strings.Count(list, `"client_id":"tamga-dev","scope":"dss offline_access","method":"password"`) != 1 {
+		if list := s.Command("user", "sessions", "demo"); strings.Count(list, "\ntamga-dev  dss offline_access  password  ") != 1 {
 			t.Errorf("sessions: %s", list)
 		}
 		second := s.Read(s.Refresh("tamga-dev", first.RefreshToken))
