@@ -144,7 +144,7 @@ func Events() []EventInfo {
 		info(CertificateDeleted, 0, "Certificates", ForUser, "Сертификат удалён", "A certificate is deleted"),
 		info(CertificatePinChanged, 0, "Certificates", ForUser, "ПИН-код ключа изменён", "The PIN of a key is changed"),
 		info(CertificateKeyImported, 0, "Certificates", ForUser, "Ключ с сертификатом загружен", "A key with its certificate is imported"),
-		info(CertificateKeyExported, 0, "Certificates", ForUser, "Ключ с сертификатом выгружен", "A key with its certificate is exported"),
+		info(CertificateKeyExported, 0, "Certificates", ForUser, "Ключ с сертификатом экспортирован", "A key with its certificate is exported"),
 		info(ConfirmationCreated, 0, "Authentication", ForUser, "Создана операция, которую нужно подтвердить", "An operation waits to be confirmed"),
 		info(ConfirmationRequested, 0, "Authentication", ForUser, "Запрошено подтверждение", "A confirmation is requested"),
 		info(ConfirmationGiven, 0, "Authentication", ForUser, "Операция подтверждена", "An operation is confirmed"),

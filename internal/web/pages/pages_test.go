@@ -325,7 +325,7 @@ func TestStory(t *testing.T) {
 		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"ru"}}}
 		b.is(b.upload("/sign", map[string]string{"certificate": "1"}), 400, "Файл не выбран")
 		b.is(b.get("/reference/none"), 404, "Такой операции в интерфейсе нет")
-		b.is(b.upload("/sign", map[string]string{"certificate": "6", "pin": "wrong"}, file{"file", "a.txt", "a"}), 400, "PIN-код неверен")
+		b.is(b.upload("/sign", map[string]string{"certificate": "6", "pin": "wrong"}, file{"file", "a.txt", "a"}), 400, "ПИН-код неверен")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Операция не удалась", "this is no archive")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, file{"file", "a.docx", "a"}), 400, "Так подписать этот файл нельзя")
 		b.is(b.upload("/verify", nil, file{"file", "a.txt", "a"}), 400, "Файл не удалось прочитать")
