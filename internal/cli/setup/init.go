@@ -432,7 +432,7 @@ func (i *Init) database(c *cli.Console, conf *config.Config, result *report) (ha
 		if err := i.request(ctx, conf, h, result); err != nil {
 			return err
 		}
-		if have.waiting, have.request, err = i.waiting(ctx, h); err != nil {
+		if have.waiting, have.request, have.outside, err = i.waiting(ctx, h); err != nil {
 			return err
 		}
 		return i.people(ctx, h, &have, result)

@@ -23,6 +23,7 @@ type installed struct {
 	// waiting is the issuing authority that waits for a certificate of an outside authority, and request is
 	// the file of its request. Both are empty if none waits.
 	waiting, request string
+	outside          bool // an outside authority certifies the built-in one, now or soon
 }
 
 // packageConfig is the configuration that tamga-admin of the packages uses.
@@ -74,7 +75,10 @@ func (i *Init) next(conf *config.Config, have installed, result *report) {
 	} else {
 		say("Start the service: %s serve%s", program, with)
 	}
-	if conf.Certificates.BuiltIn {
+	switch {
+	case have.outside:
+		say("Give the root of the outside authority to those who verify signatures")
+	case conf.Certificates.BuiltIn:
 		say("Give the root certificates to those who verify signatures: %s ca export%s", program, with)
 	}
 }

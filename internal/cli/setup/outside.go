@@ -18,11 +18,11 @@ import (
 	"tamga/pki/suite"
 )
 
-// trusted is a file of roots or of further certificates of an outside authority.
+// trusted is a file of roots or of further certificates of an outside authority. init makes it beside the
+// configuration: the service may be unable to read the given file.
 type trusted struct {
 	root bool
-	file string // as the configuration names it
-	// text is the content of a file that init makes because the given one has both kinds.
+	file string
 	text []byte
 }
 
@@ -50,15 +50,12 @@ func (i *Init) evidence() (list []trusted, err error) {
 				others = append(others, files.PEM(c)...)
 			}
 		}
-		switch {
-		case roots == nil:
+		if roots == nil {
 			return nil, fmt.Errorf("%s: no root in the file: want a self-issued certificate of the authority", file)
-		case others == nil:
-			list = append(list, trusted{root: true, file: i.path(file)})
-		default:
-			list = append(list,
-				trusted{root: true, file: fmt.Sprintf("outside-%d-roots.pem", n+1), text: roots},
-				trusted{file: fmt.Sprintf("outside-%d-authorities.pem", n+1), text: others})
+		}
+		list = append(list, trusted{root: true, file: fmt.Sprintf("outside-%d-roots.pem", n+1), text: roots})
+		if others != nil {
+			list = append(list, trusted{file: fmt.Sprintf("outside-%d-authorities.pem", n+1), text: others})
 		}
 	}
 	return list, nil
@@ -72,9 +69,6 @@ func (i *Init) keep(evidence []trusted, result *report) error {
 		}
 	}
 	for _, e := range evidence {
-		if e.text == nil {
-			continue
-		}
 		file := filepath.Join(filepath.Dir(i.Config), e.file)
 		made, err := files.Create(file, e.text, 0o644)
 		if err != nil {
@@ -171,18 +165,20 @@ func (i *Init) request(ctx context.Context, conf *config.Config, h *app.Rooms, r
 	return nil
 }
 
-// waiting returns the issuing authority whose request waits for an outside authority, or empty strings.
-func (i *Init) waiting(ctx context.Context, h *app.Rooms) (name, file string, err error) {
+// waiting returns the issuing authority whose request waits for an outside authority, or empty strings. It
+// also reports whether an outside authority certifies one, now or soon.
+func (i *Init) waiting(ctx context.Context, h *app.Rooms) (name, file string, outside bool, err error) {
 	name = subordinate(h)
 	file = i.requestFile(name)
-	if _, err := os.Stat(file); err != nil {
-		return "", "", nil
-	}
+	_, missing := os.Stat(file)
 	all, err := h.Authority.All(ctx)
 	for _, a := range all {
 		if a.Outside && strings.HasPrefix(a.Name, name) {
-			return "", "", err
+			return "", "", true, err
 		}
 	}
-	return name, file, err
+	if missing != nil {
+		return "", "", false, err
+	}
+	return name, file, true, err
 }
