@@ -3,6 +3,7 @@
 package admin_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -317,5 +318,59 @@ func TestImportMany(t *testing.T) {
 	whole, err := run(func(context.CancelFunc, int) {})
 	if err != nil || whole.Report.Unchanged != broken.Report.Added || whole.Report.Added+whole.Report.Unchanged != lines || len(whole.Refused) > 0 {
 		t.Errorf("repeated: %v, %+v after %+v", err, whole.Report, broken.Report)
+	}
+}
+
+// TestImportKilled kills an import in the middle of its lines. Each record before is there as a whole,
+// and the same command adds the others.
+func TestImportKilled(t *testing.T) {
+	t.Parallel()
+	i := newImporter(t, "sqlite:tamga.db")
+	const lines, killed, refused = 450, 300, 130 // batches have 100 records
+	read := func(last int) string {
+		var text strings.Builder
+		whole, err := io.ReadAll(&generated{lines: lines, at: func(int) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, line := range strings.SplitAfter(string(whole), "\n") {
+			switch {
+			case n > last:
+			case n == refused:
+				text.WriteString("a line, with a \" lost quote\n")
+			default:
+				text.WriteString(line)
+			}
+		}
+		return text.String()
+	}
+	cmd := tamgatest.ProcessOf(t, slices.Concat([]string{"import", "-", "--group", "Default"}, i.flags)...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	if _, err := io.WriteString(in, read(killed)); err != nil { // and no end of the file
+		t.Fatal(err)
+	}
+	said, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.HasPrefix(said, fmt.Sprintf("line %d: ", refused+1)) {
+		t.Fatalf("%q, %v", said, err)
+	}
+	// The batch with the refused line is in the database now.
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	report := i.once(read(lines), "--group", "Default").Report
+	if report.Records != lines || report.Refused != 1 || report.Added+report.Unchanged != lines-1 || report.Unchanged < 199 || report.Unchanged > killed {
+		t.Errorf("continued: %+v", report)
 	}
 }
