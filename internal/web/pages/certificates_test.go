@@ -44,7 +44,7 @@ func TestCertificates(t *testing.T) {
 			at, id = m[1], m[2]
 		}
 	}
-	page = b.ok(b.get(at), "&lt;script", "Revoke for good", "PIN")
+	page = b.ok(b.get(at), "&lt;script", "PIN", `<button class="danger" name="status" value="revoke">Revoke for good`, `<button class="danger">Delete`)
 	if strings.Contains(page.text, "<script>alert") {
 		t.Errorf("a subject became a part of the page:\n%s", page.text)
 	}
