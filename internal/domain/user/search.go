@@ -34,7 +34,7 @@ const (
 	maxFilters     = 16
 	maxFilterValue = 1024    // bytes
 	maxPosition    = 1 << 30 // of the end of a page
-	maxWalk        = 5_000   // users that one page of Browse looks at
+	maxWalk        = 3_000   // users that one page of Browse looks at
 )
 
 // Column is a column of a search. The numbers are those of the specification.
