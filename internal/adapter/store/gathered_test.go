@@ -109,8 +109,8 @@ func testGatheredLookups(t *testing.T, url, driver string, leaves bool) {
 	}
 }
 
-// TestLookupsSeeTheirPast checks that a lookup reads what was committed before its call,
-// whoever else reads at the same moment.
+// TestLookupsSeeTheirPast checks that a lookup reads what was committed before its call, also if
+// others read at the same moment.
 func TestLookupsSeeTheirPast(t *testing.T) {
 	for name, url := range map[string]func(t *testing.T) string{
 		"SQLite":     func(t *testing.T) string { return storetest.SQLiteFile(t, filepath.Join(t.TempDir(), "tamga.db")) },

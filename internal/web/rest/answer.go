@@ -174,17 +174,6 @@ func (a answer) send(w http.ResponseWriter) error {
 	return nil
 }
 
-type counted struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
-}
-
 // encode writes the JSON string of a Stream. Up to 256 KiB it is one write.
 func (s Stream) encode(w io.Writer) error {
 	e := newEncoder(w, 2+encodedLen(s.Size()))
