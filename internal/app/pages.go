@@ -104,8 +104,8 @@ func reportPDF(language, title string, at time.Time, lines []pages.Line) ([]byte
 	return print.PDF(language, title, at, printed)
 }
 
-// mountPages puts the pages on mux, behind their door.
-func mountPages(mux *http.ServeMux, p *pages.API, gate *rest.Gate) {
+// mountPages puts the pages on mux, behind their door, and returns their routes.
+func mountPages(mux *http.ServeMux, p *pages.API, gate *rest.Gate) []rest.Route {
 	own := *gate
 	own.Once, own.IdentifyWith, own.IdentifyConfirmed, own.IdentifyPeer = nil, nil, nil, nil
 	own.Present, own.Permit = p.Present, p.Permit
@@ -116,4 +116,5 @@ func mountPages(mux *http.ServeMux, p *pages.API, gate *rest.Gate) {
 	for _, r := range routes {
 		mux.Handle(r.Method+" "+r.Path, door)
 	}
+	return routes
 }

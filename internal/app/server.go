@@ -46,6 +46,7 @@ type Server struct {
 	closed     *closed
 	clients    *signin.Clients
 	flush      func() error // sends the traces that wait
+	audited    []string     // see AuditedOperations
 }
 
 // NewServer puts the web interfaces on one server. rooms must have been opened ForServer. It makes the
@@ -181,10 +182,12 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	}
 	requests := rest.NewMetrics(rooms.metrics)
 	whole := rest.Front(mux, rooms.log, requests, tracer)
+	audited := auditedOf(surfaces)
 	if rooms.Config.Pages.Enabled {
 		office := rooms.operatorRooms(ums, operations, version, place.Place.Ready)
 		office.Description = document
-		mountPages(mux, rooms.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Apart: apart(surfaces)}), pagesGate(umsGate, umsRoutes))
+		own := mountPages(mux, rooms.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Apart: apart(surfaces)}), pagesGate(umsGate, umsRoutes))
+		audited = append(audited, auditedNames(own)...)
 	}
 	closed, err := rooms.newClosed(ctx)
 	if err != nil {
@@ -209,7 +212,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	}
 	return &Server{
 		rooms: rooms, handler: rest.Hosted(front, rooms.Config.Host(), covers, rooms.log), readiness: readiness,
-		refusals: refusals, operations: operations, tasks: tasks, closed: closed, clients: clients, flush: flush,
+		refusals: refusals, operations: operations, tasks: tasks, closed: closed, clients: clients, flush: flush, audited: audited,
 	}, nil
 }
 
@@ -221,6 +224,29 @@ func (s *Server) Close() {
 	if err := s.flush(); err != nil {
 		s.rooms.log.Warn("sending traces", "error", err)
 	}
+}
+
+// AuditedOperations returns the names of the operations whose calls may be in the audit log. A name
+// that several routes have is there several times. Commands and work in the background have other
+// operations in the log.
+func (s *Server) AuditedOperations() []string { return s.audited }
+
+// auditedOf returns the names of the audited routes of surfaces.
+func auditedOf(surfaces []surface) (names []string) {
+	for _, s := range surfaces {
+		names = append(names, auditedNames(s.Routes)...)
+	}
+	return names
+}
+
+// auditedNames returns the names of the audited routes.
+func auditedNames(routes []rest.Route) (names []string) {
+	for _, r := range routes {
+		if r.Audited() {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // surface is a web interface with the way it is mounted.

@@ -113,6 +113,9 @@ func (r Route) Unaudited() Route {
 	return r
 }
 
+// Audited reports whether calls of the route may have entries in the audit log.
+func (r Route) Audited() bool { return !r.unaudited }
+
 // Exact serves the path as it is, without the variant with a trailing slash. It is for
 // files, whose addresses people do not type.
 func (r Route) Exact() Route {
