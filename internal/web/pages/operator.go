@@ -267,6 +267,7 @@ type row struct {
 type cell struct {
 	Text    string
 	Key     string // of a word in place of the text
+	Audited string // operation of the audit log in place of the text, shown with its name
 	At      time.Time
 	Address string   // that the cell leads to
 	Badges  []string // keys of marks beside it

@@ -76,7 +76,7 @@ func auditTable(entries []audit.Entry) table {
 		if e.Principal.Actor != "" {
 			login += " ← " + e.Principal.Actor
 		}
-		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At}, {Text: login}, {Text: e.Operation}, {Text: e.Object, Address: objectAt(e.Object)}, outcome, {Text: e.Remote}, {Text: e.Detail}}})
+		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At}, {Text: login}, {Audited: e.Operation}, {Text: e.Object, Address: objectAt(e.Object)}, outcome, {Text: e.Remote}, {Text: e.Detail}}})
 	}
 	return t
 }

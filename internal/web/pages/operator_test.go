@@ -374,7 +374,7 @@ func TestInstallationPages(t *testing.T) {
 		b.is(b.get("/operator/people?column0=Login&operation0=Equal&value0="+url.QueryEscape("=1+1")), 200)
 		b.ok(b.deed(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"79160000009"}}))
 		b.is(b.deed(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"=HYPERLINK(\"x\")"}}), 400)
-		p := b.ok(b.get("/operator/audit?operation=AddUserPhone"), "79160000009", html.EscapeString(`=HYPERLINK("x")`))
+		p := b.ok(b.get("/operator/audit?operation=AddUserPhone"), "<td>Add a phone to a person <code>AddUserPhone</code></td>", "79160000009", html.EscapeString(`=HYPERLINK("x")`))
 		if strings.Contains(p.text, "AddGroup") {
 			t.Error("the search has other operations")
 		}

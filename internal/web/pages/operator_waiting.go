@@ -88,7 +88,7 @@ func (a *API) held(ctx context.Context, r struct {
 	t := table{Title: "held.title", Head: []string{"audit.operation", "held.by", "audit.object", "certificate.state", "held.from", "held.until"}, Empty: "held.none"}
 	for _, h := range list {
 		t.Rows = append(t.Rows, row{Cells: []cell{
-			{Text: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, {Text: h.Object, Address: objectAt(h.Object)}, {Key: "held.state." + string(h.State)},
+			{Audited: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, {Text: h.Object, Address: objectAt(h.Object)}, {Key: "held.state." + string(h.State)},
 			{At: h.NotBefore}, {At: h.ExpiresAt},
 		}})
 	}
@@ -114,7 +114,7 @@ func (a *API) heldRequest(ctx context.Context, r struct {
 		return view{}, err
 	}
 	t := table{Title: "held.request", Facts: true, Rows: []row{
-		fact("audit.operation", cell{Text: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", cell{Text: h.Object, Address: objectAt(h.Object)}),
+		fact("audit.operation", cell{Audited: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", cell{Text: h.Object, Address: objectAt(h.Object)}),
 		fact("certificate.state", cell{Key: "held.state." + string(h.State)}), fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}),
 		fact("held.with", cell{Text: string(call.Body), Code: true}), fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}),
 		fact("held.decided", cell{Text: h.DecidedBy}),

@@ -129,6 +129,15 @@ func Finding(language, code, indication string) string {
 	return w.text("finding." + indication)
 }
 
+// audited returns the name of an operation in the audit log. The identifier of an operation that
+// has no name, for example one of an earlier release, is returned itself.
+func (w *words) audited(operation string) string {
+	if text, ok := w.texts["audited."+operation]; ok {
+		return text
+	}
+	return operation
+}
+
 // size returns a number of bytes for people.
 func (w *words) size(n int64) string {
 	unit, value := "B", float64(n)
@@ -170,7 +179,7 @@ func (w *words) day(t time.Time) string {
 // functions are those of the templates.
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.text, "count": w.count, "size": w.size, "when": w.when, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "list": func(values ...any) []any { return values },
+		"t": w.text, "audited": w.audited, "count": w.count, "size": w.size, "when": w.when, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {

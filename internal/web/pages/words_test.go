@@ -21,7 +21,7 @@ import (
 
 // families are the beginnings of keys whose end is a value.
 var families = []string{"certificate.status.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit.", "finding.", "code.", "mend.", "stamp.",
-	"channel.", "deed.", "field.", "column.", "comparison.", "action.", "policy.kind.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
+	"audited.", "channel.", "deed.", "field.", "column.", "comparison.", "action.", "policy.kind.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
 	"check.", "installation.", "delay.", "reason.", "ends.", "reference.security.", "reference.in.",
 	"confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
 
@@ -98,6 +98,13 @@ func TestWords(t *testing.T) {
 	} {
 		if got := [2]string{en.size(n), ru.size(n)}; got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for operation, want := range map[string][2]string{
+		"SignDocument": {"Sign a document", "Подписание документа"}, "Forgotten": {"Forgotten", "Forgotten"}, "": {"", ""},
+	} {
+		if got := [2]string{en.audited(operation), ru.audited(operation)}; got != want {
+			t.Errorf("%q: %q, want %q", operation, got, want)
 		}
 	}
 	at := time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
