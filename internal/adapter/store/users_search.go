@@ -98,9 +98,10 @@ func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []strin
 		if last, err = s.lastKey(ctx, groups, after, most); err != nil {
 			return nil, "", err
 		}
-		if !alone {
+		if !alone && s.engine == sqliteEngine {
 			// SQLite would seek in the index of every group, thousands of times, instead of
-			// walking along the few logins. It has no index of an expression.
+			// walking along the few logins. It has no index of an expression. PostgreSQL has
+			// statistics of the column, and would plan worse for an expression.
 			where = strings.Replace(where, "u.group_name IN", "COALESCE(u.group_name, '') IN", 1)
 		}
 		if last != "" {
