@@ -110,7 +110,6 @@ func TestStamp(t *testing.T) {
 	b.press(`[data-place] button`)
 	b.wait(`[data-box]`)
 	const left, bottom = `Number(document.querySelector("[name=stamp_left]").value)`, `Number(document.querySelector("[name=stamp_bottom]").value)`
-	b.until(`document.querySelector("[data-box]").offsetWidth > 50`)
 	b.run(chromedp.ScrollIntoView(chromedp.CSS("[data-box]")))
 	type point struct{ X, Y float64 }
 	at := value[point](b, `(r => ({X: r.left + r.width / 2, Y: r.top + r.height / 2}))(document.querySelector("[data-box]").getBoundingClientRect())`)

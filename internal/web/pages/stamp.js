@@ -14,7 +14,7 @@ document.querySelectorAll("[data-place]").forEach(area => {
   };
   const show = async () => {
     note.textContent = area.dataset.none;
-    sheet.hidden = true;
+    sheet.hidden = box.hidden = true;
     const file = Array.from(form.elements.file.files).find(f => /\.pdf$/i.test(f.name));
     if (!file) return;
     try {
@@ -33,6 +33,7 @@ document.querySelectorAll("[data-place]").forEach(area => {
       canvas.height = viewport.height;
       await page.render({ canvas, canvasContext: canvas.getContext("2d"), viewport, annotationMode: 0 }).promise;
       note.textContent = area.dataset.hint;
+      box.hidden = false; // not before: it cannot be dragged on a page that has no size yet
       draw();
       await task.destroy();
     } catch (e) {
