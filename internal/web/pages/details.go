@@ -16,8 +16,14 @@ import (
 // of messages are in Russian, too. A message without a line is shown as it is and marked as
 // English: the sentence before it is in the language of the reader.
 //
-//go:embed details/ru.txt
-var detailsRU string
+// details/en.txt has texts for the messages that name a field of the interface, which a page does
+// not have. Any other message is its own text in English.
+var (
+	//go:embed details/ru.txt
+	detailsRU string
+	//go:embed details/en.txt
+	detailsEN string
+)
 
 // detail is a message of faults in another language.
 type detail struct {
@@ -28,14 +34,20 @@ type detail struct {
 // values are the places of values in a message.
 var values = regexp.MustCompile(`%[-+#0-9.]*[a-zA-Z]`)
 
-// details are those of detailsRU: those without values by message, and the others.
-var details = sync.OnceValues(func() (map[string]string, []detail) {
+// details are those of detailsRU and of detailsEN: those without values by message, and the
+// others.
+var (
+	inRussian = sync.OnceValues(func() (map[string]string, []detail) { return readDetails("ru", detailsRU) })
+	inEnglish = sync.OnceValues(func() (map[string]string, []detail) { return readDetails("en", detailsEN) })
+)
+
+func readDetails(language, lines string) (map[string]string, []detail) {
 	plain, varying := map[string]string{}, []detail{}
-	for line := range strings.Lines(detailsRU) {
+	for line := range strings.Lines(lines) {
 		message, text, ok := strings.Cut(strings.TrimSpace(line), " = ")
 		switch {
 		case !ok:
-			panic("pages: details/ru.txt: no text in the line " + line)
+			panic("pages: details/" + language + ".txt: no text in the line " + line)
 		case !values.MatchString(message):
 			plain[message] = text
 		default:
@@ -47,18 +59,19 @@ var details = sync.OnceValues(func() (map[string]string, []detail) {
 		}
 	}
 	return plain, varying
-})
+}
 
 // maxDetail is the length of the longest message that is compared, in bytes.
 const maxDetail = 2048
 
 // own returns the message of a fault in the language of the reader, "" if there is none.
 func (w *words) own(message string) string {
+	none, details := "", inRussian
 	if w.language == "en" {
-		return message
+		none, details = message, inEnglish
 	}
 	if len(message) > maxDetail {
-		return ""
+		return none
 	}
 	plain, varying := details()
 	if text, ok := plain[message]; ok {
@@ -73,7 +86,7 @@ func (w *words) own(message string) string {
 			return fmt.Sprintf(d.text, given...)
 		}
 	}
-	return ""
+	return none
 }
 
 // listed returns a list of messages without values in another language. Anything else stays.

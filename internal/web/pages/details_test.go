@@ -74,7 +74,8 @@ func quotedText(e ast.Expr) (string, bool) {
 func TestDetails(t *testing.T) {
 	domain := func(name string) string { return filepath.Join("../../domain", name) }
 	messages := faultsOf(t, ".", domain("contact"), domain("held"), domain("oath"), domain("confirm"), domain("keys"), domain("document"), domain("user"), domain("password"),
-		domain("signing"), domain("signin"), domain("device"), domain("policy"), domain("notify"))
+		domain("signing"), domain("signin"), domain("device"), domain("policy"), domain("notify"), domain("passkey"), domain("token"), domain("reach"),
+		"../rest/limit", "../umsapi")
 	if len(messages) < 400 {
 		t.Fatalf("only %d messages", len(messages))
 	}
@@ -84,16 +85,34 @@ func TestDetails(t *testing.T) {
 			t.Errorf("no text for %q: %q", m, text)
 		}
 	}
-	seen := map[string]bool{}
-	for line := range strings.Lines(detailsRU) {
-		message, text, _ := strings.Cut(strings.TrimSpace(line), " = ")
-		if n, most := strings.Count(text, "%"), len(values.FindAllString(message, -1)); n != strings.Count(text, "%s") || n > most {
-			t.Errorf("%q has other values than %q", text, message)
+	for _, lines := range []string{detailsRU, detailsEN} {
+		seen := map[string]bool{}
+		for line := range strings.Lines(lines) {
+			message, text, _ := strings.Cut(strings.TrimSpace(line), " = ")
+			if n, most := strings.Count(text, "%"), len(values.FindAllString(message, -1)); n != strings.Count(text, "%s") || n > most {
+				t.Errorf("%q has other values than %q", text, message)
+			}
+			if seen[message] {
+				t.Errorf("%q is there twice", message)
+			}
+			seen[message] = true
 		}
-		if seen[message] {
-			t.Errorf("%q is there twice", message)
+	}
+	// A page has other fields than the interface.
+	en, found := languages[0], 0
+	field := regexp.MustCompile(`\b(OriginalDocument|PDFPassword|ChoiceSelected|EkuString|DistinguishedName|TemplateOid|ParametersOid|GroupId|AlgId|TSPAddress|Msisdn)\b`)
+	for _, m := range append(messages, strings.Split(detailsEN, "\n")...) {
+		m, _, _ = strings.Cut(m, " = ")
+		if !field.MatchString(m) || strings.HasPrefix(m, "Signature.") || strings.HasSuffix(m, "send one of them") { // of programs alone
+			continue
 		}
-		seen[message] = true
+		found++
+		if text := en.own(values.ReplaceAllString(m, "7")); field.MatchString(text) || strings.Contains(text, "%!") {
+			t.Errorf("a page in English shows %q", text)
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d messages name a field of the interface", found)
 	}
 }
 

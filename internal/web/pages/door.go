@@ -86,9 +86,9 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		}
 		return redirected{"/sign-in?to=" + url.QueryEscape(to)}
 	}
-	sentence := v.words.fault(f)
+	sentence, detail := v.words.refusal(f)
 	shown, failed := view{template: "refused", title: "refused.title", content: refusedView{
-		Sentence: sentence, Detail: f.Message, Back: back(v),
+		Sentence: sentence, Detail: detail, Back: back(v),
 	}}.render(ctx)
 	if failed != nil { // a template of ours is wrong
 		shown = rest.Page{Content: strings.NewReader(template.HTMLEscapeString(sentence))}

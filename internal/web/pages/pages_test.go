@@ -208,6 +208,7 @@ func TestStory(t *testing.T) {
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}, file{"original", "same.txt", "one"}),
 		"The signature is valid", "CN=Demo User", "as the time stamp proves")
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt", "one"}, file{"original", "same.txt.sig", string(signature)}), "The signature is valid")
+	b.is(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}), 400, "the signature is in a file of its own: choose the document that was signed, too<")
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}, file{"original", "same.txt", "two"}), "The signature is not valid")
 	second := b.ok(b.upload("/sign", map[string]string{"certificate": "4", "format": "countersign", "level": "stamped"}, file{"file", "same.txt.sig", string(signature)}), "<td>Signed", `>same.txt.sig</a>`)
 	countersigned := b.ok(b.get(b.find(second, result)[1]))
@@ -285,6 +286,7 @@ func TestStory(t *testing.T) {
 	t.Run("reports", func(t *testing.T) {
 		files := []file{{"file", "same.txt.sig", string(signature)}, {"original", "same.txt", "two"}}
 		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"ru"}}}
+		b.is(b.upload("/verify", nil, files[0]), 400, "Подпись находится в отдельном файле: выберите ещё и документ, который был подписан.")
 		b.ok(b.upload("/verify", nil, files...), "Документ изменён после подписания", "Документ не тот, который подписан.", "запросите у подписавшего исходный документ")
 		p := b.ok(b.upload("/verify", map[string]string{"answer": "json"}, files...))
 		var report struct {

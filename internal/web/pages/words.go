@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
@@ -114,6 +116,22 @@ func (w *words) fault(f *fault.Error) string {
 		return text
 	}
 	return w.text("fault.other")
+}
+
+// refusal returns what a refusal means, and the message that is shown below it: "" if the
+// sentence says the same.
+func (w *words) refusal(f *fault.Error) (sentence, detail string) {
+	sentence = w.fault(f)
+	own := w.own(f.Message)
+	plain := strings.TrimSuffix(strings.ToLower(sentence), ".")
+	if !strings.HasPrefix(strings.ToLower(own), plain) {
+		return sentence, f.Message
+	}
+	if len(own) > len(sentence) { // it says more
+		first, size := utf8.DecodeRuneInString(own)
+		sentence = string(unicode.ToUpper(first)) + strings.TrimSuffix(own[size:], ".") + "."
+	}
+	return sentence, ""
 }
 
 // Sentence returns what a refusal means, in a language of the pages, for commands.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 )
@@ -111,6 +112,27 @@ func TestWords(t *testing.T) {
 	if got := []string{en.when(at), ru.when(at), en.day(at), ru.day(at), ru.when(time.Time{})}; !slices.Equal(got,
 		[]string{"5 Mar 2026 09:07 UTC", "05.03.2026 09:07 UTC", "5 Mar 2026", "05.03.2026", ""}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestRefusal checks that a page does not say the same twice.
+func TestRefusal(t *testing.T) {
+	for _, c := range []struct {
+		code, message                    string
+		sentence, detail, sentenceRU, ru string
+	}{
+		{fault.InvalidPIN, "the PIN is wrong", "The PIN is wrong.", "", "ПИН-код неверен.", ""},
+		{fault.AuthenticationFailed, "the code is wrong: 4 of 5 attempts are left", "The code is wrong: 4 of 5 attempts are left.", "", "Код неверен. Осталось попыток: 4 из 5.", ""},
+		{fault.InvalidPIN, "a message without a text", "The PIN is wrong.", "a message without a text", "ПИН-код неверен.", "a message without a text"},
+		{fault.InvalidPIN, "", "The PIN is wrong.", "", "ПИН-код неверен.", ""},
+		{fault.AccessDenied, "this is for operators", "This is not allowed.", "this is for operators", "Это действие запрещено.", "this is for operators"},
+	} {
+		for i, want := range [][2]string{{c.sentence, c.detail}, {c.sentenceRU, c.ru}} {
+			sentence, detail := languages[i].refusal(fault.New(c.code, c.message))
+			if sentence != want[0] || detail != want[1] {
+				t.Errorf("%s %q: %q, %q, want %q", languages[i].language, c.message, sentence, detail, want)
+			}
+		}
 	}
 }
 
