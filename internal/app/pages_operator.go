@@ -44,7 +44,7 @@ type auditLog struct{ log store.Audit }
 // Read implements pages.AuditLog.
 func (a auditLog) Read(ctx context.Context, q pages.AuditQuery, limit int) ([]audit.Entry, int64, error) {
 	return a.log.Read(ctx, store.AuditFilter{
-		UserID: q.UserID, Login: q.Login, Operation: q.Operation, Outcome: q.Outcome, Since: q.Since, OutcomesOnly: !q.Attempts, Before: q.Before,
+		UserID: q.UserID, Login: q.Login, Operation: q.Operation, Outcome: q.Outcome, Since: q.Since, Until: q.Until, OutcomesOnly: !q.Attempts, Before: q.Before,
 	}, limit)
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,9 +179,10 @@ type AuditFilter struct {
 	Operation    string
 	Outcome      string
 	Since        time.Time
-	OutcomesOnly bool  // without attempts
-	Before       int64 // only entries older than this position; 0: begin with the newest
-	Walk         int   // entries that the call looks at, at most; 0: auditWalk
+	Until        time.Time // only entries before this time
+	OutcomesOnly bool      // without attempts
+	Before       int64     // only entries older than this position; 0: begin with the newest
+	Walk         int       // entries that the call looks at, at most; 0: auditWalk
 }
 
 // auditDisorder is how far the times of entries may be out of the order of their positions. An
@@ -196,6 +198,11 @@ const auditWalk = 20_000
 // bounded number of entries. So it may return fewer than limit, or none, with a position to
 // go on from.
 func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit.Entry, before int64, err error) {
+	if !f.Until.IsZero() {
+		if f.Before, err = s.walkBegin(ctx, f); err != nil || f.Before == 0 {
+			return nil, 0, err
+		}
+	}
 	var where []string
 	var args []any
 	add := func(wanted bool, condition string, arg any) {
@@ -212,6 +219,7 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 		since = "+at >= ?" // not by the index of times: that would read and sort all entries since then
 	}
 	add(!f.Since.IsZero(), since, millis(f.Since))
+	add(!f.Until.IsZero(), strings.Replace(since, ">=", "<", 1), millis(f.Until))
 	add(f.OutcomesOnly, "phase = ?", audit.Done)
 	add(f.Before > 0, "id < ?", f.Before)
 	end, last, err := s.walkEnd(ctx, f)
@@ -260,20 +268,56 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 	return list, before, nil
 }
 
+// place is where an entry is in the log.
+type place struct {
+	id int64
+	at time.Time
+}
+
+func scanPlace(r row) (p place, err error) {
+	err = r.Scan(&p.id, (*timeField)(&p.at))
+	return p, err
+}
+
+// walkBegin returns the position from which a call with the filter looks at older entries, 0
+// if no entry can be before Until. Positions are nearly in the order of times, so a binary
+// search along them finds it. PostgreSQL has no index with each time.
+func (s Audit) walkBegin(ctx context.Context, f AuditFilter) (before int64, err error) {
+	before = cmp.Or(f.Before, math.MaxInt64)
+	late := f.Until.Add(auditDisorder) // an entry after one of this time is not before Until
+	newest, found, err := one(ctx, s.DB, scanPlace, "SELECT id, at FROM audit WHERE id < $1 ORDER BY id DESC LIMIT 1", before)
+	if err != nil || !found {
+		return 0, err
+	}
+	if newest.at.Before(late) {
+		return before, nil
+	}
+	from, before := int64(1), newest.id
+	for from < before {
+		middle := from + (before-from)/2
+		p, found, err := one(ctx, s.DB, scanPlace, "SELECT id, at FROM audit WHERE id >= $1 ORDER BY id LIMIT 1", middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case found && p.at.Before(late):
+			from = p.id + 1
+		default:
+			before = middle
+		}
+	}
+	if before == 1 {
+		return 0, nil
+	}
+	return before, nil
+}
+
 // walkEnd returns the position of the last entry that a call with the filter looks at, 0 for
 // the whole log, and whether no older entry can match. The entries of a user are counted along
 // their indexes.
 func (s Audit) walkEnd(ctx context.Context, f AuditFilter) (end int64, last bool, err error) {
 	old := f.Since.Add(-auditDisorder)
-	type place struct {
-		id int64
-		at time.Time
-	}
 	first := func(query string, args ...any) (place, error) {
-		list, err := allUnprepared(ctx, s.DB, func(r row) (p place, err error) {
-			err = r.Scan(&p.id, (*timeField)(&p.at))
-			return p, err
-		}, query, args...)
+		list, err := allUnprepared(ctx, s.DB, scanPlace, query, args...)
 		if len(list) == 0 {
 			return place{}, err
 		}

@@ -87,6 +87,10 @@ func BenchmarkAuditLog(b *testing.B) {
 				{"OldLogin", func(i int) store.AuditFilter {
 					return store.AuditFilter{Login: "operator", Before: int64(entries - i*7919%(entries/2)), Since: time.UnixMilli(1790000000000)}
 				}, 0},
+				{"OldOperation", func(i int) store.AuditFilter {
+					until := int64(entries - i*7919%(entries/2))
+					return store.AuditFilter{Operation: "ReadAudit", Since: time.UnixMilli(1790000000000 + until - 1000), Until: time.UnixMilli(1790000000000 + until)}
+				}, 0},
 				{"Since", func(int) store.AuditFilter {
 					return store.AuditFilter{Since: time.UnixMilli(1790000000000 + int64(entries) - 50)}
 				}, 51},

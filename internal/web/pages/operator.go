@@ -105,7 +105,7 @@ type SourceState struct {
 // AuditQuery selects audit entries. An empty field selects all.
 type AuditQuery struct {
 	UserID, Login, Operation, Outcome string
-	Since                             time.Time
+	Since, Until                      time.Time // Until itself is not selected
 	Attempts                          bool
 	Before                            int64 // position, see AuditLog
 }

@@ -22,7 +22,10 @@ import (
 // maxExport is the largest number of entries in a file.
 const maxExport = 20_000
 
-var errTime = fault.New(fault.InvalidParameters, "since: want a date such as 2026-01-31")
+var (
+	errTime = fault.New(fault.InvalidParameters, "since, until: want a date such as 2026-01-31")
+	errSpan = fault.New(fault.InvalidParameters, "until: want a date that is not before since")
+)
 
 // auditForm is the search of the audit log.
 type auditForm struct {
@@ -31,6 +34,7 @@ type auditForm struct {
 	Operation string `query:"operation"`
 	Outcome   string `query:"outcome"`
 	Since     string `query:"since"`
+	Until     string `query:"until"` // the whole day
 	Attempts  string `query:"attempts"`
 	Before    int64  `query:"before"`
 	Format    string `query:"format"`
@@ -38,15 +42,28 @@ type auditForm struct {
 
 func (f *auditForm) query() (AuditQuery, error) {
 	since, err := timeOf(f.Since)
+	if err != nil {
+		return AuditQuery{}, err
+	}
+	until, err := timeOf(f.Until)
+	if err != nil {
+		return AuditQuery{}, err
+	}
+	if len(f.Until) == len(time.DateOnly) {
+		until = until.AddDate(0, 0, 1)
+	}
+	if !until.IsZero() && !until.After(since) {
+		return AuditQuery{}, errSpan
+	}
 	return AuditQuery{
-		UserID: strings.ToLower(f.User), Login: f.Login, Operation: f.Operation, Outcome: f.Outcome, Since: since, Attempts: f.Attempts != "", Before: f.Before,
-	}, err
+		UserID: strings.ToLower(f.User), Login: f.Login, Operation: f.Operation, Outcome: f.Outcome, Since: since, Until: until, Attempts: f.Attempts != "", Before: f.Before,
+	}, nil
 }
 
 // values returns the search as a query.
 func (f *auditForm) values() url.Values {
 	v := url.Values{}
-	for name, value := range map[string]string{"user": f.User, "login": f.Login, "operation": f.Operation, "outcome": f.Outcome, "since": f.Since, "attempts": f.Attempts} {
+	for name, value := range map[string]string{"user": f.User, "login": f.Login, "operation": f.Operation, "outcome": f.Outcome, "since": f.Since, "until": f.Until, "attempts": f.Attempts} {
 		if value != "" {
 			v.Set(name, value)
 		}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"tamga/internal/tamgatest"
 )
@@ -388,16 +389,28 @@ func TestInstallationPages(t *testing.T) {
 		}
 		b.ok(b.get("/operator/audit?outcome=invalid_phone&since=2026-01-01&login=operator&user="+strings.ToUpper(w.Dev.User.ID)), "AddUserPhone")
 		b.is(b.get("/operator/audit?since=yesterday"), 400)
+		b.is(b.get("/operator/audit?until=9999999"), 400)
+		today := time.Now().UTC().Format(time.DateOnly)
+		b.ok(b.get("/operator/audit?operation=AddUserPhone&since=2026-01-01&until="+today), "79160000009", `name="until" type="date" value="`+today+`"`, "until="+today) // the whole day
+		b.ok(b.get("/operator/audit?operation=AddUserPhone&until=2026-01-01"), "No entry matches")
+		b.is(b.get("/operator/audit?since="+today+"&until=2026-01-01"), 400, "not before since")
+		if csv := b.ok(b.get("/operator/audit/export?format=csv&operation=AddUserPhone&until=2026-01-01")); strings.Count(csv.text, "\n") != 1 {
+			t.Errorf("the file is %s", csv.text)
+		}
 		db, err := sql.Open("sqlite", "file:"+w.Path("tamga.db")+"?_pragma=busy_timeout(10000)")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer db.Close()
+		if _, err := db.ExecContext(t.Context(), `UPDATE audit SET at = 1780000000000 + id`); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
 			INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us)
 			SELECT 1790000000000 + i, '', 'SignDocument', 'done', 'ok', '', '', '', '', '', '', FALSE, '', '', '', 0 FROM n`); err != nil {
 			t.Fatal(err)
 		}
+		b.ok(b.get("/operator/audit?operation=AddUserPhone&until="+time.UnixMilli(1785000000000).UTC().Format(time.DateOnly)), "79160000009") // later entries are not looked at
 		p = b.ok(b.get("/operator/audit?operation=AddUserPhone"), "No entry yet. Go on searching", "The search takes a part of the log", "Go on searching</a>")
 		if strings.Contains(p.text, "79160000009") {
 			t.Error("one page of the search looks at more than 20,000 entries")

@@ -486,6 +486,11 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 				{store.AuditFilter{UserID: other}, []string{"1", "2", "3"}},
 				{store.AuditFilter{UserID: "nobody"}, nil},
 				{store.AuditFilter{Since: start.Add(7 * time.Second)}, []string{"7", "8"}},
+				{store.AuditFilter{Since: start.Add(3 * time.Second), Until: start.Add(5 * time.Second)}, []string{"3", "4"}},
+				{store.AuditFilter{UserID: user, Until: start.Add(4 * time.Second)}, []string{"0", "2", "3"}},
+				{store.AuditFilter{Until: start}, nil},
+				{store.AuditFilter{Until: start.Add(-time.Hour)}, nil},
+				{store.AuditFilter{Until: start.Add(time.Hour)}, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8"}},
 				{store.AuditFilter{}, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8"}},
 			} {
 				if got, _ := read(c.filter, 100); !cmp.Equal(c.want, got) {
@@ -517,6 +522,12 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 				{store.AuditFilter{Login: "nobody"}, 6, nil},
 				{store.AuditFilter{Login: "rarely", Since: start.Add(17 * time.Minute)}, 4, []string{"17"}},
 				{store.AuditFilter{Login: "rarely", Since: start.Add(time.Hour)}, 1, nil},
+				{store.AuditFilter{Operation: "Rarely", Until: start.Add(8 * time.Minute)}, 2, []string{"3"}}, // 9 entries
+				{store.AuditFilter{Operation: "Rarely", Until: start.Add(3 * time.Minute)}, 1, nil},
+				{store.AuditFilter{Operation: "Rarely", Since: start.Add(15 * time.Minute), Until: start.Add(20 * time.Minute)}, 1, []string{"17"}},
+				{store.AuditFilter{Operation: "Rarely", Until: start.Add(time.Hour)}, 6, []string{"3", "17"}},
+				{store.AuditFilter{Operation: "Rarely", Until: start.Add(-time.Hour)}, 1, nil},
+				{store.AuditFilter{UserID: user, Operation: "Rarely", Until: start.Add(10 * time.Minute)}, 1, []string{"3"}},
 				{store.AuditFilter{UserID: user, Operation: "Rarely"}, 3, []string{"3", "17"}},      // 20 or 21 of each index
 				{store.AuditFilter{UserID: other, Operation: "Rarely"}, 3, nil},                     // 19 as the caller
 				{store.AuditFilter{UserID: "nobody", Operation: "Rarely"}, 1, nil},                  // nothing to look at
@@ -553,6 +564,10 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 			list, _, err := s.Read(t.Context(), store.AuditFilter{Since: start.Add(202 * time.Second)}, 100)
 			if err != nil || len(list) != 2 || list[0].RequestID != "2" || list[1].RequestID != "4" {
 				t.Errorf("%+v, %v: want the entries 2 and 4", list, err)
+			}
+			list, _, err = s.Read(t.Context(), store.AuditFilter{Until: start.Add(202 * time.Second)}, 100)
+			if err != nil || len(list) != 3 || list[2].RequestID != "3" {
+				t.Errorf("%+v, %v: want the entries 0, 1 and 3", list, err)
 			}
 		}},
 		{"ManyAtOnce", func(t *testing.T, db *store.DB) {
