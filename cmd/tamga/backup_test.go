@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -135,6 +136,10 @@ func backUpAndRestore(t *testing.T, from, to []string) {
 	// What is lost.
 	late := store.Put([]byte("stored after the backup"), map[string]string{"FileName": "late.txt"})
 	store.Ask("DELETE", "/"+deleted, nil)
+	lateToken := p.Token()
+	if status, body := p.Call("GET", "/rest/api/policy", lateToken, nil); status != 200 {
+		t.Fatalf("a token that was issued after the backup: %d %s", status, body)
+	}
 	revoked := p.Cert("gost2012-512", false)
 	p.Command("cert", "revoke", fmt.Sprint(revoked.ID), "--reason", "1")
 	_, published := get(t, p.Dev.CRLURL)
@@ -205,8 +210,10 @@ func backUpAndRestore(t *testing.T, from, to []string) {
 	released(t, q)
 
 	// Open.
-	if status, _ := q.Call("GET", "/rest/api/policy", token, nil); status != 401 {
-		t.Errorf("a token from before the backup: %d", status)
+	for when, token := range map[string]string{"before": token, "after": lateToken} {
+		if status, _ := q.Call("GET", "/rest/api/policy", token, nil); status != 401 {
+			t.Errorf("a token from %s the backup: %d", when, status)
+		}
 	}
 	token = q.Token()
 	store = tamgatest.Documents(q, token)
@@ -230,6 +237,66 @@ func backUpAndRestore(t *testing.T, from, to []string) {
 	}
 	if r := q.TryCommand("restore", "release", "--yes"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "is open") {
 		t.Errorf("a second release: %v", r.Failure)
+	}
+}
+
+// TestRestoreRefused restores into a database of another kind and with other master keys. Each is refused
+// with what to do, writes nothing, and the right restore goes well after it.
+func TestRestoreRefused(t *testing.T) {
+	t.Parallel()
+	cluster := storetest.PostgreSQL(t)
+	inFile := func(testing.TB) string { return "sqlite:tamga.db" }
+	inCluster := func(t testing.TB) string { return cluster.Database(t) }
+	for _, engines := range []struct {
+		own, other  string
+		make, wrong func(t testing.TB) string
+	}{
+		{"SQLite", "PostgreSQL", inFile, inCluster},
+		{"PostgreSQL", "SQLite", inCluster, inFile},
+	} {
+		t.Run(engines.own, func(t *testing.T) {
+			t.Parallel()
+			p := tamgatest.Start(t, "--set", "database="+engines.make(t))
+			id := tamgatest.Documents(p, p.Token()).Put([]byte("kept"), map[string]string{"FileName": "a.txt"})
+			backup := filepath.Join(t.TempDir(), "backup")
+			p.Command("backup", backup)
+			if err := p.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			dir := elsewhere(t, p.Dir)
+			before := tamgatest.Listing(t, dir)
+			database := engines.make(t)
+			key := filepath.Join(dir, "master.key")
+			right := tamgatest.ReadFile(t, key)
+			refused := func(database, want string) {
+				t.Helper()
+				r := tamgatest.Run(t.Context(), "", "restore", backup, "--data", dir, "--set", "database="+database)
+				if r.Failure == nil || !strings.Contains(r.Failure.Error(), want) {
+					t.Errorf("%v, want %q", r.Failure, want)
+				}
+				if names := tamgatest.Listing(t, dir); !slices.Equal(names, before) {
+					t.Errorf("%v: %q are there, before it %q", r.Failure, names, before)
+				}
+			}
+			refused(engines.wrong(t), fmt.Sprintf("the backup is of a database of %s, and the configuration names one of %s: set database to an empty database of %[1]s", engines.own, engines.other))
+			tamgatest.WriteFile(t, key, strings.Repeat("0f", 32)+"\n")
+			refused(database, "wrong master key")
+			remove(t, key)
+			before = slices.DeleteFunc(before, func(name string) bool { return name == "master.key" })
+			refused(database, "master.key")
+
+			// The right one finds an empty database.
+			tamgatest.WriteFile(t, key, string(right))
+			if r := tamgatest.Run(t.Context(), "", "restore", backup, "--data", dir, "--set", "database="+database); r.Failure != nil {
+				t.Fatal(r.Failure)
+			}
+			q := tamgatest.StartIn(t, dir, "--set", "database="+database)
+			q.Command("restore", "release", "--yes")
+			released(t, q)
+			if got := tamgatest.Documents(q, q.Token()).Content(id); string(got) != "kept" {
+				t.Errorf("the document is %q", got)
+			}
+		})
 	}
 }
 

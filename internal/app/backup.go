@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"filippo.io/age"
@@ -219,8 +220,16 @@ func Restore(ctx context.Context, c *config.Config, o RestoreOptions) (report Re
 	if err != nil {
 		return report, err
 	}
-	if m.Format != manifestFormat {
-		return report, fmt.Errorf("the backup has format %d, this program reads format %d", m.Format, manifestFormat)
+	if m.Format != manifestFormat || engineNames[m.Engine] == "" {
+		return report, fmt.Errorf("the backup has format %d of the database %q, this program reads format %d of sqlite and postgres: restore it with the release that made it (%q)", m.Format, m.Engine, manifestFormat, m.Program)
+	}
+	address, err := databaseURL(c)
+	if err != nil {
+		return report, err
+	}
+	if engine := engineOf(address); engine != m.Engine {
+		return report, fmt.Errorf("the backup is of a database of %s, and the configuration names one of %s: set database to an empty database of %[1]s; a backup does not move a service to another kind",
+			engineNames[m.Engine], engineNames[engine])
 	}
 	ring, err := openRing(c)
 	if err != nil {
@@ -232,16 +241,12 @@ func Restore(ctx context.Context, c *config.Config, o RestoreOptions) (report Re
 		}
 	}
 	if _, err := ring.Open(keyCheckPlace, m.KeyCheck); err != nil {
-		return report, fmt.Errorf("the master keys of the configuration are not those of the backup: %w", err)
-	}
-	address, err := databaseURL(c)
-	if err != nil {
-		return report, err
+		if errors.Is(err, vault.ErrSealed) {
+			err = vault.ErrWrongKey
+		}
+		return report, fmt.Errorf("the master keys of the configuration are not those of the backup: %w; name the files that the service had then in master_keys.files, or recover them by tamga key recover", err)
 	}
 	restoring := store.Restoring{Options: store.Options{URL: address, Limits: store.CommandLimits}, At: m.TakenAt, Versions: m.Schema}
-	if engine := engineOf(address); engine != m.Engine {
-		return report, fmt.Errorf("the backup is of a database of %s, the configuration names one of %s", m.Engine, engine)
-	}
 	if err := restoring.Check(ctx); err != nil {
 		return report, err
 	}
@@ -269,8 +274,11 @@ func Restore(ctx context.Context, c *config.Config, o RestoreOptions) (report Re
 	return report, err
 }
 
+// engineNames are the kinds of databases for people, by store.DB.Engine.
+var engineNames = map[string]string{"sqlite": "SQLite", "postgres": "PostgreSQL"}
+
 func engineOf(address string) string {
-	if len(address) > 7 && address[:7] == "sqlite:" {
+	if strings.HasPrefix(address, "sqlite:") {
 		return "sqlite"
 	}
 	return "postgres"
