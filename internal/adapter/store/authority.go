@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tamga/internal/domain/authority"
@@ -62,29 +63,57 @@ const statesColumn = "(SELECT STRING_AGG(a.name || ' ' || a.crl_number || ' ' ||
 // states scans statesColumn.
 type states []authority.State
 
+// parsedStates are the states of a text of statesColumn.
+type parsedStates struct {
+	text string
+	list states
+}
+
+// latestStates is what was parsed last. Every statement reads the text, which mostly is the same, and
+// states depend on nothing but the text.
+var latestStates atomic.Pointer[parsedStates]
+
 // Scan implements sql.Scanner.
 func (list *states) Scan(v any) error {
 	*list = nil
-	var text sql.NullString
-	if err := text.Scan(v); err != nil {
-		return err
+	text, is := v.(string)
+	if !is {
+		var nullable sql.NullString
+		if err := nullable.Scan(v); err != nil {
+			return err
+		}
+		text = nullable.String
 	}
-	for line := range strings.Lines(text.String) {
+	latest := latestStates.Load()
+	if latest == nil || latest.text != text {
+		parsed, err := parseStates(text)
+		if err != nil {
+			return err
+		}
+		latest = &parsedStates{text, parsed}
+		latestStates.Store(latest)
+	}
+	*list = slices.Clone(latest.list) // every caller gets values of its own
+	return nil
+}
+
+func parseStates(text string) (list states, err error) {
+	for line := range strings.Lines(text) {
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		number, at, _ := strings.Cut(rest, " ")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
-			return errors.New("store: malformed CRL number")
+			return nil, errors.New("store: malformed CRL number")
 		}
 		ms, err := strconv.ParseInt(at, 10, 64)
 		if err != nil {
-			return errors.New("store: malformed CRL time")
+			return nil, errors.New("store: malformed CRL time")
 		}
-		*list = append(*list, authority.State{Name: name, CRLNumber: n, CRLAt: fromMillis(ms)})
+		list = append(list, authority.State{Name: name, CRLNumber: n, CRLAt: fromMillis(ms)})
 	}
 	// The order does not depend on the collation of the database.
-	slices.SortFunc(*list, func(a, b authority.State) int { return cmp.Compare(a.Name, b.Name) })
-	return nil
+	slices.SortFunc(list, func(a, b authority.State) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
 }
 
 // errOldCRL means that another unit has replaced a CRL that this one has read. The unit

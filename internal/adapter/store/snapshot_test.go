@@ -2,7 +2,16 @@
 
 package store
 
-import "testing"
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store/lite"
+	"tamga/internal/domain/authority"
+)
 
 func TestReadStates(t *testing.T) {
 	var list states
@@ -16,6 +25,49 @@ func TestReadStates(t *testing.T) {
 		if err := list.Scan(text); err == nil {
 			t.Errorf("%q: %v, want an error", text, list)
 		}
+	}
+}
+
+// TestStatesAreOwn checks that the memory of the text that was parsed last does not join its readers:
+// each has values of its own, and another text has other values.
+func TestStatesAreOwn(t *testing.T) {
+	var first, second, other states
+	for _, list := range []*states{&first, &second} {
+		if err := list.Scan("gost 1 1000\nroot 2 2000"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first[0].CRLNumber = 9
+	if second[0].CRLNumber != 1 {
+		t.Error("two readers share their states")
+	}
+	if err := other.Scan("gost 2 1000\nroot 2 2000"); err != nil || other[0].CRLNumber != 2 {
+		t.Errorf("after a renewal: %+v, %v", other, err)
+	}
+	if err := second.Scan("gost 1 1000\nroot 2 2000"); err != nil || second[0].CRLNumber != 1 {
+		t.Errorf("the first text again: %+v, %v", second, err)
+	}
+}
+
+// TestStatesWithoutLists checks that SQLite reads the states from an index. In the rows they come after
+// the revocation list, and reading past a large one takes longer than a signature.
+func TestStatesWithoutLists(t *testing.T) {
+	db := openTest(t)
+	record := authority.Record{State: authority.State{Name: "gost", CRLNumber: 3, CRLAt: time.UnixMilli(7)}, Suite: "s", Sealed: []byte{1}, Certificate: []byte{1}, CRL: bytes.Repeat([]byte{1}, 1<<20)}
+	if added, err := (Authority{db}).AddAuthority(t.Context(), record); err != nil || !added {
+		t.Fatal(added, err)
+	}
+	list, err := (Authority{db}).States(t.Context())
+	if want := (authority.State{Name: "gost", CRLNumber: 3, CRLAt: time.UnixMilli(7)}); err != nil || len(list) != 1 || list[0].Name != want.Name || list[0].CRLNumber != want.CRLNumber || !list[0].CRLAt.Equal(want.CRLAt) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	plan, err := allOf(t.Context(), db.database, lite.Once, func(r row) (text string, err error) {
+		var id, parent, unused int64
+		err = r.Scan(&id, &parent, &unused, &text)
+		return text, err
+	}, "EXPLAIN QUERY PLAN "+statesQuery, []any{""})
+	if err != nil || !slices.ContainsFunc(plan, func(line string) bool { return strings.Contains(line, "COVERING INDEX authority_states") }) {
+		t.Errorf("%q, %v", plan, err)
 	}
 }
 
