@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"slices"
 	"time"
 
 	"tamga/internal/adapter/print"
@@ -104,15 +105,17 @@ func reportPDF(language, title string, at time.Time, lines []pages.Line) ([]byte
 	return print.PDF(language, title, at, printed)
 }
 
-// mountPages puts the pages on mux, behind their door, and returns their routes.
-func mountPages(mux *http.ServeMux, p *pages.API, gate *rest.Gate) []rest.Route {
+// mountPages puts the pages on mux, behind their door, and returns their routes. missing becomes
+// the page for addresses without a route.
+func mountPages(mux *http.ServeMux, missing *rest.Switch, p *pages.API, gate *rest.Gate) []rest.Route {
 	own := *gate
 	own.Once, own.IdentifyWith, own.IdentifyConfirmed, own.IdentifyPeer = nil, nil, nil, nil
 	own.Present, own.Permit = p.Present, p.Permit
 	behind := http.NewServeMux()
 	routes := p.Routes()
-	rest.Mount(behind, "", &own, routes)
+	rest.Mount(behind, "", &own, append(slices.Clone(routes), p.Missing()))
 	door := p.Door(behind)
+	missing.Set(door)
 	for _, r := range routes {
 		mux.Handle(r.Method+" "+r.Path, door)
 	}

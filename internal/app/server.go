@@ -181,12 +181,17 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		return nil, err
 	}
 	requests := rest.NewMetrics(rooms.metrics)
-	whole := rest.Front(mux, rooms.log, requests, tracer)
+	var missing rest.Switch
+	var unrouted []http.Handler
+	if rooms.Config.Pages.Enabled {
+		unrouted = append(unrouted, &missing)
+	}
+	whole := rest.Front(mux, rooms.log, requests, tracer, unrouted...)
 	audited := auditedOf(surfaces)
 	if rooms.Config.Pages.Enabled {
 		office := rooms.operatorRooms(ums, operations, version, place.Place.Ready)
 		office.Description = document
-		own := mountPages(mux, rooms.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Apart: apart(surfaces)}), pagesGate(umsGate, umsRoutes))
+		own := mountPages(mux, &missing, rooms.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Apart: apart(surfaces)}), pagesGate(umsGate, umsRoutes))
 		audited = append(audited, auditedNames(own)...)
 	}
 	closed, err := rooms.newClosed(ctx)

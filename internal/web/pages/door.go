@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
 )
@@ -22,6 +23,7 @@ type visitor struct {
 	brand    string // name of the installation
 	verifies bool   // there is a page that verifies
 	session  session
+	sessions Sessions
 }
 
 type visitorKey struct{}
@@ -32,6 +34,20 @@ func visitorOf(ctx context.Context) *visitor {
 		return v
 	}
 	return &visitor{words: languages[0], path: "/", here: "/"}
+}
+
+// callerOf returns the person of the frame. On a page for everybody, the steps of a request ask
+// nobody who the caller is, but a person with a session shall still see the way to their pages.
+func callerOf(ctx context.Context) audit.Principal {
+	who, v := rest.Caller(ctx), visitorOf(ctx)
+	if who.UserID != "" || v.session.Token == "" {
+		return who
+	}
+	who, err := v.sessions.Authenticate(ctx, v.session.Token)
+	if err != nil { // the session has ended
+		return audit.Principal{}
+	}
+	return who
 }
 
 // Door is in front of the pages. It finds the language, refuses forms of other sites, and
@@ -48,7 +64,7 @@ func (a *API) Door(next http.Handler) http.Handler {
 			brand: a.settings.Name,
 			words: wordsFor(cookieOf(cookies, languageCookie), r.Header.Get("Accept-Language")),
 			path:  r.URL.Path, here: r.URL.RequestURI(), read: r.Method == http.MethodGet || r.Method == http.MethodHead,
-			verifies: a.Verifier != nil,
+			verifies: a.Verifier != nil, sessions: a.Sessions,
 		}
 		if !v.read { // the switch of the language leads to a page
 			v.here = pageOf(v.here)

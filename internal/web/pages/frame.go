@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/web/rest"
 )
 
@@ -66,7 +67,7 @@ type tab struct {
 	Anyone       bool   // the page needs no session
 	Here         bool   // the person is on this page, or on one below it
 	// when reports whether the visitor sees the tab; nil: always
-	when func(ctx context.Context) bool
+	when func(v *visitor, who audit.Principal) bool
 }
 
 // tabs are the pages that every page leads to.
@@ -78,18 +79,17 @@ var tabs = []tab{
 	{Address: "/certificates", Key: "certificates.title"},
 	{Address: "/devices", Key: "devices.title"},
 	{Address: "/account", Key: "account.title"},
-	{Address: "/verify", Key: "verify.title", Anyone: true, when: func(ctx context.Context) bool { return visitorOf(ctx).verifies }},
-	{Address: "/operator", Key: "operator.title", when: func(ctx context.Context) bool { return rest.Caller(ctx).Operator }},
+	{Address: "/verify", Key: "verify.title", Anyone: true, when: func(v *visitor, _ audit.Principal) bool { return v.verifies }},
+	{Address: "/operator", Key: "operator.title", when: func(_ *visitor, who audit.Principal) bool { return who.Operator }},
 	{Address: "/reference", Key: "reference.title", Anyone: true},
 }
 
 // tabsFor returns the tabs that the visitor sees.
-func tabsFor(ctx context.Context, signedIn bool) []tab {
-	path := visitorOf(ctx).path
+func tabsFor(v *visitor, who audit.Principal) []tab {
 	var shown []tab
 	for _, t := range tabs {
-		if (t.Anyone || signedIn) && (t.when == nil || t.when(ctx)) {
-			t.Here = path == t.Address || strings.HasPrefix(path, t.Address+"/")
+		if (t.Anyone || who.Login != "") && (t.when == nil || t.when(v, who)) {
+			t.Here = v.path == t.Address || strings.HasPrefix(v.path, t.Address+"/")
 			shown = append(shown, t)
 		}
 	}
@@ -98,13 +98,12 @@ func tabsFor(ctx context.Context, signedIn bool) []tab {
 
 // render makes the page in the language of the visitor.
 func (v view) render(ctx context.Context) (rest.Page, error) {
-	who := visitorOf(ctx)
-	w := who.words
+	visitor, who := visitorOf(ctx), callerOf(ctx)
+	w := visitor.words
 	f := frame{
-		Words: w, Brand: who.brand, Style: template.CSS(style), Script: template.JS(v.script), Title: w.text(v.title), Login: rest.Caller(ctx).Login,
-		Here: who.here, Request: rest.RequestID(ctx), Content: v.content,
+		Words: w, Brand: visitor.brand, Style: template.CSS(style), Script: template.JS(v.script), Title: w.text(v.title), Login: who.Login,
+		Tabs: tabsFor(visitor, who), Here: visitor.here, Request: rest.RequestID(ctx), Content: v.content,
 	}
-	f.Tabs = tabsFor(ctx, f.Login != "")
 	var text bytes.Buffer
 	err := templates()[w.language][v.template]().ExecuteTemplate(&text, "frame", f)
 	policy := contentPolicy(v.script, v.pictures)

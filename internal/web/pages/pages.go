@@ -19,6 +19,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
@@ -37,8 +38,9 @@ type Identity interface {
 	CodeGrant(ctx context.Context, client signin.Client, r signin.CodeRequest) (token.Token, error)
 }
 
-// Sessions ends sign-ins; see [token.Service].
+// Sessions knows whose a session is and ends sign-ins; see [token.Service].
 type Sessions interface {
+	Authenticate(ctx context.Context, bearer string) (audit.Principal, error)
 	SignOut(ctx context.Context, who audit.Principal) error
 }
 
@@ -190,4 +192,15 @@ func (a *API) Routes() []rest.Route {
 		routes = append(routes, rest.Handle("POST /try", "SignInToTry", rest.Anyone, a.try).Answering(rest.Redirect{}))
 	}
 	return slices.Concat(routes, a.operatorRoutes(), a.referenceRoutes())
+}
+
+// Missing returns the route of all addresses that have no route. The address of a form leads to
+// its page: browsers ask for it when a person opens the address again.
+func (a *API) Missing() rest.Route {
+	return rest.Handle("GET /{path...}", "MissingPage", rest.Anyone, func(ctx context.Context, _ struct{}) (rest.Redirect, error) {
+		if path := visitorOf(ctx).path; pageOf(path) != path && local(pageOf(path)) == pageOf(path) {
+			return rest.Redirect{Location: pageOf(path), See: true}, nil
+		}
+		return rest.Redirect{}, fault.New(fault.NotFound, "there is no page at this address: check the address, or go on at the first page")
+	}).Unaudited().Exact()
 }

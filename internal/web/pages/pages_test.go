@@ -401,6 +401,31 @@ func TestSessions(t *testing.T) {
 			}
 		}
 	})
+	t.Run("pages for everybody", func(t *testing.T) {
+		b := newBrowser(t, s)
+		b.signIn("/start", s.Dev.Operator.Login, s.Dev.Operator.Password)
+		for _, page := range []string{"/", "/verify", "/reference", "/reference/GetUsers"} {
+			b.ok(b.get(page), `action="/sign-out"`, `href="/certificates"`, `href="/operator"`)
+		}
+	})
+	t.Run("addresses without a page", func(t *testing.T) {
+		b := newBrowser(t, s)
+		b.signIn("/start", s.Dev.User.Login, s.Dev.User.Password)
+		b.is(b.get("/Start"), 404, `{"Message":"object_not_found"`) // a program
+		b.header.Set("Accept", "text/html,*/*;q=0.8")
+		b.is(b.get("/Start"), 404, "there is no page at this address", `<footer>`, `action="/sign-out"`)
+		b.is(b.get("/%2fevil.example/do/x"), 404)
+		b.is(b.get("/sign-out"), 404, "there is no page at this address")
+		b.is(b.get("/STS/oauth/login"), 404, "there is no page at this address")
+		if p := b.ok(b.get("/devices/do/contact"), "Devices and codes"); p.at.Path != "/devices" { // the address of a form
+			t.Errorf("the address of a form leads to %s", p.at)
+		}
+		b.is(b.post("/nothing", nil), 404, `{"Message":"object_not_found"`)
+		b.header.Set("Accept-Language", "ru")
+		b.is(b.get("/nothing/"), 404, "По этому адресу страницы нет")
+		b.client.Jar = nil
+		b.is(b.get("/nothing"), 404, "По этому адресу страницы нет", `href="/sign-in"`)
+	})
 	t.Run("cookie of another", func(t *testing.T) {
 		b := newBrowser(t, s)
 		b.signIn("/start", s.Dev.User.Login, s.Dev.User.Password)
@@ -429,6 +454,7 @@ func TestSessions(t *testing.T) {
 		b := newBrowser(t, s)
 		b.signIn("/start", s.Dev.Operator.Login, s.Dev.Operator.Password)
 		s.Command("user", "lock", s.Dev.Operator.Login)
+		b.ok(b.get("/verify"), `href="/sign-in"`) // its frame knows that the session has ended
 		b.ok(b.get("/start"), `name="ticket"`)
 	})
 	t.Run("buttons to try", func(t *testing.T) {

@@ -58,6 +58,7 @@ function attach(form) {
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
       const here = document.querySelector("[data-answer]"), answer = page.querySelector("[data-answer]");
       stop("");
+      document.querySelector("footer").replaceWith(page.querySelector("footer")); // it names the request
       if (here) {
         here.replaceChildren(...(answer ? answer.children : page.querySelectorAll("main > :not(h1)")));
         here.scrollIntoView();

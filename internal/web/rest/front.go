@@ -29,9 +29,9 @@ import (
 // Front returns the handler that every request meets first. Outermost first: the wait that
 // lets clients read refusals, the request id, the span of a trace, the log line and metrics, the recovery from
 // panics, security headers, the certificate of the client, and error bodies for paths
-// without a route.
-func Front(mux *http.ServeMux, log *slog.Logger, metrics *Metrics, tracer trace.Tracer) http.Handler {
-	return Heard(Identifiable(Traced(Observed(Recovered(Secured(Peered(Routed(mux))), log), log, metrics), tracer)))
+// without a route. Browsers get a page of missing there, if it is given.
+func Front(mux *http.ServeMux, log *slog.Logger, metrics *Metrics, tracer trace.Tracer, missing ...http.Handler) http.Handler {
+	return Heard(Identifiable(Traced(Observed(Recovered(Secured(Peered(Routed(mux, missing...))), log), log, metrics), tracer)))
 }
 
 // Identifiable gives each request an id and sends it back as X-Request-Id. A valid id from
@@ -190,8 +190,9 @@ var secured = http.Header{
 }
 
 // Routed serves mux. It answers requests without a route with our error bodies: 404, and
-// 405 with the methods that are allowed.
-func Routed(mux *http.ServeMux) http.Handler {
+// 405 with the methods that are allowed. A browser that asks for a page at such an address is
+// served by missing, if it is given.
+func Routed(mux *http.ServeMux, missing ...http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hasDots(r.URL.Path) {
 			_, call := callOf(r.Context())
@@ -202,6 +203,10 @@ func Routed(mux *http.ServeMux) http.Handler {
 		h, pattern := mux.Handler(r)
 		if pattern != "" {
 			mux.ServeHTTP(w, r)
+			return
+		}
+		if len(missing) > 0 && r.Method == http.MethodGet && r.Header.Get("Authorization") == "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
+			missing[0].ServeHTTP(w, r)
 			return
 		}
 		probe := &probe{header: http.Header{}}
