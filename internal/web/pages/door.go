@@ -4,6 +4,7 @@ package pages
 
 import (
 	"context"
+	"errors"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -103,9 +104,11 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		return redirected{"/sign-in?to=" + url.QueryEscape(to)}
 	}
 	sentence, detail := v.words.refusal(f)
-	shown, failed := view{template: "refused", title: "refused.title", content: refusedView{
-		Sentence: sentence, Detail: detail, Back: back(v),
-	}}.render(ctx)
+	about := view{template: "refused", title: "refused.title", content: refusedView{Sentence: sentence, Detail: detail, Back: back(v)}}
+	if form, again := errors.AsType[refusedForm](err); again {
+		about = form.again(sentence, detail)
+	}
+	shown, failed := about.render(ctx)
 	if failed != nil { // a template of ours is wrong
 		shown = rest.Page{Content: strings.NewReader(template.HTMLEscapeString(sentence))}
 	}
@@ -123,11 +126,24 @@ type refusedView struct {
 func back(v *visitor) string {
 	switch {
 	case v.read && v.session.Token != "":
-		return "/start"
+		return above(v)
 	case v.read:
 		return "/"
 	}
 	return pageOf(v.here)
+}
+
+// above returns the page above one of operators: the list that has the object, or the list
+// without a search. It returns the start for any other page.
+func above(v *visitor) string {
+	parts := strings.Split(strings.TrimPrefix(v.path, "/"), "/")
+	switch {
+	case parts[0] != "operator" || len(parts) == 1:
+		return "/start"
+	case len(parts) == 2 && v.here != v.path: // a search
+		return v.path
+	}
+	return "/" + strings.Join(parts[:len(parts)-1], "/")
 }
 
 // pageOf returns the page that a form belongs to: its own address, or for a form without a

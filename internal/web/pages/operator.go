@@ -170,6 +170,24 @@ type operatorView struct {
 	Tabs []tab
 	Done string // key of what was done just now; "": nothing
 	Page any
+	// Sentence and Detail say why the form on the page was refused.
+	Sentence, Detail string
+}
+
+// refusedForm is a fault about a form of operators. Its page is the form with what was typed.
+type refusedForm struct {
+	error
+	form view
+}
+
+func (r refusedForm) Unwrap() error { return r.error }
+
+// again returns the form with the reason above it.
+func (r refusedForm) again(sentence, detail string) view {
+	v := r.form.content.(operatorView)
+	v.Sentence, v.Detail = sentence, detail
+	r.form.content = v
+	return r.form
 }
 
 // office returns a page of operators.

@@ -102,7 +102,7 @@ func auditTable(entries []audit.Entry) table {
 func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 	q, err := r.query()
 	if err != nil {
-		return view{}, err
+		return view{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", auditView{Form: r})}
 	}
 	rest.Detail(ctx, r.values().Encode())
 	entries, before, err := a.Operators.Log.Read(ctx, q, pageRows)

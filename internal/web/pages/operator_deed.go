@@ -262,13 +262,37 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 	return a.office(ctx, "deed", d.titleKey(), "", v), nil
 }
 
+// askAgain returns a fault whose page is the form of the deed with what was typed. Secrets and
+// codes are typed again.
+func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err error) error {
+	if _, is := fault.As(err); !is {
+		return err
+	}
+	asked, failed := a.askDeed(ctx, d, o)
+	if failed != nil { // the object has gone
+		return err
+	}
+	form := asked.content.(operatorView).Page.(deedView)
+	for i := range form.Fields {
+		x := &form.Fields[i]
+		if x.Kind == kindSecret || slices.ContainsFunc(d.fields, func(y field) bool { return y.name == x.Name && y.varying }) {
+			continue
+		}
+		x.Value = f.Get(x.Name)
+		for j := range x.Options {
+			x.Options[j].Chosen = slices.Contains(f[x.Name], x.Options[j].Value)
+		}
+	}
+	return refusedForm{err, asked}
+}
+
 func (a *API) doDeed(ctx context.Context, d *deed, o *object, f rest.Form) (any, error) {
 	if d.named && strings.TrimSpace(f.Get(nameField)) != o.Name {
-		return nil, fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm, exactly as it is written", o.Name)
+		return nil, a.askAgain(ctx, d, o, f, fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm, exactly as it is written", o.Name))
 	}
 	m, err := d.do(ctx, o, f)
 	if err != nil {
-		return nil, err
+		return nil, a.askAgain(ctx, d, o, f, err)
 	}
 	switch {
 	case m == nil:

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
@@ -62,33 +63,32 @@ func (a *API) people(ctx context.Context, r struct {
 	Body  rest.Form
 }) (view, error) {
 	var filters []user.Filter
+	var wrong error
 	v := peopleView{New: a.deedLink("/operator/people", "", "new", "")}
 	again, w := url.Values{}, visitorOf(ctx).words
 	for i := range searchRows {
 		n := strconv.Itoa(i)
-		f := searchFilter{Number: n, Value: r.Body.Get("value" + n)}
+		f := searchFilter{Number: n, Value: strings.TrimSpace(r.Body.Get("value" + n))}
 		column, operation := cmp.Or(r.Body.Get("column"+n), searchColumns[i]), cmp.Or(r.Body.Get("operation"+n), searchOperations[0])
 		f.Columns, f.Operations = w.options(optionsOf(searchColumns, "column.", column)), w.options(optionsOf(searchOperations, "comparison.", operation))
 		v.Filters = append(v.Filters, f)
 		if f.Value == "" {
 			continue
 		}
-		c, err := user.ParseColumn(column)
-		if err != nil {
-			return view{}, err
-		}
-		o, err := user.ParseOperation(operation)
-		if err != nil {
-			return view{}, err
-		}
-		filters = append(filters, user.Filter{Column: c, Operation: o, Value: f.Value})
+		meant, err := w.filters(column, operation, f.Value)
+		wrong = cmp.Or(wrong, err)
+		filters = append(filters, meant...)
 		for name, value := range map[string]string{"column": column, "operation": operation, "value": f.Value} {
 			again.Set(name+n, value)
 		}
 	}
-	list, next, err := a.Operators.People.Browse(ctx, rest.Caller(ctx), filters, r.After, pageRows)
-	if err != nil {
-		return view{}, err
+	var list []user.Info
+	var next string
+	if wrong == nil {
+		list, next, wrong = a.Operators.People.Browse(ctx, rest.Caller(ctx), filters, r.After, pageRows)
+	}
+	if wrong != nil {
+		return view{}, refusedForm{wrong, a.office(ctx, "people", "people.title", "", v)}
 	}
 	v.Found = table{
 		Title: "people.found", Empty: "people.none",
@@ -111,6 +111,68 @@ func (a *API) people(ctx context.Context, r struct {
 	}
 	return a.office(ctx, "people", "people.title", r.Done, v), nil
 }
+
+// filters returns the filters of the interface that a row of the search means. A value may be in
+// the words of the reader: yes or no, a day, the name of a way to sign in.
+func (w *words) filters(column, operation, value string) ([]user.Filter, error) {
+	c, err := user.ParseColumn(column)
+	if err != nil {
+		return nil, err
+	}
+	o, err := user.ParseOperation(operation)
+	if err != nil {
+		return nil, err
+	}
+	ordered := o == user.Greater || o == user.Less
+	switch c {
+	case user.ColumnIsLocked, user.ColumnPhoneConfirmed, user.ColumnEmailConfirmed:
+		if o == user.Like { // what the form begins with
+			o = user.Equal
+		}
+		switch strings.ToLower(value) {
+		case w.text("choice.yes"), "true", "1":
+			value = "True"
+		case w.text("choice.no"), "false", "0":
+			value = "False"
+		default:
+			return nil, errYesOrNo
+		}
+	case user.ColumnCreated, user.ColumnLastLogin:
+		if day, err := time.Parse("2.1.2006", value); err == nil {
+			value = day.Format(time.DateOnly)
+		}
+		at, err := timeOf(value)
+		if err != nil {
+			return nil, errDay
+		}
+		if o == user.Like {
+			o = user.Equal
+		}
+		if o == user.Equal && len(value) == len(time.DateOnly) {
+			return []user.Filter{
+				{Column: c, Operation: user.Greater, Value: at.Add(-time.Millisecond).Format(time.RFC3339Nano)}, {Column: c, Operation: user.Less, Value: at.AddDate(0, 0, 1).Format(time.RFC3339)},
+			}, nil
+		}
+		ordered = false
+	case user.ColumnAuthMethod:
+		for _, m := range signin.Methods() {
+			if m.Route != "" && strings.EqualFold(value, w.text("method."+m.Route)) {
+				value = m.Route
+			}
+		}
+	}
+	if ordered {
+		return nil, errOrder
+	}
+	return []user.Filter{{Column: c, Operation: o, Value: value}}, nil
+}
+
+// What is wrong with a row of the search.
+var (
+	errYesOrNo = fault.New(fault.InvalidFilterValue, "this condition needs yes or no")
+	errDay     = fault.New(fault.InvalidFilterValue, "this condition needs a day such as 2026-01-31")
+	errOrder   = fault.New(fault.UnsupportedOperation, "after and before are for times: choose another comparison")
+)
 
 // nameOf returns a name by which operators know a user.
 func nameOf(u user.Info) string { return cmp.Or(u.Login, u.DisplayName, u.PhoneNumber, u.Email, u.ID) }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// TestRefusedForms checks that a form of operators that is refused is shown again with what was
+// typed, without secrets and codes, and that other refusals lead to the page above.
+func TestRefusedForms(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	id, login, _, _ := w.Register()
+	b, at := operator(w, w.Dev.Operator.Login), personAt(id)
+	b.is(b.deed("/operator/people/new", url.Values{"login": {"kept<b>"}, "phone": {"12"}, "group": {"Default"}}), 400,
+		`role="alert">The phone number is not right`, `value="kept&lt;b&gt;"`, `value="12"`, `action="/operator/people/new"`)
+	p := b.deed(at+"/token-set", url.Values{"serial": {"H-77"}, "first": {"123456"}})
+	b.is(p, 400, `value="H-77"`, "no such token")
+	if strings.Contains(p.text, "123456") {
+		t.Error("a code is shown again")
+	}
+	p = b.deed("/operator/tokens/token-import", url.Values{"tokens": {"<KeyContainer/>"}, "password": {"secret of the file"}})
+	b.is(p, 400, "&lt;KeyContainer/&gt;</textarea>")
+	if strings.Contains(p.text, "secret of the file") {
+		t.Error("a password is shown again")
+	}
+	b.is(b.post(at+"/lock", url.Values{"delay": {"24"}, "confirm_name": {"nobody"}}), 400, "nothing was done", `<option value="24" selected>`, "To confirm, type <code>"+login)
+	p = b.post(at+"/policy-access", url.Values{"actions": {"ChangePin", "Nothing"}})
+	b.is(p, 400, `value="ChangePin" checked`)
+	if strings.Count(p.text, " checked") != 1 {
+		t.Error("a choice that was not made is kept")
+	}
+	b.is(b.get("/operator/audit?operation=AddGroup&since=yesterday"), 400, `value="AddGroup"`, "want a date such as")
+	for of, back := range map[string]string{
+		personAt(tamgatest.Missing): "/operator/people", personAt(tamgatest.Missing) + "/lock?of=1": personAt(tamgatest.Missing), "/operator/held/" + tamgatest.Missing: "/operator/held",
+		"/operator/messages?state=x": "/operator/messages", "/operator/messages/preview?message=x": "/operator/messages",
+	} {
+		if p := b.get(of); p.status < 400 || !strings.Contains(p.text, `<a class="button" href="`+back+`"`) {
+			t.Errorf("%s is answered %d and does not lead to %s:\n%s", of, p.status, back, p.text)
+		}
+	}
+	foreign := operator(w, tamgatest.Foreign)
+	foreign.is(foreign.get("/operator/audit"), 403, `<a class="button" href="/operator"`)
+	foreign.is(foreign.get("/operator/groups/group-add"), 403, `<a class="button" href="/operator/groups"`)
+	plain := newBrowser(t, w.Server)
+	plain.ok(plain.signIn("/start", tamgatest.Plain, tamgatest.Password))
+	plain.is(plain.get("/operator"), 403, `<a class="button" href="/start"`)
+}
+
+// TestSearchWords searches people with the words of the reader, in both languages.
+func TestSearchWords(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	id, login, _, _ := w.Register()
+	b := operator(w, w.Dev.Operator.Login)
+	b.ok(b.deed(personAt(id)+"/method-add-password", nil))
+	b.ok(b.deed(personAt(id)+"/lock", url.Values{"delay": {"0"}}))
+	ru := operator(w, w.Dev.Operator.Login)
+	ru.header.Set("Accept-Language", "ru")
+	created := w.OK(tamgatest.Ours, "GET", "/ums/user/"+id, "").Body
+	_, day, _ := strings.Cut(created, `"CreationDate":"`)
+	day = day[:len("2026-01-31")]
+	dotted := day[8:] + "." + day[5:7] + "." + day[:4]
+	for _, c := range []struct {
+		who                      *browser
+		column, operation, value string
+		found                    bool
+	}{
+		{b, "IsLocked", "Equal", "yes", true}, {b, "IsLocked", "Like", "Yes", true}, {b, "IsLocked", "Equal", "no", false}, {b, "IsLocked", "Equal", "True", true},
+		{ru, "IsLocked", "Like", "Да", true}, {ru, "IsLocked", "NotEqual", "да", false}, {ru, "PhoneNumberConfirmed", "Equal", "нет", true}, {ru, "EmailConfirmed", "Equal", "да", false},
+		{b, "CreateDate", "Equal", day, true}, {b, "CreateDate", "Like", dotted, true}, {b, "CreateDate", "Equal", "2020-01-31", false}, {b, "CreateDate", "Greater", "31.01.2020", true},
+		{b, "AuthMethod", "Equal", "Password", true}, {ru, "AuthMethod", "Like", "пароль", true}, {ru, "AuthMethod", "Equal", "Сертификат", false},
+	} {
+		at := "/operator/people?" + url.Values{"column0": {"Login"}, "operation0": {"Equal"}, "value0": {login}, "column1": {c.column}, "operation1": {c.operation}, "value1": {c.value}}.Encode()
+		if p := c.who.ok(c.who.get(at)); strings.Contains(p.text, personAt(id)+`"`) != c.found {
+			t.Errorf("%s %s %q: found %t", c.column, c.operation, c.value, !c.found)
+		}
+	}
+	b.is(b.get("/operator/people?column0=IsLocked&operation0=Equal&value0=perhaps&value1=kept"), 400, "needs yes or no", `value="perhaps"`, `value="kept"`, `<option value="IsLocked" selected>`)
+	ru.is(ru.get("/operator/people?column0=CreateDate&operation0=Equal&value0=31.02.2026"), 400, "нужна дата")
+	b.is(b.get("/operator/people?column0=Login&operation0=Greater&value0=a"), 400, "choose another comparison")
+	b.is(b.get("/operator/people?column0=Nothing&value0=a"), 400)
+}
