@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -61,6 +62,16 @@ func (ca *outsideCA) certify(request string) string {
 	ca.must("x509", "-req", "-in", "request.pem", "-CA", "root.pem", "-CAkey", "root.key", "-CAcreateserial", "-days", "1000",
 		"-copy_extensions", "copyall", "-extfile", "extensions", "-out", "certificate.pem")
 	return filepath.Join(ca.Dir, "certificate.pem")
+}
+
+// der returns the first certificate of a file.
+func (ca *outsideCA) der(name string) []byte {
+	ca.t.Helper()
+	block, _ := pem.Decode(ca.Read(name))
+	if block == nil {
+		ca.t.Fatalf("%s has no certificate", name)
+	}
+	return block.Bytes
 }
 
 // report is what init --json prints.
@@ -190,9 +201,38 @@ func TestInitUnderOutsideAuthority(t *testing.T) {
 	}
 	// A new certificate for the same name may be installed beside the server.
 	i.run("ca", "request", "gost", "-o", request+".2")
-	if out := i.run("ca", "install", "gost", ca.certify(request+".2")); !strings.Contains(out, "Restart the servers") {
+	if out := i.run("ca", "install", "gost", ca.certify(request+".2")); !strings.Contains(out, "at once after SIGHUP") {
 		t.Errorf("install beside a server says: %s", out)
 	}
+	newer := ca.der("certificate.pem")
+	signed := func() []byte {
+		t.Helper()
+		message, err := sign(server, token, signingBody(t, i.plain, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return message
+	}
+	signed() // the server keeps its path
+	hangUp(t, server, "read the configuration again")
+	if !bytes.Contains(signed(), newer) {
+		t.Error("after a SIGHUP a signature has the former certificate of the authority")
+	}
+	if _, now := get(t, server.URL+"/pki/gost.crt"); !bytes.Equal(now, newer) {
+		t.Error("after a SIGHUP the address of the authority has the former certificate")
+	}
+
+	// The front end shows its clients the path to the outside root.
+	front := filepath.Join(i.dir, "front")
+	i.run("gost-tls", "init", "--dir", front, "--name", "localhost", "--set", "gost_tls.socket="+filepath.Join(i.dir, "gost.sock"), "--set", "operator_certificates.built_in=true")
+	for _, name := range []string{"server-ca.pem", "server.bundle.pem", "operators-ca.pem"} {
+		ca.Write(name, tamgatest.ReadFile(t, filepath.Join(front, name)))
+	}
+	if !bytes.Equal(ca.der("server-ca.pem"), ca.der("root.pem")) {
+		t.Error("the front end gives its clients another root")
+	}
+	ca.must("verify", "-CAfile", "root.pem", "-untrusted", "server.bundle.pem", "server.bundle.pem")
+	ca.must("verify", "-CAfile", "operators-ca.pem", "server.bundle.pem")
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}

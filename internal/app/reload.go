@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -17,6 +18,7 @@ import (
 	"tamga/internal/config"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/signin"
+	"tamga/pki/chain"
 	"tamga/pki/x509gost"
 )
 
@@ -82,6 +84,25 @@ func (b *Base) EvidenceFiles() (roots, others []*x509gost.Certificate) {
 	return f.roots, f.others
 }
 
+// AuthorityPath returns the certificates from the authority that issues for keys of GOST to its root: our
+// own one, or the one of an outside authority.
+func (b *Base) AuthorityPath(ctx context.Context) ([]*x509gost.Certificate, error) {
+	issuing, err := b.Authority.Issuing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	roots, others, err := b.anchors.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := issuing[0] // the newest one of GOST
+	v, err := chain.Build(first, chain.Options{Roots: roots, Intermediates: others, At: b.DB.Now()})
+	if err != nil {
+		return nil, fmt.Errorf("no path from %s to a trusted root: name the root of its authority in evidence.root_files, and authorities between them in evidence.authority_files: %w", first.Subject, err)
+	}
+	return v.Chain, nil
+}
+
 // readCertificate reads the certificate and the key of TLS.
 func readCertificate(c *config.Config) (*tls.Certificate, error) {
 	if err := inspectTLS(c); err != nil {
@@ -104,8 +125,9 @@ func withReloaded(c, from *config.Config) *config.Config {
 }
 
 // reload reads the certificate of TLS, the level of the log, the roots of evidence and the clients
-// again. All of them are replaced, or none if one is invalid.
-func (s *Server) reload(r Reloading) error {
+// again. All of them are replaced, or none if one is invalid. Then it reads the certificates of the
+// built-in authority in the database.
+func (s *Server) reload(ctx context.Context, r Reloading) error {
 	fresh, err := r.Load()
 	if err != nil {
 		return err
@@ -135,6 +157,10 @@ func (s *Server) reload(r Reloading) error {
 	b.anchors.files.Store(files)
 	s.clients.Replace(list)
 
+	if err := b.Authority.Reread(ctx); err != nil {
+		s.rooms.log.Warn("reading the certificates of the built-in authority again; it is tried again within a minute", "error", err)
+	}
+
 	attributes := []any{"level", level.String(), "clients", len(next.Clients), "roots", len(files.roots)}
 	if cert != nil {
 		attributes = append(attributes, "tls_not_after", cert.Leaf.NotAfter)
@@ -161,7 +187,7 @@ func (s *Server) reloadOnSignal(ctx context.Context, r Reloading) {
 			return
 		case <-hangups:
 		}
-		if err := s.reload(r); err != nil {
+		if err := s.reload(ctx, r); err != nil {
 			s.rooms.log.Error("the new configuration is invalid: the previous one stays", "error", err)
 		}
 	}

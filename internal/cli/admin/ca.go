@@ -254,7 +254,7 @@ type caInstallCommand struct {
 
 // Help returns the text above the flags.
 func (caInstallCommand) Help() string {
-	return `The certificate must be for the key of the issuing authority, allow to sign certificates and revocation lists, and lead to a root in evidence.root_files. What was issued before stays valid. Restart the servers, which hold paths of certificates in memory.`
+	return `The certificate must be for the key of the issuing authority, allow to sign certificates and revocation lists, and lead to a root in evidence.root_files. What was issued before stays valid. Running servers use the certificate within a minute, and at once after SIGHUP.`
 }
 
 func (i *caInstallCommand) Run(c *cli.Console) error {
@@ -277,7 +277,7 @@ func (i *caInstallCommand) Run(c *cli.Console) error {
 		line := authorityLine(authority.Described{Name: i.Name, Certificate: cert, Current: true, Outside: true})
 		issuer, end := cli.Printable(cert.Issuer.String()), cert.NotAfter.Format(time.DateOnly)
 		if len(report.Processes) > 0 {
-			return i.From.Answer(c, line, "%s has a certificate of %s until %s. Restart the servers.\n", i.Name, issuer, end)
+			return i.From.Answer(c, line, "%s has a certificate of %s until %s. Running servers use it within a minute, and at once after SIGHUP.\n", i.Name, issuer, end)
 		}
 		return i.From.Answer(c, line, "%s has a certificate of %s until %s.\n", i.Name, issuer, end)
 	})

@@ -168,22 +168,22 @@ func frontEndFiles(ctx context.Context, h *app.Rooms, su *suite.Suite, v frontEn
 	if err != nil {
 		return nil, err
 	}
-	roots, err := h.Authority.Roots(ctx)
+	path, err := h.AuthorityPath(ctx)
 	if err != nil {
 		return nil, err
 	}
-	issuing, err := h.Authority.Issuing(ctx)
-	if err != nil {
-		return nil, err
-	}
+	root := path[len(path)-1]
 	clients, err := h.OperatorAuthorities()
 	if err != nil {
 		return nil, err
 	}
 	if h.Config.OperatorCertificates.BuiltIn {
-		clients = append(clients, roots[0], issuing[0]) // those of GOST come first
+		clients = append(clients, path...)
 	}
-	bundle := append(files.PEM(certificate), files.PEM(issuing[0])...)
+	bundle := files.PEM(certificate)
+	for _, c := range path[:len(path)-1] {
+		bundle = append(bundle, files.PEM(c)...)
+	}
 	bundle = append(bundle, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: plain})...)
 	var trusted []byte
 	for _, c := range clients {
@@ -192,7 +192,7 @@ func frontEndFiles(ctx context.Context, h *app.Rooms, su *suite.Suite, v frontEn
 	files := []frontEndFile{
 		{FrontEndServer, 0o600, bundle},
 		{frontEndClients, 0o644, trusted},
-		{FrontEndRoot, 0o644, files.PEM(roots[0])},
+		{FrontEndRoot, 0o644, files.PEM(root)},
 	}
 	templates, err := template.ParseFS(frontEndTemplates, "templates/*.tmpl")
 	if err != nil {

@@ -16,6 +16,7 @@
 package authority
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tamga/internal/domain/fault"
@@ -202,6 +204,8 @@ type Service struct {
 
 	mu          sync.Mutex
 	authorities map[string]*authority // by name; an entry never changes
+	seen        map[string][]byte     // by name: the last certificate (DER), which Forget keeps
+	changes     atomic.Uint64         // see Changes
 	delegates   map[string]*authority // by name: the last one seen
 	crls        map[string]parsedCRL  // by name: the last one seen
 	tried       map[string]time.Time  // by name: last failed renewal of the list
@@ -261,6 +265,7 @@ func New(c Config, s Store, h vault.Holder, rand io.Reader, now func() time.Time
 		config: c, store: s, holder: h, rand: rand, now: now,
 		clock:       newClockWatch(now, c.Elapsed, c.ClockJump),
 		authorities: map[string]*authority{},
+		seen:        map[string][]byte{},
 		delegates:   map[string]*authority{},
 		crls:        map[string]parsedCRL{},
 		tried:       map[string]time.Time{},
@@ -351,9 +356,24 @@ func (s *Service) authority(ctx context.Context, name string) (*authority, error
 		return nil, err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.authorities[name] = a
-	s.mu.Unlock()
+	if before, known := s.seen[name]; known && !bytes.Equal(before, a.certificate.Raw) {
+		s.changes.Add(1)
+	}
+	s.seen[name] = a.certificate.Raw
 	return a, nil
+}
+
+// Changes counts how often this process read another certificate of an authority than before. A caller
+// that keeps paths reads it before it builds one, and drops the path when it has changed.
+func (s *Service) Changes() uint64 { return s.changes.Load() }
+
+// Reread reads the authorities again, since another process may have replaced a certificate.
+func (s *Service) Reread(ctx context.Context) error {
+	s.Forget()
+	_, err := s.All(ctx)
+	return err
 }
 
 // Forget drops the authorities in memory. They are read again, with their keys as they are sealed now.

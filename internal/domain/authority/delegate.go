@@ -269,7 +269,7 @@ func (s *Service) Maintain(ctx context.Context) error {
 			}
 		}
 	}
-	s.Forget() // another process may have renewed a certificate
+	errs = append(errs, s.Reread(ctx))
 	for _, h := range hierarchies {
 		list, err := s.inService(ctx, h)
 		errs = append(errs, err)

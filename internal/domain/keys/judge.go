@@ -14,19 +14,21 @@ import (
 )
 
 // cachedVerdict is a positive verdict with the evidence that it depends on. It contains the
-// revocation lists that it was made from and its period of validity. Judge compares both
-// with the current lists and the time, and the certificate never changes. The stored
+// revocation lists that it was made from, the certificates of the authorities and its period
+// of validity. Judge compares them with the current ones and the time, and the certificate
+// never changes. The stored
 // status of the certificate is checked before, by refuse.
 type cachedVerdict struct {
 	verdict     *chain.Verdict
 	crls        []*x509gost.RevocationList
+	authorities uint64    // authority.Service.Changes before it was made
 	from, until time.Time // period of validity, without until itself
 }
 
-// holds reports whether the verdict is valid at a time with the current revocation lists.
-// The authority returns the same list while it is the current one in the database.
-func (v *cachedVerdict) holds(crls []*x509gost.RevocationList, at time.Time) bool {
-	return v != nil && !at.Before(v.from) && at.Before(v.until) && slices.Equal(v.crls, crls)
+// holds reports whether the verdict is valid at a time with the current revocation lists and
+// authorities. The authority returns the same list while it is the current one in the database.
+func (v *cachedVerdict) holds(crls []*x509gost.RevocationList, authorities uint64, at time.Time) bool {
+	return v != nil && v.authorities == authorities && !at.Before(v.from) && at.Before(v.until) && slices.Equal(v.crls, crls)
 }
 
 // Judge checks whether a certificate may be used at a time: it is valid then, not
@@ -54,8 +56,9 @@ func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, a
 		return nil, err
 	}
 	e := s.cache.find(c.ID, c.X509)
+	authorities := s.Authority.Changes()
 	if e != nil {
-		if kept := e.judged.Load(); kept.holds(crls, at) {
+		if kept := e.judged.Load(); kept.holds(crls, authorities, at) {
 			return kept.copy(), nil
 		}
 	}
@@ -69,7 +72,7 @@ func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, a
 	if err != nil {
 		return nil, translate(c, err)
 	}
-	kept := newCachedVerdict(verdict, crls)
+	kept := newCachedVerdict(verdict, crls, authorities)
 	if e != nil {
 		e.judged.Store(kept)
 	}
@@ -118,8 +121,8 @@ func translate(c *Certificate, err error) error {
 }
 
 // newCachedVerdict returns a verdict with the period in which it is valid.
-func newCachedVerdict(v *chain.Verdict, crls []*x509gost.RevocationList) *cachedVerdict {
-	kept := &cachedVerdict{verdict: v, crls: slices.Clone(crls)}
+func newCachedVerdict(v *chain.Verdict, crls []*x509gost.RevocationList, authorities uint64) *cachedVerdict {
+	kept := &cachedVerdict{verdict: v, crls: slices.Clone(crls), authorities: authorities}
 	narrow := func(from, until time.Time) {
 		if kept.from.IsZero() || from.After(kept.from) {
 			kept.from = from
