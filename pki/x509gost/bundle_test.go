@@ -5,6 +5,7 @@ package x509gost_test
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -72,5 +73,30 @@ func TestThumbprint(t *testing.T) {
 	}
 	if want := "2bf5c61ec211bd17c7dcd46266b42e21"; c.SerialHex() != want {
 		t.Errorf("%s, want %s", c.SerialHex(), want)
+	}
+}
+
+func TestTexts(t *testing.T) {
+	of, seen := loadPublished(t), 0
+	for _, item := range of.Items {
+		if item.Kind != "cert" {
+			continue
+		}
+		seen++
+		c, err := x509gost.ParseCertificate(of.der(t, item.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := x509gost.Texts{
+			Subject: c.Subject.String(), Issuer: c.Issuer.String(), Thumbprint: c.Thumbprint(),
+			Serial: strings.ToUpper(c.SerialHex()), KeyID: fmt.Sprintf("%X", c.SubjectKeyID),
+		}
+		first := c.Texts()
+		if *first != want || c.Texts() != first {
+			t.Errorf("%s: %+v, want %+v, made once", item.Name, first, want)
+		}
+	}
+	if seen == 0 {
+		t.Error("there is no certificate among the examples")
 	}
 }

@@ -83,6 +83,16 @@ type Certificate struct {
 
 	digests atomic.Pointer[[]suite.Digest] // see Digest
 	signer  atomic.Pointer[Certificate]    // see CheckSignatureFrom
+	texts   atomic.Pointer[Texts]          // see Texts
+}
+
+// Texts are the fields of a certificate as interfaces show them. The numbers are hexadecimal
+// in upper case, two digits for each byte.
+type Texts struct {
+	Subject, Issuer string // see Name.String
+	Serial          string // the DER content
+	Thumbprint      string // see Certificate.Thumbprint
+	KeyID           string // subjectKeyIdentifier; empty if there is none
 }
 
 // ParseCertificate reads one DER certificate of at most MaxCertificate bytes. Nothing may
@@ -301,6 +311,21 @@ func (c *Certificate) Thumbprint() string {
 // SerialHex returns the serial number in lower-case hex, two digits for each byte of the
 // DER content.
 func (c *Certificate) SerialHex() string { return hex.EncodeToString(c.SerialNumber) }
+
+// Texts returns the texts of the certificate. It makes them once, because every verification
+// needs those of the signer. The caller must not change the result.
+func (c *Certificate) Texts() *Texts {
+	if t := c.texts.Load(); t != nil {
+		return t
+	}
+	upper := func(b []byte) string { return strings.ToUpper(hex.EncodeToString(b)) }
+	t := &Texts{
+		Subject: c.Subject.String(), Issuer: c.Issuer.String(),
+		Serial: upper(c.SerialNumber), Thumbprint: c.Thumbprint(), KeyID: upper(c.SubjectKeyID),
+	}
+	c.texts.Store(t)
+	return t
+}
 
 // Extension returns the extension with an identifier.
 func (c *Certificate) Extension(oid OID) (Extension, bool) { return findExtension(c.Extensions, oid) }

@@ -286,11 +286,11 @@ func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (V
 
 // DescribeCertificate describes a certificate.
 func DescribeCertificate(c *x509gost.Certificate) *CertificateInfo {
+	t := c.Texts()
 	return &CertificateInfo{
-		DER: c.Raw, Subject: c.Subject.String(), Issuer: c.Issuer.String(),
+		DER: c.Raw, Subject: t.Subject, Issuer: t.Issuer,
 		NotBefore: c.NotBefore, NotAfter: c.NotAfter,
-		Serial: strings.ToUpper(c.SerialHex()), Thumbprint: strings.ToUpper(c.Thumbprint()),
-		KeyID: fmt.Sprintf("%X", c.SubjectKeyID),
+		Serial: t.Serial, Thumbprint: t.Thumbprint, KeyID: t.KeyID,
 	}
 }
 
