@@ -283,7 +283,9 @@ func (l *lexer) hex() []byte {
 		from := len(out)
 		if plain := len(b) &^ 1; high < 0 && plain > 0 {
 			out = slices.Grow(out, plain/2)[:from+plain/2]
-			if _, err := hex.Decode(out[from:], b[:plain]); err == nil {
+			digits := plain - len(trailingZeros(b[:plain])) // an even number
+			if _, err := hex.Decode(out[from:], b[:digits]); err == nil {
+				clear(out[from+digits/2:])
 				b = b[plain:]
 			} else {
 				out = out[:from]

@@ -253,14 +253,46 @@ func (f *file) hexadecimal(at span) bool {
 		if !f.readFull(b, from) {
 			return false
 		}
-		for _, c := range b {
-			if !inHexadecimal[c] {
-				return false
-			}
-		}
 		from += int64(len(b))
+		for len(b) > 0 {
+			if n := len(leadingZeros(b)); n > 0 { // most of the space for a signature is left over
+				b = b[n:]
+				continue
+			}
+			part := b[:min(len(b), zerosAtOnce)]
+			for _, c := range part {
+				if !inHexadecimal[c] {
+					return false
+				}
+			}
+			b = b[len(part):]
+		}
 	}
 	return true
+}
+
+// zerosAtOnce is the number of characters that leadingZeros and trailingZeros compare at a time.
+const zerosAtOnce = 64
+
+// zeroDigits are the digits that fill the space for a signature.
+var zeroDigits = [zerosAtOnce]byte(bytes.Repeat([]byte{'0'}, zerosAtOnce))
+
+// leadingZeros returns the beginning of b that is digits 0, in multiples of zerosAtOnce.
+func leadingZeros(b []byte) []byte {
+	n := 0
+	for len(b)-n >= zerosAtOnce && [zerosAtOnce]byte(b[n:]) == zeroDigits {
+		n += zerosAtOnce
+	}
+	return b[:n]
+}
+
+// trailingZeros returns the end of b that is digits 0, in multiples of zerosAtOnce.
+func trailingZeros(b []byte) []byte {
+	n := len(b)
+	for n >= zerosAtOnce && [zerosAtOnce]byte(b[n-zerosAtOnce:]) == zeroDigits {
+		n -= zerosAtOnce
+	}
+	return b[n:]
 }
 
 // inHexadecimal marks the characters of a hexadecimal string.
