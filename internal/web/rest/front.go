@@ -202,7 +202,12 @@ func Routed(mux *http.ServeMux, missing ...http.Handler) http.Handler {
 		}
 		h, pattern := mux.Handler(r)
 		if pattern != "" {
-			mux.ServeHTTP(w, r)
+			if strings.Contains(pattern, "{") || r.RequestURI == "*" {
+				mux.ServeHTTP(w, r) // it sets the values of the path, and refuses *
+				return
+			}
+			r.Pattern = pattern // as the mux does, but without another search
+			h.ServeHTTP(w, r)
 			return
 		}
 		if len(missing) > 0 && r.Method == http.MethodGet && r.Header.Get("Authorization") == "" && strings.Contains(r.Header.Get("Accept"), "text/html") {
