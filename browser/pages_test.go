@@ -3,10 +3,15 @@
 package browser
 
 import (
+	"bytes"
+	"image/png"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/page"
 
 	"tamga/internal/tamgatest"
 )
@@ -293,4 +298,60 @@ func TestFindings(t *testing.T) {
 			t.Errorf("no finding %q in:\n%s", want, found)
 		}
 	}
+}
+
+// TestNarrow looks at what is special on the narrowest phone, with and without scripts: the pages
+// are behind a button, and a table that is wider than the window says so.
+func TestNarrow(t *testing.T) {
+	s := start(t)
+	for _, l := range []look{
+		{name: "narrow-menu-ru", language: "ru", width: 320, phone: true, noScript: true},
+		{name: "narrow-menu-en", language: "en", width: 320, phone: true, dark: true},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			b := s.tab(t, l)
+			b.signIn("/certificates", s.Dev.User.Login, s.Dev.User.Password)
+			if h := value[float64](b, `document.querySelector("header").offsetHeight`); h > 110 {
+				t.Errorf("the header takes %.0f pixels of the height", h)
+			}
+			if value[bool](b, `document.querySelector("header nav").checkVisibility()`) {
+				t.Error("the pages are shown before the button is pressed")
+			}
+			b.press(`.menu`)
+			b.wait(`header nav a[href="/account"]`)
+			b.check("menu")
+			b.press(`header nav a[href="/documents"]`)
+			b.until(`document.readyState === "complete" && location.pathname === "/documents"`)
+
+			// The sign is a shadow at the edge that more cells are behind. It is drawn on the page, so
+			// that it is compared in a picture: the edge differs from the middle of the empty head.
+			b.open("/certificates")
+			if wide := value[bool](b, `(e => e.scrollWidth > e.clientWidth && e.tabIndex === 0)(document.querySelector("main .scroll"))`); !wide {
+				t.Error("the table is as wide as the window, so this test shows nothing, or it has no focus")
+			}
+			right, left := b.edges(`main .scroll`)
+			if !right || left {
+				t.Errorf("before scrolling: a shadow at the right %t, at the left %t", right, left)
+			}
+			value[bool](b, `document.querySelector("main .scroll").scrollLeft = 10_000, true`)
+			if right, left = b.edges(`main .scroll`); right || !left {
+				t.Errorf("after scrolling: a shadow at the right %t, at the left %t", right, left)
+			}
+		})
+	}
+}
+
+// edges reports whether a box that scrolls has a shadow at its edges: whether the outermost
+// pixels differ from the colour of its paper.
+func (b *tab) edges(selector string) (right, left bool) {
+	b.Helper()
+	at := value[[4]float64](b, `(e => { e.scrollIntoView(); const r = e.getBoundingClientRect(); return [r.left + scrollX + 1, r.top + scrollY + 4, r.width - 2, 1] })(document.querySelector(`+quote(selector)+`))`)
+	shot, err := png.Decode(bytes.NewReader(call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true),
+		Clip: &page.Viewport{X: math.Round(at[0]), Y: math.Round(at[1]), Width: math.Floor(at[2]), Height: 1, Scale: 1}}).Data))
+	if err != nil {
+		b.Fatal(err)
+	}
+	of := shot.Bounds()
+	paper := shot.At(of.Min.X+of.Dx()/2, of.Min.Y)
+	return shot.At(of.Max.X-2, of.Min.Y) != paper, shot.At(of.Min.X+1, of.Min.Y) != paper
 }
