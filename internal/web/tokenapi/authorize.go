@@ -86,7 +86,7 @@ func (a *API) authorize(ctx context.Context, r visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.loginPage(r, p, ticket, r.Body.Get("login_hint"), "")
+	page, err := a.loginPage(ctx, r, p, ticket, r.Body.Get("login_hint"), "")
 	page.Cookie = a.cookie(browser)
 	return page, err
 }
@@ -136,7 +136,7 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 	ticket := r.Body.Get("ticket")
 	p, err := a.identity.OpenTicket(ticket, a.browserOf(r.Cookie), signin.StepLogin)
 	if err != nil {
-		return a.ended(r, err)
+		return a.ended(ctx, r, err)
 	}
 	request, err := a.requestOf(p)
 	if err != nil {
@@ -147,15 +147,15 @@ func (a *API) login(ctx context.Context, r visit) (any, error) {
 	// A browser cannot prove the secret of its client.
 	attempt, err := a.attempt(ctx, request.Client, false, login)
 	if err != nil {
-		return a.tryLater(r, p, ticket, login, err)
+		return a.tryLater(ctx, r, p, ticket, login, err)
 	}
 	issued, who, err := a.identity.AuthorizePassword(attempt, login, r.Body.Get("password"), request)
 	var g *token.GrantError
 	switch {
 	case fault.Is(err, fault.TooManyRequests):
-		return a.tryLater(r, p, ticket, login, err)
+		return a.tryLater(ctx, r, p, ticket, login, err)
 	case errors.As(err, &g) && (g.Code == token.InvalidGrant || g.Code == token.SecondStepNeeded):
-		return a.tryAgain(r, p, ticket, login, g)
+		return a.tryAgain(ctx, r, p, ticket, login, g)
 	case err == nil:
 		a.succeeded(ctx)
 	}

@@ -98,14 +98,14 @@ func (a *API) handOn(ctx context.Context, r arrival) (any, error) {
 	}
 	to, err := a.identity.ExternalReturn(ctx, r.Name, r.Body.Get(paramState))
 	if err != nil {
-		return a.ended(r.visit(), err)
+		return a.ended(ctx, r.visit(), err)
 	}
 	page, err := render(repostTemplate, struct {
 		words
 		Style                   template.CSS
 		Script                  template.JS
 		Action, Response, State string
-	}{a.wordsFor(r.visit()), template.CSS(loginStyle), repost, a.issuer + finishPath(r.Name), r.Body.Get(paramResponse), r.Body.Get(paramState)})
+	}{a.wordsFor(ctx, r.visit()), template.CSS(loginStyle), repost, a.issuer + finishPath(r.Name), r.Body.Get(paramResponse), r.Body.Get(paramState)})
 	// The answer to that form sends the browser to the client, and browsers check
 	// form-action for that address, too.
 	page.Policy = policyFor(a.issuer, to) + "; script-src " + repostHash
@@ -127,7 +127,7 @@ func (a *API) finishPosted(ctx context.Context, r arrival) (any, error) {
 func (a *API) arrive(ctx context.Context, r arrival, state, answer string, posted bool) (any, error) {
 	p, err := a.identity.OpenExternal(ctx, r.Name, state, a.browserOf(r.Cookie), posted)
 	if err != nil {
-		return a.ended(r.visit(), err)
+		return a.ended(ctx, r.visit(), err)
 	}
 	request, err := a.requestOf(p)
 	if err != nil {

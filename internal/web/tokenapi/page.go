@@ -41,9 +41,9 @@ var (
 
 // words are the texts of the page in one language.
 type words struct {
-	Brand                                                                                                    string // name of the installation
+	Brand, Request                                                                                           string // name of the installation, id of the request
 	Language, Title, For, Login, Password, Enter, Other, Wrong, Busy, SecondStep, Ended, Continue, WrongCode string
-	Name, Forgotten, ForgottenHow, Invalid, Done, CodeFor                                                    string
+	Name, Forgotten, ForgottenHow, Refused, Invalid, Done, CodeFor, RequestNumber                            string
 
 	// Of the second step.
 	Confirm, Choose, OnDevice, Compare, CodeLabel, Check, Resend, OtherWay string
@@ -68,6 +68,7 @@ var languages = []words{
 		Ended:      "This sign-in has ended or was begun elsewhere. Go back to the application and begin again.",
 		Continue:   "Continue",
 		Name:       "English", Forgotten: "Forgot your password?", ForgottenHow: "Ask your administrator for a new one. They check who you are and hand it over in the way your organisation has chosen.",
+		Refused: "This did not work", RequestNumber: "Request number",
 		Invalid: "The application sent a request that this service cannot accept. Tell those who run the application what is written below.",
 		Done:    "You are signed in", CodeFor: "Give this code to the application that asked for it, and to nobody else. It is valid for a few minutes.",
 		WrongCode: "The code is wrong. Try again.",
@@ -93,6 +94,7 @@ var languages = []words{
 		Ended:      "Этот вход завершён или был начат в другом окне. Вернитесь в приложение и начните снова.",
 		Continue:   "Продолжить",
 		Name:       "Русский", Forgotten: "Забыли пароль?", ForgottenHow: "Обратитесь к администратору: он убедится, что это вы, и выдаст новый пароль так, как принято в вашей организации.",
+		Refused: "Не получилось", RequestNumber: "Номер запроса",
 		Invalid: "Приложение прислало запрос, который сервис принять не может. Передайте тем, кто отвечает за приложение, сообщение, приведённое ниже.",
 		Done:    "Вход выполнен", CodeFor: "Введите этот код в приложении, которое его запросило, и больше никому не сообщайте. Код действует несколько минут.",
 		WrongCode: "Код неверный. Попробуйте ещё раз.",
@@ -125,10 +127,10 @@ func wordsFor(r visit) words {
 	return languages[i]
 }
 
-// wordsFor is the function wordsFor with the name of the installation.
-func (a *API) wordsFor(r visit) words {
+// wordsFor is the function wordsFor with the name of the installation and the id of the request.
+func (a *API) wordsFor(ctx context.Context, r visit) words {
 	w := wordsFor(r)
-	w.Brand = a.name
+	w.Brand, w.Request = a.name, rest.RequestID(ctx)
 	return w
 }
 
@@ -145,19 +147,38 @@ type loginView struct {
 // languageLink leads to the page in the other language.
 type languageLink struct{ Language, Name, Address string }
 
+// other returns the link to the page in the other language.
+func (w *words) other(address func(language string) string) *languageLink {
+	for _, l := range languages {
+		if l.Language != w.Language {
+			return &languageLink{l.Language, l.Name, address(l.Language)}
+		}
+	}
+	return nil
+}
+
+// in returns the parameters of a request to authorize in another language. What occurs twice
+// still does, so the answer is the same.
+func (r *visit) in(language string) url.Values {
+	query := url.Values{}
+	for _, name := range authorizeParameters {
+		if values := r.Body[name]; len(values) > 0 && name != "ui_locales" {
+			query[name] = values[:min(len(values), 2)]
+		}
+	}
+	query.Set("ui_locales", language)
+	return query
+}
+
 type otherProvider struct{ Title, Address string }
 
 // loginPage returns the form. complaint is the reason to show it again, "" at first.
-func (a *API) loginPage(r visit, p signin.Pending, ticket, name, complaint string) (rest.Page, error) {
+func (a *API) loginPage(ctx context.Context, r visit, p signin.Pending, ticket, name, complaint string) (rest.Page, error) {
 	view := loginView{
-		words: a.wordsFor(r), Style: template.CSS(loginStyle), Client: a.titleOf(p.ClientID), Action: a.issuer + loginPath,
+		words: a.wordsFor(ctx, r), Style: template.CSS(loginStyle), Client: a.titleOf(p.ClientID), Action: a.issuer + loginPath,
 		Ticket: ticket, User: name, Problem: complaint,
 	}
-	for _, l := range languages {
-		if l.Language != view.Language {
-			view.Switch = &languageLink{l.Language, l.Name, a.again(p, name, l.Language)}
-		}
-	}
+	view.Switch = view.other(func(language string) string { return a.again(p, name, language) })
 	for _, provider := range a.identity.Providers() {
 		view.Others = append(view.Others, otherProvider{provider.Title(), a.issuer + externalPath + "/" + url.PathEscape(provider.Name()) + "?ticket=" + url.QueryEscape(ticket)})
 	}
@@ -190,17 +211,23 @@ func (a *API) titleOf(clientID string) string {
 }
 
 // forPeople makes pages of the answers of f that a browser cannot show: refusals that are JSON
-// for programs, and a redirect to an application that has no address.
-func (a *API) forPeople(f func(context.Context, visit) (any, error)) func(context.Context, visit) (any, error) {
+// for programs, and a redirect to an application that has no address. address is that of f if it
+// takes its request as a query, so that a refusal is there in the other language, too.
+func (a *API) forPeople(address string, f func(context.Context, visit) (any, error)) func(context.Context, visit) (any, error) {
 	return func(ctx context.Context, r visit) (any, error) {
 		answer, err := f(ctx, r)
 		if !strings.Contains(r.Accept, "text/html") || r.Authorization != "" {
 			return answer, err
 		}
-		w := a.wordsFor(r)
+		w := a.wordsFor(ctx, r)
 		var refused oauthError
 		if errors.As(err, &refused) {
-			page, rendering := render(loginTemplate, loginView{words: w, Style: template.CSS(loginStyle), Problem: w.Invalid, Detail: refused.Description})
+			w.Title = w.Refused
+			view := loginView{words: w, Style: template.CSS(loginStyle), Problem: w.Invalid, Detail: refused.Description}
+			if address != "" {
+				view.Switch = w.other(func(language string) string { return a.issuer + address + "?" + r.in(language).Encode() })
+			}
+			page, rendering := render(loginTemplate, view)
 			if rendering != nil {
 				return nil, rendering
 			}
@@ -226,13 +253,13 @@ func render(of *template.Template, view any) (rest.Page, error) {
 }
 
 // tryAgain returns the form again, with the name and without the password.
-func (a *API) tryAgain(r visit, p signin.Pending, ticket, name string, g *token.GrantError) (any, error) {
-	w := a.wordsFor(r)
+func (a *API) tryAgain(ctx context.Context, r visit, p signin.Pending, ticket, name string, g *token.GrantError) (any, error) {
+	w := a.wordsFor(ctx, r)
 	complaint := w.Wrong
 	if g.Code == token.SecondStepNeeded {
 		complaint = w.SecondStep
 	}
-	page, err := a.loginPage(r, p, ticket, name, complaint)
+	page, err := a.loginPage(ctx, r, p, ticket, name, complaint)
 	if err != nil {
 		return nil, err
 	}
@@ -241,8 +268,8 @@ func (a *API) tryAgain(r visit, p signin.Pending, ticket, name string, g *token.
 }
 
 // tryLater returns the form again after too many attempts.
-func (a *API) tryLater(r visit, p signin.Pending, ticket, name string, err error) (any, error) {
-	page, rendering := a.loginPage(r, p, ticket, name, a.wordsFor(r).Busy)
+func (a *API) tryLater(ctx context.Context, r visit, p signin.Pending, ticket, name string, err error) (any, error) {
+	page, rendering := a.loginPage(ctx, r, p, ticket, name, a.wordsFor(ctx, r).Busy)
 	if rendering != nil {
 		return nil, rendering
 	}
@@ -255,11 +282,11 @@ func (a *API) tryLater(r visit, p signin.Pending, ticket, name string, err error
 }
 
 // ended is shown to a browser whose ticket is not valid any more.
-func (a *API) ended(r visit, err error) (any, error) {
+func (a *API) ended(ctx context.Context, r visit, err error) (any, error) {
 	if !fault.Is(err, fault.AccessDenied) {
 		return nil, err
 	}
-	w := a.wordsFor(r)
+	w := a.wordsFor(ctx, r)
 	page, rendering := render(loginTemplate, loginView{words: w, Style: template.CSS(loginStyle), Problem: w.Ended})
 	if rendering != nil {
 		return nil, rendering

@@ -462,12 +462,27 @@ func TestPagesForPeople(t *testing.T) {
 	}{
 		"client":   {[]string{"client_id", "<nobody>"}, 400, "client_id is missing or unknown"},
 		"address":  {[]string{"redirect_uri", "https://evil.example/"}, 400, "redirect_uri"},
+		"twice":    {nil, 400, "state is given more than once"},
 		"language": {[]string{"ui_locales", "ru"}, 200, "Забыли пароль?"},
 	} {
 		address := s.asked(c.change...)
+		if name == "twice" {
+			address += "&state=b"
+		}
 		response, page := b.send("GET", address, "", "Accept", "text/html,*/*")
 		if response.StatusCode != c.status || !strings.Contains(page, c.want) || !strings.Contains(page, "<main>") || response.Header.Get("WWW-Authenticate") != "" {
 			t.Errorf("%s: %d %s", name, response.StatusCode, page)
+		}
+		if id := response.Header.Get("X-Request-Id"); len(id) != 26 || !strings.Contains(page, "<code>"+id+"</code>") {
+			t.Errorf("%s: the page does not have the id of its request: %q", name, page)
+		}
+		// A refusal is there in the other language, too.
+		if m := regexp.MustCompile(`href="([^"]+)" lang="ru"`).FindStringSubmatch(page); c.status == 400 && m != nil {
+			if response, page := b.send("GET", html.UnescapeString(m[1]), "", "Accept", "text/html"); response.StatusCode != 400 || !strings.Contains(page, "Передайте тем") || !strings.Contains(page, c.want) {
+				t.Errorf("%s: the other language: %d %s", name, response.StatusCode, page)
+			}
+		} else if c.status == 400 {
+			t.Errorf("%s: no switch of the language: %s", name, page)
 		}
 		if response, text := b.send("GET", address, ""); c.status == 400 && !strings.Contains(text, `"error"`) {
 			t.Errorf("%s: a program gets %d %s", name, response.StatusCode, text)

@@ -60,7 +60,7 @@ func (a *API) beginStep(ctx context.Context, r visit, p signin.Pending, request 
 	if err != nil {
 		return a.stepRefused(ctx, s, &record, err)
 	}
-	page, err := a.stepPage(s, &prompt, "")
+	page, err := a.stepPage(ctx, s, &prompt, "")
 	page.Cookie = a.cookie(a.browserOf(r.Cookie)) // valid as long as the ticket
 	return page, err
 }
@@ -95,11 +95,11 @@ func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error)
 	ticket := r.Body.Get("ticket")
 	p, err := a.identity.OpenTicket(ticket, a.browserOf(r.Cookie), signin.StepSecond)
 	if err != nil {
-		return a.ended(r, err)
+		return a.ended(ctx, r, err)
 	}
 	first, err := p.FirstStep()
 	if err != nil {
-		return a.ended(r, err)
+		return a.ended(ctx, r, err)
 	}
 	request, err := a.requestOf(p)
 	if err != nil {
@@ -125,13 +125,13 @@ func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error)
 	}
 	if prompt.Record.State != confirm.Confirmed {
 		if prompt.Wrong == nil {
-			return a.stepPage(s, &prompt, "")
+			return a.stepPage(ctx, s, &prompt, "")
 		}
-		complaint := a.wordsFor(r).WrongCode
+		complaint := a.wordsFor(ctx, r).WrongCode
 		if confirm.ByPage(prompt.Record.Method) {
-			complaint = a.wordsFor(r).WrongPasskey
+			complaint = a.wordsFor(ctx, r).WrongPasskey
 		}
-		page, err := a.stepPage(s, &prompt, complaint)
+		page, err := a.stepPage(ctx, s, &prompt, complaint)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +191,7 @@ func (a *API) stepRefused(ctx context.Context, s *stepping, record *confirm.Reco
 		}
 		return nil, err
 	}
-	w := a.wordsFor(s.visit)
+	w := a.wordsFor(ctx, s.visit)
 	if f.Code == fault.Unavailable {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (a *API) stepRefused(ctx context.Context, s *stepping, record *confirm.Reco
 		if list, failed := a.confirming.steps.Choices(ctx, &s.caller, record); failed == nil {
 			open := *record
 			open.State = confirm.Created
-			shown, failed := a.stepPage(s, &confirm.Prompt{Record: open, Choices: list}, complaint)
+			shown, failed := a.stepPage(ctx, s, &confirm.Prompt{Record: open, Choices: list}, complaint)
 			if failed != nil {
 				return nil, failed
 			}
@@ -241,10 +241,10 @@ type stepView struct {
 type choiceView struct{ Value, Title, Label string }
 
 // stepPage shows what the user is asked.
-func (a *API) stepPage(s *stepping, p *confirm.Prompt, complaint string) (rest.Page, error) {
+func (a *API) stepPage(ctx context.Context, s *stepping, p *confirm.Prompt, complaint string) (rest.Page, error) {
 	r := &p.Record
 	view := stepView{
-		words: a.wordsFor(s.visit), Style: template.CSS(loginStyle), Client: a.titleOf(s.pending.ClientID), Action: a.issuer + stepPath,
+		words: a.wordsFor(ctx, s.visit), Style: template.CSS(loginStyle), Client: a.titleOf(s.pending.ClientID), Action: a.issuer + stepPath,
 		Ticket: s.ticket, Problem: complaint,
 	}
 	switch {
