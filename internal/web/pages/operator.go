@@ -287,6 +287,7 @@ type cell struct {
 	Key     string // of a word in place of the text
 	Audited string // operation of the audit log in place of the text, shown with its name
 	At      time.Time
+	Exact   bool     // the seconds of At matter
 	Address string   // that the cell leads to
 	Badges  []string // keys of marks beside it
 	Bad     bool     // the marks are warnings

@@ -89,11 +89,11 @@ func auditTable(entries []audit.Entry) table {
 		if e.Phase == audit.Attempt {
 			outcome = cell{Key: "audit.attempt"}
 		}
-		login := e.Principal.Login
+		login := cmp.Or(e.Principal.Login, e.Principal.UserID) // one who has just signed in has no login here
 		if e.Principal.Actor != "" {
 			login += " ← " + e.Principal.Actor
 		}
-		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At}, {Text: login}, {Audited: e.Operation}, {Text: e.Object, Address: objectAt(e.Object)}, outcome, {Text: e.Remote}, {Text: e.Detail}}})
+		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: objectAt(e.Principal.UserID)}, {Audited: e.Operation}, {Text: e.Object, Address: objectAt(e.Object)}, outcome, {Text: e.Remote}, {Text: e.Detail}}})
 	}
 	return t
 }

@@ -63,6 +63,16 @@ type object struct {
 	Name string // the name that the person types to confirm a deed
 	Note string // more about the object
 	back string
+	// unnamed objects have an identifier in Of that says nothing to people: Note does.
+	unnamed bool
+}
+
+// Shown is what the page of a deed says of what it is done to, besides Note.
+func (o *object) Shown() string {
+	if o.unnamed {
+		return ""
+	}
+	return o.Of
 }
 
 // field is a field of the form of a deed.

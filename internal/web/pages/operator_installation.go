@@ -25,11 +25,11 @@ import (
 // installationDeeds are those that are about no user.
 func (a *API) installationDeeds() []deedGroup {
 	return []deedGroup{
-		{at: "/operator/held", right: Operator, reads: "GetApproval", list: a.heldDeeds(), object: nothing("/operator/held")},
-		{at: "/operator/groups", right: Administrator, reads: "ListGroups", list: a.groupDeeds(), object: nothing("/operator/groups")},
+		{at: "/operator/held", right: Operator, reads: "GetApproval", list: a.heldDeeds(), object: a.heldObject},
+		{at: "/operator/groups", right: Administrator, reads: "ListGroups", list: a.groupDeeds(), object: a.groupObject},
 		{at: "/operator/messages", right: Administrator, reads: "ListMessages", list: a.messageDeeds(), object: nothing("/operator/messages")},
 		{at: "/operator/tokens", right: Administrator, reads: "ListTokens", list: a.tokenDeeds(), object: nothing("/operator/tokens")},
-		{at: "/operator/webhooks", right: Administrator, reads: "ListWebhooks", list: a.webhookDeeds(), object: nothing("/operator/webhooks")},
+		{at: "/operator/webhooks", right: Administrator, reads: "ListWebhooks", list: a.webhookDeeds(), object: a.webhookObject},
 		{at: "/operator/services", right: Administrator, reads: "ListTSPServices", list: a.serviceDeeds(), object: nothing("/operator/services")},
 	}
 }
@@ -47,7 +47,7 @@ func (a *API) groups(ctx context.Context, r struct {
 	if r.After == "" {
 		from = 0
 	}
-	t := table{Title: "groups.title", Head: []string{"column.Group", "groups.about", "person.created"}, Empty: "groups.none"}
+	t := table{Title: "groups.title", Head: []string{"column.Group", "groups.about", "groups.created"}, Empty: "groups.none"}
 	left := all[from:]
 	for _, g := range left[:min(len(left), pageRows)] {
 		t.Rows = append(t.Rows, row{Cells: []cell{{Text: g.Name}, {Text: g.Title}, {At: g.CreatedAt}}, Deeds: []link{
@@ -61,11 +61,22 @@ func (a *API) groups(ctx context.Context, r struct {
 	return a.office(ctx, "sections", "groups.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
+// groupObject finds a group, "" for a deed about none.
+func (a *API) groupObject(ctx context.Context, _, of string) (*object, error) {
+	all, err := a.Operators.People.Groups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if of != "" && !slices.ContainsFunc(all, func(g user.Group) bool { return g.Name == of }) {
+		return nil, fault.New(fault.NotFound, "there is no such group")
+	}
+	return &object{Of: of, Name: of, back: "/operator/groups"}, nil
+}
+
 func (a *API) groupDeeds() []deed {
 	policies := a.Operators.Policies
-	fixed := field{name: "fixed", kind: kindChoice, value: "false", choices: []pick{{Value: "false", Key: "choice.no"}, {Value: "true", Key: "choice.yes"}}}
 	actions := func(name string, kind policy.Kind) deed {
-		return deed{name: name, operation: "SetPolicy", fields: []field{fixed}, more: func(ctx context.Context, o *object) ([]field, error) {
+		return deed{name: name, operation: "SetPolicy", more: func(ctx context.Context, o *object) ([]field, error) {
 			have, err := policies.Store.GroupSetting(ctx, o.Of, kind)
 			if err != nil {
 				return nil, err
@@ -74,7 +85,8 @@ func (a *API) groupDeeds() []deed {
 			if have != nil {
 				set = *have
 			}
-			return []field{actionField(set.Actions)}, nil
+			fixed := field{name: "fixed", kind: kindChoice, value: strconv.FormatBool(set.Fixed), choices: []pick{{Value: "false", Key: "choice.no"}, {Value: "true", Key: "choice.yes"}}}
+			return []field{fixed, actionField(set.Actions)}, nil
 		}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			set, err := policy.ParseActions(f["actions"])
 			if err != nil {
@@ -284,6 +296,25 @@ func (a *API) webhooks(ctx context.Context, r struct {
 	}
 	t.Deeds = []link{a.deedLink("/operator/webhooks", "", "webhook-add", "")}
 	return a.office(ctx, "sections", "webhooks.title", r.Done, sections{Tables: []table{t}}), nil
+}
+
+// webhookObject finds a system that receives events, by its identifier. People know it by its
+// address. of is "" for a deed about none.
+func (a *API) webhookObject(ctx context.Context, _, of string) (*object, error) {
+	o := &object{Of: of, back: "/operator/webhooks", unnamed: true}
+	if of == "" {
+		return o, nil
+	}
+	list, err := a.Operators.Webhooks.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(list, func(s notify.Subscription) bool { return s.ID == of })
+	if i < 0 {
+		return nil, fault.New(fault.NotFound, "there is no such subscription")
+	}
+	o.Name, o.Note = list[i].URL, list[i].URL
+	return o, nil
 }
 
 func (a *API) webhookDeeds() []deed {

@@ -234,8 +234,9 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 	t.Rows = append(t.Rows, fact("people.name", cell{Text: u.DisplayName}), fact("column.Rdn", cell{Text: u.Name}), fact("column.Group", cell{Text: u.Group}),
 		fact("person.created", cell{At: u.CreatedAt}), fact("people.seen", cell{At: u.LastLoginAt}), fact("person.id", cell{Text: u.ID, Code: true}))
 	for _, l := range logins {
-		login := row{Cells: []cell{{Key: "column.Login"}, {Text: l.Login + " – " + l.Issuer}}}
+		login := row{Cells: []cell{{Key: "column.Login"}, {Text: l.Login}}}
 		if l.Issuer != a.Operators.People.LocalIssuer {
+			login.Cells[1].Text += " – " + l.Issuer
 			login.Deeds = a.links(u.ID, l.Issuer, "login-external-delete")
 		}
 		t.Rows = append(t.Rows, login)
@@ -254,7 +255,11 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 	if u.Locked || !u.LockedAt.IsZero() {
 		t.Deeds = append(t.Deeds, a.links(u.ID, "", "unlock")...)
 	}
-	t.Deeds = append(t.Deeds, a.links(u.ID, "", "sign-out", "name", "dn", "group", "login", "login-delete", "login-external", "approve", "disapprove", "delete")...)
+	t.Deeds = append(t.Deeds, a.links(u.ID, "", "sign-out", "name", "dn", "group", "login", "login-delete")...)
+	if len(a.Operators.People.Issuers) > 0 {
+		t.Deeds = append(t.Deeds, a.links(u.ID, "", "login-external")...)
+	}
+	t.Deeds = append(t.Deeds, a.links(u.ID, "", "approve", "disapprove", "delete")...)
 	t.Deeds = append(t.Deeds, link{personAt(u.ID) + "/history", "history.title"})
 	return t, nil
 }

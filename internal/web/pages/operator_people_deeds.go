@@ -148,14 +148,16 @@ func (a *API) accountDeeds() []deed {
 		{name: "login-delete", operation: "DeleteUserLocalLogin", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return people.DeleteLocalLogin(ctx, who, o.ID)
 		})},
-		{name: "login-external", operation: "SetUserLogin", fields: []field{{name: "login", required: true}}, more: func(ctx context.Context, _ *object) ([]field, error) {
-			d, err := people.Policy(ctx, rest.Caller(ctx))
+		{name: "login-external", operation: "SetUserLogin", fields: []field{{name: "login", required: true}}, more: func(context.Context, *object) ([]field, error) {
 			f := field{name: "issuer", kind: kindChoice}
-			for _, i := range d.Issuers {
+			for _, i := range people.Issuers {
 				f.choices = append(f.choices, pick{Value: i.Name, Text: cmp.Or(i.DisplayName, i.Name)})
 			}
-			return []field{f}, err
+			return []field{f}, nil
 		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			if !slices.ContainsFunc(people.Issuers, func(i user.Issuer) bool { return i.Name == f.Get("issuer") }) { // another name would set the login of this service
+				return fault.New(fault.InvalidParameters, "issuer: want an identity provider of the list")
+			}
 			return people.SetLogin(ctx, who, o.ID, user.ExternalLogin{Login: f.Get("login"), Issuer: f.Get("issuer")})
 		})},
 		{name: "login-external-delete", operation: "DeleteUserLogin", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {

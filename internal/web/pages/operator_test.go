@@ -63,6 +63,13 @@ func TestOperator(t *testing.T) {
 	b.is(b.get("/operator/people?column0=Login&operation0=Greater&value0=ann"), 400, "This comparison is not possible")
 	b.is(b.get("/operator/people?column0=IsLocked&operation0=Equal&value0=perhaps"), 400, "wrong value")
 
+	// No other identity provider is configured: the login of this service must not be taken for one.
+	if p := b.ok(b.get(at), "Login</dt><dd>anna</dd>"); strings.Contains(p.text, "login-external") {
+		t.Error("the record leads to logins at identity providers, and there is none")
+	}
+	b.is(b.post(at+"/login-external", url.Values{"login": {"other"}, "issuer": {"realsts"}}), 400, "want an identity provider of the list")
+	b.ok(b.get(at), "Login</dt><dd>anna</dd>")
+
 	b.ok(b.deed(at+"/name", url.Values{"name": {hostileText}}), "The name is changed", html.EscapeString(hostileText))
 	if log := w.Command("audit", "--user", id, "--limit", "0", "--json"); strings.Contains(log, "OperatorForm") || !strings.Contains(log, `"operation":"GetUserById"`) {
 		t.Errorf("the audit log has no entry of a form under the name of what it reads:\n%s", log)
@@ -275,7 +282,13 @@ func TestOperatorHeld(t *testing.T) {
 		t.Error("an operator of another group sees the request")
 	}
 	of := "?of=" + strings.TrimPrefix(held, "/operator/held/")
-	foreign.is(foreign.deed("/operator/held/held-approve"+of, nil), 404)
+	foreign.is(foreign.get("/operator/held/held-approve"+of), 404)
+	foreign.is(foreign.post("/operator/held/held-approve"+of, nil), 404)
+	second.ok(second.get("/operator/held"), ">"+login+"</a>")
+	p = second.ok(second.get("/operator/held/held-approve"+of), "Give a person a new password – "+login)
+	if strings.Contains(p.text, "<code>"+strings.TrimPrefix(of, "?of=")) {
+		t.Error("the form of an approval shows an identifier in place of what is approved")
+	}
 	ours.is(ours.deed("/operator/held/held-approve"+of, nil), 403)
 	second.ok(second.deed("/operator/held/held-approve"+of, nil), "The change is approved")
 	ours.ok(ours.get(held), "Open its form")
@@ -338,7 +351,11 @@ func TestInstallationPages(t *testing.T) {
 	b := operator(w, w.Dev.Operator.Login)
 	b.ok(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}, "about": {hostileText}}), "The group is added", "Sales", html.EscapeString(hostileText))
 	b.ok(b.deed("/operator/groups/group-access?of=Sales", url.Values{"actions": {"ChangePin"}, "fixed": {"true"}}), "The policy is changed")
+	b.ok(b.get("/operator/groups/group-access?of=Sales"), `<option value="true" selected>`, `value="ChangePin" checked`) // as it was set
+	b.is(b.get("/operator/groups/group-access?of=Nothing"), 404)
+	b.is(b.post("/operator/groups/group-access?of=Nothing", url.Values{"actions": {"ChangePin"}}), 404)
 	b.ok(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"access"}}), "The policy is removed")
+	b.is(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}}), 400, "exists already")
 	b.is(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
 	p := b.ok(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}}), "new in the stock", "<code>1</code>")
 	b.is(b.deed("/operator/tokens/token-import", url.Values{"tokens": {hostileText}}), 400)
@@ -350,7 +367,10 @@ func TestInstallationPages(t *testing.T) {
 	if strings.Contains(p.text, "whsec_") {
 		t.Error("the secret of a webhook is shown again")
 	}
-	b.ok(b.deed(b.find(p, regexp.MustCompile(`href="(/operator/webhooks/webhook-remove[^"]+)"`))[1], nil), "The system is removed")
+	remove := b.find(p, regexp.MustCompile(`href="(/operator/webhooks/webhook-remove[^"]+)"`))[1]
+	b.ok(b.get(remove), "To confirm, type <code>https://hooks.example.org/a</code>")
+	b.ok(b.deed(remove, nil), "The system is removed")
+	b.is(b.get(remove), 404, "no such subscription")
 	b.is(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"http://127.0.0.1/"}}), 400)
 	b.ok(b.deed("/operator/services/tsp-add", url.Values{"service": {"own"}, "address": {w.Dev.TSPURL + "2"}}), "The service is registered", "own")
 	b.ok(b.deed("/operator/services/tsp-check?of=own", nil), "look here")
@@ -375,6 +395,10 @@ func TestInstallationPages(t *testing.T) {
 		b.is(b.get("/operator/people?column0=Login&operation0=Equal&value0="+url.QueryEscape("=1+1")), 200)
 		b.ok(b.deed(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"79160000009"}}))
 		b.is(b.deed(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"=HYPERLINK(\"x\")"}}), 400)
+		entry := regexp.MustCompile(`<th scope="row">\d+ \w+ \d{4} \d\d:\d\d:\d\d UTC</th><td><a href="/operator/people/([^"]+)">([^<]+)</a></td><td>[^<]*<code>SignedIn`)
+		if m := b.find(b.ok(b.get("/operator/audit?operation=SignedIn")), entry); m[1] != m[2] { // the login is not known yet
+			t.Errorf("the entry of a new session has the caller %s", m)
+		}
 		p := b.ok(b.get("/operator/audit?operation=AddUserPhone"), "<td>Add a phone to a person <code>AddUserPhone</code></td>", "79160000009", html.EscapeString(`=HYPERLINK("x")`))
 		if strings.Contains(p.text, "AddGroup") {
 			t.Error("the search has other operations")

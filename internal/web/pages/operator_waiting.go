@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
@@ -86,9 +87,17 @@ func (a *API) held(ctx context.Context, r struct {
 		return view{}, err
 	}
 	t := table{Title: "held.title", Head: []string{"audit.operation", "held.by", "audit.object", "certificate.state", "held.from", "held.until"}, Empty: "held.none"}
+	names := map[string]cell{}
 	for _, h := range list {
+		about, known := names[h.Object]
+		if !known {
+			if about, err = a.about(ctx, h.Object); err != nil {
+				return view{}, err
+			}
+			names[h.Object] = about
+		}
 		t.Rows = append(t.Rows, row{Cells: []cell{
-			{Audited: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, {Text: h.Object, Address: objectAt(h.Object)}, {Key: "held.state." + string(h.State)},
+			{Audited: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, about, {Key: "held.state." + string(h.State)},
 			{At: h.NotBefore}, {At: h.ExpiresAt},
 		}})
 	}
@@ -103,6 +112,35 @@ func objectAt(id string) string {
 	return personAt(id)
 }
 
+// about shows the object of a request: a user within reach by name, anything else as it is.
+func (a *API) about(ctx context.Context, id string) (cell, error) {
+	c := cell{Text: id, Address: objectAt(id)}
+	if c.Address == "" {
+		return c, nil
+	}
+	o, err := a.personObject(ctx, id, "")
+	if _, is := fault.As(err); is {
+		return c, nil
+	}
+	if err == nil {
+		c.Text = o.Note
+	}
+	return c, err
+}
+
+// heldObject finds a request that waits. Who decides about it sees what it does, and to whom.
+func (a *API) heldObject(ctx context.Context, _, of string) (*object, error) {
+	h, _, err := a.Operators.Held.Read(ctx, rest.Caller(ctx), of)
+	if err != nil {
+		return nil, err
+	}
+	about, err := a.about(ctx, h.Object)
+	if err != nil {
+		return nil, err
+	}
+	return &object{Of: of, Note: visitorOf(ctx).words.audited(h.Operation) + " – " + about.Text, back: "/operator/held", unnamed: true}, nil
+}
+
 // heldRequest shows what a request would do.
 func (a *API) heldRequest(ctx context.Context, r struct {
 	Request string `path:"request"`
@@ -113,8 +151,12 @@ func (a *API) heldRequest(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
+	about, err := a.about(ctx, h.Object)
+	if err != nil {
+		return view{}, err
+	}
 	t := table{Title: "held.request", Facts: true, Rows: []row{
-		fact("audit.operation", cell{Audited: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", cell{Text: h.Object, Address: objectAt(h.Object)}),
+		fact("audit.operation", cell{Audited: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", about),
 		fact("certificate.state", cell{Key: "held.state." + string(h.State)}), fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}),
 		fact("held.with", cell{Text: string(call.Body), Code: true}), fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}),
 		fact("held.decided", cell{Text: h.DecidedBy}),

@@ -186,6 +186,11 @@ func (w *words) when(t time.Time) string {
 	return t.UTC().Format("2 Jan 2006 15:04 UTC")
 }
 
+// moment returns a time with its seconds for people.
+func (w *words) moment(t time.Time) string {
+	return strings.Replace(w.when(t), " UTC", t.UTC().Format(":05")+" UTC", 1)
+}
+
 // day returns the day of a time for people.
 func (w *words) day(t time.Time) string {
 	if w.language == "ru" {
@@ -197,7 +202,7 @@ func (w *words) day(t time.Time) string {
 // functions are those of the templates.
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.text, "audited": w.audited, "count": w.count, "size": w.size, "when": w.when, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "list": func(values ...any) []any { return values },
+		"t": w.text, "audited": w.audited, "count": w.count, "size": w.size, "when": w.when, "moment": w.moment, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {
