@@ -24,6 +24,7 @@ type Info struct {
 	DisplayName    string
 	Name           string // the distinguished name as text; see [Naming.Text]
 	Locked         bool   // when read: by an operator, by a delayed lock, for missing approval, or for wrong passwords
+	Unapproved     bool   // for missing approval, among others
 	Group          string
 	CreatedAt      time.Time
 	LockedAt       time.Time // start of the lock, past or future; zero without one

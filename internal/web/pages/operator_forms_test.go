@@ -4,6 +4,7 @@ package pages_test
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,4 +86,27 @@ func TestSearchWords(t *testing.T) {
 	ru.is(ru.get("/operator/people?column0=CreateDate&operation0=Equal&value0=31.02.2026"), 400, "нужна дата")
 	b.is(b.get("/operator/people?column0=Login&operation0=Greater&value0=a"), 400, "choose another comparison")
 	b.is(b.get("/operator/people?column0=Nothing&value0=a"), 400)
+}
+
+// TestApproval checks that a record says when a person waits for approval, and leads to what ends
+// that. Unlocking does not.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	id, login, _, _ := w.Register()
+	b, at := operator(w, w.Dev.Operator.Login), personAt(id)
+	leads := func(p shown, deeds ...string) {
+		t.Helper()
+		for _, deed := range []string{"approve", "disapprove", "lock", "unlock"} {
+			if strings.Contains(p.text, `href="`+at+"/"+deed+`"`) != slices.Contains(deeds, deed) {
+				t.Errorf("%s does not lead to %v alone: %s", p.at, deeds, deed)
+			}
+		}
+	}
+	leads(b.ok(b.get(at), "may sign in"), "disapprove", "lock")
+	leads(b.ok(b.deed(at+"/disapprove", nil), "waits for approval"), "approve", "lock")
+	b.ok(b.get("/operator/people?value0="+login), "waits for approval</span>")
+	leads(b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "waits for approval"), "approve", "unlock")
+	leads(b.ok(b.deed(at+"/approve", nil), "warn\">locked"), "disapprove", "unlock")
+	leads(b.ok(b.deed(at+"/unlock", nil), "may sign in"), "disapprove", "lock")
 }

@@ -97,7 +97,7 @@ func (a *API) people(ctx context.Context, r struct {
 	for _, u := range list {
 		name := cell{Text: nameOf(u), Address: personAt(u.ID)}
 		if u.Locked {
-			name.Badges, name.Bad = []string{"people.locked"}, true
+			name.Badges, name.Bad = []string{barKey(u)}, true
 		}
 		v.Found.Rows = append(v.Found.Rows, row{Cells: []cell{name, {Text: u.DisplayName}, {Text: u.PhoneNumber}, {Text: u.Email}, {Text: u.Group}, {At: u.LastLoginAt}}})
 	}
@@ -174,6 +174,14 @@ var (
 	errOrder   = fault.New(fault.UnsupportedOperation, "after and before are for times: choose another comparison")
 )
 
+// barKey is the word for what keeps a user from signing in.
+func barKey(u user.Info) string {
+	if u.Unapproved {
+		return "people.unapproved"
+	}
+	return "people.locked"
+}
+
 // nameOf returns a name by which operators know a user.
 func nameOf(u user.Info) string { return cmp.Or(u.Login, u.DisplayName, u.PhoneNumber, u.Email, u.ID) }
 
@@ -181,7 +189,7 @@ func personAt(id string) string { return "/operator/people/" + url.PathEscape(id
 
 // personView is the record of a user.
 type personView struct {
-	Info   user.Info
+	Bar    string // key of what keeps the user from signing in; "": nothing
 	Name   string
 	Groups []recordSection
 }
@@ -199,7 +207,10 @@ func (a *API) person(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
-	v := personView{Info: info, Name: nameOf(info)}
+	v := personView{Name: nameOf(info)}
+	if info.Locked {
+		v.Bar = barKey(info)
+	}
 	for _, part := range []func(context.Context, audit.Principal, user.Info) (table, error){
 		a.personAccount, a.personContacts, a.personSignIn, a.personDevices, a.personCertificates, a.personRequests, a.personOperations, a.personPolicies,
 	} {
@@ -241,25 +252,32 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 		}
 		t.Rows = append(t.Rows, login)
 	}
-	state := cell{Key: "person.open"}
-	if u.Locked {
+	state, approval := cell{Key: "person.open"}, "disapprove"
+	unapproved := u.Unapproved && u.LockedAt.IsZero() // and nothing else that an unlock would end
+	switch {
+	case unapproved:
+		state = cell{Key: "people.unapproved"}
+	case u.Locked:
 		state = cell{Key: "people.locked"}
+	}
+	if u.Unapproved {
+		approval = "approve"
 	}
 	t.Rows = append(t.Rows, fact("certificate.state", state))
 	if !u.LockedAt.IsZero() {
 		t.Rows = append(t.Rows, fact("person.lock_at", cell{At: u.LockedAt}))
 	}
-	if !u.Locked {
+	if !u.Locked || unapproved {
 		t.Deeds = a.links(u.ID, "", "lock")
 	}
-	if u.Locked || !u.LockedAt.IsZero() {
+	if u.Locked && !unapproved || !u.LockedAt.IsZero() {
 		t.Deeds = append(t.Deeds, a.links(u.ID, "", "unlock")...)
 	}
 	t.Deeds = append(t.Deeds, a.links(u.ID, "", "sign-out", "name", "dn", "group", "login", "login-delete")...)
 	if len(a.Operators.People.Issuers) > 0 {
 		t.Deeds = append(t.Deeds, a.links(u.ID, "", "login-external")...)
 	}
-	t.Deeds = append(t.Deeds, a.links(u.ID, "", "approve", "disapprove", "delete")...)
+	t.Deeds = append(t.Deeds, a.links(u.ID, "", approval, "delete")...)
 	t.Deeds = append(t.Deeds, link{personAt(u.ID) + "/history", "history.title"})
 	return t, nil
 }
@@ -360,7 +378,7 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 	t.Deeds = a.links(u.ID, "", "device-init", "device-assign")
 	if k := info.KInit; k != nil {
 		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Key: "person.device_to_be"}, {Text: k.Kid}, {At: k.NotAfter}}, Deeds: a.links(u.ID, "", "device-show", "device-send", "device-code", "device-cancel"),
+			Cells: []cell{{Text: k.Kid}, {Key: "person.device_to_be"}, {At: k.NotAfter}}, Deeds: a.links(u.ID, "", "device-show", "device-send", "device-code", "device-cancel"),
 		})
 	}
 	return t, nil

@@ -228,6 +228,11 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 	if d := cmp.Diff(want, single); d != "" {
 		t.Errorf("a single user differs from the same user in a list: %s", d)
 	}
+	must(t, users.SetUnapproved(t.Context(), anna, true))
+	if single, err = service.ByID(t.Context(), both, anna); err != nil || !single.Locked || !single.Unapproved || !single.LockedAt.IsZero() {
+		t.Errorf("a user without approval is %+v, %v", single, err)
+	}
+	must(t, users.SetUnapproved(t.Context(), anna, false))
 
 	// No search value becomes part of a statement.
 	for _, hostile := range []string{"' OR 1=1 --", `"; DROP TABLE users; --`, "$1", "%s%d", "a\x00b", `\%`, "'", "%%%%%%%%"} {
