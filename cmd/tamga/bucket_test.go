@@ -159,8 +159,18 @@ func TestBackupOfBucket(t *testing.T) {
 	if got := open.Content(ids["kept"]); string(got) != "kept" {
 		t.Errorf("from the bucket: %q", got)
 	}
-	if response, body := open.Ask("GET", "/"+lost+"/content", nil); response.StatusCode != 500 {
+	response, body := open.Ask("GET", "/"+lost+"/content", nil)
+	if response.StatusCode != 500 || !strings.HasPrefix(string(body), `{"Message":"An error has occurred","error":"document_lost","error_description":"the content of the document is lost`) {
 		t.Errorf("the lost document: %d %s", response.StatusCode, body)
+	}
+	var line string
+	for said := range strings.Lines(open.Server.Logged()) {
+		if strings.Contains(said, "document_lost") && strings.Contains(said, "cause") {
+			line = said
+		}
+	}
+	if !strings.Contains(line, "level=ERROR") || !strings.Contains(line, lost) || !strings.Contains(line, "object "+name) {
+		t.Errorf("the log says of the lost document: %s", line)
 	}
 
 	dir = elsewhere(t, p.Dir)

@@ -25,7 +25,7 @@ type Sealer interface {
 }
 
 // ErrDamaged reports that a sealed object was changed, truncated, or put in place of another.
-var ErrDamaged = errors.New("blob: the sealed object was damaged or does not belong here")
+var ErrDamaged = fmt.Errorf("blob: the sealed object was damaged or does not belong here: %w", document.ErrDamaged)
 
 // The form of a sealed object. Each object has a new random key, so the numbers of its chunks can be
 // the nonces. The vault's ring seals the key for the object's name. The sealed key is in the head. The

@@ -153,15 +153,19 @@ type Bytes interface {
 	Name(id string) string
 	// Create begins an object. Open does not find it before Commit.
 	Create(ctx context.Context, name string) (Writer, error)
-	// Open opens an object for reading.
+	// Open opens an object for reading. Its error wraps fs.ErrNotExist or ErrDamaged if the
+	// content is lost.
 	Open(ctx context.Context, name string) (Object, error)
 	// Remove deletes an object or the remains of an unfinished Create. A missing object
 	// is no error.
 	Remove(ctx context.Context, name string) error
 }
 
-// ErrNoRoom is wrapped by errors of Bytes when the storage is full.
-var ErrNoRoom = errors.New("document: the storage is full")
+// Errors that errors of Bytes wrap, beside fs.ErrNotExist for a missing object.
+var (
+	ErrNoRoom  = errors.New("document: the storage is full")
+	ErrDamaged = errors.New("document: the stored object was changed")
+)
 
 // Writer writes the content of an object.
 type Writer interface {

@@ -86,6 +86,37 @@ func (s *shelf) files(t testing.TB) []string {
 	return names
 }
 
+// TestLost reads documents whose bytes are gone or changed. The fault says so, and its cause names the
+// document and the object for the log.
+func TestLost(t *testing.T) {
+	s := open(t)
+	kept, err := s.Keep(t.Context(), anna, s.intake(t, anna, 1000, 1000, 9<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, spoil := range []func(path string) error{
+		os.Remove,
+		func(path string) error { return os.Truncate(path, 999) },
+		func(path string) error { return os.Truncate(path, 0) },
+	} {
+		id := kept[n].ID
+		object := "documents/" + id
+		if err := spoil(filepath.Join(s.dir, object)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Open(t.Context(), anna, id)
+		if !fault.Is(err, fault.Lost) || !strings.Contains(err.Error(), "document "+id+" of user anna, object "+object+": ") {
+			t.Errorf("document %d: %v", n, err)
+		}
+		if f, ok := fault.As(err); ok && strings.Contains(f.Message, "documents/") {
+			t.Errorf("the client sees %q", f.Message)
+		}
+		if _, err := s.Open(t.Context(), boris, id); !fault.Is(err, fault.NotFound) {
+			t.Errorf("document %d for another user: %v", n, err)
+		}
+	}
+}
+
 // filler is the content of all documents, each a prefix of it; see content.
 var filler = func() []byte {
 	b := make([]byte, 20<<20)

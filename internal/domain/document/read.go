@@ -40,7 +40,7 @@ func (d *Stored) WriteTo(w io.Writer) (int64, error) {
 // Close ends reading.
 func (d *Stored) Close() error { return d.object.Close() }
 
-// Open opens a document of who for reading. The fault is object_not_found.
+// Open opens a document of who for reading. Faults: object_not_found, document_lost.
 func (s *Service) Open(ctx context.Context, who audit.Principal, id string) (*Stored, error) {
 	r, err := s.find(ctx, who, id)
 	if err != nil {
@@ -57,12 +57,15 @@ func (s *Service) open(ctx context.Context, r *Record) (*Stored, error) {
 			return nil, again
 		}
 	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
+		return nil, lost(r, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if o.Size() != r.Size {
 		o.Close()
-		return nil, fmt.Errorf("document: document %s has %d bytes, want the %d that were written", r.ID, o.Size(), r.Size)
+		return nil, lost(r, fmt.Errorf("it has %d bytes, want the %d that were written", o.Size(), r.Size))
 	}
 	if now := s.Now(); now.Sub(r.Accessed) >= accessStep {
 		if err := s.Store.TouchDocument(ctx, r.ID, now); err != nil {
@@ -71,6 +74,13 @@ func (s *Service) open(ctx context.Context, r *Record) (*Stored, error) {
 		}
 	}
 	return &Stored{r.Info, o}, nil
+}
+
+// lost is the fault of a document without its bytes. Its cause names the document and the object, by
+// which an administrator finds them.
+func lost(r *Record, err error) error {
+	return fault.New(fault.Lost, "the content of the document is lost or damaged in the storage; tell the administrator, or upload the document again").
+		With(fmt.Errorf("document: document %s of user %s, object %s: %w", r.ID, r.UserID, r.Bytes, err))
 }
 
 func (s *Service) find(ctx context.Context, who audit.Principal, id string) (*Record, error) {

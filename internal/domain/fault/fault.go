@@ -44,6 +44,7 @@ const (
 	TooManyRequests = "too_many_requests"           // 429
 	Unavailable     = "temporarily_unavailable"     // 503
 	Closed          = "service_closed"              // 503, our own: restored from a backup and not released
+	Lost            = "document_lost"               // 500, our own: the storage has no bytes of a record, or other ones
 
 	DuplicateLogin = "duplicate_login"              // our own: the specification names no code for a taken login
 	DuplicateName  = "duplicate_distinguished_name" // our own, too: where the installation wants names unique

@@ -132,7 +132,7 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 		if d.name == "" {
 			continue
 		}
-		b, err := s.Blobs.OpenBlob(ctx, d.name)
+		b, err := openKept(ctx, s.Blobs, d.name)
 		if err != nil {
 			return nil, err
 		}

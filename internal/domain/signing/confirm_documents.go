@@ -75,7 +75,7 @@ func (s *Operations) shown(ctx context.Context, who audit.Principal, p *confirmP
 		blob, _, err = s.Documents.Open(ctx, who, ref)
 	} else if part != nil {
 		at = part.At
-		blob, err = s.Signer.Blobs.OpenBlob(ctx, p.Contents)
+		blob, err = openKept(ctx, s.Signer.Blobs, p.Contents)
 	} else {
 		err = errors.New("signing: the plan of a confirmed operation lacks a document")
 	}

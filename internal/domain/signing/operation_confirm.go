@@ -290,7 +290,7 @@ func (s *Operations) subject(ctx context.Context, who audit.Principal, snap *Sna
 		return nil, err
 	}
 	if p.Contents != "" {
-		if sub.blob, err = s.Signer.Blobs.OpenBlob(ctx, p.Contents); err != nil {
+		if sub.blob, err = openKept(ctx, s.Signer.Blobs, p.Contents); err != nil {
 			return nil, err
 		}
 		*open = append(*open, sub.blob.Close)

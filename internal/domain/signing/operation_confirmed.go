@@ -375,7 +375,7 @@ func (s *Operations) again(ctx context.Context, who audit.Principal, o *Confirme
 	}
 	sub := &subject{who: who, plan: m.Plan}
 	if m.Plan.Contents != "" {
-		if sub.blob, err = s.Signer.Blobs.OpenBlob(ctx, m.Plan.Contents); err != nil {
+		if sub.blob, err = openKept(ctx, s.Signer.Blobs, m.Plan.Contents); err != nil {
 			return nil, err
 		}
 		*open = append(*open, sub.blob.Close)

@@ -259,6 +259,7 @@ func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease
 	case ctx.Err() != nil:
 		return err
 	case refused && !passing[f.Code]:
+		s.report(f)
 	case record.Attempts < s.Settings.Attempts:
 		return err
 	default:
@@ -304,7 +305,7 @@ func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecor
 		clear(secret)
 	}
 	if record.Contents != "" {
-		blob, err := s.Signer.Blobs.OpenBlob(ctx, record.Contents)
+		blob, err := openKept(ctx, s.Signer.Blobs, record.Contents)
 		if err != nil {
 			return err
 		}

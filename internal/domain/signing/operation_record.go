@@ -256,7 +256,7 @@ func (s *Operations) withResults(ctx context.Context, r *OperationRecord) (*Oper
 	if r.Results == "" {
 		return op, nil
 	}
-	blob, err := s.Signer.Blobs.OpenBlob(ctx, r.Results)
+	blob, err := openKept(ctx, s.Signer.Blobs, r.Results)
 	if err != nil {
 		return nil, err
 	}

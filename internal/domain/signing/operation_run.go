@@ -72,6 +72,7 @@ func (r *run) portion(ctx context.Context, from, to int) (err error) {
 		item, how, err := r.item(ctx, i, &open)
 		if f, ok := fault.As(err); ok {
 			d.Fault = f
+			r.report(f)
 			continue
 		}
 		if err != nil {
@@ -103,6 +104,14 @@ func (r *run) portion(ctx context.Context, from, to int) (err error) {
 		}
 	}
 	return nil
+}
+
+// report reports a document that is lost, which only a person can bring back. Other faults are for the
+// client.
+func (s *Operations) report(f *fault.Error) {
+	if f.Code == fault.Lost {
+		s.Failed(f)
+	}
 }
 
 // item opens a document and its original, and returns how it is signed.

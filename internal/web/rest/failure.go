@@ -29,6 +29,7 @@ var statuses = map[string]int{
 	fault.TooManyRequests:     http.StatusTooManyRequests,
 	fault.Unavailable:         http.StatusServiceUnavailable,
 	fault.Closed:              http.StatusServiceUnavailable,
+	fault.Lost:                http.StatusInternalServerError,
 	fault.Failed:              http.StatusInternalServerError,
 }
 
@@ -68,7 +69,7 @@ type Failure struct {
 }
 
 // sentences are the Messages that existing clients expect instead of the code.
-var sentences = map[string]string{fault.UserNotFound: "User not found"}
+var sentences = map[string]string{fault.UserNotFound: "User not found", fault.Lost: internal.Message}
 
 // internal is the answer to an error that is no fault. The sentence is the one of the
 // specification.
@@ -101,6 +102,9 @@ func (h *handler) refuse(ctx context.Context, w http.ResponseWriter, call *call,
 		level := slog.LevelInfo
 		if statuses[f.Code] >= http.StatusInternalServerError {
 			level = slog.LevelWarn
+		}
+		if f.Code == fault.Lost { // only a person can bring it back
+			level = slog.LevelError
 		}
 		h.gate.Log.Log(ctx, level, "refused", "request_id", call.id, "route", h.Name, "code", f.Code, "cause", f.Err)
 	}

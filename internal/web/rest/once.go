@@ -303,7 +303,7 @@ func KeepEntry(ctx context.Context, value any) (entry *audit.Entry, record func(
 // transient are the codes of faults that a repetition may not meet again. The others pass if
 // they say when (see [fault.Error.After]).
 var transient = map[string]bool{
-	fault.Failed: true, fault.Unavailable: true, fault.TooManyRequests: true, fault.Unauthorized: true, fault.TooLarge: true,
+	fault.Failed: true, fault.Lost: true, fault.Unavailable: true, fault.TooManyRequests: true, fault.Unauthorized: true, fault.TooLarge: true,
 }
 
 // settle ends the turn of a request: it returns the kept answer, or keeps the new one.
