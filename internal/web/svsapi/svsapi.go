@@ -8,7 +8,6 @@ package svsapi
 import (
 	"context"
 	_ "embed" // for Docs
-	"encoding/base64"
 	"errors"
 	"slices"
 	"strings"
@@ -186,7 +185,7 @@ func intake(docs *documents, b rest.Blob) (*signing.Intake, error) {
 type verdict struct {
 	Result                bool
 	Message               string
-	SignerCertificate     string
+	SignerCertificate     []byte // in JSON: Base64; never nil
 	SignerCertificateInfo *certificateInfo
 	SignatureInfo         *signatureInfo
 }
@@ -261,9 +260,9 @@ func chosen(found []signing.Verdict, params map[string]string, every bool) ([]si
 }
 
 func answer(v signing.Verdict) verdict {
-	r := verdict{Result: v.Passed(), Message: v.Message}
+	r := verdict{Result: v.Passed(), Message: v.Message, SignerCertificate: []byte{}}
 	if v.Signer != nil {
-		r.SignerCertificate = base64.StdEncoding.EncodeToString(v.Signer.DER)
+		r.SignerCertificate = v.Signer.DER
 		r.SignerCertificateInfo = describe(v.Signer)
 	}
 	return r

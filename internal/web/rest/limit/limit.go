@@ -97,6 +97,9 @@ func Network(remote string) string {
 	if err != nil {
 		return remote
 	}
+	if a.Is4() {
+		return remote // ParseAddr accepts one spelling of an IPv4 address
+	}
 	a = a.Unmap().WithZone("")
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {

@@ -101,3 +101,15 @@ func TestTableIsBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestNetwork(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "::ffff:c000:201": "192.0.2.1",
+		"2001:db8::1": "2001:db8::/64", "2001:DB8:0:0:1::1%eth0": "2001:db8::/64",
+		"192.0.02.1": "192.0.02.1", "192.0.2.1 ": "192.0.2.1 ", "0xc0.0.2.1": "0xc0.0.2.1", "@": "@", "": "", // no addresses
+	} {
+		if got := Network(remote); got != want {
+			t.Errorf("%q is of %q, want %q", remote, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tamga/internal/domain/fault"
@@ -62,7 +63,7 @@ func (t *Turns) Take(ctx context.Context, remote string) (done func(), err error
 		return nil, err
 	}
 	if w == nil {
-		return sync.OnceFunc(t.next), nil
+		return t.done(), nil
 	}
 	late := time.NewTimer(t.rules.Wait)
 	defer late.Stop()
@@ -76,7 +77,17 @@ func (t *Turns) Take(ctx context.Context, remote string) (done func(), err error
 	if err != nil {
 		return nil, err
 	}
-	return sync.OnceFunc(t.next), nil
+	return t.done(), nil
+}
+
+// done returns what ends a call: the first time that it is called, the next call gets its place.
+func (t *Turns) done() func() {
+	var ended atomic.Bool
+	return func() {
+		if !ended.Swap(true) {
+			t.next()
+		}
+	}
 }
 
 func (t *Turns) busy() error {
