@@ -168,7 +168,7 @@ func (s *Service) SendKInit(ctx context.Context, who audit.Principal, userID, em
 		}
 		return s.deps.Messages.Order(ctx, notify.Direct{
 			Channel: notify.Email, To: normal, Template: notify.TemplateDeviceQR, Picture: made.QR,
-			Data:   map[string]string{"Expires": made.NotAfter.Format("2006-01-02 15:04 MST")},
+			Data:   map[string]string{"Expires": made.NotAfter.Format(notify.TimeLayout)},
 			UserID: userID, Actor: who.UserID, Expires: made.NotAfter,
 		})
 	})

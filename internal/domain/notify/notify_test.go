@@ -461,11 +461,11 @@ func TestEmit(t *testing.T) {
 		t.Error("an event outside of the catalogue was taken")
 	}
 	o.flush(t)
-	sms := "79260000001: Тамга: Пароль сброшен. 2026-11-21 12:00 UTC"
+	sms := "79260000001: Тамга: Пароль сброшен. 21.11.2026 12:00 UTC"
 	if d := cmp.Diff([]string{sms, sms}, o.sms.texts()); d != "" {
 		t.Error(d)
 	}
-	mail := "Пароль сброшен.\n\na  Bcc: b\n\nВремя: 2026-11-21 12:00 UTC\n\nЕсли это сделали не вы и не по вашей просьбе, обратитесь к оператору."
+	mail := "Пароль сброшен.\n\na  Bcc: b\n\nВремя: 21.11.2026 12:00 UTC\n\nЕсли это сделали не вы и не по вашей просьбе, обратитесь к оператору."
 	if d := cmp.Diff([]string{"a@b.ru: " + mail, "c@d.ru: " + mail}, o.email.texts()); d != "" {
 		t.Error(d)
 	}
@@ -488,7 +488,7 @@ func TestLastWord(t *testing.T) {
 		}
 	}
 	o.flush(t)
-	text := ": Тамга: Учётная запись удалена. 2026-11-21 12:00 UTC"
+	text := ": Тамга: Учётная запись удалена. 21.11.2026 12:00 UTC"
 	if d := cmp.Diff([]string{"79260000001" + text, "79260000009" + text}, o.sms.texts()); d != "" {
 		t.Error(d)
 	}
@@ -550,8 +550,8 @@ func TestConfirmationTexts(t *testing.T) {
 		return texts[len(texts)-1]
 	}
 	for _, c := range []struct{ lang, documents, name, want string }{
-		{"ru", "2", "a\nb.pdf", "79260000001: Тамга: Подписание, документов: 2, «a b.pdf», число 1a2b3c4d. Код 123456, действует 5 мин. Никому его не сообщайте."},
-		{"ru", "", "", "79260000001: Тамга: Подписание, число 1a2b3c4d. Код 123456, действует 5 мин. Никому его не сообщайте."},
+		{"ru", "2", "a\nb.pdf", "79260000001: Тамга: Подписание, документов: 2, «a b.pdf», контрольное число 1a2b3c4d. Код 123456, действует 5 мин. Никому его не сообщайте."},
+		{"ru", "", "", "79260000001: Тамга: Подписание, контрольное число 1a2b3c4d. Код 123456, действует 5 мин. Никому его не сообщайте."},
 		{"en", "1", "a.pdf", `79260000001: Тамга: Подписание, documents: 1, "a.pdf", number 1a2b3c4d. Code 123456, good for 5 min. Tell it to nobody.`},
 	} {
 		if got := order(c.lang, c.documents, c.name); got != c.want {

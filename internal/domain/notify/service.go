@@ -206,7 +206,7 @@ func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channel
 
 // notice returns the template of the message about an event, and its values.
 func (s *Service) notice(e Event, info EventInfo, lang string) (template string, data map[string]string) {
-	data = map[string]string{"Description": info.Description[lang], "Detail": e.Detail, "Time": s.now().Format("2006-01-02 15:04 MST")}
+	data = map[string]string{"Description": info.Description[lang], "Detail": e.Detail, "Time": s.now().Format(TimeLayout)}
 	if e.Factor == "" {
 		return TemplateEvent, data
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strings"
 	"text/template"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -32,6 +33,9 @@ var templateNames = []string{TemplateContactCode, TemplatePassword, TemplateEven
 
 // languages of every text.
 var languages = map[string]bool{"ru": true, "en": true}
+
+// TimeLayout is how values have times. In a Russian text, a time has the form that is usual there.
+const TimeLayout = "2006-01-02 15:04 MST"
 
 // maxValue is the most characters of a value in a text.
 const maxValue = 300
@@ -124,6 +128,9 @@ func (t *Templates) render(name, lang string, channel Channel, data map[string]s
 	}
 	values := map[string]string{"Title": OneLine(t.title)}
 	for key, value := range data {
+		if at, err := time.Parse(TimeLayout, value); err == nil && lang == "ru" {
+			value = at.Format("02.01.2006 15:04 MST")
+		}
 		values[key] = OneLine(value)
 	}
 	part := func(part string) (string, error) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 )
@@ -132,6 +133,29 @@ func TestRefusal(t *testing.T) {
 			if sentence != want[0] || detail != want[1] {
 				t.Errorf("%s %q: %q, %q, want %q", languages[i].language, c.message, sentence, detail, want)
 			}
+		}
+	}
+}
+
+// TestRussianTerms checks that the Russian texts have the words of the law on electronic signatures
+// (63-ФЗ) for certificates, one word for each thing, and are right where a rule is easy to miss.
+func TestRussianTerms(t *testing.T) {
+	wrong := regexp.MustCompile(`(?i)сертификат\S*( %s)?( уже)? отозван(\s|\.|$)|отзыв\S* сертификат|отозван\S* ли|(^|\s)с штамп|СМС|закрыт\S+ ключ\S* подпис`)
+	texts := map[string]string{"details": detailsRU}
+	maps.Copy(texts, languages[1].texts)
+	for _, e := range notify.Events() {
+		texts[string(e.Type)] = e.Description["ru"]
+	}
+	for key, text := range texts {
+		for line := range strings.Lines(text) {
+			if m := wrong.FindString(line); m != "" {
+				t.Errorf("%s says %q in %q", key, m, line)
+			}
+		}
+	}
+	for _, bad := range []string{"Сертификат %s уже отозван.", "Сертификат отозван", "Отзыв сертификата", "С штампом времени", "Код по СМС"} {
+		if !wrong.MatchString(bad) {
+			t.Errorf("%q is not noticed", bad)
 		}
 	}
 }

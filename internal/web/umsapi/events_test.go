@@ -119,11 +119,11 @@ func (e *ear) new(w *tamgatest.UMS) []heardEvent {
 // hooks lets a server reach systems on this machine.
 var hooks = []string{"--set", "webhooks.allow_networks=[127.0.0.1]", "--set", "webhooks.plain_http=true"}
 
-// tellings are the tables of docs/events.md: the events of operations, done and failed,
+// tellings are the tables of docs/events.md or of its translation: the events of operations, done and failed,
 // and the catalogue.
-func tellings(t testing.TB) (done, failed map[string]string, catalogue [][]string) {
+func tellings(t testing.TB, page string) (done, failed map[string]string, catalogue [][]string) {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/events.md")
+	text, err := os.ReadFile("../../../docs/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,16 +152,19 @@ func tellings(t testing.TB) (done, failed map[string]string, catalogue [][]strin
 
 // TestCatalogueOfEvents: the page and the program have the same events.
 func TestCatalogueOfEvents(t *testing.T) {
-	_, _, rows := tellings(t)
-	var want [][]string
+	want := map[string][][]string{}
 	for _, e := range notify.Events() {
-		want = append(want, []string{string(e.Type), strconv.Itoa(e.Number), e.Category, string(e.Usage), e.Description["en"]})
+		for language, text := range e.Description {
+			want[language] = append(want[language], []string{string(e.Type), strconv.Itoa(e.Number), e.Category, string(e.Usage), text})
+		}
 		if e.Description["ru"] == "" || !slices.ContainsFunc(notify.Categories(), func(c notify.EventCategory) bool { return c.Category == e.Category }) {
 			t.Errorf("%s has no description or no category", e.Type)
 		}
 	}
-	if d := cmp.Diff(want, rows); d != "" {
-		t.Error(d)
+	for language, page := range map[string]string{"en": "events.md", "ru": "ru/events.md"} {
+		if _, _, rows := tellings(t, page); !slices.EqualFunc(want[language], rows, slices.Equal[[]string]) {
+			t.Errorf("%s: %s", page, cmp.Diff(want[language], rows))
+		}
 	}
 }
 
@@ -327,7 +330,7 @@ func TestEvents(t *testing.T) {
 	w := tamgatest.StartUMS(t, append([]string{"--set", "messages.budgets.sms.recipient=0"}, hooks...)...)
 	e := newEar(t)
 	e.register(w)
-	done, failed, _ := tellings(t)
+	done, failed, _ := tellings(t, "events.md")
 	var operator struct{ UserID string }
 	w.OK(tamgatest.Ours, "GET", "/ums/user?type=Login&value="+w.Dev.Operator.Login, "").Into(t, &operator)
 	k := &walk{w, e, done, failed, map[string]bool{}, operator.UserID, map[string]string{}}

@@ -28,7 +28,7 @@ var languages = map[string]words{
 		actions: map[string]string{
 			"Issue": "Выпуск токена доступа", "SignDocument": "Подписание документа", "SignDocuments": "Подписание документов",
 			"DecryptDocument": "Расшифрование документа", "CreateRequest": "Запрос на сертификат", "ChangePin": "Смена ПИН-кода",
-			"RenewCertificate": "Обновление сертификата", "RevokeCertificate": "Отзыв сертификата",
+			"RenewCertificate": "Обновление сертификата", "RevokeCertificate": "Прекращение действия сертификата",
 			"HoldCertificate": "Приостановление сертификата", "UnholdCertificate": "Возобновление сертификата",
 			"DeleteCertificate": "Удаление сертификата", "PrivateKeyAccess": "Выгрузка закрытого ключа",
 			SignIn: "Вход", Free: "Подтверждение", ChangeAccount: "Изменение учётной записи",
