@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The messages of faults, and what signatures cover, are in English, as the interface has them.
@@ -81,7 +82,7 @@ func (w *words) own(message string) string {
 		if m := d.message.FindStringSubmatch(message); m != nil {
 			given := make([]any, strings.Count(d.text, "%s"))
 			for i := range given {
-				given[i] = listed(plain, m[i+1])
+				given[i] = w.listed(plain, m[i+1])
 			}
 			return fmt.Sprintf(d.text, given...)
 		}
@@ -89,8 +90,12 @@ func (w *words) own(message string) string {
 	return none
 }
 
-// listed returns a list of messages without values in another language. Anything else stays.
-func listed(plain map[string]string, list string) string {
+// listed returns a list of messages without values in another language, and a time as pages show
+// times. Anything else stays.
+func (w *words) listed(plain map[string]string, list string) string {
+	if t, err := time.Parse(time.RFC3339, list); err == nil {
+		return w.when(t)
+	}
 	elements := strings.Split(list, ", ")
 	for i, e := range elements {
 		text, ok := plain[e]

@@ -202,6 +202,8 @@ func (a *API) office(ctx context.Context, template, title, done string, content 
 	}
 	if d := a.deedsByName[done]; d != nil {
 		v.Done = "deed.done." + d.wording()
+	} else if done == lockLater {
+		v.Done = "deed.done." + lockLater
 	}
 	return view{template: "operator/" + template, title: title, content: v}
 }

@@ -48,6 +48,7 @@ type made struct {
 	Facts   []Fact
 	file    *rest.File // answered in place of a page
 	to      string     // page to go on at; "": that of the object
+	done    string     // in place of the name of the deed in the key of what was done; "": the name
 }
 
 // ending is something that ends, and how often.
@@ -309,8 +310,8 @@ func (a *API) doDeed(ctx context.Context, d *deed, o *object, f rest.Form) (any,
 		return seeOther(o.back + "?done=" + d.name), nil
 	case m.file != nil:
 		return *m.file, nil
-	case m.to != "":
-		return seeOther(m.to + "?done=" + d.name), nil
+	case m.to != "" || m.done != "":
+		return seeOther(cmp.Or(m.to, o.back) + "?done=" + cmp.Or(m.done, d.name)), nil
 	}
 	v := a.office(ctx, "made", d.titleKey(), d.name, struct {
 		*made

@@ -269,7 +269,8 @@ func readStock(f rest.Form) (list []stock.Token, err error) {
 		list, err = stock.ReadCSV(strings.NewReader(text))
 	}
 	if _, is := fault.As(err); err != nil && !is {
-		err = fault.New(fault.InvalidContent, "the tokens cannot be read: want a PSKC container or CSV with the columns serial, type, secret_hex").With(err)
+		why := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "stock: "), "\n", "; ") // has no secret
+		err = fault.Newf(fault.InvalidContent, "the tokens cannot be read: %s", why).With(err)
 	}
 	return list, err
 }

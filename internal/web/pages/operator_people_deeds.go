@@ -95,6 +95,9 @@ func (a *API) groupField(ctx context.Context) (field, error) {
 	return f, err
 }
 
+// lockLater names what was done by a lock with a delay.
+const lockLater = "lock-later"
+
 // lockDelays are the delays of a lock that the form offers, in hours.
 var lockDelays = []int{0, 1, 8, 24, 72, 168}
 
@@ -105,15 +108,19 @@ func (a *API) accountDeeds() []deed {
 		delays.choices = append(delays.choices, pick{Value: strconv.Itoa(h), Key: "delay." + strconv.Itoa(h)})
 	}
 	return []deed{
-		{name: "lock", operation: "SetUserLockoutStateEx", fields: []field{delays}, named: true, ends: a.lockEnds, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "lock", operation: "SetUserLockoutStateEx", fields: []field{delays}, named: true, ends: a.lockEnds, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			hours, err := strconv.ParseInt(cmp.Or(f.Get("delay"), "0"), 10, 32)
 			if err != nil {
-				return fault.New(fault.InvalidParameters, "delay: want a number of hours")
+				return nil, fault.New(fault.InvalidParameters, "delay: want a number of hours")
 			}
 			delay := time.Duration(hours) * time.Hour / cmp.Or(people.LockDelayUnit, time.Second)
 			rest.Detail(ctx, fmt.Sprintf("lock=true delay=%t %d", hours != 0, int64(delay)))
-			return people.SetLockedEx(ctx, who, o.ID, user.LockOrder{Lock: true, UseDelay: hours != 0, Delay: int64(delay)})
-		})},
+			m := &made{done: "lock"}
+			if hours != 0 {
+				m.done = lockLater
+			}
+			return m, people.SetLockedEx(ctx, rest.Caller(ctx), o.ID, user.LockOrder{Lock: true, UseDelay: hours != 0, Delay: int64(delay)})
+		}},
 		{name: "unlock", operation: "SetUserLockoutStateEx", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, "lock=false delay=false 0")
 			return people.SetLockedEx(ctx, who, o.ID, user.LockOrder{})

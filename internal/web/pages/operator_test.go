@@ -151,8 +151,8 @@ func TestOperator(t *testing.T) {
 			t.Errorf("only %d pages", len(seen))
 		}
 	})
-	b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from")
-	b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "locked")
+	b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from", "will be locked at the time below")
+	b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "The account is locked.")
 	b.ok(b.deed(at+"/unlock", nil), "may sign in")
 	b.is(b.post(at+"/lock", url.Values{"delay": {"x"}, "confirm_name": {"anna"}}), 400)
 	b.ok(b.get(at+"/history"), "SetUserLockoutStateEx", "lock=true delay=true 28800")
@@ -359,6 +359,7 @@ func TestInstallationPages(t *testing.T) {
 	b.is(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
 	p := b.ok(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}}), "new in the stock", "<code>1</code>")
 	b.is(b.deed("/operator/tokens/token-import", url.Values{"tokens": {hostileText}}), 400)
+	b.is(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-1,HOTP,secretzz\n"}}), 400, "line 2 (H-1): the secret: want it in the form")
 	b.is(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"<KeyContainer/>"}, "key": {"zz"}}), 400)
 	b.ok(b.get("/operator/tokens?free=yes"), "H-1", "in stock")
 	b.ok(b.deed("/operator/tokens/token-discard?of=H-1", nil), "The token is deleted")
