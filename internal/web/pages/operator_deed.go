@@ -31,6 +31,8 @@ type deed struct {
 	more func(ctx context.Context, o *object) ([]field, error)
 	// named asks for the name of the object, because the deed ends something.
 	named bool
+	// about describes the thing in [object.Of], and returns the fault for one that is missing.
+	about func(ctx context.Context, o *object) (row, error)
 	// ends counts what the deed ends.
 	ends func(ctx context.Context, o *object) ([]ending, error)
 	// heldAs is the body of the operation of the interface, where rules of requests that
@@ -242,6 +244,7 @@ const nameField = "confirm_name"
 // deedView is the page of a deed.
 type deedView struct {
 	Does   string // key of the consequences
+	About  []cell // what the deed is done to
 	Object *object
 	Fields []shownField
 	Ends   []ending
@@ -262,6 +265,13 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Here: visitorOf(ctx).here, Back: o.back}
 	for i := range fields {
 		v.Fields = append(v.Fields, fields[i].show(visitorOf(ctx).words))
+	}
+	if d.about != nil {
+		about, err := d.about(ctx, o)
+		if err != nil {
+			return view{}, err
+		}
+		v.About = about.Cells
 	}
 	if d.ends != nil {
 		ends, err := d.ends(ctx, o)

@@ -136,9 +136,10 @@ func (a *API) messages(ctx context.Context, r struct {
 		return view{}, err
 	}
 	t := table{Title: "messages.title", Head: []string{"requests.at", "messages.to", "messages.subject", "certificate.state", "messages.attempts", "messages.error"}, Empty: "messages.none"}
+	w := visitorOf(ctx).words
 	for _, m := range list {
 		line := row{Cells: []cell{
-			{At: m.CreatedAt}, {Text: string(m.Channel) + " " + m.To, Address: objectAt(m.UserID)}, {Text: m.Subject}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
+			{At: m.CreatedAt}, {Text: string(m.Channel) + " " + m.To, Address: objectAt(m.UserID)}, {Text: w.messageName(m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
 			{Text: strconv.Itoa(m.Attempts)}, {Text: m.Error},
 		}}
 		if m.State == notify.Dead {
@@ -154,6 +155,17 @@ func (a *API) messages(ctx context.Context, r struct {
 		t.Deeds = append(t.Deeds, link{"/operator/messages?state=" + s, "messages.only." + cmp.Or(s, "all")})
 	}
 	return a.office(ctx, "sections", "messages.title", r.Done, sections{Tables: []table{t}}), nil
+}
+
+// messageName returns what a message is about: the name of its template or of its event.
+func (w *words) messageName(about string) string {
+	if text, ok := w.texts["messages.template."+about]; ok {
+		return text
+	}
+	if e, ok := notify.EventByName(about); ok {
+		return e.Description[w.language]
+	}
+	return about
 }
 
 // previewView shows the texts of a message.
@@ -201,10 +213,13 @@ func (a *API) tokens(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
-	t := table{Title: "tokens.title", Head: []string{"field.serial", "requests.kind", "audit.object", "certificate.state", "requests.at"}, Empty: "tokens.none"}
+	t := table{Title: "tokens.title", Head: []string{"field.serial", "requests.kind", "person.title", "certificate.state", "requests.at"}, Empty: "tokens.none"}
 	for _, x := range list {
 		state, names := cell{Key: "tokens.usable"}, []string(nil)
-		owner := cell{Text: x.UserID, Address: objectAt(x.UserID)}
+		owner, err := a.about(ctx, x.UserID)
+		if err != nil {
+			return view{}, err
+		}
 		if x.UserID == "" {
 			owner, names = cell{Key: "tokens.free"}, []string{"token-discard"}
 		}

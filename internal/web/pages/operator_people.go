@@ -384,6 +384,14 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 	return t, nil
 }
 
+// certificateRow describes a certificate.
+func certificateRow(c *keys.Certificate) row {
+	info := signing.DescribeCertificate(c.X509)
+	return row{Cells: []cell{
+		{Text: "№ " + strconv.FormatInt(c.ID, 10) + " " + cmp.Or(c.FriendlyName, info.Subject)}, {Text: c.X509.Suite.Name}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()},
+	}}
+}
+
 func (a *API) personCertificates(ctx context.Context, _ audit.Principal, u user.Info) (table, error) {
 	t := table{Title: "person.certificates", Head: []string{"certificate.name", "certificate.suite", "certificate.until", "certificate.state"}, Empty: "person.no_certificates"}
 	list, err := a.Operators.Keys.List(ctx, u.ID)
@@ -391,9 +399,7 @@ func (a *API) personCertificates(ctx context.Context, _ audit.Principal, u user.
 		return t, err
 	}
 	for _, c := range list {
-		info := signing.DescribeCertificate(c.X509)
-		number := strconv.FormatInt(c.ID, 10)
-		r := row{Cells: []cell{{Text: "№ " + number + " " + cmp.Or(c.FriendlyName, info.Subject)}, {Text: c.X509.Suite.Name}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()}}}
+		number, r := strconv.FormatInt(c.ID, 10), certificateRow(c)
 		switch c.Status {
 		case keys.Active:
 			r.Deeds = a.links(u.ID, number, "certificate-hold", "certificate-revoke")

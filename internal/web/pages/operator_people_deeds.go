@@ -486,18 +486,34 @@ func (a *API) certificateDeeds() []deed {
 			return decide(ctx, q.ID)
 		})
 	}
+	aboutOne := func(ctx context.Context, o *object) (row, error) {
+		c, err := service.Find(ctx, o.ID, o.Of)
+		if err != nil {
+			return row{}, err
+		}
+		return certificateRow(c), nil
+	}
+	aboutRequest := func(ctx context.Context, o *object) (row, error) {
+		q, err := service.Request(ctx, audit.Principal{UserID: o.ID}, o.Of)
+		if err != nil {
+			return row{}, err
+		}
+		r := a.requestRow(q)
+		r.Cells[0] = cell{Text: "№ " + o.Of}
+		return r, nil
+	}
 	return []deed{
-		{name: "certificate-revoke", operation: "RevokeCertificate", fields: []field{f}, named: true, do: on(func(ctx context.Context, id int64, f rest.Form) error {
+		{name: "certificate-revoke", operation: "RevokeCertificate", fields: []field{f}, named: true, about: aboutOne, do: on(func(ctx context.Context, id int64, f rest.Form) error {
 			reason, err := strconv.Atoi(f.Get("reason"))
 			if err != nil || !slices.Contains(reasons, reason) {
 				return fault.New(fault.InvalidParameters, "reason: want one of the list")
 			}
 			return service.Revoke(ctx, id, reason)
 		})},
-		{name: "certificate-hold", operation: "RevokeCertificate", do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Revoke(ctx, id, reasonHold) })},
-		{name: "certificate-unhold", operation: "UnholdCertificate", do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
-		{name: "request-approve", operation: "ApproveRequest", do: request(func(ctx context.Context, id int64) error { _, err := service.Approve(ctx, id); return err })},
-		{name: "request-reject", operation: "RejectRequest", do: request(func(ctx context.Context, id int64) error { _, err := service.Reject(ctx, id); return err })},
+		{name: "certificate-hold", operation: "RevokeCertificate", about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Revoke(ctx, id, reasonHold) })},
+		{name: "certificate-unhold", operation: "UnholdCertificate", about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
+		{name: "request-approve", operation: "ApproveRequest", about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Approve(ctx, id); return err })},
+		{name: "request-reject", operation: "RejectRequest", about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Reject(ctx, id); return err })},
 		{name: "operation-cancel", operation: "CancelOperation", do: silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, "operation "+o.Of)
 			return a.Operators.Active.Cancel(ctx, audit.Principal{UserID: o.ID}, o.Of)

@@ -89,11 +89,13 @@ func TestOperator(t *testing.T) {
 	b.ok(b.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), "The way to sign in is set", "Code by e-mail")
 	b.ok(b.deed(at+"/method-delete-otpviaemail", nil), "The way to sign in is removed")
 	b.ok(b.deed(at+"/password-email", nil), "The password is changed")
+	b.ok(b.get("/operator/messages"), "<td>New password</td>", "<td>The password is reset</td>") // not the names of templates and events
 	printed := b.ok(b.deed(at+"/password-print", url.Values{"format": {"Pdf"}}))
 	if !strings.HasPrefix(printed.text, "%PDF") || !strings.HasPrefix(printed.header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("the print form is %v, %.20q", printed.header, printed.text)
 	}
 	b.ok(b.deed(at+"/token-app", nil), "data:image/gif;base64,", "otpauth://")
+	b.ok(b.get("/operator/tokens"), `<td><a href="`+at+`">anna – `)
 	b.is(b.deed(at+"/token-sync", url.Values{"first": {"12"}}), 400)
 	b.ok(b.deed(at+"/device-init", url.Values{"phone": {"79160000001"}}), "data:image/gif;base64,")
 	b.ok(b.deed(at+"/device-cancel", nil), "The connection is cancelled")
@@ -121,12 +123,15 @@ func TestOperator(t *testing.T) {
 		if !strings.Contains(p.text, "certificate-revoke?of="+number) {
 			t.Fatalf("the record has no link to revoke certificate %s", number)
 		}
+		b.ok(b.get(demo+"/certificate-revoke?of="+number), "№ "+number+" CN=Demo User", "gost2012-512") // and not its number alone
 		b.ok(b.deed(demo+"/certificate-hold?of="+number, nil), "On hold")
 		b.ok(b.deed(demo+"/certificate-unhold?of="+number, nil), "The hold is lifted")
 		b.ok(b.deed(demo+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}}), "Revoked")
-		b.is(b.deed(at+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}}), 404) // of another user
+		b.is(b.get(at+"/certificate-revoke?of="+number), 404) // of another user
+		b.is(b.post(at+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}, "confirm_name": {number}}), 404)
 		b.is(b.deed(demo+"/certificate-revoke?of=1", url.Values{"reason": {"77"}}), 400)
-		b.is(b.deed(demo+"/request-approve?of=1", nil), 404)
+		b.is(b.get(demo+"/request-approve?of=1"), 404)
+		b.is(b.post(demo+"/request-approve?of=1", nil), 404)
 		b.is(b.deed(demo+"/operation-cancel?of=1", nil), 404)
 	})
 	t.Run("every link of the record", func(t *testing.T) {
