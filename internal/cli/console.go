@@ -42,6 +42,11 @@ type Finding struct {
 	State  Word     `json:"state"` // ok, warning or fault
 	Text   Sentence `json:"text"`
 	Remedy Sentence `json:"remedy,omitzero"` // empty if State is ok
+
+	// Of a fault of the configuration, as far as they are known. Text does not have file and line.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Key  string `json:"key,omitempty"` // name of the setting
 }
 
 // ExitCode is an error whose text has already been printed. It is the exit code of the program.

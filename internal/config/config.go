@@ -491,11 +491,15 @@ func Decode(data []byte, file, base string, parts Parts) (*Config, error) {
 		c = nil
 	}
 	var faults []error
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		if file != "" {
-			line = file + ": " + line
+	for _, fault := range Each(err) {
+		var at *setting.Fault
+		if errors.As(fault, &at) {
+			faults = append(faults, &Fault{File: file, Line: at.Line, Key: keyOf(at.Text), Text: at.Text})
+			continue
 		}
-		faults = append(faults, errors.New(line))
+		for line := range strings.SplitSeq(fault.Error(), "\n") {
+			faults = append(faults, &Fault{File: file, Line: lineOf(line), Text: line, said: true})
+		}
 	}
 	return c, errors.Join(faults...)
 }
@@ -514,6 +518,10 @@ func (c *Config) Apply(settings []string) error {
 		}
 		document := strings.TrimSuffix(text.String(), "\n") + " " + value + "\n"
 		if err := setting.Decode([]byte(document), c, c.Sections()); err != nil {
+			var at *setting.Fault
+			if errors.As(err, &at) { // its line is of no file
+				err = errors.New(at.Text)
+			}
 			return fmt.Errorf("--set %s: %w", s, err)
 		}
 	}

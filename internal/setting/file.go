@@ -43,6 +43,15 @@ type formError string
 func (e formError) Error() string        { return string(e) }
 func (e formError) Is(target error) bool { return target == ErrForm }
 
+// Fault is a fault of a document at a line. Its text begins with the name of the setting.
+type Fault struct {
+	Line int
+	Text string
+}
+
+// Error implements error.
+func (f *Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Text) }
+
 // Line returns the line of a setting in a YAML document, such as "listen" or "clients[1].id". If the document does not
 // have it, Line returns that of the nearest mapping or list around it, and 0 if there is none.
 func Line(data []byte, name string) int {
@@ -214,7 +223,7 @@ type known struct {
 }
 
 func (k *known) fault(n *yaml.Node, format string, a ...any) {
-	k.faults = append(k.faults, fmt.Errorf("line %d: %s", n.Line, fmt.Sprintf(format, a...)))
+	k.faults = append(k.faults, &Fault{n.Line, fmt.Sprintf(format, a...)})
 }
 
 // mapping compares a mapping with a struct; nil: there are only sections below it.

@@ -22,6 +22,15 @@ type configCheckCommand struct {
 	JSON   bool     `help:"Print the faults as JSON, in place of errors and of the configuration."`
 }
 
+// configFault is a fault as --json prints it. doctor --json has the same names.
+type configFault struct {
+	File   string       `json:"file,omitempty"`
+	Line   int          `json:"line,omitempty"`
+	Key    string       `json:"key,omitempty"` // name of the setting
+	Text   cli.Sentence `json:"text"`          // what is wrong
+	Remedy cli.Sentence `json:"remedy"`
+}
+
 // Help returns the text above the flags.
 func (configCheckCommand) Help() string {
 	return `Opens the files and directories that the configuration names, as the user who runs the command. It reaches neither the database nor the network. The printed configuration means the same as the file.`
@@ -38,13 +47,14 @@ func (k configCheckCommand) Run(c *cli.Console) error {
 		}
 	}
 	if k.JSON {
-		texts := []string{}
+		list := []configFault{}
 		for _, f := range faults {
-			texts = append(texts, f.Error())
+			found := cli.FaultFinding("", f)
+			list = append(list, configFault{found.File, found.Line, found.Key, found.Text, found.Remedy})
 		}
 		out := json.NewEncoder(c.Stdout)
 		out.SetIndent("", "  ")
-		if err := out.Encode(map[string]any{"valid": len(faults) == 0, "faults": texts}); err != nil || len(faults) == 0 {
+		if err := out.Encode(map[string]any{"valid": len(faults) == 0, "faults": list}); err != nil || len(faults) == 0 {
 			return err
 		}
 		return cli.ExitCode(1)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,14 +64,50 @@ func TestConfigCheck(t *testing.T) {
 	r := tamgatest.Run(t.Context(), "", "config", "check", "--config", "tamga.yaml", "--json")
 	var said struct {
 		Valid  bool
-		Faults []string
+		Faults []struct {
+			File, Key, Text, Remedy string
+			Line                    int
+		}
 	}
 	if err := json.Unmarshal([]byte(r.Out), &said); err != nil || r.Code != 1 || said.Valid || len(said.Faults) != 5 {
 		t.Fatalf("exit code %d, %v:\n%s", r.Code, err, r.Out)
 	}
-	for i, want := range []string{"line 1: listne", "line 3: tokens.access_life", "log.level: ", "listen: ", "master_keys.active: "} {
-		if !strings.Contains(said.Faults[i], want) {
-			t.Errorf("fault %d is %q, want %q", i, said.Faults[i], want)
+	for i, want := range []struct {
+		key, text, remedy string
+		line              int
+	}{
+		{"listne", "unknown setting; did you mean listen?", "correct the name", 1},
+		{"tokens.access_life", "want a time", "correct the setting", 3},
+		{"log.level", "want debug", "correct the setting", 0},
+		{"listen", "want HOST:PORT", "correct the setting", 2},
+		{"master_keys.active", "want the name of the key", "tamga init", 0},
+	} {
+		f := said.Faults[i]
+		if f.File != "tamga.yaml" && want.line > 0 || want.line > 0 && f.Line != want.line || f.Key != want.key || !strings.HasPrefix(f.Text, want.key+": "+want.text) || !strings.Contains(f.Remedy, want.remedy) {
+			t.Errorf("fault %d is %+v, want %+v", i, f, want)
+		}
+	}
+	// doctor has the same names, and the same places.
+	r = tamgatest.Run(t.Context(), "", "doctor", "--offline", "--config", "tamga.yaml", "--json")
+	var findings struct {
+		Findings []struct {
+			File, Key, Text, Remedy string
+			Line                    int
+		}
+	}
+	if err := json.Unmarshal([]byte(r.Out), &findings); err != nil || !slices.Equal(findings.Findings, said.Faults) {
+		t.Errorf("doctor says %+v, %v; config check %+v", findings.Findings, err, said.Faults)
+	}
+	// A file that is missing, and a setting of the command line, which is in no file.
+	for _, set := range []struct{ given, key, file string }{
+		{"master_keys.files.1=gone.key", "master_keys.files.1", ""},
+		{"tokens.access_life=soon", "tokens.access_life", ""},
+	} {
+		tamgatest.WriteFile(t, "tamga.yaml", good)
+		said.Faults = nil
+		r = tamgatest.Run(t.Context(), "", "config", "check", "--config", "tamga.yaml", "--json", "--set", set.given)
+		if err := json.Unmarshal([]byte(r.Out), &said); err != nil || len(said.Faults) != 1 || said.Faults[0].Key != set.key || said.Faults[0].File != "" || strings.Contains(said.Faults[0].Text, "line ") {
+			t.Errorf("--set %s: %+v, %v", set.given, said.Faults, err)
 		}
 	}
 	// What is not YAML has no other faults, and --set has no line.

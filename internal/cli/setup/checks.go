@@ -37,7 +37,7 @@ const (
 func (e *examination) files(_ context.Context, name cli.Word) {
 	faults := app.Inspect(e.conf)
 	for _, f := range faults {
-		e.fault(name, remedyOf(f), "%s", f)
+		e.findings = append(e.findings, cli.FaultFinding(name, f))
 	}
 	if len(faults) == 0 {
 		e.ok(name, "all files that the configuration names can be read")

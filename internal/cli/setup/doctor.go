@@ -32,7 +32,7 @@ The exit code is 1 if there is a fault, and 0 if there are warnings only.`
 const (
 	good    cli.Word = "ok"
 	warning cli.Word = "warning"
-	broken  cli.Word = "fault"
+	broken           = cli.Broken
 )
 
 // examination is what the checks share.
@@ -113,7 +113,7 @@ func (d *Doctor) Run(c *cli.Console) error {
 func Examine(c *cli.Console, file string, conf *config.Config, faults []error, offline bool) []cli.Finding {
 	e := &examination{file: file, offline: offline}
 	for _, f := range faults {
-		e.fault(configuration, remedyOf(f), "%s", f)
+		e.findings = append(e.findings, cli.FaultFinding(configuration, f))
 	}
 	if len(faults) == 0 {
 		e.ok(configuration, "%s is valid", file)
@@ -151,7 +151,7 @@ func (d *Doctor) print(c *cli.Console, findings []cli.Finding, failed int) error
 	var text strings.Builder
 	warnings := 0
 	for _, f := range findings {
-		fmt.Fprintf(&text, "%-8s  %-13s  %s\n", c.Word(f.State), c.Word(f.Check), cli.Printable(c.Say(f.Text)))
+		fmt.Fprintf(&text, "%-8s  %-13s  %s\n", c.Word(f.State), c.Word(f.Check), cli.Printable(f.Place()+c.Say(f.Text)))
 		if !f.Remedy.IsZero() {
 			fmt.Fprintf(&text, "%-25s-> %s\n", "", cli.Printable(c.Say(f.Remedy)))
 		}
@@ -161,35 +161,4 @@ func (d *Doctor) print(c *cli.Console, findings []cli.Finding, failed int) error
 	}
 	text.WriteString(c.Text("\n%d faults, %d warnings.\n", failed, warnings))
 	return c.Print("%s", text.String())
-}
-
-// remedies are what to do about faults of a configuration, by a part of their texts. The first one that
-// fits counts.
-var remedies = []struct {
-	part   string
-	remedy cli.Sentence
-}{
-	{"unknown setting; did you mean", cli.Say("correct the name, as the question proposes")},
-	{"unknown setting", cli.Say("remove it, or find the right name in docs/config.md")},
-	{"chmod 600", cli.Say("run the chmod that the message names")},
-	{"not 64 hexadecimal digits", cli.Say("put the right file back; for a new installation make a key with: openssl rand -hex 32")},
-	{"master key", cli.Say("put the file back from your copy; for a new installation run: tamga init")},
-	{"master_keys", cli.Say("make a master key and name it: tamga init makes both for a new installation")},
-	{"permission denied", cli.Say("run the command as the user of the service, or give that user access")},
-	{"cannot write", cli.Say("give the directory to the user of the service")},
-	{"is not a directory", cli.Say("name a directory, or remove the file that is in its place")},
-	{"no such file", cli.Say("correct the path, or put the file there; relative paths begin at the directory of the configuration")},
-	{"do not belong together", cli.Say("name the certificate and its own key; the chain begins with the certificate of the server")},
-	{"public_url", cli.Say("set public_url to the address that people use")},
-	{"yaml:", cli.Say("correct the form of the file at this line: indentation with spaces, a space after each colon")},
-}
-
-// remedyOf returns what to do about a fault of the configuration.
-func remedyOf(err error) cli.Sentence {
-	for _, r := range remedies {
-		if strings.Contains(err.Error(), r.part) {
-			return r.remedy
-		}
-	}
-	return cli.Say("correct the setting; docs/config.md describes it")
 }
