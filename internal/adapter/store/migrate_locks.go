@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // LockMode is a lock of PostgreSQL on a table (manual, 13.3.1). A greater one excludes more.
@@ -72,7 +73,7 @@ type effect struct {
 // kind is a form of statements, or of one action of ALTER TABLE. Groups of the pattern name the
 // table, the index, and a second table with its lock.
 type kind struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp // compiled when it is first asked for: few commands migrate
 	mode    LockMode
 	cost    Cost
 	other   LockMode // of the tables in the group "other"
@@ -82,7 +83,8 @@ func form(pattern string, mode LockMode, cost Cost, other LockMode) kind {
 	for _, group := range []string{"table", "index", "other", "made"} {
 		pattern = strings.ReplaceAll(pattern, "<"+group+">", `(?:ONLY )?"?(?P<`+group+`>[\w.]+)"?`)
 	}
-	return kind{regexp.MustCompile(`(?is)^` + pattern), mode, cost, other}
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?is)^` + pattern) })
+	return kind{compiled, mode, cost, other}
 }
 
 // statementKinds has the locks of statements (PostgreSQL manual, 13.3.1 and the pages of the
@@ -211,12 +213,12 @@ func (l *lockReader) alter(table, text string) effect {
 
 // match returns the effect of a text of kind k. table is that of an ALTER TABLE.
 func (l *lockReader) match(k kind, text, table string) (effect, bool) {
-	found := k.pattern.FindStringSubmatch(text)
+	found := k.pattern().FindStringSubmatch(text)
 	if found == nil {
 		return effect{}, false
 	}
 	groups := map[string]string{"table": table}
-	for i, name := range k.pattern.SubexpNames() {
+	for i, name := range k.pattern().SubexpNames() {
 		if name != "" {
 			groups[name] = strings.Trim(found[i], `"`)
 		}
