@@ -50,12 +50,12 @@ func BenchmarkHTTP(b *testing.B) {
 		more = append(more, "--set", "database="+address)
 	}
 	profiles := os.Getenv("TAMGA_BENCH_PROFILE")
-	var tags []string
+	flags := []string{"-pgo=../../packaging/tamga.pgo"} // as packaging/release.sh
 	if profiles != "" {
 		b.Setenv("TAMGA_PROFILE", filepath.Join(b.TempDir(), "profile"))
-		tags = []string{"-tags", "profile"}
+		flags = append(flags, "-tags=profile")
 	}
-	sides := []*benchServer{newBenchServer(b, plainProgram(b, tags...), more)}
+	sides := []*benchServer{newBenchServer(b, plainProgram(b, flags...), more)}
 	if other := os.Getenv("TAMGA_BENCH_BESIDE"); other != "" {
 		sides = append(sides, newBenchServer(b, other, more))
 	}
