@@ -242,7 +242,7 @@ func usualTime(der []byte) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	t := time.Date(year, month, day, pairs[3], pairs[4], pairs[5], 0, time.UTC)
-	// Date moves a day that the month does not have to another month.
+	// Date moves a day that the month lacks into another month.
 	return t, t.Month() == month && t.Day() == day
 }
 

@@ -278,6 +278,9 @@ func (g *generated) Read(b []byte) (int, error) {
 func TestImportMany(t *testing.T) {
 	lines := 1200
 	if os.Getenv("TAMGA_TEST_FULL_FAULTS") != "" {
+		lines = 50_000
+	}
+	if os.Getenv("TAMGA_TEST_MILLION") != "" { // without the race detector: ten minutes of processor time with it for 100,000 lines
 		lines = 1_000_000
 	}
 	i := newImporter(t, "sqlite:tamga.db")
