@@ -7,13 +7,12 @@
 //
 //	cd bench && go run . [-check] [-rounds 9] [-only TEXT] [-portable=false]
 //	cd bench && go run . -service [-check]
-//	cd bench && go run . -profile [-only REGEXP] [-guide FILE]
+//	cd bench && go run . -profile [-only REGEXP]
 //	cd bench && go run . -leak 10000000 [-only TEXT]
 //	cd bench && go run . -memcheck
 //
 // With -check it fails if a ratio is below its minimum. -service times the whole service
-// over HTTP, and -profile prints where its processor time goes. -guide keeps these profiles in one
-// file for the compiler, see guide.go. -leak looks for execution time that depends on secrets, see leak.go.
+// over HTTP, and -profile prints where its processor time goes. -leak looks for execution time that depends on secrets, see leak.go.
 // -memcheck looks for branches and addresses that depend on secrets, see memcheck.go.
 //
 // It needs Debian's libssl-dev, libengine-gost-openssl and nettle-dev, and valgrind for
@@ -65,7 +64,6 @@ var (
 	lines    = flag.Bool("lines", false, "print lines for a program to read: name, both rates, ratio, bytes per round, separated by tabs")
 	service  = flag.Bool("service", false, "time the service over HTTP instead of the algorithms, with clients on the same machine")
 	profile  = flag.Bool("profile", false, "print where the processor time of the service goes, for each row of the benchmark over HTTP")
-	guide    = flag.String("guide", "", "with -profile: write the profiles to this `file`, for the compiler")
 	leak     = flag.Int("leak", 0, "look for execution time that depends on secrets, with this `number` of calls of each kind")
 	memcheck = flag.Bool("memcheck", false, "look for branches and addresses that depend on secrets: run the portable build under valgrind")
 )

@@ -97,11 +97,7 @@ func profileService() error {
 	if *only != "" {
 		pattern += "/" + *only
 	}
-	each := "3s"
-	if *guide != "" {
-		each = "10s" // a rare call must be in the profile to be of use
-	}
-	figures, err := goBench(pattern, each)
+	figures, err := goBench(pattern, "3s")
 	if err != nil {
 		return err
 	}
@@ -109,11 +105,6 @@ func profileService() error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.cpu"))
 	if err != nil {
 		return err
-	}
-	if *guide != "" {
-		if err := writeGuide(*guide, files); err != nil {
-			return err
-		}
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".cpu")

@@ -26,7 +26,6 @@ cd "$(dirname "$0")/.."
 export LC_ALL=C TZ=UTC CGO_ENABLED=0 GOAMD64=v1 GOARM64=v8.0 GOTOOLCHAIN=local GOEXPERIMENT= GOWORK=off
 export GOFLAGS='-trimpath -buildvcs=true -mod=readonly'
 umask 022
-guide=$PWD/packaging/tamga.pgo # see docs/performance.md
 commit=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
@@ -45,7 +44,7 @@ for target in ${TAMGA_RELEASE_TARGETS:-linux/amd64 linux/arm64 windows/amd64}; d
   program=$out/$name
   [ "$os" != windows ] || program+=.exe
   echo "== $target"
-  GOOS=$os GOARCH=$arch go build -pgo="$guide" -ldflags "-s -w -buildid= -X main.version=$version" -o "$program" ./cmd/tamga
+  GOOS=$os GOARCH=$arch go build -ldflags "-s -w -buildid= -X main.version=$version" -o "$program" ./cmd/tamga
   go version -m "$program" | grep -q "vcs.revision=$commit\$" || { echo "release: $program does not name its commit" >&2; exit 1; }
   "$work/packaging" sbom "$version" "$program" "${scripts[@]}" >"$out/$name.cdx.json"
   programs+=("$program")
@@ -58,7 +57,7 @@ done
 here=$out/tamga_${version}_$(go env GOHOSTOS)_$(go env GOHOSTARCH)
 if [ ! -e "$here" ]; then
   here=$work/tamga
-  go build -pgo="$guide" -ldflags "-s -w -buildid= -X main.version=$version" -o "$here" ./cmd/tamga
+  go build -ldflags "-s -w -buildid= -X main.version=$version" -o "$here" ./cmd/tamga
 fi
 share=$work/share
 mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/vendor-completions" "$share/fish/vendor_completions.d"

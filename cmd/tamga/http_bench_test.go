@@ -50,12 +50,12 @@ func BenchmarkHTTP(b *testing.B) {
 		more = append(more, "--set", "database="+address)
 	}
 	profiles := os.Getenv("TAMGA_BENCH_PROFILE")
-	flags := []string{"-pgo=../../packaging/tamga.pgo"} // as packaging/release.sh
+	var tags []string
 	if profiles != "" {
 		b.Setenv("TAMGA_PROFILE", filepath.Join(b.TempDir(), "profile"))
-		flags = append(flags, "-tags=profile")
+		tags = []string{"-tags", "profile"}
 	}
-	sides := []*benchServer{newBenchServer(b, plainProgram(b, flags...), more)}
+	sides := []*benchServer{newBenchServer(b, plainProgram(b, tags...), more)}
 	if other := os.Getenv("TAMGA_BENCH_BESIDE"); other != "" {
 		sides = append(sides, newBenchServer(b, other, more))
 	}
