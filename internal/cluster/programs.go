@@ -82,13 +82,14 @@ func BuildCommit(ctx context.Context, root, commit, dir string) (string, error) 
 	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
 		return "", err
 	}
-	var said bytes.Buffer
-	archive.Stderr, unpack.Stderr = &said, &said
+	// Both run at the same time, so each has a buffer of its own.
+	var archived, unpacked bytes.Buffer
+	archive.Stderr, unpack.Stderr = &archived, &unpacked
 	if err := unpack.Start(); err != nil {
 		return "", err
 	}
 	if err := errors.Join(archive.Run(), unpack.Wait()); err != nil {
-		return "", fmt.Errorf("commit %s is not in this repository: %w\n%s", commit, err, said.Bytes())
+		return "", fmt.Errorf("commit %s is not in this repository: %w\n%s%s", commit, err, archived.Bytes(), unpacked.Bytes())
 	}
 	older := filepath.Join(dir, "tamga-older")
 	return older, build(ctx, source, older)
