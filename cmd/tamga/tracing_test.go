@@ -29,8 +29,11 @@ func TestTraces(t *testing.T) {
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	}))
 	defer sink.Close()
-	p := tamgatest.Start(t, "--set", "tracing.endpoint="+sink.URL+"/v1/traces")
+	p := tamgatest.Start(t, "--set", "tracing.endpoint="+sink.URL)
 	token := p.Token()
+	if answer, err := http.Get(p.URL + "/readyz"); err != nil || answer.Body.Close() != nil {
+		t.Fatal(err)
+	}
 	content := []byte("a document that no trace may show")
 	p.Signed("POST", "/rest/api/documents?secret=in-a-query", token, tamgatest.Request(content, "CAdES", p.Cert("gost2012-256", false).ID, tamgatest.Parameters{"CADESType": "BES"}))
 	if err := p.Stop(); err != nil { // sends what waits
@@ -59,6 +62,9 @@ func TestTraces(t *testing.T) {
 	}
 	if _, ok := parents["Token"]; !ok {
 		t.Errorf("no span of the sign-in: %v", spans)
+	}
+	if _, ok := parents["readyz"]; ok {
+		t.Errorf("the question of monitoring has a span: %v", spans)
 	}
 	if key, ok := parents["key"]; !ok || spans[key] != "SignDocument" {
 		t.Errorf("the span of the key is below %q, want SignDocument", spans[key])

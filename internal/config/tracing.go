@@ -5,8 +5,8 @@ package config
 // Tracing configures traces of requests.
 type Tracing struct {
 	// Collector of OpenTelemetry that takes traces by OTLP over HTTP, such as
-	// `http://127.0.0.1:4318/v1/traces`. Spans have routes, statuses and request identifiers, and
-	// no personal data. Default: none, there are no traces.
+	// `http://127.0.0.1:4318`. Without a path, `/v1/traces` is meant. Spans have routes, statuses
+	// and request identifiers, and no personal data. Default: none, there are no traces.
 	Endpoint string `yaml:"endpoint" rule:"url"`
 	// Part of the requests that is traced. A request with `traceparent` of a client is traced as the
 	// client says.

@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 
 // Options say where traces go.
 type Options struct {
-	Endpoint string         // URL of the collector, with the path /v1/traces
+	Endpoint string         // URL of the collector; without a path, /v1/traces is meant
 	Ratio    float64        // part of the requests without a trace of their own that is traced
 	Roots    *x509.CertPool // nil: those of the system
 	Version  string         // of the program
@@ -37,12 +38,19 @@ const (
 
 // Open returns a tracer. close sends what waits, for at most a few seconds.
 func Open(ctx context.Context, o Options) (t trace.Tracer, close func() error, err error) {
+	endpoint, err := url.Parse(o.Endpoint)
+	if err != nil {
+		return nil, nil, fmt.Errorf("tracing: %w", err)
+	}
+	if strings.Trim(endpoint.Path, "/") == "" {
+		endpoint.Path = "/v1/traces" // the default of the OTLP specification
+	}
 	options := []otlptracehttp.Option{
-		otlptracehttp.WithEndpointURL(o.Endpoint),
+		otlptracehttp.WithEndpointURL(endpoint.String()),
 		otlptracehttp.WithTimeout(sendTime),
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: sendTime, MaxElapsedTime: time.Minute}),
 	}
-	if strings.HasPrefix(o.Endpoint, "https:") { // plain HTTP takes no settings of TLS
+	if endpoint.Scheme == "https" { // plain HTTP takes no settings of TLS
 		options = append(options, otlptracehttp.WithTLSClientConfig(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots}))
 	}
 	exporter, err := otlptracehttp.New(ctx, options...)

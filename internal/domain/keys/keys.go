@@ -415,7 +415,7 @@ func (s *Service) SetDefault(ctx context.Context, userID string, id int64) error
 // Revoke revokes a certificate of any user by number and renews the revocation list. The
 // reason is a CRLReason (RFC 5280, section 5.3.1): 0 to 6, 9 or 10; 6 puts the
 // certificate on hold, which another reason may replace. Faults: object_not_found,
-// invalid_parameters, invalid_object_state when it is revoked already, wrong_operation
+// invalid_parameters, invalid_object_state when it is revoked or on hold already, wrong_operation
 // for one of another authority.
 func (s *Service) Revoke(ctx context.Context, id int64, reason int) error {
 	if !authority.ValidReason(reason) {
@@ -433,7 +433,7 @@ func (s *Service) Revoke(ctx context.Context, id int64, reason int) error {
 	}
 	err = s.Authority.Revoke(ctx, r.Serial, reason, s.Now())
 	if errors.Is(err, authority.ErrAlreadyRevoked) {
-		return fault.Newf(fault.InvalidObjectState, "certificate %d is revoked already", id).With(err)
+		return fault.Newf(fault.InvalidObjectState, "certificate %d is revoked or on hold already", id).With(err)
 	}
 	return err
 }

@@ -268,6 +268,9 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
+// healthPaths are those of [Health].
+var healthPaths = []string{"/healthz", "/readyz", "/metrics"}
+
 // Health puts /healthz, /readyz and /metrics on mux. /healthz: the process answers.
 // /readyz: the process can do its work (see [Readiness]). /metrics: the counters.
 func Health(mux *http.ServeMux, ready *Readiness, metrics http.Handler) {

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"net/http"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -12,23 +13,23 @@ import (
 )
 
 // Traced makes a span for each request, below the one that the client names in traceparent. A span has
-// the route, the status and our request id: no address, login, query or body. A nil tracer
-// makes none.
+// the route, the status and our request id: no address, login, query or body. What monitoring asks
+// every few seconds has no span. A nil tracer makes none.
 func Traced(next http.Handler, tracer trace.Tracer) http.Handler {
 	if tracer == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(healthPaths, r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		ctx, span := tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
 		defer span.End()
 		ctx, call := callOf(ctx)
 		out := &recorder{ResponseWriter: w}
 		next.ServeHTTP(out, r.WithContext(ctx))
-		if call.quiet {
-			span.SetName(call.route)
-			return
-		}
 		if call.route != "" {
 			span.SetName(call.route)
 		}
