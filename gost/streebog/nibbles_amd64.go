@@ -39,31 +39,32 @@ type half [32]byte
 //	r' = sigma(r*phi(l'))
 //	S(x) = omega(l', r')
 //
-// alpha and omega are linear. The assembly keeps all numbers under alpha, and the
-// tables of L contain omega and alpha. Products are sums of logarithms. VPSHUFB gives 0
-// for an index with the top bit set, so that bit marks the logarithm of 0. nu1 and sigma
-// do not map 0 to 0, so the tables for them contain
-// l' + nu1(0) and r' + sigma(0) in place of l' and r'.
+// alpha and omega are linear. The assembly keeps all numbers under alpha. Quotients and
+// products are sums of logarithms, modulo 15. l' and r' stay logarithms: an index is
+// that of l' = nu1(x) or r' = sigma(x), and 15, or any number with the top bit set,
+// stands for x = 0. VPSHUFB gives 0 for an index with the top bit set, so the tables
+// contain their values for an index less that for x = 0: for linear, a difference in L,
+// which keys make up for, and for phi, a difference of logarithms, which right makes up
+// for.
 type nibbles struct {
-	mask     half // 15
-	less15   half // -15
-	left     half // of l: the logarithm less that of inverses, marked if l = 0
-	inverses half // of r: -log r, marked unless r = 0
-	right    half // of r: log r, marked if r = 0
-	nu0      half // of l
-	nu1      half // of a logarithm
-	phi      half // of l': log phi
-	sigma    half // of a logarithm
-	start    half // 0 for the key, and alpha(x) with S(x) = 0 for the state
-	alpha    [2]half
-	inverse  [2]half // of alpha
+	mask    half // 15
+	plus15  half // 15
+	less15  half // -15
+	left    half // of l: log l + log phi(nu1(0)), zeroLeft if l = 0
+	right   half // of r: log r + log phi(nu1(0)), zeroRight if r = 0
+	alone   half // of l: the index of nu0(l), less zeroRight
+	phi     half // of the index of l': log phi(l') - log phi(nu1(0))
+	start   half // 0 for the key, and alpha(x) with S(x) = 0 for the state
+	alpha   [2]half
+	inverse [2]half // of alpha
 
-	// linear[i][0][q] has what the left and the right nibble in register q contribute
-	// to byte i of a word of L (from the lower half) or to byte i+4 (from the upper
-	// half). linear[i][1][q] has the same for i+4 and i.
-	linear [4][2][4][2]half
+	// linear[1][0][q][i] has what the left nibble in register q contributes to byte i
+	// of a word of L (from the lower half) or to byte i+4 (from the upper half).
+	// linear[0][0][q][i] has the same for i+4 and i. linear[_][1] is for the right
+	// nibble.
+	linear [2][2][4][4]half
 
-	keys [13][4]half // the constants C_1 to C_12, and 0
+	keys [13][4]half // the constants C_1 to C_12, and one that has no effect
 }
 
 // The parts of S in the decomposition, matrices by rows from the top bit.
@@ -76,15 +77,20 @@ var (
 	sigma     = [16]byte{12, 13, 0, 4, 8, 11, 10, 14, 3, 9, 5, 2, 15, 1, 6, 7}
 )
 
-// Logarithms in inverses are offset by marked, which sets the top bit. That of r = 0 is
-// unmarked, so a look-up by l + unmarked is one by l. The logarithms in left are less
-// marked, so valid sums are 0 to 28. Sums with a mark of left, of inverses or of both
-// have the top bit set, and keep it less 15.
+// The logarithms of 0. The assembly takes the signed minimum of two numbers as the index
+// of l'. One is the quotient: log l - log r, plus 15 if that is negative as a byte. The
+// other is alone + log r.
+//
+//	            quotient      alone + log r
+//	l, r != 0   0 to 14       0x40 to 0x5d
+//	only l = 0  0xe2 to 0xf0  0x40 to 0x5d
+//	only r = 0  0x40 to 0x4e  0 to 15
+//	both        0x30          0 to 15
+//
+// zeroRight keeps its top bit if a logarithm is added, and then less 15.
 const (
-	marked   = 0x90
-	unmarked = 0x40
-	leftZero = 0x60
-	zero     = 0xc0
+	zeroLeft  = 0xf0
+	zeroRight = 0xc0
 )
 
 func makeNibbles() *nibbles {
@@ -106,21 +112,26 @@ func makeNibbles() *nibbles {
 		}
 	}
 
+	var index [16]byte // of l' = nu1(x), by l'
+	index[nu1[0]] = 15
+	for i := range byte(15) {
+		index[nu1[exponential[i]]] = i
+	}
+	offset := logarithm[phi[nu1[0]]]
+
 	for t := range v.mask {
 		x := byte(t % 16)
 		v.mask[t] = 15
+		v.plus15[t] = 15
 		v.less15[t] = 256 - 15
-		v.left[t] = logarithm[x] - marked&0xff
-		v.inverses[t] = marked + (15-logarithm[x])%15
-		v.right[t] = logarithm[x]
+		v.left[t] = (logarithm[x] + offset) % 15
+		v.right[t] = v.left[t]
 		if x == 0 {
-			v.left[t], v.inverses[t], v.right[t] = leftZero, unmarked, zero
+			v.left[t], v.right[t] = zeroLeft, zeroRight
 		}
-		v.nu0[t] = nu0[x] ^ nu1[0]
-		v.phi[t] = logarithm[phi[x^nu1[0]]]
+		v.alone[t] = index[nu0[x]] - zeroRight
 		if x < 15 {
-			v.nu1[t] = nu1[exponential[x]] ^ nu1[0]
-			v.sigma[t] = sigma[exponential[x]] ^ sigma[0]
+			v.phi[t] = (logarithm[phi[nu1[exponential[x]]]] + 15 - offset) % 15
 		}
 		if t%2 == 1 {
 			v.start[t] = preimage
@@ -130,24 +141,32 @@ func makeNibbles() *nibbles {
 	}
 
 	for t := range v.mask {
-		x, upper := byte(t%16), t/16
-		l := product(&omegaRows, (x^nu1[0])<<4)
-		r := product(&omegaRows, x^sigma[0])
-		for i := range v.linear {
-			for change := range 2 {
-				column := i + 4*(upper^change)
-				for q := range 4 {
-					v.linear[i][change][q][0][t] = alpha[byte(linear(2*q+upper, l)>>(8*column))]
-					v.linear[i][change][q][1][t] = alpha[byte(linear(2*q+upper, r)>>(8*column))]
+		x, upper := t%16, t/16
+		if x == 15 {
+			continue
+		}
+		l := product(&omegaRows, (nu1[exponential[x]]^nu1[0])<<4)
+		r := product(&omegaRows, sigma[exponential[x]]^sigma[0])
+		for direct := range 2 {
+			for q := range 4 {
+				for i := range 4 {
+					column := i + 4*(upper^direct^1)
+					v.linear[direct][0][q][i][t] = alpha[byte(linear(2*q+upper, l)>>(8*column))]
+					v.linear[direct][1][q][i][t] = alpha[byte(linear(2*q+upper, r)>>(8*column))]
 				}
 			}
 		}
 	}
 
-	for n := range roundKeys { // the last of v.keys stays 0
+	// What the tables of L leave out, in every word.
+	var left uint64
+	for j := range 8 {
+		left ^= linear(j, product(&omegaRows, nu1[0]<<4|sigma[0]))
+	}
+	for n := range roundKeys {
 		for i, word := range roundKeys[n] {
 			var b [8]byte
-			binary.LittleEndian.PutUint64(b[:], word)
+			binary.LittleEndian.PutUint64(b[:], word^left)
 			// Before the transposition, byte column j is in register j%4 and half j/4.
 			for j := range b {
 				v.keys[n][j%4][16*(j/4)+2*i] = alpha[b[j]]
