@@ -201,7 +201,7 @@ fuzz=$(mktemp -d)
 trap 'rm -rf "$fuzz"' EXIT
 for dir in $(grep -l '^func Fuzz' $(git ls-files '*_test.go') | xargs -n1 dirname | sort -u); do
   go test -c -fuzz=. -o "$fuzz/test" "./$dir"
-  for target in $("$fuzz/test" -test.list '^Fuzz'); do
+  for target in $("$fuzz/test" -test.list '^Fuzz' | sort -u); do
     echo "$dir $target"
     (cd "$dir" && "$fuzz/test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$FUZZTIME" \
       -test.fuzzminimizetime 10x -test.fuzzcachedir "$fuzz/cache") >"$fuzz/log" 2>&1 || { cat "$fuzz/log"; exit 1; }
