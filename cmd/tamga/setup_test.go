@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -180,6 +182,11 @@ func TestInit(t *testing.T) {
 		}
 	}
 	i.run("config", "check")
+	// The first operator sees the operator pages that are for administrators.
+	var people []struct{ ID, Login string }
+	if err := json.Unmarshal([]byte(i.run("operator", "list", "--json")), &people); err != nil || len(people) != 1 || !strings.Contains(text, fmt.Sprintf("administrators: [%q]", people[0].ID)) {
+		t.Errorf("operators %+v, %v are not the administrators of the pages in:\n%s", people, err, text)
+	}
 
 	tool := judge.OpenSSL(t)
 	server := i.serve()
@@ -215,6 +222,11 @@ func TestInit(t *testing.T) {
 			t.Errorf("a repeated init made: %s", s.What)
 		}
 	}
+	if !slices.ContainsFunc(said.Next, func(s string) bool {
+		return strings.HasPrefix(s, "Operator operator sees groups") && strings.Contains(s, "pages.administrators in "+i.config)
+	}) {
+		t.Errorf("init does not name the administrator of the pages: %q", said.Next)
+	}
 	if out := i.run("init"); !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "What comes next") {
 		t.Errorf("a repeated init says:\n%s", out)
 	}
@@ -239,6 +251,8 @@ func TestInit(t *testing.T) {
 		t.Errorf("a command with another master key: %v", r.Failure)
 	}
 }
+
+func last(words []string) string { return words[len(words)-1] }
 
 // TestInitContinues stops init after each step, by removing what later steps made, and repeats it.
 func TestInitContinues(t *testing.T) {
@@ -279,6 +293,16 @@ func TestInitContinues(t *testing.T) {
 		s := &tamgatest.Server{T: t}
 		if list := s.MustRun("operator", "list", "--config", filepath.Join(half, "etc/tamga.yaml")); !strings.Contains(list, "olga") {
 			t.Errorf("with %v: no operator:\n%s", left, list)
+		} else if id := last(strings.Fields(list)); !strings.Contains(read(t, filepath.Join(half, "etc/tamga.yaml")), "administrators: ["+strconv.Quote(id)+"]") {
+			t.Errorf("with %v: operator %s is not the administrator of the pages", left, id)
+		}
+		// A configuration that is made anew for a database with operators names none of them: init says so.
+		if err := os.Remove(filepath.Join(half, "etc/tamga.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		out = s.MustRun(args(half)...)
+		if strings.Contains(read(t, filepath.Join(half, "etc/tamga.yaml")), "pages:") || !strings.Contains(out, "Name an operator in pages.administrators of ") {
+			t.Errorf("with %v, the configuration anew:\n%s", left, out)
 		}
 	}
 	// A wrong answer leaves no configuration behind.

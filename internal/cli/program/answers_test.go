@@ -42,7 +42,7 @@ func TestRussianAnswers(t *testing.T) {
 		want       []string
 	}{
 		{"the dialog", string(shown), []string{"Адрес сервиса для людей", "База данных: postgres://USER@HOST/NAME или [sqlite:", "центром? [да]: ", "который сертифицирует встроенный", "Требовать второго оператора"}},
-		{"init", out.String(), []string{"новое   конфигурация: ", "Что делать дальше:", "Проверьте установку: tamga doctor --config "}},
+		{"init", out.String(), []string{"новое   конфигурация: ", "Что делать дальше:", "Проверьте установку: tamga doctor --config ", "Группы, журнал аудита и сообщения на страницах видит оператор operator (pages.administrators в "}},
 	} {
 		for _, want := range c.want {
 			if !strings.Contains(c.text, want) {

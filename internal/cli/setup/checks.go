@@ -22,6 +22,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/app"
 	"tamga/internal/cli"
+	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
 	"tamga/pki/x509gost"
@@ -353,7 +354,7 @@ func (e *examination) messages(ctx context.Context, name cli.Word) {
 
 // operators checks that there are enough operators.
 func (e *examination) operators(ctx context.Context, name cli.Word) {
-	list, err := operators(ctx, e.rooms)
+	list, _, err := operators(ctx, e.rooms)
 	switch {
 	case err != nil:
 		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
@@ -363,6 +364,26 @@ func (e *examination) operators(ctx context.Context, name cli.Word) {
 		e.warn(name, cli.Say("run: tamga operator add LOGIN --group NAME --config %s", e.file), "users.second_operator wants two operators, but there is one")
 	default:
 		e.ok(name, "%d operators", len(list))
+	}
+	if err != nil || !e.conf.Pages.Enabled {
+		return
+	}
+	isOperator := func(id string) bool {
+		return slices.ContainsFunc(list, func(u user.User) bool { return u.ID == id })
+	}
+	remedy := cli.Say("name identifiers of operators; this prints them: tamga operator list --config %s", e.file)
+	for _, named := range []struct {
+		setting string
+		ids     []string
+	}{{"pages.administrators", e.conf.Pages.Administrators}, {"pages.auditors", e.conf.Pages.Auditors}} {
+		for _, id := range named.ids {
+			if !isOperator(id) {
+				e.warn(name, remedy, "%s: %s is not the identifier of an operator", named.setting, id)
+			}
+		}
+	}
+	if !slices.ContainsFunc(e.conf.Pages.Administrators, isOperator) {
+		e.warn(name, remedy, "pages.administrators names no operator, so nobody sees groups, the audit log and messages on the pages")
 	}
 }
 

@@ -99,6 +99,8 @@ func TestDoctor(t *testing.T) {
 		{"no delay", []string{"users.factor_delay=0s"}, "production", "warning", "at once", "users.factor_delay: 24h"},
 		{"no second operator", []string{"users.second_operator=[]"}, "production", "warning", "one operator alone", "users.second_operator"},
 		{"captured messages", []string{"messages.capture=true"}, "production", "fault", "shown to every client", "messages.capture"},
+		{"no administrator of the pages", []string{"pages.administrators=[]"}, "operators", "warning", "pages.administrators names no operator", "tamga operator list"},
+		{"login of an auditor", []string{"pages.auditors=[second]"}, "operators", "warning", "pages.auditors: second is not the identifier", "tamga operator list"},
 		{"no database", []string{"database=sqlite:gone.db"}, "database", "fault", "no such file", "tamga init"},
 		{"not a database", []string{"database=sqlite:plain.txt"}, "database", "fault", "", ""},
 		{"server away", []string{"database=postgres://tamga@127.0.0.1:1/tamga?connect_timeout=1"}, "database", "fault", "", "start the database server"},

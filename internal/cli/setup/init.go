@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"tamga/internal/app"
 	"tamga/internal/cli"
 	"tamga/internal/config"
@@ -170,6 +172,11 @@ func (i *Init) configuration(c *cli.Console, result *report) error {
 	}
 	if err != nil {
 		return fmt.Errorf("these answers make no valid configuration:\n%w", err)
+	}
+	// A database that is in use has its operators: next says how to name one of them. A database that is
+	// not reachable fails later, when the answers are in the configuration.
+	if used, err := app.HasTables(c.Context, conf); err != nil || !used {
+		text = fmt.Appendf(text, "pages:\n  # Operators who change groups and read the audit log on the pages. This is the first operator.\n  administrators: [%s]\n", strconv.Quote(uuid.NewString()))
 	}
 	if err := directory(filepath.Dir(i.Config), 0o750, cli.Say("directory of the configuration"), result); err != nil {
 		return err
@@ -459,13 +466,22 @@ func (i *Init) people(ctx context.Context, h *app.Rooms, have *installed, result
 		return err
 	}
 	result.add(cli.Say("group"), have.group, len(groups) == 0)
-	have.operators, err = operators(ctx, h)
+	list, empty, err := operators(ctx, h)
 	if err != nil {
 		return err
 	}
+	have.name(list, h.Config)
 	if len(have.operators) > 0 {
 		result.add(cli.Say("operator"), strings.Join(have.operators, ", "), false)
 		return nil
+	}
+	// In an empty database the first operator is the one that the configuration names, also if an init
+	// before this one made the configuration. No later operator gets the identifier of a deleted one.
+	id := ""
+	if named := h.Config.Pages.Administrators; empty && len(named) > 0 {
+		if parsed, err := uuid.Parse(named[0]); err == nil && parsed.String() == named[0] {
+			id = named[0]
+		}
 	}
 	// The password is on disk before the operator is in the database, so that a repeated init finds
 	// it.
@@ -484,8 +500,8 @@ func (i *Init) people(ctx context.Context, h *app.Rooms, have *installed, result
 	if err != nil {
 		return err
 	}
-	_, err = h.Users.Add(ctx, user.Account{
-		Login: i.Operator, Operator: true, Groups: []string{have.group},
+	first, err := h.Users.Add(ctx, user.Account{
+		ID: id, Login: i.Operator, Operator: true, Groups: []string{have.group},
 		Also: func(ctx context.Context, u user.User) error { return set(ctx, u.ID) },
 	})
 	if f, ok := fault.As(err); ok {
@@ -495,7 +511,7 @@ func (i *Init) people(ctx context.Context, h *app.Rooms, have *installed, result
 		return err
 	}
 	result.add(cli.Say("operator"), i.Operator, true)
-	have.operators = []string{i.Operator}
+	have.name([]user.User{first}, h.Config)
 	return nil
 }
 
@@ -504,20 +520,20 @@ func (i *Init) passwordFile() string {
 	return filepath.Join(filepath.Dir(i.Config), secretsDir, "operator.password")
 }
 
-// operators returns the logins of all operators.
-func operators(ctx context.Context, h *app.Rooms) (list []string, err error) {
+// operators returns all operators, and whether there is no user at all.
+func operators(ctx context.Context, h *app.Rooms) (list []user.User, empty bool, err error) {
 	for after := ""; ; {
 		page, err := h.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, u := range page {
 			if u.Operator {
-				list = append(list, u.Login)
+				list = append(list, u)
 			}
 		}
 		if len(page) < user.MaxPage {
-			return list, nil
+			return list, after == "" && len(page) == 0, nil
 		}
 		after = page[len(page)-1].Key()
 	}

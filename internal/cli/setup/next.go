@@ -13,6 +13,7 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/config"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/user"
 	"tamga/internal/files"
 )
 
@@ -20,10 +21,22 @@ import (
 type installed struct {
 	group     string   // a group of users
 	operators []string // logins, at least one
+	// administrators are the logins of operators in pages.administrators.
+	administrators []string
 	// waiting is the issuing authority that waits for a certificate of an outside authority, and request is
 	// the file of its request. Both are empty if none waits.
 	waiting, request string
 	outside          bool // an outside authority certifies the built-in one, now or soon
+}
+
+// name takes the logins of operators.
+func (have *installed) name(operators []user.User, conf *config.Config) {
+	for _, o := range operators {
+		have.operators = append(have.operators, o.Login)
+		if slices.Contains(conf.Pages.Administrators, o.ID) {
+			have.administrators = append(have.administrators, o.Login)
+		}
+	}
 }
 
 // packageConfig is the configuration that tamga-admin of the packages uses.
@@ -59,6 +72,13 @@ func (i *Init) next(conf *config.Config, have installed, result *report) {
 		} else {
 			say("Give %s to operator %s, who changes the password, and delete the file", i.passwordFile(), first)
 		}
+	}
+	switch {
+	case !conf.Pages.Enabled:
+	case len(have.administrators) == 0:
+		say("Name an operator in pages.administrators of %s, without whom nobody sees groups, the audit log and messages on the pages; this prints identifiers: %s operator list%s", i.Config, program, with)
+	default:
+		say("Operator %s sees groups, the audit log and messages on the pages, by pages.administrators in %s. Operators of the same group can act as this one", strings.Join(have.administrators, " / "), i.Config)
 	}
 	if len(conf.Users.SecondOperator) > 0 && len(have.operators) < 2 {
 		say("Add a second operator, without whom nobody can do what needs two: %s operator add LOGIN --group %s%s", program, quoted(have.group), with)

@@ -230,6 +230,7 @@ type Service struct {
 
 // Account describes a new user as an administrator adds one.
 type Account struct {
+	ID          string // a UUID in lower case that no user ever had; "" means a new one
 	Login       string // 1 to MaxLogin characters
 	DisplayName string // up to MaxDisplayName characters; "" means the login
 	Group       string
@@ -359,9 +360,12 @@ func (s *Service) entry(a Account) (e entry, err error) {
 		a.Group = a.Groups[0]
 	}
 	a.Groups = slices.Compact(slices.Sorted(slices.Values(a.Groups)))
-	id, err := s.newID()
-	if err != nil {
-		return e, err
+	id := a.ID
+	if id == "" {
+		var err error
+		if id, err = s.newID(); err != nil {
+			return e, err
+		}
 	}
 	e.Account = a
 	e.user = User{
@@ -372,6 +376,7 @@ func (s *Service) entry(a Account) (e entry, err error) {
 		e.user.Locked, e.user.LockAt = true, e.user.CreatedAt
 	}
 	if len(a.Components) > 0 {
+		var err error
 		if e.name, err = s.wholeName(a.Components); err != nil {
 			return e, inField("dn", err)
 		}
