@@ -39,6 +39,13 @@ type edWindowP256A struct {
 	u, v, duv [1 << (baseBits - 1)]field.P256A
 }
 
+// pick sets e to the entry at index, or to its opposite where negative is all ones. It
+// reads all entries.
+func (w *edWindowP256A) pick(e *edAffineP256A, index, negative uint64) {
+	field.LookupTripleP256A(&e.u, &e.v, &e.duv, w.u[:], w.v[:], w.duv[:], index)
+	e.negateIf(negative)
+}
+
 // edCombP256A is the table of a point, see combOf.
 type edCombP256A [edWindowsP256A]edWindowP256A
 
@@ -272,18 +279,17 @@ func (c *edwardsP256A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [edWindowsP256A]int8
 	recode(digits[:], k, c.order, baseBits)
-	var sum edExtendedP256A
-	for i, d := range digits {
-		index, negative := split(d)
-		var e edAffineP256A
-		field.LookupTripleP256A(&e.u, &e.v, &e.duv, table[i].u[:], table[i].v[:], table[i].duv[:], index)
-		e.negateIf(negative)
-		if i == 0 {
-			sum = e.extended()
-		} else {
-			c.addMixed(&sum, &sum, &e)
-		}
+	var e edAffineP256A
+	index, negative := split(digits[0])
+	table[0].pick(&e, index, negative)
+	sum := e.extended()
+	index, negative = split(digits[1])
+	table[1].pick(&e, index, negative)
+	for i := 2; i < len(digits); i++ {
+		index, negative = split(digits[i])
+		c.addThenPick(&sum, &e, &table[i], index, negative)
 	}
+	c.addMixed(&sum, &sum, &e)
 	clear(digits[:])
 	return c.write(xy, &sum)
 }

@@ -17,6 +17,12 @@ func addEdMixedP256A(z, p *edExtendedP256A, q *edAffineP256A) {
 	finishEdwardsP256A(z, p, &q.u, &q.v, &q.duv, &zz)
 }
 
+// addThenPickP256A adds q to sum and sets q to an entry of the next window.
+func addThenPickP256A(sum *edExtendedP256A, q *edAffineP256A, next *edWindowP256A, index, negative uint64) {
+	addEdMixedP256A(sum, sum, q)
+	next.pick(q, index, negative)
+}
+
 func finishEdwardsP256A(z, p *edExtendedP256A, u, v, dt, zz *field.P256A) {
 	var uu, vv, tt, e, f, g, h field.P256A
 	uu.Mul(&p.u, u)

@@ -41,6 +41,13 @@ type edWindowP512A struct {
 	u, v, duv [1 << (baseBits - 1)]field.P512A
 }
 
+// pick sets e to the entry at index, or to its opposite where negative is all ones. It
+// reads all entries.
+func (w *edWindowP512A) pick(e *edAffineP512A, index, negative uint64) {
+	field.LookupTripleP512A(&e.u, &e.v, &e.duv, w.u[:], w.v[:], w.duv[:], index)
+	e.negateIf(negative)
+}
+
 // edCombP512A is the table of a point, see combOf.
 type edCombP512A [edWindowsP512A]edWindowP512A
 
@@ -274,18 +281,17 @@ func (c *edwardsP512A) mulBaseOne(xy []byte, k *field.Scalar) bool {
 	table := c.comb()
 	var digits [edWindowsP512A]int8
 	recode(digits[:], k, c.order, baseBits)
-	var sum edExtendedP512A
-	for i, d := range digits {
-		index, negative := split(d)
-		var e edAffineP512A
-		field.LookupTripleP512A(&e.u, &e.v, &e.duv, table[i].u[:], table[i].v[:], table[i].duv[:], index)
-		e.negateIf(negative)
-		if i == 0 {
-			sum = e.extended()
-		} else {
-			c.addMixed(&sum, &sum, &e)
-		}
+	var e edAffineP512A
+	index, negative := split(digits[0])
+	table[0].pick(&e, index, negative)
+	sum := e.extended()
+	index, negative = split(digits[1])
+	table[1].pick(&e, index, negative)
+	for i := 2; i < len(digits); i++ {
+		index, negative = split(digits[i])
+		c.addThenPick(&sum, &e, &table[i], index, negative)
 	}
+	c.addMixed(&sum, &sum, &e)
 	clear(digits[:])
 	return c.write(xy, &sum)
 }

@@ -19,6 +19,12 @@ func addEdMixedP512A(z, p *edExtendedP512A, q *edAffineP512A) {
 	finishEdwardsP512A(z, p, &q.u, &q.v, &q.duv, &zz)
 }
 
+// addThenPickP512A adds q to sum and sets q to an entry of the next window.
+func addThenPickP512A(sum *edExtendedP512A, q *edAffineP512A, next *edWindowP512A, index, negative uint64) {
+	addEdMixedP512A(sum, sum, q)
+	next.pick(q, index, negative)
+}
+
 func finishEdwardsP512A(z, p *edExtendedP512A, u, v, dt, zz *field.P512A) {
 	var uu, vv, tt, e, f, g, h field.P512A
 	uu.Mul(&p.u, u)

@@ -20,3 +20,14 @@
 #ifndef DONE
 #define DONE RET
 #endif
+
+// Parts of a look-up between the products of an addition, if the file defines PICKS.
+#ifndef PICKS
+#define PICK0
+#define PICK1
+#define PICK2
+#define PICK3
+#define PICK4
+#define PICK5
+#define TURN
+#endif

@@ -71,6 +71,17 @@ func TestFormulaImplementations(t *testing.T) {
 		compareFormulas(t, "Edwards P512A, mixed", g, edAffineP512A{eight(), eight(), eight()}, addEdMixedP512A, mulxEdMixedP512A, doubleEdwardsP512A, mulxEdDoubleP512A)
 		compareFormulas(t, "Edwards P512A", g, edCachedP512A{eight(), eight(), eight(), eight()}, addEdwardsP512A, mulxEdAddP512A, doubleEdwardsP512A, mulxEdDoubleP512A)
 		compareFormulas(t, "Edwards P512A, without t", g, edAffineP512A{eight(), eight(), eight()}, addEdMixedP512A, mulxEdMixedP512A, doubleWithoutTP512A, mulxEdDoubleWithoutTP512A)
+
+		var v edWindowP256A
+		for i := range v.u {
+			v.u[i], v.v[i], v.duv[i] = four(), four(), four()
+		}
+		comparePicks(t, "P256A", r.IntN(len(v.u)), f, edAffineP256A{four(), four(), four()}, &v, addThenPickP256A, mulxEdMixedPickP256A)
+		var w edWindowP512A
+		for i := range w.u {
+			w.u[i], w.v[i], w.duv[i] = eight(), eight(), eight()
+		}
+		comparePicks(t, "P512A", r.IntN(len(w.u)), g, edAffineP512A{eight(), eight(), eight()}, &w, addThenPickP512A, mulxEdMixedPickP512A)
 	}
 }
 
@@ -95,5 +106,20 @@ func compareFormulas[P comparable, Q any](t *testing.T, name string, p P, q Q, a
 	got = p
 	if mulxDouble(&got, &got); got != want {
 		t.Fatalf("%s: 2 * %v, stored over the operand: got %v, want %v", name, p, got, want)
+	}
+}
+
+// comparePicks expects the same limbs of both implementations of addThenPick, for the
+// entry at index and for its opposite.
+func comparePicks[P, Q comparable, W any](t *testing.T, name string, index int, p P, q Q, w *W, pick func(*P, *Q, *W, uint64, uint64), mulxPick func(z, p *P, q *Q, w *W, index, negative uint64)) {
+	t.Helper()
+	for _, negative := range []uint64{0, ^uint64(0)} {
+		wantP, wantQ := p, q
+		pick(&wantP, &wantQ, w, uint64(index), negative)
+		gotP, gotQ := p, q
+		mulxPick(&gotP, &gotP, &gotQ, w, uint64(index), negative)
+		if gotP != wantP || gotQ != wantQ {
+			t.Fatalf("%s: %v + %v, then entry %d, negative %#x: got %v, %v, want %v, %v", name, p, q, index, negative, gotP, gotQ, wantP, wantQ)
+		}
 	}
 }

@@ -109,6 +109,14 @@ func (c *edwardsP256A) addMixed(z, p *edExtendedP256A, q *edAffineP256A) {
 	addEdMixedP256A(z, p, q)
 }
 
+func (c *edwardsP256A) addThenPick(sum *edExtendedP256A, q *edAffineP256A, next *edWindowP256A, index, negative uint64) {
+	if impl.MULX {
+		mulxEdMixedPickP256A(sum, sum, q, next, index, negative)
+		return
+	}
+	addThenPickP256A(sum, q, next, index, negative)
+}
+
 func (c *edwardsP256A) double(z, p *edExtendedP256A) {
 	if impl.MULX {
 		mulxEdDoubleP256A(z, p)
@@ -139,6 +147,14 @@ func (c *edwardsP512A) addMixed(z, p *edExtendedP512A, q *edAffineP512A) {
 		return
 	}
 	addEdMixedP512A(z, p, q)
+}
+
+func (c *edwardsP512A) addThenPick(sum *edExtendedP512A, q *edAffineP512A, next *edWindowP512A, index, negative uint64) {
+	if impl.MULX {
+		mulxEdMixedPickP512A(sum, sum, q, next, index, negative)
+		return
+	}
+	addThenPickP512A(sum, q, next, index, negative)
 }
 
 func (c *edwardsP512A) double(z, p *edExtendedP512A) {
@@ -230,6 +246,9 @@ func mulxEdAddP256A(z, p *edExtendedP256A, q *edCachedP256A)
 func mulxEdMixedP256A(z, p *edExtendedP256A, q *edAffineP256A)
 
 //go:noescape
+func mulxEdMixedPickP256A(z, p *edExtendedP256A, q *edAffineP256A, next *edWindowP256A, index, negative uint64)
+
+//go:noescape
 func mulxEdDoubleP256A(z, p *edExtendedP256A)
 
 //go:noescape
@@ -240,6 +259,9 @@ func mulxEdAddP512A(z, p *edExtendedP512A, q *edCachedP512A)
 
 //go:noescape
 func mulxEdMixedP512A(z, p *edExtendedP512A, q *edAffineP512A)
+
+//go:noescape
+func mulxEdMixedPickP512A(z, p *edExtendedP512A, q *edAffineP512A, next *edWindowP512A, index, negative uint64)
 
 //go:noescape
 func mulxEdDoubleP512A(z, p *edExtendedP512A)

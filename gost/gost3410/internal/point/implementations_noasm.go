@@ -32,6 +32,10 @@ func (c *edwardsP256A) add(z, p *edExtendedP256A, q *edCachedP256A) { addEdwards
 
 func (c *edwardsP256A) addMixed(z, p *edExtendedP256A, q *edAffineP256A) { addEdMixedP256A(z, p, q) }
 
+func (c *edwardsP256A) addThenPick(sum *edExtendedP256A, q *edAffineP256A, next *edWindowP256A, index, negative uint64) {
+	addThenPickP256A(sum, q, next, index, negative)
+}
+
 func (c *edwardsP256A) double(z, p *edExtendedP256A) { doubleEdwardsP256A(z, p) }
 
 func (c *edwardsP256A) doubleWithoutT(z, p *edExtendedP256A) { doubleWithoutTP256A(z, p) }
@@ -39,6 +43,10 @@ func (c *edwardsP256A) doubleWithoutT(z, p *edExtendedP256A) { doubleWithoutTP25
 func (c *edwardsP512A) add(z, p *edExtendedP512A, q *edCachedP512A) { addEdwardsP512A(z, p, q) }
 
 func (c *edwardsP512A) addMixed(z, p *edExtendedP512A, q *edAffineP512A) { addEdMixedP512A(z, p, q) }
+
+func (c *edwardsP512A) addThenPick(sum *edExtendedP512A, q *edAffineP512A, next *edWindowP512A, index, negative uint64) {
+	addThenPickP512A(sum, q, next, index, negative)
+}
 
 func (c *edwardsP512A) double(z, p *edExtendedP512A) { doubleEdwardsP512A(z, p) }
 

@@ -42,6 +42,7 @@ var copies = []struct {
 	{"lanes_%_amd64.s", "P256A", []string{"P256B", "P256C"}},
 	{"lanes_%_amd64.s", "P512A", []string{"P512B"}},
 	{"edwards_%_amd64.s", "P256A", []string{"P512A"}},
+	{"edwards_pick_%_amd64.s", "P256A", []string{"P512A"}},
 }
 
 // licence is the first line of every file, and the empty line behind it.
