@@ -8,9 +8,9 @@ import "math/bits"
 // and most signatures need an inversion.
 
 // combine4 is combine31 for four limbs.
-func combine4(a, b *[4]uint64, f0, g0, f1, g1 uint64) (na, nb uint64) {
-	u0, u1, u2, u3, u4 := linear4(a, b, f0, g0)
-	v0, v1, v2, v3, v4 := linear4(a, b, f1, g1)
+func combine4(a, b *[4]uint64, f *factors) (na, nb uint64) {
+	u0, u1, u2, u3, u4 := linear4(a, b, f.f0, f.g0)
+	v0, v1, v2, v3, v4 := linear4(a, b, f.f1, f.g1)
 	na, nb = -(u4 >> 63), -(v4 >> 63)
 	abs4(a, u0>>31|u1<<33, u1>>31|u2<<33, u2>>31|u3<<33, u3>>31|u4<<33, na)
 	abs4(b, v0>>31|v1<<33, v1>>31|v2<<33, v2>>31|v3<<33, v3>>31|v4<<33, nb)
@@ -26,10 +26,10 @@ func abs4(z *[4]uint64, r0, r1, r2, r3, mask uint64) {
 	z[0], z[1], z[2], z[3] = r0, r1, r2, r3
 }
 
-// combineMod4 is combineMod31 for four limbs.
-func combineMod4(u, v, m *[4]uint64, n, f0, g0, f1, g1 uint64) {
-	u0, u1, u2, u3, u4 := linear4(u, v, f0, g0)
-	v0, v1, v2, v3, v4 := linear4(u, v, f1, g1)
+// combineMod4 is combineMod62 for four limbs.
+func combineMod4(u, v, m *[4]uint64, n uint64, f *factors) {
+	u0, u1, u2, u3, u4 := linear4(u, v, f.f0, f.g0)
+	v0, v1, v2, v3, v4 := linear4(u, v, f.f1, f.g1)
 	divide4(u, u0, u1, u2, u3, u4, m, n)
 	divide4(v, v0, v1, v2, v3, v4, m, n)
 }
@@ -73,9 +73,9 @@ func linear4(a, b *[4]uint64, f, g uint64) (w0, w1, w2, w3, w4 uint64) {
 	return w0, w1, w2, w3, w4
 }
 
-// divide4 is divide31 for four limbs.
+// divide4 is divide62 for four limbs.
 func divide4(z *[4]uint64, w0, w1, w2, w3, w4 uint64, m *[4]uint64, n uint64) {
-	q := w0 * n & (1<<31 - 1)
+	q := w0 * n & (1<<62 - 1)
 	h0, l0 := bits.Mul64(q, m[0])
 	h1, l1 := bits.Mul64(q, m[1])
 	h2, l2 := bits.Mul64(q, m[2])
@@ -89,11 +89,11 @@ func divide4(z *[4]uint64, w0, w1, w2, w3, w4 uint64, m *[4]uint64, n uint64) {
 	w2, k = bits.Add64(w2, h1, k)
 	w3, k = bits.Add64(w3, h2, k)
 	w4 += k
-	w0 = w0>>31 | w1<<33
-	w1 = w1>>31 | w2<<33
-	w2 = w2>>31 | w3<<33
-	w3 = w3>>31 | w4<<33
-	w4 = uint64(int64(w4) >> 31)
+	w0 = w0>>62 | w1<<2
+	w1 = w1>>62 | w2<<2
+	w2 = w2>>62 | w3<<2
+	w3 = w3>>62 | w4<<2
+	w4 = uint64(int64(w4) >> 62)
 
 	s := -(w4 >> 63) // adds m if negative
 	w0, k = bits.Add64(w0, m[0]&s, 0)
