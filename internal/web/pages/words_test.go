@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
@@ -140,11 +141,17 @@ func TestRefusal(t *testing.T) {
 // TestRussianTerms checks that the Russian texts have the words of the law on electronic signatures
 // (63-ФЗ) for certificates, one word for each thing, and are right where a rule is easy to miss.
 func TestRussianTerms(t *testing.T) {
-	wrong := regexp.MustCompile(`(?i)сертификат\S*( %s)?( уже)? отозван(\s|\.|$)|отзыв\S* сертификат|отозван\S* ли|(^|\s)с штамп|СМС|закрыт\S+ ключ\S* подпис`)
+	wrong := regexp.MustCompile(`(?i)сертификат\S*( %s)?( уже)? отозван(\s|\.|$)|отзыв\S* сертификат|отозван\S* ли|(^|\s)с штамп|СМС|^Интерфейс$|закрыт\S+ ключ\S* подпис`)
 	texts := map[string]string{"details": detailsRU}
 	maps.Copy(texts, languages[1].texts)
 	for _, e := range notify.Events() {
 		texts[string(e.Type)] = e.Description["ru"]
+	}
+	for _, action := range policy.Actions() { // pages, devices and the policy of the interface have these names
+		texts[action.String()] = what.ActionName(action.String(), what.Russian)
+		if texts[action.String()] == action.String() {
+			t.Errorf("%s has no Russian name", action)
+		}
 	}
 	for key, text := range texts {
 		for line := range strings.Lines(text) {
@@ -153,7 +160,7 @@ func TestRussianTerms(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"Сертификат %s уже отозван.", "Сертификат отозван", "Отзыв сертификата", "С штампом времени", "Код по СМС"} {
+	for _, bad := range []string{"Сертификат %s уже отозван.", "Сертификат отозван", "Отзыв сертификата", "С штампом времени", "Код по СМС", "Интерфейс"} {
 		if !wrong.MatchString(bad) {
 			t.Errorf("%q is not noticed", bad)
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 
+	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/policy"
 	"tamga/internal/web/rest"
@@ -94,16 +95,6 @@ const (
 	providerKind = "9a4d1a52-5f0b-4e5d-8f0a-2b6a4c1f7e01"
 )
 
-// actionTitles are the titles of the actions for people.
-var actionTitles = map[policy.Action]string{
-	policy.Issue: "Вход", policy.SignDocument: "Подпись документа", policy.SignDocuments: "Подпись пакета документов",
-	policy.DecryptDocument: "Расшифрование документа", policy.CreateRequest: "Создание запроса на сертификат",
-	policy.ChangePin: "Смена ПИН-кода", policy.RenewCertificate: "Обновление сертификата",
-	policy.RevokeCertificate: "Отзыв сертификата", policy.HoldCertificate: "Приостановление сертификата",
-	policy.UnholdCertificate: "Возобновление сертификата", policy.DeleteCertificate: "Удаление сертификата",
-	policy.PrivateKeyAccess: "Доступ к закрытому ключу",
-}
-
 func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, error) {
 	services, err := m.Policy.TSPServices(ctx)
 	if err != nil {
@@ -156,7 +147,7 @@ func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, err
 			p.TransactionConfirmation = "On"
 		}
 		p.ActionPolicy = append(p.ActionPolicy, actionPolicy{
-			DisplayName: actionTitles[action], URI: actionURI + strings.ToLower(action.String()), Action: action.String(), MfaRequired: mfa,
+			DisplayName: what.ActionName(action.String(), what.Russian), URI: actionURI + strings.ToLower(action.String()), Action: action.String(), MfaRequired: mfa,
 		})
 	}
 	for _, t := range services {
