@@ -24,8 +24,12 @@ func TestCertificates(t *testing.T) {
 	p := newPerson(t, "otpviasms")
 	b := p.browser
 	const pin = "7403918"
-	b.ok(b.get("/certificates"), "gost2012-512", "Request a certificate")
-	page := b.ok(b.get("/certificates/request"), `name="name.2.5.4.3" value="demo"`, "gost2001", "ecdsa-p256")
+	page := b.ok(b.get("/certificates"), ">Demo User</a>", "<td>GOST R 34.10-2012, 512 bit</td>", "Request a certificate")
+	if strings.Contains(page.text, "CN=") || strings.Contains(page.text, "gost2012") {
+		t.Errorf("the list shows a distinguished name, or the identifier of a suite:\n%s", page.text)
+	}
+	b.ok(b.get("/certificates/1"), "<dd>CN=Demo User,C=RU</dd>") // the details have all
+	page = b.ok(b.get("/certificates/request"), `name="name.2.5.4.3" value="demo"`, "gost2001", "ecdsa-p256")
 	const hostile = `<script>alert("имя")</script>`
 	request := url.Values{"suite": {"gost2012-512"}, "name.2.5.4.3": {hostile}, "new": {pin}, "again": {pin}, "days": {" 30 "}, "usages": {"1.3.6.1.5.5.7.3.2; 1.3.6.1.5.5.7.3.36"}}
 	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "days": {"0"}}), 400, "want a number of days")

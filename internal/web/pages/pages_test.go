@@ -159,11 +159,11 @@ func TestStory(t *testing.T) {
 	b := newBrowser(t, s)
 	b.ok(b.get("/"), "Electronic signatures", `href="/sign-in"`)
 	p := b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
-	b.ok(p, `name="certificate"`, "gost2012-512")
+	b.ok(p, `name="certificate"`, "Demo User · ", " · GOST R 34.10-2012, 512 bit · ")
 	if p.at.Path != "/sign" {
 		t.Errorf("after the sign-in the browser is at %s, want /sign, where it wanted to go", p.at)
 	}
-	b.ok(b.get("/start"), "Your certificates", "gost2012-256")
+	b.ok(b.get("/start"), "Your certificates", "GOST R 34.10-2012, 256 bit")
 
 	const hostile = `<img src=x onerror=alert(1)>&"'.txt`
 	pdf := string(tamgatest.PDFOf(2000))

@@ -35,9 +35,10 @@ func (a *API) front(ctx context.Context, r struct {
 // certificate is a certificate of the person.
 type certificate struct {
 	ID       int64
-	Name     string // given by the person, otherwise the common name
+	Name     string // given by the person, otherwise from the subject
 	Subject  string
-	Suite    string
+	Serial   string // its end
+	Suite    string // name; see [words.suite]
 	Default  bool
 	PIN      bool
 	Usable   bool
@@ -67,7 +68,7 @@ func (a *API) certificates(ctx context.Context) ([]certificate, error) {
 func (a *API) describe(c *keys.Certificate) certificate {
 	info := signing.DescribeCertificate(c.X509)
 	s := certificate{
-		ID: c.ID, Name: cmp.Or(c.FriendlyName, info.Subject), Subject: info.Subject, Suite: suiteOf(c), Default: c.Default, PIN: c.HasPIN,
+		ID: c.ID, Name: cmp.Or(c.FriendlyName, personIn(info.Subject)), Subject: info.Subject, Serial: shortSerial(info.Serial), Suite: suiteOf(c), Default: c.Default, PIN: c.HasPIN,
 		Status: "certificate.status." + c.Status.String(), NotAfter: info.NotAfter,
 	}
 	s.Usable = c.Status == keys.Active

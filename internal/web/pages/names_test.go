@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"testing"
+
+	"tamga/internal/domain/keys"
+	"tamga/pki/x509gost"
+)
+
+func TestPersonIn(t *testing.T) {
+	for name, want := range map[string]string{
+		"CN=Demo User,C=RU":         "Demo User",
+		"C=RU,O=Works,CN=Demo User": "Demo User (Works)",
+		"CN=Works,O=Works":          "Works",
+		`O=A\,CN=b,CN=c`:            "c (A,CN=b)",
+		`CN=a\+O=b`:                 "a+O=b",
+		`CN=a+O=b`:                  "a (b)",
+		`CN=\ a\0Ab\ `:              "a b",
+		"CN=a\u202Eb":               "a b",
+		`CN=<img src=x>`:            "<img src=x>",
+		"CN=a,CN=b":                 "CN=a,CN=b", // which of them is it?
+		"CN=":                       "CN=",
+		"CN=\u200b":                 "CN=\u200b",
+		"SNILS=12345678901":         "SNILS=12345678901",
+		"":                          "",
+		`CN=a\`:                     `a\`,
+		`CN=a\4`:                    "a4",
+	} {
+		if got := personIn(name); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+	// The names of certificates are read as they are written.
+	for _, value := range []string{`a"b`, `,`, `\`, "+x+", " a ", "#1", "Общество <имя>; и\nдругое"} {
+		name, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: value}, {OID: x509gost.OIDOrganization, Value: "o" + value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for attribute, want := range map[string]string{"CN": value, "O": "o" + value} {
+			if got := partsOf(name.String(), attribute); len(got) != 1 || got[0] != want {
+				t.Errorf("%s has the %s %q, want %q", name, attribute, got, want)
+			}
+		}
+	}
+}
+
+func TestShortSerial(t *testing.T) {
+	for serial, want := range map[string]string{"": "", "0A": "0A", "0123456789AB": "0123456789AB", "0123456789ABCDEF": "…89ABCDEF"} {
+		if got := shortSerial(serial); got != want {
+			t.Errorf("%q is %q, want %q", serial, got, want)
+		}
+	}
+}
+
+// TestSuites checks that every kind of key that a person can have is called by words.
+func TestSuites(t *testing.T) {
+	for _, w := range languages {
+		for _, name := range keys.Suites() {
+			if w.suite(name) == name {
+				t.Errorf("%s: no words for %s", w.language, name)
+			}
+		}
+	}
+}
