@@ -932,6 +932,13 @@ func TestTransfer(t *testing.T) {
 	if may, err := p.MayExport(ctx, alice); may || err != nil {
 		t.Errorf("administrators may export, so users may: %t, %v", may, err)
 	}
+	if may, err := p.MayRequest(ctx, alice); !may || err != nil {
+		t.Errorf("a request that the policy allows: %t, %v", may, err)
+	}
+	r.denied = policy.CreateRequest
+	if may, err := p.MayRequest(ctx, alice); may || err != nil {
+		t.Errorf("a request that the policy denies: %t, %v", may, err)
+	}
 	r.denied = policy.PrivateKeyAccess
 	if _, err := p.Export(ctx, order); !fault.Is(err, fault.AccessDenied) {
 		t.Errorf("denied: %v", err)

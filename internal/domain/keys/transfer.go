@@ -217,7 +217,16 @@ func (s *Service) MayExport(ctx context.Context, userID string) (bool, error) {
 	if s.leaves(s.ExportableByUsers) != nil {
 		return false, nil
 	}
-	err := s.Policy.Permit(ctx, userID, policy.PrivateKeyAccess)
+	return s.permits(ctx, userID, policy.PrivateKeyAccess)
+}
+
+// MayRequest reports whether the access policy lets a user request certificates.
+func (s *Service) MayRequest(ctx context.Context, userID string) (bool, error) {
+	return s.permits(ctx, userID, policy.CreateRequest)
+}
+
+func (s *Service) permits(ctx context.Context, userID string, action policy.Action) (bool, error) {
+	err := s.Policy.Permit(ctx, userID, action)
 	if fault.Is(err, fault.AccessDenied) {
 		return false, nil
 	}

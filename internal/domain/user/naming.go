@@ -3,6 +3,7 @@
 package user
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type Component struct {
 	OID         string // dotted
 	Name        string // short, such as "CN"
 	DisplayName string // for people
+	English     string // for people who read English; "" for DisplayName
 	Order       int    // place in the name, the smallest first
 	MinLength   int    // in characters, of a value that is given
 	MaxLength   int    // in characters
@@ -29,25 +31,34 @@ type Component struct {
 	Default     string   // for a component that is not given; "" for none
 }
 
+// NameIn returns the name of the component for people who read a language. A name that the
+// installation has chosen is the same in all of them.
+func (c *Component) NameIn(language string) string {
+	if language == "en" && c.English != "" {
+		return c.English
+	}
+	return cmp.Or(c.DisplayName, c.Name)
+}
+
 // DefaultComponents returns the components of an installation without configured ones.
 func DefaultComponents() []Component {
 	list := []Component{
-		{ID: 11, OID: "2.5.4.3", Name: "CN", DisplayName: "Общее имя", MaxLength: 128, Required: true},
-		{ID: 16, OID: "2.5.4.4", Name: "SN", DisplayName: "Фамилия", MaxLength: 40},
-		{ID: 15, OID: "2.5.4.42", Name: "G", DisplayName: "Имя и отчество", MaxLength: 16},
-		{ID: 14, OID: "2.5.4.43", Name: "I", DisplayName: "Инициалы", MaxLength: 5},
-		{ID: 13, OID: "2.5.4.12", Name: "T", DisplayName: "Должность", MaxLength: 64},
-		{ID: 10, OID: "2.5.4.11", Name: "OU", DisplayName: "Подразделение", MaxLength: 64},
-		{ID: 9, OID: "2.5.4.10", Name: "O", DisplayName: "Организация", MaxLength: 64},
-		{ID: 12, OID: "2.5.4.9", Name: "Street", DisplayName: "Адрес", MaxLength: 30},
-		{ID: 8, OID: "2.5.4.7", Name: "L", DisplayName: "Город", MaxLength: 128},
-		{ID: 7, OID: "2.5.4.8", Name: "S", DisplayName: "Область", MaxLength: 128},
-		{ID: 6, OID: "2.5.4.6", Name: "C", DisplayName: "Страна", MaxLength: 2},
-		{ID: 5, OID: "1.2.840.113549.1.9.1", Name: "E", DisplayName: "Электронная почта", MaxLength: 128},
-		{ID: 4, OID: "1.2.643.3.131.1.1", Name: "INN", DisplayName: "ИНН", MaxLength: 12},
-		{ID: 3, OID: "1.2.643.100.3", Name: "SNILS", DisplayName: "СНИЛС", MaxLength: 11},
-		{ID: 1, OID: "1.2.643.100.1", Name: "OGRN", DisplayName: "ОГРН", MaxLength: 13},
-		{ID: 2, OID: "1.2.643.100.5", Name: "OGRNIP", DisplayName: "ОГРНИП", MaxLength: 15},
+		{ID: 11, OID: "2.5.4.3", Name: "CN", DisplayName: "Общее имя", English: "Common name", MaxLength: 128, Required: true},
+		{ID: 16, OID: "2.5.4.4", Name: "SN", DisplayName: "Фамилия", English: "Surname", MaxLength: 40},
+		{ID: 15, OID: "2.5.4.42", Name: "G", DisplayName: "Имя и отчество", English: "Given names", MaxLength: 16},
+		{ID: 14, OID: "2.5.4.43", Name: "I", DisplayName: "Инициалы", English: "Initials", MaxLength: 5},
+		{ID: 13, OID: "2.5.4.12", Name: "T", DisplayName: "Должность", English: "Position", MaxLength: 64},
+		{ID: 10, OID: "2.5.4.11", Name: "OU", DisplayName: "Подразделение", English: "Department", MaxLength: 64},
+		{ID: 9, OID: "2.5.4.10", Name: "O", DisplayName: "Организация", English: "Organisation", MaxLength: 64},
+		{ID: 12, OID: "2.5.4.9", Name: "Street", DisplayName: "Адрес", English: "Street address", MaxLength: 30},
+		{ID: 8, OID: "2.5.4.7", Name: "L", DisplayName: "Город", English: "City", MaxLength: 128},
+		{ID: 7, OID: "2.5.4.8", Name: "S", DisplayName: "Область", English: "Region", MaxLength: 128},
+		{ID: 6, OID: "2.5.4.6", Name: "C", DisplayName: "Страна", English: "Country", MaxLength: 2},
+		{ID: 5, OID: "1.2.840.113549.1.9.1", Name: "E", DisplayName: "Электронная почта", English: "E-mail", MaxLength: 128},
+		{ID: 4, OID: "1.2.643.3.131.1.1", Name: "INN", DisplayName: "ИНН", English: "Taxpayer number", MaxLength: 12},
+		{ID: 3, OID: "1.2.643.100.3", Name: "SNILS", DisplayName: "СНИЛС", English: "Insurance number", MaxLength: 11},
+		{ID: 1, OID: "1.2.643.100.1", Name: "OGRN", DisplayName: "ОГРН", English: "Registration number of the organisation", MaxLength: 13},
+		{ID: 2, OID: "1.2.643.100.5", Name: "OGRNIP", DisplayName: "ОГРНИП", English: "Registration number of the entrepreneur", MaxLength: 15},
 	}
 	for i := range list {
 		list[i].Order, list[i].MinLength = i+1, 1

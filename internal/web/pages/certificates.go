@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,8 @@ type Keys interface {
 	Propose(ctx context.Context, a keys.Act, d *keys.Deed) (*confirm.Record, error)
 	// MayExport reports whether the user may export own keys.
 	MayExport(ctx context.Context, userID string) (bool, error)
+	// MayRequest reports whether the user may request certificates.
+	MayRequest(ctx context.Context, userID string) (bool, error)
 	MakeDefault(ctx context.Context, a keys.Act, id string) (*keys.Certificate, error)
 	SetFriendlyName(ctx context.Context, a keys.Act, id, name string) (*keys.Certificate, error)
 	Requests(ctx context.Context, who audit.Principal) ([]*keys.Request, error)
@@ -125,6 +128,7 @@ type certificatesView struct {
 	Certificates []certificate
 	Requests     []certificateRequest
 	Outside      bool // some authority certifies outside of this program
+	May          bool // the person may request certificates
 }
 
 type certificateRequest struct {
@@ -145,6 +149,9 @@ func (a *API) certificatesPage(ctx context.Context, _ struct{}) (view, error) {
 		return view{}, err
 	}
 	v := certificatesView{Certificates: list, Outside: slices.ContainsFunc(a.Enrolment.Authorities, func(one keys.Authority) bool { return one.Outside })}
+	if v.May, err = a.Keys.MayRequest(ctx, rest.Caller(ctx).UserID); err != nil {
+		return view{}, err
+	}
 	for _, q := range slices.Backward(requests) {
 		v.Requests = append(v.Requests, certificateRequest{
 			ID: q.ID, Subject: q.Subject, Authority: q.AuthorityName, At: q.CreatedAt, Content: len(q.DER) > 0,
@@ -171,12 +178,16 @@ type subjectPart struct {
 }
 
 func (a *API) requestForm(ctx context.Context, _ struct{}) (view, error) {
-	profile := map[string]string{}
-	if a.Profiles != nil {
-		var err error
-		if profile, err = a.Profiles.ProfileOf(ctx, rest.Caller(ctx).UserID); err != nil {
-			return view{}, err
-		}
+	may, err := a.Keys.MayRequest(ctx, rest.Caller(ctx).UserID)
+	if err == nil && !may {
+		err = fault.New(fault.AccessDenied, "you may not request certificates here: ask your operator for one")
+	}
+	if err != nil {
+		return view{}, err
+	}
+	profile, err := a.profile(ctx)
+	if err != nil {
+		return view{}, err
 	}
 	v := requestView{
 		Authorities: a.Enrolment.Authorities, Suites: keys.Suites(), Fixed: a.Enrolment.FixedNames,
@@ -186,6 +197,32 @@ func (a *API) requestForm(ctx context.Context, _ struct{}) (view, error) {
 		v.Names = append(v.Names, subjectPart{c, cmp.Or(profile[c.OID], c.Default)})
 	}
 	return view{template: "certificates/request", title: "certificates.request", content: v}, nil
+}
+
+// commonName is the component with the name of a person.
+const commonName = "2.5.4.3"
+
+// profile returns what a request has for each component if the person changes nothing. A person
+// registers with the login as the common name, which is not a name for a certificate: the form
+// begins with the display name, if it says more.
+func (a *API) profile(ctx context.Context) (map[string]string, error) {
+	if a.Profiles == nil {
+		return nil, nil
+	}
+	who := rest.Caller(ctx)
+	values, err := a.Profiles.ProfileOf(ctx, who.UserID)
+	if err != nil || a.Enrolment.FixedNames {
+		return values, err
+	}
+	u, err := a.People.Get(ctx, who.UserID)
+	if err != nil {
+		return nil, err
+	}
+	if u.DisplayName != "" && strings.EqualFold(values[commonName], u.Login) {
+		values = maps.Clone(values)
+		values[commonName] = u.DisplayName
+	}
+	return values, nil
 }
 
 // requested reads the form of a request. Names that the form does not have are the

@@ -29,7 +29,10 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("the list shows a distinguished name, or the identifier of a suite:\n%s", page.text)
 	}
 	b.ok(b.get("/certificates/1"), "<dd>CN=Demo User,C=RU</dd>") // the details have all
-	page = b.ok(b.get("/certificates/request"), `name="name.2.5.4.3" value="demo"`, "gost2001", "ecdsa-p256")
+	page = b.ok(b.get("/certificates/request"), `name="name.2.5.4.3" value="Demo User"`, `value="gost2001">GOST R 34.10-2001<`, "ECDSA P-256", "<label>Common name (CN)", "<label>Taxpayer number (INN)")
+	b.header.Set("Accept-Language", "ru")
+	b.ok(b.get("/certificates/request"), "<label>Общее имя (CN)", "<label>ИНН (INN)", "ГОСТ Р 34.10-2012, 256 бит")
+	b.header.Set("Accept-Language", "en")
 	const hostile = `<script>alert("имя")</script>`
 	request := url.Values{"suite": {"gost2012-512"}, "name.2.5.4.3": {hostile}, "new": {pin}, "again": {pin}, "days": {" 30 "}, "usages": {"1.3.6.1.5.5.7.3.2; 1.3.6.1.5.5.7.3.36"}}
 	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "days": {"0"}}), 400, "want a number of days")
@@ -113,13 +116,22 @@ func TestCertificates(t *testing.T) {
 		b.is(b.post("/certificates/1/do/export", url.Values{"password": {"12345678"}, "password_again": {"12345678"}}), 400, "forbids the export of keys")
 	})
 	t.Run("denied", func(t *testing.T) {
-		p.denies(bitRevoke)
+		p.denies(bitRevoke, bitCreateRequest)
+		b.is(b.get("/certificates/request"), 403, "ask your operator for one")
+		if page := b.ok(b.get("/certificates")); strings.Contains(page.text, `href="/certificates/request"`) {
+			t.Error("the list leads to a request that is refused")
+		}
 		b.is(b.post("/certificates/1/do/status", url.Values{"status": {"revoke"}, "reason": {"0"}, "sure": {"1"}}), 403)
 		b.ok(b.get("/certificates/1"), "Valid")
 	})
 	t.Run("another person", func(t *testing.T) {
 		other := newBrowser(t, p.Server)
 		other.ok(other.signIn("/certificates", p.Dev.Operator.Login, p.Dev.Operator.Password), "no certificate")
+		for _, path := range []string{"/start", "/sign"} { // who lacks a certificate is led to the request
+			if p := other.ok(other.get(path), "no certificate to sign with.", `href="/certificates/request"`); strings.Contains(p.text, "Ask your operator") {
+				t.Errorf("%s leads to an operator:\n%s", path, p.text)
+			}
+		}
 		for _, path := range []string{"/certificates/1", "/certificates/1/certificate.cer", "/certificate-requests/1/request.p10"} {
 			other.is(other.get(path), 404)
 		}

@@ -151,6 +151,7 @@ type signView struct {
 	PDFScript    string
 	PDFWorker    string
 	Certificates []certificate // usable ones
+	Lacks        *lack         // nil: there is one
 	Formats      []format
 	Levels       []string
 	Services     []string // addresses of time-stamp services
@@ -167,6 +168,9 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 		Certificates: slices.DeleteFunc(list, func(c certificate) bool { return !c.Usable }), Formats: formats, Levels: levels[:1],
 		MaxFiles: maxFiles, MaxBytes: a.settings.Upload, Stamp: r.place(), PDFScript: pdfMain, PDFWorker: pdfWorker,
 		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp},
+	}
+	if v.Lacks, err = a.lack(ctx, v.Certificates); err != nil {
+		return view{}, err
 	}
 	if len(v.Certificates) > 0 {
 		v.Chosen.Certificate = v.Certificates[0].ID // the default one is the first

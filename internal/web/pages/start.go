@@ -98,7 +98,7 @@ func (c *certificate) rank() int {
 // startView is what waits for the person, and what they can do at once.
 type startView struct {
 	Certificates []certificate
-	Usable       bool // at least one certificate can sign
+	Lacks        *lack // nil: at least one certificate can sign
 	Verifies     bool
 	Waiting      []waiting // the first ones that wait for a confirmation
 	More         bool      // more of them wait
@@ -106,6 +106,26 @@ type startView struct {
 	Activating   bool // a device that is not activated yet
 	Unverified   []string
 	Changes      int // changes of operators that a delay holds
+}
+
+// lack says what a person can do who has no certificate to sign with.
+type lack struct {
+	Waits bool // for an answer to a request
+	May   bool // request a certificate
+}
+
+// lack returns nil if one of the certificates can sign.
+func (a *API) lack(ctx context.Context, list []certificate) (*lack, error) {
+	if slices.ContainsFunc(list, func(c certificate) bool { return c.Usable }) {
+		return nil, nil
+	}
+	requests, err := a.Keys.Requests(ctx, rest.Caller(ctx))
+	if err != nil {
+		return nil, err
+	}
+	l := &lack{Waits: slices.ContainsFunc(requests, func(q *keys.Request) bool { return q.Status == keys.Pending && q.Type == keys.ForCertificate })}
+	l.May, err = a.Keys.MayRequest(ctx, rest.Caller(ctx).UserID)
+	return l, err
 }
 
 // startList is how many confirmations the start page lists.
@@ -116,7 +136,10 @@ func (a *API) start(ctx context.Context, _ struct{}) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := startView{Certificates: list, Usable: slices.ContainsFunc(list, func(c certificate) bool { return c.Usable }), Verifies: a.Verifier != nil}
+	v := startView{Certificates: list, Verifies: a.Verifier != nil}
+	if v.Lacks, err = a.lack(ctx, list); err != nil {
+		return view{}, err
+	}
 	v.Soon = slices.DeleteFunc(slices.Clone(list), func(c certificate) bool { return !c.Soon })
 	next := ""
 	if v.Waiting, next, err = a.waitingFor(ctx, "", startList); err != nil {
