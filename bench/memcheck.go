@@ -77,7 +77,7 @@ func runMemcheck() error {
 func memcheckOf(program string, arguments ...string) ([]string, error) {
 	report := program + ".xml"
 	run := exec.Command("valgrind", append([]string{"--error-limit=no", "--leak-check=no", "--xml=yes", "--xml-file=" + report, program}, arguments...)...)
-	run.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
+	run.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOGC=off")
 	out, err := run.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("valgrind: %w\n%s", err, out)

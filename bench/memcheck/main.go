@@ -64,6 +64,7 @@ func main() {
 	if request(running, 0, 0, 0, 0, 0) == 0 {
 		log.Fatal("this program must run under valgrind: use go run . -memcheck in the folder bench")
 	}
+	grow()
 	source := secret{rand.NewChaCha8([32]byte{1})}
 	switch {
 	case *branch:
@@ -82,6 +83,15 @@ func main() {
 		}
 	}
 	fmt.Fprintln(os.Stdout, "finished")
+}
+
+// grow makes the stack large enough for all that follows. When a stack grows, valgrind may take the
+// move to the new one for a call, and the variables on it for undefined.
+//
+//go:noinline
+func grow() {
+	var room [256 << 10]byte
+	reveal(room[:])
 }
 
 func all(source secret) error {
