@@ -205,6 +205,21 @@ func lookupPairP512T(x, y *P512T, tx, ty []P512T, index uint64) {
 	y.Lookup(ty, index)
 }
 
+func combine4(a, b *[4]uint64, f *factors) (na, nb uint64) {
+	if impl.MULX {
+		return mulxCombine4(a, b, f)
+	}
+	return portableCombine4(a, b, f)
+}
+
+func combineMod4(u, v, m *[4]uint64, n uint64, f *factors) {
+	if impl.MULX {
+		mulxCombineMod4(u, v, m, n, f)
+		return
+	}
+	portableCombineMod4(u, v, m, n, f)
+}
+
 func steps31(a, b uint64) (p, q uint64) {
 	if impl.MULX {
 		return mulxSteps31(a, b)
@@ -269,3 +284,9 @@ func avxLookupPair4(x, y, tx, ty *[4]uint64, n int, index uint64)
 func avxLookupTriple4(x, y, z, tx, ty, tz *[4]uint64, n int, index uint64)
 
 func mulxSteps31(a, b uint64) (p, q uint64)
+
+//go:noescape
+func mulxCombine4(a, b *[4]uint64, f *factors) (na, nb uint64)
+
+//go:noescape
+func mulxCombineMod4(u, v, m *[4]uint64, n uint64, f *factors)

@@ -113,4 +113,8 @@ func lookupPairP512T(x, y *P512T, tx, ty []P512T, index uint64) {
 	y.Lookup(ty, index)
 }
 
+func combine4(a, b *[4]uint64, f *factors) (na, nb uint64) { return portableCombine4(a, b, f) }
+
+func combineMod4(u, v, m *[4]uint64, n uint64, f *factors) { portableCombineMod4(u, v, m, n, f) }
+
 func steps31(a, b uint64) (p, q uint64) { return portableSteps31(a, b) }

@@ -49,7 +49,22 @@ func FuzzImplementations(f *testing.F) {
 				montgomery4(&z, &[4]uint64{n, y4[2], n, n}, &x4, &y4, -inverse64(y4[0]))
 				return z
 			})
+			same(t, "combineMod4", func() any {
+				e, f := reduce31(x[5], y[5]|1), reduce31(x[6], y[6]|1)
+				f = f.after(&e)
+				u, v := x4, x4
+				negateIf(v[:], ^uint64(0))
+				addIf(v[:], v[:], y4[:], ^uint64(0)) // y - x
+				combineMod4(&u, &v, &y4, -inverse64(y4[0]), &f)
+				return [2][4]uint64{u, v}
+			})
 		}
+		same(t, "combine4", func() any {
+			a, b := x4, y4
+			f := reduce31(x[5], y[5]|1)
+			na, nb := combine4(&a, &b, &f)
+			return [3][4]uint64{a, b, {na, nb}}
+		})
 		same(t, "steps31", func() any {
 			p, q := steps31(x[0], y[0]|1)
 			return [2]uint64{p, q}

@@ -7,8 +7,8 @@ import "math/bits"
 // The functions of invert.go for four limbs, without loops. They are twice as fast,
 // and most signatures need an inversion.
 
-// combine4 is combine31 for four limbs.
-func combine4(a, b *[4]uint64, f *factors) (na, nb uint64) {
+// portableCombine4 is combine31 for four limbs.
+func portableCombine4(a, b *[4]uint64, f *factors) (na, nb uint64) {
 	u0, u1, u2, u3, u4 := linear4(a, b, f.f0, f.g0)
 	v0, v1, v2, v3, v4 := linear4(a, b, f.f1, f.g1)
 	na, nb = -(u4 >> 63), -(v4 >> 63)
@@ -26,8 +26,8 @@ func abs4(z *[4]uint64, r0, r1, r2, r3, mask uint64) {
 	z[0], z[1], z[2], z[3] = r0, r1, r2, r3
 }
 
-// combineMod4 is combineMod62 for four limbs.
-func combineMod4(u, v, m *[4]uint64, n uint64, f *factors) {
+// portableCombineMod4 is combineMod62 for four limbs.
+func portableCombineMod4(u, v, m *[4]uint64, n uint64, f *factors) {
 	u0, u1, u2, u3, u4 := linear4(u, v, f.f0, f.g0)
 	v0, v1, v2, v3, v4 := linear4(u, v, f.f1, f.g1)
 	divide4(u, u0, u1, u2, u3, u4, m, n)
