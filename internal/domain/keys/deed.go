@@ -203,6 +203,9 @@ func (d *Deed) fields(ctx context.Context, s *Service, who audit.Principal) (wha
 	return f, about.certificate, nil
 }
 
+// Digest returns the digest of the certificate in what a user confirms.
+func (c *Certificate) Digest() []byte { return digest(c.X509.Raw) }
+
 func digest(b []byte) what.Hex {
 	sum := streebog.Sum256(b)
 	return sum[:]

@@ -236,7 +236,7 @@ func (a *API) history(ctx context.Context, r struct {
 	}
 	var v historyView
 	for _, e := range slices.Backward(list) {
-		one := historyEntry{At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: e.Object, Remote: e.Remote, Client: e.Principal.ClientID}
+		one := historyEntry{At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: e.Object, Remote: e.Remote, Client: a.client(visitorOf(ctx).words, e.Principal.ClientID)}
 		if e.Principal.UserID != who.UserID {
 			one.By = e.Principal.Login
 		} else if e.Principal.Actor != "" {

@@ -42,7 +42,7 @@ func TestAccount(t *testing.T) {
 	for range 60 {
 		b.get("/certificates/1/certificate.cer")
 	}
-	page := b.ok(b.get("/account/history"), `<span title="DownloadCertificate">Download a certificate</span>`, "certificate 1", "tamga-pages")
+	page := b.ok(b.get("/account/history"), `<span title="DownloadCertificate">Download a certificate</span>`, "certificate 1", "Pages of this service")
 	if strings.Contains(page.text, "<script>alert") {
 		t.Errorf("a text became a part of the page")
 	}

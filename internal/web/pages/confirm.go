@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -111,11 +112,19 @@ type waiting struct {
 	Created, Before          time.Time
 }
 
-func (w *words) waiting(r *confirm.Record) waiting {
+func (a *API) waiting(w *words, r *confirm.Record) waiting {
 	return waiting{
-		ID: r.ID, Action: what.ActionName(r.Action, w.language), Client: r.ClientID, Documents: r.Documents,
+		ID: r.ID, Action: what.ActionName(r.Action, w.language), Client: a.client(w, r.ClientID), Documents: r.Documents,
 		State: "operation." + string(r.State), Created: r.CreatedAt, Before: dueOf(r),
 	}
+}
+
+// client returns what an application is called. People do not know these pages by an identifier.
+func (a *API) client(w *words, id string) string {
+	if id == a.settings.ClientID {
+		return w.text("confirm.own")
+	}
+	return id
 }
 
 // dueOf returns when a record ends by itself.
@@ -141,7 +150,7 @@ func (a *API) waitingFor(ctx context.Context, after string, most int) (list []wa
 				return list, after, nil
 			}
 			if after = r.ID; !r.Purpose.SignIn() {
-				list = append(list, w.waiting(r))
+				list = append(list, a.waiting(w, r))
 			}
 		}
 		if len(records) <= most {
@@ -175,14 +184,15 @@ func (a *API) confirmList(ctx context.Context, r struct {
 // confirmView is one record.
 type confirmView struct {
 	waiting
-	Operator    string // who asks for the user; "" for the user
-	Type        string // of signature
-	Certificate string // fingerprint
-	Group       string // check number
-	Values      []confirmValue
-	More        int // values that are not shown
-	Listed      []confirmDocument
-	Cut         int // documents that are not shown
+	Operator string // who asks for the user; "" for the user
+	Type     string // of signature, in words
+	Signer   *certificate
+	Group    string         // check number
+	Values   []confirmValue // in words
+	Exact    []confirmValue // all that is confirmed beside the documents, as it is digested
+	More     int            // values that are not shown
+	Listed   []confirmDocument
+	Cut      int // documents that are not shown
 
 	Open      bool // waits for its user
 	Choices   []confirmChoice
@@ -203,7 +213,10 @@ type confirmView struct {
 	Result    string // address of the result
 }
 
-type confirmValue struct{ Name, Value string }
+type confirmValue struct {
+	Name, Value string
+	Raw         bool // the name has no words
+}
 
 type confirmChoice struct{ Value, Key, Label string }
 
@@ -234,7 +247,10 @@ func (a *API) confirmOne(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
-	v := visitorOf(ctx).words.confirmView(&p.Record, &content)
+	v := a.confirmView(visitorOf(ctx).words, &p.Record, &content)
+	if v.Signer, err = a.signer(ctx, content.Fields.Certificate); err != nil {
+		return view{}, err
+	}
 	if err := a.offer(ctx, who, &p, r.Others != "", &v); err != nil {
 		return view{}, err
 	}
@@ -246,6 +262,24 @@ func (a *API) confirmOne(ctx context.Context, r struct {
 		shown.script = rest.PasskeyScript
 	}
 	return shown, nil
+}
+
+// signer returns the certificate of the caller with a digest, nil for none.
+func (a *API) signer(ctx context.Context, digest []byte) (*certificate, error) {
+	if len(digest) == 0 {
+		return nil, nil
+	}
+	list, err := a.Certificates.List(ctx, rest.Caller(ctx).UserID)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		if bytes.Equal(c.Digest(), digest) {
+			shown := a.describe(c)
+			return &shown, nil
+		}
+	}
+	return nil, nil // it is deleted
 }
 
 // toConfirm finds a record that a page may show.
@@ -263,15 +297,23 @@ func (a *API) toConfirm(ctx context.Context, who audit.Principal, id string) (co
 }
 
 // confirmView describes a record by the fields whose digest is confirmed.
-func (w *words) confirmView(r *confirm.Record, c *confirm.Content) confirmView {
+func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confirmView {
 	f := &c.Fields
-	v := confirmView{waiting: w.waiting(r), Operator: r.Operator, Type: f.SignatureType, Group: r.What.Group()}
-	if len(f.Certificate) > 0 {
-		v.Certificate = hex.EncodeToString(f.Certificate)
+	v := confirmView{waiting: a.waiting(w, r), Operator: r.Operator, Group: r.What.Group()}
+	exact := func(name, value string) { v.Exact = append(v.Exact, confirmValue{Name: name, Value: value, Raw: true}) }
+	for _, one := range []confirmValue{
+		{Name: "action", Value: f.Action}, {Name: "certificate", Value: hex.EncodeToString(f.Certificate)},
+		{Name: "public_key", Value: hex.EncodeToString(f.PublicKey)}, {Name: "signature_type", Value: f.SignatureType},
+	} {
+		if one.Value != "" {
+			exact(one.Name, one.Value)
+		}
 	}
+	var said []string
+	v.Type, said = w.signatureKind(f)
 	for _, values := range []what.Values{f.Parameters, f.Arguments} {
 		for _, one := range values.List() {
-			if len(v.Values) == shownFields {
+			if len(v.Exact) >= shownFields {
 				v.More++
 				continue
 			}
@@ -279,7 +321,10 @@ func (w *words) confirmView(r *confirm.Record, c *confirm.Content) confirmView {
 			if one.Digest != nil {
 				text = hex.EncodeToString(one.Digest)
 			}
-			v.Values = append(v.Values, confirmValue{one.Name, text})
+			exact(one.Name, text)
+			if !slices.Contains(said, one.Name) {
+				v.Values = append(v.Values, w.confirmed(one))
+			}
 		}
 	}
 	states := r.DocumentStates()

@@ -125,8 +125,8 @@ func TestConfirm(t *testing.T) {
 	t.Run("by code", func(t *testing.T) {
 		at := p.waits(file{"file", hostileName, "text of the document"})
 		b.ok(b.get("/confirm"), "Signing a document", at)
-		b.ok(b.get("/start"), "Waits for you", `href="`+at+`"`, "asked by tamga-pages")
-		page := b.ok(b.get(at), "tamga-pages", "Check number", "Code by SMS: ***0078", "Decline all")
+		b.ok(b.get("/start"), "Waits for you", `href="`+at+`"`, "asked by Pages of this service")
+		page := b.ok(b.get(at), "<dd>Pages of this service</dd>", "<dd>CAdES-BES, detached</dd>", `<a href="/certificates/1">Demo User</a>`, "<code>isdetached</code></dt><dd><code>True</code>", "Check number", "Code by SMS: ***0078", "Decline all")
 		if strings.Contains(page.text, "<img src=x") || strings.Contains(page.text, `name="code"`) {
 			t.Errorf("a name became a part of the page, or a code is asked before one was sent:\n%s", page.text)
 		}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"tamga/internal/domain/confirm/what"
+)
+
+// signatureParts are the parameters that say of what kind a signature is, in the order in which
+// people say it.
+var signatureParts = []string{"cadestype", "pdfformat", "xadestype", "xmldsigtype", "cmssignaturetype", "isdetached", "hash"}
+
+// signatureKind returns what a signature is called, such as "CAdES-T, detached", and the names of
+// the parameters that this says. A parameter with a value that has no words is not among them.
+func (w *words) signatureKind(f *what.Fields) (text string, said []string) {
+	if f.SignatureType == "" {
+		return "", nil
+	}
+	var parts []string
+	kind, known := w.texts["confirm.kind."+strings.ToLower(f.SignatureType)]
+	if !known {
+		kind = f.SignatureType
+	}
+	for _, name := range signatureParts {
+		for _, v := range f.Parameters.List() {
+			if v.Name != name || v.Digest != nil {
+				continue
+			}
+			if one, ok := w.texts["confirm.value."+name+"."+strings.ToLower(strings.TrimSpace(v.Value))]; ok {
+				said = append(said, name)
+				if one != "-" { // the usual way, which has no name
+					parts = append(parts, one)
+				}
+			}
+		}
+	}
+	if kind != "CAdES" || !slices.Contains(said, "cadestype") { // the level of CAdES has the kind in its name
+		parts = slices.Insert(parts, 0, kind)
+	}
+	return strings.Join(parts, ", "), said
+}
+
+// confirmed returns a value that is confirmed in words: with its name and, if it has words or a
+// form of its own, its value. Anything else is shown as it is.
+func (w *words) confirmed(v what.Value) confirmValue {
+	name, named := w.texts["confirm.field."+v.Name]
+	if !named {
+		name = v.Name
+	}
+	return confirmValue{Name: name, Raw: !named, Value: w.confirmedText(v)}
+}
+
+func (w *words) confirmedText(v what.Value) string {
+	if v.Digest != nil {
+		return w.text("confirm.long", hex.EncodeToString(v.Digest))
+	}
+	switch v.Name {
+	case "suite":
+		return w.suite(v.Value)
+	case "life":
+		if life, err := time.ParseDuration(v.Value); err == nil && life > 0 && life%(24*time.Hour) == 0 {
+			return w.count("confirm.days", int(life/(24*time.Hour)))
+		}
+	case "authority": // its number and its name
+		if _, name, ok := strings.Cut(v.Value, " "); ok && name != "" {
+			return name
+		}
+	case "reason":
+		return w.known("reason."+v.Value, v.Value)
+	case "status":
+		return w.known("certificate.status."+v.Value, v.Value)
+	case "pdfsignatureappearance": // Base64
+		return w.text("confirm.appearance")
+	}
+	return w.known("confirm.value."+v.Name+"."+strings.ToLower(strings.ReplaceAll(v.Value, " ", "_")), v.Value)
+}
+
+// known returns a text, or otherwise if there is none.
+func (w *words) known(key, otherwise string) string {
+	if text, ok := w.texts[key]; ok && text != "-" {
+		return text
+	}
+	return otherwise
+}
