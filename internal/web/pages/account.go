@@ -203,11 +203,16 @@ func (a *API) cancelChange(ctx context.Context, r formed) (rest.Redirect, error)
 	return toAccount(), err
 }
 
-// historyPage is how many entries a page of the history has.
-const historyPage = 50
+// Limits of a page of the history.
+const (
+	historyPage  = 50 // entries that are read at once
+	historyFew   = 25 // a page with fewer entries reads on
+	historyReads = 10 // times that a page reads, at most
+)
 
 type historyView struct {
 	Entries []historyEntry // the newest first
+	All     bool           // with what was only looked at
 	Next    string         // address of the next page; "" for none
 }
 
@@ -215,12 +220,30 @@ type historyEntry struct {
 	At                         time.Time
 	Operation, Outcome         string
 	OK                         bool
+	Refused                    string // what the outcome means
 	Object, Remote, Client, By string
 }
 
-// history shows the audit entries about the user, paged by their position.
+// looks reports whether an operation only looks at something or is a step of another one, so that
+// it is not in a history of acts.
+func looks(operation string) bool {
+	for _, prefix := range []string{"Get", "List", "Show", "Download", "Read", "Preview"} {
+		if strings.HasPrefix(operation, prefix) {
+			return true
+		}
+	}
+	switch operation {
+	case "Authorize", "UserInfo", "CheckDistinguishedNameUnique", "CheckEmailUnique", "CheckIdentifiersUnique", "CheckPhoneUnique", "ConfirmPages":
+		return true
+	}
+	return strings.HasSuffix(operation, "Page") && !strings.HasSuffix(operation, "ByPage")
+}
+
+// history shows the audit entries about the user, paged by their position. Most entries of a person
+// who uses the pages say that a page was looked at: they are shown on demand.
 func (a *API) history(ctx context.Context, r struct {
 	Before string `query:"before"`
+	All    string `query:"all"`
 }) (view, error) {
 	before := int64(0)
 	if r.Before != "" {
@@ -229,23 +252,53 @@ func (a *API) history(ctx context.Context, r struct {
 			return view{}, fault.New(fault.InvalidParameters, "before: want the position of an entry")
 		}
 	}
-	who := rest.Caller(ctx)
-	list, next, err := a.History(ctx, who.UserID, before, historyPage)
-	if err != nil {
-		return view{}, err
-	}
-	var v historyView
-	for _, e := range slices.Backward(list) {
-		one := historyEntry{At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: e.Object, Remote: e.Remote, Client: a.client(visitorOf(ctx).words, e.Principal.ClientID)}
-		if e.Principal.UserID != who.UserID {
-			one.By = e.Principal.Login
-		} else if e.Principal.Actor != "" {
-			one.By = e.Principal.Actor
+	who, w := rest.Caller(ctx), visitorOf(ctx).words
+	v := historyView{All: r.All != ""}
+	for range historyReads {
+		list, next, err := a.History(ctx, who.UserID, before, historyPage)
+		if err != nil {
+			return view{}, err
 		}
-		v.Entries = append(v.Entries, one)
+		for i := range slices.Backward(list) {
+			if v.All || !looks(list[i].Operation) {
+				v.Entries = append(v.Entries, a.historyEntry(w, who.UserID, &list[i]))
+			}
+		}
+		if before = next; next <= 0 || len(v.Entries) >= historyFew {
+			break
+		}
 	}
-	if next > 0 {
-		v.Next = "/account/history?before=" + strconv.FormatInt(next, 10)
+	if before > 0 {
+		v.Next = "/account/history?before=" + strconv.FormatInt(before, 10)
+		if v.All {
+			v.Next += "&all=yes"
+		}
 	}
 	return view{template: "account/history", title: "account.history", content: v}, nil
+}
+
+func (a *API) historyEntry(w *words, userID string, e *audit.Entry) historyEntry {
+	one := historyEntry{
+		At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: w.object(e.Object), Remote: e.Remote,
+		Client: a.client(w, e.Principal.ClientID),
+	}
+	if !one.OK {
+		one.Refused = w.fault(fault.New(e.Outcome, ""))
+	}
+	if e.Principal.UserID != userID {
+		one.By = e.Principal.Login
+	} else if e.Principal.Actor != "" {
+		one.By = e.Principal.Actor
+	}
+	return one
+}
+
+// object returns what an entry is about. A certificate, a request and an operation have a word before
+// their numbers.
+func (w *words) object(text string) string {
+	kind, number, ok := strings.Cut(text, " ")
+	if word, known := w.texts["account.object."+kind]; ok && known {
+		return word + " " + number
+	}
+	return text
 }

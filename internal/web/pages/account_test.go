@@ -3,6 +3,7 @@
 package pages_test
 
 import (
+	"html"
 	"net/url"
 	"regexp"
 	"strings"
@@ -42,13 +43,19 @@ func TestAccount(t *testing.T) {
 	for range 60 {
 		b.get("/certificates/1/certificate.cer")
 	}
-	page := b.ok(b.get("/account/history"), `<span title="DownloadCertificate">Download a certificate</span>`, "certificate 1", "Pages of this service")
+	page := b.ok(b.get("/account/history"), `<span title="SetNameByPage">`, `<span title="invalid_parameters">`, `href="/account/history?all=yes"`)
+	for _, looked := range []string{"DownloadCertificate", "AccountPage", "HistoryPage"} { // most of the newest entries
+		if strings.Contains(page.text, looked) {
+			t.Errorf("the history has %s, which only looks at something", looked)
+		}
+	}
+	page = b.ok(b.get("/account/history?all=yes"), `<span title="DownloadCertificate">Download a certificate</span>`, "certificate 1", "Pages of this service")
 	if strings.Contains(page.text, "<script>alert") {
 		t.Errorf("a text became a part of the page")
 	}
-	older := b.find(page, regexp.MustCompile(`href="(/account/history\?before=[0-9]+)"`))[1]
-	page = b.ok(b.get(older), "SetNameByPage")
-	if n := strings.Count(page.text, "<tr>"); n > 51 {
+	older := b.find(page, regexp.MustCompile(`href="(/account/history\?before=[0-9]+&amp;all=yes)"`))[1]
+	page = b.ok(b.get(html.UnescapeString(older)), "SetNameByPage", "AccountPage")
+	if n := strings.Count(page.text, "<tr>"); n > 75 {
 		t.Errorf("a page has %d entries", n)
 	}
 	for _, wrong := range []string{"0", "-1", "x", "99999999999999999999"} {

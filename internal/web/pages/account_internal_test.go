@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestLooks checks that the history of acts leaves out what only looks, and nothing else.
+func TestLooks(t *testing.T) {
+	acts, all := 0, 0
+	for key := range languages[0].texts {
+		name, ok := strings.CutPrefix(key, "audited.")
+		if !ok {
+			continue
+		}
+		all++
+		if !looks(name) {
+			acts++
+		}
+		for _, verb := range []string{"Sign", "Set", "Delete", "Add", "Change", "Confirm", "Revoke", "Register", "Export", "Login", "Token", "SecondStep", "Renew", "Lock", "Upload", "Remove"} {
+			if looks(name) && strings.HasPrefix(name, verb) && !strings.HasSuffix(name, "Page") && name != "ConfirmPages" {
+				t.Errorf("%s is an act", name)
+			}
+		}
+	}
+	if acts < 150 || all-acts < 80 {
+		t.Errorf("%d acts of %d operations", acts, all)
+	}
+	for name, want := range map[string]bool{"SignByPage": false, "SignPage": true, "ConfirmPages": true, "SignedIn": false, "DownloadSigned": true, "Login": false, "": false} {
+		if looks(name) != want {
+			t.Errorf("%q: %t, want %t", name, !want, want)
+		}
+	}
+}
