@@ -6,7 +6,9 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -88,6 +90,36 @@ log: {format: text, level: %s}
 		t.Fatal("the server did not start with its configuration")
 	}
 
+	// Each request has a connection of its own, and none fails while files are replaced.
+	ended, answered := make(chan struct{}), make(chan error, 2)
+	for range cap(answered) {
+		go func() {
+			for n := 0; ; n++ {
+				select {
+				case <-ended:
+					if n == 0 {
+						answered <- errors.New("no request was answered")
+					}
+					answered <- nil
+					return
+				default:
+				}
+				response, err := client.Get("https://" + address.Host + "/readyz")
+				if err == nil {
+					_, err = io.Copy(io.Discard, response.Body)
+					err = errors.Join(err, response.Body.Close())
+				}
+				if err == nil && response.StatusCode != 200 {
+					err = fmt.Errorf("status %d", response.StatusCode)
+				}
+				if err != nil {
+					answered <- fmt.Errorf("request %d: %w", n, err)
+					return
+				}
+			}
+		}()
+	}
+
 	copies(second, secondKey)
 	config("two.secret", "debug", "")
 	hangUp(t, s, done)
@@ -119,6 +151,12 @@ log: {format: text, level: %s}
 	hangUp(t, s, restart)
 	if !known("the first secret") || !shows(first) {
 		t.Error("a valid configuration after invalid ones was not read")
+	}
+	close(ended)
+	for range cap(answered) {
+		if err := <-answered; err != nil {
+			t.Errorf("under load: %v", err)
+		}
 	}
 }
 

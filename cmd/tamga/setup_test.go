@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,9 @@ import (
 	"tamga/internal/app/dev"
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
+	"tamga/pki/ocsp"
+	"tamga/pki/suite"
+	"tamga/pki/x509gost"
 )
 
 // installation is an installation that tamga init made, with a user who can sign.
@@ -313,7 +317,32 @@ func TestInitContinues(t *testing.T) {
 	}
 }
 
-// load asks servers for signatures, tokens and time stamps until stop is called, which returns how many
+// statusQuery returns an OCSP request for the issuing authority.
+func (i *installation) statusQuery() []byte {
+	i.t.Helper()
+	var list []struct{ Name, PEM string }
+	if err := json.Unmarshal([]byte(i.run("ca", "export", "--all", "--json")), &list); err != nil {
+		i.t.Fatal(err)
+	}
+	named := map[string]*x509gost.Certificate{}
+	for _, c := range list {
+		block, _ := pem.Decode([]byte(c.PEM))
+		if block == nil {
+			i.t.Fatalf("%s: %q", c.Name, c.PEM)
+		}
+		var err error
+		if named[c.Name], err = x509gost.ParseCertificate(block.Bytes); err != nil {
+			i.t.Fatal(err)
+		}
+	}
+	query, err := ocsp.CreateRequest(named["gost"], named["gost-root"], suite.SHA1, nil)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return query
+}
+
+// load asks servers for signatures, tokens, time stamps, OCSP answers and revocation lists until stop is called, which returns how many
 // were answered. Every failure is an error of the test.
 func (i *installation) load(servers ...*tamgatest.Server) (stop func() int64) {
 	i.t.Helper()
@@ -323,6 +352,7 @@ func (i *installation) load(servers ...*tamgatest.Server) (stop func() int64) {
 	}
 	// A TimeStampReq (RFC 3161) for a digest by SHA-256.
 	query := append([]byte("\x30\x36\x02\x01\x01\x30\x31\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01\x05\x00\x04\x20"), make([]byte, 32)...)
+	status := i.statusQuery()
 	var done atomic.Int64
 	ended := make(chan struct{})
 	var workers sync.WaitGroup
@@ -333,6 +363,32 @@ func (i *installation) load(servers ...*tamgatest.Server) (stop func() int64) {
 			func() error { _, err := sign(s, token, signingBody(i.t, i.plain, "")); return err },
 			func() error { _, err := sign(s, token, signingBody(i.t, i.withPIN, "805173")); return err },
 			func() error { _, err := post(s.URL+"/pki/tsp", "", "application/timestamp-query", query); return err },
+			func() error { // a token of now
+				token, err := i.token(s)
+				if err == nil {
+					_, err = sign(s, token, signingBody(i.t, i.plain, ""))
+				}
+				return err
+			},
+			func() error {
+				answer, err := post(s.URL+"/pki/ocsp", "", "application/ocsp-request", status)
+				if err == nil && !bytes.Contains(answer[:min(len(answer), 12)], []byte("\x0a\x01\x00")) { // successful
+					err = fmt.Errorf("an OCSP answer begins with %x", answer[:min(len(answer), 12)])
+				}
+				return err
+			},
+			func() error {
+				response, err := http.Get(s.URL + "/pki/gost.crl")
+				if err != nil {
+					return err
+				}
+				defer response.Body.Close()
+				if response.StatusCode != 200 {
+					return fmt.Errorf("a revocation list: %d", response.StatusCode)
+				}
+				_, err = io.Copy(io.Discard, response.Body)
+				return err
+			},
 		} {
 			workers.Go(func() {
 				for {
@@ -492,6 +548,57 @@ func TestRotateOnTwoMachines(t *testing.T) {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestRotateTokenKeys replaces the key that signs tokens under load.
+// A second process signs with the new key at once. No request fails, and tokens of both keys work on both.
+func TestRotateTokenKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("rotates under load")
+	}
+	t.Parallel()
+	i := initialize(t)
+	tamgatest.WriteFile(t, i.config, read(t, i.config)+"tokens: {key_overlap: 0s}\n")
+	keyOf := func(token string) string {
+		t.Helper()
+		head, err := base64.RawURLEncoding.DecodeString(token[:strings.Index(token, ".")])
+		var header struct{ KID string }
+		if err != nil || json.Unmarshal(head, &header) != nil || header.KID == "" {
+			t.Fatalf("%s, %v", head, err)
+		}
+		return header.KID
+	}
+	servers := []*tamgatest.Server{i.serve()}
+	tokens := map[string]string{} // by key
+	for range 2 {
+		last := servers[len(servers)-1]
+		token, err := i.token(last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens[keyOf(token)] = token
+		stop := i.load(servers...)
+		i.run("key", "rotate-tokens")
+		servers = append(servers, i.serve())
+		fresh, err := i.token(servers[len(servers)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens[keyOf(fresh)] = fresh
+		for _, s := range servers {
+			for _, token := range tokens {
+				if _, err := sign(s, token, signingBody(t, i.plain, "")); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if n := stop(); n == 0 {
+			t.Error("no request was answered")
+		}
+	}
+	if len(tokens) != 3 {
+		t.Errorf("tokens are signed with %d keys", len(tokens))
 	}
 }
 
