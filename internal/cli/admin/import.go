@@ -241,7 +241,7 @@ func (r *importing) touches(i *importItem) lock.Set {
 	if i.err != nil {
 		return lock.Set{}
 	}
-	set := r.real.Users.Touches(i.account)
+	set := r.real.Users.Touches(&i.account)
 	for _, der := range i.certificates {
 		set = set.And(lock.Named(fmt.Sprintf("certificate %x", sha256.Sum256(der))))
 	}

@@ -33,7 +33,7 @@ func (s *Service) Differences(ctx context.Context, u User, a Account) (fields []
 		fields = append(fields, "operator")
 	}
 	if len(a.Components) > 0 {
-		want, err := s.wholeName(a.Components)
+		want, err := s.nameOf(a)
 		if err != nil {
 			return nil, inField("dn", err)
 		}

@@ -246,6 +246,8 @@ type Account struct {
 	// Also makes more changes in the transaction that adds the user; optional. Its errors
 	// roll back.
 	Also func(ctx context.Context, u User) error
+
+	name *Name // of the components, if Touches made it
 }
 
 // FieldError is an error of Add with the part of the account that is wrong.
@@ -323,8 +325,9 @@ func (s *Service) AddAll(ctx context.Context, list []Account, keep bool) (users 
 }
 
 // Touches returns what must be free for an account, and becomes taken by it. Certificates that
-// Also adds are not in it.
-func (s *Service) Touches(a Account) lock.Set {
+// Also adds are not in it. It keeps the distinguished name in the account for services with the same
+// naming, so the components must not change after it.
+func (s *Service) Touches(a *Account) lock.Set {
 	set := loginLocks(a.Login)
 	for _, c := range a.Contacts {
 		set = set.And(c.Type.Kind().Lock("", c.Value))
@@ -377,20 +380,32 @@ func (s *Service) entry(a Account) (e entry, err error) {
 	}
 	if len(a.Components) > 0 {
 		var err error
-		if e.name, err = s.wholeName(a.Components); err != nil {
+		if e.name, err = s.nameOf(a); err != nil {
 			return e, inField("dn", err)
 		}
 	}
 	return e, nil
 }
 
-// accountName returns the distinguished name of an account that is in order.
-func (s *Service) accountName(a Account) (Name, bool) {
+// accountName returns the distinguished name of an account that is in order, and keeps it.
+func (s *Service) accountName(a *Account) (Name, bool) {
 	if len(a.Components) == 0 {
 		return s.Naming.firstName(a.Login)
 	}
-	name, err := s.wholeName(a.Components)
-	return name, err == nil
+	name, err := s.nameOf(*a)
+	if err != nil {
+		return Name{}, false
+	}
+	a.name = &name
+	return name, true
+}
+
+// nameOf returns the distinguished name of the components of an account.
+func (s *Service) nameOf(a Account) (Name, error) {
+	if a.name != nil {
+		return *a.name, nil
+	}
+	return s.wholeName(a.Components)
 }
 
 // locks returns what is locked while the account is added.
