@@ -30,6 +30,7 @@ type edwardsP256A struct {
 	// The table is built at the first use of the base point.
 	once  sync.Once
 	table *edCombP256A
+	turns edTurnsP256A // the table in the turned form
 	lanes edLanesP256A // the table in the order that lanes read
 	quads edQuadsP256A
 }
@@ -37,13 +38,6 @@ type edwardsP256A struct {
 // edWindowP256A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
 type edWindowP256A struct {
 	u, v, duv [1 << (baseBits - 1)]field.P256A
-}
-
-// pick sets e to the entry at index, or to its opposite where negative is all ones. It
-// reads all entries.
-func (w *edWindowP256A) pick(e *edAffineP256A, index, negative uint64) {
-	field.LookupTripleP256A(&e.u, &e.v, &e.duv, w.u[:], w.v[:], w.duv[:], index)
-	e.negateIf(negative)
 }
 
 // edCombP256A is the table of a point, see combOf.
@@ -198,15 +192,6 @@ func (p *edAffineP256A) negate() {
 }
 
 // negateIf sets p to its opposite where mask is all ones, in constant time.
-func (p *edAffineP256A) negateIf(mask uint64) {
-	var u, duv field.P256A
-	u.Sub(&u, &p.u)
-	duv.Sub(&duv, &p.duv)
-	p.u.Assign(&u, mask)
-	p.duv.Assign(&duv, mask)
-}
-
-// negateIf sets p to its opposite where mask is all ones, in constant time.
 func (p *edCachedP256A) negateIf(mask uint64) {
 	var u, dt field.P256A
 	u.Sub(&u, &p.u)
@@ -272,26 +257,6 @@ func (c *edwardsP256A) normalize(a []edAffineP256A, p []edExtendedP256A) {
 		a[i].duv.Mul(&p[i].t, &z)
 		a[i].duv.Mul(&a[i].duv, &c.d)
 	}
-}
-
-// mulBaseOne is MulBase without lanes.
-func (c *edwardsP256A) mulBaseOne(xy []byte, k *field.Scalar) bool {
-	table := c.comb()
-	var digits [edWindowsP256A]int8
-	recode(digits[:], k, c.order, baseBits)
-	var e edAffineP256A
-	index, negative := split(digits[0])
-	table[0].pick(&e, index, negative)
-	sum := e.extended()
-	index, negative = split(digits[1])
-	table[1].pick(&e, index, negative)
-	for i := 2; i < len(digits); i++ {
-		index, negative = split(digits[i])
-		c.addThenPick(&sum, &e, &table[i], index, negative)
-	}
-	c.addMixed(&sum, &sum, &e)
-	clear(digits[:])
-	return c.write(xy, &sum)
 }
 
 // edKeyP256A is a point with its curve and its table, which may be nil.

@@ -17,9 +17,28 @@ func addEdMixedP256A(z, p *edExtendedP256A, q *edAffineP256A) {
 	finishEdwardsP256A(z, p, &q.u, &q.v, &q.duv, &zz)
 }
 
+// addTurnedP256A sets sum = sum + q in the turned form (madd-2008-hwcd-3).
+func addTurnedP256A(sum *edExtendedP256A, q *edTurnedP256A) {
+	var a, b, c, d, e, f, g, h field.P256A
+	a.Sub(&sum.v, &sum.u)
+	a.Mul(&a, &q.minus)
+	b.Add(&sum.v, &sum.u)
+	b.Mul(&b, &q.plus)
+	c.Mul(&sum.t, &q.dxy)
+	d.Add(&sum.z, &sum.z)
+	e.Sub(&b, &a)
+	f.Sub(&d, &c)
+	g.Add(&d, &c)
+	h.Add(&b, &a)
+	sum.u.Mul(&e, &f)
+	sum.v.Mul(&g, &h)
+	sum.t.Mul(&e, &h)
+	sum.z.Mul(&f, &g)
+}
+
 // addThenPickP256A adds q to sum and sets q to an entry of the next window.
-func addThenPickP256A(sum *edExtendedP256A, q *edAffineP256A, next *edWindowP256A, index, negative uint64) {
-	addEdMixedP256A(sum, sum, q)
+func addThenPickP256A(sum *edExtendedP256A, q *edTurnedP256A, next *edTurnedWindowP256A, index, negative uint64) {
+	addTurnedP256A(sum, q)
 	next.pick(q, index, negative)
 }
 

@@ -32,6 +32,7 @@ type edwardsP512A struct {
 	// The table is built at the first use of the base point.
 	once  sync.Once
 	table *edCombP512A
+	turns edTurnsP512A // the table in the turned form
 	lanes edLanesP512A // the table in the order that lanes read
 	quads edQuadsP512A
 }
@@ -39,13 +40,6 @@ type edwardsP512A struct {
 // edWindowP512A holds the odd multiples of some point: 1, 3, ... 2^baseBits - 1 times.
 type edWindowP512A struct {
 	u, v, duv [1 << (baseBits - 1)]field.P512A
-}
-
-// pick sets e to the entry at index, or to its opposite where negative is all ones. It
-// reads all entries.
-func (w *edWindowP512A) pick(e *edAffineP512A, index, negative uint64) {
-	field.LookupTripleP512A(&e.u, &e.v, &e.duv, w.u[:], w.v[:], w.duv[:], index)
-	e.negateIf(negative)
 }
 
 // edCombP512A is the table of a point, see combOf.
@@ -200,15 +194,6 @@ func (p *edAffineP512A) negate() {
 }
 
 // negateIf sets p to its opposite where mask is all ones, in constant time.
-func (p *edAffineP512A) negateIf(mask uint64) {
-	var u, duv field.P512A
-	u.Sub(&u, &p.u)
-	duv.Sub(&duv, &p.duv)
-	p.u.Assign(&u, mask)
-	p.duv.Assign(&duv, mask)
-}
-
-// negateIf sets p to its opposite where mask is all ones, in constant time.
 func (p *edCachedP512A) negateIf(mask uint64) {
 	var u, dt field.P512A
 	u.Sub(&u, &p.u)
@@ -274,26 +259,6 @@ func (c *edwardsP512A) normalize(a []edAffineP512A, p []edExtendedP512A) {
 		a[i].duv.Mul(&p[i].t, &z)
 		a[i].duv.Mul(&a[i].duv, &c.d)
 	}
-}
-
-// mulBaseOne is MulBase without lanes.
-func (c *edwardsP512A) mulBaseOne(xy []byte, k *field.Scalar) bool {
-	table := c.comb()
-	var digits [edWindowsP512A]int8
-	recode(digits[:], k, c.order, baseBits)
-	var e edAffineP512A
-	index, negative := split(digits[0])
-	table[0].pick(&e, index, negative)
-	sum := e.extended()
-	index, negative = split(digits[1])
-	table[1].pick(&e, index, negative)
-	for i := 2; i < len(digits); i++ {
-		index, negative = split(digits[i])
-		c.addThenPick(&sum, &e, &table[i], index, negative)
-	}
-	c.addMixed(&sum, &sum, &e)
-	clear(digits[:])
-	return c.write(xy, &sum)
 }
 
 // edKeyP512A is a point with its curve and its table, which may be nil.

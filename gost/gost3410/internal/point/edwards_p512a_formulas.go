@@ -19,9 +19,28 @@ func addEdMixedP512A(z, p *edExtendedP512A, q *edAffineP512A) {
 	finishEdwardsP512A(z, p, &q.u, &q.v, &q.duv, &zz)
 }
 
+// addTurnedP512A sets sum = sum + q in the turned form (madd-2008-hwcd-3).
+func addTurnedP512A(sum *edExtendedP512A, q *edTurnedP512A) {
+	var a, b, c, d, e, f, g, h field.P512A
+	a.Sub(&sum.v, &sum.u)
+	a.Mul(&a, &q.minus)
+	b.Add(&sum.v, &sum.u)
+	b.Mul(&b, &q.plus)
+	c.Mul(&sum.t, &q.dxy)
+	d.Add(&sum.z, &sum.z)
+	e.Sub(&b, &a)
+	f.Sub(&d, &c)
+	g.Add(&d, &c)
+	h.Add(&b, &a)
+	sum.u.Mul(&e, &f)
+	sum.v.Mul(&g, &h)
+	sum.t.Mul(&e, &h)
+	sum.z.Mul(&f, &g)
+}
+
 // addThenPickP512A adds q to sum and sets q to an entry of the next window.
-func addThenPickP512A(sum *edExtendedP512A, q *edAffineP512A, next *edWindowP512A, index, negative uint64) {
-	addEdMixedP512A(sum, sum, q)
+func addThenPickP512A(sum *edExtendedP512A, q *edTurnedP512A, next *edTurnedWindowP512A, index, negative uint64) {
+	addTurnedP512A(sum, q)
 	next.pick(q, index, negative)
 }
 

@@ -7,7 +7,6 @@
 #include "go_asm.h"
 #include "textflag.h"
 #include "funcdata.h"
-
 #define PICKS // the macros of edwards_pick_amd64.h
 #include "formulas_amd64.h"
 
@@ -16,16 +15,18 @@
 
 #define SIZE const_edSizeP512A
 #define SIZE_P512A // says which size that is
-#define OFFSET_V edWindowP512A_v
-#define OFFSET_DUV edWindowP512A_duv
+#define OFFSET_PLUS edTurnedWindowP512A_plus
+#define OFFSET_DXY edTurnedWindowP512A_dxy
 #define MUL tamga∕gost∕gost3410∕internal∕field·inMulP512A(SB)
 #define ADD tamga∕gost∕gost3410∕internal∕field·inAddP512A(SB)
 #define SUB tamga∕gost∕gost3410∕internal∕field·inSubP512A(SB)
 
 #include "edwards_pick_amd64.h"
 
-// func mulxEdMixedPickP512A(z, p *edExtendedP512A, q *edAffineP512A, next *edWindowP512A, index, negative uint64)
-TEXT ·mulxEdMixedPickP512A(SB), 0, $576-48
+// The frame holds nine numbers of eight limbs.
+
+// func mulxEdTurnedPickP512A(z, p *edExtendedP512A, q *edTurnedP512A, next *edTurnedWindowP512A, index, negative uint64)
+TEXT ·mulxEdTurnedPickP512A(SB), 0, $576-48
 	NO_LOCAL_POINTERS
 	START
-#include "edwards_mixed_amd64.h"
+#include "edwards_turned_amd64.h"

@@ -72,16 +72,16 @@ func TestFormulaImplementations(t *testing.T) {
 		compareFormulas(t, "Edwards P512A", g, edCachedP512A{eight(), eight(), eight(), eight()}, addEdwardsP512A, mulxEdAddP512A, doubleEdwardsP512A, mulxEdDoubleP512A)
 		compareFormulas(t, "Edwards P512A, without t", g, edAffineP512A{eight(), eight(), eight()}, addEdMixedP512A, mulxEdMixedP512A, doubleWithoutTP512A, mulxEdDoubleWithoutTP512A)
 
-		var v edWindowP256A
-		for i := range v.u {
-			v.u[i], v.v[i], v.duv[i] = four(), four(), four()
+		var v edTurnedWindowP256A
+		for i := range v.plus {
+			v.minus[i], v.plus[i], v.dxy[i] = four(), four(), four()
 		}
-		comparePicks(t, "P256A", r.IntN(len(v.u)), f, edAffineP256A{four(), four(), four()}, &v, addThenPickP256A, mulxEdMixedPickP256A)
-		var w edWindowP512A
-		for i := range w.u {
-			w.u[i], w.v[i], w.duv[i] = eight(), eight(), eight()
+		comparePicks(t, "P256A", r.IntN(len(v.plus)), f, edTurnedP256A{four(), four(), four()}, &v, addThenPickP256A, mulxEdTurnedPickP256A)
+		var w edTurnedWindowP512A
+		for i := range w.plus {
+			w.minus[i], w.plus[i], w.dxy[i] = eight(), eight(), eight()
 		}
-		comparePicks(t, "P512A", r.IntN(len(w.u)), g, edAffineP512A{eight(), eight(), eight()}, &w, addThenPickP512A, mulxEdMixedPickP512A)
+		comparePicks(t, "P512A", r.IntN(len(w.plus)), g, edTurnedP512A{eight(), eight(), eight()}, &w, addThenPickP512A, mulxEdTurnedPickP512A)
 	}
 }
 

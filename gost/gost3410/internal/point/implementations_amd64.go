@@ -109,9 +109,9 @@ func (c *edwardsP256A) addMixed(z, p *edExtendedP256A, q *edAffineP256A) {
 	addEdMixedP256A(z, p, q)
 }
 
-func (c *edwardsP256A) addThenPick(sum *edExtendedP256A, q *edAffineP256A, next *edWindowP256A, index, negative uint64) {
+func (c *edwardsP256A) addThenPick(sum *edExtendedP256A, q *edTurnedP256A, next *edTurnedWindowP256A, index, negative uint64) {
 	if impl.MULX {
-		mulxEdMixedPickP256A(sum, sum, q, next, index, negative)
+		mulxEdTurnedPickP256A(sum, sum, q, next, index, negative)
 		return
 	}
 	addThenPickP256A(sum, q, next, index, negative)
@@ -149,9 +149,9 @@ func (c *edwardsP512A) addMixed(z, p *edExtendedP512A, q *edAffineP512A) {
 	addEdMixedP512A(z, p, q)
 }
 
-func (c *edwardsP512A) addThenPick(sum *edExtendedP512A, q *edAffineP512A, next *edWindowP512A, index, negative uint64) {
+func (c *edwardsP512A) addThenPick(sum *edExtendedP512A, q *edTurnedP512A, next *edTurnedWindowP512A, index, negative uint64) {
 	if impl.MULX {
-		mulxEdMixedPickP512A(sum, sum, q, next, index, negative)
+		mulxEdTurnedPickP512A(sum, sum, q, next, index, negative)
 		return
 	}
 	addThenPickP512A(sum, q, next, index, negative)
@@ -246,7 +246,7 @@ func mulxEdAddP256A(z, p *edExtendedP256A, q *edCachedP256A)
 func mulxEdMixedP256A(z, p *edExtendedP256A, q *edAffineP256A)
 
 //go:noescape
-func mulxEdMixedPickP256A(z, p *edExtendedP256A, q *edAffineP256A, next *edWindowP256A, index, negative uint64)
+func mulxEdTurnedPickP256A(z, p *edExtendedP256A, q *edTurnedP256A, next *edTurnedWindowP256A, index, negative uint64)
 
 //go:noescape
 func mulxEdDoubleP256A(z, p *edExtendedP256A)
@@ -261,7 +261,7 @@ func mulxEdAddP512A(z, p *edExtendedP512A, q *edCachedP512A)
 func mulxEdMixedP512A(z, p *edExtendedP512A, q *edAffineP512A)
 
 //go:noescape
-func mulxEdMixedPickP512A(z, p *edExtendedP512A, q *edAffineP512A, next *edWindowP512A, index, negative uint64)
+func mulxEdTurnedPickP512A(z, p *edExtendedP512A, q *edTurnedP512A, next *edTurnedWindowP512A, index, negative uint64)
 
 //go:noescape
 func mulxEdDoubleP512A(z, p *edExtendedP512A)

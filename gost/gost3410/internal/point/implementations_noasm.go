@@ -32,7 +32,7 @@ func (c *edwardsP256A) add(z, p *edExtendedP256A, q *edCachedP256A) { addEdwards
 
 func (c *edwardsP256A) addMixed(z, p *edExtendedP256A, q *edAffineP256A) { addEdMixedP256A(z, p, q) }
 
-func (c *edwardsP256A) addThenPick(sum *edExtendedP256A, q *edAffineP256A, next *edWindowP256A, index, negative uint64) {
+func (c *edwardsP256A) addThenPick(sum *edExtendedP256A, q *edTurnedP256A, next *edTurnedWindowP256A, index, negative uint64) {
 	addThenPickP256A(sum, q, next, index, negative)
 }
 
@@ -44,7 +44,7 @@ func (c *edwardsP512A) add(z, p *edExtendedP512A, q *edCachedP512A) { addEdwards
 
 func (c *edwardsP512A) addMixed(z, p *edExtendedP512A, q *edAffineP512A) { addEdMixedP512A(z, p, q) }
 
-func (c *edwardsP512A) addThenPick(sum *edExtendedP512A, q *edAffineP512A, next *edWindowP512A, index, negative uint64) {
+func (c *edwardsP512A) addThenPick(sum *edExtendedP512A, q *edTurnedP512A, next *edTurnedWindowP512A, index, negative uint64) {
 	addThenPickP512A(sum, q, next, index, negative)
 }
 

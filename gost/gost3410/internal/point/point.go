@@ -30,7 +30,9 @@
 //	weierstrass_p256t_formulas.go  P512T                         formulas for any a
 //	edwards_p256a.go               P512A
 //	edwards_p256a_formulas.go      P512A                         formulas
+//	edwards_turned_p256a.go        P512A                         multiples of the base point in Edwards form
 //	edwards_p256a_amd64.s          P512A
+//	edwards_pick_p256a_amd64.s     P512A                         an addition with a look-up inside
 //	lanes_p256a_amd64.go           P512A                         eight scalars at a time
 //	edwards_lanes_p256a_amd64.go   P512A                         the same in Edwards form
 //	sums_p256a_amd64.go            P512A                         eight checks at a time
@@ -48,9 +50,10 @@
 //	512   344 KiB      516 KiB  4 ms
 //
 // Sets with the same curve share the table. With AVX-512 IFMA there is a second copy,
-// a quarter larger, in the order of vector lanes. A table of another point is as large
-// and belongs to the Point that Precompute returned. Every multiplication by a secret
-// reads all entries of a window.
+// a quarter larger, in the order of vector lanes. Without it, curves in Edwards form have
+// a second table of the same size, for additions of seven products instead of eight. A
+// table of another point is as large as the first and belongs to the Point that
+// Precompute returned. Every multiplication by a secret reads all entries of a window.
 //
 // # Implementations
 //

@@ -28,6 +28,7 @@ var copies = []struct {
 	{"weierstrass_%_formulas.go", "P256A", []string{"P256B", "P256C", "P512A", "P512B"}},
 	{"weierstrass_%_formulas.go", "P256T", []string{"P512T"}},
 	{"edwards_%.go", "P256A", []string{"P512A"}},
+	{"edwards_turned_%.go", "P256A", []string{"P512A"}},
 	{"edwards_%_formulas.go", "P256A", []string{"P512A"}},
 	{"weierstrass_%_amd64.s", "P256A", []string{"P256B", "P256C", "P512A", "P512B"}},
 	{"lanes_%_amd64.go", "P256A", []string{"P256B", "P256C", "P512A", "P512B"}},
