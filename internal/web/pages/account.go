@@ -284,6 +284,9 @@ func (a *API) historyEntry(w *words, userID string, e *audit.Entry) historyEntry
 	}
 	if !one.OK {
 		one.Refused = w.fault(fault.New(e.Outcome, ""))
+		if e.Outcome == fault.Failed { // the code is that of documents, too
+			one.Refused = w.text("account.failed")
+		}
 	}
 	if e.Principal.UserID != userID {
 		one.By = e.Principal.Login

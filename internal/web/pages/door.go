@@ -105,6 +105,9 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	}
 	sentence, detail := v.words.refusal(f)
 	about := view{template: "refused", title: "refused.title", content: refusedView{Sentence: sentence, Detail: detail, Back: back(v)}}
+	if u, part := errors.AsType[unsigned](err); part {
+		about.content = refusedView{Sentence: sentence, Detail: detail, Back: back(v), Files: u.files, Signed: u.signed}
+	}
 	if form, again := errors.AsType[refusedForm](err); again {
 		about = form.again(sentence, detail)
 	}
@@ -120,6 +123,9 @@ type refusedView struct {
 	Sentence string // in the language of the reader
 	Detail   string // the message of the fault
 	Back     string // page to go on at
+
+	Files  []string // that are not signed, if the refusal is not about all of an upload
+	Signed string   // address of those that are; "" for none
 }
 
 // back returns the page that a person who was refused goes on at.

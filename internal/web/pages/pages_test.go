@@ -329,6 +329,17 @@ func TestStory(t *testing.T) {
 		b.is(b.get("/reference/none"), 404, "Такой операции в интерфейсе нет")
 		b.is(b.upload("/sign", map[string]string{"certificate": "6", "pin": "wrong"}, file{"file", "a.txt", "a"}), 400, "ПИН-код неверен")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Операция не удалась", "this is no archive")
+		// What is signed of several files, and what is not.
+		one := map[string]string{"certificate": "1"}
+		p := b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "<b>.pdf", "no PDF"}, file{"file", "c.xml", "<a/>"})
+		b.is(p, 500, "a PDF document expected", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны")
+		b.ok(b.get(b.find(p, regexp.MustCompile(`href="(/signed\?operations=[0-9a-f-]+)"`))[1]), "<td>Подписан</td>", ">a.txt.sig</a>")
+		if p = b.upload("/sign", one, file{"file", "a.pdf", "no PDF"}, file{"file", "b.txt", "b"}); strings.Contains(p.text, "/signed?") {
+			t.Errorf("nothing is signed, and the page leads to what is signed:\n%s", p.text)
+		}
+		b.is(p, 500, "<li>a.pdf</li>\n<li>b.txt</li>\n")
+		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b.txt", ""}), 400, "Пустой файл", "<li>b.txt</li>\n</ul>")
+		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b\u202etxt.exe", "b"}), 400, "Имя файла: символ U&#43;202E не допускается", "<li>b txt.exe</li>\n</ul>")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, file{"file", "a.docx", "a"}), 400, "Так подписать этот файл нельзя")
 		b.is(b.upload("/verify", nil, file{"file", "a.txt", "a"}), 400, "Файл не удалось прочитать")
 		b.is(b.get("/signed?operations=1"), 404, "Этого нет")

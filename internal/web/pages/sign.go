@@ -12,9 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
@@ -299,6 +301,9 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 	if !slices.ContainsFunc(files, func(u upload) bool { return !u.original }) {
 		return rest.Redirect{}, fault.New(fault.ContentRequired, "choose at least one file to sign")
 	}
+	if empty := namesOf(files, func(u *upload) bool { return u.Content.Size() == 0 }); len(empty) > 0 {
+		return rest.Redirect{}, unsigned{fault.New(fault.ContentRequired, "a file is empty: leave it out"), empty, ""}
+	}
 	chosen, err := a.choices(ctx, fields)
 	if err != nil {
 		return rest.Redirect{}, err
@@ -317,11 +322,16 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 		kept[i] = files[i].New
 	}
 	stored, err := a.Documents.Keep(ctx, who, kept)
+	if fault.Is(err, fault.DocumentInfoInvalid) { // a name
+		err = unsigned{err, namesOf(files, func(u *upload) bool {
+			return utf8.RuneCountInString(u.name()) > maxFileName || notify.OneLine(u.name()) != strings.TrimSpace(u.name())
+		}), ""}
+	}
 	if err != nil {
 		return rest.Redirect{}, err
 	}
 	var ids []string
-	for _, g := range groups {
+	for at, g := range groups {
 		order := &signing.OperationOrder{Type: g.format.Type, Params: g.params, Certificate: chosen.certificate, PIN: chosen.pin}
 		for _, i := range g.files {
 			input := signing.Input{RefID: stored[i].ID, Name: files[i].name()}
@@ -331,6 +341,18 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 			order.Inputs = append(order.Inputs, input)
 		}
 		o, err := a.Operations.Start(ctx, who, order)
+		if err != nil && len(files) > 1 { // an operation before this one may have signed some
+			left := unsigned{error: err}
+			for _, g := range groups[at:] {
+				for _, i := range g.files {
+					left.files = append(left.files, notify.OneLine(files[i].name()))
+				}
+			}
+			if len(ids) > 0 {
+				left.signed = "/signed?" + queryOf(ids)
+			}
+			err = left
+		}
 		if err != nil {
 			return rest.Redirect{}, err
 		}
@@ -343,6 +365,28 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 		to += "&again=" + url.QueryEscape(again)
 	}
 	return rest.Redirect{Location: to, See: true}, nil
+}
+
+// maxFileName is the longest name of a stored document, in characters.
+const maxFileName = 255
+
+// unsigned is a refusal that leaves some files of an upload unsigned.
+type unsigned struct {
+	error
+	files  []string // their names, for people
+	signed string   // address of the files that are signed, "" for none
+}
+
+func (u unsigned) Unwrap() error { return u.error }
+
+// namesOf returns the names of some files, for people.
+func namesOf(files []upload, of func(u *upload) bool) (names []string) {
+	for i := range files {
+		if of(&files[i]) {
+			names = append(names, notify.OneLine(files[i].name()))
+		}
+	}
+	return names
 }
 
 // choices are what a person chose in the form.
