@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubernetes has no code: its tests decode the manifests with the types of Kubernetes. It is a
-// module of its own, because nothing else needs these types.
+// Package kubernetes has no code: its tests decode the manifests with the types of Kubernetes, and the compose
+// file with those of compose. It is a module of its own, because nothing else needs these types.
 package kubernetes
 
 import (
@@ -31,6 +31,16 @@ type objects struct {
 	Deployment          appsv1.Deployment
 	Service             corev1.Service
 	PodDisruptionBudget policyv1.PodDisruptionBudget
+}
+
+// read returns a file.
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // decode decodes the manifests. An unknown or repeated field is an error. As in kubectl, an anchor is known
@@ -67,10 +77,7 @@ func decode(t *testing.T, text []byte) (all objects, versions []string) {
 }
 
 func TestManifests(t *testing.T) {
-	text, err := os.ReadFile("tamga.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, "tamga.yaml")
 	all, versions := decode(t, text)
 	if len(versions) != 6 {
 		t.Errorf("the manifests are %q", versions)
@@ -127,16 +134,8 @@ func TestUnknownField(t *testing.T) {
 // TestConfiguration has the program check the configuration of the manifests and of the compose file. What
 // the settings name does not exist here, so only the form is checked.
 func TestConfiguration(t *testing.T) {
-	text, err := os.ReadFile("tamga.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, _ := decode(t, text)
-	compose, err := os.ReadFile("../compose/tamga.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"kubernetes": all.ConfigMap.Data["tamga.yaml"], "compose": string(compose)} {
+	all, _ := decode(t, read(t, "tamga.yaml"))
+	for name, text := range map[string]string{"kubernetes": all.ConfigMap.Data["tamga.yaml"], "compose": string(read(t, "../compose/tamga.yaml"))} {
 		file := filepath.Join(t.TempDir(), "tamga.yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
