@@ -59,8 +59,9 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	// Metrics with labels appear when the first event is counted.
-	later := []string{"tamga_messages_total", "tamga_evidence_requests_total"}
-	for _, file := range []string{alertRules, dashboard} {
+	later := []string{"tamga_messages_total", "tamga_evidence_requests_total", "tamga_evidence_request_seconds"}
+	manuals := []string{"../../docs/operations.md", "../../docs/ru/operations.md"}
+	for _, file := range append([]string{alertRules, dashboard}, manuals...) {
 		names := regexp.MustCompile(`\b(tamga|process|go)_[a-z_]+`).FindAllString(string(tamgatest.ReadFile(t, file)), -1)
 		if len(names) < 5 {
 			t.Errorf("%s names only %q", file, names)
@@ -69,6 +70,15 @@ func TestMetrics(t *testing.T) {
 			family := regexp.MustCompile(`(?m)^# TYPE ` + strings.TrimSuffix(name, "_bucket") + ` `)
 			if !family.Match(scrape) && !slices.Contains(later, name) {
 				t.Errorf("%s names %s, which the server does not have", file, name)
+			}
+		}
+	}
+	// Each metric of ours is in the manuals.
+	for _, manual := range manuals {
+		text := string(tamgatest.ReadFile(t, manual))
+		for _, found := range regexp.MustCompile(`(?m)^# TYPE (tamga_[a-z_]+) `).FindAllSubmatch(scrape, -1) {
+			if !strings.Contains(text, "`"+string(found[1])+"`") {
+				t.Errorf("%s does not name %s", manual, found[1])
 			}
 		}
 	}
