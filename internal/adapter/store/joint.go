@@ -23,6 +23,7 @@ type joint[A any] struct {
 	query  string // of the key $1 and maybe the time $2
 	timed  bool
 	scan   func(r row, before ...any) (A, error)
+	recent *recent[A] // nil if every call reads the row
 	mu     sync.Mutex
 	asking []*lookup[A] // the first of them reads for all
 }
@@ -51,6 +52,10 @@ func (j *joint[A]) read(ctx context.Context, key string, at time.Time) (value A,
 func (j *joint[A]) readAll(asked []*lookup[A]) {
 	slices.SortStableFunc(asked, func(a, b *lookup[A]) int { return strings.Compare(a.key, b.key) })
 	ctx := context.WithoutCancel(asked[0].ctx)
+	if j.recent != nil {
+		j.readRecent(ctx, asked)
+		return
+	}
 	from, end, err := reader(j.file), func() {}, error(nil)
 	if asked[0].key != asked[len(asked)-1].key {
 		from, end, err = j.file.reading(ctx)
@@ -70,6 +75,14 @@ func (j *joint[A]) readAll(asked []*lookup[A]) {
 // is that of the last caller.
 func (j *joint[A]) readOne(ctx context.Context, from reader, err error, asked []*lookup[A]) {
 	answers := make([]found[A], len(asked))
+	j.fill(ctx, from, err, asked, answers)
+	for i, q := range asked {
+		q.answer <- answers[i]
+	}
+}
+
+// fill reads the row of the key for which all callers ask.
+func (j *joint[A]) fill(ctx context.Context, from reader, err error, asked []*lookup[A], answers []found[A]) {
 	if err == nil {
 		args := []any{asked[0].key, asked[len(asked)-1].at}
 		if !j.timed {
@@ -85,13 +98,12 @@ func (j *joint[A]) readOne(ctx context.Context, from reader, err error, asked []
 			})
 		})
 	}
-	for i, q := range asked {
+	for i := range answers {
 		if err != nil {
 			answers[i].err = err
 		}
 		if answers[i].err != nil {
 			answers[i] = found[A]{err: fmt.Errorf("store: %w", answers[i].err)}
 		}
-		q.answer <- answers[i]
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,6 +153,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.snapshots = newLookups(db, snapshotQuery, scanSnapshot)
 	db.preparedObjects = newLookups(db, preparedQuery, scanPrepared)
 	db.authorityStates = newLookups(db, statesQuery, scanStates)
+	if j := db.authorityStates.joint; j != nil { // all callers have the same key
+		j.recent = &recent[states]{own: slices.Clone[states]}
+	}
 	return db, nil
 }
 
