@@ -40,10 +40,10 @@ var floors = map[string]floor{
 	"sign 2012-256 CryptoPro-A": {2.0, 1.5, scalar},
 	"sign 2012-256 CryptoPro-B": {3, 1.2, scalar},
 	"sign 2012-256 CryptoPro-C": {2.5, 1.2, scalar},
-	"sign 2012-256 TC26 A":      {1.8, 1.2, scalar},
+	"sign 2012-256 TC26 A":      {3, 1.2, scalar},
 	"sign 2012-512 TC26 A":      {1.5, 1.2, scalar},
 	"sign 2012-512 TC26 B":      {4, 1.2, scalar},
-	"sign 2012-512 TC26 C":      {1.5, 1.2, scalar},
+	"sign 2012-512 TC26 C":      {3, 1.2, scalar},
 
 	"sign eight at a time 2001 CryptoPro-A":     {6, 0, lanes},
 	"sign eight at a time 2012-256 CryptoPro-A": {6, 0, lanes},
@@ -92,11 +92,11 @@ var floors = map[string]floor{
 // narrow has the minimum ratios of works that need AVX-512 in floors, on processors
 // with the instructions of scalar alone. A work without an entry has no minimum there.
 var narrow = map[string]float64{
-	"Streebog-256, 16 MiB":                        1.3,
-	"Streebog-256, 1 KiB":                         1.2,
-	"Streebog-256, two messages of 64 KiB":        1.3,
+	"Streebog-256, 16 MiB":                        1.5,
+	"Streebog-256, 1 KiB":                         1.45,
+	"Streebog-256, two messages of 64 KiB":        1.5,
 	"CMS detached, 1 KiB, 2012-256 CryptoPro-A":   2.2,
-	"CMS detached, 100 MiB, 2012-256 CryptoPro-A": 1.3,
+	"CMS detached, 100 MiB, 2012-256 CryptoPro-A": 1.4,
 
 	"sign eight at a time 2001 CryptoPro-A":     3,
 	"sign eight at a time 2012-256 CryptoPro-A": 3,

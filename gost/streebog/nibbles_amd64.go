@@ -41,8 +41,8 @@ type half [32]byte
 //
 // alpha and omega are linear. The assembly keeps all numbers under alpha. Quotients and
 // products are sums of logarithms, modulo 15. l' and r' stay logarithms: an index is
-// that of l' = nu1(x) or r' = sigma(x), and 15, or any number with the top bit set,
-// stands for x = 0. VPSHUFB gives 0 for an index with the top bit set, so the tables
+// that of l' = nu1(x) or r' = sigma(x). 15, or any number with the top bit set, means
+// x = 0. VPSHUFB gives 0 for an index with the top bit set, so the tables
 // contain their values for an index less that for x = 0: for linear, a difference in L,
 // which keys make up for, and for phi, a difference of logarithms, which right makes up
 // for.
