@@ -255,6 +255,9 @@ func (a *API) confirmOne(ctx context.Context, r struct {
 		return view{}, err
 	}
 	shown := view{template: "confirm/one", title: "confirm.one", content: v, pictures: v.QR != ""}
+	if !v.Open {
+		shown.title = "confirm.answered"
+	}
 	switch {
 	case v.Waits != "":
 		shown.script = waitScript

@@ -153,7 +153,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("after the code the browser is at %s", page.at)
 		}
 		// The other tab, and the back button, show what has happened.
-		if page = tab.ok(tab.post(at, url.Values{"code": {code}}), "Done", "/signed?"); page.at.Path != at {
+		if page = tab.ok(tab.post(at, url.Values{"code": {code}}), "<h1>Confirmation of an operation</h1>", "Done", "/signed?"); page.at.Path != at {
 			t.Errorf("the other tab is at %s", page.at)
 		}
 		b.ok(b.post(at, url.Values{"decline": {"yes"}}), "Done")

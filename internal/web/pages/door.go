@@ -104,9 +104,12 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		return redirected{"/sign-in?to=" + url.QueryEscape(to)}
 	}
 	sentence, detail := v.words.refusal(f)
-	about := view{template: "refused", title: "refused.title", content: refusedView{Sentence: sentence, Detail: detail, Back: back(v)}}
+	about := view{template: "refused", title: "refused.title", content: refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back"}}
+	if v.path == SignedInPath && v.session.Token == "" { // a sign-in that failed
+		about.content = refusedView{Sentence: sentence, Detail: detail, Back: "/sign-in", BackKey: "frame.sign_in"}
+	}
 	if u, part := errors.AsType[unsigned](err); part {
-		about.content = refusedView{Sentence: sentence, Detail: detail, Back: back(v), Files: u.files, Signed: u.signed}
+		about.content = refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back", Files: u.files, Signed: u.signed}
 	}
 	if form, again := errors.AsType[refusedForm](err); again {
 		about = form.again(sentence, detail)
@@ -123,6 +126,7 @@ type refusedView struct {
 	Sentence string // in the language of the reader
 	Detail   string // the message of the fault
 	Back     string // page to go on at
+	BackKey  string // of what leads there
 
 	Files  []string // that are not signed, if the refusal is not about all of an upload
 	Signed string   // address of those that are; "" for none

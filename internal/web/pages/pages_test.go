@@ -458,7 +458,7 @@ func TestSessions(t *testing.T) {
 	t.Run("sign-in of another window", func(t *testing.T) {
 		b := newBrowser(t, s)
 		b.get("/sign-in")
-		b.is(b.get("/signed-in?code=stolen&state=guessed"), 403, "This is not allowed")
+		b.is(b.get("/signed-in?code=stolen&state=guessed"), 403, "This is not allowed", `<a class="button" href="/sign-in">Sign in</a>`)
 		b.is(b.get("/signed-in"), 403)
 	})
 	t.Run("locked", func(t *testing.T) {

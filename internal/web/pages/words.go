@@ -123,15 +123,25 @@ func (w *words) fault(f *fault.Error) string {
 func (w *words) refusal(f *fault.Error) (sentence, detail string) {
 	sentence = w.fault(f)
 	own := w.own(f.Message)
+	// These codes are for several things: a PIN or a code that is wrong, new PINs that differ, a
+	// wrong password. What exactly was wrong says it all, if it is one of our messages.
+	if (f.Code == fault.InvalidPIN || f.Code == fault.AuthenticationFailed) && languages[1].own(f.Message) != "" {
+		return asSentence(own), ""
+	}
 	plain := strings.TrimSuffix(strings.ToLower(sentence), ".")
 	if !strings.HasPrefix(strings.ToLower(own), plain) {
 		return sentence, f.Message
 	}
 	if len(own) > len(sentence) { // it says more
-		first, size := utf8.DecodeRuneInString(own)
-		sentence = string(unicode.ToUpper(first)) + strings.TrimSuffix(own[size:], ".") + "."
+		sentence = asSentence(own)
 	}
 	return sentence, ""
+}
+
+// asSentence returns a message with a capital letter at its begin and a full stop at its end.
+func asSentence(message string) string {
+	first, size := utf8.DecodeRuneInString(message)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(message[size:], ".") + "."
 }
 
 // Sentence returns what a refusal means, in a language of the pages, for commands.

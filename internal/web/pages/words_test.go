@@ -125,6 +125,7 @@ func TestRefusal(t *testing.T) {
 	}{
 		{fault.InvalidPIN, "the PIN is wrong", "The PIN is wrong.", "", "ПИН-код неверен.", ""},
 		{fault.AuthenticationFailed, "the code is wrong: 4 of 5 attempts are left", "The code is wrong: 4 of 5 attempts are left.", "", "Код неверен. Осталось попыток: 4 из 5.", ""},
+		{fault.InvalidPIN, "the two new PINs differ: type the same one twice", "The two new PINs differ: type the same one twice.", "", "Новые ПИН-коды не совпадают: введите один и тот же дважды.", ""},
 		{fault.InvalidPIN, "a message without a text", "The PIN is wrong.", "a message without a text", "ПИН-код неверен.", "a message without a text"},
 		{fault.InvalidPIN, "", "The PIN is wrong.", "", "ПИН-код неверен.", ""},
 		{fault.AccessDenied, "this is for operators", "This is not allowed.", "this is for operators", "Это действие запрещено.", "this is for operators"},
