@@ -300,8 +300,14 @@ func (a *API) historyEntry(w *words, userID string, e *audit.Entry) historyEntry
 // their numbers.
 func (w *words) object(text string) string {
 	kind, number, ok := strings.Cut(text, " ")
-	if word, known := w.texts["account.object."+kind]; ok && known {
-		return word + " " + number
+	word, known := w.texts["account.object."+kind]
+	if !ok || !known {
+		return text
 	}
-	return text
+	if id, many, is := strings.Cut(number, ", "); is { // of a form that signs
+		if n, err := strconv.Atoi(strings.TrimSuffix(many, " documents")); err == nil {
+			number = id + ", " + w.count("account.documents", n)
+		}
+	}
+	return word + " " + number
 }

@@ -34,3 +34,14 @@ func TestLooks(t *testing.T) {
 		}
 	}
 }
+
+func TestObject(t *testing.T) {
+	for text, want := range map[string]string{
+		"certificate 7": "сертификат 7", "certificate 7, 2 documents": "сертификат 7, 2 документа", "certificate 7, x documents": "сертификат 7, x documents",
+		"request 8": "запрос 8", "document 9": "документ 9", "": "", "certificate": "certificate", "<b> 1": "<b> 1",
+	} {
+		if got := languages[1].object(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
