@@ -78,6 +78,8 @@ func keyReport(c *cli.Console, report *app.KeyReport) (map[string]any, string) {
 			note = c.Text("active")
 		case !k.InRing:
 			note = c.Text("not in master_keys.files")
+		case k.Total == 0 && k.Documents == 0 && k.SealedAt.IsZero():
+			note = c.Text("may be removed")
 		case k.Total == 0 && k.Documents == 0:
 			note = c.Text("may be removed after that time")
 		}

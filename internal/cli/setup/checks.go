@@ -167,6 +167,11 @@ func (e *examination) tls(_ context.Context, name cli.Word) {
 	}
 }
 
+// said reports whether an error is that of a file which the check of files has found, with a remedy that fits.
+func (e *examination) said(err error) bool {
+	return err != nil && slices.ContainsFunc(e.findings, func(f cli.Finding) bool { return f.State == broken && f.Text.String() == err.Error() })
+}
+
 // database opens the database and compares its schema.
 func (e *examination) database(ctx context.Context, name cli.Word) {
 	if file, ok := strings.CutPrefix(e.conf.Database, "sqlite:"); ok {
@@ -178,6 +183,9 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	base, err := app.Open(ctx, e.conf, app.ForCommand, slog.New(slog.DiscardHandler))
+	if e.said(err) {
+		return
+	}
 	if err != nil {
 		e.fault(name, cli.Say("start the database server, and check the address, the password and the network"), "%v", err)
 		return
@@ -201,6 +209,9 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 		return
 	}
 	rooms, err := base.Rooms(ctx)
+	if e.said(err) {
+		return
+	}
 	if err != nil {
 		check := name
 		remedy := cli.Say("correct the cause that the message names")

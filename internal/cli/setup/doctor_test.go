@@ -102,6 +102,7 @@ func TestDoctor(t *testing.T) {
 		{"no administrator of the pages", []string{"pages.administrators=[]"}, "operators", "warning", "pages.administrators names no operator", "tamga operator list"},
 		{"login of an auditor", []string{"pages.auditors=[second]"}, "operators", "warning", "pages.auditors: second is not the identifier", "tamga operator list"},
 		{"no database", []string{"database=sqlite:gone.db"}, "database", "fault", "no such file", "tamga init"},
+		{"no password of the database", []string{"database=postgres://tamga@127.0.0.1:1/tamga?connect_timeout=1", "database_password_file=gone"}, "files", "fault", "database_password_file", "correct the path"},
 		{"not a database", []string{"database=sqlite:plain.txt"}, "database", "fault", "", ""},
 		{"server away", []string{"database=postgres://tamga@127.0.0.1:1/tamga?connect_timeout=1"}, "database", "fault", "", "start the database server"},
 		{"bucket away", []string{"bucket={endpoint: 'http://127.0.0.1:1', region: a, name: a, access_key_file: other.key, secret_key_file: other.key, path_style: true}"}, "documents", "fault", "documents cannot be kept", "bucket.endpoint"},
@@ -115,6 +116,11 @@ func TestDoctor(t *testing.T) {
 		found := false
 		for _, f := range list {
 			found = found || f.Check == c.check && f.State == c.state && strings.Contains(f.Text, c.text) && strings.Contains(f.Remedy, c.remedy)
+		}
+		for _, f := range list {
+			if f.Check == "database" && f.State == "fault" && c.check != "database" {
+				t.Errorf("%s: the database has a fault too: %+v", c.name, f)
+			}
 		}
 		if !found || c.state == "fault" && code != 1 {
 			t.Errorf("%s: exit code %d, no %s of %s with %q and %q in:\n%+v", c.name, code, c.state, c.check, c.text, c.remedy, list)
