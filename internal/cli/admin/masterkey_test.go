@@ -10,8 +10,8 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// TestKeyStatusOfOldKey replaces the key of an installation without servers. Nothing is under the old key, so no
-// time has to pass before it may be removed.
+// TestKeyStatusOfOldKey replaces the key of an installation without servers. Nothing is under the old key, so it
+// may be removed at once.
 func TestKeyStatusOfOldKey(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "tamga.yaml")
