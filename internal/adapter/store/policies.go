@@ -141,6 +141,27 @@ func (s Policies) GroupSetting(ctx context.Context, group string, k policy.Kind)
 	return have.Group, err
 }
 
+// GroupKinds implements policy.Store.
+func (s Policies) GroupKinds(ctx context.Context) (map[string][]policy.Kind, error) {
+	type setting struct{ group, kind string }
+	list, err := all(ctx, s.DB, func(r row) (v setting, err error) {
+		err = r.Scan(&v.group, &v.kind)
+		return v, err
+	}, "SELECT group_name, kind FROM group_policies")
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string][]policy.Kind{}
+	for _, k := range policy.Kinds() {
+		for _, v := range list {
+			if v.kind == string(k) {
+				kinds[v.group] = append(kinds[v.group], k)
+			}
+		}
+	}
+	return kinds, nil
+}
+
 // SetGroup implements policy.Store.
 func (s Policies) SetGroup(ctx context.Context, group string, k policy.Kind, p *policy.Setting) error {
 	return s.Atomic(ctx, lock.Set{}, func(ctx context.Context) error {

@@ -47,12 +47,25 @@ func (a *API) groups(ctx context.Context, r struct {
 	if r.After == "" {
 		from = 0
 	}
-	t := table{Title: "groups.title", Head: []string{"column.Group", "groups.about", "groups.created"}, Empty: "groups.none"}
+	kinds, err := a.Operators.Policies.Store.GroupKinds(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "groups.title", Head: []string{"column.Group", "groups.about", "groups.own", "groups.created"}, Empty: "groups.none"}
 	left := all[from:]
 	for _, g := range left[:min(len(left), pageRows)] {
-		t.Rows = append(t.Rows, row{Cells: []cell{{Text: g.Name}, {Text: g.Title}, {At: g.CreatedAt}}, Deeds: []link{
-			a.deedLink("/operator/groups", "", "group-access", g.Name), a.deedLink("/operator/groups", "", "group-operation", g.Name), a.deedLink("/operator/groups", "", "group-clear", g.Name),
-		}})
+		own, names := cell{Key: "groups.no_own"}, []string{"group-access", "group-operation"}
+		if len(kinds[g.Name]) > 0 {
+			own, names = cell{}, append(names, "group-clear")
+			for _, k := range kinds[g.Name] {
+				own.Badges = append(own.Badges, "policy.kind."+string(k))
+			}
+		}
+		line := row{Cells: []cell{{Text: g.Name}, {Text: g.Title}, own, {At: g.CreatedAt}}}
+		for _, n := range names {
+			line.Deeds = append(line.Deeds, a.deedLink("/operator/groups", "", n, g.Name))
+		}
+		t.Rows = append(t.Rows, line)
 	}
 	if len(left) > pageRows {
 		t.Next = "/operator/groups?after=" + url.QueryEscape(left[pageRows-1].Name)

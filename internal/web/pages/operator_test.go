@@ -357,9 +357,16 @@ func TestInstallationPages(t *testing.T) {
 	b.ok(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}, "about": {hostileText}}), "The group is added", "Sales", html.EscapeString(hostileText))
 	b.ok(b.deed("/operator/groups/group-access?of=Sales", url.Values{"actions": {"ChangePin"}, "fixed": {"true"}}), "The policy is changed")
 	b.ok(b.get("/operator/groups/group-access?of=Sales"), `<option value="true" selected>`, `value="ChangePin" checked`) // as it was set
+	sales := regexp.MustCompile(`(?s)<th scope="row">Sales</th>.*?</tr>`)
+	if line := b.find(b.get("/operator/groups"), sales)[0]; !strings.Contains(line, `badge">Denied actions</span>`) || !strings.Contains(line, "group-clear") || strings.Contains(line, "general rules") {
+		t.Errorf("the list does not say which policy the group has: %s", line)
+	}
 	b.is(b.get("/operator/groups/group-access?of=Nothing"), 404)
 	b.is(b.post("/operator/groups/group-access?of=Nothing", url.Values{"actions": {"ChangePin"}}), 404)
 	b.ok(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"access"}}), "The policy is removed")
+	if line := b.find(b.get("/operator/groups"), sales)[0]; !strings.Contains(line, "general rules apply") || strings.Contains(line, "group-clear") {
+		t.Errorf("the list does not say that the group has no policy: %s", line)
+	}
 	b.is(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}}), 400, "exists already")
 	b.is(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
 	p := b.ok(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}}), "new in the stock", "<code>1</code>")

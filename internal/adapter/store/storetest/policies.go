@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,11 @@ func testPolicies(t *testing.T, open func(t *testing.T) *store.DB) {
 				must(t, err)
 				if d := cmp.Diff(groups, got); d != "" {
 					t.Error(d)
+				}
+				kinds, err := s.GroupKinds(t.Context())
+				must(t, err)
+				if all := policy.Kinds(); !slices.Equal(kinds["Default"], all[:slices.Index(all, k)+1]) {
+					t.Errorf("after %s, the group has settings of the kinds %v", k, kinds)
 				}
 				// An empty policy is a setting too.
 				for _, own := range []*policy.Setting{{Actions: policy.All}, {}, {Actions: policy.ChangePin | policy.Issue}} {
