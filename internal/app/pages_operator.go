@@ -153,7 +153,7 @@ func (r *Rooms) checkTSP(ctx context.Context, service policy.TSPService) ([]page
 	for _, c := range e.Checks {
 		f := pages.Fact{Key: "check." + c.Name, Value: "✓"}
 		if c.Err != nil {
-			f.Value, f.Bad = notify.OneLine(c.Err.Error()), true
+			f.Value, f.Failed, f.Bad = "", notify.OneLine(c.Err.Error()), true
 		}
 		facts = append(facts, f)
 	}

@@ -71,6 +71,9 @@ type Fact struct {
 	Key   string // of the words
 	Value string
 	Bad   bool
+	// Failed is the message of a check that failed, in place of the value. The sentence
+	// failed.KEY says what that means.
+	Failed string
 }
 
 // Installation is the state of the installation.
@@ -293,6 +296,7 @@ type cell struct {
 	Address string   // that the cell leads to
 	Badges  []string // keys of marks beside it
 	Bad     bool     // the marks are warnings
+	Detail  string   // message of a failure, in English or in words of details
 	Code    bool
 }
 

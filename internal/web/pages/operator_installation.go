@@ -153,7 +153,7 @@ func (a *API) messages(ctx context.Context, r struct {
 	for _, m := range list {
 		line := row{Cells: []cell{
 			{At: m.CreatedAt}, {Text: string(m.Channel) + " " + m.To, Address: objectAt(m.UserID)}, {Text: w.messageName(m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
-			{Text: strconv.Itoa(m.Attempts)}, {Text: m.Error},
+			{Text: strconv.Itoa(m.Attempts)}, {Detail: m.Error},
 		}}
 		if m.State == notify.Dead {
 			line.Deeds = []link{a.deedLink("/operator/messages", "", "message-again", m.ID)}
@@ -414,16 +414,16 @@ func (a *API) services(ctx context.Context, r struct {
 	for _, l := range crls {
 		lists.Rows = append(lists.Rows, row{Cells: []cell{{Text: l.Issuer.String()}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
 	}
-	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(), own, lists}}), nil
+	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(visitorOf(ctx).words), own, lists}}), nil
 }
 
 // sources shows how the outside services answered to this process.
-func (a *API) sources() table {
+func (a *API) sources(w *words) table {
 	t := table{Title: "services.sources", Head: []string{"services.source", "webhooks.address", "certificate.state", "services.asked", "services.answered", "services.took"}, Empty: "services.no_sources"}
 	for _, s := range a.Operators.Sources() {
 		state := cell{Key: "services.works"}
 		if s.Failures > 0 {
-			state = cell{Text: "× " + strconv.Itoa(s.Failures) + ": " + s.Error, Bad: true}
+			state = cell{Text: w.count("services.failed", s.Failures), Detail: s.Error, Bad: true}
 		}
 		t.Rows = append(t.Rows, row{Cells: []cell{
 			{Key: "services.source." + s.Kind}, {Text: s.Host}, state, {At: s.Asked}, {At: s.Answered}, {Text: s.Took.Round(time.Millisecond).String()},

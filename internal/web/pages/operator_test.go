@@ -386,12 +386,16 @@ func TestInstallationPages(t *testing.T) {
 	b.is(b.get(remove), 404, "no such subscription")
 	b.is(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"http://127.0.0.1/"}}), 400)
 	b.ok(b.deed("/operator/services/tsp-add", url.Values{"service": {"own"}, "address": {w.Dev.TSPURL + "2"}}), "The service is registered", "own")
-	b.ok(b.deed("/operator/services/tsp-check?of=own", nil), "look here")
+	b.ok(b.deed("/operator/services/tsp-check?of=own", nil), "look here", "The service gave no time stamp.")
+	ru := operator(w, w.Dev.Operator.Login)
+	ru.header.Set("Accept-Language", "ru")
+	ru.ok(ru.deed("/operator/services/tsp-check?of=own", nil), "Штамп времени от службы не получен.", "Служба ответила кодом HTTP 405.")
 	tsp, err := url.Parse(w.Dev.TSPURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ok(b.get("/operator/services"), ">time stamps</th><td>"+tsp.Host+"</td><td>× 1: ")
+	b.ok(b.get("/operator/services"), ">time stamps</th><td>"+tsp.Host+"</td><td>2 failures in a row. <span class=\"detail\">")
+	ru.ok(ru.get("/operator/services"), "2 ошибки подряд. <span class=\"detail\">Служба ответила кодом HTTP 405.")
 	b.ok(b.deed("/operator/services/tsp-remove?of=own", nil), "The service is removed")
 	b.is(b.deed("/operator/services/tsp-check?of=none", nil), 404)
 	b.ok(b.get("/operator/installation"), "Version", "sqlite", "this one", "<code>limits.signing_request</code></th><td>2GiB</td>", "<code>pages.idle</code></th><td>30m0s</td>")
