@@ -54,7 +54,7 @@ func (a *API) certificateRoutes() []rest.Route {
 	return []rest.Route{
 		page("GET /certificates", "CertificatesPage", rest.SignedIn, a.certificatesPage),
 		page("GET /certificates/request", "RequestCertificatePage", rest.SignedIn, a.requestForm),
-		rest.Handle("POST /certificates/request", "RequestCertificateByPage", rest.SignedIn, a.newDeed(a.requested)).Answering(rest.Redirect{}),
+		rest.Handle("POST /certificates/request", "RequestCertificateByPage", rest.SignedIn, a.request).Answering(rest.Redirect{}),
 		rest.Handle("POST /certificates/do/install", "InstallCertificateByPage", rest.SignedIn, a.newDeed(installed)).Answering(rest.Redirect{}),
 		page("GET "+one, "CertificatePage", rest.SignedIn, a.certificatePage),
 		post(one+"/do/default", "SetDefaultCertificateByPage", a.makeDefault),
@@ -169,6 +169,43 @@ type requestView struct {
 	Fixed       bool // the names cannot be changed
 	PIN         bool // a new key may have a PIN
 	PINRequired bool
+
+	// What was typed, in a form that is refused. A PIN is typed again.
+	Sentence, Detail               string
+	Authority, Suite, Days, Usages string
+}
+
+// refusedRequest is a fault about a request. Its page is the form with what was typed.
+type refusedRequest struct {
+	error
+	form requestView
+}
+
+func (r refusedRequest) Unwrap() error { return r.error }
+
+// again returns the form with the reason above it.
+func (r refusedRequest) again(sentence, detail string) view {
+	r.form.Sentence, r.form.Detail = sentence, detail
+	return view{template: "certificates/request", title: "certificates.request", content: r.form}
+}
+
+// request asks for a certificate.
+func (a *API) request(ctx context.Context, r formed) (rest.Redirect, error) {
+	to, err := a.newDeed(a.requested)(ctx, r)
+	if _, refused := fault.As(err); !refused {
+		return to, err
+	}
+	v, failed := a.requestView(ctx)
+	if failed != nil {
+		return to, err
+	}
+	v.Authority, v.Suite, v.Days, v.Usages = r.Body.Get("authority"), r.Body.Get("suite"), r.Body.Get("days"), r.Body.Get("usages")
+	for i := range v.Names {
+		if !v.Fixed {
+			v.Names[i].Value = r.Body.Get("name." + v.Names[i].OID)
+		}
+	}
+	return to, refusedRequest{err, v}
 }
 
 // subjectPart is a component of the subject.
@@ -178,16 +215,21 @@ type subjectPart struct {
 }
 
 func (a *API) requestForm(ctx context.Context, _ struct{}) (view, error) {
+	v, err := a.requestView(ctx)
+	return view{template: "certificates/request", title: "certificates.request", content: v}, err
+}
+
+func (a *API) requestView(ctx context.Context) (requestView, error) {
 	may, err := a.Keys.MayRequest(ctx, rest.Caller(ctx).UserID)
 	if err == nil && !may {
 		err = fault.New(fault.AccessDenied, "you may not request certificates here: ask your operator for one")
 	}
 	if err != nil {
-		return view{}, err
+		return requestView{}, err
 	}
 	profile, err := a.profile(ctx)
 	if err != nil {
-		return view{}, err
+		return requestView{}, err
 	}
 	v := requestView{
 		Authorities: a.Enrolment.Authorities, Suites: keys.Suites(), Fixed: a.Enrolment.FixedNames,
@@ -196,7 +238,7 @@ func (a *API) requestForm(ctx context.Context, _ struct{}) (view, error) {
 	for _, c := range a.Enrolment.Naming {
 		v.Names = append(v.Names, subjectPart{c, cmp.Or(profile[c.OID], c.Default)})
 	}
-	return view{template: "certificates/request", title: "certificates.request", content: v}, nil
+	return v, nil
 }
 
 // commonName is the component with the name of a person.

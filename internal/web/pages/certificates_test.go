@@ -39,6 +39,13 @@ func TestCertificates(t *testing.T) {
 	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "days": {"60000"}}), 400, "the life of a certificate")
 	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "usages": {"1.2.x"}}), 400, "want object identifiers")
 	b.is(b.post("/certificates/request", url.Values{"suite": {"none"}}), 400)
+	// A form that is refused keeps what was typed, but for the PIN.
+	typed := url.Values{"suite": {"gost2012-512"}, "name.2.5.4.3": {hostile}, "name.1.2.643.3.131.1.1": {"12"}, "days": {"40"}, "usages": {"1.2.3"}, "new": {pin}, "again": {pin}}
+	page = b.post("/certificates/request", typed)
+	b.is(page, 400, `role="alert"`, `value="gost2012-512" selected`, `name="name.2.5.4.3" value="&lt;script&gt;`, `name="name.1.2.643.3.131.1.1" value="12"`, `value="40"`, `value="1.2.3"`)
+	if strings.Contains(page.text, pin) || strings.Contains(page.text, "<script>alert") {
+		t.Errorf("the form has the PIN, or a name became a part of it:\n%s", page.text)
+	}
 	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "new": {pin}, "again": {"other"}}), 400, "PINs differ")
 	page = b.ok(b.post("/certificates/request", request), "accepted", "&lt;script")
 	if strings.Contains(page.text, "<script>alert") {

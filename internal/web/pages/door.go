@@ -114,6 +114,9 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	if form, again := errors.AsType[refusedForm](err); again {
 		about = form.again(sentence, detail)
 	}
+	if request, again := errors.AsType[refusedRequest](err); again {
+		about = request.again(sentence, detail)
+	}
 	shown, failed := about.render(ctx)
 	if failed != nil { // a template of ours is wrong
 		shown = rest.Page{Content: strings.NewReader(template.HTMLEscapeString(sentence))}
