@@ -2,7 +2,11 @@
 
 package browser
 
-import "testing"
+import (
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
 
 // TestOperatorLocks has an operator, whose browser runs no scripts, lock a user who is about
 // to sign.
@@ -29,4 +33,65 @@ func TestOperatorLocks(t *testing.T) {
 
 	demo.press(`main form button:not([name]):not([type])`)
 	demo.wait(`input[name=password]`) // signing in again, where nothing was signed
+}
+
+// TestOperatorOnPhone has an operator on a narrow phone without scripts correct a refused form,
+// search the audit log up to a day, and cancel an operation of a user.
+func TestOperatorOnPhone(t *testing.T) {
+	s := start(t)
+	ums := tamgatest.NewUMS(s.Server)
+	of := "/ums/user/" + s.Dev.User.ID
+	for _, to := range []string{"phones", "phones/79250000078/confirm", "phones/79250000078/secondaryauth", "authmethod/otpviasms?level=1", "operationpolicy"} {
+		ums.OK(tamgatest.Ours, "POST", of+"/"+to, map[string]string{"phones": `"79250000078"`, "operationpolicy": "[2]"}[to])
+	}
+	demo := s.tab(t, looks[0])
+	demo.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	signWaiting(demo)
+
+	b := s.tab(t, look{name: "narrow-ru-no-script", language: "ru", width: 320, phone: true, noScript: true})
+	b.statuses = false // a refused form is 400
+	b.signIn("/operator", s.Dev.Operator.Login, s.Dev.Operator.Password)
+	b.open("/operator/people/new")
+	b.fill(`input[name=login]`, "kept")
+	b.fill(`input[name=phone]`, "12")
+	b.press(`main form[method=post] button`)
+	b.see("Номер телефона")
+	b.until(`document.querySelector("input[name=login]").value === "kept" && document.querySelector("main [role=alert]") !== null`)
+	b.check("operator-refused")
+
+	b.open("/operator/groups")
+	b.see("нет, действуют общие")
+	b.reachable()
+	b.check("operator-groups")
+
+	b.open("/operator/audit?until=2020-01-31")
+	b.see("Записей нет.")
+	b.until(`document.querySelector("input[name=until]").value === "2020-01-31"`)
+
+	b.open("/operator/operations")
+	b.see(s.Dev.User.Login)
+	b.reachable()
+	b.check("operator-operations")
+	cancel := value[string](b, `document.querySelector("main a[href*='/operation-cancel']").getAttribute("href")`)
+	b.press(`main a[href*="/operation-cancel"]`)
+	b.see("ничего не будет подписано")
+	b.press(`main form[method=post] button`)
+	b.see("Операция отменена.")
+	b.check("operator-cancelled")
+	// The form of a second tab, or one that the back button shows, says the same.
+	b.open(cancel)
+	b.press(`main form[method=post] button`)
+	b.see("Операция отменена.")
+	b.open("/operator/operations")
+	b.see("Незавершённых операций нет.")
+}
+
+// reachable checks that the links in tables of the page are in the window, without scrolling
+// sideways.
+func (b *tab) reachable() {
+	b.Helper()
+	far := value[[]string](b, `Array.from(document.querySelectorAll("main td a")).filter(a => a.getBoundingClientRect().right > innerWidth).map(a => a.textContent)`)
+	if n := value[int](b, `document.querySelectorAll("main td a").length`); n == 0 || len(far) > 0 {
+		b.Errorf("of %d links in tables, these are outside the window: %q", n, far)
+	}
 }
