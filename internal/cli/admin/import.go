@@ -430,7 +430,7 @@ func (r *importing) refuse(line int, record *importRecord, err error) error {
 		if x.Login != "" {
 			where += " (" + x.Login + ")"
 		}
-		if x.Field != "" {
+		if x.Field != "" && !strings.HasPrefix(x.Reason, x.Field+": ") {
 			where += ": " + x.Field
 		}
 		_, err := fmt.Fprintf(r.console.Stdout, "%s: %s\n", where, x.Reason)

@@ -179,7 +179,7 @@ func testImport(t *testing.T, database string) {
 		t.Errorf("%+v", broken)
 	}
 	text = i.s.TryCommand(append([]string{"import", "--group", "Default", tamgatest.WriteFile(t, filepath.Join(t.TempDir(), "x.csv"), "login,phone\nnew,1\n")}, i.flags...)...).Out
-	if !strings.HasPrefix(text, "line 2 (new): phone: phone: want 7 to 15 digits") || !strings.Contains(text, "1 records: 0 users added") {
+	if !strings.HasPrefix(text, "line 2 (new): phone: want 7 to 15 digits") || !strings.Contains(text, "1 records: 0 users added") {
 		t.Error(text)
 	}
 }
