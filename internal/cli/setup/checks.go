@@ -394,7 +394,7 @@ func (e *examination) operators(ctx context.Context, name cli.Word) {
 		}
 	}
 	if !slices.ContainsFunc(e.conf.Pages.Administrators, isOperator) {
-		e.warn(name, remedy, "pages.administrators names no operator, so nobody sees groups, the audit log and messages on the pages")
+		e.warn(name, remedy, "pages.administrators names no operator, so nobody manages groups and messages on the pages")
 	}
 }
 
