@@ -154,10 +154,26 @@ func (n nullable[T]) Scan(v any) error {
 		*n.to = same
 		return nil
 	}
+	if i, ok := v.(int64); ok && assigned(any(n.to), i) {
+		return nil
+	}
 	var have sql.Null[T]
 	err := have.Scan(v)
 	*n.to = have.V
 	return err
+}
+
+// assigned stores an integer of SQLite without the reflection of database/sql, if it fits.
+func assigned(to any, i int64) bool {
+	switch to := to.(type) {
+	case *int:
+		*to = int(i)
+		return int64(*to) == i
+	case *bool:
+		*to = i == 1
+		return i == 0 || i == 1
+	}
+	return false
 }
 
 // orZero returns a nullable for a destination.

@@ -93,3 +93,32 @@ func TestNullable(t *testing.T) {
 		t.Error("a text is scanned as a number")
 	}
 }
+
+// TestOrZero checks what a nullable column stores for the values of both engines.
+func TestOrZero(t *testing.T) {
+	var (
+		n    = -1
+		flag = true
+	)
+	for _, c := range []struct {
+		value any
+		n     int
+		flag  bool
+		fails bool // as a boolean
+	}{
+		{nil, 0, false, false}, {int64(0), 0, false, false}, {int64(1), 1, true, false}, {int64(2), 2, false, true}, {int64(-7), -7, false, true},
+	} {
+		if err := orZero(&n).Scan(c.value); err != nil || n != c.n {
+			t.Errorf("%v as an integer: %d, %v", c.value, n, err)
+		}
+		if err := orZero(&flag).Scan(c.value); (err != nil) != c.fails || flag != c.flag {
+			t.Errorf("%v as a boolean: %t, %v", c.value, flag, err)
+		}
+	}
+	if err := orZero(&flag).Scan(true); err != nil || !flag {
+		t.Error(flag, err)
+	}
+	if err := orZero(&n).Scan("x"); err == nil {
+		t.Error("a text is an integer")
+	}
+}
