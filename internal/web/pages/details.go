@@ -74,7 +74,18 @@ func (w *words) own(message string) string {
 	if len(message) > maxDetail {
 		return none
 	}
+	if why, ok := strings.CutPrefix(message, stockFault); ok && w.language == "ru" {
+		return w.ownStock(why)
+	}
 	plain, varying := details()
+	if text := w.match(plain, varying, message); text != "" {
+		return text
+	}
+	return none
+}
+
+// match returns the text of a message, "" if it has none.
+func (w *words) match(plain map[string]string, varying []detail, message string) string {
 	if text, ok := plain[message]; ok {
 		return text
 	}
@@ -87,7 +98,7 @@ func (w *words) own(message string) string {
 			return fmt.Sprintf(d.text, given...)
 		}
 	}
-	return none
+	return ""
 }
 
 // listed returns a list of messages without values in another language, and a time as pages show
