@@ -237,3 +237,45 @@ func TestCovers(t *testing.T) {
 		}
 	}
 }
+
+// TestDetailsOfDocuments checks that what formats say of unfit documents has a text in Russian.
+// Messages that are put together elsewhere are rare and technical.
+func TestDetailsOfDocuments(t *testing.T) {
+	made := regexp.MustCompile(`ErrDocument\{What: ("\w+"), Text: (?:fmt\.Sprintf\()?\s*("[^"]*")|\botherKind\(("[^"]*")`)
+	ru, found := languages[1], 0
+	for _, dir := range []string{"raw", "cades", "xmldsig", "ooxml", "pdf"} {
+		files, err := filepath.Glob(filepath.Join("../../../sig", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", dir, len(files), err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, m := range made.FindAllSubmatch(source, -1) {
+				what, text := string(m[1]), string(m[2])
+				if m[3] != nil {
+					what, text = `"Document"`, string(m[3])
+				}
+				message := strings.Trim(what, `"`) + ": " + values.ReplaceAllString(strings.Trim(text, `"`), "7")
+				if strings.HasSuffix(text, ` "`) { // the beginning of one that is put together
+					continue
+				}
+				found++
+				if own := ru.own(message); own == "" || strings.Contains(own, "%!") {
+					t.Errorf("no text for %q: %q", message, own)
+				}
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("only %d messages", found)
+	}
+	if got, want := ru.own("Document: a PDF document expected: no header %PDF-"), "Файл не является документом PDF или повреждён."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
