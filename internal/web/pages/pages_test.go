@@ -332,11 +332,11 @@ func TestStory(t *testing.T) {
 		b.is(b.upload("/sign", map[string]string{"certificate": "1"}), 400, "Файл не выбран")
 		b.is(b.get("/reference/none"), 404, "Такой операции в интерфейсе нет")
 		b.is(b.upload("/sign", map[string]string{"certificate": "6", "pin": "wrong"}, file{"file", "a.txt", "a"}), 400, "ПИН-код неверен")
-		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Операция не удалась", "this is no archive")
+		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Операция не удалась", "Файл не является документом Office")
 		// What is signed of several files, and what is not.
 		one := map[string]string{"certificate": "1"}
 		p := b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "<b>.pdf", "no PDF"}, file{"file", "c.xml", "<a/>"})
-		b.is(p, 500, "a PDF document expected", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны")
+		b.is(p, 500, "Файл не является документом PDF или повреждён.", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны")
 		b.ok(b.get(b.find(p, regexp.MustCompile(`href="(/signed\?operations=[0-9a-f-]+)"`))[1]), "<td>Подписан</td>", ">a.txt.sig</a>")
 		if p = b.upload("/sign", one, file{"file", "a.pdf", "no PDF"}, file{"file", "b.txt", "b"}); strings.Contains(p.text, "/signed?") {
 			t.Errorf("nothing is signed, and the page leads to what is signed:\n%s", p.text)
