@@ -38,11 +38,15 @@ type Authority struct {
 	Roots, Intermediates []*x509gost.Certificate
 }
 
-// Suites returns the names of the suites that new keys may have, the usual one first.
+// Suites returns the names of the suites that new keys may have, the usual one first and those of
+// earlier standards last.
 func Suites() []string {
-	names := []string{suite.GOST2012x256.Name}
+	var names []string
+	for _, one := range []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512} {
+		names = append(names, one.Name)
+	}
 	for _, one := range suite.All() {
-		if one.Name != names[0] {
+		if !slices.Contains(names, one.Name) { // of earlier standards
 			names = append(names, one.Name)
 		}
 	}

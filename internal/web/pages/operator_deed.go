@@ -172,6 +172,7 @@ type deedGroup struct {
 type onUserOf struct {
 	ID   string `path:"id"`
 	Of   string `query:"of"`
+	From string `query:"from"`
 	Body rest.Form
 }
 
@@ -182,27 +183,37 @@ type onThing struct {
 }
 
 type onUserPage struct {
-	ID string `path:"id"`
-	Of string `query:"of"`
+	ID   string `path:"id"`
+	Of   string `query:"of"`
+	From string `query:"from"`
 }
 
 type onThingPage struct {
 	Of string `query:"of"`
 }
 
+// find finds the object of a deed. The deed leads back to the list from which it was asked for.
+func (g *deedGroup) find(ctx context.Context, id, of, from string) (*object, error) {
+	o, err := g.object(ctx, strings.ToLower(id), of)
+	if at, ok := lists[from]; ok && err == nil {
+		o.back = at
+	}
+	return o, err
+}
+
 // deedRoutes returns the two routes of each deed.
 func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 	for i := range g.list {
 		d := &g.list[i]
-		ask := func(ctx context.Context, id, of string) (view, error) {
-			o, err := g.object(ctx, strings.ToLower(id), of)
+		ask := func(ctx context.Context, id, of, from string) (view, error) {
+			o, err := g.find(ctx, id, of, from)
 			if err != nil {
 				return view{}, err
 			}
 			return a.askDeed(ctx, d, o)
 		}
-		do := func(ctx context.Context, id, of string, f rest.Form) (any, error) {
-			o, err := g.object(ctx, strings.ToLower(id), of)
+		do := func(ctx context.Context, id, of, from string, f rest.Form) (any, error) {
+			o, err := g.find(ctx, id, of, from)
 			if err != nil {
 				return nil, err
 			}
@@ -211,11 +222,11 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 		path := " " + g.at + "/" + d.name
 		var get, post rest.Route
 		if strings.Contains(g.at, "{id}") {
-			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onUserPage) (view, error) { return ask(ctx, r.ID, r.Of) })
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) })
+			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onUserPage) (view, error) { return ask(ctx, r.ID, r.Of, r.From) })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.From, r.Body) })
 		} else {
-			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) { return ask(ctx, "", r.Of) })
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
+			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) { return ask(ctx, "", r.Of, "") })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, "", r.Body) })
 		}
 		routes = append(routes, get, post.HeldAs(d.held).Answering(rest.Redirect{}, rest.Page{}, rest.File{}))
 	}

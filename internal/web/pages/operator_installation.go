@@ -152,7 +152,7 @@ func (a *API) messages(ctx context.Context, r struct {
 	w := visitorOf(ctx).words
 	for _, m := range list {
 		line := row{Cells: []cell{
-			{At: m.CreatedAt}, {Text: string(m.Channel) + " " + m.To, Address: objectAt(m.UserID)}, {Text: w.messageName(m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
+			{At: m.CreatedAt}, {Text: w.known("channel."+string(m.Channel), string(m.Channel)) + " " + m.To, Address: objectAt(m.UserID)}, {Text: w.messageName(m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
 			{Text: strconv.Itoa(m.Attempts)}, {Detail: m.Error},
 		}}
 		if m.State == notify.Dead {
@@ -312,16 +312,17 @@ func (a *API) webhooks(ctx context.Context, r struct {
 		return view{}, err
 	}
 	t := table{Title: "webhooks.title", Head: []string{"webhooks.address", "webhooks.events", "requests.at"}, Empty: "webhooks.none"}
-	for _, w := range list {
+	w := visitorOf(ctx).words
+	for _, s := range list {
 		events := cell{Key: "webhooks.all"}
-		if len(w.Events) > 0 {
+		if len(s.Events) > 0 {
 			var names []string
-			for _, e := range w.Events {
-				names = append(names, string(e))
+			for _, e := range s.Events {
+				names = append(names, w.messageName(string(e)))
 			}
 			events = cell{Text: strings.Join(names, ", ")}
 		}
-		t.Rows = append(t.Rows, row{Cells: []cell{{Text: w.URL}, events, {At: w.CreatedAt}}, Deeds: []link{a.deedLink("/operator/webhooks", "", "webhook-remove", w.ID)}})
+		t.Rows = append(t.Rows, row{Cells: []cell{{Text: s.URL}, events, {At: s.CreatedAt}}, Deeds: []link{a.deedLink("/operator/webhooks", "", "webhook-remove", s.ID)}})
 	}
 	t.Deeds = []link{a.deedLink("/operator/webhooks", "", "webhook-add", "")}
 	return a.office(ctx, "sections", "webhooks.title", r.Done, sections{Tables: []table{t}}), nil
@@ -346,13 +347,19 @@ func (a *API) webhookObject(ctx context.Context, _, of string) (*object, error) 
 	return o, nil
 }
 
-func (a *API) webhookDeeds() []deed {
-	events := field{name: "events", kind: kindMany}
+// webhookField lists the events by what has happened; a program that receives them knows the
+// type beside it.
+func webhookField(ctx context.Context, _ *object) ([]field, error) {
+	f, w := field{name: "events", kind: kindMany}, visitorOf(ctx).words
 	for _, e := range notify.Events() {
-		events.choices = append(events.choices, pick{Value: string(e.Type), Text: string(e.Type)})
+		f.choices = append(f.choices, pick{Value: string(e.Type), Text: w.messageName(string(e.Type)) + " – " + string(e.Type)})
 	}
+	return []field{f}, nil
+}
+
+func (a *API) webhookDeeds() []deed {
 	return []deed{
-		{name: "webhook-add", operation: "AddWebhook", fields: []field{{name: "address", required: true}, events}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+		{name: "webhook-add", operation: "AddWebhook", fields: []field{{name: "address", required: true}}, more: webhookField, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			s, secret, err := a.Operators.Webhooks.Add(ctx, f.Get("address"), f["events"])
 			if err != nil {
 				return nil, err
@@ -403,8 +410,9 @@ func (a *API) services(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
+	w := visitorOf(ctx).words
 	for _, c := range slices.Concat(roots, issuing) {
-		own.Rows = append(own.Rows, row{Cells: []cell{{Text: c.Subject.String()}, {Text: c.Suite.Name}, {At: c.NotAfter}}})
+		own.Rows = append(own.Rows, row{Cells: []cell{{Text: personIn(c.Subject.String())}, {Text: w.suite(c.Suite.Name)}, {At: c.NotAfter}}})
 	}
 	lists := table{Title: "services.lists", Head: []string{"verify.issuer", "services.list_from", "services.list_next"}}
 	crls, err := a.Operators.Authority.CRLs(ctx)
@@ -412,9 +420,9 @@ func (a *API) services(ctx context.Context, r struct {
 		return view{}, err
 	}
 	for _, l := range crls {
-		lists.Rows = append(lists.Rows, row{Cells: []cell{{Text: l.Issuer.String()}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
+		lists.Rows = append(lists.Rows, row{Cells: []cell{{Text: personIn(l.Issuer.String())}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
 	}
-	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(visitorOf(ctx).words), own, lists}}), nil
+	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(w), own, lists}}), nil
 }
 
 // sources shows how the outside services answered to this process.

@@ -231,6 +231,21 @@ func (a *API) links(id, of string, names ...string) (list []link) {
 	return list
 }
 
+// linksFrom are links in a list of many people, which the deeds lead back to. from is one of
+// lists, or "" on the page of the person.
+func (a *API) linksFrom(from, id, of string, names ...string) []link {
+	links := a.links(id, of, names...)
+	for i := range links {
+		if from != "" {
+			links[i].Address += "&from=" + from // after of
+		}
+	}
+	return links
+}
+
+// lists are the lists of many people whose rows have deeds on one of them.
+var lists = map[string]string{"requests": "/operator/requests", "operations": "/operator/operations"}
+
 // peopleDeeds is where deeds on users are.
 const peopleDeeds = "/operator/people/{id}"
 
@@ -385,10 +400,10 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 }
 
 // certificateRow describes a certificate.
-func certificateRow(c *keys.Certificate) row {
+func (w *words) certificateRow(c *keys.Certificate) row {
 	info := signing.DescribeCertificate(c.X509)
 	return row{Cells: []cell{
-		{Text: "№ " + strconv.FormatInt(c.ID, 10) + " " + cmp.Or(c.FriendlyName, info.Subject)}, {Text: c.X509.Suite.Name}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()},
+		{Text: "№ " + strconv.FormatInt(c.ID, 10) + " " + cmp.Or(c.FriendlyName, personIn(info.Subject))}, {Text: w.suite(c.X509.Suite.Name)}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()},
 	}}
 }
 
@@ -399,7 +414,7 @@ func (a *API) personCertificates(ctx context.Context, _ audit.Principal, u user.
 		return t, err
 	}
 	for _, c := range list {
-		number, r := strconv.FormatInt(c.ID, 10), certificateRow(c)
+		number, r := strconv.FormatInt(c.ID, 10), visitorOf(ctx).words.certificateRow(c)
 		switch c.Status {
 		case keys.Active:
 			r.Deeds = a.links(u.ID, number, "certificate-hold", "certificate-revoke")
@@ -418,7 +433,7 @@ func (a *API) personRequests(ctx context.Context, _ audit.Principal, u user.Info
 		return t, err
 	}
 	for _, q := range list {
-		t.Rows = append(t.Rows, a.requestRow(q))
+		t.Rows = append(t.Rows, a.requestRow(q, ""))
 	}
 	return t, nil
 }

@@ -219,7 +219,7 @@ func (a *API) nameFields(ctx context.Context, o *object) (list []field, err erro
 	}
 	have, err := a.Operators.People.DN(ctx, rest.Caller(ctx), o.ID)
 	for _, c := range d.Components {
-		f := field{name: namePart + strconv.Itoa(c.ID), label: cmp.Or(c.DisplayName, c.Name), required: c.Required, value: have[c.ID]}
+		f := field{name: namePart + strconv.Itoa(c.ID), label: c.NameIn(visitorOf(ctx).words.language), required: c.Required, value: have[c.ID]}
 		if len(c.Values) > 0 {
 			f.kind, f.choices = kindChoice, []pick{{}}
 			for _, v := range c.Values {
@@ -302,7 +302,7 @@ func (a *API) signInDeeds() []deed {
 	identity, tokens := a.Operators.SignIns, a.Operators.OneTime
 	formats := field{name: "format", kind: kindChoice}
 	for _, f := range printFormats {
-		formats.choices = append(formats.choices, pick{Value: string(f), Text: string(f)})
+		formats.choices = append(formats.choices, pick{Value: string(f), Key: "print." + string(f)})
 	}
 	sent := func(name, operation string, kind contact.Kind) deed {
 		return deed{name: name, operation: operation, more: func(ctx context.Context, o *object) ([]field, error) {
@@ -491,14 +491,14 @@ func (a *API) certificateDeeds() []deed {
 		if err != nil {
 			return row{}, err
 		}
-		return certificateRow(c), nil
+		return visitorOf(ctx).words.certificateRow(c), nil
 	}
 	aboutRequest := func(ctx context.Context, o *object) (row, error) {
 		q, err := service.Request(ctx, audit.Principal{UserID: o.ID}, o.Of)
 		if err != nil {
 			return row{}, err
 		}
-		r := a.requestRow(q)
+		r := a.requestRow(q, "")
 		r.Cells[0] = cell{Text: "№ " + o.Of}
 		return r, nil
 	}
@@ -550,14 +550,14 @@ func (a *API) policyDeeds() []deed {
 				if err != nil {
 					return nil, err
 				}
-				language := visitorOf(ctx).words.language
+				w := visitorOf(ctx).words
 				for _, e := range notify.Events() {
 					if !e.ToldUsers() {
 						continue
 					}
-					f := field{name: eventField + string(e.Type), label: e.Description[language], kind: kindMany, values: have.Notifiers[string(e.Type)]}
+					f := field{name: eventField + string(e.Type), label: e.Description[w.language], kind: kindMany, values: have.Notifiers[string(e.Type)]}
 					for _, n := range policies.Notifiers {
-						f.choices = append(f.choices, pick{Value: n, Text: n})
+						f.choices = append(f.choices, pick{Value: n, Text: w.known("channel."+n, n)})
 					}
 					list = append(list, f)
 				}

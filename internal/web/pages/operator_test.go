@@ -118,12 +118,12 @@ func TestOperator(t *testing.T) {
 	})
 	t.Run("certificates", func(t *testing.T) {
 		demo := personAt(w.Dev.User.ID)
-		p := b.ok(b.get(demo), "Demo User", "gost2012-256")
+		p := b.ok(b.get(demo), "Demo User", "GOST R 34.10-2012, 256 bit")
 		number := fmt.Sprint(w.Cert("gost2012-512", false).ID)
 		if !strings.Contains(p.text, "certificate-revoke?of="+number) {
 			t.Fatalf("the record has no link to revoke certificate %s", number)
 		}
-		b.ok(b.get(demo+"/certificate-revoke?of="+number), "№ "+number+" CN=Demo User", "gost2012-512") // and not its number alone
+		b.ok(b.get(demo+"/certificate-revoke?of="+number), "№ "+number+" Demo User", "GOST R 34.10-2012, 512 bit") // and not its number alone
 		b.ok(b.deed(demo+"/certificate-hold?of="+number, nil), "On hold")
 		b.ok(b.deed(demo+"/certificate-unhold?of="+number, nil), "The hold is lifted")
 		b.ok(b.deed(demo+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}}), "Revoked")
@@ -376,7 +376,7 @@ func TestInstallationPages(t *testing.T) {
 	b.ok(b.get("/operator/tokens?free=yes"), "H-1", "in stock")
 	b.ok(b.deed("/operator/tokens/token-discard?of=H-1", nil), "The token is deleted")
 	p = b.ok(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"https://hooks.example.org/a"}, "events": {"UserPasswordChanged"}}), "whsec_")
-	p = b.ok(b.get("/operator/webhooks"), "hooks.example.org", "UserPasswordChanged")
+	p = b.ok(b.get("/operator/webhooks"), "hooks.example.org", "The password is changed")
 	if strings.Contains(p.text, "whsec_") {
 		t.Error("the secret of a webhook is shown again")
 	}
@@ -576,7 +576,7 @@ func TestOperatorRequests(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t, "--set", "certificates.approval=operator")
 	b, foreign := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.Foreign)
-	list := regexp.MustCompile(`href="(/operator/people/[^"]+/request-(?:approve|reject)\?of=[0-9]+)"`)
+	list := regexp.MustCompile(`href="(/operator/people/[^"]+/request-(?:approve|reject)\?of=[0-9]+&amp;from=requests)"`)
 	for _, c := range []struct{ deed, done, state string }{{"request-approve", "The request is approved", "approved"}, {"request-reject", "The request is refused", "refused"}} {
 		if status, body := w.Call("POST", "/api/requests", w.Token(), map[string]any{"AuthorityId": 1, "DistinguishedName": map[string]string{"2.5.4.3": hostileText}}); status != 200 {
 			t.Fatalf("%d %s", status, body)
@@ -595,7 +595,8 @@ func TestOperatorRequests(t *testing.T) {
 		for _, l := range links {
 			if to := html.UnescapeString(l[1]); strings.Contains(to, c.deed) {
 				foreign.is(foreign.post(to, nil), 404)
-				b.ok(b.deed(to, nil), c.done, "<td>"+c.state)
+				b.ok(b.deed(to, nil), c.done, "No request waits") // back in the list
+				b.ok(b.get(to), "· "+c.state)
 				b.is(b.deed(to, nil), 400, "decided already")
 			}
 		}

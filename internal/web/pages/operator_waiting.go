@@ -19,22 +19,24 @@ import (
 
 var requestHead = []string{"requests.number", "requests.kind", "requests.subject", "requests.authority", "requests.at", "certificate.state"}
 
-// requestRow describes a request and, if it waits, what can be done about it.
-func (a *API) requestRow(q *keys.Request) row {
+// requestRow describes a request and, if it waits, what can be done about it. from is the list
+// that it is in, see lists.
+func (a *API) requestRow(q *keys.Request, from string) row {
 	number := strconv.FormatInt(q.ID, 10)
 	r := row{Cells: []cell{
-		{Text: number, Address: personAt(q.UserID)}, {Key: "requests.kind." + q.Type.String()}, {Text: cmp.Or(q.Subject, "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
+		{Text: number, Address: personAt(q.UserID)}, {Key: "requests.kind." + q.Type.String()}, {Text: cmp.Or(personIn(q.Subject), "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
 		{At: q.CreatedAt}, {Key: "requests.status." + q.Status.String()},
 	}}
 	if q.Status == keys.Pending {
-		r.Deeds = a.links(q.UserID, number, "request-approve", "request-reject")
+		r.Deeds = a.linksFrom(from, q.UserID, number, "request-approve", "request-reject")
 	}
 	return r
 }
 
 // requests lists the requests that wait, of all users within reach.
 func (a *API) requests(ctx context.Context, r struct {
-	After int64 `query:"after"`
+	Done  string `query:"done"`
+	After int64  `query:"after"`
 }) (view, error) {
 	list, err := a.Operators.Keys.WaitingFor(ctx, rest.Caller(ctx), r.After, pageRows)
 	if err != nil {
@@ -42,12 +44,12 @@ func (a *API) requests(ctx context.Context, r struct {
 	}
 	t := table{Title: "requests.title", Head: requestHead, Empty: "requests.none"}
 	for _, q := range list {
-		t.Rows = append(t.Rows, a.requestRow(q))
+		t.Rows = append(t.Rows, a.requestRow(q, "requests"))
 	}
 	if len(list) == pageRows {
 		t.Next = "/operator/requests?after=" + strconv.FormatInt(list[len(list)-1].ID, 10)
 	}
-	return a.office(ctx, "sections", "requests.title", "", sections{Tables: []table{t}}), nil
+	return a.office(ctx, "sections", "requests.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
 // underWay lists the operations under way of all users within reach, the oldest first.
@@ -67,8 +69,8 @@ func (a *API) underWay(ctx context.Context, r struct {
 	t := table{Title: "operations.title", Head: []string{"person.title", "signed.operation", "operations.action", "certificate.state", "person.begun"}, Empty: "operations.none"}
 	for _, o := range list {
 		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Text: cmp.Or(o.Login, o.DisplayName, o.UserID), Address: personAt(o.UserID)}, {Text: o.ID, Code: true}, {Text: o.Action, Code: true}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}},
-			Deeds: a.links(o.UserID, o.ID, "operation-cancel"),
+			Cells: []cell{{Text: cmp.Or(o.Login, o.DisplayName, o.UserID), Address: personAt(o.UserID)}, {Text: o.ID, Code: true}, {Key: "action." + o.Action}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}},
+			Deeds: a.linksFrom("operations", o.UserID, o.ID, "operation-cancel"),
 		})
 	}
 	if len(list) == pageRows {
