@@ -500,6 +500,9 @@ func (a *API) certificateDeeds() []deed {
 		}
 		r := a.requestRow(q, "")
 		r.Cells[0] = cell{Text: "№ " + o.Of}
+		if q.Subject != "" { // all of the name: the authority will certify it
+			r.Cells[2] = cell{Text: q.Subject, Code: true}
+		}
 		return r, nil
 	}
 	return []deed{
