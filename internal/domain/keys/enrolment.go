@@ -38,15 +38,12 @@ type Authority struct {
 	Roots, Intermediates []*x509gost.Certificate
 }
 
-// Suites returns the names of the suites that new keys may have, the usual one first and those of
-// earlier standards last.
+// Suites returns the names of the suites that new keys may have, the usual one first and then the
+// other of the same standard.
 func Suites() []string {
-	var names []string
-	for _, one := range []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512} {
-		names = append(names, one.Name)
-	}
+	names := []string{suite.GOST2012x256.Name, suite.GOST2012x512.Name}
 	for _, one := range suite.All() {
-		if !slices.Contains(names, one.Name) { // of earlier standards
+		if !slices.Contains(names, one.Name) {
 			names = append(names, one.Name)
 		}
 	}
