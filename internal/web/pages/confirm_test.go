@@ -277,7 +277,7 @@ func TestUnderWay(t *testing.T) {
 	if page := foreign.ok(foreign.get("/operator/operations"), "Nothing is under way"); strings.Contains(page.text, id) {
 		t.Error("an operator of another group sees the operation")
 	}
-	ours.ok(ours.get("/operator/operations"), id, personAt(p.id), "Waits for confirmation")
+	ours.ok(ours.get("/operator/operations"), id, personAt(p.id), "<td>Sign a document", "Waits for confirmation")
 	ours.ok(ours.get("/operator/operations?since=99999999999999&after="+id), "Nothing is under way")
 	ours.ok(ours.deed(personAt(p.id)+"/operation-cancel?of="+id, nil))
 	ours.ok(ours.get("/operator/operations"), "Nothing is under way")

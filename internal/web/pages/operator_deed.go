@@ -66,6 +66,7 @@ type object struct {
 	Name string // the name that the person types to confirm a deed
 	Note string // more about the object
 	back string
+	from string // name in lists of the list that the deed was asked for from; "": none
 	// unnamed objects have an identifier in Of that says nothing to people: Note does.
 	unnamed bool
 }
@@ -172,7 +173,6 @@ type deedGroup struct {
 type onUserOf struct {
 	ID   string `path:"id"`
 	Of   string `query:"of"`
-	From string `query:"from"`
 	Body rest.Form
 }
 
@@ -196,7 +196,7 @@ type onThingPage struct {
 func (g *deedGroup) find(ctx context.Context, id, of, from string) (*object, error) {
 	o, err := g.object(ctx, strings.ToLower(id), of)
 	if at, ok := lists[from]; ok && err == nil {
-		o.back = at
+		o.from, o.back = from, at
 	}
 	return o, err
 }
@@ -212,8 +212,8 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 			}
 			return a.askDeed(ctx, d, o)
 		}
-		do := func(ctx context.Context, id, of, from string, f rest.Form) (any, error) {
-			o, err := g.find(ctx, id, of, from)
+		do := func(ctx context.Context, id, of string, f rest.Form) (any, error) {
+			o, err := g.find(ctx, id, of, f.Get(fromField))
 			if err != nil {
 				return nil, err
 			}
@@ -223,10 +223,10 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 		var get, post rest.Route
 		if strings.Contains(g.at, "{id}") {
 			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onUserPage) (view, error) { return ask(ctx, r.ID, r.Of, r.From) })
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.From, r.Body) })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) })
 		} else {
 			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) { return ask(ctx, "", r.Of, "") })
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, "", r.Body) })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
 		}
 		routes = append(routes, get, post.HeldAs(d.held).Answering(rest.Redirect{}, rest.Page{}, rest.File{}))
 	}
@@ -241,7 +241,7 @@ func (d *deed) held(f rest.Form) any {
 	}
 	value := map[string]any{}
 	for name, values := range f {
-		if name == nameField || slices.ContainsFunc(d.fields, func(x field) bool { return x.name == name && x.varying }) {
+		if name == nameField || name == fromField || slices.ContainsFunc(d.fields, func(x field) bool { return x.name == name && x.varying }) {
 			continue
 		}
 		value[name] = values
@@ -249,8 +249,12 @@ func (d *deed) held(f rest.Form) any {
 	return value
 }
 
-// nameField is the field for the name of what a deed ends.
-const nameField = "confirm_name"
+// Fields of every form without an effect of their own: the name of what a deed ends, and the
+// list to go back to.
+const (
+	nameField = "confirm_name"
+	fromField = "from"
+)
 
 // deedView is the page of a deed.
 type deedView struct {
@@ -260,7 +264,8 @@ type deedView struct {
 	Fields []shownField
 	Ends   []ending
 	Named  bool
-	Here   string
+	Here   string // address that the form is sent to
+	From   string
 	Back   string
 }
 
@@ -273,7 +278,10 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 		}
 		fields = append(fields, more...)
 	}
-	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Here: visitorOf(ctx).here, Back: o.back}
+	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Here: visitorOf(ctx).path, From: o.from, Back: o.back}
+	if o.Of != "" {
+		v.Here += "?of=" + url.QueryEscape(o.Of)
+	}
 	for i := range fields {
 		v.Fields = append(v.Fields, fields[i].show(visitorOf(ctx).words))
 	}

@@ -352,7 +352,7 @@ func (a *API) webhookObject(ctx context.Context, _, of string) (*object, error) 
 func webhookField(ctx context.Context, _ *object) ([]field, error) {
 	f, w := field{name: "events", kind: kindMany}, visitorOf(ctx).words
 	for _, e := range notify.Events() {
-		f.choices = append(f.choices, pick{Value: string(e.Type), Text: w.messageName(string(e.Type)) + " – " + string(e.Type)})
+		f.choices = append(f.choices, pick{Value: string(e.Type), Text: e.Description[w.language] + " – " + string(e.Type)})
 	}
 	return []field{f}, nil
 }

@@ -231,14 +231,15 @@ func (a *API) links(id, of string, names ...string) (list []link) {
 	return list
 }
 
-// linksFrom are links in a list of many people, which the deeds lead back to. from is one of
-// lists, or "" on the page of the person.
+// linksFrom are links in a list of many people, which the deeds on something of one lead back to.
+// from is one of lists, or "" on the page of the person.
 func (a *API) linksFrom(from, id, of string, names ...string) []link {
 	links := a.links(id, of, names...)
+	if from == "" {
+		return links
+	}
 	for i := range links {
-		if from != "" {
-			links[i].Address += "&from=" + from // after of
-		}
+		links[i].Address += "&" + fromField + "=" + from // after of
 	}
 	return links
 }

@@ -30,6 +30,7 @@ func operator(w *tamgatest.UMS, login string) *browser {
 var (
 	localLink = regexp.MustCompile(`href="(/operator[^"]*)"`)
 	formAt    = regexp.MustCompile(`<form method="post" action="(/operator[^"]+)"`)
+	fromList  = regexp.MustCompile(`<input type="hidden" name="from" value="([^"]*)">`)
 	typeName  = regexp.MustCompile(`To confirm, type <code>([^<]*)</code>`)
 )
 
@@ -44,6 +45,9 @@ func (b *browser) deed(at string, form url.Values) shown {
 	}
 	if m := typeName.FindStringSubmatch(p.text); m != nil {
 		form.Set("confirm_name", html.UnescapeString(m[1]))
+	}
+	if m := fromList.FindStringSubmatch(p.text); m != nil {
+		form.Set("from", m[1])
 	}
 	return b.post(b.find(p, formAt)[1], form)
 }
@@ -74,6 +78,7 @@ func TestOperator(t *testing.T) {
 	if log := w.Command("audit", "--user", id, "--limit", "0", "--json"); strings.Contains(log, "OperatorForm") || !strings.Contains(log, `"operation":"GetUserById"`) {
 		t.Errorf("the audit log has no entry of a form under the name of what it reads:\n%s", log)
 	}
+	b.ok(b.get(at+"/dn"), "Surname", "Position") // in the language of the reader
 	b.ok(b.deed(at+"/dn", url.Values{"dn-11": {hostileText}}), "The name is changed")
 	b.ok(b.deed(at+"/email-confirm?of=anna%40example.org", nil), "The contact is confirmed")
 	b.ok(b.deed(at+"/email-notification?of=anna%40example.org", url.Values{"has": {"true"}}), "gets notifications")
@@ -595,7 +600,10 @@ func TestOperatorRequests(t *testing.T) {
 		for _, l := range links {
 			if to := html.UnescapeString(l[1]); strings.Contains(to, c.deed) {
 				foreign.is(foreign.post(to, nil), 404)
-				b.ok(b.get(to), "T=Head of sales") // the operator sees all that is certified
+				p := b.ok(b.get(to), "T=Head of sales") // the operator sees all that is certified
+				if at := b.find(p, formAt)[1]; strings.Contains(at, "from") {
+					t.Errorf("the list to go back to makes another request of the same: %s", at)
+				}
 				b.ok(b.deed(to, nil), c.done, "No request waits") // back in the list
 				b.ok(b.get(to), "· "+c.state)
 				b.is(b.deed(to, nil), 400, "decided already")
