@@ -29,35 +29,20 @@ func TestDigestBeside(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if waiting.Load() != nil {
-		t.Error("a message still waits")
-	}
 }
 
-// TestDigestBesideWaiting: a message that waits is hashed with the next one of its algorithm, and
-// left alone by others.
-func TestDigestBesideWaiting(t *testing.T) {
+// TestDigestsBeside: two messages of one algorithm or of two have the digests that each has alone.
+func TestDigestsBeside(t *testing.T) {
 	first, second := bytes.Repeat([]byte("1"), 3*besideFrom), bytes.Repeat([]byte("2"), besideFrom)
-	other := &besideMessage{hash: suite.Streebog256, message: first, done: make(chan struct{})}
-	waiting.Store(other)
-	for _, c := range []struct {
-		hash    *suite.Hash
-		message []byte
-		takes   bool
-	}{
-		{suite.Streebog512, second, false},
-		{suite.Streebog256, second[1:], false},
-		{suite.Streebog256, second, true},
+	for _, hashes := range [][2]*suite.Hash{
+		{suite.Streebog256, suite.Streebog256}, {suite.Streebog512, suite.Streebog512}, {suite.Streebog256, suite.Streebog512},
 	} {
-		if got, want := digestBeside(c.hash, c.message), c.hash.Digest(c.message); !bytes.Equal(got.Sum, want.Sum) {
-			t.Errorf("%s: %x, want %x", c.hash.Name, got.Sum, want.Sum)
+		asked := []*besideMessage{{hash: hashes[0], message: first}, {hash: hashes[1], message: second}}
+		hashBeside(asked)
+		for _, m := range asked {
+			if want := m.hash.Digest(m.message); m.digest.Hash != m.hash || !bytes.Equal(m.digest.Sum, want.Sum) {
+				t.Errorf("%s: %x, want %x", m.hash.Name, m.digest.Sum, want.Sum)
+			}
 		}
-		if waits := waiting.Load() == other; waits == c.takes {
-			t.Errorf("%s, %d bytes: the message waits: %v", c.hash.Name, len(c.message), waits)
-		}
-	}
-	<-other.done
-	if want := suite.Streebog256.Digest(first); !bytes.Equal(other.digest.Sum, want.Sum) {
-		t.Errorf("the message that waited: %x, want %x", other.digest.Sum, want.Sum)
 	}
 }

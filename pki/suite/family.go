@@ -74,7 +74,7 @@ func (f gostFamily) sign(rand io.Reader, key crypto.Signer, digest []byte) ([]by
 }
 
 func (f gostFamily) verify(pub crypto.PublicKey, digest, value []byte) bool {
-	return f.shape(value) == nil && shared.key(pub.(*gost3410.PublicKey), 1).Verify(digest, value)
+	return f.shape(value) == nil && shared.verify(pub.(*gost3410.PublicKey), digest, value)
 }
 
 // verifyMany reports whether all values are right. Lanes compute several at a time.

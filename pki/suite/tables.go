@@ -3,10 +3,12 @@
 package suite
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 
 	"tamga/gost/gost3410"
+	"tamga/pki/suite/gather"
 )
 
 // A GOST key in frequent use gets a table that makes its verification two to six times faster;
@@ -16,6 +18,9 @@ const (
 	tableAfter = 32   // verifications, about as many as a table costs
 	tableMost  = 128  // tables kept at a time, of 86 to 516 KiB: at most 65 MiB
 	countMost  = 1024 // other keys that are counted at a time
+
+	checksMost  = 8 // verifications of one key at a time: the lanes of the widest vectors
+	checksLeast = 3 // from which lanes are faster than one after another
 )
 
 // publicID identifies a public key.
@@ -35,15 +40,65 @@ type tables struct {
 
 // tabled is a key with its table.
 type tabled struct {
-	key  *gost3410.PublicKey
-	used atomic.Int64 // the turn of its last use
+	key    *gost3410.PublicKey
+	checks *gather.Calls[check] // of this key, in lanes
+	used   atomic.Int64         // the turn of its last use
+}
+
+// check is one verification under a key with a table.
+type check struct {
+	digest, value []byte
+	right         bool
+}
+
+func newTabled(k *gost3410.PublicKey) *tabled {
+	t := &tabled{key: k}
+	t.checks = gather.New(checksMost, t.verify)
+	return t
+}
+
+// verify verifies a few values, each by itself.
+func (t *tabled) verify(asked []*check) {
+	if len(asked) < checksLeast {
+		for _, c := range asked {
+			c.right = t.key.Verify(c.digest, c.value)
+		}
+		return
+	}
+	items := make([]gost3410.VerifyItem, len(asked))
+	for i, c := range asked {
+		items[i] = gost3410.VerifyItem{Key: t.key, Digest: c.digest, Signature: c.value}
+	}
+	for i, right := range gost3410.VerifyMany(items) {
+		asked[i].right = right
+	}
 }
 
 // shared has the tables of this process.
 var shared tables
 
+// verify reports whether a value is right. Goroutines that verify under one key in frequent use
+// at the same time do it together.
+func (t *tables) verify(k *gost3410.PublicKey, digest, value []byte) bool {
+	fast := t.find(k, 1)
+	if fast == nil {
+		return k.Verify(digest, value)
+	}
+	c := &check{digest: digest, value: value}
+	fast.checks.Do(c)
+	return c.right
+}
+
 // key returns the same key for n verifications, with its table if it has one.
 func (t *tables) key(k *gost3410.PublicKey, n int) *gost3410.PublicKey {
+	if fast := t.find(k, n); fast != nil {
+		return fast.key
+	}
+	return k
+}
+
+// find counts n verifications and returns the key with its table, or nil.
+func (t *tables) find(k *gost3410.PublicKey, n int) *tabled {
 	id := publicID{set: k.Set()}
 	copy(id.xy[:], k.Bytes())
 	if made := t.made.Load(); made != nil {
@@ -51,13 +106,13 @@ func (t *tables) key(k *gost3410.PublicKey, n int) *gost3410.PublicKey {
 			if turn := t.turn.Load(); e.used.Load() != turn {
 				e.used.Store(turn)
 			}
-			return e.key
+			return e
 		}
 	}
 	if !t.due(id, n) {
-		return k
+		return nil
 	}
-	fast := k.Precompute()
+	fast := newTabled(k.Precompute())
 	t.add(id, fast)
 	return fast
 }
@@ -90,14 +145,12 @@ func (t *tables) unused(made map[publicID]*tabled) *publicID {
 }
 
 // add keeps a key with its table.
-func (t *tables) add(id publicID, k *gost3410.PublicKey) {
+func (t *tables) add(id publicID, e *tabled) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := map[publicID]*tabled{}
 	if made := t.made.Load(); made != nil {
-		for other, e := range *made {
-			next[other] = e
-		}
+		maps.Copy(next, *made)
 	}
 	if len(next) >= tableMost {
 		victim := t.unused(next)
@@ -106,7 +159,6 @@ func (t *tables) add(id publicID, k *gost3410.PublicKey) {
 		}
 		delete(next, *victim)
 	}
-	e := &tabled{key: k}
 	e.used.Store(t.turn.Load())
 	next[id] = e
 	t.made.Store(&next)

@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -103,6 +104,64 @@ func TestTablesTogether(t *testing.T) {
 	for _, k := range keys {
 		if !kept.has(k) {
 			t.Error("a key in frequent use has no table")
+		}
+	}
+}
+
+// TestVerifyTogether: wrong values beside right ones under a key in frequent use, together and
+// from many goroutines.
+func TestVerifyTogether(t *testing.T) {
+	var kept tables
+	source := rand.NewChaCha8([32]byte{4})
+	for _, set := range []*gost3410.Set{gost3410.CryptoProA, gost3410.TC26512A} {
+		private, err := gost3410.GenerateKey(set, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := private.Public().(*gost3410.PublicKey)
+		var checks []*check
+		for i := range 2 * checksMost {
+			digest := bytes.Repeat([]byte{byte(i + 1)}, set.Size())
+			value, err := private.Sign(source, digest, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &check{digest: digest, value: value, right: true}
+			switch i % 4 {
+			case 1:
+				value[i] ^= 1
+				c.right = false
+			case 3:
+				c.digest = bytes.Repeat([]byte{0xfe}, set.Size())
+				c.right = false
+			}
+			checks = append(checks, c)
+		}
+		for n := range checksMost {
+			asked := make([]*check, n+1)
+			for i := range asked {
+				asked[i] = &check{digest: checks[i].digest, value: checks[i].value, right: !checks[i].right}
+			}
+			newTabled(key.Precompute()).verify(asked)
+			for i, c := range asked {
+				if c.right != checks[i].right {
+					t.Errorf("%s, value %d of %d: right: %t, want %t", set.Name(), i, n+1, c.right, checks[i].right)
+				}
+			}
+		}
+		var all sync.WaitGroup
+		for i, c := range checks {
+			all.Go(func() {
+				for range tableAfter {
+					if right := kept.verify(key, c.digest, c.value); right != c.right {
+						t.Errorf("%s, value %d: right: %t, want %t", set.Name(), i, right, c.right)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if !kept.has(key) {
+			t.Error("the key has no table")
 		}
 	}
 }

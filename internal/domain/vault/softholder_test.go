@@ -5,12 +5,15 @@ package vault
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"encoding/binary"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
+	"tamga/gost/gost3410"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -419,4 +422,83 @@ func BenchmarkPIN(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestSignaturesTogether: callers who come at the same moment get signatures of their own keys. If
+// the randomness fails, no caller gets one.
+func TestSignaturesTogether(t *testing.T) {
+	h := newTestHolder(t, newTestRing(t, "2025"))
+	suites := []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512, suite.GOST2001}
+	type signer struct {
+		key    *gost3410.PrivateKey
+		public crypto.PublicKey
+		suite  *suite.Suite
+	}
+	var signers []signer
+	for i := range signsMost {
+		s := suites[i%len(suites)]
+		key, err := s.Generate(h.rand)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signers = append(signers, signer{key.(*gost3410.PrivateKey), key.Public(), s})
+	}
+	asked := func(n int) (list []*signature) {
+		for i, s := range signers[:n] {
+			list = append(list, &signature{SignItem: gost3410.SignItem{Key: s.key, Digest: digest(s.suite, strings.Repeat("x", i+1)).Sum}})
+		}
+		return list
+	}
+	for n := 1; n <= signsMost; n++ {
+		list := asked(n)
+		h.sign(list)
+		for i, s := range list {
+			of := signers[i].suite
+			if s.err != nil || of.Verify(signers[i].public, suite.Digest{Hash: of.Hash, Sum: s.Digest}, s.value) != nil {
+				t.Errorf("signature %d of %d: %v", i, n, s.err)
+			}
+		}
+	}
+	// A digest that cannot be signed fails alone.
+	list := asked(signsMost)
+	list[3].Digest = list[3].Digest[1:]
+	h.sign(list)
+	for i, s := range list {
+		if (s.err != nil) != (i == 3) || (s.value == nil) != (i == 3) {
+			t.Errorf("signature %d beside one that fails: %d bytes, %v", i, len(s.value), s.err)
+		}
+	}
+	h.rand = iotest.ErrReader(errors.New("no randomness"))
+	for _, n := range []int{1, signsMost} {
+		list := asked(n)
+		h.sign(list)
+		for i, s := range list {
+			if s.err == nil || s.value != nil {
+				t.Errorf("signature %d of %d without randomness: %d bytes, %v", i, n, len(s.value), s.err)
+			}
+		}
+	}
+}
+
+// TestSignAtOnce: goroutines that sign at once with one holder get right values.
+func TestSignAtOnce(t *testing.T) {
+	h := newTestHolder(t, newTestRing(t, "2025"))
+	var all sync.WaitGroup
+	for i := range 2 * signsMost {
+		s := []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512}[i%2]
+		k, public, err := h.Generate(t.Context(), "keys:a", s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for n := range 10 {
+				d := digest(s, strings.Repeat("x", n+1))
+				values, err := h.Sign(t.Context(), k, nil, []suite.Digest{d})
+				if err != nil || len(values) != 1 || s.Verify(public, d, values[0]) != nil {
+					t.Errorf("caller %d: %d values, %v", i, len(values), err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
