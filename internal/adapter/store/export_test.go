@@ -19,15 +19,22 @@ import (
 // Bearers reads the bearers of tokens together, as callers do who come at the same time. On
 // PostgreSQL the caller with a context that has ended gets no answer.
 func Bearers(ctx context.Context, db *DB, callers []context.Context, tokens []string, now time.Time) (list []token.Bearer, found []bool, errs []error) {
+	if j := db.bearers.joint; j != nil {
+		asked := make([]*read[bearerSnapshot], len(tokens))
+		for i, id := range tokens {
+			asked[i] = &read[bearerSnapshot]{ctx: callers[i], key: id, at: millis(now)}
+		}
+		j.readAll(slices.Clone(asked))
+		for _, q := range asked {
+			list, found, errs = append(list, q.value.bearer), append(found, q.found.found), append(errs, q.err)
+		}
+		return list, found, errs
+	}
 	asked := make([]*lookup[bearerSnapshot], len(tokens))
 	for i, id := range tokens {
 		asked[i] = &lookup[bearerSnapshot]{ctx: callers[i], key: id, at: millis(now), answer: make(chan foundOf, 1)}
 	}
-	if db.bearers.joint != nil {
-		db.bearers.joint.readAll(slices.Clone(asked))
-	} else {
-		db.bearers.readAll(ctx, asked)
-	}
+	db.bearers.readAll(ctx, asked)
 	for _, q := range asked {
 		select {
 		case a := <-q.answer:

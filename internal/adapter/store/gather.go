@@ -201,7 +201,7 @@ func newLookups[A any](db *DB, query string, scan func(r row, before ...any) (A,
 		l.waiting = newGatherer(lookupGathering, db.limits, l.readAll)
 	}
 	if file, is := db.database.(*sqliteFile); is {
-		l.joint = &joint[A]{file: file, query: query, timed: l.timed, scan: scan}
+		l.joint = newJoint(file, query, l.timed, scan)
 	}
 	return l
 }

@@ -5,13 +5,13 @@ package store
 import (
 	"context"
 	"fmt"
-	"runtime"
+	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"tamga/internal/adapter/store/lite"
+	"tamga/pki/suite/gather"
 )
 
 // joint lets callers who read rows of SQLite at the same moment read them together. Each
@@ -23,38 +23,64 @@ type joint[A any] struct {
 	query  string // of the key $1 and maybe the time $2
 	timed  bool
 	scan   func(r row, before ...any) (A, error)
-	recent *recent[A] // nil if every call reads the row
-	mu     sync.Mutex
-	asking []*lookup[A] // the first of them reads for all
+	lasts  func(A) bool // whether a row that nobody changes stays the same; nil: no row does
+	recent recent
+	reads  *gather.Calls[read[A]]
 }
 
-// read returns the row of a key. The statement that reads it begins after the call of read.
+// read is a key and its row.
+type read[A any] struct {
+	ctx context.Context // of the caller, for its values
+	key string
+	at  int64
+	found[A]
+}
+
+func newJoint[A any](file *sqliteFile, query string, timed bool, scan func(r row, before ...any) (A, error)) *joint[A] {
+	j := &joint[A]{file: file, query: query, timed: timed, scan: scan}
+	j.reads = gather.New(math.MaxInt, j.readAll)
+	return j
+}
+
+// read returns the row of a key. The statement that reads it begins after the call of read, or
+// nobody has committed between that statement and the call.
 func (j *joint[A]) read(ctx context.Context, key string, at time.Time) (value A, ok bool, err error) {
-	q := &lookup[A]{ctx: ctx, key: legibleText(key), at: millis(at), answer: make(chan found[A], 1)}
-	j.mu.Lock()
-	j.asking = append(j.asking, q)
-	first := len(j.asking) == 1
-	j.mu.Unlock()
-	if first {
-		runtime.Gosched() // callers who are ready to ask do so now
-		j.mu.Lock()
-		asked := j.asking
-		j.asking = nil
-		j.mu.Unlock()
-		j.readAll(asked)
+	key = legibleText(key)
+	if state, known := j.state(); known {
+		if r, has := j.recent.at(state, key); has {
+			if value, err = j.scan(r); err != nil {
+				return value, false, fmt.Errorf("store: %w", err)
+			}
+			return value, true, nil
+		}
 	}
-	// A row is read in microseconds, and watching ctx meanwhile costs more.
-	a := <-q.answer
-	return a.value, a.found, a.err
+	q := &read[A]{ctx: ctx, key: key, at: millis(at)}
+	j.reads.Do(q)
+	return q.value, q.found.found, q.err
+}
+
+// state returns the state of the file if rows are remembered.
+func (j *joint[A]) state() (s lite.State, known bool) {
+	if j.lasts == nil {
+		return s, false
+	}
+	return j.file.state()
 }
 
 // readAll answers callers. If they ask for more than one key, one transaction reads all.
-func (j *joint[A]) readAll(asked []*lookup[A]) {
-	slices.SortStableFunc(asked, func(a, b *lookup[A]) int { return strings.Compare(a.key, b.key) })
+func (j *joint[A]) readAll(asked []*read[A]) {
+	slices.SortStableFunc(asked, func(a, b *read[A]) int { return strings.Compare(a.key, b.key) })
+	// A row is read in microseconds, and watching the contexts meanwhile costs more.
 	ctx := context.WithoutCancel(asked[0].ctx)
-	if j.recent != nil {
-		j.readRecent(ctx, asked)
-		return
+	// The state comes first: what is read is of this state or a later one. If it is later, the
+	// state has passed, and nobody gets the remembered row.
+	keep := func(string, row, A) {}
+	if state, known := j.state(); known {
+		keep = func(key string, r row, value A) {
+			if j.lasts(value) {
+				j.recent.keep(state, key, r.(lite.Row))
+			}
+		}
 	}
 	from, end, err := reader(j.file), func() {}, error(nil)
 	if asked[0].key != asked[len(asked)-1].key {
@@ -65,7 +91,7 @@ func (j *joint[A]) readAll(asked []*lookup[A]) {
 		for n < len(asked) && asked[n].key == asked[0].key {
 			n++
 		}
-		j.readOne(ctx, from, err, asked[:n])
+		j.readOne(ctx, from, err, asked[:n], keep)
 		asked = asked[n:]
 	}
 	end()
@@ -73,16 +99,7 @@ func (j *joint[A]) readAll(asked []*lookup[A]) {
 
 // readOne answers callers who ask for the same key. Each gets values of their own. The time
 // is that of the last caller.
-func (j *joint[A]) readOne(ctx context.Context, from reader, err error, asked []*lookup[A]) {
-	answers := make([]found[A], len(asked))
-	j.fill(ctx, from, err, asked, answers)
-	for i, q := range asked {
-		q.answer <- answers[i]
-	}
-}
-
-// fill reads the row of the key for which all callers ask.
-func (j *joint[A]) fill(ctx context.Context, from reader, err error, asked []*lookup[A], answers []found[A]) {
+func (j *joint[A]) readOne(ctx context.Context, from reader, err error, asked []*read[A], keep func(string, row, A)) {
 	if err == nil {
 		args := []any{asked[0].key, asked[len(asked)-1].at}
 		if !j.timed {
@@ -90,20 +107,26 @@ func (j *joint[A]) fill(ctx context.Context, from reader, err error, asked []*lo
 		}
 		err = unpanicked(func() error {
 			return from.query(ctx, lite.Keep, j.query, args, func(r row) error {
-				for i := range answers {
-					answers[i].value, answers[i].err = j.scan(r)
-					answers[i].found = true
+				for _, q := range asked {
+					q.value, q.err = j.scan(r)
+					q.found.found = true
+				}
+				if asked[0].err == nil {
+					keep(asked[0].key, r, asked[0].value)
 				}
 				return nil
 			})
 		})
 	}
-	for i := range answers {
+	for _, q := range asked {
 		if err != nil {
-			answers[i].err = err
+			q.err = err
 		}
-		if answers[i].err != nil {
-			answers[i] = found[A]{err: fmt.Errorf("store: %w", answers[i].err)}
+		if q.err != nil {
+			q.found = found[A]{err: fmt.Errorf("store: %w", q.err)}
 		}
 	}
 }
+
+// always is for rows that depend on nothing but the database.
+func always[A any](A) bool { return true }

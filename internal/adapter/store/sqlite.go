@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver for migrations
@@ -48,15 +50,15 @@ func (db *DB) openSQLite(path string, readers int) error {
 	// allocated as needed.
 	pragmas := slices.Clip([]string{"foreign_keys(1)", "cache_size(-16384)"})
 	db.engine = sqliteEngine
-	db.database = &sqliteFile{
-		path: path,
-		writer: newConnections(1, func() (*lite.Conn, error) {
-			return lite.Open(path, sqliteWait, append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")...)
-		}),
-		readers: newConnections(cmp.Or(readers, 8), func() (*lite.Conn, error) {
-			return lite.Open(path, sqliteWait, append(pragmas, "query_only(1)")...)
-		}),
-	}
+	file := &sqliteFile{path: path}
+	file.pools.Store(2)
+	file.writer = newConnections(1, file.poolOver, func() (*lite.Conn, error) {
+		return lite.Open(path, sqliteWait, append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")...)
+	})
+	file.readers = newConnections(cmp.Or(readers, 8), file.poolOver, func() (*lite.Conn, error) {
+		return lite.Open(path, sqliteWait, append(pragmas, "query_only(1)")...)
+	})
+	db.database = file
 	return nil
 }
 
@@ -64,6 +66,40 @@ func (db *DB) openSQLite(path string, readers int) error {
 type sqliteFile struct {
 	path            string
 	writer, readers *connections
+	pools           atomic.Int32 // that have open connections
+
+	watching sync.RWMutex
+	watch    *lite.Watch // nil where commits cannot be watched, and after the end
+}
+
+// startWatch begins to watch commits. Where that is not possible, every read asks the database.
+func (f *sqliteFile) startWatch() {
+	if w, err := lite.OpenWatch(f.path, sqliteWait); err == nil {
+		f.watch = w
+	}
+}
+
+// state returns what identifies the committed content of the file. ok is false if it is not known.
+func (f *sqliteFile) state() (s lite.State, ok bool) {
+	f.watching.RLock()
+	defer f.watching.RUnlock()
+	if f.watch == nil {
+		return s, false
+	}
+	return f.watch.State()
+}
+
+// poolOver ends the watch after the last connection of both pools was closed.
+func (f *sqliteFile) poolOver() {
+	if f.pools.Add(-1) > 0 {
+		return
+	}
+	f.watching.Lock()
+	defer f.watching.Unlock()
+	if f.watch != nil {
+		f.watch.Close() // what was committed is in the log
+		f.watch = nil
+	}
 }
 
 func (f *sqliteFile) query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error {

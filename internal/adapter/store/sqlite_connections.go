@@ -15,15 +15,17 @@ import (
 // last is used first, because its cache is the fullest.
 type connections struct {
 	open  func() (*lite.Conn, error)
+	over  func()        // called once, after the last connection was closed
 	slots chan struct{} // one for each connection in use
 
 	mu     sync.Mutex
 	free   []*lite.Conn
+	used   int // connections in use, and being opened
 	closed bool
 }
 
-func newConnections(most int, open func() (*lite.Conn, error)) *connections {
-	return &connections{open: open, slots: make(chan struct{}, most)}
+func newConnections(most int, over func(), open func() (*lite.Conn, error)) *connections {
+	return &connections{open: open, over: over, slots: make(chan struct{}, most)}
 }
 
 // take waits for a connection. Return it with give.
@@ -40,12 +42,24 @@ func (p *connections) take(ctx context.Context) (*lite.Conn, error) {
 	return c, err
 }
 
+// left notes that a connection is no longer in use.
+func (p *connections) left() {
+	p.mu.Lock()
+	p.used--
+	last := p.closed && p.used == 0
+	p.mu.Unlock()
+	if last {
+		p.over()
+	}
+}
+
 func (p *connections) next() (*lite.Conn, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, ErrClosed
 	}
+	p.used++
 	if n := len(p.free); n > 0 {
 		c := p.free[n-1]
 		p.free = p.free[:n-1]
@@ -53,7 +67,11 @@ func (p *connections) next() (*lite.Conn, error) {
 		return c, nil
 	}
 	p.mu.Unlock()
-	return p.open()
+	c, err := p.open()
+	if err != nil {
+		p.left()
+	}
+	return c, err
 }
 
 // give takes a connection back. A connection that is stuck in a transaction is closed.
@@ -67,18 +85,24 @@ func (p *connections) give(c *lite.Conn) {
 	if !keep {
 		c.Close() // its user already knows the error
 	}
+	p.left()
 	<-p.slots
 }
 
 // close closes the free connections now and the others when they come back.
 func (p *connections) close() error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	first := !p.closed
 	p.closed = true
 	var errs []error
 	for _, c := range p.free {
 		errs = append(errs, c.Close())
 	}
 	p.free = nil
+	last := first && p.used == 0
+	p.mu.Unlock()
+	if last {
+		p.over()
+	}
 	return errors.Join(errs...)
 }

@@ -30,7 +30,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -153,8 +152,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.snapshots = newLookups(db, snapshotQuery, scanSnapshot)
 	db.preparedObjects = newLookups(db, preparedQuery, scanPrepared)
 	db.authorityStates = newLookups(db, statesQuery, scanStates)
-	if j := db.authorityStates.joint; j != nil { // all callers have the same key
-		j.recent = &recent[states]{own: slices.Clone[states]}
+	if file, is := db.database.(*sqliteFile); is {
+		file.startWatch()
+		db.bearers.joint.lasts = bearerSnapshot.lasts
+		db.snapshots.joint.lasts = always[*signing.Snapshot]
+		db.authorityStates.joint.lasts = always[states]
 	}
 	return db, nil
 }

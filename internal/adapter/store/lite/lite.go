@@ -136,7 +136,7 @@ func (c *Conn) Query(ctx context.Context, k Keeping, query string, args []any, e
 		case !more:
 			return nil
 		}
-		if err := each(Row{s.Stmt}); err != nil {
+		if err := each(Row{current{s.Stmt}}); err != nil {
 			return err
 		}
 	}

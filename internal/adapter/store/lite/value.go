@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -72,12 +73,75 @@ func (s *statement) bindOne(place int, value any) error {
 var errTooLong = errors.New("a value of more than 2 GiB")
 
 // Row is a row of an answer.
-type Row struct{ s *sqlite.Stmt }
+type Row struct{ of columns }
+
+// columns has the values of a row. Texts are copies.
+type columns interface {
+	ColumnCount() int
+	ColumnType(i int) sqlite.ColumnType
+	ColumnInt64(i int) int64
+	ColumnFloat(i int) float64
+	ColumnText(i int) string
+	blob(i int) []byte // a copy
+}
+
+// current has the columns of the row that a statement is at.
+type current struct{ *sqlite.Stmt }
+
+func (c current) blob(i int) []byte {
+	b := make([]byte, c.ColumnLen(i))
+	c.ColumnBytes(i, b)
+	return b
+}
+
+// kept has the columns of a row that stays.
+type kept []keptValue
+
+type keptValue struct {
+	kind   sqlite.ColumnType
+	number int64
+	float  float64
+	bytes  string // of a text or blob, and of a float as a text
+}
+
+func (k kept) ColumnCount() int                   { return len(k) }
+func (k kept) ColumnType(i int) sqlite.ColumnType { return k[i].kind }
+func (k kept) ColumnInt64(i int) int64            { return k[i].number }
+func (k kept) ColumnFloat(i int) float64          { return k[i].float }
+func (k kept) blob(i int) []byte                  { return []byte(k.ColumnText(i)) }
+
+func (k kept) ColumnText(i int) string {
+	if k[i].kind == sqlite.TypeInteger {
+		return strconv.FormatInt(k[i].number, 10)
+	}
+	return k[i].bytes
+}
+
+// Keep returns a copy of the row that stays valid. Its Scan gives the same values, of which the
+// caller owns all bytes.
+func (r Row) Keep() Row {
+	k := make(kept, r.of.ColumnCount())
+	for i := range k {
+		v := &k[i]
+		switch v.kind = r.of.ColumnType(i); v.kind {
+		case sqlite.TypeInteger:
+			v.number = r.of.ColumnInt64(i)
+		case sqlite.TypeFloat:
+			v.float = r.of.ColumnFloat(i)
+			v.bytes = r.of.ColumnText(i)
+		case sqlite.TypeText:
+			v.bytes = r.of.ColumnText(i)
+		case sqlite.TypeBlob:
+			v.bytes = string(r.of.blob(i))
+		}
+	}
+	return Row{k}
+}
 
 // Scan copies the columns to the values that dest points to, as database/sql does. NULL
 // is allowed only for byte slices, *any and types that implement sql.Scanner.
 func (r Row) Scan(dest ...any) error {
-	if n := r.s.ColumnCount(); n != len(dest) {
+	if n := r.of.ColumnCount(); n != len(dest) {
 		return fmt.Errorf("sqlite: %d columns for %d destinations", n, len(dest))
 	}
 	for i, d := range dest {
@@ -89,7 +153,7 @@ func (r Row) Scan(dest ...any) error {
 }
 
 func (r Row) column(i int, dest any) error {
-	kind := r.s.ColumnType(i)
+	kind := r.of.ColumnType(i)
 	if scanner, ok := dest.(sql.Scanner); ok {
 		return scanner.Scan(r.value(i, kind))
 	}
@@ -106,17 +170,17 @@ func (r Row) column(i int, dest any) error {
 	}
 	switch d := dest.(type) {
 	case *string:
-		*d = r.s.ColumnText(i)
+		*d = r.of.ColumnText(i)
 		return nil
 	case *[]byte:
-		*d = r.blob(i)
+		*d = r.of.blob(i)
 		return nil
 	case *any:
 		*d = r.value(i, kind)
 		return nil
 	}
 	if kind == sqlite.TypeInteger {
-		n := r.s.ColumnInt64(i)
+		n := r.of.ColumnInt64(i)
 		switch d := dest.(type) {
 		case *int64:
 			*d = n
@@ -140,24 +204,24 @@ func (r Row) named(i int, kind sqlite.ColumnType, dest any) error {
 	}
 	switch v := p.Elem(); {
 	case v.Kind() == reflect.String:
-		v.SetString(r.s.ColumnText(i))
+		v.SetString(r.of.ColumnText(i))
 		return nil
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
-		v.SetBytes(r.blob(i))
+		v.SetBytes(r.of.blob(i))
 		return nil
 	case kind != sqlite.TypeInteger:
 	case v.Kind() == reflect.Bool:
-		v.SetBool(r.s.ColumnInt64(i) != 0)
+		v.SetBool(r.of.ColumnInt64(i) != 0)
 		return nil
 	case v.CanInt():
-		n := r.s.ColumnInt64(i)
+		n := r.of.ColumnInt64(i)
 		if v.OverflowInt(n) {
 			return fmt.Errorf("%d overflows a %T", n, dest)
 		}
 		v.SetInt(n)
 		return nil
 	case v.CanUint():
-		n := r.s.ColumnInt64(i)
+		n := r.of.ColumnInt64(i)
 		if n < 0 || v.OverflowUint(uint64(n)) {
 			return fmt.Errorf("%d cannot be stored in a %T", n, dest)
 		}
@@ -171,20 +235,13 @@ func (r Row) named(i int, kind sqlite.ColumnType, dest any) error {
 func (r Row) value(i int, kind sqlite.ColumnType) any {
 	switch kind {
 	case sqlite.TypeInteger:
-		return r.s.ColumnInt64(i)
+		return r.of.ColumnInt64(i)
 	case sqlite.TypeFloat:
-		return r.s.ColumnFloat(i)
+		return r.of.ColumnFloat(i)
 	case sqlite.TypeText:
-		return r.s.ColumnText(i)
+		return r.of.ColumnText(i)
 	case sqlite.TypeBlob:
-		return r.blob(i)
+		return r.of.blob(i)
 	}
 	return nil
-}
-
-// blob returns a copy: the memory of SQLite is valid only for this row.
-func (r Row) blob(i int) []byte {
-	b := make([]byte, r.s.ColumnLen(i))
-	r.s.ColumnBytes(i, b)
-	return b
 }

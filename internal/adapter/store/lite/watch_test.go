@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lite
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestWatch checks that the state changes with each commit of any connection, and with nothing else.
+func TestWatch(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("commits are not watched on Windows")
+	}
+	c, path := open(t, "journal_mode(WAL)")
+	run(t, c, "CREATE TABLE t (x)")
+	w, err := OpenWatch(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[State]bool{}
+	state := func() State {
+		t.Helper()
+		s, ok := w.State()
+		if !ok {
+			t.Fatal("the state is not known")
+		}
+		return s
+	}
+	other := again(t, path, 0)
+	for i := range 20 {
+		s := state()
+		if seen[s] {
+			t.Fatalf("commit %d does not show", i)
+		}
+		seen[s] = true
+		from := []*Conn{c, other}[i%2]
+		var n int
+		if err := scan(from, "SELECT COUNT(*) FROM t", nil, &n); err != nil || n != i {
+			t.Fatal(n, err)
+		}
+		run(t, from, "BEGIN IMMEDIATE")
+		run(t, from, "INSERT INTO t VALUES ($1)", strings.Repeat("x", 10_000))
+		if state() != s {
+			t.Fatal("a transaction shows before its commit")
+		}
+		if i%5 == 4 {
+			run(t, from, "ROLLBACK")
+			if state() != s {
+				t.Fatal("a transaction that was undone shows")
+			}
+			run(t, from, "INSERT INTO t VALUES ($1)", i)
+			continue
+		}
+		run(t, from, "COMMIT")
+	}
+	// A checkpoint changes where the content is. The next commit begins the log again.
+	if err := scan(c, "PRAGMA wal_checkpoint(TRUNCATE)", nil, new(int), new(int), new(int)); err != nil {
+		t.Fatal(err)
+	}
+	before := state()
+	run(t, other, "INSERT INTO t VALUES (1)")
+	if s := state(); s == before || seen[s] {
+		t.Error("a commit after a checkpoint does not show")
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWatchRefuses checks files without a log, and headers of an unknown form.
+func TestWatchRefuses(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("commits are not watched on Windows")
+	}
+	_, path := open(t, "journal_mode(DELETE)")
+	if _, err := OpenWatch(path, 0); err == nil || !strings.Contains(err.Error(), "want wal") {
+		t.Errorf("a file without a log: %v", err)
+	}
+	if _, err := OpenWatch(filepath.Join(t.TempDir(), "none"), 0); err == nil {
+		t.Error("a file that does not exist is watched")
+	}
+
+	c, path := open(t, "journal_mode(WAL)")
+	run(t, c, "CREATE TABLE t (x)")
+	w, err := OpenWatch(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	good, ok := w.State()
+	if !ok {
+		t.Fatal("the state is not known")
+	}
+	for name, change := range map[string]func(h *[2 * len(State{})]uint64){
+		"another format":  func(h *[2 * len(State{})]uint64) { h[0]++; h[len(State{})]++ },
+		"not initialized": func(h *[2 * len(State{})]uint64) { h[1] = 0; h[len(State{})+1] = 0 },
+		"being written":   func(h *[2 * len(State{})]uint64) { h[len(State{})+2]++ },
+	} {
+		var head [2 * len(State{})]uint64
+		copy(head[:], good[:])
+		copy(head[len(good):], good[:])
+		if s, ok := (&Watch{head: &head}).State(); !ok || s != good {
+			t.Fatal("an unchanged header is refused")
+		}
+		change(&head)
+		if _, ok := (&Watch{head: &head}).State(); ok {
+			t.Errorf("a header that is %s is a state", name)
+		}
+	}
+}
+
+// TestKeep checks that a copy of a row has the same values, also after the row has gone, and that
+// nobody can change it.
+func TestKeep(t *testing.T) {
+	c, _ := open(t)
+	var kept Row
+	err := c.Query(t.Context(), Once, "SELECT 1, 2.5, 'text', x'0102', NULL, '', x''", nil, func(r Row) error {
+		kept = r.Keep()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Query(t.Context(), Once, "SELECT 'other'", nil, func(Row) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var (
+			i     int
+			f     any
+			s, s2 string
+			b, b2 []byte
+			null  any = 1
+		)
+		if err := kept.Scan(&i, &f, &s, &b, &null, &s2, &b2); err != nil {
+			t.Fatal(err)
+		}
+		if i != 1 || f != 2.5 || s != "text" || !bytes.Equal(b, []byte{1, 2}) || null != nil || s2 != "" || b2 == nil || len(b2) != 0 {
+			t.Errorf("%v %v %q %x %v %q %v", i, f, s, b, null, s2, b2)
+		}
+		b[0] = 9
+	}
+	if err := kept.Scan(new(int)); err == nil || !strings.Contains(err.Error(), "7 columns for 1 destinations") {
+		t.Errorf("too few destinations: %v", err)
+	}
+	// SQLite converts a number for a caller who wants a text.
+	texts := func(r Row) (list [7]string) {
+		t.Helper()
+		var null any
+		if err := r.Scan(&list[0], &list[1], &list[2], &list[3], &null, &list[5], &list[6]); err != nil {
+			t.Error(err)
+		}
+		return list
+	}
+	err = c.Query(t.Context(), Once, "SELECT -1, 0.1, 'text', x'4142', NULL, '', x''", nil, func(r Row) error {
+		if kept, now := texts(r.Keep()), texts(r); kept != now || now[0] != "-1" {
+			t.Errorf("texts %q, want %q", kept, now)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWatchHoldsIndex checks that the index stays the same file while other connections come and go.
+func TestWatchHoldsIndex(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("commits are not watched on Windows")
+	}
+	c, path := open(t, "journal_mode(WAL)")
+	run(t, c, "CREATE TABLE t (x)")
+	w, err := OpenWatch(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path + "-shm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, again, "INSERT INTO t VALUES (1)")
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(path + "-shm")
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("the index is another file: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
