@@ -150,7 +150,12 @@ func (c *Committer) loop() {
 	batch := make([]*unit, 0, batchLength)
 	for u := range c.queue {
 		batch = take(batch[:0], u)
-		runtime.Gosched() // units of callers who are ready to run share this batch
+		// Units of callers who are ready to run share this batch. As long as that brings more of
+		// them, others become ready.
+		for n := -1; n < len(c.queue) && n < batchLength; {
+			n = len(c.queue)
+			runtime.Gosched()
+		}
 	gather:
 		for len(batch) < batchLength {
 			select {
