@@ -185,15 +185,18 @@ const (
 	leastGOGC = 200
 )
 
-// CollectLess makes garbage collections rare, see leastHeap, and gives the garbage of the start
-// back to the system, which is a third of the memory then. If GOGC is set in the environment,
+// CollectLess makes garbage collections rare, see leastHeap, and gives what only the start used back
+// to the system: its garbage, a third of the memory of data then, and pages of the program. If GOGC is set in the environment,
 // collections stay as it says. GOMEMLIMIT keeps its meaning.
 func CollectLess() {
 	collecting.Do(func() {
 		if os.Getenv("GOGC") == "" {
 			afterCollections(func(live, roots uint64) { debug.SetGCPercent(gogc(live, roots)) })
 		}
-		go debug.FreeOSMemory()
+		go func() {
+			debug.FreeOSMemory()
+			releaseProgram()
+		}()
 	})
 }
 

@@ -292,3 +292,57 @@ func TestLibraryIsThatOfSQLite(t *testing.T) {
 		t.Errorf("go.mod of SQLite does not name %s", want)
 	}
 }
+
+// TestKeep checks that a copy of a row has the same values, also after the row has gone, and that
+// nobody can change it.
+func TestKeep(t *testing.T) {
+	c, _ := open(t)
+	var kept Row
+	err := c.Query(t.Context(), Once, "SELECT 1, 2.5, 'text', x'0102', NULL, '', x''", nil, func(r Row) error {
+		kept = r.Keep()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Query(t.Context(), Once, "SELECT 'other'", nil, func(Row) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var (
+			i     int
+			f     any
+			s, s2 string
+			b, b2 []byte
+			null  any = 1
+		)
+		if err := kept.Scan(&i, &f, &s, &b, &null, &s2, &b2); err != nil {
+			t.Fatal(err)
+		}
+		if i != 1 || f != 2.5 || s != "text" || !bytes.Equal(b, []byte{1, 2}) || null != nil || s2 != "" || b2 == nil || len(b2) != 0 {
+			t.Errorf("%v %v %q %x %v %q %v", i, f, s, b, null, s2, b2)
+		}
+		b[0] = 9
+	}
+	if err := kept.Scan(new(int)); err == nil || !strings.Contains(err.Error(), "7 columns for 1 destinations") {
+		t.Errorf("too few destinations: %v", err)
+	}
+	// SQLite converts a number for a caller who wants a text.
+	texts := func(r Row) (list [7]string) {
+		t.Helper()
+		var null any
+		if err := r.Scan(&list[0], &list[1], &list[2], &list[3], &null, &list[5], &list[6]); err != nil {
+			t.Error(err)
+		}
+		return list
+	}
+	err = c.Query(t.Context(), Once, "SELECT -1, 0.1, 'text', x'4142', NULL, '', x''", nil, func(r Row) error {
+		if kept, now := texts(r.Keep()), texts(r); kept != now || now[0] != "-1" {
+			t.Errorf("texts %q, want %q", kept, now)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

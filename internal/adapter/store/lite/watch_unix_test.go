@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 package lite
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
 
 // TestWatch checks that the state changes with each commit of any connection, and with nothing else.
 func TestWatch(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("commits are not watched on Windows")
-	}
 	c, path := open(t, "journal_mode(WAL)")
 	run(t, c, "CREATE TABLE t (x)")
 	w, err := OpenWatch(path, 0)
@@ -74,9 +71,6 @@ func TestWatch(t *testing.T) {
 
 // TestWatchRefuses checks files without a log, and headers of an unknown form.
 func TestWatchRefuses(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("commits are not watched on Windows")
-	}
 	_, path := open(t, "journal_mode(DELETE)")
 	if _, err := OpenWatch(path, 0); err == nil || !strings.Contains(err.Error(), "want wal") {
 		t.Errorf("a file without a log: %v", err)
@@ -114,65 +108,8 @@ func TestWatchRefuses(t *testing.T) {
 	}
 }
 
-// TestKeep checks that a copy of a row has the same values, also after the row has gone, and that
-// nobody can change it.
-func TestKeep(t *testing.T) {
-	c, _ := open(t)
-	var kept Row
-	err := c.Query(t.Context(), Once, "SELECT 1, 2.5, 'text', x'0102', NULL, '', x''", nil, func(r Row) error {
-		kept = r.Keep()
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Query(t.Context(), Once, "SELECT 'other'", nil, func(Row) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		var (
-			i     int
-			f     any
-			s, s2 string
-			b, b2 []byte
-			null  any = 1
-		)
-		if err := kept.Scan(&i, &f, &s, &b, &null, &s2, &b2); err != nil {
-			t.Fatal(err)
-		}
-		if i != 1 || f != 2.5 || s != "text" || !bytes.Equal(b, []byte{1, 2}) || null != nil || s2 != "" || b2 == nil || len(b2) != 0 {
-			t.Errorf("%v %v %q %x %v %q %v", i, f, s, b, null, s2, b2)
-		}
-		b[0] = 9
-	}
-	if err := kept.Scan(new(int)); err == nil || !strings.Contains(err.Error(), "7 columns for 1 destinations") {
-		t.Errorf("too few destinations: %v", err)
-	}
-	// SQLite converts a number for a caller who wants a text.
-	texts := func(r Row) (list [7]string) {
-		t.Helper()
-		var null any
-		if err := r.Scan(&list[0], &list[1], &list[2], &list[3], &null, &list[5], &list[6]); err != nil {
-			t.Error(err)
-		}
-		return list
-	}
-	err = c.Query(t.Context(), Once, "SELECT -1, 0.1, 'text', x'4142', NULL, '', x''", nil, func(r Row) error {
-		if kept, now := texts(r.Keep()), texts(r); kept != now || now[0] != "-1" {
-			t.Errorf("texts %q, want %q", kept, now)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestWatchHoldsIndex checks that the index stays the same file while other connections come and go.
 func TestWatchHoldsIndex(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("commits are not watched on Windows")
-	}
 	c, path := open(t, "journal_mode(WAL)")
 	run(t, c, "CREATE TABLE t (x)")
 	w, err := OpenWatch(path, 0)
