@@ -28,6 +28,7 @@ type lexer struct {
 	// that occurs twice gets an empty span.
 	spans map[name]span
 	depth int
+	items []object // read so far of each array and dictionary that is open
 	// unclosed reports that the input ended inside an array, a dictionary or a string.
 	unclosed bool
 }

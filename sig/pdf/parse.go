@@ -2,7 +2,11 @@
 
 package pdf
 
-import "errors"
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
 
 var errNoObject = errors.New("there is no object")
 
@@ -54,14 +58,40 @@ func reference(num, gen object) (ref, bool) {
 // maxNumber is the largest object number that is read.
 const maxNumber = 1<<31 - 1
 
+// common has the values of tokens that most documents repeat, so that reading them takes no
+// memory.
+var common = func() (c struct {
+	numbers, names map[string]object
+	reference      object // the keyword R
+}) {
+	c.numbers, c.names, c.reference = map[string]object{}, map[string]object{}, keyword("R")
+	for n := range 256 {
+		text := strconv.Itoa(n)
+		c.numbers[text] = number(text)
+	}
+	for word := range strings.FieldsSeq(`Type Subtype Pages Page Kids Count Parent Resources MediaBox Contents Font Rect
+		Annots Annot Widget Catalog AcroForm Fields SigFlags FT Sig Filter SubFilter ByteRange Reference V T F P M Name
+		Reason Location Prop_Build App Length Size Root Info ID Prev Index W ObjStm XRef FlateDecode Extensions
+		Adobe.PPKLite adbe.pkcs7.detached ETSI.CAdES.detached BBox Matrix XObject Form ProcSet PDF Text`) {
+		c.names[word] = name(word)
+	}
+	return c
+}()
+
 // value reads the value that begins with the token.
 func (l *lexer) value(t token) (object, error) {
 	switch t.kind {
 	case tokenNumber:
+		if o, ok := common.numbers[string(t.bytes)]; ok {
+			return o, l.err
+		}
 		return number(t.bytes), l.err
 	case tokenText:
 		return text(t.bytes), l.err
 	case tokenName:
+		if o, ok := common.names[string(t.bytes)]; ok {
+			return o, l.err
+		}
 		return name(t.bytes), l.err
 	case tokenArray, tokenDict:
 		return l.group(t.kind)
@@ -71,6 +101,8 @@ func (l *lexer) value(t token) (object, error) {
 			return true, l.err
 		case "false":
 			return false, l.err
+		case "R":
+			return common.reference, l.err
 		}
 		return keyword(t.bytes), l.err
 	}
@@ -86,8 +118,12 @@ func (l *lexer) group(kind tokenKind) (object, error) {
 	if l.depth++; l.depth > maxDepth {
 		return nil, errTooMuch
 	}
-	defer func() { l.depth-- }()
-	var items array
+	first := len(l.items)
+	defer func() {
+		l.depth--
+		clear(l.items[first:])
+		l.items = l.items[:first]
+	}()
 	var places []span
 	tell := l.spans != nil && l.depth == 1 && kind == tokenDict
 	for {
@@ -113,24 +149,25 @@ func (l *lexer) group(kind tokenKind) (object, error) {
 		place := span{t.at, l.offset()}
 		if k, ok := o.(keyword); ok {
 			o = nil
-			if k == "R" && len(items) >= 2 {
+			if items := l.items[first:]; k == "R" && len(items) >= 2 {
 				if id, ok := reference(items[len(items)-2], items[len(items)-1]); ok {
 					o = id
 				}
-				items = items[:len(items)-2]
+				l.items = l.items[:len(l.items)-2]
 				if tell {
 					place.from = places[len(places)-2].from
 					places = places[:len(places)-2]
 				}
 			}
 		}
-		items = append(items, o)
+		l.items = append(l.items, o)
 		if tell {
 			places = append(places, place)
 		}
 	}
+	items := l.items[first:]
 	if kind == tokenArray {
-		return items, nil
+		return append(array(nil), items...), nil
 	}
 	return l.pairs(items, places, tell), nil
 }
@@ -145,7 +182,7 @@ func endsObject(word []byte) bool {
 
 // pairs makes a dictionary of items. A key must be a name; anything else in its place is
 // skipped.
-func (l *lexer) pairs(items array, places []span, tell bool) dict {
+func (l *lexer) pairs(items []object, places []span, tell bool) dict {
 	d := make(dict, 0, len(items)/2)
 	for i := 0; i < len(items); i++ {
 		key, ok := items[i].(name)
