@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
@@ -434,7 +433,7 @@ func (a *API) sources(w *words) table {
 			state = cell{Text: w.count("services.failed", s.Failures), Detail: s.Error, Bad: true}
 		}
 		t.Rows = append(t.Rows, row{Cells: []cell{
-			{Key: "services.source." + s.Kind}, {Text: s.Host}, state, {At: s.Asked}, {At: s.Answered}, {Text: s.Took.Round(time.Millisecond).String()},
+			{Key: "services.source." + s.Kind}, {Text: s.Host}, state, {At: s.Asked}, {At: s.Answered}, {Text: w.span(s.Took)},
 		}})
 	}
 	return t
@@ -481,9 +480,14 @@ func (a *API) installation(ctx context.Context, _ struct{}) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	state := table{Title: "installation.title", Facts: true}
+	w := visitorOf(ctx).words
+	state := table{Title: "installation.state", Facts: true}
 	for _, f := range i.Facts {
-		state.Rows = append(state.Rows, fact(f.Key, cell{Text: f.Value, Bad: f.Bad}))
+		c := cell{Text: f.Value, Key: f.Word, Bad: f.Bad}
+		if f.Span != 0 {
+			c.Text, c.Key = w.text(f.Word, w.span(f.Span)), ""
+		}
+		state.Rows = append(state.Rows, fact(f.Key, c))
 	}
 	nodes := table{Title: "installation.nodes", Head: []string{"installation.host", "installation.process", "installation.version", "installation.seals", "installation.seen"}}
 	for _, n := range i.Nodes {
@@ -493,9 +497,9 @@ func (a *API) installation(ctx context.Context, _ struct{}) (view, error) {
 		}
 		nodes.Rows = append(nodes.Rows, row{Cells: []cell{host, {Text: n.ID, Code: true}, {Text: n.Version}, {Text: n.SealsWith}, {At: n.SeenAt, Bad: n.Silent}}})
 	}
-	limits := table{Title: "installation.limits", Head: []string{"installation.setting", "installation.value"}}
+	limits := table{Title: "installation.limits", Head: []string{"installation.limit", "installation.value", "installation.setting"}}
 	for _, l := range i.Limits {
-		limits.Rows = append(limits.Rows, row{Cells: []cell{{Text: l.Setting, Code: true}, {Text: l.Value}}})
+		limits.Rows = append(limits.Rows, row{Cells: []cell{{Key: "limit." + l.Setting}, {Text: w.limit(l.Value)}, {Text: l.Setting, Code: true}}})
 	}
 	return a.office(ctx, "sections", "installation.title", "", sections{Tables: []table{state, nodes, limits}}), nil
 }

@@ -404,7 +404,14 @@ func TestInstallationPages(t *testing.T) {
 	ru.ok(ru.get("/operator/services"), "2 ошибки подряд. <span class=\"detail\">Служба ответила кодом HTTP 405.")
 	b.ok(b.deed("/operator/services/tsp-remove?of=own", nil), "The service is removed")
 	b.is(b.deed("/operator/services/tsp-check?of=none", nil), 404)
-	b.ok(b.get("/operator/installation"), "Version", "sqlite", "this one", "<code>limits.signing_request</code></th><td>2GiB</td>", "<code>pages.idle</code></th><td>30m0s</td>")
+	for who, want := range map[*browser][]string{
+		b:  {"Version", "SQLite", "a directory", "in step", "this one", "Request to sign</th><td>2\u00a0GiB</td><td><code>limits.signing_request</code>", "30\u00a0min"},
+		ru: {"Версия", "SQLite", "каталог", "не расходятся", "этот", "Запрос на подпись</th><td>2\u00a0ГиБ</td>", "30\u00a0мин"},
+	} {
+		if p := who.ok(who.get("/operator/installation"), want...); strings.Contains(p.text, ">limit.") || strings.Contains(p.text, ">installation.") {
+			t.Errorf("a text is missing:\n%s", p.text)
+		}
+	}
 	b.is(b.deed("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404)
 	b.is(b.get("/operator/messages?state=other"), 400)
 	p = b.ok(b.get("/operator/messages/preview"), "Code that confirms an operation</option>", "Signing documents.", "Подписание документов.", "<strong lang=\"ru\">", "confirmation-code.en.txt")
