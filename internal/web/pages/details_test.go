@@ -163,9 +163,9 @@ func TestFindings(t *testing.T) {
 func TestOwn(t *testing.T) {
 	en, ru := languages[0], languages[1]
 	for message, want := range map[string]string{
-		"the code is wrong":                                                   "Код неверен.",
-		"the code is wrong: 2 of 3 attempts are left":                         "Код неверен. Осталось попыток: 2 из 3.",
-		"nothing was done: type %s<b>\n to confirm, exactly as it is written": "Ничего не сделано: для подтверждения введите %s<b>\n в точности как написано.",
+		"the code is wrong":                           "Код неверен.",
+		"the code is wrong: 2 of 3 attempts are left": "Код неверен. Осталось попыток: 2 из 3.",
+		"nothing was done: type %s<b>\n to confirm":   "Ничего не сделано: для подтверждения введите %s<b>\n.",
 		"request 7 waits for the approval of another operator: repeat it unchanged after that, before 2026-01-31T12:00:59Z": "Изменение 7 ждёт одобрения второго оператора. После одобрения повторите его без изменений не позднее 31.01.2026 12:00 UTC.",
 		"the tokens cannot be read: line 2 (H-1): type: want HOTP or TOTP; line 3: counter: want 0 or more; and 4 more":     "Файл не читается: строка 2 (H-1): нужен тип HOTP или TOTP; строка 3: счётчик: 0 или больше; и ещё ошибок: 4.",
 		"the tokens cannot be read: the file is empty: want a header line":                                                  "Файл не читается: файл пуст, нужна строка заголовка.",

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
 
@@ -327,8 +328,8 @@ func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err
 }
 
 func (a *API) doDeed(ctx context.Context, d *deed, o *object, f rest.Form) (any, error) {
-	if d.named && strings.TrimSpace(f.Get(nameField)) != o.Name {
-		return nil, a.askAgain(ctx, d, o, f, fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm, exactly as it is written", o.Name))
+	if d.named && !sameName(f.Get(nameField), o.Name) {
+		return nil, a.askAgain(ctx, d, o, f, fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm", o.Name))
 	}
 	m, err := d.do(ctx, o, f)
 	if err != nil {
@@ -349,6 +350,13 @@ func (a *API) doDeed(ctx context.Context, d *deed, o *object, f rest.Form) (any,
 	}{m, o, o.back})
 	v.pictures = m.Picture != ""
 	return v.render(ctx)
+}
+
+// sameName reports whether a person has typed a name. It is compared as logins are, without letter
+// case, and without blanks around and between its words: a page shows several blanks as one.
+func sameName(typed, name string) bool {
+	fold := func(text string) string { return user.FoldLogin(strings.Join(strings.Fields(text), " ")) }
+	return typed == name || fold(typed) == fold(name) && fold(name) != ""
 }
 
 // picture returns a GIF as an address that holds it.

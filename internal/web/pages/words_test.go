@@ -247,6 +247,22 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestSameName compares what a person typed with the name of what a deed ends.
+func TestSameName(t *testing.T) {
+	for _, c := range []struct {
+		typed, name string
+		want        bool
+	}{
+		{"anna", "anna", true}, {" Anna\t", "anna", true}, {"anna", "ANNA", true}, {"иванова", "Иванова", true}, {"ЁЖ", "ёж", true},
+		{"a b", " a  b\u00a0", true}, {"cafe\u0301", "CAFÉ", true}, {"https://hooks.example.org/a", "https://hooks.example.org/a", true},
+		{"ann", "anna", false}, {"", "anna", false}, {"ab", "a b", false}, {"аnna", "anna", false}, {"", "\u200b", false}, {"\u200b", "\u200b", true},
+	} {
+		if got := sameName(c.typed, c.name); got != c.want {
+			t.Errorf("%q for %q: %t", c.typed, c.name, got)
+		}
+	}
+}
+
 // TestDeedWords checks that each deed, with its fields, has words.
 func TestDeedWords(t *testing.T) {
 	a := New(Settings{}, Deps{Operators: OperatorRooms{People: &user.Service{}, Policies: &policy.Editor{}}})
