@@ -278,15 +278,18 @@ func TestOperatorPages(t *testing.T) {
 // TestOperatorHeld checks that the rules of requests that wait hold for pages, too.
 func TestOperatorHeld(t *testing.T) {
 	t.Parallel()
-	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[ResetPassword]", "--set", "users.factor_delay=1h")
+	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[ResetPassword, SetUserLockoutStateEx]", "--set", "users.factor_delay=1h")
 	id, login, _, email := w.Register()
 	ours, second, foreign := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.TwoGroup), operator(w, tamgatest.Foreign)
 	at := personAt(id)
-	ours.is(ours.deed(at+"/password-show", nil), 400, "waits for the approval of another operator")
+	// What waits is no failure: the page says so and leads to the request.
+	p := ours.deed(at+"/password-show", nil)
+	ours.is(p, 400, "<h1>The change waits</h1>", "another operator must approve this")
 	request := regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`)
-	p := second.ok(second.get("/operator/held"), "ResetPassword", w.Dev.Operator.Login)
+	ours.ok(ours.get(ours.find(p, request)[1]), "ResetPassword")
+	p = second.ok(second.get("/operator/held"), "ResetPassword", w.Dev.Operator.Login)
 	held := second.find(p, request)[1]
-	second.ok(second.get(held), "ResetPassword", "POST "+at+"/password-show")
+	second.ok(second.get(held), "ResetPassword", "POST "+at+"/password-show", "<dt>Action</dt><dd>New password: show it</dd>", "held-approve", "held-refuse")
 	foreign.is(foreign.get(held), 404)
 	if p := foreign.ok(foreign.get("/operator/held")); strings.Contains(p.text, "ResetPassword") {
 		t.Error("an operator of another group sees the request")
@@ -301,24 +304,33 @@ func TestOperatorHeld(t *testing.T) {
 	}
 	ours.is(ours.deed("/operator/held/held-approve"+of, nil), 403)
 	second.ok(second.deed("/operator/held/held-approve"+of, nil), "The change is approved")
+	if p := second.ok(second.get(held), "held-refuse"); strings.Contains(p.text, "held-approve") {
+		t.Error("a request that is approved can be approved again")
+	}
 	ours.ok(ours.get(held), "Open its form")
 	p = ours.ok(ours.get(at + "/password-show"))
 	p = ours.ok(ours.post(ours.find(p, formAt)[1], nil), "never shown again") // carried out now, since the user has no factor yet
+	if p := ours.ok(ours.get(held), "<dd>done</dd>"); strings.Contains(p.text, "held-refuse") || strings.Contains(p.text, "Open its form") {
+		t.Error("a request that is carried out can be decided, or repeated")
+	}
 	password := html.UnescapeString(ours.find(p, regexp.MustCompile(`<p><code>([^<]+)</code></p>`))[1])
 	ours.ok(ours.deed(at+"/method-add-password", nil))
 	if status, _ := w.Grant(login, password); status != 200 {
 		t.Errorf("the new password does not work: %d", status)
 	}
+	// Who approves reads what the form asks for, in words.
+	p = ours.deed(at+"/lock", url.Values{"delay": {"8"}})
+	second.ok(second.get(ours.find(p, request)[1]), "<dt>Action</dt><dd>Lock</dd>", "<dt>When</dt><dd>in 8 hours</dd>", html.EscapeString(`{"delay":["8"]}`))
 	// From now on the user has a factor, and what weakens it waits.
 	ours.ok(ours.deed(at+"/email-confirm?of="+url.QueryEscape(email), nil))
-	ours.is(ours.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), 400, "takes effect only after a delay")
+	ours.is(ours.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), 400, "this takes effect only after a delay")
 	ours.ok(ours.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation") // asks for more
-	ours.is(ours.deed(at+"/policy-operation", nil), 400, "takes effect only after a delay")
-	ours.is(ours.deed(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "takes effect only after a delay")
+	ours.is(ours.deed(at+"/policy-operation", nil), 400, "this takes effect only after a delay")
+	ours.is(ours.deed(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "this takes effect only after a delay")
 	ours.ok(ours.deed(at+"/policy-access", url.Values{"actions": {"ChangePin"}}), "denied")
 	// A block of a device is never held, and the form cannot make a block of what lifts one.
 	ours.is(ours.deed(at+"/device-block?of=1", url.Values{"lock": {"false"}, "Lock": {"false"}}), 400, "no such token or device")
-	ours.is(ours.deed(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "takes effect only after a delay")
+	ours.is(ours.deed(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "this takes effect only after a delay")
 	if list := w.OK(tamgatest.TwoGroup, "GET", "/ums/approvals", "").Body; !strings.Contains(list, `"LockoutMyDssDevice"`) {
 		t.Errorf("requests of pages are not those of the interface: %s", list)
 	}
