@@ -146,8 +146,13 @@ func (f *field) show(w *words) shownField {
 // Limits of texts in forms, in characters.
 const (
 	maxText = 1024
-	maxArea = 1 << 20
+	maxArea = 8 << 20
 )
+
+// long reports whether the form has a field for a long text.
+func (d *deed) long() bool {
+	return slices.ContainsFunc(d.fields, func(f field) bool { return f.kind == kindArea })
+}
 
 // options returns the entries of a choice in the language of the reader.
 func (w *words) options(list []pick) (shown []option) {
@@ -228,6 +233,9 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 		} else {
 			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) { return ask(ctx, "", r.Of, "") })
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
+		}
+		if d.long() { // a text that a browser has cut off does not pass
+			post = post.AtMost(maxArea)
 		}
 		routes = append(routes, get, post.HeldAs(d.held).Answering(rest.Redirect{}, rest.Page{}, rest.File{}))
 	}

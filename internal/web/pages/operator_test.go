@@ -161,7 +161,14 @@ func TestOperator(t *testing.T) {
 			t.Errorf("only %d pages", len(seen))
 		}
 	})
-	b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from", "will be locked at the time below")
+	p = b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from", "will be locked at the time below", at+"/lock-cancel")
+	if strings.Contains(p.text, at+"/unlock") {
+		t.Error("who is not locked can be unlocked")
+	}
+	if p := b.ok(b.deed(at+"/lock-cancel", nil), "The lock is cancelled", "may sign in"); strings.Contains(p.text, "Locked from") || strings.Contains(p.text, at+"/lock-cancel") {
+		t.Errorf("the lock is still to come:\n%s", p.text)
+	}
+	b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from")
 	b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "The account is locked.")
 	b.ok(b.deed(at+"/unlock", nil), "may sign in")
 	b.is(b.post(at+"/lock", url.Values{"delay": {"x"}, "confirm_name": {"anna"}}), 400)
@@ -424,7 +431,8 @@ func TestInstallationPages(t *testing.T) {
 			t.Errorf("a text is missing:\n%s", p.text)
 		}
 	}
-	b.is(b.deed("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404)
+	b.is(b.get("/operator/messages/message-again?of="+tamgatest.Missing), 404)
+	b.is(b.post("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404)
 	b.is(b.get("/operator/messages?state=other"), 400)
 	p = b.ok(b.get("/operator/messages/preview"), "Code that confirms an operation</option>", "Signing documents.", "Подписание документов.", "<strong lang=\"ru\">", "confirmation-code.en.txt")
 	b.ok(b.get("/operator/messages/preview?message=UserPasswordReset"), "The password is reset.", "Пароль сброшен.", `<option value="UserPasswordReset" selected>`)
