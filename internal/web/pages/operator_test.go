@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/web/pages"
 )
 
 // operator signs an operator in.
@@ -249,6 +250,44 @@ func TestOperatorReach(t *testing.T) {
 			t.Error("another site has locked a user")
 		}
 	})
+}
+
+// TestDeedsReach sends every form of operators as those who may not: whatever leads to it, it is refused.
+func TestDeedsReach(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	id, login, _, _ := w.Register()
+	ours, foreign, plain, nobody := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.Foreign), newBrowser(t, w.Server), newBrowser(t, w.Server)
+	plain.ok(plain.signIn("/start", tamgatest.Plain, tamgatest.Password))
+	deeds := pages.Deeds(id)
+	if len(deeds[pages.Operator]) < 70 || len(deeds[pages.Administrator]) < 13 {
+		t.Fatalf("only %d and %d deeds", len(deeds[pages.Operator]), len(deeds[pages.Administrator]))
+	}
+	form := url.Values{"confirm_name": {login}, "delay": {"0"}, "has": {"true"}, "group": {"Default"}, "login": {"forged"}}
+	for right, list := range deeds {
+		for _, at := range list {
+			at += "?of=1"
+			plain.is(plain.get(at), 403)
+			plain.is(plain.post(at, form), 403)
+			nobody.ok(nobody.get(at), `name="ticket"`)
+			nobody.ok(nobody.post(at, form), `name="ticket"`)
+			ours.header.Set("Sec-Fetch-Site", "cross-site")
+			ours.is(ours.post(at, form), 403, "sent by another site")
+			ours.header.Del("Sec-Fetch-Site")
+			switch {
+			case right == pages.Administrator:
+				foreign.is(foreign.get(at), 403)
+				foreign.is(foreign.post(at, form), 403)
+			case strings.HasPrefix(at, "/operator/people/new"): // any operator registers, in groups of their own
+				foreign.is(foreign.post(at, form), 400, "no such group among yours")
+			default:
+				foreign.is(foreign.get(at), 404)
+				foreign.is(foreign.post(at, form), 404)
+			}
+		}
+	}
+	ours.ok(ours.get(personAt(id)), "may sign in", login)
+	ours.ok(ours.get("/operator/people?column0=Login&operation0=Equal&value0=forged"), "Nobody matches")
 }
 
 // TestOperatorPages checks that a list goes on where the page before it ended.
