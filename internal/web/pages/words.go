@@ -231,6 +231,8 @@ func (w *words) limit(value any) string {
 		return w.span(v)
 	case int:
 		return w.number(int64(v))
+	case int64:
+		return w.number(v)
 	case Bytes:
 		for _, u := range []struct {
 			unit string
