@@ -589,6 +589,12 @@ func TestReference(t *testing.T) {
 		}
 	}
 	b.ok(b.get("/reference/RegisterUser"), "with an access token", html.EscapeString(`--data-raw '{"Email":"petrov@example.org","Login":"petrov"`), "/STS/ums/user")
+	b.header.Set("Accept-Language", "ru")
+	if p := b.ok(b.get("/reference"), "Управление пользователями", "Подписание документа", "Статус сертификатов (OCSP)"); strings.Contains(p.text, `<span lang="en">`) || strings.Contains(p.text, ">reference.") {
+		t.Errorf("an operation has no name in Russian:\n%s", p.text)
+	}
+	b.ok(b.get("/reference/RegisterUser"), "Регистрация пользователя", "Подробности по-английски: <span lang=\"en\">Register a user", "<dt>200</dt><dd>Выполнено.", "<dt>413</dt><dd>Запрос слишком большой.")
+	b.header.Set("Accept-Language", "en")
 	b.is(b.get("/reference/Nothing"), 404)
 	b.is(b.get("/reference/"+url.PathEscape(hostileText)), 404)
 }
