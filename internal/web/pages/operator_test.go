@@ -100,6 +100,11 @@ func TestOperator(t *testing.T) {
 	if !strings.HasPrefix(printed.text, "%PDF") || !strings.HasPrefix(printed.header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("the print form is %v, %.20q", printed.header, printed.text)
 	}
+	for format, begin := range map[string]string{"Word": "PK", "Html": "<!DOCTYPE html>", "Xml": "<?xml"} {
+		if p := b.ok(b.deed(at+"/password-print", url.Values{"format": {format}})); !strings.HasPrefix(p.text, begin) || !strings.HasPrefix(p.header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("the print form %s is %v, %.20q", format, p.header, p.text)
+		}
+	}
 	b.ok(b.deed(at+"/token-app", nil), "data:image/gif;base64,", "otpauth://")
 	b.ok(b.get("/operator/tokens"), `<td><a href="`+at+`">anna – `)
 	b.is(b.deed(at+"/token-sync", url.Values{"first": {"12"}}), 400)
