@@ -115,8 +115,10 @@ func (w *words) match(plain map[string]string, varying []detail, message string)
 // listed returns a list of messages without values in another language, and a time as pages show
 // times. Anything else stays.
 func (w *words) listed(plain map[string]string, list string) string {
-	if t, err := time.Parse(time.RFC3339, list); err == nil {
-		return w.when(t)
+	for _, layout := range []string{time.RFC3339, time.DateTime + " UTC"} {
+		if t, err := time.Parse(layout, list); err == nil {
+			return w.when(t)
+		}
 	}
 	elements := strings.Split(list, ", ")
 	for i, e := range elements {

@@ -179,6 +179,8 @@ func TestOwn(t *testing.T) {
 		"CN (11): required": "CN (11): заполните это поле.",
 		"CN (11): required; INN (4): want 12 to 12 characters of UTF-8; C (6): want one of RU, BY": "CN (11): заполните это поле. INN (4): от 12 до 12 символов. C (6): нужно одно из значений: RU, BY.",
 		"group: want 1 to 64 characters of UTF-8":                                                  "Группа: от 1 до 64 символов.",
+		"certificate 1 is on hold since 2026-01-31 15:26:37 UTC":                                   "Действие сертификата 1 приостановлено с 31.01.2026 15:26 UTC.",
+		"password: want 8 to 256 characters of UTF-8":                                              "Пароль: от 8 до 256 символов.",
 		"a message of nobody":           "",
 		strings.Repeat("a", 1<<20):      "",
 		"certificate 7 has this name":   "",

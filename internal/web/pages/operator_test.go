@@ -457,7 +457,7 @@ func TestInstallationPages(t *testing.T) {
 	b.ok(b.deed("/operator/services/tsp-check?of=own", nil), "look here", "The service gave no time stamp.")
 	ru := operator(w, w.Dev.Operator.Login)
 	ru.header.Set("Accept-Language", "ru")
-	ru.is(ru.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-2,HOTP,31\nH-3,x,31\n"}}), 400, "Файл не читается: строка 2 (H-2): в секрете 1 байт", "строка 3 (H-3): нужен тип HOTP или TOTP")
+	ru.is(ru.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-2,HOTP,31\nH-3,x,31\n"}}), 400, "Файл не читается: строка 2 (H-2): байтов в секрете – 1, нужно от", "строка 3 (H-3): нужен тип HOTP или TOTP")
 	ru.ok(ru.deed("/operator/services/tsp-check?of=own", nil), "Штамп времени от службы не получен.", "Служба ответила кодом HTTP 405.")
 	tsp, err := url.Parse(w.Dev.TSPURL)
 	if err != nil {
