@@ -181,6 +181,7 @@ func TestOwn(t *testing.T) {
 		"group: want 1 to 64 characters of UTF-8":                                                  "Группа: от 1 до 64 символов.",
 		"certificate 1 is on hold since 2026-01-31 15:26:37 UTC":                                   "Действие сертификата 1 приостановлено с 31.01.2026 15:26 UTC.",
 		"password: want 8 to 256 characters of UTF-8":                                              "Пароль: от 8 до 256 символов.",
+		"the access policy is fixed: only an administrator may change it":                          "Правило «Запрещённые действия» меняет только администратор.",
 		"a message of nobody":           "",
 		strings.Repeat("a", 1<<20):      "",
 		"certificate 7 has this name":   "",
