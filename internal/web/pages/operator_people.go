@@ -258,8 +258,12 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 		return table{}, err
 	}
 	t := table{Title: "person.account", Facts: true}
+	seen := cell{At: u.LastLoginAt}
+	if u.LastLoginAt.IsZero() {
+		seen.Key = "people.never"
+	}
 	t.Rows = append(t.Rows, fact("people.name", cell{Text: u.DisplayName}), fact("column.Rdn", cell{Text: u.Name}), fact("column.Group", cell{Text: u.Group}),
-		fact("person.created", cell{At: u.CreatedAt}), fact("people.seen", cell{At: u.LastLoginAt}), fact("person.id", cell{Text: u.ID, Code: true}))
+		fact("person.created", cell{At: u.CreatedAt}), fact("people.seen", seen), fact("person.id", cell{Text: u.ID, Code: true}))
 	for _, l := range logins {
 		login := row{Cells: []cell{{Key: "column.Login"}, {Text: l.Login}}}
 		if l.Issuer != a.Operators.People.LocalIssuer {

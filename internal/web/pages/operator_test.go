@@ -61,7 +61,7 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	b := operator(w, w.Dev.Operator.Login)
-	p := b.ok(b.deed("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org")
+	p := b.ok(b.deed("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org", "<dd>never</dd>")
 	at := p.at.Path
 	id := strings.TrimPrefix(at, "/operator/people/")
 	b.ok(b.get("/operator/people?column0=Login&operation0=Like&value0=ann"), `href="`+at+`"`)
