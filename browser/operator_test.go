@@ -86,6 +86,48 @@ func TestOperatorOnPhone(t *testing.T) {
 	b.see("Незавершённых операций нет.")
 }
 
+// TestOperatorsApprove has an operator on a narrow phone ask for what a second one must approve, and
+// carry it out after that.
+func TestOperatorsApprove(t *testing.T) {
+	s := start(t, "--set", "users.second_operator=[SetUserLockoutStateEx, SetUserAuthenticationMethodOtpViaEmail]")
+	tamgatest.NewUMS(s.Server) // has the second operator
+	at := "/operator/people/" + s.Dev.User.ID
+	b := s.tab(t, look{name: "narrow-ru-no-script", language: "ru", width: 320, phone: true, noScript: true})
+	b.statuses = false // a form that waits is 400
+	b.signIn("/operator", s.Dev.Operator.Login, s.Dev.Operator.Password)
+	b.open(at + "/method-add-otpviaemail")
+	b.press(`main form[method=post] button`)
+	b.see("Изменение отложено")
+	b.open(at + "/lock")
+	b.fill(`input[name=confirm_name]`, " Demo ") // letter case and blanks do not count
+	b.press(`main form[method=post] button`)
+	b.see("нужно одобрение второго оператора")
+	b.check("operator-waits")
+	b.press(`main a.button`)
+	b.see("Заблокировать")
+	b.see("сразу")
+	b.check("operator-change")
+	change := value[string](b, `location.pathname`)
+	b.open("/operator/held")
+	b.see("SetUserAuthenticationMethodOtpViaEmail")
+	b.reachable()
+	b.check("operator-changes")
+
+	second := s.tab(t, looks[0])
+	second.signIn(change, tamgatest.TwoGroup, tamgatest.Password)
+	second.press(`main a[href*="/held-approve"]`)
+	second.see("Approve only what you have checked.")
+	second.press(`main form[method=post] button`)
+	second.see("The change is approved.")
+	second.check("operator-approved")
+
+	b.open(change)
+	b.press(`main a[href="` + at + `/lock"]`)
+	b.fill(`input[name=confirm_name]`, "demo")
+	b.press(`main form[method=post] button`)
+	b.see("Учётная запись заблокирована.")
+}
+
 // reachable checks that the links in tables of the page are in the window, without scrolling
 // sideways.
 func (b *tab) reachable() {

@@ -43,6 +43,9 @@ func TestSlowPhone(t *testing.T) {
 	value[bool](b, `history.back(), true`)
 	b.until(`document.readyState === "complete" && location.pathname === "/sign"`)
 	b.wait(`input[name=file]`)
+	if n := value[int](b, `document.querySelector("input[name=file]").files.length`); n != 0 { // a second press would sign them again
+		t.Errorf("after the back button, %d files are chosen", n)
+	}
 	value[bool](b, `history.forward(), true`)
 	b.until(`document.readyState === "complete" && location.href === ` + quote(at))
 	b.open("/documents")

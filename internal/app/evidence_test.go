@@ -68,7 +68,7 @@ func TestSourceStates(t *testing.T) {
 // TestLimits checks that every limit that a page shows is a setting.
 func TestLimits(t *testing.T) {
 	for _, name := range limits {
-		if setting.Text(config.Default(config.Parts{}), name) == "" {
+		if setting.Value(config.Default(config.Parts{}), name) == nil {
 			t.Errorf("there is no setting %s", name)
 		}
 	}

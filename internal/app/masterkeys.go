@@ -24,15 +24,14 @@ import (
 
 // configSource is where a configuration came from.
 type configSource struct {
-	file    string
-	set     []string
-	version string // of the program
+	file string
+	set  []string
 }
 
 // FollowMasterKeys makes a server read master_keys again when the file of its configuration changes.
 // settings are those of the command line.
-func (b *Base) FollowMasterKeys(file string, settings []string, version string) {
-	b.source = configSource{file, settings, version}
+func (b *Base) FollowMasterKeys(file string, settings []string) {
+	b.source = configSource{file, settings}
 }
 
 // settleKeys checks master keys against the database and makes them those of this process. The active
@@ -84,7 +83,7 @@ func (b *Base) announce(ctx context.Context) error {
 		host = "unknown"
 	}
 	return store.MasterKeys{DB: b.DB}.PutProcess(ctx, vault.Process{
-		ID: process, Host: host, Version: b.source.version,
+		ID: process, Host: host, Version: b.version,
 		Active: b.ring.Active(), IDs: b.ring.IDs(), SeenAt: b.DB.Now(),
 	})
 }

@@ -76,7 +76,11 @@ func (r *Rooms) installation(ctx context.Context, version string, ready func(con
 		})
 	}
 	for _, name := range limits {
-		i.Limits = append(i.Limits, pages.Limit{Setting: name, Value: setting.Text(r.Config, name)})
+		value := setting.Value(r.Config, name)
+		if size, ok := value.(setting.Size); ok {
+			value = pages.Bytes(size)
+		}
+		i.Limits = append(i.Limits, pages.Limit{Setting: name, Value: value})
 	}
 	return i, nil
 }
@@ -96,17 +100,26 @@ func (r *Rooms) facts(ctx context.Context, version string, ready func(context.Co
 	if err != nil {
 		return nil, err
 	}
-	engine, _, _ := strings.Cut(r.Config.Database, ":")
+	engine := "PostgreSQL"
+	if strings.HasPrefix(r.Config.Database, "sqlite:") {
+		engine = "SQLite"
+	}
 	add("version", version, false)
 	add("address", r.Config.BaseURL(), false)
-	add("node", host+" "+strconv.Itoa(os.Getpid()), false)
+	add("node", host+", PID "+strconv.Itoa(os.Getpid()), false)
 	add("database", engine, r.DB.Ping(ctx) != nil)
-	add("clock", r.DB.ClockOffset().Round(time.Millisecond).String(), r.checkClock(ctx) != nil)
-	kind := "directory"
-	if r.Config.Bucket.Endpoint != "" {
-		kind = "bucket"
+	clock := pages.Fact{Key: "installation.clock", Word: "installation.clock.right", Bad: r.checkClock(ctx) != nil}
+	switch offset := r.DB.ClockOffset().Round(time.Millisecond); {
+	case offset > 0:
+		clock.Word, clock.Span = "installation.clock.ahead", offset
+	case offset < 0:
+		clock.Word, clock.Span = "installation.clock.behind", -offset
 	}
-	add("documents", kind, ready(ctx) != nil)
+	place := "installation.documents.directory"
+	if r.Config.Bucket.Endpoint != "" {
+		place = "installation.documents.bucket"
+	}
+	facts = append(facts, clock, pages.Fact{Key: "installation.documents", Word: place, Bad: ready(ctx) != nil})
 	for _, q := range []struct {
 		key    string
 		state  notify.State

@@ -52,6 +52,7 @@ type Server struct {
 // NewServer puts the web interfaces on one server. rooms must have been opened ForServer. It makes the
 // built-in authority if the database has none. trial may be nil.
 func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.Trial) (*Server, error) {
+	rooms.version = version
 	if err := rooms.Authority.Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("the built-in authority: %w", err)
 	}

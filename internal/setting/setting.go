@@ -24,7 +24,6 @@ package setting
 
 import (
 	"cmp"
-	"encoding"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -55,21 +54,15 @@ func Check(prefix string, settings any) (faults []error) {
 	return faults
 }
 
-// Text returns the value of the setting with a name such as "limits.connections", as in the
-// file. It is "" for a name that no setting has.
-func Text(settings any, name string) (text string) {
+// Value returns the value of the setting with a name such as "limits.connections". It is nil for a
+// name that no setting has.
+func Value(settings any, name string) (value any) {
 	each("", reflect.ValueOf(settings).Elem(), func(key string, _ reflect.StructTag, v reflect.Value) {
-		if key != name {
-			return
-		}
-		text = fmt.Sprint(v.Interface())
-		if m, ok := v.Interface().(encoding.TextMarshaler); ok {
-			if written, err := m.MarshalText(); err == nil {
-				text = string(written)
-			}
+		if key == name {
+			value = v.Interface()
 		}
 	})
-	return text
+	return value
 }
 
 // each calls visit for every setting of a struct, including those of list elements.

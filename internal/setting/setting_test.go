@@ -135,8 +135,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestText checks that a setting is shown as in the file.
-func TestText(t *testing.T) {
+// TestValue finds a setting by its name in the file.
+func TestValue(t *testing.T) {
 	settings := struct {
 		Name string `yaml:"name"`
 		Part struct {
@@ -145,9 +145,9 @@ func TestText(t *testing.T) {
 		} `yaml:"part"`
 	}{Name: "a"}
 	settings.Part.Wait, settings.Part.Size = 90*time.Second, 3<<20
-	for name, want := range map[string]string{"name": "a", "part.wait": "1m30s", "part.size": "3MiB", "part": "", "size": ""} {
-		if got := Text(&settings, name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
+	for name, want := range map[string]any{"name": "a", "part.wait": 90 * time.Second, "part.size": Size(3 << 20), "part": nil, "size": nil} {
+		if got := Value(&settings, name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
 }

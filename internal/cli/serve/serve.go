@@ -61,7 +61,7 @@ func (s *Command) Run(c *cli.Console) error {
 	}
 	defer base.Close()
 	if s.Config != "" {
-		base.FollowMasterKeys(s.Config, settings, c.Program.Version)
+		base.FollowMasterKeys(s.Config, settings)
 	}
 	if s.Dev {
 		if err := base.Migrate(c.Context); err != nil {

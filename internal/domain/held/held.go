@@ -208,15 +208,24 @@ func (s *Service) Hold(ctx context.Context, who audit.Principal, c Call, n Needs
 	return &Turn{s, who, r}, nil
 }
 
+// Waits is the fault of a request that waits for an approval or for its time.
+type Waits struct {
+	Request Request
+	fault   *fault.Error
+}
+
+func (w Waits) Error() string { return w.fault.Error() }
+func (w Waits) Unwrap() error { return w.fault }
+
 // waits returns the fault of a request that something is missing for.
 func (r *Request) waits(now time.Time) error {
 	switch {
 	case r.State == Running:
 		return fault.Newf(fault.WrongOperation, "request %s is being carried out: look before you repeat it", r.ID)
 	case r.Approval && r.State == Waiting:
-		return fault.Newf(fault.WrongOperation, "request %s waits for the approval of another operator: repeat it unchanged after that, before %s", r.ID, r.ExpiresAt.Format(time.RFC3339))
+		return Waits{*r, fault.Newf(fault.WrongOperation, "request %s waits for the approval of another operator: repeat it unchanged after that, before %s", r.ID, r.ExpiresAt.Format(time.RFC3339))}
 	case now.Before(r.NotBefore):
-		return fault.Newf(fault.WrongOperation, "request %s takes effect only after a delay: repeat it unchanged from %s to %s", r.ID, r.NotBefore.Format(time.RFC3339), r.ExpiresAt.Format(time.RFC3339))
+		return Waits{*r, fault.Newf(fault.WrongOperation, "request %s takes effect only after a delay: repeat it unchanged from %s to %s", r.ID, r.NotBefore.Format(time.RFC3339), r.ExpiresAt.Format(time.RFC3339))}
 	}
 	return nil
 }

@@ -214,14 +214,20 @@ func (s *Service) List(ctx context.Context, q MessageQuery) ([]Record, error) {
 	return s.deps.Store.Messages(ctx, q)
 }
 
+// Message returns a message of the outbox. The fault is object_not_found.
+func (s *Service) Message(ctx context.Context, id string) (Record, error) {
+	r, err := s.deps.Store.Message(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return Record{}, fault.New(fault.NotFound, "there is no such message").With(err)
+	}
+	return r, err
+}
+
 // Resend makes a message that was given up due again. Faults: object_not_found,
 // wrong_operation for a message that is not given up or whose text was deleted.
 func (s *Service) Resend(ctx context.Context, id string) error {
 	return s.deps.Store.Atomic(ctx, func(ctx context.Context) error {
-		r, err := s.deps.Store.Message(ctx, id)
-		if errors.Is(err, ErrNotFound) {
-			return fault.New(fault.NotFound, "there is no such message").With(err)
-		}
+		r, err := s.Message(ctx, id)
 		if err != nil {
 			return err
 		}

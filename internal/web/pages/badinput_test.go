@@ -84,8 +84,11 @@ func TestStrangers(t *testing.T) {
 	b.safe(b.upload("/verify", nil, file{"file", hostileText, hostileText}))
 	forms := b.walk("/start", p.at.RequestURI())
 
+	stranger := newBrowser(t, w.Server)
+	stranger.is(stranger.signIn("/start", hostileText, hostileText), 401) // is in the audit log
 	o := operator(w, w.Dev.Operator.Login)
 	o.header.Set("User-Agent", hostileText)
+	o.safe(o.ok(o.get("/operator/audit?login="+url.QueryEscape(hostileText)), html.EscapeString("onerror")))
 	for form := range o.walk("/operator", personAt(w.Dev.User.ID)) {
 		forms[form] = true
 	}

@@ -62,6 +62,10 @@ func TestCertificates(t *testing.T) {
 	if strings.Contains(page.text, "<script>alert") {
 		t.Errorf("a subject became a part of the page:\n%s", page.text)
 	}
+	for _, list := range []string{"/start", "/certificates"} {
+		b.ok(b.get(list), `<span class="badge warn">ends soon</span>`)
+	}
+	b.ok(b.get("/start"), "Waits for you", `<li><a href="`+at+`">&lt;script&gt;`, " ends on ")
 	b.ok(b.post(at+"/do/name", url.Values{"name": {`My "key" & <i>`}}), "My &#34;key&#34; &amp; &lt;i&gt;")
 	b.is(b.post("/certificates/1/do/name", url.Values{"name": {`My "key" & <i>`}}), 400, "Another certificate of yours", `href="/certificates/1"`)
 	page = b.ok(b.post(at+"/do/default", nil))

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,11 +79,21 @@ func (w *words) own(message string) string {
 		return w.ownStock(why)
 	}
 	plain, varying := details()
-	if text := w.match(plain, varying, message); text != "" {
-		return text
+	parts := []string{message}
+	if all := strings.Split(message, "; "); !slices.ContainsFunc(all, func(part string) bool { return !componentFault.MatchString(part) }) {
+		parts = all
 	}
-	return none
+	for i, part := range parts {
+		if parts[i] = w.match(plain, varying, part); parts[i] == "" {
+			return none
+		}
+	}
+	return strings.Join(parts, " ")
 }
+
+// componentFault begins what is wrong with a component of a distinguished name. A message about
+// several components has it for each, with semicolons between them.
+var componentFault = regexp.MustCompile(`^[^;:]+ \(\d+\): `)
 
 // match returns the text of a message, "" if it has none.
 func (w *words) match(plain map[string]string, varying []detail, message string) string {
@@ -104,8 +115,10 @@ func (w *words) match(plain map[string]string, varying []detail, message string)
 // listed returns a list of messages without values in another language, and a time as pages show
 // times. Anything else stays.
 func (w *words) listed(plain map[string]string, list string) string {
-	if t, err := time.Parse(time.RFC3339, list); err == nil {
-		return w.when(t)
+	for _, layout := range []string{time.RFC3339, time.DateTime + " UTC"} {
+		if t, err := time.Parse(layout, list); err == nil {
+			return w.when(t)
+		}
 	}
 	elements := strings.Split(list, ", ")
 	for i, e := range elements {

@@ -12,6 +12,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/held"
 	"tamga/internal/web/rest"
 )
 
@@ -107,6 +108,9 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	about := view{template: "refused", title: "refused.title", content: refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back"}}
 	if v.path == SignedInPath && v.session.Token == "" { // a sign-in that failed
 		about.content = refusedView{Sentence: sentence, Detail: detail, Back: "/sign-in", BackKey: "frame.sign_in"}
+	}
+	if h, waits := errors.AsType[held.Waits](err); waits {
+		about = waitsView(v, &h.Request)
 	}
 	if u, part := errors.AsType[unsigned](err); part {
 		about.content = refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back", Files: u.files, Signed: u.signed}

@@ -70,6 +70,8 @@ type OperatorRooms struct {
 type Fact struct {
 	Key   string // of the words
 	Value string
+	Word  string        // key of a text in place of the value
+	Span  time.Duration // that the text has; 0: none
 	Bad   bool
 	// Failed is the message of a check that failed, in place of the value. The sentence
 	// failed.KEY says what that means.
@@ -92,8 +94,14 @@ type Node struct {
 	Silent            bool // it has ended without a word, or hangs
 }
 
-// Limit is a setting that limits something.
-type Limit struct{ Setting, Value string }
+// Limit is a setting that limits something. Its value is a number, a time.Duration or Bytes.
+type Limit struct {
+	Setting string
+	Value   any
+}
+
+// Bytes is a size in bytes.
+type Bytes int64
 
 // SourceState says how an outside service answered: a time-stamp service, a responder (OCSP), a
 // source of revocation lists or of certificates.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
 
@@ -145,8 +146,13 @@ func (f *field) show(w *words) shownField {
 // Limits of texts in forms, in characters.
 const (
 	maxText = 1024
-	maxArea = 1 << 20
+	maxArea = 8 << 20
 )
+
+// long reports whether the form has a field for a long text.
+func (d *deed) long() bool {
+	return slices.ContainsFunc(d.fields, func(f field) bool { return f.kind == kindArea })
+}
 
 // options returns the entries of a choice in the language of the reader.
 func (w *words) options(list []pick) (shown []option) {
@@ -227,6 +233,9 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 		} else {
 			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) { return ask(ctx, "", r.Of, "") })
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
+		}
+		if d.long() { // a text that a browser has cut off does not pass
+			post = post.AtMost(maxArea)
 		}
 		routes = append(routes, get, post.HeldAs(d.held).Answering(rest.Redirect{}, rest.Page{}, rest.File{}))
 	}
@@ -327,8 +336,8 @@ func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err
 }
 
 func (a *API) doDeed(ctx context.Context, d *deed, o *object, f rest.Form) (any, error) {
-	if d.named && strings.TrimSpace(f.Get(nameField)) != o.Name {
-		return nil, a.askAgain(ctx, d, o, f, fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm, exactly as it is written", o.Name))
+	if d.named && !sameName(f.Get(nameField), o.Name) {
+		return nil, a.askAgain(ctx, d, o, f, fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm", o.Name))
 	}
 	m, err := d.do(ctx, o, f)
 	if err != nil {
@@ -349,6 +358,13 @@ func (a *API) doDeed(ctx context.Context, d *deed, o *object, f rest.Form) (any,
 	}{m, o, o.back})
 	v.pictures = m.Picture != ""
 	return v.render(ctx)
+}
+
+// sameName reports whether a person has typed a name. It is compared as logins are, without letter
+// case, and without blanks around and between its words: a page shows several blanks as one.
+func sameName(typed, name string) bool {
+	fold := func(text string) string { return user.FoldLogin(strings.Join(strings.Fields(text), " ")) }
+	return typed == name || fold(typed) == fold(name) && fold(name) != ""
 }
 
 // picture returns a GIF as an address that holds it.

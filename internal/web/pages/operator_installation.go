@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
@@ -27,7 +26,7 @@ func (a *API) installationDeeds() []deedGroup {
 	return []deedGroup{
 		{at: "/operator/held", right: Operator, reads: "GetApproval", list: a.heldDeeds(), object: a.heldObject},
 		{at: "/operator/groups", right: Administrator, reads: "ListGroups", list: a.groupDeeds(), object: a.groupObject},
-		{at: "/operator/messages", right: Administrator, reads: "ListMessages", list: a.messageDeeds(), object: nothing("/operator/messages")},
+		{at: "/operator/messages", right: Administrator, reads: "ListMessages", list: a.messageDeeds(), object: a.messageObject},
 		{at: "/operator/tokens", right: Administrator, reads: "ListTokens", list: a.tokenDeeds(), object: nothing("/operator/tokens")},
 		{at: "/operator/webhooks", right: Administrator, reads: "ListWebhooks", list: a.webhookDeeds(), object: a.webhookObject},
 		{at: "/operator/services", right: Administrator, reads: "ListTSPServices", list: a.serviceDeeds(), object: nothing("/operator/services")},
@@ -152,7 +151,7 @@ func (a *API) messages(ctx context.Context, r struct {
 	w := visitorOf(ctx).words
 	for _, m := range list {
 		line := row{Cells: []cell{
-			{At: m.CreatedAt}, {Text: w.known("channel."+string(m.Channel), string(m.Channel)) + " " + m.To, Address: objectAt(m.UserID)}, {Text: w.messageName(m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
+			{At: m.CreatedAt}, {Text: w.recipient(&m), Address: objectAt(m.UserID)}, {Text: w.messageName(m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead},
 			{Text: strconv.Itoa(m.Attempts)}, {Detail: m.Error},
 		}}
 		if m.State == notify.Dead {
@@ -179,6 +178,21 @@ func (w *words) messageName(about string) string {
 		return e.Description[w.language]
 	}
 	return about
+}
+
+// recipient returns the channel and the address of a message.
+func (w *words) recipient(m *notify.Record) string {
+	return w.known("channel."+string(m.Channel), string(m.Channel)) + " " + m.To
+}
+
+// messageObject finds a message of the outbox. People know it by its recipient and what it is about.
+func (a *API) messageObject(ctx context.Context, _, of string) (*object, error) {
+	m, err := a.Operators.Messages.Message(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	w := visitorOf(ctx).words
+	return &object{Of: of, Note: w.recipient(&m) + " – " + w.messageName(m.Subject), back: "/operator/messages", unnamed: true}, nil
 }
 
 // previewView shows the texts of a message.
@@ -239,7 +253,7 @@ func (a *API) tokens(ctx context.Context, r struct {
 		if a.Now().Before(x.LockedUntil) {
 			state, names = cell{Key: "people.locked", Bad: true}, append(names, "token-unlock")
 		}
-		line := row{Cells: []cell{{Text: x.Serial}, {Text: string(x.Type)}, owner, state, {At: x.CreatedAt}}}
+		line := row{Cells: []cell{{Text: x.Serial}, {Key: "token.kind." + strings.ToLower(string(x.Type))}, owner, state, {At: x.CreatedAt}}}
 		for _, n := range names {
 			line.Deeds = append(line.Deeds, a.deedLink("/operator/tokens", "", n, x.Serial))
 		}
@@ -283,7 +297,7 @@ func (a *API) tokenDeeds() []deed {
 
 // readStock reads the file of a vendor that a form has as text.
 func readStock(f rest.Form) (list []stock.Token, err error) {
-	text := f.Get("tokens")
+	text := strings.TrimRight(f.Get("tokens"), " \t\r\n")
 	if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t\r\n"), "<") {
 		with := stock.Opening{Password: f.Get("password")}
 		if with.Key, err = hex.DecodeString(strings.TrimSpace(f.Get("key"))); err != nil {
@@ -434,7 +448,7 @@ func (a *API) sources(w *words) table {
 			state = cell{Text: w.count("services.failed", s.Failures), Detail: s.Error, Bad: true}
 		}
 		t.Rows = append(t.Rows, row{Cells: []cell{
-			{Key: "services.source." + s.Kind}, {Text: s.Host}, state, {At: s.Asked}, {At: s.Answered}, {Text: s.Took.Round(time.Millisecond).String()},
+			{Key: "services.source." + s.Kind}, {Text: s.Host}, state, {At: s.Asked}, {At: s.Answered}, {Text: w.span(s.Took)},
 		}})
 	}
 	return t
@@ -481,9 +495,14 @@ func (a *API) installation(ctx context.Context, _ struct{}) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	state := table{Title: "installation.title", Facts: true}
+	w := visitorOf(ctx).words
+	state := table{Title: "installation.state", Facts: true}
 	for _, f := range i.Facts {
-		state.Rows = append(state.Rows, fact(f.Key, cell{Text: f.Value, Bad: f.Bad}))
+		c := cell{Text: f.Value, Key: f.Word, Bad: f.Bad}
+		if f.Span != 0 {
+			c.Text, c.Key = w.text(f.Word, w.span(f.Span)), ""
+		}
+		state.Rows = append(state.Rows, fact(f.Key, c))
 	}
 	nodes := table{Title: "installation.nodes", Head: []string{"installation.host", "installation.process", "installation.version", "installation.seals", "installation.seen"}}
 	for _, n := range i.Nodes {
@@ -493,9 +512,9 @@ func (a *API) installation(ctx context.Context, _ struct{}) (view, error) {
 		}
 		nodes.Rows = append(nodes.Rows, row{Cells: []cell{host, {Text: n.ID, Code: true}, {Text: n.Version}, {Text: n.SealsWith}, {At: n.SeenAt, Bad: n.Silent}}})
 	}
-	limits := table{Title: "installation.limits", Head: []string{"installation.setting", "installation.value"}}
+	limits := table{Title: "installation.limits", Head: []string{"installation.limit", "installation.value", "installation.setting"}}
 	for _, l := range i.Limits {
-		limits.Rows = append(limits.Rows, row{Cells: []cell{{Text: l.Setting, Code: true}, {Text: l.Value}}})
+		limits.Rows = append(limits.Rows, row{Cells: []cell{{Key: "limit." + l.Setting}, {Text: w.limit(l.Value)}, {Text: l.Setting, Code: true}}})
 	}
 	return a.office(ctx, "sections", "installation.title", "", sections{Tables: []table{state, nodes, limits}}), nil
 }

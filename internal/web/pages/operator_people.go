@@ -258,8 +258,12 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 		return table{}, err
 	}
 	t := table{Title: "person.account", Facts: true}
+	seen := cell{At: u.LastLoginAt}
+	if u.LastLoginAt.IsZero() {
+		seen.Key = "people.never"
+	}
 	t.Rows = append(t.Rows, fact("people.name", cell{Text: u.DisplayName}), fact("column.Rdn", cell{Text: u.Name}), fact("column.Group", cell{Text: u.Group}),
-		fact("person.created", cell{At: u.CreatedAt}), fact("people.seen", cell{At: u.LastLoginAt}), fact("person.id", cell{Text: u.ID, Code: true}))
+		fact("person.created", cell{At: u.CreatedAt}), fact("people.seen", seen), fact("person.id", cell{Text: u.ID, Code: true}))
 	for _, l := range logins {
 		login := row{Cells: []cell{{Key: "column.Login"}, {Text: l.Login}}}
 		if l.Issuer != a.Operators.People.LocalIssuer {
@@ -286,7 +290,10 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 	if !u.Locked || unapproved {
 		t.Deeds = a.links(u.ID, "", "lock")
 	}
-	if u.Locked && !unapproved || !u.LockedAt.IsZero() {
+	switch {
+	case u.LockedAt.After(a.Now()):
+		t.Deeds = append(t.Deeds, a.links(u.ID, "", "lock-cancel")...)
+	case u.Locked && !unapproved:
 		t.Deeds = append(t.Deeds, a.links(u.ID, "", "unlock")...)
 	}
 	t.Deeds = append(t.Deeds, a.links(u.ID, "", "sign-out", "name", "dn", "group", "login", "login-delete")...)
@@ -359,7 +366,7 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 	t.Deeds = append(t.Deeds, a.links(u.ID, "", "password-show", "password-sms", "password-email", "password-print", "token-set", "token-app")...)
 	switch token, err := a.Operators.OneTime.Token(ctx, who, u.ID); {
 	case err == nil:
-		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, {Text: token.Serial + " – " + string(token.Type)}}, Deeds: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, {Text: token.Serial + " – " + visitorOf(ctx).words.text("token.kind."+strings.ToLower(string(token.Type)))}}, Deeds: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
 	case !fault.Is(err, fault.KeyNotFound):
 		return t, err
 	}

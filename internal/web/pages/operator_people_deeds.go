@@ -107,6 +107,10 @@ func (a *API) accountDeeds() []deed {
 	for _, h := range lockDelays {
 		delays.choices = append(delays.choices, pick{Value: strconv.Itoa(h), Key: "delay." + strconv.Itoa(h)})
 	}
+	unlock := silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		rest.Detail(ctx, "lock=false delay=false 0")
+		return people.SetLockedEx(ctx, who, o.ID, user.LockOrder{})
+	})
 	return []deed{
 		{name: "lock", operation: "SetUserLockoutStateEx", fields: []field{delays}, named: true, ends: a.lockEnds, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			hours, err := strconv.ParseInt(cmp.Or(f.Get("delay"), "0"), 10, 32)
@@ -121,10 +125,8 @@ func (a *API) accountDeeds() []deed {
 			}
 			return m, people.SetLockedEx(ctx, rest.Caller(ctx), o.ID, user.LockOrder{Lock: true, UseDelay: hours != 0, Delay: int64(delay)})
 		}},
-		{name: "unlock", operation: "SetUserLockoutStateEx", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
-			rest.Detail(ctx, "lock=false delay=false 0")
-			return people.SetLockedEx(ctx, who, o.ID, user.LockOrder{})
-		})},
+		{name: "unlock", operation: "SetUserLockoutStateEx", do: unlock},
+		{name: "lock-cancel", operation: "SetUserLockoutStateEx", do: unlock}, // of a lock that is to come
 		{name: "sign-out", operation: "RevokeUserGrants", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return a.Operators.SignIns.RevokeGrants(ctx, who, o.ID)
 		})},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/web/pages"
 )
 
 // operator signs an operator in.
@@ -60,7 +61,7 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	b := operator(w, w.Dev.Operator.Login)
-	p := b.ok(b.deed("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org")
+	p := b.ok(b.deed("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org", "<dd>never</dd>")
 	at := p.at.Path
 	id := strings.TrimPrefix(at, "/operator/people/")
 	b.ok(b.get("/operator/people?column0=Login&operation0=Like&value0=ann"), `href="`+at+`"`)
@@ -99,6 +100,11 @@ func TestOperator(t *testing.T) {
 	if !strings.HasPrefix(printed.text, "%PDF") || !strings.HasPrefix(printed.header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("the print form is %v, %.20q", printed.header, printed.text)
 	}
+	for format, begin := range map[string]string{"Word": "PK", "Html": "<!DOCTYPE html>", "Xml": "<?xml"} {
+		if p := b.ok(b.deed(at+"/password-print", url.Values{"format": {format}})); !strings.HasPrefix(p.text, begin) || !strings.HasPrefix(p.header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("the print form %s is %v, %.20q", format, p.header, p.text)
+		}
+	}
 	b.ok(b.deed(at+"/token-app", nil), "data:image/gif;base64,", "otpauth://")
 	b.ok(b.get("/operator/tokens"), `<td><a href="`+at+`">anna – `)
 	b.is(b.deed(at+"/token-sync", url.Values{"first": {"12"}}), 400)
@@ -116,7 +122,7 @@ func TestOperator(t *testing.T) {
 	b.ok(b.deed(at+"/policy-notification", url.Values{"event-UserPasswordChanged": {"Email"}}), "The policy is changed")
 
 	t.Run("names", func(t *testing.T) {
-		for _, form := range []url.Values{{}, {"confirm_name": {"ann"}}, {"confirm_name": {"ANNA"}}} {
+		for _, form := range []url.Values{{}, {"confirm_name": {"ann"}}, {"confirm_name": {"аnna"}}, {"confirm_name": {" "}}} { // one has a Cyrillic letter
 			b.is(b.post(at+"/delete", form), 400, "nothing was done: type anna")
 		}
 		b.ok(b.get(at), "anna")
@@ -161,7 +167,14 @@ func TestOperator(t *testing.T) {
 			t.Errorf("only %d pages", len(seen))
 		}
 	})
-	b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from", "will be locked at the time below")
+	p = b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from", "will be locked at the time below", at+"/lock-cancel")
+	if strings.Contains(p.text, at+"/unlock") {
+		t.Error("who is not locked can be unlocked")
+	}
+	if p := b.ok(b.deed(at+"/lock-cancel", nil), "The lock is cancelled", "may sign in"); strings.Contains(p.text, "Locked from") || strings.Contains(p.text, at+"/lock-cancel") {
+		t.Errorf("the lock is still to come:\n%s", p.text)
+	}
+	b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from")
 	b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "The account is locked.")
 	b.ok(b.deed(at+"/unlock", nil), "may sign in")
 	b.is(b.post(at+"/lock", url.Values{"delay": {"x"}, "confirm_name": {"anna"}}), 400)
@@ -171,8 +184,8 @@ func TestOperator(t *testing.T) {
 		t.Errorf("a deletion leads to %s", p.at)
 	}
 	b.is(b.get(at), 404, "not in your groups")
-	if n := strings.Count(w.Command("audit", "--user", id, "--limit", "0", "--json"), `"operation":"DeleteUser"`); n != 4 { // three are refused
-		t.Errorf("the audit log has %d entries of the deletion, want 4", n)
+	if n := strings.Count(w.Command("audit", "--user", id, "--limit", "0", "--json"), `"operation":"DeleteUser"`); n != 5 { // four are refused
+		t.Errorf("the audit log has %d entries of the deletion, want 5", n)
 	}
 }
 
@@ -244,6 +257,44 @@ func TestOperatorReach(t *testing.T) {
 	})
 }
 
+// TestDeedsReach sends every form of operators as those who may not: whatever leads to it, it is refused.
+func TestDeedsReach(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	id, login, _, _ := w.Register()
+	ours, foreign, plain, nobody := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.Foreign), newBrowser(t, w.Server), newBrowser(t, w.Server)
+	plain.ok(plain.signIn("/start", tamgatest.Plain, tamgatest.Password))
+	deeds := pages.Deeds(id)
+	if len(deeds[pages.Operator]) < 70 || len(deeds[pages.Administrator]) < 13 {
+		t.Fatalf("only %d and %d deeds", len(deeds[pages.Operator]), len(deeds[pages.Administrator]))
+	}
+	form := url.Values{"confirm_name": {login}, "delay": {"0"}, "has": {"true"}, "group": {"Default"}, "login": {"forged"}}
+	for right, list := range deeds {
+		for _, at := range list {
+			at += "?of=1"
+			plain.is(plain.get(at), 403)
+			plain.is(plain.post(at, form), 403)
+			nobody.ok(nobody.get(at), `name="ticket"`)
+			nobody.ok(nobody.post(at, form), `name="ticket"`)
+			ours.header.Set("Sec-Fetch-Site", "cross-site")
+			ours.is(ours.post(at, form), 403, "sent by another site")
+			ours.header.Del("Sec-Fetch-Site")
+			switch {
+			case right == pages.Administrator:
+				foreign.is(foreign.get(at), 403)
+				foreign.is(foreign.post(at, form), 403)
+			case strings.HasPrefix(at, "/operator/people/new"): // any operator registers, in groups of their own
+				foreign.is(foreign.post(at, form), 400, "no such group among yours")
+			default:
+				foreign.is(foreign.get(at), 404)
+				foreign.is(foreign.post(at, form), 404)
+			}
+		}
+	}
+	ours.ok(ours.get(personAt(id)), "may sign in", login)
+	ours.ok(ours.get("/operator/people?column0=Login&operation0=Equal&value0=forged"), "Nobody matches")
+}
+
 // TestOperatorPages checks that a list goes on where the page before it ended.
 func TestOperatorPages(t *testing.T) {
 	t.Parallel()
@@ -278,15 +329,18 @@ func TestOperatorPages(t *testing.T) {
 // TestOperatorHeld checks that the rules of requests that wait hold for pages, too.
 func TestOperatorHeld(t *testing.T) {
 	t.Parallel()
-	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[ResetPassword]", "--set", "users.factor_delay=1h")
+	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[ResetPassword, SetUserLockoutStateEx]", "--set", "users.factor_delay=1h")
 	id, login, _, email := w.Register()
 	ours, second, foreign := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.TwoGroup), operator(w, tamgatest.Foreign)
 	at := personAt(id)
-	ours.is(ours.deed(at+"/password-show", nil), 400, "waits for the approval of another operator")
+	// What waits is no failure: the page says so and leads to the request.
+	p := ours.deed(at+"/password-show", nil)
+	ours.is(p, 400, "<h1>The change waits</h1>", "another operator must approve this")
 	request := regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`)
-	p := second.ok(second.get("/operator/held"), "ResetPassword", w.Dev.Operator.Login)
+	ours.ok(ours.get(ours.find(p, request)[1]), "ResetPassword")
+	p = second.ok(second.get("/operator/held"), "ResetPassword", w.Dev.Operator.Login)
 	held := second.find(p, request)[1]
-	second.ok(second.get(held), "ResetPassword", "POST "+at+"/password-show")
+	second.ok(second.get(held), "ResetPassword", "POST "+at+"/password-show", "<dt>Action</dt><dd>New password: show it</dd>", "held-approve", "held-refuse")
 	foreign.is(foreign.get(held), 404)
 	if p := foreign.ok(foreign.get("/operator/held")); strings.Contains(p.text, "ResetPassword") {
 		t.Error("an operator of another group sees the request")
@@ -301,24 +355,33 @@ func TestOperatorHeld(t *testing.T) {
 	}
 	ours.is(ours.deed("/operator/held/held-approve"+of, nil), 403)
 	second.ok(second.deed("/operator/held/held-approve"+of, nil), "The change is approved")
+	if p := second.ok(second.get(held), "held-refuse"); strings.Contains(p.text, "held-approve") {
+		t.Error("a request that is approved can be approved again")
+	}
 	ours.ok(ours.get(held), "Open its form")
 	p = ours.ok(ours.get(at + "/password-show"))
 	p = ours.ok(ours.post(ours.find(p, formAt)[1], nil), "never shown again") // carried out now, since the user has no factor yet
+	if p := ours.ok(ours.get(held), "<dd>done</dd>"); strings.Contains(p.text, "held-refuse") || strings.Contains(p.text, "Open its form") {
+		t.Error("a request that is carried out can be decided, or repeated")
+	}
 	password := html.UnescapeString(ours.find(p, regexp.MustCompile(`<p><code>([^<]+)</code></p>`))[1])
 	ours.ok(ours.deed(at+"/method-add-password", nil))
 	if status, _ := w.Grant(login, password); status != 200 {
 		t.Errorf("the new password does not work: %d", status)
 	}
+	// Who approves reads what the form asks for, in words.
+	p = ours.deed(at+"/lock", url.Values{"delay": {"8"}})
+	second.ok(second.get(ours.find(p, request)[1]), "<dt>Action</dt><dd>Lock</dd>", "<dt>When</dt><dd>in 8 hours</dd>", html.EscapeString(`{"delay":["8"]}`))
 	// From now on the user has a factor, and what weakens it waits.
 	ours.ok(ours.deed(at+"/email-confirm?of="+url.QueryEscape(email), nil))
-	ours.is(ours.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), 400, "takes effect only after a delay")
+	ours.is(ours.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), 400, "this takes effect only after a delay")
 	ours.ok(ours.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation") // asks for more
-	ours.is(ours.deed(at+"/policy-operation", nil), 400, "takes effect only after a delay")
-	ours.is(ours.deed(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "takes effect only after a delay")
+	ours.is(ours.deed(at+"/policy-operation", nil), 400, "this takes effect only after a delay")
+	ours.is(ours.deed(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "this takes effect only after a delay")
 	ours.ok(ours.deed(at+"/policy-access", url.Values{"actions": {"ChangePin"}}), "denied")
 	// A block of a device is never held, and the form cannot make a block of what lifts one.
 	ours.is(ours.deed(at+"/device-block?of=1", url.Values{"lock": {"false"}, "Lock": {"false"}}), 400, "no such token or device")
-	ours.is(ours.deed(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "takes effect only after a delay")
+	ours.is(ours.deed(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "this takes effect only after a delay")
 	if list := w.OK(tamgatest.TwoGroup, "GET", "/ums/approvals", "").Body; !strings.Contains(list, `"LockoutMyDssDevice"`) {
 		t.Errorf("requests of pages are not those of the interface: %s", list)
 	}
@@ -394,7 +457,7 @@ func TestInstallationPages(t *testing.T) {
 	b.ok(b.deed("/operator/services/tsp-check?of=own", nil), "look here", "The service gave no time stamp.")
 	ru := operator(w, w.Dev.Operator.Login)
 	ru.header.Set("Accept-Language", "ru")
-	ru.is(ru.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-2,HOTP,31\nH-3,x,31\n"}}), 400, "Файл не читается: строка 2 (H-2): в секрете 1 байт", "строка 3 (H-3): нужен тип HOTP или TOTP")
+	ru.is(ru.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-2,HOTP,31\nH-3,x,31\n"}}), 400, "Файл не читается: строка 2 (H-2): байтов в секрете – 1, нужно от", "строка 3 (H-3): нужен тип HOTP или TOTP")
 	ru.ok(ru.deed("/operator/services/tsp-check?of=own", nil), "Штамп времени от службы не получен.", "Служба ответила кодом HTTP 405.")
 	tsp, err := url.Parse(w.Dev.TSPURL)
 	if err != nil {
@@ -404,8 +467,16 @@ func TestInstallationPages(t *testing.T) {
 	ru.ok(ru.get("/operator/services"), "2 ошибки подряд. <span class=\"detail\">Служба ответила кодом HTTP 405.")
 	b.ok(b.deed("/operator/services/tsp-remove?of=own", nil), "The service is removed")
 	b.is(b.deed("/operator/services/tsp-check?of=none", nil), 404)
-	b.ok(b.get("/operator/installation"), "Version", "sqlite", "this one", "<code>limits.signing_request</code></th><td>2GiB</td>", "<code>pages.idle</code></th><td>30m0s</td>")
-	b.is(b.deed("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404)
+	for who, want := range map[*browser][]string{
+		b:  {"Version", "SQLite", "a directory", "in step", "this one", "Request to sign</th><td>2\u00a0GiB</td><td><code>limits.signing_request</code>", "30\u00a0min"},
+		ru: {"Версия", "SQLite", "каталог", "не расходятся", "этот", "Запрос на подпись</th><td>2\u00a0ГиБ</td>", "30\u00a0мин"},
+	} {
+		if p := who.ok(who.get("/operator/installation"), want...); strings.Contains(p.text, ">limit.") || strings.Contains(p.text, ">installation.") {
+			t.Errorf("a text is missing:\n%s", p.text)
+		}
+	}
+	b.is(b.get("/operator/messages/message-again?of="+tamgatest.Missing), 404)
+	b.is(b.post("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404)
 	b.is(b.get("/operator/messages?state=other"), 400)
 	p = b.ok(b.get("/operator/messages/preview"), "Code that confirms an operation</option>", "Signing documents.", "Подписание документов.", "<strong lang=\"ru\">", "confirmation-code.en.txt")
 	b.ok(b.get("/operator/messages/preview?message=UserPasswordReset"), "The password is reset.", "Пароль сброшен.", `<option value="UserPasswordReset" selected>`)
@@ -523,6 +594,12 @@ func TestReference(t *testing.T) {
 		}
 	}
 	b.ok(b.get("/reference/RegisterUser"), "with an access token", html.EscapeString(`--data-raw '{"Email":"petrov@example.org","Login":"petrov"`), "/STS/ums/user")
+	b.header.Set("Accept-Language", "ru")
+	if p := b.ok(b.get("/reference"), "Управление пользователями", "Подписание документа", "Статус сертификатов (OCSP)"); strings.Contains(p.text, `<span lang="en">`) || strings.Contains(p.text, ">reference.") {
+		t.Errorf("an operation has no name in Russian:\n%s", p.text)
+	}
+	b.ok(b.get("/reference/RegisterUser"), "Регистрация пользователя", "Подробности по-английски: <span lang=\"en\">Register a user", "<dt>200</dt><dd>Выполнено.", "<dt>413</dt><dd>Запрос слишком большой.")
+	b.header.Set("Accept-Language", "en")
 	b.is(b.get("/reference/Nothing"), 404)
 	b.is(b.get("/reference/"+url.PathEscape(hostileText)), 404)
 }

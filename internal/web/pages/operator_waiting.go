@@ -5,13 +5,17 @@ package pages
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
@@ -157,21 +161,83 @@ func (a *API) heldRequest(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
+	onPage := call.Method == http.MethodPost && strings.HasPrefix(call.Target, "/operator/")
 	t := table{Title: "held.request", Facts: true, Rows: []row{
-		fact("audit.operation", cell{Audited: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", about),
-		fact("certificate.state", cell{Key: "held.state." + string(h.State)}), fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}),
-		fact("held.with", cell{Text: string(call.Body), Code: true}), fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}),
-		fact("held.decided", cell{Text: h.DecidedBy}),
+		fact("audit.operation", cell{Audited: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", about), fact("certificate.state", cell{Key: "held.state." + string(h.State)}),
 	}}
-	if h.Requester != who.UserID && h.Approval {
+	if h.DecidedBy != "" {
+		t.Rows = append(t.Rows, fact("held.decided", cell{Text: h.DecidedBy}))
+	}
+	if onPage {
+		t.Rows = append(t.Rows, a.heldForm(ctx, &call)...)
+	}
+	t.Rows = append(t.Rows, fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}), fact("held.with", cell{Text: string(call.Body), Code: true}),
+		fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}))
+	open := h.State == held.Waiting || h.State == held.Approved
+	if h.Requester != who.UserID && h.Approval && h.State == held.Waiting {
 		t.Deeds = append(t.Deeds, a.deedLink("/operator/held", "", "held-approve", h.ID))
 	}
-	t.Deeds = append(t.Deeds, a.deedLink("/operator/held", "", "held-refuse", h.ID))
+	if open {
+		t.Deeds = append(t.Deeds, a.deedLink("/operator/held", "", "held-refuse", h.ID))
+	}
 	// The form of a request that was made on a page is at the address that it was sent to.
-	if h.Requester == who.UserID && call.Method == http.MethodPost && strings.HasPrefix(call.Target, "/operator/") {
+	if open && onPage && h.Requester == who.UserID {
 		t.Deeds = append(t.Deeds, link{local(call.Target), "held.again"})
 	}
 	return a.office(ctx, "sections", "held.title", "", sections{Tables: []table{t}}), nil
+}
+
+// heldForm says in words what the form of a deed asks for: the deed, what it is done to, and the
+// fields as the form calls them. A field without words is in the exact request only.
+func (a *API) heldForm(ctx context.Context, call *held.Call) []row {
+	target, err := url.Parse(call.Target)
+	if err != nil {
+		return nil
+	}
+	d, of := a.deedsByName[path.Base(target.Path)], target.Query().Get("of")
+	if d == nil {
+		return nil
+	}
+	rows := []row{fact("held.does", cell{Key: d.titleKey()})}
+	if of != "" {
+		rows = append(rows, fact("held.of", cell{Text: of}))
+	}
+	var form map[string][]string
+	if d.heldAs != nil || json.Unmarshal(call.Body, &form) != nil {
+		return rows
+	}
+	fields := d.fields
+	if d.more != nil { // without them if the user is gone
+		if more, err := d.more(ctx, &object{ID: call.Object, Of: of}); err == nil {
+			fields = slices.Concat(fields, more)
+		}
+	}
+	w := visitorOf(ctx).words
+	for i := range fields {
+		f, values := &fields[i], slices.Clone(form[fields[i].name])
+		options := w.options(f.choices)
+		for j, v := range values {
+			if k := slices.IndexFunc(options, func(o option) bool { return o.Value == v }); k >= 0 {
+				values[j] = options[k].Text
+			}
+		}
+		if text := strings.Join(values, ", "); text != "" {
+			rows = append(rows, row{Cells: []cell{{Text: cmp.Or(f.label, w.text(f.labelKey()))}, {Text: text}}})
+		}
+	}
+	return rows
+}
+
+// waitingView is what a form answers that waits.
+type waitingView struct{ Sentence, At, Back string }
+
+// waitsView is the page of a request that waits. It is no failure: it says what happens next.
+func waitsView(v *visitor, h *held.Request) view {
+	sentence := v.words.text("held.waits.delay", v.words.when(h.NotBefore), v.words.when(h.ExpiresAt))
+	if h.Approval && h.State == held.Waiting {
+		sentence = v.words.text("held.waits.approval", v.words.when(h.ExpiresAt))
+	}
+	return view{template: "operator/waits", title: "held.waits.title", content: waitingView{sentence, "/operator/held/" + h.ID, back(v)}}
 }
 
 func (a *API) heldDeeds() []deed {

@@ -119,6 +119,9 @@ func (b *browser) is(p shown, status int, texts ...string) {
 	if p.status != status {
 		b.Fatalf("%s is %d, want %d:\n%s", p.at, p.status, status, p.text)
 	}
+	if status >= 400 && strings.HasPrefix(p.header.Get("Content-Type"), "text/html") && !requestNumber.MatchString(p.text) {
+		b.Errorf("%s is refused without the number of the request:\n%s", p.at, p.text)
+	}
 	for _, text := range texts {
 		if !strings.Contains(p.text, text) {
 			b.Errorf("%s has no %q:\n%s", p.at, text, p.text)
@@ -127,6 +130,8 @@ func (b *browser) is(p shown, status int, texts ...string) {
 }
 
 var (
+	requestNumber = regexp.MustCompile(`<footer>[^<]+<code>[A-Z2-7]{26}</code>`)
+
 	ticket = regexp.MustCompile(`name="ticket" value="([^"]+)"`)
 	action = regexp.MustCompile(`<form method="post" action="([^"]+)"`)
 	result = regexp.MustCompile(`href="(/signed/document/[^"]+)">([^<]+)<`)
@@ -477,6 +482,19 @@ func TestSessions(t *testing.T) {
 		b.is(b.post("/try", url.Values{"login": {"demo"}, "token": {"guessed"}}), 403, "serve --dev printed")
 		_, token, _ := strings.Cut(s.Dev.StartURL, "?try=")
 		b.ok(b.get(s.Dev.StartURL), "Sign in as demo")
+		foreign, err := http.NewRequest("GET", s.Dev.StartURL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign.Host = "evil.example" // a name of another site that leads to this machine
+		answer, err := b.client.Do(foreign)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("under the name of another site the buttons are answered with %d", answer.StatusCode)
+		}
 		b.ok(b.post("/try", url.Values{"login": {"demo"}, "token": {token}}), "Your certificates")
 		b.is(b.post("/try", url.Values{"login": {"nobody"}, "token": {token}}), 403)
 	})

@@ -89,7 +89,7 @@ func (a *API) referenceRoutes() []rest.Route {
 
 // surfaceView is the operations of one surface of the interface.
 type surfaceView struct {
-	Name       string
+	Key        string // of the name
 	Operations []*referenceOperation
 }
 
@@ -99,7 +99,7 @@ func (a *API) referenceIndex(context.Context, struct{}) (view, error) {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Method, y.Method))
 	})
 	for _, t := range a.reference.Tags {
-		s := surfaceView{Name: t.Name}
+		s := surfaceView{Key: "reference.tag." + strings.ReplaceAll(strings.ToLower(t.Name), " ", "_")}
 		for _, o := range all {
 			if slices.Contains(o.Tags, t.Name) {
 				s.Operations = append(s.Operations, o)
@@ -113,6 +113,7 @@ func (a *API) referenceIndex(context.Context, struct{}) (view, error) {
 // operationView is the page of an operation.
 type operationView struct {
 	*referenceOperation
+	Name     string   // in the language of the reader; see [words.operation]
 	Rights   []string // keys
 	Bodies   []referenceBody
 	Answers  []referenceAnswer
@@ -125,7 +126,23 @@ type operationView struct {
 
 type referenceBody struct{ Media, Schema, Example string }
 
-type referenceAnswer struct{ Status, Text string }
+// referenceAnswer is an answer of an operation. Key is that of the text, if the pages have one.
+type referenceAnswer struct{ Status, Text, Key string }
+
+// answers are the keys of what the description says of answers without a fault.
+var answers = map[string]string{
+	"Done.": "reference.answer.done", "Done; no body.": "reference.answer.no_body", "A file.": "reference.answer.file", "Go on at the address.": "reference.answer.address",
+}
+
+// operation returns the name of an operation in the language of the reader. It is "" for most in
+// English, where the summary in the description of the interface says more.
+func (w *words) operation(o *referenceOperation) string {
+	id := strings.TrimSuffix(o.ID, o.Method) // a second method of the same operation
+	if text, ok := w.texts["reference.operation."+o.ID]; ok || w.language == "en" {
+		return text
+	}
+	return cmp.Or(w.texts["audited."+o.ID], w.texts["audited."+id])
+}
 
 func (a *API) referenceOperation(ctx context.Context, r struct {
 	Operation string `path:"operation"`
@@ -150,7 +167,7 @@ func (a *API) operation(id string) (*referenceOperation, error) {
 
 // describeOperation returns the page of an operation.
 func (a *API) describeOperation(ctx context.Context, o *referenceOperation) operationView {
-	v := operationView{referenceOperation: o, Curl: a.curl(o), Tries: a.tries(o), SignedIn: visitorOf(ctx).session.Token != ""}
+	v := operationView{referenceOperation: o, Name: visitorOf(ctx).words.operation(o), Curl: a.curl(o), Tries: a.tries(o), SignedIn: visitorOf(ctx).session.Token != ""}
 	if len(o.Security) == 0 {
 		v.Rights = []string{"reference.anyone"}
 	}
@@ -170,11 +187,11 @@ func (a *API) describeOperation(ctx context.Context, o *referenceOperation) oper
 	}
 	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
 		answer := o.Responses[status]
-		text := answer.Description
-		if text == "" {
-			text = answer.Ref[strings.LastIndexByte(answer.Ref, '/')+1:]
+		key := answers[answer.Description]
+		if answer.Ref != "" {
+			key = "reference.status." + status
 		}
-		v.Answers = append(v.Answers, referenceAnswer{status, text})
+		v.Answers = append(v.Answers, referenceAnswer{status, answer.Description, key})
 	}
 	return v
 }

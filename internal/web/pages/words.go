@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -185,6 +186,71 @@ func (w *words) size(n int64) string {
 	return text + "\u00a0" + w.text("unit."+unit)
 }
 
+// span returns a length of time for people, to the millisecond, in at most two units.
+func (w *words) span(d time.Duration) string {
+	var parts []string
+	for _, u := range []struct {
+		unit string
+		of   time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}, {"ms", time.Millisecond}} {
+		if n := d / u.of; n > 0 {
+			parts = append(parts, w.measure(int64(n), u.unit))
+		}
+		d %= u.of
+	}
+	if len(parts) == 0 {
+		return w.measure(0, "ms")
+	}
+	return strings.Join(parts[:min(2, len(parts))], " ")
+}
+
+// measure returns a number with a unit.
+func (w *words) measure(n int64, unit string) string {
+	return w.number(n) + "\u00a0" + w.text("unit."+unit)
+}
+
+// number returns a number with its digits in groups, if it has more than four.
+func (w *words) number(n int64) string {
+	text, between := strconv.FormatInt(n, 10), ","
+	if w.language == "ru" {
+		between = "\u00a0"
+	}
+	if len(text) > 4 {
+		for i := len(text) - 3; i > 0; i -= 3 {
+			text = text[:i] + between + text[i:]
+		}
+	}
+	return text
+}
+
+// limit returns the value of a limit for people. A size has the unit that it has in the file of
+// the settings.
+func (w *words) limit(value any) string {
+	switch v := value.(type) {
+	case time.Duration:
+		return w.span(v)
+	case int:
+		return w.number(int64(v))
+	case int64:
+		return w.number(v)
+	case Bytes:
+		for _, u := range []struct {
+			unit string
+			of   Bytes
+		}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+			if v > 0 && v%u.of == 0 {
+				return w.measure(int64(v/u.of), u.unit)
+			}
+		}
+		return w.measure(int64(v), "B")
+	}
+	text := fmt.Sprint(value)
+	if w.language == "ru" {
+		text = strings.Replace(text, ".", ",", 1)
+	}
+	return text
+}
+
 // when returns a time for people, in UTC, "" for the zero time.
 func (w *words) when(t time.Time) string {
 	switch {
@@ -212,7 +278,7 @@ func (w *words) day(t time.Time) string {
 // functions are those of the templates.
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.text, "audited": w.audited, "count": w.count, "size": w.size, "when": w.when, "moment": w.moment, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "person": personIn, "suite": w.suite, "list": func(values ...any) []any { return values },
+		"t": w.text, "audited": w.audited, "count": w.count, "size": w.size, "when": w.when, "moment": w.moment, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "person": personIn, "suite": w.suite, "operation": w.operation, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {

@@ -25,7 +25,7 @@ import (
 // families are the beginnings of keys whose end is a value.
 var families = []string{"certificate.status.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit.", "finding.", "code.", "mend.", "stamp.",
 	"audited.", "channel.", "deed.", "field.", "column.", "comparison.", "action.", "policy.kind.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
-	"check.", "failed.check.", "installation.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.in.",
+	"token.kind.", "check.", "failed.check.", "installation.", "limit.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.in.", "reference.tag.", "reference.status.", "reference.answer.", "reference.operation.",
 	"confirm.kind.", "confirm.field.", "confirm.value.", "confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
 
 // TestCatalogues checks that every text is there in every language, with the same values,
@@ -101,6 +101,27 @@ func TestWords(t *testing.T) {
 	} {
 		if got := [2]string{en.size(n), ru.size(n)}; got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration][2]string{
+		12 * time.Hour: {"12\u00a0h", "12\u00a0ч"}, 90 * time.Second: {"1\u00a0min 30\u00a0s", "1\u00a0мин 30\u00a0с"},
+		24*time.Hour + time.Second: {"1\u00a0d 1\u00a0s", "1\u00a0сут 1\u00a0с"}, 26*time.Hour + time.Minute + time.Second: {"1\u00a0d 2\u00a0h", "1\u00a0сут 2\u00a0ч"},
+		12 * time.Millisecond: {"12\u00a0ms", "12\u00a0мс"}, time.Microsecond: {"0\u00a0ms", "0\u00a0мс"},
+	} {
+		if got := [2]string{en.span(d), ru.span(d)}; got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+	for _, c := range []struct {
+		value any
+		want  [2]string
+	}{
+		{1000, [2]string{"1000", "1000"}}, {10000, [2]string{"10,000", "10\u00a0000"}}, {int64(1234567), [2]string{"1,234,567", "1\u00a0234\u00a0567"}},
+		{30 * time.Minute, [2]string{"30\u00a0min", "30\u00a0мин"}}, {Bytes(1024 << 30), [2]string{"1024\u00a0GiB", "1024\u00a0ГиБ"}},
+		{Bytes(1<<20 + 1), [2]string{"1,048,577\u00a0bytes", "1\u00a0048\u00a0577\u00a0байт"}}, {0.5, [2]string{"0.5", "0,5"}},
+	} {
+		if got := [2]string{en.limit(c.value), ru.limit(c.value)}; got != c.want {
+			t.Errorf("%v: %q, want %q", c.value, got, c.want)
 		}
 	}
 	for operation, want := range map[string][2]string{
@@ -223,6 +244,22 @@ func TestKeep(t *testing.T) {
 	form["format"] = strings.Repeat("a", maxKept)
 	if got := keep(func(name string) string { return form[name] }); got != "" {
 		t.Errorf("%d bytes in an address", len(got))
+	}
+}
+
+// TestSameName compares what a person typed with the name of what a deed ends.
+func TestSameName(t *testing.T) {
+	for _, c := range []struct {
+		typed, name string
+		want        bool
+	}{
+		{"anna", "anna", true}, {" Anna\t", "anna", true}, {"anna", "ANNA", true}, {"иванова", "Иванова", true}, {"ЁЖ", "ёж", true},
+		{"a b", " a  b\u00a0", true}, {"cafe\u0301", "CAFÉ", true}, {"https://hooks.example.org/a", "https://hooks.example.org/a", true},
+		{"ann", "anna", false}, {"", "anna", false}, {"ab", "a b", false}, {"аnna", "anna", false}, {"", "\u200b", false}, {"\u200b", "\u200b", true},
+	} {
+		if got := sameName(c.typed, c.name); got != c.want {
+			t.Errorf("%q for %q: %t", c.typed, c.name, got)
+		}
 	}
 }
 

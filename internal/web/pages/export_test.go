@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"strings"
+
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/user"
+	"tamga/internal/web/rest"
+)
+
+// Bare returns what pages need to have routes, but not to answer.
+func Bare() Deps {
+	return Deps{
+		Documents: struct{ Documents }{}, Verifier: struct{ Verifier }{}, DeviceDeps: DeviceDeps{Contacts: struct{ Contacts }{}},
+		Operators: OperatorRooms{People: &user.Service{}, Policies: &policy.Editor{}},
+	}
+}
+
+// Deeds returns the address of every deed by its right. id is the user of those about one.
+func Deeds(id string) map[rest.Right][]string {
+	all := map[rest.Right][]string{}
+	for _, g := range New(Settings{}, Bare()).deedGroups {
+		for i := range g.list {
+			all[g.right] = append(all[g.right], strings.Replace(g.at, "{id}", id, 1)+"/"+g.list[i].name)
+		}
+	}
+	return all
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"html"
+	"io"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// TestMessagesAgain has an administrator send again what a mail server has refused.
+func TestMessagesAgain(t *testing.T) {
+	t.Parallel()
+	mail, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mail.Close() })
+	asked := make(chan bool, 100)
+	go func() {
+		for {
+			c, err := mail.Accept()
+			if err != nil {
+				return
+			}
+			io.WriteString(c, "554 no service\r\n")
+			c.Close()
+			asked <- true
+		}
+	}()
+	w := tamgatest.StartUMS(t, "--set", "messages.capture=false", "--set", "messages.attempts=1", "--set", "messages.mail.address="+mail.Addr().String(),
+		"--set", "messages.mail.security=none", "--set", "messages.mail.from=tamga@example.org")
+	id, _, _, email := w.Register()
+	b, ru := operator(w, w.Dev.Operator.Login), operator(w, w.Dev.Operator.Login)
+	ru.header.Set("Accept-Language", "ru")
+	b.ok(b.deed(personAt(id)+"/email-code?of="+url.QueryEscape(email), nil), "The code is on its way")
+	again := regexp.MustCompile(`href="(/operator/messages/message-again\?of=[0-9a-f-]{36})"`)
+	// dead waits until the message is given up. The server refuses it at once.
+	dead := func() string {
+		t.Helper()
+		<-asked
+		for {
+			p := b.ok(b.get("/operator/messages?state=dead"))
+			if m := again.FindStringSubmatch(p.text); m != nil {
+				return html.UnescapeString(m[1])
+			}
+		}
+	}
+	to := dead()
+	b.ok(b.get("/operator/messages"), "Email "+email, "given up", "look here", "the server answered 554")
+	ru.ok(ru.get("/operator/messages"), "Электронная почта "+email, "не доставлено", "отказал в соединении, код ответа 554.")
+	if p := b.ok(b.get(to), "Email "+email+" – Code that confirms a contact"); strings.Contains(p.text, "<code>"+strings.TrimPrefix(to, "/operator/messages/message-again?of=")) {
+		t.Error("the form shows an identifier in place of the message")
+	}
+	b.ok(b.deed(to, nil), "The message is queued")
+	if second := dead(); second != to {
+		t.Errorf("%s was sent again as %s", to, second)
+	}
+	b.ok(b.get("/operator/messages?state=sent"), "There is no message.")
+	// A message that is gone since the form was opened.
+	b.is(b.post("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404, "there is no such message")
+}
+
+// TestLargeImport checks the limit of the form for tokens, which is above that of other forms.
+func TestLargeImport(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b, ru := operator(w, w.Dev.Operator.Login), operator(w, w.Dev.Operator.Login)
+	ru.header.Set("Accept-Language", "ru")
+	line := "H-1,HOTP,3132333435363738393031323334353637383930\n"
+	b.is(b.post("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\n" + strings.Repeat(line, 40_000)}}), 400, "line 3 (H-1)") // 1.8 MB
+	ru.is(ru.post("/operator/tokens/token-import", url.Values{"tokens": {strings.Repeat("x", 9<<20)}}), 413, "Запрос больше 8388608 байт.", `href="/operator/tokens/token-import"`)
+	b.is(b.post("/operator/groups/group-add", url.Values{"group": {strings.Repeat("x", 2<<20)}}), 413)
+	b.is(b.post("/operator/tokens/token-import", url.Values{"tokens": {" \n\t"}}), 400, "the file is empty")
+	b.ok(b.get("/operator/tokens"), "There is no token.")
+	b.ok(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\n" + line + " \n"}}), "<code>1</code>")
+	b.ok(b.get("/operator/tokens"), "<td>HOTP, by counter</td>")
+}
