@@ -89,7 +89,7 @@ func (s Operations) ActiveOperations(ctx context.Context, userID string, now tim
 func (s Operations) UnderWay(ctx context.Context, operatorID string, after signing.UnderWay, limit int, now time.Time) ([]signing.UnderWay, error) {
 	part := func(name, from, where string) string {
 		return "SELECT * FROM (SELECT x.id AS id, x.user_id AS user_id, u.login AS login, u.display_name AS display_name, x.action AS action, x.state AS state, x.created_at AS created_at" +
-			" FROM " + from + " x JOIN users u ON u.id = x.user_id WHERE " + where + " AND (x.created_at, x.id) > ($3, $4) AND " + reached +
+			" FROM " + from + " x CROSS JOIN users u WHERE u.id = x.user_id AND " + where + " AND (x.created_at, x.id) > ($3, $4) AND " + reaches +
 			" ORDER BY x.created_at, x.id LIMIT $5) AS " + name
 	}
 	return all(ctx, s.DB, scanUnderWay,

@@ -94,7 +94,7 @@ func (s Keys) PendingRequests(ctx context.Context) ([]keys.RequestRecord, error)
 // PendingRequestsFor returns pending requests of the users that an operator reaches.
 func (s Keys) PendingRequestsFor(ctx context.Context, operatorID string, after int64, limit int, now time.Time) ([]keys.RequestRecord, error) {
 	return all(ctx, s.DB, scanRequest, requestQuery+`status = 2 AND id > $3
-		AND user_id IN (SELECT u.id FROM users u WHERE u.id = certificate_requests.user_id AND `+reached+`) ORDER BY id LIMIT $4`,
+		AND EXISTS (SELECT 1 FROM users u WHERE u.id = certificate_requests.user_id AND `+reaches+`) ORDER BY id LIMIT $4`,
 		operatorID, millis(now), after, limit)
 }
 

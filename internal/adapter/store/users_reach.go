@@ -21,20 +21,31 @@ func (s Users) ActingGroups(ctx context.Context, operatorID string, now time.Tim
 
 // reached is the condition that the operator $1 reaches the user u at the time $2: the
 // operator is active and has the group of u. If u is an operator too, u must have no
-// group that the operator $1 does not have.
-var reached = reachedBy("$1")
+// group that the operator $1 does not have. It begins with the groups of the operator and is for
+// queries that look for users. See reaches for the others.
+var reached = `u.group_name IN (SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
+		WHERE g.user_id = $1 AND o.operator AND NOT ` + barred("o", "$2") + ")" + notAbove("$1")
 
-// reachedBy is reached with an SQL expression for the operator.
-func reachedBy(operator string) string {
-	return `u.group_name IN (SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
-		WHERE g.user_id = ` + operator + ` AND o.operator AND NOT ` + barred("o", "$2") + `)
+// reaches is reached for queries that have found the user u already: it looks up the group of u
+// instead of reading all groups of the operator, who may have thousands.
+var reaches = reachesBy("$1")
+
+// reachesBy is reaches with an SQL expression for the operator.
+func reachesBy(operator string) string {
+	return `EXISTS (SELECT 1 FROM operator_groups g JOIN users o ON o.id = g.user_id
+		WHERE g.user_id = ` + operator + ` AND g.group_name = u.group_name AND o.operator AND NOT ` + barred("o", "$2") + ")" + notAbove(operator)
+}
+
+// notAbove is the condition that the user u is no operator of a group that the operator lacks.
+func notAbove(operator string) string {
+	return `
 	AND (NOT u.operator OR NOT EXISTS (SELECT 1 FROM operator_groups theirs WHERE theirs.user_id = u.id
 		AND NOT EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.user_id = ` + operator + ` AND mine.group_name = theirs.group_name)))`
 }
 
 // Reachable implements reach.Store.
 func (s Users) Reachable(ctx context.Context, operatorID, userID string, now time.Time) (bool, error) {
-	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM users u WHERE u.id = $3 AND "+reached, operatorID, millis(now), userID)
+	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM users u WHERE u.id = $3 AND "+reaches, operatorID, millis(now), userID)
 	return found, err
 }
 
@@ -112,7 +123,7 @@ func scanShown(r row) (c contact.Contact, err error) {
 
 // InfoByID implements user.SearchStore.
 func (s Users) InfoByID(ctx context.Context, operatorID, id string, now time.Time) (user.Info, error) {
-	i, found, err := one(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id = $3 AND "+reached, operatorID, millis(now), id)
+	i, found, err := one(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id = $3 AND "+reaches, operatorID, millis(now), id)
 	if err != nil {
 		return user.Info{}, err
 	}
