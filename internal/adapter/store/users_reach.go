@@ -32,15 +32,32 @@ var reaches = reachesBy("$1")
 
 // reachesBy is reaches with an SQL expression for the operator.
 func reachesBy(operator string) string {
-	return `EXISTS (SELECT 1 FROM operator_groups g JOIN users o ON o.id = g.user_id
-		WHERE g.user_id = ` + operator + ` AND g.group_name = u.group_name AND o.operator AND NOT ` + barred("o", "$2") + ")" + notAbove(operator)
+	return onePerRow(`EXISTS (SELECT 1 FROM operator_groups g JOIN users o ON o.id = g.user_id
+		WHERE g.user_id = `+operator+` AND g.group_name = u.group_name AND o.operator AND NOT `+barred("o", "$2")+")") + notAbove(operator)
+}
+
+// onePerRow returns an EXISTS condition as a comparison of a value. PostgreSQL turns EXISTS into a join
+// that may begin with the other table and read all of it. A value it looks up for each row.
+func onePerRow(exists string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(exists, "EXISTS "), ")") + " LIMIT 1) IS NOT NULL"
 }
 
 // notAbove is the condition that the user u is no operator of a group that the operator lacks.
 func notAbove(operator string) string {
 	return `
 	AND (NOT u.operator OR NOT EXISTS (SELECT 1 FROM operator_groups theirs WHERE theirs.user_id = u.id
-		AND NOT EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.user_id = ` + operator + ` AND mine.group_name = theirs.group_name)))`
+		AND NOT ` + onePerRow("EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.user_id = "+operator+" AND mine.group_name = theirs.group_name)") + "))"
+}
+
+// mostFew is the largest number of users that count as few for a list of what waits.
+const mostFew = 2_000
+
+// reachesFew reports whether an operator has few users. A list of what waits begins with these
+// users. The list of another operator walks along all that waits, and finds a page soon.
+func (db *DB) reachesFew(ctx context.Context, operatorID string) (bool, error) {
+	n, _, err := one(ctx, db, scalar[int64], `SELECT COUNT(*) FROM (SELECT 1 FROM operator_groups r CROSS JOIN users u
+		WHERE r.user_id = $1 AND u.group_name = r.group_name LIMIT $2) AS counted`, operatorID, mostFew+1)
+	return n <= mostFew, err
 }
 
 // Reachable implements reach.Store.
@@ -119,6 +136,24 @@ func (s Users) withContacts(ctx context.Context, users []user.Info) error {
 func scanShown(r row) (c contact.Contact, err error) {
 	err = r.Scan(&c.UserID, &c.Type, &c.Value, &c.Confirmed)
 	return c, err
+}
+
+// InfosByID implements user.SearchStore.
+func (s Users) InfosByID(ctx context.Context, operatorID string, ids []string, now time.Time) ([]user.Info, error) {
+	var users []user.Info
+	for some := range slices.Chunk(ids, contactsAtOnce) {
+		args, marks := []any{operatorID, millis(now)}, make([]string, len(some))
+		for i, id := range some {
+			args = append(args, id)
+			marks[i] = fmt.Sprintf("$%d", len(args))
+		}
+		found, err := allUnprepared(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id IN ("+strings.Join(marks, ", ")+") AND "+reaches, args...)
+		if err != nil {
+			return nil, err
+		}
+		users = append(users, found...)
+	}
+	return users, s.withContacts(ctx, users)
 }
 
 // InfoByID implements user.SearchStore.
