@@ -70,8 +70,9 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 	}
 	// Those with an even number may have a copy of a record whose sealed part only its first user can open.
 	person := func() string { return personAt(storetest.CrowdID(1 + 2*rand.IntN(users/2))) }
+	// The searches begin after the operators.
 	search := func(column, operation, value string) string {
-		return "/operator/people?" + url.Values{"column0": {column}, "operation0": {operation}, "value0": {value}}.Encode()
+		return "/operator/people?after=user&" + url.Values{"column0": {column}, "operation0": {operation}, "value0": {value}}.Encode()
 	}
 	today := time.Now().UTC()
 	day := func(ago int) string { return today.AddDate(0, 0, -ago).Format(time.DateOnly) }
@@ -96,7 +97,7 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 			search("Group", "Equal", "large"), search("Group", "Equal", "group 77"), search("IsLocked", "Equal", "True"), search("AuthMethod", "Equal", "certificate"),
 			search("CreateDate", "Equal", "2001-01-01"), search("LastLoginDate", "Equal", "2001-01-01"), search("PhoneNumberConfirmed", "Equal", "False"),
 			search("EmailConfirmed", "Equal", "False"), search("TokenSerial", "Equal", "OATH-777"), search("TokenSerial", "Like", "nothing"), search("TokenType", "Equal", "TOTP"),
-			"/operator/people?column0=Login&operation0=Like&value0=7&column1=IsLocked&operation1=Equal&value1=True&column2=Rdn&operation2=Like&value2=nobody",
+			"/operator/people?after=user&column0=Login&operation0=Like&value0=7&column1=IsLocked&operation1=Equal&value1=True&column2=Rdn&operation2=Like&value2=nobody",
 
 			"/operator/audit?user=" + storetest.CrowdID(777), "/operator/audit?login=user777", "/operator/audit?login=nobody", "/operator/audit?operation=SignDocument",
 			"/operator/audit?operation=Nothing", "/operator/audit?outcome=access_denied", "/operator/audit?outcome=nothing", "/operator/audit?since=" + day(1),
@@ -182,7 +183,7 @@ func fill(b *testing.B, address, demo, operator string, users int) {
 	// A key and a certificate of each user. One of a hundred certificates is revoked.
 	serial := c.Bytes("CAST(1000000000000 + i AS TEXT)")
 	c.Copy("keys", own+" AND NOT has_pin", users, map[string]string{"id": id(1), "user_id": some(1)})
-	c.Copy("issued_certificates", "serial = (SELECT MIN(serial) FROM certificates WHERE "+own+")", users, map[string]string{
+	c.Copy("issued_certificates", "serial IN (SELECT serial FROM certificates WHERE "+own+")", users, map[string]string{
 		"serial": serial, "revoked_at": "CASE WHEN i % 100 = 0 THEN " + at(-day) + " ELSE 0 END",
 	})
 	c.Copy("certificates", own, users, map[string]string{"id": "", "user_id": some(1), "key_id": id(1), "serial": serial})
