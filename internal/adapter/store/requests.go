@@ -97,12 +97,13 @@ func (s Keys) PendingRequestsFor(ctx context.Context, operatorID string, after i
 	if err != nil {
 		return nil, err
 	}
-	where := "status = 2 AND id > $3 AND " + onePerRow("EXISTS (SELECT 1 FROM users u WHERE u.id = certificate_requests.user_id AND "+reaches+")")
+	where := onePerRow("EXISTS (SELECT 1 FROM users u WHERE u.id = certificate_requests.user_id AND " + reaches + ")")
 	if few {
+		// The status is no condition in here: SQLite would look for it first, for each user.
 		where = `id IN (SELECT q.id FROM operator_groups r CROSS JOIN users u CROSS JOIN certificate_requests q
-			WHERE r.user_id = $1 AND u.group_name = r.group_name AND q.user_id = u.id AND q.status = 2 AND q.id > $3 AND ` + reaches + ")"
+			WHERE r.user_id = $1 AND u.group_name = r.group_name AND q.user_id = u.id AND ` + reaches + ")"
 	}
-	return all(ctx, s.DB, scanRequest, requestQuery+where+" ORDER BY id LIMIT $4", operatorID, millis(now), after, limit)
+	return all(ctx, s.DB, scanRequest, requestQuery+"status = 2 AND id > $3 AND "+where+" ORDER BY id LIMIT $4", operatorID, millis(now), after, limit)
 }
 
 // Decide sets the final status of a pending request.

@@ -44,9 +44,9 @@ func onePerRow(exists string) string {
 
 // notAbove is the condition that the user u is no operator of a group that the operator lacks.
 func notAbove(operator string) string {
+	const mine = "EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.group_name = theirs.group_name AND mine.user_id = "
 	return `
-	AND (NOT u.operator OR NOT EXISTS (SELECT 1 FROM operator_groups theirs WHERE theirs.user_id = u.id
-		AND NOT ` + onePerRow("EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.user_id = "+operator+" AND mine.group_name = theirs.group_name)") + "))"
+	AND (NOT u.operator OR NOT ` + onePerRow("EXISTS (SELECT 1 FROM operator_groups theirs WHERE theirs.user_id = u.id AND NOT "+onePerRow(mine+operator+")")+")") + ")"
 }
 
 // mostFew is the largest number of users that count as few for a list of what waits.
