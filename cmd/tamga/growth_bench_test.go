@@ -33,9 +33,9 @@ func BenchmarkGrowth(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var took time.Duration
 			for b.Loop() {
-				before := processorTime(server)
+				before := server.ProcessorTime()
 				work(b)
-				took += processorTime(server) - before
+				took += server.ProcessorTime() - before
 			}
 			one := took.Seconds() * 1e6 / float64(b.N*requests)
 			b.ReportMetric(one, "server-us/op")

@@ -60,7 +60,7 @@ func BenchmarkBesideHostile(b *testing.B) {
 		stop := make(chan struct{})
 		var mu sync.Mutex
 		var all sync.WaitGroup
-		before := processorTime(server)
+		before := server.ProcessorTime()
 		for range clients {
 			all.Go(func() {
 				for {
@@ -87,7 +87,7 @@ func BenchmarkBesideHostile(b *testing.B) {
 			})
 		}
 		beside = append(beside, p99(b, server, token, signature, rate))
-		spent += processorTime(server) - before
+		spent += server.ProcessorTime() - before
 		close(stop)
 		all.Wait()
 	}

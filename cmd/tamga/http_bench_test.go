@@ -78,9 +78,9 @@ func BenchmarkHTTP(b *testing.B) {
 					if j > 0 {
 						b.StopTimer()
 					}
-					before := processorTime(side.server)
+					before := side.server.ProcessorTime()
 					askTimes(b, part, side.rows[i].clients, side.rows[i].address, side.token, side.rows[i].body)
-					took[j] += processorTime(side.server) - before
+					took[j] += side.server.ProcessorTime() - before
 				}
 				b.StopTimer()
 				bare.time(b)

@@ -166,13 +166,13 @@ func BenchmarkMemory(b *testing.B) {
 			rises := int64(0)
 			for b.Loop() {
 				token := server.Token()
-				before := processorTime(server)
+				before := server.ProcessorTime()
 				rise := peakRise(server, func() {
 					if _, err := signMode(server, token, mode, 1<<30, cert); err != nil {
 						b.Fatal(err)
 					}
 				})
-				t := (processorTime(server) - before).Seconds()
+				t := (server.ProcessorTime() - before).Seconds()
 				took, of = append(took, t), append(of, hashTime(b, 1<<30).Seconds()/t)
 				rises = max(rises, rise)
 			}

@@ -65,7 +65,7 @@ func signaturesOver(b *testing.B, program string, cluster *storetest.Cluster, st
 	sign := func(n int) { askTimes(b, n, 32, server.Dev.BaseURL+"/api/documents", token, body) }
 	sign(1000) // the sessions open, and their statements are prepared
 	ended := started(address)
-	own, other := processorTime(server), cluster.ProcessorTime(b)
+	own, other := server.ProcessorTime(), cluster.ProcessorTime(b)
 	b.ResetTimer()
 	sign(b.N)
 	b.StopTimer()
@@ -73,7 +73,7 @@ func signaturesOver(b *testing.B, program string, cluster *storetest.Cluster, st
 		b.ReportMetric(float64(d.Nanoseconds())/1000/float64(b.N), name)
 	}
 	perSignature("postgres-us/op", cluster.ProcessorTime(b)-other)
-	perSignature("server-us/op", processorTime(server)-own)
+	perSignature("server-us/op", server.ProcessorTime()-own)
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "signatures/s")
 	ended()
 }

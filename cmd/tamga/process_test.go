@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"tamga/internal/tamgatest"
 )
@@ -58,25 +57,4 @@ func resetPeak(p *tamgatest.Server) {
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.Process().Pid), []byte("5"), 0o200); err != nil {
 		p.T.Skipf("the peak of resident memory cannot be reset here: %v", err)
 	}
-}
-
-// processorTime is what the process has taken of the processors, for itself and
-// in the kernel, in steps of 10 ms.
-func processorTime(p *tamgatest.Server) time.Duration {
-	p.T.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process().Pid))
-	if err != nil {
-		p.T.Skipf("processor time cannot be read here: %v", err)
-	}
-	_, rest, _ := strings.Cut(string(data), ") ") // the name may hold spaces
-	fields := strings.Fields(rest)
-	var ticks int64
-	for _, f := range fields[11:13] { // utime and stime, fields 14 and 15
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			p.T.Fatal(err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
 }

@@ -13,7 +13,6 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
@@ -89,8 +88,8 @@ func (r *Rooms) facts(ctx context.Context, version string, ready func(context.Co
 	add := func(key, value string, bad bool) {
 		facts = append(facts, pages.Fact{Key: "installation." + key, Value: value, Bad: bad})
 	}
-	queue := func(key string, n int, alarms bool) {
-		text := strconv.Itoa(n)
+	queue := func(key string, n int64, alarms bool) {
+		text := strconv.FormatInt(n, 10)
 		if n >= counted {
 			text += "+"
 		}
@@ -120,32 +119,15 @@ func (r *Rooms) facts(ctx context.Context, version string, ready func(context.Co
 		place = "installation.documents.bucket"
 	}
 	facts = append(facts, clock, pages.Fact{Key: "installation.documents", Word: place, Bad: ready(ctx) != nil})
-	for _, q := range []struct {
-		key    string
-		state  notify.State
-		alarms bool
-	}{{"pending", notify.Pending, false}, {"dead", notify.Dead, true}} {
-		list, err := r.Messages.List(ctx, notify.MessageQuery{State: q.state, Limit: counted})
-		if err != nil {
-			return nil, err
-		}
-		queue(q.key, len(list), q.alarms)
-	}
-	requests, err := r.Keys.Waiting(ctx)
+	q, err := r.DB.Queues(ctx, counted)
 	if err != nil {
 		return nil, err
 	}
-	queue("requests", len(requests), false)
-	changes, err := r.Held.List(ctx, held.Administrator)
-	if err != nil {
-		return nil, err
-	}
-	queue("held", len(changes), false)
-	groups, err := r.Users.Groups(ctx)
-	if err != nil {
-		return nil, err
-	}
-	queue("groups", len(groups), false)
+	queue("pending", q.Pending, false)
+	queue("dead", q.Dead, true)
+	queue("requests", q.Requests, false)
+	queue("held", q.Held, false)
+	queue("groups", q.Groups, false)
 	return facts, nil
 }
 

@@ -48,6 +48,9 @@ func Bearers(ctx context.Context, db *DB, callers []context.Context, tokens []st
 
 type foundOf = found[bearerSnapshot]
 
+// MostFew is mostFew.
+const MostFew = mostFew
+
 // AddEntries adds audit entries with one statement, as callers do who come at the same
 // time.
 func AddEntries(ctx context.Context, db *DB, entries []audit.Entry) (errs []error) {

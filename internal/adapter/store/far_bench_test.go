@@ -114,11 +114,11 @@ func BenchmarkFar(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { db.Close() })
-			handles, crowds = append(handles, db), append(crowds, newCrowd(b, db, crowdGroups))
+			handles, crowds = append(handles, db), append(crowds, newCrowd(b, db, storetest.CrowdGroups))
 		}
 		var number atomic.Int64
 		for name, work := range map[string]func(process, n int) error{
-			"People": func(process, n int) error { return crowds[process].one(b.Context(), n*crowdGroups) }, // all of operator-0
+			"People": func(process, n int) error { return crowds[process].one(b.Context(), n*storetest.CrowdGroups) }, // all of operator-0
 			"TwoStep": func(process, n int) error {
 				return prepareAndSpend(b.Context(), store.Prepared{DB: handles[process]}, n)
 			},

@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -48,6 +49,22 @@ func (db *DB) Figures(ctx context.Context) (Figures, error) {
 		count("operations WHERE keep_until = 0")+", "+count("confirmations WHERE ended_at = 0")+
 		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0), (SELECT COALESCE(MAX(created_at), 0) FROM signing_keys)"+ending, args...)
 	return f, err
+}
+
+// Queues counts what waits for operators, and the groups of users.
+type Queues struct{ Pending, Dead, Requests, Held, Groups int64 }
+
+// Queues counts each queue up to most, in one statement, by indexes.
+func (db *DB) Queues(ctx context.Context, most int) (Queues, error) {
+	var counts []string
+	for _, from := range []string{"outbox WHERE state = 'pending'", "outbox WHERE state = 'dead'", "certificate_requests WHERE status = 2", "held_requests WHERE ended_at = 0", "user_groups"} {
+		counts = append(counts, "(SELECT COUNT(*) FROM (SELECT 1 FROM "+from+" LIMIT $1) AS counted)")
+	}
+	q, _, err := one(ctx, db, func(r row) (q Queues, err error) {
+		err = r.Scan(&q.Pending, &q.Dead, &q.Requests, &q.Held, &q.Groups)
+		return q, err
+	}, "SELECT "+strings.Join(counts, ", "), most)
+	return q, err
 }
 
 // Pool describes the connections of this process.

@@ -70,6 +70,14 @@ func (s Held) OpenHeld(ctx context.Context, object, after string, limit int) ([]
 		ORDER BY created_at, id LIMIT $3`, object, after, limit)
 }
 
+// OpenHeldFor implements held.Store.
+func (s Held) OpenHeldFor(ctx context.Context, operatorID, after string, limit int, now time.Time) ([]held.Request, error) {
+	return all(ctx, s.DB, scanHeldRequest, "SELECT "+heldColumns+` FROM held_requests
+		WHERE ended_at = 0 AND (object = '' OR `+onePerRow("SELECT 1 FROM users u WHERE u.id = held_requests.object AND "+reaches)+`)
+			AND (CAST($3 AS TEXT) = '' OR (created_at, id) > (SELECT a.created_at, a.id FROM held_requests a WHERE a.id = $3))
+		ORDER BY created_at, id LIMIT $4`, operatorID, millis(now), after, limit)
+}
+
 // MoveHeld implements held.Store.
 func (s Held) MoveHeld(ctx context.Context, id string, m held.Move) (held.Request, bool, error) {
 	if len(m.From) < 1 || len(m.From) > 2 {

@@ -87,9 +87,17 @@ func (s Operations) ActiveOperations(ctx context.Context, userID string, now tim
 
 // UnderWay implements signing.UnderWayStore.
 func (s Operations) UnderWay(ctx context.Context, operatorID string, after signing.UnderWay, limit int, now time.Time) ([]signing.UnderWay, error) {
-	part := func(name, from, where string) string {
+	few, err := s.reachesFew(ctx, operatorID)
+	if err != nil {
+		return nil, err
+	}
+	part := func(name, table, where string) string {
+		from := table + " x CROSS JOIN users u WHERE u.id = x.user_id"
+		if few {
+			from = "operator_groups r CROSS JOIN users u CROSS JOIN " + table + " x WHERE r.user_id = $1 AND u.group_name = r.group_name AND x.user_id = u.id"
+		}
 		return "SELECT * FROM (SELECT x.id AS id, x.user_id AS user_id, u.login AS login, u.display_name AS display_name, x.action AS action, x.state AS state, x.created_at AS created_at" +
-			" FROM " + from + " x JOIN users u ON u.id = x.user_id WHERE " + where + " AND (x.created_at, x.id) > ($3, $4) AND " + reached +
+			" FROM " + from + " AND " + where + " AND (x.created_at, x.id) > ($3, $4) AND " + reaches +
 			" ORDER BY x.created_at, x.id LIMIT $5) AS " + name
 	}
 	return all(ctx, s.DB, scanUnderWay,

@@ -114,7 +114,7 @@ func TestRecentUnderCommits(t *testing.T) {
 // TestRecentLasts checks that nothing in a bearer depends on the time but what lasts excludes:
 // whether an operator who acts for the user may do so.
 func TestRecentLasts(t *testing.T) {
-	rest := strings.ReplaceAll(bearerSnapshotQuery, "CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT ("+reachedBy("t.actor_id")+") END", "")
+	rest := strings.ReplaceAll(bearerSnapshotQuery, "CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT ("+reachesBy("t.actor_id")+") END", "")
 	if rest == bearerSnapshotQuery || strings.Contains(rest, "$2") {
 		t.Errorf("the query of bearers depends on the time $2 in other places: %s", rest)
 	}

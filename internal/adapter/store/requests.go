@@ -93,9 +93,17 @@ func (s Keys) PendingRequests(ctx context.Context) ([]keys.RequestRecord, error)
 
 // PendingRequestsFor returns pending requests of the users that an operator reaches.
 func (s Keys) PendingRequestsFor(ctx context.Context, operatorID string, after int64, limit int, now time.Time) ([]keys.RequestRecord, error) {
-	return all(ctx, s.DB, scanRequest, requestQuery+`status = 2 AND id > $3
-		AND user_id IN (SELECT u.id FROM users u WHERE u.id = certificate_requests.user_id AND `+reached+`) ORDER BY id LIMIT $4`,
-		operatorID, millis(now), after, limit)
+	few, err := s.reachesFew(ctx, operatorID)
+	if err != nil {
+		return nil, err
+	}
+	where := onePerRow("SELECT 1 FROM users u WHERE u.id = certificate_requests.user_id AND " + reaches)
+	if few {
+		// The status is no condition in here: SQLite would look for it first, for each user.
+		where = `id IN (SELECT q.id FROM operator_groups r CROSS JOIN users u CROSS JOIN certificate_requests q
+			WHERE r.user_id = $1 AND u.group_name = r.group_name AND q.user_id = u.id AND ` + reaches + ")"
+	}
+	return all(ctx, s.DB, scanRequest, requestQuery+"status = 2 AND id > $3 AND "+where+" ORDER BY id LIMIT $4", operatorID, millis(now), after, limit)
 }
 
 // Decide sets the final status of a pending request.

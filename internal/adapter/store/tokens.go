@@ -210,7 +210,7 @@ func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (ad
 var bearerColumns = userColumns + `, t.id, t.user_id, t.client_id, t.method, t.created_at, t.expires_at, t.revoked,
 	t.actor_id, t.grant_id, t.scope, t.confirmation, t.second_step, CASE WHEN t.signed_in_at = 0 THEN t.created_at ELSE t.signed_in_at END,
 	COALESCE((SELECT a.login FROM users a WHERE a.id = t.actor_id), ''),
-	CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (` + reachedBy("t.actor_id") + `) END`
+	CASE WHEN t.actor_id = '' THEN FALSE ELSE NOT (` + reachesBy("t.actor_id") + `) END`
 
 const bearerTables = "access_tokens t JOIN users u ON u.id = t.user_id"
 

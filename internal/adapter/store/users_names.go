@@ -138,6 +138,6 @@ func (s Users) NameTaken(ctx context.Context, key [sha256.Size]byte, operatorID 
 		return found, err
 	}
 	_, found, err := one(ctx, s.DB, scalar[int64], `SELECT 1 FROM distinguished_names n JOIN users u ON u.id = n.user_id
-		WHERE n.name_key = $3 AND `+reached+" LIMIT 1", operatorID, millis(now), key[:])
+		WHERE n.name_key = $3 AND `+reaches+" LIMIT 1", operatorID, millis(now), key[:])
 	return found, err
 }

@@ -21,20 +21,46 @@ func (s Users) ActingGroups(ctx context.Context, operatorID string, now time.Tim
 
 // reached is the condition that the operator $1 reaches the user u at the time $2: the
 // operator is active and has the group of u. If u is an operator too, u must have no
-// group that the operator $1 does not have.
-var reached = reachedBy("$1")
+// group that the operator $1 does not have. It begins with the groups of the operator and is for
+// queries that look for users. See reaches for the others.
+var reached = `u.group_name IN (SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
+		WHERE g.user_id = $1 AND o.operator AND NOT ` + barred("o", "$2") + ")" + notAbove("$1")
 
-// reachedBy is reached with an SQL expression for the operator.
-func reachedBy(operator string) string {
-	return `u.group_name IN (SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
-		WHERE g.user_id = ` + operator + ` AND o.operator AND NOT ` + barred("o", "$2") + `)
-	AND (NOT u.operator OR NOT EXISTS (SELECT 1 FROM operator_groups theirs WHERE theirs.user_id = u.id
-		AND NOT EXISTS (SELECT 1 FROM operator_groups mine WHERE mine.user_id = ` + operator + ` AND mine.group_name = theirs.group_name)))`
+// reaches is reached for queries that have found the user u already: it looks up the group of u
+// instead of reading all groups of the operator, who may have thousands.
+var reaches = reachesBy("$1")
+
+// reachesBy is reaches with an SQL expression for the operator.
+func reachesBy(operator string) string {
+	return onePerRow(`SELECT 1 FROM operator_groups g JOIN users o ON o.id = g.user_id
+		WHERE g.user_id = `+operator+` AND g.group_name = u.group_name AND o.operator AND NOT `+barred("o", "$2")) + notAbove(operator)
+}
+
+// onePerRow is the condition that a query finds 1, as EXISTS is. PostgreSQL turns EXISTS into a join
+// that may begin with the other table and read all of it. A value it looks up for each row.
+func onePerRow(query string) string { return "(" + query + " LIMIT 1) IS NOT NULL" }
+
+// notAbove is the condition that the user u is no operator of a group that the operator lacks.
+func notAbove(operator string) string {
+	mine := onePerRow("SELECT 1 FROM operator_groups mine WHERE mine.group_name = theirs.group_name AND mine.user_id = " + operator)
+	return `
+	AND (NOT u.operator OR NOT ` + onePerRow("SELECT 1 FROM operator_groups theirs WHERE theirs.user_id = u.id AND NOT "+mine) + ")"
+}
+
+// mostFew is the largest number of users that count as few for a list of what waits.
+const mostFew = 2_000
+
+// reachesFew reports whether an operator has few users. A list of what waits begins with these
+// users. The list of another operator walks along all that waits, and finds a page soon.
+func (db *DB) reachesFew(ctx context.Context, operatorID string) (bool, error) {
+	n, _, err := one(ctx, db, scalar[int64], `SELECT COUNT(*) FROM (SELECT 1 FROM operator_groups r CROSS JOIN users u
+		WHERE r.user_id = $1 AND u.group_name = r.group_name LIMIT $2) AS counted`, operatorID, mostFew+1)
+	return n <= mostFew, err
 }
 
 // Reachable implements reach.Store.
 func (s Users) Reachable(ctx context.Context, operatorID, userID string, now time.Time) (bool, error) {
-	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM users u WHERE u.id = $3 AND "+reached, operatorID, millis(now), userID)
+	_, found, err := one(ctx, s.DB, scalar[int64], "SELECT 1 FROM users u WHERE u.id = $3 AND "+reaches, operatorID, millis(now), userID)
 	return found, err
 }
 
@@ -110,9 +136,27 @@ func scanShown(r row) (c contact.Contact, err error) {
 	return c, err
 }
 
+// InfosByID implements user.SearchStore.
+func (s Users) InfosByID(ctx context.Context, operatorID string, ids []string, now time.Time) ([]user.Info, error) {
+	var users []user.Info
+	for some := range slices.Chunk(ids, contactsAtOnce) {
+		args, marks := []any{operatorID, millis(now)}, make([]string, len(some))
+		for i, id := range some {
+			args = append(args, id)
+			marks[i] = fmt.Sprintf("$%d", len(args))
+		}
+		found, err := allUnprepared(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id IN ("+strings.Join(marks, ", ")+") AND "+reaches, args...)
+		if err != nil {
+			return nil, err
+		}
+		users = append(users, found...)
+	}
+	return users, s.withContacts(ctx, users)
+}
+
 // InfoByID implements user.SearchStore.
 func (s Users) InfoByID(ctx context.Context, operatorID, id string, now time.Time) (user.Info, error) {
-	i, found, err := one(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id = $3 AND "+reached, operatorID, millis(now), id)
+	i, found, err := one(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id = $3 AND "+reaches, operatorID, millis(now), id)
 	if err != nil {
 		return user.Info{}, err
 	}

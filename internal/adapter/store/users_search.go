@@ -38,15 +38,21 @@ func hasContact(typ contact.Type, condition string) string {
 }
 
 // selected returns the condition that the operator $1 reaches the user u at the time $2 and
-// that all conditions hold, with its arguments.
-func selected(operatorID string, conditions []user.Condition, now time.Time) (where string, args []any, err error) {
+// that all conditions hold, with its arguments. Of few users each is looked up by itself.
+func selected(few bool, operatorID string, conditions []user.Condition, now time.Time) (where string, args []any, err error) {
 	where, args = reached, []any{operatorID, millis(now)}
+	if few {
+		where = reaches
+	}
 	for _, c := range conditions {
 		column, known := searchColumns[c.Column]
 		if !known {
 			return "", nil, fmt.Errorf("store: column %d is not searched", c.Column)
 		}
 		test, wanted := column.test, c.Truth
+		if query, is := strings.CutPrefix(test, "EXISTS ("); few && is {
+			test = onePerRow(strings.TrimSuffix(query, ")"))
+		}
 		if strings.Contains(test, "%[1]s") {
 			var compared string
 			compared, args = comparison(c, args)
@@ -78,17 +84,18 @@ var exactTables = map[user.Column]struct{ tables, where string }{
 // so there the index of logins alone finds a page soon. If few users match, a walk would read
 // all of them. So it first finds the key that ends the walk.
 func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []user.Condition, after string, limit, most int, now time.Time) ([]user.Info, string, error) {
-	where, args, err := selected(operatorID, conditions, now)
+	exact := slices.IndexFunc(conditions, func(c user.Condition) bool {
+		return c.Operation == user.Equal && exactTables[c.Column].tables != ""
+	})
+	alone := len(groups) <= mostWalks && exact < 0 // each group by itself
+	few := exact >= 0 || len(conditions) == 0 || s.engine == postgresEngine
+	where, args, err := selected(few, operatorID, conditions, now)
 	if err != nil {
 		return nil, "", err
 	}
 	args = append(args, after)
 	where += fmt.Sprintf(" AND u.login_folded > $%d", len(args))
 	from, last := "users u", ""
-	exact := slices.IndexFunc(conditions, func(c user.Condition) bool {
-		return c.Operation == user.Equal && exactTables[c.Column].tables != ""
-	})
-	alone := len(groups) <= mostWalks && exact < 0 // each group by itself
 	switch {
 	case exact >= 0:
 		table := exactTables[conditions[exact].Column]
@@ -100,8 +107,8 @@ func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []strin
 		}
 		if !alone && s.engine == sqliteEngine {
 			// SQLite would seek in the index of every group, thousands of times, instead of
-			// walking along the few logins. It has no index of an expression. PostgreSQL has
-			// statistics of the column, and would plan worse for an expression.
+			// walking along the few logins. It has no index of an expression. To look up the
+			// group of each user would take longer.
 			where = strings.Replace(where, "u.group_name IN", "COALESCE(u.group_name, '') IN", 1)
 		}
 		if last != "" {
@@ -158,7 +165,7 @@ func (s Users) lastKey(ctx context.Context, groups []string, after string, most 
 
 // SearchUsers implements user.SearchStore.
 func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search, conditions []user.Condition, now time.Time) (user.Found, error) {
-	where, args, err := selected(operatorID, conditions, now)
+	where, args, err := selected(false, operatorID, conditions, now)
 	if err != nil {
 		return user.Found{}, err
 	}

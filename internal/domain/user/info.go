@@ -38,6 +38,16 @@ func (s *Service) ByID(ctx context.Context, who audit.Principal, userID string) 
 	return info, notFound(err)
 }
 
+// ByIDs finds those of the users that are within the reach of the operator.
+func (s *Service) ByIDs(ctx context.Context, who audit.Principal, ids []string) (map[string]Info, error) {
+	list, err := s.SearchStore.InfosByID(ctx, who.UserID, ids, s.now())
+	found := make(map[string]Info, len(list))
+	for _, i := range list {
+		found[i.ID] = i
+	}
+	return found, err
+}
+
 // Find finds a user within the reach of the operator by an identifier. issuer is
 // the identity provider a login belongs to, "" or [Service.LocalIssuer] for this
 // one. The fault is user_not_found, also for a value no user could have.

@@ -158,6 +158,8 @@ type NameStore interface {
 type SearchStore interface {
 	// InfoByID reads a user the operator reaches, or returns ErrNotFound.
 	InfoByID(ctx context.Context, operatorID, id string, now time.Time) (Info, error)
+	// InfosByID reads those of the users that the operator reaches, in any order.
+	InfosByID(ctx context.Context, operatorID string, ids []string, now time.Time) ([]Info, error)
 	// SearchUsers finds a page of the users the operator reaches.
 	SearchUsers(ctx context.Context, operatorID string, q Search, conditions []Condition, now time.Time) (Found, error)
 	// UsersAfter finds at most limit users in the groups, in the order of their keys, after

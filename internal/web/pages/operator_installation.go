@@ -241,12 +241,16 @@ func (a *API) tokens(ctx context.Context, r struct {
 		return view{}, err
 	}
 	t := table{Title: "tokens.title", Head: []string{"field.serial", "requests.kind", "person.title", "certificate.state", "requests.at"}, Empty: "tokens.none"}
-	for _, x := range list {
-		state, names := cell{Key: "tokens.usable"}, []string(nil)
-		owner, err := a.about(ctx, x.UserID)
-		if err != nil {
-			return view{}, err
-		}
+	users := make([]string, len(list))
+	for i := range list {
+		users[i] = list[i].UserID
+	}
+	owners, err := a.aboutAll(ctx, users)
+	if err != nil {
+		return view{}, err
+	}
+	for i, x := range list {
+		state, names, owner := cell{Key: "tokens.usable"}, []string(nil), owners[i]
 		if x.UserID == "" {
 			owner, names = cell{Key: "tokens.free"}, []string{"token-discard"}
 		}

@@ -46,11 +46,16 @@ func (a *API) personObject(ctx context.Context, id, of string) (*object, error) 
 	if err != nil {
 		return nil, err
 	}
-	o := &object{ID: u.ID, Of: of, Name: cmp.Or(of, nameOf(u)), Note: nameOf(u), back: personAt(u.ID)}
-	if u.DisplayName != "" && u.DisplayName != o.Note {
-		o.Note += " – " + u.DisplayName
+	return &object{ID: u.ID, Of: of, Name: cmp.Or(of, nameOf(u)), Note: noteOf(u), back: personAt(u.ID)}, nil
+}
+
+// noteOf returns the name of a user with the display name, if it says more.
+func noteOf(u user.Info) string {
+	note := nameOf(u)
+	if u.DisplayName != "" && u.DisplayName != note {
+		note += " – " + u.DisplayName
 	}
-	return o, nil
+	return note
 }
 
 // silent is a deed without a result to show.

@@ -19,7 +19,7 @@ import (
 // operator signs an operator in.
 func operator(w *tamgatest.UMS, login string) *browser {
 	w.T.Helper()
-	b := newBrowser(w.T.(*testing.T), w.Server)
+	b := newBrowser(w.T, w.Server)
 	password := tamgatest.Password
 	if login == w.Dev.Operator.Login {
 		password = w.Dev.Operator.Password

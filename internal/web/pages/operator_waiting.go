@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"tamga/internal/domain/fault"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signing"
@@ -93,17 +92,17 @@ func (a *API) held(ctx context.Context, r struct {
 		return view{}, err
 	}
 	t := table{Title: "held.title", Head: []string{"audit.operation", "held.by", "audit.object", "certificate.state", "held.from", "held.until"}, Empty: "held.none"}
-	names := map[string]cell{}
-	for _, h := range list {
-		about, known := names[h.Object]
-		if !known {
-			if about, err = a.about(ctx, h.Object); err != nil {
-				return view{}, err
-			}
-			names[h.Object] = about
-		}
+	objects := make([]string, len(list))
+	for i := range list {
+		objects[i] = list[i].Object
+	}
+	names, err := a.aboutAll(ctx, objects)
+	if err != nil {
+		return view{}, err
+	}
+	for i, h := range list {
 		t.Rows = append(t.Rows, row{Cells: []cell{
-			{Audited: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, about, {Key: "held.state." + string(h.State)},
+			{Audited: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, names[i], {Key: "held.state." + string(h.State)},
 			{At: h.NotBefore}, {At: h.ExpiresAt},
 		}})
 	}
@@ -120,18 +119,30 @@ func objectAt(id string) string {
 
 // about shows the object of a request: a user within reach by name, anything else as it is.
 func (a *API) about(ctx context.Context, id string) (cell, error) {
-	c := cell{Text: id, Address: objectAt(id)}
-	if c.Address == "" {
-		return c, nil
+	c, err := a.aboutAll(ctx, []string{id})
+	if err != nil {
+		return cell{}, err
 	}
-	o, err := a.personObject(ctx, id, "")
-	if _, is := fault.As(err); is {
-		return c, nil
+	return c[0], nil
+}
+
+// aboutAll is about for many objects. It asks for all users at once.
+func (a *API) aboutAll(ctx context.Context, ids []string) ([]cell, error) {
+	cells := make([]cell, len(ids))
+	var users []string
+	for i, id := range ids {
+		if cells[i] = (cell{Text: id, Address: objectAt(id)}); cells[i].Address != "" {
+			users = append(users, id)
+		}
 	}
-	if err == nil {
-		c.Text = o.Note
+	slices.Sort(users)
+	found, err := a.Operators.People.ByIDs(ctx, rest.Caller(ctx), slices.Compact(users))
+	for i, id := range ids {
+		if u, ok := found[id]; ok {
+			cells[i].Text = noteOf(u)
+		}
 	}
-	return c, err
+	return cells, err
 }
 
 // heldObject finds a request that waits. Who decides about it sees what it does, and to whom.

@@ -13,11 +13,8 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"tamga/internal/judge"
 	"tamga/internal/tamgatest"
@@ -498,43 +495,4 @@ func TestSessions(t *testing.T) {
 		b.ok(b.post("/try", url.Values{"login": {"demo"}, "token": {token}}), "Your certificates")
 		b.is(b.post("/try", url.Values{"login": {"nobody"}, "token": {token}}), 403)
 	})
-}
-
-// BenchmarkPages measures each page with a session until its last byte, one after the other, and
-// reports the slowest of a hundred in milliseconds, and the processor time of one with its client.
-func BenchmarkPages(b *testing.B) {
-	s := tamgatest.Start(b, tamgatest.DefaultCost()...)
-	who, operator := newBrowser(b, s), newBrowser(b, s)
-	who.signIn("/start", s.Dev.User.Login, s.Dev.User.Password)
-	operator.signIn("/start", s.Dev.Operator.Login, s.Dev.Operator.Password)
-	for _, page := range []string{
-		"/", "/start", "/sign", "/verify", "/confirm", "/documents", "/certificates", "/certificates/1", "/devices", "/account", "/account/history", "/reference",
-		"/operator", "/operator/people", personAt(s.Dev.User.ID), "/operator/operations", "/operator/audit",
-	} {
-		who := who
-		if strings.HasPrefix(page, "/operator") {
-			who = operator
-		}
-		b.Run(page, func(b *testing.B) {
-			times := make([]time.Duration, 0, b.N)
-			used := processorTime(b)
-			for b.Loop() {
-				begin := time.Now()
-				who.ok(who.get(page))
-				times = append(times, time.Since(begin))
-			}
-			slices.Sort(times)
-			b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
-			b.ReportMetric(float64((processorTime(b)-used).Microseconds())/1000/float64(len(times)), "cpu-ms")
-		})
-	}
-}
-
-// processorTime returns the processor time of this process.
-func processorTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
