@@ -44,16 +44,21 @@ func approvalLine(r held.Request) approvalJSON {
 
 func (l *approvalListCommand) Run(c *cli.Console) error {
 	return cli.Administer(c, &l.From, "ListApprovals", "", func(ctx context.Context, h *app.Rooms) error {
-		list, err := h.Held.List(ctx, held.Administrator)
-		if err != nil {
-			return err
-		}
 		lines := []approvalJSON{}
 		var text strings.Builder
 		table := c.NewTable(&text, "ID", "STATE", "OPERATION", "USER", "REQUESTER", "UNTIL")
-		for _, r := range list {
-			lines = append(lines, approvalLine(r))
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Operation, r.Object, cli.Printable(r.Login), r.ExpiresAt.Format(time.RFC3339))
+		const most = 100
+		for after, more := "", true; more; {
+			list, err := h.Held.List(ctx, held.Administrator, after, most)
+			if err != nil {
+				return err
+			}
+			for _, r := range list {
+				lines = append(lines, approvalLine(r))
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Operation, r.Object, cli.Printable(r.Login), r.ExpiresAt.Format(time.RFC3339))
+				after = r.ID
+			}
+			more = len(list) == most
 		}
 		table.Flush()
 		return l.From.Answer(c, lines, "%s", text.String())

@@ -331,17 +331,19 @@ func missing() error {
 	return fault.New(fault.NotFound, "there is no such request")
 }
 
-// List returns the open requests that an operator may decide, the oldest first.
-func (s *Service) List(ctx context.Context, who audit.Principal) (list []Request, err error) {
+// List returns up to most open requests that an operator may decide, the oldest first. after is the
+// identifier of the last one of the list before, "" for the first list.
+func (s *Service) List(ctx context.Context, who audit.Principal, after string, most int) (list []Request, err error) {
 	if !administrator(who) && !who.Operator {
 		return nil, nil
 	}
-	for after := ""; ; {
+	portion := min(page, most)
+	for {
 		var all []Request
 		if administrator(who) {
-			all, err = s.Store.OpenHeld(ctx, "", after, page)
+			all, err = s.Store.OpenHeld(ctx, "", after, portion)
 		} else {
-			all, err = s.Store.OpenHeldFor(ctx, who.UserID, after, page, s.now())
+			all, err = s.Store.OpenHeldFor(ctx, who.UserID, after, portion, s.now())
 		}
 		if err != nil {
 			return nil, err
@@ -352,8 +354,8 @@ func (s *Service) List(ctx context.Context, who audit.Principal) (list []Request
 				list = append(list, all[i])
 			}
 		}
-		if len(all) < page || len(list) >= page {
-			return list, nil
+		if len(all) < portion || len(list) >= most {
+			return list[:min(len(list), most)], nil
 		}
 	}
 }

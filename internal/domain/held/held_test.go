@@ -75,7 +75,7 @@ func (w *world) is(what string, err error, code string) {
 // only returns the open request.
 func (w *world) only() held.Request {
 	w.t.Helper()
-	list, err := w.List(w.t.Context(), held.Administrator)
+	list, err := w.List(w.t.Context(), held.Administrator, "", 1000)
 	if err != nil || len(list) != 1 {
 		w.t.Fatalf("%d requests are open: %v", len(list), err)
 	}
@@ -181,5 +181,42 @@ func TestHeldEnds(t *testing.T) {
 	w.at = w.at.Add(time.Hour)
 	if w.call(c, held.Needs{Delay: time.Hour}) != nil || state(r.ID) != held.Cancelled {
 		t.Errorf("it is %s", state(r.ID))
+	}
+}
+
+// TestListByParts: lists of every length have all open requests once, the oldest first.
+func TestListByParts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const number = 7
+	for i := range number {
+		w.at = w.at.Add(time.Millisecond)
+		object := "user"
+		if i%3 == 2 {
+			object = "" // a request about no user
+		}
+		w.call(held.Call{Operation: "ResetPassword", Method: "POST", Target: "/" + string(rune('a'+i)), Object: object}, held.Needs{Approval: true})
+	}
+	for most := 1; most <= number+1; most++ {
+		var got []time.Time
+		for after := ""; ; {
+			list, err := w.List(t.Context(), held.Administrator, after, most)
+			if err != nil || len(list) > most {
+				t.Fatal(len(list), err)
+			}
+			for _, r := range list {
+				got = append(got, r.CreatedAt)
+				after = r.ID
+			}
+			if len(list) < most {
+				break
+			}
+		}
+		if len(got) != number || !slices.IsSortedFunc(got, time.Time.Compare) {
+			t.Errorf("lists of %d have %d requests at %v", most, len(got), got)
+		}
+	}
+	if list, err := w.List(t.Context(), held.Administrator, "no such request", 5); err != nil || len(list) != 0 {
+		t.Errorf("after a request that does not exist: %d, %v", len(list), err)
 	}
 }

@@ -255,7 +255,7 @@ func (a *API) operatorStart(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
-	changes, err := a.Operators.Held.List(ctx, who)
+	changes, err := a.Operators.Held.List(ctx, who, "", pageRows)
 	if err != nil {
 		return view{}, err
 	}

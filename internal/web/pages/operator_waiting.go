@@ -85,9 +85,10 @@ func (a *API) underWay(ctx context.Context, r struct {
 
 // held lists the changes of operators that wait for a second operator or for their time.
 func (a *API) held(ctx context.Context, r struct {
-	Done string `query:"done"`
+	Done  string `query:"done"`
+	After string `query:"after"`
 }) (view, error) {
-	list, err := a.Operators.Held.List(ctx, rest.Caller(ctx))
+	list, err := a.Operators.Held.List(ctx, rest.Caller(ctx), r.After, pageRows)
 	if err != nil {
 		return view{}, err
 	}
@@ -105,6 +106,9 @@ func (a *API) held(ctx context.Context, r struct {
 			{Audited: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, names[i], {Key: "held.state." + string(h.State)},
 			{At: h.NotBefore}, {At: h.ExpiresAt},
 		}})
+	}
+	if len(list) == pageRows {
+		t.Next = "/operator/held?" + url.Values{"after": {list[len(list)-1].ID}}.Encode()
 	}
 	return a.office(ctx, "sections", "held.title", r.Done, sections{Tables: []table{t}}), nil
 }

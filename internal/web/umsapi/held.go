@@ -178,8 +178,13 @@ type onRequest struct {
 	Request string `path:"request"`
 }
 
-func (a heldAPI) list(ctx context.Context, _ struct{}) ([]heldRequest, error) {
-	return describeAll(a.requests.List(ctx, caller(ctx)))
+// mostHeld is the length of a list of requests that wait.
+const mostHeld = 100
+
+func (a heldAPI) list(ctx context.Context, r struct {
+	After string `query:"after"`
+}) ([]heldRequest, error) {
+	return describeAll(a.requests.List(ctx, caller(ctx), strings.ToLower(r.After), mostHeld))
 }
 
 func (a heldAPI) read(ctx context.Context, r onRequest) (heldDetail, error) {
