@@ -31,7 +31,7 @@ var serviceRuns = []struct {
 	pattern, time string
 	floors        []serviceFloor
 }{
-	{"^BenchmarkHTTP$", "1s", []serviceFloor{
+	{"^BenchmarkHTTP$", "2s", []serviceFloor{
 		{benchmark: "BenchmarkHTTP/BES-1KiB", unit: "signatures/s", least: 5000},
 		{benchmark: "BenchmarkHTTP/BES-1KiB", unit: "half-load-p99-ms", most: 10},
 		{benchmark: "BenchmarkHTTP/BES-1KiB", unit: multiple, most: 19},

@@ -5,6 +5,7 @@ package pdf
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -257,6 +258,27 @@ func (st *state) readResult(ctx context.Context, d sig.Document, message []byte,
 	}
 	if err != nil {
 		return fmt.Errorf("pdf: the result cannot be read again: %w", err)
+	}
+	return nil
+}
+
+// readContents compares the value of Contents in a result with the message, and the length of the
+// result with that of the revision that was read before.
+func (st *state) readContents(d sig.Document, message []byte) error {
+	hole := make([]byte, holeOf(st.Room))
+	at := st.Size + int64(len(st.Head))
+	if d.Size() != at+int64(len(hole))+int64(len(st.Tail)) {
+		return errors.New("pdf: the result has another length than the revision that was prepared")
+	}
+	if _, err := d.ReadAt(hole, at); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("pdf: reading the result again: %w", err)
+	}
+	last := len(hole) - 1
+	value := make([]byte, st.Room)
+	_, err := hex.Decode(value, hole[1:last])
+	rest, has := bytes.CutPrefix(value, message)
+	if hole[0] != '<' || hole[last] != '>' || err != nil || !has || len(bytes.Trim(rest, "\x00")) > 0 {
+		return errors.New("pdf: the value of Contents is not the message")
 	}
 	return nil
 }

@@ -357,3 +357,28 @@ func TestIsZero(t *testing.T) {
 		}
 	}
 }
+
+// TestReadContents checks what is read again of a result whose other bytes were read before.
+func TestReadContents(t *testing.T) {
+	st := &state{Head: []byte("head"), Tail: []byte("tail"), Room: 4}
+	st.Size = 8
+	message := []byte{0xab, 0xcd, 0xef}
+	for text, right := range map[string]bool{
+		"documenthead<abcdef00>tail":  true,
+		"documenthead<ABCDEF00>tail":  true,
+		"documenthead<abcdef01>tail":  false, // more than the message
+		"documenthead<abcdee00>tail":  false,
+		"documenthead<abcd0000>tail":  false,
+		"documenthead<abcdeg00>tail":  false, // no digit
+		"documenthead(abcdef00>tail":  false,
+		"documenthead<abcdef00)tail":  false,
+		"documenthead<abcdef00>tail ": false, // longer
+		"documenthead<abcdef00>tai":   false,
+		"documenthea<abcdef00>ltail":  false,
+		"":                            false,
+	} {
+		if err := st.readContents(strings.NewReader(text), message); (err == nil) != right {
+			t.Errorf("%q: %v, want right: %t", text, err, right)
+		}
+	}
+}

@@ -234,6 +234,13 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 		parts = append(parts, sig.Bytes(store))
 	}
 	result := sig.Parts(parts...)
+	if job.Again && st.Revision == nil {
+		// In one step, readBack has read these bytes before, all but the value of Contents.
+		if err := st.readContents(result, message); err != nil {
+			return nil, err
+		}
+		return result, nil
+	}
 	if err := st.readResult(ctx, result, message, added, locked); err != nil {
 		return nil, err
 	}

@@ -106,8 +106,9 @@ func (in *Intake) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	} else {
-		// append grows by a quarter, which copies a document of 100 KB four times.
-		if len(in.memory)+len(p) > cap(in.memory) && len(in.memory) < doubledUntil {
+		// append grows by a quarter, which copies a document of 100 KB four times. The first piece,
+		// mostly the whole document, gets memory of its size, which append does not clear.
+		if len(in.memory) > 0 && len(in.memory)+len(p) > cap(in.memory) && len(in.memory) < doubledUntil {
 			in.memory = slices.Grow(in.memory, max(len(p), len(in.memory)))
 		}
 		in.memory = append(in.memory, p...)
