@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -42,6 +43,26 @@ func TestObject(t *testing.T) {
 	} {
 		if got := languages[1].object(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestGroupChoice: a form offers some groups, and asks for the name of one of very many.
+func TestGroupChoice(t *testing.T) {
+	groups := make([]string, mostOffered+1)
+	for i := range groups {
+		groups[i] = strconv.Itoa(i)
+	}
+	if f := groupChoice(groups[1:]); f.kind != kindChoice || len(f.choices) != mostOffered || !f.required {
+		t.Errorf("%d groups: a field of kind %q with %d choices", mostOffered, f.kind, len(f.choices))
+	}
+	f := groupChoice(groups)
+	if f.kind == kindChoice || len(f.choices) != 0 || !f.required {
+		t.Errorf("%d groups: a field of kind %q with %d choices", len(groups), f.kind, len(f.choices))
+	}
+	for _, w := range languages {
+		if w.texts[f.hint] == "" {
+			t.Errorf("%s has no text for %s", w.language, f.hint)
 		}
 	}
 }

@@ -90,14 +90,25 @@ func (a *API) registrationDeeds() []deed {
 	}}
 }
 
-// groupField lists the groups of the operator.
+// mostOffered is the number of groups in a choice. Nobody looks through more of them.
+const mostOffered = 200
+
+// groupField asks for a group of the operator.
 func (a *API) groupField(ctx context.Context) (field, error) {
 	d, err := a.Operators.People.Policy(ctx, rest.Caller(ctx))
+	return groupChoice(d.Groups), err
+}
+
+// groupChoice offers groups, or asks for the name of one if there are many.
+func groupChoice(groups []string) field {
+	if len(groups) > mostOffered {
+		return field{name: "group", required: true, hint: "field.hint.group"}
+	}
 	f := field{name: "group", kind: kindChoice, required: true}
-	for _, g := range d.Groups {
+	for _, g := range groups {
 		f.choices = append(f.choices, pick{Value: g, Text: g})
 	}
-	return f, err
+	return f
 }
 
 // lockLater names what was done by a lock with a delay.
