@@ -72,8 +72,16 @@ func (s Held) OpenHeld(ctx context.Context, object, after string, limit int) ([]
 
 // OpenHeldFor implements held.Store.
 func (s Held) OpenHeldFor(ctx context.Context, operatorID, after string, limit int, now time.Time) ([]held.Request, error) {
+	few, err := s.reachesFew(ctx, operatorID)
+	if err != nil {
+		return nil, err
+	}
+	where := onePerRow("SELECT 1 FROM users u WHERE u.id = held_requests.object AND " + reaches)
+	if few {
+		where = "object IN (SELECT u.id FROM users u WHERE " + reached + ")"
+	}
 	return all(ctx, s.DB, scanHeldRequest, "SELECT "+heldColumns+` FROM held_requests
-		WHERE ended_at = 0 AND (object = '' OR `+onePerRow("SELECT 1 FROM users u WHERE u.id = held_requests.object AND "+reaches)+`)
+		WHERE ended_at = 0 AND (object = '' OR `+where+`)
 			AND (CAST($3 AS TEXT) = '' OR (created_at, id) > (SELECT a.created_at, a.id FROM held_requests a WHERE a.id = $3))
 		ORDER BY created_at, id LIMIT $4`, operatorID, millis(now), after, limit)
 }
