@@ -186,8 +186,8 @@ const (
 )
 
 // CollectLess makes garbage collections rare, see leastHeap, and gives what only the start used back
-// to the system: its garbage, a third of the memory of data then, and pages of the program. If GOGC is set in the environment,
-// collections stay as it says. GOMEMLIMIT keeps its meaning.
+// to the system: its garbage, a third of the memory of data then, and pages of the program. If GOGC
+// is set in the environment, collections stay as it says. GOMEMLIMIT keeps its meaning.
 func CollectLess() {
 	collecting.Do(func() {
 		if os.Getenv("GOGC") == "" {

@@ -15,8 +15,8 @@ type recent struct {
 	state lite.State
 	rows  map[string]lite.Row // of this state, by key
 	used  bool                // a row of this state was asked for again
-	// What follows is for a single caller whose every call ends with a commit: remembering would be
-	// for nothing.
+	// misses and skip are for a single caller whose every call ends with a commit. Its rows are
+	// never used again.
 	misses int // states in a row of which no row was used
 	skip   int // rows to leave out
 }

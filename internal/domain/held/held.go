@@ -337,6 +337,7 @@ func (s *Service) List(ctx context.Context, who audit.Principal, after string, m
 	if !administrator(who) && !who.Operator {
 		return nil, nil
 	}
+	after = strings.ToLower(after)
 	portion := min(page, most)
 	for {
 		var all []Request

@@ -333,7 +333,7 @@ func TestOperatorHeld(t *testing.T) {
 	id, login, _, email := w.Register()
 	ours, second, foreign := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.TwoGroup), operator(w, tamgatest.Foreign)
 	at := personAt(id)
-	// What waits is no failure: the page says so and leads to the request.
+	// A change that waits has a page of its own, which leads to the request.
 	p := ours.deed(at+"/password-show", nil)
 	ours.is(p, 400, "<h1>The change waits</h1>", "another operator must approve this")
 	request := regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`)
@@ -369,7 +369,7 @@ func TestOperatorHeld(t *testing.T) {
 	if status, _ := w.Grant(login, password); status != 200 {
 		t.Errorf("the new password does not work: %d", status)
 	}
-	// Who approves reads what the form asks for, in words.
+	// An approver reads in words what the form asks for.
 	p = ours.deed(at+"/lock", url.Values{"delay": {"8"}})
 	second.ok(second.get(ours.find(p, request)[1]), "<dt>Action</dt><dd>Lock</dd>", "<dt>When</dt><dd>in 8 hours</dd>", html.EscapeString(`{"delay":["8"]}`))
 	// From now on the user has a factor, and what weakens it waits.

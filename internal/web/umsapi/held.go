@@ -184,7 +184,7 @@ const mostHeld = 100
 func (a heldAPI) list(ctx context.Context, r struct {
 	After string `query:"after"`
 }) ([]heldRequest, error) {
-	return describeAll(a.requests.List(ctx, caller(ctx), strings.ToLower(r.After), mostHeld))
+	return describeAll(a.requests.List(ctx, caller(ctx), r.After, mostHeld))
 }
 
 func (a heldAPI) read(ctx context.Context, r onRequest) (heldDetail, error) {
