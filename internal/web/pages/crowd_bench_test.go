@@ -3,6 +3,7 @@
 package pages_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -26,7 +27,9 @@ import (
 //	TAMGA_BENCH_USERS=1000000 go test -run '^$' -bench Pages -benchtime 1000x -timeout 2h ./internal/web/pages
 //
 // TAMGA_BENCH_USERS is the number of users, 10,000 without it. TAMGA_BENCH_DATABASE is the address
-// of an empty PostgreSQL database to use instead of a server of the benchmark.
+// of an empty PostgreSQL database to use instead of a server of the benchmark. TAMGA_BENCH_KEEP is
+// a folder that keeps the installations, since filling one takes longer than reading it: the next
+// run with the same folder and database does not fill them again.
 func BenchmarkPages(b *testing.B) {
 	users := 10_000
 	if text := os.Getenv("TAMGA_BENCH_USERS"); text != "" {
@@ -35,31 +38,52 @@ func BenchmarkPages(b *testing.B) {
 			b.Fatalf("TAMGA_BENCH_USERS: %v", err)
 		}
 	}
+	folder := func(b *testing.B, engine string) string {
+		if keep := os.Getenv("TAMGA_BENCH_KEEP"); keep != "" {
+			return filepath.Join(keep, engine)
+		}
+		return b.TempDir()
+	}
 	b.Run("SQLite", func(b *testing.B) {
-		dir := b.TempDir()
+		dir := folder(b, "sqlite")
 		readPages(b, dir, "sqlite:"+filepath.Join(dir, "tamga.db"), users)
 	})
 	b.Run("PostgreSQL", func(b *testing.B) {
 		address := os.Getenv("TAMGA_BENCH_DATABASE")
 		if address == "" {
+			if os.Getenv("TAMGA_BENCH_KEEP") != "" {
+				b.Fatal("TAMGA_BENCH_KEEP: a server of the benchmark keeps nothing; name a database in TAMGA_BENCH_DATABASE")
+			}
 			// As docs/operations.md advises: texts compare by their bytes.
 			address = storetest.OwnPostgreSQL(b, "fsync=on", "max_wal_size=8GB", "shared_buffers=512MB").Database(b, "TEMPLATE template0 LC_COLLATE 'C'")
 		}
-		readPages(b, b.TempDir(), address, users, "--set", "database="+address)
+		readPages(b, folder(b, "postgresql"), address, users, "--set", "database="+address)
 	})
 }
 
 // readPages fills an installation and measures its pages.
 func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 	flags = append(flags, "--set", "messages.budgets.sms.recipient=0", "--set", "users.second_operator=[ResetPassword]", "--set", "certificates.approval=operator")
-	server := tamgatest.StartProcess(b, dir, flags...)
-	signed, waiting, held := furnish(b, server)
-	if err := server.Stop(); err != nil {
-		b.Fatal(err)
+	var furnished struct{ Signed, Waiting, Held string } // pages of what furnish made
+	kept := filepath.Join(dir, "furnished.json")         // written last
+	if text, err := os.ReadFile(kept); err == nil {
+		if err := json.Unmarshal(text, &furnished); err != nil {
+			b.Fatal(err)
+		}
+	} else {
+		server := tamgatest.StartProcess(b, dir, flags...)
+		furnished.Signed, furnished.Waiting, furnished.Held = furnish(b, server)
+		if err := server.Stop(); err != nil {
+			b.Fatal(err)
+		}
+		fill(b, address, server.Dev.User.ID, server.Dev.Operator.ID, users)
+		text, _ := json.Marshal(furnished)
+		if err := os.WriteFile(kept, text, 0o600); err != nil {
+			b.Fatal(err)
+		}
 	}
-	fill(b, address, server.Dev.User.ID, server.Dev.Operator.ID, users)
 
-	server = tamgatest.StartProcess(b, dir, flags...)
+	server := tamgatest.StartProcess(b, dir, flags...)
 	// The sessions begin after the restart: the address of the server is a new one.
 	sessions := map[string]*browser{"nobody": newBrowser(b, server)}
 	for name, who := range map[string][2]string{
@@ -82,12 +106,12 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 	}{
 		{"nobody", []string{"/", "/verify", "/sign-in", "/reference", "/reference/GetUsers"}},
 		{"demo", []string{
-			"/start", "/sign", signed, "/verify", "/confirm", waiting, "/documents", "/certificates", "/certificates/1", "/certificates/request", "/devices", "/account",
+			"/start", "/sign", furnished.Signed, "/verify", "/confirm", furnished.Waiting, "/documents", "/certificates", "/certificates/1", "/certificates/request", "/devices", "/account",
 			"/account/history", "/account/history?all=yes",
 		}},
 		{"all", []string{
 			"/operator", "/operator/people", "/operator/people?after=user5", "/operator/people/new", "/operator/people/ID", "/operator/people/ID/history", "/operator/people/ID/lock",
-			"/operator/requests", "/operator/operations", "/operator/held", held, "/operator/groups", "/operator/groups?after=group+4", "/operator/groups/group-access?of=Default",
+			"/operator/requests", "/operator/operations", "/operator/held", furnished.Held, "/operator/groups", "/operator/groups?after=group+4", "/operator/groups/group-access?of=Default",
 			"/operator/audit", "/operator/messages", "/operator/messages?state=dead", "/operator/messages?state=pending", "/operator/messages/preview",
 			"/operator/tokens", "/operator/tokens?free=yes", "/operator/tokens/token-import", "/operator/webhooks", "/operator/webhooks/webhook-add",
 			"/operator/services", "/operator/installation",
