@@ -71,9 +71,6 @@ func (s Tokens) BearerByCertificate(ctx context.Context, thumbprint [sha256.Size
 	if err == nil && !found {
 		err = session.ErrNotFound
 	}
-	if err == nil && b.User.Operator {
-		b.Groups, err = s.operatorGroups(ctx, b.User.ID)
-	}
 	return b, scheme, err
 }
 

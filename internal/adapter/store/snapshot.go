@@ -8,6 +8,7 @@ import (
 
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/policy"
+	"tamga/internal/domain/session"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/token"
 )
@@ -70,7 +71,10 @@ func (b bearerSnapshot) lasts() bool { return b.bearer.Token.ActorID == "" }
 // one statement.
 func (s Snapshots) BearerByToken(ctx context.Context, tokenID string, now time.Time) (token.Bearer, *signing.Snapshot, error) {
 	b, found, err := s.bearers.read(ctx, tokenID, now)
-	if b.bearer, err = Tokens(s).known(ctx, b.bearer, found, err); err != nil {
+	if err == nil && !found {
+		err = session.ErrNotFound
+	}
+	if err != nil {
 		return b.bearer, nil, err
 	}
 	b.snap.UserID, b.snap.At = b.bearer.User.ID, now

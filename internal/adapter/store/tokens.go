@@ -230,17 +230,8 @@ func scanBearer(r row) (b token.Bearer, err error) {
 // BearerByToken implements token.Store.
 func (s Tokens) BearerByToken(ctx context.Context, tokenID string, now time.Time) (token.Bearer, error) {
 	b, found, err := one(ctx, s.DB, scanBearer, "SELECT "+bearerColumns+" FROM "+bearerTables+" WHERE t.id = $1", tokenID, millis(now))
-	return s.known(ctx, b, found, err)
-}
-
-// known completes the bearer that a query returned. The error is ErrNotFound if there was
-// none.
-func (s Tokens) known(ctx context.Context, b token.Bearer, found bool, err error) (token.Bearer, error) {
 	if err == nil && !found {
 		err = session.ErrNotFound
-	}
-	if err == nil && b.User.Operator {
-		b.Groups, err = s.operatorGroups(ctx, b.User.ID)
 	}
 	return b, err
 }

@@ -216,11 +216,7 @@ func (s Users) SetOperatorGroups(ctx context.Context, id string, groups []string
 
 // OperatorGroups implements user.GroupStore.
 func (s Users) OperatorGroups(ctx context.Context, id string) ([]string, error) {
-	return s.operatorGroups(ctx, id)
-}
-
-func (db *DB) operatorGroups(ctx context.Context, id string) ([]string, error) {
-	return all(ctx, db, scalar[string], "SELECT group_name FROM operator_groups WHERE user_id = $1 ORDER BY group_name", id)
+	return all(ctx, s.DB, scalar[string], "SELECT group_name FROM operator_groups WHERE user_id = $1 ORDER BY group_name", id)
 }
 
 // AddGroup implements user.GroupStore.

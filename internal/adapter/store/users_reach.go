@@ -13,9 +13,9 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// ActingGroups implements user.Store.
-func (s Users) ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error) {
-	return all(ctx, s.DB, scalar[string], `SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
+// ActingGroups implements user.Store and held.Store.
+func (db *DB) ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error) {
+	return all(ctx, db, scalar[string], `SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
 		WHERE g.user_id = $1 AND o.operator AND NOT `+barred("o", "$2")+` ORDER BY g.group_name`, operatorID, millis(now))
 }
 

@@ -16,15 +16,14 @@ import (
 
 // Principal is the caller of an operation, as established by its token.
 type Principal struct {
-	UserID   string   // GUID
-	Login    string   // as registered, letter case kept
-	Group    string   // the group the user belongs to
-	Operator bool     // may manage the users of Groups
-	Groups   []string // groups an operator is responsible for; nil for other users
-	TokenID  string   // jti of the access token
-	ClientID string   // OAuth client that obtained the token
-	Method   string   // how the user signed in, such as "password"
-	Actor    string   // login of the operator who acts as this user; "" when the user acts
+	UserID   string // GUID
+	Login    string // as registered, letter case kept
+	Group    string // the group the user belongs to
+	Operator bool   // may manage users; which ones, the package reach decides
+	TokenID  string // jti of the access token
+	ClientID string // OAuth client that obtained the token
+	Method   string // how the user signed in, such as "password"
+	Actor    string // login of the operator who acts as this user; "" when the user acts
 	// Confirmation is the identifier of the confirmation that the token was issued for. Such
 	// a caller may only carry out what was confirmed. "" for every other token. It is not
 	// part of audit entries: those of the confirmation have it.

@@ -32,7 +32,7 @@ const (
 	ivan, anna, stranger = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
 )
 
-var operator = audit.Principal{UserID: "operator", Operator: true, Groups: []string{"Default"}}
+var operator = audit.Principal{UserID: "operator", Operator: true}
 
 // shelf is a book with its surroundings.
 type shelf struct {

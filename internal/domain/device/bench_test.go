@@ -157,7 +157,7 @@ func newBenchOn(t testing.TB, db *store.DB, change ...func(*device.Settings)) *b
 	add := func(a user.Account) audit.Principal {
 		u, err := b.users.Add(t.Context(), a)
 		must(t, err)
-		return audit.Principal{UserID: u.ID, Login: u.Login, Group: u.Group, Operator: a.Operator, Groups: a.Groups}
+		return audit.Principal{UserID: u.ID, Login: u.Login, Group: u.Group, Operator: a.Operator}
 	}
 	b.operator = add(user.Account{Login: "operator", Operator: true, Groups: []string{"Default"}})
 	b.other = add(user.Account{Login: "other operator", Operator: true, Groups: []string{"Other"}})

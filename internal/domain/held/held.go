@@ -78,10 +78,10 @@ type Needs struct {
 type Request struct {
 	ID        string // GUID
 	Operation string
-	Object    string // as in Call
-	Requester string // user id
-	Login     string // of the requester
-	Groups    []string
+	Object    string   // as in Call
+	Requester string   // user id
+	Login     string   // of the requester
+	Groups    []string // of the requester when it was made; of a request about no user
 	State     State
 	Approval  bool // as in Needs
 	DecidedBy string
@@ -121,6 +121,8 @@ type Store interface {
 	// about no user.
 	OpenHeldFor(ctx context.Context, operatorID, after string, limit int, now time.Time) ([]Request, error)
 	MoveHeld(ctx context.Context, id string, m Move) (r Request, moved bool, err error)
+	// ActingGroups returns the groups of an operator, sorted; none for other users.
+	ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error)
 	// EndDelay sets NotBefore of an open request to a time, if it is later and the request is
 	// not Running and has not expired. Otherwise it reports false.
 	EndDelay(ctx context.Context, id string, now time.Time) (r Request, ended bool, err error)
@@ -252,7 +254,7 @@ func (s *Service) add(ctx context.Context, who audit.Principal, c Call, n Needs,
 	}
 	now := s.now()
 	r := Request{
-		ID: id.String(), Operation: c.Operation, Object: c.Object, Requester: who.UserID, Login: who.Login, Groups: who.Groups,
+		ID: id.String(), Operation: c.Operation, Object: c.Object, Requester: who.UserID, Login: who.Login,
 		State: Waiting, Approval: n.Approval, CreatedAt: now, NotBefore: now.Add(n.Delay), ExpiresAt: now.Add(n.Delay + s.Life), Digest: digest,
 	}
 	plain, err := json.Marshal(sealed{c.Method, c.Target, c.Body})
@@ -265,6 +267,15 @@ func (s *Service) add(ctx context.Context, who audit.Principal, c Call, n Needs,
 	}
 	added := false
 	err = s.Store.Atomic(ctx, lock.User(c.Object), func(ctx context.Context) error {
+		if c.Object == "" {
+			r.Groups, err = s.Store.ActingGroups(ctx, who.UserID, now)
+			if err == nil && len(r.Groups) == 0 {
+				err = fault.New(fault.AccessDenied, "the caller is not an operator of any group")
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if added, err = s.Store.AddHeld(ctx, &r, most); err != nil || !added {
 			return err
 		}
@@ -314,13 +325,17 @@ func (s *Service) may(ctx context.Context, who audit.Principal, r *Request) erro
 		}
 		return nil
 	}
-	return ofOurs(who, r)
+	groups, err := s.Store.ActingGroups(ctx, who.UserID, s.now())
+	if err != nil {
+		return err
+	}
+	return r.ofThese(groups)
 }
 
-// ofOurs returns nil if an operator has all groups of the requester.
-func ofOurs(who audit.Principal, r *Request) error {
+// ofThese returns nil if the groups of an operator, which are sorted, include all of the requester.
+func (r *Request) ofThese(groups []string) error {
 	for _, group := range r.Groups {
-		if !slices.Contains(who.Groups, group) {
+		if _, has := slices.BinarySearch(groups, group); !has {
 			return missing()
 		}
 	}
@@ -339,6 +354,7 @@ func (s *Service) List(ctx context.Context, who audit.Principal, after string, m
 	}
 	after = strings.ToLower(after)
 	portion := min(page, most)
+	var groups []string // of the operator; nil until a request needs them
 	for {
 		var all []Request
 		if administrator(who) {
@@ -351,9 +367,17 @@ func (s *Service) List(ctx context.Context, who audit.Principal, after string, m
 		}
 		for i := range all {
 			after = all[i].ID
-			if administrator(who) || all[i].Object != "" || ofOurs(who, &all[i]) == nil {
-				list = append(list, all[i])
+			if all[i].Object == "" && !administrator(who) {
+				if groups == nil {
+					if groups, err = s.Store.ActingGroups(ctx, who.UserID, s.now()); err != nil {
+						return nil, err
+					}
+				}
+				if all[i].ofThese(groups) != nil {
+					continue
+				}
 			}
+			list = append(list, all[i])
 		}
 		if len(all) < portion || len(list) >= most {
 			return list[:min(len(list), most)], nil

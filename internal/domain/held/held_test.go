@@ -15,6 +15,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/notify"
+	people "tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 )
 
@@ -22,6 +23,7 @@ import (
 type world struct {
 	*held.Service
 	t      *testing.T
+	users  store.Users
 	at     time.Time
 	events []notify.EventType
 }
@@ -39,7 +41,14 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	db := storetest.SQLite(t)
-	w := &world{t: t, at: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
+	w := &world{t: t, users: store.Users{DB: db}, at: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
+	for _, g := range []string{"A", "B"} {
+		w.is("a group", w.users.AddGroup(t.Context(), people.Group{Name: g}), "")
+	}
+	for id, groups := range map[string][]string{"first": {"A"}, "second": {"A", "B"}, "other": {"B"}} {
+		w.is("an operator", w.users.AddUser(t.Context(), people.User{ID: id, Login: id, Group: "A", Operator: true}, id), "")
+		w.is("its groups", w.users.SetOperatorGroups(t.Context(), id, groups), "")
+	}
 	w.Service = held.New(held.Deps{
 		Store: store.Held{DB: db}, Reach: w, Events: w, Vault: ring, Audit: store.Audit{DB: db},
 		Now: func() time.Time { return w.at }, Rand: rand.Reader, Life: time.Hour, Keep: time.Hour,
@@ -48,9 +57,9 @@ func newWorld(t *testing.T) *world {
 }
 
 var (
-	first  = audit.Principal{UserID: "first", Login: "first", Operator: true, Groups: []string{"A"}}
-	second = audit.Principal{UserID: "second", Login: "second", Operator: true, Groups: []string{"A", "B"}}
-	other  = audit.Principal{UserID: "other", Login: "other", Operator: true, Groups: []string{"B"}}
+	first  = audit.Principal{UserID: "first", Login: "first", Operator: true}
+	second = audit.Principal{UserID: "second", Login: "second", Operator: true}
+	other  = audit.Principal{UserID: "other", Login: "other", Operator: true}
 	user   = audit.Principal{UserID: "user"}
 )
 
@@ -215,6 +224,16 @@ func TestListByParts(t *testing.T) {
 		if len(got) != number || !slices.IsSortedFunc(got, time.Time.Compare) {
 			t.Errorf("lists of %d have %d requests at %v", most, len(got), got)
 		}
+	}
+	const about = number / 3 // requests about no user; the others are about one whom no operator reaches
+	for who, want := range map[*audit.Principal]int{&first: about, &second: about, &other: 0, &user: 0} {
+		if list, err := w.List(t.Context(), *who, "", number+1); err != nil || len(list) != want {
+			t.Errorf("%s sees %d requests, want %d (%v)", who.UserID, len(list), want, err)
+		}
+	}
+	w.is("lose a group", w.users.SetOperatorGroups(t.Context(), "second", []string{"B"}), "")
+	if list, err := w.List(t.Context(), second, "", number+1); err != nil || len(list) != 0 {
+		t.Errorf("without the group %d requests are seen, want none (%v)", len(list), err)
 	}
 	if list, err := w.List(t.Context(), held.Administrator, "no such request", 5); err != nil || len(list) != 0 {
 		t.Errorf("after a request that does not exist: %d, %v", len(list), err)

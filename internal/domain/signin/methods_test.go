@@ -31,7 +31,7 @@ func (b *bench) operator(t testing.TB, login, group string) audit.Principal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return audit.Principal{UserID: u.ID, Login: login, Operator: true, Groups: []string{group}}
+	return audit.Principal{UserID: u.ID, Login: login, Operator: true}
 }
 
 // register adds a user as an operator does: without a method.

@@ -249,7 +249,7 @@ type held struct {
 
 func (f FirstStep) held() *held {
 	who := f.Who
-	who.Operator, who.Groups = false, nil // rights are read again when they are used
+	who.Operator = false // rights are read again when they are used
 	return &held{Who: who, Order: f.order, Record: f.record}
 }
 

@@ -112,11 +112,10 @@ type Record struct {
 
 // Bearer is the record of a token with the present state of its user.
 type Bearer struct {
-	Token  Record
-	User   user.User
-	Name   string   // the name that the user signs in with, for users without a login
-	Groups []string // the groups of an operator
-	Actor  string   // login of the operator who acts as the user; "" for the user in person
+	Token Record
+	User  user.User
+	Name  string // the name that the user signs in with, for users without a login
+	Actor string // login of the operator who acts as the user; "" for the user in person
 	// Severed means that the token has an actor who may not act on the user any more.
 	Severed bool
 }
@@ -309,13 +308,13 @@ func notValid() *fault.Error {
 // that user and no rights of an operator. A confirmed token has no rights of an operator.
 func (b Bearer) Principal() audit.Principal {
 	if b.Token.ActorID != "" || b.Token.Confirmation != "" {
-		b.User.Operator, b.Groups = false, nil
+		b.User.Operator = false
 	}
 	return audit.Principal{
 		Actor:  b.Actor,
 		UserID: b.User.ID, Login: cmp.Or(b.User.Login, b.Name), Group: b.User.Group,
-		Operator: b.User.Operator, Groups: b.Groups,
-		TokenID: b.Token.ID, ClientID: b.Token.ClientID, Method: b.Token.Method,
+		Operator: b.User.Operator,
+		TokenID:  b.Token.ID, ClientID: b.Token.ClientID, Method: b.Token.Method,
 		Confirmation: b.Token.Confirmation,
 	}
 }

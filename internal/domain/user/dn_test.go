@@ -93,7 +93,6 @@ func TestUniqueNames(t *testing.T) {
 		if said, err := w.CheckDNUnique(t.Context(), w.a, map[string]string{"11": "Иванов Иван"}); err != nil || !said.IsUnique {
 			t.Errorf("a part of it: %+v, %v", said, err)
 		}
-		w.ac.Groups = nil // the database decides, not the token
 		moved := w.SetGroup(t.Context(), w.ac, first, "C", map[string]string{"10": "Отдел"})
 		if moved != nil {
 			t.Fatal(moved)

@@ -160,7 +160,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 			if token != "operator" {
 				return audit.Principal{}, fault.New(fault.Unauthorized, "no")
 			}
-			return audit.Principal{UserID: operator.ID, Login: operator.Login, Operator: true, Groups: []string{"Default"}}, nil
+			return audit.Principal{UserID: operator.ID, Login: operator.Login, Operator: true}, nil
 		},
 		Permit: umsapi.New(users, nil, nil, nil, umsapi.Rules{Local: "realsts"}).Permit,
 		Audit:  w, Log: slog.New(slog.DiscardHandler), Limits: rest.Limits{Ordinary: 1 << 20},

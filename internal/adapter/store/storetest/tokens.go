@@ -271,7 +271,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("of a locked user: %v, %v; want no token", ok, err)
 			}
 		}},
-		{"OperatorsBringTheirGroups", func(t *testing.T, db *store.DB) {
+		{"OperatorsAreKnown", func(t *testing.T, db *store.DB) {
 			s, users := store.Tokens{DB: db}, store.Users{DB: db}
 			group(t, db, "A")
 			group(t, db, "B")
@@ -285,8 +285,14 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			b, err := s.BearerByToken(t.Context(), "jti", start)
 			must(t, err)
-			if d := cmp.Diff([]string{"A", "B"}, b.Groups); d != "" || !b.User.Operator {
+			groups, err := store.Held{DB: db}.ActingGroups(t.Context(), "op", start)
+			must(t, err)
+			if d := cmp.Diff([]string{"A", "B"}, groups); d != "" || !b.User.Operator {
 				t.Errorf("operator %v, groups %s", b.User.Operator, d)
+			}
+			must(t, users.SetLock(t.Context(), "op", true, start))
+			if groups, err := (store.Held{DB: db}).ActingGroups(t.Context(), "op", start); err != nil || len(groups) != 0 {
+				t.Errorf("a locked operator acts for %v (%v)", groups, err)
 			}
 		}},
 		{"Sweep", func(t *testing.T, db *store.DB) {
