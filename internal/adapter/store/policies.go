@@ -6,6 +6,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
@@ -142,12 +144,19 @@ func (s Policies) GroupSetting(ctx context.Context, group string, k policy.Kind)
 }
 
 // GroupKinds implements policy.Store.
-func (s Policies) GroupKinds(ctx context.Context) (map[string][]policy.Kind, error) {
+func (s Policies) GroupKinds(ctx context.Context, groups []string) (map[string][]policy.Kind, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	names, marks := make([]any, len(groups)), make([]string, len(groups))
+	for i, g := range groups {
+		names[i], marks[i] = g, fmt.Sprintf("$%d", i+1)
+	}
 	type setting struct{ group, kind string }
-	list, err := all(ctx, s.DB, func(r row) (v setting, err error) {
+	list, err := allUnprepared(ctx, s.DB, func(r row) (v setting, err error) {
 		err = r.Scan(&v.group, &v.kind)
 		return v, err
-	}, "SELECT group_name, kind FROM group_policies")
+	}, "SELECT group_name, kind FROM group_policies WHERE group_name IN ("+strings.Join(marks, ", ")+")", names...)
 	if err != nil {
 		return nil, err
 	}

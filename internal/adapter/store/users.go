@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -275,9 +276,26 @@ func (s Users) DeleteGroup(ctx context.Context, name string) error {
 }
 
 // Groups implements user.GroupStore.
-func (s Users) Groups(ctx context.Context) ([]user.Group, error) {
-	return all(ctx, s.DB, func(r row) (g user.Group, err error) {
-		err = r.Scan(&g.Name, &g.Title, (*timeField)(&g.CreatedAt))
-		return g, err
-	}, "SELECT name, title, created_at FROM user_groups ORDER BY name")
+func (s Users) Groups(ctx context.Context) ([]user.Group, error) { return s.GroupsAfter(ctx, "", 0) }
+
+// GroupsAfter implements user.GroupStore.
+func (s Users) GroupsAfter(ctx context.Context, after string, limit int) ([]user.Group, error) {
+	return all(ctx, s.DB, scanGroup, "SELECT name, title, created_at FROM user_groups WHERE name > $1 ORDER BY name LIMIT $2", after, atMost(limit))
+}
+
+// atMost returns the limit of a statement, where 0 means all rows.
+func atMost(limit int) int { return cmp.Or(limit, math.MaxInt32) }
+
+// Group implements user.GroupStore.
+func (s Users) Group(ctx context.Context, name string) (user.Group, error) {
+	g, found, err := one(ctx, s.DB, scanGroup, "SELECT name, title, created_at FROM user_groups WHERE name = $1", name)
+	if err == nil && !found {
+		err = user.ErrNoGroup
+	}
+	return g, err
+}
+
+func scanGroup(r row) (g user.Group, err error) {
+	err = r.Scan(&g.Name, &g.Title, (*timeField)(&g.CreatedAt))
+	return g, err
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // ActingGroups implements user.Store and held.Store.
-func (db *DB) ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error) {
+func (db *DB) ActingGroups(ctx context.Context, operatorID string, limit int, now time.Time) ([]string, error) {
 	return all(ctx, db, scalar[string], `SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
-		WHERE g.user_id = $1 AND o.operator AND NOT `+barred("o", "$2")+` ORDER BY g.group_name`, operatorID, millis(now))
+		WHERE g.user_id = $1 AND o.operator AND NOT `+barred("o", "$2")+` ORDER BY g.group_name LIMIT $3`, operatorID, millis(now), atMost(limit))
 }
 
 // reached is the condition that the operator $1 reaches the user u at the time $2: the

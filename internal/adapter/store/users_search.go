@@ -68,7 +68,7 @@ func selected(few bool, operatorID string, conditions []user.Condition, now time
 }
 
 // mostWalks is the number of groups that UsersAfter walks along one by one.
-const mostWalks = 64
+const mostWalks = user.MostWalks
 
 // exactTables have the users of one value in an index, and the condition that selects them. A
 // search for one value of these columns begins there, however many users there are.

@@ -121,8 +121,9 @@ type Store interface {
 	// about no user.
 	OpenHeldFor(ctx context.Context, operatorID, after string, limit int, now time.Time) ([]Request, error)
 	MoveHeld(ctx context.Context, id string, m Move) (r Request, moved bool, err error)
-	// ActingGroups returns the groups of an operator, sorted; none for other users.
-	ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error)
+	// ActingGroups returns the first groups of an operator, sorted, at most limit, or all with
+	// the limit 0; none for other users.
+	ActingGroups(ctx context.Context, operatorID string, limit int, now time.Time) ([]string, error)
 	// EndDelay sets NotBefore of an open request to a time, if it is later and the request is
 	// not Running and has not expired. Otherwise it reports false.
 	EndDelay(ctx context.Context, id string, now time.Time) (r Request, ended bool, err error)
@@ -268,7 +269,7 @@ func (s *Service) add(ctx context.Context, who audit.Principal, c Call, n Needs,
 	added := false
 	err = s.Store.Atomic(ctx, lock.User(c.Object), func(ctx context.Context) error {
 		if c.Object == "" {
-			r.Groups, err = s.Store.ActingGroups(ctx, who.UserID, now)
+			r.Groups, err = s.Store.ActingGroups(ctx, who.UserID, 0, now)
 			if err == nil && len(r.Groups) == 0 {
 				err = fault.New(fault.AccessDenied, "the caller is not an operator of any group")
 			}
@@ -325,7 +326,7 @@ func (s *Service) may(ctx context.Context, who audit.Principal, r *Request) erro
 		}
 		return nil
 	}
-	groups, err := s.Store.ActingGroups(ctx, who.UserID, s.now())
+	groups, err := s.Store.ActingGroups(ctx, who.UserID, 0, s.now())
 	if err != nil {
 		return err
 	}
@@ -369,7 +370,7 @@ func (s *Service) List(ctx context.Context, who audit.Principal, after string, m
 			after = all[i].ID
 			if all[i].Object == "" && !administrator(who) {
 				if groups == nil {
-					if groups, err = s.Store.ActingGroups(ctx, who.UserID, s.now()); err != nil {
+					if groups, err = s.Store.ActingGroups(ctx, who.UserID, 0, s.now()); err != nil {
 						return nil, err
 					}
 				}

@@ -30,8 +30,8 @@ type Store interface {
 	SetOwn(ctx context.Context, userID string, k Kind, s *Setting) error
 	// GroupSetting reads the setting of a group, or nil.
 	GroupSetting(ctx context.Context, group string, k Kind) (*Setting, error)
-	// GroupKinds reads which kinds of settings each group has, in the order of Kinds.
-	GroupKinds(ctx context.Context) (map[string][]Kind, error)
+	// GroupKinds reads which kinds of settings each of the groups has, in the order of Kinds.
+	GroupKinds(ctx context.Context, groups []string) (map[string][]Kind, error)
 	// SetGroup replaces the setting of a group; nil removes it. The fault is
 	// object_not_found.
 	SetGroup(ctx context.Context, group string, k Kind, s *Setting) error

@@ -83,7 +83,10 @@ func (d *denials) SetOwn(_ context.Context, userID string, k policy.Kind, p *pol
 	return d.keep("user "+userID+string(k), p)
 }
 
-func (d *denials) GroupKinds(context.Context) (map[string][]policy.Kind, error) { return nil, nil }
+func (d *denials) GroupKinds(context.Context, []string) (map[string][]policy.Kind, error) {
+	return nil, nil
+}
+
 func (d *denials) GroupSetting(_ context.Context, _ string, k policy.Kind) (*policy.Setting, error) {
 	return d.set["group"+string(k)], d.err
 }

@@ -26,7 +26,7 @@ type Description struct {
 
 // Policy returns the Description for an operator. The fault is access_denied.
 func (s *Service) Policy(ctx context.Context, who audit.Principal) (Description, error) {
-	groups, err := s.operatorGroups(ctx, who)
+	groups, err := s.GroupsOf(ctx, who, 0)
 	if err != nil {
 		return Description{}, err
 	}

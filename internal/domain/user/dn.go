@@ -5,7 +5,6 @@ package user
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
@@ -66,7 +65,7 @@ func (s *Service) CheckDNUnique(ctx context.Context, who audit.Principal, compon
 	if err != nil {
 		return Unique{}, err
 	}
-	if _, err := s.operatorGroups(ctx, who); err != nil {
+	if _, err := s.GroupsOf(ctx, who, 1); err != nil {
 		return Unique{}, err
 	}
 	among := who.UserID
@@ -93,12 +92,8 @@ func (s *Service) SetGroup(ctx context.Context, who audit.Principal, userID, gro
 		return fault.New(fault.InvalidParameters, "groupName: missing, want the name of a group of yours")
 	}
 	return s.change(ctx, who, userID, func(ctx context.Context) error {
-		groups, err := s.operatorGroups(ctx, who)
-		if err != nil {
+		if _, err := s.groupOf(ctx, who, group); err != nil {
 			return err
-		}
-		if !slices.Contains(groups, group) {
-			return fault.New(fault.InvalidParameters, "groupName: unknown, want the name of a group of yours")
 		}
 		if err := noGroup(s.Store.SetGroup(ctx, userID, group)); err != nil {
 			return err

@@ -16,10 +16,11 @@ func (s *Service) Reach(ctx context.Context, who audit.Principal, userID string)
 	return (&reach.Service{Store: s.Store, Now: s.now}).Reach(ctx, who, userID)
 }
 
-// operatorGroups returns the current groups of the caller, sorted. The fault is
-// access_denied for a caller who is not an operator (any more).
-func (s *Service) operatorGroups(ctx context.Context, who audit.Principal) ([]string, error) {
-	groups, err := s.Store.ActingGroups(ctx, who.UserID, s.now())
+// GroupsOf returns the first of the current groups of the caller, sorted, at most limit, or all with
+// the limit 0. An operator may have thousands. The fault is access_denied for a caller who is not
+// an operator (any more).
+func (s *Service) GroupsOf(ctx context.Context, who audit.Principal, limit int) ([]string, error) {
+	groups, err := s.Store.ActingGroups(ctx, who.UserID, limit, s.now())
 	if err == nil && len(groups) == 0 {
 		err = fault.New(fault.AccessDenied, "the caller is not an operator of any group")
 	}
@@ -29,7 +30,7 @@ func (s *Service) operatorGroups(ctx context.Context, who audit.Principal) ([]st
 // groupOf returns the group for a user: the named one, which must be the operator's, or
 // the only one the operator has.
 func (s *Service) groupOf(ctx context.Context, who audit.Principal, named string) (string, error) {
-	groups, err := s.operatorGroups(ctx, who)
+	groups, err := s.GroupsOf(ctx, who, 0)
 	switch {
 	case err != nil:
 		return "", err

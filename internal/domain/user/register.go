@@ -124,7 +124,7 @@ func (s *Service) CheckUnique(ctx context.Context, who audit.Principal, issuer s
 	if err := s.checkIssuer(issuer); err != nil {
 		return nil, err
 	}
-	if _, err := s.operatorGroups(ctx, who); err != nil {
+	if _, err := s.GroupsOf(ctx, who, 1); err != nil {
 		return nil, err
 	}
 	answers := make(map[IdentifierType]Unique, len(identifiers))

@@ -5,6 +5,7 @@ package user
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,9 @@ const (
 	maxPosition    = 1 << 30 // of the end of a page
 	maxWalk        = 3_000   // users that one page of Browse looks at
 )
+
+// MostWalks is the number of groups that SearchStore.UsersAfter walks along one by one.
+const MostWalks = 64
 
 // Column is a column of a search. The numbers are those of the specification.
 type Column int
@@ -210,7 +214,7 @@ func (s *Service) Browse(ctx context.Context, who audit.Principal, filters []Fil
 	return users, next, err
 }
 
-// conditions checks filters. It also returns the groups of the operator.
+// conditions checks filters. It also returns the groups of the operator; see SearchStore.UsersAfter.
 func (s *Service) conditions(ctx context.Context, who audit.Principal, filters []Filter) ([]Condition, []string, error) {
 	if len(filters) > maxFilters {
 		return nil, nil, fault.Newf(fault.InvalidParameters, "Filters: want at most %d", maxFilters)
@@ -222,7 +226,11 @@ func (s *Service) conditions(ctx context.Context, who audit.Principal, filters [
 			return nil, nil, err
 		}
 	}
-	groups, err := s.operatorGroups(ctx, who)
+	limit := MostWalks + 1
+	if slices.ContainsFunc(conditions, func(c Condition) bool { return c.Column == ColumnGroup }) {
+		limit = 0 // pickGroups needs all
+	}
+	groups, err := s.GroupsOf(ctx, who, limit)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -106,8 +106,9 @@ type Store interface {
 	SetUnapproved(ctx context.Context, id string, unapproved bool) error     // or ErrNotFound
 	DeleteUser(ctx context.Context, id string) error                         // with all records that refer to the user; or ErrNotFound
 
-	// ActingGroups returns the groups of an operator, sorted; none for other users.
-	ActingGroups(ctx context.Context, operatorID string, now time.Time) ([]string, error)
+	// ActingGroups returns the first groups of an operator, sorted, at most limit, or all with
+	// the limit 0; none for other users.
+	ActingGroups(ctx context.Context, operatorID string, limit int, now time.Time) ([]string, error)
 }
 
 // BatchStore reads and changes many users at once.
@@ -122,8 +123,11 @@ type BatchStore interface {
 
 // GroupStore keeps groups and the operators who are responsible for them.
 type GroupStore interface {
-	AddGroup(ctx context.Context, g Group) error                             // or ErrDuplicate
-	Groups(ctx context.Context) ([]Group, error)                             // sorted by name
+	AddGroup(ctx context.Context, g Group) error // or ErrDuplicate
+	Groups(ctx context.Context) ([]Group, error) // sorted by name
+	// GroupsAfter returns at most limit groups, sorted by name, after the one with a name.
+	GroupsAfter(ctx context.Context, after string, limit int) ([]Group, error)
+	Group(ctx context.Context, name string) (Group, error)                   // or ErrNoGroup
 	RenameGroup(ctx context.Context, name, to string) error                  // with users, operators and policies; ErrNoGroup, ErrDuplicate
 	DeleteGroup(ctx context.Context, name string) error                      // with its policies; ErrNoGroup, ErrGroupUsed
 	SetOperatorGroups(ctx context.Context, id string, groups []string) error // or ErrNoGroup
@@ -163,8 +167,9 @@ type SearchStore interface {
 	// SearchUsers finds a page of the users the operator reaches.
 	SearchUsers(ctx context.Context, operatorID string, q Search, conditions []Condition, now time.Time) (Found, error)
 	// UsersAfter finds at most limit users in the groups, in the order of their keys, after
-	// the one with a key. groups are those of the operator. It looks at about most users. If
-	// there are more, last is the key of the last one that it looked at.
+	// the one with a key. groups are those of the operator, of more than MostWalks only the
+	// first ones. It looks at about most users. If there are more, last is the key of the last
+	// one that it looked at.
 	UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []Condition, after string, limit, most int, now time.Time) (users []Info, last string, err error)
 }
 
@@ -548,13 +553,6 @@ func loginTaken(login string) *fault.Error {
 	return fault.Newf(fault.DuplicateLogin, "login: %q is taken, or looks the same as one that is", login)
 }
 
-func noGroup(err error) error {
-	if errors.Is(err, ErrNoGroup) {
-		return fault.Rollback(fault.New(fault.InvalidParameters, "group: unknown, want the name of an existing group").With(err))
-	}
-	return err
-}
-
 // Get finds a user for an administrator. The fault is user_not_found.
 func (s *Service) Get(ctx context.Context, id string) (User, error) {
 	u, err := s.Store.UserByID(ctx, id)
@@ -647,58 +645,6 @@ func (s *Service) Remove(ctx context.Context, id string) error {
 		}
 		return s.remove(ctx, id, audit.Principal{})
 	})
-}
-
-// AddGroup makes a group. Faults: invalid_parameters, invalid_object_state for
-// a name that is taken.
-func (s *Service) AddGroup(ctx context.Context, name, title string) (Group, error) {
-	if err := checkName("group", name, 1, MaxGroup); err != nil {
-		return Group{}, err
-	}
-	if err := checkName("title", title, 0, MaxDisplayName); err != nil {
-		return Group{}, err
-	}
-	g := Group{Name: name, Title: title, CreatedAt: s.now()}
-	err := s.GroupStore.AddGroup(ctx, g)
-	if errors.Is(err, ErrDuplicate) {
-		return Group{}, groupTaken(name).With(err)
-	}
-	if err != nil {
-		return Group{}, err
-	}
-	return g, nil
-}
-
-// RenameGroup gives a group another name. Its users, operators and policies stay. Faults:
-// invalid_parameters, also for an unknown group, and invalid_object_state for a name that is taken.
-func (s *Service) RenameGroup(ctx context.Context, name, to string) error {
-	if err := checkName("group", to, 1, MaxGroup); err != nil {
-		return err
-	}
-	err := s.GroupStore.RenameGroup(ctx, name, to)
-	if errors.Is(err, ErrDuplicate) {
-		return groupTaken(to).With(err)
-	}
-	return noGroup(err)
-}
-
-// DeleteGroup deletes a group and its policies. Faults: invalid_parameters for an unknown group,
-// invalid_object_state for a group that has users or operators.
-func (s *Service) DeleteGroup(ctx context.Context, name string) error {
-	err := s.GroupStore.DeleteGroup(ctx, name)
-	if errors.Is(err, ErrGroupUsed) {
-		return fault.Newf(fault.InvalidObjectState, "group: %q has users or operators, move or delete them first", name).With(err)
-	}
-	return noGroup(err)
-}
-
-func groupTaken(name string) *fault.Error {
-	return fault.Newf(fault.InvalidObjectState, "group: %q exists already", name)
-}
-
-// Groups returns the groups, sorted by name.
-func (s *Service) Groups(ctx context.Context) ([]Group, error) {
-	return s.GroupStore.Groups(ctx)
 }
 
 // now returns the time with the precision of stores, so that a record equals its stored

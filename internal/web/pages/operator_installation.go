@@ -17,7 +17,6 @@ import (
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/oath/stock"
 	"tamga/internal/domain/policy"
-	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
 
@@ -38,21 +37,21 @@ func (a *API) groups(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	After string `query:"after"`
 }) (view, error) {
-	all, err := a.Operators.People.Groups(ctx) // sorted by name
+	list, err := a.Operators.People.GroupsAfter(ctx, r.After, pageRows+1)
 	if err != nil {
 		return view{}, err
 	}
-	from, _ := slices.BinarySearchFunc(all, r.After+"\x00", func(g user.Group, name string) int { return strings.Compare(g.Name, name) })
-	if r.After == "" {
-		from = 0
+	shown := list[:min(len(list), pageRows)]
+	names := make([]string, len(shown))
+	for i, g := range shown {
+		names[i] = g.Name
 	}
-	kinds, err := a.Operators.Policies.Store.GroupKinds(ctx)
+	kinds, err := a.Operators.Policies.Store.GroupKinds(ctx, names)
 	if err != nil {
 		return view{}, err
 	}
 	t := table{Title: "groups.title", Head: []string{"column.Group", "groups.about", "groups.own", "groups.created"}, Empty: "groups.none"}
-	left := all[from:]
-	for _, g := range left[:min(len(left), pageRows)] {
+	for _, g := range shown {
 		own, names := cell{Key: "groups.no_own"}, []string{"group-access", "group-operation"}
 		if len(kinds[g.Name]) > 0 {
 			own, names = cell{}, append(names, "group-clear")
@@ -66,8 +65,8 @@ func (a *API) groups(ctx context.Context, r struct {
 		}
 		t.Rows = append(t.Rows, line)
 	}
-	if len(left) > pageRows {
-		t.Next = "/operator/groups?after=" + url.QueryEscape(left[pageRows-1].Name)
+	if len(list) > pageRows {
+		t.Next = "/operator/groups?after=" + url.QueryEscape(shown[pageRows-1].Name)
 	}
 	t.Deeds = []link{a.deedLink("/operator/groups", "", "group-add", "")}
 	return a.office(ctx, "sections", "groups.title", r.Done, sections{Tables: []table{t}}), nil
@@ -75,12 +74,10 @@ func (a *API) groups(ctx context.Context, r struct {
 
 // groupObject finds a group, "" for a deed about none.
 func (a *API) groupObject(ctx context.Context, _, of string) (*object, error) {
-	all, err := a.Operators.People.Groups(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if of != "" && !slices.ContainsFunc(all, func(g user.Group) bool { return g.Name == of }) {
-		return nil, fault.New(fault.NotFound, "there is no such group")
+	if of != "" {
+		if _, err := a.Operators.People.Group(ctx, of); err != nil {
+			return nil, err
+		}
 	}
 	return &object{Of: of, Name: of, back: "/operator/groups"}, nil
 }

@@ -95,8 +95,8 @@ const mostOffered = 200
 
 // groupField asks for a group of the operator.
 func (a *API) groupField(ctx context.Context) (field, error) {
-	d, err := a.Operators.People.Policy(ctx, rest.Caller(ctx))
-	return groupChoice(d.Groups), err
+	groups, err := a.Operators.People.GroupsOf(ctx, rest.Caller(ctx), mostOffered+1)
+	return groupChoice(groups), err
 }
 
 // groupChoice offers groups, or asks for the name of one if there are many.
@@ -231,12 +231,8 @@ const namePart = "dn-"
 
 // nameFields are the components of a distinguished name.
 func (a *API) nameFields(ctx context.Context, o *object) (list []field, err error) {
-	d, err := a.Operators.People.Policy(ctx, rest.Caller(ctx))
-	if err != nil {
-		return nil, err
-	}
 	have, err := a.Operators.People.DN(ctx, rest.Caller(ctx), o.ID)
-	for _, c := range d.Components {
+	for _, c := range a.Operators.People.Naming.Components() {
 		f := field{name: namePart + strconv.Itoa(c.ID), label: c.NameIn(visitorOf(ctx).words.language), required: c.Required, value: have[c.ID]}
 		if len(c.Values) > 0 {
 			f.kind, f.choices = kindChoice, []pick{{}}

@@ -64,11 +64,11 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			for _, c := range barred {
 				must(t, c.bar())
-				if groups, err := s.ActingGroups(t.Context(), d, start); err != nil || len(groups) != 0 || reach(d, u.ID) {
+				if groups, err := s.ActingGroups(t.Context(), d, 0, start); err != nil || len(groups) != 0 || reach(d, u.ID) {
 					t.Errorf("an operator who is barred (%s) acts for %v, %v", c.name, groups, err)
 				}
 				must(t, c.lif())
-				if groups, err := s.ActingGroups(t.Context(), d, start); err != nil || !slices.Equal(groups, []string{"Default"}) || !reach(d, u.ID) {
+				if groups, err := s.ActingGroups(t.Context(), d, 0, start); err != nil || !slices.Equal(groups, []string{"Default"}) || !reach(d, u.ID) {
 					t.Errorf("after %s: %v, %v", c.name, groups, err)
 				}
 			}

@@ -46,9 +46,9 @@ func testPolicies(t *testing.T, open func(t *testing.T) *store.DB) {
 				if d := cmp.Diff(groups, got); d != "" {
 					t.Error(d)
 				}
-				kinds, err := s.GroupKinds(t.Context())
+				kinds, err := s.GroupKinds(t.Context(), []string{"none", "Default"})
 				must(t, err)
-				if !slices.Equal(kinds["Default"], []policy.Kind{k}) {
+				if !slices.Equal(kinds["Default"], []policy.Kind{k}) || len(kinds) != 1 {
 					t.Errorf("after %s, the group has settings of the kinds %v", k, kinds)
 				}
 				// An empty policy is a setting too.

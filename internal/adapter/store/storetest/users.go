@@ -150,6 +150,19 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
 			}
+			got, err = s.GroupsAfter(t.Context(), "A", 1)
+			must(t, err)
+			if d := cmp.Diff(want[1:2], got); d != "" {
+				t.Error(d)
+			}
+			one, err := s.Group(t.Context(), "default")
+			must(t, err)
+			if d := cmp.Diff(want[2], one); d != "" {
+				t.Error(d)
+			}
+			if _, err := s.Group(t.Context(), "DEFAULT"); !errors.Is(err, user.ErrNoGroup) {
+				t.Errorf("an unknown group: %v, want %v", err, user.ErrNoGroup)
+			}
 		}},
 		{"Operators", func(t *testing.T, db *store.DB) {
 			s := store.Users{DB: db}
