@@ -251,11 +251,17 @@ func (a *API) operatorStart(ctx context.Context, r struct {
 }) (view, error) {
 	var s sections
 	who := rest.Caller(ctx)
-	waiting, err := a.Operators.Keys.WaitingFor(ctx, who, 0, pageRows)
-	if err != nil {
-		return view{}, err
-	}
-	changes, err := a.Operators.Held.List(ctx, who, "", pageRows)
+	var waiting []*keys.Request
+	var changes []held.Request
+	err := sideBySide(
+		func() (err error) {
+			waiting, err = a.Operators.Keys.WaitingFor(ctx, who, 0, pageRows)
+			return err
+		},
+		func() (err error) {
+			changes, err = a.Operators.Held.List(ctx, who, "", pageRows)
+			return err
+		})
 	if err != nil {
 		return view{}, err
 	}

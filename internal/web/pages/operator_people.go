@@ -211,14 +211,19 @@ func (a *API) person(ctx context.Context, r struct {
 	if info.Locked {
 		v.Bar = barKey(info)
 	}
-	for _, part := range []func(context.Context, audit.Principal, user.Info) (table, error){
+	sections := []func(context.Context, audit.Principal, user.Info) (table, error){
 		a.personAccount, a.personContacts, a.personSignIn, a.personDevices, a.personCertificates, a.personRequests, a.personOperations, a.personPolicies,
-	} {
-		t, err := part(ctx, who, info)
-		if err != nil {
-			return view{}, err
+	}
+	v.Groups = make([]recordSection, len(sections))
+	parts := make([]func() error, len(sections))
+	for i, read := range sections {
+		parts[i] = func() (err error) {
+			v.Groups[i], err = read(ctx, who, info)
+			return err
 		}
-		v.Groups = append(v.Groups, t)
+	}
+	if err := sideBySide(parts...); err != nil {
+		return view{}, err
 	}
 	return a.office(ctx, "person", "person.title", r.Done, v), nil
 }

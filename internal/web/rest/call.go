@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -31,7 +32,8 @@ type call struct {
 	started    time.Time
 	bodyBytes  int64
 	detail     string
-	quiet      bool // logged at debug level
+	quiet      bool       // logged at debug level
+	adding     sync.Mutex // guards after
 	after      []io.Closer
 	repetition *repetition // nil: the request has no Idempotency-Key
 	// attempt waits until the audit entry of the attempt is durable, if it is written while
@@ -90,9 +92,12 @@ func Remote(ctx context.Context) string {
 	return ""
 }
 
-// Afterwards closes c once the answer of the request in ctx was sent or has failed.
+// Afterwards closes c once the answer of the request in ctx was sent or has failed. Goroutines of
+// one request may call it at the same time.
 func Afterwards(ctx context.Context, c io.Closer) {
 	if call, ok := ctx.Value(callKey{}).(*call); ok {
+		call.adding.Lock()
+		defer call.adding.Unlock()
 		call.after = append(call.after, c)
 	}
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestSideBySide: parts run together, and neither an error nor a panic of one is lost.
+func TestSideBySide(t *testing.T) {
+	var together sync.WaitGroup
+	together.Add(partsAtOnce)
+	meet := func() error {
+		together.Done()
+		together.Wait() // for ever, unless all run at the same time
+		return nil
+	}
+	parts := make([]func() error, partsAtOnce)
+	for i := range parts {
+		parts[i] = meet
+	}
+	if err := sideBySide(parts...); err != nil {
+		t.Error(err)
+	}
+	failed := errors.New("no answer")
+	if err := sideBySide(func() error { return nil }, func() error { return failed }, func() error { return nil }); !errors.Is(err, failed) {
+		t.Errorf("a part failed: %v", err)
+	}
+	if err := sideBySide(func() error { panic("a fault") }); err == nil || !strings.Contains(err.Error(), "a fault") {
+		t.Errorf("a part panicked: %v", err)
+	}
+}
