@@ -76,11 +76,11 @@ func (s Held) OpenHeldFor(ctx context.Context, operatorID, after string, limit i
 	if err != nil {
 		return nil, err
 	}
-	where := onePerRow("SELECT 1 FROM users u WHERE u.id = held_requests.object AND " + reaches)
+	begin, where := "", onePerRow("SELECT 1 FROM users u WHERE u.id = held_requests.object AND "+reaches)
 	if few {
-		where = "object IN (SELECT u.id FROM users u WHERE " + reached + ")"
+		begin, where = people, "object IN (SELECT id FROM people)"
 	}
-	return all(ctx, s.DB, scanHeldRequest, "SELECT "+heldColumns+` FROM held_requests
+	return all(ctx, s.DB, scanHeldRequest, begin+"SELECT "+heldColumns+` FROM held_requests
 		WHERE ended_at = 0 AND (object = '' OR `+where+`)
 			AND (CAST($3 AS TEXT) = '' OR (created_at, id) > (SELECT a.created_at, a.id FROM held_requests a WHERE a.id = $3))
 		ORDER BY created_at, id LIMIT $4`, operatorID, millis(now), after, limit)

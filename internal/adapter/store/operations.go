@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"tamga/internal/domain/confirm"
@@ -91,17 +92,17 @@ func (s Operations) UnderWay(ctx context.Context, operatorID string, after signi
 	if err != nil {
 		return nil, err
 	}
+	begin, from, end := "", "%s x CROSS JOIN users u", " AND "+reaches
+	if few {
+		begin, from, end = people, "people u CROSS JOIN %s x", ""
+	}
 	part := func(name, table, where string) string {
-		from := table + " x CROSS JOIN users u WHERE u.id = x.user_id"
-		if few {
-			from = "operator_groups r CROSS JOIN users u CROSS JOIN " + table + " x WHERE r.user_id = $1 AND u.group_name = r.group_name AND x.user_id = u.id"
-		}
 		return "SELECT * FROM (SELECT x.id AS id, x.user_id AS user_id, u.login AS login, u.display_name AS display_name, x.action AS action, x.state AS state, x.created_at AS created_at" +
-			" FROM " + from + " AND " + where + " AND (x.created_at, x.id) > ($3, $4) AND " + reaches +
+			" FROM " + fmt.Sprintf(from, table) + " WHERE x.user_id = u.id AND " + where + " AND (x.created_at, x.id) > ($3, $4)" + end +
 			" ORDER BY x.created_at, x.id LIMIT $5) AS " + name
 	}
 	return all(ctx, s.DB, scanUnderWay,
-		part("begun", "operations", "x.keep_until = 0 AND (x.complete_before > $2 OR x.leased_until > $2)")+" UNION ALL "+
+		begin+part("begun", "operations", "x.keep_until = 0 AND (x.complete_before > $2 OR x.leased_until > $2)")+" UNION ALL "+
 			part("waiting", "confirmations", "x.ended_at = 0 AND x.due_at > $2 AND x.purpose = '"+string(confirm.ForOperation)+"'")+
 			" ORDER BY created_at, id LIMIT $5", operatorID, millis(now), millis(after.CreatedAt), after.ID, limit)
 }

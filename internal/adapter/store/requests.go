@@ -97,13 +97,12 @@ func (s Keys) PendingRequestsFor(ctx context.Context, operatorID string, after i
 	if err != nil {
 		return nil, err
 	}
-	where := onePerRow("SELECT 1 FROM users u WHERE u.id = certificate_requests.user_id AND " + reaches)
+	begin, where := "", onePerRow("SELECT 1 FROM users u WHERE u.id = certificate_requests.user_id AND "+reaches)
 	if few {
 		// The status is no condition in here: SQLite would look for it first, for each user.
-		where = `id IN (SELECT q.id FROM operator_groups r CROSS JOIN users u CROSS JOIN certificate_requests q
-			WHERE r.user_id = $1 AND u.group_name = r.group_name AND q.user_id = u.id AND ` + reaches + ")"
+		begin, where = people, "id IN (SELECT q.id FROM people u CROSS JOIN certificate_requests q WHERE q.user_id = u.id)"
 	}
-	return all(ctx, s.DB, scanRequest, requestQuery+"status = 2 AND id > $3 AND "+where+" ORDER BY id LIMIT $4", operatorID, millis(now), after, limit)
+	return all(ctx, s.DB, scanRequest, begin+requestQuery+"status = 2 AND id > $3 AND "+where+" ORDER BY id LIMIT $4", operatorID, millis(now), after, limit)
 }
 
 // Decide sets the final status of a pending request.

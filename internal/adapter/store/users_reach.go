@@ -30,6 +30,13 @@ var reached = `u.group_name IN (SELECT g.group_name FROM operator_groups g JOIN 
 // instead of reading all groups of the operator, who may have thousands.
 var reaches = reachesBy("$1")
 
+// people begins a query with the users whom the operator $1 reaches at the time $2. It is for
+// operators of few users. All parts of the query share the users, and the state of the operator is
+// read once, where reaches reads it for each user.
+var people = `WITH people AS MATERIALIZED (SELECT u.id AS id, u.login AS login, u.display_name AS display_name
+	FROM operator_groups r CROSS JOIN users o CROSS JOIN users u
+	WHERE r.user_id = $1 AND o.id = r.user_id AND o.operator AND NOT ` + barred("o", "$2") + " AND u.group_name = r.group_name" + notAbove("$1") + ") "
+
 // reachesBy is reaches with an SQL expression for the operator.
 func reachesBy(operator string) string {
 	return onePerRow(`SELECT 1 FROM operator_groups g JOIN users o ON o.id = g.user_id
