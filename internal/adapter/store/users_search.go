@@ -5,7 +5,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -71,12 +70,34 @@ func selected(few bool, operatorID string, conditions []user.Condition, now time
 const mostWalks = user.MostWalks
 
 // exactTables have the users of one value in an index, and the condition that selects them. A
-// search for one value of these columns begins there, however many users there are.
+// search for one value of these columns begins there, however many users there are in all.
 var exactTables = map[user.Column]struct{ tables, where string }{
 	user.ColumnLogin:       {"users u", "u.login_folded = "},
 	user.ColumnPhoneNumber: {"contacts x CROSS JOIN users u", "u.id = x.user_id AND x.type = '" + string(contact.PhoneNumber) + "' AND x.normal = "},
 	user.ColumnEmail:       {"contacts x CROSS JOIN users u", "u.id = x.user_id AND x.type = '" + string(contact.EmailAddress) + "' AND x.normal = "},
 	user.ColumnTokenSerial: {"oath_tokens x CROSS JOIN users u", "u.id = x.user_id AND x.serial_key = "},
+	user.ColumnAuthMethod:  {"user_methods x CROSS JOIN users u", "u.id = x.user_id AND x.method = "}, // if few have it
+}
+
+// exactCondition returns the index of a condition whose users are in an index and are few, -1 if
+// there is none.
+func (s Users) exactCondition(ctx context.Context, conditions []user.Condition) (int, error) {
+	for i, c := range conditions {
+		if c.Operation != user.Equal || exactTables[c.Column].tables == "" {
+			continue
+		}
+		if c.Column == user.ColumnAuthMethod {
+			n, _, err := one(ctx, s.DB, scalar[int64], "SELECT COUNT(*) FROM (SELECT 1 FROM user_methods WHERE method = $1 LIMIT $2) AS counted", c.Text, mostFew+1)
+			if err != nil {
+				return -1, err
+			}
+			if n > mostFew {
+				continue
+			}
+		}
+		return i, nil
+	}
+	return -1, nil
 }
 
 // UsersAfter implements user.SearchStore. It walks along the index of each group from the
@@ -84,9 +105,10 @@ var exactTables = map[user.Column]struct{ tables, where string }{
 // so there the index of logins alone finds a page soon. If few users match, a walk would read
 // all of them. So it first finds the key that ends the walk.
 func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []user.Condition, after string, limit, most int, now time.Time) ([]user.Info, string, error) {
-	exact := slices.IndexFunc(conditions, func(c user.Condition) bool {
-		return c.Operation == user.Equal && exactTables[c.Column].tables != ""
-	})
+	exact, err := s.exactCondition(ctx, conditions)
+	if err != nil {
+		return nil, "", err
+	}
 	alone := len(groups) <= mostWalks && exact < 0 // each group by itself
 	few := exact >= 0 || len(conditions) == 0 || s.engine == postgresEngine
 	where, args, err := selected(few, operatorID, conditions, now)

@@ -12,6 +12,7 @@ import (
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signing"
+	"tamga/internal/domain/user"
 )
 
 // TestWaitingFor reads what waits for operators of few users, whose lists begin with the users, and
@@ -25,15 +26,15 @@ func TestWaitingFor(t *testing.T) {
 			now := time.UnixMilli(1_800_000_000_000)
 			const one, two, other = 1, 2, 4 // users of the groups with these numbers
 			for i, n := range []int{one, other, two} {
-				user, at := storetest.CrowdID(n), now.Add(time.Duration(i)*time.Second)
-				if _, err := (store.Keys{DB: db}).AddRequest(t.Context(), keys.RequestRecord{UserID: user, Status: keys.Pending, CreatedAt: at}); err != nil {
+				id, at := storetest.CrowdID(n), now.Add(time.Duration(i)*time.Second)
+				if _, err := (store.Keys{DB: db}).AddRequest(t.Context(), keys.RequestRecord{UserID: id, Status: keys.Pending, CreatedAt: at}); err != nil {
 					t.Fatal(err)
 				}
-				o := &signing.OperationRecord{ID: user, UserID: user, Action: "SignDocument", State: signing.StateConfirmed, CreatedAt: at, CompleteBefore: now.Add(time.Hour)}
+				o := &signing.OperationRecord{ID: id, UserID: id, Action: "SignDocument", State: signing.StateConfirmed, CreatedAt: at, CompleteBefore: now.Add(time.Hour)}
 				if added, err := (store.Operations{DB: db}).AddOperation(t.Context(), o, signing.Quota{Objects: 9, Bytes: 9}); err != nil || !added {
 					t.Fatal(added, err)
 				}
-				r := &held.Request{ID: user, Object: user, State: held.Waiting, CreatedAt: at, ExpiresAt: now.Add(time.Hour), Digest: []byte{byte(i)}, Sealed: []byte{1}}
+				r := &held.Request{ID: id, Object: id, State: held.Waiting, CreatedAt: at, ExpiresAt: now.Add(time.Hour), Digest: []byte{byte(i)}, Sealed: []byte{1}}
 				if added, err := (store.Held{DB: db}).AddHeld(t.Context(), r, 9); err != nil || !added {
 					t.Fatal(added, err)
 				}
@@ -93,6 +94,46 @@ func TestWaitingFor(t *testing.T) {
 			}
 			if q, err := db.Queues(t.Context(), 2); err != nil || q != (store.Queues{Requests: 2, Held: 2, Groups: 2}) {
 				t.Errorf("the queues are %+v, want two requests, changes and groups (%v)", q, err)
+			}
+		})
+	}
+}
+
+// TestUsersOfMethod finds the users of a method that few have at once, and those of a method that
+// many have page by page.
+func TestUsersOfMethod(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			url := engine.migrated(t)
+			c := storetest.OpenCrowd(t, url)
+			c.AddUsers(2 * store.MostFew)
+			last := 2*store.MostFew - 1
+			c.Do("INSERT INTO user_methods (user_id, method, level, created_at) VALUES ($1, 'certificate', 1, 0)", storetest.CrowdID(last))
+			users, now := store.Users{DB: open(t, url)}, time.UnixMilli(1_800_000_000_000)
+			many, err := users.ActingGroups(t.Context(), "operator-all", 0, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []struct {
+				operator, method, after string
+				groups                  []string
+				want                    string // identifier of the first user
+				partial                 bool
+			}{
+				{"operator-all", "certificate", "", many, storetest.CrowdID(last), false},
+				{"operator-few", "certificate", "", []string{"group 1", "group 2", "group 3", "large"}, "", false},
+				{"operator-all", "password", "user", many, storetest.CrowdID(0), true},
+				{"operator-few", "password", "", []string{"group 1", "group 2", "group 3", "large"}, storetest.CrowdID(1), false},
+			} {
+				condition := user.Condition{Column: user.ColumnAuthMethod, Operation: user.Equal, Text: c.method}
+				list, next, err := users.UsersAfter(t.Context(), c.operator, c.groups, []user.Condition{condition}, c.after, 2, 1000, now)
+				first := ""
+				if len(list) > 0 {
+					first = list[0].ID
+				}
+				if err != nil || first != c.want || (next != "") != c.partial {
+					t.Errorf("%s, %s: %q and then %q, want %q (%v)", c.operator, c.method, first, next, c.want, err)
+				}
 			}
 		})
 	}
