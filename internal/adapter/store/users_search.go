@@ -110,7 +110,7 @@ func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []strin
 		return nil, "", err
 	}
 	alone := len(groups) <= mostWalks && exact < 0 // each group by itself
-	few := exact >= 0 || len(conditions) == 0 || s.engine == postgresEngine
+	few := exact >= 0 || len(conditions) == 0 && alone || s.engine == postgresEngine
 	where, args, err := selected(few, operatorID, conditions, now)
 	if err != nil {
 		return nil, "", err
