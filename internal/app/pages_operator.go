@@ -20,6 +20,7 @@ import (
 	"tamga/internal/setting"
 	"tamga/internal/web/pages"
 	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/limit"
 	"tamga/internal/web/umsapi"
 	"tamga/pki/suite"
 )
@@ -30,11 +31,27 @@ func (r *Rooms) operatorRooms(ums *umsapi.API, operations *signing.Operations, v
 	return pages.OperatorRooms{
 		Permit: ums.Permit, Administrators: c.Administrators, Auditors: c.Auditors,
 		People: r.Users, Contacts: r.Contacts, SignIns: r.Identity, OneTime: r.Oath, Devices: r.Devices, Passkeys: r.Passkeys, Policies: r.PolicyEditor, Held: r.Held,
-		Keys: r.Keys, Authority: r.Authority, Active: operations, Messages: r.Messages, Webhooks: r.Webhooks, Log: auditLog{store.Audit{DB: r.DB}},
+		Keys: r.Keys, Authority: r.Authority, Active: operations, Messages: r.Messages, Webhooks: r.Webhooks, Log: auditLog{store.Audit{DB: r.DB}}, Turns: r.Users.Turns,
 		Installation: func(ctx context.Context) (pages.Installation, error) { return r.installation(ctx, version, ready) },
 		CheckTSP:     r.checkTSP,
 		Sources:      r.sources.states,
 	}
+}
+
+// Bounds of the long searches of operators, see [limit.Turns].
+const (
+	searchShare    = 4  // one of so many connections to the database
+	searchesQueued = 64 // of all operators
+	searchesOfOne  = 2  // queued of one operator: the last one is the one that is looked at
+	searchWait     = 10 * time.Second
+)
+
+// searchTurns returns the turns of the long searches of operators. Each occupies a connection to
+// the database for up to a second, so most connections are left to the others.
+func searchTurns(connections int) *limit.Turns {
+	return limit.NewTurns(limit.TurnRules{
+		Running: max(connections/searchShare, 1), Waiting: searchesQueued, WaitingOfOne: searchesOfOne, Wait: searchWait,
+	})
 }
 
 // auditLog reads the audit log for pages.
@@ -43,7 +60,7 @@ type auditLog struct{ log store.Audit }
 // Read implements pages.AuditLog.
 func (a auditLog) Read(ctx context.Context, q pages.AuditQuery, limit int) ([]audit.Entry, int64, error) {
 	return a.log.Read(ctx, store.AuditFilter{
-		UserID: q.UserID, Login: q.Login, Operation: q.Operation, Outcome: q.Outcome, Since: q.Since, Until: q.Until, OutcomesOnly: !q.Attempts, Before: q.Before,
+		UserID: q.UserID, Login: q.Login, Operation: q.Operation, Outcome: q.Outcome, Since: q.Since, Until: q.Until, OutcomesOnly: !q.Attempts, Before: q.Before, Far: q.Far,
 	}, limit)
 }
 

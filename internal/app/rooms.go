@@ -257,6 +257,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Store: userStore, GroupStore: userStore, LoginStore: userStore, NameStore: userStore, SearchStore: userStore, Batches: userStore,
 		Sessions: sessions, Confirmations: cancels, Contacts: contacts, Events: messages, Naming: naming, Now: db.Now, Rand: rand.Reader,
 		LocalIssuer: config.LocalIssuer, Issuers: c.AllIssuers(), LockDelayUnit: c.Users.LockDelayUnit,
+		Turns: searchTurns(c.DatabaseConnections),
 	}
 	oathDeps := oath.Deps{
 		Store: store.Tokens{DB: db}, Sessions: sessions, Confirmations: cancels, Reach: reach, Events: messages,

@@ -182,16 +182,20 @@ type AuditFilter struct {
 	Until        time.Time // only entries before this time
 	OutcomesOnly bool      // without attempts
 	Before       int64     // only entries older than this position; 0: begin with the newest
-	Walk         int       // entries that the call looks at, at most; 0: auditWalk
+	Far          bool      // the call looks at farAuditWalk entries, for who goes on searching
+	Walk         int       // entries that the call looks at, at most; 0: as Far says
 }
 
 // auditDisorder is how far the times of entries may be out of the order of their positions. An
 // entry has the time of its act, and gets its position when it is written, seconds later at most.
 const auditDisorder = time.Minute
 
-// auditWalk is the number of entries that one call of Read looks at, at most. Few entries may
-// match, and the log may have millions.
-const auditWalk = 20_000
+// How many entries one call of Read looks at, at most. Few entries may match, and the log may have
+// millions.
+const (
+	auditWalk    = 20_000  // for a page in less than 100 ms
+	farAuditWalk = 500_000 // about a second
+)
 
 // Read returns the newest entries that match, the oldest of them first, and the position
 // before which the next call continues, 0 if no older entry can match. A call looks at a
@@ -335,7 +339,11 @@ func (s Audit) walkEnd(ctx context.Context, f AuditFilter) (end int64, last bool
 	if f.Login == "" && f.Operation == "" && f.Outcome == "" {
 		return end, true, nil // nearly every entry matches
 	}
-	args := []any{cmp.Or(f.Walk, auditWalk) - 1}
+	most := auditWalk
+	if f.Far {
+		most = farAuditWalk
+	}
+	args := []any{cmp.Or(f.Walk, most) - 1}
 	older := ""
 	if f.Before > 0 {
 		args = append(args, f.Before)

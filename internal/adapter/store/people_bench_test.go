@@ -91,7 +91,7 @@ func BenchmarkCrowd(b *testing.B) {
 				}))
 			}
 			b.Run("Browse", w.measure(func(ctx context.Context, i int) error {
-				_, _, err := w.users.Browse(ctx, w.operator(i), nil, "", 50)
+				_, _, err := w.users.Browse(ctx, w.operator(i), nil, "", 50, false)
 				return err
 			}))
 			// An operator of all groups, who searches for what few or no users have.
@@ -105,7 +105,7 @@ func BenchmarkCrowd(b *testing.B) {
 			} {
 				for who, id := range map[string]string{"OfAll": "operator-all", "OfFew": "operator-few"} {
 					b.Run("Browse"+who+"By"+name, w.measure(func(ctx context.Context, i int) error {
-						_, _, err := w.users.Browse(ctx, audit.Principal{UserID: id}, []user.Filter{filter}, fmt.Sprintf("user%d", i), 50)
+						_, _, err := w.users.Browse(ctx, audit.Principal{UserID: id}, []user.Filter{filter}, fmt.Sprintf("user%d", i), 50, false)
 						return err
 					}))
 				}

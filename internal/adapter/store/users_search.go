@@ -5,6 +5,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,84 +14,108 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// searchColumns map columns to SQL. test is the condition, with %[1]s for the comparison
-// with the value. order is the sort expression, and tables are the tables it needs
-// besides users. Boolean columns have only a condition. Nothing of a request becomes part
-// of the SQL.
-var searchColumns = map[user.Column]struct{ test, order, tables string }{
-	user.ColumnLogin:          {"(u.login <> '' AND u.login_folded %[1]s)", "u.login_folded", ""},
-	user.ColumnPhoneNumber:    {hasContact(contact.PhoneNumber, "x.normal %[1]s"), "COALESCE(p.normal, '')", phoneTable},
-	user.ColumnPhoneConfirmed: {hasContact(contact.PhoneNumber, "x.confirmed AND x.normal = "+shown(contact.PhoneNumber)), "COALESCE(p.confirmed, FALSE)", phoneTable},
-	user.ColumnEmail:          {hasContact(contact.EmailAddress, "x.normal %[1]s"), "COALESCE(e.normal, '')", emailTable},
-	user.ColumnEmailConfirmed: {hasContact(contact.EmailAddress, "x.confirmed AND x.normal = "+shown(contact.EmailAddress)), "COALESCE(e.confirmed, FALSE)", emailTable},
-	user.ColumnRdn:            {"EXISTS (SELECT 1 FROM distinguished_names x WHERE x.user_id = u.id AND x.name_folded %[1]s)", "COALESCE(n.name_folded, '')", nameTable},
-	user.ColumnGroup:          {"COALESCE(u.group_name %[1]s, FALSE)", "u.group_name", ""},
-	user.ColumnAuthMethod:     {"EXISTS (SELECT 1 FROM user_methods x WHERE x.user_id = u.id AND x.method %[1]s)", "", ""},
-	user.ColumnIsLocked:       {barredNow, barredNow, ""},
-	user.ColumnLastLogin:      {"u.last_login_at %[1]s", "u.last_login_at", ""},
-	user.ColumnCreated:        {"u.created_at %[1]s", "u.created_at", ""},
-	user.ColumnTokenSerial:    {"EXISTS (SELECT 1 FROM oath_tokens x WHERE x.user_id = u.id AND x.serial_key %[1]s)", "", ""},
-	user.ColumnTokenType:      {"EXISTS (SELECT 1 FROM oath_tokens x WHERE x.user_id = u.id AND LOWER(x.type) %[1]s)", "", ""},
+// searchColumn is a column in SQL. The conditions on it and the queries that begin with it are
+// made of these parts. Nothing of a request becomes part of the SQL.
+type searchColumn struct {
+	// table has the values, in rows x that each belong to a user. Without it they are in the
+	// row u of the user.
+	table string
+	// test is the condition on a row, with %[1]s for the comparison with the value. Boolean
+	// columns have only a condition.
+	test string
+	// order is the sort expression, and tables are the tables it needs besides users.
+	order, tables string
+	// indexed columns have the users of one value in an index. Of crowded ones a value may have
+	// many users.
+	indexed, crowded bool
 }
 
-func hasContact(typ contact.Type, condition string) string {
-	return "EXISTS (SELECT 1 FROM contacts x WHERE x.user_id = u.id AND x.type = '" + string(typ) + "' AND " + condition + ")"
+var searchColumns = map[user.Column]searchColumn{
+	user.ColumnLogin:          {test: "(u.login <> '' AND u.login_folded %[1]s)", order: "u.login_folded", indexed: true},
+	user.ColumnPhoneNumber:    {"contacts", ofType(contact.PhoneNumber) + "x.normal %[1]s", "COALESCE(p.normal, '')", phoneTable, true, false},
+	user.ColumnPhoneConfirmed: {"contacts", ofType(contact.PhoneNumber) + "x.confirmed AND x.normal = " + shown(contact.PhoneNumber), "COALESCE(p.confirmed, FALSE)", phoneTable, false, false},
+	user.ColumnEmail:          {"contacts", ofType(contact.EmailAddress) + "x.normal %[1]s", "COALESCE(e.normal, '')", emailTable, true, false},
+	user.ColumnEmailConfirmed: {"contacts", ofType(contact.EmailAddress) + "x.confirmed AND x.normal = " + shown(contact.EmailAddress), "COALESCE(e.confirmed, FALSE)", emailTable, false, false},
+	user.ColumnRdn:            {"distinguished_names", "x.name_folded %[1]s", "COALESCE(n.name_folded, '')", nameTable, false, false},
+	user.ColumnGroup:          {test: "COALESCE(u.group_name %[1]s, FALSE)", order: "u.group_name"},
+	user.ColumnAuthMethod:     {table: "user_methods", test: "x.method %[1]s", indexed: true, crowded: true},
+	user.ColumnIsLocked:       {test: barredNow, order: barredNow},
+	user.ColumnLastLogin:      {test: "u.last_login_at %[1]s", order: "u.last_login_at"},
+	user.ColumnCreated:        {test: "u.created_at %[1]s", order: "u.created_at"},
+	user.ColumnTokenSerial:    {table: "oath_tokens", test: "x.serial_key %[1]s", indexed: true},
+	user.ColumnTokenType:      {table: "oath_tokens", test: "LOWER(x.type) %[1]s"},
 }
+
+func ofType(typ contact.Type) string { return "x.type = '" + string(typ) + "' AND " }
+
+// ofUser is the condition on the user u. Of few users each is looked up by itself.
+func (c searchColumn) ofUser(few bool) string {
+	query := "SELECT 1 FROM " + c.table + " x WHERE x.user_id = u.id AND " + c.test
+	switch {
+	case c.table == "":
+		return c.test
+	case few:
+		return onePerRow(query)
+	}
+	return "EXISTS (" + query + ")"
+}
+
+// usersFirst is for selected: no column comes first.
+const usersFirst = -1
 
 // selected returns the condition that the operator $1 reaches the user u at the time $2 and
-// that all conditions hold, with its arguments. Of few users each is looked up by itself.
-func selected(few bool, operatorID string, conditions []user.Condition, now time.Time) (where string, args []any, err error) {
-	where, args = reached, []any{operatorID, millis(now)}
-	if few {
-		where = reaches
-	}
-	for _, c := range conditions {
+// that all conditions hold, with its arguments, and the tables of a query. The query begins with
+// the column of the condition with the number first, or with users. reach is one of reached,
+// reachedAlong and reaches. few is for queries that find few users before the other conditions.
+func selected(reach string, few bool, operatorID string, conditions []user.Condition, first int, now time.Time) (from, where string, args []any, err error) {
+	from, where, args = "users u", reach, []any{operatorID, millis(now)}
+	for i, c := range conditions {
 		column, known := searchColumns[c.Column]
 		if !known {
-			return "", nil, fmt.Errorf("store: column %d is not searched", c.Column)
+			return "", "", nil, fmt.Errorf("store: column %d is not searched", c.Column)
 		}
-		test, wanted := column.test, c.Truth
-		if query, is := strings.CutPrefix(test, "EXISTS ("); few && is {
-			test = onePerRow(strings.TrimSuffix(query, ")"))
+		test := column.ofUser(few)
+		if i == first && column.table != "" {
+			from, test = column.table+" x CROSS JOIN users u", "x.user_id = u.id AND "+column.test
 		}
-		if strings.Contains(test, "%[1]s") {
+		if column.compared() {
 			var compared string
 			compared, args = comparison(c, args)
-			test, wanted = fmt.Sprintf(test, compared), true
+			test = fmt.Sprintf(test, compared)
 		}
-		// "Not equal" is the negation of "equal": none of several contacts is equal.
-		if wanted == (c.Operation == user.NotEqual) {
+		if negated(c) {
 			test = "NOT " + test
 		}
 		where += " AND " + test
 	}
-	return where, args, nil
+	return from, where, args, nil
+}
+
+// compared reports whether the column is compared with a value.
+func (c searchColumn) compared() bool { return strings.Contains(c.test, "%[1]s") }
+
+// negated reports whether a condition selects the users for whom the comparison does not hold. "Not
+// equal" is the negation of "equal": none of several contacts is equal.
+func negated(c user.Condition) bool {
+	wanted := c.Truth || searchColumns[c.Column].compared()
+	return wanted == (c.Operation == user.NotEqual)
 }
 
 // mostWalks is the number of groups that UsersAfter walks along one by one.
 const mostWalks = user.MostWalks
 
-// exactTables have the users of one value in an index, and the condition that selects them. A
-// search for one value of these columns begins there, however many users there are in all.
-var exactTables = map[user.Column]struct{ tables, where string }{
-	user.ColumnLogin:       {"users u", "u.login_folded = "},
-	user.ColumnPhoneNumber: {"contacts x CROSS JOIN users u", "u.id = x.user_id AND x.type = '" + string(contact.PhoneNumber) + "' AND x.normal = "},
-	user.ColumnEmail:       {"contacts x CROSS JOIN users u", "u.id = x.user_id AND x.type = '" + string(contact.EmailAddress) + "' AND x.normal = "},
-	user.ColumnTokenSerial: {"oath_tokens x CROSS JOIN users u", "u.id = x.user_id AND x.serial_key = "},
-	user.ColumnAuthMethod:  {"user_methods x CROSS JOIN users u", "u.id = x.user_id AND x.method = "}, // if few have it
-}
-
-// exactCondition returns the index of a condition whose users are in an index and are few, -1 if
-// there is none.
-func (s Users) exactCondition(ctx context.Context, conditions []user.Condition) (int, error) {
+// exact returns the number of a condition whose users are in an index and are few, usersFirst if there
+// is none.
+func (s Users) exact(ctx context.Context, conditions []user.Condition) (int, error) {
 	for i, c := range conditions {
-		if c.Operation != user.Equal || exactTables[c.Column].tables == "" {
+		column := searchColumns[c.Column]
+		if c.Operation != user.Equal || !column.indexed {
 			continue
 		}
-		if c.Column == user.ColumnAuthMethod {
-			n, _, err := one(ctx, s.DB, scalar[int64], "SELECT COUNT(*) FROM (SELECT 1 FROM user_methods WHERE method = $1 LIMIT $2) AS counted", c.Text, mostFew+1)
+		if column.crowded {
+			n, _, err := one(ctx, s.DB, scalar[int64], "SELECT COUNT(*) FROM (SELECT 1 FROM "+column.table+" x WHERE "+fmt.Sprintf(column.test, "= $1")+" LIMIT $2) AS counted", c.Text, mostFew+1)
 			if err != nil {
-				return -1, err
+				return usersFirst, err
 			}
 			if n > mostFew {
 				continue
@@ -97,41 +123,49 @@ func (s Users) exactCondition(ctx context.Context, conditions []user.Condition) 
 		}
 		return i, nil
 	}
-	return -1, nil
+	return usersFirst, nil
 }
 
-// UsersAfter implements user.SearchStore. It walks along the index of each group from the
+// UsersAfter implements user.SearchStore. If an index has the value of a condition, it begins
+// there, however many users there are. Otherwise it walks along the index of each group from the
 // key on, and merges the walks. An operator of more groups reaches a good part of all users,
 // so there the index of logins alone finds a page soon. If few users match, a walk would read
 // all of them. So it first finds the key that ends the walk.
 func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []user.Condition, after string, limit, most int, now time.Time) ([]user.Info, string, error) {
-	exact, err := s.exactCondition(ctx, conditions)
+	exact, err := s.exact(ctx, conditions)
 	if err != nil {
 		return nil, "", err
 	}
-	alone := len(groups) <= mostWalks && exact < 0 // each group by itself
-	few := exact >= 0 || len(conditions) == 0 && alone || s.engine == postgresEngine
-	where, args, err := selected(few, operatorID, conditions, now)
+	if exact != usersFirst {
+		from, where, args, err := selected(reaches, true, operatorID, conditions, exact, now)
+		if err != nil {
+			return nil, "", err
+		}
+		args = append(args, after, limit)
+		users, err := s.page(ctx, walkAlong(from, fmt.Sprintf("%s AND u.login_folded > $%d", where, len(args)-1), len(args)), args)
+		return users, "", err
+	}
+	alone := len(groups) <= mostWalks // each group by itself
+	few := len(conditions) == 0 && alone || s.engine == postgresEngine
+	reach := reached
+	switch {
+	case few:
+		reach = reaches
+	case !alone:
+		// SQLite would seek in the index of every group, thousands of times, instead of
+		// walking along the few logins. To look up the group of each user would take longer.
+		reach = reachedAlong
+	}
+	from, where, args, err := selected(reach, few, operatorID, conditions, usersFirst, now)
 	if err != nil {
 		return nil, "", err
 	}
 	args = append(args, after)
 	where += fmt.Sprintf(" AND u.login_folded > $%d", len(args))
-	from, last := "users u", ""
-	switch {
-	case exact >= 0:
-		table := exactTables[conditions[exact].Column]
-		args = append(args, conditions[exact].Text)
-		from, where = table.tables, where+fmt.Sprintf(" AND %s$%d", table.where, len(args))
-	case len(conditions) > 0 || !alone:
+	last := ""
+	if len(conditions) > 0 || !alone {
 		if last, err = s.lastKey(ctx, groups, after, most); err != nil {
 			return nil, "", err
-		}
-		if !alone && s.engine == sqliteEngine {
-			// SQLite would seek in the index of every group, thousands of times, instead of
-			// walking along the few logins. It has no index of an expression. To look up the
-			// group of each user would take longer.
-			where = strings.Replace(where, "u.group_name IN", "COALESCE(u.group_name, '') IN", 1)
 		}
 		if last != "" {
 			args = append(args, last)
@@ -139,25 +173,112 @@ func (s Users) UsersAfter(ctx context.Context, operatorID string, groups []strin
 		}
 	}
 	args = append(args, limit)
-	end := fmt.Sprintf(" LIMIT $%d", len(args))
-	walk := func(where string) string {
-		return "SELECT u.id AS id, u.login_folded AS place FROM " + from + " WHERE " + where + " ORDER BY u.login_folded" + end
-	}
-	page := walk(where)
+	end := len(args)
+	page := walkAlong(from, where, end)
 	if alone {
 		var walks []string
 		for i, g := range groups {
 			args = append(args, g)
-			walks = append(walks, fmt.Sprintf("SELECT * FROM (%s) AS walk%d", walk(fmt.Sprintf("%s AND u.group_name = $%d", where, len(args))), i))
+			walks = append(walks, fmt.Sprintf("SELECT * FROM (%s) AS walk%d", walkAlong(from, fmt.Sprintf("%s AND u.group_name = $%d", where, len(args)), end), i))
 		}
-		page = "SELECT * FROM (" + strings.Join(walks, " UNION ALL ") + ") AS walks ORDER BY place" + end
+		page = "SELECT * FROM (" + strings.Join(walks, " UNION ALL ") + ") AS walks ORDER BY place LIMIT $" + strconv.Itoa(end)
 	}
-	users, err := allUnprepared(ctx, s.DB, scanInfo,
-		"WITH page (id, place) AS ("+page+") SELECT "+infoColumns+infoTables+" JOIN page ON page.id = u.id ORDER BY page.place", args...)
+	users, err := s.page(ctx, page, args)
+	return users, last, err
+}
+
+// mostFound is the number of rows that UsersFound reads of a column, in a tenth of a second. If more
+// fit, a walk along the users finds a page soon.
+const mostFound = 10_000
+
+// UsersFound implements user.SearchStore. One column is read in the order of its table, which is
+// ten times faster than to look up its value for each user in the order of keys. The users whom it
+// selects are looked up, those outside of the reach, too. They are not counted: what is found depends
+// on the users within reach alone.
+func (s Users) UsersFound(ctx context.Context, operatorID string, groups []string, conditions []user.Condition, after string, limit, more int, now time.Time) ([]user.Info, bool, error) {
+	first := rarest(conditions)
+	if first == usersFirst {
+		return nil, false, nil
+	}
+	if more > 0 {
+		if last, err := s.lastKey(ctx, groups, after, more); err != nil || last == "" {
+			return nil, false, err
+		}
+	}
+	from, where, args, err := selected(reachedAlong, true, operatorID, conditions, first, now)
 	if err != nil {
-		return nil, "", err
+		return nil, false, err
 	}
-	return users, last, s.withContacts(ctx, users)
+	key := "u.login_folded"
+	if conditions[first].Column != user.ColumnLogin {
+		key = "COALESCE(u.login_folded, '')" // not by the index of logins
+	}
+	args = append(args, after, mostFound+1)
+	type place struct{ key, id string }
+	places, err := allUnprepared(ctx, s.DB, func(r row) (p place, err error) {
+		err = r.Scan(&p.key, &p.id)
+		return p, err
+	}, fmt.Sprintf("SELECT u.login_folded, u.id FROM %s WHERE %s AND %s > $%d LIMIT $%d", from, where, key, len(args)-1, len(args)), args...)
+	if err != nil || len(places) > mostFound {
+		return nil, false, err
+	}
+	slices.SortFunc(places, func(a, b place) int { return strings.Compare(a.key, b.key) })
+	places = slices.Compact(places) // a user may have several values that fit
+	at := map[string]int{}
+	var users []user.Info
+	for len(users) < limit && len(places) > 0 {
+		var ids []string
+		for _, p := range places[:min(limit-len(users), len(places))] {
+			at[p.id], ids = len(at), append(ids, p.id)
+		}
+		places = places[len(ids):] // some of these may have gone since
+		some, err := s.InfosByID(ctx, operatorID, ids, now)
+		if err != nil {
+			return nil, false, err
+		}
+		users = append(users, some...)
+	}
+	slices.SortFunc(users, func(a, b user.Info) int { return at[a.ID] - at[b.ID] })
+	return users, true, nil
+}
+
+// rarest returns the number of the condition that selects the fewest users as far as can be told:
+// the one with the longest text. A negated one selects nearly everybody. UsersAfter walks along the
+// groups of one on groups, and which contact is shown must be looked up for each user.
+func rarest(conditions []user.Condition) int {
+	first := usersFirst
+	for i, c := range conditions {
+		column := searchColumns[c.Column]
+		if negated(c) || c.Column == user.ColumnGroup || column.table != "" && !column.compared() {
+			continue
+		}
+		if first == usersFirst || len(c.Text) > len(conditions[first].Text) {
+			first = i
+		}
+	}
+	return first
+}
+
+// walkAlong is the query of users in the order of their keys, with the number of the argument that
+// limits it.
+func walkAlong(from, where string, limit int) string {
+	return fmt.Sprintf("SELECT u.id AS id, u.login_folded AS place FROM %s WHERE %s ORDER BY u.login_folded LIMIT $%d", from, where, limit)
+}
+
+// page reads the records of the users that a query selects, in the order of its column place.
+func (s Users) page(ctx context.Context, query string, args []any) ([]user.Info, error) {
+	users, err := allUnprepared(ctx, s.DB, scanInfo,
+		"WITH page (id, place) AS ("+query+") SELECT "+infoColumns+infoTables+" JOIN page ON page.id = u.id ORDER BY page.place", args...)
+	if err != nil {
+		return nil, err
+	}
+	return users, s.withContacts(ctx, users)
+}
+
+// MoreUsers implements user.SearchStore. It reads no more of an index than this number.
+func (s Users) MoreUsers(ctx context.Context, than int) (bool, error) {
+	_, more, err := one(ctx, s.DB, scalar[string], "SELECT login_folded FROM users ORDER BY login_folded LIMIT 1 OFFSET $1", than)
+	return more, err
 }
 
 // lastKey returns a key that about most users of the groups have after the key after and
@@ -187,7 +308,7 @@ func (s Users) lastKey(ctx context.Context, groups []string, after string, most 
 
 // SearchUsers implements user.SearchStore.
 func (s Users) SearchUsers(ctx context.Context, operatorID string, q user.Search, conditions []user.Condition, now time.Time) (user.Found, error) {
-	where, args, err := selected(false, operatorID, conditions, now)
+	_, where, args, err := selected(reached, false, operatorID, conditions, usersFirst, now)
 	if err != nil {
 		return user.Found{}, err
 	}

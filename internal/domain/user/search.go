@@ -35,7 +35,6 @@ const (
 	maxFilters     = 16
 	maxFilterValue = 1024    // bytes
 	maxPosition    = 1 << 30 // of the end of a page
-	maxWalk        = 3_000   // users that one page of Browse looks at
 )
 
 // MostWalks is the number of groups that SearchStore.UsersAfter walks along one by one.
@@ -191,27 +190,6 @@ func (s *Service) List(ctx context.Context, who audit.Principal, q Search) (Foun
 		return Found{}, err
 	}
 	return s.SearchStore.SearchUsers(ctx, who.UserID, q, conditions, s.now())
-}
-
-// Browse returns at most limit users within the operator's reach that the filters select, in
-// the order of their keys, after the user with the key after. next is the key to go on with,
-// "" after the last user. A page with fewer than limit users may have a next key: the filters
-// select few users, and the rest was not looked at. The faults are those of [Service.List].
-func (s *Service) Browse(ctx context.Context, who audit.Principal, filters []Filter, after string, limit int) (users []Info, next string, err error) {
-	if limit < 1 || limit > MaxPage || len(after) > maxFilterValue || !utf8.ValidString(after) {
-		return nil, "", fault.Newf(fault.BadBounds, "want a page of 1 to %d users", MaxPage)
-	}
-	conditions, groups, err := s.conditions(ctx, who, filters)
-	if err != nil {
-		return nil, "", err
-	}
-	users, next, err = s.SearchStore.UsersAfter(ctx, who.UserID, groups, conditions, after, limit+1, maxWalk, s.now())
-	if len(users) > limit {
-		users = users[:limit]
-		last := users[limit-1]
-		next = LoginKey(last.ID, FoldLogin(last.Login))
-	}
-	return users, next, err
 }
 
 // conditions checks filters. It also returns the groups of the operator; see SearchStore.UsersAfter.

@@ -157,22 +157,6 @@ type NameStore interface {
 	NameTaken(ctx context.Context, key [sha256.Size]byte, operatorID string, now time.Time) (bool, error)
 }
 
-// SearchStore finds users for operators. The rights of the operator are read by the same
-// query; see Store.
-type SearchStore interface {
-	// InfoByID reads a user the operator reaches, or returns ErrNotFound.
-	InfoByID(ctx context.Context, operatorID, id string, now time.Time) (Info, error)
-	// InfosByID reads those of the users that the operator reaches, in any order.
-	InfosByID(ctx context.Context, operatorID string, ids []string, now time.Time) ([]Info, error)
-	// SearchUsers finds a page of the users the operator reaches.
-	SearchUsers(ctx context.Context, operatorID string, q Search, conditions []Condition, now time.Time) (Found, error)
-	// UsersAfter finds at most limit users in the groups, in the order of their keys, after
-	// the one with a key. groups are those of the operator, of more than MostWalks only the
-	// first ones. It looks at about most users. If there are more, last is the key of the last
-	// one that it looked at.
-	UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []Condition, after string, limit, most int, now time.Time) (users []Info, last string, err error)
-}
-
 // Sessions ends what a user has signed in to. [session.Service] satisfies it.
 type Sessions interface {
 	// EndAll ends all tokens of the user, in the transaction of ctx.
@@ -226,6 +210,7 @@ type Service struct {
 	Confirmations Confirmations
 	Contacts      Contacts
 	Events        Events
+	Turns         Turns // of long searches; optional
 	Naming        *Naming
 	Now           func() time.Time
 	Rand          io.Reader // of identifiers

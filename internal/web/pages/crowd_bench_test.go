@@ -123,6 +123,11 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 			search("EmailConfirmed", "Equal", "False"), search("TokenSerial", "Equal", "OATH-777"), search("TokenSerial", "Like", "nothing"), search("TokenType", "Equal", "TOTP"),
 			"/operator/people?after=user&column0=Login&operation0=Like&value0=7&column1=IsLocked&operation1=Equal&value1=True&column2=Rdn&operation2=Like&value2=nobody",
 
+			// Of those who go on searching.
+			search("Login", "Like", "nobody") + "&far=yes", search("Rdn", "Like", "nobody") + "&far=yes", search("PhoneNumber", "Like", "9999999") + "&far=yes",
+			search("Email", "Like", "nobody") + "&far=yes", search("IsLocked", "Equal", "True") + "&far=yes", search("CreateDate", "Equal", "2001-01-01") + "&far=yes",
+			search("PhoneNumberConfirmed", "Equal", "False") + "&far=yes", "/operator/audit?far=yes&login=nobody",
+
 			"/operator/audit?user=" + storetest.CrowdID(777), "/operator/audit?login=user777", "/operator/audit?login=nobody", "/operator/audit?operation=SignDocument",
 			"/operator/audit?operation=Nothing", "/operator/audit?outcome=access_denied", "/operator/audit?outcome=nothing", "/operator/audit?since=" + day(1),
 			"/operator/audit?until=" + day(5), "/operator/audit?since=" + day(7) + "&until=" + day(5), "/operator/audit?attempts=yes",

@@ -57,6 +57,7 @@ type OperatorRooms struct {
 	Messages     *notify.Service
 	Webhooks     *notify.Subscriptions
 	Log          AuditLog
+	Turns        user.Turns // of long searches of the log
 	Installation func(ctx context.Context) (Installation, error)
 	// Sources returns the outside services that this process has asked, as they answered last.
 	Sources func() []SourceState
@@ -119,13 +120,14 @@ type AuditQuery struct {
 	Since, Until                      time.Time // Until itself is not selected
 	Attempts                          bool
 	Before                            int64 // position, see AuditLog
+	Far                               bool  // look at many more entries, see AuditLog
 }
 
 // AuditLog reads the audit log.
 type AuditLog interface {
 	// Read returns the newest entries that match, the oldest of them first, and the position
 	// before which the next call continues, 0 for the end. It may return fewer than limit
-	// before the end: a call looks at a bounded number of entries.
+	// before the end: a call looks at a bounded number of entries, with Far at a larger one.
 	Read(ctx context.Context, q AuditQuery, limit int) (list []audit.Entry, before int64, err error)
 }
 

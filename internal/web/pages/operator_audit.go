@@ -37,6 +37,7 @@ type auditForm struct {
 	Until     string `query:"until"` // the whole day
 	Attempts  string `query:"attempts"`
 	Before    int64  `query:"before"`
+	Far       string `query:"far"` // looks at many more entries
 	Format    string `query:"format"`
 }
 
@@ -75,7 +76,7 @@ type auditView struct {
 	Form    auditForm
 	Table   table
 	Files   []fileLink
-	Partial bool // few entries match, and the search has not looked at all of them
+	Partial string // key of what to say if few entries match, and the search has not looked at all of them
 }
 
 // fileLink leads to a file.
@@ -105,6 +106,13 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 		return view{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", auditView{Form: r})}
 	}
 	rest.Detail(ctx, r.values().Encode())
+	if q.Far = r.Far != ""; q.Far {
+		done, err := a.Operators.Turns.Take(ctx, rest.Caller(ctx).UserID)
+		if err != nil {
+			return view{}, err
+		}
+		defer done()
+	}
 	entries, before, err := a.Operators.Log.Read(ctx, q, pageRows)
 	if err != nil {
 		return view{}, err
@@ -118,10 +126,9 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 	if before > 0 {
 		again.Del("format")
 		again.Set("before", strconv.FormatInt(before, 10))
+		v.Table.Empty = "audit.none_yet"
+		v.Partial, v.Table.NextKey = goesOn(len(entries), "audit.partial", q.Far, again)
 		v.Table.Next = "/operator/audit?" + again.Encode()
-		if v.Partial = len(entries) < pageRows; v.Partial {
-			v.Table.Empty, v.Table.NextKey = "audit.none_yet", "parts.go_on"
-		}
 	}
 	return a.office(ctx, "audit", "audit.title", "", v), nil
 }

@@ -46,7 +46,7 @@ type peopleView struct {
 	Filters []searchFilter
 	Found   table
 	New     link
-	Partial bool // few people match, and the search has not looked at all of them
+	Partial string // key of what to say if few people match, and the search has not looked at all of them
 }
 
 func optionsOf(values []string, family, chosen string) (list []pick) {
@@ -60,6 +60,7 @@ func optionsOf(values []string, family, chosen string) (list []pick) {
 func (a *API) people(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	After string `query:"after"`
+	Far   string `query:"far"` // searches as far as it must
 	Body  rest.Form
 }) (view, error) {
 	var filters []user.Filter
@@ -85,7 +86,7 @@ func (a *API) people(ctx context.Context, r struct {
 	var list []user.Info
 	var next string
 	if wrong == nil {
-		list, next, wrong = a.Operators.People.Browse(ctx, rest.Caller(ctx), filters, r.After, pageRows)
+		list, next, wrong = a.Operators.People.Browse(ctx, rest.Caller(ctx), filters, r.After, pageRows, r.Far != "")
 	}
 	if wrong != nil {
 		return view{}, refusedForm{wrong, a.office(ctx, "people", "people.title", "", v)}
@@ -104,12 +105,27 @@ func (a *API) people(ctx context.Context, r struct {
 	if next != "" {
 		v.Found.Empty = "people.none_yet"
 		again.Set("after", next)
+		v.Partial, v.Found.NextKey = goesOn(len(list), "people.partial", r.Far != "", again)
 		v.Found.Next = "/operator/people?" + again.Encode()
-		if v.Partial = len(list) < pageRows; v.Partial {
-			v.Found.NextKey = "parts.go_on"
-		}
 	}
 	return a.office(ctx, "people", "people.title", r.Done, v), nil
+}
+
+// goesOn returns what a search says below a page with a number of rows, from which the query again
+// leads on, and the key of the link. A page that is not full looked at a part. Then the link
+// searches as far as it must, and the pages after it do, too.
+func goesOn(rows int, partial string, far bool, again url.Values) (said, link string) {
+	full := rows == pageRows
+	if far || !full {
+		again.Set("far", "yes")
+	}
+	switch {
+	case full:
+		return "", ""
+	case far:
+		return partial + "_far", "parts.go_on"
+	}
+	return partial, "parts.go_on"
 }
 
 // filters returns the filters of the interface that a row of the search means. A value may be in

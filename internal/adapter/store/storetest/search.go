@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,6 +149,14 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 		{both, filters(f(user.ColumnCreated, user.Equal, fmt.Sprint(start.Unix()))), "", "anna", 1},
 		{both, filters(f(user.ColumnLastLogin, user.Greater, "2026-11-22")), "", "anna", 1},
 		{both, filters(f(user.ColumnLogin, user.Like, "a"), f(user.ColumnIsLocked, user.Equal, "false"), f(user.ColumnGroup, user.Equal, "Alpha")), "", "anna", 1},
+		{both, filters(f(user.ColumnGroup, user.Like, "a"), f(user.ColumnGroup, user.NotEqual, "Alpha")), "", "-,Clara_1", 2},
+		{both, filters(f(user.ColumnGroup, user.Equal, "Alpha"), f(user.ColumnGroup, user.Equal, "Beta")), "", "", 0},
+		{both, filters(f(user.ColumnPhoneNumber, user.Like, "79")), "", "-,anna,boris", 3}, // anna has two
+		{both, filters(f(user.ColumnEmail, user.Like, "example.ru"), f(user.ColumnLogin, user.NotEqual, "anna")), "", "Clara_1", 1},
+		{both, filters(f(user.ColumnRdn, user.Like, "cn="), f(user.ColumnEmail, user.Like, "example"), f(user.ColumnIsLocked, user.Equal, "true")), "", "Clara_1", 1},
+		{alpha, filters(f(user.ColumnLogin, user.Like, "r")), "", "boris", 1},
+		{alpha, filters(f(user.ColumnEmail, user.Like, "example")), "", "anna", 1},
+		{alpha, filters(f(user.ColumnEmail, user.NotEqual, "anna@example.ru")), "", "boris", 1},
 
 		{both, user.Search{Start: -1, End: 3}, fault.BadBounds, "", 0},
 		{both, user.Search{Start: 4, End: 3}, fault.BadBounds, "", 0},
@@ -189,8 +198,12 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 			t.Errorf("row %d, %+v: %q of %d, want %q of %d", i, c.search, got, found.Total, c.want, c.total)
 		}
 		if c.search.End == 100 && c.fault == "" { // from the first user on, by login
-			if got := browse(t, service, c.who, c.search.Filters, 1); got != c.want {
-				t.Errorf("row %d, %+v: page by page %q, want %q", i, c.search, got, c.want)
+			for _, walk := range []narrow{{users, false, 3000, 50_000}, {users, false, 1, 50_000}, {users, true, 1, 1}, {users, true, 1, 50_000}} {
+				browsed := *service
+				browsed.SearchStore = walk
+				if got := browse(t, &browsed, c.who, c.search.Filters, 1); got != c.want {
+					t.Errorf("row %d, %+v: page by page of walks %+v %q, want %q", i, c.search, walk, got, c.want)
+				}
 			}
 		}
 	}
@@ -210,7 +223,7 @@ func testSearch(t *testing.T, open func(t *testing.T) *store.DB) {
 		limit int
 		fault string
 	}{{both, "", 0, fault.BadBounds}, {both, "", 1001, fault.BadBounds}, {both, "\xff", 1, fault.BadBounds}, {audit.Principal{UserID: anna}, "", 1, fault.AccessDenied}} {
-		if _, _, err := service.Browse(t.Context(), c.who, nil, c.after, c.limit); !fault.Is(err, c.fault) {
+		if _, _, err := service.Browse(t.Context(), c.who, nil, c.after, c.limit, false); !fault.Is(err, c.fault) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -289,11 +302,39 @@ func walks(t *testing.T, db *store.DB, operator string, groups []string, now tim
 	}
 }
 
-// browse returns the logins that an operator sees page by page.
+// narrow is a store whose walks look at fewer users, at first and when a search goes on. It may be
+// one of many users.
+type narrow struct {
+	store.Users
+	large     bool
+	near, far int
+}
+
+func (n narrow) MoreUsers(ctx context.Context, than int) (bool, error) {
+	more, err := n.Users.MoreUsers(ctx, than)
+	return more || n.large, err
+}
+
+func (n narrow) UsersAfter(ctx context.Context, operatorID string, groups []string, conditions []user.Condition, after string, limit, most int, now time.Time) ([]user.Info, string, error) {
+	switch {
+	case most <= 3000:
+		most = n.near
+	case most <= 50_000:
+		most = n.far
+	}
+	return n.Users.UsersAfter(ctx, operatorID, groups, conditions, after, limit, most, now)
+}
+
+func (n narrow) UsersFound(ctx context.Context, operatorID string, groups []string, conditions []user.Condition, after string, limit, more int, now time.Time) ([]user.Info, bool, error) {
+	return n.Users.UsersFound(ctx, operatorID, groups, conditions, after, limit, min(more, n.far), now)
+}
+
+// browse returns the logins that an operator sees page by page. Every second page goes on searching.
 func browse(t *testing.T, service *user.Service, who audit.Principal, filters []user.Filter, limit int) string {
 	var logins []string
-	for after := ""; ; {
-		users, next, err := service.Browse(t.Context(), who, filters, after, limit)
+	far := false
+	for after := ""; ; far = !far {
+		users, next, err := service.Browse(t.Context(), who, filters, after, limit, far)
 		must(t, err)
 		for _, u := range users {
 			if u.Login == "" {
@@ -303,6 +344,9 @@ func browse(t *testing.T, service *user.Service, who audit.Principal, filters []
 		}
 		if next == "" {
 			return strings.Join(logins, ",")
+		}
+		if next <= after {
+			t.Fatalf("%+v: after %q the next key is %q", filters, after, next)
 		}
 		after = next
 	}

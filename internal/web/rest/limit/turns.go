@@ -12,8 +12,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Turns lets a few calls of strangers run at once while the others wait in a queue per
-// address. The addresses take turns, so an address with many calls delays only its own.
+// Turns lets a few expensive calls run at once while the others wait in a queue per
+// address, or per identifier of a known caller. The addresses take turns, so an address with many calls delays only its own.
 // Turns is safe for concurrent use and belongs to one process.
 type Turns struct {
 	rules TurnRules
@@ -53,7 +53,7 @@ func NewTurns(r TurnRules) *Turns {
 	return &Turns{rules: r, ring: list.New(), lines: map[string]*list.Element{}}
 }
 
-// Take waits for the turn of a call from an address. The caller must call done when the
+// Take waits for the turn of a call from an address or of a known caller. The caller must call done when the
 // call has ended. Errors: the fault too_many_requests if too many calls of the address wait
 // already, the fault temporarily_unavailable if too many calls of all addresses wait or the
 // wait was too long, and ctx.Err().
@@ -107,7 +107,7 @@ func (t *Turns) enter(key string) (*waiter, error) {
 		mine = len(e.Value.(*line).waiters)
 	}
 	if mine >= t.rules.WaitingOfOne {
-		return nil, fault.New(fault.TooManyRequests, "too many calls from this address wait already: send fewer at once").Until(t.rules.Wait / 2)
+		return nil, fault.New(fault.TooManyRequests, "too many of your calls wait already: send fewer at once").Until(t.rules.Wait / 2)
 	}
 	if t.waiting >= t.rules.Waiting && !t.displace(mine) {
 		return nil, t.busy()

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"database/sql"
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+var nextPage = regexp.MustCompile(`href="([^"]*)" rel="next"`)
+
+// next returns where a list goes on.
+func (b *browser) next(p shown) string {
+	b.Helper()
+	return html.UnescapeString(b.find(p, nextPage)[1])
+}
+
+// TestSearchFar searches for one of very many people.
+func TestSearchFar(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	db, err := sql.Open("sqlite", "file:"+w.Path("tamga.db")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	add := func(from, to int) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT $1 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
+			INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
+			SELECT 'many-' || i, 'many-' || i, 'many-' || i, 'x', 'Default', FALSE, TRUE, 0 FROM n`, from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(100_000, 103_100)
+	if _, err := db.ExecContext(t.Context(), `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
+		VALUES ('zzz', 'zz-rare', 'zz-rare', 'x', 'Default', FALSE, FALSE, 0), ('zzy', 'zz-foreign', 'zz-foreign', 'x', 'Other', FALSE, FALSE, 0)`); err != nil {
+		t.Fatal(err)
+	}
+	b := operator(w, w.Dev.Operator.Login)
+	const (
+		rare = "/operator/people?column0=Login&operation0=Like&value0=zz-"
+		open = "/operator/people?after=many&column0=IsLocked&operation0=Equal&value0=no"
+	)
+	whole := func(p shown) {
+		t.Helper()
+		if strings.Contains(p.text, "looked at") || strings.Contains(p.text, `rel="next"`) || strings.Contains(p.text, "zz-foreign") {
+			t.Errorf("the page is not what the search of all people within reach finds: %s", p.text)
+		}
+	}
+	// A small installation is searched at once.
+	whole(b.ok(b.get(rare), "zz-rare"))
+	whole(b.ok(b.get(open), "zz-rare"))
+
+	add(103_100, 175_000)
+	p := b.ok(b.get(rare), "Nobody yet", "looked at 3,000 people", "Go on searching</a>")
+	whole(b.ok(b.get(b.next(p)), "zz-rare"))
+	b.header.Set("Accept-Language", "ru")
+	p = b.ok(b.get(rare), "Пока никого", "Просмотрено 3000 человек", "Искать дальше</a>")
+	b.ok(b.get(b.next(p)), "zz-rare")
+	b.header.Set("Accept-Language", "en")
+
+	// All conditions are negated, and few are not locked.
+	p = b.ok(b.get(open), "looked at 3,000 people")
+	far := 0
+	for ; strings.Contains(p.text, `rel="next"`) && far < 20; far++ {
+		if p = b.ok(b.get(b.next(p))); far == 0 {
+			b.ok(p, "looked at 50,000 more people")
+		}
+	}
+	whole(b.ok(p, "zz-rare"))
+	if far < 2 {
+		t.Errorf("%d pages look at 75,000 people", far)
+	}
+	// The pages after a full one go on as far.
+	p = b.ok(b.get("/operator/people?far=yes&column0=Login&operation0=Like&value0=many"), "many-100000")
+	if next := b.next(p); !strings.Contains(next, "far=yes") || strings.Contains(p.text, "looked at") {
+		t.Errorf("a full page leads to %s", next)
+	}
+}
