@@ -123,7 +123,10 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 		again.Set("format", f)
 		v.Files = append(v.Files, fileLink{"/operator/audit/export?" + again.Encode(), strings.ToUpper(f)})
 	}
-	if before > 0 {
+	switch {
+	case before == 0 && r.Before > 0:
+		v.Table.Empty = "audit.no_more"
+	case before > 0:
 		again.Del("format")
 		again.Set("before", strconv.FormatInt(before, 10))
 		v.Table.Empty = "audit.none_yet"

@@ -102,7 +102,10 @@ func (a *API) people(ctx context.Context, r struct {
 		}
 		v.Found.Rows = append(v.Found.Rows, row{Cells: []cell{name, {Text: u.DisplayName}, {Text: u.PhoneNumber}, {Text: u.Email}, {Text: u.Group}, {At: u.LastLoginAt}}})
 	}
-	if next != "" {
+	switch {
+	case next == "" && r.After != "":
+		v.Found.Empty = "people.no_more"
+	case next != "":
 		v.Found.Empty = "people.none_yet"
 		again.Set("after", next)
 		v.Partial, v.Found.NextKey = goesOn(len(list), "people.partial", r.Far != "", again)
