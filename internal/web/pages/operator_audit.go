@@ -130,7 +130,7 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 		again.Del("format")
 		again.Set("before", strconv.FormatInt(before, 10))
 		v.Table.Empty = "audit.none_yet"
-		v.Partial, v.Table.NextKey = goesOn(len(entries), "audit.partial", q.Far, again)
+		v.Partial, v.Table.NextKey = goesOn(len(entries), "audit.partial", "audit.partial_far", q.Far, again)
 		v.Table.Next = "/operator/audit?" + again.Encode()
 	}
 	return a.office(ctx, "audit", "audit.title", "", v), nil

@@ -108,7 +108,7 @@ func (a *API) people(ctx context.Context, r struct {
 	case next != "":
 		v.Found.Empty = "people.none_yet"
 		again.Set("after", next)
-		v.Partial, v.Found.NextKey = goesOn(len(list), "people.partial", r.Far != "", again)
+		v.Partial, v.Found.NextKey = goesOn(len(list), "people.partial", "people.partial_far", r.Far != "", again)
 		v.Found.Next = "/operator/people?" + again.Encode()
 	}
 	return a.office(ctx, "people", "people.title", r.Done, v), nil
@@ -117,7 +117,7 @@ func (a *API) people(ctx context.Context, r struct {
 // goesOn returns what a search says below a page with a number of rows, from which the query again
 // leads on, and the key of the link. A page that is not full looked at a part. Then the link
 // searches as far as it must, and the pages after it do, too.
-func goesOn(rows int, partial string, far bool, again url.Values) (said, link string) {
+func goesOn(rows int, partial, partialFar string, far bool, again url.Values) (said, link string) {
 	full := rows == pageRows
 	if far || !full {
 		again.Set("far", "yes")
@@ -126,7 +126,7 @@ func goesOn(rows int, partial string, far bool, again url.Values) (said, link st
 	case full:
 		return "", ""
 	case far:
-		return partial + "_far", "parts.go_on"
+		return partialFar, "parts.go_on"
 	}
 	return partial, "parts.go_on"
 }
