@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"golang.org/x/net/idna"
 )
@@ -236,10 +237,14 @@ func (g *Guard) Parse(text string) (*url.URL, error) { return g.parse(text, fals
 // ParseRegistered is Parse without the rule on ports, for addresses that an operator registered.
 func (g *Guard) ParseRegistered(text string) (*url.URL, error) { return g.parse(text, true) }
 
+// unprintable reports whether people do not see a character, or see others in another order
+// because of it.
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
 func (g *Guard) parse(text string, registered bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || len(text) > 2048 || u.Opaque != "" || u.Hostname() == "":
+	case err != nil || len(text) > 2048 || strings.ContainsFunc(text, unprintable) || u.Opaque != "" || u.Hostname() == "":
 		return nil, &Refused{Text: "the address is malformed"}
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, &Refused{Text: fmt.Sprintf("the address has the scheme %.20q; want http or https", u.Scheme)}

@@ -102,6 +102,7 @@ func TestParse(t *testing.T) {
 		{"http:///x", false, "malformed"},
 		{"//tsp.example/", false, "want http or https"},
 		{"http://tsp.example/\x7f", false, "malformed"},
+		{"http://tsp.example/\u202e", false, "malformed"}, // people would read the address in another order
 		{"http://tsp.example/" + strings.Repeat("a", 2048), false, "malformed"},
 	} {
 		u, err := g.parse(c.address, c.registered)
