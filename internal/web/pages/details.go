@@ -84,16 +84,18 @@ func (w *words) own(message string) string {
 		parts = all
 	}
 	for i, part := range parts {
-		if parts[i] = w.match(plain, varying, part); parts[i] == "" {
+		text := w.match(plain, varying, part)
+		if text == "" {
 			return none
 		}
+		parts[i] = componentFault.ReplaceAllString(text, "$1: ")
 	}
 	return strings.Join(parts, " ")
 }
 
 // componentFault begins what is wrong with a component of a distinguished name. A message about
-// several components has it for each, with semicolons between them.
-var componentFault = regexp.MustCompile(`^[^;:]+ \(\d+\): `)
+// several components has it for each, with semicolons between them. People know a component by its name without the number.
+var componentFault = regexp.MustCompile(`^([^;:]+) \(\d+\): `)
 
 // match returns the text of a message, "" if it has none.
 func (w *words) match(plain map[string]string, varying []detail, message string) string {
@@ -112,9 +114,12 @@ func (w *words) match(plain map[string]string, varying []detail, message string)
 	return ""
 }
 
-// listed returns a list of messages without values in another language, and a time as pages show
-// times. Anything else stays.
+// listed returns a list of messages without values in another language, a time as pages show
+// times, and a text in quotation marks with those of the language. Anything else stays.
 func (w *words) listed(plain map[string]string, list string) string {
+	if inner, ok := strings.CutPrefix(list, `"`); ok && strings.HasSuffix(inner, `"`) && w.language == "ru" {
+		return "«" + strings.TrimSuffix(inner, `"`) + "»"
+	}
 	for _, layout := range []string{time.RFC3339, time.DateTime + " UTC"} {
 		if t, err := time.Parse(layout, list); err == nil {
 			return w.when(t)

@@ -176,8 +176,9 @@ func TestOwn(t *testing.T) {
 		"mail: connecting to mx.example.org:25: the server answered 554":                                                    "Почтовый сервер mx.example.org:25 отказал в соединении, код ответа 554.",
 		"sms: the gateway answers 500": "Шлюз SMS ответил кодом 500.",
 		"login: it mixes letters of Cyrillic and Latin, which look alike; write it in one script": "В логине смешаны похожие буквы кириллицы и латиницы: используйте один алфавит.",
-		"CN (11): required": "CN (11): заполните это поле.",
-		"CN (11): required; INN (4): want 12 to 12 characters of UTF-8; C (6): want one of RU, BY": "CN (11): заполните это поле. INN (4): от 12 до 12 символов. C (6): нужно одно из значений: RU, BY.",
+		"too many messages for this caller within an hour, the limit is 30: try again later":      "Слишком много сообщений по вашим запросам за час (предел – 30): повторите позже.",
+		"CN (11): required": "CN: заполните это поле.",
+		"CN (11): required; INN (4): want 12 to 12 characters of UTF-8; C (6): want one of RU, BY": "CN: заполните это поле. INN: от 12 до 12 символов. C: нужно одно из значений: RU, BY.",
 		"group: want 1 to 64 characters of UTF-8":                                                  "Группа: от 1 до 64 символов.",
 		"certificate 1 is on hold since 2026-01-31 15:26:37 UTC":                                   "Действие сертификата 1 приостановлено с 31.01.2026 15:26 UTC.",
 		"password: want 8 to 256 characters of UTF-8":                                              "Пароль: от 8 до 256 символов.",
@@ -202,10 +203,10 @@ func TestOwn(t *testing.T) {
 func TestCovers(t *testing.T) {
 	en, ru := languages[0], languages[1]
 	const element, line = `element {urn:a}b with id "i" at /a/b[2]`, ", line 7"
-	const elementRU = `элемент {urn:a}b с идентификатором "i", /a/b[2]`
+	const elementRU = `элемент {urn:a}b с идентификатором «i», /a/b[2]`
 	forms := map[string]string{
 		"the whole document, root element a": "весь документ, корневой элемент a",
-		`nothing by URI="#x"`:                `ничего по ссылке "#x"`,
+		`nothing by URI="#x"`:                `ничего по ссылке «#x»`,
 	}
 	for object, objectRU := range map[string]string{
 		"":                              "",

@@ -29,6 +29,7 @@ var uploadScript string
 type view struct {
 	template string   // path of a file in templates, without .html
 	title    string   // key of the title
+	about    string   // before the title in the name of the window, where many pages have the same title; "": nothing
 	script   string   // "": none
 	modules  []string // addresses of scripts that the script may load: its modules and their worker
 	status   int      // 0 is 200
@@ -54,6 +55,7 @@ type frame struct {
 	Script  template.JS
 	Brand   string // name of the installation
 	Title   string
+	About   string // before the title in the name of the window
 	Login   string // of the person, "" without a session
 	Tabs    []tab
 	Here    string // address of this page with its query, for the switch of the language
@@ -101,7 +103,7 @@ func (v view) render(ctx context.Context) (rest.Page, error) {
 	visitor, who := visitorOf(ctx), callerOf(ctx)
 	w := visitor.words
 	f := frame{
-		Words: w, Brand: visitor.brand, Style: template.CSS(style), Script: template.JS(v.script), Title: w.text(v.title), Login: who.Login,
+		Words: w, Brand: visitor.brand, Style: template.CSS(style), Script: template.JS(v.script), Title: w.text(v.title), About: v.about, Login: who.Login,
 		Tabs: tabsFor(visitor, who), Here: visitor.here, Request: rest.RequestID(ctx), Content: v.content,
 	}
 	var text bytes.Buffer

@@ -215,8 +215,8 @@ func (a *API) office(ctx context.Context, template, title, done string, content 
 	}
 	if d := a.deedsByName[done]; d != nil {
 		v.Done = "deed.done." + d.wording()
-	} else if done == lockLater {
-		v.Done = "deed.done." + lockLater
+	} else if done == lockLater || done == roleGone {
+		v.Done = "deed.done." + done
 	}
 	return view{template: "operator/" + template, title: title, content: v}
 }

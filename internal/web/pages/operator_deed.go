@@ -188,14 +188,18 @@ type onThing struct {
 	Body rest.Form
 }
 
+// onUserPage asks for the form of a deed. Held is a request of the person that waits: the form
+// is filled in as it was sent.
 type onUserPage struct {
 	ID   string `path:"id"`
 	Of   string `query:"of"`
 	From string `query:"from"`
+	Held string `query:"held"`
 }
 
 type onThingPage struct {
-	Of string `query:"of"`
+	Of   string `query:"of"`
+	Held string `query:"held"`
 }
 
 // find finds the object of a deed. The deed leads back to the list from which it was asked for.
@@ -211,12 +215,16 @@ func (g *deedGroup) find(ctx context.Context, id, of, from string) (*object, err
 func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 	for i := range g.list {
 		d := &g.list[i]
-		ask := func(ctx context.Context, id, of, from string) (view, error) {
-			o, err := g.find(ctx, id, of, from)
+		ask := func(ctx context.Context, r onUserPage) (view, error) {
+			o, err := g.find(ctx, r.ID, r.Of, r.From)
 			if err != nil {
 				return view{}, err
 			}
-			return a.askDeed(ctx, d, o)
+			asked, err := a.askDeed(ctx, d, o)
+			if err == nil && r.Held != "" {
+				err = a.fillHeld(ctx, d, &asked, r.Held)
+			}
+			return asked, err
 		}
 		do := func(ctx context.Context, id, of string, f rest.Form) (any, error) {
 			o, err := g.find(ctx, id, of, f.Get(fromField))
@@ -228,10 +236,12 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 		path := " " + g.at + "/" + d.name
 		var get, post rest.Route
 		if strings.Contains(g.at, "{id}") {
-			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onUserPage) (view, error) { return ask(ctx, r.ID, r.Of, r.From) })
+			get = page("GET"+path, g.reads, g.right, ask)
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) })
 		} else {
-			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) { return ask(ctx, "", r.Of, "") })
+			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) {
+				return ask(ctx, onUserPage{Of: r.Of, Held: r.Held})
+			})
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
 		}
 		if d.long() { // a text that a browser has cut off does not pass
@@ -311,17 +321,9 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 	return a.office(ctx, "deed", d.titleKey(), "", v), nil
 }
 
-// askAgain returns a fault whose page is the form of the deed with what was typed. Secrets and
-// codes are typed again.
-func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err error) error {
-	if _, is := fault.As(err); !is {
-		return err
-	}
-	asked, failed := a.askDeed(ctx, d, o)
-	if failed != nil { // the object has gone
-		return err
-	}
-	form := asked.content.(operatorView).Page.(deedView)
+// fill writes what was typed into the form of a deed. Secrets and codes are typed again.
+func (v *view) fill(d *deed, f rest.Form) {
+	form := v.content.(operatorView).Page.(deedView)
 	for i := range form.Fields {
 		x := &form.Fields[i]
 		if x.Kind == kindSecret || slices.ContainsFunc(d.fields, func(y field) bool { return y.name == x.Name && y.varying }) {
@@ -332,6 +334,18 @@ func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err
 			x.Options[j].Chosen = slices.Contains(f[x.Name], x.Options[j].Value)
 		}
 	}
+}
+
+// askAgain returns a fault whose page is the form of the deed with what was typed.
+func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err error) error {
+	if _, is := fault.As(err); !is {
+		return err
+	}
+	asked, failed := a.askDeed(ctx, d, o)
+	if failed != nil { // the object has gone
+		return err
+	}
+	asked.fill(d, f)
 	return refusedForm{err, asked}
 }
 

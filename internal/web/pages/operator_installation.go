@@ -105,9 +105,13 @@ func (a *API) groupDeeds() []deed {
 			return nil, policies.SetGroup(ctx, o.Of, kind, &policy.Setting{Actions: set, Fixed: f.Get("fixed") == "true"})
 		}}
 	}
-	kinds := field{name: "kind", kind: kindChoice}
-	for _, k := range policy.Kinds() {
-		kinds.choices = append(kinds.choices, pick{Value: string(k), Key: "policy.kind." + string(k)})
+	own := func(ctx context.Context, o *object) ([]field, error) {
+		kinds, err := policies.Store.GroupKinds(ctx)
+		f := field{name: "kind", kind: kindChoice}
+		for _, k := range kinds[o.Of] {
+			f.choices = append(f.choices, pick{Value: string(k), Key: "policy.kind." + string(k)})
+		}
+		return []field{f}, err
 	}
 	return []deed{
 		{name: "group-add", operation: "AddGroup", fields: []field{{name: "group", required: true}, {name: "about"}}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
@@ -116,7 +120,7 @@ func (a *API) groupDeeds() []deed {
 			return nil, err
 		}},
 		actions("group-access", policy.Access), actions("group-operation", policy.Operation),
-		{name: "group-clear", operation: "ClearPolicy", named: true, fields: []field{kinds}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+		{name: "group-clear", operation: "ClearPolicy", named: true, more: own, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			kind := policy.Kind(f.Get("kind"))
 			if !slices.Contains(policy.Kinds(), kind) {
 				return nil, fault.New(fault.InvalidParameters, "kind: want one of the list")
@@ -263,7 +267,11 @@ func (a *API) tokens(ctx context.Context, r struct {
 	if len(list) == pageRows {
 		t.Next = "/operator/tokens?" + url.Values{"free": {r.Free}, "after": {list[len(list)-1].Serial}}.Encode()
 	}
-	t.Deeds = []link{{"/operator/tokens?free=yes", "tokens.only_free"}, a.deedLink("/operator/tokens", "", "token-import", "")}
+	filter := link{"/operator/tokens?free=yes", "tokens.only_free"}
+	if r.Free != "" {
+		filter = link{"/operator/tokens", "tokens.all"}
+	}
+	t.Deeds = []link{filter, a.deedLink("/operator/tokens", "", "token-import", "")}
 	return a.office(ctx, "sections", "tokens.title", r.Done, sections{Tables: []table{t}}), nil
 }
 

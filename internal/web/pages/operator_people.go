@@ -478,20 +478,25 @@ func (a *API) personOperations(ctx context.Context, _ audit.Principal, u user.In
 	}
 	for _, o := range list {
 		rest.Afterwards(ctx, o)
-		var names []string
-		for i := range o.Documents {
-			if len(names) == 5 {
-				names = append(names, "…")
-				break
-			}
-			names = append(names, o.Documents[i].OriginalName)
-		}
 		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Text: o.ID, Code: true}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}, {Text: strings.Join(names, ", ")}},
+			Cells: []cell{{Text: o.ID, Code: true}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}, {Text: documentNames(o)}},
 			Deeds: a.links(u.ID, o.ID, "operation-cancel"),
 		})
 	}
 	return t, nil
+}
+
+// documentNames names the first documents of an operation.
+func documentNames(o *signing.Operation) string {
+	var names []string
+	for i := range o.Documents {
+		if len(names) == 5 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, o.Documents[i].OriginalName)
+	}
+	return strings.Join(names, ", ")
 }
 
 // personPolicies says in words what a user may do.

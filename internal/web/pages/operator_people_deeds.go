@@ -111,8 +111,12 @@ func groupChoice(groups []string) field {
 	return f
 }
 
-// lockLater names what was done by a lock with a delay.
-const lockLater = "lock-later"
+// What was done, where the name of the deed does not say it: a lock with a delay, and a role
+// that was taken from a contact.
+const (
+	lockLater = "lock-later"
+	roleGone  = "role-gone"
+)
 
 // lockDelays are the delays of a lock that the form offers, in hours.
 var lockDelays = []int{0, 1, 8, 24, 72, 168}
@@ -154,7 +158,7 @@ func (a *API) accountDeeds() []deed {
 			return people.SetProperty(ctx, who, o.ID, user.DisplayName, f.Get("name"))
 		})},
 		{name: "dn", operation: "SetUserDistinguishedName", more: a.nameFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-			return people.SetDN(ctx, who, o.ID, nameParts(f))
+			return a.inLabels(ctx, people.SetDN(ctx, who, o.ID, nameParts(f)))
 		})},
 		{name: "group", operation: "SetUserGroup", more: func(ctx context.Context, o *object) ([]field, error) {
 			f, err := a.groupField(ctx)
@@ -245,6 +249,28 @@ func (a *API) nameFields(ctx context.Context, o *object) (list []field, err erro
 	return list, err
 }
 
+// inLabels returns a fault about components of a name that calls them as the fields of the form.
+func (a *API) inLabels(ctx context.Context, err error) error {
+	f, is := fault.As(err)
+	if !is {
+		return err
+	}
+	d, failed := a.Operators.People.Policy(ctx, rest.Caller(ctx))
+	if failed != nil {
+		return err
+	}
+	message, w := f.Message, visitorOf(ctx).words
+	for _, c := range d.Components {
+		number := " (" + strconv.Itoa(c.ID) + "): "
+		label := c.NameIn(w.language) + number // that of a message with a text in details/ru.txt
+		if w.language == "en" {
+			label = c.NameIn(w.language) + ": "
+		}
+		message = strings.ReplaceAll(message, c.Name+number, label)
+	}
+	return fault.New(f.Code, message).With(err)
+}
+
 func nameParts(f rest.Form) map[string]string {
 	parts := map[string]string{}
 	for name := range f {
@@ -261,22 +287,24 @@ func (a *API) contactDeeds() (list []deed) {
 		// on makes a deed of a call on a contact.
 		on := func(name, operation string, do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) deed {
 			return deed{name: k.name + "-" + name, words: "contact-" + name, operation: operation, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-				if f.Get("has") == "" {
-					rest.Detail(ctx, o.Of)
-				}
+				rest.Detail(ctx, o.Of)
 				return do(ctx, who, o, f)
 			})}
 		}
 		role := func(name string, set func(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, has bool) (contact.Contact, error)) deed {
-			d := on(name, "SetUser"+strings.ToUpper(name[:1])+name[1:]+k.operation, func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			d := on(name, "SetUser"+strings.ToUpper(name[:1])+name[1:]+k.operation, nil)
+			d.do = func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 				has, ok := rest.Truth(f.Get("has"))
 				if !ok {
-					return fault.New(fault.InvalidParameters, "choose yes or no")
+					return nil, fault.New(fault.InvalidParameters, "choose yes or no")
 				}
 				rest.Detail(ctx, fmt.Sprintf("%s %s=%t", o.Of, name, has))
-				_, err := set(ctx, who, o.ID, k.kind, o.Of, has)
-				return err
-			})
+				_, err := set(ctx, rest.Caller(ctx), o.ID, k.kind, o.Of, has)
+				if has {
+					return nil, err
+				}
+				return &made{done: roleGone}, err
+			}
 			d.fields = []field{{name: "has", kind: kindChoice, value: "true", choices: []pick{{Value: "true", Key: "choice.yes"}, {Value: "false", Key: "choice.no"}}}}
 			return d
 		}
@@ -531,11 +559,23 @@ func (a *API) certificateDeeds() []deed {
 		{name: "certificate-unhold", operation: "UnholdCertificate", about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
 		{name: "request-approve", operation: "ApproveRequest", about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Approve(ctx, id); return err })},
 		{name: "request-reject", operation: "RejectRequest", about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Reject(ctx, id); return err })},
-		{name: "operation-cancel", operation: "CancelOperation", do: silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
+		{name: "operation-cancel", operation: "CancelOperation", about: a.aboutOperation, do: silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, "operation "+o.Of)
 			return a.Operators.Active.Cancel(ctx, audit.Principal{UserID: o.ID}, o.Of)
 		})},
 	}
+}
+
+// aboutOperation describes an operation under way of a user. One that has ended has no cells.
+func (a *API) aboutOperation(ctx context.Context, o *object) (row, error) {
+	list, err := a.Operators.Active.Active(ctx, audit.Principal{UserID: o.ID})
+	for _, op := range list {
+		rest.Afterwards(ctx, op)
+		if op.ID == o.Of {
+			return row{Cells: []cell{{Key: "action." + op.Action.String()}, {Key: "operation." + string(op.State)}, {At: op.CreatedAt}, {Text: documentNames(op)}}}, err
+		}
+	}
+	return row{}, err
 }
 
 func (a *API) policyDeeds() []deed {
@@ -547,9 +587,9 @@ func (a *API) policyDeeds() []deed {
 				have, err := policies.Get(ctx, rest.Caller(ctx), o.ID, kind)
 				return []field{actionField(have.Actions)}, err
 			},
-			heldAs: func(f rest.Form) any { return append([]string{}, f["actions"]...) },
+			heldAs: func(f rest.Form) any { return append([]string{}, f[actionsField]...) },
 			do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-				set, err := policy.ParseActions(f["actions"])
+				set, err := policy.ParseActions(f[actionsField])
 				if err != nil {
 					return err
 				}
@@ -593,12 +633,15 @@ func (a *API) policyDeeds() []deed {
 	}
 }
 
+// actionsField is the name of the field of actions.
+const actionsField = "actions"
+
 // eventField begins the names of the fields of a notification policy.
 const eventField = "event-"
 
 // actionField is a choice of actions.
 func actionField(have policy.Action) field {
-	f := field{name: "actions", kind: kindMany}
+	f := field{name: actionsField, kind: kindMany}
 	for _, a := range policy.Actions() {
 		f.choices = append(f.choices, pick{Value: a.String(), Key: "action." + a.String()})
 		if have&a != 0 {

@@ -358,10 +358,10 @@ func TestOperatorHeld(t *testing.T) {
 	if p := second.ok(second.get(held), "held-refuse"); strings.Contains(p.text, "held-approve") {
 		t.Error("a request that is approved can be approved again")
 	}
-	ours.ok(ours.get(held), "Open its form")
+	ours.ok(ours.get(held), "Open the form as it was sent")
 	p = ours.ok(ours.get(at + "/password-show"))
 	p = ours.ok(ours.post(ours.find(p, formAt)[1], nil), "never shown again") // carried out now, since the user has no factor yet
-	if p := ours.ok(ours.get(held), "<dd>done</dd>"); strings.Contains(p.text, "held-refuse") || strings.Contains(p.text, "Open its form") {
+	if p := ours.ok(ours.get(held), "<dd>done</dd>"); strings.Contains(p.text, "held-refuse") || strings.Contains(p.text, "Open the form as it was sent") {
 		t.Error("a request that is carried out can be decided, or repeated")
 	}
 	password := html.UnescapeString(ours.find(p, regexp.MustCompile(`<p><code>([^<]+)</code></p>`))[1])

@@ -27,7 +27,7 @@ var requestHead = []string{"requests.number", "requests.kind", "requests.subject
 func (a *API) requestRow(q *keys.Request, from string) row {
 	number := strconv.FormatInt(q.ID, 10)
 	r := row{Cells: []cell{
-		{Text: number, Address: personAt(q.UserID)}, {Key: "requests.kind." + q.Type.String()}, {Text: cmp.Or(personIn(q.Subject), "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
+		{Text: number}, {Key: "requests.kind." + q.Type.String()}, {Text: cmp.Or(personIn(q.Subject), "№ "+strconv.FormatInt(q.CertificateID, 10))}, {Text: q.AuthorityName},
 		{At: q.CreatedAt}, {Key: "requests.status." + q.Status.String()},
 	}}
 	if q.Status == keys.Pending {
@@ -45,9 +45,19 @@ func (a *API) requests(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
-	t := table{Title: "requests.title", Head: requestHead, Empty: "requests.none"}
-	for _, q := range list {
-		t.Rows = append(t.Rows, a.requestRow(q, "requests"))
+	users := make([]string, len(list))
+	for i, q := range list {
+		users[i] = q.UserID
+	}
+	people, err := a.aboutAll(ctx, users)
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "requests.title", Head: slices.Insert(slices.Clone(requestHead), 1, "person.title"), Empty: "requests.none"}
+	for i, q := range list {
+		r := a.requestRow(q, "requests")
+		r.Cells = slices.Insert(r.Cells, 1, people[i])
+		t.Rows = append(t.Rows, r)
 	}
 	if len(list) == pageRows {
 		t.Next = "/operator/requests?after=" + strconv.FormatInt(list[len(list)-1].ID, 10)
@@ -103,7 +113,7 @@ func (a *API) held(ctx context.Context, r struct {
 	}
 	for i, h := range list {
 		t.Rows = append(t.Rows, row{Cells: []cell{
-			{Audited: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, names[i], {Key: "held.state." + string(h.State)},
+			{Audited: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, names[i], heldState(&h),
 			{At: h.NotBefore}, {At: h.ExpiresAt},
 		}})
 	}
@@ -178,7 +188,7 @@ func (a *API) heldRequest(ctx context.Context, r struct {
 	}
 	onPage := call.Method == http.MethodPost && strings.HasPrefix(call.Target, "/operator/")
 	t := table{Title: "held.request", Facts: true, Rows: []row{
-		fact("audit.operation", cell{Audited: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", about), fact("certificate.state", cell{Key: "held.state." + string(h.State)}),
+		fact("audit.operation", cell{Audited: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", about), fact("certificate.state", heldState(&h)),
 	}}
 	if h.DecidedBy != "" {
 		t.Rows = append(t.Rows, fact("held.decided", cell{Text: h.DecidedBy}))
@@ -197,7 +207,7 @@ func (a *API) heldRequest(ctx context.Context, r struct {
 	}
 	// The form of a request that was made on a page is at the address that it was sent to.
 	if open && onPage && h.Requester == who.UserID {
-		t.Deeds = append(t.Deeds, link{local(call.Target), "held.again"})
+		t.Deeds = append(t.Deeds, link{heldAgain(call.Target, h.ID), "held.again"})
 	}
 	return a.office(ctx, "sections", "held.title", "", sections{Tables: []table{t}}), nil
 }
@@ -217,8 +227,8 @@ func (a *API) heldForm(ctx context.Context, call *held.Call) []row {
 	if of != "" {
 		rows = append(rows, fact("held.of", cell{Text: of}))
 	}
-	var form map[string][]string
-	if d.heldAs != nil || json.Unmarshal(call.Body, &form) != nil {
+	form := heldAnswers(call.Body)
+	if form == nil {
 		return rows
 	}
 	fields := d.fields
@@ -236,11 +246,63 @@ func (a *API) heldForm(ctx context.Context, call *held.Call) []row {
 				values[j] = options[k].Text
 			}
 		}
-		if text := strings.Join(values, ", "); text != "" {
+		text := strings.Join(values, ", ")
+		if text == "" && (f.value != "" || len(f.values) > 0) { // the change empties the field
+			text = w.text("held.empty")
+		}
+		if text != "" {
 			rows = append(rows, row{Cells: []cell{{Text: cmp.Or(f.label, w.text(f.labelKey()))}, {Text: text}}})
 		}
 	}
 	return rows
+}
+
+// heldState says what a request waits for, or how it ended.
+func heldState(h *held.Request) cell {
+	if h.State == held.Waiting && !h.Approval {
+		return cell{Key: "held.state.Delayed"}
+	}
+	return cell{Key: "held.state." + string(h.State)}
+}
+
+// heldAgain returns the address of the form of a request that waits, filled in as it was sent.
+func heldAgain(target, id string) string {
+	u, err := url.Parse(local(target))
+	if err != nil {
+		return local(target)
+	}
+	q := u.Query()
+	q.Set("held", id)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// heldAnswers returns the form in the body of a request that waits: its fields, or the actions
+// alone as the interface has them (see deed.heldAs). It is nil for any other body.
+func heldAnswers(body []byte) rest.Form {
+	var form rest.Form
+	if json.Unmarshal(body, &form) == nil {
+		return form
+	}
+	var actions []string
+	if json.Unmarshal(body, &actions) == nil {
+		return rest.Form{actionsField: actions}
+	}
+	return nil
+}
+
+// fillHeld fills in the form of a deed as the person sent it in a request that waits, so that it
+// can be sent again unchanged.
+func (a *API) fillHeld(ctx context.Context, d *deed, asked *view, id string) error {
+	h, call, err := a.Operators.Held.Read(ctx, rest.Caller(ctx), id)
+	if err != nil {
+		return err
+	}
+	target, err := url.Parse(call.Target)
+	if form := heldAnswers(call.Body); err == nil && form != nil && h.Requester == rest.Caller(ctx).UserID && target.Path == visitorOf(ctx).path {
+		asked.fill(d, form)
+	}
+	return nil
 }
 
 // waitingView is what a form answers that waits.

@@ -24,6 +24,8 @@ type openAPI struct {
 	Paths map[string]map[string]*referenceOperation
 	Info  struct{ Description string }
 
+	Components struct{ Schemas map[string]json.RawMessage }
+
 	byID map[string]*referenceOperation
 }
 
@@ -153,7 +155,7 @@ func (a *API) referenceOperation(ctx context.Context, r struct {
 	}
 	v := a.describeOperation(ctx, o)
 	v.Inputs = o.inputs(nil)
-	return view{template: "reference/operation", title: "reference.title", content: v}, nil
+	return view{template: "reference/operation", title: "reference.title", about: o.ID, content: v}, nil
 }
 
 // operation finds an operation of the interface.
@@ -182,7 +184,7 @@ func (a *API) describeOperation(ctx context.Context, o *referenceOperation) oper
 	if o.RequestBody != nil {
 		for _, media := range slices.Sorted(maps.Keys(o.RequestBody.Content)) {
 			c := o.RequestBody.Content[media]
-			v.Bodies = append(v.Bodies, referenceBody{media, indented(c.Schema), indented(c.Example)})
+			v.Bodies = append(v.Bodies, referenceBody{media, a.reference.schema(c.Schema), indented(c.Example)})
 		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
@@ -194,6 +196,47 @@ func (a *API) describeOperation(ctx context.Context, o *referenceOperation) oper
 		v.Answers = append(v.Answers, referenceAnswer{status, answer.Description, key})
 	}
 	return v
+}
+
+// schema returns a schema for people, with the ones that it refers to in their places. One that
+// contains itself stays a reference there.
+func (d *openAPI) schema(raw json.RawMessage) string {
+	var within []string
+	var whole func(value any) any
+	whole = func(value any) any {
+		switch x := value.(type) {
+		case []any:
+			for i := range x {
+				x[i] = whole(x[i])
+			}
+		case map[string]any:
+			to, _ := x["$ref"].(string)
+			name, ok := strings.CutPrefix(to, "#/components/schemas/")
+			var meant any
+			if ok && !slices.Contains(within, name) && json.Unmarshal(d.Components.Schemas[name], &meant) == nil {
+				within = append(within, name)
+				meant = whole(meant)
+				within = within[:len(within)-1]
+				return meant
+			}
+			for key := range x {
+				x[key] = whole(x[key])
+			}
+		}
+		return value
+	}
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return ""
+	}
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false) // the template does
+	if out.Encode(whole(value)) != nil {
+		return ""
+	}
+	return text.String()
 }
 
 // indented returns JSON for people.

@@ -128,7 +128,7 @@ func (a *API) tryOperation(ctx context.Context, r struct {
 	}
 	v.Tried = shownReply(reply)
 	v.Tried.Request = o.Method + " " + target
-	return view{template: "reference/operation", title: "reference.title", content: v}, nil
+	return view{template: "reference/operation", title: "reference.title", about: o.ID, content: v}, nil
 }
 
 // request returns the address and the headers of a request with these values.
