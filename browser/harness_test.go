@@ -294,8 +294,8 @@ func (b *tab) signIn(path, login, password string) {
 	b.until(`document.readyState === "complete" && location.pathname + location.search === ` + quote(path))
 }
 
-func quote(text string) string {
-	quoted, _ := json.Marshal(text)
+func quote(value any) string {
+	quoted, _ := json.Marshal(value)
 	return string(quoted)
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,6 +60,71 @@ func TestSignAndVerify(t *testing.T) {
 		t.Errorf("%.100s", report)
 	}
 	b.check("signed-and-verified")
+}
+
+// TestSignAgain types only the PIN again after a wrong one. It cannot send the form again when one of
+// its files is signed.
+func TestSignAgain(t *testing.T) {
+	s := start(t)
+	certificate := s.Cert("gost2012-256", true)
+	const files, button = `Array.from(document.querySelector("input[name=file]").files, f => f.name).join()`, `main form button:not([name]):not([type])`
+	for _, l := range []look{looks[0], looks[3]} {
+		t.Run(l.name, func(t *testing.T) {
+			b := s.tab(t, l)
+			b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+			b.statuses = false // refusals
+			b.choose(`select[name=certificate]`, strconv.FormatInt(certificate.ID, 10))
+			b.press(`main details summary`)
+			b.press(`input[name=stamp]`)
+			b.fill(`input[name=stamp_left]`, "33")
+			b.drop(`input[name=file]`, "a.pdf", string(tamgatest.PDFOf(2000)), "a.txt", "text")
+			for _, pin := range []string{"wrong", "wrong again"} {
+				b.fill(`input[name=pin]`, pin)
+				b.press(button)
+				b.wait(`input[name=pin][aria-invalid=true][aria-describedby="pin-hint refusal"] ~ [data-refusal] [role=alert]`)
+				if at := value[string](b, `document.activeElement.name + document.activeElement.value`); at != "pin" {
+					t.Errorf("the person is at %q, want the empty field of the PIN", at)
+				}
+				if got := value[string](b, files); got != "a.pdf,a.txt" || b.number("stamp_left") != 33 {
+					t.Errorf("the form has the files %s and the stamp at %d mm", got, b.number("stamp_left"))
+				}
+				b.check("sign-wrong-pin")
+			}
+			// What is wrong with no field is shown at the button.
+			b.drop(`input[name=file]`, "a.txt", "text")
+			b.fill(`input[name=pin]`, certificate.PIN)
+			b.press(button)
+			b.wait(`[data-refusal]:has(+ progress):focus`)
+			if value[bool](b, `document.querySelector("[aria-invalid]") !== null`) {
+				t.Error("the field of the PIN is still wrong")
+			}
+			b.check("sign-refused")
+			b.drop(`input[name=file]`, "a.pdf", string(tamgatest.PDFOf(2000)), "a.txt", "text")
+			b.fill(`input[name=pin]`, certificate.PIN)
+			b.press(button)
+			b.wait(`main a[href^="/signed/all.zip"]`)
+
+			// A form that has signed a file is gone.
+			b.open("/sign")
+			b.attach(`input[name=file]`, "a.txt", "text", "b.pdf", "no PDF")
+			b.press(button)
+			b.wait(`main a[href^="/signed?"]`)
+			if value[bool](b, `document.querySelector("main input[type=file]") !== null`) {
+				t.Error("files that are signed can be sent again")
+			}
+			b.check("sign-in-part")
+		})
+	}
+}
+
+// drop drops files on a field. They are pairs of a name and a content.
+func (b *tab) drop(selector string, files ...string) {
+	b.Helper()
+	value[bool](b, `((field, files) => {
+		const dropped = new DataTransfer();
+		for (let i = 0; i < files.length; i += 2) dropped.items.add(new File([files[i + 1]], files[i]));
+		return field.closest(".drop").dispatchEvent(new DragEvent("drop", {dataTransfer: dropped, bubbles: true, cancelable: true}));
+	})(document.querySelector(`+quote(selector)+`), `+quote(files)+`)`)
 }
 
 // TestCosign adds a signature to one in a file of its own: its document is dropped with it, or

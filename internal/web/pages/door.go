@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -113,7 +114,11 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		about = waitsView(v, &h.Request)
 	}
 	if u, part := errors.AsType[unsigned](err); part {
-		about.content = refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back", Files: u.files, Signed: u.signed}
+		refusal := refusedView{Sentence: sentence, Detail: detail, Back: cmp.Or(u.back, back(v)), BackKey: "refused.back", Files: u.files, Signed: u.signed, Again: u.again}
+		if f.Code == fault.InvalidPIN {
+			refusal.Field = "pin"
+		}
+		about.content = refusal
 	}
 	if form, again := errors.AsType[refusedForm](err); again {
 		about = form.again(sentence, detail)
@@ -137,6 +142,8 @@ type refusedView struct {
 
 	Files  []string // that are not signed, if the refusal is not about all of an upload
 	Signed string   // address of those that are; "" for none
+	Again  bool     // the same upload may be sent again
+	Field  string   // of the upload that is wrong; "" for none or several
 }
 
 // back returns the page that a person who was refused goes on at.

@@ -333,17 +333,23 @@ func TestStory(t *testing.T) {
 		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"ru"}}}
 		b.is(b.upload("/sign", map[string]string{"certificate": "1"}), 400, "Файл не выбран")
 		b.is(b.get("/reference/none"), 404, "Такой операции в интерфейсе нет")
-		b.is(b.upload("/sign", map[string]string{"certificate": "6", "pin": "wrong"}, file{"file", "a.txt", "a"}), 400, "ПИН-код неверен")
+		// The form may be sent again, and begins with the same choices, if nothing is signed.
+		wrong := b.upload("/sign", map[string]string{"certificate": "6", "pin": "wrong", "format": "cades"}, file{"file", "a.txt", "a"})
+		b.is(wrong, 400, "ПИН-код неверен", `<div data-again="pin">`, "Выберите файлы заново", `href="/sign?certificate=6&amp;format=cades"`)
+		b.is(b.upload("/sign", map[string]string{"certificate": "6"}, file{"file", "a.pdf", pdf}, file{"file", "a.txt", "a"}), 400, `<div data-again="pin">`, "Ничего не подписано")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Операция не удалась", "Файл не является документом Office")
 		// What is signed of several files, and what is not.
 		one := map[string]string{"certificate": "1"}
 		p := b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "<b>.pdf", "no PDF"}, file{"file", "c.xml", "<a/>"})
 		b.is(p, 500, "Файл не является документом PDF или повреждён.", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны")
+		if strings.Contains(p.text, "data-again") || strings.Contains(p.text, "Выберите файлы заново") {
+			t.Errorf("a file is signed, and the form may be sent again:\n%s", p.text)
+		}
 		b.ok(b.get(b.find(p, regexp.MustCompile(`href="(/signed\?operations=[0-9a-f-]+)"`))[1]), "<td>Подписан</td>", ">a.txt.sig</a>")
 		if p = b.upload("/sign", one, file{"file", "a.pdf", "no PDF"}, file{"file", "b.txt", "b"}); strings.Contains(p.text, "/signed?") {
 			t.Errorf("nothing is signed, and the page leads to what is signed:\n%s", p.text)
 		}
-		b.is(p, 500, "<li>a.pdf</li>\n<li>b.txt</li>\n")
+		b.is(p, 500, "Ничего не подписано", `<div data-again="">`)
 		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b.txt", ""}), 400, "Пустой файл", "<li>b.txt</li>\n</ul>")
 		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b\u202etxt.exe", "b"}), 400, "Имя файла: символ U&#43;202E не допускается", "<li>b txt.exe</li>\n</ul>")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, file{"file", "a.docx", "a"}), 400, "Так подписать этот файл нельзя")
@@ -353,7 +359,7 @@ func TestStory(t *testing.T) {
 		for i := range many {
 			many[i] = file{"file", "a.txt", "a"}
 		}
-		b.is(b.upload("/sign", nil, many...), 400)
+		b.is(b.upload("/sign", nil, many...), 400, `<div data-again="">`)
 	})
 	t.Run("language", func(t *testing.T) {
 		b := &browser{t, s, b.client, http.Header{"Accept-Language": {"en"}}}

@@ -4,6 +4,7 @@ package pages
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net/url"
@@ -281,11 +282,28 @@ func (c *choices) besides(files []upload) (map[int]int, error) {
 	return beside, nil
 }
 
-// sign stores the files, signs them, and leads to the page of the operations. Each format
-// is an operation of its own, since an operation signs in one way.
+// sign signs the files of the form. If it refuses all of them, its page says that the form may be
+// sent again, and a script keeps the files for that.
 func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], r struct{ Body rest.Parts }) (rest.Redirect, error) {
+	to, fields, err := a.signFiles(ctx, docs, r.Body)
+	_, refused := fault.As(err)
+	if _, away := fault.AsOutage(err); !refused || away { // signed, or nobody knows
+		return to, err
+	}
+	left, _ := errors.AsType[unsigned](err)
+	left.error, left.again = err, left.signed == ""
+	if choices := keep(func(name string) string { return fields[name] }); choices != "" {
+		left.back = "/sign?" + choices
+	}
+	return to, left
+}
+
+// signFiles stores the files, signs them, and leads to the page of the operations. Each format
+// is an operation of its own, since an operation signs in one way. The fields of the form are
+// returned with a refusal, too.
+func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts) (to rest.Redirect, fields map[string]string, err error) {
 	var files []upload
-	fields, err := readUpload(r.Body, docs, func(field, name string, content *document.Intake) error {
+	fields, err = readUpload(parts, docs, func(field, name string, content *document.Intake) error {
 		if content.Size() == 0 && name == "" {
 			return nil // the browser sends an empty part for no file
 		}
@@ -296,25 +314,25 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 		return nil
 	})
 	if err != nil {
-		return rest.Redirect{}, err
+		return to, fields, err
 	}
 	if !slices.ContainsFunc(files, func(u upload) bool { return !u.original }) {
-		return rest.Redirect{}, fault.New(fault.ContentRequired, "choose at least one file to sign")
+		return to, fields, fault.New(fault.ContentRequired, "choose at least one file to sign")
 	}
 	if empty := namesOf(files, func(u *upload) bool { return u.Content.Size() == 0 }); len(empty) > 0 {
-		return rest.Redirect{}, unsigned{fault.New(fault.ContentRequired, "a file is empty: leave it out"), empty, ""}
+		return to, fields, unsigned{error: fault.New(fault.ContentRequired, "a file is empty: leave it out"), files: empty}
 	}
 	chosen, err := a.choices(ctx, fields)
 	if err != nil {
-		return rest.Redirect{}, err
+		return to, fields, err
 	}
 	beside, err := chosen.besides(files)
 	if err != nil {
-		return rest.Redirect{}, err
+		return to, fields, err
 	}
 	groups, err := chosen.groups(files, beside)
 	if err != nil {
-		return rest.Redirect{}, err
+		return to, fields, err
 	}
 	who := rest.Caller(ctx)
 	kept := make([]document.New, len(files))
@@ -323,12 +341,12 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 	}
 	stored, err := a.Documents.Keep(ctx, who, kept)
 	if fault.Is(err, fault.DocumentInfoInvalid) { // a name
-		err = unsigned{err, namesOf(files, func(u *upload) bool {
+		err = unsigned{error: err, files: namesOf(files, func(u *upload) bool {
 			return utf8.RuneCountInString(u.name()) > maxFileName || notify.OneLine(u.name()) != strings.TrimSpace(u.name())
-		}), ""}
+		})}
 	}
 	if err != nil {
-		return rest.Redirect{}, err
+		return to, fields, err
 	}
 	var ids []string
 	for at, g := range groups {
@@ -341,40 +359,41 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 			order.Inputs = append(order.Inputs, input)
 		}
 		o, err := a.Operations.Start(ctx, who, order)
-		if err != nil && len(files) > 1 { // an operation before this one may have signed some
-			left := unsigned{error: err}
+		if err != nil && len(ids) > 0 {
+			left := unsigned{error: err, signed: "/signed?" + queryOf(ids)}
 			for _, g := range groups[at:] {
 				for _, i := range g.files {
 					left.files = append(left.files, notify.OneLine(files[i].name()))
 				}
 			}
-			if len(ids) > 0 {
-				left.signed = "/signed?" + queryOf(ids)
-			}
 			err = left
 		}
 		if err != nil {
-			return rest.Redirect{}, err
+			return to, fields, err
 		}
 		rest.Afterwards(ctx, o)
 		ids = append(ids, o.ID)
 	}
 	rest.Concerning(ctx, "certificate "+chosen.certificate+", "+strconv.Itoa(len(files))+" documents")
-	to := "/signed?" + queryOf(ids)
+	to = rest.Redirect{Location: "/signed?" + queryOf(ids), See: true}
 	if again := keep(func(name string) string { return fields[name] }); again != "" {
-		to += "&again=" + url.QueryEscape(again)
+		to.Location += "&again=" + url.QueryEscape(again)
 	}
-	return rest.Redirect{Location: to, See: true}, nil
+	return to, fields, nil
 }
 
 // maxFileName is the longest name of a stored document, in characters.
 const maxFileName = 255
 
-// unsigned is a refusal that leaves some files of an upload unsigned.
+// unsigned is a refusal that leaves files of an upload unsigned.
 type unsigned struct {
 	error
-	files  []string // their names, for people
+	files  []string // names of those it is about, for people; nil: all
 	signed string   // address of the files that are signed, "" for none
+	// again means that the same form may be sent again: it has signed nothing. Otherwise that would
+	// sign files twice.
+	again bool
+	back  string // address of the form with the same choices, "" for the form as it begins
 }
 
 func (u unsigned) Unwrap() error { return u.error }

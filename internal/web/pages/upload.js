@@ -29,6 +29,31 @@ function attach(form) {
       });
     }
   }
+  const refusal = form.querySelector("[data-refusal]"), usual = document.createComment("");
+  if (refusal) refusal.before(usual); // the place of a reason that is about no single field
+  const forget = () => {
+    for (const field of form.querySelectorAll("[aria-invalid]")) {
+      field.removeAttribute("aria-invalid");
+      field.setAttribute("aria-describedby", field.getAttribute("aria-describedby").replace(" " + refusal.id, ""));
+    }
+    refusal.hidden = true;
+  };
+  // Shows why the form was refused, at the field that is wrong. Secrets are typed again.
+  const refuse = reason => {
+    const wrong = form.elements[reason.dataset.again];
+    refusal.replaceChildren(...reason.children);
+    refusal.hidden = false;
+    for (const secret of form.querySelectorAll("input[type=password]")) secret.value = "";
+    if (list) spread(0);
+    if (!wrong) {
+      usual.after(refusal);
+      return refusal.focus();
+    }
+    wrong.parentElement.append(refusal);
+    wrong.setAttribute("aria-invalid", "true");
+    wrong.setAttribute("aria-describedby", wrong.getAttribute("aria-describedby") + " " + refusal.id);
+    wrong.focus();
+  };
   const stop = text => {
     progress.hidden = true;
     for (const b of form.querySelectorAll("button")) b.disabled = false;
@@ -54,11 +79,14 @@ function attach(form) {
         location.assign(request.responseURL);
         return;
       }
-      // The answer is a page of this server. A form that gets an answer keeps its files.
+      // The answer is a page of this server. A form that gets an answer keeps its files, and so does
+      // one that may be sent again.
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
       const here = document.querySelector("[data-answer]"), answer = page.querySelector("[data-answer]");
+      const reason = page.querySelector("[data-again]");
       stop("");
       document.querySelector("footer").replaceWith(page.querySelector("footer")); // it names the request
+      if (refusal && reason) return refuse(reason);
       if (here) {
         here.replaceChildren(...(answer ? answer.children : page.querySelectorAll("main > :not(h1)")));
         here.scrollIntoView();
@@ -72,6 +100,7 @@ function attach(form) {
     progress.hidden = false;
     for (const b of form.querySelectorAll("button")) b.disabled = true;
     status.textContent = "";
+    if (refusal) forget();
     request.send(new FormData(form));
   });
   // The browser sends the files one after the other, so the bytes sent tell how far each is.
