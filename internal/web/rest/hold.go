@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"tamga/internal/domain/audit"
@@ -45,6 +46,14 @@ func (r Route) Varying(members ...string) Route {
 func (r Route) HeldAs(value func(Form) any) Route {
 	r.heldAs = value
 	return r
+}
+
+// holdable reports whether a holder can read the requests of the route. Documents are too large to
+// keep, and the operation reads those in parts itself, after the holder. A value in place of a
+// form needs a form.
+func (r *Route) holdable() bool {
+	body, _ := r.Request.FieldByName("Body")
+	return !holdsDocuments(r.Request, map[reflect.Type]bool{}) && (r.heldAs == nil || body.Type == reflect.TypeFor[Form]())
 }
 
 // hold has the holder of the gate decide about a request once it was read, before the

@@ -104,8 +104,8 @@ type Gate struct {
 }
 
 // Mount puts routes on mux under prefix, each with and without a trailing slash unless it
-// is exact. It panics when a route declares no right, or one that the gate cannot check.
-// Such a program does not start.
+// is exact. It panics when a route declares no right, or one that the gate cannot check, and when
+// the gate holds requests that it cannot hold. Such a program does not start.
 func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 	if gate.Audit == nil || gate.Log == nil {
 		panic(fmt.Sprintf("rest: the gate of %s has no audit log or no log", prefix))
@@ -125,6 +125,8 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 			panic(fmt.Sprintf("rest: route %s accepts confirmed tokens, and its gate identifies none", r.Name))
 		case r.unaudited && r.Right != Anyone:
 			panic(fmt.Sprintf("rest: route %s has a known caller, so it must have audit entries", r.Name))
+		case gate.Holder != nil && r.Right != Anyone && gate.Holder.Holds(r.Name) && !r.holdable():
+			panic(fmt.Sprintf("rest: requests of route %s may wait, and a holder cannot read them", r.Name))
 		case names[r.Name+r.Method+r.Path]:
 			panic(fmt.Sprintf("rest: route %s is there twice", r.Name))
 		}
