@@ -103,6 +103,7 @@ const (
 	kindArea   kind = "area"
 	kindChoice kind = "choice"
 	kindMany   kind = "many"
+	kindFile   kind = "file" // its value is the content
 )
 
 // pick is a value of a choice.
@@ -143,11 +144,17 @@ func (f *field) show(w *words) shownField {
 	return s
 }
 
-// Limits of texts in forms, in characters.
+// Limits of texts in forms, in characters, and of files, in bytes.
 const (
-	maxText = 1024
-	maxArea = 8 << 20
+	maxText  = 1024
+	maxArea  = 8 << 20
+	maxFrame = 64 << 10 // bytes of a form with a file or a long text besides it
 )
+
+// takesFiles reports whether the form has a field for a file.
+func (d *deed) takesFiles() bool {
+	return slices.ContainsFunc(d.fields, func(f field) bool { return f.kind == kindFile })
+}
 
 // long reports whether the form has a field for a long text.
 func (d *deed) long() bool {
@@ -186,6 +193,12 @@ type onUserOf struct {
 type onThing struct {
 	Of   string `query:"of"`
 	Body rest.Form
+}
+
+// onThingUpload is onThing with files.
+type onThingUpload struct {
+	Of   string `query:"of"`
+	Body rest.Parts
 }
 
 // onUserPage asks for the form of a deed. Held is a request of the person that waits: the form
@@ -237,17 +250,26 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 		var get, post rest.Route
 		if strings.Contains(g.at, "{id}") {
 			get = page("GET"+path, g.reads, g.right, ask)
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) }).HeldAs(d.held)
 		} else {
 			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) {
 				return ask(ctx, onUserPage{Of: r.Of, Held: r.Held})
 			})
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) }).HeldAs(d.held)
+		}
+		if d.takesFiles() { // only deeds of the installation do, and none of them may be held
+			post = rest.HandleDocuments("POST"+path, d.operation, g.right, newMemory, func(ctx context.Context, docs *rest.Documents[*memory], r onThingUpload) (any, error) {
+				f, err := d.readForm(r.Body, docs)
+				if err != nil {
+					return nil, err
+				}
+				return do(ctx, "", r.Of, f)
+			})
 		}
 		if d.long() { // a text that a browser has cut off does not pass
-			post = post.AtMost(maxArea)
+			post = post.AtMost(maxArea + maxFrame)
 		}
-		routes = append(routes, get, post.HeldAs(d.held).Answering(rest.Redirect{}, rest.Page{}, rest.File{}))
+		routes = append(routes, get, post.Answering(rest.Redirect{}, rest.Page{}, rest.File{}))
 	}
 	return routes
 }
@@ -283,6 +305,7 @@ type deedView struct {
 	Fields []shownField
 	Ends   []ending
 	Named  bool
+	Files  bool   // the form has files
 	Here   string // address that the form is sent to
 	From   string
 	Back   string
@@ -297,7 +320,7 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 		}
 		fields = append(fields, more...)
 	}
-	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Here: visitorOf(ctx).path, From: o.from, Back: o.back}
+	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: visitorOf(ctx).path, From: o.from, Back: o.back}
 	if o.Of != "" {
 		v.Here += "?of=" + url.QueryEscape(o.Of)
 	}
@@ -321,12 +344,13 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 	return a.office(ctx, "deed", d.titleKey(), "", v), nil
 }
 
-// fill writes what was typed into the form of a deed. Secrets and codes are typed again.
+// fill writes what was typed into the form of a deed. Secrets and codes are typed again, and files
+// are chosen again.
 func (v *view) fill(d *deed, f rest.Form) {
 	form := v.content.(operatorView).Page.(deedView)
 	for i := range form.Fields {
 		x := &form.Fields[i]
-		if x.Kind == kindSecret || slices.ContainsFunc(d.fields, func(y field) bool { return y.name == x.Name && y.varying }) {
+		if x.Kind == kindSecret || x.Kind == kindFile || slices.ContainsFunc(d.fields, func(y field) bool { return y.name == x.Name && y.varying }) {
 			continue
 		}
 		x.Value = f.Get(x.Name)

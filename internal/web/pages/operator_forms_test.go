@@ -25,7 +25,7 @@ func TestRefusedForms(t *testing.T) {
 	if strings.Contains(p.text, "123456") {
 		t.Error("a code is shown again")
 	}
-	p = b.deed("/operator/tokens/token-import", url.Values{"tokens": {"<KeyContainer/>"}, "password": {"secret of the file"}})
+	p = b.upload("/operator/tokens/token-import", map[string]string{"tokens": "<KeyContainer/>", "password": "secret of the file"})
 	b.is(p, 400, "&lt;KeyContainer/&gt;</textarea>")
 	if strings.Contains(p.text, "secret of the file") {
 		t.Error("a password is shown again")

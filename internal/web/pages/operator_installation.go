@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
@@ -106,7 +107,7 @@ func (a *API) groupDeeds() []deed {
 		}}
 	}
 	own := func(ctx context.Context, o *object) ([]field, error) {
-		kinds, err := policies.Store.GroupKinds(ctx)
+		kinds, err := policies.Store.GroupKinds(ctx, []string{o.Of})
 		f := field{name: "kind", kind: kindChoice}
 		for _, k := range kinds[o.Of] {
 			f.choices = append(f.choices, pick{Value: string(k), Key: "policy.kind." + string(k)})
@@ -279,7 +280,7 @@ func (a *API) tokenDeeds() []deed {
 	service := a.Operators.OneTime
 	return []deed{
 		{name: "token-import", operation: "ImportTokens", fields: []field{
-			{name: "tokens", kind: kindArea, required: true, hint: "field.hint.tokens"}, {name: "password", kind: kindSecret}, {name: "key", kind: kindSecret, hint: "field.hint.key"},
+			{name: "file", kind: kindFile, hint: "field.hint.tokens"}, {name: "tokens", kind: kindArea}, {name: "password", kind: kindSecret}, {name: "key", kind: kindSecret, hint: "field.hint.key"},
 		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			list, err := readStock(f)
 			if err != nil {
@@ -304,9 +305,18 @@ func (a *API) tokenDeeds() []deed {
 	}
 }
 
-// readStock reads the file of a vendor that a form has as text.
+// readStock reads the file of a vendor, or its text, from a form.
 func readStock(f rest.Form) (list []stock.Token, err error) {
-	text := strings.TrimRight(f.Get("tokens"), " \t\r\n")
+	_, chosen := f["file"]
+	text := strings.TrimRight(cmp.Or(f.Get("file"), f.Get("tokens")), " \t\r\n")
+	switch {
+	case chosen && f.Get("tokens") != "":
+		return nil, fault.New(fault.InvalidParameters, "choose a file or paste its text, not both")
+	case !chosen && text == "":
+		return nil, fault.New(fault.ContentRequired, "choose the file of the vendor, or paste its text")
+	case !utf8.ValidString(text):
+		return nil, fault.New(fault.InvalidContent, "the tokens cannot be read: the file is not text in UTF-8")
+	}
 	if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t\r\n"), "<") {
 		with := stock.Opening{Password: f.Get("password")}
 		if with.Key, err = hex.DecodeString(strings.TrimSpace(f.Get("key"))); err != nil {

@@ -437,10 +437,10 @@ func TestInstallationPages(t *testing.T) {
 	}
 	b.is(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}}), 400, "exists already")
 	b.is(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
-	p := b.ok(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}}), "new in the stock", "<code>1</code>")
-	b.is(b.deed("/operator/tokens/token-import", url.Values{"tokens": {hostileText}}), 400)
-	b.is(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-1,HOTP,secretzz\n"}}), 400, "line 2 (H-1): the secret: want it in the form")
-	b.is(b.deed("/operator/tokens/token-import", url.Values{"tokens": {"<KeyContainer/>"}, "key": {"zz"}}), 400)
+	p := b.ok(b.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}), "new in the stock", "<code>1</code>")
+	b.is(b.upload("/operator/tokens/token-import", map[string]string{"tokens": hostileText}), 400)
+	b.is(b.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,secretzz\n"}), 400, "line 2 (H-1): the secret: want it in the form")
+	b.is(b.upload("/operator/tokens/token-import", map[string]string{"tokens": "<KeyContainer/>", "key": "zz"}), 400)
 	b.ok(b.get("/operator/tokens?free=yes"), "H-1", "in stock")
 	b.ok(b.deed("/operator/tokens/token-discard?of=H-1", nil), "The token is deleted")
 	p = b.ok(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"https://hooks.example.org/a"}, "events": {"UserPasswordChanged"}}), "whsec_")
@@ -457,7 +457,7 @@ func TestInstallationPages(t *testing.T) {
 	b.ok(b.deed("/operator/services/tsp-check?of=own", nil), "look here", "The service gave no time stamp.")
 	ru := operator(w, w.Dev.Operator.Login)
 	ru.header.Set("Accept-Language", "ru")
-	ru.is(ru.deed("/operator/tokens/token-import", url.Values{"tokens": {"serial,type,secret_hex\nH-2,HOTP,31\nH-3,x,31\n"}}), 400, "Файл не читается: строка 2 (H-2): байтов в секрете – 1, нужно от", "строка 3 (H-3): нужен тип HOTP или TOTP")
+	ru.is(ru.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-2,HOTP,31\nH-3,x,31\n"}), 400, "Файл не читается: строка 2 (H-2): байтов в секрете – 1, нужно от", "строка 3 (H-3): нужен тип HOTP или TOTP")
 	ru.ok(ru.deed("/operator/services/tsp-check?of=own", nil), "Штамп времени от службы не получен.", "Служба ответила кодом HTTP 405.")
 	tsp, err := url.Parse(w.Dev.TSPURL)
 	if err != nil {

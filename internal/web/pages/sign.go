@@ -5,7 +5,6 @@ package pages
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"net/url"
 	"path"
@@ -23,8 +22,8 @@ import (
 )
 
 const (
-	maxFiles = 200 // in one upload
-	maxField = 4 << 10
+	maxFiles = 200     // in one upload
+	maxField = 4 << 10 // bytes of a field beside the files
 )
 
 // Levels of a signature, as the form sends them.
@@ -195,46 +194,6 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 	return view{template: "sign/form", title: "sign.title", script: uploadScript + stampScript, modules: a.pdfModules(), content: v}, nil
 }
 
-// readUpload reads the parts of a form in the order in which the browser sends them, and
-// calls each with every file. It returns the other fields.
-func readUpload[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], each func(field, name string, content S) error) (map[string]string, error) {
-	fields := map[string]string{}
-	for {
-		p, err := parts.Next()
-		if err == io.EOF {
-			return fields, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if p.FileName == "" {
-			text, err := p.Text(maxField)
-			if err != nil {
-				return nil, err
-			}
-			if text != "" {
-				fields[p.Name] = text
-			}
-			continue
-		}
-		content, err := docs.Open(p)
-		if err != nil {
-			return nil, err
-		}
-		if err := each(p.Name, baseName(p.FileName), content); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// baseName returns the last element of a name. Some browsers send a path.
-func baseName(name string) string {
-	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
-		name = name[i+1:]
-	}
-	return name
-}
-
 // group is the files of an upload that one operation signs, by their place in the upload.
 type group struct {
 	format *format
@@ -292,7 +251,7 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 	}
 	left, _ := errors.AsType[unsigned](err)
 	left.error, left.again = err, left.signed == ""
-	if choices := keep(func(name string) string { return fields[name] }); choices != "" {
+	if choices := keep(fields.Get); choices != "" {
 		left.back = "/sign?" + choices
 	}
 	return to, left
@@ -301,9 +260,9 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 // signFiles stores the files, signs them, and leads to the page of the operations. Each format
 // is an operation of its own, since an operation signs in one way. The fields of the form are
 // returned with a refusal, too.
-func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts) (to rest.Redirect, fields map[string]string, err error) {
+func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts) (to rest.Redirect, fields rest.Form, err error) {
 	var files []upload
-	fields, err = readUpload(parts, docs, func(field, name string, content *document.Intake) error {
+	fields, err = readUpload(parts, docs, maxField, func(field, name string, content *document.Intake) error {
 		if content.Size() == 0 && name == "" {
 			return nil // the browser sends an empty part for no file
 		}
@@ -376,7 +335,7 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 	}
 	rest.Concerning(ctx, "certificate "+chosen.certificate+", "+strconv.Itoa(len(files))+" documents")
 	to = rest.Redirect{Location: "/signed?" + queryOf(ids), See: true}
-	if again := keep(func(name string) string { return fields[name] }); again != "" {
+	if again := keep(fields.Get); again != "" {
 		to.Location += "&again=" + url.QueryEscape(again)
 	}
 	return to, fields, nil
@@ -419,18 +378,18 @@ type choices struct {
 	stamp       map[string]string // parameters of the visible stamp of a PDF; nil: none
 }
 
-func (a *API) choices(ctx context.Context, fields map[string]string) (c choices, err error) {
-	c = choices{level: levelPlain, attached: fields["attached"] == "yes", certificate: fields["certificate"], pin: fields["pin"]}
+func (a *API) choices(ctx context.Context, fields rest.Form) (c choices, err error) {
+	c = choices{level: levelPlain, attached: fields.Get("attached") == "yes", certificate: fields.Get("certificate"), pin: fields.Get("pin")}
 	if c.stamp, err = stampOf(fields); err != nil {
 		return c, err
 	}
-	if level := fields["level"]; level != "" {
+	if level := fields.Get("level"); level != "" {
 		if !slices.Contains(levels, level) {
 			return c, fault.New(fault.InvalidParameters, "this level of a signature is not known")
 		}
 		c.level = level
 	}
-	if name := fields["format"]; name != "" && name != automatic {
+	if name := fields.Get("format"); name != "" && name != automatic {
 		at := slices.IndexFunc(formats, func(f format) bool { return f.Name == name })
 		if at < 0 {
 			return c, fault.New(fault.InvalidParameters, "this format of a signature is not known")
@@ -440,7 +399,7 @@ func (a *API) choices(ctx context.Context, fields map[string]string) (c choices,
 	if c.level == levelPlain {
 		return c, nil
 	}
-	if c.service = fields["service"]; c.service != "" {
+	if c.service = fields.Get("service"); c.service != "" {
 		return c, nil
 	}
 	services, err := a.TSPServices(ctx)

@@ -58,13 +58,13 @@ var stampFields = []stampField{
 }
 
 // stampOf returns the parameters of a visible stamp, nil if the person chose none.
-func stampOf(fields map[string]string) (map[string]string, error) {
-	if fields["stamp"] != "yes" {
+func stampOf(fields rest.Form) (map[string]string, error) {
+	if fields.Get("stamp") != "yes" {
 		return nil, nil
 	}
 	values := map[string]int{}
 	for _, f := range stampFields {
-		n, err := strconv.Atoi(fields["stamp_"+f.Name])
+		n, err := strconv.Atoi(fields.Get("stamp_" + f.Name))
 		if err != nil || n < f.Low || n > f.High {
 			return nil, fault.Newf(fault.InvalidParameters, "stamp: %s must be a whole number from %d to %d", f.Name, f.Low, f.High)
 		}

@@ -41,7 +41,7 @@ func (a *API) verifyForm(_ context.Context, _ struct{}) (view, error) {
 func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake], r struct{ Body rest.Parts }) (any, error) {
 	var file, original *signing.Intake
 	name := ""
-	fields, err := readUpload(r.Body, docs, func(field, called string, content *signing.Intake) error {
+	fields, err := readUpload(r.Body, docs, maxField, func(field, called string, content *signing.Intake) error {
 		switch {
 		case content.Size() == 0:
 		case field == "original":
@@ -74,12 +74,12 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	if kind == "" {
 		return nil, fault.New(fault.InvalidContent, "the file is not a signed document of a kind that is known here")
 	}
-	found, err := a.Verifier.Verify(ctx, &signing.VerifyOrder{Type: kind, Content: file, Original: original, Password: fields["password"]})
+	found, err := a.Verifier.Verify(ctx, &signing.VerifyOrder{Type: kind, Content: file, Original: original, Password: fields.Get("password")})
 	if err != nil {
 		return nil, err
 	}
 	result := reportOf(name, found)
-	switch result.At = a.Now(); fields["answer"] {
+	switch result.At = a.Now(); fields.Get("answer") {
 	case "json":
 		return result.json()
 	case "pdf":

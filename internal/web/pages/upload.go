@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest"
+)
+
+// readUpload reads the parts of a form in the order in which the browser sends them, and
+// calls each with every file. It returns the other fields, of at most so many bytes each.
+func readUpload[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], most int64, each func(field, name string, content S) error) (rest.Form, error) {
+	fields := rest.Form{}
+	for {
+		p, err := parts.Next()
+		if err == io.EOF {
+			return fields, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p.FileName == "" {
+			text, err := p.Text(most)
+			if err != nil {
+				return nil, err
+			}
+			if text != "" {
+				fields[p.Name] = append(fields[p.Name], text)
+			}
+			continue
+		}
+		content, err := docs.Open(p)
+		if err != nil {
+			return nil, err
+		}
+		if err := each(p.Name, baseName(p.FileName), content); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// baseName returns the last element of a name. Some browsers send a path.
+func baseName(name string) string {
+	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
+		name = name[i+1:]
+	}
+	return name
+}
+
+// memory is a file of a form of operators. It may hold secrets, so it is never on the disk.
+type memory struct{ content bytes.Buffer }
+
+func newMemory(context.Context, audit.Principal) (*memory, error) { return &memory{}, nil }
+
+// Write implements rest.Sink.
+func (m *memory) Write(p []byte) (int, error) {
+	if m.content.Len()+len(p) > maxArea {
+		return 0, fault.Newf(fault.TooLarge, "the file is larger than %d MiB", maxArea>>20)
+	}
+	return m.content.Write(p)
+}
+
+// Finish implements rest.Sink.
+func (*memory) Finish() error { return nil }
+
+// Close implements rest.Sink.
+func (*memory) Close() error { return nil }
+
+// Sibling implements rest.Sink.
+func (*memory) Sibling() (*memory, error) { return &memory{}, nil }
+
+// readForm reads the form of a deed that takes files. A file becomes the value of its field.
+func (d *deed) readForm(parts rest.Parts, docs *rest.Documents[*memory]) (rest.Form, error) {
+	files := rest.Form{}
+	form, err := readUpload(parts, docs, maxArea, func(name, _ string, content *memory) error {
+		switch {
+		case !slices.ContainsFunc(d.fields, func(f field) bool { return f.name == name && f.kind == kindFile }):
+			return fault.Newf(fault.InvalidParameters, "the field %.64q takes no file", name)
+		case files[name] != nil:
+			return fault.New(fault.InvalidParameters, "choose one file")
+		}
+		files[name] = []string{content.content.String()}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(form, files)
+	return form, nil
+}
