@@ -30,6 +30,11 @@ func errCode() *fault.Error {
 	return fault.New(fault.InvalidCode, "the code is wrong, was used before, or its time is over; where the token's clock or counter may have run away give two codes in a row")
 }
 
+// errPair returns the fault for two codes of which one is wrong for any reason.
+func errPair() *fault.Error {
+	return fault.New(fault.InvalidCode, "the two codes do not follow each other on this token, were used before, or are too far from what it is expected to show; give two new codes in a row")
+}
+
 // tryCode counts an attempt durably and then checks the codes. Faults:
 // invalid_confirmation_code, max_attempts_exceeded while the token is locked,
 // wrong_operation for a token that has expired or is not valid yet, and for one code of a token
@@ -54,6 +59,8 @@ func (s *Service) tryCode(ctx context.Context, key string, c codes) (*passed, er
 	step, ok, err := s.match(record, c, now)
 	switch {
 	case err != nil:
+	case !ok && c.second != "":
+		err = errPair()
 	case !ok:
 		err = errCode()
 	case !record.valid(now):

@@ -260,6 +260,9 @@ func (a *API) tokens(ctx context.Context, r struct {
 			state, names = cell{Key: "people.locked", Bad: true}, append(names, "token-unlock")
 		}
 		line := row{Cells: []cell{{Text: x.Serial}, {Key: "token.kind." + strings.ToLower(string(x.Type))}, owner, state, {At: x.CreatedAt}}}
+		if x.UserID != "" && owner.Text != x.UserID { // a person whom the operator reaches
+			line.Deeds = a.linksFrom("tokens", x.UserID, x.Serial, "token-sync")
+		}
 		for _, n := range names {
 			line.Deeds = append(line.Deeds, a.deedLink("/operator/tokens", "", n, x.Serial))
 		}

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/oath"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
@@ -269,7 +270,7 @@ func (a *API) linksFrom(from, id, of string, names ...string) []link {
 }
 
 // lists are the lists of many people whose rows have deeds on one of them.
-var lists = map[string]string{"requests": "/operator/requests", "operations": "/operator/operations"}
+var lists = map[string]string{"requests": "/operator/requests", "operations": "/operator/operations", "tokens": "/operator/tokens"}
 
 // peopleDeeds is where deeds on users are.
 const peopleDeeds = "/operator/people/{id}"
@@ -390,7 +391,7 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 	t.Deeds = append(t.Deeds, a.links(u.ID, "", "password-show", "password-sms", "password-email", "password-print", "token-set", "token-app")...)
 	switch token, err := a.Operators.OneTime.Token(ctx, who, u.ID); {
 	case err == nil:
-		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, {Text: token.Serial + " – " + visitorOf(ctx).words.text("token.kind."+strings.ToLower(string(token.Type)))}}, Deeds: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, visitorOf(ctx).words.tokenCell(token)}, Deeds: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
 	case !fault.Is(err, fault.KeyNotFound):
 		return t, err
 	}
@@ -429,6 +430,11 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 		})
 	}
 	return t, nil
+}
+
+// tokenCell describes a token for one-time passwords.
+func (w *words) tokenCell(t oath.Token) cell {
+	return cell{Text: t.Serial + " – " + w.text("token.kind."+strings.ToLower(string(t.Type)))}
 }
 
 // certificateRow describes a certificate.

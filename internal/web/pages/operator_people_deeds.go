@@ -365,6 +365,12 @@ func (a *API) signInDeeds() []deed {
 	otp := func(o *object, f rest.Form) oath.Codes {
 		return oath.Codes{Serial: cmp.Or(f.Get("serial"), o.Of), FirstOTP: f.Get("first"), SecondOTP: f.Get("second")}
 	}
+	again := slices.Clone(codes) // one code does not say where a token is
+	again[1].required = true
+	aboutToken := func(ctx context.Context, o *object) (row, error) {
+		token, err := tokens.Token(ctx, rest.Caller(ctx), o.ID)
+		return row{Cells: []cell{visitorOf(ctx).words.tokenCell(token)}}, err
+	}
 	list := []deed{
 		{name: "password-show", operation: "ResetPassword", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			out, err := identity.ResetPassword(ctx, rest.Caller(ctx), o.ID, signin.Delivery{Show: true})
@@ -389,7 +395,7 @@ func (a *API) signInDeeds() []deed {
 		{name: "token-set", operation: "SetUserOtpToken", fields: append([]field{{name: "serial", required: true}}, codes...), do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return tokens.SetToken(ctx, who, o.ID, otp(o, f))
 		})},
-		{name: "token-sync", operation: "RestoreUserOtpTokenSync", fields: codes, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "token-sync", operation: "RestoreUserOtpTokenSync", fields: again, about: aboutToken, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return tokens.SyncToken(ctx, who, o.ID, otp(o, f))
 		})},
 		{name: "token-app", operation: "CreateUserOathAppData", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
@@ -399,7 +405,7 @@ func (a *API) signInDeeds() []deed {
 			}
 			return &made{Secret: d.Secret, Text: d.URI, Picture: picture(d.QR), Note: "token.scan"}, nil
 		}},
-		{name: "token-remove", operation: "RemoveUserOtpToken", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "token-remove", operation: "RemoveUserOtpToken", named: true, about: aboutToken, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return tokens.RemoveToken(ctx, who, o.ID)
 		})},
 	}

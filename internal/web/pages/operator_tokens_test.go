@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"tamga/internal/domain/oath/otp"
+	"tamga/internal/tamgatest"
+)
+
+// TestTokenImport sends files of tokens, also wrong ones. The limit of their form is above that of
+// other forms.
+func TestTokenImport(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b, ru := operator(w, w.Dev.Operator.Login), operator(w, w.Dev.Operator.Login)
+	ru.header.Set("Accept-Language", "ru")
+	const at, head, line = "/operator/tokens/token-import", "serial,type,secret_hex\n", "H-1,HOTP,3132333435363738393031323334353637383930\n"
+	pasted := func(text string) map[string]string { return map[string]string{"tokens": text} }
+	of := func(content string) file { return file{"file", "tokens.csv", content} }
+	b.ok(b.get(at), `enctype="multipart/form-data"`, `<input type="file" name="file"`, `<textarea id="tokens"`)
+	for name, c := range map[string]struct {
+		fields map[string]string
+		files  []file
+		status int
+		want   string
+	}{
+		"a large text":            {pasted(head + strings.Repeat(line, 40_000)), nil, 400, "line 3 (H-1)"}, // 1.8 MB
+		"a large file":            {nil, []file{of(head + strings.Repeat(line, 150_000))}, 400, "line 3 (H-1)"},
+		"a file over the limit":   {nil, []file{of(strings.Repeat("x", 8<<20+1))}, 413, "the file is larger than 8 MiB"},
+		"a request over it":       {nil, []file{of(strings.Repeat("x", 9<<20))}, 413, "the request is larger than"},
+		"a text over the limit":   {pasted(strings.Repeat("x", 9<<20)), nil, 413, "the request is larger than"},
+		"nothing":                 {nil, nil, 400, "choose the file of the vendor, or paste its text"},
+		"no text":                 {pasted(" \n\t"), nil, 400, "choose the file of the vendor"},
+		"an empty file":           {nil, []file{of("")}, 400, "the file is empty"},
+		"two files":               {nil, []file{of(head + line), of(head + line)}, 400, "choose one file"},
+		"an empty file and one":   {nil, []file{of(""), of(head + line)}, 400, "choose one file"},
+		"a file and a text":       {pasted(head + line), []file{of(head + line)}, 400, "not both"},
+		"a file in another field": {nil, []file{{"tokens", "tokens.csv", head + line}}, 400, "takes no file"},
+		"another type":            {nil, []file{{"file", "tokens.xlsx", "PK\x03\x04\x14\x00\xff\xfe"}}, 400, "not text in UTF-8"},
+		"another text":            {nil, []file{{"file", "tokens.html", "<html>" + hostileText}}, 400, "no PSKC container"},
+		"UTF-16":                  {nil, []file{of("\xff\xfes\x00e\x00r\x00")}, 400, "not text in UTF-8"},
+		"Windows-1251":            {nil, []file{of(head + "\xcd-1,HOTP,31\n")}, 400, "not text in UTF-8"},
+		"a name of a stranger":    {nil, []file{{"file", hostileText, head + "H-1,HOTP,31\n"}}, 400, "line 2 (H-1): a secret of 1 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &browser{t, b.server, b.client, b.header}
+			p := b.upload(at, c.fields, c.files...)
+			b.is(p, c.status, c.want)
+			b.safe(p)
+			if strings.Contains(p.text, "31323334") && c.fields == nil {
+				t.Errorf("the page has the file:\n%s", p.text)
+			}
+		})
+	}
+	ru.is(ru.upload(at, nil, of(strings.Repeat("x", 9<<20))), 413, "Запрос больше", `href="`+at+`"`)
+	ru.is(ru.upload(at, nil, of("\xff")), 400, "Файл не читается: это не текст в UTF-8 (нужен контейнер PSKC или CSV)")
+	b.is(b.post(at, url.Values{"tokens": {head + line}}), 400, "send multipart/form-data")
+	b.is(b.post("/operator/groups/group-add", url.Values{"group": {"x"}, "about": {strings.Repeat("x", 2<<20)}}), 413)
+
+	// Nobody else imports tokens, and no other site does.
+	foreign := operator(w, tamgatest.Foreign)
+	foreign.is(foreign.upload(at, nil, of(head+line)), 403)
+	plain := newBrowser(t, w.Server)
+	plain.ok(plain.signIn("/start", tamgatest.Plain, tamgatest.Password))
+	plain.is(plain.upload(at, nil, of(head+line)), 403)
+	stranger := newBrowser(t, w.Server)
+	stranger.ok(stranger.upload(at, nil, of(head+line)), `name="ticket"`) // the sign-in
+	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
+		b.header.Set(name, value)
+		b.is(b.upload(at, nil, of(head+line)), 403, "sent by another site")
+		b.header.Del(name)
+	}
+	b.ok(b.get("/operator/tokens"), "There is no token.")
+
+	b.ok(b.upload(at, map[string]string{"tokens": "", "password": "", "key": ""}, of("\ufeff"+head+line+" \n")), "<code>1</code>")
+	b.ok(b.upload(at, pasted(head+line)), "<code>0</code>")
+	sealed := file{"file", "tokens.xml", tamgatest.EncryptedContainer("P-1", []byte("12345678901234567890"), "of the vendor")}
+	b.is(b.upload(at, map[string]string{"password": "another"}, sealed), 400)
+	b.ok(b.upload(at, map[string]string{"password": "of the vendor"}, sealed), "<code>1</code>")
+	if log := w.Command("audit", "--operation", "ImportTokens", "--limit", "0", "--json"); !strings.Contains(log, `"detail":"1 tokens"`) || strings.Contains(log, "31323334") {
+		t.Errorf("the audit log:\n%s", log)
+	}
+	// The request has no form that a second operator could read.
+	r := tamgatest.Run(t.Context(), "", "serve", "--dev", "--listen", "127.0.0.1:0", "--set", "users.second_operator=[ImportTokens]")
+	if r.Code == 0 || !strings.Contains(r.Failure.Error(), `users.second_operator: "ImportTokens": want an operation of user management`) {
+		t.Errorf("a program that cannot hold the import ends with %+v", r)
+	}
+	b.ok(b.get("/operator/tokens"), "<td>HOTP, by counter</td>")
+}
+
+// TestTokenSync synchronises tokens by two codes in a row, right and wrong ones.
+func TestTokenSync(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b, ru := operator(w, w.Dev.Operator.Login), operator(w, w.Dev.Operator.Login)
+	ru.header.Set("Accept-Language", "ru")
+	seed := "31323334353637383930" + "31323334353637383930"
+	b.ok(b.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP," + seed + "\nT-1,TOTP," + seed + "\n"}))
+	key, err := otp.New(otp.SHA1, 6, []byte("12345678901234567890"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const done, wrong = "The token is synchronised", "the two codes do not follow each other on this token"
+	for serial, now := range map[string]int64{"H-1": 0, "T-1": otp.Step(time.Now(), 30*time.Second)} {
+		t.Run(serial, func(t *testing.T) {
+			b := &browser{t, w.Server, b.client, b.header}
+			id, login, _, _ := w.Register()
+			at := personAt(id)
+			sync := at + "/token-sync?of=" + serial
+			pair := func(first, second int64) url.Values {
+				return url.Values{"first": {key.Code(now + first)}, "second": {key.Code(now + second)}}
+			}
+			b.is(b.get(at+"/token-sync"), 400, "the user has no token")
+			b.is(b.post(at+"/token-sync", pair(0, 1)), 400, "the user has no token")
+			form := pair(0, 1)
+			form.Set("serial", serial)
+			b.ok(b.deed(at+"/token-set", form), "The token is assigned")
+			b.ok(b.get(sync), serial+" – ", `name="second" type="text" value="" maxlength="1024" autocomplete="off" required`)
+
+			b.ok(b.deed(sync, pair(40, 41)), done)
+			b.is(b.deed(sync, pair(40, 41)), 400, wrong) // they were used
+			b.is(b.deed(sync, pair(20, 21)), 400, wrong) // older ones
+			b.is(b.deed(sync, pair(52, 51)), 400, wrong)
+			b.is(b.deed(sync, pair(51, 53)), 400, wrong)
+			b.ok(b.deed(sync, pair(50, 51)), done) // after four wrong ones
+			b.is(b.deed(sync, pair(1<<20, 1<<20+1)), 400, wrong)
+			b.is(b.deed(sync, url.Values{"first": {key.Code(now + 60)}}), 400, "want two codes in a row")
+			b.is(b.deed(sync, url.Values{"first": {hostileText}, "second": {strings.Repeat("1", 1000)}}), 400, wrong)
+			b.is(b.deed(at+"/token-sync?of=X-1", pair(60, 61)), 400, "the user has another token")
+
+			// The list of tokens leads to the form, and the form back to the list.
+			from := sync + "&from=tokens"
+			b.ok(b.get("/operator/tokens"), `<a href="`+strings.ReplaceAll(from, "&", "&amp;")+`">Synchronise</a>`, login)
+			p := b.ok(b.deed(from, pair(60, 61)), done)
+			if p.at.Path != "/operator/tokens" {
+				t.Errorf("the form leads to %s", p.at)
+			}
+
+			// Wrong pairs lock the token, for right ones too, until it is unlocked.
+			for range 5 {
+				b.is(b.deed(sync, pair(60, 61)), 400, wrong)
+			}
+			b.is(b.deed(sync, pair(70, 71)), 400, "too many wrong codes of this token")
+			ru.is(ru.deed(sync, pair(70, 71)), 400, "пока оператор не разблокирует токен")
+			b.ok(b.deed("/operator/tokens/token-unlock?of="+serial, nil), "The token is unlocked")
+			ru.is(ru.deed(sync, pair(60, 61)), 400, "идут на токене не подряд")
+			b.ok(b.deed(sync, pair(70, 71)), done)
+			b.ok(b.deed(at+"/token-remove?of="+serial, nil))
+			b.is(b.get(at+"/token-remove"), 400, "the user has no token")
+		})
+	}
+	foreign := operator(w, tamgatest.Foreign)
+	id, _, _, _ := w.Register()
+	foreign.is(foreign.post(personAt(id)+"/token-sync", url.Values{"first": {"123456"}, "second": {"123457"}}), 404)
+}
