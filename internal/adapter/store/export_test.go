@@ -26,7 +26,7 @@ func Bearers(ctx context.Context, db *DB, callers []context.Context, tokens []st
 		}
 		j.readAll(slices.Clone(asked))
 		for _, q := range asked {
-			list, found, errs = append(list, q.value.bearer), append(found, q.found.found), append(errs, q.err)
+			list, found, errs = append(list, q.answer.value.bearer), append(found, q.answer.found), append(errs, q.answer.err)
 		}
 		return list, found, errs
 	}

@@ -30,10 +30,10 @@ type joint[A any] struct {
 
 // read is a key and its row.
 type read[A any] struct {
-	ctx context.Context // of the caller, for its values
-	key string
-	at  int64
-	found[A]
+	ctx    context.Context // of the caller, for its values
+	key    string
+	at     int64
+	answer found[A]
 }
 
 func newJoint[A any](file *sqliteFile, query string, timed bool, scan func(r row, before ...any) (A, error)) *joint[A] {
@@ -56,7 +56,7 @@ func (j *joint[A]) read(ctx context.Context, key string, at time.Time) (value A,
 	}
 	q := &read[A]{ctx: ctx, key: key, at: millis(at)}
 	j.reads.Do(q)
-	return q.value, q.found.found, q.err
+	return q.answer.value, q.answer.found, q.answer.err
 }
 
 // state returns the state of the file if rows are remembered.
@@ -108,11 +108,11 @@ func (j *joint[A]) readOne(ctx context.Context, from reader, err error, asked []
 		err = unpanicked(func() error {
 			return from.query(ctx, lite.Keep, j.query, args, func(r row) error {
 				for _, q := range asked {
-					q.value, q.err = j.scan(r)
-					q.found.found = true
+					q.answer.value, q.answer.err = j.scan(r)
+					q.answer.found = true
 				}
-				if asked[0].err == nil {
-					keep(asked[0].key, r, asked[0].value)
+				if asked[0].answer.err == nil {
+					keep(asked[0].key, r, asked[0].answer.value)
 				}
 				return nil
 			})
@@ -120,10 +120,10 @@ func (j *joint[A]) readOne(ctx context.Context, from reader, err error, asked []
 	}
 	for _, q := range asked {
 		if err != nil {
-			q.err = err
+			q.answer.err = err
 		}
-		if q.err != nil {
-			q.found = found[A]{err: fmt.Errorf("store: %w", q.err)}
+		if q.answer.err != nil {
+			q.answer = found[A]{err: fmt.Errorf("store: %w", q.answer.err)}
 		}
 	}
 }
