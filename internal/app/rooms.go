@@ -159,7 +159,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if purpose == ForServer {
 		limits = store.ServingLimits
 	}
-	db, err := store.Open(ctx, store.Options{URL: address, Connections: c.DatabaseConnections, Limits: limits})
+	db, err := store.Open(ctx, store.Options{URL: address, Connections: c.DatabaseConnections, Limits: limits, Log: log})
 	if err != nil {
 		return nil, err
 	}

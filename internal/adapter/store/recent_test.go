@@ -3,6 +3,8 @@
 package store
 
 import (
+	"bytes"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -183,6 +185,43 @@ func TestRecent(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestWatchBegins checks that commits are watched when what lasts is read, and not by what a command
+// does, and that the log says why they cannot be watched.
+func TestWatchBegins(t *testing.T) {
+	var log bytes.Buffer
+	path := filepath.Join(t.TempDir(), "tamga.db")
+	db, err := Open(t.Context(), Options{URL: "sqlite:" + path, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Users{db}).Groups(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	file := db.database.(*sqliteFile)
+	if file.watch != nil {
+		t.Error("commits are watched, and nobody asks")
+	}
+	if _, err := (Authority{db}).States(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := file.state(); !known || file.watch == nil || log.Len() > 0 {
+		t.Errorf("commits are not watched: %s", log.String())
+	}
+	none := &sqliteFile{path: filepath.Join(path, "none"), log: file.log}
+	for range 2 {
+		if _, known := none.state(); known {
+			t.Error("a file that cannot be opened is watched")
+		}
+	}
+	if n := strings.Count(log.String(), "are not watched"); n != 1 {
+		t.Errorf("the log says %d times why commits are not watched:\n%s", n, log.String())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ const sqliteWait = 10 * time.Second
 // connections BEGIN IMMEDIATE starves some of them until they give up. With one, they
 // queue in order. The defaults of drivers differ, so every setting that durability
 // depends on is set here.
-func (db *DB) openSQLite(path string, readers int) error {
+func (db *DB) openSQLite(path string, o Options) error {
 	if path == "" || path == ":memory:" {
 		return errors.New(`want a file after "sqlite:"; a database in memory is not durable`)
 	}
@@ -50,12 +51,15 @@ func (db *DB) openSQLite(path string, readers int) error {
 	// allocated as needed.
 	pragmas := slices.Clip([]string{"foreign_keys(1)", "cache_size(-16384)"})
 	db.engine = sqliteEngine
-	file := &sqliteFile{path: path}
+	file := &sqliteFile{path: path, log: o.Log}
+	if file.log == nil {
+		file.log = slog.New(slog.DiscardHandler)
+	}
 	file.pools.Store(2)
 	file.writer = newConnections(1, file.poolOver, func() (*lite.Conn, error) {
 		return lite.Open(path, sqliteWait, append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")...)
 	})
-	file.readers = newConnections(cmp.Or(readers, 8), file.poolOver, func() (*lite.Conn, error) {
+	file.readers = newConnections(cmp.Or(o.Connections, 8), file.poolOver, func() (*lite.Conn, error) {
 		return lite.Open(path, sqliteWait, append(pragmas, "query_only(1)")...)
 	})
 	db.database = file
@@ -65,28 +69,43 @@ func (db *DB) openSQLite(path string, readers int) error {
 // sqliteFile is the database in a file.
 type sqliteFile struct {
 	path            string
+	log             *slog.Logger
 	writer, readers *connections
 	pools           atomic.Int32 // that have open connections
 
 	watching sync.RWMutex
-	watch    *lite.Watch // nil where commits cannot be watched, and after the end
-}
-
-// startWatch begins to watch commits. Where that is not possible, every read asks the database.
-func (f *sqliteFile) startWatch() {
-	if w, err := lite.OpenWatch(f.path, sqliteWait); err == nil {
-		f.watch = w
-	}
+	watched  bool        // the watch has begun, or all connections are closed
+	watch    *lite.Watch // nil before and after
 }
 
 // state returns what identifies the committed content of the file. ok is false if it is not known.
+// The first call begins to watch commits, which takes a connection: most commands never ask.
 func (f *sqliteFile) state() (s lite.State, ok bool) {
 	f.watching.RLock()
 	defer f.watching.RUnlock()
+	if !f.watched {
+		f.watching.RUnlock()
+		f.startWatch()
+		f.watching.RLock()
+	}
 	if f.watch == nil {
 		return s, false
 	}
 	return f.watch.State()
+}
+
+// startWatch begins to watch commits. Where that is not possible, every read asks the database.
+func (f *sqliteFile) startWatch() {
+	f.watching.Lock()
+	defer f.watching.Unlock()
+	if f.watched {
+		return
+	}
+	f.watched = true
+	var err error
+	if f.watch, err = lite.OpenWatch(f.path, sqliteWait); err != nil {
+		f.log.Warn("commits to the database are not watched, so each read asks it", "error", err)
+	}
 }
 
 // poolOver ends the watch after the last connection of both pools was closed.
@@ -96,8 +115,11 @@ func (f *sqliteFile) poolOver() {
 	}
 	f.watching.Lock()
 	defer f.watching.Unlock()
+	f.watched = true
 	if f.watch != nil {
-		f.watch.Close() // what was committed is in the log
+		if err := f.watch.Close(); err != nil { // what was committed is in the log
+			f.log.Warn("ending to watch commits to the database", "error", err)
+		}
 		f.watch = nil
 	}
 }

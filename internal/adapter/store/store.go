@@ -30,6 +30,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -60,6 +61,8 @@ type Options struct {
 	Connections int
 	// Limits bound waiting on PostgreSQL. The zero value sets no limits.
 	Limits Limits
+	// Log gets what makes the database slower, not wrong. nil: nothing does.
+	Log *slog.Logger
 }
 
 // DB is an open database. It is safe for concurrent use.
@@ -124,7 +127,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	var err error
 	switch scheme, rest, _ := strings.Cut(o.URL, ":"); scheme {
 	case "sqlite":
-		err = db.openSQLite(rest, o.Connections)
+		err = db.openSQLite(rest, o)
 	case "postgres", "postgresql":
 		err = db.openPostgres(ctx, o)
 	default:
@@ -152,8 +155,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.snapshots = newLookups(db, snapshotQuery, scanSnapshot)
 	db.preparedObjects = newLookups(db, preparedQuery, scanPrepared)
 	db.authorityStates = newLookups(db, statesQuery, scanStates)
-	if file, is := db.database.(*sqliteFile); is {
-		file.startWatch()
+	if db.engine == sqliteEngine {
 		db.bearers.joint.lasts = bearerSnapshot.lasts
 		db.snapshots.joint.lasts = always[*signing.Snapshot]
 		db.authorityStates.joint.lasts = always[states]

@@ -14,11 +14,11 @@ type Watch struct{}
 
 // OpenWatch returns an error.
 func OpenWatch(string, time.Duration) (*Watch, error) {
-	return nil, errors.New("sqlite: commits cannot be watched on this system")
+	return &Watch{}, errors.New("sqlite: commits cannot be watched on this system")
 }
 
-// State is never called.
+// State returns no state.
 func (*Watch) State() (State, bool) { return State{}, false }
 
-// Close is never called.
+// Close does nothing.
 func (*Watch) Close() error { return nil }

@@ -26,16 +26,16 @@ type Watch struct {
 	head  *[2 * stateBytes / 8]uint64
 }
 
-// OpenWatch watches a file that is in write-ahead mode.
+// OpenWatch watches a file that is in write-ahead mode. With an error, the watch knows no state. It
+// must be closed, too, and not earlier, because it may have a file open.
 func OpenWatch(path string, wait time.Duration) (*Watch, error) {
 	conn, err := Open(path, wait, "query_only(1)")
 	if err != nil {
-		return nil, err
+		return &Watch{}, err
 	}
 	w := &Watch{conn: conn}
 	if err := w.open(path); err != nil {
-		w.Close()
-		return nil, fmt.Errorf("sqlite: watching commits: %w", err)
+		return w, fmt.Errorf("sqlite: watching commits: %w", err)
 	}
 	return w, nil
 }
@@ -64,9 +64,12 @@ func (w *Watch) open(path string) error {
 	return nil
 }
 
-// State returns the current state. ok is false while a commit is about to change it, and for a
-// format that is not known.
+// State returns the current state. ok is false while a commit is about to change it, for a format
+// that is not known, and if the watch could not be opened.
 func (w *Watch) State() (s State, ok bool) {
+	if w.head == nil {
+		return s, false
+	}
 	for i := range s {
 		s[i] = atomic.LoadUint64(&w.head[i])
 	}
@@ -87,7 +90,9 @@ func (w *Watch) Close() error {
 		w.head = nil
 		err = syscall.Munmap(w.index)
 	}
-	err = errors.Join(err, w.conn.Close())
+	if w.conn != nil {
+		err = errors.Join(err, w.conn.Close())
+	}
 	if w.file != nil {
 		err = errors.Join(err, w.file.Close())
 	}

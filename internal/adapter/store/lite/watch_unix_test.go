@@ -72,11 +72,17 @@ func TestWatch(t *testing.T) {
 // TestWatchRefuses checks files without a log, and headers of an unknown form.
 func TestWatchRefuses(t *testing.T) {
 	_, path := open(t, "journal_mode(DELETE)")
-	if _, err := OpenWatch(path, 0); err == nil || !strings.Contains(err.Error(), "want wal") {
-		t.Errorf("a file without a log: %v", err)
-	}
-	if _, err := OpenWatch(filepath.Join(t.TempDir(), "none"), 0); err == nil {
-		t.Error("a file that does not exist is watched")
+	for path, want := range map[string]string{path: "want wal", filepath.Join(t.TempDir(), "none", "none"): ""} {
+		w, err := OpenWatch(path, 0)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s is watched: %v", path, err)
+		}
+		if _, known := w.State(); known {
+			t.Errorf("%s has a state", path)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 
 	c, path := open(t, "journal_mode(WAL)")
