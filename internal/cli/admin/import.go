@@ -28,6 +28,7 @@ import (
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
+	"tamga/internal/web/pages"
 	"tamga/pki/pfx"
 )
 
@@ -222,11 +223,11 @@ func (r *importing) prepare(i *importItem) (err error) {
 		return err
 	}
 	if record.Login == "" {
-		return recordFault("login", errors.New("missing; a repeated import finds users by it"))
+		return recordFault("login", reason{cli.Say("missing; a repeated import finds users by it")})
 	}
 	if record.Group == "" {
 		if record.Group = r.Group; record.Group == "" {
-			return recordFault("group", errors.New("missing; name it in the record or with --group"))
+			return recordFault("group", reason{cli.Say("missing; name it in the record or with --group")})
 		}
 	}
 	i.account = user.Account{
@@ -411,6 +412,23 @@ func message(err error) string {
 	return err.Error()
 }
 
+// reason is an error about a record that people read in their language.
+type reason struct{ cli.Sentence }
+
+// Error returns the reason in English.
+func (r reason) Error() string { return r.String() }
+
+// reasonFor returns an error in the language of the process.
+func (r *importing) reasonFor(err error) string {
+	if why, ok := errors.AsType[reason](err); ok {
+		return r.console.Say(why.Sentence)
+	}
+	if f, ok := fault.As(err); ok && r.console.Language != "" {
+		return pages.Reason(r.console.Language, f)
+	}
+	return message(err)
+}
+
 // refuse reports a record that was refused.
 func (r *importing) refuse(line int, record *importRecord, err error) error {
 	r.report.Refused++
@@ -426,6 +444,7 @@ func (r *importing) refuse(line int, record *importRecord, err error) error {
 		x.Login = cli.Printable(record.Login)
 	}
 	if !r.From.JSON {
+		x.Reason = cli.Printable(r.reasonFor(err))
 		where := r.console.Text("line %d", x.Line)
 		if x.Login != "" {
 			where += " (" + x.Login + ")"
@@ -484,11 +503,11 @@ func (r *importRecord) certificates() (list [][]byte, err error) {
 		der := []byte(text)
 		if block, rest := pem.Decode(der); block != nil {
 			if block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-				return nil, inField("certificate", n, errors.New("want one certificate; a private key does not belong here"))
+				return nil, inField("certificate", n, reason{cli.Say("want one certificate; a private key does not belong here")})
 			}
 			der = block.Bytes
 		} else if der, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err != nil {
-			return nil, inField("certificate", n, errors.New("want a certificate as Base64 of DER, or PEM"))
+			return nil, inField("certificate", n, reason{cli.Say("want a certificate as Base64 of DER, or PEM")})
 		}
 		list = append(list, der)
 	}
@@ -509,7 +528,7 @@ func (r *importing) keyFiles(record *importRecord) (list []keys.ImportOrder, err
 
 func (r *importing) keyFile(k importKey) (o keys.ImportOrder, err error) {
 	if k.File == "" || k.PasswordFile == "" {
-		return o, errors.New("want the PKCS #12 file and the file with its password")
+		return o, reason{cli.Say("want the PKCS #12 file and the file with its password")}
 	}
 	if o.Password, err = files.OwnSecret(r.path(k.PasswordFile), "the password file"); err != nil {
 		return o, err
@@ -601,11 +620,11 @@ func (r *importing) missingKeys(ctx context.Context, h *app.Rooms, userID string
 func certified(o keys.ImportOrder) (thumbprint [sha256.Size]byte, err error) {
 	bundle, err := pfx.Parse(o.File, o.Password)
 	if err != nil {
-		return thumbprint, errors.New("the PKCS #12 file cannot be opened with this password")
+		return thumbprint, reason{cli.Say("the PKCS #12 file cannot be opened with this password")}
 	}
 	vault.Wipe(bundle.Key)
 	if bundle.Certificate == nil {
-		return thumbprint, errors.New("the PKCS #12 file has no certificate for its key")
+		return thumbprint, reason{cli.Say("the PKCS #12 file has no certificate for its key")}
 	}
 	return sha256.Sum256(bundle.Certificate.Raw), nil
 }

@@ -62,7 +62,7 @@ func (r *importRecord) contacts() (list []contact.Contact, err error) {
 			for _, role := range given.Roles {
 				set, known := contactRoles[role]
 				if !known {
-					return nil, &user.FieldError{Field: user.ContactField(kind.of, i+1), Err: fmt.Errorf("%q is no role; want primary, confirmed, notification or codes", cli.Printable(role))}
+					return nil, &user.FieldError{Field: user.ContactField(kind.of, i+1), Err: reason{cli.Say("%q is no role; want primary, confirmed, notification or codes", cli.Printable(role))}}
 				}
 				set(&c)
 			}
@@ -121,7 +121,7 @@ func newRecordReader(src io.Reader, format string) (recordReader, error) {
 }
 
 // errEncoding is about a record that is not UTF-8.
-var errEncoding = errors.New("not UTF-8; convert the file, for instance: iconv -f windows-1251 -t UTF-8")
+var errEncoding = reason{cli.Say("not UTF-8; convert the file, for instance: iconv -f windows-1251 -t UTF-8")}
 
 // csvRecords reads CSV. A record is one line, so that a lost quote spoils one record only.
 type csvRecords struct {
@@ -155,7 +155,7 @@ var csvColumns = map[string]func(r *importRecord, value string) error{
 	"key_pin_file": func(r *importRecord, v string) error { first(&r.Keys).PINFile = v; return nil },
 	"locked": func(r *importRecord, v string) (err error) {
 		if r.Locked, err = strconv.ParseBool(v); err != nil {
-			err = errors.New("want true or false")
+			err = reason{cli.Say("want true or false")}
 		}
 		return err
 	},
@@ -235,11 +235,11 @@ func (c *csvRecords) read() (string, error) {
 		}
 		switch text := strings.TrimRight(string(line), "\r\n"); {
 		case tooLong:
-			return "", recordFault("", fmt.Errorf("longer than %d bytes", maxRecord))
+			return "", recordFault("", reason{cli.Say("longer than %d bytes", maxRecord)})
 		case !utf8.ValidString(text):
 			return "", recordFault("", errEncoding)
 		case strings.IndexByte(text, 0) >= 0:
-			return "", recordFault("", errors.New("has a zero byte; want text in UTF-8"))
+			return "", recordFault("", reason{cli.Say("has a zero byte; want text in UTF-8")})
 		case strings.TrimSpace(text) != "":
 			return text, nil
 		}
@@ -275,7 +275,7 @@ func (c *csvRecords) split(line string) ([]string, error) {
 	fields, err := reader.Read()
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("byte %d: a quote is in the wrong place; a field with quotes or separators is in quotes, quotes in it are doubled, and a record is one line", syntax.Column)
+		return nil, reason{cli.Say("byte %d: a quote is in the wrong place; a field with quotes or separators is in quotes, quotes in it are doubled, and a record is one line", syntax.Column)}
 	}
 	return fields, err
 }
@@ -290,7 +290,7 @@ func (c *csvRecords) next() (int, *importRecord, error) {
 		return c.line, nil, recordFault("", err)
 	}
 	if len(fields) != len(c.columns) {
-		return c.line, nil, recordFault("", fmt.Errorf("has %d fields; want %d, as the first line", len(fields), len(c.columns)))
+		return c.line, nil, recordFault("", reason{cli.Say("has %d fields; want %d, as the first line", len(fields), len(c.columns))})
 	}
 	r := &importRecord{}
 	for i, column := range c.columns {
@@ -438,9 +438,9 @@ func (j *jsonRecords) object() ([]byte, error) {
 // administrator wrote is not ignored.
 func decodeRecord(object []byte) (*importRecord, error) {
 	if name, err := repeatedName(object); err != nil {
-		return nil, recordFault("", fmt.Errorf("not JSON: %w", err))
+		return nil, recordFault("", reason{cli.Say("not JSON: %s", err)})
 	} else if name != "" {
-		return nil, recordFault(cli.Printable(name), errors.New("is there twice"))
+		return nil, recordFault(cli.Printable(name), reason{cli.Say("is there twice")})
 	}
 	r := &importRecord{}
 	in := json.NewDecoder(bytes.NewReader(object))
@@ -449,17 +449,17 @@ func decodeRecord(object []byte) (*importRecord, error) {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		return r, recordFault(kind.Field, fmt.Errorf("is a JSON %s; docs/import.md has the form", kind.Value))
+		return r, recordFault(kind.Field, reason{cli.Say("is a JSON %s; docs/import.md has the form", kind.Value)})
 	case err != nil:
 		name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
 		if unknown {
-			return r, recordFault(cli.Printable(strings.Trim(name, `"`)), errors.New("unknown; docs/import.md has the fields"))
+			return r, recordFault(cli.Printable(strings.Trim(name, `"`)), reason{cli.Say("unknown; docs/import.md has the fields")})
 		}
-		return r, recordFault("", fmt.Errorf("not JSON: %w", err))
+		return r, recordFault("", reason{cli.Say("not JSON: %s", err)})
 	}
 	for field, n := range map[string]int{"phones": len(r.Phones), "emails": len(r.Emails), "certificates": len(r.Certificates), "keys": len(r.Keys), "dn": len(r.DN)} {
 		if n > maxRecordList {
-			return r, recordFault(field, fmt.Errorf("has %d elements; want at most %d", n, maxRecordList))
+			return r, recordFault(field, reason{cli.Say("has %d elements; want at most %d", n, maxRecordList)})
 		}
 	}
 	return r, nil

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/config"
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/pages"
 )
 
 // TestRussianCatalogue checks that each text of the commands has one in Russian, and none is left over.
@@ -124,6 +127,48 @@ func TestRussian(t *testing.T) {
 	}
 	if text := sentence(refused, ""); text != "this is for operators" {
 		t.Error(text)
+	}
+}
+
+// TestRussianImport checks the reasons of refused records: by a code, by a form of the file, and with
+// details in English where there is no text in Russian. JSON is in English.
+func TestRussianImport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	write("master.key", strings.Repeat("0123456789abcdef", 4)+"\n")
+	config := write("tamga.yaml", "database: sqlite:"+dir+"/t.db\npublic_url: http://sign.example.org\nmaster_keys: {active: \"1\", files: {\"1\": master.key}}\n")
+	for _, args := range [][]string{{"migrate"}, {"group", "add", "Default"}} {
+		if _, text := speaks(t, append(args, "--config", config)...); text != "" {
+			t.Fatal(text)
+		}
+	}
+	users := write("users.csv", "login,group,phone,certificate,locked\nanna,Nobody,,,\nboris,Default,12,,\n,Default,,,\nvera,Default,,x,\ngleb,Default,,,perhaps\ndima,Default\n")
+	const want = `строка 2 (anna): group: Такой группы нет.
+строка 3 (boris): phone: Номер телефона указан неверно.
+строка 4: login: не задан; по нему повторный импорт находит пользователей
+строка 5 (vera): certificate: нужен сертификат: DER в Base64 или PEM
+строка 6 (gleb): locked: нужно true или false
+строка 7: полей 2, а нужно 5, как в первой строке
+`
+	if out, _ := speaks(t, "import", users, "--config", config); !strings.HasPrefix(out, want) {
+		t.Errorf("the report is\n%s", out)
+	}
+	if out, _ := speaks(t, "import", users, "--config", config, "--json"); strings.ContainsFunc(out, func(r rune) bool { return unicode.Is(unicode.Cyrillic, r) }) || !strings.Contains(out, "group: unknown, want the name of an existing group") {
+		t.Errorf("the report in JSON is\n%s", out)
+	}
+	for message, want := range map[string]string{
+		"user not found": "Пользователь не найден.", "no text": "Это действие запрещено. Подробности по-английски: no text", "": "Это действие запрещено.",
+	} {
+		if got := pages.Reason("ru", fault.New(fault.AccessDenied, message)); got != want {
+			t.Errorf("%q is %q, want %q", message, got, want)
+		}
 	}
 }
 

@@ -148,6 +148,19 @@ func asSentence(message string) string {
 // Sentence returns what a refusal means, in a language of the pages, for commands.
 func Sentence(code string, f *fault.Error) string { return wordsFor(code, "").fault(f) }
 
+// Reason returns what exactly was wrong, in a language of the pages, for commands. A message without
+// a text in this language follows what its code means.
+func Reason(language string, f *fault.Error) string {
+	w := wordsFor(language, "")
+	if own := w.own(f.Message); own != "" {
+		return own
+	}
+	if f.Message == "" {
+		return w.fault(f)
+	}
+	return w.fault(f) + " " + w.text("fault.english") + " " + f.Message
+}
+
 // Finding returns what a finding means by its code, or else by its indication of EN 319 102-1, in
 // a language of the pages, for commands. It returns "" for a note without a known code.
 func Finding(language, code, indication string) string {
