@@ -5,9 +5,32 @@ package user
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
+
+// Group is a set of users that operators are responsible for.
+type Group struct {
+	Name      string // unique, case-sensitive
+	Title     string // for people
+	CreatedAt time.Time
+}
+
+// GroupStore keeps groups and the operators who are responsible for them.
+type GroupStore interface {
+	AddGroup(ctx context.Context, g Group) error // or ErrDuplicate
+	Groups(ctx context.Context) ([]Group, error) // sorted by name
+	// GroupsAfter returns at most limit groups, sorted by name, after the one with a name.
+	GroupsAfter(ctx context.Context, after string, limit int) ([]Group, error)
+	Group(ctx context.Context, name string) (Group, error)                   // or ErrNoGroup
+	RenameGroup(ctx context.Context, name, to string) error                  // with users, operators and policies; ErrNoGroup, ErrDuplicate
+	DeleteGroup(ctx context.Context, name string) error                      // with its policies; ErrNoGroup, ErrGroupUsed
+	SetOperatorGroups(ctx context.Context, id string, groups []string) error // or ErrNoGroup
+	OperatorGroups(ctx context.Context, id string) ([]string, error)         // sorted
+}
 
 // AddGroup makes a group. Faults: invalid_parameters, invalid_object_state for
 // a name that is taken.
@@ -81,4 +104,28 @@ func noGroup(err error) error {
 		return fault.Rollback(fault.New(fault.InvalidParameters, "group: unknown, want the name of an existing group").With(err))
 	}
 	return err
+}
+
+// OperatorGroups returns the groups an operator is responsible for.
+func (s *Service) OperatorGroups(ctx context.Context, id string) ([]string, error) {
+	return s.GroupStore.OperatorGroups(ctx, id)
+}
+
+// SetOperatorGroups replaces the groups an operator is responsible for. Faults:
+// user_not_found, invalid_parameters, wrong_operation for a user who is not an operator.
+func (s *Service) SetOperatorGroups(ctx context.Context, id string, groups []string) error {
+	groups = slices.Compact(slices.Sorted(slices.Values(groups)))
+	if len(groups) == 0 {
+		return fault.New(fault.InvalidParameters, "groups: an operator is responsible for at least one group")
+	}
+	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
+		u, err := s.Store.UserByID(ctx, id)
+		if err != nil {
+			return notFound(err)
+		}
+		if !u.Operator {
+			return fault.New(fault.WrongOperation, "the user is not an operator: register an operator instead")
+		}
+		return noGroup(s.GroupStore.SetOperatorGroups(ctx, id, groups))
+	})
 }

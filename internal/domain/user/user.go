@@ -59,13 +59,6 @@ func (u User) Barred(now time.Time) bool {
 	return u.Locked || u.Unapproved || !u.LockAt.IsZero() && !now.Before(u.LockAt)
 }
 
-// Group is a set of users that operators are responsible for.
-type Group struct {
-	Name      string // unique, case-sensitive
-	Title     string // for people
-	CreatedAt time.Time
-}
-
 // Errors of the stores besides failures.
 var (
 	ErrNotFound  = errors.New("user: not found")
@@ -119,19 +112,6 @@ type BatchStore interface {
 	// without keep.
 	Together(ctx context.Context, locked lock.Set, keep bool, changes []func(ctx context.Context) (kept bool, err error)) error
 	UsersByLogins(ctx context.Context, folded []string) ([]User, error) // those that exist
-}
-
-// GroupStore keeps groups and the operators who are responsible for them.
-type GroupStore interface {
-	AddGroup(ctx context.Context, g Group) error // or ErrDuplicate
-	Groups(ctx context.Context) ([]Group, error) // sorted by name
-	// GroupsAfter returns at most limit groups, sorted by name, after the one with a name.
-	GroupsAfter(ctx context.Context, after string, limit int) ([]Group, error)
-	Group(ctx context.Context, name string) (Group, error)                   // or ErrNoGroup
-	RenameGroup(ctx context.Context, name, to string) error                  // with users, operators and policies; ErrNoGroup, ErrDuplicate
-	DeleteGroup(ctx context.Context, name string) error                      // with its policies; ErrNoGroup, ErrGroupUsed
-	SetOperatorGroups(ctx context.Context, id string, groups []string) error // or ErrNoGroup
-	OperatorGroups(ctx context.Context, id string) ([]string, error)         // sorted
 }
 
 // LoginStore keeps the logins of users, here and at other identity providers.
@@ -577,11 +557,6 @@ func (s *Service) Page(ctx context.Context, q Query) ([]User, error) {
 	return s.Store.ListUsers(ctx, q)
 }
 
-// OperatorGroups returns the groups an operator is responsible for.
-func (s *Service) OperatorGroups(ctx context.Context, id string) ([]string, error) {
-	return s.GroupStore.OperatorGroups(ctx, id)
-}
-
 // Rename changes the display name. Faults: invalid_parameters, user_not_found.
 func (s *Service) Rename(ctx context.Context, id, displayName string) error {
 	if err := checkName("display name", displayName, 1, MaxDisplayName); err != nil {
@@ -600,25 +575,6 @@ func (s *Service) Lock(ctx context.Context, id string) error {
 // user_not_found.
 func (s *Service) Unlock(ctx context.Context, id string) error {
 	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error { return s.unlock(ctx, audit.Principal{}, id) })
-}
-
-// SetOperatorGroups replaces the groups an operator is responsible for. Faults:
-// user_not_found, invalid_parameters, wrong_operation for a user who is not an operator.
-func (s *Service) SetOperatorGroups(ctx context.Context, id string, groups []string) error {
-	groups = slices.Compact(slices.Sorted(slices.Values(groups)))
-	if len(groups) == 0 {
-		return fault.New(fault.InvalidParameters, "groups: an operator is responsible for at least one group")
-	}
-	return s.Store.Atomic(ctx, lock.User(id), func(ctx context.Context) error {
-		u, err := s.Store.UserByID(ctx, id)
-		if err != nil {
-			return notFound(err)
-		}
-		if !u.Operator {
-			return fault.New(fault.WrongOperation, "the user is not an operator: register an operator instead")
-		}
-		return noGroup(s.GroupStore.SetOperatorGroups(ctx, id, groups))
-	})
 }
 
 // Remove deletes a user for an administrator, with all data of the user. The fault is
