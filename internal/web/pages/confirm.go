@@ -198,6 +198,7 @@ type confirmView struct {
 	Choices   []confirmChoice
 	Problem   string // why nothing can be chosen
 	Detail    string
+	Wrong     string // why the code that was typed is refused
 	Code      bool   // a code is awaited
 	Device    bool   // a device is awaited
 	Passkey   string // options for the browser, if a passkey is awaited
@@ -226,6 +227,7 @@ type confirmDocument struct {
 	Size           int64
 	Digest, Hash   string
 	Known, Related bool   // the bytes are here; so is the content of a signed message
+	Refused        bool   // the user marked it before a wrong code
 	State          string // key of the word
 }
 
@@ -239,21 +241,29 @@ func (a *API) confirmOne(ctx context.Context, r struct {
 	ID     string `path:"id"`
 	Others string `query:"others"`
 }) (view, error) {
+	v, err := a.confirmed(ctx, r.ID, r.Others != "")
+	return v.shown(), err
+}
+
+// confirmed describes a record and what the user can do now.
+func (a *API) confirmed(ctx context.Context, id string, others bool) (v confirmView, err error) {
 	who, err := confirming(ctx)
 	if err != nil {
-		return view{}, err
+		return v, err
 	}
-	p, content, err := a.toConfirm(ctx, who, r.ID)
+	p, content, err := a.toConfirm(ctx, who, id)
 	if err != nil {
-		return view{}, err
+		return v, err
 	}
-	v := a.confirmView(visitorOf(ctx).words, &p.Record, &content)
+	v = a.confirmView(visitorOf(ctx).words, &p.Record, &content)
 	if v.Signer, err = a.signer(ctx, content.Fields.Certificate); err != nil {
-		return view{}, err
+		return v, err
 	}
-	if err := a.offer(ctx, who, &p, r.Others != "", &v); err != nil {
-		return view{}, err
-	}
+	return v, a.offer(ctx, who, &p, others, &v)
+}
+
+// shown returns the page.
+func (v confirmView) shown() view {
 	shown := view{template: "confirm/one", title: "confirm.one", content: v, pictures: v.QR != ""}
 	if !v.Open {
 		shown.title = "confirm.answered"
@@ -264,7 +274,34 @@ func (a *API) confirmOne(ctx context.Context, r struct {
 	case v.Passkey != "":
 		shown.script = rest.PasskeyScript
 	}
-	return shown, nil
+	return shown
+}
+
+// wrongCode is a fault about a code. Its page is the confirmation with the documents that were
+// marked, so that the next code does not approve them.
+type wrongCode struct {
+	error
+	form confirmView
+}
+
+func (w wrongCode) Unwrap() error { return w.error }
+
+// again returns the confirmation with the reason above the code.
+func (w wrongCode) again(sentence string) view {
+	w.form.Wrong = sentence
+	return w.form.shown()
+}
+
+// wrong returns the fault about a code with its page, if one more code can be typed.
+func (a *API) wrong(ctx context.Context, refused error, id string, declined []int) error {
+	v, err := a.confirmed(ctx, id, false)
+	if err != nil || !v.Code && v.Passkey == "" {
+		return refused
+	}
+	for i := range v.Listed {
+		v.Listed[i].Refused = slices.Contains(declined, v.Listed[i].Index)
+	}
+	return wrongCode{refused, v}
 }
 
 // signer returns the certificate of the caller with a digest, nil for none.
@@ -472,7 +509,7 @@ func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record
 	case err != nil:
 		return nil, err
 	case p.Wrong != nil:
-		return nil, p.Wrong
+		return nil, a.wrong(ctx, p.Wrong, r.ID, declined)
 	case p.Record.ClientID != a.settings.ClientID || p.Record.State != confirm.Confirmed:
 		return rest.Redirect{Location: "/confirm/" + r.ID, See: true}, nil
 	}

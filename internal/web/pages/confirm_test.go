@@ -145,7 +145,7 @@ func TestConfirm(t *testing.T) {
 		if page = b.post(at, url.Values{"code": {wrong}}); page.status == 200 || !strings.Contains(page.text, "The code is wrong") {
 			t.Errorf("a wrong code: %d\n%s", page.status, page.text)
 		}
-		b.find(page, regexp.MustCompile(`href="(`+at+`)"`)) // it leads back
+		b.find(page, regexp.MustCompile(`action="(`+at+`)" id="answer"`)) // the next one may be right
 		tab := &browser{t, b.server, b.client, b.header}    // another tab
 		tab.ok(tab.get(at), `name="code"`)
 		page = b.ok(b.post(at, url.Values{"code": {" " + code[:3] + " " + code[3:]}}), "<td>Signed")
@@ -188,6 +188,8 @@ func TestConfirm(t *testing.T) {
 		b.is(b.post(at, url.Values{"code": {code}, "declined": {"3"}}), 400)
 		b.is(b.post(at, url.Values{"code": {code}, "declined": {"0", "1", "2"}}), 400)
 		b.is(b.post(at, url.Values{"code": {code}, "declined": {"x"}}), 400)
+		// After a wrong code, the marks are still there.
+		b.is(b.post(at, url.Values{"code": {"wrong"}, "declined": {"1"}}), 400, `role="alert" id="wrong">The code is wrong`, `value="1" form="answer" checked>`, `value="2" form="answer">`)
 		page := b.ok(b.post(at, url.Values{"code": {code}, "declined": {"1"}}), "Declined")
 		if n := strings.Count(page.text, "<td>Signed"); n != 2 || strings.Count(page.text, "<td>Declined") != 1 {
 			t.Errorf("%d of 2 are signed:\n%s", n, page.text)

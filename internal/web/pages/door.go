@@ -126,6 +126,9 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	if request, again := errors.AsType[refusedRequest](err); again {
 		about = request.again(sentence, detail)
 	}
+	if code, again := errors.AsType[wrongCode](err); again {
+		about = code.again(sentence)
+	}
 	shown, failed := about.render(ctx)
 	if failed != nil { // a template of ours is wrong
 		shown = rest.Page{Content: strings.NewReader(template.HTMLEscapeString(sentence))}
