@@ -50,17 +50,38 @@ func newArchive(files []*document.Stored) (*archive, error) {
 	return a, nil
 }
 
-// freeName returns a name that is not taken yet, in any letter case.
+// maxEntry is the longest name of a file that common systems save, in bytes.
+const maxEntry = 255
+
+// unsaved replaces the characters that are not in names of files on Windows, where one of them
+// fails the whole archive, and those that separate folders.
+var unsaved = strings.NewReplacer(`/`, "_", `\`, "_", `<`, "_", `>`, "_", `:`, "_", `"`, "_", `|`, "_", `?`, "_", `*`, "_")
+
+// freeName returns a name for a file of an archive that is not taken yet, in any letter case.
 func freeName(name string, taken map[string]bool) string {
+	name = unsaved.Replace(name)
 	if name == "" {
 		name = "document"
 	}
-	free := name
+	free := numbered(name, "")
 	for n := 2; taken[strings.ToLower(free)]; n++ {
-		ending := path.Ext(name)
-		free = strings.TrimSuffix(name, ending) + " (" + strconv.Itoa(n) + ")" + ending
+		free = numbered(name, " ("+strconv.Itoa(n)+")")
 	}
 	return free
+}
+
+// numbered returns a name with a number before its ending. A name that is too long loses the end
+// of what is before the number.
+func numbered(name, number string) string {
+	ending := path.Ext(name)
+	if len(ending) > maxEntry/2 {
+		ending = ""
+	}
+	stem := strings.TrimSuffix(name, ending)
+	if room := maxEntry - len(number) - len(ending); len(stem) > room {
+		stem = strings.ToValidUTF8(stem[:room], "")
+	}
+	return stem + number + ending
 }
 
 // Size implements rest.Content.

@@ -186,7 +186,7 @@ func TestOwn(t *testing.T) {
 		"a message of nobody":           "",
 		strings.Repeat("a", 1<<20):      "",
 		"certificate 7 has this name":   "",
-		"the whole document, 512 bytes": "весь документ, размер 512 Б",
+		"the whole document, 512 bytes": "весь документ, размер в байтах – 512",
 		"the first 5 of 9 bytes, a revision of the document; later revisions: metadata, form filling": "первые 5 из 9 байт: версия документа; в более поздних версиях: метаданные, заполненные поля",
 		"3 parts: /a, /b, /c; relationships in 1 parts: /d; not covered: /e":                          "частей: 3 (/a, /b, /c); связи в частях: 1 (/d); не подписано: /e",
 	} {
@@ -237,7 +237,7 @@ func TestCovers(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for message, want := range map[string]string{
-		"the whole document, 5 bytes":                           "весь документ, размер 5 Б",
+		"the whole document, 5 bytes":                           "весь документ, размер в байтах – 5",
 		"the whole document, root element a; something":         "",
 		"the whole document, root element a (something)":        "",
 		"element " + strings.Repeat("a; ", maxCovers):           "",

@@ -216,6 +216,7 @@ func TestStory(t *testing.T) {
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt", "one"}, file{"original", "same.txt.sig", string(signature)}), "The signature is valid")
 	b.is(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}), 400, "the signature is in a file of its own: choose the document that was signed, too<")
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", string(signature)}, file{"original", "same.txt", "two"}), "The signature is not valid")
+	b.ok(b.upload("/verify", nil, file{"file", "plain.pdf", string(tamgatest.PDFOf(2000))}), `<h2 class="verdict failed">The document has no signature</h2>`, "plain.pdf – 0 signatures", "Check that this is the right file")
 	second := b.ok(b.upload("/sign", map[string]string{"certificate": "4", "format": "countersign", "level": "stamped"}, file{"file", "same.txt.sig", string(signature)}), "<td>Signed", `>same.txt.sig</a>`)
 	countersigned := b.ok(b.get(b.find(second, result)[1]))
 	b.ok(b.upload("/verify", nil, file{"file", "same.txt.sig", countersigned.text}, file{"original", "same.txt", "one"}), "The signature is valid", "2 signatures")

@@ -22,7 +22,7 @@ const maxPrinted = 100
 func (a *API) print(w *words, r *report) (rest.File, error) {
 	lines := []Line{
 		{Kind: "title", Text: w.text("report.title")},
-		{Kind: "text", Text: w.text("verdict." + r.Verdict)},
+		{Kind: "text", Text: w.text(r.Title())},
 		{Kind: "text", Text: w.text("report.at", r.Name, w.when(r.At))},
 	}
 	field := func(key, text string) {
@@ -32,10 +32,12 @@ func (a *API) print(w *words, r *report) (rest.File, error) {
 	}
 	for i, s := range r.Signatures {
 		if i == maxPrinted {
-			lines = append(lines, Line{Kind: "text", Text: w.text("report.more", len(r.Signatures)-maxPrinted)})
+			lines = append(lines, Line{Kind: "text", Text: w.count("report.more", len(r.Signatures)-maxPrinted)})
 			break
 		}
-		lines = append(lines, Line{Kind: "title", Text: w.text("verify.signature", s.Number) + ": " + w.text("verdict.short."+s.Verdict.Verdict)})
+		if s.Number != "" {
+			lines = append(lines, Line{Kind: "title", Text: w.text("verify.signature", s.Number) + ": " + w.text("verdict.short."+s.Verdict.Verdict)})
+		}
 		if s.Signer != nil {
 			field("verify.signer", s.Signer.Subject)
 			field("verify.issuer", s.Signer.Issuer)
@@ -133,6 +135,9 @@ func (s signature) Findings() (list []finding) {
 		one := finding{Key: "finding." + name, Mend: "mend." + name, Verdict: f.Verdict, Text: f.Text}
 		if key := "code." + f.Code; languages[0].texts[key] != "" {
 			one.Code = key
+			if key == noSignature {
+				one.Mend = "mend.no_signature"
+			}
 		}
 		list = append(list, one)
 	}

@@ -4,6 +4,7 @@ package pages
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,29 @@ type report struct {
 type signature struct {
 	signing.Verdict
 	Number string // "1", and "1.2" for a countersignature
+}
+
+// Count returns the number of signatures. Faults of a whole document come as one without a number.
+func (r *report) Count() (n int) {
+	for _, s := range r.Signatures {
+		if s.Number != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// noSignature is the key of the word of a finding.
+const noSignature = "code.no-signature"
+
+// Title returns the key of the verdict in words.
+func (r *report) Title() string {
+	for _, s := range r.Signatures {
+		if slices.ContainsFunc(s.Findings(), func(f finding) bool { return f.Code == noSignature }) && r.Count() == 0 {
+			return noSignature
+		}
+	}
+	return "verdict." + r.Verdict
 }
 
 func (a *API) verifyForm(_ context.Context, _ struct{}) (view, error) {

@@ -99,12 +99,15 @@ func (w *words) text(key string, values ...any) string {
 var forms = map[plural.Form]string{plural.One: "one", plural.Few: "few"}
 
 // count returns the form of a text for a number.
-func (w *words) count(key string, n int) string {
-	form, ok := forms[plural.Cardinal.MatchPlural(w.tag, n%1_000_000, 0, 0, 0, 0)]
+func (w *words) count(key string, n int) string { return w.text(w.form(key, int64(n)), n) }
+
+// form returns the key of the form of a text for a number.
+func (w *words) form(key string, n int64) string {
+	form, ok := forms[plural.Cardinal.MatchPlural(w.tag, int(n%1_000_000), 0, 0, 0, 0)]
 	if _, there := w.texts[key+"|"+form]; !ok || !there {
 		form = "many"
 	}
-	return w.text(key+"|"+form, n)
+	return key + "|" + form
 }
 
 // fault returns what a refusal means, in the language of the reader. The message of the
@@ -180,8 +183,19 @@ func (w *words) audited(operation string) string {
 	return operation
 }
 
+// digest returns the name of an algorithm of digests for people. Most have a name in every language.
+func (w *words) digest(name string) string {
+	if text, ok := w.texts["digest."+name]; ok {
+		return text
+	}
+	return name
+}
+
 // size returns a number of bytes for people.
 func (w *words) size(n int64) string {
+	if n < 1000 {
+		return w.measure(n, "B")
+	}
 	unit, value := "B", float64(n)
 	for _, next := range []string{"KB", "MB", "GB", "TB"} {
 		if value < 1000 {
@@ -190,7 +204,7 @@ func (w *words) size(n int64) string {
 		unit, value = next, value/1000
 	}
 	text := fmt.Sprintf("%.1f", value)
-	if unit == "B" || value >= 100 {
+	if value >= 100 {
 		text = fmt.Sprintf("%.0f", value)
 	}
 	if w.language == "ru" {
@@ -219,7 +233,11 @@ func (w *words) span(d time.Duration) string {
 
 // measure returns a number with a unit.
 func (w *words) measure(n int64, unit string) string {
-	return w.number(n) + "\u00a0" + w.text("unit."+unit)
+	key := "unit." + unit
+	if unit == "B" { // the others are abbreviations
+		key = w.form(key, n)
+	}
+	return w.number(n) + "\u00a0" + w.text(key)
 }
 
 // number returns a number with its digits in groups, if it has more than four.
@@ -291,7 +309,7 @@ func (w *words) day(t time.Time) string {
 // functions are those of the templates.
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.text, "audited": w.audited, "count": w.count, "size": w.size, "when": w.when, "moment": w.moment, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "person": personIn, "suite": w.suite, "operation": w.operation, "list": func(values ...any) []any { return values },
+		"t": w.text, "audited": w.audited, "count": w.count, "size": w.size, "when": w.when, "moment": w.moment, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "person": personIn, "suite": w.suite, "digest": w.digest, "operation": w.operation, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {

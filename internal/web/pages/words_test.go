@@ -23,7 +23,7 @@ import (
 )
 
 // families are the beginnings of keys whose end is a value.
-var families = []string{"certificate.status.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "fault.", "unit.", "finding.", "code.", "mend.", "stamp.",
+var families = []string{"certificate.status.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "digest.", "fault.", "unit.", "finding.", "code.", "mend.", "stamp.",
 	"audited.", "channel.", "deed.", "field.", "column.", "comparison.", "action.", "policy.kind.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
 	"token.kind.", "check.", "failed.check.", "installation.", "limit.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.in.", "reference.tag.", "reference.status.", "reference.answer.", "reference.operation.",
 	"confirm.kind.", "confirm.field.", "confirm.value.", "confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
@@ -96,7 +96,8 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for n, want := range map[int64][2]string{
-		0: {"0\u00a0bytes", "0\u00a0байт"}, 999: {"999\u00a0bytes", "999\u00a0байт"}, 1500: {"1.5\u00a0KB", "1,5\u00a0КБ"},
+		0: {"0\u00a0bytes", "0\u00a0байт"}, 1: {"1\u00a0byte", "1\u00a0байт"}, 4: {"4\u00a0bytes", "4\u00a0байта"}, 12: {"12\u00a0bytes", "12\u00a0байт"}, 871: {"871\u00a0bytes", "871\u00a0байт"},
+		999: {"999\u00a0bytes", "999\u00a0байт"}, 1500: {"1.5\u00a0KB", "1,5\u00a0КБ"},
 		2 << 30: {"2.1\u00a0GB", "2,1\u00a0ГБ"},
 	} {
 		if got := [2]string{en.size(n), ru.size(n)}; got != want {
@@ -203,7 +204,12 @@ func TestLocal(t *testing.T) {
 
 func TestFreeName(t *testing.T) {
 	taken := map[string]bool{"a.pdf": true, "a (2).pdf": true, "document": true}
-	for name, want := range map[string]string{"A.pdf": "A (3).pdf", "b": "b", "": "document (2)"} {
+	long := strings.Repeat("ф", 200)
+	taken[strings.Repeat("ф", 125)+".sig"] = true
+	for name, want := range map[string]string{
+		"A.pdf": "A (3).pdf", "b": "b", "": "document (2)", `a/b\c"<d>:|?*.txt`: "a_b_c__d_____.txt",
+		long + ".sig": strings.Repeat("ф", 123) + " (2).sig", "x." + long: "x." + strings.Repeat("ф", 126),
+	} {
 		if got := freeName(name, taken); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
