@@ -146,7 +146,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("a wrong code: %d\n%s", page.status, page.text)
 		}
 		b.find(page, regexp.MustCompile(`action="(`+at+`)" id="answer"`)) // the next one may be right
-		tab := &browser{t, b.server, b.client, b.header}    // another tab
+		tab := &browser{t, b.server, b.client, b.header}                  // another tab
 		tab.ok(tab.get(at), `name="code"`)
 		page = b.ok(b.post(at, url.Values{"code": {" " + code[:3] + " " + code[3:]}}), "<td>Signed")
 		if page.at.Path != "/signed" {

@@ -338,7 +338,7 @@ func TestStory(t *testing.T) {
 		wrong := b.upload("/sign", map[string]string{"certificate": "6", "pin": "wrong", "format": "cades"}, file{"file", "a.txt", "a"})
 		b.is(wrong, 400, "ПИН-код неверен", `<div data-again="pin">`, "Выберите файлы заново", `href="/sign?certificate=6&amp;format=cades"`)
 		b.is(b.upload("/sign", map[string]string{"certificate": "6"}, file{"file", "a.pdf", pdf}, file{"file", "a.txt", "a"}), 400, `<div data-again="pin">`, "Ничего не подписано")
-		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Операция не удалась", "Файл не является документом Office")
+		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Файл не является документом Office")
 		// What is signed of several files, and what is not.
 		one := map[string]string{"certificate": "1"}
 		p := b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "<b>.pdf", "no PDF"}, file{"file", "c.xml", "<a/>"})

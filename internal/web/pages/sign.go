@@ -554,7 +554,7 @@ func shownOperation(w *words, o *signing.Operation) signedOperation {
 		s.Before = o.ConfirmBefore
 	}
 	if o.Fault != nil {
-		s.Failed, s.Detail = w.fault(o.Fault), o.Fault.Message
+		s.Failed, s.Detail = w.refusal(o.Fault)
 	}
 	for i := range o.Documents {
 		d := &o.Documents[i]
@@ -563,7 +563,8 @@ func shownOperation(w *words, o *signing.Operation) signedOperation {
 		case d.Declined:
 			one.State = "document.declined"
 		case d.Fault != nil:
-			one.State, one.Failed, one.Detail = "document.failed", w.fault(d.Fault), d.Fault.Message
+			one.State = "document.failed"
+			one.Failed, one.Detail = w.refusal(d.Fault)
 		case d.RefID != "":
 			one.State = "document.signed"
 		}

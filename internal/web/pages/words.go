@@ -128,8 +128,9 @@ func (w *words) refusal(f *fault.Error) (sentence, detail string) {
 	sentence = w.fault(f)
 	own := w.own(f.Message)
 	// These codes are for several things: a PIN or a code that is wrong, new PINs that differ, a
-	// wrong password. What exactly was wrong says it all, if it is one of our messages.
-	if (f.Code == fault.InvalidPIN || f.Code == fault.AuthenticationFailed) && languages[1].own(f.Message) != "" {
+	// wrong password, a damaged document. What exactly was wrong says it all, if it is one of our
+	// messages.
+	if (f.Code == fault.InvalidPIN || f.Code == fault.AuthenticationFailed || f.Code == fault.Failed) && languages[1].own(f.Message) != "" {
 		return asSentence(own), ""
 	}
 	plain := strings.TrimSuffix(strings.ToLower(sentence), ".")
