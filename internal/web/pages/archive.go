@@ -79,7 +79,7 @@ func numbered(name, number string) string {
 	}
 	stem := strings.TrimSuffix(name, ending)
 	if room := maxEntry - len(number) - len(ending); len(stem) > room {
-		stem = strings.ToValidUTF8(stem[:room], "")
+		stem = strings.TrimRight(strings.ToValidUTF8(stem[:room], ""), ". ")
 	}
 	return stem + number + ending
 }

@@ -208,7 +208,8 @@ func TestFreeName(t *testing.T) {
 	taken[strings.Repeat("ф", 125)+".sig"] = true
 	for name, want := range map[string]string{
 		"A.pdf": "A (3).pdf", "b": "b", "": "document (2)", `a/b\c"<d>:|?*.txt`: "a_b_c__d_____.txt",
-		long + ".sig": strings.Repeat("ф", 123) + " (2).sig", "x." + long: "x." + strings.Repeat("ф", 126),
+		strings.Repeat("a", 250) + ".txt.sig": strings.Repeat("a", 250) + ".sig",
+		long + ".sig":                         strings.Repeat("ф", 123) + " (2).sig", "x." + long: "x." + strings.Repeat("ф", 126),
 	} {
 		if got := freeName(name, taken); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
