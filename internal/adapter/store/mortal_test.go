@@ -185,7 +185,7 @@ func (m mortalBlobs) SweepBlobs(ctx context.Context, now time.Time) error {
 
 type mortalDocuments struct{ mortal }
 
-func (m mortalDocuments) Open(ctx context.Context, who audit.Principal, id string) (b signing.Blob, d document.Description, err error) {
+func (m mortalDocuments) Open(ctx context.Context, who audit.Principal, id string) (b signing.Blob, d document.Info, err error) {
 	b, err = through(m.life, func() (b signing.Blob, err error) {
 		b, d, err = m.documents.Open(ctx, who, id)
 		return b, err

@@ -3,6 +3,7 @@
 package document
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -203,6 +204,13 @@ func (in *Intake) Finish() error {
 		in.err = noRoom(in.to.Commit())
 	}
 	return in.err
+}
+
+// Became reports whether the intake was kept as the document i. The hash of i then belongs to
+// exactly the bytes that were received.
+func (in *Intake) Became(i *Info) bool {
+	return in.id == i.ID && in.room.userID == i.UserID && in.finished && in.err == nil &&
+		in.size == i.Size && in.room.digest.Name == i.HashName && bytes.Equal(in.sum, i.Hash)
 }
 
 // Close gives up a document that was not kept. It may be called more than once.

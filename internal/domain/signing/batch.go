@@ -34,7 +34,7 @@ type Item struct {
 	Err      error   // a fault of this item: it becomes the outcome, and the other items continue
 
 	// Instead of Content and Original: documents that were stored before.
-	stored, storedOriginal sig.Document
+	stored, storedOriginal source
 }
 
 // content returns the document of the item, or nil if there is none.

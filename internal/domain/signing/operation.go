@@ -9,6 +9,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/vault"
@@ -129,6 +130,9 @@ type OperationOrder struct {
 	PIN         string
 	Template    string // identifier; empty: none
 	Inputs      []Input
+	// Received are documents that the document store has kept from the same request. Those among
+	// the inputs are not hashed again if they are signed at once.
+	Received []document.New
 
 	Async             bool
 	Callback          string // address; empty: none
@@ -266,7 +270,7 @@ func (s *Operations) Start(ctx context.Context, who audit.Principal, o *Operatio
 			op.Close()
 		}
 	}()
-	r := &run{Operations: s, op: op, plan: p, pin: o.PIN, snapshot: o.Snapshot, original: sourceOf(o.Original, nil)}
+	r := &run{Operations: s, op: op, plan: p, pin: o.PIN, snapshot: o.Snapshot, original: sourceOf(o.Original, nil), received: o.Received}
 	r.inline = func(i int) source { return sourceOf(o.Inputs[i].Content, nil) }
 	if err := r.do(ctx); err != nil {
 		return nil, err

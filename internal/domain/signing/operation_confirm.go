@@ -366,7 +366,7 @@ func (s *Operations) portions(ctx context.Context, sub *subject, open *[]func() 
 		if e == nil || e.Size == 0 {
 			return nil
 		}
-		return kept{newSection(sub.blob, e.At, e.Size)}
+		return kept{Document: newSection(sub.blob, e.At, e.Size)}
 	}
 	one := func(from, to int) (err error) {
 		var closing []func() error
@@ -381,14 +381,14 @@ func (s *Operations) portions(ctx context.Context, sub *subject, open *[]func() 
 					return err
 				}
 				closing = append(closing, stored.Close)
-				it.stored, temporary[i] = stored, about.Temporary
+				it.stored, temporary[i] = kept{Document: stored}, about.Temporary()
 			}
 			if d.Related != "" {
 				related, _, err := s.Documents.Open(ctx, sub.who, d.Related)
 				if err != nil {
 					return err
 				}
-				if it.storedOriginal = related; d.RefID == "" {
+				if it.storedOriginal = (kept{Document: related}); d.RefID == "" {
 					*open = append(*open, related.Close)
 				} else {
 					closing = append(closing, related.Close)

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sort"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
+	"tamga/pki/suite"
 	"tamga/sig"
 )
 
@@ -18,7 +20,7 @@ import (
 // another user are the same fault, object_not_found.
 type Documents interface {
 	// Open opens a stored document of who for reading.
-	Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Description, error)
+	Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Info, error)
 	// Save stores a document made of another one durably and chooses its identifier. It
 	// cannot be found before record is called, inside the transaction that records the
 	// outcome of the operation. If record is not called, the document is swept as if it
@@ -32,12 +34,12 @@ type DocumentStore struct{ *document.Service }
 var _ Documents = DocumentStore{}
 
 // Open implements Documents.
-func (s DocumentStore) Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Description, error) {
+func (s DocumentStore) Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Info, error) {
 	stored, err := s.Service.Open(ctx, who, refID)
 	if err != nil {
-		return nil, document.Description{}, err
+		return nil, document.Info{}, err
 	}
-	return stored, document.Description{Name: stored.Name, Type: stored.Type, Temporary: stored.Temporary()}, nil
+	return stored, stored.Info, nil
 }
 
 // Save implements Documents.
@@ -48,12 +50,27 @@ func (s DocumentStore) Save(ctx context.Context, who audit.Principal, d document
 // noDocuments replaces a missing document store.
 type noDocuments struct{}
 
-func (noDocuments) Open(context.Context, audit.Principal, string) (Blob, document.Description, error) {
-	return nil, document.Description{}, fault.New(fault.InvalidParameters, "RefId: this installation stores no documents: send them as Content")
+func (noDocuments) Open(context.Context, audit.Principal, string) (Blob, document.Info, error) {
+	return nil, document.Info{}, fault.New(fault.InvalidParameters, "RefId: this installation stores no documents: send them as Content")
 }
 
 func (noDocuments) Save(context.Context, audit.Principal, document.Description, Result) (string, func(context.Context) error, error) {
 	return "", nil, fault.New(fault.InvalidParameters, "this installation stores no documents")
+}
+
+// digestsOf returns the digest of a stored document that the intake of this request computed, nil
+// if the request has not received the document. Documents never change. Bytes that were changed in
+// the storage itself are not what the caller sent, so the digest of what was received is right for
+// them too: other bytes are never signed.
+func digestsOf(received []document.New, i *document.Info) []suite.Digest {
+	if !slices.ContainsFunc(received, func(d document.New) bool { return d.Content.Became(i) }) {
+		return nil
+	}
+	h, ok := suite.HashByName(i.HashName)
+	if !ok {
+		return nil
+	}
+	return []suite.Digest{{Hash: h, Sum: i.Hash}}
 }
 
 // bundle is a list of documents stored as one blob: the many documents of an operation

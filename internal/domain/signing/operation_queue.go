@@ -314,7 +314,7 @@ func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecor
 			if e == nil {
 				return nil
 			}
-			return kept{newSection(blob, e.At, e.Size)}
+			return kept{Document: newSection(blob, e.At, e.Size)}
 		}
 		r.original = part(r.plan.Original)
 		r.inline = func(i int) source { return part(r.plan.Inline[i]) }

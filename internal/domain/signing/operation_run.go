@@ -28,6 +28,7 @@ type run struct {
 	snapshot *Snapshot          // of the request; nil if another process or a later attempt carries it out
 	inline   func(i int) source // returns a document of the request
 	original source             // OriginalDocument; nil if there is none
+	received []document.New     // as in OperationOrder; nil if another process or a later attempt carries it out
 
 	temporary map[int]bool                      // temporary stored documents, whose results are temporary too
 	records   []func(ctx context.Context) error // make stored results visible
@@ -126,17 +127,17 @@ func (r *run) item(ctx context.Context, i int, open *[]func() error) (item Item,
 		if stored.Size() == 0 {
 			return item, how, fault.New(fault.ContentRequired, "the stored document is empty")
 		}
-		item.stored = stored
+		item.stored = kept{stored, digestsOf(r.received, &about)}
 		if d.OriginalName == "" {
 			d.OriginalName = about.Name
 		}
-		r.temporary[i] = about.Temporary
+		r.temporary[i] = about.Temporary()
 	} else {
 		item.Content, item.stored = intakeAndRest(r.inline(i))
 	}
 	item.Original, item.storedOriginal = intakeAndRest(r.original)
 	if d.Related != "" {
-		related, _, err := r.Documents.Open(ctx, r.op.Owner, d.Related)
+		related, about, err := r.Documents.Open(ctx, r.op.Owner, d.Related)
 		if err != nil {
 			return item, how, err
 		}
@@ -146,7 +147,7 @@ func (r *run) item(ctx context.Context, i int, open *[]func() error) (item Item,
 		} else {
 			*open = append(*open, related.Close)
 		}
-		item.storedOriginal = related
+		item.storedOriginal = kept{related, digestsOf(r.received, &about)}
 	}
 	how, err = r.manner(r.plan, d.OriginalName)
 	return item, how, err

@@ -256,19 +256,23 @@ type source interface {
 	digests() []suite.Digest
 }
 
-// kept is a document that was stored before. It is read when its digest is needed.
-type kept struct{ sig.Document }
+// kept is a document that was stored before. It is read when its digest is needed, unless this
+// request has received it.
+type kept struct {
+	sig.Document
+	received []suite.Digest
+}
 
-func (kept) digests() []suite.Digest { return nil }
+func (k kept) digests() []suite.Digest { return k.received }
 
 // sourceOf returns the intake or, if there is none, the stored document. It returns nil
 // if both are empty.
-func sourceOf(in *Intake, stored sig.Document) source {
+func sourceOf(in *Intake, stored source) source {
 	switch {
 	case !in.isEmpty():
 		return in
 	case stored != nil && stored.Size() > 0:
-		return kept{stored}
+		return stored
 	}
 	return nil
 }
