@@ -122,14 +122,23 @@ func (in *Intake) write(p []byte) error {
 	return noRoom(err)
 }
 
-// begin moves the document from memory to Bytes.
+// begin moves the document from memory to Bytes. It reserves as extend does, so that most uploads
+// are reserved by one change of the store.
 func (in *Intake) begin(more int64) error {
 	s := in.room.s
-	u := in.describe(in.size + more)
 	now := s.Now()
-	added, err := s.Uploads.AddUploads(in.room.ctx, []Upload{u}, now, now.Add(leaseTime), s.quotas())
-	if err != nil {
-		return err
+	var u Upload
+	var added bool
+	var err error
+	need := in.size + more
+	for _, counted := range []int64{max(need, step), need} {
+		u = in.describe(counted)
+		if added, err = s.Uploads.AddUploads(in.room.ctx, []Upload{u}, now, now.Add(leaseTime), s.quotas()); err != nil {
+			return err
+		}
+		if added {
+			break
+		}
 	}
 	if !added {
 		return quotaFault()
