@@ -94,7 +94,7 @@ func (s Operations) UnderWay(ctx context.Context, operatorID string, after signi
 	}
 	begin, from, end := "", "%s x CROSS JOIN users u", " AND "+reaches
 	if few {
-		begin, from, end = people, "people u CROSS JOIN %s x", ""
+		begin, from, end = people, "people p CROSS JOIN %s x CROSS JOIN users u", " AND x.user_id = p.id"
 	}
 	part := func(name, table, where string) string {
 		return "SELECT * FROM (SELECT x.id AS id, x.user_id AS user_id, u.login AS login, u.display_name AS display_name, x.action AS action, x.state AS state, x.created_at AS created_at" +

@@ -41,8 +41,8 @@ var reaches = reachesBy("$1")
 
 // people begins a query with the users whom the operator $1 reaches at the time $2. It is for
 // operators of few users. All parts of the query share the users, and the state of the operator is
-// read once, where reaches reads it for each user.
-var people = `WITH people AS MATERIALIZED (SELECT u.id AS id, u.login AS login, u.display_name AS display_name
+// read once, where reaches reads it for each user. The index of groups has all that is read of them.
+var people = `WITH people AS MATERIALIZED (SELECT u.id AS id
 	FROM operator_groups r CROSS JOIN users o CROSS JOIN users u
 	WHERE r.user_id = $1 AND o.id = r.user_id AND o.operator AND NOT ` + barred("o", "$2") + " AND u.group_name = r.group_name" + notAbove("$1") + ") "
 
