@@ -121,7 +121,7 @@ func TestReceivedDocuments(t *testing.T) {
 		{name: "received among others", hash: suite.SHA256, params: detached, covers: text, hand: func(kept, others []document.New) []document.New { return append(others, kept...) }},
 		{name: "hashed for another kind of key", hash: suite.Streebog256, params: detached, covers: text, read: true, hand: func(kept, _ []document.New) []document.New { return kept }},
 		{name: "attached", hash: suite.SHA256, params: attached, read: true, hand: func(kept, _ []document.New) []document.New { return kept }}, // read to be copied
-		// Nothing in the program changes a document. Bytes that somebody changed in the storage are
+		// Nothing in the program changes a document. Bytes that were changed in the storage are
 		// never signed: the signature is over what was received.
 		{name: "changed in the storage", hash: suite.SHA256, params: detached, instead: changed, covers: text, hand: func(kept, _ []document.New) []document.New { return kept }},
 		{name: "changed in the storage and attached", hash: suite.SHA256, params: attached, instead: changed, read: true, invalid: true, hand: func(kept, _ []document.New) []document.New { return kept }},
