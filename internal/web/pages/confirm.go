@@ -201,6 +201,8 @@ type confirmView struct {
 	Wrong     string // why the code that was typed is refused
 	Code      bool   // a code is awaited
 	Device    bool   // a device is awaited
+	Marks     bool   // documents can be marked: the answer has the marks
+	Marked    string // marks for addresses
 	Passkey   string // options for the browser, if a passkey is awaited
 	Ask       string
 	Label     string
@@ -227,7 +229,7 @@ type confirmDocument struct {
 	Size           int64
 	Digest, Hash   string
 	Known, Related bool   // the bytes are here; so is the content of a signed message
-	Refused        bool   // the user marked it before a wrong code
+	Refused        bool   // the user has marked it
 	State          string // key of the word
 }
 
@@ -238,10 +240,12 @@ const (
 )
 
 func (a *API) confirmOne(ctx context.Context, r struct {
-	ID     string `path:"id"`
-	Others string `query:"others"`
+	ID       string `path:"id"`
+	Others   string `query:"others"`
+	Declined string `query:"declined"`
 }) (view, error) {
 	v, err := a.confirmed(ctx, r.ID, r.Others != "")
+	v.mark(marksIn(r.Declined))
 	return v.shown(), err
 }
 
@@ -275,33 +279,6 @@ func (v confirmView) shown() view {
 		shown.script = rest.PasskeyScript
 	}
 	return shown
-}
-
-// wrongCode is a fault about a code. Its page is the confirmation with the documents that were
-// marked, so that the next code does not approve them.
-type wrongCode struct {
-	error
-	form confirmView
-}
-
-func (w wrongCode) Unwrap() error { return w.error }
-
-// again returns the confirmation with the reason above the code.
-func (w wrongCode) again(sentence string) view {
-	w.form.Wrong = sentence
-	return w.form.shown()
-}
-
-// wrong returns the fault about a code with its page, if one more code can be typed.
-func (a *API) wrong(ctx context.Context, refused error, id string, declined []int) error {
-	v, err := a.confirmed(ctx, id, false)
-	if err != nil || !v.Code && v.Passkey == "" {
-		return refused
-	}
-	for i := range v.Listed {
-		v.Listed[i].Refused = slices.Contains(declined, v.Listed[i].Index)
-	}
-	return wrongCode{refused, v}
 }
 
 // signer returns the certificate of the caller with a digest, nil for none.
@@ -469,7 +446,11 @@ func (a *API) confirmBy(ctx context.Context, r struct {
 		return nil, err
 	}
 	record := &p.Record
-	here := rest.Redirect{Location: "/confirm/" + record.ID, See: true}
+	declined, err := declinedIn(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	here := confirmAgain(record.ID, declined, false)
 	switch form, own := r.Body, record.ClientID == a.settings.ClientID; {
 	case record.State == confirm.Confirmed && own && form.Get("finish") != "":
 		return a.carryOut(ctx, record, form.Get("pin"))
@@ -477,32 +458,26 @@ func (a *API) confirmBy(ctx context.Context, r struct {
 	case form.Get("finish") != "":
 	case form.Get("decline") != "":
 		_, err = a.Confirmations.Decline(ctx, who, record.ID)
+	case form.Get("others") != "":
+		here = confirmAgain(record.ID, declined, true)
 	case form.Get("choice") != "":
 		method, address, _ := strings.Cut(form.Get("choice"), "?")
 		_, err = a.Steps.Challenge(ctx, confirmer(who), record, signin.Choice{Method: method, Address: address, Titles: true})
 	case form.Get("again") != "":
 		_, err = a.Steps.Challenge(ctx, confirmer(who), record, signin.Choice{Method: record.Method, Titles: true})
 	default:
-		return a.answer(ctx, who, record, form)
+		return a.answer(ctx, who, record, form, declined)
 	}
 	return here, err
 }
 
 // answer takes a code. What the user began on these pages is carried out at once.
-func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record, form rest.Form) (any, error) {
+func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record, form rest.Form, declined []int) (any, error) {
 	code := strings.Join(strings.Fields(form.Get("code")), "")
 	if signed := form.Get("passkey"); signed != "" && len(signed) <= passkey.MaxAnswer {
 		code = signed
 	} else if code == "" || len(code) > 64 {
 		return nil, fault.New(fault.InvalidParameters, "type the code that was sent to you")
-	}
-	var declined []int
-	for _, text := range form["declined"] {
-		i, err := strconv.Atoi(text)
-		if err != nil || len(declined) == what.MaxDocuments {
-			return nil, fault.New(fault.InvalidParameters, "declined: want indexes of documents")
-		}
-		declined = append(declined, i)
 	}
 	p, err := a.Confirmations.AnswerPart(ctx, who, r.RefID, code, declined)
 	switch {

@@ -190,6 +190,13 @@ func TestConfirm(t *testing.T) {
 		b.is(b.post(at, url.Values{"code": {code}, "declined": {"x"}}), 400)
 		// After a wrong code, the marks are still there.
 		b.is(b.post(at, url.Values{"code": {"wrong"}, "declined": {"1"}}), 400, `role="alert" id="wrong">The code is wrong`, `value="1" form="answer" checked>`, `value="2" form="answer">`)
+		// So they are after a new code and while another method is chosen.
+		marked := []string{`value="0" form="answer">`, `value="1" form="answer" checked>`, `name="others" value="yes" form="answer" formnovalidate`}
+		b.is(b.post(at, url.Values{"again": {"yes"}, "declined": {"1", "-1", "999"}}), 200, marked...)
+		b.is(b.post(at, url.Values{"others": {"yes"}, "declined": {"1"}}), 200, `id="answer"`, `name="choice" value="otpviasms`, marked[1])
+		b.is(b.post(at, url.Values{"choice": {"otpviasms"}, "declined": {"1"}}), 200, marked...)
+		code = p.Code(p.phone)
+		b.is(b.get(at+"?others=yes&declined=x.1."), 200, marked[1])
 		page := b.ok(b.post(at, url.Values{"code": {code}, "declined": {"1"}}), "Declined")
 		if n := strings.Count(page.text, "<td>Signed"); n != 2 || strings.Count(page.text, "<td>Declined") != 1 {
 			t.Errorf("%d of 2 are signed:\n%s", n, page.text)
