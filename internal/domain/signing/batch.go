@@ -110,6 +110,23 @@ func refusal(faults []*fault.Error) *fault.Error {
 	return first
 }
 
+// OfDocument is a fault of one document of an order, which refuses the whole order.
+type OfDocument struct {
+	error
+	Index int // of the document in the order
+}
+
+// Unwrap returns the fault.
+func (o OfDocument) Unwrap() error { return o.error }
+
+// ofDocument adds to a fault which document has it. Other errors stay as they are.
+func ofDocument(i int, err error) error {
+	if f, ok := fault.As(err); ok && !whole[f.Code] {
+		return OfDocument{err, i}
+	}
+	return err
+}
+
 // signMany is SignMany for a caller who may do action, without [refusal].
 func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrder, action policy.Action) ([]Outcome, error) {
 	if len(o.Items) == 0 {

@@ -218,7 +218,7 @@ const (
 //
 // Faults: invalid_parameters, those of Sign for errors of the whole operation, those of
 // Propose, and the fault of a single document. Several documents with different outcomes
-// are not a fault: the answer lists them.
+// are not a fault: the answer lists them. A fault of one document is an [OfDocument].
 func (s *Operations) Start(ctx context.Context, who audit.Principal, o *OperationOrder) (_ *Operation, err error) {
 	if err := s.check(o); err != nil {
 		return nil, err

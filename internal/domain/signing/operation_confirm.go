@@ -130,7 +130,7 @@ func (s *Operations) propose(ctx context.Context, who audit.Principal, o *Operat
 	}
 	for i := range o.Inputs {
 		if o.Inputs[i].Err != nil {
-			return nil, o.Inputs[i].Err
+			return nil, ofDocument(i, o.Inputs[i].Err)
 		}
 	}
 	if len(o.PIN) > vault.MaxPIN {
@@ -239,7 +239,7 @@ func (s *Operations) confirmPlan(ctx context.Context, who audit.Principal, o *Op
 		} else if d.Name == "" {
 			stored, about, err := s.Documents.Open(ctx, who, in.RefID)
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, ofDocument(i, err)
 			}
 			d.Name = about.Name
 			if err := stored.Close(); err != nil {
@@ -312,7 +312,7 @@ func (s *Operations) subject(ctx context.Context, who audit.Principal, snap *Sna
 		for i := range items {
 			d, err := describeDocument(ctx, &items[i], overHash, cert.Suite.Hash)
 			if err != nil {
-				return err
+				return ofDocument(from+i, err)
 			}
 			d.Name = p.Documents[from+i].Name
 			f.Documents = append(f.Documents, d)
@@ -378,7 +378,7 @@ func (s *Operations) portions(ctx context.Context, sub *subject, open *[]func() 
 			if d.RefID != "" {
 				stored, about, err := s.Documents.Open(ctx, sub.who, d.RefID)
 				if err != nil {
-					return err
+					return ofDocument(from+i, err)
 				}
 				closing = append(closing, stored.Close)
 				it.stored, temporary[i] = kept{Document: stored}, about.Temporary()
@@ -386,7 +386,7 @@ func (s *Operations) portions(ctx context.Context, sub *subject, open *[]func() 
 			if d.Related != "" {
 				related, _, err := s.Documents.Open(ctx, sub.who, d.Related)
 				if err != nil {
-					return err
+					return ofDocument(from+i, err)
 				}
 				if it.storedOriginal = (kept{Document: related}); d.RefID == "" {
 					*open = append(*open, related.Close)
@@ -395,7 +395,7 @@ func (s *Operations) portions(ctx context.Context, sub *subject, open *[]func() 
 				}
 			}
 			if it.content() == nil {
-				return fault.New(fault.ContentRequired, "the stored document is empty")
+				return ofDocument(from+i, fault.New(fault.ContentRequired, "the stored document is empty"))
 			}
 		}
 		return do(from, items, temporary)
@@ -412,13 +412,13 @@ func (s *Operations) portions(ctx context.Context, sub *subject, open *[]func() 
 // be signed.
 func (s *Operations) try(ctx context.Context, sub *subject) error {
 	var open []func() error
-	err := s.portions(ctx, sub, &open, func(_ int, items []Item, _ []bool) error {
+	err := s.portions(ctx, sub, &open, func(from int, items []Item, _ []bool) error {
 		outcomes := make([]Outcome, len(items))
 		if _, err := s.Signer.prepareMany(ctx, sub.terms, sub.by, items, outcomes); err != nil {
 			return err
 		}
 		if i := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Err != nil }); i >= 0 {
-			return outcomes[i].Err
+			return ofDocument(from+i, outcomes[i].Err)
 		}
 		return nil
 	})

@@ -192,10 +192,11 @@ func (r *run) refused() error {
 	for i := range r.op.Documents {
 		faults[i] = r.op.Documents[i].Fault
 	}
-	if f := refusal(faults); f != nil {
-		return f
+	f := refusal(faults)
+	if f == nil {
+		return nil
 	}
-	return nil
+	return ofDocument(0, f) // the only one, unless the fault is about all of them
 }
 
 // finish records the outcome of the operation and makes it visible, in one step. lease is

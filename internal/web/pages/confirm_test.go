@@ -202,6 +202,16 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("%d of 2 are signed:\n%s", n, page.text)
 		}
 	})
+	t.Run("a damaged document", func(t *testing.T) {
+		one := map[string]string{"certificate": "1"}
+		good, bad := file{"file", "good.xml", "<a/>"}, file{"file", "bad.xml", "<a>"}
+		b.is(b.upload("/sign", one, good, bad), 400, "The refusal is about these files:</p>\n<ul>\n<li>bad.xml</li>\n</ul>")
+		page := b.upload("/sign", one, file{"file", "a.txt", "a"}, good, bad)
+		b.is(page, 400, "The refusal is about the file bad.xml.", "<li>good.xml</li>\n<li>bad.xml</li>\n</ul>")
+		b.header.Set("Accept-Language", "ru")
+		defer b.header.Del("Accept-Language")
+		b.is(b.upload("/sign", one, good, bad), 400, "Отказ касается этих файлов:</p>\n<ul>\n<li>bad.xml</li>\n</ul>")
+	})
 	t.Run("decline", func(t *testing.T) {
 		at := p.waits(file{"file", "one.txt", "1"})
 		b.ok(b.post(at, url.Values{"decline": {"yes"}}), "Declined")

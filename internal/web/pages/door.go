@@ -114,7 +114,7 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		about = waitsView(v, &h.Request)
 	}
 	if u, part := errors.AsType[unsigned](err); part {
-		refusal := refusedView{Sentence: sentence, Detail: detail, Back: cmp.Or(u.back, back(v)), BackKey: "refused.back", Files: u.files, Signed: u.signed, Again: u.again}
+		refusal := refusedView{Sentence: sentence, Detail: detail, Back: cmp.Or(u.back, back(v)), BackKey: "refused.back", Culprit: u.culprit, Files: u.files, Signed: u.signed, Again: u.again}
 		if f.Code == fault.InvalidPIN {
 			refusal.Field = "pin"
 		}
@@ -143,10 +143,11 @@ type refusedView struct {
 	Back     string // page to go on at
 	BackKey  string // of what leads there
 
-	Files  []string // that are not signed, if the refusal is not about all of an upload
-	Signed string   // address of those that are; "" for none
-	Again  bool     // the same upload may be sent again
-	Field  string   // of the upload that is wrong; "" for none or several
+	Culprit string   // file that is at fault, besides Files; "": none or not known
+	Files   []string // that are not signed, if the refusal is not about all of an upload
+	Signed  string   // address of those that are; "" for none
+	Again   bool     // the same upload may be sent again
+	Field   string   // of the upload that is wrong; "" for none or several
 }
 
 // back returns the page that a person who was refused goes on at.

@@ -342,7 +342,7 @@ func TestStory(t *testing.T) {
 		// What is signed of several files, and what is not.
 		one := map[string]string{"certificate": "1"}
 		p := b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "<b>.pdf", "no PDF"}, file{"file", "c.xml", "<a/>"})
-		b.is(p, 500, "Файл не является документом PDF или повреждён.", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны")
+		b.is(p, 500, "Файл не является документом PDF или повреждён.", "Отказ касается файла &lt;b&gt;.pdf.", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны")
 		if strings.Contains(p.text, "data-again") || strings.Contains(p.text, "Выберите файлы заново") {
 			t.Errorf("a file is signed, and the form may be sent again:\n%s", p.text)
 		}
@@ -350,7 +350,7 @@ func TestStory(t *testing.T) {
 		if p = b.upload("/sign", one, file{"file", "a.pdf", "no PDF"}, file{"file", "b.txt", "b"}); strings.Contains(p.text, "/signed?") {
 			t.Errorf("nothing is signed, and the page leads to what is signed:\n%s", p.text)
 		}
-		b.is(p, 500, "Ничего не подписано", `<div data-again="">`)
+		b.is(p, 500, "Ничего не подписано", `<div data-again="">`, "<p>Отказ касается этих файлов:</p>\n<ul>\n<li>a.pdf</li>\n</ul>")
 		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b.txt", ""}), 400, "Пустой файл", "<li>b.txt</li>\n</ul>")
 		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b\u202etxt.exe", "b"}), 400, "Имя файла: символ U&#43;202E не допускается", "<li>b txt.exe</li>\n</ul>")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, file{"file", "a.docx", "a"}), 400, "Так подписать этот файл нельзя")

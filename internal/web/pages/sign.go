@@ -318,17 +318,8 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 			order.Inputs = append(order.Inputs, input)
 		}
 		o, err := a.Operations.Start(ctx, who, order)
-		if err != nil && len(ids) > 0 {
-			left := unsigned{error: err, signed: "/signed?" + queryOf(ids)}
-			for _, g := range groups[at:] {
-				for _, i := range g.files {
-					left.files = append(left.files, notify.OneLine(files[i].name()))
-				}
-			}
-			err = left
-		}
 		if err != nil {
-			return to, fields, err
+			return to, fields, notSigned(err, files, groups[at:], ids)
 		}
 		rest.Afterwards(ctx, o)
 		ids = append(ids, o.ID)
@@ -341,14 +332,38 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 	return to, fields, nil
 }
 
+// notSigned adds to a refusal of the first of some groups which file it is about, and after the
+// operations with these identifiers what is left unsigned.
+func notSigned(err error, files []upload, groups []*group, ids []string) error {
+	name := func(i int) string { return notify.OneLine(files[i].name()) }
+	culprit := ""
+	if of, one := errors.AsType[signing.OfDocument](err); one {
+		culprit = name(groups[0].files[of.Index])
+	}
+	switch {
+	case len(ids) > 0:
+		left := unsigned{error: err, signed: "/signed?" + queryOf(ids), culprit: culprit}
+		for _, g := range groups {
+			for _, i := range g.files {
+				left.files = append(left.files, name(i))
+			}
+		}
+		return left
+	case culprit != "":
+		return unsigned{error: err, files: []string{culprit}}
+	}
+	return err
+}
+
 // maxFileName is the longest name of a stored document, in characters.
 const maxFileName = 255
 
 // unsigned is a refusal that leaves files of an upload unsigned.
 type unsigned struct {
 	error
-	files  []string // names of those it is about, for people; nil: all
-	signed string   // address of the files that are signed, "" for none
+	files   []string // names of those it is about, for people; nil: all
+	culprit string   // name of the one that is at fault, if files has others too; "": not known
+	signed  string   // address of the files that are signed, "" for none
 	// again means that the same form may be sent again: it has signed nothing. Otherwise that would
 	// sign files twice.
 	again bool
