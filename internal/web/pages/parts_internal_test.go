@@ -33,3 +33,14 @@ func TestSideBySide(t *testing.T) {
 		t.Errorf("a part panicked: %v", err)
 	}
 }
+
+// TestBaseName: the name of a file is that on the disk of the person, as far as a form has it.
+func TestBaseName(t *testing.T) {
+	for sent, want := range map[string]string{
+		"a.pdf": "a.pdf", `C:\dir\a.pdf`: "a.pdf", "dir/a.pdf": "a.pdf", "%22a%22 %0D%0Ab.pdf": `"a" b.pdf`, "100%25 %2522 %0d%20.txt": "100%25 %2522 %0d%20.txt",
+	} {
+		if got := baseName(sent); got != want {
+			t.Errorf("%q: %q, want %q", sent, got, want)
+		}
+	}
+}

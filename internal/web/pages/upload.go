@@ -47,8 +47,14 @@ func readUpload[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], most 
 	}
 }
 
+// escaped undoes what browsers do to the name of a file in a form (HTML standard, "multipart form
+// data": https://html.spec.whatwg.org/#multipart-form-data). They escape no percent sign. Line
+// breaks are left out: no stored name may have one.
+var escaped = strings.NewReplacer("%22", `"`, "%0D", "", "%0A", "")
+
 // baseName returns the last element of a name. Some browsers send a path.
 func baseName(name string) string {
+	name = escaped.Replace(name)
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
 		name = name[i+1:]
 	}
