@@ -278,6 +278,13 @@ func (a *API) stepPage(ctx context.Context, s *stepping, p *confirm.Prompt, comp
 		view.Ask, view.Label, view.Code, view.Others = view.Asks[r.Method], r.Label, true, true
 		view.Again = r.Method != oath.Method // nothing is sent for it
 	}
+	if view.Others {
+		list, err := a.confirming.steps.Choices(ctx, &s.caller, r)
+		if err != nil {
+			return rest.Page{}, err
+		}
+		view.Others = len(list) > 1
+	}
 	page, err := render(stepTemplate, view)
 	page.Policy = policyFor(a.issuer, s.pending.RedirectURI)
 	if view.Script != "" {

@@ -117,6 +117,9 @@ func stepByCode(t *testing.T, w *stepping) {
 	if !strings.Contains(page, "Confirm your sign-in") || !strings.Contains(page, `autocomplete="one-time-code"`) || strings.Contains(page, w.phone) || strings.Contains(page, "<script") {
 		t.Errorf("%s", page)
 	}
+	if strings.Contains(page, `name="others"`) {
+		t.Errorf("another way is offered, and there is none: %s", page)
+	}
 	code := w.Code(w.phone)
 	for name, press := range map[string][]string{"a wrong code": {"code", wrong(code)}, "no number": {"code", `"><script>`}} {
 		if response, again := b.press(page, press...); response.StatusCode != 401 || !strings.Contains(again, "The code is wrong") || strings.Contains(again, "<script") {
@@ -189,6 +192,9 @@ func stepByChoice(t *testing.T, w *stepping) {
 		t.Fatalf("%d %s", response.StatusCode, code)
 	}
 	first := w.Code(w.email)
+	if !strings.Contains(code, `name="others"`) {
+		t.Errorf("another way is not offered: %s", code)
+	}
 	if response, text := b.press(code, "others", "1"); response.StatusCode != 200 || !strings.Contains(text, `value="otpviasms"`) {
 		t.Errorf("another way: %d %s", response.StatusCode, text)
 	}
