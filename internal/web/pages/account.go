@@ -84,6 +84,7 @@ type accountView struct {
 	Channels           []string
 	Events             []eventRow
 	FixedEvents        bool // only an administrator changes the notifications
+	Done               string
 }
 
 type eventRow struct {
@@ -97,13 +98,13 @@ type eventChoice struct {
 }
 
 // account shows what the user may know and change of the own account.
-func (a *API) account(ctx context.Context, _ struct{}) (view, error) {
+func (a *API) account(ctx context.Context, r justDone) (view, error) {
 	who, w := rest.Caller(ctx), visitorOf(ctx).words
 	u, err := a.People.Get(ctx, who.UserID)
 	if err != nil {
 		return view{}, err
 	}
-	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.FixedNames}
+	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.FixedNames, Done: w.done("account", r.Done)}
 	scheme, err := a.Own.SchemeOf(ctx, who.UserID)
 	if err != nil {
 		return view{}, err
@@ -143,7 +144,15 @@ func (a *API) account(ctx context.Context, _ struct{}) (view, error) {
 	return view{template: "account/account", title: "account.title", content: v}, nil
 }
 
-func toAccount() rest.Redirect { return rest.Redirect{Location: "/account", See: true} }
+// justDone names in the address of a page the form that led there.
+type justDone struct {
+	Done string `query:"done"`
+}
+
+// done returns the words for what a form of some pages has done, "" for none.
+func (w *words) done(pages, form string) string { return w.texts[pages+".done."+form] }
+
+func toAccount(form string) rest.Redirect { return seeOther("/account?done=" + form) }
 
 // setName changes the display name. It may become a part of certificates, so it cannot be
 // changed where users get the names that they are registered with.
@@ -151,7 +160,7 @@ func (a *API) setName(ctx context.Context, r formed) (rest.Redirect, error) {
 	if a.Enrolment.FixedNames {
 		return rest.Redirect{}, fault.New(fault.WrongOperation, "names are those of the registration here: ask the operator")
 	}
-	return toAccount(), a.People.Rename(ctx, rest.Caller(ctx).UserID, strings.TrimSpace(r.Body.Get("name")))
+	return toAccount("name"), a.People.Rename(ctx, rest.Caller(ctx).UserID, strings.TrimSpace(r.Body.Get("name")))
 }
 
 // changePassword ends all sessions, so the browser comes back to the sign-in.
@@ -159,7 +168,7 @@ func (a *API) changePassword(ctx context.Context, r formed) (rest.Redirect, erro
 	if r.Body.Get("new") != r.Body.Get("again") {
 		return rest.Redirect{}, fault.New(fault.InvalidParameters, "the two new passwords differ: type the same one twice")
 	}
-	return toAccount(), a.Own.ChangePassword(ctx, rest.Caller(ctx), r.Body.Get("present"), r.Body.Get("new"))
+	return toAccount("password"), a.Own.ChangePassword(ctx, rest.Caller(ctx), r.Body.Get("present"), r.Body.Get("new"))
 }
 
 func (a *API) endSessions(ctx context.Context, _ formed) (rest.Redirect, error) {
@@ -190,7 +199,7 @@ func (a *API) setNotifications(ctx context.Context, r formed) (rest.Redirect, er
 		}
 		wanted[name] = append(wanted[name], channel)
 	}
-	return toAccount(), a.Wishes.SetNotifiers(ctx, who, who.UserID, wanted)
+	return toAccount("notifications"), a.Wishes.SetNotifiers(ctx, who, who.UserID, wanted)
 }
 
 // cancelChange cancels a change of an operator that a delay holds.
@@ -200,7 +209,7 @@ func (a *API) cancelChange(ctx context.Context, r formed) (rest.Redirect, error)
 		return rest.Redirect{}, fault.New(fault.AccessDenied, "only the user may cancel a change of the account")
 	}
 	_, err := a.Waiting.Cancel(ctx, who, r.Body.Get("change"))
-	return toAccount(), err
+	return toAccount("change"), err
 }
 
 // Limits of a page of the history.

@@ -55,18 +55,18 @@ func (a *API) certificateRoutes() []rest.Route {
 		page("GET /certificates", "CertificatesPage", rest.SignedIn, a.certificatesPage),
 		page("GET /certificates/request", "RequestCertificatePage", rest.SignedIn, a.requestForm),
 		rest.Handle("POST /certificates/request", "RequestCertificateByPage", rest.SignedIn, a.request).Answering(rest.Redirect{}),
-		rest.Handle("POST /certificates/do/install", "InstallCertificateByPage", rest.SignedIn, a.newDeed(installed)).Answering(rest.Redirect{}),
+		rest.Handle("POST /certificates/do/install", "InstallCertificateByPage", rest.SignedIn, a.newDeed("install", installed)).Answering(rest.Redirect{}),
 		page("GET "+one, "CertificatePage", rest.SignedIn, a.certificatePage),
 		post(one+"/do/default", "SetDefaultCertificateByPage", a.makeDefault),
 		post(one+"/do/name", "SetFriendlyNameByPage", a.setFriendlyName),
-		post(one+"/do/pin", "ChangePinByPage", a.deedOf(pinChanged)),
-		post(one+"/do/renew", "RenewCertificateByPage", a.deedOf(renewed)),
-		post(one+"/do/status", "ChangeCertificateStatusByPage", a.deedOf(statusChanged)),
-		post(one+"/do/delete", "DeleteCertificateByPage", a.deedOf(deleted)),
+		post(one+"/do/pin", "ChangePinByPage", a.deedOf("pin", pinChanged)),
+		post(one+"/do/renew", "RenewCertificateByPage", a.deedOf("renew", renewed)),
+		post(one+"/do/status", "ChangeCertificateStatusByPage", a.deedOf("status", statusChanged)),
+		post(one+"/do/delete", "DeleteCertificateByPage", a.deedOf("delete", deleted)),
 		post(one+"/do/export", "ExportKeyByPage", a.exportKey),
 		rest.Handle("GET "+one+"/certificate.cer", "DownloadCertificate", rest.SignedIn, a.downloadCertificate).Answering(rest.File{}).Exact(),
 		rest.Handle("GET /certificate-requests/{id}/request.p10", "DownloadRequest", rest.SignedIn, a.downloadRequest).Answering(rest.File{}).Exact(),
-		post("/certificates/do/requests/{id}/delete", "DeleteRequestByPage", a.deedOf(requestDeleted)),
+		post("/certificates/do/requests/{id}/delete", "DeleteRequestByPage", a.deedOf("request-delete", requestDeleted)),
 	}
 }
 
@@ -76,14 +76,15 @@ type onCertificate struct {
 	Body rest.Form
 }
 
-// deedOf makes the function of a form that asks for a deed on what the address names.
-func (a *API) deedOf(read func(id string, form rest.Form) (*keys.Deed, error)) func(context.Context, onCertificate) (rest.Redirect, error) {
+// deedOf makes the function of a form that asks for a deed on what the address names. name is that
+// of its words in certificates.done.
+func (a *API) deedOf(name string, read func(id string, form rest.Form) (*keys.Deed, error)) func(context.Context, onCertificate) (rest.Redirect, error) {
 	return func(ctx context.Context, r onCertificate) (rest.Redirect, error) {
 		d, err := read(r.ID, r.Body)
 		if err != nil {
 			return rest.Redirect{}, err
 		}
-		return a.perform(ctx, d)
+		return a.perform(ctx, name, d)
 	}
 }
 
@@ -91,20 +92,20 @@ func (a *API) deedOf(read func(id string, form rest.Form) (*keys.Deed, error)) f
 type formed struct{ Body rest.Form }
 
 // newDeed makes the function of a form that asks for something new.
-func (a *API) newDeed(read func(form rest.Form) (*keys.Deed, error)) func(context.Context, formed) (rest.Redirect, error) {
+func (a *API) newDeed(name string, read func(form rest.Form) (*keys.Deed, error)) func(context.Context, formed) (rest.Redirect, error) {
 	return func(ctx context.Context, r formed) (rest.Redirect, error) {
 		d, err := read(r.Body)
 		if err != nil {
 			return rest.Redirect{}, err
 		}
-		return a.perform(ctx, d)
+		return a.perform(ctx, name, d)
 	}
 }
 
 // perform does a deed, or leads to its confirmation.
-func (a *API) perform(ctx context.Context, d *keys.Deed) (rest.Redirect, error) {
+func (a *API) perform(ctx context.Context, name string, d *keys.Deed) (rest.Redirect, error) {
 	concerning(ctx, d)
-	to := rest.Redirect{Location: "/certificates", See: true}
+	to := seeOther("/certificates?done=" + name)
 	_, waiting, err := a.Keys.Perform(ctx, keys.Act{Who: rest.Caller(ctx), Form: confirm.FormOperation}, d)
 	if waiting != nil {
 		rest.Concerning(ctx, "operation "+waiting.ID)
@@ -129,6 +130,7 @@ type certificatesView struct {
 	Requests     []certificateRequest
 	Outside      bool // some authority certifies outside of this program
 	May          bool // the person may request certificates
+	Done         string
 }
 
 type certificateRequest struct {
@@ -139,7 +141,7 @@ type certificateRequest struct {
 	Content            bool // there is a request to download
 }
 
-func (a *API) certificatesPage(ctx context.Context, _ struct{}) (view, error) {
+func (a *API) certificatesPage(ctx context.Context, r justDone) (view, error) {
 	list, err := a.certificates(ctx)
 	if err != nil {
 		return view{}, err
@@ -148,7 +150,7 @@ func (a *API) certificatesPage(ctx context.Context, _ struct{}) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := certificatesView{Certificates: list, Outside: slices.ContainsFunc(a.Enrolment.Authorities, func(one keys.Authority) bool { return one.Outside })}
+	v := certificatesView{Done: visitorOf(ctx).words.done("certificates", r.Done), Certificates: list, Outside: slices.ContainsFunc(a.Enrolment.Authorities, func(one keys.Authority) bool { return one.Outside })}
 	if v.May, err = a.Keys.MayRequest(ctx, rest.Caller(ctx).UserID); err != nil {
 		return view{}, err
 	}
@@ -191,7 +193,7 @@ func (r refusedRequest) again(sentence, detail string) view {
 
 // request asks for a certificate.
 func (a *API) request(ctx context.Context, r formed) (rest.Redirect, error) {
-	to, err := a.newDeed(a.requested)(ctx, r)
+	to, err := a.newDeed("request", a.requested)(ctx, r)
 	if _, refused := fault.As(err); !refused {
 		return to, err
 	}
@@ -397,6 +399,7 @@ type certificateView struct {
 	PINs, Required bool // keys may, or must, have a PIN
 	Exports        bool // the person may take the key out
 	Reasons        []int
+	Done           string
 }
 
 func (a *API) findCertificate(ctx context.Context, id string) (*keys.Certificate, error) {
@@ -408,7 +411,8 @@ func (a *API) findCertificate(ctx context.Context, id string) (*keys.Certificate
 }
 
 func (a *API) certificatePage(ctx context.Context, r struct {
-	ID string `path:"id"`
+	ID   string `path:"id"`
+	Done string `query:"done"`
 }) (view, error) {
 	c, err := a.findCertificate(ctx, r.ID)
 	if err != nil {
@@ -418,6 +422,7 @@ func (a *API) certificatePage(ctx context.Context, r struct {
 		certificate: a.describe(c), Info: signing.DescribeCertificate(c.X509), FriendlyName: c.FriendlyName,
 		Active: c.Status == keys.Active, Held: c.Status == keys.Hold, Comment: c.Comment,
 		PINs: a.PINMode != keys.PINForbid, Required: a.PINMode == keys.PINRequired, Reasons: revocationReasons,
+		Done: visitorOf(ctx).words.done("certificates", r.Done),
 	}
 	if v.Exports, err = a.Keys.MayExport(ctx, rest.Caller(ctx).UserID); err != nil {
 		return view{}, err
@@ -434,7 +439,7 @@ func (a *API) makeDefault(ctx context.Context, r onCertificate) (rest.Redirect, 
 	if err == nil {
 		_, err = a.Keys.MakeDefault(ctx, keys.Act{Who: rest.Caller(ctx)}, strconv.FormatInt(c.ID, 10))
 	}
-	return rest.Redirect{Location: "/certificates", See: true}, err
+	return seeOther("/certificates?done=default"), err
 }
 
 func (a *API) setFriendlyName(ctx context.Context, r onCertificate) (rest.Redirect, error) {
@@ -444,7 +449,7 @@ func (a *API) setFriendlyName(ctx context.Context, r onCertificate) (rest.Redire
 	}
 	id := strconv.FormatInt(c.ID, 10)
 	_, err = a.Keys.SetFriendlyName(ctx, keys.Act{Who: rest.Caller(ctx)}, id, r.Body.Get("name"))
-	return rest.Redirect{Location: "/certificates/" + id, See: true}, err
+	return seeOther("/certificates/" + id + "?done=name"), err
 }
 
 func (a *API) downloadCertificate(ctx context.Context, r struct {

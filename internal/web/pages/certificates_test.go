@@ -66,9 +66,9 @@ func TestCertificates(t *testing.T) {
 		b.ok(b.get(list), `<span class="badge warn">ends soon</span>`)
 	}
 	b.ok(b.get("/start"), "Waits for you", `<li><a href="`+at+`">&lt;script&gt;`, " ends on ")
-	b.ok(b.post(at+"/do/name", url.Values{"name": {`My "key" & <i>`}}), "My &#34;key&#34; &amp; &lt;i&gt;")
+	b.ok(b.post(at+"/do/name", url.Values{"name": {`My "key" & <i>`}}), "The name is saved.", "My &#34;key&#34; &amp; &lt;i&gt;")
 	b.is(b.post("/certificates/1/do/name", url.Values{"name": {`My "key" & <i>`}}), 400, "Another certificate of yours", `href="/certificates/1"`)
-	page = b.ok(b.post(at+"/do/default", nil))
+	page = b.ok(b.post(at+"/do/default", nil), "The default certificate is changed.")
 	if !regexp.MustCompile(at + `">[^<]*</a> <span class="badge">default`).MatchString(page.text) {
 		t.Errorf("certificate %s is not the default one:\n%s", id, page.text)
 	}

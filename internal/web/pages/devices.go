@@ -68,7 +68,7 @@ type DeviceDeps struct {
 
 func (a *API) deviceRoutes() []rest.Route {
 	post := func(path, name string, f func(ctx context.Context, who audit.Principal, form rest.Form) error) rest.Route {
-		return rest.Handle("POST /devices/do/"+path, name, rest.SignedIn, a.onFactors(f)).Answering(rest.Redirect{})
+		return rest.Handle("POST /devices/do/"+path, name, rest.SignedIn, a.onFactors(path, f)).Answering(rest.Redirect{})
 	}
 	return []rest.Route{
 		page("GET /devices", "DevicesPage", rest.SignedIn, a.devicesPage),
@@ -172,15 +172,15 @@ func (a *API) allowed(ctx context.Context) (audit.Principal, error) {
 	return who, err
 }
 
-// onFactors makes the function of a form that changes what a person signs in and confirms
-// with.
-func (a *API) onFactors(do func(ctx context.Context, who audit.Principal, form rest.Form) error) func(context.Context, formed) (rest.Redirect, error) {
+// onFactors makes the function of the form at the end of a path, which changes what a person signs in
+// and confirms with.
+func (a *API) onFactors(path string, do func(ctx context.Context, who audit.Principal, form rest.Form) error) func(context.Context, formed) (rest.Redirect, error) {
 	return func(ctx context.Context, r formed) (rest.Redirect, error) {
 		who, err := a.allowed(ctx)
 		if err == nil {
 			err = do(ctx, who, r.Body)
 		}
-		return rest.Redirect{Location: "/devices", See: true}, err
+		return seeOther("/devices?done=" + path), err
 	}
 }
 
@@ -242,7 +242,7 @@ func (a *API) prove(ctx context.Context, _ formed) (rest.Redirect, error) {
 
 // proved spends a confirmation of prove and notes it in the session.
 func (a *API) proved(ctx context.Context, r *confirm.Record) (rest.Redirect, error) {
-	to := rest.Redirect{Location: "/devices", See: true}
+	to := seeOther("/devices?done=prove")
 	who := rest.Caller(ctx)
 	content, err := a.Confirmations.Content(ctx, who, r.ID)
 	if err != nil {
@@ -274,6 +274,7 @@ func (a *API) proved(ctx context.Context, r *confirm.Record) (rest.Redirect, err
 type devicesView struct {
 	May, Prove bool // may change it; may confirm first
 	Why        string
+	Done       string
 	Devices    []deviceRow
 	Pending    bool // a device is being activated
 	Contacts   []contactRow
@@ -301,7 +302,8 @@ type contactRow struct {
 }
 
 func (a *API) devicesPage(ctx context.Context, r struct {
-	Checked bool `query:"checked"`
+	Checked bool   `query:"checked"`
+	Done    string `query:"done"`
 }) (view, error) {
 	who := rest.Caller(ctx)
 	f, err := a.factors(ctx, who)
@@ -309,6 +311,7 @@ func (a *API) devicesPage(ctx context.Context, r struct {
 		return view{}, err
 	}
 	v := devicesView{Pending: f.devices.KInit != nil, Token: f.token.Serial, App: f.token.App, Checked: r.Checked && f.token.App, Locked: f.token.LockedUntil}
+	v.Done = visitorOf(ctx).words.done("devices", r.Done)
 	v.HasPasskeys, v.PasskeyMethod, v.Passkeys = a.Passkeys != nil, f.byKey, f.passkeys
 	prove, refused := a.mayChange(ctx, &f)
 	if _, ok := fault.As(refused); refused != nil && !ok {

@@ -34,7 +34,10 @@ func TestDevices(t *testing.T) {
 	}
 	const email = "demo@example.org"
 	b.is(b.post("/devices/do/contact", form("contact", `<img src=x>@x`)), 400, "e-mail address is not right", `href="/devices"`)
-	b.ok(b.post("/devices/do/contact", form("contact", email)), email, "not confirmed")
+	b.ok(b.post("/devices/do/contact", form("contact", email)), email, "not confirmed", `<p class="toast" role="status">The contact is added.`)
+	b.header.Set("Accept-Language", "ru")
+	b.ok(b.get("/devices?done=contact-delete"), `<p class="toast" role="status">Контакт удалён.`)
+	b.header.Del("Accept-Language")
 	b.is(b.post("/devices/do/contact", form("contact", email)), 400, "cannot be added")
 	b.is(b.post("/devices/do/contact-confirm", form("contact", email, "code", "000000")), 400, "The code is wrong")
 	b.is(b.post("/devices/do/contact-codes", form("contact", email)), 400, "Confirm the contact first")

@@ -25,7 +25,7 @@ func (a *API) passkeyRoutes() []rest.Route {
 		return nil
 	}
 	post := func(path, name string, f func(ctx context.Context, who audit.Principal, form rest.Form) error) rest.Route {
-		return rest.Handle("POST /devices/do/"+path, name, rest.SignedIn, a.onFactors(f)).Answering(rest.Redirect{})
+		return rest.Handle("POST /devices/do/"+path, name, rest.SignedIn, a.onFactors(path, f)).Answering(rest.Redirect{})
 	}
 	return []rest.Route{
 		page("POST /devices/do/passkey", "CreatePasskeyByPage", rest.SignedIn, a.createPasskey),
