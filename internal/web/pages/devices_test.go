@@ -35,7 +35,13 @@ func TestDevices(t *testing.T) {
 	const email = "demo@example.org"
 	b.is(b.post("/devices/do/contact", form("contact", `<img src=x>@x`)), 400, "e-mail address is not right", `href="/devices"`)
 	b.ok(b.post("/devices/do/contact", form("contact", email)), email, "not confirmed", `<p class="toast" role="status">The contact is added.`)
+	asked := regexp.MustCompile(`popovertarget="(contact-[0-9]+)" aria-label="Delete: `+email+`"`).FindStringSubmatch(b.get("/devices").text)
+	if asked == nil {
+		t.Fatal("a contact is deleted without a question")
+	}
+	b.ok(b.get("/devices"), `<div popover id="`+asked[1]+`"`, "Delete “"+email+"”?")
 	b.header.Set("Accept-Language", "ru")
+	b.ok(b.get("/devices"), "Удалить «"+email+"»?", "больше не будут приходить на этот контакт")
 	b.ok(b.get("/devices?done=contact-delete"), `<p class="toast" role="status">Контакт удалён.`)
 	b.header.Del("Accept-Language")
 	b.is(b.post("/devices/do/contact", form("contact", email)), 400, "cannot be added")
