@@ -122,7 +122,7 @@ type factors struct {
 	token    oath.Token
 	hasToken bool
 	passkeys []passkey.Passkey
-	byKey    bool // has the method of passkeys
+	methods  []string // names of those that the person has
 }
 
 func (a *API) factors(ctx context.Context, who audit.Principal) (f factors, err error) {
@@ -144,16 +144,13 @@ func (a *API) factors(ctx context.Context, who audit.Principal) (f factors, err 
 		if f.passkeys, err = a.Passkeys.List(ctx, who, who.UserID); err != nil {
 			return f, err
 		}
-		scheme, err := a.Own.SchemeOf(ctx, who.UserID)
-		if err != nil {
-			return f, err
-		}
-		f.byKey = slices.ContainsFunc(scheme, func(i signin.AuthenticationInfo) bool {
-			m, _ := signin.MethodNamed(i.MethodURI)
-			return m.Name == passkey.Method
-		})
 	}
-	return f, nil
+	scheme, err := a.Own.SchemeOf(ctx, who.UserID)
+	for _, i := range scheme {
+		m, _ := signin.MethodNamed(i.MethodURI)
+		f.methods = append(f.methods, m.Name)
+	}
+	return f, err
 }
 
 // mayChange asks [signin.Service] whether the person may change them.
@@ -284,6 +281,9 @@ type devicesView struct {
 	Checked    bool // a code of the app was right just now
 	Locked     time.Time
 
+	CodeMethod bool // the person may use the contacts that codes go to
+	AppMethod  bool // the person may use the app or token
+
 	HasPasskeys   bool // the installation has passkeys
 	PasskeyMethod bool // the person may use them
 	Passkeys      []passkey.Passkey
@@ -312,7 +312,9 @@ func (a *API) devicesPage(ctx context.Context, r struct {
 	}
 	v := devicesView{Pending: f.devices.KInit != nil, Token: f.token.Serial, App: f.token.App, Checked: r.Checked && f.token.App, Locked: f.token.LockedUntil}
 	v.Done = visitorOf(ctx).words.done("devices", r.Done)
-	v.HasPasskeys, v.PasskeyMethod, v.Passkeys = a.Passkeys != nil, f.byKey, f.passkeys
+	v.HasPasskeys, v.PasskeyMethod, v.Passkeys = a.Passkeys != nil, slices.Contains(f.methods, passkey.Method), f.passkeys
+	v.AppMethod = slices.Contains(f.methods, oath.Method)
+	v.CodeMethod = slices.Contains(f.methods, contact.Phone.Method) || slices.Contains(f.methods, contact.Email.Method)
 	prove, refused := a.mayChange(ctx, &f)
 	if _, ok := fault.As(refused); refused != nil && !ok {
 		return view{}, refused

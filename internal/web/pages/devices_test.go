@@ -35,12 +35,13 @@ func TestDevices(t *testing.T) {
 	const email = "demo@example.org"
 	b.is(b.post("/devices/do/contact", form("contact", `<img src=x>@x`)), 400, "e-mail address is not right", `href="/devices"`)
 	b.ok(b.post("/devices/do/contact", form("contact", email)), email, "not confirmed", `<p class="toast" role="status">The contact is added.`)
-	asked := regexp.MustCompile(`popovertarget="(contact-[0-9]+)" aria-label="Delete: `+email+`"`).FindStringSubmatch(b.get("/devices").text)
+	asked := regexp.MustCompile(`popovertarget="(contact-[0-9]+)" aria-label="Delete: ` + email + `"`).FindStringSubmatch(b.get("/devices").text)
 	if asked == nil {
 		t.Fatal("a contact is deleted without a question")
 	}
 	b.ok(b.get("/devices"), `<div popover id="`+asked[1]+`"`, "Delete “"+email+"”?")
 	b.header.Set("Accept-Language", "ru")
+	b.ok(b.get("/devices"), "Оператор ещё не разрешил вам входить и подтверждать кодами из SMS и писем.", "Оператор ещё не разрешил вам входить и подтверждать кодами приложения или токена.")
 	b.ok(b.get("/devices"), "Удалить «"+email+"»?", "больше не будут приходить на этот контакт")
 	b.ok(b.get("/devices?done=contact-delete"), `<p class="toast" role="status">Контакт удалён.`)
 	b.header.Del("Accept-Language")
@@ -79,7 +80,10 @@ func TestDevices(t *testing.T) {
 		p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.id+"/authmethod/"+m+"?level=1", "")
 	}
 	b.signIn("/devices", p.Dev.User.Login, p.Dev.User.Password)
-	page = b.ok(b.get("/devices"), "Confirm that it is you")
+	page = b.ok(b.get("/devices"), "Confirm that it is you", "confirm with codes of an app or token")
+	if strings.Contains(page.text, "sent by SMS or e-mail.") {
+		t.Errorf("the person has the method:\n%s", page.text)
+	}
 	if strings.Contains(page.text, "/devices/do/block") {
 		t.Errorf("changes are offered without a confirmation:\n%s", page.text)
 	}
