@@ -697,7 +697,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("valid until %v", r.ConfirmBefore)
 	}
 	p := w.challenge(r, confirm.Ask{})
-	if d := w.messages.last(t).Data; d["Documents"] != "" || d["Name"] != "" || d["Action"] != "Confirmation" || !p.Record.AnswerBefore.Equal(r.ConfirmBefore) {
+	if d := w.messages.last(t).Data; d["Documents"] != "" || d["Name"] != "" || d["Action"] != "Confirmation: checkprofile" || !p.Record.AnswerBefore.Equal(r.ConfirmBefore) {
 		t.Errorf("message %v, valid until %v", d, p.Record.AnswerBefore)
 	}
 }

@@ -69,6 +69,13 @@ func (m byContact) Begin(ctx context.Context, r *Record, f *what.Fields) error {
 		"Action": what.ActionName(r.Action, lang), "Documents": "", "Name": "", "Group": r.What.Group(),
 		"Code": code, "Minutes": strconv.Itoa(int((m.s.settings.Codes.Life + time.Minute - 1) / time.Minute)),
 	}
+	if r.Action == what.Free { // the text says what is confirmed
+		for _, v := range f.Arguments.List() {
+			if v.Name == "scope" && v.Digest == nil {
+				data["Action"] += ": " + what.Brief(v.Value, nameLength)
+			}
+		}
+	}
 	if len(f.Documents) > 0 {
 		data["Documents"] = strconv.Itoa(len(f.Documents))
 		data["Name"] = what.Brief(f.FirstName(lang), nameLength)

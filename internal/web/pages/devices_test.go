@@ -106,6 +106,10 @@ func TestDevices(t *testing.T) {
 	other := newBrowser(t, p.Server) // another session of the same user gains nothing by it
 	other.signIn("/devices", p.Dev.User.Login, p.Dev.User.Password)
 	b.ok(b.post(at, form("choice", "otpviasms")))
+	list := p.Captured()
+	if text := list[len(list)-1].Text; !strings.Contains(text, ": Change of devices and contacts, session ") {
+		t.Errorf("the message does not say what is confirmed: %s", text)
+	}
 	code := p.Code(p.phone)
 	other.is(other.post(at, form("code", code)), 400, "another session")
 	refused(other)
