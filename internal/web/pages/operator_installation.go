@@ -60,6 +60,7 @@ func (a *API) groups(ctx context.Context, r struct {
 				own.Badges = append(own.Badges, "policy.kind."+string(k))
 			}
 		}
+		names = append(names, "group-rename", "group-delete")
 		line := row{Cells: []cell{{Text: g.Name}, {Text: g.Title}, own, {At: g.CreatedAt}}}
 		for _, n := range names {
 			line.Deeds = append(line.Deeds, a.deedLink("/operator/groups", "", n, g.Name))
@@ -119,6 +120,17 @@ func (a *API) groupDeeds() []deed {
 			rest.Concerning(ctx, f.Get("group"))
 			_, err := a.Operators.People.AddGroup(ctx, f.Get("group"), f.Get("about"))
 			return nil, err
+		}},
+		{name: "group-rename", operation: "RenameGroup", more: func(_ context.Context, o *object) ([]field, error) {
+			return []field{{name: "group", required: true, value: o.Of}}, nil
+		}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+			rest.Concerning(ctx, o.Of)
+			rest.Detail(ctx, f.Get("group"))
+			return nil, a.Operators.People.RenameGroup(ctx, o.Of, f.Get("group"))
+		}},
+		{name: "group-delete", operation: "DeleteGroup", named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			rest.Concerning(ctx, o.Of)
+			return nil, a.Operators.People.DeleteGroup(ctx, o.Of)
 		}},
 		actions("group-access", policy.Access), actions("group-operation", policy.Operation),
 		{name: "group-clear", operation: "ClearPolicy", named: true, more: own, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {

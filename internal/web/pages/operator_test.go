@@ -437,6 +437,14 @@ func TestInstallationPages(t *testing.T) {
 	}
 	b.is(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}}), 400, "exists already")
 	b.is(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
+	b.ok(b.deed("/operator/groups/group-rename?of=Sales", url.Values{"group": {"Trade"}}), "The group has another name", `<th scope="row">Trade</th>`)
+	b.is(b.get("/operator/groups/group-rename?of=Sales"), 404)
+	b.is(b.deed("/operator/groups/group-rename?of=Trade", url.Values{"group": {"Default"}}), 400, "exists already")
+	b.is(b.deed("/operator/groups/group-delete?of=Default", nil), 400, "has users or operators")
+	b.is(b.post("/operator/groups/group-delete?of=Trade", url.Values{"confirm_name": {"Sales"}}), 400, "type Trade to confirm")
+	if p := b.ok(b.deed("/operator/groups/group-delete?of=Trade", nil), "The group is deleted"); strings.Contains(p.text, "Trade") {
+		t.Error("the list has a group that was deleted")
+	}
 	p := b.ok(b.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}), "new in the stock", "<code>1</code>")
 	b.is(b.upload("/operator/tokens/token-import", map[string]string{"tokens": hostileText}), 400)
 	b.is(b.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,secretzz\n"}), 400, "line 2 (H-1): the secret: want it in the form")
