@@ -441,12 +441,12 @@ func (w *words) tokenCell(t oath.Token) cell {
 func (w *words) certificateRow(c *keys.Certificate) row {
 	info := signing.DescribeCertificate(c.X509)
 	return row{Cells: []cell{
-		{Text: "№ " + strconv.FormatInt(c.ID, 10) + " " + cmp.Or(c.FriendlyName, personIn(info.Subject))}, {Text: w.suite(c.X509.Suite.Name)}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()},
+		{Text: "№ " + strconv.FormatInt(c.ID, 10) + " " + cmp.Or(c.FriendlyName, personIn(info.Subject))}, {Text: info.Serial, Code: true}, {Text: w.suite(c.X509.Suite.Name)}, {At: info.NotBefore}, {At: info.NotAfter}, {Key: "certificate.status." + c.Status.String()},
 	}}
 }
 
 func (a *API) personCertificates(ctx context.Context, _ audit.Principal, u user.Info) (table, error) {
-	t := table{Title: "person.certificates", Head: []string{"certificate.name", "certificate.suite", "certificate.until", "certificate.state"}, Empty: "person.no_certificates"}
+	t := table{Title: "person.certificates", Head: []string{"certificate.name", "verify.serial", "certificate.suite", "certificate.from", "certificate.until", "certificate.state"}, Empty: "person.no_certificates"}
 	list, err := a.Operators.Keys.List(ctx, u.ID)
 	if err != nil {
 		return t, err

@@ -135,6 +135,8 @@ func TestOperator(t *testing.T) {
 			t.Fatalf("the record has no link to revoke certificate %s", number)
 		}
 		b.ok(b.get(demo+"/certificate-revoke?of="+number), "№ "+number+" Demo User", "GOST R 34.10-2012, 512 bit") // and not its number alone
+		serial := b.find(b.get(demo), regexp.MustCompile(`№ `+number+` Demo User</th><td><code>([0-9A-F]+)</code></td><td>[^<]+</td><td>[^<]*:[^<]*</td><td>[^<]*:`))[1]
+		b.ok(b.get(demo+"/certificate-revoke?of="+number), serial)
 		b.ok(b.deed(demo+"/certificate-hold?of="+number, nil), "On hold")
 		b.ok(b.deed(demo+"/certificate-unhold?of="+number, nil), "The hold is lifted")
 		b.ok(b.deed(demo+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}}), "Revoked")
