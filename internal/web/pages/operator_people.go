@@ -101,7 +101,7 @@ func (a *API) people(ctx context.Context, r struct {
 		if u.Locked {
 			name.Badges, name.Bad = []string{barKey(u)}, true
 		}
-		v.Found.Rows = append(v.Found.Rows, row{Cells: []cell{name, {Text: u.DisplayName}, {Text: u.PhoneNumber}, {Text: u.Email}, {Text: u.Group}, {At: u.LastLoginAt}}})
+		v.Found.Rows = append(v.Found.Rows, row{Cells: []cell{name, {Text: u.DisplayName}, {Text: u.PhoneNumber}, {Text: u.Email}, {Text: u.Group}, seenCell(u)}})
 	}
 	switch {
 	case next == "" && r.After != "":
@@ -205,6 +205,14 @@ func barKey(u user.Info) string {
 // nameOf returns a name by which operators know a user.
 func nameOf(u user.Info) string { return cmp.Or(u.Login, u.DisplayName, u.PhoneNumber, u.Email, u.ID) }
 
+// seenCell says when a user signed in last.
+func seenCell(u user.Info) cell {
+	if u.LastLoginAt.IsZero() {
+		return cell{Key: "people.never"}
+	}
+	return cell{At: u.LastLoginAt}
+}
+
 func personAt(id string) string { return "/operator/people/" + url.PathEscape(id) }
 
 // personView is the record of a user.
@@ -245,7 +253,9 @@ func (a *API) person(ctx context.Context, r struct {
 	if err := sideBySide(parts...); err != nil {
 		return view{}, err
 	}
-	return a.office(ctx, "person", "person.title", r.Done, v), nil
+	shown := a.office(ctx, "person", "person.title", r.Done, v)
+	shown.about = v.Name
+	return shown, nil
 }
 
 // links returns the links to deeds on a user.
@@ -283,12 +293,8 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 		return table{}, err
 	}
 	t := table{Title: "person.account", Facts: true}
-	seen := cell{At: u.LastLoginAt}
-	if u.LastLoginAt.IsZero() {
-		seen.Key = "people.never"
-	}
 	t.Rows = append(t.Rows, fact("people.name", cell{Text: u.DisplayName}), fact("column.Rdn", cell{Text: u.Name}), fact("column.Group", cell{Text: u.Group}),
-		fact("person.created", cell{At: u.CreatedAt}), fact("people.seen", seen), fact("person.id", cell{Text: u.ID, Code: true}))
+		fact("person.created", cell{At: u.CreatedAt}), fact("people.seen", seenCell(u)), fact("person.id", cell{Text: u.ID, Code: true}))
 	for _, l := range logins {
 		login := row{Cells: []cell{{Key: "column.Login"}, {Text: l.Login}}}
 		if l.Issuer != a.Operators.People.LocalIssuer {

@@ -64,7 +64,8 @@ func TestOperator(t *testing.T) {
 	p := b.ok(b.deed("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org", "<dd>never</dd>")
 	at := p.at.Path
 	id := strings.TrimPrefix(at, "/operator/people/")
-	b.ok(b.get("/operator/people?column0=Login&operation0=Like&value0=ann"), `href="`+at+`"`)
+	b.ok(b.get("/operator/people?column0=Login&operation0=Like&value0=ann"), `href="`+at+`"`, "<td>never</td>")
+	b.ok(b.get(at), "<title>anna – ")
 	b.is(b.get("/operator/people?column0=Login&operation0=Greater&value0=ann"), 400, "This comparison is not possible")
 	b.is(b.get("/operator/people?column0=IsLocked&operation0=Equal&value0=perhaps"), 400, "wrong value")
 
