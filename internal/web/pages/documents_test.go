@@ -3,7 +3,10 @@
 package pages_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"mime/multipart"
 	"regexp"
 	"strings"
 	"testing"
@@ -62,5 +65,44 @@ func TestDocuments(t *testing.T) {
 		other.is(other.get(one), 404)
 		other.is(other.post(one+"/do/delete", nil), 404)
 		break
+	}
+}
+
+// TestSignedAsReceived signs with certificates of all suites, whose number comes before the file
+// or after it. The document is hashed on its way in with the algorithm of the default certificate.
+func TestSignedAsReceived(t *testing.T) {
+	s := tamgatest.Start(t)
+	b := newBrowser(t, s)
+	b.signIn("/sign", s.Dev.User.Login, s.Dev.User.Password)
+	const text = "a document"
+	for _, c := range s.Dev.Certificates {
+		if c.PIN != "" {
+			continue
+		}
+		for _, late := range []bool{false, true} {
+			var body bytes.Buffer
+			w := multipart.NewWriter(&body)
+			number := func() error { return w.WriteField("certificate", fmt.Sprint(c.ID)) }
+			send := func() error {
+				part, err := w.CreateFormFile("file", "a.txt")
+				if err == nil {
+					_, err = io.WriteString(part, text)
+				}
+				return err
+			}
+			steps := []func() error{number, send, w.Close}
+			if late {
+				steps = []func() error{send, number, w.Close}
+			}
+			for _, step := range steps {
+				if err := step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			signed := b.ok(b.do("POST", "/sign", w.FormDataContentType(), &body), "<td>Signed")
+			signature := file{"file", "a.txt.sig", b.ok(b.get(b.find(signed, result)[1])).text}
+			b.ok(b.upload("/verify", nil, signature, file{"original", "a.txt", text}), "The signature is valid")
+			b.ok(b.upload("/verify", nil, signature, file{"original", "a.txt", "A document"}), "The signature is not valid")
+		}
 	}
 }
