@@ -31,7 +31,7 @@ func TestPooler(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got, want := store.SessionSettings(t, db, "synchronous_commit", "lock_timeout", "statement_timeout"), "on 5s 90s"; got != want {
+	if got, want := store.SessionSettings(t, db, "synchronous_commit", "lock_timeout", "statement_timeout", "jit"), "on 5s 90s off"; got != want {
 		t.Errorf("settings of a session: %s, want %s", got, want)
 	}
 

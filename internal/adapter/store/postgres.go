@@ -74,6 +74,11 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	// A server may be configured to answer before a commit is on disk. We promise
 	// durability to clients, so the server must not decide this.
 	cfg.RuntimeParams["synchronous_commit"] = "on"
+	// A statement of a request takes milliseconds, and its compilation hundreds. The estimated
+	// cost of statements that walk until they have a page is often high enough for it.
+	if _, given := cfg.RuntimeParams["jit"]; !given {
+		cfg.RuntimeParams["jit"] = "off"
+	}
 	migrate := cfg.Copy()
 	// A migration may take long, but a frozen one must not keep its locks.
 	setLimits(migrate, Limits{Idle: ServingLimits.Idle})
