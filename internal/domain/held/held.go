@@ -20,6 +20,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -355,7 +356,8 @@ func (s *Service) List(ctx context.Context, who audit.Principal, after string, m
 	}
 	after = strings.ToLower(after)
 	portion := min(page, most)
-	var groups []string // of the operator; nil until a request needs them
+	// A list without requests about no user needs no groups.
+	groupsOf := sync.OnceValues(func() ([]string, error) { return s.Store.ActingGroups(ctx, who.UserID, 0, s.now()) })
 	for {
 		var all []Request
 		if administrator(who) {
@@ -369,10 +371,9 @@ func (s *Service) List(ctx context.Context, who audit.Principal, after string, m
 		for i := range all {
 			after = all[i].ID
 			if all[i].Object == "" && !administrator(who) {
-				if groups == nil {
-					if groups, err = s.Store.ActingGroups(ctx, who.UserID, 0, s.now()); err != nil {
-						return nil, err
-					}
+				groups, err := groupsOf()
+				if err != nil {
+					return nil, err
 				}
 				if all[i].ofThese(groups) != nil {
 					continue
