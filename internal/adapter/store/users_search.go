@@ -104,8 +104,8 @@ func negated(c user.Condition) bool {
 // mostWalks is the number of groups that UsersAfter walks along one by one.
 const mostWalks = user.MostWalks
 
-// exact returns the number of a condition whose users are in an index and are few, usersFirst if there
-// is none.
+// exact returns the number of a condition whose users are in an index and are few, usersFirst
+// without such a condition.
 func (s Users) exact(ctx context.Context, conditions []user.Condition) (int, error) {
 	for i, c := range conditions {
 		column := searchColumns[c.Column]

@@ -111,8 +111,8 @@ func groupChoice(groups []string) field {
 	return f
 }
 
-// What was done, where the name of the deed does not say it: a lock with a delay, and a role
-// that was taken from a contact.
+// Keys of what was done, for deeds whose name does not say it: a lock with a delay, and a role that
+// was taken from a contact.
 const (
 	lockLater = "lock-later"
 	roleGone  = "role-gone"
