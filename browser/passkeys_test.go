@@ -88,8 +88,11 @@ func TestPasskeys(t *testing.T) {
 	b.press(`button[value=passkey]`)
 	b.wait(`[data-passkey-start]`)
 	b.press(`[data-passkey-start]`)
-	b.wait(`form[action$="/passkey-delete"] button`)
+	b.wait(`button[popovertarget="passkey-0"]`)
 	b.check("passkeys")
+	b.press(`button[popovertarget="passkey-0"]`)
+	b.wait(`form[action$="/passkey-delete"] button`)
+	b.check("passkey-delete")
 	b.press(`form[action$="/passkey-delete"] button`)
 	b.wait(`input[name=password]`)
 	if audit := ums.Command("audit", "--operation", "DeletePasskeyByPage"); !strings.Contains(audit, "ok") {
