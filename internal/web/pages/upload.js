@@ -51,7 +51,7 @@ function attach(form) {
     }
     wrong.parentElement.append(refusal);
     wrong.setAttribute("aria-invalid", "true");
-    wrong.setAttribute("aria-describedby", wrong.getAttribute("aria-describedby") + " " + refusal.id);
+    wrong.setAttribute("aria-describedby", (wrong.getAttribute("aria-describedby") ?? "") + " " + refusal.id);
     wrong.focus();
   };
   const stop = text => {
