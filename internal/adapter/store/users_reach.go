@@ -96,7 +96,7 @@ func shown(typ contact.Type) string {
 // withContacts adds. infoTables are their tables.
 var (
 	infoColumns = `u.id, u.login, u.display_name, u.group_name, u.created_at, u.lock_at, u.last_login_at,
-	` + barredNow + `, u.unapproved, COALESCE(n.name, '')`
+	` + barredNow + `, u.unapproved, u.operator, COALESCE(n.name, '')`
 	infoTables = " FROM users u" + nameTable
 	nameTable  = " LEFT JOIN distinguished_names n ON n.user_id = u.id"
 	phoneTable = " LEFT JOIN contacts p ON p.user_id = u.id AND p.type = '" + string(contact.PhoneNumber) + "' AND p.normal = " + shown(contact.PhoneNumber)
@@ -108,7 +108,7 @@ var (
 
 func scanInfo(r row) (i user.Info, err error) {
 	err = r.Scan(&i.ID, &i.Login, &i.DisplayName, &i.Group, (*timeField)(&i.CreatedAt), (*timeField)(&i.LockedAt), (*timeField)(&i.LastLoginAt),
-		&i.Locked, &i.Unapproved, &i.Name)
+		&i.Locked, &i.Unapproved, &i.Operator, &i.Name)
 	return i, err
 }
 

@@ -26,6 +26,7 @@ type Info struct {
 	Locked         bool   // when read: by an operator, by a delayed lock, for missing approval, or for wrong passwords
 	Unapproved     bool   // for missing approval, among others
 	Group          string
+	Operator       bool
 	CreatedAt      time.Time
 	LockedAt       time.Time // start of the lock, past or future; zero without one
 	LastLoginAt    time.Time // zero for never

@@ -310,6 +310,7 @@ type cell struct {
 	At      time.Time
 	Exact   bool     // the seconds of At matter
 	Address string   // that the cell leads to
+	Notes   []string // keys of marks beside it that warn of nothing
 	Badges  []string // keys of marks beside it
 	Bad     bool     // the marks are warnings
 	Detail  string   // message of a failure, in English or in words of details

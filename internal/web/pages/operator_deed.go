@@ -19,7 +19,8 @@ import (
 
 // deed is something that operators do. It has a page that says what the deed does and asks
 // for what it needs; the form of the page does it. The words of a deed are deed.NAME, its
-// title, deed.does.NAME, its consequences, and deed.done.NAME.
+// title, deed.does.NAME, its consequences, and deed.done.NAME. deed.own.NAME says what else it means
+// for an operator who does it to the own account.
 type deed struct {
 	name  string // last part of the address
 	words string // in place of the name in the keys of the words; "": the name
@@ -300,6 +301,7 @@ const (
 // deedView is the page of a deed.
 type deedView struct {
 	Does   string // key of the consequences
+	Own    string // key of what it means that the deed is done to the reader's own account; "": it is not
 	About  []cell // what the deed is done to
 	Object *object
 	Fields []shownField
@@ -321,6 +323,12 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 		fields = append(fields, more...)
 	}
 	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: visitorOf(ctx).path, From: o.from, Back: o.back}
+	if o.ID != "" && o.ID == rest.Caller(ctx).UserID {
+		v.Own = "deed.own"
+		if key := "deed.own." + d.wording(); languages[0].texts[key] != "" {
+			v.Own = key
+		}
+	}
 	if o.Of != "" {
 		v.Here += "?of=" + url.QueryEscape(o.Of)
 	}

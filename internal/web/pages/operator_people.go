@@ -97,7 +97,7 @@ func (a *API) people(ctx context.Context, r struct {
 		Head: []string{"column.Login", "people.name", "column.PhoneNumber", "column.Email", "column.Group", "people.seen"},
 	}
 	for _, u := range list {
-		name := cell{Text: nameOf(u), Address: personAt(u.ID)}
+		name := cell{Text: nameOf(u), Address: personAt(u.ID), Notes: marksOf(rest.Caller(ctx), u)}
 		if u.Locked {
 			name.Badges, name.Bad = []string{barKey(u)}, true
 		}
@@ -202,6 +202,17 @@ func barKey(u user.Info) string {
 	return "people.locked"
 }
 
+// marksOf returns the keys of the marks of the reader's own account and of operators.
+func marksOf(who audit.Principal, u user.Info) (keys []string) {
+	if u.ID == who.UserID {
+		keys = append(keys, "people.you")
+	}
+	if u.Operator {
+		keys = append(keys, "people.operator")
+	}
+	return keys
+}
+
 // nameOf returns a name by which operators know a user.
 func nameOf(u user.Info) string { return cmp.Or(u.Login, u.DisplayName, u.PhoneNumber, u.Email, u.ID) }
 
@@ -217,7 +228,8 @@ func personAt(id string) string { return "/operator/people/" + url.PathEscape(id
 
 // personView is the record of a user.
 type personView struct {
-	Bar    string // key of what keeps the user from signing in; "": nothing
+	Bar    string   // key of what keeps the user from signing in; "": nothing
+	Marks  []string // keys, see marksOf
 	Name   string
 	Groups []recordSection
 }
@@ -235,7 +247,7 @@ func (a *API) person(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
-	v := personView{Name: nameOf(info)}
+	v := personView{Name: nameOf(info), Marks: marksOf(who, info)}
 	if info.Locked {
 		v.Bar = barKey(info)
 	}
