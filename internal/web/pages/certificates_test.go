@@ -97,10 +97,10 @@ func TestCertificates(t *testing.T) {
 	b.is(b.post(at+"/do/status", url.Values{"status": {"none"}}), 400)
 	b.ok(b.post(at+"/do/status", url.Values{"status": {"revoke"}, "reason": {"1"}, "sure": {id}}))
 	b.ok(b.get(at), "Revoked", "the key may be known to others")
-	b.is(b.post(at+"/do/status", url.Values{"status": {"unhold"}}), 400, "state of the certificate")
+	b.is(b.post(at+"/do/status", url.Values{"status": {"unhold"}}), 400, "is not on hold.<")
 	b.is(b.post(at+"/do/delete", nil), 400)
 	b.ok(b.post(at+"/do/delete", url.Values{"sure": {id}}))
-	b.is(b.get(at), 404, "no such certificate")
+	b.is(b.get(at), 404, "You have no certificate of this number.<")
 	b.is(b.get("/certificates/none"), 404)
 
 	t.Run("confirmed", func(t *testing.T) {

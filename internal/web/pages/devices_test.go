@@ -45,9 +45,9 @@ func TestDevices(t *testing.T) {
 	b.ok(b.get("/devices"), "Удалить «"+email+"»?", "больше не будут приходить на этот контакт")
 	b.ok(b.get("/devices?done=contact-delete"), `<p class="toast" role="status">Контакт удалён.`)
 	b.header.Del("Accept-Language")
-	b.is(b.post("/devices/do/contact", form("contact", email)), 400, "cannot be added")
+	b.is(b.post("/devices/do/contact", form("contact", email)), 400, "This contact is taken")
 	b.is(b.post("/devices/do/contact-confirm", form("contact", email, "code", "000000")), 400, "The code is wrong")
-	b.is(b.post("/devices/do/contact-codes", form("contact", email)), 400, "Confirm the contact first")
+	b.is(b.post("/devices/do/contact-codes", form("contact", email)), 400, "Confirm the contact first, then give it a role.<")
 	b.ok(b.post("/devices/do/contact-confirm", form("contact", email, "code", p.Code(email))))
 	b.ok(b.post("/devices/do/contact-notify", form("contact", email, "on", "yes")), "Stop notifications")
 	b.ok(b.post("/devices/do/contact-notify", form("contact", email)))
@@ -58,7 +58,7 @@ func TestDevices(t *testing.T) {
 	if page.at.Path != "/devices/activation" || !strings.Contains(page.header.Get("Content-Security-Policy"), "img-src data:") {
 		t.Errorf("%s %v", page.at, page.header)
 	}
-	b.is(b.post("/devices/do/activate", form("contact", p.phone)), 400, "being activated already")
+	b.is(b.post("/devices/do/activate", form("contact", p.phone)), 400, "A device is being connected already")
 	b.ok(b.get("/devices"), "Go on with the activation")
 	b.ok(b.get("/start"), `href="/devices/activation"`)
 	phone := filepath.Join(t.TempDir(), "phone.json")
@@ -66,7 +66,7 @@ func TestDevices(t *testing.T) {
 	page = b.ok(b.get("/devices"), "&lt;b&gt;Phone&lt;/b&gt;", "<td>Not verified</td>")
 	kid := b.find(page, kidOf)[1]
 	b.ok(b.get("/start"), "Verify the device &lt;b&gt;Phone&lt;/b&gt;")
-	b.is(b.get("/devices/activation"), 400, "no such token or device")
+	b.is(b.get("/devices/activation"), 400, "No device is being connected: begin to connect one.<")
 	page = b.ok(b.post("/devices/do/verify", form("device", kid)), "the device that you verify")
 	p.onPhone(phone, "verify", "--qr-text", b.find(page, qrText)[1])
 	b.ok(b.get("/devices"), "<td>Works</td>")

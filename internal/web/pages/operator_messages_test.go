@@ -64,5 +64,5 @@ func TestMessagesAgain(t *testing.T) {
 	}
 	b.ok(b.get("/operator/messages?state=sent"), "There is no message.")
 	// A message that is gone since the form was opened.
-	b.is(b.post("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404, "there is no such message")
+	b.is(b.post("/operator/messages/message-again?of="+tamgatest.Missing, nil), 404, "There is no such message.<")
 }

@@ -66,8 +66,8 @@ func TestOperator(t *testing.T) {
 	id := strings.TrimPrefix(at, "/operator/people/")
 	b.ok(b.get("/operator/people?column0=Login&operation0=Like&value0=ann"), `href="`+at+`"`, "<td>never</td>")
 	b.ok(b.get(at), "<title>anna – ")
-	b.is(b.get("/operator/people?column0=Login&operation0=Greater&value0=ann"), 400, "This comparison is not possible")
-	b.is(b.get("/operator/people?column0=IsLocked&operation0=Equal&value0=perhaps"), 400, "wrong value")
+	b.is(b.get("/operator/people?column0=Login&operation0=Greater&value0=ann"), 400, "for times: choose another comparison.<")
+	b.is(b.get("/operator/people?column0=IsLocked&operation0=Equal&value0=perhaps"), 400, "This condition needs yes or no.<")
 
 	// No other identity provider is configured: the login of this service must not be taken for one.
 	if p := b.ok(b.get(at), "Login</dt><dd>anna</dd>"); strings.Contains(p.text, "login-external") {
@@ -383,7 +383,7 @@ func TestOperatorHeld(t *testing.T) {
 	ours.is(ours.deed(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "this takes effect only after a delay")
 	ours.ok(ours.deed(at+"/policy-access", url.Values{"actions": {"ChangePin"}}), "denied")
 	// A block of a device is never held, and the form cannot make a block of what lifts one.
-	ours.is(ours.deed(at+"/device-block?of=1", url.Values{"lock": {"false"}, "Lock": {"false"}}), 400, "no such token or device")
+	ours.is(ours.deed(at+"/device-block?of=1", url.Values{"lock": {"false"}, "Lock": {"false"}}), 400, "You have no such device.<")
 	ours.is(ours.deed(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "this takes effect only after a delay")
 	if list := w.OK(tamgatest.TwoGroup, "GET", "/ums/approvals", "").Body; !strings.Contains(list, `"LockoutMyDssDevice"`) {
 		t.Errorf("requests of pages are not those of the interface: %s", list)

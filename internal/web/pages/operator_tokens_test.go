@@ -105,7 +105,7 @@ func TestTokenSync(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const done, wrong = "The token is synchronised", "the two codes do not follow each other on this token"
+	const done, wrong = "The token is synchronised", "The two codes do not follow each other on this token"
 	for serial, now := range map[string]int64{"H-1": 0, "T-1": otp.Step(time.Now(), 30*time.Second)} {
 		t.Run(serial, func(t *testing.T) {
 			b := &browser{t, w.Server, b.client, b.header}
@@ -115,8 +115,8 @@ func TestTokenSync(t *testing.T) {
 			pair := func(first, second int64) url.Values {
 				return url.Values{"first": {key.Code(now + first)}, "second": {key.Code(now + second)}}
 			}
-			b.is(b.get(at+"/token-sync"), 400, "the user has no token")
-			b.is(b.post(at+"/token-sync", pair(0, 1)), 400, "the user has no token")
+			b.is(b.get(at+"/token-sync"), 400, "The user has no token.<")
+			b.is(b.post(at+"/token-sync", pair(0, 1)), 400, "The user has no token.<")
 			form := pair(0, 1)
 			form.Set("serial", serial)
 			b.ok(b.deed(at+"/token-set", form), "The token is assigned")
@@ -131,7 +131,7 @@ func TestTokenSync(t *testing.T) {
 			b.is(b.deed(sync, pair(1<<20, 1<<20+1)), 400, wrong)
 			b.is(b.deed(sync, url.Values{"first": {key.Code(now + 60)}}), 400, "want two codes in a row")
 			b.is(b.deed(sync, url.Values{"first": {hostileText}, "second": {strings.Repeat("1", 1000)}}), 400, wrong)
-			b.is(b.deed(at+"/token-sync?of=X-1", pair(60, 61)), 400, "the user has another token")
+			b.is(b.deed(at+"/token-sync?of=X-1", pair(60, 61)), 400, "The person has another token.<")
 
 			// The list of tokens leads to the form, and the form back to the list.
 			from := sync + "&from=tokens"
@@ -145,13 +145,13 @@ func TestTokenSync(t *testing.T) {
 			for range 5 {
 				b.is(b.deed(sync, pair(60, 61)), 400, wrong)
 			}
-			b.is(b.deed(sync, pair(70, 71)), 400, "too many wrong codes of this token")
+			b.is(b.deed(sync, pair(70, 71)), 400, "Too many wrong codes of this token")
 			ru.is(ru.deed(sync, pair(70, 71)), 400, "пока оператор не разблокирует токен")
 			b.ok(b.deed("/operator/tokens/token-unlock?of="+serial, nil), "The token is unlocked")
 			ru.is(ru.deed(sync, pair(60, 61)), 400, "идут на токене не подряд")
 			b.ok(b.deed(sync, pair(70, 71)), done)
 			b.ok(b.deed(at+"/token-remove?of="+serial, nil))
-			b.is(b.get(at+"/token-remove"), 400, "the user has no token")
+			b.is(b.get(at+"/token-remove"), 400, "The user has no token.<")
 		})
 	}
 	foreign := operator(w, tamgatest.Foreign)

@@ -326,7 +326,7 @@ func TestStory(t *testing.T) {
 	t.Run("another person", func(t *testing.T) {
 		other := newBrowser(t, s)
 		other.ok(other.signIn("/start", s.Dev.Operator.Login, s.Dev.Operator.Password), "no certificate")
-		other.is(other.get(p.at.String()), 404, "does not exist, or it is not yours")
+		other.is(other.get(p.at.String()), 404, "You have no operation with this identifier.<")
 		other.is(other.get(b.find(p, result)[1]), 404)
 		other.is(other.get(b.find(p, all)[1]), 404)
 	})
@@ -355,7 +355,7 @@ func TestStory(t *testing.T) {
 		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b\u202etxt.exe", "b"}), 400, "Имя файла: символ U&#43;202E не допускается", "<li>b txt.exe</li>\n</ul>")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, file{"file", "a.docx", "a"}), 400, "Так подписать этот файл нельзя")
 		b.is(b.upload("/verify", nil, file{"file", "a.txt", "a"}), 400, "Файл не удалось прочитать")
-		b.is(b.get("/signed?operations=1"), 404, "Этого нет")
+		b.is(b.get("/signed?operations=1"), 404, "Такой операции у вас нет.<")
 		many := make([]file, 201)
 		for i := range many {
 			many[i] = file{"file", "a.txt", "a"}
@@ -437,10 +437,10 @@ func TestSessions(t *testing.T) {
 		b.signIn("/start", s.Dev.User.Login, s.Dev.User.Password)
 		b.is(b.get("/Start"), 404, `{"Message":"object_not_found"`) // a program
 		b.header.Set("Accept", "text/html,*/*;q=0.8")
-		b.is(b.get("/Start"), 404, "there is no page at this address", `<footer>`, `action="/sign-out"`)
+		b.is(b.get("/Start"), 404, "There is no page at this address", `<footer>`, `action="/sign-out"`)
 		b.is(b.get("/%2fevil.example/do/x"), 404)
-		b.is(b.get("/sign-out"), 404, "there is no page at this address")
-		b.is(b.get("/STS/oauth/login"), 404, "there is no page at this address")
+		b.is(b.get("/sign-out"), 404, "There is no page at this address")
+		b.is(b.get("/STS/oauth/login"), 404, "There is no page at this address")
 		if p := b.ok(b.get("/devices/do/contact"), "Devices and codes"); p.at.Path != "/devices" { // the address of a form
 			t.Errorf("the address of a form leads to %s", p.at)
 		}

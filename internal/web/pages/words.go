@@ -122,15 +122,27 @@ func (w *words) fault(f *fault.Error) string {
 	return w.text("fault.other")
 }
 
+// exact are the codes whose sentence says less than each of our messages, or nearly the same. Some
+// of them are for several things: a PIN or a code that is wrong, new PINs that differ, a wrong
+// password, a damaged document.
+var exact = map[string]bool{
+	fault.InvalidPIN: true, fault.AuthenticationFailed: true, fault.Failed: true,
+	fault.NotFound: true, fault.KeyNotFound: true, fault.CertificateNotFound: true, fault.RequestNotFound: true,
+	fault.DuplicateLogin: true, fault.DuplicateName: true, fault.DuplicatePhone: true, fault.DuplicateEmail: true,
+	fault.RequestStatus: true, fault.CertificateStatus: true, fault.ContactUnconfirmed: true, fault.KInitExists: true,
+	fault.MaxTokens: true, fault.MaxAttempts: true, fault.InvalidCode: true, fault.InvalidLicense: true,
+	fault.InvalidFilterValue: true, fault.UnsupportedOperation: true,
+}
+
 // refusal returns what a refusal means, and the message that is shown below it: "" if the
 // sentence says the same.
 func (w *words) refusal(f *fault.Error) (sentence, detail string) {
 	sentence = w.fault(f)
 	own := w.own(f.Message)
-	// These codes are for several things: a PIN or a code that is wrong, new PINs that differ, a
-	// wrong password, a damaged document. What exactly was wrong says it all, if it is one of our
-	// messages.
-	if (f.Code == fault.InvalidPIN || f.Code == fault.AuthenticationFailed || f.Code == fault.Failed) && languages[1].own(f.Message) != "" {
+	switch {
+	case f.Code == fault.UserNotFound: // its messages say less
+		return sentence, ""
+	case (exact[f.Code] || strings.HasPrefix(f.Message, stockFault)) && languages[1].own(f.Message) != "":
 		return asSentence(own), ""
 	}
 	plain := strings.TrimSuffix(strings.ToLower(sentence), ".")

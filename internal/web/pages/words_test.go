@@ -150,6 +150,15 @@ func TestRefusal(t *testing.T) {
 		{fault.InvalidPIN, "the two new PINs differ: type the same one twice", "The two new PINs differ: type the same one twice.", "", "Новые ПИН-коды не совпадают: введите один и тот же дважды.", ""},
 		{fault.InvalidPIN, "a message without a text", "The PIN is wrong.", "a message without a text", "ПИН-код неверен.", "a message without a text"},
 		{fault.InvalidPIN, "", "The PIN is wrong.", "", "ПИН-код неверен.", ""},
+		{fault.UserNotFound, "User not found", "There is no such person, or the person is not in your groups.", "", "Такого пользователя нет, или он не в ваших группах.", ""},
+		{fault.NotFound, "there is no such group", "There is no such group.", "", "Такой группы нет.", ""},
+		{fault.NotFound, "", "This does not exist, or it is not yours.", "", "Этого нет, или это принадлежит не вам.", ""},
+		{fault.DuplicateLogin, `login: "anna" is taken, or looks the same as one that is`, `The login "anna" is taken, or looks the same as one that is.`, "", "Логин «anna» занят или неотличим от занятого.", ""},
+		{fault.DuplicateName, "components: another user has this distinguished name", "Another person has this name for certificates.", "", "Такое имя в сертификате уже есть у другого пользователя.", ""},
+		{fault.KeyNotFound, "Serial: there is no such token in stock", "There is no such token in stock.", "", "Такого токена нет на складе.", ""},
+		{fault.RequestStatus, "request 7 is decided already: ACCEPTED", "Request 7 is decided already: ACCEPTED.", "", "По запросу 7 уже принято решение.", ""},
+		{fault.InvalidContent, "the tokens cannot be read: the file is empty: want a header line", "The tokens cannot be read: the file is empty: want a header line.", "", "Файл не читается: файл пуст, нужна строка заголовка.", ""},
+		{fault.InvalidEmail, "e-mail: it has no domain", "The e-mail address is not right.", "e-mail: it has no domain", "Адрес почты указан неверно.", ""},
 		{fault.AccessDenied, "this is for operators", "This is not allowed.", "this is for operators", "Это действие запрещено.", "this is for operators"},
 	} {
 		for i, want := range [][2]string{{c.sentence, c.detail}, {c.sentenceRU, c.ru}} {
