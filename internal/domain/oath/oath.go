@@ -325,6 +325,13 @@ func (s *Service) Tokens(ctx context.Context, q Query) ([]Token, error) {
 	return list, err
 }
 
+// TokenNumbered finds the token with a serial number, for an administrator. It does not open the
+// record of the token.
+func (s *Service) TokenNumbered(ctx context.Context, serial string) (t Token, found bool, err error) {
+	r, found, err := s.store.OathToken(ctx, stock.Key(serial))
+	return r.describe(), found, err
+}
+
 // errNoToken returns the fault for a serial number that the caller may not use. It is the
 // same for an unknown token and for a token of another user.
 func errNoToken() error {

@@ -33,8 +33,13 @@ type deed struct {
 	more func(ctx context.Context, o *object) ([]field, error)
 	// named asks for the name of the object, because the deed ends something.
 	named bool
-	// about describes the thing in [object.Of], and returns the fault for one that is missing.
+	// adds something new to the installation: the deed is about no object.
+	adds bool
+	// about finds and describes the thing in [object.Of], and returns the fault for one that is
+	// missing. A deed on a user without it is about the user alone.
 	about func(ctx context.Context, o *object) (row, error)
+	// possible returns the fault of a deed that cannot be done to the object as it is now.
+	possible func(ctx context.Context, o *object) error
 	// ends counts what the deed ends.
 	ends func(ctx context.Context, o *object) ([]ending, error)
 	// heldAs is the body of the operation of the interface, where rules of requests that
@@ -63,12 +68,13 @@ type ending struct {
 
 // object is what a deed is done to.
 type object struct {
-	ID   string // of the user; "" for deeds that are about none
-	Of   string // what of the user or of the installation, such as a phone or a number
-	Name string // the name that the person types to confirm a deed
-	Note string // more about the object
-	back string
-	from string // name in lists of the list that the deed was asked for from; "": none
+	ID    string // of the user; "" for deeds that are about none
+	Of    string // what of the user or of the installation, such as a phone or a number
+	Name  string // the name that the person types to confirm a deed
+	Note  string // more about the object
+	back  string
+	from  string // name in lists of the list that the deed was asked for from; "": none
+	about []cell // what deed.about returned
 	// unnamed objects have an identifier in Of that says nothing to people: Note does.
 	unnamed bool
 }
@@ -179,7 +185,7 @@ type deedGroup struct {
 	right rest.Right
 	reads string // operation that reads such an object: its form shows the object
 	list  []deed
-	// object finds the object. It returns the fault for one that is missing.
+	// object finds the object. It returns the fault for one that is missing. nil: all deeds add.
 	object func(ctx context.Context, id, of string) (*object, error)
 }
 
@@ -216,8 +222,17 @@ type onThingPage struct {
 	Held string `query:"held"`
 }
 
+// ofUsers reports whether the deeds of the group are done to users.
+func (g *deedGroup) ofUsers() bool { return strings.Contains(g.at, "{id}") }
+
 // find finds the object of a deed. The deed leads back to the list from which it was asked for.
-func (g *deedGroup) find(ctx context.Context, id, of, from string) (*object, error) {
+func (g *deedGroup) find(ctx context.Context, d *deed, id, of, from string) (*object, error) {
+	if d.adds {
+		return &object{back: g.at}, nil
+	}
+	if d.about == nil && g.ofUsers() {
+		of = ""
+	}
 	o, err := g.object(ctx, strings.ToLower(id), of)
 	if at, ok := lists[from]; ok && err == nil {
 		o.from, o.back = from, at
@@ -225,12 +240,27 @@ func (g *deedGroup) find(ctx context.Context, id, of, from string) (*object, err
 	return o, err
 }
 
+// check returns the fault of a deed on something that is missing, or that cannot be done now.
+func (d *deed) check(ctx context.Context, o *object) error {
+	if d.about != nil {
+		about, err := d.about(ctx, o)
+		if err != nil {
+			return err
+		}
+		o.about = about.Cells
+	}
+	if d.possible != nil {
+		return d.possible(ctx, o)
+	}
+	return nil
+}
+
 // deedRoutes returns the two routes of each deed.
 func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 	for i := range g.list {
 		d := &g.list[i]
 		ask := func(ctx context.Context, r onUserPage) (view, error) {
-			o, err := g.find(ctx, r.ID, r.Of, r.From)
+			o, err := g.find(ctx, d, r.ID, r.Of, r.From)
 			if err != nil {
 				return view{}, err
 			}
@@ -241,7 +271,7 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 			return asked, err
 		}
 		do := func(ctx context.Context, id, of string, f rest.Form) (any, error) {
-			o, err := g.find(ctx, id, of, f.Get(fromField))
+			o, err := g.find(ctx, d, id, of, f.Get(fromField))
 			if err != nil {
 				return nil, err
 			}
@@ -249,7 +279,7 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 		}
 		path := " " + g.at + "/" + d.name
 		var get, post rest.Route
-		if strings.Contains(g.at, "{id}") {
+		if g.ofUsers() {
 			get = page("GET"+path, g.reads, g.right, ask)
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) }).HeldAs(d.held)
 		} else {
@@ -314,6 +344,9 @@ type deedView struct {
 }
 
 func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
+	if err := d.check(ctx, o); err != nil {
+		return view{}, err
+	}
 	fields := slices.Clone(d.fields)
 	if d.more != nil {
 		more, err := d.more(ctx, o)
@@ -322,7 +355,7 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 		}
 		fields = append(fields, more...)
 	}
-	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: visitorOf(ctx).path, From: o.from, Back: o.back}
+	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: visitorOf(ctx).path, From: o.from, Back: o.back, About: o.about}
 	if o.ID != "" && o.ID == rest.Caller(ctx).UserID {
 		v.Own = "deed.own"
 		if key := "deed.own." + d.wording(); languages[0].texts[key] != "" {
@@ -334,13 +367,6 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 	}
 	for i := range fields {
 		v.Fields = append(v.Fields, fields[i].show(visitorOf(ctx).words))
-	}
-	if d.about != nil {
-		about, err := d.about(ctx, o)
-		if err != nil {
-			return view{}, err
-		}
-		v.About = about.Cells
 	}
 	if d.ends != nil {
 		ends, err := d.ends(ctx, o)
@@ -382,6 +408,10 @@ func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err
 }
 
 func (a *API) doDeed(ctx context.Context, d *deed, o *object, f rest.Form) (any, error) {
+	if err := d.check(ctx, o); err != nil {
+		rest.Detail(ctx, o.Of)
+		return nil, err
+	}
 	if d.named && !sameName(f.Get(nameField), o.Name) {
 		return nil, a.askAgain(ctx, d, o, f, fault.Newf(fault.InvalidParameters, "nothing was done: type %s to confirm", o.Name))
 	}

@@ -27,9 +27,9 @@ func (a *API) installationDeeds() []deedGroup {
 		{at: "/operator/held", right: Operator, reads: "GetApproval", list: a.heldDeeds(), object: a.heldObject},
 		{at: "/operator/groups", right: Administrator, reads: "ListGroups", list: a.groupDeeds(), object: a.groupObject},
 		{at: "/operator/messages", right: Administrator, reads: "ListMessages", list: a.messageDeeds(), object: a.messageObject},
-		{at: "/operator/tokens", right: Administrator, reads: "ListTokens", list: a.tokenDeeds(), object: nothing("/operator/tokens")},
+		{at: "/operator/tokens", right: Administrator, reads: "ListTokens", list: a.tokenDeeds(), object: thing("/operator/tokens")},
 		{at: "/operator/webhooks", right: Administrator, reads: "ListWebhooks", list: a.webhookDeeds(), object: a.webhookObject},
-		{at: "/operator/services", right: Administrator, reads: "ListTSPServices", list: a.serviceDeeds(), object: nothing("/operator/services")},
+		{at: "/operator/services", right: Administrator, reads: "ListTSPServices", list: a.serviceDeeds(), object: thing("/operator/services")},
 	}
 }
 
@@ -74,12 +74,17 @@ func (a *API) groups(ctx context.Context, r struct {
 	return a.office(ctx, "sections", "groups.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
-// groupObject finds a group, "" for a deed about none.
+// thing is an object that deed.about finds.
+func thing(back string) func(context.Context, string, string) (*object, error) {
+	return func(_ context.Context, _, of string) (*object, error) {
+		return &object{Of: of, Name: of, back: back}, nil
+	}
+}
+
+// groupObject finds a group.
 func (a *API) groupObject(ctx context.Context, _, of string) (*object, error) {
-	if of != "" {
-		if _, err := a.Operators.People.Group(ctx, of); err != nil {
-			return nil, err
-		}
+	if _, err := a.Operators.People.Group(ctx, of); err != nil {
+		return nil, err
 	}
 	return &object{Of: of, Name: of, back: "/operator/groups"}, nil
 }
@@ -116,7 +121,7 @@ func (a *API) groupDeeds() []deed {
 		return []field{f}, err
 	}
 	return []deed{
-		{name: "group-add", operation: "AddGroup", fields: []field{{name: "group", required: true}, {name: "about"}}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+		{name: "group-add", adds: true, operation: "AddGroup", fields: []field{{name: "group", required: true}, {name: "about"}}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			rest.Concerning(ctx, f.Get("group"))
 			_, err := a.Operators.People.AddGroup(ctx, f.Get("group"), f.Get("about"))
 			return nil, err
@@ -133,7 +138,13 @@ func (a *API) groupDeeds() []deed {
 			return nil, a.Operators.People.DeleteGroup(ctx, o.Of)
 		}},
 		actions("group-access", policy.Access), actions("group-operation", policy.Operation),
-		{name: "group-clear", operation: "ClearPolicy", named: true, more: own, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+		{name: "group-clear", operation: "ClearPolicy", named: true, more: own, possible: func(ctx context.Context, o *object) error {
+			kinds, err := policies.Store.GroupKinds(ctx, []string{o.Of})
+			if err == nil && len(kinds[o.Of]) == 0 {
+				err = fault.New(fault.NotFound, "the group has no policy of its own: it was removed already")
+			}
+			return err
+		}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			kind := policy.Kind(f.Get("kind"))
 			if !slices.Contains(policy.Kinds(), kind) {
 				return nil, fault.New(fault.InvalidParameters, "kind: want one of the list")
@@ -293,8 +304,15 @@ func (a *API) tokens(ctx context.Context, r struct {
 
 func (a *API) tokenDeeds() []deed {
 	service := a.Operators.OneTime
+	about := func(ctx context.Context, o *object) (row, error) {
+		token, found, err := service.TokenNumbered(ctx, o.Of)
+		if err == nil && !found {
+			err = fault.Newf(fault.NotFound, "there is no token %.64q: it was deleted, or the link is wrong", o.Of)
+		}
+		return row{Cells: []cell{visitorOf(ctx).words.tokenCell(token)}}, err
+	}
 	return []deed{
-		{name: "token-import", operation: "ImportTokens", fields: []field{
+		{name: "token-import", adds: true, operation: "ImportTokens", fields: []field{
 			{name: "file", kind: kindFile, hint: "field.hint.tokens"}, {name: "tokens", kind: kindArea}, {name: "password", kind: kindSecret}, {name: "key", kind: kindSecret, hint: "field.hint.key"},
 		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			list, err := readStock(f)
@@ -309,11 +327,11 @@ func (a *API) tokenDeeds() []deed {
 			rest.Detail(ctx, strconv.Itoa(len(list)-len(known))+" tokens")
 			return &made{Text: strconv.Itoa(len(list) - len(known)), Note: "tokens.imported"}, nil
 		}},
-		{name: "token-unlock", operation: "UnlockToken", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "token-unlock", operation: "UnlockToken", about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			return nil, service.UnlockToken(ctx, o.Of)
 		}},
-		{name: "token-discard", operation: "DiscardToken", named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "token-discard", operation: "DiscardToken", named: true, about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			return nil, service.DiscardToken(ctx, o.Of)
 		}},
@@ -377,12 +395,9 @@ func (a *API) webhooks(ctx context.Context, r struct {
 }
 
 // webhookObject finds a system that receives events, by its identifier. People know it by its
-// address. of is "" for a deed about none.
+// address.
 func (a *API) webhookObject(ctx context.Context, _, of string) (*object, error) {
 	o := &object{Of: of, back: "/operator/webhooks", unnamed: true}
-	if of == "" {
-		return o, nil
-	}
 	list, err := a.Operators.Webhooks.List(ctx)
 	if err != nil {
 		return nil, err
@@ -407,7 +422,7 @@ func webhookField(ctx context.Context, _ *object) ([]field, error) {
 
 func (a *API) webhookDeeds() []deed {
 	return []deed{
-		{name: "webhook-add", operation: "AddWebhook", fields: []field{{name: "address", required: true}}, more: webhookField, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+		{name: "webhook-add", adds: true, operation: "AddWebhook", fields: []field{{name: "address", required: true}}, more: webhookField, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			s, secret, err := a.Operators.Webhooks.Add(ctx, f.Get("address"), f["events"])
 			if err != nil {
 				return nil, err
@@ -488,10 +503,27 @@ func (a *API) sources(w *words) table {
 	return t
 }
 
+// tspService finds a registered time-stamp service.
+func (a *API) tspService(ctx context.Context, name string) (policy.TSPService, error) {
+	services, err := a.Operators.Policies.TSPServices(ctx)
+	if err != nil {
+		return policy.TSPService{}, err
+	}
+	i := slices.IndexFunc(services, func(s policy.TSPService) bool { return s.Name == name })
+	if i < 0 {
+		return policy.TSPService{}, fault.New(fault.NotFound, "there is no registered service of this name")
+	}
+	return services[i], nil
+}
+
 func (a *API) serviceDeeds() []deed {
 	policies := a.Operators.Policies
+	about := func(ctx context.Context, o *object) (row, error) {
+		s, err := a.tspService(ctx, o.Of)
+		return row{Cells: []cell{{Text: strings.TrimSpace(s.Name + " " + s.Title)}, {Text: s.URL}}}, err
+	}
 	return []deed{
-		{name: "tsp-add", operation: "AddTSPService", fields: []field{
+		{name: "tsp-add", adds: true, operation: "AddTSPService", fields: []field{
 			{name: "service", required: true, hint: "field.hint.service"}, {name: "address", required: true}, {name: "about"}, {name: "class", hint: "field.hint.class"}, {name: "tsa_policy"}, {name: "per_minute", kind: kindNumber},
 		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			most, err := strconv.Atoi(cmp.Or(f.Get("per_minute"), "0"))
@@ -503,21 +535,17 @@ func (a *API) serviceDeeds() []deed {
 				Name: f.Get("service"), Title: f.Get("about"), URL: f.Get("address"), Class: f.Get("class"), Policy: f.Get("tsa_policy"), PerMinute: most,
 			})
 		}},
-		{name: "tsp-remove", operation: "RemoveTSPService", named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "tsp-remove", operation: "RemoveTSPService", named: true, about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			return nil, policies.RemoveTSPService(ctx, o.Of)
 		}},
-		{name: "tsp-check", operation: "CheckTSPService", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
-			services, err := policies.TSPServices(ctx)
+		{name: "tsp-check", operation: "CheckTSPService", about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			service, err := a.tspService(ctx, o.Of)
 			if err != nil {
 				return nil, err
 			}
-			i := slices.IndexFunc(services, func(s policy.TSPService) bool { return s.Name == o.Of })
-			if i < 0 {
-				return nil, fault.New(fault.NotFound, "there is no registered service of this name")
-			}
 			rest.Concerning(ctx, o.Of)
-			facts, err := a.Operators.CheckTSP(ctx, services[i])
+			facts, err := a.Operators.CheckTSP(ctx, service)
 			return &made{Facts: facts, Note: "services.checked"}, err
 		}},
 	}

@@ -12,6 +12,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/oath"
@@ -348,12 +349,38 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 	return t, nil
 }
 
-// contactKinds are the kinds of contacts with their names in addresses and operations.
+// contactKinds are the kinds of contacts with their names in addresses and operations, and the fault
+// for a missing one.
 var contactKinds = []struct {
 	kind      contact.Kind
 	name      string
 	operation string
-}{{contact.Phone, "phone", "Phone"}, {contact.Email, "email", "Email"}}
+	gone      func(value string) error
+}{
+	{contact.Phone, "phone", "Phone", func(value string) error {
+		return fault.Newf(fault.NotFound, "the record has no phone %.64q: it was deleted, or the link is wrong", value)
+	}},
+	{contact.Email, "email", "Email", func(value string) error {
+		return fault.Newf(fault.NotFound, "the record has no e-mail %.64q: it was deleted, or the link is wrong", value)
+	}},
+}
+
+// rowOfContact describes a contact.
+func rowOfContact(c *contact.Contact) row {
+	r := row{Cells: []cell{{Text: c.Value}, {Key: "contact.open"}}}
+	if c.Confirmed {
+		r.Cells[1].Key = "contact.confirmed"
+	}
+	for _, role := range []struct {
+		has bool
+		key string
+	}{{c.Primary, "contact.primary"}, {c.Notification, "contact.notification"}, {c.SecondaryAuth, "contact.codes"}} {
+		if role.has {
+			r.Cells[0].Badges = append(r.Cells[0].Badges, role.key)
+		}
+	}
+	return r
+}
 
 func (a *API) personContacts(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
 	t := table{Title: "person.contacts", Head: []string{"person.contact", "certificate.state"}, Empty: "person.no_contacts"}
@@ -363,19 +390,9 @@ func (a *API) personContacts(ctx context.Context, who audit.Principal, u user.In
 			return t, err
 		}
 		for _, c := range list {
-			r := row{Cells: []cell{{Text: c.Value}, {Key: "contact.open"}}}
-			names := []string{"confirm", "code", "submit", "delete"}
+			r, names := rowOfContact(&c), []string{"confirm", "code", "submit", "delete"}
 			if c.Confirmed {
-				r.Cells[1].Key = "contact.confirmed"
 				names = []string{"primary", "notification", "codes", "delete"}
-			}
-			for _, role := range []struct {
-				has bool
-				key string
-			}{{c.Primary, "contact.primary"}, {c.Notification, "contact.notification"}, {c.SecondaryAuth, "contact.codes"}} {
-				if role.has {
-					r.Cells[0].Badges = append(r.Cells[0].Badges, role.key)
-				}
 			}
 			for _, n := range names {
 				r.Deeds = append(r.Deeds, a.links(u.ID, c.Value, k.name+"-"+n)...)
@@ -423,6 +440,11 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 	return t, err
 }
 
+// rowOfDevice describes a device.
+func rowOfDevice(d *device.Device) row {
+	return row{Cells: []cell{{Text: cmp.Or(d.Name, d.Kid)}, {Key: "device.state." + strings.ReplaceAll(d.State(), ",", "_")}, {At: d.NotAfter}}}
+}
+
 func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
 	t := table{Title: "person.devices", Head: []string{"person.device", "certificate.state", "certificate.until"}, Empty: "person.no_devices"}
 	info, err := a.Operators.Devices.Info(ctx, who, u.ID)
@@ -437,9 +459,9 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 		case d.Verified:
 			names = []string{"device-block", "device-delete"}
 		}
-		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Text: cmp.Or(d.Name, d.Kid)}, {Key: "device.state." + strings.ReplaceAll(d.State(), ",", "_")}, {At: d.NotAfter}}, Deeds: a.links(u.ID, d.Kid, names...),
-		})
+		r := rowOfDevice(&d)
+		r.Deeds = a.links(u.ID, d.Kid, names...)
+		t.Rows = append(t.Rows, r)
 	}
 	t.Deeds = a.links(u.ID, "", "device-init", "device-assign")
 	if k := info.KInit; k != nil {

@@ -18,6 +18,8 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/oath/stock"
+	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
@@ -29,15 +31,8 @@ func (a *API) deeds() []deedGroup {
 	onPeople := slices.Concat(a.accountDeeds(), a.contactDeeds(), a.signInDeeds(), a.deviceDeeds(), a.certificateDeeds(), a.policyDeeds())
 	return slices.Concat([]deedGroup{
 		{at: peopleDeeds, right: Operator, reads: "GetUserById", list: onPeople, object: a.personObject},
-		{at: "/operator/people", right: Operator, reads: "GetPolicy", list: a.registrationDeeds(), object: nothing("/operator/people")},
+		{at: "/operator/people", right: Operator, reads: "GetPolicy", list: a.registrationDeeds()},
 	}, a.installationDeeds())
-}
-
-// nothing is the object of a deed that is about nothing there is.
-func nothing(back string) func(context.Context, string, string) (*object, error) {
-	return func(_ context.Context, _, of string) (*object, error) {
-		return &object{Of: of, Name: of, back: back}, nil
-	}
 }
 
 // personObject finds a user within reach.
@@ -67,7 +62,7 @@ func silent(do func(ctx context.Context, who audit.Principal, o *object, f rest.
 
 func (a *API) registrationDeeds() []deed {
 	return []deed{{
-		name: "new", operation: "RegisterUser",
+		name: "new", adds: true, operation: "RegisterUser",
 		fields: []field{{name: "login"}, {name: "phone", hint: "field.hint.phone"}, {name: "email"}},
 		more: func(ctx context.Context, _ *object) ([]field, error) {
 			f, err := a.groupField(ctx)
@@ -174,7 +169,13 @@ func (a *API) accountDeeds() []deed {
 		{name: "login", operation: "SetUserLocalLogin", fields: []field{{name: "login", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return people.SetLocalLogin(ctx, who, o.ID, f.Get("login"))
 		})},
-		{name: "login-delete", operation: "DeleteUserLocalLogin", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "login-delete", operation: "DeleteUserLocalLogin", named: true, possible: func(ctx context.Context, o *object) error {
+			u, err := people.ByID(ctx, rest.Caller(ctx), o.ID)
+			if err == nil && u.Login == "" {
+				err = fault.New(fault.NotFound, "the person has no login here: it was deleted already")
+			}
+			return err
+		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return people.DeleteLocalLogin(ctx, who, o.ID)
 		})},
 		{name: "login-external", operation: "SetUserLogin", fields: []field{{name: "login", required: true}}, more: func(context.Context, *object) ([]field, error) {
@@ -189,7 +190,7 @@ func (a *API) accountDeeds() []deed {
 			}
 			return people.SetLogin(ctx, who, o.ID, user.ExternalLogin{Login: f.Get("login"), Issuer: f.Get("issuer")})
 		})},
-		{name: "login-external-delete", operation: "DeleteUserLogin", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "login-external-delete", operation: "DeleteUserLogin", named: true, about: a.aboutLogin, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return people.DeleteLogin(ctx, who, o.ID, o.Of)
 		})},
 		{name: "approve", operation: "SetUserApprovedStateAsync", do: a.approval(true)},
@@ -198,6 +199,21 @@ func (a *API) accountDeeds() []deed {
 			return &made{to: "/operator/people"}, people.Delete(ctx, rest.Caller(ctx), o.ID)
 		}},
 	}
+}
+
+// aboutLogin describes a login of a user at another identity provider. The login of this service is
+// no such login, although the interface deletes it in the same way.
+func (a *API) aboutLogin(ctx context.Context, o *object) (row, error) {
+	logins, err := a.Operators.People.Logins(ctx, rest.Caller(ctx), o.ID)
+	if err != nil {
+		return row{}, err
+	}
+	for _, l := range logins {
+		if l.Issuer != a.Operators.People.LocalIssuer && user.FoldIssuer(l.Issuer) == user.FoldIssuer(o.Of) {
+			return row{Cells: []cell{{Text: l.Login}, {Text: l.Issuer}}}, nil
+		}
+	}
+	return row{}, fault.Newf(fault.NotFound, "the record has no login at the identity provider %.64q: it was deleted, or the link is wrong", o.Of)
 }
 
 func (a *API) approval(approved bool) func(context.Context, *object, rest.Form) (*made, error) {
@@ -284,9 +300,19 @@ func nameParts(f rest.Form) map[string]string {
 func (a *API) contactDeeds() (list []deed) {
 	book := a.Operators.Contacts
 	for _, k := range contactKinds {
+		about := func(ctx context.Context, o *object) (row, error) {
+			list, err := book.List(ctx, rest.Caller(ctx), o.ID, k.kind)
+			if err != nil {
+				return row{}, err
+			}
+			if i := slices.IndexFunc(list, func(c contact.Contact) bool { return sameContact(k.kind, c.Value, o.Of) }); i >= 0 {
+				return rowOfContact(&list[i]), nil
+			}
+			return row{}, k.gone(o.Of)
+		}
 		// on makes a deed of a call on a contact.
 		on := func(name, operation string, do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) deed {
-			return deed{name: k.name + "-" + name, words: "contact-" + name, operation: operation, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			return deed{name: k.name + "-" + name, words: "contact-" + name, operation: operation, about: about, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 				rest.Detail(ctx, o.Of)
 				return do(ctx, who, o, f)
 			})}
@@ -337,6 +363,13 @@ func (a *API) contactDeeds() (list []deed) {
 	return list
 }
 
+// sameContact reports whether two values are the same contact.
+func sameContact(kind contact.Kind, one, other string) bool {
+	a, errA := kind.Normal(one)
+	b, errB := kind.Normal(other)
+	return errA == nil && errB == nil && a == b
+}
+
 // printFormats are the print forms of a password.
 var printFormats = []signin.PrintFormat{signin.PDF, signin.Word, signin.HTML, signin.XML}
 
@@ -369,6 +402,9 @@ func (a *API) signInDeeds() []deed {
 	again[1].required = true
 	aboutToken := func(ctx context.Context, o *object) (row, error) {
 		token, err := tokens.Token(ctx, rest.Caller(ctx), o.ID)
+		if fault.Is(err, fault.KeyNotFound) || err == nil && stock.Key(token.Serial) != stock.Key(o.Of) {
+			err = fault.Newf(fault.NotFound, "the person does not have the token %.64q: it was unassigned or replaced, or the link is wrong", o.Of)
+		}
 		return row{Cells: []cell{visitorOf(ctx).words.tokenCell(token)}}, err
 	}
 	list := []deed{
@@ -410,7 +446,18 @@ func (a *API) signInDeeds() []deed {
 		})},
 	}
 	if passkeys := a.Operators.Passkeys; passkeys != nil {
-		list = append(list, deed{name: "passkey-remove", operation: "RemoveUserPasskey", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		list = append(list, deed{name: "passkey-remove", operation: "RemoveUserPasskey", named: true, about: func(ctx context.Context, o *object) (row, error) {
+			list, err := passkeys.List(ctx, rest.Caller(ctx), o.ID)
+			if err != nil {
+				return row{}, err
+			}
+			i := slices.IndexFunc(list, func(p passkey.Passkey) bool { return p.ID == o.Of })
+			if i < 0 {
+				return row{}, fault.New(fault.NotFound, "the record has no such passkey: it was removed, or the link is wrong")
+			}
+			o.Name = cmp.Or(list[i].Name, o.Of) // the identifier says nothing to people
+			return row{Cells: []cell{{Text: o.Name}, {At: list[i].CreatedAt}}}, nil
+		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, o.Of)
 			return passkeys.Remove(ctx, who, o.ID, o.Of)
 		})})
@@ -440,7 +487,16 @@ func (a *API) signInDeeds() []deed {
 		}
 		list = append(list, add, deed{name: "method-delete-" + m.Route, words: "method-delete", operation: "DeleteUserAuthenticationMethod" + m.Operation, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return identity.DeleteMethod(ctx, who, o.ID, m.Route)
-		}), named: true})
+		}), named: true, possible: func(ctx context.Context, o *object) error {
+			scheme, err := identity.Scheme(ctx, rest.Caller(ctx), o.ID)
+			if err == nil && !slices.ContainsFunc(scheme, func(i signin.AuthenticationInfo) bool {
+				has, _ := signin.MethodNamed(i.MethodURI)
+				return has.Route == m.Route
+			}) {
+				err = fault.New(fault.NotFound, "the person does not have this way to sign in: it was removed already")
+			}
+			return err
+		}})
 	}
 	return list
 }
@@ -458,7 +514,7 @@ func (a *API) deviceDeeds() []deed {
 		return device.KInitOrder{Phone: f.Get("phone"), Email: f.Get("email")}
 	}
 	block := func(name string, lock bool) deed {
-		return deed{name: name, operation: "LockoutMyDssDevice", named: lock, heldAs: func(rest.Form) any { return map[string]any{"Lock": lock} },
+		return deed{name: name, operation: "LockoutMyDssDevice", named: lock, about: a.aboutDevice, heldAs: func(rest.Form) any { return map[string]any{"Lock": lock} },
 			do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 				rest.Detail(ctx, fmt.Sprintf("%s lock=%t", o.Of, lock))
 				_, err := devices.SetBlocked(ctx, who, o.ID, o.Of, lock)
@@ -469,23 +525,23 @@ func (a *API) deviceDeeds() []deed {
 		{name: "device-init", operation: "CreateMyDssKInit", fields: to, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			return begun(devices.Init(ctx, rest.Caller(ctx), o.ID, order(f)))
 		}},
-		{name: "device-show", operation: "GetMyDssKInit", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "device-show", operation: "GetMyDssKInit", possible: a.connecting, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			return begun(devices.GetKInit(ctx, rest.Caller(ctx), o.ID))
 		}},
-		{name: "device-send", operation: "SendMyDssKInit", fields: []field{{name: "email", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "device-send", operation: "SendMyDssKInit", possible: a.connecting, fields: []field{{name: "email", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return devices.SendKInit(ctx, who, o.ID, f.Get("email"))
 		})},
-		{name: "device-code", operation: "ResendMyDssKInitOtp", fields: to, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "device-code", operation: "ResendMyDssKInitOtp", possible: a.connecting, fields: to, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return devices.ResendCode(ctx, who, o.ID, order(f))
 		})},
-		{name: "device-cancel", operation: "DeleteMyDssKInit", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "device-cancel", operation: "DeleteMyDssKInit", possible: a.connecting, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return devices.DeleteKInit(ctx, who, o.ID)
 		})},
 		{name: "device-assign", operation: "AssignMyDssKey", fields: []field{{name: "kid", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			_, err := devices.Assign(ctx, who, o.ID, f.Get("kid"))
 			return err
 		})},
-		{name: "device-verify", operation: "GetMyDssVerificationData", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "device-verify", operation: "GetMyDssVerificationData", about: a.aboutDevice, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			v, err := devices.BeginVerification(ctx, rest.Caller(ctx), o.ID, o.Of)
 			if err != nil {
 				return nil, err
@@ -493,11 +549,32 @@ func (a *API) deviceDeeds() []deed {
 			return &made{Text: v.QRText, Picture: picture(v.QR), Note: "device.verify"}, nil
 		}},
 		block("device-block", true), block("device-unblock", false),
-		{name: "device-delete", operation: "DeleteMyDssKey", named: true, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "device-delete", operation: "DeleteMyDssKey", named: true, about: a.aboutDevice, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, o.Of)
 			return devices.Delete(ctx, who, o.ID, o.Of)
 		})},
 	}
+}
+
+// aboutDevice describes a device of a user.
+func (a *API) aboutDevice(ctx context.Context, o *object) (row, error) {
+	info, err := a.Operators.Devices.Info(ctx, rest.Caller(ctx), o.ID)
+	if err != nil {
+		return row{}, err
+	}
+	if i := slices.IndexFunc(info.Devices, func(d device.Device) bool { return d.Kid == o.Of }); i >= 0 {
+		return rowOfDevice(&info.Devices[i]), nil
+	}
+	return row{}, fault.Newf(fault.NotFound, "the record has no device %.64q: it was deleted, or the link is wrong", o.Of)
+}
+
+// connecting returns the fault for a user of whom no device is being connected.
+func (a *API) connecting(ctx context.Context, o *object) error {
+	info, err := a.Operators.Devices.Info(ctx, rest.Caller(ctx), o.ID)
+	if err == nil && info.KInit == nil {
+		err = fault.New(fault.NotFound, "no device of the person is being connected: it is connected already, or the connection was cancelled or took too long")
+	}
+	return err
 }
 
 // reasons are the reasons of a revocation (RFC 5280, 5.3.1) that the form offers.
@@ -535,6 +612,9 @@ func (a *API) certificateDeeds() []deed {
 		})
 	}
 	aboutOne := func(ctx context.Context, o *object) (row, error) {
+		if o.Of == "" { // the default one of the user
+			return row{}, fault.New(fault.NotFound, "the link names no certificate: choose one in the record")
+		}
 		c, err := service.Find(ctx, o.ID, o.Of)
 		if err != nil {
 			return row{}, err
@@ -572,16 +652,21 @@ func (a *API) certificateDeeds() []deed {
 	}
 }
 
-// aboutOperation describes an operation under way of a user. One that has ended has no cells.
+// aboutOperation describes an operation under way of a user.
 func (a *API) aboutOperation(ctx context.Context, o *object) (row, error) {
 	list, err := a.Operators.Active.Active(ctx, audit.Principal{UserID: o.ID})
 	for _, op := range list {
 		rest.Afterwards(ctx, op)
+	}
+	if err != nil {
+		return row{}, err
+	}
+	for _, op := range list {
 		if op.ID == o.Of {
-			return row{Cells: []cell{{Key: "action." + op.Action.String()}, {Key: "operation." + string(op.State)}, {At: op.CreatedAt}, {Text: documentNames(op)}}}, err
+			return row{Cells: []cell{{Key: "action." + op.Action.String()}, {Key: "operation." + string(op.State)}, {At: op.CreatedAt}, {Text: documentNames(op)}}}, nil
 		}
 	}
-	return row{}, err
+	return row{}, fault.Newf(fault.NotFound, "the operation %.64q is not under way: it has ended, or the link is wrong", o.Of)
 }
 
 func (a *API) policyDeeds() []deed {

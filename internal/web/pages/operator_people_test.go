@@ -3,11 +3,14 @@
 package pages_test
 
 import (
+	"encoding/json"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 
 	"tamga/internal/tamgatest"
+	"tamga/internal/web/pages"
 )
 
 // TestOperatorOwnAccount checks that operators see their own account and those of other operators
@@ -48,4 +51,81 @@ func TestOperatorOwnAccount(t *testing.T) {
 	b.ok(b.get(at+"/lock"), "Это ваша учётная запись. Ваш сеанс закончится")
 	b.header.Set("Accept-Language", "en")
 	b.ok(b.deed(at+"/sign-out", nil), `name="ticket"`) // the sign-in: the deed has ended the session of its operator
+}
+
+// TestDeedsOfMissing sends every form about something that is missing: a link that is old, or wrong. It
+// is refused before and after the form, and nothing has changed.
+func TestDeedsOfMissing(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t, tamgatest.WithPasskeys()...)
+	id, login, _, _ := w.Register()
+	other, _, phone, email := w.Register()
+	b, at := operator(w, w.Dev.Operator.Login), personAt(id)
+	b.ok(b.deed(at+"/method-add-password", nil))
+	record := func(id string) string {
+		return requestNumber.ReplaceAllString(b.ok(b.get(personAt(id))).text, "")
+	}
+	before, theirs, demo := record(id), record(other), record(w.Dev.User.ID)
+	form := url.Values{
+		"has": {"true"}, "code": {"123456"}, "first": {"123456"}, "second": {"123457"}, "reason": {"0"}, "kind": {"access"}, "group": {"Named"}, "fixed": {"false"}, "level": {"2"},
+	}
+	things, alone := 0, 0
+	operations := map[string]bool{}
+	for _, d := range pages.AllDeeds(id) {
+		if d.Adds {
+			continue
+		}
+		if !d.Thing { // what the address names is ignored: the deed is about the user alone
+			alone++
+			if p := b.get(d.At + "?of=zz"); strings.Contains(p.text, "<code>zz</code>") || strings.Contains(p.text, `action="`+d.At+`?of=zz"`) {
+				t.Errorf("%s is done to zz", d.At)
+			}
+			continue
+		}
+		things++
+		operations[d.Operation] = true
+		// Those of other users are missing, too: a contact, and a certificate.
+		for _, of := range []string{"", "zz", "0", "1", phone, email, tamgatest.Missing, "realsts", w.Dev.User.ID, hostileText, strings.Repeat("x", 1000)} {
+			to := d.At + "?of=" + url.QueryEscape(of)
+			p := b.get(to)
+			b.is(p, 404)
+			b.safe(p)
+			for _, name := range []string{of, login} {
+				form.Set("confirm_name", name)
+				b.is(b.post(to, form), 404)
+			}
+		}
+	}
+	if things < 35 || alone < 30 {
+		t.Errorf("only %d deeds on things and %d on users", things, alone)
+	}
+	for id, want := range map[string]string{id: before, other: theirs, w.Dev.User.ID: demo} {
+		if record(id) != want {
+			t.Errorf("a refused form has changed the record of %s", id)
+		}
+	}
+	refused := map[string]bool{}
+	for line := range strings.Lines(w.Command("audit", "--limit", "0", "--json")) {
+		var e struct{ Phase, Operation, Outcome string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if operations[e.Operation] && e.Phase == "done" {
+			if refused[e.Operation] = true; e.Outcome == "ok" {
+				t.Errorf("the audit log has a success: %s", line)
+			}
+		}
+	}
+	if len(refused) != len(operations) {
+		t.Errorf("the audit log has %d of %d operations", len(refused), len(operations))
+	}
+	// A form that was open while its contact was deleted, and what is there again.
+	of := at + "/email-delete?of=" + url.QueryEscape("new@example.org")
+	b.is(b.get(of), 404, "The record has no e-mail &#34;new@example.org&#34;: it was deleted, or the link is wrong.<", `href="`+at+`"`)
+	b.ok(b.deed(at+"/email-add", url.Values{"email": {"new@example.org"}}))
+	b.ok(b.get(of), "<p>new@example.org · not confirmed</p>")
+	b.ok(b.deed(of, nil), "The contact is deleted")
+	b.is(b.post(of, url.Values{"confirm_name": {"new@example.org"}}), 404, "The record has no e-mail")
+	b.header.Set("Accept-Language", "ru")
+	b.is(b.get(of), 404, "Почты «new@example.org» в карточке нет: она удалена, или ссылка неверна.<")
 }

@@ -108,7 +108,8 @@ func TestOperator(t *testing.T) {
 	}
 	b.ok(b.deed(at+"/token-app", nil), "data:image/gif;base64,", "otpauth://")
 	b.ok(b.get("/operator/tokens"), `<td><a href="`+at+`">anna – `)
-	b.is(b.deed(at+"/token-sync", url.Values{"first": {"12"}}), 400)
+	app := b.find(b.get(at), regexp.MustCompile(`href="(`+at+`/token-sync\?of=APP-[A-Z0-9]+)"`))[1]
+	b.is(b.deed(app, url.Values{"first": {"12"}}), 400)
 	b.ok(b.deed(at+"/device-init", url.Values{"phone": {"79160000001"}}), "data:image/gif;base64,")
 	b.ok(b.deed(at+"/device-cancel", nil), "The connection is cancelled")
 
@@ -146,7 +147,7 @@ func TestOperator(t *testing.T) {
 		b.is(b.deed(demo+"/certificate-revoke?of=1", url.Values{"reason": {"77"}}), 400)
 		b.is(b.get(demo+"/request-approve?of=1"), 404)
 		b.is(b.post(demo+"/request-approve?of=1", nil), 404)
-		b.is(b.deed(demo+"/operation-cancel?of=1", nil), 404)
+		b.is(b.post(demo+"/operation-cancel?of=1", nil), 404, "is not under way")
 	})
 	t.Run("every link of the record", func(t *testing.T) {
 		seen := map[string]bool{}
@@ -383,8 +384,8 @@ func TestOperatorHeld(t *testing.T) {
 	ours.is(ours.deed(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "this takes effect only after a delay")
 	ours.ok(ours.deed(at+"/policy-access", url.Values{"actions": {"ChangePin"}}), "denied")
 	// A block of a device is never held, and the form cannot make a block of what lifts one.
-	ours.is(ours.deed(at+"/device-block?of=1", url.Values{"lock": {"false"}, "Lock": {"false"}}), 400, "You have no such device.<")
-	ours.is(ours.deed(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "this takes effect only after a delay")
+	ours.is(ours.post(at+"/device-block?of=1", url.Values{"confirm_name": {"1"}, "lock": {"false"}, "Lock": {"false"}}), 404, "The record has no device")
+	ours.is(ours.post(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "this takes effect only after a delay")
 	if list := w.OK(tamgatest.TwoGroup, "GET", "/ums/approvals", "").Body; !strings.Contains(list, `"LockoutMyDssDevice"`) {
 		t.Errorf("requests of pages are not those of the interface: %s", list)
 	}
@@ -434,12 +435,13 @@ func TestInstallationPages(t *testing.T) {
 	}
 	b.is(b.get("/operator/groups/group-access?of=Nothing"), 404)
 	b.is(b.post("/operator/groups/group-access?of=Nothing", url.Values{"actions": {"ChangePin"}}), 404)
+	b.is(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
 	b.ok(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"access"}}), "The policy is removed")
 	if line := b.find(b.get("/operator/groups"), sales)[0]; !strings.Contains(line, "general rules apply") || strings.Contains(line, "group-clear") {
 		t.Errorf("the list does not say that the group has no policy: %s", line)
 	}
 	b.is(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}}), 400, "exists already")
-	b.is(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
+	b.is(b.get("/operator/groups/group-clear?of=Sales"), 404, "The group has no policy of its own")
 	b.ok(b.deed("/operator/groups/group-rename?of=Sales", url.Values{"group": {"Trade"}}), "The group has another name", `<th scope="row">Trade</th>`)
 	b.is(b.get("/operator/groups/group-rename?of=Sales"), 404)
 	b.is(b.deed("/operator/groups/group-rename?of=Trade", url.Values{"group": {"Default"}}), 400, "exists already")
@@ -477,7 +479,7 @@ func TestInstallationPages(t *testing.T) {
 	b.ok(b.get("/operator/services"), ">time stamps</th><td>"+tsp.Host+"</td><td>2 failures in a row. <span class=\"detail\">")
 	ru.ok(ru.get("/operator/services"), "2 ошибки подряд. <span class=\"detail\">Служба ответила кодом HTTP 405.")
 	b.ok(b.deed("/operator/services/tsp-remove?of=own", nil), "The service is removed")
-	b.is(b.deed("/operator/services/tsp-check?of=none", nil), 404)
+	b.is(b.get("/operator/services/tsp-check?of=none"), 404, "There is no registered service of this name.<")
 	for who, want := range map[*browser][]string{
 		b:  {"Version", "SQLite", "a directory", "in step", "this one", "Request to sign</th><td>2\u00a0GiB</td><td><code>limits.signing_request</code>", "30\u00a0min"},
 		ru: {"Версия", "SQLite", "каталог", "не расходятся", "этот", "Запрос на подпись</th><td>2\u00a0ГиБ</td>", "30\u00a0мин"},

@@ -115,8 +115,8 @@ func TestTokenSync(t *testing.T) {
 			pair := func(first, second int64) url.Values {
 				return url.Values{"first": {key.Code(now + first)}, "second": {key.Code(now + second)}}
 			}
-			b.is(b.get(at+"/token-sync"), 400, "The user has no token.<")
-			b.is(b.post(at+"/token-sync", pair(0, 1)), 400, "The user has no token.<")
+			b.is(b.get(sync), 404, "The person does not have the token")
+			b.is(b.post(sync, pair(0, 1)), 404, "The person does not have the token")
 			form := pair(0, 1)
 			form.Set("serial", serial)
 			b.ok(b.deed(at+"/token-set", form), "The token is assigned")
@@ -131,7 +131,7 @@ func TestTokenSync(t *testing.T) {
 			b.is(b.deed(sync, pair(1<<20, 1<<20+1)), 400, wrong)
 			b.is(b.deed(sync, url.Values{"first": {key.Code(now + 60)}}), 400, "want two codes in a row")
 			b.is(b.deed(sync, url.Values{"first": {hostileText}, "second": {strings.Repeat("1", 1000)}}), 400, wrong)
-			b.is(b.deed(at+"/token-sync?of=X-1", pair(60, 61)), 400, "The person has another token.<")
+			b.is(b.post(at+"/token-sync?of=X-1", pair(60, 61)), 404, "The person does not have the token")
 
 			// The list of tokens leads to the form, and the form back to the list.
 			from := sync + "&from=tokens"
@@ -151,7 +151,7 @@ func TestTokenSync(t *testing.T) {
 			ru.is(ru.deed(sync, pair(60, 61)), 400, "идут на токене не подряд")
 			b.ok(b.deed(sync, pair(70, 71)), done)
 			b.ok(b.deed(at+"/token-remove?of="+serial, nil))
-			b.is(b.get(at+"/token-remove"), 400, "The user has no token.<")
+			b.is(b.get(at+"/token-remove?of="+serial), 404, "The person does not have the token")
 		})
 	}
 	foreign := operator(w, tamgatest.Foreign)
