@@ -37,6 +37,27 @@ type Setting struct {
 // Set holds what is set of one kind for a user and for the user's group. nil: nothing is set.
 type Set struct{ Own, Group *Setting }
 
+// Place is where the setting is set that applies to a user.
+type Place string
+
+// The places, the first that has a setting first; see Setting.
+const (
+	ForUser         Place = "user"
+	ForGroup        Place = "group"
+	ForInstallation Place = "installation"
+)
+
+// Place returns the place whose setting applies.
+func (s Set) Place() Place {
+	switch {
+	case s.Own != nil:
+		return ForUser
+	case s.Group != nil:
+		return ForGroup
+	}
+	return ForInstallation
+}
+
 // Reach decides whether an operator may act on a user. Package reach satisfies it.
 type Reach interface {
 	// Reach returns nil or the fault user_not_found; see package reach.
@@ -133,10 +154,20 @@ func (s *Service) effective(k Kind, set Set) Setting {
 // Get returns the setting that applies to a user, for an operator. The fault is
 // user_not_found.
 func (s *Editor) Get(ctx context.Context, who audit.Principal, userID string, k Kind) (Setting, error) {
+	p, _, err := s.Placed(ctx, who, userID, k)
+	return p, err
+}
+
+// Placed is Get with the place where the setting is set.
+func (s *Editor) Placed(ctx context.Context, who audit.Principal, userID string, k Kind) (Setting, Place, error) {
 	if err := s.Users.Reach(ctx, who, userID); err != nil {
-		return Setting{}, err
+		return Setting{}, "", err
 	}
-	return s.Effective(ctx, userID, k)
+	set, err := s.set(ctx, userID, k)
+	if err != nil {
+		return Setting{}, "", err
+	}
+	return s.effective(k, set), set.Place(), nil
 }
 
 // SetActions replaces the access or operation policy of a user; an empty set is valid.

@@ -253,7 +253,7 @@ func (a *API) person(ctx context.Context, r struct {
 		v.Bar = barKey(info)
 	}
 	sections := []func(context.Context, audit.Principal, user.Info) (table, error){
-		a.personAccount, a.personContacts, a.personSignIn, a.personDevices, a.personCertificates, a.personRequests, a.personOperations, a.personPolicies,
+		a.personAccount, a.personContacts, a.personSignIn, a.personDevices, a.personCertificates, a.personRequests, a.personOperations, a.personRules, a.personPolicies,
 	}
 	v.Groups = make([]recordSection, len(sections))
 	parts := make([]func() error, len(sections))
@@ -543,6 +543,27 @@ func documentNames(o *signing.Operation) string {
 		names = append(names, o.Documents[i].OriginalName)
 	}
 	return strings.Join(names, ", ")
+}
+
+// personRules says where the rules for a user are set.
+func (a *API) personRules(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
+	t, w := table{Title: "person.rules", Facts: true}, visitorOf(ctx).words
+	for _, kind := range policy.Kinds() {
+		setting, place, err := a.Operators.Policies.Placed(ctx, who, u.ID, kind)
+		if err != nil {
+			return t, err
+		}
+		from := cell{Key: "rules." + string(place)}
+		if place == policy.ForGroup {
+			from = cell{Text: w.text("rules.group", u.Group)}
+		}
+		if setting.Fixed {
+			from.Notes = []string{"rules.fixed"}
+		}
+		t.Rows = append(t.Rows, fact("policy.kind."+string(kind), from))
+	}
+	t.Rows = append(t.Rows, fact("person.sign_in", cell{Key: "rules.user"}))
+	return t, nil
 }
 
 // personPolicies says in words what a user may do.

@@ -129,3 +129,23 @@ func TestDeedsOfMissing(t *testing.T) {
 	b.header.Set("Accept-Language", "ru")
 	b.is(b.get(of), 404, "Почты «new@example.org» в карточке нет: она удалена, или ссылка неверна.<")
 }
+
+// TestRulesOfPerson checks that a record says where each rule is set: for the installation, the group or
+// the person.
+func TestRulesOfPerson(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	id, _, _, _ := w.Register()
+	b, at := operator(w, w.Dev.Operator.Login), personAt(id)
+	const denied, confirmed, notified = "<dt>Denied actions</dt><dd>", "<dt>Actions to confirm</dt><dd>", "<dt>Notifications</dt><dd>"
+	all, fixed := "for the installation</dd>", ` <span class="badge">operators may not change it</span></dd>`
+	b.ok(b.get(at), denied+all, confirmed+all, notified+all, "<dt>Ways to sign in and to confirm</dt><dd>for this person alone</dd>")
+	b.ok(b.deed("/operator/groups/group-operation?of=Default", url.Values{"fixed": {"false"}, "actions": {"SignDocument"}}))
+	b.ok(b.deed("/operator/groups/group-access?of=Default", url.Values{"fixed": {"true"}, "actions": {"ChangePin"}}))
+	b.ok(b.get(at), denied+"for the group Default"+fixed, confirmed+"for the group Default</dd>", notified+all)
+	b.ok(b.deed(at+"/policy-operation", nil))
+	b.ok(b.deed(at+"/policy-notification", nil))
+	b.ok(b.get(at), denied+"for the group Default"+fixed, confirmed+"for this person alone</dd>", notified+"for this person alone</dd>")
+	b.header.Set("Accept-Language", "ru")
+	b.ok(b.get(at), "для группы Default <span")
+}
