@@ -341,6 +341,20 @@ func (s *Service) theirs(ctx context.Context, userID string, to []recipient) err
 	return nil
 }
 
+// Sending says how messages about a new device reach its user.
+type Sending struct {
+	Code      bool             // an activation code is sent
+	Picture   bool             // the QR code may be sent by e-mail
+	Confirmed bool             // only to confirmed contacts of the user
+	Channels  []notify.Channel // that are configured
+}
+
+// Sending returns what the settings say of messages about new devices.
+func (s *Service) Sending() Sending {
+	o := s.settings
+	return Sending{o.ActivationCodes, o.SendQR, o.ConfirmedContacts, s.deps.Messages.Available()}
+}
+
 // codePurpose returns the purpose of activation codes, which binds them to one K-init.
 func codePurpose(kid string) string { return "device " + kid }
 

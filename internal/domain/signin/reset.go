@@ -257,6 +257,10 @@ func (s *Service) checkDelivery(d Delivery) error {
 	return nil
 }
 
+// Deliverable returns nil if the installation supports a delivery, whatever the user has. Faults:
+// wrong_operation, invalid_parameters.
+func (s *Service) Deliverable(d Delivery) error { return s.checkDelivery(d) }
+
 // maxDestinations is the largest number of messages of one order.
 const maxDestinations = 10
 

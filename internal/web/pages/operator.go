@@ -289,10 +289,11 @@ type table struct {
 	Title string   // key
 	Head  []string // keys of the columns
 	Rows  []row
-	Facts bool   // pairs of a name and a value
-	Empty string // key of what is said without rows
-	Deeds []link // below the table
-	Next  string // address of the next page; "": none
+	Facts bool      // pairs of a name and a value
+	Empty string    // key of what is said without rows
+	Deeds []link    // below the table
+	Lacks []missing // below the deeds
+	Next  string    // address of the next page; "": none
 	// NextKey says what leads there, if it is not the next page.
 	NextKey string
 }

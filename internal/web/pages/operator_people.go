@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -423,7 +424,11 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 			t.Deeds = append(t.Deeds, a.links(u.ID, "", "method-add-"+m.Route)...)
 		}
 	}
-	t.Deeds = append(t.Deeds, a.links(u.ID, "", "password-show", "password-sms", "password-email", "password-print", "token-set", "token-app")...)
+	passwords, lacks, err := a.passwordLinks(ctx, u)
+	if err != nil {
+		return t, err
+	}
+	t.Deeds, t.Lacks = slices.Concat(t.Deeds, passwords, a.links(u.ID, "", "token-set", "token-app")), lacks
 	switch token, err := a.Operators.OneTime.Token(ctx, who, u.ID); {
 	case err == nil:
 		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, visitorOf(ctx).words.tokenCell(token)}, Deeds: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
@@ -463,12 +468,39 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 		r.Deeds = a.links(u.ID, d.Kid, names...)
 		t.Rows = append(t.Rows, r)
 	}
-	t.Deeds = a.links(u.ID, "", "device-init", "device-assign")
-	if k := info.KInit; k != nil {
-		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Text: k.Kid}, {Key: "person.device_to_be"}, {At: k.NotAfter}}, Deeds: a.links(u.ID, "", "device-show", "device-send", "device-code", "device-cancel"),
-		})
+	sending := a.Operators.Devices.Sending()
+	takes, err := a.takesCode(ctx, u)
+	if err != nil {
+		return t, err
 	}
+	if !takes {
+		what := missing{Key: "lack.device-init"}
+		for _, name := range a.codeKinds() {
+			what.Deeds = append(what.Deeds, a.links(u.ID, "", name+"-add")...)
+		}
+		t.Lacks = append(t.Lacks, what)
+	}
+	if k := info.KInit; k != nil {
+		names := []string{"device-show"}
+		if mail := slices.Contains(sending.Channels, contact.Email.Channel); mail && sending.Picture {
+			has, err := a.hasConfirmed(ctx, u, contact.Email)
+			if err != nil {
+				return t, err
+			}
+			if has || !sending.Confirmed {
+				names = append(names, "device-send")
+			}
+		}
+		if takes && sending.Code {
+			names = append(names, "device-code")
+		}
+		t.Rows = append(t.Rows, row{
+			Cells: []cell{{Text: k.Kid}, {Key: "person.device_to_be"}, {At: k.NotAfter}}, Deeds: a.links(u.ID, "", append(names, "device-cancel")...),
+		})
+	} else if takes {
+		t.Deeds = a.links(u.ID, "", "device-init")
+	}
+	t.Deeds = append(t.Deeds, a.links(u.ID, "", "device-assign")...)
 	return t, nil
 }
 

@@ -380,17 +380,17 @@ func (a *API) signInDeeds() []deed {
 		formats.choices = append(formats.choices, pick{Value: string(f), Key: "print." + string(f)})
 	}
 	sent := func(name, operation string, kind contact.Kind) deed {
-		return deed{name: name, operation: operation, more: func(ctx context.Context, o *object) ([]field, error) {
-			list, err := a.Operators.Contacts.List(ctx, rest.Caller(ctx), o.ID, kind)
-			f := field{name: "destination", kind: kindChoice, choices: []pick{{Key: "password.assigned"}}}
-			for _, c := range list {
-				if c.Confirmed {
-					f.choices = append(f.choices, pick{Value: c.Value, Text: c.Value})
-				}
+		return deed{name: name, operation: operation, possible: func(ctx context.Context, o *object) error {
+			return a.sendable(ctx, o, kind)
+		}, more: func(ctx context.Context, o *object) ([]field, error) {
+			list, err := a.contactsOf(ctx, o.ID, kind)
+			assigned := ""
+			if len(list) > 0 && list[0].SecondaryAuth {
+				assigned = "password.assigned"
 			}
-			return []field{f}, err
+			return []field{contactChoice("destination", assigned, list)}, err
 		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-			_, err := identity.ResetPassword(ctx, who, o.ID, signin.Delivery{Destinations: []signin.Destination{{Type: string(kind.Type), Value: f.Get("destination")}}})
+			_, err := identity.ResetPassword(ctx, who, o.ID, sentTo(kind, f.Get("destination")))
 			return err
 		})}
 	}
@@ -415,8 +415,8 @@ func (a *API) signInDeeds() []deed {
 			}
 			return &made{Secret: out.Password, Note: "password.once"}, nil
 		}},
-		sent("password-sms", "ResetPasswordAndSendSms", contact.Phone),
-		sent("password-email", "ResetPasswordAndSendEmail", contact.Email),
+		sent(sentBy[contact.PhoneNumber], "ResetPasswordAndSendSms", contact.Phone),
+		sent(sentBy[contact.EmailAddress], "ResetPasswordAndSendEmail", contact.Email),
 		{name: "password-print", operation: "ResetPasswordAndPrint", fields: []field{formats}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			format := signin.PrintFormat(f.Get("format"))
 			if !slices.Contains(printFormats, format) {
@@ -509,7 +509,6 @@ func (a *API) deviceDeeds() []deed {
 		}
 		return &made{Text: k.QRText, Picture: picture(k.QR), Note: "device.scan"}, nil
 	}
-	to := []field{{name: "phone", hint: "field.hint.code_to"}, {name: "email"}}
 	order := func(f rest.Form) device.KInitOrder {
 		return device.KInitOrder{Phone: f.Get("phone"), Email: f.Get("email")}
 	}
@@ -522,22 +521,36 @@ func (a *API) deviceDeeds() []deed {
 			})}
 	}
 	return []deed{
-		{name: "device-init", operation: "CreateMyDssKInit", fields: to, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+		{name: "device-init", operation: "CreateMyDssKInit", more: a.codeFields, possible: func(ctx context.Context, o *object) error {
+			info, err := devices.Info(ctx, rest.Caller(ctx), o.ID)
+			switch {
+			case err != nil:
+				return err
+			case info.KInit != nil:
+				return fault.New(fault.KInitExists, "the user has an initialization key for a new device: delete it first, or get it again")
+			}
+			return a.codeable(ctx, o)
+		}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			return begun(devices.Init(ctx, rest.Caller(ctx), o.ID, order(f)))
 		}},
 		{name: "device-show", operation: "GetMyDssKInit", possible: a.connecting, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			return begun(devices.GetKInit(ctx, rest.Caller(ctx), o.ID))
 		}},
-		{name: "device-send", operation: "SendMyDssKInit", possible: a.connecting, fields: []field{{name: "email", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "device-send", operation: "SendMyDssKInit", possible: a.pictured, more: a.pictureFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return devices.SendKInit(ctx, who, o.ID, f.Get("email"))
 		})},
-		{name: "device-code", operation: "ResendMyDssKInitOtp", possible: a.connecting, fields: to, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "device-code", operation: "ResendMyDssKInitOtp", more: a.codeFields, possible: func(ctx context.Context, o *object) error {
+			if err := a.connecting(ctx, o); err != nil {
+				return err
+			}
+			return a.codeable(ctx, o)
+		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return devices.ResendCode(ctx, who, o.ID, order(f))
 		})},
 		{name: "device-cancel", operation: "DeleteMyDssKInit", possible: a.connecting, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return devices.DeleteKInit(ctx, who, o.ID)
 		})},
-		{name: "device-assign", operation: "AssignMyDssKey", fields: []field{{name: "kid", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "device-assign", operation: "AssignMyDssKey", fields: []field{{name: "kid", required: true, hint: "field.hint.kid"}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			_, err := devices.Assign(ctx, who, o.ID, f.Get("kid"))
 			return err
 		})},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,4 +149,60 @@ func TestRulesOfPerson(t *testing.T) {
 	b.ok(b.get(at), denied+"for the group Default"+fixed, confirmed+"for this person alone</dd>", notified+"for this person alone</dd>")
 	b.header.Set("Accept-Language", "ru")
 	b.ok(b.get(at), "для группы Default <span")
+}
+
+// TestOfferedContacts checks that a record offers only messages that can reach the person, says what
+// lacks, and that forms offer the confirmed contacts.
+func TestOfferedContacts(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	id, _, phone, email := w.Register()
+	b, at := operator(w, w.Dev.Operator.Login), personAt(id)
+	leads := func(p shown, deeds ...string) {
+		t.Helper()
+		for _, deed := range []string{"password-sms", "password-email", "device-init", "device-send", "device-code"} {
+			if strings.Contains(p.text, `href="`+at+"/"+deed+`"`) != slices.Contains(deeds, deed) {
+				t.Errorf("the record does not lead to %v alone: %s", deeds, deed)
+			}
+		}
+	}
+	add := func(kind, label string) string { return `<a href="` + at + "/" + kind + `-add">` + label + "</a>" }
+	leads(b.ok(b.get(at), "cannot be sent by SMS, since no phone is confirmed", "or add one: "+add("phone", "Add a phone")+"</p>", "or add one: "+add("email", "Add an e-mail")+"</p>",
+		"A device cannot be connected", "or add one: "+add("phone", "Add a phone")+" · "+add("email", "Add an e-mail")+"</p>"))
+	for deed, want := range map[string]string{"password-sms": "The person has no confirmed phone", "password-email": "The person has no confirmed e-mail", "device-init": "The activation code needs a confirmed phone or e-mail"} {
+		b.is(b.get(at+"/"+deed), 400, want+"", "in the record, and confirm it.<", `href="`+at+`"`)
+		b.is(b.post(at+"/"+deed, url.Values{"phone": {phone}, "email": {email}, "destination": {email}}), 400, want)
+	}
+
+	b.ok(b.deed(at+"/email-confirm?of="+url.QueryEscape(email), nil))
+	p := b.ok(b.get(at), "since no phone is confirmed")
+	leads(p, "password-email", "device-init")
+	if strings.Contains(p.text, "since no e-mail") || strings.Contains(p.text, "cannot be connected") {
+		t.Errorf("the record lacks what is there:\n%s", p.text)
+	}
+	offered := func(deed string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, m := range regexp.MustCompile(`<option value="([^"]*)"`).FindAllStringSubmatch(b.ok(b.get(at+"/"+deed)).text, -1) {
+			got = append(got, m[1])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s offers %q, want %q", deed, got, want)
+		}
+	}
+	offered("password-email", email) // no contact gets codes yet
+	offered("device-init", email)
+	b.ok(b.deed(at+"/email-codes?of="+url.QueryEscape(email), nil))
+	b.ok(b.deed(at+"/phone-confirm?of="+phone, nil))
+	offered("password-email", "", email)
+	offered("device-init", "", phone, "", email)
+	b.ok(b.get(at+"/device-init"), `<option value="`+phone+`" selected>`)
+	b.ok(b.deed(at+"/device-init", url.Values{"phone": {phone}, "email": {""}}), "data:image/gif;base64,")
+	leads(b.ok(b.get(at)), "password-sms", "password-email", "device-send", "device-code")
+	b.is(b.get(at+"/device-init"), 400, "A device is being connected already")
+	offered("device-send", email)
+	b.ok(b.deed(at+"/device-send", url.Values{"email": {email}}), "The QR code is on its way")
+	b.is(b.deed(at+"/device-send", url.Values{"email": {"stranger@example.org"}}), 400, "no such contact")
+	b.ok(b.deed(at+"/device-cancel", nil))
+	b.is(b.get(at+"/device-send"), 404, "No device of the person is being connected")
 }
