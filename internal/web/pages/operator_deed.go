@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"html/template"
 	"net/url"
 	"slices"
@@ -313,7 +314,7 @@ func (d *deed) held(f rest.Form) any {
 	}
 	value := map[string]any{}
 	for name, values := range f {
-		if name == nameField || name == fromField || slices.ContainsFunc(d.fields, func(x field) bool { return x.name == name && x.varying }) {
+		if name == nameField || name == fromField || name == asIsField || slices.ContainsFunc(d.fields, func(x field) bool { return x.name == name && x.varying }) {
 			continue
 		}
 		value[name] = values
@@ -321,12 +322,32 @@ func (d *deed) held(f rest.Form) any {
 	return value
 }
 
-// Fields of every form without an effect of their own: the name of what a deed ends, and the
-// list to go back to.
+// Fields of forms without an effect of their own: the name of what a deed ends, the list to go back
+// to, and the word that a value is right although it looks wrong.
 const (
 	nameField = "confirm_name"
 	fromField = "from"
+	asIsField = "as_is"
 )
+
+// doubt is a fault about a value that looks wrong. The form is asked again with a box: with it, the
+// value is taken as it is.
+type doubt struct{ error }
+
+func (d doubt) Unwrap() error { return d.error }
+
+// offerAsIs adds the box to the form of a deed.
+func (v *view) offerAsIs(w *words, chosen bool) {
+	box := field{name: asIsField, kind: kindMany, choices: []pick{{Value: "yes", Key: "names.as_is"}}}
+	if chosen {
+		box.values = []string{"yes"}
+	}
+	page := v.content.(operatorView)
+	form := page.Page.(deedView)
+	form.Fields = append(form.Fields, box.show(w))
+	page.Page = form
+	v.content = page
+}
 
 // deedView is the page of a deed.
 type deedView struct {
@@ -404,6 +425,9 @@ func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err
 		return err
 	}
 	asked.fill(d, f)
+	if _, doubted := errors.AsType[doubt](err); doubted || f.Get(asIsField) != "" {
+		asked.offerAsIs(visitorOf(ctx).words, !doubted)
+	}
 	return refusedForm{err, asked}
 }
 

@@ -153,6 +153,11 @@ func (a *API) accountDeeds() []deed {
 			return people.SetProperty(ctx, who, o.ID, user.DisplayName, f.Get("name"))
 		})},
 		{name: "dn", operation: "SetUserDistinguishedName", more: a.nameFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			if f.Get(asIsField) == "" {
+				if err := a.checkNumbers(ctx, o, f); err != nil {
+					return err
+				}
+			}
 			return a.inLabels(ctx, people.SetDN(ctx, who, o.ID, nameParts(f)))
 		})},
 		{name: "group", operation: "SetUserGroup", more: func(ctx context.Context, o *object) ([]field, error) {
@@ -263,6 +268,25 @@ func (a *API) nameFields(ctx context.Context, o *object) (list []field, err erro
 		list = append(list, f)
 	}
 	return list, err
+}
+
+// checkNumbers doubts numbers of a name whose check digits do not fit, if they are new.
+func (a *API) checkNumbers(ctx context.Context, o *object, f rest.Form) error {
+	have, err := a.Operators.People.DN(ctx, rest.Caller(ctx), o.ID)
+	if err != nil {
+		return err
+	}
+	parts := nameParts(f)
+	for id, value := range have {
+		if number := strconv.Itoa(id); parts[number] == value {
+			delete(parts, number)
+		}
+	}
+	err = a.Operators.People.Naming.CheckNumbers(parts)
+	if _, wrong := fault.As(err); wrong {
+		return doubt{a.inLabels(ctx, err)}
+	}
+	return err
 }
 
 // inLabels returns a fault about components of a name that calls them as the fields of the form.

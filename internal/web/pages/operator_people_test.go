@@ -206,3 +206,36 @@ func TestOfferedContacts(t *testing.T) {
 	b.ok(b.deed(at+"/device-cancel", nil))
 	b.is(b.get(at+"/device-send"), 404, "No device of the person is being connected")
 }
+
+// TestNumbersOfName checks that the form of a name refuses a number with a typing error, and takes it on
+// the word of the operator: the interface takes any digits.
+func TestNumbersOfName(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	id, login, _, _ := w.Register()
+	b, at := operator(w, w.Dev.Operator.Login), personAt(id)
+	const box = `<input type="checkbox" name="as_is" value="yes"`
+	name := func(inn, snils string) url.Values {
+		return url.Values{"dn-11": {login}, "dn-4": {inn}, "dn-3": {snils}}
+	}
+	if p := b.ok(b.get(at + "/dn")); strings.Contains(p.text, box) {
+		t.Error("the form offers to save wrong numbers before any number is wrong")
+	}
+	b.is(b.deed(at+"/dn", name("500100732258", "11223344595")), 400, "Taxpayer number: the check digits do not fit", `value="500100732258"`, box+">")
+	b.is(b.deed(at+"/dn", name("7707083893", "1")), 400, "Taxpayer number: want 12 digits, the number of an organisation with 00", "Insurance number: want 11 digits")
+	b.header.Set("Accept-Language", "ru")
+	b.is(b.deed(at+"/dn", name("500100732258", "11223344596")), 400, "ИНН: контрольные цифры не сходятся, хотя бы одна цифра неверна. СНИЛС: контрольные цифры не сходятся", "Номера верны: сохранить их как есть")
+	b.header.Set("Accept-Language", "en")
+	if p := b.ok(b.get(at)); strings.Contains(p.text, "INN=") {
+		t.Error("a refused name is saved")
+	}
+	b.ok(b.deed(at+"/dn", name("007707083893", "11223344595")), "The name is changed", "SNILS=11223344595")
+	as := name("500100732258", "11223344595")
+	as.Set("as_is", "yes")
+	as.Set("dn-6", "Russia")
+	b.is(b.deed(at+"/dn", as), 400, "Country: want 1 to 2 characters", box+" checked>")
+	as.Set("dn-6", "RU")
+	b.ok(b.deed(at+"/dn", as), "The name is changed", "INN=500100732258")
+	b.ok(b.deed(at+"/dn", name("500100732258", "")), "The name is changed") // it was saved before: nothing new is wrong
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/dn", `{"11":"Ivanov","4":"1"}`)
+}
