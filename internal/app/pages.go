@@ -48,8 +48,14 @@ func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signin
 // pageSettings returns the rules of the pages. trial may be nil.
 func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 	c := b.Config
+	clients := map[string]string{}
+	for _, client := range c.Clients {
+		if client.Title != "" {
+			clients[client.ID] = client.Title
+		}
+	}
 	return pages.Settings{
-		ClientID: config.PagesClient, Name: c.Pages.Name, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
+		ClientID: config.PagesClient, Clients: clients, Name: c.Pages.Name, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
 		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), Trial: trial, Dev: c.IsDev(),
 	}
 }

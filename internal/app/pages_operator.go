@@ -64,6 +64,11 @@ func (a auditLog) Read(ctx context.Context, q pages.AuditQuery, limit int) ([]au
 	}, limit)
 }
 
+// Logins implements pages.AuditLog.
+func (a auditLog) Logins(ctx context.Context, ids []string) (map[string]string, error) {
+	return store.Users{DB: a.log.DB}.Logins(ctx, ids)
+}
+
 // counted is the most that the page of the installation counts of a queue.
 const counted = 1000
 

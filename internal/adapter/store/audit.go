@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/user"
 )
 
 // Audit implements audit.Log.
@@ -175,7 +176,7 @@ func brief(s string) string {
 // AuditFilter selects audit entries. An empty field selects all.
 type AuditFilter struct {
 	UserID       string // as the caller or as the object of the action
-	Login        string // of the caller
+	Login        string // of the caller, in any letter case
 	Operation    string
 	Outcome      string
 	Since        time.Time
@@ -215,7 +216,11 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 			where = append(where, strings.ReplaceAll(condition, "?", "$"+strconv.Itoa(len(args))))
 		}
 	}
-	add(f.Login != "", "login = ?", f.Login)
+	if f.Login != "" {
+		// LOWER knows Latin letters alone in some databases. A user who exists is found by any spelling.
+		args = append(args, strings.ToLower(f.Login), user.FoldLogin(f.Login))
+		where = append(where, "(LOWER(login) = $1 OR login = (SELECT u.login FROM users u WHERE u.login_folded = $2))")
+	}
 	add(f.Operation != "", "operation = ?", f.Operation)
 	add(f.Outcome != "", "outcome = ?", f.Outcome)
 	since := "at >= ?"

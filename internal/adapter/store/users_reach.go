@@ -171,6 +171,30 @@ func (s Users) InfosByID(ctx context.Context, operatorID string, ids []string, n
 	return users, s.withContacts(ctx, users)
 }
 
+// Logins returns the logins of users by their identifiers. Users without a login and identifiers
+// that are not of users are missing.
+func (s Users) Logins(ctx context.Context, ids []string) (map[string]string, error) {
+	type named struct{ id, login string }
+	logins := make(map[string]string, len(ids))
+	for some := range slices.Chunk(ids, contactsAtOnce) {
+		args, marks := make([]any, len(some)), make([]string, len(some))
+		for i, id := range some {
+			args[i], marks[i] = id, fmt.Sprintf("$%d", i+1)
+		}
+		found, err := allUnprepared(ctx, s.DB, func(r row) (n named, err error) {
+			err = r.Scan(&n.id, &n.login)
+			return n, err
+		}, "SELECT id, login FROM users WHERE login <> '' AND id IN ("+strings.Join(marks, ", ")+")", args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range found {
+			logins[n.id] = n.login
+		}
+	}
+	return logins, nil
+}
+
 // InfoByID implements user.SearchStore.
 func (s Users) InfoByID(ctx context.Context, operatorID, id string, now time.Time) (user.Info, error) {
 	i, found, err := one(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id = $3 AND "+reaches, operatorID, millis(now), id)

@@ -79,12 +79,18 @@ type accountView struct {
 	Fixed              bool // the name cannot be changed
 	Methods            []string
 	Password           bool // the user signs in by a password
-	Grants             []token.Grant
+	Grants             []grantRow
 	Changes            []held.Request
 	Channels           []string
 	Events             []eventRow
 	FixedEvents        bool // only an administrator changes the notifications
 	Done               string
+}
+
+// grantRow is an application that may sign the user in again.
+type grantRow struct {
+	token.Grant
+	Client named
 }
 
 type eventRow struct {
@@ -117,8 +123,12 @@ func (a *API) account(ctx context.Context, r justDone) (view, error) {
 		}
 		v.Methods = append(v.Methods, name)
 	}
-	if v.Grants, err = a.Grants(ctx, who.UserID); err != nil {
+	grants, err := a.Grants(ctx, who.UserID)
+	if err != nil {
 		return view{}, err
+	}
+	for _, g := range grants {
+		v.Grants = append(v.Grants, grantRow{g, a.clientNamed(w, g.ClientID)})
 	}
 	if v.Changes, err = a.Waiting.OfUser(ctx, who.UserID); err != nil {
 		return view{}, err
@@ -226,11 +236,12 @@ type historyView struct {
 }
 
 type historyEntry struct {
-	At                         time.Time
-	Operation, Outcome         string
-	OK                         bool
-	Refused                    string // what the outcome means
-	Object, Remote, Client, By string
+	At                 time.Time
+	Operation, Outcome string
+	OK                 bool
+	Refused            string // what the outcome means
+	Object, Remote, By string
+	Client             named
 }
 
 // looks reports whether an operation only looks at something or is a step of another one, so that
@@ -287,15 +298,15 @@ func (a *API) history(ctx context.Context, r struct {
 }
 
 func (a *API) historyEntry(w *words, userID string, e *audit.Entry) historyEntry {
+	if e.Object == userID {
+		e.Object = w.text("account.object.self")
+	}
 	one := historyEntry{
-		At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: w.object(e.Object), Remote: e.Remote,
-		Client: a.client(w, e.Principal.ClientID),
+		At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: w.object(e.Object), Remote: w.remote(e.Remote),
+		Client: a.clientNamed(w, e.Principal.ClientID),
 	}
 	if !one.OK {
-		one.Refused = w.fault(fault.New(e.Outcome, ""))
-		if e.Outcome == fault.Failed { // the code is that of documents, too
-			one.Refused = w.text("account.failed")
-		}
+		one.Refused = w.outcome(e.Outcome)
 	}
 	if e.Principal.UserID != userID {
 		one.By = e.Principal.Login

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"tamga/internal/domain/audit"
 )
 
 // TestLooks checks that the history of acts leaves out what only looks, and nothing else.
@@ -33,6 +35,20 @@ func TestLooks(t *testing.T) {
 		if looks(name) != want {
 			t.Errorf("%q: %t, want %t", name, !want, want)
 		}
+	}
+}
+
+// TestClientNames: people see an application by its name, with the identifier only beside it.
+func TestClientNames(t *testing.T) {
+	a := API{settings: Settings{ClientID: "pages", Clients: map[string]string{"bank": "The bank", "same": "same"}}}
+	for id, want := range map[string]named{"bank": {"The bank", "bank"}, "same": {"same", ""}, "other": {"other", ""}, "pages": {"Pages of this service", ""}} {
+		if got := a.clientNamed(languages[0], id); got != want {
+			t.Errorf("%s is %v, want %v", id, got, want)
+		}
+	}
+	entry := a.historyEntry(languages[0], "user", &audit.Entry{Outcome: "access_denied", Principal: audit.Principal{ClientID: "bank"}})
+	if entry.Client != (named{"The bank", "bank"}) || entry.Refused != "denied" || entry.OK {
+		t.Errorf("an entry of the history is %+v", entry)
 	}
 }
 

@@ -121,10 +121,21 @@ func (a *API) waiting(w *words, r *confirm.Record) waiting {
 
 // client returns what an application is called. People do not know these pages by an identifier.
 func (a *API) client(w *words, id string) string {
+	return a.clientNamed(w, id).Name
+}
+
+// named is an application. ID is "" if the name is the identifier, or one of these pages.
+type named struct{ Name, ID string }
+
+// clientNamed returns what an application is called, and its identifier.
+func (a *API) clientNamed(w *words, id string) named {
 	if id == a.settings.ClientID {
-		return w.text("confirm.own")
+		return named{Name: w.text("confirm.own")}
 	}
-	return id
+	if name := a.settings.Clients[id]; name != "" && name != id {
+		return named{name, id}
+	}
+	return named{Name: id}
 }
 
 // dueOf returns when a record ends by itself.

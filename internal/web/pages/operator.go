@@ -114,7 +114,7 @@ type SourceState struct {
 	Error           string // of the last failure
 }
 
-// AuditQuery selects audit entries. An empty field selects all.
+// AuditQuery selects audit entries. An empty field selects all. Letter case in Login does not matter.
 type AuditQuery struct {
 	UserID, Login, Operation, Outcome string
 	Since, Until                      time.Time // Until itself is not selected
@@ -129,6 +129,8 @@ type AuditLog interface {
 	// before which the next call continues, 0 for the end. It may return fewer than limit
 	// before the end: a call looks at a bounded number of entries, with Far at a larger one.
 	Read(ctx context.Context, q AuditQuery, limit int) (list []audit.Entry, before int64, err error)
+	// Logins returns the logins of those of the identifiers that are of users.
+	Logins(ctx context.Context, ids []string) (map[string]string, error)
 }
 
 // Permit checks the rights of pages, for [rest.Gate]. An operator who acts for a user has no
@@ -286,14 +288,16 @@ type sections struct {
 
 // table is a list, or facts in pairs.
 type table struct {
-	Title string   // key
-	Head  []string // keys of the columns
-	Rows  []row
-	Facts bool      // pairs of a name and a value
-	Empty string    // key of what is said without rows
-	Deeds []link    // below the table
-	Lacks []missing // below the deeds
-	Next  string    // address of the next page; "": none
+	Title string // key
+	// Filters lead to parts of the list. One of them is the part that is shown.
+	Filters []tab
+	Head    []string // keys of the columns
+	Rows    []row
+	Facts   bool      // pairs of a name and a value
+	Empty   string    // key of what is said without rows
+	Deeds   []link    // below the table
+	Lacks   []missing // below the deeds
+	Next    string    // address of the next page; "": none
 	// NextKey says what leads there, if it is not the next page.
 	NextKey string
 }
@@ -314,6 +318,7 @@ type cell struct {
 	Notes   []string // keys of marks beside it that warn of nothing
 	Badges  []string // keys of marks beside it
 	Bad     bool     // the marks are warnings
+	Beside  string   // identifier after the text, small
 	Detail  string   // message of a failure, in English or in words of details
 	Code    bool
 }

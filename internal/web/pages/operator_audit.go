@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -61,6 +62,60 @@ func (f *auditForm) query() (AuditQuery, error) {
 	}, nil
 }
 
+// tidy removes what people type beside the values: blanks around them, letter case, and the name
+// of an operation or of an outcome in place of its identifier.
+func (f *auditForm) tidy(w *words) {
+	for _, value := range []*string{&f.User, &f.Login, &f.Operation, &f.Outcome, &f.Since, &f.Until} {
+		*value = strings.TrimSpace(*value)
+	}
+	f.Operation = w.identifier("audited.", f.Operation)
+	f.Outcome = w.identifier("outcome.", f.Outcome)
+	if f.Outcome == strings.ReplaceAll(fault.Failed, " ", "_") {
+		f.Outcome = fault.Failed // the only code with blanks, which keys of words have not
+	}
+}
+
+// identifier returns the identifier that a person means by a text: one with a name, in any letter
+// case, or the only one that has this name. Any other text is returned itself.
+func (w *words) identifier(family, text string) string {
+	if text == "" {
+		return ""
+	}
+	named := ""
+	for _, key := range slices.Sorted(maps.Keys(w.texts)) {
+		id, ok := strings.CutPrefix(key, family)
+		switch {
+		case !ok:
+		case strings.EqualFold(id, strings.ReplaceAll(text, " ", "_")):
+			return id
+		case strings.EqualFold(w.texts[key], text) && named != "":
+			return text // several have this name
+		case strings.EqualFold(w.texts[key], text):
+			named = id
+		}
+	}
+	return cmp.Or(named, text)
+}
+
+// suggestions are the identifiers of a family with their names, by name.
+func (w *words) suggestions(family string) (list []option) {
+	for key, text := range w.texts {
+		if id, ok := strings.CutPrefix(key, family); ok {
+			list = append(list, option{Value: id, Text: text})
+		}
+	}
+	slices.SortFunc(list, func(x, y option) int {
+		return cmp.Or(strings.Compare(x.Text, y.Text), strings.Compare(x.Value, y.Value))
+	})
+	return list
+}
+
+// outcome returns what an outcome means in a few words. The code of one without words, for example
+// of an earlier release, is returned itself.
+func (w *words) outcome(code string) string {
+	return w.known("outcome."+strings.ReplaceAll(code, " ", "_"), code)
+}
+
 // values returns the search as a query.
 func (f *auditForm) values() url.Values {
 	v := url.Values{}
@@ -73,37 +128,78 @@ func (f *auditForm) values() url.Values {
 }
 
 type auditView struct {
-	Form    auditForm
-	Table   table
-	Files   []fileLink
+	Form  auditForm
+	Table table
+	Files []fileLink
+	// Operations and Outcomes are what the fields suggest.
+	Operations, Outcomes []option
+
 	Partial string // key of what to say if few entries match, and the search has not looked at all of them
 }
 
 // fileLink leads to a file.
 type fileLink struct{ Address, Name string }
 
-// auditTable shows entries, the newest first.
-func auditTable(entries []audit.Entry) table {
+// withoutLogin returns the identifiers in entries that may be of users whose logins the entries do
+// not have.
+func withoutLogin(entries []audit.Entry) (ids []string) {
+	for i := range entries {
+		e := &entries[i]
+		if e.Principal.Login == "" && objectAt(e.Principal.UserID) != "" {
+			ids = append(ids, e.Principal.UserID)
+		}
+		if objectAt(e.Object) != "" {
+			ids = append(ids, e.Object)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// auditTable shows entries, the newest first. logins are those of users that entries name by their
+// identifiers alone.
+func (w *words) auditTable(entries []audit.Entry, logins map[string]string) table {
 	t := table{Title: "audit.title", Head: []string{"audit.at", "column.Login", "audit.operation", "audit.object", "audit.outcome", "audit.address", "audit.detail"}, Empty: "audit.none"}
 	for _, e := range slices.Backward(entries) {
-		outcome := cell{Text: e.Outcome, Bad: e.Outcome != audit.OK}
-		if e.Phase == audit.Attempt {
+		outcome := cell{Text: w.outcome(e.Outcome)}
+		switch {
+		case e.Phase == audit.Attempt:
 			outcome = cell{Key: "audit.attempt"}
+		case e.Outcome != audit.OK:
+			outcome.Bad, outcome.Beside = true, e.Outcome
 		}
-		login := cmp.Or(e.Principal.Login, e.Principal.UserID) // one who has just signed in has no login here
+		login := cmp.Or(e.Principal.Login, logins[e.Principal.UserID], e.Principal.UserID)
 		if e.Principal.Actor != "" {
 			login += " ← " + e.Principal.Actor
 		}
-		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: objectAt(e.Principal.UserID)}, {Audited: e.Operation}, {Text: e.Object, Address: objectAt(e.Object)}, outcome, {Text: e.Remote}, {Text: e.Detail}}})
+		object := cell{Text: w.object(e.Object)}
+		if login, ok := logins[e.Object]; ok {
+			object = cell{Text: login, Address: objectAt(e.Object)}
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: objectAt(e.Principal.UserID)}, {Audited: e.Operation}, object, outcome, {Text: w.remote(e.Remote)}, {Text: e.Detail}}})
 	}
 	return t
 }
 
+// remote returns where a request came from: an address, or a word for a command of this program.
+func (w *words) remote(from string) string {
+	if from == commandLine {
+		return w.text("audit.command_line")
+	}
+	return from
+}
+
+// commandLine is in the audit entries of commands in place of an address.
+const commandLine = "command line"
+
 // auditLog searches the audit log of the installation.
 func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
+	w := visitorOf(ctx).words
+	r.tidy(w)
+	v := auditView{Form: r, Operations: w.suggestions("audited."), Outcomes: w.suggestions("outcome.")}
 	q, err := r.query()
 	if err != nil {
-		return view{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", auditView{Form: r})}
+		return view{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", v)}
 	}
 	rest.Detail(ctx, r.values().Encode())
 	if q.Far = r.Far != ""; q.Far {
@@ -117,7 +213,11 @@ func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := auditView{Form: r, Table: auditTable(entries)}
+	logins, err := a.Operators.Log.Logins(ctx, withoutLogin(entries))
+	if err != nil {
+		return view{}, err
+	}
+	v.Table = w.auditTable(entries, logins)
 	again := r.values()
 	for _, f := range []string{"csv", "json"} {
 		again.Set("format", f)
@@ -149,7 +249,15 @@ func (a *API) personHistory(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
-	t := auditTable(entries)
+	people, err := a.Operators.People.ByIDs(ctx, rest.Caller(ctx), withoutLogin(entries))
+	if err != nil {
+		return view{}, err
+	}
+	logins := map[string]string{} // of the users within reach alone
+	for id, u := range people {
+		logins[id] = cmp.Or(u.Login, noteOf(u))
+	}
+	t := visitorOf(ctx).words.auditTable(entries, logins)
 	if before > 0 {
 		t.Next = personAt(o.ID) + "/history?before=" + strconv.FormatInt(before, 10)
 	}
@@ -173,6 +281,7 @@ func exportedValues(e *audit.Line) []string {
 // exportAudit answers the newest entries that match, the oldest first, as CSV or as a line of
 // JSON for each.
 func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
+	r.tidy(visitorOf(ctx).words)
 	q, err := r.query()
 	if err != nil {
 		return rest.File{}, err

@@ -189,7 +189,7 @@ func (a *API) messages(ctx context.Context, r struct {
 	}
 	t.Deeds = []link{{"/operator/messages/preview", "messages.preview"}}
 	for _, s := range messageStates {
-		t.Deeds = append(t.Deeds, link{"/operator/messages?state=" + s, "messages.only." + cmp.Or(s, "all")})
+		t.Filters = append(t.Filters, tab{Address: "/operator/messages?state=" + s, Key: "messages.only." + cmp.Or(s, "all"), Here: s == r.State})
 	}
 	return a.office(ctx, "sections", "messages.title", r.Done, sections{Tables: []table{t}}), nil
 }
@@ -294,11 +294,8 @@ func (a *API) tokens(ctx context.Context, r struct {
 	if len(list) == pageRows {
 		t.Next = "/operator/tokens?" + url.Values{"free": {r.Free}, "after": {list[len(list)-1].Serial}}.Encode()
 	}
-	filter := link{"/operator/tokens?free=yes", "tokens.only_free"}
-	if r.Free != "" {
-		filter = link{"/operator/tokens", "tokens.all"}
-	}
-	t.Deeds = []link{filter, a.deedLink("/operator/tokens", "", "token-import", "")}
+	t.Filters = []tab{{Address: "/operator/tokens", Key: "tokens.all", Here: r.Free == ""}, {Address: "/operator/tokens?free=yes", Key: "tokens.only_free", Here: r.Free != ""}}
+	t.Deeds = []link{a.deedLink("/operator/tokens", "", "token-import", "")}
 	return a.office(ctx, "sections", "tokens.title", r.Done, sections{Tables: []table{t}}), nil
 }
 

@@ -82,17 +82,18 @@ type Sealer interface {
 
 // Settings are the rules of the pages.
 type Settings struct {
-	Name     string        // of the installation
-	ClientID string        // of the pages as an OpenID client of this installation
-	Address  string        // public address, without a slash at the end
-	IDP      string        // {idp_url}
-	Resource string        // that the tokens of sessions are for
-	Session  time.Duration // longest session
-	Idle     time.Duration // longest time without a request in a session
-	Upload   int64         // largest body of an upload, in bytes
-	Verify   int64         // largest body of a verification, in bytes
-	Trial    *Trial        // nil: people sign in with their passwords only
-	Dev      bool          // serve --dev: there is a page of all components
+	Name     string            // of the installation
+	ClientID string            // of the pages as an OpenID client of this installation
+	Clients  map[string]string // names of other clients for people, by identifier; those without a name are missing
+	Address  string            // public address, without a slash at the end
+	IDP      string            // {idp_url}
+	Resource string            // that the tokens of sessions are for
+	Session  time.Duration     // longest session
+	Idle     time.Duration     // longest time without a request in a session
+	Upload   int64             // largest body of an upload, in bytes
+	Verify   int64             // largest body of a verification, in bytes
+	Trial    *Trial            // nil: people sign in with their passwords only
+	Dev      bool              // serve --dev: there is a page of all components
 }
 
 // Trial lets a person who tries the program out sign in by a button.

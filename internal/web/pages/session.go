@@ -194,7 +194,11 @@ func (a *API) enter(ctx context.Context, code, verifier, to string) (rest.Redire
 	if err != nil {
 		return rest.Redirect{}, refusal(err)
 	}
-	rest.Identified(ctx, audit.Principal{UserID: t.UserID, ClientID: a.settings.ClientID})
+	who := audit.Principal{UserID: t.UserID, ClientID: a.settings.ClientID}
+	if known, err := a.Sessions.Authenticate(ctx, t.AccessToken); err == nil {
+		who = known // with the login
+	}
+	rest.Identified(ctx, who)
 	cookie, err := a.begin(session{Token: t.AccessToken})
 	return rest.Redirect{Location: to, See: true, Cookie: cookie}, err
 }

@@ -24,7 +24,7 @@ import (
 
 // families are the beginnings of keys whose end is a value.
 var families = []string{"certificate.status.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "digest.", "fault.", "unit.", "finding.", "code.", "mend.", "stamp.",
-	"account.done.", "certificates.done.", "devices.done.", "audited.", "channel.", "deed.", "field.", "column.", "comparison.", "action.", "policy.kind.", "rules.", "lack.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
+	"account.done.", "outcome.", "certificates.done.", "devices.done.", "audited.", "channel.", "deed.", "field.", "column.", "comparison.", "action.", "policy.kind.", "rules.", "lack.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
 	"token.kind.", "check.", "failed.check.", "installation.", "limit.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.in.", "reference.tag.", "reference.status.", "reference.answer.", "reference.operation.",
 	"confirm.kind.", "confirm.field.", "confirm.value.", "confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
 
@@ -74,6 +74,47 @@ func TestCatalogues(t *testing.T) {
 		_, many := languages[0].texts[name+"|many"]
 		if !plain && !many && !slices.Contains(notTexts, name) {
 			t.Errorf("%s has no text", name)
+		}
+	}
+}
+
+// TestOutcomes checks that each code that can be the outcome of an audit entry has words.
+func TestOutcomes(t *testing.T) {
+	code := regexp.MustCompile(`(?m)^\t\w+ += "(\w[\w ]*)"`)
+	found := 0
+	for _, file := range []string{"../../domain/fault/fault.go", "../../domain/audit/audit.go", "../../domain/token/error.go", "../rest/mount.go"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range code.FindAllStringSubmatch(string(text), -1) {
+			if found++; m[1] == "attempt" || m[1] == "done" { // phases
+				continue
+			}
+			for _, w := range languages {
+				if words := w.outcome(m[1]); words == m[1] {
+					t.Errorf("%s: no words for the outcome %q", w.language, m[1])
+				}
+			}
+		}
+	}
+	if found < 75 {
+		t.Errorf("only %d codes", found)
+	}
+	if got := languages[1].outcome("of an earlier release"); got != "of an earlier release" {
+		t.Errorf("an unknown outcome is %q", got)
+	}
+}
+
+// TestIdentifier checks what people may type for an operation or an outcome.
+func TestIdentifier(t *testing.T) {
+	for _, c := range []struct{ family, text, want string }{
+		{"audited.", "signedin", "SignedIn"}, {"audited.", languages[1].texts["audited.SignedIn"], "SignedIn"}, {"audited.", "Nothing", "Nothing"}, {"audited.", "", ""},
+		{"outcome.", "ЗАПРЕЩЕНО", "access_denied"}, {"outcome.", "an error has occurred", "An_error_has_occurred"},
+		{"outcome.", "нет такого сертификата", "нет такого сертификата"}, // of two codes
+	} {
+		if got := languages[1].identifier(c.family, c.text); got != c.want {
+			t.Errorf("%s %q is %q, want %q", c.family, c.text, got, c.want)
 		}
 	}
 }

@@ -529,6 +529,7 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 				{store.AuditFilter{Operation: "Rarely"}, 6, []string{"3", "17"}},
 				{store.AuditFilter{Outcome: "failed"}, 6, []string{"3", "17"}},
 				{store.AuditFilter{Login: "rarely"}, 6, []string{"3", "17"}},
+				{store.AuditFilter{Login: "RARELY"}, 6, []string{"3", "17"}},
 				{store.AuditFilter{Login: "nobody"}, 6, nil},
 				{store.AuditFilter{Login: "rarely", Since: start.Add(17 * time.Minute)}, 4, []string{"17"}},
 				{store.AuditFilter{Login: "rarely", Since: start.Add(time.Hour)}, 1, nil},

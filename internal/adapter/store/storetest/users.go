@@ -45,6 +45,28 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 		}},
 		{"Together", testTogether},
+		{"Logins", func(t *testing.T, db *store.DB) {
+			s := store.Users{DB: db}
+			group(t, db, "Default")
+			one, two := person(t, db, 1), person(t, db, 2)
+			got, err := s.Logins(t.Context(), []string{one.ID, two.ID, "nobody"})
+			must(t, err)
+			if d := cmp.Diff(map[string]string{one.ID: one.Login, two.ID: two.Login}, got); d != "" {
+				t.Error(d)
+			}
+			if got, err := s.Logins(t.Context(), nil); err != nil || len(got) > 0 {
+				t.Errorf("of no identifier: %v, %v", got, err)
+			}
+			// The audit log finds a user by any spelling of the login, also of letters outside ASCII.
+			must(t, s.AddUser(t.Context(), user.User{ID: "ivan", Login: "Иван", Group: "Default", CreatedAt: start}, user.FoldLogin("Иван")))
+			log := store.Audit{DB: db}
+			must(t, log.Record(t.Context(), audit.Entry{Operation: "Do", Outcome: audit.OK, Principal: audit.Principal{UserID: "ivan", Login: "Иван"}}))
+			for login, want := range map[string]int{"Иван": 1, "ИВАН": 1, "иван": 1, "ива": 0} {
+				if list, _, err := log.Read(t.Context(), store.AuditFilter{Login: login}, 10); err != nil || len(list) != want {
+					t.Errorf("%s: %d entries, %v", login, len(list), err)
+				}
+			}
+		}},
 		{"Unique", func(t *testing.T, db *store.DB) {
 			s := store.Users{DB: db}
 			group(t, db, "Default")

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages_test
+
+import (
+	"database/sql"
+	"net/url"
+	"strings"
+	"testing"
+
+	"tamga/internal/tamgatest"
+)
+
+// TestAuditLog reads the audit log as people do: outcomes in words, logins in place of identifiers,
+// and searches in any spelling.
+func TestAuditLog(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	en, ru := operator(w, w.Dev.Operator.Login), operator(w, w.Dev.Operator.Login)
+	ru.header.Set("Accept-Language", "ru")
+	en.is(en.get(personAt(tamgatest.Missing)), 404)
+	const code = `<code class="detail">user_not_found</code>`
+	en.ok(en.get("/operator/audit"), "no such user "+code, "<td>done</td>")
+	ru.ok(ru.get("/operator/audit"), "нет такого пользователя "+code, "<td>выполнено</td>")
+
+	find := func(b *browser, search url.Values) string {
+		t.Helper()
+		p := b.ok(b.get("/operator/audit?" + search.Encode()))
+		_, rows, _ := strings.Cut(p.text, "<tbody>")
+		return rows
+	}
+	for _, search := range []url.Values{
+		{"outcome": {" USER_not_found "}}, {"outcome": {"No such user"}}, {"operation": {"getuserbyid "}, "outcome": {"user_not_found"}},
+		{"login": {" " + strings.ToUpper(w.Dev.Operator.Login) + "\t"}, "outcome": {"user_not_found"}},
+	} {
+		if rows := find(en, search); !strings.Contains(rows, code) {
+			t.Errorf("%v finds %s", search, rows)
+		}
+	}
+	if rows := find(ru, url.Values{"outcome": {"Нет такого пользователя"}}); !strings.Contains(rows, code) {
+		t.Errorf("the outcome in Russian finds %s", rows)
+	}
+	export := en.ok(en.get("/operator/audit/export?format=json&outcome=no+such+user"))
+	if !strings.Contains(export.text, `"user_not_found"`) || strings.Contains(export.text, `"ok"`) {
+		t.Errorf("the file has %s", export.text)
+	}
+
+	// Entries of a sign-in have the login. Those of an earlier release do not: the page finds it.
+	signedIn := func() (rows string) {
+		rows = find(en, url.Values{"operation": {"SignedIn"}})
+		if !strings.Contains(rows, ">"+w.Dev.Operator.Login+"</a>") || strings.Count(rows, "<tr>") < 2 {
+			t.Errorf("no login in %s", rows)
+		}
+		return rows
+	}
+	signedIn()
+	if rows := find(en, url.Values{"operation": {"SignedIn"}, "login": {w.Dev.Operator.Login}}); !strings.Contains(rows, "SignedIn") {
+		t.Error("a search by login does not find the sign-in")
+	}
+	db, err := sql.Open("sqlite", "file:"+w.Path("tamga.db")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "UPDATE audit SET login = '' WHERE operation = 'SignedIn'"); err != nil {
+		t.Fatal(err)
+	}
+	signedIn()
+
+	// The history of a person has the same words, and the person by login.
+	en.ok(en.deed(personAt(w.Dev.User.ID)+"/lock", url.Values{"delay": {"0"}}))
+	en.ok(en.get(personAt(w.Dev.User.ID)+"/history"), `<a href="`+personAt(w.Dev.User.ID)+`">`+w.Dev.User.Login+"</a>")
+}
+
+// TestFiltersOfLists: the parts of a list are above it, and the one that is shown is marked.
+func TestFiltersOfLists(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b := operator(w, w.Dev.Operator.Login)
+	for at, marked := range map[string]string{
+		"/operator/messages": `href="/operator/messages?state=" aria-current="page">All`, "/operator/messages?state=dead": `href="/operator/messages?state=dead" aria-current="page">Given up`,
+		"/operator/tokens": `href="/operator/tokens" aria-current="page">All tokens`, "/operator/tokens?free=yes": `href="/operator/tokens?free=yes" aria-current="page">Only those in stock`,
+	} {
+		p := b.ok(b.get(at), marked)
+		_, list, _ := strings.Cut(p.text, "<main")
+		if filter, end := strings.Index(list, marked), strings.Index(list, `class="empty"`); end >= 0 && filter > end {
+			t.Errorf("%s: the filters are below the list", at)
+		}
+	}
+}
