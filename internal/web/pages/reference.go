@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed" // for the script
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -38,10 +39,7 @@ type referenceOperation struct {
 	Security    []map[string]any
 	Parameters  []referenceParameter
 	RequestBody *struct {
-		Content map[string]struct {
-			Schema  json.RawMessage
-			Example json.RawMessage
-		}
+		Content map[string]referenceContent
 	}
 	Responses map[string]struct {
 		Description string
@@ -50,6 +48,14 @@ type referenceOperation struct {
 	}
 
 	Method, Path string
+}
+
+// referenceContent is a body of one media type.
+type referenceContent struct {
+	Schema  json.RawMessage
+	Example json.RawMessage
+	// File is the example of a body that is no text: a file, and the command that makes it.
+	File struct{ Name, Command string } `json:"x-file"`
 }
 
 type referenceParameter struct {
@@ -89,27 +95,56 @@ func (a *API) referenceRoutes() []rest.Route {
 	}
 }
 
+//go:embed reference.js
+var referenceScript string
+
+// indexView is the list of operations. All of them are on the page: the script searches while
+// a person types.
+type indexView struct {
+	Query    string
+	Surfaces []surfaceView
+	Found    bool
+}
+
 // surfaceView is the operations of one surface of the interface.
 type surfaceView struct {
 	Key        string // of the name
-	Operations []*referenceOperation
+	Operations []listedOperation
+	Hidden     bool // the search finds none of them
 }
 
-func (a *API) referenceIndex(context.Context, struct{}) (view, error) {
-	var list []surfaceView
+type listedOperation struct {
+	*referenceOperation
+	Name   string // in the language of the reader; see [words.operation]
+	Hidden bool   // the search does not find it
+}
+
+// found reports whether what the list says of an operation has all words of a search.
+func (w *words) found(o *referenceOperation, query string) bool {
+	text := strings.ToLower(strings.Join([]string{o.ID, o.Method, o.Path, cmp.Or(w.operation(o), o.Summary)}, " "))
+	return !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), func(word string) bool { return !strings.Contains(text, word) })
+}
+
+func (a *API) referenceIndex(ctx context.Context, r struct {
+	Query string `query:"q"`
+}) (view, error) {
+	v, w := indexView{Query: strings.TrimSpace(r.Query)}, visitorOf(ctx).words
 	all := slices.SortedFunc(maps.Values(a.reference.byID), func(x, y *referenceOperation) int {
 		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Method, y.Method))
 	})
 	for _, t := range a.reference.Tags {
-		s := surfaceView{Key: "reference.tag." + strings.ReplaceAll(strings.ToLower(t.Name), " ", "_")}
+		s := surfaceView{Key: "reference.tag." + strings.ReplaceAll(strings.ToLower(t.Name), " ", "_"), Hidden: true}
 		for _, o := range all {
 			if slices.Contains(o.Tags, t.Name) {
-				s.Operations = append(s.Operations, o)
+				found := w.found(o, v.Query)
+				s.Operations = append(s.Operations, listedOperation{o, w.operation(o), !found})
+				s.Hidden = s.Hidden && !found
 			}
 		}
-		list = append(list, s)
+		v.Found = v.Found || !s.Hidden
+		v.Surfaces = append(v.Surfaces, s)
 	}
-	return view{template: "reference/index", title: "reference.title", content: list}, nil
+	return view{template: "reference/index", title: "reference.title", script: referenceScript, content: v}, nil
 }
 
 // operationView is the page of an operation.
@@ -120,13 +155,15 @@ type operationView struct {
 	Bodies   []referenceBody
 	Answers  []referenceAnswer
 	Curl     string
+	Token    bool    // the command has an access token
+	Address  string  // public address of the service
 	Tries    bool    // the operation can be tried on the page
 	SignedIn bool    // the visitor may do so
 	Inputs   []input // of the trial
 	Tried    *triedView
 }
 
-type referenceBody struct{ Media, Schema, Example string }
+type referenceBody struct{ Media, Schema, Example, File, Command string }
 
 // referenceAnswer is an answer of an operation. Key is that of the text, if the pages have one.
 type referenceAnswer struct{ Status, Text, Key string }
@@ -153,9 +190,11 @@ func (a *API) referenceOperation(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
-	v := a.describeOperation(ctx, o)
-	v.Inputs = o.inputs(nil)
-	return view{template: "reference/operation", title: "reference.title", about: o.ID, content: v}, nil
+	return a.describeOperation(ctx, o).page(), nil
+}
+
+func (v operationView) page() view {
+	return view{template: "reference/operation", title: "reference.title", about: v.ID, script: referenceScript, content: v}
 }
 
 // operation finds an operation of the interface.
@@ -169,7 +208,11 @@ func (a *API) operation(id string) (*referenceOperation, error) {
 
 // describeOperation returns the page of an operation.
 func (a *API) describeOperation(ctx context.Context, o *referenceOperation) operationView {
-	v := operationView{referenceOperation: o, Name: visitorOf(ctx).words.operation(o), Curl: a.curl(o), Tries: a.tries(o), SignedIn: visitorOf(ctx).session.Token != ""}
+	v := operationView{
+		referenceOperation: o, Name: visitorOf(ctx).words.operation(o), Inputs: o.inputs(nil), Token: o.takesToken(), Address: a.settings.Address,
+		Tries: a.tries(o), SignedIn: visitorOf(ctx).session.Token != "",
+	}
+	v.Curl = a.curl(o, v.Inputs, false)
 	if len(o.Security) == 0 {
 		v.Rights = []string{"reference.anyone"}
 	}
@@ -184,7 +227,7 @@ func (a *API) describeOperation(ctx context.Context, o *referenceOperation) oper
 	if o.RequestBody != nil {
 		for _, media := range slices.Sorted(maps.Keys(o.RequestBody.Content)) {
 			c := o.RequestBody.Content[media]
-			v.Bodies = append(v.Bodies, referenceBody{media, a.reference.schema(c.Schema), indented(c.Example)})
+			v.Bodies = append(v.Bodies, referenceBody{media, a.reference.schema(c.Schema), indented(c.Example), c.File.Name, c.File.Command})
 		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
@@ -248,12 +291,13 @@ func indented(raw json.RawMessage) string {
 	return text.String()
 }
 
-// curl returns a command that calls an operation with its example.
-func (a *API) curl(o *referenceOperation) string {
+// curl returns a command that calls an operation with these values: those of a trial or, as inputs
+// returns them without a form, of the example.
+func (a *API) curl(o *referenceOperation, values []input, tried bool) string {
 	address, query := o.Path, url.Values{}
 	var parts []string
-	for _, p := range o.Parameters {
-		value := p.Example
+	for i, p := range o.Parameters {
+		value := strings.TrimSpace(values[i].Value)
 		switch {
 		case p.In == "path":
 			address = strings.ReplaceAll(address, "{"+p.Name+"}", url.PathEscape(cmp.Or(value, strings.ToUpper(p.Name))))
@@ -268,38 +312,67 @@ func (a *API) curl(o *referenceOperation) string {
 		address += "?" + query.Encode()
 	}
 	command := []string{"curl -X " + o.Method + " " + quoted(a.settings.Address+address)}
-	if slices.ContainsFunc(o.Security, func(s map[string]any) bool { return s["token"] != nil }) {
+	if o.takesToken() {
 		command = append(command, `-H "Authorization: Bearer $TOKEN"`)
 	}
 	command = append(command, parts...)
-	if o.RequestBody != nil {
+	switch {
+	case o.RequestBody == nil:
+	case tried:
+		command = append(command, "-H "+quoted("Content-Type: "+jsonType), "--data-raw "+quoted(compact(values[len(values)-1].Value)))
+	default:
 		for _, media := range slices.Sorted(maps.Keys(o.RequestBody.Content)) {
-			example := o.RequestBody.Content[media].Example
-			if len(example) == 0 {
-				continue
+			if body := o.RequestBody.Content[media].curl(media); body != nil {
+				command = append(command, body...)
+				break
 			}
-			text, form := string(example), map[string]string{}
-			var plain string
-			switch {
-			case strings.Contains(media, "form-urlencoded") && json.Unmarshal(example, &form) == nil:
-				values := url.Values{}
-				for name, value := range form {
-					values.Set(name, value)
-				}
-				text = values.Encode()
-			case !strings.Contains(media, "json") && json.Unmarshal(example, &plain) == nil:
-				text = plain
-			default:
-				var compact bytes.Buffer
-				if json.Compact(&compact, example) == nil {
-					text = compact.String()
-				}
-			}
-			command = append(command, "-H "+quoted("Content-Type: "+media), "--data-raw "+quoted(text))
-			break
 		}
 	}
 	return strings.Join(command, " \\\n  ")
+}
+
+// takesToken reports whether an operation may be called with an access token.
+func (o *referenceOperation) takesToken() bool {
+	return slices.ContainsFunc(o.Security, func(s map[string]any) bool { return s["token"] != nil })
+}
+
+// curl returns the words of a command that send the example, nil without an example.
+func (c referenceContent) curl(media string) []string {
+	kind := "-H " + quoted("Content-Type: "+media)
+	if c.File.Name != "" {
+		return []string{kind, "--data-binary " + quoted("@"+c.File.Name)}
+	}
+	if len(c.Example) == 0 {
+		return nil
+	}
+	var fields map[string]string
+	var plain string
+	switch {
+	case strings.HasPrefix(media, "multipart/") && json.Unmarshal(c.Example, &fields) == nil:
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			parts = append(parts, "--form-string "+quoted(name+"="+fields[name]))
+		}
+		return parts
+	case strings.Contains(media, "form-urlencoded") && json.Unmarshal(c.Example, &fields) == nil:
+		values := url.Values{}
+		for name, value := range fields {
+			values.Set(name, value)
+		}
+		return []string{kind, "--data-raw " + quoted(values.Encode())}
+	case !strings.Contains(media, "json") && json.Unmarshal(c.Example, &plain) == nil:
+		return []string{kind, "--data-raw " + quoted(plain)}
+	}
+	return []string{kind, "--data-raw " + quoted(compact(string(c.Example)))}
+}
+
+// compact returns JSON on one line. A text that is not JSON stays as it is.
+func compact(text string) string {
+	var line bytes.Buffer
+	if json.Compact(&line, []byte(text)) != nil {
+		return text
+	}
+	return line.String()
 }
 
 // quoted writes a text for a shell.

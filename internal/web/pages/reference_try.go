@@ -63,6 +63,7 @@ const bodyField = "body"
 // input is a value of the request of a trial.
 type input struct {
 	Name, Label, Value string
+	In                 string // place of a parameter: path, query or header
 	Required, Body     bool
 }
 
@@ -76,7 +77,7 @@ func (o *referenceOperation) inputs(form rest.Form) (list []input) {
 		list = append(list, f)
 	}
 	for i, p := range o.Parameters {
-		add(input{Name: "p" + strconv.Itoa(i), Label: p.Name, Value: p.Example, Required: p.Required})
+		add(input{Name: "p" + strconv.Itoa(i), Label: p.Name, In: p.In, Value: p.Example, Required: p.Required})
 	}
 	if o.RequestBody != nil {
 		add(input{Name: bodyField, Value: indented(o.RequestBody.Content[jsonType].Example), Body: true})
@@ -111,6 +112,7 @@ func (a *API) tryOperation(ctx context.Context, r struct {
 	}
 	v := a.describeOperation(ctx, o)
 	v.Inputs = o.inputs(r.Body)
+	v.Curl = a.curl(o, v.Inputs, true)
 	target, header, err := o.request(v.Inputs)
 	if err != nil {
 		return view{}, err
@@ -128,7 +130,7 @@ func (a *API) tryOperation(ctx context.Context, r struct {
 	}
 	v.Tried = shownReply(reply)
 	v.Tried.Request = o.Method + " " + target
-	return view{template: "reference/operation", title: "reference.title", about: o.ID, content: v}, nil
+	return v.page(), nil
 }
 
 // request returns the address and the headers of a request with these values.

@@ -18,7 +18,9 @@ import (
 //	@field NAME TEXT     field of the form; "NAME*" for one that is required
 //	@param NAME VALUE    example of a parameter in path, query or header
 //	@body JSON           example of the body; lines indented by four or more continue it.
-//	                     For a form it is the form as it is sent, for a body of bytes its text
+//	                     For a form it is the form as it is sent, for parts of a form an object, for a
+//	                     body of bytes its text
+//	@file NAME COMMAND   body of bytes that are no text: the name of its file, and the command that makes it
 //
 // A "@param" before the first operation applies to all of them. A line that begins with "#"
 // is a comment.
@@ -30,7 +32,8 @@ type doc struct {
 	fields               []field
 	params               map[string]string
 	body                 string
-	used                 bool // an operation used the text
+	file                 object // what @file says; nil: nothing
+	used                 bool   // an operation used the text
 }
 
 type field struct {
@@ -79,6 +82,8 @@ func parseDocs(text string) (docs, error) {
 			d.params[name] = value
 		case "@body":
 			d.body, body = rest, true
+		case "@file":
+			d.file = object{"name": name, "command": value}
 		default:
 			if strings.HasPrefix(word, "@") {
 				return nil, wrong(word + " is not known")
@@ -108,7 +113,7 @@ func (all docs) of(id, name string) *doc {
 // example returns the body in the text as a value of the media type.
 func (d *doc) example(media string) (any, error) {
 	switch media {
-	case "application/json":
+	case "application/json", partsType:
 		var value any
 		if err := json.Unmarshal([]byte(d.body), &value); err != nil {
 			return nil, fmt.Errorf("the example of the body: %w", err)

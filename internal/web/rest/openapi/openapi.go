@@ -34,7 +34,10 @@ type Surface struct {
 // object is a JSON object. Its keys are printed in sorted order.
 type object = map[string]any
 
-const formType = "application/x-www-form-urlencoded"
+const (
+	formType  = "application/x-www-form-urlencoded"
+	partsType = "multipart/form-data"
+)
 
 // describer collects the schemas that operations share.
 type describer struct {
@@ -276,7 +279,7 @@ func (d *describer) body(r rest.Route, f reflect.StructField, text *doc, header 
 	case reflect.TypeFor[rest.Bytes]():
 		media, schema = "application/octet-stream", binary()
 	case reflect.TypeFor[rest.Parts]():
-		media = "multipart/form-data"
+		media = partsType
 		schema = object{"type": "object", "additionalProperties": object{"type": "string"}, "description": text.description}
 	default:
 		switch f.Type.Kind() {
@@ -300,6 +303,9 @@ func (d *describer) body(r rest.Route, f reflect.StructField, text *doc, header 
 			return nil, err
 		}
 		contents[media].(object)["example"] = example
+	}
+	if text.file != nil {
+		contents[media].(object)["x-file"] = text.file
 	}
 	b := object{"content": contents}
 	if required {
