@@ -109,7 +109,12 @@ func (s Outbox) Message(ctx context.Context, id string) (notify.Record, error) {
 func (s Outbox) Messages(ctx context.Context, q notify.MessageQuery) ([]notify.Record, error) {
 	query, args := "SELECT "+messageColumns+" FROM outbox", []any{q.Limit}
 	word := " WHERE "
+	lane := ""
+	if q.Webhook != "" {
+		lane = string(notify.Webhook) + " " + strings.ToLower(q.Webhook)
+	}
 	for _, c := range []struct{ condition, value string }{
+		{"channel = 'Webhook' AND lane = $%d", lane}, // by the index outbox_webhooks
 		{"state = $%d", string(q.State)}, {"user_id = $%d", q.UserID}, {"id < (SELECT o.id FROM outbox o WHERE o.message_id = $%d)", q.Before},
 	} {
 		if c.value != "" {

@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"tamga/internal/domain/notify"
 )
@@ -14,11 +15,11 @@ type Webhooks struct{ *DB }
 
 var _ notify.SubscriptionStore = Webhooks{}
 
-const webhookColumns = "id, url, events, sealed, created_at"
+const webhookColumns = "id, url, events, sealed, created_at, paused_at"
 
 func scanWebhook(r row) (w notify.Subscription, err error) {
 	var events string
-	if err := r.Scan(&w.ID, &w.URL, &events, &w.Sealed, (*timeField)(&w.CreatedAt)); err != nil {
+	if err := r.Scan(&w.ID, &w.URL, &events, &w.Sealed, (*timeField)(&w.CreatedAt), (*timeField)(&w.PausedAt)); err != nil {
 		return w, err
 	}
 	return w, json.Unmarshal([]byte(events), &w.Events)
@@ -30,9 +31,25 @@ func (s Webhooks) AddSubscription(ctx context.Context, w notify.Subscription) er
 	if err != nil {
 		return err
 	}
-	_, err = s.exec(ctx, "INSERT INTO webhooks ("+webhookColumns+") VALUES ($1, $2, $3, $4, $5)",
-		w.ID, w.URL, string(events), w.Sealed, millis(w.CreatedAt))
+	_, err = s.exec(ctx, "INSERT INTO webhooks ("+webhookColumns+") VALUES ($1, $2, $3, $4, $5, $6)",
+		w.ID, w.URL, string(events), w.Sealed, millis(w.CreatedAt), millis(w.PausedAt))
 	return err
+}
+
+// ChangeSubscription implements notify.SubscriptionStore.
+func (s Webhooks) ChangeSubscription(ctx context.Context, w notify.Subscription) (bool, error) {
+	events, err := json.Marshal(append([]notify.EventType{}, w.Events...))
+	if err != nil {
+		return false, err
+	}
+	n, err := s.exec(ctx, "UPDATE webhooks SET url = $2, events = $3, sealed = $4 WHERE id = $1", w.ID, w.URL, string(events), w.Sealed)
+	return n == 1, err
+}
+
+// PauseSubscription implements notify.SubscriptionStore.
+func (s Webhooks) PauseSubscription(ctx context.Context, id string, at time.Time) (bool, error) {
+	n, err := s.exec(ctx, "UPDATE webhooks SET paused_at = $2 WHERE id = $1", id, millis(at))
+	return n == 1, err
 }
 
 // Subscriptions implements notify.SubscriptionStore.

@@ -43,8 +43,10 @@ var ErrNotFound = errors.New("notify: no such message")
 type MessageQuery struct {
 	State  State // "" means all
 	UserID string
-	Before string // only those older than the message with this identifier; "" means all
-	Limit  int    // 1 to MaxMessages
+	// Webhook selects the messages to the Subscription with this identifier.
+	Webhook string
+	Before  string // only those older than the message with this identifier; "" means all
+	Limit   int    // 1 to MaxMessages
 }
 
 // MaxMessages is the most a list returns at once.

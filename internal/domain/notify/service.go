@@ -180,6 +180,28 @@ func (s *Service) Call(ctx context.Context, c Call) error {
 	return s.put(ctx, Direct{Channel: Callback, To: c.To, UserID: c.UserID, Actor: c.Actor}, c.About, content{Text: c.Body})
 }
 
+// TestWebhook sends a message of the type [WebhookTest] to a listening system at once, past the outbox.
+// failed says why the system has not taken it. The fault is wrong_operation when there is no notifier.
+func (s *Service) TestWebhook(ctx context.Context, id, actor string) (failed, err error) {
+	notifier := s.notifiers[Webhook]
+	if notifier == nil {
+		return nil, fault.New(fault.WrongOperation, "this process sends no messages to systems")
+	}
+	message, err := uuid.NewRandomFromReader(s.deps.Rand)
+	if err != nil {
+		return nil, fmt.Errorf("notify: making an identifier: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.settings.SendTime)
+	defer cancel()
+	return notifier.Send(ctx, Message{
+		ID: message.String(), Channel: Webhook, To: id, Created: s.now(), Notice: &Notice{Type: WebhookTest, Category: "Webhook", Actor: actor},
+	}), nil
+}
+
+// WebhookTest is the type of messages by which operators try a webhook. It is no event: nobody
+// subscribes to it.
+const WebhookTest EventType = "WebhookTest"
+
 // tellUser orders a message for each address of the user in the channels and returns the
 // number of addresses.
 func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channels []Channel, addressesOf func(ctx context.Context, userID string, channel Channel) ([]string, error)) (n int, err error) {

@@ -26,6 +26,7 @@ type Subscription struct {
 	Events    []EventType // empty: all
 	Sealed    []byte      // the address again and the secret
 	CreatedAt time.Time
+	PausedAt  time.Time // when it was switched off; zero: it is on
 }
 
 // SecretSize is the length of a secret in bytes.
@@ -40,6 +41,12 @@ type SubscriptionStore interface {
 	Subscriptions(ctx context.Context) ([]Subscription, error) // the oldest first
 	// Subscription finds one by its identifier, or reports ErrNotFound.
 	Subscription(ctx context.Context, id string) (Subscription, error)
+	// ChangeSubscription replaces the address, the events and the sealed content. It reports
+	// false when there is none.
+	ChangeSubscription(ctx context.Context, s Subscription) (bool, error)
+	// PauseSubscription sets when a subscription was switched off, zero for one that is on. It
+	// reports false when there is none.
+	PauseSubscription(ctx context.Context, id string, at time.Time) (bool, error)
 	// RemoveSubscription reports false when there is none.
 	RemoveSubscription(ctx context.Context, id string) (bool, error)
 }
@@ -68,18 +75,9 @@ func subscriptionPlace(id string) vault.Place {
 // returned only here. Faults: invalid_parameters, invalid_object_state when there are too
 // many.
 func (s *Subscriptions) Add(ctx context.Context, address string, events []string) (Subscription, []byte, error) {
-	if err := s.Check(address); err != nil {
+	sub := Subscription{CreatedAt: s.Now().UTC().Truncate(time.Millisecond)}
+	if err := s.set(&sub, address, events); err != nil {
 		return Subscription{}, nil, err
-	}
-	sub := Subscription{URL: address, CreatedAt: s.Now().UTC().Truncate(time.Millisecond)}
-	for _, name := range events {
-		e, ok := EventByName(name)
-		if !ok {
-			return Subscription{}, nil, fault.Newf(fault.InvalidParameters, "event: unknown type %.40q, want one of docs/events.md", name)
-		}
-		if !slices.Contains(sub.Events, e.Type) {
-			sub.Events = append(sub.Events, e.Type)
-		}
 	}
 	have, err := s.Store.Subscriptions(ctx)
 	if err != nil {
@@ -97,15 +95,90 @@ func (s *Subscriptions) Add(ctx context.Context, address string, events []string
 	if _, err := io.ReadFull(s.Rand, secret); err != nil {
 		return Subscription{}, nil, fmt.Errorf("notify: making a secret: %w", err)
 	}
-	plain, err := json.Marshal(listener{address, secret})
-	if err != nil {
-		return Subscription{}, nil, err
-	}
-	defer clear(plain)
-	if sub.Sealed, err = s.Vault.Seal(subscriptionPlace(sub.ID), plain); err != nil {
+	if err := s.seal(&sub, secret); err != nil {
 		return Subscription{}, nil, err
 	}
 	return sub, secret, s.Store.AddSubscription(ctx, sub)
+}
+
+// set checks an address and types of events and sets them.
+func (s *Subscriptions) set(sub *Subscription, address string, events []string) error {
+	if err := s.Check(address); err != nil {
+		return err
+	}
+	sub.URL, sub.Events = address, nil
+	for _, name := range events {
+		e, ok := EventByName(name)
+		if !ok {
+			return fault.Newf(fault.InvalidParameters, "event: unknown type %.40q, want one of docs/events.md", name)
+		}
+		if !slices.Contains(sub.Events, e.Type) {
+			sub.Events = append(sub.Events, e.Type)
+		}
+	}
+	return nil
+}
+
+// seal seals the address with a secret.
+func (s *Subscriptions) seal(sub *Subscription, secret []byte) (err error) {
+	plain, err := json.Marshal(listener{sub.URL, secret})
+	if err != nil {
+		return err
+	}
+	defer clear(plain)
+	sub.Sealed, err = s.Vault.Seal(subscriptionPlace(sub.ID), plain)
+	return err
+}
+
+var errNoSubscription = fault.New(fault.NotFound, "webhook: unknown, want an identifier from the list")
+
+// Subscription finds a subscription. The fault is object_not_found.
+func (s *Subscriptions) Subscription(ctx context.Context, id string) (Subscription, error) {
+	sub, err := s.Store.Subscription(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		err = errNoSubscription
+	}
+	return sub, err
+}
+
+// Change replaces the address and the types of events of a subscription. The secret stays. Messages
+// that wait go to the new address. Faults: invalid_parameters, object_not_found.
+func (s *Subscriptions) Change(ctx context.Context, id, address string, events []string) error {
+	sub, err := s.Subscription(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, secret, err := s.open(sub)
+	if err != nil {
+		return fault.New(fault.InvalidObjectState, "the webhook cannot be opened: remove it and add it again").With(err)
+	}
+	defer clear(secret)
+	if err := s.set(&sub, address, events); err != nil {
+		return err
+	}
+	if err := s.seal(&sub, secret); err != nil {
+		return err
+	}
+	return known(s.Store.ChangeSubscription(ctx, sub))
+}
+
+// Pause switches a subscription off: no event is put into the outbox for it, and messages that wait
+// are given up when they are due. The fault is object_not_found.
+func (s *Subscriptions) Pause(ctx context.Context, id string) error {
+	return known(s.Store.PauseSubscription(ctx, id, s.Now().UTC().Truncate(time.Millisecond)))
+}
+
+// Resume switches a subscription on again, for events from now on. The fault is object_not_found.
+func (s *Subscriptions) Resume(ctx context.Context, id string) error {
+	return known(s.Store.PauseSubscription(ctx, id, time.Time{}))
+}
+
+// known returns the fault for a subscription that a change did not find.
+func known(found bool, err error) error {
+	if err == nil && !found {
+		err = errNoSubscription
+	}
+	return err
 }
 
 // List returns the subscriptions, the oldest first.
@@ -116,18 +189,14 @@ func (s *Subscriptions) List(ctx context.Context) ([]Subscription, error) {
 // Remove ends a subscription: its waiting messages are given up. The fault is
 // object_not_found.
 func (s *Subscriptions) Remove(ctx context.Context, id string) error {
-	removed, err := s.Store.RemoveSubscription(ctx, id)
-	if err == nil && !removed {
-		err = fault.New(fault.NotFound, "webhook: unknown, want an identifier from the list")
-	}
-	return err
+	return known(s.Store.RemoveSubscription(ctx, id))
 }
 
 // Listening implements Listeners.
 func (s *Subscriptions) Listening(ctx context.Context, event EventType) (ids []string, err error) {
 	have, err := s.Store.Subscriptions(ctx)
 	for _, sub := range have {
-		if len(sub.Events) == 0 || slices.Contains(sub.Events, event) {
+		if sub.PausedAt.IsZero() && (len(sub.Events) == 0 || slices.Contains(sub.Events, event)) {
 			ids = append(ids, sub.ID)
 		}
 	}
@@ -144,7 +213,14 @@ func (s *Subscriptions) Open(ctx context.Context, id string) (address string, se
 	if err != nil {
 		return "", nil, err
 	}
-	plain, err := s.Vault.Open(subscriptionPlace(id), sub.Sealed)
+	if !sub.PausedAt.IsZero() {
+		return "", nil, Permanent(errors.New("the webhook is switched off"))
+	}
+	return s.open(sub)
+}
+
+func (s *Subscriptions) open(sub Subscription) (address string, secret []byte, err error) {
+	plain, err := s.Vault.Open(subscriptionPlace(sub.ID), sub.Sealed)
 	if err != nil {
 		return "", nil, fmt.Errorf("the secret cannot be opened: %w", err)
 	}

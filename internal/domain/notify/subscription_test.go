@@ -146,3 +146,61 @@ func TestSystemsAreTold(t *testing.T) {
 		t.Errorf("users may choose from %s", got)
 	}
 }
+
+// TestChangeAndPause: the secret outlives a change, nothing is put into the outbox for a webhook that
+// is off, and what waits for it is given up and can be sent again.
+func TestChangeAndPause(t *testing.T) {
+	o, s, p := register(t)
+	a, secret, err := s.Add(t.Context(), "https://a.example/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []struct{ id, address, event, code string }{
+		{a.ID, "", "UserCreated", fault.InvalidParameters}, {a.ID, "https://b.example/", "Nothing", fault.InvalidParameters}, {"none", "https://b.example/", "UserCreated", fault.NotFound},
+	} {
+		if err := s.Change(t.Context(), wrong.id, wrong.address, []string{wrong.event}); !fault.Is(err, wrong.code) {
+			t.Errorf("%v: %v", wrong, err)
+		}
+	}
+	if err := s.Change(t.Context(), a.ID, "https://b.example/", []string{"usercreated"}); err != nil {
+		t.Fatal(err)
+	}
+	address, same, err := s.Open(t.Context(), a.ID)
+	if err != nil || address != "https://b.example/" || !bytes.Equal(same, secret) {
+		t.Errorf("after the change %s: %v", address, err)
+	}
+	emit := func() {
+		t.Helper()
+		if err := o.Emit(t.Context(), notify.Event{Type: notify.UserCreated, UserID: "user", New: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if failed, err := o.TestWebhook(t.Context(), a.ID, "operator"); err != nil || failed != nil {
+		t.Errorf("a test: %v, %v", failed, err)
+	}
+	emit()
+	if err := s.Pause(t.Context(), a.ID); err != nil {
+		t.Fatal(err)
+	}
+	emit()
+	if _, _, err := s.Open(t.Context(), a.ID); !notify.IsPermanent(err) {
+		t.Errorf("a webhook that is off opens: %v", err)
+	}
+	list, err := o.List(t.Context(), notify.MessageQuery{Webhook: a.ID, Limit: 9})
+	if err != nil || len(list) != 1 {
+		t.Errorf("%d messages, %v: want that of the time before the pause", len(list), err)
+	}
+	if err := s.Resume(t.Context(), a.ID); err != nil {
+		t.Fatal(err)
+	}
+	emit()
+	o.flush(t)
+	if len(p.sent) != 3 || p.sent[0].Notice.Type != notify.WebhookTest || p.sent[0].Notice.Actor != "operator" {
+		t.Errorf("sent %+v", p.sent)
+	}
+	for _, err := range []error{s.Pause(t.Context(), "none"), s.Resume(t.Context(), "none")} {
+		if !fault.Is(err, fault.NotFound) {
+			t.Error(err)
+		}
+	}
+}

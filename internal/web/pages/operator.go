@@ -240,6 +240,7 @@ func (a *API) operatorRoutes() []rest.Route {
 		page("GET /operator/messages/preview", "PreviewMessage", Administrator, a.previewMessage),
 		page("GET /operator/tokens", "ListTokens", Administrator, a.tokens),
 		page("GET /operator/webhooks", "ListWebhooks", Administrator, a.webhooks),
+		page("GET /operator/webhooks/{webhook}", "GetWebhook", Administrator, a.webhook),
 		page("GET /operator/services", "ListTSPServices", Auditor, a.services),
 		page("GET /operator/installation", "ShowInstallation", Auditor, a.installation),
 	}

@@ -148,7 +148,7 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 				must(t, s.AddMessage(t.Context(), message(n, fmt.Sprint(n))))
 			}
 			other := message(5, "5")
-			other.UserID = "another"
+			other.UserID, other.Channel, other.To = "another", notify.Webhook, "hook"
 			must(t, s.AddMessage(t.Context(), other))
 			claim(t, s, "x", start, 3)
 			finish(t, s, 1, "x", sent, true)
@@ -175,6 +175,9 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			list(notify.MessageQuery{Limit: 2, Before: message(4, "").ID}, 3, 2)
 			list(notify.MessageQuery{Limit: 2, Before: message(9, "").ID})
 			list(notify.MessageQuery{Limit: 9, UserID: "another"}, 5)
+			list(notify.MessageQuery{Limit: 9, Webhook: "hook"}, 5)
+			list(notify.MessageQuery{Limit: 9, Webhook: "4"})
+			list(notify.MessageQuery{Limit: 9, Webhook: "hook", State: notify.Sent})
 			list(notify.MessageQuery{Limit: 9, State: notify.Pending, UserID: "user"}, 4)
 			for n, revived := range map[int]bool{1: false, 2: true, 3: false, 4: false} {
 				got, err := s.ReviveMessage(t.Context(), message(n, "").ID, start)

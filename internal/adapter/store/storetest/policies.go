@@ -123,6 +123,21 @@ func testWebhooks(t *testing.T, open func(t *testing.T) *store.DB) {
 	if d := cmp.Diff(a, got); d != "" {
 		t.Error(d)
 	}
+	a.URL, a.Events, a.Sealed = "https://new.example/", nil, []byte{3}
+	said(t, true)(s.ChangeSubscription(t.Context(), a))
+	a.PausedAt = start.Add(time.Minute)
+	said(t, true)(s.PauseSubscription(t.Context(), "a", a.PausedAt))
+	got, err = s.Subscription(t.Context(), "a")
+	must(t, err)
+	if d := cmp.Diff(a, got, cmpopts.EquateEmpty()); d != "" {
+		t.Error(d)
+	}
+	said(t, true)(s.PauseSubscription(t.Context(), "a", time.Time{}))
+	if got, err = s.Subscription(t.Context(), "a"); err != nil || !got.PausedAt.IsZero() {
+		t.Errorf("switched on again: %v, %v", got.PausedAt, err)
+	}
+	said(t, false)(s.ChangeSubscription(t.Context(), notify.Subscription{ID: "none"}))
+	said(t, false)(s.PauseSubscription(t.Context(), "none", start))
 	said(t, true)(s.RemoveSubscription(t.Context(), "a"))
 	said(t, false)(s.RemoveSubscription(t.Context(), "a"))
 	if _, err := s.Subscription(t.Context(), "a"); err != notify.ErrNotFound {
