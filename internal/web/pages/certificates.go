@@ -137,6 +137,7 @@ type certificateRequest struct {
 	ID                 int64
 	Subject, Authority string
 	Status, Type       string // keys of the words
+	Deleted            string // key of what its deletion means
 	At                 time.Time
 	Content            bool // there is a request to download
 }
@@ -157,10 +158,21 @@ func (a *API) certificatesPage(ctx context.Context, r justDone) (view, error) {
 	for _, q := range slices.Backward(requests) {
 		v.Requests = append(v.Requests, certificateRequest{
 			ID: q.ID, Subject: q.Subject, Authority: q.AuthorityName, At: q.CreatedAt, Content: len(q.DER) > 0,
-			Status: "request.status." + q.Status.String(), Type: "request.type." + q.Type.String(),
+			Status: "request.status." + q.Status.String(), Type: "request.type." + q.Type.String(), Deleted: deletionOf(q),
 		})
 	}
 	return view{template: "certificates/list", title: "certificates.title", content: v}, nil
+}
+
+// deletionOf returns the key of the words that say what is lost with a request.
+func deletionOf(q *keys.Request) string {
+	switch {
+	case q.Status != keys.Pending:
+		return "certificates.delete_request_over"
+	case q.Type == keys.ForCertificate:
+		return "certificates.delete_request_key"
+	}
+	return "certificates.delete_request_text"
 }
 
 // requestView is the form of a request for a certificate.

@@ -51,6 +51,11 @@ func TestCertificates(t *testing.T) {
 	if strings.Contains(page.text, "<script>alert") {
 		t.Errorf("a subject became a part of the page:\n%s", page.text)
 	}
+	// A request is deleted by a form that asks first.
+	deletion := b.find(page, regexp.MustCompile(`popovertarget="request-([0-9]+)"[^>]*>Delete</button>\n<div popover id="request-([0-9]+)" role="dialog"[^>]*>\n<h2 [^>]*>Delete request ([0-9]+)\?</h2>\n<p>Only the request disappears from this list[^<]*</p>\n<form class="plain" method="post" action="(/certificates/do/requests/[0-9]+/delete)">`))
+	if one := deletion[1]; deletion[2] != one || deletion[3] != one || !strings.Contains(deletion[4], "/"+one+"/") || strings.Count(page.text, deletion[4]) != 1 {
+		t.Errorf("the deletion of a request does not ask first: %q", deletion[1:])
+	}
 	all := certificateLink.FindAllStringSubmatch(page.text, -1)
 	at, id := "", "0"
 	for _, m := range all {
@@ -110,7 +115,7 @@ func TestCertificates(t *testing.T) {
 		at := page.at.Path
 		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
 		code := p.Code(p.phone)
-		if page = b.ok(b.post(at, url.Values{"code": {code}}), "&lt;script"); page.at.Path != "/certificates" {
+		if page = b.ok(b.post(at, url.Values{"code": {code}}), "&lt;script", "It is confirmed and done."); page.at.Path != "/certificates" {
 			t.Errorf("after the code the browser is at %s", page.at)
 		}
 		b.ok(b.get(at), "Done", `href="/certificates"`)

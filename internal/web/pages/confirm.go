@@ -479,6 +479,7 @@ func (a *API) confirmBy(ctx context.Context, r struct {
 	default:
 		return a.answer(ctx, who, record, form, declined)
 	}
+	here.Location += "#answering" // the code, or the ways to confirm, are below the documents
 	return here, err
 }
 
@@ -528,6 +529,7 @@ func (a *API) carryOut(ctx context.Context, r *confirm.Record, pin string) (any,
 		if e, ok := made.(*keys.Exported); ok {
 			return exportedFile(ctx, e), nil
 		}
+		to.Location += "?done=confirmed"
 	}
 	return to, nil
 }
