@@ -114,11 +114,16 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		about = waitsView(v, &h.Request)
 	}
 	if u, part := errors.AsType[unsigned](err); part {
-		refusal := refusedView{Sentence: sentence, Detail: detail, Back: cmp.Or(u.back, back(v)), BackKey: "refused.back", Culprit: u.culprit, Files: u.files, Signed: u.signed, Again: u.again}
+		refusal := refusedView{Sentence: sentence, Detail: detail, Back: cmp.Or(u.back, back(v)), BackKey: "refused.back", Culprit: u.culprit, Files: u.files, Signed: u.signed, Again: u.again, Kept: u.kept}
+		if u.kept {
+			refusal.BackKey = "refused.retry"
+		}
 		if f.Code == fault.InvalidPIN {
 			refusal.Field = "pin"
 		}
-		about.content = refusal
+		if about.content = refusal; u.signed != "" {
+			about.title = "refused.part"
+		}
 	}
 	if form, again := errors.AsType[refusedForm](err); again {
 		about = form.again(sentence, detail)
@@ -147,6 +152,7 @@ type refusedView struct {
 	Files   []string // that are not signed, if the refusal is not about all of an upload
 	Signed  string   // address of those that are; "" for none
 	Again   bool     // the same upload may be sent again
+	Kept    bool     // the page to go on at has the files that are not signed
 	Field   string   // of the upload that is wrong; "" for none or several
 }
 

@@ -336,13 +336,17 @@ func TestStory(t *testing.T) {
 		b.is(b.get("/reference/none"), 404, "Такой операции в интерфейсе нет")
 		// The form may be sent again, and begins with the same choices, if nothing is signed.
 		wrong := b.upload("/sign", map[string]string{"certificate": "6", "pin": "wrong", "format": "cades"}, file{"file", "a.txt", "a"})
-		b.is(wrong, 400, "ПИН-код неверен", `<div data-again="pin">`, "Выберите файлы заново", `href="/sign?certificate=6&amp;format=cades"`)
-		b.is(b.upload("/sign", map[string]string{"certificate": "6"}, file{"file", "a.pdf", pdf}, file{"file", "a.txt", "a"}), 400, `<div data-again="pin">`, "Ничего не подписано")
+		b.is(wrong, 400, "ПИН-код неверен", `<div data-again="pin">`, "уже загружены", `href="/sign?certificate=6&amp;format=cades&amp;stored=`)
+		kept := b.ok(b.get(b.find(wrong, regexp.MustCompile(`href="(/sign\?[^"]*stored=[^"]+)"`))[1]), "> a.txt</label>")
+		stored := b.find(kept, regexp.MustCompile(`name="stored" value="([0-9a-f-]{36})" checked>`))[1]
+		b.ok(b.upload("/sign", map[string]string{"certificate": "1", "format": "cades", "stored": stored}), ">a.txt.sig</a>")
+		b.is(b.upload("/sign", map[string]string{"certificate": "6", "format": "xades"}, file{"file", "a.txt", "a"}), 400, "Выберите файлы заново", `href="/sign?certificate=6&amp;format=xades"`)
+		b.is(b.upload("/sign", map[string]string{"certificate": "6"}, file{"file", "a.pdf", pdf}, file{"file", "a.txt", "a"}), 400, `<div data-again="pin">`, "Ничего не подписано. Неподписанные файлы уже загружены")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Файл не является документом Office")
 		// What is signed of several files, and what is not.
 		one := map[string]string{"certificate": "1"}
 		p := b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "<b>.pdf", "no PDF"}, file{"file", "c.xml", "<a/>"})
-		b.is(p, 500, "Файл не является документом PDF или повреждён.", "Отказ касается файла &lt;b&gt;.pdf.", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны")
+		b.is(p, 500, "Файл не является документом PDF или повреждён.", "Отказ касается файла &lt;b&gt;.pdf.", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны", "<h1>Подписаны не все файлы</h1>", `&amp;stored=`, ">Попробовать ещё раз с этими файлами</a>")
 		if strings.Contains(p.text, "data-again") || strings.Contains(p.text, "Выберите файлы заново") {
 			t.Errorf("a file is signed, and the form may be sent again:\n%s", p.text)
 		}

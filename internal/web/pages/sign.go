@@ -4,6 +4,7 @@ package pages
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/url"
@@ -22,8 +23,9 @@ import (
 )
 
 const (
-	maxFiles = 200     // in one upload
-	maxField = 4 << 10 // bytes of a field beside the files
+	maxFiles   = 200     // in one upload
+	maxField   = 4 << 10 // bytes of a field beside the files
+	maxRetried = 50      // stored documents that an address of the form names
 )
 
 // Levels of a signature, as the form sends them.
@@ -105,6 +107,8 @@ type kept struct {
 	Bottom      string `query:"stamp_bottom"`
 	Width       string `query:"stamp_width"`
 	Height      string `query:"stamp_height"`
+
+	Stored string `query:"stored"` // identifiers of stored documents to sign, once
 }
 
 // keptNames are the names of these choices in the form and in addresses.
@@ -159,6 +163,25 @@ type signView struct {
 	Services     []string // addresses of time-stamp services
 	MaxFiles     int
 	MaxBytes     int64
+	Stored       []document.Info // documents to sign that need not be sent again
+	Gone         int             // documents to sign that are not stored any more
+}
+
+// storedFiles returns the documents of the caller with these identifiers, without those that are not
+// stored any more, and the number of these.
+func (a *API) storedFiles(ctx context.Context, ids []string) (list []document.Info, gone int, err error) {
+	for _, id := range ids {
+		info, err := a.Documents.Info(ctx, rest.Caller(ctx), id)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			gone++
+		case err != nil:
+			return nil, 0, err
+		default:
+			list = append(list, info)
+		}
+	}
+	return list, gone, nil
 }
 
 func (a *API) signForm(ctx context.Context, r kept) (view, error) {
@@ -180,6 +203,10 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 		if at >= 0 {
 			v.Chosen.Certificate = v.Certificates[at].ID
 		}
+	}
+	ids := strings.FieldsFunc(r.Stored, func(r rune) bool { return r == ',' })
+	if v.Stored, v.Gone, err = a.storedFiles(ctx, ids[:min(len(ids), maxRetried)]); err != nil {
+		return view{}, err
 	}
 	services, err := a.TSPServices(ctx)
 	if err != nil {
@@ -203,8 +230,9 @@ type group struct {
 
 // upload is a file to sign, or the document of a detached signature.
 type upload struct {
-	document.New
-	original bool // from the field for documents of detached signatures
+	document.New        // Content is nil if it was stored before
+	id           string // of the stored document
+	original     bool   // from the field for documents of detached signatures
 }
 
 func (u *upload) name() string { return u.Description.Name }
@@ -251,9 +279,11 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 	}
 	left, _ := errors.AsType[unsigned](err)
 	left.error, left.again = err, left.signed == ""
-	if choices := keep(fields.Get); choices != "" {
-		left.back = "/sign?" + choices
+	query := []string{keep(fields.Get)}
+	if left.kept = len(left.stored) > 0 && len(left.stored) <= maxRetried; left.kept {
+		query = append(query, storedQuery(left.stored))
 	}
+	left.back = formAt(query)
 	return to, left
 }
 
@@ -261,24 +291,37 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 // is an operation of its own, since an operation signs in one way. The fields of the form are
 // returned with a refusal, too.
 func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts) (to rest.Redirect, fields rest.Form, err error) {
+	tooMany := fault.Newf(fault.InvalidParameters, "at most %d files are signed at once", maxFiles)
 	var files []upload
 	fields, err = readUpload(parts, docs, maxField, func(field, name string, content *document.Intake) error {
 		if content.Size() == 0 && name == "" {
 			return nil // the browser sends an empty part for no file
 		}
 		if len(files) == maxFiles {
-			return fault.Newf(fault.InvalidParameters, "at most %d files are signed at once", maxFiles)
+			return tooMany
 		}
-		files = append(files, upload{document.New{Content: content, Description: document.Description{Name: name, Temporary: true}}, field == "original"})
+		files = append(files, upload{New: document.New{Content: content, Description: document.Description{Name: name, Temporary: true}}, original: field == "original"})
 		return nil
 	})
 	if err != nil {
 		return to, fields, err
 	}
+	sent := len(files)
+	if sent+len(fields["stored"]) > maxFiles {
+		return to, fields, tooMany
+	}
+	who := rest.Caller(ctx)
+	for _, id := range fields["stored"] {
+		info, err := a.Documents.Info(ctx, who, id)
+		if err != nil {
+			return to, fields, err
+		}
+		files = append(files, upload{New: document.New{Description: document.Description{Name: info.Name}}, id: info.ID})
+	}
 	if !slices.ContainsFunc(files, func(u upload) bool { return !u.original }) {
 		return to, fields, fault.New(fault.ContentRequired, "choose at least one file to sign")
 	}
-	if empty := namesOf(files, func(u *upload) bool { return u.Content.Size() == 0 }); len(empty) > 0 {
+	if empty := namesOf(files, func(u *upload) bool { return u.Content != nil && u.Content.Size() == 0 }); len(empty) > 0 {
 		return to, fields, unsigned{error: fault.New(fault.ContentRequired, "a file is empty: leave it out"), files: empty}
 	}
 	chosen, err := a.choices(ctx, fields)
@@ -293,12 +336,14 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 	if err != nil {
 		return to, fields, err
 	}
-	who := rest.Caller(ctx)
-	kept := make([]document.New, len(files))
-	for i := range files {
+	kept := make([]document.New, sent)
+	for i := range kept {
 		kept[i] = files[i].New
 	}
-	stored, err := a.Documents.Keep(ctx, who, kept)
+	var stored []document.Info
+	if sent > 0 {
+		stored, err = a.Documents.Keep(ctx, who, kept)
+	}
 	if fault.Is(err, fault.DocumentInfoInvalid) { // a name
 		err = unsigned{error: err, files: namesOf(files, func(u *upload) bool {
 			return utf8.RuneCountInString(u.name()) > maxFileName || notify.OneLine(u.name()) != strings.TrimSpace(u.name())
@@ -307,19 +352,22 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 	if err != nil {
 		return to, fields, err
 	}
+	for i := range stored {
+		files[i].id = stored[i].ID
+	}
 	var ids []string
 	for at, g := range groups {
 		order := &signing.OperationOrder{Type: g.format.Type, Params: g.params, Certificate: chosen.certificate, PIN: chosen.pin, Received: kept}
 		for _, i := range g.files {
-			input := signing.Input{RefID: stored[i].ID, Name: files[i].name()}
+			input := signing.Input{RefID: files[i].id, Name: files[i].name()}
 			if at, ok := beside[i]; ok {
-				input.RelatedRefID = stored[at].ID
+				input.RelatedRefID = files[at].id
 			}
 			order.Inputs = append(order.Inputs, input)
 		}
 		o, err := a.Operations.Start(ctx, who, order)
 		if err != nil {
-			return to, fields, notSigned(err, files, groups[at:], ids)
+			return to, fields, notSigned(err, files, beside, groups[at:], ids)
 		}
 		rest.Afterwards(ctx, o)
 		ids = append(ids, o.ID)
@@ -334,25 +382,29 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 
 // notSigned adds to a refusal of the first of some groups which file it is about, and after the
 // operations with these identifiers what is left unsigned.
-func notSigned(err error, files []upload, groups []*group, ids []string) error {
+func notSigned(err error, files []upload, beside map[int]int, groups []*group, ids []string) error {
 	name := func(i int) string { return notify.OneLine(files[i].name()) }
+	left := unsigned{error: err}
+	var names []string
+	for _, g := range groups {
+		for _, i := range g.files {
+			names, left.stored = append(names, name(i)), append(left.stored, files[i].id)
+			if at, ok := beside[i]; ok && !slices.Contains(left.stored, files[at].id) {
+				left.stored = append(left.stored, files[at].id)
+			}
+		}
+	}
 	culprit := ""
 	if of, one := errors.AsType[signing.OfDocument](err); one {
 		culprit = name(groups[0].files[of.Index])
 	}
 	switch {
 	case len(ids) > 0:
-		left := unsigned{error: err, signed: "/signed?" + queryOf(ids), culprit: culprit}
-		for _, g := range groups {
-			for _, i := range g.files {
-				left.files = append(left.files, name(i))
-			}
-		}
-		return left
+		left.signed, left.culprit, left.files = "/signed?"+queryOf(ids), culprit, names
 	case culprit != "":
-		return unsigned{error: err, files: []string{culprit}}
+		left.files = []string{culprit}
 	}
-	return err
+	return left
 }
 
 // maxFileName is the longest name of a stored document, in characters.
@@ -368,6 +420,9 @@ type unsigned struct {
 	// sign files twice.
 	again bool
 	back  string // address of the form with the same choices, "" for the form as it begins
+
+	stored []string // identifiers of the documents that are left, if they are stored
+	kept   bool     // back has these documents
 }
 
 func (u unsigned) Unwrap() error { return u.error }
@@ -504,6 +559,14 @@ func (a *API) operations(ctx context.Context, text string) (list []*signing.Oper
 	return list, err
 }
 
+func storedQuery(ids []string) string { return "stored=" + strings.Join(ids, ",") }
+
+// formAt returns the address of the form with the parts of a query.
+func formAt(query []string) string {
+	text := strings.Join(slices.DeleteFunc(query, func(part string) bool { return part == "" }), "&")
+	return strings.TrimSuffix("/sign?"+text, "?")
+}
+
 func queryOf(ids []string) string { return "operations=" + url.QueryEscape(strings.Join(ids, ",")) }
 
 // signedView is the state of what was signed.
@@ -511,18 +574,23 @@ type signedView struct {
 	Operations []signedOperation
 	All        string // address of all results together; "" for fewer than two
 	Done       int    // documents that are signed
+	Failed     int    // documents that are not signed, without those that a person declined
+	Retry      string // address of the form with the documents that are not signed; "" for none
 	Again      string // address of the form with the same choices
 	Waits      bool   // at least one operation waits for a confirmation
 }
 
 type signedOperation struct {
-	Number    int // on the page, from 1
+	Number    int    // on the page, from 1
+	Format    string // key of the word; "": not known
 	ID        string
 	State     string // key of the word
 	Failed    string // why the whole operation failed; "" if it did not
 	Detail    string
 	Documents []signedDocument
 	Before    time.Time // zero, or the time until which it must be confirmed
+	left      []string  // identifiers of the stored documents that are not signed, and of those beside them
+	failed    int       // documents that are not signed
 }
 
 type signedDocument struct {
@@ -539,11 +607,13 @@ func (a *API) signed(ctx context.Context, r struct {
 	if err != nil {
 		return view{}, err
 	}
-	v := signedView{Again: "/sign"}
+	var v signedView
+	var query []string // of the form
 	if choices, err := url.ParseQuery(r.Again); err == nil && len(r.Again) <= maxKept {
-		v.Again += "?" + keep(choices.Get)
+		query = append(query, keep(choices.Get))
 	}
-	var ids []string
+	v.Again = formAt(query)
+	var ids, left []string
 	for _, o := range list {
 		s := shownOperation(visitorOf(ctx).words, o)
 		s.Number = len(v.Operations) + 1
@@ -552,6 +622,8 @@ func (a *API) signed(ctx context.Context, r struct {
 				v.Done++
 			}
 		}
+		v.Failed += s.failed
+		left = append(left, s.left...)
 		v.Waits = v.Waits || !s.Before.IsZero()
 		v.Operations = append(v.Operations, s)
 		ids = append(ids, o.ID)
@@ -559,12 +631,18 @@ func (a *API) signed(ctx context.Context, r struct {
 	if v.Done > 1 {
 		v.All = "/signed/all.zip?" + queryOf(ids)
 	}
+	if len(left) > 0 && len(left) <= maxRetried {
+		v.Retry = formAt(append(query, storedQuery(left)))
+	}
 	return view{template: "sign/signed", title: "signed.title", content: v}, nil
 }
 
 // shownOperation describes an operation and its documents.
 func shownOperation(w *words, o *signing.Operation) signedOperation {
 	s := signedOperation{ID: o.ID, State: "operation." + string(o.State)}
+	if name := formatIn(o); name != "" {
+		s.Format = "format." + name
+	}
 	if o.State == signing.StateCreated || o.State == signing.StateChallenged {
 		s.Before = o.ConfirmBefore
 	}
@@ -577,15 +655,65 @@ func shownOperation(w *words, o *signing.Operation) signedOperation {
 		switch {
 		case d.Declined:
 			one.State = "document.declined"
-		case d.Fault != nil:
-			one.State = "document.failed"
-			one.Failed, one.Detail = w.refusal(d.Fault)
-		case d.RefID != "":
+		case d.Fault == nil && d.Name != "":
 			one.State = "document.signed"
+		case d.Fault != nil || over(o.State):
+			one.State = "document.failed"
+			if d.Fault != nil {
+				one.Failed, one.Detail = w.refusal(d.Fault)
+			}
+			s.failed++
+			for _, id := range []string{d.OriginalRef, d.Related} {
+				if id != "" && !slices.Contains(s.left, id) {
+					s.left = append(s.left, id)
+				}
+			}
 		}
 		s.Documents = append(s.Documents, one)
 	}
+	switch {
+	case o.State != signing.StateCompleted || s.failed == 0:
+	case s.failed == len(s.Documents):
+		s.State = "operation." + string(signing.StateError)
+	default:
+		s.State = "operation.Partly"
+	}
 	return s
+}
+
+// over reports whether an operation in this state signs nothing any more.
+func over(state signing.State) bool {
+	switch state {
+	case signing.StateCompleted, signing.StateError, signing.StateCancelled, signing.StateDeclined, signing.StateExpired:
+		return true
+	}
+	return false
+}
+
+// formatIn returns the name of the format that an operation signs in, "" if its parameters do not
+// say it: those of Office documents have none.
+func formatIn(o *signing.Operation) string {
+	var params map[string]string
+	if err := json.Unmarshal([]byte(o.Parameters), &params); err != nil {
+		return ""
+	}
+	for i := range formats {
+		for _, level := range formats[i].params {
+			same := len(level) > 0
+			for key, value := range level {
+				same = same && params[key] == value
+			}
+			if same {
+				return formats[i].Name
+			}
+		}
+	}
+	if len(o.Documents) > 0 {
+		if f := formatOf(o.Documents[0].OriginalName); f.Type == "MSOffice" && len(params) == 0 {
+			return f.Name
+		}
+	}
+	return ""
 }
 
 // download answers one signed document. A browser saves it and never shows it, because its
