@@ -32,7 +32,11 @@ func TestOperatorLocks(t *testing.T) {
 	b.check("operator-locked-without-scripts")
 
 	demo.press(`main form button:not([name]):not([type])`)
-	demo.wait(`input[name=password]`) // signing in again, where nothing was signed
+	demo.see("Nothing was done or changed")
+	demo.wait(`main a[href="/sign-in?to=%2Fsign"]`)
+	if n := value[int](demo, `document.querySelector("input[name=file]").files.length`); n != 1 {
+		t.Errorf("the form has %d files, want the one that is not signed", n)
+	}
 }
 
 // TestOperatorOnPhone has an operator on a narrow phone without scripts correct a refused form,

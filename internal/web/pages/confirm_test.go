@@ -274,13 +274,18 @@ func TestConfirm(t *testing.T) {
 	})
 	t.Run("locked", func(t *testing.T) {
 		at := p.waits(file{"file", "one.txt", "1"})
-		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
+		b.ok(b.get(at), `<th scope="col">State</th>`) // nothing can be declined yet
+		if p := b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}), `<section id="answering">`); p.at.Fragment != "answering" {
+			t.Errorf("the field of the code is out of sight at %s", p.at)
+		}
 		code := p.Code(p.phone)
 		p.Command("user", "lock", p.Dev.User.Login)
-		b.ok(b.post(at, url.Values{"code": {code}}), `name="ticket"`) // back at the sign-in
+		b.is(b.post(at, url.Values{"code": {code}}), 401, "Nothing was done or changed", `href="/sign-in?to=`+url.QueryEscape(at)+`"`)
 		p.Command("user", "unlock", p.Dev.User.Login)
 		b.signIn("/start", p.Dev.User.Login, p.Dev.User.Password)
-		b.ok(b.get(at), "Cancelled")
+		if p := b.ok(b.get(at), "Cancelled"); strings.Contains(p.text, "Open them") {
+			t.Errorf("the page asks to look at documents that are not signed any more:\n%s", p.text)
+		}
 	})
 }
 

@@ -91,7 +91,8 @@ func (a *API) Door(next http.Handler) http.Handler {
 }
 
 // Present returns the page of an error. Without a session, a page that needs one leads to
-// the sign-in.
+// the sign-in. A form says that it was not carried out, because a person would not see that from
+// a page to sign in. The script of an upload shows this at the form, which keeps its files.
 func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	v := visitorOf(ctx)
 	f, ok := fault.As(err)
@@ -99,14 +100,18 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		f = fault.New(fault.Failed, "")
 	}
 	if f.Code == fault.Unauthorized {
-		to := "/start"
-		if v.read {
-			to = v.here
+		switch {
+		case v.read:
+			return redirected{"/sign-in?to=" + url.QueryEscape(v.here)}
+		case v.path == "/sign-out": // nothing is left to do
+			return redirected{"/"}
 		}
-		return redirected{"/sign-in?to=" + url.QueryEscape(to)}
 	}
 	sentence, detail := v.words.refusal(f)
 	about := view{template: "refused", title: "refused.title", content: refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back"}}
+	if f.Code == fault.Unauthorized {
+		about = view{template: "ended", title: "ended.title", content: "/sign-in?to=" + url.QueryEscape(back(v))}
+	}
 	if v.path == SignedInPath && v.session.Token == "" { // a sign-in that failed
 		about.content = refusedView{Sentence: sentence, Detail: detail, Back: "/sign-in", BackKey: "frame.sign_in"}
 	}
