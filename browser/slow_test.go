@@ -29,7 +29,7 @@ func TestSlowPhone(t *testing.T) {
 	state(true)
 	b.attach(`input[name=file]`, "a.txt", strings.Repeat("text", 20_000))
 	b.tap(send)
-	b.see("The connection was lost. The files may be signed: look at your documents before you send them again.")
+	b.see("The connection was lost before all files were sent, and nothing is signed. Press the button again.")
 	if value[bool](b, `document.querySelector("main form button").disabled`) {
 		t.Error("the form cannot be sent again")
 	}

@@ -90,8 +90,18 @@ func TestSignAgain(t *testing.T) {
 				}
 				b.check("sign-wrong-pin")
 			}
+			// One file is left out of many. No name hides what it ends with.
+			b.drop(`input[name=file]`, "a.pdf", "no PDF", "invoice\u202etxt.exe", "program", "a.txt", "text")
+			if got := value[string](b, `Array.from(document.querySelectorAll("[data-files] bdi"), n => n.textContent).join()`); got != "a.pdf,invoice txt.exe,a.txt" {
+				t.Errorf("the list has the names %q", got)
+			}
+			b.check("sign-list")
+			b.press(`[data-files] li:nth-child(2) button`)
+			b.press(`[data-files] li:nth-child(1) button`)
+			if got := value[string](b, files+` + " " + document.activeElement.getAttribute("aria-label").endsWith(": a.txt")`); got != "a.txt true" {
+				t.Errorf("after two files were left out, the form has %q, and the person is not at the next one", got)
+			}
 			// What is wrong with no field is shown at the button.
-			b.drop(`input[name=file]`, "a.txt", "text")
 			b.fill(`input[name=pin]`, certificate.PIN)
 			b.press(button)
 			b.wait(`[data-refusal]:has(+ progress):focus`)

@@ -6,13 +6,26 @@ function attach(form) {
   const list = form.querySelector("[data-files]"), input = form.querySelector("input[type=file]");
   input.addEventListener("change", () => {
     if (!list) return;
-    list.replaceChildren(...Array.from(input.files, file => {
-      const item = document.createElement("li");
-      const bar = document.createElement("progress");
-      item.append(file.name, bar);
+    list.replaceChildren(...Array.from(input.files, (file, i) => {
+      const item = document.createElement("li"), name = document.createElement("bdi");
+      const bar = document.createElement("progress"), remove = document.createElement("button");
+      name.textContent = file.name.replace(/[\p{Cc}\p{Cf}]/gu, " "); // no character that hides what a name ends with
+      remove.type = "button";
+      remove.className = "text";
+      remove.textContent = list.dataset.remove;
+      remove.setAttribute("aria-label", list.dataset.remove + ": " + name.textContent);
+      remove.addEventListener("click", () => {
+        const left = new DataTransfer();
+        Array.from(input.files).forEach((one, at) => at === i || left.items.add(one));
+        input.files = left.files;
+        input.dispatchEvent(new Event("change"));
+        (list.querySelectorAll("button")[Math.min(i, left.files.length - 1)] ?? input).focus();
+      });
+      item.append(name, " ", remove, bar);
       bar.max = 1;
       bar.value = 0;
-      bar.setAttribute("aria-label", file.name);
+      bar.hidden = true;
+      bar.setAttribute("aria-label", name.textContent);
       return item;
     }));
   });
@@ -67,13 +80,15 @@ function attach(form) {
     if (bytes > Number(form.dataset.most)) return stop(form.dataset.large);
     const request = new XMLHttpRequest();
     request.open("POST", form.action);
+    let whole = false; // all of the form is sent
+    request.upload.addEventListener("load", () => whole = true);
     request.upload.addEventListener("progress", e => {
       if (!e.lengthComputable) return;
       progress.value = 100 * e.loaded / e.total;
       if (list) spread(e.loaded);
       if (e.loaded === e.total) status.textContent = form.dataset.busy;
     });
-    request.addEventListener("error", () => stop(form.dataset.lost));
+    request.addEventListener("error", () => stop(whole ? form.dataset.lost : form.dataset.cut));
     request.addEventListener("load", () => {
       if (request.responseURL !== new URL(form.action, location.href).href) {
         location.assign(request.responseURL);
@@ -98,6 +113,7 @@ function attach(form) {
       document.querySelectorAll("form[data-upload]").forEach(attach);
     });
     progress.hidden = false;
+    if (list) for (const bar of list.querySelectorAll("progress")) bar.hidden = false;
     for (const b of form.querySelectorAll("button")) b.disabled = true;
     status.textContent = "";
     if (refusal) forget();
