@@ -437,6 +437,14 @@ func namesOf(files []upload, of func(u *upload) bool) (names []string) {
 	return names
 }
 
+// namesAt returns the names of the files at these places, for people.
+func namesAt(files []upload, places []int) (names []string) {
+	for _, i := range places {
+		names = append(names, notify.OneLine(files[i].name()))
+	}
+	return names
+}
+
 // choices are what a person chose in the form.
 type choices struct {
 	format      *format // nil: by the name of each file
@@ -503,13 +511,14 @@ func (c *choices) groups(files []upload, beside map[int]int) (list []*group, err
 		f := c.formatOf(files[i].name())
 		at := slices.IndexFunc(list, func(g *group) bool { return g.format == f })
 		if at < 0 {
-			g := &group{format: f}
-			if g.params, err = c.params(f); err != nil {
-				return nil, err
-			}
-			at, list = len(list), append(list, g)
+			at, list = len(list), append(list, &group{format: f})
 		}
 		list[at].files = append(list[at].files, i)
+	}
+	for _, g := range list {
+		if g.params, err = c.params(g.format); err != nil {
+			return nil, unsigned{error: err, files: namesAt(files, g.files)}
+		}
 	}
 	if c.stamp != nil && !slices.ContainsFunc(list, func(g *group) bool { return g.format.stamped }) {
 		return nil, fault.New(fault.InvalidSignatureParams, "only PDF signatures have a visible stamp: choose a PDF, or no stamp")
