@@ -120,11 +120,15 @@ func TestDevices(t *testing.T) {
 	b.ok(b.post(at, form("finish", "yes")), "Done")
 	refused(other)
 	b.ok(b.post("/devices/do/contact-delete", form("contact", email)))
+	b.ok(b.get("/devices"), `<form method="post" action="/devices/do/app"><button>Add an app</button></form>`)
 	page = b.ok(b.post("/devices/do/app", nil), "Or type this key")
 	if !strings.Contains(page.header.Get("Cache-Control"), "no-store") {
 		t.Errorf("a secret may be kept: %v", page.header)
 	}
-	b.ok(b.get("/devices"), "An app makes codes for you")
+	// A new app ends the codes of this one, so the page asks first.
+	if list := b.ok(b.get("/devices"), "An app makes codes for you", `popovertarget="app-new"`, "codes of the present one are no longer accepted"); strings.Contains(list.text, "Add an app") || strings.Count(list.text, `action="/devices/do/app"`) != 1 {
+		t.Errorf("one press replaces an app:\n%s", list.text)
+	}
 	shown := regexp.MustCompile(`key into the app: <code>([A-Z2-7]+)<`).FindStringSubmatch(page.text)[1]
 	p.AddSecrets(shown)
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(shown)
