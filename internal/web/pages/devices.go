@@ -177,6 +177,12 @@ func (a *API) onFactors(path string, do func(ctx context.Context, who audit.Prin
 		if err == nil {
 			err = do(ctx, who, r.Body)
 		}
+		switch value := r.Body.Get("contact"); path {
+		case "contact":
+			err = a.atField(ctx, err, newContact, value)
+		case "contact-confirm":
+			err = a.atField(ctx, err, value, "")
+		}
 		return seeOther("/devices?done=" + path), err
 	}
 }
@@ -287,6 +293,10 @@ type devicesView struct {
 	HasPasskeys   bool // the installation has passkeys
 	PasskeyMethod bool // the person may use them
 	Passkeys      []passkey.Passkey
+
+	Wrong            string // field that is refused; see atField
+	Typed            string // what a refused form had, without codes
+	Sentence, Detail string // why
 }
 
 type deviceRow struct {
@@ -301,14 +311,61 @@ type contactRow struct {
 	Email bool
 }
 
-func (a *API) devicesPage(ctx context.Context, r struct {
+// seen is a query of the page of devices.
+type seen struct {
 	Checked bool   `query:"checked"`
 	Done    string `query:"done"`
-}) (view, error) {
+}
+
+func (a *API) devicesPage(ctx context.Context, r seen) (view, error) {
+	v, err := a.devicesView(ctx, r)
+	return v.shown(), err
+}
+
+func (v devicesView) shown() view {
+	return view{template: "devices/devices", title: "devices.title", content: v}
+}
+
+// Forms of the page of devices that a refusal is shown at, besides those of contacts.
+const (
+	newContact = "new"
+	codeOfApp  = "app"
+)
+
+// refusedFactor is a fault about a form of the page of devices. Its page has the reason at the field.
+type refusedFactor struct {
+	error
+	page devicesView
+}
+
+func (r refusedFactor) Unwrap() error { return r.error }
+
+// again returns the page with the reason at the field.
+func (r refusedFactor) again(sentence, detail string) view {
+	r.page.Sentence, r.page.Detail = sentence, detail
+	return r.page.shown()
+}
+
+// atField turns a refusal into one that is shown at a field: that of the code for a contact,
+// newContact or codeOfApp. typed is what the field had, "" for a code.
+func (a *API) atField(ctx context.Context, err error, field, typed string) error {
+	_, refused := fault.As(err)
+	if _, away := fault.AsOutage(err); !refused || away || fault.Is(err, fault.AccessDenied) {
+		return err
+	}
+	v, failed := a.devicesView(ctx, seen{})
+	if failed != nil {
+		return err
+	}
+	v.Wrong, v.Typed = field, typed
+	return refusedFactor{err, v}
+}
+
+func (a *API) devicesView(ctx context.Context, r seen) (devicesView, error) {
 	who := rest.Caller(ctx)
 	f, err := a.factors(ctx, who)
 	if err != nil {
-		return view{}, err
+		return devicesView{}, err
 	}
 	v := devicesView{Pending: f.devices.KInit != nil, Token: f.token.Serial, App: f.token.App, Checked: r.Checked && f.token.App, Locked: f.token.LockedUntil}
 	v.Done = visitorOf(ctx).words.done("devices", r.Done)
@@ -317,7 +374,7 @@ func (a *API) devicesPage(ctx context.Context, r struct {
 	v.CodeMethod = slices.Contains(f.methods, contact.Phone.Method) || slices.Contains(f.methods, contact.Email.Method)
 	prove, refused := a.mayChange(ctx, &f)
 	if _, ok := fault.As(refused); refused != nil && !ok {
-		return view{}, refused
+		return devicesView{}, refused
 	}
 	if v.May, v.Prove = refused == nil, prove; !v.May {
 		v.Why = "devices.first"
@@ -339,7 +396,7 @@ func (a *API) devicesPage(ctx context.Context, r struct {
 	if !v.Locked.After(a.Now()) {
 		v.Locked = time.Time{}
 	}
-	return view{template: "devices/devices", title: "devices.title", content: v}, nil
+	return v, nil
 }
 
 // orderTo returns the order of an initialization whose code goes to a contact.
@@ -424,5 +481,6 @@ func (a *API) checkApp(ctx context.Context, r formed) (rest.Redirect, error) {
 	if who.Actor != "" {
 		return rest.Redirect{}, fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
 	}
-	return seeOther("/devices?checked=true"), a.Apps.CheckOneTimePassword(ctx, who.UserID, strings.Join(strings.Fields(r.Body.Get("code")), ""))
+	err := a.Apps.CheckOneTimePassword(ctx, who.UserID, strings.Join(strings.Fields(r.Body.Get("code")), ""))
+	return seeOther("/devices?checked=true"), a.atField(ctx, err, codeOfApp, "")
 }

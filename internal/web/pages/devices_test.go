@@ -45,8 +45,14 @@ func TestDevices(t *testing.T) {
 	b.ok(b.get("/devices"), "Удалить «"+email+"»?", "больше не будут приходить на этот контакт")
 	b.ok(b.get("/devices?done=contact-delete"), `<p class="toast" role="status">Контакт удалён.`)
 	b.header.Del("Accept-Language")
-	b.is(b.post("/devices/do/contact", form("contact", email)), 400, "This contact is taken")
-	b.is(b.post("/devices/do/contact-confirm", form("contact", email, "code", "000000")), 400, "The code is wrong")
+	b.is(b.post("/devices/do/contact", form("contact", email)), 400, "This contact is taken", `required value="`+email+`" autofocus aria-invalid="true" aria-describedby="wrong"`)
+	// A wrong code is said at its field. The page is the same one, so that the next code can be typed.
+	wrong := b.post("/devices/do/contact-confirm", form("contact", email, "code", "000000"))
+	b.is(wrong, 400, "<h1>Devices and codes</h1>", `maxlength="16" required autofocus aria-invalid="true" aria-describedby="wrong"></label>
+<p class="problem" role="alert" id="wrong">The code is wrong`)
+	if strings.Contains(wrong.text, "000000") || strings.Count(wrong.text, `id="wrong"`) != 1 {
+		t.Errorf("the code, or the reason at several fields:\n%s", wrong.text)
+	}
 	b.is(b.post("/devices/do/contact-codes", form("contact", email)), 400, "Confirm the contact first, then give it a role.<")
 	b.ok(b.post("/devices/do/contact-confirm", form("contact", email, "code", p.Code(email))))
 	b.ok(b.post("/devices/do/contact-notify", form("contact", email, "on", "yes")), "Stop notifications")
@@ -140,7 +146,8 @@ func TestDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	code = app.Code(otp.Step(time.Now(), 30*time.Second)) // the service allows for clocks that differ
-	b.is(b.post("/devices/do/app-check", form("code", "12345x")), 400, "The code is wrong")
+	b.is(b.post("/devices/do/app-check", form("code", "12345x")), 400, "<h1>Devices and codes</h1>", `aria-describedby="wrong"></label>
+<p class="problem" role="alert" id="wrong">The code is wrong`)
 	b.ok(b.post("/devices/do/app-check", form("code", " "+code[:3]+" "+code[3:])), "The app works")
 	b.is(b.post("/devices/do/app-check", form("code", code)), 400, "The code is wrong") // it was used
 	// Without a device that works, sign-ins by that method end, and a blocked device is no

@@ -136,6 +136,9 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	if request, again := errors.AsType[refusedRequest](err); again {
 		about = request.again(sentence, detail)
 	}
+	if factor, again := errors.AsType[refusedFactor](err); again {
+		about = factor.again(sentence, detail)
+	}
 	if code, again := errors.AsType[wrongCode](err); again {
 		about = code.again(sentence)
 	}
