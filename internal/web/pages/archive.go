@@ -100,7 +100,7 @@ func (a *archive) WriteTo(w io.Writer) (int64, error) {
 func (a *archive) write(w io.Writer, content func(io.Writer, *document.Stored) error) error {
 	z := zip.NewWriter(w)
 	for i, f := range a.files {
-		to, err := z.CreateHeader(&zip.FileHeader{Name: a.names[i], Method: zip.Store})
+		to, err := z.CreateHeader(&zip.FileHeader{Name: a.names[i], Method: zip.Store, Modified: f.Uploaded})
 		if err != nil {
 			return fmt.Errorf("pages: writing an archive: %w", err)
 		}

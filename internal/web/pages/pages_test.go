@@ -192,6 +192,9 @@ func TestStory(t *testing.T) {
 	var signature []byte
 	for _, f := range z.File {
 		names = append(names, f.Name)
+		if f.Modified.Year() < 2020 {
+			t.Errorf("%s is from %s", f.Name, f.Modified)
+		}
 		if f.Name == "same.txt.sig" {
 			r, err := f.Open()
 			if err != nil {
@@ -359,6 +362,8 @@ func TestStory(t *testing.T) {
 		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b\u202etxt.exe", "b"}), 400, "Имя файла: символ U&#43;202E не допускается", "<li>b txt.exe</li>\n</ul>")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, file{"file", "a.docx", "a"}), 400, "Так подписать этот файл нельзя")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "level": "long"}, file{"file", "a.txt", "a"}, file{"file", "b.docx", "b"}, file{"file", "c.docx", "c"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul>\n<li>b.docx</li>\n<li>c.docx</li>\n</ul>")
+		beside := b.ok(b.get(b.find(b.ok(b.upload("/sign", one, file{"file", "a.txt", "a"})), result)[1])).text
+		b.is(b.upload("/sign", one, file{"file", "a.txt.sig", beside}, file{"file", "b.txt", "b"}), 400, "<p>Отказ касается этих файлов:</p>\n<ul>\n<li>a.txt.sig</li>\n</ul>")
 		b.is(b.upload("/verify", nil, file{"file", "a.txt", "a"}), 400, "Файл не удалось прочитать")
 		b.is(b.get("/signed?operations=1"), 404, "Такой операции у вас нет.<")
 		many := make([]file, 201)

@@ -403,6 +403,8 @@ func notSigned(err error, files []upload, beside map[int]int, groups []*group, i
 		left.signed, left.culprit, left.files = "/signed?"+queryOf(ids), culprit, names
 	case culprit != "":
 		left.files = []string{culprit}
+	case fault.Is(err, fault.InvalidSignatureParams): // it is about the way in which these are signed
+		left.files = namesAt(files, groups[0].files)
 	}
 	return left
 }
