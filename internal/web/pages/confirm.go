@@ -328,7 +328,9 @@ func (a *API) toConfirm(ctx context.Context, who audit.Principal, id string) (co
 func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confirmView {
 	f := &c.Fields
 	v := confirmView{waiting: a.waiting(w, r), Operator: r.Operator, Group: r.What.Group()}
-	exact := func(name, value string) { v.Exact = append(v.Exact, confirmValue{Name: name, Value: value, Raw: true}) }
+	exact := func(name, value string) {
+		v.Exact = append(v.Exact, confirmValue{Name: name, Value: visible(value), Raw: true})
+	}
 	for _, one := range []confirmValue{
 		{Name: "action", Value: f.Action}, {Name: "certificate", Value: hex.EncodeToString(f.Certificate)},
 		{Name: "public_key", Value: hex.EncodeToString(f.PublicKey)}, {Name: "signature_type", Value: f.SignatureType},
@@ -351,7 +353,9 @@ func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confi
 			}
 			exact(one.Name, text)
 			if !slices.Contains(said, one.Name) {
-				v.Values = append(v.Values, w.confirmed(one))
+				inWords := w.confirmed(one)
+				inWords.Value = visible(inWords.Value)
+				v.Values = append(v.Values, inWords)
 			}
 		}
 	}
@@ -362,7 +366,7 @@ func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confi
 			break
 		}
 		v.Listed = append(v.Listed, confirmDocument{
-			Index: i, Name: d.Name, Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash,
+			Index: i, Name: visible(d.Name), Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash,
 			Known: d.Hash == "", Related: d.Original != nil, State: "confirm.document." + string(states[i]),
 		})
 	}

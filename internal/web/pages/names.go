@@ -4,7 +4,9 @@ package pages
 
 import (
 	"encoding/hex"
+	"fmt"
 	"strings"
+	"unicode"
 
 	"tamga/internal/domain/notify"
 )
@@ -15,7 +17,7 @@ import (
 func personIn(name string) string {
 	commons, organisations := partsOf(name, "CN"), partsOf(name, "O")
 	if len(commons) != 1 || notify.OneLine(commons[0]) == "" {
-		return name
+		return visible(name)
 	}
 	person := notify.OneLine(commons[0])
 	if len(organisations) == 1 && organisations[0] != commons[0] {
@@ -24,6 +26,28 @@ func personIn(name string) string {
 		}
 	}
 	return person
+}
+
+// visible replaces the characters of a stranger's text that are not seen, or that change how others
+// are seen, by their numbers, such as [U+202E]. Nothing else of the text is changed.
+func visible(text string) string {
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			fmt.Fprintf(&b, "[%U]", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// hidden reports whether [visible] replaces a character. Line breaks are seen.
+func hidden(r rune) bool {
+	return !strings.ContainsRune("\n\r\t", r) && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co))
 }
 
 // partsOf returns the values of an attribute of a name in the form of RFC 4514.

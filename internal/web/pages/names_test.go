@@ -22,7 +22,7 @@ func TestPersonIn(t *testing.T) {
 		`CN=<img src=x>`:            "<img src=x>",
 		"CN=a,CN=b":                 "CN=a,CN=b", // which of them is it?
 		"CN=":                       "CN=",
-		"CN=\u200b":                 "CN=\u200b",
+		"CN=\u200b":                 "CN=[U+200B]",
 		"SNILS=12345678901":         "SNILS=12345678901",
 		"":                          "",
 		`CN=a\`:                     `a\`,
@@ -43,6 +43,20 @@ func TestPersonIn(t *testing.T) {
 				t.Errorf("%s has the %s %q, want %q", name, attribute, got, want)
 			}
 		}
+	}
+}
+
+// TestVisible checks that no character of a stranger hides what a text says.
+func TestVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "Иван\n<b> 👍": "Иван\n<b> 👍", "CN=\u202egpj.exe": "CN=[U+202E]gpj.exe", "a\u200bb\x00\u2028": "a[U+200B]b[U+0000][U+2028]",
+	} {
+		if got := visible(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+	if got := personIn("CN=a\u202e,CN=b"); got != "CN=a[U+202E],CN=b" {
+		t.Errorf("a name that is returned whole is %q", got)
 	}
 }
 

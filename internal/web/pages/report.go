@@ -27,7 +27,7 @@ func (a *API) print(w *words, r *report) (rest.File, error) {
 	}
 	field := func(key, text string) {
 		if text != "" {
-			lines = append(lines, Line{"field", w.text(key), text})
+			lines = append(lines, Line{"field", w.text(key), visible(text)})
 		}
 	}
 	for i, s := range r.Signatures {

@@ -662,7 +662,7 @@ func shownOperation(w *words, o *signing.Operation) signedOperation {
 	}
 	for i := range o.Documents {
 		d := &o.Documents[i]
-		one := signedDocument{Name: d.OriginalName, Result: d.Name, RefID: d.RefID, State: "document.waits"}
+		one := signedDocument{Name: visible(d.OriginalName), Result: visible(d.Name), RefID: d.RefID, State: "document.waits"}
 		switch {
 		case d.Declined:
 			one.State = "document.declined"
