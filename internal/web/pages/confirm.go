@@ -483,7 +483,9 @@ func (a *API) confirmBy(ctx context.Context, r struct {
 	default:
 		return a.answer(ctx, who, record, form, declined)
 	}
-	here.Location += "#answering" // the code, or the ways to confirm, are below the documents
+	if r.Body.Get("decline") == "" {
+		here.Location += "#answering" // the code, or the ways to confirm, are below the documents
+	}
 	return here, err
 }
 

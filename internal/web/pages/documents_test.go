@@ -48,7 +48,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("%d documents on %d pages, want 122 on 3", len(seen), pages)
 	}
 	at := b.find(b.get("/documents"), link)[1]
-	b.ok(b.get(at), "Made from", "Keep it until")
+	b.ok(b.get(at), "Made from", "Keep it until", `href="/sign?stored=`+strings.TrimPrefix(at, "/documents/")+`">Sign</a>`)
 	b.ok(b.post(at+"/do/keep", nil), "you delete it")
 	if page := b.ok(b.post(at+"/do/delete", nil)); page.at.Path != "/documents" {
 		t.Errorf("after the deletion the browser is at %s", page.at)
