@@ -439,9 +439,9 @@ func (a *API) webhook(ctx context.Context, r struct {
 		return view{}, err
 	}
 	w := visitorOf(ctx).words
-	facts := table{Title: "webhooks.one", Facts: true, Deeds: a.webhookLinks(&s), Rows: []row{
+	facts := table{Title: "webhooks.settings", Facts: true, Deeds: a.webhookLinks(&s), Rows: []row{
 		fact("webhooks.address", cell{Text: s.URL}), fact("webhooks.events", w.eventsCell(s.Events)), fact("certificate.state", webhookState(&s)),
-		fact("requests.at", cell{At: s.CreatedAt}), fact("webhooks.waiting", cell{Text: atMost(len(waiting), pageRows)}), fact("webhooks.id", cell{Text: s.ID, Code: true}),
+		fact("webhooks.added", cell{At: s.CreatedAt}), fact("webhooks.waiting", cell{Text: atMost(len(waiting), pageRows)}), fact("webhooks.id", cell{Text: s.ID, Code: true}),
 	}}
 	if !s.PausedAt.IsZero() {
 		facts.Rows = append(facts.Rows, fact("webhooks.paused", cell{At: s.PausedAt}))
@@ -462,7 +462,7 @@ func (a *API) webhook(ctx context.Context, r struct {
 	if len(sent) == pageRows {
 		deliveries.Next = webhookAt(s.ID) + "?before=" + url.QueryEscape(sent[len(sent)-1].ID)
 	}
-	return a.office(ctx, "sections", "webhooks.one", r.Done, sections{Lead: s.URL, Tables: []table{facts, deliveries}}), nil
+	return a.office(ctx, "sections", "webhooks.one", r.Done, sections{Tables: []table{facts, deliveries}}), nil
 }
 
 // webhookObject finds a system that receives events, by its identifier. People know it by its
@@ -486,7 +486,7 @@ func (a *API) subscription(ctx context.Context, id string) (notify.Subscription,
 // webhookField lists the events by what has happened; a program that receives them knows the
 // type beside it.
 func webhookField(ctx context.Context, _ *object) ([]field, error) {
-	f, w := field{name: "events", kind: kindMany, hint: "field.hint.events"}, visitorOf(ctx).words
+	f, w := field{name: "events", kind: kindMany}, visitorOf(ctx).words
 	for _, e := range notify.Events() {
 		f.choices = append(f.choices, pick{Value: string(e.Type), Text: e.Description[w.language] + " – " + string(e.Type)})
 	}
