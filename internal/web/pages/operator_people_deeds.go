@@ -22,6 +22,7 @@ import (
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
+	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
@@ -689,21 +690,20 @@ func (a *API) certificateDeeds() []deed {
 	}
 }
 
-// aboutOperation describes an operation under way of a user.
+// aboutOperation describes an operation under way of a user, or one that was cancelled: the form of a
+// second tab may cancel it again. One that ended otherwise is not under way.
 func (a *API) aboutOperation(ctx context.Context, o *object) (row, error) {
-	list, err := a.Operators.Active.Active(ctx, audit.Principal{UserID: o.ID})
-	for _, op := range list {
+	op, err := a.Operators.Active.Find(ctx, audit.Principal{UserID: o.ID}, o.Of)
+	if op != nil {
 		rest.Afterwards(ctx, op)
 	}
-	if err != nil {
+	switch {
+	case fault.Is(err, fault.NotFound) || err == nil && !op.State.Active() && op.State != signing.StateCancelled:
+		return row{}, fault.Newf(fault.NotFound, "the operation %.64q is not under way: it has ended, or the link is wrong", o.Of)
+	case err != nil:
 		return row{}, err
 	}
-	for _, op := range list {
-		if op.ID == o.Of {
-			return row{Cells: []cell{{Key: "action." + op.Action.String()}, {Key: "operation." + string(op.State)}, {At: op.CreatedAt}, {Text: documentNames(op)}}}, nil
-		}
-	}
-	return row{}, fault.Newf(fault.NotFound, "the operation %.64q is not under way: it has ended, or the link is wrong", o.Of)
+	return row{Cells: []cell{{Key: "action." + op.Action.String()}, {Key: "operation." + string(op.State)}, {At: op.CreatedAt}, {Text: documentNames(op)}}}, nil
 }
 
 func (a *API) policyDeeds() []deed {

@@ -239,3 +239,31 @@ func TestNumbersOfName(t *testing.T) {
 	b.ok(b.deed(at+"/dn", name("500100732258", "")), "The name is changed") // it was saved before: nothing new is wrong
 	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/dn", `{"11":"Ivanov","4":"1"}`)
 }
+
+// TestCancelledAgain checks that the form of an operation that was cancelled says the same again, and that
+// one that ended otherwise has none.
+func TestCancelledAgain(t *testing.T) {
+	t.Parallel()
+	w := tamgatest.StartUMS(t)
+	b, at := operator(w, w.Dev.Operator.Login), personAt(w.Dev.User.ID)
+	demo := newBrowser(t, w.Server)
+	demo.ok(demo.signIn("/start", w.Dev.User.Login, w.Dev.User.Password))
+	signed := demo.ok(demo.upload("/sign", map[string]string{"certificate": "1"}, file{"file", "a.txt", "text"}), "<td>Signed")
+	done := at + "/operation-cancel?of=" + url.QueryEscape(signed.at.Query().Get("operations"))
+	b.is(b.get(done), 404, "is not under way: it has ended, or the link is wrong.<")
+	b.is(b.post(done, nil), 404)
+
+	b.ok(b.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}))
+	b.ok(b.deed(at+"/email-add", url.Values{"email": {"demo@example.org"}}))
+	b.ok(b.deed(at+"/email-confirm?of=demo%40example.org", nil))
+	b.ok(b.deed(at+"/email-codes?of=demo%40example.org", nil))
+	b.ok(b.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}))
+	demo = newBrowser(t, w.Server)
+	demo.ok(demo.signIn("/start", w.Dev.User.Login, w.Dev.User.Password))
+	demo.ok(demo.upload("/sign", map[string]string{"certificate": "1"}, file{"file", "a.txt", "text"}))
+	cancel := b.find(b.get(at), regexp.MustCompile(`href="(`+at+`/operation-cancel\?of=[^"]+)"`))[1]
+	b.ok(b.get(cancel), "Sign a document", "Waits for confirmation", "a.txt")
+	b.ok(b.deed(cancel, nil), "The operation is cancelled")
+	b.ok(b.get(cancel), "Cancelled")
+	b.ok(b.deed(cancel, nil), "The operation is cancelled")
+}
