@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tamga/internal/adapter/store/lite"
@@ -83,6 +84,8 @@ type DB struct {
 
 	preparedObjects *lookups[*signing.PreparedRecord]
 	authorityStates *lookups[states]
+
+	hadUsers atomic.Int64 // so many users there were, at least; see Users.MoreUsers
 }
 
 // database is an open database of an engine.

@@ -32,6 +32,12 @@ func TestUsersFound(t *testing.T) {
 					t.Errorf("more than %d users: %v, %v", than, more, err)
 				}
 			}
+			// How many there were is remembered: the next search need not look again.
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if more, err := users.MoreUsers(ended, number); !more || err != nil {
+				t.Errorf("there were more users: %v, %v", more, err)
+			}
 			for i, c := range []struct {
 				operator    string
 				conditions  []user.Condition
