@@ -77,7 +77,7 @@ func TestBrowseFar(t *testing.T) {
 		calls   []string
 		err     error
 	}{
-		{walked{size: 3_000, near: 2}, nil, false, errTurn, 2, "", []string{near}, nil},
+		{walked{size: 1_500, near: 2}, nil, false, errTurn, 2, "", []string{near}, nil},
 		{walked{size: 1_000_000, near: 6}, nil, true, errTurn, 5, "00000000", []string{near}, nil}, // full
 		{walked{size: 50_000, near: 2, found: 3, able: true}, nil, false, nil, 3, "", []string{near, "more 50000", "found 0"}, nil},
 		{walked{size: 50_000, near: 2, found: 9, able: true}, nil, false, nil, 5, "00000000", []string{near, "more 50000", "found 0"}, nil},

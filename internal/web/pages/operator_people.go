@@ -111,7 +111,11 @@ func (a *API) people(ctx context.Context, r struct {
 	case next != "":
 		v.Found.Empty = "people.none_yet"
 		again.Set("after", next)
-		v.Partial, v.Found.NextKey = goesOn(len(list), "people.partial", "people.partial_far", r.Far != "", again)
+		partial := "people.partial"
+		if len(filters) == 0 {
+			partial = "people.partial_list"
+		}
+		v.Partial, v.Found.NextKey = goesOn(len(list), partial, "people.partial_far", r.Far != "", again)
 		v.Found.Next = "/operator/people?" + again.Encode()
 	}
 	return a.office(ctx, "people", "people.title", r.Done, v), nil

@@ -85,4 +85,17 @@ func TestSearchFar(t *testing.T) {
 	if next := b.next(p); !strings.Contains(next, "far=yes") || strings.Contains(p.text, "looked at") {
 		t.Errorf("a full page leads to %s", next)
 	}
+
+	// An operator of many groups whom the first people are out of reach.
+	for _, change := range []string{
+		"INSERT INTO user_groups (name, title, created_at) SELECT DISTINCT 'more ' || substr(id, 6), '', 0 FROM users WHERE id LIKE 'many-1000%'",
+		"INSERT INTO operator_groups (user_id, group_name) SELECT '" + w.Dev.Operator.ID + "', name FROM user_groups WHERE name LIKE 'more %'",
+		"UPDATE users SET group_name = 'Other', login_folded = '!' || login_folded WHERE id LIKE 'many-10%' AND id < 'many-102'",
+	} {
+		if _, err := db.ExecContext(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p = b.ok(b.get("/operator/people"), "Few of the first 1,500 people", "Go on searching</a>")
+	b.ok(b.get(b.next(p)), w.Dev.Operator.Login)
 }
