@@ -104,6 +104,58 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
+// TestPlanOfUserEntries reads the entries of a user whom the statistics do not know. It must not sort
+// all of them.
+func TestPlanOfUserEntries(t *testing.T) {
+	url := storetest.PostgreSQL(t).Migrated(t)
+	db := storetest.Open(t, url)
+	if err := (store.Audit{DB: db}).MakePartitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	now := time.Now().UTC()
+	next := time.Date(now.Year(), now.Month()+2, 15, 0, 0, 0, 0, time.UTC)
+	const write = `INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id)
+		SELECT CASE i % 2 WHEN 0 THEN CAST($1 AS BIGINT) ELSE CAST($2 AS BIGINT) END, '', '', 'done', '', '', '', '', `
+	for _, statement := range []string{
+		write + "'user ' || i, '', '', FALSE, '', '', '', 0, '', '' FROM generate_series(1, 100000) AS n(i)",
+		"ANALYZE audit",
+		write + "'heavy', '', '', FALSE, '', '', '', 0, '', '' FROM generate_series(1, 10000) AS n(i)",
+	} {
+		var args []any
+		if strings.HasPrefix(statement, write) {
+			args = []any{now.UnixMilli(), next.UnixMilli()}
+		}
+		if _, err := admin.ExecContext(t.Context(), statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := admin.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.ExecContext(t.Context(), "PREPARE entries (TEXT, BIGINT) AS SELECT id FROM audit WHERE user_id = $1 AND phase = 'done' AND id < $2 ORDER BY id DESC LIMIT 50"); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		if _, err := c.ExecContext(t.Context(), "SET plan_cache_mode = "+mode); err != nil {
+			t.Fatal(err)
+		}
+		var plan string
+		if err := c.QueryRowContext(t.Context(), "EXPLAIN (FORMAT JSON) EXECUTE entries ('heavy', 1000000)").Scan(&plan); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(plan, `"Merge Append"`) || strings.Contains(plan, `"Node Type": "Sort"`) {
+			t.Errorf("%s sorts the entries:\n%s", mode, plan)
+		}
+	}
+}
+
 // TestPartitionsBesideAMaker checks for missing partitions while another process makes one,
 // and so has locked the table of all other entries. Writers add entries meanwhile. A step
 // that waits ends with an error of lock_timeout.
