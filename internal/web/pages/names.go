@@ -47,6 +47,9 @@ func visible(text string) string {
 
 // hidden reports whether [visible] replaces a character. Line breaks are seen.
 func hidden(r rune) bool {
+	if ' ' <= r && r <= '~' || 'Ѐ' <= r && r <= 'ӿ' { // nearly all there are: a list has thousands
+		return false
+	}
 	return !strings.ContainsRune("\n\r\t", r) && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co))
 }
 
