@@ -219,7 +219,7 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 	if f.Login != "" {
 		// LOWER knows Latin letters alone in some databases. A user who exists is found by any spelling.
 		args = append(args, strings.ToLower(f.Login), user.FoldLogin(f.Login))
-		where = append(where, "(LOWER(login) = $1 OR login = (SELECT u.login FROM users u WHERE u.login_folded = $2))")
+		where = append(where, fmt.Sprintf("(LOWER(login) = $%d OR login = (SELECT u.login FROM users u WHERE u.login_folded = $%d))", len(args)-1, len(args)))
 	}
 	add(f.Operation != "", "operation = ?", f.Operation)
 	add(f.Outcome != "", "outcome = ?", f.Outcome)

@@ -59,15 +59,10 @@ func (s Outbox) ClaimMessages(ctx context.Context, channel notify.Channel, lease
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	args := []any{lease, millis(until), millis(now)}
-	marks := make([]string, len(ids))
-	for i, id := range ids {
-		args = append(args, id)
-		marks[i] = fmt.Sprintf("$%d", len(args))
-	}
+	args, isOne := among([]any{lease, millis(until), millis(now)}, ids)
 	err = s.Unit(ctx, func(ctx context.Context) error {
 		claimed, err = all(ctx, s.DB, scanMessage, `UPDATE outbox SET lease = $1, leased_until = $2, attempts = attempts + 1
-			WHERE id IN (SELECT id FROM outbox WHERE id IN (`+strings.Join(marks, ", ")+`)
+			WHERE id IN (SELECT id FROM outbox WHERE id `+isOne+`
 				AND state = 'pending' AND due_at <= $3 AND leased_until <= $3`+s.skipLocked()+`)
 			RETURNING `+messageColumns, args...)
 		return err

@@ -6,8 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
@@ -148,15 +146,12 @@ func (s Policies) GroupKinds(ctx context.Context, groups []string) (map[string][
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	names, marks := make([]any, len(groups)), make([]string, len(groups))
-	for i, g := range groups {
-		names[i], marks[i] = g, fmt.Sprintf("$%d", i+1)
-	}
+	names, isOne := among(nil, groups)
 	type setting struct{ group, kind string }
 	list, err := allUnprepared(ctx, s.DB, func(r row) (v setting, err error) {
 		err = r.Scan(&v.group, &v.kind)
 		return v, err
-	}, "SELECT group_name, kind FROM group_policies WHERE group_name IN ("+strings.Join(marks, ", ")+")", names...)
+	}, "SELECT group_name, kind FROM group_policies WHERE group_name "+isOne, names...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"tamga/internal/domain/lock"
@@ -113,11 +112,8 @@ func (s Users) UsersByLogins(ctx context.Context, folded []string) (list []user.
 const loginPortion = 50
 
 var usersByLogins = func() string {
-	marks := make([]string, loginPortion)
-	for i := range marks {
-		marks[i] = fmt.Sprintf("$%d", i+1)
-	}
-	return "SELECT " + userColumns + " FROM users u WHERE u.login <> '' AND u.login_folded IN (" + strings.Join(marks, ", ") + ")"
+	_, isOne := among(nil, make([]string, loginPortion))
+	return "SELECT " + userColumns + " FROM users u WHERE u.login <> '' AND u.login_folded " + isOne
 }()
 
 func (s Users) find(ctx context.Context, condition, arg string) (user.User, error) {
@@ -136,12 +132,9 @@ func (s Users) ListUsers(ctx context.Context, q user.Query) ([]user.User, error)
 	query := "SELECT " + userColumns + " FROM users u WHERE u.login_folded > $1"
 	args := []any{q.After, q.Limit}
 	if q.Groups != nil {
-		marks := make([]string, len(q.Groups))
-		for i, g := range q.Groups {
-			args = append(args, g)
-			marks[i] = fmt.Sprintf("$%d", len(args))
-		}
-		query += " AND u.group_name IN (" + strings.Join(marks, ", ") + ")"
+		var isOne string
+		args, isOne = among(args, q.Groups)
+		query += " AND u.group_name " + isOne
 	}
 	return all(ctx, s.DB, scanUser, query+" ORDER BY u.login_folded LIMIT $2", args...)
 }

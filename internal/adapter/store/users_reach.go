@@ -4,9 +4,7 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"tamga/internal/domain/contact"
@@ -123,16 +121,16 @@ func (s Users) withContacts(ctx context.Context, users []user.Info) error {
 		at[users[i].ID] = &users[i]
 	}
 	for some := range slices.Chunk(users, contactsAtOnce) {
-		ids := make([]any, len(some))
-		marks := make([]string, len(some))
+		ids := make([]string, len(some))
 		for i, u := range some {
-			ids[i], marks[i] = u.ID, fmt.Sprintf("$%d", i+1)
+			ids[i] = u.ID
 		}
+		args, isOne := among(nil, ids)
 		contacts, err := allUnprepared(ctx, s.DB, scanShown, `SELECT user_id, type, value, confirmed FROM (
 				SELECT user_id, type, value, confirmed, ROW_NUMBER() OVER (PARTITION BY user_id, type
 					ORDER BY `+shownFirst+`) AS place
-				FROM contacts WHERE user_id IN (`+strings.Join(marks, ", ")+`)) AS c
-			WHERE place = 1`, ids...)
+				FROM contacts WHERE user_id `+isOne+`) AS c
+			WHERE place = 1`, args...)
 		if err != nil {
 			return err
 		}
@@ -157,12 +155,8 @@ func scanShown(r row) (c contact.Contact, err error) {
 func (s Users) InfosByID(ctx context.Context, operatorID string, ids []string, now time.Time) ([]user.Info, error) {
 	var users []user.Info
 	for some := range slices.Chunk(ids, contactsAtOnce) {
-		args, marks := []any{operatorID, millis(now)}, make([]string, len(some))
-		for i, id := range some {
-			args = append(args, id)
-			marks[i] = fmt.Sprintf("$%d", len(args))
-		}
-		found, err := allUnprepared(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id IN ("+strings.Join(marks, ", ")+") AND "+reaches, args...)
+		args, isOne := among([]any{operatorID, millis(now)}, some)
+		found, err := allUnprepared(ctx, s.DB, scanInfo, "SELECT "+infoColumns+infoTables+" WHERE u.id "+isOne+" AND "+reaches, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -177,14 +171,11 @@ func (s Users) Logins(ctx context.Context, ids []string) (map[string]string, err
 	type named struct{ id, login string }
 	logins := make(map[string]string, len(ids))
 	for some := range slices.Chunk(ids, contactsAtOnce) {
-		args, marks := make([]any, len(some)), make([]string, len(some))
-		for i, id := range some {
-			args[i], marks[i] = id, fmt.Sprintf("$%d", i+1)
-		}
+		args, isOne := among(nil, some)
 		found, err := allUnprepared(ctx, s.DB, func(r row) (n named, err error) {
 			err = r.Scan(&n.id, &n.login)
 			return n, err
-		}, "SELECT id, login FROM users WHERE login <> '' AND id IN ("+strings.Join(marks, ", ")+")", args...)
+		}, "SELECT id, login FROM users WHERE login <> '' AND id "+isOne, args...)
 		if err != nil {
 			return nil, err
 		}

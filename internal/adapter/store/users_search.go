@@ -394,6 +394,17 @@ func comparison(c user.Condition, args []any) (string, []any) {
 	return fmt.Sprintf("%s $%d", operator, len(args)), args
 }
 
+// among adds values to the arguments of a query and returns the condition that a column has one of
+// them. There is at least one.
+func among[T any](args []any, values []T) (_ []any, isOne string) {
+	marks := make([]string, len(values))
+	for i, v := range values {
+		args = append(args, v)
+		marks[i] = "$" + strconv.Itoa(len(args))
+	}
+	return args, "IN (" + strings.Join(marks, ", ") + ")"
+}
+
 // likePattern joins parts by a wildcard for any text. Special characters of LIKE in parts
 // are escaped.
 func likePattern(parts []string) string {
