@@ -17,6 +17,7 @@ import (
 	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/held"
 )
 
 // Administer opens the installation, calls fn, and writes the attempt and its outcome to the audit
@@ -34,7 +35,7 @@ func Administer(c *Console, from *Installation, operation, object string, fn fun
 	}
 	entry := audit.Entry{
 		Operation: operation, Phase: audit.Attempt, Object: object,
-		Remote: "command line", Principal: audit.Principal{Login: "administrator", Method: "command line"},
+		Remote: audit.CommandLine, Principal: held.Administrator,
 	}
 	began := time.Now()
 	if err := h.Audit.Record(c.Context, entry); err != nil {

@@ -22,6 +22,7 @@ import (
 	"tamga/internal/cli"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/signin"
@@ -365,8 +366,8 @@ func (r *importing) also(ctx context.Context, h *app.Rooms, i *importItem, u use
 		i.imported = append(i.imported, c)
 	}
 	return h.Audit.Record(ctx, audit.Entry{
-		Operation: "AddUser", Phase: audit.Done, Object: u.Login, Outcome: audit.OK, Remote: "command line", Detail: "import",
-		Principal: audit.Principal{Login: "administrator", Method: "command line"},
+		Operation: "AddUser", Phase: audit.Done, Object: u.Login, Outcome: audit.OK, Remote: audit.CommandLine, Detail: "import",
+		Principal: held.Administrator,
 	})
 }
 

@@ -36,6 +36,9 @@ const (
 	Done    = "done"    // with the outcome
 )
 
+// CommandLine is the remote side and the method of who runs a command of this program.
+const CommandLine = "command line"
+
 // Outcomes that are not the code of a fault.
 const (
 	OK       = "ok"

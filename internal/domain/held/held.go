@@ -164,7 +164,7 @@ const (
 )
 
 // Administrator is the caller of commands, who may approve and refuse every request.
-var Administrator = audit.Principal{Login: "administrator", Method: "command line"}
+var Administrator = audit.Principal{Login: "administrator", Method: audit.CommandLine}
 
 func administrator(who audit.Principal) bool {
 	return who.UserID == "" && who.Method == Administrator.Method

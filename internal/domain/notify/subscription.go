@@ -42,10 +42,10 @@ type SubscriptionStore interface {
 	// Subscription finds one by its identifier, or reports ErrNotFound.
 	Subscription(ctx context.Context, id string) (Subscription, error)
 	// ChangeSubscription replaces the address, the events and the sealed content. It reports
-	// false when there is none.
+	// false for an unknown identifier.
 	ChangeSubscription(ctx context.Context, s Subscription) (bool, error)
 	// PauseSubscription sets when a subscription was switched off, zero for one that is on. It
-	// reports false when there is none.
+	// reports false for an unknown identifier.
 	PauseSubscription(ctx context.Context, id string, at time.Time) (bool, error)
 	// RemoveSubscription reports false when there is none.
 	RemoveSubscription(ctx context.Context, id string) (bool, error)

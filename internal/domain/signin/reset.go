@@ -121,7 +121,7 @@ func (s *Service) ResetPassword(ctx context.Context, who audit.Principal, userID
 			d.Print = f
 		}
 	}
-	if err := s.checkDelivery(d); err != nil {
+	if err := s.Deliverable(d); err != nil {
 		return Outcome{}, err
 	}
 	drawn, err := password.Generate(s.rand)
@@ -219,9 +219,9 @@ func recipient(d Destination) (kind contact.Kind, way string, ok bool) {
 	return contact.Kind{}, "", false
 }
 
-// checkDelivery refuses deliveries that the installation does not support. Faults:
+// Deliverable refuses deliveries that the installation does not support, whatever the user has. Faults:
 // wrong_operation, invalid_parameters.
-func (s *Service) checkDelivery(d Delivery) error {
+func (s *Service) Deliverable(d Delivery) error {
 	disallowed := func(way string) error {
 		return fault.Newf(fault.WrongOperation, "PasswordDisplayList does not contain %s: this delivery of passwords is not enabled", way)
 	}
@@ -256,10 +256,6 @@ func (s *Service) checkDelivery(d Delivery) error {
 	}
 	return nil
 }
-
-// Deliverable returns nil if the installation supports a delivery, whatever the user has. Faults:
-// wrong_operation, invalid_parameters.
-func (s *Service) Deliverable(d Delivery) error { return s.checkDelivery(d) }
 
 // maxDestinations is the largest number of messages of one order.
 const maxDestinations = 10

@@ -55,7 +55,7 @@ func DefaultComponents() []Component {
 		{ID: 7, OID: "2.5.4.8", Name: "S", DisplayName: "Область", English: "Region", MaxLength: 128},
 		{ID: 6, OID: "2.5.4.6", Name: "C", DisplayName: "Страна", English: "Country", MaxLength: 2},
 		{ID: 5, OID: "1.2.840.113549.1.9.1", Name: "E", DisplayName: "Электронная почта", English: "E-mail", MaxLength: 128},
-		{ID: 4, OID: "1.2.643.3.131.1.1", Name: "INN", DisplayName: "ИНН", English: "Taxpayer number", MaxLength: 12},
+		{ID: 4, OID: oidINN, Name: "INN", DisplayName: "ИНН", English: "Taxpayer number", MaxLength: 12},
 		{ID: 3, OID: "1.2.643.100.3", Name: "SNILS", DisplayName: "СНИЛС", English: "Insurance number", MaxLength: 11},
 		{ID: 1, OID: "1.2.643.100.1", Name: "OGRN", DisplayName: "ОГРН", English: "Registration number of the organisation", MaxLength: 13},
 		{ID: 2, OID: "1.2.643.100.5", Name: "OGRNIP", DisplayName: "ОГРНИП", English: "Registration number of the entrepreneur", MaxLength: 15},

@@ -23,8 +23,8 @@ var numbers = map[string]number{
 	oidINN:          {12, fitsINN},
 	"1.2.643.100.4": {10, fitsINNLE},
 	"1.2.643.100.3": {11, fitsSNILS},
-	"1.2.643.100.1": {13, func(d []int) bool { return remainder(d[:12], 11)%10 == d[12] }},
-	"1.2.643.100.5": {15, func(d []int) bool { return remainder(d[:14], 13)%10 == d[14] }},
+	"1.2.643.100.1": {13, func(d []int) bool { return numberOf(d[:12])%11%10 == d[12] }},
+	"1.2.643.100.5": {15, func(d []int) bool { return numberOf(d[:14])%13%10 == d[14] }},
 }
 
 const oidINN = "1.2.643.3.131.1.1"
@@ -89,11 +89,7 @@ func fitsINNLE(d []int) bool {
 
 // fitsSNILS checks the number of a person. Numbers up to 001-001-998 were given without check digits.
 func fitsSNILS(d []int) bool {
-	first := 0
-	for _, digit := range d[:9] {
-		first = first*10 + digit
-	}
-	return first <= 1_001_998 || weighted(d, []int{9, 8, 7, 6, 5, 4, 3, 2, 1})%101%100 == d[9]*10+d[10]
+	return numberOf(d[:9]) <= 1_001_998 || weighted(d, []int{9, 8, 7, 6, 5, 4, 3, 2, 1})%101%100 == d[9]*10+d[10]
 }
 
 // weighted returns the sum of the first digits, each by its weight.
@@ -104,11 +100,10 @@ func weighted(d, weights []int) (sum int) {
 	return sum
 }
 
-// remainder returns the remainder of a number, which has at most 18 digits.
-func remainder(d []int, by int) int {
-	number := 0
+// numberOf returns the number with these digits, at most 18.
+func numberOf(d []int) (number int) {
 	for _, digit := range d {
 		number = number*10 + digit
 	}
-	return number % by
+	return number
 }

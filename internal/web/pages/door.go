@@ -99,17 +99,15 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	if !ok {
 		f = fault.New(fault.Failed, "")
 	}
-	if f.Code == fault.Unauthorized {
-		switch {
-		case v.read:
-			return redirected{"/sign-in?to=" + url.QueryEscape(v.here)}
-		case v.path == "/sign-out": // nothing is left to do
-			return redirected{"/"}
-		}
-	}
 	sentence, detail := v.words.refusal(f)
 	about := view{template: "refused", title: "refused.title", content: refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back"}}
-	if f.Code == fault.Unauthorized {
+	switch {
+	case f.Code != fault.Unauthorized:
+	case v.read:
+		return redirected{"/sign-in?to=" + url.QueryEscape(v.here)}
+	case v.path == "/sign-out": // nothing is left to do
+		return redirected{"/"}
+	default:
 		about = view{template: "ended", title: "ended.title", content: "/sign-in?to=" + url.QueryEscape(back(v))}
 	}
 	if v.path == SignedInPath && v.session.Token == "" { // a sign-in that failed

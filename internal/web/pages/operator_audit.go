@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -68,39 +67,31 @@ func (f *auditForm) tidy(w *words) {
 	for _, value := range []*string{&f.User, &f.Login, &f.Operation, &f.Outcome, &f.Since, &f.Until} {
 		*value = strings.TrimSpace(*value)
 	}
-	f.Operation = w.identifier("audited.", f.Operation)
-	f.Outcome = w.identifier("outcome.", f.Outcome)
+	f.Operation = identifier(w.operations(), f.Operation)
+	f.Outcome = identifier(w.outcomes(), f.Outcome)
 	if f.Outcome == strings.ReplaceAll(fault.Failed, " ", "_") {
 		f.Outcome = fault.Failed // the only code with blanks, which keys of words have not
 	}
 }
 
-// identifier returns the identifier that a person means by a text: one with a name, in any letter
-// case, or the only one that has this name. Any other text is returned itself.
-func (w *words) identifier(family, text string) string {
-	if text == "" {
-		return ""
+// identifier returns the identifier that a person means by a text: one in any letter case, or the only
+// one that has this name. Any other text is returned itself.
+func identifier(known []option, text string) string {
+	id := strings.ReplaceAll(text, " ", "_")
+	if i := slices.IndexFunc(known, func(o option) bool { return strings.EqualFold(o.Value, id) }); i >= 0 {
+		return known[i].Value
 	}
-	named := ""
-	for _, key := range slices.Sorted(maps.Keys(w.texts)) {
-		id, ok := strings.CutPrefix(key, family)
-		switch {
-		case !ok:
-		case strings.EqualFold(id, strings.ReplaceAll(text, " ", "_")):
-			return id
-		case strings.EqualFold(w.texts[key], text) && named != "":
-			return text // several have this name
-		case strings.EqualFold(w.texts[key], text):
-			named = id
-		}
+	named := slices.DeleteFunc(slices.Clone(known), func(o option) bool { return !strings.EqualFold(o.Text, text) })
+	if len(named) != 1 {
+		return text
 	}
-	return cmp.Or(named, text)
+	return named[0].Value
 }
 
-// suggestions are the identifiers of a family with their names, by name.
-func (w *words) suggestions(family string) (list []option) {
+// family returns the ends of the keys that begin so, with their texts, by text.
+func (w *words) family(beginning string) (list []option) {
 	for key, text := range w.texts {
-		if id, ok := strings.CutPrefix(key, family); ok {
+		if id, ok := strings.CutPrefix(key, beginning); ok {
 			list = append(list, option{Value: id, Text: text})
 		}
 	}
@@ -183,20 +174,17 @@ func (w *words) auditTable(entries []audit.Entry, logins map[string]string) tabl
 
 // remote returns where a request came from: an address, or a word for a command of this program.
 func (w *words) remote(from string) string {
-	if from == commandLine {
+	if from == audit.CommandLine {
 		return w.text("audit.command_line")
 	}
 	return from
 }
 
-// commandLine is in the audit entries of commands in place of an address.
-const commandLine = "command line"
-
 // auditLog searches the audit log of the installation.
 func (a *API) auditLog(ctx context.Context, r auditForm) (view, error) {
 	w := visitorOf(ctx).words
 	r.tidy(w)
-	v := auditView{Form: r, Operations: w.suggestions("audited."), Outcomes: w.suggestions("outcome.")}
+	v := auditView{Form: r, Operations: w.operations(), Outcomes: w.outcomes()}
 	q, err := r.query()
 	if err != nil {
 		return view{}, refusedForm{err, a.office(ctx, "audit", "audit.title", "", v)}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -32,6 +33,9 @@ type words struct {
 	name     string // of the language, in itself
 	tag      language.Tag
 	texts    map[string]string
+
+	// operations and outcomes are the identifiers in the audit log with their names, by name.
+	operations, outcomes func() []option
 }
 
 // languages are the languages of the pages. The first is that of a browser that wants none
@@ -43,6 +47,8 @@ var languages = []*words{
 
 func readWords(code, name string, tag language.Tag) *words {
 	w := &words{language: code, name: name, tag: tag, texts: map[string]string{}}
+	w.operations = sync.OnceValue(func() []option { return w.family("audited.") })
+	w.outcomes = sync.OnceValue(func() []option { return w.family("outcome.") })
 	files, err := fs.Glob(catalogues, "words/"+code+"/*.txt")
 	if err != nil {
 		panic(err)

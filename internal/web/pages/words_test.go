@@ -113,7 +113,7 @@ func TestIdentifier(t *testing.T) {
 		{"outcome.", "ЗАПРЕЩЕНО", "access_denied"}, {"outcome.", "an error has occurred", "An_error_has_occurred"},
 		{"outcome.", "нет такого сертификата", "нет такого сертификата"}, // of two codes
 	} {
-		if got := languages[1].identifier(c.family, c.text); got != c.want {
+		if got := identifier(languages[1].family(c.family), c.text); got != c.want {
 			t.Errorf("%s %q is %q, want %q", c.family, c.text, got, c.want)
 		}
 	}
