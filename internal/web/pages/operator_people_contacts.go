@@ -4,8 +4,11 @@ package pages
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signin"
@@ -112,109 +115,75 @@ func (a *API) sendable(ctx context.Context, o *object, kind contact.Kind) error 
 	return fault.New(fault.ContactUnconfirmed, "the person has no confirmed e-mail: add one in the record, and confirm it")
 }
 
-// codeKinds are the kinds of contacts that an activation code can go to.
-func (a *API) codeKinds() (names []string) {
+func (a *API) contactDeeds() (list []deed) {
+	book := a.Operators.Contacts
 	for _, k := range contactKinds {
-		if slices.Contains(a.Operators.Devices.Sending().Channels, k.kind.Channel) {
-			names = append(names, k.name)
+		about := func(ctx context.Context, o *object) (row, error) {
+			list, err := book.List(ctx, rest.Caller(ctx), o.ID, k.kind)
+			if err != nil {
+				return row{}, err
+			}
+			if i := slices.IndexFunc(list, func(c contact.Contact) bool { return sameContact(k.kind, c.Value, o.Of) }); i >= 0 {
+				return rowOfContact(&list[i]), nil
+			}
+			return row{}, k.gone(o.Of)
 		}
+		// on makes a deed of a call on a contact.
+		on := func(name, operation string, do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) deed {
+			return deed{name: k.name + "-" + name, words: "contact-" + name, operation: operation, about: about, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+				rest.Detail(ctx, o.Of)
+				return do(ctx, who, o, f)
+			})}
+		}
+		role := func(name string, set func(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, has bool) (contact.Contact, error)) deed {
+			d := on(name, "SetUser"+strings.ToUpper(name[:1])+name[1:]+k.operation, nil)
+			d.do = func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+				has, ok := rest.Truth(f.Get("has"))
+				if !ok {
+					return nil, fault.New(fault.InvalidParameters, "choose yes or no")
+				}
+				rest.Detail(ctx, fmt.Sprintf("%s %s=%t", o.Of, name, has))
+				_, err := set(ctx, rest.Caller(ctx), o.ID, k.kind, o.Of, has)
+				if has {
+					return nil, err
+				}
+				return &made{done: roleGone}, err
+			}
+			d.fields = []field{{name: "has", kind: kindChoice, value: "true", choices: []pick{{Value: "true", Key: "choice.yes"}, {Value: "false", Key: "choice.no"}}}}
+			return d
+		}
+		add := deed{name: k.name + "-add", operation: "AddUser" + k.operation, fields: []field{{name: k.name, required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			rest.Detail(ctx, f.Get(k.name))
+			_, err := book.Add(ctx, who, o.ID, k.kind, f.Get(k.name))
+			return err
+		})}
+		confirm := on("confirm", "ConfirmUser"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			_, err := book.Confirm(ctx, who, o.ID, k.kind, o.Of)
+			return err
+		})
+		code := on("code", "RequireUser"+k.operation+"Confirmation", func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return book.RequireConfirmation(ctx, who, o.ID, k.kind, o.Of)
+		})
+		submit := on("submit", "SubmitUser"+k.operation+"Confirmation", func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			_, err := book.SubmitConfirmation(ctx, who, o.ID, k.kind, o.Of, f.Get("code"))
+			return err
+		})
+		submit.fields = []field{{name: "code", required: true, varying: true}}
+		codes := on("codes", "SetUserSecondaryAuth"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return book.SetSecondaryAuth(ctx, who, o.ID, k.kind, o.Of)
+		})
+		end := on("delete", "DeleteUser"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+			return book.Delete(ctx, who, o.ID, k.kind, o.Of)
+		})
+		end.named = true
+		list = append(list, add, confirm, code, submit, role("primary", book.SetPrimary), role("notification", book.SetNotification), codes, end)
 	}
-	return names
+	return list
 }
 
-// takesCode reports whether an activation code can reach a user, or none is needed.
-func (a *API) takesCode(ctx context.Context, u user.Info) (bool, error) {
-	sending := a.Operators.Devices.Sending()
-	if !sending.Code || !sending.Confirmed {
-		return true, nil
-	}
-	names := a.codeKinds()
-	for _, k := range contactKinds {
-		if !slices.Contains(names, k.name) {
-			continue
-		}
-		if has, err := a.hasConfirmed(ctx, u, k.kind); err != nil || has {
-			return has, err
-		}
-	}
-	return false, nil
-}
-
-// codeable returns the fault for a user whom no activation code can reach.
-func (a *API) codeable(ctx context.Context, o *object) error {
-	u, err := a.Operators.People.ByID(ctx, rest.Caller(ctx), o.ID)
-	if err != nil {
-		return err
-	}
-	takes, err := a.takesCode(ctx, u)
-	if err == nil && !takes {
-		err = fault.New(fault.ContactUnconfirmed, "the activation code needs a confirmed phone or e-mail of the person: add one in the record, and confirm it")
-	}
-	return err
-}
-
-// codeFields ask for the contacts that the activation code goes to. Without codes, there are none.
-// Where a code may go to any contact, it is typed.
-func (a *API) codeFields(ctx context.Context, o *object) (fields []field, err error) {
-	sending, names := a.Operators.Devices.Sending(), a.codeKinds()
-	if !sending.Code {
-		return nil, nil
-	}
-	var offered [][]contact.Contact
-	for _, k := range contactKinds {
-		if !slices.Contains(names, k.name) {
-			continue
-		}
-		if !sending.Confirmed {
-			fields = append(fields, field{name: k.name})
-			continue
-		}
-		list, err := a.contactsOf(ctx, o.ID, k.kind)
-		if err != nil {
-			return nil, err
-		}
-		if len(list) > 0 {
-			fields, offered = append(fields, field{name: k.name}), append(offered, list)
-		}
-	}
-	for i, list := range offered {
-		none := ""
-		if len(offered) > 1 { // one of them is enough
-			none = "device.no_code"
-		}
-		name := fields[i].name
-		fields[i] = contactChoice(name, none, list)
-		if i == 0 {
-			fields[i].value = list[0].Value
-		}
-	}
-	if len(fields) > 0 && sending.Confirmed {
-		fields[0].hint = "field.hint.code_to"
-	}
-	return fields, nil
-}
-
-// pictured returns the fault for a user to whom the QR code of a device cannot be sent.
-func (a *API) pictured(ctx context.Context, o *object) error {
-	if err := a.connecting(ctx, o); err != nil {
-		return err
-	}
-	sending := a.Operators.Devices.Sending()
-	if !sending.Picture || !sending.Confirmed {
-		return nil // the room says so
-	}
-	list, err := a.contactsOf(ctx, o.ID, contact.Email)
-	if err == nil && len(list) == 0 {
-		err = fault.New(fault.ContactUnconfirmed, "the person has no confirmed e-mail: add one in the record, and confirm it")
-	}
-	return err
-}
-
-// pictureFields ask for the e-mail that the QR code goes to.
-func (a *API) pictureFields(ctx context.Context, o *object) ([]field, error) {
-	if !a.Operators.Devices.Sending().Confirmed {
-		return []field{{name: "email", required: true}}, nil
-	}
-	list, err := a.contactsOf(ctx, o.ID, contact.Email)
-	return []field{contactChoice("email", "", list)}, err
+// sameContact reports whether two values are the same contact.
+func sameContact(kind contact.Kind, one, other string) bool {
+	a, errA := kind.Normal(one)
+	b, errB := kind.Normal(other)
+	return errA == nil && errB == nil && a == b
 }

@@ -14,7 +14,6 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
-	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
@@ -322,79 +321,6 @@ func nameParts(f rest.Form) map[string]string {
 	return parts
 }
 
-func (a *API) contactDeeds() (list []deed) {
-	book := a.Operators.Contacts
-	for _, k := range contactKinds {
-		about := func(ctx context.Context, o *object) (row, error) {
-			list, err := book.List(ctx, rest.Caller(ctx), o.ID, k.kind)
-			if err != nil {
-				return row{}, err
-			}
-			if i := slices.IndexFunc(list, func(c contact.Contact) bool { return sameContact(k.kind, c.Value, o.Of) }); i >= 0 {
-				return rowOfContact(&list[i]), nil
-			}
-			return row{}, k.gone(o.Of)
-		}
-		// on makes a deed of a call on a contact.
-		on := func(name, operation string, do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) deed {
-			return deed{name: k.name + "-" + name, words: "contact-" + name, operation: operation, about: about, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-				rest.Detail(ctx, o.Of)
-				return do(ctx, who, o, f)
-			})}
-		}
-		role := func(name string, set func(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, has bool) (contact.Contact, error)) deed {
-			d := on(name, "SetUser"+strings.ToUpper(name[:1])+name[1:]+k.operation, nil)
-			d.do = func(ctx context.Context, o *object, f rest.Form) (*made, error) {
-				has, ok := rest.Truth(f.Get("has"))
-				if !ok {
-					return nil, fault.New(fault.InvalidParameters, "choose yes or no")
-				}
-				rest.Detail(ctx, fmt.Sprintf("%s %s=%t", o.Of, name, has))
-				_, err := set(ctx, rest.Caller(ctx), o.ID, k.kind, o.Of, has)
-				if has {
-					return nil, err
-				}
-				return &made{done: roleGone}, err
-			}
-			d.fields = []field{{name: "has", kind: kindChoice, value: "true", choices: []pick{{Value: "true", Key: "choice.yes"}, {Value: "false", Key: "choice.no"}}}}
-			return d
-		}
-		add := deed{name: k.name + "-add", operation: "AddUser" + k.operation, fields: []field{{name: k.name, required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-			rest.Detail(ctx, f.Get(k.name))
-			_, err := book.Add(ctx, who, o.ID, k.kind, f.Get(k.name))
-			return err
-		})}
-		confirm := on("confirm", "ConfirmUser"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
-			_, err := book.Confirm(ctx, who, o.ID, k.kind, o.Of)
-			return err
-		})
-		code := on("code", "RequireUser"+k.operation+"Confirmation", func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
-			return book.RequireConfirmation(ctx, who, o.ID, k.kind, o.Of)
-		})
-		submit := on("submit", "SubmitUser"+k.operation+"Confirmation", func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-			_, err := book.SubmitConfirmation(ctx, who, o.ID, k.kind, o.Of, f.Get("code"))
-			return err
-		})
-		submit.fields = []field{{name: "code", required: true, varying: true}}
-		codes := on("codes", "SetUserSecondaryAuth"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
-			return book.SetSecondaryAuth(ctx, who, o.ID, k.kind, o.Of)
-		})
-		end := on("delete", "DeleteUser"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
-			return book.Delete(ctx, who, o.ID, k.kind, o.Of)
-		})
-		end.named = true
-		list = append(list, add, confirm, code, submit, role("primary", book.SetPrimary), role("notification", book.SetNotification), codes, end)
-	}
-	return list
-}
-
-// sameContact reports whether two values are the same contact.
-func sameContact(kind contact.Kind, one, other string) bool {
-	a, errA := kind.Normal(one)
-	b, errB := kind.Normal(other)
-	return errA == nil && errB == nil && a == b
-}
-
 // printFormats are the print forms of a password.
 var printFormats = []signin.PrintFormat{signin.PDF, signin.Word, signin.HTML, signin.XML}
 
@@ -524,95 +450,6 @@ func (a *API) signInDeeds() []deed {
 		}})
 	}
 	return list
-}
-
-func (a *API) deviceDeeds() []deed {
-	devices := a.Operators.Devices
-	begun := func(k device.KInit, err error) (*made, error) {
-		if err != nil {
-			return nil, err
-		}
-		return &made{Text: k.QRText, Picture: picture(k.QR), Note: "device.scan"}, nil
-	}
-	order := func(f rest.Form) device.KInitOrder {
-		return device.KInitOrder{Phone: f.Get("phone"), Email: f.Get("email")}
-	}
-	block := func(name string, lock bool) deed {
-		return deed{name: name, operation: "LockoutMyDssDevice", named: lock, about: a.aboutDevice, heldAs: func(rest.Form) any { return map[string]any{"Lock": lock} },
-			do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
-				rest.Detail(ctx, fmt.Sprintf("%s lock=%t", o.Of, lock))
-				_, err := devices.SetBlocked(ctx, who, o.ID, o.Of, lock)
-				return err
-			})}
-	}
-	return []deed{
-		{name: "device-init", operation: "CreateMyDssKInit", more: a.codeFields, possible: func(ctx context.Context, o *object) error {
-			info, err := devices.Info(ctx, rest.Caller(ctx), o.ID)
-			switch {
-			case err != nil:
-				return err
-			case info.KInit != nil:
-				return fault.New(fault.KInitExists, "the user has an initialization key for a new device: delete it first, or get it again")
-			}
-			return a.codeable(ctx, o)
-		}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
-			return begun(devices.Init(ctx, rest.Caller(ctx), o.ID, order(f)))
-		}},
-		{name: "device-show", operation: "GetMyDssKInit", possible: a.connecting, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
-			return begun(devices.GetKInit(ctx, rest.Caller(ctx), o.ID))
-		}},
-		{name: "device-send", operation: "SendMyDssKInit", possible: a.pictured, more: a.pictureFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-			return devices.SendKInit(ctx, who, o.ID, f.Get("email"))
-		})},
-		{name: "device-code", operation: "ResendMyDssKInitOtp", more: a.codeFields, possible: func(ctx context.Context, o *object) error {
-			if err := a.connecting(ctx, o); err != nil {
-				return err
-			}
-			return a.codeable(ctx, o)
-		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-			return devices.ResendCode(ctx, who, o.ID, order(f))
-		})},
-		{name: "device-cancel", operation: "DeleteMyDssKInit", possible: a.connecting, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
-			return devices.DeleteKInit(ctx, who, o.ID)
-		})},
-		{name: "device-assign", operation: "AssignMyDssKey", fields: []field{{name: "kid", required: true, hint: "field.hint.kid"}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-			_, err := devices.Assign(ctx, who, o.ID, f.Get("kid"))
-			return err
-		})},
-		{name: "device-verify", operation: "GetMyDssVerificationData", about: a.aboutDevice, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
-			v, err := devices.BeginVerification(ctx, rest.Caller(ctx), o.ID, o.Of)
-			if err != nil {
-				return nil, err
-			}
-			return &made{Text: v.QRText, Picture: picture(v.QR), Note: "device.verify"}, nil
-		}},
-		block("device-block", true), block("device-unblock", false),
-		{name: "device-delete", operation: "DeleteMyDssKey", named: true, about: a.aboutDevice, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
-			rest.Detail(ctx, o.Of)
-			return devices.Delete(ctx, who, o.ID, o.Of)
-		})},
-	}
-}
-
-// aboutDevice describes a device of a user.
-func (a *API) aboutDevice(ctx context.Context, o *object) (row, error) {
-	info, err := a.Operators.Devices.Info(ctx, rest.Caller(ctx), o.ID)
-	if err != nil {
-		return row{}, err
-	}
-	if i := slices.IndexFunc(info.Devices, func(d device.Device) bool { return d.Kid == o.Of }); i >= 0 {
-		return rowOfDevice(&info.Devices[i]), nil
-	}
-	return row{}, fault.Newf(fault.NotFound, "the record has no device %.64q: it was deleted, or the link is wrong", o.Of)
-}
-
-// connecting returns the fault for a user of whom no device is being connected.
-func (a *API) connecting(ctx context.Context, o *object) error {
-	info, err := a.Operators.Devices.Info(ctx, rest.Caller(ctx), o.ID)
-	if err == nil && info.KInit == nil {
-		err = fault.New(fault.NotFound, "no device of the person is being connected: it is connected already, or the connection was cancelled or took too long")
-	}
-	return err
 }
 
 // reasons are the reasons of a revocation (RFC 5280, 5.3.1) that the form offers.
