@@ -324,6 +324,74 @@ type cell struct {
 	Code    bool
 }
 
+// shownRow is a row as the templates need it. A list has hundreds of cells, and a call of a function
+// from a template costs more than all else that is done for a cell.
+type shownRow struct {
+	Cells []shownCell
+	Deeds []shownLink
+}
+
+type shownCell struct {
+	Head          string // name of its column; "": none
+	Text, Address string
+	Code          bool
+	More          *cell // nil: nothing beside the text
+}
+
+type shownLink struct{ Address, Text string }
+
+func (w *words) rows(t table) []shownRow {
+	head := make([]string, len(t.Head))
+	for i, key := range t.Head {
+		head[i] = w.text(key)
+	}
+	rows := make([]shownRow, len(t.Rows))
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		rows[i].Cells = w.cells(r.Cells)
+		for j := range min(len(head), len(r.Cells)) {
+			rows[i].Cells[j].Head = head[j]
+		}
+		rows[i].Deeds = w.links(r.Deeds)
+	}
+	return rows
+}
+
+func (w *words) links(list []link) []shownLink {
+	links := make([]shownLink, len(list))
+	for i, l := range list {
+		links[i] = shownLink{l.Address, w.text(l.Key)}
+	}
+	return links
+}
+
+func (w *words) cells(list []cell) []shownCell {
+	cells := make([]shownCell, len(list))
+	for i := range list {
+		c := &list[i]
+		cells[i] = shownCell{Text: w.shown(c), Address: c.Address, Code: c.Code}
+		if c.Audited != "" || c.Beside != "" || c.Detail != "" || c.Bad || len(c.Notes) > 0 || len(c.Badges) > 0 {
+			cells[i].More = c
+		}
+	}
+	return cells
+}
+
+// shown returns the text of a cell.
+func (w *words) shown(c *cell) string {
+	switch {
+	case c.Key != "":
+		return w.text(c.Key)
+	case !c.At.IsZero() && c.Exact:
+		return w.moment(c.At)
+	case !c.At.IsZero():
+		return w.when(c.At)
+	case c.Audited != "":
+		return w.audited(c.Audited)
+	}
+	return visible(c.Text)
+}
+
 // link leads to a page.
 type link struct{ Address, Key string }
 
