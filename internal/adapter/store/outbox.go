@@ -118,7 +118,11 @@ func (s Outbox) Messages(ctx context.Context, q notify.MessageQuery) ([]notify.R
 			word = " AND "
 		}
 	}
-	return all(ctx, s.DB, scanMessage, query+" ORDER BY id DESC LIMIT $1", args...)
+	order := " ORDER BY id DESC"
+	if q.Oldest {
+		order = " ORDER BY id"
+	}
+	return all(ctx, s.DB, scanMessage, query+order+" LIMIT $1", args...)
 }
 
 // ReviveMessage implements notify.Store.

@@ -206,7 +206,7 @@ func (s *Service) pause(n int) (time.Duration, error) {
 // legible returns the text of an error as it is stored: one short line.
 func legible(err error) string { return OneLine(err.Error()) }
 
-// List returns messages, newest first, without their texts.
+// List returns messages without their texts.
 func (s *Service) List(ctx context.Context, q MessageQuery) ([]Record, error) {
 	if q.Limit < 1 || q.Limit > MaxMessages {
 		return nil, fault.Newf(fault.InvalidParameters, "limit: want 1 to %d", MaxMessages)

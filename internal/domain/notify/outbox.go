@@ -39,13 +39,14 @@ type Record struct {
 // ErrNotFound is the error of a Store for a missing message.
 var ErrNotFound = errors.New("notify: no such message")
 
-// MessageQuery selects messages, newest first.
+// MessageQuery selects messages.
 type MessageQuery struct {
 	State  State // "" means all
 	UserID string
 	// Webhook selects the messages to the Subscription with this identifier.
 	Webhook string
 	Before  string // only those older than the message with this identifier; "" means all
+	Oldest  bool   // the oldest come first; false: the newest
 	Limit   int    // 1 to MaxMessages
 }
 

@@ -430,7 +430,7 @@ func (a *API) webhook(ctx context.Context, r struct {
 		return view{}, err
 	}
 	rest.Concerning(ctx, s.ID)
-	waiting, err := a.Operators.Messages.List(ctx, notify.MessageQuery{Webhook: s.ID, State: notify.Pending, Limit: pageRows})
+	waiting, err := a.Operators.Messages.List(ctx, notify.MessageQuery{Webhook: s.ID, State: notify.Pending, Oldest: true, Limit: pageRows})
 	if err != nil {
 		return view{}, err
 	}
@@ -446,8 +446,8 @@ func (a *API) webhook(ctx context.Context, r struct {
 	if !s.PausedAt.IsZero() {
 		facts.Rows = append(facts.Rows, fact("webhooks.paused", cell{At: s.PausedAt}))
 	}
-	if len(waiting) > 0 && waiting[len(waiting)-1].Error != "" { // the oldest of them is tried first
-		facts.Rows = append(facts.Rows, fact("messages.error", cell{Detail: waiting[len(waiting)-1].Error, Bad: true}))
+	if len(waiting) > 0 && waiting[0].Error != "" { // the oldest is tried first
+		facts.Rows = append(facts.Rows, fact("messages.error", cell{Detail: waiting[0].Error, Bad: true}))
 	}
 	deliveries := table{Title: "webhooks.deliveries", Head: []string{"requests.at", "messages.subject", "certificate.state", "messages.attempts", "messages.error"}, Empty: "webhooks.no_deliveries"}
 	for _, m := range sent {

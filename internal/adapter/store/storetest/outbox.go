@@ -170,6 +170,7 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			list(notify.MessageQuery{Limit: 9}, 5, 4, 3, 2, 1)
 			list(notify.MessageQuery{Limit: 2}, 5, 4)
+			list(notify.MessageQuery{Limit: 2, Oldest: true}, 1, 2)
 			list(notify.MessageQuery{Limit: 9, State: notify.Dead}, 3, 2)
 			list(notify.MessageQuery{Limit: 9, State: notify.Dead, Before: message(3, "").ID}, 2)
 			list(notify.MessageQuery{Limit: 2, Before: message(4, "").ID}, 3, 2)
