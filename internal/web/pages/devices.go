@@ -98,7 +98,7 @@ func (a *API) deviceRoutes() []rest.Route {
 		post("contact-confirm", "ConfirmContactByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
 			value := form.Get("contact")
 			_, err := a.Contacts.SubmitConfirmation(ctx, who, who.UserID, contact.KindOf(value), value, strings.Join(strings.Fields(form.Get("code")), ""))
-			return err
+			return a.atField(ctx, err, value, "")
 		}),
 		post("contact-notify", "SetContactNotificationByPage", func(ctx context.Context, who audit.Principal, form rest.Form) error {
 			value := form.Get("contact")
@@ -177,12 +177,6 @@ func (a *API) onFactors(path string, do func(ctx context.Context, who audit.Prin
 		if err == nil {
 			err = do(ctx, who, r.Body)
 		}
-		switch value := r.Body.Get("contact"); path {
-		case "contact":
-			err = a.atField(ctx, err, newContact, value)
-		case "contact-confirm":
-			err = a.atField(ctx, err, value, "")
-		}
 		return seeOther("/devices?done=" + path), err
 	}
 }
@@ -199,10 +193,11 @@ func (a *API) onContact(do func(ctx context.Context, who audit.Principal, userID
 func (a *API) addContact(ctx context.Context, who audit.Principal, form rest.Form) error {
 	value := form.Get("contact")
 	kind := contact.KindOf(value)
-	if _, err := a.Contacts.Add(ctx, who, who.UserID, kind, value); err != nil {
-		return err
+	_, err := a.Contacts.Add(ctx, who, who.UserID, kind, value)
+	if err == nil {
+		err = a.Contacts.RequireConfirmation(ctx, who, who.UserID, kind, value)
 	}
-	return a.Contacts.RequireConfirmation(ctx, who, who.UserID, kind, value)
+	return a.atField(ctx, err, newContact, value)
 }
 
 // deleteContact keeps the contacts that people sign in with: without them the account may
