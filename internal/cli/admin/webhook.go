@@ -3,14 +3,17 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
+	"tamga/internal/domain/held"
 	"tamga/internal/domain/notify"
 )
 
@@ -18,6 +21,10 @@ import (
 type Webhook struct {
 	Add    webhookAddCommand    `cmd:"" help:"Register a webhook: a system that receives events. Prints the secret that signs its messages, which is never shown again."`
 	List   webhookListCommand   `cmd:"" help:"List the webhooks."`
+	Change webhookChangeCommand `cmd:"" help:"Replace the address and the events of a webhook. Its secret stays, and messages that wait go to the new address."`
+	Pause  webhookPauseCommand  `cmd:"" help:"Switch a webhook off. Events are not kept for it, and messages that wait are given up."`
+	Resume webhookResumeCommand `cmd:"" help:"Switch a webhook on again, for events from now on."`
+	Test   webhookTestCommand   `cmd:"" help:"Send a message of the type WebhookTest and say whether the system has taken it."`
 	Remove webhookRemoveCommand `cmd:"" help:"Remove a webhook."`
 }
 
@@ -27,11 +34,12 @@ type WebhookJSON struct {
 	URL       string    `json:"url"`
 	Events    []string  `json:"events"` // empty: all events
 	CreatedAt time.Time `json:"created_at"`
+	Paused    bool      `json:"paused"`
 	Secret    string    `json:"secret,omitempty"` // only of a new one
 }
 
 func describeWebhook(s notify.Subscription) WebhookJSON {
-	w := WebhookJSON{ID: s.ID, URL: s.URL, Events: []string{}, CreatedAt: s.CreatedAt}
+	w := WebhookJSON{ID: s.ID, URL: s.URL, Events: []string{}, CreatedAt: s.CreatedAt, Paused: !s.PausedAt.IsZero()}
 	for _, e := range s.Events {
 		w.Events = append(w.Events, string(e))
 	}
@@ -69,17 +77,95 @@ func (l *webhookListCommand) Run(c *cli.Console) error {
 		}
 		lines := make([]WebhookJSON, len(have))
 		var text strings.Builder
-		table := c.NewTable(&text, "ID", "CREATED", "ADDRESS", "EVENTS")
+		table := c.NewTable(&text, "ID", "CREATED", "STATE", "ADDRESS", "EVENTS")
 		for i, s := range have {
 			lines[i] = describeWebhook(s)
 			events := strings.Join(lines[i].Events, ", ")
 			if events == "" {
 				events = c.Text("all events")
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.ID, s.CreatedAt.Format(time.RFC3339), cli.Printable(s.URL), events)
+			state := cli.Word("on")
+			if lines[i].Paused {
+				state = cli.Word("off")
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.CreatedAt.Format(time.RFC3339), c.Word(state), cli.Printable(s.URL), events)
 		}
 		table.Flush()
 		return l.From.Answer(c, lines, "%s", text.String())
+	})
+}
+
+type webhookChangeCommand struct {
+	ID    string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
+	URL   string           `placeholder:"ADDRESS" help:"New https address. Default: as before."`
+	Event []string         `placeholder:"TYPE" xor:"events" help:"Type of event to receive, in place of those before; docs/events.md lists them. May be repeated. Default: as before."`
+	All   bool             `xor:"events" help:"Receive all types of events."`
+	From  cli.Installation `embed:""`
+}
+
+func (w *webhookChangeCommand) Run(c *cli.Console) error {
+	if !w.All && len(w.Event) == 0 && w.URL == "" {
+		return cli.UsageError{Err: errors.New("nothing to change: give --url, --event or --all")}
+	}
+	return cli.Administer(c, &w.From, "ChangeWebhook", w.ID, func(ctx context.Context, h *app.Rooms) error {
+		s, err := h.Webhooks.Subscription(ctx, w.ID)
+		if err != nil {
+			return err
+		}
+		events := w.Event
+		if len(events) == 0 && !w.All {
+			events = describeWebhook(s).Events
+		}
+		if err := h.Webhooks.Change(ctx, w.ID, cmp.Or(w.URL, s.URL), events); err != nil {
+			return err
+		}
+		return w.From.Answer(c, map[string]string{"changed": w.ID}, "Webhook %s is changed.\n", w.ID)
+	})
+}
+
+type webhookPauseCommand struct {
+	ID   string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
+	From cli.Installation `embed:""`
+}
+
+func (w *webhookPauseCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &w.From, "PauseWebhook", w.ID, func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Webhooks.Pause(ctx, w.ID); err != nil {
+			return err
+		}
+		return w.From.Answer(c, map[string]string{"paused": w.ID}, "Webhook %s is off.\n", w.ID)
+	})
+}
+
+type webhookResumeCommand struct {
+	ID   string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
+	From cli.Installation `embed:""`
+}
+
+func (w *webhookResumeCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &w.From, "ResumeWebhook", w.ID, func(ctx context.Context, h *app.Rooms) error {
+		if err := h.Webhooks.Resume(ctx, w.ID); err != nil {
+			return err
+		}
+		return w.From.Answer(c, map[string]string{"resumed": w.ID}, "Webhook %s is on.\n", w.ID)
+	})
+}
+
+type webhookTestCommand struct {
+	ID   string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
+	From cli.Installation `embed:""`
+}
+
+func (w *webhookTestCommand) Run(c *cli.Console) error {
+	return cli.Administer(c, &w.From, "TestWebhook", w.ID, func(ctx context.Context, h *app.Rooms) error {
+		failed, err := h.Messages.TestWebhook(ctx, w.ID, held.Administrator.UserID)
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			return fmt.Errorf("the system has not taken the message: %w", failed)
+		}
+		return w.From.Answer(c, map[string]string{"taken": w.ID}, "The system has taken the message.\n")
 	})
 }
 

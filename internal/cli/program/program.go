@@ -62,7 +62,7 @@ type commands struct {
 	Token     admin.Token         `cmd:"" help:"Import, list, unlock and delete tokens for one-time passwords (OATH)."`
 	Message   admin.Message       `cmd:"" help:"List messages to users, and send failed ones again."`
 	Policy    admin.Policy        `cmd:"" help:"Show and set the policies of users: denied actions, confirmations, notifications."`
-	Webhook   admin.Webhook       `cmd:"" help:"Add, list and remove webhooks: systems that receive events."`
+	Webhook   admin.Webhook       `cmd:"" help:"Add, list, change, test and remove webhooks: systems that receive events."`
 	Config    admin.Config        `cmd:"" help:"Check a configuration and print it with its defaults."`
 	Support   admin.SupportBundle `cmd:"" name:"support-bundle" help:"Collect what a report of a fault needs."`
 	Version   cli.Version         `cmd:"" help:"Print the version of this program."`

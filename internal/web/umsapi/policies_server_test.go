@@ -17,7 +17,7 @@ import (
 
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/cli/admin"
-
+	"tamga/internal/domain/notify"
 	"tamga/internal/tamgatest"
 )
 
@@ -583,6 +583,49 @@ func TestWebhooks(t *testing.T) {
 	w.Command("message", "resend", messages(w, "dead")[0].ID)
 	if got := types(all); got != "UserCreated" {
 		t.Errorf("sent again: %s", got)
+	}
+
+	// The administrator tries it, switches it off and on, and changes its events.
+	w.Command("webhook", "test", allID)
+	if got := types(all); got != string(notify.WebhookTest) {
+		t.Errorf("the test: %s", got)
+	}
+	all.answer(500)
+	if out, err := tried(w, "webhook", "test", allID); err == nil || !strings.Contains(err.Error(), "has not taken the message: webhook: answered 500") {
+		t.Errorf("a test that fails: %s, %v", out, err)
+	}
+	all.answer(200)
+	types(all)
+	w.Command("webhook", "pause", allID)
+	if out := w.Command("webhook", "list", "--json"); strings.Count(out, `"paused": true`) != 1 {
+		t.Errorf("the list while one is off: %s", out)
+	}
+	if _, err := tried(w, "webhook", "test", allID); err == nil {
+		t.Error("a webhook that is off was tried")
+	}
+	w.Register()
+	types(some)
+	w.Command("webhook", "resume", allID)
+	w.Command("webhook", "change", allID, "--event", "UserDeleted")
+	id, _, _, _ = w.Register()
+	w.OK(tamgatest.Ours, "DELETE", "/ums/user/"+id, "")
+	if got := types(all); got != "UserDeleted" {
+		t.Errorf("after a pause and a change of events: %s", got)
+	}
+	w.Command("webhook", "change", allID, "--url", all.URL+"/other")
+	if out := w.Command("webhook", "list"); !strings.Contains(out, all.URL+"/other") || strings.Contains(out, "all events") {
+		t.Errorf("after the change of the address: %s", out)
+	}
+	w.Command("webhook", "change", allID, "--all")
+	w.Register()
+	if got := types(all); got != "UserCreated" {
+		t.Errorf("of all events: %s", got)
+	}
+	types(some)
+	for _, wrong := range [][]string{{allID}, {allID, "--all", "--event", "UserDeleted"}, {allID, "--event", "Nothing"}, {allID, "--url", "http://10.0.0.1/"}, {"nothing", "--all"}} {
+		if out, err := tried(w, append([]string{"webhook", "change"}, wrong...)...); err == nil {
+			t.Errorf("change %v: %s", wrong, out)
+		}
 	}
 
 	w.Command("webhook", "remove", allID)
