@@ -72,7 +72,7 @@ func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, doc
 		Confirmations: r.Confirm, Steps: r.Identity, ToConfirm: toConfirm{operations},
 		CarryOutSigning: operations.Confirmed, CarryOutDeed: r.Keys.CarryOut, Paint: qr.GIF,
 	}
-	d.CertificateDeps = pages.CertificateDeps{Keys: r.Keys, Enrolment: r.Keys.Enrolment, Profiles: r.Keys.Profiles, PINMode: r.Keys.PINMode}
+	d.CertificateDeps = pages.CertificateDeps{Keys: r.Keys, Enrolment: r.Keys.Enrolment, Profiles: r.Keys.Profiles, PINs: r.Keys.PINRules()}
 	d.AccountDeps = pages.AccountDeps{
 		Own: r.Identity, People: r.Users, Grants: r.Tokens.Grants, Wishes: r.own.policies, Waiting: r.Held,
 		History: func(ctx context.Context, userID string, before int64, limit int) ([]audit.Entry, int64, error) {

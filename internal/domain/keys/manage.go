@@ -108,6 +108,18 @@ const (
 	PINAllow    PINMode = "Allow"
 )
 
+// PINRules are the rules of the installation about new PINs, for people who choose one.
+type PINRules struct {
+	Mode   PINMode
+	Length int  // least number of characters
+	Simple bool // PINs that SimplePIN reports are allowed
+}
+
+// PINRules returns the rules about new PINs of users.
+func (s *Service) PINRules() PINRules {
+	return PINRules{Mode: s.PINMode, Length: s.PINLength, Simple: s.SimplePINs}
+}
+
 // checkPIN checks the form of a new PIN; "" is a key without one. Existing PINs are not
 // checked.
 func (s *Service) checkPIN(pin string) error {

@@ -4,7 +4,6 @@ package user
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"tamga/internal/domain/fault"
@@ -29,16 +28,22 @@ var numbers = map[string]number{
 
 const oidINN = "1.2.643.3.131.1.1"
 
-// CheckNumbers checks the check digits of a name, so that people notice a typing error before a
-// certificate has it. Keys are those of [Service.SetDN]. SetDN itself takes any digits, since the
-// interface has no rule for them. The fault is invalid_parameters and names all wrong components.
+// CheckNumbers is [CheckNumbers] with the keys of [Service.SetDN]. SetDN itself takes any digits, since
+// the interface has no rule for them.
 func (n *Naming) CheckNumbers(components map[string]string) error {
-	values, err := n.resolve(maps.Clone(components))
+	values, err := n.resolve(components)
 	if err != nil {
 		return err
 	}
+	return CheckNumbers(n.components, values)
+}
+
+// CheckNumbers checks the check digits of a name, so that people notice a typing error before a
+// certificate has it. Keys of values are object identifiers. The fault is invalid_parameters and names
+// all wrong components.
+func CheckNumbers(components []Component, values map[string]string) error {
 	var wrong []string
-	for _, c := range n.components {
+	for _, c := range components {
 		rule, has := numbers[c.OID]
 		value := values[c.OID]
 		if !has || value == "" {

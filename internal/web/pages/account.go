@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/token"
@@ -79,6 +80,7 @@ type accountView struct {
 	Fixed              bool // the name cannot be changed
 	Methods            []string
 	Password           bool // the user signs in by a password
+	PasswordRule       string
 	Grants             []grantRow
 	Changes            []held.Request
 	Channels           []string
@@ -110,7 +112,7 @@ func (a *API) account(ctx context.Context, r justDone) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.FixedNames, Done: w.done("account", r.Done)}
+	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.FixedNames, Done: w.done("account", r.Done), PasswordRule: w.count("account.password_rule", password.MinLength)}
 	scheme, err := a.Own.SchemeOf(ctx, who.UserID)
 	if err != nil {
 		return view{}, err
@@ -173,16 +175,16 @@ func (a *API) setName(ctx context.Context, r formed) (rest.Redirect, error) {
 	return toAccount("name"), a.People.Rename(ctx, rest.Caller(ctx).UserID, strings.TrimSpace(r.Body.Get("name")))
 }
 
-// changePassword ends all sessions, so the browser comes back to the sign-in.
+// changePassword ends all sessions, this one too.
 func (a *API) changePassword(ctx context.Context, r formed) (rest.Redirect, error) {
 	if r.Body.Get("new") != r.Body.Get("again") {
 		return rest.Redirect{}, fault.New(fault.InvalidParameters, "the two new passwords differ: type the same one twice")
 	}
-	return toAccount("password"), a.Own.ChangePassword(ctx, rest.Caller(ctx), r.Body.Get("present"), r.Body.Get("new"))
+	return a.ended("password"), a.Own.ChangePassword(ctx, rest.Caller(ctx), r.Body.Get("present"), r.Body.Get("new"))
 }
 
 func (a *API) endSessions(ctx context.Context, _ formed) (rest.Redirect, error) {
-	return rest.Redirect{Location: "/", See: true, Cookie: a.cookie(sessionCookie, "", -1)}, a.Own.EndSignIns(ctx, rest.Caller(ctx))
+	return a.ended("sessions"), a.Own.EndSignIns(ctx, rest.Caller(ctx))
 }
 
 // setNotifications replaces the whole policy. Events that the page does not show stay.

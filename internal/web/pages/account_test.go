@@ -75,14 +75,14 @@ func TestAccount(t *testing.T) {
 	b.is(b.post("/account/do/password", url.Values{"present": {"wrong"}, "new": {fresh}, "again": {fresh}}), 400, `href="/account"`)
 	b.is(b.post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {fresh}, "again": {"x"}}), 400, "differ")
 	b.is(b.post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {"x"}, "again": {"x"}}), 400)
-	b.ok(b.post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {fresh}, "again": {fresh}}), `name="ticket"`)
+	b.ok(b.post("/account/do/password", url.Values{"present": {p.Dev.User.Password}, "new": {fresh}, "again": {fresh}}), "The password is changed. Sign in with the new one.", `href="/sign-in"`)
 	other.ok(other.get("/start"), `name="ticket"`)
 	b.ok(b.signIn("/start", p.Dev.User.Login, fresh), "Your certificates")
 	if list := p.Captured(); !strings.Contains(list[len(list)-1].To, p.phone) && !strings.Contains(list[len(list)-2].To, p.phone) {
 		t.Errorf("the phone of the user was not told of the new password: %v", list)
 	}
 	other.signIn("/start", p.Dev.User.Login, fresh)
-	b.ok(b.post("/account/do/sessions", nil), `href="/sign-in"`)
+	b.ok(b.post("/account/do/sessions", nil), "All your sessions have ended.", `href="/sign-in"`)
 	other.ok(other.get("/account"), `name="ticket"`)
 
 	// Wrong passwords count as at a sign-in.

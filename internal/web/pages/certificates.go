@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -43,7 +44,21 @@ type CertificateDeps struct {
 	Keys      Keys
 	Enrolment keys.Enrolment
 	Profiles  keys.Profiles // nil: users have no known names
-	PINMode   keys.PINMode
+	PINs      keys.PINRules
+}
+
+// pinFields is what a form with a new PIN says about it.
+type pinFields struct {
+	Allowed, Required bool
+	Rule              string // for people
+}
+
+func (a *API) pinFields(w *words) pinFields {
+	f := pinFields{Allowed: a.PINs.Mode != keys.PINForbid, Required: a.PINs.Mode == keys.PINRequired, Rule: w.count("certificates.pin_rule", a.PINs.Length)}
+	if !a.PINs.Simple {
+		f.Rule += " " + w.text("certificates.pin_not_simple")
+	}
+	return f
 }
 
 func (a *API) certificateRoutes() []rest.Route {
@@ -181,12 +196,12 @@ type requestView struct {
 	Suites      []string
 	Names       []subjectPart
 	Fixed       bool // the names cannot be changed
-	PIN         bool // a new key may have a PIN
-	PINRequired bool
+	PINs        pinFields
 
 	// What was typed, in a form that is refused. A PIN is typed again.
 	Sentence, Detail               string
 	Authority, Suite, Days, Usages string
+	OffersAsIs, AsIs               bool // the numbers may be taken as they are, and shall be
 }
 
 // refusedRequest is a fault about a request. Its page is the form with what was typed.
@@ -205,7 +220,11 @@ func (r refusedRequest) again(sentence, detail string) view {
 
 // request asks for a certificate.
 func (a *API) request(ctx context.Context, r formed) (rest.Redirect, error) {
-	to, err := a.newDeed("request", a.requested)(ctx, r)
+	var to rest.Redirect
+	err := a.checkOwnNumbers(ctx, r.Body)
+	if err == nil {
+		to, err = a.newDeed("request", a.requested)(ctx, r)
+	}
 	if _, refused := fault.As(err); !refused {
 		return to, err
 	}
@@ -216,10 +235,35 @@ func (a *API) request(ctx context.Context, r formed) (rest.Redirect, error) {
 	v.Authority, v.Suite, v.Days, v.Usages = r.Body.Get("authority"), r.Body.Get("suite"), r.Body.Get("days"), r.Body.Get("usages")
 	for i := range v.Names {
 		if !v.Fixed {
-			v.Names[i].Value = r.Body.Get("name." + v.Names[i].OID)
+			v.Names[i].Value = r.Body.Get(subjectField + v.Names[i].OID)
 		}
 	}
+	_, doubted := errors.AsType[doubt](err)
+	v.AsIs = r.Body.Get(asIsField) != ""
+	v.OffersAsIs = doubted || v.AsIs
 	return to, refusedRequest{err, v}
+}
+
+// subjectField begins the names of the fields of a subject, before an object identifier.
+const subjectField = "name."
+
+// checkOwnNumbers doubts numbers of a subject whose check digits do not fit, if they are not the
+// registered ones.
+func (a *API) checkOwnNumbers(ctx context.Context, form rest.Form) error {
+	if a.Enrolment.FixedNames || form.Get(asIsField) != "" {
+		return nil
+	}
+	profile, err := a.profile(ctx)
+	if err != nil {
+		return err
+	}
+	asked := map[string]string{}
+	for _, c := range a.Enrolment.Naming {
+		if value := strings.TrimSpace(form.Get(subjectField + c.OID)); value != profile[c.OID] {
+			asked[c.OID] = value
+		}
+	}
+	return visitorOf(ctx).words.doubted(user.CheckNumbers(a.Enrolment.Naming, asked), a.Enrolment.Naming)
 }
 
 // subjectPart is a component of the subject.
@@ -247,7 +291,7 @@ func (a *API) requestView(ctx context.Context) (requestView, error) {
 	}
 	v := requestView{
 		Authorities: a.Enrolment.Authorities, Suites: keys.Suites(), Fixed: a.Enrolment.FixedNames,
-		PIN: a.PINMode != keys.PINForbid, PINRequired: a.PINMode == keys.PINRequired,
+		PINs: a.pinFields(visitorOf(ctx).words),
 	}
 	for _, c := range a.Enrolment.Naming {
 		v.Names = append(v.Names, subjectPart{c, cmp.Or(profile[c.OID], c.Default)})
@@ -301,7 +345,7 @@ func (a *API) requested(form rest.Form) (*keys.Deed, error) {
 	}
 	order.Usages = strings.FieldsFunc(form.Get("usages"), func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) })
 	for _, c := range a.Enrolment.Naming {
-		if value := form.Get("name." + c.OID); value != "" && !a.Enrolment.FixedNames {
+		if value := form.Get(subjectField + c.OID); value != "" && !a.Enrolment.FixedNames {
 			order.Name[c.OID] = value
 		}
 	}
@@ -401,17 +445,17 @@ func statusChanged(id string, form rest.Form) (*keys.Deed, error) {
 // certificateView is one certificate.
 type certificateView struct {
 	certificate
-	Info           *signing.CertificateInfo
-	FriendlyName   string
-	Active, Held   bool
-	Revocable      bool // by the authority of this program
-	Revoked        time.Time
-	Reason         string // key of the word
-	Comment        string
-	PINs, Required bool // keys may, or must, have a PIN
-	Exports        bool // the person may take the key out
-	Reasons        []int
-	Done           string
+	Info         *signing.CertificateInfo
+	FriendlyName string
+	Active, Held bool
+	Revocable    bool // by the authority of this program
+	Revoked      time.Time
+	Reason       string // key of the word
+	Comment      string
+	PINs         pinFields
+	Exports      bool // the person may take the key out
+	Reasons      []int
+	Done         string
 }
 
 func (a *API) findCertificate(ctx context.Context, id string) (*keys.Certificate, error) {
@@ -433,9 +477,10 @@ func (a *API) certificatePage(ctx context.Context, r struct {
 	v := certificateView{
 		certificate: a.describe(c), Info: signing.DescribeCertificate(c.X509), FriendlyName: c.FriendlyName,
 		Active: c.Status == keys.Active, Held: c.Status == keys.Hold, Comment: c.Comment,
-		PINs: a.PINMode != keys.PINForbid, Required: a.PINMode == keys.PINRequired, Reasons: revocationReasons,
-		Done: visitorOf(ctx).words.done("certificates", r.Done),
+		Reasons: revocationReasons,
 	}
+	w := visitorOf(ctx).words
+	v.PINs, v.Done = a.pinFields(w), w.done("certificates", r.Done)
 	if v.Exports, err = a.Keys.MayExport(ctx, rest.Caller(ctx).UserID); err != nil {
 		return view{}, err
 	}

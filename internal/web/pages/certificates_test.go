@@ -47,6 +47,9 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("the form has the PIN, or a name became a part of it:\n%s", page.text)
 	}
 	b.is(b.post("/certificates/request", url.Values{"suite": {"gost2001"}, "new": {pin}, "again": {"other"}}), 400, "PINs differ")
+	for _, form := range []string{"/certificates/request", "/certificates/1"} {
+		b.ok(b.get(form), "At least 6 characters. Not one repeated character", "Leave both fields empty for a key without a PIN.")
+	}
 	page = b.ok(b.post("/certificates/request", request), "accepted", "&lt;script")
 	if strings.Contains(page.text, "<script>alert") {
 		t.Errorf("a subject became a part of the page:\n%s", page.text)
@@ -229,4 +232,34 @@ func TestExportKey(t *testing.T) {
 	other := newBrowser(t, p.Server)
 	other.ok(other.signIn("/certificates", p.Dev.Operator.Login, p.Dev.Operator.Password), "no certificate")
 	other.is(other.post(export, form), 400) // an operator has nothing to confirm with either
+}
+
+// TestNumbersOfRequest checks that a request with a typing error in a number is doubted, and sent on the
+// word of the person.
+func TestNumbersOfRequest(t *testing.T) {
+	t.Parallel()
+	b := newPerson(t).browser
+	const (
+		box  = `<input type="checkbox" name="as_is" value="yes"`
+		form = "/certificates/request"
+	)
+	if page := b.ok(b.get(form)); strings.Contains(page.text, box) {
+		t.Error("the form offers to send wrong numbers before any number is wrong")
+	}
+	request := url.Values{"suite": {"gost2012-256"}, "name.2.5.4.3": {"Anna"}, "name.1.2.643.3.131.1.1": {"500100732258"}}
+	b.is(b.post(form, request), 400, "Taxpayer number: the check digits do not fit", `value="500100732258"`, box+">")
+	b.header.Set("Accept-Language", "ru")
+	b.is(b.post(form, request), 400, "ИНН: контрольные цифры не сходятся", "Номера верны: запросить сертификат с ними")
+	b.header.Set("Accept-Language", "en")
+	if page := b.ok(b.get("/certificates")); strings.Contains(page.text, ">Anna<") {
+		t.Error("a doubted request is sent")
+	}
+	wrong := maps.Clone(request)
+	wrong.Set("as_is", "yes")
+	wrong.Set("days", "none")
+	b.is(b.post(form, wrong), 400, "want a number of days", box+" checked>")
+	wrong.Del("days")
+	b.ok(b.post(form, wrong), "accepted", ">Anna<")
+	request.Set("name.1.2.643.3.131.1.1", "500100732259")
+	b.ok(b.post(form, request), "accepted")
 }

@@ -106,7 +106,7 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	case v.read:
 		return redirected{"/sign-in?to=" + url.QueryEscape(v.here)}
 	case v.path == "/sign-out": // nothing is left to do
-		return redirected{"/"}
+		return redirected{"/?done=sign_out"}
 	default:
 		about = view{template: "ended", title: "ended.title", content: "/sign-in?to=" + url.QueryEscape(back(v))}
 	}

@@ -5,10 +5,13 @@ package pages
 import (
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/user"
 )
 
 // personIn returns the common name in a distinguished name, with its organisation in brackets. The
@@ -116,4 +119,41 @@ func (w *words) suite(name string) string {
 		return text
 	}
 	return name
+}
+
+// asIsField is the field of a form with which a person says that a value is right although it looks
+// wrong.
+const asIsField = "as_is"
+
+// doubt is a fault about a value that looks wrong. The form is asked again with the box asIsField: with
+// it, the value is taken as it is.
+type doubt struct{ error }
+
+func (d doubt) Unwrap() error { return d.error }
+
+// doubted turns a fault of numbers of a name into a doubt.
+func (w *words) doubted(err error, components []user.Component) error {
+	if _, wrong := fault.As(err); wrong {
+		return doubt{w.inLabels(err, components)}
+	}
+	return err
+}
+
+// inLabels returns a fault about components of a name that calls them as the fields of the form.
+func (w *words) inLabels(err error, components []user.Component) error {
+	f, is := fault.As(err)
+	if !is {
+		return err
+	}
+	message := f.Message
+	for i := range components {
+		c := &components[i]
+		number := " (" + strconv.Itoa(c.ID) + "): "
+		label := c.NameIn(w.language) + number // that of a message with a text in details/ru.txt
+		if w.language == "en" {
+			label = c.NameIn(w.language) + ": "
+		}
+		message = strings.ReplaceAll(message, c.Name+number, label)
+	}
+	return fault.New(f.Code, message).With(err)
 }

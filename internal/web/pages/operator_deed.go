@@ -322,19 +322,12 @@ func (d *deed) held(f rest.Form) any {
 	return value
 }
 
-// Fields of forms without an effect of their own: the name of what a deed ends, the list to go back
-// to, and the word that a value is right although it looks wrong.
+// Fields of forms without an effect of their own, besides asIsField: the name of what a deed ends, and
+// the list to go back to.
 const (
 	nameField = "confirm_name"
 	fromField = "from"
-	asIsField = "as_is"
 )
-
-// doubt is a fault about a value that looks wrong. The form is asked again with a box: with it, the
-// value is taken as it is.
-type doubt struct{ error }
-
-func (d doubt) Unwrap() error { return d.error }
 
 // offerAsIs adds the box to the form of a deed.
 func (v *view) offerAsIs(w *words, chosen bool) {

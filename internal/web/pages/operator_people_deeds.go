@@ -158,7 +158,7 @@ func (a *API) accountDeeds() []deed {
 					return err
 				}
 			}
-			return a.inLabels(ctx, people.SetDN(ctx, who, o.ID, nameParts(f)))
+			return visitorOf(ctx).words.inLabels(people.SetDN(ctx, who, o.ID, nameParts(f)), people.Naming.Components())
 		})},
 		{name: "group", operation: "SetUserGroup", more: func(ctx context.Context, o *object) ([]field, error) {
 			f, err := a.groupField(ctx)
@@ -282,33 +282,8 @@ func (a *API) checkNumbers(ctx context.Context, o *object, f rest.Form) error {
 			delete(parts, number)
 		}
 	}
-	err = a.Operators.People.Naming.CheckNumbers(parts)
-	if _, wrong := fault.As(err); wrong {
-		return doubt{a.inLabels(ctx, err)}
-	}
-	return err
-}
-
-// inLabels returns a fault about components of a name that calls them as the fields of the form.
-func (a *API) inLabels(ctx context.Context, err error) error {
-	f, is := fault.As(err)
-	if !is {
-		return err
-	}
-	d, failed := a.Operators.People.Policy(ctx, rest.Caller(ctx))
-	if failed != nil {
-		return err
-	}
-	message, w := f.Message, visitorOf(ctx).words
-	for _, c := range d.Components {
-		number := " (" + strconv.Itoa(c.ID) + "): "
-		label := c.NameIn(w.language) + number // that of a message with a text in details/ru.txt
-		if w.language == "en" {
-			label = c.NameIn(w.language) + ": "
-		}
-		message = strings.ReplaceAll(message, c.Name+number, label)
-	}
-	return fault.New(f.Code, message).With(err)
+	naming := a.Operators.People.Naming
+	return visitorOf(ctx).words.doubted(naming.CheckNumbers(parts), naming.Components())
 }
 
 func nameParts(f rest.Form) map[string]string {

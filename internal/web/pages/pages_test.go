@@ -381,7 +381,7 @@ func TestStory(t *testing.T) {
 		b.ok(b.post("/language", url.Values{"language": {"en"}, "to": {"https://evil.example/"}}), "Your certificates")
 	})
 	session := b.session()
-	b.ok(b.post("/sign-out", nil), `href="/sign-in"`)
+	b.ok(b.post("/sign-out", nil), "You have signed out.", `href="/sign-in"`)
 	b.client.Jar.SetCookies(b.address(), []*http.Cookie{session})
 	b.ok(b.get("/start"), `name="ticket"`) // the old cookie opens nothing
 }

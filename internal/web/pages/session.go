@@ -240,7 +240,12 @@ func (a *API) signOut(ctx context.Context, _ struct{}) (rest.Redirect, error) {
 	if err := a.Sessions.SignOut(ctx, rest.Caller(ctx)); err != nil {
 		return rest.Redirect{}, err
 	}
-	return rest.Redirect{Location: "/", See: true, Cookie: a.cookie(sessionCookie, "", -1)}, nil
+	return a.ended("sign_out"), nil
+}
+
+// ended leads a browser without its session to the front page. form is what ended the session.
+func (a *API) ended(form string) rest.Redirect {
+	return rest.Redirect{Location: "/?done=" + form, See: true, Cookie: a.cookie(sessionCookie, "", -1)}
 }
 
 // chooseLanguage remembers a language in the browser.

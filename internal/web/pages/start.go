@@ -19,13 +19,16 @@ type frontView struct {
 	Verifies bool
 	Trial    []TrialAccount
 	Token    string // from the address that serve --dev printed
+	Done     string
 }
 
 // front says what this is and leads on.
 func (a *API) front(ctx context.Context, r struct {
 	Token string `query:"try"`
+	Done  string `query:"done"`
 }) (view, error) {
-	v := frontView{Session: visitorOf(ctx).session.Token != "", Verifies: a.Verifier != nil}
+	visitor := visitorOf(ctx)
+	v := frontView{Session: visitor.session.Token != "", Verifies: a.Verifier != nil, Done: visitor.words.done("front", r.Done)}
 	if t := a.settings.Trial; t != nil && len(r.Token) <= 128 && r.Token != "" {
 		v.Trial, v.Token = t.Accounts, r.Token
 	}
