@@ -409,6 +409,17 @@ func (a *API) personContacts(ctx context.Context, who audit.Principal, u user.In
 	return t, nil
 }
 
+// useOf returns the key of what a method at a level is for.
+func useOf(m signin.Method, level int) string {
+	switch {
+	case m.Primary:
+		return "method.first"
+	case level == signin.LevelPrimary:
+		return "method.second.1"
+	}
+	return "method.second.2"
+}
+
 func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
 	t := table{Title: "person.sign_in", Head: []string{"person.method", "person.level"}, Empty: "person.no_methods"}
 	scheme, err := a.Operators.SignIns.Scheme(ctx, who, u.ID)
@@ -420,7 +431,7 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 		method, _ := signin.MethodNamed(m.MethodURI)
 		has[method.Route] = true
 		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Key: "method." + method.Route}, {Key: "method.level." + strconv.Itoa(m.Level)}}, Deeds: a.links(u.ID, "", "method-delete-"+method.Route),
+			Cells: []cell{{Key: "method." + method.Route}, {Key: useOf(method, m.Level)}}, Deeds: a.links(u.ID, "", "method-delete-"+method.Route),
 		})
 	}
 	for _, m := range a.Operators.SignIns.Methods() {
