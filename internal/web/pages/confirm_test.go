@@ -233,6 +233,7 @@ func TestConfirm(t *testing.T) {
 		b.ok(b.get(at+"/shown/0"), "data-view") // drawn by our scripts, never handed to the browser
 		p.onPhone(phone, "approve", id, "--number", number, "--yes")
 		b.ok(b.get(at), "You have confirmed it", "Carry out")
+		b.ok(b.get("/signed?operations="+id), "You have confirmed it", `href="`+at+`">Carry out`)
 		page = b.ok(b.post(at, url.Values{"finish": {"yes"}}), "<td>Signed")
 		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "Done") // the back button
 		at = p.waits(file{"file", "b.txt", "b"})
@@ -256,6 +257,9 @@ func TestConfirm(t *testing.T) {
 		b.ok(b.get(at), p.Dev.ClientID, "x.txt")
 		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
 		b.ok(b.post(at, url.Values{"code": {p.Code(p.phone)}}), "The application "+p.Dev.ClientID+" carries it out")
+		if page := b.get("/signed?operations=" + m[1]); strings.Contains(page.text, "Carry out") {
+			t.Error("the pages offer to carry out what an application has begun")
+		}
 		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "carries it out") // which this page does not
 	})
 	t.Run("another person", func(t *testing.T) {

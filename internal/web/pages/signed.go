@@ -52,6 +52,7 @@ type signedOperation struct {
 	Detail    string
 	Documents []signedDocument
 	Before    time.Time // zero, or the time until which it must be confirmed
+	Confirmed bool      // it is confirmed, and the person must have it carried out
 	left      []string  // identifiers of the stored documents that are not signed, and of those beside them
 	failed    int       // documents that are not signed
 }
@@ -80,6 +81,8 @@ func (a *API) signed(ctx context.Context, r struct {
 	for _, o := range list {
 		s := shownOperation(visitorOf(ctx).words, o)
 		s.Number = len(v.Operations) + 1
+		// What an application has begun, and what is asynchronous, is carried out without the person.
+		s.Confirmed = o.State == signing.StateConfirmed && !o.Async && o.Owner.ClientID == a.settings.ClientID
 		for _, d := range s.Documents {
 			if d.RefID != "" {
 				v.Done++
