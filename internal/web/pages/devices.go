@@ -469,6 +469,9 @@ func (a *API) addApp(ctx context.Context, _ formed) (view, error) {
 	return view{template: "devices/picture", title: "devices.app", pictures: true, content: v}, err
 }
 
+// errAppCode says what a person can do about a wrong code of an app.
+var errAppCode = fault.New(fault.InvalidCode, "the code is wrong, was used before, or its time is over: let the phone set its clock by itself, and type the next code")
+
 // checkApp checks a code of the app, so that the person knows that the app has the secret
 // before a sign-in depends on it. It changes no factor.
 func (a *API) checkApp(ctx context.Context, r formed) (rest.Redirect, error) {
@@ -477,5 +480,8 @@ func (a *API) checkApp(ctx context.Context, r formed) (rest.Redirect, error) {
 		return rest.Redirect{}, fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
 	}
 	err := a.Apps.CheckOneTimePassword(ctx, who.UserID, strings.Join(strings.Fields(r.Body.Get("code")), ""))
+	if fault.Is(err, fault.InvalidCode) { // the room speaks of two codes, which only operators can give
+		err = errAppCode.With(err)
+	}
 	return seeOther("/devices?checked=true"), a.atField(ctx, err, codeOfApp, "")
 }
