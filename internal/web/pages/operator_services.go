@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
+	"tamga/internal/web/rest"
+)
+
+// services shows the time-stamp services and the built-in authorities.
+func (a *API) services(ctx context.Context, r struct {
+	Done string `query:"done"`
+}) (view, error) {
+	may := a.may(rest.Caller(ctx), Administrator)
+	services, err := a.Operators.Policies.TSPServices(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	t := table{Title: "services.stamps", Head: []string{"services.name", "webhooks.address", "services.from"}, Empty: "services.none"}
+	for i, s := range services {
+		from := cell{Key: "services.database"}
+		line := row{Cells: []cell{{Text: strings.TrimSpace(s.Name + " " + s.Title)}, {Text: s.URL}, from}}
+		if i < len(a.Operators.Policies.Rules.TSPServices) {
+			line.Cells[2].Key = "services.configuration"
+		} else if may {
+			line.Deeds = append(line.Deeds, a.deedLink("/operator/services", "", "tsp-remove", s.Name))
+		}
+		if may {
+			line.Deeds = append(line.Deeds, a.deedLink("/operator/services", "", "tsp-check", s.Name))
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	if may {
+		t.Deeds = []link{a.deedLink("/operator/services", "", "tsp-add", "")}
+	}
+	own := table{Title: "services.authorities", Head: []string{"certificate.name", "certificate.suite", "certificate.until"}}
+	issuing, err := a.Operators.Authority.Issuing(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	roots, err := a.Operators.Authority.Roots(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	w := visitorOf(ctx).words
+	for _, c := range slices.Concat(roots, issuing) {
+		own.Rows = append(own.Rows, row{Cells: []cell{{Text: personIn(c.Subject.String())}, {Text: w.suite(c.Suite.Name)}, {At: c.NotAfter}}})
+	}
+	lists := table{Title: "services.lists", Head: []string{"verify.issuer", "services.list_from", "services.list_next"}}
+	crls, err := a.Operators.Authority.CRLs(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	for _, l := range crls {
+		lists.Rows = append(lists.Rows, row{Cells: []cell{{Text: personIn(l.Issuer.String())}, {At: l.ThisUpdate}, {At: l.NextUpdate, Bad: a.Now().After(l.NextUpdate)}}})
+	}
+	return a.office(ctx, "sections", "services.title", r.Done, sections{Tables: []table{t, a.sources(w), own, lists}}), nil
+}
+
+// sources shows how the outside services answered to this process.
+func (a *API) sources(w *words) table {
+	t := table{Title: "services.sources", Head: []string{"services.source", "webhooks.address", "certificate.state", "services.asked", "services.answered", "services.took"}, Empty: "services.no_sources"}
+	for _, s := range a.Operators.Sources() {
+		state := cell{Key: "services.works"}
+		if s.Failures > 0 {
+			state = cell{Text: w.count("services.failed", s.Failures), Detail: s.Error, Bad: true}
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{
+			{Key: "services.source." + s.Kind}, {Text: s.Host}, state, {At: s.Asked}, {At: s.Answered}, {Text: w.span(s.Took)},
+		}})
+	}
+	return t
+}
+
+// tspService finds a registered time-stamp service.
+func (a *API) tspService(ctx context.Context, name string) (policy.TSPService, error) {
+	services, err := a.Operators.Policies.TSPServices(ctx)
+	if err != nil {
+		return policy.TSPService{}, err
+	}
+	i := slices.IndexFunc(services, func(s policy.TSPService) bool { return s.Name == name })
+	if i < 0 {
+		return policy.TSPService{}, fault.New(fault.NotFound, "there is no registered service of this name")
+	}
+	return services[i], nil
+}
+
+func (a *API) serviceDeeds() []deed {
+	policies := a.Operators.Policies
+	about := func(ctx context.Context, o *object) (row, error) {
+		s, err := a.tspService(ctx, o.Of)
+		return row{Cells: []cell{{Text: strings.TrimSpace(s.Name + " " + s.Title)}, {Text: s.URL}}}, err
+	}
+	return []deed{
+		{name: "tsp-add", adds: true, operation: "AddTSPService", fields: []field{
+			{name: "service", required: true, hint: "field.hint.service"}, {name: "address", required: true}, {name: "about"}, {name: "class", hint: "field.hint.class"}, {name: "tsa_policy"}, {name: "per_minute", kind: kindNumber},
+		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+			most, err := strconv.Atoi(cmp.Or(f.Get("per_minute"), "0"))
+			if err != nil {
+				return nil, fault.New(fault.InvalidParameters, "requests per minute: want a number")
+			}
+			rest.Concerning(ctx, f.Get("service"))
+			return nil, policies.AddTSPService(ctx, policy.TSPService{
+				Name: f.Get("service"), Title: f.Get("about"), URL: f.Get("address"), Class: f.Get("class"), Policy: f.Get("tsa_policy"), PerMinute: most,
+			})
+		}},
+		{name: "tsp-remove", operation: "RemoveTSPService", named: true, about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			rest.Concerning(ctx, o.Of)
+			return nil, policies.RemoveTSPService(ctx, o.Of)
+		}},
+		{name: "tsp-check", operation: "CheckTSPService", about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+			service, err := a.tspService(ctx, o.Of)
+			if err != nil {
+				return nil, err
+			}
+			rest.Concerning(ctx, o.Of)
+			facts, err := a.Operators.CheckTSP(ctx, service)
+			return &made{Facts: facts, Note: "services.checked"}, err
+		}},
+	}
+}
