@@ -150,6 +150,13 @@ func translate(err error) error {
 	return err
 }
 
+// OtherKind reports whether err refuses a document that does not fit the type of the signature. The
+// specification has one code for this and for what the client did not cause.
+func OtherKind(err error) bool {
+	document, is := errors.AsType[*sig.ErrDocument](err)
+	return is && document.OtherKind
+}
+
 // abbreviate truncates a client's text for an error message.
 func abbreviate(s string) string {
 	const most = 40

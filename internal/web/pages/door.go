@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/held"
+	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
 
@@ -144,7 +145,12 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	if failed != nil { // a template of ours is wrong
 		shown = rest.Page{Content: strings.NewReader(template.HTMLEscapeString(sentence))}
 	}
-	return refused{page: shown, fault: f}
+	answer := refused{page: shown, fault: f}
+	answer.status, answer.header = rest.HeadOf(f)
+	if signing.OtherKind(err) { // it has the code of failures, but a person chose the wrong file
+		answer.status = http.StatusBadRequest
+	}
+	return answer
 }
 
 // refusedView is the page of a refusal.
@@ -195,8 +201,10 @@ func pageOf(path string) string {
 
 // refused is a fault as a page.
 type refused struct {
-	page  rest.Page
-	fault *fault.Error
+	page   rest.Page
+	fault  *fault.Error
+	status int
+	header http.Header
 }
 
 func (e refused) Error() string   { return e.fault.Code }
@@ -204,8 +212,7 @@ func (e refused) Outcome() string { return e.fault.Code }
 
 // Answer implements rest.Refusal.
 func (e refused) Answer() (int, http.Header, any) {
-	status, header := rest.HeadOf(e.fault)
-	return status, header, e.page
+	return e.status, e.header, e.page
 }
 
 // redirected leads a person without a session to the sign-in.

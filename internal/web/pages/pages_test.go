@@ -345,11 +345,11 @@ func TestStory(t *testing.T) {
 		b.ok(b.upload("/sign", map[string]string{"certificate": "1", "format": "cades", "stored": stored}), ">a.txt.sig</a>")
 		b.is(b.upload("/sign", map[string]string{"certificate": "6", "format": "xades"}, file{"file", "a.txt", "a"}), 400, "Выберите файлы заново", `href="/sign?certificate=6&amp;format=xades"`)
 		b.is(b.upload("/sign", map[string]string{"certificate": "6"}, file{"file", "a.pdf", pdf}, file{"file", "a.txt", "a"}), 400, `<div data-again="pin">`, "Ничего не подписано. Неподписанные файлы уже загружены")
-		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 500, "Файл не является документом Office")
+		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office"}, file{"file", "a.txt", "a"}), 400, "Файл не является документом Office")
 		// What is signed of several files, and what is not.
 		one := map[string]string{"certificate": "1"}
 		p := b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "<b>.pdf", "no PDF"}, file{"file", "c.xml", "<a/>"})
-		b.is(p, 500, "Файл не является документом PDF или повреждён.", "Отказ касается файла &lt;b&gt;.pdf.", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны", "<h1>Подписаны не все файлы</h1>", `&amp;stored=`, ">Попробовать ещё раз с этими файлами</a>")
+		b.is(p, 400, "Файл не является документом PDF или повреждён.", "Отказ касается файла &lt;b&gt;.pdf.", "<li>&lt;b&gt;.pdf</li>\n<li>c.xml</li>\n", "Остальные файлы подписаны", "<h1>Подписаны не все файлы</h1>", `&amp;stored=`, ">Попробовать ещё раз с этими файлами</a>")
 		if strings.Contains(p.text, "data-again") || strings.Contains(p.text, "Выберите файлы заново") {
 			t.Errorf("a file is signed, and the form may be sent again:\n%s", p.text)
 		}
@@ -357,7 +357,7 @@ func TestStory(t *testing.T) {
 		if p = b.upload("/sign", one, file{"file", "a.pdf", "no PDF"}, file{"file", "b.txt", "b"}); strings.Contains(p.text, "/signed?") {
 			t.Errorf("nothing is signed, and the page leads to what is signed:\n%s", p.text)
 		}
-		b.is(p, 500, "Ничего не подписано", `<div data-again="">`, "<p>Отказ касается этих файлов:</p>\n<ul>\n<li>a.pdf</li>\n</ul>")
+		b.is(p, 400, "Ничего не подписано", `<div data-again="">`, "<p>Отказ касается этих файлов:</p>\n<ul>\n<li>a.pdf</li>\n</ul>")
 		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b.txt", ""}), 400, "Пустой файл", "<li>b.txt</li>\n</ul>")
 		b.is(b.upload("/sign", one, file{"file", "a.txt", "a"}, file{"file", "b\u202etxt.exe", "b"}), 400, "Имя файла: символ U&#43;202E не допускается", "<li>b txt.exe</li>\n</ul>")
 		b.is(b.upload("/sign", map[string]string{"certificate": "1", "format": "office", "level": "long"}, file{"file", "a.docx", "a"}), 400, "Так подписать этот файл нельзя")
