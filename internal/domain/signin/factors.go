@@ -10,7 +10,10 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/oath"
+	"tamga/internal/domain/passkey"
 )
 
 // provedFor is how long people may change their factors after a confirmation.
@@ -25,9 +28,19 @@ type Factors struct {
 	Passkeys int
 }
 
-// own reports whether one of the factors is for a second step.
-func (f *Factors) own() bool {
-	return f.Devices > 0 || f.Token || f.Passkeys > 0 || slices.ContainsFunc(f.Contacts, func(c contact.Contact) bool { return c.SecondaryAuth && c.Confirmed })
+// of reports whether one of the factors is for a method, by its stored name.
+func (f *Factors) of(method string) bool {
+	switch method {
+	case device.Method:
+		return f.Devices > 0
+	case oath.Method:
+		return f.Token
+	case passkey.Method:
+		return f.Passkeys > 0
+	}
+	return slices.ContainsFunc(f.Contacts, func(c contact.Contact) bool {
+		return c.SecondaryAuth && c.Confirmed && c.Type.Kind().Method == method
+	})
 }
 
 // MayChangeFactors returns nil if the callers may change their own factors: just after a
@@ -40,12 +53,13 @@ func (s *Service) MayChangeFactors(ctx context.Context, who audit.Principal, f F
 	case s.now().Sub(proved) < provedFor:
 		return false, nil
 	}
-	if f.own() {
-		had, err := s.had(ctx, who.UserID)
-		if err != nil {
-			return false, err
-		}
-		if slices.ContainsFunc(confirm.Rows(), func(r confirm.Row) bool { _, has := had[r.Assigned]; return has }) {
+	had, err := s.had(ctx, who.UserID)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range confirm.Rows() {
+		// A phone for codes confirms nothing while the person has only the method of devices.
+		if _, has := had[r.Assigned]; has && f.of(r.Assigned) {
 			return true, fault.New(fault.AccessDenied, "confirm first that it is you: the page of devices has a button for it")
 		}
 	}

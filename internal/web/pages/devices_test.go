@@ -159,6 +159,23 @@ func TestDevices(t *testing.T) {
 	p.Scan()
 }
 
+// TestFactorWithoutMethod checks that a phone for codes confirms nothing while the person has only the method
+// of devices: the session alone connects the first device.
+func TestFactorWithoutMethod(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, "mydss")
+	b := p.browser
+	if page := b.ok(b.get("/devices"), `action="/devices/do/activate"`); strings.Contains(page.text, "/devices/do/prove") {
+		t.Errorf("the person shall confirm first, and has nothing to confirm with:\n%s", page.text)
+	}
+	b.ok(b.post("/devices/do/app", nil), `src="data:image/gif`)
+	p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.id+"/authmethod/otpviasms?level=1", "") // ends the session
+	if page := b.ok(b.signIn("/devices", p.Dev.User.Login, p.Dev.User.Password), "/devices/do/prove"); strings.Contains(page.text, "/devices/do/activate") {
+		t.Errorf("the session alone connects a device of a person who can confirm by SMS:\n%s", page.text)
+	}
+	b.is(b.post("/devices/do/app", nil), 403, "confirm first that it is you")
+}
+
 // TestFirstFactor: where the first factor is the task of operators, the session alone adds
 // none.
 func TestFirstFactor(t *testing.T) {
