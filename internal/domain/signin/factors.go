@@ -22,7 +22,7 @@ const provedFor = 10 * time.Minute
 // Factors is what people sign in and confirm with. Blocked ones count, so that a stolen
 // session cannot replace them.
 type Factors struct {
-	Devices  int
+	Devices  int // that were verified: others confirm nothing yet
 	Contacts []contact.Contact
 	Token    bool // makes one-time passwords
 	Passkeys int

@@ -155,7 +155,12 @@ func (a *API) factors(ctx context.Context, who audit.Principal) (f factors, err 
 
 // mayChange asks [signin.Service] whether the person may change them.
 func (a *API) mayChange(ctx context.Context, f *factors) (prove bool, err error) {
-	owned := signin.Factors{Devices: len(f.devices.Devices), Contacts: f.contacts, Token: f.hasToken, Passkeys: len(f.passkeys)}
+	owned := signin.Factors{Contacts: f.contacts, Token: f.hasToken, Passkeys: len(f.passkeys)}
+	for _, d := range f.devices.Devices {
+		if d.Verified {
+			owned.Devices++
+		}
+	}
 	return a.Own.MayChangeFactors(ctx, rest.Caller(ctx), owned, time.Unix(visitorOf(ctx).session.Proved, 0))
 }
 

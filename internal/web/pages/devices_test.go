@@ -160,7 +160,7 @@ func TestDevices(t *testing.T) {
 }
 
 // TestFactorWithoutMethod checks that a phone for codes confirms nothing while the person has only the method
-// of devices: the session alone connects the first device.
+// of devices: the session alone connects and verifies the first device.
 func TestFactorWithoutMethod(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "mydss")
@@ -169,11 +169,27 @@ func TestFactorWithoutMethod(t *testing.T) {
 		t.Errorf("the person shall confirm first, and has nothing to confirm with:\n%s", page.text)
 	}
 	b.ok(b.post("/devices/do/app", nil), `src="data:image/gif`)
+	b.ok(b.post("/devices/do/app-delete", nil))
+
+	// A device that is not verified confirms nothing either.
+	page := b.ok(b.post("/devices/do/activate", url.Values{"contact": {p.phone}}))
+	phone := filepath.Join(t.TempDir(), "phone.json")
+	p.onPhone(phone, "register", "--qr-text", b.find(page, qrText)[1], "--code", p.ActivationCode(p.phone))
+	page = b.ok(b.get("/devices"), "<td>Not verified</td>")
+	if strings.Contains(page.text, "/devices/do/prove") {
+		t.Errorf("the person shall confirm by a device that is not verified:\n%s", page.text)
+	}
+	page = b.ok(b.post("/devices/do/verify", url.Values{"device": {b.find(page, kidOf)[1]}}))
+	p.onPhone(phone, "verify", "--qr-text", b.find(page, qrText)[1])
+	b.ok(b.get("/devices"), "<td>Works</td>", "/devices/do/prove")
+	b.is(b.post("/devices/do/app", nil), 403, "onfirm first that it is you")
+	p.OK(tamgatest.Ours, "DELETE", "/ums/user/"+p.id+"/authmethod/mydss", "")
+
 	p.OK(tamgatest.Ours, "POST", "/ums/user/"+p.id+"/authmethod/otpviasms?level=1", "") // ends the session
 	if page := b.ok(b.signIn("/devices", p.Dev.User.Login, p.Dev.User.Password), "/devices/do/prove"); strings.Contains(page.text, "/devices/do/activate") {
 		t.Errorf("the session alone connects a device of a person who can confirm by SMS:\n%s", page.text)
 	}
-	b.is(b.post("/devices/do/app", nil), 403, "confirm first that it is you")
+	b.is(b.post("/devices/do/app", nil), 403, "onfirm first that it is you")
 }
 
 // TestFirstFactor: where the first factor is the task of operators, the session alone adds
