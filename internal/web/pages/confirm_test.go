@@ -233,7 +233,7 @@ func TestConfirm(t *testing.T) {
 		b.ok(b.get(at+"/shown/0"), "data-view") // drawn by our scripts, never handed to the browser
 		p.onPhone(phone, "approve", id, "--number", number, "--yes")
 		b.ok(b.get(at), "You have confirmed it", "Carry out")
-		b.ok(b.get("/signed?operations="+id), "You have confirmed it", `href="`+at+`">Carry out`)
+		b.ok(b.get("/signed?operations="+id), ": Confirmed</h2>", "You have confirmed it", `href="`+at+`">Carry out`)
 		page = b.ok(b.post(at, url.Values{"finish": {"yes"}}), "<td>Signed")
 		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "Done") // the back button
 		at = p.waits(file{"file", "b.txt", "b"})

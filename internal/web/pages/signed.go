@@ -82,7 +82,9 @@ func (a *API) signed(ctx context.Context, r struct {
 		s := shownOperation(visitorOf(ctx).words, o)
 		s.Number = len(v.Operations) + 1
 		// What an application has begun, and what is asynchronous, is carried out without the person.
-		s.Confirmed = o.State == signing.StateConfirmed && !o.Async && o.Owner.ClientID == a.settings.ClientID
+		if s.Confirmed = o.State == signing.StateConfirmed && !o.Async && o.Owner.ClientID == a.settings.ClientID; s.Confirmed {
+			s.State = "signed.confirmed"
+		}
 		for _, d := range s.Documents {
 			if d.RefID != "" {
 				v.Done++
