@@ -282,9 +282,14 @@ func (c *Cluster) Close() {
 // complaint finds the lines of logs that say why something failed.
 var complaint = regexp.MustCompile(`level=(ERROR|WARN)|status=50|ERROR:|FATAL:|PANIC:|panic`)
 
+// unexpected finds the lines of logs that say of which error the program knows nothing.
+var unexpected = regexp.MustCompile(`msg="internal error"|panic`)
+
 // tails returns the last complaints of all logs, for an error.
-func (c *Cluster) tails() string {
-	const most = 8
+func (c *Cluster) tails() string { return c.lines(complaint, 8) }
+
+// lines returns the last lines of each log that match.
+func (c *Cluster) lines(of *regexp.Regexp, most int) string {
 	var b strings.Builder
 	logs, _ := filepath.Glob(c.log("*")) // the pattern is well formed
 	for _, name := range logs {
@@ -294,12 +299,12 @@ func (c *Cluster) tails() string {
 		}
 		var lines []string
 		for line := range strings.Lines(string(text)) {
-			if complaint.MatchString(line) {
+			if of.MatchString(line) {
 				lines = append(lines, line)
 			}
 		}
 		if len(lines) > 0 {
-			fmt.Fprintf(&b, "\n--- %s, the last of %d complaints\n%s", filepath.Base(name), len(lines), strings.Join(lines[max(0, len(lines)-most):], ""))
+			fmt.Fprintf(&b, "\n--- %s, the last of %d lines\n%s", filepath.Base(name), len(lines), strings.Join(lines[max(0, len(lines)-most):], ""))
 		}
 	}
 	return b.String()

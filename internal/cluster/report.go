@@ -57,5 +57,6 @@ func (r *Result) Details() string {
 		fmt.Fprintf(&b, "  lock: %v\n", w)
 	}
 	list("deadlock", r.Waits.Circles, 40)
+	b.WriteString(r.Log)
 	return b.String()
 }

@@ -69,6 +69,7 @@ type Result struct {
 	Wrong            []string // violations of what always holds
 	Beyond           []string // bounds of the scenario that were exceeded
 	Others           []string // answers other than 200
+	Log              string   // errors that the program did not expect, if Wrong has something
 }
 
 // Run starts a cluster, runs the load for at least a time and the fault a number of times in
@@ -107,7 +108,9 @@ func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, ro
 	if err != nil {
 		return r, fmt.Errorf("%s: %w%s", s.Name, err, c.tails())
 	}
-	r.Wrong = session.problems
+	if r.Wrong = session.problems; len(r.Wrong) > 0 {
+		r.Log = c.lines(unexpected, 20)
+	}
 	r.Others = session.others()
 	r.Answered, r.Failed = session.tally()
 	if r.Waits, err = c.lockWaits(logs); err != nil {
