@@ -95,19 +95,34 @@ func (l *webhookListCommand) Run(c *cli.Console) error {
 	})
 }
 
+// onWebhook names a webhook.
+type onWebhook struct {
+	ID   string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
+	From cli.Installation `embed:""`
+}
+
+// do calls act inside cli.Administer. past is the name of the identifier in JSON, and done the answer for people.
+func (o *onWebhook) do(c *cli.Console, operation, past string, done cli.Sentence, act func(ctx context.Context, h *app.Rooms) error) error {
+	return cli.Administer(c, &o.From, operation, o.ID, func(ctx context.Context, h *app.Rooms) error {
+		if err := act(ctx, h); err != nil {
+			return err
+		}
+		return o.From.Answer(c, map[string]string{past: o.ID}, "%s", done)
+	})
+}
+
 type webhookChangeCommand struct {
-	ID    string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
-	URL   string           `placeholder:"ADDRESS" help:"New https address. Default: as before."`
-	Event []string         `placeholder:"TYPE" xor:"events" help:"Type of event to receive, in place of those before; docs/events.md lists them. May be repeated. Default: as before."`
-	All   bool             `xor:"events" help:"Receive all types of events."`
-	From  cli.Installation `embed:""`
+	onWebhook `embed:""`
+	URL       string   `placeholder:"ADDRESS" help:"New https address. Default: as before."`
+	Event     []string `placeholder:"TYPE" xor:"events" help:"Type of event to receive, in place of those before; docs/events.md lists them. May be repeated. Default: as before."`
+	All       bool     `xor:"events" help:"Receive all types of events."`
 }
 
 func (w *webhookChangeCommand) Run(c *cli.Console) error {
 	if !w.All && len(w.Event) == 0 && w.URL == "" {
 		return cli.UsageError{Err: errors.New("nothing to change: give --url, --event or --all")}
 	}
-	return cli.Administer(c, &w.From, "ChangeWebhook", w.ID, func(ctx context.Context, h *app.Rooms) error {
+	return w.do(c, "ChangeWebhook", "changed", cli.Say("Webhook %s is changed.\n", w.ID), func(ctx context.Context, h *app.Rooms) error {
 		s, err := h.Webhooks.Subscription(ctx, w.ID)
 		if err != nil {
 			return err
@@ -116,69 +131,44 @@ func (w *webhookChangeCommand) Run(c *cli.Console) error {
 		if len(events) == 0 && !w.All {
 			events = describeWebhook(s).Events
 		}
-		if err := h.Webhooks.Change(ctx, w.ID, cmp.Or(w.URL, s.URL), events); err != nil {
-			return err
-		}
-		return w.From.Answer(c, map[string]string{"changed": w.ID}, "Webhook %s is changed.\n", w.ID)
+		return h.Webhooks.Change(ctx, w.ID, cmp.Or(w.URL, s.URL), events)
 	})
 }
 
 type webhookPauseCommand struct {
-	ID   string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
-	From cli.Installation `embed:""`
+	onWebhook `embed:""`
 }
 
 func (w *webhookPauseCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &w.From, "PauseWebhook", w.ID, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Webhooks.Pause(ctx, w.ID); err != nil {
-			return err
-		}
-		return w.From.Answer(c, map[string]string{"paused": w.ID}, "Webhook %s is off.\n", w.ID)
-	})
+	return w.do(c, "PauseWebhook", "paused", cli.Say("Webhook %s is off.\n", w.ID), func(ctx context.Context, h *app.Rooms) error { return h.Webhooks.Pause(ctx, w.ID) })
 }
 
 type webhookResumeCommand struct {
-	ID   string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
-	From cli.Installation `embed:""`
+	onWebhook `embed:""`
 }
 
 func (w *webhookResumeCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &w.From, "ResumeWebhook", w.ID, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Webhooks.Resume(ctx, w.ID); err != nil {
-			return err
-		}
-		return w.From.Answer(c, map[string]string{"resumed": w.ID}, "Webhook %s is on.\n", w.ID)
-	})
+	return w.do(c, "ResumeWebhook", "resumed", cli.Say("Webhook %s is on.\n", w.ID), func(ctx context.Context, h *app.Rooms) error { return h.Webhooks.Resume(ctx, w.ID) })
 }
 
 type webhookTestCommand struct {
-	ID   string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
-	From cli.Installation `embed:""`
+	onWebhook `embed:""`
 }
 
 func (w *webhookTestCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &w.From, "TestWebhook", w.ID, func(ctx context.Context, h *app.Rooms) error {
+	return w.do(c, "TestWebhook", "taken", cli.Say("The system has taken the message.\n"), func(ctx context.Context, h *app.Rooms) error {
 		failed, err := h.Messages.TestWebhook(ctx, w.ID, held.Administrator.UserID)
-		if err != nil {
-			return err
+		if err == nil && failed != nil {
+			err = fmt.Errorf("the system has not taken the message: %w", failed)
 		}
-		if failed != nil {
-			return fmt.Errorf("the system has not taken the message: %w", failed)
-		}
-		return w.From.Answer(c, map[string]string{"taken": w.ID}, "The system has taken the message.\n")
+		return err
 	})
 }
 
 type webhookRemoveCommand struct {
-	ID   string           `arg:"" help:"Identifier of the webhook, as the list prints it."`
-	From cli.Installation `embed:""`
+	onWebhook `embed:""`
 }
 
-func (r *webhookRemoveCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &r.From, "RemoveWebhook", r.ID, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Webhooks.Remove(ctx, r.ID); err != nil {
-			return err
-		}
-		return r.From.Answer(c, map[string]string{"removed": r.ID}, "Webhook %s is removed.\n", r.ID)
-	})
+func (w *webhookRemoveCommand) Run(c *cli.Console) error {
+	return w.do(c, "RemoveWebhook", "removed", cli.Say("Webhook %s is removed.\n", w.ID), func(ctx context.Context, h *app.Rooms) error { return h.Webhooks.Remove(ctx, w.ID) })
 }
