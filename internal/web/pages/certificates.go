@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -238,9 +237,7 @@ func (a *API) request(ctx context.Context, r formed) (rest.Redirect, error) {
 			v.Names[i].Value = r.Body.Get(subjectField + v.Names[i].OID)
 		}
 	}
-	_, doubted := errors.AsType[doubt](err)
-	v.AsIs = r.Body.Get(asIsField) != ""
-	v.OffersAsIs = doubted || v.AsIs
+	v.OffersAsIs, v.AsIs = asIs(err, r.Body)
 	return to, refusedRequest{err, v}
 }
 

@@ -4,6 +4,7 @@ package pages
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/user"
+	"tamga/internal/web/rest"
 )
 
 // personIn returns the common name in a distinguished name, with its organisation in brackets. The
@@ -130,6 +132,13 @@ const asIsField = "as_is"
 type doubt struct{ error }
 
 func (d doubt) Unwrap() error { return d.error }
+
+// asIs reports whether a form that err refuses has the box asIsField, and whether the box is ticked.
+func asIs(err error, form rest.Form) (offered, ticked bool) {
+	_, doubted := errors.AsType[doubt](err)
+	ticked = form.Get(asIsField) != ""
+	return doubted || ticked, ticked
+}
 
 // doubted turns a fault of numbers of a name into a doubt.
 func (w *words) doubted(err error, components []user.Component) error {

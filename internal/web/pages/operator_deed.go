@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"errors"
 	"html/template"
 	"net/url"
 	"slices"
@@ -330,9 +329,9 @@ const (
 )
 
 // offerAsIs adds the box to the form of a deed.
-func (v *view) offerAsIs(w *words, chosen bool) {
+func (v *view) offerAsIs(w *words, ticked bool) {
 	box := field{name: asIsField, kind: kindMany, choices: []pick{{Value: "yes", Key: "names.as_is"}}}
-	if chosen {
+	if ticked {
 		box.values = []string{"yes"}
 	}
 	page := v.content.(operatorView)
@@ -418,8 +417,8 @@ func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err
 		return err
 	}
 	asked.fill(d, f)
-	if _, doubted := errors.AsType[doubt](err); doubted || f.Get(asIsField) != "" {
-		asked.offerAsIs(visitorOf(ctx).words, !doubted)
+	if offered, ticked := asIs(err, f); offered {
+		asked.offerAsIs(visitorOf(ctx).words, ticked)
 	}
 	return refusedForm{err, asked}
 }

@@ -81,9 +81,9 @@ func (a *API) signed(ctx context.Context, r struct {
 	for _, o := range list {
 		s := shownOperation(visitorOf(ctx).words, o)
 		s.Number = len(v.Operations) + 1
-		// What an application has begun, and what is asynchronous, is carried out without the person.
-		if s.Confirmed = o.State == signing.StateConfirmed && !o.Async && o.Owner.ClientID == a.settings.ClientID; s.Confirmed {
-			s.State = "signed.confirmed"
+		// An operation that is asynchronous, or that an application has begun, needs no button here.
+		if o.State == signing.StateConfirmed && !o.Async && o.Owner.ClientID == a.settings.ClientID {
+			s.State, s.Confirmed = "signed.confirmed", true
 		}
 		for _, d := range s.Documents {
 			if d.RefID != "" {
