@@ -53,13 +53,13 @@ func (s *Service) MayChangeFactors(ctx context.Context, who audit.Principal, f F
 	case s.now().Sub(proved) < provedFor:
 		return false, nil
 	}
-	had, err := s.had(ctx, who.UserID)
-	if err != nil {
-		return false, err
-	}
-	for _, r := range confirm.Rows() {
-		// A phone for codes confirms nothing while the person has only the method of devices.
-		if _, has := had[r.Assigned]; has && f.of(r.Assigned) {
+	// A phone for codes confirms nothing while the person has only the method of devices.
+	if ways := slices.DeleteFunc(confirm.Rows(), func(r confirm.Row) bool { return !f.of(r.Assigned) }); len(ways) > 0 {
+		had, err := s.had(ctx, who.UserID)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(ways, func(r confirm.Row) bool { _, has := had[r.Assigned]; return has }) {
 			return true, fault.New(fault.AccessDenied, "confirm first that it is you: the page of devices has a button for it")
 		}
 	}
