@@ -41,7 +41,7 @@ type commands struct {
 	Serve     serve.Command       `cmd:"" help:"Run the service."`
 	Ready     serve.Ready         `cmd:"" help:"Ask the server of a configuration whether it is ready."`
 	Sign      client.Sign         `cmd:"" help:"Sign a file with a key on a running server."`
-	Verify    verify.Command      `cmd:"" help:"Verify the signatures of a file offline and explain the result."`
+	Verify    verify.Command      `cmd:"" help:"Verify the signatures of files offline and explain the result."`
 	Migrate   admin.Migrate       `cmd:"" help:"Bring the database to the schema of this release."`
 	Backup    admin.Backup        `cmd:"" help:"Write a backup of the database and the stored documents."`
 	Restore   admin.Restore       `cmd:"" help:"Restore a backup, and open the restored service."`

@@ -23,7 +23,7 @@ func TestFormatOfOneLine(t *testing.T) {
 	tamgatest.WriteFile(t, "file", string(signed))
 	c := &cli.Console{Context: t.Context(), Stdout: t.Output(), Stderr: t.Output()}
 	for original, holds := range map[string]bool{"doc": true, "other": false} {
-		r, err := (&verify.Command{File: "file", Original: original, Cert: "signer.pem", Revocation: "known", Data: t.TempDir()}).Judge(c, known)
+		r, err := judge(c, known, "file", verify.Command{Original: original, Cert: "signer.pem", Revocation: "known", Data: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,12 +35,21 @@ func TestFormatOfOneLine(t *testing.T) {
 			t.Errorf("over %s: %+v", original, r)
 		}
 	}
-	_, err := (&verify.Command{File: "file", Cert: "signer.pem", Data: t.TempDir()}).Judge(c, known)
+	_, err := judge(c, known, "file", verify.Command{Cert: "signer.pem", Data: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "does not hold the document") {
 		t.Errorf("without the document: %v", err)
 	}
-	_, err = (&verify.Command{File: "text", Data: t.TempDir()}).Judge(c, known)
+	_, err = judge(c, known, "text", verify.Command{Data: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "an Office document, a bare signature or a made-up file expected") {
 		t.Errorf("of another kind: %v", err)
 	}
+}
+
+// judge verifies one file with the flags of a command.
+func judge(c *cli.Console, known sig.Formats, file string, flags verify.Command) (*verify.Report, error) {
+	common, err := flags.Common()
+	if err != nil {
+		return nil, err
+	}
+	return flags.Judge(c, known, common, file)
 }

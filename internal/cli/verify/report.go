@@ -16,7 +16,7 @@ import (
 	"tamga/sig"
 )
 
-// Report is what tamga verify --json prints. Released names do not change; new ones may be added. Times
+// Report is what tamga verify --json prints for each file, in one line. Released names do not change; new ones may be added. Times
 // are RFC 3339 in UTC. Unknown values are absent.
 type Report struct {
 	noun cli.Word // name of the format for people

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verify has the sub-command verify, which verifies the signatures of a file offline and
+// Package verify has the sub-command verify, which verifies the signatures of files offline and
 // explains the result. Command is the sub-command, and Report is what it prints with --json.
 //
 // It asks no server and fetches nothing. The rules of verification are in package sig.
@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,9 +31,9 @@ import (
 // Command is the sub-command verify. It uses only the trusted certificates and revocation lists that
 // the flags name.
 type Command struct {
-	File string `arg:"" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, or bare signature value. - for standard input."`
+	Files []string `arg:"" name:"file" help:"Signed message (CMS or CAdES in DER, BER, PEM or Base64), signed XML, PDF or Office document, or bare signature value. - for standard input."`
 
-	Original      string   `placeholder:"FILE" help:"Document of a detached or bare signature. Default for NAME.sig: NAME, if it exists."`
+	Original      string   `placeholder:"FILE" help:"Document of detached or bare signatures. Default for NAME.sig: NAME, if it exists."`
 	Hash          string   `placeholder:"HEX" help:"Hash of the document, in place of --original."`
 	HashAlgorithm string   `placeholder:"NAME" help:"Algorithm of --hash, for instance \"GR 34.11-2012 256\". Default: the one of the signature."`
 	Cert          string   `placeholder:"FILE" help:"Certificate of the signer, for a bare signature or a message without certificates."`
@@ -44,13 +45,13 @@ type Command struct {
 	Strict        bool     `help:"Fail signatures that cover only a part of the document."`
 	Covers        string   `placeholder:"PATH" help:"Fail signatures of an XML document that cover neither this element nor the whole document, for instance /Envelope/Body."`
 	PasswordFile  string   `placeholder:"FILE" help:"File with the password of an encrypted PDF. Default: ask at the terminal if the PDF needs a password."`
-	JSON          bool     `name:"json" help:"Print JSON instead of text."`
+	JSON          bool     `name:"json" help:"Print one line of JSON for each file instead of text."`
 	Data          string   `default:"./tamga-data" placeholder:"DIR" help:"Directory of a server started with --dev. Default: ./tamga-data."`
 }
 
 // Help returns the text above the flags.
 func (Command) Help() string {
-	return `Exit codes: 0 all signatures passed; 1 a signature failed; 2 the file cannot be read; 3 indeterminate: the data given is not enough to decide, for instance because no trusted root is known. The worst signature or countersignature decides.`
+	return `Exit codes: 0 all signatures passed; 1 a signature failed; 2 a file cannot be read; 3 indeterminate: the data given is not enough to decide, for instance because no trusted root is known. The worst signature or countersignature decides, and of several files the worst file, in the order 2, 1, 3, 0.`
 }
 
 // ExitUnreadable is the exit code for a file that cannot be read.
@@ -59,62 +60,100 @@ const ExitUnreadable = cli.ExitCode(2)
 // exitCodes are the exit codes by verdict. Passed is 0.
 var exitCodes = map[sig.Verdict]cli.ExitCode{sig.Failed: 1, sig.Indeterminate: 3}
 
-// Run prints the report. Its error is the exit code.
+// gravity orders the exit codes: the gravest of all files is the exit code of the command.
+var gravity = []cli.ExitCode{0, exitCodes[sig.Indeterminate], exitCodes[sig.Failed], ExitUnreadable}
+
+// Run prints a report for each file. Its error is the exit code.
 func (v *Command) Run(c *cli.Console) error {
-	r, err := v.Judge(c, app.Formats(&config.Config{}))
+	known := app.Formats(&config.Config{})
+	common, err := v.Common()
+	if err != nil && !v.JSON { // the flags are wrong for every file
+		fmt.Fprintln(c.Stderr, "tamga:", err)
+		return ExitUnreadable
+	}
+	worst := 0
+	for i, file := range v.Files {
+		if i > 0 && !v.JSON {
+			fmt.Fprintln(c.Stdout)
+		}
+		code := v.one(c, known, common, err, file)
+		worst = max(worst, slices.Index(gravity, code))
+		if c.Context.Err() != nil {
+			worst = len(gravity) - 1 // files that were not judged are left
+			break
+		}
+	}
+	if worst > 0 {
+		return gravity[worst]
+	}
+	return nil
+}
+
+// one prints the report of one file and returns its exit code. wrong is the error of the flags.
+func (v *Command) one(c *cli.Console, known sig.Formats, common *Common, wrong error, file string) cli.ExitCode {
+	var r *Report
+	err := wrong
+	if err == nil {
+		r, err = v.Judge(c, known, common, file)
+	}
 	if err != nil {
 		if v.JSON {
-			writeJSON(c.Stdout, UnknownVerdict{File: v.name(), Verdict: "unreadable", Error: err.Error()})
+			writeJSON(c.Stdout, UnknownVerdict{File: display(file), Verdict: "unreadable", Error: err.Error()})
 		} else {
 			fmt.Fprintln(c.Stderr, "tamga:", err)
 		}
 		return ExitUnreadable
 	}
-	show := func() error { return r.Print(c) }
 	if v.JSON {
-		show = func() error { return writeJSON(c.Stdout, r) }
+		err = writeJSON(c.Stdout, r)
+	} else {
+		err = r.Print(c)
 	}
-	if err := show(); err != nil {
+	if err != nil {
 		fmt.Fprintln(c.Stderr, "tamga:", err)
 		return ExitUnreadable
 	}
-	if code, ok := exitCodes[r.verdict]; ok {
-		return code
-	}
-	return nil
+	return exitCodes[r.verdict]
 }
 
-// writeJSON writes indented JSON.
+// writeJSON writes a value as one line.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
 
-// name returns the name of FILE for people.
-func (v *Command) name() string {
-	if v.File == "-" {
+// display returns the name of a file for people.
+func display(file string) string {
+	if file == "-" {
 		return "standard input"
 	}
-	return v.File
+	return file
 }
 
-// Judge reads the files that the flags name, verifies FILE by its format and returns the report.
-func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
+// Common is what the flags give for every file.
+type Common struct {
+	check sig.Check
+	notes []cli.Sentence
+}
+
+// Common checks the flags and reads the files that they name.
+func (v *Command) Common() (*Common, error) {
 	if v.Original != "" && v.Hash != "" {
 		return nil, errors.New("--original and --hash name the same document; give one of them")
 	}
 	if v.HashAlgorithm != "" && v.Hash == "" {
 		return nil, errors.New("--hash-algorithm needs --hash")
 	}
+	if i := slices.Index(v.Files, "-"); i >= 0 && slices.Contains(v.Files[i+1:], "-") {
+		return nil, errors.New("- names standard input twice; it can be read once")
+	}
 	at, err := parseTime(v.At)
 	if err != nil {
 		return nil, err
 	}
-	check := &sig.Check{At: at, RequireRevocation: v.Revocation == "require", Strict: v.Strict, Expect: v.Covers}
-	r := &Report{File: v.name(), JudgedAt: at.UTC()}
-	if err := v.trust(check, r); err != nil {
+	common := &Common{check: sig.Check{At: at, RequireRevocation: v.Revocation == "require", Strict: v.Strict, Expect: v.Covers}}
+	if err := v.trust(common); err != nil {
 		return nil, err
 	}
 	if v.Cert != "" {
@@ -125,12 +164,19 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 		if len(certs) != 1 {
 			return nil, fmt.Errorf("--cert: %s has %d certificates; give the one of the signer only, and the others with --intermediate", v.Cert, len(certs))
 		}
-		check.Certificate = certs[0]
+		common.check.Certificate = certs[0]
 	}
+	return common, nil
+}
+
+// Judge verifies a file by its format and returns the report.
+func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file string) (*Report, error) {
+	check := common.check // the format gets its own
+	r := &Report{File: display(file), JudgedAt: check.At.UTC(), Notes: slices.Clone(common.notes)}
 
 	bar := cli.NewProgress(c)
 	defer bar.Clear()
-	in, err := openSigned(c.Context, v.File, c.Stdin, known, bar)
+	in, err := openSigned(c.Context, file, c.Stdin, known, bar)
 	if err != nil {
 		return nil, err
 	}
@@ -139,14 +185,14 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 	about := in.format.Describe()
 	r.Format, r.noun, r.Notes = about.Kind, cli.Word(about.Noun), append(r.Notes, in.notes...)
 	if about.Bare && check.Certificate == nil {
-		return nil, fmt.Errorf("%s has %d bytes and is not a CMS message; to verify it as a bare signature, name the certificate of the signer with --cert", v.name(), in.document.Size())
+		return nil, fmt.Errorf("%s has %d bytes and is not a CMS message; to verify it as a bare signature, name the certificate of the signer with --cert", display(file), in.document.Size())
 	}
 
 	original := v.Original
 	if original == "" && v.Hash == "" && in.contents.Detached {
 		var ok bool
-		if original, ok = strings.CutSuffix(v.File, ".sig"); !ok || !isFile(original) {
-			return nil, fmt.Errorf("%s does not hold the document; name it with --original, or give its hash with --hash", v.name())
+		if original, ok = strings.CutSuffix(file, ".sig"); !ok || !isFile(original) {
+			return nil, fmt.Errorf("%s does not hold the document; name it with --original, or give its hash with --hash", display(file))
 		}
 		r.note("the document is taken from %s", original)
 	}
@@ -164,9 +210,9 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 		}
 	}
 
-	report, err := v.verify(c, in.format, check, bar)
+	report, err := v.verify(c, in.format, &check, bar, file)
 	if err != nil {
-		return nil, explain(v.name(), err)
+		return nil, explain(display(file), err)
 	}
 	r.fill(report)
 	return r, nil
@@ -174,7 +220,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats) (*Report, error) {
 
 // verify calls the format. It asks for the password of an encrypted document only after the format has
 // reported that it needs one.
-func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check, bar *cli.Progress) (*sig.Report, error) {
+func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check, bar *cli.Progress, file string) (*sig.Report, error) {
 	if v.PasswordFile != "" {
 		password, err := files.ReadSecret(v.PasswordFile, "--password-file")
 		if err != nil {
@@ -187,9 +233,9 @@ func (v *Command) verify(c *cli.Console, format sig.Described, check *sig.Check,
 	var params *sig.ErrParams
 	if v.PasswordFile == "" && errors.As(err, &params) && len(params.Faults) == 1 && (sig.Formats{format}).Param(params.Faults[0].Key).Secret {
 		bar.Clear()
-		password, err := c.AskSecret(c.Text("Password of %s: ", cli.Printable(v.File)), "--password-file")
+		password, err := c.AskSecret(c.Text("Password of %s: ", cli.Printable(file)), "--password-file")
 		if err != nil {
-			return nil, fmt.Errorf("%s is encrypted: %w", v.File, err)
+			return nil, fmt.Errorf("%s is encrypted: %w", file, err)
 		}
 		check.Password = []byte(password)
 		return format.Verify(c.Context, check)
@@ -242,16 +288,18 @@ func (v *Command) digest(in *signedInput, cert *x509gost.Certificate) (*suite.Di
 }
 
 // trust reads the trusted certificates, the intermediate ones and the revocation lists.
-func (v *Command) trust(check *sig.Check, r *Report) error {
+func (v *Command) trust(common *Common) error {
+	check := &common.check
+	note := func(format string, args ...any) { common.notes = append(common.notes, cli.Say(format, args...)) }
 	anchors := v.CA
 	if len(anchors) == 0 {
 		dev, err := dev.Read(v.Data)
 		switch {
 		case err == nil && dev.CAPEM != "":
 			anchors = []string{filepath.Join(v.Data, dev.CAPEM)}
-			r.note("no --ca is given: the authority of the server in %s is trusted (%s)", v.Data, anchors[0])
+			note("no --ca is given: the authority of the server in %s is trusted (%s)", v.Data, anchors[0])
 		case err == nil || errors.Is(err, os.ErrNotExist):
-			r.note("no --ca is given: no certificate is trusted, only the cryptography can hold")
+			note("no --ca is given: no certificate is trusted, only the cryptography can hold")
 		default:
 			return err
 		}

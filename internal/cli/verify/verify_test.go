@@ -208,7 +208,7 @@ func TestVerifyStandardInput(t *testing.T) {
 		{"text", "-----BEGIN CMS-----\n" + wrap(base64.StdEncoding.EncodeToString(f.detached)) + "-----END CMS-----\n", "--original doc", 0, "note: standard input is PEM"},
 		{"no document", string(f.detached), "", 2, "standard input does not hold the document"},
 		{"empty", "", "", 2, "standard input is empty"},
-		{"JSON", string(f.detached), "--original doc --json", 0, `"file": "standard input"`},
+		{"JSON", string(f.detached), "--original doc --json", 0, `"file":"standard input"`},
 	} {
 		r := tamgatest.Run(t.Context(), c.stdin, append([]string{"verify", "-", "--ca", "bundle.pem", "--at", "2025-06-01"}, strings.Fields(c.args)...)...)
 		if r.Code != c.code || !strings.Contains(r.Out+r.Err, c.want) {
@@ -329,6 +329,58 @@ func TestVerifyPrintsForPrograms(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || r.Code != 1 {
 		t.Errorf("exit code %d, -want +got:\n%s", r.Code, diff)
+	}
+}
+
+// TestVerifySeveralFiles checks that each file gets one line of JSON, and that the gravest file decides
+// the exit code, whatever the order of the files.
+func TestVerifySeveralFiles(t *testing.T) {
+	newSignedFiles(t)
+	passed, failed, unclear, unreadable := "doc.sig", "broken", "pem", "cut"
+	for _, c := range []struct {
+		files string
+		code  int
+		want  string // verdicts
+	}{
+		{passed, 0, "passed"},
+		{passed + " attached", 0, "passed passed"},
+		{unclear + " " + passed, 3, "indeterminate passed"},
+		{passed + " " + failed + " " + unclear, 1, "passed failed indeterminate"},
+		{unclear + " " + failed, 1, "indeterminate failed"},
+		{unreadable + " " + failed + " " + unclear, 2, "unreadable failed indeterminate"},
+		{passed + " nowhere " + passed, 2, "passed unreadable passed"},
+	} {
+		args := append([]string{"verify", "--ca", "root.pem", "--original", "doc"}, strings.Fields(at)...)
+		if strings.Contains(c.files, unclear) { // the certificate of its signer is not trusted
+			args[2] = "stranger.pem"
+			c.want = strings.ReplaceAll(c.want, "passed", "indeterminate")
+		}
+		files := strings.Fields(c.files)
+		r := tamgatest.Run(t.Context(), "", append(append(args, "--json"), files...)...)
+		lines := strings.Split(strings.TrimSuffix(r.Out, "\n"), "\n")
+		var got []string
+		for i, line := range lines {
+			var one struct{ File, Verdict string }
+			if err := json.Unmarshal([]byte(line), &one); err != nil || i < len(files) && one.File != files[i] {
+				t.Errorf("%s: line %d is %s (%v)", c.files, i+1, line, err)
+			}
+			got = append(got, one.Verdict)
+		}
+		if r.Code != c.code || strings.Join(got, " ") != c.want {
+			t.Errorf("%s: exit code %d and %v, want %d and %s", c.files, r.Code, got, c.code, c.want)
+		}
+		r = tamgatest.Run(t.Context(), "", append(args, files...)...)
+		for _, f := range files {
+			if !strings.Contains("\n"+r.Out+r.Err, "\n"+f+":") && !strings.Contains(r.Err, f) {
+				t.Errorf("%s: no report of %s:\n%s%s", c.files, f, r.Out, r.Err)
+			}
+		}
+		if r.Code != c.code {
+			t.Errorf("%s as text: exit code %d, want %d", c.files, r.Code, c.code)
+		}
+	}
+	if r := tamgatest.Run(t.Context(), "", "verify", "-", "doc.sig", "-"); r.Code != 2 || !strings.Contains(r.Err, "twice") {
+		t.Errorf("standard input twice: exit code %d, %s", r.Code, r.Err)
 	}
 }
 
