@@ -14,15 +14,17 @@ import (
 	"tamga/sig/cades"
 )
 
-// revision describes the revision that adds the document security store. It returns nil
-// for a format without one.
+// revision describes the revision that adds the document security store, once the section
+// before it is closed. It returns nil for a format without one. A new store has a number
+// after Size of the signed revision: for other programs a number below it without an entry
+// in the cross-references is a removed object that came back.
 func (m *maker) revision(rootID ref, root dict) *revision {
 	if m.params.format != formatCAdES {
 		return nil
 	}
 	f, u := m.file, m.update
 	r := &revision{
-		Encrypted: u.crypt != nil, Stream: u.stream, Bias: u.bias,
+		Encrypted: u.crypt != nil, Stream: u.stream || u.start > maxTable, Bias: u.bias, Prev: u.start,
 		Catalog: [2]int{rootID.num, rootID.gen},
 	}
 	r.Root = inside(appendObject(nil, root.with("DSS", nil), u.conceal(rootID)))
@@ -34,7 +36,7 @@ func (m *maker) revision(rootID ref, root dict) *revision {
 	} else {
 		store = u.reserve()
 	}
-	r.Store = [2]int{store.num, store.gen}
+	r.Store, r.Next = [2]int{store.num, store.gen}, u.next
 	conceal := u.conceal(store)
 	for key, to := range map[name]*string{"Certs": &r.Certs, "CRLs": &r.CRLs, "OCSPs": &r.OCSPs} {
 		if list := f.resolveArray(old.get(key)); len(list) > 0 {

@@ -111,14 +111,8 @@ func (m *maker) compose() (*made, error) {
 	if ids := m.identifiers(); ids != nil {
 		m.update.trailer = m.update.trailer.with("ID", ids)
 	}
-	revision := m.revision(rootID, root)
 	m.update.close()
-	if revision != nil {
-		revision.Prev, revision.Next = m.update.start, m.update.next
-		if m.update.start > maxTable {
-			revision.Stream = true
-		}
-	}
+	revision := m.revision(rootID, root)
 	out, err := m.cut(byteRange, room, revision)
 	if err == nil {
 		out.fixed, out.key, out.signature = fixed, key, sigID.num
@@ -156,7 +150,7 @@ func (f *file) newUpdate() (*update, error) {
 }
 
 // keepAll lists the objects of a broken file in the new section, which replaces all
-// sections before it.
+// sections before it, and the numbers without an object as free.
 func (m *maker) keepAll() {
 	u := m.update
 	for i := range m.file.sections[0].subs {
@@ -169,6 +163,16 @@ func (m *maker) keepAll() {
 			if p.kind == inStream || p.at > maxTable {
 				u.stream = true
 			}
+		}
+	}
+	// A section without one before it has an entry for each number (ISO 32000-1, 7.5.4). One
+	// object with a large number must not make the section of a small file large, though.
+	if missing := u.next - len(u.placed); missing > len(u.placed)+maxAdded || !m.file.keep(int64(missing)*48) {
+		return
+	}
+	for n := range u.next {
+		if _, has := u.placed[n]; !has {
+			u.placed[n] = place{free, 0, 65535}
 		}
 	}
 }
