@@ -138,7 +138,8 @@ func (s *Source) exchange(ctx context.Context, o order) ([]byte, error) {
 		return nil, fmt.Errorf("it answers with a redirect (HTTP %d), which is not followed", resp.StatusCode)
 	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500:
 		return nil, outagef("it answers with HTTP %d", resp.StatusCode)
-	case resp.StatusCode != http.StatusOK:
+	case resp.StatusCode/100 != 2:
+		// RFC 3161 and RFC 6960 name no status. Some services answer 201, so the body decides.
 		return nil, fmt.Errorf("it answers with HTTP %d", resp.StatusCode)
 	}
 	limit := o.limit

@@ -46,6 +46,55 @@ func TestTimeStamp(t *testing.T) {
 	})
 }
 
+// TestStatusOfSuccess checks that services may answer with any status of success: time-stamp
+// services, OCSP responders, and those of lists and certificates. An empty body is no answer.
+func TestStatusOfSuccess(t *testing.T) {
+	p := everybody()
+	written := func(code int, h http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code); h(w, r) }
+	}
+	for _, code := range []int{201, 202, 203, 299} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newInternet(t)
+			n.serve("tsp.example", written(code, newStamper(t).ServeHTTP))
+			n.serve("ca.example", written(code, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(p.ca.cert.Raw) }))
+			s := n.source(nil)
+			token, err := s.TimeStamp(t.Context(), stampURL, digest())
+			if err != nil {
+				t.Fatalf("%d: %v", code, err)
+			}
+			checkToken(t, token)
+			bare := n.source(func(x *Config) {
+				x.Anchors = func(context.Context) (a, b []*x509gost.Certificate, err error) { return nil, nil, nil }
+			})
+			if _, err := bare.Issuer(t.Context(), p.user.cert); err != nil {
+				t.Errorf("%d: %v", code, err)
+			}
+		})
+		synctest.Test(t, func(t *testing.T) {
+			s, o, l := revocationWorld(t, nil)
+			answers := func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(code); return false }
+			o.before = answers
+			if proof, err := s.Revocation(t.Context(), p.user.cert, p.ca.cert, time.Time{}); err != nil || len(proof.OCSP) == 0 {
+				t.Errorf("%d: an answer: %v", code, err)
+			}
+			o.before, l.before = status(404), answers
+			if proof, err := s.Revocation(t.Context(), p.other.cert, p.ca.cert, time.Time{}); err != nil || len(proof.CRL) == 0 {
+				t.Errorf("%d: a list: %v", code, err)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		n := newInternet(t)
+		n.serve("tsp.example", status204)
+		if _, err := n.source(nil).TimeStamp(t.Context(), stampURL, digest()); err == nil || !strings.Contains(err.Error(), "tsp:") {
+			t.Errorf("204: %v", err)
+		}
+	})
+}
+
+func status204(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }
+
 // Each fault of one service is refused with its reason, and says whether it is an
 // outage that is worth another request.
 func TestStampFaults(t *testing.T) {

@@ -109,7 +109,7 @@ func (a *APNs) Send(ctx context.Context, to device.PushTarget, title string, m n
 		"Apns-Id":         {m.ID}, // the same for every attempt
 		"Apns-Expiration": {strconv.FormatInt(a.config.Now().Add(apnsLife).Unix(), 10)},
 	}, body)
-	if err != nil || response.StatusCode == http.StatusOK {
+	if err != nil || response.StatusCode/100 == 2 {
 		return err
 	}
 	var refused struct {

@@ -152,7 +152,7 @@ func (f *FCM) Send(ctx context.Context, to device.PushTarget, title string, m no
 	response, answer, err := f.post(ctx, address, http.Header{
 		"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"},
 	}, body)
-	if err != nil || response.StatusCode == http.StatusOK {
+	if err != nil || response.StatusCode/100 == 2 {
 		return err
 	}
 	var refused fcmError
@@ -196,7 +196,7 @@ func (f *FCM) accessToken(ctx context.Context) (string, error) {
 		Error       string `json:"error"`
 	}
 	_ = json.Unmarshal(answer, &granted)
-	if response.StatusCode != http.StatusOK || granted.AccessToken == "" {
+	if response.StatusCode/100 != 2 || granted.AccessToken == "" {
 		return "", fmt.Errorf("push: FCM: the token service answered %d %s", response.StatusCode, word(granted.Error))
 	}
 	f.token = granted.AccessToken

@@ -226,6 +226,7 @@ func TestFCM(t *testing.T) {
 	}
 	judge(t, s, fcm, target, []attempt{
 		{200, `{"name":"projects/tamga-test/messages/1"}`, "sent"},
+		{202, ``, "sent"}, // of a gateway in front of the service
 		{404, fcmBody("NOT_FOUND", "UNREGISTERED"), "gone"},
 		{404, `no such project`, "permanent"},
 		{400, fcmBody("INVALID_ARGUMENT", "INVALID_ARGUMENT"), "permanent"},
@@ -323,6 +324,7 @@ func TestAPNs(t *testing.T) {
 	}
 	judge(t, s, apns, target, []attempt{
 		{200, ``, "sent"},
+		{202, ``, "sent"}, // of a gateway in front of the service
 		{410, `{"reason":"Unregistered","timestamp":1}`, "gone"},
 		{400, `{"reason":"BadDeviceToken"}`, "gone"},
 		{400, `{"reason":"DeviceTokenNotForTopic"}`, "gone"},
