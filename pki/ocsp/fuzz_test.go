@@ -51,6 +51,7 @@ func FuzzParseResponse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(ocsp.CreateResponse(basic))
+	f.Add(ocsp.CreateResponse(bytes.Replace(basic, []byte{0x0a, 1, 1}, []byte{0x0a, 1, 7}, 1))) // a reason that is not defined
 	f.Add(ocsp.CreateError(ocsp.TryLater))
 	f.Fuzz(func(t *testing.T, der []byte) {
 		r, err := ocsp.Parse(der)
@@ -61,7 +62,9 @@ func FuzzParseResponse(f *testing.F) {
 		if err != nil || !bytes.Equal(again.RawTBS, r.Basic.RawTBS) {
 			t.Fatalf("the basic response does not read again: %v", err)
 		}
-		_, _ = r.Basic.Find(p.leaf.cert, p.ca.cert)
+		if s, ok := r.Basic.Find(p.leaf.cert, p.ca.cert); ok && !x509gost.ValidReason(s.Reason) {
+			t.Fatalf("reason %d", s.Reason)
+		}
 		if _, err := r.Basic.Responder(p.ca.cert); err == nil && !bytes.Equal(r.Basic.RawTBS, signed.RawTBS) {
 			t.Fatal("an answer without a valid signature is accepted")
 		}

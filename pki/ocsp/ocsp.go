@@ -158,7 +158,7 @@ type Single struct {
 	CertID    CertID
 	Status    Status
 	RevokedAt time.Time // zero unless revoked
-	Reason    int       // CRLReason, 0 when absent
+	Reason    int       // CRLReason, 0 when absent or not one that RFC 5280 defines
 	// NextUpdate is zero when the responder does not state it.
 	ThisUpdate, NextUpdate time.Time
 	// UnknownCritical is as in Basic, for this single answer.

@@ -341,7 +341,7 @@ func readSingle(list *cryptobyte.String) (s Single, err error) {
 
 // readStatus reads CertStatus.
 func (s *Single) readStatus(in *cryptobyte.String) (err error) {
-	var value, reason cryptobyte.String
+	var value, reason, code cryptobyte.String
 	switch {
 	case in.PeekASN1Tag(tagGood):
 		s.Status = Good
@@ -355,9 +355,12 @@ func (s *Single) readStatus(in *cryptobyte.String) (err error) {
 			return fmt.Errorf("revocationTime: %w", err)
 		}
 		var present bool
-		if !value.ReadOptionalASN1(&reason, &present, tag0) ||
-			present && (!reason.ReadASN1Enum(&s.Reason) || !reason.Empty() || !x509gost.ValidReason(s.Reason)) {
-			return errors.New("revocationReason is not a CRLReason")
+		if !value.ReadOptionalASN1(&reason, &present, tag0) || present && (!reason.ReadASN1(&code, cbasn1.ENUM) || !reason.Empty()) {
+			return errors.New("revocationReason is not an ENUMERATED")
+		}
+		// A number that the standard does not define leaves the certificate revoked.
+		if len(code) == 1 && x509gost.ValidReason(int(code[0])) {
+			s.Reason = int(code[0])
 		}
 	default:
 		return errors.New("certStatus must be good, revoked or unknown")

@@ -26,7 +26,9 @@ type RevokedEntry struct {
 	// adds to keep it positive.
 	SerialNumber []byte
 	At           time.Time
-	Reason       int // CRLReason (RFC 5280, 5.3.1), 0 when absent
+	// Reason is the CRLReason (RFC 5280, 5.3.1). It is 0, unspecified, when it is absent or not one
+	// of those that the standard defines.
+	Reason int
 }
 
 // RevocationList is a parsed CRL (RFC 5280, 5). The byte slices share memory
@@ -186,7 +188,10 @@ func (l *RevocationList) readEntry(in *cryptobyte.String, faults *deviations) (e
 		case x.OID.Equal(OIDReasonCode):
 			value := cryptobyte.String(x.Value)
 			if !value.ReadASN1Enum(&e.Reason) || !value.Empty() || !validReason(e.Reason) {
-				return e, errors.New("the reason is not a CRLReason")
+				// The entry revokes its certificate for whatever reason. Without it, the list
+				// would not revoke the other certificates either.
+				e.Reason = 0
+				faults.add("the reason of an entry is not a CRLReason")
 			}
 		case x.Critical:
 			l.addUnknown(x.OID)

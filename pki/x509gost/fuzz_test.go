@@ -70,6 +70,7 @@ func FuzzParseRevocationList(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(der)
+	f.Add(bytes.Replace(der, []byte{0x0a, 1, 1}, []byte{0x0a, 1, 7}, 1)) // a reason that is not defined
 	f.Fuzz(func(t *testing.T, der []byte) {
 		l, err := x509gost.ParseRevocationList(der)
 		if err != nil {
@@ -80,6 +81,9 @@ func FuzzParseRevocationList(f *testing.F) {
 		for _, e := range l.Revoked {
 			if _, ok := l.Find(e.SerialNumber); !ok {
 				t.Fatalf("entry %x is not found", e.SerialNumber)
+			}
+			if !x509gost.ValidReason(e.Reason) {
+				t.Fatalf("reason %d", e.Reason)
 			}
 		}
 	})
