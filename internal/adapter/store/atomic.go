@@ -115,7 +115,12 @@ func (db *DB) complete(ctx context.Context, t *transaction, fn func(ctx context.
 func (db *DB) retry(ctx context.Context, once func() error) error {
 	for n := 1; ; n++ {
 		err := once()
-		if err == nil || !retryable(err) && !(n < lostAttempts && (db.lost(err) || duplicate(err))) {
+		if err == nil {
+			return nil
+		}
+		db.log.DebugContext(ctx, "an attempt at a unit ended", "attempt", n, "conflict", retryable(err), "lost", db.lost(err),
+			"unknown", errors.Is(err, errUnknown), "error", err)
+		if !retryable(err) && !(n < lostAttempts && (db.lost(err) || duplicate(err))) {
 			return err
 		}
 		if n == attempts || errors.Is(ctx.Err(), context.DeadlineExceeded) {

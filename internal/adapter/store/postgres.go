@@ -213,7 +213,7 @@ func (p postgres) begin(ctx context.Context, level sql.IsolationLevel) (work, er
 	if err != nil {
 		return nil, outage(ctx, err)
 	}
-	return postgresWork{tx, ctx}, nil
+	return &postgresWork{tx: tx, ctx: ctx}, nil
 }
 
 // statement takes a connection for one statement, which commits by itself.
@@ -255,12 +255,13 @@ func (p postgres) ping(ctx context.Context) error {
 func (p postgres) close() error { return p.pool.Close() }
 
 type postgresWork struct {
-	tx  *sql.Tx
-	ctx context.Context // its end is the end of the transaction
+	tx   *sql.Tx
+	ctx  context.Context // its end is the end of the transaction
+	gone error           // of a statement that lost the connection, and the transaction with it
 }
 
 // bounded ends a statement with its transaction, whatever the context of the caller is.
-func (w postgresWork) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (w *postgresWork) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ends := w.ctx.Deadline()
 	if own, has := ctx.Deadline(); !ends || has && !own.After(end) {
 		return ctx, func() {}
@@ -268,14 +269,14 @@ func (w postgresWork) bounded(ctx context.Context) (context.Context, context.Can
 	return context.WithDeadline(ctx, end)
 }
 
-func (w postgresWork) query(ctx context.Context, _ lite.Keeping, query string, args []any, each func(row) error) error {
+func (w *postgresWork) query(ctx context.Context, _ lite.Keeping, query string, args []any, each func(row) error) error {
 	bounded, cancel := w.bounded(ctx)
 	defer cancel()
 	rows, err := w.tx.QueryContext(bounded, query, args...)
 	return w.outage(ctx, readRows(rows, err, each))
 }
 
-func (w postgresWork) exec(ctx context.Context, query string, args []any) (int64, error) {
+func (w *postgresWork) exec(ctx context.Context, query string, args []any) (int64, error) {
 	bounded, cancel := w.bounded(ctx)
 	defer cancel()
 	res, err := w.tx.ExecContext(bounded, query, args...)
@@ -286,16 +287,23 @@ func (w postgresWork) exec(ctx context.Context, query string, args []any) (int64
 }
 
 // outage also adds why a transaction ended before its commit.
-func (w postgresWork) outage(ctx context.Context, err error) error {
+func (w *postgresWork) outage(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		err = errors.Join(err, w.ctx.Err())
+	}
+	if w.gone == nil && lost(err) {
+		w.gone = err
 	}
 	return outage(ctx, err)
 }
 
-func (w postgresWork) commit() error {
+func (w *postgresWork) commit() error {
+	// No commit is sent in these two cases, so nothing is kept.
 	if err := w.ctx.Err(); err != nil {
-		return outage(w.ctx, err) // nothing was sent, so nothing is kept
+		return outage(w.ctx, err)
+	}
+	if w.gone != nil {
+		return outage(w.ctx, w.gone)
 	}
 	err := w.tx.Commit()
 	if err == nil || undone(err) {
@@ -304,7 +312,7 @@ func (w postgresWork) commit() error {
 	return unknown(err)
 }
 
-func (w postgresWork) rollback() { w.tx.Rollback() } // errors were reported before
+func (w *postgresWork) rollback() { w.tx.Rollback() } // errors were reported before
 
 // postgresStatement is a transaction of one statement. The end of the statement is its
 // commit.
@@ -328,10 +336,21 @@ func (w postgresStatement) exec(_ context.Context, query string, args []any) (in
 
 // ended returns the error of a statement that may have been committed.
 func (w postgresStatement) ended(err error) error {
-	if err == nil || undone(err) || !lost(err) && !errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || undone(err) || !lost(err) && !errors.Is(err, context.DeadlineExceeded) && !w.closed() {
 		return outage(w.ctx, err)
 	}
 	return unknown(err)
+}
+
+// closed reports whether the driver has given up the connection, for example because it did
+// not understand the answer of the server. A value that was not understood closes nothing.
+func (w postgresStatement) closed() bool {
+	closed := false
+	err := w.conn.Raw(func(c any) error {
+		closed = c.(*stdlib.Conn).Conn().IsClosed()
+		return nil
+	})
+	return closed || err != nil
 }
 
 func (w postgresStatement) commit() error { return nil }
@@ -351,9 +370,18 @@ func unknown(err error) error {
 var errUnknown = errors.New("the outcome of the commit is unknown")
 
 // undone reports whether an error of a commit means that nothing was kept: the server
-// refused the commit, ended the session before it, or never received it.
+// refused the commit, ended the session before it, or never received it. Whatever else
+// happens to a commit leaves its outcome unknown: a unit that ran again then could be kept
+// twice.
 func undone(err error) bool {
-	if errors.Is(err, sql.ErrTxDone) || errors.Is(err, pgx.ErrTxCommitRollback) || pgconn.SafeToRetry(err) || errors.Is(err, syscall.EPIPE) {
+	if errors.Is(err, sql.ErrTxDone) || errors.Is(err, pgx.ErrTxCommitRollback) {
+		return true
+	}
+	// The driver promises that nothing of the message was sent. But if the connection breaks
+	// while the driver waits for the answer to a commit, its error is "conn closed", with the
+	// same promise: MultiResultReader.NextResult drops the error of the reading and finds the
+	// connection closed the next moment.
+	if pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed) {
 		return true
 	}
 	var e *pgconn.PgError

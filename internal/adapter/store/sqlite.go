@@ -52,9 +52,6 @@ func (db *DB) openSQLite(path string, o Options) error {
 	pragmas := slices.Clip([]string{"foreign_keys(1)", "cache_size(-16384)"})
 	db.engine = sqliteEngine
 	file := &sqliteFile{path: path, log: o.Log}
-	if file.log == nil {
-		file.log = slog.New(slog.DiscardHandler)
-	}
 	file.pools.Store(2)
 	file.writer = newConnections(1, file.poolOver, func() (*lite.Conn, error) {
 		return lite.Open(path, sqliteWait, append(pragmas, "journal_mode(WAL)", "synchronous(FULL)")...)

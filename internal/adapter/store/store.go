@@ -62,7 +62,8 @@ type Options struct {
 	Connections int
 	// Limits bound waiting on PostgreSQL. The zero value sets no limits.
 	Limits Limits
-	// Log gets what makes the database slower, not wrong. nil: nothing does.
+	// Log gets what makes the database slower, not wrong, and at the level debug each attempt at
+	// a unit that did not succeed. nil: nothing does.
 	Log *slog.Logger
 }
 
@@ -71,6 +72,7 @@ type DB struct {
 	engine    engine
 	database  database
 	limits    Limits // the zero value on SQLite
+	log       *slog.Logger
 	now       func() time.Time
 	clock     *clock // nil if now does not follow a server
 	stopClock func()
@@ -123,7 +125,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Wall == nil {
 		o.Wall = time.Now
 	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	db := &DB{
+		log:       o.Log,
 		now:       o.Now,
 		stopClock: func() {},
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -25,6 +26,62 @@ type Proxy struct {
 	silenced chan struct{}
 	before   int           // pieces of data of clients until it pauses; 0: it does not
 	stopped  chan struct{} // closed then
+	cut      *Cut          // that waits for its text
+}
+
+// Cut breaks a connection in the middle of a message.
+type Cut struct {
+	// Text is in what the client sends, in any letter case.
+	Text string
+	// Answer: the connection breaks after At bytes of the server's answer. Otherwise it breaks
+	// after At bytes of what the client sends.
+	Answer bool
+	At     int
+
+	mu   sync.Mutex
+	met  bool // the text came
+	over bool // the connection is broken
+}
+
+// Met reports whether the text came by.
+func (c *Cut) Met() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.met }
+
+// Over reports whether the connection was broken. It is not if the message was shorter.
+func (c *Cut) Over() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.over }
+
+// Cut breaks the next connection on which a text is sent, once.
+func (p *Proxy) Cut(c *Cut) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = c
+}
+
+// take returns the cut if its text is among what a client sends.
+func (p *Proxy) take(b []byte) *Cut {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.cut
+	if c == nil || !bytes.Contains(bytes.ToLower(b), bytes.ToLower([]byte(c.Text))) {
+		return nil
+	}
+	p.cut = nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.met = true
+	return c
+}
+
+// pass returns how much of a piece of a message may pass before the connection breaks, and
+// whether it breaks then.
+func (c *Cut) pass(n int) (int, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n < c.At {
+		c.At -= n
+		return n, false
+	}
+	c.over = true
+	return c.At, true
 }
 
 // NewProxy starts a proxy to the database at an address that [Cluster.Database] returned.
@@ -60,9 +117,17 @@ func NewProxy(t testing.TB, address string) *Proxy {
 				client.Close()
 				continue
 			}
-			silent := new(bool)
-			go p.forward(server, client, func(b []byte) { p.watch(b, silent) }, nil)
-			go p.forward(client, server, nil, silent)
+			silent, answer := new(bool), new(atomic.Pointer[Cut])
+			go p.forward(server, client, func(b []byte) *Cut {
+				p.watch(b, silent)
+				c := p.take(b)
+				if c != nil && c.Answer {
+					answer.Store(c)
+					return nil
+				}
+				return c
+			}, nil)
+			go p.forward(client, server, func([]byte) *Cut { return answer.Load() }, silent)
 		}
 	}()
 	return p
@@ -126,15 +191,15 @@ func (p *Proxy) watch(b []byte, silent *bool) {
 }
 
 // forward copies until one side ends. It calls seen with the bytes that it is about to
-// send.
-func (p *Proxy) forward(to, from net.Conn, seen func([]byte), silent *bool) {
+// send. silent is nil for what a client sends.
+func (p *Proxy) forward(to, from net.Conn, seen func([]byte) *Cut, silent *bool) {
 	defer to.Close()
 	defer from.Close()
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
 		p.mu.Lock()
-		if seen != nil && n > 0 {
+		if silent == nil && n > 0 {
 			p.count()
 		}
 		for p.paused {
@@ -142,15 +207,19 @@ func (p *Proxy) forward(to, from net.Conn, seen func([]byte), silent *bool) {
 		}
 		drop := silent != nil && *silent
 		p.mu.Unlock()
-		if seen != nil && n > 0 {
-			seen(buf[:n])
+		ends := err != nil
+		if n > 0 {
+			if c := seen(buf[:n]); c != nil {
+				n, ends = c.pass(n)
+				ends = ends || err != nil
+			}
 		}
 		if !drop && n > 0 {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}
 		}
-		if err != nil {
+		if ends {
 			return
 		}
 	}
