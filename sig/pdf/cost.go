@@ -21,6 +21,14 @@ const (
 
 	// tokenSize is the memory for a token of an object, in bytes.
 	tokenSize = 48
+	// readingSize is the memory for a token while its object is read: lists grow by doubling.
+	readingSize = 96
+	// listedSize is the memory for an object in the list of an object stream, in bytes.
+	listedSize = 32
+	// fieldSize is the memory for a form field, in bytes, besides its dictionary and its name.
+	fieldSize = 256
+	// textGrowth is how much larger the text of a string is, at most, while it is decoded.
+	textGrowth = 5
 )
 
 // charge charges steps for reading the document. After it fails, everything reads as
@@ -36,8 +44,11 @@ func (f *file) charge(steps int64) bool {
 // keep charges bytes that stay in memory with the file.
 func (f *file) keep(bytes int64) bool { return f.spending.Hold(bytes) == nil }
 
-// parsed charges an object that was read from an offset of the lexer.
+// parsed charges the steps of an object that was read from an offset of the lexer, and gives back
+// the memory of reading. The object itself has f.last bytes, which the caller charges if it keeps
+// the object.
 func (f *file) parsed(l *lexer, begin int64) {
+	l.release()
 	tokens, length := int64(maxTokens-l.left), max(0, l.offset()-begin)
 	f.last = tokenSize*tokens + length
 	f.charge(priceToken*tokens + length/8)

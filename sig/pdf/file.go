@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"tamga/sig/budget"
@@ -35,7 +36,7 @@ type file struct {
 	crypt    *crypt
 	version  string
 
-	objects map[int]object      // cache of objects
+	objects map[int]cached      // cache of objects
 	streams map[int]*objectList // cache of object streams
 	held    int64               // bytes of cached object streams
 	budget  int64               // bytes that may still be decoded
@@ -43,8 +44,14 @@ type file struct {
 
 	spending *budget.Budget // of the document
 	due      int64          // steps not charged yet
-	cached   int64          // bytes of cached objects
+	cached   int64          // bytes of objects
 	last     int64          // bytes of the object read last
+}
+
+// cached is an object in the cache.
+type cached struct {
+	object object
+	size   int64 // bytes, charged as held
 }
 
 const (
@@ -84,7 +91,7 @@ func newFile(ctx context.Context, src io.ReaderAt, size int64) *file {
 	_, b := budget.Of(ctx, size)
 	return &file{
 		ctx: ctx, src: src, size: size, version: "1.4", spending: b,
-		blocks: map[int64][]byte{}, objects: map[int]object{}, streams: map[int]*objectList{}, loading: map[int]bool{},
+		blocks: map[int64][]byte{}, objects: map[int]cached{}, streams: map[int]*objectList{}, loading: map[int]bool{},
 		budget: inflateFloor + 2*min(size, 1<<40),
 	}
 }
@@ -237,6 +244,7 @@ func (f *file) lexer(at int64) *lexer { return f.lexerFrom(at + f.bias) }
 // lexerFrom reads from an offset of the source.
 func (f *file) lexerFrom(off int64) *lexer {
 	l := lexAt(f, off, min(f.size, off+maxObject))
+	l.spending = f.spending
 	// Most objects end in the block in which they begin, and the window has that block.
 	at := off / blockSize * blockSize
 	if b, err := f.block(at); err == nil && off-at < int64(len(b)) {
@@ -305,9 +313,10 @@ func (f *file) body(l *lexer, id ref) (object, error) {
 
 // object returns the object with a number, nil if there is none.
 func (f *file) object(id ref) object {
-	if o, ok := f.objects[id.num]; ok {
-		return o
+	if c, ok := f.objects[id.num]; ok {
+		return c.object
 	}
+	f.last = 0
 	o := f.load(id)
 	size := f.last
 	if len(f.objects) >= maxObjects || f.cached+size > maxHeld {
@@ -316,7 +325,7 @@ func (f *file) object(id ref) object {
 	if f.cached += size; !f.keep(size) {
 		return nil
 	}
-	f.objects[id.num] = o
+	f.objects[id.num] = cached{o, size}
 	return o
 }
 
@@ -336,7 +345,13 @@ func (f *file) load(id ref) object {
 			return nil
 		}
 		if f.crypt != nil && id.num != f.crypt.own {
+			size := f.last // the object is held twice for a moment
+			if !f.keep(size) {
+				return nil
+			}
 			o = f.crypt.decryptStrings(o, found)
+			f.spending.Release(size)
+			f.last = size
 		}
 		return o
 	case inStream:
@@ -387,12 +402,16 @@ func (f *file) resolveArray(o object) array {
 }
 
 // data returns the decrypted and decoded bytes of a stream. They are charged as held.
-func (f *file) data(s *stream) ([]byte, error) {
+func (f *file) data(s *stream) ([]byte, error) { return f.beginning(s, math.MaxInt64) }
+
+// beginning is like data, but returns at most so many bytes.
+func (f *file) beginning(s *stream, want int64) ([]byte, error) {
 	raw, err := f.rawData(s)
 	if err != nil {
 		return nil, err
 	}
 	size := int64(len(raw))
+	defer func() { f.spending.Release(size) }()
 	filters := f.resolve(s.dict.get("Filter"))
 	parms := s.dict.get("DecodeParms")
 	if parms == nil {
@@ -400,31 +419,31 @@ func (f *file) data(s *stream) ([]byte, error) {
 	}
 	parms = f.resolve(parms)
 	if f.crypt != nil && s.id.num != 0 {
+		if !f.keep(size) { // of the decrypted bytes
+			return nil, f.failed()
+		}
+		size *= 2
 		if raw, err = f.crypt.decryptStream(raw, s, filterList(filters), filterList(parms)); err != nil {
 			return nil, err
 		}
 	}
 	if a, ok := parms.(array); ok {
-		resolved := make(array, len(a))
-		for i := range a {
+		resolved := make(array, min(len(a), len(filterList(filters))))
+		for i := range resolved {
 			resolved[i] = f.resolve(a[i])
 		}
 		parms = resolved
 	}
-	before := f.budget
-	out, err := decode(raw, filters, parms, &f.budget)
-	f.charge(2 * (before - f.budget))
-	if !f.keep(int64(len(out))) {
-		return nil, f.failed()
-	}
-	f.spending.Release(size)
-	return out, err
+	return f.decode(raw, filters, parms, want)
 }
 
 // rawData returns the bytes of a stream as they are in the file. They are charged as held
 // until the caller releases them. If the length is wrong, the end is searched for.
 func (f *file) rawData(s *stream) ([]byte, error) {
 	if s.fresh != nil {
+		if !f.keep(int64(len(s.fresh))) {
+			return nil, f.failed()
+		}
 		return s.fresh, nil
 	}
 	n, ok := f.lengthOf(s)
@@ -441,6 +460,7 @@ func (f *file) rawData(s *stream) ([]byte, error) {
 	}
 	raw := make([]byte, n)
 	if !f.readFull(raw, s.offset) {
+		f.spending.Release(n)
 		return nil, errors.Join(fmt.Errorf("the stream at offset %d is cut off", s.offset), f.failed())
 	}
 	return raw, nil
@@ -522,18 +542,16 @@ func (f *file) objectStream(num int) (*objectList, error) {
 	}
 	list, err := f.listObjects(num, s.dict, data)
 	if err != nil {
+		f.spending.Release(int64(len(data)))
 		return nil, err
 	}
-	numbers := 16 * int64(len(list.numbers))
-	size := int64(len(data)) + numbers // data is charged already
+	size := int64(len(data)) + listedSize*int64(len(list.numbers))
 	if f.held+size > maxHeld {
 		clear(f.streams)
 		f.spending.Release(f.held)
 		f.held = 0
 	}
-	if f.held += size; !f.keep(numbers) {
-		return nil, f.failed()
-	}
+	f.held += size
 	f.streams[num] = list
 	return list, nil
 }
@@ -556,7 +574,9 @@ func (f *file) listObjects(num int, d dict, data []byte) (*objectList, error) {
 		if id > maxNumber || at < 0 || at > int64(len(data))-first {
 			id, at = 0, 0
 		}
-		f.charge(2 * priceToken)
+		if f.charge(2 * priceToken); !f.keep(listedSize) {
+			return nil, f.failed()
+		}
 		list.numbers = append(list.numbers, int(id))
 		list.offsets = append(list.offsets, int(first+at))
 	}
@@ -578,6 +598,7 @@ func (s *objectList) find(f *file, num, index int) (object, error) {
 		return nil, fmt.Errorf("object %d is not in object stream %d", num, s.num)
 	}
 	l := lexBytes(s.data[s.offsets[index]:])
+	l.spending = f.spending
 	o, err := l.object()
 	f.parsed(l, 0)
 	if err == errNoObject {

@@ -76,7 +76,13 @@ func (w *fieldWalk) node(o object, in fieldContext, depth int) {
 		return
 	}
 	w.seen[id.num] = true
+	if !f.keep(fieldSize) {
+		return
+	}
 	if t, ok := f.resolve(d.get("T")).(text); ok {
+		if !f.keep(textGrowth*int64(len(t)) + int64(len(in.name))) {
+			return
+		}
 		part := readTextString(t)
 		if depth == 0 {
 			w.form.taken[part] = true
@@ -100,6 +106,10 @@ func (w *fieldWalk) node(o object, in fieldContext, depth int) {
 		}
 	}
 	if inner || in.kind != name("Sig") {
+		return
+	}
+	// The dictionary stays in memory, even if the cache of objects forgets it.
+	if !f.keep(f.objects[id.num].size) {
 		return
 	}
 	out := &field{id: f.current(id), dict: d, name: in.name, value: in.value, widget: f.current(id), onWidget: d}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"tamga/sig/budget"
 )
 
 // lexer splits PDF syntax into tokens (ISO 32000-1, 7.2). It reads through a window, or
@@ -23,6 +25,9 @@ type lexer struct {
 	// left is how many more tokens may be read.
 	left int
 	err  error // read error of src, or errTooMuch
+
+	spending  *budget.Budget // nil: what is read is not charged
+	due, held int64          // bytes not charged yet, and charged
 
 	// spans, if not nil, gets the places of the values of the outermost dictionary. A key
 	// that occurs twice gets an empty span.
@@ -58,6 +63,32 @@ type token struct {
 	kind  tokenKind
 	bytes []byte // of a number, text, name or keyword; valid only until the next token
 	at    int64
+}
+
+// hold charges memory before it is allocated. After it fails, nothing more is read.
+func (l *lexer) hold(n int64) bool {
+	if l.due += n; l.due < windowSize || l.spending == nil {
+		return l.err == nil
+	}
+	n, l.due = l.due, 0
+	if err := l.spending.Hold(n); err != nil {
+		l.err = err
+		return false
+	}
+	l.held += n
+	return true
+}
+
+// grows charges a value of n bytes that is about to get one more, in steps of a window. Its memory
+// grows by doubling.
+func (l *lexer) grows(n int) bool {
+	return n == 0 || n%windowSize != 0 || l.hold(2*windowSize)
+}
+
+// release gives back what hold charged.
+func (l *lexer) release() {
+	l.spending.Release(l.held)
+	l.due, l.held = 0, 0
 }
 
 func lexBytes(b []byte) *lexer {
@@ -217,7 +248,7 @@ func (l *lexer) regular() []byte {
 		return l.buf[from:l.pos]
 	}
 	out := bytes.Clone(l.buf[from:l.pos]) // it may continue in the next window
-	for c := l.peek(); isRegular(c) && len(out) < maxObject; c = l.peek() {
+	for c := l.peek(); isRegular(c) && len(out) < maxObject && l.grows(len(out)); c = l.peek() {
 		out = append(out, byte(c))
 		l.pos++
 	}
@@ -282,6 +313,9 @@ func (l *lexer) hex() []byte {
 		l.pos += len(b)
 		// Values of signatures are long and without white space.
 		from := len(out)
+		if !l.hold(int64(len(b))) { // twice the bytes that it means
+			return out
+		}
 		if plain := len(b) &^ 1; high < 0 && plain > 0 {
 			out = slices.Grow(out, plain/2)[:from+plain/2]
 			digits := plain - len(trailingZeros(b[:plain])) // an even number
@@ -341,6 +375,9 @@ func (l *lexer) literal() []byte {
 			if c = l.escape(); c < 0 {
 				continue
 			}
+		}
+		if !l.grows(len(out)) {
+			return out
 		}
 		out = append(out, byte(c))
 	}

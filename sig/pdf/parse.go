@@ -142,6 +142,9 @@ func (l *lexer) group(kind tokenKind) (object, error) {
 			l.seek(t.at)
 			break
 		}
+		if !l.hold(readingSize + int64(len(t.bytes))) {
+			return nil, l.err
+		}
 		o, err := l.value(t)
 		if err != nil {
 			return nil, err

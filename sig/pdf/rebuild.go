@@ -21,6 +21,7 @@ type scan struct {
 	file     *file
 	found    []found
 	trailers []dict
+	sizes    []int64 // of trailers, charged as held
 	lists    []found // object streams
 	catalog  ref     // the last one found
 	lexing   int64   // bytes of objects that may still be parsed
@@ -393,21 +394,29 @@ func (s *scan) look(b []byte, from, behind int64, id ref) int64 {
 // lexer reads a limited number of bytes from an offset, at which b begins.
 func (s *scan) lexer(b []byte, off int64) *lexer {
 	l := lexAt(s.file, off, min(s.file.size, off+scanLook))
+	l.spending = s.file.spending
 	b = b[:min(len(b), scanLook)]
 	l.buf, l.borrowed = b[:len(b):len(b)], true
 	return l
 }
 
 func (s *scan) trailer(b []byte, off int64) {
-	o, err := s.lexer(b, off).object()
+	l := s.lexer(b, off)
+	o, err := l.object()
+	s.file.parsed(l, off)
 	if d, ok := o.(dict); ok && err == nil {
 		s.addTrailer(d)
 	}
 }
 
 func (s *scan) addTrailer(d dict) {
-	if len(s.trailers) == maxTrailers {
-		s.trailers = append(s.trailers[:0], s.trailers[1:]...)
+	size := s.file.last
+	if !s.file.keep(size) {
+		return
 	}
-	s.trailers = append(s.trailers, d)
+	if len(s.trailers) == maxTrailers {
+		s.file.spending.Release(s.sizes[0])
+		s.trailers, s.sizes = append(s.trailers[:0], s.trailers[1:]...), append(s.sizes[:0], s.sizes[1:]...)
+	}
+	s.trailers, s.sizes = append(s.trailers, d), append(s.sizes, size)
 }

@@ -304,9 +304,15 @@ func (f *file) table(s *section, from int64) error {
 			return errors.New("the table has more subsections than the limit")
 		}
 	}
-	o, err := f.lexerFrom(l.offset()).object()
+	l = f.lexerFrom(l.offset())
+	begin := l.offset()
+	o, err := l.object()
+	f.parsed(l, begin)
 	if err != nil {
 		return fmt.Errorf("the trailer: %w", err)
+	}
+	if !f.keep(f.last) {
+		return f.failed()
 	}
 	var ok bool
 	if s.trailer, ok = o.(dict); !ok {
@@ -392,14 +398,10 @@ func (f *file) crossStream(s *section, at int64, total *int64) error {
 	if !ok || st.dict.get("Type") != name("XRef") {
 		return errors.New("neither a table nor a stream")
 	}
+	if !f.keep(f.last) { // the dictionary is the trailer
+		return f.failed()
+	}
 	st.id = ref{} // never encrypted
-	data, err := f.data(st)
-	if err != nil {
-		return err
-	}
-	if *total += int64(len(data)); *total > maxCrossData {
-		return errors.New("the cross-references are larger than the limit")
-	}
 	var widths [3]int
 	w, _ := st.dict.get("W").(array)
 	if len(w) < 3 {
@@ -421,6 +423,18 @@ func (f *file) crossStream(s *section, at int64, total *int64) error {
 	index, ok := st.dict.get("Index").(array)
 	if !ok {
 		index = array{number("0"), intObject(size)}
+	}
+	var counted int64 // entries that Index has: more data is not read
+	for i := 1; i < len(index); i += 2 {
+		count, _ := integer(index[i])
+		counted = min(counted+max(count, 0), maxEntries)
+	}
+	data, err := f.beginning(st, int64(entrySize)*counted)
+	if err != nil {
+		return err
+	}
+	if *total += int64(len(data)); *total > maxCrossData {
+		return errors.New("the cross-references are larger than the limit")
 	}
 	for i := 0; i+1 < len(index); i += 2 {
 		if !f.charge(10*priceToken) || !f.keep(128) {
