@@ -5,12 +5,14 @@ package store_test
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/sig"
 )
@@ -24,6 +26,16 @@ type life struct {
 	left int // remaining calls; below 0: unlimited
 	late bool
 	dead bool
+	// unanswered: the database keeps what units change, but the process does not learn it.
+	unanswered bool
+}
+
+// answer is what the process learns of a unit.
+func (l *life) answer(err error) error {
+	if err == nil && l.unanswered {
+		return &fault.Outage{Message: "may or may not have been made", Err: io.ErrUnexpectedEOF}
+	}
+	return err
 }
 
 // through makes a call to the outside.
@@ -61,7 +73,7 @@ type mortalOperations struct{ mortal }
 
 func (m mortalOperations) Atomic(ctx context.Context, fn func(context.Context) error) error {
 	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.Atomic(ctx, fn)) })
-	return err
+	return m.answer(err)
 }
 
 func (m mortalOperations) AddOperation(ctx context.Context, r *signing.OperationRecord, q signing.Quota) (bool, error) {

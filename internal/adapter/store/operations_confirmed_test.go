@@ -24,6 +24,7 @@ import (
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/policy"
@@ -208,12 +209,23 @@ func (m mortalExecutions) LeaseConfirmation(ctx context.Context, id, lease strin
 }
 
 func (m mortalExecutions) SpendConfirmation(ctx context.Context, id, lease string, move confirm.Move, do func(ctx context.Context) ([]byte, error)) (bool, error) {
-	return through(m.life, func() (bool, error) { return m.Confirmations.SpendConfirmation(ctx, id, lease, move, do) })
+	spent, err := through(m.life, func() (bool, error) { return m.Confirmations.SpendConfirmation(ctx, id, lease, move, do) })
+	return spent, m.life.answer(err)
 }
 
 func (m mortalExecutions) ReleaseConfirmation(ctx context.Context, id, lease string) error {
 	_, err := through(m.life, func() (struct{}, error) { return only(m.Confirmations.ReleaseConfirmation(ctx, id, lease)) })
 	return err
+}
+
+// mortalUnits are the units of such a process.
+type mortalUnits struct {
+	store.Confirmations
+	life *life
+}
+
+func (m mortalUnits) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return m.life.answer(m.Confirmations.Atomic(ctx, set, fn))
 }
 
 // process starts a process that dies after a number of calls; below 0: never.
@@ -237,7 +249,7 @@ func (d *desk) process(left int, late bool) (*signing.Operations, *life) {
 	}
 	return signing.NewOperations(signing.Operations{
 		Signer: signer, Store: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: d.ring, Audit: store.Audit{DB: m.operations.DB},
-		Confirming: &signing.Confirming{Records: service, Units: d.records, PINs: d.keys, Life: 20 * time.Minute},
+		Confirming: &signing.Confirming{Records: service, Units: mortalUnits{d.records, l}, PINs: d.keys, Life: 20 * time.Minute},
 		Settings:   signing.OperationSettings{Async: true}, Callbacks: &d.called, CallbackStore: m.operations,
 		Render: func(o *signing.Operation) (signing.Result, error) { return bytes.NewReader([]byte(d.look(o))), nil },
 	}), l
@@ -571,6 +583,66 @@ func TestConfirmedDies(t *testing.T) {
 			}
 			if died < 8 {
 				t.Errorf("the process died in %d calls", died)
+			}
+		})
+	}
+}
+
+// TestUnansweredCommits cuts the answer of the commit of every step of operations: the step was
+// made, and the documents that it named are there for the next one.
+func TestUnansweredCommits(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			ctx := t.Context()
+			d := newDesk(t, engine.migrated(t))
+			unanswered := func(name string, step func(o *signing.Operations) error) {
+				t.Helper()
+				o, l := d.process(-1, false)
+				l.unanswered = true
+				if _, is := fault.AsOutage(step(o)); !is {
+					t.Errorf("%s: not an outage", name)
+				}
+				d.pass(3*time.Minute + time.Second) // its lease ends
+			}
+			only := func(name string) string {
+				t.Helper()
+				list, err := d.live().Active(ctx, d.who)
+				if d.must(err); len(list) != 1 {
+					t.Fatalf("%s: %d operations", name, len(list))
+				}
+				return list[0].ID
+			}
+			var id string
+			unanswered("accepting", func(o *signing.Operations) error {
+				order := d.order(o)
+				order.Async = true
+				_, err := o.Start(ctx, d.who, order)
+				return err
+			})
+			id = only("accepted")
+			unanswered("carrying out", func(o *signing.Operations) error {
+				_, err := o.ExecuteNext(ctx)
+				return err
+			})
+			op, err := d.live().Find(ctx, d.who, id)
+			d.must(err)
+			if seen := d.look(op); op.State != signing.StateCompleted || strings.Count(seen, "fault <nil>") != 2 {
+				t.Errorf("carried out: %s", seen)
+			}
+			unanswered("proposing", func(o *signing.Operations) error {
+				_, err := o.Propose(ctx, d.who, d.order(o))
+				return err
+			})
+			id = only("proposed")
+			d.approve(id)
+			unanswered("carrying out what was confirmed", func(o *signing.Operations) error {
+				_, err := o.Confirmed(ctx, d.who, confirmedOrder(id))
+				return err
+			})
+			op, err = d.live().Confirmed(ctx, d.who, confirmedOrder(id))
+			d.must(err)
+			if seen := d.look(op); op.State != signing.StateCompleted || strings.Count(seen, "fault <nil>") != 2 {
+				t.Errorf("what was confirmed: %s", seen)
 			}
 		})
 	}

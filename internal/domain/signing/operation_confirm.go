@@ -149,7 +149,7 @@ func (s *Operations) propose(ctx context.Context, who audit.Principal, o *Operat
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.forget(ctx, p.Contents))
+			err = errors.Join(err, s.unnamed(ctx, p.Contents, err))
 		}
 	}()
 	var open []func() error

@@ -281,7 +281,7 @@ func (w *confirmedRun) finish(ctx context.Context, e *confirm.Execution, secrets
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.forget(ctx, record.Results))
+			err = errors.Join(err, w.unnamed(ctx, record.Results, err))
 		}
 	}()
 	plain, err := newRecord(op)

@@ -104,7 +104,7 @@ func (s *Operations) enqueue(ctx context.Context, op *Operation, p *plan, o *Ope
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.forget(ctx, record.Contents))
+			err = errors.Join(err, s.unnamed(ctx, record.Contents, err))
 		}
 	}()
 	kept := func(context.Context) error { return nil }

@@ -250,7 +250,7 @@ func (r *run) finish(ctx context.Context, lease string, keep func(context.Contex
 		return fault.Rollback(kept(ctx))
 	})
 	if err != nil {
-		return errors.Join(err, r.forget(ctx, record.Results))
+		return errors.Join(err, r.unnamed(ctx, record.Results, err))
 	}
 	if op.Callback != "" {
 		poke(r.owed)
@@ -303,6 +303,15 @@ func (s *Operations) forget(ctx context.Context, name string) error {
 		return nil
 	}
 	return s.Signer.Blobs.RemoveBlob(context.WithoutCancel(ctx), name)
+}
+
+// unnamed removes a stored document whose name err kept from being recorded. After an outage
+// it may be recorded nevertheless, so the document stays until it expires.
+func (s *Operations) unnamed(ctx context.Context, name string, err error) error {
+	if _, is := fault.AsOutage(err); is {
+		return nil
+	}
+	return s.forget(ctx, name)
 }
 
 // closeAll calls every function of list once.

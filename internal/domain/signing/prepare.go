@@ -102,7 +102,8 @@ func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[
 	record.Bytes += int64(len(record.Job))
 
 	defer func() {
-		if err != nil {
+		// After an outage the row may have been kept, so its documents stay until they expire.
+		if _, is := fault.AsOutage(err); err != nil && !is {
 			err = errors.Join(err, s.forget(ctx, record))
 		}
 	}()
