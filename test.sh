@@ -17,7 +17,7 @@
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
-# xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, LibreOffice. Other such programs are the
+# xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, Ghostscript, LibreOffice. Other such programs are the
 # peers of our protocols: PostgreSQL, PgBouncer, HAProxy, GnuTLS, Kannel, an SMPP centre, readers of QR codes,
 # OATH tools and identity providers, and systemd, skopeo, umoci and shells read our packages.
 # Chromium and axe-core judge the pages. They are Debian packages, npm packages, Go programs, and
@@ -54,6 +54,7 @@ needed=(
   qpdf:/usr/bin/qpdf
   mupdf-tools:/usr/bin/mutool
   poppler-utils:/usr/bin/pdfsig
+  ghostscript:/usr/bin/gs
   libnss3-tools:/usr/bin/certutil
   libreoffice-writer-nogui:/usr/lib/libreoffice/program/libswlo.so
   libreoffice-calc-nogui:/usr/lib/libreoffice/program/libsclo.so

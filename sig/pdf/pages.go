@@ -3,7 +3,9 @@
 package pdf
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"tamga/sig/pdf/stamp"
 )
@@ -13,6 +15,8 @@ type page struct {
 	id    ref  // zero if it is not an indirect object, which is malformed
 	dict  dict // unresolved
 	stamp stamp.Page
+	node  ref // whose Kids lead to it, zero if that is not an indirect object
+	kid   int // index in Kids
 }
 
 // inherited are the page attributes that a page may inherit (7.7.3.4).
@@ -51,8 +55,8 @@ func (f *file) pageCount() int {
 func (f *file) page(n int) (*page, error) {
 	_, root := f.catalog()
 	for _, trust := range []bool{true, false} {
-		w := &pageWalk{file: f, left: n, trust: trust, seen: map[int]bool{}}
-		w.node(root.get("Pages"), inherited{}, 0)
+		w := &pageWalk{file: f, left: n, trust: trust}
+		w.node(root.get("Pages"), inherited{})
 		if w.found != nil {
 			return w.found, nil
 		}
@@ -66,63 +70,95 @@ func (f *file) page(n int) (*page, error) {
 // pageIndex returns the index of a page, -1 if it is not in the tree.
 func (f *file) pageIndex(id ref) int {
 	_, root := f.catalog()
-	w := &pageWalk{file: f, left: -1, want: id.num, seen: map[int]bool{}}
-	w.node(root.get("Pages"), inherited{}, 0)
+	w := &pageWalk{file: f, left: -1, want: id.num}
+	w.node(root.get("Pages"), inherited{})
 	if w.found == nil {
 		return -1
 	}
 	return w.passed
 }
 
-// pageWalk searches for one page: the one after left others, or the one with the number
-// want.
-type pageWalk struct {
-	file   *file
-	left   int
-	want   int
-	trust  bool // use the counts of nodes
-	passed int
-	seen   map[int]bool
-	found  *page
+// pages calls visit for each page, in the order of the tree and as often as the tree leads to
+// it.
+func (f *file) pages(visit func(index int, p *page)) error {
+	_, root := f.catalog()
+	w := &pageWalk{file: f, left: -1, visit: visit}
+	w.node(root.get("Pages"), inherited{})
+	if err := f.failed(); err != nil {
+		return err
+	}
+	if w.visited > maxVisited {
+		return errors.New("the page tree is larger than the limit")
+	}
+	return nil
 }
 
-func (w *pageWalk) node(o object, in inherited, depth int) {
+// pageWalk walks over the pages: it searches for the one after left others, for the one with
+// the number want, or visits all of them. A page that the tree leads to twice is two pages,
+// as viewers show it.
+type pageWalk struct {
+	file    *file
+	left    int
+	want    int
+	visit   func(index int, p *page)
+	trust   bool // use the counts of nodes
+	passed  int
+	path    []int // numbers of the nodes from the root on
+	kid     int   // index of the present object in the Kids of the last node of path
+	visited int
+	found   *page
+}
+
+func (w *pageWalk) node(o object, in inherited) {
 	f := w.file
 	id, _ := o.(ref)
 	d, ok := f.resolve(o).(dict)
-	if !ok || depth > maxTreeDepth || w.seen[id.num] || len(w.seen) > maxVisited {
+	if w.visited++; !ok || len(w.path) > maxTreeDepth || w.visited > maxVisited || id.num != 0 && slices.Contains(w.path, id.num) {
 		return
-	}
-	if id.num != 0 {
-		w.seen[id.num] = true
 	}
 	in = f.inherit(in, d)
 	kids, inner := f.resolve(d.get("Kids")).(array)
 	if !inner {
-		if w.left == 0 || w.want != 0 && id.num == w.want {
-			w.found = &page{id: f.current(id), dict: d, stamp: stamp.Page{MediaBox: in.media, CropBox: in.crop, Rotate: in.rotate}}
-			if id.num == 0 {
-				w.found.id = ref{}
-			}
-			w.found.stamp.UserUnit, _ = real(f.resolve(d.get("UserUnit")))
-			return
-		}
-		w.left--
-		w.passed++
+		w.leaf(id, d, in)
 		return
 	}
-	for _, kid := range kids {
+	w.path = append(w.path, id.num)
+	defer func() { w.path = w.path[:len(w.path)-1] }()
+	for i, kid := range kids {
 		if w.trust && w.left > 0 {
+			w.visited++
 			k, _ := f.resolve(kid).(dict)
 			if n, ok := integer(f.resolve(k.get("Count"))); ok && k.has("Kids") && n >= 0 && n <= int64(w.left) {
 				w.left -= int(n)
 				continue
 			}
 		}
-		if w.node(kid, in, depth+1); w.found != nil {
+		w.kid = i
+		if w.node(kid, in); w.found != nil || w.visited > maxVisited || f.failed() != nil {
 			return
 		}
 	}
+}
+
+func (w *pageWalk) leaf(id ref, d dict, in inherited) {
+	f := w.file
+	if hit := w.left == 0 || w.want != 0 && id.num == w.want; hit || w.visit != nil {
+		p := &page{id: f.current(id), dict: d, kid: w.kid, stamp: stamp.Page{MediaBox: in.media, CropBox: in.crop, Rotate: in.rotate}}
+		if id.num == 0 {
+			p.id = ref{}
+		}
+		if len(w.path) > 0 && w.path[len(w.path)-1] != 0 {
+			p.node = f.current(ref{num: w.path[len(w.path)-1]})
+		}
+		p.stamp.UserUnit, _ = real(f.resolve(d.get("UserUnit")))
+		if hit {
+			w.found = p
+			return
+		}
+		w.visit(w.passed, p)
+	}
+	w.left--
+	w.passed++
 }
 
 func (f *file) inherit(in inherited, d dict) inherited {

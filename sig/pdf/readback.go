@@ -100,7 +100,13 @@ func (m *maker) compare(f *file, out *made) error {
 		return errors.New("ByteRange is not exact")
 	case !f.samePages(old):
 		return fmt.Errorf("%d pages became %d", old.pageCount(), f.pageCount())
-	case !old.rebuilt:
+	}
+	if m.stamped.num != 0 {
+		if err := f.stampedAlone(m.target.field.id, m.stamped); err != nil {
+			return err
+		}
+	}
+	if !old.rebuilt {
 		return nil
 	}
 	pages, err := f.pageList()
@@ -108,6 +114,32 @@ func (m *maker) compare(f *file, out *made) error {
 		err = errors.New("its pages would change")
 	}
 	return err
+}
+
+// stampedAlone checks that the page with a number shows a widget, once, and no other page
+// does.
+func (f *file) stampedAlone(widget, on ref) error {
+	var shown []int
+	right := false
+	err := f.pages(func(i int, p *page) {
+		list := f.resolveArray(p.dict.get("Annots"))
+		f.charge(int64(len(list))) // many pages may have one long array
+		for _, o := range list {
+			if id, _ := o.(ref); id.num == widget.num {
+				shown = append(shown, i)
+				right = p.id == on
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(shown) == 0:
+		return errors.New("no page shows the stamp")
+	case len(shown) > 1 || !right:
+		return fmt.Errorf("the stamp shows on pages %s", pageNumbers(shown))
+	}
+	return nil
 }
 
 // samePages compares the number of pages. If the root of the tree did not change, it is

@@ -401,6 +401,12 @@ func (m *maker) putField(t *target, value ref, drawn *stamp.Appearance) error {
 	case f.failed() != nil:
 		return f.failed()
 	case err == nil && page.id.num != 0:
+		if drawn.Objects != nil {
+			if err := m.alone(page, drawn.Page); err != nil {
+				return err
+			}
+			m.stamped = page.id
+		}
 		d = append(d, entry{"P", page.id})
 		m.putAnnotation(page, t.field.id)
 	case drawn.Objects != nil:
@@ -410,17 +416,56 @@ func (m *maker) putField(t *target, value ref, drawn *stamp.Appearance) error {
 	return nil
 }
 
-// putAnnotation adds the widget to the annotations of a page.
+// putAnnotation adds the widget to the annotations of a page. The page gets an array of its
+// own, because other pages may have the one that it had: an annotation belongs to one page
+// (ISO 32000-1, 12.5.2).
 func (m *maker) putAnnotation(p *page, widget ref) {
-	f, u := m.file, m.update
-	old := p.dict.get("Annots")
-	list, ok := f.resolve(old).(array)
-	list = append(slices.Clone(list), widget)
-	if id, indirect := old.(ref); indirect && ok {
-		u.put(f.current(id), list)
-		return
+	list, _ := m.file.resolve(p.dict.get("Annots")).(array)
+	m.update.put(p.id, p.dict.with("Annots", append(slices.Clone(list), widget)))
+}
+
+// alone makes a page an object of its own if the page tree leads to it more than once,
+// because the stamp would show on all these pages.
+func (m *maker) alone(p *page, index int) error {
+	var places []int
+	if err := m.file.pages(func(i int, other *page) {
+		if other.id == p.id {
+			places = append(places, i)
+		}
+	}); err != nil {
+		return &sig.ErrDocument{What: "Document", Text: "cannot be stamped", Err: err}
 	}
-	u.put(p.id, p.dict.with("Annots", list))
+	if len(places) < 2 {
+		return nil
+	}
+	why := ""
+	switch {
+	case slices.ContainsFunc(m.form.signatures, (*field).signed):
+		why = "an earlier signature covers the page tree, which would change with a copy"
+	case p.node.num == 0:
+		why = "the node of the page tree above it is not an indirect object"
+	default:
+		node := m.file.resolveDict(p.node)
+		kids := slices.Clone(m.file.resolveArray(node.get("Kids")))
+		p.id = m.update.reserve()
+		kids[p.kid] = p.id
+		m.update.put(p.node, node.with("Kids", kids))
+		return nil
+	}
+	return forbidden(fmt.Sprintf("cannot be stamped on page %d alone: pages %s are one object, and %s", index+1, pageNumbers(places), why))
+}
+
+// pageNumbers lists the first few pages with these indexes.
+func pageNumbers(indexes []int) string {
+	var parts []string
+	for _, i := range indexes {
+		if len(parts) == 5 {
+			parts = append(parts, "...")
+			break
+		}
+		parts = append(parts, strconv.Itoa(i+1))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // putAppearance writes the appearance of the widget: the stamp, or an empty form of its

@@ -26,6 +26,8 @@ type maker struct {
 	update *update
 	target *target
 	pages  []ref // only for a file whose objects were searched for
+	// stamped is the page with the visible stamp in a new field, zero without one.
+	stamped ref
 }
 
 // SignsParts implements sig.PartSigner: the digest is over the document with its new section.

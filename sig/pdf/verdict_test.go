@@ -109,7 +109,7 @@ func addField(f *file, u *update, d dict) {
 	_, cat := f.catalog()
 	form := f.resolveDict(cat.get("AcroForm"))
 	u.put(ref{num: 1}, cat.with("AcroForm", form.with("Fields", append(slices.Clone(f.resolveArray(form.get("Fields"))), id))))
-	u.put(ref{num: 8}, append(slices.Clone(f.object(ref{num: 8}).(array)), id))
+	showAlso(f, u, id)
 }
 
 // TestOneSignatureTwoFields reports a signature once although two fields lead to it, and
@@ -153,7 +153,7 @@ func TestLaterWidgets(t *testing.T) {
 		"a widget outside of the form": {formDocument(), nil, func(f *file, u *update) {
 			id := u.add(dict{{"Subtype", name("Widget")}, {"FT", name("Sig")}, {"T", text("X")}, {"Rect", rectObject([4]float64{0, 0, 595, 842})}, cover(u),
 				{"V", u.add(dict{{"Type", name("Sig")}, {"Contents", text("x")}})}})
-			u.put(ref{num: 8}, append(slices.Clone(f.object(ref{num: 8}).(array)), id))
+			showAlso(f, u, id)
 		}},
 		"an empty field with an appearance": {empty, sig.Params{"PDFSignatureField": "New"}, func(f *file, u *update) {
 			u.put(ref{num: 5}, append(slices.Clone(f.object(ref{num: 5}).(dict)), cover(u)))

@@ -105,7 +105,7 @@ func TestLaterRevisions(t *testing.T) {
 		{"overlay", "", func(f *file, u *update) {
 			form := u.add(&stream{dict: dict{{"Subtype", name("Form")}, {"BBox", rectObject([4]float64{0, 0, 595, 842})}}, fresh: []byte(covering)})
 			a := u.add(dict{{"Type", name("Annot")}, {"Subtype", name("Stamp")}, {"Rect", rectObject([4]float64{0, 0, 595, 842})}, {"AP", dict{{"N", form}}}})
-			u.put(ref{num: 8}, append(f.object(ref{num: 8}).(array), a))
+			showAlso(f, u, a)
 		}, codeLaterAnnotations, true},
 		{"annotation changed", "", set(7, "Rect", array{number("0"), number("0"), number("595"), number("842")}), codeLaterAnnotations, true},
 		{"annotation allowed", "CERTIFIED_FORM_FILLING_AND_ANNOTATIONS", set(7, "Contents", text("other")), codeLaterAnnotations, false},
@@ -167,6 +167,12 @@ func mustStream(f *file, num int) *stream {
 		panic(err)
 	}
 	return &stream{dict: s.dict.with("Length", nil), fresh: data}
+}
+
+// showAlso adds an annotation to page 10, which has an array of its own once it is signed.
+func showAlso(f *file, u *update, annotation ref) {
+	page := f.object(ref{num: 10}).(dict)
+	u.put(ref{num: 10}, page.with("Annots", append(slices.Clone(f.resolveArray(page.get("Annots"))), annotation)))
 }
 
 // TestShadow defines an object that the signed revision refers to but lacks.
