@@ -205,6 +205,82 @@ func TestLeaseIsRenewed(t *testing.T) {
 	}
 }
 
+// TestEndedMeanwhile has another call end a record while it is carried out, at each step that
+// may fail because of that. A failure beside a record that is still confirmed stays.
+func TestEndedMeanwhile(t *testing.T) {
+	lost := fault.New(fault.Lost, "the documents are gone")
+	other := errors.New("a failure")
+	for _, row := range []struct {
+		name, step string
+		end        string // how the record ends; "" if it does not
+		failure    error  // nil: the step gives other fields
+		want       string // code; "" for the result of the other call, "other" for the failure itself
+	}{
+		{"cancelled, then no documents", "describe", "cancel", lost, fault.InvalidTransaction},
+		{"cancelled, then other fields", "describe", "cancel", nil, fault.InvalidTransaction},
+		{"cancelled, then a failure", "describe", "cancel", other, fault.InvalidTransaction},
+		{"carried out, then no documents", "describe", "complete", lost, ""},
+		{"carried out, then other fields", "describe", "complete", nil, ""},
+		{"cancelled while signing", "do", "cancel", lost, fault.InvalidTransaction},
+		{"cancelled while signing, a failure", "do", "cancel", other, fault.InvalidTransaction},
+		{"no documents", "describe", "", lost, fault.Lost},
+		{"other fields", "describe", "", nil, fault.InvalidTransaction},
+		{"a failure", "describe", "", other, "other"},
+		{"a failure while signing", "do", "", other, "other"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := open(t, nil)
+			r := w.confirmed()
+			end := func(ctx context.Context) {
+				switch row.end {
+				case "cancel":
+					_, err := w.Cancel(ctx, ivan, r.ID)
+					w.must(err)
+				case "complete":
+					e, err := w.Take(ctx, ivan, r.ID, r.What)
+					w.must(err)
+					w.must(e.Spend(ctx, []byte("of the other call"), nil))
+				}
+			}
+			result := ""
+			err := w.CarryOut(t.Context(), ivan, r.ID, confirm.Work{
+				Mine: func(string) bool { return true },
+				Describe: func(ctx context.Context, r *confirm.Record, _ []byte) (what.Fields, error) {
+					c, err := w.Content(ctx, ivan, r.ID)
+					w.must(err)
+					if row.step != "describe" {
+						return c.Fields, nil
+					}
+					end(ctx)
+					c.Fields.SignatureType += " changed"
+					return c.Fields, row.failure
+				},
+				Do: func(ctx context.Context, e *confirm.Execution) error {
+					if row.step != "do" {
+						t.Error("it is carried out")
+					}
+					end(ctx)
+					return row.failure
+				},
+				Again: func(_ context.Context, e *confirm.Execution) error {
+					result = string(e.Content.Result)
+					return nil
+				},
+			})
+			if row.want == "other" {
+				if !errors.Is(err, other) {
+					t.Errorf("%v, want the failure", err)
+				}
+			} else {
+				w.is(row.name, err, row.want)
+			}
+			if want := row.end == "complete"; want != (result == "of the other call") {
+				t.Errorf("the result %q", result)
+			}
+		})
+	}
+}
+
 // TestSecretIsNotPrinted prints an execution in every form.
 func TestSecretIsNotPrinted(t *testing.T) {
 	w := open(t, nil)

@@ -40,6 +40,9 @@ type Work struct {
 // the record only if the fields that w makes give the digest of the record, and renews the
 // lease while the operation is carried out.
 //
+// Another call may end the record at any time, and what w reads is deleted then. So a
+// failure of w counts only if the record has not ended.
+//
 // Faults: those of Take and of w; invalid_operation for an operation of another package.
 func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, w Work) (err error) {
 	r, err := s.Find(ctx, who, id)
@@ -57,11 +60,17 @@ func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, 
 		}
 		if described = len(c.Plan) > 0; described {
 			fields, err := w.Describe(ctx, &r, c.Plan)
-			if err != nil {
-				return err
+			if err == nil {
+				sum, err = fields.Sum()
 			}
-			if sum, err = fields.Sum(); err != nil {
-				return err
+			if err != nil || sum != r.What {
+				now, e := s.Find(ctx, who, r.ID)
+				switch {
+				case e == nil && now.State != Confirmed: // Take has the result or the fault
+					sum, described = r.What, false
+				case err != nil:
+					return err
+				}
 			}
 		}
 	}
@@ -74,7 +83,7 @@ func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, 
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, e.Release(ctx))
+			err = errors.Join(s.endedMeanwhile(ctx, r.ID, err), e.Release(ctx))
 		}
 	}()
 	if !described {
@@ -86,6 +95,16 @@ func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, 
 	})
 	defer stop()
 	return w.Do(ctx, e)
+}
+
+// endedMeanwhile returns the fault of a record that another call has ended without a result,
+// otherwise the failure of the call that carried it out.
+func (s *Service) endedMeanwhile(ctx context.Context, id string, failure error) error {
+	r, found, err := s.deps.Store.Confirmation(ctx, id)
+	if err != nil || !found || !r.State.Final() || r.State == Completed {
+		return failure
+	}
+	return r.ended(s.now())
 }
 
 // OtherOperation is the fault of a request that does not carry out the operation of its

@@ -54,7 +54,13 @@ func (s *Operations) ConfirmedDocument(ctx context.Context, who audit.Principal,
 	if len(p.Documents) != len(c.Fields.Documents) {
 		return nil, errors.New("signing: the plan of a confirmed operation has other documents than its fields")
 	}
-	return s.shown(ctx, who, p, &p.Documents[index], &c.Fields.Documents[index], original)
+	d, err := s.shown(ctx, who, p, &p.Documents[index], &c.Fields.Documents[index], original)
+	if fault.Is(err, fault.Lost) { // the end of an operation deletes its documents
+		if r, e := s.Confirming.Records.Find(ctx, who, id); e == nil && r.State != confirm.Created && r.State != confirm.Challenged {
+			err = notWaiting()
+		}
+	}
+	return d, err
 }
 
 // shown opens a document of a plan, or its original. The size is that of the fields.

@@ -552,10 +552,16 @@ func (s *Operations) cancelProposed(ctx context.Context, who audit.Principal, id
 		return true, err
 	}
 	if _, err := s.Confirming.Records.Cancel(ctx, who, op.ID); err != nil {
-		if _, refused := fault.As(err); refused {
-			return true, fault.Newf(fault.WrongOperation, "the operation is over: its state is %s", op.State)
+		if _, refused := fault.As(err); !refused {
+			return true, err
 		}
-		return true, err
+		// The state that refused it may be newer than the one that was read above.
+		if op, found, err = s.findProposed(ctx, who, id); err != nil || !found {
+			return found, err
+		}
+		if op.State != StateCancelled {
+			return true, overWith(op.State)
+		}
 	}
 	if len(c.Plan) == 0 || op.Action&(policy.SignDocument|policy.SignDocuments) == 0 {
 		return true, nil

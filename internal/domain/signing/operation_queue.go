@@ -252,6 +252,12 @@ func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease
 	}
 	r := &run{Operations: s, op: op}
 	err = s.attempt(ctx, r, record)
+	if err != nil && ctx.Err() == nil {
+		// A cancellation deletes what the attempt reads, which is no fault of the storage.
+		if held, e := s.Store.ExtendOperation(ctx, record.ID, lease, s.Signer.Now().Add(s.Settings.Lease)); e == nil && !held {
+			return errLeaseLost
+		}
+	}
 	f, refused := fault.As(err)
 	switch {
 	case err == nil:

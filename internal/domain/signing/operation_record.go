@@ -348,7 +348,12 @@ func (s *Operations) Cancel(ctx context.Context, who audit.Principal, id string)
 	if op.withEnd(now, r.LeasedUntil); op.State == StateCancelled {
 		return nil
 	}
-	return fault.Newf(fault.WrongOperation, "the operation is over: its state is %s", op.State)
+	return overWith(op.State)
+}
+
+// overWith is the fault of cancelling an operation that ended otherwise.
+func overWith(s State) error {
+	return fault.Newf(fault.WrongOperation, "the operation is over: its state is %s", s)
 }
 
 // Sweep ends expired operations and deletes those whose time of storage is over.
