@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // kind is a kind of later change. The kinds are ordered by severity.
@@ -27,45 +28,64 @@ var kindNames = []string{"validation data", "time stamps", "signatures", "metada
 // present document.
 type comparison struct {
 	old, new  *file
+	whole     *file // the present document as the tolerant reader sees it
+	later     []*laterRevision
 	signature *signature
+	graph     *graph
 	found     [kindOther + 1][]string
 	filled    []string // names of the form fields that were filled
 	partly    string   // why not all changes were checked, "" if they were
+	// described reports that more of the metadata was changed than what a program writes of
+	// itself.
+	described bool
 
-	fields      map[int]string // numbers of fields and their widgets, with their names
-	signed      map[int]bool   // the fields that were signed
-	signing     map[int]bool   // the fields that are signature fields
-	appearances map[int]string // numbers of appearances of widgets, with the names of their fields
-	store       map[int]bool   // of the old security store
-	lists       map[int]bool   // arrays of annotations
-	metadata    map[int]bool
-	referrers   *referrers
-	resources   map[int]int  // dictionaries of the form's resources: 0 for that of all kinds, 1 for that of one kind
-	values      map[int]bool // signatures that fields of the form lead to now, filled on first use
+	differs map[int]bool // numbers of the objects that differ or are new
+	added   map[int]bool // those of them that are new
+	fields  map[int]*fieldRole
+	names   map[string]bool // the fields that were filled
+	values  map[int]bool    // signatures that fields of the form lead to now, filled on first use
+	drawn   map[int]bool    // widgets that lists of annotations got
+	bare    bool            // an appearance of a field has no resources of its own
+	tagged  int             // 1 if the changes of the parent tree are allowed, -1 if not
+}
+
+// fieldRole is what the comparison knows of a field or widget of the signed document.
+type fieldRole struct {
+	path    string
+	signing bool  // a signature field
+	signed  bool  // it had a signature
+	shown   []int // numbers of its appearances
 }
 
 // maxCompared is how many objects are compared.
 const maxCompared = 1 << 20
 
-// compare finds the changes by later revisions.
-func compare(old, now *file, s *signature, r *referrers) *comparison {
+// compare finds the changes by later revisions. now is the document that the strict reader
+// found, whole the same document as the tolerant reader sees it.
+func compare(old, now, whole *file, list []*laterRevision, s *signature, g *graph) *comparison {
 	c := &comparison{
-		old: old, new: now, signature: s, referrers: r,
-		fields: map[int]string{}, signed: map[int]bool{}, signing: map[int]bool{}, appearances: map[int]string{},
-		store: map[int]bool{}, lists: map[int]bool{}, metadata: map[int]bool{}, resources: map[int]int{},
+		old: old, new: now, whole: whole, later: list, signature: s, graph: g,
+		differs: map[int]bool{}, added: map[int]bool{}, fields: map[int]*fieldRole{}, names: map[string]bool{},
 	}
-	c.roles()
-	changed, added := c.changed()
+	changed := c.changed()
 	c.trailer()
+	if len(c.differs) == 0 || now.failed() != nil {
+		return c
+	}
+	c.knowFields()
+	c.fill()
+	w := &walk{c: c, seen: map[int]*[rolesAtOnce]roles{}}
+	complete := w.run()
 	for _, num := range changed {
 		if now.failed() != nil {
-			return c
+			break
 		}
-		c.object(num)
+		c.object(num, w.of(num))
 	}
-	if len(added) > 0 {
-		c.dangling(added)
+	if !complete {
+		c.partly = "the document has more objects than the limit"
 	}
+	now.spending.Release(w.held)
 	return c
 }
 
@@ -73,72 +93,58 @@ func (c *comparison) note(k kind, format string, args ...any) {
 	c.found[k] = append(c.found[k], fmt.Sprintf(format, args...))
 }
 
-// changed returns the numbers of objects that differ, and of those that are new.
-func (c *comparison) changed() (changed []int, added map[int]bool) {
+// changed returns the numbers of objects that differ.
+func (c *comparison) changed() (changed []int) {
 	numbers := map[int]bool{}
-	whole := !slices.ContainsFunc(c.new.sections, func(s *section) bool { return s.at == c.old.sections[0].at })
-	collect := func(f *file, all bool) {
-		for _, s := range f.sections {
-			if !all && s.at >= 0 && s.at+f.bias < c.signature.end {
-				continue
+	for _, r := range c.later {
+		for _, e := range r.list {
+			if len(numbers) == maxCompared {
+				c.partly = "the document has more objects than the limit"
+				break
 			}
-			for i := range s.subs {
-				for n := s.subs[i].first; n < s.subs[i].first+s.subs[i].count; n++ {
-					if len(numbers) == maxCompared {
-						c.partly = "the document has more objects than the limit"
-						return
-					}
-					if !numbers[n] && (!f.charge(4*priceToken) || !f.keep(3*16)) {
-						return
-					}
-					numbers[n] = true
-				}
+			if !numbers[e.num] && (!c.new.charge(4*priceToken) || !c.new.keep(3*16)) {
+				return nil
 			}
+			numbers[e.num] = true
 		}
 	}
-	collect(c.new, whole)
-	if whole { // objects that the new sections leave out are removed
-		collect(c.old, true)
-	}
-	added = map[int]bool{}
-	for queue := sortedKeys(numbers); len(queue) > 0; {
-		n := queue[0]
-		queue = queue[1:]
+	for _, n := range sortedKeys(numbers) {
 		was, is := c.old.find(n), c.new.find(n)
+		if c.whole.find(n) != is {
+			c.note(kindOther, "object %d, which programs find at different places", n)
+			continue
+		}
 		switch {
 		case n == 0 || was.kind != inFile && was.kind != inStream:
 			if is.kind == inFile || is.kind == inStream {
-				added[n] = true
+				c.differs[n], c.added[n] = true, true
 			}
-			continue
-		case was == is && was.kind == inFile:
-			continue
-		case was == is && c.old.find(int(was.at)) == c.new.find(int(is.at)):
 			continue
 		}
 		a, b := c.old.object(ref{num: n}), c.new.object(ref{num: n})
-		if st, ok := a.(*stream); ok {
-			switch st.dict.get("Type") {
-			case name("XRef"):
-				continue // its number may be reused
-			case name("ObjStm"):
-				// The objects in it may differ now, although no section lists them.
-				if list, err := c.old.objectStream(n); err == nil {
-					for _, inner := range list.numbers {
-						if !numbers[inner] && len(numbers) < maxCompared {
-							numbers[inner] = true
-							queue = append(queue, inner)
-						}
-					}
-				}
-				continue
-			}
+		if st, ok := a.(*stream); ok && c.holds(n, st) {
+			c.note(kindOther, "object stream %d was replaced", n)
 		}
-		if !c.same(a, b, 0) {
+		if !c.same(a, b, 0, false) {
+			c.differs[n] = true
 			changed = append(changed, n)
 		}
 	}
-	return changed, added
+	return changed
+}
+
+// holds reports whether objects of the signed document are in a stream. No section lists them
+// again if the stream is replaced.
+func (c *comparison) holds(num int, st *stream) bool {
+	if !st.dict.has("N") || !st.dict.has("First") {
+		return false
+	}
+	for _, inner := range c.old.listOf(num) {
+		if p := c.old.find(inner); p.kind == inStream && p.at == int64(num) {
+			return true
+		}
+	}
+	return false
 }
 
 func sortedKeys(m map[int]bool) []int {
@@ -151,15 +157,16 @@ func sortedKeys(m map[int]bool) []int {
 }
 
 // same compares two values. References are the same if they have the same number; their
-// objects are compared separately.
-func (c *comparison) same(a, b object, depth int) bool {
+// objects are compared separately. loose reports that an integer and a real number mean the
+// same there.
+func (c *comparison) same(a, b object, depth int, loose bool) bool {
 	if depth > maxDepth || !c.new.charge(2) {
 		return false
 	}
 	switch a := a.(type) {
 	case array:
 		b, ok := b.(array)
-		return ok && slices.EqualFunc(a, b, func(x, y object) bool { return c.same(x, y, depth+1) })
+		return ok && slices.EqualFunc(a, b, func(x, y object) bool { return c.same(x, y, depth+1, loose) })
 	case dict:
 		b, ok := b.(dict)
 		if !ok {
@@ -169,6 +176,9 @@ func (c *comparison) same(a, b object, depth int) bool {
 	case text:
 		b, ok := b.(text)
 		return ok && bytes.Equal(a, b)
+	case number:
+		b, ok := b.(number)
+		return ok && sameNumber(a, b, loose)
 	case *stream:
 		b, ok := b.(*stream)
 		return ok && len(c.keys(a.dict.with("Length", nil), b.dict.with("Length", nil))) == 0 && c.sameData(a, b)
@@ -178,6 +188,48 @@ func (c *comparison) same(a, b object, depth int) bool {
 		return false
 	}
 	return a == b
+}
+
+// sameNumber compares numbers by value. Some programs ignore a real number where they expect
+// an integer, so the two differ unless loose is set.
+func sameNumber(a, b number, loose bool) bool {
+	if a == b {
+		return true
+	}
+	if !loose && strings.Contains(string(a), ".") != strings.Contains(string(b), ".") {
+		return false
+	}
+	return plainNumber(a) == plainNumber(b)
+}
+
+// plainNumber removes what does not change the value of a number: zeros at both ends, a plus
+// sign, a point at the end.
+func plainNumber(n number) string {
+	s, negative := string(n), false
+	switch {
+	case strings.HasPrefix(s, "+"):
+		s = s[1:]
+	case strings.HasPrefix(s, "-"):
+		s, negative = s[1:], true
+	}
+	if strings.Trim(s, "0123456789.") != "" || strings.Count(s, ".") > 1 {
+		return string(n) // malformed
+	}
+	whole, part, _ := strings.Cut(s, ".")
+	s = strings.TrimLeft(whole, "0")
+	if part = strings.TrimRight(part, "0"); part != "" {
+		s += "." + part
+	}
+	if negative && s != "" {
+		s = "-" + s
+	}
+	return s
+}
+
+// measures are the keys of lengths and places, in which all programs expect any number.
+var measures = map[name]bool{
+	"MediaBox": true, "CropBox": true, "BleedBox": true, "TrimBox": true, "ArtBox": true,
+	"Rect": true, "BBox": true, "Matrix": true, "QuadPoints": true, "FontBBox": true, "Widths": true,
 }
 
 func (c *comparison) sameData(a, b *stream) bool {
@@ -198,7 +250,7 @@ func (c *comparison) keys(a, b dict) []name {
 			if !c.new.charge(int64(len(a)+len(b)+len(out)) / 2) {
 				return out
 			}
-			if !slices.Contains(out, e.key) && !c.same(a.get(e.key), b.get(e.key), 1) {
+			if !slices.Contains(out, e.key) && !c.same(a.get(e.key), b.get(e.key), 1, measures[e.key]) {
 				out = append(out, e.key)
 			}
 		}
@@ -206,39 +258,20 @@ func (c *comparison) keys(a, b dict) []name {
 	return out
 }
 
-// roles determines the purpose of the objects of the old revision.
-func (c *comparison) roles() {
-	f := c.old
-	_, root := f.catalog()
-	form := f.resolveDict(root.get("AcroForm"))
-	seen := map[int]bool{}
-	for _, o := range f.resolveArray(form.get("Fields")) {
-		c.fieldRole(o, "", nil, false, 0, seen)
-	}
-	c.within(root.get("DSS"), c.store, 0)
-	if id, ok := form.get("DR").(ref); ok {
-		c.resources[id.num] = 0
-	}
-	for _, e := range f.resolveDict(form.get("DR")) {
-		if id, ok := e.value.(ref); ok {
-			c.resources[id.num] = 1
-		}
-	}
-	if id, ok := root.get("Metadata").(ref); ok {
-		c.metadata[id.num] = true
-	}
-	if id, ok := f.trailer.get("Info").(ref); ok {
-		c.metadata[id.num] = true
+// knowFields collects the fields of the signed document.
+func (c *comparison) knowFields() {
+	form := c.old.resolveDict(c.old.resolveCatalog("AcroForm"))
+	for _, o := range c.old.resolveArray(form.get("Fields")) {
+		c.knowField(o, "", nil, false, 0)
 	}
 }
 
-func (c *comparison) fieldRole(o object, path string, kind object, signed bool, depth int, seen map[int]bool) {
+func (c *comparison) knowField(o object, path string, kind object, signed bool, depth int) {
 	id, _ := o.(ref)
 	d, ok := c.old.resolve(o).(dict)
-	if !ok || depth > maxTreeDepth || id.num == 0 || seen[id.num] || len(seen) > maxVisited {
+	if !ok || depth > maxTreeDepth || id.num == 0 || c.fields[id.num] != nil || len(c.fields) > maxVisited {
 		return
 	}
-	seen[id.num] = true
 	if t, ok := c.old.resolve(d.get("T")).(text); ok {
 		if path != "" {
 			path += "."
@@ -249,59 +282,104 @@ func (c *comparison) fieldRole(o object, path string, kind object, signed bool, 
 		kind = k
 	}
 	if kind == name("Sig") {
-		c.signing[id.num] = true
 		signed = signed || c.old.resolve(d.get("V")) != nil
 	}
-	c.signed[id.num] = signed
-	c.fields[id.num] = path
-	shown := map[int]bool{}
-	c.within(d.get("AP"), shown, 0)
-	for n := range shown {
-		c.appearances[n] = path
-	}
+	f := &fieldRole{path: path, signing: kind == name("Sig"), signed: signed}
+	c.fields[id.num] = f
+	c.appearances(c.old, d, func(id ref, o object) {
+		f.shown = append(f.shown, id.num)
+		if s, ok := o.(*stream); ok && !s.dict.has("Resources") {
+			c.bare = true
+		}
+	})
 	for _, kid := range c.old.resolveArray(d.get("Kids")) {
-		c.fieldRole(kid, path, kind, signed, depth+1, seen)
+		c.knowField(kid, path, kind, signed, depth+1)
 	}
 }
 
-// within collects the numbers of all objects that can be reached from an object.
-func (c *comparison) within(o object, into map[int]bool, depth int) {
-	if depth > maxTreeDepth || len(into) > 1<<14 {
-		return
-	}
-	if id, ok := o.(ref); ok {
-		if into[id.num] {
-			return
+// appearances calls use for the appearances of a widget, and for the dictionaries of them that
+// are objects of their own.
+func (c *comparison) appearances(f *file, d dict, use func(id ref, o object)) {
+	call := func(o object) object {
+		id, _ := o.(ref)
+		o = f.resolve(o)
+		if _, ok := o.(*stream); ok || id.num != 0 {
+			use(id, o)
 		}
-		into[id.num] = true
-		o = c.old.object(id)
+		return o
 	}
-	switch o := o.(type) {
-	case array:
-		for _, x := range o {
-			c.within(x, into, depth+1)
+	shown, _ := call(d.get("AP")).(dict)
+	for _, e := range shown {
+		states, _ := call(e.value).(dict)
+		for _, state := range states {
+			call(state.value)
 		}
-	case dict:
-		for _, e := range o {
-			if e.key != "Parent" && e.key != "P" {
-				c.within(e.value, into, depth+1)
-			}
-		}
-	case *stream:
-		c.within(o.dict, into, depth+1)
 	}
+}
+
+// fill determines which fields were filled: those whose value or appearance differs. A
+// signature field is filled when it is signed.
+func (c *comparison) fill() {
+	for num, f := range c.fields {
+		changed := c.differs[num] || slices.ContainsFunc(f.shown, func(n int) bool { return c.differs[n] })
+		if !changed || f.signed {
+			continue
+		}
+		if d, _ := c.new.object(ref{num: num}).(dict); !f.signing || c.new.resolve(c.valueOf(d)) != nil {
+			c.names[f.path] = true
+		}
+	}
+}
+
+// isFilled reports whether the appearance of a field may differ: it was filled, or the field is
+// new.
+func (c *comparison) isFilled(num int) bool {
+	f := c.fields[num]
+	return f == nil && c.added[num] || f != nil && c.names[f.path]
+}
+
+// signing reports whether a field is for a signature.
+func (c *comparison) signing(num int) bool {
+	if f := c.fields[num]; f != nil {
+		return f.signing
+	}
+	d, _ := c.new.object(ref{num: num}).(dict)
+	return c.kindOf(d) == name("Sig")
+}
+
+// kindOf returns the present kind of a field, its own or inherited.
+func (c *comparison) kindOf(d dict) object {
+	for range maxTreeDepth {
+		if k := c.new.resolve(d.get("FT")); k != nil || d == nil {
+			return k
+		}
+		d = c.new.resolveDict(d.get("Parent"))
+	}
+	return nil
 }
 
 // trailer compares the targets of the trailers.
 func (c *comparison) trailer() {
 	a, b := c.old.trailer, c.new.trailer
-	if !c.same(a.get("Encrypt"), b.get("Encrypt"), 0) {
-		c.note(kindOther, "the encryption")
+	for _, r := range c.later {
+		if !c.same(a.get("Encrypt"), r.trailer.get("Encrypt"), 0, false) {
+			c.note(kindOther, "the encryption")
+			break
+		}
+		if was, is := c.old.resolveArray(a.get("ID")), c.old.resolveArray(r.trailer.get("ID")); a.has("Encrypt") && (len(was) == 0 || len(is) == 0 || !c.same(was[0], is[0], 0, false)) {
+			c.note(kindOther, "the identifier of the file, on which its encryption depends")
+			break
+		}
 	}
-	if !c.same(a.get("Info"), b.get("Info"), 0) {
-		c.note(kindMetadata, "the document information")
+	for _, key := range []name{"Root", "Info", "Encrypt"} {
+		if !c.same(c.whole.trailer.get(key), b.get(key), 0, false) {
+			c.note(kindOther, "%s of the trailer, which programs read differently", printable(key))
+		}
 	}
-	if c.same(a.get("Root"), b.get("Root"), 0) {
+	if !c.same(a.get("Info"), b.get("Info"), 0, false) {
+		c.information(c.old.resolveDict(a.get("Info")), c.new.resolveDict(b.get("Info")))
+	}
+	if c.same(a.get("Root"), b.get("Root"), 0, false) {
 		return
 	}
 	_, was := c.old.catalog()
@@ -309,36 +387,82 @@ func (c *comparison) trailer() {
 	c.catalog(was, is)
 }
 
-// object classifies one object that differs.
-func (c *comparison) object(num int) {
+// information classifies the changes of the document information. Its date and producer are
+// those of the program that wrote the revision.
+func (c *comparison) information(was, is dict) {
+	c.note(kindMetadata, "the document information")
+	for _, key := range c.keys(was, is) {
+		if key != "ModDate" && key != "Producer" {
+			c.described = true
+		}
+	}
+}
+
+// object classifies one object that differs, by all of its roles.
+func (c *comparison) object(num int, has roles) {
 	a, b := c.old.object(ref{num: num}), c.new.object(ref{num: num})
 	was, wasDict := a.(dict)
 	is, isDict := b.(dict)
-	root, _ := c.old.catalog()
-	formID, _ := c.old.resolveCatalog("AcroForm").(ref)
-	path, isField := c.fields[num]
-	depth, isResource := c.resources[num]
+	dicts := wasDict && isDict
 	switch {
-	case num == root.num:
-		c.catalog(was, is)
-	case c.metadata[num]:
-		c.note(kindMetadata, "object %d", num)
-	case c.store[num]:
-		c.note(kindStore, "object %d", num)
-	case num == formID.num:
-		c.form(was, is)
-	case isResource && wasDict && isDict && !isField && c.grown(was, is, depth) && !c.shared(num):
-	case isField && wasDict && isDict:
-		c.field(num, path, was, is)
-	case c.shown(num) != "":
-		c.appearance(num)
-	case wasDict && isDict && was.get("Type") == name("Page"):
-		c.page(num, was, is)
-	case wasDict && was.has("Rect") && was.has("Subtype") && was.get("Subtype") != name("Widget"):
-		c.note(kindAnnotations, "annotation %d was changed", num)
-	default:
-		c.array(num, a, b)
+	case has&(roleDrawn|roleOther) != 0, has == 0 && !c.wasSection(num):
+		c.replaced(num, a, b)
+		return
+	case has&(roleCatalog|rolePages|roleForm|roleKinds|roleKind|roleField) != 0 && !dicts:
+		c.replaced(num, a, b)
+		return
 	}
+	if has&roleCatalog != 0 {
+		c.catalog(was, is)
+	}
+	if has&rolePages != 0 {
+		c.page(num, was, is)
+	}
+	if has&roleForm != 0 {
+		c.form(was, is)
+	}
+	if has&roleKinds != 0 && !c.grown(was, is) {
+		c.note(kindOther, "the resources of the form")
+	}
+	if has&roleKind != 0 && !c.moreOf("", was, is) {
+		c.note(kindOther, "resources of the form")
+	}
+	if has&roleField != 0 {
+		c.field(c.fields[num], num, was, is)
+	}
+	if has&roleFields != 0 {
+		c.list(num, a, b, c.newFields)
+	}
+	if has&roleList != 0 && has&(roleAnnot|roleField) == 0 {
+		c.list(num, a, b, c.annotations)
+	}
+	if has&roleAnnot != 0 && has&roleField == 0 {
+		c.note(kindAnnotations, "annotation %d was changed", num)
+	}
+	if has&(roleTags|roleNumbers) != 0 {
+		c.tags(num, a, b, has)
+	}
+	if has&roleStore != 0 {
+		c.note(kindStore, "object %d", num)
+	}
+	if has&roleMetadata != 0 {
+		if id, ok := c.old.trailer.get("Info").(ref); ok && id.num == num && dicts {
+			c.information(was, is)
+		} else {
+			c.described = true
+			c.note(kindMetadata, "object %d", num)
+		}
+	}
+	if has&roleFilled != 0 && has&roleField == 0 {
+		c.appearance(num)
+	}
+}
+
+// wasSection reports whether an object was a cross-reference stream, whose number may be used
+// again.
+func (c *comparison) wasSection(num int) bool {
+	p := c.old.find(num)
+	return p.kind == inFile && slices.ContainsFunc(c.old.sections, func(s *section) bool { return s.stream && s.at == p.at })
 }
 
 func (f *file) resolveCatalog(key name) object {
@@ -346,41 +470,80 @@ func (f *file) resolveCatalog(key name) object {
 	return root.get(key)
 }
 
-func (c *comparison) shown(num int) string {
-	if path, ok := c.appearances[num]; ok {
-		return "field " + path
-	}
-	return ""
-}
-
-// appearance classifies an overwritten appearance of a widget.
+// appearance names the field whose appearance was overwritten, not exchanged.
 func (c *comparison) appearance(num int) {
-	path := c.appearances[num]
-	for n, p := range c.fields {
-		if p == path && c.signing[n] {
-			c.note(kindOther, "the appearance of the signature field %s", quoted(path))
-			return
+	for _, n := range sortedFields(c.fields) {
+		f := c.fields[n]
+		if slices.Contains(f.shown, num) && !f.signing && !slices.Contains(c.filled, f.path) {
+			c.note(kindForm, "the appearance of %s", quoted(f.path))
+			c.filled = append(c.filled, f.path)
+		}
+		if slices.Contains(f.shown, num) {
+			if why := c.unshowable(c.new.resolveDict(ref{num: n})); why != "" {
+				c.note(kindOther, "the appearance of the field %s, which %s", quoted(f.path), why)
+			}
 		}
 	}
-	c.note(kindForm, "the appearance of %s", quoted(path))
-	c.filled = append(c.filled, path)
 }
 
-// array classifies a change of the array of fields or of an array of annotations.
-func (c *comparison) array(num int, a, b object) {
+func sortedFields(m map[int]*fieldRole) []int {
+	list := make([]int, 0, len(m))
+	for n := range m {
+		list = append(list, n)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// unshowable returns why programs draw the appearance of a field differently, "" if they do
+// not: it must be a form XObject (8.10) with a box.
+func (c *comparison) unshowable(d dict) (why string) {
+	f := c.new
+	c.appearances(f, d, func(_ ref, o object) {
+		s, ok := o.(*stream)
+		if !ok {
+			if _, ok = o.(dict); !ok && o != nil {
+				why = "is not a stream"
+			}
+			return
+		}
+		numbers := func(key name, count int) bool {
+			list := f.resolveArray(s.dict.get(key))
+			for _, x := range list {
+				if _, ok := real(f.resolve(x)); !ok {
+					return false
+				}
+			}
+			return len(list) == count
+		}
+		_, resources := f.resolve(s.dict.get("Resources")).(dict)
+		switch {
+		case f.resolve(s.dict.get("Subtype")) != name("Form"):
+			why = "is not a form XObject"
+		case !numbers("BBox", 4):
+			why = "has no box"
+		case s.dict.has("Matrix") && !numbers("Matrix", 6):
+			why = "has a malformed matrix"
+		case s.dict.has("Resources") && !resources:
+			why = "has malformed resources"
+		}
+	})
+	return why
+}
+
+// list classifies a change of the array of fields or of an array of annotations.
+func (c *comparison) list(num int, a, b object, by func(was, is array)) {
 	was, ok1 := a.(array)
 	is, ok2 := b.(array)
-	if ok1 && ok2 {
-		form := c.old.resolveDict(c.old.resolveCatalog("AcroForm"))
-		if id, ok := form.get("Fields").(ref); ok && id.num == num {
-			c.newFields(was, is)
-			return
-		}
-		if c.annotationLists()[num] {
-			c.annotations(was, is)
-			return
-		}
+	if !ok1 || !ok2 {
+		c.replaced(num, a, b)
+		return
 	}
+	by(was, is)
+}
+
+// replaced reports a change that nothing allows.
+func (c *comparison) replaced(num int, a, b object) {
 	what := "an object"
 	if s, ok := a.(*stream); ok {
 		a = s.dict
@@ -396,33 +559,6 @@ func (c *comparison) array(num int, a, b object) {
 		return
 	}
 	c.note(kindOther, "object %d (%s) was replaced", num, what)
-}
-
-// annotationLists returns the arrays of annotations of all pages. They are searched for
-// on first use.
-func (c *comparison) annotationLists() map[int]bool {
-	if c.lists == nil || len(c.lists) > 0 {
-		return c.lists
-	}
-	c.lists[0] = true
-	seen := map[int]bool{}
-	var walk func(o object, depth int)
-	walk = func(o object, depth int) {
-		id, _ := o.(ref)
-		d, ok := c.old.resolve(o).(dict)
-		if !ok || depth > maxTreeDepth || seen[id.num] || len(seen) > maxVisited {
-			return
-		}
-		seen[id.num] = true
-		if list, ok := d.get("Annots").(ref); ok {
-			c.lists[list.num] = true
-		}
-		for _, kid := range c.old.resolveArray(d.get("Kids")) {
-			walk(kid, depth+1)
-		}
-	}
-	walk(c.old.resolveCatalog("Pages"), 0)
-	return c.lists
 }
 
 // catalog classifies the changes of the catalog by key.
@@ -447,13 +583,15 @@ func (c *comparison) catalog(was, is dict) {
 func (c *comparison) form(was, is dict) {
 	for _, key := range c.keys(was, is) {
 		switch key {
-		case "SigFlags", "NeedAppearances":
+		case "SigFlags":
+		case "NeedAppearances":
+			c.note(kindForm, "NeedAppearances, by which programs draw the fields anew")
 		case "DA":
 			if was.has(key) { // fields without their own would look different
 				c.note(kindOther, "the default appearance of fields")
 			}
 		case "DR":
-			if !c.grown(was.get(key), is.get(key), 0) {
+			if !c.grown(c.old.resolveDict(was.get(key)), c.new.resolveDict(is.get(key))) {
 				c.note(kindOther, "the resources of the form")
 			}
 		case "Fields":
@@ -464,46 +602,69 @@ func (c *comparison) form(was, is dict) {
 	}
 }
 
-// grown reports whether resources only have additional entries. depth is 0 for all
-// resources and 1 for those of one kind. A resource itself must not change: another font
-// under a known name changes how fields look.
-func (c *comparison) grown(a, b object, depth int) bool {
-	if c.same(a, b, 0) || a == nil {
-		return true
-	}
-	was, is := c.old.resolveDict(a), c.new.resolveDict(b)
-	if was == nil || is == nil || depth > 1 {
-		return false
-	}
+// grown reports whether the resources of the form may change so.
+func (c *comparison) grown(was, is dict) bool {
 	for _, e := range was {
-		if !c.grown(e.value, is.get(e.key), depth+1) {
+		a, b := c.old.resolve(e.value), c.new.resolve(is.get(e.key))
+		d1, ok1 := a.(dict)
+		d2, ok2 := b.(dict)
+		switch {
+		case c.equal(e.value, is.get(e.key), 0):
+		case !ok1 || !ok2:
+			if e.key == "Font" || e.key == "Encoding" || c.bare {
+				return false
+			}
+		case !c.moreOf(e.key, d1, d2):
 			return false
 		}
 	}
 	return true
 }
 
-// shared reports whether an object is referenced by anything except the form and its
-// fields. Pages that share the form's resources may name some that were missing before.
-func (c *comparison) shared(num int) bool {
-	root, _ := c.old.catalog()
-	formID, _ := c.old.resolveCatalog("AcroForm").(ref)
-	looked := 0
-	for _, s := range c.old.sections {
-		for i := range s.subs {
-			for n := s.subs[i].first; n < s.subs[i].first+s.subs[i].count; n++ {
-				if looked++; looked > maxVisited || c.new.failed() != nil || c.old.failed() != nil {
-					return true
-				}
-				_, isField := c.fields[n]
-				_, isResource := c.resources[n]
-				if n != root.num && n != formID.num && !isField && !isResource && slices.Contains(c.referrers.of(c.old, n), num) {
-					return true
-				}
-			}
+// moreOf reports whether resources of one kind only have additional entries: another font
+// under a known name changes how fields look. Other kinds are only for appearances without
+// resources of their own, "" is an unknown kind.
+func (c *comparison) moreOf(kind name, was, is dict) bool {
+	if kind != "" && kind != "Font" && kind != "Encoding" && !c.bare {
+		return true
+	}
+	for _, e := range was {
+		if !c.equal(e.value, is.get(e.key), 0) {
+			return false
 		}
 	}
-	return false
+	return true
+}
+
+// equal compares two values through their references: programs write fonts again under other
+// numbers.
+func (c *comparison) equal(a, b object, depth int) bool {
+	const most = 8 // an encoding of a font, or its file
+	if depth > most || !c.new.charge(2) {
+		return false
+	}
+	switch x := c.old.resolve(a).(type) {
+	case array:
+		y, ok := c.new.resolve(b).(array)
+		return ok && slices.EqualFunc(x, y, func(a, b object) bool { return c.equal(a, b, depth+1) })
+	case dict:
+		y, ok := c.new.resolve(b).(dict)
+		return ok && c.equalEntries(x, y, depth)
+	case *stream:
+		y, ok := c.new.resolve(b).(*stream)
+		return ok && c.equalEntries(x.dict.with("Length", nil), y.dict.with("Length", nil), depth) && c.sameData(x, y)
+	default:
+		return c.same(x, c.new.resolve(b), depth, false)
+	}
+}
+
+func (c *comparison) equalEntries(a, b dict, depth int) bool {
+	for _, e := range slices.Concat(a, b) {
+		if !c.equal(a.get(e.key), b.get(e.key), depth+1) {
+			return false
+		}
+	}
+	return true
 }
 
 // signatureAdded classifies the new value of a signature field. shown reports whether a
@@ -551,12 +712,12 @@ func (c *comparison) valueOf(d dict) object {
 // newFields classifies the changes of the list of fields.
 func (c *comparison) newFields(was, is array) {
 	for _, o := range was {
-		if !slices.ContainsFunc(is, func(x object) bool { return c.same(o, x, 0) }) {
+		if !slices.ContainsFunc(is, func(x object) bool { return c.same(o, x, 0, false) }) {
 			c.note(kindOther, "a field of the form was removed")
 		}
 	}
 	for _, o := range is {
-		if slices.ContainsFunc(was, func(x object) bool { return c.same(o, x, 0) }) {
+		if slices.ContainsFunc(was, func(x object) bool { return c.same(o, x, 0, false) }) {
 			continue
 		}
 		d := c.new.resolveDict(o)
@@ -569,36 +730,60 @@ func (c *comparison) newFields(was, is array) {
 }
 
 // field classifies a change of a field or widget.
-func (c *comparison) field(num int, path string, was, is dict) {
-	keys := c.keys(was, is)
-	signing := c.signing[num]
-	for _, key := range keys {
+func (c *comparison) field(f *fieldRole, num int, was, is dict) {
+	if f == nil {
+		c.note(kindOther, "field object %d, which was not a field of the form", num)
+		return
+	}
+	locks := false
+	for _, key := range c.keys(was, is) {
+		allowed := false
 		switch key {
 		case "V", "AP", "AS", "MK", "M", "RV", "I":
-			if c.signed[num] {
-				c.note(kindOther, "the signature field %s, which was signed already", quoted(path))
-				return
-			}
-		default:
-			c.note(kindOther, "%s of the field %s", printable(key), quoted(path))
+			allowed = true
+		case "F", "DA", "Q", "Ff", "Type": // programs write their own when they sign
+			allowed = f.signing
+		case "P", "StructParent":
+			allowed = f.signing && !was.has(key)
+		case "Lock":
+			locks = f.signing && !was.has(key)
+			allowed = locks
+		}
+		switch {
+		case !allowed:
+			c.note(kindOther, "%s of the field %s", printable(key), quoted(f.path))
+			return
+		case f.signed:
+			c.note(kindOther, "the signature field %s, which was signed already", quoted(f.path))
 			return
 		}
 	}
-	if signing {
-		c.signatureAdded(c.valueOf(is), path, true)
+	if why := c.unshowable(is); why != "" {
+		c.note(kindOther, "the appearance of the field %s, which %s", quoted(f.path), why)
 		return
 	}
-	c.note(kindForm, "%s", quoted(path))
-	c.filled = append(c.filled, path)
+	if f.signing {
+		c.signatureAdded(c.valueOf(is), f.path, true)
+		if locks {
+			c.note(kindSignature, "a lock in the field %s", quoted(f.path))
+		}
+		return
+	}
+	c.note(kindForm, "%s", quoted(f.path))
+	c.filled = append(c.filled, f.path)
 }
 
 // page classifies a change of a page.
 func (c *comparison) page(num int, was, is dict) {
 	for _, key := range c.keys(was, is) {
-		switch key {
-		case "Annots":
+		switch {
+		case key == "Annots":
 			c.annotations(c.old.resolveArray(was.get(key)), c.new.resolveArray(is.get(key)))
-		case "LastModified", "PieceInfo":
+		case key == "LastModified", key == "PieceInfo":
+			c.described = true
+			c.note(kindMetadata, "%s of page object %d", printable(key), num)
+		case key == "Tabs" && !was.has(key): // the order of the Tab key
+			c.described = true
 			c.note(kindMetadata, "%s of page object %d", printable(key), num)
 		default:
 			c.note(kindOther, "%s of page object %d", printable(key), num)
@@ -606,58 +791,48 @@ func (c *comparison) page(num int, was, is dict) {
 	}
 }
 
-// annotations classifies the changes of a page's annotations.
+// annotations classifies the changes of a page's annotations. Those that were there must stay
+// in their order, because later ones are drawn over earlier ones.
 func (c *comparison) annotations(was, is array) {
-	for _, o := range was {
-		if !slices.ContainsFunc(is, func(x object) bool { return c.same(o, x, 0) }) {
-			c.note(kindAnnotations, "an annotation was removed")
-		}
-	}
+	rest := was
 	for _, o := range is {
-		if slices.ContainsFunc(was, func(x object) bool { return c.same(o, x, 0) }) {
+		if len(rest) > 0 && c.same(o, rest[0], 0, false) {
+			rest = rest[1:]
 			continue
 		}
+		id, _ := o.(ref)
 		d := c.new.resolveDict(o)
-		kind := c.new.resolve(d.get("FT"))
-		if parent := c.new.resolveDict(d.get("Parent")); kind == nil {
-			kind = c.new.resolve(parent.get("FT"))
-		}
+		rect, placed := c.new.rectangle(d.get("Rect"))
 		switch {
-		case d.get("Subtype") == name("Widget") && kind == name("Sig"):
+		case slices.ContainsFunc(was, func(x object) bool { return c.same(o, x, 0, false) }):
+			c.note(kindAnnotations, "the order or the number of annotations")
+		case d.get("Subtype") == name("Widget") && c.kindOf(d) == name("Sig") && placed && len(rect) == 4:
+			if why := c.unshowable(d); why != "" {
+				c.note(kindOther, "the appearance of the signature field, which %s", why)
+			}
+			if c.widget(id.num) {
+				c.note(kindAnnotations, "a signature field is drawn twice")
+			}
 			c.signatureAdded(c.valueOf(d), readTextString(c.new.textOf(d.get("T"))), true)
 		default:
 			c.note(kindAnnotations, "an annotation (%s) was added", printable(d.get("Subtype")))
 		}
 	}
+	if len(rest) > 0 {
+		c.note(kindAnnotations, "an annotation was removed or moved")
+	}
 }
 
-// dangling looks for references in the old revision that led nowhere and lead to new
-// objects now. They would change the signed content without a change of any of its
-// objects.
-func (c *comparison) dangling(added map[int]bool) {
-	look := func(from int) bool {
-		for _, num := range c.referrers.of(c.old, from) {
-			if added[num] {
-				c.note(kindOther, "object %d, which object %d refers to and which was missing", num, from)
-				return true
-			}
-		}
-		return false
+// widget reports whether a list of annotations got a widget that another one got before.
+func (c *comparison) widget(num int) bool {
+	if c.drawn[num] {
+		return true
 	}
-	looked, told := 0, 0
-	for _, s := range c.old.sections {
-		for i := range s.subs {
-			for n := s.subs[i].first; n < s.subs[i].first+s.subs[i].count; n++ {
-				if looked++; looked > maxVisited || told == 8 || c.old.failed() != nil {
-					if looked > maxVisited {
-						c.partly = "the document has more objects than the limit"
-					}
-					return
-				}
-				if look(n) {
-					told++
-				}
-			}
-		}
+	if c.drawn == nil {
+		c.drawn = map[int]bool{}
 	}
+	if num != 0 {
+		c.drawn[num] = true
+	}
+	return false
 }

@@ -37,7 +37,7 @@ func (c *comparison) findings() []sig.Finding {
 	}
 	limits := c.limits()
 	add(codeLaterStore, false, kindStore, "validation data was added later")
-	add(codeLaterMetadata, limits.level == 1, kindMetadata, "metadata was changed later")
+	add(codeLaterMetadata, limits.level == 1 && c.described, kindMetadata, "metadata was changed later")
 	add(codeLaterStamp, false, kindStamp, "the document was stamped later")
 	add(codeLaterSignature, limits.level == 1, kindSignature, "the document was signed again later")
 	locked := slices.ContainsFunc(c.filled, limits.locked)

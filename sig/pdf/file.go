@@ -42,6 +42,12 @@ type file struct {
 	budget  int64               // bytes that may still be decoded
 	loading map[int]bool        // objects whose length is being resolved
 
+	// strictFrom is the offset in the source from which the strict reader of later revisions
+	// reads the objects, 0 for none.
+	strictFrom int64
+	// strictFault is the first error of the strict reader.
+	strictFault error
+
 	spending *budget.Budget // of the document
 	due      int64          // steps not charged yet
 	cached   int64          // bytes of objects
@@ -334,6 +340,9 @@ func (f *file) load(id ref) object {
 		return nil
 	}
 	p := f.find(id.num)
+	if o, ok := f.loadStrict(id, p); ok {
+		return o
+	}
 	switch p.kind {
 	case inFile:
 		found, o, err := f.parseAt(p.at, id.num)

@@ -69,6 +69,11 @@ func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 
 func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 	d, err := open(ctx, c.Document, c.Document.Size(), c.Password)
+	if err != nil && !errors.Is(err, errNotPDF) {
+		if before := openUnlocked(ctx, c.Document, c.Password); before != nil {
+			d, err = before, nil
+		}
+	}
 	if err != nil {
 		return nil, openError(ctx, err, len(c.Password) > 0)
 	}
@@ -80,7 +85,7 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 	}
 	v.collect()
 	v.store()
-	v.prefixes, v.referrers = newPrefixes(c.Document, v.signatures, d.spending), &referrers{numbers: map[numbered][]int{}}
+	v.prefixes, v.graph, v.later = newPrefixes(c.Document, v.signatures, d.spending), newGraph(), newLater(d)
 	stamped := c.At // the time at which earlier signatures are proved to have existed
 	v.report.Signatures = make([]sig.Signature, len(v.signatures))
 	for i := len(v.signatures) - 1; i >= 0; i-- {
@@ -111,7 +116,8 @@ type verifier struct {
 	crls       []*x509gost.RevocationList
 	answers    []*ocsp.Basic
 	prefixes   *prefixes
-	referrers  *referrers
+	graph      *graph
+	later      *later
 }
 
 // signature is one signature of the document as read.
@@ -588,9 +594,9 @@ func (v *verifier) covers(s *signature) string {
 		return fmt.Sprintf("the whole document, %d bytes", s.end)
 	}
 	// Memory for an older revision is free again afterwards.
-	held, kept := v.file.spending.Held(), v.referrers.held
+	held, kept := v.file.spending.Held(), v.graph.held+v.later.held
 	defer func() {
-		v.file.spending.Release(v.file.spending.Held() - held - (v.referrers.held - kept))
+		v.file.spending.Release(v.file.spending.Held() - held - (v.graph.held + v.later.held - kept))
 	}()
 	older, err := open(v.ctx, v.check.Document, s.end, v.check.Password)
 	if err == nil && older.rebuilt {
@@ -603,10 +609,23 @@ func (v *verifier) covers(s *signature) string {
 		s.fatal(codeRevision, "the covered bytes, %d of %d, are not a revision of the document: %v", s.end, size, err)
 		return fmt.Sprintf("the first %d of %d bytes", s.end, size)
 	}
+	c := &comparison{old: older, signature: s}
 	if last := v.file.sections[0].at; last >= 0 && last+v.file.bias < s.end {
 		s.fatal(codeTrailing, "%d bytes follow that are not a revision of the document; other programs may find objects in them", size-s.end)
+	} else if list, err := v.later.after(older, s.end); err != nil {
+		if !errors.As(err, new(*strictError)) {
+			v.file.broken = errors.Join(v.file.broken, err)
+		}
+		c.note(kindOther, "what follows are not whole objects with their cross-references, so that programs may show different documents: %v", err)
+	} else {
+		now := v.later.onto(older, list, s.end)
+		c = compare(older, now, v.file, list, s, v.graph)
+		if err := now.strictFault; err != nil && len(c.found[kindOther]) == 0 {
+			c.note(kindOther, "later revisions cannot be read: %v", err)
+		}
+		now.close()
 	}
-	c := compare(older, v.file, s, v.referrers)
+	older.close()
 	s.findings = append(s.findings, c.findings()...)
 	covers := fmt.Sprintf("the first %d of %d bytes, a revision of the document; later revisions: %s", s.end, size, c.summary())
 	if f, ok := c.part(v.check); ok {
