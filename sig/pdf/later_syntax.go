@@ -4,6 +4,7 @@ package pdf
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"errors"
 	"fmt"
@@ -570,11 +571,14 @@ func (f *file) strictData(s *stream, k *crypt) ([]byte, error) {
 			return nil, errors.New("the stream has an unknown predictor")
 		}
 	}
-	if !f.charge(int64(len(out))) || !f.keep(int64(len(out))) {
-		return nil, f.failed()
+	defer f.spending.Release(int64(cap(out)))
+	c := &chain{file: f, limit: maxDecoded}
+	defer c.close()
+	r, err := c.unpredict(bytes.NewReader(out), p)
+	if err != nil || !f.charge(int64(len(out))) {
+		return nil, cmp.Or(f.failed(), err)
 	}
-	defer f.spending.Release(int64(len(out)))
-	return unpredict(out, p)
+	return f.gather(r)
 }
 
 // strictInflate decodes FlateDecode. Unlike inflate it demands a whole stream with a right
