@@ -86,6 +86,9 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 			Caller: signing.Quota{Objects: two.CallerObjects, Bytes: int64(two.CallerBytes)},
 		},
 	}
+	if two.Anonymous {
+		signer.Strangers = strangersDocument
+	}
 	signer.Made = countSignatures(rooms.metrics)
 	tracer, flush, err := rooms.openTracing(ctx, version)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"tamga/internal/config"
 	"tamga/internal/web/rest"
+	"tamga/sig/budget"
 )
 
 // StopSignal is the cause of a canceled context: the signal that stopped the program.
@@ -48,10 +49,14 @@ func (e endpoint) serve(s *http.Server, c *config.Config) error {
 	return s.ServeTLS(listener, "", "") // the certificate is in e.tls
 }
 
+// memoryWait is how long a document waits for memory that other documents hold.
+const memoryWait = 5 * time.Second
+
 // Serve answers requests at the listener, and at the socket of the GOST-TLS front end if there is
 // one, until ctx ends. It reloads on SIGHUP.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) error {
 	c, log := s.rooms.Config, s.rooms.log
+	ctx = budget.Within(ctx, budget.NewPool(int64(c.Limits.DocumentMemory), memoryWait))
 	proxies, err := rest.ParseProxies(c.TrustedProxies)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"runtime"
+	"sync"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -14,9 +15,8 @@ import (
 	"tamga/sig/budget"
 )
 
-// The limits of verification without a token. With the bounds of one document (budget.Stranger) and
-// a heap of three times the live memory, one verification takes less than 64 MiB and all together
-// take less than 256 MiB.
+// The limits of verification without a token. The memory of one document (budget.Stranger) comes
+// from the part of the pool that callers without a token share.
 const (
 	verificationShare   = 4  // one of so many processors
 	verificationsMost   = 4  // at the same time
@@ -24,11 +24,35 @@ const (
 	verificationsOfOne  = 8  // queued from one address
 )
 
-// stranger returns the bounds of a document from a caller without a token. A verification of more
-// than a few milliseconds pauses in between, so that signatures go first even on two processors.
+// verificationsAtOnce returns how many verifications run at the same time.
+func verificationsAtOnce() int {
+	return min(max(runtime.GOMAXPROCS(0)/verificationShare, 1), verificationsMost)
+}
+
+// rests are the places of expensive documents from callers without a token. A document of more than
+// a few milliseconds of work pauses in between, in a place, so that signatures go first even on two
+// processors, however many such documents there are.
+var rests = sync.OnceValue(func() chan struct{} { return make(chan struct{}, verificationsAtOnce()) })
+
+func pause() {
+	places := rests()
+	places <- struct{}{}
+	time.Sleep(2 * time.Millisecond)
+	<-places
+}
+
+// stranger returns the bounds of a verification for a caller without a token.
 func stranger() budget.Limits {
 	l := budget.Stranger()
-	l.Rest = func() { time.Sleep(2 * time.Millisecond) }
+	l.Rest = pause
+	return l
+}
+
+// strangersDocument returns the bounds of a document of size bytes that a caller without a token
+// prepares, completes or enhances.
+func strangersDocument(size int64) budget.Limits {
+	l := budget.Ordinary(size)
+	l.Stranger, l.Rest = true, pause
 	return l
 }
 
@@ -56,7 +80,7 @@ func (r *Rooms) verification(signer *signing.Service) (*verifier, error) {
 	}
 	calls := limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now)
 	turns := limit.NewTurns(limit.TurnRules{
-		Running: min(max(runtime.GOMAXPROCS(0)/verificationShare, 1), verificationsMost),
+		Running: verificationsAtOnce(),
 		Waiting: verificationsQueued, WaitingOfOne: verificationsOfOne, Wait: c.Wait,
 	})
 	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {

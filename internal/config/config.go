@@ -250,6 +250,11 @@ type Config struct {
 		// Open connections at each listener. Further ones wait in the queue of the system until one
 		// of these ends.
 		Connections int `yaml:"connections" default:"4096" above:"0"`
+		// Memory that documents may take together while they are signed or verified. The heap grows
+		// to up to three times as much. A document that finds none waits for up to five seconds;
+		// afterwards 503 with Retry-After. Documents of callers without a token share a quarter. A
+		// document of less than 256 KiB never waits.
+		DocumentMemory setting.Size `yaml:"document_memory" default:"384MiB" above:"0"`
 	} `yaml:"limits"`
 	// What may be signed.
 	Policy struct {

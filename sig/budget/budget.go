@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 )
 
@@ -38,10 +39,16 @@ type Limits struct {
 	// Memory is the number of bytes that may be held at once. The garbage collector lets
 	// the heap grow to three times as much.
 	Memory int64
-	// Rest, if not nil, is called every 65,536 steps after a tenth of Steps is spent, so
-	// that expensive documents let others go first.
+	// Stranger reports that the document draws from the part of a [Pool] for callers
+	// without a token.
+	Stranger bool
+	// Rest, if not nil, is called every 65,536 steps after a tenth of Steps or restAfter steps
+	// are spent, so that expensive documents let others go first.
 	Rest func()
 }
+
+// restAfter is how many steps a document may take without rest: 20 to 40 ms.
+const restAfter = 4 << 20
 
 // Limits of Ordinary and Stranger.
 const (
@@ -61,9 +68,9 @@ func Ordinary(size int64) Limits {
 }
 
 // Stranger returns the limits for a document that anyone may send. They do not grow with it.
-func Stranger() Limits { return Limits{Steps: steps, Memory: strangerMemory} }
+func Stranger() Limits { return Limits{Steps: steps, Memory: strangerMemory, Stranger: true} }
 
-// The values of Exceeded.Kind, for errors.Is.
+// Values of Exceeded.Kind, for errors.Is. The third is ErrBusy.
 var (
 	ErrSteps  = errors.New("too many steps")
 	ErrMemory = errors.New("too much memory")
@@ -71,15 +78,18 @@ var (
 
 // Exceeded reports which limit a document exceeded.
 type Exceeded struct {
-	// Kind is ErrSteps or ErrMemory.
+	// Kind is ErrSteps, ErrMemory or ErrBusy.
 	Kind error
-	// Limit is the limit, in steps or bytes.
+	// Limit is the limit, in steps or bytes. 0 for ErrBusy.
 	Limit int64
 }
 
 // Error returns one sentence for the sender of the document.
 func (e *Exceeded) Error() string {
-	if e.Kind == ErrMemory {
+	switch e.Kind {
+	case ErrBusy:
+		return "other documents hold the memory for documents: try again later"
+	case ErrMemory:
 		return fmt.Sprintf("the document needs more memory than the limit of %d MiB; send a smaller one, or one with fewer elements", e.Limit>>20)
 	}
 	return fmt.Sprintf("the document needs more than the limit of %d steps of work; send one with fewer signatures, references or certificates, or with simpler XPath expressions", e.Limit)
@@ -100,6 +110,10 @@ type purse struct {
 	limits      Limits
 	spent, held atomic.Int64
 	failed      atomic.Pointer[Exceeded]
+
+	open  atomic.Int32 // how many calls of Begin have not ended
+	drawn atomic.Int64 // bytes drawn from the pool
+	mu    sync.Mutex   // held while drawing
 }
 
 // New returns a budget with these limits. Spend also fails when ctx is done.
@@ -158,7 +172,7 @@ func (b *Budget) Spend(n int64) error {
 		return p.fail(ErrSteps, p.limits.Steps)
 	}
 	if now/lookEvery != (now-n)/lookEvery {
-		if rest := p.limits.Rest; rest != nil && now > p.limits.Steps/10 {
+		if rest := p.limits.Rest; rest != nil && now > min(p.limits.Steps/10, restAfter) {
 			rest()
 		}
 		return b.ctx.Err()
@@ -166,7 +180,8 @@ func (b *Budget) Spend(n int64) error {
 	return nil
 }
 
-// Hold counts n bytes that are about to be allocated. The error is an *Exceeded.
+// Hold counts n bytes that are about to be allocated. The error is an *Exceeded or the error of the
+// context. It may wait for memory of the [Pool] of the context.
 func (b *Budget) Hold(n int64) error {
 	if b == nil {
 		return nil
@@ -175,10 +190,58 @@ func (b *Budget) Hold(n int64) error {
 	if e := p.failed.Load(); e != nil {
 		return e
 	}
-	if p.held.Add(n) > p.limits.Memory {
+	held := p.held.Add(n)
+	if held > p.limits.Memory {
 		return p.fail(ErrMemory, p.limits.Memory)
 	}
+	if held > Free+p.drawn.Load() && p.open.Load() > 0 {
+		return b.draw()
+	}
 	return nil
+}
+
+// draw draws memory from the pool of the context, if it has one.
+func (b *Budget) draw() error {
+	pool, ok := b.ctx.Value(poolKey{}).(*Pool)
+	if !ok {
+		return nil
+	}
+	p := b.purse
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	have := p.drawn.Load()
+	n := p.held.Load() - Free - have
+	if n <= 0 { // another goroutine has drawn
+		return nil
+	}
+	n = (n + drawn - 1) / drawn * drawn
+	switch err := pool.take(b.ctx, n, have, p.limits.Stranger); {
+	case err == ErrBusy:
+		return p.fail(ErrBusy, 0)
+	case err == ErrMemory:
+		return p.fail(ErrMemory, pool.share(p.limits.Stranger))
+	case err != nil:
+		return err
+	}
+	p.drawn.Add(n)
+	return nil
+}
+
+// Begin begins work on the document. Only between Begin and End does the budget draw from the
+// [Pool] of the context. Each Begin needs an End.
+func (b *Budget) Begin() { b.purse.open.Add(1) }
+
+// End ends what Begin began. The last End gives back all that was drawn.
+func (b *Budget) End() {
+	p := b.purse
+	if p.open.Add(-1) > 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := p.drawn.Swap(0); n > 0 {
+		b.ctx.Value(poolKey{}).(*Pool).give(n, p.limits.Stranger)
+	}
 }
 
 // Release gives back n bytes of Hold.

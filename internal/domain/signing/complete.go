@@ -142,7 +142,7 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 	if err := sameOriginal(ctx, o.Original, job.Original); err != nil {
 		return nil, err
 	}
-	result, err := format.Finish(ctx, job, state, value)
+	result, err := format.Finish(s.bounded(ctx, strings.HasPrefix(record.Caller, ofAddress), job.Document), job, state, value)
 	if err != nil {
 		return nil, translate(err)
 	}

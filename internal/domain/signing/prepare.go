@@ -34,6 +34,9 @@ type Prepared struct {
 	Hash []byte // to be signed with the key of the certificate
 }
 
+// ofAddress begins the name of a caller without a token.
+const ofAddress = "address:"
+
 // errNoTwoSteps is an error in the wiring of the program.
 var errNoTwoSteps = errors.New("signing: two steps were not wired")
 
@@ -53,7 +56,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	if err != nil {
 		return nil, err
 	}
-	caller := "address:" + o.From
+	caller := ofAddress + o.From
 	if who.UserID != "" {
 		caller = "user:" + who.UserID
 	}
@@ -73,7 +76,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	if !o.Original.isEmpty() {
 		job.Original, job.OriginalDigests = o.Original, o.Original.digests()
 	}
-	prepared, err := t.format.Prepare(ctx, job)
+	prepared, err := t.format.Prepare(s.bounded(ctx, who.UserID == "", job.Document), job)
 	if err != nil {
 		return nil, translate(err)
 	}

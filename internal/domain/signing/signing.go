@@ -33,6 +33,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // Result is a signed document ready to be written.
@@ -90,9 +91,21 @@ type Service struct {
 	Rand      io.Reader
 	TwoStep   TwoStep
 
+	// Strangers returns what a document of size bytes from a caller without a token may cost.
+	// nil: as much as any other.
+	Strangers func(size int64) budget.Limits
+
 	// Made is called for each signature that was made, if it is not nil: with the type as the
 	// specification writes it.
 	Made func(signatureType string, su *suite.Suite)
+}
+
+// bounded returns a context for the document of a caller. stranger: the caller has no token.
+func (s *Service) bounded(ctx context.Context, stranger bool, document sig.Document) context.Context {
+	if !stranger || s.Strangers == nil {
+		return ctx
+	}
+	return budget.With(ctx, s.Strangers(document.Size()))
 }
 
 func (s *Service) made(signatureType string, su *suite.Suite) {

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"time"
 
 	"tamga/internal/domain/fault"
 	"tamga/pki/chain"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // terms are the type and the parameters of an order after the check by the policy of the
@@ -122,6 +124,9 @@ func (s *Service) apart(params map[string]string) (kept, secret map[string]strin
 	return kept, secret
 }
 
+// busyFor is when a document that found no memory may be sent again.
+const busyFor = 5 * time.Second
+
 // translate converts the sentinel errors of the signature formats into faults. No other
 // function does.
 func translate(err error) error {
@@ -144,6 +149,8 @@ func translate(err error) error {
 		// One step increases the space and signs again, so this is the second of two
 		// steps.
 		return fault.New(fault.Failed, "the time stamp and the certificates around it are larger than the room kept for them in the document; prepare it again").With(err)
+	case errors.Is(err, budget.ErrBusy):
+		return fault.New(fault.Unavailable, err.Error()).Until(busyFor).With(err)
 	case errors.Is(err, chain.ErrRevoked):
 		return fault.New(fault.InvalidCertificate, err.Error()).With(err)
 	}
