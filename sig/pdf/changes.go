@@ -738,6 +738,9 @@ func (c *comparison) field(f *fieldRole, num int, was, is dict) {
 	locks := false
 	for _, key := range c.keys(was, is) {
 		allowed := false
+		if (key == "Ff" || key == "F" || key == "Q") && c.same(attribute(c.old, was, key, number("0")), attribute(c.new, is, key, number("0")), 0, false) {
+			continue
+		}
 		switch key {
 		case "V", "AP", "AS", "MK", "M", "RV", "I":
 			allowed = true
@@ -777,6 +780,8 @@ func (c *comparison) field(f *fieldRole, num int, was, is dict) {
 func (c *comparison) page(num int, was, is dict) {
 	for _, key := range c.keys(was, is) {
 		switch {
+		case !was.has(key) && slices.Contains(inheritable, key) && c.same(c.ofParents(was, num, key), is.get(key), 0, key != "Rotate"):
+			// iText writes what a page inherits into the page.
 		case key == "Annots":
 			c.annotations(c.old.resolveArray(was.get(key)), c.new.resolveArray(is.get(key)))
 		case key == "LastModified", key == "PieceInfo":
@@ -789,6 +794,40 @@ func (c *comparison) page(num int, was, is dict) {
 			c.note(kindOther, "%s of page object %d", printable(key), num)
 		}
 	}
+}
+
+// inheritable are the attributes that a page inherits (7.7.3.4).
+var inheritable = []name{"Resources", "MediaBox", "CropBox", "Rotate"}
+
+// ofParents returns the value of an attribute that a page inherits, nil if there is none. Each
+// parent must have the page or node among its kids, else programs differ about it.
+func (c *comparison) ofParents(page dict, num int, key name) object {
+	for range maxTreeDepth {
+		id, _ := page.get("Parent").(ref)
+		parent := c.old.resolveDict(id)
+		kids := c.old.resolveArray(parent.get("Kids"))
+		if !c.new.charge(int64(len(kids))) || !slices.ContainsFunc(kids, func(o object) bool { k, _ := o.(ref); return k.num == num }) {
+			return nil
+		}
+		if v := parent.get(key); v != nil {
+			return v
+		}
+		page, num = parent, id.num
+	}
+	return nil
+}
+
+// attribute returns the value of an attribute of a field, its own, inherited, or the default.
+func attribute(f *file, d dict, key name, def object) object {
+	for range maxTreeDepth {
+		if v := f.resolve(d.get(key)); v != nil {
+			return v
+		}
+		if d = f.resolveDict(d.get("Parent")); d == nil {
+			break
+		}
+	}
+	return def
 }
 
 // annotations classifies the changes of a page's annotations. Those that were there must stay

@@ -15,7 +15,7 @@ import (
 
 // The reader of later revisions. The bytes that follow a signature are read by one strict
 // grammar (ISO 32000-1, 7.5.4 to 7.5.8). Programs read malformed or ambiguous bytes in
-// different ways, so whoever appends them can choose what each program shows.
+// different ways, so an attacker who appends them can choose what each program shows.
 //
 //	later    = revision+ space
 //	revision = (space object)* space section space [comment EOL] tail
@@ -35,6 +35,8 @@ type later struct {
 	err       error
 	revisions map[int64]*laterRevision // by the offset of the section
 	held      int64                    // bytes of the revisions
+	searched  bool
+	hidden    error // a search would find objects that no section lists
 }
 
 // keep charges memory that stays with the revisions.
@@ -328,6 +330,7 @@ func (r *laterRevision) table(p *strictReader) error {
 			}
 		}
 	}
+	p.blanks() // MuPDF writes an empty line
 	if !p.word("trailer") {
 		return p.fault("the trailer is expected")
 	}
@@ -531,6 +534,15 @@ func (v *laterView) find(num int) place {
 	return v.base.find(num)
 }
 
+// size returns the largest Size of all sections.
+func (v *laterView) size() int64 {
+	n, _ := integer(v.base.trailer.get("Size"))
+	for _, r := range v.newer {
+		n = max(n, r.size)
+	}
+	return n
+}
+
 // check reads the objects of a revision, which begin at an offset of the source. view has the
 // revisions before it.
 func (l *later) check(r *laterRevision, start int64, view *laterView) error {
@@ -598,6 +610,7 @@ type laterCheck struct {
 	order []int       // numbers of the objects outside of object streams, by their offsets
 	lists map[int]int // numbers of object streams, with how many objects the section lists in each
 	refs  map[ref]bool
+	size  int64 // the largest Size up to this revision
 	held  int64
 }
 
@@ -610,6 +623,18 @@ func (c *laterCheck) keep(n int64) bool {
 func (c *laterCheck) entries(before *laterView) error {
 	r, f := c.r, c.later.file
 	fault := func(format string, args ...any) error { return &strictError{r.place, fmt.Sprintf(format, args...)} }
+	c.size = before.size()
+	// PDFBox writes the highest number of the revision plus one. Some programs then search for
+	// the objects, so they must find no others.
+	if r.size < c.size {
+		if r.size != int64(r.section.high) {
+			return fault("Size is %d, but it was %d before", r.size, c.size)
+		}
+		if err := c.later.unhidden(); err != nil {
+			return err
+		}
+	}
+	c.size = max(c.size, r.size)
 	c.lists = map[int]int{}
 	for _, e := range r.list {
 		if !c.keep(96) {
@@ -686,13 +711,56 @@ func (c *laterCheck) object(off int64, num, gen int) (end int64, err error) {
 	return p.offset(), nil
 }
 
+// unhidden checks that a search for objects finds the ones that the sections list: of each
+// number the last one in the file.
+func (l *later) unhidden() error {
+	if l.searched {
+		return l.hidden
+	}
+	l.searched = true
+	f := l.file
+	const chunk = 64 << 10
+	if !f.keep(chunk + scanOverlap) {
+		return f.failed()
+	}
+	defer f.spending.Release(chunk + scanOverlap)
+	buf := make([]byte, chunk+scanOverlap)
+	for at := int64(0); at < f.size && l.hidden == nil; at += chunk {
+		b := buf[:min(int64(len(buf)), f.size-at)]
+		if !f.charge(int64(len(b))) || !f.readFull(b, at) {
+			return f.failed()
+		}
+		objects := words{word: "obj"}
+		for i := objects.next(b, 0); i < len(b); i = objects.next(b, i+1) {
+			from, id, ok := headerBefore(b, i)
+			// One at the beginning of the chunk was in the overlap of the one before.
+			if !ok || from >= chunk || from == 0 && at > 0 && isDigit(l.byteAt(at-1)) {
+				continue
+			}
+			if p := f.find(id.num); p.kind != inFile || p.at+f.bias < at+int64(from) {
+				l.hidden = &strictError{at + int64(from), fmt.Sprintf("Size does not cover all objects, and a search would find another object %d here", id.num)}
+				break
+			}
+		}
+	}
+	return l.hidden
+}
+
+func (l *later) byteAt(off int64) int {
+	var b [1]byte
+	if !l.file.readFull(b[:], off) {
+		return -1
+	}
+	return int(b[0])
+}
+
 // reference checks that a reference names the generation of its object.
 func (c *laterCheck) reference(id ref) error {
 	if c.refs[id] {
 		return nil
 	}
-	if int64(id.num) >= c.r.size {
-		return fmt.Errorf("the reference to object %d, but Size is %d", id.num, c.r.size)
+	if int64(id.num) >= c.size {
+		return fmt.Errorf("the reference to object %d, but Size is %d", id.num, c.size)
 	}
 	p := c.view.find(id.num)
 	if p.kind == inFile && p.gen != id.gen || p.kind == inStream && id.gen != 0 {
