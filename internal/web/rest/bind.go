@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"tamga/internal/domain/fault"
 )
@@ -147,7 +148,6 @@ type field struct {
 	name  string // as messages write it
 	index int
 	bind  binder
-	blob  bool
 }
 
 func (c compiler) structure(t reflect.Type) binder {
@@ -167,7 +167,7 @@ func (c compiler) structure(t reflect.Type) binder {
 		if !f.IsExported() || f.Anonymous {
 			panic(fmt.Sprintf("rest: %s.%s cannot be read from a request: use an exported, named field", t, f.Name))
 		}
-		fields = append(fields, field{name, i, nullable(c.binder(f.Type)), f.Type == blobType || f.Type == docType})
+		fields = append(fields, field{name, i, nullable(c.binder(f.Type))})
 	}
 	if len(fields) > 64 {
 		panic(fmt.Sprintf("rest: %s has more than 64 fields", t))
@@ -193,12 +193,7 @@ func (c compiler) structure(t reflect.Type) binder {
 			f := &fields[i]
 			r.path = append(r.path, step{f.name, -1})
 			if seen&(1<<i) != 0 {
-				// The last one wins. A document was streamed already, so it must not occur
-				// twice.
-				if f.blob {
-					return r.twice()
-				}
-				v.Field(f.index).SetZero()
+				return r.twice()
 			}
 			seen |= 1 << i
 			err := f.bind(r, v.Field(f.index))
@@ -210,8 +205,35 @@ func (c compiler) structure(t reflect.Type) binder {
 	}
 }
 
+// twice returns the fault of a key that an object has already. Readers differ in which of the
+// two counts, so none does.
 func (r *reader) twice() error {
 	return fault.Newf(fault.InvalidParameters, "%s is given twice", r.where())
+}
+
+// keys are the keys of one object, folded.
+type keys map[string]struct{}
+
+// add notes a key, or returns the fault of one that the object has already, in any letter case.
+// The path of the reader ends with the key.
+func (k keys) add(r *reader, name string) error {
+	folded := foldKey(name)
+	if _, has := k[folded]; has {
+		return r.twice()
+	}
+	k[folded] = struct{}{}
+	return nil
+}
+
+// foldKey returns the same text for all keys that strings.EqualFold takes for the same.
+func foldKey(name string) string {
+	return strings.Map(func(c rune) rune {
+		least := c
+		for other := unicode.SimpleFold(c); other != c; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, name)
 }
 
 // expect refuses a value that does not begin with c.
@@ -242,27 +264,26 @@ func (c compiler) mapping(t reflect.Type) binder {
 		panic(fmt.Sprintf("rest: a request cannot hold a %s: keys are strings", t))
 	}
 	elem := nullable(c.binder(t.Elem()))
-	blobs := t.Elem() == blobType
-	cost := int(t.Elem().Size()) + entrySize
+	cost := int(t.Elem().Size()) + 2*entrySize // twice: the folded key is kept meanwhile
 	return func(r *reader, v reflect.Value) error {
 		if err := r.expect('{', "an object"); err != nil {
 			return err
 		}
-		m := reflect.MakeMap(t)
+		m, seen := reflect.MakeMap(t), keys{}
 		k, e := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem() // the map gets copies
 		err := r.object(func(name []byte, long bool) error {
 			if long {
 				return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d bytes", r.where(), maxName)
 			}
-			if err := r.keep(cost + len(name)); err != nil {
+			if err := r.keep(cost + 2*len(name)); err != nil {
 				return err
 			}
 			key := string(name)
 			r.path = append(r.path, step{key, -1})
-			k.SetString(key)
-			if blobs && m.MapIndex(k).IsValid() {
-				return r.twice()
+			if err := seen.add(r, key); err != nil {
+				return err
 			}
+			k.SetString(key)
 			e.SetZero()
 			if err := elem(r, e); err != nil {
 				return err
@@ -540,18 +561,26 @@ func (r *reader) value() (any, error) {
 		})
 		return l, err
 	case '{':
-		m := map[string]any{}
+		m, seen := map[string]any{}, keys{}
 		err := r.object(func(name []byte, long bool) error {
 			if long {
 				return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d bytes", r.where(), maxName)
 			}
-			if err := r.keep(entrySize + len(name)); err != nil {
+			if err := r.keep(2 * (entrySize + len(name))); err != nil {
 				return err
 			}
 			key := string(name)
+			r.path = append(r.path, step{key, -1})
+			if err := seen.add(r, key); err != nil {
+				return err
+			}
 			e, err := r.value()
+			if err != nil {
+				return err
+			}
 			m[key] = e
-			return err
+			r.path = r.path[:len(r.path)-1]
+			return nil
 		})
 		return m, err
 	}

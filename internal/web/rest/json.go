@@ -103,6 +103,16 @@ func readJSON(src io.Reader, v any, docs documents) (present bool, err error) {
 	return true, nil
 }
 
+// ReadJSON binds the JSON value in a text that a request holds to the value that v points to, as
+// bodies are bound. The fault is invalid_parameters.
+func ReadJSON(text string, v any) error {
+	present, err := readJSON(strings.NewReader(text), v, nil)
+	if err == nil && !present {
+		err = fault.New(fault.InvalidParameters, "the request body is missing: send a JSON value")
+	}
+	return err
+}
+
 // fill reads more. The error is io.EOF at the end, otherwise the error of the stream.
 func (r *reader) fill() error {
 	r.off += int64(r.w)

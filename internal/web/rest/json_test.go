@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -63,13 +64,12 @@ func TestReaderBindsEveryKind(t *testing.T) {
 // Some clients write truth values and numbers as texts, or truth values as numbers.
 func TestReaderTakesScalarsInAnyForm(t *testing.T) {
 	for text, want := range map[string]inner{
-		`{"Flag":"True","Number":"-7","Small":"255"}`:      {Flag: true, Number: -7, Small: 255},
-		`{"Flag":1,"Number":" 12 ","Small":0}`:             {Flag: true, Number: 12},
-		`{"Flag":"1"}`:                                     {Flag: true},
-		`{"Flag":0}`:                                       {},
-		`{"Flag":"FALSE"}`:                                 {},
-		`{"Flag":null,"Number":null}`:                      {},
-		`{"Number":1,"Flag":true,"number":"2","flag":"0"}`: {Number: 2},
+		`{"Flag":"True","Number":"-7","Small":"255"}`: {Flag: true, Number: -7, Small: 255},
+		`{"Flag":1,"Number":" 12 ","Small":0}`:        {Flag: true, Number: 12},
+		`{"Flag":"1"}`:                                {Flag: true},
+		`{"Flag":0}`:                                  {},
+		`{"Flag":"FALSE"}`:                            {},
+		`{"Flag":null,"Number":null}`:                 {},
 	} {
 		var got inner
 		_, err := readJSON(iotest.OneByteReader(strings.NewReader(text)), &got, nil)
@@ -79,14 +79,43 @@ func TestReaderTakesScalarsInAnyForm(t *testing.T) {
 	}
 }
 
-func TestReaderLastKeyWins(t *testing.T) {
-	var got inner
-	if _, err := readJSON(strings.NewReader(`{"Next":{"Name":"a","Flag":true},"next":{"Name":"b"},"List":["1","2"],"LIST":["3"]}`), &got, nil); err != nil {
-		t.Fatal(err)
+// TestReaderRefusesDoubledKeys: readers differ in which of two equal keys counts, so an object
+// with one is refused wherever its keys are read, also in two spellings.
+func TestReaderRefusesDoubledKeys(t *testing.T) {
+	type request struct {
+		Lock   Text
+		Next   *request
+		Texts  map[string]Text
+		Any    any
+		Object Blob
 	}
-	want := inner{Next: &inner{Name: "b"}, List: []string{"3"}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+	for text, says := range map[string]string{
+		`{"Lock":"a","Lock":"a"}`:                     "Lock is given twice",
+		`{"lock":true,"Lock":false}`:                  "Lock is given twice",
+		`{"Next":{"Lock":1,"LOCK":1}}`:                "Next.Lock is given twice",
+		`{"Lock":null,"Lock":null}`:                   "Lock is given twice",
+		`{"Lock":1,"\u004cock":1}`:                    "Lock is given twice",
+		`{"Texts":{"Kind":"a","\u212aind":"b"}}`:      "is given twice", // the sign of kelvin
+		`{"Texts":{"a":"1","A":"1"}}`:                 "Texts.A is given twice",
+		`{"Any":{"b":[{"Lock":true,"lock":false}]}}`:  "Any.b.lock is given twice",
+		`{"Any":[{"ключ":1,"КЛЮЧ":1}]}`:               "is given twice",
+		`{"Object":{"a":{"b":1,"B":2}}}`:              "Object.a.B is given twice",
+		"\xEF\xBB\xBF" + `{"Lock":false,"Lock":true}`: "Lock is given twice",
+	} {
+		var v request
+		_, err := readJSON(iotest.OneByteReader(strings.NewReader(text)), &v, nil)
+		if !fault.Is(err, fault.InvalidParameters) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+	var texts map[string]string // JSON in a text
+	if err := ReadJSON(`{"CN":"a","cn":"b"}`, &texts); !fault.Is(err, fault.InvalidParameters) {
+		t.Errorf("a text with a key twice: %v", err)
+	}
+	// The same key in another object is another key, and what is not read does not count.
+	var v request
+	if _, err := readJSON(strings.NewReader(`{"Lock":1,"x":2,"X":3,"Next":{"Lock":1},"Any":[{"a":1},{"a":1}]}`), &v, nil); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -257,6 +286,13 @@ func FuzzReader(f *testing.F) {
 				t.Fatalf("taken for empty: %q (%v)", text, wantErr)
 			}
 		case gotErr != nil && limited(gotErr):
+		case gotErr != nil && strings.Contains(gotErr.Error(), "is given twice"):
+			// The decoder of the standard library takes the last one.
+			if wantErr == nil && !doubled(string(text)) {
+				t.Fatalf("%q: no key is there twice: %v", text, gotErr)
+			}
+		case gotErr == nil && doubled(string(text)):
+			t.Fatalf("%q: a key is there twice", text)
 		case (gotErr == nil) != (wantErr == nil):
 			t.Fatalf("%q: got %v, want %v", text, gotErr, wantErr)
 		case gotErr == nil:
@@ -269,6 +305,37 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// doubled reports whether an object of a JSON text has a key twice, without regard to letter case.
+func doubled(text string) bool {
+	d := json.NewDecoder(strings.NewReader(strings.TrimPrefix(text, "\xEF\xBB\xBF")))
+	var value func() (twice bool, err error)
+	value = func() (twice bool, err error) {
+		token, err := d.Token()
+		if token != json.Delim('{') && token != json.Delim('[') {
+			return false, err
+		}
+		var keys []string
+		for d.More() {
+			if token == json.Delim('{') {
+				key, err := d.Token()
+				if err != nil {
+					return twice, err
+				}
+				twice = twice || slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, key.(string)) })
+				keys = append(keys, key.(string))
+			}
+			inner, err := value()
+			if twice = twice || inner; err != nil {
+				return twice, err
+			}
+		}
+		_, err = d.Token()
+		return twice, err
+	}
+	twice, _ := value()
+	return twice
 }
 
 // limited tells the limits of our own from faults of the text.

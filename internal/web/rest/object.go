@@ -12,20 +12,22 @@ import (
 // copier writes values as JSON text in their order of arrival, without white space between
 // them.
 type copier struct {
-	r   *reader
-	out []byte
+	r    *reader
+	out  []byte
+	path int // steps to the value that is copied
 }
 
 // copyObject reads the object at the reader and returns its text. An object of more than
 // ShortBlob bytes is a fault.
 func (r *reader) copyObject() ([]byte, error) {
-	c := &copier{r: r}
+	c := &copier{r: r, path: len(r.path)}
 	err := c.value()
 	return c.out, err
 }
 
 func (c *copier) put(p ...byte) error {
 	if len(c.out)+len(p) > ShortBlob {
+		c.r.path = c.r.path[:c.path]
 		return c.r.wrong(fmt.Sprintf("an object of at most %d bytes", ShortBlob))
 	}
 	c.out = append(c.out, p...)
@@ -84,10 +86,18 @@ func (c *copier) object() error {
 	if err := c.put('{'); err != nil {
 		return err
 	}
-	first := true
-	err := c.r.object(func(_ []byte, long bool) error {
+	first, seen := true, keys{}
+	err := c.r.object(func(name []byte, long bool) error {
 		if long {
 			return fault.Newf(fault.InvalidParameters, "%s has a key longer than %d bytes", c.r.where(), maxName)
+		}
+		if err := c.r.keep(entrySize + len(name)); err != nil {
+			return err
+		}
+		key := string(name)
+		c.r.path = append(c.r.path, step{key, -1})
+		if err := seen.add(c.r, key); err != nil {
+			return err
 		}
 		if err := c.comma(first); err != nil {
 			return err
@@ -99,7 +109,11 @@ func (c *copier) object() error {
 		if err := c.put(':'); err != nil {
 			return err
 		}
-		return c.value()
+		if err := c.value(); err != nil {
+			return err
+		}
+		c.r.path = c.r.path[:len(c.r.path)-1]
+		return nil
 	})
 	if err != nil {
 		return err

@@ -330,8 +330,8 @@ func TestSignBadInput(t *testing.T) {
 		{"parameters a list", `{` + content + `,"Signature":{"Type":1,"Parameters":[]}}`, fault.InvalidParameters, "Signature.Parameters must be an object"},
 		{"parameter an object", params(`"Hash":{}`), fault.InvalidSignatureParams, "Signature.Parameters.Hash must be"},
 		{"parameter a document", params(`"TSPAddress":"` + long + `"`), fault.InvalidSignatureParams, "Signature.Parameters.TSPAddress must be a string of at most 65536"},
-		{"a key in two spellings", params(`"Hash":"True","hash":"False"`), fault.InvalidSignatureParams, `"hash" is given twice`},
-		{"two originals", params(`"OriginalDocument":"QQ==","originalDocument":"QQ=="`), fault.InvalidSignatureParams, "given twice"},
+		{"a key in two spellings", params(`"Hash":"True","hash":"False"`), fault.InvalidParameters, "Signature.Parameters.hash is given twice"},
+		{"two originals", params(`"OriginalDocument":"QQ==","originalDocument":"QQ=="`), fault.InvalidParameters, "given twice"},
 		{"broken original", params(`"OriginalDocument":"` + long + `*"`), fault.InvalidContent, "Signature.Parameters.OriginalDocument is not Base64"},
 		{"parameters without end", params(many.String() + `"z":1`), fault.TooLarge, "holds more"},
 	} {
@@ -462,6 +462,15 @@ func TestCertificates(t *testing.T) {
 	for identifier, want := range map[string]string{"": "default certificate", " 0": "default certificate", "12": "certificate 12", "x": "", strings.Repeat("1", 20): ""} {
 		if got := certificateObject(identifier); got != want {
 			t.Errorf("%q: got %q", identifier, got)
+		}
+	}
+}
+
+// TestNameOnce: a name in a text has each part once, as JSON and as RFC 4514.
+func TestNameOnce(t *testing.T) {
+	for text, want := range map[string]int{`{"CN":"a","O":"b"}`: 2, `CN=a,O=b`: 2, `{"CN":"a","cn":"b"}`: 0, `{"CN":"a","CN":"a"}`: 0, `CN=a,CN=b`: 0, `{"CN":1}`: 0, `{}x`: 0} {
+		if name, err := readName(text); len(name) != want || (err == nil) != (want > 0) {
+			t.Errorf("%s is %v, %v", text, name, err)
 		}
 	}
 }

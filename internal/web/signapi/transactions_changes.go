@@ -5,7 +5,6 @@ package signapi
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -153,8 +152,8 @@ func readName(text string) (map[string]rest.Text, error) {
 	name := map[string]rest.Text{}
 	if strings.HasPrefix(text, "{") {
 		var values map[string]string
-		if err := json.Unmarshal([]byte(text), &values); err != nil {
-			return nil, fault.New(fault.InvalidSubject, "CertSubjectName: want a name such as CN=Petrov,O=Horns, or a JSON object of texts").With(err)
+		if err := rest.ReadJSON(text, &values); err != nil {
+			return nil, fault.New(fault.InvalidSubject, "CertSubjectName: want a name such as CN=Petrov,O=Horns, or a JSON object of texts with each part once").With(err)
 		}
 		for key, value := range values {
 			name[key] = rest.Text(value)

@@ -176,7 +176,7 @@ func TestPreSignBadInput(t *testing.T) {
 		{"a hash of another length", object{"SignatureParams": object{"Hash": "True"}}, fault.InvalidSignatureParams, "32 bytes"},
 		{"a time stamp from nowhere", object{"SignatureParams": object{"CADESType": "T"}}, fault.InvalidSignatureParams, "TSPAddress: missing"},
 		{"a time stamp from somewhere", object{"SignatureParams": object{"CADESType": "2", "TSPAddress": "http://192.0.2.1/"}}, fault.InvalidSignatureParams, "only registered"},
-		{"two spellings", object{"SignatureParams": object{"Hash": "True", "hash": "False"}}, fault.InvalidSignatureParams, "SignatureParams: \"hash\" is given twice"},
+		{"two spellings", object{"SignatureParams": object{"Hash": "True", "hash": "False"}}, fault.InvalidParameters, "SignatureParams.hash is given twice"},
 	} {
 		body := presignBody(p, detached)
 		for k, v := range c.change {
