@@ -265,6 +265,12 @@ func (s *Service) HasActive(ctx context.Context, userID string) (bool, error) {
 	return err == nil && slices.ContainsFunc(list, func(d Device) bool { return d.Active(now) }), err
 }
 
+// Has reports whether the user has a device that was verified, also a blocked or expired one.
+func (s *Service) Has(ctx context.Context, userID string) (bool, error) {
+	list, err := s.devices(ctx, userID)
+	return err == nil && slices.ContainsFunc(list, func(d Device) bool { return d.Verified }), err
+}
+
 // Sweep deletes expired records. The server calls it from time to time.
 func (s *Service) Sweep(ctx context.Context) error {
 	return s.deps.Devices.SweepDevices(ctx, s.now())

@@ -9,62 +9,76 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
-	"tamga/internal/domain/contact"
-	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/oath"
-	"tamga/internal/domain/passkey"
 )
 
 // provedFor is how long people may change their factors after a confirmation.
 const provedFor = 10 * time.Minute
 
-// Factors is what people sign in and confirm with. Blocked ones count, so that a stolen
-// session cannot replace them.
-type Factors struct {
-	Devices  int // that were verified: others confirm nothing yet
-	Contacts []contact.Contact
-	Token    bool // makes one-time passwords
-	Passkeys int
+// owns reports whether a user has what a method needs. That is a factor: something that the user
+// signs in or confirms with. It counts as long as it exists, also while it is blocked or has
+// expired. Otherwise a block would open the way to a new factor without a delay or a
+// confirmation. Identification only needs nothing, so it is none.
+func (s *Service) owns(ctx context.Context, userID string, m Method) (bool, error) {
+	switch {
+	case m.Name == methodIDOnly:
+		return false, nil
+	case m.exists != nil:
+		return m.exists(s, ctx, userID)
+	case m.ready == nil: // a login at another provider
+		return true, nil
+	}
+	has, _, err := m.ready(s, ctx, userID)
+	return has, err
 }
 
-// of reports whether one of the factors is for a method, by its stored name.
-func (f *Factors) of(method string) bool {
-	switch method {
-	case device.Method:
-		return f.Devices > 0
-	case oath.Method:
-		return f.Token
-	case passkey.Method:
-		return f.Passkeys > 0
+// hasFactor reports whether a user has a factor, of some methods.
+func (s *Service) hasFactor(ctx context.Context, userID string, of func(Method) bool) (bool, error) {
+	had, err := s.had(ctx, userID)
+	if err != nil {
+		return false, err
 	}
-	return slices.ContainsFunc(f.Contacts, func(c contact.Contact) bool {
-		return c.SecondaryAuth && c.Confirmed && c.Type.Kind().Method == method
-	})
+	for _, m := range methods {
+		if _, has := had[m.Name]; !has || !of(m) {
+			continue
+		}
+		if owns, err := s.owns(ctx, userID, m); err != nil || owns {
+			return owns, err
+		}
+	}
+	return false, nil
+}
+
+// HasFactor reports whether a user has something to sign in or confirm with, also something that
+// is blocked or has expired, and the method for it.
+func (s *Service) HasFactor(ctx context.Context, userID string) (bool, error) {
+	return s.hasFactor(ctx, userID, func(Method) bool { return true })
 }
 
 // MayChangeFactors returns nil if the callers may change their own factors: just after a
 // confirmation, whose time is proved, or while they have nothing to confirm with. prove
 // reports that a confirmation would allow it. The fault is access_denied.
-func (s *Service) MayChangeFactors(ctx context.Context, who audit.Principal, f Factors, proved time.Time) (prove bool, err error) {
+func (s *Service) MayChangeFactors(ctx context.Context, who audit.Principal, proved time.Time) (prove bool, err error) {
 	switch {
 	case who.Actor != "":
 		return false, fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
 	case s.now().Sub(proved) < provedFor:
 		return false, nil
 	}
-	// A phone for codes confirms nothing while the person has only the method of devices.
-	if ways := slices.DeleteFunc(confirm.Rows(), func(r confirm.Row) bool { return !f.of(r.Assigned) }); len(ways) > 0 {
-		had, err := s.had(ctx, who.UserID)
-		if err != nil {
-			return false, err
-		}
-		if slices.ContainsFunc(ways, func(r confirm.Row) bool { _, has := had[r.Assigned]; return has }) {
-			return true, fault.New(fault.AccessDenied, "confirm first that it is you: the page of devices has a button for it")
-		}
-	}
-	if !s.settings.FirstFactor {
+	has, err := s.hasFactor(ctx, who.UserID, confirms)
+	switch {
+	case err != nil:
+		return false, err
+	case has:
+		return true, fault.New(fault.AccessDenied, "confirm first that it is you: the page of devices has a button for it")
+	case !s.settings.FirstFactor:
 		return false, fault.New(fault.AccessDenied, "the first device or contact is added by an operator here")
 	}
 	return false, nil
+}
+
+// confirms reports whether users confirm with what a method needs. A phone for codes confirms
+// nothing while the person has only the method of devices.
+func confirms(m Method) bool {
+	return slices.ContainsFunc(confirm.Rows(), func(r confirm.Row) bool { return r.Assigned == m.Name })
 }

@@ -46,6 +46,8 @@ type Method struct {
 	// ready reports whether the user has what the method needs: a password, a contact, a
 	// token. Parameters describe it and contain no secrets. nil means never ready.
 	ready readiness
+	// exists reports whether the user has it although it may be blocked. nil: as ready says.
+	exists func(s *Service, ctx context.Context, userID string) (bool, error)
 }
 
 type readiness func(s *Service, ctx context.Context, userID string) (bool, []Parameter, error)
@@ -60,7 +62,7 @@ var methods = []Method{
 	{Name: "otpviasms", Route: "otpviasms", Operation: "OtpViaSms", ready: contactReady(&contact.Phone)},
 	{Name: "otpviaemail", Route: "otpviaemail", Operation: "OtpViaEmail", ready: contactReady(&contact.Email)},
 	{Name: oath.Method, Route: "oath", Operation: "OAth", ready: tokenReady}, // by the token that the user is assigned
-	{Name: methodDevice, Route: "mydss", Operation: "MyDss", ready: deviceReady},
+	{Name: methodDevice, Route: "mydss", Operation: "MyDss", ready: deviceReady, exists: deviceExists},
 	{Name: passkey.Method, Route: "passkey", Operation: "Passkey", ready: passkeyReady},
 }
 
@@ -287,27 +289,6 @@ func (s *Service) SchemeOf(ctx context.Context, userID string) ([]Authentication
 	return list, nil
 }
 
-// HasFactor reports whether a user could sign in or confirm: by a method, other than
-// identification only, for which the user has what it needs.
-func (s *Service) HasFactor(ctx context.Context, userID string) (bool, error) {
-	had, err := s.had(ctx, userID)
-	if err != nil {
-		return false, err
-	}
-	for _, m := range methods {
-		if _, has := had[m.Name]; !has || m.Name == methodIDOnly {
-			continue
-		}
-		if m.ready == nil { // a login at another provider
-			return true, nil
-		}
-		if ready, _, err := m.ready(s, ctx, userID); err != nil || ready {
-			return ready, err
-		}
-	}
-	return false, nil
-}
-
 // had returns the methods of a user by name.
 func (s *Service) had(ctx context.Context, userID string) (map[string]StoredMethod, error) {
 	list, err := s.methods.MethodsOf(ctx, userID)
@@ -416,6 +397,13 @@ func deviceReady(s *Service, ctx context.Context, userID string) (bool, []Parame
 	}
 	has, err := s.devices.HasActive(ctx, userID)
 	return has, nil, err
+}
+
+func deviceExists(s *Service, ctx context.Context, userID string) (bool, error) {
+	if s.devices == nil {
+		return false, nil
+	}
+	return s.devices.Has(ctx, userID)
 }
 
 // contactReady returns the function for a method that sends codes to a contact.

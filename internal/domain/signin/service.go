@@ -207,6 +207,8 @@ type CodeStore interface {
 type Devices interface {
 	// HasActive reports whether the user has an active device.
 	HasActive(ctx context.Context, userID string) (bool, error)
+	// Has reports whether the user has a device that was verified, also a blocked or expired one.
+	Has(ctx context.Context, userID string) (bool, error)
 }
 
 // Passkeys knows the passkeys of users; [passkey.Service] satisfies it.

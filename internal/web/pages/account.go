@@ -26,7 +26,7 @@ type Own interface {
 	SchemeOf(ctx context.Context, userID string) ([]signin.AuthenticationInfo, error)
 	ChangePassword(ctx context.Context, who audit.Principal, present, text string) error
 	EndSignIns(ctx context.Context, who audit.Principal) error
-	MayChangeFactors(ctx context.Context, who audit.Principal, f signin.Factors, proved time.Time) (prove bool, err error)
+	MayChangeFactors(ctx context.Context, who audit.Principal, proved time.Time) (prove bool, err error)
 }
 
 // People has the names of users; see [user.Service].

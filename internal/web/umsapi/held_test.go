@@ -3,7 +3,9 @@
 package umsapi_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -190,6 +192,55 @@ func testFactorDelay(t *testing.T, settings ...string) {
 	if len(changes) != 11 {
 		t.Errorf("the user sees %d changes", len(changes))
 	}
+}
+
+// TestBlockedFactorCounts: a device that is blocked is still what the user confirms with, so the
+// next one waits.
+func TestBlockedFactorCounts(t *testing.T) { onBothEngines(t, testBlockedFactorCounts) }
+
+func testBlockedFactorCounts(t *testing.T, settings ...string) {
+	w := tamgatest.StartUMS(t, append(settings, "--set", "users.factor_delay=24h")...)
+	id, _, phone, _ := w.Register()
+	user := "/ums/user/" + id
+	w.OK(tamgatest.Ours, "POST", user+"/phones/"+phone+"/confirm", "")
+	w.OK(tamgatest.Ours, "POST", user+"/authmethod/mydss", "")
+	kid := addDevice(t, w, id) // the first one
+	for name, then := range map[string]func(){
+		"before": func() {}, "blocked": func() { w.OK(tamgatest.Ours, "POST", user+"/mydss/lockout", `{"Kid":"`+kid+`","Lock":true}`) },
+	} {
+		then()
+		for _, c := range []struct{ method, path, body string }{
+			{"POST", "/mydss/init", `{"Msisdn":"` + phone + `"}`}, {"POST", "/mydss/assign", `{"Kid":"` + kid + `"}`}, {"POST", "/oath/app", ""},
+			{"POST", "/authmethod/idonly", ""}, {"POST", "/mydss/lockout", `{"Kid":"` + kid + `","Lock":false}`}, {"POST", "/mydss/delete", `{"Kid":"` + kid + `"}`},
+		} {
+			if a := w.Ask(tamgatest.Ours, c.method, user+c.path, c.body); a.Status != 400 || !strings.Contains(a.Body, "takes effect only after a delay") {
+				t.Errorf("%s: %v", name, a)
+			}
+		}
+	}
+}
+
+// addDevice registers and verifies a device of a user.
+func addDevice(t *testing.T, w *tamgatest.UMS, id string) (kid string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "phone.json")
+	phone := func(args ...string) string {
+		t.Helper()
+		out, err := tamgatest.Phone(t, file, args...)
+		if err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		return out
+	}
+	phone("register", "--service", w.Dev.DevicesURL, "--name", "Phone", "--suite", "ecdsa-p256")
+	var facts struct{ Kid string }
+	if err := json.Unmarshal([]byte(phone("show", "--json")), &facts); err != nil {
+		t.Fatal(err)
+	}
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+id+"/mydss/assign", `{"Kid":"`+facts.Kid+`"}`)
+	_, text := w.Verification(id, facts.Kid)
+	phone("verify", "--qr-text", text)
+	return facts.Kid
 }
 
 // TestConfirmedChange: a change that the user confirms with a factor of before waits no
