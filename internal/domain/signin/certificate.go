@@ -97,8 +97,9 @@ func (s *Service) Certificates(ctx context.Context, userID string) ([]SignInCert
 // AuthenticateCertificate returns the principal of a client certificate, in DER. The caller
 // must have checked the possession of its key, its chain, usage, validity and revocation.
 // AuthenticateCertificate decides which user the certificate belongs to and whether that
-// user may sign in with it now. Every refusal is the fault invalid_token with the same
-// text.
+// user may sign in with it now. That includes the policies about Issue, as for a token: a
+// user whose sign-ins are confirmed gets a token with the certificate first. Every refusal is
+// the fault invalid_token with the same text.
 func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audit.Principal, error) {
 	b, needsStep, why, err := s.certified(ctx, der)
 	if err != nil {
@@ -106,6 +107,14 @@ func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audi
 	}
 	if why == nil && needsStep {
 		why = errors.New("signin: certificate: its user has a second step to do")
+	}
+	if why == nil { // a request with a certificate is a sign-in, which nobody confirms here
+		var refused *token.GrantError
+		if err := s.tokens.Issuable(ctx, b.User.ID, nil, token.Proof{Method: methodCertificate}); errors.As(err, &refused) {
+			why = err
+		} else if err != nil {
+			return audit.Principal{}, err
+		}
 	}
 	if why != nil {
 		return audit.Principal{}, fault.New(fault.Unauthorized, "nobody signs in with this certificate").With(why)

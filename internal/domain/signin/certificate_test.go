@@ -21,6 +21,7 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	tokens "tamga/internal/domain/token"
 )
@@ -48,6 +49,29 @@ var portal = signin.Client{ID: "portal", Public: true, RedirectURIs: []string{si
 
 func authorization() signin.Authorization {
 	return signin.Authorization{Client: portal, RedirectURI: signin.RedirectOutOfBand, Scope: "dss offline_access", Resource: resource}
+}
+
+// TestCertificateConfirmsIssue: a request with a certificate is a sign-in without a confirmation, so
+// policies about Issue refuse it as they refuse a token. With the certificate the operator gets a
+// token by a confirmation.
+func TestCertificateConfirmsIssue(t *testing.T) {
+	f := newFamily(t)
+	policies := store.Policies{DB: f.db}
+	f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Policies: &policy.Service{Store: policies}})
+	for kind, want := range map[policy.Kind]string{policy.Access: tokens.AccessDenied, policy.Operation: tokens.SecondStepNeeded} {
+		for _, actions := range []policy.Action{0, policy.Issue, policy.SignDocument} {
+			if err := policies.SetOwn(t.Context(), f.op.ID, kind, &policy.Setting{Actions: actions}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := f.AuthenticateCertificate(t.Context(), f.der)
+			if refused := actions == policy.Issue; refused != fault.Is(err, fault.Unauthorized) || !refused && err != nil {
+				t.Errorf("%s of %s: %v", kind, actions, err)
+			}
+			if _, _, err := f.AuthorizeCertificate(t.Context(), f.der, authorization()); actions == policy.Issue && code(t, err) != want {
+				t.Errorf("a code with %s of %s: %v, want %s", kind, actions, err, want)
+			}
+		}
+	}
 }
 
 func TestCertificateSignIn(t *testing.T) {
