@@ -259,6 +259,57 @@ func TestInit(t *testing.T) {
 func last(words []string) string { return words[len(words)-1] }
 
 // TestInitContinues stops init after each step, by removing what later steps made, and repeats it.
+// TestNamesOfOthersNeedAnOperator checks that with the configuration of init no request alone makes a certificate in
+// the name of another user, and that an operator sees what differs.
+func TestNamesOfOthersNeedAnOperator(t *testing.T) {
+	t.Parallel()
+	i := initialize(t)
+	server := i.serve()
+	token, err := i.token(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(path, body string) string {
+		t.Helper()
+		answer, err := post(server.URL+"/SignServer/api/"+path, token, "application/json", []byte(body))
+		if err != nil {
+			return err.Error()
+		}
+		return string(answer)
+	}
+	if out := ask("requests", `{"AuthorityId":1,"DistinguishedName":{"CN":"Romanov\u202e"}}`); !strings.Contains(out, "invalid_subject_name") {
+		t.Errorf("a character of direction: %s", out)
+	}
+	var q struct {
+		ID, CertificateID int64
+		Status            string
+	}
+	if out := ask("requests", `{"AuthorityId":1,"DistinguishedName":{"CN":"Romanov","SNILS":"11223344595"}}`); json.Unmarshal([]byte(out), &q) != nil || q.Status != "PENDING" || q.CertificateID != 0 {
+		t.Fatalf("a request in another name: %s", out)
+	}
+	var listed []struct {
+		ID          int64
+		Differences []struct{ Name, Asked, Registered string }
+	}
+	if err := json.Unmarshal([]byte(i.run("request", "list", "--json")), &listed); err != nil || len(listed) != 1 || len(listed[0].Differences) != 2 {
+		t.Fatalf("%+v, %v", listed, err)
+	}
+	for _, d := range listed[0].Differences {
+		if d.Name == "CN" && (d.Asked != "Romanov" || d.Registered != "petrov") || d.Name == "SNILS" && (d.Asked != "11223344595" || d.Registered != "") {
+			t.Errorf("%+v", d)
+		}
+	}
+	if r := i.try("request", "approve", strconv.FormatInt(q.ID, 10)); r.Failure != nil || !strings.Contains(r.Err, "CN: asked for Romanov, registered petrov") || !strings.Contains(r.Err, "SNILS: asked for 11223344595, registered nothing") {
+		t.Errorf("%v\n%s%s", r.Failure, r.Out, r.Err)
+	}
+	if r := i.try("cert", "issue", "petrov", "--subject", "CN=Romanov"); r.Failure != nil || !strings.Contains(r.Err, "CN: asked for Romanov, registered petrov") {
+		t.Errorf("%v\n%s%s", r.Failure, r.Out, r.Err)
+	}
+	if r := i.try("cert", "issue", "petrov"); r.Failure != nil || strings.Contains(r.Err, "differs") {
+		t.Errorf("%v\n%s%s", r.Failure, r.Out, r.Err)
+	}
+}
+
 func TestInitContinues(t *testing.T) {
 	t.Parallel()
 	for _, left := range [][]string{

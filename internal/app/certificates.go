@@ -49,13 +49,19 @@ func enrolment(conf *config.Config, naming *user.Naming) (keys.Enrolment, error)
 }
 
 // profiles implements keys.Profiles: the registered names of users.
-type profiles struct{ users *user.Service }
+type profiles struct {
+	users *user.Service
+	// proven means that certificates prove names, so a display name does not count: users may
+	// have chosen it.
+	proven bool
+}
 
 // oidCommonName is the component of a name that every user gets.
 const oidCommonName = "2.5.4.3"
 
 // ProfileOf returns the registered name of a user by OID. Without a common name it is the
-// display name, the login or the identifier, the first that is not empty.
+// display name, the login or the identifier, the first that is not empty and was not chosen
+// by the user.
 func (p profiles) ProfileOf(ctx context.Context, userID string) (map[string]string, error) {
 	values, err := p.users.NameStore.NameOf(ctx, userID)
 	if err != nil {
@@ -69,7 +75,10 @@ func (p profiles) ProfileOf(ctx context.Context, userID string) (map[string]stri
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range []string{u.DisplayName, u.Login, u.ID} {
+		for i, name := range []string{u.DisplayName, u.Login, u.ID} {
+			if i == 0 && p.proven {
+				continue
+			}
 			if name != "" {
 				values[oidCommonName] = name
 				break

@@ -353,7 +353,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Store: keyStore, RequestStore: keyStore, StatusStore: keyStore, PINStore: keyStore,
 		Holder: holder, PINMemory: pinMemory, Authority: authority,
 		Rand: rand.Reader, Now: db.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
-		Exportable: c.Certificates.Exportable, ExportableByUsers: c.Certificates.ExportableByUsers, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users},
+		Exportable: c.Certificates.Exportable, ExportableByUsers: c.Certificates.ExportableByUsers, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users, enrolment.Proves()},
 		Confirming: &keys.Confirming{Records: confirmations, Life: c.Confirmation.Life},
 		Enrolment:  enrolment, Evidence: status, StatusAge: c.Certificates.StatusAge,
 	})

@@ -17,16 +17,19 @@ type Certificates struct {
 	// Name of the built-in authority for clients (number 1 on the wire).
 	Name string `yaml:"name" default:"Tamga" rule:"required" want:"what clients call the built-in authority"`
 	// How the built-in authority handles requests: `automatic` answers at once, `operator`
-	// waits for `tamga request approve`.
+	// waits for an operator (`tamga request approve`, or the pages), who sees what differs from the
+	// record of the user. `tamga init` writes `operator`: with `automatic` and without
+	// `fixed_names` users get certificates in any name at once.
 	Approval string `yaml:"approval" default:"automatic" oneof:"automatic operator"`
 	// Other authorities. Users fetch their requests and install the certificates.
 	Authorities []Authority `yaml:"authorities"`
 	// Largest age of the revocation status that clients see for certificates of other authorities.
 	// The status is requested in the background, at least a minute apart.
 	StatusAge time.Duration `yaml:"status_age" default:"15m" min:"1m"`
-	// Whether users get the name they are registered with and may not send another. Otherwise their
-	// requests decide, as clients of this interface expect. Set it if certificates of the built-in
-	// authority must prove a name.
+	// Whether users get the name they are registered with and may not send another, also at renewals.
+	// Otherwise their requests decide, as clients of this interface expect. Set it, or `approval`, if
+	// certificates of the built-in authority must prove a name. With either of them users do not
+	// change their display names.
 	FixedNames bool `yaml:"fixed_names"`
 	// Longest validity of a certificate that a user may request (the default is 20 years).
 	LongestLife time.Duration `yaml:"longest_life" default:"175200h" min:"1m"`

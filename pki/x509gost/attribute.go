@@ -78,7 +78,9 @@ func AttributeByName(name string) (OID, bool) {
 	return nil, false
 }
 
-func attributeName(oid OID) string {
+// AttributeName returns the short name of a type of attributes of names, such as "CN", or its
+// dotted form.
+func AttributeName(oid OID) string {
 	for _, row := range attributeTypes {
 		if row.oid.Equal(oid) {
 			return row.names[0]
@@ -103,7 +105,7 @@ func BuildName(attrs []Attribute) (Name, error) {
 		for _, a := range attrs {
 			tag, err := attributeTag(a)
 			if err != nil {
-				fault = fmt.Errorf("x509gost: name: %s: %w", attributeName(a.OID), err)
+				fault = fmt.Errorf("x509gost: name: %s: %w", AttributeName(a.OID), err)
 				return
 			}
 			b.AddASN1(cbasn1.SET, func(b *cryptobyte.Builder) {

@@ -302,7 +302,7 @@ func (n Name) String() string {
 			case b.Len() > 0:
 				b.WriteByte(',')
 			}
-			b.WriteString(attributeName(n.Attributes[i].OID))
+			b.WriteString(AttributeName(n.Attributes[i].OID))
 			b.WriteByte('=')
 			escapeValue(&b, n.Attributes[i].Value)
 		}

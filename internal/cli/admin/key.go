@@ -76,6 +76,9 @@ func (i *keyImportCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
+		if err := showDifferences(ctx, c, h, u.ID, cert); err != nil {
+			return err
+		}
 		return i.From.Answer(c, certificateLine(cert), "Certificate %d, %s, is imported.\n", cert.ID, cli.Printable(cert.X509.Subject.String()))
 	})
 }

@@ -4,6 +4,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -36,10 +37,46 @@ type requestJSON struct {
 	Request   []byte    `json:"request"` // PKCS #10
 	// Certificate is the number of the certificate that was issued or that must be revoked.
 	Certificate int64 `json:"certificate"`
+	// Differences are the parts of the name that are not those of the record of the user.
+	Differences []differenceJSON `json:"differences"`
 }
 
-func requestLine(q *keys.Request) requestJSON {
-	return requestJSON{q.ID, q.UserID, q.Type.String(), q.Status.String(), q.AuthorityName, q.Subject, q.CreatedAt, q.DER, q.CertificateID}
+// differenceJSON is a part of a name that is not what the user is registered with.
+type differenceJSON struct {
+	Name       string `json:"name"`
+	Asked      string `json:"asked"`      // "": none
+	Registered string `json:"registered"` // "": none
+}
+
+func differenceLines(list []keys.Difference) []differenceJSON {
+	lines := []differenceJSON{}
+	for _, d := range list {
+		lines = append(lines, differenceJSON(d))
+	}
+	return lines
+}
+
+// differenceText returns the differences for people, one on a line, "" for none.
+func differenceText(c *cli.Console, list []keys.Difference) string {
+	if len(list) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString(c.Text("The name differs from the record of the user:\n"))
+	value := func(v string) string {
+		if v == "" {
+			return c.Text("nothing")
+		}
+		return cli.Printable(v)
+	}
+	for _, d := range list {
+		text.WriteString(c.Text("  %s: asked for %s, registered %s\n", cli.Printable(d.Name), value(d.Asked), value(d.Registered)))
+	}
+	return text.String()
+}
+
+func requestLine(q *keys.Request, differs []keys.Difference) requestJSON {
+	return requestJSON{q.ID, q.UserID, q.Type.String(), q.Status.String(), q.AuthorityName, q.Subject, q.CreatedAt, q.DER, q.CertificateID, differenceLines(differs)}
 }
 
 func (l *requestListCommand) Run(c *cli.Console) error {
@@ -50,10 +87,18 @@ func (l *requestListCommand) Run(c *cli.Console) error {
 		}
 		lines := []requestJSON{}
 		var text strings.Builder
-		table := c.NewTable(&text, "ID", "TYPE", "AUTHORITY", "DATE", "USER", "SUBJECT")
+		table := c.NewTable(&text, "ID", "TYPE", "AUTHORITY", "DATE", "USER", "SUBJECT", "DIFFERS")
 		for _, q := range list {
-			lines = append(lines, requestLine(q))
-			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", q.ID, q.Type, cli.Printable(q.AuthorityName), q.CreatedAt.Format(time.DateOnly), q.UserID, cli.Printable(q.Subject))
+			differs, err := h.Keys.DiffersOf(ctx, q)
+			if err != nil {
+				return err
+			}
+			lines = append(lines, requestLine(q, differs))
+			var parts []string
+			for _, d := range differs {
+				parts = append(parts, d.Name)
+			}
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", q.ID, q.Type, cli.Printable(q.AuthorityName), q.CreatedAt.Format(time.DateOnly), q.UserID, cli.Printable(q.Subject), strings.Join(parts, ","))
 		}
 		table.Flush()
 		return l.From.Answer(c, lines, "%s", text.String())
@@ -62,6 +107,7 @@ func (l *requestListCommand) Run(c *cli.Console) error {
 
 type requestApproveCommand struct {
 	ID   int64            `arg:"" help:"Number of the request."`
+	Yes  bool             `short:"y" help:"Do not ask if the name differs from the record of the user."`
 	From cli.Installation `embed:""`
 }
 
@@ -70,12 +116,43 @@ func (a *requestApproveCommand) Run(c *cli.Console) error {
 		if err := h.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
+		differs, err := a.agree(ctx, c, h)
+		if err != nil {
+			return err
+		}
 		q, err := h.Keys.Approve(ctx, a.ID)
 		if err != nil {
 			return err
 		}
-		return a.From.Answer(c, requestLine(q), "Request %d is approved: certificate %d.\n", q.ID, q.CertificateID)
+		return a.From.Answer(c, requestLine(q, differs), "Request %d is approved: certificate %d.\n", q.ID, q.CertificateID)
 	})
+}
+
+// agree shows what differs from the record of the user. At a terminal it asks whether to approve
+// that.
+func (a *requestApproveCommand) agree(ctx context.Context, c *cli.Console, h *app.Rooms) ([]keys.Difference, error) {
+	q, err := h.Keys.Undecided(ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	differs, err := h.Keys.DiffersOf(ctx, q)
+	if err != nil || len(differs) == 0 {
+		return nil, err
+	}
+	fmt.Fprint(c.Stderr, differenceText(c, differs))
+	if a.Yes || a.From.JSON {
+		return differs, nil
+	}
+	t, err := c.OpenDialog()
+	if err != nil { // a program: it has the same from request list
+		return differs, nil
+	}
+	defer t.Close()
+	yes, err := t.Confirm(c.Text("Certify this name?"), false)
+	if err == nil && !yes {
+		err = errors.New("the request was not approved")
+	}
+	return differs, err
 }
 
 type requestRejectCommand struct {
@@ -89,6 +166,10 @@ func (r *requestRejectCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		return r.From.Answer(c, requestLine(q), "Request %d is rejected.\n", q.ID)
+		differs, err := h.Keys.DiffersOf(ctx, q)
+		if err != nil {
+			return err
+		}
+		return r.From.Answer(c, requestLine(q, differs), "Request %d is rejected.\n", q.ID)
 	})
 }

@@ -127,6 +127,9 @@ func (e *examination) production(_ context.Context, name cli.Word) {
 	if len(e.conf.Users.SecondOperator) == 0 {
 		e.warn(name, cli.Say("set users.second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]"), "one operator alone can delete users and reset passwords")
 	}
+	if c := e.conf.Certificates; c.BuiltIn && c.Approval == "automatic" && !c.FixedNames {
+		e.warn(name, cli.Say("set certificates.approval: operator, or certificates.fixed_names: true"), "users get certificates of the built-in authority in any name at once")
+	}
 	if e.conf.Messages.Capture {
 		e.fault(name, cli.Say("remove messages.capture and configure a sender"), "messages are shown to every client instead of being sent")
 	}

@@ -98,6 +98,7 @@ func TestDoctor(t *testing.T) {
 		{"proxy without a name", nil, "proxies", "warning", "trusted_proxies is empty", "name the proxy"},
 		{"no delay", []string{"users.factor_delay=0s"}, "production", "warning", "at once", "users.factor_delay: 24h"},
 		{"no second operator", []string{"users.second_operator=[]"}, "production", "warning", "one operator alone", "users.second_operator"},
+		{"names of others at once", []string{"certificates.approval=automatic"}, "production", "warning", "in any name", "certificates.approval: operator"},
 		{"captured messages", []string{"messages.capture=true"}, "production", "fault", "shown to every client", "messages.capture"},
 		{"no administrator of the pages", []string{"pages.administrators=[]"}, "operators", "warning", "pages.administrators names no operator", "tamga operator list"},
 		{"login of an auditor", []string{"pages.auditors=[second]"}, "operators", "warning", "pages.auditors: second is not the identifier", "tamga operator list"},

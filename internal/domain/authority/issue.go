@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/user"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
@@ -189,13 +191,20 @@ func (s *Service) authorityTemplate(subject x509gost.Name, issuer *authority) (*
 // Issue makes a certificate for a public key and records its serial number. The caller
 // must have verified that Subject is the owner of the key and, for a key made elsewhere,
 // that the owner has the private key. Inside a transaction it becomes part of that
-// transaction.
+// transaction. The fault is invalid_subject_name for characters in the subject that
+// user.CheckCharacters refuses.
 func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, error) {
 	if r.Suite == nil || r.Life < 0 || len(r.Subject.Raw) == 0 || len(r.Subject.Attributes) == 0 {
 		return nil, errors.New("authority: a request has a suite, a subject with attributes and no negative life")
 	}
 	if err := r.Suite.Accepts(r.PublicKey); err != nil {
 		return nil, fmt.Errorf("authority: the key to certify: %w", err)
+	}
+	// Requests also come from files of others, and older releases have stored some.
+	for _, a := range r.Subject.Attributes {
+		if f, bad := fault.As(user.CheckCharacters(x509gost.AttributeName(a.OID), a.Value)); bad {
+			return nil, fault.New(fault.InvalidSubject, "the subject of the certificate: "+f.Message)
+		}
 	}
 	i := slices.IndexFunc(hierarchies, func(h hierarchy) bool { return slices.Contains(h.certifies, r.Suite) })
 	if i < 0 {

@@ -41,7 +41,7 @@ type Order struct {
 	Life      time.Duration     // 0: the default of the authority
 
 	// Renew names the certificate to renew, and the PIN of its key. The successor has a
-	// key of its own and, unless Name says otherwise, its subject.
+	// key of its own and, unless Name says otherwise or names are fixed, its subject.
 	Renew    string
 	RenewPIN string `json:"-"`
 }
@@ -216,7 +216,9 @@ func (s *Service) subjectOf(ctx context.Context, userID string, o *order) (subje
 			return x509gost.Name{}, nil, err
 		}
 		o.suite = cmp.Or(o.suite, old.X509.Suite)
-		if len(o.Name) == 0 {
+		// The old certificate may be of another time, or of another authority: where names are
+		// fixed, its successor has the name that is registered now.
+		if len(o.Name) == 0 && !s.Enrolment.FixedNames {
 			return old.X509.Subject, old, nil
 		}
 	}

@@ -72,6 +72,13 @@ const (
 	shortestLife = time.Minute
 )
 
+// Proves reports whether certificates of the built-in authority prove a name: users get the
+// registered one, or an operator approves. Then users must not choose what an operator takes
+// for the registered name, such as their display name.
+func (e *Enrolment) Proves() bool {
+	return e.FixedNames || slices.ContainsFunc(e.Authorities, func(a Authority) bool { return a.Operator })
+}
+
 // complete fills in the defaults and checks the whole.
 func (e *Enrolment) complete() error {
 	if len(e.Authorities) == 0 {
@@ -115,12 +122,9 @@ func (e *Enrolment) authority(id int64) (Authority, error) {
 // registered name for the others. The fault is invalid_subject_name.
 func (s *Service) Subject(ctx context.Context, userID string, asked map[string]string) (x509gost.Name, error) {
 	e := &s.Enrolment
-	profile := map[string]string{}
-	if s.Profiles != nil {
-		var err error
-		if profile, err = s.Profiles.ProfileOf(ctx, userID); err != nil {
-			return x509gost.Name{}, err
-		}
+	profile, err := s.profile(ctx, userID)
+	if err != nil {
+		return x509gost.Name{}, err
 	}
 	given := map[string]string{}
 	for key, value := range asked {
@@ -133,10 +137,13 @@ func (s *Service) Subject(ctx context.Context, userID string, asked map[string]s
 			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s is given twice", c.Name)
 		case value == "":
 			continue
-		case e.FixedNames && !strings.EqualFold(value, profile[c.OID]):
+		case e.FixedNames && !strings.EqualFold(value, cmp.Or(profile[c.OID], c.Default)):
 			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s is not what you are registered with, and names may not be changed here", c.Name)
 		}
 		given[c.OID] = value
+	}
+	if e.FixedNames { // letter case is the registered one, too
+		clear(given)
 	}
 	var attributes []x509gost.Attribute
 	for _, c := range e.Naming {
@@ -149,6 +156,9 @@ func (s *Service) Subject(ctx context.Context, userID string, asked map[string]s
 		}
 		if n := utf8.RuneCountInString(value); n < c.MinLength || n > c.MaxLength {
 			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s has %d characters, want %d to %d", c.Name, n, c.MinLength, c.MaxLength)
+		}
+		if f, bad := fault.As(user.CheckCharacters(c.Name, value)); bad {
+			return x509gost.Name{}, fault.New(fault.InvalidSubject, "DistinguishedName: "+f.Message)
 		}
 		if len(c.Values) > 0 && !slices.Contains(c.Values, value) {
 			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s has only the values that the policy lists", c.Name)
@@ -167,6 +177,14 @@ func (s *Service) Subject(ctx context.Context, userID string, asked map[string]s
 		return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: a value does not have the form it has in certificates (INN has 12 digits, SNILS 11, OGRN 13, OGRNIP 15, C two Latin letters)").With(err)
 	}
 	return name, nil
+}
+
+// profile returns the registered name of a user by object identifier.
+func (s *Service) profile(ctx context.Context, userID string) (map[string]string, error) {
+	if s.Profiles == nil {
+		return map[string]string{}, nil
+	}
+	return s.Profiles.ProfileOf(ctx, userID)
 }
 
 // component returns a component of names by object identifier, number or short name.

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -454,6 +455,11 @@ func TestRequestRefuses(t *testing.T) {
 		"a part twice":       {keys.Order{Name: map[string]string{"CN": "x", "2.5.4.3": "y"}}, fault.InvalidSubject},
 		"a part without end": {keys.Order{Name: map[string]string{"CN": strings.Repeat("x", 129)}}, fault.InvalidSubject},
 		"a short INN":        {keys.Order{Name: map[string]string{"INN": "77"}}, fault.InvalidSubject},
+		"a NUL":              {keys.Order{Name: map[string]string{"CN": "Мария\x00Иван"}}, fault.InvalidSubject},
+		"a line break":       {keys.Order{Name: map[string]string{"O": "Рога\nи копыта"}}, fault.InvalidSubject},
+		"another direction":  {keys.Order{Name: map[string]string{"CN": "Мария\u202eнавИ"}}, fault.InvalidSubject},
+		"an isolate":         {keys.Order{Name: map[string]string{"CN": "\u2067Мария"}}, fault.InvalidSubject},
+		"a space of no size": {keys.Order{Name: map[string]string{"CN": "Ма\u200bрия"}}, fault.InvalidSubject},
 		"a server's usage":   {keys.Order{Usages: []string{"1.3.6.1.5.5.7.3.1"}}, fault.InvalidParameters},
 		"a stamper's usage":  {keys.Order{Usages: []string{"1.3.6.1.5.5.7.3.8"}}, fault.InvalidParameters},
 		"no usage":           {keys.Order{Usages: []string{"x"}}, fault.InvalidParameters},
@@ -476,8 +482,64 @@ func TestRequestRefuses(t *testing.T) {
 		t.Errorf("another name: %v", err)
 	}
 	q, err := fixed.CreateRequest(t.Context(), as(alice), keys.Order{Name: map[string]string{"CN": "мария"}})
-	if err != nil || !strings.Contains(q.Subject, "INN=007700000000") {
-		t.Errorf("the own name: %+v, %v", q, err)
+	if err != nil || !strings.Contains(q.Subject, "INN=007700000000") || !strings.Contains(q.Subject, "CN=Мария") {
+		t.Errorf("the own name, as it is registered: %+v, %v", q, err)
+	}
+}
+
+// Where names are fixed, no way to a certificate leads around the registered name: a renewal of a
+// certificate in another name, also one of another authority, gets the registered one.
+func TestFixedNamesOfRenewals(t *testing.T) {
+	p, _ := manage(t, func(o *keys.Options) { o.Enrolment.FixedNames = true })
+	subject, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: "Alice"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := p.issue(t, keys.IssueOrder{Default: true, Subject: subject})
+	q, err := p.CreateRequest(t.Context(), as(alice), keys.Order{Renew: number(old)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := p.Find(t.Context(), alice, strconv.FormatInt(q.CertificateID, 10))
+	if err != nil || !strings.Contains(next.X509.Subject.String(), "CN=Мария") || strings.Contains(next.X509.Subject.String(), "Alice") {
+		t.Errorf("%v, %v", next, err)
+	}
+}
+
+// Differences names each part that is not the registered one, and nothing else.
+func TestDifferences(t *testing.T) {
+	p, _ := manage(t, operated)
+	for _, c := range []struct {
+		order keys.Order
+		want  []keys.Difference
+	}{
+		{keys.Order{}, nil},
+		{keys.Order{Name: map[string]string{"CN": "Мария"}}, nil},
+		{keys.Order{Name: map[string]string{"CN": "Иван", "O": "Рога", "INN": "007700000000"}}, []keys.Difference{
+			{Name: "CN", Asked: "Иван", Registered: "Мария"}, {Name: "O", Asked: "Рога"}}},
+		{keys.Order{Name: map[string]string{"CN": "мария"}}, []keys.Difference{{Name: "CN", Asked: "мария", Registered: "Мария"}}},
+	} {
+		q, err := p.CreateRequest(t.Context(), as(alice), c.order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.DiffersOf(t.Context(), q); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%v: %+v, %v, want %+v", c.order.Name, got, err, c.want)
+		}
+		if _, err := p.Reject(t.Context(), q.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Parts that the record has and the name has not, a part twice, and one that the policy does not know.
+	name, err := x509gost.BuildName([]x509gost.Attribute{
+		{OID: x509gost.OIDCommonName, Value: "Мария"}, {OID: x509gost.OIDCommonName, Value: "Иван"}, {OID: x509gost.OIDDomainComponent, Value: "example"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []keys.Difference{{Name: "CN", Asked: "Иван", Registered: "Мария"}, {Name: "DC", Asked: "example"}, {Name: "INN", Registered: "007700000000"}}
+	if got, err := p.Differences(t.Context(), alice, name); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }
 

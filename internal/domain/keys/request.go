@@ -193,6 +193,12 @@ func (s *Service) settle(ctx context.Context, id int64, fn func(ctx context.Cont
 	return q, err
 }
 
+// Undecided reads a pending request of any user, for an operator. Faults: request_not_found,
+// invalid_request_status.
+func (s *Service) Undecided(ctx context.Context, id int64) (*Request, error) {
+	return s.waiting(ctx, id)
+}
+
 // waiting reads a pending request for an operator.
 func (s *Service) waiting(ctx context.Context, id int64) (*Request, error) {
 	r, found, err := s.RequestStore.Request(ctx, id)

@@ -18,13 +18,27 @@ const (
 	MaxGroup       = 64
 )
 
-// checkName refuses characters that people cannot see or distinguish: control, format and
-// unassigned characters, unusual spaces, spaces at the ends.
+// checkName refuses what cannot be a name: too short or too long, characters that
+// CheckCharacters refuses, spaces at the ends.
 func checkName(field, s string, shortest, longest int) error {
 	n := utf8.RuneCountInString(s)
 	if n < shortest || n > longest || !utf8.ValidString(s) {
 		return fault.Newf(fault.InvalidParameters, "%s: want %d to %d characters of UTF-8", field, shortest, longest)
 	}
+	if err := CheckCharacters(field, s); err != nil {
+		return err
+	}
+	if n > 0 && (s[0] == ' ' || s[len(s)-1] == ' ') {
+		return fault.Newf(fault.InvalidParameters, "%s: want no space at the beginning or the end", field)
+	}
+	return nil
+}
+
+// CheckCharacters refuses a name with a character that people cannot see, or that changes how
+// others are seen: control characters and line breaks, format characters such as those of the
+// direction of writing (U+202E), unassigned ones, unusual spaces. It is the rule for every name
+// that is registered or certified. The fault is invalid_parameters and begins with field.
+func CheckCharacters(field, s string) error {
 	for _, r := range s {
 		if r == unicode.ReplacementChar {
 			// The replacement character of a text in another encoding: all such names of
@@ -34,9 +48,6 @@ func checkName(field, s string, shortest, longest int) error {
 		if !unicode.IsPrint(r) {
 			return fault.Newf(fault.InvalidParameters, "%s: character U+%04X is not allowed, want letters, digits, punctuation and plain spaces", field, r)
 		}
-	}
-	if n > 0 && (s[0] == ' ' || s[len(s)-1] == ' ') {
-		return fault.Newf(fault.InvalidParameters, "%s: want no space at the beginning or the end", field)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (a *API) account(ctx context.Context, r justDone) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.FixedNames, Done: w.done("account", r.Done), PasswordRule: w.count("account.password_rule", password.MinLength)}
+	v := accountView{Login: u.Login, Name: u.DisplayName, Group: u.Group, Fixed: a.Enrolment.Proves(), Done: w.done("account", r.Done), PasswordRule: w.count("account.password_rule", password.MinLength)}
 	scheme, err := a.Own.SchemeOf(ctx, who.UserID)
 	if err != nil {
 		return view{}, err
@@ -166,10 +166,10 @@ func (w *words) done(pages, form string) string { return w.texts[pages+".done."+
 
 func toAccount(form string) rest.Redirect { return seeOther("/account?done=" + form) }
 
-// setName changes the display name. It may become a part of certificates, so it cannot be
-// changed where users get the names that they are registered with.
+// setName changes the display name. Operators take it for the name of the user, and it may become
+// a part of certificates, so it cannot be changed where certificates prove names.
 func (a *API) setName(ctx context.Context, r formed) (rest.Redirect, error) {
-	if a.Enrolment.FixedNames {
+	if a.Enrolment.Proves() {
 		return rest.Redirect{}, fault.New(fault.WrongOperation, "names are those of the registration here: ask the operator")
 	}
 	return toAccount("name"), a.People.Rename(ctx, rest.Caller(ctx).UserID, strings.TrimSpace(r.Body.Get("name")))

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/keys"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
@@ -75,6 +76,8 @@ type object struct {
 	back  string
 	from  string // name in lists of the list that the deed was asked for from; "": none
 	about []cell // what deed.about returned
+	// differs are the parts of a name that are not those of the record of the user.
+	differs []keys.Difference
 	// unnamed objects have an identifier in Of that says nothing to people: Note does.
 	unnamed bool
 }
@@ -343,17 +346,19 @@ func (v *view) offerAsIs(w *words, ticked bool) {
 
 // deedView is the page of a deed.
 type deedView struct {
-	Does   string // key of the consequences
-	Own    string // key of what it means that the deed is done to the reader's own account; "": it is not
-	About  []cell // what the deed is done to
-	Object *object
-	Fields []shownField
-	Ends   []ending
-	Named  bool
-	Files  bool   // the form has files
-	Here   string // address that the form is sent to
-	From   string
-	Back   string
+	Does  string // key of the consequences
+	Own   string // key of what it means that the deed is done to the reader's own account; "": it is not
+	About []cell // what the deed is done to
+	// Differs is what the deed certifies and the record of the user does not say; nil: nothing.
+	Differs *table
+	Object  *object
+	Fields  []shownField
+	Ends    []ending
+	Named   bool
+	Files   bool   // the form has files
+	Here    string // address that the form is sent to
+	From    string
+	Back    string
 }
 
 func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
@@ -369,6 +374,12 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 		fields = append(fields, more...)
 	}
 	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: visitorOf(ctx).path, From: o.from, Back: o.back, About: o.about}
+	if len(o.differs) > 0 {
+		v.Differs = &table{Title: "requests.differs", Head: []string{"requests.part", "requests.asked", "requests.registered"}}
+		for _, d := range o.differs {
+			v.Differs.Rows = append(v.Differs.Rows, row{Cells: []cell{{Text: d.Name}, absence(d.Asked), absence(d.Registered)}})
+		}
+	}
 	if o.ID != "" && o.ID == rest.Caller(ctx).UserID {
 		v.Own = "deed.own"
 		if key := "deed.own." + d.wording(); languages[0].texts[key] != "" {
@@ -389,6 +400,14 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 		v.Ends = slices.DeleteFunc(ends, func(e ending) bool { return e.N == 0 })
 	}
 	return a.office(ctx, "deed", d.titleKey(), "", v), nil
+}
+
+// absence returns a cell of a value that may be missing.
+func absence(value string) cell {
+	if value == "" {
+		return cell{Key: "requests.nothing"}
+	}
+	return cell{Text: value, Code: true}
 }
 
 // fill writes what was typed into the form of a deed. Secrets and codes are typed again, and files

@@ -457,7 +457,11 @@ func (a *API) certificateDeeds() []deed {
 			if err != nil {
 				return err
 			}
-			rest.Detail(ctx, fmt.Sprintf("request %d", q.ID))
+			detail := fmt.Sprintf("request %d", q.ID)
+			for i, d := range o.differs {
+				detail += map[bool]string{true: ", differs: ", false: ", "}[i == 0] + d.Name
+			}
+			rest.Detail(ctx, detail)
 			return decide(ctx, q.ID)
 		})
 	}
@@ -481,7 +485,8 @@ func (a *API) certificateDeeds() []deed {
 		if q.Subject != "" { // all of the name: the authority will certify it
 			r.Cells[2] = cell{Text: q.Subject, Code: true}
 		}
-		return r, nil
+		o.differs, err = service.DiffersOf(ctx, q)
+		return r, err
 	}
 	return []deed{
 		{name: "certificate-revoke", operation: "RevokeCertificate", fields: []field{f}, named: true, about: aboutOne, do: on(func(ctx context.Context, id int64, f rest.Form) error {
