@@ -35,9 +35,15 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 	if d.Channel.Info().To == ToNumbers && len(d.To) > prefixDigits {
 		prefix = d.To[:prefixDigits]
 	}
-	address := "address"
-	if d.always {
-		address = "address of notices"
+	var of, about string
+	if d.security != "" {
+		// Notices of security count under keys of their own, so that nothing else uses them up. For
+		// an address each type counts apart, and what its user caused apart from what others did: a
+		// thief of the account must not stop what an operator does about it.
+		of, about = " of notices", string(d.security)+" "
+		if d.Actor == d.UserID {
+			about = "own " + about
+		}
 	}
 	var names []string
 	var budgets []BudgetLimit
@@ -46,10 +52,10 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 		limit     int
 		counts    bool
 	}{
-		{address, strings.ToLower(d.To), b.Recipient, true},
-		{"caller", d.Actor, b.Actor, d.Actor != ""},
-		{"range of numbers", prefix, b.Prefix, prefix != ""},
-		{"installation", "", b.Total, true},
+		{"address" + of, about + strings.ToLower(d.To), b.Recipient, true},
+		{"caller" + of, d.Actor, b.Actor, d.Actor != ""},
+		{"range of numbers" + of, prefix, b.Prefix, prefix != ""},
+		{"installation" + of, "", b.Total, true},
 	} {
 		if c.limit == 0 || !c.counts {
 			continue

@@ -3,6 +3,7 @@
 package notify_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -84,5 +85,67 @@ func TestBudgetOfAnAddress(t *testing.T) {
 	d.To = "victim@example.ru"
 	if err := o.Order(t.Context(), d); !fault.Is(err, fault.TooManyRequests) {
 		t.Errorf("%v, want too_many_requests", err)
+	}
+}
+
+// Notices of security have budgets of their own: no number of other messages to a range of numbers, to
+// an address or by a caller uses them up. If one cannot be put into the outbox, the change is refused
+// and nothing of it stays. Other events never refuse.
+func TestNoticesOfSecurity(t *testing.T) {
+	const limit = 3
+	for name, budget := range map[string]notify.Budget{
+		"address": {Recipient: limit}, "range": {Prefix: limit}, "caller": {Actor: limit}, "installation": {Total: limit},
+	} {
+		for _, event := range []notify.EventType{
+			notify.UserPasswordReset, notify.UserPasswordChanged, notify.UserDeleted, notify.UserFactorChanged, notify.UserChangeWaits, notify.UserChangeCancelled,
+		} {
+			o := open(t, func(s *notify.Settings) { s.Budgets = map[notify.Channel]notify.Budget{notify.SMS: budget} })
+			for range limit {
+				d := direct("79260000001", "1")
+				d.Actor = "operator"
+				if event == notify.UserFactorChanged || event == notify.UserChangeWaits || event == notify.UserChangeCancelled {
+					d.To = "79260000009" // all confirmed contacts
+				}
+				if err := o.Order(t.Context(), d); err != nil {
+					t.Fatal(err)
+				}
+			}
+			queued := func() int {
+				list, err := o.List(t.Context(), notify.MessageQuery{UserID: "user", Limit: 1000})
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := 0
+				for _, m := range list {
+					if m.Subject == string(event) && m.Channel == notify.SMS {
+						n++
+					}
+				}
+				return n
+			}
+			emit := func() error {
+				return o.deps.Store.Atomic(t.Context(), func(ctx context.Context) error {
+					return o.Emit(ctx, notify.Event{Type: event, UserID: "user", Actor: "operator"})
+				})
+			}
+			for n := range limit {
+				if err := emit(); err != nil || queued() != n+1 {
+					t.Fatalf("%s, %s: notice %d: %v, %d in the outbox", name, event, n, err, queued())
+				}
+			}
+			err := emit()
+			if !fault.Is(err, fault.TooManyRequests) || fault.Commits(err) || queued() != limit {
+				t.Errorf("%s, %s: one more: %v, %d in the outbox", name, event, err, queued())
+			}
+			// What a user does to the own account does not stop others from acting on it.
+			if name == "address" {
+				if err := o.Emit(t.Context(), notify.Event{Type: event, UserID: "user", Actor: "user"}); err != nil {
+					t.Errorf("%s by the user: %v", event, err)
+				}
+			}
+			if err := o.Emit(t.Context(), notify.Event{Type: notify.UserAccountChanged, UserID: "user", Actor: "operator"}); err != nil {
+				t.Errorf("another event: %v", err)
+			}
+		}
 	}
 }

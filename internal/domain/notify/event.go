@@ -95,6 +95,17 @@ func (e EventInfo) toContacts() bool {
 	return e.Type == UserFactorChanged || e.Type == UserChangeWaits || e.Type == UserChangeCancelled
 }
 
+// security reports whether the event tells its user of a change that a thief of the account, or an
+// operator alone, may have made. Its notices have budgets of their own, and the change is refused if
+// one of them cannot be put into the outbox.
+func (e EventInfo) security() bool {
+	switch e.Type {
+	case UserPasswordChanged, UserPasswordReset, UserDeleted:
+		return true
+	}
+	return e.toContacts()
+}
+
 // EventCategory is a heading that groups events.
 type EventCategory struct {
 	Category    string

@@ -84,9 +84,9 @@ type Direct struct {
 	Actor    string            // user id of who caused it, for the budgets; empty: the service itself
 	Expires  time.Time         // when it becomes useless; zero: Settings.Life from now
 
-	// always is set for events that reach a user whatever the policy says. They have a budget
-	// of their own for an address: other messages must not use it up, nor they that of codes.
-	always bool
+	// security is the type of an event of security, whose notices have budgets of their own: other
+	// messages must not use them up, nor they those of codes. "" for other messages.
+	security EventType
 }
 
 // Event is something that happened to a user.

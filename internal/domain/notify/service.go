@@ -147,8 +147,9 @@ func (s *Service) Order(ctx context.Context, d Direct) error {
 }
 
 // Emit sends an event to listening systems, and to its user by the user's preferences, in
-// the transaction of ctx if there is one. A recipient whose budget is used up is skipped:
-// a notice is never a reason to refuse the operation.
+// the transaction of ctx if there is one. A recipient whose budget is used up is skipped: a
+// notice is no reason to refuse the operation. A notice of security is: then the fault is
+// too_many_requests, and it rolls back.
 func (s *Service) Emit(ctx context.Context, e Event) error {
 	info, ok := EventByType(e.Type)
 	if !ok {
@@ -157,6 +158,13 @@ func (s *Service) Emit(ctx context.Context, e Event) error {
 	if e.Factor != "" {
 		e.Detail = string(e.Factor)
 	}
+	if info.security() { // all of its notices, or none
+		return s.deps.Store.Atomic(ctx, func(ctx context.Context) error { return s.emit(ctx, e, info) })
+	}
+	return s.emit(ctx, e, info)
+}
+
+func (s *Service) emit(ctx context.Context, e Event, info EventInfo) error {
 	if err := s.tellSystems(ctx, e, info); err != nil || e.UserID == "" || e.New {
 		return err
 	}
@@ -215,11 +223,17 @@ func (s *Service) tellUser(ctx context.Context, e Event, info EventInfo, channel
 		}
 		for _, to := range addresses {
 			n++
-			d := Direct{Channel: channel, To: to, Lang: s.settings.Language, UserID: e.UserID, Actor: e.Actor, always: info.toContacts()}
+			d := Direct{Channel: channel, To: to, Lang: s.settings.Language, UserID: e.UserID, Actor: e.Actor}
+			if info.security() {
+				d.security = e.Type
+			}
 			d.Template, d.Data = s.notice(e, info, d.Lang)
 			err := s.order(ctx, d, string(e.Type))
-			if err != nil && !fault.Is(err, fault.TooManyRequests) {
+			switch {
+			case err != nil && !fault.Is(err, fault.TooManyRequests):
 				return n, err
+			case err != nil && info.security():
+				return n, fault.Rollback(err)
 			}
 		}
 	}
