@@ -105,7 +105,7 @@ master_keys: {active: "1", files: {"1": /etc/tamga/secrets/master.key}}
 	// The service as systemd starts it: its user, its secrets in a directory of credentials.
 	inside("sh", "-c", "mkdir -m 700 /run/credentials && cp /etc/tamga/secrets/master.key /run/credentials/secrets_master.key && chmod 440 /run/credentials/secrets_master.key && chown -R tamga: /run/credentials")
 	var log bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	server := exec.CommandContext(ctx, "chroot", "--userspec=tamga:tamga", root, "env", "CREDENTIALS_DIRECTORY=/run/credentials", "tamga", "serve", "--config", "/etc/tamga/tamga.yaml")
 	server.Stderr = &log

@@ -65,7 +65,7 @@ func (f *fleet) another(i int, listen string, more ...string) *tamgatest.Server 
 func (f *fleet) sessions(server int, condition string) (n int) {
 	f.T.Helper()
 	row := f.admin.QueryRowContext(f.T.Context(), `SELECT count(*) FROM pg_stat_activity a
-		WHERE application_name = $1 AND `+condition, fmt.Sprintf("server%d", server))
+		WHERE datname = current_database() AND application_name = $1 AND `+condition, fmt.Sprintf("server%d", server))
 	if err := row.Scan(&n); err != nil {
 		f.T.Fatal(err)
 	}
@@ -81,7 +81,7 @@ const (
 func (f *fleet) freeze(server int, condition string) {
 	f.T.Helper()
 	p := f.servers[server].Process()
-	for begun := time.Now(); time.Since(begun) < time.Minute; {
+	for begun := time.Now(); time.Since(begun) < tamgatest.Patience; {
 		p.Signal(syscall.SIGSTOP)
 		// PostgreSQL first carries out what the process had sent. A session that is idle afterwards stays idle.
 		time.Sleep(20 * time.Millisecond)
@@ -173,17 +173,17 @@ func (l *load) after(moment time.Time) bool {
 }
 
 // TestFrozenProcess stops one of three servers while it holds the locks of a registration,
-// and while it holds another transaction. The others lose three seconds at most, what was
-// acknowledged is there, and the server goes on when it is thawed.
+// and while it holds another transaction. The others go on meanwhile, and in the long form lose three
+// seconds at most. What was acknowledged is there, and the server goes on when it is thawed.
 func TestFrozenProcess(t *testing.T) {
-	frozen := 6 * time.Second
+	// Beside other work, callers may wait for a processor.
+	frozen, most := 6*time.Second, 6*time.Second
 	if os.Getenv(fullFaults) != "" {
-		frozen = 20 * time.Second
+		frozen, most = 20*time.Second, 3*time.Second
 	} else if testing.Short() {
 		t.Parallel()
-		frozen = 4 * time.Second // still longer than most
+		frozen, most = 4*time.Second, 4*time.Second
 	}
-	const most = 3 * time.Second
 	f := startFleet(t, 3)
 	const victim = 2
 	ctx, stop := context.WithCancel(t.Context())
@@ -242,15 +242,15 @@ func TestFrozenProcess(t *testing.T) {
 		for what, l := range map[string]*load{"signatures": &signatures, "people changes": &people} {
 			gap := l.gap(begun, end)
 			t.Logf("frozen with %s: the longest gap of %s was %v", name, what, gap.Round(time.Millisecond))
-			if gap > most {
-				t.Errorf("frozen with %s: no %s for %v, want at most %v", name, what, gap, most)
+			if gap >= min(most, end.Sub(begun)) {
+				t.Errorf("frozen with %s: no %s for %v, want less than %v", name, what, gap, most)
 			}
 		}
 		// It works again after it found its transactions gone.
 		for what, l := range map[string]*load{"signatures": &victimSigns, "people changes": &victimPeople} {
 			for !l.after(end) {
-				if time.Since(end) > time.Minute {
-					t.Fatalf("thawed: no %s in a minute", what)
+				if time.Since(end) > tamgatest.Patience {
+					t.Fatalf("thawed: no %s in %v", what, tamgatest.Patience)
 				}
 				time.Sleep(10 * time.Millisecond)
 			}

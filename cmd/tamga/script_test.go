@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tamga/internal/app/dev"
+	"tamga/internal/tamgatest"
 )
 
 // TestScripts runs the scripts of testdata, which read like a manual.
@@ -43,7 +44,7 @@ func waitReady(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: waitready DIR")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), tamgatest.Patience)
 	defer cancel()
 	// Nothing in a script tells that another process is ready but asking it.
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -55,7 +56,7 @@ func waitReady(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			ts.Fatalf("the server was not ready in a minute")
+			ts.Fatalf("the server was not ready in %v", tamgatest.Patience)
 		}
 	}
 }

@@ -22,8 +22,8 @@ var tried = []struct {
 }{{"mixed", 0}, {"kill", 2}, {"freeze", 1}, {"failover", 1}, {"bucket-freeze", 1}, {"restart", 1}}
 
 // TestScenarios runs several processes, breaks some of them, and wants that nothing that was
-// acknowledged is lost and nothing is signed twice. Bounds in time are checked where other
-// work on the machine cannot exceed them.
+// acknowledged is lost and nothing is signed twice. Bounds in time have room for other work on the
+// machine; with TAMGA_TEST_FULL_FAULTS, and by the command, they have none.
 func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("several processes and their peers")
@@ -53,8 +53,12 @@ func TestScenarios(t *testing.T) {
 			if s.Holds.NoFailures && r.Failed > 0 {
 				t.Errorf("%d requests failed", r.Failed)
 			}
-			if s.Holds.Gap > 0 && r.Gap-r.Away > s.Holds.Gap {
-				t.Errorf("the survivors answered nothing for %v, of which the database was away for %v", r.Gap, r.Away)
+			bound := s.Holds.Gap
+			if os.Getenv("TAMGA_TEST_FULL_FAULTS") == "" {
+				bound += 20 * time.Second
+			}
+			if s.Holds.Gap > 0 && r.Gap-r.Away > bound {
+				t.Errorf("the survivors answered nothing for %v, of which the database was away for %v: want at most %v more", r.Gap, r.Away, bound)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func (p *process) stop(ctx context.Context, s syscall.Signal) error {
 }
 
 // startTime bounds the start of a program.
-const startTime = 2 * time.Minute
+const startTime = 5 * time.Minute
 
 // until calls ready until it reports true, the process ends or ctx ends. Programs of others
 // have no other way to say that they are ready.

@@ -36,7 +36,7 @@ func HAProxy(t testing.TB, config, opensslConfig, address string) {
 			t.Logf("judge: haproxy said:\n%s", out.String())
 		}
 	})
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -49,7 +49,7 @@ func HAProxy(t testing.TB, config, opensslConfig, address string) {
 			ended <- err
 			t.Fatalf("judge: haproxy ended before it accepted connections: %v\n%s", err, out.String())
 		case <-deadline:
-			t.Fatal("judge: haproxy accepted no connections in 30 seconds")
+			t.Fatalf("judge: haproxy accepted no connections in %v", patience)
 		case <-tick.C: // the only way to learn that it listens is to connect
 		}
 	}

@@ -33,8 +33,8 @@ type Tool struct {
 }
 
 // patience bounds one run: a program that asks a question on a terminal would otherwise
-// wait forever.
-const patience = 2 * time.Minute
+// wait forever. It is longer than any run takes on a busy machine.
+const patience = 5 * time.Minute
 
 // enginePlaces are glob patterns of the paths where distributions install gost-engine.
 var enginePlaces = []string{

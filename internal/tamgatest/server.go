@@ -62,6 +62,10 @@ func fitsCopy(flags []string) bool {
 	})
 }
 
+// Patience bounds waiting for what happens soon on a calm machine. It ends a test that hangs, and
+// is long enough for a machine with much other work.
+const Patience = 5 * time.Minute
+
 // StartIn is Start over a directory, which may be empty.
 func StartIn(t testing.TB, dir string, more ...string) *Server {
 	t.Helper()
@@ -186,8 +190,8 @@ func (s *Server) wait() {
 	case s.URL = <-s.log.listening:
 	case <-s.done:
 		s.T.Fatalf("the server ended before it was ready: %v\n%s", s.err, s.Logged())
-	case <-time.After(2 * time.Minute):
-		s.T.Fatal("the server was not ready in two minutes")
+	case <-time.After(Patience):
+		s.T.Fatalf("the server was not ready in %v", Patience)
 	}
 }
 

@@ -90,7 +90,7 @@ func corpusOne(t *testing.T, tools *judge.PDFTools, root, signer *sigtest.Party,
 	}
 	before := tools.CheckQPDF(data, "")
 	warned := before != nil && strings.Contains(before.Error(), "exit status 3")
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	job := &sig.Job{
 		Document: bytes.NewReader(data), Certificate: signer.Certificate, Chain: signer.Chain, Time: sigtest.Time,

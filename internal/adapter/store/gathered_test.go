@@ -287,7 +287,7 @@ func TestLostAnswerOfEntries(t *testing.T) {
 	url := storetest.PostgreSQL(t).Migrated(t)
 	direct := storetest.Open(t, url)
 	proxy := storetest.NewProxy(t, url)
-	db := openLimited(t, proxy.URL, store.Options{Limits: store.Limits{Call: 5 * time.Second}})
+	db := openLimited(t, proxy.URL, store.Options{Limits: store.Limits{Call: 10 * time.Second}})
 	log := store.Audit{DB: db}
 	if err := log.Record(patience(t), audit.Entry{Operation: "before"}); err != nil {
 		t.Fatal(err)

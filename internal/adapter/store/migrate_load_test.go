@@ -175,16 +175,16 @@ func (c *callersOfRelease18) request(ctx context.Context, conn *sql.Conn, user s
 
 // TestMigrateUnderLoad migrates a database of the release with schema 18 while its
 // processes serve. A session holds a long transaction at the beginning, and the migration is
-// interrupted once. The server must log no wait of 200 ms for a lock by a caller.
+// interrupted once. The server must log no wait of 2 s for a lock by a caller: a session that has a
+// lock may wait for a processor.
 //
-// The long form has a million users and signatures. It also compares the longest request with
+// The long form has a million users and signatures, and allows 200 ms. It also compares the longest request with
 // those of an equal time without a migration. The time without a processor does not count:
 // it is that of other programs on the machine.
 func TestMigrateUnderLoad(t *testing.T) {
-	const most = 200 * time.Millisecond
-	users, full := 50_000, os.Getenv(fullFaults) != ""
+	most, users, full := 2*time.Second, 50_000, os.Getenv(fullFaults) != ""
 	if full {
-		users = 1_000_000
+		most, users = 200*time.Millisecond, 1_000_000
 	}
 	cluster := storetest.OwnPostgreSQL(t, "log_line_prefix=%a: ", "log_lock_waits=on", fmt.Sprintf("deadlock_timeout=%dms", most.Milliseconds()))
 	url := cluster.Database(t)

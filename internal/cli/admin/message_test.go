@@ -89,7 +89,7 @@ func next(t *testing.T, values <-chan string, what string) string {
 	select {
 	case v := <-values:
 		return v
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatalf("%s did not come in a minute", what)
 		return ""
 	}

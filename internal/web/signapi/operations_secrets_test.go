@@ -37,7 +37,7 @@ func TestV2SecretParameters(t *testing.T) {
 	var called typedOperation
 	select {
 	case called = <-r.calls:
-	case <-time.After(time.Minute):
+	case <-time.After(tamgatest.Patience):
 		t.Fatalf("no callback came\n%s", c.Logged())
 	}
 	if called.Status != "Completed" || !bytes.HasPrefix(called.Result.ProcessedDocuments[0].Content, []byte("%PDF")) {

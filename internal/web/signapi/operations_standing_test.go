@@ -178,7 +178,7 @@ func askedAgain(t *testing.T, more ...string) {
 		var got typedOperation
 		select {
 		case got = <-r.calls:
-		case <-time.After(2 * time.Minute):
+		case <-time.After(tamgatest.Patience):
 			t.Fatalf("%d operations do not end\n%s", len(waiting), working.Logged())
 		}
 		name, known := waiting[got.ID.String()]

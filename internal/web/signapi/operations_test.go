@@ -421,7 +421,7 @@ func TestV2Asynchronous(t *testing.T) {
 	var called typedOperation
 	select {
 	case called = <-r.calls:
-	case <-time.After(time.Minute):
+	case <-time.After(tamgatest.Patience):
 		t.Fatalf("no callback came\n%s", c.Logged())
 	}
 	if called.ID != o.ID || called.Status != "Completed" {
@@ -447,7 +447,7 @@ func TestV2Asynchronous(t *testing.T) {
 	})
 	select {
 	case called = <-r.calls:
-	case <-time.After(time.Minute):
+	case <-time.After(tamgatest.Patience):
 		t.Fatal("no callback came")
 	}
 	if called.ID != o.ID || called.Status != "Error" || *called.Error != "invalid_pin" || called.Result.ProcessedDocuments[0].Status != "Error" {
@@ -494,7 +494,7 @@ func TestV2KilledWhileAsynchronous(t *testing.T) {
 				t.Errorf("callbacks of %s differ: %+v, %+v", o.ID, before, o)
 			}
 			told[o.ID] = o
-		case <-time.After(2 * time.Minute):
+		case <-time.After(tamgatest.Patience):
 			t.Fatalf("%d of %d callbacks came\n%s", len(told), len(ids), c.Logged())
 		}
 	}

@@ -74,7 +74,7 @@ func (c *clientTable) next() call {
 	select {
 	case got := <-c.calls:
 		return got
-	case <-time.After(30 * time.Second):
+	case <-time.After(tamgatest.Patience):
 		c.t.Fatalf("no callback came\n%s", c.Logged())
 		return call{}
 	}
