@@ -157,7 +157,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	}
 	limits := store.CommandLimits
 	if purpose == ForServer {
-		limits = store.ServingLimits
+		limits = store.ServingLimits(c.DatabaseWait)
 	}
 	db, err := store.Open(ctx, store.Options{URL: address, Connections: c.DatabaseConnections, Limits: limits, Log: log})
 	if err != nil {

@@ -113,6 +113,10 @@ type Config struct {
 	// ([reasons](operations.md#when-the-database-or-the-bucket-is-away)). With 8, twelve processes
 	// fit into the 100 connections of PostgreSQL's own default.
 	DatabaseConnections int `yaml:"database_connections" default:"8" min:"2"`
+	// How long a request waits for a PostgreSQL server that does not answer before it gets 503
+	// ([what clients must expect](cluster.md#a-database-that-is-silent)). A statement is ended a second
+	// earlier, so a search that takes longer fails. Clients and balancers must wait longer than this.
+	DatabaseWait time.Duration `yaml:"database_wait" default:"9s" min:"5s" max:"1m"`
 	// How far the clock of this machine may be from the clock of a PostgreSQL server. All processes
 	// use the server's time, so a wrong clock does no harm. But a process with a clock that is further
 	// off is not ready: `/readyz` names the part `clock`.

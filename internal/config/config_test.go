@@ -348,3 +348,12 @@ func TestPolicies(t *testing.T) {
 		}
 	}
 }
+
+// TestSilentDatabase checks that with the default a client has its answer within 10 s, as
+// docs/cluster.md says.
+func TestSilentDatabase(t *testing.T) {
+	const answering = time.Second
+	if wait := Default(Parts{}).DatabaseWait; wait+answering > 10*time.Second {
+		t.Errorf("a request waits for %v by default, want at most 9s", wait)
+	}
+}

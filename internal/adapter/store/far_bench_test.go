@@ -109,7 +109,7 @@ func BenchmarkFar(b *testing.B) {
 		var crowds []*crowd
 		var handles []*store.DB
 		for range processes {
-			db, err := store.Open(b.Context(), store.Options{URL: distant, Limits: store.ServingLimits})
+			db, err := store.Open(b.Context(), store.Options{URL: distant, Limits: store.ServingLimits(9 * time.Second)})
 			if err != nil {
 				b.Fatal(err)
 			}

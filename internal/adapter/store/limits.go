@@ -26,7 +26,8 @@ type Limits struct {
 	Call time.Duration
 }
 
-// ServingLimits are for a process that answers requests.
+// ServingLimits are for a process that answers requests. A request is told after call that the
+// database does not answer; call is at least 5 s.
 //
 //   - Idle: units of a transaction run statements and nothing slow, so a healthy process
 //     is idle for milliseconds. If an overloaded machine needs longer, the transaction runs
@@ -35,11 +36,15 @@ type Limits struct {
 //   - Statement: the slowest healthy statement is a search through millions of users. A
 //     stalled disk delays commits, which this does not bound.
 //   - Call: longer than Statement, so that a working server answers first.
-var ServingLimits = Limits{Idle: 2 * time.Second, Lock: 5 * time.Second, Statement: 10 * time.Second, Call: 12 * time.Second}
+func ServingLimits(call time.Duration) Limits {
+	return Limits{Idle: idleTime, Lock: min(5*time.Second, call-time.Second), Statement: call - time.Second, Call: call}
+}
+
+const idleTime = 2 * time.Second
 
 // CommandLimits are for administrative commands. They may search for a long time and wait
 // for locks, but a command that is stopped on a terminal must not block the service.
-var CommandLimits = Limits{Idle: ServingLimits.Idle}
+var CommandLimits = Limits{Idle: idleTime}
 
 // parameters returns the settings of a session. Each is sent, even 0, to override the
 // setting of the role or of the database.

@@ -259,7 +259,7 @@ func TestUnknownCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proxy := storetest.NewProxy(t, url)
-			db := openLimited(t, proxy.URL, store.Options{Limits: store.Limits{Call: 5 * time.Second}})
+			db := openLimited(t, proxy.URL, store.Options{Limits: store.Limits{Call: 10 * time.Second}})
 			muted := proxy.MuteCommit()
 			runs := 0
 			err := unit(db)(patience(t), func(ctx context.Context) error {
@@ -367,6 +367,16 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
+// TestServingLimits checks that what bounds a part of a call ends before the call.
+func TestServingLimits(t *testing.T) {
+	for _, call := range []time.Duration{5 * time.Second, 9 * time.Second, time.Minute} {
+		l := store.ServingLimits(call)
+		if l.Call != call || l.Statement >= l.Call || l.Lock > l.Statement || l.Idle >= l.Lock {
+			t.Errorf("%v: %+v", call, l)
+		}
+	}
+}
+
 // TestLimitsOfSessions checks that the program sets the limits of its sessions, whatever
 // the server is set to, and that the address overrides them. Migrations may take long, but not be idle.
 func TestLimitsOfSessions(t *testing.T) {
@@ -376,9 +386,9 @@ func TestLimitsOfSessions(t *testing.T) {
 		limits          store.Limits
 		idle, lock, stm string
 	}{
-		{"serving", "", store.ServingLimits, "2s", "5s", "10s"},
+		{"serving", "", store.ServingLimits(9 * time.Second), "2s", "5s", "8s"},
 		{"commands", "", store.CommandLimits, "2s", "0", "0"},
-		{"address", "&statement_timeout=90s", store.ServingLimits, "2s", "5s", "90s"},
+		{"address", "&statement_timeout=90s", store.ServingLimits(9 * time.Second), "2s", "5s", "90s"},
 	} {
 		db := openLimited(t, url+c.more, store.Options{Limits: c.limits})
 		got := store.SessionSettings(t, db, "idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout")

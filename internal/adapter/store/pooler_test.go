@@ -19,7 +19,7 @@ func TestPooler(t *testing.T) {
 	url := cluster.Database(t)
 
 	session := cluster.Pooled(t, url, "session")
-	db := openLimited(t, session+"&statement_timeout=90s", store.Options{Limits: store.ServingLimits, Connections: 4})
+	db := openLimited(t, session+"&statement_timeout=90s", store.Options{Limits: store.ServingLimits(9 * time.Second), Connections: 4})
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestPooler(t *testing.T) {
 	}
 
 	for _, mode := range []string{"transaction", "statement"} {
-		db, err := store.Open(t.Context(), store.Options{URL: cluster.Pooled(t, url, mode), Limits: store.ServingLimits})
+		db, err := store.Open(t.Context(), store.Options{URL: cluster.Pooled(t, url, mode), Limits: store.ServingLimits(9 * time.Second)})
 		if err == nil {
 			db.Close()
 		}

@@ -81,7 +81,7 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	}
 	migrate := cfg.Copy()
 	// A migration may take long, but a frozen one must not keep its locks.
-	setLimits(migrate, Limits{Idle: ServingLimits.Idle})
+	setLimits(migrate, Limits{Idle: idleTime})
 	// Builds of indexes leave the processors to the requests.
 	if _, given := migrate.RuntimeParams["max_parallel_maintenance_workers"]; !given {
 		migrate.RuntimeParams["max_parallel_maintenance_workers"] = "0"

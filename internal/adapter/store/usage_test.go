@@ -30,7 +30,7 @@ func twoProcesses(t *testing.T, url string) (a, b *store.DB, now *clock, admin *
 	t.Helper()
 	storetest.Open(t, url)
 	now = &clock{}
-	o := store.Options{Now: now.Now, Limits: store.ServingLimits}
+	o := store.Options{Now: now.Now, Limits: store.ServingLimits(9 * time.Second)}
 	a, b = openLimited(t, url, o), openLimited(t, url, o)
 	return a, b, now, adminOf(t, url)
 }
