@@ -11,11 +11,13 @@ import (
 
 // Tags as their identifier byte, constructed bit included.
 const (
+	tagBoolean     = 0x01
 	tagInteger     = 0x02
 	tagBitString   = 0x03
 	tagOctetString = 0x04
 	tagNull        = 0x05
 	tagOID         = 0x06
+	tagEnumerated  = 0x0a
 	tagSequence    = 0x30
 	tagSet         = 0x31
 	tagContext0    = 0xa0

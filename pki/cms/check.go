@@ -8,24 +8,29 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/crypto/cryptobyte"
+	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
+
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
 
 // Codes of findings. Each is a rule of RFC 5652, RFC 5035 or R 1323565.1.025.
 const (
-	CodeAlgorithm          = "algorithm-unknown"              // the digest or signature algorithm, or the pair, is not supported
-	CodeAlgorithmMismatch  = "algorithm-mismatch"             // the algorithms do not fit the certificate's key
-	CodeAttributesMissing  = "signed-attributes-missing"      // required for a content other than plain data
-	CodeContentType        = "content-type-mismatch"          // the attribute is absent, repeated or another type
-	CodeMessageDigest      = "message-digest-mismatch"        // the content is not what was signed
-	CodeMessageDigestForm  = "message-digest-malformed"       // the attribute is absent, repeated or not an OCTET STRING
-	CodeSignature          = "signature-mismatch"             // the value does not verify
-	CodeSigningCertificate = "signing-certificate-mismatch"   // the attribute names another certificate or cannot be read
-	CodeNoSigningCert      = "signing-certificate-missing"    // the certificate is not protected by the signature
-	CodeSigningCertV1      = "signing-certificate-v1"         // SHA-1 alone protects the certificate
-	CodeOrder              = "signed-attributes-not-in-order" // the value fits the attributes in their stored order, not in that of DER
-	CodeStoredOrder        = "signed-attributes-stored-out-of-order"
+	CodeAlgorithm          = "algorithm-unknown"                     // the digest or signature algorithm, or the pair, is not supported
+	CodeAlgorithmMismatch  = "algorithm-mismatch"                    // the algorithms do not fit the certificate's key
+	CodeAttributesMissing  = "signed-attributes-missing"             // required for a content other than plain data
+	CodeContentType        = "content-type-mismatch"                 // the attribute is absent, repeated or another type
+	CodeMessageDigest      = "message-digest-mismatch"               // the content is not what was signed
+	CodeMessageDigestForm  = "message-digest-malformed"              // the attribute is absent, repeated or not an OCTET STRING
+	CodeSignature          = "signature-mismatch"                    // the value does not verify
+	CodeSigningCertificate = "signing-certificate-mismatch"          // the attribute names another certificate or cannot be read
+	CodeNoSigningCert      = "signing-certificate-missing"           // the certificate is not protected by the signature
+	CodeSigningCertV1      = "signing-certificate-v1"                // SHA-1 alone protects the certificate
+	CodeOrder              = "signed-attributes-not-in-order"        // the value fits the attributes in their stored order, not in that of DER
+	CodeStoredOrder        = "signed-attributes-stored-out-of-order" // the value fits their order in DER, not the stored one
+	CodeNotDER             = "signed-attributes-not-der"             // they are stored in BER, or signed so
+	CodeProtection         = "algorithm-protection-mismatch"         // cms-algorithm-protection is malformed or names other algorithms
 	CodeSigningTime        = "signing-time-malformed"
 )
 
@@ -162,12 +167,60 @@ func (k *checker) attributes(contentType asn1.ObjectIdentifier, content suite.Di
 		k.fatal(CodeMessageDigest, "the signed digest is %x, that of the content is %x", sum, content.Sum)
 	}
 
+	if value, ok, err = k.s.SignedAttribute(OIDAlgorithmProtection); err != nil {
+		k.fatal(CodeProtection, "%v", err)
+	} else if ok {
+		k.protection(value)
+	}
+
 	if _, ok, err := k.s.SignedAttribute(OIDSigningTime); err != nil {
 		k.fatal(CodeSigningTime, "%v", err)
 	} else if _, readable := k.s.SigningTime(); ok && !readable {
 		k.note(CodeSigningTime, "the attribute signing-time is not a time and is ignored")
 	}
 	k.signingCertificate()
+}
+
+// protection checks that the attribute cms-algorithm-protection names the algorithms of the
+// signature (RFC 6211, 2 and 3).
+func (k *checker) protection(value []byte) {
+	in := cryptobyte.String(value)
+	var seq, signature cryptobyte.String
+	var has bool
+	malformed := func() {
+		k.fatal(CodeProtection, "the attribute cms-algorithm-protection is not a digest algorithm with a signature algorithm")
+	}
+	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() {
+		malformed()
+		return
+	}
+	digest, ok := readAlgorithm(&seq)
+	if !ok || !seq.ReadOptionalASN1(&signature, &has, tagAttrs1) || !has || !seq.Empty() {
+		malformed()
+		return
+	}
+	signs, ok := readAlgorithm(implicitSequence(signature)) // [1] IMPLICIT AlgorithmIdentifier
+	switch {
+	case !ok:
+		malformed()
+	case !digest.same(k.s.DigestAlgorithm):
+		k.fatal(CodeProtection, "the signer protected the digest algorithm %v, but the signature names %v, or other parameters", digest.OID, k.s.DigestAlgorithm.OID)
+	case !signs.same(k.s.SignatureAlgorithm):
+		k.fatal(CodeProtection, "the signer protected the signature algorithm %v, but the signature names %v, or other parameters", signs.OID, k.s.SignatureAlgorithm.OID)
+	}
+}
+
+// implicitSequence returns content as a SEQUENCE.
+func implicitSequence(content []byte) *cryptobyte.String {
+	s := cryptobyte.String(wrap(tagSequence, content))
+	return &s
+}
+
+// same reports whether two algorithms are the same. Absent parameters equal NULL, because both
+// are in use for the same algorithms.
+func (a Algorithm) same(b Algorithm) bool {
+	none := func(params []byte) bool { return len(params) == 0 || bytes.Equal(params, []byte{tagNull, 0}) }
+	return a.OID != nil && a.OID.Equal(b.OID) && (bytes.Equal(a.Params, b.Params) || none(a.Params) && none(b.Params))
 }
 
 // signingCertificate checks that the certificate is the one that the signature protects.
@@ -178,8 +231,12 @@ func (k *checker) signingCertificate() {
 		k.fatal(CodeSigningCertificate, "%v", err)
 		return
 	}
+	// Each attribute is judged by itself (RFC 5035, 3): both must name the certificate, and the
+	// stronger of the two protects it.
 	if has1 {
-		k.note(CodeSigningCertV1, "signing-certificate protects the certificate by SHA-1; signing-certificate-v2 expected")
+		if !has2 {
+			k.note(CodeSigningCertV1, "signing-certificate protects the certificate by SHA-1; signing-certificate-v2 expected")
+		}
 		k.certificateID("signing-certificate", v1, false)
 	}
 	if has2 {
@@ -216,13 +273,21 @@ func (k *checker) value(content suite.Digest) {
 		}
 		return
 	}
-	switch found, code := k.s.overAttributes(holds, k.scheme); {
-	case !found:
+	found, code := k.s.overAttributes(holds, k.scheme)
+	if !found {
 		k.fatal(CodeSignature, "the signature value does not match these attributes and this certificate")
+		return
+	}
+	// The value must cover the DER encoding of the attributes (RFC 5652, 5.4). Where that is not
+	// what the message has, some programs encode the attributes again and others do not.
+	switch {
 	case code == CodeStoredOrder:
-		k.note(code, "the signed attributes were signed in DER order, but are stored in another order")
+		k.fatal(code, "the signed attributes were signed in DER order, but are stored in another order; programs differ about such a signature")
 	case code == CodeOrder:
-		k.note(code, "the signed attributes were signed in their stored order, not in DER order (RFC 5652, 5.4); other programs may refuse the signature")
+		k.fatal(code, "the signed attributes were signed in their stored order, not in DER order (RFC 5652, 5.4); programs differ about such a signature")
+	}
+	if reason := k.s.notDER(); reason != "" {
+		k.fatal(CodeNotDER, "the signed attributes are not in DER (RFC 5652, 5.4): %s; programs differ about such a signature", reason)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"io"
 )
 
-// Content types and attributes (RFC 5652, section 11; RFC 5035; RFC 5126).
+// Content types and attributes (RFC 5652, section 11; RFC 5035; RFC 5126; RFC 6211).
 var (
 	OIDData       = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 1}
 	OIDSignedData = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 2}
@@ -27,6 +27,7 @@ var (
 	OIDContentType          = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 3}
 	OIDMessageDigest        = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 4}
 	OIDSigningTime          = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 5}
+	OIDAlgorithmProtection  = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 52} // cms-algorithm-protection (RFC 6211)
 	OIDCountersignature     = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 6}
 	OIDSigningCertificate   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 12}
 	OIDSignatureTimeStamp   = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 2, 14}

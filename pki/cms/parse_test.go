@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
 
@@ -337,6 +338,12 @@ func FuzzParse(f *testing.F) {
 			s.Scheme()
 			s.FindCertificate(certs)
 			s.Countersignatures()
+			for _, c := range certs {
+				s.Check(c, m.ContentType, suite.SHA256.Digest(nil))
+			}
+			if s.notDER() == "" && s.RawSignedAttrs != nil && !bytes.Contains(b, s.RawSignedAttrs[1:]) {
+				t.Fatal("signed attributes are in DER, but not in the message")
+			}
 		}
 		// If a message parses, it can be extended and parsed again.
 		if len(m.Signers) == 0 || len(b) > 1<<20 {

@@ -48,6 +48,10 @@ var indications = sig.Indications{
 	cms.CodeMessageDigest:      sig.HashFailure,
 	cms.CodeSignature:          sig.SigCryptoFailure,
 	cms.CodeSigningCertificate: sig.NoSigningCertificateFound,
+	// A signature that programs judge differently has no verdict.
+	cms.CodeOrder:       sig.Generic,
+	cms.CodeStoredOrder: sig.Generic,
+	cms.CodeNotDER:      sig.Generic,
 }
 
 // Verify implements sig.Verifier. A detached message needs the Original or its Hash. If
@@ -279,9 +283,6 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 		one := sig.Finding{Code: f.Code, Text: f.Text}
 		if f.Fatal {
 			one.Indication = indications.Of(f.Code)
-		}
-		if f.Code == cms.CodeOrder {
-			one.Headline = "signed attributes not in DER order"
 		}
 		out.Findings = append(out.Findings, one)
 		switch f.Code {

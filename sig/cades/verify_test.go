@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"tamga/internal/judge"
 	"tamga/internal/sigtest"
 	"tamga/pki/cms"
 	"tamga/pki/suite"
@@ -136,6 +137,7 @@ func TestRules(t *testing.T) {
 	two := cms.NewAttribute(cms.OIDMessageDigest, digest.Values[0], digest.Values[0])
 	wrapped := cms.NewAttribute(cms.OIDSigningCertificateV2, append([]byte{4, byte(len(id.Values[0]))}, id.Values[0]...))
 	v1 := cms.NewAttribute(cms.OIDSigningCertificate, essV1(signer.Certificate))
+	foreignV1 := cms.NewAttribute(cms.OIDSigningCertificate, essV1(other.Certificate))
 	// The digest of the right certificate with the issuer and number of another one.
 	issuerSerial := cms.NewAttribute(cms.OIDSigningCertificateV2, bytes.Replace(id.Values[0],
 		slices.Concat([]byte{2, 2}, signer.Certificate.SerialNumber), slices.Concat([]byte{2, 2}, other.Certificate.SerialNumber), 1))
@@ -152,6 +154,9 @@ func TestRules(t *testing.T) {
 		{"no attributes", build(t, signer, cms.OIDData, certs), nil, "CMS"},
 		{"no signing-certificate-v2", build(t, signer, cms.OIDData, certs, plain, digest), nil, "CMS"},
 		{"signing-certificate v1", build(t, signer, cms.OIDData, certs, plain, digest, v1), nil, "CMS"},
+		{"both signing certificates", build(t, signer, cms.OIDData, certs, plain, digest, v1, id), nil, "BES"},
+		{"v1 names another certificate", build(t, signer, cms.OIDData, certs, plain, digest, foreignV1, id), []string{cms.CodeSigningCertificate}, "CMS"},
+		{"v2 names another certificate", build(t, signer, cms.OIDData, certs, plain, digest, v1, foreign), []string{cms.CodeSigningCertificate}, "CMS"},
 		{"other content type", build(t, signer, tstInfo, certs, cms.ContentType(tstInfo), digest, id), nil, "BES"},
 		{"no attributes, other content type", build(t, signer, tstInfo, certs), []string{cms.CodeAttributesMissing}, "CMS"},
 		{"content-type differs", build(t, signer, tstInfo, certs, plain, digest, id), []string{cms.CodeContentType}, "BES"},
@@ -175,43 +180,153 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestUnsortedAttributes: attributes that were signed in another order than that of DER
-// pass with a headline, as in OpenSSL and Windows. Attributes that were signed in DER
-// order but stored in another order pass with a note, as RFC 5652, 5.4 requires. A third
-// order fails.
-func TestUnsortedAttributes(t *testing.T) {
-	s := suite.GOST2012x256
+// encoded makes a message whose signed attributes are stored as one sequence of bytes and signed
+// as another. Both are SETs.
+func encoded(t testing.TB, p *sigtest.Party, stored, signed []byte) []byte {
+	t.Helper()
+	head, tail, err := cms.Encode(cms.OIDData, int64(len(text)), [][]byte{p.Certificate.Raw}, nil, []cms.Signer{{
+		Certificate: p.Certificate, Suite: p.Suite, SignedAttrs: bytes.Clone(stored), Signature: p.Sign(t, p.Suite.Hash.Digest(signed)),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(head, text, tail)
+}
+
+// TestSignedAttributesNotInDER: a value over the attributes as they are stored, if that is not
+// DER, or over their DER where they are stored otherwise, is indeterminate and named. Any other
+// value fails. OpenSSL and Bouncy Castle differ about most of them.
+func TestSignedAttributesNotInDER(t *testing.T) {
+	s := suite.RSASHA256
 	root := sigtest.Root(t, s)
 	p := root.Signer(t, s, "Signer")
 	digest, plain := cms.MessageDigest(s.Hash.Digest(text)), cms.ContentType(cms.OIDData)
 	id := cms.SigningCertificateV2(p.Certificate, s.Hash)
+	own := func(value ...byte) cms.Attribute { return cms.NewAttribute(x509gost.OID{1, 2, 643, 7}, value) }
 	set := func(list ...cms.Attribute) []byte {
 		var body []byte
 		for _, a := range list {
 			body = append(body, a.Raw...)
 		}
-		return slices.Concat([]byte{0x31, 0x81, byte(len(body))}, body)
+		return element(0x31, body)
 	}
-	stored := set(digest, plain, id)
-	for name, c := range map[string]struct {
-		signed         []byte
-		code, headline string
-		passes         bool
-	}{
-		"signed as stored": {stored, cms.CodeOrder, "signed attributes not in DER order", true},
-		"signed as DER":    {cms.BuildSignedAttributes(digest, plain, id), cms.CodeStoredOrder, "", true},
-		"neither":          {set(id, digest, plain), cms.CodeSignature, "", false},
-	} {
-		head, tail, err := cms.Encode(cms.OIDData, int64(len(text)), [][]byte{p.Certificate.Raw}, nil, []cms.Signer{{
-			Certificate: p.Certificate, Suite: s, SignedAttrs: bytes.Clone(stored), Signature: p.Sign(t, s.Hash.Digest(c.signed)),
-		}})
-		if err != nil {
-			t.Fatal(err)
+	der := cms.BuildSignedAttributes(digest, plain, id)
+	longer := func(set []byte, attr cms.Attribute) []byte { // the length of one attribute takes one byte more
+		at := bytes.Index(set, attr.Raw)
+		if at < 0 || attr.Raw[1] >= 0x80 {
+			t.Fatal("no attribute of a short length")
 		}
-		r := verify(t, slices.Concat(head, text, tail), nil, root)
-		i := slices.IndexFunc(r.Signatures[0].Findings, func(f sig.Finding) bool { return f.Code == c.code })
-		if r.Passed() != c.passes || i < 0 || r.Signatures[0].Findings[i].Headline != c.headline {
-			t.Errorf("%s: %v %+v", name, sigtest.Codes(r), r.Signatures[0].Findings)
+		body := slices.Concat(set[headerOf(set):at], []byte{0x30, 0x81}, attr.Raw[1:], set[at+len(attr.Raw):])
+		return element(0x31, body)
+	}
+	endless := func(set []byte, attr cms.Attribute) []byte {
+		at := bytes.Index(set, attr.Raw)
+		body := slices.Concat(set[headerOf(set):at], []byte{0x30, 0x80}, attr.Raw[2:], []byte{0, 0}, set[at+len(attr.Raw):])
+		return element(0x31, body)
+	}
+	with := func(a cms.Attribute) []byte { return cms.BuildSignedAttributes(digest, plain, id, a) }
+	j := &jury{openssl: judge.OpenSSL(t), castle: judge.BouncyCastle(t)}
+	for name, c := range map[string]struct {
+		stored, signed []byte
+		code           string
+		verdict        sig.Verdict
+	}{
+		"in order":                       {der, der, "", sig.Passed},
+		"signed as stored":               {set(digest, plain, id), set(digest, plain, id), cms.CodeOrder, sig.Indeterminate},
+		"signed in order":                {set(digest, plain, id), der, cms.CodeStoredOrder, sig.Indeterminate},
+		"in a third order":               {set(digest, plain, id), set(id, digest, plain), cms.CodeSignature, sig.Failed},
+		"long length, signed as DER":     {longer(der, plain), der, cms.CodeNotDER, sig.Indeterminate},
+		"long length, signed as stored":  {longer(der, plain), longer(der, plain), cms.CodeSignature, sig.Failed},
+		"indefinite, signed as DER":      {endless(der, plain), der, cms.CodeNotDER, sig.Indeterminate},
+		"boolean of 01":                  {with(own(1, 1, 1)), with(own(1, 1, 1)), cms.CodeNotDER, sig.Indeterminate},
+		"boolean of FF":                  {with(own(1, 1, 0xff)), with(own(1, 1, 0xff)), "", sig.Passed},
+		"number with a zero":             {with(own(2, 2, 0, 1)), with(own(2, 2, 0, 1)), cms.CodeNotDER, sig.Indeterminate},
+		"set inside not in order":        {with(own(0x31, 6, 2, 1, 2, 2, 1, 1)), with(own(0x31, 6, 2, 1, 2, 2, 1, 1)), cms.CodeNotDER, sig.Indeterminate},
+		"set inside in order":            {with(own(0x31, 6, 2, 1, 1, 2, 1, 2)), with(own(0x31, 6, 2, 1, 1, 2, 1, 2)), "", sig.Passed},
+		"bits after the end":             {with(own(3, 2, 7, 0xff)), with(own(3, 2, 7, 0xff)), cms.CodeNotDER, sig.Indeterminate},
+		"identifier with a leading zero": {with(own(6, 3, 0x2a, 0x80, 1)), with(own(6, 3, 0x2a, 0x80, 1)), cms.CodeNotDER, sig.Indeterminate},
+	} {
+		message := encoded(t, p, c.stored, c.signed)
+		r := verify(t, message, nil, root)
+		one := r.Signatures[0]
+		if r.Verdict() != c.verdict || c.code != "" && !slices.Contains(sigtest.Codes(r), c.code) {
+			t.Errorf("%s: %v %v %+v", name, r.Verdict(), sigtest.Codes(r), one.Findings)
+		}
+		refused := 0
+		for who, err := range j.ask(t, message, nil, root) {
+			if err != nil && who != "ours" {
+				refused++
+			}
+		}
+		if c.verdict == sig.Passed && refused != 0 || c.verdict == sig.Failed && refused != 2 {
+			t.Errorf("%s: %d of two programs refuse", name, refused)
+		}
+	}
+	// The same message with a changed value fails, whatever its encoding.
+	message := encoded(t, p, longer(der, plain), der)
+	message[len(message)-1] ^= 1
+	if r := verify(t, message, nil, root); r.Verdict() != sig.Failed {
+		t.Errorf("changed: %v", r.Verdict())
+	}
+}
+
+// TestAlgorithmProtection checks the attribute cms-algorithm-protection (RFC 6211) of signatures
+// and countersignatures. Bouncy Castle compares it as well.
+func TestAlgorithmProtection(t *testing.T) {
+	s := suite.RSASHA256
+	root := sigtest.Root(t, s)
+	p := root.Signer(t, s, "Signer")
+	digest, plain := cms.MessageDigest(s.Hash.Digest(text)), cms.ContentType(cms.OIDData)
+	id := cms.SigningCertificateV2(p.Certificate, s.Hash)
+	message := encoded(t, p, cms.BuildSignedAttributes(digest, plain, id), cms.BuildSignedAttributes(digest, plain, id))
+	info := mustParse(t, message).Signers[0]
+	hash, signature := info.DigestAlgorithm.Raw, info.SignatureAlgorithm.Raw
+	identifier := hash[2:13] // of SHA-256
+	bare := element(0x30, identifier)
+	null := element(0x30, identifier, []byte{5, 0})
+	implicit := func(algorithm []byte) []byte { return slices.Concat([]byte{0xa1}, algorithm[1:]) }
+	sha512 := element(0x30, []byte{6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 3}, []byte{5, 0})
+	ecdsa := element(0x30, []byte{6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2})
+	castle := judge.BouncyCastle(t)
+	for name, c := range map[string]struct {
+		values  [][]byte
+		passes  bool
+		castles bool // the verdict of Bouncy Castle
+	}{
+		"right":                       {[][]byte{element(0x30, hash, implicit(signature))}, true, true},
+		"without NULL":                {[][]byte{element(0x30, bare, implicit(signature))}, true, true},
+		"with NULL":                   {[][]byte{element(0x30, null, implicit(signature))}, true, true},
+		"another digest":              {[][]byte{element(0x30, sha512, implicit(signature))}, false, false},
+		"another signature algorithm": {[][]byte{element(0x30, hash, implicit(ecdsa))}, false, false},
+		"other parameters":            {[][]byte{element(0x30, element(0x30, identifier, []byte{2, 1, 1}), implicit(signature))}, false, false},
+		"no signature algorithm":      {[][]byte{element(0x30, hash)}, false, false},
+		"a code's algorithm":          {[][]byte{element(0x30, hash, slices.Concat([]byte{0xa2}, signature[1:]))}, false, false},
+		"twice":                       {[][]byte{element(0x30, hash, implicit(signature)), element(0x30, hash, implicit(signature))}, false, false},
+		"not a SEQUENCE":              {[][]byte{{5, 0}}, false, false},
+	} {
+		set := cms.BuildSignedAttributes(digest, plain, id, cms.NewAttribute(cms.OIDAlgorithmProtection, c.values...))
+		message := encoded(t, p, set, set)
+		r := verify(t, message, nil, root)
+		if want := map[bool]sig.Verdict{true: sig.Passed, false: sig.Failed}[c.passes]; r.Verdict() != want ||
+			!c.passes && !slices.Contains(sigtest.Codes(r), cms.CodeProtection) {
+			t.Errorf("%s: %v %v", name, r.Verdict(), sigtest.Codes(r))
+		}
+		if err := castle.VerifyCMS(message, nil, root.PEM()); (err == nil) != c.castles {
+			t.Errorf("%s: Bouncy Castle: %v", name, err)
+		}
+		if !c.passes {
+			// The same attribute in a countersignature: its digest is that of the value.
+			counter := s.Hash.Digest(info.Signature)
+			set := cms.BuildSignedAttributes(cms.MessageDigest(counter), id, cms.NewAttribute(cms.OIDAlgorithmProtection, c.values...))
+			inner := mustParse(t, encoded(t, p, set, set)).Signers[0].Raw
+			both := unsigned(t, encoded(t, p, cms.BuildSignedAttributes(digest, plain, id), cms.BuildSignedAttributes(digest, plain, id)), 0,
+				func([]cms.Attribute) []cms.Attribute {
+					return []cms.Attribute{cms.NewAttribute(cms.OIDCountersignature, inner)}
+				})
+			r := verify(t, both, nil, root)
+			if len(r.Signatures[0].Countersigners) != 1 || r.Signatures[0].Countersigners[0].Own() != sig.Failed {
+				t.Errorf("%s: countersignature %+v", name, r.Signatures[0].Countersigners)
+			}
 		}
 	}
 }
