@@ -4,6 +4,7 @@ package chain
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -78,6 +79,9 @@ func (f *findings) validity(c *x509gost.Certificate, at time.Time) {
 // an anchor is trusted by decision.
 func (f *findings) strength(c *x509gost.Certificate, anchor bool, at time.Time) {
 	key := c.Key()
+	if errors.Is(c.KeyError, suite.ErrTooShort) {
+		f.add(CodeWeak, true, c, "has a key that can be forged: %v", c.KeyError)
+	}
 	if w := key.Weakness(); w.At(at) {
 		f.add(CodeWeak, true, c, "has a key of %s, which can be forged since %s", w.What, w.Since.Format(time.DateOnly))
 	}

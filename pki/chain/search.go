@@ -217,13 +217,20 @@ func (s *search) noPath(leaf *x509gost.Certificate) *Verdict {
 	case len(v.Chain) == maxDepth:
 		reason.Text = fmt.Sprintf("no trust anchor within %d certificates", maxDepth)
 	case len(v.Findings) > 0:
-		return v
 	case end.IsSelfIssued():
 		reason.Text = fmt.Sprintf("%s issued itself and is not a trust anchor", describe(end))
 	default:
 		reason.Text = fmt.Sprintf("the issuer of %s, %q, is not among the available certificates", describe(end), end.Issuer)
 	}
-	v.Findings = append(v.Findings, reason)
+	if reason.Text != "" {
+		v.Findings = append(v.Findings, reason)
+	}
+	// A certificate that anybody can forge is the more important reason, wherever the path ends.
+	var weak findings
+	for i, c := range v.Chain {
+		weak.strength(c, i == len(v.Chain)-1, s.At)
+	}
+	v.Findings = append(v.Findings, weak...)
 	return v
 }
 

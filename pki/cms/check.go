@@ -116,7 +116,7 @@ func (k *checker) algorithms() bool {
 		return false
 	}
 	if k.c.PublicKey == nil {
-		k.fatal(CodeAlgorithm, "the key of the certificate: %v", k.c.KeyError)
+		k.fatal(CodeAlgorithm, "the key of the signer's certificate %q (serial %s): %v", k.c.Subject, k.c.SerialHex(), k.c.KeyError)
 		return false
 	}
 	if err := k.scheme.Accepts(k.c.Key()); err != nil {

@@ -25,6 +25,9 @@ import (
 // it name the algorithm.
 var ErrUnsupported = errors.New("not supported")
 
+// ErrTooShort reports a key that is not supported because anybody can forge its signatures.
+var ErrTooShort = errors.New("too short")
+
 // Scheme is an algorithm for verification: a kind of key, the digest it signs and, for
 // RSA-PSS, the parameters of the padding. There are more schemes than suites, because
 // this program signs with suites only.
@@ -311,7 +314,7 @@ var curves = []elliptic.Curve{elliptic.P224(), elliptic.P256(), elliptic.P384(),
 
 // Check returns an error when signatures by the key are not verified: the key is too
 // short to prove anything, too long to check in reasonable time, or on another curve.
-// The error wraps ErrUnsupported.
+// The error wraps ErrUnsupported, and ErrTooShort if that is the reason.
 func (k *Key) Check() error {
 	no := func(format string, args ...any) error {
 		return fmt.Errorf("suite: %w: %s", ErrUnsupported, fmt.Sprintf(format, args...))
@@ -325,7 +328,11 @@ func (k *Key) Check() error {
 		if p == nil || p.N == nil || p.N.Sign() <= 0 || p.N.Bit(0) == 0 {
 			return no("an RSA key without an odd modulus")
 		}
-		if n := p.N.BitLen(); n < minVerified || n > maxRSABits {
+		n := p.N.BitLen()
+		if n < minVerified {
+			return fmt.Errorf("suite: %w: an RSA key of %d bits is %w; %d to %d are verified", ErrUnsupported, n, ErrTooShort, minVerified, maxRSABits)
+		}
+		if n > maxRSABits {
 			return no("an RSA key of %d bits; %d to %d are verified", n, minVerified, maxRSABits)
 		}
 		if p.E < 3 || p.E > maxExponent || p.E%2 == 0 {

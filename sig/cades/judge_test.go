@@ -4,6 +4,8 @@ package cades_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"tamga/internal/judge"
@@ -12,6 +14,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/cades"
 )
 
 // jury is all programs that check a message: OpenSSL with gost-engine, Bouncy Castle, and
@@ -150,6 +153,51 @@ func TestMadeByOpenSSL(t *testing.T) {
 					t.Error("valid over a changed text")
 				}
 			})
+		}
+	}
+}
+
+// TestWeakSignersKey: a signer's key of 512 bits is named as the weak one, whether the root is
+// trusted or not. OpenSSL refuses it, too.
+func TestWeakSignersKey(t *testing.T) {
+	o := judge.OpenSSL(t)
+	root := sigtest.Root(t, suite.RSASHA256)
+	key, err := x509gost.MarshalPrivateKey(root.Key, root.Suite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Write("root.der", key)
+	o.Write("root.pem", root.PEM())
+	o.Write("text", text)
+	o.Write("ext", []byte("keyUsage=digitalSignature\n"))
+	for _, args := range [][]string{
+		{"pkey", "-inform", "DER", "-in", "root.der", "-out", "root.key"},
+		{"genrsa", "-out", "leaf.key", "512"},
+		{"req", "-new", "-key", "leaf.key", "-subj", "/CN=Weak leaf", "-out", "leaf.req"},
+		{"x509", "-req", "-in", "leaf.req", "-CA", "root.pem", "-CAkey", "root.key", "-set_serial", "5", "-days", "3000", "-extfile", "ext", "-out", "leaf.pem"},
+		{"cms", "-sign", "-in", "text", "-signer", "leaf.pem", "-inkey", "leaf.key", "-md", "sha256", "-outform", "DER", "-out", "m.der", "-nodetach", "-binary"},
+	} {
+		if _, err := o.Run(args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := o.Run("cms", "-verify", "-binary", "-inform", "DER", "-in", "m.der", "-CAfile", "root.pem", "-purpose", "any", "-auth_level", "2", "-out", "out"); err == nil {
+		t.Error("OpenSSL takes the key")
+	}
+	for trusted, roots := range map[bool][]*x509gost.Certificate{true: {root.Certificate}, false: nil} {
+		leaf := mustParse(t, o.Read("m.der"))
+		certs, err := leaf.X509()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := cades.New().Verify(t.Context(), &sig.Check{Document: sigtest.Document(o.Read("m.der")), Roots: roots, At: certs[0].NotBefore})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := r.Signatures[0]
+		i := slices.IndexFunc(one.Findings, func(f sig.Finding) bool { return f.Code == "certificate-algorithm-weak" })
+		if r.Verdict() != sig.Indeterminate || i < 0 || !strings.Contains(one.Findings[i].Text, "Weak leaf") || !strings.Contains(one.Findings[i].Text, "512 bits") {
+			t.Errorf("trusted %t: %v %+v", trusted, r.Verdict(), one.Findings)
 		}
 	}
 }
