@@ -116,6 +116,13 @@ type Finding struct {
 	Headline string
 }
 
+// StampLeftOut returns the finding that a time stamp of a signature is invalid. Such a time stamp
+// is left out, and the signature is judged as without it (EN 319 102-1, 5.5.4). The reader must
+// see it, because somebody may have relied on the time.
+func StampLeftOut(code, text string) Finding {
+	return Finding{Code: code, Text: text, Headline: "an invalid time stamp was left out"}
+}
+
 // certificateCode is the prefix of the code of every finding about certificates. It separates a
 // bad signature on a certificate from one on the document.
 const certificateCode = "certificate-"

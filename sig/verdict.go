@@ -69,7 +69,7 @@ const (
 	NoSigningCertificateFound Indication = "NO_SIGNING_CERTIFICATE_FOUND"
 	// NoCertificateChainFound: no path leads to a trust anchor.
 	NoCertificateChainFound Indication = "NO_CERTIFICATE_CHAIN_FOUND"
-	// NoPOE: a time stamp is invalid, so nothing proves when the signature existed.
+	// NoPOE: a time stamp is invalid and proves no time.
 	NoPOE Indication = "NO_POE"
 	// SignedDataNotFound: what was signed is not available or ambiguous.
 	SignedDataNotFound Indication = "SIGNED_DATA_NOT_FOUND"

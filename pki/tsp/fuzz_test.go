@@ -4,6 +4,7 @@ package tsp_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,7 +43,11 @@ func FuzzParseResponse(f *testing.F) {
 	signed := parse(f, create(f, info(suite.Streebog256), tsa, tsa, ca))
 	f.Add(tsp.CreateResponse(signed.Raw))
 	f.Add(tsp.CreateRejection(tsp.Rejection, tsp.BadAlg, "text"))
+	f.Add(slices.Concat([]byte{4, 0x82, byte(len(signed.Raw) >> 8), byte(len(signed.Raw))}, signed.Raw)) // in an OCTET STRING
 	f.Fuzz(func(t *testing.T, der []byte) {
+		if _, err := tsp.ParseToken(tsp.Unwrap(der)); err == nil && tsp.Unwrap(der)[0] != 0x30 {
+			t.Fatal("a token that is not a SEQUENCE")
+		}
 		token, err := tsp.ParseResponse(der)
 		if err != nil {
 			return

@@ -36,6 +36,18 @@ func ParseToken(der []byte) (*Token, error) {
 	return t, nil
 }
 
+// Unwrap returns the token in an OCTET STRING. Some programs store it so in the attribute of a
+// signature, where the token itself belongs (RFC 3161, appendix A). All other values are returned
+// as they are.
+func Unwrap(value []byte) []byte {
+	in := cryptobyte.String(value)
+	var token cryptobyte.String
+	if in.ReadASN1(&token, cbasn1.OCTET_STRING) && in.Empty() {
+		return token
+	}
+	return value
+}
+
 func parseToken(der []byte) (*Token, error) {
 	if len(der) > MaxResponse {
 		return nil, fmt.Errorf("%d bytes are more than the %d allowed", len(der), MaxResponse)

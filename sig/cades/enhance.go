@@ -225,7 +225,7 @@ func (e *enhancement) has(l line, t *target) (string, error) {
 			if err := e.budget.Spend(budget.Signature + stepsOfValue*int64(len(v))); err != nil {
 				return "", err
 			}
-			s, err := tsp.Verify(v, func(h *suite.Hash) suite.Digest { return h.Digest(t.info.Signature) }, e.known)
+			s, err := tsp.Verify(tsp.Unwrap(v), func(h *suite.Hash) suite.Digest { return h.Digest(t.info.Signature) }, e.known)
 			if err != nil {
 				return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("the time stamp of signature %s is invalid", l.position), Err: err}
 			}

@@ -24,6 +24,7 @@ const (
 	codeTimeStamp          = "time-stamp-not-checked"         // it is present but was not checked
 	codeTimeStampInvalid   = "time-stamp-invalid"             // it covers something else, or its signature is invalid
 	codeTimeStampUntrusted = "time-stamp-untrusted"           // it is not by a trusted service and proves no time
+	codeTimeStampLater     = "time-stamp-added-later"         // a CAdES-C time stamp does not cover it
 	codeTimeStampOrder     = "time-stamps-out-of-order"       // the one over the references is before the one over the signature
 	codeAttribute          = "unsigned-attribute-malformed"   // it is malformed or occurs more than once
 	codeReference          = "reference-without-value"        // no value in the message has the digest
@@ -251,11 +252,12 @@ func (x *digestIndex[T]) find(r *reference) *T {
 	return &x.list[i]
 }
 
-// stamps checks the time stamps of a signature and sets its best time.
+// stamps checks the time stamps of a signature and sets its best time. A time stamp that is
+// invalid is left out.
 func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.SignerInfo, l *longTerm) {
 	var first time.Time
 	imprints := &imprints{signer: s}
-	for _, a := range s.UnsignedAttrs {
+	for place, a := range s.UnsignedAttrs {
 		kind := stampKind(a.OID)
 		switch kind {
 		case "":
@@ -275,7 +277,7 @@ func (v *verifier) stamps(ctx context.Context, out *sig.Signature, s *cms.Signer
 			if v.stampsLeft--; ctx.Err() != nil {
 				return // Verify returns this error
 			}
-			ts := v.stamp(ctx, kind, value, imprints, l)
+			ts := v.stamp(ctx, kind, place, value, imprints, l)
 			out.TimeStamps = append(out.TimeStamps, ts)
 			switch {
 			case !ts.Passed():
@@ -310,63 +312,141 @@ func stampKind(oid x509gost.OID) string {
 	return ""
 }
 
-// imprints are the digests that the time stamps of one signature cover, each computed
+// imprints are the digests that the time stamps of one signature may cover, each computed
 // once: the covered data may be large and the stamps many.
 type imprints struct {
 	signer *cms.SignerInfo
-	sums   map[imprintKey][]byte
+	sums   map[imprintKey]suite.Digest
 }
 
 type imprintKey struct {
-	kind string
-	hash *suite.Hash
+	kind         string
+	hash         *suite.Hash
+	place, which int // of the attribute, and of the choice; 0 and 0 for all attributes
 }
 
-func (m *imprints) digest(kind string, h *suite.Hash) suite.Digest {
-	key := imprintKey{kind, h}
-	if _, ok := m.sums[key]; !ok {
-		if m.sums == nil {
-			m.sums = map[imprintKey][]byte{}
-		}
-		m.sums[key] = h.Digest(covered(kind, m.signer)).Sum
+// maxChoices limits the choices of signature time stamps that a CAdES-C time stamp is compared
+// with. Programs add one or two.
+const maxChoices = 16
+
+// answers reports whether the time stamp in the attribute at a place covers all unsigned
+// attributes that it must cover. If it covers only a choice of the signature time stamps, later is
+// true. The error is that of the comparison with all of them.
+func (m *imprints) answers(kind string, place int, token *tsp.Token, spend func(int64) error) (later bool, err error) {
+	attrs := m.signer.UnsignedAttrs
+	hash := token.Info.Digest.Hash
+	if err = m.answer(imprintKey{kind, hash, 0, 0}, attrs, token, spend); err == nil || kind != "CAdES-C" {
+		return false, err
 	}
-	return suite.Digest{Hash: h, Sum: m.sums[key]}
+	for i, chosen := range choices(place, attrs) {
+		if m.answer(imprintKey{kind, hash, place, i + 1}, chosen, token, spend) == nil {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+func (m *imprints) answer(key imprintKey, attrs []cms.Attribute, token *tsp.Token, spend func(int64) error) error {
+	d, known := m.sums[key]
+	if !known {
+		data := covered(key.kind, m.signer.Signature, attrs)
+		if err := spend(int64(len(data))); err != nil {
+			return err
+		}
+		if m.sums == nil {
+			m.sums = map[imprintKey]suite.Digest{}
+		}
+		d = key.hash.Digest(data)
+		m.sums[key] = d
+	}
+	return token.Answers(&tsp.Request{Digest: d})
+}
+
+// choices returns which unsigned attributes a CAdES-C time stamp at a place may cover besides all.
+// It covers the time stamps of the signature that existed when it was made (RFC 5126, 6.3.5).
+// Others may have been added later, as attributes or as values of one, and a program that sorts
+// them may have moved them: first come those before the place, then each by itself.
+func choices(place int, attrs []cms.Attribute) (list [][]cms.Attribute) {
+	var stamps []int
+	var others, before []cms.Attribute
+	for i, a := range attrs {
+		switch {
+		case !a.OID.Equal(cms.OIDSignatureTimeStamp):
+			others = append(others, a)
+		default:
+			stamps = append(stamps, i)
+			if i < place {
+				before = append(before, a)
+			}
+		}
+	}
+	full := func() bool { return len(list) >= maxChoices }
+	with := func(chosen ...cms.Attribute) { list = append(list, slices.Concat(chosen, others)) }
+	if len(before) < len(stamps) {
+		with(before...)
+	}
+	if len(stamps) > 1 {
+		for _, i := range stamps {
+			if full() {
+				return list
+			}
+			with(attrs[i])
+		}
+	}
+	for n, i := range stamps {
+		values := attrs[i].Values
+		for k := 1; k < len(values) && !full(); k++ {
+			earlier := make([]cms.Attribute, 0, n+1)
+			for _, j := range stamps[:n] {
+				earlier = append(earlier, attrs[j])
+			}
+			with(append(earlier, cms.NewAttribute(attrs[i].OID, values[:k]...))...)
+		}
+		for k := 1; k < len(values) && !full(); k++ {
+			with(cms.NewAttribute(attrs[i].OID, values[k]))
+		}
+	}
+	return list
 }
 
 // covered returns the bytes that a time stamp of a kind covers.
-func covered(kind string, s *cms.SignerInfo) []byte {
+func covered(kind string, value []byte, attrs []cms.Attribute) []byte {
 	switch kind {
 	case "signature":
-		return s.Signature
+		return value
 	case "CAdES-C":
-		return escCovers(s.Signature, s.UnsignedAttrs)
+		return escCovers(value, attrs)
 	}
 	// Only over the references (RFC 5126, 6.3.6).
-	return escCovers(nil, slices.DeleteFunc(slices.Clone(s.UnsignedAttrs), func(a cms.Attribute) bool {
+	return escCovers(nil, slices.DeleteFunc(slices.Clone(attrs), func(a cms.Attribute) bool {
 		return a.OID.Equal(cms.OIDSignatureTimeStamp)
 	}))
 }
 
-// stamp checks one time stamp. If it does not belong to the signature, this is fatal for
-// the signature too. If it is not by a trusted service, it only proves nothing.
-func (v *verifier) stamp(ctx context.Context, kind string, value []byte, imprints *imprints, l *longTerm) (ts sig.TimeStamp) {
+// stamp checks one time stamp, in the unsigned attribute at a place. If it is invalid or does not belong to
+// the signature, it is left out. If it is not by a trusted service, it proves nothing.
+func (v *verifier) stamp(ctx context.Context, kind string, place int, value []byte, imprints *imprints, l *longTerm) (ts sig.TimeStamp) {
 	ts.Kind = kind
 	invalid := func(err error) sig.TimeStamp {
 		text := fmt.Sprintf("the time stamp (%s) is invalid: %v", kind, err)
 		ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStampInvalid, Text: text, Indication: indications.Of(codeTimeStampInvalid)})
-		l.fatal(codeTimeStampInvalid, "%s", text)
+		l.findings = append(l.findings, sig.StampLeftOut(codeTimeStampInvalid, text))
 		return ts
 	}
 	if err := v.budget.Spend(budget.Signature + stepsOfValue*int64(len(value))); err != nil {
 		return invalid(err)
 	}
-	token, err := tsp.ParseToken(value)
+	token, err := tsp.ParseToken(tsp.Unwrap(value))
 	if err != nil {
 		return invalid(err)
 	}
 	ts.Time = token.Info.Time
-	if err := token.Answers(&tsp.Request{Digest: imprints.digest(kind, token.Info.Digest.Hash)}); err != nil {
+	later, err := imprints.answers(kind, place, token, v.budget.Spend)
+	if err != nil {
 		return invalid(err)
+	}
+	if later {
+		l.note(codeTimeStampLater, "a time stamp of the signature was added after the time stamp (%s) of %s, which does not cover it", kind, at(token.Info.Time))
 	}
 	found := v.tokenFound(token, l)
 	if ts.Signer, err = token.CheckSignature(slices.Concat(found.Certificates, v.check.Intermediates, v.check.Roots)); err != nil {

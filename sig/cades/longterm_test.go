@@ -93,30 +93,45 @@ func TestLongTermRules(t *testing.T) {
 		intact bool   // the stamp of the signature is still valid
 	}{
 		{"nothing", func(a []cms.Attribute) []cms.Attribute { return a }, none, "XLT1", "", true},
-		{"no time stamp", set(cms.OIDSignatureTimeStamp), []string{"time-stamp-invalid"}, "BES", "", false},
-		{"time stamp of something else", set(cms.OIDSignatureTimeStamp, stamp(w.services.TSA, w.signer.Suite.Hash.Digest(text))), []string{"time-stamp-invalid", "time-stamp-invalid"}, "BES", "", false},
+		{"no time stamp", set(cms.OIDSignatureTimeStamp), none, "BES", "time-stamp-invalid", false},
+		{"time stamp of something else", set(cms.OIDSignatureTimeStamp, stamp(w.services.TSA, w.signer.Suite.Hash.Digest(text))), none, "BES", "time-stamp-invalid", false},
 		{"time stamp by a stranger", func(a []cms.Attribute) []cms.Attribute {
 			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, stamp(stranger, imprint))}
 		}, none, "BES", "time-stamp-untrusted", false},
-		{"time stamp over SHA-1", set(cms.OIDSignatureTimeStamp, stamp(w.services.TSA, suite.SHA1.Digest(value))), []string{"time-stamp-invalid"}, "BES", sig.CodeWeak, false},
+		{"time stamp over SHA-1", set(cms.OIDSignatureTimeStamp, stamp(w.services.TSA, suite.SHA1.Digest(value))), none, "BES", sig.CodeWeak, false},
 		{"time stamp by one who is no service", func(a []cms.Attribute) []cms.Attribute {
 			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, forgedToken(t, w, imprint))}
-		}, []string{"time-stamp-invalid"}, "BES", "", false},
-		{"time stamp that is no token", set(cms.OIDSignatureTimeStamp, []byte{5, 0}), []string{"time-stamp-invalid", "time-stamp-invalid"}, "BES", "", false},
+		}, none, "BES", "time-stamp-invalid", false},
+		{"time stamp that is no token", set(cms.OIDSignatureTimeStamp, []byte{5, 0}), none, "BES", "time-stamp-invalid", false},
+		{"CAdES-C time stamp in an OCTET STRING", func(a []cms.Attribute) []cms.Attribute {
+			out := slices.Clone(a)
+			i := slices.IndexFunc(out, func(a cms.Attribute) bool { return a.OID.Equal(cms.OIDEscTimeStamp) })
+			out[i] = cms.NewAttribute(cms.OIDEscTimeStamp, element(4, out[i].Values[0]))
+			return out
+		}, none, "XLT1", "", true},
+		{"time stamp in an OCTET STRING", func(a []cms.Attribute) []cms.Attribute {
+			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, element(4, a[0].Values[0]))}
+		}, none, "T", "", true},
+		{"time stamp of something else in an OCTET STRING", func(a []cms.Attribute) []cms.Attribute {
+			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, element(4, stamp(w.services.TSA, w.signer.Suite.Hash.Digest(text))))}
+		}, none, "BES", "time-stamp-invalid", false},
+		{"time stamp in two OCTET STRINGs", func(a []cms.Attribute) []cms.Attribute {
+			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, element(4, element(4, stamp(w.services.TSA, imprint))))}
+		}, none, "BES", "time-stamp-invalid", false},
 		{"time stamp without a value", func(a []cms.Attribute) []cms.Attribute {
 			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp)}
 		}, []string{"unsigned-attribute-malformed"}, "BES", "", false},
 		{"no CAdES-C time stamp", set(cms.OIDEscTimeStamp), none, "X-L", "", true},
-		{"CAdES-C time stamp of the value alone", set(cms.OIDEscTimeStamp, stamp(w.services.TSA, imprint)), []string{"time-stamp-invalid"}, "BES", "", true},
+		{"CAdES-C time stamp of the value alone", set(cms.OIDEscTimeStamp, stamp(w.services.TSA, imprint)), none, "X-L", "time-stamp-invalid", true},
 		{"no values", func(a []cms.Attribute) []cms.Attribute {
 			return set(cms.OIDRevocationValues)(set(cms.OIDCertificateValues)(a))
 		}, none, "X1", "", true},
 		{"neither values nor CAdES-C time stamp", func(a []cms.Attribute) []cms.Attribute { return a[:3] }, none, "C", "", true},
-		{"certificate references changed", edit(cms.OIDCertificateRefs, flipLast), []string{"reference-without-value", "time-stamp-invalid"}, "BES", "", true},
-		{"revocation references changed", edit(cms.OIDRevocationRefs, func(b []byte) []byte { b[bytes.Index(b, []byte{4, 32})+2] ^= 1; return b }), []string{"reference-without-value", "time-stamp-invalid"}, "BES", "", true},
-		{"references twice", func(a []cms.Attribute) []cms.Attribute { return append(slices.Clone(a), a[1]) }, []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
-		{"reference by an unknown digest", set(cms.OIDCertificateRefs, element(0x30, element(0x30, element(0x30, []byte{0x30, 4, 6, 2, 0x2a, 3, 4, 1, 0})))), []string{"time-stamp-invalid"}, "BES", "reference-not-checked", true},
-		{"references malformed", set(cms.OIDCertificateRefs, []byte{4, 0}), []string{"unsigned-attribute-malformed", "time-stamp-invalid"}, "BES", "", true},
+		{"certificate references changed", edit(cms.OIDCertificateRefs, flipLast), []string{"reference-without-value"}, "BES", "time-stamp-invalid", true},
+		{"revocation references changed", edit(cms.OIDRevocationRefs, func(b []byte) []byte { b[bytes.Index(b, []byte{4, 32})+2] ^= 1; return b }), []string{"reference-without-value"}, "BES", "time-stamp-invalid", true},
+		{"references twice", func(a []cms.Attribute) []cms.Attribute { return append(slices.Clone(a), a[1]) }, []string{"unsigned-attribute-malformed"}, "BES", "time-stamp-invalid", true},
+		{"reference by an unknown digest", set(cms.OIDCertificateRefs, element(0x30, element(0x30, element(0x30, []byte{0x30, 4, 6, 2, 0x2a, 3, 4, 1, 0})))), none, "C", "reference-not-checked", true},
+		{"references malformed", set(cms.OIDCertificateRefs, []byte{4, 0}), []string{"unsigned-attribute-malformed"}, "BES", "time-stamp-invalid", true},
 		// The last one belongs to the service and has no reference.
 		{"certificate value changed", edit(cms.OIDCertificateValues, flipLast), nil, "X1", "long-term-value-broken", true},
 		{"certificate value unreadable", edit(cms.OIDCertificateValues, func(b []byte) []byte { return element(0x30, b[headerOf(b):], []byte{0x30, 0}) }), nil, "X1", "certificate-unreadable", true},
@@ -147,10 +162,75 @@ func TestLongTermRules(t *testing.T) {
 			if test.note != "" && !slices.ContainsFunc(got.Findings, func(f sig.Finding) bool { return f.Code == test.note }) {
 				t.Errorf("no finding %s: %+v", test.note, got.Findings)
 			}
+			leftOut := slices.ContainsFunc(got.TimeStamps, func(ts sig.TimeStamp) bool { return !ts.Holds() })
+			if said := slices.Contains(r.Headlines(), "an invalid time stamp was left out"); said != leftOut {
+				t.Errorf("headlines %q, time stamps %+v", r.Headlines(), got.TimeStamps)
+			}
 			if intact := len(got.TimeStamps) > 0 && got.TimeStamps[0].Kind == "signature" && got.TimeStamps[0].Passed(); intact != test.intact {
 				t.Errorf("time stamp of the signature: %+v", got.TimeStamps)
 			}
 		})
+	}
+}
+
+// TestStampAddedLater: programs add a time stamp of the signature to a complete message, as an
+// attribute or as a value, in any place. The CAdES-C time stamp covers those before it alone. One
+// that is not over the signature is left out.
+func TestStampAddedLater(t *testing.T) {
+	w := newWorld(t, suite.GOST2012x256)
+	message := w.make(t, w.signer, "XLT1", &sig.Job{Document: sigtest.Document(text)})
+	info := mustParse(t, message).Signers[0]
+	h := w.signer.Suite.Hash
+	stamp := func(d suite.Digest) []byte {
+		der, err := tsp.CreateToken(&tsp.Info{Policy: x509gost.OID{1, 2, 3}, Digest: d, Serial: []byte{9}, Time: sigtest.Time.Add(time.Minute)},
+			w.services.TSA.Certificate, []*x509gost.Certificate{w.services.TSA.Certificate}, w.services.TSA.Suite, x509gost.SignWith(sigtest.Random(3), w.services.TSA.Key, w.services.TSA.Suite))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	good, bad := stamp(h.Digest(info.Signature)), stamp(h.Digest(text))
+	more := func(token []byte) cms.Attribute { return cms.NewAttribute(cms.OIDSignatureTimeStamp, token) }
+	const later, leftOut = "time-stamp-added-later", "time-stamp-invalid"
+	for name, c := range map[string]struct {
+		edit    func([]cms.Attribute) []cms.Attribute
+		level   string
+		finding string
+	}{
+		"at the end":       {func(a []cms.Attribute) []cms.Attribute { return append(a, more(good)) }, "XLT1", later},
+		"two at the end":   {func(a []cms.Attribute) []cms.Attribute { return append(a, more(good), more(good)) }, "XLT1", later},
+		"at the beginning": {func(a []cms.Attribute) []cms.Attribute { return slices.Insert(a, 0, more(good)) }, "XLT1", later},
+		"after the first":  {func(a []cms.Attribute) []cms.Attribute { return slices.Insert(a, 1, more(good)) }, "XLT1", later},
+		"as a value": {func(a []cms.Attribute) []cms.Attribute {
+			a[0] = cms.NewAttribute(cms.OIDSignatureTimeStamp, a[0].Values[0], good)
+			return a
+		}, "XLT1", later},
+		"as the first value": {func(a []cms.Attribute) []cms.Attribute {
+			a[0] = cms.NewAttribute(cms.OIDSignatureTimeStamp, good, a[0].Values[0])
+			return a
+		}, "XLT1", later},
+		"of something else": {func(a []cms.Attribute) []cms.Attribute { return append(a, more(bad)) }, "XLT1", leftOut},
+		"of something else, as a value": {func(a []cms.Attribute) []cms.Attribute {
+			a[0] = cms.NewAttribute(cms.OIDSignatureTimeStamp, a[0].Values[0], bad)
+			return a
+		}, "XLT1", leftOut},
+		"in place of the first":          {func(a []cms.Attribute) []cms.Attribute { a[0] = more(good); return a }, "C", leftOut},
+		"no stamp that the other covers": {func(a []cms.Attribute) []cms.Attribute { return append(a[1:], more(good)) }, "C", leftOut},
+	} {
+		r := verify(t, unsigned(t, message, 0, func(a []cms.Attribute) []cms.Attribute { return c.edit(slices.Clone(a)) }), nil, w.root)
+		one := r.Signatures[0]
+		i := slices.IndexFunc(one.Findings, func(f sig.Finding) bool { return f.Code == c.finding })
+		if !r.Passed() || one.Level != c.level || i < 0 || (one.Findings[i].Headline != "") != (c.finding == leftOut) {
+			t.Errorf("%s: %v, level %s: %+v", name, r.Verdict(), one.Level, one.Findings)
+		}
+		if !one.BestTime.Equal(sigtest.Time) && c.level == "XLT1" {
+			t.Errorf("%s: checked for %v", name, one.BestTime)
+		}
+	}
+	// A changed value fails with every time stamp.
+	changed := change(t, unsigned(t, message, 0, func(a []cms.Attribute) []cms.Attribute { return append(slices.Clone(a), more(good)) }), info.Signature)
+	if r := verify(t, changed, nil, w.root); r.Verdict() != sig.Failed {
+		t.Errorf("changed: %v", r.Verdict())
 	}
 }
 

@@ -204,7 +204,7 @@ func (v *verification) timeStamps() {
 		if err != nil {
 			text := "the time stamp is invalid: " + err.Error()
 			ts.Findings = append(ts.Findings, sig.Finding{Code: codeTimeStamp, Text: text, Indication: indications.Of(codeTimeStamp)})
-			v.add(codeTimeStamp, text, true)
+			v.out.Findings = append(v.out.Findings, sig.StampLeftOut(codeTimeStamp, text))
 		} else if !ts.Passed() {
 			v.add(codeTimeStamp, "the time stamp of "+ts.Time.Format(time.RFC3339)+" proves no time: it is not by a trusted service, or its hash function is weak", false)
 		}
@@ -246,7 +246,7 @@ func (v *verification) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	if err := errors.Join(b.Spend(budget.Signature+2*int64(len(der))), b.Hold(4*int64(len(der)))); err != nil {
 		return ts, err
 	}
-	token, err := tsp.ParseToken(der)
+	token, err := tsp.ParseToken(tsp.Unwrap(der))
 	if err != nil {
 		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
 	}

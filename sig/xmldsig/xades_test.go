@@ -5,7 +5,9 @@ package xmldsig_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +59,24 @@ func TestXAdES(t *testing.T) {
 					bad := check(flip(t, signed, "<ds:SignatureValue>"), sigtest.Time)
 					if bad.Passed() || !hasCode(bad.Findings, "time-stamp") {
 						t.Errorf("a time stamp of another value: %+v", bad.Findings)
+					}
+					// Some programs store the token in an OCTET STRING.
+					open := strings.Index(string(signed), "EncapsulatedTimeStamp")
+					open += strings.IndexByte(string(signed[open:]), '>') + 1
+					end := open + bytes.IndexByte(signed[open:], '<')
+					token, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(signed[open:end])), ""))
+					if err != nil {
+						t.Fatal(err)
+					}
+					wrapped := base64.StdEncoding.EncodeToString(slices.Concat([]byte{4, 0x82, byte(len(token) >> 8), byte(len(token))}, token))
+					if r := check(slices.Concat(signed[:open], []byte(wrapped), signed[end:]), later); !r.Passed() || r.Level != "T" {
+						t.Errorf("a token in an OCTET STRING: level %s, %+v", r.Level, r.Findings)
+					}
+					// The time stamp is not signed. Without it the signature is one of level BES.
+					spoiled, place := bytes.Clone(signed), open+100
+					spoiled[place] = 'A' + (spoiled[place]-'A'+1)%26
+					if bad := check(spoiled, sigtest.Time); !bad.Passed() || bad.Level != "BES" || !slices.Contains(bad.Headlines(), "an invalid time stamp was left out") {
+						t.Errorf("an invalid time stamp: level %s, %+v", bad.Level, bad.Findings)
 					}
 				})
 			}

@@ -320,7 +320,7 @@ var verdicts = map[string]cli.Word{
 }
 
 // remarks are the headlines without values. The others are shown as the formats say them.
-var remarks = []cli.Word{"revocation not checked", "unsigned bytes after the signature"}
+var remarks = []cli.Word{"revocation not checked", "unsigned bytes after the signature", "an invalid time stamp was left out"}
 
 // headline returns a verdict with its remarks. A verdict other than passed is in upper case.
 func (p *printer) headline(verdict string, beside []string) string {
