@@ -19,7 +19,7 @@ func (s *SignerInfo) notDER() string {
 		if f[0] != tagContext0 {
 			continue
 		}
-		// The implicit tag stands for that of a SET, whose order overAttributes judges.
+		// The implicit tag replaces that of a SET, whose order overAttributes judges.
 		_, n, length, err := parseHeader(f)
 		if reason := notMinimal(f, n, length); err != nil || reason != "" {
 			return reason
