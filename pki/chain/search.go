@@ -225,7 +225,7 @@ func (s *search) noPath(leaf *x509gost.Certificate) *Verdict {
 	if reason.Text != "" {
 		v.Findings = append(v.Findings, reason)
 	}
-	// A certificate that anybody can forge is the more important reason, wherever the path ends.
+	// A key that can be forged is the more important reason, wherever the path ends.
 	var weak findings
 	for i, c := range v.Chain {
 		weak.strength(c, i == len(v.Chain)-1, s.At)

@@ -25,7 +25,7 @@ import (
 // it name the algorithm.
 var ErrUnsupported = errors.New("not supported")
 
-// ErrTooShort reports a key that is not supported because anybody can forge its signatures.
+// ErrTooShort reports a key that is not supported because its signatures can be forged.
 var ErrTooShort = errors.New("too short")
 
 // Scheme is an algorithm for verification: a kind of key, the digest it signs and, for
