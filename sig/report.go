@@ -118,7 +118,7 @@ type Finding struct {
 
 // StampLeftOut returns the finding that a time stamp of a signature is invalid. Such a time stamp
 // is left out, and the signature is judged as without it (EN 319 102-1, 5.5.4). The reader must
-// see it, because somebody may have relied on the time.
+// see it, because the time may have been relied on.
 func StampLeftOut(code, text string) Finding {
 	return Finding{Code: code, Text: text, Headline: "an invalid time stamp was left out"}
 }
