@@ -3,6 +3,7 @@
 package pfx
 
 import (
+	"bytes"
 	"testing"
 
 	"golang.org/x/crypto/cryptobyte"
@@ -23,8 +24,12 @@ func FuzzInside(f *testing.F) {
 		addBag(&bag, oidCertBag, "name", []byte{1}, func(b *cryptobyte.Builder) { b.AddBytes(data) })
 		f.Add(algorithm, derOf(bag.BytesOrPanic()))
 	}
+	bag := cryptoProBag(f, x509gost.OID{1, 2, 643, 7, 1, 1, 1, 1}, make([]byte, 32), make([]byte, 4), 2)
+	f.Add(bag, bag)
 	f.Fuzz(func(t *testing.T, algorithm, data []byte) {
 		r := &reader{password: "x", budget: 1000}
+		_, _, _ = openCryptoPro(make([]byte, 32), bytes.Clone(data))
+		_ = (&reader{password: "x", budget: 1000}).bag(oidShroudedBag, algorithm, "", nil, 0)
 		in := cryptobyte.String(algorithm)
 		if plain, err := r.budget.decipher(&in, "x", data); err == nil && len(plain) > len(data) {
 			t.Fatal("the plain text is longer")

@@ -35,6 +35,8 @@ type reader struct {
 	key          []byte // PKCS #8; wiped at the end
 	keyID        []byte
 	name         string
+	unproven     bool // only a certificate can prove the key
+	sealed       bool // a content with certificates could not be read
 	certificates []certificate
 }
 
@@ -152,6 +154,11 @@ func (r *reader) content(in *cryptobyte.String) error {
 		if !info.SkipASN1(asn1.SEQUENCE) || !readImplicit(&info, &contents) {
 			return errors.New("an encrypted content is malformed")
 		}
+		if oid, _, err := algorithmOf(algorithm); err == nil && oid.Equal(oidRC2) {
+			// CryptoPro CSP encrypts certificates so, which are public. The key is elsewhere.
+			r.sealed = true
+			return nil
+		}
 		plain, err := r.budget.decipher(&algorithm, r.password, contents)
 		if err != nil {
 			return err
@@ -160,6 +167,11 @@ func (r *reader) content(in *cryptobyte.String) error {
 		return r.safe(plain, 0)
 	}
 	return fmt.Errorf("contents of type %s are not supported", kind)
+}
+
+// algorithmOf reads the AlgorithmIdentifier at the beginning of in.
+func algorithmOf(in cryptobyte.String) (x509gost.OID, []byte, error) {
+	return x509gost.ReadAlgorithm(&in)
 }
 
 // readImplicit reads [0] IMPLICIT OCTET STRING, in one piece or, in BER, in several.
@@ -228,6 +240,14 @@ func (r *reader) bag(kind x509gost.OID, value cryptobyte.String, name string, id
 		algorithm := seq
 		if !seq.SkipASN1(asn1.SEQUENCE) || !seq.ReadASN1(&contents, asn1.OCTET_STRING) {
 			return errors.New("an encrypted key is malformed")
+		}
+		if oid, parameters, err := algorithmOf(algorithm); err == nil && oid.Equal(oidCryptoPro) {
+			key, proven, err := r.budget.cryptoPro(parameters, r.password, contents)
+			if err != nil {
+				return err
+			}
+			r.unproven = !proven
+			return r.setKey(key, name, id)
 		}
 		key, err := r.budget.decipher(&algorithm, r.password, contents)
 		if err != nil {
@@ -310,6 +330,9 @@ func readAttributes(in cryptobyte.String) (name string, id []byte, err error) {
 
 // bundle finds the certificate of the key.
 func (r *reader) bundle() (*Bundle, error) {
+	if r.sealed {
+		return nil, fmt.Errorf("its certificates are encrypted with RC2 of 40 bits (%s), which is not supported; export it without encryption of certificates, or with PBES2", oidRC2)
+	}
 	if r.key == nil {
 		return nil, errors.New("there is no private key in the file")
 	}
@@ -327,6 +350,9 @@ func (r *reader) bundle() (*Bundle, error) {
 			continue
 		}
 		b.Others = append(b.Others, c.Certificate)
+	}
+	if r.unproven && b.Certificate == nil {
+		return nil, errors.New("the code of the key in CryptoPro's encryption does not fit, and no certificate in the file belongs to the key")
 	}
 	return b, nil
 }

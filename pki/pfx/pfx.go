@@ -9,8 +9,9 @@
 //
 // Parse supports PBES2 with PBKDF2 over HMAC of Streebog, GOST R 34.11-94, SHA-1 and SHA-2.
 // It supports the ciphers Kuznyechik and Magma in CTR-ACPKM with and without OMAC, GOST
-// 28147-89 in CFB, and AES in CBC. Lengths may be BER. It refuses a file without an integrity
-// code, and the older ciphers of RFC 7292 (RC2, Triple-DES).
+// 28147-89 in CFB, and AES in CBC, and keys in the encryption of CryptoPro CSP. Lengths may be BER.
+// It refuses a file without an integrity code, and the older ciphers of RFC 7292 (RC2,
+// Triple-DES).
 //
 // Parse limits the size of a file, its elements, and the iterations of all derivations
 // together, so a hostile file cannot occupy the machine.

@@ -64,7 +64,8 @@ func marshalPrivate(key crypto.Signer, s *suite.Suite) ([]byte, error) {
 // little-endian scalar itself (gost-engine), an OCTET STRING around it (Bouncy Castle), and
 // a big-endian INTEGER (older CSPs). It also reads scalars with masks (RFC 9548, section
 // 5.1): as they are, in an OCTET STRING, and in the SEQUENCE of R 50.1.112-2016 with the
-// public key. If a public key of the right length comes along, it must match.
+// public key. If a public key of the right length comes along, it must match. An identifier of
+// key agreement counts as that of signatures on the same curve.
 func ParsePrivateKey(pkcs8 []byte) (crypto.Signer, *suite.Suite, error) {
 	key, su, err := parsePrivate(pkcs8)
 	if err != nil {
@@ -102,6 +103,11 @@ func parsePrivate(der []byte) (crypto.Signer, *suite.Suite, error) {
 	if !seq.Empty() {
 		return nil, nil, errors.New("unknown data follows the key")
 	}
+	for _, row := range agreement {
+		if row.oid.Equal(oid) {
+			oid = row.signs
+		}
+	}
 	su, known := suite.ByKeyOID(oid)
 	if !known {
 		return nil, nil, fmt.Errorf("key algorithm %s is not supported", oid)
@@ -114,6 +120,14 @@ func parsePrivate(der []byte) (crypto.Signer, *suite.Suite, error) {
 		return key, su, nil
 	}
 	return parseStandardPrivate(der, su)
+}
+
+// agreement has the identifiers of keys for key agreement by those of keys for signatures. The
+// keys are the same; CSPs give one of the former to a key that may do both (R 1323565.1.023).
+var agreement = []struct{ oid, signs OID }{
+	{OID{1, 2, 643, 7, 1, 1, 6, 1}, suite.GOST2012x256.KeyOID},
+	{OID{1, 2, 643, 7, 1, 1, 6, 2}, suite.GOST2012x512.KeyOID},
+	{OID{1, 2, 643, 2, 2, 98}, suite.GOST2001.KeyOID},
 }
 
 func parseStandardPrivate(der []byte, su *suite.Suite) (crypto.Signer, *suite.Suite, error) {
