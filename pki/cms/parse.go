@@ -20,7 +20,14 @@ import (
 var (
 	ErrPEM    = errors.New("cms: the message is PEM text; decode it to DER or BER first")
 	ErrBase64 = errors.New("cms: the message is Base64 text; decode it to DER or BER first")
+	ErrUTF16  = errors.New("cms: the message is text in UTF-16; save it as ASCII or UTF-8 and decode it to DER or BER first")
+	ErrSMIME  = errors.New("cms: the message is a part of S/MIME; decode the Base64 below its header to DER or BER first")
 )
+
+// IsText reports whether err is one of those of Parse for messages that are still text.
+func IsText(err error) bool {
+	return errors.Is(err, ErrPEM) || errors.Is(err, ErrBase64) || errors.Is(err, ErrUTF16) || errors.Is(err, ErrSMIME)
+}
 
 // Parse reads a ContentInfo with SignedData of size bytes, in DER or BER (indefinite
 // lengths, strings in pieces). It keeps everything except the content in memory, up to 16
@@ -48,28 +55,54 @@ type parser struct {
 	pieces int   // pieces of the content visited so far
 }
 
-// notText refuses input that is not a message by its first bytes. It reports PEM and
-// Base64 separately, because callers forget to decode them. In Base64, 0x30 becomes 'M'.
+// textSize is the number of bytes in which Parse looks for PEM or a header of S/MIME.
+const textSize = 4 << 10
+
+// notText refuses input that is not a message by its first bytes. It reports text forms
+// separately, because callers forget to decode them.
 func (p *parser) notText() error {
-	b, err := p.peek(0, int(min(p.size, 64)))
+	b, err := p.peek(0, 1)
 	if err != nil {
 		return err
 	}
 	if len(b) == 0 {
 		return errors.New("cms: the message is empty")
 	}
-	b = bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), " \t\r\n")
-	if bytes.HasPrefix(b, []byte("-----BEGIN ")) {
+	if b[0] == tagSequence {
+		return nil
+	}
+	if b, err = p.peek(0, int(min(p.size, textSize))); err != nil {
+		return err
+	}
+	if err := textForm(b); err != nil {
+		return err
+	}
+	return errors.New("cms: not a message: a SEQUENCE (ContentInfo) expected at its beginning")
+}
+
+// textForm returns the error for a message in a text form, or nil. head begins the input.
+func textForm(head []byte) error {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")),
+		len(head) >= 4 && head[0] == 0 && head[1] > ' ' && head[2] == 0 && head[3] > ' ',
+		len(head) >= 4 && head[0] > ' ' && head[1] == 0 && head[2] > ' ' && head[3] == 0:
+		return ErrUTF16
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if len(text) < 4 || bytes.IndexByte(text, 0) >= 0 {
+		return nil
+	}
+	// Programs write descriptions before PEM (RFC 7468, 5.2), and agents send S/MIME with a header.
+	if bytes.HasPrefix(text, []byte("-----BEGIN ")) || bytes.Contains(text, []byte("\n-----BEGIN ")) {
 		return ErrPEM
 	}
-	if len(b) >= 4 && b[0] == 'M' {
-		const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_\r\n\t "
-		if len(bytes.Trim(b, base64)) == 0 {
-			return ErrBase64
-		}
+	lower := bytes.ToLower(text)
+	if bytes.Contains(lower, []byte("content-type:")) && (bytes.Contains(lower, []byte("pkcs7-")) || bytes.Contains(lower, []byte("multipart/signed"))) {
+		return ErrSMIME
 	}
-	if b, _ = p.peek(0, 1); b[0] != tagSequence {
-		return errors.New("cms: not a message: a SEQUENCE (ContentInfo) expected at its beginning")
+	const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_\r\n\t "
+	if text[0] == 'M' && len(bytes.Trim(text[:min(len(text), 64)], base64)) == 0 { // 0x30 in Base64
+		return ErrBase64
 	}
 	return nil
 }

@@ -209,6 +209,24 @@ func TestRefused(t *testing.T) {
 	if _, err := Parse(strings.NewReader("-----BEGIN CMS-----"), 19); !errors.Is(err, ErrPEM) {
 		t.Error("not ErrPEM:", err)
 	}
+	for text, want := range map[string]error{
+		"Comment\n\n-----BEGIN PKCS7-----\n":  ErrPEM,
+		"\xef\xbb\xbf-----BEGIN PKCS7-----\n": ErrPEM,
+		"\xff\xfeM\x00I\x00I\x00":             ErrUTF16,
+		"M\x00I\x00I\x00B\x00":                ErrUTF16,
+		"\x00M\x00I\x00I\x00B":                ErrUTF16,
+		"MIME-Version: 1.0\nContent-Type: application/pkcs7-mime; name=a\n\nMIIB":           ErrSMIME,
+		"Content-Type: multipart/signed; protocol=\"application/pkcs7-signature\"\r\n\r\nx": ErrSMIME,
+	} {
+		if _, err := Parse(strings.NewReader(text), int64(len(text))); !errors.Is(err, want) || !IsText(err) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"Comment", "MZ\x90\x00\x03\x00\x00\x00", "PK\x03\x04", "\x04\x01-----BEGIN ", "<a>"} {
+		if _, err := Parse(strings.NewReader(text), int64(len(text))); err == nil || IsText(err) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 	if _, err := Parse(strings.NewReader("MIIBKAYJKoZIhvcNAQcC"), 20); !errors.Is(err, ErrBase64) {
 		t.Error("not ErrBase64:", err)
 	}
@@ -314,6 +332,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(s.Message)
 	}
 	f.Add(minimal(indefinite(tagOctetString|bitConstructed, wrap(tagOctetString, []byte("abc")))))
+	f.Add([]byte("text\n-----BEGIN CMS-----\n"))
+	f.Add([]byte("Content-Type: application/pkcs7-mime\n\nMII"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := Parse(bytes.NewReader(b), int64(len(b)))
 		if err != nil {

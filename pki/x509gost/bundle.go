@@ -15,8 +15,38 @@ import (
 
 var oidSignedData = OID{1, 2, 840, 113549, 1, 7, 2}
 
-// ParseCertificates reads certificates in the forms that people send: DER, PEM, and
-// Base64 of DER with or without line breaks. PEM may have any number of blocks. Each DER
+// Narrow returns a text in UTF-16, with or without a byte order mark, as one byte for each
+// character; characters outside of ASCII become question marks. PEM and Base64 have none but in
+// comments. Any other input is returned unchanged.
+func Narrow(data []byte) []byte {
+	if len(data) < 4 {
+		return data
+	}
+	little := data[0] == 0xff && data[1] == 0xfe || data[0] > ' ' && data[1] == 0 && data[2] > ' ' && data[3] == 0
+	big := data[0] == 0xfe && data[1] == 0xff || data[0] == 0 && data[1] > ' ' && data[2] == 0 && data[3] > ' '
+	if !little && !big || data[0] == byte(cbasn1.SEQUENCE) && data[1] >= 0x80 {
+		return data
+	}
+	high, low := 1, 0
+	if big {
+		high, low = 0, 1
+	}
+	out := make([]byte, 0, len(data)/2)
+	for ; len(data) >= 2; data = data[2:] {
+		switch c := data[low]; {
+		case data[high] == 0 && c < 0x80:
+			out = append(out, c)
+		case len(out) == 0 && (data[high] == 0xfe || data[high] == 0xff): // the byte order mark
+		default:
+			out = append(out, '?')
+		}
+	}
+	return out
+}
+
+// ParseCertificates reads certificates in the forms that people send: DER, PEM with or without
+// text around it, and Base64 of DER with or without line breaks, each also in UTF-16. PEM may have
+// any number of blocks. Each DER
 // value is a certificate or a PKCS #7 container (.p7b). PEM blocks of other kinds are
 // skipped. The input must have at least one certificate, and one malformed certificate is
 // an error for the whole input.
@@ -35,8 +65,9 @@ func parseBundle(data []byte) ([]*Certificate, error) {
 	if len(data) > MaxBundle {
 		return nil, fmt.Errorf("%d bytes are more than the %d allowed", len(data), MaxBundle)
 	}
+	data = Narrow(data)
 	switch {
-	case len(data) > 0 && data[0] == byte(cbasn1.SEQUENCE):
+	case len(data) > 0 && data[0] == byte(cbasn1.SEQUENCE) && !isPEM(data):
 		return parseDERBundle(data, nil)
 	case isPEM(data):
 		return parsePEM(data)
@@ -57,9 +88,10 @@ func parseBundle(data []byte) ([]*Certificate, error) {
 }
 
 // isPEM reports whether a text has a PEM block. DER may contain such a text too, in a
-// certificate that quotes it, but DER begins with another byte.
+// certificate that quotes it, but a certificate has a length of more than one byte, which no text
+// has after its first character.
 func isPEM(data []byte) bool {
-	return len(data) > 0 && data[0] != byte(cbasn1.SEQUENCE) && bytes.Contains(data, []byte("-----BEGIN "))
+	return len(data) > 1 && (data[0] != byte(cbasn1.SEQUENCE) || data[1] < 0x80) && bytes.Contains(data, []byte("-----BEGIN "))
 }
 
 // pemKinds are the block types that hold certificates.

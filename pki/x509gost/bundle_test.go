@@ -5,12 +5,22 @@ package x509gost_test
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"tamga/pki/x509gost"
 )
+
+// wide returns a text in UTF-16.
+func wide(text string, order binary.AppendByteOrder) (out []byte) {
+	for _, unit := range utf16.Encode([]rune(text)) {
+		out = order.AppendUint16(out, unit)
+	}
+	return out
+}
 
 func TestParseCertificates(t *testing.T) {
 	p := loadPublished(t)
@@ -30,6 +40,9 @@ func TestParseCertificates(t *testing.T) {
 		"Base64 with lines": {[]byte(lines), [][]byte{a}},
 		"with a mark":       {[]byte("\xef\xbb\xbf" + text), [][]byte{a}},
 		"PEM":               {pems, [][]byte{a, b}},
+		"PEM below a 0":     {append([]byte("0. Сертификат\n"), pems...), [][]byte{a, b}},
+		"PEM in UTF-16":     {wide("\ufeffСертификат\r\n"+string(pems), binary.LittleEndian), [][]byte{a, b}},
+		"Base64 in UTF-16":  {wide(lines, binary.BigEndian), [][]byte{a}},
 		"PEM in Base64":     {[]byte(base64.StdEncoding.EncodeToString(pems)), [][]byte{a, b}},
 		"PKCS #7":           {pkcs7, [][]byte{a, b}},
 		"PKCS #7 in Base64": {[]byte(base64.StdEncoding.EncodeToString(pkcs7)), [][]byte{a, b}},

@@ -23,14 +23,11 @@ import (
 func parse(ctx context.Context, d sig.Document) (*cms.Message, error) {
 	m, err := cms.Parse(d, d.Size())
 	if err != nil {
-		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err, OtherKind: !looksSigned(d) && !isText(err)}
+		// A message in a text form is of the right kind, and the error says how to send it.
+		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err, OtherKind: !looksSigned(d) && !cms.IsText(err)}
 	}
 	return m, charge(spending(ctx), m)
 }
-
-// isText reports whether a document is a message in PEM or Base64. Such a document is of
-// the right kind, and the error tells the client how to send it.
-func isText(err error) bool { return errors.Is(err, cms.ErrPEM) || errors.Is(err, cms.ErrBase64) }
 
 // looksSigned reports whether a document begins like a signed message. Such a document is
 // a damaged message if it cannot be parsed. Any other document is of another kind.

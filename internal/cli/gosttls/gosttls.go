@@ -239,6 +239,7 @@ func (g *gostTLSCertifyCommand) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
+	data = x509gost.Narrow(data)
 	if block, _ := pem.Decode(data); block != nil {
 		data = block.Bytes
 	}

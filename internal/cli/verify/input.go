@@ -94,6 +94,15 @@ func (in *signedInput) recognise(ctx context.Context, path string, known sig.For
 	if err != nil {
 		return err
 	}
+	if isUTF16(head) {
+		if err := in.narrow(ctx, head[0] == 0 || head[0] == 0xfe); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		in.notes = append(in.notes, cli.Say("%s is %s: it was decoded first", path, formUTF16))
+		if head, err = in.head(); err != nil {
+			return err
+		}
+	}
 	if form := textForm(head); form != "" {
 		if err := in.decode(ctx, form); err != nil {
 			return fmt.Errorf("%s looks like %s, but cannot be decoded: %w", path, form, err)
@@ -134,7 +143,11 @@ const (
 	formPEM    cli.Word = "PEM text"
 	formJSON   cli.Word = "Base64 in quotes, as the signing interface answers"
 	formBase64 cli.Word = "Base64 text"
+	formSMIME  cli.Word = "S/MIME"
 )
+
+// formUTF16 is text whose form shows only when it is converted.
+const formUTF16 cli.Word = "text in UTF-16"
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
@@ -142,14 +155,34 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 func textForm(head []byte) cli.Word {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
 	switch {
-	case bytes.HasPrefix(text, []byte("-----BEGIN ")):
+	case isUTF16(head):
+		return formUTF16
+	case bytes.HasPrefix(text, []byte("-----BEGIN ")), isLines(text) && bytes.Contains(text, []byte("\n-----BEGIN ")):
 		return formPEM
 	case len(text) >= 2 && text[0] == '"' && isBase64(text[1]):
 		return formJSON
 	case len(text) >= 40 && bytes.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("=\r\n\t ", r) && (r > 0x7f || !isBase64(byte(r))) }) < 0:
 		return formBase64 // the bytes of a bare signature are hardly ever all Base64 digits
+	case isLines(text) && bytes.Contains(bytes.ToLower(text), []byte("content-type: application/")) && bytes.Contains(bytes.ToLower(text), []byte("pkcs7-mime")):
+		return formSMIME
 	}
 	return ""
+}
+
+// isUTF16 reports whether a file begins with a byte order mark of UTF-16, or with two ASCII
+// characters in it.
+func isUTF16(head []byte) bool {
+	if len(head) < 4 {
+		return false
+	}
+	mark := string(head[:2])
+	return mark == "\xff\xfe" || mark == "\xfe\xff" ||
+		head[0] == 0 && head[1] > ' ' && head[2] == 0 && head[3] > ' ' || head[0] > ' ' && head[1] == 0 && head[2] > ' ' && head[3] == 0
+}
+
+// isLines reports whether head is lines of text. DER has bytes below that of a tab.
+func isLines(head []byte) bool {
+	return bytes.IndexFunc(head, func(r rune) bool { return r < '\t' }) < 0
 }
 
 func isBase64(c byte) bool {
@@ -202,9 +235,48 @@ func (in *signedInput) decode(ctx context.Context, form cli.Word) error {
 			err = cli.ErrBase64
 		}
 	} else {
-		n, err = cli.CopyBase64(f, &base64Text{src: bufio.NewReaderSize(src, 64<<10)})
+		n, err = cli.CopyBase64(f, &base64Text{src: bufio.NewReaderSize(src, 64<<10), form: form})
 	}
 	if err != nil {
+		return err
+	}
+	in.document = &document{f, n, text.bar}
+	return nil
+}
+
+// narrow replaces a text in UTF-16 by one of a byte for each character. Characters outside of
+// ASCII occur in comments only.
+func (in *signedInput) narrow(ctx context.Context, bigEndian bool) error {
+	text := in.document
+	f, err := in.temporary()
+	if err != nil {
+		return err
+	}
+	src := bufio.NewReaderSize(&contextReader{ctx, io.NewSectionReader(text, 0, text.Size())}, 64<<10)
+	dst := bufio.NewWriter(f)
+	var n int64
+	for {
+		var pair [2]byte
+		if _, err := io.ReadFull(src, pair[:]); err == io.EOF {
+			break
+		} else if err != nil && err != io.ErrUnexpectedEOF {
+			return err
+		}
+		if bigEndian {
+			pair[0], pair[1] = pair[1], pair[0]
+		}
+		switch {
+		case n == 0 && pair == [2]byte{0xff, 0xfe}:
+			continue // the byte order mark
+		case pair[1] != 0 || pair[0] > 0x7f:
+			pair[0] = '?'
+		}
+		if err := dst.WriteByte(pair[0]); err != nil {
+			return err
+		}
+		n++
+	}
+	if err := dst.Flush(); err != nil {
 		return err
 	}
 	in.document = &document{f, n, text.bar}
@@ -224,13 +296,16 @@ func (r *contextReader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// base64Text reads the Base64 of the first PEM block, or of a text that is nothing but Base64. It skips
-// line ends and spaces.
+// base64Text reads the Base64 of the first PEM block, below a header of S/MIME, or of a text that is
+// nothing but Base64. It skips line ends and spaces.
 type base64Text struct {
 	src   *bufio.Reader
+	form  cli.Word
 	begun bool
 	pem   bool
 	done  bool
+
+	header bool // a line of the header was read
 }
 
 func (t *base64Text) Read(b []byte) (int, error) {
@@ -263,25 +338,30 @@ func (t *base64Text) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// begin skips a byte order mark, white space and the line -----BEGIN.
+// begin skips what is before the Base64: a byte order mark and white space, the lines up to
+// -----BEGIN in PEM, and the header up to an empty line in S/MIME.
 func (t *base64Text) begin() error {
 	t.begun = true
 	if mark, _ := t.src.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
 		t.src.Discard(len(byteOrderMark))
 	}
+	if t.form == formBase64 {
+		return nil
+	}
 	for {
-		next, err := t.src.Peek(1)
+		line, err := t.src.ReadSlice('\n') // a line longer than the buffer is neither
 		if err != nil {
 			return err
 		}
-		if next[0] == '-' {
+		line = bytes.TrimSpace(line)
+		switch {
+		case t.form == formPEM && bytes.HasPrefix(line, []byte("-----BEGIN ")):
 			t.pem = true
-			_, err := t.src.ReadSlice('\n') // a line longer than the buffer is not PEM
-			return err
-		}
-		if strings.IndexByte(" \t\r\n", next[0]) < 0 {
 			return nil
+		case t.form == formSMIME && len(line) == 0 && t.header:
+			return nil
+		case t.form == formSMIME && len(line) > 0:
+			t.header = true
 		}
-		t.src.Discard(1)
 	}
 }

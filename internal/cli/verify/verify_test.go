@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -146,6 +148,31 @@ const at = " --at 2025-03-14T09:30:00Z"
 
 func TestVerifyVerdicts(t *testing.T) {
 	f := newSignedFiles(t)
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	wide := func(text string, order binary.AppendByteOrder) string {
+		var out []byte
+		for _, unit := range utf16.Encode([]rune(text)) {
+			out = order.AppendUint16(out, unit)
+		}
+		return string(out)
+	}
+	attached := read("attached")
+	mime := func(message string) string {
+		return "MIME-Version: 1.0\r\nContent-Type: application/pkcs7-mime; smime-type=signed-data; name=\"smime.p7m\"\r\n" +
+			"Content-Transfer-Encoding: base64\r\n\r\n" + base64.StdEncoding.EncodeToString([]byte(message)) + "\r\n"
+	}
+	tamgatest.WriteFile(t, "pem.commented", "Комментарий: 0 - 9\n\n"+read("pem"))
+	tamgatest.WriteFile(t, "pem.utf16", wide("\ufeffКомментарий\r\n"+read("pem"), binary.LittleEndian))
+	tamgatest.WriteFile(t, "base64.utf16", wide("\ufeff"+read("base64"), binary.LittleEndian))
+	tamgatest.WriteFile(t, "base64.utf16be", wide(read("base64"), binary.BigEndian))
+	tamgatest.WriteFile(t, "smime", mime(attached))
+	tamgatest.WriteFile(t, "smime.changed", mime(strings.Replace(attached, f.document, strings.ToUpper(f.document), 1)))
 	sum := func(h *suite.Hash) string { return hex.EncodeToString(h.Digest([]byte(f.document)).Sum) }
 	const trusted = " --ca root.pem" + at
 	for _, c := range []struct {
@@ -162,6 +189,12 @@ func TestVerifyVerdicts(t *testing.T) {
 		{"hash", "alone.p7s --hash " + sum(suite.Streebog512) + trusted, 0, []string{"Signature: passed; revocation not checked\n"}},
 		{"hash of another document", "alone.p7s --hash " + strings.Repeat("00", 64) + trusted, 1, []string{"Signature: FAILED; revocation not checked\n", "wrong"}},
 		{"PEM", "pem --original doc" + trusted, 0, []string{"note: pem is PEM text: it was decoded first", "Signature: passed; revocation not checked\n"}},
+		{"PEM below text", "pem.commented --original doc" + trusted, 0, []string{"note: pem.commented is PEM text: it was decoded first", "Signature: passed; revocation not checked\n"}},
+		{"PEM in UTF-16", "pem.utf16 --original doc" + trusted, 0, []string{"note: pem.utf16 is text in UTF-16: it was decoded first", "is PEM text", "Signature: passed; revocation not checked\n"}},
+		{"Base64 in UTF-16", "base64.utf16" + trusted, 0, []string{"text in UTF-16", "Base64 text", "Signature: passed; revocation not checked\n"}},
+		{"Base64 in UTF-16, the other order", "base64.utf16be" + trusted, 0, []string{"text in UTF-16", "Base64 text", "Signature: passed; revocation not checked\n"}},
+		{"S/MIME", "smime" + trusted, 0, []string{"note: smime is S/MIME: it was decoded first", "Signature: passed; revocation not checked\n"}},
+		{"S/MIME changed", "smime.changed" + trusted, 1, []string{"Signature: FAILED"}},
 		{"Base64", "base64" + trusted, 0, []string{"Base64 text", "Signature: passed; revocation not checked\n"}},
 		{"answer of the server", "answer" + trusted, 0, []string{"in quotes", "Signature: passed; revocation not checked\n"}},
 		{"bare", "value --original doc --cert signer.pem --intermediate issuing.pem" + trusted, 0, []string{"(bare signature, 1 signature)", "Signature: passed; revocation not checked\n"}},
