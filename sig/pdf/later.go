@@ -242,10 +242,16 @@ func (r *laterRevision) follow(p *strictReader) error {
 	p.blanks()
 	if p.peek() == '%' { // iText names itself here
 		p.pos++
-		for n := 0; !p.endOfLine(); n++ {
+		var line []byte
+		for !p.endOfLine() {
 			c := p.next()
-			if n == 200 || c != ' ' && c != '(' && c != ')' && !isRegular(c) || c > '~' {
+			if line = append(line, byte(c)); len(line) > 200 || c < ' ' || c > '~' || c != ' ' && c != '(' && c != ')' && !isRegular(c) {
 				return p.fault("a comment that is not the name of a program")
+			}
+		}
+		for _, word := range []string{"xref", "trailer", "obj", "stream", "EOF"} {
+			if bytes.Contains(line, []byte(word)) {
+				return p.fault("a comment with the word %s", word)
 			}
 		}
 		p.blanks()
@@ -301,7 +307,8 @@ func (r *laterRevision) table(p *strictReader) error {
 	if !p.endOfLine() {
 		return p.fault("an end of line is expected after xref")
 	}
-	for isDigit(p.peek()) {
+	subsections := 0
+	for ; isDigit(p.peek()); subsections++ {
 		first, ok1 := p.digits()
 		blank := p.next()
 		count, ok2 := p.digits()
@@ -329,6 +336,9 @@ func (r *laterRevision) table(p *strictReader) error {
 				return err
 			}
 		}
+	}
+	if subsections == 0 {
+		return p.fault("the table has no subsection")
 	}
 	p.blanks() // MuPDF writes an empty line
 	if !p.word("trailer") {
@@ -526,6 +536,7 @@ type laterView struct {
 }
 
 func (v *laterView) find(num int) place {
+	v.base.charge(int64(1 + len(v.newer)/4))
 	for _, r := range slices.Backward(v.newer) {
 		if p := r.section.find(v.base, num); p.kind != absent {
 			return p
@@ -561,6 +572,9 @@ func (l *later) check(r *laterRevision, start int64, view *laterView) error {
 	defer func() { f.spending.Release(c.held) }()
 	if err := c.entries(view); err != nil {
 		return err
+	}
+	if err := c.references(r.trailer); err != nil {
+		return &strictError{r.place, fmt.Sprintf("the trailer: %v", err)}
 	}
 	r.start, r.first = start, r.place
 	p := f.strictAt(start, r.place)
@@ -770,6 +784,27 @@ func (c *laterCheck) reference(id ref) error {
 		return c.later.file.failed()
 	}
 	c.refs[id] = true
+	return nil
+}
+
+// references checks all references in a value.
+func (c *laterCheck) references(o object) error {
+	switch o := o.(type) {
+	case ref:
+		return c.reference(o)
+	case array:
+		for _, x := range o {
+			if err := c.references(x); err != nil {
+				return err
+			}
+		}
+	case dict:
+		for _, e := range o {
+			if err := c.references(e.value); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
