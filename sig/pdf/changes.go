@@ -289,7 +289,8 @@ func (c *comparison) knowField(o object, path string, kind object, signed bool, 
 	c.appearances(c.old, d, func(id ref, o object) {
 		f.shown = append(f.shown, id.num)
 		if s, ok := o.(*stream); ok && !s.dict.has("Resources") {
-			c.bare = true
+			n, ok := c.old.lengthOf(s)
+			c.bare = c.bare || !ok || n > 0
 		}
 	})
 	for _, kid := range c.old.resolveArray(d.get("Kids")) {
@@ -841,11 +842,12 @@ func (c *comparison) annotations(was, is array) {
 		}
 		id, _ := o.(ref)
 		d := c.new.resolveDict(o)
-		rect, placed := c.new.rectangle(d.get("Rect"))
+		_, placed := c.new.rectangle(d.get("Rect"))
+		placed = placed && len(c.new.resolveArray(d.get("Rect"))) == 4
 		switch {
 		case slices.ContainsFunc(was, func(x object) bool { return c.same(o, x, 0, false) }):
 			c.note(kindAnnotations, "the order or the number of annotations")
-		case d.get("Subtype") == name("Widget") && c.kindOf(d) == name("Sig") && placed && len(rect) == 4:
+		case d.get("Subtype") == name("Widget") && c.kindOf(d) == name("Sig") && placed:
 			if why := c.unshowable(d); why != "" {
 				c.note(kindOther, "the appearance of the signature field, which %s", why)
 			}

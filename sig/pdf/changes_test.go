@@ -387,9 +387,9 @@ func TestLaterStreams(t *testing.T) {
 	}
 }
 
-// TestSmallSize writes a Size that covers only the objects of the revision, as PDFBox does. Some
-// programs then search for the objects, so the document must have no others.
-func TestSmallSize(t *testing.T) {
+// TestSearchForObjects writes a Size that covers only the objects of the revision, as PDFBox does.
+// Some programs then search for the objects, so the document must have no others.
+func TestSearchForObjects(t *testing.T) {
 	root, signer := party(t)
 	for what, hidden := range map[string]string{"": "", "unlisted body": "11 0 obj\n<</Length 5>>\nstream\nBT ET\nendstream\nendobj\n"} {
 		plain := formDocument()
@@ -397,6 +397,12 @@ func TestSmallSize(t *testing.T) {
 		plain = slices.Concat(plain[:at], []byte(hidden), bytes.Replace(plain[at:], fmt.Appendf(nil, "startxref\n%d", at), fmt.Appendf(nil, "startxref\n%d", at+len(hidden)), 1))
 		l := goodTail()
 		data := l.onto(t, signedBy(t, signer, plain, nil))
+		// A reference to an object that no section lists makes them search, too.
+		l.value = strings.Replace(l.value, "/P 10 0 R", "/P 10 0 R /RV 15 0 R", 1)
+		missing := l.onto(t, signedBy(t, signer, bytes.Replace(plain, []byte("/Size 12"), []byte("/Size 20"), 1), nil))
+		if r := verified(t, missing, root); r.Passed() != (hidden == "") {
+			t.Errorf("%q: with a missing object: %s", what, say(r))
+		}
 		size, _ := integer(opened(t, data).trailer.get("Size"))
 		i := bytes.LastIndex(data, fmt.Appendf(nil, "/Size %d", size))
 		small := slices.Concat(data[:i], []byte("/Size 6"), data[i+len(fmt.Sprint("/Size ", size)):])

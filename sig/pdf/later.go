@@ -408,7 +408,7 @@ func (p *strictReader) crossReferences() (id ref, d dict, list []laterEntry, err
 	width := 0
 	for i := range w {
 		n, ok := plainInteger(w[i])
-		if !ok || n > 8 {
+		if !ok || n > []int64{2, 8, 4}[i] {
 			return fail("W of the cross-reference stream is malformed")
 		}
 		b.widths[i] = int(n)
@@ -676,7 +676,7 @@ func (c *laterCheck) entries(before *laterView) error {
 		}
 	}
 	for num := range c.lists {
-		if p := r.section.find(f, num); p.kind != inFile {
+		if p := r.section.find(f, num); p.kind != inFile || p.gen != 0 {
 			return fault("object stream %d is not in this revision", num)
 		}
 	}
@@ -726,7 +726,7 @@ func (c *laterCheck) object(off int64, num, gen int) (end int64, err error) {
 }
 
 // unhidden checks that a search for objects finds the ones that the sections list: of each
-// number the last one in the file.
+// number the last one in the file. Some programs make such a search when an object is missing.
 func (l *later) unhidden() error {
 	if l.searched {
 		return l.hidden
@@ -752,7 +752,7 @@ func (l *later) unhidden() error {
 				continue
 			}
 			if p := f.find(id.num); p.kind != inFile || p.at+f.bias < at+int64(from) {
-				l.hidden = &strictError{at + int64(from), fmt.Sprintf("Size does not cover all objects, and a search would find another object %d here", id.num)}
+				l.hidden = &strictError{at + int64(from), fmt.Sprintf("programs that search for a missing object would find another object %d here", id.num)}
 				break
 			}
 		}
@@ -779,6 +779,11 @@ func (c *laterCheck) reference(id ref) error {
 	p := c.view.find(id.num)
 	if p.kind == inFile && p.gen != id.gen || p.kind == inStream && id.gen != 0 {
 		return fmt.Errorf("the reference to object %d has another generation than the object", id.num)
+	}
+	if p.kind == absent { // Poppler searches for such an object
+		if err := c.later.unhidden(); err != nil {
+			return err
+		}
 	}
 	if !c.keep(64) {
 		return c.later.file.failed()
@@ -891,7 +896,7 @@ func (f *file) strictObjects(s *stream, k *crypt) (*objectList, error) {
 	}
 	list := &objectList{num: s.id.num, data: data}
 	if first > int64(len(data)) || n > first/2 {
-		return nil, errors.New("First is beyond its end")
+		return nil, errors.New("the entry First is beyond its end")
 	}
 	if !f.charge(2*priceToken*n) || !f.keep(16*n) {
 		return nil, f.failed()
