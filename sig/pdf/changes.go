@@ -46,6 +46,7 @@ type comparison struct {
 	values  map[int]bool    // signatures that fields of the form lead to now, filled on first use
 	drawn   map[int]bool    // widgets that lists of annotations got
 	bare    bool            // an appearance of a field has no resources of its own
+	undrawn bool            // programs draw some fields by the resources of the form
 	tagged  int             // 1 if the changes of the parent tree are allowed, -1 if not
 }
 
@@ -68,11 +69,11 @@ func compare(old, now, whole *file, list []*laterRevision, s *signature, g *grap
 		differs: map[int]bool{}, added: map[int]bool{}, fields: map[int]*fieldRole{}, names: map[string]bool{},
 	}
 	changed := c.changed()
+	c.knowFields()
 	c.trailer()
 	if len(c.differs) == 0 || now.failed() != nil {
 		return c
 	}
-	c.knowFields()
 	c.fill()
 	w := &walk{c: c, seen: map[int]*[rolesAtOnce]roles{}}
 	complete := w.run()
@@ -261,6 +262,7 @@ func (c *comparison) keys(a, b dict) []name {
 // knowFields collects the fields of the signed document.
 func (c *comparison) knowFields() {
 	form := c.old.resolveDict(c.old.resolveCatalog("AcroForm"))
+	c.undrawn = c.old.resolve(form.get("NeedAppearances")) == true
 	for _, o := range c.old.resolveArray(form.get("Fields")) {
 		c.knowField(o, "", nil, false, 0)
 	}
@@ -293,8 +295,16 @@ func (c *comparison) knowField(o object, path string, kind object, signed bool, 
 			c.bare = c.bare || !ok || n > 0
 		}
 	})
+	c.undrawn = c.undrawn || !f.signing && d.has("Rect") && !d.has("AP")
 	for _, kid := range c.old.resolveArray(d.get("Kids")) {
 		c.knowField(kid, path, kind, signed, depth+1)
+	}
+}
+
+// redrawn reports that programs may draw fields that have no appearance in another way.
+func (c *comparison) redrawn() {
+	if c.undrawn {
+		c.note(kindForm, "the defaults by which programs draw fields without an appearance")
 	}
 }
 
@@ -421,6 +431,9 @@ func (c *comparison) object(num int, has roles) {
 	}
 	if has&roleForm != 0 {
 		c.form(was, is)
+	}
+	if has&(roleKinds|roleKind) != 0 {
+		c.redrawn()
 	}
 	if has&roleKinds != 0 && !c.grown(was, is) {
 		c.note(kindOther, "the resources of the form")
@@ -591,10 +604,12 @@ func (c *comparison) form(was, is dict) {
 			if was.has(key) { // fields without their own would look different
 				c.note(kindOther, "the default appearance of fields")
 			}
+			c.redrawn()
 		case "DR":
 			if !c.grown(c.old.resolveDict(was.get(key)), c.new.resolveDict(is.get(key))) {
 				c.note(kindOther, "the resources of the form")
 			}
+			c.redrawn()
 		case "Fields":
 			c.newFields(c.old.resolveArray(was.get(key)), c.new.resolveArray(is.get(key)))
 		default:

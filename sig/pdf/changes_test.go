@@ -130,14 +130,16 @@ func TestRolesOfObjects(t *testing.T) {
 		"an appearance of a signature field alone": {shared("", "", map[int]string{5: "<</Subtype /Widget /FT /Sig /T (one) /Rect [50 150 200 170] /AP <</N 8 0 R>>>>"}), func(_ *file, u *update) {
 			u.put(ref{num: 8}, &stream{dict: parsed(t, "<</Subtype /Form /BBox [0 0 9 9]>>").(dict), fresh: []byte("0 0 1 1 re")})
 		}, change, false},
-		"attributes that a page inherits":       {shared("", "", nil), setKey(10, "MediaBox", parsed(t, "[0 0 595.0 842]")), nil, true},
-		"other attributes than a page inherits": {shared("", "", nil), setKey(10, "MediaBox", parsed(t, "[0 0 595 84]")), change, false},
-		"a box with the same values":            {shared("", "/CropBox [0 0 100 50.50]", nil), setKey(10, "CropBox", parsed(t, "[0.00 +0 100. 50.5]")), nil, true},
-		"a real number in place of an integer":  {shared("", "/Rotate 90", nil), setKey(10, "Rotate", number("90.0")), change, false},
-		"an integer with the same value":        {shared("", "/Rotate 90", nil), setKey(10, "Rotate", number("090")), nil, true},
-		"flags that are the default":            {shared("", "", nil), setKey(5, "Ff", number("0")), form, true},
-		"flags that are not":                    {shared("", "", nil), setKey(5, "Ff", number("1")), change, false},
-		"fonts of the form under other numbers": {shared("", "", nil), func(f *file, u *update) { setKey(103, "F1", u.add(f.object(ref{num: 3})))(f, u) }, nil, true},
+		"attributes that a page inherits":                    {shared("", "", nil), setKey(10, "MediaBox", parsed(t, "[0 0 595.0 842]")), nil, true},
+		"other attributes than a page inherits":              {shared("", "", nil), setKey(10, "MediaBox", parsed(t, "[0 0 595 84]")), change, false},
+		"a box with the same values":                         {shared("", "/CropBox [0 0 100 50.50]", nil), setKey(10, "CropBox", parsed(t, "[0.00 +0 100. 50.5]")), nil, true},
+		"a real number in place of an integer":               {shared("", "/Rotate 90", nil), setKey(10, "Rotate", number("90.0")), change, false},
+		"an integer with the same value":                     {shared("", "/Rotate 90", nil), setKey(10, "Rotate", number("090")), nil, true},
+		"flags that are the default":                         {shared("", "", nil), setKey(5, "Ff", number("0")), form, true},
+		"flags that are not":                                 {shared("", "", nil), setKey(5, "Ff", number("1")), change, false},
+		"fonts of a form with a field that is not drawn":     {shared("", "", map[int]string{6: "<</Subtype /Widget /FT /Tx /T (two) /V (2) /Rect [50 190 200 210] /P 10 0 R>>"}), setKey(103, "F2", parsed(t, "3 0 R")), form, true},
+		"a default appearance for a field that is not drawn": {shared("", "", map[int]string{6: "<</Subtype /Widget /FT /Tx /T (two) /V (2) /Rect [50 190 200 210] /P 10 0 R>>"}), setKey(4, "DA", text("/F1 9 Tf")), form, true},
+		"fonts of the form under other numbers":              {shared("", "", nil), func(f *file, u *update) { setKey(103, "F1", u.add(f.object(ref{num: 3})))(f, u) }, nil, true},
 		"other fonts of the form": {shared("", "", nil), func(f *file, u *update) {
 			setKey(103, "F1", u.add(f.object(ref{num: 3}).(dict).with("BaseFont", name("Symbol"))))(f, u)
 		}, change, false},
