@@ -68,12 +68,19 @@ type prefixes struct {
 	document sig.Document
 	at       []int64 // ascending, each once
 	states   map[*suite.Hash][]hash.Hash
+	digests  map[digested]suite.Digest
 	spending *budget.Budget
 	free     int64 // bytes after holes that are hashed without charge
 }
 
+// digested is a digest over the bytes of a signature.
+type digested struct {
+	hash          *suite.Hash
+	from, to, end int64
+}
+
 func newPrefixes(document sig.Document, signatures []*signature, b *budget.Budget) *prefixes {
-	p := &prefixes{document: document, states: map[*suite.Hash][]hash.Hash{}, spending: b, free: document.Size()}
+	p := &prefixes{document: document, states: map[*suite.Hash][]hash.Hash{}, digests: map[digested]suite.Digest{}, spending: b, free: document.Size()}
 	for _, s := range signatures {
 		if !s.broken {
 			p.at = append(p.at, s.from)
@@ -119,6 +126,10 @@ func cloned(h hash.Hash) (hash.Hash, error) { return h.(hash.Cloner).Clone() }
 
 // digest returns the digest of the bytes that a signature covers.
 func (p *prefixes) digest(ctx context.Context, h *suite.Hash, c covered) (suite.Digest, error) {
+	key := digested{h, c.from, c.to, c.end}
+	if d, ok := p.digests[key]; ok {
+		return d, nil
+	}
 	state, err := p.upTo(ctx, h, c.from)
 	if err != nil {
 		return suite.Digest{}, err
@@ -132,7 +143,9 @@ func (p *prefixes) digest(ctx context.Context, h *suite.Hash, c covered) (suite.
 	if err := sig.HashSection(ctx, state, p.document, c.to, rest); err != nil {
 		return suite.Digest{}, err
 	}
-	return suite.Digest{Hash: h, Sum: state.Sum(nil)}, nil
+	d := suite.Digest{Hash: h, Sum: state.Sum(nil)}
+	p.digests[key] = d
+	return d, nil
 }
 
 // Digests implements sig.Digester.

@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/sigtest"
 	"tamga/pki/suite"
+	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
 )
@@ -150,6 +151,42 @@ func TestPrefixes(t *testing.T) {
 	}
 	if most := tails + 3*p.at[len(p.at)-1]; counted.read > most {
 		t.Errorf("%d bytes were read, at most %d expected", counted.read, most)
+	}
+}
+
+// The bytes that 50 signatures cover are hashed once, and of each revision only its own end.
+func TestPrefixesOfManySignatures(t *testing.T) {
+	root, signer := party(t)
+	data := formDocument()
+	for range 50 {
+		data = signedBy(t, signer, data, nil)
+	}
+	counted := &counting{Reader: bytes.NewReader(data)}
+	var all []*signature
+	f, err := open(context.Background(), bytes.NewReader(data), int64(len(data)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range f.form().signatures {
+		all = append(all, f.signature(d))
+	}
+	p := newPrefixes(counted, all, nil)
+	var ends int64
+	for _, s := range all {
+		ends += s.end - s.to
+		for range 2 {
+			got, err := covered{counted, s.from, s.to, s.end, p}.Digests(context.Background(), suite.SHA256)
+			if want := suite.SHA256.Digest(slices.Concat(data[:s.from], data[s.to:s.end])); err != nil || !bytes.Equal(got[0].Sum, want.Sum) {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(all) != 50 || counted.read != p.at[len(p.at)-1]+ends || ends > int64(len(data)) {
+		t.Errorf("%d signatures over %d bytes: %d bytes were hashed, of them %d behind the holes", len(all), len(data), counted.read, ends)
+	}
+	r, err := New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(data), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time})
+	if err != nil || !r.Passed() || len(r.Signatures) != 50 {
+		t.Errorf("%v %+v", err, r)
 	}
 }
 

@@ -8,11 +8,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"tamga/internal/sigtest"
+	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
 )
@@ -56,7 +60,6 @@ func allocated(do func()) int64 {
 // Memory whose size the document decides is charged before it is allocated: a small document that
 // asks for much is refused within a small multiple of its limit.
 func TestChargedBeforeAllocated(t *testing.T) {
-	party(t) // made once
 	const limit = 4 << 20
 	catalog := []string{"<</Type /Catalog /Pages 2 0 R>>", "<</Type /Pages /Kids [] /Count 0>>"}
 	// in returns a document whose page tree is in an object stream.
@@ -182,5 +185,119 @@ func TestFilters(t *testing.T) {
 	}
 	if got, err := f.decode([]byte("\x01\x02"), array{name("A85"), flate}, nil, 1<<30); err == nil {
 		t.Errorf("no base 85: %q", got)
+	}
+}
+
+// crowded returns a document of about size bytes whose objects are in so many object streams, and
+// that was changed revisions times.
+func crowded(size, streams, revisions int) []byte {
+	const each = 50 // objects of a stream
+	var b bytes.Buffer
+	b.WriteString("%PDF-1.7\n")
+	random := rand.NewChaCha8([32]byte{})
+	// An image for each page, so that most bytes are not in object streams.
+	image := make([]byte, max(0, size/streams-4<<10))
+	next := 3
+	type row struct{ kind, at, index int }
+	rows := map[int]row{}
+	var kids strings.Builder
+	add := func(num int, text string) {
+		rows[num] = row{1, b.Len(), 0}
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", num, text)
+	}
+	list := func(first int, objects []string) {
+		var head, body strings.Builder
+		for i, o := range objects {
+			fmt.Fprintf(&head, "%d %d ", first+i, body.Len())
+			body.WriteString(o + "\n")
+		}
+		data := packed([]byte(head.String() + body.String()))
+		num := first + len(objects)
+		add(num, fmt.Sprintf("<</Type/ObjStm/N %d/First %d/Filter/FlateDecode/Length %d>>\nstream\n%s\nendstream", len(objects), head.Len(), len(data), data))
+		for i := range objects {
+			rows[first+i] = row{2, num, i}
+		}
+	}
+	start := 0
+	section := func() {
+		num := next
+		next++
+		prev := ""
+		if start > 0 {
+			prev = fmt.Sprintf("/Prev %d", start)
+		}
+		start = b.Len()
+		rows[num] = row{1, start, 0}
+		var data []byte
+		var index strings.Builder
+		for _, n := range slices.Sorted(maps.Keys(rows)) {
+			r := rows[n]
+			fmt.Fprintf(&index, "%d 1 ", n)
+			data = append(data, byte(r.kind), byte(r.at>>24), byte(r.at>>16), byte(r.at>>8), byte(r.at), byte(r.index>>8), byte(r.index))
+		}
+		if prev == "" {
+			index.Reset()
+			fmt.Fprintf(&index, "1 %d", next-1)
+		}
+		data = packed(data)
+		fmt.Fprintf(&b, "%d 0 obj\n<</Type/XRef/Size %d/W[1 4 2]/Index[%s]/Root 1 0 R%s/Filter/FlateDecode/Length %d>>\nstream\n%s\nendstream\nendobj\nstartxref\n%d\n%%%%EOF\n", num, next, index.String(), prev, len(data), data, start)
+		clear(rows)
+	}
+	for range streams {
+		random.Read(image)
+		picture := next
+		next++
+		add(picture, fmt.Sprintf("<</Type/XObject/Subtype/Image/Width 1/Height 1/Length %d>>\nstream\n%s\nendstream", len(image), image))
+		objects := []string{fmt.Sprintf("<</Type/Page/Parent 2 0 R/MediaBox[0 0 10 10]/Resources<</XObject<</I %d 0 R>>>>>>", picture)}
+		for i := range each - 1 {
+			objects = append(objects, fmt.Sprintf("<</Number %d/Of %d 0 R/Text(%x)>>", i, next, random.Uint64()))
+		}
+		fmt.Fprintf(&kids, "%d 0 R ", next)
+		list(next, objects)
+		next += each + 1
+	}
+	add(1, "<</Type/Catalog/Pages 2 0 R>>")
+	add(2, fmt.Sprintf("<</Type/Pages/Count %d/Kids[%s]>>", streams, kids.String()))
+	section()
+	for i := range revisions - 1 {
+		list(next, []string{fmt.Sprintf("<</Revision %d>>", i)})
+		next += 2
+		section()
+	}
+	return b.Bytes()
+}
+
+// signedCrowd returns a signed document of crowded and the check of its signature.
+func signedCrowd(t testing.TB, size, streams, revisions int) *sig.Check {
+	root, signer := party(t)
+	signed := sigtest.Make(t, New(), signer, &sig.Job{Document: sigtest.Document(crowded(size, streams, revisions)), Params: sig.Params{"PDFFormat": "CMS"}})
+	return &sig.Check{Document: bytes.NewReader(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time}
+}
+
+// A large honest document with many object streams and revisions takes memory by what its verdict
+// needs, not by its size.
+func TestCrowded(t *testing.T) {
+	c := signedCrowd(t, 16<<20, 300, 50)
+	var report *sig.Report
+	var err error
+	took := allocated(func() { report, err = New().Verify(context.Background(), c) })
+	if err != nil || !report.Passed() || len(report.Signatures) != 1 {
+		t.Fatalf("%v %+v", err, report)
+	}
+	if took > 16<<20 {
+		t.Errorf("%d MiB were allocated", took>>20)
+	}
+}
+
+// BenchmarkCrowded verifies a document of 100 MB with 2,000 object streams and 50 revisions. The
+// bounds are 3 s and 256 MiB.
+func BenchmarkCrowded(b *testing.B) {
+	c := signedCrowd(b, 100e6, 2000, 50)
+	b.SetBytes(c.Document.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		if r, err := New().Verify(context.Background(), c); err != nil || !r.Passed() {
+			b.Fatalf("%v %+v", err, r)
+		}
 	}
 }
