@@ -17,9 +17,10 @@
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
 #
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
-# xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, Ghostscript, LibreOffice. Other such programs are the
-# peers of our protocols: PostgreSQL, PgBouncer, HAProxy, GnuTLS, Kannel, an SMPP centre, readers of QR codes,
-# OATH tools and identity providers, and systemd, skopeo, umoci and shells read our packages.
+# xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, Ghostscript, LibreOffice. iText, PDFBox and
+# pdf-lib change our documents. Other such programs are the peers of our protocols: PostgreSQL,
+# PgBouncer, HAProxy, GnuTLS, Kannel, an SMPP centre, readers of QR codes, OATH tools and identity
+# providers, and systemd, skopeo, umoci and shells read our packages.
 # Chromium and axe-core judge the pages. They are Debian packages, npm packages, Go programs, and
 # xmlsec built with GOST from Debian's source. If run as root, this script installs the missing
 # ones. Without a program its tests are skipped with a message, and with CI=true they fail.
@@ -55,6 +56,8 @@ needed=(
   mupdf-tools:/usr/bin/mutool
   poppler-utils:/usr/bin/pdfsig
   ghostscript:/usr/bin/gs
+  libitext5-java:/usr/share/java/itext5.jar
+  libpdfbox2-java:/usr/share/java/pdfbox2.jar
   libnss3-tools:/usr/bin/certutil
   libreoffice-writer-nogui:/usr/lib/libreoffice/program/libswlo.so
   libreoffice-calc-nogui:/usr/lib/libreoffice/program/libsclo.so
@@ -118,6 +121,11 @@ fi
 if [ ! -d "$judges/openid/node_modules/openid-client" ] && command -v npm >/dev/null; then
   npm install --silent --no-audit --no-fund --prefix "$judges/openid" openid-client@5.7.1 >/dev/null ||
     echo "== openid-client could not be installed, its tests will be skipped" >&2
+fi
+
+if [ ! -d "$judges/pdf-lib/node_modules/@cantoo/pdf-lib" ] && command -v npm >/dev/null; then
+  npm install --silent --no-audit --no-fund --prefix "$judges/pdf-lib" @cantoo/pdf-lib@2.11.1 >/dev/null ||
+    echo "== pdf-lib could not be installed, its tests will be skipped" >&2
 fi
 
 if [ ! -x "$judges/bin/oapi-codegen" ]; then

@@ -29,7 +29,7 @@ func javaProgram(t testing.TB, class string, source []byte, libraries []string, 
 	}
 	for _, jar := range libraries {
 		if _, err := os.Stat(jar); err != nil {
-			missing(t, "Bouncy Castle is not installed ("+jar+")")
+			missing(t, "a Java library is not installed ("+jar+")")
 		}
 	}
 	h := sha256.New()
