@@ -39,7 +39,7 @@ func setLater(cfg *pgx.ConnConfig) {
 }
 
 // quoted returns a text as an SQL literal. PostgreSQL reads a backslash in it as itself,
-// since standard_conforming_strings is on unless the address says otherwise.
+// since standard_conforming_strings is on in our sessions.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // errPooled is the error for a pooler that gives each transaction another session.

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -74,6 +75,10 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 	// A server may be configured to answer before a commit is on disk. We promise
 	// durability to clients, so the server must not decide this.
 	cfg.RuntimeParams["synchronous_commit"] = "on"
+	// The role, the database or the server may be set to others. Texts are UTF-8, and settings
+	// are sent as literals (see quoted).
+	cfg.RuntimeParams["client_encoding"] = "UTF8"
+	cfg.RuntimeParams["standard_conforming_strings"] = "on"
 	// A statement of a request takes milliseconds, and its compilation hundreds. The estimated
 	// cost of statements that walk until they have a page is often high enough for it.
 	if _, given := cfg.RuntimeParams["jit"]; !given {
@@ -112,9 +117,45 @@ func (db *DB) openPostgres(ctx context.Context, o Options) error {
 func (p postgres) opened(ctx context.Context) error {
 	bounded, cancel := p.limits.within(ctx)
 	defer cancel()
-	err := outage(ctx, p.connected(bounded, func() error { return checkPooling(bounded, p.pool) }))
+	err := outage(ctx, p.connected(bounded, func() error {
+		if err := checkPooling(bounded, p.pool); err != nil {
+			return err
+		}
+		return checkEncoding(bounded, p.pool)
+	}))
 	if err != nil {
 		p.pool.Close()
+	}
+	return err
+}
+
+// EncodingError means that a PostgreSQL database cannot store every text.
+type EncodingError struct{ Database, Owner, Encoding string }
+
+// Error implements error.
+func (e *EncodingError) Error() string {
+	return fmt.Sprintf("the database %s has the encoding %s, which cannot hold every text: want UTF8. An encoding cannot be changed; make another database with: %s",
+		e.Database, e.Encoding, e.Command())
+}
+
+// Command is the command that makes a right database beside the wrong one.
+func (e *EncodingError) Command() string {
+	words := []string{"createdb", "--template=template0", "--encoding=UTF8", "--lc-collate=C", "--lc-ctype=C.UTF-8", "--owner=" + e.Owner, e.Database + "_utf8"}
+	for i, w := range words {
+		if strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=.") != "" {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'" // for a shell
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// checkEncoding returns an *EncodingError if the database is not in UTF-8.
+func checkEncoding(ctx context.Context, pool *sql.DB) error {
+	var e EncodingError
+	err := pool.QueryRowContext(ctx, "SELECT datname, pg_get_userbyid(datdba), pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()").
+		Scan(&e.Database, &e.Owner, &e.Encoding)
+	if err == nil && e.Encoding != "UTF8" {
+		return &e
 	}
 	return err
 }

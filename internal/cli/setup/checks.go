@@ -189,6 +189,11 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 	if e.said(err) {
 		return
 	}
+	var encoding *store.EncodingError
+	if errors.As(err, &encoding) {
+		e.fault(name, cli.Say("make another database and name it in database: %s", encoding.Command()), "%v", err)
+		return
+	}
 	if err != nil {
 		e.fault(name, cli.Say("start the database server, and check the address, the password and the network"), "%v", err)
 		return
