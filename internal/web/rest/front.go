@@ -260,6 +260,7 @@ func (p *probe) WriteHeader(code int)        { p.code = code }
 // that. For bodies that no route reads, emptied does.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
+		ConnState:         ConnState,
 		Handler:           emptied(h),
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       2 * time.Minute,

@@ -130,7 +130,7 @@ func TestPaceOfBodies(t *testing.T) {
 	}
 }
 
-// Connections beyond the bound wait until others end; nothing fails.
+// Connections beyond the bound wait until others end if all of these work; nothing fails.
 func TestCrowded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := newPipes()
@@ -144,6 +144,7 @@ func TestCrowded(t *testing.T) {
 					over <- err
 					return
 				}
+				ConnState(c, http.StateActive)
 				accepted <- c
 			}
 		}()
