@@ -48,6 +48,10 @@ var serviceRuns = []struct {
 	{"^BenchmarkMemory$", "5x", []serviceFloor{
 		{benchmark: "BenchmarkMemory/detached-1GiB", unit: "of-hash", least: 0.8},
 	}},
+	{"^BenchmarkBesideHostile$", "5x", []serviceFloor{
+		{benchmark: "BenchmarkBesideHostile", unit: "MiB-above-idle", most: 512},
+		{benchmark: "BenchmarkBesideHostile", unit: "ratio", most: 2},
+	}},
 }
 
 // timeService runs the benchmarks of the service and prints their output. It runs the rows that
@@ -106,9 +110,12 @@ func rowsOf(floors []serviceFloor) string {
 	var of string
 	for _, f := range floors {
 		benchmark, row, _ := strings.Cut(f.benchmark, "/")
-		if of = benchmark; !slices.Contains(rows, row) {
+		if of = benchmark; row != "" && !slices.Contains(rows, row) {
 			rows = append(rows, row)
 		}
+	}
+	if len(rows) == 0 {
+		return "^" + of + "$"
 	}
 	return "^" + of + "$/^(" + strings.Join(rows, "|") + ")$"
 }
