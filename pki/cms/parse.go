@@ -34,8 +34,12 @@ func IsText(err error) bool {
 // MiB. Larger messages are an error, and so are more than 1024 certificates, CRLs or signers,
 // a content in more than 1048576 pieces, and nesting deeper than 64. At most 1 MiB of zero
 // bytes may follow the message. The result keeps r for ContentReader.
-func Parse(r io.ReaderAt, size int64) (*Message, error) {
-	p := &parser{scanner: scanner{source: r, size: size}, left: maxHeld}
+func Parse(r io.ReaderAt, size int64) (*Message, error) { return ParseWithin(r, size, nil) }
+
+// ParseWithin is Parse for a caller that limits memory. hold is called with a number of bytes
+// before they are allocated, and its error ends the reading. nil: no limit but that of Parse.
+func ParseWithin(r io.ReaderAt, size int64, hold func(bytes int64) error) (*Message, error) {
+	p := &parser{scanner: scanner{source: r, size: size}, left: maxHeld, charge: hold}
 	m := &Message{source: r}
 	if err := p.open(); err != nil {
 		return nil, err
@@ -52,7 +56,8 @@ func Parse(r io.ReaderAt, size int64) (*Message, error) {
 type parser struct {
 	scanner
 	left   int64 // bytes that hold may still read into memory
-	pieces int   // pieces of the content visited so far
+	charge func(bytes int64) error
+	pieces int // pieces of the content visited so far
 }
 
 // textSize is the number of bytes in which Parse looks for PEM or a header of S/MIME.
@@ -171,6 +176,11 @@ func (p *parser) hold(from, to int64) ([]byte, error) {
 	p.left -= n
 	if p.whole() {
 		return p.window[from:to:to], nil // nothing reads into the window again
+	}
+	if p.charge != nil {
+		if err := p.charge(n); err != nil {
+			return nil, err
+		}
 	}
 	b := make([]byte, n)
 	if got, err := p.source.ReadAt(b, from); int64(got) < n {

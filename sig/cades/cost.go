@@ -10,11 +10,12 @@ import (
 	"tamga/sig/budget"
 )
 
-// Prices of the parts of a message, in steps and bytes of memory for each of their bytes.
+// Prices of the parts of a message, in steps and bytes of memory for each of their bytes. The bytes
+// themselves are charged while the message is parsed.
 const (
 	stepsOfValue  = 2 // certificates, lists, attributes
-	memoryOfValue = 2
-	memoryOfList  = 6 // the entries of a revocation list, in addition
+	memoryOfValue = 1
+	memoryOfList  = 5 // the entries of a revocation list, in addition
 )
 
 // spending returns the budget of a document.

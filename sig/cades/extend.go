@@ -21,7 +21,7 @@ import (
 
 // parse parses the signed message of a job.
 func parse(ctx context.Context, d sig.Document) (*cms.Message, error) {
-	m, err := cms.Parse(d, d.Size())
+	m, err := cms.ParseWithin(d, d.Size(), spending(ctx).Hold)
 	if err != nil {
 		// A message in a text form is of the right kind, and the error says how to send it.
 		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err, OtherKind: !looksSigned(d) && !cms.IsText(err)}

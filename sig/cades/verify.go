@@ -61,7 +61,8 @@ func (f *Format) Verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 }
 
 func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
-	m, err := cms.Parse(c.Document, c.Document.Size())
+	b := spending(ctx)
+	m, err := cms.ParseWithin(c.Document, c.Document.Size(), b.Hold)
 	if err != nil {
 		return nil, &sig.ErrDocument{What: "Document", Text: "a signed message (CMS SignedData) expected", Err: err}
 	}
@@ -75,7 +76,6 @@ func (*Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) {
 			Key: "Hash", Text: "the given hash value does not have the length of its algorithm",
 		}}}
 	}
-	b := spending(ctx)
 	if err := charge(b, m); err != nil {
 		return nil, err
 	}

@@ -199,6 +199,42 @@ func sum(d sig.Document) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
+// encoded is the Base64 of the first size bytes of a document. It is encoded while it is read, so
+// a result holds no document.
+type encoded struct {
+	document sig.Document
+	size     int64
+}
+
+// encodedAtOnce is how many bytes are encoded at once: whole groups.
+const encodedAtOnce = 3 << 12
+
+// Size returns the length of the Base64 in bytes.
+func (e encoded) Size() int64 { return (e.size + 2) / 3 * 4 }
+
+// ReadAt implements io.ReaderAt.
+func (e encoded) ReadAt(p []byte, off int64) (n int, err error) {
+	var data [encodedAtOnce]byte
+	var text [encodedAtOnce / 3 * 4]byte
+	for n < len(p) {
+		at := (off + int64(n)) / 4 * 3
+		if at >= e.size {
+			return n, io.EOF
+		}
+		groups := (int64(len(p)-n)+3)/4 + 1 // the first one may be read in part
+		part := data[:min(encodedAtOnce, 3*groups, e.size-at)]
+		if got, err := e.document.ReadAt(part, at); got < len(part) {
+			if err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return n, readError(err)
+		}
+		base64.StdEncoding.Encode(text[:], part)
+		n += copy(p[n:], text[(off+int64(n))%4:base64.StdEncoding.EncodedLen(len(part))])
+	}
+	return n, nil
+}
+
 // result returns the signed document. fill has the content of all slots except
 // slotDocument.
 func (st *state) result(job *sig.Job, fill map[string]string) (sig.Result, error) {
@@ -206,16 +242,8 @@ func (st *state) result(job *sig.Job, fill map[string]string) (sig.Result, error
 	for _, p := range st.Pieces {
 		switch {
 		case p.Slot == slotDocument:
-			data := make([]byte, st.Size)
-			if n, err := job.Document.ReadAt(data, 0); n < len(data) {
-				if err == nil || err == io.EOF {
-					err = io.ErrUnexpectedEOF
-				}
-				return nil, readError(err)
-			}
-			text := make([]byte, base64.StdEncoding.EncodedLen(len(data)))
-			base64.StdEncoding.Encode(text, data)
-			parts = append(parts, sig.Bytes(text))
+			text := encoded{job.Document, st.Size}
+			parts = append(parts, sig.Section(text, 0, text.Size()))
 		case p.Slot != "":
 			text, ok := fill[p.Slot]
 			if !ok {

@@ -306,6 +306,10 @@ func (m *maker) complete(e *element, ref renderedReference, mimeType string, t *
 // Finish implements sig.Format. It does not read the parameters again: they are in the
 // state.
 func (f *Format) Finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
+	return sig.Within(ctx, job.Document, func(ctx context.Context) (sig.Result, error) { return f.finish(ctx, job, prepared, signature) })
+}
+
+func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature []byte) (sig.Result, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
