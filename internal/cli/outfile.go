@@ -12,7 +12,7 @@ import (
 )
 
 // Outfile is a file that gets its name only when it is complete. Until then it has a temporary name in
-// the same directory. Its mode is 0644 minus the umask.
+// the same directory. Its mode is 0644 minus the umask, or 0600.
 type Outfile struct {
 	target string
 	force  bool
@@ -48,6 +48,15 @@ func errExists(target string) error {
 // CreateOutfile creates the file under its temporary name. The caller must call Discard, which does
 // nothing after Commit.
 func CreateOutfile(target string, force bool) (*Outfile, error) {
+	return createOutfile(target, force, 0o644)
+}
+
+// CreatePrivateOutfile is CreateOutfile for a file that only its owner may read: its mode is 0600.
+func CreatePrivateOutfile(target string, force bool) (*Outfile, error) {
+	return createOutfile(target, force, 0o600)
+}
+
+func createOutfile(target string, force bool, mode fs.FileMode) (*Outfile, error) {
 	if err := CheckTarget(target, force); err != nil {
 		return nil, err
 	}
@@ -62,7 +71,7 @@ func CreateOutfile(target string, force bool) (*Outfile, error) {
 		}
 	}
 	name := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+rand.Text()[:8]+".part")
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, err
 	}

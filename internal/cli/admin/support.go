@@ -74,7 +74,7 @@ func (s *SupportBundle) Run(c *cli.Console) error {
 		text, err := lastLines(s.Log)
 		add("log.txt", text, err)
 	}
-	out, err := cli.CreateOutfile(s.File, s.Force)
+	out, err := cli.CreatePrivateOutfile(s.File, s.Force)
 	if err != nil {
 		return err
 	}

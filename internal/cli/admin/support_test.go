@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,6 +58,9 @@ public_url: "http://sign.example.org"
 		}
 		bundle := filepath.Join(t.TempDir(), "bundle.tar.gz")
 		p.MustRun("support-bundle", bundle, "--log", log, "--config", c.config)
+		if info, err := os.Stat(bundle); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the bundle has the mode %v, %v: want 0600", info.Mode(), err)
+		}
 		parts := unpack(t, tamgatest.ReadFile(t, bundle))
 		var names []string
 		for _, part := range parts {

@@ -176,6 +176,9 @@ func Recovered(next http.Handler, log *slog.Logger) http.Handler {
 func Secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		maps.Copy(w.Header(), secured)
+		if r.TLS != nil {
+			w.Header()["Strict-Transport-Security"] = oneYear
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -188,6 +191,9 @@ var secured = http.Header{
 	"X-Frame-Options":         {"DENY"},
 	"X-Content-Type-Options":  {"nosniff"},
 }
+
+// oneYear keeps browsers from coming without TLS (RFC 6797): what they send first would be readable.
+var oneYear = []string{"max-age=31536000"}
 
 // Routed serves mux. It answers requests without a route with our error bodies: 404, and
 // 405 with the methods that are allowed. A browser that asks for a page at such an address is

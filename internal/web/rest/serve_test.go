@@ -560,3 +560,15 @@ func TestOutage(t *testing.T) {
 		}
 	}
 }
+
+// TestStrictTransport checks that answers over TLS, and only those, tell browsers to use TLS for a year.
+func TestStrictTransport(t *testing.T) {
+	h := Secured(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for address, want := range map[string]string{"https://sign.example.org/": "max-age=31536000", "http://sign.example.org/": ""} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", address, nil))
+		if got := w.Header().Get("Strict-Transport-Security"); got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+}
