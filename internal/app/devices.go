@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"tamga/internal/config"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
@@ -14,6 +15,7 @@ import (
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/deviceapi"
+	"tamga/internal/web/rest"
 	"tamga/internal/web/rest/limit"
 )
 
@@ -24,6 +26,13 @@ func (r *Rooms) deviceAPI(operations *signing.Operations) *deviceapi.API {
 		Devices: r.Devices, Confirm: r.Confirm, Documents: confirmedDocuments{operations}, Readable: int64(c.Readable),
 		Admit: limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit,
 	})
+}
+
+// admitAnonymous bounds the new devices without a QR code of an address.
+func admitAnonymous(c *config.Config) func(ctx context.Context) error {
+	hourly := c.Devices.AnonymousPerHour
+	addresses := limit.New(float64(hourly)/time.Hour.Seconds(), hourly, 10_000, time.Now)
+	return func(ctx context.Context) error { return addresses.Admit(rest.Remote(ctx)) }
 }
 
 // confirmedDocuments gives package deviceapi the documents of operations, which it does not know.

@@ -85,7 +85,7 @@ func localAuthority(c *config.Config, a *authority.Service, to audit.Log, log *s
 		return nil, fmt.Errorf("public_url: %w", err)
 	}
 	mux := http.NewServeMux()
-	rest.Mount(mux, "", &rest.Gate{Audit: to, Log: log}, pkiapi.New(a).Routes())
+	rest.Mount(mux, "", &rest.Gate{Audit: to, Log: log}, pkiapi.New(a, nil).Routes())
 	return &evidence.Local{URL: u, Path: pkiapi.Path, Handler: rest.Identifiable(rest.Recovered(rest.Routed(mux), log))}, nil
 }
 

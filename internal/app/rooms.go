@@ -305,6 +305,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	deviceDeps := device.Deps{
 		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Keys: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
 		Messages: messages, Methods: sessions, Confirmations: cancels, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
+		AdmitAnonymous: admitAnonymous(c),
 	}
 	devices, err := device.New(deviceSettings, deviceDeps)
 	if err != nil {

@@ -113,6 +113,8 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		serves.Anonymous = &signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)}
 	}
 	signatures := signapi.New(serves)
+	issued := &rooms.Config.Certificates
+	stamps := limit.New(issued.StampsPerSecond, issued.StampsAtOnce, 10_000, time.Now)
 	answers := rooms.answers(signer)
 	peers, err := rooms.peers()
 	if err != nil {
@@ -167,7 +169,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		{gate: umsGate, Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: rooms.Config.IDP, Routes: umsapi.ChangeRoutes(&held.Confirming{Requests: rooms.Held, Records: rooms.Confirm}), Docs: umsapi.Docs}},
 		{apart: true, gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(rooms.Authority).Routes(), Docs: pkiapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(rooms.Authority, stamps.Admit).Routes(), Docs: pkiapi.Docs}},
 	}
 	var svs *verifier
 	if rooms.Config.Verification.Enabled {

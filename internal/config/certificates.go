@@ -38,6 +38,11 @@ type Certificates struct {
 	// Whether users may export their own keys on the pages. Each export needs a confirmation, and an
 	// access policy that allows `PrivateKeyAccess`.
 	ExportableByUsers bool `yaml:"exportable_by_users"`
+	// Time stamps of the built-in authority per second, per address (IPv6: per /64) and process, in the
+	// long run. They need no token. Those of signatures of this service do not count.
+	StampsPerSecond float64 `yaml:"stamps_per_second" default:"20" above:"0"`
+	// Time stamps per address and process at once.
+	StampsAtOnce int `yaml:"stamps_at_once" default:"200" above:"0"`
 }
 
 // Authority is an authority outside of this service.

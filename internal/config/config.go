@@ -251,8 +251,9 @@ type Config struct {
 		SigningRequest setting.Size `yaml:"signing_request" default:"2GiB" above:"0"`
 		// Any other body.
 		OtherRequest setting.Size `yaml:"other_request" default:"1MiB" above:"0"`
-		// Open connections at each listener. Further ones wait in the queue of the system until one
-		// of these ends.
+		// Open connections at each listener. For a further one, the connection that has been idle for
+		// the longest time gives way, of the address that has the most. If all have requests under
+		// way, further ones wait in the queue of the system until one of these ends.
 		Connections int `yaml:"connections" default:"4096" above:"0"`
 		// Memory that documents may take together while they are signed or verified. The heap grows
 		// to up to three times as much. A document that finds none waits for up to five seconds;

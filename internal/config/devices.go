@@ -58,6 +58,8 @@ type Devices struct {
 	// Devices that may register without a QR code and wait to be assigned, at the same time; 0:
 	// none.
 	Anonymous int `yaml:"anonymous" default:"1000"`
+	// Such devices from one address (IPv6: from one /64) per hour and process.
+	AnonymousPerHour int `yaml:"anonymous_per_hour" default:"20" above:"0"`
 	// How long a device that registered without a QR code may wait to be assigned.
 	AnonymousLife time.Duration `yaml:"anonymous_life" default:"24h"`
 	// Largest document that a device may read before its user confirms an operation.

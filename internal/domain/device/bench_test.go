@@ -43,15 +43,18 @@ type bench struct {
 	t         testing.TB
 	db        *store.DB
 	file      string // of the database
-	users     *user.Service
-	post      *post
-	lost      []string // users whose last device was lost
-	ended     []string // reasons for which confirmations of petrov ended
-	clock     time.Time
-	operator  audit.Principal
-	other     audit.Principal // an operator of another group
-	petrov    string
-	sidorova  string
+	// admitAnonymous is [device.Deps.AdmitAnonymous] if it is set.
+	admitAnonymous func(ctx context.Context) error
+
+	users    *user.Service
+	post     *post
+	lost     []string // users whose last device was lost
+	ended    []string // reasons for which confirmations of petrov ended
+	clock    time.Time
+	operator audit.Principal
+	other    audit.Principal // an operator of another group
+	petrov   string
+	sidorova string
 }
 
 // post remembers what was sent.
@@ -147,6 +150,12 @@ func newBenchOn(t testing.TB, db *store.DB, change ...func(*device.Settings)) *b
 	b.Service, err = device.New(settings, device.Deps{
 		Devices: store.Devices{DB: b.db}, KInits: store.Devices{DB: b.db}, Nonces: store.Devices{DB: b.db}, Keys: store.Devices{DB: b.db}, Vault: ring, Users: b.users, Contacts: contacts, Codes: codes, Messages: b.post,
 		Methods: gone{b}, Confirmations: b, Paint: func(text string) ([]byte, error) { return []byte("GIF89a " + text), nil },
+		AdmitAnonymous: func(ctx context.Context) error {
+			if b.admitAnonymous == nil {
+				return nil
+			}
+			return b.admitAnonymous(ctx)
+		},
 		Now: now, Rand: rand.Reader,
 	})
 	must(t, err)

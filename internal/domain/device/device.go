@@ -223,6 +223,9 @@ type Deps struct {
 	Methods  Methods
 	// Confirmations end when a device is verified, blocked or removed.
 	Confirmations Confirmations
+	// AdmitAnonymous may refuse a new device without a K-init, by the address of its sender. nil: all
+	// are admitted.
+	AdmitAnonymous func(ctx context.Context) error
 	// Paint makes a picture of a QR code: a GIF small enough for e-mail.
 	Paint func(text string) ([]byte, error)
 	Now   func() time.Time

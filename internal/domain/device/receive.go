@@ -93,6 +93,11 @@ func (s *Service) registerAnonymous(ctx context.Context, m *message.Message, d D
 	if s.settings.Anonymous == 0 {
 		return Answer{}, fault.New(fault.WrongOperation, "devices are registered with a QR code: ask the operator for one")
 	}
+	if s.deps.AdmitAnonymous != nil {
+		if err := s.deps.AdmitAnonymous(ctx); err != nil {
+			return Answer{}, err
+		}
+	}
 	if d.Kid, err = s.newKid(); err != nil {
 		return Answer{}, err
 	}

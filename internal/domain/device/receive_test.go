@@ -3,6 +3,7 @@
 package device_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -222,6 +223,13 @@ func TestAnonymous(t *testing.T) {
 	_, err = g.poll()
 	want(t, "one of a user", err, "")
 
+	b = newBench(t, func(s *device.Settings) { s.Anonymous = 10 })
+	b.admitAnonymous = func(context.Context) error { return fault.New(fault.TooManyRequests, "too many of this address") }
+	_, err = register()
+	want(t, "too many of an address", err, fault.TooManyRequests)
+	b.admitAnonymous = nil
+	_, err = register()
+	must(t, err)
 	b = newBench(t, func(s *device.Settings) { s.Anonymous = 0 })
 	_, err = register()
 	want(t, "where none are taken", err, fault.WrongOperation)

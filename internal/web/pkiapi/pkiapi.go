@@ -49,20 +49,28 @@ type Authority interface {
 }
 
 // API serves an authority.
-type API struct{ authority Authority }
+type API struct {
+	authority Authority
+	admit     func(remote string) error
+}
 
-// New returns the API of an authority.
-func New(a Authority) *API { return &API{authority: a} }
+// New returns the API of an authority. admit refuses time stamps to the address of a caller that comes
+// too often; nil: all are admitted.
+func New(a Authority, admit func(remote string) error) *API { return &API{a, admit} }
 
-// Routes returns the operations of this surface. Time stamps have audit entries, because
+// Routes returns the operations of this surface. Time stamps are counted in the audit log, because
 // each is a promise of the service (see authority.TimeStamp). Reads of public data and
-// refused requests have none.
+// refused requests have no entry.
 func (a *API) Routes() []rest.Route {
+	stamp := rest.Handle("POST /pki/tsp", "TimeStamp", rest.Anyone, a.timeStamp).AtMost(maxRequest).Counted()
+	if a.admit != nil {
+		stamp = stamp.Guarded(a.admit)
+	}
 	return []rest.Route{
+		stamp,
 		rest.Handle("GET /pki/{file}", "GetAuthorityFile", rest.Anyone, a.file).Exact().Unaudited(),
 		rest.Handle("POST /pki/ocsp", "PostOCSP", rest.Anyone, a.postOCSP).AtMost(maxRequest).Unaudited(),
 		rest.Handle("GET /pki/ocsp/{request...}", "GetOCSP", rest.Anyone, a.getOCSP).Unaudited(),
-		rest.Handle("POST /pki/tsp", "TimeStamp", rest.Anyone, a.timeStamp).AtMost(maxRequest),
 	}
 }
 

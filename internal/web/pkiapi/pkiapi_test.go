@@ -15,11 +15,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/limit"
 )
 
 // echo is an authority that answers with what it was asked.
@@ -70,7 +72,7 @@ func (l *auditLog) Begin(ctx context.Context, e audit.Entry) func(context.Contex
 func TestRoutes(t *testing.T) {
 	j := &auditLog{}
 	mux := http.NewServeMux()
-	rest.Mount(mux, "", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, pkiapi.New(echo{}).Routes())
+	rest.Mount(mux, "", &rest.Gate{Audit: j, Log: slog.New(slog.DiscardHandler)}, pkiapi.New(echo{}, nil).Routes())
 	front := rest.Routed(mux)
 	request := []byte{0xfb, 0xff, 0xbf, 0, 1} // "+/+/AAE=": every character that troubles an address
 	encoded := base64.StdEncoding.EncodeToString(request)
@@ -114,5 +116,34 @@ func TestRoutes(t *testing.T) {
 	// Each stamp has an audit entry, for any caller. Refusals have none.
 	if want := []string{"TimeStamp done", "TimeStamp done"}; !slices.Equal(j.operations, want) {
 		t.Errorf("the audit log holds %q, want %q", j.operations, want)
+	}
+}
+
+// TestStampsAreLimited checks that an address gets a number of stamps and nothing else is limited.
+func TestStampsAreLimited(t *testing.T) {
+	mux := http.NewServeMux()
+	stamps := limit.New(1, 2, 10, time.Now)
+	rest.Mount(mux, "", &rest.Gate{Audit: &auditLog{}, Log: slog.New(slog.DiscardHandler)}, pkiapi.New(echo{}, stamps.Admit).Routes())
+	front := rest.Routed(mux)
+	ask := func(path, remote string) int {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", path, strings.NewReader("x"))
+		r.RemoteAddr = remote
+		front.ServeHTTP(w, r)
+		return w.Code
+	}
+	for i, c := range []struct {
+		path, remote string
+		code         int
+	}{
+		{"/pki/tsp", "192.0.2.1:1", 200},
+		{"/pki/tsp", "192.0.2.1:2", 200},
+		{"/pki/tsp", "192.0.2.1:3", 429},
+		{"/pki/ocsp", "192.0.2.1:4", 200},
+		{"/pki/tsp", "192.0.2.2:1", 200},
+	} {
+		if got := ask(c.path, c.remote); got != c.code {
+			t.Errorf("call %d, %s from %s: %d, want %d", i, c.path, c.remote, got, c.code)
+		}
 	}
 }

@@ -24,8 +24,8 @@ const (
 // severalAddresses is the remote address of an entry that counts several addresses.
 const severalAddresses = "several addresses"
 
-// Gatherer writes refusals that strangers can cause at will to the audit log. It writes one
-// entry for many refusals with the same operation, outcome, client, user and address (IPv6:
+// Gatherer writes refusals that strangers can cause at will to the audit log, and what they get
+// without a token at will ([Route.Counted]). It writes one entry for many of them with the same operation, outcome, client, user and address (IPv6:
 // the /64). Each count is written when it reaches 1, 10, 100 and so on, and the rest of it
 // ten minutes after its first refusal. So an attack leaves a bounded number of entries, and
 // the audit log shows within a second that it began. Refusals of a user from many addresses
@@ -107,7 +107,15 @@ func (g *Gatherer) due(all bool) (list []due) {
 		}
 		e := c.entry
 		if c.count > 1 {
-			e.Detail = fmt.Sprintf("refused %d times since %s", c.count, c.since.UTC().Format(time.RFC3339))
+			since := c.since.UTC().Format(time.RFC3339)
+			switch {
+			case e.Outcome != audit.OK:
+				e.Detail = fmt.Sprintf("refused %d times since %s", c.count, since)
+			case e.Detail != "":
+				e.Detail = fmt.Sprintf("%d times since %s, the last one: %s", c.count, since, e.Detail)
+			default:
+				e.Detail = fmt.Sprintf("%d times since %s", c.count, since)
+			}
 		}
 		list = append(list, due{key, e, c.count, over})
 	}

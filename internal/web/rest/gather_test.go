@@ -208,3 +208,42 @@ func TestGathererBounds(t *testing.T) {
 		t.Errorf("the entries count %d refusals, want 5199", total)
 	}
 }
+
+// TestCountedSuccesses checks a route whose results callers without a token may have as fast as they
+// like: the log has a few entries with numbers, also for a thousand calls. A call of a known user
+// has its own.
+func TestCountedSuccesses(t *testing.T) {
+	j := newAuditLog()
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	g := NewGatherer(j, func() time.Time { return now })
+	mux := http.NewServeMux()
+	calls, known := 0, false
+	Mount(mux, "", &Gate{Audit: j, Gather: g, Log: slog.New(slog.DiscardHandler)}, []Route{
+		Handle("POST /stamp", "Stamp", Anyone, func(ctx context.Context, _ struct{ Body Bytes }) (None, error) {
+			calls++
+			audit.Changed(ctx, fmt.Sprintf("number %d", calls))
+			if known {
+				Claimed(ctx, audit.Principal{ClientID: "client"})
+				audit.Known(ctx, audit.Principal{UserID: "u", Login: "login"})
+			}
+			return None{}, nil
+		}).Counted(),
+	})
+	for range 1000 {
+		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/stamp", strings.NewReader("x")))
+		if err := g.write(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls != 1000 || len(j.entries) != 4 {
+		t.Fatalf("%d calls have %d entries, want 4: %q", calls, len(j.entries), j.details())
+	}
+	if got, want := j.entries[3].Detail, "1000 times since 2026-11-22T12:00:00Z, the last one: number 1000"; got != want || j.entries[3].Outcome != audit.OK {
+		t.Errorf("the entry is %q, want %q", got, want)
+	}
+	known = true
+	mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/stamp", strings.NewReader("x")))
+	if n := len(j.entries); n != 6 || j.entries[n-1].Principal.Login != "login" {
+		t.Errorf("a known caller: %q", j.details())
+	}
+}

@@ -301,7 +301,8 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 
 // worth reports whether the outcome of a call for Anyone is written to the audit log: the
 // caller is known, or the call changed something. Refusals of existing users, and of
-// clients that ask for unknown users, are counted instead.
+// clients that ask for unknown users, are counted instead, and so are the successes of a
+// [Route.Counted].
 func (h *handler) worth(call *call, outcome string) bool {
 	if known := call.note.Known(); call.who.UserID == "" && known.UserID != "" {
 		call.who = known
@@ -310,8 +311,11 @@ func (h *handler) worth(call *call, outcome string) bool {
 	call.detail = cmp.Or(call.detail, what)
 	tried := call.note.Tried()
 	switch {
-	case call.who.UserID != "" || changed:
+	case call.who.UserID != "" || changed && (!h.counted || outcome != audit.OK || h.gate.Gather == nil):
 		return true
+	case changed:
+		h.gate.Gather.add(h.entry(call, audit.Done, outcome))
+		return false
 	case outcome == audit.OK:
 		return call.who.ClientID != ""
 	case call.who.ClientID == "" && tried.UserID == "":

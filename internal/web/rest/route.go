@@ -45,6 +45,7 @@ type Route struct {
 	limit int64 // for size ownLimit, in bytes
 
 	unaudited, exact bool
+	counted          bool // see Counted
 	answerOnly, once bool
 	confirmed        bool
 	varying          []string       // see Varying
@@ -110,6 +111,14 @@ func (r Route) TakesConfirmed() bool { return r.confirmed }
 // be Unaudited.
 func (r Route) Unaudited() Route {
 	r.unaudited = true
+	return r
+}
+
+// Counted makes the audit log count what callers without a token get of a route, instead of an
+// entry for each: see [Gatherer]. It is for a route for Anyone whose results say nothing about a
+// user and change nothing that is stored, but which strangers can ask for as fast as they like.
+func (r Route) Counted() Route {
+	r.counted = true
 	return r
 }
 
