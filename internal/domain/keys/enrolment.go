@@ -157,8 +157,8 @@ func (s *Service) Subject(ctx context.Context, userID string, asked map[string]s
 		if n := utf8.RuneCountInString(value); n < c.MinLength || n > c.MaxLength {
 			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s has %d characters, want %d to %d", c.Name, n, c.MinLength, c.MaxLength)
 		}
-		if f, bad := fault.As(user.CheckCharacters(c.Name, value)); bad {
-			return x509gost.Name{}, fault.New(fault.InvalidSubject, "DistinguishedName: "+f.Message)
+		if r, found := user.Unseen(value); found {
+			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s has the character U+%04X: want letters, digits, punctuation and plain spaces", c.Name, r)
 		}
 		if len(c.Values) > 0 && !slices.Contains(c.Values, value) {
 			return x509gost.Name{}, fault.Newf(fault.InvalidSubject, "DistinguishedName: %s has only the values that the policy lists", c.Name)

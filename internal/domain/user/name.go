@@ -18,6 +18,33 @@ const (
 	MaxGroup       = 64
 )
 
+// Unseen returns the first character of a name that people cannot see, or that changes how others
+// are seen: control characters and line breaks, format characters such as those of the direction of
+// writing (U+202E), unassigned ones, unusual spaces. It returns the replacement character for bytes
+// of another encoding: all such names of one length would be equal. It is the rule for every name
+// that is registered or certified.
+func Unseen(s string) (r rune, found bool) {
+	for _, r := range s {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// CheckCharacters refuses a name with a character of Unseen. The fault is invalid_parameters and
+// begins with field.
+func CheckCharacters(field, s string) error {
+	switch r, found := Unseen(s); {
+	case !found:
+		return nil
+	case r == unicode.ReplacementChar:
+		return fault.Newf(fault.InvalidParameters, "%s: want UTF-8, it contains bytes of another encoding", field)
+	default:
+		return fault.Newf(fault.InvalidParameters, "%s: character U+%04X is not allowed, want letters, digits, punctuation and plain spaces", field, r)
+	}
+}
+
 // checkName refuses what cannot be a name: too short or too long, characters that
 // CheckCharacters refuses, spaces at the ends.
 func checkName(field, s string, shortest, longest int) error {
@@ -30,24 +57,6 @@ func checkName(field, s string, shortest, longest int) error {
 	}
 	if n > 0 && (s[0] == ' ' || s[len(s)-1] == ' ') {
 		return fault.Newf(fault.InvalidParameters, "%s: want no space at the beginning or the end", field)
-	}
-	return nil
-}
-
-// CheckCharacters refuses a name with a character that people cannot see, or that changes how
-// others are seen: control characters and line breaks, format characters such as those of the
-// direction of writing (U+202E), unassigned ones, unusual spaces. It is the rule for every name
-// that is registered or certified. The fault is invalid_parameters and begins with field.
-func CheckCharacters(field, s string) error {
-	for _, r := range s {
-		if r == unicode.ReplacementChar {
-			// The replacement character of a text in another encoding: all such names of
-			// one length would be equal.
-			return fault.Newf(fault.InvalidParameters, "%s: want UTF-8, it contains bytes of another encoding", field)
-		}
-		if !unicode.IsPrint(r) {
-			return fault.Newf(fault.InvalidParameters, "%s: character U+%04X is not allowed, want letters, digits, punctuation and plain spaces", field, r)
-		}
 	}
 	return nil
 }
