@@ -22,7 +22,10 @@ type Budget struct {
 
 const (
 	budgetWindow = time.Hour
-	prefixDigits = 6 // country code and the number range of a telephone operator
+	// noticesOfAddress is how many times the budget of an address its notices of security have: an
+	// operator who works on an account changes many things.
+	noticesOfAddress = 10
+	prefixDigits     = 6 // country code and the number range of a telephone operator
 	// loose is the least limit that orders made in one moment may exceed. Many users share
 	// such a limit, and their changes must not wait for each other until they commit.
 	loose = 256
@@ -36,11 +39,12 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 		prefix = d.To[:prefixDigits]
 	}
 	var of, about string
+	times := 1
 	if d.security != "" {
 		// Notices of security count under keys of their own, so that nothing else uses them up. For
 		// an address each type counts apart, and what its user caused apart from what others did: a
 		// thief of the account must not stop what an operator does about it.
-		of, about = " of notices", string(d.security)+" "
+		of, about, times = " of notices", string(d.security)+" ", noticesOfAddress
 		if d.Actor == d.UserID {
 			about = "own " + about
 		}
@@ -52,7 +56,7 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 		limit     int
 		counts    bool
 	}{
-		{"address" + of, about + strings.ToLower(d.To), b.Recipient, true},
+		{"address" + of, about + strings.ToLower(d.To), b.Recipient * times, true},
 		{"caller" + of, d.Actor, b.Actor, d.Actor != ""},
 		{"range of numbers" + of, prefix, b.Prefix, prefix != ""},
 		{"installation" + of, "", b.Total, true},

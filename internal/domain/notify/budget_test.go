@@ -128,13 +128,17 @@ func TestNoticesOfSecurity(t *testing.T) {
 					return o.Emit(ctx, notify.Event{Type: event, UserID: "user", Actor: "operator"})
 				})
 			}
-			for n := range limit {
+			most := limit
+			if name == "address" {
+				most = 10 * limit
+			}
+			for n := range most {
 				if err := emit(); err != nil || queued() != n+1 {
 					t.Fatalf("%s, %s: notice %d: %v, %d in the outbox", name, event, n, err, queued())
 				}
 			}
 			err := emit()
-			if !fault.Is(err, fault.TooManyRequests) || fault.Commits(err) || queued() != limit {
+			if !fault.Is(err, fault.TooManyRequests) || fault.Commits(err) || queued() != most {
 				t.Errorf("%s, %s: one more: %v, %d in the outbox", name, event, err, queued())
 			}
 			// What a user does to the own account does not stop others from acting on it.
