@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +40,8 @@ type pinMemory struct {
 }
 
 type pinSlot struct {
-	digest pinDigest
+	digest pinDigest // zero once drop wiped the slot
+	id     string    // of the key that the PIN opens
 	until  time.Time
 }
 
@@ -95,8 +97,8 @@ func (m *pinMemory) recall(d pinDigest) []byte {
 }
 
 // remember keeps the derived key of a digest. A digest that is remembered already keeps its
-// end: nothing is remembered for longer than life after a PIN was tried.
-func (m *pinMemory) remember(d pinDigest, key []byte) {
+// end: nothing is remembered for longer than life after a PIN was tried. id names the key for drop.
+func (m *pinMemory) remember(d pinDigest, key []byte, id ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.free == nil {
@@ -111,7 +113,7 @@ func (m *pinMemory) remember(d pinDigest, key []byte) {
 	}
 	i := (m.oldest + m.used) % pinSlots
 	copy(m.key(i), key)
-	m.slots[i] = pinSlot{d, m.now().Add(m.life)}
+	m.slots[i] = pinSlot{d, strings.Join(id, ""), m.now().Add(m.life)}
 	m.found[d] = i
 	m.used++
 	if m.used == 1 {
@@ -128,6 +130,28 @@ func (m *pinMemory) key(i int) []byte {
 func (m *pinMemory) sweep() {
 	for now := m.now(); m.used > 0 && !now.Before(m.slots[m.oldest].until); {
 		m.forget()
+	}
+}
+
+// drop wipes all that is remembered of a key, whatever its mark: a wrong PIN was tried. The slots
+// are used again when they end.
+func (m *pinMemory) drop(id string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.free == nil {
+		return
+	}
+	for n := range m.used {
+		i := (m.oldest + n) % pinSlots
+		if m.slots[i].id != id {
+			continue
+		}
+		clear(m.key(i))
+		delete(m.found, m.slots[i].digest)
+		m.slots[i].digest, m.slots[i].id = pinDigest{}, ""
 	}
 }
 

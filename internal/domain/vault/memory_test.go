@@ -119,3 +119,40 @@ func TestPINMemoryIsBounded(t *testing.T) {
 		t.Errorf("%d keys after the end of all but one", len(m.found))
 	}
 }
+
+// A wrong PIN wipes all that is remembered of its key, whatever the mark, and nothing of others.
+func TestWrongPINWipesMemory(t *testing.T) {
+	h, _ := remembering(t)
+	ctx := t.Context()
+	su := suite.GOST2012x256
+	var keys []Key
+	for _, id := range []string{"keys:a", "keys:b"} {
+		k, _, err := h.Generate(ctx, id, su, []byte("1234"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k.Mark = range []string{"one", "two"} {
+			if _, err := h.Sign(ctx, k, []byte("1234"), nil); err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, k)
+		}
+	}
+	if _, err := h.Sign(ctx, keys[0], []byte("4321"), nil); err != ErrPIN {
+		t.Fatal(err)
+	}
+	for i, k := range keys {
+		if want := i >= 2; h.Knows(k, []byte("1234")) != want {
+			t.Errorf("the PIN of %s with the mark %s is known: %t", k.ID, k.Mark, !want)
+		}
+	}
+	for i := range h.pins.used {
+		if i < 2 && !bytes.Equal(h.pins.key(i), make([]byte, len(h.pins.key(i)))) {
+			t.Errorf("slot %d still has its key", i)
+		}
+	}
+	// The right PIN is remembered again, beside the wiped slots.
+	if _, err := h.Sign(ctx, keys[0], []byte("1234"), nil); err != nil || !h.Knows(keys[0], []byte("1234")) {
+		t.Errorf("the right PIN is not remembered again: %v", err)
+	}
+}

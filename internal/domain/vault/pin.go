@@ -113,10 +113,11 @@ func (h *SoftHolder) openPIN(ctx context.Context, sealed []byte, k Key, pin []by
 	}
 	pkcs8, err := aead.Open(nil, rest[:nonceSize], rest[nonceSize:], pinAssociated(head, k))
 	if err != nil {
+		h.pins.drop(k.ID)
 		return nil, ErrPIN
 	}
 	if remember && !recalled {
-		h.pins.remember(digest, key)
+		h.pins.remember(digest, key, k.ID)
 	}
 	return pkcs8, nil
 }
