@@ -119,7 +119,7 @@ var grants = map[string]func(a *API, ctx context.Context, client signin.Client, 
 func (a *API) Routes() []rest.Route {
 	return append(a.confirmationRoutes(), []rest.Route{
 		rest.Handle("POST /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
-		rest.Handle("GET /oauth/token", "Token", rest.Anyone, a.token).AtMost(maxForm),
+		rest.Handle("GET /oauth/token", "Token", rest.Anyone, a.tokenByAddress).AtMost(maxForm),
 		rest.Handle("GET /oauth/authorize/certificate", "AuthorizeCertificate", rest.Anyone, a.authorizeByCertificate),
 		rest.Handle("GET "+authorizePath, "Authorize", rest.Anyone, a.forPeople(authorizePath, a.authorize)).Answering(rest.Page{}, rest.Redirect{}),
 		rest.Handle("POST "+loginPath, "Login", rest.Anyone, a.forPeople("", a.login)).Answering(rest.Page{}, rest.Redirect{}).AtMost(maxForm),
@@ -152,6 +152,32 @@ type answer struct {
 	IDToken      string `json:"id_token,omitempty"`
 	IssuedType   string `json:"issued_token_type,omitempty"` // of an exchange (RFC 8693, 2.2.1)
 	Scope        string `json:"scope,omitempty"`
+}
+
+// tokenByAddress is token for a request whose parameters are in its address. Logs of proxies and
+// histories of browsers keep addresses, so no password may be there: the caller learns at once that
+// the request is for POST. Nothing is checked, so that the answer says nothing about the password.
+func (a *API) tokenByAddress(ctx context.Context, r request) (answer, error) {
+	if _, given := r.Body["password"]; given || r.Body.Get("grant_type") == "password" {
+		return answer{}, passwordInAddress{}
+	}
+	return a.token(ctx, r)
+}
+
+// passwordInAddress is the refusal of a password in an address.
+type passwordInAddress struct{}
+
+// Error implements error.
+func (passwordInAddress) Error() string {
+	return "a password in an address is refused: send the form by POST, and change the password"
+}
+
+// Outcome implements rest.Refusal.
+func (passwordInAddress) Outcome() string { return "method_not_allowed" }
+
+// Answer implements rest.Refusal.
+func (e passwordInAddress) Answer() (int, http.Header, any) {
+	return http.StatusMethodNotAllowed, http.Header{"Allow": {http.MethodPost}}, map[string]string{"error": token.InvalidRequest, "error_description": e.Error()}
 }
 
 func (a *API) token(ctx context.Context, r request) (answer, error) {
