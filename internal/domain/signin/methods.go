@@ -177,11 +177,13 @@ func (s *Service) setMethod(ctx context.Context, who audit.Principal, userID str
 	if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil {
 		return err
 	}
-	if m.Primary {
-		err = s.cancels.CancelAll(ctx, who, userID, methodsChanged)
-	} else {
-		// The present tokens were issued without the step.
+	before, existed := had[m.Name]
+	if asked, asks := existed && before.Level != LevelPrimary, stored.Level != LevelPrimary; !m.Primary && (asked || asks) && before != stored {
+		// The present tokens were issued without the step as it is now, or sign-ins ask for less
+		// from now on. A method at level 1 only confirms operations.
 		err = s.end(ctx, who, userID, methodsChanged)
+	} else {
+		err = s.cancels.CancelAll(ctx, who, userID, methodsChanged)
 	}
 	if err != nil || had[m.Name] == stored {
 		return err

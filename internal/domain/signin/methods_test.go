@@ -594,3 +594,31 @@ func TestPasskeysOff(t *testing.T) {
 		t.Errorf("addresses: %s", uri)
 	}
 }
+
+// A new method ends the tokens of its user if sign-ins ask for it from then on. At level 1 it only
+// confirms operations: then the tokens go on.
+func TestWhichMethodsEndTokens(t *testing.T) {
+	b := newBench(t)
+	op := b.operator(t, "op", "Default")
+	const none = -1
+	for _, c := range []struct {
+		before, after int
+		ends          bool
+	}{{none, 1, false}, {1, 1, false}, {none, 0, true}, {none, 2, true}, {1, 2, true}, {1, 3, true}} {
+		if err := b.DeleteMethod(t.Context(), op, b.demo.ID, "otpviasms"); err != nil {
+			t.Fatal(err)
+		}
+		if c.before != none {
+			if err := b.SetMethod(t.Context(), op, b.demo.ID, "otpviasms", &c.before); err != nil {
+				t.Fatal(err)
+			}
+		}
+		token := b.token(t)
+		if err := b.SetMethod(t.Context(), op, b.demo.ID, "otpviasms", &c.after); err != nil {
+			t.Fatal(err)
+		}
+		if holds := b.holds(t, token); holds == c.ends {
+			t.Errorf("from level %d to %d: the token holds: %t", c.before, c.after, holds)
+		}
+	}
+}
