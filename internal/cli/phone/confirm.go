@@ -154,6 +154,10 @@ func (v *phoneList) Run(c *cli.Console) error {
 		return json.NewEncoder(c.Stdout).Encode(list)
 	}
 	for _, o := range list {
+		if o.Action == what.SignIn { // it has neither
+			fmt.Fprintf(c.Stdout, "%s %s\n", cli.Printable(o.ID), cli.Printable(o.Action))
+			continue
+		}
 		fmt.Fprint(c.Stdout, c.Text("%s %s, documents: %d, check number: %.8s\n", cli.Printable(o.ID), cli.Printable(o.Action), o.Count, cli.Printable(o.What)))
 	}
 	return nil

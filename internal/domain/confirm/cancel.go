@@ -112,7 +112,7 @@ func (c *Canceller) note(ctx context.Context, who audit.Principal, r *Record, ho
 	}
 	return fault.Rollback(c.needs.Events.Emit(ctx, notify.Event{
 		Type: events[r.State], UserID: r.UserID, Actor: who.UserID,
-		Detail: what.ActionName(r.Action, c.needs.Language) + " " + r.What.Group(),
+		Detail: strings.TrimRight(what.ActionName(r.Action, c.needs.Language)+" "+what.CheckNumber(r.Action, r.What), " "),
 	}))
 }
 

@@ -66,7 +66,7 @@ func (m byContact) Begin(ctx context.Context, r *Record, f *what.Fields) error {
 	lang := m.s.settings.Language
 	const nameLength = 60
 	data := map[string]string{
-		"Action": what.ActionName(r.Action, lang), "Documents": "", "Name": "", "Group": r.What.Group(),
+		"Action": what.ActionName(r.Action, lang), "Documents": "", "Name": "", "Group": what.CheckNumber(r.Action, r.What),
 		"Code": code, "Minutes": strconv.Itoa(int((m.s.settings.Codes.Life + time.Minute - 1) / time.Minute)),
 	}
 	if r.Action == what.Free { // the text says what is confirmed

@@ -180,7 +180,7 @@ func TestOrder(t *testing.T) {
 	o := open(t, nil)
 	o.order(t, "79261234567", "123456")
 	o.flush(t)
-	want := "79261234567: Тамга: code 123456, good for 5 min. Tell it to nobody."
+	want := "79261234567: 123456 is the code of Тамга, good for 5 min. Tell it to nobody."
 	if got := o.sms.texts(); len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -390,7 +390,7 @@ func TestOrderOfARecipient(t *testing.T) {
 	for _, text := range o.sms.texts() {
 		got = append(got, strings.Split(text, ",")[0])
 	}
-	want := []string{"79260000002: Тамга: code 3", "79260000001: Тамга: code 1", "79260000001: Тамга: code 2"}
+	want := []string{"79260000002: 3 is the code of Тамга", "79260000001: 1 is the code of Тамга", "79260000001: 2 is the code of Тамга"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -504,7 +504,7 @@ func TestTemplateInjection(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.flush(t)
-	want := "79261234567: Тамга: code {{.Code}}  Банк: переведите оруб, good for 5 min. Tell it to nobody."
+	want := "79261234567: {{.Code}}  Банк: переведите оруб is the code of Тамга, good for 5 min. Tell it to nobody."
 	if got := o.sms.texts()[0]; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -549,9 +549,9 @@ func TestConfirmationTexts(t *testing.T) {
 		return texts[len(texts)-1]
 	}
 	for _, c := range []struct{ lang, documents, name, want string }{
-		{"ru", "2", "a\nb.pdf", "79260000001: Тамга: Подписание, документов: 2, «a b.pdf», контрольное число 1a2b3c4d. Код 123456, действует 5 мин. Никому его не сообщайте."},
-		{"ru", "", "", "79260000001: Тамга: Подписание, контрольное число 1a2b3c4d. Код 123456, действует 5 мин. Никому его не сообщайте."},
-		{"en", "1", "a.pdf", `79260000001: Тамга: Подписание, documents: 1, "a.pdf", number 1a2b3c4d. Code 123456, good for 5 min. Tell it to nobody.`},
+		{"ru", "2", "a\nb.pdf", "79260000001: 123456 – код. Тамга: Подписание, документов: 2, «a b.pdf», контрольное число 1a2b3c4d. Действует 5 мин. Никому его не сообщайте."},
+		{"ru", "", "", "79260000001: 123456 – код. Тамга: Подписание, контрольное число 1a2b3c4d. Действует 5 мин. Никому его не сообщайте."},
+		{"en", "1", "a.pdf", `79260000001: 123456 is the code. Тамга: Подписание, documents: 1, "a.pdf", number 1a2b3c4d. Good for 5 min. Tell it to nobody.`},
 	} {
 		if got := order(c.lang, c.documents, c.name); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
@@ -663,6 +663,31 @@ func TestPreview(t *testing.T) {
 	for _, about := range []string{"", "event", "factor", "UserCreateFail", "../password"} {
 		if _, err := o.Preview(about); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want %s", about, err, fault.NotFound)
+		}
+	}
+}
+
+// Every message with a code begins with it, in both languages and on every channel: a telephone shows
+// the first words alone. A message without a check number does not speak of one.
+func TestCodesComeFirst(t *testing.T) {
+	for _, template := range []string{notify.TemplateConfirmationCode, notify.TemplateContactCode, notify.TemplateDeviceCode} {
+		for _, lang := range []string{"ru", "en"} {
+			for _, channel := range []notify.Channel{notify.SMS, notify.Email} {
+				o := open(t, nil)
+				err := o.Order(t.Context(), notify.Direct{
+					Channel: channel, To: "79260000001", Template: template, Lang: lang,
+					Data: map[string]string{"Action": "A", "Documents": "", "Name": "", "Group": "", "Code": "123456", "Minutes": "5"},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.flush(t)
+				for _, m := range append(o.sms.sent, o.email.sent...) {
+					if !strings.HasPrefix(m.Text, "123456") || strings.Contains(strings.ToLower(m.Text), "number") || strings.Contains(m.Text, "онтрольное") {
+						t.Errorf("%s, %s, %s: %q", template, lang, channel, m.Text)
+					}
+				}
+			}
 		}
 	}
 }

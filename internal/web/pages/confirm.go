@@ -325,7 +325,7 @@ func (a *API) toConfirm(ctx context.Context, who audit.Principal, id string) (co
 // confirmView describes a record by the fields whose digest is confirmed.
 func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confirmView {
 	f := &c.Fields
-	v := confirmView{waiting: a.waiting(w, r), Operator: r.Operator, Group: r.What.Group()}
+	v := confirmView{waiting: a.waiting(w, r), Operator: r.Operator, Group: what.CheckNumber(r.Action, r.What)}
 	exact := func(name, value string) {
 		v.Exact = append(v.Exact, confirmValue{Name: name, Value: visible(value), Raw: true})
 	}

@@ -125,7 +125,9 @@ func (f *Fields) shown(lang string, w words, sum Digest) string {
 		}
 		fmt.Fprintf(&b, "%d. %s (%d %s)\n", i+1, name, d.Size, w.bytes)
 	}
-	line(w.group, sum.Group())
+	if number := CheckNumber(f.Action, sum); number != "" {
+		line(w.group, number)
+	}
 	return b.String()
 }
 
@@ -141,7 +143,10 @@ func (f *Fields) Short(lang string) (string, error) {
 	}
 	const length = 60
 	w := wordsOf(lang)
-	text := ActionName(f.Action, lang) + "\n" + w.group + ": " + sum.Group()
+	text := ActionName(f.Action, lang)
+	if number := CheckNumber(f.Action, sum); number != "" {
+		text += "\n" + w.group + ": " + number
+	}
 	most := len(text) + maxShort
 	line := func(name, value string) {
 		if one := "\n" + name + ": " + value; len(text)+len(one) <= most {

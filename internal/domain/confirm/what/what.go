@@ -41,6 +41,15 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 // Group returns the first four bytes in hexadecimal. People compare them.
 func (d Digest) Group() string { return hex.EncodeToString(d[:4]) }
 
+// CheckNumber returns the check number that people compare, "" for a sign-in. All sign-ins of a user
+// to an application would have the same one, those of a thief of the password, too.
+func CheckNumber(action string, d Digest) string {
+	if action == SignIn {
+		return ""
+	}
+	return d.Group()
+}
+
 // Actions that are not actions of policies. The others have the names of package policy.
 const (
 	SignIn = "SignIn" // the second step of a sign-in

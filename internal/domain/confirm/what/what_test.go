@@ -378,3 +378,26 @@ func FuzzFields(f *testing.F) {
 		}
 	})
 }
+
+// A sign-in has no check number in any text: those of a user and of a thief of the password would be
+// the same. An operation has one.
+func TestSignInHasNoCheckNumber(t *testing.T) {
+	f := what.Fields{Action: what.SignIn, Arguments: values(t, map[string]string{"client": "portal", "method": "password"})}
+	number := sum(t, f).Group()
+	texts, err := f.Shown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lang, text := range texts {
+		short, err := f.Short(lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text+short, number) || !strings.Contains(short, "portal") {
+			t.Errorf("%s: %q, %q", lang, text, short)
+		}
+	}
+	if what.CheckNumber(f.Action, sum(t, f)) != "" || what.CheckNumber("SignDocument", sum(t, f)) != number {
+		t.Error("the check number is of operations alone")
+	}
+}
