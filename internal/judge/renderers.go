@@ -54,8 +54,8 @@ func Renderers(t testing.TB) []Renderer {
 }
 
 // Draw draws all pages in gray with so many pixels to the inch. dir is where it writes the
-// document.
-func (r Renderer) Draw(t testing.TB, dir string, document []byte, resolution int) Drawing {
+// document. If ctx ends before, the test is skipped.
+func (r Renderer) Draw(ctx context.Context, t testing.TB, dir string, document []byte, resolution int) Drawing {
 	t.Helper()
 	file := filepath.Join(dir, "draw.pdf")
 	if err := os.WriteFile(file, document, 0o600); err != nil {
@@ -65,16 +65,16 @@ func (r Renderer) Draw(t testing.TB, dir string, document []byte, resolution int
 	for i, a := range r.args {
 		args[i] = string(bytes.ReplaceAll([]byte(a), []byte("%d"), []byte(strconv.Itoa(resolution))))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, r.program, append(args, file)...)
+	cmd := exec.CommandContext(limited, r.program, append(args, file)...)
 	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second
 	failed := cmd.Run()
-	if t.Context().Err() != nil {
-		t.Skip("judge: the test ends")
+	if ctx.Err() != nil {
+		t.Skip("judge: drawing was ended: ", ctx.Err())
 	}
 	d := Drawing{Complaint: r.complaint(errs.Bytes())}
 	var err error

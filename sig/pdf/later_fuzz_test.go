@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"image"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
@@ -36,6 +38,14 @@ const resolution = 20
 // differences compares the pictures of a signed document with those of a later revision of
 // it. They may differ where the form is, if the form may have been filled.
 func differences(t testing.TB, b *revisionBase, later []byte, filled bool) (said []string) {
+	ctx := t.Context()
+	if worker := flag.Lookup("test.fuzzworker"); worker != nil && worker.Value.String() == "true" {
+		// The fuzzer takes an input of more than ten seconds for a deadlock. On a busy machine
+		// such an input stays without a verdict; as a plain test there is no limit.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 7*time.Second)
+		defer cancel()
+	}
 	dir := ""
 	for _, r := range judge.Renderers(t) {
 		key := fmt.Sprint(b.name, " ", r.Name)
@@ -46,12 +56,12 @@ func differences(t testing.TB, b *revisionBase, later []byte, filled bool) (said
 			dir = t.TempDir()
 		}
 		if !ok {
-			was = r.Draw(t, dir, b.data, resolution)
+			was = r.Draw(ctx, t, dir, b.data, resolution)
 			drawn.Lock()
 			drawn.signed[key] = was
 			drawn.Unlock()
 		}
-		is := r.Draw(t, dir, later, resolution)
+		is := r.Draw(ctx, t, dir, later, resolution)
 		if what := differ(was, is, filled); what != "" {
 			said = append(said, r.Name+": "+what)
 		}
@@ -158,7 +168,7 @@ func TestLaterBases(t *testing.T) {
 		}
 		dir := t.TempDir()
 		for _, program := range renderers {
-			d := program.Draw(t, dir, b.data, resolution)
+			d := program.Draw(t.Context(), t, dir, b.data, resolution)
 			if len(d.Pages) != 1 || d.Complaint != "" && name != "role resources" {
 				t.Errorf("%s, %s: %d pages, %s", name, program.Name, len(d.Pages), d.Complaint)
 			}

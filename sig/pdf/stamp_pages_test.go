@@ -50,13 +50,13 @@ func TestStampOnOnePage(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		var before []judge.Drawing
 		for _, r := range renderers {
-			before = append(before, r.Draw(t, tools.Dir, all[name], 20))
+			before = append(before, r.Draw(t.Context(), t, tools.Dir, all[name], 20))
 		}
 		for page := range 3 {
 			t.Run(fmt.Sprint(name, " page ", page+1), func(t *testing.T) {
 				signed := signedBy(t, signer, all[name], stampOn(page+1))
 				for i, r := range renderers {
-					after := r.Draw(t, tools.Dir, signed, 20)
+					after := r.Draw(t.Context(), t, tools.Dir, signed, 20)
 					if len(after.Pages) != 3 || after.Complaint != "" {
 						t.Fatalf("%s: %d pages, %s", r.Name, len(after.Pages), after.Complaint)
 					}
