@@ -269,9 +269,9 @@ func TestSign(t *testing.T) {
 		{"a space behind a key", `{` + content + `,"Signature":{"Type":"GOST3410","Parameters":{"PdfSignatureTemplateId ":"1"}}}`,
 			with(func(s *seen) { s.Params = map[string]string{"PdfSignatureTemplateId": "1"} })},
 		{"an original", `{` + content + `,"Signature":{"Type":"GOST3410","Parameters":{"originaldocument":"T1JH"}}}`, with(func(s *seen) { s.Original = "ORG" })},
-		{"attributes as an object", `{` + content + `,"Signature":{"Type":"GOST3410","Parameters":{"authenticatedAttributes":{"1.2.3" : "QQ==", "1.2.3":"Qg==", "x":["\u00e9\n",{"y":null}, -1.5e3,true,false]}}}}`,
+		{"attributes as an object", `{` + content + `,"Signature":{"Type":"GOST3410","Parameters":{"authenticatedAttributes":{"1.2.3" : "QQ==", "1.2.4":"Qg==", "x":["\u00e9\n",{"y":null}, -1.5e3,true,false]}}}}`,
 			with(func(s *seen) {
-				s.Params = map[string]string{"authenticatedAttributes": `{"1.2.3":"QQ==","1.2.3":"Qg==","x":["é\n",{"y":null},-1.5e3,true,false]}`}
+				s.Params = map[string]string{"authenticatedAttributes": `{"1.2.3":"QQ==","1.2.4":"Qg==","x":["é\n",{"y":null},-1.5e3,true,false]}`}
 			})},
 		{"an empty original", `{` + content + `,"Signature":{"Type":"GOST3410","Parameters":{"OriginalDocument":""}}}`, simple},
 		{"a large original before a large content", `{"Signature":{"Parameters":{"OriginalDocument":"` + large64 + `"},"Type":"GOST3410"},"Content":"` + large64 + `"}`,
