@@ -320,7 +320,7 @@ func testFreeConfirmation(t *testing.T, database string) {
 	}
 	for name, what := range map[string]string{
 		"a scope of ours": `,"ConfirmationScope":"profile OFFLINE_ACCESS"`, "nothing": ``, "long": `,"ConfirmationScope":"` + strings.Repeat("x", 257) + `"`,
-		"two things": `,"ConfirmationScope":"x","OperationId":"` + tamgatest.Missing + `"`,
+		"two things":        `,"ConfirmationScope":"x","OperationId":"` + tamgatest.Missing + `"`,
 		"another operation": `,"TransactionTokenId":"` + tamgatest.Missing + `","OperationId":"` + tamgatest.Missing[:35] + `1"`,
 	} {
 		if got := c.ask("/v2.0/confirmation", me, c.begin(what)); !*got.IsError {
