@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/renew"
 	"tamga/pki/suite"
@@ -54,14 +55,19 @@ func (c *Completed) Close() error { return c.close() }
 // An object is leased while it is completed. The lease is short, and the process extends
 // it, so soon after the death of a process another request can complete the object.
 //
-// Faults: invalid_object_state for an object that is unknown, expired, spent or discarded,
-// and with After for one that is being completed; invalid_signature_params for a wrong
+// What a user prepared is completed by the same user, also if an operator acts as the user in
+// either step. What was prepared without a token is completed by every caller who knows its
+// identifier.
+//
+// Faults: object_not_found for an object of another user; invalid_object_state for one that
+// is unknown, expired, spent or discarded, and with After for one that is being completed;
+// invalid_signature_params for a wrong
 // value and for values that do not agree with the first step; those of Sign.
-func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, error) {
+func (s *Service) Complete(ctx context.Context, who audit.Principal, o *CompleteOrder) (*Completed, error) {
 	if s.Prepared == nil || s.Blobs == nil || s.Rand == nil {
 		return nil, errNoTwoSteps
 	}
-	record, err := s.usable(ctx, o.ID)
+	record, err := s.usable(ctx, who, o.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -96,14 +102,14 @@ func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, e
 		return nil, err
 	}
 	if !leased {
-		return nil, s.taken(ctx, o.ID)
+		return nil, s.taken(ctx, who, o.ID)
 	}
 	stop := renew.Every(ctx, life/3, func(ctx context.Context) {
 		// If the lease is lost, the object cannot be spent.
 		s.Prepared.ExtendPrepared(ctx, record.ID, lease, s.Now().Add(life))
 	})
 	defer stop()
-	completed, err := s.completeLeased(ctx, o, record, job, format, stored.State, value, lease)
+	completed, err := s.completeLeased(ctx, who, o, record, job, format, stored.State, value, lease)
 	if err != nil {
 		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, lease))
 	}
@@ -111,7 +117,7 @@ func (s *Service) Complete(ctx context.Context, o *CompleteOrder) (*Completed, e
 }
 
 // completeLeased makes the document and spends the object.
-func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *PreparedRecord, job *sig.Job, format sig.Format, state, value []byte, lease string) (_ *Completed, err error) {
+func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *CompleteOrder, record *PreparedRecord, job *sig.Job, format sig.Format, state, value []byte, lease string) (_ *Completed, err error) {
 	var open []io.Closer
 	closeAll := func() error {
 		var errs []error
@@ -133,6 +139,11 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 			continue
 		}
 		b, err := openKept(ctx, s.Blobs, d.name)
+		if fault.Is(err, fault.Lost) { // wrong values of another request discard the object with its documents
+			if _, discarded := s.usable(ctx, who, o.ID); discarded != nil {
+				err = discarded
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -157,20 +168,22 @@ func (s *Service) completeLeased(ctx context.Context, o *CompleteOrder, record *
 		return nil, err
 	}
 	if !spent {
-		return nil, s.taken(ctx, o.ID)
+		return nil, s.taken(ctx, who, o.ID)
 	}
 	s.made(record.Type, job.Certificate.Suite)
 	return &Completed{result, func() error { return errors.Join(closeAll(), s.forget(ctx, record)) }}, nil
 }
 
-// usable returns an object that may be completed.
-func (s *Service) usable(ctx context.Context, id string) (*PreparedRecord, error) {
+// usable returns an object that who may complete.
+func (s *Service) usable(ctx context.Context, who audit.Principal, id string) (*PreparedRecord, error) {
 	record, found, err := s.Prepared.FindPrepared(ctx, strings.TrimSpace(id))
 	switch {
 	case err != nil:
 		return nil, err
 	case !found:
 		return nil, objectState("is not known here, or its time is over")
+	case strings.HasPrefix(record.Caller, ofUser) && record.Caller != callerOf(who, ""):
+		return nil, fault.New(fault.NotFound, "CacheObjectId: the object was prepared by another user: send the access token of the user who prepared it")
 	case !record.SpentAt.IsZero():
 		return nil, objectState("was used already: it can be used once")
 	case !s.Now().Before(record.ExpiresAt):
@@ -183,8 +196,8 @@ func (s *Service) usable(ctx context.Context, id string) (*PreparedRecord, error
 
 // taken returns the fault for an object that another request has leased, or has changed
 // since it was read. A lease passes, so the fault says when to repeat the request.
-func (s *Service) taken(ctx context.Context, id string) error {
-	if _, err := s.usable(ctx, id); err != nil {
+func (s *Service) taken(ctx context.Context, who audit.Principal, id string) error {
+	if _, err := s.usable(ctx, who, id); err != nil {
 		return err
 	}
 	return fault.New(fault.InvalidObjectState, "CacheObjectId: the prepared object is being completed by another request; repeat the request a little later").

@@ -56,10 +56,6 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	if err != nil {
 		return nil, err
 	}
-	caller := ofAddress + o.From
-	if who.UserID != "" {
-		caller = "user:" + who.UserID
-	}
 	if err := s.permitCaller(ctx, who, o.Snapshot, policy.SignDocument); err != nil {
 		return nil, err
 	}
@@ -80,11 +76,23 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	if err != nil {
 		return nil, translate(err)
 	}
-	id, err := s.keep(ctx, caller, t, o.Params, job, prepared)
+	id, err := s.keep(ctx, callerOf(who, o.From), t, o.Params, job, prepared)
 	if err != nil {
 		return nil, err
 	}
 	return &Prepared{ID: id, Hash: prepared.Digest.Sum}, nil
+}
+
+// ofUser begins the callers that have a token.
+const ofUser = "user:"
+
+// callerOf returns PreparedRecord.Caller: the user, or the address of a caller without a
+// token.
+func callerOf(who audit.Principal, from string) string {
+	if who.UserID != "" {
+		return ofUser + who.UserID
+	}
+	return ofAddress + from
 }
 
 // keep stores a prepared object durably: first the documents, then the row that names

@@ -60,7 +60,7 @@ const (
 // PreparedRecord is a prepared object as it is stored.
 type PreparedRecord struct {
 	ID        string // GUID; clients know it as CacheObjectId
-	Caller    string // the caller whose quota it uses; never empty
+	Caller    string // the caller whose quota it uses, and who may complete it if it is a user; never empty
 	Type      string // name of the format
 	Job       []byte // data for Complete; in the format of this package
 	Document  string // name in Blobs

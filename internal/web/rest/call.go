@@ -75,7 +75,7 @@ func RequestID(ctx context.Context) string {
 }
 
 // Caller returns the caller of the request in ctx. It is the zero value on a route for
-// Anyone.
+// Anyone, unless the route is Identifying and the request has a token.
 func Caller(ctx context.Context) audit.Principal {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		return c.who

@@ -117,7 +117,7 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 			panic(fmt.Sprintf("rest: a route %s %s%s without a name or a function", r.Method, prefix, r.Path))
 		case r.Right == "":
 			panic(fmt.Sprintf("rest: route %s declares no right: say who may call it", r.Name))
-		case r.Right != Anyone && gate.Identify == nil:
+		case (r.Right != Anyone || r.identifies) && gate.Identify == nil:
 			panic(fmt.Sprintf("rest: route %s needs a caller, and its gate identifies none", r.Name))
 		case r.Right != Anyone && r.Right != SignedIn && gate.Permit == nil:
 			panic(fmt.Sprintf("rest: route %s has the right %q, which its gate cannot check", r.Name, r.Right))
@@ -343,6 +343,11 @@ func (h *handler) admit(r *http.Request, call *call) (context.Context, error) {
 	if h.Right == Anyone {
 		// The caller is not known yet, so no attempt is written. See worth.
 		var err error
+		if _, sent := bearer(r.Header.Get("Authorization")); sent && h.identifies {
+			if ctx, call.who, err = h.identify(ctx, r, call); err != nil {
+				return ctx, err
+			}
+		}
 		call.repetition, err = h.repeatable(r, call)
 		return ctx, err
 	}
@@ -409,7 +414,7 @@ const (
 
 // remains refuses a caller whose sign-in ended while a long body of n bytes was read.
 func (h *handler) remains(ctx context.Context, r *http.Request, call *call, n int64) error {
-	if h.Right == Anyone || n <= longBody && time.Since(call.started) <= longRead {
+	if h.Right == Anyone && (!h.identifies || call.who.UserID == "") || n <= longBody && time.Since(call.started) <= longRead {
 		return nil
 	}
 	_, _, err := h.identify(ctx, r, call)

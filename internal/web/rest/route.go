@@ -48,6 +48,7 @@ type Route struct {
 	counted          bool // see Counted
 	answerOnly, once bool
 	confirmed        bool
+	identifies       bool           // see Identifying
 	varying          []string       // see Varying
 	heldAs           func(Form) any // see HeldAs; nil: the body as it is
 	headers          []string       // that fields of the request are read from
@@ -100,6 +101,17 @@ func (r Route) Confirmed() Route {
 	r.confirmed = true
 	return r
 }
+
+// Identifying makes a route for Anyone identify a caller who sends a bearer token. Without one
+// the caller is not identified. An invalid token is refused: otherwise what a user begins with a
+// token that has just expired would belong to nobody.
+func (r Route) Identifying() Route {
+	r.identifies = true
+	return r
+}
+
+// MayIdentify reports whether the route is for Anyone and also takes a bearer token.
+func (r Route) MayIdentify() bool { return r.identifies && r.Right == Anyone }
 
 // TakesConfirmed reports whether the route accepts confirmed tokens.
 func (r Route) TakesConfirmed() bool { return r.confirmed }

@@ -30,7 +30,7 @@ type Signer interface {
 	Sign(ctx context.Context, who audit.Principal, o *signing.Order) (signing.Result, error)
 	SignMany(ctx context.Context, who audit.Principal, o *signing.BatchOrder) ([]signing.Outcome, error)
 	Prepare(ctx context.Context, who audit.Principal, o *signing.PrepareOrder) (*signing.Prepared, error)
-	Complete(ctx context.Context, o *signing.CompleteOrder) (*signing.Completed, error)
+	Complete(ctx context.Context, who audit.Principal, o *signing.CompleteOrder) (*signing.Completed, error)
 	Enhance(ctx context.Context, who audit.Principal, o *signing.EnhanceOrder) (signing.Result, error)
 	Hash(ctx context.Context, content *signing.Intake, algorithm string) ([]byte, error)
 }
@@ -100,8 +100,8 @@ func (a *API) Routes() []rest.Route {
 		rest.HandleDocuments("POST /documents/hash", "HashDocument", rest.SignedIn, take, a.hash).Large().AnswerOnly(),
 		rest.Handle("GET /certificates", "GetCertificates", rest.SignedIn, a.list),
 		rest.Handle("GET /certificates/{id}", "GetCertificate", rest.SignedIn, a.one),
-		own(rest.HandleDocuments("POST /signatures/presign", "PreSignDocument", right, take, a.preSign)).Once(),
-		own(rest.HandleDocuments("POST /signatures/postsign", "PostSignDocument", right, take, a.postSign)).Once(),
+		own(rest.HandleDocuments("POST /signatures/presign", "PreSignDocument", right, take, a.preSign)).Identifying().Once(),
+		own(rest.HandleDocuments("POST /signatures/postsign", "PostSignDocument", right, take, a.postSign)).Identifying().Once(),
 		own(rest.HandleDocuments("POST /signatures/enhance", "EnhanceSignature", right, take, a.enhance)).Once(),
 		own(rest.HandleDocuments("PATCH /signatures/postsign", "EnhanceSignature", right, take, a.enhance)).Once(),
 		own(rest.HandleDocuments("POST /documents/enhancesignature", "EnhanceSignature", right, take, a.enhanceSignature)).Once(),

@@ -104,7 +104,7 @@ func (a *API) postSign(ctx context.Context, docs *documents, r postSignRequest) 
 		kept.Entry, kept.Record, err = rest.KeepEntry(ctx, rest.Stream{Content: r})
 		return kept, err
 	}
-	completed, err := a.signer.Complete(ctx, order)
+	completed, err := a.signer.Complete(ctx, rest.Caller(ctx), order)
 	if err != nil {
 		return rest.Stream{}, err
 	}

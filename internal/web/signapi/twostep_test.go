@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/sigtest"
@@ -284,7 +285,7 @@ func TestRestart(t *testing.T) {
 	if code, says := refused(t, status, text); code != fault.InvalidObjectState || !strings.Contains(says, "being completed") {
 		t.Errorf("%s %s", code, says)
 	}
-	completed, err := d.service.Complete(t.Context(), &signing.CompleteOrder{ID: killed.CacheObjectID, Value: value(t, p, killed)})
+	completed, err := d.service.Complete(t.Context(), audit.Principal{}, &signing.CompleteOrder{ID: killed.CacheObjectID, Value: value(t, p, killed)})
 	if f, ok := fault.As(err); completed != nil || !ok || f.After <= 0 || f.After > time.Minute {
 		t.Errorf("%v: does not say when to repeat the request", err)
 	}
@@ -499,6 +500,41 @@ func TestTwoStepsWithToken(t *testing.T) {
 	}
 	if status, text := d.send(t, "POST", "/api/signatures/presign", "1", strings.NewReader(string(body))); status != 200 {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// besideBlobs calls a function once, before a document is opened.
+type besideBlobs struct {
+	signing.Blobs
+	meanwhile func()
+}
+
+func (b *besideBlobs) OpenBlob(ctx context.Context, name string) (signing.Blob, error) {
+	if do := b.meanwhile; do != nil {
+		b.meanwhile = nil
+		do()
+	}
+	return b.Blobs.OpenBlob(ctx, name)
+}
+
+// TestDiscardedBeside discards an object by wrong values at the moment in which another call
+// reads its document. The document is not lost.
+func TestDiscardedBeside(t *testing.T) {
+	blobs := &besideBlobs{}
+	d := newDesk(t, func(s *signing.Service, a *API) *API {
+		blobs.Blobs, s.Blobs = s.Blobs, blobs
+		return a
+	})
+	p := client(t, suite.GOST2012x256)
+	answer := d.presign(t, presignBody(p, detached))
+	blobs.meanwhile = func() {
+		for range 5 {
+			refusal(t, d, "/api/signatures/postsign", object{"CacheObjectId": answer.CacheObjectID, "SignatureValue": make([]byte, 64)})
+		}
+	}
+	code, says := refusal(t, d, "/api/signatures/postsign", object{"CacheObjectId": answer.CacheObjectID, "SignatureValue": value(t, p, answer)})
+	if code != fault.InvalidObjectState || !strings.Contains(says, "discarded") {
+		t.Errorf("%s %s", code, says)
 	}
 }
 

@@ -144,6 +144,8 @@ func (d *describer) operation(tag string, r rest.Route, texts docs) (object, err
 	security := text.security
 	switch {
 	case security != nil:
+	case r.MayIdentify():
+		security = []string{"token", "none"}
 	case r.Right == rest.Anyone:
 		security = []string{}
 	case r.Right == rest.SignedIn:
