@@ -98,11 +98,11 @@ func (s Confirmations) insertConfirmation(operation bool) []string {
 	} else {
 		record += " AND CAST($19 AS BIGINT) + CAST($20 AS BIGINT) > 0"
 	}
-	const content = "INSERT INTO confirmation_contents (id, fields, shown, plan, secret, offline, result, approval) "
+	const content = "INSERT INTO confirmation_contents (id, fields, shown, plan, secret, offline, result, approval, outline) "
 	if s.engine == postgresEngine {
-		return []string{"WITH r AS (" + record + " RETURNING id) " + content + "SELECT r.id, $22, $23, $24, $25, $26, $26, $26 FROM r"}
+		return []string{"WITH r AS (" + record + " RETURNING id) " + content + "SELECT r.id, $22, $23, $24, $25, $26, $26, $26, $27 FROM r"}
 	}
-	return []string{record, content + "VALUES ($1, $2, $3, $4, $5, $6, $6, $6)"}
+	return []string{record, content + "VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7)"}
 }
 
 // AddConfirmation implements confirm.Store.
@@ -151,7 +151,7 @@ func (s Confirmations) addConfirmation(ctx context.Context, r *confirm.Record, c
 		r.ID, r.RefID, r.UserID, r.ClientID, r.Operator, r.SignIn, string(r.Purpose), r.Action, r.Documents, r.What[:], r.Bytes,
 		string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore), q.Records, q.Bytes, startAt, documents.Records, documents.Bytes, r.Origin,
 	}
-	content := []any{notNull(c.Fields), notNull(c.Shown), notNull(c.Plan), notNull(c.Secret), none}
+	content := []any{notNull(c.Fields), notNull(c.Shown), notNull(c.Plan), notNull(c.Secret), none, notNull(c.Outline)}
 	statements := s.insertConfirmation(r.Purpose == confirm.ForOperation)
 	args := [][]any{record, append([]any{r.ID}, content...)}
 	if len(statements) == 1 {
@@ -200,9 +200,9 @@ func (s Confirmations) ConfirmationByRef(ctx context.Context, refID string) (con
 // ConfirmationContent implements confirm.Store.
 func (s Confirmations) ConfirmationContent(ctx context.Context, id string) (confirm.StoredContent, bool, error) {
 	return one(ctx, s.DB, func(r row) (c confirm.StoredContent, err error) {
-		err = r.Scan(&c.Fields, &c.Shown, &c.Plan, &c.Secret, &c.Offline, &c.Result, &c.Approval)
+		err = r.Scan(&c.Fields, &c.Shown, &c.Plan, &c.Secret, &c.Offline, &c.Result, &c.Approval, &c.Outline)
 		return c, err
-	}, "SELECT fields, shown, plan, secret, offline, result, approval FROM confirmation_contents WHERE id = $1", id)
+	}, "SELECT fields, shown, plan, secret, offline, result, approval, outline FROM confirmation_contents WHERE id = $1", id)
 }
 
 // SetOffline implements confirm.Store.

@@ -141,6 +141,8 @@ type Content struct {
 	// the record ends.
 	Plan   []byte
 	Secret Secret
+	// Outline is of the caller of Create. It stays as long as the record.
+	Outline []byte
 	// Result is what Spend stored. Approval is the signed message of a device,
 	// a JSON object, with the public key of the device as its member "key".
 	Result   []byte
@@ -171,6 +173,9 @@ type Order struct {
 	Plan   []byte
 	Secret Secret
 	Bytes  int64 // bytes of documents that are stored for it
+	// Outline is what is shown of the operation as long as the record is stored. It names
+	// nothing that is deleted with the plan.
+	Outline []byte
 	// Automatic means that the operation is carried out as soon as it is confirmed, without
 	// a request: Service.NextAutomatic returns it.
 	Automatic bool

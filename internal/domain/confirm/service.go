@@ -249,7 +249,7 @@ func (s *Service) storedContent(r *Record, o *Order) (*StoredContent, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &StoredContent{Plan: o.Plan}
+	c := &StoredContent{Plan: o.Plan, Outline: o.Outline}
 	if c.Fields, err = json.Marshal(o.Fields); err != nil {
 		return nil, err
 	}
@@ -300,7 +300,7 @@ func (s *Service) content(ctx context.Context, r *Record, secret bool) (Content,
 	if !found {
 		return Content{}, fmt.Errorf("confirm: record %s has no content", r.ID)
 	}
-	c := Content{Plan: stored.Plan, Result: stored.Result, Approval: stored.Approval}
+	c := Content{Plan: stored.Plan, Outline: stored.Outline, Result: stored.Result, Approval: stored.Approval}
 	if c.Fields, err = r.fields(stored.Fields); err != nil {
 		return Content{}, err
 	}

@@ -33,7 +33,7 @@ const (
 )
 
 // StoredContent is Content as it is stored: JSON, sealed secrets, opaque bytes.
-type StoredContent struct{ Fields, Shown, Plan, Secret, Offline, Result, Approval []byte }
+type StoredContent struct{ Fields, Shown, Plan, Outline, Secret, Offline, Result, Approval []byte }
 
 // Challenge is a challenge that begins or is repeated.
 type Challenge struct {

@@ -90,6 +90,18 @@ type confirmSecrets struct {
 	Params map[string]string `json:"params,omitempty"`
 }
 
+// outline returns the plan as it is stored after the end of the operation: without the documents of
+// the request, which are deleted, and without the rights to carry the operation out.
+func (p *confirmPlan) outline() ([]byte, error) {
+	o := *p
+	o.Contents, o.Original, o.Owner = "", nil, nil
+	o.Documents = slices.Clone(p.Documents)
+	for i := range o.Documents {
+		o.Documents[i].Content = nil
+	}
+	return json.Marshal(o)
+}
+
 func readConfirmPlan(text []byte) (*confirmPlan, error) {
 	p := &confirmPlan{}
 	if err := json.Unmarshal(text, p); err != nil {
@@ -186,6 +198,9 @@ func (s *Operations) record(ctx context.Context, who audit.Principal, o *Operati
 		p.Owner = &who
 	}
 	if order.Plan, err = json.Marshal(p); err != nil {
+		return nil, err
+	}
+	if order.Outline, err = p.outline(); err != nil {
 		return nil, err
 	}
 	if secrets.PIN != "" || len(secrets.Params) > 0 {
@@ -425,7 +440,8 @@ func (s *Operations) try(ctx context.Context, sub *subject) error {
 	return errors.Join(err, closeAll(&open))
 }
 
-// proposed returns the operation of a record. p is nil if the plan is not stored any more.
+// proposed returns the operation of a record. p is its plan or outline; nil for an act on keys,
+// and for an operation that a release before outlines has created, after its end.
 func proposed(who audit.Principal, r *confirm.Record, c confirm.Content, p *confirmPlan) (*Operation, error) {
 	op := &Operation{
 		ID: r.ID, Owner: who, State: State(r.State), Form: confirm.FormOperation,
@@ -497,8 +513,12 @@ func (s *Operations) readProposed(ctx context.Context, who audit.Principal, r *c
 		return nil, err
 	}
 	var p *confirmPlan
-	if len(c.Plan) > 0 && signs(r.Action) {
-		if p, err = readConfirmPlan(c.Plan); err != nil {
+	text := c.Plan
+	if len(text) == 0 {
+		text = c.Outline
+	}
+	if len(text) > 0 && signs(r.Action) {
+		if p, err = readConfirmPlan(text); err != nil {
 			return nil, err
 		}
 	}

@@ -41,7 +41,7 @@ func confirmationOf(n int, userID string) *confirm.Record {
 	return r
 }
 
-var confirmationContent = confirm.StoredContent{Fields: []byte(`{"f":1}`), Shown: []byte(`{"ru":"text"}`), Plan: []byte{0, 1}, Secret: []byte{2, 3}, Offline: []byte{}, Result: []byte{}, Approval: []byte{}}
+var confirmationContent = confirm.StoredContent{Fields: []byte(`{"f":1}`), Shown: []byte(`{"ru":"text"}`), Plan: []byte{0, 1}, Outline: []byte{4, 5}, Secret: []byte{2, 3}, Offline: []byte{}, Result: []byte{}, Approval: []byte{}}
 
 func addConfirmation(t testing.TB, s confirm.Store, r *confirm.Record) {
 	t.Helper()
