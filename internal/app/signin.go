@@ -61,6 +61,7 @@ func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 	settings.Window, settings.LockOut = base.Config.Passwords.Window, base.Config.Passwords.LockOut
 	settings.CodeLife = base.Config.Tokens.CodeLife
 	settings.PasswordDisplay, settings.IDOnlyPublic = base.Config.Users.PasswordDisplay, base.Config.Users.IDOnlyPublic
+	settings.DefaultClient = base.Config.SignIn.DefaultClient
 	settings.FirstFactor = base.Config.Pages.FirstFactor
 	settings.MethodURIs = signin.Spelling(base.Config.Users.MethodURIs)
 	providers, err := base.providers()
@@ -203,7 +204,7 @@ func (b *Base) clients() (*signin.Clients, error) {
 	if b.Config.Pages.Enabled {
 		list = append(list, b.pageSettings(nil).Client())
 	}
-	return signin.NewClients(list)
+	return signin.NewClients(list, b.Config.SignIn.DefaultClient)
 }
 
 // attempts returns the limits of the queue of password checks.

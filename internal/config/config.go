@@ -214,6 +214,8 @@ type Config struct {
 	Devices Devices `yaml:"devices"`
 	// Confirmations of operations and second steps of sign-ins.
 	Confirmation Confirmation `yaml:"confirmation"`
+	// Sign-ins of programs.
+	SignIn SignIn `yaml:"signin"`
 	// Policies of users without their own policy and without one of their group ("tamga policy").
 	UserPolicies Policies `yaml:"user_policies"`
 	// Systems that receive events.
@@ -349,6 +351,14 @@ type Config struct {
 	loopback bool   // serve --dev without --dev-anywhere: it listens on loopback only
 }
 
+// SignIn configures sign-ins of programs.
+type SignIn struct {
+	// The public client of `clients` that a confirmation by login and password belongs to if it names
+	// no `ClientId`, as some programs do. Its tokens also open `{idp_url}/oauth/authorize` for every
+	// other client. **Risk:** a program with such a token signs its user in to all applications.
+	DefaultClient string `yaml:"default_client"`
+}
+
 // Client is one application that may request tokens.
 type Client struct {
 	// Name of the application. Default: none, required.
@@ -360,7 +370,9 @@ type Client struct {
 	// Whether it may send passwords of users.
 	PasswordGrant bool `yaml:"password_grant"`
 	// Addresses that authorization codes may be sent to, compared byte for byte, such as
-	// `urn:ietf:wg:oauth:2.0:oob:auto`. Without one the client gets no codes.
+	// `urn:ietf:wg:oauth:2.0:oob:auto`. An `http` address of `127.0.0.1` or `[::1]` means
+	// every port (RFC 8252, 7.3); on another port than the listed one a code needs PKCE. Without
+	// an address the client gets no codes.
 	RedirectURIs []string `yaml:"redirect_uris"`
 	// Whether it may exchange an operator's token for one that acts as a user of the operator.
 	// **Risk:** with an operator's token and this client, an attacker can sign as every user of the
@@ -456,6 +468,7 @@ func Dev(dir string, anywhere bool, parts Parts) *Config {
 	c := Default(parts)
 	c.dev, c.loopback, c.base = true, !anywhere, dir
 	c.Clients = []Client{{ID: DevClient, PasswordGrant: true, TokenExchange: true, RedirectURIs: []string{signin.RedirectOutOfBand}}}
+	c.SignIn.DefaultClient = DevClient
 	c.Messages.Capture = true
 	c.MasterKeys.Active = "dev"
 	c.MasterKeys.Files = map[string]string{"dev": DevMasterKey}

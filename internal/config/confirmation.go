@@ -66,7 +66,8 @@ type Confirmation struct {
 	// Bytes stored with all open operations of one user.
 	UserBytes setting.Size `yaml:"user_bytes" default:"4GiB" above:"0"`
 	// Whether a user may have one open operation only. The next one is refused with
-	// `transaction_pending`.
+	// `transaction_pending`, also by `{idp_url}/confirmation` where it confirms a text or an
+	// operation beside an older one.
 	OneOpen bool `yaml:"one_open"`
 	// Whether the signature of a hash without its document is refused where a confirmation is
 	// required.

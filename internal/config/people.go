@@ -45,8 +45,9 @@ type Users struct {
 	// Ways to deliver a new password (the interface's `PasswordDisplayFormatList`).
 	PasswordDisplay []string `yaml:"password_display" default:"[Screen, Frame, Phone, Email, Print]"`
 	// Whether users with "identification only" may sign in through a public client. **Risk:**
-	// everyone who knows a name can act as that user, unless the user has a method to confirm
-	// with: then the sign-in is confirmed. A warning is logged at start.
+	// everyone who knows a name can act as that user. A user with a second step passes it. A
+	// method at level 1 confirms operations only where the policy of the user asks for it, and
+	// guards no sign-in. A warning is logged at start.
 	IDOnlyPublic bool `yaml:"id_only_public"`
 	// Operations of user management that need a second operator, by their names, such as
 	// `[DeleteUser, ResetPassword, SetUserOperationPolicy]`. See [users.md](users.md#second-operators-and-delays).

@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tamga/internal/setting"
@@ -108,6 +109,12 @@ func (c *Config) checkExternal() (faults []error) {
 		if e.Claim == "" {
 			e.Claim = "sub"
 		}
+	}
+	fits := func(k Client) bool { return k.ID == c.SignIn.DefaultClient && k.SecretFile == "" && k.PasswordGrant }
+	if id := c.SignIn.DefaultClient; c.dev && id == DevClient && !slices.ContainsFunc(c.Clients, fits) {
+		c.SignIn.DefaultClient = "" // the list of serve --dev was replaced
+	} else if id != "" && !slices.ContainsFunc(c.Clients, fits) {
+		faults = append(faults, fmt.Errorf("signin.default_client: %s: want the id of a client without secret_file and with password_grant", id))
 	}
 	for i, client := range c.Clients {
 		for _, address := range client.RedirectURIs {

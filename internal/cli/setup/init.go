@@ -327,6 +327,7 @@ func (i *Init) text(evidence []trusted) ([]byte, error) {
 	if i.FourEyes {
 		b.WriteString("  # What one operator must not do alone.\n  second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]\n")
 	}
+	b.WriteString("# Programs that confirm by login and password and send no ClientId are this client, which has\n# no secret_file and has password_grant.\n# signin:\n#   default_client: ID\n")
 	if len(i.Client) > 0 {
 		b.WriteString("clients:\n")
 		for _, id := range i.Client {

@@ -22,7 +22,8 @@ import (
 //
 // Faults besides those of Service: authn_method_not_confirmed; invalid_parameters for a
 // choice that the user does not have, and for a callback that is refused; max_attempts_exceeded while the method is closed;
-// too_many_requests when a budget of messages is used up.
+// too_many_requests when a budget of messages is used up; transaction_pending while the user has
+// another operation open that must end first.
 func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Prompt, error) {
 	r, err := s.asked(ctx, who, &a)
 	if err != nil {
@@ -31,6 +32,9 @@ func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Pr
 	now := s.now()
 	if err := r.ended(now); err != nil || r.State == Confirmed {
 		return Prompt{Record: r}, err
+	}
+	if err := s.alone(ctx, &r); err != nil {
+		return Prompt{}, err
 	}
 	if err := s.setCallback(ctx, &r, a.Callback); err != nil {
 		return Prompt{}, err
@@ -54,6 +58,35 @@ func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Pr
 		return Prompt{}, err
 	}
 	return s.prompt(ctx, r)
+}
+
+// alone refuses the confirmation of an operation or a text beside an older operation that is
+// open, if the installation allows a user one at a time. The older one may be from the time
+// before that setting. A text is no operation, so it keeps none from being created.
+func (s *Service) alone(ctx context.Context, r *Record) error {
+	if !s.settings.One || r.Purpose != ForOperation && r.Purpose != ForText {
+		return nil
+	}
+	for after, more := "", true; more; {
+		list, err := s.Open(ctx, r.UserID, after, MaxPage)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if after = list[i].ID; list[i].Purpose == ForOperation {
+				if after == r.ID {
+					return nil
+				}
+				return anotherOpen()
+			}
+		}
+		more = len(list) == MaxPage
+	}
+	return nil
+}
+
+func anotherOpen() error {
+	return fault.New(fault.TransactionPending, "the user has an open operation: confirm or cancel it first")
 }
 
 // Present returns an open or ended record with what a client shows of the challenge under

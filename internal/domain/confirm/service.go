@@ -183,7 +183,7 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 		case room == NoDocuments:
 			return fault.New(fault.InvalidObjectState, "the quota of stored documents is used up, in which open operations count: delete some documents, or confirm or cancel operations")
 		case room == NoRoom && quota.Records == 1:
-			return fault.New(fault.TransactionPending, "the user has an open operation: confirm or cancel it first")
+			return anotherOpen()
 		case room == NoRoom && o.Purpose == ForNamedSignIn:
 			return fault.New(fault.InvalidObjectState, "too many sign-ins by name alone wait for this user: try again in a few minutes, or sign in with a password")
 		case room == NoRoom:

@@ -14,8 +14,8 @@ import (
 // Sources of push addresses.
 const (
 	SourceContacts = ""       // those listed among the contacts of the user
-	SourceAll      = "All"    // these and those removed from the contacts
-	SourceTokens   = "Tokens" // only those removed from the contacts
+	SourceAll      = "All"    // these, and those that only the device has
+	SourceTokens   = "Tokens" // those that devices told, listed or not
 )
 
 // PushFilter selects push addresses.
@@ -36,7 +36,7 @@ type PushAddress struct {
 type PushContact struct {
 	Device
 	SystemName string
-	Source     string // SourceAll, or SourceTokens for one removed from the contacts
+	Source     string // SourceAll for one among the contacts, SourceTokens for one that only the device has
 }
 
 // PushAddresses lists the push addresses of a user's devices, the oldest device first.
@@ -46,10 +46,8 @@ func (s *Service) PushAddresses(ctx context.Context, who audit.Principal, userID
 	switch {
 	case f.Source == SourceContacts:
 		keep = func(p *Push) bool { return p.Listed }
-	case strings.EqualFold(f.Source, SourceAll):
-		keep = func(*Push) bool { return true }
-	case strings.EqualFold(f.Source, SourceTokens):
-		keep = func(p *Push) bool { return !p.Listed }
+	case strings.EqualFold(f.Source, SourceAll), strings.EqualFold(f.Source, SourceTokens):
+		keep = func(*Push) bool { return true } // every address comes from a device
 	default:
 		return nil, fault.Newf(fault.InvalidParameters, "DataSource: want %s or %s, or nothing for the contacts", SourceAll, SourceTokens)
 	}

@@ -54,7 +54,7 @@ func TestPush(t *testing.T) {
 	struck := "token-1 Tokens listed=false notification=false system=Tamga"
 	is(device.PushFilter{}, contact)
 	is(device.PushFilter{Source: "all", ActiveOnly: true}, contact)
-	is(device.PushFilter{Source: "tokens"}, "")
+	is(device.PushFilter{Source: "tokens"}, contact)
 	targets(1)
 	if got, _ := b.NotificationAddresses(ctx, b.petrov, notify.SMS); got != nil {
 		t.Errorf("SMS go to %v", got)

@@ -41,6 +41,7 @@ const (
 	AccessDenied    = "access_denied"               // 403
 	NotFound        = "object_not_found"            // 404
 	TooLarge        = "max_request_length_exceeded" // 413
+	Encoding        = "unsupported_encoding"        // 415, our own: a compressed request body
 	TooManyRequests = "too_many_requests"           // 429
 	Unavailable     = "temporarily_unavailable"     // 503
 	Closed          = "service_closed"              // 503, our own: restored from a backup and not released

@@ -335,13 +335,23 @@ func (s *Service) Resolve(ctx context.Context, userID, identifier string) (*Cert
 
 // IsDefault reports whether the text of a client means the default certificate.
 func IsDefault(identifier string) bool {
-	identifier = strings.TrimSpace(identifier)
+	identifier = numeral(identifier)
 	return identifier == "" || identifier == "0"
+}
+
+// numeral returns the number of a certificate as a client sent it, without space around it and
+// without a fraction of zeros, which programs that know no whole numbers write.
+func numeral(identifier string) string {
+	identifier = strings.TrimSpace(identifier)
+	if whole, zeros, _ := strings.Cut(identifier, "."); whole != "" && zeros != "" && strings.Trim(zeros, "0") == "" {
+		return whole
+	}
+	return identifier
 }
 
 // ResolveIn is Resolve with a snapshot of the same user. nil: everything is read.
 func (s *Service) ResolveIn(ctx context.Context, snap *Snapshot, userID, identifier string) (*Certificate, error) {
-	identifier = strings.TrimSpace(identifier)
+	identifier = numeral(identifier)
 	if IsDefault(identifier) {
 		r, found, err := s.defaultRecord(ctx, snap, userID)
 		if err != nil {

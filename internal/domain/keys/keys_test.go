@@ -309,8 +309,8 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	for identifier, want := range map[string]int64{
-		"": second.ID, "0": second.ID, " 0 ": second.ID,
-		fmt.Sprint(mine.ID): mine.ID, fmt.Sprintf(" 0%d\n", second.ID): second.ID,
+		"": second.ID, "0": second.ID, " 0 ": second.ID, "0.0": second.ID,
+		fmt.Sprint(mine.ID): mine.ID, fmt.Sprintf(" 0%d\n", second.ID): second.ID, fmt.Sprintf("%d.00", mine.ID): mine.ID,
 	} {
 		c, err := p.Resolve(ctx, alice, identifier)
 		if err != nil || c.ID != want || c.UserID != alice || c.Default != (want == second.ID) {
@@ -319,7 +319,7 @@ func TestResolve(t *testing.T) {
 	}
 	_, unknown := p.Resolve(ctx, alice, "1000000")
 	for _, identifier := range []string{
-		fmt.Sprint(theirs.ID), "-1", "+1", "1.0", "0x1", "1e0", "abc", "00", "1 2", "١", "\x00", "' OR 1=1",
+		fmt.Sprint(theirs.ID), "-1", "+1", "1.5", "1.", ".0", "1.0.0", "0x1", "1e0", "abc", "00", "1 2", "١", "\x00", "' OR 1=1",
 		"9223372036854775807", "9223372036854775808", strings.Repeat("9", 10000), "00000000-0000-4000-8000-00000000000a",
 	} {
 		c, err := p.Resolve(ctx, alice, identifier)

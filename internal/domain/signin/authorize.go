@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
@@ -49,10 +51,43 @@ func (a Authorization) Check() error {
 	if len(a.Client.RedirectURIs) == 0 {
 		return token.Refuse(token.UnauthorizedClient, "the client may not use authorization codes")
 	}
-	if !slices.Contains(a.Client.RedirectURIs, a.RedirectURI) {
+	if !slices.Contains(a.Client.RedirectURIs, a.RedirectURI) && (a.Direct || !a.otherPort()) {
 		return token.Refuse(token.InvalidRequest, "redirect_uri: not one of the client's")
 	}
 	return nil
+}
+
+// otherPort reports whether the redirect address is one of the client's on another port of the
+// loopback interface. A program on the user's machine listens there on a port that the system
+// gives it (RFC 8252, 7.3). The name localhost is not such an address (8.3): it may be resolved to
+// another machine.
+func (a Authorization) otherPort() bool {
+	asked, is := withoutPort(a.RedirectURI)
+	return is && !slices.Contains(a.Client.RedirectURIs, a.RedirectURI) && slices.ContainsFunc(a.Client.RedirectURIs, func(known string) bool {
+		plain, is := withoutPort(known)
+		return is && plain == asked
+	})
+}
+
+// withoutPort returns an http address of the loopback interface without its port. It reports false
+// for every other address.
+func withoutPort(address string) (plain string, loopback bool) {
+	for _, host := range []string{"http://127.0.0.1", "http://[::1]"} {
+		rest, is := strings.CutPrefix(address, host)
+		if !is {
+			continue
+		}
+		if port, is := strings.CutPrefix(rest, ":"); is {
+			rest = strings.TrimLeft(port, "0123456789")
+			if n, err := strconv.ParseUint(port[:len(port)-len(rest)], 10, 16); err != nil || n == 0 {
+				return "", false
+			}
+		}
+		if rest == "" || rest[0] == '/' || rest[0] == '?' {
+			return host + rest, true
+		}
+	}
+	return "", false
 }
 
 // Bounds of what a client may make the service store, in bytes.
@@ -96,9 +131,10 @@ func (s *Service) wanted(a Authorization) (scope string, loginOnly bool, err err
 }
 
 // NeedsChallenge reports whether the request for a code must have a challenge. A browser
-// carries the code, and a public client has no other proof that the code is its own.
+// carries the code, and a public client has no other proof that the code is its own. On another
+// port of the loopback interface every program of the machine could wait for it.
 func (a Authorization) NeedsChallenge() bool {
-	return a.Client.Public && !a.Client.NoChallenge && a.RedirectURI != RedirectOutOfBand
+	return a.Client.Public && (!a.Client.NoChallenge || a.otherPort()) && a.RedirectURI != RedirectOutOfBand
 }
 
 // AuthorizeCertificate issues a code for a client certificate, under the conditions of
@@ -201,8 +237,8 @@ func (s *Service) authorizeFirst(ctx context.Context, a Authorization, f FirstSt
 // part of the asked scope that the access token has. It is never a refresh token. Refusals
 // are *token.GrantError, as of AuthorizePassword, and:
 //
-//   - access_denied: the access token is invalid, belongs to another client, or was obtained
-//     by another user than its own
+//   - access_denied: the access token is invalid, belongs to another client that is not the
+//     default one, or was obtained by another user than its own
 //   - invalid_scope: no resource is asked for, and the access token was not granted openid
 func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authorization) (issued Authorized, who audit.Principal, err error) {
 	if err := errors.Join(a.Check(), s.CheckRequest(a)); err != nil {
@@ -221,7 +257,7 @@ func (s *Service) AuthorizeBearer(ctx context.Context, bearer string, a Authoriz
 			return changedMeanwhile()
 		case b.Token.ActorID != "":
 			return token.Refuse(token.AccessDenied, "the access token was obtained by another user on behalf of its user")
-		case b.Token.ClientID != a.Client.ID:
+		case b.Token.ClientID != a.Client.ID && (s.settings.DefaultClient == "" || b.Token.ClientID != s.settings.DefaultClient):
 			return token.Refuse(token.AccessDenied, "the access token is another client's")
 		}
 		who = b.Principal()

@@ -35,7 +35,8 @@ type Client struct {
 	// is the usual life. Only the pages of this program have it: they have no refresh tokens.
 	SessionLife time.Duration
 
-	// RedirectURIs lists where authorization codes may be sent, compared byte for byte.
+	// RedirectURIs lists where authorization codes may be sent, compared byte for byte
+	// but for the port of a loopback address (RFC 8252, 7.3).
 	// Without one, the client may not use codes.
 	RedirectURIs []string
 }
@@ -53,14 +54,20 @@ func HashSecret(secret string) []byte {
 
 // Clients holds the known clients by identifier.
 type Clients struct {
-	byID atomic.Pointer[map[string]Client]
+	known atomic.Pointer[knownClients]
+}
+
+type knownClients struct {
+	byID     map[string]Client
+	fallback string // see Default
 }
 
 // Replace makes c know the clients of other, and no more those of before.
-func (c *Clients) Replace(other *Clients) { c.byID.Store(other.byID.Load()) }
+func (c *Clients) Replace(other *Clients) { c.known.Store(other.known.Load()) }
 
-// NewClients checks a list of clients and reports all faults in it.
-func NewClients(list []Client) (*Clients, error) {
+// NewClients checks a list of clients and reports all faults in it. fallback is the identifier of
+// the client of Default; "" for none.
+func NewClients(list []Client, fallback string) (*Clients, error) {
 	byID := make(map[string]Client, len(list))
 	var faults []error
 	for _, client := range list {
@@ -78,23 +85,30 @@ func NewClients(list []Client) (*Clients, error) {
 		}
 		byID[client.ID] = client
 	}
+	if c, known := byID[fallback]; fallback != "" && (!known || !c.Public || !c.PasswordGrant) {
+		faults = append(faults, errors.New("signin: default client "+fallback+": want a client of the list without a secret that may send passwords"))
+	}
 	c := &Clients{}
-	c.byID.Store(&byID)
+	c.known.Store(&knownClients{byID, fallback})
 	return c, errors.Join(faults...)
 }
 
 // Find finds a client that has not proved itself yet, for requests that need no proof: an
 // authorization code is worthless without the proof of its client.
 func (c *Clients) Find(id string) (Client, bool) {
-	client, known := (*c.byID.Load())[id]
+	client, known := c.known.Load().byID[id]
 	return client, known
 }
+
+// Default returns the identifier of the client that a request of a user belongs to which names no
+// client; "" if such requests are refused. It is a public client.
+func (c *Clients) Default() string { return c.known.Load().fallback }
 
 // Authenticate finds the client with this identifier and secret. A public client must
 // present an empty secret. The error is a *token.GrantError with invalid_client, the same
 // for an unknown client and for a wrong secret.
 func (c *Clients) Authenticate(id, secret string) (Client, error) {
-	client, known := (*c.byID.Load())[id]
+	client, known := c.known.Load().byID[id]
 	refused := token.Refuse(token.InvalidClient, "the client is unknown or did not prove itself")
 	if !known {
 		return Client{}, refused

@@ -42,7 +42,7 @@ func TestSettingsAreChecked(t *testing.T) {
 
 func TestClients(t *testing.T) {
 	confidential := signin.Client{ID: "portal", Secret: signin.HashSecret("s3cret"), PasswordGrant: true}
-	clients, err := signin.NewClients([]signin.Client{client, confidential})
+	clients, err := signin.NewClients([]signin.Client{client, confidential}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestClients(t *testing.T) {
 		"without a secret":     {{ID: "x"}},
 		"secret not hashed":    {{ID: "x", Secret: []byte("s3cret")}},
 	} {
-		if _, err := signin.NewClients(list); err == nil {
+		if _, err := signin.NewClients(list, ""); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}

@@ -61,10 +61,7 @@ func (s *Service) PasswordGrant(ctx context.Context, client Client, login, passw
 		return token.Token{}, refused
 	}
 	f.order.Scope = granted
-	if f.needs, err = s.needsStep(ctx, client, c, f.order.Proof.Method); err != nil {
-		return token.Token{}, err
-	}
-	if !f.needs {
+	if f.needs = c.Scheme.SecondStep; !f.needs {
 		// The user may have been locked or given another password during the derivation.
 		issued, ok, err := s.tokens.Issue(ctx, f.order)
 		if err == nil && !ok {

@@ -45,10 +45,13 @@ type Settings struct {
 	// Display constants, without regard to letter case.
 	PasswordDisplay []string
 	// IDOnlyPublic lets users with the method "none" sign in by their name alone through a
-	// public client. Then knowing the name is enough.
+	// public client. Then knowing the name is enough, unless the user has a second step.
 	IDOnlyPublic bool
-	CodeLife     time.Duration // of an authorization code
-	MethodURIs   Spelling      // of answers; "" is SpellingInterface
+	// DefaultClient is the client of users who name none, see Clients.Default. Programs that know
+	// no client use its tokens to authorize another client for the user. "": there is none.
+	DefaultClient string
+	CodeLife      time.Duration // of an authorization code
+	MethodURIs    Spelling      // of answers; "" is SpellingInterface
 	// FirstFactor lets a person who has no second factor add the first one by the sign-in
 	// alone; see MayChangeFactors.
 	FirstFactor bool

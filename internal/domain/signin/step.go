@@ -61,8 +61,8 @@ func (s *Service) FirstByPassword(ctx context.Context, client Client, login, tex
 	if !ok {
 		return FirstStep{}, wrongPassword()
 	}
-	f.needs, err = s.needsStep(ctx, client, c, f.order.Proof.Method)
-	return f, err
+	f.needs = c.Scheme.SecondStep
+	return f, nil
 }
 
 // FirstByCertificate identifies the user of a client certificate, in DER, under the
@@ -78,22 +78,6 @@ func (s *Service) FirstByCertificate(ctx context.Context, client Client, der []b
 		err = nobodysCertificate()
 	}
 	return f, err
-}
-
-// needsStep reports whether a user must pass a second step whatever the policies say. A
-// name alone proves nothing to a public client, so there every method that can confirm is a
-// second step. A confidential client vouches for its users.
-func (s *Service) needsStep(ctx context.Context, client Client, c Credential, method string) (bool, error) {
-	if c.Scheme.SecondStep || method != methodIDOnly || !client.Public {
-		return c.Scheme.SecondStep, nil
-	}
-	list, err := s.methods.MethodsOf(ctx, c.User.ID)
-	for _, m := range list {
-		if known, is := MethodNamed(m.Name); is && !known.Primary {
-			return true, err
-		}
-	}
-	return false, err
 }
 
 // fields is what the user confirms.

@@ -153,7 +153,6 @@ func TestGrantsWithStep(t *testing.T) {
 			open := settings()
 			open.IDOnlyPublic = true
 			s.rooms = s.serviceWith(t, open, deps{Keys: s.keys, Steps: s.records})
-			s.need(t, s.op.ID, signin.LevelPrimary)
 			_, err := s.PasswordGrant(t.Context(), able, "op", "", resource, everything)
 			return err
 		},
@@ -230,8 +229,6 @@ func TestGrantsWithStep(t *testing.T) {
 	}
 }
 
-// A confidential client vouches for its users, so that their name is enough to it. The name
-// is not enough where the user has a second step.
 // conflicts is a store whose transactions are rolled back as often as it says, and run again
 // unless final.
 type conflicts struct {
@@ -288,21 +285,28 @@ func TestSignInAfterConflict(t *testing.T) {
 	}
 }
 
+// TestNameAlone signs in by a name. To a client that may do so it is enough, unless the user has a
+// second step.
 func TestNameAlone(t *testing.T) {
 	t.Parallel()
-	s := newFamily(t).stepped(t)
-	proven := able
-	proven.Public = false
-	ask := func() error {
-		_, err := s.PasswordGrant(t.Context(), proven, "op", "", resource, "")
-		return err
-	}
-	if err := ask(); code(t, err) != tokens.SecondStepNeeded {
-		t.Errorf("with a second step: %v", err)
-	}
-	s.need(t, s.op.ID, signin.LevelPrimary)
-	if err := ask(); err != nil {
-		t.Errorf("with a method that only confirms operations: %v", err)
+	for name, public := range map[string]bool{"confidential": false, "public": true} {
+		s := newFamily(t).stepped(t)
+		open := settings()
+		open.IDOnlyPublic = true
+		s.rooms = s.serviceWith(t, open, deps{Keys: s.keys, Steps: s.records})
+		client := able
+		client.Public = public
+		ask := func() error {
+			_, err := s.PasswordGrant(t.Context(), client, "op", "", resource, "")
+			return err
+		}
+		if err := ask(); code(t, err) != tokens.SecondStepNeeded {
+			t.Errorf("%s, with a second step: %v", name, err)
+		}
+		s.need(t, s.op.ID, signin.LevelPrimary)
+		if err := ask(); err != nil {
+			t.Errorf("%s, with a method that only confirms operations: %v", name, err)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/google/uuid"
@@ -62,7 +63,7 @@ const (
 // refusal is invalid_scope.
 func GrantScope(asked string) (string, error) {
 	var granted []string
-	for _, name := range strings.Fields(asked) {
+	for _, name := range scopeNames(asked) {
 		grant, known := scopes[name]
 		if !known {
 			return "", &GrantError{InvalidScope, "scope: unknown, want dss, offline_access, openid and profile at most"}
@@ -72,6 +73,12 @@ func GrantScope(asked string) (string, error) {
 		}
 	}
 	return strings.Join(granted, " "), nil
+}
+
+// scopeNames splits a scope that a client sent. Clients that encode a form twice send a plus sign
+// where a space is meant, and no name of a scope has one.
+func scopeNames(asked string) []string {
+	return strings.FieldsFunc(asked, func(r rune) bool { return r == '+' || unicode.IsSpace(r) })
 }
 
 // Holds reports whether a scope contains a name.

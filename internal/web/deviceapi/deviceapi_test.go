@@ -414,10 +414,9 @@ func checkPush(t *testing.T, w *world, kid string) {
 			t.Errorf("%s: %s", path, d)
 		}
 	}
-	for _, path := range []string{"/true", "/false", "", "/", "?DataSource=all&ActiveOnly=true", "?dataSource=All"} {
+	for _, path := range []string{"/true", "/false", "", "/", "?DataSource=all&ActiveOnly=true", "?dataSource=All", "?DataSource=Tokens", "?DataSource=tokens&ActiveOnly=true"} {
 		list(path, want)
 	}
-	list("?DataSource=Tokens")
 	w.mydss("GET", "/pushaddress?DataSource=some", "", 400)
 	w.mydss("GET", "/pushaddress/some", "", 400)
 	for method, notification := range map[string]string{"PATCH": "false", "POST": "True"} {

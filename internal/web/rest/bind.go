@@ -448,7 +448,7 @@ func bindInt(r *reader, v reflect.Value) error {
 	if err := r.whole(); err != nil {
 		return err
 	}
-	n, err := strconv.ParseInt(string(r.text), 10, v.Type().Bits())
+	n, err := strconv.ParseInt(string(wholeOf(r.text)), 10, v.Type().Bits())
 	if err != nil {
 		return r.wrong("a whole number in range")
 	}
@@ -460,7 +460,7 @@ func bindUint(r *reader, v reflect.Value) error {
 	if err := r.whole(); err != nil {
 		return err
 	}
-	n, err := strconv.ParseUint(string(r.text), 10, v.Type().Bits())
+	n, err := strconv.ParseUint(string(wholeOf(r.text)), 10, v.Type().Bits())
 	if err != nil {
 		return r.wrong("a whole number in range")
 	}
@@ -505,8 +505,18 @@ func bindText(r *reader, v reflect.Value) error {
 	if err := r.scalar("a string, a number, true or false"); err != nil {
 		return err
 	}
-	v.SetString(string(r.text))
+	v.SetString(string(wholeOf(r.text)))
 	return nil
+}
+
+// wholeOf returns a number without a fraction of zeros: programs that know no whole numbers
+// write 5 as 5.0.
+func wholeOf(text []byte) []byte {
+	whole, zeros, _ := bytes.Cut(text, []byte("."))
+	if len(whole) == 0 || len(zeros) == 0 || len(bytes.TrimLeft(zeros, "0")) > 0 {
+		return text
+	}
+	return whole
 }
 
 func bindUnread(r *reader, v reflect.Value) error {

@@ -26,6 +26,7 @@ var statuses = map[string]int{
 	fault.RequestNotFound:     http.StatusNotFound,
 	fault.KeyReused:           http.StatusUnprocessableEntity,
 	fault.TooLarge:            http.StatusRequestEntityTooLarge,
+	fault.Encoding:            http.StatusUnsupportedMediaType,
 	fault.TooManyRequests:     http.StatusTooManyRequests,
 	fault.Unavailable:         http.StatusServiceUnavailable,
 	fault.Closed:              http.StatusServiceUnavailable,

@@ -184,6 +184,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(ctx, w, call, tooLarge(h.limit))
 		return
 	}
+	if coding := codingOf(r); coding != "" {
+		w.Header().Set("Accept-Encoding", "identity") // RFC 9110, 12.5.3
+		w.Header().Set("Connection", "close")
+		h.refuse(ctx, w, call, fault.Newf(fault.Encoding, "Content-Encoding %.32q is not served: send the body as it is", coding))
+		return
+	}
 	ctx, err := h.admit(r, call)
 	if err != nil {
 		h.refuse(ctx, w, call, err)
@@ -250,6 +256,22 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.gate.Log.WarnContext(ctx, "answer not delivered", "request_id", call.id, "route", h.Name, "error", err)
 		panic(http.ErrAbortHandler) // so that the client cannot mistake half an answer for a whole one
 	}
+}
+
+// codingOf returns the content coding of a request with a body, "" for none. A compressed body
+// has no size before it is inflated.
+func codingOf(r *http.Request) string {
+	if r.ContentLength == 0 {
+		return ""
+	}
+	for _, line := range r.Header.Values("Content-Encoding") {
+		for coding := range strings.SplitSeq(line, ",") {
+			if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
+				return coding
+			}
+		}
+	}
+	return ""
 }
 
 // recordOutcome makes the audit entries of a call durable before the answer. A success

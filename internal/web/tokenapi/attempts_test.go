@@ -65,7 +65,7 @@ func limited(t *testing.T, now *time.Time) (*tried, func(from, path string, form
 	clients, err := signin.NewClients([]signin.Client{
 		{ID: "public", Public: true, PasswordGrant: true, RedirectURIs: []string{"https://app.test/"}},
 		{ID: "secret", Secret: signin.HashSecret("s"), PasswordGrant: true},
-	})
+	}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

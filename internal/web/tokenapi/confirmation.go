@@ -225,7 +225,12 @@ func (a *API) confirmer(ctx context.Context, r *confirmationRequest, ref string)
 	if !ok {
 		return nil, fault.New(fault.Unauthorized, "want an access token, an mfa_token, HTTP Basic with a login and a password, or a client certificate")
 	}
-	client, err := a.clients.Authenticate(r.Body.ClientId, r.Body.ClientSecret)
+	// Some programs send the user's login and password and no client, with every call.
+	id := r.Body.ClientId
+	if id == "" && r.Body.ClientSecret == "" {
+		id = a.clients.Default()
+	}
+	client, err := a.clients.Authenticate(id, r.Body.ClientSecret)
 	if err != nil {
 		return nil, err
 	}

@@ -340,9 +340,13 @@ func pageWithAToken(t *testing.T, s *signIn) {
 		t.Errorf("%v", a)
 	}
 	delegated := s.Read(s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("unique_name", "demo", time.Hour))).AccessToken
+	portal := s.Read(s.Form(url.Values{
+		"grant_type": {"password"}, "username": {s.Dev.User.Login}, "password": {s.Dev.User.Password},
+		"client_id": {"portal"}, "client_secret": {tamgatest.AppSecret}, "resource": {s.Dev.Resource},
+	})).AccessToken
 	for name, c := range map[string]struct{ address, token string }{
 		"garbage":        {address, "garbage"},
-		"another client": {s.asked(), s.Token()},
+		"another client": {address, portal}, // which is not the default one
 		"delegated":      {address, delegated},
 	} {
 		if response, text := b.send("GET", c.address, "", "Authorization", "Bearer "+c.token); response.StatusCode != 400 || !strings.Contains(text, "access_denied") {

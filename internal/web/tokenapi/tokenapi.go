@@ -62,6 +62,7 @@ type Tokens interface {
 type Clients interface {
 	Authenticate(id, secret string) (signin.Client, error)
 	Find(id string) (signin.Client, bool)
+	Default() string
 }
 
 // API serves the token endpoint.

@@ -90,7 +90,7 @@ func open(t *testing.T, configure ...func(*httptest.Server)) (*httptest.Server, 
 		{ID: "public", Public: true, PasswordGrant: true},
 		{ID: "secret", Secret: signin.HashSecret("s:e%c+r"), PasswordGrant: true},
 		{ID: "other", Public: true},
-	})
+	}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

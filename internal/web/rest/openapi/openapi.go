@@ -122,7 +122,7 @@ const leniency = "The types here are what to send. The service also takes what e
 
 // refusals are the answers of refusals, by status and name.
 var refusals = map[string]string{
-	"400": "BadRequest", "401": "Unauthorized", "403": "Forbidden", "404": "NotFound", "409": "Conflict", "413": "TooLarge",
+	"400": "BadRequest", "401": "Unauthorized", "403": "Forbidden", "404": "NotFound", "409": "Conflict", "413": "TooLarge", "415": "Encoded",
 	"422": "Unprocessable", "429": "TooManyRequests", "500": "InternalError", "503": "Unavailable",
 }
 
