@@ -53,7 +53,7 @@ var rooms = map[string][]string{
 	"gost":            {"streebog", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":             {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
 	"sig":             {"budget", "", "raw", "cades", "xmltree", "xmldsig", "ooxml", "pdf"},
-	"internal/domain": {"fault", "lock", "renew", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "passkey", "confirm", "held", "token", "signin", "authority", "keys", "document", "signing"},
+	"internal/domain": {"fault", "effect", "lock", "renew", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "passkey", "confirm", "held", "token", "signin", "authority", "keys", "document", "signing"},
 	"internal/app":    {"", "dev"},
 }
 
@@ -201,8 +201,8 @@ func refuse(from place, imported string) string {
 		return "only the packages that put the program together may import its configuration"
 	case from.prefix == "internal/web" && to.prefix != "internal/domain":
 		return "a door may import only the domain"
-	case from.prefix == "internal/web" && from.room == "rest" && to.room != "fault" && to.room != "audit":
-		return "the kit may import only fault and audit"
+	case from.prefix == "internal/web" && from.room == "rest" && to.room != "fault" && to.room != "audit" && to.room != "effect":
+		return "the kit may import only fault, audit and effect"
 	case from.prefix == "internal/config" && (to.prefix == "internal/adapter" || to.prefix == "internal/web") && !slices.Contains(configured, to.prefix+"/"+to.room):
 		return "the configuration may import only the rooms of the list configured"
 	case from.prefix == "internal/setting":

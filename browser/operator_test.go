@@ -93,7 +93,7 @@ func TestOperatorOnPhone(t *testing.T) {
 // TestOperatorsApprove has an operator on a narrow phone ask for what a second one must approve, and
 // carry it out after that.
 func TestOperatorsApprove(t *testing.T) {
-	s := start(t, "--set", "users.second_operator=[SetUserLockoutStateEx, SetUserAuthenticationMethodOtpViaEmail]")
+	s := start(t, "--set", "users.second_operator=[ends_access, adds_factor]")
 	tamgatest.NewUMS(s.Server) // has the second operator
 	at := "/operator/people/" + s.Dev.User.ID
 	b := s.tab(t, look{name: "narrow-ru-no-script", language: "ru", width: 320, phone: true, noScript: true})

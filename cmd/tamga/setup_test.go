@@ -180,7 +180,7 @@ func TestInit(t *testing.T) {
 		}
 	}
 	text := read(t, i.config)
-	for _, want := range []string{"factor_delay: 24h\n", "second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]"} {
+	for _, want := range []string{"factor_delay: 24h\n", "second_operator: [gives_secret, weakens_policy, deletes]"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the configuration lacks %q:\n%s", want, text)
 		}

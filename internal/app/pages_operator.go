@@ -177,9 +177,8 @@ func (r *Rooms) checkTSP(ctx context.Context, service policy.TSPService) ([]page
 	return facts, nil
 }
 
-// pagesGate is the gate of the pages: that of user management, whose rules hold for the
-// operations of the same names. A page itself is no operation of user management, so its
-// failure is no event.
+// pagesGate is the gate of the pages: that of user management, whose rules of what waits hold here,
+// too. A page itself is no operation of user management, so its failure is no event.
 func pagesGate(ums *rest.Gate, operations []rest.Route) *rest.Gate {
 	gate := *ums
 	known := map[string]bool{}
@@ -192,20 +191,5 @@ func pagesGate(ums *rest.Gate, operations []rest.Route) *rest.Gate {
 			failed(ctx, operation, userID, err)
 		}
 	}
-	if gate.Holder != nil {
-		gate.Holder = officeHolder{gate.Holder}
-	}
 	return &gate
-}
-
-// officeHolder makes requests on pages of operators wait. What people do on their own pages
-// waits for nobody.
-type officeHolder struct{ rest.Holder }
-
-// Hold implements rest.Holder.
-func (h officeHolder) Hold(ctx context.Context, who audit.Principal, c rest.HeldCall) (func(context.Context, error) error, error) {
-	if !strings.HasPrefix(c.Target, "/operator/") {
-		return nil, nil
-	}
-	return h.Holder.Hold(ctx, who, c)
 }

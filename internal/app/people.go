@@ -4,8 +4,6 @@ package app
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/held"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
@@ -49,21 +48,16 @@ func (r *Rooms) ums() *umsapi.API {
 	return umsapi.New(r.Users, r.Contacts, r.Identity, r.Oath, rules)
 }
 
-// umsRoutes returns the operations of user management. It returns an error if a setting names
-// one that there is not.
-func (r *Rooms) umsRoutes(ums *umsapi.API) ([]rest.Route, error) {
+// umsRoutes returns the operations of user management.
+func (r *Rooms) umsRoutes(ums *umsapi.API) []rest.Route {
 	var passkeys umsapi.Passkeys
 	if r.Passkeys != nil {
 		passkeys = r.Passkeys
 	}
-	routes := slices.Concat(ums.Routes(), umsapi.DeviceRoutes(r.Devices), umsapi.PolicyRoutes(r.PolicyEditor, r.Config.Messages.Language), umsapi.PasskeyRoutes(passkeys))
-	for _, name := range r.Config.Users.SecondOperator {
-		i := slices.IndexFunc(routes, func(route rest.Route) bool { return route.Name == name })
-		if i < 0 || routes[i].Method == http.MethodGet {
-			return nil, fmt.Errorf("users.second_operator: %q: want an operation of user management that changes something, such as ResetPassword", name)
-		}
-	}
-	return slices.Concat(routes, umsapi.HeldRoutes(r.Held), umsapi.ProofRoutes(r.Proofs())), nil
+	return slices.Concat(
+		ums.Routes(), umsapi.DeviceRoutes(r.Devices), umsapi.PolicyRoutes(r.PolicyEditor, r.Config.Messages.Language), umsapi.PasskeyRoutes(passkeys),
+		umsapi.HeldRoutes(r.Held), umsapi.ProofRoutes(r.Proofs()),
+	)
 }
 
 // umsGate returns the gate of user management: the common gate with the permissions of this
@@ -71,9 +65,8 @@ func (r *Rooms) umsRoutes(ums *umsapi.API) ([]rest.Route, error) {
 func (r *Rooms) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsapi.API) *rest.Gate {
 	gate := *common
 	gate.Permit = ums.Permit
-	if c := &r.Config.Users; len(c.SecondOperator) > 0 || c.FactorDelay > 0 {
-		gate.Holder = &umsapi.Holding{Requests: r.Held, Approve: c.SecondOperator, Delay: c.FactorDelay, Factors: r.Identity, Policies: r.Policies}
-	}
+	c := &r.Config.Users
+	gate.Holder = umsapi.Holding{Rules: &held.Rules{Requests: r.Held, Approve: c.Approved(), Delay: c.FactorDelay, Factors: r.Identity}}
 	gate.Failed = func(ctx context.Context, operation, userID string, err error) {
 		r.failed(ctx, operation, rest.Caller(ctx), userID, err)
 	}

@@ -152,10 +152,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		Log:    rooms.log,
 	}
 	ums := rooms.ums()
-	umsRoutes, err := rooms.umsRoutes(ums)
-	if err != nil {
-		return nil, err
-	}
+	umsRoutes := rooms.umsRoutes(ums)
 	umsGate := rooms.umsGate(gate, peers, ums)
 	const family = "Served under /rest/api as well."
 	signingGate := *gate

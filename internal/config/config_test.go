@@ -279,6 +279,23 @@ func TestPasskeysNeedAName(t *testing.T) {
 	}
 }
 
+// TestSecondOperator: the setting names effects. An operation is refused with the effects to write.
+func TestSecondOperator(t *testing.T) {
+	for name, want := range map[string]string{
+		"deletes": "", "gives_secret": "",
+		"ResetPassword": `"ResetPassword" is an operation: write what it does, gives_secret, adds_factor, removes_factor`,
+		"DeleteUser":    "ends_access, deletes", "SetUserAuthenticationMethodOtpViaSms": "adds_factor", "SetUserMainPhone": "adds_factor, removes_factor",
+		"ImportTokens": "want effects of operations: gives_secret, ", "Deletes": "want effects",
+	} {
+		c := Default(Parts{}).Users
+		c.SecondOperator = []string{"ends_access", name}
+		faults := c.check()
+		if len(faults) > 1 || (len(faults) == 0) != (want == "") || len(faults) == 1 && !strings.Contains(faults[0].Error(), want) {
+			t.Errorf("%s: %v, want %q", name, faults, want)
+		}
+	}
+}
+
 func TestEvidence(t *testing.T) {
 	check := func(e *Evidence) []error { return append(setting.Check("evidence", e), e.check()...) }
 	good := Default(Parts{}).Evidence

@@ -5,9 +5,11 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/user"
 )
@@ -49,11 +51,12 @@ type Users struct {
 	// method at level 1 confirms operations only where the policy of the user asks for it, and
 	// guards no sign-in. A warning is logged at start.
 	IDOnlyPublic bool `yaml:"id_only_public"`
-	// Operations of user management that need a second operator, by their names, such as
-	// `[DeleteUser, ResetPassword, SetUserOperationPolicy]`. See [users.md](users.md#second-operators-and-delays).
+	// Effects of operations of operators that need a second operator, such as
+	// `[gives_secret, weakens_policy, deletes]`: `gives_secret`, `adds_factor`, `removes_factor`,
+	// `weakens_policy`, `ends_access`, `gives_access`, `deletes`. See [users.md](users.md#second-operators-and-delays).
 	SecondOperator []string `yaml:"second_operator"`
-	// How long an operator's change waits that adds, replaces or removes what a user signs in or
-	// confirms with. Production: `24h`.
+	// How long an operation of an operator waits that gives out a secret of a user who has something to
+	// sign in or confirm with, adds or removes such a thing, or weakens a policy of the user. Production: `24h`.
 	FactorDelay time.Duration `yaml:"factor_delay" default:"0s" min:"0s"`
 	// Time within which a request that was approved, or whose delay is over, must be repeated.
 	RequestLife time.Duration `yaml:"request_life" default:"72h" min:"1m"`
@@ -148,8 +151,22 @@ func (c Users) check() (faults []error) {
 		}
 		seen[p.Name] = true
 	}
+	for _, name := range c.SecondOperator {
+		if _, known := effect.Named(name); known {
+			continue
+		}
+		want := strings.Join(effect.Names(), ", ")
+		if effects, is := effect.OfOperation(name); is {
+			faults = append(faults, fmt.Errorf("users.second_operator: %q is an operation: write what it does, %s", name, effects))
+		} else {
+			faults = append(faults, fmt.Errorf("users.second_operator: %q: want effects of operations: %s", name, want))
+		}
+	}
 	return faults
 }
+
+// Approved returns the effects that a second operator must approve.
+func (c Users) Approved() effect.Set { return effect.OfNames(c.SecondOperator) }
 
 // LocalIssuer is the name of our own identity provider on the wire.
 const LocalIssuer = "realsts"

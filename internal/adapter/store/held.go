@@ -23,12 +23,12 @@ func (s Held) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Cont
 }
 
 const heldColumns = `id, operation, object, requester, login, group_names, state, approval, decided_by,
-	created_at, not_before, expires_at, ended_at, digest, sealed`
+	created_at, not_before, expires_at, ended_at, delayed_from, confirmed_at, digest, sealed`
 
 func scanHeldRequest(r row) (h held.Request, err error) {
 	var groups string
 	err = r.Scan(&h.ID, &h.Operation, &h.Object, &h.Requester, &h.Login, &groups, &h.State, &h.Approval, &h.DecidedBy,
-		(*timeField)(&h.CreatedAt), (*timeField)(&h.NotBefore), (*timeField)(&h.ExpiresAt), (*timeField)(&h.EndedAt), &h.Digest, &h.Sealed)
+		(*timeField)(&h.CreatedAt), (*timeField)(&h.NotBefore), (*timeField)(&h.ExpiresAt), (*timeField)(&h.EndedAt), (*timeField)(&h.DelayedFrom), (*timeField)(&h.ConfirmedAt), &h.Digest, &h.Sealed)
 	if err == nil {
 		err = json.Unmarshal([]byte(groups), &h.Groups)
 	}
@@ -46,9 +46,9 @@ func (s Held) AddHeld(ctx context.Context, r *held.Request, most int) (bool, err
 		return false, err
 	}
 	n, err := s.exec(ctx, "INSERT INTO held_requests ("+heldColumns+`, leased_until)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', $9, $10, $11, 0, $12, $13, 0) ON CONFLICT DO NOTHING`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', $9, $10, $11, 0, $12, 0, $13, $14, 0) ON CONFLICT DO NOTHING`,
 		r.ID, r.Operation, r.Object, r.Requester, r.Login, string(groups), string(r.State), r.Approval,
-		millis(r.CreatedAt), millis(r.NotBefore), millis(r.ExpiresAt), r.Digest, r.Sealed)
+		millis(r.CreatedAt), millis(r.NotBefore), millis(r.ExpiresAt), millis(r.DelayedFrom), r.Digest, r.Sealed)
 	return n == 1, err
 }
 
@@ -108,9 +108,16 @@ func (s Held) MoveHeld(ctx context.Context, id string, m held.Move) (held.Reques
 		id, string(m.To), endedAt, millis(m.Lease), m.By, string(m.From[0]), string(m.From[len(m.From)-1]), liveAfter, dueBy)
 }
 
+// GrowHeld implements held.Store.
+func (s Held) GrowHeld(ctx context.Context, old *held.Request, g held.Growth) (held.Request, bool, error) {
+	return returning(ctx, s.DB, scanHeldRequest, `UPDATE held_requests SET approval = $2, not_before = $3, expires_at = $4, delayed_from = $5
+		WHERE id = $1 AND ended_at = 0 AND state IN ('Waiting', 'Approved') AND approval = $6 AND not_before = $7
+		RETURNING `+heldColumns, old.ID, g.Approval, millis(g.NotBefore), millis(g.ExpiresAt), millis(g.DelayedFrom), old.Approval, millis(old.NotBefore))
+}
+
 // EndDelay implements held.Store.
 func (s Held) EndDelay(ctx context.Context, id string, now time.Time) (held.Request, bool, error) {
-	return returning(ctx, s.DB, scanHeldRequest, `UPDATE held_requests SET not_before = $2
+	return returning(ctx, s.DB, scanHeldRequest, `UPDATE held_requests SET not_before = $2, confirmed_at = $2
 		WHERE id = $1 AND ended_at = 0 AND state IN ('Waiting', 'Approved') AND not_before > $2 AND expires_at > $2
 		RETURNING `+heldColumns, id, millis(now))
 }

@@ -125,7 +125,7 @@ func (e *examination) production(_ context.Context, name cli.Word) {
 		e.warn(name, cli.Say("set users.factor_delay: 24h"), "an operator can replace what a user signs in with at once")
 	}
 	if len(e.conf.Users.SecondOperator) == 0 {
-		e.warn(name, cli.Say("set users.second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]"), "one operator alone can delete users and reset passwords")
+		e.warn(name, cli.Say("set users.second_operator: [gives_secret, weakens_policy, deletes]"), "one operator alone can delete users and reset passwords")
 	}
 	if c := e.conf.Certificates; c.BuiltIn && c.Approval == "automatic" && !c.FixedNames {
 		e.warn(name, cli.Say("set certificates.approval: operator, or certificates.fixed_names: true"), "users get certificates of the built-in authority in any name at once")

@@ -49,7 +49,7 @@ type Init struct {
 	Group        string        `help:"Name of the first group of users. Default: Default."`
 	Operator     string        `placeholder:"LOGIN" help:"Login of the first operator. Default: operator. A password is made."`
 	FactorDelay  time.Duration `default:"24h" help:"How long a change waits that an operator makes to what users sign in with (users.factor_delay)."`
-	FourEyes     bool          `default:"true" negatable:"" help:"Require a second operator for deleting users, resetting passwords and changing what must be confirmed."`
+	FourEyes     bool          `default:"true" negatable:"" help:"Require a second operator for what gives out a secret of a user, weakens a policy or deletes."`
 	User         string        `placeholder:"NAME" help:"System user of the service, who gets the data, for an init as root. The user gets no secrets: systemd gives them to the service."`
 	Yes          bool          `short:"y" help:"Ask nothing: take flags and defaults."`
 	JSON         bool          `help:"Print JSON instead of text. Asks nothing."`
@@ -325,7 +325,7 @@ func (i *Init) text(evidence []trusted) ([]byte, error) {
 	i.evidenceText(&b, evidence)
 	fmt.Fprintf(&b, "users:\n  # How long a change waits that an operator makes to what users sign in with.\n  factor_delay: %s\n", delay(i.FactorDelay))
 	if i.FourEyes {
-		b.WriteString("  # What one operator must not do alone.\n  second_operator: [DeleteUser, ResetPassword, SetUserOperationPolicy]\n")
+		b.WriteString("  # What one operator must not do alone.\n  second_operator: [gives_secret, weakens_policy, deletes]\n")
 	}
 	b.WriteString("# Programs that confirm by login and password and send no ClientId are this client, which has\n# no secret_file and has password_grant.\n# signin:\n#   default_client: ID\n")
 	if len(i.Client) > 0 {

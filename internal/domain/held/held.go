@@ -8,7 +8,9 @@
 // with [Service.Cancel]. Once nothing is missing, the next call of the same request by the
 // same operator gets a [Turn] and is carried out, once. docs/users.md has the rules.
 //
-// The package does not carry requests out and does not read their bodies.
+// [Rules] decide what a request waits for, by its effects and by what is stored, each time
+// the request is made. The package does not carry requests out. It keeps their values and
+// gives them back with the turn: what runs is what was stored.
 package held
 
 import (
@@ -26,6 +28,7 @@ import (
 	"github.com/google/uuid"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
@@ -48,19 +51,22 @@ const (
 	Interrupted State = "Interrupted" // the process that carried it out has died
 )
 
-// Call is a request as it was sent, without values that are used once, such as codes.
+// Call is a request with the values that it was read as, without values that are used once,
+// such as codes.
 type Call struct {
 	Operation string // name of the route
-	Method    string
-	Target    string // path and query
+	Route     string // pattern of its path
+	Method    string // with Target, for people
+	Target    string // path, and the values of the query
 	Object    string // identifier of the user it is about; "" for none
-	Body      []byte
+	Effects   effect.Set
+	Value     []byte // equal for equal values; JSON, or what an earlier release stored
 }
 
 // digest identifies the same call of the same operator.
 func (c *Call) digest(requester string) []byte {
 	h := sha256.New()
-	for _, part := range []string{requester, c.Operation, c.Method, c.Target, c.Object, string(c.Body)} {
+	for _, part := range []string{"values", requester, c.Operation, c.Route, c.Object, string(c.Value)} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		h.Write(length[:])
@@ -90,9 +96,19 @@ type Request struct {
 	NotBefore time.Time // it is not carried out before
 	ExpiresAt time.Time
 	EndedAt   time.Time // zero while it is open
+	// DelayedFrom is when the delay began, zero without one. It is zero, too, for a delay of a
+	// request that an earlier release has stored.
+	DelayedFrom time.Time
+	ConfirmedAt time.Time // when the user has ended the delay; zero: not
 
 	Digest []byte // of the call
-	Sealed []byte // Method, Target and Body of the call
+	Sealed []byte // the rest of the call
+}
+
+// Growth is what a request needs more than before.
+type Growth struct {
+	Approval                          bool
+	NotBefore, ExpiresAt, DelayedFrom time.Time
 }
 
 // Move changes the state of a request.
@@ -122,11 +138,14 @@ type Store interface {
 	// about no user.
 	OpenHeldFor(ctx context.Context, operatorID, after string, limit int, now time.Time) ([]Request, error)
 	MoveHeld(ctx context.Context, id string, m Move) (r Request, moved bool, err error)
+	// GrowHeld sets what a request that is Waiting or Approved needs. It reports false if the
+	// request is not in these states, or if Approval or NotBefore are not those of old any more.
+	GrowHeld(ctx context.Context, old *Request, g Growth) (r Request, grown bool, err error)
 	// ActingGroups returns the first groups of an operator, sorted, at most limit, or all with
 	// the limit 0; none for other users.
 	ActingGroups(ctx context.Context, operatorID string, limit int, now time.Time) ([]string, error)
-	// EndDelay sets NotBefore of an open request to a time, if it is later and the request is
-	// not Running and has not expired. Otherwise it reports false.
+	// EndDelay sets NotBefore and ConfirmedAt of an open request to a time, if NotBefore is later
+	// and the request is not Running and has not expired. Otherwise it reports false.
 	EndDelay(ctx context.Context, id string, now time.Time) (r Request, ended bool, err error)
 	// DueHeld returns open requests that have expired, and those Running whose lease is over.
 	DueHeld(ctx context.Context, now time.Time, limit int) ([]Request, error)
@@ -172,14 +191,18 @@ func administrator(who audit.Principal) bool {
 
 // Turn is the right to carry a request out, once.
 type Turn struct {
-	s   *Service
-	who audit.Principal
-	r   Request
+	Value []byte // of the call that was stored and approved
+	// End ends the turn with the error of the operation. After a fault the request may be
+	// repeated until it expires. After another error it may have been carried out, so it is not
+	// repeated: it becomes Interrupted.
+	End func(ctx context.Context, err error) error
 }
 
 // Hold stores a call and refuses it, or returns the turn of a call that may be carried out
-// now. The fault is wrong_operation with the identifier of the request; too_many_requests
-// for an operator with too many open requests.
+// now. The turn is nil for a call that needs nothing and never did. A call that was stored
+// before needs what it needs now: what was fulfilled since counts, what is new is waited for.
+// The fault is wrong_operation with the identifier of the request; too_many_requests for an
+// operator with too many open requests.
 func (s *Service) Hold(ctx context.Context, who audit.Principal, c Call, n Needs) (*Turn, error) {
 	digest := c.digest(who.UserID)
 	r, found, err := s.Store.HeldCall(ctx, who.UserID, digest)
@@ -193,26 +216,75 @@ func (s *Service) Hold(ctx context.Context, who audit.Principal, c Call, n Needs
 		}
 		found = false
 	}
-	if !found {
-		if r, err = s.add(ctx, who, c, n, digest); err != nil {
-			return nil, err
-		}
+	switch {
+	case !found && n == (Needs{}):
+		return nil, nil
+	case !found:
+		r, err = s.add(ctx, who, c, n, digest)
+	case r.State != Running:
+		r, err = s.grow(ctx, who, r, n)
 	}
-	if why := r.waits(now); why != nil {
+	if err != nil {
+		return nil, err
+	}
+	if why := r.waits(now, n); why != nil {
 		return nil, why
 	}
-	from := Waiting
-	if r.Approval {
-		from = Approved
+	stored, err := s.open(&r)
+	if err != nil {
+		return nil, err
 	}
-	r, moved, err := s.Store.MoveHeld(ctx, r.ID, Move{From: []State{from}, To: Running, At: now, Live: true, Due: true, Lease: now.Add(lease)})
+	m := Move{From: []State{Waiting, Approved}, To: Running, At: now, Live: true, Due: n.Delay > 0, Lease: now.Add(lease)}
+	if n.Approval {
+		m.From = []State{Approved}
+	}
+	r, moved, err := s.Store.MoveHeld(ctx, r.ID, m)
 	if err != nil {
 		return nil, err
 	}
 	if !moved {
-		return nil, fault.New(fault.WrongOperation, "the request is being carried out or was decided just now: look before you repeat it")
+		return nil, decidedNow()
 	}
-	return &Turn{s, who, r}, nil
+	return &Turn{stored.Value, func(ctx context.Context, err error) error { return s.end(ctx, who, &r, err) }}, nil
+}
+
+func decidedNow() error {
+	return fault.New(fault.WrongOperation, "the request is being carried out or was decided just now: look before you repeat it")
+}
+
+// grow makes a request wait for what it needs now and did not need before.
+func (s *Service) grow(ctx context.Context, who audit.Principal, r Request, n Needs) (Request, error) {
+	now := s.now()
+	g := Growth{r.Approval || n.Approval, r.NotBefore, r.ExpiresAt, r.DelayedFrom}
+	switch {
+	case n.Delay == 0 || !r.ConfirmedAt.IsZero(): // nothing to wait for, or the user does not want to
+	case !r.delayed():
+		g.DelayedFrom, g.NotBefore = now, now.Add(n.Delay) // the user learns of it now
+	case !r.DelayedFrom.IsZero() && r.DelayedFrom.Add(n.Delay).After(r.NotBefore):
+		g.NotBefore = r.DelayedFrom.Add(n.Delay)
+	}
+	approval, delay := g.Approval != r.Approval, !g.NotBefore.Equal(r.NotBefore)
+	if !approval && !delay {
+		return r, nil
+	}
+	if expires := g.NotBefore.Add(s.Life); expires.After(g.ExpiresAt) {
+		g.ExpiresAt = expires
+	}
+	grown := false
+	var after Request
+	err := s.Store.Atomic(ctx, lock.User(r.Object), func(ctx context.Context) (err error) {
+		if after, grown, err = s.Store.GrowHeld(ctx, &r, g); err != nil || !grown {
+			return err
+		}
+		if err := s.record(ctx, who, &after, ", needs more than before"); err != nil {
+			return err
+		}
+		return s.announce(ctx, who, &after, approval, delay)
+	})
+	if err == nil && !grown {
+		err = decidedNow()
+	}
+	return after, err
 }
 
 // Waits is the fault of a request that waits for an approval or for its time.
@@ -224,14 +296,14 @@ type Waits struct {
 func (w Waits) Error() string { return w.fault.Error() }
 func (w Waits) Unwrap() error { return w.fault }
 
-// waits returns the fault of a request that something is missing for.
-func (r *Request) waits(now time.Time) error {
+// waits returns the fault of a request that something is missing for, of what it needs now.
+func (r *Request) waits(now time.Time, n Needs) error {
 	switch {
 	case r.State == Running:
 		return fault.Newf(fault.WrongOperation, "request %s is being carried out: look before you repeat it", r.ID)
-	case r.Approval && r.State == Waiting:
+	case n.Approval && r.State == Waiting:
 		return Waits{*r, fault.Newf(fault.WrongOperation, "request %s waits for the approval of another operator: repeat it unchanged after that, before %s", r.ID, r.ExpiresAt.Format(time.RFC3339))}
-	case now.Before(r.NotBefore):
+	case n.Delay > 0 && now.Before(r.NotBefore):
 		return Waits{*r, fault.Newf(fault.WrongOperation, "request %s takes effect only after a delay: repeat it unchanged from %s to %s", r.ID, r.NotBefore.Format(time.RFC3339), r.ExpiresAt.Format(time.RFC3339))}
 	}
 	return nil
@@ -241,7 +313,10 @@ func (r *Request) waits(now time.Time) error {
 type sealed struct {
 	Method string `json:"method"`
 	Target string `json:"target"`
-	Body   []byte `json:"body"`
+	Value  []byte `json:"body"` // a body in requests that an earlier release has stored
+	// Absent in those.
+	Route   string   `json:"route,omitempty"`
+	Effects []string `json:"effects,omitempty"`
 }
 
 func place(id string) vault.Place {
@@ -259,7 +334,10 @@ func (s *Service) add(ctx context.Context, who audit.Principal, c Call, n Needs,
 		ID: id.String(), Operation: c.Operation, Object: c.Object, Requester: who.UserID, Login: who.Login,
 		State: Waiting, Approval: n.Approval, CreatedAt: now, NotBefore: now.Add(n.Delay), ExpiresAt: now.Add(n.Delay + s.Life), Digest: digest,
 	}
-	plain, err := json.Marshal(sealed{c.Method, c.Target, c.Body})
+	if n.Delay > 0 {
+		r.DelayedFrom = now
+	}
+	plain, err := json.Marshal(sealed{c.Method, c.Target, c.Value, c.Route, c.Effects.Names()})
 	if err != nil {
 		return Request{}, err
 	}
@@ -293,21 +371,25 @@ func (s *Service) add(ctx context.Context, who audit.Principal, c Call, n Needs,
 	return r, err
 }
 
-// End ends a turn. After a failure the request may be repeated until it expires.
-func (t *Turn) End(ctx context.Context, failed bool) error {
-	m := Move{From: []State{Running}, To: Done, At: t.s.now(), Final: true}
+// end ends the turn of a request with the error of its operation.
+func (s *Service) end(ctx context.Context, who audit.Principal, r *Request, err error) error {
+	failed := err != nil
+	if _, refused := fault.As(err); failed && !refused {
+		return nil
+	}
+	m := Move{From: []State{Running}, To: Done, At: s.now(), Final: true}
 	if failed {
 		m.To, m.Final = Waiting, false
-		if t.r.Approval {
+		if r.DecidedBy != "" {
 			m.To = Approved
 		}
 	}
-	return t.s.Store.Atomic(ctx, lock.User(t.r.Object), func(ctx context.Context) error {
-		r, moved, err := t.s.Store.MoveHeld(ctx, t.r.ID, m)
+	return s.Store.Atomic(ctx, lock.User(r.Object), func(ctx context.Context) error {
+		r, moved, err := s.Store.MoveHeld(ctx, r.ID, m)
 		if err != nil || !moved || failed {
 			return err
 		}
-		return t.s.note(ctx, t.who, &r)
+		return s.note(ctx, who, &r)
 	})
 }
 
@@ -399,16 +481,22 @@ func (s *Service) Read(ctx context.Context, who audit.Principal, id string) (Req
 	if err != nil {
 		return Request{}, Call{}, err
 	}
+	c, err := s.open(&r)
+	return r, c, err
+}
+
+// open returns the call of a request.
+func (s *Service) open(r *Request) (Call, error) {
 	plain, err := s.Vault.Open(place(r.ID), r.Sealed)
 	if err != nil {
-		return Request{}, Call{}, fmt.Errorf("held: request %s: %w", r.ID, err)
+		return Call{}, fmt.Errorf("held: request %s: %w", r.ID, err)
 	}
 	defer clear(plain)
 	var c sealed
 	if err := json.Unmarshal(plain, &c); err != nil {
-		return Request{}, Call{}, fmt.Errorf("held: request %s has an unknown form", r.ID)
+		return Call{}, fmt.Errorf("held: request %s has an unknown form", r.ID)
 	}
-	return r, Call{r.Operation, c.Method, c.Target, r.Object, c.Body}, nil
+	return Call{r.Operation, c.Route, c.Method, c.Target, r.Object, effect.OfNames(c.Effects), c.Value}, nil
 }
 
 // Decide approves or refuses a request. The requester may take the request back, but not
@@ -438,7 +526,7 @@ func (s *Service) OfUser(ctx context.Context, userID string) ([]Request, error) 
 	return slices.DeleteFunc(list, func(r Request) bool { return !r.delayed() }), err
 }
 
-func (r *Request) delayed() bool { return r.NotBefore.After(r.CreatedAt) }
+func (r *Request) delayed() bool { return !r.DelayedFrom.IsZero() || r.NotBefore.After(r.CreatedAt) }
 
 // Cancel ends a request about the caller that a delay holds. Faults: object_not_found,
 // wrong_operation for one that was carried out or decided.
@@ -513,6 +601,21 @@ const AuditOperation = "HeldRequest"
 // note writes the audit entry of a request that has a new state and tells of it, in the
 // transaction of ctx. Errors roll it back.
 func (s *Service) note(ctx context.Context, who audit.Principal, r *Request) error {
+	if err := s.record(ctx, who, r, ""); err != nil {
+		return err
+	}
+	if r.State == Waiting {
+		return s.announce(ctx, who, r, r.Approval, r.delayed())
+	}
+	types := map[State]notify.EventType{Approved: notify.ApprovalGiven, Refused: notify.ApprovalRefused, Cancelled: notify.UserChangeCancelled}
+	if types[r.State] == "" {
+		return nil
+	}
+	return fault.Rollback(s.Events.Emit(ctx, notify.Event{Type: types[r.State], UserID: r.Object, Actor: who.UserID, Detail: r.Operation + " " + r.ID}))
+}
+
+// record writes the audit entry of a request, in the transaction of ctx.
+func (s *Service) record(ctx context.Context, who audit.Principal, r *Request, more string) error {
 	detail := string(r.State) + " " + r.Operation
 	if r.Object != "" {
 		detail += " on " + r.Object
@@ -520,29 +623,26 @@ func (s *Service) note(ctx context.Context, who audit.Principal, r *Request) err
 	if r.DecidedBy != "" {
 		detail += ", decided by " + notify.OneLine(r.DecidedBy)
 	}
-	err := s.Audit.Record(ctx, audit.Entry{
-		At: s.now(), Operation: AuditOperation, Phase: audit.Done, Outcome: audit.OK, Object: r.ID, Detail: detail, Principal: who,
-	})
-	if err != nil {
-		return fault.Rollback(err)
-	}
+	return fault.Rollback(s.Audit.Record(ctx, audit.Entry{
+		At: s.now(), Operation: AuditOperation, Phase: audit.Done, Outcome: audit.OK, Object: r.ID, Detail: detail + more, Principal: who,
+	}))
+}
+
+// announce tells of a request that needs an approval or a delay from now on, in the transaction
+// of ctx.
+func (s *Service) announce(ctx context.Context, who audit.Principal, r *Request, approval, delay bool) error {
 	e := notify.Event{UserID: r.Object, Actor: who.UserID, Detail: r.Operation + " " + r.ID}
-	types := map[State]notify.EventType{Approved: notify.ApprovalGiven, Refused: notify.ApprovalRefused, Cancelled: notify.UserChangeCancelled}
-	if r.State == Waiting {
-		if r.Approval {
-			types[Waiting] = notify.ApprovalRequested
-		}
-		if r.delayed() {
-			e := e
-			e.Type, e.Detail = notify.UserChangeWaits, fmt.Sprintf("%s, %s", e.Detail, r.NotBefore.UTC().Format("2006-01-02 15:04 MST"))
-			if err := s.Events.Emit(ctx, e); err != nil {
-				return fault.Rollback(err)
-			}
+	if delay {
+		e := e
+		e.Type, e.Detail = notify.UserChangeWaits, fmt.Sprintf("%s, %s", e.Detail, r.NotBefore.UTC().Format("2006-01-02 15:04 MST"))
+		if err := s.Events.Emit(ctx, e); err != nil {
+			return fault.Rollback(err)
 		}
 	}
-	if e.Type = types[r.State]; e.Type == "" {
+	if !approval {
 		return nil
 	}
+	e.Type = notify.ApprovalRequested
 	return fault.Rollback(s.Events.Emit(ctx, e))
 }
 

@@ -96,7 +96,7 @@ func (w *world) only() held.Request {
 func TestDelayAndApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := held.Call{Operation: "ResetPassword", Method: "POST", Target: "/x", Object: "user", Body: []byte(`{}`)}
+	c := held.Call{Operation: "ResetPassword", Method: "POST", Target: "/x", Object: "user", Value: []byte(`{}`)}
 	needs := held.Needs{Approval: true, Delay: 24 * time.Hour}
 	if w.call(c, needs) != nil {
 		t.Fatal("it does not wait")
@@ -108,7 +108,7 @@ func TestDelayAndApproval(t *testing.T) {
 	w.is("a user approves", err, fault.NotFound)
 	_, err = w.Decide(t.Context(), second, r.ID, true)
 	w.is("another operator approves", err, "")
-	if _, stored, err := w.Read(t.Context(), second, r.ID); err != nil || string(stored.Body) != "{}" || stored.Target != "/x" {
+	if _, stored, err := w.Read(t.Context(), second, r.ID); err != nil || string(stored.Value) != "{}" || stored.Target != "/x" {
 		t.Errorf("%+v, %v", stored, err)
 	}
 	if w.at = w.at.Add(24*time.Hour - time.Millisecond); w.call(c, needs) != nil {
@@ -116,7 +116,7 @@ func TestDelayAndApproval(t *testing.T) {
 	}
 	w.at = w.at.Add(time.Millisecond)
 	changed := c
-	changed.Body = []byte(`{"ReturnRawPassword":true}`)
+	changed.Value = []byte(`{"ReturnRawPassword":true}`)
 	if w.call(changed, needs) != nil {
 		t.Error("another call is carried out")
 	}
@@ -124,11 +124,11 @@ func TestDelayAndApproval(t *testing.T) {
 	if turn == nil || w.call(c, needs) != nil {
 		t.Fatal("want one turn")
 	}
-	w.is("a failure", turn.End(t.Context(), true), "")
+	w.is("a failure", turn.End(t.Context(), fault.New(fault.InvalidParameters, "refused")), "")
 	if turn = w.call(c, needs); turn == nil {
 		t.Fatal("it is not repeated after a failure")
 	}
-	w.is("a success", turn.End(t.Context(), false), "")
+	w.is("a success", turn.End(t.Context(), nil), "")
 	if w.call(c, needs) != nil {
 		t.Error("it is carried out twice")
 	}
@@ -137,6 +137,66 @@ func TestDelayAndApproval(t *testing.T) {
 	want := []notify.EventType{notify.UserChangeWaits, notify.ApprovalRequested, notify.ApprovalGiven, notify.UserChangeWaits, notify.ApprovalRequested, notify.UserChangeWaits, notify.ApprovalRequested}
 	if !slices.Equal(w.events, want) {
 		t.Errorf("events %v", w.events)
+	}
+}
+
+// TestNeedsGrow: a request needs what the rules and the state ask for when it is carried out. What
+// is new is waited for, what was fulfilled counts.
+func TestNeedsGrow(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	approve := func(w *world) {
+		_, err := w.Decide(w.t.Context(), second, w.only().ID, true)
+		w.is("approve", err, "")
+	}
+	for name, c := range map[string]struct {
+		first  held.Needs
+		then   func(w *world) // what is fulfilled, and passes
+		later  held.Needs
+		events []notify.EventType // of what is new
+		runs   func(w *world)     // until it runs; nil: at once
+	}{
+		"a delay after an approval":            {held.Needs{Approval: true}, approve, held.Needs{Approval: true, Delay: day}, []notify.EventType{notify.UserChangeWaits}, func(w *world) { w.at = w.at.Add(day) }},
+		"an approval after a delay":            {held.Needs{Delay: day}, func(w *world) { w.at = w.at.Add(day) }, held.Needs{Approval: true, Delay: day}, []notify.EventType{notify.ApprovalRequested}, approve},
+		"a longer delay counts from its begin": {held.Needs{Delay: day}, func(w *world) { w.at = w.at.Add(day) }, held.Needs{Delay: 2 * day}, []notify.EventType{notify.UserChangeWaits}, func(w *world) { w.at = w.at.Add(day) }},
+		"a longer delay after the word of the user": {held.Needs{Delay: day}, func(w *world) {
+			_, ended, err := w.Store.EndDelay(w.t.Context(), w.only().ID, w.at)
+			if w.is("confirm", err, ""); !ended {
+				w.t.Error("the delay has not ended")
+			}
+		}, held.Needs{Delay: 2 * day}, nil, nil},
+		"a shorter delay":  {held.Needs{Delay: 2 * day}, func(w *world) { w.at = w.at.Add(2 * day) }, held.Needs{Delay: day}, nil, nil},
+		"nothing any more": {held.Needs{Approval: true, Delay: day}, func(*world) {}, held.Needs{}, nil, nil},
+		"both at once":     {held.Needs{Approval: true}, func(*world) {}, held.Needs{Delay: day}, []notify.EventType{notify.UserChangeWaits}, func(w *world) { w.at = w.at.Add(day) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			call := held.Call{Operation: "ResetPassword", Object: "user", Value: []byte(name)}
+			if w.call(call, c.first) != nil {
+				t.Fatal("it does not wait")
+			}
+			c.then(w)
+			id := w.only().ID
+			w.events = nil
+			turn := w.call(call, c.later)
+			if (turn != nil) != (c.runs == nil) || !slices.Equal(w.events, c.events) {
+				t.Fatalf("it runs: %t; events %v", turn != nil, w.events)
+			}
+			if c.runs != nil {
+				if w.call(call, c.later) != nil {
+					t.Error("the second attempt runs")
+				}
+				c.runs(w)
+				turn = w.call(call, c.later)
+			}
+			if turn == nil || string(turn.Value) != name {
+				t.Fatalf("it does not run: %+v", turn)
+			}
+			w.is("the end", turn.End(t.Context(), nil), "")
+			if r, _, err := w.Read(t.Context(), held.Administrator, id); err != nil || r.State != held.Done {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
 	}
 }
 
@@ -204,7 +264,7 @@ func TestListByParts(t *testing.T) {
 		if i%3 == 2 {
 			object = "" // a request about no user
 		}
-		w.call(held.Call{Operation: "ResetPassword", Method: "POST", Target: "/" + string(rune('a'+i)), Object: object}, held.Needs{Approval: true})
+		w.call(held.Call{Operation: "ResetPassword", Method: "POST", Value: []byte{byte(i)}, Object: object}, held.Needs{Approval: true})
 	}
 	for most := 1; most <= number+1; most++ {
 		var got []time.Time

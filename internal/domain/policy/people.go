@@ -4,6 +4,7 @@ package policy
 
 import (
 	"context"
+	"slices"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
@@ -149,6 +150,34 @@ func (s *Service) effective(k Kind, set Set) Setting {
 		p.Actions, p.Notifiers = set.Own.Actions, set.Own.Notifiers
 	}
 	return p
+}
+
+// Weakens reports whether a new setting of a user asks for less, allows more or tells the user
+// less than the one that applies now. The fault is invalid_parameters.
+func (s *Service) Weakens(ctx context.Context, userID string, k Kind, wanted Setting) (bool, error) {
+	wanted, err := wanted.Normal()
+	if err != nil {
+		return false, err
+	}
+	have, err := s.Effective(ctx, userID, k)
+	wanted.Fixed = have.Fixed // not of a user
+	return err == nil && wanted.Weaker(have), err
+}
+
+// Weaker reports whether a setting asks for less, allows more or tells less than another one, in
+// any respect.
+func (s Setting) Weaker(than Setting) bool {
+	if than.Actions&^s.Actions != 0 || than.Fixed && !s.Fixed {
+		return true
+	}
+	for event, notifiers := range than.Notifiers {
+		for _, n := range notifiers {
+			if !slices.Contains(s.Notifiers[event], n) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Get returns the setting that applies to a user, for an operator. The fault is

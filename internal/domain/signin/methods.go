@@ -128,6 +128,12 @@ const (
 	maxLevel       = 3
 )
 
+// Weakens reports whether the sign-in of a user who gets the method at a level may ask for less
+// than before: for no proof at all, or for no second step. nil is the level of SetMethod.
+func (m Method) Weakens(level *int) bool {
+	return m.Name == methodIDOnly || !m.Primary && level != nil && *level == LevelPrimary
+}
+
 // AuthenticationInfo is a method that a user has.
 type AuthenticationInfo struct {
 	MethodURI string

@@ -63,7 +63,7 @@ func BenchmarkPages(b *testing.B) {
 
 // readPages fills an installation and measures its pages.
 func readPages(b *testing.B, dir, address string, users int, flags ...string) {
-	flags = append(flags, "--set", "messages.budgets.sms.recipient=0", "--set", "users.second_operator=[ResetPassword]", "--set", "certificates.approval=operator")
+	flags = append(flags, "--set", "messages.budgets.sms.recipient=0", "--set", "users.second_operator=[gives_secret]", "--set", "certificates.approval=operator")
 	var furnished struct{ Signed, Waiting, Held string } // pages of what furnish made
 	kept := filepath.Join(dir, "furnished.json")         // written last
 	if text, err := os.ReadFile(kept); err == nil {

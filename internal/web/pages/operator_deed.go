@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/user"
@@ -43,11 +44,22 @@ type deed struct {
 	possible func(ctx context.Context, o *object) error
 	// ends counts what the deed ends.
 	ends func(ctx context.Context, o *object) ([]ending, error)
-	// heldAs is the body of the operation of the interface, where rules of requests that
-	// wait read it. nil: the fields.
-	heldAs func(f rest.Form) any
-	do     func(ctx context.Context, o *object, f rest.Form) (*made, error)
+	// effects are those of the same operation of the interface, for what the form asks for. A
+	// program with a deed without them does not start.
+	effects *effects
+	do      func(ctx context.Context, o *object, f rest.Form) (*made, error)
 }
+
+// effects are the effects on people, keys and policies that a deed may have, and those of one form:
+// with the user and the thing that it is about. of reads the form with the function that the deed
+// itself reads it with.
+type effects struct {
+	possible effect.Set
+	of       func(ctx context.Context, id, of string, f rest.Form) (effect.Set, error) // nil: always all
+}
+
+// does returns the effects of a deed that always has the same.
+func does(e effect.Set) *effects { return &effects{possible: e} }
 
 // made is what a deed made that is shown once. nil: nothing is shown.
 type made struct {
@@ -284,12 +296,14 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 		var get, post rest.Route
 		if g.ofUsers() {
 			get = page("GET"+path, g.reads, g.right, ask)
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) }).HeldAs(d.held)
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onUserOf) (any, error) { return do(ctx, r.ID, r.Of, r.Body) })
+			post = weighed(d, post, func(r onUserOf) (string, string, rest.Form) { return strings.ToLower(r.ID), r.Of, r.Body })
 		} else {
 			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) {
 				return ask(ctx, onUserPage{Of: r.Of, Held: r.Held})
 			})
-			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) }).HeldAs(d.held)
+			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
+			post = weighed(d, post, func(r onThing) (string, string, rest.Form) { return "", r.Of, r.Body })
 		}
 		if d.takesFiles() { // only deeds of the installation do, and none of them may be held
 			post = rest.HandleDocuments("POST"+path, d.operation, g.right, newMemory, func(ctx context.Context, docs *rest.Documents[*memory], r onThingUpload) (any, error) {
@@ -298,7 +312,7 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 					return nil, err
 				}
 				return do(ctx, "", r.Of, f)
-			})
+			}).Effects(d.effects.possible)
 		}
 		if d.long() { // a text that a browser has cut off does not pass
 			post = post.AtMost(maxArea + maxFrame)
@@ -308,20 +322,26 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 	return routes
 }
 
-// held is what an operator who approves the deed reads, and what makes two requests the
-// same: all fields that have an effect.
-func (d *deed) held(f rest.Form) any {
-	if d.heldAs != nil {
-		return d.heldAs(f)
+// weighed declares the effects of the route of a deed. Two forms are the same request if they are
+// equal in all fields that have an effect.
+func weighed[Req any](d *deed, r rest.Route, form func(Req) (id, of string, f rest.Form)) rest.Route {
+	if d.effects == nil {
+		return r
 	}
-	value := map[string]any{}
-	for name, values := range f {
-		if name == nameField || name == fromField || name == asIsField || slices.ContainsFunc(d.fields, func(x field) bool { return x.name == name && x.varying }) {
-			continue
+	varying := []string{nameField, fromField, asIsField}
+	for _, f := range d.fields {
+		if f.varying {
+			varying = append(varying, f.name)
 		}
-		value[name] = values
 	}
-	return value
+	r = r.Varying(varying...)
+	if d.effects.of == nil {
+		return r.Effects(d.effects.possible)
+	}
+	return rest.Weigh(r, d.effects.possible, func(ctx context.Context, r Req) (effect.Set, error) {
+		id, of, f := form(r)
+		return d.effects.of(ctx, id, of, f)
+	})
 }
 
 // Fields of forms without an effect of their own, besides asIsField: the name of what a deed ends, and

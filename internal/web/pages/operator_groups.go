@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/internal/web/rest"
@@ -65,24 +66,34 @@ func (a *API) groupObject(ctx context.Context, _, of string) (*object, error) {
 func (a *API) groupDeeds() []deed {
 	policies := a.Operators.Policies
 	actions := func(name string, kind policy.Kind) deed {
-		return deed{name: name, operation: "SetPolicy", more: func(ctx context.Context, o *object) ([]field, error) {
-			have, err := policies.Store.GroupSetting(ctx, o.Of, kind)
+		ofGroup := func(ctx context.Context, group string) (policy.Setting, error) {
+			have, err := policies.Store.GroupSetting(ctx, group, kind)
+			if err != nil || have == nil {
+				return policies.Defaults[kind], err
+			}
+			return *have, nil
+		}
+		return deed{name: name, operation: "SetPolicy", effects: &effects{effect.WeakensPolicy, func(ctx context.Context, _, of string, f rest.Form) (effect.Set, error) {
+			wanted, err := readActions(f)
+			if err != nil {
+				return effect.None, err
+			}
+			have, err := ofGroup(ctx, of)
+			return weakening(err == nil && wanted.Weaker(have)), err
+		}}, more: func(ctx context.Context, o *object) ([]field, error) {
+			set, err := ofGroup(ctx, o.Of)
 			if err != nil {
 				return nil, err
-			}
-			set := policies.Defaults[kind]
-			if have != nil {
-				set = *have
 			}
 			fixed := field{name: "fixed", kind: kindChoice, value: strconv.FormatBool(set.Fixed), choices: []pick{{Value: "false", Key: "choice.no"}, {Value: "true", Key: "choice.yes"}}}
 			return []field{fixed, actionField(set.Actions)}, nil
 		}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
-			set, err := policy.ParseActions(f["actions"])
+			wanted, err := readActions(f)
 			if err != nil {
 				return nil, err
 			}
 			rest.Concerning(ctx, o.Of)
-			return nil, policies.SetGroup(ctx, o.Of, kind, &policy.Setting{Actions: set, Fixed: f.Get("fixed") == "true"})
+			return nil, policies.SetGroup(ctx, o.Of, kind, &wanted)
 		}}
 	}
 	own := func(ctx context.Context, o *object) ([]field, error) {
@@ -94,24 +105,24 @@ func (a *API) groupDeeds() []deed {
 		return []field{f}, err
 	}
 	return []deed{
-		{name: "group-add", adds: true, operation: "AddGroup", fields: []field{{name: "group", required: true}, {name: "about"}}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+		{name: "group-add", adds: true, operation: "AddGroup", effects: does(effect.None), fields: []field{{name: "group", required: true}, {name: "about"}}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			rest.Concerning(ctx, f.Get("group"))
 			_, err := a.Operators.People.AddGroup(ctx, f.Get("group"), f.Get("about"))
 			return nil, err
 		}},
-		{name: "group-rename", operation: "RenameGroup", more: func(_ context.Context, o *object) ([]field, error) {
+		{name: "group-rename", operation: "RenameGroup", effects: does(effect.None), more: func(_ context.Context, o *object) ([]field, error) {
 			return []field{{name: "group", required: true, value: o.Of}}, nil
 		}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			rest.Detail(ctx, f.Get("group"))
 			return nil, a.Operators.People.RenameGroup(ctx, o.Of, f.Get("group"))
 		}},
-		{name: "group-delete", operation: "DeleteGroup", named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "group-delete", operation: "DeleteGroup", effects: does(effect.Deletes), named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			return nil, a.Operators.People.DeleteGroup(ctx, o.Of)
 		}},
 		actions("group-access", policy.Access), actions("group-operation", policy.Operation),
-		{name: "group-clear", operation: "ClearPolicy", named: true, more: own, possible: func(ctx context.Context, o *object) error {
+		{name: "group-clear", operation: "ClearPolicy", effects: does(effect.WeakensPolicy), named: true, more: own, possible: func(ctx context.Context, o *object) error {
 			kinds, err := policies.Store.GroupKinds(ctx, []string{o.Of})
 			if err == nil && len(kinds[o.Of]) == 0 {
 				err = fault.New(fault.NotFound, "the group has no policy of its own: it was removed already")

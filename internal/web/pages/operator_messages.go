@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/web/rest"
@@ -108,7 +109,7 @@ func (a *API) previewMessage(ctx context.Context, r struct {
 }
 
 func (a *API) messageDeeds() []deed {
-	return []deed{{name: "message-again", operation: "ResendMessage", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+	return []deed{{name: "message-again", operation: "ResendMessage", effects: does(effect.None), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 		rest.Concerning(ctx, o.Of)
 		return nil, a.Operators.Messages.Resend(ctx, o.Of)
 	}}}

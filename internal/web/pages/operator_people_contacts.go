@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/user"
@@ -129,14 +130,14 @@ func (a *API) contactDeeds() (list []deed) {
 			return row{}, k.gone(o.Of)
 		}
 		// on makes a deed of a call on a contact.
-		on := func(name, operation string, do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) deed {
-			return deed{name: k.name + "-" + name, words: "contact-" + name, operation: operation, about: about, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		on := func(name, operation string, e effect.Set, do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) deed {
+			return deed{name: k.name + "-" + name, words: "contact-" + name, operation: operation, effects: does(e), about: about, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 				rest.Detail(ctx, o.Of)
 				return do(ctx, who, o, f)
 			})}
 		}
-		role := func(name string, set func(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, has bool) (contact.Contact, error)) deed {
-			d := on(name, "SetUser"+strings.ToUpper(name[:1])+name[1:]+k.operation, nil)
+		role := func(name string, e effect.Set, set func(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, has bool) (contact.Contact, error)) deed {
+			d := on(name, "SetUser"+strings.ToUpper(name[:1])+name[1:]+k.operation, e, nil)
 			d.do = func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 				has, ok := rest.Truth(f.Get("has"))
 				if !ok {
@@ -152,31 +153,31 @@ func (a *API) contactDeeds() (list []deed) {
 			d.fields = []field{{name: "has", kind: kindChoice, value: "true", choices: []pick{{Value: "true", Key: "choice.yes"}, {Value: "false", Key: "choice.no"}}}}
 			return d
 		}
-		add := deed{name: k.name + "-add", operation: "AddUser" + k.operation, fields: []field{{name: k.name, required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		add := deed{name: k.name + "-add", operation: "AddUser" + k.operation, effects: does(effect.None), fields: []field{{name: k.name, required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			rest.Detail(ctx, f.Get(k.name))
 			_, err := book.Add(ctx, who, o.ID, k.kind, f.Get(k.name))
 			return err
 		})}
-		confirm := on("confirm", "ConfirmUser"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		confirm := on("confirm", "ConfirmUser"+k.operation, effect.None, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			_, err := book.Confirm(ctx, who, o.ID, k.kind, o.Of)
 			return err
 		})
-		code := on("code", "RequireUser"+k.operation+"Confirmation", func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		code := on("code", "RequireUser"+k.operation+"Confirmation", effect.None, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return book.RequireConfirmation(ctx, who, o.ID, k.kind, o.Of)
 		})
-		submit := on("submit", "SubmitUser"+k.operation+"Confirmation", func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		submit := on("submit", "SubmitUser"+k.operation+"Confirmation", effect.None, func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			_, err := book.SubmitConfirmation(ctx, who, o.ID, k.kind, o.Of, f.Get("code"))
 			return err
 		})
 		submit.fields = []field{{name: "code", required: true, varying: true}}
-		codes := on("codes", "SetUserSecondaryAuth"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		codes := on("codes", "SetUserSecondaryAuth"+k.operation, effect.AddsFactor|effect.RemovesFactor, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return book.SetSecondaryAuth(ctx, who, o.ID, k.kind, o.Of)
 		})
-		end := on("delete", "DeleteUser"+k.operation, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		end := on("delete", "DeleteUser"+k.operation, effect.RemovesFactor, func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return book.Delete(ctx, who, o.ID, k.kind, o.Of)
 		})
 		end.named = true
-		list = append(list, add, confirm, code, submit, role("primary", book.SetPrimary), role("notification", book.SetNotification), codes, end)
+		list = append(list, add, confirm, code, submit, role("primary", effect.AddsFactor|effect.RemovesFactor, book.SetPrimary), role("notification", effect.None, book.SetNotification), codes, end)
 	}
 	return list
 }

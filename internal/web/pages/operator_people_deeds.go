@@ -14,6 +14,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
@@ -62,7 +63,7 @@ func silent(do func(ctx context.Context, who audit.Principal, o *object, f rest.
 
 func (a *API) registrationDeeds() []deed {
 	return []deed{{
-		name: "new", adds: true, operation: "RegisterUser",
+		name: "new", adds: true, operation: "RegisterUser", effects: does(effect.GivesAccess),
 		fields: []field{{name: "login"}, {name: "phone", hint: "field.hint.phone"}, {name: "email"}},
 		more: func(ctx context.Context, _ *object) ([]field, error) {
 			f, err := a.groupField(ctx)
@@ -127,7 +128,7 @@ func (a *API) accountDeeds() []deed {
 		return people.SetLockedEx(ctx, who, o.ID, user.LockOrder{})
 	})
 	return []deed{
-		{name: "lock", operation: "SetUserLockoutStateEx", fields: []field{delays}, named: true, ends: a.lockEnds, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+		{name: "lock", operation: "SetUserLockoutStateEx", effects: does(effect.EndsAccess), fields: []field{delays}, named: true, ends: a.lockEnds, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			hours, err := strconv.ParseInt(cmp.Or(f.Get("delay"), "0"), 10, 32)
 			if err != nil {
 				return nil, fault.New(fault.InvalidParameters, "delay: want a number of hours")
@@ -140,19 +141,19 @@ func (a *API) accountDeeds() []deed {
 			}
 			return m, people.SetLockedEx(ctx, rest.Caller(ctx), o.ID, user.LockOrder{Lock: true, UseDelay: hours != 0, Delay: int64(delay)})
 		}},
-		{name: "unlock", operation: "SetUserLockoutStateEx", do: unlock},
-		{name: "lock-cancel", operation: "SetUserLockoutStateEx", do: unlock}, // of a lock that is to come
-		{name: "sign-out", operation: "RevokeUserGrants", do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "unlock", operation: "SetUserLockoutStateEx", effects: does(effect.GivesAccess), do: unlock},
+		{name: "lock-cancel", operation: "SetUserLockoutStateEx", effects: does(effect.GivesAccess), do: unlock}, // of a lock that is to come
+		{name: "sign-out", operation: "RevokeUserGrants", effects: does(effect.EndsAccess), do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return a.Operators.SignIns.RevokeGrants(ctx, who, o.ID)
 		})},
-		{name: "name", operation: "SetUserProperty", more: func(ctx context.Context, o *object) ([]field, error) {
+		{name: "name", operation: "SetUserProperty", effects: does(effect.None), more: func(ctx context.Context, o *object) ([]field, error) {
 			u, err := people.ByID(ctx, rest.Caller(ctx), o.ID)
 			return []field{{name: "name", value: u.DisplayName}}, err
 		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			rest.Detail(ctx, "DisplayName")
 			return people.SetProperty(ctx, who, o.ID, user.DisplayName, f.Get("name"))
 		})},
-		{name: "dn", operation: "SetUserDistinguishedName", more: a.nameFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "dn", operation: "SetUserDistinguishedName", effects: does(effect.None), more: a.nameFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			if f.Get(asIsField) == "" {
 				if err := a.checkNumbers(ctx, o, f); err != nil {
 					return err
@@ -160,7 +161,7 @@ func (a *API) accountDeeds() []deed {
 			}
 			return visitorOf(ctx).words.inLabels(people.SetDN(ctx, who, o.ID, nameParts(f)), people.Naming.Components())
 		})},
-		{name: "group", operation: "SetUserGroup", more: func(ctx context.Context, o *object) ([]field, error) {
+		{name: "group", operation: "SetUserGroup", effects: does(effect.WeakensPolicy), more: func(ctx context.Context, o *object) ([]field, error) {
 			f, err := a.groupField(ctx)
 			if err != nil {
 				return nil, err
@@ -171,10 +172,10 @@ func (a *API) accountDeeds() []deed {
 			rest.Detail(ctx, "group="+f.Get("group"))
 			return people.SetGroup(ctx, who, o.ID, f.Get("group"), nil)
 		})},
-		{name: "login", operation: "SetUserLocalLogin", fields: []field{{name: "login", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "login", operation: "SetUserLocalLogin", effects: does(effect.EndsAccess), fields: []field{{name: "login", required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return people.SetLocalLogin(ctx, who, o.ID, f.Get("login"))
 		})},
-		{name: "login-delete", operation: "DeleteUserLocalLogin", named: true, possible: func(ctx context.Context, o *object) error {
+		{name: "login-delete", operation: "DeleteUserLocalLogin", effects: does(effect.EndsAccess), named: true, possible: func(ctx context.Context, o *object) error {
 			u, err := people.ByID(ctx, rest.Caller(ctx), o.ID)
 			if err == nil && u.Login == "" {
 				err = fault.New(fault.NotFound, "the person has no login here: it was deleted already")
@@ -183,7 +184,7 @@ func (a *API) accountDeeds() []deed {
 		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return people.DeleteLocalLogin(ctx, who, o.ID)
 		})},
-		{name: "login-external", operation: "SetUserLogin", fields: []field{{name: "login", required: true}}, more: func(context.Context, *object) ([]field, error) {
+		{name: "login-external", operation: "SetUserLogin", effects: does(effect.AddsFactor | effect.RemovesFactor), fields: []field{{name: "login", required: true}}, more: func(context.Context, *object) ([]field, error) {
 			f := field{name: "issuer", kind: kindChoice}
 			for _, i := range people.Issuers {
 				f.choices = append(f.choices, pick{Value: i.Name, Text: cmp.Or(i.DisplayName, i.Name)})
@@ -195,12 +196,12 @@ func (a *API) accountDeeds() []deed {
 			}
 			return people.SetLogin(ctx, who, o.ID, user.ExternalLogin{Login: f.Get("login"), Issuer: f.Get("issuer")})
 		})},
-		{name: "login-external-delete", operation: "DeleteUserLogin", named: true, about: a.aboutLogin, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "login-external-delete", operation: "DeleteUserLogin", effects: does(effect.RemovesFactor), named: true, about: a.aboutLogin, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return people.DeleteLogin(ctx, who, o.ID, o.Of)
 		})},
-		{name: "approve", operation: "SetUserApprovedStateAsync", do: a.approval(true)},
-		{name: "disapprove", operation: "SetUserApprovedStateAsync", named: true, do: a.approval(false)},
-		{name: "delete", operation: "DeleteUser", named: true, ends: a.deleteEnds, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "approve", operation: "SetUserApprovedStateAsync", effects: does(effect.GivesAccess), do: a.approval(true)},
+		{name: "disapprove", operation: "SetUserApprovedStateAsync", effects: does(effect.EndsAccess), named: true, do: a.approval(false)},
+		{name: "delete", operation: "DeleteUser", effects: does(effect.EndsAccess | effect.Deletes), named: true, ends: a.deleteEnds, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			return &made{to: "/operator/people"}, people.Delete(ctx, rest.Caller(ctx), o.ID)
 		}},
 	}
@@ -306,7 +307,7 @@ func (a *API) signInDeeds() []deed {
 		formats.choices = append(formats.choices, pick{Value: string(f), Key: "print." + string(f)})
 	}
 	sent := func(name, operation string, kind contact.Kind) deed {
-		return deed{name: name, operation: operation, possible: func(ctx context.Context, o *object) error {
+		return deed{name: name, operation: operation, effects: does(effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor), possible: func(ctx context.Context, o *object) error {
 			return a.sendable(ctx, o, kind)
 		}, more: func(ctx context.Context, o *object) ([]field, error) {
 			list, err := a.contactsOf(ctx, o.ID, kind)
@@ -334,7 +335,7 @@ func (a *API) signInDeeds() []deed {
 		return row{Cells: []cell{visitorOf(ctx).words.tokenCell(token)}}, err
 	}
 	list := []deed{
-		{name: "password-show", operation: "ResetPassword", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "password-show", operation: "ResetPassword", effects: does(effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			out, err := identity.ResetPassword(ctx, rest.Caller(ctx), o.ID, signin.Delivery{Show: true})
 			if err != nil || out.Password == "" {
 				return nil, err
@@ -343,7 +344,7 @@ func (a *API) signInDeeds() []deed {
 		}},
 		sent(sentBy[contact.PhoneNumber], "ResetPasswordAndSendSms", contact.Phone),
 		sent(sentBy[contact.EmailAddress], "ResetPasswordAndSendEmail", contact.Email),
-		{name: "password-print", operation: "ResetPasswordAndPrint", fields: []field{formats}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
+		{name: "password-print", operation: "ResetPasswordAndPrint", effects: does(effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor), fields: []field{formats}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			format := signin.PrintFormat(f.Get("format"))
 			if !slices.Contains(printFormats, format) {
 				return nil, fault.New(fault.InvalidParameters, "format: want Html, Xml, Pdf or Word")
@@ -354,25 +355,25 @@ func (a *API) signInDeeds() []deed {
 			}
 			return &made{file: &rest.File{Content: bytes.NewReader(out.Form.Content), Name: out.Form.Name, Type: out.Form.ContentType}}, nil
 		}},
-		{name: "token-set", operation: "SetUserOtpToken", fields: append([]field{{name: "serial", required: true}}, codes...), do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "token-set", operation: "SetUserOtpToken", effects: does(effect.AddsFactor | effect.RemovesFactor), fields: append([]field{{name: "serial", required: true}}, codes...), do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return tokens.SetToken(ctx, who, o.ID, otp(o, f))
 		})},
-		{name: "token-sync", operation: "RestoreUserOtpTokenSync", fields: again, about: aboutToken, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "token-sync", operation: "RestoreUserOtpTokenSync", effects: does(effect.None), fields: again, about: aboutToken, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return tokens.SyncToken(ctx, who, o.ID, otp(o, f))
 		})},
-		{name: "token-app", operation: "CreateUserOathAppData", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "token-app", operation: "CreateUserOathAppData", effects: does(effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			d, err := tokens.CreateAppToken(ctx, rest.Caller(ctx), o.ID)
 			if err != nil {
 				return nil, err
 			}
 			return &made{Secret: d.Secret, Text: d.URI, Picture: picture(d.QR), Note: "token.scan"}, nil
 		}},
-		{name: "token-remove", operation: "RemoveUserOtpToken", named: true, about: aboutToken, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "token-remove", operation: "RemoveUserOtpToken", effects: does(effect.RemovesFactor), named: true, about: aboutToken, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return tokens.RemoveToken(ctx, who, o.ID)
 		})},
 	}
 	if passkeys := a.Operators.Passkeys; passkeys != nil {
-		list = append(list, deed{name: "passkey-remove", operation: "RemoveUserPasskey", named: true, about: func(ctx context.Context, o *object) (row, error) {
+		list = append(list, deed{name: "passkey-remove", operation: "RemoveUserPasskey", effects: does(effect.RemovesFactor), named: true, about: func(ctx context.Context, o *object) (row, error) {
 			list, err := passkeys.List(ctx, rest.Caller(ctx), o.ID)
 			if err != nil {
 				return row{}, err
@@ -392,17 +393,31 @@ func (a *API) signInDeeds() []deed {
 		if m.Route == "" {
 			continue
 		}
-		add := deed{name: "method-add-" + m.Route, words: "method-add", title: "method-add-" + m.Route, operation: "SetUserAuthenticationMethod" + m.Operation, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-			var level *int
-			if text := f.Get("level"); text != "" {
-				n, err := strconv.Atoi(text)
-				if err != nil {
-					return fault.New(fault.InvalidParameters, "level: want a number from 0 to 3")
-				}
-				rest.Detail(ctx, fmt.Sprintf("level=%d", n))
-				level = &n
+		level := func(f rest.Form) (*int, error) {
+			if f.Get("level") == "" {
+				return nil, nil
 			}
-			return identity.SetMethod(ctx, who, o.ID, m.Route, level)
+			n, err := strconv.Atoi(f.Get("level"))
+			if err != nil {
+				err = fault.New(fault.InvalidParameters, "level: want a number from 0 to 3")
+			}
+			return &n, err
+		}
+		add := deed{name: "method-add-" + m.Route, words: "method-add", title: "method-add-" + m.Route, operation: "SetUserAuthenticationMethod" + m.Operation, effects: &effects{effect.AddsFactor | effect.WeakensPolicy, func(_ context.Context, _, _ string, f rest.Form) (effect.Set, error) {
+			at, err := level(f)
+			if m.Weakens(at) {
+				return effect.AddsFactor | effect.WeakensPolicy, err
+			}
+			return effect.AddsFactor, err
+		}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+			at, err := level(f)
+			if err != nil {
+				return err
+			}
+			if at != nil {
+				rest.Detail(ctx, fmt.Sprintf("level=%d", *at))
+			}
+			return identity.SetMethod(ctx, who, o.ID, m.Route, at)
 		})}
 		if !m.Primary {
 			f := field{name: "level", kind: kindChoice, value: "2"}
@@ -411,7 +426,7 @@ func (a *API) signInDeeds() []deed {
 			}
 			add.fields = []field{f}
 		}
-		list = append(list, add, deed{name: "method-delete-" + m.Route, words: "method-delete", operation: "DeleteUserAuthenticationMethod" + m.Operation, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		list = append(list, add, deed{name: "method-delete-" + m.Route, words: "method-delete", operation: "DeleteUserAuthenticationMethod" + m.Operation, effects: does(effect.RemovesFactor), do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return identity.DeleteMethod(ctx, who, o.ID, m.Route)
 		}), named: true, possible: func(ctx context.Context, o *object) error {
 			scheme, err := identity.Scheme(ctx, rest.Caller(ctx), o.ID)
@@ -489,18 +504,18 @@ func (a *API) certificateDeeds() []deed {
 		return r, err
 	}
 	return []deed{
-		{name: "certificate-revoke", operation: "RevokeCertificate", fields: []field{f}, named: true, about: aboutOne, do: on(func(ctx context.Context, id int64, f rest.Form) error {
+		{name: "certificate-revoke", operation: "RevokeCertificate", effects: does(effect.EndsAccess), fields: []field{f}, named: true, about: aboutOne, do: on(func(ctx context.Context, id int64, f rest.Form) error {
 			reason, err := strconv.Atoi(f.Get("reason"))
 			if err != nil || !slices.Contains(reasons, reason) {
 				return fault.New(fault.InvalidParameters, "reason: want one of the list")
 			}
 			return service.Revoke(ctx, id, reason)
 		})},
-		{name: "certificate-hold", operation: "RevokeCertificate", about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Revoke(ctx, id, reasonHold) })},
-		{name: "certificate-unhold", operation: "UnholdCertificate", about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
-		{name: "request-approve", operation: "ApproveRequest", about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Approve(ctx, id); return err })},
-		{name: "request-reject", operation: "RejectRequest", about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Reject(ctx, id); return err })},
-		{name: "operation-cancel", operation: "CancelOperation", about: a.aboutOperation, do: silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
+		{name: "certificate-hold", operation: "RevokeCertificate", effects: does(effect.EndsAccess), about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Revoke(ctx, id, reasonHold) })},
+		{name: "certificate-unhold", operation: "UnholdCertificate", effects: does(effect.GivesAccess), about: aboutOne, do: on(func(ctx context.Context, id int64, _ rest.Form) error { return service.Unhold(ctx, id) })},
+		{name: "request-approve", operation: "ApproveRequest", effects: does(effect.GivesAccess), about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Approve(ctx, id); return err })},
+		{name: "request-reject", operation: "RejectRequest", effects: does(effect.None), about: aboutRequest, do: request(func(ctx context.Context, id int64) error { _, err := service.Reject(ctx, id); return err })},
+		{name: "operation-cancel", operation: "CancelOperation", effects: does(effect.None), about: a.aboutOperation, do: silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, "operation "+o.Of)
 			return a.Operators.Active.Cancel(ctx, audit.Principal{UserID: o.ID}, o.Of)
 		})},
@@ -525,20 +540,30 @@ func (a *API) aboutOperation(ctx context.Context, o *object) (row, error) {
 
 func (a *API) policyDeeds() []deed {
 	policies := a.Operators.Policies
+	// weighed are the effects of a new policy, which a form is read as.
+	weighed := func(kind policy.Kind, read func(f rest.Form) (policy.Setting, error)) *effects {
+		return &effects{effect.WeakensPolicy, func(ctx context.Context, id, _ string, f rest.Form) (effect.Set, error) {
+			wanted, err := read(f)
+			if err != nil {
+				return effect.None, err
+			}
+			weakens, err := policies.Weakens(ctx, id, kind, wanted)
+			return weakening(weakens), err
+		}}
+	}
 	actions := func(name, operation string, kind policy.Kind) deed {
 		return deed{
-			name: name, operation: operation,
+			name: name, operation: operation, effects: weighed(kind, readActions),
 			more: func(ctx context.Context, o *object) ([]field, error) {
 				have, err := policies.Get(ctx, rest.Caller(ctx), o.ID, kind)
 				return []field{actionField(have.Actions)}, err
 			},
-			heldAs: func(f rest.Form) any { return append([]string{}, f[actionsField]...) },
 			do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-				set, err := policy.ParseActions(f[actionsField])
+				wanted, err := readActions(f)
 				if err != nil {
 					return err
 				}
-				return policies.SetActions(ctx, who, o.ID, kind, set)
+				return policies.SetActions(ctx, who, o.ID, kind, wanted.Actions)
 			}),
 		}
 	}
@@ -546,7 +571,7 @@ func (a *API) policyDeeds() []deed {
 		actions("policy-access", "SetUserAccessPolicy", policy.Access),
 		actions("policy-operation", "SetUserOperationPolicy", policy.Operation),
 		{
-			name: "policy-notification", operation: "SetNotificationPolicy",
+			name: "policy-notification", operation: "SetNotificationPolicy", effects: weighed(policy.Notification, readNotifiers),
 			more: func(ctx context.Context, o *object) (list []field, err error) {
 				have, err := policies.Get(ctx, rest.Caller(ctx), o.ID, policy.Notification)
 				if err != nil {
@@ -566,16 +591,39 @@ func (a *API) policyDeeds() []deed {
 				return list, nil
 			},
 			do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
-				notifiers := map[string][]string{}
-				for name, values := range f {
-					if event, ok := strings.CutPrefix(name, eventField); ok {
-						notifiers[event] = values
-					}
+				wanted, err := readNotifiers(f)
+				if err != nil {
+					return err
 				}
-				return policies.SetNotifiers(ctx, who, o.ID, notifiers)
+				return policies.SetNotifiers(ctx, who, o.ID, wanted.Notifiers)
 			}),
 		},
 	}
+}
+
+// weakening returns the effects of a policy that may be weaker than before.
+func weakening(weakens bool) effect.Set {
+	if weakens {
+		return effect.WeakensPolicy
+	}
+	return effect.None
+}
+
+// readActions reads a form of actions as the policy that the interface reads a list as.
+func readActions(f rest.Form) (policy.Setting, error) {
+	set, err := policy.ParseActions(f[actionsField])
+	return policy.Setting{Actions: set, Fixed: f.Get("fixed") == "true"}, err
+}
+
+// readNotifiers does the same for a form of events.
+func readNotifiers(f rest.Form) (policy.Setting, error) {
+	notifiers := map[string][]string{}
+	for name, values := range f {
+		if event, ok := strings.CutPrefix(name, eventField); ok {
+			notifiers[event] = values
+		}
+	}
+	return policy.Setting{Notifiers: notifiers}, nil
 }
 
 // actionsField is the name of the field of actions.

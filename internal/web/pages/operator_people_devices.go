@@ -10,6 +10,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
@@ -26,8 +27,8 @@ func (a *API) deviceDeeds() []deed {
 	order := func(f rest.Form) device.KInitOrder {
 		return device.KInitOrder{Phone: f.Get("phone"), Email: f.Get("email")}
 	}
-	block := func(name string, lock bool) deed {
-		return deed{name: name, operation: "LockoutMyDssDevice", named: lock, about: a.aboutDevice, heldAs: func(rest.Form) any { return map[string]any{"Lock": lock} },
+	block := func(name string, lock bool, e effect.Set) deed {
+		return deed{name: name, operation: "LockoutMyDssDevice", effects: does(e), named: lock, about: a.aboutDevice,
 			do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 				rest.Detail(ctx, fmt.Sprintf("%s lock=%t", o.Of, lock))
 				_, err := devices.SetBlocked(ctx, who, o.ID, o.Of, lock)
@@ -35,7 +36,7 @@ func (a *API) deviceDeeds() []deed {
 			})}
 	}
 	return []deed{
-		{name: "device-init", operation: "CreateMyDssKInit", more: a.codeFields, possible: func(ctx context.Context, o *object) error {
+		{name: "device-init", operation: "CreateMyDssKInit", effects: does(effect.GivesSecret | effect.AddsFactor), more: a.codeFields, possible: func(ctx context.Context, o *object) error {
 			info, err := devices.Info(ctx, rest.Caller(ctx), o.ID)
 			switch {
 			case err != nil:
@@ -47,13 +48,13 @@ func (a *API) deviceDeeds() []deed {
 		}, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			return begun(devices.Init(ctx, rest.Caller(ctx), o.ID, order(f)))
 		}},
-		{name: "device-show", operation: "GetMyDssKInit", possible: a.connecting, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "device-show", operation: "GetMyDssKInit", effects: does(effect.GivesSecret), possible: a.connecting, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			return begun(devices.GetKInit(ctx, rest.Caller(ctx), o.ID))
 		}},
-		{name: "device-send", operation: "SendMyDssKInit", possible: a.pictured, more: a.pictureFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "device-send", operation: "SendMyDssKInit", effects: does(effect.GivesSecret), possible: a.pictured, more: a.pictureFields, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return devices.SendKInit(ctx, who, o.ID, f.Get("email"))
 		})},
-		{name: "device-code", operation: "ResendMyDssKInitOtp", more: a.codeFields, possible: func(ctx context.Context, o *object) error {
+		{name: "device-code", operation: "ResendMyDssKInitOtp", effects: does(effect.GivesSecret), more: a.codeFields, possible: func(ctx context.Context, o *object) error {
 			if err := a.connecting(ctx, o); err != nil {
 				return err
 			}
@@ -61,22 +62,22 @@ func (a *API) deviceDeeds() []deed {
 		}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			return devices.ResendCode(ctx, who, o.ID, order(f))
 		})},
-		{name: "device-cancel", operation: "DeleteMyDssKInit", possible: a.connecting, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		{name: "device-cancel", operation: "DeleteMyDssKInit", effects: does(effect.None), possible: a.connecting, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return devices.DeleteKInit(ctx, who, o.ID)
 		})},
-		{name: "device-assign", operation: "AssignMyDssKey", fields: []field{{name: "kid", required: true, hint: "field.hint.kid"}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		{name: "device-assign", operation: "AssignMyDssKey", effects: does(effect.AddsFactor), fields: []field{{name: "kid", required: true, hint: "field.hint.kid"}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			_, err := devices.Assign(ctx, who, o.ID, f.Get("kid"))
 			return err
 		})},
-		{name: "device-verify", operation: "GetMyDssVerificationData", about: a.aboutDevice, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "device-verify", operation: "GetMyDssVerificationData", effects: does(effect.GivesSecret | effect.AddsFactor), about: a.aboutDevice, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			v, err := devices.BeginVerification(ctx, rest.Caller(ctx), o.ID, o.Of)
 			if err != nil {
 				return nil, err
 			}
 			return &made{Text: v.QRText, Picture: picture(v.QR), Note: "device.verify"}, nil
 		}},
-		block("device-block", true), block("device-unblock", false),
-		{name: "device-delete", operation: "DeleteMyDssKey", named: true, about: a.aboutDevice, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		block("device-block", true, effect.EndsAccess), block("device-unblock", false, effect.AddsFactor),
+		{name: "device-delete", operation: "DeleteMyDssKey", effects: does(effect.RemovesFactor), named: true, about: a.aboutDevice, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			rest.Detail(ctx, o.Of)
 			return devices.Delete(ctx, who, o.ID, o.Of)
 		})},

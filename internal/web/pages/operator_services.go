@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/internal/web/rest"
@@ -99,7 +100,7 @@ func (a *API) serviceDeeds() []deed {
 		return row{Cells: []cell{{Text: strings.TrimSpace(s.Name + " " + s.Title)}, {Text: s.URL}}}, err
 	}
 	return []deed{
-		{name: "tsp-add", adds: true, operation: "AddTSPService", fields: []field{
+		{name: "tsp-add", adds: true, operation: "AddTSPService", effects: does(effect.None), fields: []field{
 			{name: "service", required: true, hint: "field.hint.service"}, {name: "address", required: true}, {name: "about"}, {name: "class", hint: "field.hint.class"}, {name: "tsa_policy"}, {name: "per_minute", kind: kindNumber},
 		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			most, err := strconv.Atoi(cmp.Or(f.Get("per_minute"), "0"))
@@ -111,11 +112,11 @@ func (a *API) serviceDeeds() []deed {
 				Name: f.Get("service"), Title: f.Get("about"), URL: f.Get("address"), Class: f.Get("class"), Policy: f.Get("tsa_policy"), PerMinute: most,
 			})
 		}},
-		{name: "tsp-remove", operation: "RemoveTSPService", named: true, about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "tsp-remove", operation: "RemoveTSPService", effects: does(effect.None), named: true, about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			return nil, policies.RemoveTSPService(ctx, o.Of)
 		}},
-		{name: "tsp-check", operation: "CheckTSPService", about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "tsp-check", operation: "CheckTSPService", effects: does(effect.None), about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			service, err := a.tspService(ctx, o.Of)
 			if err != nil {
 				return nil, err

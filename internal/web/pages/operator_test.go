@@ -333,7 +333,7 @@ func TestOperatorPages(t *testing.T) {
 // TestOperatorHeld checks that the rules of requests that wait hold for pages, too.
 func TestOperatorHeld(t *testing.T) {
 	t.Parallel()
-	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[ResetPassword, SetUserLockoutStateEx]", "--set", "users.factor_delay=1h")
+	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[gives_secret, ends_access]", "--set", "users.factor_delay=1h")
 	id, login, _, email := w.Register()
 	ours, second, foreign := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.TwoGroup), operator(w, tamgatest.Foreign)
 	at := personAt(id)
@@ -383,8 +383,8 @@ func TestOperatorHeld(t *testing.T) {
 	ours.is(ours.deed(at+"/policy-operation", nil), 400, "this takes effect only after a delay")
 	ours.is(ours.deed(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "this takes effect only after a delay")
 	ours.ok(ours.deed(at+"/policy-access", url.Values{"actions": {"ChangePin"}}), "denied")
-	// A block of a device is never held, and the form cannot make a block of what lifts one.
-	ours.is(ours.post(at+"/device-block?of=1", url.Values{"confirm_name": {"1"}, "lock": {"false"}, "Lock": {"false"}}), 404, "The record has no device")
+	// A block of a device has no delay, and the form cannot make a block of what lifts one.
+	ours.is(ours.post(at+"/device-block?of=1", url.Values{"confirm_name": {"1"}, "lock": {"false"}, "Lock": {"false"}}), 400, "another operator must approve this")
 	ours.is(ours.post(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "this takes effect only after a delay")
 	if list := w.OK(tamgatest.TwoGroup, "GET", "/ums/approvals", "").Body; !strings.Contains(list, `"LockoutMyDssDevice"`) {
 		t.Errorf("requests of pages are not those of the interface: %s", list)

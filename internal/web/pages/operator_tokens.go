@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/oath/stock"
@@ -71,7 +72,7 @@ func (a *API) tokenDeeds() []deed {
 		return row{Cells: []cell{visitorOf(ctx).words.tokenCell(token)}}, err
 	}
 	return []deed{
-		{name: "token-import", adds: true, operation: "ImportTokens", fields: []field{
+		{name: "token-import", adds: true, operation: "ImportTokens", effects: does(effect.None), fields: []field{
 			{name: "file", kind: kindFile, hint: "field.hint.tokens"}, {name: "tokens", kind: kindArea}, {name: "password", kind: kindSecret}, {name: "key", kind: kindSecret, hint: "field.hint.key"},
 		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			list, err := readStock(f)
@@ -86,11 +87,11 @@ func (a *API) tokenDeeds() []deed {
 			rest.Detail(ctx, strconv.Itoa(len(list)-len(known))+" tokens")
 			return &made{Text: strconv.Itoa(len(list) - len(known)), Note: "tokens.imported"}, nil
 		}},
-		{name: "token-unlock", operation: "UnlockToken", about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "token-unlock", operation: "UnlockToken", effects: does(effect.GivesAccess), about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			return nil, service.UnlockToken(ctx, o.Of)
 		}},
-		{name: "token-discard", operation: "DiscardToken", named: true, about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "token-discard", operation: "DiscardToken", effects: does(effect.Deletes), named: true, about: about, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			return nil, service.DiscardToken(ctx, o.Of)
 		}},

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signing"
@@ -196,7 +197,7 @@ func (a *API) heldRequest(ctx context.Context, r struct {
 	if onPage {
 		t.Rows = append(t.Rows, a.heldForm(ctx, &call)...)
 	}
-	t.Rows = append(t.Rows, fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}), fact("held.with", cell{Text: string(call.Body), Code: true}),
+	t.Rows = append(t.Rows, fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}), fact("held.with", cell{Text: string(rest.HeldBody(call.Value)), Code: true}),
 		fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}))
 	open := h.State == held.Waiting || h.State == held.Approved
 	if h.Requester != who.UserID && h.Approval && h.State == held.Waiting {
@@ -227,7 +228,7 @@ func (a *API) heldForm(ctx context.Context, call *held.Call) []row {
 	if of != "" {
 		rows = append(rows, fact("held.of", cell{Text: of}))
 	}
-	form := heldAnswers(call.Body)
+	form := heldAnswers(call)
 	if form == nil {
 		return rows
 	}
@@ -277,18 +278,13 @@ func heldAgain(target, id string) string {
 	return u.String()
 }
 
-// heldAnswers returns the form in the body of a request that waits: its fields, or the actions
-// alone as the interface has them (see deed.heldAs). It is nil for any other body.
-func heldAnswers(body []byte) rest.Form {
+// heldAnswers returns the form of a request that waits, nil for one that was made otherwise.
+func heldAnswers(call *held.Call) rest.Form {
 	var form rest.Form
-	if json.Unmarshal(body, &form) == nil {
-		return form
+	if json.Unmarshal(rest.HeldBody(call.Value), &form) != nil {
+		return nil
 	}
-	var actions []string
-	if json.Unmarshal(body, &actions) == nil {
-		return rest.Form{actionsField: actions}
-	}
-	return nil
+	return form
 }
 
 // fillHeld fills in the form of a deed as the person sent it in a request that waits, so that it
@@ -299,7 +295,7 @@ func (a *API) fillHeld(ctx context.Context, d *deed, asked *view, id string) err
 		return err
 	}
 	target, err := url.Parse(call.Target)
-	if form := heldAnswers(call.Body); err == nil && form != nil && h.Requester == rest.Caller(ctx).UserID && target.Path == visitorOf(ctx).path {
+	if form := heldAnswers(&call); err == nil && form != nil && h.Requester == rest.Caller(ctx).UserID && target.Path == visitorOf(ctx).path {
 		asked.fill(d, form)
 	}
 	return nil
@@ -326,8 +322,8 @@ func (a *API) heldDeeds() []deed {
 		}
 	}
 	return []deed{
-		{name: "held-approve", operation: "GiveApproval", do: decide(true)},
-		{name: "held-refuse", operation: "RefuseApproval", do: decide(false)},
+		{name: "held-approve", operation: "GiveApproval", effects: does(effect.None), do: decide(true)},
+		{name: "held-refuse", operation: "RefuseApproval", effects: does(effect.None), do: decide(false)},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/web/rest"
@@ -144,7 +145,7 @@ func webhookField(ctx context.Context, _ *object) ([]field, error) {
 func (a *API) webhookDeeds() []deed {
 	webhooks := a.Operators.Webhooks
 	return []deed{
-		{name: "webhook-add", adds: true, operation: "AddWebhook", fields: []field{{name: "address", required: true}}, more: webhookField, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
+		{name: "webhook-add", adds: true, operation: "AddWebhook", effects: does(effect.None), fields: []field{{name: "address", required: true}}, more: webhookField, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			s, secret, err := a.Operators.Webhooks.Add(ctx, f.Get("address"), f["events"])
 			if err != nil {
 				return nil, err
@@ -153,7 +154,7 @@ func (a *API) webhookDeeds() []deed {
 			rest.Concerning(ctx, s.ID)
 			return &made{Secret: "whsec_" + base64.StdEncoding.EncodeToString(secret), Note: "webhooks.secret"}, nil
 		}},
-		{name: "webhook-change", operation: "ChangeWebhook", more: func(ctx context.Context, o *object) ([]field, error) {
+		{name: "webhook-change", operation: "ChangeWebhook", effects: does(effect.None), more: func(ctx context.Context, o *object) ([]field, error) {
 			s, err := webhooks.Subscription(ctx, o.Of)
 			if err != nil {
 				return nil, err
@@ -168,17 +169,17 @@ func (a *API) webhookDeeds() []deed {
 			o.back = webhookAt(o.Of)
 			return nil, webhooks.Change(ctx, o.Of, f.Get("address"), f["events"])
 		}},
-		{name: "webhook-pause", operation: "PauseWebhook", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "webhook-pause", operation: "PauseWebhook", effects: does(effect.None), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			o.back = webhookAt(o.Of)
 			return nil, webhooks.Pause(ctx, o.Of)
 		}},
-		{name: "webhook-resume", operation: "ResumeWebhook", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "webhook-resume", operation: "ResumeWebhook", effects: does(effect.None), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			o.back = webhookAt(o.Of)
 			return nil, webhooks.Resume(ctx, o.Of)
 		}},
-		{name: "webhook-test", operation: "TestWebhook", do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "webhook-test", operation: "TestWebhook", effects: does(effect.None), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			failed, err := a.Operators.Messages.TestWebhook(ctx, o.Of, rest.Caller(ctx).UserID)
 			if err != nil {
@@ -191,7 +192,7 @@ func (a *API) webhookDeeds() []deed {
 			o.back = webhookAt(o.Of)
 			return &made{Facts: []Fact{f}, Note: "webhooks.tested"}, nil
 		}},
-		{name: "webhook-remove", operation: "RemoveWebhook", named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+		{name: "webhook-remove", operation: "RemoveWebhook", effects: does(effect.None), named: true, do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Concerning(ctx, o.Of)
 			return nil, a.Operators.Webhooks.Remove(ctx, o.Of)
 		}},

@@ -89,7 +89,7 @@ func TestPasskeysByOperators(t *testing.T) {
 // passkeys says so.
 func TestPasskeysHeld(t *testing.T) {
 	t.Parallel()
-	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[RemoveUserPasskey]")
+	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[removes_factor]")
 	path := "/ums/user/" + w.Dev.User.ID + "/passkeys"
 	refused := func(method, path, text string) {
 		t.Helper()

@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
 )
@@ -317,6 +319,28 @@ func TestSameName(t *testing.T) {
 		if got := sameName(c.typed, c.name); got != c.want {
 			t.Errorf("%q for %q: %t", c.typed, c.name, got)
 		}
+	}
+}
+
+// TestDeedEffects checks that each deed has effects, and none that the operation of the interface with
+// its name does not have.
+func TestDeedEffects(t *testing.T) {
+	deps := Bare()
+	deps.Operators.Passkeys = &passkey.Service{}
+	shared := 0
+	for _, d := range New(Settings{}, deps).deedsByName {
+		if d.effects == nil {
+			t.Errorf("%s has no effects", d.name)
+			continue
+		}
+		if of, known := effect.OfOperation(d.operation); known {
+			if shared++; d.effects.possible&^of != 0 || d.effects.possible == effect.None && d.operation != "SetUserProperty" {
+				t.Errorf("%s has the effects %s, and %s has %s", d.name, d.effects.possible, d.operation, of)
+			}
+		}
+	}
+	if shared < 40 {
+		t.Errorf("only %d deeds are operations of the interface with effects", shared)
 	}
 }
 

@@ -28,6 +28,10 @@ type Unread struct {
 	Empty   bool // the value was "", [] or {}
 }
 
+// FromValue is a type whose values clients write in several forms of JSON. It is set from nil,
+// bool, string, json.Number, []any or map[string]any; null and a missing value leave it zero.
+type FromValue interface{ FromValue(value any) error }
+
 // binder reads one value into v, which is settable and may hold any earlier value. The
 // reader is before the first byte of the value, which is not null.
 type binder func(r *reader, v reflect.Value) error
@@ -47,6 +51,7 @@ var (
 	numType   = reflect.TypeFor[json.Number]()
 	anyType   = reflect.TypeFor[any]()
 	textual   = reflect.TypeFor[encoding.TextUnmarshaler]()
+	fromValue = reflect.TypeFor[FromValue]()
 )
 
 // binderOf returns the binder for t and compiles it at first use. It panics on a type that
@@ -100,7 +105,10 @@ func (c compiler) compile(t reflect.Type) binder {
 			return err
 		}
 	}
-	if reflect.PointerTo(t).Implements(textual) {
+	switch {
+	case reflect.PointerTo(t).Implements(fromValue):
+		return bindValue
+	case reflect.PointerTo(t).Implements(textual):
 		return bindTextual
 	}
 	switch t.Kind() {
@@ -384,6 +392,18 @@ func bindTextual(r *reader, v reflect.Value) error {
 		return r.wrong("a valid value").(*fault.Error).With(err)
 	}
 	return nil
+}
+
+func bindValue(r *reader, v reflect.Value) error {
+	value, err := r.value()
+	if err != nil {
+		return err
+	}
+	err = v.Addr().Interface().(FromValue).FromValue(value)
+	if f, ok := fault.As(err); ok && len(r.path) > 0 {
+		return fault.New(f.Code, r.where()+": "+f.Message).With(err)
+	}
+	return err
 }
 
 // bindBool reads a boolean as clients write one: true, "True", 1, "1".

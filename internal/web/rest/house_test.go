@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 )
 
@@ -178,7 +179,7 @@ func open(t *testing.T, limits Limits) *house {
 		Handle("POST /map", "Map", Anyone, func(_ context.Context, r body[map[string]bool]) (map[string]bool, error) { return r.Body, nil }),
 		Handle("POST /form", "Form", Anyone, func(_ context.Context, r body[Form]) (Form, error) { return r.Body, nil }).AtMost(100),
 		Handle("GET /form", "FormQuery", Anyone, func(_ context.Context, r body[Form]) (Form, error) { return r.Body, nil }),
-		Handle("POST /operate/{id}", "Operate", Right("operator"), func(context.Context, struct{}) (None, error) { return None{}, nil }),
+		Handle("POST /operate/{id}", "Operate", Right("operator"), func(context.Context, struct{}) (None, error) { return None{}, nil }).Effects(effect.None),
 		Handle("GET /file", "File", Anyone, func(context.Context, struct{}) (File, error) {
 			return File{Content: strings.NewReader("content"), Name: "a b.sig"}, nil
 		}),

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest/limit"
 )
@@ -104,8 +105,9 @@ type Gate struct {
 }
 
 // Mount puts routes on mux under prefix, each with and without a trailing slash unless it
-// is exact. It panics when a route declares no right, or one that the gate cannot check, and when
-// the gate holds requests that it cannot hold. Such a program does not start.
+// is exact. It panics when a route declares no right, or one that the gate cannot check, when a
+// route by which operators change something declares no effects, and when requests that may wait
+// cannot be stored. Such a program does not start.
 func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 	if gate.Audit == nil || gate.Log == nil {
 		panic(fmt.Sprintf("rest: the gate of %s has no audit log or no log", prefix))
@@ -125,8 +127,10 @@ func Mount(mux *http.ServeMux, prefix string, gate *Gate, routes []Route) {
 			panic(fmt.Sprintf("rest: route %s accepts confirmed tokens, and its gate identifies none", r.Name))
 		case r.unaudited && r.Right != Anyone:
 			panic(fmt.Sprintf("rest: route %s has a known caller, so it must have audit entries", r.Name))
-		case gate.Holder != nil && r.Right != Anyone && gate.Holder.Holds(r.Name) && !r.holdable():
-			panic(fmt.Sprintf("rest: requests of route %s may wait, and a holder cannot read them", r.Name))
+		case r.mustDeclare() && !r.declared:
+			panic(fmt.Sprintf("rest: route %s declares no effects: say what it does to people, keys and policies, or that it does none of it", r.Name))
+		case r.possible != effect.None && r.storable() != "":
+			panic(fmt.Sprintf("rest: requests of route %s may wait, and they cannot be stored: %s", r.Name, r.storable()))
 		case names[r.Name+r.Method+r.Path]:
 			panic(fmt.Sprintf("rest: route %s is there twice", r.Name))
 		}
@@ -215,7 +219,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		in.body = io.TeeReader(body, p.digest)
 	}
 	in.remains = func() error { return h.remains(ctx, r, call, body.n) }
-	in.bound = func() error {
+	in.bound = func(any) error {
 		if err := in.remains(); err != nil {
 			return err
 		}

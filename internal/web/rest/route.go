@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 )
 
@@ -48,10 +49,12 @@ type Route struct {
 	counted          bool // see Counted
 	answerOnly, once bool
 	confirmed        bool
-	identifies       bool           // see Identifying
-	varying          []string       // see Varying
-	heldAs           func(Form) any // see HeldAs; nil: the body as it is
-	headers          []string       // that fields of the request are read from
+	identifies       bool       // see Identifying
+	varying          []string   // see Varying
+	declared         bool       // see Effects
+	possible         effect.Set // with any values
+	weigh            func(ctx context.Context, req any) (effect.Set, error)
+	headers          []string // that fields of the request are read from
 	guard            func(remote string) error
 	call             func(ctx context.Context, in *input) (any, error)
 }
@@ -173,10 +176,11 @@ func (r Route) Also(method string) Route {
 type input struct {
 	http      *http.Request
 	body      io.Reader
-	documents int          // how many the request may hold
-	docs      documents    // nil: the route takes none
-	bound     func() error // called when the request was read, before the call; nil: not called
-	remains   func() error // refuses a caller whose sign-in ended while the body was read; nil: not called
+	documents int       // how many the request may hold
+	docs      documents // nil: the route takes none
+	// bound is called with the pointer to the request that was read, before the call. nil: not called.
+	bound   func(req any) error
+	remains func() error // refuses a caller whose sign-in ended while the body was read; nil: not called
 }
 
 // close frees the documents of the request.
@@ -246,7 +250,7 @@ func newRoute[Req, Resp any](pattern, name string, right Right) (Route, func(*in
 			return req, err
 		}
 		if in.bound != nil {
-			err = in.bound()
+			err = in.bound(&req)
 		}
 		return req, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/effect"
 	"tamga/internal/web/rest"
 )
 
@@ -49,21 +50,21 @@ func (a *API) contactRoutes() []rest.Route {
 		one := all + "/{value}"
 		routes = append(routes,
 			rest.Handle("GET "+all, "GetUser"+s.name+"s", Operator, c.list),
-			rest.Handle("POST "+all, "AddUser"+s.name, Operator, c.add),
+			rest.Handle("POST "+all, "AddUser"+s.name, Operator, c.add).Effects(effect.None),
 			// The specification checks e-mails under phones, so the value decides.
-			rest.Handle("POST /ums/user/"+s.plural+"/{value}/isunique", "Check"+s.name+"Unique", Operator, c.isUnique),
-			rest.Handle("DELETE "+one, "DeleteUser"+s.name, Operator, c.delete),
+			rest.Handle("POST /ums/user/"+s.plural+"/{value}/isunique", "Check"+s.name+"Unique", Operator, c.isUnique).Effects(effect.None),
+			rest.Handle("DELETE "+one, "DeleteUser"+s.name, Operator, c.delete).Effects(effect.RemovesFactor),
 			rest.Handle("GET /ums/user/{id}/"+s.single, "GetUser"+s.name+"TokenInfo", Operator, c.main).Answering(s.legacy(contact.Contact{})),
-			rest.Handle("POST /ums/user/{id}/"+s.single, "SetUserMain"+s.name, Operator, c.setMain),
-			rest.Handle("DELETE /ums/user/{id}/"+s.single, "DeleteUser"+s.name, Operator, c.deleteMain),
+			rest.Handle("POST /ums/user/{id}/"+s.single, "SetUserMain"+s.name, Operator, c.setMain).Effects(effect.AddsFactor|effect.RemovesFactor),
+			rest.Handle("DELETE /ums/user/{id}/"+s.single, "DeleteUser"+s.name, Operator, c.deleteMain).Effects(effect.RemovesFactor),
 		)
 		for _, r := range []rest.Route{
-			rest.Handle("POST "+one+"/confirm", "ConfirmUser"+s.name, Operator, c.confirm),
-			rest.Handle("POST "+one+"/requireconfirm", "RequireUser"+s.name+"Confirmation", Operator, c.requireConfirmation),
-			rest.Handle("POST "+one+"/submitconfirm", "SubmitUser"+s.name+"Confirmation", Operator, c.submitConfirmation),
-			rest.Handle("POST "+one+"/primary", "SetUserPrimary"+s.name, Operator, c.setPrimary),
-			rest.Handle("POST "+one+"/notification", "SetUserNotification"+s.name, Operator, c.setNotification),
-			rest.Handle("POST "+one+"/secondaryauth", "SetUserSecondaryAuth"+s.name, Operator, c.setSecondaryAuth),
+			rest.Handle("POST "+one+"/confirm", "ConfirmUser"+s.name, Operator, c.confirm).Effects(effect.None),
+			rest.Handle("POST "+one+"/requireconfirm", "RequireUser"+s.name+"Confirmation", Operator, c.requireConfirmation).Effects(effect.None),
+			rest.Handle("POST "+one+"/submitconfirm", "SubmitUser"+s.name+"Confirmation", Operator, c.submitConfirmation).Effects(effect.None),
+			rest.Handle("POST "+one+"/primary", "SetUserPrimary"+s.name, Operator, c.setPrimary).Effects(effect.AddsFactor | effect.RemovesFactor),
+			rest.Handle("POST "+one+"/notification", "SetUserNotification"+s.name, Operator, c.setNotification).Effects(effect.None),
+			rest.Handle("POST "+one+"/secondaryauth", "SetUserSecondaryAuth"+s.name, Operator, c.setSecondaryAuth).Effects(effect.AddsFactor | effect.RemovesFactor),
 		} {
 			routes = append(routes, r, r.Also("PATCH"))
 		}

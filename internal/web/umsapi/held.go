@@ -3,108 +3,22 @@
 package umsapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"slices"
-	"strings"
-	"time"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/held"
-	"tamga/internal/domain/policy"
 	"tamga/internal/web/rest"
 )
 
-// weakens are the operations that add, replace or remove a factor of a user or may ask the
-// user for less. A delay holds them. A new route that does so is named here.
-var weakens = strings.Fields(`ResetPassword ResetPasswordAndSend ResetPasswordAndSendSms ResetPasswordAndSendEmail ResetPasswordAndPrint
-	SetUserMainPhone SetUserMainEmail SetUserPrimaryPhone SetUserPrimaryEmail SetUserSecondaryAuthPhone SetUserSecondaryAuthEmail DeleteUserPhone DeleteUserEmail SetUserLogin DeleteUserLogin SetUserGroup SetUserOperationPolicy
-	SetUserOtpToken CreateUserOathAppData RemoveUserOtpToken RemoveUserPasskey
-	AssignMyDssKey CreateMyDssKInit GetMyDssVerificationData LockoutMyDssDevice DeleteMyDssKey DeleteAllMyDssKeys`)
-
-// Holding are the rules of requests that wait.
-type Holding struct {
-	Requests *held.Service
-	Approve  []string      // operations that a second operator must approve
-	Delay    time.Duration // of operations that weaken what a user signs in and confirms with; 0: none
-	Factors  Factors
-	Policies Policies
-}
-
-// Factors knows what users sign in and confirm with; *signin.Service satisfies it.
-type Factors interface {
-	// HasFactor reports whether the user could sign in or confirm.
-	HasFactor(ctx context.Context, userID string) (bool, error)
-}
-
-// Policies knows the policies of users; *policy.Service satisfies it.
-type Policies interface {
-	Effective(ctx context.Context, userID string, k policy.Kind) (policy.Setting, error)
-}
-
-// Holds implements [rest.Holder].
-func (h *Holding) Holds(operation string) bool {
-	return slices.Contains(h.Approve, operation) || h.Delay > 0 && weakening(operation)
-}
-
-func weakening(operation string) bool {
-	return slices.Contains(weakens, operation) ||
-		strings.HasPrefix(operation, "SetUserAuthenticationMethod") || strings.HasPrefix(operation, "DeleteUserAuthenticationMethod")
-}
+// Holding has rules decide about requests, for [rest.Gate].
+type Holding struct{ *held.Rules }
 
 // Hold implements [rest.Holder].
-func (h *Holding) Hold(ctx context.Context, who audit.Principal, c rest.HeldCall) (func(context.Context, error) error, error) {
-	needs := held.Needs{Approval: slices.Contains(h.Approve, c.Operation)}
-	if h.Delay > 0 && weakening(c.Operation) {
-		waits, err := h.delayed(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if waits {
-			needs.Delay = h.Delay
-		}
-	}
-	if needs == (held.Needs{}) {
-		return nil, nil
-	}
-	turn, err := h.Requests.Hold(ctx, who, held.Call{Operation: c.Operation, Method: c.Method, Target: c.Target, Object: c.Object, Body: c.Body}, needs)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, err error) error {
-		if _, refused := fault.As(err); err != nil && !refused {
-			return nil // it may have been carried out, so it must not be repeated: it ends as Interrupted
-		}
-		return turn.End(ctx, err != nil)
-	}, nil
-}
-
-// delayed reports whether a delay holds a request: the user has a factor already. A new
-// operation policy is held only if it asks for less, and a block of a device never is, since
-// the device may be stolen.
-func (h *Holding) delayed(ctx context.Context, c rest.HeldCall) (bool, error) {
-	has, err := h.Factors.HasFactor(ctx, c.Object)
-	if err != nil || !has || c.Operation != "SetUserOperationPolicy" && c.Operation != "LockoutMyDssDevice" {
-		return has, err
-	}
-	var body any
-	d := json.NewDecoder(bytes.NewReader(c.Body))
-	d.UseNumber()
-	if d.Decode(&body) != nil {
-		return false, nil // refused without a delay
-	}
-	if c.Operation == "LockoutMyDssDevice" {
-		block, err := flagOf("Lock", body, flag{})
-		return !block, err
-	}
-	wanted, err := readActions(body)
-	if err != nil {
-		return false, err
-	}
-	have, err := h.Policies.Effective(ctx, c.Object, policy.Operation)
-	return have.Actions&^wanted != 0, err
+func (h Holding) Hold(ctx context.Context, who audit.Principal, c rest.HeldCall) (*rest.HeldTurn, error) {
+	turn, err := h.Rules.Hold(ctx, who, held.Call(c))
+	return (*rest.HeldTurn)(turn), err
 }
 
 // heldAPI serves the requests that wait.
@@ -120,8 +34,8 @@ func HeldRoutes(requests *held.Service) []rest.Route {
 	return []rest.Route{
 		rest.Handle("GET /ums/approvals", "GetApprovals", Operator, a.list),
 		rest.Handle("GET /ums/approvals/{request}", "GetApproval", Operator, a.read),
-		rest.Handle("POST /ums/approvals/{request}/approve", "GiveApproval", Operator, a.decide(true)),
-		rest.Handle("POST /ums/approvals/{request}/refuse", "RefuseApproval", Operator, a.decide(false)),
+		rest.Handle("POST /ums/approvals/{request}/approve", "GiveApproval", Operator, a.decide(true)).Effects(effect.None),
+		rest.Handle("POST /ums/approvals/{request}/refuse", "RefuseApproval", Operator, a.decide(false)).Effects(effect.None),
 	}
 }
 
@@ -150,12 +64,13 @@ type heldRequest struct {
 	ExpiresAt     string
 }
 
-// heldDetail is a request with what it asks for.
+// heldDetail is a request with what it asks for, as it was read.
 type heldDetail struct {
 	heldRequest
-	Method string
-	Target string
-	Body   *string // JSON text
+	Method  string
+	Target  string
+	Body    *string // JSON text
+	Effects []string
 }
 
 func describeHeld(r held.Request) heldRequest {
@@ -190,7 +105,7 @@ func (a heldAPI) list(ctx context.Context, r struct {
 func (a heldAPI) read(ctx context.Context, r onRequest) (heldDetail, error) {
 	rest.Detail(ctx, "request "+r.Request)
 	have, call, err := a.requests.Read(ctx, caller(ctx), r.Request)
-	return heldDetail{describeHeld(have), call.Method, call.Target, rest.OrNull(string(call.Body))}, err
+	return heldDetail{describeHeld(have), call.Method, call.Target, rest.OrNull(string(rest.HeldBody(call.Value))), append([]string{}, call.Effects.Names()...)}, err
 }
 
 func (a heldAPI) decide(approve bool) func(context.Context, onRequest) (heldRequest, error) {

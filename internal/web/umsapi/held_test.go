@@ -58,8 +58,8 @@ func onBothEngines(t *testing.T, test func(t *testing.T, settings ...string)) {
 }
 
 func testSecondOperator(t *testing.T, settings ...string) {
-	w := tamgatest.StartUMS(t, append(settings, "--set", "users.second_operator=[ResetPassword, SetUserApprovedStateAsync]")...)
-	id, _, _, _ := w.Register() // an operation that is not named
+	w := tamgatest.StartUMS(t, append(settings, "--set", "users.second_operator=[gives_secret, ends_access]")...)
+	id, _, _, _ := w.Register() // without such an effect
 	reset := "/ums/user/" + id + "/password"
 	request := heldBack(t, w, tamgatest.Ours, "POST", reset, "")
 	if same := heldBack(t, w, tamgatest.Ours, "POST", reset, ""); same != request {
@@ -106,7 +106,7 @@ func testSecondOperator(t *testing.T, settings ...string) {
 		t.Errorf("%d passwords were made, want 1", len(passwords))
 	}
 	// A refused one is not carried out, and a new call asks again.
-	approve := "/ums/user/" + id + "/approve?approved=true"
+	approve := "/ums/user/" + id + "/approve?approved=false"
 	refused := heldBack(t, w, tamgatest.Ours, "POST", approve, "")
 	if r := w.TryCommand("approval", "list"); r.Failure != nil || !strings.Contains(r.Out, refused) {
 		t.Errorf("%s, %v", r.Out, r.Failure)
@@ -152,6 +152,20 @@ func testFactorDelay(t *testing.T, settings ...string) {
 	if a := w.Ask(tamgatest.Ours, "POST", user+"/mydss/lockout", `{"Kid":"1","Lock":true}`); strings.Contains(a.Body, "wrong_operation") {
 		t.Errorf("a block of a device waits: %v", a)
 	}
+	// A new policy is judged as it is read: in every spelling it asks for less.
+	for _, body := range []string{"\xEF\xBB\xBF[]", " [ ] ", "\"SignDocument\"", `2`} {
+		heldBack(t, w, tamgatest.Ours, "POST", user+"/operationpolicy", body)
+	}
+	heldBack(t, w, tamgatest.Ours, "POST", user+"/mydss/lockout", "\xEF\xBB\xBF"+`{"KID":"1","lock":0}`)
+	for _, body := range []string{`{"Kid":"1","lock":true,"Lock":false}`, `{"Kid":"1","Lock":true,"Lock":false}`} {
+		if a := w.Ask(tamgatest.Ours, "POST", user+"/mydss/lockout", body); a.Status != 400 || !strings.Contains(a.Body, "Lock is given twice") {
+			t.Errorf("%s: %v", body, a)
+		}
+	}
+	heldBack(t, w, tamgatest.Ours, "POST", user+"/notificationpolicy", `{}`)
+	w.OK(tamgatest.Ours, "POST", user+"/accesspolicy", `[2]`)
+	heldBack(t, w, tamgatest.Ours, "POST", user+"/accesspolicy", `[]`)
+	heldBack(t, w, tamgatest.Ours, "POST", user+"/mydss/init/get", "") // gives out a secret
 	// A code is no part of the request: the same one with another code is the same.
 	otp := func(code string) string {
 		return heldBack(t, w, tamgatest.Ours, "POST", user+"/oath", fmt.Sprintf(`{"Serial":"1","FirstOtp":%q}`, code))
@@ -172,7 +186,7 @@ func testFactorDelay(t *testing.T, settings ...string) {
 	}
 	var changes []heldRequest
 	w.OK("user", "GET", "/changes", "").Into(t, &changes)
-	if len(changes) != 13 {
+	if len(changes) != 17 {
 		t.Errorf("the user sees %d changes", len(changes))
 	}
 	for _, who := range []string{tamgatest.Plain, tamgatest.Ours} {
@@ -189,7 +203,7 @@ func testFactorDelay(t *testing.T, settings ...string) {
 	}
 	w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+changes[1].ID+"/refuse", "")
 	w.OK("user", "GET", "/changes", "").Into(t, &changes)
-	if len(changes) != 11 {
+	if len(changes) != 15 {
 		t.Errorf("the user sees %d changes", len(changes))
 	}
 }
@@ -241,6 +255,83 @@ func addDevice(t *testing.T, w *tamgatest.UMS, id string) (kid string) {
 	_, text := w.Verification(id, facts.Kid)
 	phone("verify", "--qr-text", text)
 	return facts.Kid
+}
+
+// TestApprovedValueRuns: what a second operator has approved is what runs, however the repetition
+// is spelled. Every operation that gives out a secret needs the approval.
+func TestApprovedValueRuns(t *testing.T) { onBothEngines(t, testApprovedValueRuns) }
+
+func testApprovedValueRuns(t *testing.T, settings ...string) {
+	w := tamgatest.StartUMS(t, append(settings, "--set", "users.second_operator=[gives_secret]")...)
+	id, _, phone, _ := w.Register()
+	user := "/ums/user/" + id
+	w.OK(tamgatest.Ours, "POST", user+"/phones/"+phone+"/confirm", "")
+	send := user + "/password/send"
+	to := `"NotificationDestinations":[{"Type":"PhoneNumber","Value":` + phone + `}]`
+	for _, body := range []string{`{` + to + `,"ReturnRawPassword":false,"returnRawPassword":true}`, `{` + to + `,"ReturnRawPassword":true,"ReturnRawPassword":false}`} {
+		if a := w.Ask(tamgatest.Ours, "POST", send, body); a.Status != 400 || !strings.Contains(a.Body, "ReturnRawPassword is given twice") {
+			t.Errorf("%s: %v", body, a)
+		}
+	}
+	request := heldBack(t, w, tamgatest.Ours, "POST", send, `{`+to+`,"ReturnRawPassword":false}`)
+	var detail struct {
+		Body    string
+		Effects []string
+	}
+	w.OK(tamgatest.TwoGroup, "GET", "/ums/approvals/"+request, "").Into(t, &detail)
+	if !strings.Contains(detail.Body, `"ReturnRawPassword":false`) || strings.Join(detail.Effects, " ") != "gives_secret adds_factor removes_factor" {
+		t.Errorf("%+v", detail)
+	}
+	w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+request+"/approve", "")
+	if other := heldBack(t, w, tamgatest.Ours, "POST", send, `{`+to+`,"ReturnRawPassword":true}`); other == request {
+		t.Error("another value is the same request")
+	}
+	var mu sync.Mutex
+	var answers []string
+	var callers sync.WaitGroup
+	for range 8 { // the same value in other words, once
+		callers.Go(func() {
+			if a := w.Ask(tamgatest.Ours, "POST", send, "\xEF\xBB\xBF"+` { "returnRawPassword" : 0 , `+to+`, "Unknown": 1 } `); a.Status == 200 {
+				mu.Lock()
+				defer mu.Unlock()
+				answers = append(answers, a.Body)
+			}
+		})
+	}
+	callers.Wait()
+	if len(answers) != 1 || strings.Contains(answers[0], "Password") {
+		t.Errorf("carried out as %q", answers)
+	}
+	for _, path := range []string{
+		"/password", "/password/send/sms", "/password/send/email", "/password/print?format=Pdf", "/oath/app",
+		"/mydss/init", "/mydss/init/get", "/mydss/sendqr", "/mydss/init/sendqr", "/mydss/init/resendotp", "/mydss/verify/get",
+	} {
+		heldBack(t, w, tamgatest.Ours, "POST", user+path, "")
+	}
+}
+
+// TestFactorSinceApproval: a request that was approved while the user had no factor waits for the
+// delay if the user has one by the time it is carried out.
+func TestFactorSinceApproval(t *testing.T) { onBothEngines(t, testFactorSinceApproval) }
+
+func testFactorSinceApproval(t *testing.T, settings ...string) {
+	w := tamgatest.StartUMS(t, append(settings, "--set", "users.second_operator=[gives_secret]", "--set", "users.factor_delay=24h")...)
+	id, login, _, _ := w.Register()
+	user := "/ums/user/" + id
+	request := heldBack(t, w, tamgatest.Ours, "POST", user+"/oath/app", "")
+	w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+request+"/approve", "")
+	w.OK(tamgatest.Ours, "POST", user+"/authmethod/password", "")
+	w.Command("user", "password", login, "--password-file", tamgatest.PasswordFile(t))
+	for range 2 {
+		if a := w.Ask(tamgatest.Ours, "POST", user+"/oath/app", ""); a.Status != 400 || !strings.Contains(a.Body, request+" takes effect only after a delay") {
+			t.Errorf("%v", a)
+		}
+	}
+	w.Tokens["user"] = w.TokenOf(login, tamgatest.Password)
+	var changes []heldRequest
+	if w.OK("user", "GET", "/changes", "").Into(t, &changes); len(changes) != 1 || changes[0].ID != request || changes[0].State != "Approved" {
+		t.Errorf("the user sees %+v", changes)
+	}
 }
 
 // TestConfirmedChange: a change that the user confirms with a factor of before waits no

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
@@ -13,18 +14,28 @@ import (
 
 func (a *API) lockRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("POST /ums/user/{id}/lockout", "SetUserLockoutState", Operator, a.lockout),
-		rest.Handle("POST /ums/user/{id}/lockoutex", "SetUserLockoutStateEx", Operator, a.lockoutEx),
+		rest.Weigh(rest.Handle("POST /ums/user/{id}/lockout", "SetUserLockoutState", Operator, a.lockout), effect.EndsAccess|effect.GivesAccess,
+			func(_ context.Context, r lockoutRequest) (effect.Set, error) {
+				return r.Lock.either(effect.EndsAccess, effect.GivesAccess), nil
+			}),
+		rest.Weigh(rest.Handle("POST /ums/user/{id}/lockoutex", "SetUserLockoutStateEx", Operator, a.lockoutEx), effect.EndsAccess|effect.GivesAccess,
+			func(_ context.Context, r lockoutExRequest) (effect.Set, error) {
+				lock := r.Body.LockUser
+				return flag{lock != nil, lock != nil && *lock}.either(effect.EndsAccess, effect.GivesAccess), nil
+			}),
 		// The specification writes this path without ums.
-		rest.Handle("POST /user/{id}/grants/revoke", "RevokeUserGrants", Operator, a.revokeGrants),
-		rest.Handle("POST /ums/user/{id}/grants/revoke", "RevokeUserGrants", Operator, a.revokeGrants),
+		rest.Handle("POST /user/{id}/grants/revoke", "RevokeUserGrants", Operator, a.revokeGrants).Effects(effect.EndsAccess),
+		rest.Handle("POST /ums/user/{id}/grants/revoke", "RevokeUserGrants", Operator, a.revokeGrants).Effects(effect.EndsAccess),
 	}
 }
 
-func (a *API) lockout(ctx context.Context, r struct {
+// lockoutRequest locks or unlocks a user at once.
+type lockoutRequest struct {
 	ID   userID `path:"id"`
 	Lock flag   `query:"lock"`
-}) (rest.None, error) {
+}
+
+func (a *API) lockout(ctx context.Context, r lockoutRequest) (rest.None, error) {
 	if !r.Lock.given {
 		return rest.None{}, fault.New(fault.InvalidParameters, "lock is missing: want True or False in the query")
 	}
@@ -39,10 +50,13 @@ type lockoutOrder struct {
 	LockoutDelay    int64 // seconds, unless configured otherwise
 }
 
-func (a *API) lockoutEx(ctx context.Context, r struct {
+// lockoutExRequest locks or unlocks a user.
+type lockoutExRequest struct {
 	ID   userID `path:"id"`
 	Body lockoutOrder
-}) (rest.None, error) {
+}
+
+func (a *API) lockoutEx(ctx context.Context, r lockoutExRequest) (rest.None, error) {
 	o := r.Body
 	if o.LockUser == nil {
 		return rest.None{}, fault.New(fault.InvalidParameters, "LockUser is missing: want true or false")

@@ -5,17 +5,18 @@ package umsapi
 import (
 	"context"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
 
 func (a *API) loginRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("POST /ums/user/{id}/login/local", "SetUserLocalLogin", Operator, a.setLocalLogin),
-		rest.Handle("POST /ums/user/{id}/login", "SetUserLogin", Operator, a.setLogin),
+		rest.Handle("POST /ums/user/{id}/login/local", "SetUserLocalLogin", Operator, a.setLocalLogin).Effects(effect.EndsAccess), // by the name of before
+		rest.Handle("POST /ums/user/{id}/login", "SetUserLogin", Operator, a.setLogin).Effects(effect.AddsFactor | effect.RemovesFactor),
 		rest.Handle("GET /ums/user/{id}/login", "GetUserLogins", Operator, a.logins),
-		rest.Handle("DELETE /ums/user/{id}/login/local", "DeleteUserLocalLogin", Operator, a.deleteLocalLogin),
-		rest.Handle("DELETE /ums/user/{id}/login", "DeleteUserLogin", Operator, a.deleteLogin),
+		rest.Handle("DELETE /ums/user/{id}/login/local", "DeleteUserLocalLogin", Operator, a.deleteLocalLogin).Effects(effect.EndsAccess),
+		rest.Handle("DELETE /ums/user/{id}/login", "DeleteUserLogin", Operator, a.deleteLogin).Effects(effect.RemovesFactor),
 	}
 }
 

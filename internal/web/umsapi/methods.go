@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/signin"
 	"tamga/internal/web/rest"
 )
@@ -15,7 +16,7 @@ import (
 func (a *API) methodRoutes() []rest.Route {
 	routes := []rest.Route{
 		rest.Handle("GET /ums/user/{id}/authmethod", "GetUserAuthenticationScheme", Operator, a.scheme),
-		rest.Handle("POST /ums/user/rawauthdata", "GetUserRawAuthenticationDataAsync", Operator, a.rawData),
+		rest.Handle("POST /ums/user/rawauthdata", "GetUserRawAuthenticationDataAsync", Operator, a.rawData).Effects(effect.None),
 	}
 	// One route for each name: a pattern for any name would match other paths.
 	for _, m := range signin.Methods() {
@@ -24,8 +25,14 @@ func (a *API) methodRoutes() []rest.Route {
 		}
 		path := " /ums/user/{id}/authmethod/" + m.Route
 		routes = append(routes,
-			rest.Handle("POST"+path, "SetUserAuthenticationMethod"+m.Operation, Operator, a.setMethod(m.Route)),
-			rest.Handle("DELETE"+path, "DeleteUserAuthenticationMethod"+m.Operation, Operator, a.deleteMethod(m.Route)),
+			rest.Weigh(rest.Handle("POST"+path, "SetUserAuthenticationMethod"+m.Operation, Operator, a.setMethod(m.Route)), effect.AddsFactor|effect.WeakensPolicy,
+				func(_ context.Context, r setMethodRequest) (effect.Set, error) {
+					if m.Weakens(r.Level.number) {
+						return effect.AddsFactor | effect.WeakensPolicy, nil
+					}
+					return effect.AddsFactor, nil
+				}),
+			rest.Handle("DELETE"+path, "DeleteUserAuthenticationMethod"+m.Operation, Operator, a.deleteMethod(m.Route)).Effects(effect.RemovesFactor),
 		)
 	}
 	return routes
@@ -56,6 +63,9 @@ func (level) OpenAPI() string { return "integer" }
 func (l *level) UnmarshalText(text []byte) error {
 	return json.Unmarshal(text, &l.number)
 }
+
+// MarshalText implements encoding.TextMarshaler.
+func (l level) MarshalText() ([]byte, error) { return json.Marshal(l.number) }
 
 // setMethodRequest has no body. What clients send there repeats the path.
 type setMethodRequest struct {

@@ -9,6 +9,8 @@ import (
 
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/device/message"
+	"tamga/internal/domain/effect"
+	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
 )
 
@@ -24,21 +26,24 @@ func DeviceRoutes(devices *device.Service) []rest.Route {
 
 func (a deviceAPI) mydssRoutes() []rest.Route {
 	const mydss = "/ums/user/{id}/mydss"
-	info := rest.Handle("GET "+mydss, "GetUserMyDssAuthInfo", Operator, a.info)
+	info := rest.Handle("GET "+mydss, "GetUserMyDssAuthInfo", Operator, a.info).Effects(effect.None)
 	return []rest.Route{
-		rest.Handle("POST "+mydss+"/assign", "AssignMyDssKey", Operator, a.assign),
-		rest.Handle("POST "+mydss+"/init", "CreateMyDssKInit", Operator, a.init),
-		rest.Handle("POST "+mydss+"/init/get", "GetMyDssKInit", Operator, a.getKInit),
+		rest.Handle("POST "+mydss+"/assign", "AssignMyDssKey", Operator, a.assign).Effects(effect.AddsFactor),
+		rest.Handle("POST "+mydss+"/init", "CreateMyDssKInit", Operator, a.init).Effects(effect.GivesSecret | effect.AddsFactor),
+		rest.Handle("POST "+mydss+"/init/get", "GetMyDssKInit", Operator, a.getKInit).Effects(effect.GivesSecret),
 		// The table of the specification has one path, its example the other.
-		rest.Handle("POST "+mydss+"/init/sendqr", "SendMyDssKInit", Operator, a.sendQR),
-		rest.Handle("POST "+mydss+"/sendqr", "SendMyDssKInit", Operator, a.sendQR),
-		rest.Handle("POST "+mydss+"/init/resendotp", "ResendMyDssKInitOtp", Operator, a.resendCode),
-		rest.Handle("POST "+mydss+"/init/delete", "DeleteMyDssKInit", Operator, a.deleteKInit),
-		rest.Handle("POST "+mydss+"/verify/get", "GetMyDssVerificationData", Operator, a.verification),
+		rest.Handle("POST "+mydss+"/init/sendqr", "SendMyDssKInit", Operator, a.sendQR).Effects(effect.GivesSecret),
+		rest.Handle("POST "+mydss+"/sendqr", "SendMyDssKInit", Operator, a.sendQR).Effects(effect.GivesSecret),
+		rest.Handle("POST "+mydss+"/init/resendotp", "ResendMyDssKInitOtp", Operator, a.resendCode).Effects(effect.GivesSecret),
+		rest.Handle("POST "+mydss+"/init/delete", "DeleteMyDssKInit", Operator, a.deleteKInit).Effects(effect.None), // no factor yet
+		rest.Handle("POST "+mydss+"/verify/get", "GetMyDssVerificationData", Operator, a.verification).Effects(effect.GivesSecret | effect.AddsFactor),
 		info, info.Also("POST"), // here too
-		rest.Handle("POST "+mydss+"/lockout", "LockoutMyDssDevice", Operator, a.lockout),
-		rest.Handle("POST "+mydss+"/delete", "DeleteMyDssKey", Operator, a.delete),
-		rest.Handle("DELETE "+mydss, "DeleteAllMyDssKeys", Operator, a.deleteAll),
+		rest.Weigh(rest.Handle("POST "+mydss+"/lockout", "LockoutMyDssDevice", Operator, a.lockout), effect.EndsAccess|effect.AddsFactor,
+			func(_ context.Context, r lockDevice) (effect.Set, error) {
+				return r.Body.Lock.either(effect.EndsAccess, effect.AddsFactor), nil
+			}),
+		rest.Handle("POST "+mydss+"/delete", "DeleteMyDssKey", Operator, a.delete).Effects(effect.RemovesFactor),
+		rest.Handle("DELETE "+mydss, "DeleteAllMyDssKeys", Operator, a.deleteAll).Effects(effect.RemovesFactor),
 	}
 }
 
@@ -177,17 +182,20 @@ func (a deviceAPI) info(ctx context.Context, r onUser) (authInfo, error) {
 	return info, err
 }
 
-func (a deviceAPI) lockout(ctx context.Context, r struct {
+// lockDevice blocks or unblocks a device.
+type lockDevice struct {
 	ID   userID `path:"id"`
 	Body struct {
 		Kid  rest.Text
-		Lock rest.Text `api:"boolean"`
+		Lock flag
 	}
-}) (keyInfo, error) {
-	block, err := flagOf("Lock", string(r.Body.Lock), flag{})
-	if err != nil {
-		return keyInfo{}, err
+}
+
+func (a deviceAPI) lockout(ctx context.Context, r lockDevice) (keyInfo, error) {
+	if !r.Body.Lock.given {
+		return keyInfo{}, fault.New(fault.InvalidParameters, "Lock is missing: want true or false")
 	}
+	block := r.Body.Lock.value
 	rest.Detail(ctx, fmt.Sprintf("%s lock=%t", r.Body.Kid, block))
 	d, err := a.devices.SetBlocked(ctx, caller(ctx), string(r.ID), string(r.Body.Kid), block)
 	return describeKey(d), err

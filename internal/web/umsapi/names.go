@@ -5,15 +5,16 @@ package umsapi
 import (
 	"context"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/web/rest"
 )
 
 func (a *API) nameRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("POST /ums/user/{id}/dn", "SetUserDistinguishedName", Operator, a.setDN),
-		rest.Handle("POST /ums/user/dn/isunique", "CheckDistinguishedNameUnique", Operator, a.checkDN),
+		rest.Handle("POST /ums/user/{id}/dn", "SetUserDistinguishedName", Operator, a.setDN).Effects(effect.None),
+		rest.Handle("POST /ums/user/dn/isunique", "CheckDistinguishedNameUnique", Operator, a.checkDN).Effects(effect.None),
 		rest.Handle("GET /ums/user/{id}/dn", "GetUserDistinguishedName", Operator, a.dn),
-		rest.Handle("POST /ums/user/{id}/group", "SetUserGroup", Operator, a.setGroup),
+		rest.Handle("POST /ums/user/{id}/group", "SetUserGroup", Operator, a.setGroup).Effects(effect.WeakensPolicy), // that of another group may
 		rest.Handle("GET /ums/user/{id}/group", "GetUserGroup", Operator, a.group),
 	}
 }

@@ -5,6 +5,7 @@ package umsapi
 import (
 	"context"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/oath"
 	"tamga/internal/web/rest"
 )
@@ -12,11 +13,11 @@ import (
 func (a *API) oathRoutes() []rest.Route {
 	const oath = "/ums/user/{id}/oath"
 	return []rest.Route{
-		rest.Handle("POST "+oath, "SetUserOtpToken", Operator, a.setToken).Varying("FirstOtp", "SecondOtp"),
-		rest.Handle("POST "+oath+"/sync", "RestoreUserOtpTokenSync", Operator, a.syncToken).Varying("FirstOtp", "SecondOtp"),
-		rest.Handle("POST "+oath+"/app", "CreateUserOathAppData", Operator, a.createAppToken),
+		rest.Handle("POST "+oath, "SetUserOtpToken", Operator, a.setToken).Varying("FirstOtp", "SecondOtp").Effects(effect.AddsFactor | effect.RemovesFactor),
+		rest.Handle("POST "+oath+"/sync", "RestoreUserOtpTokenSync", Operator, a.syncToken).Effects(effect.None),
+		rest.Handle("POST "+oath+"/app", "CreateUserOathAppData", Operator, a.createAppToken).Effects(effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor),
 		rest.Handle("GET "+oath, "GetUserOtpTokenInfo", Operator, a.token),
-		rest.Handle("DELETE "+oath, "RemoveUserOtpToken", Operator, a.removeToken),
+		rest.Handle("DELETE "+oath, "RemoveUserOtpToken", Operator, a.removeToken).Effects(effect.RemovesFactor),
 	}
 }
 

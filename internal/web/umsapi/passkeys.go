@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/passkey"
 	"tamga/internal/web/rest"
@@ -25,7 +26,7 @@ func PasskeyRoutes(passkeys Passkeys) []rest.Route {
 	const path = "/ums/user/{id}/passkeys"
 	return []rest.Route{
 		rest.Handle("GET "+path, "GetUserPasskeys", Operator, a.list),
-		rest.Handle("DELETE "+path+"/{passkey}", "RemoveUserPasskey", Operator, a.remove),
+		rest.Handle("DELETE "+path+"/{passkey}", "RemoveUserPasskey", Operator, a.remove).Effects(effect.RemovesFactor),
 	}
 }
 

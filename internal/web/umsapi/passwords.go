@@ -7,18 +7,21 @@ import (
 	"context"
 
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signin"
 	"tamga/internal/web/rest"
 )
 
 func (a *API) passwordRoutes() []rest.Route {
+	// A new password replaces the one of before, and leaves the service in some way.
+	const reset = effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor
 	return []rest.Route{
-		rest.Handle("POST /ums/user/{id}/password", "ResetPassword", Operator, a.resetPassword),
-		rest.Handle("POST /ums/user/{id}/password/send", "ResetPasswordAndSend", Operator, a.resetAndSend),
-		rest.Handle("POST /ums/user/{id}/password/send/sms", "ResetPasswordAndSendSms", Operator, a.resetAndSendTo(contact.Phone)),
-		rest.Handle("POST /ums/user/{id}/password/send/email", "ResetPasswordAndSendEmail", Operator, a.resetAndSendTo(contact.Email)),
-		rest.Handle("POST /ums/user/{id}/password/print", "ResetPasswordAndPrint", Operator, a.resetAndPrint),
+		rest.Handle("POST /ums/user/{id}/password", "ResetPassword", Operator, a.resetPassword).Effects(reset),
+		rest.Handle("POST /ums/user/{id}/password/send", "ResetPasswordAndSend", Operator, a.resetAndSend).Effects(reset),
+		rest.Handle("POST /ums/user/{id}/password/send/sms", "ResetPasswordAndSendSms", Operator, a.resetAndSendTo(contact.Phone)).Effects(reset),
+		rest.Handle("POST /ums/user/{id}/password/send/email", "ResetPasswordAndSendEmail", Operator, a.resetAndSendTo(contact.Email)).Effects(reset),
+		rest.Handle("POST /ums/user/{id}/password/print", "ResetPasswordAndPrint", Operator, a.resetAndPrint).Effects(reset),
 	}
 }
 

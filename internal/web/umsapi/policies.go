@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
@@ -25,12 +26,15 @@ func PolicyRoutes(policies *policy.Editor, lang string) []rest.Route {
 	a := policyAPI{policies, lang}
 	return []rest.Route{
 		rest.Handle("GET /ums/user/{id}/operationpolicy", "GetUserOperationPolicy", Operator, a.operation).Answering([]operationRule[uint32]{}, fullPolicy[operationRule[string]]{}),
-		rest.Handle("POST /ums/user/{id}/operationpolicy", "SetUserOperationPolicy", Operator, a.setActions(policy.Operation)).Taking([]int{}),
+		a.weighed(rest.Handle("POST /ums/user/{id}/operationpolicy", "SetUserOperationPolicy", Operator, a.setActions(policy.Operation)).Taking([]int{}), policy.Operation),
 		rest.Handle("GET /ums/user/{id}/accesspolicy", "GetUserAccessPolicy", Operator, a.access).Answering([]accessRule[uint32]{}, fullPolicy[accessRule[string]]{}),
-		rest.Handle("POST /ums/user/{id}/accesspolicy", "SetUserAccessPolicy", Operator, a.setActions(policy.Access)).Taking([]int{}),
+		a.weighed(rest.Handle("POST /ums/user/{id}/accesspolicy", "SetUserAccessPolicy", Operator, a.setActions(policy.Access)).Taking([]int{}), policy.Access),
 		rest.Handle("GET /ums/user/{id}/notificationpolicy/events", "GetNotificationEvents", Operator, a.events),
 		rest.Handle("GET /ums/user/{id}/notificationpolicy", "GetNotificationPolicy", Operator, a.notification),
-		rest.Handle("POST /ums/user/{id}/notificationpolicy", "SetNotificationPolicy", Operator, a.setNotification).Taking(map[string][]string{}),
+		rest.Weigh(rest.Handle("POST /ums/user/{id}/notificationpolicy", "SetNotificationPolicy", Operator, a.setNotification).Taking(map[string][]string{}), effect.WeakensPolicy,
+			func(ctx context.Context, r setNotificationRequest) (effect.Set, error) {
+				return a.effects(ctx, r.ID, policy.Notification, policy.Setting{Notifiers: r.Body})
+			}),
 	}
 }
 
@@ -89,15 +93,35 @@ func rules[R any](p policy.Setting, full bool, rule func(action any, marked bool
 	return list
 }
 
+// effects are those of a new policy of a user: it may ask for less than the one that applies now.
+func (a policyAPI) effects(ctx context.Context, id userID, k policy.Kind, wanted policy.Setting) (effect.Set, error) {
+	weakens, err := a.policies.Weakens(ctx, string(id), k, wanted)
+	if !weakens {
+		return effect.None, err
+	}
+	return effect.WeakensPolicy, err
+}
+
+// weighed declares the effects of a route that sets actions.
+func (a policyAPI) weighed(r rest.Route, k policy.Kind) rest.Route {
+	return rest.Weigh(r, effect.WeakensPolicy, func(ctx context.Context, r setPolicyRequest) (effect.Set, error) {
+		set, err := r.Body.actions()
+		if err != nil {
+			return effect.None, err
+		}
+		return a.effects(ctx, r.ID, k, policy.Setting{Actions: set})
+	})
+}
+
 // setPolicyRequest holds a list of actions, or one value in place of a list.
 type setPolicyRequest struct {
 	ID   userID `path:"id"`
-	Body any
+	Body actionList
 }
 
 func (a policyAPI) setActions(k policy.Kind) func(context.Context, setPolicyRequest) (rest.None, error) {
 	return func(ctx context.Context, r setPolicyRequest) (rest.None, error) {
-		set, err := readActions(r.Body)
+		set, err := r.Body.actions()
 		if err != nil {
 			return rest.None{}, err
 		}
@@ -105,12 +129,29 @@ func (a policyAPI) setActions(k policy.Kind) func(context.Context, setPolicyRequ
 	}
 }
 
-// readActions reads numbers and names of actions, each of one or of several. A missing body
-// must not count as an empty list.
-func readActions(body any) (policy.Action, error) {
-	list, ok := body.([]any)
+// actionList is a set of actions as clients write one: numbers and names, each of one or of
+// several. A missing body must not count as an empty list.
+type actionList struct {
+	given bool
+	set   policy.Action
+}
+
+func (l actionList) actions() (policy.Action, error) {
+	if !l.given {
+		return 0, noActions()
+	}
+	return l.set, nil
+}
+
+func noActions() error {
+	return fault.New(fault.InvalidParameters, "actions: want an array of numbers or names as the body, such as [2]; [] for none")
+}
+
+// FromValue implements rest.FromValue.
+func (l *actionList) FromValue(value any) error {
+	list, ok := value.([]any)
 	if !ok {
-		list = []any{body}
+		list = []any{value}
 	}
 	var texts []string
 	for _, e := range list {
@@ -122,10 +163,38 @@ func readActions(body any) (policy.Action, error) {
 				texts = append(texts, strings.TrimSpace(name))
 			}
 		default:
-			return 0, fault.New(fault.InvalidParameters, "actions: want an array of numbers or names as the body, such as [2]; [] for none")
+			return noActions()
 		}
 	}
-	return policy.ParseActions(texts)
+	set, err := policy.ParseActions(texts)
+	*l = actionList{true, set}
+	return err
+}
+
+// MarshalJSON implements json.Marshaler: the names of the actions, null for a missing list.
+func (l actionList) MarshalJSON() ([]byte, error) {
+	if !l.given {
+		return []byte("null"), nil
+	}
+	names := []string{}
+	for _, a := range policy.Actions() {
+		if l.set&a != 0 {
+			names = append(names, a.String())
+		}
+	}
+	return json.Marshal(names)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *actionList) UnmarshalJSON(text []byte) error {
+	var names []string
+	if err := json.Unmarshal(text, &names); err != nil || names == nil {
+		*l = actionList{}
+		return err
+	}
+	set, err := policy.ParseActions(names)
+	*l = actionList{true, set}
+	return err
 }
 
 // eventInfo describes a type of event.
@@ -179,12 +248,28 @@ func (a policyAPI) notification(ctx context.Context, r onUser) (notificationPoli
 	return answer, err
 }
 
-func (a policyAPI) setNotification(ctx context.Context, r setPolicyRequest) (rest.None, error) {
-	notifiers, err := readNotifiers(r.Body)
-	if err != nil {
-		return rest.None{}, err
+// setNotificationRequest holds a policy, by itself or as the Policy of the answer of the getter.
+type setNotificationRequest struct {
+	ID   userID `path:"id"`
+	Body notifierMap
+}
+
+func (a policyAPI) setNotification(ctx context.Context, r setNotificationRequest) (rest.None, error) {
+	if r.Body == nil {
+		// Everywhere else an empty body counts as {}. Here {} erases the policy, so a body
+		// that was lost on the way must not count as one.
+		return rest.None{}, fault.New(fault.InvalidParameters, "the request body is missing: send an object of types of events with a list of notifiers each, or {} to erase the policy")
 	}
-	return rest.None{}, a.policies.SetNotifiers(ctx, caller(ctx), string(r.ID), notifiers)
+	return rest.None{}, a.policies.SetNotifiers(ctx, caller(ctx), string(r.ID), r.Body)
+}
+
+// notifierMap are the notifiers by type of event. It is nil for a missing body.
+type notifierMap map[string][]string
+
+// FromValue implements rest.FromValue.
+func (m *notifierMap) FromValue(value any) (err error) {
+	*m, err = readNotifiers(value)
+	return err
 }
 
 // readNotifiers reads a policy, by itself or as the Policy of the answer of the getter.
@@ -192,11 +277,6 @@ func (a policyAPI) setNotification(ctx context.Context, r setPolicyRequest) (res
 func readNotifiers(body any) (map[string][]string, error) {
 	wrong := func(what string) error {
 		return fault.Newf(fault.InvalidParameters, "%s: want an object of types of events with a list of notifiers each, such as {\"UserPasswordChanged\": [\"Email\"]}", what)
-	}
-	if body == nil {
-		// Everywhere else an empty body counts as {}. Here {} erases the policy, so a body
-		// that was lost on the way must not count as one.
-		return nil, fault.New(fault.InvalidParameters, "the request body is missing: send an object of types of events with a list of notifiers each, or {} to erase the policy")
 	}
 	given, ok := body.(map[string]any)
 	if !ok {

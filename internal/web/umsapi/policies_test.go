@@ -54,12 +54,18 @@ func TestReadActions(t *testing.T) {
 		`[]`: 0, `[2]`: policy.SignDocument, `[2,64,768]`: some, `["signdocument","64",256,"UnholdCertificate"]`: some,
 		`["RenewCertificate, SignDocument",768]`: some, `834`: some, `"SignDocument"`: policy.SignDocument, `[2,2]`: policy.SignDocument, `[4095]`: policy.All,
 	} {
-		if got, err := readActions(decode(t, text)); err != nil || got != want {
+		var got, stored actionList
+		if err := got.FromValue(decode(t, text)); err != nil || got != (actionList{true, want}) {
 			t.Errorf("%s is %v, %v; want %v", text, got, err, want)
+		}
+		kept, err := json.Marshal(got)
+		if e := json.Unmarshal(kept, &stored); err != nil || e != nil || stored != got {
+			t.Errorf("%s is stored as %s, %v, %v", text, kept, err, e)
 		}
 	}
 	for _, text := range []string{`null`, `{}`, `[null]`, `[true]`, `[[2]]`, `[{"Action":2}]`, `[0]`, `[-2]`, `[4096]`, `[2.5]`, `[2e0]`, `["Sign"]`, `[""]`, `["SignDocument,"]`, `""`, `true`, `18446744073709551618`} {
-		if got, err := readActions(decode(t, text)); err == nil {
+		var got actionList
+		if err := got.FromValue(decode(t, text)); err == nil {
 			t.Errorf("%s is taken as %v", text, got)
 		}
 	}

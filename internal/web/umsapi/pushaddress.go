@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tamga/internal/domain/device"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
 )
@@ -17,11 +18,11 @@ func (a deviceAPI) pushRoutes() []rest.Route {
 	routes := []rest.Route{
 		rest.Handle("GET "+push+"/{activeOnly}", "GetUserPushAddresses", Operator, a.pushAddresses),
 		rest.Handle("GET "+push, "GetUserPushAddresses", Operator, a.filteredPushAddresses),
-		rest.Handle("DELETE "+push, "DeleteUserPushAddress", Operator, a.deletePush),
+		rest.Handle("DELETE "+push, "DeleteUserPushAddress", Operator, a.deletePush).Effects(effect.None),
 	}
 	for _, r := range []rest.Route{
-		rest.Handle("POST "+push+"/restore", "RestoreUserPushAdressContact", Operator, a.restorePush),
-		rest.Handle("POST "+push+"/notification/{notification}", "SetUserNotificationPushAdress", Operator, a.setPushNotification),
+		rest.Handle("POST "+push+"/restore", "RestoreUserPushAdressContact", Operator, a.restorePush).Effects(effect.None),
+		rest.Handle("POST "+push+"/notification/{notification}", "SetUserNotificationPushAdress", Operator, a.setPushNotification).Effects(effect.None),
 	} {
 		routes = append(routes, r, r.Also("PATCH"))
 	}

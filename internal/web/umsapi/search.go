@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
@@ -14,7 +15,7 @@ import (
 
 func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Handle("POST /ums/users", "GetUsers", Operator, a.search),
+		rest.Handle("POST /ums/users", "GetUsers", Operator, a.search).Effects(effect.None),
 		rest.Handle("GET /ums/policy", "GetPolicy", Operator, a.policy),
 	}
 }

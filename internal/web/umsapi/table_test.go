@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/web/rest"
 )
 
@@ -141,12 +142,29 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestWeakens: every operation that a delay holds is a route here.
-func TestWeakens(t *testing.T) {
-	routes := slices.Concat(New(nil, nil, nil, nil, Rules{Local: "realsts"}).Routes(), DeviceRoutes(nil), PolicyRoutes(nil, "ru"), PasskeyRoutes(nil))
-	for _, name := range weakens {
-		if !slices.ContainsFunc(routes, func(r rest.Route) bool { return r.Name == name && r.Method != http.MethodGet }) {
-			t.Errorf("%s is no route that changes something", name)
+// TestEffects: every route that changes something declares effects, and the names of operations
+// that settings had before lead to the same ones.
+func TestEffects(t *testing.T) {
+	routes := slices.Concat(New(nil, nil, nil, nil, Rules{Local: "realsts"}).Routes(), DeviceRoutes(nil), PolicyRoutes(nil, "ru"), PasskeyRoutes(nil), HeldRoutes(nil))
+	some := 0
+	for _, r := range routes {
+		effects, declared := r.PossibleEffects()
+		if r.Method != http.MethodGet && !declared {
+			t.Errorf("%s declares no effects", r.Name)
+		}
+		if named, _ := effect.OfOperation(r.Name); r.Method != http.MethodGet && named != effects {
+			t.Errorf("%s has the effects %s, and its name leads to %s", r.Name, effects, named)
+		}
+		if effects != effect.None {
+			some++
+		}
+	}
+	if some < 50 {
+		t.Errorf("only %d routes have effects", some)
+	}
+	for _, name := range effect.Names() {
+		if e, known := effect.Named(name); !known || e.String() != name {
+			t.Errorf("%s is %s", name, e)
 		}
 	}
 }

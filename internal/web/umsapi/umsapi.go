@@ -3,7 +3,8 @@
 // Package umsapi serves user management: it has the paths of the interface and the names in
 // its bodies, and turns requests into calls of the domain. Begin with [New] and
 // [API.Routes]; [DeviceRoutes] and [PolicyRoutes] are further tables for the same gate. The
-// domain decides who may act on whom.
+// domain decides who may act on whom. Each route that changes something declares its effects, by
+// which held.Rules decide what waits.
 package umsapi
 
 import (
@@ -12,11 +13,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/policy"
@@ -116,10 +119,43 @@ func (f *flag) UnmarshalText(text []byte) error {
 		*f = flag{true, true}
 	case "false", "0":
 		*f = flag{true, false}
+	case "":
+		*f = flag{}
 	default:
 		return fault.New(fault.InvalidParameters, "want true or false")
 	}
 	return nil
+}
+
+// FromValue implements rest.FromValue: a flag in a body is a boolean, its text or its number.
+func (f *flag) FromValue(value any) error {
+	switch v := value.(type) {
+	case bool, string, json.Number:
+		if text := fmt.Sprint(v); text != "" {
+			return f.UnmarshalText([]byte(text))
+		}
+		return nil
+	}
+	return fault.New(fault.InvalidParameters, "want true or false")
+}
+
+// MarshalText implements encoding.TextMarshaler; "" is a missing flag.
+func (f flag) MarshalText() ([]byte, error) {
+	if !f.given {
+		return nil, nil
+	}
+	return strconv.AppendBool(nil, f.value), nil
+}
+
+// either returns the effects of a flag: those for true or for false, and both for a missing one.
+func (f flag) either(ifTrue, ifFalse effect.Set) effect.Set {
+	switch {
+	case !f.given:
+		return ifTrue | ifFalse
+	case f.value:
+		return ifTrue
+	}
+	return ifFalse
 }
 
 // OpenAPI returns the type that a flag is described as.

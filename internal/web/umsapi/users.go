@@ -7,23 +7,27 @@ import (
 	"fmt"
 	"strings"
 
+	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
 
 func (a *API) userRoutes() []rest.Route {
-	set := rest.Handle("POST /ums/user/{id}", "SetUserProperty", Operator, a.setProperty)
+	set := rest.Weigh(rest.Handle("POST /ums/user/{id}", "SetUserProperty", Operator, a.setProperty), effect.EndsAccess|effect.GivesAccess, propertyEffects)
 	return []rest.Route{
 		// With and without groupName: one operation, because method and path are the same.
-		rest.Handle("POST /ums/user", "RegisterUser", Operator, a.register),
-		rest.Handle("POST /ums/user/register", "RegisterUser2", Operator, a.register2),
-		rest.Handle("POST /ums/user/isunique", "CheckIdentifiersUnique", Operator, a.checkUnique),
+		rest.Handle("POST /ums/user", "RegisterUser", Operator, a.register).Effects(effect.GivesAccess),
+		rest.Handle("POST /ums/user/register", "RegisterUser2", Operator, a.register2).Effects(effect.GivesAccess),
+		rest.Handle("POST /ums/user/isunique", "CheckIdentifiersUnique", Operator, a.checkUnique).Effects(effect.None),
 		rest.Handle("GET /ums/user/{id}", "GetUserById", Operator, a.userByID),
 		rest.Handle("GET /ums/user", "Get", Operator, a.find),
 		set, set.Also("PATCH"),
-		rest.Handle("DELETE /ums/user/{id}", "DeleteUser", Operator, a.delete),
-		rest.Handle("POST /ums/user/{id}/approve", "SetUserApprovedStateAsync", Operator, a.approve),
+		rest.Handle("DELETE /ums/user/{id}", "DeleteUser", Operator, a.delete).Effects(effect.EndsAccess | effect.Deletes),
+		rest.Weigh(rest.Handle("POST /ums/user/{id}/approve", "SetUserApprovedStateAsync", Operator, a.approve), effect.GivesAccess|effect.EndsAccess,
+			func(_ context.Context, r approval) (effect.Set, error) {
+				return r.Approved.either(effect.GivesAccess, effect.EndsAccess), nil
+			}),
 	}
 }
 
@@ -178,30 +182,53 @@ var properties = []struct {
 	{"1", "AccountLockedState", user.LockedState},
 }
 
-func (a *API) setProperty(ctx context.Context, r struct {
+// setPropertyRequest sets a property of a user.
+type setPropertyRequest struct {
 	ID   userID `path:"id"`
 	Body struct {
 		PropertyType rest.Text `api:"integer"`
 		Value        rest.Text
 	}
-}) (rest.None, error) {
-	for _, p := range properties {
+}
+
+// property returns the index of the property, -1 for an unknown one.
+func (r setPropertyRequest) property() int {
+	for i, p := range properties {
 		if kind := string(r.Body.PropertyType); kind == p.number || strings.EqualFold(kind, p.name) {
-			rest.Detail(ctx, p.name)
-			return rest.None{}, a.users.SetProperty(ctx, caller(ctx), string(r.ID), p.property, string(r.Body.Value))
+			return i
 		}
 	}
-	return rest.None{}, fault.New(fault.InvalidParameters, "PropertyType: unknown, want 0 for the displayed name or 1 for the lock")
+	return -1
+}
+
+// propertyEffects are those of a lock or of its end, unless only the displayed name is set.
+func propertyEffects(_ context.Context, r setPropertyRequest) (effect.Set, error) {
+	if i := r.property(); i >= 0 && properties[i].property == user.DisplayName {
+		return effect.None, nil
+	}
+	return effect.EndsAccess | effect.GivesAccess, nil
+}
+
+func (a *API) setProperty(ctx context.Context, r setPropertyRequest) (rest.None, error) {
+	i := r.property()
+	if i < 0 {
+		return rest.None{}, fault.New(fault.InvalidParameters, "PropertyType: unknown, want 0 for the displayed name or 1 for the lock")
+	}
+	rest.Detail(ctx, properties[i].name)
+	return rest.None{}, a.users.SetProperty(ctx, caller(ctx), string(r.ID), properties[i].property, string(r.Body.Value))
 }
 
 func (a *API) delete(ctx context.Context, r onUser) (rest.None, error) {
 	return rest.None{}, a.users.Delete(ctx, caller(ctx), string(r.ID))
 }
 
-func (a *API) approve(ctx context.Context, r struct {
+// approval approves a user or takes the approval back.
+type approval struct {
 	ID       userID `path:"id"`
 	Approved flag   `query:"approved"`
-}) (rest.None, error) {
+}
+
+func (a *API) approve(ctx context.Context, r approval) (rest.None, error) {
 	if !r.Approved.given {
 		return rest.None{}, fault.New(fault.InvalidParameters, "approved is missing: want true or false in the query")
 	}

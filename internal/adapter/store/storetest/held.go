@@ -85,6 +85,24 @@ func testHeld(t *testing.T, open func(t *testing.T) *store.DB) {
 			again.ID = request(9).ID
 			add(t, s, again, 4, true) // the same call, once the first one has ended
 		}},
+		{"Grow", func(t *testing.T, db *store.DB) {
+			s := store.Held{DB: db}
+			old := request(1)
+			old.Approval, old.NotBefore, old.DelayedFrom = false, start, start
+			add(t, s, old, 3, true)
+			g := held.Growth{Approval: true, NotBefore: start.Add(time.Hour), ExpiresAt: start.Add(4 * time.Hour), DelayedFrom: start.Add(time.Minute)}
+			r, grown, err := s.GrowHeld(t.Context(), old, g)
+			must(t, err)
+			if want := (held.Growth{Approval: r.Approval, NotBefore: r.NotBefore, ExpiresAt: r.ExpiresAt, DelayedFrom: r.DelayedFrom}); !grown || want != g {
+				t.Errorf("%t, %+v", grown, r)
+			}
+			if _, grown, err = s.GrowHeld(t.Context(), old, g); grown || err != nil { // another caller was first
+				t.Errorf("%t, %v", grown, err)
+			}
+			if r, ended, err := s.EndDelay(t.Context(), old.ID, start.Add(time.Second)); !ended || err != nil || !r.ConfirmedAt.Equal(start.Add(time.Second)) || !r.NotBefore.Equal(r.ConfirmedAt) {
+				t.Errorf("%t, %v, %+v", ended, err, r)
+			}
+		}},
 		{"DueAndSweep", func(t *testing.T, db *store.DB) {
 			s := store.Held{DB: db}
 			for n := range 3 {
