@@ -50,11 +50,21 @@ func XMLSec(t testing.TB) *XMLTools {
 // attribute Id.
 func (x *XMLTools) Verify(document, rootPEM []byte, at time.Time, ids ...string) error {
 	x.t.Helper()
+	return x.VerifyAmong(document, rootPEM, nil, at, ids...)
+}
+
+// VerifyAmong is Verify with other certificates (PEM) among which the signer's and its issuers' may
+// be.
+func (x *XMLTools) VerifyAmong(document, rootPEM []byte, others [][]byte, at time.Time, ids ...string) error {
+	x.t.Helper()
 	x.Write("root.pem", rootPEM)
 	args := []string{
 		"--verify", "--trusted-pem", "root.pem",
 		"--verification-gmt-time", at.UTC().Format(time.DateTime),
 		"--enabled-reference-uris", "empty,same-doc",
+	}
+	for i, other := range others {
+		args = append(args, "--untrusted-pem", x.Write(fmt.Sprintf("other%d.pem", i), other))
 	}
 	_, err := x.run(x.xmlsec, append(append(args, idArguments(ids)...), x.Write("signed.xml", document))...)
 	return err

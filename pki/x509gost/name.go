@@ -34,7 +34,9 @@ type Attribute struct {
 	OID   OID
 	Value string
 
-	rdn int // which RDN it belongs to
+	rdn    int    // which RDN it belongs to
+	der    []byte // of the value
+	binary bool   // the value is not a string
 }
 
 // ParseName reads the DER of a Name. Nothing may follow it.
@@ -100,7 +102,7 @@ func (n *Name) readRDN(set cryptobyte.String, rdn int, faults *deviations) (part
 			return nil, fmt.Errorf("more than %d attributes in a name", maxAttributes)
 		}
 		text, isText := decodeString(value, tag, faults)
-		n.Attributes = append(n.Attributes, Attribute{OID: oid, Value: text, rdn: rdn})
+		n.Attributes = append(n.Attributes, Attribute{OID: oid, Value: text, rdn: rdn, der: value, binary: !isText})
 		if isText { // "=" separates text from values that are no text but look alike
 			text = "=" + foldText(text)
 		}
@@ -285,10 +287,48 @@ func (n Name) Get(oid OID) (string, bool) {
 	return "", false
 }
 
-// String returns the name in the manner of RFC 4514: the last RDN first, attributes of one
-// RDN joined with a plus sign, special characters escaped. Attributes in the table of
-// attributes have their name, others their object identifier.
+// String returns the name for people, in the manner of RFC 4514: the last RDN first, attributes
+// of one RDN joined with a plus sign, special characters escaped. Attributes in the table of
+// attributes have their name, others their object identifier. Use RFC4514 where programs read the
+// name.
 func (n Name) String() string {
+	return n.text(func(b *strings.Builder, a *Attribute) {
+		b.WriteString(AttributeName(a.OID))
+		b.WriteByte('=')
+		a.escape(b)
+	})
+}
+
+// RFC4514 returns the name exactly as RFC 4514 has it, for programs that read it. Only the types
+// in the table of its section 3 have names. All others are object identifiers with the DER of the
+// value in hex, as section 2.4 requires. Characters that XML does not have are escaped.
+func (n Name) RFC4514() string {
+	return n.text(func(b *strings.Builder, a *Attribute) {
+		name, ok := namesOfRFC4514[a.OID.String()]
+		if !ok {
+			fmt.Fprintf(b, "%s=#%x", a.OID, a.der)
+			return
+		}
+		b.WriteString(name)
+		b.WriteByte('=')
+		a.escape(b)
+	})
+}
+
+// namesOfRFC4514 is the table of RFC 4514, section 3.
+var namesOfRFC4514 = map[string]string{
+	OIDCommonName.String():         "CN",
+	OIDLocality.String():           "L",
+	OIDProvince.String():           "ST",
+	OIDOrganization.String():       "O",
+	OIDOrganizationalUnit.String(): "OU",
+	OIDCountry.String():            "C",
+	OIDStreet.String():             "STREET",
+	OIDDomainComponent.String():    "DC",
+	"0.9.2342.19200300.100.1.1":    "UID",
+}
+
+func (n Name) text(write func(b *strings.Builder, a *Attribute)) string {
 	var b strings.Builder
 	for end := len(n.Attributes); end > 0; {
 		start := end - 1
@@ -302,22 +342,28 @@ func (n Name) String() string {
 			case b.Len() > 0:
 				b.WriteByte(',')
 			}
-			b.WriteString(AttributeName(n.Attributes[i].OID))
-			b.WriteByte('=')
-			escapeValue(&b, n.Attributes[i].Value)
+			write(&b, &n.Attributes[i])
 		}
 		end = start
 	}
 	return b.String()
 }
 
-func escapeValue(b *strings.Builder, value string) {
-	for i, r := range value {
+// escape writes the value with the escapes of RFC 4514, 2.4. A number sign at the beginning of a
+// string is escaped: without that it begins a value in hex.
+func (a *Attribute) escape(b *strings.Builder) {
+	if a.binary {
+		b.WriteString(a.Value)
+		return
+	}
+	for i, r := range a.Value {
 		switch {
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(b, `\%02X`, r)
+		case r < ' ' || r == 0x7f || r == 0xfffe || r == 0xffff:
+			for _, c := range []byte(string(r)) {
+				fmt.Fprintf(b, `\%02X`, c)
+			}
 			continue
-		case strings.ContainsRune(`,+"\<>;`, r), r == ' ' && (i == 0 || i == len(value)-1):
+		case strings.ContainsRune(`,+"\<>;`, r), r == ' ' && (i == 0 || i == len(a.Value)-1), r == '#' && i == 0:
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)

@@ -68,7 +68,7 @@ func TestNameString(t *testing.T) {
 	n := name(t,
 		x509gost.Attribute{OID: x509gost.OIDOrganization, Value: ` ООО "Рога, копыта" `},
 		x509gost.Attribute{OID: x509gost.OIDCommonName, Value: "#a+b\x00\n"})
-	if want := `CN=#a\+b\00\0A,O=\ ООО \"Рога\, копыта\"\ `; n.String() != want {
+	if want := `CN=\#a\+b\00\0A,O=\ ООО \"Рога\, копыта\"\ `; n.String() != want {
 		t.Errorf("%s, want %s", n, want)
 	}
 	// Two attributes in one RDN.

@@ -4,7 +4,6 @@ package ooxml
 
 import (
 	"encoding/base64"
-	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -100,11 +99,10 @@ func (s *signatureXML) render() (head, tail []byte, digest suite.Digest, err err
 	return head, tail, s.suite.Hash.Digest(canonical(info, inSignature)), s.readable(head, tail)
 }
 
-// readable returns an error if programs could not read the signature. The characters that
-// XML does not have come from the name of the issuer only. Text below maxXMLNodes bytes
-// cannot have more than that many nodes.
+// readable returns an error if programs could not read the signature. Text below maxXMLNodes
+// bytes cannot have more than that many nodes.
 func (s *signatureXML) readable(head, tail []byte) error {
-	if len(head)+len(tail) <= maxXMLNodes && !strings.ContainsAny(s.certs[0].Issuer.String(), "\uFFFE\uFFFF") {
+	if len(head)+len(tail) <= maxXMLNodes {
 		return nil
 	}
 	_, err := parseXML(nil, "the signature", slices.Concat(head, tail))
@@ -239,16 +237,6 @@ func (s *signatureXML) properties() string {
 	return `<xd:SignedProperties Id="` + idProperties + `"><xd:SignedSignatureProperties>` +
 		"<xd:SigningTime>" + s.time() + "</xd:SigningTime><xd:SigningCertificate><xd:Cert><xd:CertDigest>" +
 		algorithm("DigestMethod", s.suite.Hash.XML[0]) + "<DigestValue>" + base64.StdEncoding.EncodeToString(c.Digest(s.suite.Hash)) + "</DigestValue></xd:CertDigest>" +
-		"<xd:IssuerSerial><X509IssuerName>" + elementText.Replace(c.Issuer.String()) + "</X509IssuerName><X509SerialNumber>" + decimal(c.SerialNumber) + "</X509SerialNumber></xd:IssuerSerial>" +
+		"<xd:IssuerSerial><X509IssuerName>" + elementText.Replace(c.Issuer.RFC4514()) + "</X509IssuerName><X509SerialNumber>" + c.SerialDecimal() + "</X509SerialNumber></xd:IssuerSerial>" +
 		"</xd:Cert></xd:SigningCertificate><xd:SignaturePolicyIdentifier><xd:SignaturePolicyImplied/></xd:SignaturePolicyIdentifier></xd:SignedSignatureProperties></xd:SignedProperties>"
-}
-
-// decimal returns a serial number, in two's complement, as the decimal text that the
-// schema of XMLDSig requires.
-func decimal(serial []byte) string {
-	n := new(big.Int).SetBytes(serial)
-	if len(serial) > 0 && serial[0]&0x80 != 0 {
-		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(serial))))
-	}
-	return n.String()
 }

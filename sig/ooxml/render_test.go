@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"slices"
-	"strings"
 	"testing"
 
 	"tamga/internal/sigtest"
@@ -57,9 +56,37 @@ func TestCanonical(t *testing.T) {
 			}
 		}
 	}
-	odd.Issuer.Attributes[0].Value = "A\uFFFE"
-	x := signatureXML{suite: suite.GOST2012x256, at: sigtest.Time, certs: []*x509gost.Certificate{&odd}}
-	if _, _, _, err := x.render(); err == nil || !strings.Contains(err.Error(), "cannot be read") {
-		t.Errorf("a character that XML does not have: %v", err)
+}
+
+// TestIssuerText: the issuer's name is that of RFC 4514, with the characters that XML does not have
+// escaped, and the serial number has its sign.
+func TestIssuerText(t *testing.T) {
+	issuer, err := x509gost.BuildName([]x509gost.Attribute{
+		{OID: x509gost.OIDINN, Value: "007700000000"}, {OID: x509gost.OIDOrganizationalUnit, Value: "#1 & 2"}, {OID: x509gost.OIDCommonName, Value: "A\uFFFE"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := signatureXML{suite: suite.GOST2012x256, at: sigtest.Time, certs: []*x509gost.Certificate{{Issuer: issuer, SerialNumber: []byte{0xfe, 1}}}}
+	head, tail, _, err := x.render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := parseXML(nil, "it", slices.Concat(head, tail))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"X509IssuerName": `CN=A\EF\BF\BE,OU=\#1 & 2,1.2.643.3.131.1.1=#120c303037373030303030303030`, "X509SerialNumber": "-511",
+	} {
+		for n := range tree.Find(tree.Root(), nsDS, name) {
+			if got := tree.StringValue(n); got != want {
+				t.Errorf("%s is %s, want %s", name, got, want)
+			}
+			want = ""
+		}
+		if want != "" {
+			t.Errorf("no %s", name)
+		}
 	}
 }

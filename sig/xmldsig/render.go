@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"math/big"
 	"strings"
 	"time"
 
@@ -173,8 +172,8 @@ func (s spelling) certDigest(c *x509gost.Certificate, h *suite.Hash) string {
 // 903, which also has the issuer's name as text.
 func (s spelling) signingCertificateV1(c *x509gost.Certificate, h *suite.Hash) string {
 	return s.wrap("Cert", s.certDigest(c, h)+s.wrap("IssuerSerial",
-		"<"+s.ds+"X509IssuerName"+s.declare+">"+xmlText.Replace(c.Issuer.String())+"</"+s.ds+"X509IssuerName>"+
-			"<"+s.ds+"X509SerialNumber"+s.declare+">"+new(big.Int).SetBytes(c.SerialNumber).String()+"</"+s.ds+"X509SerialNumber>"))
+		"<"+s.ds+"X509IssuerName"+s.declare+">"+xmlText.Replace(c.Issuer.RFC4514())+"</"+s.ds+"X509IssuerName>"+
+			"<"+s.ds+"X509SerialNumber"+s.declare+">"+c.SerialDecimal()+"</"+s.ds+"X509SerialNumber>"))
 }
 
 // xmlText writes text as the content of an element. Package ooxml has replacements of its
