@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"tamga/pki/cms"
 	"tamga/pki/ocsp"
 	"tamga/pki/suite"
+	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 )
 
@@ -121,6 +123,25 @@ type Finding struct {
 // see it, because the time may have been relied on.
 func StampLeftOut(code, text string) Finding {
 	return Finding{Code: code, Text: text, Headline: "an invalid time stamp was left out"}
+}
+
+// OtherIssuer returns a finding of package cms that a signature names another issuer or serial
+// number beside the digest of its certificate. The reader must see it, because programs that look
+// for the certificate by them find another one, or none.
+func OtherIssuer(f cms.Finding) Finding {
+	return Finding{Code: f.Code, Text: f.Text, Headline: "another issuer or serial number is named"}
+}
+
+// StampOtherIssuer is OtherIssuer for the token of a time stamp, whose signature by a certificate
+// holds.
+func StampOtherIssuer(token *tsp.Token, signer *x509gost.Certificate) (list []Finding) {
+	for _, s := range token.Message.Signers {
+		for _, f := range s.OtherIssuer(signer) {
+			f.Text = "the time stamp: " + f.Text
+			list = append(list, OtherIssuer(f))
+		}
+	}
+	return list
 }
 
 // certificateCode is the prefix of the code of every finding about certificates. It separates a

@@ -3,6 +3,7 @@
 package sigtest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -163,6 +164,34 @@ func (s *Services) TimeStamp(_ context.Context, _ string, d suite.Digest) (*tsp.
 		v, s.last = s.last, v
 	}
 	return v, nil
+}
+
+// OtherSerial returns a token of the service's with the same length that names another serial
+// number beside the digest of its certificate.
+func (s *Services) OtherSerial(token []byte) []byte {
+	s.t.Helper()
+	t, err := tsp.ParseToken(token)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	signer := t.Message.Signers[0]
+	number := append([]byte{2, byte(len(s.TSA.Certificate.SerialNumber))}, s.TSA.Certificate.SerialNumber...)
+	other := bytes.Clone(number)
+	other[len(other)-1] ^= 1
+	set := bytes.Replace(signer.RawSignedAttrs, number, other, 1)
+	var value []byte
+	for seed := byte(0); len(value) != len(signer.Signature); seed++ { // those by ECDSA have different lengths
+		if value, err = s.TSA.Suite.Sign(Random(seed), s.TSA.Key, s.TSA.Suite.Hash.Digest(set)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	// The tag of the set is another one in the token.
+	changed := bytes.Replace(token, signer.RawSignedAttrs[1:], set[1:], 1)
+	changed = bytes.Replace(changed, signer.Signature, value, 1)
+	if len(changed) != len(token) || bytes.Equal(set, signer.RawSignedAttrs) {
+		s.t.Fatal("the token was not changed")
+	}
+	return changed
 }
 
 // Revocation implements sig.Evidence.

@@ -231,9 +231,9 @@ func sortedDER(attrs []Attribute) bool {
 
 // certificateID is the first entry of a signing-certificate attribute.
 type certificateID struct {
-	hash           *suite.Hash
-	sum            []byte
-	issuer, serial []byte // a Name as DER and the contents of an INTEGER; nil when absent
+	hash         *suite.Hash
+	sum          []byte
+	issuerSerial *x509gost.IssuerSerial // nil when absent
 }
 
 // readCertificateID reads the value of signing-certificate (v1: SHA-1) or
@@ -267,13 +267,8 @@ func readCertificateID(value []byte, v2 bool) (id certificateID, err error) {
 	if first.Empty() {
 		return id, nil
 	}
-	var issuerSerial, names, name, serial cryptobyte.String
-	if !first.ReadASN1(&issuerSerial, cbasn1.SEQUENCE) || !first.Empty() ||
-		!issuerSerial.ReadASN1(&names, cbasn1.SEQUENCE) ||
-		!names.ReadASN1(&name, cbasn1.Tag(4).ContextSpecific().Constructed()) || !names.Empty() ||
-		!issuerSerial.ReadASN1(&serial, cbasn1.INTEGER) || !issuerSerial.Empty() {
-		return id, errors.New("has an issuerSerial that is not one directoryName and a serial number")
+	if id.issuerSerial, err = x509gost.ParseIssuerSerial(first); err != nil {
+		return id, fmt.Errorf("has an issuerSerial that %w", err)
 	}
-	id.issuer, id.serial = name, serial
 	return id, nil
 }

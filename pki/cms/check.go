@@ -31,6 +31,7 @@ const (
 	CodeStoredOrder        = "signed-attributes-stored-out-of-order" // the value fits their order in DER, not the stored one
 	CodeNotDER             = "signed-attributes-not-der"             // they are stored in BER, or signed so
 	CodeProtection         = "algorithm-protection-mismatch"         // cms-algorithm-protection is malformed or names other algorithms
+	CodeOtherIssuer        = "signing-certificate-issuer-serial"     // another issuer or serial number is named beside the right digest
 	CodeSigningTime        = "signing-time-malformed"
 )
 
@@ -254,13 +255,39 @@ func (k *checker) certificateID(name string, value []byte, v2 bool) {
 		k.fatal(CodeSigningCertificate, "%s %v", name, err)
 	case !bytes.Equal(id.sum, k.c.Digest(id.hash)):
 		k.fatal(CodeSigningCertificate, "%s holds the %s digest of another certificate", name, id.hash.Name)
-	case id.serial != nil && !k.sameIssuerSerial(id):
-		k.fatal(CodeSigningCertificate, "%s holds the issuer and serial number of another certificate", name)
+	default:
+		if f, other := OtherIssuer(name, id.issuerSerial, k.c); other {
+			k.found = append(k.found, f)
+		}
 	}
 }
 
-func (k *checker) sameIssuerSerial(id certificateID) bool {
-	return x509gost.SameInteger(id.serial, k.c.SerialNumber) && x509gost.SameName(id.issuer, k.c.RawIssuer)
+// OtherIssuer returns the finding that a signature names another issuer or serial number than that
+// of its certificate, beside the digest of that certificate, or false if it does not. The digest
+// decides, and the rest is a warning (EN 319 102-1, 5.2.3.4). CMS, XML and time stamps have this
+// rule in common. name is what names the certificate; id is nil if the digest alone does.
+func OtherIssuer(name string, id *x509gost.IssuerSerial, c *x509gost.Certificate) (Finding, bool) {
+	if id == nil {
+		return Finding{}, false
+	}
+	differs := id.Differs(c)
+	if differs == "" {
+		return Finding{}, false
+	}
+	return Finding{CodeOtherIssuer, fmt.Sprintf("%s has the digest of the signer's certificate, but names %s of another one; the digest decides", name, differs), false}, true
+}
+
+// OtherIssuer returns the findings of Check with CodeOtherIssuer alone, for the certificate with
+// which Check had no fatal finding.
+func (s *SignerInfo) OtherIssuer(c *x509gost.Certificate) (found Findings) {
+	k := &checker{s: s, c: c}
+	k.signingCertificate()
+	for _, f := range k.found {
+		if f.Code == CodeOtherIssuer {
+			found = append(found, f)
+		}
+	}
+	return found
 }
 
 // value verifies the signature value over the signed attributes, or over the content itself

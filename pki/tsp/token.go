@@ -193,7 +193,8 @@ func (t *Token) Answers(r *Request) error {
 }
 
 // Verify checks that the token belongs to the request and has a valid signature (see Answers and
-// CheckSignature).
+// CheckSignature). It is for new tokens: one that names another issuer or serial number than that
+// of its certificate is refused, because programs judge it differently.
 func (t *Token) Verify(r *Request, extra []*x509gost.Certificate) (*Verified, error) {
 	if err := t.Answers(r); err != nil {
 		return nil, err
@@ -201,6 +202,9 @@ func (t *Token) Verify(r *Request, extra []*x509gost.Certificate) (*Verified, er
 	authority, err := t.CheckSignature(extra)
 	if err != nil {
 		return nil, err
+	}
+	if other := t.Message.Signers[0].OtherIssuer(authority); len(other) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrSignature, other[0])
 	}
 	return &Verified{t, authority}, nil
 }

@@ -164,6 +164,17 @@ func TestSignatureRules(t *testing.T) {
 		return slices.Concat(head, body, tail)
 	}
 	right := signer(cms.ContentType(tsp.OIDInfo), cms.MessageDigest(d), esss)
+	// Another serial number beside the right digest is a warning.
+	as := &x509gost.Certificate{Raw: tsa.cert.Raw, RawIssuer: tsa.cert.RawIssuer, SerialNumber: []byte{99}}
+	for warnings, id := range []cms.Attribute{esss, cms.SigningCertificateV2(as, s.Hash)} {
+		token := parse(t, encode(tsp.OIDInfo, signer(cms.ContentType(tsp.OIDInfo), cms.MessageDigest(d), id)))
+		if c, err := token.CheckSignature(nil); err != nil || len(token.Message.Signers[0].OtherIssuer(c)) != warnings {
+			t.Errorf("%v, want %d warnings", err, warnings)
+		}
+		if _, err := token.Verify(&tsp.Request{Digest: token.Info.Digest}, nil); (err == nil) != (warnings == 0) {
+			t.Errorf("a new token with %d warnings: %v", warnings, err)
+		}
+	}
 	if _, err := parse(t, encode(tsp.OIDInfo, right)).CheckSignature(nil); err != nil {
 		t.Fatalf("the right one: %v", err)
 	}

@@ -466,3 +466,27 @@ func TestCoveredAsItStands(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A time stamp that names another serial number beside the digest of its certificate is a warning.
+func TestStampOtherIssuer(t *testing.T) {
+	w := newWorld(t, suite.GOST2012x256)
+	message := w.make(t, w.signer, "T", &sig.Job{Document: sigtest.Document(text)})
+	token := tokenOf(t, message)
+	r := verify(t, bytes.Replace(message, token, w.services.OtherSerial(token), 1), nil, w.root)
+	if one := r.Signatures[0]; !r.Passed() || one.Level != "T" || !slices.Contains(one.Headlines(), "another issuer or serial number is named") ||
+		!slices.ContainsFunc(one.TimeStamps[0].Findings, func(f sig.Finding) bool { return f.Code == cms.CodeOtherIssuer }) {
+		t.Errorf("level %s, %+v, %+v", one.Level, one.Findings, one.TimeStamps[0].Findings)
+	}
+}
+
+// tokenOf returns the time stamp of the only signature of a message.
+func tokenOf(t *testing.T, message []byte) []byte {
+	t.Helper()
+	for _, a := range mustParse(t, message).Signers[0].UnsignedAttrs {
+		if a.OID.Equal(x509gost.OID{1, 2, 840, 113549, 1, 9, 16, 2, 14}) {
+			return a.Values[0]
+		}
+	}
+	t.Fatal("no time stamp")
+	return nil
+}

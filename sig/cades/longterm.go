@@ -455,6 +455,8 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 	var findings []sig.Finding
 	ts.Chain, findings = v.check.TrustTimeStamp(ctx, ts.Signer, ts.Time, found)
 	ts.Findings = append(ts.Findings, findings...)
+	other := sig.StampOtherIssuer(token, ts.Signer)
+	ts.Findings, l.findings = append(ts.Findings, other...), append(l.findings, other...)
 	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
 		ts.Findings = append(ts.Findings, f)
 		l.note(f.Code, "%s", f.Text)

@@ -281,8 +281,11 @@ func (v *verifier) judge(ctx context.Context, out sig.Signature, s *cms.SignerIn
 	protected := true
 	for _, f := range found {
 		one := sig.Finding{Code: f.Code, Text: f.Text}
-		if f.Fatal {
+		switch {
+		case f.Fatal:
 			one.Indication = indications.Of(f.Code)
+		case f.Code == cms.CodeOtherIssuer:
+			one = sig.OtherIssuer(f)
 		}
 		out.Findings = append(out.Findings, one)
 		switch f.Code {

@@ -165,7 +165,7 @@ func TestRules(t *testing.T) {
 		{"two digest values", build(t, signer, cms.OIDData, certs, plain, two, id), []string{cms.CodeMessageDigestForm}, "BES"},
 		{"two digest attributes", build(t, signer, cms.OIDData, certs, plain, digest, digest, id), []string{cms.CodeMessageDigestForm}, "BES"},
 		{"another certificate named", build(t, signer, cms.OIDData, certs, plain, digest, foreign), []string{cms.CodeSigningCertificate}, "CMS"},
-		{"another issuerSerial", build(t, signer, cms.OIDData, certs, plain, digest, issuerSerial), []string{cms.CodeSigningCertificate}, "CMS"},
+		{"another issuerSerial", build(t, signer, cms.OIDData, certs, plain, digest, issuerSerial), nil, "BES"},
 		{"two content types", build(t, signer, cms.OIDData, certs, twoNames, digest, id), []string{cms.CodeContentType}, "BES"},
 		{"two signing times", build(t, signer, cms.OIDData, certs, plain, digest, signingTime, signingTime, id), []string{cms.CodeSigningTime}, "BES"},
 		{"bytes around signing-certificate-v2", build(t, signer, cms.OIDData, certs, plain, digest, wrapped), []string{cms.CodeSigningCertificate}, "CMS"},
@@ -176,6 +176,10 @@ func TestRules(t *testing.T) {
 		r := verify(t, test.message, nil, root)
 		if codes := sigtest.Codes(r); !slices.Equal(codes, test.codes) || r.Signatures[0].Level != test.level {
 			t.Errorf("%s: %v, level %s; want %v, %s", test.name, codes, r.Signatures[0].Level, test.codes, test.level)
+		}
+		// EN 319 102-1, 5.2.3.4: the digest decides, and the reader is warned.
+		if warned := slices.Contains(r.Headlines(), "another issuer or serial number is named"); warned != (test.name == "another issuerSerial") {
+			t.Errorf("%s: warned %t", test.name, warned)
 		}
 	}
 }
@@ -333,7 +337,7 @@ func TestAlgorithmProtection(t *testing.T) {
 
 // TestOtherStringType: the issuer in ESSCertIDv2 and in the signer's identifier may have
 // another string type, another letter case and other spaces than in the certificate.
-// Another name still means another certificate.
+// Another name is a warning in ESSCertIDv2, and means another certificate in the identifier.
 func TestOtherStringType(t *testing.T) {
 	s := suite.GOST2012x256
 	root := sigtest.Root(t, s)
@@ -358,8 +362,11 @@ func TestOtherStringType(t *testing.T) {
 				Document: sigtest.Document(slices.Concat(head, text, tail)), Roots: []*x509gost.Certificate{root.Certificate},
 				Intermediates: p.Chain, At: sigtest.Time,
 			})
-			if err != nil || r.Passed() != holds {
+			if err != nil || r.Passed() != (holds || sid == c) {
 				t.Errorf("%q: %v %v", name, err, sigtest.Codes(r))
+			}
+			if warned := slices.Contains(r.Headlines(), "another issuer or serial number is named"); warned != (!holds && sid == c) {
+				t.Errorf("%q: warned %t", name, warned)
 			}
 		}
 	}

@@ -563,6 +563,7 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 	out.Scheme, _ = token.Message.Signers[0].Scheme() // CheckSignature found one signer and used its scheme
 	ts := sig.TimeStamp{Kind: "document", Time: token.Info.Time, Signer: signer}
 	ts.Chain, ts.Findings = check.TrustTimeStamp(v.ctx, signer, token.Info.Time, sig.Found{Certificates: inside, CRLs: lists})
+	ts.Findings = append(ts.Findings, sig.StampOtherIssuer(token, signer)...)
 	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
 		ts.Findings = append(ts.Findings, f)
 	}

@@ -289,6 +289,11 @@ func signedByHand(t *testing.T, data []byte, entries string, message func(covere
 
 // stampedByHand adds a document time stamp with an imprint by a hash function.
 func stampedByHand(t *testing.T, data []byte, services *sigtest.Services, h *suite.Hash) []byte {
+	return stampedByHandWith(t, data, services, h, bytes.Clone)
+}
+
+// stampedByHandWith is stampedByHand with a change of the token.
+func stampedByHandWith(t *testing.T, data []byte, services *sigtest.Services, h *suite.Hash, change func([]byte) []byte) []byte {
 	return signedByHand(t, data, "/Type /DocTimeStamp /SubFilter /ETSI.RFC3161", func(covered sig.Document) []byte {
 		digest, err := sig.DigestOf(context.Background(), &sig.Job{Document: covered}, h)
 		if err != nil {
@@ -298,7 +303,7 @@ func stampedByHand(t *testing.T, data []byte, services *sigtest.Services, h *sui
 		if err != nil {
 			t.Fatal(err)
 		}
-		return token.Token().Raw
+		return change(token.Token().Raw)
 	})
 }
 
@@ -328,6 +333,11 @@ func TestDocumentTimeStamp(t *testing.T) {
 	nobody, err := New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(stamped), At: sigtest.Time})
 	if err != nil || nobody.Signatures[1].Verdict() != sig.Indeterminate {
 		t.Errorf("without a trusted root: %v %s", err, say(nobody))
+	}
+	// Another serial number beside the digest of the certificate is a warning.
+	other := stampedByHandWith(t, signed, services, suite.SHA256, services.OtherSerial)
+	if r := verified(t, other, root); !r.Passed() || !slices.Contains(r.Signatures[1].Headlines(), "another issuer or serial number is named") {
+		t.Errorf("another serial number: %s", say(r))
 	}
 	// An imprint by SHA-1 proves nothing, and does not prove the time of the covered
 	// bytes.

@@ -5,15 +5,21 @@ package xmldsig_test
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"encoding/xml"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"tamga/internal/judge"
 	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+	"tamga/sig"
 	"tamga/sig/xmldsig"
 )
 
@@ -134,5 +140,89 @@ func TestIssuerText(t *testing.T) {
 	}
 	if r := verify(t, signed, root); r.Signatures[0].Level != "BES" || hasCode(r.Signatures[0].Findings, "signing-certificate-issuer-serial") {
 		t.Error(texts(r))
+	}
+}
+
+// Another issuer or serial number beside the right digest is a warning, in both elements, and in
+// what Office writes, which package xmldsig reads, too. What we wrote before is none.
+func TestOtherIssuer(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	signer := oddAuthority(t, root, x509gost.Attribute{OID: x509gost.OIDINNLE, Value: "7700000000"}).Signer(t, s, "Signer")
+	c := signer.Certificate
+	digest := `<x:CertDigest><ds:DigestMethod Algorithm="` + s.Hash.XML[0] + `"/><ds:DigestValue>` + base64.StdEncoding.EncodeToString(c.Digest(s.Hash)) + `</ds:DigestValue></x:CertDigest>`
+	text := func(name, number string) string {
+		var b strings.Builder
+		if err := xml.EscapeText(&b, []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+		return `<x:SigningCertificate><x:Cert>` + digest + `<x:IssuerSerial><ds:X509IssuerName>` + b.String() + `</ds:X509IssuerName><ds:X509SerialNumber>` +
+			number + `</ds:X509SerialNumber></x:IssuerSerial></x:Cert></x:SigningCertificate>`
+	}
+	binary := func(content string) string {
+		return `<x:SigningCertificateV2><x:Cert>` + digest + `<x:IssuerSerialV2>` + content + `</x:IssuerSerialV2></x:Cert></x:SigningCertificateV2>`
+	}
+	der := func(issuer, serial []byte) string {
+		var b cryptobyte.Builder
+		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+				b.AddASN1(asn1.Tag(4).ContextSpecific().Constructed(), func(b *cryptobyte.Builder) { b.AddBytes(issuer) })
+			})
+			b.AddASN1(asn1.INTEGER, func(b *cryptobyte.Builder) { b.AddBytes(serial) })
+		})
+		return base64.StdEncoding.EncodeToString(b.BytesOrPanic())
+	}
+	name, number := c.Issuer.RFC4514(), c.SerialDecimal()
+	for what, test := range map[string]struct{ content, warning string }{
+		"right":                      {text(name, number), ""},
+		"as we wrote it before":      {text(strings.Replace(c.Issuer.String(), `\#`, "#", 1), number), ""},
+		"spaces":                     {text("\n "+name+" ", "\n"+number+" "), ""},
+		"another issuer":             {text(root.Certificate.Issuer.RFC4514(), number), "names the issuer of another one"},
+		"another serial number":      {text(name, "1"), "names the serial number of another one"},
+		"another of both":            {text("CN=x", "1"), "names the issuer and the serial number of another one"},
+		"no number":                  {text(name, "x"), "names the serial number of another one"},
+		"no name":                    {strings.Replace(text(name, number), "X509IssuerName", "KeyName", 2), "no X509IssuerName"},
+		"nothing":                    {`<x:SigningCertificateV2><x:Cert>` + digest + `</x:Cert></x:SigningCertificateV2>`, ""},
+		"right in DER":               {binary(der(c.RawIssuer, c.SerialNumber)), ""},
+		"another issuer in DER":      {binary(der(root.Certificate.RawSubject, c.SerialNumber)), "names the issuer of another one"},
+		"another number in DER":      {binary(der(c.RawIssuer, []byte{1})), "names the serial number of another one"},
+		"not DER":                    {binary("AAAA"), "IssuerSerialV2 was ignored"},
+		"not Base64":                 {binary("!"), "IssuerSerialV2 was ignored"},
+		"of another certificate too": {strings.Replace(text(name, number), "<x:Cert>", `<x:Cert>`+strings.Replace(digest, "DigestValue>", "DigestValue>AAAA", 1)+`</x:Cert><x:Cert>`, 1), ""},
+	} {
+		template := strings.Replace(xadesTemplates(s)["of TS 101 903"], "<x:SigningCertificate/>", test.content, 1)
+		signed := sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", withTemplate(template), "IncludeCertChain", "1"))
+		got := mustHold(t, signed, root).Signatures[0]
+		var warnings []sig.Finding
+		for _, f := range got.Findings {
+			if f.Code == "signing-certificate-issuer-serial" {
+				warnings = append(warnings, f)
+			}
+		}
+		if got.Level != "BES" || len(warnings) > 1 || (len(warnings) == 1) != (test.warning != "") || len(warnings) == 1 && !strings.Contains(warnings[0].Text, test.warning) {
+			t.Errorf("%s: level %s, %+v", what, got.Level, warnings)
+		}
+		if strings.Contains(test.warning, "another one") && !strings.Contains(strings.Join(got.Headlines(), ""), "another issuer or serial number is named") {
+			t.Errorf("%s: the first line does not say so", what)
+		}
+	}
+}
+
+// A time stamp that names another serial number beside the digest of its certificate is a warning.
+func TestStampOtherIssuer(t *testing.T) {
+	s := suite.GOST2012x256
+	root := sigtest.Root(t, s)
+	services := sigtest.NewServices(t, root)
+	j := jobOf("XMLEnveloped", s, "XAdESType", "T", "TSPAddress", "http://tsp.test/")
+	j.Evidence = services
+	signed := sigtest.Make(t, xmldsig.New(), root.Signer(t, s, "Signer"), j)
+	encoded := textOf(t, signed, "EncapsulatedTimeStamp")
+	token, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := mustHold(t, bytes.Replace(signed, []byte(encoded), []byte(base64.StdEncoding.EncodeToString(services.OtherSerial(token))), 1), root)
+	if one := r.Signatures[0]; one.Level != "T" || !slices.Contains(one.Headlines(), "another issuer or serial number is named") || !hasCode(one.TimeStamps[0].Findings, "signing-certificate-issuer-serial") {
+		t.Errorf("level %s, %s, %+v", one.Level, texts(r), one.TimeStamps[0].Findings)
 	}
 }

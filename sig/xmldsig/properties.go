@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"tamga/pki/cms"
 	"tamga/pki/suite"
 	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
 	"tamga/sig/xmltree"
@@ -178,6 +180,7 @@ func (v *verification) signedSignatureProperties(n xmltree.Node) bool {
 		if !known || err != nil || !bytes.Equal(v.out.Signer.Digest(h), want) {
 			continue
 		}
+		v.issuerSerial(c)
 		if !h.WeakSince.IsZero() {
 			weak = true
 			continue
@@ -190,6 +193,44 @@ func (v *verification) signedSignatureProperties(n xmltree.Node) bool {
 	}
 	v.flaw(flawAt(t, list, codeSigningCert, "the signed properties name a different certificate than the one whose key made the value"))
 	return false
+}
+
+// issuerSerial compares the issuer and the serial number beside a digest of the signer's
+// certificate, in an element Cert, with those of the certificate. Both are optional in the
+// properties of EN 319 132-1, where they are in DER.
+func (v *verification) issuerSerial(cert xmltree.Node) {
+	t := v.tree
+	var id *x509gost.IssuerSerial
+	name := "SigningCertificate"
+	if n := t.Child(cert, nsXAdES, "IssuerSerialV2"); n != xmltree.None {
+		name = "SigningCertificateV2"
+		der, err := base64Text(t, n, 2*x509gost.MaxCertificate)
+		if err == nil {
+			id, err = x509gost.ParseIssuerSerial(der)
+		}
+		if err != nil {
+			text := err.Error()
+			if f := (*flaw)(nil); errors.As(err, &f) {
+				text = f.text
+			}
+			v.tell(flawAt(t, n, cms.CodeOtherIssuer, "IssuerSerialV2 was ignored: %s", text), false)
+			return
+		}
+	} else if n := t.Child(cert, nsXAdES, "IssuerSerial"); n != xmltree.None {
+		issuer, number := t.Child(n, nsDS, "X509IssuerName"), t.Child(n, nsDS, "X509SerialNumber")
+		if issuer == xmltree.None || number == xmltree.None {
+			v.tell(flawAt(t, n, cms.CodeOtherIssuer, "IssuerSerial has no X509IssuerName or no X509SerialNumber and was ignored"), false)
+			return
+		}
+		text := t.StringValue(issuer)
+		if v.budget().Spend(10*int64(len(text))) != nil {
+			return // the caller sees the error of the budget
+		}
+		id = x509gost.TextIssuerSerial(text, t.StringValue(number))
+	}
+	if f, other := cms.OtherIssuer(name, id, v.out.Signer); other {
+		v.out.Findings = append(v.out.Findings, sig.OtherIssuer(f))
+	}
 }
 
 // timeStamps checks the time stamps over the signature value. The earliest valid one is
@@ -269,6 +310,8 @@ func (v *verification) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
 	}
 	ts.Chain, ts.Findings = v.check.TrustTimeStamp(v.ctx, ts.Signer, ts.Time, found)
+	other := sig.StampOtherIssuer(token, ts.Signer)
+	ts.Findings, v.out.Findings = append(ts.Findings, other...), append(v.out.Findings, other...)
 	if f, weak := sig.WeakStamp(token.Weakness(v.check.At)); weak {
 		ts.Findings = append(ts.Findings, f)
 	}
