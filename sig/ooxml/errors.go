@@ -24,6 +24,7 @@ const (
 	codeAlgorithm    = "algorithm-unknown"        // an unknown algorithm
 	codeTransform    = "transform-refused"        // a transform that signatures of packages do not use
 	codeContentType  = "content-type-changed"     // a part has another content type than when it was signed
+	codeNoType       = "content-type-missing"     // a part or a relationships part without its content type
 	codeRelationship = "relationship-not-covered" // an unsigned relationship that Office would have signed
 	codeUncovered    = "part-not-covered"         // an unsigned part that Office would have signed
 	codeUnknown      = "relationship-unknown"     // an unsigned relationship of an unknown type
@@ -46,7 +47,9 @@ var indications = sig.Indications{
 	codeDigest:  sig.HashFailure,
 	// The signed reference to a part includes the content type.
 	codeContentType: sig.HashFailure,
-	codeAlgorithm:   sig.CryptoConstraintsFailure,
+	// Programs that read it show something that is not signed, others do not.
+	codeNoType:    sig.SignedDataNotFound,
+	codeAlgorithm: sig.CryptoConstraintsFailure,
 	// The target may be visible in some programs, or in none.
 	codeUnknown: sig.SignedDataNotFound,
 	codeFailed:  sig.SignedDataNotFound,

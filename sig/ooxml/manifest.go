@@ -49,7 +49,7 @@ func (d *document) references(ctx context.Context, h *suite.Hash) ([]reference, 
 			continue
 		}
 		data := rels.transformed(func(r *relationship) bool { return keep[r.id] })
-		out = append(out, reference{uri: referenceURI(rels.name, typeRelationships), ids: ids, digest: h.Digest(data).Sum})
+		out = append(out, reference{uri: referenceURI(rels.name, d.types.of(key(rels.name))), ids: ids, digest: h.Digest(data).Sum})
 	}
 	jobs := make([]*digestJob, len(parts))
 	for i, e := range parts {

@@ -4,6 +4,7 @@ package ooxml
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,6 +24,9 @@ type document struct {
 	// are those keys in the order of the directory.
 	rels    map[string]*relationships
 	sources []string
+	// undeclared are the relationships parts of existing sources that are not declared as
+	// such.
+	undeclared []*entry
 	// origin is the name of the origin part of signatures, "" if there is none.
 	// originKeys are its key and that of its relationships.
 	origin     string
@@ -92,9 +96,12 @@ func (d *document) readRelationships(ctx context.Context) error {
 		if !ok || e.isDirectory() {
 			continue
 		}
-		if kind := d.types.of(e.key); kind != typeRelationships {
+		if kind := d.types.of(e.key); !strings.EqualFold(kind, typeRelationships) {
 			if source == "" {
 				return unfit(nil, "declares the relationships of the package as %s; %s expected", quote(kind), typeRelationships)
+			}
+			if d.byKey[source] != nil {
+				d.undeclared = append(d.undeclared, e)
 			}
 			continue
 		}
@@ -170,6 +177,39 @@ func (d *document) isOfSignatures(k string) bool {
 	}
 	kind := d.types.of(k)
 	return kind == typeSignature || kind == typeOrigin
+}
+
+// untyped returns a text about each entry that has not the content type that makes it a part, or a
+// relationships part (ECMA-376 part 2, 9.1.2 and 9.3.1). A program that goes by the standard does
+// not read it, LibreOffice does. It stops at maxFindings.
+func (d *document) untyped() (list []string) {
+	for _, e := range d.undeclared {
+		what := "has no content type"
+		if kind := d.types.of(e.key); kind != "" {
+			what = "is declared as " + quote(kind)
+		}
+		list = append(list, fmt.Sprintf("the relationships part %s %s in %s; %s expected", quote("/"+e.name), what, contentTypesName, typeRelationships))
+	}
+	seen := map[*entry]bool{}
+	for _, source := range d.sources {
+		rels := d.rels[source]
+		for i := range rels.list {
+			r := &rels.list[i]
+			e := d.byKey[r.part]
+			if duty := d.owedTo(r).duty; e == nil || seen[e] || r.external() || duty == neverSigned || duty == relationshipOnly || d.types.of(r.part) != "" {
+				continue
+			}
+			if _, isRels := sourceOf(e.key); isRels {
+				continue // named above, if its source exists
+			}
+			if len(list) > maxFindings {
+				return list
+			}
+			seen[e] = true
+			list = append(list, fmt.Sprintf("the part %s, to which the relationship %s of %s leads, has no content type in %s", quote("/"+e.name), quote(r.id), quote("/"+rels.source), contentTypesName))
+		}
+	}
+	return list
 }
 
 // owed is what a signature must sign of one relationship and of the part it leads to.

@@ -47,6 +47,9 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
+	if faults := d.untyped(); len(faults) > 0 {
+		return nil, unfit(nil, "cannot be signed as a whole: %s", faults[0])
+	}
 	refs, err := d.references(ctx, s.Hash)
 	if err != nil {
 		return nil, err

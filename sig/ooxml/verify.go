@@ -124,6 +124,9 @@ func (v *verifier) outside() {
 		}
 		unclaimed += g.length
 	}
+	for _, text := range v.untyped() {
+		v.add(codeNoType, text+". Programs differ in whether they read it", true)
+	}
 	if unclaimed > 0 {
 		v.add(codeHidden, fmt.Sprintf("%d bytes of the archive belong to no entry", unclaimed), false)
 	}
