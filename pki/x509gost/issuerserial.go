@@ -37,6 +37,22 @@ func TextIssuerSerial(name, number string) *IssuerSerial {
 	return &IssuerSerial{name: name, number: strings.TrimSpace(number)}
 }
 
+// Texts returns the name and the number for people.
+func (s *IssuerSerial) Texts() (name, number string) {
+	if s.serial == nil {
+		return s.name, s.number
+	}
+	if n, err := ParseName(s.issuer); err == nil {
+		name = n.String()
+	}
+	return name, decodeInteger(s.serial).String()
+}
+
+// Cost is about how many bytes are looked at when s is compared with a certificate.
+func (s *IssuerSerial) Cost() int64 {
+	return 10 * int64(len(s.issuer)+len(s.serial)+len(s.name)+len(s.number))
+}
+
 // Differs says what in s is not that of the certificate, or returns "" if both are. A name in text
 // is compared as by [Name.IsText].
 func (s *IssuerSerial) Differs(c *Certificate) string {

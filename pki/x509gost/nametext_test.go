@@ -197,6 +197,15 @@ func TestIssuerSerial(t *testing.T) {
 			t.Errorf("%q differs, want %q", got, x[2])
 		}
 	}
+	for _, s := range []string{tlv(0x30, tlv(0x30, tlv(0xa4, other)), tlv(2, "\xfe\x01")), tlv(0x30, tlv(0x30, tlv(0xa4, "x")), tlv(2, "\xfe\x01"))} {
+		id, err := x509gost.ParseIssuerSerial([]byte(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, number := id.Texts(); number != "-511" || strings.Contains(s, other) != (name == "CN=x") {
+			t.Errorf("%s, %s", name, number)
+		}
+	}
 	for _, bad := range []string{
 		"", tlv(0x30), tlv(0x30, tlv(0x30), tlv(2, "\x01")), tlv(0x30, tlv(0x30, tlv(0xa4, other), tlv(0xa4, other)), tlv(2, "\x01")),
 		tlv(0x30, tlv(0x30, tlv(0xa4, other))), tlv(0x30, tlv(0x30, tlv(0xa4, other)), tlv(2, "\x01")) + "\x00",

@@ -5,6 +5,7 @@ package xmldsig
 import (
 	"encoding/base64"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 
@@ -142,6 +143,29 @@ func readKeyInfo(s *signature) (c carried, unreadable []*flaw) {
 		}
 	}
 	return c, unreadable
+}
+
+// issuerSerials yields what KeyInfo says of the signer's certificate by X509IssuerSerial.
+func issuerSerials(s *signature) iter.Seq[*x509gost.IssuerSerial] {
+	t := s.tree
+	return func(yield func(*x509gost.IssuerSerial) bool) {
+		if s.keyInfo == xmltree.None {
+			return
+		}
+		for data := range t.Elements(s.keyInfo) {
+			if !t.Is(data, nsDS, "X509Data") {
+				continue
+			}
+			for n := range t.Elements(data) {
+				if !t.Is(n, nsDS, "X509IssuerSerial") {
+					continue
+				}
+				if id := textIssuerSerial(t, n); id != nil && !yield(id) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // maxListText is the limit for a CRL in KeyInfo, in characters: enough for tens of

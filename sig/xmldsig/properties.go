@@ -153,31 +153,18 @@ func (v *verification) signedSignatureProperties(n xmltree.Node) bool {
 			v.tell(flawAt(t, at, codeProperties, "SigningTime is not a valid XML Schema time"), false)
 		}
 	}
-	list := t.Child(n, nsXAdES, "SigningCertificateV2")
-	if list == xmltree.None {
-		list = t.Child(n, nsXAdES, "SigningCertificate")
-	}
+	list := signingCertificateIn(t, n)
 	if list == xmltree.None {
 		v.add(codeNoSigning, "the signed properties do not name the signer's certificate; it could be replaced by another one with the same key", false)
 		return false
 	}
 	weak := false
 	for c := range t.Elements(list) {
-		digest := t.Child(c, nsXAdES, "CertDigest")
-		if digest == xmltree.None {
-			continue
-		}
-		method, value := t.Child(digest, nsDS, "DigestMethod"), t.Child(digest, nsDS, "DigestValue")
-		if method == xmltree.None || value == xmltree.None {
-			continue
-		}
-		algorithm, _ := t.Get(method, "Algorithm")
-		h, known := suite.HashByXML(algorithm)
+		h, want, ok := v.certDigest(c)
 		if v.budget().Spend(2*int64(len(v.out.Signer.Raw))) != nil {
 			return false // the caller sees the error of the budget
 		}
-		want, err := base64Text(t, value, maxValue)
-		if !known || err != nil || !bytes.Equal(v.out.Signer.Digest(h), want) {
+		if !ok || !bytes.Equal(v.out.Signer.Digest(h), want) {
 			continue
 		}
 		v.issuerSerial(c)
@@ -195,42 +182,100 @@ func (v *verification) signedSignatureProperties(n xmltree.Node) bool {
 	return false
 }
 
-// issuerSerial compares the issuer and the serial number beside a digest of the signer's
-// certificate, in an element Cert, with those of the certificate. Both are optional in the
-// properties of EN 319 132-1, where they are in DER.
-func (v *verification) issuerSerial(cert xmltree.Node) {
+// signingCertificateIn returns the element of SignedSignatureProperties that names the signer's
+// certificate, or None.
+func signingCertificateIn(t *xmltree.Tree, n xmltree.Node) xmltree.Node {
+	if list := t.Child(n, nsXAdES, "SigningCertificateV2"); list != xmltree.None {
+		return list
+	}
+	return t.Child(n, nsXAdES, "SigningCertificate")
+}
+
+// signingCertificates is signingCertificateIn for the properties of the signature, if its
+// references cover them.
+func (v *verification) signingCertificates() xmltree.Node {
 	t := v.tree
-	var id *x509gost.IssuerSerial
-	name := "SigningCertificate"
+	for _, q := range propertiesOf(v.sig) {
+		signed := t.Child(q, nsXAdES, "SignedProperties")
+		if signed == xmltree.None || !v.covered(signed) {
+			continue
+		}
+		if n := t.Child(signed, nsXAdES, "SignedSignatureProperties"); n != xmltree.None {
+			return signingCertificateIn(t, n)
+		}
+	}
+	return xmltree.None
+}
+
+// certDigest reads the digest of a certificate in an element Cert. It returns false if there is
+// none, or one by an unknown algorithm.
+func (v *verification) certDigest(cert xmltree.Node) (h *suite.Hash, sum []byte, ok bool) {
+	t := v.tree
+	digest := t.Child(cert, nsXAdES, "CertDigest")
+	if digest == xmltree.None {
+		return nil, nil, false
+	}
+	method, value := t.Child(digest, nsDS, "DigestMethod"), t.Child(digest, nsDS, "DigestValue")
+	if method == xmltree.None || value == xmltree.None {
+		return nil, nil, false
+	}
+	algorithm, _ := t.Get(method, "Algorithm")
+	h, known := suite.HashByXML(algorithm)
+	sum, err := base64Text(t, value, maxValue)
+	return h, sum, known && err == nil
+}
+
+// issuerSerial compares the issuer and the serial number beside a digest of the signer's
+// certificate, in an element Cert, with those of the certificate.
+func (v *verification) issuerSerial(cert xmltree.Node) {
+	id, name, err := readIssuerSerial(v.tree, cert)
+	if err != nil {
+		v.tell(err, false)
+		return
+	}
+	if id == nil || v.budget().Spend(id.Cost()) != nil {
+		return // the caller sees the error of the budget
+	}
+	if f, other := cms.OtherIssuer(name, id, v.out.Signer); other {
+		v.out.Findings = append(v.out.Findings, sig.OtherIssuer(f))
+	}
+}
+
+// readIssuerSerial reads the issuer and the serial number in an element Cert, which are optional,
+// and in DER in the properties of EN 319 132-1. name is that of the element around Cert.
+func readIssuerSerial(t *xmltree.Tree, cert xmltree.Node) (id *x509gost.IssuerSerial, name string, err error) {
 	if n := t.Child(cert, nsXAdES, "IssuerSerialV2"); n != xmltree.None {
-		name = "SigningCertificateV2"
 		der, err := base64Text(t, n, 2*x509gost.MaxCertificate)
 		if err == nil {
 			id, err = x509gost.ParseIssuerSerial(der)
 		}
 		if err != nil {
-			text := err.Error()
+			text := "it " + err.Error()
 			if f := (*flaw)(nil); errors.As(err, &f) {
 				text = f.text
 			}
-			v.tell(flawAt(t, n, cms.CodeOtherIssuer, "IssuerSerialV2 was ignored: %s", text), false)
-			return
+			return nil, "", flawAt(t, n, cms.CodeOtherIssuer, "IssuerSerialV2 was ignored: %s", text)
 		}
-	} else if n := t.Child(cert, nsXAdES, "IssuerSerial"); n != xmltree.None {
-		issuer, number := t.Child(n, nsDS, "X509IssuerName"), t.Child(n, nsDS, "X509SerialNumber")
-		if issuer == xmltree.None || number == xmltree.None {
-			v.tell(flawAt(t, n, cms.CodeOtherIssuer, "IssuerSerial has no X509IssuerName or no X509SerialNumber and was ignored"), false)
-			return
-		}
-		text := t.StringValue(issuer)
-		if v.budget().Spend(10*int64(len(text))) != nil {
-			return // the caller sees the error of the budget
-		}
-		id = x509gost.TextIssuerSerial(text, t.StringValue(number))
+		return id, "SigningCertificateV2", nil
 	}
-	if f, other := cms.OtherIssuer(name, id, v.out.Signer); other {
-		v.out.Findings = append(v.out.Findings, sig.OtherIssuer(f))
+	n := t.Child(cert, nsXAdES, "IssuerSerial")
+	if n == xmltree.None {
+		return nil, "", nil
 	}
+	if id = textIssuerSerial(t, n); id == nil {
+		return nil, "", flawAt(t, n, cms.CodeOtherIssuer, "IssuerSerial was ignored: it has no X509IssuerName or no X509SerialNumber")
+	}
+	return id, "SigningCertificate", nil
+}
+
+// textIssuerSerial reads X509IssuerName and X509SerialNumber in an element. It returns nil if one is
+// missing.
+func textIssuerSerial(t *xmltree.Tree, n xmltree.Node) *x509gost.IssuerSerial {
+	name, number := t.Child(n, nsDS, "X509IssuerName"), t.Child(n, nsDS, "X509SerialNumber")
+	if name == xmltree.None || number == xmltree.None {
+		return nil
+	}
+	return x509gost.TextIssuerSerial(t.StringValue(name), t.StringValue(number))
 }
 
 // timeStamps checks the time stamps over the signature value. The earliest valid one is

@@ -310,8 +310,8 @@ func (v *verification) value() {
 
 // find searches for the certificate whose key made the value: among those in the
 // signature and the one that the caller names or, if the signature has none, among all
-// that the caller has. If none matches, the finding names one of the certificates that
-// were named.
+// that the caller has. If none matches, the finding is about the one that claims to be the
+// signer's (see claimant).
 func (v *verification) find(d suite.Digest, raw []byte) {
 	s := v.sig
 	named := slices.Clone(v.carried.certs)
@@ -322,9 +322,8 @@ func (v *verification) find(d suite.Digest, raw []byte) {
 	if len(v.carried.certs) == 0 {
 		candidates = slices.Concat(named, v.check.Intermediates)
 	}
-	var of *x509gost.Certificate // the first named certificate whose key matches the algorithm
-	var why error
-	for i, c := range candidates {
+	faults := map[*x509gost.Certificate]error{}
+	for _, c := range candidates {
 		if c.PublicKey == nil || s.scheme.Accepts(c.Key()) != nil {
 			continue
 		}
@@ -336,29 +335,85 @@ func (v *verification) find(d suite.Digest, raw []byte) {
 			v.out.Signer = c
 			return
 		}
-		if of == nil && i < len(named) {
-			of, why = c, err
-		}
+		faults[c] = err
 	}
+	of, missing := v.claimant(named)
 	switch {
-	case len(named) == 0:
-		v.add(codeNoCert, "the signer's certificate is missing: it is neither in KeyInfo nor in CertificateValues, and none was given", true)
+	case of == nil:
+		v.add(codeNoCert, "the signer's certificate is missing: it is neither in KeyInfo nor in CertificateValues, and none was given"+missing, true)
 		return
-	case of != nil:
+	case faults[of] != nil:
 		text := "it was made by another key, or SignedInfo has changed"
-		if !errors.Is(why, suite.ErrSignature) {
+		if why := faults[of]; !errors.Is(why, suite.ErrSignature) {
 			text = why.Error()
 		}
 		v.flaw(flawAt(v.tree, s.value, codeValue, "the signature value does not match SignedInfo and the certificate %s: %s", quote(of.Subject.String()), text))
-	case named[0].PublicKey == nil:
-		of = named[0]
-		v.flaw(flawAt(v.tree, s.info, codeAlgorithm, "the signature is by %s; the certificate's key: %s", s.scheme.Name, of.KeyError))
+	case of.PublicKey == nil:
+		v.flaw(flawAt(v.tree, s.info, codeAlgorithm, "the signature is by %s; the key of the signer's certificate %s (serial %s): %s", s.scheme.Name, quote(of.Subject.String()), of.SerialHex(), of.KeyError))
 	default:
-		of = named[0]
 		key := of.Key()
 		v.flaw(flawAt(v.tree, s.info, codeKeyMismatch, "the signature is by %s, the certificate's key is %s", s.scheme.Name, key.Name()))
 	}
 	v.out.Signer = of
+}
+
+// claimant returns the certificate that claims to be the signer's, when no key matches the value:
+// the one that the signed properties name or, if they name none, X509IssuerSerial in KeyInfo, or
+// else the first that did not issue another one, since all certificates in KeyInfo are the signer's
+// or lead to it (XMLDSig, 4.5.4).
+// It returns nil if there is none, with a text that describes the one that is missing.
+func (v *verification) claimant(named []*x509gost.Certificate) (of *x509gost.Certificate, missing string) {
+	if list := v.signingCertificates(); list != xmltree.None {
+		for c := range v.tree.Elements(list) {
+			h, sum, ok := v.certDigest(c)
+			if !ok {
+				continue
+			}
+			for _, x := range named {
+				if v.budget().Spend(2*int64(len(x.Raw))) != nil {
+					return nil, "" // the caller sees the error of the budget
+				}
+				if bytes.Equal(x.Digest(h), sum) {
+					return x, ""
+				}
+			}
+			if missing == "" {
+				missing = fmt.Sprintf("; the signed properties name the one with the %s digest %x", h.Name, sum)
+				if id, _, err := readIssuerSerial(v.tree, c); err == nil && id != nil {
+					missing += describeIssuerSerial(id)
+				}
+			}
+		}
+		if missing != "" {
+			return nil, missing
+		}
+	}
+	for id := range issuerSerials(v.sig) {
+		if v.budget().Spend(id.Cost()*int64(1+len(named))) != nil {
+			return nil, "" // the caller sees the error of the budget
+		}
+		if i := slices.IndexFunc(named, func(x *x509gost.Certificate) bool { return id.Differs(x) == "" }); i >= 0 {
+			return named[i], ""
+		}
+		missing = "; KeyInfo names the one" + describeIssuerSerial(id)
+	}
+	if missing != "" {
+		return nil, missing
+	}
+	for _, x := range named {
+		if !slices.ContainsFunc(named, func(y *x509gost.Certificate) bool { return !y.Equal(x) && y.Issuer.Equal(x.Subject) }) {
+			return x, ""
+		}
+	}
+	if len(named) > 0 {
+		return named[0], ""
+	}
+	return nil, ""
+}
+
+func describeIssuerSerial(id *x509gost.IssuerSerial) string {
+	issuer, number := id.Texts()
+	return " of the issuer " + quote(issuer) + " with the serial number " + quote(number)
 }
 
 // verifyXML verifies a value in the form of SignatureValue.
