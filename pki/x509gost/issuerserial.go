@@ -50,7 +50,7 @@ func (s *IssuerSerial) Texts() (name, number string) {
 
 // Cost is about how many bytes are looked at when s is compared with a certificate.
 func (s *IssuerSerial) Cost() int64 {
-	return 10 * int64(len(s.issuer)+len(s.serial)+len(s.name)+len(s.number))
+	return 100 + 10*int64(len(s.issuer)+len(s.serial)+len(s.name)+len(s.number))
 }
 
 // Differs says what in s is not that of the certificate, or returns "" if both are. A name in text

@@ -25,12 +25,13 @@ func (n Name) IsText(text string) bool {
 	if !ok {
 		return false
 	}
-	var own [][]Attribute
-	for i, a := range n.Attributes {
+	var own [][]foldedAttribute
+	for i := range n.Attributes {
+		a := &n.Attributes[i]
 		if i == 0 || n.Attributes[i-1].rdn != a.rdn {
 			own = append(own, nil)
 		}
-		own[len(own)-1] = append(own[len(own)-1], a)
+		own[len(own)-1] = append(own[len(own)-1], foldedAttribute{a, foldText(a.Value)})
 	}
 	if len(own) != len(rdns) {
 		return false
@@ -42,7 +43,14 @@ func (n Name) IsText(text string) bool {
 	return slices.EqualFunc(own, rdns, sameRDN)
 }
 
-func sameRDN(own []Attribute, text []textAttribute) bool {
+// foldedAttribute is an attribute with its value prepared for comparison, once for any number of
+// comparisons.
+type foldedAttribute struct {
+	*Attribute
+	folded string
+}
+
+func sameRDN(own []foldedAttribute, text []textAttribute) bool {
 	if len(own) != len(text) {
 		return false
 	}
@@ -59,32 +67,35 @@ func sameRDN(own []Attribute, text []textAttribute) bool {
 
 // textAttribute is one attribute of a name in text.
 type textAttribute struct {
-	kind, value string // value is without quotes and escapes
-	der         []byte // of a value in hex, else nil
+	oid    OID    // nil if the name of the type is not known
+	dotted string // the name of the type if it is an object identifier
+	folded string // the value without quotes and escapes, prepared for comparison
+	der    []byte // of a value in hex, else nil
+	inHex  string // the string in der, prepared for comparison, if isText
+	isText bool
 }
 
-func (t textAttribute) is(a *Attribute) bool {
-	if oid, known := AttributeByName(t.kind); known {
-		if !oid.Equal(a.OID) {
-			return false
-		}
-	} else if strings.Trim(t.kind, "0123456789.") == "" && t.kind != a.OID.String() {
-		return false
-	}
-	if bytes.Equal(t.der, a.der) {
-		return true
-	}
-	value := foldText(a.Value)
-	if value == foldText(t.value) {
-		return true
+func newTextAttribute(kind, value string, der []byte) textAttribute {
+	t := textAttribute{folded: foldText(value), der: der}
+	t.oid, _ = AttributeByName(kind)
+	if strings.Trim(kind, "0123456789.") == "" {
+		t.dotted = kind
 	}
 	var tag cbasn1.Tag
-	in, element := cryptobyte.String(t.der), cryptobyte.String(nil)
-	if a.binary || !in.ReadAnyASN1Element(&element, &tag) || !in.Empty() {
+	in, element := cryptobyte.String(der), cryptobyte.String(nil)
+	if in.ReadAnyASN1Element(&element, &tag) && in.Empty() {
+		if t.inHex, t.isText = decodeString(element, tag, &deviations{}); t.isText {
+			t.inHex = foldText(t.inHex)
+		}
+	}
+	return t
+}
+
+func (t *textAttribute) is(a *foldedAttribute) bool {
+	if t.oid != nil && !t.oid.Equal(a.OID) || t.dotted != "" && t.dotted != a.OID.String() {
 		return false
 	}
-	text, isText := decodeString(element, tag, &deviations{})
-	return isText && value == foldText(text)
+	return t.der != nil && bytes.Equal(t.der, a.der) || t.folded == a.folded || t.isText && !a.binary && t.inHex == a.folded
 }
 
 // readNameText reads a name in the order of the text.
@@ -102,17 +113,19 @@ func readNameText(text string) (rdns [][]textAttribute, ok bool) {
 		if !found || kind == "" || count == maxAttributes {
 			return nil, false
 		}
-		a := textAttribute{kind: kind}
 		rest = strings.TrimLeft(rest, " \t\r\n")
-		var quoted bool
-		if a.value, text, quoted = quotedValue(rest); !quoted {
-			a.value, text = plainValue(rest)
-			if digits, isHex := strings.CutPrefix(a.value, "#"); isHex && strings.HasPrefix(rest, "#") {
-				if der, err := hex.DecodeString(digits); err == nil {
-					a.der = der
+		value, left, quoted := quotedValue(rest)
+		var der []byte
+		if !quoted {
+			value, left = plainValue(rest)
+			if strings.HasPrefix(rest, "#") {
+				if in, err := hex.DecodeString(value[1:]); err == nil { // otherwise it is text
+					der = in
 				}
 			}
 		}
+		text = left
+		a := newTextAttribute(kind, value, der)
 		if same {
 			rdns[len(rdns)-1] = append(rdns[len(rdns)-1], a)
 		} else {

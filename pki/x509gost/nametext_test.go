@@ -138,7 +138,7 @@ func TestIsText(t *testing.T) {
 			t.Errorf("%s is %s: %t", text, hash, !want)
 		}
 	}
-	if n := commonName(t, "a"); !n.IsText("CN=#0c0161") || !n.IsText("2.5.4.3=#130161") || n.IsText("CN=#020161") || n.IsText(`CN=#0c016100`) {
+	if n := commonName(t, "a"); !n.IsText("CN=#0c0161") || !n.IsText("2.5.4.3=#130161") || n.IsText("CN=#020161") || n.IsText(`CN=#0c016100`) || n.IsText("CN=#0c0161zz") {
 		t.Error("a value in hex")
 	}
 	two, err := x509gost.ParseName([]byte(tlv(0x30, tlv(0x31,

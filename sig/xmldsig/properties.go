@@ -167,7 +167,9 @@ func (v *verification) signedSignatureProperties(n xmltree.Node) bool {
 		if !ok || !bytes.Equal(v.out.Signer.Digest(h), want) {
 			continue
 		}
-		v.issuerSerial(c)
+		if !weak { // each finding once
+			v.issuerSerial(c)
+		}
 		if !h.WeakSince.IsZero() {
 			weak = true
 			continue

@@ -36,7 +36,15 @@ func TestSignerAbsent(t *testing.T) {
 	}
 	bes := string(sigtest.Make(t, xmldsig.New(), signer, jobOf("XMLEnveloped", s, "XAdESType", "BES", "IncludeCertChain", "1")))
 	v1 := string(sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", withTemplate(xadesTemplates(s)["of TS 101 903"]), "IncludeCertChain", "1")))
+	// The issuer named, too.
+	cert := func(p *sigtest.Party) string {
+		return `<x:Cert><x:CertDigest><ds:DigestMethod Algorithm="` + s.Hash.XML[0] + `"/><ds:DigestValue>` + base64.StdEncoding.EncodeToString(p.Certificate.Digest(s.Hash)) +
+			`</ds:DigestValue></x:CertDigest></x:Cert>`
+	}
+	path := strings.Replace(xadesTemplates(s)["of TS 101 903"], "<x:SigningCertificate/>", "<x:SigningCertificateV2>"+cert(signer)+cert(authority)+"</x:SigningCertificateV2>", 1)
+	both := string(sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", withTemplate(path), "IncludeCertChain", "1")))
 	for name, c := range map[string]struct{ signed, names string }{
+		"XAdES with its issuer":   {strings.Replace(both, certificateElement(signer), "", 1), "the signed properties name the one with the " + s.Hash.Name + " digest"},
 		"XAdES, its issuer":       {strings.Replace(bes, certificateElement(signer), "", 1), "the signed properties name the one with the " + s.Hash.Name + " digest"},
 		"XAdES, another one":      {strings.Replace(bes, certificateElement(signer), certificateElement(other), 1), "the signed properties name the one with the " + s.Hash.Name + " digest"},
 		"TS 101 903, its issuer":  {strings.Replace(v1, certificateElement(signer), "", 1), `of the issuer "CN=Authority,C=RU" with the serial number "` + signer.Certificate.SerialDecimal() + `"`},

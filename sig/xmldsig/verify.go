@@ -377,15 +377,11 @@ func (v *verification) claimant(named []*x509gost.Certificate) (of *x509gost.Cer
 					return x, ""
 				}
 			}
-			if missing == "" {
-				missing = fmt.Sprintf("; the signed properties name the one with the %s digest %x", h.Name, sum)
-				if id, _, err := readIssuerSerial(v.tree, c); err == nil && id != nil {
-					missing += describeIssuerSerial(id)
-				}
+			missing = fmt.Sprintf("; the signed properties name the one with the %s digest %x", h.Name, sum)
+			if id, _, err := readIssuerSerial(v.tree, c); err == nil && id != nil {
+				missing += describeIssuerSerial(id)
 			}
-		}
-		if missing != "" {
-			return nil, missing
+			return nil, missing // the first is the signer's, others are of its path
 		}
 	}
 	for id := range issuerSerials(v.sig) {
