@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -47,6 +48,7 @@ func TestCrowdGivesWay(t *testing.T) {
 				inner := newPipes()
 				l := Crowded(inner, len(c.conns))
 				var clients, servers []net.Conn
+				var mu sync.Mutex // guards gone
 				var gone []int
 				accept := func(address string) {
 					ours, theirs := net.Pipe()
@@ -76,8 +78,11 @@ func TestCrowdGivesWay(t *testing.T) {
 						ConnState(in, http.StateActive)
 						ConnState(in, http.StateIdle)
 					}
+					client := clients[i]
 					go func() { // until this side or the other closes
-						clients[i].Read(make([]byte, 1))
+						client.Read(make([]byte, 1))
+						mu.Lock()
+						defer mu.Unlock()
 						gone = append(gone, i)
 					}()
 				}
