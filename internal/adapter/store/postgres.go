@@ -214,15 +214,22 @@ func (p postgres) query(ctx context.Context, _ lite.Keeping, query string, args 
 }
 
 // connected calls f again while the server refuses new connections, because all are taken
-// or the server is starting. f may also find a free connection in the pool.
+// or the server is starting. f may also find a free connection in the pool. If the time ends
+// within an attempt to connect, the error is that of the attempt before, which names the reason.
 func (p postgres) connected(ctx context.Context, f func() error) error {
 	wait, cancel := context.WithTimeout(ctx, cmp.Or(p.limits.Call, refusedTime))
 	defer cancel()
+	var refusal error
 	for {
 		err := f()
 		if code := postgresCode(err); code != pgTooManyConnections && code != pgCannotConnectNow {
+			var failed *pgconn.ConnectError
+			if refusal != nil && errors.Is(err, context.DeadlineExceeded) && errors.As(err, &failed) {
+				return refusal
+			}
 			return err
 		}
+		refusal = err
 		pause := time.NewTimer(50*time.Millisecond + rand.N(100*time.Millisecond))
 		select {
 		case <-pause.C:
