@@ -46,7 +46,7 @@ var serviceRuns = []struct {
 		{benchmark: "BenchmarkHTTP/verify-BES-1KiB", unit: multiple, most: 17},
 	}},
 	{"^BenchmarkMemory$", "5x", []serviceFloor{
-		{benchmark: "BenchmarkMemory/detached-1GiB", unit: "of-hash", least: 0.8},
+		{benchmark: "BenchmarkMemory/detached-1GiB", unit: "of-hash", least: 0.75},
 	}},
 	{"^BenchmarkBesideHostile$", "5x", []serviceFloor{
 		{benchmark: "BenchmarkBesideHostile", unit: "MiB-above-idle", most: 512},

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 
 	"tamga/internal/domain/signing"
 )
@@ -22,12 +21,7 @@ import (
 // Spool keeps the documents of requests in progress as files of one directory. Each file is unlinked as soon
 // as it is open (on Windows the system removes it when it is closed), so nothing stays when the process is
 // killed.
-type Spool struct {
-	dir    string
-	direct bool         // the file system supports writes past the page cache
-	wide   atomic.Int32 // large pieces in use
-	queues queues       // let the system write large pieces
-}
+type Spool struct{ dir string }
 
 var _ signing.Spool = (*Spool)(nil)
 
@@ -46,36 +40,16 @@ func NewSpool(dir string) (*Spool, error) {
 			return nil, fmt.Errorf("blob: clearing the spool directory: %w", err)
 		}
 	}
-	s := &Spool{dir: dir}
-	s.direct, err = s.takesDirect()
-	return s, err
-}
-
-// takesDirect reports whether the file system supports writes past the page cache. It writes a block, because
-// some file systems refuse only at the first write.
-func (s *Spool) takesDirect() (bool, error) {
-	f, err := os.CreateTemp(s.dir, pattern)
-	if err != nil {
-		return false, fmt.Errorf("blob: creating a spool file: %w", err)
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	direct := openDirect(f.Name())
-	if direct == nil {
-		return false, nil
-	}
-	defer direct.Close()
-	_, err = direct.WriteAt(*aligned(blockSize, blockSize), 0)
-	return err == nil, nil
+	return &Spool{dir}, nil
 }
 
 const pattern = "document-*.spool"
 
 // Create returns an empty file. The file disappears when it is closed or when the process ends.
 func (s *Spool) Create() (signing.SpoolFile, error) {
-	f, direct, err := createUnlinked(s.dir, s.direct)
+	f, err := createUnlinked(s.dir)
 	if err != nil {
 		return nil, fmt.Errorf("blob: creating a spool file: %w", err)
 	}
-	return &spoolFile{spool: s, direct: direct, plain: f}, nil
+	return spoolFile{f}, nil
 }

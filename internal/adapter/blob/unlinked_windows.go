@@ -13,12 +13,10 @@ import (
 )
 
 // createUnlinked makes a file that the system removes when it is closed, also by the end of the process.
-// Writes past the page cache are not supported.
-func createUnlinked(dir string, _ bool) (plain, direct *os.File, err error) {
+func createUnlinked(dir string) (*os.File, error) {
 	name := strings.Replace(pattern, "*", rand.Text(), 1)
 	const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL | windows.FILE_FLAG_DELETE_ON_CLOSE
-	plain, err = os.OpenFile(filepath.Join(dir, name), flags, 0o600)
-	return plain, nil, err
+	return os.OpenFile(filepath.Join(dir, name), flags, 0o600)
 }
 
 // inUse reports whether a file was not removed because a process has it open.
