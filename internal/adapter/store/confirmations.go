@@ -492,6 +492,24 @@ func (s Confirmations) ClosedUntil(ctx context.Context, userID, method string) (
 	return fromMillis(at), err
 }
 
+// KeepAnswer implements confirm.AttemptStore.
+func (s Confirmations) KeepAnswer(ctx context.Context, id string, sealed []byte, expires time.Time) error {
+	_, err := s.exec(ctx, `INSERT INTO confirmation_answers (id, sealed, expires_at) VALUES ($1, $2, $3)
+		ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed, expires_at = excluded.expires_at`, id, sealed, millis(expires))
+	return err
+}
+
+// KeptAnswer implements confirm.AttemptStore.
+func (s Confirmations) KeptAnswer(ctx context.Context, id string, now time.Time) ([]byte, bool, error) {
+	return one(ctx, s.DB, scalar[[]byte], "SELECT sealed FROM confirmation_answers WHERE id = $1 AND expires_at > $2", id, millis(now))
+}
+
+// DropAnswer implements confirm.AttemptStore.
+func (s Confirmations) DropAnswer(ctx context.Context, id string) error {
+	_, err := s.exec(ctx, "DELETE FROM confirmation_answers WHERE id = $1", id)
+	return err
+}
+
 // ForgiveAnswers implements confirm.AttemptStore.
 func (s Confirmations) ForgiveAnswers(ctx context.Context, userID string) error {
 	_, err := s.exec(ctx, "DELETE FROM confirmation_failures WHERE user_id = $1", userID)
@@ -500,13 +518,22 @@ func (s Confirmations) ForgiveAnswers(ctx context.Context, userID string) error 
 
 // SweepAnswers implements confirm.AttemptStore.
 func (s Confirmations) SweepAnswers(ctx context.Context, windowFromBefore, now time.Time) error {
-	for n := int64(sweepPortion); n == sweepPortion; {
-		var err error
-		n, err = s.exec(ctx, `DELETE FROM confirmation_failures WHERE (user_id, method) IN
-			(SELECT user_id, method FROM confirmation_failures WHERE window_from <= $1 AND locked_until <= $2 LIMIT $3`+s.skipLocked()+`)`,
-			millis(windowFromBefore), millis(now), sweepPortion)
-		if err != nil {
-			return err
+	for _, sweep := range []struct {
+		statement string
+		args      []any
+	}{
+		{`DELETE FROM confirmation_failures WHERE (user_id, method) IN
+			(SELECT user_id, method FROM confirmation_failures WHERE window_from <= $1 AND locked_until <= $2 LIMIT $3` + s.skipLocked() + `)`,
+			[]any{millis(windowFromBefore), millis(now), sweepPortion}},
+		{`DELETE FROM confirmation_answers WHERE id IN
+			(SELECT id FROM confirmation_answers WHERE expires_at <= $1 LIMIT $2` + s.skipLocked() + `)`,
+			[]any{millis(now), sweepPortion}},
+	} {
+		for n := int64(sweepPortion); n == sweepPortion; {
+			var err error
+			if n, err = s.exec(ctx, sweep.statement, sweep.args...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

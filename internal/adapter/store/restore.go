@@ -246,6 +246,7 @@ var closing = []string{
 	"DELETE FROM authorization_codes",
 	"DELETE FROM external_visits",
 	"DELETE FROM one_time_codes",
+	"DELETE FROM confirmation_answers",
 	"DELETE FROM device_kinits",
 	"DELETE FROM device_nonces",
 	"DELETE FROM passkey_registrations",

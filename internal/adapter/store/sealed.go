@@ -47,6 +47,7 @@ var sealedColumns = []sealedColumn{
 	{table: "captured_messages", column: "sealed", row: "message_id", purpose: "captured message"},
 	{table: "confirmation_contents", column: "secret", row: "id", purpose: "confirmation"},
 	{table: "confirmation_contents", column: "offline", row: "id", purpose: "confirmation"},
+	{table: "confirmation_answers", column: "sealed", row: "id", purpose: "confirmation"},
 	{table: "operations", column: "pin", row: "id", purpose: "operation pin"},
 	{table: "answers", column: "body", row: "caller || '/' || name", purpose: "kept answer"},
 	{table: "documents", column: "sealed_key", row: "id", place: func(row string) vault.Place {

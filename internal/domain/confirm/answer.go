@@ -13,22 +13,28 @@ import (
 	"tamga/internal/domain/lock"
 )
 
-// Answer takes the text that a user typed. After a right one the record is Confirmed; of
-// all calls with the same code, one returns it so. After a wrong one, Prompt.Wrong is set
-// as long as another one is allowed.
+// Answer takes the text that a user typed. After a right one the record is Confirmed. After a
+// wrong one, Prompt.Wrong is set as long as another one is allowed. The right one again, from
+// the same network and before Record.CompleteBefore, returns the record as it is then,
+// Confirmed or Completed.
 //
 // Faults besides those of Service: transaction_expired when the time of the code is over,
 // after which Challenge sends another one; max_attempts_exceeded while the method is
 // closed; invalid_parameters for a challenge that a device answers, if the device has no
 // code for it; access_denied for a device that was blocked.
 func (s *Service) Answer(ctx context.Context, who audit.Principal, refID, answer string) (Prompt, error) {
-	return s.AnswerPart(ctx, who, refID, answer, nil)
+	return s.answer(ctx, who, refID, answer, nil, true)
 }
 
 // AnswerPart is Answer by which the user declines some of the documents, named by their
 // indexes. They end as Declined. The fault for an index without a document, and if none is
-// left, is invalid_parameters; Decline ends the whole record.
+// left, is invalid_parameters; Decline ends the whole record. It is for pages, which show the
+// state of the record: a repetition of the right answer is refused.
 func (s *Service) AnswerPart(ctx context.Context, who audit.Principal, refID, answer string, refused []int) (p Prompt, err error) {
+	return s.answer(ctx, who, refID, answer, refused, false)
+}
+
+func (s *Service) answer(ctx context.Context, who audit.Principal, refID, answer string, refused []int, repeatable bool) (p Prompt, err error) {
 	if who.UserID == "" {
 		return Prompt{}, missing()
 	}
@@ -39,6 +45,13 @@ func (s *Service) AnswerPart(ctx context.Context, who audit.Principal, refID, an
 		r, counted, err := s.deps.Store.CountAttempt(ctx, normalID(refID), who.UserID, who.ClientID, now, s.settings.Codes.Attempts)
 		if p = (Prompt{Record: r}); err != nil {
 			return err
+		}
+		if !counted && repeatable {
+			again, right, err := s.again(ctx, who, refID, answer, now)
+			if err != nil || right {
+				p.Record = again
+				return err
+			}
 		}
 		if !counted {
 			return s.late(ctx, who, refID, now)
@@ -56,7 +69,10 @@ func (s *Service) AnswerPart(ctx context.Context, who audit.Principal, refID, an
 		}
 		switch err := m.Check(ctx, &r, answer); {
 		case err == nil:
-			return s.right(ctx, who, &p.Record, now, declined)
+			if err := s.right(ctx, who, &p.Record, now, declined); err != nil || !repeatable || ByPage(r.Method) {
+				return err
+			}
+			return s.keepAnswer(ctx, &p.Record, answer)
 		case fault.Is(err, fault.InvalidCode):
 			return s.wrong(ctx, who, &p, now)
 		default:
@@ -192,7 +208,9 @@ func (s *Service) refused(ctx context.Context, id string, now time.Time) error {
 	return fault.Newf(fault.InvalidTransaction, "this is not possible in the state %s of the operation", r.State)
 }
 
-// Poll returns the present state by one read. It writes nothing.
+// Poll returns the present state by one read. It writes nothing. A record that was carried
+// out is returned until Record.CompleteBefore: the client may not know yet that it was
+// confirmed.
 //
 // A sign-in by code must get its token from the call of Answer that confirmed it and not
 // from Poll: another program with the same first factor may poll as well.
@@ -202,7 +220,7 @@ func (s *Service) Poll(ctx context.Context, who audit.Principal, refID string) (
 		return Prompt{}, err
 	}
 	now := s.now()
-	if err := r.ended(now); err != nil {
+	if err := r.ended(now); err != nil && !r.repeatable(now) {
 		return Prompt{}, err
 	}
 	if r.State == Challenged && !now.Before(r.AnswerBefore) {

@@ -136,8 +136,9 @@ type WaitingSignIn struct {
 	ID, Origin string
 }
 
-// AttemptStore bounds what strangers do to a user: it counts wrong answers by method, and
-// lists the sign-ins of which one gives way to another one. It uses the same database as Store.
+// AttemptStore bounds what strangers do to a user: it counts wrong answers by method, keeps the
+// right ones for their repetition, and lists the sign-ins of which one gives way to another
+// one. It uses the same database as Store.
 type AttemptStore interface {
 	// WaitingSignIns returns the sign-ins of a user and a purpose that wait for their second
 	// step and were created until a time, the oldest first.
@@ -149,9 +150,16 @@ type AttemptStore interface {
 	// ClosedUntil returns when the method opens again; a time in the past means that it is
 	// open.
 	ClosedUntil(ctx context.Context, userID, method string) (time.Time, error)
+	// KeepAnswer stores the right answer to a record, sealed, until a time, in place of what was
+	// there. The caller has locked the user.
+	KeepAnswer(ctx context.Context, id string, sealed []byte, expires time.Time) error
+	// KeptAnswer returns what KeepAnswer stored, if it has not expired.
+	KeptAnswer(ctx context.Context, id string, now time.Time) (sealed []byte, found bool, err error)
+	// DropAnswer deletes what KeepAnswer stored.
+	DropAnswer(ctx context.Context, id string) error
 	// ForgiveAnswers deletes the counts of a user.
 	ForgiveAnswers(ctx context.Context, userID string) error
 	// SweepAnswers deletes counts whose window began before a time and which close nothing
-	// at now.
+	// at now, and kept answers that have expired by now.
 	SweepAnswers(ctx context.Context, windowFromBefore, now time.Time) error
 }

@@ -167,10 +167,11 @@ func among(names, assigned []string) (list []string) {
 }
 
 // Redeem issues the token of a record that is confirmed: the access token of a sign-in, the
-// confirmed token of an operation, or the token of a text. answered means that this call
-// gave the right answer. The token of a sign-in by code goes to the call with the code
-// alone: another program that knows the password may poll as well. Refusals are those of
-// SignIn, and of token.Service.IssueConfirmed and IssueScope.
+// confirmed token of an operation, or the token of a text. A client that did not get it gets
+// it again, until Record.CompleteBefore, from a record that is Completed. answered means that
+// this call gave the right answer. The token of a sign-in by code goes to such a call alone:
+// another program that knows the password may poll as well. Refusals are those of SignIn, and
+// of token.Service.IssueConfirmed and IssueScope.
 func (s *Service) Redeem(ctx context.Context, c *Confirmer, r *confirm.Record, answered bool) (token.Token, error) {
 	switch r.Purpose {
 	case confirm.ForSignIn, confirm.ForNamedSignIn:
@@ -194,6 +195,12 @@ func (s *Service) Redeem(ctx context.Context, c *Confirmer, r *confirm.Record, a
 	execution, err := s.steps.Take(ctx, c.Who, r.ID, r.What)
 	if err != nil {
 		return token.Token{}, err
+	}
+	if execution.Done { // nothing is recorded of the token, so it can be made again
+		if err := answeredHere(r, answered); err != nil {
+			return token.Token{}, err
+		}
+		return s.tokens.IssueScope(ctx, c.Who, scope, r.CompleteBefore)
 	}
 	var t token.Token
 	err = execution.Spend(ctx, nil, func(ctx context.Context) (err error) {

@@ -29,6 +29,7 @@ type Confirmations interface {
 	Challenge(ctx context.Context, who audit.Principal, a confirm.Ask) (confirm.Prompt, error)
 	Choices(ctx context.Context, who audit.Principal, a confirm.Ask) ([]confirm.Choice, error)
 	Take(ctx context.Context, who audit.Principal, id string, sum what.Digest) (*confirm.Execution, error)
+	Given(ctx context.Context, who audit.Principal, id string) (given []byte, found bool, err error)
 }
 
 // FirstStep is a sign-in that has passed its first step. Who has no token yet.
@@ -308,7 +309,8 @@ func (s *Service) secondMethods(ctx context.Context, userID string) (names []str
 
 // SignIn issues the token of a sign-in. r is the confirmed record of its second step, which
 // is spent in the transaction of the token; nil for a sign-in that needs none. The first
-// step must still hold. Refusals are *token.GrantError: invalid_grant, those of
+// step must still hold. A record that was spent before gives the same token again, as long as
+// confirm.Service.Given has it. Refusals are *token.GrantError: invalid_grant, those of
 // token.Service.Issuable; and the faults of confirm.Service.
 func (s *Service) SignIn(ctx context.Context, f FirstStep, r *confirm.Record) (token.Token, error) {
 	if r == nil {
@@ -318,14 +320,48 @@ func (s *Service) SignIn(ctx context.Context, f FirstStep, r *confirm.Record) (t
 		return s.issueTo(ctx, f.order)
 	}
 	var t token.Token
-	err := s.complete(ctx, f, r, func(ctx context.Context, o token.Order) (err error) {
-		t, err = s.issueTo(ctx, o)
-		return err
+	err := s.complete(ctx, f, r, func(ctx context.Context, o token.Order) (given []byte, err error) {
+		if t, err = s.issueTo(ctx, o); err != nil {
+			return nil, err
+		}
+		return json.Marshal(givenToken{t, s.now()})
 	})
+	if errors.Is(err, errCompleted) {
+		return s.given(ctx, f, r)
+	}
 	if err != nil {
 		return token.Token{}, err // the token was not recorded
 	}
 	return t, nil
+}
+
+// givenToken is the token of a sign-in as its record keeps it, for a client that did not get
+// it.
+type givenToken struct {
+	Token token.Token
+	At    time.Time // when it was issued
+}
+
+// errCompleted is the fault of a record that was spent before.
+var errCompleted = fault.New(fault.InvalidTransaction, "the sign-in was completed already: begin another one")
+
+// given returns the token that a sign-in got before. The fault is errCompleted if it is not
+// kept any more, or not for this call.
+func (s *Service) given(ctx context.Context, f FirstStep, r *confirm.Record) (token.Token, error) {
+	stored, found, err := s.steps.Given(ctx, f.Who, r.ID)
+	if err == nil && !found {
+		err = errCompleted
+	}
+	if err != nil {
+		return token.Token{}, err
+	}
+	defer clear(stored)
+	var g givenToken
+	if err := json.Unmarshal(stored, &g); err != nil {
+		return token.Token{}, fmt.Errorf("signin: the token of record %s: %w", r.ID, err)
+	}
+	g.Token.ExpiresIn = max(g.Token.ExpiresIn-s.now().Sub(g.At), 0)
+	return g.Token, nil
 }
 
 // issueTo issues the token of a sign-in.
@@ -345,8 +381,10 @@ func (s *Service) issueTo(ctx context.Context, o token.Order) (token.Token, erro
 }
 
 // complete spends the confirmed record of a second step in one transaction with what issue
-// stores. The order it gets says that the second step was passed.
-func (s *Service) complete(ctx context.Context, f FirstStep, r *confirm.Record, issue func(ctx context.Context, o token.Order) error) error {
+// stores. The order it gets says that the second step was passed. What issue returns is kept
+// with the record, unless it is empty. The error is errCompleted for a record that was spent
+// before.
+func (s *Service) complete(ctx context.Context, f FirstStep, r *confirm.Record, issue func(ctx context.Context, o token.Order) (given []byte, err error)) error {
 	if s.steps == nil {
 		return secondStepNeeded()
 	}
@@ -372,7 +410,7 @@ func (s *Service) complete(ctx context.Context, f FirstStep, r *confirm.Record, 
 		return err
 	}
 	if execution.Done {
-		return fault.New(fault.InvalidTransaction, "the sign-in was completed already: begin another one")
+		return errCompleted
 	}
 	users := []string{o.UserID}
 	if o.Actor != nil {
@@ -382,7 +420,14 @@ func (s *Service) complete(ctx context.Context, f FirstStep, r *confirm.Record, 
 	locked := func(ctx context.Context, fn func(ctx context.Context) error) error {
 		return s.store.Atomic(ctx, lock.User(users...), fn)
 	}
-	err = execution.SpendWith(ctx, locked, func(ctx context.Context) ([]byte, error) { return nil, issue(ctx, o) })
+	err = execution.SpendWith(ctx, locked, func(ctx context.Context) ([]byte, error) {
+		given, err := issue(ctx, o)
+		if err == nil && len(given) > 0 {
+			err = execution.Keep(ctx, given)
+		}
+		clear(given)
+		return nil, err
+	})
 	if err != nil {
 		return errors.Join(err, execution.Release(ctx))
 	}
@@ -399,9 +444,9 @@ func (s *Service) CompleteStep(ctx context.Context, f FirstStep, r *confirm.Reco
 	if err := answeredHere(r, answered); err != nil {
 		return issued, err
 	}
-	err = s.complete(ctx, f, r, func(ctx context.Context, o token.Order) (err error) {
+	err = s.complete(ctx, f, r, func(ctx context.Context, o token.Order) (given []byte, err error) {
 		issued, err = s.authorize(ctx, a, o.UserID, o.Name, o.Proof, token.Descent{})
-		return err
+		return nil, err // a page has its session
 	})
 	if err != nil {
 		return Authorized{}, err // nothing was recorded

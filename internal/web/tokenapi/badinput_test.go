@@ -141,9 +141,16 @@ func TestBadAnswers(t *testing.T) {
 		{"replayed", func(t *testing.T) {
 			id, ref, code := asked()
 			token, signature := still(id, ref, code)
-			refused("the code", h.ask(path, me(), h.answerTo(ref, code)), "invalid_transaction")
-			if again, _ := h.execute(h.Server, token); !bytes.Equal(again, signature) {
-				t.Error("the token made another signature")
+			for name, body := range map[string]string{"the code": h.answerTo(ref, code), "a poll": h.poll(ref), "a first call": h.begin(fmt.Sprintf(`,"OperationId":%q`, id))} {
+				repeated := h.ask(path, me(), body)
+				if !*repeated.IsFinal || *repeated.IsError || repeated.AccessToken == "" {
+					t.Errorf("%s: %+v", name, repeated)
+				}
+				for _, one := range []string{token, repeated.AccessToken} {
+					if again, _ := h.execute(h.Server, one); !bytes.Equal(again, signature) {
+						t.Errorf("%s: another signature was made", name)
+					}
+				}
 			}
 			other, otherRef, otherCode := asked()
 			if otherCode != code {

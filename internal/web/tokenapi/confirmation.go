@@ -272,6 +272,9 @@ func (a *API) beginConfirmation(ctx context.Context, c *signin.Confirmer, r *con
 		if record, err = a.confirming.records.Find(ctx, c.Who, id); err == nil {
 			err = c.May(&record)
 		}
+		if err == nil && record.State == confirm.Completed { // it carried itself out before the client asked again
+			return a.concluded(ctx, c, &record, r)
+		}
 	case b.ConfirmationScope != "":
 		record, err = a.confirming.steps.TextRecord(ctx, c, b.ConfirmationScope, string(b.ConfirmationParams.Templte))
 	case c.First == nil:
@@ -290,6 +293,16 @@ func (a *API) beginConfirmation(ctx context.Context, c *signin.Confirmer, r *con
 	}
 	rest.Concerning(ctx, record.ID)
 	p, err := a.challenge(ctx, c, &record, "", r, v2)
+	if err != nil {
+		return confirmationAnswer{}, err
+	}
+	return a.prompt(ctx, c, &p, wordsFor(visit{Languages: r.Languages}), false)
+}
+
+// concluded answers the first call about an operation that was carried out.
+func (a *API) concluded(ctx context.Context, c *signin.Confirmer, record *confirm.Record, r *confirmationRequest) (confirmationAnswer, error) {
+	rest.Concerning(ctx, record.ID)
+	p, err := a.confirming.records.Poll(ctx, c.Who, record.RefID)
 	if err != nil {
 		return confirmationAnswer{}, err
 	}
@@ -315,7 +328,7 @@ func (a *API) challenge(ctx context.Context, c *signin.Confirmer, record *confir
 // answered means that this call gave the right answer.
 func (a *API) prompt(ctx context.Context, c *signin.Confirmer, p *confirm.Prompt, w words, answered bool) (confirmationAnswer, error) {
 	r := &p.Record
-	if r.State == confirm.Confirmed {
+	if r.State == confirm.Confirmed || r.State == confirm.Completed {
 		t, err := a.confirming.steps.Redeem(ctx, c, r, answered)
 		return final(t), err
 	}

@@ -201,11 +201,16 @@ func testSignInBySecondStep(t *testing.T, database string) {
 			if a := c.Ask("second", "GET", "/operations", ""); a.Status != 200 {
 				t.Errorf("the token does not open what a token opens: %v", a)
 			}
-			if again := c.ask(path, me, c.answerTo(ref, code)); again.Error != "invalid_transaction" || again.AccessToken != "" {
-				t.Errorf("the same code again: %+v", again)
-			}
 			if again := c.ask(path, me, c.poll(ref)); again.Error != "invalid_transaction" || again.AccessToken != "" {
 				t.Errorf("a poll after the end: %+v", again)
+			}
+			if again := c.ask(path, me, c.answerTo(ref, code)); !*again.IsFinal || *again.IsError || again.AccessToken != done.AccessToken || again.ExpiresIn > done.ExpiresIn {
+				t.Errorf("the same code again: %+v", again)
+			}
+			for _, value := range []string{wrong(code), code} { // a wrong one ends the repetitions
+				if again := c.ask(path, me, c.answerTo(ref, value)); again.Error != "invalid_transaction" || again.AccessToken != "" {
+					t.Errorf("after a wrong code: %+v", again)
+				}
 			}
 		})
 	}
@@ -311,6 +316,13 @@ func testFreeConfirmation(t *testing.T, database string) {
 	done := c.ask("/v2.0/confirmation", me, c.answerTo(ref, c.Code(c.phone)))
 	if got := claims(t, done.AccessToken); got["confirmed_scope"] != "checkprofile" || got["unique_name"] != "free" {
 		t.Errorf("%v", got)
+	}
+	again := c.ask("/v2.0/confirmation", me, c.answerTo(ref, c.Code(c.phone)))
+	if got := claims(t, again.AccessToken); got["confirmed_scope"] != "checkprofile" || got["exp"] != claims(t, done.AccessToken)["exp"] {
+		t.Errorf("the same code again: %v", got)
+	}
+	if got := c.ask("/v2.0/confirmation", me, c.poll(ref)); got.Error != "invalid_transaction" || got.AccessToken != "" {
+		t.Errorf("a poll after the end: %+v", got)
 	}
 	c.Tokens["scope"] = done.AccessToken
 	for _, path := range []string{"/operations", "/oauth/userinfo", "/ums/policy"} {

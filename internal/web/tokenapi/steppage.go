@@ -113,6 +113,9 @@ func (a *API) secondStep(ctx context.Context, r visit, posted bool) (any, error)
 	}
 	rest.Concerning(ctx, record.ID)
 	prompt, err := a.confirming.records.Poll(ctx, s.caller.Who, record.RefID)
+	if err == nil && prompt.Record.State == confirm.Completed { // by this page, which has gone on
+		err = fault.New(fault.InvalidTransaction, "the sign-in was completed already: begin another one")
+	}
 	answered := false
 	if posted && !fault.Is(err, fault.AuthenticationDeclined) {
 		prompt, answered, err = a.answerStep(ctx, s, &record, prompt, err)

@@ -500,8 +500,11 @@ func stepToken(t *testing.T, w *stepping) {
 		if !w.s.Works(got.AccessToken) || claims(t, got.AccessToken)["unique_name"] != "mfa" {
 			t.Errorf("%s: %+v", client.name, got)
 		}
-		if again := w.ask("/confirmation", bearer, answer(ref, code)); again.AccessToken != "" || !*again.IsError {
+		if again := w.ask("/confirmation", bearer, answer(ref, code)); again.AccessToken != got.AccessToken || *again.IsError {
 			t.Errorf("replayed: %+v", again)
+		}
+		if again := w.ask("/confirmation", other, answer(ref, code)); again.Error != "invalid_transaction" || again.AccessToken != "" {
+			t.Errorf("replayed with the token of another sign-in: %+v", again)
 		}
 		if again := w.ask("/confirmation", bearer, client.begin); again.AccessToken != "" || !*again.IsError {
 			t.Errorf("used again: %+v", again)
