@@ -512,8 +512,32 @@ func (s Confirmations) DropAnswer(ctx context.Context, id string) error {
 
 // ForgiveAnswers implements confirm.AttemptStore.
 func (s Confirmations) ForgiveAnswers(ctx context.Context, userID string) error {
-	_, err := s.exec(ctx, "DELETE FROM confirmation_failures WHERE user_id = $1", userID)
-	return err
+	return s.Unit(ctx, func(ctx context.Context) error {
+		for _, table := range []string{"confirmation_failures", "confirmation_pushes"} {
+			if _, err := s.exec(ctx, "DELETE FROM "+table+" WHERE user_id = $1", userID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// CountPush implements confirm.AttemptStore.
+func (s Confirmations) CountPush(ctx context.Context, userID, challenge string, now, until time.Time, most int) (free time.Time, err error) {
+	err = s.Unit(ctx, func(ctx context.Context) error {
+		ends, err := all(ctx, s.DB, scalar[int64], "SELECT expires_at FROM confirmation_pushes WHERE user_id = $1 AND expires_at > $2 ORDER BY expires_at DESC LIMIT $3",
+			userID, millis(now), most)
+		if err != nil {
+			return err
+		}
+		if free = (time.Time{}); len(ends) >= most {
+			free = fromMillis(ends[most-1])
+			return nil
+		}
+		_, err = s.exec(ctx, "INSERT INTO confirmation_pushes (user_id, challenge, expires_at) VALUES ($1, $2, $3)", userID, challenge, millis(until))
+		return err
+	})
+	return free, err
 }
 
 // SweepAnswers implements confirm.AttemptStore.
@@ -527,6 +551,9 @@ func (s Confirmations) SweepAnswers(ctx context.Context, windowFromBefore, now t
 			[]any{millis(windowFromBefore), millis(now), sweepPortion}},
 		{`DELETE FROM confirmation_answers WHERE id IN
 			(SELECT id FROM confirmation_answers WHERE expires_at <= $1 LIMIT $2` + s.skipLocked() + `)`,
+			[]any{millis(now), sweepPortion}},
+		{`DELETE FROM confirmation_pushes WHERE (user_id, challenge) IN
+			(SELECT user_id, challenge FROM confirmation_pushes WHERE expires_at <= $1 LIMIT $2` + s.skipLocked() + `)`,
 			[]any{millis(now), sweepPortion}},
 	} {
 		for n := int64(sweepPortion); n == sweepPortion; {

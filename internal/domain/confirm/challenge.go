@@ -21,7 +21,8 @@ import (
 // one under way begins another challenge. A record that is confirmed is returned as it is.
 //
 // Faults besides those of Service: authn_method_not_confirmed; invalid_parameters for a
-// choice that the user does not have, and for a callback that is refused; max_attempts_exceeded while the method is closed;
+// choice that the user does not have, and for a callback that is refused; max_attempts_exceeded while the method is closed,
+// or after too many sign-ins that devices of the user were asked about;
 // too_many_requests when a budget of messages is used up; transaction_pending while the user has
 // another operation open that must end first.
 func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Prompt, error) {
@@ -208,6 +209,11 @@ func (s *Service) begin(ctx context.Context, who audit.Principal, r *Record, c C
 		fields, err := r.fields(stored)
 		if err != nil {
 			return err
+		}
+		if m.Device {
+			if err := s.pushing(ctx, &next, now); err != nil {
+				return fault.Rollback(err)
+			}
 		}
 		if err := m.Begin(ctx, &next, &fields); err != nil {
 			return fault.Rollback(err)

@@ -157,9 +157,13 @@ type AttemptStore interface {
 	KeptAnswer(ctx context.Context, id string, now time.Time) (sealed []byte, found bool, err error)
 	// DropAnswer deletes what KeepAnswer stored.
 	DropAnswer(ctx context.Context, id string) error
-	// ForgiveAnswers deletes the counts of a user.
+	// CountPush counts that a device of a user was asked about a challenge, until a time. If most
+	// of them count already, it counts nothing and returns when the first of these ends,
+	// otherwise the zero time. The caller has locked the user.
+	CountPush(ctx context.Context, userID, challenge string, now, until time.Time, most int) (free time.Time, err error)
+	// ForgiveAnswers deletes the counts of a user, also those of CountPush.
 	ForgiveAnswers(ctx context.Context, userID string) error
 	// SweepAnswers deletes counts whose window began before a time and which close nothing
-	// at now, and kept answers that have expired by now.
+	// at now, and kept answers and counts of CountPush that have expired by now.
 	SweepAnswers(ctx context.Context, windowFromBefore, now time.Time) error
 }
