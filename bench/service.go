@@ -52,6 +52,9 @@ var serviceRuns = []struct {
 		{benchmark: "BenchmarkBesideHostile", unit: "MiB-above-idle", most: 512},
 		{benchmark: "BenchmarkBesideHostile", unit: "ratio", most: 2},
 	}},
+	{"^BenchmarkBesideResets$", "5x", []serviceFloor{
+		{benchmark: "BenchmarkBesideResets", unit: "ratio", most: 2},
+	}},
 }
 
 // timeService runs the benchmarks of the service and prints their output. It runs the rows that

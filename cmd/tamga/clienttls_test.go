@@ -29,7 +29,7 @@ import (
 )
 
 // serverFiles writes a certificate of a server and its key.
-func serverFiles(t *testing.T, dir string) (certificate, key string, roots *x509.CertPool) {
+func serverFiles(t testing.TB, dir string) (certificate, key string, roots *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -268,6 +268,12 @@ func xmlOf(size int) []byte {
 func p99(b *testing.B, server *tamgatest.Server, token string, body []byte, rate float64) float64 {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	defer client.CloseIdleConnections()
+	return quantile(b, client, server.Dev.BaseURL, token, body, rate, 99)
+}
+
+// quantile is the time in ms that so many percent of signatures take at most, if so many a second are
+// asked for during 3 s.
+func quantile(b *testing.B, client *http.Client, base, token string, body []byte, rate float64, percent int) float64 {
 	var mu sync.Mutex
 	var took []time.Duration
 	var all sync.WaitGroup
@@ -277,7 +283,7 @@ func p99(b *testing.B, server *tamgatest.Server, token string, body []byte, rate
 		<-pace.C
 		all.Go(func() {
 			start := time.Now()
-			if err := askOnce(client, server.Dev.BaseURL+"/api/documents", token, body); err != nil {
+			if err := askOnce(client, base+"/api/documents", token, body); err != nil {
 				b.Error(err)
 			}
 			mu.Lock()
@@ -287,7 +293,7 @@ func p99(b *testing.B, server *tamgatest.Server, token string, body []byte, rate
 	}
 	all.Wait()
 	slices.Sort(took)
-	return float64(took[len(took)*99/100].Microseconds()) / 1000
+	return float64(took[len(took)*percent/100].Microseconds()) / 1000
 }
 
 // askTimes sends a request n times from some clients at once.

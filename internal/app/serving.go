@@ -45,7 +45,6 @@ func (e endpoint) serve(s *http.Server, c *config.Config) error {
 	if e.tls == nil {
 		return s.Serve(listener)
 	}
-	s.TLSConfig = e.tls
 	return s.ServeTLS(listener, "", "") // the certificate is in e.tls
 }
 
@@ -111,10 +110,12 @@ func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
 
 	failed := make(chan error, len(endpoints))
 	var servers []*http.Server
+	resets := rest.NewResets(log, s.rooms.metrics)
 	for _, e := range endpoints {
 		server := rest.NewServer(s.handler, log)
 		server.BaseContext = func(net.Listener) context.Context { return requests }
-		server.ConnContext = e.connContext
+		server.ConnContext, server.TLSConfig = e.connContext, e.tls
+		resets.Guard(server)
 		servers = append(servers, server)
 		go func() { failed <- e.serve(server, c) }()
 	}
