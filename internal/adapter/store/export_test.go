@@ -167,62 +167,12 @@ func (r Repeatable) Begin(ctx context.Context, db *DB, statements int) error {
 		return err
 	}
 	defer m.end()
-	locks := newLockReader()
 	for _, s := range r.migration.statements[:statements] {
-		if err := m.alone(m.held, s, locks.read(s.text)); err != nil {
+		if err := m.alone(m.held, s); err != nil {
 			return fmt.Errorf("%s: %w", s.text, err)
 		}
 	}
 	return nil
-}
-
-// Effect is what a statement of a migration is expected to do on PostgreSQL.
-type Effect struct {
-	Migration, Statement string
-	Version              int64
-	Known                bool
-	Locks                []Lock
-}
-
-// Effects returns the effects of statements: of all migrations if none are given.
-func Effects(t testing.TB, statements ...string) (list []Effect) {
-	t.Helper()
-	all := []migration{{name: "given"}}
-	for _, s := range statements {
-		all[0].statements = append(all[0].statements, statement{text: s})
-	}
-	if len(statements) == 0 {
-		var err error
-		if all, err = (&DB{engine: postgresEngine}).migrations(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	locks := newLockReader()
-	for _, m := range all {
-		for i, e := range locks.readAll(m) {
-			list = append(list, Effect{m.name, m.statements[i].text, m.version, e.known, e.locks})
-		}
-	}
-	return list
-}
-
-// PlanOfEach returns the plan of each migration for PostgreSQL, as if those before were applied.
-func PlanOfEach(t testing.TB) (plans []PlannedMigration) {
-	t.Helper()
-	all, err := (&DB{engine: postgresEngine}).migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var applied []int64
-	for i, m := range all {
-		plan, err := planOf(postgresEngine, all[:i+1], applied)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plans = append(plans, plan.Migrations[0])
-		applied = append(applied, m.version)
-	}
-	return plans
 }
 
 // Setting returns a setting of the PostgreSQL session of a snapshot.

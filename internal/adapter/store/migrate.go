@@ -35,12 +35,11 @@ import (
 //   - A constraint is added NOT VALID, and VALIDATE CONSTRAINT is a statement on its own.
 //   - A statement after the line "-- +portions" runs again until it changes no row. It
 //     selects a few thousand rows: UPDATE ... WHERE id IN (SELECT ... LIMIT 1000).
-//   - A block (DO) has a line before it that says how long it works and what it locks:
-//     "-- +locks instant: ACCESS EXCLUSIVE ON audit". A test compares it with a server.
 //
-// A statement that stops others while it waits for a lock gives up after lockWait and
-// tries again: a waiting ALTER TABLE stops every reader behind it. migrate_locks.go knows
-// which lock a statement takes, for this and for "tamga migrate --plan".
+// A statement gives up waiting for a lock after lockWait and tries again: a waiting ALTER
+// TABLE stops every reader behind it. Those that patient names wait for as long as it takes,
+// because others pass them. A block (DO) that takes no more than their locks begins with SET
+// LOCAL lock_timeout = 0. TestMigrateUnderLoad migrates while others read and write.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -116,13 +115,8 @@ func (db *DB) apply(ctx context.Context, list []migration) (err error) {
 	if err != nil || len(pending) == 0 {
 		return err
 	}
-	locks := newLockReader()
-	for _, done := range list[:len(list)-len(pending)] {
-		locks.readAll(done)
-	}
 	for _, next := range pending {
-		effects := locks.readAll(next)
-		if err := m.run(ctx, next, effects); err != nil {
+		if err := m.run(ctx, next); err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				err = errors.Join(cause, err)
 			}
@@ -186,11 +180,11 @@ func (db *DB) versioned(ctx context.Context) (bool, error) {
 }
 
 // run applies one migration.
-func (m *migrating) run(ctx context.Context, next migration, effects []effect) error {
+func (m *migrating) run(ctx context.Context, next migration) error {
 	together := next.statements
 	if next.alone && m.engine == postgresEngine {
-		for i, s := range next.statements {
-			if err := m.alone(ctx, s, effects[i]); err != nil {
+		for _, s := range next.statements {
+			if err := m.alone(ctx, s); err != nil {
 				return err
 			}
 		}
@@ -226,9 +220,9 @@ func (m *migrating) together(ctx context.Context, statements []statement, versio
 }
 
 // alone runs a statement on its own, on PostgreSQL.
-func (m *migrating) alone(ctx context.Context, s statement, e effect) error {
+func (m *migrating) alone(ctx context.Context, s statement) error {
 	wait := lockWait
-	if e.patient() {
+	if patient.MatchString(s.text) {
 		wait = 0 // for as long as it takes
 	}
 	return m.retry(ctx, func() error {
@@ -261,6 +255,10 @@ func portions(s statement, exec func() (sql.Result, error)) error {
 		}
 	}
 }
+
+// patient matches statements whose lock lets readers and writers pass (SHARE UPDATE EXCLUSIVE),
+// also those behind it while it waits.
+var patient = regexp.MustCompile(`(?is)^(?:(?:CREATE|DROP)\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s|ALTER\s+TABLE\s+\S+\s+VALIDATE\s+CONSTRAINT\s+\w+$)`)
 
 var concurrentIndex = regexp.MustCompile(`(?is)^CREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+IF\s+NOT\s+EXISTS\s+(\w+)\s+ON\s+(\w+)`)
 

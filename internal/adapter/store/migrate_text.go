@@ -21,15 +21,13 @@ type migration struct {
 // statement is one SQL statement without comments and without its semicolon.
 type statement struct {
 	text     string
-	portions bool   // runs again until it changes no row
-	effect   effect // as the file says; unknown if it says nothing
+	portions bool // runs again until it changes no row
 }
 
 // The annotations of a file of migrations.
 const (
 	alonePhrase    = "+goose NO TRANSACTION"
 	portionsPhrase = "+portions"
-	locksPhrase    = "+locks "
 )
 
 // readMigrations returns the migrations of a folder in the order of their numbers.
@@ -86,11 +84,6 @@ func (m *migration) read(text string) error {
 				m.alone = true
 			case phrase == portionsPhrase:
 				next.portions = true
-			case strings.HasPrefix(phrase, locksPhrase):
-				var err error
-				if next.effect, err = readEffect(phrase[len(locksPhrase):]); err != nil {
-					return err
-				}
 			}
 			text = text[len(line):]
 			continue
@@ -119,7 +112,7 @@ func (m *migration) read(text string) error {
 		text = text[n:]
 	}
 	add()
-	if next.portions || next.effect.known {
+	if next.portions {
 		return fmt.Errorf("no statement follows the last annotation")
 	}
 	for _, s := range m.statements {
@@ -128,24 +121,6 @@ func (m *migration) read(text string) error {
 		}
 	}
 	return nil
-}
-
-// readEffect reads an annotation such as "instant: ACCESS EXCLUSIVE ON a, SHARE ON b".
-func readEffect(text string) (effect, error) {
-	cost, list, _ := strings.Cut(text, ":")
-	e := effect{known: true, cost: Cost(cost)}
-	if !slices.Contains(costs, e.cost) {
-		return e, fmt.Errorf("the locks %q begin with no cost, want one of %q", text, costs)
-	}
-	for part := range strings.SplitSeq(list, ",") {
-		name, table, _ := strings.Cut(strings.TrimSpace(part), " ON ")
-		mode, found := lockMode(name)
-		if !found || table == "" {
-			return e, fmt.Errorf("the locks %q have %q, want MODE ON TABLE", text, part)
-		}
-		e.add(Lock{table, mode})
-	}
-	return e, nil
 }
 
 // quoteOf returns what ends the quoted text at the beginning of text, "" if none begins there. A

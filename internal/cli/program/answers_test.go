@@ -58,7 +58,7 @@ func TestRussianAnswers(t *testing.T) {
 		{[]string{"operator", "list", "--config", config}, "ЛОГИН     ГРУППЫ   ИД"},
 		{[]string{"policy", "show", "--group", "Second", "--config", config}, "запрещено: ничего (унаследовано)"},
 		{[]string{"init", "--yes", "--config", config}, "Всё уже есть, ничего не изменено."},
-		{[]string{"migrate", "--plan", "--config", config}, "делать ничего не нужно"},
+		{[]string{"migrate", "--config", config}, "Схема базы данных соответствует"},
 	} {
 		if got, text := speaks(t, c.args...); text != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%q prints %s%s, want %q", c.args, got, text, c.want)

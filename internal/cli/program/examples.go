@@ -17,7 +17,7 @@ var examples = map[string][]string{
 	"ready":                       {"tamga ready --config /etc/tamga/tamga.yaml"},
 	"sign":                        {"tamga sign letter.txt", "tamga sign contract.pdf --type auto", "tamga sign - --attached -o letter.p7m", "tamga sign letter.txt --type GOST3410 -o letter.raw"},
 	"verify":                      {"tamga verify letter.txt.sig --ca ca.pem", "tamga verify contract.pdf --ca ca.pem --crl ca.crl --json", "tamga verify - --original letter.txt", "tamga verify letter.txt.sig contract.signed.pdf --ca ca.pem --json"},
-	"migrate":                     {"tamga migrate --config tamga.yaml", "tamga migrate --plan --config tamga.yaml"},
+	"migrate":                     {"tamga migrate --config tamga.yaml"},
 	"backup":                      {"tamga backup /backup/2026-11-23 --config tamga.yaml", "tamga backup /backup/2026-11-23 --recipient age1m3l99nw5h5cakmj5hkk7uluu5esrgzy4vwvhu0zvdkvk2ensyueq22x6x2 --config tamga.yaml"},
 	"restore from":                {"tamga restore /backup/2026-11-23 --config tamga.yaml", "tamga restore /backup/2026-11-23 --identity-file age.key --config tamga.yaml"},
 	"restore unknown":             {"tamga restore unknown --crl gost.crl --config tamga.yaml"},

@@ -210,7 +210,7 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 	case errors.As(err, &schema) && schema.Newer():
 		e.warn(name, cli.Say("update the program on this machine"), "%v", err)
 	case errors.As(err, &schema):
-		e.fault(name, cli.Say("run: tamga migrate --config %s (tamga migrate --plan shows what it does)", e.file), "%v", err)
+		e.fault(name, cli.Say("run: tamga migrate --config %s", e.file), "%v", err)
 		return
 	case err != nil:
 		e.fault(name, cli.Say("start the database server, and check the address, the password and the network"), "%v", err)

@@ -11,7 +11,6 @@
 -- the columns stay.
 --
 -- First a bound for the entries that are there, checked while others write.
-{{postgres}}-- +locks instant: ACCESS EXCLUSIVE ON audit
 {{postgres}}DO $$
 {{postgres}}DECLARE
 {{postgres}}	ends BIGINT;
@@ -25,7 +24,6 @@
 {{postgres}}		+ INTERVAL '1 month') * 1000 INTO ends FROM audit;
 {{postgres}}	EXECUTE format('ALTER TABLE audit ADD CONSTRAINT audit_before CHECK (at < %s) NOT VALID', ends);
 {{postgres}}END $$;
-{{postgres}}-- +locks scan: SHARE UPDATE EXCLUSIVE ON audit
 {{postgres}}DO $$
 {{postgres}}BEGIN
 {{postgres}}	SET LOCAL lock_timeout = 0; -- nobody waits behind this
@@ -36,7 +34,6 @@
 
 -- The switch takes milliseconds, because the bound is known to hold. The numbers come from
 -- a sequence of their own: a partition has no identity column. Privileges are kept.
-{{postgres}}-- +locks instant: ACCESS EXCLUSIVE ON audit
 {{postgres}}DO $$
 {{postgres}}DECLARE
 {{postgres}}	ends TEXT;
@@ -74,7 +71,6 @@
 
 -- Those of all partitions: nothing is built, because the one of the first partition is
 -- taken over, and the others are empty.
-{{postgres}}-- +locks instant: SHARE ON audit, SHARE ON audit_first, SHARE ON audit_other
 {{postgres}}DO $$
 {{postgres}}BEGIN
 {{postgres}}	CREATE INDEX IF NOT EXISTS audit_by_user ON audit (user_id, id);

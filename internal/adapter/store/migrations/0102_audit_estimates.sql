@@ -5,7 +5,6 @@
 -- them instead if it takes them for few, as it does with a user whom its statistics do not name, for 20
 -- ms with 20,000 entries. It believes a part of a partition in place of a count of users. What it
 -- believes takes effect when the statistics are made again. New partitions: partitions.go.
-{{postgres}}-- +locks scan: SHARE UPDATE EXCLUSIVE ON audit_first, SHARE UPDATE EXCLUSIVE ON audit_other
 {{postgres}}DO $$
 {{postgres}}DECLARE
 {{postgres}}	part REGCLASS;
