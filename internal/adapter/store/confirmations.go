@@ -510,6 +510,20 @@ func (s Confirmations) DropAnswer(ctx context.Context, id string) error {
 	return err
 }
 
+// CloseMethod implements confirm.AttemptStore.
+func (s Confirmations) CloseMethod(ctx context.Context, userID, method string, now, until time.Time) error {
+	_, err := s.exec(ctx, `INSERT INTO confirmation_failures (user_id, method, failures, window_from, locked_until) VALUES ($1, $2, 0, $3, $4)
+		ON CONFLICT (user_id, method) DO UPDATE SET failures = 0, window_from = excluded.window_from, locked_until = excluded.locked_until`,
+		userID, method, millis(now), millis(until))
+	return err
+}
+
+// OpenMethod implements confirm.AttemptStore.
+func (s Confirmations) OpenMethod(ctx context.Context, userID, method string) error {
+	_, err := s.exec(ctx, "DELETE FROM confirmation_failures WHERE user_id = $1 AND method = $2", userID, method)
+	return err
+}
+
 // ForgiveAnswers implements confirm.AttemptStore.
 func (s Confirmations) ForgiveAnswers(ctx context.Context, userID string) error {
 	return s.Unit(ctx, func(ctx context.Context) error {

@@ -213,6 +213,7 @@ func (v *phoneApprove) Run(c *cli.Console) error {
 
 type phoneDecline struct {
 	verdictFlags
+	NotMe bool `help:"Also say that another person asks: then no device of yours is asked until you sign in by another method, at most for 24 hours."`
 }
 
 func (v *phoneDecline) Run(c *cli.Console) error {
@@ -230,7 +231,7 @@ func (v *phoneDecline) Run(c *cli.Console) error {
 			return err
 		}
 	}
-	return v.verdict(c, p, devmsg.Decline, devmsg.Verdict{ID: o.ID, What: o.sum.String()})
+	return v.verdict(c, p, devmsg.Decline, devmsg.Verdict{ID: o.ID, What: o.sum.String(), NotMe: v.NotMe})
 }
 
 // asks reports whether the user is asked.

@@ -139,6 +139,10 @@ func (s *Service) right(ctx context.Context, who audit.Principal, r *Record, now
 	how := ""
 	if ByDevice(r.Method) {
 		how = "by the code of the device"
+	} else if r.Purpose.SignIn() {
+		if err := s.deps.Answers.OpenMethod(ctx, r.UserID, pushMethod); err != nil {
+			return err
+		}
 	}
 	return s.confirm(ctx, who, r, now, refused, nil, how)
 }
@@ -274,6 +278,12 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 	}
 	now := s.now()
 	if err := r.ended(now); err != nil {
+		if v.NotMe { // the stranger may have ended it meanwhile
+			failed := s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error { return s.report(ctx, who, &r, now) })
+			if failed != nil {
+				return Record{}, failed
+			}
+		}
 		return Record{}, err
 	}
 	if _, err := s.content(ctx, &r, false); err != nil { // computes the digest again
@@ -296,10 +306,14 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 		if step == StepConfirm {
 			return s.confirm(ctx, who, &after, now, declined, signed, how)
 		}
-		return s.move(ctx, who, &after, StepDecline, Move{
+		err := s.move(ctx, who, &after, StepDecline, Move{
 			At: now, Round: r.Round, Live: true, Approval: signed,
 			Code: fault.AuthenticationDeclined, Message: "the user declined the operation",
 		}, how)
+		if err == nil && v.NotMe {
+			err = s.report(ctx, who, &after, now)
+		}
+		return err
 	})
 	if err == nil {
 		s.start(&after)

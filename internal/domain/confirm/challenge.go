@@ -22,7 +22,8 @@ import (
 //
 // Faults besides those of Service: authn_method_not_confirmed; invalid_parameters for a
 // choice that the user does not have, and for a callback that is refused; max_attempts_exceeded while the method is closed,
-// or after too many sign-ins that devices of the user were asked about;
+// after too many sign-ins that devices of the user were asked about, and after the user said that
+// another person asks;
 // too_many_requests when a budget of messages is used up; transaction_pending while the user has
 // another operation open that must end first.
 func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Prompt, error) {

@@ -56,6 +56,7 @@ type Verdict struct {
 	Approved bool
 	Declined []int     // with Approved: indexes of the documents that the user declined
 	Number   string    // the two digits that the user chose; "" for none
+	NotMe    bool      // the user has not begun it; never with Approved
 	SignedAt time.Time // earlier than now for a verdict that was made offline
 	Key      []byte    // public key of the device that signed it, a SubjectPublicKeyInfo; nil: not known
 }

@@ -5,12 +5,17 @@ package confirm_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 )
 
 // onEngines runs a test with a world on each database.
@@ -105,5 +110,99 @@ func TestPushesAreBounded(t *testing.T) {
 		w.must(w.Forgive(t.Context(), ivanID))
 		_, err = w.begin(next(), confirm.ForSignIn, "mydss", "41")
 		w.is("after an operator has unlocked the user", err, "")
+	})
+}
+
+// TestNotMe has a user say on a device that another person asks. No device is asked after that,
+// until the user signs in by another method.
+func TestNotMe(t *testing.T) {
+	onEngines(t, func(t *testing.T, w *world) {
+		ctx := from(t.Context(), "192.0.2.1")
+		w.assign("mydss", "otpviasms")
+		notMe := func(r confirm.Record) error {
+			_, err := w.Approve(ctx, verdict(w.stored(r.ID), func(v *confirm.Verdict) { v.Approved, v.NotMe = false, true }))
+			return err
+		}
+		closed := func(name string, want bool) {
+			t.Helper()
+			for _, p := range []confirm.Purpose{confirm.ForSignIn, confirm.ForNamedSignIn, confirm.ForOperation, confirm.ForText} {
+				_, err := w.begin(ctx, p, "mydss", "42")
+				w.is(name+": "+string(p), err, map[bool]string{true: fault.MaxAttempts}[want])
+			}
+			w.must(w.CancelAll(ctx, ivan, ivanID, "test"))
+		}
+		reports := func() (list []audit.Entry) {
+			t.Helper()
+			entries, err := store.Audit{DB: w.db}.Last(ctx, 1000)
+			w.must(err)
+			return slices.DeleteFunc(entries, func(e audit.Entry) bool { return e.Operation != confirm.AuditReport })
+		}
+		forgive := func() { w.must(w.Forgive(ctx, ivanID)) }
+
+		// A refusal alone closes nothing.
+		r, err := w.begin(ctx, confirm.ForSignIn, "mydss", "41")
+		w.must(err)
+		_, err = w.Approve(ctx, verdict(r, func(v *confirm.Verdict) { v.Approved = false }))
+		w.must(err)
+		closed("after a refusal", false)
+
+		forgive()
+		r, err = w.begin(ctx, confirm.ForSignIn, "mydss", "41")
+		w.must(err)
+		other, err := w.begin(ctx, confirm.ForSignIn, "mydss", "42")
+		w.must(err)
+		operation, err := w.begin(ctx, confirm.ForOperation, "mydss", "41")
+		w.must(err)
+		bySMS, err := w.begin(ctx, confirm.ForSignIn, "otpviasms", "")
+		w.must(err)
+		code := w.messages.last(t).Data["Code"]
+		w.must(notMe(r))
+		w.must(notMe(r)) // the device did not get its answer
+		for name, want := range map[*confirm.Record]confirm.State{&r: confirm.Declined, &other: confirm.Declined, &operation: confirm.Challenged, &bySMS: confirm.Challenged} {
+			if got := w.stored(name.ID).State; got != want {
+				t.Errorf("%s by %s is %s, want %s", name.Purpose, name.Method, got, want)
+			}
+		}
+		if list := reports(); len(list) != 1 || list[0].Object != r.ID || !strings.Contains(list[0].Detail, "from 192.0.2.1") || !strings.Contains(list[0].Detail, "of client") {
+			t.Errorf("the audit log has %+v", list)
+		}
+		if n := len(slices.DeleteFunc(slices.Clone(w.messages.events), func(e notify.EventType) bool { return e != notify.ConfirmationReported })); n != 1 {
+			t.Errorf("%d events", n)
+		}
+		_, err = w.Challenge(ctx, ivan, confirm.Ask{ID: operation.ID, Method: "mydss", Address: "42"})
+		w.is("another device", err, fault.MaxAttempts)
+
+		// A code for an operation is no sign-in.
+		signed, err := w.begin(ctx, confirm.ForOperation, "otpviasms", "")
+		w.must(err)
+		_, err = w.Answer(ctx, ivan, signed.RefID, w.messages.last(t).Data["Code"])
+		w.must(err)
+		_, err = w.begin(ctx, confirm.ForSignIn, "mydss", "42")
+		w.is("after an operation by code", err, fault.MaxAttempts)
+		_, err = w.Answer(ctx, ivan, bySMS.RefID, code)
+		w.must(err)
+		closed("after a sign-in by code", false)
+
+		forgive()
+		r, err = w.begin(ctx, confirm.ForOperation, "mydss", "41")
+		w.must(err)
+		w.must(notMe(r))
+		closed("after a report of an operation", true)
+		w.wait(24*time.Hour - time.Millisecond)
+		w.must(w.Sweep(ctx))
+		closed("before a day is over", true)
+		w.wait(time.Millisecond)
+		closed("after a day", false)
+
+		// The stranger cannot take it back by ending the sign-in first.
+		forgive()
+		r, err = w.begin(ctx, confirm.ForSignIn, "mydss", "41")
+		w.must(err)
+		_, err = w.Cancel(ctx, ivan, r.ID)
+		w.must(err)
+		w.is("a report of what was cancelled", notMe(r), fault.InvalidTransaction)
+		closed("after it", true)
+		forgive()
+		closed("after an operator has unlocked the user", false)
 	})
 }

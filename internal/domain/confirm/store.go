@@ -161,6 +161,10 @@ type AttemptStore interface {
 	// of them count already, it counts nothing and returns when the first of these ends,
 	// otherwise the zero time. The caller has locked the user.
 	CountPush(ctx context.Context, userID, challenge string, now, until time.Time, most int) (free time.Time, err error)
+	// CloseMethod closes a method of a user until a time; its name need not be that of a row.
+	CloseMethod(ctx context.Context, userID, method string, now, until time.Time) error
+	// OpenMethod deletes the count of a user and a method, and opens it.
+	OpenMethod(ctx context.Context, userID, method string) error
 	// ForgiveAnswers deletes the counts of a user, also those of CountPush.
 	ForgiveAnswers(ctx context.Context, userID string) error
 	// SweepAnswers deletes counts whose window began before a time and which close nothing

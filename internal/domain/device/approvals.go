@@ -59,6 +59,7 @@ type Verdict struct {
 	Approved bool
 	Declined []int
 	Number   string
+	NotMe    bool      // the user has not begun it; never of an approval
 	SignedAt time.Time // by the clock of the device
 	Key      []byte    // of the device, a SubjectPublicKeyInfo
 }
@@ -133,6 +134,8 @@ func (s *Approvals) verdict(ctx context.Context, m *message.Message, heard Devic
 		return Verdict{}, fault.New(fault.InvalidParameters, "what: want hexadecimal digits")
 	case !approved && (len(v.Declined) > 0 || v.Number != ""):
 		return Verdict{}, fault.Newf(fault.InvalidParameters, "declined, number: a message of type %s has neither, it declines the whole operation", inner.Type)
+	case approved && v.NotMe:
+		return Verdict{}, fault.Newf(fault.InvalidParameters, "not_me: a message of type %s approves the operation: decline it", inner.Type)
 	}
 	d, _, err := s.count(ctx, m, heard.Key)
 	if err != nil {
@@ -142,7 +145,7 @@ func (s *Approvals) verdict(ctx context.Context, m *message.Message, heard Devic
 		return Verdict{}, fault.New(fault.AccessDenied, "the device is not verified: scan the verification code of the operator first")
 	}
 	return Verdict{
-		UserID: d.UserID, Kid: d.Kid, ID: v.ID, What: what, Approved: approved, Declined: v.Declined, Number: v.Number,
+		UserID: d.UserID, Kid: d.Kid, ID: v.ID, What: what, Approved: approved, Declined: v.Declined, Number: v.Number, NotMe: v.NotMe,
 		SignedAt: time.Unix(inner.Time, 0).UTC(), Key: d.Key,
 	}, nil
 }

@@ -69,6 +69,8 @@ const (
 	ConfirmationExpired   EventType = "ConfirmationExpired"
 	ConfirmationCompleted EventType = "ConfirmationCompleted"
 	ConfirmationFailed    EventType = "ConfirmationFailed"
+	// ConfirmationReported is none of the states: the user says that another person asks.
+	ConfirmationReported EventType = "ConfirmationReported"
 )
 
 // EventInfo describes an event.
@@ -164,6 +166,7 @@ func Events() []EventInfo {
 		info(ConfirmationExpired, 0, "Authentication", ForUser, "Истёк срок подтверждения операции", "An operation has expired"),
 		info(ConfirmationCompleted, 0, "Authentication", ForUser, "Подтверждённая операция выполнена", "A confirmed operation is carried out"),
 		info(ConfirmationFailed, 0, "Authentication", ForUser, "Операция завершилась с ошибкой", "An operation with a confirmation has failed"),
+		info(ConfirmationReported, 0, "Authentication", ForOperator, "Пользователь сообщил, что подтверждение запросил не он", "The user reports that another person asks for a confirmation"),
 	}
 }
 

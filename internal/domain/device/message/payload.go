@@ -64,6 +64,8 @@ type Verdict struct {
 	// Declined are the indexes of the documents that the user declined, of Confirm and Approval only.
 	Declined []int  `json:"declined,omitempty"`
 	Number   string `json:"number,omitempty"` // that the user chose, of Confirm and Approval only
+	// NotMe says that the user has not begun the operation or sign-in, of Decline and Refusal only.
+	NotMe bool `json:"not_me,omitempty"`
 }
 
 // KnownKey is the payload of ServiceKey.
