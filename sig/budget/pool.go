@@ -36,6 +36,8 @@ type Pool struct {
 	mu    sync.Mutex
 	used  [2]int64     // of all documents, and of those of strangers
 	lines [2]list.List // of *waiting: callers with a token, who go first, and strangers
+
+	turns [2]chan struct{} // of Budget.Alone, for callers with a token and strangers
 }
 
 type waiting struct {
@@ -46,7 +48,7 @@ type waiting struct {
 // NewPool returns a pool of so many bytes. Documents of strangers together hold at most a quarter.
 // A document waits for its first memory at most for the duration wait.
 func NewPool(bytes int64, wait time.Duration) *Pool {
-	return &Pool{capacity: bytes, strangers: bytes / 4, wait: wait}
+	return &Pool{capacity: bytes, strangers: bytes / 4, wait: wait, turns: [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}}
 }
 
 type poolKey struct{}
@@ -153,5 +155,43 @@ func (p *Pool) give(n int64, stranger bool) {
 			}
 			e = next
 		}
+	}
+}
+
+// Alone waits until no other document does what Alone is for: work that takes more memory than
+// a document may hold, and has a bound of its own. Callers with a token and strangers have a
+// turn each, so at most two documents of the pool do such work. The caller calls end when it is
+// done, and not Hold before that: another document could wait for both. The error is an *Exceeded
+// or that of the context. Without a pool nothing waits.
+func (b *Budget) Alone() (end func(), err error) {
+	if b == nil {
+		return func() {}, nil
+	}
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	pool, ok := b.ctx.Value(poolKey{}).(*Pool)
+	if !ok {
+		return func() {}, nil
+	}
+	turn := pool.turns[0]
+	if b.purse.limits.Stranger {
+		turn = pool.turns[1]
+	}
+	end = func() { <-turn }
+	select {
+	case turn <- struct{}{}:
+		return end, nil
+	default:
+	}
+	late := time.NewTimer(pool.wait)
+	defer late.Stop()
+	select {
+	case turn <- struct{}{}:
+		return end, nil
+	case <-late.C:
+		return nil, b.purse.fail(ErrBusy, 0)
+	case <-b.ctx.Done():
+		return nil, b.ctx.Err()
 	}
 }

@@ -267,6 +267,7 @@ func (m *maker) draw(t *target) (*stamp.Appearance, error) {
 		Signer: commonName(cert.Subject), Issuer: commonName(cert.Issuer), Serial: strings.ToUpper(cert.SerialHex()),
 		NotBefore: cert.NotBefore, NotAfter: cert.NotAfter, Time: m.job.Time,
 		Reason: m.params.reason, Location: m.params.location, Pages: m.file.pageCount(),
+		Spending: m.file.spending,
 	}
 	if t.field != nil {
 		rect, _ := m.file.rectangle(t.field.onWidget.get("Rect"))

@@ -23,8 +23,9 @@ type drawing struct {
 	frame box
 }
 
-// prepare reads the text and the image that the template draws.
-func (d *drawing) prepare() *ParamError {
+// prepare reads the text and the image that the template draws. The error is a *ParamError, or
+// that of the budget.
+func (d *drawing) prepare() error {
 	s := d.settings
 	d.frame = s.box
 	if s.box.corners == nil && !s.box.styled && s.content == nil && d.template != templateImage {
@@ -49,12 +50,12 @@ func (d *drawing) prepare() *ParamError {
 		key := map[int]string{templateLogo: "Icon", templateImage: "Background"}[d.template]
 		return &ParamError{paramAppearance, fmt.Sprintf("%s.Image: is missing, but template %d draws it", key, d.template)}
 	}
-	var err *ParamError
+	var err error
 	g := ground{opaque: d.request.Opaque, colour: rgb{255, 255, 255}}
 	if g.opaque && d.frame.background != nil {
 		g.colour = *d.frame.background
 	}
-	d.image, err = readImage(p, g)
+	d.image, err = readImage(p, g, d.request.Spending)
 	return err
 }
 

@@ -14,6 +14,8 @@ import (
 	"image/png"
 	"io"
 	"strings"
+
+	"tamga/sig/budget"
 )
 
 // graphic is an image of a request, ready to be embedded.
@@ -35,8 +37,17 @@ var formats = []struct {
 }
 
 // maxPixels bounds the memory of one image to about 120 MB, for any kind. It is a page at
-// 300 dots per inch.
+// 300 dots per inch. A file of some KB can have so many.
 const maxPixels = 8 << 20
+
+const (
+	// pixelMemory is how many bytes of memory a pixel takes while an image is converted: at most
+	// 8 as decoded, or 15 in a progressive JPEG, and up to 6 as it is written.
+	pixelMemory = 16
+	// chargedPixels is the size from which an image is converted while no other is. Smaller ones,
+	// as logos are, are charged to the document.
+	chargedPixels = 256 << 10
+)
 
 // ground is the background of an image.
 type ground struct {
@@ -46,20 +57,37 @@ type ground struct {
 
 // readImage decodes an image from Base64. Stamps are drawn again and again with the same
 // logo, so the result is cached for a while.
-func readImage(p *picture, g ground) (*graphic, *ParamError) {
+//
+// The error is a *ParamError, or that of the budget.
+func readImage(p *picture, g ground, b *budget.Budget) (*graphic, error) {
 	key := keyOf(p.image, g)
 	if m := kept.get(key); m != nil {
 		return m, nil
 	}
-	m, fault := convert(p.image, g)
-	if fault != nil {
+	m, fault := convert(p.image, g, b)
+	switch {
+	case fault != nil && b.Err() != nil:
+		return nil, b.Err()
+	case fault != nil:
 		return nil, &ParamError{paramAppearance, p.path + ": " + fault.Error()}
 	}
 	kept.put(key, m)
 	return m, nil
 }
 
-func convert(text string, g ground) (*graphic, error) {
+// charge has the memory that so many pixels take before they are decoded.
+func charge(b *budget.Budget, pixels int) (end func(), err error) {
+	if pixels > chargedPixels {
+		return b.Alone()
+	}
+	n := pixelMemory * int64(pixels)
+	if err := b.Hold(n); err != nil {
+		return nil, err
+	}
+	return func() { b.Release(n) }, nil
+}
+
+func convert(text string, g ground, b *budget.Budget) (*graphic, error) {
 	data, err := decodeBase64(text)
 	if err != nil {
 		return nil, fmt.Errorf("is not Base64: %v", err)
@@ -75,6 +103,11 @@ func convert(text string, g ground) (*graphic, error) {
 		if config.Width <= 0 || config.Height <= 0 || config.Width > maxPixels/config.Height {
 			return nil, fmt.Errorf("is a %s image of %d by %d pixels; at most 8 million pixels are accepted", f.name, config.Width, config.Height)
 		}
+		end, err := charge(b, config.Width*config.Height)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
 		// A JPEG is embedded unchanged, but it is decoded too: a broken one must not
 		// become a stamp that viewers cannot show.
 		pixels, err := f.decode(bytes.NewReader(data))

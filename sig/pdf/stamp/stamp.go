@@ -14,6 +14,8 @@ package stamp
 import (
 	"fmt"
 	"time"
+
+	"tamga/sig/budget"
 )
 
 // Page is the data that the place of a stamp depends on: entries of the page dictionary,
@@ -50,6 +52,8 @@ type Request struct {
 	// Opaque forbids transparency, as PDF/A-1 does: an image with an alpha channel is
 	// drawn over the background of the stamp, or over white if it has none.
 	Opaque bool
+
+	Spending *budget.Budget // of the document; nil: no limits
 }
 
 // Appearance is a stamp ready to be written.
@@ -78,9 +82,9 @@ type ParamError struct {
 func (e *ParamError) Error() string { return e.Parameter + ": " + e.Text }
 
 // Render draws the stamp. It calls page at most once, for the page with the stamp. It
-// returns an error of page unchanged; every other error is a *ParamError. Objects is nil
-// and Rect empty if there is nothing to show: the request has neither a template nor an
-// appearance, or the rectangle is empty.
+// returns errors of page and of the budget unchanged; every other error is a *ParamError.
+// Objects is nil and Rect empty if there is nothing to show: the request has neither a
+// template nor an appearance, or the rectangle is empty.
 func Render(r *Request, page func(n int) (Page, error)) (*Appearance, error) {
 	s, template, err := settle(r)
 	if err != nil {
