@@ -295,6 +295,7 @@ func (s *Operations) attempt(ctx context.Context, r *run, record *OperationRecor
 			return err
 		}
 	}
+	r.another = record.Attempts < s.Settings.Attempts
 	var err error
 	if r.plan, err = readPlan(record.Plan); err != nil {
 		return err

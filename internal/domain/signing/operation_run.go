@@ -11,6 +11,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
+	"tamga/sig/budget"
 )
 
 // portion is how many documents of an operation are open at the same time.
@@ -34,6 +35,8 @@ type run struct {
 	records   []func(ctx context.Context) error // make stored results visible
 	failed    error                             // the first fault of a document
 	wrong     int                               // number of documents with a fault
+
+	another bool // there will be another attempt if this one finds no memory
 }
 
 // do signs the documents of the operation. The error is a fault of the whole operation,
@@ -161,10 +164,14 @@ func intakeAndRest(s source) (*Intake, source) {
 	return nil, s
 }
 
-// settle records the outcome of a document. The result of a stored document is stored.
+// settle records the outcome of a document. The result of a stored document is stored. The error ends
+// the attempt.
 func (r *run) settle(ctx context.Context, i int, o Outcome, how *manner) error {
 	d := &r.op.Documents[i]
 	if o.Err != nil {
+		if r.another && errors.Is(o.Err, budget.ErrBusy) {
+			return o.Err // nobody waits for the answer, and other documents will have ended
+		}
 		d.Fault = o.Err
 		return nil
 	}
