@@ -17,6 +17,7 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/pki/suite"
+	"tamga/sig/budget"
 )
 
 // countSignatures returns a function that counts signatures. The types and suites are those of this
@@ -181,4 +182,30 @@ func certificateEndOf(file string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return c.NotAfter, true
+}
+
+// documentMemory collects the state of the memory for documents.
+type documentMemory struct{ pool *budget.Pool }
+
+var (
+	memoryBytes   = prometheus.NewDesc("tamga_document_memory_bytes", "Memory for documents (most, used: by all; strangers: of it by callers without a token).", []string{"state"}, nil)
+	memoryWaiting = prometheus.NewDesc("tamga_document_memory_waiting", "Documents that wait for memory.", nil, nil)
+	memoryRefused = prometheus.NewDesc("tamga_document_memory_refused_total", "Documents that were sent away because others held the memory.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (d documentMemory) Describe(out chan<- *prometheus.Desc) {
+	out <- memoryBytes
+	out <- memoryWaiting
+	out <- memoryRefused
+}
+
+// Collect implements prometheus.Collector.
+func (d documentMemory) Collect(out chan<- prometheus.Metric) {
+	u := d.pool.Usage()
+	for state, n := range map[string]int64{"most": u.Most, "used": u.Used, "strangers": u.UsedByStrangers} {
+		out <- prometheus.MustNewConstMetric(memoryBytes, prometheus.GaugeValue, float64(n), state)
+	}
+	out <- prometheus.MustNewConstMetric(memoryWaiting, prometheus.GaugeValue, float64(u.Waiting))
+	out <- prometheus.MustNewConstMetric(memoryRefused, prometheus.CounterValue, float64(u.Refused))
 }

@@ -55,7 +55,9 @@ const memoryWait = 5 * time.Second
 // one, until ctx ends. It reloads on SIGHUP.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) error {
 	c, log := s.rooms.Config, s.rooms.log
-	ctx = budget.Within(ctx, budget.NewPool(int64(c.Limits.DocumentMemory), memoryWait))
+	pool := budget.NewPool(int64(c.Limits.DocumentMemory), memoryWait)
+	s.rooms.metrics.MustRegister(documentMemory{pool})
+	ctx = budget.Within(ctx, pool)
 	proxies, err := rest.ParseProxies(c.TrustedProxies)
 	if err != nil {
 		return err

@@ -37,6 +37,8 @@ type Pool struct {
 	used  [2]int64     // of all documents, and of those of strangers
 	lines [2]list.List // of *waiting: callers with a token, who go first, and strangers
 
+	refused int64 // how often ErrBusy was returned
+
 	turns [2]chan struct{} // of Budget.Alone, for callers with a token and strangers
 }
 
@@ -63,6 +65,20 @@ func (p *Pool) Used() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used[0]
+}
+
+// Usage is the state of a pool.
+type Usage struct {
+	Most, Used, UsedByStrangers int64 // bytes
+	Waiting                     int   // documents that wait for their first memory
+	Refused                     int64 // how often a document was sent away because of others, since the pool was made
+}
+
+// Usage returns the state of the pool.
+func (p *Pool) Usage() Usage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Usage{Most: p.capacity, Used: p.used[0], UsedByStrangers: p.used[1], Waiting: p.lines[0].Len() + p.lines[1].Len(), Refused: p.refused}
 }
 
 // share returns the most bytes of a document's kind.
@@ -104,6 +120,7 @@ func (p *Pool) take(ctx context.Context, n, have int64, stranger bool) error {
 		return nil
 	}
 	if have > 0 {
+		p.refused++
 		p.mu.Unlock()
 		return ErrBusy
 	}
@@ -129,6 +146,9 @@ func (p *Pool) take(ctx context.Context, n, have int64, stranger bool) error {
 	default:
 	}
 	line.Remove(e)
+	if err == ErrBusy {
+		p.refused++
+	}
 	return err
 }
 
@@ -190,6 +210,9 @@ func (b *Budget) Alone() (end func(), err error) {
 	case turn <- struct{}{}:
 		return end, nil
 	case <-late.C:
+		pool.mu.Lock()
+		pool.refused++
+		pool.mu.Unlock()
 		return nil, b.purse.fail(ErrBusy, 0)
 	case <-b.ctx.Done():
 		return nil, b.ctx.Err()

@@ -187,3 +187,43 @@ func TestPoolWaits(t *testing.T) {
 		}
 	})
 }
+
+// TestUsage: the figures of a pool follow what documents draw, wait for and are refused.
+func TestUsage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := budget.NewPool(16*mib, time.Second)
+		usage := func(want budget.Usage) {
+			t.Helper()
+			want.Most = 16 * mib
+			if got := p.Usage(); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+		usage(budget.Usage{})
+		a, b := document(t, p, false), document(t, p, true)
+		if err := errors.Join(a.Hold(budget.Free+7*mib), b.Hold(budget.Free+mib)); err != nil {
+			t.Fatal(err)
+		}
+		usage(budget.Usage{Used: 8 * mib, UsedByStrangers: mib})
+		late := make(chan error, 1)
+		c := document(t, p, false)
+		go func() { late <- c.Hold(budget.Free + mib) }()
+		synctest.Wait()
+		usage(budget.Usage{Used: 8 * mib, UsedByStrangers: mib, Waiting: 1})
+		if err := <-late; !errors.Is(err, budget.ErrBusy) {
+			t.Error(err)
+		}
+		usage(budget.Usage{Used: 8 * mib, UsedByStrangers: mib, Refused: 1})
+		end, err := a.Alone()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := document(t, p, false).Alone(); !errors.Is(err, budget.ErrBusy) {
+			t.Error(err)
+		}
+		end()
+		a.End()
+		b.End()
+		usage(budget.Usage{Refused: 2})
+	})
+}
