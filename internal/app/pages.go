@@ -55,7 +55,7 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 		}
 	}
 	return pages.Settings{
-		ClientID: config.PagesClient, Clients: clients, Name: c.Pages.Name, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
+		ClientID: config.PagesClient, Clients: clients, Name: c.Pages.Name, Language: c.Messages.Language, Address: c.BaseURL(), IDP: b.idpURL(), Resource: c.Resource,
 		Session: c.Pages.Session, Idle: c.Pages.Idle, Upload: int64(c.Pages.Upload), Trial: trial, Dev: c.IsDev(),
 	}
 }

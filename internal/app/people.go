@@ -39,7 +39,7 @@ func countMessages(registry prometheus.Registerer) func(channel notify.Channel, 
 func (r *Rooms) ums() *umsapi.API {
 	c := &r.Config.Users
 	rules := umsapi.Rules{
-		Local: config.LocalIssuer, Confirmed: r.Policies.Defaults[policy.Operation].Actions, MethodURIs: signin.Spelling(c.MethodURIs),
+		Local: config.LocalIssuer, Confirmed: r.Policies.Defaults[policy.Operation].Actions, MethodURIs: signin.Spelling(c.MethodURIs), Language: r.Config.Messages.Language,
 		Check: limit.New(c.ChecksPerSecond, c.ChecksAtOnce, 10_000, time.Now).AdmitCaller,
 	}
 	for _, p := range signapi.CryptoProviders() {

@@ -105,7 +105,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		Signer: signer, Certificates: rooms.Keys, Operations: &operating,
 		Management: &signapi.Management{
 			Keys: rooms.Keys, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
-			Realm: config.LocalIssuer, Templates: templatesOf(rooms.Config), Now: rooms.DB.Now, Life: rooms.Config.Operations.Life,
+			Realm: config.LocalIssuer, Templates: templatesOf(rooms.Config), Now: rooms.DB.Now, Life: rooms.Config.Operations.Life, Language: rooms.Config.Messages.Language,
 		},
 	}
 	if two.Anonymous {

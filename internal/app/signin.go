@@ -219,7 +219,7 @@ const trustedSignIns = 10
 // tokenAPI returns the token endpoint, the pages of sign-ins and the confirmations.
 func (r *Rooms) tokenAPI(clients *signin.Clients, peers *authority.Peers) *tokenapi.API {
 	return tokenapi.New(tokenapi.Deps{
-		Identity: r.Identity, Tokens: r.Tokens, Clients: clients, Judge: peers.Judge, Issuer: r.idpURL(), Name: r.Config.Pages.Name, Attempts: signInLimits(r.Config),
+		Identity: r.Identity, Tokens: r.Tokens, Clients: clients, Judge: peers.Judge, Issuer: r.idpURL(), Name: r.Config.Pages.Name, Language: r.Config.Messages.Language, Attempts: signInLimits(r.Config),
 		Confirmations: r.Confirm, Steps: r.Identity, ConfirmedTokens: r.Tokens, Paint: qr.PNG,
 	})
 }

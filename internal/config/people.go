@@ -174,7 +174,8 @@ const LocalIssuer = "realsts"
 // Messages configures messages to people. The settings of each notifier belong to its package and
 // follow these in the file.
 type Messages struct {
-	// Language of messages, `ru` or `en`.
+	// Language of messages, `ru` or `en`, and of every other text for people who ask for neither: pages,
+	// answers to wrong codes, names of actions, events and parts of names.
 	Language string `yaml:"language" default:"ru"`
 	// Name of the service in messages.
 	Title string `yaml:"title" default:"Tamga"`

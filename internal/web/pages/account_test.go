@@ -19,11 +19,13 @@ func TestAccount(t *testing.T) {
 	b.ok(b.get("/account"), "<dd>Password</dd>", p.Dev.User.Login, "No application may sign you in again")
 	b.header.Set("Accept-Language", "ru")
 	b.ok(b.get("/account"), "<dd>Пароль</dd>")
-	b.header.Del("Accept-Language")
+	b.header.Del("Accept-Language") // the language of the installation
+	b.ok(b.get("/account"), "<dd>Пароль</dd>")
+	b.header.Set("Accept-Language", "en")
 	b.ok(b.post("/account/do/name", url.Values{"name": {`<i>Иван</i> "Demo"`}}), "&lt;i&gt;Иван&lt;/i&gt; &#34;Demo&#34;", `<p class="toast" role="status">The name is saved.</p>`)
 	b.header.Set("Accept-Language", "ru")
 	b.ok(b.get("/account?done=name"), `<p class="toast" role="status">Имя сохранено.</p>`)
-	b.header.Del("Accept-Language")
+	b.header.Set("Accept-Language", "en")
 	if page := b.ok(b.get("/account?done=%3Cb%3E")); strings.Contains(page.text, `class="toast"`) {
 		t.Errorf("an address makes up what was done:\n%s", page.text)
 	}

@@ -209,7 +209,7 @@ func TestConfirm(t *testing.T) {
 		page := b.upload("/sign", one, file{"file", "a.txt", "a"}, good, bad)
 		b.is(page, 400, "The refusal is about the file bad.xml.", "<li>good.xml</li>\n<li>bad.xml</li>\n</ul>")
 		b.header.Set("Accept-Language", "ru")
-		defer b.header.Del("Accept-Language")
+		defer b.header.Set("Accept-Language", "en")
 		b.is(b.upload("/sign", one, good, bad), 400, "Отказ касается этих файлов:</p>\n<ul>\n<li>bad.xml</li>\n</ul>")
 	})
 	t.Run("decline", func(t *testing.T) {

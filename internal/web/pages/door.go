@@ -66,7 +66,7 @@ func (a *API) Door(next http.Handler) http.Handler {
 		cookies := r.Header.Get("Cookie")
 		v := &visitor{
 			brand: a.settings.Name,
-			words: wordsFor(cookieOf(cookies, languageCookie), r.Header.Get("Accept-Language")),
+			words: wordsIn(rest.LanguageFor(a.settings.Language, r.Header.Get("Accept-Language"), cookieOf(cookies, languageCookie))),
 			path:  r.URL.Path, here: r.URL.RequestURI(), read: r.Method == http.MethodGet || r.Method == http.MethodHead,
 			verifies: a.Verifier != nil, sessions: a.Sessions,
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,8 +39,7 @@ type words struct {
 	operations, outcomes func() []option
 }
 
-// languages are the languages of the pages. The first is that of a browser that wants none
-// of them.
+// languages are the languages of the pages, those of rest.Languages.
 var languages = []*words{
 	readWords("en", "English", language.English),
 	readWords("ru", "Русский", language.Russian),
@@ -71,21 +71,13 @@ func readWords(code, name string, tag language.Tag) *words {
 	return w
 }
 
-var matcher = language.NewMatcher([]language.Tag{language.English, language.Russian})
-
-// wordsFor returns the texts in the chosen language, otherwise in one that the browser
-// prefers.
-func wordsFor(chosen, accept string) *words {
-	for _, w := range languages {
-		if w.language == chosen {
-			return w
-		}
+// wordsIn returns the texts in a language of rest.Languages. Those of the empty language, which
+// commands have for English, are English.
+func wordsIn(code string) *words {
+	if i := slices.IndexFunc(languages, func(w *words) bool { return w.language == code }); i >= 0 {
+		return languages[i]
 	}
-	if len(accept) > 256 {
-		accept = ""
-	}
-	_, i := language.MatchStrings(matcher, accept)
-	return languages[i]
+	return languages[0]
 }
 
 // text returns a text with its values. A key without a text is returned itself, and a test
@@ -168,12 +160,12 @@ func asSentence(message string) string {
 }
 
 // Sentence returns what a refusal means, in a language of the pages, for commands.
-func Sentence(code string, f *fault.Error) string { return wordsFor(code, "").fault(f) }
+func Sentence(code string, f *fault.Error) string { return wordsIn(code).fault(f) }
 
 // Reason returns what exactly was wrong, in a language of the pages, for commands. A message without
 // a text in this language follows what its code means.
 func Reason(language string, f *fault.Error) string {
-	w := wordsFor(language, "")
+	w := wordsIn(language)
 	if own := w.own(f.Message); own != "" {
 		return own
 	}
@@ -186,7 +178,7 @@ func Reason(language string, f *fault.Error) string {
 // Finding returns what a finding means by its code, or else by its indication of EN 319 102-1, in
 // a language of the pages, for commands. It returns "" for a note without a known code.
 func Finding(language, code, indication string) string {
-	w := wordsFor(language, "")
+	w := wordsIn(language)
 	if text, ok := w.texts["code."+code]; ok || indication == "" {
 		return text
 	}

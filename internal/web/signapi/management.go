@@ -30,6 +30,8 @@ type Management struct {
 	// Life is the lifetime of operations. Answers of v2 state it even for finished
 	// operations.
 	Life time.Duration
+	// Language is the language of the installation, as in rest.Languages.
+	Language string
 }
 
 func (a *API) managementRoutes() []rest.Route {

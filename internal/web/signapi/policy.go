@@ -95,13 +95,16 @@ const (
 	providerKind = "9a4d1a52-5f0b-4e5d-8f0a-2b6a4c1f7e01"
 )
 
-func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, error) {
+func (m *Management) policy(ctx context.Context, r struct {
+	Languages string `header:"Accept-Language"`
+}) (signingPolicy, error) {
+	lang := rest.LanguageFor(m.Language, r.Languages)
 	services, err := m.Policy.TSPServices(ctx)
 	if err != nil {
 		return signingPolicy{}, err
 	}
 	who := rest.Caller(ctx)
-	names, err := m.names(ctx, who.UserID)
+	names, err := m.names(ctx, who.UserID, lang)
 	if err != nil {
 		return signingPolicy{}, err
 	}
@@ -147,7 +150,7 @@ func (m *Management) policy(ctx context.Context, _ struct{}) (signingPolicy, err
 			p.TransactionConfirmation = "On"
 		}
 		p.ActionPolicy = append(p.ActionPolicy, actionPolicy{
-			DisplayName: what.ActionName(action.String(), what.Russian), URI: actionURI + strings.ToLower(action.String()), Action: action.String(), MfaRequired: mfa,
+			DisplayName: what.ActionName(action.String(), lang), URI: actionURI + strings.ToLower(action.String()), Action: action.String(), MfaRequired: mfa,
 		})
 	}
 	for _, t := range services {
@@ -163,8 +166,9 @@ func transacts(a policy.Action) bool {
 	return changing || a == policy.SignDocument || a == policy.SignDocuments
 }
 
-// names returns the components of a distinguished name, with the values known for the user.
-func (m *Management) names(ctx context.Context, userID string) ([]namePolicy, error) {
+// names returns the components of a distinguished name, with the values known for the user and
+// their titles in the language lang.
+func (m *Management) names(ctx context.Context, userID, lang string) ([]namePolicy, error) {
 	profile := map[string]string{}
 	if m.Keys.Profiles != nil {
 		var err error
@@ -175,7 +179,7 @@ func (m *Management) names(ctx context.Context, userID string) ([]namePolicy, er
 	list := []namePolicy{}
 	for _, c := range m.Keys.Enrolment.Naming {
 		list = append(list, namePolicy{
-			IsRequired: c.Required, Order: c.Order, OID: c.OID, Name: c.DisplayName,
+			IsRequired: c.Required, Order: c.Order, OID: c.OID, Name: c.NameIn(lang),
 			Value: cmp.Or(profile[c.OID], c.Default), StringIdentifier: c.Name,
 		})
 	}

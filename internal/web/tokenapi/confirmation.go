@@ -181,7 +181,7 @@ func (a *API) confirmed(ctx context.Context, r confirmationRequest, v2 bool) (co
 	if err != nil {
 		return confirmationAnswer{}, err
 	}
-	return a.prompt(ctx, c, &p, wordsFor(visit{Languages: r.Languages}), answered)
+	return a.prompt(ctx, c, &p, a.wordsFor(ctx, visit{Languages: r.Languages}), answered)
 }
 
 // confirmer identifies the caller: by an access token, by the mfa_token of a first step, by
@@ -296,7 +296,7 @@ func (a *API) beginConfirmation(ctx context.Context, c *signin.Confirmer, r *con
 	if err != nil {
 		return confirmationAnswer{}, err
 	}
-	return a.prompt(ctx, c, &p, wordsFor(visit{Languages: r.Languages}), false)
+	return a.prompt(ctx, c, &p, a.wordsFor(ctx, visit{Languages: r.Languages}), false)
 }
 
 // concluded answers the first call about an operation that was carried out.

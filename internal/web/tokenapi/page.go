@@ -11,10 +11,9 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/text/language"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signin"
@@ -114,22 +113,11 @@ var languages = []words{
 	},
 }
 
-var matcher = language.NewMatcher([]language.Tag{language.English, language.Russian})
-
 // wordsFor returns the texts in the language that the client asks for, otherwise in one
-// that the browser prefers.
-func wordsFor(r visit) words {
-	if len(r.Languages) > 256 {
-		r.Languages = ""
-	}
-	locales := strings.Fields(r.Body.Get("ui_locales"))
-	_, i := language.MatchStrings(matcher, append(locales[:min(len(locales), 8)], r.Languages)...)
-	return languages[i]
-}
-
-// wordsFor is the function wordsFor with the name of the installation and the id of the request.
+// that the browser prefers, otherwise in that of the installation.
 func (a *API) wordsFor(ctx context.Context, r visit) words {
-	w := wordsFor(r)
+	code := rest.LanguageFor(a.language, r.Languages, strings.Fields(r.Body.Get("ui_locales"))...)
+	w := languages[slices.IndexFunc(languages, func(w words) bool { return w.Language == code })]
 	w.Brand, w.Request = a.name, rest.RequestID(ctx)
 	return w
 }

@@ -35,6 +35,7 @@ func (b *browser) send(method, address, body string, headers ...string) (*http.R
 	if err != nil {
 		b.s.T.Fatal(err)
 	}
+	r.Header.Set("Accept-Language", "en")
 	if b.cookie != "" {
 		r.Header.Set("Cookie", b.cookie)
 	}

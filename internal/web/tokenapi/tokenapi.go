@@ -73,6 +73,7 @@ type API struct {
 	judge    Judge
 	issuer   string // {idp_url}
 	name     string // of the installation
+	language string // of the installation, as in rest.Languages
 	attempts Attempts
 
 	confirming confirming
@@ -86,6 +87,7 @@ type Deps struct {
 	Judge    Judge
 	Issuer   string   // {idp_url}, the public address
 	Name     string   // of the installation, for the pages of sign-ins
+	Language string   // of the installation, for readers who want none that we have; see [rest.LanguageFor]
 	Attempts Attempts // the limits of password attempts; the zero value: none
 
 	Confirmations   Confirmations
@@ -98,7 +100,7 @@ type Deps struct {
 // New returns the API.
 func New(d Deps) *API {
 	return &API{
-		identity: d.Identity, tokens: d.Tokens, clients: d.Clients, judge: d.Judge, issuer: d.Issuer, name: d.Name, attempts: d.Attempts,
+		identity: d.Identity, tokens: d.Tokens, clients: d.Clients, judge: d.Judge, issuer: d.Issuer, name: d.Name, language: d.Language, attempts: d.Attempts,
 		confirming: confirming{records: d.Confirmations, steps: d.Steps, tokens: d.ConfirmedTokens, paint: d.Paint},
 	}
 }

@@ -209,17 +209,13 @@ type eventsInfo struct {
 	EventCategories []eventCategory
 }
 
-func (a policyAPI) events(_ context.Context, r struct {
+// reader is a request for texts that people will read.
+type reader struct {
 	Languages string `header:"Accept-Language"`
-}) (eventsInfo, error) {
-	lang := a.lang
-	for tag := range strings.SplitSeq(r.Languages, ",") {
-		tag, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(tag)), ";")
-		if tag, _, _ = strings.Cut(tag, "-"); tag == "ru" || tag == "en" {
-			lang = tag
-			break
-		}
-	}
+}
+
+func (a policyAPI) events(_ context.Context, r reader) (eventsInfo, error) {
+	lang := rest.LanguageFor(a.lang, r.Languages)
 	var info eventsInfo
 	for _, e := range notify.Events() {
 		if e.ToldUsers() {

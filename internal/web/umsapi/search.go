@@ -129,7 +129,7 @@ type identityProvider struct{ Description, IssuerName, DisplayName string }
 
 type mobileSettings struct{ DeviceFingerprintRequired, KeyInfoDivideRequired bool }
 
-func (a *API) policy(ctx context.Context, _ struct{}) (description, error) {
+func (a *API) policy(ctx context.Context, r reader) (description, error) {
 	d, err := a.users.Policy(ctx, caller(ctx))
 	if err != nil {
 		return description{}, err
@@ -155,9 +155,10 @@ func (a *API) policy(ctx context.Context, _ struct{}) (description, error) {
 	if a.rules.Confirmed != 0 {
 		p.AuthenticationPolicy.Mode = "On"
 	}
+	lang := rest.LanguageFor(a.rules.Language, r.Languages)
 	for _, c := range d.Components {
 		p.Rdns = append(p.Rdns, rdn{
-			ID: c.ID, OID: c.OID, DisplayName: c.DisplayName, StringIdentifier: c.Name, Order: c.Order,
+			ID: c.ID, OID: c.OID, DisplayName: c.NameIn(lang), StringIdentifier: c.Name, Order: c.Order,
 			MinLength: c.MinLength, MaxLength: c.MaxLength, Required: c.Required,
 			ValueSet: append([]string{}, c.Values...), DefaultValue: rest.OrNull(c.Default),
 		})

@@ -59,6 +59,8 @@ type Rules struct {
 	Providers []CryptoProvider
 	// MethodURIs is the spelling of the addresses of methods in GetPolicy.
 	MethodURIs signin.Spelling
+	// Language is the language of the installation, as in rest.Languages.
+	Language string
 }
 
 // CryptoProvider is a kind of keys in the answer of GetPolicy.
