@@ -306,7 +306,7 @@ func (a *API) concluded(ctx context.Context, c *signin.Confirmer, record *confir
 	if err != nil {
 		return confirmationAnswer{}, err
 	}
-	return a.prompt(ctx, c, &p, wordsFor(visit{Languages: r.Languages}), false)
+	return a.prompt(ctx, c, &p, a.wordsFor(ctx, visit{Languages: r.Languages}), false)
 }
 
 // challenge begins or repeats the challenge of a record. choice is the RefID of a choice, ""
