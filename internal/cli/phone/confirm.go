@@ -118,6 +118,11 @@ func document(d devmsg.Document) (one what.Document, err error) {
 func (o *operation) explain(c *cli.Console, lang string) {
 	w := c.Stdout
 	fmt.Fprint(w, c.Text("operation: %s\nconfirm before: %s\n", cli.Printable(o.ID), time.Unix(o.ConfirmBefore, 0).UTC().Format(time.RFC3339)))
+	fmt.Fprint(w, c.Text("application: %s\n", cli.Printable(o.Application)))
+	if o.Network != "" {
+		fmt.Fprint(w, c.Text("network: %s\n", cli.Printable(o.Network)))
+	}
+	fmt.Fprint(w, c.Text("asked at: %s\n", time.Unix(o.CreatedAt, 0).UTC().Format(time.RFC3339)))
 	for line := range strings.Lines(o.Shown[lang]) {
 		fmt.Fprintln(w, cli.Printable(strings.TrimSpace(line)))
 	}

@@ -53,6 +53,9 @@ func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Pr
 		return Prompt{Record: r, Choices: list}, nil
 	}
 	repeat := r.State == Challenged && r.Method == c.Method && r.Address == c.to
+	if a.Titles && r.Number == "" && ByDevice(c.Method) {
+		repeat = false // began by a client that shows no number
+	}
 	if repeat && now.Before(r.SentAt.Add(s.settings.Codes.Resend)) {
 		return s.prompt(ctx, r)
 	}

@@ -206,3 +206,29 @@ func TestNotMe(t *testing.T) {
 		closed("after an operator has unlocked the user", false)
 	})
 }
+
+// TestNumberOnPages asks on a page about what a client without titles began: the number is
+// matched all the same.
+func TestNumberOnPages(t *testing.T) {
+	w := open(t, nil)
+	w.assign("mydss")
+	for _, p := range []confirm.Purpose{confirm.ForSignIn, confirm.ForOperation} {
+		r, err := w.begin(t.Context(), p, "mydss", "41")
+		w.must(err)
+		if r.Number != "" {
+			t.Errorf("%s: a client that shows no title got a number", p)
+		}
+		page, err := w.Challenge(t.Context(), ivan, confirm.Ask{ID: r.ID, Method: "mydss", Address: "41", Titles: true})
+		w.must(err)
+		if len(page.Record.Number) != 2 || page.Record.Round != 2 {
+			t.Errorf("%s: on a page the number is %q in round %d", p, page.Record.Number, page.Record.Round)
+		}
+		again, err := w.Challenge(t.Context(), ivan, confirm.Ask{ID: r.ID, Method: "mydss", Address: "41", Titles: true})
+		w.must(err)
+		if again.Record.Number != page.Record.Number || again.Record.Round != 2 {
+			t.Errorf("%s: the page again has the number %q in round %d", p, again.Record.Number, again.Record.Round)
+		}
+		_, err = w.Approve(t.Context(), verdict(page.Record, func(v *confirm.Verdict) { v.Number = "" }))
+		w.is("an approval without the number", err, fault.AuthenticationDeclined)
+	}
+}

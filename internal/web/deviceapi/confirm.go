@@ -134,6 +134,7 @@ func (a *API) describe(w *confirm.Waiting, from, most int) message.Waiting {
 	r := &w.Record
 	o := message.Waiting{
 		ID: r.ID, Action: r.Action, What: r.What.String(), Shown: w.Content.Shown, Number: r.Number != "",
+		Application: r.ClientID, Network: r.Origin,
 		CreatedAt: r.CreatedAt.Unix(), ConfirmBefore: r.ConfirmBefore.Unix(), Count: r.Documents, Documents: []message.Document{},
 	}
 	documents := w.Content.Fields.Documents

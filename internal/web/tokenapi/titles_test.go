@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	"tamga/internal/tamgatest"
@@ -56,5 +57,38 @@ func TestTitles(t *testing.T) {
 	}
 	if done := w.ask("/v2.0/confirmation", "Bearer "+token, w.poll(ref)); done.Error != "authentication_declined" {
 		t.Errorf("after a wrong number: %+v", done)
+	}
+}
+
+// TestDeviceSaysWhoAsks signs a user in by a client that shows no number. The device says who
+// asks before the user approves, and a user who says "not me" is not asked again.
+func TestDeviceSaysWhoAsks(t *testing.T) {
+	t.Parallel()
+	w := &stepping{confirming: &confirming{t: t, UMS: tamgatest.StartUMS(t)}}
+	w.add("asked", "mydss")
+	file := w.device()
+	me := basic("asked", tamgatest.Password)
+	if first := w.ask("/confirmation", me, w.begin("")); *first.IsFinal {
+		t.Fatalf("%+v", first)
+	}
+	id := w.waiting(file)
+	out, err := tamgatest.Phone(t, file, "show", id)
+	if err != nil {
+		t.Fatal(out, err)
+	}
+	for _, want := range []string{"application: " + w.Dev.ClientID + "\n", "network: 127.0.0.1\n", "asked at: 20"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the device does not show %q: %s", want, out)
+		}
+	}
+	if out, err := tamgatest.Phone(t, file, "decline", id, "--not-me", "--yes"); err != nil {
+		t.Fatal(out, err)
+	}
+	if next := w.ask("/confirmation", me, w.begin("")); !*next.IsFinal || next.Error != "max_attempts_exceeded" || !strings.Contains(next.ErrorDescription, "another method") {
+		t.Errorf("after that: %+v", next)
+	}
+	w.OK(tamgatest.Ours, "POST", "/ums/user/"+w.id+"/lockout?lock=False", "")
+	if next := w.ask("/confirmation", me, w.begin("")); *next.IsFinal {
+		t.Errorf("after an operator has unlocked the user: %+v", next)
 	}
 }

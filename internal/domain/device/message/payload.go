@@ -97,13 +97,17 @@ type Answer struct {
 
 // Waiting is an operation that waits for a verdict of the device.
 type Waiting struct {
-	ID            string            `json:"id"`
-	Action        string            `json:"action"`
-	What          string            `json:"what"`       // digest, hexadecimal
-	Shown         map[string]string `json:"shown"`      // text by language, ru and en
-	Number        bool              `json:"number"`     // whether Verdict.Number is needed
-	CreatedAt     int64             `json:"created_at"` // Unix seconds
-	ConfirmBefore int64             `json:"confirm_before"`
+	ID     string            `json:"id"`
+	Action string            `json:"action"`
+	What   string            `json:"what"`   // digest, hexadecimal
+	Shown  map[string]string `json:"shown"`  // text by language, ru and en
+	Number bool              `json:"number"` // whether Verdict.Number is needed
+	// Application and Network say who asks: the OAuth client, and for a sign-in the network that it
+	// comes from, an IPv4 address or a prefix of an IPv6 address; "" if it is not known.
+	Application   string `json:"application"`
+	Network       string `json:"network,omitempty"`
+	CreatedAt     int64  `json:"created_at"` // Unix seconds
+	ConfirmBefore int64  `json:"confirm_before"`
 	// Fields are the fields of the digest without documents, in the answer to Operation.
 	Fields json.RawMessage `json:"fields,omitempty"`
 	Count  int             `json:"documents_total"`
