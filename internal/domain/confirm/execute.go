@@ -11,6 +11,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lease"
 )
 
 // Execution is the lease of a confirmed record by the caller that carries it out. Only its
@@ -25,7 +26,7 @@ type Execution struct {
 
 	s     *Service
 	who   audit.Principal
-	lease string
+	lease lease.Lease
 }
 
 // Take leases a confirmed record of who to carry it out, until Record.CompleteBefore. sum is
@@ -61,10 +62,10 @@ func (s *Service) Take(ctx context.Context, who audit.Principal, id string, sum 
 		return nil, fault.New(fault.InvalidTransaction, "the operation is not confirmed yet")
 	}
 	e := &Execution{Record: r, s: s, who: who}
-	if e.lease, err = s.newID(); err != nil {
+	if e.lease, err = s.leases().New(); err != nil {
 		return nil, err
 	}
-	leased, err := s.deps.Executions.LeaseConfirmation(ctx, r.ID, e.lease, now, now.Add(s.settings.Lease))
+	leased, err := s.deps.Executions.LeaseConfirmation(ctx, r.ID, e.lease.Token, now, e.lease.Until)
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +76,11 @@ func (s *Service) Take(ctx context.Context, who audit.Principal, id string, sum 
 		return nil, errors.Join(err, e.Release(ctx))
 	}
 	return e, nil
+}
+
+// leases are the leases of executions.
+func (s *Service) leases() lease.Rules {
+	return lease.Rules{Life: s.settings.Lease, Now: s.now, Rand: s.deps.Rand}
 }
 
 // taken returns the fault of a record that could not be leased.
@@ -99,7 +105,7 @@ func (s *Service) taken(ctx context.Context, id string, now time.Time) error {
 func (e *Execution) Release(ctx context.Context) error {
 	clear(e.Content.Secret)
 	ctx = context.WithoutCancel(ctx)
-	return e.s.deps.Executions.ReleaseConfirmation(ctx, e.Record.ID, e.lease)
+	return e.s.deps.Executions.ReleaseConfirmation(ctx, e.Record.ID, e.lease.Token)
 }
 
 // Spend ends the record as Completed and stores its result, in one transaction with beside,
@@ -158,7 +164,7 @@ func (e *Execution) end(ctx context.Context, step Step, f *fault.Error, atomic f
 			m.Code, m.Message = f.Code, f.Message
 			after.Code, after.Message = f.Code, f.Message
 		}
-		spent, err = s.deps.Executions.SpendConfirmation(ctx, e.Record.ID, e.lease, m, func(ctx context.Context) ([]byte, error) {
+		spent, err = s.deps.Executions.SpendConfirmation(ctx, e.Record.ID, e.lease.Token, m, func(ctx context.Context) ([]byte, error) {
 			if err := s.note(ctx, e.who, &after, ""); err != nil {
 				return nil, err
 			}

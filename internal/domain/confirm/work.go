@@ -10,7 +10,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/renew"
+	"tamga/internal/domain/lease"
 )
 
 // Form is the interface that an operation was created by. It is carried out by the same
@@ -37,7 +37,7 @@ type Work struct {
 }
 
 // CarryOut carries out a confirmed operation of who, or returns its result again. It leases
-// the record only if the fields that w makes give the digest of the record, and renews the
+// the record only if the fields that w makes give the digest of the record, and extends the
 // lease while the operation is carried out.
 //
 // Another call may end the record at any time, and what w reads is deleted then. So a
@@ -89,9 +89,10 @@ func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, 
 	if !described {
 		return fmt.Errorf("confirm: record %s is confirmed and has no plan", r.ID)
 	}
-	stop := renew.Every(ctx, s.settings.Lease/3, func(ctx context.Context) {
-		// If the lease is lost, the record cannot be spent.
-		s.deps.Executions.ExtendConfirmation(ctx, r.ID, e.lease, s.now().Add(s.settings.Lease))
+	// The context of the work goes on when the lease is lost: the record cannot be spent then, and
+	// the fault says what became of it.
+	_, stop := s.leases().Keep(ctx, e.lease, func(ctx context.Context, l lease.Lease) (bool, error) {
+		return s.deps.Executions.ExtendConfirmation(ctx, r.ID, l.Token, l.Until)
 	})
 	defer stop()
 	return w.Do(ctx, e)

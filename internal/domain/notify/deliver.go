@@ -12,9 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lease"
 )
 
 // Run delivers messages of the outbox until ctx ends, then finishes the running attempts.
@@ -124,13 +123,12 @@ func (s *Service) claim(ctx context.Context, channel Channel, limit int) ([]Reco
 	if limit == 0 {
 		return nil, "", nil
 	}
-	lease, err := uuid.NewRandomFromReader(s.deps.Rand)
+	l, err := lease.Rules{Life: s.settings.Lease, Now: s.now, Rand: s.deps.Rand}.New()
 	if err != nil {
-		return nil, "", fmt.Errorf("notify: making an identifier: %w", err)
+		return nil, "", err
 	}
-	now := s.now()
-	list, err := s.deps.Store.ClaimMessages(ctx, channel, lease.String(), now, now.Add(s.settings.Lease), limit)
-	return list, lease.String(), err
+	list, err := s.deps.Store.ClaimMessages(ctx, channel, l.Token, s.now(), l.Until, limit)
+	return list, l.Token, err
 }
 
 // attempt tries one message and records the result, even when the process is asked to

@@ -16,7 +16,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/renew"
+	"tamga/internal/domain/lease"
 	"tamga/internal/domain/vault"
 )
 
@@ -127,7 +127,7 @@ type AnswerStore interface {
 type Turn struct {
 	answers *Answers
 	id      AnswerID
-	lease   string
+	lease   lease.Lease
 	head    []byte
 	body    Result
 	done    bool
@@ -144,17 +144,17 @@ func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte)
 	sum := sha256.Sum256([]byte(key))
 	rules := a.Rules.withDefaults()
 	t = &Turn{answers: a, id: AnswerID{caller, hex.EncodeToString(sum[:])}, stop: func() {}}
-	if t.lease, err = newID(a.Rand); err != nil {
+	if t.lease, err = a.leases().New(); err != nil {
 		return nil, false, err
 	}
 	now := a.Now()
-	claimed, err := a.Store.ClaimAnswer(ctx, t.id, request, t.lease, now, now.Add(rules.Lease), now.Add(rules.life(caller)))
+	claimed, err := a.Store.ClaimAnswer(ctx, t.id, request, t.lease.Token, now, t.lease.Until, now.Add(rules.life(caller)))
 	if err != nil {
-		a.releaseLater(t.id, t.lease) // it may have been claimed: the answer of the database was lost
+		a.releaseLater(t.id, t.lease.Token) // it may have been claimed: the answer of the database was lost
 		return nil, false, err
 	}
 	if claimed {
-		t.stop = renew.Every(context.WithoutCancel(ctx), rules.Lease/3, t.extend)
+		_, t.stop = a.leases().Keep(context.WithoutCancel(ctx), t.lease, t.extend)
 		return t, false, nil
 	}
 	have, found, err := a.Store.FindAnswer(ctx, t.id)
@@ -192,12 +192,13 @@ func (t *Turn) place() vault.Place {
 	return vault.Place{Purpose: "kept answer", Table: "answers", Row: t.id.Caller + "/" + t.id.Name, Column: "body"}
 }
 
-func (t *Turn) extend(ctx context.Context) {
-	a := t.answers
-	_, err := a.Store.ExtendAnswer(ctx, t.id, t.lease, a.Now().Add(a.Rules.withDefaults().Lease))
-	if err != nil && ctx.Err() == nil && a.Failed != nil {
-		a.Failed(err) // a lost lease is noticed when the answer is recorded
-	}
+// leases are the leases of turns. One that is lost is noticed when the answer is recorded.
+func (a *Answers) leases() lease.Rules {
+	return lease.Rules{Life: a.Rules.withDefaults().Lease, Now: a.Now, Rand: a.Rand, Failed: a.Failed}
+}
+
+func (t *Turn) extend(ctx context.Context, l lease.Lease) (bool, error) {
+	return t.answers.Store.ExtendAnswer(ctx, t.id, l.Token, l.Until)
 }
 
 // Kept returns the stored answer. It reports false if there is none yet.
@@ -246,7 +247,7 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 		}
 	}
 	return func(ctx context.Context, outcome *audit.Entry) error {
-		held, err := a.Store.RecordAnswer(ctx, t.id, t.lease, r, size, outcome)
+		held, err := a.Store.RecordAnswer(ctx, t.id, t.lease.Token, r, size, outcome)
 		if err == nil && !held {
 			err = errTurnLost
 		}
@@ -293,9 +294,9 @@ func (t *Turn) Release(ctx context.Context) error {
 	t.ended.Do(t.stop)
 	ctx, cancel := context.WithTimeout(ctx, releaseTime)
 	defer cancel()
-	err := t.answers.Store.ReleaseAnswer(ctx, t.id, t.lease)
+	err := t.answers.Store.ReleaseAnswer(ctx, t.id, t.lease.Token)
 	if err != nil {
-		t.answers.releaseLater(t.id, t.lease)
+		t.answers.releaseLater(t.id, t.lease.Token)
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/renew"
+	"tamga/internal/domain/lease"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -92,32 +92,33 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, o *Complete
 		maps.Copy(job.Params, secret)
 	}
 
-	lease, err := newID(s.Rand)
+	rules := lease.Rules{Life: s.TwoStep.withDefaults().Lease, Now: s.Now, Rand: s.Rand}
+	l, err := rules.New()
 	if err != nil {
 		return nil, err
 	}
-	now, life := s.Now(), s.TwoStep.withDefaults().Lease
-	leased, err := s.Prepared.LeasePrepared(ctx, record.ID, lease, now, now.Add(life), wrongValues)
+	leased, err := s.Prepared.LeasePrepared(ctx, record.ID, l.Token, s.Now(), l.Until, wrongValues)
 	if err != nil {
 		return nil, err
 	}
 	if !leased {
 		return nil, s.taken(ctx, who, o.ID)
 	}
-	stop := renew.Every(ctx, life/3, func(ctx context.Context) {
-		// If the lease is lost, the object cannot be spent.
-		s.Prepared.ExtendPrepared(ctx, record.ID, lease, s.Now().Add(life))
+	// The context of the work goes on when the lease is lost: the object cannot be spent then, and
+	// the fault says what became of it.
+	_, stop := rules.Keep(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
+		return s.Prepared.ExtendPrepared(ctx, record.ID, l.Token, l.Until)
 	})
 	defer stop()
-	completed, err := s.completeLeased(ctx, who, o, record, job, format, stored.State, value, lease)
+	completed, err := s.completeLeased(ctx, who, o, record, job, format, stored.State, value, l.Token)
 	if err != nil {
-		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, lease))
+		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, l.Token))
 	}
 	return completed, nil
 }
 
 // completeLeased makes the document and spends the object.
-func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *CompleteOrder, record *PreparedRecord, job *sig.Job, format sig.Format, state, value []byte, lease string) (_ *Completed, err error) {
+func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *CompleteOrder, record *PreparedRecord, job *sig.Job, format sig.Format, state, value []byte, token string) (_ *Completed, err error) {
 	var open []io.Closer
 	closeAll := func() error {
 		var errs []error
@@ -163,7 +164,7 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 			return nil, err
 		}
 	}
-	spent, err := s.Prepared.SpendPrepared(ctx, record.ID, lease, s.Now(), kept)
+	spent, err := s.Prepared.SpendPrepared(ctx, record.ID, token, s.Now(), kept)
 	if err != nil {
 		return nil, err
 	}

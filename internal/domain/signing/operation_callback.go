@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"tamga/internal/domain/lease"
 	"tamga/internal/domain/notify"
 )
 
@@ -24,17 +25,17 @@ type Callbacks interface {
 // CallNext makes one attempt at the callback that has been due for the longest time. It
 // reports false if no callback is due.
 func (s *Operations) CallNext(ctx context.Context) (worked bool, err error) {
-	lease, err := newID(s.Signer.Rand)
+	l, err := s.leases().New()
 	if err != nil {
 		return false, err
 	}
 	now := s.Signer.Now()
-	c, found, err := s.CallbackStore.ClaimCallback(ctx, lease, now, now.Add(s.Settings.Lease))
+	c, found, err := s.CallbackStore.ClaimCallback(ctx, l.Token, now, l.Until)
 	if err != nil || !found {
 		return false, err
 	}
-	err = s.hold(ctx, func(ctx context.Context, until time.Time) (bool, error) {
-		return s.CallbackStore.ExtendCallback(ctx, c.OperationID, lease, until)
+	err = s.leases().Hold(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
+		return s.CallbackStore.ExtendCallback(ctx, c.OperationID, l.Token, l.Until)
 	}, func(ctx context.Context) error { return s.call(ctx, c) })
 	end := CallbackEnd{Taken: err == nil}
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *Operations) CallNext(ctx context.Context) (worked bool, err error) {
 		}
 	}
 	// A sent callback must not be sent again because the process is stopping.
-	if e := s.CallbackStore.FinishCallback(context.WithoutCancel(ctx), c.OperationID, lease, end); e != nil {
+	if e := s.CallbackStore.FinishCallback(context.WithoutCancel(ctx), c.OperationID, l.Token, end); e != nil {
 		return true, e
 	}
 	return true, err

@@ -13,7 +13,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/renew"
+	"tamga/internal/domain/lease"
 	"tamga/internal/domain/vault"
 )
 
@@ -180,28 +180,28 @@ func (s *Operations) loop(ctx context.Context, wake <-chan struct{}, next func(c
 // ExecuteNext makes one attempt at the operation that has been due for the longest time.
 // It reports false if no operation is due.
 func (s *Operations) ExecuteNext(ctx context.Context) (worked bool, err error) {
-	lease, err := newID(s.Signer.Rand)
+	l, err := s.leases().New()
 	if err != nil {
 		return false, err
 	}
 	now := s.Signer.Now()
-	record, found, err := s.Store.ClaimOperation(ctx, lease, now, now.Add(s.Settings.Lease))
+	record, found, err := s.Store.ClaimOperation(ctx, l.Token, now, l.Until)
 	if err != nil || !found {
 		return false, err
 	}
-	err = s.hold(ctx, func(ctx context.Context, until time.Time) (bool, error) {
-		return s.Store.ExtendOperation(ctx, record.ID, lease, until)
-	}, func(ctx context.Context) error { return s.execute(ctx, record, lease) })
+	err = s.leases().Hold(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
+		return s.Store.ExtendOperation(ctx, record.ID, l.Token, l.Until)
+	}, func(ctx context.Context) error { return s.execute(ctx, record, l.Token) })
 	switch {
 	case err == nil:
-	case errors.Is(err, errLeaseLost):
+	case errors.Is(err, lease.ErrLost):
 		err = nil // cancelled, or taken over by another process after this one was frozen
 	case ctx.Err() != nil:
 		// This process is stopping: another one continues at once.
-		return true, s.Store.ReleaseOperation(context.WithoutCancel(ctx), record.ID, lease, now, true)
+		return true, s.Store.ReleaseOperation(context.WithoutCancel(ctx), record.ID, l.Token, now, true)
 	default:
 		err = errors.Join(fmt.Errorf("signing: operation %s, attempt %d: %w", record.ID, record.Attempts, err),
-			s.Store.ReleaseOperation(ctx, record.ID, lease, s.Signer.Now().Add(s.pause(record.Attempts)), false))
+			s.Store.ReleaseOperation(ctx, record.ID, l.Token, s.Signer.Now().Add(s.pause(record.Attempts)), false))
 	}
 	return true, err
 }
@@ -217,31 +217,14 @@ func (s *Operations) pause(n int) time.Duration {
 // longestPause is the longest pause between two attempts.
 const longestPause = 15 * time.Minute
 
-// hold calls work and extends its lease meanwhile. If the lease is lost, the context of
-// the work ends.
-func (s *Operations) hold(ctx context.Context, extend func(ctx context.Context, until time.Time) (bool, error), work func(ctx context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := renew.Every(ctx, s.Settings.Lease/3, func(ctx context.Context) {
-		held, err := extend(ctx, s.Signer.Now().Add(s.Settings.Lease))
-		if err != nil && ctx.Err() == nil {
-			s.Failed(err) // the lease lasts for two more intervals
-		}
-		if err == nil && !held {
-			cancel(errLeaseLost)
-		}
-	})
-	err := work(ctx)
-	stop()
-	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errLeaseLost) {
-		err = errLeaseLost
-	}
-	cancel(nil)
-	return err
+// leases are the leases of operations and callbacks.
+func (s *Operations) leases() lease.Rules {
+	return lease.Rules{Life: s.Settings.Lease, Now: s.Signer.Now, Rand: s.Signer.Rand, Failed: s.Failed}
 }
 
 // execute makes one attempt at a leased operation. An error means that it may be tried
 // again.
-func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease string) error {
+func (s *Operations) execute(ctx context.Context, record *OperationRecord, token string) error {
 	op, _, err := readRecord(record)
 	if err != nil {
 		return err
@@ -254,14 +237,14 @@ func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease
 	err = s.attempt(ctx, r, record)
 	if err != nil && ctx.Err() == nil {
 		// A cancellation deletes what the attempt reads, which is no fault of the storage.
-		if held, e := s.Store.ExtendOperation(ctx, record.ID, lease, s.Signer.Now().Add(s.Settings.Lease)); e == nil && !held {
-			return errLeaseLost
+		if held, e := s.Store.ExtendOperation(ctx, record.ID, token, s.Signer.Now().Add(s.Settings.Lease)); e == nil && !held {
+			return lease.ErrLost
 		}
 	}
 	f, refused := fault.As(err)
 	switch {
 	case err == nil:
-		return r.finish(ctx, lease, nil)
+		return r.finish(ctx, token, nil)
 	case ctx.Err() != nil:
 		return err
 	case refused && !passing[f.Code]:
@@ -278,7 +261,7 @@ func (s *Operations) execute(ctx context.Context, record *OperationRecord, lease
 		op.Documents[i] = Processed{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, Fault: f}
 	}
 	r.records, r.failed, r.wrong = nil, f, len(op.Documents)
-	return r.finish(ctx, lease, nil)
+	return r.finish(ctx, token, nil)
 }
 
 // passing lists the faults that may be over soon.

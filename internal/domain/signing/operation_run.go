@@ -11,14 +11,12 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lease"
 	"tamga/sig/budget"
 )
 
 // portion is how many documents of an operation are open at the same time.
 const portion = 128
-
-// errLeaseLost ends work that another process has taken over, or that was cancelled.
-var errLeaseLost = errors.New("signing: an operation was taken over by another process, or has ended")
 
 // run is one attempt at an operation.
 type run struct {
@@ -206,9 +204,9 @@ func (r *run) refused() error {
 	return ofDocument(0, f) // the only one, unless the fault is about all of them
 }
 
-// finish records the outcome of the operation and makes it visible, in one step. lease is
-// that of an asynchronous operation.
-func (r *run) finish(ctx context.Context, lease string, keep func(context.Context, *Operation) (func(context.Context) error, error)) (err error) {
+// finish records the outcome of the operation and makes it visible, in one step. token is
+// that of the lease of an asynchronous operation.
+func (r *run) finish(ctx context.Context, token string, keep func(context.Context, *Operation) (func(context.Context) error, error)) (err error) {
 	now := r.Signer.Now()
 	op := r.op
 	op.State, op.UpdatedAt, op.CompletedAt = StateCompleted, now, now
@@ -234,7 +232,7 @@ func (r *run) finish(ctx context.Context, lease string, keep func(context.Contex
 				return fault.Rollback(err)
 			}
 		}
-		if lease == "" {
+		if token == "" {
 			added, err := r.Store.AddOperation(ctx, record, r.Settings.Waiting)
 			if err == nil && !added {
 				err = full()
@@ -243,12 +241,12 @@ func (r *run) finish(ctx context.Context, lease string, keep func(context.Contex
 				return fault.Rollback(err)
 			}
 		} else {
-			held, err := r.Store.FinishOperation(ctx, record, lease)
+			held, err := r.Store.FinishOperation(ctx, record, token)
 			if err != nil {
 				return fault.Rollback(err)
 			}
 			if !held {
-				return errLeaseLost
+				return lease.ErrLost
 			}
 			if err := r.writeEntry(ctx, op, audit.Done, outcomeOf(op)); err != nil {
 				return fault.Rollback(err)
