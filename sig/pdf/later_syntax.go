@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // strictReader reads the objects of later revisions by the letter of ISO 32000-1, 7.2 and
@@ -452,6 +453,13 @@ func (p *strictReader) indirect(length func(ref) (int64, error)) (ref, object, e
 	return id, o, nil
 }
 
+// standardFilters are the filters of streams (7.4, table 6), without Crypt, which needs handlers that
+// readers have or lack. Their abbreviations are for inline images alone.
+var standardFilters = []name{
+	"ASCIIHexDecode", "ASCII85Decode", "LZWDecode", "FlateDecode", "RunLengthDecode",
+	"CCITTFaxDecode", "JBIG2Decode", "DCTDecode", "JPXDecode",
+}
+
 // stream reads the bytes of a stream after its keyword (7.3.8).
 func (p *strictReader) stream(id ref, o object, length func(ref) (int64, error)) (object, error) {
 	d, ok := o.(dict)
@@ -467,6 +475,15 @@ func (p *strictReader) stream(id ref, o object, length func(ref) (int64, error))
 	for _, key := range []name{"F", "FFilter", "FDecodeParms", "DP", "Fl"} {
 		if d.has(key) {
 			return nil, p.fault("the stream has the entry %s, which not all readers understand alike", printable(key))
+		}
+	}
+	filters, ok := d.get("Filter").(array)
+	if !ok && d.get("Filter") != nil {
+		filters = array{d.get("Filter")}
+	}
+	for _, one := range filters {
+		if filter, ok := one.(name); !ok || !slices.Contains(standardFilters, filter) {
+			return nil, p.fault("the stream has a filter that not all readers know")
 		}
 	}
 	var n int64

@@ -149,6 +149,22 @@ func (l tail) onto(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
+// TestLaterFilters: a later stream has filters that all readers know, by their full names.
+func TestLaterFilters(t *testing.T) {
+	for filters, want := range map[string]bool{
+		"": true, "/Filter/ASCIIHexDecode": true, "/Filter[]": true, "/Filter[/ASCII85Decode/FlateDecode]": true, "/Filter[/DCTDecode]": true,
+		"/Filter/Unknown": false, "/Filter/Fl": false, "/Filter/AHx": false, "/Filter/Crypt": false, "/Filter/flatedecode": false,
+		"/Filter[/FlateDecode/Unknown]": false, "/Filter[[/FlateDecode]]": false, "/Filter 7 0 R": false, "/Filter(FlateDecode)": false, "/Filter 1": false,
+	} {
+		text := "1 0 obj<</Length 2" + filters + ">>stream\nxx\nendstream endobj"
+		f := newFile(t.Context(), strings.NewReader(text), int64(len(text)))
+		_, _, err := f.strictAt(0, int64(len(text))).indirect(nil)
+		if (err == nil) != want {
+			t.Errorf("%s: %v", filters, err)
+		}
+	}
+}
+
 // TestLaterGrammar changes single tokens of a later revision that fills a field. What the
 // grammar allows passes, with the note about the field.
 func TestLaterGrammar(t *testing.T) {
