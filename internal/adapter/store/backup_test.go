@@ -200,7 +200,7 @@ const kept = `access_policies audit audit_other authority_delegates captured_mes
 	default_certificates device_service_keys devices distinguished_names document_shares
 	document_usage external_logins former_device_service_keys group_policies issued_certificates key_parameters keys
 	lock_stripes login_failures master_keys message_budgets name_components operator_groups passkeys passwords
-	prepared_shares prepared_usage sign_in_certificates signing_keys tsp_services user_failures user_groups user_methods
+	prepared_shares prepared_usage sign_in_certificates signing_keys trusted_login_failures trusted_user_failures tsp_services user_failures user_groups user_methods
 	user_policies webhooks goose_db_version migration_lock`
 
 // tables returns the names of all tables. Partitions are not among them.

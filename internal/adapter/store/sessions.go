@@ -31,8 +31,10 @@ func (s Tokens) RevokeTokens(ctx context.Context, userID string) error {
 
 // EndUserAttempt implements session.Store.
 func (s Tokens) EndUserAttempt(ctx context.Context, userID string) error {
-	_, err := s.exec(ctx, "DELETE FROM user_failures WHERE user_id = $1", userID)
-	return err
+	if err := s.EndAttempt(ctx, userID, false); err != nil {
+		return err
+	}
+	return s.EndAttempt(ctx, userID, true)
 }
 
 // ForgiveOathTokenOf implements session.Store.

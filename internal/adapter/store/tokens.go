@@ -78,11 +78,12 @@ var secondStep = func() string {
 }()
 
 // credentials selects the columns that scanCredential scans.
-var credentials = "SELECT " + userColumns + `, COALESCE(p.encoded, ''), COALESCE(f.locked_until, 0), ` + schemeColumns + `
-	FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id`
+var credentials = "SELECT " + userColumns + `, COALESCE(p.encoded, ''), COALESCE(f.locked_until, 0), COALESCE(tf.locked_until, 0), ` + schemeColumns + `
+	FROM users u LEFT JOIN passwords p ON p.user_id = u.id LEFT JOIN user_failures f ON f.user_id = u.id
+	LEFT JOIN trusted_user_failures tf ON tf.user_id = u.id`
 
 func scanCredential(r row) (c signin.Credential, err error) {
-	fields := append(userFields(&c.User), &c.Encoded, (*timeField)(&c.LockedUntil))
+	fields := append(userFields(&c.User), &c.Encoded, (*timeField)(&c.LockedUntil), (*timeField)(&c.TrustedLockedUntil))
 	err = r.Scan(append(fields, schemeFields(&c.Scheme)...)...)
 	return c, err
 }
@@ -134,14 +135,26 @@ func (s Tokens) PrimaryContacts(ctx context.Context, userID string) (phone, emai
 	return phone, email, err
 }
 
+// The tables of failures, of strangers and of trusted callers.
+var (
+	loginFailures = map[bool]string{false: "login_failures", true: "trusted_login_failures"}
+	userFailures  = map[bool]string{false: "user_failures", true: "trusted_user_failures"}
+)
+
+// EndAttempt implements signin.Store.
+func (s Tokens) EndAttempt(ctx context.Context, userID string, trusted bool) error {
+	_, err := s.exec(ctx, "DELETE FROM "+userFailures[trusted]+" WHERE user_id = $1", userID)
+	return err
+}
+
 // BeginAttempt implements signin.Store.
 func (s Tokens) BeginAttempt(ctx context.Context, login signin.LoginKey, now time.Time, rule signin.LockOut) (bool, error) {
-	return beginAttempt(ctx, s.DB, "login_failures", []string{"login"}, []any{login[:]}, now, rule)
+	return beginAttempt(ctx, s.DB, loginFailures[rule.Trusted], []string{"login"}, []any{login[:]}, now, rule)
 }
 
 // BeginUserAttempt implements signin.Store.
 func (s Tokens) BeginUserAttempt(ctx context.Context, userID string, now time.Time, rule signin.LockOut) (bool, error) {
-	return beginAttempt(ctx, s.DB, "user_failures", []string{"user_id"}, []any{userID}, now, rule)
+	return beginAttempt(ctx, s.DB, userFailures[rule.Trusted], []string{"user_id"}, []any{userID}, now, rule)
 }
 
 // beginAttempt counts an attempt in a table of failures. columns are the primary key of the
@@ -257,13 +270,14 @@ func (s Tokens) SweepTokens(ctx context.Context, now, tokens time.Time) error {
 
 // SweepSignIns implements signin.Store.
 func (s Tokens) SweepSignIns(ctx context.Context, now time.Time, window time.Duration) error {
+	counts := func(table, column string) sweep {
+		return sweep{`DELETE FROM ` + table + ` WHERE ` + column + ` IN
+			(SELECT ` + column + ` FROM ` + table + ` WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2` + s.skipLocked() + `)`,
+			[]any{millis(now), sweepPortion, millis(now.Add(-window))}}
+	}
 	return s.sweep(ctx, []sweep{
-		{`DELETE FROM login_failures WHERE login IN
-			(SELECT login FROM login_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2` + s.skipLocked() + `)`,
-			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
-		{`DELETE FROM user_failures WHERE user_id IN
-			(SELECT user_id FROM user_failures WHERE window_from <= $3 AND locked_until <= $1 LIMIT $2` + s.skipLocked() + `)`,
-			[]any{millis(now), sweepPortion, millis(now.Add(-window))}},
+		counts(loginFailures[false], "login"), counts(loginFailures[true], "login"),
+		counts(userFailures[false], "user_id"), counts(userFailures[true], "user_id"),
 		// A spent code stays for some time, so that a second use is detected.
 		{`DELETE FROM authorization_codes WHERE hash IN
 			(SELECT hash FROM authorization_codes WHERE expires_at <= $1 LIMIT $2` + s.skipLocked() + `)`,

@@ -41,6 +41,11 @@ func (w *watched) BeginUserAttempt(ctx context.Context, id string, now time.Time
 	return w.Tokens.BeginUserAttempt(ctx, id, now, rule)
 }
 
+func (w *watched) EndAttempt(ctx context.Context, id string, trusted bool) error {
+	w.calls = append(w.calls, "forget")
+	return w.Tokens.EndAttempt(ctx, id, trusted)
+}
+
 func (w *watched) EndUserAttempt(ctx context.Context, id string) error {
 	w.calls = append(w.calls, "forget")
 	return w.Tokens.EndUserAttempt(ctx, id)
@@ -211,6 +216,9 @@ func TestCounterResetByAttacker(t *testing.T) {
 	b.grant(t.Context(), "demo", "wrong password")
 	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("after ten wrong ones among others: %v", err)
+	}
+	for range 10 { // of trusted callers, whom the lock of strangers does not keep out
+		b.grant(callerTrusted(t, password.Proved), "demo", "wrong password")
 	}
 	if _, err := b.PasswordGrant(t.Context(), confidential, "demo", "", resource, ""); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("identification only of who is locked out: %v", err)

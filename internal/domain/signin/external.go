@@ -236,7 +236,7 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 			return refused
 		case err != nil:
 			return err
-		case !c.Scheme.External || c.User.Barred(now) || now.Before(c.LockedUntil):
+		case !c.Scheme.External || c.User.Barred(now) || c.locked(true, now):
 			return refused
 		}
 		name, _, err := s.store.SignInName(ctx, c.User.ID)

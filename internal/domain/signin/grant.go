@@ -33,7 +33,9 @@ import (
 //
 // An attempt is counted durably before the password is derived. The count is deleted when
 // the password is correct. While a user is locked out, a correct password is refused like a
-// wrong one, and nothing is counted.
+// wrong one, and nothing is counted. Trusted callers and strangers have a count and a lock
+// each, so strangers do not lock out a user who comes from a known address or through a client
+// that proved itself. Together they have twice the guesses of one.
 //
 // Attempts wait for their derivation as [password.Limits] says, by the caller of
 // [password.WithVisitor]. The fault too_many_requests depends on the caller only, never on
@@ -147,9 +149,14 @@ func (s *Service) identify(ctx context.Context, client Client, login string) (Cr
 	audit.Tried(ctx, c.User.ID, c.User.Login)
 	now := s.now()
 	allowed := !client.Public || s.settings.IDOnlyPublic
-	ok := known && allowed && c.Scheme.IDOnly && !c.User.Barred(now) && !now.Before(c.LockedUntil)
+	trusted := !client.Public || isTrusted(ctx)
+	ok := known && allowed && c.Scheme.IDOnly && !c.User.Barred(now) && !c.locked(trusted, now)
 	return c, ok && err == nil, err
 }
+
+// isTrusted reports whether the caller of [password.WithVisitor] is trusted. Failures of trusted callers and
+// of strangers are counted apart.
+func isTrusted(ctx context.Context) bool { return password.VisitorOf(ctx).Trust != password.Stranger }
 
 // checkPassword checks one attempt. It does the same work for known and unknown users: one
 // look-up, one counted attempt, one derivation. That is true as long as stored passwords
@@ -175,7 +182,7 @@ func (s *Service) checkPassword(ctx context.Context, login, text string) (Creden
 		return Credential{}, false, err
 	}
 	defer attempt.End()
-	rule := LockOut{s.settings.Failures, s.settings.Window, s.settings.LockOut}
+	rule := LockOut{s.settings.Failures, s.settings.Window, s.settings.LockOut, isTrusted(ctx)}
 	var counted bool
 	if known {
 		counted, err = s.store.BeginUserAttempt(ctx, c.User.ID, s.now(), rule)
@@ -189,7 +196,7 @@ func (s *Service) checkPassword(ctx context.Context, login, text string) (Creden
 	if c.Encoded == "" || !counted || !matches || !c.Scheme.Password || c.User.Barred(s.now()) {
 		return Credential{}, false, nil
 	}
-	if err := s.store.EndUserAttempt(ctx, c.User.ID); err != nil {
+	if err := s.store.EndAttempt(ctx, c.User.ID, rule.Trusted); err != nil {
 		return Credential{}, false, err
 	}
 	return c, true, nil

@@ -96,10 +96,11 @@ type LoginKey [sha256.Size]byte
 // KeyOf returns the key of a login as it was typed.
 func KeyOf(login string) LoginKey { return sha256.Sum256([]byte(user.FoldLogin(login))) }
 
-// LockOut is the rule that a Store applies to one login.
+// LockOut is the rule that a Store applies to the attempts of one kind of callers at one login.
 type LockOut struct {
 	Failures        int
 	Window, LockOut time.Duration
+	Trusted         bool // the budget of trusted callers, otherwise that of strangers
 }
 
 // Scheme summarizes the methods of a user.
@@ -113,7 +114,18 @@ type Credential struct {
 	User        user.User
 	Encoded     string // see password.Hasher.Encode; "" without a password
 	Scheme      Scheme
-	LockedUntil time.Time // end of the automatic lock; zero or past for none
+	LockedUntil time.Time // end of the automatic lock of strangers; zero or past for none
+	// TrustedLockedUntil is the end of the automatic lock of trusted callers.
+	TrustedLockedUntil time.Time
+}
+
+// locked reports whether the automatic lock keeps a caller out. Wrong passwords of strangers lock out
+// strangers only, so they do not keep a user from the sign-in.
+func (c *Credential) locked(trusted bool, now time.Time) bool {
+	if trusted {
+		return now.Before(c.TrustedLockedUntil)
+	}
+	return now.Before(c.LockedUntil)
 }
 
 // Code is a stored authorization code.
@@ -169,10 +181,14 @@ type Store interface {
 	// nothing was counted. The attempt that reaches the limit begins the lock-out. One
 	// statement decides, so simultaneous attempts share a budget. Attempts of a known user
 	// are counted under the user and not under the typed text, so all names and all ways of
-	// signing in with a secret share the budget.
+	// signing in with a secret share the budget. Trusted callers and strangers have a
+	// budget each: [LockOut.Trusted] says which.
 	BeginAttempt(ctx context.Context, login LoginKey, now time.Time, rule LockOut) (bool, error)
 	BeginUserAttempt(ctx context.Context, userID string, now time.Time, rule LockOut) (bool, error)
-	// EndUserAttempt deletes the count of a user after a correct password.
+	// EndAttempt deletes one count of a user, that of trusted callers or that of strangers,
+	// after a correct password of such a caller.
+	EndAttempt(ctx context.Context, userID string, trusted bool) error
+	// EndUserAttempt deletes both counts of a user, when the user is unlocked or has another password.
 	EndUserAttempt(ctx context.Context, userID string) error
 
 	// SweepSignIns deletes codes and visits that expired, and counts that ended before now.
@@ -344,7 +360,7 @@ func (s *Service) encode(ctx context.Context, text string) (string, error) {
 }
 
 // ChangePassword replaces the password of the caller, who proves the present one. Attempts
-// are counted as at a sign-in. All tokens and codes of the user end, this one included, and
+// are counted as at a sign-in by a trusted caller. All tokens and codes of the user end, this one included, and
 // the contacts of the user are told. Faults: invalid_parameters for the new password;
 // authentication_failed for the present one, also while too many attempts close it;
 // access_denied for an operator who acts as the user.
@@ -352,7 +368,9 @@ func (s *Service) ChangePassword(ctx context.Context, who audit.Principal, prese
 	if who.Actor != "" {
 		return fault.New(fault.AccessDenied, "only the user changes the own password")
 	}
-	c, ok, err := s.checkPassword(ctx, who.Login, present)
+	// Who is signed in is no stranger: guesses of strangers do not keep the user from another password.
+	tried := password.WithVisitor(ctx, password.Visitor{Key: "user " + who.UserID, Trust: password.Known})
+	c, ok, err := s.checkPassword(tried, who.Login, present)
 	if err == nil && (!ok || c.User.ID != who.UserID) {
 		err = fault.New(fault.AuthenticationFailed, "the present password is wrong, or too many wrong ones were tried: wait and try again")
 	}

@@ -236,6 +236,63 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("locked until %v, want %v", c.LockedUntil, want)
 			}
 		}},
+		{"AttemptsOfTrustedCallersAreCountedApart", func(t *testing.T, db *store.DB) {
+			s := store.Tokens{DB: db}
+			group(t, db, "Default")
+			u := person(t, db, 1)
+			trusted := rule
+			trusted.Trusted = true
+			rules := map[bool]signin.LockOut{false: rule, true: trusted}
+			for name, begin := range map[string]func(of signin.LockOut) (bool, error){
+				"user":  func(of signin.LockOut) (bool, error) { return s.BeginUserAttempt(t.Context(), u.ID, start, of) },
+				"login": func(of signin.LockOut) (bool, error) { return s.BeginAttempt(t.Context(), login, start, of) },
+			} {
+				admitted := make([]bool, 64)
+				for _, err := range together(len(admitted), func(i int) (err error) {
+					admitted[i], err = begin(rules[i%2 == 1])
+					return err
+				}) {
+					must(t, err)
+				}
+				n := [2]int{}
+				for i, ok := range admitted {
+					if ok {
+						n[i%2]++
+					}
+				}
+				if n != [2]int{rule.Failures, rule.Failures} {
+					t.Errorf("%s: %d attempts of strangers and of trusted callers were admitted, want %d of each", name, n, rule.Failures)
+				}
+			}
+			end := start.Add(rule.LockOut)
+			locks := func(stranger, trusted time.Time) {
+				t.Helper()
+				c, err := s.CredentialOf(t.Context(), "user1", "", "")
+				must(t, err)
+				if !c.LockedUntil.Equal(stranger) || !c.TrustedLockedUntil.Equal(trusted) {
+					t.Errorf("locked until %v and %v, want %v and %v", c.LockedUntil, c.TrustedLockedUntil, stranger, trusted)
+				}
+			}
+			locks(end, end)
+			must(t, s.EndAttempt(t.Context(), u.ID, true))
+			locks(end, time.Time{})
+			for range rule.Failures {
+				_, err := s.BeginUserAttempt(t.Context(), u.ID, start, trusted)
+				must(t, err)
+			}
+			must(t, s.EndAttempt(t.Context(), u.ID, false))
+			locks(time.Time{}, end)
+			must(t, s.EndUserAttempt(t.Context(), u.ID))
+			locks(time.Time{}, time.Time{})
+			for _, of := range rules { // both are swept
+				for range rule.Failures {
+					_, err := s.BeginUserAttempt(t.Context(), u.ID, start, of)
+					must(t, err)
+				}
+			}
+			must(t, s.SweepSignIns(t.Context(), start.Add(time.Hour), rule.Window))
+			locks(time.Time{}, time.Time{})
+		}},
 		{"Records", func(t *testing.T, db *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
