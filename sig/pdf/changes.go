@@ -419,6 +419,9 @@ func (c *comparison) object(num int, has roles) {
 	case has&(roleDrawn|roleOther) != 0, has == 0 && !c.wasSection(num):
 		c.replaced(num, a, b)
 		return
+	case b == nil && has&^roleAnnot != 0: // programs search the file for what the document still refers to
+		c.replaced(num, a, b)
+		return
 	case has&(roleCatalog|rolePages|roleForm|roleKinds|roleKind|roleField) != 0 && !dicts:
 		c.replaced(num, a, b)
 		return
