@@ -543,9 +543,21 @@ func (c *comparison) unshowable(d dict) (why string) {
 			why = "has a malformed matrix"
 		case s.dict.has("Resources") && !resources:
 			why = "has malformed resources"
+		case s.offset >= c.old.size && !f.decodes(s):
+			why = "programs may decode in different ways"
 		}
 	})
 	return why
+}
+
+// decodes reports whether all programs get the same bytes of a stream: it has no filter, or is Deflate
+// without a fault.
+func (f *file) decodes(s *stream) bool {
+	data, err := f.strictData(s, f.crypt)
+	if err == nil {
+		f.spending.Release(int64(len(data)))
+	}
+	return err == nil
 }
 
 // list classifies a change of the array of fields or of an array of annotations.
