@@ -122,7 +122,7 @@ func (m *Message) listDigests(signers []*SignerInfo) ([][]byte, error) {
 }
 
 // ParseSignerInfo reads one SignerInfo in DER or BER.
-func ParseSignerInfo(raw []byte) (*SignerInfo, error) { return parseSignerInfo(raw) }
+func ParseSignerInfo(raw []byte) (*SignerInfo, error) { return parseSignerInfo(raw, nil) }
 
 // AppendUnsigned returns the SignerInfo with unsigned attributes appended. Everything else
 // keeps its bytes. Only the headers around the attributes are new.
@@ -153,7 +153,7 @@ func (s *SignerInfo) ReplaceCountersignature(n int, raw []byte) ([]byte, error) 
 				return nil, err
 			}
 			for j, v := range values {
-				if _, err := parseSignerInfo(v); err != nil {
+				if _, err := parseSignerInfo(v, nil); err != nil {
 					continue // Countersignatures does not count it either
 				}
 				if n--; n < 0 {

@@ -192,6 +192,29 @@ func (p *parser) hold(from, to int64) ([]byte, error) {
 	return b, nil
 }
 
+// Bytes of memory for what a message may have many of. An attribute takes 9 bytes of a message or
+// more, a value and a piece of the content 2 or more.
+const (
+	sizeOfAttribute = 112 // with its OID
+	sizeOfValue     = 24
+	sizeOfRange     = 16
+)
+
+// withRoom returns a list with room for one more element of size bytes. hold, if not nil, is
+// called before the list grows.
+func withRoom[T any](list []T, size int64, hold func(bytes int64) error) ([]T, error) {
+	if len(list) < cap(list) {
+		return list, nil
+	}
+	room := max(1, 2*len(list))
+	if hold != nil {
+		if err := hold(size * int64(room)); err != nil {
+			return nil, err
+		}
+	}
+	return append(make([]T, 0, room), list...), nil
+}
+
 // takeDER is take for small elements. It returns the whole element as DER.
 func (f *fields) takeDER(tag byte, what string) (cryptobyte.String, error) {
 	e, err := f.take(tag, what)
@@ -340,7 +363,7 @@ func (p *parser) signedData(m *Message, f *fields) error {
 	}
 	m.Signers = make([]*SignerInfo, 0, len(raws))
 	for i, raw := range raws {
-		s, err := parseSignerInfo(raw)
+		s, err := parseSignerInfo(raw, p.charge)
 		if err != nil {
 			return fmt.Errorf("cms: signer %d: %w", i, err)
 		}
@@ -411,6 +434,10 @@ func (p *parser) octetString(m *Message, e element, depth int) (int64, error) {
 		if e.length > 0 {
 			if len(m.Content) == maxRanges {
 				return 0, fmt.Errorf("cms: the content is in more than %d pieces", maxRanges)
+			}
+			var err error
+			if m.Content, err = withRoom(m.Content, sizeOfRange, p.charge); err != nil {
+				return 0, err
 			}
 			m.Content = append(m.Content, Range{e.body, e.length})
 		}

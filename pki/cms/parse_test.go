@@ -256,7 +256,7 @@ func TestManyAttributes(t *testing.T) {
 		{"values", NewAttribute(OIDSigningTime, bytes.Repeat(value, maxValues)).Raw, true},
 		{"more values", NewAttribute(OIDSigningTime, bytes.Repeat(value, maxValues+1)).Raw, false},
 	} {
-		if _, err := readAttributes(test.set); (err == nil) != test.ok {
+		if _, err := readAttributes(test.set, nil); (err == nil) != test.ok {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

@@ -40,8 +40,9 @@ var (
 	tagKeyID  = cbasn1.Tag(0).ContextSpecific()
 )
 
-// parseSignerInfo reads a SignerInfo in DER or BER.
-func parseSignerInfo(raw []byte) (*SignerInfo, error) {
+// parseSignerInfo reads a SignerInfo in DER or BER. hold, if not nil, is called with a number of
+// bytes before they are allocated for attributes.
+func parseSignerInfo(raw []byte, hold func(bytes int64) error) (*SignerInfo, error) {
 	der, err := toDER(raw)
 	if err != nil {
 		return nil, err
@@ -74,8 +75,13 @@ func parseSignerInfo(raw []byte) (*SignerInfo, error) {
 		if !seq.ReadASN1(&attrs, tagAttrs0) {
 			return nil, errors.New("signedAttrs is malformed")
 		}
+		if hold != nil {
+			if err := hold(int64(len(attrs))); err != nil {
+				return nil, err
+			}
+		}
 		s.RawSignedAttrs = wrap(tagSet, attrs)
-		if s.SignedAttrs, err = readAttributes(attrs); err != nil {
+		if s.SignedAttrs, err = readAttributes(attrs, hold); err != nil {
 			return nil, fmt.Errorf("signedAttrs: %w", err)
 		}
 	}
@@ -92,7 +98,7 @@ func parseSignerInfo(raw []byte) (*SignerInfo, error) {
 		if !seq.ReadASN1(&attrs, tagAttrs1) {
 			return nil, errors.New("unsignedAttrs is malformed")
 		}
-		if s.UnsignedAttrs, err = readAttributes(attrs); err != nil {
+		if s.UnsignedAttrs, err = readAttributes(attrs, hold); err != nil {
 			return nil, fmt.Errorf("unsignedAttrs: %w", err)
 		}
 	}
@@ -126,8 +132,14 @@ func (s *SignerInfo) asTheyStand() error {
 	return nil
 }
 
-func readAttributes(in cryptobyte.String) ([]Attribute, error) {
-	out := make([]Attribute, 0, min(countElements(in), maxAttrs))
+func readAttributes(in cryptobyte.String, hold func(bytes int64) error) ([]Attribute, error) {
+	room := min(countElements(in), maxAttrs)
+	if hold != nil {
+		if err := hold((sizeOfAttribute + sizeOfValue) * int64(room)); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]Attribute, 0, room)
 	all := make([][]byte, 0, cap(out)) // the values of all attributes: most have one
 	values := 0
 	for !in.Empty() {
@@ -156,6 +168,10 @@ func readAttributes(in cryptobyte.String) ([]Attribute, error) {
 			}
 			if values++; values > maxValues {
 				return nil, fmt.Errorf("more than %d values of attributes", maxValues)
+			}
+			var err error
+			if all, err = withRoom(all, sizeOfValue, hold); err != nil {
+				return nil, err
 			}
 			all = append(all, value)
 		}
@@ -287,7 +303,7 @@ func countersignatures(attrs []Attribute) (out []*SignerInfo, err error) {
 			continue
 		}
 		for _, v := range a.Values {
-			c, e := parseSignerInfo(v)
+			c, e := parseSignerInfo(v, nil)
 			if e != nil {
 				err = errors.Join(err, fmt.Errorf("cms: countersignature: %w", e))
 				continue
