@@ -18,9 +18,13 @@ const (
 	quiet    = 4   // width of the white border in modules (ISO/IEC 18004, 9.1)
 	wanted   = 400 // approximate length of a side in pixels
 	smallest = 3   // smallest side of a module in pixels
+
+	// MaxText is the largest text in bytes: a code of the greatest size with the correction M
+	// (ISO/IEC 18004, table 7).
+	MaxText = 2331
 )
 
-// GIF returns a GIF in two colours with the code of a text of at most about 2300 bytes of UTF-8.
+// GIF returns a GIF in two colours with the code of a text of at most [MaxText] bytes of UTF-8.
 // The code stays readable if up to a seventh of it is damaged.
 func GIF(text string) ([]byte, error) {
 	picture, err := paint(text)
@@ -48,9 +52,13 @@ func PNG(text string) ([]byte, error) {
 }
 
 func paint(text string) (*image.Paletted, error) {
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("qr: a text of %d bytes; want at most %d", len(text), MaxText)
+	}
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {
-		return nil, fmt.Errorf("qr: a text of %d bytes: %w", len(text), err)
+		// Not the error itself: it has the text, which may be the secret of a device.
+		return nil, fmt.Errorf("qr: a text of %d bytes cannot be encoded", len(text))
 	}
 	modules := code.Bounds().Dx()
 	scale := max(smallest, wanted/(modules+2*quiet))

@@ -85,6 +85,20 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// An error never has the text, which may be the secret of a device. The largest text has a code.
+func TestTextStaysOutOfErrors(t *testing.T) {
+	secret := "nVGNi6o7sPyWYbZkgEbg4oeCsF3RrC3pWkpTUBkAvwQ"
+	for _, long := range []int{qr.MaxText + 1, 1 << 20} {
+		_, err := qr.GIF(secret + strings.Repeat("x", long-len(secret)))
+		if err == nil || strings.Contains(err.Error(), secret) || len(err.Error()) > 100 {
+			t.Errorf("a text of %d bytes: %.200v", long, err)
+		}
+	}
+	if _, err := qr.GIF(strings.Repeat("x", qr.MaxText)); err != nil {
+		t.Error("a text of the largest size is refused")
+	}
+}
+
 func BenchmarkGIF(b *testing.B) {
 	for b.Loop() {
 		if _, err := qr.GIF(texts[1]); err != nil {
