@@ -249,6 +249,9 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Store: contactStore, Codes: contactStore, Reach: reach, Methods: sessions, Confirmations: cancels, Notices: messages, Vault: ring,
 		Now: db.Now, Rand: rand.Reader,
 	}
+	if err := contact.SetPhoneRegion(c.Users.PhoneRegion); err != nil {
+		return nil, err
+	}
 	contacts, err := contact.New(c.Users.Contacts(), contactDeps)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,9 @@ type Users struct {
 	UniqueNames bool `yaml:"unique_names"`
 	// Whether a phone or e-mail may belong to only one user, even if no user signs in with it.
 	UniqueContacts bool `yaml:"unique_contacts"`
+	// Region by whose rules phone numbers without a country code are read, as an ISO 3166-1 code. What
+	// may also be a number of another country is refused. Stored numbers do not change.
+	PhoneRegion string `yaml:"phone_region" default:"ru"`
 	// Unit of `LockoutDelay`.
 	LockDelayUnit time.Duration `yaml:"lock_delay_unit" default:"1s" min:"1s"`
 	// Other identity providers where users may have logins.
@@ -141,6 +144,9 @@ func (c *Config) AllIssuers() []user.Issuer {
 }
 
 func (c Users) check() (faults []error) {
+	if err := contact.CheckPhoneRegion(c.PhoneRegion); err != nil {
+		faults = append(faults, fmt.Errorf("users.phone_region: %w", err))
+	}
 	if _, err := c.Naming(); err != nil {
 		faults = append(faults, fmt.Errorf("users.names: %w", err))
 	}

@@ -55,7 +55,7 @@ func purpose(r *Record) string { return "confirmation " + r.ID }
 
 // Begin implements Method.
 func (m byContact) Begin(ctx context.Context, r *Record, f *what.Fields) error {
-	normal, err := m.kind.Normal(r.Address)
+	normal, err := m.kind.Stored(r.Address)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (m byContact) Begin(ctx context.Context, r *Record, f *what.Fields) error {
 
 // Check implements Method.
 func (m byContact) Check(ctx context.Context, r *Record, answer string) error {
-	normal, err := m.kind.Normal(r.Address)
+	normal, err := m.kind.Stored(r.Address)
 	if err != nil {
 		return err
 	}

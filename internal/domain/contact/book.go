@@ -98,6 +98,9 @@ func tooMany() error {
 // put is add for a user who has few contacts.
 func (b *Book) put(ctx context.Context, userID string, kind Kind, c Contact) (Contact, error) {
 	shown, normal, err := kind.normal(c.Value)
+	if err == nil {
+		_, err = kind.New(c.Value)
+	}
 	if err != nil {
 		return Contact{}, err
 	}
@@ -114,7 +117,7 @@ func (b *Book) put(ctx context.Context, userID string, kind Kind, c Contact) (Co
 // invalid_email. It does not reveal who has it.
 func (b *Book) IsUnique(ctx context.Context, value string) (Unique, error) {
 	kind := KindOf(value)
-	normal, err := kind.Normal(value)
+	normal, err := kind.New(value)
 	if err != nil {
 		return Unique{}, err
 	}
@@ -279,11 +282,7 @@ func (b *Book) SetMain(ctx context.Context, who audit.Principal, userID string, 
 
 // makeMain makes a value the primary contact, inside a transaction.
 func (b *Book) makeMain(ctx context.Context, userID string, kind Kind, value string) error {
-	normal, err := kind.Normal(value)
-	if err != nil {
-		return err
-	}
-	_, found, err := b.deps.Store.Contact(ctx, userID, kind.Type, normal)
+	_, normal, found, err := b.lookup(ctx, userID, kind, value)
 	if err != nil {
 		return err
 	}
@@ -299,7 +298,7 @@ func (b *Book) makeMain(ctx context.Context, userID string, kind Kind, value str
 		return err
 	}
 	if has {
-		formerNormal, err := kind.Normal(former.Value)
+		formerNormal, err := kind.Stored(former.Value)
 		if err != nil {
 			return err
 		}
@@ -327,7 +326,7 @@ func (b *Book) DeleteMain(ctx context.Context, who audit.Principal, userID strin
 		if err != nil || !found {
 			return err
 		}
-		normal, err := kind.Normal(c.Value)
+		normal, err := kind.Stored(c.Value)
 		if err != nil {
 			return err
 		}
@@ -338,11 +337,15 @@ func (b *Book) DeleteMain(ctx context.Context, who audit.Principal, userID strin
 // Lock locks a user and a value that may become a contact of the user. It locks only the
 // user if the value is invalid.
 func (k Kind) Lock(userID, value string) lock.Set {
-	normal, err := k.Normal(value)
+	set := lock.User(userID)
+	forms, err := k.Forms(value)
 	if err != nil {
-		return lock.User(userID)
+		return set
 	}
-	return lock.User(userID).Contact(string(k.Type), normal)
+	for _, normal := range forms {
+		set = set.Contact(string(k.Type), normal)
+	}
+	return set
 }
 
 // within runs fn in one transaction that first checks the right to act on the user.
@@ -375,15 +378,26 @@ func (b *Book) change(ctx context.Context, locked lock.Set, who audit.Principal,
 
 // find finds a contact of the user.
 func (b *Book) find(ctx context.Context, userID string, kind Kind, value string) (Contact, string, error) {
-	normal, err := kind.Normal(value)
-	if err != nil {
-		return Contact{}, "", err
-	}
-	c, found, err := b.deps.Store.Contact(ctx, userID, kind.Type, normal)
+	c, normal, found, err := b.lookup(ctx, userID, kind, value)
 	if err == nil && !found {
 		err = fault.New(kind.Invalid, "the user has no such contact")
 	}
 	return c, normal, err
+}
+
+// lookup looks for a contact of the user by all forms of a value. normal is that of the contact, and if
+// there is none, the one by the rules of today.
+func (b *Book) lookup(ctx context.Context, userID string, kind Kind, value string) (c Contact, normal string, found bool, err error) {
+	forms, err := kind.Forms(value)
+	if err != nil {
+		return Contact{}, "", false, err
+	}
+	for _, normal = range forms {
+		if c, found, err = b.deps.Store.Contact(ctx, userID, kind.Type, normal); err != nil || found {
+			return c, normal, found, err
+		}
+	}
+	return Contact{}, forms[0], false, nil
 }
 
 func unconfirmed() error {

@@ -417,6 +417,31 @@ func TestLegacyView(t *testing.T) {
 	main("first@example.ru")
 }
 
+// TestPhonesOfEarlierRules checks that a stored number, which the rules of today read in another way or
+// refuse, is found by its digits, keeps them, and can be given roles and deleted.
+func TestPhonesOfEarlierRules(t *testing.T) {
+	for _, kept := range []string{"9161234567", "4951234567", "81079161234567"} {
+		s := open(t, nil)
+		old := contact.Contact{UserID: ivan, Type: contact.PhoneNumber, Value: kept, Confirmed: true}
+		if added, err := (store.Contacts{DB: s.db}).AddContact(t.Context(), old, kept, false); !added || err != nil {
+			t.Fatal(added, err)
+		}
+		normal, ok, err := s.Confirmed(t.Context(), ivan, contact.Phone, kept)
+		if normal != kept || !ok || err != nil {
+			t.Errorf("%s: %s, %t, %v", kept, normal, ok, err)
+		}
+		_, err = s.SetPrimary(t.Context(), operator, ivan, contact.Phone, kept, true)
+		wants(t, err, "")
+		s.list(t, ivan, contact.Phone, kept+" confirmed primary")
+		wants(t, s.SetSecondaryAuth(t.Context(), operator, ivan, contact.Phone, kept), "")
+		s.add(t, ivan, contact.Phone, phone)
+		s.confirm(t, ivan, contact.Phone, phone)
+		_, err = s.SetPrimary(t.Context(), operator, ivan, contact.Phone, phone, true)
+		wants(t, err, "")
+		wants(t, s.Delete(t.Context(), operator, ivan, contact.Phone, kept), "")
+	}
+}
+
 func TestInside(t *testing.T) {
 	s := open(t, nil)
 	wants(t, s.Register(t.Context(), ivan, contact.Phone, phone), "")
@@ -425,9 +450,9 @@ func TestInside(t *testing.T) {
 		t.Error(found, err)
 	}
 	for _, confirmed := range []bool{false, true} {
-		ok, err := s.Confirmed(t.Context(), ivan, contact.Phone, "8"+phone[1:])
-		if ok != confirmed || err != nil {
-			t.Errorf("confirmed: %t, %v, want %t", ok, err, confirmed)
+		normal, ok, err := s.Confirmed(t.Context(), ivan, contact.Phone, "8"+phone[1:])
+		if ok != confirmed || err != nil || normal != phone {
+			t.Errorf("confirmed: %s, %t, %v, want %t", normal, ok, err, confirmed)
 		}
 		s.confirm(t, ivan, contact.Phone, phone)
 	}
@@ -454,7 +479,7 @@ func TestInside(t *testing.T) {
 	}
 	wants(t, s.DeleteAll(t.Context(), ivan), "")
 	s.list(t, ivan, contact.Phone)
-	if ok, err := s.Confirmed(t.Context(), ivan, contact.Phone, phone); ok || err != nil {
+	if _, ok, err := s.Confirmed(t.Context(), ivan, contact.Phone, phone); ok || err != nil {
 		t.Error(ok, err)
 	}
 }

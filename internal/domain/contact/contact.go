@@ -11,6 +11,7 @@ package contact
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -46,11 +47,50 @@ var (
 	Email = Kind{EmailAddress, notify.Email, "otpviaemail", fault.InvalidEmail, fault.DuplicateEmail, normalEmail}
 )
 
-// Normal returns the form by which values are compared. The normal form of a normal form
-// is itself. The fault has the code Invalid.
+// Normal returns the form by which values are compared. The fault has the code Invalid.
 func (k Kind) Normal(value string) (string, error) {
 	_, normal, err := k.normal(value)
 	return normal, err
+}
+
+// New is Normal for a value that is to be stored, or that something is sent to. It also refuses phone
+// numbers that may be read in two ways.
+func (k Kind) New(value string) (string, error) {
+	normal, err := k.Normal(value)
+	if err == nil && k.Type == PhoneNumber {
+		err = ambiguous(value, normal)
+	}
+	if err != nil {
+		return "", err
+	}
+	return normal, nil
+}
+
+// Stored returns the normal form of a stored value. That of a phone number is the value itself, by whatever
+// rules it was read when it was stored.
+func (k Kind) Stored(value string) (string, error) {
+	if k.Type == PhoneNumber {
+		if normal, ok := stored(value); ok {
+			return normal, nil
+		}
+	}
+	return k.Normal(value)
+}
+
+// Forms returns the normal forms of the stored values that a caller may mean by value: the one by the
+// rules of today, and for digits also these themselves. The fault has the code Invalid.
+func (k Kind) Forms(value string) ([]string, error) {
+	normal, err := k.Normal(value)
+	if err != nil {
+		return nil, err
+	}
+	forms := []string{normal}
+	if k.Type == PhoneNumber {
+		if kept, ok := stored(strings.TrimSpace(value)); ok && kept != normal {
+			forms = append(forms, kept)
+		}
+	}
+	return forms, nil
 }
 
 // Kind returns the kind of a type.

@@ -66,15 +66,12 @@ func (b *Book) ForOneTime(ctx context.Context, userID string, kind Kind) (c Cont
 	return c, found && c.Confirmed, err
 }
 
-// Confirmed reports whether a value is a confirmed contact of the user, so that something
-// may be sent there. The fault for an invalid value is invalid_phone or invalid_email.
-func (b *Book) Confirmed(ctx context.Context, userID string, kind Kind, value string) (bool, error) {
-	normal, err := kind.Normal(value)
-	if err != nil {
-		return false, err
-	}
-	c, found, err := b.deps.Store.Contact(ctx, userID, kind.Type, normal)
-	return found && c.Confirmed, err
+// Confirmed returns the normal form of a confirmed contact of the user, so that something may be sent
+// there. It reports false if the value is none. The fault for an invalid value is invalid_phone or
+// invalid_email.
+func (b *Book) Confirmed(ctx context.Context, userID string, kind Kind, value string) (normal string, confirmed bool, err error) {
+	c, normal, found, err := b.lookup(ctx, userID, kind, value)
+	return normal, found && c.Confirmed, err
 }
 
 // MainOf returns the contact of the legacy view; see [Book.Main].

@@ -23,56 +23,6 @@ const (
 	maxDomain = 253 // bytes after the @ in its ASCII form
 )
 
-// normalPhone reads a phone number and returns its digits with the country code
-// and without a plus, twice.
-//
-// Spaces, hyphens, dots and brackets are dropped; "+" or "00" before the digits means
-// that the country code follows. Eleven digits that begin with 8 and one of 3, 4, 7, 8, 9
-// are a number of Russia or Kazakhstan as dialled inside the country: the 8 becomes 7,
-// also where a plus is missing. A foreign number of that form (Vietnam's +84 with nine
-// digits) is refused even with its plus: its normal form has no plus and would be another
-// telephone.
-func normalPhone(value string) (shown, normal string, err error) {
-	refused := func(text string) (string, string, error) {
-		return "", "", fault.New(fault.InvalidPhone, "phone: "+text)
-	}
-	if len(value) > maxGiven {
-		return refused("too long, want at most 15 digits")
-	}
-	digits := make([]byte, 0, maxPhone+2)
-	plus := false
-	for i, c := range strings.TrimSpace(value) {
-		switch {
-		case '0' <= c && c <= '9':
-			if len(digits) == cap(digits) {
-				return refused("too long, want at most 15 digits")
-			}
-			digits = append(digits, byte(c))
-		case c == '+' && i == 0:
-			plus = true
-		case c == ' ', c == '-', c == '.', c == '(', c == ')', c == '\u00a0', c == '\u2011', c == '\u2013':
-		default:
-			return refused("want digits with the country code, such as +7 926 123-45-67")
-		}
-	}
-	number := string(digits)
-	if rest, ok := strings.CutPrefix(number, "00"); ok && !plus {
-		number, plus = rest, true
-	}
-	national := len(number) == 11 && number[0] == '8' && strings.IndexByte("34789", number[1]) >= 0
-	switch {
-	case len(number) < minPhone || len(number) > maxPhone:
-		return refused("want 7 to 15 digits with the country code, such as +7 926 123-45-67")
-	case number[0] == '0':
-		return refused("no country code begins with 0, want one such as +7 926 123-45-67")
-	case national && plus:
-		return refused("a number that begins with +8 and reads as one of Russia without its plus is not supported")
-	case national:
-		number = "7" + number[1:]
-	}
-	return number, number, nil
-}
-
 // domains checks and converts the part after the @: IDNA 2008 with the usual mapping of
 // letter case and width, and only names that may be registered.
 var domains = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))

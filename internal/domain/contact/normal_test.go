@@ -3,6 +3,7 @@
 package contact
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -41,6 +42,49 @@ func TestNormalPhone(t *testing.T) {
 		got, err := Phone.Normal(c.value)
 		if got != c.want || (err == nil) != (c.want != "") || err != nil && !fault.Is(err, fault.InvalidPhone) {
 			t.Errorf("%q: %q, %v, want %q", c.value, got, err, c.want)
+		}
+	}
+}
+
+// TestNationalPhone checks that numbers without a country code are those of the region, and that what may
+// be a number of two countries is refused where it would be stored.
+func TestNationalPhone(t *testing.T) {
+	for _, c := range []struct{ value, want string }{
+		{"9161234567", "79161234567"},
+		{"(916) 123-45-67", "79161234567"},
+		{"(495) 123-45-67", "74951234567"}, // brackets: no country code
+		{"8 10 7 916 123-45-67", "79161234567"},
+		{"81079161234567", "79161234567"},
+		{"77011234567", "77011234567"},
+		{"12025550123", "12025550123"},
+		{"375291234567", "375291234567"},
+		{"70000000001", "70000000001"}, // of no plan: as it is given
+		{"4951234567", ""},             // Moscow or Germany
+		{"495 123-45-67", ""},
+		{"+4951234567", "4951234567"},
+		{"+7 495 123-45-67", "74951234567"},
+		{"0123456789", ""},
+	} {
+		got, err := Phone.New(c.value)
+		if got != c.want || (err == nil) != (c.want != "") || err != nil && !fault.Is(err, fault.InvalidPhone) {
+			t.Errorf("%q: %q, %v, want %q", c.value, got, err, c.want)
+		}
+	}
+	for value, want := range map[string]string{"9161234567": "[79161234567 9161234567]", "+9161234567": "[9161234567]", "79161234567": "[79161234567]"} {
+		if forms, err := Phone.Forms(value); err != nil || fmt.Sprint(forms) != want {
+			t.Errorf("%s: forms %v, %v, want %s", value, forms, err, want)
+		}
+	}
+	for code, want := range map[string]bool{"ru": true, "KZ": true, "de": true, "": false, "xx": false, "russia": false, "001": false} {
+		if err := CheckPhoneRegion(code); (err == nil) != want {
+			t.Errorf("region %q: %v", code, err)
+		}
+	}
+	for _, c := range []struct{ region, digits, want string }{
+		{"DE", "030123456", "4930123456"}, {"UA", "0501234567", "380501234567"}, {"BY", "80291234567", "375291234567"}, {"RU", "89161234567", "79161234567"}, {"RU", "1234567", ""},
+	} {
+		if got := dialled(c.digits, c.region); got != c.want {
+			t.Errorf("%s in %s: %q, want %q", c.digits, c.region, got, c.want)
 		}
 	}
 }

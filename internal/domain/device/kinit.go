@@ -292,7 +292,7 @@ func (s *Service) recipients(ctx context.Context, userID string, o KInitOrder) (
 		if strings.TrimSpace(given.value) == "" {
 			continue
 		}
-		normal, err := given.kind.Normal(given.value)
+		normal, err := given.kind.New(given.value)
 		if err != nil {
 			return nil, fault.Newf(fault.InvalidContactInfo, "%s is not valid: want a phone number with the country code in Msisdn, an address such as name@example.ru in Email", given.name).With(err)
 		}

@@ -127,19 +127,21 @@ func (s *Service) unchanged(ctx context.Context, login string, c Credential) (Cr
 
 // credential finds the user of a typed name.
 func (s *Service) credential(ctx context.Context, login string) (c Credential, known bool, err error) {
-	phone, err := contact.Phone.Normal(login)
+	phones, err := contact.Phone.Forms(login)
 	if err != nil {
-		phone = ""
+		phones = []string{""}
 	}
 	email, err := contact.Email.Normal(login)
 	if err != nil {
 		email = ""
 	}
-	c, err = s.store.CredentialOf(ctx, user.FoldLogin(login), phone, email)
-	if errors.Is(err, session.ErrNotFound) {
-		return Credential{}, false, nil
+	for _, phone := range phones {
+		c, err = s.store.CredentialOf(ctx, user.FoldLogin(login), phone, email)
+		if !errors.Is(err, session.ErrNotFound) {
+			return c, err == nil, err
+		}
 	}
-	return c, err == nil, err
+	return Credential{}, false, nil
 }
 
 // identify decides on a sign-in by name alone. No secret is tried, so nothing is counted or

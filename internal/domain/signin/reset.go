@@ -78,8 +78,8 @@ type Contacts interface {
 	// ForOneTime returns the confirmed contact that is assigned for one-time passwords,
 	// false if there is none.
 	ForOneTime(ctx context.Context, userID string, kind contact.Kind) (contact.Contact, bool, error)
-	// Confirmed reports whether a normal value is a confirmed contact of the user.
-	Confirmed(ctx context.Context, userID string, kind contact.Kind, normal string) (bool, error)
+	// Confirmed returns the normal form of a confirmed contact of the user, false for other values.
+	Confirmed(ctx context.Context, userID string, kind contact.Kind, value string) (normal string, confirmed bool, err error)
 }
 
 // Messages sends passwords and events; [notify.Service] satisfies it.
@@ -281,11 +281,7 @@ func (s *Service) send(ctx context.Context, who audit.Principal, userID, name, p
 		}
 		to = c.Value
 	} else {
-		normal, err := kind.Normal(to)
-		if err != nil {
-			return err
-		}
-		confirmed, err := s.contacts.Confirmed(ctx, userID, kind, normal)
+		normal, confirmed, err := s.contacts.Confirmed(ctx, userID, kind, to)
 		if err != nil {
 			return err
 		}

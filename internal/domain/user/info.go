@@ -72,11 +72,16 @@ func (s *Service) owner(ctx context.Context, kind IdentifierType, value, issuer 
 	if !ok {
 		return "", fault.Newf(fault.InvalidParameters, "type: unknown, want Login, PhoneNumber or Email")
 	}
-	normal, err := contactKind.Normal(value)
+	forms, err := contactKind.Forms(value)
 	if err != nil {
-		normal = "" // no user has it
+		return "", nil // no user has it
 	}
-	return s.Contacts.PrimaryOf(ctx, contactKind, normal)
+	for _, normal := range forms {
+		if id, err := s.Contacts.PrimaryOf(ctx, contactKind, normal); err != nil || id != "" {
+			return id, err
+		}
+	}
+	return "", nil
 }
 
 // absent turns "not found" into the empty identifier.

@@ -93,7 +93,7 @@ func checkIdentifier(kind IdentifierType, value string) error {
 	if !known {
 		return fault.New(fault.InvalidParameters, "identifiers: unknown type, want Login, PhoneNumber or Email")
 	}
-	_, err := contactKind.Normal(value)
+	_, err := contactKind.New(value)
 	if err == nil && !utf8.ValidString(value) {
 		err = fault.Newf(contactKind.Invalid, "%s: want UTF-8", kind)
 	}

@@ -63,7 +63,7 @@ func (s *Service) Differences(ctx context.Context, u User, a Account) (fields []
 // hasContact reports whether a user has a contact in at least the roles of c.
 func (s *Service) hasContact(ctx context.Context, userID string, c contact.Contact) (bool, error) {
 	kind := c.Type.Kind()
-	normal, err := kind.Normal(c.Value)
+	forms, err := kind.Forms(c.Value)
 	if err != nil {
 		return false, err
 	}
@@ -72,8 +72,8 @@ func (s *Service) hasContact(ctx context.Context, userID string, c contact.Conta
 		return false, err
 	}
 	return slices.ContainsFunc(list, func(have contact.Contact) bool {
-		other, err := kind.Normal(have.Value)
-		return err == nil && other == normal && (have.Confirmed || !c.Confirmed) && (have.Primary || !c.Primary) &&
+		other, err := kind.Stored(have.Value)
+		return err == nil && slices.Contains(forms, other) && (have.Confirmed || !c.Confirmed) && (have.Primary || !c.Primary) &&
 			(have.Notification || !c.Notification) && (have.SecondaryAuth || !c.SecondaryAuth)
 	}), nil
 }

@@ -485,16 +485,18 @@ func (s *Service) freeLogin(ctx context.Context, userID, login string) error {
 		}
 	}
 	for _, kind := range []contact.Kind{contact.Phone, contact.Email} {
-		normal, err := kind.Normal(login)
+		forms, err := kind.Forms(login)
 		if err != nil {
 			continue // not a value of this kind
 		}
-		owner, err := s.Contacts.PrimaryOf(ctx, kind, normal)
-		if err != nil {
-			return err
-		}
-		if owner != "" && owner != userID {
-			return ErrDuplicate
+		for _, normal := range forms {
+			owner, err := s.Contacts.PrimaryOf(ctx, kind, normal)
+			if err != nil {
+				return err
+			}
+			if owner != "" && owner != userID {
+				return ErrDuplicate
+			}
 		}
 	}
 	return nil
@@ -507,7 +509,11 @@ func loginLocks(login string) lock.Set {
 	}
 	set := lock.User().Logins(FoldLogin(login)).Logins(lookAlikes(login)...)
 	for _, kind := range []contact.Kind{contact.Phone, contact.Email} {
-		if normal, err := kind.Normal(login); err == nil {
+		forms, err := kind.Forms(login)
+		if err != nil {
+			continue
+		}
+		for _, normal := range forms {
 			set = set.Contact(string(kind.Type), normal)
 		}
 	}

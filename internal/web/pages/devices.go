@@ -200,7 +200,7 @@ func (a *API) addContact(ctx context.Context, who audit.Principal, form rest.For
 func (a *API) deleteContact(ctx context.Context, who audit.Principal, form rest.Form) error {
 	value := form.Get("contact")
 	kind := contact.KindOf(value)
-	normal, err := kind.Normal(value)
+	forms, err := kind.Forms(value)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (a *API) deleteContact(ctx context.Context, who audit.Principal, form rest.
 		return err
 	}
 	for _, c := range list {
-		if have, err := kind.Normal(c.Value); err == nil && have == normal && c.Primary {
+		if have, err := kind.Stored(c.Value); err == nil && c.Primary && slices.Contains(forms, have) {
 			return fault.New(fault.WrongOperation, "you sign in with this contact: ask the operator to change it")
 		}
 	}

@@ -184,7 +184,7 @@ func (a *API) contactDeeds() (list []deed) {
 
 // sameContact reports whether two values are the same contact.
 func sameContact(kind contact.Kind, one, other string) bool {
-	a, errA := kind.Normal(one)
-	b, errB := kind.Normal(other)
+	a, errA := kind.Stored(one)
+	b, errB := kind.Stored(other)
 	return errA == nil && errB == nil && a == b
 }
