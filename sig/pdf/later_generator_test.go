@@ -92,7 +92,7 @@ type plannedEntry struct {
 // body returns the object with a number. The first time it is as the signed revision has it.
 func (p *revisionPlan) body(num int) *plannedBody {
 	for _, b := range p.bodies {
-		if b.num == num {
+		if b.num == num && len(b.entries) > 0 {
 			return b
 		}
 	}

@@ -95,6 +95,7 @@ var computed = map[string][]string{
 	"h.Name":         nil, // the route
 	"operation":      nil, // a parameter; see takers
 	"AuditOperation": {confirm.AuditOperation, held.AuditOperation},
+	"AuditReport":    {confirm.AuditReport},
 	`"Execute" + op.Action.String()`: {
 		"Execute" + policy.SignDocument.String(), "Execute" + policy.SignDocuments.String(), // those of signing.actionOf
 	},
