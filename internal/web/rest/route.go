@@ -398,14 +398,21 @@ func bindBody(in *input, v reflect.Value) error {
 }
 
 func bindForm(in *input, v reflect.Value) error {
-	if in.http.Method == http.MethodGet || in.http.Method == http.MethodHead {
-		v.Set(reflect.ValueOf(parseForm(in.http.URL.RawQuery)))
-		return nil
+	text := in.http.URL.RawQuery
+	if in.http.Method != http.MethodGet && in.http.Method != http.MethodHead {
+		body, err := io.ReadAll(in.body)
+		if err != nil {
+			return err
+		}
+		text = string(body)
 	}
-	text, err := io.ReadAll(in.body)
-	if err != nil {
-		return err
+	if strings.Count(text, "&") >= maxParameters {
+		return fault.Newf(fault.TooLarge, "the form has more than %d parameters", maxParameters)
 	}
-	v.Set(reflect.ValueOf(parseForm(string(text))))
+	v.Set(reflect.ValueOf(parseForm(text)))
 	return nil
 }
+
+// maxParameters bounds the parameters of a form. Each takes some 100 bytes of memory, and 2 bytes of
+// the body are enough for one.
+const maxParameters = 10_000
