@@ -15,10 +15,18 @@ import (
 	"tamga/internal/web/rest"
 )
 
+// The fields of a form with files take memory besides their texts: sizeOfField bytes each. There is
+// room for it and for the names in roomOfFields: for a form with maxFiles stored documents and more.
+const (
+	sizeOfField  = 128
+	roomOfFields = 64 << 10
+)
+
 // readUpload reads the parts of a form in the order in which the browser sends them, and
-// calls each with every file. It returns the other fields, of at most so many bytes each.
+// calls each with every file. It returns the other fields, whose names and texts have at most so many
+// bytes together, besides roomOfFields.
 func readUpload[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], most int64, each func(field, name string, content S) error) (rest.Form, error) {
-	fields := rest.Form{}
+	fields, left := rest.Form{}, most+roomOfFields
 	for {
 		p, err := parts.Next()
 		if err == io.EOF {
@@ -31,6 +39,10 @@ func readUpload[S rest.Sink[S]](parts rest.Parts, docs *rest.Documents[S], most 
 			text, err := p.Text(most)
 			if err != nil {
 				return nil, err
+			}
+			// The number of parts has a limit, but it is that of documents, which are not in memory.
+			if left -= int64(len(p.Name) + len(text) + sizeOfField); left < 0 {
+				return nil, fault.Newf(fault.TooLarge, "the fields of the form take more than %d bytes besides its files", most+roomOfFields)
 			}
 			if text != "" {
 				fields[p.Name] = append(fields[p.Name], text)
