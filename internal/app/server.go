@@ -297,7 +297,8 @@ func (r *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*htt
 	return mux, document, nil
 }
 
-// containerCertificates returns the X.509 certificates of a PKCS #7 container.
+// containerCertificates returns the X.509 certificates of a PKCS #7 container. It has no budget: the
+// message is a value of a request, and these have at most 1 MiB together (internal/web/rest).
 func containerCertificates(message []byte) ([]*x509gost.Certificate, error) {
 	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
 	if err != nil {

@@ -28,8 +28,11 @@ var (
 
 // ParseToken reads a token of at most MaxResponse bytes, a ContentInfo with SignedData in
 // DER or BER. It checks the form only.
-func ParseToken(der []byte) (*Token, error) {
-	t, err := parseToken(der)
+func ParseToken(der []byte) (*Token, error) { return ParseTokenWithin(der, nil) }
+
+// ParseTokenWithin is ParseToken for a caller that limits memory, as cms.ParseWithin does.
+func ParseTokenWithin(der []byte, hold func(bytes int64) error) (*Token, error) {
+	t, err := parseToken(der, hold)
 	if err != nil {
 		return nil, fmt.Errorf("tsp: token: %w", err)
 	}
@@ -48,11 +51,11 @@ func Unwrap(value []byte) []byte {
 	return value
 }
 
-func parseToken(der []byte) (*Token, error) {
+func parseToken(der []byte, hold func(bytes int64) error) (*Token, error) {
 	if len(der) > MaxResponse {
 		return nil, fmt.Errorf("%d bytes are more than the %d allowed", len(der), MaxResponse)
 	}
-	m, err := cms.Parse(bytes.NewReader(der), int64(len(der)))
+	m, err := cms.ParseWithin(bytes.NewReader(der), int64(len(der)), hold)
 	if err != nil {
 		return nil, err
 	}

@@ -436,7 +436,12 @@ func (v *verifier) stamp(ctx context.Context, kind string, place int, value []by
 	if err := v.budget.Spend(budget.Signature + stepsOfValue*int64(len(value))); err != nil {
 		return invalid(err)
 	}
-	token, err := tsp.ParseToken(tsp.Unwrap(value))
+	var held int64 // until the stamp is judged
+	defer func() { v.budget.Release(held) }()
+	token, err := tsp.ParseTokenWithin(tsp.Unwrap(value), func(n int64) error {
+		held += n
+		return v.budget.Hold(n)
+	})
 	if err != nil {
 		return invalid(err)
 	}

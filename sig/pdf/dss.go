@@ -62,10 +62,10 @@ func inside(b []byte) string {
 // securityStore writes the revision with the document security store (ETSI EN 319 142-1,
 // 5.4). The store has the long-term data of the message as streams. contents is the value
 // of Contents, whose digest names the signature. added is what the arrays of the store
-// get.
-func (st *state) securityStore(message, contents []byte, locked *crypt) (data []byte, added map[name][][]byte, err error) {
+// get. hold charges for memory.
+func (st *state) securityStore(message, contents []byte, locked *crypt, hold func(bytes int64) error) (data []byte, added map[name][][]byte, err error) {
 	r := st.Revision
-	m, err := cms.Parse(bytes.NewReader(message), int64(len(message)))
+	m, err := cms.ParseWithin(bytes.NewReader(message), int64(len(message)), hold)
 	if err != nil {
 		return nil, nil, fmt.Errorf("pdf: the message: %w", err)
 	}

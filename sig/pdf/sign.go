@@ -11,6 +11,7 @@ import (
 
 	"tamga/pki/suite"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/cades"
 )
 
@@ -230,7 +231,8 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	var added map[name][][]byte
 	if st.Revision != nil {
 		var store []byte
-		if store, added, err = st.securityStore(message, contents, locked); err != nil {
+		_, b := budget.Of(ctx, job.Document.Size())
+		if store, added, err = st.securityStore(message, contents, locked, b.Hold); err != nil {
 			return nil, err
 		}
 		parts = append(parts, sig.Bytes(store))

@@ -506,7 +506,7 @@ func (v *verifier) judgeSHA1(s *signature, check *sig.Check, at time.Time) sig.S
 	original := check.Original
 	check.Original = nil
 	out := v.judgeMessage(s, check, at)
-	m, err := cms.Parse(check.Document, check.Document.Size())
+	m, err := cms.ParseWithin(check.Document, check.Document.Size(), v.file.spending.Hold)
 	if err != nil || m.Detached || m.ContentSize() != sha1.Size {
 		s.fatal(codeMessage, "the message in Contents does not contain a SHA-1 digest")
 		return out
@@ -538,7 +538,7 @@ func (s *signature) rests(h *suite.Hash, by time.Time) {
 func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 	out := sig.Signature{Level: levelDocumentStamp, BestTime: check.At}
 	v.file.charge(budget.Signature + 2*int64(len(s.message)))
-	token, err := tsp.ParseToken(s.message)
+	token, err := tsp.ParseTokenWithin(s.message, v.file.spending.Hold)
 	if err != nil {
 		s.fatal(codeMessage, "Contents: %v", err)
 		return out

@@ -13,6 +13,7 @@ import (
 	"tamga/internal/sigtest"
 	"tamga/pki/suite"
 	"tamga/sig"
+	"tamga/sig/budget"
 	"tamga/sig/cades"
 )
 
@@ -90,6 +91,28 @@ func TestShattered(t *testing.T) {
 	stamped := stampedByHand(t, signed, sigtest.NewServices(t, root), suite.SHA256)
 	if r := verified(t, stamped, root); r.Signatures[0].Verdict() != sig.Indeterminate || r.Signatures[1].Verdict() != sig.Passed {
 		t.Errorf("stamped: %s", say(r))
+	}
+}
+
+// TestSHA1MessageCharged: adbe.pkcs7.sha1 reads its message a second time, which is charged too.
+func TestSHA1MessageCharged(t *testing.T) {
+	_, signer := party(t)
+	held := func(subFilter string) int64 {
+		signed := signedByHand(t, formDocument(), "/Type /Sig /SubFilter /"+subFilter, func(covered sig.Document) []byte {
+			digest, err := sig.DigestOf(t.Context(), &sig.Job{Document: covered}, suite.SHA1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sigtest.Make(t, cades.New(), signer, &sig.Job{Document: bytes.NewReader(digest.Sum), Params: sig.Params{"IsDetached": "False"}})
+		})
+		_, b, err := judged(signed, budget.Ordinary(int64(len(signed))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Held()
+	}
+	if once, twice := held("adbe.pkcs7.detached"), held("adbe.pkcs7.sha1"); twice < once+500 {
+		t.Errorf("%d bytes are held for a message that is read twice, %d for one that is read once", twice, once)
 	}
 }
 

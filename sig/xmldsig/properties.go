@@ -334,7 +334,7 @@ func (v *verification) timeStamp(n xmltree.Node) (ts sig.TimeStamp, err error) {
 	if err := errors.Join(b.Spend(budget.Signature+2*int64(len(der))), b.Hold(4*int64(len(der)))); err != nil {
 		return ts, err
 	}
-	token, err := tsp.ParseToken(tsp.Unwrap(der))
+	token, err := tsp.ParseTokenWithin(tsp.Unwrap(der), b.Hold)
 	if err != nil {
 		return ts, flawAt(t, value, codeTimeStamp, "%s", err)
 	}
