@@ -8,12 +8,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"tamga/internal/adapter/idp"
 	"tamga/internal/config"
 	"tamga/internal/domain/signin"
+	"tamga/internal/files"
 	"tamga/internal/web/tokenapi"
 )
 
@@ -75,7 +75,7 @@ func samlProvider(conf *config.Config, c config.External, what string, now func(
 		o.EntityID = idpURL + tokenapi.MetadataPath(c.Name)
 	}
 	if s.MetadataFile != "" {
-		data, err := os.ReadFile(conf.Path(s.MetadataFile))
+		data, err := files.Bounded(conf.Path(s.MetadataFile), idp.MaxMetadata)
 		if err == nil {
 			o.Provider, err = idp.ReadSAMLMetadata(data, s.EntityID)
 		}

@@ -34,8 +34,10 @@ func (p *SAML) Metadata() ([]byte, error) {
 		`</md:SPSSODescriptor></md:EntityDescriptor>` + "\n"), nil
 }
 
-// metadataLimits bounds a metadata file. Files of federations are large.
-var metadataLimits = xmltree.Options{Size: 64 << 20, Depth: 64}
+// MaxMetadata is the size of the largest metadata file, in bytes. Files of federations are large.
+const MaxMetadata = 64 << 20
+
+var metadataLimits = xmltree.Options{Size: MaxMetadata, Depth: 64}
 
 // ReadSAMLMetadata reads the metadata of a provider: the EntityDescriptor with entityID,
 // or the only one of the document if entityID is empty. A signature of the document is
