@@ -165,6 +165,30 @@ func TestLaterFilters(t *testing.T) {
 	}
 }
 
+// TestContentOfAppearance: operands and operators of content, without a filter or in Deflate.
+func TestContentOfAppearance(t *testing.T) {
+	for content, want := range map[string]bool{
+		"": true, "BT /F1 18 Tf 2 3 Td (17) Tj ET": true, "/Tx BMC q 0 0 60 20 re W n [(a) -3 <41>] TJ T* (b) ' Q EMC": true, "% DSBlank\n": true,
+		"/P <</MCID 0>> BDC EMC": true, "q 1 0 0 -1 .5 0 cm /Fm0 Do Q": true, "0 0 1 RG": true, "BI /W 1 /H 1 ID \x00\xff EI": true,
+		"BT (17) T ET": false, "(a": false, "q 1 0 0 1 x 0 cm": false, "abc": false, "Tjx": false, "<</A": false, "[1 2": false, "1 2 >>": false,
+	} {
+		text := fmt.Sprintf("1 0 obj<</Length %d>>stream\n%s\nendstream endobj", len(content), content)
+		f := newFile(t.Context(), strings.NewReader(text), int64(len(text)))
+		_, o, err := f.strictAt(0, int64(len(text))).indirect(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.decodes(o.(*stream)); got != want {
+			t.Errorf("%q: %t, want %t", content, got, want)
+		}
+	}
+	text := "1 0 obj<</Length 2/Filter/FlateDecode>>stream\nxx\nendstream endobj"
+	f := newFile(t.Context(), strings.NewReader(text), int64(len(text)))
+	if _, o, err := f.strictAt(0, int64(len(text))).indirect(nil); err != nil || f.decodes(o.(*stream)) {
+		t.Errorf("broken Deflate: %v", err)
+	}
+}
+
 // TestLaterGrammar changes single tokens of a later revision that fills a field. What the
 // grammar allows passes, with the note about the field.
 func TestLaterGrammar(t *testing.T) {
