@@ -155,7 +155,10 @@ func (f *frontEnd) secondStep(t *testing.T) {
 	if status, body := f.Do(t.Context(), "GET", f.Dev.IDPURL+"/ums/policy", token, nil); status != 200 {
 		t.Errorf("the token opens user management with %d %s", status, body)
 	}
-	if out := ask("operator", ref, code); strings.Contains(out, "AccessToken") {
+	if out := ask("other", ref, code); strings.Contains(out, "AccessToken") {
+		t.Errorf("the code a second time with the certificate of another operator is answered\n%s", out)
+	}
+	if out := ask("operator", ref, code); value(out, "AccessToken") != token {
 		t.Errorf("the code a second time is answered\n%s", out)
 	}
 	f.expect("user management by certificate alone", "HTTP/1.1 401", f.talk(written("GET", "/STS/ums/policy", ""), "operator", "-tls1_2"))
