@@ -413,7 +413,13 @@ func (i *installation) load(servers ...*tamgatest.Server) (stop func() int64) {
 		for _, work := range []func() error{
 			func() error { _, err := sign(s, token, signingBody(i.t, i.plain, "")); return err },
 			func() error { _, err := sign(s, token, signingBody(i.t, i.withPIN, "805173")); return err },
-			func() error { _, err := post(s.URL+"/pki/tsp", "", "application/timestamp-query", query); return err },
+			func() error {
+				_, err := post(s.URL+"/pki/tsp", "", "application/timestamp-query", query)
+				if err != nil && strings.Contains(err.Error(), "too_many_requests") {
+					return nil // the bound of callers without a token, on a fast machine
+				}
+				return err
+			},
 			func() error { // a token of now
 				token, err := i.token(s)
 				if err == nil {
