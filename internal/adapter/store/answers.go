@@ -37,9 +37,7 @@ func (s Answers) FindAnswer(ctx context.Context, id signing.AnswerID) (*signing.
 
 // ExtendAnswer implements signing.AnswerStore.
 func (s Answers) ExtendAnswer(ctx context.Context, id signing.AnswerID, lease string, until time.Time) (bool, error) {
-	n, err := s.exec(ctx, "UPDATE answers SET leased_until = $4 WHERE caller = $1 AND name = $2 AND lease = $3 AND done_at = 0",
-		id.Caller, id.Name, lease, millis(until))
-	return n == 1, err
+	return leasedAnswers.extend(ctx, s.DB, lease, until, id.Caller, id.Name)
 }
 
 // RecordAnswer implements signing.AnswerStore.
@@ -66,8 +64,7 @@ func (s Answers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease st
 	return held && err == nil, err
 }
 
-const recordAnswer = `UPDATE answers SET head = $4, body = $5, blob = $6, octets = $7, done_at = $8, expires_at = $9, leased_until = 0
-	WHERE caller = $1 AND name = $2 AND lease = $3 AND done_at = 0`
+var recordAnswer = leasedAnswers.spend("head = $4, body = $5, blob = $6, octets = $7, done_at = $8, expires_at = $9")
 
 // recordBoth also adds an audit entry, in one round trip. SQLite has no such statement.
 var recordBoth = "WITH recorded AS (" + recordAnswer + " RETURNING 1) INSERT INTO audit (" + auditColumns + ") SELECT " +
@@ -75,7 +72,7 @@ var recordBoth = "WITH recorded AS (" + recordAnswer + " RETURNING 1) INSERT INT
 
 // ReleaseAnswer implements signing.AnswerStore.
 func (s Answers) ReleaseAnswer(ctx context.Context, id signing.AnswerID, lease string) error {
-	_, err := s.exec(ctx, "DELETE FROM answers WHERE caller = $1 AND name = $2 AND lease = $3 AND done_at = 0", id.Caller, id.Name, lease)
+	_, err := s.exec(ctx, "DELETE FROM answers"+leasedAnswers.holder(), id.Caller, id.Name, lease)
 	return err
 }
 

@@ -251,7 +251,7 @@ const moveSet = ` SET state = $2, updated_at = $3,
 		complete_before = CASE WHEN CAST($4 AS BIGINT) <> 0 THEN CAST($4 AS BIGINT) ELSE complete_before END,
 		due_at = CASE WHEN CAST($4 AS BIGINT) <> 0 THEN CAST($4 AS BIGINT) ELSE due_at END,
 		ended_at = $5, declined = CASE WHEN CAST($6 AS TEXT) <> '' THEN CAST($6 AS TEXT) ELSE declined END,
-		code = $7, message = $8, lease = '', leased_until = 0 `
+		code = $7, message = $8, ` + freed + " "
 
 // moved returns the parameters of a move: $1 is free, $2 to $8 are those of moveSet, $9 to
 // $11 are the states it leads from.
@@ -408,22 +408,17 @@ func (s Confirmations) Outside(ctx context.Context) error {
 
 // LeaseConfirmation implements confirm.ExecutionStore.
 func (s Confirmations) LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (bool, error) {
-	n, err := s.exec(ctx, `UPDATE confirmations SET lease = $2, leased_until = $3
-		WHERE id = $1 AND state = 'Confirmed' AND due_at > $4 AND leased_until <= $4`, id, lease, millis(until), millis(now))
-	return n == 1, err
+	return leasedConfirmations.claim(ctx, s.DB, id, lease, now, until, "due_at > $4")
 }
 
 // ExtendConfirmation implements confirm.ExecutionStore.
 func (s Confirmations) ExtendConfirmation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
-	n, err := s.exec(ctx, "UPDATE confirmations SET leased_until = $3 WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'",
-		id, lease, millis(until))
-	return n == 1, err
+	return leasedConfirmations.extend(ctx, s.DB, lease, until, id)
 }
 
 // ReleaseConfirmation implements confirm.ExecutionStore.
 func (s Confirmations) ReleaseConfirmation(ctx context.Context, id, lease string) error {
-	_, err := s.exec(ctx, "UPDATE confirmations SET lease = '', leased_until = 0 WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'", id, lease)
-	return err
+	return leasedConfirmations.release(ctx, s.DB, id, lease)
 }
 
 // ClaimAutomatic implements confirm.ExecutionStore.

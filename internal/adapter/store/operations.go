@@ -112,19 +112,15 @@ func scanUnderWay(r row) (u signing.UnderWay, err error) {
 	return u, err
 }
 
-// ClaimOperation implements signing.OperationStore. If two processes see the same row,
-// the later one finds it leased and claims nothing.
+// ClaimOperation implements signing.OperationStore.
 func (s Operations) ClaimOperation(ctx context.Context, lease string, now, until time.Time) (*signing.OperationRecord, bool, error) {
-	const due = "state = 'Confirmed' AND is_async AND keep_until = 0 AND due_at <= $3 AND leased_until <= $3 AND complete_before > $3"
-	return returning(ctx, s.DB, scanOperation, `UPDATE operations SET lease = $1, leased_until = $2, attempts = attempts + 1
-		WHERE id = (SELECT id FROM operations WHERE `+due+` ORDER BY due_at, id LIMIT 1`+s.skipLocked()+`) AND `+due+`
-		RETURNING `+operationColumns, lease, millis(until), millis(now))
+	return returning(ctx, s.DB, scanOperation, leasedOperations.claimNext(s.DB, "is_async AND keep_until = 0 AND complete_before > $3", operationColumns),
+		lease, millis(until), millis(now))
 }
 
 // ExtendOperation implements signing.OperationStore.
 func (s Operations) ExtendOperation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
-	n, err := s.exec(ctx, "UPDATE operations SET leased_until = $3 WHERE id = $1 AND lease = $2 AND lease <> ''", id, lease, millis(until))
-	return n == 1, err
+	return leasedOperations.extend(ctx, s.DB, lease, until, id)
 }
 
 // ReleaseOperation implements signing.OperationStore.
@@ -133,17 +129,15 @@ func (s Operations) ReleaseOperation(ctx context.Context, id, lease string, due 
 	if given {
 		back = 1
 	}
-	_, err := s.exec(ctx, `UPDATE operations SET lease = '', leased_until = 0, due_at = $3, attempts = attempts - $4
-		WHERE id = $1 AND lease = $2 AND lease <> ''`, id, lease, millis(due), back)
+	_, err := s.exec(ctx, leasedOperations.spend("due_at = $3, attempts = attempts - $4"), id, lease, millis(due), back)
 	return err
 }
 
 // FinishOperation implements signing.OperationStore.
 func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRecord, lease string) (held bool, err error) {
 	err = s.Unit(ctx, func(ctx context.Context) error {
-		n, err := s.exec(ctx, `UPDATE operations SET state = $3, documents = $4, results = $5, code = $6, message = $7,
-				updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = $12, contents = '', lease = '', leased_until = 0
-			WHERE id = $1 AND lease = $2 AND lease <> '' AND state = 'Confirmed'`,
+		n, err := s.exec(ctx, leasedOperations.spend(`state = $3, documents = $4, results = $5, code = $6, message = $7,
+				updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = $12, contents = ''`),
 			o.ID, lease, string(o.State), notNull(o.Documents), o.Results, o.Code, o.Message,
 			millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{}, o.Bytes)
 		if held = n == 1; err != nil || !held {
@@ -159,7 +153,7 @@ func (s Operations) CancelOperation(ctx context.Context, id, userID string, now,
 	err = s.Unit(ctx, func(ctx context.Context) error {
 		var url string
 		url, cancelled, err = returning(ctx, s.DB, scalar[string], `UPDATE operations SET state = 'Cancelled',
-				updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, pin = $5, octets = 0, contents = '', lease = '', leased_until = 0
+				updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, pin = $5, octets = 0, contents = '', `+freed+`
 			WHERE id = $1 AND user_id = $2 AND keep_until = 0 AND (complete_before > $3 OR leased_until > $3)
 			RETURNING callback`, id, userID, millis(now), millis(keepUntil), []byte{})
 		if err != nil || !cancelled {
@@ -179,7 +173,7 @@ func (s Operations) SweepOperations(ctx context.Context, now, keepUntil time.Tim
 				err = r.Scan(&e.id, &e.url)
 				return e, err
 			}, `UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2,
-					plan = $3, pin = $3, octets = 0, contents = '', lease = '', leased_until = 0
+					plan = $3, pin = $3, octets = 0, contents = '', `+freed+`
 				WHERE keep_until = 0 AND complete_before <= $1 AND leased_until <= $1 AND id IN
 					(SELECT id FROM operations WHERE keep_until = 0 AND complete_before <= $1 AND leased_until <= $1 LIMIT $4`+s.skipLocked()+`)
 				RETURNING id, callback`, millis(now), millis(keepUntil), []byte{}, sweepPortion)
@@ -222,28 +216,22 @@ func (db *DB) sweep(ctx context.Context, query string, now time.Time) error {
 
 // ClaimCallback implements signing.OperationStore.
 func (s Operations) ClaimCallback(ctx context.Context, lease string, now, until time.Time) (*signing.CallbackRecord, bool, error) {
-	const due = "due_at <= $3 AND leased_until <= $3 AND expires_at > $3"
 	return returning(ctx, s.DB, func(r row) (*signing.CallbackRecord, error) {
 		c := &signing.CallbackRecord{}
 		err := r.Scan(&c.OperationID, &c.URL, &c.Attempts, (*timeField)(&c.ExpiresAt))
 		return c, err
-	}, `UPDATE operation_callbacks SET lease = $1, leased_until = $2, attempts = attempts + 1
-		WHERE operation_id = (SELECT operation_id FROM operation_callbacks WHERE `+due+` ORDER BY due_at, operation_id LIMIT 1`+s.skipLocked()+`) AND `+due+`
-		RETURNING operation_id, url, attempts, expires_at`, lease, millis(until), millis(now))
+	}, leasedCallbacks.claimNext(s.DB, "expires_at > $3", "operation_id, url, attempts, expires_at"), lease, millis(until), millis(now))
 }
 
 // ExtendCallback implements signing.OperationStore.
 func (s Operations) ExtendCallback(ctx context.Context, operationID, lease string, until time.Time) (bool, error) {
-	n, err := s.exec(ctx, "UPDATE operation_callbacks SET leased_until = $3 WHERE operation_id = $1 AND lease = $2 AND lease <> ''",
-		operationID, lease, millis(until))
-	return n == 1, err
+	return leasedCallbacks.extend(ctx, s.DB, lease, until, operationID)
 }
 
 // FinishCallback implements signing.OperationStore.
 func (s Operations) FinishCallback(ctx context.Context, operationID, lease string, e signing.CallbackEnd) error {
 	if !e.Again.IsZero() {
-		_, err := s.exec(ctx, `UPDATE operation_callbacks SET lease = '', leased_until = 0, due_at = $3, error = $4
-			WHERE operation_id = $1 AND lease = $2 AND lease <> ''`, operationID, lease, millis(e.Again), e.Error)
+		_, err := s.exec(ctx, leasedCallbacks.spend("due_at = $3, error = $4"), operationID, lease, millis(e.Again), e.Error)
 		return err
 	}
 	err := s.Unit(ctx, func(ctx context.Context) error {
@@ -252,7 +240,7 @@ func (s Operations) FinishCallback(ctx context.Context, operationID, lease strin
 				return err
 			}
 		}
-		n, err := s.exec(ctx, "DELETE FROM operation_callbacks WHERE operation_id = $1 AND lease = $2 AND lease <> ''", operationID, lease)
+		n, err := s.exec(ctx, "DELETE FROM operation_callbacks"+leasedCallbacks.holder(), operationID, lease)
 		if err == nil && n == 0 {
 			err = errNoLease
 		}

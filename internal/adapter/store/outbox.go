@@ -76,10 +76,9 @@ func (s Outbox) FinishMessage(ctx context.Context, id, lease string, e notify.En
 	if e.State == notify.Pending {
 		doneAt = time.Time{}
 	}
-	n, err := s.exec(ctx, `UPDATE outbox SET state = $3, error = $4, lease = '', leased_until = 0, done_at = $5,
+	n, err := s.exec(ctx, leasedMessages.spend(`state = $3, error = $4, done_at = $5,
 			due_at = CASE WHEN CAST($6 AS BIGINT) = 0 THEN due_at ELSE CAST($6 AS BIGINT) END,
-			sealed = CASE WHEN CAST($7 AS BOOLEAN) THEN $8 ELSE sealed END
-		WHERE message_id = $1 AND lease = $2 AND state = 'pending'`,
+			sealed = CASE WHEN CAST($7 AS BOOLEAN) THEN $8 ELSE sealed END`),
 		id, lease, string(e.State), e.Error, millis(doneAt), millis(e.DueAt), e.Wipe, []byte{})
 	return n == 1, err
 }
@@ -127,7 +126,7 @@ func (s Outbox) Messages(ctx context.Context, q notify.MessageQuery) ([]notify.R
 
 // ReviveMessage implements notify.Store.
 func (s Outbox) ReviveMessage(ctx context.Context, id string, now time.Time) (bool, error) {
-	n, err := s.exec(ctx, `UPDATE outbox SET state = 'pending', attempts = 0, error = '', due_at = $2, done_at = 0, lease = '', leased_until = 0
+	n, err := s.exec(ctx, `UPDATE outbox SET state = 'pending', attempts = 0, error = '', due_at = $2, done_at = 0, `+freed+`
 		WHERE message_id = $1 AND state = 'dead' AND expires_at > $2 AND length(sealed) > 0`, id, millis(now))
 	return n == 1, err
 }

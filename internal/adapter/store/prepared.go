@@ -77,33 +77,26 @@ func (s Prepared) FailPrepared(ctx context.Context, id string) (int, error) {
 
 // LeasePrepared implements signing.PreparedStore.
 func (s Prepared) LeasePrepared(ctx context.Context, id, lease string, now, until time.Time, wrong int) (bool, error) {
-	n, err := s.exec(ctx, `UPDATE prepared SET lease = $2, leased_until = $3
-		WHERE id = $1 AND spent_at = 0 AND expires_at > $4 AND failures < $5 AND leased_until <= $4`,
-		id, lease, millis(until), millis(now), wrong)
-	return n == 1, err
+	return leasedPrepared.claim(ctx, s.DB, id, lease, now, until, "expires_at > $4 AND failures < $5", wrong)
 }
 
 // ExtendPrepared implements signing.PreparedStore.
 func (s Prepared) ExtendPrepared(ctx context.Context, id, lease string, until time.Time) (bool, error) {
-	n, err := s.exec(ctx, "UPDATE prepared SET leased_until = $3 WHERE id = $1 AND lease = $2 AND lease <> '' AND spent_at = 0",
-		id, lease, millis(until))
-	return n == 1, err
+	return leasedPrepared.extend(ctx, s.DB, lease, until, id)
 }
 
 // ReleasePrepared implements signing.PreparedStore.
 func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
-	_, err := s.exec(ctx, "UPDATE prepared SET lease = '', leased_until = 0 WHERE id = $1 AND lease = $2 AND spent_at = 0", id, lease)
-	return err
+	return leasedPrepared.release(ctx, s.DB, id, lease)
 }
 
 // spendPrepared marks an object as completed by the holder of its lease.
-const spendPrepared = `UPDATE prepared SET spent_at = $3, job = $4, lease = '', leased_until = 0
-	WHERE id = $1 AND lease = $2 AND lease <> '' AND spent_at = 0`
+var spendPrepared = leasedPrepared.spend("spent_at = $3, job = $4")
 
 // spendCounted spends an object and gives its usage back, in one statement and so in one
 // round trip. Objects that an earlier release has counted are left alone. SQLite has no
 // such statement.
-const spendCounted = "WITH spent AS (" + spendPrepared + ` AND shard <> -1 RETURNING caller, shard, octets, spent_at),
+var spendCounted = "WITH spent AS (" + spendPrepared + ` AND shard <> -1 RETURNING caller, shard, octets, spent_at),
 		back AS (INSERT INTO prepared_shares AS u (caller, shard, objects, octets)
 			SELECT s.caller, COALESCE((SELECT x.shard FROM prepared_shares x WHERE x.caller = s.caller ORDER BY x.shard LIMIT 1 FOR UPDATE SKIP LOCKED), CAST($5 AS BIGINT)),
 				-1, -s.octets FROM spent s

@@ -251,15 +251,15 @@ var closing = []string{
 	"DELETE FROM device_nonces",
 	"DELETE FROM passkey_registrations",
 	// What was begun. Sweeps end these records as they end others whose time is over.
-	"UPDATE confirmations SET due_at = CASE WHEN due_at > $1 THEN $1 ELSE due_at END, lease = '', leased_until = 0, start_at = 0 WHERE ended_at = 0",
-	"UPDATE operations SET complete_before = CASE WHEN complete_before > $1 THEN $1 ELSE complete_before END, lease = '', leased_until = 0 WHERE keep_until = 0",
-	"UPDATE prepared SET expires_at = CASE WHEN expires_at > $1 THEN $1 ELSE expires_at END, lease = '', leased_until = 0 WHERE spent_at = 0",
+	"UPDATE confirmations SET due_at = CASE WHEN due_at > $1 THEN $1 ELSE due_at END, " + freed + ", start_at = 0 WHERE ended_at = 0",
+	"UPDATE operations SET complete_before = CASE WHEN complete_before > $1 THEN $1 ELSE complete_before END, " + freed + " WHERE keep_until = 0",
+	"UPDATE prepared SET expires_at = CASE WHEN expires_at > $1 THEN $1 ELSE expires_at END, " + freed + " WHERE spent_at = 0",
 	"UPDATE documents SET leased_until = 0 WHERE state = 0",
 	"UPDATE held_requests SET state = 'Expired', ended_at = $1, leased_until = 0 WHERE ended_at = 0",
 	"DELETE FROM answers WHERE done_at = 0",
 	// Leases of processes of before.
-	"UPDATE outbox SET lease = '', leased_until = 0 WHERE lease <> ''",
-	"UPDATE operation_callbacks SET lease = '', leased_until = 0 WHERE lease <> ''",
+	"UPDATE outbox SET " + freed + " WHERE lease <> ''",
+	"UPDATE operation_callbacks SET " + freed + " WHERE lease <> ''",
 	// Counters that have gone back. A list of time 0 is made anew.
 	"UPDATE oath_tokens SET behind = TRUE WHERE type = 'HOTP'",
 	fmt.Sprintf("UPDATE authorities SET crl_number = crl_number + %d, crl_at = 0", numberGap),
