@@ -97,10 +97,7 @@ func tooMany() error {
 
 // put is add for a user who has few contacts.
 func (b *Book) put(ctx context.Context, userID string, kind Kind, c Contact) (Contact, error) {
-	shown, normal, err := kind.normal(c.Value)
-	if err == nil {
-		_, err = kind.New(c.Value)
-	}
+	shown, normal, err := kind.fresh(c.Value)
 	if err != nil {
 		return Contact{}, err
 	}

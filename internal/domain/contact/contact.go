@@ -56,14 +56,20 @@ func (k Kind) Normal(value string) (string, error) {
 // New is Normal for a value that is to be stored, or that something is sent to. It also refuses phone
 // numbers that may be read in two ways.
 func (k Kind) New(value string) (string, error) {
-	normal, err := k.Normal(value)
+	_, normal, err := k.fresh(value)
+	return normal, err
+}
+
+// fresh is New, which also returns the value as it is shown.
+func (k Kind) fresh(value string) (shown, normal string, err error) {
+	shown, normal, err = k.normal(value)
 	if err == nil && k.Type == PhoneNumber {
 		err = ambiguous(value, normal)
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return normal, nil
+	return shown, normal, nil
 }
 
 // Stored returns the normal form of a stored value. That of a phone number is the value itself, by whatever
