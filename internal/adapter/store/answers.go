@@ -64,7 +64,7 @@ func (s Answers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease st
 	return held && err == nil, err
 }
 
-var recordAnswer = leasedAnswers.spend("head = $4, body = $5, blob = $6, octets = $7, done_at = $8, expires_at = $9")
+var recordAnswer = leasedAnswers.finish("head = $4, body = $5, blob = $6, octets = $7, done_at = $8, expires_at = $9")
 
 // recordBoth also adds an audit entry, in one round trip. SQLite has no such statement.
 var recordBoth = "WITH recorded AS (" + recordAnswer + " RETURNING 1) INSERT INTO audit (" + auditColumns + ") SELECT " +

@@ -42,8 +42,8 @@ func (t leased) holder() string {
 	return fmt.Sprintf(" WHERE %slease = $%d AND lease <> '' AND %s", where.String(), token, t.open)
 }
 
-// spend is a statement of the holder that sets columns and ends the lease.
-func (t leased) spend(set string) string {
+// finish is a statement of the holder that sets columns and ends the lease.
+func (t leased) finish(set string) string {
 	return "UPDATE " + t.table + " SET " + set + ", " + freed + t.holder()
 }
 

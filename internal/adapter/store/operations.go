@@ -129,14 +129,14 @@ func (s Operations) ReleaseOperation(ctx context.Context, id, lease string, due 
 	if given {
 		back = 1
 	}
-	_, err := s.exec(ctx, leasedOperations.spend("due_at = $3, attempts = attempts - $4"), id, lease, millis(due), back)
+	_, err := s.exec(ctx, leasedOperations.finish("due_at = $3, attempts = attempts - $4"), id, lease, millis(due), back)
 	return err
 }
 
 // FinishOperation implements signing.OperationStore.
 func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRecord, lease string) (held bool, err error) {
 	err = s.Unit(ctx, func(ctx context.Context) error {
-		n, err := s.exec(ctx, leasedOperations.spend(`state = $3, documents = $4, results = $5, code = $6, message = $7,
+		n, err := s.exec(ctx, leasedOperations.finish(`state = $3, documents = $4, results = $5, code = $6, message = $7,
 				updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = $12, contents = ''`),
 			o.ID, lease, string(o.State), notNull(o.Documents), o.Results, o.Code, o.Message,
 			millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{}, o.Bytes)
@@ -231,7 +231,7 @@ func (s Operations) ExtendCallback(ctx context.Context, operationID, lease strin
 // FinishCallback implements signing.OperationStore.
 func (s Operations) FinishCallback(ctx context.Context, operationID, lease string, e signing.CallbackEnd) error {
 	if !e.Again.IsZero() {
-		_, err := s.exec(ctx, leasedCallbacks.spend("due_at = $3, error = $4"), operationID, lease, millis(e.Again), e.Error)
+		_, err := s.exec(ctx, leasedCallbacks.finish("due_at = $3, error = $4"), operationID, lease, millis(e.Again), e.Error)
 		return err
 	}
 	err := s.Unit(ctx, func(ctx context.Context) error {

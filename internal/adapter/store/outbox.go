@@ -76,7 +76,7 @@ func (s Outbox) FinishMessage(ctx context.Context, id, lease string, e notify.En
 	if e.State == notify.Pending {
 		doneAt = time.Time{}
 	}
-	n, err := s.exec(ctx, leasedMessages.spend(`state = $3, error = $4, done_at = $5,
+	n, err := s.exec(ctx, leasedMessages.finish(`state = $3, error = $4, done_at = $5,
 			due_at = CASE WHEN CAST($6 AS BIGINT) = 0 THEN due_at ELSE CAST($6 AS BIGINT) END,
 			sealed = CASE WHEN CAST($7 AS BOOLEAN) THEN $8 ELSE sealed END`),
 		id, lease, string(e.State), e.Error, millis(doneAt), millis(e.DueAt), e.Wipe, []byte{})

@@ -91,7 +91,7 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 }
 
 // spendPrepared marks an object as completed by the holder of its lease.
-var spendPrepared = leasedPrepared.spend("spent_at = $3, job = $4")
+var spendPrepared = leasedPrepared.finish("spent_at = $3, job = $4")
 
 // spendCounted spends an object and gives its usage back, in one statement and so in one
 // round trip. Objects that an earlier release has counted are left alone. SQLite has no
