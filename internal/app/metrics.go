@@ -188,7 +188,7 @@ func certificateEndOf(file string) (time.Time, bool) {
 type documentMemory struct{ pool *budget.Pool }
 
 var (
-	memoryBytes   = prometheus.NewDesc("tamga_document_memory_bytes", "Memory for documents (most, used: by all; strangers: of it by callers without a token).", []string{"state"}, nil)
+	memoryBytes   = prometheus.NewDesc("tamga_document_memory_bytes", "Memory for documents (most, used: by all; anonymous: of it by callers without a token).", []string{"state"}, nil)
 	memoryWaiting = prometheus.NewDesc("tamga_document_memory_waiting", "Documents that wait for memory.", nil, nil)
 	memoryRefused = prometheus.NewDesc("tamga_document_memory_refused_total", "Documents that were sent away because others held the memory.", nil, nil)
 )
@@ -203,7 +203,7 @@ func (d documentMemory) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (d documentMemory) Collect(out chan<- prometheus.Metric) {
 	u := d.pool.Usage()
-	for state, n := range map[string]int64{"most": u.Most, "used": u.Used, "strangers": u.UsedByStrangers} {
+	for state, n := range map[string]int64{"most": u.Most, "used": u.Used, "anonymous": u.UsedByAnonymous} {
 		out <- prometheus.MustNewConstMetric(memoryBytes, prometheus.GaugeValue, float64(n), state)
 	}
 	out <- prometheus.MustNewConstMetric(memoryWaiting, prometheus.GaugeValue, float64(u.Waiting))

@@ -69,7 +69,7 @@ func (p *Pool) Used() int64 {
 
 // Usage is the state of a pool.
 type Usage struct {
-	Most, Used, UsedByStrangers int64 // bytes
+	Most, Used, UsedByAnonymous int64 // bytes
 	Waiting                     int   // documents that wait for their first memory
 	Refused                     int64 // how often a document was sent away because of others, since the pool was made
 }
@@ -78,7 +78,7 @@ type Usage struct {
 func (p *Pool) Usage() Usage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Usage{Most: p.capacity, Used: p.used[0], UsedByStrangers: p.used[1], Waiting: p.lines[0].Len() + p.lines[1].Len(), Refused: p.refused}
+	return Usage{Most: p.capacity, Used: p.used[0], UsedByAnonymous: p.used[1], Waiting: p.lines[0].Len() + p.lines[1].Len(), Refused: p.refused}
 }
 
 // share returns the most bytes of a document's kind.

@@ -204,16 +204,16 @@ func TestUsage(t *testing.T) {
 		if err := errors.Join(a.Hold(budget.Free+7*mib), b.Hold(budget.Free+mib)); err != nil {
 			t.Fatal(err)
 		}
-		usage(budget.Usage{Used: 8 * mib, UsedByStrangers: mib})
+		usage(budget.Usage{Used: 8 * mib, UsedByAnonymous: mib})
 		late := make(chan error, 1)
 		c := document(t, p, false)
 		go func() { late <- c.Hold(budget.Free + mib) }()
 		synctest.Wait()
-		usage(budget.Usage{Used: 8 * mib, UsedByStrangers: mib, Waiting: 1})
+		usage(budget.Usage{Used: 8 * mib, UsedByAnonymous: mib, Waiting: 1})
 		if err := <-late; !errors.Is(err, budget.ErrBusy) {
 			t.Error(err)
 		}
-		usage(budget.Usage{Used: 8 * mib, UsedByStrangers: mib, Refused: 1})
+		usage(budget.Usage{Used: 8 * mib, UsedByAnonymous: mib, Refused: 1})
 		end, err := a.Alone()
 		if err != nil {
 			t.Fatal(err)

@@ -278,7 +278,7 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 	}
 	now := s.now()
 	if err := r.ended(now); err != nil {
-		if v.NotMe { // the stranger may have ended it meanwhile
+		if v.NotMe { // the other party may have ended it meanwhile
 			failed := s.deps.Store.Atomic(ctx, lock.User(r.UserID), func(ctx context.Context) error { return s.report(ctx, who, &r, now) })
 			if failed != nil {
 				return Record{}, failed

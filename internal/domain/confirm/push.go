@@ -13,7 +13,7 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// A stranger who knows the first factor of a user can ask the user's devices again and again,
+// Another party that knows the first factor of a user can ask the user's devices again and again,
 // from any address, until the user gives in. So the sign-ins that devices are asked about are
 // bounded for each user. Operations do not count: they need a sign-in, and users confirm many
 // of them in a row.
@@ -22,9 +22,9 @@ const (
 	pushWindow = 15 * time.Minute
 )
 
-// A user who says "not me" has a stranger who got further than a guess. Then no device is
+// To a user who says "not me", another party got further than a guess. Then no device is
 // asked any more, about operations neither, until the user signs in by another method: that
-// takes more than the stranger has. An operator opens it by unlocking the user.
+// takes more than that party has. An operator opens it by unlocking the user.
 const (
 	pushClosed = 24 * time.Hour // at most
 	pushMethod = "push"         // in place of a method in the counts of wrong answers; none of the rows
@@ -52,7 +52,7 @@ func (s *Service) pushing(ctx context.Context, r *Record, now time.Time) error {
 }
 
 // report closes the devices of a user who said "not me" about a record, and tells operators:
-// by an audit entry and an event. What else waits on devices, and may be the stranger's, is
+// by an audit entry and an event. What else waits on devices, and may be of the same party, is
 // declined. It joins the transaction of ctx, which has locked the user.
 func (s *Service) report(ctx context.Context, who audit.Principal, r *Record, now time.Time) error {
 	until := now.Add(pushClosed)
