@@ -193,6 +193,7 @@ func TestHostHeadersLeaveMessagesEqual(t *testing.T) {
 		text = tamgatest.SixDigits.ReplaceAllString(text, "CODE")
 		// The two runs may be on both sides of a full minute.
 		text = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`).ReplaceAllString(text, "TIME")
+		text = regexp.MustCompile(`\d\d\.\d\d\.\d{4} \d\d:\d\d UTC`).ReplaceAllString(text, "TIME")
 		return regexp.MustCompile(`[a-z0-9]{12,}`).ReplaceAllString(text, "PASSWORD")
 	}
 	honest, forged := messages(), messages(hostile...)
