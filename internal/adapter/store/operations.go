@@ -27,13 +27,13 @@ func (s Operations) Atomic(ctx context.Context, fn func(ctx context.Context) err
 }
 
 const operationColumns = `id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
-	contents, octets, results, callback, called, code, message, attempts,
+	contents, octets, results, answer, callback, called, code, message, attempts,
 	created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until, leased_until`
 
 func scanOperation(r row) (*signing.OperationRecord, error) {
 	o := &signing.OperationRecord{}
 	err := r.Scan(&o.ID, &o.UserID, &o.Owner, &o.Action, &o.State, &o.Async, &o.Parameters, &o.Description, &o.Documents, &o.Plan, &o.PIN,
-		&o.Contents, &o.Bytes, &o.Results, &o.Callback, &o.Called, &o.Code, &o.Message, &o.Attempts,
+		&o.Contents, &o.Bytes, &o.Results, &o.Answer, &o.Callback, &o.Called, &o.Code, &o.Message, &o.Attempts,
 		(*timeField)(&o.CreatedAt), (*timeField)(&o.UpdatedAt), (*timeField)(&o.ConfirmedAt), (*timeField)(&o.CompletedAt),
 		(*timeField)(&o.CompleteBefore), (*timeField)(&o.KeepUntil), (*timeField)(&o.LeasedUntil))
 	return o, err
@@ -44,9 +44,9 @@ func scanOperation(r row) (*signing.OperationRecord, error) {
 func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord, waiting signing.Quota) (bool, error) {
 	over := !o.State.Active()
 	n, err := s.exec(ctx, `INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
-			contents, octets, results, callback, called, code, message, attempts, due_at, lease, leased_until,
+			contents, octets, results, answer, callback, called, code, message, attempts, due_at, lease, leased_until,
 			created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until)
-		SELECT $1, CAST($2 AS TEXT), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CAST($13 AS BIGINT), $14, $15, FALSE, $16, $17, 0, CAST($18 AS BIGINT), '', 0,
+		SELECT $1, CAST($2 AS TEXT), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CAST($13 AS BIGINT), $14, $27, $15, FALSE, $16, $17, 0, CAST($18 AS BIGINT), '', 0,
 			CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($20 AS BIGINT), CAST($21 AS BIGINT), CAST($22 AS BIGINT), CAST($23 AS BIGINT)
 		WHERE CAST($24 AS BOOLEAN) AND CAST($13 AS BIGINT) = 0 OR
 			(CAST($24 AS BOOLEAN) OR (SELECT COUNT(*) FROM operations WHERE user_id = $2 AND keep_until = 0) < $25) AND
@@ -54,7 +54,7 @@ func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord
 		o.ID, o.UserID, notNull(o.Owner), o.Action, string(o.State), o.Async, o.Parameters, o.Description, notNull(o.Documents), notNull(o.Plan), notNull(o.PIN),
 		o.Contents, o.Bytes, o.Results, o.Callback, o.Code, o.Message,
 		millis(o.CreatedAt), millis(o.UpdatedAt), millis(o.ConfirmedAt), millis(o.CompletedAt), millis(o.CompleteBefore), millis(o.KeepUntil),
-		over, waiting.Objects, waiting.Bytes)
+		over, waiting.Objects, waiting.Bytes, notNull(o.Answer))
 	if err != nil || n == 0 {
 		return false, err
 	}

@@ -49,6 +49,7 @@ var sealedColumns = []sealedColumn{
 	{table: "confirmation_contents", column: "offline", row: "id", purpose: "confirmation"},
 	{table: "confirmation_answers", column: "sealed", row: "id", purpose: "confirmation"},
 	{table: "operations", column: "pin", row: "id", purpose: "operation pin"},
+	{table: "operations", column: "answer", row: "id", purpose: "operation"},
 	{table: "answers", column: "body", row: "caller || '/' || name", purpose: "kept answer"},
 	{table: "documents", column: "sealed_key", row: "id", place: func(row string) vault.Place {
 		return vault.Place{Purpose: "object key", Table: "objects", Row: "documents/" + row + ".sealed", Column: "head"}

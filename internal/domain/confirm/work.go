@@ -98,11 +98,12 @@ func (s *Service) CarryOut(ctx context.Context, who audit.Principal, id string, 
 	return w.Do(ctx, e)
 }
 
-// endedMeanwhile returns the fault of a record that another call has ended without a result,
-// otherwise the failure of the call that carried it out.
+// endedMeanwhile returns the fault of a record that another call has ended, otherwise the failure of the
+// call that carried it out. After an outage that call itself may have completed it.
 func (s *Service) endedMeanwhile(ctx context.Context, id string, failure error) error {
 	r, found, err := s.deps.Store.Confirmation(ctx, id)
-	if err != nil || !found || !r.State.Final() || r.State == Completed {
+	_, outage := fault.AsOutage(failure)
+	if err != nil || !found || !r.State.Final() || r.State == Completed && outage {
 		return failure
 	}
 	return r.ended(s.now())

@@ -174,7 +174,7 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 		var room *sig.ErrRoom
 		if errors.As(err, &room) { // as in Sign
 			job.Room = room.Need
-			result, err = s.make(ctx, t.format, job, by, o.PIN)
+			result, _, err = s.make(ctx, t.format, job, by, o.PIN)
 		}
 		if err != nil {
 			return outcomes[i].fail(ctx, translate(err))

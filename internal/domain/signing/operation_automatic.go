@@ -43,7 +43,7 @@ func (s *Operations) CarryOutNext(ctx context.Context) (worked bool, err error) 
 		return true, err
 	}
 	if r.Code != "" { // no request has brought the right PIN
-		return true, s.failAutomatic(ctx, op, fault.New(r.Code, r.Message))
+		return true, s.failAutomatic(ctx, op, p, fault.New(r.Code, r.Message))
 	}
 	err = s.tryAutomatic(ctx, op, p)
 	f, refused := fault.As(err)
@@ -57,7 +57,7 @@ func (s *Operations) CarryOutNext(ctx context.Context) (worked bool, err error) 
 	case refused && f.Code == fault.InvalidTransaction: // it was cancelled, or a request was faster
 		return true, s.writeEntry(ctx, op, audit.Done, f.Code)
 	case refused && !passing[f.Code]:
-		return true, s.failAutomatic(ctx, op, f)
+		return true, s.failAutomatic(ctx, op, p, f)
 	}
 	again := s.Signer.Now().Add(s.Settings.Pause)
 	if again.Before(r.CompleteBefore) {
@@ -66,7 +66,7 @@ func (s *Operations) CarryOutNext(ctx context.Context) (worked bool, err error) 
 		}
 		return true, errors.Join(err, records.Postpone(ctx, r.ID, again, nil))
 	}
-	return true, errors.Join(err, s.failAutomatic(ctx, op, fault.New(fault.Failed, "the operation could not be carried out")))
+	return true, errors.Join(err, s.failAutomatic(ctx, op, p, fault.New(fault.Failed, "the operation could not be carried out")))
 }
 
 // automatic returns the operation of a record that carries itself out, with its plan. The
@@ -110,7 +110,7 @@ func (s *Operations) tryAutomatic(ctx context.Context, op *Operation, p *confirm
 }
 
 // failAutomatic ends an operation with a fault. No document has a result.
-func (s *Operations) failAutomatic(ctx context.Context, op *Operation, f *fault.Error) error {
+func (s *Operations) failAutomatic(ctx context.Context, op *Operation, p *confirmPlan, f *fault.Error) error {
 	now := s.Signer.Now()
 	op.State, op.Fault, op.UpdatedAt, op.CompletedAt = StateError, f, now, now
 	for i := range op.Documents {
@@ -131,8 +131,11 @@ func (s *Operations) failAutomatic(ctx context.Context, op *Operation, f *fault.
 		}
 		return s.writeEntry(ctx, op, audit.Done, f.Code)
 	})
-	if err == nil && op.Callback != "" {
+	if err != nil {
+		return err
+	}
+	if op.Callback != "" {
 		poke(s.owed)
 	}
-	return err
+	return s.forget(ctx, p.Contents)
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
@@ -16,9 +15,7 @@ import (
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
-	"tamga/internal/domain/vault"
 	"tamga/pki/suite"
-	"tamga/pki/x509gost"
 	"tamga/sig"
 )
 
@@ -76,7 +73,7 @@ func (s *Operations) Confirmed(ctx context.Context, who audit.Principal, o *Conf
 			return s.carryOut(ctx, o, e, sub, op, &open)
 		},
 		Again: func(ctx context.Context, e *confirm.Execution) error {
-			op, err = s.again(ctx, who, o, e, &open)
+			op, err = s.again(ctx, who, o, e)
 			return err
 		},
 	})
@@ -90,7 +87,7 @@ func (s *Operations) Confirmed(ctx context.Context, who audit.Principal, o *Conf
 	if err != nil {
 		return nil, err
 	}
-	op.open, open = open, nil
+	op.open, open = append(op.open, open...), nil
 	return op, nil
 }
 
@@ -117,13 +114,13 @@ func (s *Operations) carryOut(ctx context.Context, o *ConfirmedOrder, e *confirm
 		maps.Copy(sub.terms.params, secrets.Params)
 	}
 	sub.by.confirmed = true // the fields were compared and the record is leased
-	w := &confirmedRun{Operations: s, subject: sub, op: op, pin: secrets.PIN, parts: make([]*madePart, len(sub.plan.Documents)), signed: make([]*ProofDocument, len(sub.plan.Documents))}
+	w := &confirmedRun{Operations: s, subject: sub, op: op, pin: secrets.PIN, signed: make([]*ProofDocument, len(sub.plan.Documents))}
 	if err := s.portions(ctx, sub, open, func(from int, items []Item, temporary []bool) error {
 		return w.sign(ctx, from, items, temporary)
 	}); err != nil {
 		return err
 	}
-	return w.finish(ctx, e, secrets.Params, o.Keep)
+	return w.finish(ctx, e, o.Keep, open)
 }
 
 // confirmedRun is one execution of a confirmed operation.
@@ -133,16 +130,7 @@ type confirmedRun struct {
 	op      *Operation
 	pin     string
 	records []func(ctx context.Context) error // make stored results visible
-	parts   []*madePart                       // of inline results
 	signed  []*ProofDocument                  // what was signed, for Proofs
-}
-
-// madePart is what a signed document is assembled from again.
-type madePart struct {
-	State    []byte            `json:"state"`
-	Value    []byte            `json:"value"`
-	Room     int               `json:"room,omitempty"`
-	Evidence map[string]answer `json:"evidence,omitempty"`
 }
 
 // sign signs a portion of the documents. A fault of one document is the fault of all.
@@ -178,64 +166,47 @@ func (w *confirmedRun) sign(ctx context.Context, from int, items []Item, tempora
 	if err := w.by.checkMany(ctx, digests, values); err != nil {
 		return err
 	}
-	results, parts, signed := make([]Result, len(works)), make([]*madePart, len(works)), make([]suite.Digest, len(works))
-	err = each(ctx, len(works), func(ctx context.Context, i int) error {
-		var err error
-		results[i], parts[i], signed[i], err = w.assemble(ctx, &approved[i], works[i].state, digests[i], values[i])
+	results, signed := make([]Result, len(works)), make([]value, len(works))
+	err = each(ctx, len(works), func(ctx context.Context, i int) (err error) {
+		results[i], signed[i], err = w.assemble(ctx, &works[i], values[i])
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for n, i := range indexes {
-		if err := w.settle(ctx, from+i, results[n], parts[n], temporary[i]); err != nil {
+		if err := w.settle(ctx, from+i, results[n], temporary[i]); err != nil {
 			return err
 		}
+		v := &signed[n]
 		w.signed[from+i] = &ProofDocument{
-			Index: from + i, Algorithm: signed[n].Hash.OID.String(), Digest: signed[n].Sum, Value: parts[n].Value, Result: w.op.Documents[from+i].RefID,
+			Index: from + i, Algorithm: v.digest.Hash.OID.String(), Digest: v.digest.Sum, Value: v.bytes, Result: w.op.Documents[from+i].RefID,
 		}
 	}
 	return nil
 }
 
-// assemble makes a signed document and remembers what it is made from. It returns the
-// digest that the value signs, which is another one if the document is prepared again.
-func (w *confirmedRun) assemble(ctx context.Context, it *Item, state []byte, digest suite.Digest, value []byte) (Result, *madePart, suite.Digest, error) {
-	job := w.Signer.job(w.terms, w.by, it.content(), it.original())
-	evidence := &recorder{from: w.Signer.Evidence}
-	if w.Signer.Evidence != nil {
-		job.Evidence = evidence
-	}
-	result, err := w.terms.format.Finish(ctx, job, state, value)
+// assemble makes a signed document. The value is another one if the document is prepared again.
+func (w *confirmedRun) assemble(ctx context.Context, prepared *work, by []byte) (Result, value, error) {
+	result, err := w.terms.format.Finish(ctx, prepared.job, prepared.state, by)
+	v := value{prepared.digest, by}
 	var room *sig.ErrRoom
 	if errors.As(err, &room) { // as in Sign
-		job.Room = room.Need
-		var prepared *sig.Prepared
-		if prepared, err = w.terms.format.Prepare(ctx, job); err == nil {
-			var values [][]byte
-			if values, err = w.Signer.values(ctx, w.by, w.pin, []suite.Digest{prepared.Digest}); err != nil {
-				return nil, nil, digest, err
-			}
-			if err := w.by.check(prepared.Digest, values[0]); err != nil {
-				return nil, nil, digest, err
-			}
-			state, digest, value = prepared.State, prepared.Digest, values[0]
-			evidence.answers = nil
-			result, err = w.terms.format.Finish(ctx, job, state, value)
-		}
+		prepared.job.Room = room.Need
+		result, v, err = w.Signer.make(ctx, w.terms.format, prepared.job, w.by, w.pin)
 	}
 	if err != nil {
-		return nil, nil, digest, translate(err)
+		return nil, value{}, translate(err)
 	}
-	return result, &madePart{State: state, Value: value, Room: job.Room, Evidence: evidence.answers}, digest, nil
+	return result, v, nil
 }
 
 // settle notes the result of a document. The result of a stored document is stored.
-func (w *confirmedRun) settle(ctx context.Context, i int, result Result, part *madePart, temporary bool) error {
+func (w *confirmedRun) settle(ctx context.Context, i int, result Result, temporary bool) error {
 	d := &w.op.Documents[i]
 	name := w.Signer.resultName(d.OriginalName, w.terms.name, w.terms.params)
 	if d.OriginalRef == "" {
-		d.Name, d.Content, w.parts[i] = name, result, part
+		d.Name, d.Content = name, result
 		return nil
 	}
 	ref, record, err := w.Documents.Save(ctx, w.who, document.Description{Name: name, Parent: d.OriginalRef, Temporary: temporary}, result)
@@ -247,35 +218,12 @@ func (w *confirmedRun) settle(ctx context.Context, i int, result Result, part *m
 	return nil
 }
 
-// madeVersion is the version of the format of made.
-const madeVersion = 1
-
-// made is the result of a confirmed operation as its record stores it.
-type made struct {
-	Version     int               `json:"v"`
-	Form        confirm.Form      `json:"form"`
-	Type        string            `json:"type"`
-	Params      map[string]string `json:"params"`
-	Secrets     []byte            `json:"secrets,omitempty"` // secret parameters as JSON, sealed to madePlace
-	Certificate []byte            `json:"certificate"`
-	Chain       [][]byte          `json:"chain"`
-	Time        time.Time         `json:"time"`
-	Plan        *confirmPlan      `json:"plan"`
-	Parts       []*madePart       `json:"parts"` // nil for a document without an inline result
-	Operation   *OperationRecord  `json:"operation"`
-	Signed      []*ProofDocument  `json:"signed,omitempty"` // nil for a document that the user declined
-}
-
-func madePlace(id string) vault.Place {
-	return vault.Place{Purpose: "operation parameters", Table: "confirmation_contents", Row: id, Column: "result"}
-}
-
 // finish spends the record of an operation, in one step with its results.
-func (w *confirmedRun) finish(ctx context.Context, e *confirm.Execution, secrets map[string]string, keep func(context.Context, *Operation) (func(context.Context) error, error)) (err error) {
+func (w *confirmedRun) finish(ctx context.Context, e *confirm.Execution, keep func(context.Context, *Operation) (func(context.Context) error, error), open *[]func() error) (err error) {
 	now := w.Signer.Now()
 	op := w.op
 	op.State, op.UpdatedAt, op.CompletedAt, op.Fault = StateCompleted, now, now, nil
-	record, err := (&run{Operations: w.Operations, op: op}).record(ctx, op, now)
+	record, err := w.ended(ctx, op, open)
 	if err != nil {
 		return err
 	}
@@ -284,29 +232,7 @@ func (w *confirmedRun) finish(ctx context.Context, e *confirm.Execution, secrets
 			err = errors.Join(err, w.unnamed(ctx, record.Results, err))
 		}
 	}()
-	plain, err := newRecord(op)
-	if err != nil {
-		return err
-	}
-	params, _ := w.Signer.apart(w.terms.params)
-	m := made{
-		Version: madeVersion, Form: w.plan.Form, Type: w.terms.name, Params: params, Certificate: w.by.certificate.X509.Raw,
-		Time: w.by.at, Plan: w.plan, Parts: w.parts, Operation: plain, Signed: w.signed,
-	}
-	for _, c := range w.by.chain {
-		m.Chain = append(m.Chain, c.Raw)
-	}
-	if len(secrets) > 0 {
-		text, err := json.Marshal(secrets)
-		if err != nil {
-			return err
-		}
-		if m.Secrets, err = w.Vault.Seal(madePlace(op.ID), text); err != nil {
-			return err
-		}
-		clear(text)
-	}
-	result, err := json.Marshal(m)
+	proof, err := json.Marshal(made{Version: madeVersion, Type: w.terms.name, Certificate: w.by.certificate.X509.Raw, Signed: w.signed})
 	if err != nil {
 		return err
 	}
@@ -317,7 +243,7 @@ func (w *confirmedRun) finish(ctx context.Context, e *confirm.Execution, secrets
 		}
 	}
 	// The result exists, so it is recorded even if the client is gone.
-	err = e.Spend(context.WithoutCancel(ctx), result, func(ctx context.Context) error {
+	err = e.Spend(context.WithoutCancel(ctx), proof, func(ctx context.Context) error {
 		for _, visible := range w.records {
 			if err := visible(ctx); err != nil {
 				return err
@@ -332,94 +258,30 @@ func (w *confirmedRun) finish(ctx context.Context, e *confirm.Execution, secrets
 		}
 		return kept(ctx)
 	})
-	if err == nil && op.Callback != "" {
+	if err != nil {
+		return err
+	}
+	if op.Callback != "" {
 		poke(w.owed)
 	}
-	return err
-}
-
-// again assembles the result of an operation that was carried out before.
-func (s *Operations) again(ctx context.Context, who audit.Principal, o *ConfirmedOrder, e *confirm.Execution, open *[]func() error) (*Operation, error) {
-	var m made
-	if err := json.Unmarshal(e.Content.Result, &m); err != nil {
-		return nil, fmt.Errorf("signing: the result of operation %s: %w", e.Record.ID, err)
-	}
-	switch {
-	case m.Version != madeVersion:
-		return nil, fmt.Errorf("signing: the result of operation %s has version %d, this release knows %d", e.Record.ID, m.Version, madeVersion)
-	case m.Form != o.Form:
-		return nil, confirm.OtherOperation()
-	}
-	op, _, err := readRecord(m.Operation)
-	if err != nil {
-		return nil, err
-	}
-	_, format, err := s.Signer.format(m.Type)
-	if err != nil {
-		return nil, err
-	}
-	t := &terms{name: m.Type, format: format, params: m.Params}
-	if t.params == nil {
-		t.params = sig.Params{}
-	}
-	if len(m.Secrets) > 0 {
-		text, err := s.Vault.Open(madePlace(op.ID), m.Secrets)
-		if err != nil {
-			return nil, err
-		}
-		err = json.Unmarshal(text, (*map[string]string)(&t.params))
-		clear(text)
-		if err != nil {
-			return nil, errors.New("signing: the secret parameters of a confirmed operation cannot be read")
-		}
-	}
-	sub := &subject{who: who, plan: m.Plan}
-	if m.Plan.Contents != "" {
-		if sub.blob, err = openKept(ctx, s.Signer.Blobs, m.Plan.Contents); err != nil {
-			return nil, err
-		}
-		*open = append(*open, sub.blob.Close)
-	}
-	job := sig.Job{Params: t.params, Time: m.Time, Again: true}
-	if job.Certificate, err = x509gost.ParseCertificate(m.Certificate); err != nil {
-		return nil, err
-	}
-	for _, der := range m.Chain {
-		c, err := x509gost.ParseCertificate(der)
-		if err != nil {
-			return nil, err
-		}
-		job.Chain = append(job.Chain, c)
-	}
-	return op, s.assembleAgain(ctx, op, sub, format, job, m.Parts, open)
-}
-
-// assembleAgain makes the contents of inline results from their parts.
-func (s *Operations) assembleAgain(ctx context.Context, op *Operation, sub *subject, format sig.Format, job sig.Job, parts []*madePart, open *[]func() error) error {
-	for i, part := range parts {
-		if part == nil {
-			continue
-		}
-		one := *sub
-		plan := *sub.plan
-		plan.Documents = sub.plan.Documents[i : i+1]
-		one.plan = &plan
-		err := s.portions(ctx, &one, open, func(_ int, items []Item, _ []bool) error {
-			job := job
-			job.Document, job.Room, job.Evidence = items[0].content(), part.Room, &recorder{answers: part.Evidence}
-			if original := items[0].original(); original != nil {
-				job.Original = original
-			}
-			result, err := format.Finish(ctx, &job, part.State, part.Value)
-			if err != nil {
-				return fmt.Errorf("signing: assembling document %d of operation %s again: %w", i, op.ID, err)
-			}
-			op.Documents[i].Content = result
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	if e := w.forget(ctx, w.plan.Contents); e != nil {
+		w.Failed(fmt.Errorf("signing: the documents of operation %s, which has ended: %w", op.ID, e))
 	}
 	return nil
+}
+
+// again returns the operation that a record was carried out as.
+func (s *Operations) again(ctx context.Context, who audit.Principal, o *ConfirmedOrder, e *confirm.Execution) (*Operation, error) {
+	p, err := readConfirmPlan(e.Content.Outline)
+	if err != nil {
+		return nil, err
+	}
+	if p.Form != o.Form {
+		return nil, confirm.OtherOperation()
+	}
+	r, err := s.own(ctx, who, e.Record.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.withResults(ctx, r)
 }

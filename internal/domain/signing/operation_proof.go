@@ -113,6 +113,17 @@ type ProofDocument struct {
 	Result    string `json:"result,omitempty"` // identifier of the signed document in the document store
 }
 
+// madeVersion is the version of the format of made.
+const madeVersion = 1
+
+// made is what the record of a confirmed operation stores of its signatures.
+type made struct {
+	Version     int              `json:"v"`
+	Type        string           `json:"type"`
+	Certificate []byte           `json:"certificate"` // DER
+	Signed      []*ProofDocument `json:"signed"`      // nil for a document that the user declined
+}
+
 // Of returns the evidence of a record for its user, or for an operator whose reach the
 // caller has checked: who is the user then. The fault is object_not_found.
 func (p *Proofs) Of(ctx context.Context, who audit.Principal, id string) (*Proof, error) {

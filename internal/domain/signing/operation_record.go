@@ -3,9 +3,11 @@
 package signing
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -28,8 +30,9 @@ type OperationRecord struct {
 	Plan        []byte // what must be done; empty after the end
 	PIN         []byte // sealed; empty after the end, and if there is none
 	Contents    string // name in Blobs of the documents of the request; empty: none
-	Bytes       int64  // size of Contents or, after the end, of Results
+	Bytes       int64  // size of Contents or, after the end, of Results that clients may ask for
 	Results     string // name in Blobs of results that are not in the document store; empty: none
+	Answer      []byte // small results in place of Results, sealed; empty: none
 	Callback    string
 	Called      bool   // the callback was accepted
 	Code        string // of the fault of the whole operation; empty: none
@@ -40,6 +43,10 @@ type OperationRecord struct {
 	KeepUntil                                                      time.Time // zero until the end
 	LeasedUntil                                                    time.Time // zero: no process works on it
 }
+
+// returnsResults reports whether inline results are returned after the answer to the request, except by a
+// repeated call of what was confirmed.
+func (r *OperationRecord) returnsResults() bool { return r.Async || r.Callback != "" }
 
 // CallbackRecord is an owed callback.
 type CallbackRecord struct {
@@ -112,7 +119,7 @@ type documentRecord struct {
 	Related      string  `json:"related,omitempty"`
 	RefID        string  `json:"ref,omitempty"`
 	Name         string  `json:"name,omitempty"`
-	Content      *extent `json:"content,omitempty"` // in OperationRecord.Results
+	Content      *extent `json:"content,omitempty"` // in OperationRecord.Results or Answer
 	Code         string  `json:"code,omitempty"`
 	Message      string  `json:"message,omitempty"`
 	Declined     bool    `json:"declined,omitempty"`
@@ -135,7 +142,7 @@ func storeDocuments(documents []Processed, contents []*extent) ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// newRecord returns the record of an operation, without plan, PIN and contents.
+// newRecord returns the record of an operation, without plan, PIN, contents and results.
 func newRecord(op *Operation) (*OperationRecord, error) {
 	r := &OperationRecord{
 		ID: op.ID, UserID: op.Owner.UserID, Action: op.Action.String(), State: op.State, Async: op.Async,
@@ -231,6 +238,9 @@ func (s *Operations) Find(ctx context.Context, who audit.Principal, id string) (
 	if err != nil {
 		return nil, err
 	}
+	if !r.returnsResults() {
+		r.Results, r.Answer = "", nil
+	}
 	return s.withResults(ctx, r)
 }
 
@@ -246,24 +256,33 @@ func (s *Operations) own(ctx context.Context, who audit.Principal, id string) (*
 	return r, nil
 }
 
-// withResults returns an operation with its stored contents.
+// withResults returns an operation with its stored results.
 func (s *Operations) withResults(ctx context.Context, r *OperationRecord) (*Operation, error) {
 	op, list, err := readRecord(r)
 	if err != nil {
 		return nil, err
 	}
 	op.withEnd(s.Signer.Now(), r.LeasedUntil)
-	if r.Results == "" {
+	var results io.ReaderAt
+	switch {
+	case len(r.Answer) > 0:
+		text, err := s.Vault.Open(answerPlace(r.ID), r.Answer)
+		if err != nil {
+			return nil, err
+		}
+		results = bytes.NewReader(text)
+	case r.Results != "":
+		blob, err := openKept(ctx, s.Signer.Blobs, r.Results)
+		if err != nil {
+			return nil, err
+		}
+		op.open, results = append(op.open, blob.Close), blob
+	default:
 		return op, nil
 	}
-	blob, err := openKept(ctx, s.Signer.Blobs, r.Results)
-	if err != nil {
-		return nil, err
-	}
-	op.open = append(op.open, blob.Close)
 	for i, d := range list {
 		if d.Content != nil {
-			op.Documents[i].Content = newSection(blob, d.Content.At, d.Content.Size)
+			op.Documents[i].Content = newSection(results, d.Content.At, d.Content.Size)
 		}
 	}
 	return op, nil

@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lease"
+	"tamga/internal/domain/vault"
 	"tamga/sig/budget"
 )
 
@@ -214,7 +214,7 @@ func (r *run) finish(ctx context.Context, token string, keep func(context.Contex
 		first, _ := fault.As(r.failed)
 		op.State, op.Fault = StateError, first
 	}
-	record, err := r.record(ctx, op, now)
+	record, err := r.ended(ctx, op, &op.open)
 	if err != nil {
 		return err
 	}
@@ -263,43 +263,68 @@ func (r *run) finish(ctx context.Context, token string, keep func(context.Contex
 	return nil
 }
 
-// record returns the record of an ended operation. Contents are stored if a client may
-// ask for them later.
-func (r *run) record(ctx context.Context, op *Operation, now time.Time) (*OperationRecord, error) {
+// ended returns the record of an ended operation, with its inline results if a client may ask for them
+// later: with an asynchronous operation and one with a callback as long as the record is stored, with one
+// that its user confirmed until CompleteBefore, for a repeated call. The documents of op read what is
+// stored from then on. What they need is appended to open.
+func (s *Operations) ended(ctx context.Context, op *Operation, open *[]func() error) (*OperationRecord, error) {
 	record, err := newRecord(op)
 	if err != nil {
 		return nil, err
 	}
-	record.KeepUntil = now.Add(r.Settings.Keep)
-	if !op.Async && op.Callback == "" {
+	record.KeepUntil = op.CompletedAt.Add(s.Settings.Keep)
+	if op.Form != "" && record.KeepUntil.Before(op.CompleteBefore) {
+		record.KeepUntil = op.CompleteBefore
+	}
+	if op.Form == "" && !record.returnsResults() {
 		return record, nil
 	}
-	contents := newIntake(r.Signer.Spool, nil)
-	defer contents.Close()
+	contents := newIntake(s.Signer.Spool, nil)
+	*open = append(*open, contents.Close)
 	list := make([]*extent, len(op.Documents))
-	any := false
 	for i := range op.Documents {
 		if c := op.Documents[i].Content; c != nil {
 			at := contents.Size()
 			if _, err := c.WriteTo(contents); err != nil {
 				return nil, fmt.Errorf("signing: keeping a result: %w", err)
 			}
-			list[i], any = &extent{at, contents.Size() - at}, true
+			list[i] = &extent{at, contents.Size() - at}
 		}
 	}
-	if !any {
+	if contents.Size() == 0 {
 		return record, nil
 	}
 	if err := contents.Finish(); err != nil {
 		return nil, err
 	}
+	for i, e := range list {
+		if e != nil {
+			op.Documents[i].Content = newSection(contents, e.At, e.Size)
+		}
+	}
 	if record.Documents, err = storeDocuments(op.Documents, list); err != nil {
 		return nil, err
 	}
-	record.Bytes = contents.Size()
+	until := op.CompleteBefore
+	switch {
+	case record.returnsResults():
+		record.Bytes, until = contents.Size(), record.KeepUntil
+	case contents.Size() <= smallAnswer:
+		text := make([]byte, contents.Size())
+		if err := readFull(contents, text, 0); err != nil {
+			return nil, err
+		}
+		record.Answer, err = s.Vault.Seal(answerPlace(op.ID), text)
+		return record, err
+	}
 	// Reading may begin at the last moment.
-	record.Results, err = r.Signer.Blobs.KeepBlob(ctx, contents, record.KeepUntil.Add(slowest))
+	record.Results, err = s.Signer.Blobs.KeepBlob(ctx, contents, until.Add(slowest))
 	return record, err
+}
+
+// answerPlace is the place that small results of an operation are sealed to.
+func answerPlace(id string) vault.Place {
+	return vault.Place{Purpose: "operation", Table: "operations", Row: id, Column: "answer"}
 }
 
 // forget removes a stored document, even if the client is gone. "" is none.

@@ -155,7 +155,7 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 	}
 	job := s.job(t, by, o.Content, sourceOf(o.Original, nil))
 	for again := false; ; again = true {
-		result, err := s.make(ctx, t.format, job, by, o.PIN)
+		result, _, err := s.make(ctx, t.format, job, by, o.PIN)
 		var room *sig.ErrRoom
 		if !again && errors.As(err, &room) {
 			// A token or a chain is larger than expected. The first value was not
@@ -171,22 +171,29 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 	}
 }
 
+// value is the value of a signature, and the digest that was signed.
+type value struct {
+	digest suite.Digest
+	bytes  []byte
+}
+
 // make makes the signed document in one pass.
-func (s *Service) make(ctx context.Context, format sig.Format, job *sig.Job, by *signer, pin string) (Result, error) {
+func (s *Service) make(ctx context.Context, format sig.Format, job *sig.Job, by *signer, pin string) (Result, value, error) {
 	prepared, err := format.Prepare(ctx, job)
 	if err != nil {
-		return nil, err
+		return nil, value{}, err
 	}
 	values, err := s.values(ctx, by, pin, []suite.Digest{prepared.Digest})
 	if err != nil {
-		return nil, err
+		return nil, value{}, err
 	}
 	if err := by.check(prepared.Digest, values[0]); err != nil {
-		return nil, err
+		return nil, value{}, err
 	}
 	// The state is converted to bytes and back here too, so that one step and two steps
 	// finish from the same state.
-	return format.Finish(ctx, job, prepared.State, values[0])
+	result, err := format.Finish(ctx, job, prepared.State, values[0])
+	return result, value{prepared.Digest, values[0]}, err
 }
 
 // signer is a certificate with a key of ours, found valid at a time, and its caller may
