@@ -239,8 +239,7 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 	}
 	result := sig.Parts(parts...)
 	if job.Again && st.Revision == nil {
-		// In one step, and when its result is made again from recorded parts, readBack has read
-		// these bytes before, all but the value of Contents.
+		// In one step readBack has read these bytes before, all but the value of Contents.
 		if err := st.readContents(result, message); err != nil {
 			return nil, err
 		}
