@@ -15,7 +15,16 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-func TestMain(m *testing.M) { tamgatest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asHostileClients) != "" {
+		if err := runHostileClients(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	tamgatest.Main(m)
+}
 
 // plainProgram builds the program as it is delivered: the race detector's own
 // memory would hide what a test of memory looks for.
