@@ -89,6 +89,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	if two.Anonymous {
 		signer.Strangers = strangersDocument
 	}
+	signer.Places = places()
 	signer.Made = countSignatures(rooms.metrics)
 	tracer, flush, err := rooms.openTracing(ctx, version)
 	if err != nil {

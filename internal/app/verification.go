@@ -29,22 +29,14 @@ func verificationsAtOnce() int {
 	return min(max(runtime.GOMAXPROCS(0)/verificationShare, 1), verificationsMost)
 }
 
-// rests are the places of expensive documents from callers without a token. A document of more than
-// a few milliseconds of work pauses in between, in a place, so that signatures go first even on two
-// processors, however many such documents there are.
-var rests = sync.OnceValue(func() chan struct{} { return make(chan struct{}, verificationsAtOnce()) })
-
-func pause() {
-	places := rests()
-	places <- struct{}{}
-	time.Sleep(2 * time.Millisecond)
-	<-places
-}
+// places are where documents of callers without a token are worked on, so that signatures go first
+// even on two processors, however many such documents there are.
+var places = sync.OnceValue(func() *budget.Places { return budget.NewPlaces(verificationsAtOnce()) })
 
 // stranger returns the bounds of a verification for a caller without a token.
 func stranger() budget.Limits {
 	l := budget.Stranger()
-	l.Rest = pause
+	l.Places = places()
 	return l
 }
 
@@ -52,7 +44,7 @@ func stranger() budget.Limits {
 // prepares, completes or enhances.
 func strangersDocument(size int64) budget.Limits {
 	l := budget.Ordinary(size)
-	l.Stranger, l.Rest = true, pause
+	l.Stranger, l.Places = true, places()
 	return l
 }
 

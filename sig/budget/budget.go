@@ -42,13 +42,10 @@ type Limits struct {
 	// Stranger reports that the document draws from the part of a [Pool] for callers
 	// without a token.
 	Stranger bool
-	// Rest, if not nil, is called every 65,536 steps after a tenth of Steps or restAfter steps
-	// are spent, so that expensive documents let others go first.
-	Rest func()
+	// Places, if not nil, are where the document does its work between Begin and End, once it
+	// has taken 65,536 steps or draws from a [Pool].
+	Places *Places
 }
-
-// restAfter is how many steps a document may take without rest: 20 to 40 ms.
-const restAfter = 4 << 20
 
 // Limits of Ordinary and Stranger.
 const (
@@ -111,6 +108,7 @@ type purse struct {
 	spent, held atomic.Int64
 	failed      atomic.Pointer[Exceeded]
 
+	visit visit        // of limits.Places
 	open  atomic.Int32 // how many calls of Begin have not ended
 	drawn atomic.Int64 // bytes drawn from the pool
 	mu    sync.Mutex   // held while drawing
@@ -158,7 +156,8 @@ func (c *ordinary) Value(k any) any {
 // lookEvery is how many steps pass between checks of the context: about half a millisecond.
 const lookEvery = 1 << 16
 
-// Spend counts n steps. The error is an *Exceeded or the error of the context.
+// Spend counts n steps. The error is an *Exceeded or the error of the context. It may wait for a
+// place of the limits.
 func (b *Budget) Spend(n int64) error {
 	if b == nil {
 		return nil
@@ -172,8 +171,8 @@ func (b *Budget) Spend(n int64) error {
 		return p.fail(ErrSteps, p.limits.Steps)
 	}
 	if now/lookEvery != (now-n)/lookEvery {
-		if rest := p.limits.Rest; rest != nil && now > min(p.limits.Steps/10, restAfter) {
-			rest()
+		if p.limits.Places != nil && p.open.Load() > 0 {
+			return p.enter(b.ctx, true)
 		}
 		return b.ctx.Err()
 	}
@@ -181,7 +180,7 @@ func (b *Budget) Spend(n int64) error {
 }
 
 // Hold counts n bytes that are about to be allocated. The error is an *Exceeded or the error of the
-// context. It may wait for memory of the [Pool] of the context.
+// context. It may wait for memory of the [Pool] of the context, and for a place of the limits.
 func (b *Budget) Hold(n int64) error {
 	if b == nil {
 		return nil
@@ -195,7 +194,10 @@ func (b *Budget) Hold(n int64) error {
 		return p.fail(ErrMemory, p.limits.Memory)
 	}
 	if held > Free+p.drawn.Load() && p.open.Load() > 0 {
-		return b.draw()
+		if err := b.draw(); err != nil || p.limits.Places == nil {
+			return err
+		}
+		return p.enter(b.ctx, false) // memory is drawn for work
 	}
 	return nil
 }
@@ -215,6 +217,9 @@ func (b *Budget) draw() error {
 		return nil
 	}
 	n = (n + drawn - 1) / drawn * drawn
+	if have == 0 { // it may wait for others, who need a place to end
+		p.leave()
+	}
 	switch err := pool.take(b.ctx, n, have, p.limits.Stranger); {
 	case err == ErrBusy:
 		return p.fail(ErrBusy, 0)
@@ -237,10 +242,19 @@ func (b *Budget) End() {
 	if p.open.Add(-1) > 0 {
 		return
 	}
+	p.leave()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := p.drawn.Swap(0); n > 0 {
 		b.ctx.Value(poolKey{}).(*Pool).give(n, p.limits.Stranger)
+	}
+}
+
+// Leave leaves the place of the document of ctx, if it has one. A caller that waits for something else than
+// a processor, such as an answer from the network, calls it before.
+func Leave(ctx context.Context) {
+	if p, ok := ctx.Value(key{}).(*purse); ok {
+		p.leave()
 	}
 }
 

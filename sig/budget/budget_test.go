@@ -41,24 +41,6 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Expensive work calls Rest, cheap work never does.
-func TestRest(t *testing.T) {
-	rests := 0
-	b := budget.New(context.Background(), budget.Limits{Steps: 10 << 20, Rest: func() { rests++ }})
-	for range 1 << 20 {
-		b.Spend(1)
-	}
-	if rests != 0 {
-		t.Errorf("%d rests in the first tenth", rests)
-	}
-	for range 1 << 20 {
-		b.Spend(1)
-	}
-	if rests != 16 {
-		t.Errorf("%d rests for 2^20 steps, one for each 2^16 expected", rests)
-	}
-}
-
 // When the context is canceled, the work ends within a limited number of steps.
 func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

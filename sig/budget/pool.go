@@ -204,6 +204,7 @@ func (b *Budget) Alone() (end func(), err error) {
 		return end, nil
 	default:
 	}
+	b.purse.leave() // who has the turn may need it
 	late := time.NewTimer(pool.wait)
 	defer late.Stop()
 	select {

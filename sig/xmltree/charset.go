@@ -74,6 +74,9 @@ func (t *Tree) decode(document []byte, o Options) (body int, err error) {
 	if int64(len(document)) > o.Size {
 		return 0, failAt(nil, 0, ErrLimit, "the document has %d bytes; the limit is %d", len(document), o.Size)
 	}
+	if err := t.budget.Spend(int64(len(document))); err != nil {
+		return 0, err
+	}
 	told := false // the first bytes identify the encoding
 	for _, s := range signatures {
 		if bytes.HasPrefix(document, []byte(s.prefix)) {

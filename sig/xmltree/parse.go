@@ -60,8 +60,10 @@ func Parse(document []byte, o Options) (*Tree, error) {
 		return nil, err
 	}
 	p.s, p.i = t.text, body
-	if err := t.budget.Spend(int64(len(p.s))); err != nil {
-		return nil, err
+	if more := len(p.s) - len(document); more > 0 { // another encoding
+		if err := t.budget.Spend(int64(more)); err != nil {
+			return nil, err
+		}
 	}
 	t.uris = []string{"", NamespaceXML, NamespaceXMLNS}
 	t.relative = make([]bool, 3)

@@ -4,6 +4,7 @@ package xmltree
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"tamga/internal/judge"
+	"tamga/sig/budget"
 )
 
 // malformed has documents that every conforming parser refuses.
@@ -319,5 +321,17 @@ func TestNothingStays(t *testing.T) {
 				t.Errorf("%s is read", text)
 			}
 		}
+	}
+}
+
+// The bytes of a document are paid for before they are decoded, which takes memory and time.
+func TestParseSpendsBeforeItDecodes(t *testing.T) {
+	document := []byte(`<?xml version="1.0" encoding="koi8-r"?><a>` + strings.Repeat("\xC1", 1000) + `</a>`)
+	b := budget.New(context.Background(), budget.Limits{Steps: 900, Memory: 1 << 20})
+	if _, err := Parse(document, Options{Budget: b}); !errors.Is(err, budget.ErrSteps) {
+		t.Errorf("%v, want %v", err, budget.ErrSteps)
+	}
+	if b.Held() > 0 {
+		t.Errorf("%d bytes are held for text that was not paid for", b.Held())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // issuerLife is how long a downloaded certificate is kept.
@@ -28,6 +29,7 @@ type heldIssuer struct {
 // then the caIssuers addresses in the certificate. A downloaded certificate is recognised
 // by its name and key and does not become trusted.
 func (s *Source) Issuer(ctx context.Context, cert *x509gost.Certificate) (*x509gost.Certificate, error) {
+	budget.Leave(ctx)
 	if cert == nil {
 		return nil, errors.New("evidence: issuer: want a certificate")
 	}

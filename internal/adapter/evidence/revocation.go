@@ -14,6 +14,7 @@ import (
 	"tamga/pki/ocsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // maxAddressesAsked limits how many responders and how many lists of one certificate are
@@ -29,6 +30,7 @@ const maxAddressesAsked = 4
 // The certificate of a delegated OCSP responder must be valid now. The caller must check
 // its revocation.
 func (s *Source) Revocation(ctx context.Context, cert, issuer *x509gost.Certificate, notBefore time.Time) (sig.Proof, error) {
+	budget.Leave(ctx)
 	if cert == nil || issuer == nil || !cert.Issuer.Equal(issuer.Subject) {
 		return sig.Proof{}, errors.New("evidence: revocation: want a certificate and its issuer")
 	}

@@ -17,6 +17,7 @@ import (
 	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/budget"
 )
 
 // Values of sig.ErrEvidence.What.
@@ -30,6 +31,7 @@ const (
 // allowed. An empty address means the first registered service. If the service has a
 // class, others of the class may stamp instead.
 func (s *Source) TimeStamp(ctx context.Context, address string, d suite.Digest) (*tsp.Verified, error) {
+	budget.Leave(ctx)
 	if d.Hash == nil || len(d.Sum) != d.Hash.Size {
 		return nil, errors.New("evidence: time stamp: the digest does not fit its algorithm")
 	}

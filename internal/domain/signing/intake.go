@@ -49,9 +49,12 @@ type room struct {
 	spool  Spool
 	hash   *suite.Hash // the hash of the documents while they are received; nil: none
 	memory int64       // bytes that may still be stored in memory
-	file   SpoolFile   // nil until it is needed
-	end    int64       // bytes in file
-	users  int         // intakes with bytes in file
+	// enter waits for a place where a piece of a large document is hashed and stored; see
+	// [budget.Places.Enter]. nil: the pieces wait for nothing.
+	enter func() (leave func(), err error)
+	file  SpoolFile // nil until it is needed
+	end   int64     // bytes in file
+	users int       // intakes with bytes in file
 }
 
 // Intake receives one document. Bytes are written to it in order. It stores a small
@@ -90,13 +93,22 @@ func (in *Intake) Sibling() (*Intake, error) { return in.room.intake(), nil }
 // doubledUntil is the size in bytes up to which the memory of a document doubles when it is full.
 const doubledUntil = 256 << 10
 
-// Write appends p to the document. An error comes from the spool, which has no space.
+// Write appends p to the document. An error comes from the spool, which has no space, or from the
+// context of an untrusted caller, whose large documents wait for places.
 func (in *Intake) Write(p []byte) (int, error) {
 	if in.finished || in.closed {
 		return 0, errIntakeState
 	}
 	n := int64(len(p))
-	if !in.spooled && (in.size+n > memoryLimit || n > in.room.memory) {
+	spooled := in.spooled || in.size+n > memoryLimit || n > in.room.memory
+	if spooled && in.room.enter != nil {
+		leave, err := in.room.enter()
+		if err != nil {
+			return 0, err
+		}
+		defer leave()
+	}
+	if spooled && !in.spooled {
 		if err := in.turnToSpool(); err != nil {
 			return 0, err
 		}
@@ -163,7 +175,8 @@ func (in *Intake) ReadFrom(r io.Reader) (total int64, err error) {
 	}
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)
-	flow := inflow{from: r, hash: in.running}
+	flow := inflow{from: r, hash: in.running, enter: in.room.enter}
+	defer flow.end()
 	n, err := io.CopyBuffer(in.room.file, &flow, *piece)
 	in.size += n
 	in.room.end += n
@@ -178,13 +191,33 @@ func (in *Intake) ReadFrom(r io.Reader) (total int64, err error) {
 
 // inflow hashes the bytes that are read through it and keeps the error of the reader.
 type inflow struct {
-	from io.Reader
-	hash hash.Hash // nil: no hashing
-	err  error
+	from  io.Reader
+	hash  hash.Hash // nil: no hashing
+	enter func() (leave func(), err error)
+	leave func() // nil: there is no place to leave
+	err   error
 }
 
-func (f *inflow) Read(p []byte) (int, error) {
-	n, err := f.from.Read(p)
+// Read implements io.Reader. With enter, a piece is hashed and then stored by the caller in one place.
+// The place is not held while the next piece is read, since the client may take its time.
+func (f *inflow) Read(p []byte) (n int, err error) {
+	f.end()
+	if f.enter == nil {
+		n, err = f.from.Read(p)
+	} else {
+		for n < len(p) && err == nil { // each piece waits for a place, so it had better be whole
+			var more int
+			more, err = f.from.Read(p[n:])
+			n += more
+		}
+		if n > 0 {
+			var failed error
+			if f.leave, failed = f.enter(); failed != nil {
+				f.err = failed
+				return 0, failed
+			}
+		}
+	}
 	if f.hash != nil {
 		f.hash.Write(p[:n])
 	}
@@ -192,6 +225,14 @@ func (f *inflow) Read(p []byte) (int, error) {
 		f.err = err
 	}
 	return n, err
+}
+
+// end leaves the place of the last piece.
+func (f *inflow) end() {
+	if f.leave != nil {
+		f.leave()
+		f.leave = nil
+	}
 }
 
 func (in *Intake) turnToSpool() error {

@@ -4,12 +4,16 @@ package signing
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"tamga/pki/suite"
+	"tamga/sig/budget"
 )
 
 // heap is a Spool in memory that counts open files and can run out of space.
@@ -268,4 +272,105 @@ func TestSiblingsTakeTurns(t *testing.T) {
 	}
 	one.Close()
 	other.Close()
+}
+
+// client is a reader that calls before each piece.
+type client struct {
+	inPieces
+	before func()
+}
+
+func (s *client) Read(p []byte) (int, error) {
+	s.before()
+	return s.inPieces.Read(p)
+}
+
+// A large document of an untrusted caller is hashed and stored in places, which it does not hold
+// while it waits for the client. A small one needs none, nor does one of a caller with a token.
+func TestIntakeOfUntrustedCallersTakesPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places := budget.NewPlaces(1)
+		s := &Service{Spool: &heap{room: 1 << 30}, Places: places}
+		now := func() (leave func()) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+			defer cancel()
+			leave, err := places.Enter(ctx)
+			if err != nil {
+				t.Errorf("no place is free: %v", err)
+				return func() {}
+			}
+			return leave
+		}
+		receive := func(ctx context.Context, size int, before func()) (*Intake, error) {
+			in, err := s.NewIntake(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = in.ReadFrom(&client{inPieces{make([]byte, size), 10_000}, before})
+			return in, err
+		}
+		const large = 1 << 20
+
+		reads := 0
+		in, err := receive(t.Context(), large, func() { reads++; now()() })
+		if err != nil || in.Finish() != nil || reads < large/10_000 {
+			t.Fatalf("%d reads, %v", reads, err)
+		}
+		h := anonymousHash.New()
+		h.Write(make([]byte, large))
+		if !bytes.Equal(in.digest.Sum, h.Sum(nil)) {
+			t.Error("wrong digest")
+		}
+		now()()
+
+		leave := now()
+		if _, err := receive(t.Context(), memoryLimit, func() {}); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		received := make(chan error)
+		go func() {
+			_, err := receive(ctx, large, func() {})
+			received <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-received:
+			t.Errorf("a large document did not wait: %v", err)
+		default:
+		}
+		cancel()
+		if err := <-received; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want the error of the context", err)
+		}
+		trusted := newIntake(s.Spool, anonymousHash)
+		if n, err := trusted.ReadFrom(&inPieces{make([]byte, large), large}); n != large || err != nil {
+			t.Errorf("a caller with a token: %d, %v", n, err)
+		}
+		leave()
+
+		// A client that is gone after a part of the document: nothing is held.
+		n := 0
+		ctx, cancel = context.WithCancel(t.Context())
+		if _, err := receive(ctx, large, func() {
+			if n++; n == 80 {
+				cancel()
+			}
+		}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want the error of the context", err)
+		}
+		now()()
+
+		in, err = s.NewIntake(t.Context(), nil) // piece by piece
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range large / 10_000 {
+			if _, err := in.Write(make([]byte, 10_000)); err != nil {
+				t.Fatal(err)
+			}
+			now()()
+		}
+	})
 }

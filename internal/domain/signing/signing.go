@@ -95,6 +95,10 @@ type Service struct {
 	// nil: as much as any other.
 	Strangers func(size int64) budget.Limits
 
+	// Places are where large documents of callers without a token are hashed and stored while
+	// they are received. nil: nothing waits for a place.
+	Places *budget.Places
+
 	// Made is called for each signature that was made, if it is not nil: with the type as the
 	// specification writes it.
 	Made func(signatureType string, su *suite.Suite)
@@ -125,7 +129,11 @@ var anonymousHash = suite.Streebog256
 // another type of key, so the snapshot may have any age.
 func (s *Service) NewIntake(ctx context.Context, snap *Snapshot) (*Intake, error) {
 	if snap == nil {
-		return newIntake(s.Spool, anonymousHash), nil
+		in := newIntake(s.Spool, anonymousHash)
+		if s.Places != nil {
+			in.room.enter = func() (func(), error) { return s.Places.Enter(ctx) }
+		}
+		return in, nil
 	}
 	c, err := s.Keys.ResolveIn(ctx, &snap.Keys, snap.UserID, "")
 	switch {
