@@ -70,9 +70,9 @@ func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, doc
 	d.Operators, d.Trials = o, trials
 	d.ConfirmDeps = pages.ConfirmDeps{
 		Confirmations: r.Confirm, Steps: r.Identity, ToConfirm: toConfirm{operations},
-		CarryOutSigning: operations.Confirmed, CarryOutDeed: r.Keys.CarryOut, Paint: qr.GIF,
+		CarryOutSigning: operations.Confirmed, Paint: qr.GIF,
 	}
-	d.CertificateDeps = pages.CertificateDeps{Keys: r.Keys, Enrolment: r.Keys.Enrolment, Profiles: r.Keys.Profiles, PINs: r.Keys.PINRules()}
+	d.CertificateDeps = pages.CertificateDeps{Keys: r.Keys, Acts: r.Operations, Enrolment: r.Keys.Enrolment, Profiles: r.Keys.Profiles, PINs: r.Keys.PINRules()}
 	d.AccountDeps = pages.AccountDeps{
 		Own: r.Identity, People: r.Users, Grants: r.Tokens.Grants, Wishes: r.own.policies, Waiting: r.Held,
 		History: func(ctx context.Context, userID string, before int64, limit int) ([]audit.Entry, int64, error) {

@@ -48,6 +48,7 @@ import (
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
@@ -83,6 +84,7 @@ type Base struct {
 	Held         *held.Service
 	Authority    *authority.Service
 	Keys         *keys.Service
+	Operations   *operation.Service
 
 	log       *slog.Logger
 	ring      *vault.Ring
@@ -238,8 +240,9 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	reach := &reach.Service{Store: userStore, Now: db.Now}
 	sessions := session.New(store.Tokens{DB: db})
 	rules := c.Confirmation.Settings(&c.Documents, c.Messages.Language)
+	follower := operation.Follower{Store: store.OperationRows{DB: db}, Keep: c.Operations.Keep}
 	cancels := confirm.NewCanceller(confirm.CancelDeps{
-		Store: records, Answers: records, Audit: store.Audit{DB: db}, Events: messages, Render: tokenapi.RenderCallback, Language: rules.Language, Now: db.Now,
+		Store: records, Answers: records, Audit: store.Audit{DB: db}, Events: messages, Render: tokenapi.RenderCallback, Follower: follower, Language: rules.Language, Now: db.Now,
 	})
 	naming, err := c.Users.Naming()
 	if err != nil {
@@ -296,7 +299,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	}
 	confirmDeps := confirm.Deps{
 		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
-		Oath: tokens, Devices: approvers{approvals}, Messages: messages, Callbacks: callbacks, Render: tokenapi.RenderCallback, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
+		Oath: tokens, Devices: approvers{approvals}, Messages: messages, Callbacks: callbacks, Render: tokenapi.RenderCallback, Follower: follower, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 	}
 	if passkeys != nil {
 		confirmDeps.Passkeys = passkeys
@@ -358,16 +361,22 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Holder: holder, PINMemory: pinMemory, Authority: authority,
 		Rand: rand.Reader, Now: db.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
 		Exportable: c.Certificates.Exportable, ExportableByUsers: c.Certificates.ExportableByUsers, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users, enrolment.Proves()},
-		Confirming: &keys.Confirming{Records: confirmations, Life: c.Confirmation.Life},
-		Enrolment:  enrolment, Evidence: status, StatusAge: c.Certificates.StatusAge,
+		Enrolment: enrolment, Evidence: status, StatusAge: c.Certificates.StatusAge,
 	})
+	if err != nil {
+		return nil, err
+	}
+	operations, err := operation.New(operation.Settings{Life: c.Confirmation.Life, Lease: rules.Lease, Keep: c.Operations.Keep}, operation.Deps{
+		Store: store.OperationRows{DB: db}, Confirmations: confirmations, Vault: ring, Now: db.Now, Rand: rand.Reader,
+		Failed: func(err error) { log.Error("operations", "error", err) },
+	}, keys.OperationKinds()...)
 	if err != nil {
 		return nil, err
 	}
 	return &Base{
 		Config: c, DB: db, Audit: store.Audit{DB: db},
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
-		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
+		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys, Operations: operations,
 		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, sources: sources, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
 		software: c.Keys.Holder == vault.Software{}.Name(),
 	}, nil

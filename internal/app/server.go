@@ -105,13 +105,16 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	serves := signapi.Deps{
 		Signer: signer, Certificates: rooms.Keys, Operations: &operating,
 		Management: &signapi.Management{
-			Keys: rooms.Keys, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
+			Keys: rooms.Keys, Operations: rooms.Base.Operations, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
 			Realm: config.LocalIssuer, Templates: templatesOf(rooms.Config), Now: rooms.DB.Now, Life: rooms.Config.Operations.Life, Language: rooms.Config.Messages.Language,
 		},
 	}
 	if two.Anonymous {
 		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
 		serves.Anonymous = &signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)}
+	}
+	for form, by := range serves.Management.Renderers() {
+		rooms.Base.Operations.Render(form, by)
 	}
 	signatures := signapi.New(serves)
 	issued := &rooms.Config.Certificates

@@ -311,7 +311,7 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 		which, order = "CAST($1 AS TEXT) = ''", " ORDER BY due_at LIMIT $12"+s.skipLocked()
 	}
 	if !dueBefore.IsZero() {
-		which += " AND due_at <= $13 AND leased_until <= $13"
+		which += " AND due_at <= $13 AND leased_until <= $13 AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = confirmations.id AND o.leased_until > $13)"
 	} else {
 		which += " AND CAST($13 AS BIGINT) = 0"
 		if userID == "" {

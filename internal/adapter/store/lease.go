@@ -65,6 +65,19 @@ func (t leased) claim(ctx context.Context, db *DB, key, token string, now, until
 	return n == 1, err
 }
 
+// claimOne is a statement that leases one row if it has no lease and meets a condition, and counts the
+// attempt. $1 is the key, $2 the token, $3 the end of the lease, $4 now.
+func (t leased) claimOne(condition, columns string) string {
+	return "UPDATE " + t.table + " SET lease = $2, leased_until = $3, attempts = attempts + 1 WHERE " + t.key[0] + " = $1 AND " + t.open +
+		" AND leased_until <= $4 AND " + condition + " RETURNING " + columns
+}
+
+// spend is a statement of the holder that sets columns and ends the row. The token stays: a unit that runs
+// again after an outage knows its own end by it.
+func (t leased) spend(set string) string {
+	return "UPDATE " + t.table + " SET " + set + ", leased_until = 0" + t.holder()
+}
+
 // extend gives a lease a new end. It reports false if the lease is lost.
 func (t leased) extend(ctx context.Context, db *DB, token string, until time.Time, key ...any) (bool, error) {
 	n, err := db.exec(ctx, fmt.Sprintf("UPDATE %s SET leased_until = $%d%s", t.table, len(t.key)+2, t.holder()), append(key, token, millis(until))...)

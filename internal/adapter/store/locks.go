@@ -64,12 +64,12 @@ var lockOrder = []string{
 	"access_tokens",       // by id: tokens of an operator for others belong to two users
 	"confirmations",       // by id: one is carried out without the lock of its user
 	"confirmation_usage",  // by user and purpose
+	"operations",          // one row, or those of several confirmations by id
 	"authorities",         // the one whose list of revoked certificates changes
 	"message_budgets",     // of callers and addresses
 	"outbox",              // by id
 	"prepared",            // one row
 	"documents",           // by id
-	"operations",          // one row
 	"operation_callbacks", // of the operation
 }
 

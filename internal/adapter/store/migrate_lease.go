@@ -25,17 +25,17 @@ const databaseMillis = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIG
 // errLeaseLost ends a migration that another process has taken over.
 var errLeaseLost = errors.New("another process took over the migration, because this one did not renew its lease in time: migrate again")
 
-// lease is a row that one process has at a time. It is an ordinary row: a lock of the server
+// migrationLease is a row that one process has at a time. It is an ordinary row: a lock of the server
 // would end with a session, and not every PostgreSQL-compatible server has advisory locks.
-type lease struct {
+type migrationLease struct {
 	pool *sql.DB
 	name string
 }
 
 // takeLease waits until no other process migrates. held ends with ctx, or when the lease is
 // lost. end gives the lease back.
-func takeLease(ctx context.Context, pool *sql.DB) (l lease, held context.Context, end func() error, err error) {
-	l = lease{pool, rand.Text()}
+func takeLease(ctx context.Context, pool *sql.DB) (l migrationLease, held context.Context, end func() error, err error) {
+	l = migrationLease{pool, rand.Text()}
 	for {
 		taken, err := l.take(ctx)
 		if err != nil {
@@ -69,7 +69,7 @@ func takeLease(ctx context.Context, pool *sql.DB) (l lease, held context.Context
 }
 
 // take makes the table if it is missing, and takes the lease if it is free.
-func (l lease) take(ctx context.Context) (bool, error) {
+func (l migrationLease) take(ctx context.Context) (bool, error) {
 	var present bool
 	if err := l.pool.QueryRowContext(ctx, "SELECT to_regclass('"+leaseTable+"') IS NOT NULL").Scan(&present); err != nil {
 		return false, err
@@ -94,7 +94,7 @@ func (l lease) take(ctx context.Context) (bool, error) {
 }
 
 // renew renews the lease until ctx ends. It ends ctx when the lease is lost.
-func (l lease) renew(ctx context.Context, cancel context.CancelCauseFunc) {
+func (l migrationLease) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(leaseTime / 5)
 	defer ticker.Stop()
 	renewed := time.Now()
@@ -120,7 +120,7 @@ func (l lease) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // keep locks the row of the lease until the end of tx, so that nobody takes it over before
 // the commit.
-func (l lease) keep(ctx context.Context, tx *sql.Tx) error {
+func (l migrationLease) keep(ctx context.Context, tx *sql.Tx) error {
 	var id int64
 	err := tx.QueryRowContext(ctx, "SELECT id FROM "+leaseTable+" WHERE lease = $1 FOR UPDATE", l.name).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -130,7 +130,7 @@ func (l lease) keep(ctx context.Context, tx *sql.Tx) error {
 }
 
 // changes runs a statement and reports whether it changed a row.
-func (l lease) changes(ctx context.Context, query string, args ...any) (bool, error) {
+func (l migrationLease) changes(ctx context.Context, query string, args ...any) (bool, error) {
 	result, err := l.pool.ExecContext(ctx, query, args...)
 	if err != nil {
 		return false, err

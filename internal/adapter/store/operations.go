@@ -49,7 +49,7 @@ func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord
 		SELECT $1, CAST($2 AS TEXT), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CAST($13 AS BIGINT), $14, $27, $15, FALSE, $16, $17, 0, CAST($18 AS BIGINT), '', 0,
 			CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($20 AS BIGINT), CAST($21 AS BIGINT), CAST($22 AS BIGINT), CAST($23 AS BIGINT)
 		WHERE CAST($24 AS BOOLEAN) AND CAST($13 AS BIGINT) = 0 OR
-			(CAST($24 AS BOOLEAN) OR (SELECT COUNT(*) FROM operations WHERE user_id = $2 AND keep_until = 0) < $25) AND
+			(CAST($24 AS BOOLEAN) OR (SELECT COUNT(*) FROM operations WHERE user_id = $2 AND keep_until = 0 AND kind = '') < $25) AND
 			(SELECT COALESCE(SUM(octets), 0) FROM operations WHERE user_id = $2 AND octets > 0) + CAST($13 AS BIGINT) <= $26`,
 		o.ID, o.UserID, notNull(o.Owner), o.Action, string(o.State), o.Async, o.Parameters, o.Description, notNull(o.Documents), notNull(o.Plan), notNull(o.PIN),
 		o.Contents, o.Bytes, o.Results, o.Callback, o.Code, o.Message,
@@ -76,13 +76,13 @@ func (s Operations) owe(ctx context.Context, id, url string, now, expires time.T
 
 // FindOperation implements signing.OperationStore.
 func (s Operations) FindOperation(ctx context.Context, id string) (*signing.OperationRecord, bool, error) {
-	return one(ctx, s.DB, scanOperation, "SELECT "+operationColumns+" FROM operations WHERE id = $1", id)
+	return one(ctx, s.DB, scanOperation, "SELECT "+operationColumns+" FROM operations WHERE id = $1 AND kind = ''", id)
 }
 
 // ActiveOperations implements signing.OperationStore.
 func (s Operations) ActiveOperations(ctx context.Context, userID string, now time.Time, limit int) ([]*signing.OperationRecord, error) {
 	return all(ctx, s.DB, scanOperation, "SELECT "+operationColumns+` FROM operations
-		WHERE user_id = $1 AND keep_until = 0 AND (complete_before > $2 OR leased_until > $2)
+		WHERE user_id = $1 AND keep_until = 0 AND kind = '' AND (complete_before > $2 OR leased_until > $2)
 		ORDER BY created_at, id LIMIT $3`, userID, millis(now), limit)
 }
 
@@ -102,7 +102,7 @@ func (s Operations) UnderWay(ctx context.Context, operatorID string, after signi
 			" ORDER BY x.created_at, x.id LIMIT $5) AS " + name
 	}
 	return all(ctx, s.DB, scanUnderWay,
-		begin+part("begun", "operations", "x.keep_until = 0 AND (x.complete_before > $2 OR x.leased_until > $2)")+" UNION ALL "+
+		begin+part("begun", "operations", "x.keep_until = 0 AND x.kind = '' AND (x.complete_before > $2 OR x.leased_until > $2)")+" UNION ALL "+
 			part("waiting", "confirmations", "x.ended_at = 0 AND x.due_at > $2 AND x.purpose = '"+string(confirm.ForOperation)+"'")+
 			" ORDER BY created_at, id LIMIT $5", operatorID, millis(now), millis(after.CreatedAt), after.ID, limit)
 }
@@ -114,7 +114,7 @@ func scanUnderWay(r row) (u signing.UnderWay, err error) {
 
 // ClaimOperation implements signing.OperationStore.
 func (s Operations) ClaimOperation(ctx context.Context, lease string, now, until time.Time) (*signing.OperationRecord, bool, error) {
-	return returning(ctx, s.DB, scanOperation, leasedOperations.claimNext(s.DB, "is_async AND keep_until = 0 AND complete_before > $3", operationColumns),
+	return returning(ctx, s.DB, scanOperation, leasedOperations.claimNext(s.DB, "is_async AND keep_until = 0 AND kind = '' AND complete_before > $3", operationColumns),
 		lease, millis(until), millis(now))
 }
 
@@ -154,7 +154,7 @@ func (s Operations) CancelOperation(ctx context.Context, id, userID string, now,
 		var url string
 		url, cancelled, err = returning(ctx, s.DB, scalar[string], `UPDATE operations SET state = 'Cancelled',
 				updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, pin = $5, octets = 0, contents = '', `+freed+`
-			WHERE id = $1 AND user_id = $2 AND keep_until = 0 AND (complete_before > $3 OR leased_until > $3)
+			WHERE id = $1 AND user_id = $2 AND keep_until = 0 AND kind = '' AND (complete_before > $3 OR leased_until > $3)
 			RETURNING callback`, id, userID, millis(now), millis(keepUntil), []byte{})
 		if err != nil || !cancelled {
 			return err
@@ -174,8 +174,8 @@ func (s Operations) SweepOperations(ctx context.Context, now, keepUntil time.Tim
 				return e, err
 			}, `UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2,
 					plan = $3, pin = $3, octets = 0, contents = '', `+freed+`
-				WHERE keep_until = 0 AND complete_before <= $1 AND leased_until <= $1 AND id IN
-					(SELECT id FROM operations WHERE keep_until = 0 AND complete_before <= $1 AND leased_until <= $1 LIMIT $4`+s.skipLocked()+`)
+				WHERE keep_until = 0 AND kind = '' AND complete_before <= $1 AND leased_until <= $1 AND id IN
+					(SELECT id FROM operations WHERE keep_until = 0 AND kind = '' AND complete_before <= $1 AND leased_until <= $1 LIMIT $4`+s.skipLocked()+`)
 				RETURNING id, callback`, millis(now), millis(keepUntil), []byte{}, sweepPortion)
 			if err != nil {
 				return err

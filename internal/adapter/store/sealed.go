@@ -48,6 +48,7 @@ var sealedColumns = []sealedColumn{
 	{table: "confirmation_contents", column: "secret", row: "id", purpose: "confirmation"},
 	{table: "confirmation_contents", column: "offline", row: "id", purpose: "confirmation"},
 	{table: "confirmation_answers", column: "sealed", row: "id", purpose: "confirmation"},
+	{table: "operations", column: "secret", row: "id", purpose: "operation"},
 	{table: "operations", column: "pin", row: "id", purpose: "operation pin"},
 	{table: "operations", column: "answer", row: "id", purpose: "operation"},
 	{table: "answers", column: "body", row: "caller || '/' || name", purpose: "kept answer"},

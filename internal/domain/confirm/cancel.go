@@ -21,6 +21,12 @@ type Events interface {
 	Call(ctx context.Context, c notify.Call) error
 }
 
+// Follower is what moves with a record: its operation. It joins the transaction of ctx, which has locked
+// the record, and is told before events are sent.
+type Follower interface {
+	Follow(ctx context.Context, r *Record) error
+}
+
 // CancelDeps are what a Canceller works with. The stores keep their tables in one database.
 type CancelDeps struct {
 	Store    Store
@@ -28,7 +34,8 @@ type CancelDeps struct {
 	Audit    audit.Log
 	Events   Events
 	Render   Render
-	Language string // of the names of actions in events: "ru" or "en"
+	Follower Follower // nil: nothing moves with a record
+	Language string   // of the names of actions in events: "ru" or "en"
 	Now      func() time.Time
 }
 
@@ -85,10 +92,24 @@ var events = map[State]notify.EventType{
 	Completed: notify.ConfirmationCompleted, Error: notify.ConfirmationFailed,
 }
 
-// note writes the audit entry and sends the event and the callback of a record that has a
-// new state, in the transaction of ctx. how is for the entry, "" for nothing. Errors roll it
-// back.
+// note moves what follows a record that has a new state, writes the audit entry and sends the event and the
+// callback, in the transaction of ctx. how is for the entry, "" for nothing. Errors roll it back.
 func (c *Canceller) note(ctx context.Context, who audit.Principal, r *Record, how string) error {
+	if err := c.follow(ctx, r); err != nil {
+		return err
+	}
+	return c.tell(ctx, who, r, how)
+}
+
+func (c *Canceller) follow(ctx context.Context, r *Record) error {
+	if c.needs.Follower == nil {
+		return nil
+	}
+	return fault.Rollback(c.needs.Follower.Follow(ctx, r))
+}
+
+// tell is note without what follows.
+func (c *Canceller) tell(ctx context.Context, who audit.Principal, r *Record, how string) error {
 	detail := []string{string(r.State), r.Action, r.What.Group()}
 	if r.Method != "" {
 		detail = append(detail, r.Method, notify.OneLine(r.Label), fmt.Sprintf("challenge %d", r.Round))
@@ -116,9 +137,15 @@ func (c *Canceller) note(ctx context.Context, who audit.Principal, r *Record, ho
 	}))
 }
 
+// noteAll is note for several records. All that follow move first, in the order of locks.
 func (c *Canceller) noteAll(ctx context.Context, who audit.Principal, list []Record) error {
 	for i := range list {
-		if err := c.note(ctx, who, &list[i], ""); err != nil {
+		if err := c.follow(ctx, &list[i]); err != nil {
+			return err
+		}
+	}
+	for i := range list {
+		if err := c.tell(ctx, who, &list[i], ""); err != nil {
 			return err
 		}
 	}

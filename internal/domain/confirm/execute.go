@@ -41,26 +41,17 @@ type Execution struct {
 // of another client, or about something else than sum; temporarily_unavailable while
 // another request carries it out.
 func (s *Service) Take(ctx context.Context, who audit.Principal, id string, sum what.Digest) (*Execution, error) {
-	r, err := s.Find(ctx, who, id)
-	if err != nil {
-		return nil, err
-	}
-	now := s.now()
+	r, done, err := s.Ready(ctx, who, id)
 	switch {
-	case who.ClientID != r.ClientID:
-		return nil, fault.New(fault.InvalidTransaction, "another client began the operation: it must be carried out by the same client")
+	case err != nil:
+		return nil, err
 	case subtle.ConstantTimeCompare(sum[:], r.What[:]) != 1:
 		return nil, fault.New(fault.InvalidTransaction, "the documents, the parameters or the certificate differ from what was confirmed")
-	case r.State == Completed && now.Before(r.CompleteBefore):
+	case done:
 		content, err := s.content(ctx, &r, false)
 		return &Execution{Record: r, Content: content, Done: true, s: s, who: who}, err
 	}
-	if err := r.ended(now); err != nil {
-		return nil, err
-	}
-	if r.State != Confirmed {
-		return nil, fault.New(fault.InvalidTransaction, "the operation is not confirmed yet")
-	}
+	now := s.now()
 	e := &Execution{Record: r, s: s, who: who}
 	if e.lease, err = s.leases().New(); err != nil {
 		return nil, err
@@ -76,6 +67,50 @@ func (s *Service) Take(ctx context.Context, who audit.Principal, id string, sum 
 		return nil, errors.Join(err, e.Release(ctx))
 	}
 	return e, nil
+}
+
+// Ready returns a record of who that may be carried out, until Record.CompleteBefore. done means that it
+// was carried out before, so that a client which did not get the answer can fetch it.
+//
+// Faults besides those of Service: invalid_transaction for a record that is not confirmed, and for one of
+// another client.
+func (s *Service) Ready(ctx context.Context, who audit.Principal, id string) (r Record, done bool, err error) {
+	if r, err = s.Find(ctx, who, id); err != nil {
+		return r, false, err
+	}
+	now := s.now()
+	switch {
+	case who.ClientID != r.ClientID:
+		return r, false, fault.New(fault.InvalidTransaction, "another client began the operation: it must be carried out by the same client")
+	case r.State == Completed && now.Before(r.CompleteBefore):
+		return r, true, nil
+	}
+	if err := r.ended(now); err != nil {
+		return r, false, err
+	}
+	if r.State != Confirmed {
+		return r, false, fault.New(fault.InvalidTransaction, "the operation is not confirmed yet")
+	}
+	return r, false, nil
+}
+
+// Complete ends a confirmed record of who as Completed, in the transaction of ctx. change makes what
+// belongs to it, before the events are sent. The fault is that of the present state of a record that is not
+// confirmed any more. All errors roll the transaction back.
+func (s *Service) Complete(ctx context.Context, who audit.Principal, r *Record, change func(ctx context.Context) error) error {
+	m := Move{At: s.now()}
+	m.From, m.To = leads(StepComplete)
+	after, moved, err := s.deps.Store.MoveConfirmation(ctx, r.ID, m)
+	if err == nil && !moved {
+		err = s.refused(ctx, r.ID, m.At)
+	}
+	if err == nil {
+		err = change(ctx)
+	}
+	if err != nil {
+		return fault.Rollback(err)
+	}
+	return s.note(ctx, who, &after, "")
 }
 
 // leases are the leases of executions.

@@ -63,6 +63,7 @@ type Deps struct {
 	Messages   Messages
 	Callbacks  *Callbacks // nil: the installation makes no callbacks
 	Render     Render     // nil: no record has a callback
+	Follower   Follower   // nil: nothing moves with a record
 	Vault      notify.Sealer
 	Audit      audit.Log
 	Now        func() time.Time
@@ -95,7 +96,7 @@ func New(s Settings, d Deps) (*Service, error) {
 		return nil, fmt.Errorf("confirm: settings: %w", err)
 	}
 	service := &Service{
-		Canceller: NewCanceller(CancelDeps{Store: d.Store, Answers: d.Answers, Audit: d.Audit, Events: d.Messages, Render: d.Render, Language: s.Language, Now: d.Now}),
+		Canceller: NewCanceller(CancelDeps{Store: d.Store, Answers: d.Answers, Audit: d.Audit, Events: d.Messages, Render: d.Render, Follower: d.Follower, Language: s.Language, Now: d.Now}),
 		settings:  s, deps: d, codes: codes, started: make(chan struct{}, 1),
 	}
 	for _, name := range s.Methods {

@@ -250,7 +250,6 @@ type Options struct {
 
 	Policy       Permitter    // decides about the acts of users
 	Confirmation Confirmation // nil: nothing waits for a confirmation
-	Confirming   *Confirming  // nil: an act that needs a confirmation is refused
 	Events       Events       // nil: no notices
 	Profiles     Profiles     // nil: users have no known names
 

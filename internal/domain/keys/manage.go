@@ -11,28 +11,20 @@ import (
 	"unicode/utf8"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/vault"
 	"tamga/pki/suite"
 )
 
-// Act is an operation of a user on their own keys.
+// Act is an act of a user on their own keys.
 type Act struct {
 	Who audit.Principal
-	// ForceConfirmation is set when the client asks for a confirmation.
-	ForceConfirmation bool
-	// Form is the interface of the request. Only FormOperation has operations that wait for
-	// their confirmation; a client of another one must propose them.
-	Form confirm.Form
 
-	// decided is the action that the policies were asked about. spend is set after a
-	// confirmation; see Service.change.
-	decided policy.Action
-	spend   func(ctx context.Context, do func(ctx context.Context) (any, error)) error
+	run *operation.Run // of an operation; nil: the method was called directly
 }
 
 // Permitter checks the user's access policy; [policy.Service] satisfies it.
@@ -50,34 +42,30 @@ type Events interface {
 	Emit(ctx context.Context, e notify.Event) error
 }
 
-// guard checks the policies before an act.
+// guard checks the policies before an act. Of an operation, they were asked a moment ago.
 func (s *Service) guard(ctx context.Context, a Act, action policy.Action) error {
-	if a.decided != 0 && a.decided != action {
-		return fmt.Errorf("keys: the policies were asked about %s, and the act is %s", a.decided, action)
+	if a.run != nil {
+		if asked := a.run.Asked(); asked != action {
+			return fmt.Errorf("keys: the policies were asked about %s, and the act is %s", asked, action)
+		}
+		return nil
 	}
-	if a.decided != 0 && a.spend == nil {
-		return nil // asked a moment ago
-	}
-	needed, err := s.needed(ctx, a, action)
-	if err == nil && needed && a.spend == nil {
-		err = unconfirmed(action)
+	needed, err := s.needed(ctx, a.Who, action)
+	if err == nil && needed {
+		err = operation.Unconfirmed(action)
 	}
 	return err
 }
 
 // needed checks the access policy and reports whether an act needs a confirmation.
-func (s *Service) needed(ctx context.Context, a Act, action policy.Action) (bool, error) {
-	if a.Who.UserID == "" || s.Policy == nil {
+func (s *Service) needed(ctx context.Context, who audit.Principal, action policy.Action) (bool, error) {
+	if who.UserID == "" || s.Policy == nil {
 		return false, errors.New("keys: an act needs a user and an access policy")
 	}
-	if err := s.Policy.Permit(ctx, a.Who.UserID, action); err != nil || a.ForceConfirmation || s.Confirmation == nil {
-		return a.ForceConfirmation, err
+	if err := s.Policy.Permit(ctx, who.UserID, action); err != nil || s.Confirmation == nil {
+		return false, err
 	}
-	return s.Confirmation.NeedsConfirmation(ctx, a.Who.UserID, action)
-}
-
-func unconfirmed(action policy.Action) error {
-	return fault.Newf(fault.MethodNotConfirmed, "%s needs a confirmation: create an operation by v2 or a transaction by POST /api/transactions, and have the user confirm it; nothing was done", action)
+	return s.Confirmation.NeedsConfirmation(ctx, who.UserID, action)
 }
 
 // emit notifies the user of an event, in the transaction of ctx.

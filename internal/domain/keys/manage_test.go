@@ -19,6 +19,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/judge"
 	"tamga/pki/chain"
@@ -125,9 +126,6 @@ func TestGuards(t *testing.T) {
 			t.Errorf("%s to be confirmed: %v", x.name, err)
 		}
 		p.Service = old
-		if err := x.do(keys.Act{Who: audit.Principal{UserID: alice}, ForceConfirmation: true}); !fault.Is(err, fault.MethodNotConfirmed) {
-			t.Errorf("%s with ForceConfirmation: %v", x.name, err)
-		}
 		if err := x.do(keys.Act{}); err == nil {
 			t.Errorf("%s by nobody", x.name)
 		}
@@ -987,8 +985,8 @@ func TestTransfer(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	own := &keys.Deed{Kind: keys.ToExport, Certificate: number(c), Secrets: keys.DeedSecrets{PIN: pin, Password: "пароль файла"}}
-	if _, _, err := p.Perform(ctx, as(alice), own); !fault.Is(err, fault.MethodNotConfirmed) {
+	own := &keys.Plan{Kind: keys.ToExport, Certificate: number(c), Secrets: keys.Secrets{PIN: pin, Password: "пароль файла"}}
+	if _, _, err := acts(t, p, &rows{}).Start(ctx, own.Ordered(as(alice).Who, operation.FormPage, operation.Waits)); !fault.Is(err, fault.MethodNotConfirmed) {
 		t.Errorf("an export by the user without a confirmation: %v", err)
 	}
 	if may, err := p.MayExport(ctx, alice); may || err != nil {

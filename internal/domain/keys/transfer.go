@@ -11,6 +11,7 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/vault"
 	"tamga/pki/chain"
@@ -180,9 +181,9 @@ type Exported struct {
 
 // exportOwn returns a key of the caller as a PKCS #12 file, after a confirmation. The faults are
 // those of Export.
-func (s *Service) exportOwn(ctx context.Context, a Act, id string, secrets DeedSecrets) (*Exported, error) {
-	if a.spend == nil {
-		return nil, unconfirmed(policy.PrivateKeyAccess)
+func (s *Service) exportOwn(ctx context.Context, a Act, id string, secrets Secrets) (*Exported, error) {
+	if a.run == nil || !a.run.Confirmed() {
+		return nil, operation.Unconfirmed(policy.PrivateKeyAccess)
 	}
 	if err := s.guard(ctx, a, policy.PrivateKeyAccess); err != nil {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
@@ -24,10 +24,6 @@ import (
 // Keys manages the certificates of a user; see [keys.Service].
 type Keys interface {
 	Find(ctx context.Context, userID, id string) (*keys.Certificate, error)
-	// Perform does a deed, or begins an operation that the user must confirm.
-	Perform(ctx context.Context, a keys.Act, d *keys.Deed) (result any, waiting *confirm.Record, err error)
-	// Propose begins an operation that the user must confirm, whatever the policy says.
-	Propose(ctx context.Context, a keys.Act, d *keys.Deed) (*confirm.Record, error)
 	// MayExport reports whether the user may export own keys.
 	MayExport(ctx context.Context, userID string) (bool, error)
 	// MayRequest reports whether the user may request certificates.
@@ -38,9 +34,16 @@ type Keys interface {
 	Request(ctx context.Context, who audit.Principal, id string) (*keys.Request, error)
 }
 
+// Acts does what users order on these pages; see [operation.Service].
+type Acts interface {
+	Start(ctx context.Context, o *operation.Order) (result any, waiting *operation.Operation, err error)
+	CarryOut(ctx context.Context, who audit.Principal, c *operation.Claim) (o *operation.Operation, result any, err error)
+}
+
 // CertificateDeps lists what the pages of certificates call.
 type CertificateDeps struct {
 	Keys      Keys
+	Acts      Acts // with the kinds of package keys
 	Enrolment keys.Enrolment
 	Profiles  keys.Profiles // nil: users have no known names
 	PINs      keys.PINRules
@@ -69,18 +72,18 @@ func (a *API) certificateRoutes() []rest.Route {
 		page("GET /certificates", "CertificatesPage", rest.SignedIn, a.certificatesPage),
 		page("GET /certificates/request", "RequestCertificatePage", rest.SignedIn, a.requestForm),
 		rest.Handle("POST /certificates/request", "RequestCertificateByPage", rest.SignedIn, a.request).Answering(rest.Redirect{}),
-		rest.Handle("POST /certificates/do/install", "InstallCertificateByPage", rest.SignedIn, a.newDeed("install", installed)).Answering(rest.Redirect{}),
+		rest.Handle("POST /certificates/do/install", "InstallCertificateByPage", rest.SignedIn, a.newAct("install", installed)).Answering(rest.Redirect{}),
 		page("GET "+one, "CertificatePage", rest.SignedIn, a.certificatePage),
 		post(one+"/do/default", "SetDefaultCertificateByPage", a.makeDefault),
 		post(one+"/do/name", "SetFriendlyNameByPage", a.setFriendlyName),
-		post(one+"/do/pin", "ChangePinByPage", a.deedOf("pin", pinChanged)),
-		post(one+"/do/renew", "RenewCertificateByPage", a.deedOf("renew", renewed)),
-		post(one+"/do/status", "ChangeCertificateStatusByPage", a.deedOf("status", statusChanged)),
-		post(one+"/do/delete", "DeleteCertificateByPage", a.deedOf("delete", deleted)),
+		post(one+"/do/pin", "ChangePinByPage", a.actOf("pin", pinChanged)),
+		post(one+"/do/renew", "RenewCertificateByPage", a.actOf("renew", renewed)),
+		post(one+"/do/status", "ChangeCertificateStatusByPage", a.actOf("status", statusChanged)),
+		post(one+"/do/delete", "DeleteCertificateByPage", a.actOf("delete", deleted)),
 		post(one+"/do/export", "ExportKeyByPage", a.exportKey),
 		rest.Handle("GET "+one+"/certificate.cer", "DownloadCertificate", rest.SignedIn, a.downloadCertificate).Answering(rest.File{}).Exact(),
 		rest.Handle("GET /certificate-requests/{id}/request.p10", "DownloadRequest", rest.SignedIn, a.downloadRequest).Answering(rest.File{}).Exact(),
-		post("/certificates/do/requests/{id}/delete", "DeleteRequestByPage", a.deedOf("request-delete", requestDeleted)),
+		post("/certificates/do/requests/{id}/delete", "DeleteRequestByPage", a.actOf("request-delete", requestDeleted)),
 	}
 }
 
@@ -90,37 +93,37 @@ type onCertificate struct {
 	Body rest.Form
 }
 
-// deedOf makes the function of a form that asks for a deed on what the address names. name is that
+// actOf makes the function of a form that asks for an act on what the address names. name is that
 // of its words in certificates.done.
-func (a *API) deedOf(name string, read func(id string, form rest.Form) (*keys.Deed, error)) func(context.Context, onCertificate) (rest.Redirect, error) {
+func (a *API) actOf(name string, read func(id string, form rest.Form) (*keys.Plan, error)) func(context.Context, onCertificate) (rest.Redirect, error) {
 	return func(ctx context.Context, r onCertificate) (rest.Redirect, error) {
-		d, err := read(r.ID, r.Body)
+		p, err := read(r.ID, r.Body)
 		if err != nil {
 			return rest.Redirect{}, err
 		}
-		return a.perform(ctx, name, d)
+		return a.perform(ctx, name, p)
 	}
 }
 
 // formed is a form that is about nothing that exists.
 type formed struct{ Body rest.Form }
 
-// newDeed makes the function of a form that asks for something new.
-func (a *API) newDeed(name string, read func(form rest.Form) (*keys.Deed, error)) func(context.Context, formed) (rest.Redirect, error) {
+// newAct makes the function of a form that asks for something new.
+func (a *API) newAct(name string, read func(form rest.Form) (*keys.Plan, error)) func(context.Context, formed) (rest.Redirect, error) {
 	return func(ctx context.Context, r formed) (rest.Redirect, error) {
-		d, err := read(r.Body)
+		p, err := read(r.Body)
 		if err != nil {
 			return rest.Redirect{}, err
 		}
-		return a.perform(ctx, name, d)
+		return a.perform(ctx, name, p)
 	}
 }
 
-// perform does a deed, or leads to its confirmation.
-func (a *API) perform(ctx context.Context, name string, d *keys.Deed) (rest.Redirect, error) {
-	concerning(ctx, d)
+// perform does an act, or leads to its confirmation.
+func (a *API) perform(ctx context.Context, name string, p *keys.Plan) (rest.Redirect, error) {
+	concerning(ctx, p)
 	to := seeOther("/certificates?done=" + name)
-	_, waiting, err := a.Keys.Perform(ctx, keys.Act{Who: rest.Caller(ctx), Form: confirm.FormOperation}, d)
+	_, waiting, err := a.Acts.Start(ctx, p.Ordered(rest.Caller(ctx), operation.FormPage, operation.Waits))
 	if waiting != nil {
 		rest.Concerning(ctx, "operation "+waiting.ID)
 		to.Location = "/confirm/" + waiting.ID
@@ -128,10 +131,10 @@ func (a *API) perform(ctx context.Context, name string, d *keys.Deed) (rest.Redi
 	return to, err
 }
 
-// concerning names in the audit entry what a deed is about. Only a text that can be a number
+// concerning names in the audit entry what an act is about. Only a text that can be a number
 // is written.
-func concerning(ctx context.Context, d *keys.Deed) {
-	for kind, id := range map[string]string{"certificate": cmp.Or(d.Certificate, d.Order.Renew), "request": d.Request} {
+func concerning(ctx context.Context, p *keys.Plan) {
+	for kind, id := range map[string]string{"certificate": cmp.Or(p.Certificate, p.Order.Renew), "request": p.Request} {
 		if id != "" && len(id) < 20 && strings.Trim(id, "0123456789") == "" {
 			rest.Concerning(ctx, kind+" "+id)
 		}
@@ -222,7 +225,7 @@ func (a *API) request(ctx context.Context, r formed) (rest.Redirect, error) {
 	var to rest.Redirect
 	err := a.checkOwnNumbers(ctx, r.Body)
 	if err == nil {
-		to, err = a.newDeed("request", a.requested)(ctx, r)
+		to, err = a.newAct("request", a.requested)(ctx, r)
 	}
 	if _, refused := fault.As(err); !refused {
 		return to, err
@@ -324,7 +327,7 @@ func (a *API) profile(ctx context.Context) (map[string]string, error) {
 
 // requested reads the form of a request. Names that the form does not have are the
 // registered ones.
-func (a *API) requested(form rest.Form) (*keys.Deed, error) {
+func (a *API) requested(form rest.Form) (*keys.Plan, error) {
 	order := keys.Order{Suite: form.Get("suite"), Name: map[string]string{}}
 	if text := form.Get("authority"); text != "" {
 		id, err := strconv.ParseInt(text, 10, 64)
@@ -347,7 +350,7 @@ func (a *API) requested(form rest.Form) (*keys.Deed, error) {
 		}
 	}
 	pin, err := newPIN(form)
-	return &keys.Deed{Kind: keys.ToRequest, Order: order, Secrets: keys.DeedSecrets{New: pin}}, err
+	return &keys.Plan{Kind: keys.ToRequest, Order: order, Secrets: keys.Secrets{New: pin}}, err
 }
 
 // newPIN returns a PIN that was typed twice.
@@ -358,26 +361,26 @@ func newPIN(form rest.Form) (string, error) {
 	return form.Get("new"), nil
 }
 
-func installed(form rest.Form) (*keys.Deed, error) {
+func installed(form rest.Form) (*keys.Plan, error) {
 	text := strings.TrimSpace(form.Get("certificate"))
 	if text == "" {
 		return nil, fault.New(fault.CertificateFormat, "the certificate is missing: paste it as PEM or Base64")
 	}
-	return &keys.Deed{Kind: keys.ToInstall, Data: []byte(text)}, nil
+	return &keys.Plan{Kind: keys.ToInstall, Data: []byte(text)}, nil
 }
 
-func requestDeleted(id string, _ rest.Form) (*keys.Deed, error) {
-	return &keys.Deed{Kind: keys.ToDeleteRequest, Request: id}, nil
+func requestDeleted(id string, _ rest.Form) (*keys.Plan, error) {
+	return &keys.Plan{Kind: keys.ToDeleteRequest, Request: id}, nil
 }
 
-func pinChanged(id string, form rest.Form) (*keys.Deed, error) {
+func pinChanged(id string, form rest.Form) (*keys.Plan, error) {
 	pin, err := newPIN(form)
-	return &keys.Deed{Kind: keys.ToChangePIN, Certificate: id, Secrets: keys.DeedSecrets{PIN: form.Get("pin"), New: pin}}, err
+	return &keys.Plan{Kind: keys.ToChangePIN, Certificate: id, Secrets: keys.Secrets{PIN: form.Get("pin"), New: pin}}, err
 }
 
-func renewed(id string, form rest.Form) (*keys.Deed, error) {
+func renewed(id string, form rest.Form) (*keys.Plan, error) {
 	pin, err := newPIN(form)
-	return &keys.Deed{Kind: keys.ToRequest, Order: keys.Order{Renew: id}, Secrets: keys.DeedSecrets{PIN: form.Get("pin"), New: pin}}, err
+	return &keys.Plan{Kind: keys.ToRequest, Order: keys.Order{Renew: id}, Secrets: keys.Secrets{PIN: form.Get("pin"), New: pin}}, err
 }
 
 // exportKey asks for a key in a file. What comes back is the page of the confirmation: a session
@@ -387,9 +390,9 @@ func (a *API) exportKey(ctx context.Context, r onCertificate) (rest.Redirect, er
 	if password != r.Body.Get("password_again") {
 		return rest.Redirect{}, fault.New(fault.InvalidParameters, "the two passwords of the file differ: type the same one twice")
 	}
-	d := &keys.Deed{Kind: keys.ToExport, Certificate: r.ID, Secrets: keys.DeedSecrets{PIN: r.Body.Get("pin"), Password: password}}
-	concerning(ctx, d)
-	waiting, err := a.Keys.Propose(ctx, keys.Act{Who: rest.Caller(ctx), Form: confirm.FormOperation}, d)
+	p := &keys.Plan{Kind: keys.ToExport, Certificate: r.ID, Secrets: keys.Secrets{PIN: r.Body.Get("pin"), Password: password}}
+	concerning(ctx, p)
+	_, waiting, err := a.Acts.Start(ctx, p.Ordered(rest.Caller(ctx), operation.FormPage, operation.Always))
 	if err != nil {
 		return rest.Redirect{}, err
 	}
@@ -403,8 +406,8 @@ func exportedFile(ctx context.Context, e *keys.Exported) rest.File {
 	return rest.File{Content: bytes.NewReader(e.File), Name: "certificate-" + id + ".p12", Type: "application/x-pkcs12"}
 }
 
-func deleted(id string, form rest.Form) (*keys.Deed, error) {
-	return &keys.Deed{Kind: keys.ToDelete, Certificate: id}, sure(form, id)
+func deleted(id string, form rest.Form) (*keys.Plan, error) {
+	return &keys.Plan{Kind: keys.ToDelete, Certificate: id}, sure(form, id)
 }
 
 // sure refuses a form whose user did not type the number of what is lost for good.
@@ -421,7 +424,7 @@ var statuses = map[string]keys.Status{"hold": keys.Hold, "unhold": keys.Active, 
 // revocationReasons are the reasons that a user may give (RFC 5280, section 5.3.1).
 var revocationReasons = []int{0, 1, 3, 4, 5}
 
-func statusChanged(id string, form rest.Form) (*keys.Deed, error) {
+func statusChanged(id string, form rest.Form) (*keys.Plan, error) {
 	status, known := statuses[form.Get("status")]
 	if !known {
 		return nil, fault.New(fault.InvalidParameters, "status: want hold, unhold or revoke")
@@ -436,7 +439,7 @@ func statusChanged(id string, form rest.Form) (*keys.Deed, error) {
 			return nil, fault.New(fault.InvalidParameters, "reason: want one of the list")
 		}
 	}
-	return &keys.Deed{Kind: keys.ToSetStatus, Certificate: id, Status: o, Secrets: keys.DeedSecrets{PIN: form.Get("pin")}}, nil
+	return &keys.Plan{Kind: keys.ToSetStatus, Certificate: id, Status: o, Secrets: keys.Secrets{PIN: form.Get("pin")}}, nil
 }
 
 // certificateView is one certificate.

@@ -20,6 +20,7 @@ import (
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
@@ -59,10 +60,8 @@ type ConfirmDeps struct {
 	Confirmations Confirmations
 	Steps         Steps
 	ToConfirm     ToConfirm
-	// CarryOutSigning and CarryOutDeed carry out what the user began on these pages; see
-	// [signing.Operations] and [keys.Service].
+	// CarryOutSigning carries out signatures that the user began on these pages; see [signing.Operations].
 	CarryOutSigning func(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*signing.Operation, error)
-	CarryOutDeed    func(ctx context.Context, who audit.Principal, o *keys.ConfirmedDeed) ([]byte, error)
 	// Paint makes a GIF with the QR code of a text.
 	Paint func(text string) ([]byte, error)
 }
@@ -522,15 +521,11 @@ func (a *API) carryOut(ctx context.Context, r *confirm.Record, pin string) (any,
 		}
 		rest.Afterwards(ctx, op)
 	default:
-		var made any // it is not stored, so a repetition of the form gets no key
-		_, err := a.CarryOutDeed(ctx, who, &keys.ConfirmedDeed{
-			ID: r.ID, Form: confirm.FormOperation, Kinds: keys.Kinds(), PIN: pin,
-			Render: func(_ *confirm.Record, result any) ([]byte, error) { made = result; return []byte("{}"), nil },
-		})
+		_, made, err := a.Acts.CarryOut(ctx, who, &operation.Claim{ID: r.ID, Form: operation.FormPage, Kinds: keys.Names(), PIN: pin})
 		if err != nil {
 			return nil, err
 		}
-		if e, ok := made.(*keys.Exported); ok {
+		if e, ok := made.(*keys.Exported); ok { // it is not stored, so a repetition of the form gets no key
 			return exportedFile(ctx, e), nil
 		}
 		to.Location += "?done=confirmed"

@@ -62,9 +62,9 @@ func TestConfirmedWords(t *testing.T) {
 		"comment": "c", "certificate": "7", "request": "8", "protected": "true", "digest": "00",
 	}
 	want := map[string]string{"authority": "Tamga <b>", "suite": "ГОСТ Р 34.10-2012, 256 бит", "life": "30 дней", "status": "Действие приостановлено", "reason": "ключ мог стать известен другим", "protected": "задан"}
-	for _, k := range keys.Kinds() {
+	for _, k := range keys.Names() {
 		one := maps.Clone(arguments)
-		one["operation"] = string(k)
+		one["operation"] = k
 		list, err := what.Arguments(one)
 		if err != nil {
 			t.Fatal(err)

@@ -9,16 +9,16 @@ import (
 	"fmt"
 	"reflect"
 
-	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/operation"
 	"tamga/internal/web/rest"
 )
 
 // changing is a request that changes keys, certificates or requests.
 type changing interface {
-	// deed returns what the request asks for, and its ForceConfirmation.
-	deed(m *Management) (*keys.Deed, rest.Text, error)
+	// plan returns what the request asks for, and its ForceConfirmation.
+	plan(m *Management) (*keys.Plan, rest.Text, error)
 	// confirmed reads a request with a confirmed token. number is that of the certificate or
 	// of the request in the address. It reports whether the body has nothing but a PIN.
 	confirmed() (number, pin string, bare bool)
@@ -33,6 +33,12 @@ type change[Req changing, Res any] struct {
 	kinds              []keys.Kind // that the request carries out after a confirmation
 	void               bool        // v1 answers nothing
 	show               func(result any) Res
+}
+
+// changeRow is a row of the table of changes.
+type changeRow interface {
+	routes(m *Management) []rest.Route
+	renderers(m *Management, of map[operation.Form]map[string]operation.Renderer)
 }
 
 // routes returns the two routes. v1 answers the result, v2 an operation: finished, or
@@ -54,18 +60,13 @@ func (c change[Req, Res]) routes(m *Management) []rest.Route {
 
 func (c change[Req, Res]) v1(ctx context.Context, m *Management, r Req) (any, error) {
 	if rest.Caller(ctx).Confirmation != "" {
-		answer, err := c.carryOut(ctx, m, r, confirm.FormTransaction, func(_ *confirm.Record, result any) ([]byte, error) {
-			if c.void {
-				return nil, nil
-			}
-			return text(c.show(result))
-		})
+		answer, err := c.carryOut(ctx, m, r, operation.FormTransaction)
 		if err != nil || !c.void {
 			return answer, err
 		}
 		return rest.None{}, nil
 	}
-	result, _, err := m.perform(ctx, r, confirm.FormTransaction)
+	result, _, err := m.perform(ctx, r, operation.FormTransaction, operation.Refuses)
 	switch {
 	case err != nil:
 		return nil, err
@@ -78,11 +79,9 @@ func (c change[Req, Res]) v1(ctx context.Context, m *Management, r Req) (any, er
 func (c change[Req, Res]) v2(ctx context.Context, m *Management, r Req) (any, error) {
 	who := rest.Caller(ctx)
 	if who.Confirmation != "" {
-		return c.carryOut(ctx, m, r, confirm.FormOperation, func(record *confirm.Record, result any) ([]byte, error) {
-			return text(operationAnswer{newOperation(record.ID, who, m.Realm, record.CompleteBefore, c.show(result), nil)})
-		})
+		return c.carryOut(ctx, m, r, operation.FormOperation)
 	}
-	result, waiting, err := m.perform(ctx, r, confirm.FormOperation)
+	result, waiting, err := m.perform(ctx, r, operation.FormOperation, operation.Waits)
 	if err != nil {
 		return nil, err
 	}
@@ -94,64 +93,81 @@ func (c change[Req, Res]) v2(ctx context.Context, m *Management, r Req) (any, er
 	return m.finished(ctx, c.show(result))
 }
 
-// perform does what a request asks for, or creates an operation that waits for its
-// confirmation.
-func (m *Management) perform(ctx context.Context, r changing, form confirm.Form) (result any, waiting *confirm.Record, err error) {
-	d, force, err := r.deed(m)
+// perform does what a request asks for, or creates an operation that waits for its confirmation.
+func (m *Management) perform(ctx context.Context, r changing, form operation.Form, confirming operation.Confirming) (result any, waiting *operation.Operation, err error) {
+	p, force, err := r.plan(m)
 	if err != nil {
 		return nil, nil, err
 	}
-	concerning(ctx, d, "")
-	a, err := act(ctx, force)
-	if err != nil {
+	concerning(ctx, p, "")
+	o := p.Ordered(rest.Caller(ctx), form, confirming)
+	if o.Forced, err = truth("ForceConfirmation", force, false); err != nil {
 		return nil, nil, err
 	}
-	a.Form = form
-	result, waiting, err = m.Keys.Perform(ctx, a, d)
+	result, waiting, err = m.Operations.Start(ctx, o)
 	if waiting != nil {
-		concerning(ctx, d, waiting.ID)
+		concerning(ctx, p, waiting.ID)
 	}
 	return result, waiting, err
 }
 
-// concerning names in the audit entry what a deed is about.
-func concerning(ctx context.Context, d *keys.Deed, operation string) {
-	object := certificateObject(d.Certificate)
+// concerning names in the audit entry what an act is about.
+func concerning(ctx context.Context, p *keys.Plan, id string) {
+	object := certificateObject(p.Certificate)
 	switch {
-	case d.Request != "":
-		object = requestObject(d.Request)
-	case d.Order.Renew != "":
-		object = certificateObject(d.Order.Renew)
-	case d.Certificate == "":
+	case p.Request != "":
+		object = requestObject(p.Request)
+	case p.Order.Renew != "":
+		object = certificateObject(p.Order.Renew)
+	case p.Certificate == "":
 		object = ""
 	}
-	if operation != "" && object != "" {
+	if id != "" && object != "" {
 		object = ", " + object
 	}
-	if operation != "" {
-		object = "operation " + operation + object
+	if id != "" {
+		object = "operation " + id + object
 	}
 	if object != "" {
 		rest.Concerning(ctx, object)
 	}
 }
 
-// carryOut carries out what the token of the caller was issued for, and answers what is
-// stored of it.
-func (c change[Req, Res]) carryOut(ctx context.Context, m *Management, r Req, form confirm.Form, render func(*confirm.Record, any) ([]byte, error)) (rest.JSON, error) {
+// carryOut carries out what the token of the caller was issued for, and answers what is stored of it.
+func (c change[Req, Res]) carryOut(ctx context.Context, m *Management, r Req, form operation.Form) (rest.JSON, error) {
 	number, pin, only := r.confirmed()
 	if !only {
 		return rest.JSON{}, onlyOwnPIN()
 	}
 	who := rest.Caller(ctx)
 	rest.Concerning(ctx, "operation "+who.Confirmation)
-	answer, err := m.Keys.CarryOut(ctx, who, &keys.ConfirmedDeed{
-		ID: who.Confirmation, Form: form, Kinds: c.kinds, Number: number, PIN: pin, Render: render,
-	})
+	op, _, err := m.Operations.CarryOut(ctx, who, &operation.Claim{ID: who.Confirmation, Form: form, Kinds: c.kindNames(), About: number, PIN: pin})
 	if err != nil {
 		return rest.JSON{}, err
 	}
-	return rest.JSON{Content: bytes.NewReader(answer)}, nil
+	return rest.JSON{Content: bytes.NewReader(op.Answer)}, nil
+}
+
+func (c change[Req, Res]) kindNames() (names []string) {
+	for _, k := range c.kinds {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// renderers adds how the answers of v1 and v2 are made that are stored.
+func (c change[Req, Res]) renderers(m *Management, of map[operation.Form]map[string]operation.Renderer) {
+	for _, name := range c.kindNames() {
+		of[operation.FormTransaction][name] = func(_ *operation.Operation, result any) ([]byte, error) {
+			if c.void {
+				return nil, nil
+			}
+			return text(c.show(result))
+		}
+		of[operation.FormOperation][name] = func(o *operation.Operation, result any) ([]byte, error) {
+			return text(operationAnswer{newOperation(o.ID, o.Owner, m.Realm, o.CompleteBefore, c.show(result), nil)})
+		}
+	}
 }
 
 func onlyOwnPIN() error {
@@ -167,11 +183,11 @@ func text(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// showCertificate and showRequest are the forms of the results of deeds.
+// showCertificate and showRequest are the forms of the results of acts.
 func showCertificate(result any) certificate {
 	c, ok := result.(*keys.Certificate)
 	if !ok {
-		panic(fmt.Sprintf("signapi: the result of a deed is %T, want a certificate", result))
+		panic(fmt.Sprintf("signapi: the result of an act is %T, want a certificate", result))
 	}
 	return describe(c)
 }
@@ -179,7 +195,7 @@ func showCertificate(result any) certificate {
 func showRequest(result any) requestAnswer {
 	q, ok := result.(*keys.Request)
 	if !ok {
-		panic(fmt.Sprintf("signapi: the result of a deed is %T, want a request", result))
+		panic(fmt.Sprintf("signapi: the result of an act is %T, want a request", result))
 	}
 	return describeRequest(q)
 }

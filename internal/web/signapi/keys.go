@@ -60,14 +60,14 @@ type generating struct {
 	}
 }
 
-func (r generating) deed(*Management) (*keys.Deed, rest.Text, error) {
+func (r generating) plan(*Management) (*keys.Plan, rest.Text, error) {
 	algorithm, err := number("AlgId", r.Body.AlgID)
 	if err != nil {
 		return nil, "", fault.New(fault.AlgorithmNotSupported, "AlgId: want a number")
 	}
-	return &keys.Deed{
+	return &keys.Plan{
 		Kind: keys.ToGenerate, Algorithm: algorithm, Set: strings.TrimSpace(string(r.Body.ParametersOid)),
-		Secrets: keys.DeedSecrets{New: string(r.Body.PinCode)},
+		Secrets: keys.Secrets{New: string(r.Body.PinCode)},
 	}, r.Body.ForceConfirmation, nil
 }
 
@@ -77,12 +77,14 @@ func (r generating) confirmed() (string, string, bool) {
 	return "", string(pin), bare(r.Body)
 }
 
+// generation is the change that generates a key.
+var generation = change[generating, keyAnswer]{kinds: []keys.Kind{keys.ToGenerate}, show: func(result any) keyAnswer {
+	made := showCertificate(result)
+	return keyAnswer{CertID: &made.ID, ID: &made.ID, Base64Certificate: made.CertificateBase64, CertificateBase64: made.CertificateBase64}
+}}
+
 func (m *Management) generate(ctx context.Context, r generating) (any, error) {
-	c := change[generating, keyAnswer]{kinds: []keys.Kind{keys.ToGenerate}, show: func(result any) keyAnswer {
-		made := showCertificate(result)
-		return keyAnswer{CertID: &made.ID, ID: &made.ID, Base64Certificate: made.CertificateBase64, CertificateBase64: made.CertificateBase64}
-	}}
-	answer, err := c.v1(ctx, m, r)
+	answer, err := generation.v1(ctx, m, r)
 	if err != nil {
 		return nil, keyFailure(err)
 	}

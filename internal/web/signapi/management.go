@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/web/rest"
 )
@@ -20,6 +21,7 @@ import (
 // Management has the services with which users manage their keys and certificates.
 type Management struct {
 	Keys       *keys.Service
+	Operations *operation.Service // with the kinds of Keys
 	Parameters keys.Parameters
 	Policy     *policy.Service
 	// Realm is the name of the identity provider of the users.
@@ -32,6 +34,27 @@ type Management struct {
 	Life time.Duration
 	// Language is the language of the installation, as in rest.Languages.
 	Language string
+}
+
+// changes are the changes that have a route of v1 and one of v2.
+func (m *Management) changes() []changeRow {
+	return []changeRow{
+		change[installing, certificate]{"POST", "/certificates", "InstallCertificate", []keys.Kind{keys.ToInstall}, false, showCertificate},
+		change[deleting, certificate]{"DELETE", "/certificates/{id}", "DeleteCertificate", []keys.Kind{keys.ToDelete}, true, showCertificate},
+		change[changingPIN, certificate]{"POST", "/certificates/{id}/pin", "ChangePin", []keys.Kind{keys.ToChangePIN}, true, showCertificate},
+		change[settingStatus, certificate]{"POST", "/certificates/{id}/status", "ChangeCertificateStatus", []keys.Kind{keys.ToSetStatus}, true, showCertificate},
+		change[requesting, requestAnswer]{"POST", "/requests", "CreateRequest", []keys.Kind{keys.ToRequest, keys.ToRequestRevocation}, false, showRequest},
+		change[deletingRequest, requestAnswer]{"DELETE", "/requests/{id}", "DeleteRequest", []keys.Kind{keys.ToDeleteRequest}, true, showRequest},
+	}
+}
+
+// Renderers returns how the answers of changes are made that are stored.
+func (m *Management) Renderers() map[operation.Form]map[string]operation.Renderer {
+	of := map[operation.Form]map[string]operation.Renderer{operation.FormTransaction: {}, operation.FormOperation: {}}
+	for _, c := range append(m.changes(), generation) {
+		c.renderers(m, of)
+	}
+	return of
 }
 
 func (a *API) managementRoutes() []rest.Route {
@@ -54,12 +77,9 @@ func (a *API) managementRoutes() []rest.Route {
 			rest.Handle("GET "+version.prefix+"/requests/{id}/content", "GetRequestContent"+version.suffix, rest.SignedIn, m.requestContent),
 		)
 	}
-	routes = append(routes, change[installing, certificate]{"POST", "/certificates", "InstallCertificate", []keys.Kind{keys.ToInstall}, false, showCertificate}.routes(m)...)
-	routes = append(routes, change[deleting, certificate]{"DELETE", "/certificates/{id}", "DeleteCertificate", []keys.Kind{keys.ToDelete}, true, showCertificate}.routes(m)...)
-	routes = append(routes, change[changingPIN, certificate]{"POST", "/certificates/{id}/pin", "ChangePin", []keys.Kind{keys.ToChangePIN}, true, showCertificate}.routes(m)...)
-	routes = append(routes, change[settingStatus, certificate]{"POST", "/certificates/{id}/status", "ChangeCertificateStatus", []keys.Kind{keys.ToSetStatus}, true, showCertificate}.routes(m)...)
-	routes = append(routes, change[requesting, requestAnswer]{"POST", "/requests", "CreateRequest", []keys.Kind{keys.ToRequest, keys.ToRequestRevocation}, false, showRequest}.routes(m)...)
-	routes = append(routes, change[deletingRequest, requestAnswer]{"DELETE", "/requests/{id}", "DeleteRequest", []keys.Kind{keys.ToDeleteRequest}, true, showRequest}.routes(m)...)
+	for _, c := range m.changes() {
+		routes = append(routes, c.routes(m)...)
+	}
 	routes = append(routes, uncovered(m, "POST", "/certificates/{id}/default", "SetDefaultCertificate", m.setDefault)...)
 	return append(routes, uncovered(m, "POST", "/certificates/{id}/friendlyname", "SetFriendlyName", m.setFriendlyName)...)
 }
@@ -88,17 +108,11 @@ func (m *Management) finished(ctx context.Context, result any) (operationAnswer,
 
 // actUncovered returns the caller of a change that no action of policies covers.
 func actUncovered(ctx context.Context, force rest.Text) (keys.Act, error) {
-	a, err := act(ctx, force)
-	if err == nil && a.ForceConfirmation {
+	forced, err := truth("ForceConfirmation", force, false)
+	if err == nil && forced {
 		err = fault.New(fault.InvalidParameters, "ForceConfirmation: this change has no confirmation, leave it out")
 	}
-	return a, err
-}
-
-// act returns the caller. force is the ForceConfirmation of the body.
-func act(ctx context.Context, force rest.Text) (keys.Act, error) {
-	forced, err := truth("ForceConfirmation", force, false)
-	return keys.Act{Who: rest.Caller(ctx), ForceConfirmation: forced}, err
+	return keys.Act{Who: rest.Caller(ctx)}, err
 }
 
 // truth reads a boolean as [rest.Truth] does. "" is absent.
@@ -132,11 +146,11 @@ type installing struct {
 	}
 }
 
-func (r installing) deed(*Management) (*keys.Deed, rest.Text, error) {
+func (r installing) plan(*Management) (*keys.Plan, rest.Text, error) {
 	if r.Body.Certificate == "" {
 		return nil, "", fault.New(fault.CertificateFormat, "certificate is missing: send the certificate as DER in Base64, or PEM")
 	}
-	return &keys.Deed{Kind: keys.ToInstall, Data: []byte(r.Body.Certificate)}, r.Body.ForceConfirmation, nil
+	return &keys.Plan{Kind: keys.ToInstall, Data: []byte(r.Body.Certificate)}, r.Body.ForceConfirmation, nil
 }
 
 func (r installing) confirmed() (string, string, bool) { return "", "", bare(r.Body) }
@@ -157,8 +171,8 @@ type deleting struct {
 	}
 }
 
-func (r deleting) deed(*Management) (*keys.Deed, rest.Text, error) {
-	return &keys.Deed{Kind: keys.ToDelete, Certificate: r.ID}, r.Body.ForceConfirmation, nil
+func (r deleting) plan(*Management) (*keys.Plan, rest.Text, error) {
+	return &keys.Plan{Kind: keys.ToDelete, Certificate: r.ID}, r.Body.ForceConfirmation, nil
 }
 
 func (r deleting) confirmed() (string, string, bool) { return r.ID, "", bare(r.Body) }
@@ -193,9 +207,9 @@ type changingPIN struct {
 	}
 }
 
-func (r changingPIN) deed(*Management) (*keys.Deed, rest.Text, error) {
-	return &keys.Deed{
-		Kind: keys.ToChangePIN, Certificate: r.ID, Secrets: keys.DeedSecrets{PIN: string(r.Body.OldPin), New: string(r.Body.NewPin)},
+func (r changingPIN) plan(*Management) (*keys.Plan, rest.Text, error) {
+	return &keys.Plan{
+		Kind: keys.ToChangePIN, Certificate: r.ID, Secrets: keys.Secrets{PIN: string(r.Body.OldPin), New: string(r.Body.NewPin)},
 	}, r.Body.ForceConfirmation, nil
 }
 
@@ -277,7 +291,7 @@ type settingStatus struct {
 	Body statusOrder
 }
 
-func (r settingStatus) deed(*Management) (*keys.Deed, rest.Text, error) {
+func (r settingStatus) plan(*Management) (*keys.Plan, rest.Text, error) {
 	text := r.Body.Status
 	if text == "" {
 		text = r.Body.Value
@@ -293,8 +307,8 @@ func (r settingStatus) deed(*Management) (*keys.Deed, rest.Text, error) {
 	if status == keys.Revoked && reason == holdReason {
 		status, reason = keys.Hold, 0
 	}
-	return &keys.Deed{
-		Kind: keys.ToSetStatus, Certificate: r.ID, Secrets: keys.DeedSecrets{PIN: string(r.Body.PinCode)},
+	return &keys.Plan{
+		Kind: keys.ToSetStatus, Certificate: r.ID, Secrets: keys.Secrets{PIN: string(r.Body.PinCode)},
 		Status: keys.StatusOrder{Status: status, Reason: reason, Comment: string(r.Body.RevocationInfo.RevocationComments)},
 	}, r.Body.ForceConfirmation, nil
 }

@@ -40,7 +40,7 @@ type operationOf[R any] struct {
 	Result           R      // last, because contents are written after the rest; null while Created
 }
 
-type operation = operationOf[any]
+type answered = operationOf[any]
 
 // processed is the result of an operation that signs.
 type processed struct{ ProcessedDocuments []processedDocument }
@@ -64,8 +64,8 @@ const (
 
 // newOperation returns a finished operation of a caller, with a result or with a fault. id
 // is a GUID.
-func newOperation(id string, who audit.Principal, realm string, expires time.Time, result any, failed *fault.Error) operation {
-	o := operation{
+func newOperation(id string, who audit.Principal, realm string, expires time.Time, result any, failed *fault.Error) answered {
+	o := answered{
 		ID: id, Status: operationCompleted, ExpirationDate: expires.Unix(),
 		UserLogin: who.Login, UserRealm: realm, UserID: who.UserID, Result: result,
 	}
@@ -130,7 +130,7 @@ func (p *pieces) WriteTo(w io.Writer) (int64, error) {
 
 // withContents returns the JSON of an operation whose documents may have contents. contents
 // has one entry for each document, nil if there is none.
-func withContents(o operation, documents []processedDocument, contents []signing.Result) (*pieces, error) {
+func withContents(o answered, documents []processedDocument, contents []signing.Result) (*pieces, error) {
 	o.Result = nil
 	text, err := json.Marshal(operationAnswer{o})
 	if err != nil {

@@ -99,8 +99,8 @@ type deletingRequest struct {
 	}
 }
 
-func (r deletingRequest) deed(*Management) (*keys.Deed, rest.Text, error) {
-	return &keys.Deed{Kind: keys.ToDeleteRequest, Request: r.ID}, r.Body.ForceConfirmation, nil
+func (r deletingRequest) plan(*Management) (*keys.Plan, rest.Text, error) {
+	return &keys.Plan{Kind: keys.ToDeleteRequest, Request: r.ID}, r.Body.ForceConfirmation, nil
 }
 
 func (r deletingRequest) confirmed() (string, string, bool) { return r.ID, "", bare(r.Body) }
@@ -119,7 +119,7 @@ type requestOrder struct {
 // requesting is a request for a certificate, or for its revocation.
 type requesting struct{ Body requestOrder }
 
-func (r requesting) deed(m *Management) (*keys.Deed, rest.Text, error) {
+func (r requesting) plan(m *Management) (*keys.Plan, rest.Text, error) {
 	b := &r.Body
 	if b.AuthorityID == "" && b.Template == "" && len(b.DistinguishedName) == 0 && len(b.Parameters) == 0 {
 		return nil, "", fault.New(fault.InvalidParameters, "the request says nothing: name an AuthorityId, a DistinguishedName or Parameters")
@@ -128,11 +128,11 @@ func (r requesting) deed(m *Management) (*keys.Deed, rest.Text, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	d := &keys.Deed{Kind: keys.ToRequest, Order: p.order, Secrets: keys.DeedSecrets{PIN: p.order.RenewPIN, New: p.order.PIN}}
+	d := &keys.Plan{Kind: keys.ToRequest, Order: p.order, Secrets: keys.Secrets{PIN: p.order.RenewPIN, New: p.order.PIN}}
 	d.Order.PIN, d.Order.RenewPIN = "", ""
 	if p.revoke {
-		d = &keys.Deed{
-			Kind: keys.ToRequestRevocation, Certificate: p.order.Renew, Secrets: keys.DeedSecrets{PIN: p.order.RenewPIN},
+		d = &keys.Plan{
+			Kind: keys.ToRequestRevocation, Certificate: p.order.Renew, Secrets: keys.Secrets{PIN: p.order.RenewPIN},
 			Status: keys.StatusOrder{Reason: p.reason, Comment: p.comment},
 		}
 	}

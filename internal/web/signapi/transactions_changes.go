@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/keys"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/web/rest"
 )
@@ -131,17 +130,17 @@ func (m *Management) transactChange(ctx context.Context, action policy.Action, r
 	if err != nil {
 		return "", err
 	}
-	d, _, err := request.deed(m)
+	plan, _, err := request.plan(m)
 	if err != nil {
 		return "", err
 	}
-	d.Shown = shown
-	concerning(ctx, d, "")
-	waiting, err := m.Keys.Propose(ctx, keys.Act{Who: rest.Caller(ctx), Form: confirm.FormTransaction}, d)
+	plan.Shown = shown
+	concerning(ctx, plan, "")
+	_, waiting, err := m.Operations.Start(ctx, plan.Ordered(rest.Caller(ctx), operation.FormTransaction, operation.Always))
 	if err != nil {
 		return "", err
 	}
-	concerning(ctx, d, waiting.ID)
+	concerning(ctx, plan, waiting.ID)
 	return waiting.ID, nil
 }
 
