@@ -369,7 +369,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	operations, err := operation.New(operation.Settings{Life: c.Confirmation.Life, Lease: rules.Lease, Keep: c.Operations.Keep}, operation.Deps{
 		Store: store.OperationRows{DB: db}, Confirmations: confirmations, Vault: ring, Now: db.Now, Rand: rand.Reader,
 		Failed: func(err error) { log.Error("operations", "error", err) },
-	}, keys.OperationKinds()...)
+	}, append(keys.OperationKinds(), waiting.Kind())...)
 	if err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: rooms.Config.IDP, Routes: slices.Concat(operating.OperationRoutes(), signapi.ProofRoutes(rooms.Proofs())), Docs: signapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: rooms.Config.IDP, Routes: rooms.tokenAPI(clients, peers).Routes(), Docs: tokenapi.Docs}},
 		{gate: umsGate, Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: rooms.Config.IDP, Routes: umsapi.ChangeRoutes(&held.Confirming{Requests: rooms.Held, Records: rooms.Confirm}), Docs: umsapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: rooms.Config.IDP, Routes: umsapi.ChangeRoutes(&held.Delays{Requests: rooms.Held, Operations: rooms.Base.Operations}), Docs: umsapi.Docs}},
 		{apart: true, gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(rooms.Authority, stamps.Admit).Routes(), Docs: pkiapi.Docs}},
 	}

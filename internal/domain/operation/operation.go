@@ -81,6 +81,7 @@ const (
 	FormOperation   Form = "operation"   // v2
 	FormTransaction Form = "transaction" // v1
 	FormPage        Form = "page"        // the pages of the service
+	FormChange      Form = "change"      // changes of the account
 )
 
 // Renderer makes the answer to store of an operation of a form and a kind. It runs inside the transaction

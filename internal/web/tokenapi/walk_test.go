@@ -30,7 +30,7 @@ func carrying(w *stepping) map[string]bool {
 			add(w.Dev.BaseURL+"/api", r.Method, r.Path)
 		}
 	}
-	for _, r := range slices.Concat(operations.OperationRoutes(), signapi.ProofRoutes(nil), umsapi.ChangeRoutes(&held.Confirming{})) {
+	for _, r := range slices.Concat(operations.OperationRoutes(), signapi.ProofRoutes(nil), umsapi.ChangeRoutes(&held.Delays{})) {
 		if r.TakesConfirmed() {
 			add(w.Dev.IDPURL, r.Method, r.Path)
 		}

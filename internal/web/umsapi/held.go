@@ -24,7 +24,7 @@ func (h Holding) Hold(ctx context.Context, who audit.Principal, c rest.HeldCall)
 // heldAPI serves the requests that wait.
 type heldAPI struct {
 	requests *held.Service
-	confirms *held.Confirming
+	delays   *held.Delays
 }
 
 // HeldRoutes returns the operations by which operators decide about requests that wait.
@@ -41,8 +41,8 @@ func HeldRoutes(requests *held.Service) []rest.Route {
 
 // ChangeRoutes returns the operations by which users see, confirm and cancel changes of
 // their accounts that a delay holds.
-func ChangeRoutes(confirms *held.Confirming) []rest.Route {
-	a := heldAPI{confirms.Requests, confirms}
+func ChangeRoutes(delays *held.Delays) []rest.Route {
+	a := heldAPI{delays.Requests, delays}
 	return []rest.Route{
 		rest.Handle("GET /changes", "GetChanges", rest.SignedIn, a.ofUser),
 		rest.Handle("POST /changes/{request}/confirm", "ConfirmChange", rest.SignedIn, a.confirm).Confirmed(),
@@ -133,11 +133,14 @@ func (a heldAPI) confirm(ctx context.Context, r onRequest) (confirmedChange, err
 	who := caller(ctx)
 	rest.Detail(ctx, "request "+r.Request)
 	if who.Confirmation != "" {
-		have, err := a.confirms.EndDelay(ctx, who, r.Request, who.Confirmation)
+		have, err := a.delays.End(ctx, who, r.Request, who.Confirmation)
 		return confirmedChange{heldRequest: describeHeld(have)}, err
 	}
-	have, record, err := a.confirms.Propose(ctx, who, r.Request)
-	return confirmedChange{describeHeld(have), rest.OrNull(record.ID)}, err
+	have, waiting, err := a.delays.Propose(ctx, who, r.Request)
+	if err != nil {
+		return confirmedChange{}, err
+	}
+	return confirmedChange{describeHeld(have), &waiting.ID}, nil
 }
 
 func (a heldAPI) cancel(ctx context.Context, r onRequest) (heldRequest, error) {
