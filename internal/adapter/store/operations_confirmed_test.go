@@ -27,6 +27,7 @@ import (
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/vault"
@@ -165,7 +166,8 @@ func newDesk(t *testing.T, url string) *desk {
 	m := deskMethods{d}
 	d.confirm, err = confirm.New(confirm.DefaultSettings(), confirm.Deps{
 		Store: d.records, Executions: d.records, Answers: d.records, Codes: store.Contacts{DB: db}, Assigned: m, Contacts: m, Oath: m, Messages: m,
-		Vault: d.ring, Audit: store.Audit{DB: db}, Now: d.clock, Rand: sigtest.Random(4),
+		Follower: operation.Follower{Store: store.OperationRows{DB: db}, Keep: time.Hour},
+		Vault:    d.ring, Audit: store.Audit{DB: db}, Now: d.clock, Rand: sigtest.Random(4),
 	})
 	d.must(err)
 	return d

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tamga/internal/adapter/store"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
+	"tamga/internal/domain/policy"
+	"tamga/internal/domain/user"
+	"tamga/internal/sigtest"
+)
+
+// founding is a kind of operations that found a group.
+type founding struct {
+	d      *desk
+	groups store.Users
+	mu     sync.Mutex
+	done   int
+	before func() error // called in Do; nil: nothing
+}
+
+type groupPlan struct {
+	Name string `json:"name"`
+}
+
+func (f *founding) kind(version int) operation.Kind {
+	fields := func(p groupPlan) (what.Fields, error) {
+		arguments, err := what.Arguments(map[string]string{"name": p.Name})
+		return what.Fields{Action: policy.ChangePin.String(), Arguments: arguments}, err
+	}
+	return operation.Kind{
+		Name: "found", Version: version, Purpose: confirm.ForOperation,
+		Check: func(_ context.Context, o *operation.Order) (bool, error) {
+			o.Action = policy.ChangePin
+			return f.d.force, nil
+		},
+		Describe: func(_ context.Context, o *operation.Order) (what.Fields, error) {
+			var p groupPlan
+			if err := o.ReadPlan(&p); err != nil {
+				return what.Fields{}, err
+			}
+			return fields(p)
+		},
+		Do: func(ctx context.Context, r *operation.Run) error {
+			var p groupPlan
+			var secret string
+			if err := errors.Join(r.Plan(&p), r.Secret(&secret)); err != nil {
+				return err
+			}
+			f.mu.Lock()
+			before := f.before
+			f.mu.Unlock()
+			if before != nil {
+				if err := before(); err != nil {
+					return err
+				}
+			}
+			return r.Spend(ctx, func(ctx context.Context) (any, error) {
+				f.mu.Lock()
+				f.done++
+				f.mu.Unlock()
+				return p.Name + " " + secret, f.groups.AddGroup(ctx, user.Group{Name: p.Name})
+			})
+		},
+	}
+}
+
+func (d *desk) acts(k operation.Kind) *operation.Service {
+	db := d.records.DB
+	s, err := operation.New(operation.Settings{Life: time.Hour, Lease: 15 * time.Second, Keep: time.Hour}, operation.Deps{
+		Store: store.OperationRows{DB: db}, Confirmations: d.confirm, Vault: d.ring, Now: d.clock, Rand: sigtest.Random(11),
+	}, k)
+	d.must(err)
+	s.Render(operation.FormOperation, map[string]operation.Renderer{
+		"found": func(o *operation.Operation, result any) ([]byte, error) {
+			return []byte(fmt.Sprint(o.State, " ", result)), nil
+		},
+	})
+	return s
+}
+
+// row returns an operation as it is stored.
+func (d *desk) row(id string) *operation.Stored {
+	d.t.Helper()
+	r, found, err := store.OperationRows{DB: d.records.DB}.FindOperation(d.t.Context(), id)
+	if d.must(err); !found {
+		d.t.Fatal("the operation is not stored")
+	}
+	return r
+}
+
+// confirms has the user confirm an operation.
+func (d *desk) confirms(id string) {
+	d.t.Helper()
+	p, err := d.confirm.Challenge(d.t.Context(), d.who, confirm.Ask{ID: id})
+	d.must(err)
+	p, err = d.confirm.Answer(d.t.Context(), d.who, p.Record.RefID, "123456")
+	if d.must(err); p.Record.State != confirm.Confirmed {
+		d.t.Fatalf("the record is %s", p.Record.State)
+	}
+}
+
+func found(d *desk, s *operation.Service, name string) string {
+	d.t.Helper()
+	_, waiting, err := s.Start(d.t.Context(), &operation.Order{
+		Kind: "found", Form: operation.FormOperation, Owner: d.who, Confirming: operation.Waits, Forced: true, Plan: groupPlan{name}, Secret: "quiet",
+	})
+	d.must(err)
+	return waiting.ID
+}
+
+func claim(id string) *operation.Claim {
+	return &operation.Claim{ID: id, Form: operation.FormOperation, Kinds: []string{"found"}}
+}
+
+// TestKindsOfOperations: an operation is carried out once, by any caller and how often, and its end leaves no
+// secret behind.
+func TestKindsOfOperations(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, engine.migrated(t))
+			ctx := t.Context()
+			f := &founding{d: d, groups: store.Users{DB: d.records.DB}}
+			s := d.acts(f.kind(1))
+
+			// At once: no row.
+			result, waiting, err := s.Start(ctx, &operation.Order{Kind: "found", Form: operation.FormOperation, Owner: d.who, Plan: groupPlan{"at once"}, Secret: "x"})
+			if d.must(err); result != "at once x" || waiting != nil {
+				t.Errorf("at once: %v, %v", result, waiting)
+			}
+			_, _, err = s.Start(ctx, &operation.Order{Kind: "found", Form: operation.FormOperation, Owner: d.who, Plan: groupPlan{"refused"}, Forced: true, Confirming: operation.Refuses})
+			d.is("an order that cannot wait", err, fault.MethodNotConfirmed)
+
+			// Several callers at once get one answer.
+			id := found(d, s, "together")
+			_, _, err = s.CarryOut(ctx, d.who, claim(id))
+			d.is("before it is confirmed", err, fault.InvalidTransaction)
+			if secret := d.row(id).Secret; len(secret) == 0 || bytes.Contains(secret, []byte("quiet")) {
+				t.Errorf("the secret is stored as %q", secret)
+			}
+			d.confirms(id)
+			entered, leave := make(chan struct{}, 8), make(chan struct{})
+			f.before = func() error { entered <- struct{}{}; <-leave; return nil }
+			const callers = 8
+			answers := make(chan string, callers)
+			for range callers {
+				go func() {
+					op, _, err := s.CarryOut(ctx, d.who, claim(id))
+					if err != nil {
+						answers <- err.Error()
+						return
+					}
+					answers <- string(op.Answer)
+				}()
+			}
+			<-entered
+			close(leave)
+			for range callers {
+				if got := <-answers; got != "Completed together quiet" {
+					t.Errorf("a caller got %q", got)
+				}
+			}
+			f.before = nil
+			if f.done != 2 || len(entered) != 0 {
+				t.Errorf("%d changes, %d more attempts", f.done, len(entered))
+			}
+			if r := d.row(id); len(r.Plan)+len(r.Secret) > 0 || bytes.Contains(r.Answer, []byte("quiet")) {
+				t.Errorf("after the end: %q, %q, %q", r.Plan, r.Secret, r.Answer)
+			}
+			other := *claim(id)
+			other.Kinds = []string{"other"}
+			_, _, err = s.CarryOut(ctx, d.who, &other)
+			d.is("by a request of another kind", err, fault.InvalidOperation)
+			other = *claim(id)
+			other.Form = operation.FormPage
+			_, _, err = s.CarryOut(ctx, d.who, &other)
+			d.is("by another form", err, fault.InvalidOperation)
+			_, _, err = s.CarryOut(ctx, audit.Principal{UserID: "another"}, claim(id))
+			d.is("by another user", err, fault.InvalidTransaction)
+
+			// A failure leaves it confirmed.
+			id = found(d, s, "later")
+			d.confirms(id)
+			f.before = func() error { return fault.New(fault.InvalidPIN, "wrong") }
+			_, _, err = s.CarryOut(ctx, d.who, claim(id))
+			d.is("with a failure", err, fault.InvalidPIN)
+			f.before = nil
+			_, result, err = s.CarryOut(ctx, d.who, claim(id))
+			if d.must(err); result != "later quiet" {
+				t.Errorf("after a failure: %v", result)
+			}
+
+			// What the change does is undone with it.
+			id = found(d, s, "later")
+			d.confirms(id)
+			for range 2 { // the lease has ended
+				if _, _, err = s.CarryOut(ctx, d.who, claim(id)); !errors.Is(err, user.ErrDuplicate) || d.row(id).State != operation.Confirmed {
+					t.Errorf("a change that fails: %v, %s", err, d.row(id).State)
+				}
+			}
+
+			// A process that was frozen for longer than its lease has no result of its own.
+			id = found(d, s, "frozen")
+			d.confirms(id)
+			frozen := true
+			f.before = func() error {
+				if !frozen {
+					return nil
+				}
+				frozen = false
+				d.pass(20 * time.Second)
+				op, _, err := d.acts(f.kind(1)).CarryOut(ctx, d.who, claim(id))
+				if err != nil || string(op.Answer) != "Completed frozen quiet" {
+					t.Errorf("the second process: %v", err)
+				}
+				return nil
+			}
+			op, result, err := s.CarryOut(ctx, d.who, claim(id))
+			if d.must(err); string(op.Answer) != "Completed frozen quiet" || result != nil {
+				t.Errorf("the frozen process: %s, %v", op.Answer, result)
+			}
+			f.before = nil
+
+			// An end by the confirmation ends the operation.
+			for state, end := range map[string]func(id string){
+				"Declined":  func(id string) { _, err := d.confirm.Decline(ctx, d.who, id); d.must(err) },
+				"Cancelled": func(id string) { _, err := d.confirm.Cancel(ctx, d.who, id); d.must(err) },
+				"Expired":   func(string) { d.pass(2 * time.Hour); d.must(d.confirm.Sweep(ctx)) },
+			} {
+				id := found(d, s, state)
+				end(id)
+				if r := d.row(id); string(r.State) != state || len(r.Plan)+len(r.Secret) > 0 || r.KeepUntil.IsZero() {
+					t.Errorf("%s: the operation is %s", state, r.State)
+				}
+			}
+			first, second := found(d, s, "first"), found(d, s, "second")
+			d.confirms(first)
+			d.must(d.confirm.CancelAll(ctx, d.who, d.who.UserID, "the password was changed"))
+			if got := d.row(first).State + d.row(second).State; got != "CancelledCancelled" {
+				t.Errorf("after a change of the account: %s", got)
+			}
+
+			// What a newer release wrote is not carried out, and stays.
+			id = found(d, d.acts(f.kind(2)), "newer")
+			d.confirms(id)
+			if _, _, err := s.CarryOut(ctx, d.who, claim(id)); err == nil || !strings.Contains(err.Error(), "version 2") {
+				t.Errorf("a plan of another version: %v", err)
+			}
+			later := f.kind(1)
+			later.Name = "later"
+			claimed := claim(id)
+			if _, _, err := d.acts(later).CarryOut(ctx, d.who, claimed); err == nil || !strings.Contains(err.Error(), "does not know") {
+				t.Errorf("a kind that is not known: %v", err)
+			}
+			if got := d.row(id).State; got != operation.Confirmed {
+				t.Errorf("what a newer release wrote is %s", got)
+			}
+		})
+	}
+}
