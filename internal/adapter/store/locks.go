@@ -64,7 +64,7 @@ var lockOrder = []string{
 	"access_tokens",       // by id: tokens of an operator for others belong to two users
 	"confirmations",       // by id: one is carried out without the lock of its user
 	"confirmation_usage",  // by user and purpose
-	"operations",          // one row, or those of several confirmations by id
+	"operations",          // by id: before the events and the documents of its end
 	"authorities",         // the one whose list of revoked certificates changes
 	"message_budgets",     // of callers and addresses
 	"outbox",              // by id

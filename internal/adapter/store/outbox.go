@@ -31,8 +31,14 @@ func scanMessage(r row) (m notify.Record, err error) {
 	return m, err
 }
 
-// lane names the recipient regardless of the letter case of an address.
-func lane(m notify.Record) string { return string(m.Channel) + " " + strings.ToLower(m.To) }
+// lane names the recipient regardless of the letter case of an address, or the message if it waits for no
+// other.
+func lane(m notify.Record) string {
+	if m.Separate {
+		return string(m.Channel) + " " + m.ID
+	}
+	return string(m.Channel) + " " + strings.ToLower(m.To)
+}
 
 // AddMessage implements notify.Store.
 func (s Outbox) AddMessage(ctx context.Context, m notify.Record) error {
@@ -68,6 +74,11 @@ func (s Outbox) ClaimMessages(ctx context.Context, channel notify.Channel, lease
 		return err
 	})
 	return claimed, err
+}
+
+// ExtendMessage implements notify.Store.
+func (s Outbox) ExtendMessage(ctx context.Context, id, lease string, until time.Time) (bool, error) {
+	return leasedMessages.extend(ctx, s.DB, lease, until, id)
 }
 
 // FinishMessage implements notify.Store.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/signing"
 )
 
 // Listeners finds the addresses and secrets of systems that receive events.
@@ -78,7 +79,11 @@ func (c callbacks) Channel() notify.Channel { return notify.Callback }
 
 // Send implements notify.Notifier.
 func (c callbacks) Send(ctx context.Context, m notify.Message) error {
-	return c.sender.Post(ctx, m.To, m.ID, inMemory(m.Text))
+	body := signing.Result(inMemory(m.Text))
+	if m.Body != nil {
+		body = m.Body
+	}
+	return c.sender.Post(ctx, m.To, m.ID, body)
 }
 
 // inMemory is a body in memory.

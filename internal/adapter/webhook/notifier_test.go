@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,11 +38,11 @@ func TestCallbacks(t *testing.T) {
 	var header http.Header
 	status := 200
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, err := io.ReadAll(r.Body)
+		data, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		got, header = string(text), r.Header
+		got, header = string(data), r.Header
 		w.WriteHeader(status)
 	}))
 	defer receiver.Close()
@@ -54,16 +55,28 @@ func TestCallbacks(t *testing.T) {
 	if n.Channel() != notify.Callback {
 		t.Errorf("the channel is %s", n.Channel())
 	}
-	const body = `{"Result":"success"}`
-	message := notify.Message{ID: "id-1", To: receiver.URL, Text: body}
+	const text = `{"Result":"success"}`
+	message := notify.Message{ID: "id-1", To: receiver.URL, Text: text}
 	if err := n.Send(t.Context(), message); err != nil {
 		t.Fatal(err)
 	}
 	mac := hmac.New(sha256.New, key)
-	io.WriteString(mac, "id-1.1700000000."+body)
-	if got != body || header.Get("Webhook-Signature") != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
+	io.WriteString(mac, "id-1.1700000000."+text)
+	if got != text || header.Get("Webhook-Signature") != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
 		t.Errorf("%s came with %v", got, header)
 	}
+	// A body that is opened now is sent in place of the text.
+	long := strings.Repeat("0123456789abcdef", 1<<16)
+	message.Body = closable{body{strings.NewReader(long)}}
+	if err := n.Send(t.Context(), message); err != nil {
+		t.Fatal(err)
+	}
+	mac = hmac.New(sha256.New, key)
+	io.WriteString(mac, "id-1.1700000000."+long)
+	if got != long || header.Get("Webhook-Id") != "id-1" || header.Get("Webhook-Signature") != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) {
+		t.Errorf("%d bytes came with %v", len(got), header)
+	}
+	message.Body = nil
 	for code, permanent := range map[int]bool{500: false, 302: false, 410: true} {
 		status = code
 		if err := n.Send(t.Context(), message); err == nil || notify.IsPermanent(err) != permanent {
@@ -75,6 +88,11 @@ func TestCallbacks(t *testing.T) {
 		t.Error("an address that may not be called was called")
 	}
 }
+
+// closable is a body of an operation.
+type closable struct{ body }
+
+func (closable) Close() error { return nil }
 
 func TestNotifier(t *testing.T) {
 	var got string

@@ -39,7 +39,7 @@ func (s *Service) run(ctx context.Context, notifier Notifier) {
 	pause := s.settings.Poll
 	for ctx.Err() == nil {
 		slots := s.slots(ctx, free)
-		claimed, lease, err := s.claim(ctx, channel, slots)
+		claimed, l, err := s.claim(ctx, channel, slots)
 		if err != nil && ctx.Err() == nil {
 			s.deps.Failed(err)
 		}
@@ -49,7 +49,7 @@ func (s *Service) run(ctx context.Context, notifier Notifier) {
 		for _, r := range claimed {
 			attempts.Go(func() {
 				defer func() { <-free }()
-				s.attempt(ctx, notifier, r, lease)
+				s.attempt(ctx, notifier, r, l)
 			})
 		}
 		if len(claimed) > 0 {
@@ -90,12 +90,12 @@ func (s *Service) slots(ctx context.Context, free chan struct{}) int {
 func (s *Service) Flush(ctx context.Context) error {
 	for channel, notifier := range s.notifiers {
 		for {
-			claimed, lease, err := s.claim(ctx, channel, s.settings.Workers)
+			claimed, l, err := s.claim(ctx, channel, 1) // a lease lasts for one attempt
 			if err != nil {
 				return err
 			}
 			for _, r := range claimed {
-				s.attempt(ctx, notifier, r, lease)
+				s.attempt(ctx, notifier, r, l)
 			}
 			if len(claimed) > 0 {
 				continue
@@ -119,35 +119,39 @@ func (s *Service) Flush(ctx context.Context) error {
 	return nil
 }
 
-func (s *Service) claim(ctx context.Context, channel Channel, limit int) ([]Record, string, error) {
+func (s *Service) claim(ctx context.Context, channel Channel, limit int) ([]Record, lease.Lease, error) {
 	if limit == 0 {
-		return nil, "", nil
+		return nil, lease.Lease{}, nil
 	}
-	l, err := lease.Rules{Life: s.settings.Lease, Now: s.now, Rand: s.deps.Rand}.New()
+	l, err := s.leases().New()
 	if err != nil {
-		return nil, "", err
+		return nil, l, err
 	}
 	list, err := s.deps.Store.ClaimMessages(ctx, channel, l.Token, s.now(), l.Until, limit)
-	return list, l.Token, err
+	return list, l, err
+}
+
+// leases are the leases of messages under way.
+func (s *Service) leases() lease.Rules {
+	return lease.Rules{Life: s.settings.Lease, Now: s.now, Rand: s.deps.Rand, Failed: s.deps.Failed}
 }
 
 // attempt tries one message and records the result, even when the process is asked to
 // stop: a sent message must not be sent again.
-func (s *Service) attempt(ctx context.Context, notifier Notifier, r Record, lease string) {
-	ctx = context.WithoutCancel(ctx)
-	end, outcome := s.try(ctx, notifier, r)
-	held, err := s.deps.Store.FinishMessage(ctx, r.ID, lease, end)
+func (s *Service) attempt(ctx context.Context, notifier Notifier, r Record, l lease.Lease) {
+	end, outcome := s.try(ctx, notifier, r, l)
+	held, err := s.deps.Store.FinishMessage(context.WithoutCancel(ctx), r.ID, l.Token, end)
 	switch {
 	case err != nil:
 		s.deps.Failed(err)
 	case !held:
-		s.deps.Failed(fmt.Errorf("notify: message %s took longer than its lease: another process may have sent it too", r.ID))
+		s.deps.Failed(fmt.Errorf("notify: message %s lost its lease: another process may have sent it too", r.ID))
 	}
 	s.deps.Delivered(r.Channel, outcome)
 }
 
-// try sends one message.
-func (s *Service) try(ctx context.Context, notifier Notifier, r Record) (Ending, string) {
+// try sends one message, and extends its lease meanwhile.
+func (s *Service) try(ctx context.Context, notifier Notifier, r Record, l lease.Lease) (Ending, string) {
 	if now := s.now(); !now.Before(r.ExpiresAt) {
 		text := "not delivered in its time"
 		if r.Error != "" {
@@ -155,12 +159,17 @@ func (s *Service) try(ctx context.Context, notifier Notifier, r Record) (Ending,
 		}
 		return Ending{State: Dead, Error: text, At: now, Wipe: true}, "expired"
 	}
-	err := s.send(ctx, notifier, r)
+	err := s.leases().Hold(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
+		return s.deps.Store.ExtendMessage(ctx, r.ID, l.Token, l.Until)
+	}, func(ctx context.Context) error { return s.send(ctx, notifier, r) })
 	now := s.now()
 	if err == nil {
 		return Ending{State: Sent, At: now, Wipe: true}, "sent"
 	}
 	text := legible(err)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // this process is stopping: another one continues at once
+		return Ending{State: Pending, DueAt: now, Error: text, At: now}, "retried"
+	}
 	if IsPermanent(err) || r.Attempts >= s.settings.Attempts {
 		return Ending{State: Dead, Error: text, At: now}, "dead"
 	}
@@ -171,6 +180,8 @@ func (s *Service) try(ctx context.Context, notifier Notifier, r Record) (Ending,
 	return Ending{State: Pending, DueAt: now.Add(pause), Error: text, At: now}, "retried"
 }
 
+// send sends one message. It finishes what takes no longer than SendTime even when ctx ends. A body that
+// is opened now may take as long as the message is of use: the notifier sees whether it goes on.
 func (s *Service) send(ctx context.Context, notifier Notifier, r Record) error {
 	plain, err := s.deps.Vault.Open(place(r.ID), r.Sealed)
 	if err != nil {
@@ -181,9 +192,24 @@ func (s *Service) send(ctx context.Context, notifier Notifier, r Record) error {
 	if err := json.Unmarshal(plain, &c); err != nil {
 		return Permanent(errors.New("the text has an unknown form"))
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.settings.SendTime)
+	m := Message{ID: r.ID, Channel: r.Channel, To: r.To, Subject: c.Subject, Text: c.Text, Picture: c.Picture, Notice: c.Notice, Created: r.CreatedAt}
+	longest := s.settings.SendTime
+	if c.Form == "" {
+		ctx = context.WithoutCancel(ctx)
+	} else {
+		bodies := s.bodies[c.Form]
+		if bodies == nil {
+			return fmt.Errorf("this process opens no bodies of the form %q", c.Form)
+		}
+		if m.Body, err = bodies.OpenBody(ctx, r.ID); err != nil {
+			return err
+		}
+		defer m.Body.Close()
+		longest = r.ExpiresAt.Sub(s.now())
+	}
+	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	return notifier.Send(ctx, Message{ID: r.ID, Channel: r.Channel, To: r.To, Subject: c.Subject, Text: c.Text, Picture: c.Picture, Notice: c.Notice, Created: r.CreatedAt})
+	return notifier.Send(ctx, m)
 }
 
 // pause returns the back-off after attempt n: twice as long each time, less up to a half

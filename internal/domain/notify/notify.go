@@ -15,6 +15,7 @@ package notify
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"tamga/internal/domain/vault"
@@ -30,7 +31,22 @@ type Message struct {
 	Text    string    // plain text, lines end in a line feed; of the channel Callback the body of the request
 	Picture []byte    // GIF that belongs to the text; nil in most messages, and in all that are not e-mail
 	Notice  *Notice   // of the channel Webhook, which has neither subject nor text; nil in other messages
+	Body    Body      // of a Call with a Form, in place of the text; nil in other messages
 	Created time.Time // when it was ordered
+}
+
+// Body is the body of a request that may be too long for memory. It can be written more than once.
+type Body interface {
+	io.WriterTo
+	io.Closer
+	Size() int64 // in bytes
+}
+
+// Bodies open bodies of one form when they are sent.
+type Bodies interface {
+	// OpenBody opens the body of the message with an identifier. The caller closes it. An error from
+	// [Permanent] gives the message up.
+	OpenBody(ctx context.Context, id string) (Body, error)
 }
 
 // Notice is an event in the form that listening systems get.
@@ -103,11 +119,18 @@ type Event struct {
 // Call is a request to an address that a client named, such as the callback of a
 // confirmation.
 type Call struct {
+	// ID is a GUID that receivers know the request by. Its message waits for no other one to the same
+	// address. Empty: a random identifier, in the order of the address.
+	ID     string
 	To     string // the address, which was checked when the client named it
 	About  string // for administrators: what it reports
 	UserID string // the user it is about
 	Actor  string // user id of who caused it; empty: the service itself
 	Body   string // JSON
+	// Form is that of a body which [Bodies] open by ID when it is sent, in place of Body; see
+	// Service.OpenBodies.
+	Form    string
+	Expires time.Time // when it becomes useless; zero: Settings.Life from now
 }
 
 // Preferences are the events that a user wants to be notified of, and the channels.

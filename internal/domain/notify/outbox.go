@@ -23,6 +23,7 @@ type Record struct {
 	ID        string // GUID
 	Channel   Channel
 	To        string
+	Separate  bool   // it waits for no other message to To; stores do not return it
 	Subject   string // what it is about: the name of the template or of the event
 	UserID    string
 	Actor     string
@@ -68,9 +69,11 @@ type Store interface {
 
 	AddMessage(ctx context.Context, r Record) error
 	// ClaimMessages leases up to limit messages that are due, the oldest first: only the
-	// oldest unfinished message of each recipient, and none whose lease ends after now.
-	// It counts an attempt.
+	// oldest unfinished message of each recipient apart from separate ones, and none whose
+	// lease ends after now. It counts an attempt.
 	ClaimMessages(ctx context.Context, channel Channel, lease string, now, until time.Time, limit int) ([]Record, error)
+	// ExtendMessage extends a lease. It reports false when the lease was lost.
+	ExtendMessage(ctx context.Context, id, lease string, until time.Time) (bool, error)
 	// FinishMessage ends the attempt that holds the lease. It reports false when the
 	// lease was lost, and then changes nothing.
 	FinishMessage(ctx context.Context, id, lease string, e Ending) (bool, error)

@@ -100,6 +100,7 @@ type Service struct {
 	deps      Deps
 	notifiers map[Channel]Notifier
 	wake      map[Channel]chan struct{}
+	bodies    map[string]Bodies // by form
 }
 
 // New checks the settings.
@@ -107,7 +108,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	n := &Service{settings: s, deps: d, notifiers: map[Channel]Notifier{}, wake: map[Channel]chan struct{}{}}
+	n := &Service{settings: s, deps: d, notifiers: map[Channel]Notifier{}, wake: map[Channel]chan struct{}{}, bodies: map[string]Bodies{}}
 	for _, notifier := range d.Notifiers {
 		channel := notifier.Channel()
 		if n.notifiers[channel] != nil {
@@ -124,6 +125,9 @@ func New(s Settings, d Deps) (*Service, error) {
 	}
 	return n, nil
 }
+
+// OpenBodies sets what opens the bodies of one form of [Call]. It is called before Run.
+func (s *Service) OpenBodies(form string, b Bodies) { s.bodies[form] = b }
 
 // Available lists the channels that users may choose from: those that have a
 // notifier, in the order of Deps.
@@ -185,7 +189,10 @@ func (s *Service) emit(ctx context.Context, e Event, info EventInfo) error {
 // Call puts a request into the outbox, in the transaction of ctx if there is one. A process
 // without a notifier for the channel Callback leaves it to one that has it.
 func (s *Service) Call(ctx context.Context, c Call) error {
-	return s.put(ctx, Direct{Channel: Callback, To: c.To, UserID: c.UserID, Actor: c.Actor}, c.About, content{Text: c.Body})
+	if c.Form != "" && c.ID == "" {
+		return errors.New("notify: a request with a form has no identifier")
+	}
+	return s.put(ctx, c.ID, Direct{Channel: Callback, To: c.To, UserID: c.UserID, Actor: c.Actor, Expires: c.Expires}, c.About, content{Text: c.Body, Form: c.Form})
 }
 
 // TestWebhook sends a message of the type [WebhookTest] to a listening system at once, past the outbox.
@@ -261,7 +268,7 @@ func (s *Service) tellSystems(ctx context.Context, e Event, info EventInfo) erro
 	}
 	notice := &Notice{Type: e.Type, Category: info.Category, UserID: e.UserID, Actor: e.Actor, Detail: OneLine(e.Detail)}
 	for _, to := range recipients {
-		err := s.put(ctx, Direct{Channel: Webhook, To: to, UserID: e.UserID, Actor: e.Actor}, string(e.Type), content{Notice: notice})
+		err := s.put(ctx, "", Direct{Channel: Webhook, To: to, UserID: e.UserID, Actor: e.Actor}, string(e.Type), content{Notice: notice})
 		if err != nil && !fault.Is(err, fault.TooManyRequests) {
 			return err
 		}
@@ -284,18 +291,22 @@ func (s *Service) order(ctx context.Context, d Direct, about string) error {
 	if text.Picture = d.Picture; len(d.Picture) > maxPicture {
 		return fmt.Errorf("notify: a picture of %d bytes: want at most %d", len(d.Picture), maxPicture)
 	}
-	return s.put(ctx, d, about, text)
+	return s.put(ctx, "", d, about, text)
 }
 
-// put counts, seals and stores one message.
-func (s *Service) put(ctx context.Context, d Direct, about string, text content) error {
-	id, err := uuid.NewRandomFromReader(s.deps.Rand)
-	if err != nil {
-		return fmt.Errorf("notify: making an identifier: %w", err)
+// put counts, seals and stores one message. One with an identifier of the caller's is separate.
+func (s *Service) put(ctx context.Context, id string, d Direct, about string, text content) error {
+	separate := id != ""
+	if !separate {
+		random, err := uuid.NewRandomFromReader(s.deps.Rand)
+		if err != nil {
+			return fmt.Errorf("notify: making an identifier: %w", err)
+		}
+		id = random.String()
 	}
 	now := s.now()
 	r := Record{
-		ID: id.String(), Channel: d.Channel, To: d.To, Subject: about, UserID: d.UserID, Actor: d.Actor,
+		ID: id, Channel: d.Channel, To: d.To, Separate: separate, Subject: about, UserID: d.UserID, Actor: d.Actor,
 		State: Pending, CreatedAt: now, DueAt: now, ExpiresAt: d.Expires,
 	}
 	if r.ExpiresAt.IsZero() {

@@ -118,6 +118,7 @@ type content struct {
 	Picture []byte `json:"picture,omitempty"`
 
 	Notice *Notice `json:"notice,omitempty"`
+	Form   string  `json:"form,omitempty"` // of a body that is opened when it is sent
 }
 
 // render returns the text of a message.

@@ -99,6 +99,32 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			finish(t, s, 1, "y", notify.Ending{State: notify.Dead, Error: "gone", At: later}, true)
 			want(t, claim(t, s, "z", later, 10), 2)
 		}},
+		{"Separate", func(t *testing.T, db *store.DB) {
+			s := store.Outbox{DB: db}
+			for n := 1; n <= 3; n++ {
+				m := message(n, "7001")
+				m.Separate = n > 1
+				must(t, s.AddMessage(t.Context(), m))
+			}
+			must(t, s.AddMessage(t.Context(), message(4, "7001"))) // waits for the first
+			want(t, claim(t, s, "x", start, 10), 1, 2, 3)
+		}},
+		{"Extended", func(t *testing.T, db *store.DB) {
+			s := store.Outbox{DB: db}
+			must(t, s.AddMessage(t.Context(), message(1, "7001")))
+			want(t, claim(t, s, "x", start, 1), 1)
+			later := start.Add(time.Hour)
+			for lease, want := range map[string]bool{"x": true, "other": false, "": false} {
+				if held, err := s.ExtendMessage(t.Context(), message(1, "").ID, lease, later); held != want || err != nil {
+					t.Errorf("by %q: %v, %v", lease, held, err)
+				}
+			}
+			want(t, claim(t, s, "y", later.Add(-time.Millisecond), 1))
+			want(t, claim(t, s, "y", later, 1), 1)
+			if held, err := s.ExtendMessage(t.Context(), message(1, "").ID, "x", later.Add(time.Hour)); held || err != nil {
+				t.Errorf("after it was lost: %v, %v", held, err)
+			}
+		}},
 		{"LeaseRunsOut", func(t *testing.T, db *store.DB) {
 			s := store.Outbox{DB: db}
 			must(t, s.AddMessage(t.Context(), message(1, "7001")))
