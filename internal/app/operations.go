@@ -28,16 +28,18 @@ import (
 func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
 	c := &r.Config.Operations
 	o := signing.Operations{
-		Signer: signer, Store: store.Operations{DB: r.DB}, CallbackStore: store.Operations{DB: r.DB}, UnderWayStore: store.Operations{DB: r.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: r.ring,
+		Signer: signer, Store: store.Operations{DB: r.DB}, UnderWayStore: store.Operations{DB: r.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: r.ring,
 		Audit: r.Audit, Templates: c.TemplatesByID(), OwnerCheck: ownerCheck{r.Users, r.Tokens}, Settings: c.Settings(),
 		Confirming: &signing.Confirming{Records: r.Confirm, Units: store.Confirmations{DB: r.DB}, PINs: r.Keys, Life: r.Config.Confirmation.Life},
 		Failed:     func(err error) { r.log.Error("carrying out operations", "error", err) },
 	}
 	api := signapi.Operating{Realm: config.LocalIssuer}
+	o.Callbacks = signing.Callbacks{Messages: r.Messages, Render: api.Render}
 	if r.callbacks != nil {
-		o.Callbacks, o.Render = r.callbacks, api.Render
+		o.Callbacks.Check = r.callbacks.Check
 	}
 	operations := signing.NewOperations(o)
+	r.Messages.OpenBodies(signing.CallbackForm, operations)
 	api.Operations = operations
 	return operations, api, nil
 }

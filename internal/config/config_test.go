@@ -79,6 +79,7 @@ func TestNotifiers(t *testing.T) {
 		{"a: {host: y}", "messages.a.host: want another"},
 		{"a: {hots: y}", "messages.a.hots: unknown setting"},
 		{"a: {host: x}, b: {c: {host: x}}", "messages.b.c: set this section or messages.a, not both"},
+		{"keep: 23h59m", "messages.keep: 23h59m0s, want at least operations.keep (24h0m0s)"},
 		{"a: {host: x}, capture: true", "messages.capture: remove messages.a: captured messages are not sent"},
 	} {
 		a, b := &notifier{section: "a"}, &notifier{section: "b.c"}

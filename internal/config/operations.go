@@ -26,7 +26,7 @@ type Operations struct {
 	// Operations that a process carries out at the same time, in addition to requests. 0: it only
 	// accepts them, and another process with the same database carries them out.
 	Workers int `yaml:"workers" default:"2" min:"0"`
-	// Attempts at an operation or a callback before it is given up.
+	// Attempts at an operation before it is given up. Callbacks are messages: `messages.attempts`.
 	Attempts int `yaml:"attempts" default:"10" above:"0"`
 	// Waiting operations of one user; above it 429.
 	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
@@ -116,6 +116,9 @@ func (c *Callbacks) Exceptions() ([]guard.Exception, error) {
 // Signature.Type that the program serves.
 func (c *Config) checkOperations(types []string) (faults []error) {
 	o := &c.Operations
+	if c.Messages.Keep < o.Keep { // the message of a callback says whether it was received
+		faults = append(faults, fmt.Errorf("messages.keep: %v, want at least operations.keep (%v)", c.Messages.Keep, o.Keep))
+	}
 	if _, err := o.Callbacks.Exceptions(); err != nil {
 		faults = append(faults, fmt.Errorf("operations.callbacks.allow_networks: %w", err))
 	}

@@ -195,7 +195,7 @@ type Messages struct {
 	Attempts int `yaml:"attempts" default:"10"`
 	// Longest pause between two attempts.
 	LongestPause time.Duration `yaml:"longest_pause" default:"15m"`
-	// How long messages that were sent or given up are listed.
+	// How long messages that were sent or given up are listed; not below `operations.keep`.
 	Keep time.Duration `yaml:"keep" default:"720h"`
 
 	budgets []channelBudget

@@ -11,8 +11,8 @@ import (
 
 // Figures are what a running process shows of its database in metrics.
 type Figures struct {
-	// Waiting counts records that wait: pending messages, messages that were given up, owed
-	// callbacks, operations under way, open confirmations. Each is counted up to MostWaiting.
+	// Waiting counts records that wait: pending messages, messages that were given up, the
+	// callbacks among the pending ones, operations under way, open confirmations. Each is counted up to MostWaiting.
 	Messages, Dead, Callbacks, Operations, Confirmations int64
 	// Oldest is when the message that waits longest was due; zero without one.
 	Oldest time.Time
@@ -45,7 +45,7 @@ func (db *DB) Figures(ctx context.Context) (Figures, error) {
 	f, _, err := one(ctx, db, func(r row) (f Figures, err error) {
 		err = r.Scan(&f.Messages, &f.Dead, &f.Callbacks, &f.Operations, &f.Confirmations, (*timeField)(&f.Oldest), &f.Closed, (*timeField)(&f.TokenKey), &f.Ending[0], &f.Ending[1], &f.Ending[2])
 		return f, err
-	}, "SELECT "+count("outbox WHERE state = 'pending'")+", "+count("outbox WHERE state = 'dead'")+", "+count("operation_callbacks")+", "+
+	}, "SELECT "+count("outbox WHERE state = 'pending'")+", "+count("outbox WHERE state = 'dead'")+", "+count("outbox WHERE state = 'pending' AND channel = 'Callback'")+", "+
 		count("operations WHERE keep_until = 0")+", "+count("confirmations WHERE ended_at = 0")+
 		", (SELECT COALESCE(MIN(due_at), 0) FROM (SELECT due_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 100) AS first), EXISTS (SELECT 1 FROM restores WHERE released_at = 0), (SELECT COALESCE(MAX(created_at), 0) FROM signing_keys)"+ending, args...)
 	return f, err

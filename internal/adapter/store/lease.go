@@ -21,7 +21,6 @@ type leased struct {
 // their rows are worked on by the process that made them, or in one transaction.
 var (
 	leasedOperations    = leased{"operations", []string{"id"}, "state = 'Confirmed'"}
-	leasedCallbacks     = leased{"operation_callbacks", []string{"operation_id"}, "TRUE"} // a row is deleted at its end
 	leasedConfirmations = leased{"confirmations", []string{"id"}, "state = 'Confirmed'"}
 	leasedPrepared      = leased{"prepared", []string{"id"}, "spent_at = 0"}
 	leasedAnswers       = leased{"answers", []string{"caller", "name"}, "done_at = 0"}

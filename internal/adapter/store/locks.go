@@ -59,18 +59,17 @@ func (db *DB) locked(ctx context.Context, set lock.Set, fn func(ctx context.Cont
 // certificates, and the codes of a user, without the lock of the user. If PostgreSQL finds
 // that one of them and a deletion wait for each other, it ends one, and that one runs again.
 var lockOrder = []string{
-	"users",               // in one statement, before anything is read
-	"lock_stripes",        // in the same statement
-	"access_tokens",       // by id: tokens of an operator for others belong to two users
-	"confirmations",       // by id: one is carried out without the lock of its user
-	"confirmation_usage",  // by user and purpose
-	"operations",          // by id: before the events and the documents of its end
-	"authorities",         // the one whose list of revoked certificates changes
-	"message_budgets",     // of callers and addresses
-	"outbox",              // by id
-	"prepared",            // one row
-	"documents",           // by id
-	"operation_callbacks", // of the operation
+	"users",              // in one statement, before anything is read
+	"lock_stripes",       // in the same statement
+	"access_tokens",      // by id: tokens of an operator for others belong to two users
+	"confirmations",      // by id: one is carried out without the lock of its user
+	"confirmation_usage", // by user and purpose
+	"operations",         // by id: before the events and the documents of its end
+	"authorities",        // the one whose list of revoked certificates changes
+	"message_budgets",    // of callers and addresses
+	"outbox",             // by id
+	"prepared",           // one row
+	"documents",          // by id
 }
 
 // stripes is the number of rows of lock_stripes. A value has the row that its hash

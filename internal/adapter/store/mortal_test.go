@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/signing"
 	"tamga/sig"
 )
@@ -119,26 +120,36 @@ func (m mortalOperations) CancelOperation(ctx context.Context, id, userID string
 	return through(m.life, func() (bool, error) { return m.operations.CancelOperation(ctx, id, userID, now, keep) })
 }
 
-func (m mortalOperations) SweepOperations(ctx context.Context, now, keep time.Time) error {
-	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.SweepOperations(ctx, now, keep)) })
-	return err
-}
-
-func (m mortalOperations) ClaimCallback(ctx context.Context, lease string, now, until time.Time) (c *signing.CallbackRecord, found bool, err error) {
-	c, err = through(m.life, func() (c *signing.CallbackRecord, err error) {
-		c, found, err = m.operations.ClaimCallback(ctx, lease, now, until)
-		return c, err
+func (m mortalOperations) ExpireOperations(ctx context.Context, now, keep time.Time, limit int) ([]*signing.OperationRecord, error) {
+	return through(m.life, func() ([]*signing.OperationRecord, error) {
+		return m.operations.ExpireOperations(ctx, now, keep, limit)
 	})
-	return c, found, err
 }
 
-func (m mortalOperations) ExtendCallback(ctx context.Context, id, lease string, until time.Time) (bool, error) {
-	return m.operations.ExtendCallback(ctx, id, lease, until)
-}
-
-func (m mortalOperations) FinishCallback(ctx context.Context, id, lease string, e signing.CallbackEnd) error {
-	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.FinishCallback(ctx, id, lease, e)) })
+func (m mortalOperations) SweepOperations(ctx context.Context, now time.Time) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.SweepOperations(ctx, now)) })
 	return err
+}
+
+// mortalOutbox makes the calls that add, claim and end a message ones that a process may die in.
+type mortalOutbox struct {
+	store.Outbox
+	life *life
+}
+
+func (m mortalOutbox) AddMessage(ctx context.Context, r notify.Record) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.Outbox.AddMessage(ctx, r)) })
+	return err
+}
+
+func (m mortalOutbox) ClaimMessages(ctx context.Context, channel notify.Channel, lease string, now, until time.Time, limit int) ([]notify.Record, error) {
+	return through(m.life, func() ([]notify.Record, error) {
+		return m.Outbox.ClaimMessages(ctx, channel, lease, now, until, limit)
+	})
+}
+
+func (m mortalOutbox) FinishMessage(ctx context.Context, id, lease string, e notify.Ending) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.Outbox.FinishMessage(ctx, id, lease, e) })
 }
 
 type mortalAnswers struct{ mortal }

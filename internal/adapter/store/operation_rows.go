@@ -49,9 +49,9 @@ func scanOperationRow(r row) (*operation.Stored, error) {
 // AddOperation implements operation.Store. The confirmation of the operation counts in the quota.
 func (s OperationRows) AddOperation(ctx context.Context, o *operation.Stored) error {
 	_, err := s.exec(ctx, `INSERT INTO operations (id, kind, form, user_id, owner, action, state, is_async, parameters, description, documents, plan, secret, pin,
-			contents, octets, results, answer, callback, called, code, message, attempts, due_at, lease, leased_until,
+			contents, octets, results, answer, callback, code, message, attempts, due_at, lease, leased_until,
 			created_at, updated_at, confirm_before, confirmed_at, completed_at, complete_before, keep_until)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE, $8, '', $9, $10, $11, $9, '', 0, '', $9, '', FALSE, '', '', 0, 0, '', 0, $12, $13, $14, 0, 0, 0, 0)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE, $8, '', $9, $10, $11, $9, '', 0, '', $9, '', '', '', 0, 0, '', 0, $12, $13, $14, 0, 0, 0, 0)`,
 		o.ID, o.Kind, string(o.Form), o.Owner.UserID, o.Principal, o.Action, string(o.State), o.Parameters, []byte{}, notNull(o.Plan), notNull(o.Secret),
 		millis(o.CreatedAt), millis(o.UpdatedAt), millis(o.ConfirmBefore))
 	return err

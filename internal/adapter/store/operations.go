@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,10 +14,7 @@ import (
 // Operations implements signing.OperationStore.
 type Operations struct{ *DB }
 
-var (
-	_ signing.OperationStore = Operations{}
-	_ signing.CallbackStore  = Operations{}
-)
+var _ signing.OperationStore = Operations{}
 
 // Atomic implements signing.OperationStore. The changes at the end of an operation share
 // a flush to disk with other requests.
@@ -26,16 +22,19 @@ func (s Operations) Atomic(ctx context.Context, fn func(ctx context.Context) err
 	return s.Unit(ctx, fn)
 }
 
-const operationColumns = `id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
-	contents, octets, results, answer, callback, called, code, message, attempts,
+const operationFields = `id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
+	contents, octets, results, answer, callback, code, message, attempts,
 	created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until, leased_until`
+
+// operationColumns are without the callback: only of one operation is it asked whether it was accepted.
+const operationColumns = operationFields + ", FALSE"
 
 func scanOperation(r row) (*signing.OperationRecord, error) {
 	o := &signing.OperationRecord{}
 	err := r.Scan(&o.ID, &o.UserID, &o.Owner, &o.Action, &o.State, &o.Async, &o.Parameters, &o.Description, &o.Documents, &o.Plan, &o.PIN,
-		&o.Contents, &o.Bytes, &o.Results, &o.Answer, &o.Callback, &o.Called, &o.Code, &o.Message, &o.Attempts,
+		&o.Contents, &o.Bytes, &o.Results, &o.Answer, &o.Callback, &o.Code, &o.Message, &o.Attempts,
 		(*timeField)(&o.CreatedAt), (*timeField)(&o.UpdatedAt), (*timeField)(&o.ConfirmedAt), (*timeField)(&o.CompletedAt),
-		(*timeField)(&o.CompleteBefore), (*timeField)(&o.KeepUntil), (*timeField)(&o.LeasedUntil))
+		(*timeField)(&o.CompleteBefore), (*timeField)(&o.KeepUntil), (*timeField)(&o.LeasedUntil), &o.Called)
 	return o, err
 }
 
@@ -44,9 +43,9 @@ func scanOperation(r row) (*signing.OperationRecord, error) {
 func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord, waiting signing.Quota) (bool, error) {
 	over := !o.State.Active()
 	n, err := s.exec(ctx, `INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
-			contents, octets, results, answer, callback, called, code, message, attempts, due_at, lease, leased_until,
+			contents, octets, results, answer, callback, code, message, attempts, due_at, lease, leased_until,
 			created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until)
-		SELECT $1, CAST($2 AS TEXT), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CAST($13 AS BIGINT), $14, $27, $15, FALSE, $16, $17, 0, CAST($18 AS BIGINT), '', 0,
+		SELECT $1, CAST($2 AS TEXT), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CAST($13 AS BIGINT), $14, $27, $15, $16, $17, 0, CAST($18 AS BIGINT), '', 0,
 			CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($20 AS BIGINT), CAST($21 AS BIGINT), CAST($22 AS BIGINT), CAST($23 AS BIGINT)
 		WHERE CAST($24 AS BOOLEAN) AND CAST($13 AS BIGINT) = 0 OR
 			(CAST($24 AS BOOLEAN) OR (SELECT COUNT(*) FROM operations WHERE user_id = $2 AND keep_until = 0 AND kind = '') < $25) AND
@@ -55,28 +54,13 @@ func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord
 		o.Contents, o.Bytes, o.Results, o.Callback, o.Code, o.Message,
 		millis(o.CreatedAt), millis(o.UpdatedAt), millis(o.ConfirmedAt), millis(o.CompletedAt), millis(o.CompleteBefore), millis(o.KeepUntil),
 		over, waiting.Objects, waiting.Bytes, notNull(o.Answer))
-	if err != nil || n == 0 {
-		return false, err
-	}
-	if over {
-		err = s.owe(ctx, o.ID, o.Callback, o.CompletedAt, o.KeepUntil)
-	}
-	return err == nil, err
-}
-
-// owe stores a callback. Without an address there is no callback.
-func (s Operations) owe(ctx context.Context, id, url string, now, expires time.Time) error {
-	if url == "" {
-		return nil
-	}
-	_, err := s.exec(ctx, `INSERT INTO operation_callbacks (operation_id, url, attempts, error, due_at, expires_at, lease, leased_until)
-		VALUES ($1, $2, 0, '', $3, $4, '', 0) ON CONFLICT (operation_id) DO NOTHING`, id, url, millis(now), millis(expires))
-	return err
+	return n == 1, err
 }
 
 // FindOperation implements signing.OperationStore.
 func (s Operations) FindOperation(ctx context.Context, id string) (*signing.OperationRecord, bool, error) {
-	return one(ctx, s.DB, scanOperation, "SELECT "+operationColumns+" FROM operations WHERE id = $1 AND kind = ''", id)
+	return one(ctx, s.DB, scanOperation, "SELECT "+operationFields+`, callback <> '' AND EXISTS (SELECT 1 FROM outbox WHERE message_id = $1 AND state = 'sent')
+		FROM operations WHERE id = $1 AND kind = ''`, id)
 }
 
 // ActiveOperations implements signing.OperationStore.
@@ -134,73 +118,44 @@ func (s Operations) ReleaseOperation(ctx context.Context, id, lease string, due 
 }
 
 // FinishOperation implements signing.OperationStore.
-func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRecord, lease string) (held bool, err error) {
-	err = s.Unit(ctx, func(ctx context.Context) error {
-		n, err := s.exec(ctx, leasedOperations.finish(`state = $3, documents = $4, results = $5, code = $6, message = $7,
-				updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = $12, contents = ''`),
-			o.ID, lease, string(o.State), notNull(o.Documents), o.Results, o.Code, o.Message,
-			millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{}, o.Bytes)
-		if held = n == 1; err != nil || !held {
-			return err
-		}
-		return s.owe(ctx, o.ID, o.Callback, o.CompletedAt, o.KeepUntil)
-	})
-	return held && err == nil, err
+func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRecord, lease string) (bool, error) {
+	n, err := s.exec(ctx, leasedOperations.finish(`state = $3, documents = $4, results = $5, code = $6, message = $7,
+			updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = $12, contents = ''`),
+		o.ID, lease, string(o.State), notNull(o.Documents), o.Results, o.Code, o.Message,
+		millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{}, o.Bytes)
+	return n == 1, err
 }
 
 // CancelOperation implements signing.OperationStore.
-func (s Operations) CancelOperation(ctx context.Context, id, userID string, now, keepUntil time.Time) (cancelled bool, err error) {
+func (s Operations) CancelOperation(ctx context.Context, id, userID string, now, keepUntil time.Time) (bool, error) {
+	n, err := s.exec(ctx, `UPDATE operations SET state = 'Cancelled',
+			updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, pin = $5, octets = 0, contents = '', `+freed+`
+		WHERE id = $1 AND user_id = $2 AND keep_until = 0 AND kind = '' AND (complete_before > $3 OR leased_until > $3)`,
+		id, userID, millis(now), millis(keepUntil), []byte{})
+	return n == 1, err
+}
+
+// ExpireOperations implements signing.OperationStore. A query in IN could run, and skip what it has locked,
+// more than once.
+func (s Operations) ExpireOperations(ctx context.Context, now, keepUntil time.Time, limit int) (list []*signing.OperationRecord, err error) {
 	err = s.Unit(ctx, func(ctx context.Context) error {
-		var url string
-		url, cancelled, err = returning(ctx, s.DB, scalar[string], `UPDATE operations SET state = 'Cancelled',
-				updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, pin = $5, octets = 0, contents = '', `+freed+`
-			WHERE id = $1 AND user_id = $2 AND keep_until = 0 AND kind = '' AND (complete_before > $3 OR leased_until > $3)
-			RETURNING callback`, id, userID, millis(now), millis(keepUntil), []byte{})
-		if err != nil || !cancelled {
-			return err
-		}
-		return s.owe(ctx, id, url, now, keepUntil)
+		list, err = all(ctx, s.DB, func(r row) (*signing.OperationRecord, error) {
+			o := &signing.OperationRecord{}
+			return o, r.Scan(&o.ID, &o.UserID, &o.Callback, &o.State, (*timeField)(&o.KeepUntil))
+		}, `WITH due AS MATERIALIZED
+				(SELECT id FROM operations WHERE keep_until = 0 AND kind = '' AND complete_before <= $1 AND leased_until <= $1 LIMIT $4`+s.skipLocked()+`)
+			UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2,
+				plan = $3, pin = $3, octets = 0, contents = '', `+freed+`
+			WHERE keep_until = 0 AND kind = '' AND complete_before <= $1 AND leased_until <= $1 AND id IN (SELECT id FROM due)
+			RETURNING id, user_id, callback, state, keep_until`, millis(now), millis(keepUntil), []byte{}, limit)
+		return err
 	})
-	return cancelled && err == nil, err
+	return list, err
 }
 
 // SweepOperations implements signing.OperationStore.
-func (s Operations) SweepOperations(ctx context.Context, now, keepUntil time.Time) error {
-	type ended struct{ id, url string }
-	for n := sweepPortion; n == sweepPortion; {
-		err := s.Unit(ctx, func(ctx context.Context) error {
-			list, err := all(ctx, s.DB, func(r row) (e ended, err error) {
-				err = r.Scan(&e.id, &e.url)
-				return e, err
-			}, `UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2,
-					plan = $3, pin = $3, octets = 0, contents = '', `+freed+`
-				WHERE keep_until = 0 AND kind = '' AND complete_before <= $1 AND leased_until <= $1 AND id IN
-					(SELECT id FROM operations WHERE keep_until = 0 AND kind = '' AND complete_before <= $1 AND leased_until <= $1 LIMIT $4`+s.skipLocked()+`)
-				RETURNING id, callback`, millis(now), millis(keepUntil), []byte{}, sweepPortion)
-			if err != nil {
-				return err
-			}
-			n = len(list)
-			for _, e := range list {
-				if err := s.owe(ctx, e.id, e.url, now, keepUntil); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for _, query := range []string{
-		"DELETE FROM operation_callbacks WHERE operation_id IN (SELECT operation_id FROM operation_callbacks WHERE expires_at <= $1 AND leased_until <= $1 LIMIT $2" + s.skipLocked() + ")",
-		"DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE keep_until <> 0 AND keep_until <= $1 LIMIT $2" + s.skipLocked() + ")",
-	} {
-		if err := s.sweep(ctx, query, now); err != nil {
-			return err
-		}
-	}
-	return nil
+func (s Operations) SweepOperations(ctx context.Context, now time.Time) error {
+	return s.sweep(ctx, "DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE keep_until <> 0 AND keep_until <= $1 LIMIT $2"+s.skipLocked()+")", now)
 }
 
 // sweep runs a deletion of rows that expired by now, portion by portion.
@@ -213,47 +168,6 @@ func (db *DB) sweep(ctx context.Context, query string, now time.Time) error {
 	}
 	return nil
 }
-
-// ClaimCallback implements signing.OperationStore.
-func (s Operations) ClaimCallback(ctx context.Context, lease string, now, until time.Time) (*signing.CallbackRecord, bool, error) {
-	return returning(ctx, s.DB, func(r row) (*signing.CallbackRecord, error) {
-		c := &signing.CallbackRecord{}
-		err := r.Scan(&c.OperationID, &c.URL, &c.Attempts, (*timeField)(&c.ExpiresAt))
-		return c, err
-	}, leasedCallbacks.claimNext(s.DB, "expires_at > $3", "operation_id, url, attempts, expires_at"), lease, millis(until), millis(now))
-}
-
-// ExtendCallback implements signing.OperationStore.
-func (s Operations) ExtendCallback(ctx context.Context, operationID, lease string, until time.Time) (bool, error) {
-	return leasedCallbacks.extend(ctx, s.DB, lease, until, operationID)
-}
-
-// FinishCallback implements signing.OperationStore.
-func (s Operations) FinishCallback(ctx context.Context, operationID, lease string, e signing.CallbackEnd) error {
-	if !e.Again.IsZero() {
-		_, err := s.exec(ctx, leasedCallbacks.finish("due_at = $3, error = $4"), operationID, lease, millis(e.Again), e.Error)
-		return err
-	}
-	err := s.Unit(ctx, func(ctx context.Context) error {
-		if e.Taken { // first: every unit locks the operation before its callback
-			if _, err := s.exec(ctx, "UPDATE operations SET called = TRUE WHERE id = $1", operationID); err != nil {
-				return err
-			}
-		}
-		n, err := s.exec(ctx, "DELETE FROM operation_callbacks"+leasedCallbacks.holder(), operationID, lease)
-		if err == nil && n == 0 {
-			err = errNoLease
-		}
-		return err
-	})
-	if errors.Is(err, errNoLease) {
-		return nil
-	}
-	return err
-}
-
-// errNoLease rolls back what needs a lease that has ended.
-var errNoLease = errors.New("store: the lease has ended")
 
 // notNull replaces nil by an empty slice, which is not NULL.
 func notNull(b []byte) []byte {

@@ -58,15 +58,16 @@ type desk struct {
 	force     bool // the policy asks for confirmations
 	seed      byte
 	called    deskCallbacks
+	messages  *notify.Service // of the last process
 }
 
 // deskCallbacks keeps the bodies of callbacks.
 type deskCallbacks struct{ bodies []string }
 
-func (c *deskCallbacks) Check(string) error { return nil }
-func (c *deskCallbacks) Post(_ context.Context, _, _ string, body signing.Result) error {
+func (c *deskCallbacks) Channel() notify.Channel { return notify.Callback }
+func (c *deskCallbacks) Send(_ context.Context, m notify.Message) error {
 	var text bytes.Buffer
-	_, err := body.WriteTo(&text)
+	_, err := m.Body.WriteTo(&text)
 	c.bodies = append(c.bodies, text.String())
 	return err
 }
@@ -249,12 +250,22 @@ func (d *desk) process(left int, late bool) (*signing.Operations, *life) {
 		Formats: sig.Formats{raw.New(), cades.New()}, Keys: d.keys, Policy: rules, Confirmation: rules, Snapshots: walkRules{}, Spool: d.spool, Now: d.clock,
 		Rand: rand.NewChaCha8([32]byte{7, d.seed}), Blobs: mortalBlobs{m}, Evidence: d.evidence,
 	}
-	return signing.NewOperations(signing.Operations{
+	d.messages, err = notify.New(notify.DefaultSettings(), notify.Deps{
+		Store: mortalOutbox{store.Outbox{DB: m.operations.DB}, l}, Vault: d.ring, Notifiers: []notify.Notifier{&d.called}, Now: d.clock, Rand: sigtest.Random(200 - d.seed),
+		Failed: func(err error) { d.t.Error(err) },
+	})
+	d.must(err)
+	operations := signing.NewOperations(signing.Operations{
 		Signer: signer, Store: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: d.ring, Audit: store.Audit{DB: m.operations.DB},
 		Confirming: &signing.Confirming{Records: service, Units: mortalUnits{d.records, l}, PINs: d.keys, Life: 20 * time.Minute},
-		Settings:   signing.OperationSettings{Async: true}, Callbacks: &d.called, CallbackStore: m.operations,
-		Render: func(o *signing.Operation) (signing.Result, error) { return bytes.NewReader([]byte(d.look(o))), nil },
-	}), l
+		Settings:   signing.OperationSettings{Async: true},
+		Callbacks: signing.Callbacks{
+			Messages: d.messages, Check: func(string) error { return nil },
+			Render: func(o *signing.Operation) (signing.Result, error) { return bytes.NewReader([]byte(d.look(o))), nil },
+		},
+	})
+	d.messages.OpenBodies(signing.CallbackForm, operations)
+	return operations, l
 }
 
 func (d *desk) live() *signing.Operations {
@@ -683,9 +694,10 @@ func TestConfirmedStarts(t *testing.T) {
 			called := func(name, id, has string) {
 				t.Helper()
 				d.called.bodies = nil
-				if worked, err := d.live().CallNext(ctx); !worked || err != nil || len(d.called.bodies) != 1 ||
+				d.live()
+				if err := d.messages.Flush(ctx); err != nil || len(d.called.bodies) != 1 ||
 					!strings.HasPrefix(d.called.bodies[0], id) || !strings.Contains(d.called.bodies[0], has) {
-					t.Errorf("%s: called %v, %v: %.200q", name, worked, err, d.called.bodies)
+					t.Errorf("%s: %v: %.200q", name, err, d.called.bodies)
 				}
 			}
 			step := 1

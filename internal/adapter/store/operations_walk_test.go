@@ -24,6 +24,7 @@ import (
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/vault"
@@ -111,6 +112,7 @@ type walker struct {
 
 	process    *life
 	operations *signing.Operations
+	messages   *notify.Service
 	answers    *signing.Answers
 	other      *signing.Operations // another process
 	nested     bool                // it is running
@@ -198,38 +200,53 @@ func (w *walker) start(seed byte) {
 		Formats: sig.Formats{raw.New()}, Keys: w.keys, Policy: walkRules{}, Snapshots: walkRules{}, Spool: w.spool, Now: w.clock,
 		Rand: rand.NewChaCha8([32]byte{seed, byte(w.random.IntN(256)), byte(w.random.IntN(256)), byte(w.random.IntN(256))}), Blobs: mortalBlobs{m},
 	}
-	w.operations = signing.NewOperations(signing.Operations{
-		Signer: signer, Store: mortalOperations{m}, CallbackStore: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: w.ring, Audit: store.Audit{DB: m.operations.DB},
-		Callbacks: walkReceiver{w}, Settings: signing.OperationSettings{Async: true, Attempts: 100},
-		Render: func(o *signing.Operation) (signing.Result, error) { return strings.NewReader(w.look(o)), nil },
+	settings := notify.DefaultSettings()
+	settings.Attempts = 100
+	var err error
+	w.messages, err = notify.New(settings, notify.Deps{
+		Store: mortalOutbox{store.Outbox{DB: m.operations.DB}, m.life}, Vault: w.ring, Notifiers: []notify.Notifier{walkReceiver{w, m.life}}, Now: w.clock, Rand: signer.Rand,
+		Failed: w.sound,
 	})
+	w.must(err)
+	w.operations = signing.NewOperations(signing.Operations{
+		Signer: signer, Store: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: w.ring, Audit: store.Audit{DB: m.operations.DB},
+		Callbacks: signing.Callbacks{
+			Messages: w.messages, Check: func(string) error { return nil },
+			Render: func(o *signing.Operation) (signing.Result, error) { return strings.NewReader(w.look(o)), nil },
+		},
+		Settings: signing.OperationSettings{Async: true, Attempts: 100},
+	})
+	w.messages.OpenBodies(signing.CallbackForm, w.operations)
 	w.answers = &signing.Answers{Store: mortalAnswers{m}, Blobs: mortalBlobs{m}, Spool: w.spool, Vault: w.ring, Now: w.clock, Rand: signer.Rand}
 }
 
 // walkReceiver accepts callbacks, or refuses them.
-type walkReceiver struct{ w *walker }
+type walkReceiver struct {
+	w    *walker
+	life *life
+}
 
-func (walkReceiver) Check(string) error { return nil }
+func (walkReceiver) Channel() notify.Channel { return notify.Callback }
 
-func (r walkReceiver) Post(_ context.Context, address, id string, body signing.Result) error {
+func (r walkReceiver) Send(_ context.Context, m notify.Message) error {
 	w := r.w
-	if w.process.dead {
+	if r.life.dead {
 		return errDead
 	}
-	if address != callbackURL {
-		w.t.Errorf("a callback to %q", address)
+	if m.To != callbackURL {
+		w.t.Errorf("a callback to %q", m.To)
 	}
 	var text bytes.Buffer
-	if _, err := body.WriteTo(&text); err != nil {
+	if _, err := m.Body.WriteTo(&text); err != nil {
 		return err
 	}
-	if before, ok := w.called[id]; ok && before != text.String() {
-		w.t.Errorf("callbacks of %s differ:\n%s\n%s", id, before, text.String())
+	if before, ok := w.called[m.ID]; ok && before != text.String() {
+		w.t.Errorf("callbacks of %s differ:\n%s\n%s", m.ID, before, text.String())
 	}
 	if w.random.IntN(3) == 0 {
 		return errors.New("answered 500")
 	}
-	w.called[id] = text.String()
+	w.called[m.ID] = text.String()
 	return nil
 }
 
@@ -271,8 +288,8 @@ func (w *walker) step(n int) {
 			}
 		}
 	case 6:
-		_, err := w.operations.CallNext(ctx)
-		w.sound(err)
+		w.pass(notify.DefaultSettings().Lease) // of a process that died
+		w.sound(w.messages.Flush(ctx))
 	case 7:
 		w.pass(time.Duration(w.random.IntN(120)) * time.Second)
 		if w.random.IntN(8) == 0 { // all that waits expires
@@ -462,13 +479,12 @@ func (w *walker) finish() {
 	ctx := w.t.Context()
 	for range 60 {
 		for more := true; more; {
-			one, err := w.operations.ExecuteNext(ctx)
+			var err error
+			more, err = w.operations.ExecuteNext(ctx)
 			w.must(err)
-			two, err := w.operations.CallNext(ctx)
-			w.must(err)
-			more = one || two
 		}
 		w.pass(time.Minute)
+		w.must(w.messages.Flush(ctx))
 		w.must(w.operations.Sweep(ctx))
 	}
 }
@@ -495,6 +511,11 @@ func (w *walker) drain() {
 		if _, came := w.called[id]; came != w.owed[id] {
 			w.t.Errorf("operation %s: a callback is owed: %v, one came: %v", id, w.owed[id], came)
 		}
+	}
+	messages, err := w.messages.List(ctx, notify.MessageQuery{Limit: notify.MaxMessages})
+	w.must(err)
+	if len(messages) != len(w.called) {
+		w.t.Errorf("%d messages for %d callbacks", len(messages), len(w.called))
 	}
 	for id := range w.called {
 		if !strings.HasPrefix(w.ended[id], w.called[id]) {

@@ -259,7 +259,6 @@ var closing = []string{
 	"DELETE FROM answers WHERE done_at = 0",
 	// Leases of processes of before.
 	"UPDATE outbox SET " + freed + " WHERE lease <> ''",
-	"UPDATE operation_callbacks SET " + freed + " WHERE lease <> ''",
 	// Counters that have gone back. A list of time 0 is made anew.
 	"UPDATE oath_tokens SET behind = TRUE WHERE type = 'HOTP'",
 	fmt.Sprintf("UPDATE authorities SET crl_number = crl_number + %d, crl_at = 0", numberGap),
@@ -338,7 +337,7 @@ var counted = []struct{ name, query string }{
 	{"documents", "SELECT COUNT(*) FROM documents WHERE state = 1"},
 	{"webhooks", "SELECT COUNT(*) FROM webhooks"},
 	{"messages that are held", "SELECT COUNT(*) FROM outbox WHERE state = 'pending'"},
-	{"callbacks that are held", "SELECT COUNT(*) FROM operation_callbacks"},
+	{"callbacks that are held", "SELECT COUNT(*) FROM outbox WHERE state = 'pending' AND channel = 'Callback'"},
 }
 
 // Counts counts the records of the installation.

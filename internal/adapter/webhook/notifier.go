@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"tamga/internal/domain/notify"
-	"tamga/internal/domain/signing"
 )
 
 // Listeners finds the addresses and secrets of systems that receive events.
@@ -79,7 +78,7 @@ func (c callbacks) Channel() notify.Channel { return notify.Callback }
 
 // Send implements notify.Notifier.
 func (c callbacks) Send(ctx context.Context, m notify.Message) error {
-	body := signing.Result(inMemory(m.Text))
+	body := content(inMemory(m.Text))
 	if m.Body != nil {
 		body = m.Body
 	}

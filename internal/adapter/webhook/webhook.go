@@ -2,7 +2,7 @@
 
 // Package webhook sends requests to addresses that clients of the service choose (Sender,
 // and its notifier) and events to systems that receive them (Notifier). Requests are signed as
-// https://www.standardwebhooks.com defines it. Sender implements [signing.Callbacks].
+// https://www.standardwebhooks.com defines it.
 //
 // Begin with New and Sender.Post, or with NewNotifier. The package does not retry: its
 // callers do.
@@ -32,7 +32,6 @@ import (
 	"tamga/internal/adapter/guard"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
-	"tamga/internal/domain/signing"
 )
 
 // Config is the configuration of a Sender.
@@ -51,7 +50,11 @@ type Sender struct {
 	client *http.Client
 }
 
-var _ signing.Callbacks = (*Sender)(nil)
+// content is the body of a request. It is written twice.
+type content interface {
+	io.WriterTo
+	Size() int64
+}
 
 const (
 	prefix = "whsec_"
@@ -95,7 +98,8 @@ func newSender(c Config) *Sender {
 	}}
 }
 
-// Check implements [signing.Callbacks].
+// Check refuses an address that can be refused without resolving it. The fault is
+// invalid_parameters.
 func (s *Sender) Check(address string) error { return s.config.Check(address) }
 
 // Check refuses an address that is refused by its text alone. The fault is
@@ -111,13 +115,15 @@ func (c Config) Check(address string) error {
 	return nil
 }
 
-// Post implements [signing.Callbacks]. It writes the body twice: to compute the
-// signature, which is in the header, and to the receiver.
-func (s *Sender) Post(ctx context.Context, address, id string, body signing.Result) error {
+// Post sends a body. It writes it twice: to compute the signature, which is in the header, and to
+// the receiver. id is the same for every attempt, so that a receiver can detect a repetition. An
+// error made by [notify.Permanent] means that no retry will help. No error quotes the address or
+// the body.
+func (s *Sender) Post(ctx context.Context, address, id string, body content) error {
 	return s.post(ctx, s.key, address, id, body)
 }
 
-func (s *Sender) post(ctx context.Context, key []byte, address, id string, body signing.Result) error {
+func (s *Sender) post(ctx context.Context, key []byte, address, id string, body content) error {
 	if err := s.Check(address); err != nil {
 		return notify.Permanent(errors.New("webhook: the address is not allowed any more"))
 	}
@@ -159,7 +165,7 @@ func (s *Sender) post(ctx context.Context, key []byte, address, id string, body 
 }
 
 // exactly writes body and checks that it has the announced number of bytes.
-func exactly(w io.Writer, body signing.Result) error {
+func exactly(w io.Writer, body content) error {
 	c := &counted{w: w}
 	if _, err := body.WriteTo(c); err != nil {
 		return err

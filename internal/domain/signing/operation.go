@@ -51,18 +51,14 @@ type Operations struct {
 	Vault         Sealer    // for PINs of waiting operations
 	Audit         audit.Log
 	Templates     map[string]Template // by identifier
-	Callbacks     Callbacks           // nil: Callback is refused
-	// CallbackStore uses the same database as Store; set with Callbacks.
-	CallbackStore CallbackStore
+	Callbacks     Callbacks
 	OwnerCheck    OwnerCheck  // nil: no check of the user when the operation runs
 	Confirming    *Confirming // nil: what needs a confirmation is refused
 	Settings      OperationSettings
-	// Render makes the body of a callback; set with Callbacks.
-	Render func(o *Operation) (Result, error)
 	// Failed is called with errors in the background, without secrets; may be nil.
 	Failed func(err error)
 
-	queued, owed chan struct{} // this process has queued an operation, or owes a callback
+	queued chan struct{} // this process has queued an operation
 }
 
 // OperationSettings are the rules of operations. A zero field means its default.
@@ -74,7 +70,7 @@ type OperationSettings struct {
 	Poll     time.Duration // interval of polling an empty queue; default 1 s
 	Pause    time.Duration // after a first attempt that failed, doubled from then on; default 5 s
 	Workers  int           // operations that a process carries out at the same time; default 2, below 0 none
-	Attempts int           // at an operation or a callback before it is given up; default 10
+	Attempts int           // at an operation before it is given up; default 10
 	Waiting  Quota         // waiting operations of one user, and the bytes stored with all of them; default 1000, 4 GiB
 }
 
@@ -104,7 +100,7 @@ func NewOperations(o Operations) *Operations {
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	o.queued, o.owed = make(chan struct{}, 1), make(chan struct{}, 1)
+	o.queued = make(chan struct{}, 1)
 	return &o
 }
 
@@ -319,7 +315,7 @@ func (s *Operations) check(o *OperationOrder) error {
 	}
 	if o.Callback != "" {
 		switch {
-		case s.Callbacks == nil:
+		case s.Callbacks.Check == nil:
 			return fault.New(fault.InvalidParameters, "Callback: this installation makes no callbacks")
 		case len(o.Callback) > maxCallback:
 			return fault.Newf(fault.InvalidParameters, "Callback has more than %d bytes", maxCallback)

@@ -122,20 +122,13 @@ func (s *Operations) failAutomatic(ctx context.Context, op *Operation, p *confir
 	}
 	record.KeepUntil = now.Add(s.Settings.Keep)
 	err = s.Confirming.Records.Fail(ctx, op.Owner, op.ID, f, func(ctx context.Context) error {
-		added, err := s.Store.AddOperation(ctx, record, s.Settings.Waiting)
-		if err == nil && !added {
-			err = full()
-		}
-		if err != nil {
+		if err := s.addEnded(ctx, record); err != nil {
 			return err
 		}
 		return s.writeEntry(ctx, op, audit.Done, f.Code)
 	})
 	if err != nil {
 		return err
-	}
-	if op.Callback != "" {
-		poke(s.owed)
 	}
 	return s.forget(ctx, p.Contents)
 }

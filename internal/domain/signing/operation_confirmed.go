@@ -244,25 +244,18 @@ func (w *confirmedRun) finish(ctx context.Context, e *confirm.Execution, keep fu
 	}
 	// The result exists, so it is recorded even if the client is gone.
 	err = e.Spend(context.WithoutCancel(ctx), proof, func(ctx context.Context) error {
+		if err := w.addEnded(ctx, record); err != nil {
+			return err
+		}
 		for _, visible := range w.records {
 			if err := visible(ctx); err != nil {
 				return err
 			}
 		}
-		added, err := w.Store.AddOperation(ctx, record, w.Settings.Waiting)
-		if err == nil && !added {
-			err = full()
-		}
-		if err != nil {
-			return err
-		}
 		return kept(ctx)
 	})
 	if err != nil {
 		return err
-	}
-	if op.Callback != "" {
-		poke(w.owed)
 	}
 	if e := w.forget(ctx, w.plan.Contents); e != nil {
 		w.Failed(fmt.Errorf("signing: the documents of operation %s, which has ended: %w", op.ID, e))

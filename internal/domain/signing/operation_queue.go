@@ -134,11 +134,8 @@ func full() error {
 	return fault.New(fault.TooManyRequests, "too many of your operations are waiting, or their documents are too large in total: wait until some of them have ended")
 }
 
-// callers is how many callbacks a process makes at the same time.
-const callers = 4
-
-// Run carries out accepted operations and makes owed callbacks until ctx ends. Any number
-// of processes may run with the same database.
+// Run carries out accepted operations until ctx ends. Any number of processes may run with
+// the same database.
 func (s *Operations) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	for range s.Settings.Workers {
@@ -147,11 +144,6 @@ func (s *Operations) Run(ctx context.Context) {
 	if s.Confirming != nil {
 		for range s.Settings.Workers {
 			working.Go(func() { s.loop(ctx, s.Confirming.Records.Automatic(), s.CarryOutNext) })
-		}
-	}
-	if s.Callbacks != nil {
-		for range callers {
-			working.Go(func() { s.loop(ctx, s.owed, s.CallNext) })
 		}
 	}
 	working.Wait()
@@ -217,7 +209,7 @@ func (s *Operations) pause(n int) time.Duration {
 // longestPause is the longest pause between two attempts.
 const longestPause = 15 * time.Minute
 
-// leases are the leases of operations and callbacks.
+// leases are the leases of operations.
 func (s *Operations) leases() lease.Rules {
 	return lease.Rules{Life: s.Settings.Lease, Now: s.Signer.Now, Rand: s.Signer.Rand, Failed: s.Failed}
 }

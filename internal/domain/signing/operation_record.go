@@ -34,7 +34,7 @@ type OperationRecord struct {
 	Results     string // name in Blobs of results that are not in the document store; empty: none
 	Answer      []byte // small results in place of Results, sealed; empty: none
 	Callback    string
-	Called      bool   // the callback was accepted
+	Called      bool   // the callback was accepted; only FindOperation returns it
 	Code        string // of the fault of the whole operation; empty: none
 	Message     string
 	Attempts    int
@@ -48,17 +48,8 @@ type OperationRecord struct {
 // repeated call of what was confirmed.
 func (r *OperationRecord) returnsResults() bool { return r.Async || r.Callback != "" }
 
-// CallbackRecord is an owed callback.
-type CallbackRecord struct {
-	OperationID string
-	URL         string
-	Attempts    int // begun
-	ExpiresAt   time.Time
-}
-
 // OperationStore stores operations. Each method is one atomic step, whatever other
-// processes do at the same time. A step that ends an operation with a callback also
-// records that the callback is owed.
+// processes do at the same time.
 type OperationStore interface {
 	// Atomic runs fn in one transaction. Its units decide by the conditions of single
 	// statements.
@@ -87,28 +78,11 @@ type OperationStore interface {
 	// CancelOperation ends an active operation of a user that has not expired, and its
 	// lease if there is one. It reports false if there is no such operation.
 	CancelOperation(ctx context.Context, id, userID string, now, keepUntil time.Time) (cancelled bool, err error)
-	// SweepOperations ends operations that have expired by now and are not running, and
-	// deletes those whose time of storage is over.
-	SweepOperations(ctx context.Context, now, keepUntil time.Time) error
-}
-
-// CallbackStore leases the callbacks of operations in an OperationStore.
-type CallbackStore interface {
-	// ClaimCallback leases the callback that has been due for the longest time, and
-	// counts an attempt.
-	ClaimCallback(ctx context.Context, lease string, now, until time.Time) (c *CallbackRecord, found bool, err error)
-	// ExtendCallback extends a lease. It reports false if the lease is lost.
-	ExtendCallback(ctx context.Context, operationID, lease string, until time.Time) (held bool, err error)
-	// FinishCallback ends an attempt: the callback was accepted, or is given up, or is
-	// due again.
-	FinishCallback(ctx context.Context, operationID, lease string, e CallbackEnd) error
-}
-
-// CallbackEnd is the outcome of an attempt at a callback.
-type CallbackEnd struct {
-	Taken bool
-	Again time.Time // when it is due again; zero: it was accepted, or is given up
-	Error string
+	// ExpireOperations ends at most limit operations that have expired by now and are not running. It
+	// returns their ID, UserID, Callback, State and KeepUntil.
+	ExpireOperations(ctx context.Context, now, keepUntil time.Time, limit int) ([]*OperationRecord, error)
+	// SweepOperations deletes operations whose time of storage is over.
+	SweepOperations(ctx context.Context, now time.Time) error
 }
 
 // documentRecord is Processed as it is stored.
@@ -349,12 +323,19 @@ func (s *Operations) Cancel(ctx context.Context, who audit.Principal, id string)
 		return err
 	}
 	now := s.Signer.Now()
-	cancelled, err := s.Store.CancelOperation(ctx, r.ID, r.UserID, now, now.Add(s.Settings.Keep))
+	keepUntil, cancelled := now.Add(s.Settings.Keep), false
+	err = s.Store.Atomic(ctx, func(ctx context.Context) (err error) {
+		cancelled, err = s.Store.CancelOperation(ctx, r.ID, r.UserID, now, keepUntil)
+		if err != nil || !cancelled {
+			return err
+		}
+		r.State, r.KeepUntil = StateCancelled, keepUntil
+		return s.call(ctx, who.UserID, r)
+	})
 	if err != nil {
 		return err
 	}
 	if cancelled {
-		poke(s.owed)
 		return s.forget(ctx, r.Contents)
 	}
 	if r, err = s.own(ctx, who, id); err != nil {
@@ -378,5 +359,26 @@ func overWith(s State) error {
 // Sweep ends expired operations and deletes those whose time of storage is over.
 func (s *Operations) Sweep(ctx context.Context) error {
 	now := s.Signer.Now()
-	return s.Store.SweepOperations(ctx, now, now.Add(s.Settings.Keep))
+	for n := sweepPortion; n == sweepPortion; {
+		err := s.Store.Atomic(ctx, func(ctx context.Context) error {
+			list, err := s.Store.ExpireOperations(ctx, now, now.Add(s.Settings.Keep), sweepPortion)
+			if err != nil {
+				return err
+			}
+			n = len(list)
+			for _, r := range list {
+				if err := s.call(ctx, "", r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.Store.SweepOperations(ctx, now)
 }
+
+// sweepPortion is how many operations end in one transaction of a sweep.
+const sweepPortion = 1000

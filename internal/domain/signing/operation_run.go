@@ -227,18 +227,9 @@ func (r *run) finish(ctx context.Context, token string, keep func(context.Contex
 	// The result exists, so it is recorded even if the client is gone.
 	ctx = context.WithoutCancel(ctx)
 	err = r.Store.Atomic(ctx, func(ctx context.Context) error {
-		for _, visible := range r.records {
-			if err := visible(ctx); err != nil {
-				return fault.Rollback(err)
-			}
-		}
 		if token == "" {
-			added, err := r.Store.AddOperation(ctx, record, r.Settings.Waiting)
-			if err == nil && !added {
-				err = full()
-			}
-			if err != nil {
-				return fault.Rollback(err)
+			if err := r.addEnded(ctx, record); err != nil {
+				return err
 			}
 		} else {
 			held, err := r.Store.FinishOperation(ctx, record, token)
@@ -251,16 +242,34 @@ func (r *run) finish(ctx context.Context, token string, keep func(context.Contex
 			if err := r.writeEntry(ctx, op, audit.Done, outcomeOf(op)); err != nil {
 				return fault.Rollback(err)
 			}
+			if err := r.call(ctx, record.UserID, record); err != nil {
+				return err
+			}
+		}
+		for _, visible := range r.records {
+			if err := visible(ctx); err != nil {
+				return fault.Rollback(err)
+			}
 		}
 		return fault.Rollback(kept(ctx))
 	})
 	if err != nil {
 		return errors.Join(err, r.unnamed(ctx, record.Results, err))
 	}
-	if op.Callback != "" {
-		poke(r.owed)
-	}
 	return nil
+}
+
+// addEnded stores an operation that has ended, and its callback, in the transaction of ctx. Errors roll
+// back.
+func (s *Operations) addEnded(ctx context.Context, r *OperationRecord) error {
+	added, err := s.Store.AddOperation(ctx, r, s.Settings.Waiting)
+	if err == nil && !added {
+		err = full()
+	}
+	if err != nil {
+		return fault.Rollback(err)
+	}
+	return s.call(ctx, r.UserID, r)
 }
 
 // ended returns the record of an ended operation, with its inline results if a client may ask for them

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 )
@@ -56,14 +58,14 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 		}
 		return o.ID
 	}
-	callback := func(t *testing.T, s store.Operations, lease string, at time.Time) string {
+	expire := func(t *testing.T, s store.Operations, at time.Time, limit int) (ids []string) {
 		t.Helper()
-		c, found, err := s.ClaimCallback(t.Context(), lease, at, at.Add(time.Minute))
+		list, err := s.ExpireOperations(t.Context(), at, keep, limit)
 		must(t, err)
-		if !found {
-			return ""
+		for _, o := range list {
+			ids = append(ids, o.ID)
 		}
-		return c.OperationID
+		return ids
 	}
 	state := func(t *testing.T, s store.Operations, id string) signing.State {
 		t.Helper()
@@ -132,9 +134,6 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, err)
 			if d := cmp.Diff(done, got, cmpopts.EquateEmpty()); d != "" {
 				t.Error(d)
-			}
-			if id := callback(t, s, "a", later); id != done.ID {
-				t.Errorf("the callback owed is that of %q", id)
 			}
 			if _, found, err := s.FindOperation(t.Context(), "a\x00\xff"); found || err != nil {
 				t.Errorf("hostile name: %v, %v", found, err)
@@ -234,7 +233,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 					}
 					return want
 				})
-				if !errors.Is(err, want) || state(t, s, o.ID) != signing.StateConfirmed || callback(t, s, "x", keep.Add(-time.Second)) != "" {
+				if !errors.Is(err, want) || state(t, s, o.ID) != signing.StateConfirmed {
 					t.Errorf("an end that was rolled back: %v, %v", err, state(t, s, o.ID))
 				}
 			}
@@ -260,9 +259,6 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			if got.State != signing.StateCancelled || len(got.Plan)+len(got.PIN)+len(got.Contents) != 0 || !got.CompletedAt.Equal(later) {
 				t.Errorf("%+v", got)
 			}
-			if id := callback(t, s, "c", later); id != o.ID {
-				t.Error("no callback is owed")
-			}
 		}},
 		{"ExpireAndSweep", func(t *testing.T, db *store.DB) {
 			s := store.Operations{DB: db}
@@ -284,17 +280,25 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			if ok, err := s.CancelOperation(t.Context(), late.ID, "user", end, keep); ok || err != nil {
 				t.Errorf("cancelled after its time: %v, %v", ok, err)
 			}
-			must(t, s.SweepOperations(t.Context(), end, keep))
+			if list := expire(t, s, late.CompleteBefore.Add(-time.Second), 9); len(list) != 0 {
+				t.Errorf("%v expired before their time", list)
+			}
+			list, err := s.ExpireOperations(t.Context(), end, keep, 9)
+			must(t, err)
+			want := []*signing.OperationRecord{{ID: late.ID, UserID: "user", Callback: late.Callback, State: signing.StateExpired, KeepUntil: keep}}
+			if d := cmp.Diff(want, list); d != "" {
+				t.Error(d)
+			}
 			if a, b := state(t, s, late.ID), state(t, s, leased.ID); a != signing.StateExpired || b != signing.StateConfirmed {
 				t.Errorf("%v, %v", a, b)
 			}
-			if id := callback(t, s, "c", end); id != late.ID {
-				t.Error("no callback is owed")
+			if list := expire(t, s, end, 9); len(list) != 0 {
+				t.Errorf("%v expired again", list)
 			}
 			if held, err := s.FinishOperation(t.Context(), over(leased, end), "a"); !held || err != nil {
 				t.Errorf("what was begun in time is lost: %v, %v", held, err)
 			}
-			must(t, s.SweepOperations(t.Context(), keep.Add(48*time.Hour), keep))
+			must(t, s.SweepOperations(t.Context(), keep.Add(48*time.Hour)))
 			if a, b := state(t, s, late.ID), state(t, s, leased.ID); a != "" || b != "" {
 				t.Errorf("%v, %v", a, b)
 			}
@@ -369,41 +373,43 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 		}},
-		{"Callbacks", func(t *testing.T, db *store.DB) {
+		{"ExpiredInPortions", func(t *testing.T, db *store.DB) {
 			s := store.Operations{DB: db}
 			for n := range 3 {
+				add(t, s, operationOf(n))
+			}
+			end := start.Add(time.Hour)
+			if a, b := expire(t, s, end, 2), expire(t, s, end, 2); len(a) != 2 || len(b) != 1 || slices.Contains(a, b[0]) {
+				t.Errorf("%v and %v", a, b)
+			}
+		}},
+		{"Called", func(t *testing.T, db *store.DB) {
+			s, messages := store.Operations{DB: db}, store.Outbox{DB: db}
+			for n := range 4 {
 				o := over(operationOf(n), later)
-				if n == 2 {
+				if n == 3 {
 					o.Callback = ""
 				}
 				add(t, s, o)
+				must(t, messages.AddMessage(t.Context(), notify.Record{
+					ID: o.ID, Channel: notify.Callback, To: "https://example.org/", Separate: true, Sealed: []byte{1}, State: notify.Pending, CreatedAt: later, DueAt: later, ExpiresAt: keep,
+				}))
 			}
-			first, second := operationOf(0).ID, operationOf(1).ID
-			if a, b, c := callback(t, s, "a", later), callback(t, s, "b", later), callback(t, s, "c", later); a != first || b != second || c != "" {
-				t.Fatalf("%q, %q, %q", a, b, c)
-			}
-			must(t, s.FinishCallback(t.Context(), first, "b", signing.CallbackEnd{Taken: true})) // not its lease
-			again := later.Add(time.Hour)
-			must(t, s.FinishCallback(t.Context(), first, "a", signing.CallbackEnd{Again: again, Error: "answered 500"}))
-			must(t, s.FinishCallback(t.Context(), second, "b", signing.CallbackEnd{Taken: true}))
-			if id := callback(t, s, "c", again.Add(-time.Second)); id != "" {
-				t.Error("claimed before it is due")
-			}
-			c, found, err := s.ClaimCallback(t.Context(), "c", again, again.Add(time.Minute))
+			list, err := messages.ClaimMessages(t.Context(), notify.Callback, "a", later, keep, 9)
 			must(t, err)
-			if !found || c.OperationID != first || c.Attempts != 2 {
-				t.Errorf("%+v", c)
+			if len(list) != 4 {
+				t.Fatalf("%d messages", len(list))
 			}
-			must(t, s.FinishCallback(t.Context(), first, "c", signing.CallbackEnd{Error: "given up"}))
-			for id, want := range map[string]bool{first: false, second: true} {
-				o, _, err := s.FindOperation(t.Context(), id)
+			for n, end := range map[int]notify.State{1: notify.Dead, 2: notify.Sent, 3: notify.Sent} {
+				_, err := messages.FinishMessage(t.Context(), operationOf(n).ID, "a", notify.Ending{State: end, At: later})
 				must(t, err)
-				if o.Called != want {
-					t.Errorf("%s: called %v", id, o.Called)
-				}
 			}
-			if id := callback(t, s, "d", keep.Add(-time.Second)); id != "" {
-				t.Error("a finished callback is claimed")
+			for n := range 4 {
+				o, _, err := s.FindOperation(t.Context(), operationOf(n).ID)
+				must(t, err)
+				if o.Called != (n == 2) {
+					t.Errorf("%d: called %v", n, o.Called)
+				}
 			}
 		}},
 	}.run(t, open)
