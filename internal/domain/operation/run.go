@@ -58,7 +58,7 @@ func (r *Run) Secret(into any) error {
 	if len(r.secret) == 0 {
 		return nil
 	}
-	text, err := r.service.deps.Vault.Open(place(r.ID, "secret"), r.secret)
+	text, err := r.service.deps.Vault.Open(secretPlace(r.ID), r.secret)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (r *Run) spend(ctx context.Context, change func(ctx context.Context) (any, 
 		}
 	}
 	if len(op.Answer) > 0 {
-		sealed, err := s.deps.Vault.Seal(place(op.ID, "answer"), op.Answer)
+		sealed, err := s.deps.Vault.Seal(answerPlace(op.ID), op.Answer)
 		if err == nil {
 			err = s.deps.Store.SetAnswer(ctx, op.ID, sealed)
 		}

@@ -164,7 +164,7 @@ func (s *Service) propose(ctx context.Context, k *Kind, o *Order) (op *Operation
 		}
 		row.Plan = text
 		if len(secret) > 0 {
-			if row.Secret, err = s.deps.Vault.Seal(place(op.ID, "secret"), secret); err != nil {
+			if row.Secret, err = s.deps.Vault.Seal(secretPlace(op.ID), secret); err != nil {
 				return fault.Rollback(err)
 			}
 		}
@@ -176,9 +176,13 @@ func (s *Service) propose(ctx context.Context, k *Kind, o *Order) (op *Operation
 	return op, nil
 }
 
-// place is where a sealed column of an operation is stored.
-func place(id, column string) vault.Place {
-	return vault.Place{Purpose: "operation", Table: "operations", Row: id, Column: column}
+// secretPlace and answerPlace are where the sealed columns of an operation are stored.
+func secretPlace(id string) vault.Place {
+	return vault.Place{Purpose: "operation", Table: "operations", Row: id, Column: "secret"}
+}
+
+func answerPlace(id string) vault.Place {
+	return vault.Place{Purpose: "operation", Table: "operations", Row: id, Column: "answer"}
 }
 
 // Claim is a request to carry an operation out.
@@ -277,7 +281,7 @@ func (s *Service) again(row *Stored, k *Kind, c *Claim) (*Operation, error) {
 		return &op, nil
 	}
 	var err error
-	op.Answer, err = s.deps.Vault.Open(place(op.ID, "answer"), row.Answer)
+	op.Answer, err = s.deps.Vault.Open(answerPlace(op.ID), row.Answer)
 	return &op, err
 }
 
