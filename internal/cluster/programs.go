@@ -25,9 +25,9 @@ type Programs struct {
 	source  string
 }
 
-// olderCommit is the release that a rolling upgrade begins with: the last one before
-// changes of people lost their common lock.
-const olderCommit = "6c8a32191254508eafe7c9c8bc27cd90ab606183"
+// olderCommit is the program that a rolling upgrade begins with: the first one that knows the tables
+// of the present one.
+const olderCommit = "f91cbac8c50ed3021071a0124536aae90e1d1b96"
 
 // clockOffset is the environment variable with the number of seconds that Skewed adds to
 // the wall clock.

@@ -48,6 +48,7 @@ type Sender struct {
 	config Config
 	key    []byte
 	client *http.Client
+	drain  time.Duration // how long the body of an answer is read
 }
 
 // content is the body of a request. It is written twice.
@@ -80,7 +81,7 @@ func New(c Config) (*Sender, error) {
 }
 
 func newSender(c Config) *Sender {
-	return &Sender{config: c, client: &http.Client{
+	return &Sender{config: c, drain: wait, client: &http.Client{
 		Transport: &http.Transport{
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := c.Guard.Dial(ctx, network, address)
@@ -138,6 +139,8 @@ func (s *Sender) post(ctx context.Context, key []byte, address, id string, body 
 	reader, writer := io.Pipe()
 	defer reader.Close()
 	go func() { writer.CloseWithError(exactly(writer, body)) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, reader)
 	if err != nil {
 		return notify.Permanent(errors.New("webhook: the address cannot be part of a request"))
@@ -153,6 +156,8 @@ func (s *Sender) post(ctx context.Context, key []byte, address, id string, body 
 		return fmt.Errorf("webhook: %w", guard.WithoutURL(err))
 	}
 	defer response.Body.Close()
+	// The status decides. An answer that does not end costs its connection and no more time.
+	defer time.AfterFunc(s.drain, cancel).Stop()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
 	switch status := response.StatusCode; {
 	case status/100 == 2:

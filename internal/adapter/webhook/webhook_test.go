@@ -110,6 +110,23 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestEndlessAnswer checks that a receiver whose answer does not end has accepted the request by its status,
+// and holds nobody up: only the limit of the answer ends this test.
+func TestEndlessAnswer(t *testing.T) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.WriteHeader(200)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer receiver.Close()
+	s := sender(t, loopback())
+	s.drain = time.Millisecond
+	if err := s.Post(t.Context(), receiver.URL, "id", body{strings.NewReader("{}")}); err != nil {
+		t.Error(err)
+	}
+}
+
 // turning is a name that resolves to a public address first and to an internal one
 // afterwards.
 type turning struct {
