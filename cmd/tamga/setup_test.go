@@ -299,10 +299,22 @@ func TestNamesOfOthersNeedAnOperator(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	if r := i.try("request", "approve", strconv.FormatInt(q.ID, 10)); r.Failure != nil || !strings.Contains(r.Err, "CN: asked for Romanov, registered petrov") || !strings.Contains(r.Err, "SNILS: asked for 11223344595, registered nothing") {
+	// Without a terminal nothing is certified without the word for it, whatever standard input says.
+	for _, command := range [][]string{{"request", "approve", strconv.FormatInt(q.ID, 10)}, {"cert", "issue", "petrov", "--subject", "CN=Romanov"}} {
+		before := i.run("cert", "list", "petrov")
+		for _, flags := range [][]string{nil, {"--json"}} {
+			if r := i.try(append(command, flags...)...); r.Failure == nil || !strings.Contains(r.Failure.Error(), "--yes") || !strings.Contains(r.Err, "CN: asked for Romanov, registered petrov") {
+				t.Errorf("%v without --yes: %v\n%s%s", command, r.Failure, r.Out, r.Err)
+			}
+		}
+		if after := i.run("cert", "list", "petrov"); after != before {
+			t.Errorf("%v without --yes certified:\n%s", command, after)
+		}
+	}
+	if r := i.try("request", "approve", strconv.FormatInt(q.ID, 10), "--yes"); r.Failure != nil || !strings.Contains(r.Err, "CN: asked for Romanov, registered petrov") || !strings.Contains(r.Err, "SNILS: asked for 11223344595, registered nothing") {
 		t.Errorf("%v\n%s%s", r.Failure, r.Out, r.Err)
 	}
-	if r := i.try("cert", "issue", "petrov", "--subject", "CN=Romanov"); r.Failure != nil || !strings.Contains(r.Err, "CN: asked for Romanov, registered petrov") {
+	if r := i.try("cert", "issue", "petrov", "--subject", "CN=Romanov", "--yes"); r.Failure != nil || !strings.Contains(r.Err, "CN: asked for Romanov, registered petrov") {
 		t.Errorf("%v\n%s%s", r.Failure, r.Out, r.Err)
 	}
 	if r := i.try("cert", "issue", "petrov"); r.Failure != nil || strings.Contains(r.Err, "differs") {

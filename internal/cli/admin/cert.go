@@ -31,6 +31,7 @@ type certIssueCommand struct {
 	Subject []string `placeholder:"NAME=VALUE" sep:"none" help:"Part of the subject, for instance INN=007700000000. Names: CN, C, O, OU, L, S, T, SN, G, E, INN, INNLE, SNILS, OGRN, OGRNIP. May be repeated. Default: CN with the display name of the user."`
 	PINFile string   `name:"pin-file" placeholder:"FILE" help:"File with the PIN for the new key. Default: the key has no PIN."`
 	Default bool     `help:"Make the certificate the default one of the user."`
+	Yes     bool     `short:"y" help:"Certify a name of --subject that differs from the record of the user. Default: ask at the terminal; without one, or with --json, refuse such a name."`
 }
 
 func (i *certIssueCommand) Run(c *cli.Console) error {
@@ -57,25 +58,20 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 		if err := h.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
+		differs, err := h.Keys.Differences(ctx, u.ID, subject)
+		if err != nil {
+			return err
+		}
+		// The display name is of the record. Parts that only the record has are shown.
+		if err := agree(c, differs, i.Yes || len(i.Subject) == 0, i.From.JSON); err != nil {
+			return err
+		}
 		cert, err := h.Keys.Issue(ctx, keys.IssueOrder{UserID: u.ID, Suite: su, Subject: subject, PIN: pin, Default: i.Default})
 		if err != nil {
 			return err
 		}
-		if err := showDifferences(ctx, c, h, u.ID, cert); err != nil {
-			return err
-		}
 		return i.From.Answer(c, certificateLine(cert), "Certificate %d of %s, %s, is issued until %s.\n", cert.ID, u.Login, su.Name, cert.X509.NotAfter.Format(time.DateOnly))
 	})
-}
-
-// showDifferences shows an administrator which parts of the name in a certificate are not those of the record of
-// its user.
-func showDifferences(ctx context.Context, c *cli.Console, h *app.Rooms, userID string, cert *keys.Certificate) error {
-	differs, err := h.Keys.Differences(ctx, userID, cert.X509.Subject)
-	if err == nil {
-		fmt.Fprint(c.Stderr, differenceText(c, differs))
-	}
-	return err
 }
 
 // CertificateJSON is a certificate as --json prints it.

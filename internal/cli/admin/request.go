@@ -107,7 +107,7 @@ func (l *requestListCommand) Run(c *cli.Console) error {
 
 type requestApproveCommand struct {
 	ID   int64            `arg:"" help:"Number of the request."`
-	Yes  bool             `short:"y" help:"Do not ask if the name differs from the record of the user."`
+	Yes  bool             `short:"y" help:"Certify a name that differs from the record of the user. Default: ask at the terminal; without one, or with --json, refuse such a name."`
 	From cli.Installation `embed:""`
 }
 
@@ -128,31 +128,43 @@ func (a *requestApproveCommand) Run(c *cli.Console) error {
 	})
 }
 
-// agree shows what differs from the record of the user. At a terminal it asks whether to approve
-// that.
+// agree shows what differs from the record of the user, and returns an error unless the caller agrees to it.
 func (a *requestApproveCommand) agree(ctx context.Context, c *cli.Console, h *app.Rooms) ([]keys.Difference, error) {
 	q, err := h.Keys.Undecided(ctx, a.ID)
 	if err != nil {
 		return nil, err
 	}
 	differs, err := h.Keys.DiffersOf(ctx, q)
-	if err != nil || len(differs) == 0 {
+	if err != nil {
 		return nil, err
 	}
+	return differs, agree(c, differs, a.Yes, a.From.JSON)
+}
+
+// agree shows what differs from the record of a user. Nothing of it is certified without the word of the caller: yes
+// is the flag --yes. Otherwise agree asks at the terminal. A program, which has none or wants JSON, must give the flag.
+func agree(c *cli.Console, differs []keys.Difference, yes, program bool) error {
+	if len(differs) == 0 {
+		return nil
+	}
 	fmt.Fprint(c.Stderr, differenceText(c, differs))
-	if a.Yes || a.From.JSON {
-		return differs, nil
+	if yes {
+		return nil
+	}
+	refused := errors.New("the name differs from the record of the user: give --yes to certify it")
+	if program {
+		return refused
 	}
 	t, err := c.OpenDialog()
-	if err != nil { // a program: it has the same from request list
-		return differs, nil
+	if err != nil {
+		return refused
 	}
 	defer t.Close()
-	yes, err := t.Confirm(c.Text("Certify this name?"), false)
+	yes, err = t.Confirm(c.Text("Certify this name?"), false)
 	if err == nil && !yes {
-		err = errors.New("the request was not approved")
+		err = errors.New("nothing was certified")
 	}
-	return differs, err
+	return err
 }
 
 type requestRejectCommand struct {
