@@ -32,6 +32,9 @@ type Console struct {
 	// Words has the texts of sentences in the language of the process, by their English formats; nil for
 	// English.
 	Words map[string]string
+	// Args are the words of the command line, such as names of files. Texts for people have them as
+	// Printable returns them.
+	Args []string
 	// Examine does the checks of tamga doctor; see setup.Examine. Sub-commands do not import each other.
 	Examine func(c *Console, file string, conf *config.Config, faults []error, offline bool) []Finding
 }

@@ -52,7 +52,7 @@ func (c *Console) Say(s Sentence) string {
 			args[i] = c.Word(inner)
 		}
 	}
-	return fmt.Sprintf(c.Word(Word(s.format)), args...)
+	return harmlessArgs(fmt.Sprintf(c.Word(Word(s.format)), args...), c.Args)
 }
 
 // Text returns a text with its values in the language of the process. format is a literal, as for fmt.Sprintf.

@@ -106,7 +106,7 @@ func Main(version string) int {
 	err := run(ctx, version, language, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.OpenTerminal)
 	var code cli.ExitCode
 	if err != nil && !errors.As(err, &code) { // the text of an ExitCode has been printed
-		fmt.Fprintln(os.Stderr, "tamga:", started(version).AsStarted(sentence(err, language)))
+		fmt.Fprintln(os.Stderr, "tamga:", started(version).AsStarted(cli.Harmless(sentence(err, language), os.Args[1:])))
 	}
 	return ExitCode(err)
 }
@@ -225,6 +225,6 @@ func run(ctx context.Context, version, language string, args []string, stdin io.
 	parsed.Bind(parser.Model)
 	return parsed.Run(&cli.Console{
 		Context: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr,
-		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program, Examine: setup.Examine, Language: language, Words: words,
+		Terminal: cli.IsTerminal(stderr), Secrets: secrets, Program: program, Examine: setup.Examine, Language: language, Words: words, Args: args,
 	})
 }

@@ -205,7 +205,7 @@ func (r *Report) Print(c *cli.Console) error {
 	}
 	p.line("", "%s: %s (%s, %s)", r.File, p.headline(r.Verdict, r.Headlines), c.Word(r.noun), signatures)
 	for _, n := range r.Notes {
-		p.line("", "note: %s", n)
+		p.line("", "note: %s", c.Say(n))
 	}
 	p.findings("", r.Findings)
 	for _, s := range r.Signatures {

@@ -41,7 +41,7 @@ type Command struct {
 	Intermediate  []string `sep:"none" placeholder:"FILE" help:"Certificates of authorities between the signer and a root, PEM or DER. May be repeated."`
 	CRL           []string `name:"crl" sep:"none" placeholder:"FILE" help:"Revocation lists, PEM or DER. May be repeated. Nothing is fetched."`
 	At            string   `placeholder:"TIME" help:"Time for which certificates are verified: 2006-01-02, \"2006-01-02 15:04:05\" (local time) or RFC 3339. Default: now."`
-	Revocation    string   `enum:"known,require" default:"known" placeholder:"RULE" help:"Meaning of an unknown revocation status. known: the signature passes, and the first line says that revocation was not checked. require: the signature is indeterminate. A revoked certificate always fails. Default: known."`
+	Revocation    string   `default:"known" placeholder:"RULE" help:"Meaning of an unknown revocation status. known: the signature passes, and the first line says that revocation was not checked. require: the signature is indeterminate. A revoked certificate always fails. Default: known."`
 	Strict        bool     `help:"Fail signatures that cover only a part of the document."`
 	Covers        string   `placeholder:"PATH" help:"Fail signatures of an XML document that cover neither this element nor the whole document, for instance /Envelope/Body."`
 	PasswordFile  string   `placeholder:"FILE" help:"File with the password of an encrypted PDF. Default: ask at the terminal if the PDF needs a password."`
@@ -68,7 +68,7 @@ func (v *Command) Run(c *cli.Console) error {
 	known := app.Formats(&config.Config{})
 	common, err := v.Common()
 	if err != nil && !v.JSON { // the flags are wrong for every file
-		fmt.Fprintln(c.Stderr, "tamga:", err)
+		complain(c, err)
 		return ExitUnreadable
 	}
 	worst := 0
@@ -100,7 +100,7 @@ func (v *Command) one(c *cli.Console, known sig.Formats, common *Common, wrong e
 		if v.JSON {
 			writeJSON(c.Stdout, UnknownVerdict{File: display(file), Verdict: "unreadable", Error: err.Error()})
 		} else {
-			fmt.Fprintln(c.Stderr, "tamga:", err)
+			complain(c, err)
 		}
 		return ExitUnreadable
 	}
@@ -110,10 +110,15 @@ func (v *Command) one(c *cli.Console, known sig.Formats, common *Common, wrong e
 		err = r.Print(c)
 	}
 	if err != nil {
-		fmt.Fprintln(c.Stderr, "tamga:", err)
+		complain(c, err)
 		return ExitUnreadable
 	}
 	return exitCodes[r.verdict]
+}
+
+// complain prints an error in one line, whatever names of files it has.
+func complain(c *cli.Console, err error) {
+	fmt.Fprintln(c.Stderr, "tamga:", cli.Printable(err.Error()))
 }
 
 // writeJSON writes a value as one line.
@@ -147,6 +152,9 @@ func (v *Command) Common() (*Common, error) {
 	}
 	if i := slices.Index(v.Files, "-"); i >= 0 && slices.Contains(v.Files[i+1:], "-") {
 		return nil, errors.New("- names standard input twice; it can be read once")
+	}
+	if !slices.Contains([]string{"", "known", "require"}, v.Revocation) { // here, so that --json has a line for each file
+		return nil, fmt.Errorf("--revocation: %q is no rule; want known or require", v.Revocation)
 	}
 	at, err := parseTime(v.At)
 	if err != nil {

@@ -269,6 +269,7 @@ func TestVerifyCannotJudge(t *testing.T) {
 		{"unknown algorithm", "doc.sig --hash 00 --hash-algorithm ROT13", "not known"},
 		{"algorithm without a hash", "doc.sig --hash-algorithm SHA-256", "needs --hash"},
 		{"time", "doc.sig --at yesterday", "--at"},
+		{"revocation", "doc.sig --revocation maybe", "want known or require"},
 		{"no root", "doc.sig --ca doc", "--ca"},
 		{"no intermediate", "doc.sig --intermediate nowhere", "--intermediate"},
 		{"no list", "doc.sig --crl root.pem", "no revocation list"},
@@ -289,6 +290,20 @@ func TestVerifyCannotJudge(t *testing.T) {
 				t.Errorf("exit code %d, %+v", r.Code, got)
 			}
 		})
+	}
+}
+
+// TestVerifyNamesForgeNothing checks names of files with line breaks and controls of a terminal, in errors and reports.
+func TestVerifyNamesForgeNothing(t *testing.T) {
+	f := newSignedFiles(t)
+	const forged = "x\x1b[2J\npassed.sig: passed\u202e"
+	tamgatest.WriteFile(t, forged, "nothing")
+	tamgatest.WriteFile(t, forged+".sig", string(f.detached))
+	for _, args := range [][]string{{forged}, {forged + ".sig"}, {"nowhere" + forged}, {"alone.p7s", "--original", "nowhere" + forged}, {"doc.sig", "--ca", forged}} {
+		r := tamgatest.Run(t.Context(), "", append([]string{"verify"}, args...)...)
+		if text := r.Out + r.Err; r.Code == 0 || strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "\npassed.sig") || !strings.Contains(text, "x\ufffd[2J\ufffdpassed.sig: passed\ufffd") {
+			t.Errorf("%q: exit code %d, %q", args, r.Code, text)
+		}
 	}
 }
 
