@@ -167,15 +167,15 @@ func (s *Sign) chooseType() error {
 	case s.Hash || s.extends():
 		return nil
 	}
+	info, err := os.Stat(s.File)
+	if err != nil || !info.Mode().IsRegular() {
+		return err // open names the fault; a pipe can be opened once
+	}
 	f, err := os.Open(s.File)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return err // open names the fault
-	}
 	head := make([]byte, 1024)
 	n, err := io.ReadFull(f, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"tamga/internal/cli"
 	"tamga/internal/files"
@@ -36,17 +37,24 @@ func (d *document) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// openDocument opens a regular file. bar counts the bytes read.
+// openDocument opens a regular file. bar counts the bytes read. A pipe is not opened: that would wait for a writer,
+// and a device may do something. It may take the place of a file meanwhile, so the open file is looked at too.
 func openDocument(path string, bar *cli.Progress) (*document, error) {
-	f, err := os.Open(path)
+	regular := func(info os.FileInfo, err error) error {
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is not a file; a file is needed, since it is read more than once", path)
+		}
+		return err
+	}
+	if err := regular(os.Stat(path)); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a file; a file is needed, since it is read more than once", path)
-	}
-	if err != nil {
+	if err = regular(info, err); err != nil {
 		f.Close()
 		return nil, err
 	}
