@@ -20,6 +20,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/web/rest/limit"
 )
 
 // keyHeader marks a request that may be repeated
@@ -91,8 +92,11 @@ func (h *handler) repeatable(r *http.Request, call *call) (*repetition, error) {
 	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return nil, fault.Newf(fault.InvalidParameters, "%s: want one value of 1 to %d visible ASCII characters, such as a GUID", keyHeader, maxKey)
 	}
-	// Callers without a token share their keys. A caller that knows the key and the whole
-	// request knows what there is to know.
+	if call.who.UserID == "" {
+		// Callers without a token share their keys with those of their network only: keys such as 1 are usual, and
+		// an object that the answer names can be completed once. No known client repeats a call from another address.
+		key = limit.Network(call.remote) + " " + key
+	}
 	p := &repetition{begin: h.gate.Once, caller: call.who.UserID, key: key, digest: sha256.New()}
 	for _, part := range []string{h.Method, h.Name, strings.TrimSuffix(r.URL.Path, "/"), r.URL.RawQuery} {
 		p.add(part)

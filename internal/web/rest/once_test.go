@@ -332,7 +332,31 @@ func TestKeepInsideTheChange(t *testing.T) {
 		t.Errorf("%d calls", calls)
 	}
 	var h head
-	if err := json.Unmarshal(a.kept[" key"].head, &h); err != nil || h.Form != formStream {
+	if err := json.Unmarshal(a.kept[" 127.0.0.1 key"].head, &h); err != nil || h.Form != formStream {
 		t.Error(h, err)
+	}
+}
+
+// TestKeysOfCallersWithoutToken checks that two networks can use the same key, and one address cannot use it for
+// two requests.
+func TestKeysOfCallersWithoutToken(t *testing.T) {
+	a := &answers{kept: map[string]*keptAnswer{}}
+	mux := http.NewServeMux()
+	calls := 0
+	Mount(mux, "", &Gate{Audit: noAudit{}, Log: slog.New(slog.DiscardHandler), Once: a.begin}, []Route{
+		Handle("POST /do", "Do", Anyone, func(context.Context, struct{}) (int, error) { calls++; return calls, nil }).Once(),
+	})
+	for _, c := range []struct{ from, want string }{
+		{"192.0.2.1:1000", "1"}, {"192.0.2.2:1000", "2"}, {"192.0.2.1:2000", "1"},
+		{"[2001:db8::1]:1", "3"}, {"[2001:db8::2]:1", "3"}, {"[2001:db8:0:1::1]:1", "4"},
+	} {
+		r := httptest.NewRequest("POST", "/do", strings.NewReader("{}"))
+		r.RemoteAddr = c.from
+		r.Header.Set(keyHeader, "1")
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		if w.Code != 200 || w.Body.String() != c.want {
+			t.Errorf("%s: %d %s, want %s", c.from, w.Code, w.Body, c.want)
+		}
 	}
 }
