@@ -53,16 +53,9 @@ func newArchive(files []*document.Stored) (*archive, error) {
 // maxEntry is the longest name of a file that common systems save, in bytes.
 const maxEntry = 255
 
-// unsaved replaces the characters that are not in names of files on Windows, where one of them
-// fails the whole archive, and those that separate folders.
-var unsaved = strings.NewReplacer(`/`, "_", `\`, "_", `<`, "_", `>`, "_", `:`, "_", `"`, "_", `|`, "_", `?`, "_", `*`, "_")
-
 // freeName returns a name for a file of an archive that is not taken yet, in any letter case.
 func freeName(name string, taken map[string]bool) string {
-	name = unsaved.Replace(name)
-	if name == "" {
-		name = "document"
-	}
+	name = rest.FileName(name)
 	free := numbered(name, "")
 	for n := 2; taken[strings.ToLower(free)]; n++ {
 		free = numbered(name, " ("+strconv.Itoa(n)+")")

@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -186,5 +187,5 @@ func (a *API) download(ctx context.Context, r struct {
 	}
 	rest.Afterwards(ctx, d)
 	rest.Concerning(ctx, "document "+d.ID)
-	return rest.File{Content: d, Name: d.Name}, nil
+	return rest.File{Content: d, Name: cmp.Or(d.Name, "document")}, nil
 }

@@ -260,7 +260,7 @@ func TestFreeName(t *testing.T) {
 	long := strings.Repeat("ф", 200)
 	taken[strings.Repeat("ф", 125)+".sig"] = true
 	for name, want := range map[string]string{
-		"A.pdf": "A (3).pdf", "b": "b", "": "document (2)", `a/b\c"<d>:|?*.txt`: "a_b_c__d_____.txt",
+		"A.pdf": "A (3).pdf", "b": "b", "": "document (2)", `a/b\c"<d>:|?*.txt`: "c__d_____.txt", "../../etc/passwd": "passwd", "x/..": "document (2)",
 		strings.Repeat("a", 250) + ".txt.sig": strings.Repeat("a", 250) + ".sig",
 		long + ".sig":                         strings.Repeat("ф", 123) + " (2).sig", "x." + long: "x." + strings.Repeat("ф", 126),
 	} {

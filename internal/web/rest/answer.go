@@ -12,6 +12,9 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 const jsonType = "application/json; charset=utf-8"
@@ -61,7 +64,7 @@ type Page struct {
 // answer is a prepared success. Only the connection can still fail.
 type answer struct {
 	kind     string // Content-Type; "" is no body
-	name     string
+	name     string // of the file to save it as; "": none
 	location string // "": no redirect
 	policy   string // Content-Security-Policy; "" is that of Secured
 	status   int    // 0 is 200, or 302 with a location
@@ -122,6 +125,29 @@ func prepare(value any) (answer, error) {
 	}}, nil
 }
 
+// unsaved replaces the characters that are not in names of files on Windows, where one of them fails a download or
+// a whole archive.
+var unsaved = strings.NewReplacer(`<`, "_", `>`, "_", `:`, "_", `"`, "_", `|`, "_", `?`, "_", `*`, "_")
+
+// FileName returns the name by which a file may be saved: the last element of a name from outside, with characters
+// replaced that systems do not save, that control a terminal, or that change the direction of writing. A name of
+// which nothing is left is "document".
+func FileName(name string) string {
+	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
+		name = name[i+1:]
+	}
+	name = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cc, unicode.Cf) || r == utf8.RuneError {
+			return '_'
+		}
+		return r
+	}, unsaved.Replace(name))
+	if name = strings.TrimRight(strings.TrimSpace(name), ". "); name == "" {
+		return "document"
+	}
+	return name
+}
+
 // encodeJSON encodes an answer that is a plain value.
 func encodeJSON(value any) ([]byte, error) {
 	var text bytes.Buffer
@@ -146,7 +172,7 @@ func (a answer) send(w http.ResponseWriter) error {
 		w.Header().Set("Content-Security-Policy", a.policy)
 	}
 	if a.name != "" {
-		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.name}))
+		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": FileName(a.name)}))
 	}
 	w.Header().Set("Content-Length", strconv.FormatInt(a.size, 10))
 	status := http.StatusOK
