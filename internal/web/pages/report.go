@@ -125,12 +125,23 @@ type finding struct {
 	Text      string // of the verifier, in English
 }
 
+// changed are the codes of findings that fail a signature because of what is beside the signed bytes: it came to the
+// document after signing. The interface has one indication for them and for malformed signatures.
+var changed = map[string]bool{
+	"later-metadata": true, "later-signature": true, "later-form-filling": true, "later-annotations": true, "later-change": true,
+	"byte-range": true, "covers-no-revision": true, "trailing-bytes": true, // PDF
+	"hidden-entry": true, "part-not-covered": true, "relationship-not-covered": true, // Office
+}
+
 // Findings returns the findings for people.
 func (s signature) Findings() (list []finding) {
 	for _, f := range s.Verdict.Findings {
 		name := f.Indication
 		if name == "" {
 			name = "note"
+		}
+		if name == "FORMAT_FAILURE" && changed[f.Code] {
+			name = "changed"
 		}
 		one := finding{Key: "finding." + name, Mend: "mend." + name, Verdict: f.Verdict, Text: f.Text}
 		if key := "code." + f.Code; languages[0].texts[key] != "" {
