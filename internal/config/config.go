@@ -292,7 +292,8 @@ type Config struct {
 	TwoStep struct {
 		// Whether presign, postsign and enhance need no token, because existing clients send none.
 		// **Risk:** everyone with access to the address may have documents stored and time stamps
-		// made, within the limits below. No key of this service is used.
+		// made, within the limits below. They share half of the documents and bytes of the installation; a full share refuses
+		// all of them with 429, and callers with a token keep the rest. No key of this service is used.
 		Anonymous bool `yaml:"anonymous"`
 		// Calls without a token per second, per address (IPv6: per /64) and process, in the long
 		// run. Behind a proxy set `trusted_proxies`, otherwise all callers share the proxy's

@@ -122,12 +122,12 @@ func (s Confirmations) AddConfirmation(ctx context.Context, r *confirm.Record, c
 		var fits bool
 		all := holding{documents.All.Records, documents.All.Bytes}
 		more := holding{1, r.Bytes}
-		fits, err = s.documents.adding(ctx, s.DB, r.UserID, more, all, add)
+		fits, err = s.documents.adding(ctx, s.DB, r.UserID, more, all, all, add)
 		switch {
 		case err == nil && !fits:
 			return confirm.NoDocuments, nil
 		case err == nil && room != confirm.Added:
-			s.documents.gone(more)
+			s.documents.gone(totalsOf(r.UserID, more))
 		}
 	}
 	if errors.Is(err, errNoPlace) && s.transaction(ctx) == nil {
@@ -353,7 +353,7 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 	})
 	for _, k := range keys {
 		if k.purpose == string(confirm.ForOperation) {
-			s.documents.gone(holding{sums[k].records, sums[k].bytes})
+			s.documents.gone(totals{all: holding{sums[k].records, sums[k].bytes}})
 		}
 		if _, err := s.exec(ctx, "UPDATE confirmation_usage SET records = records - $3, bytes = bytes - $4 WHERE user_id = $1 AND purpose = $2",
 			k.user, k.purpose, sums[k].records, sums[k].bytes); err != nil {

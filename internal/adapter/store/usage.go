@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/lock"
+	"tamga/internal/domain/signing"
 )
 
 const (
@@ -48,7 +49,8 @@ func (h holding) fits(quota holding) bool {
 //
 // No row counts all owners. Each process sums the table at most once a second and adds its
 // own changes, so the quota of all may be exceeded by what the other processes add in a
-// second.
+// second. The same statement sums what owners without a token hold, which have a share of
+// that quota.
 //
 // beside counts things in another table that take room in the same quotas. That table is
 // only read here.
@@ -63,10 +65,29 @@ type tally struct {
 	held                                                                                 holdings // of the owner {owner}
 
 	mu        sync.Mutex
-	total     holding // as it was read, with the changes of this process
+	total     totals // as it was read, with the changes of this process
 	read      time.Time
-	reserved  holding // by units that have not ended
+	reserved  totals // by units that have not ended
 	recounted time.Time
+}
+
+// totals are what all owners hold, and what those without a token hold of it.
+type totals struct{ all, anonymous holding }
+
+// totalsOf returns what an owner adds to the totals.
+func totalsOf(owner string, h holding) totals {
+	if strings.HasPrefix(owner, signing.OfAddress) {
+		return totals{h, h}
+	}
+	return totals{all: h}
+}
+
+func (t totals) plus(o totals) totals {
+	return totals{t.all.plus(o.all), t.anonymous.plus(o.anonymous)}
+}
+
+func (t totals) minus(o totals) totals {
+	return totals{t.all.minus(o.all), t.anonymous.minus(o.anonymous)}
 }
 
 // beside is a table of other things that take room in the quotas of a tally. Its columns
@@ -84,7 +105,7 @@ func (h holdings) of(owner string) holdings {
 // newTally returns the tally of a table. earlier is the table without shards, and objects
 // is a FROM clause that selects what is counted. also is nil if nothing else takes room.
 func newTally(db *DB, table, earlier, owner, objects string, also *beside) *tally {
-	words := strings.NewReplacer("{table}", table, "{earlier}", earlier, "{owner}", owner, "{held}", objects, "{skip}", db.skipLocked())
+	words := strings.NewReplacer("{table}", table, "{earlier}", earlier, "{owner}", owner, "{held}", objects, "{skip}", db.skipLocked(), "{anonymous}", owner+" LIKE '"+signing.OfAddress+"%'")
 	fill := words.Replace
 	alsoHeld, alsoAll := holdings{}, holdings{}
 	if also != nil {
@@ -110,8 +131,12 @@ func newTally(db *DB, table, earlier, owner, objects string, also *beside) *tall
 		use:         strings.ReplaceAll(add, "{room}", room),
 		move:        strings.ReplaceAll(add, "{room}", "TRUE"),
 		moveEarlier: fill("UPDATE {earlier} SET objects = objects + $2, octets = octets + $3 WHERE {owner} = $1"),
-		sum: fill("SELECT t.objects + COALESCE(e.objects, 0)" + alsoAll.objects + ", t.octets + COALESCE(e.octets, 0)" + alsoAll.size + `
-			FROM (SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM {table}) t
+		sum: fill("SELECT t.objects + COALESCE(e.objects, 0)" + alsoAll.objects + ", t.octets + COALESCE(e.octets, 0)" + alsoAll.size + `,
+				t.anonymous_objects + (SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) FROM {earlier} WHERE {anonymous}),
+				t.anonymous_octets + (SELECT CAST(COALESCE(SUM(octets), 0) AS BIGINT) FROM {earlier} WHERE {anonymous})
+			FROM (SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets,
+				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN objects ELSE 0 END), 0) AS BIGINT) AS anonymous_objects,
+				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN octets ELSE 0 END), 0) AS BIGINT) AS anonymous_octets FROM {table}) t
 			LEFT JOIN {earlier} e ON e.{owner} = ''`),
 		merge: fill(`DELETE FROM {table} WHERE ({owner}, shard) IN
 			(SELECT {owner}, shard FROM {table} WHERE objects = 0 AND octets = 0
@@ -145,12 +170,14 @@ func newRow() int64 { return shards + rand.Int64N(math.MaxInt64-shards) }
 var errNoRoom = errors.New("store: a quota is used up")
 
 // adding runs unit, which adds more to what an owner holds, and reports whether the quotas
-// had room. unit returns errNoRoom if that of the owner has none.
-func (t *tally) adding(ctx context.Context, db *DB, owner string, more, all holding, unit func() error) (bool, error) {
+// had room: that of all, for an owner without a token also share, the part of it that those
+// owners have together. unit returns errNoRoom if the quota of the owner has none.
+func (t *tally) adding(ctx context.Context, db *DB, owner string, more, all, share holding, unit func() error) (bool, error) {
 	if owner == "" {
 		return false, errors.New("store: an object without an owner")
 	}
-	room, err := t.reserve(ctx, db, more, all)
+	adds := totalsOf(owner, more)
+	room, err := t.reserve(ctx, db, adds, all, share)
 	if err != nil || !room {
 		return false, err
 	}
@@ -163,21 +190,21 @@ func (t *tally) adding(ctx context.Context, db *DB, owner string, more, all hold
 			}
 		}
 	}
-	t.end(more, err == nil)
+	t.end(adds, err == nil)
 	if errors.Is(err, errNoRoom) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// reserve counts more in the total if its quota has room.
-func (t *tally) reserve(ctx context.Context, db *DB, more, quota holding) (bool, error) {
+// reserve counts more in the totals if their quotas have room.
+func (t *tally) reserve(ctx context.Context, db *DB, more totals, all, share holding) (bool, error) {
 	if err := t.refresh(ctx, db); err != nil {
 		return false, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.total.plus(t.reserved).plus(more).fits(quota) {
+	if sum := t.total.plus(t.reserved).plus(more); !sum.all.fits(all) || more.anonymous != (holding{}) && !sum.anonymous.fits(share) {
 		return false, nil
 	}
 	t.reserved = t.reserved.plus(more)
@@ -199,7 +226,7 @@ func (t *tally) refresh(ctx context.Context, db *DB) error {
 		t.read = now
 	}
 	t.mu.Unlock()
-	total, _, err := one(ctx, db, scanHolding, t.sum)
+	total, _, err := one(ctx, db, scanTotals, t.sum)
 	if err != nil {
 		return err
 	}
@@ -212,7 +239,7 @@ func (t *tally) refresh(ctx context.Context, db *DB) error {
 }
 
 // end ends a reservation.
-func (t *tally) end(more holding, added bool) {
+func (t *tally) end(more totals, added bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reserved = t.reserved.minus(more)
@@ -221,9 +248,9 @@ func (t *tally) end(more holding, added bool) {
 	}
 }
 
-func scanHolding(r row) (h holding, err error) {
-	err = r.Scan(&h.objects, &h.size)
-	return h, err
+func scanTotals(r row) (t totals, err error) {
+	err = r.Scan(&t.all.objects, &t.all.size, &t.anonymous.objects, &t.anonymous.size)
+	return t, err
 }
 
 // take adds to what an owner holds, or returns errNoRoom.
@@ -276,9 +303,9 @@ func (b *back) add(owner string, shard int64, h holding) {
 
 // giveBack subtracts what a unit gives back.
 func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
-	var sum holding
+	var sum totals
 	for owner, h := range b.shared {
-		sum = sum.plus(h)
+		sum = sum.plus(totalsOf(owner, h))
 		if h == (holding{}) {
 			continue
 		}
@@ -288,7 +315,7 @@ func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
 	}
 	less := map[string]holding{}
 	for owner, h := range b.earlier {
-		sum = sum.plus(h)
+		sum = sum.plus(totalsOf(owner, h))
 		less[owner] = holding{}.minus(h)
 	}
 	if err := t.changeEarlier(ctx, db, less); err != nil {
@@ -300,7 +327,7 @@ func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
 
 // gone subtracts from the total what a unit has given back. If the unit rolls back, the
 // total is right again in a second.
-func (t *tally) gone(h holding) {
+func (t *tally) gone(h totals) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.total = t.total.minus(h)

@@ -154,7 +154,7 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 	if err := sameOriginal(ctx, o.Original, job.Original); err != nil {
 		return nil, err
 	}
-	result, err := format.Finish(s.bounded(ctx, strings.HasPrefix(record.Caller, ofAddress), job.Document), job, state, value)
+	result, err := format.Finish(s.bounded(ctx, strings.HasPrefix(record.Caller, OfAddress), job.Document), job, state, value)
 	if err != nil {
 		return nil, translate(err)
 	}

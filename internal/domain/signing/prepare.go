@@ -34,8 +34,11 @@ type Prepared struct {
 	Hash []byte // to be signed with the key of the certificate
 }
 
-// ofAddress begins the name of a caller without a token.
-const ofAddress = "address:"
+// OfAddress begins the name of a caller without a token.
+const OfAddress = "address:"
+
+// roomPause is the Retry-After of a full quota: objects are completed at any time.
+const roomPause = 30 * time.Second
 
 // errNoTwoSteps is an error in the wiring of the program.
 var errNoTwoSteps = errors.New("signing: two steps were not wired")
@@ -92,7 +95,7 @@ func callerOf(who audit.Principal, from string) string {
 	if who.UserID != "" {
 		return ofUser + who.UserID
 	}
-	return ofAddress + from
+	return OfAddress + from
 }
 
 // keep stores a prepared object durably: first the documents, then the row that names
@@ -134,7 +137,7 @@ func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[
 		return "", err
 	}
 	if !added {
-		return "", fault.New(fault.TooManyRequests, "too many objects or too many bytes are prepared already: complete them, or wait until they expire")
+		return "", fault.New(fault.TooManyRequests, "too many objects or too many bytes are prepared already: complete them, or wait until they expire").Until(roomPause)
 	}
 	return record.ID, nil
 }

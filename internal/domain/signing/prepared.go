@@ -34,6 +34,10 @@ type Quota struct {
 	Bytes   int64 // bytes of documents and states together
 }
 
+// Share is the part of the quota of the installation that callers without a token have together: half. Callers with
+// a token keep the rest, however many addresses call without one.
+func (q Quota) Share() Quota { return Quota{(q.Objects + 1) / 2, (q.Bytes + 1) / 2} }
+
 func (r TwoStep) withDefaults() TwoStep {
 	set := func(v *int64, value int64) {
 		if *v == 0 {
@@ -84,7 +88,8 @@ type Beside struct {
 // processes do at the same time.
 type PreparedStore interface {
 	// AddPrepared stores p if it fits into both quotas, of the installation and of the
-	// caller. Otherwise it reports false and stores nothing.
+	// caller, and for a caller without a token ([OfAddress]) into the share of all those
+	// ([Quota.Share]). Otherwise it reports false and stores nothing.
 	AddPrepared(ctx context.Context, p *PreparedRecord, all, caller Quota) (added bool, err error)
 	// FindPrepared returns an object, including spent and expired ones. It reports false
 	// if there is none with this id.

@@ -11,6 +11,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
+	"tamga/internal/web/rest/limit"
 )
 
 // preSignRequest is PreSignArgs of the specification.
@@ -38,7 +39,7 @@ func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (p
 	if body.Document.Empty() { // see sign
 		return none, fault.New(fault.ContentRequired, "Document is missing or empty: send the document, hash or message as Base64")
 	}
-	order := &signing.PrepareOrder{Type: string(body.SignatureType), From: rest.Remote(ctx), Snapshot: snapshotOf(ctx)}
+	order := &signing.PrepareOrder{Type: string(body.SignatureType), From: limit.Network(rest.Remote(ctx)), Snapshot: snapshotOf(ctx)}
 	var err error
 	if order.Certificate, err = rawCertificate(body.RawCertificate); err != nil {
 		return none, err

@@ -293,6 +293,39 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(6, "b", 100, true)
 			add(7, "b", 1, false)
 		}},
+		{"ShareOfCallersWithoutToken", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			all := signing.Quota{Objects: 6, Bytes: 600}
+			add := func(n int, caller string, size int64, want bool) {
+				t.Helper()
+				p := preparedOf(n)
+				p.Caller, p.Bytes = caller, size
+				if got, err := s.AddPrepared(t.Context(), p, all, wide); got != want || err != nil {
+					t.Errorf("object %d of %s: %v, %v, want %v", n, caller, got, err, want)
+				}
+			}
+			first, second, user := signing.OfAddress+"192.0.2.1", signing.OfAddress+"192.0.2.2", "user:a"
+			add(1, first, 100, true)
+			add(2, second, 201, false) // bytes of the share
+			add(2, second, 100, true)
+			add(3, second, 100, true)
+			add(4, first, 0, false) // objects of the share
+			add(5, user, 100, true)
+			add(6, user, 100, true)
+			_, err := s.LeasePrepared(t.Context(), preparedOf(1).ID, "x", later, later.Add(time.Minute), wrong)
+			must(t, err)
+			_, err = s.SpendPrepared(t.Context(), preparedOf(1).ID, "x", later, signing.Beside{})
+			must(t, err)
+			add(4, first, 101, false)
+			add(4, first, 100, true) // spent objects are free again
+			add(7, user, 101, false) // the quota of all
+			add(7, user, 100, true)
+			add(8, user, 0, false)
+			must(t, s.SweepPrepared(t.Context(), start.Add(15*time.Minute)))
+			add(9, first, 300, true) // and expired ones
+			add(10, second, 1, false)
+			add(11, user, 300, true)
+		}},
 		{"QuotaAtOnce", func(t *testing.T, db *store.DB) {
 			s := store.Prepared{DB: db}
 			added := make([]bool, 40)
