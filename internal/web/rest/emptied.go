@@ -21,11 +21,6 @@ func emptied(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if len(r.TransferEncoding) > 0 {
-			// A request with Transfer-Encoding and Content-Length may be two requests for a proxy in front of us, so
-			// its connection must end (RFC 9112, 6.1). net/http removes the Content-Length before a handler sees it.
-			w.Header().Set("Connection", "close")
-		}
 		body := &watched{ReadCloser: r.Body}
 		out := &emptying{ResponseWriter: w, body: body, asks: r.Header.Get("Expect") != ""}
 		ours := *r // the request of the server keeps its own body
