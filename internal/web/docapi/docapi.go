@@ -257,9 +257,6 @@ func (a *API) parts(ctx context.Context, docs *uploads, r struct{ Body rest.Part
 				return manyIDs{}, fault.Newf(fault.InvalidParameters, "more than %d documents at a time", document.Many)
 			}
 		}
-		if isInfo && told[i] || !isInfo && documents[i].Content != nil {
-			return manyIDs{}, fault.Newf(fault.InvalidParameters, "the part %.64q is there twice", part.Name)
-		}
 		if !isInfo {
 			if documents[i].Content, err = docs.Open(part); err != nil {
 				return manyIDs{}, err

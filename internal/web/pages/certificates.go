@@ -106,7 +106,9 @@ func (a *API) actOf(name string, read func(id string, form rest.Form) (*keys.Pla
 }
 
 // formed is a form that is about nothing that exists.
-type formed struct{ Body rest.Form }
+type formed struct {
+	Body rest.Form `many:"event"`
+}
 
 // newAct makes the function of a form that asks for something new.
 func (a *API) newAct(name string, read func(form rest.Form) (*keys.Plan, error)) func(context.Context, formed) (rest.Redirect, error) {

@@ -446,8 +446,8 @@ func resultOf(r *confirm.Record) string {
 // confirmBy does what the user pressed. A record that has moved on meanwhile, in another
 // tab or on a device, is shown as it is now.
 func (a *API) confirmBy(ctx context.Context, r struct {
-	ID   string `path:"id"`
-	Body rest.Form
+	ID   string    `path:"id"`
+	Body rest.Form `many:"declined"`
 }) (any, error) {
 	who, err := confirming(ctx)
 	if err != nil {

@@ -206,15 +206,15 @@ type deedGroup struct {
 
 // onUserOf is a request about a user and something of the user.
 type onUserOf struct {
-	ID   string `path:"id"`
-	Of   string `query:"of"`
-	Body rest.Form
+	ID   string    `path:"id"`
+	Of   string    `query:"of"`
+	Body rest.Form `many:"actions,events,event-*"`
 }
 
 // onThing is a request about something of the installation.
 type onThing struct {
-	Of   string `query:"of"`
-	Body rest.Form
+	Of   string    `query:"of"`
+	Body rest.Form `many:"actions,events,event-*"`
 }
 
 // onThingUpload is onThing with files.

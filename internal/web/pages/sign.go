@@ -269,7 +269,9 @@ func (c *choices) besides(files []upload) (map[int]int, error) {
 
 // sign signs the files of the form. If it refuses all of them, its page says that the form may be
 // sent again, and a script keeps the files for that.
-func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], r struct{ Body rest.Parts }) (rest.Redirect, error) {
+func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], r struct {
+	Body rest.Parts `many:"file,original,stored"`
+}) (rest.Redirect, error) {
 	to, fields, err := a.signFiles(ctx, docs, r.Body)
 	_, refused := fault.As(err)
 	if _, away := fault.AsOutage(err); !refused || away { // signed, or nobody knows

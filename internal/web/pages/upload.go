@@ -99,11 +99,8 @@ func (*memory) Sibling() (*memory, error) { return &memory{}, nil }
 func (d *deed) readForm(parts rest.Parts, docs *rest.Documents[*memory]) (rest.Form, error) {
 	files := rest.Form{}
 	form, err := readUpload(parts, docs, maxArea, func(name, _ string, content *memory) error {
-		switch {
-		case !slices.ContainsFunc(d.fields, func(f field) bool { return f.name == name && f.kind == kindFile }):
+		if !slices.ContainsFunc(d.fields, func(f field) bool { return f.name == name && f.kind == kindFile }) {
 			return fault.Newf(fault.InvalidParameters, "the field %.64q takes no file", name)
-		case files[name] != nil:
-			return fault.New(fault.InvalidParameters, "choose one file")
 		}
 		files[name] = []string{content.content.String()}
 		return nil

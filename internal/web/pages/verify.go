@@ -70,12 +70,8 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 		case content.Size() == 0:
 		case field == "original":
 			original = content
-		case file == nil:
-			file, name = content, called
-		case original == nil:
-			original = content
 		default:
-			return fault.New(fault.InvalidParameters, "one signature is verified at a time: choose the signed file, and the document if it is in another file")
+			file, name = content, called
 		}
 		return nil
 	})

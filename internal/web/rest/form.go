@@ -3,9 +3,11 @@
 package rest
 
 import (
-	"maps"
+	"crypto/sha256"
 	"slices"
 	"strings"
+
+	"tamga/internal/domain/fault"
 )
 
 // Form holds the parameters of a form body or of a query. As the type of a Body it is the
@@ -23,17 +25,71 @@ func (f Form) Get(name string) string {
 	return ""
 }
 
-// Fold is Get that ignores letter case if the exact name is missing.
-func (f Form) Fold(name string) string {
-	if v, ok := f[name]; ok {
-		return v[0]
-	}
-	for _, other := range slices.Sorted(maps.Keys(f)) {
+// fold returns the value of a parameter in any letter case, "" if it is missing. Two values are the fault of
+// givenTwice.
+func (f Form) fold(name string) (value string, err error) {
+	found := 0
+	for other, values := range f {
 		if strings.EqualFold(other, name) {
-			return f[other][0]
+			found += len(values)
+			value = values[0]
 		}
 	}
-	return ""
+	if found > 1 {
+		return "", givenTwice(name)
+	}
+	return value, nil
+}
+
+// givenTwice returns the fault of a name that has two values where one is read. Readers differ in which of the two
+// counts, so none does.
+func givenTwice(name string) error {
+	return fault.Newf(fault.InvalidParameters, "%.64q is given twice", name)
+}
+
+// lists are the names in a form that may have several values. A [Form] or [Parts] has them in the tag many of its
+// field: names, separated by commas; one that ends with * is the beginning of names. The name * alone leaves the
+// check to the handler: OAuth has an error of its own for such a request.
+type lists []string
+
+func listsOf(tag string) lists {
+	if tag == "" {
+		return nil
+	}
+	return strings.Split(tag, ",")
+}
+
+func (l lists) has(name string) bool {
+	return slices.ContainsFunc(l, func(known string) bool {
+		begin, open := strings.CutSuffix(known, "*")
+		return name == known || open && strings.HasPrefix(name, begin)
+	})
+}
+
+// check returns the fault of a parameter that is given twice and is no list.
+func (l lists) check(f Form) error {
+	for name, values := range f {
+		if len(values) > 1 && !l.has(name) {
+			return givenTwice(name)
+		}
+	}
+	return nil
+}
+
+// names are the names of the parts of a body so far, as digests: there may be many, and long ones.
+type names map[[sha256.Size]byte]struct{}
+
+// add notes a name, or returns the fault of one that was there and is no list.
+func (n names) add(name string, l lists) error {
+	if l.has(name) {
+		return nil
+	}
+	digest := sha256.Sum256([]byte(name))
+	if _, was := n[digest]; was {
+		return givenTwice(name)
+	}
+	n[digest] = struct{}{}
+	return nil
 }
 
 // parseForm reads name=value pairs. A percent sign that begins no escape is a percent sign.

@@ -24,7 +24,7 @@ func TestFormMemory(t *testing.T) {
 	bind := func(text string) (Form, error) {
 		var f Form
 		r := httptest.NewRequest("POST", "/", strings.NewReader(text))
-		err := bindForm(&input{http: r, body: newBody(httptest.NewRecorder(), r, 1<<20)}, reflect.ValueOf(&f).Elem())
+		err := bindForm(&input{http: r, body: newBody(httptest.NewRecorder(), r, 1<<20)}, reflect.ValueOf(&f).Elem(), lists{"*"})
 		return f, err
 	}
 	var before, after runtime.MemStats

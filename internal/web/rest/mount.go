@@ -194,6 +194,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(ctx, w, call, fault.Newf(fault.Encoding, "Content-Encoding %.32q is not served: send the body as it is", coding))
 		return
 	}
+	if len(r.Header.Values("Authorization")) > 1 { // RFC 6750, 3.1: such a request is malformed
+		h.refuse(ctx, w, call, fault.New(fault.InvalidParameters, "the header Authorization is given twice"))
+		return
+	}
 	ctx, err := h.admit(r, call)
 	if err != nil {
 		h.refuse(ctx, w, call, err)

@@ -20,6 +20,8 @@ type Parts struct {
 	head   *headReader
 	in     *input
 	left   int // parts that may still come
+	names  names
+	many   lists // names that several parts may have
 }
 
 var partsType = reflect.TypeFor[Parts]()
@@ -72,19 +74,20 @@ type noEnd struct{}
 func (noEnd) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // bindParts needs the boundary, so it does read the Content-Type.
-func bindParts(in *input, v reflect.Value) error {
+func bindParts(in *input, v reflect.Value, many lists) error {
 	kind, parameters, err := mime.ParseMediaType(in.http.Header.Get("Content-Type"))
 	boundary := parameters["boundary"]
 	if err != nil || !strings.HasPrefix(kind, "multipart/") || boundary == "" || len(boundary) > maxBoundary {
 		return fault.New(fault.InvalidParameters, "the body has no parts: send multipart/form-data and name its boundary in the Content-Type")
 	}
 	head := &headReader{Reader: in.body}
-	v.Set(reflect.ValueOf(Parts{multipart.NewReader(head, boundary), head, in, 2 * in.documents}))
+	v.Set(reflect.ValueOf(Parts{multipart.NewReader(head, boundary), head, in, 2 * in.documents, names{}, many}))
 	return nil
 }
 
 // Next returns the next part, and io.EOF after the last one. Unread bytes of the previous
-// part are dropped.
+// part are dropped. A name that an earlier part has is the fault invalid_parameters, unless
+// the tag many of the body has it.
 func (p *Parts) Next() (*Part, error) {
 	if p.left--; p.left < 0 {
 		return nil, fault.Newf(fault.InvalidParameters, "the request has more than %d parts", 2*p.in.documents)
@@ -100,6 +103,9 @@ func (p *Parts) Next() (*Part, error) {
 	}
 	if err != nil {
 		return nil, brokenParts(err)
+	}
+	if err := p.names.add(body.FormName(), p.many); err != nil {
+		return nil, err
 	}
 	return &Part{Name: body.FormName(), FileName: body.FileName(), body: body, in: p.in}, nil
 }

@@ -315,24 +315,26 @@ func compilePart(f reflect.StructField, route, path string) part {
 	}
 	if f.Name == "Body" {
 		if f.Type == reflect.TypeFor[Form]() {
-			return bindForm
+			many := listsOf(f.Tag.Get("many"))
+			return func(in *input, v reflect.Value) error { return bindForm(in, v, many) }
 		}
 		if f.Type == reflect.TypeFor[Bytes]() {
 			return bindWhole
 		}
 		if f.Type == partsType {
-			return bindParts
+			many := listsOf(f.Tag.Get("many"))
+			return func(in *input, v reflect.Value) error { return bindParts(in, v, many) }
 		}
 		binderOf(f.Type) // panics now instead of at the first request
 		return bindBody
 	}
 	for _, source := range []struct {
 		tag  string
-		read func(r *http.Request, name string) string
+		read func(r *http.Request, name string) (string, error)
 	}{
-		{"path", (*http.Request).PathValue},
-		{"query", func(r *http.Request, name string) string { return parseForm(r.URL.RawQuery).Fold(name) }},
-		{"header", func(r *http.Request, name string) string { return r.Header.Get(name) }},
+		{"path", func(r *http.Request, name string) (string, error) { return r.PathValue(name), nil }},
+		{"query", func(r *http.Request, name string) (string, error) { return parseForm(r.URL.RawQuery).fold(name) }},
+		{"header", func(r *http.Request, name string) (string, error) { return r.Header.Get(name), nil }},
 	} {
 		name, ok := f.Tag.Lookup(source.tag)
 		if !ok {
@@ -344,9 +346,9 @@ func compilePart(f reflect.StructField, route, path string) part {
 		}
 		set := setter(f.Type, route, f.Name)
 		return func(in *input, v reflect.Value) error {
-			text := source.read(in.http, name)
-			if text == "" {
-				return nil
+			text, err := source.read(in.http, name)
+			if err != nil || text == "" {
+				return err
 			}
 			if err := set(v, text); err != nil {
 				return fault.Newf(fault.InvalidParameters, "%s in the %s is not valid", name, source.tag).With(err)
@@ -397,7 +399,7 @@ func bindBody(in *input, v reflect.Value) error {
 	return fault.New(fault.InvalidParameters, "the request body is missing: send a JSON value")
 }
 
-func bindForm(in *input, v reflect.Value) error {
+func bindForm(in *input, v reflect.Value, many lists) error {
 	text := in.http.URL.RawQuery
 	if in.http.Method != http.MethodGet && in.http.Method != http.MethodHead {
 		body, err := io.ReadAll(in.body)
@@ -409,8 +411,9 @@ func bindForm(in *input, v reflect.Value) error {
 	if strings.Count(text, "&") >= maxParameters {
 		return fault.Newf(fault.TooLarge, "the form has more than %d parameters", maxParameters)
 	}
-	v.Set(reflect.ValueOf(parseForm(text)))
-	return nil
+	form := parseForm(text)
+	v.Set(reflect.ValueOf(form))
+	return many.check(form)
 }
 
 // maxParameters bounds the parameters of a form. Each takes some 100 bytes of memory, and 2 bytes of

@@ -29,12 +29,12 @@ const maxState = 2048
 
 // visit is what the request of a browser holds.
 type visit struct {
-	Authorization string `header:"Authorization"`
-	Cookie        string `header:"Cookie"`
-	Languages     string `header:"Accept-Language"`
-	Site          string `header:"Sec-Fetch-Site"`
-	Accept        string `header:"Accept"`
-	Body          rest.Form
+	Authorization string    `header:"Authorization"`
+	Cookie        string    `header:"Cookie"`
+	Languages     string    `header:"Accept-Language"`
+	Site          string    `header:"Sec-Fetch-Site"`
+	Accept        string    `header:"Accept"`
+	Body          rest.Form `many:"*"`
 }
 
 // authorizeParameters must not occur twice (RFC 6749, section 3.1).
@@ -132,6 +132,11 @@ func (a *API) acceptable(form rest.Form, p signin.Pending, request signin.Author
 func (a *API) login(ctx context.Context, r visit) (any, error) {
 	if r.Site == "cross-site" {
 		return nil, fault.New(fault.AccessDenied, "the form was sent by another site")
+	}
+	for _, name := range []string{"ticket", "login", "password"} {
+		if len(r.Body[name]) > 1 {
+			return nil, refuse(token.InvalidRequest, name+" is given more than once")
+		}
 	}
 	ticket := r.Body.Get("ticket")
 	p, err := a.identity.OpenTicket(ticket, a.browserOf(r.Cookie), signin.StepLogin)

@@ -53,11 +53,11 @@ func (a *API) metadata(_ context.Context, r struct {
 
 // arrival is a browser that returns from another identity provider.
 type arrival struct {
-	Name      string `path:"name"`
-	Cookie    string `header:"Cookie"`
-	Languages string `header:"Accept-Language"`
-	Site      string `header:"Sec-Fetch-Site"`
-	Body      rest.Form
+	Name      string    `path:"name"`
+	Cookie    string    `header:"Cookie"`
+	Languages string    `header:"Accept-Language"`
+	Site      string    `header:"Sec-Fetch-Site"`
+	Body      rest.Form `many:"*"`
 }
 
 func (r arrival) visit() visit {

@@ -142,8 +142,8 @@ func (a *API) Routes() []rest.Route {
 }
 
 type request struct {
-	Authorization string `header:"Authorization"`
-	Body          rest.Form
+	Authorization string    `header:"Authorization"`
+	Body          rest.Form `many:"*"`
 }
 
 // answer is a token (RFC 6749, section 5.1).
