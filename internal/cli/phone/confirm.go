@@ -4,6 +4,7 @@ package phone
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -114,9 +115,11 @@ func document(d devmsg.Document) (one what.Document, err error) {
 	return one, err
 }
 
-// explain prints an operation for people, with all documents.
+// explain prints an operation for people, with all documents. lang is the language of the text of the operation,
+// "" for that of the program, which the other lines have.
 func (o *operation) explain(c *cli.Console, lang string) {
 	w := c.Stdout
+	lang = cmp.Or(lang, c.Language, "en")
 	fmt.Fprint(w, c.Text("operation: %s\nconfirm before: %s\n", cli.Printable(o.ID), time.Unix(o.ConfirmBefore, 0).UTC().Format(time.RFC3339)))
 	fmt.Fprint(w, c.Text("application: %s\n", cli.Printable(o.Application)))
 	if o.Network != "" {
@@ -173,7 +176,7 @@ type verdictFlags struct {
 	phoneFlags
 	ID   string `arg:"" help:"Identifier of the operation; tamga phone list prints it."`
 	Yes  bool   `help:"Do not ask. Default: print the operation and ask, without --json."`
-	Lang string `default:"ru" enum:"ru,en" help:"Language of the text of the operation: ru or en. Default: ru."`
+	Lang string `default:"" enum:",ru,en" help:"Language of the text of the operation: ru or en. Default: the language of this program."`
 	Keep bool   `help:"Sign the verdict and keep it for tamga phone send. Default: send it."`
 }
 

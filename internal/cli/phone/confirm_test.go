@@ -80,7 +80,7 @@ func TestPhoneConfirms(t *testing.T) {
 	if err := json.Unmarshal([]byte(run("", "list", "--json").Out), &listed); err != nil || len(listed) != 3 || listed[1].ID != second.ID || listed[1].What != second.What.String() {
 		t.Errorf("list: %+v, %v", listed, err)
 	}
-	if r := run("", "show", first.ID, "--lang", "en"); r.Failure != nil || !strings.Contains(r.Out, "[249] договор 249.pdf, 249 bytes") || !strings.Contains(r.Out, "two digits") || !strings.Contains(r.Out, "Signing documents") {
+	if r := run("", "show", first.ID); r.Failure != nil || !strings.Contains(r.Out, "[249] договор 249.pdf, 249 bytes") || !strings.Contains(r.Out, "two digits") || !strings.Contains(r.Out, "Signing documents") {
 		t.Errorf("show: %s, %v", r.Out, r.Failure)
 	}
 	// Without --yes and without an answer nothing is sent.

@@ -279,7 +279,7 @@ func (v *phonePoll) Run(c *cli.Console) error {
 type phoneShow struct {
 	phoneFlags
 	ID   string `arg:"" optional:"" help:"Identifier of an operation that waits for this device. Default: none, which prints the facts of the device."`
-	Lang string `default:"ru" enum:"ru,en" help:"Language of the text of the operation: ru or en. Default: ru."`
+	Lang string `default:"" enum:",ru,en" help:"Language of the text of the operation: ru or en. Default: the language of this program."`
 }
 
 func (v *phoneShow) Run(c *cli.Console) error {

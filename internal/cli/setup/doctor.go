@@ -159,6 +159,6 @@ func (d *Doctor) print(c *cli.Console, findings []cli.Finding, failed int) error
 			warnings++
 		}
 	}
-	text.WriteString(c.Text("\n%d faults, %d warnings.\n", failed, warnings))
+	text.WriteString(c.Text("\nFaults: %d, warnings: %d.\n", failed, warnings))
 	return c.Print("%s", text.String())
 }

@@ -130,7 +130,7 @@ func TestDoctor(t *testing.T) {
 
 	// A schema of another release, and messages and records that are left behind, are in the database.
 	r := tamgatest.Run(t.Context(), "", "doctor", "--config", config)
-	if r.Code != 0 || !strings.Contains(r.Out, "0 faults, 1 warnings") || !strings.Contains(r.Out, "-> name the proxy") {
+	if r.Code != 0 || !strings.Contains(r.Out, "Faults: 0, warnings: 1") || !strings.Contains(r.Out, "-> name the proxy") {
 		t.Errorf("for people, exit code %d:\n%s", r.Code, r.Out)
 	}
 	if err := os.Chmod(config, 0o666); err != nil {

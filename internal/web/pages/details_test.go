@@ -288,6 +288,16 @@ func TestDetailsOfDocuments(t *testing.T) {
 	if found < 30 {
 		t.Errorf("only %d messages", found)
 	}
+	for message, want := range map[string]string{
+		"Document: an XML document with signatures expected: xml: line 1, column 10: a document type declaration with an internal subset is refused": "В документе XML есть объявление типа (DOCTYPE), которое здесь не принимается.",
+		"Document: an XML document expected for BES: xml: line 1, column 1: document type declarations are refused":                                  "В документе XML есть объявление типа (DOCTYPE), которое здесь не принимается.",
+		"Document: an XML document with signatures expected: no element":                                                                             "Нужен документ XML с подписями.",
+		"stamp: page must be a whole number from 1 to 9":                                                                                             "Штамп, поле «Страница»: нужно целое число от 1 до 9.",
+	} {
+		if got := ru.own(message); got != want {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+	}
 	if got, want := ru.own("Document: a PDF document expected: no header %PDF-"), "Файл не является документом PDF или повреждён."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

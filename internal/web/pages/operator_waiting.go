@@ -197,8 +197,11 @@ func (a *API) heldRequest(ctx context.Context, r struct {
 	if onPage {
 		t.Rows = append(t.Rows, a.heldForm(ctx, &call)...)
 	}
-	t.Rows = append(t.Rows, fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}), fact("held.with", cell{Text: string(rest.HeldBody(call.Value)), Code: true}),
-		fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}))
+	t.Rows = append(t.Rows, fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}))
+	if body := string(rest.HeldBody(call.Value)); body != "" {
+		t.Rows = append(t.Rows, fact("held.with", cell{Text: body, Code: true}))
+	}
+	t.Rows = append(t.Rows, fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}))
 	open := h.State == held.Waiting || h.State == held.Approved
 	if h.Requester != who.UserID && h.Approval && h.State == held.Waiting {
 		t.Deeds = append(t.Deeds, a.deedLink("/operator/held", "", "held-approve", h.ID))

@@ -160,7 +160,7 @@ type signView struct {
 	Levels       []string
 	Services     []string // addresses of time-stamp services
 	MaxFiles     int
-	MaxBytes     int64
+	MaxBytes     Bytes
 	Stored       []document.Info // documents to sign that need not be sent again
 	Gone         int             // documents to sign that are not stored any more
 }
@@ -189,7 +189,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 	}
 	v := signView{
 		Certificates: slices.DeleteFunc(list, func(c certificate) bool { return !c.Usable }), Formats: formats, Levels: levels[:1],
-		MaxFiles: maxFiles, MaxBytes: a.settings.Upload, Stamp: r.place(), PDFScript: pdfMain, PDFWorker: pdfWorker,
+		MaxFiles: maxFiles, MaxBytes: Bytes(a.settings.Upload), Stamp: r.place(), PDFScript: pdfMain, PDFWorker: pdfWorker,
 		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp},
 	}
 	if v.Lacks, err = a.lack(ctx, v.Certificates); err != nil {

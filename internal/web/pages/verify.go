@@ -16,7 +16,7 @@ import (
 
 // verifyView is the form, and below it what was found.
 type verifyView struct {
-	MaxBytes int64
+	MaxBytes Bytes
 	Report   *report // nil: nothing was verified yet
 }
 
@@ -58,7 +58,7 @@ func (r *report) Title() string {
 }
 
 func (a *API) verifyForm(_ context.Context, _ struct{}) (view, error) {
-	return view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: a.settings.Verify}}, nil
+	return view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: Bytes(a.settings.Verify)}}, nil
 }
 
 // verify verifies a file, with the document beside it if the signature is detached.
@@ -105,7 +105,7 @@ func (a *API) verify(ctx context.Context, docs *rest.Documents[*signing.Intake],
 	case "pdf":
 		return a.print(visitorOf(ctx).words, result)
 	}
-	v := view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: a.settings.Verify, Report: result}}
+	v := view{template: "verify", title: "verify.title", script: uploadScript, content: verifyView{MaxBytes: Bytes(a.settings.Verify), Report: result}}
 	return v.render(ctx)
 }
 

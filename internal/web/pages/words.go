@@ -320,7 +320,7 @@ func (w *words) day(t time.Time) string {
 // functions are those of the templates.
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.text, "rows": w.rows, "cells": w.cells, "links": w.links, "audited": w.audited, "count": w.count, "size": w.size, "when": w.when, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "person": personIn, "visible": visible, "suite": w.suite, "digest": w.digest, "list": func(values ...any) []any { return values },
+		"t": w.text, "rows": w.rows, "cells": w.cells, "links": w.links, "audited": w.audited, "count": w.count, "size": w.size, "limit": w.limit, "when": w.when, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "person": personIn, "visible": visible, "suite": w.suite, "digest": w.digest, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {

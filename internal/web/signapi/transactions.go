@@ -21,7 +21,7 @@ type transactionRequest struct {
 		OperationCode rest.Text `api:"integer"`
 		Parameters    []struct {
 			Name  rest.Text
-			Value rest.Blob
+			Value rest.Blob `api:"parameter"`
 		}
 		Document  rest.Blob
 		Documents []struct {

@@ -386,8 +386,11 @@ func (d *describer) take(t reflect.Type) {
 // if a field takes several types, such as `api:"boolean"`. "-" leaves the field out.
 func (d *describer) field(f reflect.StructField) object {
 	if name, ok := f.Tag.Lookup("api"); ok {
-		if name == "array" {
+		switch name {
+		case "array":
 			return object{"type": name, "items": object{}}
+		case "parameter":
+			return object{"type": "string", "description": "A text, or Base64 for a parameter that is a document."}
 		}
 		return object{"type": name}
 	}
