@@ -108,6 +108,9 @@ func (r *Run) spend(ctx context.Context, change func(ctx context.Context) (any, 
 	op := r.Operation
 	now := s.now()
 	op.State, op.UpdatedAt, op.CompletedAt, op.KeepUntil = Completed, now, now, now.Add(s.settings.Keep)
+	if last := r.record.CompleteBefore; op.KeepUntil.Before(last) { // a repeated call finds the answer until then
+		op.KeepUntil = last
+	}
 	held, err := s.deps.Store.SpendOperation(ctx, op.ID, r.token, now, op.KeepUntil)
 	if err == nil && !held {
 		err = lease.ErrLost
