@@ -78,6 +78,12 @@ func (r *Rooms) verification(signer *signing.Service) (*verifier, error) {
 	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {
 		return signer.NewIntake(ctx, nil)
 	}
-	rules := svsapi.Rules{Admit: calls.Admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}
+	admit := func(remote string) error {
+		if err := calls.Admit(remote); err != nil {
+			return err
+		}
+		return turns.Room(remote)
+	}
+	rules := svsapi.Rules{Admit: admit, Turn: turns.Take, Deadline: c.Deadline, Limit: int64(c.Request), Types: served.Names()}
 	return &verifier{api: svsapi.New(v, take, rules), verification: v, take: take, admit: calls.Admit, limit: rules.Limit}, nil
 }

@@ -94,6 +94,29 @@ func (t *Turns) busy() error {
 	return fault.New(fault.Unavailable, "too many calls wait already: try again later").Until(t.rules.Wait)
 }
 
+// Room refuses a call that would be refused by Take now, because too many of its address wait, so that its
+// body need not be received. Take decides about a call that is let in.
+func (t *Turns) Room(remote string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running >= t.rules.Running && t.waitingOf(Network(remote)) >= t.rules.WaitingOfOne {
+		return t.crowded()
+	}
+	return nil
+}
+
+// waitingOf returns how many calls of an address wait.
+func (t *Turns) waitingOf(key string) int {
+	if e, ok := t.lines[key]; ok {
+		return len(e.Value.(*line).waiters)
+	}
+	return 0
+}
+
+func (t *Turns) crowded() error {
+	return fault.New(fault.TooManyRequests, "too many of your calls wait already: send fewer at once").Until(t.rules.Wait / 2)
+}
+
 // enter takes a free place and returns a nil waiter, or joins the queue.
 func (t *Turns) enter(key string) (*waiter, error) {
 	t.mu.Lock()
@@ -102,12 +125,9 @@ func (t *Turns) enter(key string) (*waiter, error) {
 		t.running++
 		return nil, nil
 	}
-	mine := 0
-	if e, ok := t.lines[key]; ok {
-		mine = len(e.Value.(*line).waiters)
-	}
+	mine := t.waitingOf(key)
 	if mine >= t.rules.WaitingOfOne {
-		return nil, fault.New(fault.TooManyRequests, "too many of your calls wait already: send fewer at once").Until(t.rules.Wait / 2)
+		return nil, t.crowded()
 	}
 	if t.waiting >= t.rules.Waiting && !t.displace(mine) {
 		return nil, t.busy()

@@ -74,6 +74,9 @@ func TestTurnsAreFair(t *testing.T) {
 	if want := []string{"a0", "b0", "c0", "a1", "c1", "a2", "a3"}; !slices.Equal(order, want) {
 		t.Errorf("%v, want %v", order, want)
 	}
+	if err := turns.Room("192.0.2.1"); err != nil {
+		t.Errorf("after all: %v", err)
+	}
 	// Everything was given back.
 	again, err := turns.Take(t.Context(), "192.0.2.9")
 	if err != nil || turns.running != 1 || turns.waiting != 0 || len(turns.lines) != 0 {
@@ -103,6 +106,11 @@ func TestTurnsAreBounded(t *testing.T) {
 	}
 	_, err = turns.Take(t.Context(), "192.0.2.1")
 	refused(err, fault.TooManyRequests)
+	// Such a call is refused before its body is received.
+	refused(turns.Room("192.0.2.1"), fault.TooManyRequests)
+	if err := turns.Room("192.0.2.2"); err != nil {
+		t.Errorf("another address: %v", err)
+	}
 	q.add(t.Context(), "192.0.2.2", "b0")
 	// The queue is full. The third call of the first address makes room for another.
 	waited := make(chan error, 1)
