@@ -71,12 +71,6 @@ func (t leased) claimOne(condition, columns string) string {
 		" AND leased_until <= $4 AND " + condition + " RETURNING " + columns
 }
 
-// spend is a statement of the holder that sets columns and ends the row. The token stays: a unit that runs
-// again after an outage knows its own end by it.
-func (t leased) spend(set string) string {
-	return "UPDATE " + t.table + " SET " + set + ", leased_until = 0" + t.holder()
-}
-
 // extend gives a lease a new end. It reports false if the lease is lost.
 func (t leased) extend(ctx context.Context, db *DB, token string, until time.Time, key ...any) (bool, error) {
 	n, err := db.exec(ctx, fmt.Sprintf("UPDATE %s SET leased_until = $%d%s", t.table, len(t.key)+2, t.holder()), append(key, token, millis(until))...)

@@ -80,15 +80,9 @@ func (s OperationRows) ReleaseOperation(ctx context.Context, id, token string) e
 
 // SpendOperation implements operation.Store.
 func (s OperationRows) SpendOperation(ctx context.Context, id, token string, at, keepUntil time.Time) (bool, error) {
-	n, err := s.exec(ctx, leasedOperations.spend("state = 'Completed', updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, secret = $5"),
+	n, err := s.exec(ctx, leasedOperations.finish("state = 'Completed', updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, secret = $5"),
 		id, token, millis(at), millis(keepUntil), []byte{})
 	return n == 1, err
-}
-
-// EndedBy implements operation.Store.
-func (s OperationRows) EndedBy(ctx context.Context, id, token string) (bool, error) {
-	_, found, err := one(ctx, s.DB, scalar[string], "SELECT id FROM operations WHERE id = $1 AND lease = $2 AND state = 'Completed'", id, token)
-	return found, err
 }
 
 // SetAnswer implements operation.Store.

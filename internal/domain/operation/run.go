@@ -88,13 +88,7 @@ func (r *Run) Spend(ctx context.Context, change func(ctx context.Context) (resul
 		return err
 	}
 	ctx = context.WithoutCancel(ctx) // the result exists, so it is stored even if the client is gone
-	runs := 0
 	err := s.deps.Store.Atomic(ctx, lock.User(r.Owner.UserID), func(ctx context.Context) error {
-		if runs++; runs > 1 { // after an outage, when the first commit may have been kept
-			if ended, err := s.deps.Store.EndedBy(ctx, r.ID, r.token); err != nil || ended {
-				return err
-			}
-		}
 		return s.deps.Confirmations.Complete(ctx, r.who, r.record, func(ctx context.Context) error { return r.spend(ctx, change) })
 	})
 	r.spent = err == nil

@@ -42,10 +42,8 @@ type Store interface {
 	// ReleaseOperation ends a lease. The operation stays Confirmed.
 	ReleaseOperation(ctx context.Context, id, token string) error
 	// SpendOperation ends the operation that is leased as Completed at a time, and deletes its plan and
-	// its secret. It keeps the token, so that EndedBy knows its own end. It reports false if the lease is lost.
+	// its secret. It reports false if the lease is lost.
 	SpendOperation(ctx context.Context, id, token string, at, keepUntil time.Time) (held bool, err error)
-	// EndedBy reports whether the holder of a token has ended the operation.
-	EndedBy(ctx context.Context, id, token string) (bool, error)
 	// SetAnswer stores the sealed answer of an operation, in the transaction of SpendOperation.
 	SetAnswer(ctx context.Context, id string, sealed []byte) error
 	MoveStore
