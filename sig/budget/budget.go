@@ -89,7 +89,7 @@ func (e *Exceeded) Error() string {
 	case ErrMemory:
 		return fmt.Sprintf("the document needs more memory than the limit of %d MiB; send a smaller one, or one with fewer elements", e.Limit>>20)
 	}
-	return fmt.Sprintf("the document needs more than the limit of %d steps of work; send one with fewer signatures, references or certificates, or with simpler XPath expressions", e.Limit)
+	return fmt.Sprintf("the document needs more than the limit of %d steps of work; send a smaller one, or one with fewer signatures, references or certificates", e.Limit)
 }
 
 // Unwrap returns Kind.
