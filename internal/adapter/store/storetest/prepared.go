@@ -330,7 +330,9 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Prepared{DB: db}
 			added := make([]bool, 40)
 			for _, err := range together(len(added), func(i int) (err error) {
-				added[i], err = s.AddPrepared(t.Context(), preparedOf(i), signing.Quota{Objects: 7, Bytes: 1 << 20}, wide)
+				p := preparedOf(i)
+				p.Caller = "user:a"
+				added[i], err = s.AddPrepared(t.Context(), p, signing.Quota{Objects: 7, Bytes: 1 << 20}, wide)
 				return err
 			}) {
 				must(t, err)
