@@ -236,7 +236,7 @@ func TestInitUnderOutsideAuthority(t *testing.T) {
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}
-	if out := i.run("doctor", "--offline"); !strings.Contains(out, "0 faults") {
+	if out := i.run("doctor", "--offline"); !strings.Contains(out, "Faults: 0,") {
 		t.Errorf("doctor says:\n%s", out)
 	}
 }

@@ -31,7 +31,6 @@ type certIssueCommand struct {
 	Subject []string `placeholder:"NAME=VALUE" sep:"none" help:"Part of the subject, for instance INN=007700000000. Names: CN, C, O, OU, L, S, T, SN, G, E, INN, INNLE, SNILS, OGRN, OGRNIP. May be repeated. Default: CN with the display name of the user."`
 	PINFile string   `name:"pin-file" placeholder:"FILE" help:"File with the PIN for the new key. Default: the key has no PIN."`
 	Default bool     `help:"Make the certificate the default one of the user."`
-	Yes     bool     `short:"y" help:"Certify a name of --subject that differs from the record of the user. Default: ask at the terminal; without one, or with --json, refuse such a name."`
 }
 
 func (i *certIssueCommand) Run(c *cli.Console) error {
@@ -62,10 +61,7 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		// The display name is of the record. Parts that only the record has are shown.
-		if err := agree(c, differs, i.Yes || len(i.Subject) == 0, i.From.JSON); err != nil {
-			return err
-		}
+		fmt.Fprint(c.Stderr, differenceText(c, differs)) // the administrator has typed the name
 		cert, err := h.Keys.Issue(ctx, keys.IssueOrder{UserID: u.ID, Suite: su, Subject: subject, PIN: pin, Default: i.Default})
 		if err != nil {
 			return err

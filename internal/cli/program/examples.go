@@ -51,7 +51,7 @@ var examples = map[string][]string{
 	"operator certificate add":    {"tamga operator certificate add olga olga.pem --config tamga.yaml"},
 	"operator certificate list":   {"tamga operator certificate list olga --config tamga.yaml"},
 	"operator certificate remove": {"tamga operator certificate remove olga " + exampleThumbprint + " --config tamga.yaml"},
-	"cert issue":                  {"tamga cert issue petrov --default --config tamga.yaml", "tamga cert issue petrov --suite gost2012-512 --subject INN=007700000000 --yes --pin-file pin --config tamga.yaml"},
+	"cert issue":                  {"tamga cert issue petrov --default --config tamga.yaml", "tamga cert issue petrov --suite gost2012-512 --subject INN=007700000000 --pin-file pin --config tamga.yaml"},
 	"cert list":                   {"tamga cert list petrov --config tamga.yaml"},
 	"cert default":                {"tamga cert default petrov 2 --config tamga.yaml"},
 	"cert revoke":                 {"tamga cert revoke 2 --reason 1 --config tamga.yaml"},
