@@ -312,7 +312,7 @@ func TestNamesOfOthersNeedAnOperator(t *testing.T) {
 	if r := i.try("request", "approve", strconv.FormatInt(q.ID, 10), "--yes"); r.Failure != nil || !strings.Contains(r.Err, "CN: asked for Romanov, registered petrov") || !strings.Contains(r.Err, "SNILS: asked for 11223344595, registered nothing") {
 		t.Errorf("%v\n%s%s", r.Failure, r.Out, r.Err)
 	}
-	// Who types a name sees what differs.
+	// An administrator who types a name is shown the differences.
 	if r := i.try("cert", "issue", "petrov", "--subject", "CN=Romanov"); r.Failure != nil || !strings.Contains(r.Err, "CN: asked for Romanov, registered petrov") {
 		t.Errorf("%v\n%s%s", r.Failure, r.Out, r.Err)
 	}

@@ -57,17 +57,25 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 		if err := h.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		differs, err := h.Keys.Differences(ctx, u.ID, subject)
-		if err != nil {
-			return err
-		}
-		fmt.Fprint(c.Stderr, differenceText(c, differs)) // the administrator has typed the name
 		cert, err := h.Keys.Issue(ctx, keys.IssueOrder{UserID: u.ID, Suite: su, Subject: subject, PIN: pin, Default: i.Default})
 		if err != nil {
 			return err
 		}
+		if err := showDifferences(ctx, c, h, u.ID, cert); err != nil {
+			return err
+		}
 		return i.From.Answer(c, certificateLine(cert), "Certificate %d of %s, %s, is issued until %s.\n", cert.ID, u.Login, su.Name, cert.X509.NotAfter.Format(time.DateOnly))
 	})
+}
+
+// showDifferences shows an administrator which parts of the name in a certificate are not those of the record of
+// its user.
+func showDifferences(ctx context.Context, c *cli.Console, h *app.Rooms, userID string, cert *keys.Certificate) error {
+	differs, err := h.Keys.Differences(ctx, userID, cert.X509.Subject)
+	if err == nil {
+		fmt.Fprint(c.Stderr, differenceText(c, differs))
+	}
+	return err
 }
 
 // CertificateJSON is a certificate as --json prints it.

@@ -76,11 +76,9 @@ func (i *keyImportCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		differs, err := h.Keys.Differences(ctx, u.ID, cert.X509.Subject)
-		if err != nil {
+		if err := showDifferences(ctx, c, h, u.ID, cert); err != nil {
 			return err
 		}
-		fmt.Fprint(c.Stderr, differenceText(c, differs)) // another authority certified it already
 		return i.From.Answer(c, certificateLine(cert), "Certificate %d, %s, is imported.\n", cert.ID, cli.Printable(cert.X509.Subject.String()))
 	})
 }

@@ -128,43 +128,35 @@ func (a *requestApproveCommand) Run(c *cli.Console) error {
 	})
 }
 
-// agree shows what differs from the record of the user, and returns an error unless the caller agrees to it.
+// agree shows what differs from the record of the user. Nothing of it is certified without a yes: the flag --yes, or
+// the answer at the terminal. A program, which has no terminal or wants JSON, must give the flag.
 func (a *requestApproveCommand) agree(ctx context.Context, c *cli.Console, h *app.Rooms) ([]keys.Difference, error) {
 	q, err := h.Keys.Undecided(ctx, a.ID)
 	if err != nil {
 		return nil, err
 	}
 	differs, err := h.Keys.DiffersOf(ctx, q)
-	if err != nil {
+	if err != nil || len(differs) == 0 {
 		return nil, err
 	}
-	return differs, agree(c, differs, a.Yes, a.From.JSON)
-}
-
-// agree shows what differs from the record of a user. Nothing of it is certified without the word of the caller: yes
-// is the flag --yes. Otherwise agree asks at the terminal. A program, which has none or wants JSON, must give the flag.
-func agree(c *cli.Console, differs []keys.Difference, yes, program bool) error {
-	if len(differs) == 0 {
-		return nil
-	}
 	fmt.Fprint(c.Stderr, differenceText(c, differs))
-	if yes {
-		return nil
+	if a.Yes {
+		return differs, nil
 	}
 	refused := errors.New("the name differs from the record of the user: give --yes to certify it")
-	if program {
-		return refused
+	if a.From.JSON {
+		return nil, refused
 	}
 	t, err := c.OpenDialog()
 	if err != nil {
-		return refused
+		return nil, refused
 	}
 	defer t.Close()
-	yes, err = t.Confirm(c.Text("Certify this name?"), false)
+	yes, err := t.Confirm(c.Text("Certify this name?"), false)
 	if err == nil && !yes {
 		err = errors.New("nothing was certified")
 	}
-	return err
+	return differs, err
 }
 
 type requestRejectCommand struct {

@@ -16,10 +16,8 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
-	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -93,15 +91,6 @@ func (versionFlag) BeforeReset(k *kong.Kong, vars kong.Vars) error {
 	return nil
 }
 
-const (
-	// stopping is how long a command may take to end after a signal. Some calls of the system cannot be ended,
-	// such as opening a pipe that has no writer.
-	stopping = 3 * time.Second
-	// interrupted is the exit code of a command that did not end by itself. It is none of those that say something
-	// about a file.
-	interrupted = 130
-)
-
 // Main runs the command line of this process and returns its exit code. version is the version of the
 // program. The first interrupt or termination signal cancels the command, the second ends the process.
 func Main(version string) int {
@@ -112,10 +101,6 @@ func Main(version string) int {
 		cause := app.StopSignal{Signal: <-signals}
 		signal.Stop(signals) // a second signal ends the program at once
 		cancel(cause)
-		if !slices.Contains(os.Args, "serve") { // serve ends requests first, in its own time
-			time.Sleep(stopping)
-			os.Exit(interrupted)
-		}
 	}()
 	language := languageOf(os.Getenv)
 	err := run(ctx, version, language, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.OpenTerminal)
