@@ -122,7 +122,7 @@ func (s Confirmations) AddConfirmation(ctx context.Context, r *confirm.Record, c
 		var fits bool
 		all := holding{documents.All.Records, documents.All.Bytes}
 		more := holding{1, r.Bytes}
-		fits, err = s.documents.adding(ctx, s.DB, r.UserID, more, all, all, add)
+		fits, err = s.documents.adding(ctx, s.DB, r.UserID, more, all, add)
 		switch {
 		case err == nil && !fits:
 			return confirm.NoDocuments, nil

@@ -40,7 +40,7 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 		size += u.Counted
 	}
 	more := holding{int64(len(uploads)), size}
-	return s.documents.adding(ctx, s.DB, user, more, holdingOf(q.All), holdingOf(q.All), func() error {
+	return s.documents.adding(ctx, s.DB, user, more, holdingOf(q.All), func() error {
 		return s.Unit(ctx, func(ctx context.Context) error {
 			for _, u := range uploads {
 				if _, err := s.exec(ctx, `INSERT INTO documents (id, user_id, state, leased_until, bytes, octets,
@@ -72,7 +72,7 @@ func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int
 	}
 	room, err := true, error(nil)
 	if more > 0 {
-		room, err = s.documents.adding(ctx, s.DB, u.UserID, holding{0, more}, holdingOf(q.All), holdingOf(q.All), extend)
+		room, err = s.documents.adding(ctx, s.DB, u.UserID, holding{0, more}, holdingOf(q.All), extend)
 	} else {
 		err = extend()
 	}

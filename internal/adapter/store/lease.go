@@ -10,7 +10,7 @@ import (
 )
 
 // leased is a table whose rows one process at a time works on; see package lease. Its rows have the
-// columns lease, the token of the holder, and leased_until. A row without a lease has ” and 0.
+// columns lease, the token of the holder, and leased_until. A row without a lease has an empty token and 0.
 type leased struct {
 	table string
 	key   []string // columns

@@ -126,7 +126,7 @@ func claim(id string) *operation.Claim {
 	return &operation.Claim{ID: id, Form: operation.FormOperation, Kinds: []string{"found"}}
 }
 
-// TestKindsOfOperations: an operation is carried out once, by any caller and how often, and its end leaves no
+// TestKindsOfOperations: an operation is carried out once, by any caller and however often it is called, and its end leaves no
 // secret behind.
 func TestKindsOfOperations(t *testing.T) {
 	for _, engine := range engines(t) {
@@ -204,7 +204,7 @@ func TestKindsOfOperations(t *testing.T) {
 				t.Errorf("after a failure: %v", result)
 			}
 
-			// What the change does is undone with it.
+			// A change that fails leaves nothing behind.
 			id = found(d, s, "later")
 			d.confirms(id)
 			for range 2 { // the lease has ended
@@ -254,7 +254,7 @@ func TestKindsOfOperations(t *testing.T) {
 				t.Errorf("after a change of the account: %s", got)
 			}
 
-			// What a newer release wrote is not carried out, and stays.
+			// An operation of a newer release is not carried out, and stays.
 			id = found(d, d.acts(f.kind(2)), "newer")
 			d.confirms(id)
 			if _, _, err := s.CarryOut(ctx, d.who, claim(id)); err == nil || !strings.Contains(err.Error(), "version 2") {
@@ -267,7 +267,7 @@ func TestKindsOfOperations(t *testing.T) {
 				t.Errorf("a kind that is not known: %v", err)
 			}
 			if got := d.row(id).State; got != operation.Confirmed {
-				t.Errorf("what a newer release wrote is %s", got)
+				t.Errorf("the operation of a newer release is %s", got)
 			}
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lease"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/operation"
@@ -31,18 +30,14 @@ func (s OperationRows) Outside(ctx context.Context) error {
 	return nil
 }
 
-const operationRowColumns = `id, kind, form, owner, action, state, parameters, plan, secret, answer, code, message, attempts,
+const operationRowColumns = `id, kind, form, owner, action, state, parameters, plan, secret, answer,
 	created_at, updated_at, confirm_before, confirmed_at, complete_before, completed_at, keep_until`
 
 func scanOperationRow(r row) (*operation.Stored, error) {
 	o := &operation.Stored{}
-	var code, message string
-	err := r.Scan(&o.ID, &o.Kind, &o.Form, &o.Principal, &o.Action, &o.State, &o.Parameters, &o.Plan, &o.Secret, &o.Answer, &code, &message, &o.Attempts,
+	err := r.Scan(&o.ID, &o.Kind, &o.Form, &o.Principal, &o.Action, &o.State, &o.Parameters, &o.Plan, &o.Secret, &o.Answer,
 		(*timeField)(&o.CreatedAt), (*timeField)(&o.UpdatedAt), (*timeField)(&o.ConfirmBefore), (*timeField)(&o.ConfirmedAt),
 		(*timeField)(&o.CompleteBefore), (*timeField)(&o.CompletedAt), (*timeField)(&o.KeepUntil))
-	if code != "" {
-		o.Fault = fault.New(code, message)
-	}
 	return o, err
 }
 

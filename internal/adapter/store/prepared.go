@@ -30,8 +30,8 @@ func addPrepared(t *tally) string {
 // AddPrepared implements signing.PreparedStore.
 func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, all, caller signing.Quota) (bool, error) {
 	t := s.prepared
-	quota, share := holding{caller.Objects, caller.Bytes}, all.Share()
-	return t.adding(ctx, s.DB, p.Caller, holding{1, p.Bytes}, holding{all.Objects, all.Bytes}, holding{share.Objects, share.Bytes}, func() error {
+	quota := holding{caller.Objects, caller.Bytes}
+	return t.adding(ctx, s.DB, p.Caller, holding{1, p.Bytes}, holding{all.Objects, all.Bytes}, func() error {
 		if s.engine == postgresEngine {
 			n, err := s.exec(ctx, addPrepared(t), p.Caller, newRow(), 1, p.Bytes, quota.objects, quota.size,
 				p.ID, p.Type, p.Job, p.Document, p.Original, millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))

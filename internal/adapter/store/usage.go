@@ -170,14 +170,14 @@ func newRow() int64 { return shards + rand.Int64N(math.MaxInt64-shards) }
 var errNoRoom = errors.New("store: a quota is used up")
 
 // adding runs unit, which adds more to what an owner holds, and reports whether the quotas
-// had room: that of all, for an owner without a token also share, the part of it that those
-// owners have together. unit returns errNoRoom if the quota of the owner has none.
-func (t *tally) adding(ctx context.Context, db *DB, owner string, more, all, share holding, unit func() error) (bool, error) {
+// had room: that of all, and for an owner without a token also the part of it that those owners
+// have together. unit returns errNoRoom if the quota of the owner has none.
+func (t *tally) adding(ctx context.Context, db *DB, owner string, more, all holding, unit func() error) (bool, error) {
 	if owner == "" {
 		return false, errors.New("store: an object without an owner")
 	}
 	adds := totalsOf(owner, more)
-	room, err := t.reserve(ctx, db, adds, all, share)
+	room, err := t.reserve(ctx, db, adds, all)
 	if err != nil || !room {
 		return false, err
 	}
@@ -198,13 +198,14 @@ func (t *tally) adding(ctx context.Context, db *DB, owner string, more, all, sha
 }
 
 // reserve counts more in the totals if their quotas have room.
-func (t *tally) reserve(ctx context.Context, db *DB, more totals, all, share holding) (bool, error) {
+func (t *tally) reserve(ctx context.Context, db *DB, more totals, all holding) (bool, error) {
 	if err := t.refresh(ctx, db); err != nil {
 		return false, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if sum := t.total.plus(t.reserved).plus(more); !sum.all.fits(all) || more.anonymous != (holding{}) && !sum.anonymous.fits(share) {
+	share := signing.Quota{Objects: all.objects, Bytes: all.size}.Share()
+	if sum := t.total.plus(t.reserved).plus(more); !sum.all.fits(all) || more.anonymous != (holding{}) && !sum.anonymous.fits(holding{share.Objects, share.Bytes}) {
 		return false, nil
 	}
 	t.reserved = t.reserved.plus(more)

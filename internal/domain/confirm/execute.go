@@ -95,8 +95,8 @@ func (s *Service) Ready(ctx context.Context, who audit.Principal, id string) (r 
 }
 
 // Complete ends a confirmed record of who as Completed, in the transaction of ctx. change makes what
-// belongs to it, before the events are sent. The fault is that of the present state of a record that is not
-// confirmed any more. All errors roll the transaction back.
+// belongs to it, before the events are sent. A record that is not confirmed any more gives the fault of its
+// present state. All errors roll the transaction back.
 func (s *Service) Complete(ctx context.Context, who audit.Principal, r *Record, change func(ctx context.Context) error) error {
 	m := Move{At: s.now()}
 	m.From, m.To = leads(StepComplete)

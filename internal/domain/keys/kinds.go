@@ -77,7 +77,7 @@ const planVersion = 1
 type Secrets struct {
 	PIN string `json:"pin,omitempty"` // of the key of the certificate
 	New string `json:"new,omitempty"` // of the new key, or the new PIN
-	// Password is that of the file of ToExport.
+	// Password protects the file of ToExport.
 	Password string `json:"password,omitempty"`
 }
 

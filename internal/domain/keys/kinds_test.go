@@ -65,7 +65,7 @@ func (r *rows) FindOperation(context.Context, string) (*operation.Stored, bool, 
 // errNone is no error of the product.
 var errNone = fmt.Errorf("none")
 
-// errSame means that the fields are those of the creation.
+// errSame means that the fields are the same as at the creation.
 var errSame = fmt.Errorf("the fields are the same")
 
 func (r *rows) ClaimOperation(context.Context, string, lease.Lease, time.Time) (*operation.Stored, bool, error) {
@@ -191,7 +191,7 @@ func TestPlanChanged(t *testing.T) {
 		}
 	}
 
-	// What cannot be done is refused before the user is asked.
+	// An act that cannot be done is refused before the user is asked.
 	for name, refused := range map[string]struct {
 		d    keys.Plan
 		code string

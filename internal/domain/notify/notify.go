@@ -127,7 +127,7 @@ type Call struct {
 	UserID string // the user it is about
 	Actor  string // user id of who caused it; empty: the service itself
 	Body   string // JSON
-	// Form is that of a body which [Bodies] open by ID when it is sent, in place of Body; see
+	// Form names the [Bodies] that open the body by ID when it is sent, in place of Body; see
 	// Service.OpenBodies.
 	Form    string
 	Expires time.Time // when it becomes useless; zero: Settings.Life from now

@@ -28,7 +28,6 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
-	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 )
 
@@ -50,9 +49,9 @@ const (
 type Kind struct {
 	// Name is stored with each operation and never changes.
 	Name string
-	// Version is that of the form of Order.Plan. Run.Plan refuses another one.
+	// Version is the version of the form of Order.Plan. Run.Plan refuses another one.
 	Version int
-	// Purpose is that of the confirmation.
+	// Purpose of the confirmation.
 	Purpose confirm.Purpose
 	// Handed means that the result goes to the request that carries the operation out and is never
 	// stored, so a repetition does not get it: the export of a key.
@@ -139,7 +138,7 @@ type Plan struct {
 	kind *Kind
 }
 
-// Read reads the plan. The error says so if its version is not that of the kind.
+// Read reads the plan. A plan of another version than the kind's is an error.
 func (p *Plan) Read(into any) error {
 	if p.Version != p.kind.Version {
 		return fmt.Errorf("operation: the plan of an operation %q has version %d, this release knows %d", p.kind.Name, p.Version, p.kind.Version)
@@ -161,15 +160,14 @@ type Operation struct {
 	State  State
 	// Parameters is a JSON object of texts that the user has confirmed, without the long ones.
 	Parameters string
-	Fault      *fault.Error // of its end; nil: none
-	// Answer is what the Renderer made of the result; empty until it is Completed, and if there is none.
+	// Answer is the result as the Renderer wrote it; empty before Completed, and without a Renderer.
 	Answer []byte
 
 	CreatedAt, UpdatedAt, ConfirmBefore, ConfirmedAt, CompleteBefore, CompletedAt time.Time
 	KeepUntil                                                                     time.Time // zero until its end
 }
 
-// Argument returns one of the texts of Parameters, "" if there is none.
+// Argument returns a text of Parameters by its name, "" if it is missing.
 func (o *Operation) Argument(name string) string {
 	var of map[string]string
 	if json.Unmarshal([]byte(o.Parameters), &of) != nil {

@@ -42,7 +42,7 @@ func (r *Run) Asked() policy.Action { return r.order.Action }
 // Plan reads Order.Plan into a value of the same type.
 func (r *Run) Plan(into any) error { return r.order.ReadPlan(into) }
 
-// Secret reads Order.Secret into a value of the same type, and leaves it alone if there is none.
+// Secret reads Order.Secret into a value of the same type. Without a secret it changes nothing.
 func (r *Run) Secret(into any) error {
 	if r.record == nil {
 		if r.order.Secret == nil {
@@ -121,7 +121,7 @@ func (r *Run) spend(ctx context.Context, change func(ctx context.Context) (any, 
 		}
 	}
 	if len(op.Answer) > 0 {
-		sealed, err := s.deps.Vault.Seal(answerPlace(op.ID), op.Answer)
+		sealed, err := s.deps.Vault.Seal(AnswerPlace(op.ID), op.Answer)
 		if err == nil {
 			err = s.deps.Store.SetAnswer(ctx, op.ID, sealed)
 		}

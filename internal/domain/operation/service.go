@@ -176,12 +176,14 @@ func (s *Service) propose(ctx context.Context, k *Kind, o *Order) (op *Operation
 	return op, nil
 }
 
-// secretPlace and answerPlace are where the sealed columns of an operation are stored.
+// secretPlace is where the sealed secret of an operation is stored.
 func secretPlace(id string) vault.Place {
 	return vault.Place{Purpose: "operation", Table: "operations", Row: id, Column: "secret"}
 }
 
-func answerPlace(id string) vault.Place {
+// AnswerPlace is where the sealed answer of an operation is stored, also of those that package signing carries
+// out by itself.
+func AnswerPlace(id string) vault.Place {
 	return vault.Place{Purpose: "operation", Table: "operations", Row: id, Column: "answer"}
 }
 
@@ -281,7 +283,7 @@ func (s *Service) again(row *Stored, k *Kind, c *Claim) (*Operation, error) {
 		return &op, nil
 	}
 	var err error
-	op.Answer, err = s.deps.Vault.Open(answerPlace(op.ID), row.Answer)
+	op.Answer, err = s.deps.Vault.Open(AnswerPlace(op.ID), row.Answer)
 	return &op, err
 }
 

@@ -19,7 +19,6 @@ type Stored struct {
 	Principal []byte // JSON of Owner
 	Plan      []byte // JSON of a Plan; empty after the end
 	Secret    []byte // sealed; empty after the end, and if there is none
-	Attempts  int    // begun
 }
 
 // Store stores operations, in the database of the confirmations. Each method is one atomic step, whatever

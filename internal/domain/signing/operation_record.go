@@ -13,6 +13,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 )
 
@@ -240,7 +241,7 @@ func (s *Operations) withResults(ctx context.Context, r *OperationRecord) (*Oper
 	var results io.ReaderAt
 	switch {
 	case len(r.Answer) > 0:
-		text, err := s.Vault.Open(answerPlace(r.ID), r.Answer)
+		text, err := s.Vault.Open(operation.AnswerPlace(r.ID), r.Answer)
 		if err != nil {
 			return nil, err
 		}

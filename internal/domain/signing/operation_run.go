@@ -11,7 +11,7 @@ import (
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lease"
-	"tamga/internal/domain/vault"
+	"tamga/internal/domain/operation"
 	"tamga/sig/budget"
 )
 
@@ -323,17 +323,12 @@ func (s *Operations) ended(ctx context.Context, op *Operation, open *[]func() er
 		if err := readFull(contents, text, 0); err != nil {
 			return nil, err
 		}
-		record.Answer, err = s.Vault.Seal(answerPlace(op.ID), text)
+		record.Answer, err = s.Vault.Seal(operation.AnswerPlace(op.ID), text)
 		return record, err
 	}
 	// Reading may begin at the last moment.
 	record.Results, err = s.Signer.Blobs.KeepBlob(ctx, contents, until.Add(slowest))
 	return record, err
-}
-
-// answerPlace is the place that small results of an operation are sealed to.
-func answerPlace(id string) vault.Place {
-	return vault.Place{Purpose: "operation", Table: "operations", Row: id, Column: "answer"}
 }
 
 // forget removes a stored document, even if the client is gone. "" is none.
