@@ -100,7 +100,7 @@ func BenchmarkHTTP(b *testing.B) {
 				b.ReportMetric(float64(took[0])/float64(took[1]), "to-beside")
 			}
 			if b.N > 1000 && row.latency && len(sides) == 1 && profiles == "" {
-				b.ReportMetric(p99(b, sides[0].server, sides[0].token, row.body, rate/2), "half-load-p99-ms")
+				b.ReportMetric(p99(b, sides[0].server, sides[0].token, row.body, rate/2, 3*time.Second), "half-load-p99-ms")
 			}
 		})
 	}
@@ -263,23 +263,23 @@ func xmlOf(size int) []byte {
 	return b.Bytes()
 }
 
-// p99 asks at a steady rate for three seconds and returns the 99th percentile of
+// p99 asks at a steady rate during a time and returns the 99th percentile of
 // the time an answer took, in milliseconds.
-func p99(b *testing.B, server *tamgatest.Server, token string, body []byte, rate float64) float64 {
+func p99(b *testing.B, server *tamgatest.Server, token string, body []byte, rate float64, during time.Duration) float64 {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	defer client.CloseIdleConnections()
-	return quantile(b, client, server.Dev.BaseURL, token, body, rate, 99)
+	return quantile(b, client, server.Dev.BaseURL, token, body, rate, during, 99)
 }
 
 // quantile is the time in ms that so many percent of signatures take at most, if so many a second are
-// asked for during 3 s.
-func quantile(b *testing.B, client *http.Client, base, token string, body []byte, rate float64, percent int) float64 {
+// asked for during a time.
+func quantile(b *testing.B, client *http.Client, base, token string, body []byte, rate float64, during time.Duration, percent int) float64 {
 	var mu sync.Mutex
 	var took []time.Duration
 	var all sync.WaitGroup
 	pace := time.NewTicker(time.Duration(float64(time.Second) / rate))
 	defer pace.Stop()
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(during); time.Now().Before(end); {
 		<-pace.C
 		all.Go(func() {
 			start := time.Now()

@@ -99,7 +99,9 @@ func BenchmarkBesideResets(b *testing.B) {
 		b.Fatal(err)
 	}
 	const clients, rate = 6, 200
-	p50 := func() float64 { return quantile(b, client, server.Dev.BaseURL, token, signature, rate, 50) }
+	p50 := func() float64 {
+		return quantile(b, client, server.Dev.BaseURL, token, signature, rate, 3*time.Second, 50)
+	}
 	p50() // warm
 	var alone, beside []float64
 	var streams, connections atomic.Int64

@@ -150,6 +150,33 @@ func TestPlacesRest(t *testing.T) {
 	})
 }
 
+// Places rest longer while trusted callers have work, for 100 ms after each.
+func TestPlacesYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := budget.NewPlaces(1)
+		rest := func() time.Duration {
+			leave := enter(t, p)
+			time.Sleep(10 * time.Millisecond)
+			leave()
+			start := time.Now()
+			leave, err := p.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave()
+			return time.Since(start)
+		}
+		p.Yield()
+		if got, want := rest(), 40*time.Millisecond; got != want {
+			t.Errorf("a place rested for %s beside trusted work, want %s", got, want)
+		}
+		time.Sleep(100*time.Millisecond - 60*time.Millisecond) // the second use ends 100 ms after the call
+		if got, want := rest(), 10*time.Millisecond; got != want {
+			t.Errorf("a place rested for %s after trusted work, want %s", got, want)
+		}
+	})
+}
+
 // A document whose context ends waits no longer, and no place is lost.
 func TestPlacesAfterTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -374,3 +374,34 @@ func TestIntakeOfUntrustedCallersTakesPlaces(t *testing.T) {
 		}
 	})
 }
+
+// Places of untrusted callers rest longer once a caller with a token sends a document.
+func TestPlacesYieldToCallersWithToken(t *testing.T) {
+	s, _ := newService(t, suite.GOST2012x256)
+	synctest.Test(t, func(t *testing.T) {
+		s.Places = budget.NewPlaces(1)
+		rest := func() time.Duration {
+			leave, err := s.Places.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+			leave()
+			start := time.Now()
+			if leave, err = s.Places.Enter(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			leave()
+			return time.Since(start)
+		}
+		short := rest()
+		in, err := s.NewIntake(t.Context(), &Snapshot{UserID: "u"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if long := rest(); long <= short {
+			t.Errorf("a place rested for %s beside a caller with a token, and for %s before", long, short)
+		}
+	})
+}

@@ -96,7 +96,7 @@ type Service struct {
 	Strangers func(size int64) budget.Limits
 
 	// Places are where large documents of callers without a token are hashed and stored while
-	// they are received. nil: nothing waits for a place.
+	// they are received. They yield to documents of others. nil: nothing waits for a place.
 	Places *budget.Places
 
 	// Made is called for each signature that was made, if it is not nil: with the type as the
@@ -134,6 +134,9 @@ func (s *Service) NewIntake(ctx context.Context, snap *Snapshot) (*Intake, error
 			in.room.enter = func() (func(), error) { return s.Places.Enter(ctx) }
 		}
 		return in, nil
+	}
+	if s.Places != nil {
+		s.Places.Yield()
 	}
 	c, err := s.Keys.ResolveIn(ctx, &snap.Keys, snap.UserID, "")
 	switch {
