@@ -51,5 +51,5 @@ func (s *Spool) Create() (signing.SpoolFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blob: creating a spool file: %w", err)
 	}
-	return spoolFile{f}, nil
+	return f, nil
 }

@@ -35,11 +35,12 @@ func (h *heap) Create() (SpoolFile, error) {
 }
 
 func (f *heapFile) Write(p []byte) (int, error) {
-	if len(f.data)+len(p) > f.h.room {
-		return 0, errNoRoom
+	n := min(len(p), f.h.room-len(f.data)) // a full disk takes a part of a write
+	f.data = append(f.data, p[:n]...)
+	if n < len(p) {
+		return n, errNoRoom
 	}
-	f.data = append(f.data, p...)
-	return len(p), nil
+	return n, nil
 }
 
 func (f *heapFile) ReadAt(p []byte, off int64) (int, error) {
@@ -130,6 +131,47 @@ func TestIntakeWithoutRoom(t *testing.T) {
 		t.Errorf("a full spool answers a reader %v", err)
 	}
 	in.Close()
+}
+
+// TestIntakeAfterAFullSpool checks that a document which the spool took in part leaves the others of its
+// request as they are.
+func TestIntakeAfterAFullSpool(t *testing.T) {
+	const size = 2 * memoryLimit
+	for name, fill := range map[string]func(*Intake) error{
+		"written": func(in *Intake) error { _, err := in.Write(make([]byte, size)); return err },
+		"read":    func(in *Intake) error { _, err := in.ReadFrom(bytes.NewReader(make([]byte, size))); return err },
+	} {
+		h := &heap{room: size + memoryLimit + 7}
+		first := newIntake(h, suite.Streebog256)
+		take := func(in *Intake, b byte) {
+			if _, err := in.Write(bytes.Repeat([]byte{b}, size)); err != nil {
+				t.Fatal(err)
+			}
+			if err := in.Finish(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take(first, 'a')
+		cut, _ := first.Sibling()
+		if err := fill(cut); !errors.Is(err, errNoRoom) {
+			t.Errorf("%s: a full spool answers %v", name, err)
+		}
+		if err := cut.Close(); err != nil {
+			t.Error(err)
+		}
+		h.room = 1 << 30
+		last, _ := first.Sibling()
+		take(last, 'b')
+		for i, in := range []*Intake{first, last} {
+			got, err := io.ReadAll(io.NewSectionReader(in, 0, in.Size()))
+			if err != nil || !bytes.Equal(got, bytes.Repeat([]byte{"ab"[i]}, size)) {
+				t.Errorf("%s: document %d has other bytes than those written, %v", name, i, err)
+			}
+			if err := in.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 // TestIntakeTellsWhoFailed checks that the reader's own error is returned unchanged, from
