@@ -70,6 +70,7 @@ var downstairs = map[string][]string{
 	"authority": {"pki", "gost"},
 	"keys":      {"pki", "gost"},
 	"signing":   {"sig", "pki/x509gost", "pki/chain", "pki/suite", "pki/tsp"},
+	"operation": {"sig", "pki/suite"},
 	"signin":    {"pki/x509gost"},
 	"oath":      {"gost/streebog"},
 	"confirm":   {"gost/streebog"},

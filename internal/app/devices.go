@@ -40,7 +40,7 @@ type confirmedDocuments struct{ operations *signing.Operations }
 
 // ConfirmedDocument implements deviceapi.Documents.
 func (d confirmedDocuments) ConfirmedDocument(ctx context.Context, who audit.Principal, id string, index int, original bool) (deviceapi.Document, error) {
-	document, err := d.operations.ConfirmedDocument(ctx, who, id, index, original)
+	document, err := d.operations.Shown(ctx, who, id, index, original)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/adapter/guard"
@@ -24,23 +25,21 @@ import (
 	"tamga/internal/web/signapi"
 )
 
-// newOperations makes the service that carries out requests of v2, and the web interface of v2.
+// newOperations adds signatures to the service of operations, and returns the web interface of v2.
 func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
-	c := &r.Config.Operations
-	o := signing.Operations{
-		Signer: signer, Store: store.Operations{DB: r.DB}, UnderWayStore: store.Operations{DB: r.DB}, Documents: signing.DocumentStore{Service: documents}, Vault: r.ring,
-		Audit: r.Audit, Templates: c.TemplatesByID(), OwnerCheck: ownerCheck{r.Users, r.Tokens}, Settings: c.Settings(),
-		Confirming: &signing.Confirming{Records: r.Confirm, Units: store.Confirmations{DB: r.DB}, PINs: r.Keys, Life: r.Config.Confirmation.Life},
-		Failed:     func(err error) { r.log.Error("carrying out operations", "error", err) },
+	operations := &signing.Operations{Service: r.Operations, Signer: signer, PINs: r.Keys, Templates: r.Config.Operations.TemplatesByID()}
+	if err := r.Operations.Add(operations.Kind()); err != nil {
+		return nil, signapi.Operating{}, err
 	}
-	api := signapi.Operating{Realm: config.LocalIssuer}
-	o.Callbacks = signing.Callbacks{Messages: r.Messages, Render: api.Render}
+	api := signapi.Operating{Realm: config.LocalIssuer, Operations: operations}
+	callbacks := operation.Callbacks{Messages: r.Messages, Render: api.Render}
 	if r.callbacks != nil {
-		o.Callbacks.Check = r.callbacks.Check
+		callbacks.Check = r.callbacks.Check
 	}
-	operations := signing.NewOperations(o)
-	r.Messages.OpenBodies(signing.CallbackForm, operations)
-	api.Operations = operations
+	r.Operations.Use(operation.DocumentDeps{
+		Documents: operation.DocumentStore{Service: documents}, Blobs: signer.Blobs, Scratch: signer.NewScratch, Owners: ownerCheck{r.Users, r.Tokens}, Callbacks: callbacks,
+	})
+	r.Messages.OpenBodies(operation.CallbackForm, r.Operations)
 	return operations, api, nil
 }
 

@@ -95,7 +95,7 @@ type toConfirm struct{ operations *signing.Operations }
 
 // ConfirmedDocument implements pages.ToConfirm.
 func (d toConfirm) ConfirmedDocument(ctx context.Context, who audit.Principal, id string, index int, original bool) (pages.ToSee, error) {
-	document, err := d.operations.ConfirmedDocument(ctx, who, id, index, original)
+	document, err := d.operations.Shown(ctx, who, id, index, original)
 	if err != nil {
 		return nil, err
 	}

@@ -240,7 +240,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	reach := &reach.Service{Store: userStore, Now: db.Now}
 	sessions := session.New(store.Tokens{DB: db})
 	rules := c.Confirmation.Settings(&c.Documents, c.Messages.Language)
-	follower := operation.Follower{Store: store.OperationRows{DB: db}, Keep: c.Operations.Keep}
+	follower := operation.Follower{Store: store.Operations{DB: db}, Keep: c.Operations.Keep}
 	cancels := confirm.NewCanceller(confirm.CancelDeps{
 		Store: records, Answers: records, Audit: store.Audit{DB: db}, Events: messages, Render: tokenapi.RenderCallback, Follower: follower, Language: rules.Language, Now: db.Now,
 	})
@@ -366,9 +366,11 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	operations, err := operation.New(operation.Settings{Life: c.Confirmation.Life, Lease: rules.Lease, Keep: c.Operations.Keep}, operation.Deps{
-		Store: store.OperationRows{DB: db}, Confirmations: confirmations, Vault: ring, Now: db.Now, Rand: rand.Reader,
-		Failed: func(err error) { log.Error("operations", "error", err) },
+	ordered := c.Operations.Settings()
+	ordered.Life, ordered.Lease = c.Confirmation.Life, rules.Lease
+	operations, err := operation.New(ordered, operation.Deps{
+		Store: store.Operations{DB: db}, Lists: store.Operations{DB: db}, Confirmations: confirmations, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
+		Failed: func(err error) { log.Error("carrying out operations", "error", err) },
 	}, append(keys.OperationKinds(), waiting.Kind())...)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tamga/internal/adapter/guard"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/setting"
 )
@@ -82,15 +83,15 @@ type Repetitions struct {
 	UserBytes setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
 }
 
-// Settings returns the bounds of operations.
-func (o *Operations) Settings() signing.OperationSettings {
+// Settings returns the rules of operations, without those of confirmations.
+func (o *Operations) Settings() operation.Settings {
 	workers := o.Workers
 	if workers == 0 {
 		workers = -1 // none
 	}
-	return signing.OperationSettings{
-		Async: o.Async, Life: o.Life, Keep: o.Keep, Lease: o.Lease, Workers: workers, Attempts: o.Attempts,
-		Waiting: signing.Quota{Objects: o.UserOperations, Bytes: int64(o.UserBytes)},
+	return operation.Settings{
+		Async: o.Async, AsyncLife: o.Life, Keep: o.Keep, LoopLease: o.Lease, Workers: workers, Attempts: o.Attempts,
+		Waiting: operation.Quota{Objects: o.UserOperations, Bytes: int64(o.UserBytes)},
 	}
 }
 

@@ -41,13 +41,13 @@ func TestRestoreVoids(t *testing.T) {
 				"INSERT INTO authorities (name, suite, sealed, certificate, crl, crl_number, crl_at, created_at) VALUES ('a', '', 's', 'c', 'l', 7, 8, 0)",
 				"INSERT INTO answers (caller, name, request, lease, leased_until, head, body, blob, octets, done_at, expires_at) VALUES ('c', 'begun', 'r', 'x', 0, 'h', 'b', '', 0, 0, 9999999999999), ('c', 'done', 'r', '', 0, 'h', 'b', '9-A.blob', 0, 1, 9999999999999)",
 				"INSERT INTO prepared (id, caller, type, job, document, original, octets, created_at, expires_at, failures, lease, leased_until, spent_at) VALUES ('p', 'c', 't', 'j', 'd', '', 1, 0, 9999999999999, 0, 'x', 9999999999999, 0)",
-				"INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin, contents, octets, results, callback, code, message, attempts, due_at, lease, leased_until, created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until) VALUES ('o', 'u', 'w', 'a', 'Confirmed', TRUE, '', '', 'd', 'p', 'p', 'c', 1, '', '', '', '', 0, 0, 'x', 9999999999999, 0, 0, 0, 0, 9999999999999, 0)",
-				`INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin, contents, octets, results, callback, code, message, attempts, due_at, lease, leased_until, created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until) VALUES
+				"INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, secret, contents, octets, results, callback, code, message, attempts, due_at, lease, leased_until, created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until) VALUES ('o', 'u', 'w', 'a', 'Confirmed', TRUE, '', '', 'd', 'p', 'p', 'c', 1, '', '', '', '', 0, 5, 'x', 9999999999999, 0, 0, 0, 0, 9999999999999, 0)",
+				`INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, secret, contents, octets, results, callback, code, message, attempts, due_at, lease, leased_until, created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until) VALUES
 					('later', 'u', 'w', 'a', 'Completed', TRUE, '', '', 'd', '', '', '', 1, '9-B.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 5, 9999999999999),
 					('repeatable', 'u', 'w', 'a', 'Completed', FALSE, '', '', 'd', '', '', '', 0, '9-C.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 9999999999999, 9999999999999),
 					('past repeating', 'u', 'w', 'a', 'Completed', FALSE, '', '', 'd', '', '', '', 0, '5-D.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 5, 9999999999999)`,
 				"INSERT INTO held_requests (id, operation, object, requester, login, group_names, state, approval, decided_by, created_at, not_before, expires_at, ended_at, leased_until, digest, sealed) VALUES ('h', 'o', '', 'u', 'u', '[]', 'Approved', TRUE, '', 0, 0, 9999999999999, 0, 0, 'd', 's')",
-				"INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes, state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until, created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, start_at) VALUES ('c', 'r', 'u', '', '', '', '', '', 0, 'w', 0, 'Confirmed', '', '', '', '', 0, 0, 0, 0, 0, '', '', '', 'x', 9999999999999, 0, 0, 0, 0, 0, 9999999999999, 0, 5)",
+				"INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes, state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until, created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at) VALUES ('c', 'r', 'u', '', '', '', '', '', 0, 'w', 0, 'Confirmed', '', '', '', '', 0, 0, 0, 0, 0, '', '', '', 'x', 9999999999999, 0, 0, 0, 0, 0, 9999999999999, 0)",
 				"INSERT INTO documents (id, user_id, state, leased_until, bytes, octets, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at) VALUES ('d', 'u', 1, 0, 'documents/d', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0), ('e', 'u', 1, 0, 'documents/e', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 5), ('f', 'u', 0, 9999999999999, 'documents/f', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0)",
 			} {
 				engine.exec(t, url, statement)
@@ -143,10 +143,10 @@ func TestRestoreVoids(t *testing.T) {
 				"SELECT crl_number = 7 + 1048576 AND crl_at = 0 FROM authorities",
 				"SELECT COUNT(*) = 1 FROM answers",
 				"SELECT expires_at < 9999999999999 AND leased_until = 0 FROM prepared",
-				"SELECT complete_before < 9999999999999 AND lease = '' AND leased_until = 0 FROM operations WHERE id = 'o'",
+				"SELECT complete_before < 9999999999999 AND due_at = 0 AND lease = '' AND leased_until = 0 FROM operations WHERE id = 'o'",
 				"SELECT COUNT(*) = 4 FROM operations",
 				"SELECT state = 'Expired' AND ended_at <> 0 FROM held_requests",
-				"SELECT due_at < 9999999999999 AND lease = '' AND start_at = 0 FROM confirmations",
+				"SELECT due_at < 9999999999999 AND lease = '' FROM confirmations",
 				"SELECT COUNT(*) = 1 FROM documents WHERE state = 0 AND leased_until = 0",
 				"SELECT COUNT(*) = 1 FROM users",
 			}

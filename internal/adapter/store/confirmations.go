@@ -38,7 +38,7 @@ func (s Confirmations) Atomic(ctx context.Context, set lock.Set, fn func(ctx con
 
 const confirmationColumns = `id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
 	state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message,
-	created_at, updated_at, confirm_before, confirmed_at, complete_before, ended_at, callback, start_at <> 0, origin`
+	created_at, updated_at, confirm_before, confirmed_at, complete_before, ended_at, callback, origin`
 
 func scanConfirmation(r row) (c confirm.Record, err error) {
 	var what []byte
@@ -47,7 +47,7 @@ func scanConfirmation(r row) (c confirm.Record, err error) {
 		&c.State, &c.Method, &c.Address, &c.Label, &c.Number, &c.Round, (*timeField)(&c.SentAt), (*timeField)(&c.AnswerBefore), &c.Attempts, &c.Resends,
 		&declined, &c.Code, &c.Message,
 		(*timeField)(&c.CreatedAt), (*timeField)(&c.UpdatedAt), (*timeField)(&c.ConfirmBefore), (*timeField)(&c.ConfirmedAt),
-		(*timeField)(&c.CompleteBefore), (*timeField)(&c.EndedAt), &c.Callback, &c.Automatic, &c.Origin)
+		(*timeField)(&c.CompleteBefore), (*timeField)(&c.EndedAt), &c.Callback, &c.Origin)
 	if err == nil && len(what) != len(c.What) {
 		err = fmt.Errorf("store: the digest of a confirmation has %d bytes, want %d", len(what), len(c.What))
 	}
@@ -85,24 +85,24 @@ func readIndexes(text string) (list []int, err error) {
 }
 
 // insertConfirmation returns the statements that add a record with its content if there is
-// room: one on PostgreSQL, two on SQLite. The first 21 parameters are those of the record.
+// room: one on PostgreSQL, two on SQLite. The first 20 parameters are those of the record.
 func (s Confirmations) insertConfirmation(operation bool) []string {
 	record := `INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
 			state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until,
-			created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, start_at, origin)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0, $18, CAST($21 AS TEXT)
+			created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, origin)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0, CAST($20 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM confirmation_usage u WHERE u.user_id = $3 AND u.purpose = $7 AND (u.records >= $16 OR u.bytes + $11 > $17))`
 	if operation {
 		held := s.documents.held.of("$3")
-		record += " AND " + held.objects + " + 1 <= CAST($19 AS BIGINT) AND " + held.size + " + $11 <= CAST($20 AS BIGINT)"
+		record += " AND " + held.objects + " + 1 <= CAST($18 AS BIGINT) AND " + held.size + " + $11 <= CAST($19 AS BIGINT)"
 	} else {
-		record += " AND CAST($19 AS BIGINT) + CAST($20 AS BIGINT) > 0"
+		record += " AND CAST($18 AS BIGINT) + CAST($19 AS BIGINT) > 0"
 	}
-	const content = "INSERT INTO confirmation_contents (id, fields, shown, plan, secret, offline, result, approval, outline) "
+	const content = "INSERT INTO confirmation_contents (id, fields, shown, offline, result, approval, outline) "
 	if s.engine == postgresEngine {
-		return []string{"WITH r AS (" + record + " RETURNING id) " + content + "SELECT r.id, $22, $23, $24, $25, $26, $26, $26, $27 FROM r"}
+		return []string{"WITH r AS (" + record + " RETURNING id) " + content + "SELECT r.id, $21, $22, $23, $23, $23, $24 FROM r"}
 	}
-	return []string{record, content + "VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7)"}
+	return []string{record, content + "VALUES ($1, $2, $3, $4, $4, $4, $5)"}
 }
 
 // AddConfirmation implements confirm.Store.
@@ -142,16 +142,12 @@ var errNoPlace = errors.New("store: the user has too many open confirmations")
 
 // addConfirmation does the work of AddConfirmation in one unit.
 func (s Confirmations) addConfirmation(ctx context.Context, r *confirm.Record, c *confirm.StoredContent, q, documents confirm.Quota) (confirm.Room, error) {
-	startAt := 0
-	if r.Automatic {
-		startAt = 1 // as soon as it is confirmed
-	}
 	none := []byte{}
 	record := []any{
 		r.ID, r.RefID, r.UserID, r.ClientID, r.Operator, r.SignIn, string(r.Purpose), r.Action, r.Documents, r.What[:], r.Bytes,
-		string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore), q.Records, q.Bytes, startAt, documents.Records, documents.Bytes, r.Origin,
+		string(r.State), millis(r.CreatedAt), millis(r.UpdatedAt), millis(r.ConfirmBefore), q.Records, q.Bytes, documents.Records, documents.Bytes, r.Origin,
 	}
-	content := []any{notNull(c.Fields), notNull(c.Shown), notNull(c.Plan), notNull(c.Secret), none, notNull(c.Outline)}
+	content := []any{notNull(c.Fields), notNull(c.Shown), none, notNull(c.Outline)}
 	statements := s.insertConfirmation(r.Purpose == confirm.ForOperation)
 	args := [][]any{record, append([]any{r.ID}, content...)}
 	if len(statements) == 1 {
@@ -200,9 +196,9 @@ func (s Confirmations) ConfirmationByRef(ctx context.Context, refID string) (con
 // ConfirmationContent implements confirm.Store.
 func (s Confirmations) ConfirmationContent(ctx context.Context, id string) (confirm.StoredContent, bool, error) {
 	return one(ctx, s.DB, func(r row) (c confirm.StoredContent, err error) {
-		err = r.Scan(&c.Fields, &c.Shown, &c.Plan, &c.Secret, &c.Offline, &c.Result, &c.Approval, &c.Outline)
+		err = r.Scan(&c.Fields, &c.Shown, &c.Offline, &c.Result, &c.Approval, &c.Outline)
 		return c, err
-	}, "SELECT fields, shown, plan, secret, offline, result, approval, outline FROM confirmation_contents WHERE id = $1", id)
+	}, "SELECT fields, shown, offline, result, approval, outline FROM confirmation_contents WHERE id = $1", id)
 }
 
 // SetOffline implements confirm.Store.
@@ -294,6 +290,11 @@ func (s Confirmations) MoveConfirmation(ctx context.Context, id string, m confir
 				return err
 			}
 		}
+		if len(m.Proof) > 0 {
+			if _, err := s.exec(ctx, "UPDATE confirmation_contents SET result = $2 WHERE id = $1", id, m.Proof); err != nil {
+				return err
+			}
+		}
 		return s.closed(ctx, m, []confirm.Record{r})
 	})
 	return r, found && err == nil, err
@@ -343,7 +344,7 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 	for _, r := range list {
 		k := key{r.UserID, string(r.Purpose)}
 		sums[k] = sum{sums[k].records + 1, sums[k].bytes + r.Bytes}
-		if _, err := s.exec(ctx, "UPDATE confirmation_contents SET plan = $2, secret = $2, offline = $2 WHERE id = $1", r.ID, []byte{}); err != nil {
+		if _, err := s.exec(ctx, "UPDATE confirmation_contents SET offline = $2 WHERE id = $1", r.ID, []byte{}); err != nil {
 			return err
 		}
 	}
@@ -411,29 +412,9 @@ func (s Confirmations) LeaseConfirmation(ctx context.Context, id, lease string, 
 	return leasedConfirmations.claim(ctx, s.DB, id, lease, now, until, "due_at > $4")
 }
 
-// ExtendConfirmation implements confirm.ExecutionStore.
-func (s Confirmations) ExtendConfirmation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
-	return leasedConfirmations.extend(ctx, s.DB, lease, until, id)
-}
-
 // ReleaseConfirmation implements confirm.ExecutionStore.
 func (s Confirmations) ReleaseConfirmation(ctx context.Context, id, lease string) error {
 	return leasedConfirmations.release(ctx, s.DB, id, lease)
-}
-
-// ClaimAutomatic implements confirm.ExecutionStore.
-func (s Confirmations) ClaimAutomatic(ctx context.Context, now, again time.Time) (confirm.Record, bool, error) {
-	const due = "start_at <> 0 AND start_at <= $1 AND state = 'Confirmed' AND due_at > $1 AND leased_until <= $1"
-	return returning(ctx, s.DB, scanConfirmation, "UPDATE confirmations SET start_at = $2 WHERE "+due+` AND id =
-		(SELECT id FROM confirmations WHERE `+due+" ORDER BY start_at LIMIT 1"+s.skipLocked()+`)
-		RETURNING `+confirmationColumns, millis(now), millis(again))
-}
-
-// PostponeAutomatic implements confirm.ExecutionStore.
-func (s Confirmations) PostponeAutomatic(ctx context.Context, id string, at time.Time, code, message string) error {
-	_, err := s.exec(ctx, "UPDATE confirmations SET start_at = $2, code = $3, message = $4 WHERE id = $1 AND start_at <> 0 AND ended_at = 0",
-		id, millis(at), code, message)
-	return err
 }
 
 // SpendConfirmation implements confirm.ExecutionStore.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"tamga/internal/domain/operation"
+	"testing"
 	"time"
 
 	"tamga/internal/adapter/blob"
@@ -13,6 +15,8 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lease"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/signing"
 	"tamga/sig"
@@ -67,68 +71,101 @@ type mortal struct {
 	operations store.Operations
 	answers    store.Answers
 	blobs      *blob.Prepared
-	documents  signing.DocumentStore
+	documents  operation.DocumentStore
 }
 
-type mortalOperations struct{ mortal }
-
-func (m mortalOperations) Atomic(ctx context.Context, fn func(context.Context) error) error {
-	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.Atomic(ctx, fn)) })
-	return m.answer(err)
+// mortalOperations makes the calls of package operation ones that a process may die in.
+type mortalOperations struct {
+	store.Operations
+	life *life
 }
 
-func (m mortalOperations) AddOperation(ctx context.Context, r *signing.OperationRecord, q signing.Quota) (bool, error) {
-	return through(m.life, func() (bool, error) { return m.operations.AddOperation(ctx, r, q) })
+func (m mortalOperations) Atomic(ctx context.Context, set lock.Set, fn func(context.Context) error) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.Operations.Atomic(ctx, set, fn)) })
+	return m.life.answer(err)
 }
 
-func (m mortalOperations) FindOperation(ctx context.Context, id string) (r *signing.OperationRecord, found bool, err error) {
-	r, err = through(m.life, func() (r *signing.OperationRecord, err error) {
-		r, found, err = m.operations.FindOperation(ctx, id)
+func (m mortalOperations) AddOperation(ctx context.Context, r *operation.Stored, q operation.Quota) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.Operations.AddOperation(ctx, r, q) })
+}
+
+func (m mortalOperations) FindOperation(ctx context.Context, id string) (r *operation.Stored, found bool, err error) {
+	r, err = through(m.life, func() (r *operation.Stored, err error) {
+		r, found, err = m.Operations.FindOperation(ctx, id)
 		return r, err
 	})
 	return r, found, err
 }
 
-func (m mortalOperations) ActiveOperations(ctx context.Context, userID string, now time.Time, limit int) ([]*signing.OperationRecord, error) {
-	return through(m.life, func() ([]*signing.OperationRecord, error) {
-		return m.operations.ActiveOperations(ctx, userID, now, limit)
+func (m mortalOperations) OpenOperations(ctx context.Context, userID, clientID string, now time.Time, limit int) ([]*operation.Stored, error) {
+	return through(m.life, func() ([]*operation.Stored, error) {
+		return m.Operations.OpenOperations(ctx, userID, clientID, now, limit)
 	})
 }
 
-func (m mortalOperations) ClaimOperation(ctx context.Context, lease string, now, until time.Time) (r *signing.OperationRecord, found bool, err error) {
-	r, err = through(m.life, func() (r *signing.OperationRecord, err error) {
-		r, found, err = m.operations.ClaimOperation(ctx, lease, now, until)
+func (m mortalOperations) ClaimOperation(ctx context.Context, id string, l lease.Lease, now time.Time) (r *operation.Stored, found bool, err error) {
+	r, err = through(m.life, func() (r *operation.Stored, err error) {
+		r, found, err = m.Operations.ClaimOperation(ctx, id, l, now)
 		return r, err
 	})
 	return r, found, err
 }
 
-func (m mortalOperations) ExtendOperation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
-	return m.operations.ExtendOperation(ctx, id, lease, until)
+func (m mortalOperations) ClaimNext(ctx context.Context, asked bool, l lease.Lease, now time.Time) (r *operation.Stored, found bool, err error) {
+	r, err = through(m.life, func() (r *operation.Stored, err error) {
+		r, found, err = m.Operations.ClaimNext(ctx, asked, l, now)
+		return r, err
+	})
+	return r, found, err
 }
 
-func (m mortalOperations) ReleaseOperation(ctx context.Context, id, lease string, due time.Time, given bool) error {
-	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.ReleaseOperation(ctx, id, lease, due, given)) })
+func (m mortalOperations) ReleaseOperation(ctx context.Context, id, token string) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.Operations.ReleaseOperation(ctx, id, token)) })
 	return err
 }
 
-func (m mortalOperations) FinishOperation(ctx context.Context, r *signing.OperationRecord, lease string) (bool, error) {
-	return through(m.life, func() (bool, error) { return m.operations.FinishOperation(ctx, r, lease) })
+func (m mortalOperations) PostponeOperation(ctx context.Context, id, token string, due time.Time, given bool, why *fault.Error) error {
+	_, err := through(m.life, func() (struct{}, error) {
+		return only(m.Operations.PostponeOperation(ctx, id, token, due, given, why))
+	})
+	return err
+}
+
+func (m mortalOperations) SpendOperation(ctx context.Context, r *operation.Stored, token string) (bool, error) {
+	return through(m.life, func() (bool, error) { return m.Operations.SpendOperation(ctx, r, token) })
 }
 
 func (m mortalOperations) CancelOperation(ctx context.Context, id, userID string, now, keep time.Time) (bool, error) {
-	return through(m.life, func() (bool, error) { return m.operations.CancelOperation(ctx, id, userID, now, keep) })
+	return through(m.life, func() (bool, error) { return m.Operations.CancelOperation(ctx, id, userID, now, keep) })
 }
 
-func (m mortalOperations) ExpireOperations(ctx context.Context, now, keep time.Time, limit int) ([]*signing.OperationRecord, error) {
-	return through(m.life, func() ([]*signing.OperationRecord, error) {
-		return m.operations.ExpireOperations(ctx, now, keep, limit)
+func (m mortalOperations) ExpireOperations(ctx context.Context, now, keep time.Time, limit int) ([]*operation.Stored, error) {
+	return through(m.life, func() ([]*operation.Stored, error) {
+		return m.Operations.ExpireOperations(ctx, now, keep, limit)
 	})
 }
 
 func (m mortalOperations) SweepOperations(ctx context.Context, now time.Time) error {
-	_, err := through(m.life, func() (struct{}, error) { return only(m.operations.SweepOperations(ctx, now)) })
+	_, err := through(m.life, func() (struct{}, error) { return only(m.Operations.SweepOperations(ctx, now)) })
 	return err
+}
+
+// signs returns the operations of a process that signs, and what it uses for documents.
+func (m mortal) signs(t *testing.T, settings operation.Settings, deps operation.Deps, signer *signing.Service, pins signing.PINs, callbacks operation.Callbacks) (*signing.Operations, operation.DocumentDeps) {
+	t.Helper()
+	kept := mortalOperations{m.operations, m.life}
+	deps.Store, deps.Lists, deps.Audit = kept, kept, store.Audit{DB: m.operations.DB}
+	service, err := operation.New(settings, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &signing.Operations{Service: service, Signer: signer, PINs: pins}
+	if err := service.Add(o.Kind()); err != nil {
+		t.Fatal(err)
+	}
+	docs := operation.DocumentDeps{Documents: mortalDocuments{m}, Blobs: signer.Blobs, Scratch: signer.NewScratch, Callbacks: callbacks}
+	service.Use(docs)
+	return o, docs
 }
 
 // mortalOutbox makes the calls that add, claim and end a message ones that a process may die in.

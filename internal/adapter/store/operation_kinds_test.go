@@ -17,6 +17,7 @@ import (
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lease"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
@@ -30,6 +31,8 @@ type founding struct {
 	mu     sync.Mutex
 	done   int
 	before func() error // called in Do; nil: nothing
+	// again is called when a plan that is stored is described; nil: nothing.
+	again func(p *groupPlan) error
 }
 
 type groupPlan struct {
@@ -51,6 +54,14 @@ func (f *founding) kind(version int) operation.Kind {
 			var p groupPlan
 			if err := o.ReadPlan(&p); err != nil {
 				return what.Fields{}, err
+			}
+			f.mu.Lock()
+			again := f.again
+			f.mu.Unlock()
+			if again != nil && o.Stored() {
+				if err := again(&p); err != nil {
+					return what.Fields{}, err
+				}
 			}
 			return fields(p)
 		},
@@ -79,9 +90,14 @@ func (f *founding) kind(version int) operation.Kind {
 }
 
 func (d *desk) acts(k operation.Kind) *operation.Service {
-	db := d.records.DB
-	s, err := operation.New(operation.Settings{Life: time.Hour, Lease: 15 * time.Second, Keep: time.Hour}, operation.Deps{
-		Store: store.OperationRows{DB: db}, Confirmations: d.confirm, Vault: d.ring, Now: d.clock, Rand: sigtest.Random(11),
+	return d.actsOn(store.Operations{DB: d.records.DB}, 15*time.Second, k)
+}
+
+// actsOn returns operations of another process, whose tokens of leases are its own.
+func (d *desk) actsOn(rows operation.Store, life time.Duration, k operation.Kind) *operation.Service {
+	d.seed++
+	s, err := operation.New(operation.Settings{Life: time.Hour, Lease: life, Keep: time.Hour}, operation.Deps{
+		Store: rows, Confirmations: d.confirm, Vault: d.ring, Now: d.clock, Rand: sigtest.Random(11 + d.seed),
 	}, k)
 	d.must(err)
 	s.Render(operation.FormOperation, map[string]operation.Renderer{
@@ -95,7 +111,7 @@ func (d *desk) acts(k operation.Kind) *operation.Service {
 // row returns an operation as it is stored.
 func (d *desk) row(id string) *operation.Stored {
 	d.t.Helper()
-	r, found, err := store.OperationRows{DB: d.records.DB}.FindOperation(d.t.Context(), id)
+	r, found, err := store.Operations{DB: d.records.DB}.FindOperation(d.t.Context(), id)
 	if d.must(err); !found {
 		d.t.Fatal("the operation is not stored")
 	}
@@ -115,7 +131,7 @@ func (d *desk) confirms(id string) {
 
 func found(d *desk, s *operation.Service, name string) string {
 	d.t.Helper()
-	_, waiting, err := s.Start(d.t.Context(), &operation.Order{
+	waiting, _, err := s.Start(d.t.Context(), &operation.Order{
 		Kind: "found", Form: operation.FormOperation, Owner: d.who, Confirming: operation.Waits, Forced: true, Plan: groupPlan{name}, Secret: "quiet",
 	})
 	d.must(err)
@@ -124,6 +140,20 @@ func found(d *desk, s *operation.Service, name string) string {
 
 func claim(id string) *operation.Claim {
 	return &operation.Claim{ID: id, Form: operation.FormOperation, Kinds: []string{"found"}}
+}
+
+// foreignSecret returns operations with another secret than theirs.
+type foreignSecret struct {
+	operation.Store
+	secret []byte
+}
+
+func (s foreignSecret) ClaimOperation(ctx context.Context, id string, l lease.Lease, now time.Time) (*operation.Stored, bool, error) {
+	r, found, err := s.Store.ClaimOperation(ctx, id, l, now)
+	if found {
+		r.Secret = s.secret
+	}
+	return r, found, err
 }
 
 // TestKindsOfOperations: an operation is carried out once, by any caller and however often it is called, and its end leaves no
@@ -138,9 +168,9 @@ func TestKindsOfOperations(t *testing.T) {
 			s := d.acts(f.kind(1))
 
 			// At once: no row.
-			result, waiting, err := s.Start(ctx, &operation.Order{Kind: "found", Form: operation.FormOperation, Owner: d.who, Plan: groupPlan{"at once"}, Secret: "x"})
-			if d.must(err); result != "at once x" || waiting != nil {
-				t.Errorf("at once: %v, %v", result, waiting)
+			op, result, err := s.Start(ctx, &operation.Order{Kind: "found", Form: operation.FormOperation, Owner: d.who, Plan: groupPlan{"at once"}, Secret: "x"})
+			if d.must(err); result != "at once x" || op != nil {
+				t.Errorf("at once: %v, %v", result, op)
 			}
 			_, _, err = s.Start(ctx, &operation.Order{Kind: "found", Form: operation.FormOperation, Owner: d.who, Plan: groupPlan{"refused"}, Forced: true, Confirming: operation.Refuses})
 			d.is("an order that cannot wait", err, fault.MethodNotConfirmed)
@@ -204,6 +234,15 @@ func TestKindsOfOperations(t *testing.T) {
 				t.Errorf("after a failure: %v", result)
 			}
 
+			// The secret of another operation is not read in place of its own.
+			id = found(d, s, "foreign")
+			d.confirms(id)
+			foreign := foreignSecret{store.Operations{DB: d.records.DB}, d.row(found(d, s, "its owner")).Secret}
+			_, _, err = d.actsOn(foreign, 15*time.Second, f.kind(1)).CarryOut(ctx, d.who, claim(id))
+			if _, is := fault.As(err); err == nil || is || d.row(id).State != operation.Confirmed {
+				t.Errorf("with the secret of another operation: %v, want an internal error", err)
+			}
+
 			// A change that fails leaves nothing behind.
 			id = found(d, s, "later")
 			d.confirms(id)
@@ -229,7 +268,7 @@ func TestKindsOfOperations(t *testing.T) {
 				}
 				return nil
 			}
-			op, result, err := s.CarryOut(ctx, d.who, claim(id))
+			op, result, err = s.CarryOut(ctx, d.who, claim(id))
 			if d.must(err); string(op.Answer) != "Completed frozen quiet" || result != nil {
 				t.Errorf("the frozen process: %s, %v", op.Answer, result)
 			}
@@ -268,6 +307,157 @@ func TestKindsOfOperations(t *testing.T) {
 			}
 			if got := d.row(id).State; got != operation.Confirmed {
 				t.Errorf("the operation of a newer release is %s", got)
+			}
+		})
+	}
+}
+
+// TestOperationEndsMeanwhile has another call end an operation while it is carried out, at each step that
+// may fail because of that. A failure beside an operation that is still confirmed stays, and ends the lease.
+func TestOperationEndsMeanwhile(t *testing.T) {
+	lost := fault.New(fault.Lost, "the documents are gone")
+	failure := errors.New("a failure")
+	const cancelled, differs, answered = "the operation was cancelled", "differ from what was confirmed", "the answer of the other call"
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, engine.migrated(t))
+			ctx := t.Context()
+			f := &founding{d: d, groups: store.Users{DB: d.records.DB}}
+			s := d.acts(f.kind(1))
+			for n, row := range []struct {
+				name, step string
+				end        string // how the operation ends; "" if it does not
+				failure    error  // nil: the step gives other fields
+				code, want string // the code of the fault, "" for no fault, and a part of its text
+			}{
+				{"cancelled, then no documents", "describe", "cancel", lost, fault.InvalidTransaction, cancelled},
+				{"cancelled, then other fields", "describe", "cancel", nil, fault.InvalidTransaction, cancelled},
+				{"cancelled, then a failure", "describe", "cancel", failure, fault.InvalidTransaction, cancelled},
+				{"carried out, then no documents", "describe", "complete", lost, "", answered},
+				{"carried out, then other fields", "describe", "complete", nil, "", answered},
+				{"carried out, then a failure", "describe", "complete", failure, "", answered},
+				{"cancelled meanwhile", "do", "cancel", lost, fault.InvalidTransaction, cancelled},
+				{"cancelled meanwhile, a failure", "do", "cancel", failure, fault.InvalidTransaction, cancelled},
+				{"carried out meanwhile, then no documents", "do", "complete", lost, "", answered},
+				{"carried out meanwhile, then no answer", "do", "complete", &fault.Outage{Message: "unknown", Err: failure}, "", failure.Error()},
+				{"no documents", "describe", "", lost, fault.Lost, lost.Message},
+				{"other fields", "describe", "", nil, fault.InvalidTransaction, differs},
+				{"a failure", "describe", "", failure, "", failure.Error()},
+				{"a failure meanwhile", "do", "", failure, "", failure.Error()},
+			} {
+				name := fmt.Sprint("group ", n)
+				id := found(d, s, name)
+				d.confirms(id)
+				attempts, done := 0, f.done
+				ends := func() {
+					f.again = nil // the other call fails in nothing
+					f.before = func() error { attempts++; return nil }
+					switch row.end {
+					case "cancel":
+						_, err := d.confirm.Cancel(ctx, d.who, id)
+						d.must(err)
+					case "complete":
+						d.pass(20 * time.Second) // the lease ends
+						op, _, err := d.acts(f.kind(1)).CarryOut(ctx, d.who, claim(id))
+						d.must(err)
+						if want := "Completed " + name + " quiet"; string(op.Answer) != want {
+							t.Errorf("%s: the other call got %q, want %q", row.name, op.Answer, want)
+						}
+					}
+				}
+				f.before = func() error { attempts++; return nil }
+				switch row.step {
+				case "describe":
+					f.again = func(p *groupPlan) error {
+						ends()
+						p.Name += " changed"
+						return row.failure
+					}
+				case "do":
+					f.before = func() error {
+						ends()
+						return row.failure
+					}
+				}
+				op, result, err := s.CarryOut(ctx, d.who, claim(id))
+				switch refused, is := fault.As(err); {
+				case row.want == answered:
+					if err != nil || string(op.Answer) != "Completed "+name+" quiet" || result != nil {
+						t.Errorf("%s: %+v, %v, %v, want %s", row.name, op, result, err, answered)
+					}
+				case err == nil || !strings.Contains(err.Error(), row.want):
+					t.Errorf("%s: %v, want %q", row.name, err, row.want)
+				case row.code == "" && !errors.Is(err, failure), row.code != "" && (!is || refused.Code != row.code):
+					t.Errorf("%s: %v, want the fault %q", row.name, err, row.code)
+				}
+				want := 0
+				if row.end == "complete" {
+					want = 1
+				}
+				if attempts != want || f.done-done != want {
+					t.Errorf("%s: %d more attempts and %d changes, want %d", row.name, attempts, f.done-done, want)
+				}
+				f.again, f.before = nil, nil
+				if row.end == "" {
+					if got := d.row(id).State; got != operation.Confirmed {
+						t.Errorf("%s: the operation is %s", row.name, got)
+					}
+					_, result, err := s.CarryOut(ctx, d.who, claim(id)) // the lease has ended
+					if d.must(err); result != name+" quiet" {
+						t.Errorf("%s: after the failure: %v", row.name, result)
+					}
+				}
+			}
+		})
+	}
+}
+
+// renewals tells when a lease was extended.
+type renewals struct {
+	operation.Store
+	held chan bool
+}
+
+func (r renewals) ExtendOperation(ctx context.Context, id string, l lease.Lease) (bool, error) {
+	held, err := r.Store.ExtendOperation(ctx, id, l)
+	select {
+	case r.held <- held:
+	case <-ctx.Done():
+	}
+	return held, err
+}
+
+// TestOperationLeaseIsRenewed carries an operation out for longer than its lease.
+func TestOperationLeaseIsRenewed(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, engine.migrated(t))
+			ctx := t.Context()
+			f := &founding{d: d, groups: store.Users{DB: d.records.DB}}
+			renewed := renewals{store.Operations{DB: d.records.DB}, make(chan bool)}
+			s := d.actsOn(renewed, 30*time.Millisecond, f.kind(1))
+			id := found(d, s, "slow")
+			d.confirms(id)
+			f.before = func() error {
+				d.pass(time.Minute)
+				// The first renewal may have begun before the minute.
+				for range 2 {
+					if !<-renewed.held {
+						t.Error("the lease is lost")
+					}
+				}
+				l := lease.Lease{Token: "another", Until: d.clock().Add(time.Minute)}
+				_, leased, err := renewed.ClaimOperation(ctx, id, l, d.clock())
+				if d.must(err); leased {
+					t.Error("after a minute another process has the operation")
+				}
+				return nil
+			}
+			_, result, err := s.CarryOut(ctx, d.who, claim(id))
+			if d.must(err); result != "slow quiet" || f.done != 1 || d.row(id).State != operation.Completed {
+				t.Errorf("%v, %d changes, the operation is %s", result, f.done, d.row(id).State)
 			}
 		})
 	}

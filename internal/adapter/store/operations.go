@@ -4,74 +4,139 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"tamga/internal/domain/confirm"
-	"tamga/internal/domain/signing"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lease"
+	"tamga/internal/domain/lock"
+	"tamga/internal/domain/operation"
 )
 
-// Operations implements signing.OperationStore.
+// Operations implements operation.Store, operation.ListStore and operation.MoveStore.
 type Operations struct{ *DB }
 
-var _ signing.OperationStore = Operations{}
+var (
+	_ operation.Store     = Operations{}
+	_ operation.ListStore = Operations{}
+	_ operation.MoveStore = Operations{}
+)
 
-// Atomic implements signing.OperationStore. The changes at the end of an operation share
-// a flush to disk with other requests.
-func (s Operations) Atomic(ctx context.Context, fn func(ctx context.Context) error) error {
-	return s.Unit(ctx, fn)
+// Atomic implements operation.Store; see DB.locked. The changes at the end of an operation share a flush to
+// disk with other requests.
+func (s Operations) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
+	return s.locked(ctx, set, fn)
 }
 
-const operationFields = `id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
-	contents, octets, results, answer, callback, code, message, attempts,
-	created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until, leased_until`
-
-// operationColumns are without the callback: only of one operation is it asked whether it was accepted.
-const operationColumns = operationFields + ", FALSE"
-
-func scanOperation(r row) (*signing.OperationRecord, error) {
-	o := &signing.OperationRecord{}
-	err := r.Scan(&o.ID, &o.UserID, &o.Owner, &o.Action, &o.State, &o.Async, &o.Parameters, &o.Description, &o.Documents, &o.Plan, &o.PIN,
-		&o.Contents, &o.Bytes, &o.Results, &o.Answer, &o.Callback, &o.Code, &o.Message, &o.Attempts,
-		(*timeField)(&o.CreatedAt), (*timeField)(&o.UpdatedAt), (*timeField)(&o.ConfirmedAt), (*timeField)(&o.CompletedAt),
-		(*timeField)(&o.CompleteBefore), (*timeField)(&o.KeepUntil), (*timeField)(&o.LeasedUntil), &o.Called)
-	return o, err
+// Outside implements operation.Store.
+func (s Operations) Outside(ctx context.Context) error {
+	if s.transaction(ctx) != nil {
+		return errors.New("store: an operation is spent inside a transaction that may still roll back")
+	}
+	return nil
 }
 
-// AddOperation implements signing.OperationStore. A user has few waiting operations, so
-// they are counted each time.
-func (s Operations) AddOperation(ctx context.Context, o *signing.OperationRecord, waiting signing.Quota) (bool, error) {
-	over := !o.State.Active()
-	n, err := s.exec(ctx, `INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, pin,
-			contents, octets, results, answer, callback, code, message, attempts, due_at, lease, leased_until,
-			created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until)
-		SELECT $1, CAST($2 AS TEXT), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CAST($13 AS BIGINT), $14, $27, $15, $16, $17, 0, CAST($18 AS BIGINT), '', 0,
-			CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($20 AS BIGINT), CAST($21 AS BIGINT), CAST($22 AS BIGINT), CAST($23 AS BIGINT)
-		WHERE CAST($24 AS BOOLEAN) AND CAST($13 AS BIGINT) = 0 OR
-			(CAST($24 AS BOOLEAN) OR (SELECT COUNT(*) FROM operations WHERE user_id = $2 AND keep_until = 0 AND kind = '') < $25) AND
-			(SELECT COALESCE(SUM(octets), 0) FROM operations WHERE user_id = $2 AND octets > 0) + CAST($13 AS BIGINT) <= $26`,
-		o.ID, o.UserID, notNull(o.Owner), o.Action, string(o.State), o.Async, o.Parameters, o.Description, notNull(o.Documents), notNull(o.Plan), notNull(o.PIN),
-		o.Contents, o.Bytes, o.Results, o.Callback, o.Code, o.Message,
-		millis(o.CreatedAt), millis(o.UpdatedAt), millis(o.ConfirmedAt), millis(o.CompletedAt), millis(o.CompleteBefore), millis(o.KeepUntil),
-		over, waiting.Objects, waiting.Bytes, notNull(o.Answer))
+const operationColumns = `id, kind, form, purpose, owner, action, state, is_async, parameters, description, documents, plan, secret,
+	contents, octets, results, answer, callback, code, message, attempts, start_after, due_at,
+	created_at, updated_at, confirm_before, confirmed_at, complete_before, completed_at, keep_until, leased_until`
+
+// foundColumns are operationColumns of the table o.
+var foundColumns = "o." + strings.Join(strings.FieldsFunc(operationColumns, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }), ", o.")
+
+func operationFields(o *operation.Stored) []any {
+	return []any{
+		&o.ID, &o.Kind, &o.Form, &o.Purpose, &o.Principal, &o.Action, &o.State, &o.Async, &o.Parameters, &o.Description, &o.List, &o.Plan, &o.Secret,
+		&o.Contents, &o.Bytes, &o.Results, &o.Answer, &o.Callback, &o.Code, &o.Message, &o.Attempts, (*spanField)(&o.StartAfter), (*timeField)(&o.DueAt),
+		(*timeField)(&o.CreatedAt), (*timeField)(&o.UpdatedAt), (*timeField)(&o.ConfirmBefore), (*timeField)(&o.ConfirmedAt),
+		(*timeField)(&o.CompleteBefore), (*timeField)(&o.CompletedAt), (*timeField)(&o.KeepUntil), (*timeField)(&o.LeasedUntil),
+	}
+}
+
+func scanOperation(r row) (*operation.Stored, error) {
+	o := &operation.Stored{}
+	return o, r.Scan(operationFields(o)...)
+}
+
+// spanField reads a time in milliseconds; -1 is below 0.
+type spanField time.Duration
+
+func (f *spanField) Scan(v any) error {
+	n, ok := v.(int64)
+	if !ok {
+		return fmt.Errorf("store: a time is %T, want a number of milliseconds", v)
+	}
+	*f = spanField(n * int64(time.Millisecond))
+	return nil
+}
+
+// ofConfirmation are columns of the confirmation c of an operation.
+const ofConfirmation = ", COALESCE(c.state, ''), COALESCE(c.declined, '')"
+
+// scanAsked reads an operation with what its confirmation says of it, and more columns.
+func scanAsked(more func(o *operation.Stored) []any) func(r row) (*operation.Stored, error) {
+	return func(r row) (*operation.Stored, error) {
+		o := &operation.Stored{}
+		var asked, declined string
+		err := r.Scan(append(append(operationFields(o), &asked, &declined), more(o)...)...)
+		if err != nil {
+			return nil, err
+		}
+		if asked == string(operation.Challenged) {
+			o.Asked = operation.Challenged
+		}
+		o.Refused, err = readIndexes(declined)
+		return o, err
+	}
+}
+
+// AddOperation implements operation.Store. A user has few waiting operations, so they are counted each time.
+func (s Operations) AddOperation(ctx context.Context, o *operation.Stored, waiting operation.Quota) (bool, error) {
+	free := !o.State.Active() || !o.ConfirmBefore.IsZero() // does not count
+	n, err := s.exec(ctx, `INSERT INTO operations (id, kind, form, purpose, user_id, client_id, owner, action, state, is_async, parameters, description, documents, plan, secret,
+			contents, octets, results, answer, callback, code, message, attempts, start_after, due_at, lease, leased_until,
+			created_at, updated_at, confirm_before, confirmed_at, complete_before, completed_at, keep_until)
+		SELECT $1, $2, $3, $4, CAST($5 AS TEXT), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+			$16, CAST($17 AS BIGINT), $18, $19, $20, $21, $22, 0, CAST($23 AS BIGINT), CAST($24 AS BIGINT), '', 0,
+			CAST($25 AS BIGINT), CAST($26 AS BIGINT), CAST($27 AS BIGINT), CAST($28 AS BIGINT), CAST($29 AS BIGINT), CAST($30 AS BIGINT), CAST($31 AS BIGINT)
+		WHERE CAST($32 AS BOOLEAN) AND CAST($17 AS BIGINT) = 0 OR
+			(CAST($32 AS BOOLEAN) OR (SELECT COUNT(*) FROM operations WHERE user_id = $5 AND keep_until = 0 AND confirm_before = 0 AND purpose = 'operation') < $33) AND
+			(SELECT COALESCE(SUM(octets), 0) FROM operations WHERE user_id = $5 AND octets > 0) + CAST($17 AS BIGINT) <= $34`,
+		o.ID, o.Kind, string(o.Form), string(o.Purpose), o.Owner.UserID, o.Owner.ClientID, o.Principal, o.Action, string(o.State), o.Async, o.Parameters, o.Description, notNull(o.List), notNull(o.Plan), notNull(o.Secret),
+		o.Contents, o.Bytes, o.Results, notNull(o.Answer), o.Callback, o.Code, o.Message, startAfter(o), millis(o.DueAt),
+		millis(o.CreatedAt), millis(o.UpdatedAt), millis(o.ConfirmBefore), millis(o.ConfirmedAt), millis(o.CompleteBefore), millis(o.CompletedAt), millis(o.KeepUntil),
+		free, waiting.Objects, waiting.Bytes)
 	return n == 1, err
 }
 
-// FindOperation implements signing.OperationStore.
-func (s Operations) FindOperation(ctx context.Context, id string) (*signing.OperationRecord, bool, error) {
-	return one(ctx, s.DB, scanOperation, "SELECT "+operationFields+`, callback <> '' AND EXISTS (SELECT 1 FROM outbox WHERE message_id = $1 AND state = 'sent')
-		FROM operations WHERE id = $1 AND kind = ''`, id)
+func startAfter(o *operation.Stored) int64 {
+	if o.StartAfter < 0 {
+		return -1
+	}
+	return o.StartAfter.Milliseconds()
 }
 
-// ActiveOperations implements signing.OperationStore.
-func (s Operations) ActiveOperations(ctx context.Context, userID string, now time.Time, limit int) ([]*signing.OperationRecord, error) {
-	return all(ctx, s.DB, scanOperation, "SELECT "+operationColumns+` FROM operations
-		WHERE user_id = $1 AND keep_until = 0 AND kind = '' AND (complete_before > $2 OR leased_until > $2)
-		ORDER BY created_at, id LIMIT $3`, userID, millis(now), limit)
+// FindOperation implements operation.Store.
+func (s Operations) FindOperation(ctx context.Context, id string) (*operation.Stored, bool, error) {
+	return one(ctx, s.DB, scanAsked(func(o *operation.Stored) []any { return []any{&o.Called} }), "SELECT "+foundColumns+ofConfirmation+`,
+		o.callback <> '' AND EXISTS (SELECT 1 FROM outbox WHERE message_id = $1 AND state = 'sent')
+		FROM operations o LEFT JOIN confirmations c ON c.id = o.id WHERE o.id = $1`, id)
 }
 
-// UnderWay implements signing.UnderWayStore.
-func (s Operations) UnderWay(ctx context.Context, operatorID string, after signing.UnderWay, limit int, now time.Time) ([]signing.UnderWay, error) {
+// OpenOperations implements operation.ListStore.
+func (s Operations) OpenOperations(ctx context.Context, userID, clientID string, now time.Time, limit int) ([]*operation.Stored, error) {
+	return all(ctx, s.DB, scanAsked(func(*operation.Stored) []any { return nil }), "SELECT "+foundColumns+ofConfirmation+`
+		FROM operations o LEFT JOIN confirmations c ON c.id = o.id
+		WHERE o.user_id = $1 AND o.keep_until = 0 AND o.purpose = 'operation' AND (o.complete_before > $2 OR o.leased_until > $2)
+			AND (o.confirm_before = 0 OR CAST($3 AS TEXT) = '' OR o.client_id = $3)
+		ORDER BY o.created_at, o.id LIMIT $4`, userID, millis(now), clientID, limit)
+}
+
+// UnderWay implements operation.ListStore.
+func (s Operations) UnderWay(ctx context.Context, operatorID string, after operation.UnderWay, limit int, now time.Time) ([]operation.UnderWay, error) {
 	few, err := s.reachesFew(ctx, operatorID)
 	if err != nil {
 		return nil, err
@@ -86,74 +151,114 @@ func (s Operations) UnderWay(ctx context.Context, operatorID string, after signi
 			" ORDER BY x.created_at, x.id LIMIT $5) AS " + name
 	}
 	return all(ctx, s.DB, scanUnderWay,
-		begin+part("begun", "operations", "x.keep_until = 0 AND x.kind = '' AND (x.complete_before > $2 OR x.leased_until > $2)")+" UNION ALL "+
+		begin+part("begun", "operations", "x.keep_until = 0 AND x.confirm_before = 0 AND x.purpose = 'operation' AND (x.complete_before > $2 OR x.leased_until > $2)")+" UNION ALL "+
 			part("waiting", "confirmations", "x.ended_at = 0 AND x.due_at > $2 AND x.purpose = '"+string(confirm.ForOperation)+"'")+
 			" ORDER BY created_at, id LIMIT $5", operatorID, millis(now), millis(after.CreatedAt), after.ID, limit)
 }
 
-func scanUnderWay(r row) (u signing.UnderWay, err error) {
+func scanUnderWay(r row) (u operation.UnderWay, err error) {
 	err = r.Scan(&u.ID, &u.UserID, &u.Login, &u.DisplayName, &u.Action, &u.State, (*timeField)(&u.CreatedAt))
 	return u, err
 }
 
-// ClaimOperation implements signing.OperationStore.
-func (s Operations) ClaimOperation(ctx context.Context, lease string, now, until time.Time) (*signing.OperationRecord, bool, error) {
-	return returning(ctx, s.DB, scanOperation, leasedOperations.claimNext(s.DB, "is_async AND keep_until = 0 AND kind = '' AND complete_before > $3", operationColumns),
-		lease, millis(until), millis(now))
+// ClaimOperation implements operation.Store.
+func (s Operations) ClaimOperation(ctx context.Context, id string, l lease.Lease, now time.Time) (*operation.Stored, bool, error) {
+	return returning(ctx, s.DB, scanOperation, leasedOperations.claimOne("complete_before > $4", operationColumns),
+		id, l.Token, millis(l.Until), millis(now))
 }
 
-// ExtendOperation implements signing.OperationStore.
-func (s Operations) ExtendOperation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
-	return leasedOperations.extend(ctx, s.DB, lease, until, id)
+// ClaimNext implements operation.Store.
+func (s Operations) ClaimNext(ctx context.Context, asked bool, l lease.Lease, now time.Time) (*operation.Stored, bool, error) {
+	due := "due_at <> 0 AND complete_before > $3"
+	if asked {
+		due += " AND confirm_before <> 0"
+	}
+	return returning(ctx, s.DB, scanOperation, leasedOperations.claimNext(s.DB, due, operationColumns), l.Token, millis(l.Until), millis(now))
 }
 
-// ReleaseOperation implements signing.OperationStore.
-func (s Operations) ReleaseOperation(ctx context.Context, id, lease string, due time.Time, given bool) error {
+// ExtendOperation implements operation.Store.
+func (s Operations) ExtendOperation(ctx context.Context, id string, l lease.Lease) (bool, error) {
+	return leasedOperations.extend(ctx, s.DB, l.Token, l.Until, id)
+}
+
+// ReleaseOperation implements operation.Store.
+func (s Operations) ReleaseOperation(ctx context.Context, id, token string) error {
+	return leasedOperations.release(ctx, s.DB, id, token)
+}
+
+// PostponeOperation implements operation.Store.
+func (s Operations) PostponeOperation(ctx context.Context, id, token string, due time.Time, given bool, why *fault.Error) error {
 	back := 0
 	if given {
 		back = 1
 	}
-	_, err := s.exec(ctx, leasedOperations.finish("due_at = $3, attempts = attempts - $4"), id, lease, millis(due), back)
+	if why == nil {
+		why = &fault.Error{}
+	}
+	_, err := s.exec(ctx, leasedOperations.finish("due_at = $3, attempts = attempts - $4, code = $5, message = $6"), id, token, millis(due), back, why.Code, why.Message)
 	return err
 }
 
-// FinishOperation implements signing.OperationStore.
-func (s Operations) FinishOperation(ctx context.Context, o *signing.OperationRecord, lease string) (bool, error) {
-	n, err := s.exec(ctx, leasedOperations.finish(`state = $3, documents = $4, results = $5, code = $6, message = $7,
-			updated_at = $8, completed_at = $9, keep_until = $10, plan = $11, pin = $11, octets = $12, contents = ''`),
-		o.ID, lease, string(o.State), notNull(o.Documents), o.Results, o.Code, o.Message,
-		millis(o.UpdatedAt), millis(o.CompletedAt), millis(o.KeepUntil), []byte{}, o.Bytes)
+// ended is what every end of an operation sets. Its parameter is an empty value.
+func ended(empty string) string {
+	return "plan = " + empty + ", secret = " + empty + ", contents = '', due_at = 0"
+}
+
+// SpendOperation implements operation.Store.
+func (s Operations) SpendOperation(ctx context.Context, o *operation.Stored, token string) (bool, error) {
+	n, err := s.exec(ctx, leasedOperations.finish(`state = $3, documents = $4, results = $5, answer = $6, octets = $7, code = $8, message = $9,
+			updated_at = $10, completed_at = $10, keep_until = $11, `+ended("$12")),
+		o.ID, token, string(o.State), notNull(o.List), o.Results, notNull(o.Answer), o.Bytes, o.Code, o.Message,
+		millis(o.CompletedAt), millis(o.KeepUntil), []byte{})
 	return n == 1, err
 }
 
-// CancelOperation implements signing.OperationStore.
+// SetAnswer implements operation.Store.
+func (s Operations) SetAnswer(ctx context.Context, id string, sealed []byte) error {
+	_, err := s.exec(ctx, "UPDATE operations SET answer = $2 WHERE id = $1", id, notNull(sealed))
+	return err
+}
+
+// MoveOperation implements operation.MoveStore.
+func (s Operations) MoveOperation(ctx context.Context, id string, m operation.Move) error {
+	if m.To == operation.Confirmed {
+		_, err := s.exec(ctx, `UPDATE operations SET state = 'Confirmed', updated_at = $2, confirmed_at = $2, complete_before = $3,
+				due_at = CASE WHEN start_after < 0 THEN 0 ELSE CAST($2 AS BIGINT) + start_after END
+			WHERE id = $1 AND state = 'Created' AND keep_until = 0`, id, millis(m.At), millis(m.CompleteBefore))
+		return err
+	}
+	_, err := s.exec(ctx, `UPDATE operations SET state = $2, updated_at = $3, completed_at = $3, keep_until = $4, code = $5, message = $6, octets = 0,
+			`+ended("$7")+", "+freed+` WHERE id = $1 AND keep_until = 0`,
+		id, string(m.To), millis(m.At), millis(m.KeepUntil), m.Code, m.Message, []byte{})
+	return err
+}
+
+// CancelOperation implements operation.ListStore.
 func (s Operations) CancelOperation(ctx context.Context, id, userID string, now, keepUntil time.Time) (bool, error) {
-	n, err := s.exec(ctx, `UPDATE operations SET state = 'Cancelled',
-			updated_at = $3, completed_at = $3, keep_until = $4, plan = $5, pin = $5, octets = 0, contents = '', `+freed+`
-		WHERE id = $1 AND user_id = $2 AND keep_until = 0 AND kind = '' AND (complete_before > $3 OR leased_until > $3)`,
+	n, err := s.exec(ctx, `UPDATE operations SET state = 'Cancelled', updated_at = $3, completed_at = $3, keep_until = $4, octets = 0, `+ended("$5")+", "+freed+`
+		WHERE id = $1 AND user_id = $2 AND keep_until = 0 AND confirm_before = 0 AND (complete_before > $3 OR leased_until > $3)`,
 		id, userID, millis(now), millis(keepUntil), []byte{})
 	return n == 1, err
 }
 
-// ExpireOperations implements signing.OperationStore. A query in IN could run, and skip what it has locked,
+// ExpireOperations implements operation.ListStore. A query in IN could run, and skip what it has locked,
 // more than once.
-func (s Operations) ExpireOperations(ctx context.Context, now, keepUntil time.Time, limit int) (list []*signing.OperationRecord, err error) {
+func (s Operations) ExpireOperations(ctx context.Context, now, keepUntil time.Time, limit int) (list []*operation.Stored, err error) {
+	const due = "keep_until = 0 AND confirm_before = 0 AND complete_before <= $1 AND leased_until <= $1"
 	err = s.Unit(ctx, func(ctx context.Context) error {
-		list, err = all(ctx, s.DB, func(r row) (*signing.OperationRecord, error) {
-			o := &signing.OperationRecord{}
-			return o, r.Scan(&o.ID, &o.UserID, &o.Callback, &o.State, (*timeField)(&o.KeepUntil))
-		}, `WITH due AS MATERIALIZED
-				(SELECT id FROM operations WHERE keep_until = 0 AND kind = '' AND complete_before <= $1 AND leased_until <= $1 LIMIT $4`+s.skipLocked()+`)
-			UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2,
-				plan = $3, pin = $3, octets = 0, contents = '', `+freed+`
-			WHERE keep_until = 0 AND kind = '' AND complete_before <= $1 AND leased_until <= $1 AND id IN (SELECT id FROM due)
+		list, err = all(ctx, s.DB, func(r row) (*operation.Stored, error) {
+			o := &operation.Stored{}
+			return o, r.Scan(&o.ID, &o.Owner.UserID, &o.Callback, &o.State, (*timeField)(&o.KeepUntil))
+		}, "WITH due AS MATERIALIZED (SELECT id FROM operations WHERE "+due+" LIMIT $4"+s.skipLocked()+`)
+			UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2, octets = 0, `+ended("$3")+", "+freed+`
+			WHERE `+due+` AND id IN (SELECT id FROM due)
 			RETURNING id, user_id, callback, state, keep_until`, millis(now), millis(keepUntil), []byte{}, limit)
 		return err
 	})
 	return list, err
 }
 
-// SweepOperations implements signing.OperationStore.
+// SweepOperations implements operation.ListStore.
 func (s Operations) SweepOperations(ctx context.Context, now time.Time) error {
 	return s.sweep(ctx, "DELETE FROM operations WHERE id IN (SELECT id FROM operations WHERE keep_until <> 0 AND keep_until <= $1 LIMIT $2"+s.skipLocked()+")", now)
 }

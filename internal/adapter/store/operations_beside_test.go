@@ -6,6 +6,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"tamga/internal/domain/operation"
 	"testing"
 
 	"tamga/internal/adapter/store/storetest"
@@ -31,7 +32,7 @@ func (b *besideBlobs) OpenBlob(ctx context.Context, name string) (signing.Blob, 
 
 // besideRecords calls a function once, before a record is cancelled.
 type besideRecords struct {
-	signing.Confirmations
+	operation.Confirmations
 	meanwhile func()
 }
 
@@ -49,12 +50,15 @@ func TestOperationEndsBeside(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, storetest.SQLiteFile(t, filepath.Join(t.TempDir(), "tamga.db")))
 	ctx := t.Context()
-	o, other := d.live(), d.live()
-	blobs := &besideBlobs{Blobs: o.Signer.Blobs}
-	records := &besideRecords{Confirmations: o.Confirming.Records}
-	o.Signer.Blobs, o.Confirming.Records = blobs, records
+	other := d.live()
+	records := &besideRecords{}
 	var failed []error
-	o.Failed = func(err error) { failed = append(failed, err) }
+	d.failed = func(err error) { failed = append(failed, err) }
+	d.wrapped = func(c operation.Confirmations) operation.Confirmations { records.Confirmations = c; return records }
+	o := d.live()
+	blobs := &besideBlobs{Blobs: o.Signer.Blobs}
+	d.docs.Blobs = blobs
+	o.Use(d.docs)
 	cancel := func(id string) func() { return func() { d.must(other.Cancel(ctx, d.who, id)) } }
 	propose := func() string {
 		op, err := o.Propose(ctx, d.who, d.order(o))
@@ -65,7 +69,7 @@ func TestOperationEndsBeside(t *testing.T) {
 
 	id := propose()
 	blobs.meanwhile = cancel(id)
-	_, err := o.ConfirmedDocument(ctx, d.who, id, 0, false)
+	_, err := o.Shown(ctx, d.who, id, 0, false)
 	d.is("reading a document", err, fault.InvalidTransaction)
 
 	id = propose()
@@ -96,7 +100,7 @@ func TestOperationEndsBeside(t *testing.T) {
 	op, err := o.Start(ctx, d.who, order)
 	d.must(err)
 	blobs.meanwhile = cancel(op.ID)
-	worked, err := o.ExecuteNext(ctx)
+	worked, err := o.Next(ctx)
 	if d.must(err); !worked {
 		t.Error("nothing was due")
 	}
@@ -104,7 +108,7 @@ func TestOperationEndsBeside(t *testing.T) {
 		t.Errorf("cancelling an operation that runs: %v", failed)
 	}
 	got, err := o.Find(ctx, d.who, op.ID)
-	if d.must(err); got.State != signing.StateCancelled {
+	if d.must(err); got.State != operation.Cancelled {
 		t.Errorf("it is %s", got.State)
 	}
 }

@@ -24,7 +24,6 @@ import (
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
-	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/operation"
@@ -59,6 +58,16 @@ type desk struct {
 	seed      byte
 	called    deskCallbacks
 	messages  *notify.Service // of the last process
+
+	settings operation.Settings
+	docs     operation.DocumentDeps                                  // of the last process
+	failed   func(err error)                                         // nil: the test fails
+	wrapped  func(c operation.Confirmations) operation.Confirmations // nil: nothing is
+}
+
+// follower moves operations with their confirmations.
+func (d *desk) follower() operation.Follower {
+	return operation.Follower{Store: store.Operations{DB: d.records.DB}, Keep: time.Hour}
 }
 
 // deskCallbacks keeps the bodies of callbacks.
@@ -142,7 +151,7 @@ func (deskMethods) Call(context.Context, notify.Call) error    { return nil }
 func newDesk(t *testing.T, url string) *desk {
 	d := &desk{
 		t: t, now: sigtest.Time, usable: true,
-		who: audit.Principal{UserID: confirmedUser, Login: "user", ClientID: "client"},
+		who: audit.Principal{UserID: confirmedUser, Login: "user", ClientID: "client"}, settings: operation.Settings{Async: true, Life: 20 * time.Minute, Lease: time.Minute},
 	}
 	db := storetest.Open(t, url)
 	dir := t.TempDir()
@@ -162,12 +171,12 @@ func newDesk(t *testing.T, url string) *desk {
 			return document.Digest{Name: suite.Streebog256.Name, New: suite.Streebog256.New}, nil
 		},
 	}
-	d.world = mortal{operations: store.Operations{DB: db}, blobs: blob.NewPrepared(options), documents: signing.DocumentStore{Service: d.documents}}
+	d.world = mortal{operations: store.Operations{DB: db}, blobs: blob.NewPrepared(options), documents: operation.DocumentStore{Service: d.documents}}
 	d.records = store.Confirmations{DB: db}
 	m := deskMethods{d}
 	d.confirm, err = confirm.New(confirm.DefaultSettings(), confirm.Deps{
 		Store: d.records, Executions: d.records, Answers: d.records, Codes: store.Contacts{DB: db}, Assigned: m, Contacts: m, Oath: m, Messages: m,
-		Follower: operation.Follower{Store: store.OperationRows{DB: db}, Keep: time.Hour},
+		Follower: d.follower(),
 		Vault:    d.ring, Audit: store.Audit{DB: db}, Now: d.clock, Rand: sigtest.Random(4),
 	})
 	d.must(err)
@@ -200,37 +209,6 @@ func (d *desk) is(name string, err error, code string) {
 	}
 }
 
-// mortalExecutions makes the calls that lease and spend a record ones that a process may
-// die in.
-type mortalExecutions struct {
-	store.Confirmations
-	life *life
-}
-
-func (m mortalExecutions) LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (bool, error) {
-	return through(m.life, func() (bool, error) { return m.Confirmations.LeaseConfirmation(ctx, id, lease, now, until) })
-}
-
-func (m mortalExecutions) SpendConfirmation(ctx context.Context, id, lease string, move confirm.Move, do func(ctx context.Context) ([]byte, error)) (bool, error) {
-	spent, err := through(m.life, func() (bool, error) { return m.Confirmations.SpendConfirmation(ctx, id, lease, move, do) })
-	return spent, m.life.answer(err)
-}
-
-func (m mortalExecutions) ReleaseConfirmation(ctx context.Context, id, lease string) error {
-	_, err := through(m.life, func() (struct{}, error) { return only(m.Confirmations.ReleaseConfirmation(ctx, id, lease)) })
-	return err
-}
-
-// mortalUnits are the units of such a process.
-type mortalUnits struct {
-	store.Confirmations
-	life *life
-}
-
-func (m mortalUnits) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Context) error) error {
-	return m.life.answer(m.Confirmations.Atomic(ctx, set, fn))
-}
-
 // process starts a process that dies after a number of calls; below 0: never.
 func (d *desk) process(left int, late bool) (*signing.Operations, *life) {
 	d.t.Helper()
@@ -240,7 +218,7 @@ func (d *desk) process(left int, late bool) (*signing.Operations, *life) {
 	d.seed++
 	methods := deskMethods{d}
 	service, err := confirm.New(confirm.DefaultSettings(), confirm.Deps{
-		Store: d.records, Executions: mortalExecutions{d.records, l}, Answers: d.records, Codes: store.Contacts{DB: d.records.DB},
+		Store: d.records, Executions: d.records, Answers: d.records, Follower: d.follower(), Codes: store.Contacts{DB: d.records.DB},
 		Assigned: methods, Contacts: methods, Oath: methods, Messages: methods,
 		Vault: d.ring, Audit: store.Audit{DB: d.records.DB}, Now: d.clock, Rand: sigtest.Random(100 + d.seed),
 	})
@@ -255,16 +233,16 @@ func (d *desk) process(left int, late bool) (*signing.Operations, *life) {
 		Failed: func(err error) { d.t.Error(err) },
 	})
 	d.must(err)
-	operations := signing.NewOperations(signing.Operations{
-		Signer: signer, Store: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: d.ring, Audit: store.Audit{DB: m.operations.DB},
-		Confirming: &signing.Confirming{Records: service, Units: mortalUnits{d.records, l}, PINs: d.keys, Life: 20 * time.Minute},
-		Settings:   signing.OperationSettings{Async: true},
-		Callbacks: signing.Callbacks{
-			Messages: d.messages, Check: func(string) error { return nil },
-			Render: func(o *signing.Operation) (signing.Result, error) { return bytes.NewReader([]byte(d.look(o))), nil },
-		},
+	deps := operation.Deps{Confirmations: service, Vault: d.ring, Now: d.clock, Rand: sigtest.Random(150 + d.seed), Failed: d.failed}
+	if d.wrapped != nil {
+		deps.Confirmations = d.wrapped(service)
+	}
+	var operations *signing.Operations
+	operations, d.docs = m.signs(d.t, d.settings, deps, signer, d.keys, operation.Callbacks{
+		Messages: d.messages, Check: func(string) error { return nil },
+		Render: func(o *operation.Operation) (signing.Result, error) { return bytes.NewReader([]byte(d.look(o))), nil },
 	})
-	d.messages.OpenBodies(signing.CallbackForm, operations)
+	d.messages.OpenBodies(operation.CallbackForm, operations)
 	return operations, l
 }
 
@@ -305,16 +283,17 @@ func (d *desk) approve(id string, declined ...int) {
 	p, err := d.confirm.Challenge(d.t.Context(), d.who, confirm.Ask{ID: id})
 	d.must(err)
 	now := d.clock()
-	_, moved, err := d.records.MoveConfirmation(d.t.Context(), id, confirm.Move{
+	r, moved, err := d.records.MoveConfirmation(d.t.Context(), id, confirm.Move{
 		From: []confirm.State{confirm.Challenged}, To: confirm.Confirmed, At: now, Round: p.Record.Round, CompleteBefore: now.Add(5 * time.Minute), Declined: declined,
 	})
 	if d.must(err); !moved {
 		d.t.Fatal("not confirmed")
 	}
+	d.must(d.follower().Follow(d.t.Context(), &r))
 }
 
 // look returns all that a client sees of an operation.
-func (d *desk) look(op *signing.Operation) string {
+func (d *desk) look(op *operation.Operation) string {
 	d.t.Helper()
 	defer op.Close()
 	var text strings.Builder
@@ -346,7 +325,7 @@ func (d *desk) results() int {
 }
 
 func confirmedOrder(id string) *signing.ConfirmedOrder {
-	return &signing.ConfirmedOrder{ID: id, Form: confirm.FormOperation}
+	return &signing.ConfirmedOrder{ID: id, Form: operation.FormOperation}
 }
 
 // TestConfirmedOperations carries operations out that their user confirmed.
@@ -361,7 +340,7 @@ func TestConfirmedOperations(t *testing.T) {
 			d.force = true
 			op, err := o.Start(ctx, d.who, d.order(o))
 			d.must(err)
-			if op.State != signing.StateCreated || d.keys.signed != 0 {
+			if op.State != operation.Created || d.keys.signed != 0 {
 				t.Fatalf("%s, %d signatures", op.State, d.keys.signed)
 			}
 			d.force = false
@@ -377,7 +356,7 @@ func TestConfirmedOperations(t *testing.T) {
 			d.is("another user", err, fault.InvalidTransaction)
 			found, err := o.Find(ctx, d.who, op.ID)
 			d.must(err)
-			if found.State != signing.StateCreated || len(found.Documents) != 2 || found.Documents[1].OriginalName != "stored.txt" {
+			if found.State != operation.Created || len(found.Documents) != 2 || found.Documents[1].OriginalName != "stored.txt" {
 				t.Errorf("found: %+v", found)
 			}
 			list, err := o.Active(ctx, d.who)
@@ -392,7 +371,7 @@ func TestConfirmedOperations(t *testing.T) {
 			_, err = o.Confirmed(ctx, d.who, wrong)
 			d.is("a wrong PIN", err, fault.InvalidPIN)
 			form := confirmedOrder(op.ID)
-			form.Form = confirm.FormTransaction
+			form.Form = operation.FormTransaction
 			_, err = o.Confirmed(ctx, d.who, form)
 			d.is("another form", err, fault.InvalidOperation)
 			d.keys.down = errors.New("the vault is down")
@@ -411,7 +390,7 @@ func TestConfirmedOperations(t *testing.T) {
 			done, err := o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
 			d.must(err)
 			first := d.look(done)
-			if done.State != signing.StateCompleted || d.keys.signed != 2 || d.results() != 1 {
+			if done.State != operation.Completed || d.keys.signed != 2 || d.results() != 1 {
 				t.Errorf("%s, %d signatures, %d results", first, d.keys.signed, d.results())
 			}
 			d.pass(4 * time.Minute)
@@ -423,7 +402,7 @@ func TestConfirmedOperations(t *testing.T) {
 			}
 			d.keys.down = nil
 			found, err = o.Find(ctx, d.who, op.ID)
-			if d.must(err); found.State != signing.StateCompleted {
+			if d.must(err); found.State != operation.Completed {
 				t.Errorf("found as %s", found.State)
 			}
 			d.pass(2 * time.Minute)
@@ -487,7 +466,7 @@ func TestConfirmedOperations(t *testing.T) {
 			d.must(o.Cancel(ctx, d.who, op.ID))
 			d.must(o.Cancel(ctx, d.who, op.ID))
 			found, err = o.Find(ctx, d.who, op.ID)
-			if d.must(err); found.State != signing.StateCancelled || found.Fault == nil {
+			if d.must(err); found.State != operation.Cancelled || found.Fault == nil {
 				t.Errorf("cancelled: %+v", found)
 			}
 			_, err = o.Confirmed(ctx, d.who, confirmedOrder(op.ID))
@@ -502,35 +481,41 @@ func TestConfirmedChanged(t *testing.T) {
 	ctx := t.Context()
 	d := newDesk(t, storetest.SQLiteFile(t, filepath.Join(t.TempDir(), "tamga.db")))
 	o := d.live()
-	plan := func(change func(p map[string]any)) func(id string) {
+	column := func(name string, change func(of any) any) func(id string) {
 		return func(id string) {
-			c, found, err := d.records.ConfirmationContent(ctx, id)
+			r, found, err := d.world.operations.FindOperation(ctx, id)
 			if d.must(err); !found {
-				t.Fatal("no content")
+				t.Fatal("no operation")
 			}
-			var p map[string]any
-			d.must(json.Unmarshal(c.Plan, &p))
-			change(p)
-			text, err := json.Marshal(p)
+			text := map[string][]byte{"plan": r.Plan, "documents": r.List}[name]
+			var of any
+			d.must(json.Unmarshal(text, &of))
+			text, err = json.Marshal(change(of))
 			d.must(err)
-			d.must(store.Exec(d.records.DB, ctx, "UPDATE confirmation_contents SET plan = $2 WHERE id = $1", id, text))
+			d.must(store.Exec(d.records.DB, ctx, "UPDATE operations SET "+name+" = $2 WHERE id = $1", id, text))
 		}
 	}
-	documents := func(p map[string]any, i int) map[string]any { return p["documents"].([]any)[i].(map[string]any) }
+	plan := func(change func(p map[string]any)) func(id string) {
+		return column("plan", func(of any) any { change(of.(map[string]any)["plan"].(map[string]any)); return of })
+	}
+	documents := func(change func(list []any) []any) func(id string) {
+		return column("documents", func(of any) any { return change(of.([]any)) })
+	}
+	document := func(i int, name string, value any) func(id string) {
+		return documents(func(list []any) []any { list[i].(map[string]any)[name] = value; return list })
+	}
 	foreign := d.stored("three")
 	for name, change := range map[string]func(id string){
-		"type":      plan(func(p map[string]any) { p["type"] = "CMS" }),
-		"parameter": plan(func(p map[string]any) { p["params"].(map[string]any)["IsDetached"] = "True" }),
-		"argument":  plan(func(p map[string]any) { p["arguments"] = map[string]any{"documentinfo": "x"} }),
-		"name":      plan(func(p map[string]any) { documents(p, 0)["name"] = "two.txt" }),
-		"document":  plan(func(p map[string]any) { documents(p, 1)["ref"] = foreign }),
-		"size":      plan(func(p map[string]any) { documents(p, 0)["content"].(map[string]any)["size"] = 2 }),
-		"order": plan(func(p map[string]any) {
-			list := p["documents"].([]any)
-			list[0], list[1] = list[1], list[0]
-		}),
-		"number":      plan(func(p map[string]any) { p["documents"] = p["documents"].([]any)[:1] }),
-		"original":    plan(func(p map[string]any) { documents(p, 1)["related"] = foreign }),
+		"type":        plan(func(p map[string]any) { p["type"] = "CMS" }),
+		"parameter":   plan(func(p map[string]any) { p["params"].(map[string]any)["IsDetached"] = "True" }),
+		"argument":    plan(func(p map[string]any) { p["arguments"] = map[string]any{"documentinfo": "x"} }),
+		"action":      plan(func(p map[string]any) { p["action"] = "SignDocument" }),
+		"name":        document(0, "original_name", "two.txt"),
+		"document":    document(1, "original_ref", foreign),
+		"size":        document(0, "in", map[string]any{"at": 0, "size": 2}),
+		"order":       documents(func(list []any) []any { return []any{list[1], list[0]} }),
+		"number":      documents(func(list []any) []any { return list[:1] }),
+		"related":     document(1, "related", foreign),
 		"certificate": func(string) { d.keys.other = sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "another") },
 	} {
 		op, err := o.Propose(ctx, d.who, d.order(o))
@@ -634,12 +619,12 @@ func TestUnansweredCommits(t *testing.T) {
 			})
 			id = only("accepted")
 			unanswered("carrying out", func(o *signing.Operations) error {
-				_, err := o.ExecuteNext(ctx)
+				_, err := o.Next(ctx)
 				return err
 			})
 			op, err := d.live().Find(ctx, d.who, id)
 			d.must(err)
-			if seen := d.look(op); op.State != signing.StateCompleted || strings.Count(seen, "fault <nil>") != 2 {
+			if seen := d.look(op); op.State != operation.Completed || strings.Count(seen, "fault <nil>") != 2 {
 				t.Errorf("carried out: %s", seen)
 			}
 			unanswered("proposing", func(o *signing.Operations) error {
@@ -654,7 +639,7 @@ func TestUnansweredCommits(t *testing.T) {
 			})
 			op, err = d.live().Confirmed(ctx, d.who, confirmedOrder(id))
 			d.must(err)
-			if seen := d.look(op); op.State != signing.StateCompleted || strings.Count(seen, "fault <nil>") != 2 {
+			if seen := d.look(op); op.State != operation.Completed || strings.Count(seen, "fault <nil>") != 2 {
 				t.Errorf("what was confirmed: %s", seen)
 			}
 		})
@@ -672,7 +657,7 @@ func TestConfirmedStarts(t *testing.T) {
 			d := newDesk(t, engine.migrated(t))
 			next := func(name string, o *signing.Operations, want bool) {
 				t.Helper()
-				if worked, err := o.CarryOutNext(ctx); worked != want || err != nil {
+				if worked, err := o.Next(ctx); worked != want || err != nil {
 					t.Errorf("%s: worked %v, %v", name, worked, err)
 				}
 			}
@@ -711,14 +696,14 @@ func TestConfirmedStarts(t *testing.T) {
 					d.approve(id)
 					results := d.results()
 					mortal, l := d.process(n, late)
-					if worked, err := mortal.CarryOutNext(ctx); !worked && err == nil {
+					if worked, err := mortal.Next(ctx); !worked && err == nil {
 						t.Fatal("a confirmed operation is not due")
 					}
 					ended = !l.dead
 					l.dead = true
 					if !ended {
 						d.pass(3*time.Minute + time.Second) // its lease ends
-						_, err := d.live().CarryOutNext(ctx)
+						_, err := d.live().Next(ctx)
 						d.must(err)
 					}
 					if got := state(id); got != "Completed <nil>" || d.results() != results+1 {
@@ -740,7 +725,7 @@ func TestConfirmedStarts(t *testing.T) {
 			if got := state(id); got != "Confirmed <nil>" {
 				t.Errorf("after an outage: %s", got)
 			}
-			if op, err := d.live().Confirmed(ctx, d.who, confirmedOrder(id)); err != nil || op.State != signing.StateConfirmed {
+			if op, err := d.live().Confirmed(ctx, d.who, confirmedOrder(id)); err != nil || op.State != operation.Confirmed {
 				t.Errorf("a request during an outage: %v, %v", op, err)
 			}
 			d.keys.down = nil
@@ -804,7 +789,7 @@ func TestConfirmedDocument(t *testing.T) {
 	}
 	read := func(id string, index int, original bool) string {
 		t.Helper()
-		document, err := o.ConfirmedDocument(t.Context(), d.who, id, index, original)
+		document, err := o.Shown(t.Context(), d.who, id, index, original)
 		d.must(err)
 		defer document.Close()
 		var content bytes.Buffer
@@ -817,7 +802,7 @@ func TestConfirmedDocument(t *testing.T) {
 	}
 	refused := func(name string, who audit.Principal, id string, index int, original bool, code string) {
 		t.Helper()
-		_, err := o.ConfirmedDocument(t.Context(), who, id, index, original)
+		_, err := o.Shown(t.Context(), who, id, index, original)
 		d.is(name, err, code)
 	}
 	id := propose(&signing.OperationOrder{

@@ -13,6 +13,7 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/pki/suite"
 	"tamga/sig"
@@ -22,7 +23,7 @@ import (
 // readStore counts the documents whose content is read to be signed, and can open them with other
 // bytes than were stored.
 type readStore struct {
-	signing.Documents
+	operation.Documents
 	instead string // replaces the content of each document; "": nothing does
 	read    map[string]bool
 }
@@ -134,8 +135,9 @@ func TestReceivedDocuments(t *testing.T) {
 			kept, ids := d.receive(text)
 			others, _ := d.receive(other, changed)
 			o := d.live()
-			documents := &readStore{Documents: o.Documents, instead: c.instead, read: map[string]bool{}}
-			o.Documents = documents
+			documents := &readStore{Documents: d.docs.Documents, instead: c.instead, read: map[string]bool{}}
+			d.docs.Documents = documents
+			o.Use(d.docs)
 			order := &signing.OperationOrder{Type: "CAdES", Params: c.params, PIN: "pin", Inputs: []signing.Input{{RefID: ids[0]}}}
 			if c.hand != nil {
 				order.Received = c.hand(kept, others)
@@ -172,8 +174,9 @@ func TestReceivedOriginal(t *testing.T) {
 	d.must(err)
 	defer first.Close()
 	kept, ids := d.receive(string(d.content(first.Documents[0].RefID)), text)
-	documents := &readStore{Documents: o.Documents, read: map[string]bool{}}
-	o.Documents = documents
+	documents := &readStore{Documents: d.docs.Documents, read: map[string]bool{}}
+	d.docs.Documents = documents
+	o.Use(d.docs)
 	second, err := o.Start(t.Context(), d.who, &signing.OperationOrder{
 		Type: "CAdES", Params: map[string]string{"CmsSignatureType": "Cosign", "CADESType": "BES"}, PIN: "pin", Received: kept,
 		Inputs: []signing.Input{{RefID: ids[0], RelatedRefID: ids[1]}},

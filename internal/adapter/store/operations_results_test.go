@@ -4,14 +4,13 @@ package store_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
+	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
-	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 )
@@ -34,8 +33,8 @@ func TestConfirmedResults(t *testing.T) {
 			t.Run(engine.name+"/"+row.name, func(t *testing.T) {
 				ctx := t.Context()
 				d := newDesk(t, engine.migrated(t))
+				d.settings.Keep = time.Second // shorter than the time to repeat
 				o := d.live()
-				o.Settings.Keep = time.Second // shorter than the time to repeat
 				op, err := o.Propose(ctx, d.who, &signing.OperationOrder{
 					Type: "CAdES", Params: map[string]string{"IsDetached": "False", "CADESType": row.level}, PIN: "pin",
 					Inputs: []signing.Input{{Content: d.intake(o, strings.Repeat("x", row.size)), Name: "one.txt"}},
@@ -67,7 +66,7 @@ func TestConfirmedResults(t *testing.T) {
 
 				// Only a repeated call gets it, until the end of its time.
 				found, err := o.Find(ctx, d.who, op.ID)
-				if d.must(err); found.State != signing.StateCompleted || found.Documents[0].Name == "" || found.Documents[0].Content != nil {
+				if d.must(err); found.State != operation.Completed || found.Documents[0].Name == "" || found.Documents[0].Content != nil {
 					t.Errorf("found: %+v", found.Documents)
 				}
 				again := func() {
@@ -75,7 +74,7 @@ func TestConfirmedResults(t *testing.T) {
 					d.must(o.Sweep(ctx))
 					d.must(o.Signer.Blobs.SweepBlobs(ctx, d.clock()))
 					other := confirmedOrder(op.ID)
-					other.Form = confirm.FormTransaction
+					other.Form = operation.FormTransaction
 					_, err := o.Confirmed(ctx, d.who, other)
 					d.is("another form", err, fault.InvalidOperation)
 					repeated, err := d.live().Confirmed(ctx, d.who, confirmedOrder(op.ID))
@@ -117,7 +116,7 @@ func TestConfirmedResults(t *testing.T) {
 			contents := d.contents(op.ID)
 			d.approve(op.ID)
 			d.keys.down = fault.New(fault.InvalidCertificate, "refused")
-			worked, err := o.CarryOutNext(t.Context())
+			worked, err := o.Next(t.Context())
 			if d.must(err); !worked || d.blob(contents) >= 0 {
 				t.Errorf("worked %v, and %d bytes of the request are still stored", worked, d.blob(contents))
 			}
@@ -128,14 +127,11 @@ func TestConfirmedResults(t *testing.T) {
 // contents returns the name of the blob with the documents of a request that waits for its confirmation.
 func (d *desk) contents(id string) string {
 	d.t.Helper()
-	c, _, err := d.records.ConfirmationContent(d.t.Context(), id)
-	d.must(err)
-	var plan struct{ Contents string }
-	d.must(json.Unmarshal(c.Plan, &plan))
-	if plan.Contents == "" {
+	r, _, err := d.world.operations.FindOperation(d.t.Context(), id)
+	if d.must(err); r.Contents == "" {
 		d.t.Fatal("no documents are stored")
 	}
-	return plan.Contents
+	return r.Contents
 }
 
 // blob returns the size of a blob; below 0 if there is none.

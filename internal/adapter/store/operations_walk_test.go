@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
@@ -149,7 +150,7 @@ func walk(t *testing.T, url string, seed uint64) {
 			return document.Digest{Name: suite.Streebog256.Name, New: suite.Streebog256.New}, nil
 		},
 	}
-	w.world = mortal{operations: store.Operations{DB: db}, answers: store.Answers{DB: db}, blobs: blob.NewPrepared(options), documents: signing.DocumentStore{Service: documents}}
+	w.world = mortal{operations: store.Operations{DB: db}, answers: store.Answers{DB: db}, blobs: blob.NewPrepared(options), documents: operation.DocumentStore{Service: documents}}
 	for i := range 5 {
 		id, record, err := documents.Save(t.Context(), w.who, document.Description{Name: fmt.Sprint("input", i)}, strings.NewReader(fmt.Sprint("document ", i)))
 		w.must(err)
@@ -208,15 +209,11 @@ func (w *walker) start(seed byte) {
 		Failed: w.sound,
 	})
 	w.must(err)
-	w.operations = signing.NewOperations(signing.Operations{
-		Signer: signer, Store: mortalOperations{m}, Documents: mortalDocuments{m}, Vault: w.ring, Audit: store.Audit{DB: m.operations.DB},
-		Callbacks: signing.Callbacks{
-			Messages: w.messages, Check: func(string) error { return nil },
-			Render: func(o *signing.Operation) (signing.Result, error) { return strings.NewReader(w.look(o)), nil },
-		},
-		Settings: signing.OperationSettings{Async: true, Attempts: 100},
+	w.operations, _ = m.signs(w.t, operation.Settings{Async: true, Attempts: 100}, operation.Deps{Vault: w.ring, Now: w.clock, Rand: signer.Rand}, signer, nil, operation.Callbacks{
+		Messages: w.messages, Check: func(string) error { return nil },
+		Render: func(o *operation.Operation) (signing.Result, error) { return strings.NewReader(w.look(o)), nil },
 	})
-	w.messages.OpenBodies(signing.CallbackForm, w.operations)
+	w.messages.OpenBodies(operation.CallbackForm, w.operations)
 	w.answers = &signing.Answers{Store: mortalAnswers{m}, Blobs: mortalBlobs{m}, Spool: w.spool, Vault: w.ring, Now: w.clock, Rand: signer.Rand}
 }
 
@@ -251,7 +248,7 @@ func (r walkReceiver) Send(_ context.Context, m notify.Message) error {
 }
 
 // look describes everything that is visible of an operation.
-func (w *walker) look(o *signing.Operation) string {
+func (w *walker) look(o *operation.Operation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %v", o.ID, o.State, o.Fault)
 	for i := range o.Documents {
@@ -279,7 +276,7 @@ func (w *walker) step(n int) {
 			w.repeat(w.asked[w.random.IntN(len(w.asked))])
 		}
 	case 3, 4:
-		_, err := w.operations.ExecuteNext(ctx)
+		_, err := w.operations.Next(ctx)
 		w.sound(err)
 	case 5:
 		if id := w.recent(); id != "" {
@@ -327,7 +324,7 @@ func (w *walker) meanwhile() {
 		return
 	}
 	w.pass(2 * time.Minute) // longer than a lease
-	_, err := w.other.ExecuteNext(w.t.Context())
+	_, err := w.other.Next(w.t.Context())
 	w.must(err)
 }
 
@@ -401,7 +398,7 @@ func (w *walker) request(key string, number uint64) {
 		}
 	}()
 	answer := ""
-	order.Keep = func(ctx context.Context, o *signing.Operation) (func(context.Context) error, error) {
+	order.Keep = func(ctx context.Context, o *operation.Operation) (func(context.Context) error, error) {
 		w.began = append(w.began, o.ID)
 		w.owed[o.ID] = order.Callback != ""
 		answer = w.look(o)
@@ -453,7 +450,7 @@ func (w *walker) see(id string) {
 	w.ended[id] = now
 	for i := range op.Documents {
 		d := &op.Documents[i]
-		if (op.State == signing.StateCompleted) != (d.Fault == nil && d.Over()) {
+		if (op.State == operation.Completed) != (d.Fault == nil && d.Over()) {
 			w.t.Errorf("an operation in the state %s has a document %+v", op.State, d)
 		}
 		if d.RefID == "" {
@@ -480,7 +477,7 @@ func (w *walker) finish() {
 	for range 60 {
 		for more := true; more; {
 			var err error
-			more, err = w.operations.ExecuteNext(ctx)
+			more, err = w.operations.Next(ctx)
 			w.must(err)
 		}
 		w.pass(time.Minute)

@@ -45,11 +45,9 @@ var sealedColumns = []sealedColumn{
 	{table: "held_requests", column: "sealed", row: "id", purpose: "held request"},
 	{table: "outbox", column: "sealed", row: "message_id", purpose: "message"},
 	{table: "captured_messages", column: "sealed", row: "message_id", purpose: "captured message"},
-	{table: "confirmation_contents", column: "secret", row: "id", purpose: "confirmation"},
 	{table: "confirmation_contents", column: "offline", row: "id", purpose: "confirmation"},
 	{table: "confirmation_answers", column: "sealed", row: "id", purpose: "confirmation"},
 	{table: "operations", column: "secret", row: "id", purpose: "operation"},
-	{table: "operations", column: "pin", row: "id", purpose: "operation pin"},
 	{table: "operations", column: "answer", row: "id", purpose: "operation"},
 	{table: "answers", column: "body", row: "caller || '/' || name", purpose: "kept answer"},
 	{table: "documents", column: "sealed_key", row: "id", place: func(row string) vault.Place {

@@ -23,7 +23,6 @@ var endsByItself = map[string]string{
 	"page cookie value":                        "cookie of a session, within pages.session",
 	"authorization request browser ":           "cookie of a sign-in under way",
 	"first step of a sign-in client mfa_token": "token of a sign-in under way",
-	"operation parameters operations plan":     "inside of the plan of an operation under way",
 	"canary master_keys canary":                "belongs to its master key",
 	"check of a master key backup key_check":   "in the manifest of a backup, which is restored with the master keys of its time",
 }

@@ -4,14 +4,16 @@ package store_test
 
 import (
 	"slices"
+	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
-	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 )
 
@@ -30,8 +32,10 @@ func TestWaitingFor(t *testing.T) {
 				if _, err := (store.Keys{DB: db}).AddRequest(t.Context(), keys.RequestRecord{UserID: id, Status: keys.Pending, CreatedAt: at}); err != nil {
 					t.Fatal(err)
 				}
-				o := &signing.OperationRecord{ID: id, UserID: id, Action: "SignDocument", State: signing.StateConfirmed, CreatedAt: at, CompleteBefore: now.Add(time.Hour)}
-				if added, err := (store.Operations{DB: db}).AddOperation(t.Context(), o, signing.Quota{Objects: 9, Bytes: 9}); err != nil || !added {
+				o := &operation.Stored{Purpose: confirm.ForOperation, Principal: []byte{}, Operation: operation.Operation{
+					ID: id, Owner: audit.Principal{UserID: id}, Action: "SignDocument", State: operation.Confirmed, CreatedAt: at, CompleteBefore: now.Add(time.Hour),
+				}}
+				if added, err := (store.Operations{DB: db}).AddOperation(t.Context(), o, operation.Quota{Objects: 9, Bytes: 9}); err != nil || !added {
 					t.Fatal(added, err)
 				}
 				r := &held.Request{ID: id, Object: id, State: held.Waiting, CreatedAt: at, ExpiresAt: now.Add(time.Hour), Digest: []byte{byte(i)}, Sealed: []byte{1}}
@@ -53,7 +57,7 @@ func TestWaitingFor(t *testing.T) {
 				for _, r := range list {
 					requests = append(requests, r.UserID)
 				}
-				active, err2 := store.Operations{DB: db}.UnderWay(t.Context(), c.operator, signing.UnderWay{}, 9, now)
+				active, err2 := store.Operations{DB: db}.UnderWay(t.Context(), c.operator, operation.UnderWay{}, 9, now)
 				for _, o := range active {
 					operations = append(operations, o.UserID)
 				}

@@ -45,7 +45,7 @@ func TestRightAnswerAgain(t *testing.T) {
 				w.wait(time.Minute)
 				w.assign(method)
 				o := order()
-				o.Purpose, o.Secret = confirm.ForSignIn, nil
+				o.Purpose = confirm.ForSignIn
 				r, err := w.Create(here, ivan, o)
 				w.must(err)
 				p, err := w.Challenge(here, ivan, confirm.Ask{ID: r.ID, Methods: []string{method}, Address: "41", Method: method})
@@ -143,7 +143,7 @@ func TestRightAnswerAgain(t *testing.T) {
 			for range limit {
 				w.wait(time.Minute) // until another code may be sent
 				o := order()
-				o.Purpose, o.Secret = confirm.ForSignIn, nil
+				o.Purpose = confirm.ForSignIn
 				r, err := w.Create(here, ivan, o)
 				w.must(err)
 				p, err := w.Challenge(here, ivan, confirm.Ask{ID: r.ID, Methods: []string{"otpviasms"}})

@@ -80,7 +80,7 @@ func (s *Service) answer(ctx context.Context, who audit.Principal, refID, answer
 		}
 	})
 	if err == nil {
-		s.start(&p.Record)
+		s.confirms(&p.Record)
 	}
 	if err == nil && p.Wrong != nil && ByPage(p.Record.Method) {
 		again, err := s.prompt(ctx, p.Record)
@@ -286,7 +286,7 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 		}
 		return Record{}, err
 	}
-	if _, err := s.content(ctx, &r, false); err != nil { // computes the digest again
+	if _, err := s.content(ctx, &r); err != nil { // computes the digest again
 		return Record{}, err
 	}
 	if signed, err = withKey(signed, v.Key); err != nil {
@@ -316,7 +316,7 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 		return err
 	})
 	if err == nil {
-		s.start(&after)
+		s.confirms(&after)
 	}
 	if err == nil && wrongNumber {
 		err = fault.New(fault.AuthenticationDeclined, "the number is wrong: the operation is declined")

@@ -93,19 +93,17 @@ func TestSMS(t *testing.T) {
 	}
 	content, err := w.Content(ctx, ivan, r.ID)
 	w.must(err)
-	if content.Secret != nil || string(content.Plan) != "the plan" || !strings.Contains(content.Shown["ru"], "договор.pdf") || !strings.Contains(content.Shown["en"], r.What.Group()) {
+	if string(content.Outline) != "the outline" || !strings.Contains(content.Shown["ru"], "договор.pdf") || !strings.Contains(content.Shown["en"], r.What.Group()) {
 		t.Errorf("content: %+v", content)
 	}
-	// Neither the code nor the PIN is in the files of the database.
+	// The code is not in the files of the database.
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(w.file + suffix)
 		w.must(err)
-		for _, secret := range []string{"PIN-93817264", `"` + code + `"`} {
-			if bytes.Contains(data, []byte(secret)) {
-				t.Errorf("the file %s contains %s", suffix, secret)
-			}
+		if bytes.Contains(data, []byte(`"`+code+`"`)) {
+			t.Errorf("the file %s contains the code %s", suffix, code)
 		}
-		if suffix == "-wal" && !bytes.Contains(data, []byte("the plan")) {
+		if suffix == "-wal" && !bytes.Contains(data, []byte("the outline")) {
 			t.Error("the scan of the file finds nothing at all")
 		}
 	}
@@ -565,7 +563,6 @@ func TestChangedDatabase(t *testing.T) {
 	for name, statement := range map[string]string{
 		"fields":                 `UPDATE confirmation_contents SET fields = CAST(REPLACE(CAST(fields AS TEXT), 'b.pdf', 'x.pdf') AS BLOB) WHERE id = ?1`,
 		"digest":                 `UPDATE confirmations SET what = zeroblob(32) WHERE id = ?1`,
-		"secret of another":      `UPDATE confirmation_contents SET secret = (SELECT c.secret FROM confirmation_contents c WHERE c.id <> ?1) WHERE id = ?1`,
 		"fields that are broken": `UPDATE confirmation_contents SET fields = '{' WHERE id = ?1`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -176,8 +176,8 @@ func (w *world) fill(driver, source, id string, records int) {
 				%d, %d, %d, 0, 0, %d + i, CASE WHEN i %% 2 = 0 THEN 0 ELSE %d END FROM n`,
 			records, id, id, map[string]string{"sqlite": "zeroblob(32)", "pgx": "decode(repeat('00', 32), 'hex')"}[driver],
 			at, at+300_000, at, at, at+1_200_000, at+1_200_000, at),
-		`INSERT INTO confirmation_contents (id, fields, shown, plan, secret, offline, result, approval)
-			SELECT id, what, what, what, what, what, what, what FROM confirmations`,
+		`INSERT INTO confirmation_contents (id, fields, shown, offline, result, approval)
+			SELECT id, what, what, what, what, what FROM confirmations`,
 		"ANALYZE",
 	} {
 		_, err := pool.Exec(statement)
@@ -208,7 +208,7 @@ func (w *world) smallOrder() confirm.Order {
 	parameters, err := what.NewValues(map[string]string{"CADESType": "BES", "IsDetached": "True"}, func(string) bool { return false })
 	w.must(err)
 	return confirm.Order{
-		Purpose: confirm.ForOperation, Plan: document, Secret: []byte("12345678"), Bytes: 1024,
+		Purpose: confirm.ForOperation, Bytes: 1024,
 		Fields: what.Fields{
 			Action: "SignDocument", Certificate: make(what.Hex, 32), PublicKey: make(what.Hex, 32), SignatureType: "CAdES", Parameters: parameters,
 			Documents: []what.Document{{Name: "договор.pdf", Size: 1024, Digest: sum[:]}},

@@ -17,9 +17,6 @@
 package confirm
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"time"
 
 	"tamga/internal/domain/confirm/what"
@@ -63,7 +60,6 @@ type Record struct {
 	Documents int    // number of documents
 	What      what.Digest
 	Bytes     int64 // bytes of stored documents, which count in the quota
-	Automatic bool  // carries itself out; see Order
 	CreatedAt time.Time
 
 	State State
@@ -137,27 +133,12 @@ func (r *Record) overdue(now time.Time) bool { return !r.State.Final() && !now.B
 type Content struct {
 	Fields what.Fields
 	Shown  map[string]string // what.Fields.Shown when the record was created
-	// Plan and Secret are of the caller of Create, for the execution. Both are deleted when
-	// the record ends.
-	Plan   []byte
-	Secret Secret
 	// Outline is of the caller of Create. It stays as long as the record.
 	Outline []byte
 	// Result is what Spend stored. Approval is the signed message of a device,
 	// a JSON object, with the public key of the device as its member "key".
 	Result   []byte
 	Approval []byte
-}
-
-// Secret is bytes that neither print nor have a JSON form.
-type Secret []byte
-
-// Format implements fmt.Formatter: every verb prints the same word.
-func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, "secret") }
-
-// MarshalJSON returns an error.
-func (s Secret) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("confirm: a secret has no JSON form")
 }
 
 // Order is a record to be created.
@@ -168,18 +149,11 @@ type Order struct {
 	Purpose Purpose
 	Fields  what.Fields
 	SignIn  string // as in Subject
-	// Plan says how the operation is carried out, in a format of the caller. Secret has
-	// what no plan may hold, such as a PIN that was checked. It is stored sealed.
-	Plan   []byte
-	Secret Secret
-	Bytes  int64 // bytes of documents that are stored for it
+	Bytes   int64  // bytes of documents that are stored for it
 	// Outline is what is shown of the operation as long as the record is stored. It names
-	// nothing that is deleted with the plan.
+	// nothing that is deleted when the record ends.
 	Outline []byte
-	// Automatic means that the operation is carried out as soon as it is confirmed, without
-	// a request: Service.NextAutomatic returns it.
-	Automatic bool
-	Life      time.Duration // until ConfirmBefore; 0: Settings.Life
+	Life    time.Duration // until ConfirmBefore; 0: Settings.Life
 }
 
 // Choice is one way to confirm.

@@ -284,7 +284,7 @@ func (w *world) is(name string, err error, want string) {
 // order returns an order of three documents.
 func order() confirm.Order {
 	o := confirm.Order{
-		Purpose: confirm.ForOperation, Plan: []byte("the plan"), Secret: []byte("PIN-93817264"), Bytes: 100,
+		Purpose: confirm.ForOperation, Outline: []byte("the outline"), Bytes: 100,
 		Fields: what.Fields{Action: "SignDocuments", Certificate: make(what.Hex, 32), PublicKey: make(what.Hex, 32), SignatureType: "CAdES"},
 	}
 	for _, name := range []string{"договор.pdf", "b.pdf", "c.pdf"} {
@@ -498,11 +498,7 @@ func TestEveryStepFromEveryState(t *testing.T) {
 			return e.Spend(ctx, nil, nil)
 		},
 		confirm.StepFail: func(r confirm.Record, _ string) error {
-			e, err := w.Take(ctx, ivan, r.ID, r.What)
-			if err != nil {
-				return err
-			}
-			return e.Fail(ctx, fault.New(fault.InvalidContent, "not a PDF"), nil)
+			return w.fail(r)
 		},
 	}
 	for _, from := range confirm.States() {

@@ -15,11 +15,10 @@ import (
 )
 
 // Execution is the lease of a confirmed record by the caller that carries it out. Only its
-// holder can spend the record. The lease ends by itself after Settings.Lease, unless it is
-// renewed, as CarryOut does.
+// holder can spend the record. The lease ends by itself after Settings.Lease.
 type Execution struct {
 	Record  Record
-	Content Content // with the secret
+	Content Content
 	// Done means that the record was carried out before. Content.Result has the result, and
 	// there is no lease.
 	Done bool
@@ -48,7 +47,7 @@ func (s *Service) Take(ctx context.Context, who audit.Principal, id string, sum 
 	case subtle.ConstantTimeCompare(sum[:], r.What[:]) != 1:
 		return nil, fault.New(fault.InvalidTransaction, "the documents, the parameters or the certificate differ from what was confirmed")
 	case done:
-		content, err := s.content(ctx, &r, false)
+		content, err := s.content(ctx, &r)
 		return &Execution{Record: r, Content: content, Done: true, s: s, who: who}, err
 	}
 	now := s.now()
@@ -63,7 +62,7 @@ func (s *Service) Take(ctx context.Context, who audit.Principal, id string, sum 
 	if !leased {
 		return nil, s.taken(ctx, r.ID, now)
 	}
-	if e.Content, err = s.content(ctx, &r, true); err != nil {
+	if e.Content, err = s.content(ctx, &r); err != nil {
 		return nil, errors.Join(err, e.Release(ctx))
 	}
 	return e, nil
@@ -94,12 +93,21 @@ func (s *Service) Ready(ctx context.Context, who audit.Principal, id string) (r 
 	return r, false, nil
 }
 
-// Complete ends a confirmed record of who as Completed, in the transaction of ctx. change makes what
-// belongs to it, before the events are sent. A record that is not confirmed any more gives the fault of its
-// present state. All errors roll the transaction back.
-func (s *Service) Complete(ctx context.Context, who audit.Principal, r *Record, change func(ctx context.Context) error) error {
-	m := Move{At: s.now()}
-	m.From, m.To = leads(StepComplete)
+// Complete ends a confirmed record of who as Completed, in the transaction of ctx. proof is the evidence of
+// what was done; nil: none. change makes what belongs to it, before the events are sent. A record that is not
+// confirmed any more gives the fault of its present state. All errors roll the transaction back.
+func (s *Service) Complete(ctx context.Context, who audit.Principal, r *Record, proof []byte, change func(ctx context.Context) error) error {
+	return s.over(ctx, who, r, StepComplete, Move{Proof: proof}, change)
+}
+
+// Fail is Complete for what can never be carried out. The record ends as Error.
+func (s *Service) Fail(ctx context.Context, who audit.Principal, r *Record, f *fault.Error, change func(ctx context.Context) error) error {
+	return s.over(ctx, who, r, StepFail, Move{Code: f.Code, Message: f.Message}, change)
+}
+
+func (s *Service) over(ctx context.Context, who audit.Principal, r *Record, step Step, m Move, change func(ctx context.Context) error) error {
+	m.At = s.now()
+	m.From, m.To = leads(step)
 	after, moved, err := s.deps.Store.MoveConfirmation(ctx, r.ID, m)
 	if err == nil && !moved {
 		err = s.refused(ctx, r.ID, m.At)
@@ -111,6 +119,27 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, r *Record, 
 		return fault.Rollback(err)
 	}
 	return s.note(ctx, who, &after, "")
+}
+
+// OtherOperation is the fault of a request that does not carry out the operation of its
+// token.
+func OtherOperation() error {
+	return fault.New(fault.InvalidOperation, "the access token is that of an operation which is carried out by another request")
+}
+
+// Confirmed returns a channel that has a value after this process has confirmed a record. Other
+// processes learn of it by asking the database.
+func (s *Service) Confirmed() <-chan struct{} { return s.confirmed }
+
+// confirms wakes the goroutine that waits for Confirmed.
+func (s *Service) confirms(r *Record) {
+	if r.State != Confirmed {
+		return
+	}
+	select {
+	case s.confirmed <- struct{}{}:
+	default:
+	}
 }
 
 // leases are the leases of executions.
@@ -134,11 +163,10 @@ func (s *Service) taken(ctx context.Context, id string, now time.Time) error {
 	return s.refused(ctx, id, now)
 }
 
-// Release ends the lease, and wipes the secret. A record that was not spent stays Confirmed.
+// Release ends the lease. A record that was not spent stays Confirmed.
 // The stored state decides, so Release may follow every failure, also one whose commit is
 // unknown. The end of the request does not stop it.
 func (e *Execution) Release(ctx context.Context) error {
-	clear(e.Content.Secret)
 	ctx = context.WithoutCancel(ctx)
 	return e.s.deps.Executions.ReleaseConfirmation(ctx, e.Record.ID, e.lease.Token)
 }
@@ -151,7 +179,7 @@ func (e *Execution) Release(ctx context.Context) error {
 // Spend commits. It must not be called inside a transaction, where its changes could still be
 // rolled back: SpendWith is for that.
 func (e *Execution) Spend(ctx context.Context, result []byte, beside func(ctx context.Context) error) error {
-	return e.end(ctx, StepComplete, nil, alone, func(ctx context.Context) ([]byte, error) {
+	return e.end(ctx, alone, func(ctx context.Context) ([]byte, error) {
 		if beside == nil {
 			return result, nil
 		}
@@ -164,23 +192,13 @@ func (e *Execution) Spend(ctx context.Context, result []byte, beside func(ctx co
 // several times, and returns nil only if it has committed. An error of do rolls the
 // transaction back. The execution is Done after the commit.
 func (e *Execution) SpendWith(ctx context.Context, atomic func(ctx context.Context, fn func(ctx context.Context) error) error, do func(ctx context.Context) ([]byte, error)) error {
-	return e.end(ctx, StepComplete, nil, atomic, do)
-}
-
-// Fail ends the record as Error with a fault that will not pass.
-func (e *Execution) Fail(ctx context.Context, f *fault.Error, beside func(ctx context.Context) error) error {
-	return e.end(ctx, StepFail, f, alone, func(ctx context.Context) ([]byte, error) {
-		if beside == nil {
-			return nil, nil
-		}
-		return nil, beside(ctx)
-	})
+	return e.end(ctx, atomic, do)
 }
 
 // alone leaves the transaction to the store.
 func alone(ctx context.Context, fn func(ctx context.Context) error) error { return fn(ctx) }
 
-func (e *Execution) end(ctx context.Context, step Step, f *fault.Error, atomic func(context.Context, func(context.Context) error) error, do func(ctx context.Context) ([]byte, error)) error {
+func (e *Execution) end(ctx context.Context, atomic func(context.Context, func(context.Context) error) error, do func(ctx context.Context) ([]byte, error)) error {
 	s := e.s
 	if err := s.deps.Executions.Outside(ctx); err != nil {
 		return err
@@ -191,14 +209,10 @@ func (e *Execution) end(ctx context.Context, step Step, f *fault.Error, atomic f
 	err := atomic(ctx, func(ctx context.Context) (err error) {
 		now := s.now()
 		m := Move{At: now}
-		m.From, m.To = leads(step)
+		m.From, m.To = leads(StepComplete)
 		after = e.Record
 		after.State, after.UpdatedAt, after.EndedAt = m.To, now, now
 		after.Code, after.Message = "", ""
-		if f != nil {
-			m.Code, m.Message = f.Code, f.Message
-			after.Code, after.Message = f.Code, f.Message
-		}
 		spent, err = s.deps.Executions.SpendConfirmation(ctx, e.Record.ID, e.lease.Token, m, func(ctx context.Context) ([]byte, error) {
 			if err := s.note(ctx, e.who, &after, ""); err != nil {
 				return nil, err
@@ -212,7 +226,6 @@ func (e *Execution) end(ctx context.Context, step Step, f *fault.Error, atomic f
 		return s.refused(ctx, e.Record.ID, s.now())
 	}
 	if err == nil {
-		clear(e.Content.Secret)
 		e.Record, e.Content.Result, e.Done = after, result, true
 	}
 	return err

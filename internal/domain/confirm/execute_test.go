@@ -4,10 +4,8 @@ package confirm_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,7 +39,7 @@ func TestTake(t *testing.T) {
 	}
 	e, err := w.Take(ctx, ivan, r.ID, r.What)
 	w.must(err)
-	if e.Done || string(e.Content.Secret) != "PIN-93817264" || string(e.Content.Plan) != "the plan" || len(e.Content.Fields.Documents) != 3 {
+	if e.Done || string(e.Content.Outline) != "the outline" || len(e.Content.Fields.Documents) != 3 {
 		t.Errorf("taken: %+v", e)
 	}
 	_, err = w.Take(ctx, ivan, r.ID, r.What)
@@ -70,7 +68,7 @@ func TestTake(t *testing.T) {
 	w.wait(time.Second)
 	e, err = w.Take(ctx, ivan, r.ID, r.What)
 	w.must(err)
-	if !e.Done || string(e.Content.Result) != "result" || len(e.Content.Secret)+len(e.Content.Plan) != 0 {
+	if !e.Done || string(e.Content.Result) != "result" || string(e.Content.Outline) != "the outline" {
 		t.Errorf("again: %+v", e)
 	}
 	_, err = w.Take(ctx, ivan, r.ID, changed)
@@ -95,7 +93,8 @@ func TestTake(t *testing.T) {
 	e, err = w.Take(ctx, ivan, r.ID, r.What)
 	w.must(err)
 	w.is("the lost lease", dead.Spend(ctx, []byte("late"), nil), fault.InvalidTransaction)
-	w.must(e.Fail(ctx, fault.New(fault.InvalidContent, "not a PDF"), nil))
+	w.must(w.fail(r))
+	w.is("a lease of what has failed", e.Spend(ctx, []byte("late"), nil), fault.InvalidContent)
 	_, err = w.Take(ctx, ivan, r.ID, r.What)
 	w.is("after an error", err, fault.InvalidContent)
 }
@@ -119,7 +118,7 @@ func TestSpendWithRollsBack(t *testing.T) {
 	w.must(err)
 	ran := 0
 	do := func(context.Context) ([]byte, error) {
-		if ran++; e.Done || string(e.Content.Secret) != "PIN-93817264" {
+		if ran++; e.Done {
 			t.Errorf("run %d before the commit: %+v", ran, e)
 		}
 		return []byte("result"), nil
@@ -156,159 +155,192 @@ func TestSpendWithRollsBack(t *testing.T) {
 	w.must(err)
 }
 
-// renewals tells when a lease was extended.
-type renewals struct {
-	confirm.ExecutionStore
-	held chan bool
+// fail ends a confirmed record with a fault, as what can never be carried out.
+func (w *world) fail(r confirm.Record) error {
+	return w.deps.Store.Atomic(w.t.Context(), lock.User(ivanID), func(ctx context.Context) error {
+		return w.Fail(ctx, ivan, &r, fault.New(fault.InvalidContent, "not a PDF"), func(context.Context) error { return nil })
+	})
 }
 
-func (r renewals) ExtendConfirmation(ctx context.Context, id, lease string, until time.Time) (bool, error) {
-	held, err := r.ExecutionStore.ExtendConfirmation(ctx, id, lease, until)
-	select {
-	case r.held <- held:
-	case <-ctx.Done():
-	}
-	return held, err
-}
-
-// TestLeaseIsRenewed carries an operation out for longer than its lease.
-func TestLeaseIsRenewed(t *testing.T) {
-	w := open(t, nil)
-	r := w.confirmed()
-	renewed := renewals{w.deps.Executions, make(chan bool)}
-	w.deps.Executions = renewed
-	settings := confirm.DefaultSettings()
-	settings.Lease = 30 * time.Millisecond
-	service, err := confirm.New(settings, w.deps)
-	w.must(err)
-	w.must(service.CarryOut(t.Context(), ivan, r.ID, confirm.Work{
-		Mine: func(string) bool { return true },
-		Describe: func(ctx context.Context, r *confirm.Record, _ []byte) (what.Fields, error) {
-			c, err := w.Content(ctx, ivan, r.ID)
-			return c.Fields, err
-		},
-		Do: func(ctx context.Context, e *confirm.Execution) error {
-			w.wait(time.Minute)
-			// The first renewal may have begun before the minute.
-			for range 2 {
-				if !<-renewed.held {
-					t.Error("the lease is lost")
-				}
+// TestComplete ends confirmed records in the transaction of a caller: as carried out, with the evidence
+// of what was done, and as failed.
+func TestComplete(t *testing.T) {
+	onEngines(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		never := fault.New(fault.InvalidContent, "not a PDF")
+		for _, end := range []struct {
+			to     confirm.State
+			proof  string
+			call   func(ctx context.Context, r *confirm.Record, change func(context.Context) error) error
+			result string // fault of Take after the end; "" for none
+		}{
+			{confirm.Completed, "the evidence", func(ctx context.Context, r *confirm.Record, change func(context.Context) error) error {
+				return w.Complete(ctx, ivan, r, []byte("the evidence"), change)
+			}, ""},
+			{confirm.Completed, "", func(ctx context.Context, r *confirm.Record, change func(context.Context) error) error {
+				return w.Complete(ctx, ivan, r, nil, change)
+			}, ""},
+			{confirm.Error, "", func(ctx context.Context, r *confirm.Record, change func(context.Context) error) error {
+				return w.Fail(ctx, ivan, r, never, change)
+			}, fault.InvalidContent},
+		} {
+			w.assign("otpviasms")
+			w.must(w.Forgive(ctx, ivanID))
+			closed := func() time.Time {
+				until, err := w.deps.Answers.ClosedUntil(ctx, ivanID, "oath")
+				w.must(err)
+				return until
 			}
-			_, err := w.Take(ctx, ivan, r.ID, r.What)
-			w.is("after a minute", err, fault.Unavailable)
-			return e.Spend(ctx, []byte("result"), nil)
-		},
-	}))
-	if got := w.stored(r.ID).State; got != confirm.Completed {
-		t.Errorf("carried out: %s", got)
-	}
-}
-
-// TestEndedMeanwhile has another call end a record while it is carried out, at each step that
-// may fail because of that. A failure beside a record that is still confirmed stays.
-func TestEndedMeanwhile(t *testing.T) {
-	lost := fault.New(fault.Lost, "the documents are gone")
-	other := errors.New("a failure")
-	for _, row := range []struct {
-		name, step string
-		end        string // how the record ends; "" if it does not
-		failure    error  // nil: the step gives other fields
-		want       string // code; "" for the result of the other call, "other" for the failure itself
-	}{
-		{"cancelled, then no documents", "describe", "cancel", lost, fault.InvalidTransaction},
-		{"cancelled, then other fields", "describe", "cancel", nil, fault.InvalidTransaction},
-		{"cancelled, then a failure", "describe", "cancel", other, fault.InvalidTransaction},
-		{"carried out, then no documents", "describe", "complete", lost, ""},
-		{"carried out, then other fields", "describe", "complete", nil, ""},
-		{"cancelled while signing", "do", "cancel", lost, fault.InvalidTransaction},
-		{"cancelled while signing, a failure", "do", "cancel", other, fault.InvalidTransaction},
-		{"carried out while signing, then no documents", "do", "complete", lost, fault.InvalidTransaction},
-		{"carried out while signing, then no answer", "do", "complete", &fault.Outage{Message: "unknown", Err: other}, "other"},
-		{"no documents", "describe", "", lost, fault.Lost},
-		{"other fields", "describe", "", nil, fault.InvalidTransaction},
-		{"a failure", "describe", "", other, "other"},
-		{"a failure while signing", "do", "", other, "other"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			w := open(t, nil)
+			// ends makes a change of the caller, and ends a record beside it.
+			ends := func(r *confirm.Record, change func(context.Context) error) error {
+				return w.deps.Store.Atomic(ctx, lock.User(ivanID), func(ctx context.Context) error {
+					if _, err := w.deps.Answers.CountWrong(ctx, ivanID, "oath", w.clock(), confirm.Limit{Wrong: 1, Window: time.Hour, Closed: time.Hour}); err != nil {
+						return err
+					}
+					return end.call(ctx, r, change)
+				})
+			}
 			r := w.confirmed()
-			end := func(ctx context.Context) {
-				switch row.end {
-				case "cancel":
+			events := len(w.messages.events)
+			// An error of the change takes all with it, a fault too.
+			failed := errors.New("the disk is full")
+			for _, failure := range []error{failed, fault.New(fault.InvalidPIN, "wrong")} {
+				if err := ends(&r, func(context.Context) error { return failure }); !errors.Is(err, failure) {
+					t.Errorf("%s: %v, want %v", end.to, err, failure)
+				}
+				if got := w.stored(r.ID); got.State != confirm.Confirmed || got.Code != "" || len(w.messages.events) != events || !closed().IsZero() {
+					t.Errorf("%s: after %v the record is %s, %q, events %v", end.to, failure, got.State, got.Code, w.messages.events[events:])
+				}
+				w.noted(r.ID, confirm.Confirmed)
+			}
+			ran := 0
+			w.must(ends(&r, func(context.Context) error {
+				if ran++; len(w.messages.events) != events {
+					t.Errorf("%s: the events %v before the change", end.to, w.messages.events[events:])
+				}
+				return nil
+			}))
+			got := w.stored(r.ID)
+			if ran != 1 || len(w.messages.events) != events+1 || got.State != end.to || !got.EndedAt.Equal(w.clock()) || closed().IsZero() {
+				t.Errorf("%s: %d changes, events %v, %+v", end.to, ran, w.messages.events[events:], got)
+			}
+			w.noted(r.ID, end.to)
+			if failed := end.to == confirm.Error; failed != (got.Code == never.Code && got.Message == never.Message) || !failed && got.Code+got.Message != "" {
+				t.Errorf("%s: %q, %q", end.to, got.Code, got.Message)
+			}
+			content, err := w.Content(ctx, ivan, r.ID)
+			if w.must(err); string(content.Result) != end.proof || string(content.Outline) != "the outline" {
+				t.Errorf("%s: the content %+v", end.to, content)
+			}
+			_, err = w.Take(ctx, ivan, r.ID, r.What)
+			w.is(string(end.to), err, end.result)
+
+			// A record that is not confirmed, or not any more, stays what it is, and so does all else.
+			for state, bring := range map[confirm.State]struct {
+				code string
+				make func() confirm.Record
+			}{
+				confirm.Created:    {fault.InvalidTransaction, w.create},
+				confirm.Challenged: {fault.InvalidTransaction, func() confirm.Record { r, _ := w.bySMS(); return r }},
+				confirm.Declined: {fault.AuthenticationDeclined, func() confirm.Record {
+					r, err := w.Decline(ctx, ivan, w.create().ID)
+					w.must(err)
+					return r
+				}},
+				confirm.Cancelled: {fault.InvalidTransaction, func() confirm.Record {
+					r := w.confirmed()
 					_, err := w.Cancel(ctx, ivan, r.ID)
 					w.must(err)
-				case "complete":
-					w.wait(time.Minute) // a lease ends
+					return r
+				}},
+				confirm.Expired: {fault.TransactionExpired, func() confirm.Record {
+					r := w.confirmed()
+					w.wait(1200 * time.Second)
+					w.must(w.Sweep(ctx))
+					return r
+				}},
+				confirm.Completed: {fault.InvalidTransaction, func() confirm.Record {
+					r := w.confirmed()
 					e, err := w.Take(ctx, ivan, r.ID, r.What)
 					w.must(err)
-					w.must(e.Spend(ctx, []byte("of the other call"), nil))
+					w.must(e.Spend(ctx, []byte("of another call"), nil))
+					return r
+				}},
+				confirm.Error: {fault.InvalidContent, func() confirm.Record {
+					r := w.confirmed()
+					w.must(w.fail(r))
+					return r
+				}},
+			} {
+				w.must(w.Forgive(ctx, ivanID))
+				w.wait(time.Minute) // until another code may be sent
+				r := bring.make()
+				before := w.stored(r.ID)
+				if before.State != state {
+					t.Fatalf("the record is %s, want %s", before.State, state)
 				}
-			}
-			result := ""
-			err := w.CarryOut(t.Context(), ivan, r.ID, confirm.Work{
-				Mine: func(string) bool { return true },
-				Describe: func(ctx context.Context, r *confirm.Record, _ []byte) (what.Fields, error) {
-					c, err := w.Content(ctx, ivan, r.ID)
-					w.must(err)
-					if row.step != "describe" {
-						return c.Fields, nil
-					}
-					end(ctx)
-					c.Fields.SignatureType += " changed"
-					return c.Fields, row.failure
-				},
-				Do: func(ctx context.Context, e *confirm.Execution) error {
-					if row.step != "do" {
-						t.Error("it is carried out")
-					}
-					end(ctx)
-					return row.failure
-				},
-				Again: func(_ context.Context, e *confirm.Execution) error {
-					result = string(e.Content.Result)
+				stored, err := w.Content(ctx, ivan, r.ID)
+				w.must(err)
+				events := len(w.messages.events)
+				err = ends(&r, func(context.Context) error {
+					t.Errorf("%s from %s: the change is made", end.to, state)
 					return nil
-				},
-			})
-			if row.want == "other" {
-				if !errors.Is(err, other) {
-					t.Errorf("%v, want the failure", err)
-				}
-			} else {
-				w.is(row.name, err, row.want)
-			}
-			if want := row.end == "complete" && row.step == "describe"; want != (result == "of the other call") {
-				t.Errorf("the result %q", result)
-			}
-		})
-	}
-}
-
-// TestSecretIsNotPrinted prints an execution in every form.
-func TestSecretIsNotPrinted(t *testing.T) {
-	w := open(t, nil)
-	r := w.confirmed()
-	e, err := w.Take(t.Context(), ivan, r.ID, r.What)
-	w.must(err)
-	secret := string(e.Content.Secret)
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		for _, value := range []any{e.Content, e.Content.Secret, order()} {
-			text := fmt.Sprintf(verb, value)
-			for _, form := range []string{secret, fmt.Sprintf("%x", secret), strings.Trim(fmt.Sprint([]byte(secret)), "[]")} {
-				if strings.Contains(text, form) {
-					t.Errorf("%s prints the secret: %s", verb, text)
+				})
+				w.is(string(end.to+" from "+state), err, bring.code)
+				content, err := w.Content(ctx, ivan, r.ID)
+				w.must(err)
+				if d := cmp.Diff(before, w.stored(r.ID)) + cmp.Diff(stored.Result, content.Result); d != "" || len(w.messages.events) != events || !closed().IsZero() {
+					t.Errorf("%s from %s: events %v, %s", end.to, state, w.messages.events[events:], d)
 				}
 			}
 		}
+	})
+}
+
+// TestConfirmed tells the process that a record was confirmed, by an answer or by a device, and of nothing else.
+func TestConfirmed(t *testing.T) {
+	ctx := t.Context()
+	w := open(t, nil)
+	told := func(name string, want bool) {
+		t.Helper()
+		got := false
+		select {
+		case <-w.Confirmed():
+			got = true
+		default:
+		}
+		if got != want {
+			t.Errorf("%s: told %v, want %v", name, got, want)
+		}
 	}
-	if text, err := json.Marshal(e.Content); err == nil {
-		t.Errorf("JSON: %s", text)
+	r, code := w.bySMS()
+	_, err := w.Answer(ctx, ivan, r.RefID, other(code))
+	w.must(err)
+	told("a wrong code", false)
+	_, err = w.Answer(ctx, ivan, r.RefID, code)
+	w.must(err)
+	told("the right code", true)
+	told("once", false)
+	e, err := w.Take(ctx, ivan, r.ID, r.What)
+	w.must(err)
+	w.must(e.Spend(ctx, nil, nil))
+	_, err = w.Decline(ctx, ivan, w.create().ID)
+	w.must(err)
+	told("carried out, and declined", false)
+	w.assign("mydss")
+	byDevice := func(approved bool) {
+		t.Helper()
+		r := w.challenge(w.create(), confirm.Ask{Method: "mydss", Address: "41"}).Record
+		_, err := w.Approve(ctx, verdict(r, func(v *confirm.Verdict) { v.Approved = approved }))
+		w.must(err)
 	}
-	inside := e.Content.Secret
-	w.must(e.Release(t.Context()))
-	if strings.Contains(string(inside), "PIN") {
-		t.Error("the secret is in memory after the release")
+	byDevice(false)
+	told("a refusal of a device", false)
+	for range 3 { // nobody waits in between
+		byDevice(true)
 	}
+	told("approvals of a device", true)
+	told("approvals of a device, once", false)
 }
 
 // TestEachFieldChanged changes each kind of field between creation and execution.

@@ -36,9 +36,6 @@ func (w *world) begin(ctx context.Context, p confirm.Purpose, method, address st
 	w.t.Helper()
 	o := order()
 	o.Purpose = p
-	if p.SignIn() {
-		o.Secret = nil
-	}
 	r, err := w.Create(ctx, ivan, o)
 	w.must(err)
 	begun, err := w.Challenge(ctx, ivan, confirm.Ask{ID: r.ID, Method: method, Address: address})

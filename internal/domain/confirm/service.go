@@ -22,7 +22,6 @@ import (
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
-	"tamga/internal/domain/vault"
 )
 
 // Assigned are the authentication methods of users.
@@ -79,11 +78,11 @@ type Deps struct {
 // by too many wrong answers.
 type Service struct {
 	*Canceller
-	settings Settings
-	deps     Deps
-	codes    *contact.Codes
-	methods  []method // accepted ones, in the order of the settings
-	started  chan struct{}
+	settings  Settings
+	deps      Deps
+	codes     *contact.Codes
+	methods   []method // accepted ones, in the order of the settings
+	confirmed chan struct{}
 }
 
 // New checks the settings.
@@ -97,7 +96,7 @@ func New(s Settings, d Deps) (*Service, error) {
 	}
 	service := &Service{
 		Canceller: NewCanceller(CancelDeps{Store: d.Store, Answers: d.Answers, Audit: d.Audit, Events: d.Messages, Render: d.Render, Follower: d.Follower, Language: s.Language, Now: d.Now}),
-		settings:  s, deps: d, codes: codes, started: make(chan struct{}, 1),
+		settings:  s, deps: d, codes: codes, confirmed: make(chan struct{}, 1),
 	}
 	for _, name := range s.Methods {
 		i := slices.IndexFunc(rows, func(r Row) bool { return r.Name == name })
@@ -136,7 +135,7 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 	}
 	r := Record{
 		Subject: Subject{UserID: who.UserID, ClientID: who.ClientID, Operator: who.Actor, SignIn: o.SignIn},
-		Purpose: o.Purpose, Action: o.Fields.Action, Documents: len(o.Fields.Documents), What: sum, Bytes: o.Bytes, Automatic: o.Automatic,
+		Purpose: o.Purpose, Action: o.Fields.Action, Documents: len(o.Fields.Documents), What: sum, Bytes: o.Bytes,
 		State: Created, CreatedAt: now, UpdatedAt: now, ConfirmBefore: now.Add(life),
 	}
 	if r.RefID, err = s.newID(); err != nil {
@@ -147,7 +146,7 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 			return Record{}, err
 		}
 	}
-	content, err := s.storedContent(&r, &o)
+	content, err := o.storedContent()
 	if err != nil {
 		return Record{}, err
 	}
@@ -245,26 +244,17 @@ func neighbourhood(network string) string {
 }
 
 // storedContent returns the content of a new record as it is stored.
-func (s *Service) storedContent(r *Record, o *Order) (*StoredContent, error) {
+func (o *Order) storedContent() (*StoredContent, error) {
 	shown, err := o.Fields.Shown()
 	if err != nil {
 		return nil, err
 	}
-	c := &StoredContent{Plan: o.Plan, Outline: o.Outline}
+	c := &StoredContent{Outline: o.Outline}
 	if c.Fields, err = json.Marshal(o.Fields); err != nil {
 		return nil, err
 	}
-	if c.Shown, err = json.Marshal(shown); err != nil {
-		return nil, err
-	}
-	if len(o.Secret) > 0 {
-		c.Secret, err = s.deps.Vault.Seal(secretPlace(r.ID), o.Secret)
-	}
+	c.Shown, err = json.Marshal(shown)
 	return c, err
-}
-
-func secretPlace(id string) vault.Place {
-	return vault.Place{Purpose: "confirmation", Table: "confirmation_contents", Row: id, Column: "secret"}
 }
 
 // Find returns a record of who.
@@ -282,18 +272,18 @@ func (s *Service) UserOf(ctx context.Context, id string) (string, error) {
 	return r.UserID, err
 }
 
-// Content returns the content of a record of who, without its secret.
+// Content returns the content of a record of who.
 func (s *Service) Content(ctx context.Context, who audit.Principal, id string) (Content, error) {
 	r, err := s.Find(ctx, who, id)
 	if err != nil {
 		return Content{}, err
 	}
-	return s.content(ctx, &r, false)
+	return s.content(ctx, &r)
 }
 
 // content reads the content of a record and checks that its fields give the digest of the
 // record: otherwise another program changed the database.
-func (s *Service) content(ctx context.Context, r *Record, secret bool) (Content, error) {
+func (s *Service) content(ctx context.Context, r *Record) (Content, error) {
 	stored, found, err := s.deps.Store.ConfirmationContent(ctx, r.ID)
 	if err != nil {
 		return Content{}, err
@@ -301,17 +291,12 @@ func (s *Service) content(ctx context.Context, r *Record, secret bool) (Content,
 	if !found {
 		return Content{}, fmt.Errorf("confirm: record %s has no content", r.ID)
 	}
-	c := Content{Plan: stored.Plan, Outline: stored.Outline, Result: stored.Result, Approval: stored.Approval}
+	c := Content{Outline: stored.Outline, Result: stored.Result, Approval: stored.Approval}
 	if c.Fields, err = r.fields(stored.Fields); err != nil {
 		return Content{}, err
 	}
 	if err := json.Unmarshal(stored.Shown, &c.Shown); err != nil {
 		return Content{}, fmt.Errorf("confirm: record %s: %w", r.ID, err)
-	}
-	if secret && len(stored.Secret) > 0 {
-		if c.Secret, err = s.deps.Vault.Open(secretPlace(r.ID), stored.Secret); err != nil {
-			return Content{}, fmt.Errorf("confirm: record %s: %w", r.ID, err)
-		}
 	}
 	return c, nil
 }

@@ -33,7 +33,7 @@ const (
 )
 
 // StoredContent is Content as it is stored: JSON, sealed secrets, opaque bytes.
-type StoredContent struct{ Fields, Shown, Plan, Outline, Secret, Offline, Result, Approval []byte }
+type StoredContent struct{ Fields, Shown, Outline, Offline, Result, Approval []byte }
 
 // Challenge is a challenge that begins or is repeated.
 type Challenge struct {
@@ -57,11 +57,12 @@ type Move struct {
 	Declined       []int     // of a record that is confirmed or declined
 	Code, Message  string
 	Approval       []byte // signed message of a device; nil: none
+	Proof          []byte // evidence of what was done, of a record that is completed; nil: none
 }
 
 // Store keeps records. Each method is one atomic step, whatever other processes do at the
 // same time. A record whose new state is final leaves the quota, loses its lease, and its
-// plan, secret and offline challenge are deleted, in the same step.
+// offline challenge is deleted, in the same step.
 type Store interface {
 	// Atomic locks the set, then runs fn in one transaction. fn decides by what its changing
 	// statements report, or by what it read about a user in the set. A nested Atomic joins
@@ -106,18 +107,8 @@ type ExecutionStore interface {
 	// LeaseConfirmation leases a confirmed record for one execution until a time. It
 	// reports false if another execution has it, or if it has expired or is not Confirmed.
 	LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (leased bool, err error)
-	// ExtendConfirmation extends a lease. It reports false if the lease is lost or the record
-	// is no longer Confirmed.
-	ExtendConfirmation(ctx context.Context, id, lease string, until time.Time) (held bool, err error)
 	// ReleaseConfirmation ends a lease. The record stays Confirmed.
 	ReleaseConfirmation(ctx context.Context, id, lease string) error
-	// ClaimAutomatic returns the confirmed record that has been due for the longest time
-	// among those that carry themselves out and are not leased, and makes it due again at
-	// again.
-	ClaimAutomatic(ctx context.Context, now, again time.Time) (r Record, found bool, err error)
-	// PostponeAutomatic makes such a record due at a time, and stores Record.Code and
-	// Record.Message.
-	PostponeAutomatic(ctx context.Context, id string, at time.Time, code, message string) error
 	// SpendConfirmation makes the move for the holder of the lease, runs do in the same
 	// transaction and stores the result that do returns. An error of do rolls everything
 	// back. It reports false, and does not run do, if the holder has lost the lease.

@@ -12,7 +12,7 @@ import (
 // Waiting is a record that waits for the verdict of a device.
 type Waiting struct {
 	Record  Record
-	Content Content // without plan, result and approval
+	Content Content // Fields and Shown alone
 }
 
 // Limits of one page of ListForDevice. The second one bounds the work: the digest of each
@@ -77,6 +77,6 @@ func (r *Record) asks(kid string) bool {
 }
 
 func (s *Service) waiting(ctx context.Context, r *Record) (Waiting, error) {
-	c, err := s.content(ctx, r, false)
+	c, err := s.content(ctx, r)
 	return Waiting{Record: *r, Content: Content{Fields: c.Fields, Shown: c.Shown}}, err
 }

@@ -38,7 +38,7 @@ func (d *Delays) Propose(ctx context.Context, who audit.Principal, id string) (r
 	if r, err = d.Requests.delayed(ctx, who, id); err != nil {
 		return r, nil, err
 	}
-	_, waiting, err = d.Operations.Start(ctx, &operation.Order{
+	waiting, _, err = d.Operations.Start(ctx, &operation.Order{
 		Kind: ToEndDelay, Form: operation.FormChange, Owner: who, Confirming: operation.Always, Plan: delay{r.ID},
 	})
 	return r, waiting, err

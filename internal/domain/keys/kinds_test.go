@@ -26,14 +26,16 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// rows keeps what an operation on keys gives to its stores, and returns another plan of it. It never
-// carries anything out.
+// rows keeps what an operation on keys gives to its stores, and returns another plan of it. It cannot
+// spend one.
 type rows struct {
 	operation.Store
+	operation.Confirmations
 	fields what.Fields
 	row    *operation.Stored
 	plan   []byte
 	form   operation.Form
+	leases int // that are not released
 }
 
 func (r *rows) CanConfirm(context.Context, string) error { return nil }
@@ -48,19 +50,20 @@ func (r *rows) Ready(context.Context, audit.Principal, string) (confirm.Record, 
 	return confirm.Record{ID: "record", What: sum}, false, err
 }
 
-func (r *rows) Complete(context.Context, audit.Principal, *confirm.Record, func(context.Context) error) error {
-	panic("nothing is carried out")
-}
-
 func (r *rows) Atomic(ctx context.Context, _ lock.Set, fn func(context.Context) error) error {
 	return fn(ctx)
 }
-func (r *rows) AddOperation(_ context.Context, o *operation.Stored) error { r.row = o; return nil }
-func (r *rows) FindOperation(context.Context, string) (*operation.Stored, bool, error) {
+func (r *rows) AddOperation(_ context.Context, o *operation.Stored, _ operation.Quota) (bool, error) {
+	r.row = o
+	return true, nil
+}
+func (r *rows) ClaimOperation(context.Context, string, lease.Lease, time.Time) (*operation.Stored, bool, error) {
+	r.leases++
 	row := *r.row
-	row.Plan, row.Form = r.plan, r.form
+	row.State, row.Plan, row.Form = operation.Confirmed, r.plan, r.form
 	return &row, true, nil
 }
+func (r *rows) ReleaseOperation(context.Context, string, string) error { r.leases--; return nil }
 
 // errNone is no error of the product.
 var errNone = fmt.Errorf("none")
@@ -68,20 +71,16 @@ var errNone = fmt.Errorf("none")
 // errSame means that the fields are the same as at the creation.
 var errSame = fmt.Errorf("the fields are the same")
 
-func (r *rows) ClaimOperation(context.Context, string, lease.Lease, time.Time) (*operation.Stored, bool, error) {
-	return nil, false, errSame
-}
-
 // plainly seals nothing.
 type plainly struct{}
 
 func (plainly) Seal(_ vault.Place, text []byte) ([]byte, error) { return slices.Clone(text), nil }
 func (plainly) Open(_ vault.Place, text []byte) ([]byte, error) { return text, nil }
 
-// acts returns the operations of p, kept by rows.
-func acts(t *testing.T, p *process, kept *rows) *operation.Service {
+// acts returns operations kept by rows.
+func acts(t *testing.T, kinds []operation.Kind, kept *rows) *operation.Service {
 	t.Helper()
-	s, err := operation.New(operation.Settings{Lease: time.Minute}, operation.Deps{Store: kept, Confirmations: kept, Vault: plainly{}, Now: time.Now, Rand: rand.Reader}, p.OperationKinds()...)
+	s, err := operation.New(operation.Settings{Lease: time.Minute}, operation.Deps{Store: kept, Confirmations: kept, Vault: plainly{}, Now: time.Now, Rand: rand.Reader}, kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +94,11 @@ func TestPlanChanged(t *testing.T) {
 	var kept rows
 	p, _ := manage(t)
 	ctx := t.Context()
-	acts := acts(t, p, &kept)
+	undone := p.OperationKinds() // carrying one out does nothing
+	for i := range undone {
+		undone[i].Do = func(context.Context, *operation.Run) error { return errSame }
+	}
+	compared, acts := acts(t, undone, &kept), acts(t, p.OperationKinds(), &kept)
 	who := as(alice).Who
 	start := func(d *keys.Plan, c operation.Confirming) error {
 		_, _, err := acts.Start(ctx, d.Ordered(who, operation.FormOperation, c))
@@ -136,9 +139,12 @@ func TestPlanChanged(t *testing.T) {
 			if kept.plan, err = json.Marshal(plan); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = acts.CarryOut(ctx, who, &operation.Claim{ID: "record", Form: operation.FormOperation, Kinds: []string{string(d.Kind)}})
+			_, _, err = compared.CarryOut(ctx, who, &operation.Claim{ID: "record", Form: operation.FormOperation, Kinds: []string{string(d.Kind)}})
 			if f, refused := fault.As(err); !errors.Is(err, cmp.Or(want, errNone)) && !(want == nil && refused && f.Code != fault.Failed) {
 				t.Errorf("%s, %s: %v", name, changed, err)
+			}
+			if kept.leases != 0 {
+				t.Errorf("%s, %s: %d leases are not released", name, changed, kept.leases)
 			}
 		}
 		plan := func() map[string]any {

@@ -986,7 +986,7 @@ func TestTransfer(t *testing.T) {
 		}
 	}
 	own := &keys.Plan{Kind: keys.ToExport, Certificate: number(c), Secrets: keys.Secrets{PIN: pin, Password: "пароль файла"}}
-	if _, _, err := acts(t, p, &rows{}).Start(ctx, own.Ordered(as(alice).Who, operation.FormPage, operation.Waits)); !fault.Is(err, fault.MethodNotConfirmed) {
+	if _, _, err := acts(t, p.OperationKinds(), &rows{}).Start(ctx, own.Ordered(as(alice).Who, operation.FormPage, operation.Waits)); !fault.Is(err, fault.MethodNotConfirmed) {
 		t.Errorf("an export by the user without a confirmation: %v", err)
 	}
 	if may, err := p.MayExport(ctx, alice); may || err != nil {

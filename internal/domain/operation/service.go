@@ -4,46 +4,105 @@ package operation
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lease"
 	"tamga/internal/domain/lock"
+	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/vault"
+	"tamga/sig"
 )
 
 // Confirmations keeps the confirmations of operations; *confirm.Service satisfies it.
 type Confirmations interface {
 	CanConfirm(ctx context.Context, userID string) error
 	Create(ctx context.Context, who audit.Principal, o confirm.Order) (confirm.Record, error)
+	Find(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
+	Content(ctx context.Context, who audit.Principal, id string) (confirm.Content, error)
 	Ready(ctx context.Context, who audit.Principal, id string) (r confirm.Record, done bool, err error)
-	Complete(ctx context.Context, who audit.Principal, r *confirm.Record, change func(ctx context.Context) error) error
+	Complete(ctx context.Context, who audit.Principal, r *confirm.Record, proof []byte, change func(ctx context.Context) error) error
+	Fail(ctx context.Context, who audit.Principal, r *confirm.Record, f *fault.Error, change func(ctx context.Context) error) error
+	Cancel(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
+	Confirmed() <-chan struct{}
 }
 
-// Settings are the rules of operations.
+// Settings are the rules of operations. A zero field of the second part means its default.
 type Settings struct {
 	Life  time.Duration // until an operation is confirmed
-	Lease time.Duration // after which the work of a process that died is taken over
-	Keep  time.Duration // how long an ended operation is stored
+	Lease time.Duration // after which the work of a request that died is taken over
+	Keep  time.Duration // how long an ended operation is stored; default 24 h
+
+	Async     bool          // whether clients may ask for an operation to be carried out later
+	AsyncLife time.Duration // within which such an operation must be completed; default 1200 s
+	LoopLease time.Duration // after which the work of a loop that died is taken over; default 1 min
+	Poll      time.Duration // interval of looking for what is due; default 1 s
+	Pause     time.Duration // after a first attempt that failed, doubled from then on; default 5 s
+	Workers   int           // operations that a process carries out at the same time without a request; default 2, below 0 none
+	Attempts  int           // at an operation before it is given up; default 10
+	Waiting   Quota         // default 1000 operations, 4 GiB
+}
+
+// filled returns the settings with their defaults.
+func (s Settings) filled() Settings {
+	for _, d := range []struct {
+		setting *time.Duration
+		value   time.Duration
+	}{
+		{&s.Keep, 24 * time.Hour}, {&s.AsyncLife, 1200 * time.Second}, {&s.LoopLease, time.Minute}, {&s.Poll, time.Second}, {&s.Pause, 5 * time.Second},
+	} {
+		if *d.setting == 0 {
+			*d.setting = d.value
+		}
+	}
+	if s.Workers == 0 {
+		s.Workers = 2
+	}
+	if s.Attempts == 0 {
+		s.Attempts = 10
+	}
+	if s.Waiting == (Quota{}) {
+		s.Waiting = Quota{Objects: 1000, Bytes: 4 << 30}
+	}
+	return s
 }
 
 // Deps are what a Service works with.
 type Deps struct {
 	Store         Store
+	Lists         ListStore     // of the database of Store
 	Confirmations Confirmations // in the database of Store; nil: what needs a confirmation is refused
 	Vault         Sealer
+	Audit         audit.Log
 	Now           func() time.Time
 	Rand          io.Reader   // safe for concurrent use
-	Failed        func(error) // is told of errors in the background; nil: nobody
+	Failed        func(error) // is told of errors in the background, without secrets; nil: nobody
+}
+
+// DocumentDeps are what a Service works with if its operations have documents.
+type DocumentDeps struct {
+	Documents Documents // nil: RefId is refused
+	Blobs     Blobs     // what is needed after a request
+	// Scratch returns a document that is written once, and then read: results on their way to Blobs.
+	Scratch   func() Scratch
+	Owners    OwnerCheck // nil: no check of the user when an operation is carried out without a request
+	Callbacks Callbacks
+}
+
+// Scratch is a document in memory or in a temporary file. It is written, finished, read and closed.
+type Scratch interface {
+	sig.Document
+	io.WriteCloser
+	Finish() error
 }
 
 // Sealer seals short secrets for storage; see [vault.Ring].
@@ -52,24 +111,60 @@ type Sealer interface {
 	Open(p vault.Place, sealed []byte) ([]byte, error)
 }
 
+// Callbacks tell of the end of operations at addresses that clients choose. Any process stores them, with
+// the end. Those that can send them do.
+type Callbacks struct {
+	// Messages store a request in the transaction of ctx. [notify.Service] implements it.
+	Messages interface {
+		Call(ctx context.Context, c notify.Call) error
+	}
+	// Check refuses an address that can be refused without resolving it. The fault is
+	// invalid_parameters. nil: Callback is refused.
+	Check func(address string) error
+	// Render makes the body of the request. It may be written more than once, until the operation is
+	// closed.
+	Render func(o *Operation) (sig.Result, error)
+}
+
 // Service starts operations and carries them out. It is safe for concurrent use.
 type Service struct {
 	settings  Settings
 	deps      Deps
+	docs      DocumentDeps
 	kinds     map[string]*Kind
 	renderers map[Form]map[string]Renderer
+	queued    chan struct{} // this process has accepted an operation
 }
 
 // New returns a service of some kinds.
 func New(s Settings, d Deps, kinds ...Kind) (*Service, error) {
-	made := &Service{settings: s, deps: d, kinds: map[string]*Kind{}, renderers: map[Form]map[string]Renderer{}}
-	for _, k := range kinds {
-		if k.Name == "" || made.kinds[k.Name] != nil {
-			return nil, fmt.Errorf("operation: two kinds %q, or one without a name", k.Name)
-		}
-		made.kinds[k.Name] = &k
+	if d.Failed == nil {
+		d.Failed = func(error) {}
 	}
-	return made, nil
+	made := &Service{
+		settings: s.filled(), deps: d, docs: DocumentDeps{Documents: noDocuments{}},
+		kinds: map[string]*Kind{}, renderers: map[Form]map[string]Renderer{}, queued: make(chan struct{}, 1),
+	}
+	return made, made.Add(kinds...)
+}
+
+// Add adds kinds. It is for the time before the service is used.
+func (s *Service) Add(kinds ...Kind) error {
+	for _, k := range kinds {
+		if k.Name == "" || s.kinds[k.Name] != nil {
+			return fmt.Errorf("operation: two kinds %q, or one without a name", k.Name)
+		}
+		s.kinds[k.Name] = &k
+	}
+	return nil
+}
+
+// Use gives the service what operations with documents need. It is for the time before the service is used.
+func (s *Service) Use(d DocumentDeps) {
+	if d.Documents == nil {
+		d.Documents = noDocuments{}
+	}
+	s.docs = d
 }
 
 // Render registers how the answers of a form are made, by the names of kinds. It is for the time before
@@ -83,32 +178,133 @@ func (s *Service) kind(name string) (*Kind, error) {
 	return nil, fmt.Errorf("operation: the kind %q, which this release does not know", name)
 }
 
-// Start does what is ordered, at once and without a row, and returns its result. If it needs a
-// confirmation, it stores an operation that waits for it, and returns that.
+// Limits of an order.
+const (
+	maxReferences = 1000 // stored documents of one operation: each is a file or a connection
+	maxName       = 1024 // bytes of a name
+	maxCallback   = 2048 // bytes of an address
+)
+
+// check refuses errors in an order that are the same for all kinds.
+func (s *Service) check(o *Order) error {
+	references := 0
+	for i := range o.Inputs {
+		in := &o.Inputs[i]
+		for _, ref := range []string{in.RefID, in.RelatedRefID} {
+			if ref != "" {
+				references++
+			}
+		}
+		if max(len(in.Name), len(in.RefID), len(in.RelatedRefID)) > maxName {
+			return fault.Newf(fault.InvalidParameters, "BinaryData[%d]: ContentInfo, RefId and RelatedRefId have at most %d bytes", i, maxName)
+		}
+	}
+	switch {
+	case references > maxReferences:
+		return fault.Newf(fault.InvalidParameters, "BinaryData names %d stored documents: name at most %d in one request", references, maxReferences)
+	case o.Async && !s.settings.Async:
+		return fault.New(fault.InvalidParameters, "IsAsync: asynchronous operations are switched off in this installation")
+	case o.Callback == "":
+		return nil
+	case s.docs.Callbacks.Check == nil:
+		return fault.New(fault.InvalidParameters, "Callback: this installation makes no callbacks")
+	case len(o.Callback) > maxCallback:
+		return fault.Newf(fault.InvalidParameters, "Callback has more than %d bytes", maxCallback)
+	}
+	return s.docs.Callbacks.Check(o.Callback)
+}
+
+// Start does what is ordered at once, and returns its result and, if the kind is recorded, the operation. If
+// it needs a confirmation, it stores an operation that waits for it, and an asynchronous order is stored
+// to be carried out later: op is that operation, and has not ended.
 //
 // Faults: those of the kind; authn_method_not_confirmed where the order refuses to wait, and for a user
-// without a method; those of confirm.Service.Create.
-func (s *Service) Start(ctx context.Context, o *Order) (result any, waiting *Operation, err error) {
+// without a method; those of confirm.Service.Create; invalid_parameters; too_many_requests. A fault of one
+// document that refuses the order is an [OfDocument].
+func (s *Service) Start(ctx context.Context, o *Order) (op *Operation, result any, err error) {
 	k, err := s.kind(o.Kind)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.check(o); err != nil {
 		return nil, nil, err
 	}
 	needed, err := k.Check(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := s.receive(o); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil || op == nil {
+			err = errors.Join(err, o.opener.close())
+		} else {
+			op.open, o.opener.open = append(op.open, o.opener.open...), nil
+		}
+	}()
 	switch needed = needed || o.Forced || o.Confirming == Always; {
 	case needed && (o.Confirming == Refuses || s.deps.Confirmations == nil):
 		return nil, nil, Unconfirmed(o.Action)
 	case needed:
-		waiting, err = s.propose(ctx, k, o)
-		return nil, waiting, err
+		op, err = s.propose(ctx, k, o)
+		return op, nil, err
 	}
-	r := &Run{Operation: Operation{Kind: k.Name, Form: o.Form, Owner: o.Owner}, service: s, kind: k, order: o}
+	now := s.deps.Now()
+	begun := Operation{
+		Kind: k.Name, Form: o.Form, Owner: o.Owner, Action: o.Action.String(), State: Confirmed, Async: o.Async,
+		Parameters: o.Parameters, Description: o.Description, Documents: o.documents, Callback: o.Callback,
+		CreatedAt: now, UpdatedAt: now, ConfirmedAt: now, CompleteBefore: now.Add(s.settings.AsyncLife),
+	}
+	if k.Recorded || o.Async {
+		if begun.ID, err = s.newID(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.Async {
+		return &begun, nil, s.enqueue(ctx, k, o, &begun)
+	}
+	r := &Run{Operation: begun, service: s, kind: k, order: o}
 	if err := k.Do(ctx, r); err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, r.Operation.Close())
 	}
-	return r.result, nil, r.check()
+	if k.Recorded {
+		op = &r.Operation
+	}
+	return op, r.result, r.check()
+}
+
+// newID returns a GUID.
+func (s *Service) newID() (string, error) {
+	id, err := uuid.NewRandomFromReader(s.deps.Rand)
+	if err != nil {
+		return "", fmt.Errorf("operation: naming an operation: %w", err)
+	}
+	return id.String(), nil
+}
+
+// receive names the documents of an order.
+func (s *Service) receive(o *Order) error {
+	o.opener = opener{store: s.docs.Documents, owner: o.Owner, received: o.Received, original: o.Original,
+		content: func(_ *Document, i int) sig.Document { return o.Inputs[i].Content }}
+	if len(o.Inputs) == 0 {
+		return nil
+	}
+	o.documents = make([]Document, len(o.Inputs))
+	for i := range o.Inputs {
+		in := &o.Inputs[i]
+		id, err := s.newID()
+		if err != nil {
+			return err
+		}
+		o.documents[i] = Document{ID: id, OriginalRef: in.RefID, OriginalName: in.Name, Related: in.RelatedRefID}
+		if f, ok := fault.As(in.Err); ok {
+			o.documents[i].Fault = f
+		} else if in.Err != nil {
+			return in.Err
+		}
+	}
+	return nil
 }
 
 // Unconfirmed is the fault of an act that needs a confirmation where none can be asked for.
@@ -116,9 +312,22 @@ func Unconfirmed(action policy.Action) error {
 	return fault.Newf(fault.MethodNotConfirmed, "%s needs a confirmation: create an operation by v2 or a transaction by POST /api/transactions, and have the user confirm it; nothing was done", action)
 }
 
+// contentsMargin is how much longer documents are stored than an operation waits for its
+// confirmation: the longest time to carry it out, the lease, and clocks that differ.
+const contentsMargin = 2 * time.Hour
+
 // propose stores an operation that waits for its confirmation.
 func (s *Service) propose(ctx context.Context, k *Kind, o *Order) (op *Operation, err error) {
 	if err := s.deps.Confirmations.CanConfirm(ctx, o.Owner.UserID); err != nil {
+		return nil, err
+	}
+	for i := range o.Inputs {
+		if o.Inputs[i].Err != nil {
+			return nil, OfDocumentAt(i, o.Inputs[i].Err)
+		}
+	}
+	fields, err := k.Describe(ctx, o)
+	if err != nil {
 		return nil, err
 	}
 	if k.Propose != nil {
@@ -126,54 +335,147 @@ func (s *Service) propose(ctx context.Context, k *Kind, o *Order) (op *Operation
 			return nil, err
 		}
 	}
-	fields, err := k.Describe(ctx, o)
+	op = &Operation{
+		Kind: k.Name, Form: o.Form, Owner: o.Owner, Action: fields.Action, State: Created, Async: o.Async,
+		Parameters: o.Parameters, Description: o.Description, Documents: o.documents, Callback: o.Callback,
+	}
+	if op.Parameters == "" {
+		op.Parameters = arguments(fields.Arguments)
+	}
+	row, err := s.waiting(ctx, k, o, op, s.deps.Now().Add(s.settings.Life+contentsMargin))
 	if err != nil {
 		return nil, err
 	}
-	plan := Plan{Version: k.Version}
-	if plan.Of, err = json.Marshal(o.Plan); err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(plan)
-	if err != nil {
-		return nil, err
-	}
-	var secret []byte
-	if o.Secret != nil {
-		if secret, err = json.Marshal(o.Secret); err != nil {
-			return nil, err
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.unnamed(ctx, row.Contents, err))
 		}
-		defer clear(secret)
-	}
-	shown, err := arguments(fields.Arguments)
+	}()
+	outline, err := json.Marshal(outline{op.Form, op.Async, op.Callback, op.Parameters, op.Description, row.List})
 	if err != nil {
 		return nil, err
 	}
-	err = s.deps.Store.Atomic(ctx, lock.User(o.Owner.UserID), func(ctx context.Context) error {
-		c, err := s.deps.Confirmations.Create(ctx, o.Owner, confirm.Order{Purpose: k.Purpose, Fields: fields, Bytes: o.Bytes, Life: s.settings.Life})
+	secret, err := s.secretOf(o)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(secret)
+	contents := row.Bytes
+	if row.Bytes = 0; o.Async { // the confirmation counts them
+		row.StartAfter = 0
+	}
+	return op, s.deps.Store.Atomic(ctx, lock.User(o.Owner.UserID), func(ctx context.Context) error {
+		c, err := s.deps.Confirmations.Create(ctx, o.Owner, confirm.Order{Purpose: k.Purpose, Fields: fields, Bytes: o.Bytes + contents, Outline: outline, Life: s.settings.Life})
 		if err != nil {
 			return err
 		}
-		op = &Operation{
-			ID: c.ID, Kind: k.Name, Form: o.Form, Owner: o.Owner, Action: fields.Action, State: Created, Parameters: shown,
-			CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, ConfirmBefore: c.ConfirmBefore,
-		}
-		row, err := op.stored()
-		if err != nil {
-			return fault.Rollback(err)
-		}
-		row.Plan = text
-		if len(secret) > 0 {
-			if row.Secret, err = s.deps.Vault.Seal(secretPlace(op.ID), secret); err != nil {
-				return fault.Rollback(err)
-			}
-		}
-		return fault.Rollback(s.deps.Store.AddOperation(ctx, row))
+		op.ID, op.CreatedAt, op.UpdatedAt, op.ConfirmBefore, op.CompleteBefore = c.ID, c.CreatedAt, c.UpdatedAt, c.ConfirmBefore, c.ConfirmBefore
+		row.ID, row.CreatedAt, row.UpdatedAt, row.ConfirmBefore, row.CompleteBefore = c.ID, c.CreatedAt, c.UpdatedAt, c.ConfirmBefore, c.ConfirmBefore
+		return fault.Rollback(s.add(ctx, o, op, row, secret))
 	})
+}
+
+// outline is what the record of a confirmation says of its operation when the operation is not stored any
+// more.
+type outline struct {
+	Form        Form            `json:"form"`
+	Async       bool            `json:"async,omitempty"`
+	Callback    string          `json:"callback,omitempty"`
+	Parameters  string          `json:"parameters,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Documents   json.RawMessage `json:"documents,omitempty"`
+}
+
+// enqueue accepts an operation that is carried out later.
+func (s *Service) enqueue(ctx context.Context, k *Kind, o *Order, op *Operation) (err error) {
+	// Work may begin at the last moment and continues as long as it is leased.
+	row, err := s.waiting(ctx, k, o, op, op.CompleteBefore.Add(time.Hour))
 	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.unnamed(ctx, row.Contents, err))
+		}
+	}()
+	secret, err := s.secretOf(o)
+	if err != nil {
+		return err
+	}
+	defer clear(secret)
+	row.DueAt = op.CreatedAt
+	err = s.deps.Store.Atomic(ctx, lock.Set{}, func(ctx context.Context) error { return fault.Rollback(s.add(ctx, o, op, row, secret)) })
+	if err == nil {
+		poke(s.queued)
+	}
+	return err
+}
+
+// waiting returns the row of an operation that is carried out later. It stores the documents first, so that
+// a row never names a missing document.
+func (s *Service) waiting(ctx context.Context, k *Kind, o *Order, op *Operation, until time.Time) (row *Stored, err error) {
+	contents := &bundle{}
+	for i := range o.Inputs {
+		if in := o.Inputs[i].Content; in != nil && op.Documents[i].Fault == nil {
+			op.Documents[i].in = contents.add(in)
+		}
+	}
+	original := o.Original != nil && o.Original.Size() > 0
+	if original {
+		contents.add(o.Original)
+	}
+	if row, err = op.stored(); err != nil {
 		return nil, err
 	}
-	return op, nil
+	row.Purpose, row.Bytes = k.Purpose, contents.Size()
+	plan := Plan{Version: k.Version, Original: original}
+	if plan.Of, err = json.Marshal(o.Plan); err != nil {
+		return nil, err
+	}
+	if row.Plan, err = json.Marshal(plan); err != nil {
+		return nil, err
+	}
+	if contents.Size() > 0 {
+		row.Contents, err = s.docs.Blobs.KeepBlob(ctx, contents, until)
+	}
+	return row, err
+}
+
+// secretOf returns the secret of an order as text. The caller clears it.
+func (s *Service) secretOf(o *Order) ([]byte, error) {
+	if o.Secret == nil {
+		return nil, nil
+	}
+	return json.Marshal(o.Secret)
+}
+
+// add stores the row of an operation that waits, in the transaction of ctx.
+func (s *Service) add(ctx context.Context, o *Order, op *Operation, row *Stored, secret []byte) (err error) {
+	if len(secret) > 0 {
+		if row.Secret, err = s.deps.Vault.Seal(secretPlace(op.ID), secret); err != nil {
+			return err
+		}
+	}
+	added, err := s.deps.Store.AddOperation(ctx, row, s.settings.Waiting)
+	if err != nil {
+		return err
+	}
+	if !added {
+		return full()
+	}
+	if o.Keep == nil {
+		return nil
+	}
+	kept, err := o.Keep(ctx, op)
+	if err != nil {
+		return err
+	}
+	return kept(ctx)
+}
+
+// full is the fault of an operation that exceeds the quota of its user.
+func full() error {
+	return fault.New(fault.TooManyRequests, "too many of your operations are waiting, or their documents are too large in total: wait until some of them have ended")
 }
 
 // secretPlace is where the sealed secret of an operation is stored.
@@ -181,195 +483,39 @@ func secretPlace(id string) vault.Place {
 	return vault.Place{Purpose: "operation", Table: "operations", Row: id, Column: "secret"}
 }
 
-// AnswerPlace is where the sealed answer of an operation is stored, also of those that package signing carries
-// out by itself.
-func AnswerPlace(id string) vault.Place {
+// answerPlace is where the sealed answer of an operation is stored.
+func answerPlace(id string) vault.Place {
 	return vault.Place{Purpose: "operation", Table: "operations", Row: id, Column: "answer"}
 }
 
-// Claim is a request to carry an operation out.
-type Claim struct {
-	ID    string // of the operation
-	Form  Form
-	Kinds []string // that the request carries out
-	// About names what the request is about, such as the number of a certificate in its address, for
-	// Kind.Fits; "": nothing.
-	About string
-	// PIN was given with the request; "": none.
-	PIN string
-}
-
-// CarryOut carries out an operation that its user has confirmed, or returns what an earlier call has
-// done. While another process carries it out, it waits for the end. A failure leaves the operation
-// Confirmed, so that the call can be repeated in time. result is what Run.Spend got; it is nil if the
-// operation was carried out before.
-//
-// Faults: those of confirm.Service.Ready and of the kind; invalid_operation for an operation of another
-// form or kind, or about something else; invalid_transaction for one whose description is another by now.
-func (s *Service) CarryOut(ctx context.Context, who audit.Principal, c *Claim) (op *Operation, result any, err error) {
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
-		op, result, err = s.carryOut(ctx, who, c)
-		if !errors.Is(err, errBusy) {
-			return op, result, err
-		}
-		if err := pause(ctx, wait); err != nil {
-			return nil, nil, err
-		}
-	}
-}
-
-// The pauses between two looks at an operation that another process carries out.
-const (
-	firstWait   = 20 * time.Millisecond
-	longestWait = 500 * time.Millisecond
-)
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+// forget removes a stored document, even if the client is gone. "" is none.
+func (s *Service) forget(ctx context.Context, name string) error {
+	if name == "" {
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return s.docs.Blobs.RemoveBlob(context.WithoutCancel(ctx), name)
 }
 
-// errBusy means that another process has the lease.
-var errBusy = errors.New("operation: another process carries the operation out")
-
-func (s *Service) carryOut(ctx context.Context, who audit.Principal, c *Claim) (*Operation, any, error) {
-	if s.deps.Confirmations == nil {
-		return nil, nil, fault.New(fault.InvalidOperation, "this installation makes no confirmations")
+// unnamed removes a stored document whose name err kept from being recorded. After an outage
+// it may be recorded nevertheless, so the document stays until it expires.
+func (s *Service) unnamed(ctx context.Context, name string, err error) error {
+	if _, is := fault.AsOutage(err); is {
+		return nil
 	}
-	record, done, err := s.deps.Confirmations.Ready(ctx, who, c.ID)
-	if err != nil {
-		return nil, nil, err
-	}
-	row, found, err := s.deps.Store.FindOperation(ctx, record.ID)
-	if err == nil && found {
-		err = row.read()
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if !found || row.Form != c.Form || !slices.Contains(c.Kinds, row.Kind) {
-		return nil, nil, confirm.OtherOperation()
-	}
-	k, err := s.kind(row.Kind)
-	if err != nil {
-		return nil, nil, err
-	}
-	if done {
-		op, err := s.again(row, k, c)
-		return op, nil, err
-	}
-	order, err := s.ready(ctx, row, k, c, &record)
-	if err != nil {
-		return nil, nil, s.newer(ctx, who, record.ID, err)
-	}
-	return s.attempt(ctx, who, &record, k, c, order)
+	return s.forget(ctx, name)
 }
 
-// again returns an operation that was carried out before, with its answer.
-func (s *Service) again(row *Stored, k *Kind, c *Claim) (*Operation, error) {
-	op := row.Operation
-	if k.Fits != nil {
-		if err := k.Fits(&op, nil, c); err != nil {
-			return nil, err
-		}
-	}
-	if len(op.Answer) == 0 {
-		return &op, nil
-	}
-	var err error
-	op.Answer, err = s.deps.Vault.Open(AnswerPlace(op.ID), row.Answer)
-	return &op, err
-}
-
-// ready checks whether a confirmed operation may be carried out now, and is what its user has confirmed.
-func (s *Service) ready(ctx context.Context, row *Stored, k *Kind, c *Claim, record *confirm.Record) (*Order, error) {
-	plan := &Plan{kind: k}
-	if err := json.Unmarshal(row.Plan, plan); err != nil {
-		return nil, fmt.Errorf("operation: the plan of operation %s: %w", row.ID, err)
-	}
-	if k.Fits != nil {
-		if err := k.Fits(&row.Operation, plan, c); err != nil {
-			return nil, err
-		}
-	}
-	o := &Order{Kind: row.Kind, Form: row.Form, Owner: row.Owner, plan: plan}
-	if _, err := k.Check(ctx, o); err != nil {
-		return nil, err
-	}
-	fields, err := k.Describe(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	sum, err := fields.Sum()
-	if err != nil {
-		return nil, err
-	}
-	if subtle.ConstantTimeCompare(sum[:], record.What[:]) != 1 {
-		return nil, fault.New(fault.InvalidTransaction, "the documents, the parameters or the certificate differ from what was confirmed")
-	}
-	return o, nil
-}
-
-// newer returns the fault of an operation that another call has ended meanwhile, otherwise err: the end
-// deletes what is read before it is carried out.
-func (s *Service) newer(ctx context.Context, who audit.Principal, id string, err error) error {
-	switch _, done, now := s.deps.Confirmations.Ready(ctx, who, id); {
-	case now == nil && done:
-		return errBusy // its answer is there
-	case now != nil:
-		if _, refused := fault.As(now); refused {
-			return now
-		}
-	}
-	return err
-}
-
-// attempt leases an operation and carries it out.
-func (s *Service) attempt(ctx context.Context, who audit.Principal, record *confirm.Record, k *Kind, c *Claim, order *Order) (op *Operation, result any, err error) {
-	l, err := s.leases().New()
-	if err != nil {
-		return nil, nil, err
-	}
-	row, leased, err := s.deps.Store.ClaimOperation(ctx, record.ID, l, s.now())
-	if err == nil && leased {
-		err = row.read()
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if !leased {
-		return nil, nil, errBusy
-	}
-	r := &Run{Operation: row.Operation, PIN: c.PIN, service: s, kind: k, order: order, who: who, record: record, token: l.Token, secret: row.Secret}
-	defer func() {
-		if err != nil {
-			err = errors.Join(s.newer(ctx, who, record.ID, err), s.deps.Store.ReleaseOperation(context.WithoutCancel(ctx), record.ID, l.Token))
-		}
-	}()
-	err = s.leases().Hold(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
-		return s.deps.Store.ExtendOperation(ctx, record.ID, l)
-	}, func(ctx context.Context) error { return k.Do(ctx, r) })
-	switch {
-	case err == nil:
-		err = r.check()
-	case errors.Is(err, lease.ErrLost):
-		err = errBusy
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return &r.Operation, r.result, nil
-}
-
-func (s *Service) leases() lease.Rules {
-	return lease.Rules{Life: s.settings.Lease, Now: s.deps.Now, Rand: s.deps.Rand, Failed: s.deps.Failed}
+func (s *Service) leases(life time.Duration) lease.Rules {
+	return lease.Rules{Life: life, Now: s.deps.Now, Rand: s.deps.Rand, Failed: s.deps.Failed}
 }
 
 // now returns the time with the precision of stores.
 func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Millisecond) }
+
+// poke wakes the goroutine that waits for c.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lease"
 	"tamga/internal/domain/lock"
 )
@@ -16,9 +18,34 @@ import (
 // Stored is an operation as it is stored. Answer of its Operation is sealed.
 type Stored struct {
 	Operation
+	Purpose   confirm.Purpose
 	Principal []byte // JSON of Owner
+	List      []byte // JSON of Documents
 	Plan      []byte // JSON of a Plan; empty after the end
 	Secret    []byte // sealed; empty after the end, and if there is none
+	Contents  string // name in Blobs of the documents of the request; "": none, and after the end
+	Bytes     int64  // of Contents that no confirmation counts, or of Results that clients may ask for
+	Results   string // name in Blobs of results that are not in the document store; "": none
+	Code      string // of Fault
+	Message   string
+	Attempts  int
+	// StartAfter is how long after its confirmation an operation is carried out without a request; below 0:
+	// never. DueAt is when it is, zero for never.
+	StartAfter  time.Duration
+	DueAt       time.Time
+	LeasedUntil time.Time // zero: no process works on it
+
+	// Asked and Refused are the state of the confirmation and the documents that its user declined. Only
+	// FindOperation and OpenOperations read them.
+	Asked   State
+	Refused []int
+}
+
+// Quota bounds the operations of one user that are carried out later, and the bytes that are stored with
+// all operations of the user.
+type Quota struct {
+	Objects int64
+	Bytes   int64
 }
 
 // Store stores operations, in the database of the confirmations. Each method is one atomic step, whatever
@@ -29,23 +56,49 @@ type Store interface {
 	// Outside returns an error inside of a transaction of ctx.
 	Outside(ctx context.Context) error
 
-	// AddOperation stores a new operation.
-	AddOperation(ctx context.Context, r *Stored) error
+	// AddOperation stores a new operation if it fits into the quota of its user, and otherwise reports
+	// false. Operations count until their end unless they have a confirmation, which counts itself; bytes
+	// count as long as they are stored.
+	AddOperation(ctx context.Context, r *Stored, waiting Quota) (added bool, err error)
 	// FindOperation returns an operation. It reports false if there is none with this identifier.
 	FindOperation(ctx context.Context, id string) (r *Stored, found bool, err error)
 	// ClaimOperation leases a Confirmed operation that has no lease and has not expired, and counts the
 	// attempt. It reports false if there is none.
 	ClaimOperation(ctx context.Context, id string, l lease.Lease, now time.Time) (r *Stored, found bool, err error)
+	// ClaimNext is ClaimOperation for the operation that has been due for the longest time. With asked, it is one that
+	// a user has confirmed.
+	ClaimNext(ctx context.Context, asked bool, l lease.Lease, now time.Time) (r *Stored, found bool, err error)
 	// ExtendOperation extends a lease. It reports false if the lease is lost.
 	ExtendOperation(ctx context.Context, id string, l lease.Lease) (held bool, err error)
 	// ReleaseOperation ends a lease. The operation stays Confirmed.
 	ReleaseOperation(ctx context.Context, id, token string) error
-	// SpendOperation ends the operation that is leased as Completed at a time, and deletes its plan and
-	// its secret. It reports false if the lease is lost.
-	SpendOperation(ctx context.Context, id, token string, at, keepUntil time.Time) (held bool, err error)
+	// PostponeOperation ends a lease and makes the operation due at a time. given means that the attempt does not
+	// count. why is stored as the fault of the operation; nil: none.
+	PostponeOperation(ctx context.Context, id, token string, due time.Time, given bool, why *fault.Error) error
+	// SpendOperation records the end of the operation that is leased, and deletes its plan and its
+	// secret. It reports false if the lease is lost.
+	SpendOperation(ctx context.Context, r *Stored, token string) (held bool, err error)
 	// SetAnswer stores the sealed answer of an operation, in the transaction of SpendOperation.
 	SetAnswer(ctx context.Context, id string, sealed []byte) error
-	MoveStore
+}
+
+// ListStore is the part of the store for what is done with several operations, or without carrying one out. It uses the
+// same database as Store.
+type ListStore interface {
+	// OpenOperations returns those of a user that have neither ended nor expired, the oldest first. With a
+	// clientID, those that need a confirmation are only those of this client.
+	OpenOperations(ctx context.Context, userID, clientID string, now time.Time, limit int) ([]*Stored, error)
+	// CancelOperation ends an operation of a user that needs no confirmation and has neither ended nor
+	// expired, and its lease if there is one. It reports false if there is no such operation.
+	CancelOperation(ctx context.Context, id, userID string, now, keepUntil time.Time) (cancelled bool, err error)
+	// ExpireOperations ends at most limit operations that need no confirmation, have expired by now and are
+	// not leased. It returns their ID, Owner.UserID, Callback, State and KeepUntil.
+	ExpireOperations(ctx context.Context, now, keepUntil time.Time, limit int) ([]*Stored, error)
+	// SweepOperations deletes operations whose time of storage is over.
+	SweepOperations(ctx context.Context, now time.Time) error
+	// UnderWay returns at most limit operations of the users whom an operator reaches, the
+	// oldest first, after one of an earlier call: its CreatedAt and ID count.
+	UnderWay(ctx context.Context, operatorID string, after UnderWay, limit int, now time.Time) ([]UnderWay, error)
 }
 
 // MoveStore moves operations with their confirmations.
@@ -89,11 +142,18 @@ func (f Follower) Follow(ctx context.Context, r *confirm.Record) error {
 	return f.Store.MoveOperation(ctx, r.ID, m)
 }
 
-// stored returns an operation as it is stored.
+// stored returns an operation as it is stored, without plan, secret, contents and results.
 func (o *Operation) stored() (*Stored, error) {
-	r := &Stored{Operation: *o}
+	r := &Stored{Operation: *o, StartAfter: -1}
+	r.open = nil
+	if o.Fault != nil {
+		r.Code, r.Message = o.Fault.Code, o.Fault.Message
+	}
 	var err error
-	r.Principal, err = json.Marshal(o.Owner)
+	if r.Principal, err = json.Marshal(o.Owner); err != nil {
+		return nil, err
+	}
+	r.List, err = writeDocuments(o.Documents)
 	return r, err
 }
 
@@ -102,5 +162,51 @@ func (r *Stored) read() error {
 	if err := json.Unmarshal(r.Principal, &r.Owner); err != nil {
 		return fmt.Errorf("operation: the owner of operation %s: %w", r.ID, err)
 	}
+	var err error
+	if r.Documents, err = readDocuments(r.List); err != nil {
+		return fmt.Errorf("operation: the documents of operation %s: %w", r.ID, err)
+	}
+	if r.Asked != "" && r.State == Created {
+		r.State = r.Asked
+	}
+	if r.Code != "" && !r.State.Active() {
+		r.Fault = fault.New(r.Code, r.Message)
+	}
+	return r.decline(r.Refused)
+}
+
+// decline marks the documents that the user declined.
+func (r *Stored) decline(indexes []int) error {
+	if len(r.Documents) == 0 {
+		return nil
+	}
+	for i := range r.Documents {
+		r.Documents[i].Declined = r.Documents[i].Declined || r.State == Declined
+	}
+	for _, i := range indexes {
+		if i < 0 || i >= len(r.Documents) {
+			return fmt.Errorf("operation: operation %s has %d documents, and number %d is declined", r.ID, len(r.Documents), i)
+		}
+		r.Documents[i].Declined = true
+	}
 	return nil
+}
+
+// returnsResults reports whether inline results are returned after the answer to the request, except by a
+// repeated call of what was confirmed.
+func (r *Stored) returnsResults() bool { return r.Async || r.Callback != "" }
+
+// UnderWay is an operation that has not ended, as an operator sees it in a list.
+type UnderWay struct {
+	ID                         string
+	UserID, Login, DisplayName string
+	Action                     string
+	State                      State
+	CreatedAt                  time.Time
+}
+
+// OwnerCheck checks whether the user who ordered an operation may still act when it is carried out without
+// a request. The fault is access_denied.
+type OwnerCheck interface {
+	MayAct(ctx context.Context, who audit.Principal) error
 }

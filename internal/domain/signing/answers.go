@@ -17,6 +17,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lease"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/vault"
 )
 
@@ -26,9 +27,9 @@ import (
 // expires, and nothing that this process made has left it.
 type Answers struct {
 	Store AnswerStore
-	Blobs Blobs  // for answers that are not small
-	Spool Spool  // for answers while they are received
-	Vault Sealer // for small answers
+	Blobs Blobs            // for answers that are not small
+	Spool Spool            // for answers while they are received
+	Vault operation.Sealer // for small answers
 	Now   func() time.Time
 	Rand  io.Reader
 	Rules AnswerRules
@@ -176,7 +177,7 @@ func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte)
 			return nil, false, err
 		}
 		t.close = append(t.close, blob.Close)
-		t.body = newSection(blob, 0, blob.Size())
+		t.body = operation.NewSection(blob, 0, blob.Size())
 	case len(have.Body) > 0:
 		plain, err := a.Vault.Open(t.place(), have.Body)
 		if err != nil {
@@ -356,7 +357,12 @@ func (a *Answers) nextOwed() (owed, bool) {
 // Close ends the turn of a request. After that a kept body cannot be read any more.
 func (t *Turn) Close() error {
 	t.ended.Do(t.stop)
-	return closeAll(&t.close)
+	var errs []error
+	for _, c := range t.close {
+		errs = append(errs, c())
+	}
+	t.close = nil
+	return errors.Join(errs...)
 }
 
 // Sweep deletes expired answers.

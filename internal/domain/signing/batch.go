@@ -12,6 +12,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/pki/suite"
 	"tamga/sig"
@@ -48,6 +49,8 @@ func (it *Item) original() source { return sourceOf(it.Original, it.storedOrigin
 type Outcome struct {
 	Result Result
 	Err    *fault.Error
+
+	value value // of the signature in Result
 }
 
 // defaultBatchItems is the default of the largest number of documents of a batch.
@@ -64,7 +67,7 @@ const sideBySide = 64
 
 // SignMany signs the items of a batch in their order. An error in one item is its outcome
 // and does not affect the others. An error of SignMany ends the batch: a fault of the
-// order (type, certificate, PIN, policy), a fault that [refusal] returns for the whole
+// order (type, certificate, PIN, policy), a fault that [operation.Refusal] returns for the whole
 // request, a cancelled ctx, and internal errors. The key is used once for all items, so a
 // batch costs one PIN attempt.
 func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrder) ([]Outcome, error) {
@@ -76,58 +79,13 @@ func (s *Service) SignMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	for i := range outcomes {
 		faults[i] = outcomes[i].Err
 	}
-	if f := refusal(faults); f != nil {
+	if f := operation.Refusal(faults); f != nil {
 		return nil, f
 	}
 	return outcomes, nil
 }
 
-// whole lists the codes of faults that are not about one document. If every document of a
-// request has the same one, the request itself is wrong.
-var whole = map[string]bool{
-	fault.ContentRequired: true, fault.InvalidSignatureParams: true,
-	fault.InvalidCertificate: true, fault.InvalidPIN: true, fault.AccessDenied: true,
-}
-
-// refusal returns the fault that refuses a request as a whole. faults has the fault of
-// each of its documents (nil for a signed one). The result is the fault of the only
-// document, or the first one if all documents have the same code and that code is in
-// [whole]. For every other request it is nil, and the answer lists the outcome of each
-// document. v1 batches and v2 operations share this rule.
-func refusal(faults []*fault.Error) *fault.Error {
-	if len(faults) == 0 || faults[0] == nil {
-		return nil
-	}
-	first := faults[0]
-	if len(faults) == 1 {
-		return first
-	}
-	for _, f := range faults {
-		if f == nil || f.Code != first.Code || !whole[f.Code] {
-			return nil
-		}
-	}
-	return first
-}
-
-// OfDocument is a fault of one document of an order, which refuses the whole order.
-type OfDocument struct {
-	error
-	Index int // of the document in the order
-}
-
-// Unwrap returns the fault.
-func (o OfDocument) Unwrap() error { return o.error }
-
-// ofDocument adds to a fault which document has it. Other errors stay as they are.
-func ofDocument(i int, err error) error {
-	if f, ok := fault.As(err); ok && !whole[f.Code] {
-		return OfDocument{err, i}
-	}
-	return err
-}
-
-// signMany is SignMany for a caller who may do action, without [refusal].
+// signMany is SignMany for a caller who may do action, without [operation.Refusal].
 func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrder, action policy.Action) ([]Outcome, error) {
 	if len(o.Items) == 0 {
 		return nil, fault.New(fault.ContentRequired, "Documents is empty: send the documents to sign")
@@ -143,8 +101,13 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	if err != nil {
 		return nil, err
 	}
-	outcomes := make([]Outcome, len(o.Items))
-	works, err := s.prepareMany(ctx, t, by, o.Items, outcomes)
+	return s.signItems(ctx, t, by, o.PIN, o.Items)
+}
+
+// signItems signs items with one key in one way.
+func (s *Service) signItems(ctx context.Context, t *terms, by *signer, pin string, items []Item) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(items))
+	works, err := s.prepareMany(ctx, t, by, items, outcomes)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +121,7 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	if len(signed) == 0 {
 		return outcomes, nil
 	}
-	values, err := s.values(ctx, by, o.PIN, digests)
+	values, err := s.values(ctx, by, pin, digests)
 	if err != nil {
 		return nil, err
 	}
@@ -168,18 +131,18 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	err = each(ctx, len(signed), func(ctx context.Context, n int) error {
 		i := signed[n]
 		w := &works[i]
-		job := w.job
+		job, v := w.job, value{w.digest, values[n]}
 		result, err := t.format.Finish(ctx, job, w.state, values[n])
 		*w = work{}
 		var room *sig.ErrRoom
 		if errors.As(err, &room) { // as in Sign
 			job.Room = room.Need
-			result, _, err = s.make(ctx, t.format, job, by, o.PIN)
+			result, v, err = s.make(ctx, t.format, job, by, pin)
 		}
 		if err != nil {
 			return outcomes[i].fail(ctx, translate(err))
 		}
-		outcomes[i].Result = result
+		outcomes[i].Result, outcomes[i].value = result, v
 		s.made(t.name, by.certificate.X509.Suite)
 		return nil
 	})

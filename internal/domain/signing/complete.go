@@ -15,6 +15,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lease"
+	"tamga/internal/domain/operation"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -139,7 +140,7 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 		if d.name == "" {
 			continue
 		}
-		b, err := openKept(ctx, s.Blobs, d.name)
+		b, err := operation.OpenKept(ctx, s.Blobs, d.name)
 		if fault.Is(err, fault.Lost) { // wrong values of another request discard the object with its documents
 			if _, discarded := s.usable(ctx, who, o.ID); discarded != nil {
 				err = discarded

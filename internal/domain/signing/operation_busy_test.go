@@ -3,13 +3,11 @@
 package signing
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 
-	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/sig/budget"
 )
 
@@ -21,34 +19,23 @@ func TestBusyDocumentsAreSignedLater(t *testing.T) {
 	if !ok {
 		t.Fatal("a busy pool has no fault")
 	}
-	plan, err := json.Marshal(&plan{Version: planVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
-		name     string
-		attempts int
-		fault    *fault.Error
-		again    bool
+		name        string
+		more, again bool
+		fault       *fault.Error
 	}{
-		{"the first attempt", 1, busy, true},
-		{"the last but one", 2, busy, true},
-		{"the last", 3, busy, false},
-		{"another fault", 1, fault.New(fault.InvalidContent, "is no document"), false},
+		{"an attempt before the last", true, true, busy},
+		{"the last", false, false, busy},
+		{"another fault", true, false, fault.New(fault.InvalidContent, "is no document")},
 	} {
-		s := &Operations{Settings: OperationSettings{Attempts: 3}}
-		r := &run{Operations: s, op: &Operation{Owner: audit.Principal{UserID: "u"}}}
-		if err := s.attempt(t.Context(), r, &OperationRecord{Attempts: c.attempts, Plan: plan}); err != nil {
-			t.Fatal(err)
-		}
-		r.op.Documents = make([]Processed, 1)
-		err := r.settle(context.Background(), 0, Outcome{Err: c.fault}, &manner{})
-		f, _ := fault.As(err)
+		r := &signRun{Operations: &Operations{}, run: &operation.Run{Again: c.more}}
+		r.run.Documents = make([]operation.Document, 1)
+		err := r.settle(t.Context(), 0, Outcome{Err: c.fault}, &terms{})
 		switch {
-		case c.again && (!errors.Is(err, budget.ErrBusy) || !passing[f.Code] || r.op.Documents[0].Fault != nil):
-			t.Errorf("%s: %v, and the document has %v", c.name, err, r.op.Documents[0].Fault)
-		case !c.again && (err != nil || r.op.Documents[0].Fault != c.fault):
-			t.Errorf("%s: %v, and the document has %v", c.name, err, r.op.Documents[0].Fault)
+		case c.again && (!errors.Is(err, budget.ErrBusy) || r.run.Documents[0].Fault != nil):
+			t.Errorf("%s: %v, and the document has %v", c.name, err, r.run.Documents[0].Fault)
+		case !c.again && (err != nil || r.run.Documents[0].Fault != c.fault):
+			t.Errorf("%s: %v, and the document has %v", c.name, err, r.run.Documents[0].Fault)
 		}
 	}
 }

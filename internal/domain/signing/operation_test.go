@@ -3,12 +3,8 @@
 package signing
 
 import (
-	"bytes"
-	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"tamga/internal/domain/fault"
 	"tamga/sig"
@@ -18,37 +14,6 @@ import (
 	"tamga/sig/raw"
 	"tamga/sig/xmldsig"
 )
-
-func TestBundle(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
-		b := &bundle{}
-		var whole []byte
-		for range random.IntN(6) {
-			part := bytes.Repeat([]byte{byte(random.IntN(256))}, random.IntN(20)*random.IntN(2))
-			if at := b.add(bytes.NewReader(part)); at != int64(len(whole)) {
-				t.Fatalf("a part is at %d, want %d", at, len(whole))
-			}
-			whole = append(whole, part...)
-		}
-		if b.Size() != int64(len(whole)) {
-			t.Fatalf("%d bytes, want %d", b.Size(), len(whole))
-		}
-		if err := iotest.TestReader(io.NewSectionReader(b, 0, b.Size()), whole); err != nil {
-			t.Fatal(err)
-		}
-		s := newSection(b, b.Size()/3, b.Size()/2)
-		for range 2 { // any number of times
-			var out bytes.Buffer
-			if _, err := s.WriteTo(&out); err != nil || !bytes.Equal(out.Bytes(), whole[len(whole)/3:len(whole)/3+len(whole)/2]) {
-				t.Fatal(err, out.Len())
-			}
-		}
-	}
-	if _, err := (&bundle{}).ReadAt(make([]byte, 1), -1); err == nil || err == io.EOF {
-		t.Error("a negative offset was accepted")
-	}
-}
 
 func TestTemplates(t *testing.T) {
 	s := &Operations{Templates: map[string]Template{"t": {Rules: []TemplateRule{

@@ -8,13 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"time"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/document"
-	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
@@ -115,33 +112,13 @@ type PreparedStore interface {
 
 // Blobs stores documents durably under names that every process of the service knows.
 type Blobs interface {
-	// KeepBlob copies a document. When it returns, the copy survives a power failure. It
-	// may be deleted after expires.
-	KeepBlob(ctx context.Context, d sig.Document, expires time.Time) (name string, err error)
-	// OpenBlob opens a stored document for reading. Its error wraps fs.ErrNotExist or
-	// document.ErrDamaged if the content is lost.
-	OpenBlob(ctx context.Context, name string) (Blob, error)
-	// RemoveBlob deletes a document. A missing document is not an error.
-	RemoveBlob(ctx context.Context, name string) error
+	operation.Blobs
 	// SweepBlobs deletes expired documents.
 	SweepBlobs(ctx context.Context, now time.Time) error
 }
 
-// openKept opens a document that is kept in Blobs. Without its content the fault is document_lost.
-func openKept(ctx context.Context, blobs Blobs, name string) (Blob, error) {
-	b, err := blobs.OpenBlob(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, document.ErrDamaged) {
-		return nil, fault.New(fault.Lost, "a document that was kept for this is lost or damaged in the storage; begin again, and tell the administrator").
-			With(fmt.Errorf("signing: object %s: %w", name, err))
-	}
-	return b, err
-}
-
 // Blob is a stored document, open for reading.
-type Blob interface {
-	sig.Document
-	io.Closer
-}
+type Blob = operation.Blob
 
 // Sweep deletes expired prepared objects and documents.
 func (s *Service) Sweep(ctx context.Context) error {

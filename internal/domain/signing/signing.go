@@ -6,7 +6,7 @@
 // format by name.
 //
 // Begin with Service.Sign, or SignMany for a batch. Prepare and Complete sign in two
-// steps with a client's own key, Operations handles requests of v2, and Verification
+// steps with a client's own key, Operations orders signatures as operations, and Verification
 // verifies documents. The package opens no files and sends no requests: stores, spool,
 // evidence and callbacks are interfaces.
 //
@@ -28,6 +28,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/pki/chain"
 	"tamga/pki/suite"
@@ -147,6 +148,9 @@ func (s *Service) NewIntake(ctx context.Context, snap *Snapshot) (*Intake, error
 	}
 	return nil, err
 }
+
+// NewScratch returns a document in memory or in the spool for results of operations.
+func (s *Service) NewScratch() operation.Scratch { return newIntake(s.Spool, nil) }
 
 // Sign makes one signature. Faults: content_required, invalid_signature_params,
 // invalid_content, invalid_certificate, invalid_pin, access_denied, and Failed if other

@@ -96,7 +96,7 @@ var computed = map[string][]string{
 	"operation":      nil, // a parameter; see takers
 	"AuditOperation": {confirm.AuditOperation, held.AuditOperation},
 	"AuditReport":    {confirm.AuditReport},
-	`"Execute" + op.Action.String()`: {
+	`"Execute" + op.Action`: {
 		"Execute" + policy.SignDocument.String(), "Execute" + policy.SignDocuments.String(), // those of signing.actionOf
 	},
 }

@@ -36,7 +36,7 @@ type Keys interface {
 
 // Acts does what users order on these pages; see [operation.Service].
 type Acts interface {
-	Start(ctx context.Context, o *operation.Order) (result any, waiting *operation.Operation, err error)
+	Start(ctx context.Context, o *operation.Order) (waiting *operation.Operation, result any, err error)
 	CarryOut(ctx context.Context, who audit.Principal, c *operation.Claim) (o *operation.Operation, result any, err error)
 }
 
@@ -125,7 +125,7 @@ func (a *API) newAct(name string, read func(form rest.Form) (*keys.Plan, error))
 func (a *API) perform(ctx context.Context, name string, p *keys.Plan) (rest.Redirect, error) {
 	concerning(ctx, p)
 	to := seeOther("/certificates?done=" + name)
-	_, waiting, err := a.Acts.Start(ctx, p.Ordered(rest.Caller(ctx), operation.FormPage, operation.Waits))
+	waiting, _, err := a.Acts.Start(ctx, p.Ordered(rest.Caller(ctx), operation.FormPage, operation.Waits))
 	if waiting != nil {
 		rest.Concerning(ctx, "operation "+waiting.ID)
 		to.Location = "/confirm/" + waiting.ID
@@ -394,7 +394,7 @@ func (a *API) exportKey(ctx context.Context, r onCertificate) (rest.Redirect, er
 	}
 	p := &keys.Plan{Kind: keys.ToExport, Certificate: r.ID, Secrets: keys.Secrets{PIN: r.Body.Get("pin"), Password: password}}
 	concerning(ctx, p)
-	_, waiting, err := a.Acts.Start(ctx, p.Ordered(rest.Caller(ctx), operation.FormPage, operation.Always))
+	waiting, _, err := a.Acts.Start(ctx, p.Ordered(rest.Caller(ctx), operation.FormPage, operation.Always))
 	if err != nil {
 		return rest.Redirect{}, err
 	}

@@ -61,7 +61,7 @@ type ConfirmDeps struct {
 	Steps         Steps
 	ToConfirm     ToConfirm
 	// CarryOutSigning carries out signatures that the user began on these pages; see [signing.Operations].
-	CarryOutSigning func(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*signing.Operation, error)
+	CarryOutSigning func(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*operation.Operation, error)
 	// Paint makes a GIF with the QR code of a text.
 	Paint func(text string) ([]byte, error)
 }
@@ -515,7 +515,7 @@ func (a *API) carryOut(ctx context.Context, r *confirm.Record, pin string) (any,
 	case r.Purpose != confirm.ForOperation:
 		return a.proved(ctx, r)
 	case r.Documents > 0:
-		op, err := a.CarryOutSigning(ctx, who, &signing.ConfirmedOrder{ID: r.ID, Form: confirm.FormOperation, PIN: pin})
+		op, err := a.CarryOutSigning(ctx, who, &signing.ConfirmedOrder{ID: r.ID, Form: operation.FormOperation, PIN: pin})
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -22,7 +23,6 @@ import (
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
-	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
@@ -530,12 +530,12 @@ func (a *API) aboutOperation(ctx context.Context, o *object) (row, error) {
 		rest.Afterwards(ctx, op)
 	}
 	switch {
-	case fault.Is(err, fault.NotFound) || err == nil && !op.State.Active() && op.State != signing.StateCancelled:
+	case fault.Is(err, fault.NotFound) || err == nil && !op.State.Active() && op.State != operation.Cancelled:
 		return row{}, fault.Newf(fault.NotFound, "the operation %.64q is not under way: it has ended, or the link is wrong", o.Of)
 	case err != nil:
 		return row{}, err
 	}
-	return row{Cells: []cell{{Key: "action." + op.Action.String()}, {Key: "operation." + string(op.State)}, {At: op.CreatedAt}, {Text: documentNames(op)}}}, nil
+	return row{Cells: []cell{{Key: "action." + op.Action}, {Key: "operation." + string(op.State)}, {At: op.CreatedAt}, {Text: documentNames(op)}}}, nil
 }
 
 func (a *API) policyDeeds() []deed {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"tamga/internal/domain/operation"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
@@ -370,7 +371,7 @@ func (a *API) personOperations(ctx context.Context, _ audit.Principal, u user.In
 }
 
 // documentNames names the first documents of an operation.
-func documentNames(o *signing.Operation) string {
+func documentNames(o *operation.Operation) string {
 	var names []string
 	for i := range o.Documents {
 		if len(names) == 5 {

@@ -12,12 +12,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
-	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
 
@@ -72,7 +72,7 @@ func (a *API) underWay(ctx context.Context, r struct {
 	Since int64  `query:"since"` // milliseconds
 	After string `query:"after"`
 }) (view, error) {
-	after := signing.UnderWay{ID: r.After}
+	after := operation.UnderWay{ID: r.After}
 	if r.Since > 0 {
 		after.CreatedAt = time.UnixMilli(r.Since)
 	}

@@ -15,6 +15,7 @@ package pages
 import (
 	"context"
 	"slices"
+	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -46,8 +47,8 @@ type Sessions interface {
 
 // Operations signs; see [signing.Operations].
 type Operations interface {
-	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error)
-	Find(ctx context.Context, who audit.Principal, id string) (*signing.Operation, error)
+	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*operation.Operation, error)
+	Find(ctx context.Context, who audit.Principal, id string) (*operation.Operation, error)
 }
 
 // Documents stores what is signed and what was signed; see [document.Service].

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"tamga/internal/domain/operation"
 	"unicode/utf8"
 
 	"tamga/internal/domain/document"
@@ -395,7 +396,7 @@ func notSigned(err error, files []upload, beside map[int]int, groups []*group, i
 		}
 	}
 	culprit := ""
-	if of, one := errors.AsType[signing.OfDocument](err); one {
+	if of, one := errors.AsType[operation.OfDocument](err); one {
 		culprit = name(groups[0].files[of.Index])
 	}
 	switch {

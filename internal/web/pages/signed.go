@@ -9,15 +9,15 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
 
 // operations returns the operations of the caller that an address names.
-func (a *API) operations(ctx context.Context, text string) (list []*signing.Operation, err error) {
+func (a *API) operations(ctx context.Context, text string) (list []*operation.Operation, err error) {
 	ids := strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 	for _, id := range ids[:min(len(ids), maxOperations)] {
 		o, err := a.Operations.Find(ctx, rest.Caller(ctx), id)
@@ -83,7 +83,7 @@ func (a *API) signed(ctx context.Context, r struct {
 		s := shownOperation(visitorOf(ctx).words, o)
 		s.Number = len(v.Operations) + 1
 		// An operation that is asynchronous, or that an application has begun, needs no button here.
-		if o.State == signing.StateConfirmed && !o.Async && o.Owner.ClientID == a.settings.ClientID {
+		if o.State == operation.Confirmed && !o.Async && o.Owner.ClientID == a.settings.ClientID {
 			s.State, s.Confirmed = "signed.confirmed", true
 		}
 		for _, d := range s.Documents {
@@ -107,12 +107,12 @@ func (a *API) signed(ctx context.Context, r struct {
 }
 
 // shownOperation describes an operation and its documents.
-func shownOperation(w *words, o *signing.Operation) signedOperation {
+func shownOperation(w *words, o *operation.Operation) signedOperation {
 	s := signedOperation{ID: o.ID, State: "operation." + string(o.State)}
 	if name := formatIn(o); name != "" {
 		s.Format = "format." + name
 	}
-	if o.State == signing.StateCreated || o.State == signing.StateChallenged {
+	if o.State == operation.Created || o.State == operation.Challenged {
 		s.Before = o.ConfirmBefore
 	}
 	if o.Fault != nil {
@@ -141,9 +141,9 @@ func shownOperation(w *words, o *signing.Operation) signedOperation {
 		s.Documents = append(s.Documents, one)
 	}
 	switch {
-	case o.State != signing.StateCompleted || s.failed == 0:
+	case o.State != operation.Completed || s.failed == 0:
 	case s.failed == len(s.Documents):
-		s.State = "operation." + string(signing.StateError)
+		s.State = "operation." + string(operation.Error)
 	default:
 		s.State = "operation.Partly"
 	}
@@ -152,7 +152,7 @@ func shownOperation(w *words, o *signing.Operation) signedOperation {
 
 // formatIn returns the name of the format that an operation signs in, "" if its parameters do not
 // say it: those of Office documents have none.
-func formatIn(o *signing.Operation) string {
+func formatIn(o *operation.Operation) string {
 	var params map[string]string
 	if err := json.Unmarshal([]byte(o.Parameters), &params); err != nil {
 		return ""

@@ -104,7 +104,7 @@ func (m *Management) perform(ctx context.Context, r changing, form operation.For
 	if o.Forced, err = truth("ForceConfirmation", force, false); err != nil {
 		return nil, nil, err
 	}
-	result, waiting, err = m.Operations.Start(ctx, o)
+	waiting, result, err = m.Operations.Start(ctx, o)
 	if waiting != nil {
 		concerning(ctx, p, waiting.ID)
 	}

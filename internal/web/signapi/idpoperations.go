@@ -4,9 +4,9 @@ package signapi
 
 import (
 	"context"
+	"tamga/internal/domain/operation"
 	"time"
 
-	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
 
@@ -28,7 +28,7 @@ type operationInfo struct {
 	Type               string
 	Parameters         string // JSON text
 	Description        string
-	State              signing.State
+	State              operation.State
 	CreatedAt          *int64
 	CompleteBefore     *int64
 	ConfirmBefore      *int64
@@ -86,9 +86,9 @@ func unix(t time.Time) *int64 {
 }
 
 // describeOperation returns an operation in the form of the identity provider.
-func describeOperation(op *signing.Operation) operationInfo {
+func describeOperation(op *operation.Operation) operationInfo {
 	i := operationInfo{
-		ID: op.ID, Type: op.Action.String(), Parameters: op.Parameters, Description: op.Description, State: op.State,
+		ID: op.ID, Type: op.Action, Parameters: op.Parameters, Description: op.Description, State: op.State,
 		CreatedAt: unix(op.CreatedAt), CompleteBefore: unix(op.CompleteBefore), ConfirmBefore: unix(op.CompleteBefore),
 		ConfirmedAt: unix(op.ConfirmedAt), CompletedAt: unix(op.CompletedAt), UpdatedAt: unix(op.UpdatedAt),
 		UserID: op.Owner.UserID, AuthenticationType: rest.OrNull(op.Owner.Method),
@@ -104,13 +104,13 @@ func describeOperation(op *signing.Operation) operationInfo {
 		approval = actionConsidering // it ended before it was confirmed
 	}
 	switch op.State {
-	case signing.StateCreated, signing.StateChallenged:
+	case operation.Created, operation.Challenged:
 		i.Status, approval = operationCreated, actionConsidering
-	case signing.StateCompleted:
+	case operation.Completed:
 		i.Status = operationCompleted
-	case signing.StateDeclined:
+	case operation.Declined:
 		i.Status, approval = operationError, actionDeclined
-	case signing.StateCancelled, signing.StateError, signing.StateExpired:
+	case operation.Cancelled, operation.Error, operation.Expired:
 		i.Status = operationError
 	}
 	if op.Fault != nil {

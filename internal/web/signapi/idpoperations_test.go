@@ -4,37 +4,37 @@ package signapi
 
 import (
 	"encoding/json"
+	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/signing"
 )
 
 // Both services describe every state with the words of their closed sets.
 func TestOperationInWords(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	failed := fault.New(fault.InvalidPIN, "wrong")
-	for state, want := range map[signing.State]struct{ status, action, actionStatus, document string }{
-		signing.StateCreated:    {"Created", "Pending", "Considering", ""},
-		signing.StateChallenged: {"Created", "Pending", "Considering", ""},
-		signing.StateConfirmed:  {"Processing", "Pending", "Approved", "InProgress"},
-		signing.StateDeclined:   {"Error", "Pending", "Declined", "Declined"},
-		signing.StateCancelled:  {"Error", "Error", "Approved", "Error"},
-		signing.StateCompleted:  {"Completed", "Executed", "Approved", "Completed"},
-		signing.StateError:      {"Error", "Error", "Approved", "Error"},
-		signing.StateExpired:    {"Error", "Error", "Approved", "Error"},
+	for state, want := range map[operation.State]struct{ status, action, actionStatus, document string }{
+		operation.Created:    {"Created", "Pending", "Considering", ""},
+		operation.Challenged: {"Created", "Pending", "Considering", ""},
+		operation.Confirmed:  {"Processing", "Pending", "Approved", "InProgress"},
+		operation.Declined:   {"Error", "Pending", "Declined", "Declined"},
+		operation.Cancelled:  {"Error", "Error", "Approved", "Error"},
+		operation.Completed:  {"Completed", "Executed", "Approved", "Completed"},
+		operation.Error:      {"Error", "Error", "Approved", "Error"},
+		operation.Expired:    {"Error", "Error", "Approved", "Error"},
 	} {
 		t.Run(string(state), func(t *testing.T) {
-			op := &signing.Operation{
+			op := &operation.Operation{
 				ID: "id", Owner: audit.Principal{UserID: "user"}, State: state, Async: true, CreatedAt: at, UpdatedAt: at, CompleteBefore: at,
-				Callback: "https://example.org/", Called: state == signing.StateCompleted, Documents: []signing.Processed{{ID: "part", OriginalRef: "in"}},
+				Callback: "https://example.org/", Called: state == operation.Completed, Documents: []operation.Document{{ID: "part", OriginalRef: "in"}},
 			}
 			switch {
-			case state == signing.StateCompleted:
+			case state == operation.Completed:
 				op.Documents[0].Name, op.Documents[0].RefID = "name", "out"
-			case !state.Active() && state != signing.StateDeclined:
+			case !state.Active() && state != operation.Declined:
 				op.Fault = failed
 			}
 			info := describeOperation(op)
@@ -45,7 +45,7 @@ func TestOperationInWords(t *testing.T) {
 			if info.CallbackReceived != op.Called || *info.Callback != op.Callback || !info.IsAsync || info.CompletedAt != nil || *info.CreatedAt != at.Unix() {
 				t.Errorf("%+v", info)
 			}
-			if (info.Error != nil) != (op.Fault != nil) || (a.Error != nil) != (op.Fault != nil) || (a.ResultValue != nil) != (state == signing.StateCompleted) {
+			if (info.Error != nil) != (op.Fault != nil) || (a.Error != nil) != (op.Fault != nil) || (a.ResultValue != nil) != (state == operation.Completed) {
 				t.Errorf("%+v", info)
 			}
 			p, err := (&Operating{}).render(op)

@@ -6,8 +6,8 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"tamga/internal/domain/operation"
 
-	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
@@ -76,7 +76,7 @@ func (o *Operating) transact(ctx context.Context, docs *documents, action policy
 // transactionOrder reads the parameters and the documents of a transaction.
 func (o *Operating) transactionOrder(docs *documents, r *transactionRequest) (*signing.OperationOrder, error) {
 	b := &r.Body
-	order := &signing.OperationOrder{Form: confirm.FormTransaction, Arguments: map[string]string{}}
+	order := &signing.OperationOrder{Form: operation.FormTransaction, Arguments: map[string]string{}}
 	names := map[string]string{} // parameters that are not of the signature, by their names in lower case
 	own := map[string]*string{"signaturetype": &order.Type, "certificateid": &order.Certificate, "pincode": &order.PIN}
 	signature := map[string]rest.Blob{}
@@ -143,7 +143,7 @@ func onlyPIN() error {
 }
 
 // carryOut carries out the operation that the token of the caller was issued for.
-func (o *Operating) carryOut(ctx context.Context, form confirm.Form, pin string, keep func(context.Context, *signing.Operation) (func(context.Context) error, error)) (*signing.Operation, error) {
+func (o *Operating) carryOut(ctx context.Context, form operation.Form, pin string, keep func(context.Context, *operation.Operation) (func(context.Context) error, error)) (*operation.Operation, error) {
 	who := rest.Caller(ctx)
 	rest.Concerning(ctx, "operation "+who.Confirmation)
 	op, err := o.Operations.Confirmed(ctx, who, &signing.ConfirmedOrder{
@@ -168,11 +168,11 @@ func (a *API) signConfirmed(ctx context.Context, s *signature) (any, error) {
 	if a.operations == nil {
 		return nil, fault.New(fault.InvalidOperation, "this installation makes no transactions")
 	}
-	op, err := a.operations.carryOut(ctx, confirm.FormTransaction, pin, nil)
+	op, err := a.operations.carryOut(ctx, operation.FormTransaction, pin, nil)
 	if err != nil {
 		return nil, err
 	}
-	if op.Action&policy.SignDocuments == 0 {
+	if op.Action != policy.SignDocuments.String() {
 		return rest.Stream{Content: op.Documents[0].Content}, nil
 	}
 	outcomes := make([]signing.Outcome, len(op.Documents))

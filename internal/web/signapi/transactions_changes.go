@@ -136,7 +136,7 @@ func (m *Management) transactChange(ctx context.Context, action policy.Action, r
 	}
 	plan.Shown = shown
 	concerning(ctx, plan, "")
-	_, waiting, err := m.Operations.Start(ctx, plan.Ordered(rest.Caller(ctx), operation.FormTransaction, operation.Always))
+	waiting, _, err := m.Operations.Start(ctx, plan.Ordered(rest.Caller(ctx), operation.FormTransaction, operation.Always))
 	if err != nil {
 		return "", err
 	}

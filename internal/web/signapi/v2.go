@@ -6,9 +6,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"tamga/internal/domain/operation"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
@@ -17,11 +17,11 @@ import (
 // Operations carries out requests of v2; see [signing.Operations].
 type Operations interface {
 	parameterForms
-	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error)
-	Propose(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error)
-	Confirmed(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*signing.Operation, error)
-	Find(ctx context.Context, who audit.Principal, id string) (*signing.Operation, error)
-	Active(ctx context.Context, who audit.Principal) ([]*signing.Operation, error)
+	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*operation.Operation, error)
+	Propose(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*operation.Operation, error)
+	Confirmed(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*operation.Operation, error)
+	Find(ctx context.Context, who audit.Principal, id string) (*operation.Operation, error)
+	Active(ctx context.Context, who audit.Principal) ([]*operation.Operation, error)
 	Cancel(ctx context.Context, who audit.Principal, id string) error
 }
 
@@ -81,7 +81,7 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 		if s != nil {
 			pin = string(s.PinCode)
 		}
-		op, err := o.carryOut(ctx, confirm.FormOperation, pin, func(ctx context.Context, op *signing.Operation) (func(context.Context) error, error) {
+		op, err := o.carryOut(ctx, operation.FormOperation, pin, func(ctx context.Context, op *operation.Operation) (func(context.Context) error, error) {
 			answer, err := o.answer(op)
 			if err != nil {
 				return nil, err
@@ -142,12 +142,12 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 // keptAnswer is the answer that was kept for an operation. The request returns this one, so that
 // thousands of documents are not rendered twice.
 type keptAnswer struct {
-	op     *signing.Operation
+	op     *operation.Operation
 	answer rest.JSON
 }
 
 // operationObject returns an operation for an audit entry.
-func operationObject(op *signing.Operation, certificate string) string {
+func operationObject(op *operation.Operation, certificate string) string {
 	return fmt.Sprintf("operation %s, %s, %d documents", op.ID, certificateObject(certificate), len(op.Documents))
 }
 
@@ -156,7 +156,7 @@ func (o *Operating) order(docs *documents, data []binary, s *operationSignature,
 	order := &signing.OperationOrder{
 		Type: string(s.Type), Certificate: string(s.CertificateID), PIN: string(s.PinCode), Template: string(s.ProcessingTemplateID),
 		Inputs: make([]signing.Input, len(data)),
-		Keep: func(ctx context.Context, op *signing.Operation) (func(context.Context) error, error) {
+		Keep: func(ctx context.Context, op *operation.Operation) (func(context.Context) error, error) {
 			answer, err := o.answer(op)
 			if err != nil {
 				return nil, err
@@ -202,7 +202,7 @@ func (o *Operating) result(ctx context.Context, r struct {
 	return o.answer(op)
 }
 
-func (o *Operating) answer(op *signing.Operation) (rest.JSON, error) {
+func (o *Operating) answer(op *operation.Operation) (rest.JSON, error) {
 	p, err := o.render(op)
 	if err != nil {
 		return rest.JSON{}, err
@@ -211,21 +211,21 @@ func (o *Operating) answer(op *signing.Operation) (rest.JSON, error) {
 }
 
 // Render returns the body of a callback.
-func (o *Operating) Render(op *signing.Operation) (signing.Result, error) { return o.render(op) }
+func (o *Operating) Render(op *operation.Operation) (signing.Result, error) { return o.render(op) }
 
 // render returns an operation in the form of the signing service.
-func (o *Operating) render(op *signing.Operation) (*pieces, error) {
+func (o *Operating) render(op *operation.Operation) (*pieces, error) {
 	answer := newOperation(op.ID, op.Owner, o.Realm, op.CompleteBefore, nil, op.Fault)
 	waiting := documentInProgress
 	switch op.State {
-	case signing.StateCreated, signing.StateChallenged:
+	case operation.Created, operation.Challenged:
 		answer.Status = operationCreated
 		return withContents(answer, nil, nil)
-	case signing.StateConfirmed:
+	case operation.Confirmed:
 		answer.Status = operationProcessing
-	case signing.StateCompleted:
+	case operation.Completed:
 		answer.Status = operationCompleted
-	case signing.StateDeclined:
+	case operation.Declined:
 		answer.Status, waiting = operationError, documentDeclined
 	default:
 		answer.Status, waiting = operationError, documentError

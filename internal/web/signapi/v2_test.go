@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
@@ -25,11 +26,11 @@ type starter struct{ seen *signing.OperationOrder }
 
 func (s *starter) Parameter(string) signing.Parameter { return signing.Parameter{} }
 
-func (s *starter) Start(_ context.Context, who audit.Principal, o *signing.OperationOrder) (*signing.Operation, error) {
+func (s *starter) Start(_ context.Context, who audit.Principal, o *signing.OperationOrder) (*operation.Operation, error) {
 	s.seen = o
-	op := &signing.Operation{ID: "00000000-0000-4000-8000-000000000001", Owner: who, State: signing.StateCompleted, CompleteBefore: time.Unix(1_700_000_000, 0)}
+	op := &operation.Operation{ID: "00000000-0000-4000-8000-000000000001", Owner: who, State: operation.Completed, CompleteBefore: time.Unix(1_700_000_000, 0)}
 	for _, in := range o.Inputs {
-		p := signing.Processed{OriginalRef: in.RefID, OriginalName: in.Name, Related: in.RelatedRefID}
+		p := operation.Document{OriginalRef: in.RefID, OriginalName: in.Name, Related: in.RelatedRefID}
 		switch f, failed := fault.As(in.Err); {
 		case failed:
 			p.Fault = f
@@ -52,19 +53,19 @@ func (s *starter) Start(_ context.Context, who audit.Principal, o *signing.Opera
 	return op, nil
 }
 
-func (*starter) Find(context.Context, audit.Principal, string) (*signing.Operation, error) {
+func (*starter) Find(context.Context, audit.Principal, string) (*operation.Operation, error) {
 	return nil, fault.New(fault.NotFound, "none")
 }
 
-func (*starter) Active(context.Context, audit.Principal) ([]*signing.Operation, error) {
+func (*starter) Active(context.Context, audit.Principal) ([]*operation.Operation, error) {
 	return nil, nil
 }
 
-func (*starter) Propose(context.Context, audit.Principal, *signing.OperationOrder) (*signing.Operation, error) {
+func (*starter) Propose(context.Context, audit.Principal, *signing.OperationOrder) (*operation.Operation, error) {
 	return nil, fault.New(fault.MethodNotConfirmed, "no method")
 }
 
-func (*starter) Confirmed(context.Context, audit.Principal, *signing.ConfirmedOrder) (*signing.Operation, error) {
+func (*starter) Confirmed(context.Context, audit.Principal, *signing.ConfirmedOrder) (*operation.Operation, error) {
 	return nil, fault.New(fault.InvalidTransaction, "not confirmed")
 }
 

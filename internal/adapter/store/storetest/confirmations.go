@@ -41,7 +41,7 @@ func confirmationOf(n int, userID string) *confirm.Record {
 	return r
 }
 
-var confirmationContent = confirm.StoredContent{Fields: []byte(`{"f":1}`), Shown: []byte(`{"ru":"text"}`), Plan: []byte{0, 1}, Outline: []byte{4, 5}, Secret: []byte{2, 3}, Offline: []byte{}, Result: []byte{}, Approval: []byte{}}
+var confirmationContent = confirm.StoredContent{Fields: []byte(`{"f":1}`), Shown: []byte(`{"ru":"text"}`), Outline: []byte{4, 5}, Offline: []byte{}, Result: []byte{}, Approval: []byte{}}
 
 func addConfirmation(t testing.TB, s confirm.Store, r *confirm.Record) {
 	t.Helper()
@@ -283,7 +283,7 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			content, _, err := s.ConfirmationContent(t.Context(), r.ID)
 			must(t, err)
-			if len(content.Plan)+len(content.Secret)+len(content.Offline) != 0 || len(content.Fields) == 0 {
+			if len(content.Offline) != 0 || len(content.Fields) == 0 {
 				t.Errorf("after the end: %+v", content)
 			}
 			if _, moved, err := s.MoveConfirmation(t.Context(), r.ID, moveTo(confirm.Cancelled, later, confirm.Declined)); moved || err != nil {
@@ -505,64 +505,10 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			lease(r.ID, "c", later.Add(time.Minute), false)
 			must(t, s.ReleaseConfirmation(t.Context(), r.ID, "b"))
 			lease(r.ID, "c", later.Add(time.Minute), true)
-			extend := func(lease string, want bool) {
-				t.Helper()
-				held, err := s.ExtendConfirmation(t.Context(), r.ID, lease, later.Add(3*time.Minute))
-				must(t, err)
-				if held != want {
-					t.Errorf("extending lease %q: %v, want %v", lease, held, want)
-				}
-			}
-			extend("a", false)
-			extend("", false)
-			extend("c", true)
-			lease(r.ID, "d", later.Add(2*time.Minute), false)
+			lease(r.ID, "d", later.Add(2*time.Minute-time.Millisecond), false)
 			must(t, s.ReleaseConfirmation(t.Context(), r.ID, "c"))
-			extend("c", false)
 			lease(r.ID, "d", later.Add(5*time.Minute), false) // expired
 			lease("unknown", "d", later, false)
-		}},
-		{"Automatic", func(t *testing.T, db *store.DB) {
-			s := fresh(db)
-			next := func(now time.Time, want string) {
-				t.Helper()
-				r, found, err := s.ClaimAutomatic(t.Context(), now, now.Add(time.Second))
-				must(t, err)
-				if found != (want != "") || r.ID != want || found && !r.Automatic {
-					t.Errorf("next: %q %v, want %q", r.ID, found, want)
-				}
-			}
-			by, itself := confirmationOf(1, user), confirmationOf(2, user)
-			itself.Automatic = true
-			confirmed(t, s, by, later)
-			addConfirmation(t, s, itself)
-			next(later, "")
-			_, begun, err := s.BeginChallenge(t.Context(), itself.ID, challengeOf(later))
-			must(t, err)
-			m := moveTo(confirm.Confirmed, later, confirm.Challenged)
-			m.CompleteBefore = later.Add(5 * time.Minute)
-			_, moved, err := s.MoveConfirmation(t.Context(), itself.ID, m)
-			must(t, err)
-			if !begun || !moved {
-				t.Fatal("not confirmed")
-			}
-			next(later, itself.ID)
-			next(later, "")
-			next(later.Add(time.Second), itself.ID)
-			must(t, s.PostponeAutomatic(t.Context(), itself.ID, later.Add(time.Minute), "code", "message"))
-			must(t, s.PostponeAutomatic(t.Context(), by.ID, later, "", ""))
-			if r, _, err := s.Confirmation(t.Context(), itself.ID); r.Code != "code" || r.Message != "message" || err != nil {
-				t.Errorf("postponed: %q %q, %v", r.Code, r.Message, err)
-			}
-			next(later.Add(59*time.Second), "")
-			leased, err := s.LeaseConfirmation(t.Context(), itself.ID, "a", later, later.Add(2*time.Minute))
-			must(t, err)
-			if !leased {
-				t.Fatal("not leased")
-			}
-			next(later.Add(time.Minute), "")
-			next(later.Add(2*time.Minute), itself.ID)
-			next(later.Add(5*time.Minute), "") // expired
 		}},
 		{"SpentOnce", func(t *testing.T, db *store.DB) {
 			s := fresh(db)
@@ -604,14 +550,11 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			must(t, err)
 			content, _, err := s.ConfirmationContent(t.Context(), r.ID)
 			must(t, err)
-			if got.State != confirm.Completed || !got.EndedAt.Equal(later) || string(content.Result) != "result" || len(content.Secret) != 0 {
+			if got.State != confirm.Completed || !got.EndedAt.Equal(later) || string(content.Result) != "result" {
 				t.Errorf("after: %+v, %+v", got, content)
 			}
 			if leased, err := s.LeaseConfirmation(t.Context(), r.ID, "c", later, later.Add(time.Minute)); leased || err != nil {
 				t.Errorf("a spent record was leased: %v, %v", leased, err)
-			}
-			if held, err := s.ExtendConfirmation(t.Context(), r.ID, "a", later.Add(time.Hour)); held || err != nil {
-				t.Errorf("the lease of a spent record was extended: %v, %v", held, err)
 			}
 			// Cancelling takes the lease away.
 			r = confirmationOf(2, user)

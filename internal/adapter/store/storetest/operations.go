@@ -17,41 +17,51 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lease"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 )
 
 // operationOf returns operation n of a user, asynchronous and waiting, with a callback.
-func operationOf(n int) *signing.OperationRecord {
-	return &signing.OperationRecord{
-		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), UserID: "user", Owner: []byte(`{"UserID":"user"}`),
-		Action: "SignDocument", State: signing.StateConfirmed, Async: true, Parameters: "{}", Description: "document",
-		Documents: []byte("[]"), Plan: []byte("plan"), PIN: []byte{0, 0xff}, Contents: "contents", Bytes: 100, Callback: "https://example.org/",
-		CreatedAt: start.Add(time.Duration(n) * time.Millisecond), UpdatedAt: start, ConfirmedAt: start, CompleteBefore: start.Add(20 * time.Minute),
+func operationOf(n int) *operation.Stored {
+	at := start.Add(time.Duration(n) * time.Millisecond)
+	return &operation.Stored{
+		Operation: operation.Operation{
+			ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", n), Kind: "kind", Form: operation.FormOperation, Owner: audit.Principal{UserID: "user"},
+			Action: "SignDocument", State: operation.Confirmed, Async: true, Parameters: "{}", Description: "document", Callback: "https://example.org/",
+			CreatedAt: at, UpdatedAt: start, ConfirmedAt: start, CompleteBefore: start.Add(20 * time.Minute),
+		},
+		Purpose: confirm.ForOperation, Principal: []byte(`{"UserID":"user"}`), List: []byte("[]"), Plan: []byte("plan"), Secret: []byte{0, 0xff},
+		Contents: "contents", Bytes: 100, StartAfter: -time.Millisecond, DueAt: at,
 	}
 }
 
 // over returns an operation that has ended.
-func over(o *signing.OperationRecord, at time.Time) *signing.OperationRecord {
+func over(o *operation.Stored, at time.Time) *operation.Stored {
 	c := *o
-	c.State, c.Documents, c.Results, c.Plan, c.PIN, c.Contents, c.Bytes = signing.StateCompleted, []byte(`[{"id":"1"}]`), "results", []byte{}, []byte{}, "", 0
+	c.State, c.List, c.Results, c.Plan, c.Secret, c.Contents, c.Bytes, c.DueAt = operation.Completed, []byte(`[{"id":"1"}]`), "results", []byte{}, []byte{}, "", 0, time.Time{}
 	c.UpdatedAt, c.CompletedAt, c.KeepUntil, c.Attempts = at, at, at.Add(24*time.Hour), 1
 	return &c
 }
 
+// asStored compares stored operations. Their owners are read by package operation.
+var asStored = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(operation.Operation{}), cmpopts.IgnoreFields(operation.Operation{}, "Owner")}
+
 func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 	later := start.Add(time.Minute)
 	keep := later.Add(24 * time.Hour)
-	add := func(t *testing.T, s store.Operations, o *signing.OperationRecord) {
+	add := func(t *testing.T, s store.Operations, o *operation.Stored) {
 		t.Helper()
-		if added, err := s.AddOperation(t.Context(), o, wide); err != nil || !added {
+		if added, err := s.AddOperation(t.Context(), o, operation.Quota(wide)); err != nil || !added {
 			t.Fatal(added, err)
 		}
 	}
-	claim := func(t *testing.T, s store.Operations, lease string, at time.Time) string {
+	claim := func(t *testing.T, s store.Operations, token string, at time.Time) string {
 		t.Helper()
-		o, found, err := s.ClaimOperation(t.Context(), lease, at, at.Add(time.Minute))
+		o, found, err := s.ClaimNext(t.Context(), false, lease.Lease{Token: token, Until: at.Add(time.Minute)}, at)
 		must(t, err)
 		if !found {
 			return ""
@@ -67,7 +77,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 		}
 		return ids
 	}
-	state := func(t *testing.T, s store.Operations, id string) signing.State {
+	state := func(t *testing.T, s store.Operations, id string) operation.State {
 		t.Helper()
 		o, found, err := s.FindOperation(t.Context(), id)
 		must(t, err)
@@ -87,7 +97,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			u := person(t, db, 1)
 			for i := 1; i <= 3; i++ {
 				o := operationOf(i)
-				o.UserID = u.ID
+				o.Owner.UserID = u.ID
 				add(t, s, o)
 				c := confirmationOf(i, u.ID)
 				if i == 3 {
@@ -96,7 +106,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 				addConfirmation(t, store.Confirmations{DB: db}, c)
 			}
 			var got []string
-			for after := (signing.UnderWay{}); ; {
+			for after := (operation.UnderWay{}); ; {
 				list, err := s.UnderWay(t.Context(), "Default", after, 2, start)
 				must(t, err)
 				for _, x := range list {
@@ -111,10 +121,10 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
 			}
-			if list, err := s.UnderWay(t.Context(), "Other", signing.UnderWay{}, 9, start); err != nil || len(list) != 0 {
+			if list, err := s.UnderWay(t.Context(), "Other", operation.UnderWay{}, 9, start); err != nil || len(list) != 0 {
 				t.Errorf("another operator sees %+v, %v", list, err)
 			}
-			if list, err := s.UnderWay(t.Context(), "Default", signing.UnderWay{}, 9, start.Add(time.Hour)); err != nil || len(list) != 0 {
+			if list, err := s.UnderWay(t.Context(), "Default", operation.UnderWay{}, 9, start.Add(time.Hour)); err != nil || len(list) != 0 {
 				t.Errorf("after the end there are %+v, %v", list, err)
 			}
 		}},
@@ -124,7 +134,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(t, s, o)
 			got, found, err := s.FindOperation(t.Context(), o.ID)
 			must(t, err)
-			if d := cmp.Diff(o, got, cmpopts.EquateEmpty()); !found || d != "" {
+			if d := cmp.Diff(o, got, asStored); !found || d != "" {
 				t.Error(d)
 			}
 			done := over(operationOf(2), later)
@@ -132,7 +142,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(t, s, done)
 			got, _, err = s.FindOperation(t.Context(), done.ID)
 			must(t, err)
-			if d := cmp.Diff(done, got, cmpopts.EquateEmpty()); d != "" {
+			if d := cmp.Diff(done, got, asStored); d != "" {
 				t.Error(d)
 			}
 			if _, found, err := s.FindOperation(t.Context(), "a\x00\xff"); found || err != nil {
@@ -142,28 +152,28 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 		{"Quota", func(t *testing.T, db *store.DB) {
 			s := store.Operations{DB: db}
 			for n, want := range []bool{true, true, false} {
-				if got, err := s.AddOperation(t.Context(), operationOf(n), signing.Quota{Objects: 2, Bytes: 1000}); got != want || err != nil {
+				if got, err := s.AddOperation(t.Context(), operationOf(n), operation.Quota{Objects: 2, Bytes: 1000}); got != want || err != nil {
 					t.Errorf("operation %d: %v, %v", n, got, err)
 				}
 			}
-			if got, err := s.AddOperation(t.Context(), operationOf(3), signing.Quota{Objects: 9, Bytes: 299}); got || err != nil {
+			if got, err := s.AddOperation(t.Context(), operationOf(3), operation.Quota{Objects: 9, Bytes: 299}); got || err != nil {
 				t.Errorf("bytes: %v, %v", got, err)
 			}
 			kept := over(operationOf(5), later)
 			kept.Bytes = 100
 			for _, n := range []int64{299, 300} {
 				want := n == 300 // results count as long as they are kept
-				if got, err := s.AddOperation(t.Context(), kept, signing.Quota{Objects: 1, Bytes: n}); got != want || err != nil {
+				if got, err := s.AddOperation(t.Context(), kept, operation.Quota{Objects: 1, Bytes: n}); got != want || err != nil {
 					t.Errorf("results in %d bytes: %v, %v", n, got, err)
 				}
 			}
 			bare := over(operationOf(6), later)
-			if got, err := s.AddOperation(t.Context(), bare, signing.Quota{}); !got || err != nil {
+			if got, err := s.AddOperation(t.Context(), bare, operation.Quota{}); !got || err != nil {
 				t.Errorf("one that keeps nothing: %v, %v", got, err)
 			}
 			other := operationOf(4)
-			other.UserID = "other"
-			if got, err := s.AddOperation(t.Context(), other, signing.Quota{Objects: 1, Bytes: 100}); !got || err != nil {
+			other.Owner.UserID = "other"
+			if got, err := s.AddOperation(t.Context(), other, operation.Quota{Objects: 1, Bytes: 100}); !got || err != nil {
 				t.Errorf("of another user: %v, %v", got, err)
 			}
 		}},
@@ -177,7 +187,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			if id := claim(t, s, "b", later); id != "" {
 				t.Error("claimed twice")
 			}
-			held, err := s.ExtendOperation(t.Context(), o.ID, "a", later.Add(2*time.Minute))
+			held, err := s.ExtendOperation(t.Context(), o.ID, lease.Lease{Token: "a", Until: later.Add(2 * time.Minute)})
 			must(t, err)
 			if id := claim(t, s, "b", later.Add(time.Minute)); !held || id != "" {
 				t.Errorf("an extended lease: %v, %q", held, id)
@@ -185,14 +195,14 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			if id := claim(t, s, "b", later.Add(2*time.Minute)); id != o.ID {
 				t.Error("an expired lease is not taken over")
 			}
-			if held, err := s.ExtendOperation(t.Context(), o.ID, "a", keep); held || err != nil {
+			if held, err := s.ExtendOperation(t.Context(), o.ID, lease.Lease{Token: "a", Until: keep}); held || err != nil {
 				t.Errorf("extending a lost lease: %v, %v", held, err)
 			}
-			if held, err := s.FinishOperation(t.Context(), over(o, later), "a"); held || err != nil {
+			if held, err := s.SpendOperation(t.Context(), over(o, later), "a"); held || err != nil {
 				t.Errorf("finishing with a lost lease: %v, %v", held, err)
 			}
-			must(t, s.ReleaseOperation(t.Context(), o.ID, "a", start, true))
-			must(t, s.ReleaseOperation(t.Context(), o.ID, "b", later.Add(4*time.Minute), true))
+			must(t, s.PostponeOperation(t.Context(), o.ID, "a", start, true, nil))
+			must(t, s.PostponeOperation(t.Context(), o.ID, "b", later.Add(4*time.Minute), true, nil))
 			if id := claim(t, s, "c", later.Add(3*time.Minute)); id != "" {
 				t.Error("claimed before it is due")
 			}
@@ -205,18 +215,18 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("%d attempts, want 2: one was given back", got.Attempts)
 			}
 			for i, want := range []bool{true, false} {
-				if held, err := s.FinishOperation(t.Context(), over(o, later), "c"); held != want || err != nil {
+				if held, err := s.SpendOperation(t.Context(), over(o, later), "c"); held != want || err != nil {
 					t.Errorf("finishing %d: %v, %v", i, held, err)
 				}
 			}
-			if held, err := s.FinishOperation(t.Context(), over(o, later), ""); held || err != nil {
+			if held, err := s.SpendOperation(t.Context(), over(o, later), ""); held || err != nil {
 				t.Errorf("finishing without a lease: %v, %v", held, err)
 			}
 			got, _, err = s.FindOperation(t.Context(), o.ID)
 			must(t, err)
 			want := over(o, later)
 			want.Attempts = 2
-			if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			if d := cmp.Diff(want, got, asStored); d != "" {
 				t.Error(d)
 			}
 		}},
@@ -227,13 +237,13 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			claim(t, s, "a", later)
 			broken := errors.New("broken")
 			for _, want := range []error{broken, fault.Rollback(fault.New("code", "text"))} {
-				err := s.Atomic(t.Context(), func(ctx context.Context) error {
-					if held, err := s.FinishOperation(ctx, over(o, later), "a"); !held || err != nil {
+				err := s.Atomic(t.Context(), lock.Set{}, func(ctx context.Context) error {
+					if held, err := s.SpendOperation(ctx, over(o, later), "a"); !held || err != nil {
 						t.Error(held, err)
 					}
 					return want
 				})
-				if !errors.Is(err, want) || state(t, s, o.ID) != signing.StateConfirmed {
+				if !errors.Is(err, want) || state(t, s, o.ID) != operation.Confirmed {
 					t.Errorf("an end that was rolled back: %v, %v", err, state(t, s, o.ID))
 				}
 			}
@@ -251,12 +261,12 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("%d: %v, %v", i, ok, err)
 				}
 			}
-			if held, err := s.FinishOperation(t.Context(), over(o, later), "a"); held || err != nil {
+			if held, err := s.SpendOperation(t.Context(), over(o, later), "a"); held || err != nil {
 				t.Errorf("finished after it was cancelled: %v, %v", held, err)
 			}
 			got, _, err := s.FindOperation(t.Context(), o.ID)
 			must(t, err)
-			if got.State != signing.StateCancelled || len(got.Plan)+len(got.PIN)+len(got.Contents) != 0 || !got.CompletedAt.Equal(later) {
+			if got.State != operation.Cancelled || len(got.Plan)+len(got.Secret)+len(got.Contents) != 0 || !got.CompletedAt.Equal(later) {
 				t.Errorf("%+v", got)
 			}
 		}},
@@ -267,12 +277,12 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(t, s, late)
 			add(t, s, leased)
 			end := leased.CompleteBefore
-			o, found, err := s.ClaimOperation(t.Context(), "a", late.CompleteBefore, end.Add(time.Minute))
+			o, found, err := s.ClaimNext(t.Context(), false, lease.Lease{Token: "a", Until: end.Add(time.Minute)}, late.CompleteBefore)
 			must(t, err)
 			if !found || o.ID != leased.ID {
 				t.Fatal("an expired operation was claimed")
 			}
-			active, err := s.ActiveOperations(t.Context(), "user", end, 10)
+			active, err := s.OpenOperations(t.Context(), "user", "", end, 10)
 			must(t, err)
 			if len(active) != 1 || active[0].ID != leased.ID {
 				t.Errorf("%d active", len(active))
@@ -285,17 +295,17 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			list, err := s.ExpireOperations(t.Context(), end, keep, 9)
 			must(t, err)
-			want := []*signing.OperationRecord{{ID: late.ID, UserID: "user", Callback: late.Callback, State: signing.StateExpired, KeepUntil: keep}}
-			if d := cmp.Diff(want, list); d != "" {
+			want := []*operation.Stored{{Operation: operation.Operation{ID: late.ID, Owner: late.Owner, Callback: late.Callback, State: operation.Expired, KeepUntil: keep}}}
+			if d := cmp.Diff(want, list, cmpopts.IgnoreUnexported(operation.Operation{})); d != "" {
 				t.Error(d)
 			}
-			if a, b := state(t, s, late.ID), state(t, s, leased.ID); a != signing.StateExpired || b != signing.StateConfirmed {
+			if a, b := state(t, s, late.ID), state(t, s, leased.ID); a != operation.Expired || b != operation.Confirmed {
 				t.Errorf("%v, %v", a, b)
 			}
 			if list := expire(t, s, end, 9); len(list) != 0 {
 				t.Errorf("%v expired again", list)
 			}
-			if held, err := s.FinishOperation(t.Context(), over(leased, end), "a"); !held || err != nil {
+			if held, err := s.SpendOperation(t.Context(), over(leased, end), "a"); !held || err != nil {
 				t.Errorf("what was begun in time is lost: %v, %v", held, err)
 			}
 			must(t, s.SweepOperations(t.Context(), keep.Add(48*time.Hour)))
@@ -311,14 +321,14 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			won := make([]int, operations)
 			for _, err := range together(40, func(i int) error {
-				for lease := 0; ; lease++ {
-					name := fmt.Sprint(i, lease)
-					o, found, err := s.ClaimOperation(t.Context(), name, later, keep)
+				for n := 0; ; n++ {
+					name := fmt.Sprint(i, n)
+					o, found, err := s.ClaimNext(t.Context(), false, lease.Lease{Token: name, Until: keep}, later)
 					if err != nil {
 						return err
 					}
 					if !found {
-						left, err := s.ActiveOperations(t.Context(), "user", later, 100)
+						left, err := s.OpenOperations(t.Context(), "user", "", later, 100)
 						if err != nil {
 							return err
 						}
@@ -331,7 +341,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 						}
 						return nil
 					}
-					held, err := s.FinishOperation(t.Context(), over(o, later), name)
+					held, err := s.SpendOperation(t.Context(), over(o, later), name)
 					if err != nil {
 						return err
 					}
@@ -359,7 +369,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 				var finished, cancelled bool
 				for _, err := range together(2, func(i int) (err error) {
 					if i == 0 {
-						finished, err = s.FinishOperation(t.Context(), over(o, later), "a")
+						finished, err = s.SpendOperation(t.Context(), over(o, later), "a")
 					} else {
 						cancelled, err = s.CancelOperation(t.Context(), o.ID, "user", later, keep)
 					}
@@ -367,7 +377,7 @@ func testOperations(t *testing.T, open func(t *testing.T) *store.DB) {
 				}) {
 					must(t, err)
 				}
-				want := map[bool]signing.State{true: signing.StateCompleted, false: signing.StateCancelled}[finished]
+				want := map[bool]operation.State{true: operation.Completed, false: operation.Cancelled}[finished]
 				if finished == cancelled || state(t, s, o.ID) != want {
 					t.Fatalf("finished %v, cancelled %v, state %v", finished, cancelled, state(t, s, o.ID))
 				}

@@ -3,48 +3,12 @@
 package signing
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"path"
 	"strings"
 
 	"tamga/internal/domain/fault"
 )
-
-// planVersion is the version of the format of plan. The program must read every version
-// that was ever written, because another release may have accepted the operation.
-const planVersion = 1
-
-// plan says what an asynchronous operation must do. It is stored until the operation
-// ends. The PIN is stored apart, and the documents are in Blobs.
-type plan struct {
-	Version     int               `json:"v"`
-	Type        string            `json:"type"`
-	Params      map[string]string `json:"params"`
-	Secrets     []byte            `json:"secrets,omitempty"` // the secret parameters as JSON, sealed to secretsPlace
-	Certificate string            `json:"certificate"`
-	Template    string            `json:"template"`
-	Original    *extent           `json:"original"` // OriginalDocument
-	Inline      []*extent         `json:"inline"`   // for each document; nil for a stored one
-}
-
-// extent is the position of a document in a bundle.
-type extent struct {
-	At   int64 `json:"at"`
-	Size int64 `json:"size"`
-}
-
-func readPlan(text []byte) (*plan, error) {
-	p := &plan{}
-	if err := json.Unmarshal(text, p); err != nil {
-		return nil, fmt.Errorf("signing: the plan of an operation: %w", err)
-	}
-	if p.Version != planVersion {
-		return nil, fmt.Errorf("signing: the plan of an operation has version %d, this release knows %d", p.Version, planVersion)
-	}
-	return p, nil
-}
 
 // Template chooses how documents are signed by their file names.
 type Template struct {
@@ -132,21 +96,4 @@ func (s *Service) resultName(name, signatureType string, params map[string]strin
 		name = string(r[:most-len(ending)])
 	}
 	return name + ending
-}
-
-// shownParameters returns the parameters of an operation that its user may see. Long ones
-// are left out, because they are pictures and attributes.
-func shownParameters(params map[string]string) string {
-	shown := map[string]string{}
-	for key, value := range params {
-		const most = 256
-		if len(key)+len(value) <= most {
-			shown[key] = value
-		}
-	}
-	text, err := json.Marshal(shown)
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }

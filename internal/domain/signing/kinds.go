@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
+	"tamga/internal/domain/policy"
+	"tamga/pki/suite"
+	"tamga/sig"
+	"tamga/sig/budget"
+)
+
+// KindSign is the name of the kind of operation that signs documents.
+const KindSign = "sign"
+
+// planVersion is the version of the form of plan.
+const planVersion = 1
+
+// plan says what an operation signs with. It has no secrets.
+type plan struct {
+	Action      string            `json:"action"`
+	Type        string            `json:"type,omitempty"`
+	Params      map[string]string `json:"params,omitempty"`
+	Certificate string            `json:"certificate,omitempty"`
+	Template    string            `json:"template,omitempty"`  // identifier; not with a confirmation, whose parameters are known
+	Arguments   map[string]string `json:"arguments,omitempty"` // that the user confirms, without effect
+}
+
+// secret is the secret part of a plan.
+type secret struct {
+	PIN    string            `json:"pin,omitempty"`
+	Params map[string]string `json:"params,omitempty"`
+}
+
+// Format implements fmt.Formatter: every verb prints the same word.
+func (secret) Format(f fmt.State, _ rune) { f.Write([]byte("secret")) }
+
+// Kind returns the row of the table for package operation.
+func (s *Operations) Kind() operation.Kind {
+	return operation.Kind{
+		Name: KindSign, Version: planVersion, Purpose: confirm.ForOperation, Recorded: true,
+		Check: s.permitted, Describe: s.describe, Propose: s.propose, Do: s.sign,
+	}
+}
+
+// permitted implements operation.Kind.Check.
+func (s *Operations) permitted(ctx context.Context, o *operation.Order) (confirm bool, err error) {
+	var p plan
+	if err := o.ReadPlan(&p); err != nil {
+		return false, err
+	}
+	if o.Action, err = policy.ParseAction(p.Action); err != nil {
+		return false, fmt.Errorf("signing: the plan of an operation: %w", err)
+	}
+	snap, err := s.snapshot(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	if err := s.Signer.Policy.PermitBy(snap.Access, o.Action); err != nil {
+		return false, err
+	}
+	return s.Signer.needsConfirmation(snap, o.Action), nil
+}
+
+// snapshot returns a snapshot of the owner of an order, which later steps use too.
+func (s *Operations) snapshot(ctx context.Context, o *operation.Order) (*Snapshot, error) {
+	snap, _ := o.Fresh.(*Snapshot)
+	snap, err := s.Signer.current(ctx, o.Owner, snap)
+	if err == nil {
+		o.Fresh = snap
+	}
+	return snap, err
+}
+
+// subject is what a plan means now.
+type subject struct {
+	plan  plan
+	terms *terms
+	by    *signer
+}
+
+// describe implements operation.Kind.Describe. All documents must be signed in the same way, because the
+// user confirms one type with its parameters. It completes the plan of a new order.
+func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.Fields, err error) {
+	sub := &subject{}
+	if err := o.ReadPlan(&sub.plan); err != nil {
+		return f, err
+	}
+	if err := o.Names(ctx); err != nil {
+		return f, err
+	}
+	if err := s.oneManner(&sub.plan, o.Documents()); err != nil {
+		return f, err
+	}
+	params := maps.Clone(sub.plan.Params)
+	if more, ok := o.Secret.(*secret); ok && len(more.Params) > 0 { // of a new order
+		if params == nil {
+			params = map[string]string{}
+		}
+		maps.Copy(params, more.Params)
+	}
+	if sub.terms, err = s.Signer.terms(ctx, sub.plan.Type, params); err != nil {
+		return f, err
+	}
+	snap, err := s.snapshot(ctx, o)
+	if err != nil {
+		return f, err
+	}
+	if sub.by, err = s.Signer.confirmable(ctx, o.Owner, snap, o.Action, sub.plan.Certificate); err != nil {
+		return f, err
+	}
+	shown, _ := s.Signer.apart(sub.terms.params)
+	if !o.Stored() {
+		sub.plan.Type, sub.plan.Certificate, sub.plan.Params, sub.plan.Template = sub.terms.name, fmt.Sprint(sub.by.certificate.ID), shown, ""
+		o.Plan, o.Parameters = &sub.plan, operation.Parameters(shown)
+	}
+	cert := sub.by.certificate.X509
+	f.Action, f.SignatureType = o.Action.String(), sub.terms.name
+	f.Certificate, f.PublicKey = streebog(cert.Raw), streebog(cert.RawSPKI)
+	if f.Parameters, err = what.NewValues(shown, func(name string) bool { return s.Signer.Formats.Param(name).Secret }); err != nil {
+		return f, fault.New(fault.InvalidSignatureParams, "Signature.Parameters cannot be confirmed: a name is given twice or names a secret, or too many are given").With(err)
+	}
+	if f.Arguments, err = what.Arguments(sub.plan.Arguments); err != nil {
+		return f, fault.New(fault.InvalidParameters, "the parameters of the operation cannot be confirmed").With(err)
+	}
+	overHash := sub.terms.params.Reader().Bool("Hash", false)
+	err = s.items(ctx, o, func(from int, items []Item) error {
+		for i := range items {
+			if items[i].Err != nil {
+				return operation.OfDocumentAt(from+i, items[i].Err)
+			}
+			d, err := describeDocument(ctx, &items[i], overHash, cert.Suite.Hash)
+			if err != nil {
+				return operation.OfDocumentAt(from+i, err)
+			}
+			d.Name = o.Documents()[from+i].OriginalName
+			f.Documents = append(f.Documents, d)
+		}
+		return nil
+	})
+	o.Found = sub
+	return f, err
+}
+
+// oneManner applies the template of a plan to it.
+func (s *Operations) oneManner(p *plan, documents []operation.Document) error {
+	var rule *TemplateRule
+	for i := range documents {
+		how, err := s.manner(p, documents[i].OriginalName)
+		if err != nil {
+			return err
+		}
+		if i > 0 && how.rule != rule {
+			return fault.New(fault.InvalidSignatureParams, "ProcessingTemplateId: the template signs these documents in different ways, and an operation that is confirmed signs all in one way: send them separately")
+		}
+		if rule = how.rule; i == len(documents)-1 {
+			p.Type, p.Params = how.signatureType, how.params
+		}
+	}
+	return nil
+}
+
+// items opens the documents of an order as items of a batch. The fault of a document is the Err of its item.
+func (s *Operations) items(ctx context.Context, o *operation.Order, do func(from int, items []Item) error) error {
+	return o.Each(ctx, func(from int, in []operation.Opened) error {
+		items := make([]Item, len(in))
+		for i := range in {
+			d, it := &in[i], &items[i]
+			if it.Err = d.Err; d.Err != nil {
+				continue
+			}
+			it.Content, it.stored = itemOf(d.Document, d.Digests)
+			it.Original, it.storedOriginal = itemOf(d.Original, d.OriginalDigests)
+		}
+		return do(from, items)
+	})
+}
+
+// itemOf returns a document as the two fields of an Item.
+func itemOf(d sig.Document, digests []suite.Digest) (*Intake, source) {
+	switch d := d.(type) {
+	case nil:
+		return nil, nil
+	case *Intake:
+		return d, nil
+	}
+	if d.Size() == 0 {
+		return nil, nil
+	}
+	return nil, kept{d, digests}
+}
+
+func streebog(b []byte) what.Hex {
+	h := suite.Streebog256.New()
+	h.Write(b)
+	return h.Sum(nil)
+}
+
+// describeDocument returns what a user confirms about a document.
+func describeDocument(ctx context.Context, it *Item, overHash bool, h *suite.Hash) (what.Document, error) {
+	content := it.content()
+	if content == nil {
+		return what.Document{}, fault.New(fault.ContentRequired, "the stored document is empty")
+	}
+	d := what.Document{Size: content.Size()}
+	original := it.original()
+	if overHash {
+		const longest = 64 // bytes of a hash value
+		if original != nil || content.Size() > longest {
+			return d, fault.New(fault.InvalidSignatureParams, "Hash is True: only a hash value without an original can be confirmed")
+		}
+		d.Hash, d.Digest = h.Name, make([]byte, content.Size())
+		return d, readFull(content, d.Digest, 0)
+	}
+	var err error
+	if d.Digest, err = digestOf(ctx, content); err != nil || original == nil {
+		return d, err
+	}
+	d.Original = &what.Original{Size: original.Size()}
+	d.Original.Digest, err = digestOf(ctx, original)
+	return d, err
+}
+
+func digestOf(ctx context.Context, d sig.Document) (what.Hex, error) {
+	list, err := sig.DigestAll(ctx, operation.NewSection(d, 0, d.Size()), d.Size(), suite.Streebog256)
+	if err != nil {
+		return nil, err
+	}
+	return list[0].Sum, nil
+}
+
+// propose implements operation.Kind.Propose: it prepares all signatures, so that the user is not asked about
+// documents that cannot be signed, and checks the PIN.
+func (s *Operations) propose(ctx context.Context, o *operation.Order) error {
+	sub := o.Found.(*subject)
+	err := s.items(ctx, o, func(from int, items []Item) error {
+		outcomes := make([]Outcome, len(items))
+		if _, err := s.Signer.prepareMany(ctx, sub.terms, sub.by, items, outcomes); err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Err != nil }); i >= 0 {
+			return operation.OfDocumentAt(from+i, outcomes[i].Err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	with, ok := o.Secret.(*secret)
+	if !ok || with.PIN == "" {
+		return nil
+	}
+	valid, reason, err := s.PINs.CheckPIN(ctx, o.Owner, sub.plan.Certificate, with.PIN, false)
+	if err == nil && !valid {
+		err = fault.New(fault.InvalidPIN, reason)
+	}
+	return err
+}
+
+// signRun is one attempt to sign the documents of an operation.
+type signRun struct {
+	*Operations
+	run    *operation.Run
+	plan   plan
+	secret secret
+	sub    *subject         // of a confirmed operation
+	signed []*ProofDocument // of a confirmed operation; nil for documents that the user declined
+}
+
+// sign implements operation.Kind.Do. Without a confirmation documents have results of their own. With one,
+// the fault of one document is the fault of all.
+func (s *Operations) sign(ctx context.Context, run *operation.Run) error {
+	r := &signRun{Operations: s, run: run}
+	if err := run.Plan(&r.plan); err != nil {
+		return err
+	}
+	if err := run.Secret(&r.secret); err != nil {
+		return err
+	}
+	if run.PIN != "" {
+		r.secret.PIN = run.PIN
+	}
+	if run.Confirmed() {
+		r.sub = run.Order().Found.(*subject)
+		r.sub.by.confirmed = true // the fields were compared and the operation is leased
+		r.signed = make([]*ProofDocument, len(run.Documents))
+	}
+	if err := s.items(ctx, run.Order(), func(from int, items []Item) error { return r.portion(ctx, from, items) }); err != nil {
+		return err
+	}
+	if err := r.ended(); err != nil {
+		return err
+	}
+	return run.Spend(ctx, nil)
+}
+
+// ended refuses a request as a whole, or proves what was confirmed.
+func (r *signRun) ended() error {
+	if r.run.Confirmed() {
+		proof, err := json.Marshal(made{Version: madeVersion, Type: r.sub.terms.name, Certificate: r.sub.by.certificate.X509.Raw, Signed: r.signed})
+		r.run.Prove(proof)
+		return err
+	}
+	if !r.run.AtOnce() {
+		return nil
+	}
+	faults := make([]*fault.Error, len(r.run.Documents))
+	for i := range faults {
+		faults[i] = r.run.Documents[i].Fault
+	}
+	if f := operation.Refusal(faults); f != nil {
+		return operation.OfDocumentAt(0, f) // the only one, unless the fault is about all of them
+	}
+	return nil
+}
+
+// portion signs some of the documents.
+func (r *signRun) portion(ctx context.Context, from int, items []Item) error {
+	type group struct {
+		manner
+		indexes []int
+		items   []Item
+	}
+	var groups []*group
+	for i := range items {
+		d := &r.run.Documents[from+i]
+		switch {
+		case d.Declined && r.run.Confirmed():
+			d.Fault = fault.New(fault.AuthenticationDeclined, "the user declined the document")
+			continue
+		case items[i].Err != nil:
+			if err := r.refuse(from+i, items[i].Err); err != nil {
+				return err
+			}
+			continue
+		}
+		how, err := r.manner(&r.plan, d.OriginalName)
+		if err != nil {
+			if err := r.refuse(from+i, err); err != nil {
+				return err
+			}
+			continue
+		}
+		var g *group
+		for _, other := range groups {
+			if other.rule == how.rule {
+				g = other
+			}
+		}
+		if g == nil {
+			g = &group{manner: how}
+			groups = append(groups, g)
+		}
+		g.indexes, g.items = append(g.indexes, from+i), append(g.items, items[i])
+	}
+	for _, g := range groups {
+		if err := r.together(ctx, &g.manner, g.indexes, g.items); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together signs documents that are signed in the same way.
+func (r *signRun) together(ctx context.Context, how *manner, indexes []int, items []Item) error {
+	params := how.params
+	if len(r.secret.Params) > 0 {
+		if params = maps.Clone(params); params == nil {
+			params = map[string]string{}
+		}
+		maps.Copy(params, r.secret.Params)
+	}
+	t, by, err := r.with(ctx, how.signatureType, params)
+	if err != nil {
+		return err
+	}
+	outcomes, err := r.Signer.signItems(ctx, t, by, r.secret.PIN, items)
+	if err != nil {
+		return err
+	}
+	for n, o := range outcomes {
+		if err := r.settle(ctx, indexes[n], o, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// with returns the terms and the key: what was confirmed, or what they are now.
+func (r *signRun) with(ctx context.Context, signatureType string, params map[string]string) (*terms, *signer, error) {
+	if r.sub != nil {
+		t := *r.sub.terms
+		if len(r.secret.Params) > 0 {
+			t.params = maps.Clone(t.params)
+			maps.Copy(t.params, r.secret.Params)
+		}
+		return &t, r.sub.by, nil
+	}
+	t, err := r.Signer.terms(ctx, signatureType, params)
+	if err != nil {
+		return nil, nil, err
+	}
+	snap, _ := r.run.Order().Fresh.(*Snapshot)
+	by, err := r.Signer.signer(ctx, r.run.Owner, snap, r.run.Asked(), r.plan.Certificate)
+	return t, by, err
+}
+
+// refuse gives a document a fault. The error ends the attempt.
+func (r *signRun) refuse(i int, err error) error {
+	f, ok := fault.As(err)
+	if !ok || r.run.Confirmed() {
+		return err
+	}
+	r.run.Refuse(i, f)
+	return nil
+}
+
+// settle records the outcome of a document. The error ends the attempt.
+func (r *signRun) settle(ctx context.Context, i int, o Outcome, t *terms) error {
+	if o.Err != nil {
+		if r.run.Again && errors.Is(o.Err, budget.ErrBusy) {
+			return o.Err // no client waits for the answer, and other documents will have ended
+		}
+		return r.refuse(i, o.Err)
+	}
+	d := &r.run.Documents[i]
+	err := r.run.Save(ctx, i, r.Signer.resultName(d.OriginalName, t.name, t.params), o.Result)
+	if err != nil { // most likely a quota is used up
+		return r.refuse(i, err)
+	}
+	if r.signed != nil {
+		r.signed[i] = &ProofDocument{Index: i, Algorithm: o.value.digest.Hash.OID.String(), Digest: o.value.digest.Sum, Value: o.value.bytes, Result: d.RefID}
+	}
+	return nil
+}
