@@ -27,7 +27,7 @@ type Programs struct {
 
 // olderCommit is the program that a rolling upgrade begins with: the first one that knows the tables
 // of the present one.
-const olderCommit = "f91cbac8c50ed3021071a0124536aae90e1d1b96"
+const olderCommit = "21a85b5d512ded8327f6a21997a7492b6c10436e"
 
 // clockOffset is the environment variable with the number of seconds that Skewed adds to
 // the wall clock.
