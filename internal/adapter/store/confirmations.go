@@ -290,11 +290,6 @@ func (s Confirmations) MoveConfirmation(ctx context.Context, id string, m confir
 				return err
 			}
 		}
-		if len(m.Proof) > 0 {
-			if _, err := s.exec(ctx, "UPDATE confirmation_contents SET result = $2 WHERE id = $1", id, m.Proof); err != nil {
-				return err
-			}
-		}
 		return s.closed(ctx, m, []confirm.Record{r})
 	})
 	return r, found && err == nil, err
@@ -344,7 +339,7 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 	for _, r := range list {
 		k := key{r.UserID, string(r.Purpose)}
 		sums[k] = sum{sums[k].records + 1, sums[k].bytes + r.Bytes}
-		if _, err := s.exec(ctx, "UPDATE confirmation_contents SET offline = $2 WHERE id = $1", r.ID, []byte{}); err != nil {
+		if _, err := s.exec(ctx, "UPDATE confirmation_contents SET offline = $2, result = $3 WHERE id = $1", r.ID, []byte{}, notNull(m.Proof)); err != nil {
 			return err
 		}
 	}
@@ -356,11 +351,13 @@ func (s Confirmations) closed(ctx context.Context, m confirm.Move, list []confir
 		if k.purpose == string(confirm.ForOperation) {
 			s.documents.gone(totals{all: holding{sums[k].records, sums[k].bytes}})
 		}
-		if _, err := s.exec(ctx, "UPDATE confirmation_usage SET records = records - $3, bytes = bytes - $4 WHERE user_id = $1 AND purpose = $2",
-			k.user, k.purpose, sums[k].records, sums[k].bytes); err != nil {
-			return err
+		// Most often it was the last one.
+		n, err := s.exec(ctx, "DELETE FROM confirmation_usage WHERE user_id = $1 AND purpose = $2 AND records <= $3", k.user, k.purpose, sums[k].records)
+		if err == nil && n == 0 {
+			_, err = s.exec(ctx, "UPDATE confirmation_usage SET records = records - $3, bytes = bytes - $4 WHERE user_id = $1 AND purpose = $2",
+				k.user, k.purpose, sums[k].records, sums[k].bytes)
 		}
-		if _, err := s.exec(ctx, "DELETE FROM confirmation_usage WHERE user_id = $1 AND purpose = $2 AND records = 0", k.user, k.purpose); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ package operation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -70,8 +71,8 @@ func (s *Service) next(ctx context.Context, asked bool) (worked bool, err error)
 	if err != nil || !found {
 		return false, err
 	}
-	if err := row.read(); err != nil {
-		return true, err
+	if err := s.knows(row); err != nil {
+		return true, errors.Join(err, s.deps.Store.PostponeOperation(ctx, row.ID, l.Token, now.Add(longestPause), true, nil))
 	}
 	err = rules.Hold(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
 		return s.deps.Store.ExtendOperation(ctx, row.ID, l)
@@ -84,6 +85,23 @@ func (s *Service) next(ctx context.Context, asked bool) (worked bool, err error)
 		return true, s.deps.Store.PostponeOperation(context.WithoutCancel(ctx), row.ID, l.Token, now, true, nil)
 	}
 	return true, fmt.Errorf("operation: %s, attempt %d: %w", row.ID, row.Attempts, err)
+}
+
+// knows reads an operation. The error is that of one which a newer release has accepted: another process
+// carries it out.
+func (s *Service) knows(row *Stored) error {
+	if err := row.read(); err != nil {
+		return err
+	}
+	k, err := s.kind(row.Operation.Kind)
+	if err != nil {
+		return err
+	}
+	plan := &Plan{kind: k}
+	if err := json.Unmarshal(row.Plan, plan); err != nil {
+		return fmt.Errorf("operation: the plan of operation %s: %w", row.ID, err)
+	}
+	return plan.known()
 }
 
 // passing lists the faults that may be over soon.

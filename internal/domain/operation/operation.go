@@ -151,6 +151,14 @@ type Order struct {
 	opener    opener
 }
 
+// keep calls Keep, if there is one.
+func (o *Order) keep(ctx context.Context, op *Operation) (record func(ctx context.Context) error, err error) {
+	if o.Keep == nil {
+		return func(context.Context) error { return nil }, nil
+	}
+	return o.Keep(ctx, op)
+}
+
 // ReadPlan reads the plan of an order into a value of the same type.
 func (o *Order) ReadPlan(into any) error {
 	if o.plan != nil {
@@ -179,11 +187,19 @@ type Plan struct {
 
 // Read reads the plan. A plan of another version than the kind's is an error.
 func (p *Plan) Read(into any) error {
-	if p.Version != p.kind.Version {
-		return fmt.Errorf("operation: the plan of an operation %q has version %d, this release knows %d", p.kind.Name, p.Version, p.kind.Version)
+	if err := p.known(); err != nil {
+		return err
 	}
 	if err := json.Unmarshal(p.Of, into); err != nil {
 		return fmt.Errorf("operation: the plan of an operation %q: %w", p.kind.Name, err)
+	}
+	return nil
+}
+
+// known returns an error for a plan of another version than the kind's.
+func (p *Plan) known() error {
+	if p.Version != p.kind.Version {
+		return fmt.Errorf("operation: the plan of an operation %q has version %d, this release knows %d", p.kind.Name, p.Version, p.kind.Version)
 	}
 	return nil
 }

@@ -146,11 +146,9 @@ func (r *Run) Spend(ctx context.Context, change func(ctx context.Context) (resul
 			err = errors.Join(err, s.unnamed(ctx, row.Results, err))
 		}
 	}()
-	kept := func(context.Context) error { return nil }
-	if r.order.Keep != nil {
-		if kept, err = r.order.Keep(ctx, &r.Operation); err != nil {
-			return err
-		}
+	kept, err := r.order.keep(ctx, &r.Operation)
+	if err != nil {
+		return err
 	}
 	var locked lock.Set
 	if change != nil {

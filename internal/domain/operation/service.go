@@ -371,7 +371,14 @@ func (s *Service) propose(ctx context.Context, k *Kind, o *Order) (op *Operation
 		}
 		op.ID, op.CreatedAt, op.UpdatedAt, op.ConfirmBefore, op.CompleteBefore = c.ID, c.CreatedAt, c.UpdatedAt, c.ConfirmBefore, c.ConfirmBefore
 		row.ID, row.CreatedAt, row.UpdatedAt, row.ConfirmBefore, row.CompleteBefore = c.ID, c.CreatedAt, c.UpdatedAt, c.ConfirmBefore, c.ConfirmBefore
-		return fault.Rollback(s.add(ctx, o, op, row, secret))
+		if err := s.add(ctx, row, secret); err != nil {
+			return fault.Rollback(err)
+		}
+		kept, err := o.keep(ctx, op)
+		if err != nil {
+			return fault.Rollback(err)
+		}
+		return fault.Rollback(kept(ctx))
 	})
 }
 
@@ -404,7 +411,16 @@ func (s *Service) enqueue(ctx context.Context, k *Kind, o *Order, op *Operation)
 	}
 	defer clear(secret)
 	row.DueAt = op.CreatedAt
-	err = s.deps.Store.Atomic(ctx, lock.Set{}, func(ctx context.Context) error { return fault.Rollback(s.add(ctx, o, op, row, secret)) })
+	kept, err := o.keep(ctx, op) // an answer that lists thousands of documents is stored outside of the transaction
+	if err != nil {
+		return err
+	}
+	err = s.deps.Store.Atomic(ctx, lock.Set{}, func(ctx context.Context) error {
+		if err := s.add(ctx, row, secret); err != nil {
+			return fault.Rollback(err)
+		}
+		return fault.Rollback(kept(ctx))
+	})
 	if err == nil {
 		poke(s.queued)
 	}
@@ -450,27 +466,17 @@ func (s *Service) secretOf(o *Order) ([]byte, error) {
 }
 
 // add stores the row of an operation that waits, in the transaction of ctx.
-func (s *Service) add(ctx context.Context, o *Order, op *Operation, row *Stored, secret []byte) (err error) {
+func (s *Service) add(ctx context.Context, row *Stored, secret []byte) (err error) {
 	if len(secret) > 0 {
-		if row.Secret, err = s.deps.Vault.Seal(secretPlace(op.ID), secret); err != nil {
+		if row.Secret, err = s.deps.Vault.Seal(secretPlace(row.ID), secret); err != nil {
 			return err
 		}
 	}
 	added, err := s.deps.Store.AddOperation(ctx, row, s.settings.Waiting)
-	if err != nil {
-		return err
+	if err == nil && !added {
+		err = full()
 	}
-	if !added {
-		return full()
-	}
-	if o.Keep == nil {
-		return nil
-	}
-	kept, err := o.Keep(ctx, op)
-	if err != nil {
-		return err
-	}
-	return kept(ctx)
+	return err
 }
 
 // full is the fault of an operation that exceeds the quota of its user.
