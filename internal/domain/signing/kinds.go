@@ -84,10 +84,14 @@ func (s *Operations) snapshot(ctx context.Context, o *operation.Order) (*Snapsho
 
 // subject is what a plan means now.
 type subject struct {
-	plan  plan
-	terms *terms
-	by    *signer
+	plan    plan
+	terms   *terms
+	by      *signer
+	digests []digests // of the documents, which are read once for what the user confirms and for the signature
 }
+
+// digests are those of a document and of its original.
+type digests struct{ content, original []suite.Digest }
 
 // describe implements operation.Kind.Describe. All documents must be signed in the same way, because the
 // user confirms one type with its parameters. It completes the plan of a new order.
@@ -134,18 +138,31 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 		return f, fault.New(fault.InvalidParameters, "the parameters of the operation cannot be confirmed").With(err)
 	}
 	overHash := sub.terms.params.Reader().Bool("Hash", false)
+	hashes := []*suite.Hash{suite.Streebog256}
+	if _, parts := sub.terms.format.(sig.PartSigner); !parts && cert.Suite.Hash != suite.Streebog256 {
+		hashes = append(hashes, cert.Suite.Hash)
+	}
 	err = s.items(ctx, o, func(from int, items []Item) error {
 		for i := range items {
-			if items[i].Err != nil {
-				return operation.OfDocumentAt(from+i, items[i].Err)
+			if err := checkItem(&items[i], overHash); err != nil {
+				return operation.OfDocumentAt(from+i, err)
 			}
-			d, err := describeDocument(ctx, &items[i], overHash, cert.Suite.Hash)
+		}
+		found := make([]digests, len(items))
+		if !overHash {
+			if err := digestItems(ctx, items, found, hashes); err != nil {
+				return err
+			}
+		}
+		for i := range items {
+			d, err := describeItem(&items[i], &found[i], overHash, cert.Suite.Hash)
 			if err != nil {
 				return operation.OfDocumentAt(from+i, err)
 			}
 			d.Name = o.Documents()[from+i].OriginalName
 			f.Documents = append(f.Documents, d)
 		}
+		sub.digests = append(sub.digests, found...)
 		return nil
 	})
 	o.Found = sub
@@ -181,6 +198,11 @@ func (s *Operations) items(ctx context.Context, o *operation.Order, do func(from
 			}
 			it.Content, it.stored = itemOf(d.Document, d.Digests)
 			it.Original, it.storedOriginal = itemOf(d.Original, d.OriginalDigests)
+			if sub, ok := o.Found.(*subject); ok && sub.digests != nil {
+				known := &sub.digests[from+i]
+				it.stored, it.Content = withDigests(it.content(), known.content), nil
+				it.storedOriginal, it.Original = withDigests(it.original(), known.original), nil
+			}
 		}
 		return do(from, items)
 	})
@@ -200,43 +222,120 @@ func itemOf(d sig.Document, digests []suite.Digest) (*Intake, source) {
 	return nil, kept{d, digests}
 }
 
+// withDigests returns a document with digests that are known.
+func withDigests(d source, known []suite.Digest) source {
+	if d == nil {
+		return nil
+	}
+	return kept{d, known}
+}
+
 func streebog(b []byte) what.Hex {
 	h := suite.Streebog256.New()
 	h.Write(b)
 	return h.Sum(nil)
 }
 
-// describeDocument returns what a user confirms about a document.
-func describeDocument(ctx context.Context, it *Item, overHash bool, h *suite.Hash) (what.Document, error) {
+// checkItem refuses a document that cannot be described.
+func checkItem(it *Item, overHash bool) error {
+	const longest = 64 // bytes of a hash value
 	content := it.content()
-	if content == nil {
-		return what.Document{}, fault.New(fault.ContentRequired, "the stored document is empty")
+	switch {
+	case it.Err != nil:
+		return it.Err
+	case content == nil:
+		return fault.New(fault.ContentRequired, "the stored document is empty")
+	case overHash && (it.original() != nil || content.Size() > longest):
+		return fault.New(fault.InvalidSignatureParams, "Hash is True: only a hash value without an original can be confirmed")
 	}
+	return nil
+}
+
+// describeItem returns what a user confirms about a document.
+func describeItem(it *Item, found *digests, overHash bool, h *suite.Hash) (what.Document, error) {
+	content := it.content()
 	d := what.Document{Size: content.Size()}
-	original := it.original()
 	if overHash {
-		const longest = 64 // bytes of a hash value
-		if original != nil || content.Size() > longest {
-			return d, fault.New(fault.InvalidSignatureParams, "Hash is True: only a hash value without an original can be confirmed")
-		}
 		d.Hash, d.Digest = h.Name, make([]byte, content.Size())
 		return d, readFull(content, d.Digest, 0)
 	}
-	var err error
-	if d.Digest, err = digestOf(ctx, content); err != nil || original == nil {
-		return d, err
+	d.Digest = found.content[0].Sum
+	if original := it.original(); original != nil {
+		d.Original = &what.Original{Size: original.Size(), Digest: found.original[0].Sum}
 	}
-	d.Original = &what.Original{Size: original.Size()}
-	d.Original.Digest, err = digestOf(ctx, original)
-	return d, err
+	return d, nil
 }
 
-func digestOf(ctx context.Context, d sig.Document) (what.Hex, error) {
-	list, err := sig.DigestAll(ctx, operation.NewSection(d, 0, d.Size()), d.Size(), suite.Streebog256)
-	if err != nil {
-		return nil, err
+// digestItems computes the digests of documents and their originals by some hashes, in this order. Each is read
+// once, unless the request has computed its digest while it received it.
+func digestItems(ctx context.Context, items []Item, found []digests, hashes []*suite.Hash) error {
+	var read []source
+	var to []*[]suite.Digest
+	var received []*Intake
+	for i := range items {
+		for _, one := range []struct {
+			in  *Intake
+			of  source
+			set *[]suite.Digest
+		}{{items[i].Content, items[i].content(), &found[i].content}, {items[i].Original, items[i].original(), &found[i].original}} {
+			if one.of == nil {
+				continue
+			}
+			read, to = append(read, one.of), append(to, one.set)
+			if !one.in.isEmpty() {
+				received = append(received, one.in)
+			}
+		}
 	}
-	return list[0].Sum, nil
+	digestTogether(received)
+	return each(ctx, (len(read)+sideBySide-1)/sideBySide, func(ctx context.Context, group int) error {
+		from, to, n := read[group*sideBySide:], to[group*sideBySide:], min(sideBySide, len(read)-group*sideBySide)
+		var small []int
+		var texts [][]byte
+		for i, d := range from[:n] {
+			if *to[i] = pick(d.digests(), hashes); *to[i] != nil {
+				continue
+			}
+			if d.Size() <= smallDocument {
+				text := make([]byte, d.Size())
+				if err := readFull(d, text, 0); err != nil {
+					return err
+				}
+				small, texts = append(small, i), append(texts, text)
+				continue
+			}
+			var err error
+			if *to[i], err = sig.DigestAll(ctx, operation.NewSection(d, 0, d.Size()), d.Size(), hashes...); err != nil {
+				return err
+			}
+		}
+		for _, h := range hashes {
+			if len(texts) == 0 {
+				break
+			}
+			for n, digest := range h.SumMany(texts) {
+				*to[small[n]] = append(*to[small[n]], digest)
+			}
+		}
+		return nil
+	})
+}
+
+// smallDocument is the size in bytes up to which documents are hashed together. At most [sideBySide] for each of
+// [parallel] goroutines are in memory.
+const smallDocument = 16 << 10
+
+// pick returns the digests by some hashes, in their order; nil if one is missing.
+func pick(known []suite.Digest, hashes []*suite.Hash) []suite.Digest {
+	list := make([]suite.Digest, 0, len(hashes))
+	for _, h := range hashes {
+		i := slices.IndexFunc(known, func(d suite.Digest) bool { return d.Hash == h })
+		if i < 0 {
+			return nil
+		}
+		list = append(list, known[i])
+	}
+	return list
 }
 
 // propose implements operation.Kind.Propose: it prepares all signatures, so that the user is not asked about
