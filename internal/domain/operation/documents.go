@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -424,8 +425,13 @@ func NewSection(d io.ReaderAt, at, size int64) Section {
 
 // WriteTo implements [io.WriterTo].
 func (s Section) WriteTo(w io.Writer) (int64, error) {
-	return io.Copy(struct{ io.Writer }{w}, io.NewSectionReader(s.SectionReader, 0, s.Size()))
+	buf := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buf)
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.NewSectionReader(s.SectionReader, 0, s.Size())}, buf[:])
 }
+
+// buffers are those of sections: an operation may have thousands of small ones.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // closeAll calls every function of list once.
 func closeAll(list *[]func() error) error {

@@ -3,6 +3,7 @@
 package operation
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -322,14 +323,15 @@ func (s *Service) withEnd(ctx context.Context, op *Operation, purpose confirm.Pu
 	}
 	results := s.docs.Scratch()
 	op.open = append(op.open, results.Close)
+	all := bufio.NewWriterSize(results, 64<<10) // a result is written in many pieces
 	for i := range op.Documents {
 		if c := op.Documents[i].Content; c != nil {
-			if _, err := c.WriteTo(results); err != nil {
+			if _, err := c.WriteTo(all); err != nil {
 				return nil, fmt.Errorf("operation: keeping a result: %w", err)
 			}
 		}
 	}
-	if err := results.Finish(); err != nil {
+	if err := errors.Join(all.Flush(), results.Finish()); err != nil {
 		return nil, err
 	}
 	op.readResults(results)
