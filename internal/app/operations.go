@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
-	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/adapter/guard"
@@ -17,6 +16,7 @@ import (
 	"tamga/internal/domain/audit"
 	stored "tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/token"
 	"tamga/internal/domain/user"
@@ -24,6 +24,15 @@ import (
 	"tamga/internal/web/rest"
 	"tamga/internal/web/signapi"
 )
+
+// kinds returns what users can order. A new kind is one line here. Signatures need what only a server
+// has, so newOperations adds them.
+func (b *Base) kinds() []operation.Kind {
+	return append(
+		b.Keys.OperationKinds(), // the acts on keys
+		b.Held.Kind(),
+	)
+}
 
 // newOperations adds signatures to the service of operations, and returns the web interface of v2.
 func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {

@@ -366,22 +366,23 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
+	base := &Base{
+		Config: c, DB: db, Audit: store.Audit{DB: db},
+		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
+		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
+		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, sources: sources, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
+		software: c.Keys.Holder == vault.Software{}.Name(),
+	}
 	ordered := c.Operations.Settings()
 	ordered.Life, ordered.Lease = c.Confirmation.Life, rules.Lease
-	operations, err := operation.New(ordered, operation.Deps{
+	base.Operations, err = operation.New(ordered, operation.Deps{
 		Store: store.Operations{DB: db}, Lists: store.Operations{DB: db}, Confirmations: confirmations, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 		Failed: func(err error) { log.Error("carrying out operations", "error", err) },
-	}, append(keys.OperationKinds(), waiting.Kind())...)
+	}, base.kinds()...)
 	if err != nil {
 		return nil, err
 	}
-	return &Base{
-		Config: c, DB: db, Audit: store.Audit{DB: db},
-		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
-		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys, Operations: operations,
-		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, sources: sources, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
-		software: c.Keys.Holder == vault.Software{}.Name(),
-	}, nil
+	return base, nil
 }
 
 // Close closes what Open opened.
