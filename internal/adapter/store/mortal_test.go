@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"tamga/internal/domain/lease"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/sig"
 )

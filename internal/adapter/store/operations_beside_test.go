@@ -6,13 +6,13 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
-	"tamga/internal/domain/operation"
 	"testing"
 
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 )
 

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
-	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 )
 

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
 	"tamga/internal/domain/vault"

@@ -4,7 +4,6 @@ package store_test
 
 import (
 	"slices"
-	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/user"
 )
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -20,6 +19,7 @@ import (
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/oath/stock"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"

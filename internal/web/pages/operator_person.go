@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"tamga/internal/domain/operation"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/contact"
@@ -16,6 +15,7 @@ import (
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/oath"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"

@@ -12,12 +12,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/operation"
 	"tamga/internal/web/rest"
 )
 

@@ -15,13 +15,13 @@ package pages
 import (
 	"context"
 	"slices"
-	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"

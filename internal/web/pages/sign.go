@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"tamga/internal/domain/operation"
 	"unicode/utf8"
 
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )

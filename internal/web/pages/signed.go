@@ -9,10 +9,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"tamga/internal/domain/operation"
 	"time"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/web/rest"
 )
 

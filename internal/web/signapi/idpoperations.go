@@ -4,9 +4,9 @@ package signapi
 
 import (
 	"context"
-	"tamga/internal/domain/operation"
 	"time"
 
+	"tamga/internal/domain/operation"
 	"tamga/internal/web/rest"
 )
 

@@ -4,12 +4,12 @@ package signapi
 
 import (
 	"encoding/json"
-	"tamga/internal/domain/operation"
 	"testing"
 	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 )
 
 // Both services describe every state with the words of their closed sets.

@@ -6,9 +6,9 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"tamga/internal/domain/operation"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"

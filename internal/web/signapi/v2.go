@@ -6,10 +6,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"tamga/internal/domain/operation"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
