@@ -298,7 +298,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		return nil, err
 	}
 	confirmDeps := confirm.Deps{
-		Store: records, Executions: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
+		Store: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
 		Oath: tokens, Devices: approvers{approvals}, Messages: messages, Callbacks: callbacks, Render: tokenapi.RenderCallback, Follower: follower, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 	}
 	if passkeys != nil {
@@ -374,7 +374,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		software: c.Keys.Holder == vault.Software{}.Name(),
 	}
 	ordered := c.Operations.Settings()
-	ordered.Life, ordered.Lease = c.Confirmation.Life, rules.Lease
+	ordered.Life, ordered.Lease = c.Confirmation.Life, c.Confirmation.Lease
 	base.Operations, err = operation.New(ordered, operation.Deps{
 		Store: store.Operations{DB: db}, Lists: store.Operations{DB: db}, Confirmations: confirmations, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 		Failed: func(err error) { log.Error("carrying out operations", "error", err) },

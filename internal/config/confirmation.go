@@ -82,7 +82,7 @@ func (c Confirmation) Settings(documents *Documents, language string) confirm.Se
 	return confirm.Settings{
 		Methods: c.Methods,
 		Codes:   contact.CodeSettings{Digits: c.Codes.Digits, Life: c.Codes.Life, Attempts: c.Codes.Attempts, Resend: c.Codes.Resend},
-		Life:    c.Life, Complete: c.Complete, Lease: c.Lease,
+		Life:    c.Life, Complete: c.Complete,
 		Wrong:   confirm.Limit{Wrong: c.Wrong.Answers, Window: c.Wrong.Window, Closed: c.Wrong.Closed},
 		Open:    confirm.Quota{Records: c.UserOperations, Bytes: int64(c.UserBytes)},
 		SignIns: c.UserSignIns, NamedSignIns: c.UserNamedSignIns,

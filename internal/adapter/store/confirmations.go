@@ -14,21 +14,19 @@ import (
 	"time"
 
 	"tamga/internal/domain/confirm"
-	"tamga/internal/domain/fault"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/signin"
 )
 
-// Confirmations implements confirm.Store, confirm.ExecutionStore, confirm.AttemptStore,
-// confirm.CallbackStore and confirm.Assigned.
+// Confirmations implements confirm.Store, confirm.AttemptStore, confirm.CallbackStore and
+// confirm.Assigned.
 type Confirmations struct{ *DB }
 
 var (
-	_ confirm.Store          = Confirmations{}
-	_ confirm.ExecutionStore = Confirmations{}
-	_ confirm.AttemptStore   = Confirmations{}
-	_ confirm.Assigned       = Confirmations{}
-	_ confirm.CallbackStore  = Confirmations{}
+	_ confirm.Store         = Confirmations{}
+	_ confirm.AttemptStore  = Confirmations{}
+	_ confirm.Assigned      = Confirmations{}
+	_ confirm.CallbackStore = Confirmations{}
 )
 
 // Atomic implements confirm.Store; see DB.locked.
@@ -88,9 +86,9 @@ func readIndexes(text string) (list []int, err error) {
 // room: one on PostgreSQL, two on SQLite. The first 20 parameters are those of the record.
 func (s Confirmations) insertConfirmation(operation bool) []string {
 	record := `INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
-			state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, lease, leased_until,
+			state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message,
 			created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, origin)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', '', 0, $13, $14, $15, 0, 0, $15, 0, CAST($20 AS TEXT)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, 0, 0, 0, 0, '', '', '', $13, $14, $15, 0, 0, $15, 0, CAST($20 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM confirmation_usage u WHERE u.user_id = $3 AND u.purpose = $7 AND (u.records >= $16 OR u.bytes + $11 > $17))`
 	if operation {
 		held := s.documents.held.of("$3")
@@ -247,7 +245,7 @@ const moveSet = ` SET state = $2, updated_at = $3,
 		complete_before = CASE WHEN CAST($4 AS BIGINT) <> 0 THEN CAST($4 AS BIGINT) ELSE complete_before END,
 		due_at = CASE WHEN CAST($4 AS BIGINT) <> 0 THEN CAST($4 AS BIGINT) ELSE due_at END,
 		ended_at = $5, declined = CASE WHEN CAST($6 AS TEXT) <> '' THEN CAST($6 AS TEXT) ELSE declined END,
-		code = $7, message = $8, ` + freed + " "
+		code = $7, message = $8 `
 
 // moved returns the parameters of a move: $1 is free, $2 to $8 are those of moveSet, $9 to
 // $11 are the states it leads from.
@@ -307,7 +305,7 @@ func (s Confirmations) MoveConfirmations(ctx context.Context, userID string, due
 		which, order = "CAST($1 AS TEXT) = ''", " ORDER BY due_at LIMIT $12"+s.skipLocked()
 	}
 	if !dueBefore.IsZero() {
-		which += " AND due_at <= $13 AND leased_until <= $13 AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = confirmations.id AND o.leased_until > $13)"
+		which += " AND due_at <= $13 AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = confirmations.id AND o.leased_until > $13)"
 	} else {
 		which += " AND CAST($13 AS BIGINT) = 0"
 		if userID == "" {
@@ -394,52 +392,6 @@ func (s Confirmations) SweepConfirmations(ctx context.Context, endedBefore time.
 		}
 	}
 	return nil
-}
-
-// Outside implements confirm.ExecutionStore.
-func (s Confirmations) Outside(ctx context.Context) error {
-	if s.transaction(ctx) != nil {
-		return errors.New("store: a confirmation is spent inside a transaction that may still roll back")
-	}
-	return nil
-}
-
-// LeaseConfirmation implements confirm.ExecutionStore.
-func (s Confirmations) LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (bool, error) {
-	return leasedConfirmations.claim(ctx, s.DB, id, lease, now, until, "due_at > $4")
-}
-
-// ReleaseConfirmation implements confirm.ExecutionStore.
-func (s Confirmations) ReleaseConfirmation(ctx context.Context, id, lease string) error {
-	return leasedConfirmations.release(ctx, s.DB, id, lease)
-}
-
-// SpendConfirmation implements confirm.ExecutionStore.
-func (s Confirmations) SpendConfirmation(ctx context.Context, id, lease string, m confirm.Move, do func(ctx context.Context) ([]byte, error)) (spent bool, err error) {
-	args, err := moved(id, m)
-	if err != nil {
-		return false, err
-	}
-	err = s.Unit(ctx, func(ctx context.Context) error {
-		var r confirm.Record
-		r, spent, err = returning(ctx, s.DB, scanConfirmation, "UPDATE confirmations"+moveSet+`
-			WHERE id = $1 AND state IN ($9, $10, $11) AND ended_at = 0 AND lease = $12 AND lease <> ''
-			RETURNING `+confirmationColumns, append(args, lease)...)
-		if err != nil || !spent {
-			return err
-		}
-		// The quota is locked before what do locks, in the order of locks.
-		if err := s.closed(ctx, m, []confirm.Record{r}); err != nil {
-			return err
-		}
-		result, err := do(ctx)
-		if err != nil {
-			return fault.Rollback(err)
-		}
-		_, err = s.exec(ctx, "UPDATE confirmation_contents SET result = $2 WHERE id = $1", id, notNull(result))
-		return err
-	})
-	return spent && err == nil, err
 }
 
 // SetCallback implements confirm.CallbackStore.

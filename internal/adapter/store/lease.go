@@ -20,11 +20,10 @@ type leased struct {
 // The tables with leases. Uploads of documents and held requests have the end of a lease and no token:
 // their rows are worked on by the process that made them, or in one transaction.
 var (
-	leasedOperations    = leased{"operations", []string{"id"}, "state = 'Confirmed'"}
-	leasedConfirmations = leased{"confirmations", []string{"id"}, "state = 'Confirmed'"}
-	leasedPrepared      = leased{"prepared", []string{"id"}, "spent_at = 0"}
-	leasedAnswers       = leased{"answers", []string{"caller", "name"}, "done_at = 0"}
-	leasedMessages      = leased{"outbox", []string{"message_id"}, "state = 'pending'"}
+	leasedOperations = leased{"operations", []string{"id"}, "state = 'Confirmed'"}
+	leasedPrepared   = leased{"prepared", []string{"id"}, "spent_at = 0"}
+	leasedAnswers    = leased{"answers", []string{"caller", "name"}, "done_at = 0"}
+	leasedMessages   = leased{"outbox", []string{"message_id"}, "state = 'pending'"}
 )
 
 // freed ends a lease.

@@ -175,7 +175,7 @@ func newDesk(t *testing.T, url string) *desk {
 	d.records = store.Confirmations{DB: db}
 	m := deskMethods{d}
 	d.confirm, err = confirm.New(confirm.DefaultSettings(), confirm.Deps{
-		Store: d.records, Executions: d.records, Answers: d.records, Codes: store.Contacts{DB: db}, Assigned: m, Contacts: m, Oath: m, Messages: m,
+		Store: d.records, Answers: d.records, Codes: store.Contacts{DB: db}, Assigned: m, Contacts: m, Oath: m, Messages: m,
 		Follower: d.follower(),
 		Vault:    d.ring, Audit: store.Audit{DB: db}, Now: d.clock, Rand: sigtest.Random(4),
 	})
@@ -218,7 +218,7 @@ func (d *desk) process(left int, late bool) (*signing.Operations, *life) {
 	d.seed++
 	methods := deskMethods{d}
 	service, err := confirm.New(confirm.DefaultSettings(), confirm.Deps{
-		Store: d.records, Executions: d.records, Answers: d.records, Follower: d.follower(), Codes: store.Contacts{DB: d.records.DB},
+		Store: d.records, Answers: d.records, Follower: d.follower(), Codes: store.Contacts{DB: d.records.DB},
 		Assigned: methods, Contacts: methods, Oath: methods, Messages: methods,
 		Vault: d.ring, Audit: store.Audit{DB: d.records.DB}, Now: d.clock, Rand: sigtest.Random(100 + d.seed),
 	})

@@ -251,7 +251,7 @@ var closing = []string{
 	"DELETE FROM device_nonces",
 	"DELETE FROM passkey_registrations",
 	// What was begun. Sweeps end these records as they end others whose time is over.
-	"UPDATE confirmations SET due_at = CASE WHEN due_at > $1 THEN $1 ELSE due_at END, " + freed + " WHERE ended_at = 0",
+	"UPDATE confirmations SET due_at = CASE WHEN due_at > $1 THEN $1 ELSE due_at END WHERE ended_at = 0",
 	"UPDATE operations SET complete_before = CASE WHEN complete_before > $1 THEN $1 ELSE complete_before END, due_at = 0, " + freed + " WHERE keep_until = 0",
 	"UPDATE prepared SET expires_at = CASE WHEN expires_at > $1 THEN $1 ELSE expires_at END, " + freed + " WHERE spent_at = 0",
 	"UPDATE documents SET leased_until = 0 WHERE state = 0",

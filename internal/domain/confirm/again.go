@@ -30,7 +30,7 @@ type keptAnswer struct {
 	Network string `json:"network"`         // as audit.Network
 	Key     []byte `json:"key,omitempty"`   // of MAC; none if a device confirmed
 	MAC     []byte `json:"mac,omitempty"`   // of the text that the user typed
-	Given   []byte `json:"given,omitempty"` // see Execution.Keep; none before
+	Given   []byte `json:"given,omitempty"` // see Service.Keep; none before
 }
 
 func keptPlace(id string) vault.Place {
@@ -117,21 +117,20 @@ func (s *Service) again(ctx context.Context, who audit.Principal, refID, answer 
 	return Record{}, false, err
 }
 
-// Keep keeps what the execution of a record gave, such as a token, for Service.Given. It
-// belongs into the transaction that spends the record.
-func (e *Execution) Keep(ctx context.Context, given []byte) error {
-	s := e.s
-	k, found, err := s.kept(ctx, &e.Record, s.now())
+// Keep keeps what the end of a record gave, such as a token, for Given. It belongs into the transaction
+// of Spend.
+func (s *Service) Keep(ctx context.Context, r *Record, given []byte) error {
+	k, found, err := s.kept(ctx, r, s.now())
 	switch {
 	case err != nil:
 		return err
-	case !found && !ByDevice(e.Record.Method):
+	case !found && !ByDevice(r.Method):
 		return nil // there is no answer that could be repeated
 	case !found:
 		k = keptAnswer{Network: audit.Network(ctx)}
 	}
 	k.Given = given
-	return s.setKept(ctx, &e.Record, k)
+	return s.setKept(ctx, r, k)
 }
 
 // Given returns what Keep has kept of a record of who, until Record.CompleteBefore, to a call

@@ -14,6 +14,7 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 // from returns the context of a call that comes from a network.
@@ -24,10 +25,10 @@ func from(ctx context.Context, network string) context.Context {
 // spent carries a sign-in out, and keeps what it gave.
 func (w *world) spent(ctx context.Context, r confirm.Record, given string) {
 	w.t.Helper()
-	e, err := w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
-	w.must(e.SpendWith(ctx, func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) },
-		func(ctx context.Context) ([]byte, error) { return nil, e.Keep(ctx, []byte(given)) }))
+	done, err := w.Spend(ctx, ivan, r.ID, r.What, lock.User(ivanID), func(ctx context.Context, r *confirm.Record) error { return w.Keep(ctx, r, []byte(given)) })
+	if w.must(err); !done {
+		w.t.Fatal("the record was spent before")
+	}
 }
 
 // TestRightAnswerAgain sends an answer once more whose final answer was lost.

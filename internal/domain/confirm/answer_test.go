@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -504,7 +505,11 @@ func TestForeign(t *testing.T) {
 		"Answer": func(who audit.Principal, _, ref string) error { _, err := w.Answer(ctx, who, ref, code); return err },
 		"Poll":   func(who audit.Principal, _, ref string) error { _, err := w.Poll(ctx, who, ref); return err },
 		"Cancel": func(who audit.Principal, id, _ string) error { _, err := w.Cancel(ctx, who, id); return err },
-		"Take":   func(who audit.Principal, id, _ string) error { _, err := w.Take(ctx, who, id, r.What); return err },
+		"Ready":  func(who audit.Principal, id, _ string) error { _, _, err := w.Ready(ctx, who, id); return err },
+		"Spend": func(who audit.Principal, id, _ string) error {
+			_, err := w.Spend(ctx, who, id, r.What, lock.Set{}, nothing)
+			return err
+		},
 	} {
 		want := call(ivan, missing, missing)
 		w.is(name, want, fault.InvalidTransaction)
@@ -574,8 +579,8 @@ func TestChangedDatabase(t *testing.T) {
 			defer pool.Close()
 			_, err = pool.Exec(statement, r.ID)
 			w.must(err)
-			if _, err := w.Take(t.Context(), ivan, r.ID, w.stored(r.ID).What); err == nil {
-				t.Error("a record was taken whose cells were changed")
+			if _, err := w.Content(t.Context(), ivan, r.ID); err == nil {
+				t.Error("a record was read whose cells were changed")
 			} else if _, is := fault.As(err); is {
 				t.Errorf("%v: want an internal error", err)
 			}
@@ -639,20 +644,54 @@ func TestAnswersAtOnce(t *testing.T) {
 			// Spending once.
 			one.must(one.Forgive(t.Context(), ivanID))
 			r = one.confirmed()
+			winner := make(chan int, 64)
 			spent, errs := atOnce(64, func(i int) (bool, error) {
-				e, err := []*world{one, two}[i%2].Take(t.Context(), ivan, r.ID, r.What)
-				if err != nil || e.Done {
-					return false, err
+				w := []*world{one, two}[i%2]
+				locked := []lock.Set{{}, lock.User(ivanID)}[i/2%2]
+				spent, err := w.Spend(t.Context(), ivan, r.ID, r.What, locked, func(ctx context.Context, r *confirm.Record) error {
+					if _, err := w.deps.Answers.CountWrong(ctx, ivanID, "beside", w.clock(), confirm.Limit{Wrong: 2, Window: time.Hour, Closed: time.Hour}); err != nil {
+						return err
+					}
+					return w.Keep(ctx, r, fmt.Append(nil, i))
+				})
+				if spent {
+					winner <- i
 				}
-				return true, e.Spend(t.Context(), fmt.Append(nil, i), nil)
+				return spent, err
 			})
-			for _, err := range errs {
-				if err != nil && !fault.Is(err, fault.Unavailable) {
-					t.Error(err)
-				}
-			}
+			one.must(errors.Join(errs...))
 			if spent != 1 {
-				t.Errorf("%d of 64 callers spent the record, want one", spent)
+				t.Fatalf("%d of 64 callers spent the record, want one", spent)
+			}
+			if given, _, err := one.Given(t.Context(), ivan, r.ID); err != nil || string(given) != fmt.Sprint(<-winner) {
+				t.Errorf("the change of caller %s is kept, %v", given, err)
+			}
+			if closed, err := one.deps.Answers.ClosedUntil(t.Context(), ivanID, "beside"); err != nil || !closed.IsZero() {
+				t.Errorf("a second change is kept: %v, %v", closed, err)
+			}
+			// Spending against cancelling.
+			for range 5 {
+				one.must(one.Forgive(t.Context(), ivanID))
+				one.wait(time.Minute)
+				r := one.confirmed()
+				spent, errs := atOnce(16, func(i int) (bool, error) {
+					w := []*world{one, two}[i%2]
+					if i%4 > 1 {
+						_, err := w.Cancel(t.Context(), ivan, r.ID)
+						return false, err
+					}
+					return w.Spend(t.Context(), ivan, r.ID, r.What, lock.Set{}, nothing)
+				})
+				want := map[int]confirm.State{0: confirm.Cancelled, 1: confirm.Completed}[spent]
+				if got := one.stored(r.ID).State; got != want {
+					t.Errorf("%s after it was spent %d times", got, spent)
+				}
+				for i, err := range errs { // who cancels beside another one may be refused, too
+					cancels, done := i%4 > 1, want == confirm.Completed
+					if err != nil && !fault.Is(err, fault.InvalidTransaction) || !cancels && (err == nil) != done || cancels && done && err == nil {
+						t.Errorf("%s, caller %d: %v", want, i, err)
+					}
+				}
 			}
 		})
 	}

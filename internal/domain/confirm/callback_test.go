@@ -56,9 +56,7 @@ func TestCallback(t *testing.T) {
 			r := begin(sms)
 			_, err := w.Answer(ctx, ivan, r.RefID, w.messages.last(t).Data["Code"])
 			w.must(err)
-			e, err := w.Take(ctx, ivan, r.ID, r.What)
-			w.must(err)
-			w.must(e.Spend(ctx, nil, nil))
+			w.must(w.spend(w.stored(r.ID)))
 			return r
 		}, "Confirmed"},
 		{"confirmed and cancelled", func() confirm.Record {

@@ -12,6 +12,7 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 )
 
 // off is by how much the clocks of these tests are wrong.
@@ -46,11 +47,8 @@ func (w *world) approve(r confirm.Record) error {
 }
 
 func (w *world) carryOut(r confirm.Record) error {
-	e, err := w.Take(w.t.Context(), ivan, r.ID, r.What)
-	if err != nil || e.Done {
-		return err
-	}
-	return e.Spend(w.t.Context(), []byte("result"), nil)
+	_, err := w.Spend(w.t.Context(), ivan, r.ID, r.What, lock.Set{}, nothing)
+	return err
 }
 
 // TestClockJumps moves the clock that all processes follow while records are in each state:
@@ -59,11 +57,10 @@ func (w *world) carryOut(r confirm.Record) error {
 // and a code are spent once.
 func TestClockJumps(t *testing.T) {
 	const (
-		works       = ""
-		expired     = fault.TransactionExpired
-		wrong       = fault.AuthenticationFailed
-		unavailable = fault.Unavailable
-		refused     = fault.InvalidTransaction
+		works   = ""
+		expired = fault.TransactionExpired
+		wrong   = fault.AuthenticationFailed
+		refused = fault.InvalidTransaction
 	)
 	for engine, url := range map[string]string{
 		"SQLite": storetest.SQLiteFile(t, t.TempDir()+"/tamga.db"), "PostgreSQL": storetest.PostgreSQL(t).Migrated(t),
@@ -143,26 +140,8 @@ func TestClockJumps(t *testing.T) {
 				wronged(func() { is("the result once more", w.carryOut(r), refused, works) })
 
 				r = w.confirmed()
-				e, err := w.Take(t.Context(), ivan, r.ID, r.What)
-				w.must(err)
-				wronged(func() {
-					is("a request beside one that is under way", w.carryOut(r), expired, unavailable)
-					w.is("the end of the one under way", e.Spend(t.Context(), []byte("result"), nil), works)
-				})
-				w.is("its result", w.carryOut(r), works)
-
-				fresh("otpviasms")
-				r = w.confirmed()
-				if e, err = w.Take(t.Context(), ivan, r.ID, r.What); err != nil { // and the process freezes
-					t.Fatal(err)
-				}
-				wronged(func() {
-					w.must(w.Sweep(t.Context()))
-					is("a request beside a frozen one", w.carryOut(r), expired, unavailable)
-				})
-				w.wait(15 * time.Second)
-				is("the next request", w.carryOut(r), expired, works)
-				is("the end of the frozen one", e.Spend(t.Context(), []byte("another result"), nil), expired, refused)
+				wronged(func() { w.must(w.Sweep(t.Context())) })
+				is("carrying out after a sweep", w.carryOut(r), expired, works)
 
 				// Every open operation ends in its time.
 				w.wait(1200 * time.Second)
@@ -203,7 +182,7 @@ func TestClockOfProcess(t *testing.T) {
 			age := func(r confirm.Record, by time.Duration) {
 				t.Helper()
 				_, err := pool.Exec(`UPDATE confirmations SET answer_before = answer_before - $2, confirm_before = confirm_before - $2, due_at = due_at - $2,
-					complete_before = complete_before - $2, leased_until = leased_until - $2 WHERE id = $1`, r.ID, by.Milliseconds())
+					complete_before = complete_before - $2 WHERE id = $1`, r.ID, by.Milliseconds())
 				right.must(err)
 			}
 			right.must(right.Forgive(t.Context(), ivanID))
@@ -222,11 +201,8 @@ func TestClockOfProcess(t *testing.T) {
 					t.Errorf("%d: %s: %v from the clock of the server", i, name, got)
 				}
 			}
-			e, err := one.Take(t.Context(), ivan, r.ID, r.What)
-			one.must(err)
 			two.must(two.Sweep(t.Context()))
-			two.is("while the other one carries it out", two.carryOut(r), fault.Unavailable)
-			one.is("the end", e.Spend(t.Context(), []byte("result"), nil), "")
+			one.is("carrying out", one.carryOut(r), "")
 			two.is("its result", two.carryOut(r), "")
 
 			r = one.create()
@@ -238,12 +214,6 @@ func TestClockOfProcess(t *testing.T) {
 			age(r, 900*time.Second)
 			two.is("a challenge of a record that is over", two.ask(r, "otpviasms"), fault.TransactionExpired)
 
-			r = one.confirmed()
-			dead, err := one.Take(t.Context(), ivan, r.ID, r.What)
-			one.must(err)
-			age(r, 16*time.Second)
-			two.is("after a process that died", two.carryOut(r), "")
-			one.is("the dead one", dead.Spend(t.Context(), []byte("another result"), nil), fault.InvalidTransaction)
 			r = one.confirmed()
 			age(r, 301*time.Second)
 			two.is("what was not carried out in time", two.carryOut(r), fault.TransactionExpired)

@@ -8,8 +8,8 @@
 //
 // Begin with [Service.Create]. A client then calls [Service.Challenge], and
 // [Service.Answer] or [Service.Poll] until the record is Confirmed; a device answers with
-// [Service.Approve]. [Service.Take] leases a confirmed record to carry it out, and
-// [Execution.Spend] ends it in the transaction that stores the result. Package what is the
+// [Service.Approve]. [Service.Spend] ends a confirmed record in the transaction that stores
+// what it gives. An operation ends its record with [Service.Complete]. Package what is the
 // digest and the text of what is confirmed. docs/confirmation.md has the rules.
 //
 // The package does not decide whether something needs a confirmation (package policy
@@ -135,7 +135,7 @@ type Content struct {
 	Shown  map[string]string // what.Fields.Shown when the record was created
 	// Outline is of the caller of Create. It stays as long as the record.
 	Outline []byte
-	// Result is what Spend stored. Approval is the signed message of a device,
+	// Result is the proof of Complete. Approval is the signed message of a device,
 	// a JSON object, with the public key of the device as its member "key".
 	Result   []byte
 	Approval []byte

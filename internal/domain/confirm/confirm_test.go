@@ -202,7 +202,7 @@ func openOn(t testing.TB, db *store.DB, change func(*confirm.Settings)) *world {
 	})
 	w.must(err)
 	w.deps = confirm.Deps{
-		Store: records, Executions: records, Answers: records, Codes: contacts, Assigned: records, Contacts: w.book,
+		Store: records, Answers: records, Codes: contacts, Assigned: records, Contacts: w.book,
 		Oath: passwords, Devices: w.devices, Messages: w.messages, Vault: w.ring, Audit: store.Audit{DB: db}, Now: w.clock, Rand: rand.Reader,
 	}
 	settings := confirm.DefaultSettings()
@@ -441,9 +441,7 @@ func TestEveryStepFromEveryState(t *testing.T) {
 		},
 		confirm.Completed: func() (confirm.Record, string) {
 			r := w.confirmed()
-			e, err := w.Take(ctx, ivan, r.ID, r.What)
-			w.must(err)
-			w.must(e.Spend(ctx, nil, nil))
+			w.must(w.spend(r))
 			return r, w.messages.last(t).Data["Code"]
 		},
 		confirm.Error: func() (confirm.Record, string) {
@@ -491,11 +489,7 @@ func TestEveryStepFromEveryState(t *testing.T) {
 			return nil
 		},
 		confirm.StepComplete: func(r confirm.Record, _ string) error {
-			e, err := w.Take(ctx, ivan, r.ID, r.What)
-			if err != nil {
-				return err
-			}
-			return e.Spend(ctx, nil, nil)
+			return w.spend(r)
 		},
 		confirm.StepFail: func(r confirm.Record, _ string) error {
 			return w.fail(r)

@@ -17,8 +17,8 @@ const (
 	cancelPortion = 100
 )
 
-// Cancel ends an open record of who. Cancelling it again changes nothing. An execution
-// that is under way loses its lease, so its result is dropped. The fault is that of the
+// Cancel ends an open record of who. Cancelling it again changes nothing. What
+// carries it out meanwhile cannot end it any more, so its result is dropped. The fault is that of the
 // state of a record that has ended otherwise.
 func (s *Service) Cancel(ctx context.Context, who audit.Principal, id string) (Record, error) {
 	r, err := s.Find(ctx, who, id)

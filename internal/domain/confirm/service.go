@@ -50,23 +50,22 @@ type Messages interface {
 
 // Deps are what a Service works with. The stores keep their tables in one database.
 type Deps struct {
-	Store      Store
-	Executions ExecutionStore
-	Answers    AttemptStore
-	Codes      contact.CodeStore
-	Assigned   Assigned
-	Contacts   Contacts
-	Oath       OneTimePasswords
-	Devices    Devices  // nil: no device can confirm
-	Passkeys   Passkeys // nil: no passkey can confirm
-	Messages   Messages
-	Callbacks  *Callbacks // nil: the installation makes no callbacks
-	Render     Render     // nil: no record has a callback
-	Follower   Follower   // nil: nothing moves with a record
-	Vault      notify.Sealer
-	Audit      audit.Log
-	Now        func() time.Time
-	Rand       io.Reader // safe for concurrent use
+	Store     Store
+	Answers   AttemptStore
+	Codes     contact.CodeStore
+	Assigned  Assigned
+	Contacts  Contacts
+	Oath      OneTimePasswords
+	Devices   Devices  // nil: no device can confirm
+	Passkeys  Passkeys // nil: no passkey can confirm
+	Messages  Messages
+	Callbacks *Callbacks // nil: the installation makes no callbacks
+	Render    Render     // nil: no record has a callback
+	Follower  Follower   // nil: nothing moves with a record
+	Vault     notify.Sealer
+	Audit     audit.Log
+	Now       func() time.Time
+	Rand      io.Reader // safe for concurrent use
 }
 
 // Service manages records. It is safe for concurrent use.

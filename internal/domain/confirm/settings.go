@@ -20,7 +20,6 @@ type Settings struct {
 	Codes    contact.CodeSettings
 	Life     time.Duration // of a record until it is confirmed
 	Complete time.Duration // of a confirmed record until it is carried out
-	Lease    time.Duration // of an execution whose process died
 	Wrong    Limit         // wrong answers of one user to one method
 	Open     Quota         // open records of one user and one purpose
 	// SignIns is the largest number of sign-ins of one user that wait for their second step.
@@ -46,7 +45,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		Methods: ClientMethodNames(),
 		Codes:   contact.CodeSettings{Digits: 6, Life: 300 * time.Second, Attempts: 5, Resend: 60 * time.Second},
-		Life:    1200 * time.Second, Complete: 300 * time.Second, Lease: 15 * time.Second,
+		Life:    1200 * time.Second, Complete: 300 * time.Second,
 		Wrong:   Limit{Wrong: 10, Window: 15 * time.Minute, Closed: 15 * time.Minute},
 		Open:    Quota{Records: 1000, Bytes: 4 << 30},
 		SignIns: 20, NamedSignIns: 100,
@@ -69,7 +68,6 @@ func (s Settings) Check() []error {
 	}
 	must(s.Life >= 30*time.Second && s.Life <= 24*time.Hour, "life: want 30s to 24h")
 	must(s.Complete >= 30*time.Second && s.Complete <= time.Hour, "complete: want 30s to 1h")
-	must(s.Lease > 0, "lease: want more than 0s")
 	must(s.Wrong.Wrong >= 1 && s.Wrong.Window >= time.Second && s.Wrong.Closed >= time.Second, "wrong: want at least 1 answer, a window and a closing time of at least 1s")
 	must(s.Open.Records >= 1 && s.Open.Bytes >= 0, "open: want at least 1 record and 0 bytes")
 	must(s.SignIns >= 1 && s.NamedSignIns >= 1, "sign_ins, named_sign_ins: want at least 1")

@@ -61,8 +61,8 @@ type Move struct {
 }
 
 // Store keeps records. Each method is one atomic step, whatever other processes do at the
-// same time. A record whose new state is final leaves the quota, loses its lease, and its
-// offline challenge is deleted, in the same step.
+// same time. A record whose new state is final leaves the quota, and its offline
+// challenge is deleted, in the same step.
 type Store interface {
 	// Atomic locks the set, then runs fn in one transaction. fn decides by what its changing
 	// statements report, or by what it read about a user in the set. A nested Atomic joins
@@ -93,26 +93,11 @@ type Store interface {
 	// does not meet the conditions.
 	MoveConfirmation(ctx context.Context, id string, m Move) (r Record, moved bool, err error)
 	// MoveConfirmations moves the records of a user and returns them. With dueBefore set,
-	// it moves only those that expired by then and are not leased, of all users if userID is
-	// "".
+	// it moves only those that expired by then and whose operation is not leased, of all users
+	// if userID is "".
 	MoveConfirmations(ctx context.Context, userID string, dueBefore time.Time, m Move, limit int) ([]Record, error)
 	// SweepConfirmations deletes records that ended before a time.
 	SweepConfirmations(ctx context.Context, endedBefore time.Time) error
-}
-
-// ExecutionStore leases and spends confirmed records of a Store.
-type ExecutionStore interface {
-	// Outside returns an error inside of a transaction of ctx.
-	Outside(ctx context.Context) error
-	// LeaseConfirmation leases a confirmed record for one execution until a time. It
-	// reports false if another execution has it, or if it has expired or is not Confirmed.
-	LeaseConfirmation(ctx context.Context, id, lease string, now, until time.Time) (leased bool, err error)
-	// ReleaseConfirmation ends a lease. The record stays Confirmed.
-	ReleaseConfirmation(ctx context.Context, id, lease string) error
-	// SpendConfirmation makes the move for the holder of the lease, runs do in the same
-	// transaction and stores the result that do returns. An error of do rolls everything
-	// back. It reports false, and does not run do, if the holder has lost the lease.
-	SpendConfirmation(ctx context.Context, id, lease string, m Move, do func(ctx context.Context) (result []byte, err error)) (spent bool, err error)
 }
 
 // Limit is the rule for wrong answers of one user to one method, over all records.

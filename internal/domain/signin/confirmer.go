@@ -4,13 +4,13 @@ package signin
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/token"
 )
@@ -192,23 +192,19 @@ func (s *Service) Redeem(ctx context.Context, c *Confirmer, r *confirm.Record, a
 			scope = v.Value
 		}
 	}
-	execution, err := s.steps.Take(ctx, c.Who, r.ID, r.What)
-	if err != nil {
-		return token.Token{}, err
-	}
-	if execution.Done { // nothing is recorded of the token, so it can be made again
-		if err := answeredHere(r, answered); err != nil {
-			return token.Token{}, err
-		}
-		return s.tokens.IssueScope(ctx, c.Who, scope, r.CompleteBefore)
-	}
 	var t token.Token
-	err = execution.Spend(ctx, nil, func(ctx context.Context) (err error) {
+	spent, err := s.steps.Spend(ctx, c.Who, r.ID, r.What, lock.Set{}, func(ctx context.Context, r *confirm.Record) (err error) {
 		t, err = s.tokens.IssueScope(ctx, c.Who, scope, r.CompleteBefore)
 		return err
 	})
 	if err != nil {
-		return token.Token{}, errors.Join(err, execution.Release(ctx))
+		return token.Token{}, err
+	}
+	if !spent { // nothing is recorded of the token, so it can be made again
+		if err := answeredHere(r, answered); err != nil {
+			return token.Token{}, err
+		}
+		return s.tokens.IssueScope(ctx, c.Who, scope, r.CompleteBefore)
 	}
 	return t, nil
 }

@@ -66,7 +66,6 @@ type deps struct {
 	Policies  tokens.Policies
 	Providers []signin.Provider
 	Steps     *confirm.Service // nil: nothing is confirmed
-	Store     signin.Store     // nil: that of the bench
 }
 
 // bench is a service on a real database with a clock to move.
@@ -179,12 +178,8 @@ func (b *bench) serviceWith(t testing.TB, s config, d deps) rooms {
 	if d.Steps != nil {
 		steps, cancels = d.Steps, d.Steps
 	}
-	var kept signin.Store = db
-	if d.Store != nil {
-		kept = d.Store
-	}
 	svc, err := signin.New(s.Settings, signin.Deps{
-		Store: kept, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Steps: steps, Cancels: cancels, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
+		Store: db, Methods: db, Codes: db, Visits: db, Sessions: b.sessions, Steps: steps, Cancels: cancels, Tokens: made, Passwords: passwords, Providers: d.Providers, Reach: b.users, Contacts: b.book,
 		Messages: b.messages, Printer: b.messages, Vault: b.ring, Oath: b.oathService, Passkeys: aPasskey{}, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {

@@ -28,7 +28,8 @@ type Confirmations interface {
 	Content(ctx context.Context, who audit.Principal, id string) (confirm.Content, error)
 	Challenge(ctx context.Context, who audit.Principal, a confirm.Ask) (confirm.Prompt, error)
 	Choices(ctx context.Context, who audit.Principal, a confirm.Ask) ([]confirm.Choice, error)
-	Take(ctx context.Context, who audit.Principal, id string, sum what.Digest) (*confirm.Execution, error)
+	Spend(ctx context.Context, who audit.Principal, id string, sum what.Digest, locked lock.Set, change func(ctx context.Context, r *confirm.Record) error) (spent bool, err error)
+	Keep(ctx context.Context, r *confirm.Record, given []byte) error
 	Given(ctx context.Context, who audit.Principal, id string) (given []byte, found bool, err error)
 }
 
@@ -405,33 +406,23 @@ func (s *Service) complete(ctx context.Context, f FirstStep, r *confirm.Record, 
 	}
 	o := f.order
 	o.Proof.SecondStep = true
-	execution, err := s.steps.Take(ctx, f.Who, r.ID, sum)
-	if err != nil {
-		return err
-	}
-	if execution.Done {
-		return errCompleted
-	}
 	users := []string{o.UserID}
 	if o.Actor != nil {
 		users = append(users, o.Actor.UserID)
 	}
 	// The unit locks the users before the record, as every issue of a token does.
-	locked := func(ctx context.Context, fn func(ctx context.Context) error) error {
-		return s.store.Atomic(ctx, lock.User(users...), fn)
-	}
-	err = execution.SpendWith(ctx, locked, func(ctx context.Context) ([]byte, error) {
+	spent, err := s.steps.Spend(ctx, f.Who, r.ID, sum, lock.User(users...), func(ctx context.Context, r *confirm.Record) error {
 		given, err := issue(ctx, o)
 		if err == nil && len(given) > 0 {
-			err = execution.Keep(ctx, given)
+			err = s.steps.Keep(ctx, r, given)
 		}
 		clear(given)
-		return nil, err
+		return err
 	})
-	if err != nil {
-		return errors.Join(err, execution.Release(ctx))
+	if err == nil && !spent {
+		err = errCompleted
 	}
-	return nil
+	return err
 }
 
 // CompleteStep authorizes a client whose user passed the second step in our pages. answered

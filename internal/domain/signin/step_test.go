@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,9 +34,15 @@ func (phones) ForOneTime(_ context.Context, _ string, kind contact.Kind) (contac
 // confirms returns the service of confirmations over the bench.
 func (b *bench) confirms(t testing.TB) *confirm.Service {
 	t.Helper()
+	return b.confirmsIn(t, store.Confirmations{DB: b.db})
+}
+
+// confirmsIn is confirms with a store of the caller.
+func (b *bench) confirmsIn(t testing.TB, in confirm.Store) *confirm.Service {
+	t.Helper()
 	records, contacts := store.Confirmations{DB: b.db}, store.Contacts{DB: b.db}
 	s, err := confirm.New(confirm.DefaultSettings(), confirm.Deps{
-		Store: records, Executions: records, Answers: records, Codes: contacts, Assigned: records, Contacts: phones{}, Oath: b.oathService,
+		Store: in, Answers: records, Codes: contacts, Assigned: records, Contacts: phones{}, Oath: b.oathService,
 		Messages: b.messages, Vault: b.ring, Audit: store.Audit{DB: b.db}, Now: b.clock.Now, Rand: rand.Reader,
 	})
 	if err != nil {
@@ -237,7 +244,7 @@ func TestGrantsWithStep(t *testing.T) {
 // conflicts is a store whose transactions are rolled back as often as it says, and run again
 // unless final.
 type conflicts struct {
-	signin.Store
+	confirm.Store
 	left  int
 	final bool
 }
@@ -263,8 +270,9 @@ func TestSignInAfterConflict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newFamily(t).stepped(t)
-			c := &conflicts{Store: store.Tokens{DB: s.db}, final: final}
-			s.rooms = s.serviceWith(t, settings(), deps{Keys: s.keys, Steps: s.records, Store: c})
+			c := &conflicts{Store: store.Confirmations{DB: s.db}, final: final}
+			s.records = s.confirmsIn(t, c)
+			s.rooms = s.serviceWith(t, settings(), deps{Keys: s.keys, Steps: s.records})
 			_, err := s.PasswordGrant(t.Context(), able, "op", secret, resource, everything)
 			first, _ := s.stepOf(t, err)
 			confirmer, record := s.confirm(t, first)
@@ -287,6 +295,33 @@ func TestSignInAfterConflict(t *testing.T) {
 				t.Errorf("a second token: %v, %t", err, again.AccessToken != got.AccessToken)
 			}
 		})
+	}
+}
+
+// TestSignInAtOnce completes one sign-in by several calls at the same time. One token is issued, and all of
+// them get it.
+func TestSignInAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newFamily(t).stepped(t)
+	_, err := s.PasswordGrant(t.Context(), able, "op", secret, resource, everything)
+	first, _ := s.stepOf(t, err)
+	confirmer, record := s.confirm(t, first)
+	got, errs := make([]tokens.Token, 16), make([]error, 16)
+	var all sync.WaitGroup
+	for i := range got {
+		all.Go(func() { got[i], errs[i] = s.Redeem(t.Context(), confirmer, record, true) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if !s.holds(t, got[0].AccessToken) {
+		t.Error("the token is not valid")
+	}
+	for i, other := range got {
+		if other.AccessToken != got[0].AccessToken || other.RefreshToken != got[0].RefreshToken {
+			t.Errorf("call %d got another token", i)
+		}
 	}
 }
 

@@ -124,7 +124,7 @@ func newWorld(t *testing.T, change ...func(*device.Settings)) *world {
 	rules := confirm.DefaultSettings()
 	rules.Methods = []string{"mydss"}
 	w.confirm, err = confirm.New(rules, confirm.Deps{
-		Store: records, Executions: records, Answers: records, Codes: contacts, Assigned: records, Devices: approvers{w.approvals},
+		Store: records, Answers: records, Codes: contacts, Assigned: records, Devices: approvers{w.approvals},
 		Messages: w, Vault: ring, Audit: w, Now: func() time.Time { return time.Now().Add(w.later) }, Rand: rand.Reader,
 	})
 	must(t, err)

@@ -20,6 +20,7 @@ import (
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/signin"
@@ -34,7 +35,7 @@ type Confirmations interface {
 	Content(ctx context.Context, who audit.Principal, id string) (confirm.Content, error)
 	AnswerPart(ctx context.Context, who audit.Principal, refID, answer string, declined []int) (confirm.Prompt, error)
 	Decline(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
-	Take(ctx context.Context, who audit.Principal, id string, sum what.Digest) (*confirm.Execution, error)
+	Spend(ctx context.Context, who audit.Principal, id string, sum what.Digest, locked lock.Set, change func(ctx context.Context, r *confirm.Record) error) (spent bool, err error)
 }
 
 // Steps begins challenges; see [signin.Service].

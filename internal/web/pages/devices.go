@@ -4,7 +4,6 @@ package pages
 
 import (
 	"context"
-	"errors"
 	"html/template"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/lock"
 	"tamga/internal/domain/oath"
 	"tamga/internal/domain/passkey"
 	"tamga/internal/domain/signin"
@@ -248,14 +248,8 @@ func (a *API) proved(ctx context.Context, r *confirm.Record) (rest.Redirect, err
 	if !ours {
 		return to, fault.New(fault.InvalidTransaction, "this confirmation belongs to another session")
 	}
-	e, err := a.Confirmations.Take(ctx, who, r.ID, r.What)
-	if err != nil {
-		return to, err
-	}
-	if !e.Done { // a repetition of a form proves nothing again
-		if err := e.Spend(ctx, nil, nil); err != nil {
-			return to, errors.Join(err, e.Release(ctx))
-		}
+	spent, err := a.Confirmations.Spend(ctx, who, r.ID, r.What, lock.Set{}, func(context.Context, *confirm.Record) error { return nil })
+	if err == nil && spent { // a repetition of a form proves nothing again
 		s := visitorOf(ctx).session
 		s.Proved = a.Now().Unix()
 		to.Cookie, err = a.begin(s)

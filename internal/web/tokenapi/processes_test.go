@@ -217,7 +217,7 @@ func TestConfirmedAndKilled(t *testing.T) {
 		var signature []byte
 		status := http.StatusServiceUnavailable
 		for try := 0; status == http.StatusServiceUnavailable && try < 10; try++ {
-			if _, err := h.db.Exec("UPDATE confirmations SET leased_until = LEAST(leased_until, 1) WHERE id = $1", id); err != nil {
+			if _, err := h.db.Exec("UPDATE operations SET leased_until = LEAST(leased_until, 1) WHERE id = $1", id); err != nil {
 				t.Fatal(err)
 			}
 			signature, status = h.execute(h.Server, token)

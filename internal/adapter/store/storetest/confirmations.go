@@ -15,6 +15,9 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/lease"
+	"tamga/internal/domain/lock"
+	"tamga/internal/domain/operation"
 )
 
 // Quotas that are not reached.
@@ -414,13 +417,17 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			addConfirmation(t, s, confirmationOf(2, other))
 			confirmed(t, s, confirmationOf(3, user), later)
 			confirmed(t, s, confirmationOf(4, user), later)
-			leased, err := s.LeaseConfirmation(t.Context(), confirmationOf(4, "").ID, "a", later, later.Add(10*time.Minute))
+			operations := store.Operations{DB: db}
+			added, err := operations.AddOperation(t.Context(), operationOf(4), operation.Quota(wide))
 			must(t, err)
-			if !leased {
-				t.Fatal("not leased")
+			_, leased, err := operations.ClaimOperation(t.Context(), operationOf(4).ID, lease.Lease{Token: "a", Until: later.Add(10 * time.Minute)}, later)
+			must(t, err)
+			if !added || !leased {
+				t.Fatalf("added %v, leased %v", added, leased)
 			}
 			expire("", later.Add(5*time.Minute-time.Millisecond), 10)
-			expire("", later.Add(5*time.Minute), 10, 3) // and not 4, which is being carried out
+			expire("", later.Add(5*time.Minute), 10, 3) // and not 4, whose operation is being carried out
+			expire(user, later.Add(10*time.Minute-time.Millisecond), 10)
 			expire("", later.Add(10*time.Minute), 10, 4)
 			end := start.Add(20 * time.Minute)
 			expire("", end.Add(-time.Millisecond), 10)
@@ -483,89 +490,50 @@ func testConfirmations(t *testing.T, open func(t *testing.T) *store.DB) {
 			list(6, 10, later) // of another user
 			list(0, 10, start.Add(20*time.Minute))
 		}},
-		{"Leases", func(t *testing.T, db *store.DB) {
-			s := fresh(db)
-			r := confirmationOf(1, user)
-			addConfirmation(t, s, r)
-			lease := func(id, lease string, at time.Time, want bool) {
-				t.Helper()
-				got, err := s.LeaseConfirmation(t.Context(), id, lease, at, at.Add(time.Minute))
-				must(t, err)
-				if got != want {
-					t.Errorf("lease %s at %v: %v, want %v", lease, at, got, want)
-				}
-			}
-			lease(r.ID, "a", later, false) // not confirmed
-			r = confirmationOf(2, user)
-			confirmed(t, s, r, later)
-			lease(r.ID, "a", later, true)
-			lease(r.ID, "b", later, false)
-			lease(r.ID, "b", later.Add(time.Minute), true)
-			must(t, s.ReleaseConfirmation(t.Context(), r.ID, "a"))
-			lease(r.ID, "c", later.Add(time.Minute), false)
-			must(t, s.ReleaseConfirmation(t.Context(), r.ID, "b"))
-			lease(r.ID, "c", later.Add(time.Minute), true)
-			lease(r.ID, "d", later.Add(2*time.Minute-time.Millisecond), false)
-			must(t, s.ReleaseConfirmation(t.Context(), r.ID, "c"))
-			lease(r.ID, "d", later.Add(5*time.Minute), false) // expired
-			lease("unknown", "d", later, false)
-		}},
 		{"SpentOnce", func(t *testing.T, db *store.DB) {
 			s := fresh(db)
+			failed := errors.New("beside failed")
+			spend := func(r *confirm.Record, fails error) (spent bool, err error) {
+				m := moveTo(confirm.Completed, later, confirm.Confirmed)
+				m.Proof = []byte("proof")
+				err = s.Atomic(t.Context(), lock.Set{}, func(ctx context.Context) (err error) {
+					if _, spent, err = s.MoveConfirmation(ctx, r.ID, m); err != nil || !spent {
+						return err
+					}
+					return fails
+				})
+				return spent && err == nil, err
+			}
+			is := func(r *confirm.Record, state confirm.State, proof string) {
+				t.Helper()
+				got, _, err := s.Confirmation(t.Context(), r.ID)
+				must(t, err)
+				content, _, err := s.ConfirmationContent(t.Context(), r.ID)
+				must(t, err)
+				if got.State != state || got.EndedAt.Equal(later) != state.Final() || string(content.Result) != proof {
+					t.Errorf("%s at %v with %q, want %s with %q", got.State, got.EndedAt, content.Result, state, proof)
+				}
+			}
 			r := confirmationOf(1, user)
 			confirmed(t, s, r, later)
-			beside := 0
-			spend := func(lease string, fails error) (bool, error) {
-				return s.SpendConfirmation(t.Context(), r.ID, lease, moveTo(confirm.Completed, later, confirm.Confirmed), func(ctx context.Context) ([]byte, error) {
-					beside++
-					if _, err := s.CountWrong(ctx, user, "beside", later, answers); err != nil {
-						return nil, err
-					}
-					return []byte("result"), fails
-				})
-			}
-			if spent, err := spend("", nil); spent || err != nil {
-				t.Errorf("without a lease: %v, %v", spent, err)
-			}
-			_, err := s.LeaseConfirmation(t.Context(), r.ID, "a", later, later.Add(time.Minute))
-			must(t, err)
-			if spent, err := spend("b", nil); spent || err != nil || beside != 0 {
-				t.Errorf("with the lease of another: %v, %v, beside %d", spent, err, beside)
-			}
-			failed := errors.New("beside failed")
-			if spent, err := spend("a", failed); spent || !errors.Is(err, failed) {
+			if spent, err := spend(r, failed); spent || !errors.Is(err, failed) {
 				t.Errorf("with a failure beside: %v, %v", spent, err)
 			}
-			got, _, err := s.Confirmation(t.Context(), r.ID)
-			must(t, err)
-			if got.State != confirm.Confirmed {
-				t.Errorf("after a failure: %s", got.State)
-			}
+			is(r, confirm.Confirmed, "")
 			for i, want := range []bool{true, false} {
-				if spent, err := spend("a", nil); spent != want || err != nil {
+				if spent, err := spend(r, nil); spent != want || err != nil {
 					t.Errorf("spending %d: %v, %v", i, spent, err)
 				}
 			}
-			got, _, err = s.Confirmation(t.Context(), r.ID)
-			must(t, err)
-			content, _, err := s.ConfirmationContent(t.Context(), r.ID)
-			must(t, err)
-			if got.State != confirm.Completed || !got.EndedAt.Equal(later) || string(content.Result) != "result" {
-				t.Errorf("after: %+v, %+v", got, content)
-			}
-			if leased, err := s.LeaseConfirmation(t.Context(), r.ID, "c", later, later.Add(time.Minute)); leased || err != nil {
-				t.Errorf("a spent record was leased: %v, %v", leased, err)
-			}
-			// Cancelling takes the lease away.
+			is(r, confirm.Completed, "proof")
 			r = confirmationOf(2, user)
 			confirmed(t, s, r, later)
-			_, err = s.LeaseConfirmation(t.Context(), r.ID, "a", later, later.Add(time.Minute))
+			_, _, err := s.MoveConfirmation(t.Context(), r.ID, moveTo(confirm.Cancelled, later, confirm.Confirmed))
 			must(t, err)
-			_, _, err = s.MoveConfirmation(t.Context(), r.ID, moveTo(confirm.Cancelled, later, confirm.Confirmed))
-			must(t, err)
-			if spent, err := spend("a", nil); spent || err != nil {
+			if spent, err := spend(r, nil); spent || err != nil {
 				t.Errorf("a cancelled record was spent: %v, %v", spent, err)
 			}
+			is(r, confirm.Cancelled, "")
 		}},
 		{"WrongAnswers", func(t *testing.T, db *store.DB) {
 			s := fresh(db)

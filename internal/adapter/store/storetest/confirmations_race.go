@@ -3,8 +3,6 @@
 package storetest
 
 import (
-	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -24,7 +22,7 @@ func ConfirmedOnce(t *testing.T, handles ...*store.DB) {
 		if _, _, err := s.BeginChallenge(t.Context(), r.ID, challengeOf(at)); err != nil {
 			t.Fatal(err)
 		}
-		won, leased, spent := make([]bool, callers), make([]bool, callers), make([]bool, callers)
+		won, spent := make([]bool, callers), make([]bool, callers)
 		for _, err := range together(callers, func(i int) (err error) {
 			s := store.Confirmations{DB: handles[i%len(handles)]}
 			m := moveTo(confirm.Confirmed, at, confirm.Challenged)
@@ -32,17 +30,13 @@ func ConfirmedOnce(t *testing.T, handles ...*store.DB) {
 			if _, won[i], err = s.MoveConfirmation(t.Context(), r.ID, m); err != nil {
 				return err
 			}
-			lease := fmt.Sprint(i)
-			if leased[i], err = s.LeaseConfirmation(t.Context(), r.ID, lease, at, at.Add(time.Minute)); err != nil || !leased[i] {
-				return err
-			}
-			spent[i], err = s.SpendConfirmation(t.Context(), r.ID, lease, moveTo(confirm.Completed, at, confirm.Confirmed), func(context.Context) ([]byte, error) { return nil, nil })
+			_, spent[i], err = s.MoveConfirmation(t.Context(), r.ID, moveTo(confirm.Completed, at, confirm.Confirmed))
 			return err
 		}) {
 			must(t, err)
 		}
-		if count(won) != 1 || count(leased) != 1 || count(spent) != 1 {
-			t.Errorf("record %d: %d confirmed, %d leased, %d spent; want one each", n, count(won), count(leased), count(spent))
+		if count(won) != 1 || count(spent) != 1 {
+			t.Errorf("record %d: %d confirmed, %d spent; want one each", n, count(won), count(spent))
 		}
 	}
 }

@@ -19,140 +19,195 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// TestTake carries operations out.
-func TestTake(t *testing.T) {
-	ctx := t.Context()
-	w := open(t, nil)
-	r := w.confirmed()
-	elsewhere, noClient := ivan, ivan
-	elsewhere.ClientID, noClient.ClientID = "another client", ""
-	changed := r.What
-	changed[31] ^= 1
-	for name, call := range map[string]func() (*confirm.Execution, error){
-		"another client": func() (*confirm.Execution, error) { return w.Take(ctx, elsewhere, r.ID, r.What) },
-		"no client":      func() (*confirm.Execution, error) { return w.Take(ctx, noClient, r.ID, r.What) },
-		"something else": func() (*confirm.Execution, error) { return w.Take(ctx, ivan, r.ID, changed) },
-		"by the ref":     func() (*confirm.Execution, error) { return w.Take(ctx, ivan, r.RefID, r.What) },
-	} {
-		_, err := call()
-		w.is(name, err, fault.InvalidTransaction)
-	}
-	e, err := w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
-	if e.Done || string(e.Content.Outline) != "the outline" || len(e.Content.Fields.Documents) != 3 {
-		t.Errorf("taken: %+v", e)
-	}
-	_, err = w.Take(ctx, ivan, r.ID, r.What)
-	w.is("at the same time", err, fault.Unavailable)
-	// A wrong PIN or an outage leaves it Confirmed.
-	w.must(e.Release(ctx))
-	e, err = w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
-	failed := errors.New("the disk is full")
-	if err := e.Spend(ctx, []byte("result"), func(context.Context) error { return failed }); !errors.Is(err, failed) {
-		t.Errorf("a failure beside: %v", err)
-	}
-	if got := w.stored(r.ID).State; got != confirm.Confirmed {
-		t.Errorf("after a failure beside: %s", got)
-	}
-	beside := 0
-	w.must(e.Spend(ctx, []byte("result"), func(context.Context) error { beside++; return nil }))
-	if beside != 1 || e.Record.State != confirm.Completed || !e.Done {
-		t.Errorf("spent: beside %d, %+v", beside, e.Record)
-	}
-	if d := cmp.Diff(w.stored(r.ID), e.Record); d != "" {
-		t.Error(d)
-	}
-	w.is("twice", e.Spend(ctx, nil, nil), fault.InvalidTransaction)
-	// The client did not get the answer.
-	w.wait(time.Second)
-	e, err = w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
-	if !e.Done || string(e.Content.Result) != "result" || string(e.Content.Outline) != "the outline" {
-		t.Errorf("again: %+v", e)
-	}
-	_, err = w.Take(ctx, ivan, r.ID, changed)
-	w.is("again about something else", err, fault.InvalidTransaction)
-	w.wait(5 * time.Minute)
-	_, err = w.Take(ctx, ivan, r.ID, r.What)
-	w.is("after the time", err, fault.InvalidTransaction)
+// nothing is a change beside a record that changes nothing.
+func nothing(context.Context, *confirm.Record) error { return nil }
 
-	// A record that was not carried out in time.
-	r = w.confirmed()
-	w.wait(5 * time.Minute)
-	_, err = w.Take(ctx, ivan, r.ID, r.What)
-	w.is("not in time", err, fault.TransactionExpired)
-
-	// A process that died loses its lease, and its result with it.
-	w.assign("otpviasms")
-	w.must(w.Forgive(ctx, ivanID))
-	r = w.confirmed()
-	dead, err := w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
-	w.wait(15 * time.Second)
-	e, err = w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
-	w.is("the lost lease", dead.Spend(ctx, []byte("late"), nil), fault.InvalidTransaction)
-	w.must(w.fail(r))
-	w.is("a lease of what has failed", e.Spend(ctx, []byte("late"), nil), fault.InvalidContent)
-	_, err = w.Take(ctx, ivan, r.ID, r.What)
-	w.is("after an error", err, fault.InvalidContent)
+// spend spends a record with nothing beside it. It fails if the record was spent before.
+func (w *world) spend(r confirm.Record) error {
+	spent, err := w.Spend(w.t.Context(), ivan, r.ID, r.What, lock.User(ivanID), nothing)
+	if err == nil && !spent {
+		err = errors.New("the record was spent before")
+	}
+	return err
 }
 
-// TestSpendWithRollsBack spends records in transactions of a caller that are rolled back and
-// run again, or not committed.
-func TestSpendWithRollsBack(t *testing.T) {
-	ctx := t.Context()
-	w := open(t, nil)
-	r := w.confirmed()
-	conflict := errors.New("a conflict of transactions")
-	unit := func(ctx context.Context, fn func(context.Context) error, end error) error {
-		return w.deps.Store.Atomic(ctx, lock.User(ivanID), func(ctx context.Context) error {
-			if err := fn(ctx); err != nil {
-				return err
-			}
-			return end
-		})
-	}
-	e, err := w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
-	ran := 0
-	do := func(context.Context) ([]byte, error) {
-		if ran++; e.Done {
-			t.Errorf("run %d before the commit: %+v", ran, e)
+// beside closes a method of Ivan, as a change beside a record, and returns fails.
+func (w *world) beside(fails error) func(ctx context.Context, r *confirm.Record) error {
+	return func(ctx context.Context, _ *confirm.Record) error {
+		_, err := w.deps.Answers.CountWrong(ctx, ivanID, "beside", w.clock(), confirm.Limit{Wrong: 1, Window: time.Hour, Closed: time.Hour})
+		if err != nil {
+			return err
 		}
-		return []byte("result"), nil
+		return fails
 	}
-	err = e.SpendWith(ctx, func(ctx context.Context, fn func(context.Context) error) error { return unit(ctx, fn, conflict) }, do)
-	if got := w.stored(r.ID).State; !errors.Is(err, conflict) || e.Done || e.Record.State != confirm.Confirmed || got != confirm.Confirmed {
-		t.Errorf("rolled back: %v, %+v, stored %s", err, e.Record, got)
-	}
-	again := func(ctx context.Context, fn func(context.Context) error) error {
-		if err := unit(ctx, fn, conflict); !errors.Is(err, conflict) {
-			t.Errorf("the first run: %v", err)
-		}
-		return unit(ctx, fn, nil)
-	}
-	w.must(e.SpendWith(ctx, again, do))
-	if got := w.stored(r.ID); ran != 3 || !e.Done || got.State != confirm.Completed {
-		t.Errorf("committed after %d runs: %+v, stored %s", ran, e, got.State)
-	}
+}
 
-	// Inside a transaction nothing can be spent for good.
-	r = w.confirmed()
-	e, err = w.Take(ctx, ivan, r.ID, r.What)
+// kept reports whether a change of beside is stored.
+func (w *world) kept() bool {
+	until, err := w.deps.Answers.ClosedUntil(w.t.Context(), ivanID, "beside")
 	w.must(err)
-	if err := unit(ctx, func(ctx context.Context) error { return e.Spend(ctx, nil, nil) }, nil); err == nil {
-		t.Error("spent inside a transaction")
-	}
-	if got := w.stored(r.ID).State; e.Done || got != confirm.Confirmed {
-		t.Errorf("inside a transaction: %+v, stored %s", e, got)
-	}
-	gone, cancel := context.WithCancel(ctx)
-	cancel() // the client is gone
-	w.must(e.Release(gone))
-	_, err = w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
+	return !until.IsZero()
+}
+
+// TestSpend spends records.
+func TestSpend(t *testing.T) {
+	onEngines(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		created, r := w.create(), w.confirmed()
+		elsewhere, noClient := ivan, ivan
+		elsewhere.ClientID, noClient.ClientID = "another client", ""
+		changed := r.What
+		changed[31] ^= 1
+		refused := func(name string, who audit.Principal, id string, sum what.Digest) {
+			t.Helper()
+			spent, err := w.Spend(ctx, who, id, sum, lock.User(ivanID), w.beside(nil))
+			if w.is(name, err, fault.InvalidTransaction); spent || w.kept() {
+				t.Errorf("%s: spent %v, the change is kept: %v", name, spent, w.kept())
+			}
+		}
+		for name, call := range map[string]struct {
+			who audit.Principal
+			id  string
+			sum what.Digest
+		}{
+			"another user":   {anna, r.ID, r.What},
+			"another client": {elsewhere, r.ID, r.What},
+			"no client":      {noClient, r.ID, r.What},
+			"something else": {ivan, r.ID, changed},
+			"by the ref":     {ivan, r.RefID, r.What},
+		} {
+			refused(name, call.who, call.id, call.sum)
+		}
+		refused("not confirmed", ivan, created.ID, created.What)
+
+		// An error of the change takes all with it, a fault too.
+		events := len(w.messages.events)
+		for _, failure := range []error{errors.New("the disk is full"), fault.New(fault.InvalidPIN, "wrong")} {
+			spent, err := w.Spend(ctx, ivan, r.ID, r.What, lock.User(ivanID), w.beside(failure))
+			if got := w.stored(r.ID); spent || !errors.Is(err, failure) || got.State != confirm.Confirmed || w.kept() || len(w.messages.events) != events {
+				t.Errorf("after %v: spent %v, %v, %s, the change is kept: %v, events %v", failure, spent, err, got.State, w.kept(), w.messages.events[events:])
+			}
+			w.noted(r.ID, confirm.Confirmed)
+		}
+		spent, err := w.Spend(ctx, ivan, r.ID, r.What, lock.User(ivanID), func(ctx context.Context, given *confirm.Record) error {
+			if d := cmp.Diff(r, *given); d != "" {
+				t.Errorf("the record of the change: %s", d)
+			}
+			return w.beside(nil)(ctx, given)
+		})
+		if got := w.stored(r.ID); err != nil || !spent || got.State != confirm.Completed || !got.EndedAt.Equal(w.clock()) || !w.kept() {
+			t.Errorf("spent %v, %v, %+v, the change is kept: %v", spent, err, got, w.kept())
+		}
+		w.noted(r.ID, confirm.Completed)
+		w.must(w.Forgive(ctx, ivanID))
+
+		// The client did not get the answer.
+		w.wait(time.Second)
+		events = len(w.messages.events)
+		if spent, err := w.Spend(ctx, ivan, r.ID, r.What, lock.User(ivanID), w.beside(nil)); spent || err != nil || w.kept() || len(w.messages.events) != events {
+			t.Errorf("again: %v, %v, the change is kept: %v, events %v", spent, err, w.kept(), w.messages.events[events:])
+		}
+		refused("again about something else", ivan, r.ID, changed)
+		refused("again by another client", elsewhere, r.ID, r.What)
+		w.wait(5 * time.Minute)
+		refused("after the time", ivan, r.ID, r.What)
+
+		r = w.confirmed()
+		w.wait(5*time.Minute - time.Millisecond)
+		w.must(w.spend(r))
+		r = w.confirmed()
+		w.wait(5 * time.Minute)
+		w.is("not in time", w.spend(r), fault.TransactionExpired)
+		if got := w.stored(r.ID).State; got != confirm.Confirmed {
+			t.Errorf("not in time: %s", got)
+		}
+		w.must(w.Forgive(ctx, ivanID))
+		r = w.confirmed()
+		w.must(w.fail(r))
+		w.is("what has failed", w.spend(r), fault.InvalidContent)
+	})
+}
+
+// interrupted is a store whose transactions begin after something else has happened.
+type interrupted struct {
+	confirm.Store
+	atomic func(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
+}
+
+func (s *interrupted) Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error {
+	return s.atomic(ctx, locked, fn)
+}
+
+// TestSpendMeanwhile ends records between the moment when Spend has found them confirmed and its transaction.
+func TestSpendMeanwhile(t *testing.T) {
+	onEngines(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		store := &interrupted{Store: w.deps.Store}
+		deps := w.deps
+		deps.Store = store
+		service, err := confirm.New(confirm.DefaultSettings(), deps)
+		w.must(err)
+		for name, end := range map[string]struct {
+			end  func(r confirm.Record) error
+			want confirm.State
+			code string
+		}{
+			"spent":     {w.spend, confirm.Completed, ""},
+			"cancelled": {func(r confirm.Record) error { _, err := w.Cancel(ctx, ivan, r.ID); return err }, confirm.Cancelled, fault.InvalidTransaction},
+			"failed":    {w.fail, confirm.Error, fault.InvalidContent},
+			"expired":   {func(confirm.Record) error { w.wait(5 * time.Minute); return nil }, confirm.Confirmed, fault.TransactionExpired},
+			"swept":     {func(confirm.Record) error { w.wait(5 * time.Minute); return w.Sweep(ctx) }, confirm.Expired, fault.TransactionExpired},
+			"spent, and over": {func(r confirm.Record) error {
+				defer w.wait(5 * time.Minute)
+				return w.spend(r)
+			}, confirm.Completed, fault.InvalidTransaction},
+		} {
+			w.must(w.Forgive(ctx, ivanID))
+			w.wait(time.Minute)
+			r := w.confirmed()
+			store.atomic = func(ctx context.Context, locked lock.Set, fn func(context.Context) error) error {
+				w.must(end.end(r))
+				return store.Store.Atomic(ctx, locked, fn)
+			}
+			spent, err := service.Spend(ctx, ivan, r.ID, r.What, lock.User(ivanID), w.beside(nil))
+			w.is(name, err, end.code)
+			if got := w.stored(r.ID).State; spent || got != end.want || w.kept() {
+				t.Errorf("%s: spent %v, %s, the change is kept: %v", name, spent, got, w.kept())
+			}
+		}
+
+		// Transactions that do not commit at once, not at all, or without an answer.
+		conflict := errors.New("a conflict of transactions")
+		rolledBack := func(ctx context.Context, locked lock.Set, fn func(context.Context) error) error {
+			return store.Store.Atomic(ctx, locked, func(ctx context.Context) error { return errors.Join(fn(ctx), conflict) })
+		}
+		for name, c := range map[string]struct {
+			atomic func(ctx context.Context, locked lock.Set, fn func(context.Context) error) error
+			spent  bool
+			err    error
+			want   confirm.State
+		}{
+			"rolled back": {rolledBack, false, conflict, confirm.Confirmed},
+			"run again": {func(ctx context.Context, locked lock.Set, fn func(context.Context) error) error {
+				if err := rolledBack(ctx, locked, fn); !errors.Is(err, conflict) {
+					t.Errorf("the first run: %v", err)
+				}
+				return store.Store.Atomic(ctx, locked, fn)
+			}, true, nil, confirm.Completed},
+			"committed without an answer": {func(ctx context.Context, locked lock.Set, fn func(context.Context) error) error {
+				return errors.Join(store.Store.Atomic(ctx, locked, fn), conflict)
+			}, false, nil, confirm.Completed},
+		} {
+			w.must(w.Forgive(ctx, ivanID))
+			w.wait(time.Minute)
+			r := w.confirmed()
+			store.atomic = c.atomic
+			spent, err := service.Spend(ctx, ivan, r.ID, r.What, lock.User(ivanID), w.beside(nil))
+			if got := w.stored(r.ID).State; spent != c.spent || !errors.Is(err, c.err) || got != c.want || w.kept() != (c.want == confirm.Completed) {
+				t.Errorf("%s: spent %v, %v, %s, the change is kept: %v", name, spent, err, got, w.kept())
+			}
+		}
+	})
 }
 
 // fail ends a confirmed record with a fault, as what can never be carried out.
@@ -172,7 +227,7 @@ func TestComplete(t *testing.T) {
 			to     confirm.State
 			proof  string
 			call   func(ctx context.Context, r *confirm.Record, change func(context.Context) error) error
-			result string // fault of Take after the end; "" for none
+			result string // fault of Spend after the end; "" for none
 		}{
 			{confirm.Completed, "the evidence", func(ctx context.Context, r *confirm.Record, change func(context.Context) error) error {
 				return w.Complete(ctx, ivan, r, []byte("the evidence"), change)
@@ -232,8 +287,10 @@ func TestComplete(t *testing.T) {
 			if w.must(err); string(content.Result) != end.proof || string(content.Outline) != "the outline" {
 				t.Errorf("%s: the content %+v", end.to, content)
 			}
-			_, err = w.Take(ctx, ivan, r.ID, r.What)
-			w.is(string(end.to), err, end.result)
+			spent, err := w.Spend(ctx, ivan, r.ID, r.What, lock.User(ivanID), nothing)
+			if w.is(string(end.to), err, end.result); spent {
+				t.Errorf("%s: spent again", end.to)
+			}
 
 			// A record that is not confirmed, or not any more, stays what it is, and so does all else.
 			for state, bring := range map[confirm.State]struct {
@@ -261,9 +318,9 @@ func TestComplete(t *testing.T) {
 				}},
 				confirm.Completed: {fault.InvalidTransaction, func() confirm.Record {
 					r := w.confirmed()
-					e, err := w.Take(ctx, ivan, r.ID, r.What)
-					w.must(err)
-					w.must(e.Spend(ctx, []byte("of another call"), nil))
+					w.must(w.deps.Store.Atomic(ctx, lock.User(ivanID), func(ctx context.Context) error {
+						return w.Complete(ctx, ivan, &r, []byte("of another call"), func(context.Context) error { return nil })
+					}))
 					return r
 				}},
 				confirm.Error: {fault.InvalidContent, func() confirm.Record {
@@ -321,9 +378,7 @@ func TestConfirmed(t *testing.T) {
 	w.must(err)
 	told("the right code", true)
 	told("once", false)
-	e, err := w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
-	w.must(e.Spend(ctx, nil, nil))
+	w.must(w.spend(r))
 	_, err = w.Decline(ctx, ivan, w.create().ID)
 	w.must(err)
 	told("carried out, and declined", false)
@@ -366,12 +421,12 @@ func TestEachFieldChanged(t *testing.T) {
 		change(&f)
 		sum, err := f.Sum()
 		w.must(err)
-		_, err = w.Take(t.Context(), ivan, r.ID, sum)
+		_, err = w.Spend(t.Context(), ivan, r.ID, sum, lock.Set{}, nothing)
 		w.is(name, err, fault.InvalidTransaction)
 	}
 	sum, err := content.Fields.Sum()
 	w.must(err)
-	_, err = w.Take(t.Context(), ivan, r.ID, sum)
+	_, err = w.Spend(t.Context(), ivan, r.ID, sum, lock.Set{}, nothing)
 	w.is("unchanged", err, "")
 }
 
@@ -380,22 +435,18 @@ func TestCancel(t *testing.T) {
 	ctx := t.Context()
 	w := open(t, nil)
 	r := w.confirmed()
-	e, err := w.Take(ctx, ivan, r.ID, r.What)
-	w.must(err)
 	got, err := w.Cancel(ctx, ivan, r.ID)
 	w.must(err)
 	if got.State != confirm.Cancelled {
 		t.Errorf("cancelled: %s", got.State)
 	}
-	w.is("an execution under way", e.Spend(ctx, []byte("late"), nil), fault.InvalidTransaction)
+	w.is("spending what was cancelled", w.spend(r), fault.InvalidTransaction)
 	_, err = w.Cancel(ctx, ivan, r.ID)
 	w.is("again", err, "")
 
 	// Rule 8: a change of the account ends all that is open, and nothing else.
 	completed := w.confirmed()
-	e, err = w.Take(ctx, ivan, completed.ID, completed.What)
-	w.must(err)
-	w.must(e.Spend(ctx, nil, nil))
+	w.must(w.spend(completed))
 	w.assign("otpviasms", "oath")
 	challenged := w.challenge(w.create(), confirm.Ask{Method: "oath"}).Record
 	open := map[string]confirm.Record{"created": w.create(), "challenged": challenged, "confirmed": w.confirmed()}
@@ -411,8 +462,7 @@ func TestCancel(t *testing.T) {
 		}
 		_, err := w.Challenge(ctx, ivan, confirm.Ask{ID: r.ID})
 		w.is(name, err, fault.InvalidTransaction)
-		_, err = w.Take(ctx, ivan, r.ID, r.What)
-		w.is(name, err, fault.InvalidTransaction)
+		w.is(name, w.spend(r), fault.InvalidTransaction)
 	}
 	if got := w.stored(completed.ID).State; got != confirm.Completed {
 		t.Errorf("completed: %s", got)
@@ -631,9 +681,7 @@ func TestQuota(t *testing.T) {
 		w.must(err)
 		_, err = w.Create(ctx, ivan, order())
 		w.is("while it is confirmed", err, fault.TransactionPending)
-		e, err := w.Take(ctx, ivan, r.ID, r.What)
-		w.must(err)
-		w.must(e.Spend(ctx, nil, nil))
+		w.must(w.spend(r))
 		w.create()
 	})
 }
@@ -684,7 +732,6 @@ func TestSettings(t *testing.T) {
 		"a method twice":    func(s *confirm.Settings) { s.Methods = []string{"oath", "oath"} },
 		"life":              func(s *confirm.Settings) { s.Life = time.Second },
 		"complete":          func(s *confirm.Settings) { s.Complete = 2 * time.Hour },
-		"lease":             func(s *confirm.Settings) { s.Lease = 0 },
 		"wrong":             func(s *confirm.Settings) { s.Wrong.Wrong = 0 },
 		"window":            func(s *confirm.Settings) { s.Wrong.Window = 0 },
 		"open":              func(s *confirm.Settings) { s.Open.Records = 0 },
