@@ -27,7 +27,7 @@ type Programs struct {
 
 // olderCommit is the program that a rolling upgrade begins with: the first one that knows the tables
 // of the present one.
-const olderCommit = "21a85b5d512ded8327f6a21997a7492b6c10436e"
+const olderCommit = "52ac3f572796a97f5214ac2d9a8c6125e653e0f6"
 
 // clockOffset is the environment variable with the number of seconds that Skewed adds to
 // the wall clock.
