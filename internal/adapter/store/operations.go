@@ -41,7 +41,7 @@ func (s Operations) Outside(ctx context.Context) error {
 }
 
 const operationColumns = `id, kind, form, purpose, owner, action, state, is_async, parameters, description, documents, plan, secret,
-	contents, octets, results, answer, callback, code, message, attempts, start_after, due_at,
+	contents, octets, results, answer, callback, code, message, attempts,
 	created_at, updated_at, confirm_before, confirmed_at, complete_before, completed_at, keep_until, leased_until`
 
 // foundColumns are operationColumns of the table o.
@@ -50,7 +50,7 @@ var foundColumns = "o." + strings.Join(strings.FieldsFunc(operationColumns, func
 func operationFields(o *operation.Stored) []any {
 	return []any{
 		&o.ID, &o.Kind, &o.Form, &o.Purpose, &o.Principal, &o.Action, &o.State, &o.Async, &o.Parameters, &o.Description, &o.List, &o.Plan, &o.Secret,
-		&o.Contents, &o.Bytes, &o.Results, &o.Answer, &o.Callback, &o.Code, &o.Message, &o.Attempts, (*spanField)(&o.StartAfter), (*timeField)(&o.DueAt),
+		&o.Contents, &o.Bytes, &o.Results, &o.Answer, &o.Callback, &o.Code, &o.Message, &o.Attempts,
 		(*timeField)(&o.CreatedAt), (*timeField)(&o.UpdatedAt), (*timeField)(&o.ConfirmBefore), (*timeField)(&o.ConfirmedAt),
 		(*timeField)(&o.CompleteBefore), (*timeField)(&o.CompletedAt), (*timeField)(&o.KeepUntil), (*timeField)(&o.LeasedUntil),
 	}
@@ -59,18 +59,6 @@ func operationFields(o *operation.Stored) []any {
 func scanOperation(r row) (*operation.Stored, error) {
 	o := &operation.Stored{}
 	return o, r.Scan(operationFields(o)...)
-}
-
-// spanField reads a time in milliseconds; -1 is below 0.
-type spanField time.Duration
-
-func (f *spanField) Scan(v any) error {
-	n, ok := v.(int64)
-	if !ok {
-		return fmt.Errorf("store: a time is %T, want a number of milliseconds", v)
-	}
-	*f = spanField(n * int64(time.Millisecond))
-	return nil
 }
 
 // ofConfirmation are columns of the confirmation c of an operation.

@@ -196,14 +196,11 @@ func (s *Service) newer(ctx context.Context, who audit.Principal, id string, err
 func (r *Run) do(ctx context.Context, c *Claim) (err error) {
 	s, row := r.service, r.row
 	r.Operation = row.Operation
-	if r.kind, err = s.kind(row.Operation.Kind); err != nil {
+	plan, err := s.planOf(row)
+	if err != nil {
 		return err
 	}
-	plan := &Plan{kind: r.kind}
-	if err := json.Unmarshal(row.Plan, plan); err != nil {
-		return fmt.Errorf("operation: the plan of operation %s: %w", row.ID, err)
-	}
-	if r.kind.Fits != nil {
+	if r.kind = plan.kind; r.kind.Fits != nil {
 		if err := r.kind.Fits(&row.Operation, plan, c); err != nil {
 			return err
 		}
@@ -248,6 +245,19 @@ func (r *Run) do(ctx context.Context, c *Claim) (err error) {
 		return err
 	}
 	return r.check()
+}
+
+// planOf returns the stored plan of an operation.
+func (s *Service) planOf(row *Stored) (*Plan, error) {
+	k, err := s.kind(row.Operation.Kind)
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{kind: k}
+	if err := json.Unmarshal(row.Plan, plan); err != nil {
+		return nil, fmt.Errorf("operation: the plan of operation %s: %w", row.ID, err)
+	}
+	return plan, nil
 }
 
 // openerOf opens the documents that are stored with an operation.

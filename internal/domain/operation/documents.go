@@ -392,7 +392,7 @@ func (b *bundle) ReadAt(p []byte, off int64) (n int, err error) {
 	for ; n < len(p) && i < len(b.parts); i++ {
 		from := off + int64(n) - (b.ends[i] - b.parts[i].Size())
 		want := p[n:min(int64(len(p)), int64(n)+b.parts[i].Size()-from)]
-		if err := readFull(b.parts[i], want, from); err != nil {
+		if err := ReadFull(b.parts[i], want, from); err != nil {
 			return n, err
 		}
 		n += len(want)
@@ -403,8 +403,8 @@ func (b *bundle) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// readFull reads exactly len(p) bytes at an offset.
-func readFull(d io.ReaderAt, p []byte, off int64) error {
+// ReadFull reads exactly len(p) bytes at an offset.
+func ReadFull(d io.ReaderAt, p []byte, off int64) error {
 	n, err := d.ReadAt(p, off)
 	if n == len(p) {
 		return nil
@@ -412,7 +412,7 @@ func readFull(d io.ReaderAt, p []byte, off int64) error {
 	if err == nil || err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return err
+	return fmt.Errorf("operation: reading a document: %w", err)
 }
 
 // Section is a part of a stored document. It can be read or written any number of times.

@@ -4,7 +4,6 @@ package operation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -21,7 +20,7 @@ import (
 func (s *Service) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	for i := range s.settings.Workers {
-		asked := i == 0 && s.settings.Workers > 1 // so that large orders for later keep nobody waiting who has confirmed
+		asked := i == 0 && s.settings.Workers > 1 // so that what is confirmed does not wait behind large orders for later
 		working.Go(func() { s.loop(ctx, asked) })
 	}
 	working.Wait()
@@ -72,7 +71,7 @@ func (s *Service) next(ctx context.Context, asked bool) (worked bool, err error)
 		return false, err
 	}
 	if err := s.knows(row); err != nil {
-		return true, errors.Join(err, s.deps.Store.PostponeOperation(ctx, row.ID, l.Token, now.Add(longestPause), true, nil))
+		return true, errors.Join(err, s.deps.Store.PostponeOperation(ctx, row.ID, l.Token, now.Add(s.settings.Pause), true, nil))
 	}
 	err = rules.Hold(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
 		return s.deps.Store.ExtendOperation(ctx, row.ID, l)
@@ -87,19 +86,15 @@ func (s *Service) next(ctx context.Context, asked bool) (worked bool, err error)
 	return true, fmt.Errorf("operation: %s, attempt %d: %w", row.ID, row.Attempts, err)
 }
 
-// knows reads an operation. The error is that of one which a newer release has accepted: another process
-// carries it out.
+// knows reads an operation. The error is for one that a newer release has accepted: it is put off for a
+// moment, so that a process of that release finds it.
 func (s *Service) knows(row *Stored) error {
 	if err := row.read(); err != nil {
 		return err
 	}
-	k, err := s.kind(row.Operation.Kind)
+	plan, err := s.planOf(row)
 	if err != nil {
 		return err
-	}
-	plan := &Plan{kind: k}
-	if err := json.Unmarshal(row.Plan, plan); err != nil {
-		return fmt.Errorf("operation: the plan of operation %s: %w", row.ID, err)
 	}
 	return plan.known()
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -310,12 +311,8 @@ func (s *Service) withEnd(ctx context.Context, op *Operation, purpose confirm.Pu
 	}
 	if !row.returnsResults() && size <= smallAnswer {
 		var text bytes.Buffer
-		for i := range op.Documents {
-			if c := op.Documents[i].Content; c != nil {
-				if _, err := c.WriteTo(&text); err != nil {
-					return nil, fmt.Errorf("operation: keeping a result: %w", err)
-				}
-			}
+		if err := op.writeResults(&text); err != nil {
+			return nil, err
 		}
 		op.readResults(bytes.NewReader(text.Bytes()))
 		row.Answer, err = s.deps.Vault.Seal(answerPlace(op.ID), text.Bytes())
@@ -324,14 +321,7 @@ func (s *Service) withEnd(ctx context.Context, op *Operation, purpose confirm.Pu
 	results := s.docs.Scratch()
 	op.open = append(op.open, results.Close)
 	all := bufio.NewWriterSize(results, 64<<10) // a result is written in many pieces
-	for i := range op.Documents {
-		if c := op.Documents[i].Content; c != nil {
-			if _, err := c.WriteTo(all); err != nil {
-				return nil, fmt.Errorf("operation: keeping a result: %w", err)
-			}
-		}
-	}
-	if err := errors.Join(all.Flush(), results.Finish()); err != nil {
+	if err := errors.Join(op.writeResults(all), all.Flush(), results.Finish()); err != nil {
 		return nil, err
 	}
 	op.readResults(results)
@@ -342,6 +332,18 @@ func (s *Service) withEnd(ctx context.Context, op *Operation, purpose confirm.Pu
 	// Reading may begin at the last moment.
 	row.Results, err = s.docs.Blobs.KeepBlob(ctx, results, until.Add(slowest))
 	return row, err
+}
+
+// writeResults writes the inline results one after the other.
+func (op *Operation) writeResults(w io.Writer) error {
+	for i := range op.Documents {
+		if c := op.Documents[i].Content; c != nil {
+			if _, err := c.WriteTo(w); err != nil {
+				return fmt.Errorf("operation: keeping a result: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // check reports a kind that did not end with Spend.

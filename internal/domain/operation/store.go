@@ -30,7 +30,7 @@ type Stored struct {
 	Message   string
 	Attempts  int
 	// StartAfter is how long after its confirmation an operation is carried out without a request; below 0:
-	// never. DueAt is when it is, zero for never.
+	// never. DueAt is when one without a confirmation is; zero: never. Both are written and not read back.
 	StartAfter  time.Duration
 	DueAt       time.Time
 	LeasedUntil time.Time // zero: no process works on it

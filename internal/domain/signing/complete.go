@@ -310,7 +310,7 @@ func sameOriginal(ctx context.Context, again *Intake, kept sig.Document) error {
 			return err
 		}
 		n := min(piece, kept.Size()-at)
-		if err := errors.Join(readFull(again, one[:n], at), readFull(kept, other[:n], at)); err != nil {
+		if err := errors.Join(operation.ReadFull(again, one[:n], at), operation.ReadFull(kept, other[:n], at)); err != nil {
 			return err
 		}
 		if !bytes.Equal(one[:n], other[:n]) {
@@ -318,16 +318,4 @@ func sameOriginal(ctx context.Context, again *Intake, kept sig.Document) error {
 		}
 	}
 	return nil
-}
-
-// readFull reads exactly len(p) bytes.
-func readFull(r io.ReaderAt, p []byte, off int64) error {
-	n, err := r.ReadAt(p, off)
-	if n == len(p) {
-		return nil
-	}
-	if err == nil || err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("signing: reading a document: %w", err)
 }

@@ -45,6 +45,25 @@ type secret struct {
 // Format implements fmt.Formatter: every verb prints the same word.
 func (secret) Format(f fmt.State, _ rune) { f.Write([]byte("secret")) }
 
+// added returns parameters with the secret ones.
+func (x *secret) added(params map[string]string) map[string]string {
+	if x == nil || len(x.Params) == 0 {
+		return params
+	}
+	all := make(map[string]string, len(params)+len(x.Params))
+	maps.Copy(all, params)
+	maps.Copy(all, x.Params)
+	return all
+}
+
+// planOf returns the plan of an order. That of a new order needs no conversion: most are carried out at once.
+func planOf(o *operation.Order) (p plan, err error) {
+	if fresh, ok := o.Plan.(*plan); ok {
+		return *fresh, nil
+	}
+	return p, o.ReadPlan(&p)
+}
+
 // Kind returns the row of the table for package operation.
 func (s *Operations) Kind() operation.Kind {
 	return operation.Kind{
@@ -55,8 +74,8 @@ func (s *Operations) Kind() operation.Kind {
 
 // permitted implements operation.Kind.Check.
 func (s *Operations) permitted(ctx context.Context, o *operation.Order) (confirm bool, err error) {
-	var p plan
-	if err := o.ReadPlan(&p); err != nil {
+	p, err := planOf(o)
+	if err != nil {
 		return false, err
 	}
 	if o.Action, err = policy.ParseAction(p.Action); err != nil {
@@ -97,7 +116,7 @@ type digests struct{ content, original []suite.Digest }
 // user confirms one type with its parameters. It completes the plan of a new order.
 func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.Fields, err error) {
 	sub := &subject{}
-	if err := o.ReadPlan(&sub.plan); err != nil {
+	if sub.plan, err = planOf(o); err != nil {
 		return f, err
 	}
 	if err := o.Names(ctx); err != nil {
@@ -106,14 +125,8 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 	if err := s.oneManner(&sub.plan, o.Documents()); err != nil {
 		return f, err
 	}
-	params := maps.Clone(sub.plan.Params)
-	if more, ok := o.Secret.(*secret); ok && len(more.Params) > 0 { // of a new order
-		if params == nil {
-			params = map[string]string{}
-		}
-		maps.Copy(params, more.Params)
-	}
-	if sub.terms, err = s.Signer.terms(ctx, sub.plan.Type, params); err != nil {
+	more, _ := o.Secret.(*secret) // of a new order
+	if sub.terms, err = s.Signer.terms(ctx, sub.plan.Type, more.added(sub.plan.Params)); err != nil {
 		return f, err
 	}
 	snap, err := s.snapshot(ctx, o)
@@ -257,7 +270,7 @@ func describeItem(it *Item, found *digests, overHash bool, h *suite.Hash) (what.
 	d := what.Document{Size: content.Size()}
 	if overHash {
 		d.Hash, d.Digest = h.Name, make([]byte, content.Size())
-		return d, readFull(content, d.Digest, 0)
+		return d, operation.ReadFull(content, d.Digest, 0)
 	}
 	d.Digest = found.content[0].Sum
 	if original := it.original(); original != nil {
@@ -289,16 +302,16 @@ func digestItems(ctx context.Context, items []Item, found []digests, hashes []*s
 	}
 	digestTogether(received)
 	return each(ctx, (len(read)+sideBySide-1)/sideBySide, func(ctx context.Context, group int) error {
-		from, to, n := read[group*sideBySide:], to[group*sideBySide:], min(sideBySide, len(read)-group*sideBySide)
 		var small []int
 		var texts [][]byte
-		for i, d := range from[:n] {
+		for i := group * sideBySide; i < min(len(read), (group+1)*sideBySide); i++ {
+			d := read[i]
 			if *to[i] = pick(d.digests(), hashes); *to[i] != nil {
 				continue
 			}
 			if d.Size() <= smallDocument {
 				text := make([]byte, d.Size())
-				if err := readFull(d, text, 0); err != nil {
+				if err := operation.ReadFull(d, text, 0); err != nil {
 					return err
 				}
 				small, texts = append(small, i), append(texts, text)
@@ -313,8 +326,8 @@ func digestItems(ctx context.Context, items []Item, found []digests, hashes []*s
 			if len(texts) == 0 {
 				break
 			}
-			for n, digest := range h.SumMany(texts) {
-				*to[small[n]] = append(*to[small[n]], digest)
+			for i, digest := range h.SumMany(texts) {
+				*to[small[i]] = append(*to[small[i]], digest)
 			}
 		}
 		return nil
@@ -380,7 +393,8 @@ type signRun struct {
 // the fault of one document is the fault of all.
 func (s *Operations) sign(ctx context.Context, run *operation.Run) error {
 	r := &signRun{Operations: s, run: run}
-	if err := run.Plan(&r.plan); err != nil {
+	var err error
+	if r.plan, err = planOf(run.Order()); err != nil {
 		return err
 	}
 	if err := run.Secret(&r.secret); err != nil {
@@ -472,14 +486,7 @@ func (r *signRun) portion(ctx context.Context, from int, items []Item) error {
 
 // together signs documents that are signed in the same way.
 func (r *signRun) together(ctx context.Context, how *manner, indexes []int, items []Item) error {
-	params := how.params
-	if len(r.secret.Params) > 0 {
-		if params = maps.Clone(params); params == nil {
-			params = map[string]string{}
-		}
-		maps.Copy(params, r.secret.Params)
-	}
-	t, by, err := r.with(ctx, how.signatureType, params)
+	t, by, err := r.with(ctx, how)
 	if err != nil {
 		return err
 	}
@@ -496,16 +503,13 @@ func (r *signRun) together(ctx context.Context, how *manner, indexes []int, item
 }
 
 // with returns the terms and the key: what was confirmed, or what they are now.
-func (r *signRun) with(ctx context.Context, signatureType string, params map[string]string) (*terms, *signer, error) {
+func (r *signRun) with(ctx context.Context, how *manner) (*terms, *signer, error) {
 	if r.sub != nil {
 		t := *r.sub.terms
-		if len(r.secret.Params) > 0 {
-			t.params = maps.Clone(t.params)
-			maps.Copy(t.params, r.secret.Params)
-		}
+		t.params = r.secret.added(t.params)
 		return &t, r.sub.by, nil
 	}
-	t, err := r.Signer.terms(ctx, signatureType, params)
+	t, err := r.Signer.terms(ctx, how.signatureType, r.secret.added(how.params))
 	if err != nil {
 		return nil, nil, err
 	}

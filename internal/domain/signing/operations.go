@@ -93,7 +93,7 @@ func (s *Operations) order(ctx context.Context, who audit.Principal, o *Operatio
 	shown, secrets := s.Signer.apart(o.Params)
 	order := &operation.Order{
 		Kind: KindSign, Form: o.Form, Owner: who, Confirming: c, Forced: o.ForceConfirmation, Async: o.Async, Callback: o.Callback,
-		Action: actionOf(o), Parameters: operation.Parameters(shown), Description: describe(o.Inputs), Received: o.Received, Keep: o.Keep,
+		Parameters: operation.Parameters(shown), Description: describe(o.Inputs), Received: o.Received, Keep: o.Keep,
 		Inputs: make([]operation.Input, len(o.Inputs)),
 		Plan: &plan{
 			Type: s.Signer.typeName(o.Type), Params: shown, Certificate: o.Certificate, Template: o.Template, Arguments: o.Arguments, Action: actionOf(o).String(),
