@@ -45,13 +45,18 @@ func newTokens(ctx context.Context, base *Base) (*token.Service, error) {
 	settings := token.Settings{
 		Issuer: base.idpURL(), LocalIssuer: config.LocalIssuer, Resource: base.Config.Resource, Aliases: base.Config.ResourceAliases,
 		TokenLife: base.Config.Tokens.AccessLife, RefreshLife: base.Config.Tokens.RefreshLife,
-	}
-	if base.Config.Operations.Async {
-		settings.Remember = base.Config.Operations.Life + base.Config.Operations.Lease
+		Remember: rememberedFor(base.Config),
 	}
 	return token.New(settings, token.Deps{
 		Store: store.Tokens{DB: base.DB}, Keys: opened, LoadKeys: base.loadTokenKeys, Policies: base.Policies, Now: base.DB.Now, Rand: rand.Reader,
 	})
+}
+
+// rememberedFor returns how long what was ordered with an access token may be carried out without a request
+// after the token has expired, and whether its user may still act is asked then.
+func rememberedFor(c *config.Config) time.Duration {
+	confirmed := c.Confirmation.Life + c.Confirmation.Complete + c.Confirmation.Lease
+	return max(c.Operations.Life+c.Operations.Lease, confirmed)
 }
 
 // newIdentity makes the service of sign-in.

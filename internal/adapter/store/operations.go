@@ -183,7 +183,7 @@ func (s Operations) PostponeOperation(ctx context.Context, id, token string, due
 	if why == nil {
 		why = &fault.Error{}
 	}
-	_, err := s.exec(ctx, leasedOperations.finish("due_at = $3, attempts = attempts - $4, code = $5, message = $6"), id, token, millis(due), back, why.Code, why.Message)
+	_, err := s.exec(ctx, leasedOperations.finish("due_at = CASE WHEN due_at = 0 THEN 0 ELSE CAST($3 AS BIGINT) END, attempts = attempts - $4, code = $5, message = $6"), id, token, millis(due), back, why.Code, why.Message)
 	return err
 }
 

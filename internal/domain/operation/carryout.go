@@ -35,16 +35,17 @@ type Claim struct {
 
 // CarryOut carries out an operation that its user has confirmed, or returns what an earlier call has
 // done, byte for byte. While another process carries it out, it waits for the end; an asynchronous one it
-// returns as Confirmed instead. A failure leaves the operation Confirmed, so that the call can be repeated
-// in time. result is what Run.Spend got; it is nil if the operation was carried out before.
+// returns as Confirmed instead, and any one that starts alone if only a service is out of order. A failure
+// leaves the operation Confirmed, so that the call can be repeated in time. result is what Run.Spend got; it
+// is nil if the operation was carried out before.
 //
 // Faults: those of confirm.Service.Ready and of the kind; invalid_operation for an operation of another
 // form or kind, or about something else; invalid_transaction for one whose description is another by now.
 func (s *Service) CarryOut(ctx context.Context, who audit.Principal, c *Claim) (op *Operation, result any, err error) {
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		op, result, err = s.carryOut(ctx, who, c)
-		if fault.Is(err, fault.Unavailable) { // an asynchronous one is tried again without this request
-			if row, e := s.fitting(ctx, normalID(c.ID), c); e == nil && row.Async && row.State == Confirmed {
+		if fault.Is(err, fault.Unavailable) { // it may be tried again without this request
+			if row, e := s.fitting(ctx, normalID(c.ID), c); e == nil && row.StartsAlone() && row.State == Confirmed {
 				return &row.Operation, nil, nil
 			}
 		}
@@ -110,7 +111,7 @@ func (s *Service) carryOut(ctx context.Context, who audit.Principal, c *Claim) (
 	r := &Run{PIN: c.PIN, service: s, who: who, record: &record, row: row, token: l.Token}
 	defer func() {
 		if err != nil {
-			err = errors.Join(s.newer(ctx, who, record.ID, err), s.deps.Store.ReleaseOperation(context.WithoutCancel(ctx), record.ID, l.Token))
+			err = errors.Join(s.newer(ctx, who, record.ID, err), s.release(context.WithoutCancel(ctx), row, l, err))
 		}
 	}()
 	err = s.leases(s.settings.Lease).Hold(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
@@ -122,6 +123,9 @@ func (s *Service) carryOut(ctx context.Context, who audit.Principal, c *Claim) (
 		if err := row.fits(c); err != nil {
 			return err
 		}
+		if startsAlone[row.Form] && row.AwaitsPIN != nil && c.PIN == "" { // the PIN of the order is wrong, and attempts are counted
+			return row.AwaitsPIN
+		}
 		return r.do(ctx, c)
 	})
 	if errors.Is(err, lease.ErrLost) {
@@ -131,6 +135,15 @@ func (s *Service) carryOut(ctx context.Context, who audit.Principal, c *Claim) (
 		return nil, nil, err
 	}
 	return &r.Operation, r.result, nil
+}
+
+// release ends the lease of a request that has failed. After a wrong PIN an operation that starts alone waits
+// for another request: an attempt without one would be wrong again.
+func (s *Service) release(ctx context.Context, row *Stored, l lease.Lease, err error) error {
+	if f, ok := fault.As(err); ok && f.Code == fault.InvalidPIN && row.StartsAlone() {
+		return s.awaitPIN(ctx, row, l, f)
+	}
+	return s.deps.Store.ReleaseOperation(ctx, row.ID, l.Token)
 }
 
 // fits refuses a request of another form or for other kinds.
@@ -200,7 +213,7 @@ func (r *Run) do(ctx context.Context, c *Claim) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.kind = plan.kind; r.kind.Fits != nil {
+	if r.kind = plan.kind; r.kind.Fits != nil && !r.alone {
 		if err := r.kind.Fits(&row.Operation, plan, c); err != nil {
 			return err
 		}

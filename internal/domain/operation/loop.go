@@ -114,8 +114,8 @@ func (s *Service) execute(ctx context.Context, row *Stored, l lease.Lease) error
 	if err := s.writeEntry(ctx, &row.Operation, audit.Attempt, ""); err != nil {
 		return s.postpone(ctx, row, l, err)
 	}
-	if row.Code != "" { // no request has brought the right PIN
-		return s.fail(ctx, row, l, fault.New(row.Code, row.Message))
+	if row.AwaitsPIN != nil { // no request has brought the right PIN
+		return s.fail(ctx, row, l, row.AwaitsPIN)
 	}
 	err := s.attempt(ctx, row, l)
 	if err == nil || ctx.Err() != nil {
@@ -133,8 +133,7 @@ func (s *Service) execute(ctx context.Context, row *Stored, l lease.Lease) error
 	f, refused := fault.As(err)
 	switch {
 	case asked && refused && f.Code == fault.InvalidPIN:
-		return errors.Join(s.writeEntry(ctx, &row.Operation, audit.Done, f.Code),
-			s.deps.Store.PostponeOperation(ctx, row.ID, l.Token, row.CompleteBefore.Add(-lastCall), false, f))
+		return errors.Join(s.writeEntry(ctx, &row.Operation, audit.Done, f.Code), s.awaitPIN(ctx, row, l, f))
 	case refused && !passing[f.Code]:
 		s.report(f)
 		return s.fail(ctx, row, l, f)
@@ -148,6 +147,11 @@ func (s *Service) execute(ctx context.Context, row *Stored, l lease.Lease) error
 	}
 	s.deps.Failed(fmt.Errorf("operation: %s is given up after %d attempts: %w", row.ID, row.Attempts, err))
 	return s.fail(ctx, row, l, fault.New(fault.Failed, "the operation could not be carried out"))
+}
+
+// awaitPIN puts an operation off until a request brings the right PIN, or until lastCall.
+func (s *Service) awaitPIN(ctx context.Context, row *Stored, l lease.Lease, why *fault.Error) error {
+	return s.deps.Store.PostponeOperation(ctx, row.ID, l.Token, row.CompleteBefore.Add(-lastCall), false, why)
 }
 
 // postpone makes an operation due again after a failed attempt. It returns the failure.

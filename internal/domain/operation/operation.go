@@ -92,6 +92,10 @@ const (
 	FormChange      Form = "change"      // changes of the account
 )
 
+// startsAlone lists the forms whose operations are carried out as soon as they are confirmed. A client of
+// the others comes back with the token of the confirmation, unless its order is asynchronous.
+var startsAlone = map[Form]bool{FormPage: true, FormChange: true}
+
 // Renderer makes the answer to store of an operation of a form and a kind. It runs inside the transaction
 // of Run.Spend, maybe several times, and depends on its arguments alone.
 type Renderer func(o *Operation, result any) ([]byte, error)
@@ -218,9 +222,12 @@ type Operation struct {
 	Parameters  string
 	Description string
 	Documents   []Document
-	Fault       *fault.Error // of the end, or of the last attempt while Confirmed; nil: none
-	Callback    string
-	Called      bool // the callback was accepted; only Find says it
+	Fault       *fault.Error // of the end; nil: none
+	// AwaitsPIN is why a Confirmed operation that starts alone waits for a request with the right PIN;
+	// nil: it does not.
+	AwaitsPIN *fault.Error
+	Callback  string
+	Called    bool // the callback was accepted; only Find says it
 	// Answer is the result as the Renderer wrote it; empty before Completed, and without a Renderer.
 	Answer []byte
 
@@ -232,6 +239,10 @@ type Operation struct {
 
 	open []func() error
 }
+
+// StartsAlone reports whether the operation is carried out without a request as soon as it may be: at the
+// approval of its user, if it needs one.
+func (o *Operation) StartsAlone() bool { return o.Async || startsAlone[o.Form] }
 
 // Close frees the sources of the results.
 func (o *Operation) Close() error { return closeAll(&o.open) }

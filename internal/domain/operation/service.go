@@ -361,7 +361,7 @@ func (s *Service) propose(ctx context.Context, k *Kind, o *Order) (op *Operation
 	}
 	defer clear(secret)
 	contents := row.Bytes
-	if row.Bytes = 0; o.Async { // the confirmation counts them
+	if row.Bytes = 0; op.StartsAlone() && !k.Handed { // the confirmation counts the bytes
 		row.StartAfter = 0
 	}
 	return op, s.deps.Store.Atomic(ctx, lock.User(o.Owner.UserID), func(ctx context.Context) error {

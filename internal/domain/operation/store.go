@@ -72,8 +72,8 @@ type Store interface {
 	ExtendOperation(ctx context.Context, id string, l lease.Lease) (held bool, err error)
 	// ReleaseOperation ends a lease. The operation stays Confirmed.
 	ReleaseOperation(ctx context.Context, id, token string) error
-	// PostponeOperation ends a lease and makes the operation due at a time. given means that the attempt does not
-	// count. why is stored as the fault of the operation; nil: none.
+	// PostponeOperation ends a lease and makes the operation due at a time, if it starts alone. given means
+	// that the attempt does not count. why is stored as the fault of the operation; nil: none.
 	PostponeOperation(ctx context.Context, id, token string, due time.Time, given bool, why *fault.Error) error
 	// SpendOperation records the end of the operation that is leased, and deletes its plan and its
 	// secret. It reports false if the lease is lost.
@@ -169,8 +169,12 @@ func (r *Stored) read() error {
 	if r.Asked != "" && r.State == Created {
 		r.State = r.Asked
 	}
-	if r.Code != "" && !r.State.Active() {
+	switch {
+	case r.Code == "":
+	case !r.State.Active():
 		r.Fault = fault.New(r.Code, r.Message)
+	case r.State == Confirmed:
+		r.AwaitsPIN = fault.New(r.Code, r.Message)
 	}
 	return r.decline(r.Refused)
 }

@@ -368,11 +368,15 @@ func (s *Operations) propose(ctx context.Context, o *operation.Order) error {
 	if err != nil {
 		return err
 	}
-	with, ok := o.Secret.(*secret)
-	if !ok || with.PIN == "" {
+	with, _ := o.Secret.(*secret)
+	pin := ""
+	if with != nil {
+		pin = with.PIN
+	}
+	if pin == "" && o.Form != operation.FormPage { // a client may give it when it carries the operation out
 		return nil
 	}
-	valid, reason, err := s.PINs.CheckPIN(ctx, o.Owner, sub.plan.Certificate, with.PIN, false)
+	valid, reason, err := s.PINs.CheckPIN(ctx, o.Owner, sub.plan.Certificate, pin, false)
 	if err == nil && !valid {
 		err = fault.New(fault.InvalidPIN, reason)
 	}

@@ -18,6 +18,7 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/internal/domain/confirm"
+	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/policy"
 	"tamga/internal/web/pages"
@@ -97,7 +98,11 @@ var computed = map[string][]string{
 	"AuditOperation": {confirm.AuditOperation, held.AuditOperation},
 	"AuditReport":    {confirm.AuditReport},
 	`"Execute" + op.Action`: {
-		"Execute" + policy.SignDocument.String(), "Execute" + policy.SignDocuments.String(), // those of signing.actionOf
+		"Execute" + policy.SignDocument.String(), "Execute" + policy.SignDocuments.String(), // see signing.actionOf
+		// See keys.kinds, without the export of a key, which no process carries out alone.
+		"Execute" + policy.CreateRequest.String(), "Execute" + policy.ChangePin.String(), "Execute" + policy.RenewCertificate.String(), "Execute" + policy.RevokeCertificate.String(),
+		"Execute" + policy.HoldCertificate.String(), "Execute" + policy.UnholdCertificate.String(), "Execute" + policy.DeleteCertificate.String(),
+		"Execute" + what.ChangeAccount,
 	},
 }
 

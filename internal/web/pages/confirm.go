@@ -219,7 +219,9 @@ type confirmView struct {
 	QR        template.URL
 	Again     bool // the code can be sent again
 	Waits     string
-	Finish    bool   // confirmed, and carried out by this page
+	Running   bool   // confirmed, and carried out without a request
+	Finish    string // key of what a confirmed one waits for on this page; "": nothing
+	PIN       bool   // it waits for the PIN of the key
 	Elsewhere bool   // confirmed, and carried out by its client
 	Ended     string // why it has ended; "" if it is open
 	Result    string // address of the result
@@ -387,8 +389,7 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 		}
 		return nil
 	case r.State == confirm.Confirmed:
-		v.Finish, v.Elsewhere = own, !own
-		return nil
+		return a.offerEnd(ctx, r, v)
 	}
 	v.Open = true
 	challenged := r.State == confirm.Challenged && a.Now().Before(r.AnswerBefore)
@@ -425,6 +426,32 @@ func (a *API) offer(ctx context.Context, who audit.Principal, p *confirm.Prompt,
 		}
 	}
 	v.Again = !v.Device && r.Method != "oath" && v.Code // nothing is sent for a code of an app or a passkey
+	return nil
+}
+
+// offerEnd adds what follows the confirmation: it is carried out without a request, or waits for one.
+func (a *API) offerEnd(ctx context.Context, r *confirm.Record, v *confirmView) error {
+	own := r.ClientID == a.settings.ClientID
+	if r.Purpose == confirm.ForText {
+		if v.Elsewhere = !own; own {
+			v.Finish = "confirm.proved"
+		}
+		return nil
+	}
+	op, err := a.Operations.Find(ctx, rest.Caller(ctx), r.ID)
+	if err != nil {
+		return err
+	}
+	switch v.PIN = own && op.AwaitsPIN != nil; {
+	case own && op.Kind == string(keys.ToExport):
+		v.Finish = "confirm.key_ready"
+	case v.PIN:
+		v.Finish = "confirm.awaits_pin"
+	case op.StartsAlone() && op.AwaitsPIN == nil:
+		v.Running, v.Waits = true, string(r.State)
+	default:
+		v.Elsewhere = true
+	}
 	return nil
 }
 
@@ -507,8 +534,9 @@ func (a *API) answer(ctx context.Context, who audit.Principal, r *confirm.Record
 	return a.carryOut(ctx, &p.Record, "")
 }
 
-// carryOut carries out what the user began on these pages and has confirmed. A failure
-// leaves it confirmed, so that the user can try again in time.
+// carryOut carries out what the user began on these pages and has confirmed, without waiting for a process
+// that would do so, and answers the result. While a service is out of order, that process tries again. After a
+// wrong PIN the page asks for the right one.
 func (a *API) carryOut(ctx context.Context, r *confirm.Record, pin string) (any, error) {
 	who := rest.Caller(ctx)
 	to := rest.Redirect{Location: resultOf(r), See: true}
@@ -516,20 +544,34 @@ func (a *API) carryOut(ctx context.Context, r *confirm.Record, pin string) (any,
 	case r.Purpose != confirm.ForOperation:
 		return a.proved(ctx, r)
 	case r.Documents > 0:
-		op, err := a.CarryOutSigning(ctx, who, &signing.ConfirmedOrder{ID: r.ID, Form: operation.FormOperation, PIN: pin})
+		op, err := a.CarryOutSigning(ctx, who, &signing.ConfirmedOrder{ID: r.ID, Form: operation.FormPage, PIN: pin})
 		if err != nil {
-			return nil, err
+			return nil, a.wrongPIN(ctx, err, r.ID)
 		}
 		rest.Afterwards(ctx, op)
 	default:
-		_, made, err := a.Acts.CarryOut(ctx, who, &operation.Claim{ID: r.ID, Form: operation.FormPage, Kinds: keys.Names(), PIN: pin})
+		op, made, err := a.Acts.CarryOut(ctx, who, &operation.Claim{ID: r.ID, Form: operation.FormPage, Kinds: keys.Names(), PIN: pin})
 		if err != nil {
-			return nil, err
+			return nil, a.wrongPIN(ctx, err, r.ID)
 		}
 		if e, ok := made.(*keys.Exported); ok { // it is not stored, so a repetition of the form gets no key
 			return exportedFile(ctx, e), nil
 		}
-		to.Location += "?done=confirmed"
+		if to.Location += "?done=confirmed"; op.State == operation.Confirmed {
+			to.Location = "/confirm/" + r.ID
+		}
 	}
 	return to, nil
+}
+
+// wrongPIN returns the fault of carrying out with the page that asks for the PIN, if it is about the PIN.
+func (a *API) wrongPIN(ctx context.Context, refused error, id string) error {
+	if !fault.Is(refused, fault.InvalidPIN) {
+		return refused
+	}
+	v, err := a.confirmed(ctx, id, false)
+	if err != nil || !v.PIN {
+		return refused
+	}
+	return wrongCode{refused, v}
 }

@@ -73,7 +73,7 @@ func (v *confirmView) mark(declined []int) {
 	v.Marks = v.Open && (v.Passkey != "" || v.Code && !v.Device || len(v.Choices) > 0 && len(marks) > 0)
 }
 
-// wrongCode is a fault about a code. Its page is the confirmation with the documents that were
+// wrongCode is a fault about a code or a PIN. Its page is the confirmation with the documents that were
 // marked, so that the next code does not approve them.
 type wrongCode struct {
 	error

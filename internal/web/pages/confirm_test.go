@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,6 +89,17 @@ func (p *person) waits(files ...file) string {
 	p.t.Helper()
 	page := p.ok(p.upload("/sign", map[string]string{"certificate": "1"}, files...), "Waits for confirmation")
 	return p.find(page, confirmLink)[1]
+}
+
+// carriedOut returns the page of a confirmation when no process carries it out any more.
+func (p *person) carriedOut(at string) shown {
+	p.t.Helper()
+	for {
+		page := p.ok(p.get(at))
+		if !strings.Contains(page.text, `data-wait="Confirmed"`) {
+			return page
+		}
+	}
 }
 
 // device registers a verified device of the user.
@@ -232,14 +244,47 @@ func TestConfirm(t *testing.T) {
 		number := b.find(page, shownNumber)[1]
 		b.ok(b.get(at+"/shown/0"), "data-view") // drawn by our scripts, never handed to the browser
 		p.onPhone(phone, "approve", id, "--number", number, "--yes")
-		b.ok(b.get(at), "You have confirmed it", "Carry out")
-		b.ok(b.get("/signed?operations="+id), ": Confirmed</h2>", "You have confirmed it", `href="`+at+`">Carry out`)
-		page = b.ok(b.post(at, url.Values{"finish": {"yes"}}), "<td>Signed")
-		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "Done") // the back button
+		if page = p.carriedOut(at); !strings.Contains(page.text, "Done") || strings.Contains(page.text, `name="finish"`) {
+			t.Errorf("after the approval on the device the page is\n%s", page.text)
+		}
+		b.ok(b.get("/signed?operations="+id), "<td>Signed")
+		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "Done") // the form of an earlier release
 		at = p.waits(file{"file", "b.txt", "b"})
 		b.ok(b.post(at, url.Values{"choice": {choice}}))
 		p.onPhone(phone, "decline", strings.TrimPrefix(at, "/confirm/"), "--yes")
 		b.ok(b.get(at), "Declined")
+	})
+	t.Run("a PIN", func(t *testing.T) {
+		withPIN := p.Cert("gost2012-256", true)
+		number := strconv.FormatInt(withPIN.ID, 10)
+		form := map[string]string{"certificate": number}
+		b.is(b.upload("/sign", form, file{"file", "a.txt", "a"}), 400, "The key of this certificate has a PIN: give it")
+		phone := p.device()
+		present := withPIN.PIN
+		changed := func(next string) {
+			b.ok(b.post("/certificates/"+number+"/do/pin", url.Values{"pin": {present}, "new": {next}, "again": {next}}))
+			present = next
+		}
+		for _, by := range []string{"code", "device"} {
+			form["pin"] = present
+			page := b.ok(b.upload("/sign", form, file{"file", by + ".txt", by}), "Waits for confirmation")
+			at := p.find(page, confirmLink)[1]
+			changed(present + "1")
+			if by == "code" {
+				b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
+				b.is(b.post(at, url.Values{"code": {p.Code(p.phone)}}), 400, `role="alert" id="wrong">The PIN is wrong`, `name="pin"`)
+			} else {
+				page = b.ok(b.get(at), "On the device")
+				all := regexp.MustCompile(`name="choice" value="(mobile[^"]*)"`).FindAllStringSubmatch(page.text, -1)
+				page = b.ok(b.post(at, url.Values{"choice": {all[len(all)-1][1]}}))
+				p.onPhone(phone, "approve", strings.TrimPrefix(at, "/confirm/"), "--number", b.find(page, shownNumber)[1], "--yes")
+				p.carriedOut(at)
+			}
+			b.ok(b.get(at), "You have confirmed it. It waits for the PIN", `name="pin"`)
+			b.ok(b.get("/signed?operations="+strings.TrimPrefix(at, "/confirm/")), "It waits for the PIN", `href="`+at+`">Continue`)
+			b.is(b.post(at, url.Values{"finish": {"yes"}, "pin": {"000000"}}), 400, `id="wrong">The PIN is wrong`, `name="pin"`)
+			b.ok(b.post(at, url.Values{"finish": {"yes"}, "pin": {present}}), "<td>Signed")
+		}
 	})
 	t.Run("of an application", func(t *testing.T) {
 		status, body := p.Call("POST", "/api/v2/signature", p.Token(), map[string]any{
@@ -257,8 +302,8 @@ func TestConfirm(t *testing.T) {
 		b.ok(b.get(at), p.Dev.ClientID, "x.txt")
 		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
 		b.ok(b.post(at, url.Values{"code": {p.Code(p.phone)}}), "The application "+p.Dev.ClientID+" carries it out")
-		if page := b.get("/signed?operations=" + m[1]); strings.Contains(page.text, "Carry out") {
-			t.Error("the pages offer to carry out what an application has begun")
+		if page := b.get("/signed?operations=" + m[1]); strings.Contains(page.text, "/confirm/") || strings.Contains(page.text, "data-wait") {
+			t.Errorf("the pages carry out what an application has begun:\n%s", page.text)
 		}
 		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "carries it out") // which this page does not
 	})

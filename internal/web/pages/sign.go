@@ -358,7 +358,7 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 	}
 	var ids []string
 	for at, g := range groups {
-		order := &signing.OperationOrder{Type: g.format.Type, Params: g.params, Certificate: chosen.certificate, PIN: chosen.pin, Received: kept}
+		order := &signing.OperationOrder{Form: operation.FormPage, Type: g.format.Type, Params: g.params, Certificate: chosen.certificate, PIN: chosen.pin, Received: kept}
 		for _, i := range g.files {
 			input := signing.Input{RefID: files[i].id, Name: files[i].name()}
 			if at, ok := beside[i]; ok {

@@ -42,6 +42,7 @@ type signedView struct {
 	Retry      string // address of the form with the documents that are not signed; "" for none
 	Again      string // address of the form with the same choices
 	Waits      bool   // at least one operation waits for a confirmation
+	Running    bool   // at least one operation is carried out
 }
 
 type signedOperation struct {
@@ -53,7 +54,7 @@ type signedOperation struct {
 	Detail    string
 	Documents []signedDocument
 	Before    time.Time // zero, or the time until which it must be confirmed
-	Confirmed bool      // it is confirmed, and the person must have it carried out
+	AwaitsPIN bool      // it is confirmed, and waits for the PIN of the key
 	left      []string  // identifiers of the stored documents that are not signed, and of those beside them
 	failed    int       // documents that are not signed
 }
@@ -82,10 +83,8 @@ func (a *API) signed(ctx context.Context, r struct {
 	for _, o := range list {
 		s := shownOperation(visitorOf(ctx).words, o)
 		s.Number = len(v.Operations) + 1
-		// An operation that is asynchronous, or that an application has begun, needs no button here.
-		if o.State == operation.Confirmed && !o.Async && o.Owner.ClientID == a.settings.ClientID {
-			s.State, s.Confirmed = "signed.confirmed", true
-		}
+		s.AwaitsPIN = o.AwaitsPIN != nil && o.Owner.ClientID == a.settings.ClientID
+		v.Running = v.Running || o.State == operation.Confirmed && o.StartsAlone() && o.AwaitsPIN == nil
 		for _, d := range s.Documents {
 			if d.RefID != "" {
 				v.Done++
@@ -103,7 +102,11 @@ func (a *API) signed(ctx context.Context, r struct {
 	if len(left) > 0 && len(left) <= maxRetried {
 		v.Retry = formAt(append(query, storedQuery(left)))
 	}
-	return view{template: "sign/signed", title: "signed.title", content: v}, nil
+	shown := view{template: "sign/signed", title: "signed.title", content: v}
+	if v.Running {
+		shown.script = waitScript
+	}
+	return shown, nil
 }
 
 // shownOperation describes an operation and its documents.
