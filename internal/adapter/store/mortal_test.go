@@ -33,6 +33,9 @@ type life struct {
 	dead bool
 	// unanswered: the database keeps what units change, but the process does not learn it.
 	unanswered bool
+	// at is called before and after each call for a document, with a name of the moment, in a process that is killed
+	// there; nil in others. The statements of such a process have a hook of their own.
+	at func(point string)
 }
 
 // answer is what the process learns of a unit.
@@ -41,6 +44,13 @@ func (l *life) answer(err error) error {
 		return &fault.Outage{Message: "may or may not have been made", Err: io.ErrUnexpectedEOF}
 	}
 	return err
+}
+
+// pointed calls at, if there is one.
+func (l *life) pointed(point string) {
+	if l.at != nil {
+		l.at(point)
+	}
 }
 
 // through makes a call to the outside.
@@ -227,14 +237,20 @@ func (m mortalAnswers) SweepAnswers(ctx context.Context, now time.Time) error {
 type mortalBlobs struct{ mortal }
 
 func (m mortalBlobs) KeepBlob(ctx context.Context, d sig.Document, expires time.Time) (string, error) {
+	m.life.pointed("before keeping a blob")
+	defer m.life.pointed("after keeping a blob")
 	return through(m.life, func() (string, error) { return m.blobs.KeepBlob(ctx, d, expires) })
 }
 
 func (m mortalBlobs) OpenBlob(ctx context.Context, name string) (signing.Blob, error) {
+	m.life.pointed("before opening a blob")
+	defer m.life.pointed("after opening a blob")
 	return through(m.life, func() (signing.Blob, error) { return m.blobs.OpenBlob(ctx, name) })
 }
 
 func (m mortalBlobs) RemoveBlob(ctx context.Context, name string) error {
+	m.life.pointed("before removing a blob")
+	defer m.life.pointed("after removing a blob")
 	_, err := through(m.life, func() (struct{}, error) { return only(m.blobs.RemoveBlob(ctx, name)) })
 	return err
 }
@@ -254,6 +270,8 @@ func (m mortalDocuments) Open(ctx context.Context, who audit.Principal, id strin
 }
 
 func (m mortalDocuments) Save(ctx context.Context, who audit.Principal, d document.Description, r signing.Result) (string, func(context.Context) error, error) {
+	m.life.pointed("before storing a document")
+	defer m.life.pointed("after storing a document")
 	var inner func(context.Context) error
 	id, err := through(m.life, func() (id string, err error) {
 		id, inner, err = m.documents.Save(ctx, who, d, r)

@@ -21,7 +21,6 @@ import (
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/user"
-	"tamga/internal/sigtest"
 )
 
 // founding is a kind of operations that found a group.
@@ -95,9 +94,8 @@ func (d *desk) acts(k operation.Kind) *operation.Service {
 
 // actsOn returns operations of another process, whose tokens of leases are its own.
 func (d *desk) actsOn(rows operation.Store, life time.Duration, k operation.Kind) *operation.Service {
-	d.seed++
 	s, err := operation.New(operation.Settings{Life: time.Hour, Lease: life, Keep: time.Hour}, operation.Deps{
-		Store: rows, Confirmations: d.confirm, Vault: d.ring, Now: d.clock, Rand: sigtest.Random(11 + d.seed),
+		Store: rows, Confirmations: d.confirm, Vault: d.ring, Now: d.clock, Rand: d.random(11),
 	}, k)
 	d.must(err)
 	s.Render(operation.FormOperation, map[string]operation.Renderer{

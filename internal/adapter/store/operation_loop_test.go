@@ -9,15 +9,13 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/domain/operation"
-	"tamga/internal/sigtest"
 )
 
 // later returns a process that carries out what is due.
 func (d *desk) later(kinds ...operation.Kind) *operation.Service {
-	d.seed++
 	rows := store.Operations{DB: d.records.DB}
 	s, err := operation.New(operation.Settings{Async: true, Life: time.Hour, Lease: time.Minute}, operation.Deps{
-		Store: rows, Lists: rows, Confirmations: d.confirm, Vault: d.ring, Audit: store.Audit{DB: d.records.DB}, Now: d.clock, Rand: sigtest.Random(11 + d.seed),
+		Store: rows, Lists: rows, Confirmations: d.confirm, Vault: d.ring, Audit: store.Audit{DB: d.records.DB}, Now: d.clock, Rand: d.random(11),
 	}, kinds...)
 	d.must(err)
 	return s

@@ -5,9 +5,11 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -55,9 +57,13 @@ type desk struct {
 	documents *document.Service
 	usable    bool // the user has a method
 	force     bool // the policy asks for confirmations
-	seed      byte
+	number    uint32
+	drawn     uint32 // calls of random
 	called    deskCallbacks
-	messages  *notify.Service // of the last process
+	messages  *notify.Service  // of the last process
+	service   *confirm.Service // the same
+	tells     bool             // confirmations have events and callbacks
+	at        func(string)     // life.at of the processes
 
 	settings operation.Settings
 	docs     operation.DocumentDeps                                  // of the last process
@@ -86,6 +92,7 @@ type deskKeys struct {
 	other  *sigtest.Party // the certificate with the number 1 from now on; nil: that of walkKeys
 	signed int
 	down   error
+	rand   io.Reader // of the values; nil: equal digests have equal values
 }
 
 func (k *deskKeys) ResolveIn(ctx context.Context, snap *keys.Snapshot, user, id string) (*keys.Certificate, error) {
@@ -101,6 +108,11 @@ func (k *deskKeys) SignIn(ctx context.Context, snap *keys.Snapshot, c *keys.Cert
 	}
 	values, err := k.walkKeys.SignIn(ctx, snap, c, pin, digests)
 	k.signed += len(values)
+	for i := range values {
+		if k.rand != nil && err == nil {
+			values[i], err = k.signer.Suite.Sign(k.rand, k.signer.Key, digests[i])
+		}
+	}
 	return values, err
 }
 
@@ -148,39 +160,83 @@ func (deskMethods) Order(context.Context, notify.Direct) error { return nil }
 func (deskMethods) Emit(context.Context, notify.Event) error   { return nil }
 func (deskMethods) Call(context.Context, notify.Call) error    { return nil }
 
+// deskMessages puts two messages for each event into the outbox, and calls back.
+type deskMessages struct {
+	deskMethods
+	events inOutbox
+	calls  *notify.Service
+}
+
+func (m deskMessages) Emit(ctx context.Context, e notify.Event) error { return m.events.Emit(ctx, e) }
+func (m deskMessages) Call(ctx context.Context, c notify.Call) error  { return m.calls.Call(ctx, c) }
+
 func newDesk(t *testing.T, url string) *desk {
+	return deskAt(t, storetest.Open(t, url), t.TempDir(), suite.ECDSAP256, 0)
+}
+
+// deskAt returns a desk over an open database and the documents in a directory. The desks of one database have numbers,
+// so that none makes an identifier of another one.
+func deskAt(t *testing.T, db *store.DB, dir string, s *suite.Suite, number uint32) *desk {
 	d := &desk{
-		t: t, now: sigtest.Time, usable: true,
+		t: t, now: sigtest.Time, usable: true, number: number,
 		who: audit.Principal{UserID: confirmedUser, Login: "user", ClientID: "client"}, settings: operation.Settings{Async: true, Life: 20 * time.Minute, Lease: time.Minute},
 	}
-	db := storetest.Open(t, url)
-	dir := t.TempDir()
 	place, err := blob.NewDir(filepath.Join(dir, "blobs"))
 	d.must(err)
 	d.spool, err = blob.NewSpool(filepath.Join(dir, "spool"))
 	d.must(err)
-	d.ring, err = vault.NewRing("k", map[string][]byte{"k": bytes.Repeat([]byte{1}, 32)}, sigtest.Random(9))
+	d.ring, err = vault.NewRing("k", map[string][]byte{"k": bytes.Repeat([]byte{1}, 32)}, d.random(9))
 	d.must(err)
-	root := sigtest.Root(t, suite.ECDSAP256)
-	d.keys = &deskKeys{walkKeys: walkKeys{t, root.Signer(t, suite.ECDSAP256, "signer"), func() {}}}
+	root := sigtest.Root(t, s)
+	d.keys = &deskKeys{walkKeys: walkKeys{t, root.Signer(t, s, "signer"), func() {}}}
 	d.evidence = sigtest.NewServices(t, root)
 	options := blob.Options{Place: place, Ring: d.ring}
 	d.documents = &document.Service{
-		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: d.clock, Rand: sigtest.Random(3),
+		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: d.clock, Rand: d.random(3),
 		Digest: func(context.Context, string) (document.Digest, error) {
 			return document.Digest{Name: suite.Streebog256.Name, New: suite.Streebog256.New}, nil
 		},
 	}
 	d.world = mortal{operations: store.Operations{DB: db}, blobs: blob.NewPrepared(options), documents: operation.DocumentStore{Service: d.documents}}
 	d.records = store.Confirmations{DB: db}
+	d.confirm = d.confirmations(deskMethods{d}, d.random(4))
+	return d
+}
+
+// confirmations returns the confirmations of a process.
+func (d *desk) confirmations(messages confirm.Messages, random io.Reader) *confirm.Service {
+	d.t.Helper()
 	m := deskMethods{d}
-	d.confirm, err = confirm.New(confirm.DefaultSettings(), confirm.Deps{
-		Store: d.records, Answers: d.records, Codes: store.Contacts{DB: db}, Assigned: m, Contacts: m, Oath: m, Messages: m,
-		Follower: d.follower(),
-		Vault:    d.ring, Audit: store.Audit{DB: db}, Now: d.clock, Rand: sigtest.Random(4),
+	s, err := confirm.New(confirm.DefaultSettings(), confirm.Deps{
+		Store: d.records, Answers: d.records, Follower: d.follower(), Codes: store.Contacts{DB: d.records.DB},
+		Assigned: m, Contacts: m, Oath: m, Messages: messages,
+		Callbacks: &confirm.Callbacks{Store: d.records, Check: func(string) error { return nil }},
+		Render:    func(r *confirm.Record) (string, error) { return string(r.State), nil },
+		Vault:     d.ring, Audit: store.Audit{DB: d.records.DB}, Now: d.clock, Rand: random,
 	})
 	d.must(err)
-	return d
+	return s
+}
+
+// random returns numbers that are the same on every run, and of no other call.
+func (d *desk) random(of byte) io.Reader {
+	d.drawn++
+	seed := [32]byte{of}
+	binary.BigEndian.PutUint32(seed[1:], d.number)
+	binary.BigEndian.PutUint32(seed[5:], d.drawn)
+	return &sharedRandom{from: rand.NewChaCha8(seed)}
+}
+
+// sharedRandom are random numbers for several goroutines.
+type sharedRandom struct {
+	mu   sync.Mutex
+	from *rand.ChaCha8
+}
+
+func (r *sharedRandom) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.from.Read(p)
 }
 
 func (d *desk) clock() time.Time {
@@ -212,30 +268,28 @@ func (d *desk) is(name string, err error, code string) {
 // process starts a process that dies after a number of calls; below 0: never.
 func (d *desk) process(left int, late bool) (*signing.Operations, *life) {
 	d.t.Helper()
-	l := &life{left: left, late: late}
+	l := &life{left: left, late: late, at: d.at}
 	m := d.world
 	m.life = l
-	d.seed++
-	methods := deskMethods{d}
-	service, err := confirm.New(confirm.DefaultSettings(), confirm.Deps{
-		Store: d.records, Answers: d.records, Follower: d.follower(), Codes: store.Contacts{DB: d.records.DB},
-		Assigned: methods, Contacts: methods, Oath: methods, Messages: methods,
-		Vault: d.ring, Audit: store.Audit{DB: d.records.DB}, Now: d.clock, Rand: sigtest.Random(100 + d.seed),
-	})
-	d.must(err)
-	rules := deskRules{d: d}
-	signer := &signing.Service{
-		Formats: sig.Formats{raw.New(), cades.New()}, Keys: d.keys, Policy: rules, Confirmation: rules, Snapshots: walkRules{}, Spool: d.spool, Now: d.clock,
-		Rand: rand.NewChaCha8([32]byte{7, d.seed}), Blobs: mortalBlobs{m}, Evidence: d.evidence,
-	}
+	var err error
 	d.messages, err = notify.New(notify.DefaultSettings(), notify.Deps{
-		Store: mortalOutbox{store.Outbox{DB: m.operations.DB}, l}, Vault: d.ring, Notifiers: []notify.Notifier{&d.called}, Now: d.clock, Rand: sigtest.Random(200 - d.seed),
+		Store: mortalOutbox{store.Outbox{DB: m.operations.DB}, l}, Vault: d.ring, Notifiers: []notify.Notifier{&d.called}, Now: d.clock, Rand: d.random(200),
 		Failed: func(err error) { d.t.Error(err) },
 	})
 	d.must(err)
-	deps := operation.Deps{Confirmations: service, Vault: d.ring, Now: d.clock, Rand: sigtest.Random(150 + d.seed), Failed: d.failed}
+	var messages confirm.Messages = deskMethods{d}
+	if d.tells {
+		messages = deskMessages{deskMethods{d}, inOutbox{outbox: store.Outbox{DB: m.operations.DB}}, d.messages}
+	}
+	d.service = d.confirmations(messages, d.random(100))
+	rules := deskRules{d: d}
+	signer := &signing.Service{
+		Formats: sig.Formats{raw.New(), cades.New()}, Keys: d.keys, Policy: rules, Confirmation: rules, Snapshots: walkRules{}, Spool: d.spool, Now: d.clock,
+		Rand: d.random(7), Blobs: mortalBlobs{m}, Evidence: d.evidence,
+	}
+	deps := operation.Deps{Confirmations: d.service, Vault: d.ring, Now: d.clock, Rand: d.random(150), Failed: d.failed}
 	if d.wrapped != nil {
-		deps.Confirmations = d.wrapped(service)
+		deps.Confirmations = d.wrapped(d.service)
 	}
 	var operations *signing.Operations
 	operations, d.docs = m.signs(d.t, d.settings, deps, signer, d.keys, operation.Callbacks{
@@ -292,10 +346,15 @@ func (d *desk) approve(id string, declined ...int) {
 	d.must(d.follower().Follow(d.t.Context(), &r))
 }
 
-// look returns all that a client sees of an operation.
+// look returns all that a client sees of an operation, and closes it.
 func (d *desk) look(op *operation.Operation) string {
 	d.t.Helper()
 	defer op.Close()
+	return d.seen(op)
+}
+
+func (d *desk) seen(op *operation.Operation) string {
+	d.t.Helper()
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s %s %d", op.ID, op.State, op.Parameters, op.CompleteBefore.UnixMilli())
 	for i := range op.Documents {

@@ -161,6 +161,7 @@ type engine struct {
 	name, driver string
 	empty        func(t *testing.T) string // address of an empty database
 	migrated     func(t *testing.T) string // the same with the schema of this release
+	reused       func(t *testing.T) string // the same, for a test that keeps the schema: see storetest.Cluster.Emptied
 	source       func(url string) string   // its address as the driver reads it
 }
 
@@ -170,10 +171,12 @@ func engines(t *testing.T) []engine {
 		{"SQLite", "sqlite",
 			func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "tamga.db") },
 			func(t *testing.T) string { return storetest.SQLiteFile(t, filepath.Join(t.TempDir(), "tamga.db")) },
+			func(t *testing.T) string { return storetest.SQLiteFile(t, filepath.Join(t.TempDir(), "tamga.db")) },
 			func(url string) string { return strings.TrimPrefix(url, "sqlite:") }},
 		{"PostgreSQL", "pgx",
 			func(t *testing.T) string { return cluster.Database(t) },
 			func(t *testing.T) string { return cluster.Migrated(t) },
+			func(t *testing.T) string { return cluster.Emptied(t) },
 			func(url string) string { return url }},
 	}
 }

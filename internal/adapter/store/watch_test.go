@@ -29,12 +29,11 @@ func WatchLocks(db *DB) *LockWatch {
 	if db.clock != nil {
 		panic("store: WatchLocks: open the database with Options.Now")
 	}
-	w := &LockWatch{seen: map[string]bool{}}
-	if one, is := db.units.(alone); is {
-		db.units = watchedUnits{one, w}
-		db.database = watchedDatabase{db.database, w}
+	watch := &LockWatch{seen: map[string]bool{}}
+	if _, is := db.units.(alone); is {
+		wrapWork(db, false, func(w work) work { return &watchedWork{work: w, watch: watch} })
 	}
-	return w
+	return watch
 }
 
 // Check fails the test if a unit left the order.
@@ -54,30 +53,92 @@ func (w *LockWatch) Saw(first, then string) bool {
 	return w.seen[first+" "+then]
 }
 
-type watchedUnits struct {
+// wrapWork wraps the transactions of a database. singles: also those of one statement.
+func wrapWork(db *DB, singles bool, wrap func(w work) work) {
+	if one, is := db.units.(alone); is {
+		db.units = wrappedUnits{one, singles, wrap}
+	}
+	db.database = wrappedDatabase{db.database, wrap}
+}
+
+type wrappedUnits struct {
 	alone
-	watch *LockWatch
+	singles bool
+	wrap    func(w work) work
 }
 
-func (u watchedUnits) unit(ctx context.Context, fn func(ctx context.Context) error) error {
-	return u.alone.unit(ctx, func(ctx context.Context) error {
+func (u wrappedUnits) unit(ctx context.Context, fn func(ctx context.Context) error) error {
+	return u.alone.unit(ctx, u.wrapped(fn))
+}
+
+func (u wrappedUnits) single(ctx context.Context, fn func(ctx context.Context) error) error {
+	if u.singles {
+		fn = u.wrapped(fn)
+	}
+	return u.alone.single(ctx, fn)
+}
+
+func (u wrappedUnits) wrapped(fn func(ctx context.Context) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
 		t := u.db.transaction(ctx)
-		t.work = &watchedWork{work: t.work, watch: u.watch}
+		t.work = u.wrap(t.work)
 		return fn(ctx)
-	})
+	}
 }
 
-type watchedDatabase struct {
+type wrappedDatabase struct {
 	database
-	watch *LockWatch
+	wrap func(w work) work
 }
 
-func (d watchedDatabase) begin(ctx context.Context, level sql.IsolationLevel) (work, error) {
+func (d wrappedDatabase) begin(ctx context.Context, level sql.IsolationLevel) (work, error) {
 	w, err := d.database.begin(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	return &watchedWork{work: w, watch: d.watch}, nil
+	return d.wrap(w), nil
+}
+
+// OnStatements calls at before and after each statement of a transaction and before and after each commit, with the
+// first words of the statement. at does not return if the process ends there. It is called before the database is used.
+func OnStatements(db *DB, at func(point string)) {
+	wrapWork(db, true, func(w work) work { return &pointedWork{w, at} })
+}
+
+type pointedWork struct {
+	work
+	at func(point string)
+}
+
+func (w *pointedWork) exec(ctx context.Context, query string, args []any) (int64, error) {
+	words := firstWords(query)
+	w.at("before " + words)
+	defer w.at("after " + words)
+	return w.work.exec(ctx, query, args)
+}
+
+func (w *pointedWork) query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error {
+	words := firstWords(query)
+	w.at("before " + words)
+	defer w.at("after " + words)
+	return w.work.query(ctx, keep, query, args, each)
+}
+
+func (w *pointedWork) commit() error {
+	if _, is := w.work.(postgresStatement); is { // it has committed itself
+		return w.work.commit()
+	}
+	w.at("before the commit")
+	err := w.work.commit()
+	if err == nil {
+		w.at("after the commit")
+	}
+	return err
+}
+
+func firstWords(query string) string {
+	words := strings.Fields(query)
+	return strings.Join(words[:min(len(words), 4)], " ")
 }
 
 type watchedWork struct {
