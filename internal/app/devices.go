@@ -78,7 +78,7 @@ func (a approvers) Approvers(ctx context.Context, userID string) ([]confirm.Appr
 	devices, err := a.Approvals.Approvers(ctx, userID)
 	list := make([]confirm.Approver, len(devices))
 	for i, d := range devices {
-		list[i] = confirm.Approver{Kid: d.Kid, Name: cmp.Or(d.Name, d.Kid)}
+		list[i] = confirm.Approver{Kid: d.Kid, Name: cmp.Or(d.Name, d.Kid), Describes: d.Describes}
 	}
 	return list, err
 }

@@ -104,7 +104,7 @@ func (o *operation) check(id string) (err error) {
 }
 
 func document(d devmsg.Document) (one what.Document, err error) {
-	one = what.Document{Name: d.Name, Size: d.Size, Hash: d.Hash}
+	one = what.Document{Name: d.Name, Size: d.Size, Hash: d.Hash, Way: d.Way}
 	if one.Digest, err = hex.DecodeString(d.Digest); err != nil {
 		return one, err
 	}
@@ -129,12 +129,19 @@ func (o *operation) explain(c *cli.Console, lang string) {
 	for line := range strings.Lines(o.Shown[lang]) {
 		fmt.Fprintln(w, cli.Printable(strings.TrimSpace(line)))
 	}
-	for i, d := range o.fields.Documents {
-		name := d.Name
-		if d.Hash != "" {
-			name = c.Text("unknown document, hash %s", d.Hash)
+	ways, documents := o.fields.InWays()
+	for n, way := range ways {
+		if len(ways) > 1 {
+			fmt.Fprint(w, c.Text("signed as %s:\n", cli.Printable(way.SignatureType)))
 		}
-		fmt.Fprint(w, c.Text("[%d] %s, %d bytes, %x\n", i, cli.Printable(name), d.Size, []byte(d.Digest)))
+		for _, i := range documents[n] {
+			d := &o.fields.Documents[i]
+			name := d.Name
+			if d.Hash != "" {
+				name = c.Text("unknown document, hash %s", d.Hash)
+			}
+			fmt.Fprint(w, c.Text("[%d] %s, %d bytes, %x\n", i, cli.Printable(name), d.Size, []byte(d.Digest)))
+		}
 	}
 	if o.Number {
 		fmt.Fprint(w, c.Text("number: the client shows two digits that must be given\n"))

@@ -32,6 +32,14 @@ func fields(documents int) what.Fields {
 	return f
 }
 
+// several returns fields of two ways.
+func several() what.Fields {
+	f := fields(3)
+	f.Ways = []what.Way{{SignatureType: "CAdES"}, {SignatureType: "PDF"}}
+	f.SignatureType, f.Documents[1].Way = "", 1
+	return f
+}
+
 // TestPhoneConfirms lists, shows, approves and declines operations with the command phone,
 // against a server.
 func TestPhoneConfirms(t *testing.T) {
@@ -111,6 +119,14 @@ func TestPhoneConfirms(t *testing.T) {
 	}
 	if r := run("", "approve", third.ID, "--number", wrong, "--json"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "authentication_declined") || state(third).State != confirm.Declined {
 		t.Errorf("a wrong number: %v, %s", r.Failure, state(third).State)
+	}
+	mixed := askFor(t, base, id, several(), false)
+	if r := run("", "show", mixed.ID); r.Failure != nil || !strings.Contains(r.Out, "Signature type: PDF (1)") ||
+		!strings.Contains(r.Out, "signed as CAdES:\n[0] договор 0.pdf, 0 bytes, "+strings.Repeat("0", 64)+"\n[2] договор 2.pdf") || !strings.Contains(r.Out, "signed as PDF:\n[1] договор 1.pdf") {
+		t.Errorf("show of two ways: %s, %v", r.Out, r.Failure)
+	}
+	if r := run("", "approve", mixed.ID, "--yes"); r.Failure != nil || state(mixed).State != confirm.Confirmed {
+		t.Errorf("approve of two ways: %v, %s", r.Failure, state(mixed).State)
 	}
 	offline(t, base, id, file, run)
 	rotated(t, base, w.Dir, id, file, run)
@@ -203,8 +219,14 @@ func TestPhoneDocument(t *testing.T) {
 // ask creates an operation of a user and asks the only device to confirm it.
 func ask(t *testing.T, base *app.Base, userID string, documents int, titles bool) confirm.Record {
 	t.Helper()
+	return askFor(t, base, userID, fields(documents), titles)
+}
+
+// askFor asks the device of a user to confirm fields.
+func askFor(t *testing.T, base *app.Base, userID string, f what.Fields, titles bool) confirm.Record {
+	t.Helper()
 	who := audit.Principal{UserID: userID, ClientID: "client"}
-	r, err := base.Confirm.Create(t.Context(), who, confirm.Order{Purpose: confirm.ForOperation, Fields: fields(documents)})
+	r, err := base.Confirm.Create(t.Context(), who, confirm.Order{Purpose: confirm.ForOperation, Fields: f})
 	if err != nil {
 		t.Fatal(err)
 	}

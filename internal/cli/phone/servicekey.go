@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"tamga/internal/domain/confirm/what"
 	devmsg "tamga/internal/domain/device/message"
 )
 
@@ -24,6 +25,7 @@ func (p *phone) now() int64 { return time.Now().Unix() + p.Offset }
 // poll asks for the operations that wait. If the service has a new key, poll keeps it and tells the
 // service.
 func (f phoneFlags) poll(ctx context.Context, p *phone, payload devmsg.PollRequest) (devmsg.Answer, error) {
+	payload.Describes = what.Latest
 	a, err := f.send(ctx, p, devmsg.Poll, payload)
 	if err != nil || a.Successor == nil {
 		return a, err

@@ -286,7 +286,11 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 		}
 		return Record{}, err
 	}
-	if _, err := s.content(ctx, &r); err != nil { // computes the digest again
+	c, err := s.content(ctx, &r) // computes the digest again
+	if err == nil {
+		err = c.describable(v.Describes)
+	}
+	if err != nil {
 		return Record{}, err
 	}
 	if signed, err = withKey(signed, v.Key); err != nil {

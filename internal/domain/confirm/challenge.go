@@ -41,7 +41,7 @@ func (s *Service) Challenge(ctx context.Context, who audit.Principal, a Ask) (Pr
 	if err := s.setCallback(ctx, &r, a.Callback); err != nil {
 		return Prompt{}, err
 	}
-	list, err := s.usable(ctx, r.UserID, &a)
+	list, err := s.usable(ctx, &r, &a)
 	if err != nil {
 		return Prompt{}, err
 	}
@@ -132,7 +132,7 @@ func (s *Service) Choices(ctx context.Context, who audit.Principal, a Ask) ([]Ch
 	if err := r.ended(s.now()); err != nil {
 		return nil, err
 	}
-	return s.usable(ctx, r.UserID, &a)
+	return s.usable(ctx, &r, &a)
 }
 
 // asked returns the record of a call.

@@ -162,7 +162,8 @@ type Choice struct {
 	Address string // which of several: the identifier of a device; "" where there is one
 	Label   string // for the user: the name of a device, a phone number with digits hidden
 
-	to string // Record.Address
+	to        string // Record.Address
+	describes int    // latest version of the digest that a device computes; 0: it is no device
 }
 
 // Ask is a call that begins or repeats a challenge.

@@ -114,21 +114,59 @@ func (s *Service) choices(ctx context.Context, userID string, names []string, fi
 	return list, nil
 }
 
-// usable returns the choices of a user among the methods of Ask, and the fallback if there
+// usable returns the choices for a record among the methods of Ask, and the fallback if there
 // are none.
-func (s *Service) usable(ctx context.Context, userID string, a *Ask) ([]Choice, error) {
+func (s *Service) usable(ctx context.Context, r *Record, a *Ask) (list []Choice, err error) {
 	names := a.Methods
 	if len(a.Methods) == 0 && len(a.Fallback) == 0 {
 		names = MethodNames()
 	}
-	list, err := s.choices(ctx, userID, names, false)
-	if err == nil && len(list) == 0 {
-		list, err = s.choices(ctx, userID, a.Fallback, false)
+	missing := noMethod()
+	for _, names := range [][]string{names, a.Fallback} {
+		all, err := s.choices(ctx, r.UserID, names, false)
+		if err == nil {
+			list, err = s.describing(ctx, r, all)
+		}
+		if err != nil || len(list) > 0 {
+			return list, err
+		}
+		if len(all) > 0 {
+			missing = oldDevices()
+		}
 	}
-	if err == nil && len(list) == 0 {
-		err = noMethod()
+	return nil, missing
+}
+
+// describing returns choices without the devices that cannot compute the digest of a record.
+func (s *Service) describing(ctx context.Context, r *Record, list []Choice) ([]Choice, error) {
+	// One document is signed in one way, so most records need not be read.
+	if r.Documents < 2 || len(describing(list, what.Latest)) == len(list) {
+		return list, nil
 	}
-	return list, err
+	c, err := s.content(ctx, r)
+	return describing(list, c.Fields.Version()), err
+}
+
+// describing returns choices without the devices that do not know a version of the digest.
+func describing(list []Choice, version int) []Choice {
+	return slices.DeleteFunc(slices.Clone(list), func(c Choice) bool { return c.describes > 0 && c.describes < version })
+}
+
+// confirmable returns the fault of CanConfirm for a user who has no method for a version of the digest.
+func (s *Service) confirmable(ctx context.Context, userID string, version int) error {
+	if version == what.OneWay {
+		return s.CanConfirm(ctx, userID)
+	}
+	list, err := s.choices(ctx, userID, MethodNames(), false)
+	switch {
+	case err != nil:
+		return err
+	case len(list) == 0:
+		return noMethod()
+	case len(describing(list, version)) == 0:
+		return oldDevices()
+	}
+	return nil
 }
 
 // CanConfirm returns nil if the user has a method to confirm with. The fault is
@@ -139,6 +177,11 @@ func (s *Service) CanConfirm(ctx context.Context, userID string) error {
 		err = noMethod()
 	}
 	return err
+}
+
+// oldDevices is the fault of a user whose only methods are devices that cannot describe an operation.
+func oldDevices() error {
+	return fault.New(fault.MethodNotConfirmed, "the documents are signed in several ways, which the devices of the user cannot show: update the app of a device and open it once, assign another method, or sign the documents of each type separately")
 }
 
 func noMethod() error {

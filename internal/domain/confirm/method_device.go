@@ -45,6 +45,8 @@ type OfflineOrder struct {
 type Approver struct {
 	Kid  string // identifier of the device
 	Name string // as the user knows it
+	// Describes is the latest version of the digest that the device computes; 0 is [what.OneWay].
+	Describes int
 }
 
 // Verdict is the answer of a device to a record, as the device signed it.
@@ -59,6 +61,8 @@ type Verdict struct {
 	NotMe    bool      // the user has not begun it; never with Approved
 	SignedAt time.Time // earlier than now for a verdict that was made offline
 	Key      []byte    // public key of the device that signed it, a SubjectPublicKeyInfo; nil: not known
+	// Describes is that of the device.
+	Describes int
 }
 
 // byDevice waits for the verdict of a device, which Approve takes, or for the code that the
@@ -80,7 +84,7 @@ func (m byDevice) Choices(ctx context.Context, userID string) ([]Choice, error) 
 	devices, err := m.s.deps.Devices.Approvers(ctx, userID)
 	list := make([]Choice, len(devices))
 	for i, d := range devices {
-		list[i] = Choice{Address: d.Kid, Label: d.Name, to: d.Kid}
+		list[i] = Choice{Address: d.Kid, Label: d.Name, to: d.Kid, describes: max(d.Describes, what.OneWay)}
 	}
 	return list, err
 }
@@ -119,6 +123,9 @@ func (m byDevice) Check(ctx context.Context, r *Record, answer string) error {
 		return fault.New(fault.InvalidParameters, "Value: the device answers this challenge by itself: it has no code for it, since it registered before there were such codes")
 	}
 	usable, err := m.Choices(ctx, r.UserID)
+	if err == nil {
+		usable, err = m.s.describing(ctx, r, usable)
+	}
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 	if s.settings.RefuseHash && slices.ContainsFunc(o.Fields.Documents, func(d what.Document) bool { return d.Hash != "" }) {
 		return Record{}, fault.New(fault.AccessDenied, "a hash cannot be confirmed without its document: send the document")
 	}
-	if err := s.CanConfirm(ctx, who.UserID); err != nil {
+	if err := s.confirmable(ctx, who.UserID, o.Fields.Version()); err != nil {
 		return Record{}, err
 	}
 	now := s.now()

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm/what"
+	"tamga/internal/domain/fault"
 )
 
 // Waiting is a record that waits for the verdict of a device.
@@ -23,9 +25,9 @@ const (
 )
 
 // ListForDevice returns records of a user that wait for the verdict of a device, the oldest
-// first. next is the value of after for the next page; "" after the last page. A page may be
-// empty although next is set.
-func (s *Service) ListForDevice(ctx context.Context, userID, kid, after string) (list []Waiting, next string, err error) {
+// first, without those that it cannot describe. describes is Approver.Describes. next is the value of
+// after for the next page; "" after the last page. A page may be empty although next is set.
+func (s *Service) ListForDevice(ctx context.Context, userID, kid string, describes int, after string) (list []Waiting, next string, err error) {
 	open, err := s.Open(ctx, userID, after, MaxPage)
 	if err != nil {
 		return nil, "", err
@@ -43,7 +45,9 @@ func (s *Service) ListForDevice(ctx context.Context, userID, kid, after string) 
 		if err != nil {
 			return nil, "", err
 		}
-		list = append(list, w)
+		if w.Content.describable(describes) == nil {
+			list = append(list, w)
+		}
 	}
 	if len(open) == MaxPage {
 		next = open[MaxPage-1].ID
@@ -52,8 +56,9 @@ func (s *Service) ListForDevice(ctx context.Context, userID, kid, after string) 
 }
 
 // FindForDevice returns one record of a user that waits for the verdict of a device. The
-// faults are those of Service, and invalid_transaction if it waits for none of this device.
-func (s *Service) FindForDevice(ctx context.Context, userID, kid, id string) (Waiting, error) {
+// faults are those of Service, and invalid_transaction if it waits for none of this device, or if the
+// device cannot describe it. describes is Approver.Describes.
+func (s *Service) FindForDevice(ctx context.Context, userID, kid string, describes int, id string) (Waiting, error) {
 	r, err := s.Find(ctx, audit.Principal{UserID: userID}, id)
 	if err != nil {
 		return Waiting{}, err
@@ -67,7 +72,19 @@ func (s *Service) FindForDevice(ctx context.Context, userID, kid, id string) (Wa
 	if !r.asks(kid) {
 		return Waiting{}, missing()
 	}
-	return s.waiting(ctx, &r)
+	w, err := s.waiting(ctx, &r)
+	if err == nil {
+		err = w.Content.describable(describes)
+	}
+	return w, err
+}
+
+// describable returns the fault of a device that cannot show what is confirmed.
+func (c *Content) describable(describes int) error {
+	if c.Fields.Version() <= max(describes, what.OneWay) {
+		return nil
+	}
+	return fault.New(fault.InvalidTransaction, "the documents of the operation are signed in several ways, which this device cannot show: update its app, or confirm by another method")
 }
 
 // asks reports whether the challenge under way is one of a device.

@@ -62,6 +62,8 @@ type Verdict struct {
 	NotMe    bool      // the user has not begun it; never of an approval
 	SignedAt time.Time // by the clock of the device
 	Key      []byte    // of the device, a SubjectPublicKeyInfo
+	// Describes is that of the device, by its last poll.
+	Describes int
 }
 
 // OpenVerdict checks a message of the type confirm, decline or deliver and spends its number.
@@ -146,7 +148,7 @@ func (s *Approvals) verdict(ctx context.Context, m *message.Message, heard Devic
 	}
 	return Verdict{
 		UserID: d.UserID, Kid: d.Kid, ID: v.ID, What: what, Approved: approved, Declined: v.Declined, Number: v.Number, NotMe: v.NotMe,
-		SignedAt: time.Unix(inner.Time, 0).UTC(), Key: d.Key,
+		SignedAt: time.Unix(inner.Time, 0).UTC(), Key: d.Key, Describes: d.Describes,
 	}, nil
 }
 

@@ -135,6 +135,7 @@ type Device struct {
 	NotBefore  time.Time
 	NotAfter   time.Time
 	Push       *Push // nil without a push address
+	Describes  int   // of its last poll; see message.PollRequest
 }
 
 // State returns the state by its name in the specification.

@@ -289,7 +289,7 @@ func (s *Service) SetPush(ctx context.Context, signed message.Signed) (Answer, e
 	})
 }
 
-// Poll returns the state of the device. Answer.After says where the list of operations to
+// Poll returns the state of the device, and stores what it can describe if that is new. Answer.After says where the list of operations to
 // confirm continues, which package confirm has. Faults: invalid_parameters, wrong_time;
 // invalid_token for an unknown device or a wrong signature (the answer does not say which); invalid_object_state for a
 // message that was received before; access_denied for a device that is blocked or
@@ -301,8 +301,36 @@ func (s *Service) Poll(ctx context.Context, signed message.Signed) (Answer, erro
 		return Answer{}, err
 	}
 	a.After = p.After
+	if p.Describes != a.Device.Describes {
+		if a.Device, err = s.describes(ctx, a.Device.Kid, p.Describes); err != nil {
+			return Answer{}, err
+		}
+	}
 	a.Successor, err = s.successor(ctx, a.Device, a.Time)
 	return a, err
+}
+
+// maxDescribes is the largest value of Device.Describes.
+const maxDescribes = 99
+
+// describes stores what a device says that it can describe, which is new after an update of its program.
+func (s *Service) describes(ctx context.Context, kid string, version int) (Device, error) {
+	if version < 0 || version > maxDescribes {
+		return Device{}, fault.Newf(fault.InvalidParameters, "describes: want a version of the digest of operations, 1 to %d", maxDescribes)
+	}
+	r, found, err := s.store.Device(ctx, kid)
+	if err != nil {
+		return Device{}, err
+	}
+	if !found {
+		return Device{}, unknownDevice()
+	}
+	d, err := s.read(r)
+	if err != nil {
+		return Device{}, err
+	}
+	d.Describes = version
+	return d, s.change(ctx, r, d)
 }
 
 // Operation takes the request of a device for one operation. The faults are those of Poll.

@@ -32,6 +32,7 @@ type sealedDevice struct {
 	NotAfter   int64       `json:"not_after"`
 	Push       *sealedPush `json:"push,omitempty"`
 	Pinned     []byte      `json:"pinned,omitempty"`
+	Describes  int         `json:"describes,omitempty"`
 }
 
 type sealedPush struct {
@@ -113,7 +114,7 @@ func (s records) record(d Device) (Record, error) {
 	content := sealedDevice{
 		UserID: d.UserID, Name: d.Name, Type: d.Type, AppVersion: d.AppVersion, SystemID: d.SystemID, Key: d.Key,
 		Verified: d.Verified, Blocked: d.Blocked, NotBefore: d.NotBefore.UnixMilli(), NotAfter: d.NotAfter.UnixMilli(),
-		Push: (*sealedPush)(d.Push), Pinned: d.Pinned,
+		Push: (*sealedPush)(d.Push), Pinned: d.Pinned, Describes: d.Describes,
 	}
 	sealed, err := s.seal(devicePlace(d.Kid), content)
 	return Record{Kid: d.Kid, UserID: d.UserID, NotAfter: d.NotAfter, CreatedAt: d.CreatedAt, Sealed: sealed}, err
@@ -129,7 +130,7 @@ func (s records) read(r Record) (Device, error) {
 		Kid: r.Kid, UserID: c.UserID, Name: c.Name, Type: c.Type, AppVersion: c.AppVersion, SystemID: c.SystemID, Key: c.Key,
 		Verified: c.Verified, Blocked: c.Blocked, CreatedAt: r.CreatedAt,
 		NotBefore: time.UnixMilli(c.NotBefore).UTC(), NotAfter: time.UnixMilli(c.NotAfter).UTC(),
-		Push: (*Push)(c.Push), Pinned: c.Pinned,
+		Push: (*Push)(c.Push), Pinned: c.Pinned, Describes: c.Describes,
 	}
 	if d.UserID != r.UserID || !d.NotAfter.Equal(r.NotAfter) {
 		return Device{}, fmt.Errorf("%w: %s", errMoved, r.Kid)

@@ -30,7 +30,7 @@ func (a *API) poll(ctx context.Context, r request) (message.Answer, error) {
 	if !state.Device.Active(state.Time) {
 		return answer, nil
 	}
-	list, next, err := a.confirm.ListForDevice(ctx, state.Device.UserID, state.Device.Kid, state.After)
+	list, next, err := a.confirm.ListForDevice(ctx, state.Device.UserID, state.Device.Kid, state.Device.Describes, state.After)
 	if err != nil {
 		return message.Answer{}, err
 	}
@@ -51,7 +51,7 @@ func (a *API) operation(ctx context.Context, r request) (message.Answer, error) 
 	if !state.Device.Active(state.Time) {
 		return message.Answer{}, notVerified()
 	}
-	w, err := a.confirm.FindForDevice(ctx, state.Device.UserID, state.Device.Kid, asked.ID)
+	w, err := a.confirm.FindForDevice(ctx, state.Device.UserID, state.Device.Kid, state.Device.Describes, asked.ID)
 	if err != nil {
 		return message.Answer{}, err
 	}
@@ -78,7 +78,7 @@ func (a *API) document(ctx context.Context, r request) (rest.File, error) {
 	if !state.Device.Active(state.Time) {
 		return rest.File{}, notVerified()
 	}
-	w, err := a.confirm.FindForDevice(ctx, state.Device.UserID, state.Device.Kid, asked.ID)
+	w, err := a.confirm.FindForDevice(ctx, state.Device.UserID, state.Device.Kid, state.Device.Describes, asked.ID)
 	if err != nil {
 		return rest.File{}, err
 	}
@@ -158,7 +158,7 @@ func (a *API) describeDocument(w *confirm.Waiting, index int, d what.Document) m
 		}
 		return documentPath
 	}
-	m := message.Document{Index: index, Name: d.Name, Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash, Path: path(d.Size)}
+	m := message.Document{Index: index, Name: d.Name, Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash, Path: path(d.Size), Way: d.Way}
 	if d.Original != nil {
 		m.Original = &message.Original{Size: d.Original.Size, Digest: hex.EncodeToString(d.Original.Digest), Path: path(d.Original.Size)}
 	}

@@ -24,6 +24,7 @@ import (
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/device/message"
+	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signin"
 	"tamga/pki/suite"
 )
@@ -34,7 +35,7 @@ type approvers struct{ *device.Approvals }
 func (a approvers) Approvers(ctx context.Context, userID string) (list []confirm.Approver, err error) {
 	devices, err := a.Approvals.Approvers(ctx, userID)
 	for _, d := range devices {
-		list = append(list, confirm.Approver{Kid: d.Kid, Name: d.Name})
+		list = append(list, confirm.Approver{Kid: d.Kid, Name: d.Name, Describes: d.Describes})
 	}
 	return list, err
 }
@@ -118,7 +119,7 @@ func (g *gadget) read(id string) (message.Waiting, what.Digest) {
 			if d.Index != len(f.Documents) {
 				g.w.t.Fatalf("document %d has the index %d", len(f.Documents), d.Index)
 			}
-			one := what.Document{Name: d.Name, Size: d.Size, Hash: d.Hash}
+			one := what.Document{Name: d.Name, Size: d.Size, Hash: d.Hash, Way: d.Way}
 			must(g.w.t, one.Digest.UnmarshalText([]byte(d.Digest)))
 			f.Documents = append(f.Documents, one)
 		}
@@ -189,6 +190,72 @@ func TestApproval(t *testing.T) {
 		if status, a, text := g.send(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()}); status != 200 || a.Result.State != "Declined" {
 			t.Errorf("declined: %d %s", status, text)
 		}
+	}
+}
+
+// An operation that is signed in several ways is only for a device that has said that it can show it.
+func TestSeveralWays(t *testing.T) {
+	w := newWorld(t)
+	g := w.active(suite.ECDSAP256)
+	f := fields(3)
+	f.SignatureType = ""
+	f.Ways = []what.Way{{SignatureType: "CAdES"}, {SignatureType: "PDF"}}
+	f.Documents[1].Way, f.Documents[2].Way = 1, 1
+	order := confirm.Order{Purpose: confirm.ForOperation, Fields: f}
+	poll := func(describes, listed int) {
+		t.Helper()
+		status, a, text := g.send(message.Poll, message.PollRequest{Describes: describes})
+		if status != 200 || len(a.Operations) != listed {
+			t.Errorf("poll of a device that describes version %d: %d %s", describes, status, text)
+		}
+	}
+	refused := func(what, code string, status int, text string) {
+		t.Helper()
+		if status != 400 || !strings.Contains(text, `"`+code+`"`) {
+			t.Errorf("%s: %d %s, want %s", what, status, text, code)
+		}
+	}
+
+	if _, err := w.confirm.Create(t.Context(), w.user(), order); !fault.Is(err, fault.MethodNotConfirmed) || !strings.Contains(err.Error(), "update the app") {
+		t.Errorf("created for a user with an old device alone: %v", err)
+	}
+	for _, version := range []int{-1, 100} {
+		status, _, text := g.send(message.Poll, message.PollRequest{Describes: version})
+		refused("an impossible version", "invalid_parameters", status, text)
+	}
+	poll(2, 0)
+	r, err := w.confirm.Create(t.Context(), w.user(), order)
+	must(t, err)
+	poll(1, 0)
+	if _, err := w.confirm.Challenge(t.Context(), w.user(), confirm.Ask{ID: r.ID, Method: "mydss", Address: g.kid}); !fault.Is(err, fault.MethodNotConfirmed) {
+		t.Errorf("an old device was asked: %v", err)
+	}
+	poll(2, 0)
+	_, err = w.confirm.Challenge(t.Context(), w.user(), confirm.Ask{ID: r.ID, Method: "mydss", Address: g.kid})
+	must(t, err)
+	poll(2, 1)
+	o, sum := g.read(r.ID)
+	if sum != r.What || len(o.Documents) != 3 || o.Documents[2].Way != 1 || !strings.Contains(string(o.Fields), `"ways":[{"signature_type":"CAdES"`) {
+		t.Errorf("the device computed %s of %+v, want %s", sum, o, r.What)
+	}
+
+	// An older program on the same device.
+	poll(0, 0)
+	status, _, text := g.send(message.Operation, message.OperationRequest{ID: r.ID})
+	refused("read by an old device", "invalid_transaction", status, text)
+	status, _, text = g.send(message.Read, message.DocumentRequest{ID: r.ID})
+	refused("a document read by an old device", "invalid_transaction", status, text)
+	verdict := message.Verdict{ID: r.ID, What: sum.String()}
+	for _, kind := range []string{message.Confirm, message.Decline} {
+		status, _, text = g.send(kind, verdict)
+		refused(kind+" of an old device", "invalid_transaction", status, text)
+	}
+	if got := w.state(r).State; got != confirm.Challenged {
+		t.Errorf("the operation is %s", got)
+	}
+	poll(2, 1)
+	if status, a, text := g.send(message.Confirm, verdict); status != 200 || a.Result.State != "Confirmed" {
+		t.Errorf("approved: %d %s", status, text)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"html/template"
 	"io"
 	"slices"
@@ -194,7 +195,8 @@ func (a *API) confirmList(ctx context.Context, r struct {
 type confirmView struct {
 	waiting
 	Operator string // who asks for the user; "" for the user
-	Type     string // of signature, in words
+	Type     string // of signature, in words; "" with Ways
+	Ways     []confirmWay
 	Signer   *certificate
 	Group    string         // check number
 	Values   []confirmValue // in words
@@ -227,6 +229,13 @@ type confirmView struct {
 	Result    string // address of the result
 }
 
+// confirmWay is one of several ways in which the documents are signed.
+type confirmWay struct {
+	Type      string // of signature, in words
+	Documents int
+	Values    []confirmValue // in words
+}
+
 type confirmValue struct {
 	Name, Value string
 	Raw         bool // the name has no words
@@ -242,6 +251,7 @@ type confirmDocument struct {
 	Known, Related bool   // the bytes are here; so is the content of a signed message
 	Refused        bool   // the user has marked it
 	State          string // key of the word
+	Way            string // of the first document of one of several ways: its Type
 }
 
 // Limits of what a page shows of a record.
@@ -339,9 +349,8 @@ func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confi
 			exact(one.Name, one.Value)
 		}
 	}
-	var said []string
-	v.Type, said = w.signatureKind(f)
-	for _, values := range []what.Values{f.Parameters, f.Arguments} {
+	// describe adds values to the exact ones, and returns those in words that are not said.
+	describe := func(prefix string, values what.Values, said []string) (list []confirmValue) {
 		for _, one := range values.List() {
 			if len(v.Exact) >= shownFields {
 				v.More++
@@ -351,24 +360,44 @@ func (a *API) confirmView(w *words, r *confirm.Record, c *confirm.Content) confi
 			if one.Digest != nil {
 				text = hex.EncodeToString(one.Digest)
 			}
-			exact(one.Name, text)
+			exact(prefix+one.Name, text)
 			if !slices.Contains(said, one.Name) {
 				inWords := w.confirmed(one)
 				inWords.Value = visible(inWords.Value)
-				v.Values = append(v.Values, inWords)
+				list = append(list, inWords)
 			}
 		}
+		return list
 	}
-	states := r.DocumentStates()
-	for i, d := range f.Documents {
-		if i == shownDocuments {
-			v.Cut = len(f.Documents) - i
+	ways, documents := f.InWays()
+	for i, way := range ways {
+		kind, said := w.signatureKind(way)
+		if len(ways) == 1 {
+			v.Type, v.Values = kind, describe("", way.Parameters, said)
 			break
 		}
-		v.Listed = append(v.Listed, confirmDocument{
-			Index: i, Name: visible(d.Name), Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash,
-			Known: d.Hash == "", Related: d.Original != nil, State: "confirm.document." + string(states[i]),
-		})
+		prefix := fmt.Sprintf("ways[%d].", i)
+		exact(prefix+"signature_type", way.SignatureType)
+		v.Ways = append(v.Ways, confirmWay{kind, len(documents[i]), describe(prefix, way.Parameters, said)})
+	}
+	v.Values = append(v.Values, describe("", f.Arguments, nil)...)
+	states := r.DocumentStates()
+	v.Cut = max(len(f.Documents)-shownDocuments, 0)
+	for way, indexes := range documents {
+		for n, i := range indexes {
+			if len(v.Listed) == shownDocuments {
+				break
+			}
+			d := &f.Documents[i]
+			shown := confirmDocument{
+				Index: i, Name: visible(d.Name), Size: d.Size, Digest: hex.EncodeToString(d.Digest), Hash: d.Hash,
+				Known: d.Hash == "", Related: d.Original != nil, State: "confirm.document." + string(states[i]),
+			}
+			if n == 0 && len(v.Ways) > 0 {
+				shown.Way = v.Ways[way].Type
+			}
+			v.Listed = append(v.Listed, shown)
+		}
 	}
 	return v
 }

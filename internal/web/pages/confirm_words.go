@@ -17,7 +17,7 @@ var signatureParts = []string{"cadestype", "pdfformat", "xadestype", "xmldsigtyp
 
 // signatureKind returns what a signature is called, such as "CAdES-T, detached", and the names of
 // the parameters that this says. A parameter with a value that has no words is not among them.
-func (w *words) signatureKind(f *what.Fields) (text string, said []string) {
+func (w *words) signatureKind(f what.Way) (text string, said []string) {
 	if f.SignatureType == "" {
 		return "", nil
 	}

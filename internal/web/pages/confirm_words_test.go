@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/keys"
@@ -52,6 +54,46 @@ func TestSignatureKind(t *testing.T) {
 				t.Errorf("%s %v: the values are %q, want %q", c.kind, c.params, text, c.values)
 			}
 		}
+	}
+}
+
+// TestConfirmedWays checks that the page shows each way with its values, and the documents below it.
+func TestConfirmedWays(t *testing.T) {
+	a := New(Settings{}, Deps{})
+	f := what.Fields{Action: "SignDocuments", Ways: []what.Way{{SignatureType: "PDF"}, {SignatureType: "CAdES"}}}
+	for i, params := range []map[string]string{{"PDFFormat": "CMS", "PDFReason": "x"}, {"CADESType": "BES", "IsDetached": "True"}} {
+		var err error
+		if f.Ways[i].Parameters, err = what.NewValues(params, what.IsSecretName); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range shownDocuments + 5 {
+		f.Documents = append(f.Documents, what.Document{Name: string(rune('a' + i%26)), Way: 1 - i%2})
+	}
+	v := a.confirmView(languages[0], &confirm.Record{Documents: len(f.Documents)}, &confirm.Content{Fields: f})
+	want := []confirmWay{{"PDF, CMS", 102, []confirmValue{{Name: "Reason in the PDF", Value: "x"}}}, {"CAdES-BES, detached", 103, nil}}
+	if d := cmp.Diff(want, v.Ways); d != "" || v.Type != "" || v.Cut != 5 || len(v.Listed) != shownDocuments {
+		t.Errorf("%s; type %q, %d documents, %d more", d, v.Type, len(v.Listed), v.Cut)
+	}
+	for i, d := range v.Listed {
+		at, way := 2*i+1, ""
+		if i >= 102 {
+			at = 2 * (i - 102)
+		}
+		if i == 0 || i == 102 {
+			way = v.Ways[i/102].Type
+		}
+		if d.Index != at || d.Way != way {
+			t.Errorf("document %d is number %d below %q, want %d below %q", i, d.Index, d.Way, at, way)
+		}
+	}
+	exact := []string{"action", "ways[0].signature_type", "ways[0].pdfformat", "ways[0].pdfreason", "ways[1].signature_type", "ways[1].cadestype", "ways[1].isdetached"}
+	var names []string
+	for _, one := range v.Exact {
+		names = append(names, one.Name)
+	}
+	if d := cmp.Diff(exact, names); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -90,17 +90,10 @@ func (f *Fields) Shown() (map[string]string, error) {
 func (f *Fields) shown(lang string, w words, sum Digest) string {
 	var b strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&b, "%s: %s\n", name, value) }
-	line(w.action, ActionName(f.Action, lang))
-	if f.SignatureType != "" {
-		line(w.signature, Brief(f.SignatureType, shownLength))
-	}
-	if len(f.Certificate) > 0 {
-		line(w.certificate, hex.EncodeToString(f.Certificate[:4]))
-	}
-	for _, values := range []Values{f.Parameters, f.Arguments} {
-		for i, v := range values.list {
+	values := func(list []Value) {
+		for i, v := range list {
 			if i == shownValues {
-				fmt.Fprintf(&b, w.more+"\n", len(values.list)-i)
+				fmt.Fprintf(&b, w.more+"\n", len(list)-i)
 				break
 			}
 			text := v.Value
@@ -110,20 +103,38 @@ func (f *Fields) shown(lang string, w words, sum Digest) string {
 			line(Brief(v.Name, shownLength), Brief(text, shownLength))
 		}
 	}
+	line(w.action, ActionName(f.Action, lang))
+	if f.SignatureType != "" {
+		line(w.signature, Brief(f.SignatureType, shownLength))
+	}
+	if len(f.Certificate) > 0 {
+		line(w.certificate, hex.EncodeToString(f.Certificate[:4]))
+	}
+	values(f.Parameters.list)
+	values(f.Arguments.list)
 	if len(f.Documents) > 0 {
 		line(w.documents, fmt.Sprint(len(f.Documents)))
 	}
-	for i, d := range f.Documents {
-		if i == shownDocuments {
-			fmt.Fprintf(&b, w.more+"\n", len(f.Documents)-i)
-			break
+	// The documents of each way follow its type and parameters, and keep their numbers.
+	ways, documents := f.InWays()
+	most := max(shownDocuments/len(ways), 1)
+	for i, way := range ways {
+		if len(f.Ways) > 0 {
+			line(w.signature, fmt.Sprintf("%s (%d)", Brief(way.SignatureType, shownLength), len(documents[i])))
+			values(way.Parameters.list)
 		}
-		name := Brief(d.Name, shownLength)
-		if d.Hash != "" {
-			fmt.Fprintf(&b, "%d. %s %s %x\n", i+1, w.unknown, Brief(d.Hash, shownLength), []byte(d.Digest))
-			continue
+		for n, at := range documents[i] {
+			if n == most {
+				fmt.Fprintf(&b, w.more+"\n", len(documents[i])-n)
+				break
+			}
+			d := &f.Documents[at]
+			if d.Hash != "" {
+				fmt.Fprintf(&b, "%d. %s %s %x\n", at+1, w.unknown, Brief(d.Hash, shownLength), []byte(d.Digest))
+				continue
+			}
+			fmt.Fprintf(&b, "%d. %s (%d %s)\n", at+1, Brief(d.Name, shownLength), d.Size, w.bytes)
 		}
-		fmt.Fprintf(&b, "%d. %s (%d %s)\n", i+1, name, d.Size, w.bytes)
 	}
 	if number := CheckNumber(f.Action, sum); number != "" {
 		line(w.group, number)

@@ -22,11 +22,14 @@ import (
 	"tamga/gost/streebog"
 )
 
-// Domain is the first field of the encoding. Version is the second. A change of the
-// encoding needs another version.
+// Domain is the first field of the encoding.
+const Domain = "tamga confirmation"
+
+// Versions of the encoding, its second field. A change of the encoding needs another version.
 const (
-	Domain  = "tamga confirmation"
-	Version = 1
+	OneWay      = 1 // all documents are signed in one way, or none is
+	SeveralWays = 2 // Fields.Ways says how
+	Latest      = SeveralWays
 )
 
 // Size is the length of a digest in bytes.
@@ -78,8 +81,37 @@ type Fields struct {
 	PublicKey     Hex        `json:"public_key,omitempty"`     // Streebog-256 of its SubjectPublicKeyInfo
 	SignatureType string     `json:"signature_type,omitempty"` // name of the interface, such as CAdES
 	Parameters    Values     `json:"parameters,omitzero"`      // of the signature
+	Ways          []Way      `json:"ways,omitempty"`           // instead of SignatureType and Parameters, if there are several
 	Arguments     Values     `json:"arguments,omitzero"`       // of an action without documents
 	Documents     []Document `json:"documents,omitempty"`      // in the order of signing
+}
+
+// Way is how some of the documents are signed.
+type Way struct {
+	SignatureType string `json:"signature_type"`
+	Parameters    Values `json:"parameters,omitzero"`
+}
+
+// Version returns the version of the encoding of f.
+func (f *Fields) Version() int {
+	if len(f.Ways) == 0 {
+		return OneWay
+	}
+	return SeveralWays
+}
+
+// InWays returns how the documents are signed, with the indexes of the documents of each way. One way has
+// SignatureType and Parameters. The fields must be valid.
+func (f *Fields) InWays() (ways []Way, documents [][]int) {
+	if ways = f.Ways; len(ways) == 0 {
+		ways = []Way{{f.SignatureType, f.Parameters}}
+	}
+	documents = make([][]int, len(ways))
+	for i := range f.Documents {
+		way := f.Documents[i].Way
+		documents[way] = append(documents[way], i)
+	}
+	return ways, documents
 }
 
 // Document is one document to sign.
@@ -91,6 +123,7 @@ type Document struct {
 	// Digest is that hash and nobody has seen the document. "": the document is known.
 	Hash     string    `json:"hash,omitempty"`
 	Original *Original `json:"original,omitempty"` // of a signed message without its content
+	Way      int       `json:"way,omitempty"`      // index in Fields.Ways
 }
 
 // Original is the content of a signed message that is signed again.
@@ -102,6 +135,7 @@ type Original struct {
 // Limits of Fields. Names and types are counted in bytes.
 const (
 	MaxDocuments = 10_000
+	MaxWays      = 32
 	MaxName      = 1024
 	maxWord      = 64
 )
@@ -124,6 +158,9 @@ func (f *Fields) Check() error {
 	if !utf8.ValidString(f.Action) || !utf8.ValidString(f.SignatureType) {
 		return errors.New("what: action and signature type: want UTF-8")
 	}
+	if err := f.checkWays(); err != nil {
+		return err
+	}
 	for i, d := range f.Documents {
 		switch {
 		case len(d.Name) > MaxName || !utf8.ValidString(d.Name) || !utf8.ValidString(d.Hash):
@@ -135,6 +172,39 @@ func (f *Fields) Check() error {
 		case d.Original != nil && len(d.Original.Digest) != Size:
 			return fmt.Errorf("what: document %d: original: want a digest of %d bytes", i, Size)
 		}
+	}
+	return nil
+}
+
+// checkWays checks Ways, and that the documents name them. Their parameters have the limit of one way together.
+func (f *Fields) checkWays() error {
+	used, values := make([]bool, max(len(f.Ways), 1)), 0
+	for i := range f.Documents {
+		way := f.Documents[i].Way
+		if way < 0 || way >= len(used) {
+			return fmt.Errorf("what: document %d: way %d: want an index of %d ways", i, way, len(f.Ways))
+		}
+		used[way] = true
+	}
+	switch {
+	case len(f.Ways) == 0:
+		return nil
+	case len(f.Ways) == 1 || len(f.Ways) > MaxWays:
+		return fmt.Errorf("what: %d ways: want none, or 2 to %d", len(f.Ways), MaxWays)
+	case f.SignatureType != "" || !f.Parameters.IsZero():
+		return errors.New("what: several ways have the signature types and parameters, so the fields have none beside them")
+	}
+	for i := range f.Ways {
+		w := &f.Ways[i]
+		if values += len(w.Parameters.list); !used[i] {
+			return fmt.Errorf("what: way %d: no document is signed in this way", i)
+		}
+		if w.SignatureType == "" || len(w.SignatureType) > maxWord || !utf8.ValidString(w.SignatureType) {
+			return fmt.Errorf("what: way %d: signature type: want UTF-8 of 1 to %d bytes", i, maxWord)
+		}
+	}
+	if values > MaxValues {
+		return fmt.Errorf("what: %d parameters of %d ways: want at most %d", values, len(f.Ways), MaxValues)
 	}
 	return nil
 }
@@ -155,16 +225,27 @@ func (f *Fields) Encode() ([]byte, error) {
 	}
 	var e encoder
 	e.text(Domain)
-	e.bytes([]byte{Version})
+	e.bytes([]byte{byte(f.Version())})
 	e.text(f.Action)
 	e.bytes(f.Certificate)
 	e.bytes(f.PublicKey)
-	e.text(f.SignatureType)
-	e.values(f.Parameters)
+	if len(f.Ways) == 0 {
+		e.text(f.SignatureType)
+		e.values(f.Parameters)
+	} else {
+		e.number(len(f.Ways))
+		for _, w := range f.Ways {
+			e.text(w.SignatureType)
+			e.values(w.Parameters)
+		}
+	}
 	e.values(f.Arguments)
 	e.number(len(f.Documents))
 	for i, d := range f.Documents {
 		e.number(i)
+		if len(f.Ways) > 0 {
+			e.number(d.Way)
+		}
 		e.text(d.Name)
 		e.size(d.Size)
 		e.bytes(d.Digest)

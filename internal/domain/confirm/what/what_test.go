@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,15 +55,19 @@ func TestVectors(t *testing.T) {
 		PublicKey     what.Hex `json:"public_key"`
 		SignatureType string   `json:"signature_type"`
 		Parameters    map[string]string
-		Arguments     map[string]string
-		Documents     []what.Document
-		Encoded       what.Hex
-		Digest        string
+		Ways          []struct {
+			SignatureType string `json:"signature_type"`
+			Parameters    map[string]string
+		}
+		Arguments map[string]string
+		Documents []what.Document
+		Encoded   what.Hex
+		Digest    string
 	}
 	if err := json.Unmarshal(text, &cases); err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) < 8 {
+	if len(cases) < 13 {
 		t.Fatalf("only %d vectors", len(cases))
 	}
 	for _, c := range cases {
@@ -70,6 +75,9 @@ func TestVectors(t *testing.T) {
 			f := what.Fields{
 				Action: c.Action, Certificate: c.Certificate, PublicKey: c.PublicKey, SignatureType: c.SignatureType,
 				Parameters: values(t, c.Parameters), Arguments: values(t, c.Arguments), Documents: c.Documents,
+			}
+			for _, w := range c.Ways {
+				f.Ways = append(f.Ways, what.Way{SignatureType: w.SignatureType, Parameters: values(t, w.Parameters)})
 			}
 			encoded, err := f.Encode()
 			if err != nil {
@@ -97,7 +105,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// full returns fields of which none is empty.
+// full returns fields of one way of which none is empty.
 func full(t testing.TB) what.Fields {
 	digest := func(b byte) what.Hex { return bytes.Repeat([]byte{b}, what.Size) }
 	return what.Fields{
@@ -109,6 +117,16 @@ func full(t testing.TB) what.Fields {
 			{Name: "b.pdf", Size: 7, Digest: digest(5), Hash: "SHA-256"},
 		},
 	}
+}
+
+// several returns fields of two ways of which none is empty.
+func several(t testing.TB) what.Fields {
+	f := full(t)
+	f.Ways = []what.Way{{f.SignatureType, f.Parameters}, {"PDF", values(t, map[string]string{"PDFFormat": "CMS"})}}
+	f.SignatureType, f.Parameters = "", what.Values{}
+	f.Documents = append(f.Documents, full(t).Documents...)
+	f.Documents[1].Way, f.Documents[2].Way = 1, 1
+	return f
 }
 
 // TestEachFieldMatters changes each value that can be reached from Fields, one at a time,
@@ -127,10 +145,22 @@ func TestEachFieldMatters(t *testing.T) {
 		seen[got] = name
 	}
 	f := full(t)
-	walk(t, "Fields", reflect.ValueOf(&f).Elem(), func(name string) { change(name, f) })
+	walk(t, "Fields", reflect.ValueOf(&f).Elem(), func(name string) { change(name, f) }, "Fields.Ways", "Way")
 	if changes < 15 {
 		t.Errorf("only %d fields were changed", changes)
 	}
+	f = several(t)
+	change("several ways", f)
+	before := changes
+	walk(t, "Fields", reflect.ValueOf(&f).Elem(), func(name string) { change("several ways: "+name, f) }, "Fields.SignatureType")
+	if changes-before < 30 {
+		t.Errorf("only %d fields of several ways were changed", changes-before)
+	}
+	f.Ways[0].Parameters, f.Ways[1].Parameters = f.Ways[1].Parameters, f.Ways[0].Parameters
+	change("several ways: parameters exchanged", f)
+	f = several(t)
+	f.Ways[0], f.Ways[1] = f.Ways[1], f.Ways[0]
+	change("several ways: in another order", f)
 	for name, p := range map[string]map[string]string{
 		"a value":      {"CADESType": "X", "Picture": strings.Repeat("x", 2000)},
 		"a long value": {"CADESType": "T", "Picture": strings.Repeat("x", 2001)},
@@ -158,9 +188,13 @@ func TestEachFieldMatters(t *testing.T) {
 }
 
 // walk changes each string, number and byte of v in turn, calls changed, and undoes the
-// change.
-func walk(t *testing.T, name string, v reflect.Value, changed func(name string)) {
+// change. It leaves out the fields without, by the ends of their names.
+func walk(t *testing.T, name string, v reflect.Value, changed func(name string), without ...string) {
 	switch v.Kind() {
+	case reflect.Int: // index of one of two ways
+		v.SetInt(1 - v.Int())
+		changed(name)
+		v.SetInt(1 - v.Int())
 	case reflect.String:
 		before := v.String()
 		v.SetString(before + "x")
@@ -176,7 +210,7 @@ func walk(t *testing.T, name string, v reflect.Value, changed func(name string))
 		v.SetUint(v.Uint() ^ 0x80)
 	case reflect.Pointer:
 		if !v.IsNil() {
-			walk(t, name, v.Elem(), changed)
+			walk(t, name, v.Elem(), changed, without...)
 		}
 	case reflect.Slice:
 		if v.Len() == 0 {
@@ -186,12 +220,15 @@ func walk(t *testing.T, name string, v reflect.Value, changed func(name string))
 			if v.Type().Elem().Kind() == reflect.Uint8 && i > 0 && i < v.Len()-1 {
 				continue // the first and the last byte are enough
 			}
-			walk(t, fmt.Sprintf("%s[%d]", name, i), v.Index(i), changed)
+			walk(t, fmt.Sprintf("%s[%d]", name, i), v.Index(i), changed, without...)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if field := v.Type().Field(i); field.Type != reflect.TypeFor[what.Values]() {
-				walk(t, name+"."+field.Name, v.Field(i), changed)
+			field := v.Type().Field(i)
+			of := name + "." + field.Name
+			left := slices.ContainsFunc(without, func(end string) bool { return strings.HasSuffix(of, end) })
+			if field.Type != reflect.TypeFor[what.Values]() && !left {
+				walk(t, of, v.Field(i), changed, without...)
 			}
 		}
 	default:
@@ -286,12 +323,79 @@ func TestCheck(t *testing.T) {
 	} {
 		f := full(t)
 		spoil(&f)
-		if _, err := f.Sum(); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-		if _, err := f.Shown(); err == nil {
-			t.Errorf("%s: shown", name)
-		}
+		refused(t, name, &f)
+	}
+	for name, spoil := range map[string]func(f *what.Fields){
+		"one way":         func(f *what.Fields) { f.Ways = f.Ways[:1] },
+		"no such way":     func(f *what.Fields) { f.Documents[0].Way = 2 },
+		"negative":        func(f *what.Fields) { f.Documents[0].Way = -1 },
+		"ways of one way": func(f *what.Fields) { f.Ways = nil },
+		"unused":          func(f *what.Fields) { f.Ways = append(f.Ways, f.Ways[0]) },
+		"a type beside":   func(f *what.Fields) { f.SignatureType = "CAdES" },
+		"values beside":   func(f *what.Fields) { f.Parameters = f.Ways[0].Parameters },
+		"no type":         func(f *what.Fields) { f.Ways[1].SignatureType = "" },
+		"long type":       func(f *what.Fields) { f.Ways[1].SignatureType = strings.Repeat("x", 65) },
+		"type UTF-8":      func(f *what.Fields) { f.Ways[1].SignatureType = "\xff" },
+		"many ways": func(f *what.Fields) {
+			f.Ways, f.Documents = slices.Repeat(f.Ways[1:], what.MaxWays+1), slices.Repeat(f.Documents[:1], what.MaxWays+1)
+			for i := range f.Documents {
+				f.Documents[i].Way = i
+			}
+		},
+		"many values": func(f *what.Fields) {
+			m := map[string]string{}
+			for i := range what.MaxValues/2 + 1 {
+				m[fmt.Sprint(i)] = ""
+			}
+			f.Ways[0].Parameters, f.Ways[1].Parameters = values(t, m), values(t, m)
+		},
+	} {
+		f := several(t)
+		spoil(&f)
+		refused(t, name, &f)
+	}
+}
+
+// refused checks that fields are invalid.
+func refused(t *testing.T, name string, f *what.Fields) {
+	t.Helper()
+	if _, err := f.Sum(); err == nil {
+		t.Errorf("%s: accepted", name)
+	}
+	if _, err := f.Shown(); err == nil {
+		t.Errorf("%s: shown", name)
+	}
+}
+
+// The documents of each way are shown below its type and parameters, with their numbers.
+func TestShownWays(t *testing.T) {
+	f := several(t)
+	f.Ways[0].Parameters = values(t, map[string]string{"CADESType": "T"})
+	for i, name := range []string{"a.txt", "b.pdf", "c.pdf", "d.txt"} {
+		f.Documents[i] = what.Document{Name: name, Size: int64(i), Digest: f.Documents[0].Digest, Way: f.Documents[i].Way}
+	}
+	texts, err := f.Shown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := sum(t, f).Group()
+	want := map[string]string{
+		"ru": "Действие: Подписание документов\nСертификат: 01010101\na: 1\nДокументов: 4\n" +
+			"Тип подписи: CAdES (2)\ncadestype: T\n1. a.txt (0 байт)\n4. d.txt (3 байт)\n" +
+			"Тип подписи: PDF (2)\npdfformat: CMS\n2. b.pdf (1 байт)\n3. c.pdf (2 байт)\nКонтрольное число: " + group + "\n",
+		"en": "Action: Signing documents\nCertificate: 01010101\na: 1\nDocuments: 4\n" +
+			"Signature type: CAdES (2)\ncadestype: T\n1. a.txt (0 bytes)\n4. d.txt (3 bytes)\n" +
+			"Signature type: PDF (2)\npdfformat: CMS\n2. b.pdf (1 bytes)\n3. c.pdf (2 bytes)\nCheck number: " + group + "\n",
+	}
+	if d := cmp.Diff(want, texts); d != "" {
+		t.Error(d)
+	}
+	f.Documents = slices.Repeat(f.Documents, 10)
+	if texts, err = f.Shown(); err != nil {
+		t.Fatal(err)
+	}
+	if text := texts["en"]; strings.Count(text, "\nand 10 more\n") != 2 || !strings.Contains(text, "\n18. b.pdf") || strings.Contains(text, "\n21.") {
+		t.Errorf("long lists: %s", text)
 	}
 }
 
@@ -347,12 +451,17 @@ func FuzzFields(f *testing.F) {
 	f.Add([]byte(`{"action":"Free","arguments":[{"name":"scope","value":"x"}],"documents":[{"name":"a","size":1,"digest":"00","hash":"SHA-1","original":{"size":1,"digest":"00"}}]}`))
 	f.Add([]byte(`{"action":"x","parameters":[{"name":"pincode","value":"1"}]}`))
 	f.Add([]byte(`{"parameters":[{}],"documents":[{}]}`))
+	f.Add([]byte(`{"action":"x","ways":[{"signature_type":"PDF","parameters":[{"name":"a"}]},{"signature_type":"CMS"}],"documents":[{"digest":"00","hash":"x","way":1},{"digest":"00","hash":"x"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var read, again what.Fields
 		if json.Unmarshal(text, &read) != nil {
 			return
 		}
-		for _, values := range []what.Values{read.Parameters, read.Arguments} {
+		lists := []what.Values{read.Parameters, read.Arguments}
+		for _, w := range read.Ways {
+			lists = append(lists, w.Parameters)
+		}
+		for _, values := range lists {
 			for _, v := range values.List() {
 				if what.IsSecretName(v.Name) {
 					t.Fatalf("the secret %q was accepted", v.Name)

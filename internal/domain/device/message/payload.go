@@ -37,10 +37,12 @@ type PushAddress struct {
 	SystemID string `json:"system_id"`
 }
 
-// PollRequest is the payload of Poll. After is the identifier at which the list before it
-// ended; "" for the first part of the list.
+// PollRequest is the payload of Poll.
 type PollRequest struct {
-	After string `json:"after,omitempty"`
+	After string `json:"after,omitempty"` // identifier at which the list before it ended; "" for the first part of the list
+	// Describes is the latest version of the digest of operations that the device computes, and all
+	// before it. 0 of older devices is 1.
+	Describes int `json:"describes,omitempty"`
 }
 
 // OperationRequest is the payload of Operation. From is the index of the first document of
@@ -126,6 +128,7 @@ type Document struct {
 	Hash     string    `json:"hash,omitempty"` // algorithm, if the client sent a hash: the document is unknown
 	Path     string    `json:"path,omitempty"` // where Read gets the bytes, below the service; "" if the device cannot read them
 	Original *Original `json:"original,omitempty"`
+	Way      int       `json:"way,omitempty"` // index in the ways of Waiting.Fields
 }
 
 // Original is the content of a signed message that is signed again.

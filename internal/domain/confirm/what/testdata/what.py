@@ -45,17 +45,25 @@ def values(pairs):
 
 
 def encode(v):
-    out = field(b"tamga confirmation") + field(b"\x01")
+    ways = v.get("ways", [])
+    out = field(b"tamga confirmation") + field(b"\x02" if ways else b"\x01")
     out += field(v["action"].encode())
     out += field(bytes.fromhex(v.get("certificate", "")))
     out += field(bytes.fromhex(v.get("public_key", "")))
-    out += field(v.get("signature_type", "").encode())
-    out += values(v.get("parameters", {}))
+    if ways:
+        out += number(len(ways))
+        for way in ways:
+            out += field(way["signature_type"].encode()) + values(way.get("parameters", {}))
+    else:
+        out += field(v.get("signature_type", "").encode())
+        out += values(v.get("parameters", {}))
     out += values(v.get("arguments", {}))
     documents = v.get("documents", [])
     out += number(len(documents))
     for i, d in enumerate(documents):
         out += number(i)
+        if ways:
+            out += number(d.get("way", 0))
         out += field(d["name"].encode())
         out += size(d["size"])
         out += field(bytes.fromhex(d["digest"]))
@@ -99,6 +107,17 @@ cases = [
     dict(name="change of the account", action="ChangeAccount", arguments={
         "operation": "SetUserPhone", "request": "5f7c4a0e-0000-4000-8000-000000000001", "requester": "operator",
         "created": "2026-11-23T07:00:00Z", "digest": "ab" * 32}),
+    dict(name="two ways", action="SignDocuments", certificate=certificate, public_key=key,
+         ways=[dict(signature_type="PDF", parameters={"PDFFormat": "CMS", "PDFReason": "согласовано"}),
+               dict(signature_type="CAdES", parameters={"CADESType": "BES", "IsDetached": "True"})],
+         documents=[document("договор.pdf", b"contract"), document("a.txt", b"a", way=1), document("b.pdf", b"b" * 5000)]),
+    dict(name="three ways", action="SignDocuments", certificate=certificate, public_key=key,
+         ways=[dict(signature_type="MSOffice"), dict(signature_type="CMS", parameters={"Hash": "True"}),
+               dict(signature_type="CAdES", parameters={"CmsSignatureType": "Cosign", "Long": "я" * 513})],
+         arguments={"DocumentInfo": "договор"},
+         documents=[document("a.docx", b"a"), dict(name="", size=0, digest="ab" * 20, hash="SHA-1", way=1),
+                    document("x.p7s", b"signature", original=dict(size=7, digest=streebog256(b"content").hex()), way=2),
+                    document("b.docx", b"b")]),
 ]
 
 for case in cases:
