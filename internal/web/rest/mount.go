@@ -367,6 +367,7 @@ func (h *handler) admit(r *http.Request, call *call) (context.Context, error) {
 	ctx := r.Context()
 	if h.guard != nil {
 		if err := h.guard(call.remote); err != nil {
+			awaitRefusal(ctx)
 			return ctx, err
 		}
 	}

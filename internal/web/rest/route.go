@@ -81,7 +81,8 @@ func (r Route) AtMost(n int64) Route {
 }
 
 // Guarded gives the route a guard, which may refuse a request by the address of its sender.
-// It runs before the body is read and before anything is written.
+// It runs before the body is read and before anything is written. A caller that is refused waits for the
+// answer.
 func (r Route) Guarded(guard func(remote string) error) Route {
 	r.guard = guard
 	return r
