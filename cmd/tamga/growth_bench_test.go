@@ -23,7 +23,8 @@ import (
 //
 //	go test -run '^$' -bench Growth -benchtime 1x ./cmd/tamga
 //
-// The command cluster of the module bench has ten million users, on PostgreSQL.
+// The command cluster of the module bench has ten million users, on PostgreSQL, and BenchmarkEndedOperations of package store up
+// to ten million operations.
 func BenchmarkGrowth(b *testing.B) {
 	server := tamgatest.StartProgram(b, plainProgram(b), b.TempDir(), "--set", "tokens.access_life=1h", "--set", "verification.calls_per_second=1000000", "--set", "verification.calls_at_once=1000000")
 	token := server.Token()

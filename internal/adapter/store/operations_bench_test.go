@@ -4,6 +4,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"flag"
 	"fmt"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/adapter/store/lite"
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
@@ -86,6 +88,8 @@ func BenchmarkEndedOperations(b *testing.B) {
 	}
 }
 
+var pastNow = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
 const (
 	pastUsers = 1000
 	pastOpen  = 1000 // open operations, of the first users
@@ -98,8 +102,8 @@ type pastOperations struct {
 	added int
 }
 
-func newPastOperations(b *testing.B, url string, ended int) *pastOperations {
-	p := &pastOperations{Operations: store.Operations{DB: storetest.Open(b, url)}, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+func newPastOperations(b testing.TB, url string, ended int) *pastOperations {
+	p := &pastOperations{Operations: store.Operations{DB: storetest.Open(b, url)}, now: pastNow}
 	crowd := storetest.OpenCrowd(b, url)
 	crowd.AddUsers(pastUsers)
 	for i := range pastOpen {
@@ -147,7 +151,7 @@ func (p *pastOperations) one(n int, userID string) *operation.Stored {
 	}
 }
 
-func (p *pastOperations) add(ctx context.Context, b *testing.B, o *operation.Stored) {
+func (p *pastOperations) add(ctx context.Context, b testing.TB, o *operation.Stored) {
 	b.Helper()
 	if added, err := p.AddOperation(ctx, o, operation.Quota{Objects: 1e9, Bytes: 1e15}); err != nil || !added {
 		b.Fatal(added, err)
@@ -168,8 +172,9 @@ func (p *pastOperations) addOne(ctx context.Context, n int, change func(o *opera
 
 // pastCalls are what is done with open operations. Each leaves as many of them as there were.
 var pastCalls = []struct {
-	name string
-	do   func(ctx context.Context, p *pastOperations, n int) error
+	name  string
+	do    func(ctx context.Context, p *pastOperations, n int) error
+	ended bool // it is about ended operations
 }{
 	{"ClaimOperation", func(ctx context.Context, p *pastOperations, n int) error {
 		id := pastID(n % pastOpen)
@@ -178,30 +183,30 @@ var pastCalls = []struct {
 			return fmt.Errorf("%v, %w", found, err)
 		}
 		return p.ReleaseOperation(ctx, id, "token")
-	}},
+	}, false},
 	{"ClaimNext", func(ctx context.Context, p *pastOperations, n int) error {
 		r, found, err := p.ClaimNext(ctx, false, p.lease(), p.now)
 		if err != nil || !found {
 			return fmt.Errorf("%v, %w", found, err)
 		}
 		return p.PostponeOperation(ctx, r.ID, "token", p.now.Add(-time.Millisecond), true, nil)
-	}},
+	}, false},
 	{"ClaimNextConfirmed", func(ctx context.Context, p *pastOperations, n int) error {
 		_, found, err := p.ClaimNext(ctx, true, p.lease(), p.now)
 		if found {
 			return fmt.Errorf("an operation without a confirmation is claimed")
 		}
 		return err
-	}},
+	}, false},
 	{"OpenOperations", func(ctx context.Context, p *pastOperations, n int) error {
 		list, err := p.OpenOperations(ctx, storetest.CrowdID(n%100), "", p.now, 1000)
 		if len(list) < pastOpen/100 {
 			return fmt.Errorf("%d are open, %w", len(list), err)
 		}
 		return err
-	}},
-	{"UnderWayOfAll", underWay("operator-all")},
-	{"UnderWayOfFew", underWay("operator-few")},
+	}, false},
+	{"UnderWayOfAll", underWay("operator-all"), false},
+	{"UnderWayOfFew", underWay("operator-few"), false},
 	{"AddAndExpire", func(ctx context.Context, p *pastOperations, n int) error {
 		if err := p.addOne(ctx, n, func(o *operation.Stored) { o.CompleteBefore, o.Contents, o.Bytes = p.now, "", 0 }); err != nil {
 			return err
@@ -211,17 +216,33 @@ var pastCalls = []struct {
 			return fmt.Errorf("%d have expired, %w", len(list), err)
 		}
 		return err
-	}},
+	}, false},
 	{"ExpireNone", func(ctx context.Context, p *pastOperations, n int) error {
 		_, err := p.ExpireOperations(ctx, p.now, p.now.Add(time.Hour), 1000)
 		return err
-	}},
-	{"SweepNone", func(ctx context.Context, p *pastOperations, n int) error { return p.SweepOperations(ctx, p.now) }},
+	}, false},
+	{"AddAndSweep", func(ctx context.Context, p *pastOperations, n int) error {
+		id := ""
+		err := p.addOne(ctx, n, func(o *operation.Stored) {
+			id = o.ID
+			o.State, o.CompletedAt, o.KeepUntil, o.Plan, o.Secret, o.Contents, o.Bytes = operation.Completed, p.now, p.now, nil, nil, "", 0
+		})
+		if err == nil {
+			err = p.SweepOperations(ctx, p.now)
+		}
+		if err != nil {
+			return err
+		}
+		if _, found, err := p.FindOperation(ctx, id); err != nil || found {
+			return fmt.Errorf("%s is still there: %v, %w", id, found, err)
+		}
+		return nil
+	}, true},
 	{"AddEnded", func(ctx context.Context, p *pastOperations, n int) error {
 		return p.addOne(ctx, n, func(o *operation.Stored) {
 			o.State, o.CompletedAt, o.KeepUntil, o.Plan, o.Secret, o.Contents, o.Bytes = operation.Completed, p.now, p.now.Add(time.Hour), nil, nil, "", 0
 		})
-	}},
+	}, true},
 }
 
 func (p *pastOperations) lease() lease.Lease {
@@ -232,5 +253,124 @@ func underWay(operator string) func(ctx context.Context, p *pastOperations, n in
 	return func(ctx context.Context, p *pastOperations, n int) error {
 		_, err := p.UnderWay(ctx, operator, operation.UnderWay{}, 100, p.now)
 		return err
+	}
+}
+
+// TestEndedOperationsAreSkipped checks that no statement about open operations reads the ended ones: each uses an index that
+// has only open operations, or finds rows by their key.
+func TestEndedOperationsAreSkipped(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, url := t.Context(), engine.reused(t)
+			newPastOperations(t, url, 10_000)
+			// A handle of its own, whose statements are seen.
+			db := storetest.Open(t, url)
+			type statement struct {
+				query string
+				args  []any
+			}
+			var call string
+			seen := map[string][]statement{}
+			store.Statements(db, func(query string, args []any) {
+				if strings.Contains(query, "operations ") {
+					seen[call] = append(seen[call], statement{query, slices.Clone(args)})
+				}
+			})
+			p := &pastOperations{Operations: store.Operations{DB: db}, now: pastNow}
+			for _, c := range pastCalls {
+				call = c.name
+				if err := c.do(ctx, p, 1); err != nil {
+					t.Fatalf("%s: %v", call, err)
+				}
+			}
+			explain := engine.explain(t, url)
+			for _, c := range pastCalls {
+				if c.ended {
+					continue
+				}
+				if len(seen[c.name]) == 0 {
+					t.Errorf("%s: no statement", c.name)
+				}
+				for _, s := range seen[c.name] {
+					plan, err := explain(s.query, s.args)
+					if err != nil {
+						t.Fatalf("%s: %s: %v", c.name, s.query, err)
+					}
+					for _, line := range plan {
+						if readsEnded(line) {
+							t.Errorf("%s: %s\n%s", c.name, s.query, strings.Join(plan, "\n"))
+							break
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// readsEnded reports whether a line of a plan reads all operations. On SQLite the table has the names o and x, too.
+func readsEnded(line string) bool {
+	fields := strings.Fields(line)
+	for i, word := range fields[:max(len(fields)-1, 0)] {
+		scan := word == "SCAN" && slices.Contains([]string{"operations", "o", "x"}, fields[i+1]) && !strings.Contains(line, "USING")
+		if scan || word == "Seq" && strings.Contains(line, " on operations") {
+			return true
+		}
+	}
+	return strings.Contains(line, "SCAN") && strings.Contains(line, "sqlite_autoindex_operations")
+}
+
+func TestReadsEnded(t *testing.T) {
+	for line, want := range map[string]bool{
+		"SCAN operations": true, "SCAN o": true, "SCAN x USING INDEX sqlite_autoindex_operations_1": true, "  ->  Seq Scan on operations x  (cost=0.00)": true,
+		"SEARCH operations USING INDEX sqlite_autoindex_operations_1 (id=?)": false, "SCAN o USING INDEX operations_open": false, "SCAN g": false,
+		"SEARCH o USING INDEX operations_open (user_id=?)": false, "Index Scan using operations_due on operations": false, "": false,
+	} {
+		if readsEnded(line) != want {
+			t.Errorf("%q: want %v", line, want)
+		}
+	}
+}
+
+// explain returns a function that returns the plan of a statement.
+func (e engine) explain(t *testing.T, url string) func(query string, args []any) ([]string, error) {
+	t.Helper()
+	if e.driver == "sqlite" {
+		c, err := lite.Open(e.source(url), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return func(query string, args []any) (plan []string, err error) {
+			err = c.Query(t.Context(), lite.Once, "EXPLAIN QUERY PLAN "+query, args, func(r lite.Row) error {
+				var id, parent, unused int64
+				var text string
+				err := r.Scan(&id, &parent, &unused, &text)
+				plan = append(plan, text)
+				return err
+			})
+			return plan, err
+		}
+	}
+	pool, err := sql.Open(e.driver, e.source(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	return func(query string, args []any) (plan []string, err error) {
+		rows, err := pool.QueryContext(t.Context(), "EXPLAIN "+query, args...)
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				return nil, err
+			}
+			plan = append(plan, line)
+		}
+		return plan, rows.Err()
 	}
 }

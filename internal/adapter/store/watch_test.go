@@ -136,6 +136,38 @@ func (w *pointedWork) commit() error {
 	return err
 }
 
+// Statements calls seen with each statement of a database, outside of transactions, too. It is called before the database is
+// used.
+func Statements(db *DB, seen func(query string, args []any)) {
+	wrapWork(db, true, func(w work) work { return &seenWork{w, seen} })
+	db.database = seenDatabase{db.database, seen}
+}
+
+type seenDatabase struct {
+	database
+	seen func(query string, args []any)
+}
+
+func (d seenDatabase) query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error {
+	d.seen(query, args)
+	return d.database.query(ctx, keep, query, args, each)
+}
+
+type seenWork struct {
+	work
+	seen func(query string, args []any)
+}
+
+func (w *seenWork) exec(ctx context.Context, query string, args []any) (int64, error) {
+	w.seen(query, args)
+	return w.work.exec(ctx, query, args)
+}
+
+func (w *seenWork) query(ctx context.Context, keep lite.Keeping, query string, args []any, each func(row) error) error {
+	w.seen(query, args)
+	return w.work.query(ctx, keep, query, args, each)
+}
+
 func firstWords(query string) string {
 	words := strings.Fields(query)
 	return strings.Join(words[:min(len(words), 4)], " ")
