@@ -56,6 +56,7 @@ type desk struct {
 	spool     *blob.Spool
 	documents *document.Service
 	usable    bool // the user has a method
+	device    bool // it is a device
 	force     bool // the policy asks for confirmations
 	number    uint32
 	drawn     uint32 // calls of random
@@ -141,7 +142,24 @@ func (m deskMethods) AssignedMethods(context.Context, string) ([]string, error) 
 	if !m.d.usable {
 		return nil, nil
 	}
+	if m.d.device {
+		return []string{"mydss"}, nil
+	}
 	return []string{"oath"}, nil
+}
+
+// Approvers implements confirm.Devices.
+func (deskMethods) Approvers(context.Context, string) ([]confirm.Approver, error) {
+	return []confirm.Approver{{Kid: "kid", Name: "phone"}}, nil
+}
+
+// OpenVerdict implements confirm.Devices: a verdict is JSON without a signature.
+func (deskMethods) OpenVerdict(_ context.Context, signed []byte) (v confirm.Verdict, err error) {
+	return v, json.Unmarshal(signed, &v)
+}
+func (deskMethods) Wake(context.Context, string, string) error { return nil }
+func (deskMethods) Offline(context.Context, string, string, confirm.OfflineOrder) (qr, code string, err error) {
+	return "", "", nil
 }
 func (deskMethods) ForOneTime(context.Context, string, contact.Kind) (contact.Contact, bool, error) {
 	return contact.Contact{}, false, nil
@@ -209,7 +227,7 @@ func (d *desk) confirmations(messages confirm.Messages, random io.Reader) *confi
 	m := deskMethods{d}
 	s, err := confirm.New(confirm.DefaultSettings(), confirm.Deps{
 		Store: d.records, Answers: d.records, Follower: d.follower(), Codes: store.Contacts{DB: d.records.DB},
-		Assigned: m, Contacts: m, Oath: m, Messages: messages,
+		Assigned: m, Contacts: m, Oath: m, Devices: m, Messages: messages,
 		Callbacks: &confirm.Callbacks{Store: d.records, Check: func(string) error { return nil }},
 		Render:    func(r *confirm.Record) (string, error) { return string(r.State), nil },
 		Vault:     d.ring, Audit: store.Audit{DB: d.records.DB}, Now: d.clock, Rand: random,

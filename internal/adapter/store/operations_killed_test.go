@@ -53,6 +53,7 @@ var killedTransitions = []transition{
 	{number: 3, name: "for later", begin: func(s *stage) { s.Async = true }, step: (*stage).order, want: operation.Confirmed, loop: true},
 	{number: 4, name: "confirmed", begin: (*stage).challenged, step: (*stage).answer, want: operation.Confirmed},
 	{number: 4, name: "confirmed, carries itself out", begin: later((*stage).challenged), step: (*stage).answer, want: operation.Confirmed, loop: true},
+	{number: 4, name: "confirmed by a device", begin: func(s *stage) { s.Device = true; (*stage).challenged(s) }, step: (*stage).verdict, want: operation.Confirmed},
 	{number: 5, name: "declined", begin: (*stage).challenged, step: (*stage).decline, want: operation.Declined},
 	{number: 5, name: "cancelled", begin: (*stage).challenged, step: (*stage).cancel, want: operation.Cancelled},
 	{number: 5, name: "cancelled with the account", begin: (*stage).challenged, step: (*stage).cancelAll, want: operation.Cancelled},
@@ -63,6 +64,7 @@ var killedTransitions = []transition{
 	{number: 7, name: "carried out by a request", begin: (*stage).confirmed, step: (*stage).carryOut, want: operation.Completed},
 	{number: 7, name: "carried out by the loop", begin: (*stage).accepted, step: (*stage).next, want: operation.Completed, loop: true},
 	{number: 7, name: "confirmed and carried out by the loop", begin: later((*stage).confirmed), step: (*stage).next, want: operation.Completed, loop: true},
+	{number: 7, name: "an act with changes of its own", begin: (*stage).acted, step: (*stage).act, want: operation.Completed},
 	{number: 8, name: "refused for good", begin: later((*stage).confirmed), step: (*stage).next, want: operation.Error, loop: true, down: fault.InvalidCertificate},
 	{number: 8, name: "without attempts left", begin: (*stage).accepted, step: (*stage).next, want: operation.Error, loop: true, down: fault.Unavailable,
 		change: func(s *operation.Settings) { s.Attempts = 1 }},
@@ -92,6 +94,8 @@ func after(begin func(s *stage), d time.Duration) func(s *stage) {
 type scene struct {
 	User                  string
 	Async, Force, Missing bool
+	Device                bool   // the user has a device
+	Act                   bool   // the operation adds a group with the name of the user, and signs nothing
 	Ref                   string // of the stored document
 	ID                    string // "" before there is an operation
 	RefID                 string // of its challenge
@@ -115,6 +119,7 @@ type stage struct {
 	transition *transition
 	o          *signing.Operations
 	answers    *signing.Answers
+	acting     *operation.Service
 }
 
 // newStage returns a stage. at is called at each point.
@@ -130,8 +135,10 @@ func newStage(t *testing.T, db *store.DB, dir string, number uint32, c *transiti
 
 // start starts a process.
 func (s *stage) start() {
-	s.who.UserID = s.User
+	s.who.UserID, s.device = s.User, s.Device
 	s.o = s.live()
+	s.confirm = s.service
+	s.acting = s.acts((&founding{d: s.desk, groups: store.Users{DB: s.records.DB}}).kind(1))
 	s.answers = &signing.Answers{Store: store.Answers{DB: s.records.DB}, Blobs: s.o.Signer.Blobs, Spool: s.spool, Vault: s.ring, Now: s.clock, Rand: s.random(2)}
 }
 
@@ -201,6 +208,28 @@ func (s *stage) answer() (string, error) {
 	return string(p.Record.State), err
 }
 
+// verdict approves on the device.
+func (s *stage) verdict() (string, error) {
+	r, err := s.service.Find(s.t.Context(), s.who, s.ID)
+	if err != nil {
+		return "", err
+	}
+	signed, err := json.Marshal(confirm.Verdict{UserID: s.User, Kid: "kid", ID: s.ID, What: r.What[:], Approved: true, SignedAt: s.clock()})
+	if err != nil {
+		return "", err
+	}
+	r, err = s.service.Approve(s.t.Context(), signed)
+	return string(r.State), err
+}
+
+func (s *stage) act() (string, error) {
+	op, _, err := s.acting.CarryOut(s.t.Context(), s.who, claim(s.ID))
+	if err != nil {
+		return "", err
+	}
+	return string(op.Answer), op.Close()
+}
+
 func (s *stage) answerWrong() (string, error) {
 	_, err := s.service.Answer(s.t.Context(), s.who, s.RefID, "000000")
 	if fault.Is(err, fault.MaxAttempts) {
@@ -248,11 +277,29 @@ func (s *stage) accepted() {
 
 // challenged has an operation that waits for an answer of its user.
 func (s *stage) challenged() {
+	s.start() // with the methods of the user
 	s.Force = true
 	s.ordered()
-	p, err := s.service.Challenge(s.t.Context(), s.who, confirm.Ask{ID: s.ID, Callback: callbackURL})
+	s.challenge()
+}
+
+func (s *stage) challenge() {
+	ask := confirm.Ask{ID: s.ID, Callback: callbackURL}
+	if s.Device {
+		ask.Method, ask.Address = "mydss", "kid"
+	}
+	p, err := s.service.Challenge(s.t.Context(), s.who, ask)
 	s.must(err)
 	s.RefID = p.Record.RefID
+}
+
+// acted has an act that is confirmed.
+func (s *stage) acted() {
+	s.Act = true
+	s.ID = found(s.desk, s.acting, s.User)
+	s.challenge()
+	_, err := s.answer()
+	s.must(err)
 }
 
 func (s *stage) confirmed() {
@@ -524,20 +571,21 @@ func (k *killer) check(label string, want operation.State, answer string) {
 	switch {
 	case !ended && !asked:
 		inline = int64(len("one"))
-	case state == operation.Completed:
+	case state == operation.Completed && !k.Act:
 		inline = k.inline()
 	}
 	if r.Bytes != inline || ended && len(r.Plan)+len(r.Secret)+len(r.Contents) > 0 {
 		k.t.Errorf("%s: %d bytes count, want %d; plan %q, secret of %d bytes, contents %q", label, r.Bytes, inline, r.Plan, len(r.Secret), r.Contents)
 	}
-	k.counts(label, "callbacks", number(ended && (carried || !asked)), "SELECT COUNT(*) FROM outbox WHERE message_id = '%s'", k.ID)
+	k.counts(label, "callbacks", number(ended && (carried || !asked) && !k.Act), "SELECT COUNT(*) FROM outbox WHERE message_id = '%s'", k.ID)
 	k.counts(label, "audit entries of the outcome", number(k.transition.loop && carried),
 		"SELECT COUNT(*) FROM audit WHERE operation LIKE 'Execute%%' AND phase = '%s' AND object = 'operation %s'", audit.Done, k.ID)
-	if got := int64(k.results()); got != number(state == operation.Completed) {
+	if got := int64(k.results()); got != number(state == operation.Completed && !k.Act) {
 		k.t.Errorf("%s: %d results", label, got)
 	}
+	k.counts(label, "changes of the act", number(state == operation.Completed && k.Act), "SELECT COUNT(*) FROM user_groups WHERE name = '%s'", k.User)
 	// What was answered is found.
-	if state == operation.Completed {
+	if state == operation.Completed && !k.Act {
 		k.start()
 		found, err := k.o.Find(k.t.Context(), k.who, k.ID)
 		k.must(err)
