@@ -37,7 +37,7 @@ func (b *Base) kinds() []operation.Kind {
 // newOperations adds signatures to the service of operations, and returns the web interface of v2.
 func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
 	operations := &signing.Operations{Service: r.Operations, Signer: signer, PINs: r.Keys, Templates: r.Config.Operations.TemplatesByID()}
-	if err := r.Operations.Add(operations.Kind()); err != nil {
+	if err := r.Operations.Add(operations.Kinds()...); err != nil {
 		return nil, signapi.Operating{}, err
 	}
 	api := signapi.Operating{Realm: config.LocalIssuer, Operations: operations}

@@ -170,7 +170,7 @@ func (m mortal) signs(t *testing.T, settings operation.Settings, deps operation.
 		t.Fatal(err)
 	}
 	o := &signing.Operations{Service: service, Signer: signer, PINs: pins}
-	if err := service.Add(o.Kind()); err != nil {
+	if err := service.Add(o.Kinds()...); err != nil {
 		t.Fatal(err)
 	}
 	docs := operation.DocumentDeps{Documents: mortalDocuments{m}, Blobs: signer.Blobs, Scratch: signer.NewScratch, Callbacks: callbacks}

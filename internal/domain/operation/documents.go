@@ -28,6 +28,7 @@ type Input struct {
 	Name    string       // file name as the client sent it; returned unchanged
 	// RelatedRefID is the stored document that the message in Content or RefID is a signature of. "": none.
 	RelatedRefID string
+	Way          int   // index of how it is signed, in the plan
 	Err          error // a fault of this input
 }
 
@@ -43,6 +44,7 @@ type Document struct {
 	Content      sig.Result // of a result that is not in the document store; nil when it is not stored any more
 	Fault        *fault.Error
 	Declined     bool // the user declined it, so nothing is done with it
+	Way          int  // index of how it is signed, in the plan
 
 	in, out *part
 }
@@ -69,6 +71,7 @@ type stored struct {
 	Code         string `json:"code,omitempty"`
 	Message      string `json:"message,omitempty"`
 	Declined     bool   `json:"declined,omitempty"`
+	Way          int    `json:"way,omitempty"`
 }
 
 func writeDocuments(documents []Document) ([]byte, error) {
@@ -78,7 +81,7 @@ func writeDocuments(documents []Document) ([]byte, error) {
 	list := make([]stored, len(documents))
 	for i := range documents {
 		d := &documents[i]
-		list[i] = stored{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, In: d.in, Out: d.out, Declined: d.Declined}
+		list[i] = stored{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, In: d.in, Out: d.out, Declined: d.Declined, Way: d.Way}
 		if d.Fault != nil {
 			list[i].Code, list[i].Message = d.Fault.Code, d.Fault.Message
 		}
@@ -96,7 +99,7 @@ func readDocuments(text []byte) ([]Document, error) {
 	}
 	documents := make([]Document, len(list))
 	for i, d := range list {
-		documents[i] = Document{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, in: d.In, out: d.Out, Declined: d.Declined}
+		documents[i] = Document{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, RefID: d.RefID, Name: d.Name, in: d.In, out: d.Out, Declined: d.Declined, Way: d.Way}
 		if d.Code != "" {
 			documents[i].Fault = fault.New(d.Code, d.Message)
 		}

@@ -211,7 +211,7 @@ func (s *Service) fail(ctx context.Context, row *Stored, l lease.Lease, f *fault
 	op.State, op.Fault, op.UpdatedAt, op.CompletedAt, op.KeepUntil = Error, f, now, now, now.Add(s.settings.Keep)
 	for i := range op.Documents {
 		d := &op.Documents[i]
-		op.Documents[i] = Document{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, Declined: d.Declined, Fault: f}
+		op.Documents[i] = Document{ID: d.ID, OriginalRef: d.OriginalRef, OriginalName: d.OriginalName, Related: d.Related, Declined: d.Declined, Way: d.Way, Fault: f}
 	}
 	ended, err := op.stored()
 	if err != nil {

@@ -297,7 +297,7 @@ func (s *Service) receive(o *Order) error {
 		if err != nil {
 			return err
 		}
-		o.documents[i] = Document{ID: id, OriginalRef: in.RefID, OriginalName: in.Name, Related: in.RelatedRefID}
+		o.documents[i] = Document{ID: id, OriginalRef: in.RefID, OriginalName: in.Name, Related: in.RelatedRefID, Way: in.Way}
 		if f, ok := fault.As(in.Err); ok {
 			o.documents[i].Fault = f
 		} else if in.Err != nil {

@@ -20,8 +20,11 @@ import (
 	"tamga/sig/budget"
 )
 
-// KindSign is the name of the kind of operation that signs documents.
-const KindSign = "sign"
+// Names of the kinds of operation that sign documents.
+const (
+	KindSign    = "sign"         // in one way
+	KindSeveral = "sign several" // in several ways
+)
 
 // planVersion is the version of the form of plan.
 const planVersion = 1
@@ -31,29 +34,128 @@ type plan struct {
 	Action      string            `json:"action"`
 	Type        string            `json:"type,omitempty"`
 	Params      map[string]string `json:"params,omitempty"`
+	Ways        []way             `json:"ways,omitempty"` // of KindSeveral, instead of Type and Params
 	Certificate string            `json:"certificate,omitempty"`
 	Template    string            `json:"template,omitempty"`  // identifier; not with a confirmation, whose parameters are known
 	Arguments   map[string]string `json:"arguments,omitempty"` // that the user confirms, without effect
 }
 
+// way is how the documents are signed whose Way is its index.
+type way struct {
+	Type   string            `json:"type"`
+	Params map[string]string `json:"params,omitempty"`
+}
+
+// ways returns how the documents are signed.
+func (p *plan) ways() []way {
+	if len(p.Ways) > 0 {
+		return p.Ways
+	}
+	return []way{{p.Type, p.Params}}
+}
+
+// setWays replaces what ways returns.
+func (p *plan) setWays(list []way) {
+	if p.Ways = list; len(list) == 1 {
+		p.Type, p.Params, p.Ways = list[0].Type, list[0].Params, nil
+	}
+}
+
+func (p *plan) kind() string {
+	if len(p.Ways) > 0 {
+		return KindSeveral
+	}
+	return KindSign
+}
+
+// parameters returns operation.Order.Parameters.
+func (p *plan) parameters() string {
+	if len(p.Ways) == 0 {
+		return operation.Parameters(p.Params)
+	}
+	type shown struct {
+		Type       string
+		Parameters json.RawMessage
+	}
+	var all struct{ Ways []shown }
+	for _, w := range p.Ways {
+		all.Ways = append(all.Ways, shown{w.Type, json.RawMessage(operation.Parameters(w.Params))})
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 // secret is the secret part of a plan.
 type secret struct {
-	PIN    string            `json:"pin,omitempty"`
-	Params map[string]string `json:"params,omitempty"`
+	PIN    string                    `json:"pin,omitempty"`
+	Params map[string]string         `json:"params,omitempty"`
+	Ways   map[int]map[string]string `json:"ways,omitempty"` // of KindSeveral, instead of Params
+}
+
+// newSecret returns a PIN and the secret parameters of each way, nil if there are none.
+func newSecret(pin string, ways []map[string]string) *secret {
+	x := &secret{PIN: pin}
+	if len(ways) == 1 {
+		x.Params = ways[0]
+	}
+	for i, params := range ways {
+		if len(ways) > 1 && len(params) > 0 {
+			if x.Ways == nil {
+				x.Ways = map[int]map[string]string{}
+			}
+			x.Ways[i] = params
+		}
+	}
+	if pin == "" && len(x.Params) == 0 && len(x.Ways) == 0 {
+		return nil
+	}
+	return x
 }
 
 // Format implements fmt.Formatter: every verb prints the same word.
 func (secret) Format(f fmt.State, _ rune) { f.Write([]byte("secret")) }
 
-// added returns parameters with the secret ones.
-func (x *secret) added(params map[string]string) map[string]string {
-	if x == nil || len(x.Params) == 0 {
+// added returns the parameters of a way with the secret ones.
+func (x *secret) added(way int, params map[string]string) map[string]string {
+	if x == nil {
 		return params
 	}
-	all := make(map[string]string, len(params)+len(x.Params))
+	secrets := x.Params
+	if len(x.Ways) > 0 {
+		secrets = x.Ways[way]
+	}
+	if len(secrets) == 0 {
+		return params
+	}
+	all := make(map[string]string, len(params)+len(secrets))
 	maps.Copy(all, params)
-	maps.Copy(all, x.Params)
+	maps.Copy(all, secrets)
 	return all
+}
+
+// OfWay is a fault of one of several ways of an order, which refuses the whole order.
+type OfWay struct {
+	error
+	Document int // index of its first document in the order
+}
+
+// Unwrap returns the fault.
+func (o OfWay) Unwrap() error { return o.error }
+
+// ofWay adds to a fault of one of some ways the index of its first document. Other errors stay as they are.
+func ofWay(ways, document int, err error) error {
+	if _, refused := fault.As(err); refused && ways > 1 {
+		return OfWay{err, document}
+	}
+	return err
+}
+
+// firstOf returns the index of the first document of a way.
+func firstOf(documents []operation.Document, way int) int {
+	return slices.IndexFunc(documents, func(d operation.Document) bool { return d.Way == way })
 }
 
 // planOf returns the plan of an order. That of a new order needs no conversion: most are carried out at once.
@@ -64,12 +166,15 @@ func planOf(o *operation.Order) (p plan, err error) {
 	return p, o.ReadPlan(&p)
 }
 
-// Kind returns the row of the table for package operation.
-func (s *Operations) Kind() operation.Kind {
-	return operation.Kind{
-		Name: KindSign, Version: planVersion, Purpose: confirm.ForOperation, Recorded: true,
-		Check: s.permitted, Describe: s.describe, Propose: s.propose, Do: s.sign,
+// Kinds returns the rows of the table for package operation.
+func (s *Operations) Kinds() (list []operation.Kind) {
+	for _, name := range []string{KindSign, KindSeveral} {
+		list = append(list, operation.Kind{
+			Name: name, Version: planVersion, Purpose: confirm.ForOperation, Recorded: true,
+			Check: s.permitted, Describe: s.describe, Propose: s.propose, Do: s.sign,
+		})
 	}
+	return list
 }
 
 // permitted implements operation.Kind.Check.
@@ -104,7 +209,7 @@ func (s *Operations) snapshot(ctx context.Context, o *operation.Order) (*Snapsho
 // subject is what a plan means now.
 type subject struct {
 	plan    plan
-	terms   *terms
+	terms   []*terms // of each way
 	by      *signer
 	digests []digests // of the documents, which are read once for what the user confirms and for the signature
 }
@@ -112,8 +217,7 @@ type subject struct {
 // digests are those of a document and of its original.
 type digests struct{ content, original []suite.Digest }
 
-// describe implements operation.Kind.Describe. All documents must be signed in the same way, because the
-// user confirms one type with its parameters. It completes the plan of a new order.
+// describe implements operation.Kind.Describe. It completes the plan of a new order.
 func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.Fields, err error) {
 	sub := &subject{}
 	if sub.plan, err = planOf(o); err != nil {
@@ -126,7 +230,8 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 		return f, err
 	}
 	more, _ := o.Secret.(*secret) // of a new order
-	if sub.terms, err = s.Signer.terms(ctx, sub.plan.Type, more.added(sub.plan.Params)); err != nil {
+	ways := slices.Clone(sub.plan.ways())
+	if sub.terms, err = s.termsOf(ctx, ways, more, o.Documents()); err != nil {
 		return f, err
 	}
 	snap, err := s.snapshot(ctx, o)
@@ -136,45 +241,65 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 	if sub.by, err = s.Signer.confirmable(ctx, o.Owner, snap, o.Action, sub.plan.Certificate); err != nil {
 		return f, err
 	}
-	shown, _ := s.Signer.apart(sub.terms.params)
+	for i, t := range sub.terms {
+		ways[i].Type = t.name
+		ways[i].Params, _ = s.Signer.apart(t.params)
+	}
 	if !o.Stored() {
-		sub.plan.Type, sub.plan.Certificate, sub.plan.Params, sub.plan.Template = sub.terms.name, fmt.Sprint(sub.by.certificate.ID), shown, ""
-		o.Plan, o.Parameters = &sub.plan, operation.Parameters(shown)
+		sub.plan.setWays(ways)
+		sub.plan.Certificate, sub.plan.Template = fmt.Sprint(sub.by.certificate.ID), ""
+		o.Plan, o.Parameters = &sub.plan, sub.plan.parameters()
 	}
 	cert := sub.by.certificate.X509
-	f.Action, f.SignatureType = o.Action.String(), sub.terms.name
+	f.Action = o.Action.String()
 	f.Certificate, f.PublicKey = streebog(cert.Raw), streebog(cert.RawSPKI)
-	if f.Parameters, err = what.NewValues(shown, func(name string) bool { return s.Signer.Formats.Param(name).Secret }); err != nil {
-		return f, fault.New(fault.InvalidSignatureParams, "Signature.Parameters cannot be confirmed: a name is given twice or names a secret, or too many are given").With(err)
+	for i, w := range ways {
+		shown, err := what.NewValues(w.Params, func(name string) bool { return s.Signer.Formats.Param(name).Secret })
+		if err != nil {
+			err = fault.New(fault.InvalidSignatureParams, "Signature.Parameters cannot be confirmed: a name is given twice or names a secret, or too many are given").With(err)
+			return f, ofWay(len(ways), firstOf(o.Documents(), i), err)
+		}
+		f.Ways = append(f.Ways, what.Way{SignatureType: w.Type, Parameters: shown})
+	}
+	if len(ways) == 1 {
+		f.SignatureType, f.Parameters, f.Ways = f.Ways[0].SignatureType, f.Ways[0].Parameters, nil
 	}
 	if f.Arguments, err = what.Arguments(sub.plan.Arguments); err != nil {
 		return f, fault.New(fault.InvalidParameters, "the parameters of the operation cannot be confirmed").With(err)
 	}
-	overHash := sub.terms.params.Reader().Bool("Hash", false)
-	hashes := []*suite.Hash{suite.Streebog256}
-	if _, parts := sub.terms.format.(sig.PartSigner); !parts && cert.Suite.Hash != suite.Streebog256 {
-		hashes = append(hashes, cert.Suite.Hash)
-	}
 	err = s.items(ctx, o, func(from int, items []Item) error {
-		for i := range items {
-			if err := checkItem(&items[i], overHash); err != nil {
-				return operation.OfDocumentAt(from+i, err)
-			}
-		}
 		found := make([]digests, len(items))
-		if !overHash {
-			if err := digestItems(ctx, items, found, hashes); err != nil {
-				return err
+		documents := make([]what.Document, len(items))
+		for _, g := range byWay(o.Documents()[from:], items) {
+			t := sub.terms[g.way]
+			overHash := t.params.Reader().Bool("Hash", false)
+			for n := range g.items {
+				if err := checkItem(&g.items[n], overHash); err != nil {
+					return operation.OfDocumentAt(from+g.at[n], err)
+				}
+			}
+			of := make([]digests, len(g.items))
+			if !overHash {
+				hashes := []*suite.Hash{suite.Streebog256}
+				if _, parts := t.format.(sig.PartSigner); !parts && cert.Suite.Hash != suite.Streebog256 {
+					hashes = append(hashes, cert.Suite.Hash)
+				}
+				if err := digestItems(ctx, g.items, of, hashes); err != nil {
+					return err
+				}
+			}
+			for n := range g.items {
+				i := g.at[n]
+				found[i] = of[n]
+				d, err := describeItem(&g.items[n], &of[n], overHash, cert.Suite.Hash)
+				if err != nil {
+					return operation.OfDocumentAt(from+i, err)
+				}
+				d.Name, d.Way = o.Documents()[from+i].OriginalName, g.way
+				documents[i] = d
 			}
 		}
-		for i := range items {
-			d, err := describeItem(&items[i], &found[i], overHash, cert.Suite.Hash)
-			if err != nil {
-				return operation.OfDocumentAt(from+i, err)
-			}
-			d.Name = o.Documents()[from+i].OriginalName
-			f.Documents = append(f.Documents, d)
-		}
+		f.Documents = append(f.Documents, documents...)
 		sub.digests = append(sub.digests, found...)
 		return nil
 	})
@@ -182,11 +307,51 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 	return f, err
 }
 
+// termsOf returns the terms of some ways, by which documents are signed.
+func (s *Operations) termsOf(ctx context.Context, ways []way, with *secret, documents []operation.Document) ([]*terms, error) {
+	for i := range documents {
+		if way := documents[i].Way; way < 0 || way >= len(ways) {
+			return nil, fmt.Errorf("signing: document %d has way %d of %d", i, way, len(ways))
+		}
+	}
+	list := make([]*terms, len(ways))
+	for i, w := range ways {
+		var err error
+		if list[i], err = s.Signer.terms(ctx, w.Type, with.added(i, w.Params)); err != nil {
+			return nil, ofWay(len(ways), firstOf(documents, i), err)
+		}
+	}
+	return list, nil
+}
+
+// alike are items that are signed in one way, with their indexes.
+type alike struct {
+	way   int
+	at    []int
+	items []Item
+}
+
+// byWay divides the items of some documents by their ways.
+func byWay(documents []operation.Document, items []Item) (list []alike) {
+	for i := range items {
+		way := documents[i].Way
+		n := slices.IndexFunc(list, func(a alike) bool { return a.way == way })
+		if n < 0 {
+			n, list = len(list), append(list, alike{way: way})
+		}
+		list[n].at, list[n].items = append(list[n].at, i), append(list[n].items, items[i])
+	}
+	return list
+}
+
 // oneManner applies the template of a plan to it.
 func (s *Operations) oneManner(p *plan, documents []operation.Document) error {
+	if p.Template == "" {
+		return nil
+	}
 	var rule *TemplateRule
 	for i := range documents {
-		how, err := s.manner(p, documents[i].OriginalName)
+		how, err := s.manner(p, &documents[i])
 		if err != nil {
 			return err
 		}
@@ -356,12 +521,19 @@ func pick(known []suite.Digest, hashes []*suite.Hash) []suite.Digest {
 func (s *Operations) propose(ctx context.Context, o *operation.Order) error {
 	sub := o.Found.(*subject)
 	err := s.items(ctx, o, func(from int, items []Item) error {
-		outcomes := make([]Outcome, len(items))
-		if _, err := s.Signer.prepareMany(ctx, sub.terms, sub.by, items, outcomes); err != nil {
-			return err
-		}
-		if i := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Err != nil }); i >= 0 {
-			return operation.OfDocumentAt(from+i, outcomes[i].Err)
+		for _, g := range byWay(o.Documents()[from:], items) {
+			outcomes := make([]Outcome, len(g.items))
+			if _, err := s.Signer.prepareMany(ctx, sub.terms[g.way], sub.by, g.items, outcomes); err != nil {
+				return err
+			}
+			i := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Err != nil })
+			switch {
+			case i < 0:
+			case outcomes[i].Err.Code == fault.InvalidSignatureParams:
+				return ofWay(len(sub.terms), from+g.at[i], outcomes[i].Err)
+			default:
+				return operation.OfDocumentAt(from+g.at[i], outcomes[i].Err)
+			}
 		}
 		return nil
 	})
@@ -412,6 +584,11 @@ func (s *Operations) sign(ctx context.Context, run *operation.Run) error {
 		r.sub.by.confirmed = true // the fields were compared and the operation is leased
 		r.signed = make([]*ProofDocument, len(run.Documents))
 	}
+	if !run.Confirmed() && len(r.plan.Ways) > 0 { // a way that cannot be used refuses all before the key is used
+		if _, err := s.termsOf(ctx, r.plan.Ways, &r.secret, run.Documents); err != nil {
+			return err
+		}
+	}
 	if err := s.items(ctx, run.Order(), func(from int, items []Item) error { return r.portion(ctx, from, items) }); err != nil {
 		return err
 	}
@@ -424,9 +601,18 @@ func (s *Operations) sign(ctx context.Context, run *operation.Run) error {
 // ended refuses a request as a whole, or proves what was confirmed.
 func (r *signRun) ended() error {
 	if r.run.Confirmed() {
-		proof, err := json.Marshal(made{Version: madeVersion, Type: r.sub.terms.name, Certificate: r.sub.by.certificate.X509.Raw, Signed: r.signed})
+		m := made{Version: madeVersion, Certificate: r.sub.by.certificate.X509.Raw, Signed: r.signed}
+		if len(r.sub.terms) == 1 {
+			m.Type = r.sub.terms[0].name
+		}
+		proof, err := json.Marshal(m)
 		r.run.Prove(proof)
 		return err
+	}
+	for i := range r.plan.Ways {
+		if err := r.wrongWay(i); err != nil {
+			return err
+		}
 	}
 	if !r.run.AtOnce() {
 		return nil
@@ -439,6 +625,24 @@ func (r *signRun) ended() error {
 		return operation.OfDocumentAt(0, f) // the only one, unless the fault is about all of them
 	}
 	return nil
+}
+
+// wrongWay returns the fault of a way whose parameters are refused for each of its documents.
+func (r *signRun) wrongWay(way int) error {
+	var first *fault.Error
+	for i := range r.run.Documents {
+		switch d := &r.run.Documents[i]; {
+		case d.Way != way:
+		case d.Fault == nil || d.Fault.Code != fault.InvalidSignatureParams:
+			return nil
+		case first == nil:
+			first = d.Fault
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return ofWay(len(r.plan.Ways), firstOf(r.run.Documents, way), first)
 }
 
 // portion signs some of the documents.
@@ -461,7 +665,7 @@ func (r *signRun) portion(ctx context.Context, from int, items []Item) error {
 			}
 			continue
 		}
-		how, err := r.manner(&r.plan, d.OriginalName)
+		how, err := r.manner(&r.plan, d)
 		if err != nil {
 			if err := r.refuse(from+i, err); err != nil {
 				return err
@@ -470,7 +674,7 @@ func (r *signRun) portion(ctx context.Context, from int, items []Item) error {
 		}
 		var g *group
 		for _, other := range groups {
-			if other.rule == how.rule {
+			if other.rule == how.rule && other.way == how.way {
 				g = other
 			}
 		}
@@ -509,11 +713,11 @@ func (r *signRun) together(ctx context.Context, how *manner, indexes []int, item
 // with returns the terms and the key: what was confirmed, or what they are now.
 func (r *signRun) with(ctx context.Context, how *manner) (*terms, *signer, error) {
 	if r.sub != nil {
-		t := *r.sub.terms
-		t.params = r.secret.added(t.params)
+		t := *r.sub.terms[how.way]
+		t.params = r.secret.added(how.way, t.params)
 		return &t, r.sub.by, nil
 	}
-	t, err := r.Signer.terms(ctx, how.signatureType, r.secret.added(how.params))
+	t, err := r.Signer.terms(ctx, how.signatureType, r.secret.added(how.way, how.params))
 	if err != nil {
 		return nil, nil, err
 	}

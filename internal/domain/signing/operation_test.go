@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/sig"
 	"tamga/sig/cades"
 	"tamga/sig/ooxml"
@@ -33,7 +34,7 @@ func TestTemplates(t *testing.T) {
 		{"", "", nil, ""},
 		{"pdf", "", nil, ""},
 	} {
-		how, err := s.manner(&plan{Template: "t", Type: c.askedType, Params: c.params}, c.name)
+		how, err := s.manner(&plan{Template: "t", Type: c.askedType, Params: c.params}, &operation.Document{OriginalName: c.name})
 		got := ""
 		if err == nil {
 			got = how.signatureType + " " + sprintMap(how.params)

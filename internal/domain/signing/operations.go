@@ -4,9 +4,13 @@ package signing
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"tamga/internal/domain/audit"
+	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
@@ -28,9 +32,19 @@ type PINs interface {
 	CheckPIN(ctx context.Context, who audit.Principal, id, pin string, attempts bool) (valid bool, reason string, err error)
 }
 
+// Way is how documents are signed.
+type Way struct {
+	Type   string
+	Params map[string]string // without OriginalDocument
+}
+
 // OperationOrder is a request of v2. The caller closes its documents, but not before the
 // operation is closed.
 type OperationOrder struct {
+	// Ways are how the documents are signed, by Input.Way, instead of Type, Params and Template. Equal ones
+	// become one.
+	Ways []Way
+
 	Type        string            // may be empty with a template
 	Params      map[string]string // without OriginalDocument
 	Original    *Intake           // OriginalDocument, of a single document; nil if there is none
@@ -64,6 +78,7 @@ type Input struct {
 	// RelatedRefID is the stored document that the message in Content or RefID is a
 	// signature of: OriginalDocument by reference. Empty: none.
 	RelatedRefID string
+	Way          int   // index in OperationOrder.Ways
 	Err          error // a fault of this input
 }
 
@@ -72,7 +87,8 @@ type Input struct {
 //
 // Faults: invalid_parameters, those of Sign for errors of the whole operation, those of
 // Propose, and the fault of a single document. Several documents with different outcomes
-// are not a fault: the answer lists them. A fault of one document is an [operation.OfDocument].
+// are not a fault: the answer lists them. But with several ways, one that cannot be used refuses all. A
+// fault of one document is an [operation.OfDocument], and one of a way is an [OfWay].
 func (s *Operations) Start(ctx context.Context, who audit.Principal, o *OperationOrder) (*operation.Operation, error) {
 	return s.order(ctx, who, o, operation.Waits)
 }
@@ -87,23 +103,31 @@ func (s *Operations) Propose(ctx context.Context, who audit.Principal, o *Operat
 }
 
 func (s *Operations) order(ctx context.Context, who audit.Principal, o *OperationOrder, c operation.Confirming) (*operation.Operation, error) {
-	if err := s.check(o); err != nil {
+	ways, of, err := s.ways(o)
+	if err != nil {
 		return nil, err
 	}
-	shown, secrets := s.Signer.apart(o.Params)
+	if err := s.check(o, ways, of); err != nil {
+		return nil, err
+	}
+	p := &plan{Certificate: o.Certificate, Template: o.Template, Arguments: o.Arguments, Action: actionOf(o).String()}
+	list, secrets := make([]way, len(ways)), make([]map[string]string, len(ways))
+	for i, w := range ways {
+		list[i].Type = s.Signer.typeName(w.Type)
+		list[i].Params, secrets[i] = s.Signer.apart(w.Params)
+	}
+	p.setWays(list)
+	hidden := newSecret(o.PIN, secrets)
 	order := &operation.Order{
-		Kind: KindSign, Form: o.Form, Owner: who, Confirming: c, Forced: o.ForceConfirmation, Async: o.Async, Callback: o.Callback,
-		Parameters: operation.Parameters(shown), Description: describe(o.Inputs), Received: o.Received, Keep: o.Keep,
-		Inputs: make([]operation.Input, len(o.Inputs)),
-		Plan: &plan{
-			Type: s.Signer.typeName(o.Type), Params: shown, Certificate: o.Certificate, Template: o.Template, Arguments: o.Arguments, Action: actionOf(o).String(),
-		},
+		Kind: p.kind(), Form: o.Form, Owner: who, Confirming: c, Forced: o.ForceConfirmation, Async: o.Async, Callback: o.Callback,
+		Description: describe(o.Inputs), Received: o.Received, Keep: o.Keep,
+		Inputs: make([]operation.Input, len(o.Inputs)), Plan: p, Parameters: p.parameters(),
 	}
 	if order.Form == "" {
 		order.Form = operation.FormOperation
 	}
-	if o.PIN != "" || len(secrets) > 0 {
-		order.Secret = &secret{PIN: o.PIN, Params: secrets}
+	if hidden != nil {
+		order.Secret = hidden
 	}
 	if o.Snapshot != nil {
 		order.Fresh = o.Snapshot
@@ -113,7 +137,7 @@ func (s *Operations) order(ctx context.Context, who audit.Principal, o *Operatio
 	}
 	for i := range o.Inputs {
 		in := &o.Inputs[i]
-		order.Inputs[i] = operation.Input{RefID: in.RefID, Name: in.Name, RelatedRefID: in.RelatedRefID, Err: in.Err}
+		order.Inputs[i] = operation.Input{RefID: in.RefID, Name: in.Name, RelatedRefID: in.RelatedRefID, Way: of[i], Err: in.Err}
 		if !in.Content.isEmpty() {
 			order.Inputs[i].Content = in.Content
 		}
@@ -138,7 +162,7 @@ type ConfirmedOrder struct {
 //
 // Faults: those of operation.Service.CarryOut and of Sign.
 func (s *Operations) Confirmed(ctx context.Context, who audit.Principal, o *ConfirmedOrder) (*operation.Operation, error) {
-	c := &operation.Claim{ID: o.ID, Form: o.Form, Kinds: []string{KindSign}, PIN: o.PIN, Keep: o.Keep}
+	c := &operation.Claim{ID: o.ID, Form: o.Form, Kinds: []string{KindSign, KindSeveral}, PIN: o.PIN, Keep: o.Keep}
 	if o.Snapshot != nil {
 		c.Fresh = o.Snapshot
 	}
@@ -146,8 +170,44 @@ func (s *Operations) Confirmed(ctx context.Context, who audit.Principal, o *Conf
 	return op, err
 }
 
+// ways returns the different ways of an order, in the order of their first documents, and the index of the
+// way of each document.
+func (s *Operations) ways(o *OperationOrder) (list []Way, of []int, err error) {
+	of = make([]int, len(o.Inputs))
+	if len(o.Ways) == 0 {
+		return []Way{{o.Type, o.Params}}, of, nil
+	}
+	if o.Type != "" || len(o.Params) > 0 || o.Template != "" {
+		return nil, nil, errors.New("signing: an order with ways has a type, parameters or a template beside them")
+	}
+	at := make([]int, len(o.Ways)) // in list, after the first document of the way
+	for i := range at {
+		at[i] = -1
+	}
+	for i := range o.Inputs {
+		from := o.Inputs[i].Way
+		if from < 0 || from >= len(o.Ways) {
+			return nil, nil, fmt.Errorf("signing: a document with way %d of %d", from, len(o.Ways))
+		}
+		if at[from] < 0 {
+			w := &o.Ways[from]
+			at[from] = slices.IndexFunc(list, func(other Way) bool {
+				return s.Signer.typeName(w.Type) == s.Signer.typeName(other.Type) && maps.Equal(w.Params, other.Params)
+			})
+			if at[from] < 0 {
+				at[from], list = len(list), append(list, *w)
+			}
+			if len(list) > what.MaxWays {
+				return nil, nil, fault.Newf(fault.InvalidSignatureParams, "the documents are signed in more than %d ways: send fewer types and parameters in one request", what.MaxWays)
+			}
+		}
+		of[i] = at[from]
+	}
+	return list, of, nil
+}
+
 // check refuses errors in the request itself.
-func (s *Operations) check(o *OperationOrder) error {
+func (s *Operations) check(o *OperationOrder, ways []Way, of []int) error {
 	for i := range o.Inputs {
 		in := &o.Inputs[i]
 		switch {
@@ -177,8 +237,12 @@ func (s *Operations) check(o *OperationOrder) error {
 		}
 		return nil
 	}
-	_, _, err := s.Signer.format(o.Type)
-	return err
+	for i := range ways {
+		if _, _, err := s.Signer.format(ways[i].Type); err != nil {
+			return ofWay(len(ways), slices.Index(of, i), err)
+		}
+	}
+	return nil
 }
 
 // actionOf returns the action of an order.

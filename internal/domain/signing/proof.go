@@ -99,9 +99,9 @@ type ProofEntry struct {
 
 // ProofSignature is the signature that a confirmation allowed.
 type ProofSignature struct {
-	Type        string          `json:"type"`
-	Certificate []byte          `json:"certificate"` // DER
-	Documents   []ProofDocument `json:"documents"`   // without those that the user declined
+	Type        string          `json:"type,omitempty"` // "" for several, which the fields have
+	Certificate []byte          `json:"certificate"`    // DER
+	Documents   []ProofDocument `json:"documents"`      // without those that the user declined
 }
 
 // ProofDocument is the signature of one document.
@@ -119,7 +119,7 @@ const madeVersion = 1
 // made is what the record of a confirmed operation stores of its signatures.
 type made struct {
 	Version     int              `json:"v"`
-	Type        string           `json:"type"`
+	Type        string           `json:"type"`        // "" for several
 	Certificate []byte           `json:"certificate"` // DER
 	Signed      []*ProofDocument `json:"signed"`      // nil for a document that the user declined
 }

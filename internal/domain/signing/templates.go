@@ -3,11 +3,13 @@
 package signing
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"strings"
 
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 )
 
 // Template chooses how documents are signed by their file names.
@@ -46,19 +48,25 @@ type manner struct {
 	signatureType string
 	params        map[string]string
 	rule          *TemplateRule // nil without a template
+	way           int           // index in the ways of the plan
 }
 
-// manner returns how a document with this name is signed. Parameters of the request
+// manner returns how a document is signed. A template decides by its name. Parameters of the request
 // override those of the template. Its type may only repeat the template's.
-func (s *Operations) manner(p *plan, name string) (manner, error) {
+func (s *Operations) manner(p *plan, d *operation.Document) (manner, error) {
 	if p.Template == "" {
-		return manner{p.Type, p.Params, nil}, nil
+		ways := p.ways()
+		if d.Way < 0 || d.Way >= len(ways) {
+			return manner{}, fmt.Errorf("signing: a document has way %d of %d", d.Way, len(ways))
+		}
+		w := ways[d.Way]
+		return manner{w.Type, w.Params, nil, d.Way}, nil
 	}
 	template, ok := s.Templates[p.Template]
 	if !ok { // the template was removed from the configuration
 		return manner{}, fault.New(fault.InvalidSignatureParams, "ProcessingTemplateId is unknown")
 	}
-	rule, err := template.rule(name)
+	rule, err := template.rule(d.OriginalName)
 	if err != nil {
 		return manner{}, err
 	}
@@ -77,7 +85,7 @@ func (s *Operations) manner(p *plan, name string) (manner, error) {
 		}
 		params[key] = value
 	}
-	return manner{rule.Type, params, rule}, nil
+	return manner{rule.Type, params, rule, 0}, nil
 }
 
 // resultName returns the name of the signed form of a file. A document that contains its

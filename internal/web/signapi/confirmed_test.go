@@ -23,7 +23,7 @@ func TestConfirmedRoutes(t *testing.T) {
 		noPolicy = "is not covered by operation policies"
 	)
 	want := map[string]string{
-		"POST /documents": carries, "POST /documents/packagesignature": carries, "POST /v2/signature": carries, "POST /transactions": creates,
+		"POST /documents": carries, "POST /documents/packagesignature": carries, "POST /v2/signature": carries, "POST /tamga/operations": carries, "POST /transactions": creates,
 		"GET /v2/signature/{id}": own, "GET /operations/{id}": own, "GET /operations/{id}/proof": own,
 		"GET /operations": reads, "POST /operations/{id}/cancel": noKey, "DELETE /operations/{id}": noKey,
 		"POST /documents/hash": noKey, "POST /signatures/presign": noKey, "POST /signatures/postsign": noKey,

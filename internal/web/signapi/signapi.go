@@ -108,6 +108,7 @@ func (a *API) Routes() []rest.Route {
 	}
 	if a.operations != nil {
 		routes = append(routes, a.operations.routes(take)...)
+		routes = append(routes, a.operations.uploadRoute(take))
 		routes = append(routes, rest.HandleDocuments("POST /transactions", "CreateTransaction", rest.SignedIn, take, a.transact).Large().Once())
 	}
 	if a.management != nil {

@@ -116,27 +116,7 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 	if order.Type == "" && order.Template == "" {
 		return rest.JSON{}, fault.New(fault.InvalidSignatureParams, "Signature is missing or has no Type: give it, or a ProcessingTemplateId")
 	}
-	order.Snapshot = snapshotOf(ctx)
-	order.Callback = strings.TrimSpace(string(b.Callback))
-	for _, flag := range []struct {
-		name string
-		text rest.Text
-		to   *bool
-	}{{"IsAsync", b.IsAsync, &order.Async}, {"ForceConfirmation", b.ForceConfirmation, &order.ForceConfirmation}} {
-		if *flag.to, err = truth(flag.name, flag.text, false); err != nil {
-			return rest.JSON{}, err
-		}
-	}
-	rest.Concerning(ctx, fmt.Sprintf("%s, %d documents", certificateObject(order.Certificate), len(order.Inputs)))
-	op, err := o.Operations.Start(ctx, rest.Caller(ctx), order)
-	if err != nil {
-		return rest.JSON{}, err
-	}
-	rest.Afterwards(ctx, op)
-	if op == kept.op {
-		return kept.answer, nil
-	}
-	return o.answer(op)
+	return o.begin(ctx, order, &kept, b.IsAsync, b.Callback, b.ForceConfirmation)
 }
 
 // keptAnswer is the answer that was kept for an operation. The request returns this one, so that

@@ -58,17 +58,25 @@ def values(pairs):
 
 
 def encode(v):
-    out = field(b"tamga confirmation") + field(b"\x01")
+    ways = v.get("ways", [])
+    out = field(b"tamga confirmation") + field(b"\x02" if ways else b"\x01")
     out += field(v["action"].encode())
     out += field(bytes.fromhex(v.get("certificate", "")))
     out += field(bytes.fromhex(v.get("public_key", "")))
-    out += field(v.get("signature_type", "").encode())
-    out += values(v.get("parameters", []))
+    if ways:
+        out += number(len(ways))
+        for way in ways:
+            out += field(way["signature_type"].encode()) + values(way.get("parameters", []))
+    else:
+        out += field(v.get("signature_type", "").encode())
+        out += values(v.get("parameters", []))
     out += values(v.get("arguments", []))
     documents = v.get("documents", [])
     out += number(len(documents))
     for i, d in enumerate(documents):
         out += number(i)
+        if ways:
+            out += number(d.get("way", 0))
         out += field(d["name"].encode())
         out += size(d["size"])
         out += field(bytes.fromhex(d["digest"]))
