@@ -112,33 +112,32 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// downloadAll answers every signed document of some operations as one archive.
+// downloadAll answers every signed document of an operation as one archive.
 func (a *API) downloadAll(ctx context.Context, r struct {
-	Operations string `query:"operations"`
+	Operation string `query:"operation"`
 }) (rest.File, error) {
-	list, err := a.operations(ctx, r.Operations)
+	o, err := a.Operations.Find(ctx, rest.Caller(ctx), r.Operation)
 	if err != nil {
 		return rest.File{}, err
 	}
+	rest.Afterwards(ctx, o)
 	var files []*document.Stored
-	for _, o := range list {
-		for _, d := range o.Documents {
-			if d.RefID == "" {
-				continue
-			}
-			if len(files) == maxFiles { // each is open until the archive is sent
-				return rest.File{}, fault.Newf(fault.TooLarge, "an archive has at most %d documents: download them one by one", maxFiles)
-			}
-			f, err := a.Documents.Open(ctx, rest.Caller(ctx), d.RefID)
-			if err != nil {
-				return rest.File{}, err
-			}
-			rest.Afterwards(ctx, f)
-			files = append(files, f)
+	for _, d := range o.Documents {
+		if d.RefID == "" {
+			continue
 		}
+		if len(files) == maxFiles { // each is open until the archive is sent
+			return rest.File{}, fault.Newf(fault.TooLarge, "an archive has at most %d documents: download them one by one", maxFiles)
+		}
+		f, err := a.Documents.Open(ctx, rest.Caller(ctx), d.RefID)
+		if err != nil {
+			return rest.File{}, err
+		}
+		rest.Afterwards(ctx, f)
+		files = append(files, f)
 	}
 	if len(files) == 0 {
-		return rest.File{}, fault.New(fault.NotFound, "these operations have no signed documents")
+		return rest.File{}, fault.New(fault.NotFound, "the operation has no signed documents")
 	}
 	z, err := newArchive(files)
 	if err != nil {

@@ -493,7 +493,7 @@ func dataOf(kind string, content []byte) template.URL {
 func resultOf(r *confirm.Record) string {
 	switch {
 	case r.Documents > 0:
-		return "/signed?" + queryOf([]string{r.ID})
+		return signedAt(r.ID)
 	case r.Purpose == confirm.ForOperation:
 		return "/certificates"
 	}

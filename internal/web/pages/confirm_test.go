@@ -219,10 +219,19 @@ func TestConfirm(t *testing.T) {
 		good, bad := file{"file", "good.xml", "<a/>"}, file{"file", "bad.xml", "<a>"}
 		b.is(b.upload("/sign", one, good, bad), 400, "The refusal is about these files:</p>\n<ul>\n<li>bad.xml</li>\n</ul>")
 		page := b.upload("/sign", one, file{"file", "a.txt", "a"}, good, bad)
-		b.is(page, 400, "The refusal is about the file bad.xml.", "<li>good.xml</li>\n<li>bad.xml</li>\n</ul>")
+		b.is(page, 400, "The refusal is about these files:</p>\n<ul>\n<li>bad.xml</li>\n</ul>", "Nothing is signed")
 		b.header.Set("Accept-Language", "ru")
 		defer b.header.Set("Accept-Language", "en")
 		b.is(b.upload("/sign", one, good, bad), 400, "Отказ касается этих файлов:</p>\n<ul>\n<li>bad.xml</li>\n</ul>")
+	})
+	t.Run("several formats", func(t *testing.T) {
+		at := p.waits(file{"file", "a.txt", "a"}, file{"file", "b.xml", "<b/>"}, file{"file", "c.txt", "c"})
+		b.ok(b.get(at), "CAdES-BES, detached: 2 documents", "XML, signature in the document: 1 document", `<th colspan="4">CAdES-BES, detached</th>`, "ways[1].xmldsigtype")
+		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
+		page := b.ok(b.post(at, url.Values{"code": {p.Code(p.phone)}}), "3 documents are signed", ">a.txt.sig</a>", ">b.xml</a>", ">c.txt.sig</a>")
+		if strings.Contains(page.text, "/confirm/") {
+			t.Errorf("something waits for another confirmation:\n%s", page.text)
+		}
 	})
 	t.Run("decline", func(t *testing.T) {
 		at := p.waits(file{"file", "one.txt", "1"})
@@ -247,7 +256,7 @@ func TestConfirm(t *testing.T) {
 		if page = p.carriedOut(at); !strings.Contains(page.text, "Done") || strings.Contains(page.text, `name="finish"`) {
 			t.Errorf("after the approval on the device the page is\n%s", page.text)
 		}
-		b.ok(b.get("/signed?operations="+id), "<td>Signed")
+		b.ok(b.get("/signed?operation="+id), "<td>Signed")
 		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "Done") // the form of an earlier release
 		at = p.waits(file{"file", "b.txt", "b"})
 		b.ok(b.post(at, url.Values{"choice": {choice}}))
@@ -281,7 +290,7 @@ func TestConfirm(t *testing.T) {
 				p.carriedOut(at)
 			}
 			b.ok(b.get(at), "You have confirmed it. It waits for the PIN", `name="pin"`)
-			b.ok(b.get("/signed?operations="+strings.TrimPrefix(at, "/confirm/")), "It waits for the PIN", `href="`+at+`">Continue`)
+			b.ok(b.get("/signed?operation="+strings.TrimPrefix(at, "/confirm/")), "It waits for the PIN", `href="`+at+`">Continue`)
 			b.is(b.post(at, url.Values{"finish": {"yes"}, "pin": {"000000"}}), 400, `id="wrong">The PIN is wrong`, `name="pin"`)
 			b.ok(b.post(at, url.Values{"finish": {"yes"}, "pin": {present}}), "<td>Signed")
 		}
@@ -302,7 +311,7 @@ func TestConfirm(t *testing.T) {
 		b.ok(b.get(at), p.Dev.ClientID, "x.txt")
 		b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
 		b.ok(b.post(at, url.Values{"code": {p.Code(p.phone)}}), "The application "+p.Dev.ClientID+" carries it out")
-		if page := b.get("/signed?operations=" + m[1]); strings.Contains(page.text, "/confirm/") || strings.Contains(page.text, "data-wait") {
+		if page := b.get("/signed?operation=" + m[1]); strings.Contains(page.text, "/confirm/") || strings.Contains(page.text, "data-wait") {
 			t.Errorf("the pages carry out what an application has begun:\n%s", page.text)
 		}
 		b.ok(b.post(at, url.Values{"finish": {"yes"}}), "carries it out") // which this page does not

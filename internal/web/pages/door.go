@@ -118,16 +118,14 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		about = waitsView(v, &h.Request)
 	}
 	if u, part := errors.AsType[unsigned](err); part {
-		refusal := refusedView{Sentence: sentence, Detail: detail, Back: cmp.Or(u.back, back(v)), BackKey: "refused.back", Culprit: u.culprit, Files: u.files, Signed: u.signed, Again: u.again, Kept: u.kept}
+		refusal := refusedView{Sentence: sentence, Detail: detail, Back: cmp.Or(u.back, back(v)), BackKey: "refused.back", Files: u.files, Again: true, Kept: u.kept}
 		if u.kept {
 			refusal.BackKey = "refused.retry"
 		}
 		if f.Code == fault.InvalidPIN {
 			refusal.Field = "pin"
 		}
-		if about.content = refusal; u.signed != "" {
-			about.title = "refused.part"
-		}
+		about.content = refusal
 	}
 	if form, again := errors.AsType[refusedForm](err); again {
 		about = form.again(sentence, detail)
@@ -160,12 +158,10 @@ type refusedView struct {
 	Back     string // page to go on at
 	BackKey  string // of what leads there
 
-	Culprit string   // file that is at fault, besides Files; "": none or not known
-	Files   []string // that are not signed, if the refusal is not about all of an upload
-	Signed  string   // address of those that are; "" for none
-	Again   bool     // the same upload may be sent again
-	Kept    bool     // the page to go on at has the files that are not signed
-	Field   string   // of the upload that is wrong; "" for none or several
+	Files []string // that the refusal is about, if it is not about all of an upload
+	Again bool     // the same upload may be sent again
+	Kept  bool     // the page to go on at has its files
+	Field string   // of the upload that is wrong; "" for none or several
 }
 
 // back returns the page that a person who was refused goes on at.

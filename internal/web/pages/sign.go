@@ -220,7 +220,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 	return view{template: "sign/form", title: "sign.title", script: uploadScript + stampScript, modules: a.pdfModules(), content: v}, nil
 }
 
-// group is the files of an upload that one operation signs, by their place in the upload.
+// group is the files of an upload that are signed in one format, by their place in the upload.
 type group struct {
 	format *format
 	params map[string]string
@@ -268,8 +268,8 @@ func (c *choices) besides(files []upload) (map[int]int, error) {
 	return beside, nil
 }
 
-// sign signs the files of the form. If it refuses all of them, its page says that the form may be
-// sent again, and a script keeps the files for that.
+// sign signs the files of the form. If it refuses, its page says that the form may be sent again, and a script
+// keeps the files for that.
 func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], r struct {
 	Body rest.Parts `many:"file,original,stored"`
 }) (rest.Redirect, error) {
@@ -279,7 +279,7 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 		return to, err
 	}
 	left, _ := errors.AsType[unsigned](err)
-	left.error, left.again = err, left.signed == ""
+	left.error = err
 	query := []string{keep(fields.Get)}
 	if left.kept = len(left.stored) > 0 && len(left.stored) <= maxRetried; left.kept {
 		query = append(query, storedQuery(left.stored))
@@ -288,8 +288,7 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 	return to, left
 }
 
-// signFiles stores the files, signs them, and leads to the page of the operations. Each format
-// is an operation of its own, since an operation signs in one way. The fields of the form are
+// signFiles stores the files, signs them in one operation, and leads to its page. The fields of the form are
 // returned with a refusal, too.
 func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Intake], parts rest.Parts) (to rest.Redirect, fields rest.Form, err error) {
 	tooMany := fault.Newf(fault.InvalidParameters, "at most %d files are signed at once", maxFiles)
@@ -356,56 +355,50 @@ func (a *API) signFiles(ctx context.Context, docs *rest.Documents[*document.Inta
 	for i := range stored {
 		files[i].id = stored[i].ID
 	}
-	var ids []string
-	for at, g := range groups {
-		order := &signing.OperationOrder{Form: operation.FormPage, Type: g.format.Type, Params: g.params, Certificate: chosen.certificate, PIN: chosen.pin, Received: kept}
+	order := &signing.OperationOrder{Form: operation.FormPage, Certificate: chosen.certificate, PIN: chosen.pin, Received: kept}
+	var places []int // of the documents of the order
+	for way, g := range groups {
+		order.Ways = append(order.Ways, signing.Way{Type: g.format.Type, Params: g.params})
 		for _, i := range g.files {
-			input := signing.Input{RefID: files[i].id, Name: files[i].name()}
+			input := signing.Input{RefID: files[i].id, Name: files[i].name(), Way: way}
 			if at, ok := beside[i]; ok {
 				input.RelatedRefID = files[at].id
 			}
-			order.Inputs = append(order.Inputs, input)
+			order.Inputs, places = append(order.Inputs, input), append(places, i)
 		}
-		o, err := a.Operations.Start(ctx, who, order)
-		if err != nil {
-			return to, fields, notSigned(err, files, beside, groups[at:], ids)
-		}
-		rest.Afterwards(ctx, o)
-		ids = append(ids, o.ID)
 	}
+	o, err := a.Operations.Start(ctx, who, order)
+	if err != nil {
+		return to, fields, notSigned(err, files, groups, places)
+	}
+	rest.Afterwards(ctx, o)
 	rest.Concerning(ctx, "certificate "+chosen.certificate+", "+strconv.Itoa(len(files))+" documents")
-	to = rest.Redirect{Location: "/signed?" + queryOf(ids), See: true}
+	to = rest.Redirect{Location: signedAt(o.ID), See: true}
 	if again := keep(fields.Get); again != "" {
 		to.Location += "&again=" + url.QueryEscape(again)
 	}
 	return to, fields, nil
 }
 
-// notSigned adds to a refusal of the first of some groups which file it is about, and after the
-// operations with these identifiers what is left unsigned.
-func notSigned(err error, files []upload, beside map[int]int, groups []*group, ids []string) error {
-	name := func(i int) string { return notify.OneLine(files[i].name()) }
+// notSigned adds to a refusal of an order the files that it is about. places are those of the documents of the order.
+func notSigned(err error, files []upload, groups []*group, places []int) error {
 	left := unsigned{error: err}
-	var names []string
-	for _, g := range groups {
-		for _, i := range g.files {
-			names, left.stored = append(names, name(i)), append(left.stored, files[i].id)
-			if at, ok := beside[i]; ok && !slices.Contains(left.stored, files[at].id) {
-				left.stored = append(left.stored, files[at].id)
+	for i := range files {
+		left.stored = append(left.stored, files[i].id)
+	}
+	one, ofOne := errors.AsType[operation.OfDocument](err)
+	way, ofWay := errors.AsType[signing.OfWay](err)
+	switch {
+	case ofOne:
+		left.files = namesAt(files, places[one.Index:one.Index+1])
+	case ofWay:
+		for _, g := range groups {
+			if slices.Contains(g.files, places[way.Document]) {
+				left.files = namesAt(files, g.files)
 			}
 		}
-	}
-	culprit := ""
-	if of, one := errors.AsType[operation.OfDocument](err); one {
-		culprit = name(groups[0].files[of.Index])
-	}
-	switch {
-	case len(ids) > 0:
-		left.signed, left.culprit, left.files = "/signed?"+queryOf(ids), culprit, names
-	case culprit != "":
-		left.files = []string{culprit}
-	case fault.Is(err, fault.InvalidSignatureParams): // it is about the way in which these are signed
-		left.files = namesAt(files, groups[0].files)
+	case fault.Is(err, fault.InvalidSignatureParams): // it is about the way in which all are signed
+		left.files = namesAt(files, places)
 	}
 	return left
 }
@@ -413,16 +406,11 @@ func notSigned(err error, files []upload, beside map[int]int, groups []*group, i
 // maxFileName is the longest name of a stored document, in characters.
 const maxFileName = 255
 
-// unsigned is a refusal that leaves files of an upload unsigned.
+// unsigned is a refusal of an upload: nothing is signed, and the same form may be sent again.
 type unsigned struct {
 	error
-	files   []string // names of those it is about, for people; nil: all
-	culprit string   // name of the one that is at fault, if files has others too; "": not known
-	signed  string   // address of the files that are signed, "" for none
-	// again means that the same form may be sent again: it has signed nothing. Otherwise that would
-	// sign files twice.
-	again bool
-	back  string // address of the form with the same choices, "" for the form as it begins
+	files []string // names of those it is about, for people; nil: all
+	back  string   // address of the form with the same choices, "" for the form as it begins
 
 	stored []string // identifiers of the documents that are left, if they are stored
 	kept   bool     // back has these documents
@@ -500,8 +488,7 @@ func (c *choices) formatOf(name string) *format {
 	return formatOf(name)
 }
 
-// groups returns the operations that sign the files. A document beside its message is not
-// signed itself.
+// groups returns the files by their formats. A document beside its message is not signed itself.
 func (c *choices) groups(files []upload, beside map[int]int) (list []*group, err error) {
 	document := map[int]bool{}
 	for _, i := range beside {
@@ -551,9 +538,6 @@ func (c *choices) params(f *format) (map[string]string, error) {
 	return params, nil
 }
 
-// maxOperations is how many operations one page shows: one for each format.
-var maxOperations = len(formats)
-
 func storedQuery(ids []string) string { return "stored=" + strings.Join(ids, ",") }
 
 // formAt returns the address of the form with the parts of a query.
@@ -562,4 +546,5 @@ func formAt(query []string) string {
 	return strings.TrimSuffix("/sign?"+text, "?")
 }
 
-func queryOf(ids []string) string { return "operations=" + url.QueryEscape(strings.Join(ids, ",")) }
+// signedAt returns the address of the page of an operation.
+func signedAt(id string) string { return "/signed?operation=" + url.QueryEscape(id) }

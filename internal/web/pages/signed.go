@@ -8,99 +8,71 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
-	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
 	"tamga/internal/web/rest"
 )
 
-// operations returns the operations of the caller that an address names.
-func (a *API) operations(ctx context.Context, text string) (list []*operation.Operation, err error) {
-	ids := strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
-	for _, id := range ids[:min(len(ids), maxOperations)] {
-		o, err := a.Operations.Find(ctx, rest.Caller(ctx), id)
-		if err != nil {
-			return nil, err
-		}
-		rest.Afterwards(ctx, o)
-		list = append(list, o)
-	}
-	if len(list) == 0 {
-		err = fault.New(fault.NotFound, "the address names no operation")
-	}
-	return list, err
-}
-
 // signedView is the state of what was signed.
 type signedView struct {
-	Operations []signedOperation
-	All        string // address of all results together; "" for fewer than two
-	Done       int    // documents that are signed
-	Failed     int    // documents that are not signed, without those that a person declined
-	Retry      string // address of the form with the documents that are not signed; "" for none
-	Again      string // address of the form with the same choices
-	Waits      bool   // at least one operation waits for a confirmation
-	Running    bool   // at least one operation is carried out
+	Operation signedOperation
+	All       string // address of all results together; "" for fewer than two
+	Done      int    // documents that are signed
+	Failed    int    // documents that are not signed, without those that a person declined
+	Retry     string // address of the form with the documents that are not signed; "" for none
+	Again     string // address of the form with the same choices
+	Running   bool   // it is carried out
 }
 
 type signedOperation struct {
-	Number    int    // on the page, from 1
-	Format    string // key of the word; "": not known
+	Format    string // key of the word; "": not known, or several
 	ID        string
 	State     string // key of the word
 	Failed    string // why the whole operation failed; "" if it did not
 	Detail    string
-	Documents []signedDocument
-	Before    time.Time // zero, or the time until which it must be confirmed
-	AwaitsPIN bool      // it is confirmed, and waits for the PIN of the key
-	left      []string  // identifiers of the stored documents that are not signed, and of those beside them
-	failed    int       // documents that are not signed
+	Documents []signedDocument // by their formats
+	Before    time.Time        // zero, or the time until which it must be confirmed
+	AwaitsPIN bool             // it is confirmed, and waits for the PIN of the key
+	left      []string         // identifiers of the stored documents that are not signed, and of those beside them
+	failed    int              // documents that are not signed
 }
 
 type signedDocument struct {
 	Name, Result, RefID string
 	State               string // key of the word
 	Failed, Detail      string
+	Format              string // key of the word, of the first document in one of several formats
+	way                 int
 }
 
 func (a *API) signed(ctx context.Context, r struct {
-	Operations string `query:"operations"`
-	Again      string `query:"again"`
+	Operation string `query:"operation"`
+	Again     string `query:"again"`
 }) (view, error) {
-	list, err := a.operations(ctx, r.Operations)
+	o, err := a.Operations.Find(ctx, rest.Caller(ctx), r.Operation)
 	if err != nil {
 		return view{}, err
 	}
-	var v signedView
+	rest.Afterwards(ctx, o)
 	var query []string // of the form
 	if choices, err := url.ParseQuery(r.Again); err == nil && len(r.Again) <= maxKept {
 		query = append(query, keep(choices.Get))
 	}
-	v.Again = formAt(query)
-	var ids, left []string
-	for _, o := range list {
-		s := shownOperation(visitorOf(ctx).words, o)
-		s.Number = len(v.Operations) + 1
-		s.AwaitsPIN = o.AwaitsPIN != nil && o.Owner.ClientID == a.settings.ClientID
-		v.Running = v.Running || o.State == operation.Confirmed && o.StartsAlone() && o.AwaitsPIN == nil
-		for _, d := range s.Documents {
-			if d.RefID != "" {
-				v.Done++
-			}
+	v := signedView{Operation: shownOperation(visitorOf(ctx).words, o), Again: formAt(query)}
+	s := &v.Operation
+	s.AwaitsPIN = o.AwaitsPIN != nil && o.Owner.ClientID == a.settings.ClientID
+	v.Running = o.State == operation.Confirmed && o.StartsAlone() && o.AwaitsPIN == nil
+	for _, d := range s.Documents {
+		if d.RefID != "" {
+			v.Done++
 		}
-		v.Failed += s.failed
-		left = append(left, s.left...)
-		v.Waits = v.Waits || !s.Before.IsZero()
-		v.Operations = append(v.Operations, s)
-		ids = append(ids, o.ID)
 	}
-	if v.Done > 1 {
-		v.All = "/signed/all.zip?" + queryOf(ids)
+	if v.Failed = s.failed; v.Done > 1 {
+		v.All = "/signed/all.zip?operation=" + url.QueryEscape(o.ID)
 	}
-	if len(left) > 0 && len(left) <= maxRetried {
-		v.Retry = formAt(append(query, storedQuery(left)))
+	if len(s.left) > 0 && len(s.left) <= maxRetried {
+		v.Retry = formAt(append(query, storedQuery(s.left)))
 	}
 	shown := view{template: "sign/signed", title: "signed.title", content: v}
 	if v.Running {
@@ -112,8 +84,9 @@ func (a *API) signed(ctx context.Context, r struct {
 // shownOperation describes an operation and its documents.
 func shownOperation(w *words, o *operation.Operation) signedOperation {
 	s := signedOperation{ID: o.ID, State: "operation." + string(o.State)}
-	if name := formatIn(o); name != "" {
-		s.Format = "format." + name
+	names := formatsIn(o)
+	if len(names) == 1 && names[0] != "" {
+		s.Format = "format." + names[0]
 	}
 	if o.State == operation.Created || o.State == operation.Challenged {
 		s.Before = o.ConfirmBefore
@@ -123,7 +96,7 @@ func shownOperation(w *words, o *operation.Operation) signedOperation {
 	}
 	for i := range o.Documents {
 		d := &o.Documents[i]
-		one := signedDocument{Name: visible(d.OriginalName), Result: visible(d.Name), RefID: d.RefID, State: "document.waits"}
+		one := signedDocument{Name: visible(d.OriginalName), Result: visible(d.Name), RefID: d.RefID, State: "document.waits", way: d.Way}
 		switch {
 		case d.Declined:
 			one.State = "document.declined"
@@ -143,6 +116,13 @@ func shownOperation(w *words, o *operation.Operation) signedOperation {
 		}
 		s.Documents = append(s.Documents, one)
 	}
+	slices.SortStableFunc(s.Documents, func(a, b signedDocument) int { return cmp.Compare(a.way, b.way) })
+	for i := range s.Documents {
+		d := &s.Documents[i]
+		if len(names) > 1 && d.way < len(names) && names[d.way] != "" && (i == 0 || s.Documents[i-1].way != d.way) {
+			d.Format = "format." + names[d.way]
+		}
+	}
 	switch {
 	case o.State != operation.Completed || s.failed == 0:
 	case s.failed == len(s.Documents):
@@ -153,27 +133,48 @@ func shownOperation(w *words, o *operation.Operation) signedOperation {
 	return s
 }
 
-// formatIn returns the name of the format that an operation signs in, "" if its parameters do not
-// say it: those of Office documents have none.
-func formatIn(o *operation.Operation) string {
+// formatsIn returns the names of the formats that an operation signs in, by the ways of its documents. One is ""
+// if the parameters do not say it.
+func formatsIn(o *operation.Operation) (names []string) {
+	var several struct {
+		Ways []struct {
+			Type       string
+			Parameters map[string]string
+		}
+	}
+	if err := json.Unmarshal([]byte(o.Parameters), &several); err == nil && len(several.Ways) > 0 {
+		for _, w := range several.Ways {
+			names = append(names, formatWith(w.Type, w.Parameters))
+		}
+		return names
+	}
 	var params map[string]string
 	if err := json.Unmarshal([]byte(o.Parameters), &params); err != nil {
-		return ""
+		return []string{""}
 	}
+	if len(params) == 0 && len(o.Documents) > 0 { // Office documents have no parameters
+		if f := formatOf(o.Documents[0].OriginalName); f.Type == "MSOffice" {
+			return []string{f.Name}
+		}
+	}
+	return []string{formatWith("", params)}
+}
+
+// formatWith returns the name of the format with a type and parameters, "" if there is none. Without a type the
+// parameters decide.
+func formatWith(signatureType string, params map[string]string) string {
 	for i := range formats {
+		if signatureType != "" && signatureType != formats[i].Type {
+			continue
+		}
 		for _, level := range formats[i].params {
-			same := len(level) > 0
+			same := len(level) > 0 || signatureType != ""
 			for key, value := range level {
 				same = same && params[key] == value
 			}
 			if same {
 				return formats[i].Name
 			}
-		}
-	}
-	if len(o.Documents) > 0 {
-		if f := formatOf(o.Documents[0].OriginalName); f.Type == "MSOffice" && len(params) == 0 {
-			return f.Name
 		}
 	}
 	return ""

@@ -26,7 +26,10 @@ func TestSignedInPart(t *testing.T) {
 	p := b.ok(b.upload("/sign", map[string]string{"certificate": "1", "format": "automatic"},
 		file{"file", "a.txt", "a"}, file{"file", "<b>.pdf", "no PDF"}, file{"file", "c.pdf", pdf}, file{"file", "d.docx", "no archive"}, file{"file", "e.docx", officeDocument(t)}),
 		"3 documents are signed, <strong>2 documents are not signed</strong>",
-		"<h2>1. CAdES, a signature beside the file: Done</h2>", "<h2>2. PDF with its signature inside: Partly signed</h2>", "<h2>3. Office document with its signature inside: Partly signed</h2>")
+		"<h2>Partly signed</h2>", `<th colspan="3">CAdES, a signature beside the file</th>`, `<th colspan="3">PDF with its signature inside</th>`, `<th colspan="3">Office document with its signature inside</th>`)
+	if n := strings.Count(p.text, "<p class=\"hint\">Operation <code>"); n != 1 {
+		t.Errorf("the page shows %d operations, want one:\n%s", n, p.text)
+	}
 	form := b.ok(b.get(b.find(p, retry)[1]), "Files that are here already", `<option value="1" selected>`)
 	found := stored.FindAllStringSubmatch(form.text, -1)
 	if len(found) != 2 || found[0][2] != "&lt;b&gt;.pdf" || found[1][2] != "d.docx" {

@@ -246,7 +246,7 @@ func TestRussianTerms(t *testing.T) {
 // TestLocal checks that a page leads to no other site.
 func TestLocal(t *testing.T) {
 	for to, want := range map[string]string{
-		"/sign": "/sign", "/signed?operations=a%2Cb": "/signed?operations=a%2Cb", "": "/start", "//evil.example": "/start",
+		"/sign": "/sign", "/signed?operation=a%2Cb": "/signed?operation=a%2Cb", "": "/start", "//evil.example": "/start",
 		"https://evil.example/": "/start", "/\\evil.example": "/start", "/\t/evil.example": "/start", "javascript:alert(1)": "/start", "sign": "/start",
 	} {
 		if got := local(to); got != want {
