@@ -18,9 +18,10 @@ type source struct {
 	size int64 // bytes, -1 if not known before the end
 }
 
-// signRequest is the body of POST /api/documents. The document and the original are encoded while they
-// are sent.
+// signRequest is the body of POST /api/documents, or with several files of POST /api/tamga/operations.
+// Documents are encoded while they are sent.
 type signRequest struct {
+	files       []*signFile
 	content     source
 	original    *source // the parameter OriginalDocument, nil if absent
 	kind        string  // Signature.Type
@@ -90,8 +91,12 @@ func (r *signRequest) body() (io.Reader, int64, error) {
 		}
 		parts = append(parts, literal(open+`"OriginalDocument":"`), encoded(*r.original), literal(`"}}`))
 	}
-	parts = append(parts, literal("}"))
+	body, size := joined(append(parts, literal("}")))
+	return body, size, nil
+}
 
+// joined returns the parts of a body and their length in bytes, -1 if the length of a part is not known.
+func joined(parts []source) (io.Reader, int64) {
 	var size int64
 	readers := make([]io.Reader, len(parts))
 	for i, p := range parts {
@@ -103,7 +108,7 @@ func (r *signRequest) body() (io.Reader, int64, error) {
 			size += p.size
 		}
 	}
-	return io.MultiReader(readers...), size, nil
+	return io.MultiReader(readers...), size
 }
 
 // certificateID returns a number as a JSON number, as the examples of the interface have it, and any

@@ -181,7 +181,12 @@ func (cl *client) sign(ctx context.Context, r *signRequest) (io.ReadCloser, erro
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, cl.server+"/api/documents", body)
+	return cl.post(ctx, "/api/documents", body, size)
+}
+
+// post sends a body of a length in bytes, -1 if it is not known, and returns the answer. The caller closes it.
+func (cl *client) post(ctx context.Context, path string, body io.Reader, size int64) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, cl.server+path, body)
 	if err != nil {
 		return nil, err
 	}

@@ -27,13 +27,14 @@ import (
 // Sign is the sub-command sign, which requests a signature from a running server. It does not check the
 // values of parameters: the server does, and a newer server may know more of them.
 type Sign struct {
-	File string `arg:"" help:"File to sign: a document, its hash with --hash, or a signed message with --cms-signature-type. - for standard input."`
+	Files []string `arg:"" name:"file" help:"Files to sign: documents, their hashes with --hash, or signed messages with --cms-signature-type. Several files are signed in one operation. - for standard input."`
+	File  string   `kong:"-"` // one of Files
 
 	Output string `short:"o" placeholder:"FILE" help:"Output file. Default: FILE.sig; NAME.signed.pdf for NAME.pdf if the signature is part of the file; standard output if FILE is -. The file appears only when it is complete."`
 	Force  bool   `help:"Overwrite the output file. Without this flag an existing file is not changed."`
 	JSON   bool   `name:"json" help:"Print JSON instead of text."`
 
-	Type             string            `group:"Signature:" default:"CAdES" help:"Type of the signature: GOST3410 (the bare value), CAdES, CMS, XMLDSig, MSOffice, PDF, or another type of the server; auto takes PDF, MSOffice or XMLDSig if FILE is such a document, otherwise CAdES. Default: ${default}."`
+	Type             string            `group:"Signature:" default:"CAdES" help:"Type of the signature: GOST3410 (the bare value), CAdES, CMS, XMLDSig, MSOffice, PDF, or another type of the server; auto takes PDF, MSOffice or XMLDSig if a FILE is such a document, otherwise CAdES. Default: ${default}."`
 	Cert             string            `group:"Signature:" default:"0" placeholder:"ID" help:"Number of the certificate; 0 is the default certificate of the user. Default: 0."`
 	Pin              bool              `group:"Signature:" xor:"pin" help:"Ask for the PIN of the key at the terminal."`
 	PinFile          string            `group:"Signature:" xor:"pin" placeholder:"FILE" help:"File with the PIN of the key."`
@@ -59,6 +60,7 @@ type Sign struct {
 func (Sign) Help() string {
 	return `Makes a detached CAdES-BES signature of FILE in FILE.sig with the default certificate of the user. ` +
 		`An existing FILE.sig is not overwritten without --force. Documents of any size are sent while they are read. ` +
+		`Several files are signed in one operation with one certificate, each with an output of its own: tamga sign --type auto contract.pdf act.xml note.txt. ` +
 		`PINs and passwords are read from files or from the terminal, never from the command line.`
 }
 
@@ -67,6 +69,10 @@ func (s *Sign) Run(c *cli.Console) error {
 	if s.JSON && s.Output == "-" {
 		return errors.New("--json and -o - write to the same output; name a file with -o")
 	}
+	if len(s.Files) > 1 {
+		return s.several(c)
+	}
+	s.File = s.Files[0]
 	if err := s.chooseType(); err != nil {
 		return err
 	}
@@ -93,23 +99,12 @@ func (s *Sign) Run(c *cli.Console) error {
 		defer closeOriginal()
 		request.original = &original
 	}
-	cl, err := newClient(c, s.connectionFlags)
+	cl, pin, err := s.connect(c)
 	if err != nil {
 		return err
 	}
-	switch {
-	case s.PinFile != "":
-		request.pin, err = files.ReadSecretBytes(s.PinFile, "--pin-file")
-	case s.Pin:
-		request.pin, err = c.AskSecretBytes(c.Text("PIN of certificate %s: ", cli.Printable(request.certificate)), "--pin-file")
-	}
-	if err != nil {
-		return err
-	}
+	request.pin = pin
 	defer request.wipe()
-	if err := cl.signIn(c.Context); err != nil {
-		return err
-	}
 	return s.exchange(c, cl, request, output)
 }
 

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tamga/internal/tamgatest"
+)
+
+// Several files are one operation of a server, each by its own type, and have outputs of their own.
+func TestSignSeveral(t *testing.T) {
+	s := tamgatest.Start(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	pdf := tamgatest.PDFOf(2)
+	for name, content := range map[string]string{"act.pdf": string(pdf), "act.xml": `<?xml version="1.0"?><act/>`, "note.txt": "a note", "old.txt": "old", "broken.pdf": "%PDF-1.4 broken"} {
+		tamgatest.WriteFile(t, filepath.Join(dir, name), content)
+	}
+	run := func(args ...string) tamgatest.Result {
+		t.Helper()
+		return tamgatest.Run(t.Context(), "", append([]string{"sign", "--data", s.Dir}, args...)...)
+	}
+	before := len(operationsIn(t, s))
+	r := run("--type", "auto", "--json", "act.pdf", "act.xml", "note.txt")
+	var done []struct {
+		Input, File, Type string
+		Bytes             int64
+	}
+	if err := json.Unmarshal([]byte(r.Out), &done); r.Failure != nil || err != nil || len(done) != 3 {
+		t.Fatalf("%s %v %v", r.Out, r.Failure, err)
+	}
+	for i, want := range []struct{ file, kind, original string }{{"act.signed.pdf", "PDF", ""}, {"act.signed.xml", "XMLDSig", ""}, {"note.txt.sig", "CAdES", "note.txt"}} {
+		info, err := os.Stat(want.file)
+		if err != nil || done[i].File != want.file || done[i].Type != want.kind || done[i].Bytes != info.Size() {
+			t.Errorf("%+v, want %+v, %v", done[i], want, err)
+		}
+		args := []string{"verify", want.file, "--ca", s.Path(s.Dev.CAPEM)}
+		if want.original != "" {
+			args = append(args, "--original", want.original)
+		}
+		if v := tamgatest.Run(t.Context(), "", args...); v.Failure != nil {
+			t.Errorf("%s: %v\n%s", want.file, v.Failure, v.Out)
+		}
+	}
+	if after := operationsIn(t, s); len(after) != before+1 {
+		t.Errorf("the files are %d operations, want 1", len(after)-before)
+	}
+
+	// What fails is named, and the others are written.
+	if r = run("--type", "auto", "broken.pdf", "old.txt"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "1 of 2 files are not signed") ||
+		!strings.Contains(r.Err, "broken.pdf: not signed: invalid_content") || !strings.Contains(r.Out, "old.txt.sig: written") {
+		t.Errorf("%v %s %s", r.Failure, r.Out, r.Err)
+	}
+	for _, c := range []struct{ args, says string }{
+		{"note.txt old.txt", "already exists"},
+		{"act.pdf act.xml -o both", "-o names the output of one file"},
+		{"act.pdf -", "standard input"},
+		{"act.pdf act.xml --original note.txt", "--original"},
+		{"act.pdf missing.txt", "missing.txt"},
+		{"act.xml ./act.xml --force", "same output"},
+		{"act.pdf . --force", "regular file"},
+		{"act.pdf act.xml --force --cert 999", "invalid_certificate"},
+		{"act.xml act.pdf --force --type PDF --pdf-format wax", "invalid_signature_params"},
+	} {
+		if r := run(strings.Fields(c.args)...); r.Failure == nil || !strings.Contains(r.Failure.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.args, r.Failure, c.says)
+		}
+	}
+}
+
+// operationsIn returns the operations that the audit log of a server names.
+func operationsIn(t *testing.T, s *tamgatest.Server) []string {
+	t.Helper()
+	var list []string
+	for line := range strings.Lines(s.MustRun("audit", "--json", "--data", s.Dir)) {
+		if strings.Contains(line, `"SignUpload"`) {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// An operation that the user must confirm is cancelled, since this program cannot ask. Answers that are no
+// operation write nothing.
+func TestSignSeveralAnswers(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"a", "b"} {
+		tamgatest.WriteFile(t, filepath.Join(dir, name), name)
+	}
+	var answer, cancelled string
+	var sent map[string]any
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /SignServer/api/tamga/operations", func(w http.ResponseWriter, r *http.Request) {
+		sent = nil
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		io.WriteString(w, answer)
+	})
+	mux.HandleFunc("DELETE /STS/operations/{id}", func(w http.ResponseWriter, r *http.Request) { cancelled = r.PathValue("id") })
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	tamgatest.WriteFile(t, filepath.Join(dir, "token"), "t")
+	tamgatest.WriteFile(t, filepath.Join(dir, "pin"), "12")
+	run := func() tamgatest.Result {
+		return tamgatest.Run(t.Context(), "", "sign", "a", "b", "--cert", "7", "--pin-file", "pin", "--server", server.URL+"/SignServer", "--token-file", "token")
+	}
+	answer = `{"Operation":{"Id":"x/1","Status":"Created","Result":null}}`
+	if r := run(); r.Failure == nil || !strings.Contains(r.Failure.Error(), "confirm") || cancelled != "x/1" {
+		t.Errorf("%v, cancelled %q", r.Failure, cancelled)
+	}
+	b64 := base64.StdEncoding.EncodeToString
+	document := func(name string) any {
+		return map[string]any{"Name": name, "Content": b64([]byte(name)),
+			"Signature": map[string]any{"Type": "CAdES", "Parameters": map[string]any{"Hash": "False", "CADESType": "BES", "IsDetached": "True"}}}
+	}
+	want := map[string]any{"Signature": map[string]any{"CertificateId": 7.0, "PinCode": "12"}, "Documents": []any{document("a"), document("b")}}
+	if d := cmp.Diff(want, sent); d != "" {
+		t.Error(d)
+	}
+	for text, says := range map[string]string{
+		`{}`: "fewer documents", `[]`: "not an operation", ``: "EOF", `{"Operation":{"Result":{"ProcessedDocuments":{}}}}`: "not a list",
+		`{"Operation":{"Status":"Completed","Result":{"ProcessedDocuments":[{"Status":"Completed","Content":""}]}}}`:                                       "empty signature",
+		`{"Operation":{"Status":"Completed","Result":{"ProcessedDocuments":[{"Error":"e"},{"Error":"e"},{"Error":"e"}]}}}`:                                 "more documents",
+		`{"Operation":{"Status":"Error","Result":{"ProcessedDocuments":[{"Error":"e","ErrorDescription":"why"},{"Error":"e","ErrorDescription":"why"}]}}}`: "2 of 2 files",
+	} {
+		answer = text
+		if r := run(); r.Failure == nil || !strings.Contains(r.Failure.Error(), says) {
+			t.Errorf("%s: %v, want %q", text, r.Failure, says)
+		}
+		for _, name := range []string{"a.sig", "b.sig"} {
+			if _, err := os.Stat(name); err == nil {
+				t.Errorf("%s: %s was written", text, name)
+			}
+		}
+	}
+}
