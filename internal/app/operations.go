@@ -40,7 +40,7 @@ func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service
 	if err := r.Operations.Add(operations.Kinds()...); err != nil {
 		return nil, signapi.Operating{}, err
 	}
-	api := signapi.Operating{Realm: config.LocalIssuer, Operations: operations}
+	api := signapi.Operating{Realm: config.LocalIssuer, Operations: r.Operations, Signatures: operations}
 	callbacks := operation.Callbacks{Messages: r.Messages, Render: api.Render}
 	if r.callbacks != nil {
 		callbacks.Check = r.callbacks.Check

@@ -14,7 +14,6 @@ import (
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
-	"tamga/internal/config"
 	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signin"
@@ -105,15 +104,15 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	serves := signapi.Deps{
 		Signer: signer, Certificates: rooms.Keys, Operations: &operating,
 		Management: &signapi.Management{
-			Keys: rooms.Keys, Operations: rooms.Base.Operations, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
-			Realm: config.LocalIssuer, Templates: templatesOf(rooms.Config), Now: rooms.DB.Now, Life: rooms.Config.Operations.Life, Language: rooms.Config.Messages.Language,
+			Keys: rooms.Keys, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
+			Templates: templatesOf(rooms.Config), Now: rooms.DB.Now, Life: rooms.Config.Operations.Life, Language: rooms.Config.Messages.Language,
 		},
 	}
 	if two.Anonymous {
 		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
 		serves.Anonymous = &signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)}
 	}
-	for form, by := range serves.Management.Renderers() {
+	for form, by := range operating.Renderers() {
 		rooms.Base.Operations.Render(form, by)
 	}
 	signatures := signapi.New(serves)

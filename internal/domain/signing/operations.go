@@ -103,6 +103,16 @@ func (s *Operations) Propose(ctx context.Context, who audit.Principal, o *Operat
 }
 
 func (s *Operations) order(ctx context.Context, who audit.Principal, o *OperationOrder, c operation.Confirming) (*operation.Operation, error) {
+	order, err := s.Ordered(who, o, c)
+	if err != nil {
+		return nil, err
+	}
+	op, _, err := s.Service.Start(ctx, order)
+	return op, err
+}
+
+// Ordered checks an order, and returns it for package operation. Its faults are the first of those of Start.
+func (s *Operations) Ordered(who audit.Principal, o *OperationOrder, c operation.Confirming) (*operation.Order, error) {
 	ways, of, err := s.ways(o)
 	if err != nil {
 		return nil, err
@@ -142,8 +152,7 @@ func (s *Operations) order(ctx context.Context, who audit.Principal, o *Operatio
 			order.Inputs[i].Content = in.Content
 		}
 	}
-	op, _, err := s.Service.Start(ctx, order)
-	return op, err
+	return order, nil
 }
 
 // ConfirmedOrder carries out an operation that its user has confirmed.

@@ -3,11 +3,8 @@
 package signapi
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/signing"
@@ -26,7 +23,7 @@ func (a *API) signMany(ctx context.Context, docs *documents, list []document, s 
 	}
 	var one *signing.Intake
 	var err error
-	if order.Params, one, err = readParameters(docs, a.signer, "Signature.Parameters", s.Parameters); err != nil {
+	if order.Params, one, err = readParameters(docs, a.deps.Signer, "Signature.Parameters", s.Parameters); err != nil {
 		return nil, err
 	}
 	if one != nil {
@@ -37,7 +34,7 @@ func (a *API) signMany(ctx context.Context, docs *documents, list []document, s 
 			return nil, err
 		}
 	}
-	outcomes, err := a.signer.SignMany(ctx, rest.Caller(ctx), order)
+	outcomes, err := a.deps.Signer.SignMany(ctx, rest.Caller(ctx), order)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +45,7 @@ func (a *API) signMany(ctx context.Context, docs *documents, list []document, s 
 		}
 	}
 	rest.Concerning(ctx, fmt.Sprintf("%s, %d documents, %d of them refused", certificateObject(order.Certificate), len(outcomes), refused))
-	answer, err := newBatchAnswer(outcomes)
-	if err != nil {
-		return nil, err
-	}
-	return rest.JSON{Content: answer}, nil
+	return newBatchAnswer(outcomes)
 }
 
 func item(docs *documents, d *document) (signing.Item, error) {
@@ -77,7 +70,7 @@ func item(docs *documents, d *document) (signing.Item, error) {
 	return it, nil
 }
 
-// batchResults is the form of a batchAnswer, for its description.
+// batchResults is the form of the answer to a batch, for its description.
 type batchResults struct {
 	Results []*[]byte // signatures or signed documents; null if there is an error
 	Errors  []*struct {
@@ -85,76 +78,39 @@ type batchResults struct {
 	}
 }
 
-// batchAnswer is {"Results":[...],"Errors":[...]}: the results as Base64, and the errors as
-// objects with a Message, or null. It is encoded while it is written, so the results are
-// never in memory as text.
-type batchAnswer struct {
-	outcomes []signing.Outcome
-	errors   [][]byte // JSON texts
-	size     int64
-}
-
-const (
-	batchHead   = `{"Results":[`
-	batchMiddle = `],"Errors":[`
-	batchTail   = `]}`
-)
-
 var null = []byte("null")
 
-func newBatchAnswer(outcomes []signing.Outcome) (*batchAnswer, error) {
-	b := &batchAnswer{outcomes: outcomes, errors: make([][]byte, len(outcomes))}
-	b.size = int64(len(batchHead) + len(batchMiddle) + len(batchTail) + 2*max(0, len(outcomes)-1)) // commas
+// newBatchAnswer returns {"Results":[...],"Errors":[...]}: the results as Base64, and the errors as objects
+// with a Message, or null.
+func newBatchAnswer(outcomes []signing.Outcome) (rest.JSON, error) {
+	p := &pieces{}
+	p.add(`{"Results":[`)
 	for i, o := range outcomes {
+		if i > 0 {
+			p.add(",")
+		}
 		switch {
 		case o.Err != nil:
-			text, err := json.Marshal(struct{ Message string }{o.Err.Code + ": " + o.Err.Message})
-			if err != nil {
-				return nil, err
-			}
-			b.errors[i] = text
-			b.size += int64(len(null) + len(text))
+			p.add("null")
 		case o.Result != nil:
-			b.errors[i] = null
-			b.size += 2 + (o.Result.Size()+2)/3*4 + int64(len(null))
+			p.content(o.Result)
 		default:
-			return nil, fmt.Errorf("signapi: item %d of a batch has neither a result nor an error", i)
+			return rest.JSON{}, fmt.Errorf("signapi: item %d of a batch has neither a result nor an error", i)
 		}
 	}
-	return b, nil
-}
-
-// Size implements [rest.Content].
-func (b *batchAnswer) Size() int64 { return b.size }
-
-// WriteTo implements [io.WriterTo].
-func (b *batchAnswer) WriteTo(w io.Writer) (int64, error) {
-	out := bufio.NewWriterSize(w, 64<<10)
-	out.WriteString(batchHead)
-	for i, o := range b.outcomes {
+	p.add(`],"Errors":[`)
+	for i, o := range outcomes {
 		if i > 0 {
-			out.WriteByte(',')
+			p.add(",")
 		}
-		if o.Err != nil {
-			out.Write(null)
+		if o.Err == nil {
+			p.add("null")
 			continue
 		}
-		out.WriteByte('"')
-		if err := rest.WriteBase64(out, o.Result); err != nil {
-			return 0, err
-		}
-		out.WriteByte('"')
+		p.add(`{"Message":`)
+		p.text = appendJSON(p.text, o.Err.Code+": "+o.Err.Message)
+		p.add("}")
 	}
-	out.WriteString(batchMiddle)
-	for i, text := range b.errors {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.Write(text)
-	}
-	out.WriteString(batchTail)
-	if err := out.Flush(); err != nil {
-		return 0, err
-	}
-	return b.size, nil
+	p.add("]}")
+	return rest.JSON{Content: p}, nil
 }

@@ -118,7 +118,7 @@ var reasons = map[int]string{
 }
 
 func (a *API) list(ctx context.Context, _ struct{}) ([]certificate, error) {
-	found, err := a.certificates.List(ctx, rest.Caller(ctx).UserID)
+	found, err := a.deps.Certificates.List(ctx, rest.Caller(ctx).UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +133,9 @@ func (a *API) one(ctx context.Context, r struct {
 	ID string `path:"id"`
 }) (certificate, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
-	find := a.certificates.Resolve
-	if a.management != nil {
-		find = a.management.Keys.Find
+	find := a.deps.Certificates.Resolve
+	if a.deps.Management != nil {
+		find = a.deps.Management.Keys.Find
 	}
 	c, err := find(ctx, rest.Caller(ctx).UserID, r.ID)
 	if err != nil {
@@ -143,6 +143,8 @@ func (a *API) one(ctx context.Context, r struct {
 	}
 	return describe(c), nil
 }
+
+func showCertificate(c *keys.Certificate) any { return describe(c) }
 
 func describe(c *keys.Certificate) certificate {
 	d := certificate{

@@ -94,10 +94,10 @@ func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source,
 	if order.Content, err = docs.Open(content); err != nil {
 		return nil, err
 	}
-	if order.Params, order.Original, err = readParameters(docs, a.signer, "Signature.Parameters", s.Parameters); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, a.deps.Signer, "Signature.Parameters", s.Parameters); err != nil {
 		return nil, err
 	}
-	result, err := a.signer.Sign(ctx, rest.Caller(ctx), order)
+	result, err := a.deps.Signer.Sign(ctx, rest.Caller(ctx), order)
 	if err != nil {
 		return nil, err
 	}

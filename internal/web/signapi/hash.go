@@ -39,5 +39,5 @@ func (a *API) hash(ctx context.Context, docs *documents, r hashRequest) ([]byte,
 			algorithm = string(value)
 		}
 	}
-	return a.signer.Hash(ctx, in, algorithm)
+	return a.deps.Signer.Hash(ctx, in, algorithm)
 }

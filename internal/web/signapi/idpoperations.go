@@ -94,33 +94,22 @@ func describeOperation(op *operation.Operation) operationInfo {
 		UserID: op.Owner.UserID, AuthenticationType: rest.OrNull(op.Owner.Method),
 		Actions: make([]operationAction, len(op.Documents)), IsAsync: op.Async,
 		Callback: rest.OrNull(op.Callback), CallbackReceived: op.Called,
-		Status: operationProcessing, ExpirationDate: op.CompleteBefore.Unix(),
+		ExpirationDate: op.CompleteBefore.Unix(),
 	}
 	if !op.ConfirmBefore.IsZero() {
 		i.ConfirmBefore = unix(op.ConfirmBefore)
 	}
-	approval := actionApproved
-	if op.ConfirmedAt.IsZero() && !op.ConfirmBefore.IsZero() {
-		approval = actionConsidering // it ended before it was confirmed
+	status := statuses[op.State]
+	i.Status = status.operation
+	if status.action == actionApproved && op.ConfirmedAt.IsZero() && !op.ConfirmBefore.IsZero() {
+		status.action = actionConsidering // it ended before it was confirmed
 	}
-	switch op.State {
-	case operation.Created, operation.Challenged:
-		i.Status, approval = operationCreated, actionConsidering
-	case operation.Completed:
-		i.Status = operationCompleted
-	case operation.Declined:
-		i.Status, approval = operationError, actionDeclined
-	case operation.Cancelled, operation.Error, operation.Expired:
-		i.Status = operationError
-	}
-	if op.Fault != nil {
-		i.Error, i.ErrorDescription = &op.Fault.Code, &op.Fault.Message
-	}
+	i.Error, i.ErrorDescription = saying(op.Fault)
 	for n := range op.Documents {
 		d := &op.Documents[n]
 		a := operationAction{
 			ID: d.ID, DocumentID: rest.OrNull(d.OriginalRef), OriginalDocumentID: rest.OrNull(d.Related),
-			Status: approval, State: actionPending, ResultValue: rest.OrNull(d.RefID),
+			Status: status.action, State: actionPending, ResultValue: rest.OrNull(d.RefID),
 		}
 		if d.Declined {
 			a.Status = actionDeclined
@@ -133,8 +122,9 @@ func describeOperation(op *operation.Operation) operationInfo {
 			failed = op.Fault
 		}
 		if failed != nil {
-			a.State, a.Error, a.ErrorDescription = actionError, &failed.Code, &failed.Message
+			a.State = actionError
 		}
+		a.Error, a.ErrorDescription = saying(failed)
 		i.Actions[n] = a
 	}
 	return i
@@ -152,21 +142,20 @@ func (o *Operating) list(ctx context.Context, _ struct{}) ([]operationInfo, erro
 	return list, nil
 }
 
-func (o *Operating) one(ctx context.Context, r struct {
+// onOperation is a request that names an operation and nothing else.
+type onOperation struct {
 	ID string `path:"id"`
-}) (operationInfo, error) {
-	op, err := o.Operations.Find(ctx, rest.Caller(ctx), r.ID)
+}
+
+func (o *Operating) one(ctx context.Context, r onOperation) (operationInfo, error) {
+	op, err := o.find(ctx, r.ID)
 	if err != nil {
 		return operationInfo{}, err
 	}
-	rest.Afterwards(ctx, op)
-	rest.Concerning(ctx, "operation "+op.ID)
 	return describeOperation(op), nil
 }
 
-func (o *Operating) cancel(ctx context.Context, r struct {
-	ID string `path:"id"`
-}) (operationInfo, error) {
+func (o *Operating) cancel(ctx context.Context, r onOperation) (operationInfo, error) {
 	if err := o.Operations.Cancel(ctx, rest.Caller(ctx), r.ID); err != nil {
 		return operationInfo{}, err
 	}

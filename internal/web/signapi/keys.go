@@ -71,24 +71,22 @@ func (r generating) plan(*Management) (*keys.Plan, rest.Text, error) {
 	}, r.Body.ForceConfirmation, nil
 }
 
-func (r generating) confirmed() (string, string, bool) {
-	pin := r.Body.PinCode
-	r.Body.PinCode = ""
-	return "", string(pin), bare(r.Body)
+func (r generating) confirmed() claim { return claimed("", &r.Body, &r.Body.PinCode) }
+
+// generates is reads for generating, with the refusals of the calls on keys.
+func generates(pattern, name string, do func(context.Context, act) (any, error)) rest.Route {
+	return reads[generating](pattern, name, func(ctx context.Context, r act) (any, error) {
+		answer, err := do(ctx, r)
+		if err != nil {
+			return nil, keyFailure(err)
+		}
+		return answer, nil
+	})
 }
 
-// generation is the change that generates a key.
-var generation = change[generating, keyAnswer]{kinds: []keys.Kind{keys.ToGenerate}, show: func(result any) keyAnswer {
-	made := showCertificate(result)
+func showKey(c *keys.Certificate) any {
+	made := describe(c)
 	return keyAnswer{CertID: &made.ID, ID: &made.ID, Base64Certificate: made.CertificateBase64, CertificateBase64: made.CertificateBase64}
-}}
-
-func (m *Management) generate(ctx context.Context, r generating) (any, error) {
-	answer, err := generation.v1(ctx, m, r)
-	if err != nil {
-		return nil, keyFailure(err)
-	}
-	return answer, nil
 }
 
 func (m *Management) setParameter(ctx context.Context, r struct {

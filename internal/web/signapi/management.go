@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/operation"
@@ -21,11 +19,8 @@ import (
 // Management has the services with which users manage their keys and certificates.
 type Management struct {
 	Keys       *keys.Service
-	Operations *operation.Service // with the kinds of Keys
 	Parameters keys.Parameters
 	Policy     *policy.Service
-	// Realm is the name of the identity provider of the users.
-	Realm string
 	// Templates are the processing templates of the installation.
 	Templates []Template
 	Now       func() time.Time
@@ -36,35 +31,13 @@ type Management struct {
 	Language string
 }
 
-// changes are the changes that have a route of v1 and one of v2.
-func (m *Management) changes() []changeRow {
-	return []changeRow{
-		change[installing, certificate]{"POST", "/certificates", "InstallCertificate", []keys.Kind{keys.ToInstall}, false, showCertificate},
-		change[deleting, certificate]{"DELETE", "/certificates/{id}", "DeleteCertificate", []keys.Kind{keys.ToDelete}, true, showCertificate},
-		change[changingPIN, certificate]{"POST", "/certificates/{id}/pin", "ChangePin", []keys.Kind{keys.ToChangePIN}, true, showCertificate},
-		change[settingStatus, certificate]{"POST", "/certificates/{id}/status", "ChangeCertificateStatus", []keys.Kind{keys.ToSetStatus}, true, showCertificate},
-		change[requesting, requestAnswer]{"POST", "/requests", "CreateRequest", []keys.Kind{keys.ToRequest, keys.ToRequestRevocation}, false, showRequest},
-		change[deletingRequest, requestAnswer]{"DELETE", "/requests/{id}", "DeleteRequest", []keys.Kind{keys.ToDeleteRequest}, true, showRequest},
-	}
-}
-
-// Renderers returns how the answers of changes are made that are stored.
-func (m *Management) Renderers() map[operation.Form]map[string]operation.Renderer {
-	of := map[operation.Form]map[string]operation.Renderer{operation.FormTransaction: {}, operation.FormOperation: {}}
-	for _, c := range append(m.changes(), generation) {
-		c.renderers(m, of)
-	}
-	return of
-}
-
 func (a *API) managementRoutes() []rest.Route {
-	m := a.management
+	m := a.deps.Management
 	routes := []rest.Route{
 		rest.Handle("GET /v2/certificates", "GetCertificatesV2", rest.SignedIn, a.list),
 		rest.Handle("GET /v2/certificates/{id}", "GetCertificateV2", rest.SignedIn, a.one),
 		rest.Handle("GET /policy", "GetSigningPolicy", rest.SignedIn, m.policy),
 		rest.Handle("GET /v2/policy", "GetSigningPolicyV2", rest.SignedIn, m.policy),
-		rest.Handle("POST /keys/generate", "GenerateKey", rest.SignedIn, m.generate).Answering(keyAnswer{}).Confirmed(),
 		rest.Handle("POST /keys/{id}/params", "SetKeyParameter", rest.SignedIn, m.setParameter),
 		rest.Handle("GET /keys/{id}/params", "GetKeyParameter", rest.SignedIn, m.parameter),
 	}
@@ -77,33 +50,24 @@ func (a *API) managementRoutes() []rest.Route {
 			rest.Handle("GET "+version.prefix+"/requests/{id}/content", "GetRequestContent"+version.suffix, rest.SignedIn, m.requestContent),
 		)
 	}
-	for _, c := range m.changes() {
-		routes = append(routes, c.routes(m)...)
-	}
-	routes = append(routes, uncovered(m, "POST", "/certificates/{id}/default", "SetDefaultCertificate", m.setDefault)...)
-	return append(routes, uncovered(m, "POST", "/certificates/{id}/friendlyname", "SetFriendlyName", m.setFriendlyName)...)
+	routes = append(routes, a.actRoutes()...)
+	routes = append(routes, uncovered(a, "POST /certificates/{id}/default", "SetDefaultCertificate", m.setDefault)...)
+	return append(routes, uncovered(a, "POST /certificates/{id}/friendlyname", "SetFriendlyName", m.setFriendlyName)...)
 }
 
-// uncovered returns the two routes of a change that no action of policies covers. v1
-// answers nothing, v2 a finished operation.
-func uncovered[Req any](m *Management, method, path, name string, do func(context.Context, Req) (certificate, error)) []rest.Route {
-	v1 := rest.Handle(method+" "+path, name, rest.SignedIn, func(ctx context.Context, r Req) (rest.None, error) {
-		_, err := do(ctx, r)
-		return rest.None{}, err
+// uncovered returns the two routes of a change that no action of policies covers, so that it is always done
+// at once.
+func uncovered[Req any](a *API, pattern, name string, do func(context.Context, Req) (*keys.Certificate, error)) []rest.Route {
+	w := &row{pattern: pattern, name: name, show: showCertificate, v1: rest.None{}, v2: answerOf[certificate]{}}
+	return w.versions(func(pattern, name string, f operation.Form) rest.Route {
+		return rest.Handle(pattern, name, rest.SignedIn, func(ctx context.Context, r Req) (any, error) {
+			c, err := do(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			return a.done(ctx, w, f, c), nil
+		})
 	})
-	v2 := rest.Handle(method+" /v2"+path, name+"V2", rest.SignedIn, func(ctx context.Context, r Req) (operationAnswer, error) {
-		result, err := do(ctx, r)
-		if err != nil {
-			return operationAnswer{}, err
-		}
-		return m.finished(ctx, result)
-	})
-	return []rest.Route{v1, v2.Answering(answerOf[certificate]{})}
-}
-
-// finished returns the operation of a change that is done.
-func (m *Management) finished(ctx context.Context, result any) (operationAnswer, error) {
-	return operationAnswer{newOperation(uuid.NewString(), rest.Caller(ctx), m.Realm, m.Now().Add(m.Life), result, nil)}, nil
 }
 
 // actUncovered returns the caller of a change that no action of policies covers.
@@ -153,15 +117,7 @@ func (r installing) plan(*Management) (*keys.Plan, rest.Text, error) {
 	return &keys.Plan{Kind: keys.ToInstall, Data: []byte(r.Body.Certificate)}, r.Body.ForceConfirmation, nil
 }
 
-func (r installing) confirmed() (string, string, bool) { return "", "", bare(r.Body) }
-
-// described is describe for a result that may be an error.
-func described(c *keys.Certificate, err error) (certificate, error) {
-	if err != nil {
-		return certificate{}, err
-	}
-	return describe(c), nil
-}
+func (r installing) confirmed() claim { return claimed("", &r.Body, nil) }
 
 // deleting is a request to delete a certificate.
 type deleting struct {
@@ -175,27 +131,27 @@ func (r deleting) plan(*Management) (*keys.Plan, rest.Text, error) {
 	return &keys.Plan{Kind: keys.ToDelete, Certificate: r.ID}, r.Body.ForceConfirmation, nil
 }
 
-func (r deleting) confirmed() (string, string, bool) { return r.ID, "", bare(r.Body) }
+func (r deleting) confirmed() claim { return claimed(r.ID, &r.Body, nil) }
 
 func (m *Management) setDefault(ctx context.Context, r struct {
 	ID   string `path:"id"`
 	Body struct {
 		Default, ForceConfirmation rest.Text `api:"boolean"`
 	}
-}) (certificate, error) {
+}) (*keys.Certificate, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
 	a, err := actUncovered(ctx, r.Body.ForceConfirmation)
 	if err != nil {
-		return certificate{}, err
+		return nil, err
 	}
 	wanted, err := truth("Default", r.Body.Default, true)
 	if err != nil {
-		return certificate{}, err
+		return nil, err
 	}
 	if !wanted {
-		return certificate{}, fault.New(fault.InvalidParameters, "Default: want true; make another certificate the default one instead")
+		return nil, fault.New(fault.InvalidParameters, "Default: want true; make another certificate the default one instead")
 	}
-	return described(m.Keys.MakeDefault(ctx, a, r.ID))
+	return m.Keys.MakeDefault(ctx, a, r.ID)
 }
 
 // changingPIN is a request to change a PIN.
@@ -213,11 +169,7 @@ func (r changingPIN) plan(*Management) (*keys.Plan, rest.Text, error) {
 	}, r.Body.ForceConfirmation, nil
 }
 
-func (r changingPIN) confirmed() (string, string, bool) {
-	pin := r.Body.OldPin
-	r.Body.OldPin = ""
-	return r.ID, string(pin), bare(r.Body)
-}
+func (r changingPIN) confirmed() claim { return claimed(r.ID, &r.Body, &r.Body.OldPin) }
 
 // pinCheck is the answer of a check of a PIN.
 type pinCheck struct {
@@ -313,11 +265,7 @@ func (r settingStatus) plan(*Management) (*keys.Plan, rest.Text, error) {
 	}, r.Body.ForceConfirmation, nil
 }
 
-func (r settingStatus) confirmed() (string, string, bool) {
-	pin := r.Body.PinCode
-	r.Body.PinCode = ""
-	return r.ID, string(pin), bare(r.Body)
-}
+func (r settingStatus) confirmed() claim { return claimed(r.ID, &r.Body, &r.Body.PinCode) }
 
 const holdReason = 6 // CRL_REASON_CERTIFICATE_HOLD
 
@@ -341,11 +289,11 @@ func (m *Management) setFriendlyName(ctx context.Context, r struct {
 		FriendlyName      rest.Text
 		ForceConfirmation rest.Text `api:"boolean"`
 	}
-}) (certificate, error) {
+}) (*keys.Certificate, error) {
 	rest.Concerning(ctx, certificateObject(r.ID))
 	a, err := actUncovered(ctx, r.Body.ForceConfirmation)
 	if err != nil {
-		return certificate{}, err
+		return nil, err
 	}
-	return described(m.Keys.SetFriendlyName(ctx, a, r.ID, string(r.Body.FriendlyName)))
+	return m.Keys.SetFriendlyName(ctx, a, r.ID, string(r.Body.FriendlyName))
 }

@@ -8,12 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
@@ -62,6 +62,27 @@ const (
 	documentDeclined   = "Declined"
 )
 
+// statuses are the statuses of operations, of their documents without an outcome, and of their actions, by
+// state.
+var statuses = map[operation.State]struct{ operation, document, action string }{
+	operation.Created:    {operationCreated, "", actionConsidering},
+	operation.Challenged: {operationCreated, "", actionConsidering},
+	operation.Confirmed:  {operationProcessing, documentInProgress, actionApproved},
+	operation.Completed:  {operationCompleted, documentInProgress, actionApproved},
+	operation.Declined:   {operationError, documentDeclined, actionDeclined},
+	operation.Cancelled:  {operationError, documentError, actionApproved},
+	operation.Expired:    {operationError, documentError, actionApproved},
+	operation.Error:      {operationError, documentError, actionApproved},
+}
+
+// saying returns the code and the message of a fault, nil for none.
+func saying(f *fault.Error) (code, message *string) {
+	if f == nil {
+		return nil, nil
+	}
+	return &f.Code, &f.Message
+}
+
 // newOperation returns a finished operation of a caller, with a result or with a fault. id
 // is a GUID.
 func newOperation(id string, who audit.Principal, realm string, expires time.Time, result any, failed *fault.Error) answered {
@@ -70,8 +91,9 @@ func newOperation(id string, who audit.Principal, realm string, expires time.Tim
 		UserLogin: who.Login, UserRealm: realm, UserID: who.UserID, Result: result,
 	}
 	if failed != nil {
-		o.Status, o.Error, o.ErrorDescription = operationError, &failed.Code, &failed.Message
+		o.Status = operationError
 	}
+	o.Error, o.ErrorDescription = saying(failed)
 	return o
 }
 
@@ -102,9 +124,12 @@ type inserted struct {
 	content signing.Result
 }
 
+// content adds a content as a JSON string.
 func (p *pieces) content(r signing.Result) {
+	p.add(`"`)
 	p.contents = append(p.contents, inserted{len(p.text), r})
 	p.size += (r.Size() + 2) / 3 * 4
+	p.add(`"`)
 }
 
 // Size implements [rest.Content].
@@ -128,57 +153,24 @@ func (p *pieces) WriteTo(w io.Writer) (int64, error) {
 	return p.Size(), nil
 }
 
-// withContents returns the JSON of an operation whose documents may have contents. contents
-// has one entry for each document, nil if there is none.
-func withContents(o answered, documents []processedDocument, contents []signing.Result) (*pieces, error) {
+// headOf returns the JSON of an operation up to its result, which is written last.
+func headOf(o answered) (*pieces, error) {
 	o.Result = nil
 	text, err := json.Marshal(operationAnswer{o})
 	if err != nil {
 		return nil, err
 	}
-	p := &pieces{}
-	if err := p.until(text, "null}}"); err != nil {
-		return nil, err
+	head, ok := bytes.CutSuffix(text, []byte("null}}"))
+	if !ok {
+		return nil, fmt.Errorf("signapi: an operation does not end in what is written last")
 	}
-	if documents == nil {
-		p.add("null}}")
-		return p, nil
-	}
-	p.text = slices.Grow(p.text, documentRoom*len(documents))
-	p.contents = make([]inserted, 0, len(documents))
-	p.add(`{"ProcessedDocuments":[`)
-	for i := range documents {
-		if i > 0 {
-			p.add(",")
-		}
-		// Reflection for each of thousands of documents takes longer than their signatures.
-		p.text = documents[i].appendHead(p.text)
-		if contents[i] == nil {
-			p.add("null}")
-			continue
-		}
-		p.add(`"`)
-		p.content(contents[i])
-		p.add(`"}`)
-	}
-	p.add("]}}}")
-	return p, nil
+	return &pieces{text: head}, nil
 }
 
 // documentRoom is about how many bytes of text a document takes besides its content.
 const documentRoom = 192
 
 func (p *pieces) add(text string) { p.text = append(p.text, text...) }
-
-// until adds a text without its end.
-func (p *pieces) until(text []byte, end string) error {
-	head, ok := bytes.CutSuffix(text, []byte(end))
-	if !ok {
-		return fmt.Errorf("signapi: an operation does not end in what is written last")
-	}
-	p.text = append(p.text, head...)
-	return nil
-}
 
 // appendHead appends the document as package json writes it, up to the value of Content.
 func (d *processedDocument) appendHead(text []byte) []byte {

@@ -162,8 +162,12 @@ func (m *Management) policy(ctx context.Context, r struct {
 // transacts reports whether operations and transactions have an action. The others are
 // confirmed at sign-in or not at all.
 func transacts(a policy.Action) bool {
-	_, changing := changes[a]
-	return changing || a == policy.SignDocument || a == policy.SignDocuments
+	for _, t := range transactions {
+		if t.action == a {
+			return t.signs() || t.read != nil
+		}
+	}
+	return false
 }
 
 // names returns the components of a distinguished name, with the values known for the user and

@@ -103,7 +103,7 @@ func (r deletingRequest) plan(*Management) (*keys.Plan, rest.Text, error) {
 	return &keys.Plan{Kind: keys.ToDeleteRequest, Request: r.ID}, r.Body.ForceConfirmation, nil
 }
 
-func (r deletingRequest) confirmed() (string, string, bool) { return r.ID, "", bare(r.Body) }
+func (r deletingRequest) confirmed() claim { return claimed(r.ID, &r.Body, nil) }
 
 // requestOrder is the body of a request for a certificate, or for its revocation.
 type requestOrder struct {
@@ -139,11 +139,7 @@ func (r requesting) plan(m *Management) (*keys.Plan, rest.Text, error) {
 	return d, b.ForceConfirmation, nil
 }
 
-func (r requesting) confirmed() (string, string, bool) {
-	pin := r.Body.PinCode
-	r.Body.PinCode = ""
-	return "", string(pin), bare(r.Body)
-}
+func (r requesting) confirmed() claim { return claimed("", &r.Body, &r.Body.PinCode) }
 
 // requestParameters are the Parameters of a request after they were read.
 type requestParameters struct {

@@ -41,14 +41,8 @@ type Certificates interface {
 	Resolve(ctx context.Context, userID, identifier string) (*keys.Certificate, error)
 }
 
-// API serves a signer and the certificates it signs with.
-type API struct {
-	signer       Signer
-	certificates Certificates
-	anonymous    *Anonymous
-	management   *Management // nil: no routes that manage keys
-	operations   *Operating  // nil: no routes of v2 of signing
-}
+// API serves what its Deps are.
+type API struct{ deps Deps }
 
 // Anonymous opens the routes that use none of our keys (two steps and enhancing) to callers
 // without a token, as existing clients of two steps expect. Every client that reaches the
@@ -76,23 +70,21 @@ type Deps struct {
 }
 
 // New returns the API.
-func New(d Deps) *API {
-	return &API{signer: d.Signer, certificates: d.Certificates, operations: d.Operations, management: d.Management, anonymous: d.Anonymous}
-}
+func New(d Deps) *API { return &API{d} }
 
 // Routes returns the operations of this surface, below {base_url}/api.
 func (a *API) Routes() []rest.Route {
 	right, own := rest.SignedIn, rest.Route.Large
-	if a.anonymous != nil {
+	if a.deps.Anonymous != nil {
 		right, own = rest.Anyone, func(r rest.Route) rest.Route {
-			if a.anonymous.Admit != nil {
-				r = r.Guarded(a.anonymous.Admit)
+			if a.deps.Anonymous.Admit != nil {
+				r = r.Guarded(a.deps.Anonymous.Admit)
 			}
-			return r.AtMost(cmp.Or(a.anonymous.Limit, anonymousLimit))
+			return r.AtMost(cmp.Or(a.deps.Anonymous.Limit, anonymousLimit))
 		}
 	}
 	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {
-		return a.signer.NewIntake(ctx, snapshotOf(ctx))
+		return a.deps.Signer.NewIntake(ctx, snapshotOf(ctx))
 	}
 	routes := []rest.Route{
 		rest.HandleDocuments("POST /documents", "SignDocument", rest.SignedIn, take, a.sign).Answering(rest.Stream{}, batchResults{}).Large().AnswerOnly().Once().Confirmed(),
@@ -106,12 +98,12 @@ func (a *API) Routes() []rest.Route {
 		own(rest.HandleDocuments("PATCH /signatures/postsign", "EnhanceSignature", right, take, a.enhance)).Once(),
 		own(rest.HandleDocuments("POST /documents/enhancesignature", "EnhanceSignature", right, take, a.enhanceSignature)).Once(),
 	}
-	if a.operations != nil {
-		routes = append(routes, a.operations.routes(take)...)
-		routes = append(routes, a.operations.uploadRoute(take))
+	if o := a.deps.Operations; o != nil {
+		routes = append(routes, o.routes(take)...)
+		routes = append(routes, o.uploadRoute(take))
 		routes = append(routes, rest.HandleDocuments("POST /transactions", "CreateTransaction", rest.SignedIn, take, a.transact).Large().Once())
 	}
-	if a.management != nil {
+	if a.deps.Management != nil {
 		routes = append(routes, a.managementRoutes()...)
 	}
 	return routes

@@ -4,6 +4,9 @@ package signapi
 
 import (
 	"context"
+	"encoding/hex"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,81 +34,101 @@ type transactionRequest struct {
 	}
 }
 
-// operationCodes are the actions by OperationCode.
-var operationCodes = map[int64]policy.Action{
-	1: policy.Issue, 2: policy.SignDocument, 4: policy.SignDocuments, 8: policy.DecryptDocument, 16: policy.CreateRequest,
-	32: policy.ChangePin, 64: policy.RenewCertificate, 128: policy.RevokeCertificate, 256: policy.HoldCertificate,
-	512: policy.UnholdCertificate, 1024: policy.DeleteCertificate, 2048: policy.PrivateKeyAccess,
-}
-
 // transact creates a transaction and answers its identifier.
 func (a *API) transact(ctx context.Context, docs *documents, r transactionRequest) (string, error) {
 	code, err := strconv.ParseInt(strings.TrimSpace(string(r.Body.OperationCode)), 10, 64)
-	action, known := operationCodes[code]
-	if err != nil || !known {
+	t, known := transactions[code]
+	var op *operation.Operation
+	switch {
+	case err != nil || !known:
 		return "", fault.New(fault.InvalidOperation, "OperationCode: want the number of an action, such as 2 (SignDocument) or 4 (SignDocuments)")
+	case t.signs():
+		op, err = a.deps.Operations.proposeSignature(ctx, docs, t.action, &r)
+	case t.read == nil || a.deps.Management == nil:
+		return "", fault.Newf(fault.InvalidOperation, "OperationCode %d (%s) cannot be a transaction", code, t.action)
+	default:
+		op, err = a.proposeAct(ctx, t, &r)
 	}
-	if action == policy.SignDocument || action == policy.SignDocuments {
-		return a.operations.transact(ctx, docs, action, &r)
-	}
-	if _, changing := changes[action]; !changing || a.management == nil {
-		return "", fault.Newf(fault.InvalidOperation, "OperationCode %d (%s) cannot be a transaction", code, action)
-	}
-	return a.management.transactChange(ctx, action, &r)
-}
-
-// transact creates a transaction that signs.
-func (o *Operating) transact(ctx context.Context, docs *documents, action policy.Action, r *transactionRequest) (string, error) {
-	order, err := o.transactionOrder(docs, r)
 	if err != nil {
 		return "", err
+	}
+	return op.ID, nil
+}
+
+// parameterList are the Parameters of a transaction by their names in lower case. What a
+// transaction reads is removed, except for what shown takes.
+type parameterList map[string]rest.Text
+
+// split returns the parameters that are texts with the names known, in lower case, and the others as they
+// were sent. Without known all are texts.
+func (r *transactionRequest) split(known []string) (texts parameterList, others map[string]rest.Blob, err error) {
+	texts, others = parameterList{}, map[string]rest.Blob{}
+	for _, p := range r.Body.Parameters {
+		name := strings.TrimSpace(string(p.Name))
+		folded := strings.ToLower(name)
+		_, twice := others[name]
+		switch isText := known == nil || slices.Contains(known, folded); {
+		case twice:
+		case !isText:
+			others[name] = p.Value
+		default:
+			text, err := p.Value.Text()
+			if err != nil {
+				return nil, nil, recoded(err, fault.InvalidParameters)
+			}
+			_, twice = texts[folded]
+			texts[folded] = rest.Text(text)
+		}
+		if twice {
+			return nil, nil, fault.Newf(fault.InvalidParameters, "Parameters: %.64q is given twice", name)
+		}
+	}
+	return texts, others, nil
+}
+
+// shownParameters are parameters that the user sees and that have no effect.
+var shownParameters = []string{"documentinfo", "documenttype"}
+
+// maxShown is the longest parameter that the user sees, in bytes.
+const maxShown = 1024
+
+// shown returns the shown parameters.
+func (p parameterList) shown() map[string]string {
+	shown := map[string]string{}
+	for _, name := range shownParameters {
+		if p[name] != "" {
+			shown[name] = string(p[name])
+		}
+	}
+	return shown
+}
+
+// proposeSignature creates a transaction that signs.
+func (o *Operating) proposeSignature(ctx context.Context, docs *documents, action policy.Action, r *transactionRequest) (*operation.Operation, error) {
+	order, err := o.transactionOrder(docs, r)
+	if err != nil {
+		return nil, err
 	}
 	order.Snapshot = snapshotOf(ctx)
 	if order.Package = action == policy.SignDocuments; !order.Package && len(order.Inputs) > 1 {
-		return "", fault.New(fault.InvalidParameters, "OperationCode 2 (SignDocument) has one document: want 4 (SignDocuments) for several")
+		return nil, fault.New(fault.InvalidParameters, "OperationCode 2 (SignDocument) has one document: want 4 (SignDocuments) for several")
 	}
 	rest.Concerning(ctx, certificateObject(order.Certificate))
-	op, err := o.Operations.Propose(ctx, rest.Caller(ctx), order)
-	if err != nil {
-		return "", err
-	}
-	rest.Concerning(ctx, operationObject(op, order.Certificate))
-	return op.ID, nil
+	return o.sign(ctx, order, operation.Always)
 }
 
 // transactionOrder reads the parameters and the documents of a transaction.
 func (o *Operating) transactionOrder(docs *documents, r *transactionRequest) (*signing.OperationOrder, error) {
 	b := &r.Body
-	order := &signing.OperationOrder{Form: operation.FormTransaction, Arguments: map[string]string{}}
-	names := map[string]string{} // parameters that are not of the signature, by their names in lower case
-	own := map[string]*string{"signaturetype": &order.Type, "certificateid": &order.Certificate, "pincode": &order.PIN}
-	signature := map[string]rest.Blob{}
-	for _, p := range b.Parameters {
-		name := strings.TrimSpace(string(p.Name))
-		if _, twice := signature[name]; twice {
-			return nil, fault.Newf(fault.InvalidParameters, "Parameters: %.64q is given twice", name)
-		}
-		folded := strings.ToLower(name)
-		to, mine := own[folded]
-		if !mine && folded != "documentinfo" && folded != "documenttype" {
-			signature[name] = p.Value
-			continue
-		}
-		text, err := p.Value.Text()
-		if err != nil {
-			return nil, recoded(err, fault.InvalidParameters)
-		}
-		if _, twice := names[folded]; twice {
-			return nil, fault.Newf(fault.InvalidParameters, "Parameters: %.64q is given twice", name)
-		}
-		if names[folded] = text; mine {
-			*to = text
-		} else if text != "" {
-			order.Arguments[folded] = text
-		}
+	texts, signature, err := r.split(append([]string{"signaturetype", "certificateid", "pincode"}, shownParameters...))
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if order.Params, order.Original, err = readParameters(docs, o.Operations, "Parameters", signature); err != nil {
+	order := &signing.OperationOrder{
+		Form: operation.FormTransaction, Arguments: texts.shown(),
+		Type: string(texts["signaturetype"]), Certificate: string(texts["certificateid"]), PIN: string(texts["pincode"]),
+	}
+	if order.Params, order.Original, err = readParameters(docs, o.Signatures, "Parameters", signature); err != nil {
 		return nil, err
 	}
 	if order.Type == "" {
@@ -115,7 +138,7 @@ func (o *Operating) transactionOrder(docs *documents, r *transactionRequest) (*s
 	case !b.Document.Empty() && len(b.Documents) > 0:
 		return nil, fault.New(fault.InvalidParameters, "Document and Documents are both given: send one of them")
 	case !b.Document.Empty():
-		in := signing.Input{Name: names["documentinfo"]}
+		in := signing.Input{Name: string(texts["documentinfo"])}
 		if in.Content, err = docs.Open(b.Document); err != nil {
 			return nil, err
 		}
@@ -137,38 +160,190 @@ func (o *Operating) transactionOrder(docs *documents, r *transactionRequest) (*s
 	return order, nil
 }
 
+// proposeAct creates a transaction that changes keys or certificates.
+func (a *API) proposeAct(ctx context.Context, t transaction, r *transactionRequest) (*operation.Operation, error) {
+	b := &r.Body
+	if !b.Document.Empty() || len(b.Documents) > 0 {
+		return nil, fault.Newf(fault.InvalidParameters, "OperationCode %s (%s) has no documents: leave Document and Documents out", b.OperationCode, t.action)
+	}
+	list, _, err := r.split(nil)
+	if err != nil {
+		return nil, err
+	}
+	shown := list.shown()
+	for _, name := range shownParameters {
+		if len(shown[name]) > maxShown {
+			return nil, fault.Newf(fault.InvalidParameters, "Parameters: %s has more than %d bytes", name, maxShown)
+		}
+	}
+	if list["certificateid"]+list["activecertid"] == "" && t.action != policy.CreateRequest {
+		return nil, fault.New(fault.InvalidParameters, "Parameters: CertificateID is missing")
+	}
+	request, err := t.read(list)
+	if err != nil {
+		return nil, err
+	}
+	op, _, err := a.order(ctx, request, operation.FormTransaction, operation.Always, shown)
+	return op, err
+}
+
+// take removes a parameter and returns the first of several names that has a value.
+func (p parameterList) take(names ...string) (value rest.Text) {
+	for _, name := range names {
+		if value == "" {
+			value = p[name]
+		}
+		delete(p, name)
+	}
+	return value
+}
+
+func (p parameterList) creation() (act, error) {
+	if p["algid"] == "" {
+		return p.request(nil)
+	}
+	var r generating
+	r.Body.AlgID, r.Body.ParametersOid, r.Body.PinCode = p.take("algid"), p.take("parametersoid"), p.take("pincode")
+	return r, nil
+}
+
+func (p parameterList) renewal() (act, error) {
+	return p.request(map[string]rest.Text{"RequestType": "Renew", "ActiveCertId": p.take("certificateid", "activecertid")})
+}
+
+func (p parameterList) newPIN() (act, error) {
+	var r changingPIN
+	r.ID, r.Body.OldPin, r.Body.NewPin = string(p.take("certificateid")), p.take("oldpin", "pincode"), p.take("newpin")
+	return r, nil
+}
+
+func (p parameterList) revocation() (act, error) {
+	if strings.EqualFold(string(p["requesttype"]), "RevokeRequest") {
+		return p.request(map[string]rest.Text{"ActiveCertId": p.take("certificateid", "activecertid"), "ActiveCertPin": p.take("pincode", "activecertpin")})
+	}
+	return p.status("REVOKED"), nil
+}
+
+// status returns a request to change the status of a certificate.
+func (p parameterList) status(status rest.Text) act {
+	r := settingStatus{ID: string(p.take("certificateid"))}
+	r.Body.Status, r.Body.PinCode = status, p.take("pincode")
+	r.Body.RevocationInfo.RevocationReason = p.take("revocationreason")
+	r.Body.RevocationInfo.RevocationComments = p.take("revocationcomments")
+	return r
+}
+
+// request returns a request for a certificate with all parameters that are left.
+func (p parameterList) request(more map[string]rest.Text) (act, error) {
+	var r requesting
+	b := &r.Body
+	b.AuthorityID, b.Template, b.PinCode = p.take("caid", "authorityid"), p.take("certtemplateoid", "templateoid", "template"), p.take("pincode")
+	if b.AuthorityID == "" {
+		b.AuthorityID = "0" // the first of the policy
+	}
+	var err error
+	if b.DistinguishedName, err = readName(string(p.take("certsubjectname", "distinguishedname"))); err != nil {
+		return nil, err
+	}
+	b.Parameters = map[string]rest.Text{}
+	for name, value := range p {
+		if !slices.Contains(shownParameters, name) {
+			b.Parameters[name] = value
+		}
+	}
+	maps.Copy(b.Parameters, more)
+	return r, nil
+}
+
+// readName reads a distinguished name: the text form of RFC 4514, such as
+// "CN=Petrov,O=Horns", or a JSON object. The keys are those of DistinguishedName.
+func readName(text string) (map[string]rest.Text, error) {
+	text = strings.TrimSpace(text)
+	name := map[string]rest.Text{}
+	if strings.HasPrefix(text, "{") {
+		var values map[string]string
+		if err := rest.ReadJSON(text, &values); err != nil {
+			return nil, fault.New(fault.InvalidSubject, "CertSubjectName: want a name such as CN=Petrov,O=Horns, or a JSON object of texts with each part once").With(err)
+		}
+		for key, value := range values {
+			name[key] = rest.Text(value)
+		}
+		return name, nil
+	}
+	for text != "" {
+		key, rest1, found := strings.Cut(text, "=")
+		key = strings.TrimSpace(key)
+		key = strings.TrimPrefix(strings.TrimPrefix(key, "OID."), "oid.")
+		value, left, ok := readValue(rest1)
+		if _, twice := name[key]; !found || !ok || key == "" || twice {
+			return nil, fault.New(fault.InvalidSubject, "CertSubjectName: want a name such as CN=Petrov,O=Horns with each part once")
+		}
+		name[key] = rest.Text(value)
+		text = left
+	}
+	return name, nil
+}
+
+// readValue reads a value up to a separator. Quotes and backslashes protect characters.
+func readValue(text string) (value, left string, ok bool) {
+	var b strings.Builder
+	text = strings.TrimLeft(text, " ")
+	quoted := strings.HasPrefix(text, `"`)
+	i, end := 0, 0 // spaces from end on do not belong to the value
+	if quoted {
+		i = 1
+	}
+	for ; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text):
+			if digits := text[i+1 : min(i+3, len(text))]; len(digits) == 2 {
+				if value, err := hex.DecodeString(digits); err == nil {
+					b.Write(value)
+					i, end = i+2, b.Len()
+					continue
+				}
+			}
+			i++
+			b.WriteByte(text[i])
+			end = b.Len()
+		case c == '\\':
+			return "", "", false
+		case quoted && c == '"':
+			left = strings.TrimLeft(text[i+1:], " ")
+			if left != "" && !strings.ContainsRune(",;+", rune(left[0])) {
+				return "", "", false
+			}
+			return b.String(), strings.TrimPrefix(left, left[:min(1, len(left))]), true
+		case !quoted && strings.IndexByte(",;+", c) >= 0:
+			return b.String()[:end], text[i+1:], true
+		default:
+			b.WriteByte(c)
+			if c != ' ' {
+				end = b.Len()
+			}
+		}
+	}
+	return b.String()[:end], "", !quoted
+}
+
 // onlyPIN is the fault of a request with a confirmed token that says what to sign.
 func onlyPIN() error {
 	return fault.New(fault.InvalidOperation, "the access token is that of a confirmed operation: send {} or {\"Signature\":{\"PinCode\":...}}, the documents and parameters are those that were confirmed")
 }
 
-// carryOut carries out the operation that the token of the caller was issued for.
-func (o *Operating) carryOut(ctx context.Context, form operation.Form, pin string, keep func(context.Context, *operation.Operation) (func(context.Context) error, error)) (*operation.Operation, error) {
-	who := rest.Caller(ctx)
-	rest.Concerning(ctx, "operation "+who.Confirmation)
-	op, err := o.Operations.Confirmed(ctx, who, &signing.ConfirmedOrder{
-		ID: who.Confirmation, Form: form, PIN: pin, Snapshot: snapshotOf(ctx), Keep: keep,
-	})
-	if err != nil {
-		return nil, err
-	}
-	rest.Afterwards(ctx, op)
-	return op, nil
-}
-
 // signConfirmed answers the result of a transaction in the form of v1.
 func (a *API) signConfirmed(ctx context.Context, s *signature) (any, error) {
-	pin := ""
+	var c claim
 	if s != nil {
-		if s.Type != "" || s.CertificateID != "" || len(s.Parameters) > 0 {
-			return nil, onlyPIN()
-		}
-		pin = string(s.PinCode)
+		c = claim{pin: string(s.PinCode), more: s.Type != "" || s.CertificateID != "" || len(s.Parameters) > 0}
 	}
-	if a.operations == nil {
+	switch {
+	case c.more:
+		return nil, onlyPIN()
+	case a.deps.Operations == nil:
 		return nil, fault.New(fault.InvalidOperation, "this installation makes no transactions")
 	}
-	op, err := a.operations.carryOut(ctx, operation.FormTransaction, pin, nil)
+	op, err := a.deps.Operations.carryOut(ctx, operation.FormTransaction, signs, c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -179,9 +354,5 @@ func (a *API) signConfirmed(ctx context.Context, s *signature) (any, error) {
 	for i := range op.Documents {
 		outcomes[i] = signing.Outcome{Result: op.Documents[i].Content, Err: op.Documents[i].Fault}
 	}
-	answer, err := newBatchAnswer(outcomes)
-	if err != nil {
-		return nil, err
-	}
-	return rest.JSON{Content: answer}, nil
+	return newBatchAnswer(outcomes)
 }

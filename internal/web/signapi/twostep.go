@@ -47,10 +47,10 @@ func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (p
 	if order.Document, err = docs.Open(body.Document); err != nil {
 		return none, err
 	}
-	if order.Params, order.Original, err = readParameters(docs, a.signer, "SignatureParams", body.SignatureParams); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, a.deps.Signer, "SignatureParams", body.SignatureParams); err != nil {
 		return none, err
 	}
-	prepared, err := a.signer.Prepare(ctx, rest.Caller(ctx), order)
+	prepared, err := a.deps.Signer.Prepare(ctx, rest.Caller(ctx), order)
 	if err != nil {
 		return none, err
 	}
@@ -98,14 +98,14 @@ func (a *API) postSign(ctx context.Context, docs *documents, r postSignRequest) 
 			return rest.Stream{}, err
 		}
 	}
-	if order.Params, order.Original, err = readParameters(docs, a.signer, "SignatureParams", body.SignatureParams); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, a.deps.Signer, "SignatureParams", body.SignatureParams); err != nil {
 		return rest.Stream{}, err
 	}
 	order.Keep = func(ctx context.Context, r signing.Result) (kept signing.Beside, err error) {
 		kept.Entry, kept.Record, err = rest.KeepEntry(ctx, rest.Stream{Content: r})
 		return kept, err
 	}
-	completed, err := a.signer.Complete(ctx, rest.Caller(ctx), order)
+	completed, err := a.deps.Signer.Complete(ctx, rest.Caller(ctx), order)
 	if err != nil {
 		return rest.Stream{}, err
 	}
@@ -193,10 +193,10 @@ func (a *API) enhanceOne(ctx context.Context, docs *documents, message rest.Blob
 	if order.Document, err = docs.Open(message); err != nil {
 		return rest.Stream{}, err
 	}
-	if order.Params, order.Original, err = readParameters(docs, a.signer, where, parameters); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, a.deps.Signer, where, parameters); err != nil {
 		return rest.Stream{}, err
 	}
-	result, err := a.signer.Enhance(ctx, rest.Caller(ctx), order)
+	result, err := a.deps.Signer.Enhance(ctx, rest.Caller(ctx), order)
 	if err != nil {
 		return rest.Stream{}, err
 	}

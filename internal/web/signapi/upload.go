@@ -56,12 +56,11 @@ func (o *Operating) upload(ctx context.Context, docs *documents, r uploadRequest
 		common = *b.Signature
 	}
 	if rest.Caller(ctx).Confirmation != "" {
-		if len(b.Documents) > 0 || b.IsAsync != "" || b.Callback != "" || b.ForceConfirmation != "" || common.Type != "" || len(common.Parameters) > 0 || common.CertificateID != "" {
-			return rest.JSON{}, onlyPIN()
-		}
-		var carryOut operationRequest
-		carryOut.Body.Signature = &operationSignature{PinCode: common.PinCode}
-		return o.start(ctx, docs, carryOut)
+		return o.confirmed(ctx, claim{
+			pin: string(common.PinCode),
+			more: len(b.Documents) > 0 || b.IsAsync != "" || b.Callback != "" || b.ForceConfirmation != "" ||
+				common.Type != "" || len(common.Parameters) > 0 || common.CertificateID != "",
+		})
 	}
 	if len(b.Documents) == 0 {
 		return rest.JSON{}, fault.New(fault.ContentRequired, "Documents is missing or empty: send the documents to sign")
@@ -71,15 +70,14 @@ func (o *Operating) upload(ctx context.Context, docs *documents, r uploadRequest
 		d := &b.Documents[i]
 		data[i] = binary{RefID: d.RefID, Content: d.Content, ContentInfo: d.Name, RelatedRefID: d.RelatedRefID}
 	}
-	var kept keptAnswer
-	order, err := o.order(docs, data, &operationSignature{CertificateID: common.CertificateID, PinCode: common.PinCode}, &kept)
+	order, err := o.order(docs, data, &operationSignature{CertificateID: common.CertificateID, PinCode: common.PinCode})
 	if err == nil {
 		err = o.setWays(docs, order, b.Documents, common)
 	}
 	if err != nil {
 		return rest.JSON{}, err
 	}
-	answer, err := o.begin(ctx, order, &kept, b.IsAsync, b.Callback, b.ForceConfirmation)
+	answer, err := o.orderSignatures(ctx, order, b.IsAsync, b.Callback, b.ForceConfirmation)
 	return answer, ofUpload(err)
 }
 
@@ -91,7 +89,7 @@ func (o *Operating) setWays(docs *documents, order *signing.OperationOrder, list
 		if s.Type == "" {
 			return 0, fault.Newf(fault.InvalidSignatureParams, "%s.Type is missing: name the type of the signature", where)
 		}
-		params, original, err := readParameters(docs, o.Operations, where+".Parameters", s.Parameters)
+		params, original, err := readParameters(docs, o.Signatures, where+".Parameters", s.Parameters)
 		if err != nil {
 			return 0, err
 		}
@@ -138,29 +136,4 @@ func ofUpload(err error) error {
 	named := *f
 	named.Message = message
 	return &named
-}
-
-// begin starts the order of a request. kept is the answer that the order keeps.
-func (o *Operating) begin(ctx context.Context, order *signing.OperationOrder, kept *keptAnswer, async, callback, force rest.Text) (answer rest.JSON, err error) {
-	order.Snapshot = snapshotOf(ctx)
-	order.Callback = strings.TrimSpace(string(callback))
-	for _, flag := range []struct {
-		name string
-		text rest.Text
-		to   *bool
-	}{{"IsAsync", async, &order.Async}, {"ForceConfirmation", force, &order.ForceConfirmation}} {
-		if *flag.to, err = truth(flag.name, flag.text, false); err != nil {
-			return rest.JSON{}, err
-		}
-	}
-	rest.Concerning(ctx, fmt.Sprintf("%s, %d documents", certificateObject(order.Certificate), len(order.Inputs)))
-	op, err := o.Operations.Start(ctx, rest.Caller(ctx), order)
-	if err != nil {
-		return rest.JSON{}, err
-	}
-	rest.Afterwards(ctx, op)
-	if op == kept.op {
-		return kept.answer, nil
-	}
-	return o.answer(op)
 }

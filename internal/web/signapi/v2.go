@@ -5,6 +5,7 @@ package signapi
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tamga/internal/domain/audit"
@@ -14,20 +15,16 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// Operations carries out requests of v2; see [signing.Operations].
-type Operations interface {
+// Signatures makes orders of signatures; *signing.Operations satisfies it.
+type Signatures interface {
 	parameterForms
-	Start(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*operation.Operation, error)
-	Propose(ctx context.Context, who audit.Principal, o *signing.OperationOrder) (*operation.Operation, error)
-	Confirmed(ctx context.Context, who audit.Principal, o *signing.ConfirmedOrder) (*operation.Operation, error)
-	Find(ctx context.Context, who audit.Principal, id string) (*operation.Operation, error)
-	Active(ctx context.Context, who audit.Principal) ([]*operation.Operation, error)
-	Cancel(ctx context.Context, who audit.Principal, id string) error
+	Ordered(who audit.Principal, o *signing.OperationOrder, c operation.Confirming) (*operation.Order, error)
 }
 
-// Operating has the services that v2 of signing needs.
+// Operating has the services that carry out what users order, and the one that makes orders of signatures.
 type Operating struct {
 	Operations Operations
+	Signatures Signatures
 	// Realm is the name of the identity provider of the users.
 	Realm string
 }
@@ -73,25 +70,12 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 	b := &r.Body
 	s := b.Signature
 	if rest.Caller(ctx).Confirmation != "" {
-		if len(b.BinaryData) > 0 || b.ProcessingTemplateID != "" || b.IsAsync != "" || b.Callback != "" || b.ForceConfirmation != "" ||
-			s != nil && (s.Type != "" || len(s.Parameters) > 0 || s.CertificateID != "" || s.ProcessingTemplateID != "") {
-			return rest.JSON{}, onlyPIN()
-		}
-		pin := ""
+		c := claim{more: len(b.BinaryData) > 0 || b.ProcessingTemplateID != "" || b.IsAsync != "" || b.Callback != "" || b.ForceConfirmation != ""}
 		if s != nil {
-			pin = string(s.PinCode)
+			c.pin = string(s.PinCode)
+			c.more = c.more || s.Type != "" || len(s.Parameters) > 0 || s.CertificateID != "" || s.ProcessingTemplateID != ""
 		}
-		op, err := o.carryOut(ctx, operation.FormOperation, pin, func(ctx context.Context, op *operation.Operation) (func(context.Context) error, error) {
-			answer, err := o.answer(op)
-			if err != nil {
-				return nil, err
-			}
-			return rest.Keep(ctx, answer)
-		})
-		if err != nil {
-			return rest.JSON{}, err
-		}
-		return o.answer(op)
+		return o.confirmed(ctx, c)
 	}
 	switch {
 	case len(b.BinaryData) == 0 && (s == nil || s.Type == "" && len(s.Parameters) == 0):
@@ -102,8 +86,7 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 	case s == nil:
 		s = &operationSignature{}
 	}
-	var kept keptAnswer
-	order, err := o.order(docs, b.BinaryData, s, &kept)
+	order, err := o.order(docs, b.BinaryData, s)
 	if err != nil {
 		return rest.JSON{}, err
 	}
@@ -116,38 +99,90 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 	if order.Type == "" && order.Template == "" {
 		return rest.JSON{}, fault.New(fault.InvalidSignatureParams, "Signature is missing or has no Type: give it, or a ProcessingTemplateId")
 	}
-	return o.begin(ctx, order, &kept, b.IsAsync, b.Callback, b.ForceConfirmation)
+	return o.orderSignatures(ctx, order, b.IsAsync, b.Callback, b.ForceConfirmation)
 }
 
-// keptAnswer is the answer that was kept for an operation. The request returns this one, so that
-// thousands of documents are not rendered twice.
-type keptAnswer struct {
-	op     *operation.Operation
-	answer rest.JSON
+// orderSignatures begins the order of a request, and keeps and returns the answer.
+func (o *Operating) orderSignatures(ctx context.Context, order *signing.OperationOrder, async, callback, force rest.Text) (_ rest.JSON, err error) {
+	order.Snapshot = snapshotOf(ctx)
+	order.Callback = strings.TrimSpace(string(callback))
+	for _, flag := range []struct {
+		name string
+		text rest.Text
+		to   *bool
+	}{{"IsAsync", async, &order.Async}, {"ForceConfirmation", force, &order.ForceConfirmation}} {
+		if *flag.to, err = truth(flag.name, flag.text, false); err != nil {
+			return rest.JSON{}, err
+		}
+	}
+	object := signatureObject(order)
+	keep, answer := o.keeping(object)
+	order.Keep = keep
+	rest.Concerning(ctx, object)
+	op, err := o.sign(ctx, order, operation.Waits)
+	if err != nil {
+		return rest.JSON{}, err
+	}
+	return answer(op)
 }
 
-// operationObject returns an operation for an audit entry.
-func operationObject(op *operation.Operation, certificate string) string {
-	return fmt.Sprintf("operation %s, %s, %d documents", op.ID, certificateObject(certificate), len(op.Documents))
+// confirmed carries out what the token of the caller was issued for, and keeps and returns the answer.
+func (o *Operating) confirmed(ctx context.Context, c claim) (rest.JSON, error) {
+	if c.more {
+		return rest.JSON{}, onlyPIN()
+	}
+	keep, answer := o.keeping("")
+	op, err := o.carryOut(ctx, operation.FormOperation, signs, c, keep)
+	if err != nil {
+		return rest.JSON{}, err
+	}
+	return answer(op)
 }
 
-// order returns the order of the domain for a request, which sets kept.
-func (o *Operating) order(docs *documents, data []binary, s *operationSignature, kept *keptAnswer) (*signing.OperationOrder, error) {
+// sign begins what an order of signatures says.
+func (o *Operating) sign(ctx context.Context, order *signing.OperationOrder, c operation.Confirming) (*operation.Operation, error) {
+	ordered, err := o.Signatures.Ordered(rest.Caller(ctx), order, c)
+	if err != nil {
+		return nil, err
+	}
+	op, _, err := o.begin(ctx, ordered, signatureObject(order))
+	return op, err
+}
+
+// signatureObject returns what an order of signatures is about, for an audit entry.
+func signatureObject(o *signing.OperationOrder) string {
+	return fmt.Sprintf("%s, %d documents", certificateObject(o.Certificate), len(o.Inputs))
+}
+
+// keeping returns what keeps the answer for an operation about an object, and what answers the operation
+// afterwards: the kept answer, so that thousands of documents are not rendered twice, if there is one.
+func (o *Operating) keeping(object string) (keep operation.Keep, answer func(*operation.Operation) (rest.JSON, error)) {
+	var of *operation.Operation
+	var kept rest.JSON
+	keep = func(ctx context.Context, op *operation.Operation) (_ func(context.Context) error, err error) {
+		if kept, err = o.answer(op); err != nil {
+			return nil, err
+		}
+		of = op
+		rest.Concerning(ctx, operationObject(op.ID, object))
+		return rest.Keep(ctx, kept)
+	}
+	return keep, func(op *operation.Operation) (rest.JSON, error) {
+		if op == of {
+			return kept, nil
+		}
+		return o.answer(op)
+	}
+}
+
+// order returns the order of the domain for a request.
+func (o *Operating) order(docs *documents, data []binary, s *operationSignature) (*signing.OperationOrder, error) {
 	order := &signing.OperationOrder{
 		Type: string(s.Type), Certificate: string(s.CertificateID), PIN: string(s.PinCode), Template: string(s.ProcessingTemplateID),
 		Inputs: make([]signing.Input, len(data)),
-		Keep: func(ctx context.Context, op *operation.Operation) (func(context.Context) error, error) {
-			answer, err := o.answer(op)
-			if err != nil {
-				return nil, err
-			}
-			*kept = keptAnswer{op, answer}
-			rest.Concerning(ctx, operationObject(op, string(s.CertificateID)))
-			return rest.Keep(ctx, answer)
-		},
 	}
 	var err error
-	if order.Params, order.Original, err = readParameters(docs, o.Operations, "Signature.Parameters", s.Parameters); err != nil {
+	if order.Params, order.Original, err = readParameters(docs, o.Signatures, "Signature.Parameters", s.Parameters); err != nil {
 		return nil, err
 	}
 	for i := range data {
@@ -170,24 +205,27 @@ func (o *Operating) order(docs *documents, data []binary, s *operationSignature,
 
 // result is our addition: the state of an operation, for clients that cannot receive
 // callbacks.
-func (o *Operating) result(ctx context.Context, r struct {
-	ID string `path:"id"`
-}) (rest.JSON, error) {
-	op, err := o.Operations.Find(ctx, rest.Caller(ctx), r.ID)
+func (o *Operating) result(ctx context.Context, r onOperation) (rest.JSON, error) {
+	op, err := o.find(ctx, r.ID)
 	if err != nil {
 		return rest.JSON{}, err
 	}
-	rest.Afterwards(ctx, op)
-	rest.Concerning(ctx, "operation "+op.ID)
 	return o.answer(op)
+}
+
+func (o *Operating) find(ctx context.Context, id string) (*operation.Operation, error) {
+	op, err := o.Operations.Find(ctx, rest.Caller(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	rest.Afterwards(ctx, op)
+	rest.Concerning(ctx, operationObject(op.ID, ""))
+	return op, nil
 }
 
 func (o *Operating) answer(op *operation.Operation) (rest.JSON, error) {
 	p, err := o.render(op)
-	if err != nil {
-		return rest.JSON{}, err
-	}
-	return rest.JSON{Content: p}, nil
+	return rest.JSON{Content: p}, err
 }
 
 // Render returns the body of a callback.
@@ -196,46 +234,49 @@ func (o *Operating) Render(op *operation.Operation) (signing.Result, error) { re
 // render returns an operation in the form of the signing service.
 func (o *Operating) render(op *operation.Operation) (*pieces, error) {
 	answer := newOperation(op.ID, op.Owner, o.Realm, op.CompleteBefore, nil, op.Fault)
-	waiting := documentInProgress
-	switch op.State {
-	case operation.Created, operation.Challenged:
-		answer.Status = operationCreated
-		return withContents(answer, nil, nil)
-	case operation.Confirmed:
-		answer.Status = operationProcessing
-	case operation.Completed:
-		answer.Status = operationCompleted
-	case operation.Declined:
-		answer.Status, waiting = operationError, documentDeclined
-	default:
-		answer.Status, waiting = operationError, documentError
+	status := statuses[op.State]
+	answer.Status = status.operation
+	p, err := headOf(answer)
+	if err != nil {
+		return nil, err
 	}
-	if len(op.Documents) == 0 { // a change of keys or certificates
-		return withContents(answer, nil, nil)
+	if answer.Status == operationCreated || len(op.Documents) == 0 { // none: a change of keys or certificates
+		p.add("null}}")
+		return p, nil
 	}
-	documents := make([]processedDocument, len(op.Documents))
-	contents := make([]signing.Result, len(op.Documents))
+	p.text = slices.Grow(p.text, documentRoom*len(op.Documents))
+	p.contents = make([]inserted, 0, len(op.Documents))
+	p.add(`{"ProcessedDocuments":[`)
 	for i := range op.Documents {
-		p := &op.Documents[i]
-		d := &documents[i]
-		*d = processedDocument{
-			RefID: rest.OrNull(p.RefID), ContentInfo: rest.OrNull(p.Name),
-			OriginalRefID: rest.OrNull(p.OriginalRef), OriginalContentInfo: rest.OrNull(p.OriginalName),
-			Status: waiting,
-		}
-		switch failed := p.Fault; {
-		case p.Declined:
-			d.Status = documentDeclined
-			if failed != nil {
-				d.Error, d.ErrorDescription = &failed.Code, &failed.Message
-			}
+		d := &op.Documents[i]
+		failed, content, shown := d.Fault, signing.Result(nil), status.document
+		switch {
+		case d.Declined:
+			shown = documentDeclined
 		case failed != nil:
-			d.Status, d.Error, d.ErrorDescription = documentError, &failed.Code, &failed.Message
-		case p.Over():
-			d.Status, contents[i] = documentCompleted, p.Content
-		case op.Fault != nil:
-			d.Error, d.ErrorDescription = &op.Fault.Code, &op.Fault.Message
+			shown = documentError
+		case d.Over():
+			shown, content = documentCompleted, d.Content
+		default:
+			failed = op.Fault
 		}
+		one := processedDocument{
+			RefID: rest.OrNull(d.RefID), ContentInfo: rest.OrNull(d.Name),
+			OriginalRefID: rest.OrNull(d.OriginalRef), OriginalContentInfo: rest.OrNull(d.OriginalName), Status: shown,
+		}
+		one.Error, one.ErrorDescription = saying(failed)
+		if i > 0 {
+			p.add(",")
+		}
+		// Reflection for each of thousands of documents takes longer than their signatures.
+		p.text = one.appendHead(p.text)
+		if content == nil {
+			p.add("null}")
+			continue
+		}
+		p.content(content)
+		p.add("}")
 	}
-	return withContents(answer, documents, contents)
+	p.add("]}}}")
+	return p, nil
 }

@@ -26,9 +26,14 @@ type starter struct{ seen *signing.OperationOrder }
 
 func (s *starter) Parameter(string) signing.Parameter { return signing.Parameter{} }
 
-func (s *starter) Start(_ context.Context, who audit.Principal, o *signing.OperationOrder) (*operation.Operation, error) {
+func (s *starter) Ordered(who audit.Principal, o *signing.OperationOrder, _ operation.Confirming) (*operation.Order, error) {
 	s.seen = o
-	op := &operation.Operation{ID: "00000000-0000-4000-8000-000000000001", Owner: who, State: operation.Completed, CompleteBefore: time.Unix(1_700_000_000, 0)}
+	return &operation.Order{Owner: who}, nil
+}
+
+func (s *starter) Start(_ context.Context, ordered *operation.Order) (*operation.Operation, any, error) {
+	o := s.seen
+	op := &operation.Operation{ID: "00000000-0000-4000-8000-000000000001", Owner: ordered.Owner, State: operation.Completed, CompleteBefore: time.Unix(1_700_000_000, 0)}
 	for _, in := range o.Inputs {
 		p := operation.Document{OriginalRef: in.RefID, OriginalName: in.Name, Related: in.RelatedRefID}
 		switch f, failed := fault.As(in.Err); {
@@ -37,7 +42,7 @@ func (s *starter) Start(_ context.Context, who audit.Principal, o *signing.Opera
 		case in.Content != nil:
 			text, err := io.ReadAll(io.NewSectionReader(in.Content, 0, in.Content.Size()))
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			p.Name, p.Content = "name", bytes.NewReader(reversed(text))
 		default:
@@ -47,10 +52,10 @@ func (s *starter) Start(_ context.Context, who audit.Principal, o *signing.Opera
 	}
 	if o.Keep != nil { // reads the contents a first time, as the real one does
 		if _, err := o.Keep(context.Background(), op); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return op, nil
+	return op, nil, nil
 }
 
 func (*starter) Find(context.Context, audit.Principal, string) (*operation.Operation, error) {
@@ -61,12 +66,8 @@ func (*starter) Active(context.Context, audit.Principal) ([]*operation.Operation
 	return nil, nil
 }
 
-func (*starter) Propose(context.Context, audit.Principal, *signing.OperationOrder) (*operation.Operation, error) {
-	return nil, fault.New(fault.MethodNotConfirmed, "no method")
-}
-
-func (*starter) Confirmed(context.Context, audit.Principal, *signing.ConfirmedOrder) (*operation.Operation, error) {
-	return nil, fault.New(fault.InvalidTransaction, "not confirmed")
+func (*starter) CarryOut(context.Context, audit.Principal, *operation.Claim) (*operation.Operation, any, error) {
+	return nil, nil, fault.New(fault.InvalidTransaction, "not confirmed")
 }
 
 func (*starter) Cancel(context.Context, audit.Principal, string) error {
@@ -89,7 +90,7 @@ func v2Door(t testing.TB) (http.Handler, *starter) {
 			return ctx, who, err
 		},
 		Audit: discardAudit{}, Log: slog.New(slog.DiscardHandler),
-	}, (&Operating{Operations: s, Realm: "realm"}).routes(func(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
+	}, (&Operating{Operations: s, Signatures: s, Realm: "realm"}).routes(func(ctx context.Context, who audit.Principal) (*signing.Intake, error) {
 		return service.NewIntake(ctx, snapshotFor(who))
 	}))
 	return mux, s
