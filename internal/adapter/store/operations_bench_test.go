@@ -108,7 +108,7 @@ func newPastOperations(b testing.TB, url string, ended int) *pastOperations {
 	crowd.AddUsers(pastUsers)
 	for i := range pastOpen {
 		o := p.one(i, storetest.CrowdID(i%100))
-		o.DueAt = p.now.Add(-time.Duration(i) * time.Millisecond)
+		o.DueAt = p.now.Add(time.Duration(i)*time.Millisecond - 2*time.Hour)
 		p.add(b.Context(), b, o)
 	}
 	over := p.one(pastOpen, storetest.CrowdID(0))
@@ -189,7 +189,8 @@ var pastCalls = []struct {
 		if err != nil || !found {
 			return fmt.Errorf("%v, %w", found, err)
 		}
-		return p.PostponeOperation(ctx, r.ID, "token", p.now.Add(-time.Millisecond), true, nil)
+		// Behind the others, at a time of its own.
+		return p.PostponeOperation(ctx, r.ID, "token", p.now.Add(time.Duration(n)*time.Millisecond-time.Hour), true, nil)
 	}, false},
 	{"ClaimNextConfirmed", func(ctx context.Context, p *pastOperations, n int) error {
 		_, found, err := p.ClaimNext(ctx, true, p.lease(), p.now)
