@@ -52,7 +52,7 @@ func (t leased) claimNext(db *DB, due, columns string) string {
 	due = t.open + " AND due_at <= $3 AND leased_until <= $3 AND " + due
 	key := t.key[0]
 	return "UPDATE " + t.table + " SET lease = $1, leased_until = $2, attempts = attempts + 1 WHERE " + key +
-		" = (SELECT " + key + " FROM " + t.table + " WHERE " + due + " ORDER BY due_at, " + key + " LIMIT 1" + db.skipLocked() + ") AND " + due +
+		" = (SELECT " + key + " FROM " + t.table + " WHERE " + due + " ORDER BY due_at LIMIT 1" + db.skipLocked() + ") AND " + due +
 		" RETURNING " + columns
 }
 
