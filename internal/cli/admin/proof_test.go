@@ -56,21 +56,24 @@ func TestProof(t *testing.T) {
 	w.Tokens["demo"] = w.Token()
 	certificate := w.Cert("gost2012-256", false).ID
 	documents := []string{"first document", "second document", "third document"}
+	created := func(path string, body map[string]any) string {
+		t.Helper()
+		body["ForceConfirmation"] = true
+		status, answer := w.Call("POST", path, w.Tokens["demo"], body)
+		var made struct{ Operation struct{ ID, Status string } }
+		if err := json.Unmarshal(answer, &made); err != nil || status != 200 || made.Operation.Status != "Created" {
+			t.Fatalf("%d %s", status, answer)
+		}
+		return made.Operation.ID
+	}
+	signature := map[string]any{"Type": "CAdES", "CertificateId": certificate, "Parameters": map[string]any{"CADESType": "BES", "IsDetached": "false"}}
 	create := func() string {
 		t.Helper()
 		var data []map[string]any
 		for i, d := range documents {
 			data = append(data, map[string]any{"Content": []byte(d), "ContentInfo": fmt.Sprintf("договор %d.txt", i)})
 		}
-		status, answer := w.Call("POST", "/api/v2/signature", w.Tokens["demo"], map[string]any{
-			"BinaryData": data, "ForceConfirmation": true,
-			"Signature": map[string]any{"Type": "CAdES", "CertificateId": certificate, "Parameters": map[string]any{"CADESType": "BES", "IsDetached": "false"}},
-		})
-		var made struct{ Operation struct{ ID, Status string } }
-		if err := json.Unmarshal(answer, &made); err != nil || status != 200 || made.Operation.Status != "Created" {
-			t.Fatalf("%d %s", status, answer)
-		}
-		return made.Operation.ID
+		return created("/api/v2/signature", map[string]any{"BinaryData": data, "Signature": signature})
 	}
 	type challenge struct {
 		AccessToken, Error string
@@ -238,6 +241,27 @@ func TestProof(t *testing.T) {
 		if err := verify(text); err == nil {
 			t.Errorf("the export is accepted after a change of %s", name)
 		}
+	}
+
+	// In several ways, on a device that has said at a poll that it can show them.
+	device("poll")
+	mixed := created("/api/tamga/operations", map[string]any{"Signature": signature, "Documents": []any{
+		map[string]any{"Name": "a.txt", "Content": []byte(documents[0])},
+		map[string]any{"Name": "b.txt", "Content": []byte(documents[1]), "Signature": map[string]any{"Type": "CMS", "Parameters": map[string]any{"IsDetached": "true"}}},
+	}})
+	c = choose(confirming(map[string]any{"OperationId": mixed}), choice)
+	device("approve", mixed, "--yes")
+	sign(confirming(map[string]any{"ChallengeResponse": map[string]any{"TextChallengeResponse": []any{map[string]any{"RefId": c.Challenge.ContextData.RefID}}}}).AccessToken)
+	command = tamgatest.Run(t.Context(), "", "operation", "proof", mixed, "--data", w.Dir)
+	if err := verify([]byte(command.Out)); err != nil || command.Failure != nil {
+		t.Errorf("the export is refused: %v, %v\n%s", err, command.Failure, command.Out)
+	}
+	must(t, json.Unmarshal([]byte(command.Out), &proof))
+	other("what", "fields", "ways", 1, "signature_type")(proof)
+	changed, err := json.Marshal(proof)
+	must(t, err)
+	if verify(changed) == nil {
+		t.Error("the export is accepted after a change of the type of one document")
 	}
 
 	// By a code, which is in no export.
