@@ -74,18 +74,21 @@ func (s *Sign) several(c *cli.Console) error {
 	defer answer.Close()
 	bar.Stage(c.Text("receiving"), -1)
 	done := make([]signedFile, 0, len(list))
+	var failed error // of an output, which is no fault of the answer
 	op, err := readOperation(bar.Reader(answer), func(d *processedDocument) error {
 		if len(done) == len(list) {
-			return errors.New("the server answered with more documents than files were sent")
+			return errors.New("more documents than files were sent")
 		}
 		one, err := list[len(done)].write(d, s.Force)
-		done = append(done, one)
+		done, failed = append(done, one), err
 		return err
 	})
 	bar.Clear()
 	switch {
 	case c.Context.Err() != nil:
 		return c.Context.Err()
+	case failed != nil:
+		return failed
 	case err != nil:
 		return fmt.Errorf("the answer of the signing service: %w", err)
 	case op.Status == "Created":
