@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"tamga/internal/cli"
 	"tamga/internal/files"
@@ -52,6 +53,12 @@ func (s *Sign) several(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
+	defer clear(pin)
+	return s.together(c, cl, pin, list)
+}
+
+// together signs files in one operation. If the user must confirm it, it waits for that.
+func (s *Sign) together(c *cli.Console, cl *client, pin []byte, list []*signFile) error {
 	request := &signRequest{certificate: strings.TrimSpace(s.Cert), pin: pin, files: list}
 	defer request.wipe()
 
@@ -71,11 +78,28 @@ func (s *Sign) several(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Close()
 	bar.Stage(c.Text("receiving"), -1)
-	done := make([]signedFile, 0, len(list))
+	op, done, err := s.receive(c, bar.Reader(answer), list)
+	err = errors.Join(err, answer.Close())
+	bar.Clear()
+	if err == nil && op.waits() {
+		op, done, err = s.await(c, cl, op, list)
+	}
+	switch {
+	case err != nil:
+		return err
+	case op.Error != "":
+		return fmt.Errorf("nothing is signed: %s", cli.Printable(strings.TrimSpace(op.Error+" "+op.ErrorDescription)))
+	case len(done) != len(list):
+		return errors.New("the server answered with fewer documents than files were sent")
+	}
+	return s.report(c, done)
+}
+
+// receive reads the answer of an operation, and writes the results in it.
+func (s *Sign) receive(c *cli.Console, answer io.Reader, list []*signFile) (op operationHead, done []signedFile, err error) {
 	var failed error // of an output, which is no fault of the answer
-	op, err := readOperation(bar.Reader(answer), func(d *processedDocument) error {
+	op, err = readOperation(answer, func(d *processedDocument) error {
 		if len(done) == len(list) {
 			return errors.New("more documents than files were sent")
 		}
@@ -83,21 +107,50 @@ func (s *Sign) several(c *cli.Console) error {
 		done, failed = append(done, one), err
 		return err
 	})
-	bar.Clear()
 	switch {
 	case c.Context.Err() != nil:
-		return c.Context.Err()
+		return op, done, c.Context.Err()
 	case failed != nil:
-		return failed
+		return op, done, failed
 	case err != nil:
-		return fmt.Errorf("the answer of the signing service: %w", err)
-	case op.Status == "Created":
-		return errors.Join(cl.cancel(c.Context, op.ID), errors.New("the server wants the user to confirm the signatures, which this program cannot ask for; nothing is signed, sign the files on the pages of the server"))
-	case len(done) != len(list):
-		return errors.New("the server answered with fewer documents than files were sent")
+		return op, done, fmt.Errorf("the answer of the signing service: %w", err)
 	}
-	return s.report(c, done)
+	return op, done, nil
 }
+
+// await waits until the user has confirmed an operation and the server has carried it out. If this program is
+// stopped, it cancels the operation.
+func (s *Sign) await(c *cli.Console, cl *client, op operationHead, list []*signFile) (_ operationHead, done []signedFile, err error) {
+	id := op.ID
+	fmt.Fprint(c.Stderr, c.Text("Confirm the signatures on your device or at %s. This program waits; Ctrl-C cancels them.\n", cl.page("/confirm/"+url.PathEscape(id))))
+	defer func() {
+		if c.Context.Err() == nil {
+			return
+		}
+		ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context), tokenTimeout)
+		defer stop()
+		err = errors.Join(err, cl.cancel(ctx, id))
+	}()
+	for op.waits() {
+		select {
+		case <-c.Context.Done():
+			return op, nil, c.Context.Err()
+		case <-time.After(awaitEvery):
+		}
+		answer, err := cl.operation(c.Context, id)
+		if err != nil {
+			return op, nil, err
+		}
+		op, done, err = s.receive(c, answer, list)
+		if err := errors.Join(err, answer.Close()); err != nil {
+			return op, done, err
+		}
+	}
+	return op, done, nil
+}
+
+// awaitEvery is the time between two questions whether an operation has ended.
+const awaitEvery = 500 * time.Millisecond
 
 // one returns a file with the type and the parameters that the flags say for it.
 func (s *Sign) one(c *cli.Console, name string) (*signFile, error) {
@@ -213,8 +266,11 @@ type processedDocument struct {
 	Content                 []byte
 }
 
-// operationHead is what an answer says of an operation before its result.
-type operationHead struct{ ID, Status string }
+// operationHead is what an answer says of an operation apart from its result.
+type operationHead struct{ ID, Status, Error, ErrorDescription string }
+
+// waits reports whether the operation has not ended.
+func (o *operationHead) waits() bool { return o.Status == "Created" || o.Status == "Processing" }
 
 // readOperation reads the answer of an operation and calls each for its documents, one after the other: only one
 // of them is in memory.
@@ -230,6 +286,10 @@ func readOperation(r io.Reader, each func(d *processedDocument) error) (op opera
 				return d.Decode(&op.ID)
 			case "status":
 				return d.Decode(&op.Status)
+			case "error":
+				return d.Decode(&op.Error)
+			case "errordescription":
+				return d.Decode(&op.ErrorDescription)
 			case "result":
 				return object(d, func(key string) error {
 					if !strings.EqualFold(key, "ProcessedDocuments") {
@@ -333,7 +393,11 @@ func (s *Sign) report(c *cli.Console, done []signedFile) error {
 		}
 	}
 	if s.JSON {
-		if err := json.NewEncoder(c.Stdout).Encode(done); err != nil {
+		var all any = done
+		if len(s.Files) == 1 {
+			all = done[0]
+		}
+		if err := json.NewEncoder(c.Stdout).Encode(all); err != nil {
 			return err
 		}
 	} else {
@@ -351,6 +415,43 @@ func (s *Sign) report(c *cli.Console, done []signedFile) error {
 		return fmt.Errorf("%d of %d files are not signed", failed, len(done))
 	}
 	return nil
+}
+
+// page returns the address of a page of the server.
+func (cl *client) page(path string) string {
+	u, err := url.Parse(cl.server)
+	if err != nil {
+		return cl.server
+	}
+	return u.Scheme + "://" + u.Host + path
+}
+
+// operation asks for the state of an operation, with its results once it has ended. The caller closes the answer. A
+// token is valid for a shorter time than users take to confirm, so the program gets another one.
+func (cl *client) operation(ctx context.Context, id string) (io.ReadCloser, error) {
+	for again := false; ; again = true {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, cl.server+"/api/v2/signature/"+url.PathEscape(id), nil)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Accept", "application/json")
+		req.Header.Set("Authorization", "Bearer "+cl.token)
+		resp, err := cl.http.Do(req)
+		if err != nil {
+			return nil, unreachable("signing service", err)
+		}
+		if resp.StatusCode == http.StatusOK {
+			return resp.Body, nil
+		}
+		refused := readRefusal(resp, "the signing service")
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusUnauthorized || cl.grant == nil || again {
+			return nil, refused
+		}
+		if err := cl.signIn(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // cancel cancels an operation.

@@ -3,8 +3,10 @@
 package client_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -91,8 +93,70 @@ func operationsIn(t *testing.T, s *tamgatest.Server) []string {
 	return list
 }
 
-// An operation that the user must confirm is cancelled, since this program cannot ask. Answers that are no
-// operation write nothing.
+// TestSignConfirmed waits for the user's confirmation of one file and of several. Then the server signs by itself.
+func TestSignConfirmed(t *testing.T) {
+	w := tamgatest.StartUMS(t, "--set", "confirmation.codes.resend=1s")
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"a", "b"} {
+		tamgatest.WriteFile(t, filepath.Join(dir, name), name)
+	}
+	const phone = "79250000078"
+	user := "/ums/user/" + w.Dev.User.ID
+	w.OK(tamgatest.Ours, "POST", user+"/phones", `"`+phone+`"`)
+	for _, path := range []string{"/phones/" + phone + "/confirm", "/phones/" + phone + "/secondaryauth", "/authmethod/otpviasms?level=1"} {
+		w.OK(tamgatest.Ours, "POST", user+path, "")
+	}
+	w.OK(tamgatest.Ours, "POST", user+"/operationpolicy", "[2, 4]")
+	w.Tokens["user"] = w.TokenOf(w.Dev.User.Login, w.Dev.User.Password)
+	for _, files := range [][]string{{"a"}, {"a", "b"}} {
+		for _, answer := range []string{"confirm", "decline"} {
+			ended := make(chan tamgatest.Result, 1)
+			go func() {
+				ended <- tamgatest.Run(t.Context(), "", append([]string{"sign", "--force", "--data", w.Dir}, files...)...)
+			}()
+			var waiting []struct{ ID string }
+			for len(waiting) == 0 {
+				select {
+				case r := <-ended:
+					t.Fatalf("%v ended: %v %s", files, r.Failure, r.Err)
+				default:
+				}
+				w.OK("user", "GET", "/operations", "").Into(t, &waiting)
+			}
+			id := waiting[0].ID
+			if answer == "decline" {
+				w.OK("user", "DELETE", "/operations/"+id, "")
+				if r := <-ended; r.Failure == nil {
+					t.Errorf("%v: a cancelled operation is a success", files)
+				}
+				continue
+			}
+			ask := func(more string) (got struct {
+				Challenge struct{ ContextData struct{ RefID string } }
+			}) {
+				t.Helper()
+				w.OK("user", "POST", "/v2.0/confirmation", fmt.Sprintf(`{"Resource":%q,"ClientId":%q%s}`, w.Dev.Resource, w.Dev.ClientID, more)).Into(t, &got)
+				return got
+			}
+			ref := ask(fmt.Sprintf(`,"OperationId":%q`, id)).Challenge.ContextData.RefID
+			ask(fmt.Sprintf(`,"ChallengeResponse":{"TextChallengeResponse":[{"RefId":%q,"Value":%q}]}`, ref, w.Code(phone)))
+			r := <-ended
+			if r.Failure != nil || !strings.Contains(r.Err, "/confirm/"+id) {
+				t.Fatalf("%v: %v\n%s", files, r.Failure, r.Err)
+			}
+			for _, name := range files {
+				args := []string{"verify", name + ".sig", "--original", name, "--ca", w.Path(w.Dev.CAPEM)}
+				if v := tamgatest.Run(t.Context(), "", args...); v.Failure != nil {
+					t.Errorf("%s: %v\n%s", name, v.Failure, v.Out)
+				}
+			}
+		}
+	}
+}
+
+// An operation that the user must confirm is cancelled when the program is stopped. Answers that are no operation
+// write nothing.
 func TestSignSeveralAnswers(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -100,6 +164,7 @@ func TestSignSeveralAnswers(t *testing.T) {
 		tamgatest.WriteFile(t, filepath.Join(dir, name), name)
 	}
 	var answer, cancelled string
+	ctx, stop := context.WithCancel(t.Context())
 	var sent map[string]any
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /SignServer/api/tamga/operations", func(w http.ResponseWriter, r *http.Request) {
@@ -110,17 +175,22 @@ func TestSignSeveralAnswers(t *testing.T) {
 		io.WriteString(w, answer)
 	})
 	mux.HandleFunc("DELETE /STS/operations/{id}", func(w http.ResponseWriter, r *http.Request) { cancelled = r.PathValue("id") })
+	mux.HandleFunc("GET /SignServer/api/v2/signature/{id}", func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, answer)
+		stop() // while the program waits
+	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	tamgatest.WriteFile(t, filepath.Join(dir, "token"), "t")
 	tamgatest.WriteFile(t, filepath.Join(dir, "pin"), "12")
 	run := func() tamgatest.Result {
-		return tamgatest.Run(t.Context(), "", "sign", "a", "b", "--cert", "7", "--pin-file", "pin", "--server", server.URL+"/SignServer", "--token-file", "token")
+		return tamgatest.Run(ctx, "", "sign", "a", "b", "--cert", "7", "--pin-file", "pin", "--server", server.URL+"/SignServer", "--token-file", "token")
 	}
 	answer = `{"Operation":{"Id":"x/1","Status":"Created","Result":null}}`
-	if r := run(); r.Failure == nil || !strings.Contains(r.Failure.Error(), "confirm") || cancelled != "x/1" {
+	if r := run(); r.Failure == nil || !strings.Contains(r.Err, "/confirm/x%2F1") || cancelled != "x/1" {
 		t.Errorf("%v, cancelled %q", r.Failure, cancelled)
 	}
+	ctx = t.Context()
 	b64 := base64.StdEncoding.EncodeToString
 	document := func(name string) any {
 		return map[string]any{"Name": name, "Content": b64([]byte(name)),

@@ -105,7 +105,22 @@ func (s *Sign) Run(c *cli.Console) error {
 	}
 	request.pin = pin
 	defer request.wipe()
-	return s.exchange(c, cl, request, output)
+	err = s.exchange(c, cl, request, output)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.code == "authn_method_not_confirmed" && s.confirmable(output) {
+		file, err := s.one(c, s.File)
+		if err != nil {
+			return err
+		}
+		return s.together(c, cl, pin, []*signFile{file})
+	}
+	return err
+}
+
+// confirmable reports whether the file can be sent a second time, in an operation that the user confirms.
+func (s *Sign) confirmable(output string) bool {
+	info, err := os.Stat(s.File)
+	return err == nil && info.Mode().IsRegular() && s.Original == "" && output != "-"
 }
 
 // exchange sends the request and writes the answer. After an error there is no output file.

@@ -88,13 +88,14 @@ type Form string
 const (
 	FormOperation   Form = "operation"   // v2
 	FormTransaction Form = "transaction" // v1
+	FormUpload      Form = "upload"      // our own interface for files, of the command line
 	FormPage        Form = "page"        // the pages of the service
 	FormChange      Form = "change"      // changes of the account
 )
 
 // startsAlone lists the forms whose operations are carried out as soon as they are confirmed. A client of
 // the others comes back with the token of the confirmation, unless its order is asynchronous.
-var startsAlone = map[Form]bool{FormPage: true, FormChange: true}
+var startsAlone = map[Form]bool{FormUpload: true, FormPage: true, FormChange: true}
 
 // Renderer makes the answer to store of an operation of a form and a kind. It runs inside the transaction
 // of Run.Spend, maybe several times, and depends on its arguments alone.

@@ -198,7 +198,7 @@ func (r *Stored) decline(indexes []int) error {
 
 // returnsResults reports whether inline results are returned after the answer to the request, except by a
 // repeated call of what was confirmed.
-func (r *Stored) returnsResults() bool { return r.Async || r.Callback != "" }
+func (r *Stored) returnsResults() bool { return r.StartsAlone() || r.Callback != "" }
 
 // UnderWay is an operation that has not ended, as an operator sees it in a list.
 type UnderWay struct {

@@ -21,14 +21,14 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// What users order here as operations comes in two forms, v1 (operation.FormTransaction) and v2
-// (operation.FormOperation):
+// What users order here as operations comes in three forms, v1 (operation.FormTransaction), v2
+// (operation.FormOperation) and uploads (operation.FormUpload):
 //
 //	               ordered by              read by                        answered by
 //	signatures v1  POST /documents         sign: no operation             Stream, or newBatchAnswer for a batch
 //	           v1  POST /transactions      proposeSignature               the identifier
 //	           v2  POST /v2/signature      start                          Operating.render, also for callbacks
-//	           v2  POST /tamga/operations  upload                         Operating.render, also for callbacks
+//	       upload  POST /tamga/operations  upload                         Operating.render, also for callbacks
 //	acts       v1  the row of acts         act.plan                       row.answer, stored with the operation
 //	           v1  POST /transactions      transaction.read, act.plan      the identifier
 //	           v2  the row, below /v2      act.plan                       row.answer, stored with the operation

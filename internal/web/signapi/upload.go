@@ -10,6 +10,7 @@ import (
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
@@ -56,7 +57,7 @@ func (o *Operating) upload(ctx context.Context, docs *documents, r uploadRequest
 		common = *b.Signature
 	}
 	if rest.Caller(ctx).Confirmation != "" {
-		return o.confirmed(ctx, claim{
+		return o.confirmed(ctx, operation.FormUpload, claim{
 			pin: string(common.PinCode),
 			more: len(b.Documents) > 0 || b.IsAsync != "" || b.Callback != "" || b.ForceConfirmation != "" ||
 				common.Type != "" || len(common.Parameters) > 0 || common.CertificateID != "",
@@ -77,6 +78,7 @@ func (o *Operating) upload(ctx context.Context, docs *documents, r uploadRequest
 	if err != nil {
 		return rest.JSON{}, err
 	}
+	order.Form = operation.FormUpload
 	answer, err := o.orderSignatures(ctx, order, b.IsAsync, b.Callback, b.ForceConfirmation)
 	return answer, ofUpload(err)
 }

@@ -75,7 +75,7 @@ func (o *Operating) start(ctx context.Context, docs *documents, r operationReque
 			c.pin = string(s.PinCode)
 			c.more = c.more || s.Type != "" || len(s.Parameters) > 0 || s.CertificateID != "" || s.ProcessingTemplateID != ""
 		}
-		return o.confirmed(ctx, c)
+		return o.confirmed(ctx, operation.FormOperation, c)
 	}
 	switch {
 	case len(b.BinaryData) == 0 && (s == nil || s.Type == "" && len(s.Parameters) == 0):
@@ -127,12 +127,12 @@ func (o *Operating) orderSignatures(ctx context.Context, order *signing.Operatio
 }
 
 // confirmed carries out what the token of the caller was issued for, and keeps and returns the answer.
-func (o *Operating) confirmed(ctx context.Context, c claim) (rest.JSON, error) {
+func (o *Operating) confirmed(ctx context.Context, f operation.Form, c claim) (rest.JSON, error) {
 	if c.more {
 		return rest.JSON{}, onlyPIN()
 	}
 	keep, answer := o.keeping("")
-	op, err := o.carryOut(ctx, operation.FormOperation, signs, c, keep)
+	op, err := o.carryOut(ctx, f, signs, c, keep)
 	if err != nil {
 		return rest.JSON{}, err
 	}

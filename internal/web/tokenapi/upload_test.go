@@ -74,10 +74,11 @@ func TestConfirmedUpload(t *testing.T) {
 	if err := json.Unmarshal(body, &result); status != 200 || err != nil || result.Operation.Status != "Completed" || len(result.Operation.Result.ProcessedDocuments) != 4 {
 		t.Fatalf("%d %s", status, body)
 	}
-	for _, path := range []string{path, "/api/v2/signature"} { // the answers have the same form
-		if status, again := c.Call("POST", path, done.AccessToken, map[string]any{}); status != 200 || !bytes.Equal(again, body) {
-			t.Errorf("repeated at %s: %d %.300s", path, status, again)
-		}
+	if status, again := c.Call("POST", path, done.AccessToken, map[string]any{}); status != 200 || !bytes.Equal(again, body) {
+		t.Errorf("repeated: %d %.300s", status, again)
+	}
+	if status, other := c.Call("POST", "/api/v2/signature", done.AccessToken, map[string]any{}); status != 400 || !bytes.Contains(other, []byte("invalid_operation")) {
+		t.Errorf("carried out by v2: %d %.300s", status, other)
 	}
 
 	authorities, err := x509gost.ParseCertificates(tamgatest.ReadFile(t, c.Path(c.Dev.CAPEM)))
