@@ -82,13 +82,26 @@ func (s *Service) carryOut(ctx context.Context, who audit.Principal, c *Claim) (
 	if s.deps.Confirmations == nil {
 		return nil, nil, fault.New(fault.InvalidOperation, "this installation makes no confirmations")
 	}
+	row, found, err := s.deps.Store.FindOperation(ctx, normalID(c.ID))
+	if err == nil && found {
+		err = row.read()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if found && row.repeats(who, s.now()) {
+		op, err := s.again(ctx, row, c)
+		return op, nil, err
+	}
 	record, done, err := s.deps.Confirmations.Ready(ctx, who, c.ID)
 	if err != nil {
 		return nil, nil, err
 	}
-	if done {
-		op, err := s.again(ctx, record.ID, c)
-		return op, nil, err
+	if done { // meanwhile, unless it is no operation
+		if _, err := s.fitting(ctx, record.ID, c); err != nil {
+			return nil, nil, err
+		}
+		return nil, nil, errBusy
 	}
 	l, err := s.leases(s.settings.Lease).New()
 	if err != nil {
@@ -99,7 +112,7 @@ func (s *Service) carryOut(ctx context.Context, who audit.Principal, c *Claim) (
 		return nil, nil, err
 	}
 	if !leased {
-		row, err := s.fitting(ctx, record.ID, c)
+		row, err = s.fitting(ctx, record.ID, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -169,10 +182,16 @@ func (s *Service) fitting(ctx context.Context, id string, c *Claim) (*Stored, er
 	return row, row.fits(c)
 }
 
-// again returns an operation that was carried out before, with its answer or its results.
-func (s *Service) again(ctx context.Context, id string, c *Claim) (*Operation, error) {
-	row, err := s.fitting(ctx, id, c)
-	if err != nil {
+// repeats reports whether a request of who gets what was done, because the user has confirmed it and an earlier
+// request of the same client, or a process without a request, has carried it out.
+func (r *Stored) repeats(who audit.Principal, now time.Time) bool {
+	return r.State == Completed && !r.ConfirmBefore.IsZero() && now.Before(r.CompleteBefore) && who.UserID != "" &&
+		r.Owner.UserID == who.UserID && r.Owner.ClientID == who.ClientID
+}
+
+// again returns an operation that was carried out before, with its answer or its results. row has been read.
+func (s *Service) again(ctx context.Context, row *Stored, c *Claim) (*Operation, error) {
+	if err := row.fits(c); err != nil {
 		return nil, err
 	}
 	k, err := s.kind(row.Operation.Kind)
