@@ -61,7 +61,7 @@ func TestOperationEndsBeside(t *testing.T) {
 	o.Use(d.docs)
 	cancel := func(id string) func() { return func() { d.must(other.Cancel(ctx, d.who, id)) } }
 	propose := func() string {
-		op, err := o.Propose(ctx, d.who, d.order(o))
+		op, err := propose(ctx, o, d.who, d.order(o))
 		d.must(err)
 		d.must(op.Close())
 		return op.ID

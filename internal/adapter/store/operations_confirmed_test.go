@@ -401,6 +401,12 @@ func (d *desk) results() int {
 	return n
 }
 
+// propose creates an operation that its user must confirm.
+func propose(ctx context.Context, o *signing.Operations, who audit.Principal, order *signing.OperationOrder) (*operation.Operation, error) {
+	order.ForceConfirmation = true
+	return o.Start(ctx, who, order)
+}
+
 func confirmedOrder(id string) *signing.ConfirmedOrder {
 	return &signing.ConfirmedOrder{ID: id, Form: operation.FormOperation}
 }
@@ -488,7 +494,7 @@ func TestConfirmedOperations(t *testing.T) {
 
 			// Documents that the user declined are not signed.
 			part := d.order(o)
-			op, err = o.Propose(ctx, d.who, part)
+			op, err = propose(ctx, o, d.who, part)
 			d.must(err)
 			d.approve(op.ID, 0)
 			before := d.keys.signed
@@ -507,7 +513,7 @@ func TestConfirmedOperations(t *testing.T) {
 			// A time-stamp service that does not respond.
 			stamped := d.order(o)
 			stamped.Params = map[string]string{"IsDetached": "False", "CADESType": "T"}
-			op, err = o.Propose(ctx, d.who, stamped)
+			op, err = propose(ctx, o, d.who, stamped)
 			d.must(err)
 			d.approve(op.ID)
 			results := d.results()
@@ -530,15 +536,15 @@ func TestConfirmedOperations(t *testing.T) {
 			// Refusals at creation store nothing.
 			bad := d.order(o)
 			bad.PIN = "no"
-			_, err = o.Propose(ctx, d.who, bad)
+			_, err = propose(ctx, o, d.who, bad)
 			d.is("a wrong PIN at creation", err, fault.InvalidPIN)
 			d.usable = false
-			_, err = o.Propose(ctx, d.who, d.order(o))
+			_, err = propose(ctx, o, d.who, d.order(o))
 			d.is("a user without a method", err, fault.MethodNotConfirmed)
 			d.usable = true
 
 			// Cancelling.
-			op, err = o.Propose(ctx, d.who, d.order(o))
+			op, err = propose(ctx, o, d.who, d.order(o))
 			d.must(err)
 			d.must(o.Cancel(ctx, d.who, op.ID))
 			d.must(o.Cancel(ctx, d.who, op.ID))
@@ -595,7 +601,7 @@ func TestConfirmedChanged(t *testing.T) {
 		"related":     document(1, "related", foreign),
 		"certificate": func(string) { d.keys.other = sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "another") },
 	} {
-		op, err := o.Propose(ctx, d.who, d.order(o))
+		op, err := propose(ctx, o, d.who, d.order(o))
 		d.must(err)
 		d.approve(op.ID)
 		change(op.ID)
@@ -623,7 +629,7 @@ func TestConfirmedDies(t *testing.T) {
 			for n, ended := 0, false; !ended; n++ {
 				for _, late := range []bool{false, true} {
 					o := d.live()
-					op, err := o.Propose(ctx, d.who, d.order(o))
+					op, err := propose(ctx, o, d.who, d.order(o))
 					d.must(err)
 					d.approve(op.ID)
 					results := d.results()
@@ -705,7 +711,7 @@ func TestUnansweredCommits(t *testing.T) {
 				t.Errorf("carried out: %s", seen)
 			}
 			unanswered("proposing", func(o *signing.Operations) error {
-				_, err := o.Propose(ctx, d.who, d.order(o))
+				_, err := propose(ctx, o, d.who, d.order(o))
 				return err
 			})
 			id = only("proposed")
@@ -742,7 +748,7 @@ func TestConfirmedStarts(t *testing.T) {
 				t.Helper()
 				order := d.order(o)
 				order.Async, order.Callback = true, "https://example.ru/"
-				op, err := o.Propose(ctx, d.who, order)
+				op, err := propose(ctx, o, d.who, order)
 				d.must(err)
 				return op.ID
 			}
@@ -859,7 +865,7 @@ func TestConfirmedDocument(t *testing.T) {
 	o := d.live()
 	ref := d.stored("two")
 	propose := func(order *signing.OperationOrder) string {
-		op, err := o.Propose(t.Context(), d.who, order)
+		op, err := propose(t.Context(), o, d.who, order)
 		d.must(err)
 		d.must(op.Close())
 		return op.ID

@@ -168,14 +168,14 @@ func TestStorageFull(t *testing.T) {
 				}
 			}
 			blobs.full = true
-			if op, err := o.Propose(ctx, d.who, order()); !errors.Is(err, syscall.ENOSPC) {
+			if op, err := propose(ctx, o, d.who, order()); !errors.Is(err, syscall.ENOSPC) {
 				t.Fatal(op, err)
 			}
 			if list, err := o.Active(ctx, d.who); err != nil || len(list) != 0 {
 				t.Errorf("an order that was not stored: %v, %v", list, err)
 			}
 			blobs.full = false
-			op, err := o.Propose(ctx, d.who, order())
+			op, err := propose(ctx, o, d.who, order())
 			d.must(err)
 			d.approve(op.ID)
 			blobs.full = true

@@ -35,7 +35,7 @@ func TestConfirmedResults(t *testing.T) {
 				d := newDesk(t, engine.migrated(t))
 				d.settings.Keep = time.Second // shorter than the time to repeat
 				o := d.live()
-				op, err := o.Propose(ctx, d.who, &signing.OperationOrder{
+				op, err := propose(ctx, o, d.who, &signing.OperationOrder{
 					Type: "CAdES", Params: map[string]string{"IsDetached": "False", "CADESType": row.level}, PIN: "pin",
 					Inputs: []signing.Input{{Content: d.intake(o, strings.Repeat("x", row.size)), Name: "one.txt"}},
 				})
@@ -111,7 +111,7 @@ func TestConfirmedResults(t *testing.T) {
 			o := d.live()
 			order := d.order(o)
 			order.Async = true
-			op, err := o.Propose(t.Context(), d.who, order)
+			op, err := propose(t.Context(), o, d.who, order)
 			d.must(err)
 			contents := d.contents(op.ID)
 			d.approve(op.ID)

@@ -21,7 +21,7 @@ func TestConfirmedStatements(t *testing.T) {
 			store.Statements(d.world.operations.DB, func(query string, _ []any) { seen = append(seen, strings.Join(strings.Fields(query), " ")) })
 			order := d.order(d.live())
 			order.Inputs = slices.DeleteFunc(order.Inputs, func(in signing.Input) bool { return in.RefID != "" })
-			op, err := d.live().Propose(t.Context(), d.who, order)
+			op, err := propose(t.Context(), d.live(), d.who, order)
 			d.must(err)
 			d.approve(op.ID)
 			for _, c := range []struct {

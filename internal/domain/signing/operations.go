@@ -82,28 +82,15 @@ type Input struct {
 	Err          error // a fault of this input
 }
 
-// Start carries an operation out, or accepts it to be carried out later, or creates it as
-// Propose does if it needs a confirmation.
+// Start carries an operation out, or accepts it to be carried out later, or creates one that its user must
+// confirm. Then it checks everything that can be checked before: the PIN costs an attempt if it is wrong.
 //
 // Faults: invalid_parameters, those of Sign for errors of the whole operation, those of
-// Propose, and the fault of a single document. Several documents with different outcomes
+// confirm.Service.Create, and the fault of a single document. Several documents with different outcomes
 // are not a fault: the answer lists them. But with several ways, one that cannot be used refuses all. A
 // fault of one document is an [operation.OfDocument], and one of a way is an [OfWay].
 func (s *Operations) Start(ctx context.Context, who audit.Principal, o *OperationOrder) (*operation.Operation, error) {
-	return s.order(ctx, who, o, operation.Waits)
-}
-
-// Propose creates an operation that its user must confirm, whatever the policy says. It
-// checks everything that can be checked before: the PIN costs an attempt if it is wrong.
-// Confirmed carries the operation out.
-//
-// Faults besides those of Start: those of confirm.Service.Create.
-func (s *Operations) Propose(ctx context.Context, who audit.Principal, o *OperationOrder) (*operation.Operation, error) {
-	return s.order(ctx, who, o, operation.Always)
-}
-
-func (s *Operations) order(ctx context.Context, who audit.Principal, o *OperationOrder, c operation.Confirming) (*operation.Operation, error) {
-	order, err := s.Ordered(who, o, c)
+	order, err := s.Ordered(who, o, operation.Waits)
 	if err != nil {
 		return nil, err
 	}
