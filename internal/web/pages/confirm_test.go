@@ -347,6 +347,39 @@ func TestConfirm(t *testing.T) {
 	})
 }
 
+// TestWrongPINIsTriedOnce: the PIN of an order that is wrong by the time of its approval costs one attempt, whether the
+// page or another process tries it, and no more when the page is asked again.
+func TestWrongPINIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	p := newPersonWith(t, []string{"--set", "pin.attempts=3"}, "otpviasms", "mydss")
+	p.confirms(bitSignDocument)
+	b := p.browser
+	key := p.Cert("gost2012-256", true)
+	number, present := strconv.FormatInt(key.ID, 10), key.PIN
+	phone := p.device()
+	for _, by := range []string{"code", "device"} {
+		page := b.ok(b.upload("/sign", map[string]string{"certificate": number, "pin": present}, file{"file", by + ".txt", by}), "Waits for confirmation")
+		at := p.find(page, confirmLink)[1]
+		next := present + "1"
+		b.ok(b.post("/certificates/"+number+"/do/pin", url.Values{"pin": {present}, "new": {next}, "again": {next}}))
+		present = next
+		if by == "code" {
+			b.ok(b.post(at, url.Values{"choice": {"otpviasms"}}))
+			b.is(b.post(at, url.Values{"code": {p.Code(p.phone)}}), 400, "The PIN is wrong")
+		} else {
+			page = b.ok(b.get(at), "On the device")
+			page = b.ok(b.post(at, url.Values{"choice": {b.find(page, regexp.MustCompile(`name="choice" value="(mobile[^"]*)"`))[1]}}))
+			p.onPhone(phone, "approve", strings.TrimPrefix(at, "/confirm/"), "--number", b.find(page, shownNumber)[1], "--yes")
+		}
+		p.carriedOut(at)
+		for range 3 {
+			b.is(b.post(at, url.Values{"finish": {"yes"}}), 400, "The PIN is wrong")
+		}
+		b.is(b.post(at, url.Values{"finish": {"yes"}, "pin": {"000000"}}), 400, "The PIN is wrong")
+		b.ok(b.post(at, url.Values{"finish": {"yes"}, "pin": {present}}), "<td>Signed") // the last attempt
+	}
+}
+
 // TestUnderWay lists what waits for its user on a page of operators, who cancel it there. An
 // operator of another group does not see it.
 func TestUnderWay(t *testing.T) {
