@@ -99,9 +99,9 @@ func TestProof(t *testing.T) {
 		}}}})
 	}
 	// sign carries out a confirmed operation and returns the signed documents.
-	sign := func(token string) (list [][]byte) {
+	sign := func(path, token string) (list [][]byte) {
 		t.Helper()
-		status, answer := w.Call("POST", "/api/v2/signature", token, map[string]any{})
+		status, answer := w.Call("POST", path, token, map[string]any{})
 		var made struct {
 			Operation struct {
 				Status string
@@ -138,7 +138,7 @@ func TestProof(t *testing.T) {
 	c = choose(c, choice)
 	device("approve", approved, "--yes", "--decline", "1")
 	token := confirming(map[string]any{"ChallengeResponse": map[string]any{"TextChallengeResponse": []any{map[string]any{"RefId": c.Challenge.ContextData.RefID}}}}).AccessToken
-	signed := sign(token)
+	signed := sign("/api/v2/signature", token)
 
 	command := tamgatest.Run(t.Context(), "", "operation", "proof", approved, "--data", w.Dir)
 	if command.Failure != nil {
@@ -251,7 +251,7 @@ func TestProof(t *testing.T) {
 	}})
 	c = choose(confirming(map[string]any{"OperationId": mixed}), choice)
 	device("approve", mixed, "--yes")
-	sign(confirming(map[string]any{"ChallengeResponse": map[string]any{"TextChallengeResponse": []any{map[string]any{"RefId": c.Challenge.ContextData.RefID}}}}).AccessToken)
+	sign("/api/tamga/operations", confirming(map[string]any{"ChallengeResponse": map[string]any{"TextChallengeResponse": []any{map[string]any{"RefId": c.Challenge.ContextData.RefID}}}}).AccessToken)
 	command = tamgatest.Run(t.Context(), "", "operation", "proof", mixed, "--data", w.Dir)
 	if err := verify([]byte(command.Out)); err != nil || command.Failure != nil {
 		t.Errorf("the export is refused: %v, %v\n%s", err, command.Failure, command.Out)
@@ -271,7 +271,7 @@ func TestProof(t *testing.T) {
 	c = choose(c, sms)
 	code := w.Code("79251112233")
 	token = confirming(map[string]any{"ChallengeResponse": map[string]any{"TextChallengeResponse": []any{map[string]any{"RefId": c.Challenge.ContextData.RefID, "Value": code}}}}).AccessToken
-	sign(token)
+	sign("/api/v2/signature", token)
 	command = tamgatest.Run(t.Context(), "", "operation", "proof", coded, "--data", w.Dir)
 	if err := verify([]byte(command.Out)); err != nil || command.Failure != nil {
 		t.Errorf("the export is refused: %v, %v", err, command.Failure)
@@ -299,7 +299,7 @@ func TestProof(t *testing.T) {
 	}
 	c = choose(c, sms)
 	code = w.Code("79251112233")
-	sign(confirming(map[string]any{"ChallengeResponse": map[string]any{"TextChallengeResponse": []any{map[string]any{"RefId": c.Challenge.ContextData.RefID, "Value": code}}}}).AccessToken)
+	sign("/api/v2/signature", confirming(map[string]any{"ChallengeResponse": map[string]any{"TextChallengeResponse": []any{map[string]any{"RefId": c.Challenge.ContextData.RefID, "Value": code}}}}).AccessToken)
 	command = tamgatest.Run(t.Context(), "", "operation", "proof", relayed, "--data", w.Dir)
 	if !strings.Contains(command.Out, `"operator": "`+w.Dev.Operator.Login+`"`) || command.Failure != nil {
 		t.Errorf("the export does not say who acted for the user: %s, %v", command.Out, command.Failure)

@@ -84,6 +84,7 @@ func testConfirmationMatrix(t *testing.T, database string) {
 		"POST /documents":                  {{action: 2, body: one}, {action: 4, body: fields{"Documents": []any{inline}, "Signature": signature}}},
 		"POST /documents/packagesignature": {{action: 4, body: fields{"Documents": []any{inline}, "Signature": signature}}},
 		"POST /v2/signature":               {{action: 2, body: fields{"BinaryData": []any{inline}, "Signature": signature}}, {action: 4, body: fields{"BinaryData": []any{inline, inline}, "Signature": signature}}},
+		"POST /tamga/operations":           {{action: 2, body: fields{"Documents": []any{fields{"Content": []byte("x")}}, "Signature": signature}}, {action: 4, body: fields{"Documents": []any{fields{"Content": []byte("x")}, fields{"Content": []byte("y"), "Signature": fields{"Type": "CAdES", "Parameters": fields{"CADESType": "BES"}}}}, "Signature": signature}}},
 		"POST /requests":                   {{action: 16, body: fields{"AuthorityId": 1}}, {action: 64, body: fields{"Parameters": fields{"RequestType": "Renew", "ActiveCertId": certificate, "ActiveCertPin": firstPIN}}}},
 		"POST /keys/generate":              {{action: 16, body: fields{"AlgId": 11849}}},
 		"POST /certificates":               {{action: 16, body: fields{"Certificate": "bm90aGluZw=="}, fault: "invalid_certificate_format"}},
@@ -131,7 +132,7 @@ func testConfirmationMatrix(t *testing.T, database string) {
 		if !known {
 			t.Errorf("%s has no row", route)
 		}
-		v2 := strings.Contains(route, " /v2/")
+		v2 := strings.Contains(route, " /v2/") || strings.Contains(route, " /tamga/")
 		for i, r := range list {
 			name := fmt.Sprintf("%s, action %d", route, r.action)
 			before := state()
