@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -26,6 +27,7 @@ type signFile struct {
 	kind         string // Signature.Type
 	parameters   map[string]string
 	content      source
+	written      *signedFile // nil: not yet
 }
 
 // several signs several files in one operation, each by its own type and parameters.
@@ -122,32 +124,68 @@ func (s *Sign) receive(c *cli.Console, answer io.Reader, list []*signFile) (op o
 // stopped, it cancels the operation.
 func (s *Sign) await(c *cli.Console, cl *client, op operationHead, list []*signFile) (_ operationHead, done []signedFile, err error) {
 	id := op.ID
-	fmt.Fprint(c.Stderr, c.Text("Confirm the signatures on your device or at %s. This program waits; Ctrl-C cancels them.\n", cl.page("/confirm/"+url.PathEscape(id))))
-	defer func() {
-		if c.Context.Err() == nil {
-			return
-		}
-		ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context), tokenTimeout)
-		defer stop()
-		err = errors.Join(err, cl.cancel(ctx, id))
-	}()
+	fmt.Fprint(c.Stderr, c.Text("To confirm the signatures, open %s and choose how. This program waits; Ctrl-C cancels them.\n", cl.page("/confirm/"+url.PathEscape(id))))
 	for op.waits() {
 		select {
 		case <-c.Context.Done():
-			return op, nil, c.Context.Err()
+			return s.stop(c, cl, id, list)
 		case <-time.After(awaitEvery):
 		}
-		answer, err := cl.operation(c.Context, id)
-		if err != nil {
-			return op, nil, err
-		}
-		op, done, err = s.receive(c, answer, list)
-		if err := errors.Join(err, answer.Close()); err != nil {
+		if op, done, err = s.look(c, cl, id, list); c.Context.Err() != nil {
+			return s.stop(c, cl, id, list)
+		} else if err != nil && !passes(err) {
 			return op, done, err
+		} else if err != nil { // the server is started again, and the operation is still there
+			op.Status = "Created"
 		}
 	}
 	return op, done, nil
 }
+
+// look asks for the state of an operation, and writes its results once it has ended.
+func (s *Sign) look(c *cli.Console, cl *client, id string, list []*signFile) (op operationHead, done []signedFile, err error) {
+	answer, err := cl.operation(c.Context, id)
+	if err != nil {
+		return op, nil, err
+	}
+	op, done, err = s.receive(c, answer, list)
+	return op, done, errors.Join(err, answer.Close())
+}
+
+// passes reports whether an error of look may be over soon.
+func passes(err error) bool {
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return refused.status >= http.StatusInternalServerError || refused.status == http.StatusTooManyRequests
+	}
+	var away *net.OpError
+	return errors.As(err, &away) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// stop cancels an operation because this program is stopped. If it was carried out before that, its results are
+// written.
+func (s *Sign) stop(c *cli.Console, cl *client, id string, list []*signFile) (op operationHead, done []signedFile, err error) {
+	ctx, end := context.WithTimeout(context.WithoutCancel(c.Context), tokenTimeout)
+	defer end()
+	err = cl.cancel(ctx, id)
+	if err == nil {
+		return op, nil, stopped{}
+	}
+	last := *c
+	last.Context = ctx
+	if op, done, late := s.look(&last, cl, id, list); late == nil && !op.waits() {
+		return op, done, nil
+	}
+	return op, nil, fmt.Errorf("operation %s is not cancelled and may still be carried out: %w", cli.Printable(id), err)
+}
+
+// stopped is the error of a program that was stopped and has cancelled its operation.
+type stopped struct{}
+
+func (stopped) Error() string { return "cancelled: nothing is signed" }
+
+// Unwrap returns context.Canceled.
+func (stopped) Unwrap() error { return context.Canceled }
 
 // awaitEvery is the time between two questions whether an operation has ended.
 const awaitEvery = 500 * time.Millisecond
@@ -360,13 +398,20 @@ type signedFile struct {
 // write writes the result of a file, if it has one.
 func (f *signFile) write(d *processedDocument, force bool) (signedFile, error) {
 	one := signedFile{Input: f.name, Type: f.kind}
+	if f.written != nil { // by an answer that broke off later
+		return *f.written, nil
+	}
 	if d.Error != nil {
 		one.Error = *d.Error
 	}
 	if d.ErrorDescription != nil {
 		one.Reason = *d.ErrorDescription
 	}
-	if d.Status == "Created" || d.Status == "InProgress" || one.Error != "" {
+	switch {
+	case one.Error != "" || d.Status == "Created" || d.Status == "InProgress":
+		return one, nil
+	case d.Status == "Declined":
+		one.Error = "authentication_declined"
 		return one, nil
 	}
 	if len(d.Content) == 0 {
@@ -380,8 +425,12 @@ func (f *signFile) write(d *processedDocument, force bool) (signedFile, error) {
 	if _, err := out.Write(d.Content); err != nil {
 		return one, err
 	}
+	if err := out.Commit(); err != nil {
+		return one, err
+	}
 	one.File, one.Bytes = f.output, len(d.Content)
-	return one, out.Commit()
+	f.written = &one
+	return one, nil
 }
 
 // report prints what became of the files. The error is for those that are not signed.

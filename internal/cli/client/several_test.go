@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -215,5 +216,71 @@ func TestSignSeveralAnswers(t *testing.T) {
 				t.Errorf("%s: %s was written", text, name)
 			}
 		}
+	}
+}
+
+// TestSignAwaits: a program that waits for a confirmation outlives a restart of the server, says what the user
+// declined, and writes what was signed before it could cancel.
+func TestSignAwaits(t *testing.T) {
+	b64 := base64.StdEncoding.EncodeToString
+	const created, declined = `{"Operation":{"Id":"x","Status":"Created","Result":null}}`,
+		`{"Operation":{"Status":"Error","Result":{"ProcessedDocuments":[{"Status":"Declined"},{"Status":"Declined"}]}}}`
+	completed := `{"Operation":{"Status":"Completed","Result":{"ProcessedDocuments":[{"Status":"Completed","Content":"` + b64([]byte("A")) + `"},{"Status":"Completed","Content":"` + b64([]byte("B")) + `"}]}}}`
+	for name, c := range map[string]struct {
+		answers    []string // "stop": the program is stopped before it
+		err, says  string
+		written    bool
+		mayNotStop bool
+	}{
+		"restarted":  {answers: []string{"gone", "503", completed[:len(completed)-70], completed}, says: "a.sig: written", written: true},
+		"declined":   {answers: []string{created, declined}, err: "2 of 2 files", says: "a: not signed: authentication_declined"},
+		"stopped":    {answers: []string{"stop"}, err: "cancelled: nothing is signed"},
+		"too late":   {answers: []string{"stop", completed}, says: "a.sig: written", written: true, mayNotStop: true},
+		"no results": {answers: []string{"stop", created}, err: "x is not cancelled", mayNotStop: true},
+		"refused":    {answers: []string{"404"}, err: "404"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			for _, file := range []string{"a", "b", "token"} {
+				tamgatest.WriteFile(t, filepath.Join(dir, file), file)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			mux := http.NewServeMux()
+			mux.HandleFunc("POST /SignServer/api/tamga/operations", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, created) })
+			mux.HandleFunc("DELETE /STS/operations/{id}", func(w http.ResponseWriter, _ *http.Request) {
+				if c.mayNotStop {
+					w.WriteHeader(http.StatusBadRequest)
+				}
+			})
+			mux.HandleFunc("GET /SignServer/api/v2/signature/{id}", func(w http.ResponseWriter, _ *http.Request) {
+				answer := c.answers[0]
+				c.answers = c.answers[1:]
+				switch answer {
+				case "gone":
+					panic(http.ErrAbortHandler)
+				case "404", "503":
+					status, _ := strconv.Atoi(answer)
+					w.WriteHeader(status)
+				case "stop":
+					stop()
+				default:
+					io.WriteString(w, answer)
+				}
+			})
+			server := httptest.NewServer(mux)
+			defer server.Close()
+			r := tamgatest.Run(ctx, "", "sign", "a", "b", "--server", server.URL+"/SignServer", "--token-file", "token")
+			failed := ""
+			if r.Failure != nil {
+				failed = r.Failure.Error()
+			}
+			if (c.err == "") != (failed == "") || !strings.Contains(failed, c.err) || !strings.Contains(r.Out+r.Err, c.says) {
+				t.Errorf("%q\n%s\n%s", failed, r.Out, r.Err)
+			}
+			if text, err := os.ReadFile("b.sig"); c.written != (err == nil) || c.written && string(text) != "B" {
+				t.Errorf("%q, %v", text, err)
+			}
+		})
 	}
 }
