@@ -90,7 +90,7 @@ var rows = []row{
 		b.press(`main form button:not([name]):not([type])`)
 		b.wait(`a[href^="/signed/document/"]`)
 	}},
-	{name: "signed-refused", who: demo, path: "/signed?operations=1", refused: true},
+	{name: "signed-refused", who: demo, path: "/signed?operation=1", refused: true},
 
 	{name: "reference", path: "/reference"},
 	{name: "reference-operation", path: "/reference/GetUsers"},

@@ -33,9 +33,13 @@ func (op *Operation) overdue(now, leasedUntil time.Time) {
 	if op.State.Active() && !now.Before(op.CompleteBefore) && !now.Before(leasedUntil) {
 		op.State, op.CompletedAt = Expired, op.CompleteBefore
 	}
+	expired := "the operation was not carried out in time"
+	if !op.ConfirmBefore.IsZero() && op.ConfirmedAt.IsZero() {
+		expired = "the operation was not confirmed in time: begin it again"
+	}
 	why := map[State]*fault.Error{
 		Cancelled: fault.New(codeCancelled, "the operation was cancelled"),
-		Expired:   fault.New(codeExpired, "the operation was not carried out in time"),
+		Expired:   fault.New(codeExpired, expired),
 		Declined:  fault.New(codeDeclined, "the operation was declined"),
 	}[op.State]
 	if op.Fault == nil {
