@@ -57,6 +57,9 @@ func (r *rows) AddOperation(_ context.Context, o *operation.Stored, _ operation.
 	r.row = o
 	return true, nil
 }
+func (r *rows) FindOperation(context.Context, string) (*operation.Stored, bool, error) {
+	return nil, false, nil // not carried out before
+}
 func (r *rows) ClaimOperation(context.Context, string, lease.Lease, time.Time) (*operation.Stored, bool, error) {
 	r.leases++
 	row := *r.row
