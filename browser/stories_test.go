@@ -114,11 +114,11 @@ func TestSignAgain(t *testing.T) {
 			b.press(button)
 			b.wait(`main a[href^="/signed/all.zip"]`)
 
-			// A form that has signed a file is gone.
+			// A form that has signed a file is gone. The page of the operation says which one is not signed.
 			b.open("/sign")
 			b.attach(`input[name=file]`, "a.txt", "text", "b.pdf", "no PDF")
 			b.press(button)
-			b.wait(`main a[href^="/signed?"]`)
+			b.wait(`main a[href^="/signed/document/"]`)
 			if value[bool](b, `document.querySelector("main input[type=file]") !== null`) {
 				t.Error("files that are signed can be sent again")
 			}
