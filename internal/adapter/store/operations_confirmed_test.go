@@ -839,6 +839,18 @@ func TestConfirmedStarts(t *testing.T) {
 				called(code, id, "Completed")
 			}
 
+			// A wrong PIN of a request says nothing about the PIN of the order.
+			id = propose(d.live())
+			d.approve(id)
+			d.keys.down = fault.New(fault.InvalidPIN, "refused")
+			wrong := confirmedOrder(id)
+			wrong.PIN = "wrong"
+			_, err := d.live().Confirmed(ctx, d.who, wrong)
+			d.is("a wrong PIN of a request", err, fault.InvalidPIN)
+			d.keys.down = nil
+			next("the PIN of the order", d.live(), true)
+			called("the PIN of the order", id, "Completed")
+
 			// Without such a request it ends in time for the callback, by no further attempt.
 			id = propose(d.live())
 			d.approve(id)

@@ -124,7 +124,7 @@ func (s *Service) carryOut(ctx context.Context, who audit.Principal, c *Claim) (
 	r := &Run{PIN: c.PIN, service: s, who: who, record: &record, row: row, token: l.Token}
 	defer func() {
 		if err != nil {
-			err = errors.Join(s.newer(ctx, who, record.ID, err), s.release(context.WithoutCancel(ctx), row, l, err))
+			err = errors.Join(s.newer(ctx, who, record.ID, err), s.release(context.WithoutCancel(ctx), row, l, c, err))
 		}
 	}()
 	err = s.leases(s.settings.Lease).Hold(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
@@ -150,10 +150,11 @@ func (s *Service) carryOut(ctx context.Context, who audit.Principal, c *Claim) (
 	return &r.Operation, r.result, nil
 }
 
-// release ends the lease of a request that has failed. After a wrong PIN an operation that starts alone waits
-// for another request: an attempt without one would be wrong again.
-func (s *Service) release(ctx context.Context, row *Stored, l lease.Lease, err error) error {
-	if f, ok := fault.As(err); ok && f.Code == fault.InvalidPIN && row.StartsAlone() {
+// release ends the lease of a request that has failed. If the PIN of the order is wrong, an operation that starts
+// alone waits for another request: an attempt without one would be wrong again. A wrong PIN of the request says
+// nothing about the PIN of the order.
+func (s *Service) release(ctx context.Context, row *Stored, l lease.Lease, c *Claim, err error) error {
+	if f, ok := fault.As(err); ok && f.Code == fault.InvalidPIN && c.PIN == "" && row.StartsAlone() {
 		return s.awaitPIN(ctx, row, l, f)
 	}
 	return s.deps.Store.ReleaseOperation(ctx, row.ID, l.Token)
