@@ -21,7 +21,7 @@ import (
 	"tamga/sig"
 )
 
-// What may fail while an operation is under way, and the tests of it. Those of other packages run the whole program.
+// Failures while an operation is under way, and their tests. Tests of other packages run the whole program.
 //
 //	killed before the commit that ends it      TestKilled, TestConfirmedDies; tokenapi: TestConfirmedAndKilled
 //	killed after the commit, before the answer TestKilled, TestOperationsWalk; signapi: TestV2KilledWhileAsynchronous

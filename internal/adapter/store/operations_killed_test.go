@@ -584,7 +584,7 @@ func (k *killer) check(label string, want operation.State, answer string) {
 		k.t.Errorf("%s: %d results", label, got)
 	}
 	k.counts(label, "changes of the act", number(state == operation.Completed && k.Act), "SELECT COUNT(*) FROM user_groups WHERE name = '%s'", k.User)
-	// What was answered is found.
+	// The answer is found again.
 	if state == operation.Completed && !k.Act {
 		k.start()
 		found, err := k.o.Find(k.t.Context(), k.who, k.ID)

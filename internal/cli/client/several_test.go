@@ -60,7 +60,7 @@ func TestSignSeveral(t *testing.T) {
 		t.Errorf("the files are %d operations, want 1", len(after)-before)
 	}
 
-	// What fails is named, and the others are written.
+	// A file that fails is named, and the others are written.
 	if r = run("--type", "auto", "broken.pdf", "old.txt"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "1 of 2 files are not signed") ||
 		!strings.Contains(r.Err, "broken.pdf: not signed: invalid_content") || !strings.Contains(r.Out, "old.txt.sig: written") {
 		t.Errorf("%v %s %s", r.Failure, r.Out, r.Err)

@@ -61,7 +61,7 @@ type Verdict struct {
 	NotMe    bool      // the user has not begun it; never with Approved
 	SignedAt time.Time // earlier than now for a verdict that was made offline
 	Key      []byte    // public key of the device that signed it, a SubjectPublicKeyInfo; nil: not known
-	// Describes is that of the device.
+	// Describes is Approver.Describes.
 	Describes int
 }
 

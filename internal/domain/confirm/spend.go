@@ -68,7 +68,7 @@ func (s *Service) over(ctx context.Context, who audit.Principal, r *Record, step
 // OtherOperation is the fault of a request that does not carry out the operation of its
 // token.
 func OtherOperation() error {
-	return fault.New(fault.InvalidOperation, "the access token is that of an operation which another route carries out: send it to the route that ordered the operation")
+	return fault.New(fault.InvalidOperation, "the access token belongs to an operation of another route: send it to the route that ordered the operation")
 }
 
 // Confirmed returns a channel that has a value after this process has confirmed a record. Other

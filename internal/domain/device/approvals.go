@@ -62,7 +62,7 @@ type Verdict struct {
 	NotMe    bool      // the user has not begun it; never of an approval
 	SignedAt time.Time // by the clock of the device
 	Key      []byte    // of the device, a SubjectPublicKeyInfo
-	// Describes is that of the device, by its last poll.
+	// Describes is Device.Describes.
 	Describes int
 }
 

@@ -95,7 +95,7 @@ type secret struct {
 	Ways   map[int]map[string]string `json:"ways,omitempty"` // of KindSeveral, instead of Params
 }
 
-// newSecret returns a PIN and the secret parameters of each way, nil if there are none.
+// newSecret returns a PIN and the secret parameters of each way, nil without both.
 func newSecret(pin string, ways []map[string]string) *secret {
 	x := &secret{PIN: pin}
 	if len(ways) == 1 {

@@ -21,7 +21,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// What users order here as operations comes in three forms, v1 (operation.FormTransaction), v2
+// Operations are ordered here in three forms, v1 (operation.FormTransaction), v2
 // (operation.FormOperation) and uploads (operation.FormUpload):
 //
 //	               ordered by              read by                        answered by

@@ -105,7 +105,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// full returns fields of one way of which none is empty.
+// full returns fields of one way, each of them set.
 func full(t testing.TB) what.Fields {
 	digest := func(b byte) what.Hex { return bytes.Repeat([]byte{b}, what.Size) }
 	return what.Fields{
@@ -119,7 +119,7 @@ func full(t testing.TB) what.Fields {
 	}
 }
 
-// several returns fields of two ways of which none is empty.
+// several returns fields of two ways, each of them set.
 func several(t testing.TB) what.Fields {
 	f := full(t)
 	f.Ways = []what.Way{{f.SignatureType, f.Parameters}, {"PDF", values(t, map[string]string{"PDFFormat": "CMS"})}}
