@@ -155,7 +155,7 @@ func (cl *client) signIn(ctx context.Context) error {
 	req.Header.Set("Accept", "application/json")
 	resp, err := cl.http.Do(req)
 	if err != nil {
-		return unreachable("identity provider", err)
+		return unreachable(identityProvider, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -192,18 +192,29 @@ func (cl *client) post(ctx context.Context, path string, body io.Reader, size in
 	}
 	req.ContentLength = size // -1: sent in chunks
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("Authorization", "Bearer "+cl.token)
 	if size < 0 || size > expectAbove {
 		req.Header.Set("Expect", "100-continue")
 	}
+	return cl.do(req, signingService)
+}
+
+// Services, as errors name them.
+const (
+	signingService   = "signing service"
+	identityProvider = "identity provider"
+)
+
+// do sends a request with the access token and returns the answer of a service. The caller closes it.
+func (cl *client) do(req *http.Request, service string) (io.ReadCloser, error) {
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Authorization", "Bearer "+cl.token)
 	resp, err := cl.http.Do(req)
 	if err != nil {
-		return nil, unreachable("signing service", err)
+		return nil, unreachable(service, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
-		return nil, readRefusal(resp, "the signing service")
+		return nil, readRefusal(resp, "the "+service)
 	}
 	return resp.Body, nil
 }
