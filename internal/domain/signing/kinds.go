@@ -40,27 +40,6 @@ type plan struct {
 	Arguments   map[string]string `json:"arguments,omitempty"` // that the user confirms, without effect
 }
 
-// way is how the documents are signed whose Way is its index.
-type way struct {
-	Type   string            `json:"type"`
-	Params map[string]string `json:"params,omitempty"`
-}
-
-// ways returns how the documents are signed.
-func (p *plan) ways() []way {
-	if len(p.Ways) > 0 {
-		return p.Ways
-	}
-	return []way{{p.Type, p.Params}}
-}
-
-// setWays replaces what ways returns.
-func (p *plan) setWays(list []way) {
-	if p.Ways = list; len(list) == 1 {
-		p.Type, p.Params, p.Ways = list[0].Type, list[0].Params, nil
-	}
-}
-
 func (p *plan) kind() string {
 	if len(p.Ways) > 0 {
 		return KindSeveral
@@ -134,28 +113,6 @@ func (x *secret) added(way int, params map[string]string) map[string]string {
 	maps.Copy(all, params)
 	maps.Copy(all, secrets)
 	return all
-}
-
-// OfWay is a fault of one of several ways of an order, which refuses the whole order.
-type OfWay struct {
-	error
-	Document int // index of its first document in the order
-}
-
-// Unwrap returns the fault.
-func (o OfWay) Unwrap() error { return o.error }
-
-// ofWay adds to a fault of one of some ways the index of its first document. Other errors stay as they are.
-func ofWay(ways, document int, err error) error {
-	if _, refused := fault.As(err); refused && ways > 1 {
-		return OfWay{err, document}
-	}
-	return err
-}
-
-// firstOf returns the index of the first document of a way.
-func firstOf(documents []operation.Document, way int) int {
-	return slices.IndexFunc(documents, func(d operation.Document) bool { return d.Way == way })
 }
 
 // planOf returns the plan of an order. That of a new order needs no conversion: most are carried out at once.
@@ -305,43 +262,6 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 	})
 	o.Found = sub
 	return f, err
-}
-
-// termsOf returns the terms of some ways, by which documents are signed.
-func (s *Operations) termsOf(ctx context.Context, ways []way, with *secret, documents []operation.Document) ([]*terms, error) {
-	for i := range documents {
-		if way := documents[i].Way; way < 0 || way >= len(ways) {
-			return nil, fmt.Errorf("signing: document %d has way %d of %d", i, way, len(ways))
-		}
-	}
-	list := make([]*terms, len(ways))
-	for i, w := range ways {
-		var err error
-		if list[i], err = s.Signer.terms(ctx, w.Type, with.added(i, w.Params)); err != nil {
-			return nil, ofWay(len(ways), firstOf(documents, i), err)
-		}
-	}
-	return list, nil
-}
-
-// alike are items that are signed in one way, with their indexes.
-type alike struct {
-	way   int
-	at    []int
-	items []Item
-}
-
-// byWay divides the items of some documents by their ways.
-func byWay(documents []operation.Document, items []Item) (list []alike) {
-	for i := range items {
-		way := documents[i].Way
-		n := slices.IndexFunc(list, func(a alike) bool { return a.way == way })
-		if n < 0 {
-			n, list = len(list), append(list, alike{way: way})
-		}
-		list[n].at, list[n].items = append(list[n].at, i), append(list[n].items, items[i])
-	}
-	return list
 }
 
 // oneManner applies the template of a plan to it.
@@ -625,24 +545,6 @@ func (r *signRun) ended() error {
 		return operation.OfDocumentAt(0, f) // the only one, unless the fault is about all of them
 	}
 	return nil
-}
-
-// wrongWay returns the fault of a way whose parameters are refused for each of its documents.
-func (r *signRun) wrongWay(way int) error {
-	var first *fault.Error
-	for i := range r.run.Documents {
-		switch d := &r.run.Documents[i]; {
-		case d.Way != way:
-		case d.Fault == nil || d.Fault.Code != fault.InvalidSignatureParams:
-			return nil
-		case first == nil:
-			first = d.Fault
-		}
-	}
-	if first == nil {
-		return nil
-	}
-	return ofWay(len(r.plan.Ways), firstOf(r.run.Documents, way), first)
 }
 
 // portion signs some of the documents.

@@ -4,13 +4,10 @@ package signing
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"tamga/internal/domain/audit"
-	"tamga/internal/domain/confirm/what"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/operation"
@@ -30,12 +27,6 @@ type Operations struct {
 // PINs checks the PIN of a key; *keys.Service satisfies it.
 type PINs interface {
 	CheckPIN(ctx context.Context, who audit.Principal, id, pin string, attempts bool) (valid bool, reason string, err error)
-}
-
-// Way is how documents are signed.
-type Way struct {
-	Type   string
-	Params map[string]string // without OriginalDocument
 }
 
 // OperationOrder is a request of v2. The caller closes its documents, but not before the
@@ -164,42 +155,6 @@ func (s *Operations) Confirmed(ctx context.Context, who audit.Principal, o *Conf
 	}
 	op, _, err := s.Service.CarryOut(ctx, who, c)
 	return op, err
-}
-
-// ways returns the different ways of an order, in the order of their first documents, and the index of the
-// way of each document.
-func (s *Operations) ways(o *OperationOrder) (list []Way, of []int, err error) {
-	of = make([]int, len(o.Inputs))
-	if len(o.Ways) == 0 {
-		return []Way{{o.Type, o.Params}}, of, nil
-	}
-	if o.Type != "" || len(o.Params) > 0 || o.Template != "" {
-		return nil, nil, errors.New("signing: an order with ways has a type, parameters or a template beside them")
-	}
-	at := make([]int, len(o.Ways)) // in list, after the first document of the way
-	for i := range at {
-		at[i] = -1
-	}
-	for i := range o.Inputs {
-		from := o.Inputs[i].Way
-		if from < 0 || from >= len(o.Ways) {
-			return nil, nil, fmt.Errorf("signing: a document with way %d of %d", from, len(o.Ways))
-		}
-		if at[from] < 0 {
-			w := &o.Ways[from]
-			at[from] = slices.IndexFunc(list, func(other Way) bool {
-				return s.Signer.typeName(w.Type) == s.Signer.typeName(other.Type) && maps.Equal(w.Params, other.Params)
-			})
-			if at[from] < 0 {
-				at[from], list = len(list), append(list, *w)
-			}
-			if len(list) > what.MaxWays {
-				return nil, nil, fault.Newf(fault.InvalidSignatureParams, "the documents are signed in more than %d ways: send fewer types and parameters in one request", what.MaxWays)
-			}
-		}
-		of[i] = at[from]
-	}
-	return list, of, nil
 }
 
 // check refuses errors in the request itself.
