@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Local has the services that this program itself offers over HTTP. Requests to them are
@@ -95,3 +96,15 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(p)
 }
+
+// SetReadDeadline, SetWriteDeadline and FlushError are for http.ResponseController. Nothing is sent, so a
+// request ends with its context alone. Without these methods, every call would make an error.
+
+// SetReadDeadline does nothing.
+func (*answerWriter) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing.
+func (*answerWriter) SetWriteDeadline(time.Time) error { return nil }
+
+// FlushError does nothing.
+func (*answerWriter) FlushError() error { return nil }
