@@ -188,8 +188,8 @@ func hostileCallsUntil(stop <-chan struct{}, client *http.Client, calls []hostil
 // them send their calls while work runs.
 func startHostileClients(b *testing.B, calls []hostileCall) func(work func()) hostileTurn {
 	b.Helper()
-	// nice counts from the priority of this process.
-	run := exec.Command("nice", "-n", "39", tamgatest.Program(b))
+	// Below the lowest priority of nice, which would keep a processor for a whole slice.
+	run := exec.Command("chrt", "--idle", "0", tamgatest.Program(b))
 	run.Env = append(os.Environ(), asHostileClients+"=1")
 	run.Stderr = os.Stderr
 	in, err := run.StdinPipe()
@@ -238,7 +238,7 @@ func startHostileClients(b *testing.B, calls []hostileCall) func(work func()) ho
 // resident memory of the server, beyond what it had before.
 //
 // Hostile clients are other machines in practice, whose work costs the server nothing. Here they are
-// a process of their own with the lowest priority, so they take the processors from neither the
+// a process of their own that runs when a processor is idle, so they take the processors from neither the
 // server nor the honest client. What the server and the kernel do for them counts in full. Run it with
 //
 //	go test -run '^$' -bench BesideHostile -benchtime 5x ./cmd/tamga

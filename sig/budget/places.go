@@ -12,8 +12,9 @@ import (
 // Places are where work for untrusted callers is done. There are few, so however much of it
 // arrives, most of the processors serve others. A document enters a place once it has taken 65,536
 // steps. Every 65,536 steps it lets the next one in and waits again, in the order of arrival.
-// A place rests for as long as it was used, and four times as long while trusted callers have
-// work (see Yield). It is safe for concurrent use.
+// A place rests for as long as it was used. While trusted callers have work (see Yield), it rests
+// four times as long, and sixteen times if others wait for it: then untrusted callers send more than
+// they need. It is safe for concurrent use.
 type Places struct {
 	mu   sync.Mutex
 	free int
@@ -28,13 +29,15 @@ func NewPlaces(n int) *Places { return &Places{free: n} }
 // leastRest is the shortest rest. Timers are not more exact than that, so shorter uses are added up.
 const leastRest = time.Millisecond
 
-// How long places make way after a call of Yield, and how much longer than they were used they rest meanwhile.
+// How long places make way after a call of Yield, and how much longer than they were used they rest
+// meanwhile, for the only document and for one of several.
 const (
-	yieldTime   = 100 * time.Millisecond
-	longerRests = 4
+	yieldTime    = 100 * time.Millisecond
+	longerRests  = 4
+	longestRests = 16
 )
 
-// Yield reports that a trusted caller has work now: for 100 ms, places rest four times as long as they were used.
+// Yield reports that a trusted caller has work now: for 100 ms, places rest longer.
 func (p *Places) Yield() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +95,11 @@ func (p *Places) leave(used time.Duration) {
 	}
 	rest := p.used
 	if time.Now().Before(p.busy) {
-		rest *= longerRests
+		if p.line.Len() > 0 {
+			rest *= longestRests
+		} else {
+			rest *= longerRests
+		}
 	}
 	time.AfterFunc(rest, func() {
 		p.mu.Lock()

@@ -174,6 +174,28 @@ func TestPlacesYield(t *testing.T) {
 		if got, want := rest(), 10*time.Millisecond; got != want {
 			t.Errorf("a place rested for %s after trusted work, want %s", got, want)
 		}
+
+		// Beside trusted work it rests still longer for the next of several.
+		p.Yield()
+		leave := enter(t, p)
+		next := make(chan time.Time)
+		go func() {
+			leave, err := p.Enter(t.Context())
+			if err != nil {
+				t.Error(err)
+				close(next)
+				return
+			}
+			next <- time.Now()
+			leave()
+		}()
+		synctest.Wait()
+		time.Sleep(5 * time.Millisecond)
+		start := time.Now()
+		leave()
+		if got, want := (<-next).Sub(start), 80*time.Millisecond; got != want {
+			t.Errorf("a place rested for %s for the next of several, want %s", got, want)
+		}
 	})
 }
 

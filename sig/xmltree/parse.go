@@ -34,6 +34,7 @@ type parser struct {
 	bound []uint32  // indexed by prefix: the namespace name in scope, or unbound
 	undo  []binding // bindings hidden by declarations of open elements
 	keys  []uint64  // buffer for finding duplicate attributes
+	paid  int       // nodes and attributes that are charged to the budget
 }
 
 // binding is a binding that a declaration on the element of hides.
@@ -75,14 +76,14 @@ func Parse(document []byte, o Options) (*Tree, error) {
 	if err := t.budget.Hold(nodeSize*int64(nodes) + attrSize*int64(attrs)); err != nil {
 		return nil, err
 	}
-	if err := t.budget.Spend(8 * int64(nodes+attrs)); err != nil {
-		return nil, err
-	}
 	t.nodes = make([]node, 0, nodes+2)
 	t.attrs = make([]attr, 0, attrs)
 	t.nodes = append(t.nodes, node{parent: int32(None), label: uint32(KindDocument) << kindShift})
 	t.first = make([]uint32, 1, cap(t.nodes)/attrBlock+2)
 	if err := p.document(); err != nil {
+		return nil, err
+	}
+	if err := p.pay(1); err != nil {
 		return nil, err
 	}
 	t.nodes[Document].next = int32(len(t.nodes))
@@ -199,10 +200,27 @@ func (p *parser) add(start int, label uint32) (Node, error) {
 	if len(t.nodes)+len(t.attrs) >= p.o.Nodes {
 		return None, p.limit(start, "nodes and attributes", p.o.Nodes)
 	}
+	if err := p.pay(portion); err != nil {
+		return None, err
+	}
 	p.block()
 	n := Node(len(t.nodes))
 	t.nodes = append(t.nodes, node{start: uint32(start), parent: int32(p.cur), next: int32(n) + 1, label: label})
 	return n, nil
+}
+
+// portion is how many nodes and attributes are charged at once.
+const portion = 512
+
+// pay charges the nodes and attributes that are not charged yet, if there are at least so many. It
+// is called while the document is read, since a budget may have work wait for that of others.
+func (p *parser) pay(least int) error {
+	due := len(p.t.nodes) + len(p.t.attrs) - p.paid
+	if due < least {
+		return nil
+	}
+	p.paid += due
+	return p.t.budget.Spend(8 * int64(due))
 }
 
 // block records where the attributes of the next node begin, if this node begins a block.

@@ -335,3 +335,29 @@ func TestParseSpendsBeforeItDecodes(t *testing.T) {
 		t.Errorf("%d bytes are held for text that was not paid for", b.Held())
 	}
 }
+
+// Nodes and attributes are paid for while they are read, so other work may come in between.
+func TestParseSpendsAsItReads(t *testing.T) {
+	// parse has steps for the bytes, and for a thousand nodes and attributes.
+	parse := func(text string) error {
+		l := budget.Limits{Steps: int64(len(text)) + 8_000, Memory: 64 << 20}
+		_, err := Parse([]byte(text), Options{Budget: budget.New(context.Background(), l)})
+		return err
+	}
+	for _, part := range []string{"<a/>", `<a b=""/>`, "<a " + strings.Repeat(" ", 10) + "/>t"} {
+		begin, rest := "<d>"+strings.Repeat(part, 100), strings.Repeat(part, 10_000)+"</d>"
+		if err := parse(begin + "<a b/>" + rest); !errors.As(err, new(*SyntaxError)) {
+			t.Errorf("%s: %v, want a syntax error near the beginning", part, err)
+		}
+		if err := parse(begin + rest); !errors.Is(err, budget.ErrSteps) {
+			t.Errorf("%s: %v, want %v", part, err, budget.ErrSteps)
+		}
+	}
+	many := "<d"
+	for i := range 5000 {
+		many += fmt.Sprintf(` a%d=""`, i)
+	}
+	if err := parse(many + " b/>"); !errors.Is(err, budget.ErrSteps) {
+		t.Errorf("one element: %v, want %v", err, budget.ErrSteps)
+	}
+}

@@ -43,6 +43,9 @@ func (p *parser) startTag() error {
 		if len(t.nodes)+len(t.attrs) >= p.o.Nodes {
 			return p.limit(i, "nodes and attributes", p.o.Nodes)
 		}
+		if err := p.pay(portion); err != nil {
+			return err
+		}
 		if i, err = p.attribute(i); err != nil {
 			return err
 		}
