@@ -188,6 +188,9 @@ func (c *Cluster) failOver(ctx context.Context) error {
 		return errors.New("the cluster has no standby")
 	}
 	c.primary.crash()
+	if err := os.RemoveAll(c.primary.data); err != nil { // many rounds would fill the disk
+		return err
+	}
 	promoted := c.standby
 	// The new primary has no standby yet, so it must not wait for one.
 	if err := promoted.do("pg_ctl", "promote", "--pgdata="+promoted.data, "--wait", "--timeout=60"); err != nil {
