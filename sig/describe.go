@@ -165,7 +165,7 @@ func (fs Formats) Stamped(r *ParamReader) bool {
 	for _, f := range fs {
 		for _, p := range f.Describe().Params {
 			value := r.String(p.Name)
-			if slices.ContainsFunc(p.Choices, func(c Choice) bool { return c.Stamped && c.is(value) }) {
+			if slices.ContainsFunc(p.Choices, func(c Choice) bool { return c.Level >= LevelTime && c.is(value) }) {
 				return true
 			}
 		}

@@ -104,8 +104,8 @@ func (r *ParamReader) Bool(key string, def bool) bool {
 // use instead. Number is empty if there is none.
 type Choice struct {
 	Name, Number string
-	// Stamped reports that the value takes a time stamp.
-	Stamped bool
+	// Level is the level of a signature with this value.
+	Level Level
 }
 
 // is reports whether a value from a request is this choice.
@@ -114,21 +114,30 @@ func (c Choice) is(v string) bool { return v != "" && (strings.EqualFold(v, c.Na
 // Enum reads one of the choices by name, in any letter case, or by number, and returns its
 // documented name. It returns def if the key is absent.
 func (r *ParamReader) Enum(key string, choices []Choice, def string) string {
+	return r.Choice(key, choices, def).Name
+}
+
+// Choice is Enum and returns the choice. If the value is none of them, it is the default one.
+func (r *ParamReader) Choice(key string, choices []Choice, def string) Choice {
 	v := r.String(key)
-	if v == "" {
-		return def
-	}
+	fallback := Choice{Name: def}
 	for _, c := range choices {
 		if c.is(v) {
-			return c.Name
+			return c
 		}
+		if c.Name == def {
+			fallback = c
+		}
+	}
+	if v == "" {
+		return fallback
 	}
 	names := make([]string, len(choices))
 	for i, c := range choices {
 		names[i] = c.Name
 	}
 	r.Fault(key, "is "+quote(v)+"; one of "+strings.Join(names, ", ")+" expected")
-	return def
+	return fallback
 }
 
 // Fault records a wrong parameter. text says what is wrong and what would be right.

@@ -19,7 +19,7 @@ var _ sig.Described = MadeUp{}
 // madeUpMark is the first line of a file.
 const madeUpMark = "made up\n"
 
-var madeUpLevels = []sig.Choice{{Name: "Plain", Number: "0"}, {Name: "Sealed", Number: "1", Stamped: true}}
+var madeUpLevels = []sig.Choice{{Name: "Plain", Number: "0"}, {Name: "Sealed", Number: "1", Level: sig.LevelTime}}
 
 // Describe implements sig.Describer.
 func (MadeUp) Describe() sig.Description {

@@ -15,13 +15,13 @@ func (*Format) Describe() sig.Description { return description }
 
 var description = sig.Description{
 	Types: []sig.Type{
-		{Name: "CAdES", Number: "2", Usual: sig.Params{"Hash": "False", "CADESType": levelBES, "IsDetached": "True"}},
+		{Name: "CAdES", Number: "2", Usual: sig.Params{"Hash": "False", "CADESType": typeBES, "IsDetached": "True"}},
 		{Name: "CMS", Number: "5", Usual: sig.Params{"Hash": "False", "IsDetached": "True"}},
 	},
 	Kind: "cms", Noun: "signed message", Expected: "a CMS message (DER, BER, PEM or Base64)",
 	Suffix:     ".sig",
 	Extends:    extends,
-	Params:     []sig.Param{{Name: "CADESType", Choices: levels}, {Name: authenticatedParam, Kind: sig.Object}},
+	Params:     []sig.Param{{Name: "CADESType", Choices: types}, {Name: authenticatedParam, Kind: sig.Object}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikeMessage(head) },
 	Inspect:    inspect,
 }

@@ -28,7 +28,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	r := job.Params.Reader()
 	p := params{hash: r.Bool("Hash", false), position: readPosition(r)}
 	readLevel(job, r, &p)
-	if p.level == levelBES {
+	if p.level == sig.LevelBasic {
 		r.Fault("CADESType", "is BES or absent; T or XLT1 expected, because Enhance never lowers a level")
 	}
 	m, err := parse(ctx, job.Document)
@@ -134,9 +134,9 @@ func (e *enhancement) digests(ctx context.Context, r *sig.ParamReader, isHash bo
 }
 
 // targets verifies the chosen signatures and returns those below the level.
-func (e *enhancement) targets(level string) ([]*target, error) {
+func (e *enhancement) targets(level sig.Level) ([]*target, error) {
 	var targets []*target
-	above := 0
+	above, highest := 0, level
 	for _, s := range e.chosen {
 		if err := chargeSigner(e.budget, s, len(e.known)); err != nil {
 			return nil, err
@@ -152,8 +152,8 @@ func (e *enhancement) targets(level string) ([]*target, error) {
 		}
 		switch {
 		case has == level:
-		case has == levelXLT1: // T was requested
-			above++
+		case has > level:
+			above, highest = above+1, max(highest, has)
 		default:
 			if err := checkFrozen(line.position, line.infos); err != nil {
 				return nil, err
@@ -163,7 +163,7 @@ func (e *enhancement) targets(level string) ([]*target, error) {
 	}
 	if above == len(e.chosen) {
 		return nil, &sig.ErrParams{Faults: []sig.Fault{{
-			Key: "CADESType", Text: "is T, but the chosen signatures are already XLT1, and Enhance never lowers a level",
+			Key: "CADESType", Text: fmt.Sprintf("is %s, but the chosen signatures are already %s, and Enhance never lowers a level", TypeOf(level), TypeOf(highest)),
 		}}}
 	}
 	return targets, nil
@@ -214,7 +214,7 @@ func (e *enhancement) target(l line) (*target, error) {
 
 // has returns the level of a signature and reads its time stamps. A signature between two
 // levels is an error: it is neither enhanced nor skipped.
-func (e *enhancement) has(l line, t *target) (string, error) {
+func (e *enhancement) has(l line, t *target) (sig.Level, error) {
 	present := map[string]int{}
 	for _, a := range t.info.UnsignedAttrs {
 		present[a.OID.String()]++
@@ -223,11 +223,11 @@ func (e *enhancement) has(l line, t *target) (string, error) {
 		}
 		for _, v := range a.Values {
 			if err := e.budget.Spend(budget.Signature + stepsOfValue*int64(len(v))); err != nil {
-				return "", err
+				return 0, err
 			}
 			s, err := tsp.Verify(tsp.Unwrap(v), func(h *suite.Hash) suite.Digest { return h.Digest(t.info.Signature) }, e.known)
 			if err != nil {
-				return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("the time stamp of signature %s is invalid", l.position), Err: err}
+				return 0, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf("the time stamp of signature %s is invalid", l.position), Err: err}
 			}
 			if len(t.stamps) == 0 || s.Token().Info.Time.Before(t.stamped) {
 				t.stamped = s.Token().Info.Time
@@ -243,12 +243,12 @@ func (e *enhancement) has(l line, t *target) (string, error) {
 	}
 	switch {
 	case parts == 5 && len(t.stamps) > 0:
-		return levelXLT1, nil
+		return sig.LevelLongTerm, nil
 	case parts > 0:
-		return "", &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(
+		return 0, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(
 			"signature %s has some but not all of the attributes of XLT1; only BES and T are enhanced", l.position)}
 	case len(t.stamps) > 0:
-		return levelT, nil
+		return sig.LevelTime, nil
 	}
-	return levelBES, nil
+	return sig.LevelBasic, nil
 }

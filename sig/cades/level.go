@@ -33,7 +33,8 @@ type target struct {
 
 // lifted returns the unsigned attributes of a new signature at the level of the state.
 func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Signer, m *cms.Message) ([]cms.Attribute, error) {
-	if st.Level == levelBES {
+	level, _ := levelOf(st.Level) // parseState has checked it
+	if level == sig.LevelBasic {
 		return nil, nil
 	}
 	// Callers verify a value before Finish. It is verified again here because this is the boundary to
@@ -53,7 +54,7 @@ func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Sig
 		known = append(known, inside...)
 	}
 	c := newCollector(ctx, f, job.Evidence, known)
-	if err := c.raise([]*target{t}, st.Level, st.Address); err != nil {
+	if err := c.raise([]*target{t}, level, st.Address); err != nil {
 		return nil, err
 	}
 	return t.attrs, nil
@@ -61,7 +62,7 @@ func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Sig
 
 // raise appends the attributes that are missing for the level. All signatures are stamped
 // before evidence for their certificates is fetched, so that one answer serves all.
-func (c *collector) raise(targets []*target, level, address string) error {
+func (c *collector) raise(targets []*target, level sig.Level, address string) error {
 	for _, t := range targets {
 		if len(t.stamps) > 0 {
 			continue
@@ -72,7 +73,7 @@ func (c *collector) raise(targets []*target, level, address string) error {
 		}
 		t.attrs, t.stamps, t.stamped = append(t.attrs, a), []*tsp.Verified{s}, s.Token().Info.Time
 	}
-	if level == levelT {
+	if level == sig.LevelTime {
 		return nil
 	}
 	var latest time.Time // data must not be older than the latest stamp

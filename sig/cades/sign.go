@@ -58,7 +58,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		Kind:        p.kind,
 		Message:     message,
 		Position:    p.position,
-		Level:       p.level,
+		Level:       TypeOf(p.level),
 		Address:     p.address,
 	}
 	return &sig.Prepared{Digest: s.Hash.Digest(attrs), State: st.marshal()}, nil

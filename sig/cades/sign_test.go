@@ -294,6 +294,7 @@ func TestState(t *testing.T) {
 		{"no JSON", job(), []byte("{")},
 		{"JSON of version 3", job(), change("v", 3)},
 		{"version 4", job(), unknown},
+		{"an unknown level", job(), change("level", "LTA")},
 		{"an unknown flag", job(), flags},
 		{"a length beyond the end", job(), length},
 		{"one byte less", job(), prepared.State[:len(prepared.State)-1]},

@@ -2,7 +2,11 @@
 
 package cades
 
-import "tamga/sig"
+import (
+	"cmp"
+
+	"tamga/sig"
+)
 
 // stateForm is the form of state. Version 1 was for plain signatures only and had no fields
 // from Kind on.
@@ -20,7 +24,7 @@ type state struct {
 	Kind     string   `json:"kind,omitempty"`     // empty means kindSign
 	Message  []byte   `json:"message,omitempty"`  // fingerprint of the message to extend
 	Position position `json:"position,omitempty"` // of the signature to countersign
-	Level    string   `json:"level,omitempty"`    // empty means levelBES
+	Level    string   `json:"level,omitempty"`    // CADESType; empty means BES
 	Address  string   `json:"address,omitempty"`  // of the time-stamp service
 }
 
@@ -33,7 +37,7 @@ func (s *state) Fields(f *sig.Fields) {
 	f.Bytes(&s.Certificate)
 	f.Bytes(&s.Message)
 	f.Text(&s.Kind, kindSign, kindCosign, kindCountersign)
-	f.Text(&s.Level, levelBES, levelT, levelXLT1)
+	f.Text(&s.Level, typeBES, typeT, typeXLT1)
 	f.Text(&s.Address)
 	sig.List(f, (*[]int)(&s.Position), f.Count)
 }
@@ -50,7 +54,11 @@ func parseState(b []byte) (*state, error) {
 		return nil, err
 	}
 	if st.Version == 1 {
-		st.Kind, st.Level = kindSign, levelBES
+		st.Kind, st.Level = kindSign, typeBES
+	}
+	st.Level = cmp.Or(st.Level, typeBES)
+	if _, ok := levelOf(st.Level); !ok {
+		return nil, &sig.ErrState{Text: "damaged"}
 	}
 	return st, nil
 }

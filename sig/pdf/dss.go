@@ -11,6 +11,7 @@ import (
 
 	"tamga/pki/cms"
 	"tamga/pki/ocsp"
+	"tamga/sig"
 	"tamga/sig/cades"
 )
 
@@ -19,7 +20,7 @@ import (
 // after Size of the signed revision: for other programs a number below it without an entry
 // in the cross-references is a removed object that came back.
 func (m *maker) revision(rootID ref, root dict) *revision {
-	if m.params.format != formatCAdES {
+	if m.params.level < sig.LevelLongTerm {
 		return nil
 	}
 	f, u := m.file, m.update

@@ -5,6 +5,7 @@ package pdf
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +26,7 @@ const (
 // The enumerations of the interface with all their values. The index of a certification
 // level is P of the DocMDP transform.
 var (
-	formats             = []sig.Choice{{Name: formatCAdEST, Number: "0", Stamped: true}, {Name: formatCAdES, Number: "1", Stamped: true}, {Name: formatCMS, Number: "2"}}
+	formats             = []sig.Choice{{Name: formatCAdEST, Number: "0", Level: sig.LevelTime}, {Name: formatCAdES, Number: "1", Level: sig.LevelLongTerm}, {Name: formatCMS, Number: "2"}}
 	certificationLevels = []sig.Choice{
 		{Name: notCertified, Number: "0"},
 		{Name: "CERTIFIED_NO_CHANGES_ALLOWED", Number: "1"},
@@ -33,6 +34,15 @@ var (
 		{Name: "CERTIFIED_FORM_FILLING_AND_ANNOTATIONS", Number: "3"},
 	}
 )
+
+// levelOf returns the level of a PDFFormat.
+func levelOf(format string) (l sig.Level, ok bool) {
+	i := slices.IndexFunc(formats, func(c sig.Choice) bool { return c.Name == format })
+	if i < 0 {
+		return l, false
+	}
+	return formats[i].Level, true
+}
 
 // ParamPassword is the parameter with the password of an encrypted document. It is a
 // secret: callers must not write it to logs or store it between the steps.
@@ -43,22 +53,25 @@ const maxText = 4096
 
 // params are the values of the parameters.
 type params struct {
-	format        string // PDFFormat
-	address       string // TSPAddress
-	chain         bool   // IncludeCertChain
-	reason        string // PDFReason
-	location      string // PDFLocation
-	field         string // PDFSignatureField, empty for the first unsigned field or a new one
-	certification int    // PDFCertificationLevel, 0 for none
-	template      int    // PdfSignatureTemplateId
-	appearance    []byte // PdfSignatureAppearance
-	password      []byte // PDFPassword
+	format        string    // PDFFormat
+	level         sig.Level // of that format
+	address       string    // TSPAddress
+	chain         bool      // IncludeCertChain
+	reason        string    // PDFReason
+	location      string    // PDFLocation
+	field         string    // PDFSignatureField, empty for the first unsigned field or a new one
+	certification int       // PDFCertificationLevel, 0 for none
+	template      int       // PdfSignatureTemplateId
+	appearance    []byte    // PdfSignatureAppearance
+	password      []byte    // PDFPassword
 }
 
 // read reads the parameters of a job. The caller then checks r.Err().
 func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
+	format := r.Choice("PDFFormat", formats, "")
 	p := params{
-		format:   r.Enum("PDFFormat", formats, ""),
+		format:   format.Name,
+		level:    format.Level,
 		address:  r.String("TSPAddress"),
 		chain:    r.Bool("IncludeCertChain", true),
 		reason:   readText(r, "PDFReason"),
@@ -69,7 +82,7 @@ func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 	if !r.Given("PDFFormat") {
 		r.Fault("PDFFormat", "is missing; CMS, CAdEST or CAdES expected")
 	}
-	if p.format == formatCAdEST || p.format == formatCAdES {
+	if p.level >= sig.LevelTime {
 		switch {
 		case !r.Has("TSPAddress"):
 			r.Fault("TSPAddress", "is missing; PDFFormat="+p.format+" needs the address of a time-stamp service")

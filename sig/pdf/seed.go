@@ -70,10 +70,10 @@ func (m *maker) seed(d *field) (certification int, err error) {
 		!slices.ContainsFunc(f.texts(list), func(s string) bool { return sameDigest(s, m.suite.Hash.Name) }) {
 		return 0, refused("one of the digests " + f.listed(list) + ", but the certificate's key signs " + m.suite.Hash.Name)
 	}
-	if must(seedRevocation) && f.resolve(sv.get("AddRevInfo")) == true && m.params.format != formatCAdES {
+	if must(seedRevocation) && f.resolve(sv.get("AddRevInfo")) == true && m.params.level < sig.LevelLongTerm {
 		return 0, refused("revocation data in the signature: PDFFormat=CAdES expected")
 	}
-	if ts := f.resolveDict(sv.get("TimeStamp")); f.intOf(ts.get("Ff"))&1 != 0 && m.params.format == formatCMS {
+	if ts := f.resolveDict(sv.get("TimeStamp")); f.intOf(ts.get("Ff"))&1 != 0 && m.params.level < sig.LevelTime {
 		return 0, refused("a time stamp: PDFFormat=CAdEST or CAdES expected")
 	}
 	if err := m.seedCertificate(f.resolveDict(sv.get("Cert")), refused); err != nil {

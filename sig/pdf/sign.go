@@ -83,23 +83,20 @@ func (f *Format) message(format string) *cades.Format {
 	return &c
 }
 
-// levels are the levels of the message in each format.
-var levels = map[string]string{formatCMS: "BES", formatCAdEST: "T", formatCAdES: "XLT1"}
-
 // messageJob returns the job for the message over the bytes that the signature covers.
 func (m *maker) messageJob(covered sig.Document) *sig.Job {
 	job := *m.job
 	job.Document, job.Original, job.Digests = covered, nil, nil
-	job.Params = messageParams(m.params.format, m.params.address, m.params.chain)
+	job.Params = messageParams(m.params.level, m.params.address, m.params.chain)
 	return &job
 }
 
-func messageParams(format, address string, chain bool) sig.Params {
-	p := sig.Params{"IsDetached": "True", "CADESType": levels[format], "IncludeCertChain": "True"}
+func messageParams(level sig.Level, address string, chain bool) sig.Params {
+	p := sig.Params{"IsDetached": "True", "CADESType": cades.TypeOf(level), "IncludeCertChain": "True"}
 	if !chain {
 		p["IncludeCertChain"] = "False"
 	}
-	if format != formatCMS {
+	if level >= sig.LevelTime {
 		p["TSPAddress"] = address
 	}
 	return p
@@ -274,7 +271,8 @@ func reopen(ctx context.Context, job *sig.Job) (*crypt, error) {
 func (f *Format) fitting(ctx context.Context, job *sig.Job, st *state, signature []byte) ([]byte, error) {
 	inner := *job
 	inner.Document, inner.Original, inner.Digests = nil, nil, nil
-	inner.Params = messageParams(st.Format, st.Address, true)
+	level, _ := levelOf(st.Format) // readState has checked it
+	inner.Params = messageParams(level, st.Address, true)
 	message, err := f.finished(ctx, &inner, st, signature)
 	if err != nil {
 		return nil, err

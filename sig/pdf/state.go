@@ -118,7 +118,7 @@ func readState(job *sig.Job, prepared []byte) (*state, error) {
 	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
 		return nil, err
 	}
-	if _, ok := levels[st.Format]; !ok || st.Room <= 0 || st.Room > maxRoom || len(st.Head) == 0 || len(st.Tail) == 0 ||
+	if _, ok := levelOf(st.Format); !ok || st.Room <= 0 || st.Room > maxRoom || len(st.Head) == 0 || len(st.Tail) == 0 ||
 		(st.Format == formatCAdES) != (st.Revision != nil) {
 		return nil, &sig.ErrState{Text: "damaged"}
 	}

@@ -28,8 +28,8 @@ func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
 	r := job.Params.Reader()
 	address := ""
-	if level := r.Enum("XAdESType", xadesTypes, xadesNone); level != xadesT {
-		r.Fault("XAdESType", "is "+level+" or absent; T expected, because Enhance never lowers a level")
+	if to := r.Choice("XAdESType", xadesTypes, xadesNone); to.Level == sig.LevelBasic {
+		r.Fault("XAdESType", "is "+to.Name+" or absent; T expected, because Enhance never lowers a level")
 	} else {
 		address = readAddress(job, r)
 	}

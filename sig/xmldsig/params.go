@@ -23,30 +23,33 @@ const (
 // The enumerations of the interface with all their values.
 var (
 	kinds      = []sig.Choice{{Name: kindEnveloped, Number: "0"}, {Name: kindEnveloping, Number: "1"}, {Name: kindTemplate, Number: "2"}}
-	xadesTypes = []sig.Choice{{Name: xadesNone, Number: "0"}, {Name: xadesBES, Number: "1"}, {Name: xadesT, Number: "2", Stamped: true}}
+	xadesTypes = []sig.Choice{{Name: xadesNone, Number: "0"}, {Name: xadesBES, Number: "1"}, {Name: xadesT, Number: "2", Level: sig.LevelTime}}
 )
 
 // params are the values of the parameters.
 type params struct {
-	kind    string // XMLDsigType
-	xades   string // XAdESType
-	address string // TSPAddress
-	chain   bool   // IncludeCertChain
-	index   int    // SignatureIndex: index of the Signature element that is the template, -1 for the first empty one
+	kind    string    // XMLDsigType
+	xades   string    // XAdESType
+	level   sig.Level // of that type
+	address string    // TSPAddress
+	chain   bool      // IncludeCertChain
+	index   int       // SignatureIndex: index of the Signature element that is the template, -1 for the first empty one
 }
 
 // readParams reads the parameters of a job. The caller then checks r.Err().
 func readParams(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
+	xades := r.Choice("XAdESType", xadesTypes, xadesNone)
 	p := params{
 		kind:  r.Enum("XMLDsigType", kinds, ""),
-		xades: r.Enum("XAdESType", xadesTypes, xadesNone),
+		xades: xades.Name,
+		level: xades.Level,
 		// Programs that read KeyInfo expect only the signer's certificate.
 		chain: r.Bool("IncludeCertChain", false),
 	}
 	if !r.Given("XMLDsigType") {
 		r.Fault("XMLDsigType", "is missing; XMLEnveloped, XMLEnveloping or XMLTemplate expected")
 	}
-	if p.xades == xadesT {
+	if p.level >= sig.LevelTime {
 		p.address = readAddress(job, r)
 	}
 	if r.Given("SignatureIndex") && p.kind != kindTemplate {

@@ -5,6 +5,7 @@ package xmldsig
 import (
 	"strings"
 
+	"tamga/sig"
 	"tamga/sig/xmltree"
 )
 
@@ -98,7 +99,7 @@ func (m *maker) fillProperties(s *signature, all []xmltree.Node, ids identifiers
 		q.changes = append(q.changes, change{s.node, xmltree.Edit{Span: xmltree.Span{Start: at, End: at}, Text: attribute("Id", target)}})
 	}
 	unsigned := ""
-	if m.params.xades == xadesT {
+	if m.params.level >= sig.LevelTime {
 		unsigned = unsignedProperties(slot(slotStamp))
 	}
 	signed := func(w spelling) string {
@@ -124,7 +125,7 @@ func (m *maker) fillProperties(s *signature, all []xmltree.Node, ids identifiers
 		add(n, signed(w)+declared(unsigned))
 		return nil
 	}
-	if m.params.xades == xadesT {
+	if m.params.level >= sig.LevelTime {
 		q.changes = append(q.changes, change{n, stampEdit(t, n, slot(slotStamp))})
 	}
 	n = t.Child(n, nsXAdES, "SignedProperties")

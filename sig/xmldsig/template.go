@@ -43,7 +43,7 @@ func (m *maker) template() (*made, error) {
 	if out.digest, err = m.infoDigest(s, editsOf(info)); err != nil {
 		return nil, err
 	}
-	if m.params.xades == xadesT {
+	if m.params.level >= sig.LevelTime {
 		if out.stamped, err = m.stamped(s); err != nil {
 			return nil, err
 		}
