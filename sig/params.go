@@ -36,6 +36,18 @@ func (p Params) Reader() *ParamReader {
 	return r
 }
 
+// With returns parameters that differ in the value of one of them. name is its documented name.
+func (p Params) With(name, value string) Params {
+	changed := make(Params, len(p)+1)
+	for k, v := range p {
+		if !strings.EqualFold(strings.TrimSpace(k), name) {
+			changed[k] = v
+		}
+	}
+	changed[name] = value
+	return changed
+}
+
 // ParamReader reads parameters. Params.Reader makes it.
 type ParamReader struct {
 	values []value // sorted by name, each name once

@@ -55,6 +55,12 @@ type Job struct {
 	Chain []*x509gost.Certificate
 	// Params are the parameters of the request as received.
 	Params Params
+	// Request is what Read of the format returned for Params; nil: the format reads them itself.
+	// A caller with many documents reads them once.
+	Request *Request
+	// TSPAddress is the address of the time-stamp service to use in place of the one in
+	// Params; empty: that one.
+	TSPAddress string
 	// Time is the claimed signing time.
 	Time time.Time
 	// Room is the number of bytes to reserve, for formats that reserve space before the
@@ -81,6 +87,9 @@ type Prepared struct {
 
 // Format makes signatures of one kind and checks them.
 type Format interface {
+	// Read reads the parameters of a request as far as they do not depend on a job. Wrong ones
+	// are reported by Prepare.
+	Read(p Params) *Request
 	// Prepare returns the digest to sign and the exact bytes it was computed from.
 	// Errors: *ErrParams, *ErrDocument, those of the Document, ctx.Err().
 	Prepare(ctx context.Context, job *Job) (*Prepared, error)

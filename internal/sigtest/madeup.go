@@ -38,15 +38,20 @@ func (MadeUp) Describe() sig.Description {
 	}
 }
 
+// Read implements sig.Format.
+func (MadeUp) Read(p sig.Params) *sig.Request {
+	q := p.Request()
+	q.Level = q.Reader().Choice("MadeUpLevel", madeUpLevels, "Plain").Level
+	return q
+}
+
 // Prepare implements sig.Format.
-func (MadeUp) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+func (f MadeUp) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
 	}
-	r := job.Params.Reader()
-	r.Enum("MadeUpLevel", madeUpLevels, "Plain")
-	if err := r.Err(); err != nil {
+	if err := f.Read(job.Params).ForJob().Err(); err != nil {
 		return nil, err
 	}
 	d, err := sig.DigestOf(ctx, job, s.Hash)

@@ -25,10 +25,12 @@ func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 }
 
 func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
-	r := job.Params.Reader()
-	p := params{hash: r.Bool("Hash", false), position: readPosition(r)}
-	readLevel(job, r, &p)
-	if p.level == sig.LevelBasic {
+	q := job.Params.Request()
+	r := q.Reader()
+	position := readPosition(r)
+	q.Level = readLevel(r)
+	address := stamper(q, job, r)
+	if q.Level == sig.LevelBasic {
 		r.Fault("CADESType", "is BES or absent; T or XLT1 expected, because Enhance never lowers a level")
 	}
 	m, err := parse(ctx, job.Document)
@@ -39,13 +41,13 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 		return nil, err
 	}
 	e := &enhancement{job: job, message: m, budget: spending(ctx)}
-	if err := e.choose(p.position, r); err != nil {
+	if err := e.choose(position, r); err != nil {
 		return nil, err
 	}
-	if err := e.digests(ctx, r, p.hash); err != nil {
+	if err := e.digests(ctx, r, q.OverHash); err != nil {
 		return nil, err
 	}
-	targets, err := e.targets(p.level)
+	targets, err := e.targets(q.Level)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +55,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 		return sig.Parts(sig.Section(job.Document, 0, job.Document.Size())), nil
 	}
 	c := newCollector(ctx, f, job.Evidence, e.known)
-	if err := c.raise(targets, p.level, p.address); err != nil {
+	if err := c.raise(targets, q.Level, address); err != nil {
 		return nil, err
 	}
 	replaced := make(map[int][]byte, len(targets))

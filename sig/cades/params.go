@@ -40,45 +40,44 @@ type params struct {
 	position position // SignatureIndex
 }
 
-// read reads the parameters of a job that signs. extend reads those that depend on the
-// message to extend. The caller then checks r.Err().
-func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
+// Read implements sig.Format.
+func (*Format) Read(given sig.Params) *sig.Request {
+	q := given.Request()
+	r := q.Reader()
 	p := params{
-		hash: r.Bool("Hash", false),
+		hash: q.OverHash,
 		kind: r.Enum("CmsSignatureType", kinds, kindSign),
 		// Without the root: a verifier must have it already, and a root in the message
 		// proves nothing.
 		chain: r.Bool("IncludeCertChain", true),
 		attrs: ownAttributes(r),
 	}
-	readLevel(job, r, &p)
+	q.Level = readLevel(r)
 	p.detached = r.Bool("IsDetached", p.hash)
 	if p.kind == kindSign && p.hash && !p.detached {
 		r.Fault("IsDetached", "is False, but a signature over a hash value (Hash=True) is always detached; True expected")
 	}
-	r.CheckHashAlgorithm(s)
 	if p.kind == kindCountersign {
 		p.position = readPosition(r)
 	}
+	q.Own = p
+	return q
+}
+
+func readLevel(r *sig.ParamReader) sig.Level { return r.Choice("CADESType", types, typeBES).Level }
+
+// check adds the faults of one job that signs, and sets what depends on it. extend reads what depends
+// on the message to extend. The caller then checks r.Err().
+func (p *params) check(q *sig.Request, job *sig.Job, r *sig.ParamReader, s *suite.Suite) {
+	p.level, p.address = q.Level, stamper(q, job, r)
+	r.CheckHashAlgorithm(s)
 	if p.kind == kindSign && given(job.Original) {
 		r.Fault("OriginalDocument", "is allowed only with CmsSignatureType Cosign or Countersign")
 	}
-	return p
 }
 
-// readLevel reads CADESType and the parameters of levels above BES.
-func readLevel(job *sig.Job, r *sig.ParamReader, p *params) {
-	p.level = r.Choice("CADESType", types, typeBES).Level
-	if p.level == sig.LevelBasic {
-		return
-	}
-	p.address = r.String("TSPAddress")
-	switch {
-	case !r.Has("TSPAddress"):
-		r.Fault("TSPAddress", "is missing; CADESType="+TypeOf(p.level)+" needs the address of a time-stamp service")
-	case job.Evidence == nil:
-		r.Fault("CADESType", TypeOf(p.level)+" needs time stamps, but no time-stamp service is configured; BES expected")
-	}
+func stamper(q *sig.Request, job *sig.Job, r *sig.ParamReader) string {
+	return q.Stamper(job, r, "CADESType", TypeOf(q.Level), typeBES)
 }
 
 // TypeOf returns the CADESType of a level, empty if no signature is made at it.

@@ -23,8 +23,9 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	r := job.Params.Reader()
-	p := read(job, r, s)
+	q, p := sig.ReadFor[params](f, job)
+	r := q.ForJob()
+	p.check(q, job, r, s)
 	a := addition{contentType: cms.OIDData}
 	var message []byte
 	if p.kind == kindSign {

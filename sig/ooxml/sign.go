@@ -19,6 +19,23 @@ import (
 // SignsParts implements sig.PartSigner: digests are over the parts of the package.
 func (*Format) SignsParts() {}
 
+// params are the values of the parameters.
+type params struct{ chain bool }
+
+// Read implements sig.Format.
+func (*Format) Read(p sig.Params) *sig.Request {
+	q := p.Request()
+	r := q.Reader()
+	// Office writes only the signer's certificate and finds the others in the store of
+	// Windows. Other readers have no store: without the issuers they call a signer
+	// untrusted even if they trust its root.
+	q.Own = params{chain: r.Bool("IncludeCertChain", true)}
+	if q.OverHash {
+		r.Fault("Hash", "is True, but an Office document is signed as a whole, never by its hash value; False expected")
+	}
+	return q
+}
+
 // Prepare implements sig.Format. The interface has no parameters only for Office
 // documents. Prepare reads the general ones IncludeCertChain and HashAlgorithm. It reads
 // every part to sign once.
@@ -31,14 +48,8 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	r := job.Params.Reader()
-	// Office writes only the signer's certificate and finds the others in the store of
-	// Windows. Other readers have no store: without the issuers they call a signer
-	// untrusted even if they trust its root.
-	withChain := r.Bool("IncludeCertChain", true)
-	if r.Bool("Hash", false) {
-		r.Fault("Hash", "is True, but an Office document is signed as a whole, never by its hash value; False expected")
-	}
+	q, p := sig.ReadFor[params](f, job)
+	r := q.ForJob()
 	r.CheckHashAlgorithm(s)
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -61,7 +72,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if n := len(d.entries) + len(changes) + 1; n > maxEntries {
 		return nil, unfit(nil, "has %d entries; at most %d are accepted, so that the signed document can be read", len(d.entries), maxEntries-len(changes)-1)
 	}
-	x := &signatureXML{suite: s, at: job.Time, certs: certificates(job, withChain), refs: refs}
+	x := &signatureXML{suite: s, at: job.Time, certs: certificates(job, p.chain), refs: refs}
 	head, tail, digest, err := x.render()
 	if err != nil {
 		return nil, err

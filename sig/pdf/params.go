@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tamga/pki/suite"
 	"tamga/sig"
 )
 
@@ -66,29 +65,22 @@ type params struct {
 	password      []byte    // PDFPassword
 }
 
-// read reads the parameters of a job. The caller then checks r.Err().
-func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
+// Read implements sig.Format.
+func (f *Format) Read(given sig.Params) *sig.Request {
+	q := given.Request()
+	r := q.Reader()
 	format := r.Choice("PDFFormat", formats, "")
 	p := params{
 		format:   format.Name,
 		level:    format.Level,
-		address:  r.String("TSPAddress"),
 		chain:    r.Bool("IncludeCertChain", true),
 		reason:   readText(r, "PDFReason"),
 		location: readText(r, "PDFLocation"),
 		field:    readText(r, "PDFSignatureField"),
-		password: password(job.Params),
+		password: password(given),
 	}
 	if !r.Given("PDFFormat") {
 		r.Fault("PDFFormat", "is missing; CMS, CAdEST or CAdES expected")
-	}
-	if p.level >= sig.LevelTime {
-		switch {
-		case !r.Has("TSPAddress"):
-			r.Fault("TSPAddress", "is missing; PDFFormat="+p.format+" needs the address of a time-stamp service")
-		case job.Evidence == nil:
-			r.Fault("PDFFormat", p.format+" needs time stamps, but no time-stamp service is configured; CMS expected")
-		}
 	}
 	level := r.Enum("PDFCertificationLevel", certificationLevels, notCertified)
 	for i, c := range certificationLevels {
@@ -110,11 +102,11 @@ func read(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 		}
 		p.appearance = b
 	}
-	if r.Bool("Hash", false) {
+	if q.OverHash {
 		r.Fault("Hash", "is True, but a signature in PDF is made over a document, never over its hash value; False expected")
 	}
-	r.CheckHashAlgorithm(s)
-	return p
+	q.Level, q.Own = p.level, p
+	return q
 }
 
 func readText(r *sig.ParamReader, key string) string {

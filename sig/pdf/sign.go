@@ -47,8 +47,10 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	r := job.Params.Reader()
-	p := read(job, r, s)
+	q, p := sig.ReadFor[params](f, job)
+	r := q.ForJob()
+	p.address = q.Stamper(job, r, "PDFFormat", p.format, formatCMS)
+	r.CheckHashAlgorithm(s)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
@@ -87,6 +89,7 @@ func (f *Format) message(format string) *cades.Format {
 func (m *maker) messageJob(covered sig.Document) *sig.Job {
 	job := *m.job
 	job.Document, job.Original, job.Digests = covered, nil, nil
+	job.Request, job.TSPAddress = nil, ""
 	job.Params = messageParams(m.params.level, m.params.address, m.params.chain)
 	return &job
 }
@@ -272,6 +275,7 @@ func (f *Format) fitting(ctx context.Context, job *sig.Job, st *state, signature
 	inner := *job
 	inner.Document, inner.Original, inner.Digests = nil, nil, nil
 	level, _ := levelOf(st.Format) // readState has checked it
+	inner.Request, inner.TSPAddress = nil, ""
 	inner.Params = messageParams(level, st.Address, true)
 	message, err := f.finished(ctx, &inner, st, signature)
 	if err != nil {

@@ -120,8 +120,7 @@ func TestStampReadBack(t *testing.T) {
 	} {
 		job := &sig.Job{Document: bytes.NewReader(base), Certificate: signer.Certificate, Chain: signer.Chain, Time: sigtest.Time, Params: withFormat(stampOn(1))}
 		m := &maker{format: New(), ctx: t.Context(), suite: signer.Suite, job: job}
-		r := job.Params.Reader()
-		m.params = read(job, r, m.suite)
+		_, m.params = sig.ReadFor[params](m.format, job)
 		out, err := m.section()
 		if err != nil {
 			t.Fatal(err)

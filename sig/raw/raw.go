@@ -38,17 +38,27 @@ func (st *state) Fields(f *sig.Fields) {
 	f.Bytes(&st.Digest)
 }
 
+// params are the values of the parameters that bare signatures alone have: none.
+type params struct{}
+
+// Read implements sig.Format.
+func (*Format) Read(p sig.Params) *sig.Request {
+	q := p.Request()
+	q.Own = params{}
+	return q
+}
+
 // Prepare implements sig.Format. It reads the parameters Hash and HashAlgorithm.
-func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
+func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error) {
 	s, err := sig.SuiteOf(job.Certificate)
 	if err != nil {
 		return nil, err
 	}
-	r := job.Params.Reader()
-	isHash := r.Bool("Hash", false)
+	q, _ := sig.ReadFor[params](f, job)
+	r := q.ForJob()
 	r.CheckHashAlgorithm(s)
 	var d suite.Digest
-	if isHash {
+	if q.OverHash {
 		if d, err = sig.HashValue(job.Document, "Content", r, s); err != nil {
 			return nil, err
 		}
@@ -56,7 +66,7 @@ func (*Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	if !isHash {
+	if !q.OverHash {
 		if d, err = sig.DigestOf(ctx, job, s.Hash); err != nil {
 			return nil, err
 		}

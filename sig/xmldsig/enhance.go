@@ -26,12 +26,14 @@ func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 }
 
 func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
-	r := job.Params.Reader()
+	q := job.Params.Request()
+	r := q.Reader()
 	address := ""
-	if to := r.Choice("XAdESType", xadesTypes, xadesNone); to.Level == sig.LevelBasic {
+	if to := r.Choice("XAdESType", xadesTypes, xadesNone); to.Level < sig.LevelTime {
 		r.Fault("XAdESType", "is "+to.Name+" or absent; T expected, because Enhance never lowers a level")
 	} else {
-		address = readAddress(job, r)
+		q.Level = to.Level
+		address = stamper(q, job, r, to.Name)
 	}
 	index := readIndex(r)
 	if err := r.Err(); err != nil {

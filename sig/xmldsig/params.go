@@ -5,7 +5,6 @@ package xmldsig
 import (
 	"strconv"
 
-	"tamga/pki/suite"
 	"tamga/sig"
 )
 
@@ -36,8 +35,10 @@ type params struct {
 	index   int       // SignatureIndex: index of the Signature element that is the template, -1 for the first empty one
 }
 
-// readParams reads the parameters of a job. The caller then checks r.Err().
-func readParams(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
+// Read implements sig.Format.
+func (*Format) Read(given sig.Params) *sig.Request {
+	q := given.Request()
+	r := q.Reader()
 	xades := r.Choice("XAdESType", xadesTypes, xadesNone)
 	p := params{
 		kind:  r.Enum("XMLDsigType", kinds, ""),
@@ -49,15 +50,12 @@ func readParams(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 	if !r.Given("XMLDsigType") {
 		r.Fault("XMLDsigType", "is missing; XMLEnveloped, XMLEnveloping or XMLTemplate expected")
 	}
-	if p.level >= sig.LevelTime {
-		p.address = readAddress(job, r)
-	}
 	if r.Given("SignatureIndex") && p.kind != kindTemplate {
 		r.Fault("SignatureIndex", "is allowed only with XMLDsigType=XMLTemplate")
 	} else {
 		p.index = readIndex(r)
 	}
-	if r.Bool("Hash", false) {
+	if q.OverHash {
 		r.Fault("Hash", "is True, but a signature in XML is made over a document, never over its hash value; False expected")
 	}
 	for _, key := range []string{"XPath", "ObjectId"} {
@@ -65,19 +63,13 @@ func readParams(job *sig.Job, r *sig.ParamReader, s *suite.Suite) params {
 			r.Fault(key, "is not supported; a template (XMLDsigType=XMLTemplate) says which parts to sign")
 		}
 	}
-	r.CheckHashAlgorithm(s)
-	return p
+	q.Level, q.Own = p.level, p
+	return q
 }
 
-// readAddress reads the address of the time-stamp service for the level T.
-func readAddress(job *sig.Job, r *sig.ParamReader) string {
-	switch {
-	case !r.Has("TSPAddress"):
-		r.Fault("TSPAddress", "is missing; XAdESType=T needs the address of a time-stamp service")
-	case job.Evidence == nil:
-		r.Fault("XAdESType", "T needs time stamps, but no time-stamp service is configured; BES expected")
-	}
-	return r.String("TSPAddress")
+// stamper returns the address of the time-stamp service for a job.
+func stamper(q *sig.Request, job *sig.Job, r *sig.ParamReader, xades string) string {
+	return q.Stamper(job, r, "XAdESType", xades, xadesBES)
 }
 
 // readIndex reads the index of a Signature element among all those of the document. It

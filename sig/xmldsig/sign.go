@@ -49,8 +49,10 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	r := job.Params.Reader()
-	p := readParams(job, r, s)
+	q, p := sig.ReadFor[params](f, job)
+	r := q.ForJob()
+	p.address = stamper(q, job, r, p.xades)
+	r.CheckHashAlgorithm(s)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}

@@ -200,7 +200,7 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 	}
 	for i, t := range sub.terms {
 		ways[i].Type = t.name
-		ways[i].Params, _ = s.Signer.apart(t.params)
+		ways[i].Params, _ = s.Signer.apart(t.decided())
 	}
 	if !o.Stored() {
 		sub.plan.setWays(ways)
@@ -229,7 +229,7 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 		documents := make([]what.Document, len(items))
 		for _, g := range byWay(o.Documents()[from:], items) {
 			t := sub.terms[g.way]
-			overHash := t.params.Reader().Bool("Hash", false)
+			overHash := t.request.OverHash
 			for n := range g.items {
 				if err := checkItem(&g.items[n], overHash); err != nil {
 					return operation.OfDocumentAt(from+g.at[n], err)
@@ -615,9 +615,8 @@ func (r *signRun) together(ctx context.Context, how *manner, indexes []int, item
 // with returns the terms and the key: what was confirmed, or what they are now.
 func (r *signRun) with(ctx context.Context, how *manner) (*terms, *signer, error) {
 	if r.sub != nil {
-		t := *r.sub.terms[how.way]
-		t.params = r.secret.added(how.way, t.params)
-		return &t, r.sub.by, nil
+		t := r.sub.terms[how.way]
+		return t.with(r.secret.added(how.way, t.params)), r.sub.by, nil
 	}
 	t, err := r.Signer.terms(ctx, how.signatureType, r.secret.added(how.way, how.params))
 	if err != nil {

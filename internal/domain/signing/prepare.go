@@ -70,7 +70,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	job := &sig.Job{
 		Document: o.Document, Digests: o.Document.digests(),
 		Certificate: cert, Chain: chain,
-		Params: t.params, Time: now, Evidence: s.Evidence,
+		Params: t.params, Request: t.request, TSPAddress: t.address, Time: now, Evidence: s.Evidence,
 	}
 	if !o.Original.isEmpty() {
 		job.Original, job.OriginalDigests = o.Original, o.Original.digests()

@@ -167,9 +167,7 @@ func (s *Service) storeJob(job *sig.Job, t *terms, params map[string]string, pre
 	return json.Marshal(j)
 }
 
-// readJob is the inverse of storeJob, without the documents in Blobs. The params of the
-// job include the address of the time-stamp service; those of the storedJob are the
-// client's.
+// readJob is the inverse of storeJob, without the documents in Blobs.
 func readJob(text []byte) (*storedJob, *sig.Job, error) {
 	var j storedJob
 	if err := json.Unmarshal(text, &j); err != nil {
@@ -178,11 +176,7 @@ func readJob(text []byte) (*storedJob, *sig.Job, error) {
 	if j.Version != jobVersion {
 		return nil, nil, fmt.Errorf("signing: a prepared object of version %d, this release knows %d", j.Version, jobVersion)
 	}
-	t := &terms{params: j.Params}
-	if j.Address != "" {
-		t.stampBy(j.Address)
-	}
-	job := &sig.Job{Params: t.params, Time: j.Time}
+	job := &sig.Job{Params: j.Params, TSPAddress: j.Address, Time: j.Time}
 	var err error
 	if job.Certificate, err = x509gost.ParseCertificate(j.Certificate); err != nil {
 		return nil, nil, fmt.Errorf("signing: a prepared object: %w", err)

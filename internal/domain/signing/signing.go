@@ -319,6 +319,8 @@ func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
 		Certificate: by.certificate.X509,
 		Chain:       by.chain,
 		Params:      t.params,
+		Request:     t.request,
+		TSPAddress:  t.address,
 		Time:        by.at,
 		Evidence:    s.Evidence,
 		Again:       true, // Sign and SignMany retry

@@ -5,7 +5,6 @@ package signing
 import (
 	"context"
 	"errors"
-	"maps"
 	"strings"
 	"time"
 
@@ -20,50 +19,48 @@ import (
 type terms struct {
 	name    string // of the type, as the specification writes it
 	format  sig.Format
-	params  sig.Params
-	address string // TSPAddress in params if the policy decided it, otherwise empty
+	params  sig.Params   // as received
+	request *sig.Request // the same, read
+	address string       // of the time-stamp service to use; empty if none is needed
 }
 
-// tspAddress is the parameter with the address of a time-stamp service.
-const tspAddress = "TSPAddress"
-
-// terms finds the format of a type and checks type and parameters with the policy. The
-// returned parameters contain the address of the time-stamp service to use.
+// terms finds the format of a type and checks type and parameters with the policy.
 func (s *Service) terms(ctx context.Context, signatureType string, params map[string]string) (*terms, error) {
 	name, format, err := s.format(signatureType)
 	if err != nil {
 		return nil, err
 	}
-	t := &terms{name: name, format: format, params: params}
-	r := t.params.Reader()
-	overHash := r.Bool("Hash", false) // policy needs it before a format reads them all
-	if err := r.Err(); err != nil {
+	t := &terms{name: name, format: format, params: params, request: format.Read(params)}
+	if err := t.request.Err(); err != nil {
 		return nil, translate(err)
 	}
-	if err := s.Policy.PermitType(name, overHash); err != nil {
+	if err := s.Policy.PermitType(name, t.request.OverHash); err != nil {
 		return nil, err
 	}
 	// The policy decides about the address, even a missing one. Formats refuse a missing
 	// one too, for programs without a policy.
-	if s.Formats.Stamped(r) {
-		address, err := s.Policy.TSPAddress(ctx, r.String(tspAddress), r.Has(tspAddress))
-		if err != nil {
+	if s.Formats.Stamped(t.request.Reader()) {
+		by := t.request.Stamping
+		if t.address, err = s.Policy.TSPAddress(ctx, by.Address, by.Given); err != nil {
 			return nil, wrongAddress(err)
 		}
-		t.stampBy(address)
 	}
 	return t, nil
 }
 
-// stampBy replaces the requested address by the one to use.
-func (t *terms) stampBy(address string) {
-	t.params = maps.Clone(t.params)
-	for key := range t.params {
-		if strings.EqualFold(strings.TrimSpace(key), tspAddress) {
-			delete(t.params, key)
-		}
+// with returns the terms with other parameters, such as secrets that are not stored.
+func (t terms) with(params sig.Params) *terms {
+	t.params, t.request = params, t.format.Read(params)
+	return &t
+}
+
+// decided returns the parameters with the address of the time-stamp service to use. It is what a user
+// confirms and what is stored.
+func (t *terms) decided() sig.Params {
+	if t.address == "" {
+		return t.params
 	}
-	t.params[tspAddress], t.address = address, address
+	return t.params.With("TSPAddress", t.address)
 }
 
 // wrongAddress turns every refusal of an address into a wrong parameter, because the

@@ -48,7 +48,7 @@ func TestStampAddress(t *testing.T) {
 			if !fault.Is(err, fault.InvalidSignatureParams) {
 				t.Errorf("%v: got %v", c.params, err)
 			}
-		case err != nil || !maps.Equal(terms.params, c.want):
+		case err != nil || !maps.Equal(terms.decided(), c.want):
 			t.Errorf("%v: got %v, %v", c.params, terms, err)
 		}
 		if !maps.Equal(given, c.params) {

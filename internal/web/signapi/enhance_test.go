@@ -4,6 +4,7 @@ package signapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,12 +39,13 @@ func (raiser) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
 		return string(b)
 	}
 	r := job.Params.Reader()
+	stamper := cmp.Or(job.TSPAddress, r.String("TSPAddress"))
 	if level := r.String("CADESType"); level == "T" {
-		if _, err := job.Evidence.TimeStamp(ctx, r.String("TSPAddress"), suite.Digest{}); err != nil {
+		if _, err := job.Evidence.TimeStamp(ctx, stamper, suite.Digest{}); err != nil {
 			return nil, err
 		}
 	}
-	return sig.Parts(sig.Bytes(fmt.Appendf(nil, "%s|%s|%s", text(job.Document), text(job.Original), r.String("TSPAddress")))), nil
+	return sig.Parts(sig.Bytes(fmt.Appendf(nil, "%s|%s|%s", text(job.Document), text(job.Original), stamper))), nil
 }
 
 // network is an Evidence that remembers whom it was to ask.
