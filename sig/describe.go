@@ -41,9 +41,37 @@ type Description struct {
 	// Bare reports that a file holds the signature value and nothing to know it by. It is
 	// recognised after all others, and to check it takes the certificate of the signer.
 	Bare bool
+	// Forms are the ways to sign that programs offer to people; none if the format is for
+	// programs alone.
+	Forms []Form
 	// Inspect reads what a file says of itself before it is verified; nil where a signed
 	// file always holds its document.
 	Inspect func(Document) (Contents, error)
+}
+
+// Form is a way to sign a file, as programs offer it to people.
+type Form struct {
+	// Name is a short name for programs, unlike that of every other form: "cosign". Noun is for
+	// people where a program has no words of its own for the name: "PDF with its signature
+	// inside".
+	Name, Noun string
+	// Type is the type of signature, as requests name it.
+	Type string
+	// Extensions are the ends of the names of files that are signed in this way unless a person
+	// says otherwise, in lower case and without the dot. Any reports that it is for all files
+	// for which no form has an extension.
+	Extensions []string
+	Any        bool
+	// Params are the parameters at each level. A level without an entry is not offered.
+	Params map[Level]Params
+	// Extends reports that the signature is added to a signed message. The document of the
+	// message may be in another file.
+	Extends bool
+	// Attachable reports that the document may be in the signed file or beside it
+	// (IsDetached).
+	Attachable bool
+	// Marked reports that the signature may have a visible stamp.
+	Marked bool
 }
 
 // SuffixOf returns what the name of a signed file has behind the name of the file that is
@@ -157,6 +185,20 @@ func (fs Formats) Param(name string) Param {
 		}
 	}
 	return Param{}
+}
+
+// Forms returns the ways to sign that the formats offer to people. Those for all files are last.
+func (fs Formats) Forms() []Form {
+	var own, any []Form
+	for _, f := range fs {
+		forms := f.Describe().Forms
+		if slices.ContainsFunc(forms, func(f Form) bool { return f.Any }) {
+			any = append(any, forms...)
+		} else {
+			own = append(own, forms...)
+		}
+	}
+	return append(own, any...)
 }
 
 // Stamped reports whether the parameters ask for a time stamp. The choices of all formats

@@ -65,7 +65,7 @@ func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, doc
 	s := r.pageSettings(trial)
 	d := pages.Deps{
 		Identity: r.Identity, Sessions: r.Tokens, Operations: operations, Certificates: r.Keys, Documents: documents,
-		TSPServices: r.Policies.TSPServices, Sealer: r.ring, Now: r.DB.Now, Random: rand.Text,
+		Forms: Formats(r.Config).Forms(), TSPServices: r.Policies.TSPServices, Sealer: r.ring, Now: r.DB.Now, Random: rand.Text,
 	}
 	d.Operators, d.Trials = o, trials
 	d.ConfirmDeps = pages.ConfirmDeps{

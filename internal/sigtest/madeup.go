@@ -33,6 +33,9 @@ func (MadeUp) Describe() sig.Description {
 			{Name: "MadeUpPicture", Long: 1 << 20},
 			{Name: "MadeUpTable", Kind: sig.Object},
 		},
+		Forms: []sig.Form{{Name: "madeup", Noun: "a made-up file", Type: "MadeUp", Extensions: []string{"made"}, Params: map[sig.Level]sig.Params{
+			sig.LevelBasic: {"MadeUpLevel": "Plain"}, sig.LevelTime: {"MadeUpLevel": "Sealed"},
+		}}},
 		Recognises: func(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(madeUpMark)) },
 		Inspect:    func(sig.Document) (sig.Contents, error) { return sig.Contents{Detached: true}, nil },
 	}

@@ -19,9 +19,14 @@ var description = sig.Description{
 		{Name: "CMS", Number: "5", Usual: sig.Params{"Hash": "False", "IsDetached": "True"}},
 	},
 	Kind: "cms", Noun: "signed message", Expected: "a CMS message (DER, BER, PEM or Base64)",
-	Suffix:     ".sig",
-	Extends:    extends,
-	Params:     []sig.Param{{Name: "CADESType", Choices: types}, {Name: authenticatedParam, Kind: sig.Object}},
+	Suffix:  ".sig",
+	Extends: extends,
+	Params:  []sig.Param{{Name: "CADESType", Choices: types}, {Name: authenticatedParam, Kind: sig.Object}},
+	Forms: []sig.Form{
+		{Name: "cosign", Noun: "one more signature on a signed message", Type: "CAdES", Extends: true, Extensions: []string{"p7s", "p7m", "sig"}, Params: atLevels(kindCosign)},
+		{Name: "countersign", Noun: "a signature on the first signature of a message", Type: "CAdES", Extends: true, Params: atLevels(kindCountersign)},
+		{Name: "cades", Noun: "CAdES, a signature beside the file", Type: "CAdES", Any: true, Attachable: true, Params: atLevels(kindSign)},
+	},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikeMessage(head) },
 	Inspect:    inspect,
 }
@@ -63,4 +68,16 @@ func inspect(d sig.Document) (sig.Contents, error) {
 		}
 	}
 	return c, nil
+}
+
+// atLevels returns the parameters of signatures of a kind at all levels.
+func atLevels(kind string) map[sig.Level]sig.Params {
+	list := map[sig.Level]sig.Params{}
+	for _, c := range types {
+		list[c.Level] = sig.Params{"CADESType": c.Name}
+		if kind != kindSign {
+			list[c.Level]["CmsSignatureType"] = kind
+		}
+	}
+	return list
 }

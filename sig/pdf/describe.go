@@ -19,5 +19,8 @@ var description = sig.Description{
 		{Name: ParamPassword, Secret: true},
 		{Name: "PdfSignatureAppearance", Long: maxAppearance},
 	},
+	Forms: []sig.Form{{Name: "pdf", Noun: "PDF with its signature inside", Type: "PDF", Extensions: []string{"pdf"}, Marked: true, Params: map[sig.Level]sig.Params{
+		sig.LevelBasic: {"PDFFormat": formatCMS}, sig.LevelTime: {"PDFFormat": formatCAdEST}, sig.LevelLongTerm: {"PDFFormat": formatCAdES},
+	}}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikePDF(head) },
 }

@@ -15,7 +15,10 @@ func (*Format) Describe() sig.Description { return description }
 var description = sig.Description{
 	Types: []sig.Type{{Name: "XMLDSig", Number: "0", Usual: sig.Params{"XMLDsigType": kindEnveloped}}},
 	Kind:  "xml", Noun: "XML document", Expected: "XML",
-	Params:     []sig.Param{{Name: "XAdESType", Choices: xadesTypes}},
+	Params: []sig.Param{{Name: "XAdESType", Choices: xadesTypes}},
+	Forms: []sig.Form{{Name: "xml", Noun: "XML with its signature inside", Type: "XMLDSig", Extensions: []string{"xml"}, Params: map[sig.Level]sig.Params{
+		sig.LevelBasic: {"XMLDsigType": kindEnveloped}, sig.LevelTime: {"XMLDsigType": kindEnveloped, "XAdESType": xadesT},
+	}}},
 	Recognises: func(head []byte, _ int64) bool { return LooksLikeXML(head) && !isBare(head) },
 }
 

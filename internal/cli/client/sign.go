@@ -206,8 +206,12 @@ func (s *Sign) chooseType() error {
 // defaultOutput returns the name of the output file if none is given.
 func (s *Sign) defaultOutput() string {
 	_, format := app.Formats(&config.Config{}).Named(s.Type)
-	if (format == nil || format.Describe().Suffix != "") && !s.extends() {
-		return s.File + ".sig"
+	suffix := ".sig" // of a type that only the server knows
+	if format != nil {
+		suffix = format.Describe().Suffix
+	}
+	if suffix != "" && !s.extends() {
+		return s.File + suffix
 	}
 	ending := filepath.Ext(s.File)
 	return strings.TrimSuffix(s.File, ending) + ".signed" + ending

@@ -199,7 +199,7 @@ func (v *Command) Judge(c *cli.Console, known sig.Formats, common *Common, file 
 	original := v.Original
 	if original == "" && v.Hash == "" && in.contents.Detached {
 		var ok bool
-		if original, ok = strings.CutSuffix(file, ".sig"); !ok || !isFile(original) {
+		if original, ok = strings.CutSuffix(file, about.Suffix); !ok || about.Suffix == "" || !isFile(original) {
 			return nil, fmt.Errorf("%s does not hold the document; name it with --original, or give its hash with --hash", display(file))
 		}
 		r.note("the document is taken from %s", original)

@@ -5,6 +5,8 @@ package signing
 import (
 	"context"
 	"errors"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +90,36 @@ func (s *Service) typeName(text string) string {
 		return name
 	}
 	return text
+}
+
+// Form is a way to sign a file that is offered to people.
+type Form = sig.Form
+
+// Level is how long a signature can be proven to be valid.
+type Level = sig.Level
+
+// The levels.
+const (
+	LevelBasic    = sig.LevelBasic
+	LevelTime     = sig.LevelTime
+	LevelLongTerm = sig.LevelLongTerm
+)
+
+// Forms returns the ways to sign that the served formats offer to people.
+func (s *Service) Forms() []Form { return s.Formats.Forms() }
+
+// FormOf returns the form of some for a file by the end of its name, nil if there is none.
+func FormOf(forms []Form, name string) *Form {
+	extension := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
+	for i := range forms {
+		if slices.Contains(forms[i].Extensions, extension) {
+			return &forms[i]
+		}
+	}
+	if i := slices.IndexFunc(forms, func(f Form) bool { return f.Any }); i >= 0 {
+		return &forms[i]
+	}
+	return nil
 }
 
 // Parameter is the form of a parameter in a request.

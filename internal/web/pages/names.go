@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/notify"
+	"tamga/internal/domain/signing"
 	"tamga/internal/domain/user"
 	"tamga/internal/web/rest"
 )
@@ -121,6 +123,15 @@ func (w *words) suite(name string) string {
 		return text
 	}
 	return name
+}
+
+// wayToSign returns a way to sign in words: a format that the pages have no words for says it itself.
+func (w *words) wayToSign(f signing.Form) string {
+	if text, ok := w.texts["format."+f.Name]; ok {
+		return text
+	}
+	first, size := utf8.DecodeRuneInString(f.Noun)
+	return string(unicode.ToUpper(first)) + f.Noun[size:]
 }
 
 // asIsField is the field of a form with which a person says that a value is right although it looks

@@ -112,6 +112,7 @@ type Deps struct {
 	Identity     Identity
 	Sessions     Sessions
 	Operations   Operations
+	Forms        []signing.Form // the ways to sign that are offered
 	Certificates Certificates
 	Documents    Documents
 	// TSPServices are the time-stamp services that may be used.

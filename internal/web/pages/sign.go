@@ -27,70 +27,16 @@ const (
 	maxRetried = 50      // stored documents that an address of the form names
 )
 
-// Levels of a signature, as the form sends them.
-const (
-	levelPlain   = "plain"   // without a time stamp
-	levelStamped = "stamped" // with a time stamp
-	levelLong    = "long"    // with all that a later verification needs
-)
+// levels are the levels of a signature, as the form sends them and as their words are named.
+var levels = []level{{"plain", signing.LevelBasic}, {"stamped", signing.LevelTime}, {"long", signing.LevelLongTerm}}
 
-var levels = []string{levelPlain, levelStamped, levelLong}
-
-// format is a way to sign a file.
-type format struct {
-	Name       string // as the form sends it, and key of its word
-	Type       string // of signature, in requests
-	extensions []string
-	// params are the parameters by level. A level without an entry is not offered by the
-	// format.
-	params map[string]map[string]string
-	// extends means that a signature is added to a signed message. The document of the message
-	// may be beside it.
-	extends bool
-	// attachable means that the document may be in the signature or beside it.
-	attachable bool
-	stamped    bool // a signature may have a visible stamp
+type level struct {
+	Name string
+	of   signing.Level
 }
 
 // automatic is the choice of a format for each file by its name.
 const automatic = "automatic"
-
-// formats are the ways to sign, in the order of the form. The last one signs every file.
-var formats = []format{
-	{Name: "pdf", Type: "PDF", extensions: []string{"pdf"}, params: map[string]map[string]string{
-		levelPlain: {"PDFFormat": "CMS"}, levelStamped: {"PDFFormat": "CAdEST"}, levelLong: {"PDFFormat": "CAdES"},
-	}, stamped: true},
-	{Name: "office", Type: "MSOffice", extensions: []string{"docx", "docm", "dotx", "xlsx", "xlsm", "xltx", "pptx", "pptm", "potx", "ppsx"}, params: map[string]map[string]string{
-		levelPlain: {},
-	}},
-	{Name: "xml", Type: "XMLDSig", extensions: []string{"xml"}, params: map[string]map[string]string{
-		levelPlain: {"XMLDsigType": "XMLEnveloped"}, levelStamped: {"XMLDsigType": "XMLEnveloped", "XAdESType": "T"},
-	}},
-	{Name: "cosign", Type: "CAdES", extends: true, extensions: []string{"p7s", "p7m", "sig"}, params: map[string]map[string]string{
-		levelPlain:   {"CmsSignatureType": "Cosign", "CADESType": "BES"},
-		levelStamped: {"CmsSignatureType": "Cosign", "CADESType": "T"},
-		levelLong:    {"CmsSignatureType": "Cosign", "CADESType": "XLT1"},
-	}},
-	{Name: "countersign", Type: "CAdES", extends: true, params: map[string]map[string]string{
-		levelPlain:   {"CmsSignatureType": "Countersign", "CADESType": "BES"},
-		levelStamped: {"CmsSignatureType": "Countersign", "CADESType": "T"},
-		levelLong:    {"CmsSignatureType": "Countersign", "CADESType": "XLT1"},
-	}},
-	{Name: "cades", Type: "CAdES", attachable: true, params: map[string]map[string]string{
-		levelPlain: {"CADESType": "BES"}, levelStamped: {"CADESType": "T"}, levelLong: {"CADESType": "XLT1"},
-	}},
-}
-
-// formatOf returns the format for a file by its name.
-func formatOf(name string) *format {
-	extension := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
-	for i := range formats {
-		if slices.Contains(formats[i].extensions, extension) {
-			return &formats[i]
-		}
-	}
-	return &formats[len(formats)-1]
-}
 
 // kept are the choices of the form that an address can hold, so that a person can sign in the
 // same way again. The PIN is not among them.
@@ -149,6 +95,19 @@ type chosen struct {
 	Format, Level, Service, Attached, Stamp string
 }
 
+// formChoice is a way to sign in the list of the form.
+type formChoice struct{ Name, Label string }
+
+// formChoices returns the ways to sign in the language of the person.
+func (a *API) formChoices(ctx context.Context) []formChoice {
+	w := visitorOf(ctx).words
+	list := make([]formChoice, len(a.Forms))
+	for i, f := range a.Forms {
+		list[i] = formChoice{f.Name, w.wayToSign(f)}
+	}
+	return list
+}
+
 // signView is the form.
 type signView struct {
 	Chosen       chosen
@@ -157,8 +116,8 @@ type signView struct {
 	PDFWorker    string
 	Certificates []certificate // usable ones
 	Lacks        *lack         // nil: there is one
-	Formats      []format
-	Levels       []string
+	Formats      []formChoice
+	Levels       []level
 	Services     []string // addresses of time-stamp services
 	MaxFiles     int
 	MaxBytes     Bytes
@@ -189,7 +148,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 		return view{}, err
 	}
 	v := signView{
-		Certificates: slices.DeleteFunc(list, func(c certificate) bool { return !c.Usable }), Formats: formats, Levels: levels[:1],
+		Certificates: slices.DeleteFunc(list, func(c certificate) bool { return !c.Usable }), Formats: a.formChoices(ctx), Levels: levels[:1],
 		MaxFiles: maxFiles, MaxBytes: Bytes(a.settings.Upload), Stamp: r.place(), PDFScript: pdfMain, PDFWorker: pdfWorker,
 		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp},
 	}
@@ -222,7 +181,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 
 // group is the files of an upload that are signed in one format, by their place in the upload.
 type group struct {
-	format *format
+	format *signing.Form
 	params map[string]string
 	files  []int
 }
@@ -243,7 +202,8 @@ func (c *choices) besides(files []upload) (map[int]int, error) {
 	beside := map[int]int{}
 	var messages []int
 	for i := range files {
-		if f := &files[i]; !f.original && c.formatOf(f.name()).extends {
+		f := &files[i]
+		if form := c.formatOf(f.name()); !f.original && form != nil && form.Extends {
 			messages = append(messages, i)
 		}
 	}
@@ -438,8 +398,9 @@ func namesAt(files []upload, places []int) (names []string) {
 
 // choices are what a person chose in the form.
 type choices struct {
-	format      *format // nil: by the name of each file
-	level       string
+	forms       []signing.Form
+	format      *signing.Form // nil: by the name of each file
+	level       signing.Level
 	attached    bool
 	service     string
 	certificate string
@@ -448,24 +409,25 @@ type choices struct {
 }
 
 func (a *API) choices(ctx context.Context, fields rest.Form) (c choices, err error) {
-	c = choices{level: levelPlain, attached: fields.Get("attached") == "yes", certificate: fields.Get("certificate"), pin: fields.Get("pin")}
+	c = choices{forms: a.Forms, attached: fields.Get("attached") == "yes", certificate: fields.Get("certificate"), pin: fields.Get("pin")}
 	if c.stamp, err = stampOf(fields); err != nil {
 		return c, err
 	}
-	if level := fields.Get("level"); level != "" {
-		if !slices.Contains(levels, level) {
+	if name := fields.Get("level"); name != "" {
+		at := slices.IndexFunc(levels, func(l level) bool { return l.Name == name })
+		if at < 0 {
 			return c, fault.New(fault.InvalidParameters, "this level of a signature is not known")
 		}
-		c.level = level
+		c.level = levels[at].of
 	}
 	if name := fields.Get("format"); name != "" && name != automatic {
-		at := slices.IndexFunc(formats, func(f format) bool { return f.Name == name })
+		at := slices.IndexFunc(c.forms, func(f signing.Form) bool { return f.Name == name })
 		if at < 0 {
 			return c, fault.New(fault.InvalidParameters, "this format of a signature is not known")
 		}
-		c.format = &formats[at]
+		c.format = &c.forms[at]
 	}
-	if c.level == levelPlain {
+	if c.level == signing.LevelBasic {
 		return c, nil
 	}
 	if c.service = fields.Get("service"); c.service != "" {
@@ -481,11 +443,12 @@ func (a *API) choices(ctx context.Context, fields rest.Form) (c choices, err err
 	return c, err
 }
 
-func (c *choices) formatOf(name string) *format {
+// formatOf returns the way to sign a file, nil if there is none.
+func (c *choices) formatOf(name string) *signing.Form {
 	if c.format != nil {
 		return c.format
 	}
-	return formatOf(name)
+	return signing.FormOf(c.forms, name)
 }
 
 // groups returns the files by their formats. A document beside its message is not signed itself.
@@ -499,6 +462,9 @@ func (c *choices) groups(files []upload, beside map[int]int) (list []*group, err
 			continue
 		}
 		f := c.formatOf(files[i].name())
+		if f == nil {
+			return nil, fault.Newf(fault.InvalidSignatureParams, "%s: files of this kind are not signed here", files[i].name())
+		}
 		at := slices.IndexFunc(list, func(g *group) bool { return g.format == f })
 		if at < 0 {
 			at, list = len(list), append(list, &group{format: f})
@@ -510,29 +476,29 @@ func (c *choices) groups(files []upload, beside map[int]int) (list []*group, err
 			return nil, unsigned{error: err, files: namesAt(files, g.files)}
 		}
 	}
-	if c.stamp != nil && !slices.ContainsFunc(list, func(g *group) bool { return g.format.stamped }) {
+	if c.stamp != nil && !slices.ContainsFunc(list, func(g *group) bool { return g.format.Marked }) {
 		return nil, fault.New(fault.InvalidSignatureParams, "only PDF signatures have a visible stamp: choose a PDF, or no stamp")
 	}
 	return list, nil
 }
 
 // params returns the parameters of signatures in a format.
-func (c *choices) params(f *format) (map[string]string, error) {
-	level, ok := f.params[c.level]
+func (c *choices) params(f *signing.Form) (map[string]string, error) {
+	level, ok := f.Params[c.level]
 	if !ok {
 		return nil, fault.Newf(fault.InvalidSignatureParams, "signatures of the type %s have no such level: sign these files without a time stamp, or as CAdES", f.Type)
 	}
 	params := maps.Clone(level)
-	if f.attachable {
+	if f.Attachable {
 		params["IsDetached"] = "True"
 		if c.attached {
 			params["IsDetached"] = "False"
 		}
 	}
-	if c.level != levelPlain {
+	if c.level != signing.LevelBasic {
 		params["TSPAddress"] = c.service
 	}
-	if f.stamped {
+	if f.Marked {
 		maps.Copy(params, c.stamp)
 	}
 	return params, nil

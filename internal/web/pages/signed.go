@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/operation"
+	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
 
@@ -42,7 +43,7 @@ type signedDocument struct {
 	Name, Result, RefID string
 	State               string // key of the word
 	Failed, Detail      string
-	Format              string // key of the word, of the first document in one of several formats
+	Format              string // for people, of the first document in one of several formats
 	way                 int
 }
 
@@ -59,7 +60,7 @@ func (a *API) signed(ctx context.Context, r struct {
 	if choices, err := url.ParseQuery(r.Again); err == nil && len(r.Again) <= maxKept {
 		query = append(query, keep(choices.Get))
 	}
-	v := signedView{Operation: shownOperation(visitorOf(ctx).words, o), Again: formAt(query)}
+	v := signedView{Operation: shownOperation(visitorOf(ctx).words, a.Forms, o), Again: formAt(query)}
 	s := &v.Operation
 	s.AwaitsPIN = o.AwaitsPIN != nil && o.Owner.ClientID == a.settings.ClientID
 	v.Running = o.State == operation.Confirmed && o.StartsAlone() && o.AwaitsPIN == nil
@@ -82,11 +83,11 @@ func (a *API) signed(ctx context.Context, r struct {
 }
 
 // shownOperation describes an operation and its documents.
-func shownOperation(w *words, o *operation.Operation) signedOperation {
+func shownOperation(w *words, forms []signing.Form, o *operation.Operation) signedOperation {
 	s := signedOperation{ID: o.ID, State: "operation." + string(o.State)}
-	names := formatsIn(o)
-	if len(names) == 1 && names[0] != "" {
-		s.Format = "format." + names[0]
+	in := formsIn(forms, o)
+	if len(in) == 1 && in[0] != nil {
+		s.Format = w.wayToSign(*in[0])
 	}
 	if o.State == operation.Created || o.State == operation.Challenged {
 		s.Before = o.ConfirmBefore
@@ -119,8 +120,8 @@ func shownOperation(w *words, o *operation.Operation) signedOperation {
 	slices.SortStableFunc(s.Documents, func(a, b signedDocument) int { return cmp.Compare(a.way, b.way) })
 	for i := range s.Documents {
 		d := &s.Documents[i]
-		if len(names) > 1 && d.way < len(names) && names[d.way] != "" && (i == 0 || s.Documents[i-1].way != d.way) {
-			d.Format = "format." + names[d.way]
+		if len(in) > 1 && d.way < len(in) && in[d.way] != nil && (i == 0 || s.Documents[i-1].way != d.way) {
+			d.Format = w.wayToSign(*in[d.way])
 		}
 	}
 	switch {
@@ -133,9 +134,9 @@ func shownOperation(w *words, o *operation.Operation) signedOperation {
 	return s
 }
 
-// formatsIn returns the names of the formats that an operation signs in, by the ways of its documents. One is ""
-// if the parameters do not say it.
-func formatsIn(o *operation.Operation) (names []string) {
+// formsIn returns the forms in which an operation signs, by the ways of its documents. One is nil if the
+// parameters do not say it.
+func formsIn(forms []signing.Form, o *operation.Operation) (list []*signing.Form) {
 	var several struct {
 		Ways []struct {
 			Type       string
@@ -144,40 +145,40 @@ func formatsIn(o *operation.Operation) (names []string) {
 	}
 	if err := json.Unmarshal([]byte(o.Parameters), &several); err == nil && len(several.Ways) > 0 {
 		for _, w := range several.Ways {
-			names = append(names, formatWith(w.Type, w.Parameters))
+			list = append(list, formWith(forms, w.Type, w.Parameters))
 		}
-		return names
+		return list
 	}
 	var params map[string]string
 	if err := json.Unmarshal([]byte(o.Parameters), &params); err != nil {
-		return []string{""}
+		return []*signing.Form{nil}
 	}
-	if len(params) == 0 && len(o.Documents) > 0 { // Office documents have no parameters
-		if f := formatOf(o.Documents[0].OriginalName); f.Type == "MSOffice" {
-			return []string{f.Name}
+	if len(params) == 0 && len(o.Documents) > 0 { // some formats have no parameters
+		if f := signing.FormOf(forms, o.Documents[0].OriginalName); f != nil && len(f.Params[signing.LevelBasic]) == 0 {
+			return []*signing.Form{f}
 		}
 	}
-	return []string{formatWith("", params)}
+	return []*signing.Form{formWith(forms, "", params)}
 }
 
-// formatWith returns the name of the format with a type and parameters, "" if there is none. Without a type the
+// formWith returns the form with a type and parameters, nil if there is none. Without a type the
 // parameters decide.
-func formatWith(signatureType string, params map[string]string) string {
-	for i := range formats {
-		if signatureType != "" && signatureType != formats[i].Type {
+func formWith(forms []signing.Form, signatureType string, params map[string]string) *signing.Form {
+	for i := range forms {
+		if signatureType != "" && signatureType != forms[i].Type {
 			continue
 		}
-		for _, level := range formats[i].params {
+		for _, level := range forms[i].Params {
 			same := len(level) > 0 || signatureType != ""
 			for key, value := range level {
 				same = same && params[key] == value
 			}
 			if same {
-				return formats[i].Name
+				return &forms[i]
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // download answers one signed document. A browser saves it and never shows it, because its
