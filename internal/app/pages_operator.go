@@ -75,8 +75,8 @@ const counted = 1000
 // limits are the settings that the page of the installation shows as limits.
 var limits = []string{
 	"limits.signing_request", "limits.other_request", "limits.connections", "batch_items", "database_connections",
-	"documents.upload", "documents.user_objects", "documents.user_octets", "documents.objects", "documents.octets",
-	"operations.user_operations", "operations.user_octets", "two_step.caller_objects", "two_step.caller_octets", "two_step.objects", "two_step.octets",
+	"documents.upload", "documents.user_objects", "documents.user_bytes", "documents.objects", "documents.bytes",
+	"operations.user_operations", "operations.user_bytes", "two_step.caller_objects", "two_step.caller_bytes", "two_step.objects", "two_step.bytes",
 	"verification.request", "verification.calls_per_second", "pages.upload", "pages.session", "pages.idle", "pin.attempts", "argon2.memory", "argon2.parallel",
 }
 

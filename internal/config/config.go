@@ -311,11 +311,11 @@ type Config struct {
 		// Documents of the installation that may be prepared and not completed; above it 429.
 		Objects int64 `yaml:"objects" default:"100000" above:"0"`
 		// Bytes of the installation that may be prepared and not completed; above it 429.
-		Bytes setting.Size `yaml:"octets" default:"16GiB" above:"0"`
+		Bytes setting.Size `yaml:"bytes" default:"16GiB" above:"0"`
 		// Documents of one caller that may be prepared and not completed; above it 429.
 		CallerObjects int64 `yaml:"caller_objects" default:"10000" above:"0"`
 		// Bytes of one caller that may be prepared and not completed; above it 429.
-		CallerBytes setting.Size `yaml:"caller_octets" default:"4GiB" above:"0"`
+		CallerBytes setting.Size `yaml:"caller_bytes" default:"4GiB" above:"0"`
 	} `yaml:"two_step"`
 	// Documents of one batch.
 	BatchItems int `yaml:"batch_items" default:"10000" above:"0"`

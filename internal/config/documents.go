@@ -23,11 +23,11 @@ type Documents struct {
 	// Documents that may be stored in the installation; above it `invalid_object_state`.
 	Objects int64 `yaml:"objects" default:"1000000" above:"0"`
 	// Bytes of documents that may be stored in the installation; above it `invalid_object_state`.
-	Bytes setting.Size `yaml:"octets" default:"1024GiB" above:"0"`
+	Bytes setting.Size `yaml:"bytes" default:"1024GiB" above:"0"`
 	// Documents that one user may store; above it `invalid_object_state`.
 	UserObjects int64 `yaml:"user_objects" default:"10000" above:"0"`
 	// Bytes of documents that one user may store; above it `invalid_object_state`.
-	UserBytes setting.Size `yaml:"user_octets" default:"16GiB" above:"0"`
+	UserBytes setting.Size `yaml:"user_bytes" default:"16GiB" above:"0"`
 }
 
 // Bucket configures a bucket of a server that speaks the S3 protocol.

@@ -32,7 +32,7 @@ type Operations struct {
 	// Waiting operations of one user; above it 429.
 	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
 	// Bytes stored with all waiting operations of one user; above it 429.
-	UserBytes setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
+	UserBytes setting.Size `yaml:"user_bytes" default:"4GiB" above:"0"`
 	// Reports to addresses that clients choose.
 	Callbacks Callbacks `yaml:"callbacks"`
 	// Processing templates, by the identifiers that clients use.
@@ -80,7 +80,7 @@ type Repetitions struct {
 	// Time after which the request of a process that died may be repeated.
 	Lease time.Duration `yaml:"lease" default:"1m" min:"1s"`
 	// Bytes of the stored answers of one caller that are larger than 32 KiB; above it 429.
-	UserBytes setting.Size `yaml:"user_octets" default:"4GiB" above:"0"`
+	UserBytes setting.Size `yaml:"user_bytes" default:"4GiB" above:"0"`
 }
 
 // Settings returns the rules of operations, without those of confirmations.

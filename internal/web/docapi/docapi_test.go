@@ -246,7 +246,7 @@ func storedFiles(t testing.TB, dir string) []string {
 // TestDocumentStoreAttacks: bad input, and the documents of others.
 func TestDocumentStoreAttacks(t *testing.T) {
 	t.Parallel()
-	server := tamgatest.Start(t, "--set", "documents.user_objects=30", "--set", "documents.user_octets=3MiB", "--set", "documents.upload=20MiB")
+	server := tamgatest.Start(t, "--set", "documents.user_objects=30", "--set", "documents.user_bytes=3MiB", "--set", "documents.upload=20MiB")
 	mine := tamgatest.Documents(server, server.Token())
 	theirs := tamgatest.Documents(server, server.TokenOf(server.Dev.Operator.Login, server.Dev.Operator.Password))
 	id := mine.Put([]byte("mine"), map[string]any{"FileName": "m"})
