@@ -13,6 +13,7 @@ import (
 	"tamga/internal/domain/vault"
 	"tamga/sig"
 	"tamga/sig/cades"
+	"tamga/sig/evidence"
 	"tamga/sig/ooxml"
 	"tamga/sig/pdf"
 	"tamga/sig/raw"
@@ -44,8 +45,10 @@ func Validate(c *config.Config) error {
 // format is one line here. The zero Config gives the strictest rules.
 func Formats(c *config.Config) sig.Formats {
 	cms := &cades.Format{
-		Allowance:              c.LongTerm.RevocationAllowance,
-		OldListsForAuthorities: c.LongTerm.OldListsForAuthorities,
+		Rules: evidence.Rules{
+			Allowance:              c.LongTerm.RevocationAllowance,
+			OldListsForAuthorities: c.LongTerm.OldListsForAuthorities,
+		},
 	}
 	return sig.Formats{
 		cms,

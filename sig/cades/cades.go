@@ -11,7 +11,7 @@
 //	      the certificates and revocation data themselves
 //
 // Begin with New. The package does not parse CMS itself (package cms does) and does not
-// fetch evidence (sig.Evidence does).
+// collect certificates and revocation data (package evidence does).
 //
 // A message contains its document (attached), or the document is separate (detached). A
 // message over a hash value is always detached. A signature is added to a message next to
@@ -22,16 +22,12 @@
 // certificate-values and revocation-values as that for the signer.
 package cades
 
-import "time"
+import "tamga/sig/evidence"
 
 // Format makes, enhances and checks signed messages.
 type Format struct {
-	// Allowance is how much older than the signature time stamp the revocation data in
-	// XLT1 may be. 0 means that it must not be older.
-	Allowance time.Duration
-	// OldListsForAuthorities accepts older data for the certificates of authorities,
-	// whose lists are issued every few months.
-	OldListsForAuthorities bool
+	// Rules say how old the revocation data in XLT1 may be.
+	Rules evidence.Rules
 	// NoSigningTime omits the attribute signing-time: PAdES (ETSI EN 319 142-1, 6.3) has
 	// the claimed time in the document and forbids a second one.
 	NoSigningTime bool

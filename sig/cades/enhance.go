@@ -29,7 +29,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	r := q.Reader()
 	position := readPosition(r)
 	q.Level = readLevel(r)
-	address := stamper(q, job, r)
+	address := stampAddress(q, job, r)
 	if q.Level == sig.LevelBasic {
 		r.Fault("CADESType", "is BES or absent; T or XLT1 expected, because Enhance never lowers a level")
 	}
@@ -54,8 +54,7 @@ func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 	if len(targets) == 0 {
 		return sig.Parts(sig.Section(job.Document, 0, job.Document.Size())), nil
 	}
-	c := newCollector(ctx, f, job.Evidence, e.known)
-	if err := c.raise(targets, q.Level, address); err != nil {
+	if err := f.raise(ctx, stamper{job.Evidence, address}, e.known, targets, q.Level); err != nil {
 		return nil, err
 	}
 	replaced := make(map[int][]byte, len(targets))

@@ -13,6 +13,7 @@ import (
 	"tamga/pki/tsp"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/evidence"
 )
 
 // target is one signature that is being enhanced. Attributes are appended to those it
@@ -53,21 +54,27 @@ func (f *Format) lifted(ctx context.Context, job *sig.Job, st *state, s *cms.Sig
 		inside, _ := m.X509() // unreadable ones are ignored
 		known = append(known, inside...)
 	}
-	c := newCollector(ctx, f, job.Evidence, known)
-	if err := c.raise([]*target{t}, level, st.Address); err != nil {
+	if err := f.raise(ctx, stamper{job.Evidence, st.Address}, known, []*target{t}, level); err != nil {
 		return nil, err
 	}
 	return t.attrs, nil
 }
 
+// stamper requests time stamps from the service at an address.
+type stamper struct {
+	source  sig.Evidence
+	address string
+}
+
 // raise appends the attributes that are missing for the level. All signatures are stamped
-// before evidence for their certificates is fetched, so that one answer serves all.
-func (c *collector) raise(targets []*target, level sig.Level, address string) error {
+// before evidence for their certificates is fetched, so that one answer serves all. known are
+// certificates that may be issuers.
+func (f *Format) raise(ctx context.Context, by stamper, known []*x509gost.Certificate, targets []*target, level sig.Level) error {
 	for _, t := range targets {
 		if len(t.stamps) > 0 {
 			continue
 		}
-		a, s, err := c.stamp(address, cms.OIDSignatureTimeStamp, t.hash, t.value)
+		a, s, err := by.stamp(ctx, cms.OIDSignatureTimeStamp, t.hash, t.value)
 		if err != nil {
 			return err
 		}
@@ -82,8 +89,9 @@ func (c *collector) raise(targets []*target, level sig.Level, address string) er
 			latest = t.stamped
 		}
 	}
+	collector := evidence.New(by.source, known, f.Rules)
 	for _, t := range targets {
-		if err := c.complete(t, address, latest); err != nil {
+		if err := t.complete(ctx, by, collector, latest); err != nil {
 			return err
 		}
 	}
@@ -91,11 +99,11 @@ func (c *collector) raise(targets []*target, level sig.Level, address string) er
 }
 
 // stamp requests a time stamp over data and returns it as an attribute.
-func (c *collector) stamp(address string, oid x509gost.OID, h *suite.Hash, data []byte) (a cms.Attribute, s *tsp.Verified, err error) {
-	if err := c.ctx.Err(); err != nil {
+func (by stamper) stamp(ctx context.Context, oid x509gost.OID, h *suite.Hash, data []byte) (a cms.Attribute, s *tsp.Verified, err error) {
+	if err := ctx.Err(); err != nil {
 		return a, nil, err
 	}
-	if s, err = sig.Stamp(c.ctx, c.evidence, address, h.Digest(data)); err != nil {
+	if s, err = sig.Stamp(ctx, by.source, by.address, h.Digest(data)); err != nil {
 		return a, nil, err
 	}
 	return cms.NewAttribute(oid, s.Token().Raw), s, nil
@@ -103,37 +111,30 @@ func (c *collector) stamp(address string, oid x509gost.OID, h *suite.Hash, data 
 
 // complete appends references, their time stamp, and values. Nothing that the time stamp
 // covers changes afterwards. The values are not covered.
-func (c *collector) complete(t *target, address string, notBefore time.Time) error {
-	path, err := c.path(t.signer, nil)
+func (t *target) complete(ctx context.Context, by stamper, collector *evidence.Collector, notBefore time.Time) error {
+	var values evidence.Values
+	own, err := collector.Collect(ctx, &values, evidence.Subject{Certificate: t.signer, Purpose: evidence.ForSigner, At: notBefore})
 	if err != nil {
 		return err
 	}
-	b := &bag{seen: map[string]bool{}}
-	proofs, err := c.fill(b, path, notBefore)
-	if err != nil {
-		return err
-	}
-	certRefs, revRefs := certificateRefs(path, t.hash), revocationRefs(proofs, t.hash)
+	certRefs, revRefs := certificateRefs(own.Path, t.hash), revocationRefs(own.Statuses, t.hash)
 	covered := escCovers(t.value, slices.Concat(t.has, t.attrs, []cms.Attribute{certRefs, revRefs}))
-	esc, s, err := c.stamp(address, cms.OIDEscTimeStamp, t.hash, covered)
+	esc, s, err := by.stamp(ctx, cms.OIDEscTimeStamp, t.hash, covered)
 	if err != nil {
 		return err
 	}
 	t.stamps = append(t.stamps, s)
 	if !slices.ContainsFunc(t.carried, func(raw []byte) bool { return string(raw) == string(t.signer.Raw) }) {
-		b.put(&b.certs, t.signer.Raw)
+		values.AddCertificate(t.signer, evidence.ForSigner)
 	}
 	for _, s := range t.stamps {
-		path, err := c.path(s.Authority(), s.Token().Certificates())
-		if err != nil {
-			return err
-		}
-		b.put(&b.certs, s.Authority().Raw)
-		if _, err := c.fill(b, path, notBefore); err != nil {
+		values.AddCertificate(s.Authority(), evidence.ForTimeStamp)
+		of := evidence.Subject{Certificate: s.Authority(), Purpose: evidence.ForTimeStamp, Others: s.Token().Certificates(), At: notBefore}
+		if _, err := collector.Collect(ctx, &values, of); err != nil {
 			return err
 		}
 	}
-	t.attrs = append(t.attrs, certRefs, revRefs, esc, certificateValues(b.certs), revocationValues(b.crls, b.answers))
+	t.attrs = append(t.attrs, certRefs, revRefs, esc, certificateValues(values.Certificates), revocationValues(values.CRLs, values.OCSP))
 	return nil
 }
 

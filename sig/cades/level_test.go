@@ -19,6 +19,7 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
+	"tamga/sig/evidence"
 )
 
 // world is a root with its services and a signer under a subordinate authority.
@@ -356,19 +357,19 @@ func TestFreshness(t *testing.T) {
 		}
 	}
 	oldOfSigner := func(w *world) { oldLists(w); w.services.By[w.signer.Certificate] = sigtest.ByList }
-	if err := try(&cades.Format{Allowance: 2 * time.Minute}, oldAnswers); err != nil {
+	if err := try(&cades.Format{Rules: evidence.Rules{Allowance: 2 * time.Minute}}, oldAnswers); err != nil {
 		t.Errorf("within the allowance: %v", err)
 	}
-	if err := try(&cades.Format{Allowance: 30 * time.Second}, oldAnswers); err == nil {
+	if err := try(&cades.Format{Rules: evidence.Rules{Allowance: 30 * time.Second}}, oldAnswers); err == nil {
 		t.Error("beyond the allowance")
 	}
 	if err := try(cades.New(), oldLists); err == nil {
 		t.Error("old lists without the setting")
 	}
-	if err := try(&cades.Format{OldListsForAuthorities: true}, oldLists); err != nil {
+	if err := try(&cades.Format{Rules: evidence.Rules{OldListsForAuthorities: true}}, oldLists); err != nil {
 		t.Errorf("old lists of authorities with the setting: %v", err)
 	}
-	if err := try(&cades.Format{OldListsForAuthorities: true}, oldOfSigner); err == nil {
+	if err := try(&cades.Format{Rules: evidence.Rules{OldListsForAuthorities: true}}, oldOfSigner); err == nil {
 		t.Error("an old list for the signer with the setting for authorities")
 	}
 }

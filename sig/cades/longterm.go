@@ -17,6 +17,7 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
+	"tamga/sig/evidence"
 )
 
 // Codes of findings about the attributes of the levels above BES.
@@ -500,7 +501,7 @@ func (v *verifier) level(out *sig.Signature, l *longTerm) string {
 	path := out.Chain
 	for i := 1; i < len(path); i++ {
 		if !slices.ContainsFunc(l.certRefs, func(r reference) bool { return r.matches(path[i].Raw) }) {
-			l.note(codeReferenceMissing, "%s is on the path of the signer but has no reference", name(path[i]))
+			l.note(codeReferenceMissing, "%s is on the path of the signer but has no reference", evidence.Name(path[i]))
 		}
 	}
 	v.values(out, l)
@@ -536,10 +537,13 @@ func (v *verifier) selfContained(out *sig.Signature, l *longTerm) bool {
 		if p.ThisUpdate.IsZero() || !p.ThisUpdate.Before(out.BestTime.Truncate(time.Second)) {
 			continue
 		}
-		l.note(codeOldEvidence, "the revocation data in the message about %s is of %s, before the time stamp of %s", name(verdict.Chain[i]), at(p.ThisUpdate), at(out.BestTime))
+		l.note(codeOldEvidence, "the revocation data in the message about %s is of %s, before the time stamp of %s", evidence.Name(verdict.Chain[i]), at(p.ThisUpdate), at(out.BestTime))
 		if i == 0 { // lists of authorities are issued every few months
 			complete = false
 		}
 	}
 	return complete
 }
+
+// at returns a time as findings have it.
+func at(t time.Time) string { return t.UTC().Format(time.RFC3339) }

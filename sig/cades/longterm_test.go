@@ -18,6 +18,7 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/cades"
+	"tamga/sig/evidence"
 )
 
 // Verification: one broken rule at a time.
@@ -259,7 +260,7 @@ func forgedToken(t testing.TB, w *world, d suite.Digest) []byte {
 func TestJudgedAtBestTime(t *testing.T) {
 	w := newWorld(t, suite.GOST2012x256)
 	message := w.make(t, w.signer, "XLT1", &sig.Job{Document: sigtest.Document(text)})
-	old := &cades.Format{Allowance: time.Hour}
+	old := &cades.Format{Rules: evidence.Rules{Allowance: time.Hour}}
 	w.services.AnswerAge = time.Minute
 	aged, err := sigtest.Try(t, old, w.signer, &sig.Job{Document: sigtest.Document(text), Evidence: w.services,
 		Params: sig.Params{"CADESType": "XLT1", "TSPAddress": ""}})

@@ -69,14 +69,14 @@ func readLevel(r *sig.ParamReader) sig.Level { return r.Choice("CADESType", type
 // check adds the faults of one job that signs, and sets what depends on it. extend reads what depends
 // on the message to extend. The caller then checks r.Err().
 func (p *params) check(q *sig.Request, job *sig.Job, r *sig.ParamReader, s *suite.Suite) {
-	p.level, p.address = q.Level, stamper(q, job, r)
+	p.level, p.address = q.Level, stampAddress(q, job, r)
 	r.CheckHashAlgorithm(s)
 	if p.kind == kindSign && given(job.Original) {
 		r.Fault("OriginalDocument", "is allowed only with CmsSignatureType Cosign or Countersign")
 	}
 }
 
-func stamper(q *sig.Request, job *sig.Job, r *sig.ParamReader) string {
+func stampAddress(q *sig.Request, job *sig.Job, r *sig.ParamReader) string {
 	return q.Stamper(job, r, "CADESType", TypeOf(q.Level), typeBES)
 }
 

@@ -16,6 +16,7 @@ import (
 	"tamga/pki/ocsp"
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
+	"tamga/sig/evidence"
 )
 
 // Tags of the attributes of RFC 5126, 6.2 and 6.3. The tags of its module are explicit.
@@ -70,17 +71,17 @@ func certificateRefs(path []*x509gost.Certificate, h *suite.Hash) cms.Attribute 
 // revocationRefs returns complete-revocation-references (RFC 5126, 6.2.2): one entry for
 // the signer, then one for each reference of certificateRefs in its order. The entry of
 // the trust anchor, which has no proof, is empty.
-func revocationRefs(proofs []*proof, h *suite.Hash) cms.Attribute {
+func revocationRefs(statuses []*evidence.Status, h *suite.Hash) cms.Attribute {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		for _, p := range proofs {
+		for _, p := range statuses {
 			b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 				switch {
 				case p == nil:
-				case p.crl != nil:
-					wrapped(b, tag0, func(b *cryptobyte.Builder) { crlReference(b, p.crl, h) })
+				case p.CRL != nil:
+					wrapped(b, tag0, func(b *cryptobyte.Builder) { crlReference(b, p.CRL, h) })
 				default:
-					wrapped(b, tag1, func(b *cryptobyte.Builder) { ocspReference(b, p.ocsp, h) })
+					wrapped(b, tag1, func(b *cryptobyte.Builder) { ocspReference(b, p.OCSP, h) })
 				}
 			})
 		}
@@ -127,27 +128,34 @@ func ocspReference(b *cryptobyte.Builder, o *ocsp.Basic, h *suite.Hash) {
 }
 
 // certificateValues returns certificate-values (RFC 5126, 6.3.3).
-func certificateValues(certs [][]byte) cms.Attribute {
+func certificateValues(certs []evidence.Value) cms.Attribute {
 	var b cryptobyte.Builder
-	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddBytes(bytes.Join(certs, nil)) })
+	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { addAll(b, certs) })
 	return cms.NewAttribute(cms.OIDCertificateValues, b.BytesOrPanic())
 }
 
 // revocationValues returns revocation-values (RFC 5126, 6.3.4): CertificateList and
 // BasicOCSPResponse, not OCSPResponse.
-func revocationValues(crls, answers [][]byte) cms.Attribute {
+func revocationValues(crls, answers []evidence.Value) cms.Attribute {
 	var b cryptobyte.Builder
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		for i, list := range [][][]byte{crls, answers} {
+		for i, list := range [][]evidence.Value{crls, answers} {
 			if len(list) == 0 {
 				continue
 			}
 			b.AddASN1(cbasn1.Tag(i).ContextSpecific().Constructed(), func(b *cryptobyte.Builder) {
-				b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddBytes(bytes.Join(list, nil)) })
+				b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { addAll(b, list) })
 			})
 		}
 	})
 	return cms.NewAttribute(cms.OIDRevocationValues, b.BytesOrPanic())
+}
+
+// addAll writes values one after another.
+func addAll(b *cryptobyte.Builder, list []evidence.Value) {
+	for _, v := range list {
+		b.AddBytes(v.DER)
+	}
 }
 
 // reference is one digest of a certificate, a list or an answer, with the other data of

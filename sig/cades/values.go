@@ -10,6 +10,7 @@ import (
 	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 	"tamga/sig"
+	"tamga/sig/evidence"
 )
 
 const (
@@ -18,6 +19,8 @@ const (
 
 	// maxValueChecks limits how many signatures on values are checked for one message.
 	maxValueChecks = 2048
+	// maxTried limits how many issuers of one name are tried for a value.
+	maxTried = 16
 )
 
 // values checks every certificate, list and answer in the values of a signature. An
@@ -48,7 +51,7 @@ func (v *verifier) values(out *sig.Signature, l *longTerm) {
 		}
 	}
 	for _, c := range l.values.Certificates {
-		j.judge(name(c), c.Raw, j.bySubject[c.Issuer.Key()], c.CheckSignatureFrom)
+		j.judge(evidence.Name(c), c.Raw, j.bySubject[c.Issuer.Key()], c.CheckSignatureFrom)
 	}
 	for _, c := range l.values.CRLs {
 		j.judge("the revocation list of "+at(c.ThisUpdate), c.Raw, j.bySubject[c.Issuer.Key()], c.CheckSignatureFrom)
@@ -146,7 +149,7 @@ func (j *valueJudge) unused() {
 	for _, c := range j.long.values.Certificates {
 		if !slices.ContainsFunc(j.bySubject[c.Subject.Key()], func(k *x509gost.Certificate) bool { return j.used[k] && k.Equal(c) }) &&
 			!slices.ContainsFunc(j.long.certRefs, func(r reference) bool { return r.matches(c.Raw) }) {
-			j.long.note(codeValueUnused, "%s among the values has no reference and is not on any path of the signature", name(c))
+			j.long.note(codeValueUnused, "%s among the values has no reference and is not on any path of the signature", evidence.Name(c))
 		}
 	}
 }
