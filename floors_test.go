@@ -37,7 +37,7 @@ var floors = []struct {
 	{"internal/app", 6},
 	{"internal/cli", 7},
 	{"cmd", 8},
-	// Judges, and what starts a server for a test, are beside the house: tests use them,
+	// Judges, and what starts a server for a test, are beside the layers: tests use them,
 	// nothing of the product does.
 	{"internal/judge", -1},
 	{"internal/tamgatest", -1},
@@ -125,7 +125,7 @@ func TestFloors(t *testing.T) {
 		}
 		from, ok := placeOf(dir)
 		if !ok {
-			t.Errorf("%s is outside of the house: no floor of the plan has the folder %s", name, dir)
+			t.Errorf("%s is outside of the layers: no floor of the plan has the folder %s", name, dir)
 			return nil
 		}
 		checked++

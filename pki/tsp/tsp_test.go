@@ -111,7 +111,7 @@ func TestToken(t *testing.T) {
 				t.Errorf("without the certificate: %v", err)
 			}
 			if signer, err := bare.CheckSignature(certs(ca, tsa)); err != nil || !signer.Equal(tsa.cert) {
-				t.Errorf("with the certificate at hand: %v", err)
+				t.Errorf("with the certificate: %v", err)
 			}
 			// A change of any byte outside the certificate of the authority's issuer is
 			// detected.

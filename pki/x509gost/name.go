@@ -287,7 +287,7 @@ func (n Name) Get(oid OID) (string, bool) {
 	return "", false
 }
 
-// String returns the name for people, in the manner of RFC 4514: the last RDN first, attributes
+// String returns the name for people, as RFC 4514 says: the last RDN first, attributes
 // of one RDN joined with a plus sign, special characters escaped. Attributes in the table of
 // attributes have their name, others their object identifier. Use RFC4514 where programs read the
 // name.

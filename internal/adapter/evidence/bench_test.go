@@ -42,7 +42,7 @@ func BenchmarkTimeStamp(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "stamps/s")
 }
 
-// What an answer that is at hand costs.
+// What an answer that was fetched before costs.
 func BenchmarkKeptAnswer(b *testing.B) {
 	p := everybody()
 	server := httptest.NewServer(newResponder(b))

@@ -93,7 +93,7 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 	if most := s.batchItems(); len(o.Items) > most {
 		return nil, fault.Newf(fault.InvalidParameters, "Documents holds %d documents: send at most %d in one request", len(o.Items), most)
 	}
-	t, err := s.terms(ctx, o.Type, o.Params)
+	t, err := s.request(ctx, o.Type, o.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *Service) signMany(ctx context.Context, who audit.Principal, o *BatchOrd
 }
 
 // signItems signs items with one key in one way.
-func (s *Service) signItems(ctx context.Context, t *terms, by *signer, pin string, items []Item) ([]Outcome, error) {
+func (s *Service) signItems(ctx context.Context, t *request, by *signer, pin string, items []Item) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(items))
 	works, err := s.prepareMany(ctx, t, by, items, outcomes)
 	if err != nil {
@@ -160,7 +160,7 @@ type work struct {
 }
 
 // prepareMany prepares each item without a fault.
-func (s *Service) prepareMany(ctx context.Context, t *terms, by *signer, items []Item, outcomes []Outcome) ([]work, error) {
+func (s *Service) prepareMany(ctx context.Context, t *request, by *signer, items []Item, outcomes []Outcome) ([]work, error) {
 	works := make([]work, len(items))
 	groups := (len(items) + sideBySide - 1) / sideBySide
 	if _, parts := t.format.(sig.PartSigner); parts {

@@ -28,7 +28,7 @@ func (s *Service) Enhance(ctx context.Context, who audit.Principal, o *EnhanceOr
 	if o.Document.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Signature is missing or empty: send the signed message as Base64")
 	}
-	t, err := s.terms(ctx, o.Type, o.Params)
+	t, err := s.request(ctx, o.Type, o.Params)
 	if err != nil {
 		return nil, err
 	}

@@ -165,10 +165,10 @@ func (s *Operations) snapshot(ctx context.Context, o *operation.Order) (*Snapsho
 
 // subject is what a plan means now.
 type subject struct {
-	plan    plan
-	terms   []*terms // of each way
-	by      *signer
-	digests []digests // of the documents, which are read once for what the user confirms and for the signature
+	plan     plan
+	requests []*request // of each way
+	by       *signer
+	digests  []digests // of the documents, which are read once for what the user confirms and for the signature
 }
 
 // digests are those of a document and of its original.
@@ -183,12 +183,12 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 	if err := o.Names(ctx); err != nil {
 		return f, err
 	}
-	if err := s.oneManner(&sub.plan, o.Documents()); err != nil {
+	if err := s.oneRule(&sub.plan, o.Documents()); err != nil {
 		return f, err
 	}
 	more, _ := o.Secret.(*secret) // of a new order
 	ways := slices.Clone(sub.plan.ways())
-	if sub.terms, err = s.termsOf(ctx, ways, more, o.Documents()); err != nil {
+	if sub.requests, err = s.requestsOf(ctx, ways, more, o.Documents()); err != nil {
 		return f, err
 	}
 	snap, err := s.snapshot(ctx, o)
@@ -198,7 +198,7 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 	if sub.by, err = s.Signer.confirmable(ctx, o.Owner, snap, o.Action, sub.plan.Certificate); err != nil {
 		return f, err
 	}
-	for i, t := range sub.terms {
+	for i, t := range sub.requests {
 		ways[i].Type = t.name
 		ways[i].Params, _ = s.Signer.apart(t.decided())
 	}
@@ -228,8 +228,8 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 		found := make([]digests, len(items))
 		documents := make([]what.Document, len(items))
 		for _, g := range byWay(o.Documents()[from:], items) {
-			t := sub.terms[g.way]
-			overHash := t.request.OverHash
+			t := sub.requests[g.way]
+			overHash := t.read.OverHash
 			for n := range g.items {
 				if err := checkItem(&g.items[n], overHash); err != nil {
 					return operation.OfDocumentAt(from+g.at[n], err)
@@ -264,21 +264,21 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 	return f, err
 }
 
-// oneManner applies the template of a plan to it.
-func (s *Operations) oneManner(p *plan, documents []operation.Document) error {
+// oneRule applies the template of a plan to it.
+func (s *Operations) oneRule(p *plan, documents []operation.Document) error {
 	if p.Template == "" {
 		return nil
 	}
 	var rule *TemplateRule
 	for i := range documents {
-		how, err := s.manner(p, &documents[i])
+		how, err := s.ruleOf(p, &documents[i])
 		if err != nil {
 			return err
 		}
-		if i > 0 && how.rule != rule {
+		if i > 0 && how.template != rule {
 			return fault.New(fault.InvalidSignatureParams, "ProcessingTemplateId: the template signs these documents in different ways, and an operation that is confirmed signs all in one way: send them separately")
 		}
-		if rule = how.rule; i == len(documents)-1 {
+		if rule = how.template; i == len(documents)-1 {
 			p.Type, p.Params = how.signatureType, how.params
 		}
 	}
@@ -443,14 +443,14 @@ func (s *Operations) propose(ctx context.Context, o *operation.Order) error {
 	err := s.items(ctx, o, func(from int, items []Item) error {
 		for _, g := range byWay(o.Documents()[from:], items) {
 			outcomes := make([]Outcome, len(g.items))
-			if _, err := s.Signer.prepareMany(ctx, sub.terms[g.way], sub.by, g.items, outcomes); err != nil {
+			if _, err := s.Signer.prepareMany(ctx, sub.requests[g.way], sub.by, g.items, outcomes); err != nil {
 				return err
 			}
 			i := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Err != nil })
 			switch {
 			case i < 0:
 			case outcomes[i].Err.Code == fault.InvalidSignatureParams:
-				return ofWay(len(sub.terms), from+g.at[i], outcomes[i].Err)
+				return ofWay(len(sub.requests), from+g.at[i], outcomes[i].Err)
 			default:
 				return operation.OfDocumentAt(from+g.at[i], outcomes[i].Err)
 			}
@@ -505,7 +505,7 @@ func (s *Operations) sign(ctx context.Context, run *operation.Run) error {
 		r.signed = make([]*ProofDocument, len(run.Documents))
 	}
 	if !run.Confirmed() && len(r.plan.Ways) > 0 { // a way that cannot be used refuses all before the key is used
-		if _, err := s.termsOf(ctx, r.plan.Ways, &r.secret, run.Documents); err != nil {
+		if _, err := s.requestsOf(ctx, r.plan.Ways, &r.secret, run.Documents); err != nil {
 			return err
 		}
 	}
@@ -522,8 +522,8 @@ func (s *Operations) sign(ctx context.Context, run *operation.Run) error {
 func (r *signRun) ended() error {
 	if r.run.Confirmed() {
 		m := made{Version: madeVersion, Certificate: r.sub.by.certificate.X509.Raw, Signed: r.signed}
-		if len(r.sub.terms) == 1 {
-			m.Type = r.sub.terms[0].name
+		if len(r.sub.requests) == 1 {
+			m.Type = r.sub.requests[0].name
 		}
 		proof, err := json.Marshal(m)
 		r.run.Prove(proof)
@@ -550,7 +550,7 @@ func (r *signRun) ended() error {
 // portion signs some of the documents.
 func (r *signRun) portion(ctx context.Context, from int, items []Item) error {
 	type group struct {
-		manner
+		rule
 		indexes []int
 		items   []Item
 	}
@@ -567,7 +567,7 @@ func (r *signRun) portion(ctx context.Context, from int, items []Item) error {
 			}
 			continue
 		}
-		how, err := r.manner(&r.plan, d)
+		how, err := r.ruleOf(&r.plan, d)
 		if err != nil {
 			if err := r.refuse(from+i, err); err != nil {
 				return err
@@ -576,18 +576,18 @@ func (r *signRun) portion(ctx context.Context, from int, items []Item) error {
 		}
 		var g *group
 		for _, other := range groups {
-			if other.rule == how.rule && other.way == how.way {
+			if other.template == how.template && other.way == how.way {
 				g = other
 			}
 		}
 		if g == nil {
-			g = &group{manner: how}
+			g = &group{rule: how}
 			groups = append(groups, g)
 		}
 		g.indexes, g.items = append(g.indexes, from+i), append(g.items, items[i])
 	}
 	for _, g := range groups {
-		if err := r.together(ctx, &g.manner, g.indexes, g.items); err != nil {
+		if err := r.together(ctx, &g.rule, g.indexes, g.items); err != nil {
 			return err
 		}
 	}
@@ -595,7 +595,7 @@ func (r *signRun) portion(ctx context.Context, from int, items []Item) error {
 }
 
 // together signs documents that are signed in the same way.
-func (r *signRun) together(ctx context.Context, how *manner, indexes []int, items []Item) error {
+func (r *signRun) together(ctx context.Context, how *rule, indexes []int, items []Item) error {
 	t, by, err := r.with(ctx, how)
 	if err != nil {
 		return err
@@ -612,13 +612,13 @@ func (r *signRun) together(ctx context.Context, how *manner, indexes []int, item
 	return nil
 }
 
-// with returns the terms and the key: what was confirmed, or what they are now.
-func (r *signRun) with(ctx context.Context, how *manner) (*terms, *signer, error) {
+// with returns the request and the key: what was confirmed, or what they are now.
+func (r *signRun) with(ctx context.Context, how *rule) (*request, *signer, error) {
 	if r.sub != nil {
-		t := r.sub.terms[how.way]
+		t := r.sub.requests[how.way]
 		return t.with(r.secret.added(how.way, t.params)), r.sub.by, nil
 	}
-	t, err := r.Signer.terms(ctx, how.signatureType, r.secret.added(how.way, how.params))
+	t, err := r.Signer.request(ctx, how.signatureType, r.secret.added(how.way, how.params))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -638,7 +638,7 @@ func (r *signRun) refuse(i int, err error) error {
 }
 
 // settle records the outcome of a document. The error ends the attempt.
-func (r *signRun) settle(ctx context.Context, i int, o Outcome, t *terms) error {
+func (r *signRun) settle(ctx context.Context, i int, o Outcome, t *request) error {
 	if o.Err != nil {
 		if r.run.Again && errors.Is(o.Err, budget.ErrBusy) {
 			return o.Err // no client waits for the answer, and other documents will have ended

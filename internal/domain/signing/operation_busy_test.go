@@ -30,7 +30,7 @@ func TestBusyDocumentsAreSignedLater(t *testing.T) {
 	} {
 		r := &signRun{Operations: &Operations{}, run: &operation.Run{Again: c.more}}
 		r.run.Documents = make([]operation.Document, 1)
-		err := r.settle(t.Context(), 0, Outcome{Err: c.fault}, &terms{})
+		err := r.settle(t.Context(), 0, Outcome{Err: c.fault}, &request{})
 		switch {
 		case c.again && (!errors.Is(err, budget.ErrBusy) || r.run.Documents[0].Fault != nil):
 			t.Errorf("%s: %v, and the document has %v", c.name, err, r.run.Documents[0].Fault)

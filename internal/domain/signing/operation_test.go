@@ -34,7 +34,7 @@ func TestTemplates(t *testing.T) {
 		{"", "", nil, ""},
 		{"pdf", "", nil, ""},
 	} {
-		how, err := s.manner(&plan{Template: "t", Type: c.askedType, Params: c.params}, &operation.Document{OriginalName: c.name})
+		how, err := s.ruleOf(&plan{Template: "t", Type: c.askedType, Params: c.params}, &operation.Document{OriginalName: c.name})
 		got := ""
 		if err == nil {
 			got = how.signatureType + " " + sprintMap(how.params)

@@ -55,7 +55,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	if o.Document.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Document is missing or empty: send the document, hash or message as Base64")
 	}
-	t, err := s.terms(ctx, o.Type, o.Params)
+	t, err := s.request(ctx, o.Type, o.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	job := &sig.Job{
 		Document: o.Document, Digests: o.Document.digests(),
 		Certificate: cert, Chain: chain,
-		Params: t.params, Request: t.request, TSPAddress: t.address, Time: now, Evidence: s.Evidence,
+		Params: t.params, Request: t.read, TSPAddress: t.address, Time: now, Evidence: s.Evidence,
 	}
 	if !o.Original.isEmpty() {
 		job.Original, job.OriginalDigests = o.Original, o.Original.digests()
@@ -101,7 +101,7 @@ func callerOf(who audit.Principal, from string) string {
 // keep stores a prepared object durably: first the documents, then the row that names
 // them, so that a row never names a missing document. Documents without a row are swept
 // when they expire.
-func (s *Service) keep(ctx context.Context, caller string, t *terms, params map[string]string, job *sig.Job, prepared *sig.Prepared) (id string, err error) {
+func (s *Service) keep(ctx context.Context, caller string, t *request, params map[string]string, job *sig.Job, prepared *sig.Prepared) (id string, err error) {
 	rules := s.TwoStep.withDefaults()
 	record := &PreparedRecord{
 		Caller: caller, Type: t.name, Bytes: job.Document.Size(),

@@ -152,7 +152,7 @@ type storedDigest struct {
 }
 
 // storeJob returns the stored form of a job. params are those of the client.
-func (s *Service) storeJob(job *sig.Job, t *terms, params map[string]string, prepared *sig.Prepared) ([]byte, error) {
+func (s *Service) storeJob(job *sig.Job, t *request, params map[string]string, prepared *sig.Prepared) ([]byte, error) {
 	kept, _ := s.apart(params)
 	j := storedJob{
 		Version: jobVersion, Params: kept, Address: t.address,

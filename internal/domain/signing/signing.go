@@ -160,7 +160,7 @@ func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Resu
 	if o.Content.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the document, hash or message as Base64")
 	}
-	t, err := s.terms(ctx, o.Type, o.Params)
+	t, err := s.request(ctx, o.Type, o.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -313,13 +313,13 @@ func sourceOf(in *Intake, stored source) source {
 }
 
 // job returns the job of one signature of a signer. original is nil if there is none.
-func (s *Service) job(t *terms, by *signer, content, original source) *sig.Job {
+func (s *Service) job(t *request, by *signer, content, original source) *sig.Job {
 	job := &sig.Job{
 		Document:    content,
 		Certificate: by.certificate.X509,
 		Chain:       by.chain,
 		Params:      t.params,
-		Request:     t.request,
+		Request:     t.read,
 		TSPAddress:  t.address,
 		Time:        by.at,
 		Evidence:    s.Evidence,

@@ -43,37 +43,37 @@ func (t Template) rule(name string) (*TemplateRule, error) {
 	return nil, fault.Newf(fault.InvalidSignatureParams, "ProcessingTemplateId: the template has no rule for a file with the extension %q: send its name as ContentInfo", abbreviate(extension))
 }
 
-// manner is how a document is signed. Documents with the same manner are signed together.
-type manner struct {
+// rule is how a document is signed. Documents with the same rule are signed together.
+type rule struct {
 	signatureType string
 	params        map[string]string
-	rule          *TemplateRule // nil without a template
+	template      *TemplateRule // nil without a template
 	way           int           // index in the ways of the plan
 }
 
-// manner returns how a document is signed. A template decides by its name. Parameters of the request
+// ruleOf returns how a document is signed. A template decides by its name. Parameters of the request
 // override those of the template. Its type may only repeat the template's.
-func (s *Operations) manner(p *plan, d *operation.Document) (manner, error) {
+func (s *Operations) ruleOf(p *plan, d *operation.Document) (rule, error) {
 	if p.Template == "" {
 		ways := p.ways()
 		if d.Way < 0 || d.Way >= len(ways) {
-			return manner{}, fmt.Errorf("signing: a document has way %d of %d", d.Way, len(ways))
+			return rule{}, fmt.Errorf("signing: a document has way %d of %d", d.Way, len(ways))
 		}
 		w := ways[d.Way]
-		return manner{w.Type, w.Params, nil, d.Way}, nil
+		return rule{w.Type, w.Params, nil, d.Way}, nil
 	}
 	template, ok := s.Templates[p.Template]
 	if !ok { // the template was removed from the configuration
-		return manner{}, fault.New(fault.InvalidSignatureParams, "ProcessingTemplateId is unknown")
+		return rule{}, fault.New(fault.InvalidSignatureParams, "ProcessingTemplateId is unknown")
 	}
-	rule, err := template.rule(d.OriginalName)
+	of, err := template.rule(d.OriginalName)
 	if err != nil {
-		return manner{}, err
+		return rule{}, err
 	}
-	if p.Type != "" && !strings.EqualFold(p.Type, rule.Type) {
-		return manner{}, fault.Newf(fault.InvalidSignatureParams, "Signature.Type is %q, but the template signs this file as %s: leave the type out", abbreviate(p.Type), rule.Type)
+	if p.Type != "" && !strings.EqualFold(p.Type, of.Type) {
+		return rule{}, fault.Newf(fault.InvalidSignatureParams, "Signature.Type is %q, but the template signs this file as %s: leave the type out", abbreviate(p.Type), of.Type)
 	}
-	params := maps.Clone(rule.Params)
+	params := maps.Clone(of.Params)
 	if params == nil {
 		params = map[string]string{}
 	}
@@ -85,7 +85,7 @@ func (s *Operations) manner(p *plan, d *operation.Document) (manner, error) {
 		}
 		params[key] = value
 	}
-	return manner{rule.Type, params, rule, 0}, nil
+	return rule{of.Type, params, of, 0}, nil
 }
 
 // resultName returns the name of the signed form of a file. A document that contains its

@@ -91,7 +91,7 @@ type Finding struct {
 // Passed reports whether the verdict is passed.
 func (v *Verdict) Passed() bool { return v.Verdict == sig.Passed.String() }
 
-// CertificateInfo describes a certificate in the terms of the interface.
+// CertificateInfo describes a certificate in the words of the interface.
 type CertificateInfo struct {
 	DER                 []byte
 	Subject, Issuer     string

@@ -57,17 +57,17 @@ func firstOf(documents []operation.Document, way int) int {
 	return slices.IndexFunc(documents, func(d operation.Document) bool { return d.Way == way })
 }
 
-// termsOf returns the terms of some ways, by which documents are signed.
-func (s *Operations) termsOf(ctx context.Context, ways []way, with *secret, documents []operation.Document) ([]*terms, error) {
+// requestsOf returns the requests of some ways, by which documents are signed.
+func (s *Operations) requestsOf(ctx context.Context, ways []way, with *secret, documents []operation.Document) ([]*request, error) {
 	for i := range documents {
 		if way := documents[i].Way; way < 0 || way >= len(ways) {
 			return nil, fmt.Errorf("signing: document %d has way %d of %d", i, way, len(ways))
 		}
 	}
-	list := make([]*terms, len(ways))
+	list := make([]*request, len(ways))
 	for i, w := range ways {
 		var err error
-		if list[i], err = s.Signer.terms(ctx, w.Type, with.added(i, w.Params)); err != nil {
+		if list[i], err = s.Signer.request(ctx, w.Type, with.added(i, w.Params)); err != nil {
 			return nil, ofWay(len(ways), firstOf(documents, i), err)
 		}
 	}

@@ -162,16 +162,16 @@ func (noAuditLog) Begin(context.Context, audit.Entry) func(context.Context) erro
 	return func(context.Context) error { return nil }
 }
 
-type house struct {
+type fixture struct {
 	*httptest.Server
 	signer *signer
 	spool  *spool
 }
 
-func open(t *testing.T, own certificates) *house {
+func open(t *testing.T, own certificates) *fixture {
 	t.Helper()
 	sp := &spool{}
-	h := &house{spool: sp, signer: &signer{Service: &signing.Service{Formats: sig.Formats{raw.New(), cades.New(), pdf.New()}, Keys: noKeys{}, Spool: sp}}}
+	h := &fixture{spool: sp, signer: &signer{Service: &signing.Service{Formats: sig.Formats{raw.New(), cades.New(), pdf.New()}, Keys: noKeys{}, Spool: sp}}}
 	identify := func(ctx context.Context, token string) (context.Context, audit.Principal, error) {
 		who := audit.Principal{UserID: token, Login: "login" + token}
 		return WithSnapshot(ctx, snapshotFor(who)), who, nil
@@ -195,7 +195,7 @@ func open(t *testing.T, own certificates) *house {
 	return h
 }
 
-func (h *house) ask(t *testing.T, method, path, user string, body io.Reader) (int, string) {
+func (h *fixture) ask(t *testing.T, method, path, user string, body io.Reader) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, h.URL+path, body)
 	if err != nil {

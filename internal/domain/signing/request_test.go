@@ -42,14 +42,14 @@ func TestStampAddress(t *testing.T) {
 		{map[string]string{"CADESType": "XLT1"}, nil},
 	} {
 		given := maps.Clone(c.params)
-		terms, err := s.terms(context.Background(), "CAdES", c.params)
+		got, err := s.request(context.Background(), "CAdES", c.params)
 		switch {
 		case c.want == nil:
 			if !fault.Is(err, fault.InvalidSignatureParams) {
 				t.Errorf("%v: got %v", c.params, err)
 			}
-		case err != nil || !maps.Equal(terms.decided(), c.want):
-			t.Errorf("%v: got %v, %v", c.params, terms, err)
+		case err != nil || !maps.Equal(got.decided(), c.want):
+			t.Errorf("%v: got %v, %v", c.params, got, err)
 		}
 		if !maps.Equal(given, c.params) {
 			t.Errorf("the client's parameters were changed to %v", c.params)

@@ -63,8 +63,8 @@ func (a *auditLog) wait(n int) {
 	}
 }
 
-// house is a test server with a handful of routes.
-type house struct {
+// fixture is a test server with a handful of routes.
+type fixture struct {
 	*httptest.Server
 	auditLog *auditLog
 	log      *bytes.Buffer
@@ -75,20 +75,20 @@ type house struct {
 	entered  chan struct{} // a handler has begun
 }
 
-func (h *house) Write(p []byte) (int, error) {
+func (h *fixture) Write(p []byte) (int, error) {
 	h.logMu.Lock()
 	defer h.logMu.Unlock()
 	return h.log.Write(p)
 }
 
-func (h *house) logged() string {
+func (h *fixture) logged() string {
 	h.logMu.Lock()
 	defer h.logMu.Unlock()
 	return h.log.String()
 }
 
 // openSinks counts the documents that are still open once every handler is done.
-func (h *house) openSinks() int {
+func (h *fixture) openSinks() int {
 	h.Close()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,9 +121,9 @@ type echoed struct {
 
 var errSecret = errors.New("a text for the log alone")
 
-func open(t *testing.T, limits Limits) *house {
+func open(t *testing.T, limits Limits) *fixture {
 	t.Helper()
-	h := &house{
+	h := &fixture{
 		auditLog: &auditLog{fail: map[string]error{}, grown: make(chan struct{}, 1000)},
 		log:      &bytes.Buffer{}, reg: prometheus.NewRegistry(), entered: make(chan struct{}, 10),
 	}
@@ -241,7 +241,7 @@ func (liar) WriteTo(w io.Writer) (int64, error) {
 }
 
 // ask sends a request and returns status, header and body.
-func (h *house) ask(t *testing.T, method, path, token string, body io.Reader, header ...string) (int, http.Header, string) {
+func (h *fixture) ask(t *testing.T, method, path, token string, body io.Reader, header ...string) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, h.URL+path, body)
 	if err != nil {

@@ -16,33 +16,33 @@ import (
 	"tamga/sig/budget"
 )
 
-// terms are the type and the parameters of an order after the check by the policy of the
+// request is the type and the parameters of an order after the check by the policy of the
 // installation.
-type terms struct {
+type request struct {
 	name    string // of the type, as the specification writes it
 	format  sig.Format
 	params  sig.Params   // as received
-	request *sig.Request // the same, read
+	read    *sig.Request // the same, read
 	address string       // of the time-stamp service to use; empty if none is needed
 }
 
-// terms finds the format of a type and checks type and parameters with the policy.
-func (s *Service) terms(ctx context.Context, signatureType string, params map[string]string) (*terms, error) {
+// request finds the format of a type and checks type and parameters with the policy.
+func (s *Service) request(ctx context.Context, signatureType string, params map[string]string) (*request, error) {
 	name, format, err := s.format(signatureType)
 	if err != nil {
 		return nil, err
 	}
-	t := &terms{name: name, format: format, params: params, request: format.Read(params)}
-	if err := t.request.Err(); err != nil {
+	t := &request{name: name, format: format, params: params, read: format.Read(params)}
+	if err := t.read.Err(); err != nil {
 		return nil, translate(err)
 	}
-	if err := s.Policy.PermitType(name, t.request.OverHash); err != nil {
+	if err := s.Policy.PermitType(name, t.read.OverHash); err != nil {
 		return nil, err
 	}
 	// The policy decides about the address, even a missing one. Formats refuse a missing
 	// one too, for programs without a policy.
-	if s.Formats.Stamped(t.request.Reader()) {
-		by := t.request.Stamping
+	if s.Formats.Stamped(t.read.Reader()) {
+		by := t.read.Stamping
 		if t.address, err = s.Policy.TSPAddress(ctx, by.Address, by.Given); err != nil {
 			return nil, wrongAddress(err)
 		}
@@ -50,15 +50,15 @@ func (s *Service) terms(ctx context.Context, signatureType string, params map[st
 	return t, nil
 }
 
-// with returns the terms with other parameters, such as secrets that are not stored.
-func (t terms) with(params sig.Params) *terms {
-	t.params, t.request = params, t.format.Read(params)
+// with returns the request with other parameters, such as secrets that are not stored.
+func (t request) with(params sig.Params) *request {
+	t.params, t.read = params, t.format.Read(params)
 	return &t
 }
 
 // decided returns the parameters with the address of the time-stamp service to use. It is what a user
 // confirms and what is stored.
-func (t *terms) decided() sig.Params {
+func (t *request) decided() sig.Params {
 	if t.address == "" {
 		return t.params
 	}
