@@ -34,7 +34,7 @@ func auditLines(t *testing.T, dir string, filter ...string) (lines []audit.Line)
 
 // Calls of nobody leave no entries. Failed sign-ins of a user leave few, with the login
 // and their number, and those of logins nobody has leave none.
-func TestStrangersAndTheAuditLog(t *testing.T) {
+func TestAnonymousCallersAndTheAuditLog(t *testing.T) {
 	t.Parallel()
 	server := tamgatest.Start(t, "--set", "verification.calls_at_once=1000", // the limits by address are not the subject
 		"--set", "passwords.address_at_once=1000", "--set", "passwords.login_at_once=1000")
@@ -51,7 +51,7 @@ func TestStrangersAndTheAuditLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			request.Header.Set("X-Request-Id", "stranger-wrote-this")
+			request.Header.Set("X-Request-Id", "caller-wrote-this")
 			response, err := http.DefaultClient.Do(request)
 			if err != nil {
 				t.Fatal(err)
@@ -80,10 +80,10 @@ func TestStrangersAndTheAuditLog(t *testing.T) {
 		case l.Operation == "Token" && l.Login == "demo" && l.Object == server.Dev.User.ID && l.Outcome == "invalid_grant" && l.Remote == "127.0.0.1":
 			refused = append(refused, l)
 		default:
-			t.Errorf("a stranger left %+v", l)
+			t.Errorf("an anonymous caller left %+v", l)
 		}
-		if l.RequestID == "stranger-wrote-this" || l.Correlation != "" {
-			t.Errorf("an entry has a stranger's id: %+v", l)
+		if l.RequestID == "caller-wrote-this" || l.Correlation != "" {
+			t.Errorf("an entry has an anonymous caller's id: %+v", l)
 		}
 	}
 	if n := len(refused); n == 0 || n > 3 || !strings.Contains(refused[n-1].Detail, "refused 25 times since ") {

@@ -192,7 +192,7 @@ func TestSocketOfTheFrontEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Errorf("%d bytes for a stranger", n)
+		t.Errorf("%d bytes for a client without a certificate", n)
 	}
 	conn.Close()
 	l.Close()

@@ -110,7 +110,7 @@ listen tamga
 				defer conn.Close()
 				io.WriteString(conn, "PROXY TCP4 203.0.113.9 127.0.0.1 1 2\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
 				if answer, err := io.ReadAll(conn); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 400 ")) {
-					t.Errorf("a stranger's header of the PROXY protocol: %q %v", answer, err)
+					t.Errorf("an untrusted header of the PROXY protocol: %q %v", answer, err)
 				}
 			}
 
@@ -145,7 +145,7 @@ listen tamga
 	}
 }
 
-// A page of a stranger whose name leads to this machine reads nothing of a server for
+// A page of another site whose name leads to this machine reads nothing of a server for
 // trying out, by whatever address and however it asks.
 func TestDevAgainstRebinding(t *testing.T) {
 	t.Parallel()

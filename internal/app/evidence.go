@@ -135,7 +135,7 @@ type sourceStates struct {
 	list []pages.SourceState
 }
 
-// maxSources is the most services that are remembered: certificates of strangers may name any
+// maxSources is the most services that are remembered: untrusted certificates may name any
 // number of them.
 const maxSources = 200
 

@@ -21,7 +21,7 @@ import (
 	"tamga/internal/web/svsapi"
 )
 
-// verifier is the verification service with its limits for strangers.
+// verifier is the verification service with its limits for anonymous callers.
 type verifier struct {
 	api          *svsapi.API
 	verification *signing.Verification

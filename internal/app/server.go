@@ -86,7 +86,7 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		},
 	}
 	if two.Anonymous {
-		signer.Strangers = strangersDocument
+		signer.Anonymous = anonymousDocument
 	}
 	signer.Places = places()
 	signer.Made = countSignatures(rooms.metrics)

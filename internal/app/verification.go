@@ -15,7 +15,7 @@ import (
 	"tamga/sig/budget"
 )
 
-// The limits of verification without a token. The memory of one document (budget.Stranger) comes
+// The limits of verification without a token. The memory of one document (budget.Anonymous) comes
 // from the part of the pool that callers without a token share.
 const (
 	verificationShare   = 4  // one of so many processors
@@ -33,18 +33,18 @@ func verificationsAtOnce() int {
 // even on two processors, however many such documents there are.
 var places = sync.OnceValue(func() *budget.Places { return budget.NewPlaces(verificationsAtOnce()) })
 
-// stranger returns the bounds of a verification for a caller without a token.
-func stranger() budget.Limits {
-	l := budget.Stranger()
+// anonymous returns the bounds of a verification for a caller without a token.
+func anonymous() budget.Limits {
+	l := budget.Anonymous()
 	l.Places = places()
 	return l
 }
 
-// strangersDocument returns the bounds of a document of size bytes that a caller without a token
+// anonymousDocument returns the bounds of a document of size bytes that a caller without a token
 // prepares, completes or enhances.
-func strangersDocument(size int64) budget.Limits {
+func anonymousDocument(size int64) budget.Limits {
 	l := budget.Ordinary(size)
-	l.Stranger, l.Places = true, places()
+	l.Anonymous, l.Places = true, places()
 	return l
 }
 
@@ -54,7 +54,7 @@ func (r *Rooms) verification(signer *signing.Service) (*verifier, error) {
 	c := &r.Config.Verification
 	served := Formats(r.Config)
 	v := &signing.Verification{
-		Formats: served, Now: r.DB.Now, Limits: stranger(),
+		Formats: served, Now: r.DB.Now, Limits: anonymous(),
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
 			states, err := r.Authority.States(ctx) // one statement for all of it
 			if err != nil {

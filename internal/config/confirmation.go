@@ -58,9 +58,9 @@ type Confirmation struct {
 	UserOperations int64 `yaml:"user_operations" default:"1000" above:"0"`
 	// Sign-ins of one user that wait for their second step. Another one takes the place of the
 	// oldest of the network that the most came from, in the neighbourhood that the most came
-	// from, so that a stranger who knows the password does not keep the user out.
+	// from, so that an attacker who knows the password does not keep the user out.
 	UserSignIns int64 `yaml:"user_sign_ins" default:"20" above:"0"`
-	// The same for sign-ins by name alone, which every stranger can begin. Another one takes the
+	// The same for sign-ins by name alone, which every attacker can begin. Another one takes the
 	// place of one that has waited as long as a code is valid. If there is none, it is refused.
 	UserNamedSignIns int64 `yaml:"user_named_sign_ins" default:"100" above:"0"`
 	// Bytes stored with all open operations of one user.

@@ -127,11 +127,11 @@ func TestPath(t *testing.T) {
 	middle := w.authority("Middle", root)
 	issuing := w.authority("Issuing", middle)
 	leaf := w.leaf(issuing)
-	stranger := w.authority("Root", nil) // another key under the root's name
+	foreign := w.authority("Root", nil) // another key under the root's name
 
 	v, err := chain.Build(leaf.cert, chain.Options{
-		Roots:         certs(stranger, root),
-		Intermediates: certs(stranger, middle, leaf, issuing, root),
+		Roots:         certs(foreign, root),
+		Intermediates: certs(foreign, middle, leaf, issuing, root),
 		At:            now,
 	})
 	if err != nil {

@@ -73,7 +73,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestTablesCountFewKeys checks that a stranger with many keys fills no memory.
+// TestTablesCountFewKeys checks that a caller with many keys fills no memory.
 func TestTablesCountFewKeys(t *testing.T) {
 	var kept tables
 	k := publicKeys(t, 1)[0]

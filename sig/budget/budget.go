@@ -39,22 +39,22 @@ type Limits struct {
 	// Memory is the number of bytes that may be held at once. The garbage collector lets
 	// the heap grow to three times as much.
 	Memory int64
-	// Stranger reports that the document draws from the part of a [Pool] for callers
+	// Anonymous reports that the document draws from the part of a [Pool] for callers
 	// without a token.
-	Stranger bool
+	Anonymous bool
 	// Places, if not nil, are where the document does its work between Begin and End, once it
 	// has taken 65,536 steps or draws from a [Pool].
 	Places *Places
 }
 
-// Limits of Ordinary and Stranger.
+// Limits of Ordinary and Anonymous.
 const (
 	steps         = 40_000_000 // 0.1 to 0.5 s, depending on the work
 	stepsPerByte  = 24
 	memory        = 64 << 20
 	memoryPerByte = 5
 
-	strangerMemory = 20 << 20
+	anonymousMemory = 20 << 20
 )
 
 // Ordinary returns the limits for a document of size bytes from a caller with a token or from
@@ -64,8 +64,8 @@ func Ordinary(size int64) Limits {
 	return Limits{Steps: steps + stepsPerByte*size, Memory: memory + memoryPerByte*size}
 }
 
-// Stranger returns the limits for a document that anyone may send. They do not grow with it.
-func Stranger() Limits { return Limits{Steps: steps, Memory: strangerMemory, Stranger: true} }
+// Anonymous returns the limits for a document that anyone may send. They do not grow with it.
+func Anonymous() Limits { return Limits{Steps: steps, Memory: anonymousMemory, Anonymous: true} }
 
 // Values of Exceeded.Kind, for errors.Is. The third is ErrBusy.
 var (
@@ -220,11 +220,11 @@ func (b *Budget) draw() error {
 	if have == 0 { // it may wait for others, who need a place to end
 		p.leave()
 	}
-	switch err := pool.take(b.ctx, n, have, p.limits.Stranger); {
+	switch err := pool.take(b.ctx, n, have, p.limits.Anonymous); {
 	case err == ErrBusy:
 		return p.fail(ErrBusy, 0)
 	case err == ErrMemory:
-		return p.fail(ErrMemory, pool.share(p.limits.Stranger))
+		return p.fail(ErrMemory, pool.share(p.limits.Anonymous))
 	case err != nil:
 		return err
 	}
@@ -246,7 +246,7 @@ func (b *Budget) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := p.drawn.Swap(0); n > 0 {
-		b.ctx.Value(poolKey{}).(*Pool).give(n, p.limits.Stranger)
+		b.ctx.Value(poolKey{}).(*Pool).give(n, p.limits.Anonymous)
 	}
 }
 

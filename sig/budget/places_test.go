@@ -18,7 +18,7 @@ const stride = 1 << 16 // steps between two waits for a place
 
 // untrusted is a document of an untrusted caller.
 func untrusted(ctx context.Context, p *budget.Places) *budget.Budget {
-	b := budget.New(ctx, budget.Limits{Steps: 1 << 40, Memory: 1 << 40, Stranger: true, Places: p})
+	b := budget.New(ctx, budget.Limits{Steps: 1 << 40, Memory: 1 << 40, Anonymous: true, Places: p})
 	b.Begin()
 	return b
 }
@@ -265,7 +265,7 @@ func TestPlacesAreLeftBeforeWaiting(t *testing.T) {
 				p := budget.NewPlaces(1)
 				ctx := budget.Within(t.Context(), budget.NewPool(16*mib, time.Minute))
 				document := func() *budget.Budget {
-					_, b := budget.Of(budget.With(ctx, budget.Limits{Steps: 1 << 40, Memory: 1 << 40, Stranger: true, Places: p}), 0)
+					_, b := budget.Of(budget.With(ctx, budget.Limits{Steps: 1 << 40, Memory: 1 << 40, Anonymous: true, Places: p}), 0)
 					b.Begin()
 					return b
 				}

@@ -30,16 +30,16 @@ var ErrBusy = errors.New("the memory for documents is in use")
 // so documents cannot wait for each other. Half of the memory is for documents that have begun.
 type Pool struct {
 	capacity  int64 // bytes
-	strangers int64 // bytes of it that documents of callers without a token may hold together
+	anonymous int64 // bytes of it that documents of callers without a token may hold together
 	wait      time.Duration
 
 	mu    sync.Mutex
-	used  [2]int64     // of all documents, and of those of strangers
-	lines [2]list.List // of *waiting: callers with a token, who go first, and strangers
+	used  [2]int64     // of all documents, and of the documents of anonymous callers
+	lines [2]list.List // of *waiting: callers with a token, who go first, and anonymous callers
 
 	refused int64 // how often ErrBusy was returned
 
-	turns [2]chan struct{} // of Budget.Alone, for callers with a token and strangers
+	turns [2]chan struct{} // of Budget.Alone, for callers with a token and anonymous callers
 }
 
 type waiting struct {
@@ -47,10 +47,10 @@ type waiting struct {
 	ready chan struct{} // closed when the memory is drawn
 }
 
-// NewPool returns a pool of so many bytes. Documents of strangers together hold at most a quarter.
+// NewPool returns a pool of so many bytes. Documents of anonymous callers together hold at most a quarter.
 // A document waits for its first memory at most for the duration wait.
 func NewPool(bytes int64, wait time.Duration) *Pool {
-	return &Pool{capacity: bytes, strangers: bytes / 4, wait: wait, turns: [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}}
+	return &Pool{capacity: bytes, anonymous: bytes / 4, wait: wait, turns: [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}}
 }
 
 type poolKey struct{}
@@ -82,40 +82,40 @@ func (p *Pool) Usage() Usage {
 }
 
 // share returns the most bytes of a document's kind.
-func (p *Pool) share(stranger bool) int64 {
-	if stranger {
-		return p.strangers
+func (p *Pool) share(anonymous bool) int64 {
+	if anonymous {
+		return p.anonymous
 	}
 	return p.capacity
 }
 
 // fits reports whether n bytes can be drawn now. have is what the document has drawn.
-func (p *Pool) fits(n, have int64, stranger bool) bool {
-	all, own := p.capacity, p.strangers
+func (p *Pool) fits(n, have int64, anonymous bool) bool {
+	all, own := p.capacity, p.anonymous
 	if have == 0 {
 		all, own = all/2, own/2
 	}
 	within := func(used, most int64) bool { return used == have || used+n <= most }
 	return within(p.used[0], all) && p.used[0]+n <= p.capacity &&
-		(!stranger || within(p.used[1], own) && p.used[1]+n <= p.strangers)
+		(!anonymous || within(p.used[1], own) && p.used[1]+n <= p.anonymous)
 }
 
-func (p *Pool) add(n int64, stranger bool) {
+func (p *Pool) add(n int64, anonymous bool) {
 	p.used[0] += n
-	if stranger {
+	if anonymous {
 		p.used[1] += n
 	}
 }
 
 // take draws n bytes for a document that has drawn have bytes. The error is ErrMemory if not even
 // the empty pool has so many, ErrBusy, or that of ctx.
-func (p *Pool) take(ctx context.Context, n, have int64, stranger bool) error {
-	if have+n > p.share(stranger) {
+func (p *Pool) take(ctx context.Context, n, have int64, anonymous bool) error {
+	if have+n > p.share(anonymous) {
 		return ErrMemory
 	}
 	p.mu.Lock()
-	if p.fits(n, have, stranger) {
-		p.add(n, stranger)
+	if p.fits(n, have, anonymous) {
+		p.add(n, anonymous)
 		p.mu.Unlock()
 		return nil
 	}
@@ -125,7 +125,7 @@ func (p *Pool) take(ctx context.Context, n, have int64, stranger bool) error {
 		return ErrBusy
 	}
 	w := &waiting{n: n, ready: make(chan struct{})}
-	line := p.line(stranger)
+	line := p.line(anonymous)
 	e := line.PushBack(w)
 	p.mu.Unlock()
 	late := time.NewTimer(p.wait)
@@ -152,18 +152,18 @@ func (p *Pool) take(ctx context.Context, n, have int64, stranger bool) error {
 	return err
 }
 
-func (p *Pool) line(stranger bool) *list.List {
-	if stranger {
+func (p *Pool) line(anonymous bool) *list.List {
+	if anonymous {
 		return &p.lines[1]
 	}
 	return &p.lines[0]
 }
 
 // give gives back n bytes, and lets those begin for whom there is enough now.
-func (p *Pool) give(n int64, stranger bool) {
+func (p *Pool) give(n int64, anonymous bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.add(-n, stranger)
+	p.add(-n, anonymous)
 	for _, of := range []bool{false, true} {
 		line := p.line(of)
 		for e := line.Front(); e != nil; {
@@ -178,8 +178,8 @@ func (p *Pool) give(n int64, stranger bool) {
 	}
 }
 
-// Alone waits until no other document does what Alone is for: work that takes more memory than
-// a document may hold, and has a bound of its own. Callers with a token and strangers have a
+// Alone waits until no other document does what Alone is for: work that takes more memory than a
+// document may hold, and has a bound of its own. Callers with a token and anonymous callers have a
 // turn each, so at most two documents of the pool do such work. The caller calls end when it is
 // done, and not Hold before that: another document could wait for both. The error is an *Exceeded
 // or that of the context. Without a pool nothing waits.
@@ -195,7 +195,7 @@ func (b *Budget) Alone() (end func(), err error) {
 		return func() {}, nil
 	}
 	turn := pool.turns[0]
-	if b.purse.limits.Stranger {
+	if b.purse.limits.Anonymous {
 		turn = pool.turns[1]
 	}
 	end = func() { <-turn }

@@ -15,9 +15,9 @@ import (
 const mib = 1 << 20
 
 // document is a document of a process with a pool.
-func document(t *testing.T, p *budget.Pool, stranger bool) *budget.Budget {
+func document(t *testing.T, p *budget.Pool, anonymous bool) *budget.Budget {
 	t.Helper()
-	ctx := budget.With(budget.Within(t.Context(), p), budget.Limits{Steps: 1, Memory: 1 << 40, Stranger: stranger})
+	ctx := budget.With(budget.Within(t.Context(), p), budget.Limits{Steps: 1, Memory: 1 << 40, Anonymous: anonymous})
 	_, b := budget.Of(ctx, 0)
 	b.Begin()
 	return b
@@ -100,19 +100,19 @@ func TestPool(t *testing.T) {
 }
 
 // Callers without a token share a quarter. However much they ask for, others get theirs.
-func TestPoolOfStrangers(t *testing.T) {
+func TestPoolOfAnonymousCallers(t *testing.T) {
 	p := budget.NewPool(64*mib, 0)
-	strangers := 0
+	callers := 0
 	for range 100 {
 		if s := document(t, p, true); s.Hold(2*mib) == nil {
 			defer s.End()
-			strangers++
+			callers++
 		} else {
 			s.End()
 		}
 	}
-	if strangers < 2 || p.Used() > 16*mib {
-		t.Errorf("%d strangers hold %d bytes", strangers, p.Used())
+	if callers < 2 || p.Used() > 16*mib {
+		t.Errorf("%d anonymous callers hold %d bytes", callers, p.Used())
 	}
 	known := document(t, p, false)
 	defer known.End()
@@ -122,7 +122,7 @@ func TestPoolOfStrangers(t *testing.T) {
 	alone := budget.NewPool(64*mib, 0)
 	s := document(t, alone, true)
 	if err := s.Hold(20 * mib); !errors.Is(err, budget.ErrMemory) {
-		t.Errorf("a stranger with more than a quarter: %v", err)
+		t.Errorf("an anonymous caller with more than a quarter: %v", err)
 	}
 	s.End()
 }
@@ -137,8 +137,8 @@ func TestPoolWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make(chan string, 10)
-		begin := func(name string, n int64, stranger bool) {
-			b := document(t, p, stranger)
+		begin := func(name string, n int64, anonymous bool) {
+			b := document(t, p, anonymous)
 			go func() {
 				if err := b.Hold(n); err != nil {
 					name = err.Error()
@@ -148,7 +148,7 @@ func TestPoolWaits(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		begin("stranger", mib, true)
+		begin("anonymous", mib, true)
 		begin("large", 12*mib, false)
 		begin("known", mib, false)
 		began := time.Now()
@@ -156,7 +156,7 @@ func TestPoolWaits(t *testing.T) {
 		if a := <-got; a != "large" {
 			t.Errorf("%s begins first", a)
 		}
-		if all := <-got + " " + <-got; all != "known stranger" && all != "stranger known" || time.Since(began) > 0 {
+		if all := <-got + " " + <-got; all != "known anonymous" && all != "anonymous known" || time.Since(began) > 0 {
 			t.Errorf("%s after %v", all, time.Since(began))
 		}
 		synctest.Wait()

@@ -88,7 +88,7 @@ func TestCosts(t *testing.T) {
 		"lists that do not fit":        {by(t, crowd[:1], certs[:2], [][]byte{list, list, list, list}), root, budget.ErrMemory},
 	} {
 		t.Run(name, func(t *testing.T) {
-			limits := budget.Stranger()
+			limits := budget.Anonymous()
 			ctx := budget.With(context.Background(), limits)
 			r, err := cades.New().Verify(ctx, &sig.Check{Document: sigtest.Document(test.message), Roots: []*x509gost.Certificate{test.root.Certificate}, At: sigtest.Time})
 			_, b := budget.Of(ctx, 0)

@@ -35,7 +35,7 @@ func TestLongTermRules(t *testing.T) {
 	}
 	value := mustParse(t, message).Signers[0].Signature
 	imprint := w.signer.Suite.Hash.Digest(value)
-	stranger := sigtest.Root(t, suite.GOST2001).TimeStamper(t, "Stranger")
+	foreign := sigtest.Root(t, suite.GOST2001).TimeStamper(t, "Foreign")
 	set := func(oid x509gost.OID, values ...[]byte) func([]cms.Attribute) []cms.Attribute {
 		return func(attrs []cms.Attribute) (out []cms.Attribute) {
 			for _, a := range attrs {
@@ -96,8 +96,8 @@ func TestLongTermRules(t *testing.T) {
 		{"nothing", func(a []cms.Attribute) []cms.Attribute { return a }, none, "XLT1", "", true},
 		{"no time stamp", set(cms.OIDSignatureTimeStamp), none, "BES", "time-stamp-invalid", false},
 		{"time stamp of something else", set(cms.OIDSignatureTimeStamp, stamp(w.services.TSA, w.signer.Suite.Hash.Digest(text))), none, "BES", "time-stamp-invalid", false},
-		{"time stamp by a stranger", func(a []cms.Attribute) []cms.Attribute {
-			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, stamp(stranger, imprint))}
+		{"time stamp by an untrusted service", func(a []cms.Attribute) []cms.Attribute {
+			return []cms.Attribute{cms.NewAttribute(cms.OIDSignatureTimeStamp, stamp(foreign, imprint))}
 		}, none, "BES", "time-stamp-untrusted", false},
 		{"time stamp over SHA-1", set(cms.OIDSignatureTimeStamp, stamp(w.services.TSA, suite.SHA1.Digest(value))), none, "BES", sig.CodeWeak, false},
 		{"time stamp by one who is no service", func(a []cms.Attribute) []cms.Attribute {
@@ -136,8 +136,8 @@ func TestLongTermRules(t *testing.T) {
 		// The last one belongs to the service and has no reference.
 		{"certificate value changed", edit(cms.OIDCertificateValues, flipLast), nil, "X1", "long-term-value-broken", true},
 		{"certificate value unreadable", edit(cms.OIDCertificateValues, func(b []byte) []byte { return element(0x30, b[headerOf(b):], []byte{0x30, 0}) }), nil, "X1", "certificate-unreadable", true},
-		{"certificate value of a stranger", edit(cms.OIDCertificateValues, func(b []byte) []byte {
-			return element(0x30, b[headerOf(b):], stranger.Certificate.Raw)
+		{"certificate value of another root", edit(cms.OIDCertificateValues, func(b []byte) []byte {
+			return element(0x30, b[headerOf(b):], foreign.Certificate.Raw)
 		}), nil, "XLT1", "long-term-value-unused", true},
 		{"certificate value beside the path", edit(cms.OIDCertificateValues, func(b []byte) []byte {
 			return element(0x30, b[headerOf(b):], w.sub.Signer(t, suite.GOST2012x256, "Beside").Certificate.Raw)

@@ -510,7 +510,7 @@ func essV1(c *x509gost.Certificate) []byte {
 
 func TestSignedByAnother(t *testing.T) {
 	s := suite.GOST2012x256
-	root, stranger := sigtest.Root(t, s), sigtest.Root(t, suite.GOST2001)
+	root, foreign := sigtest.Root(t, s), sigtest.Root(t, suite.GOST2001)
 	signer, other := root.Signer(t, s, "Signer"), root.Signer(t, s, "Other")
 
 	t.Run("key of another", func(t *testing.T) {
@@ -532,7 +532,7 @@ func TestSignedByAnother(t *testing.T) {
 		}
 	})
 	t.Run("unknown root", func(t *testing.T) {
-		if r := verify(t, sign(t, signer, 0), nil, stranger); r.Passed() || len(r.Signatures[0].Chain) != 0 {
+		if r := verify(t, sign(t, signer, 0), nil, foreign); r.Passed() || len(r.Signatures[0].Chain) != 0 {
 			t.Errorf("valid without a trust anchor: %+v", r.Signatures[0])
 		}
 	})

@@ -42,14 +42,14 @@ func TestCosts(t *testing.T) {
 			files = replaced(t, files, docRels, "</Relationships>", rel("picture", officeRel+"image", "picture.png", "")+"</Relationships>")
 			files = replaced(t, files, "word/document.xml", "<w:body>", "<w:body>"+strings.Repeat(" ", test.size))
 			document := archiveOf(files, "")
-			_, err := ooxml.New().Prepare(budget.With(context.Background(), budget.Stranger()), &sig.Job{
+			_, err := ooxml.New().Prepare(budget.With(context.Background(), budget.Anonymous()), &sig.Job{
 				Document: sigtest.Document(document), Certificate: signer.Certificate, Time: sigtest.Time,
 			})
 			if !errors.Is(err, test.want) {
 				t.Errorf("signing: %v, want %v", err, test.want)
 			}
 			signed := sign(t, signer, document) // within the bounds for authenticated callers
-			r, err := ooxml.New().Verify(budget.With(context.Background(), budget.Stranger()), &sig.Check{
+			r, err := ooxml.New().Verify(budget.With(context.Background(), budget.Anonymous()), &sig.Check{
 				Document: sigtest.Document(signed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time,
 			})
 			if !errors.Is(err, test.want) || err == nil && !r.Passed() {

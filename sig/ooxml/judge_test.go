@@ -18,10 +18,10 @@ import (
 // and twice, by RSA and by ECDSA, and broken with one byte changed.
 func TestLibreOffice(t *testing.T) {
 	rsa, ecdsa := sigtest.Root(t, suite.RSASHA256), sigtest.Root(t, suite.ECDSAP256)
-	stranger := sigtest.Root(t, suite.RSASHA256).Signer(t, suite.RSASHA256, "Stranger")
+	foreign := sigtest.Root(t, suite.RSASHA256).Signer(t, suite.RSASHA256, "Foreign")
 	office := judge.LibreOffice(t, rsa.PEM(), ecdsa.PEM())
 	first, second := rsa.Authority(t, "Authority").Signer(t, suite.RSASHA256, "Иван Петров"), ecdsa.Signer(t, suite.ECDSAP256, "Second")
-	// The stranger's issuer has the name of a trusted root but another key.
+	// The foreign issuer has the name of a trusted root but another key.
 	const good, broken, untrusted = "valid, trusted", "broken, trusted", "broken, not trusted"
 	var names []string
 	var documents [][]byte
@@ -40,7 +40,7 @@ func TestLibreOffice(t *testing.T) {
 		add("plain."+kind, plain)
 		add("once."+kind, once, good)
 		add("twice."+kind, twice, good, good)
-		add("stranger."+kind, sign(t, stranger, plain), untrusted)
+		add("foreign."+kind, sign(t, foreign, plain), untrusted)
 		add("changed."+kind, archiveOf(replaced(t, filesOf(t, twice), main, "Договор № 1", "Договор № 2"), ""), broken, broken)
 	}
 	// xmlsec, which LibreOffice uses, does not escape an ampersand in a relationship.

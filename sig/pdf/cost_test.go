@@ -102,7 +102,7 @@ func TestCosts(t *testing.T) {
 		"20 signatures, 5,000 objects":  {revisions(5_000, 20, 4<<10, 0), nil}, // a typical document
 	} {
 		t.Run(name, func(t *testing.T) {
-			limits := budget.Stranger()
+			limits := budget.Anonymous()
 			r, b, err := judged(test.data, limits)
 			if !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)

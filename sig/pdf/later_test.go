@@ -317,7 +317,7 @@ func TestLaterCost(t *testing.T) {
 			l.value = strings.Replace(l.value, "(200)", "("+strings.Repeat("x", 1000)+")", 1)
 			data = l.onto(t, data)
 		}
-		r, b, err := judged(data, budget.Stranger())
+		r, b, err := judged(data, budget.Anonymous())
 		if err != nil || len(r.Signatures) != 1 || b.Held() > 8<<20 {
 			t.Fatalf("%v, %d bytes held: %s", err, b.Held(), say(r))
 		}

@@ -285,9 +285,9 @@ func TestRoom(t *testing.T) {
 		t.Errorf("a list that is known: %d bytes for %d, %v", got, need, err)
 	}
 	// The size of another authority's evidence is not used for this one.
-	stranger := sigtest.Root(t, suite.ECDSAP256)
+	foreign := sigtest.Root(t, suite.ECDSAP256)
 	m := &maker{format: f, params: params{format: formatCAdES, address: "one", chain: true}, job: job(false, "one")}
-	m.job.Chain = append(stranger.Chain, stranger.Certificate)
+	m.job.Chain = append(foreign.Chain, foreign.Certificate)
 	if n, _, _ := m.room(); n > 140<<10 {
 		t.Errorf("%d bytes for another authority", n)
 	}

@@ -252,11 +252,11 @@ func TestSteps(t *testing.T) {
 	}
 	var wrong *sig.ErrState
 	other := bytes.Replace(data, []byte("Page 1"), []byte("Page 2"), 1)
-	stranger := job(data, params)
-	stranger.Certificate = root.Certificate
+	foreign := job(data, params)
+	foreign.Certificate = root.Certificate
 	for what, j := range map[string]*sig.Job{
 		"another document": job(other, params), "a longer document": job(append(bytes.Clone(data), '\n'), params),
-		"another certificate": stranger, "no document": {Certificate: signer.Certificate},
+		"another certificate": foreign, "no document": {Certificate: signer.Certificate},
 	} {
 		if _, err := New().Finish(ctx, j, prepared.State, value); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", what, err)

@@ -168,10 +168,10 @@ func TestState(t *testing.T) {
 
 func TestQuestions(t *testing.T) {
 	s := suite.GOST2012x256
-	root, stranger := sigtest.Root(t, s), sigtest.Root(t, suite.GOST2001)
+	root, foreign := sigtest.Root(t, s), sigtest.Root(t, suite.GOST2001)
 	signer := root.Signer(t, s, "Signer")
 	value := sigtest.Make(t, raw.New(), signer, &sig.Job{Document: sigtest.Document(text)})
-	if r := verify(t, value, signer, stranger, text, nil); r.Passed() {
+	if r := verify(t, value, signer, foreign, text, nil); r.Passed() {
 		t.Error("valid without a trust anchor")
 	}
 	sha := suite.SHA256.Digest(text)

@@ -33,26 +33,26 @@ const (
 	more2021 = "http://www.w3.org/2021/04/xmldsig-more#"
 )
 
-// stranger is a signer whose key no suite has.
-type stranger struct {
+// foreignSigner is a signer whose key no suite has.
+type foreignSigner struct {
 	key  crypto.Signer
 	cert []byte
 }
 
-func newStranger(t *testing.T, key crypto.Signer) *stranger {
+func newForeignSigner(t *testing.T, key crypto.Signer) *foreignSigner {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "Stranger"},
+		SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "Foreign"},
 		NotBefore: sigtest.Time.AddDate(-1, 0, 0), NotAfter: sigtest.Time.AddDate(1, 0, 0),
 		KeyUsage: x509.KeyUsageDigitalSignature,
-	}, &x509.Certificate{Subject: pkix.Name{CommonName: "Stranger"}}, key.Public(), key)
+	}, &x509.Certificate{Subject: pkix.Name{CommonName: "Foreign"}}, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stranger{key, der}
+	return &foreignSigner{key, der}
 }
 
-func (s *stranger) report(t *testing.T, signed []byte) *sig.Report {
+func (s *foreignSigner) report(t *testing.T, signed []byte) *sig.Report {
 	t.Helper()
 	c, err := x509gost.ParseCertificate(s.cert)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestXMLSecSigns(t *testing.T) {
 		{"P-521", "ecdsa-sha512", "http://www.w3.org/2001/04/xmlenc#sha512"},
 	} {
 		t.Run(c.key+" "+c.method, func(t *testing.T) {
-			s := newStranger(t, keyOf(t, c.key))
+			s := newForeignSigner(t, keyOf(t, c.key))
 			pkcs8, err := x509.MarshalPKCS8PrivateKey(s.key)
 			if err != nil {
 				t.Fatal(err)
@@ -129,7 +129,7 @@ func TestXMLSecSigns(t *testing.T) {
 	}
 }
 
-func (s *stranger) judge(t *testing.T, signed []byte) {
+func (s *foreignSigner) judge(t *testing.T, signed []byte) {
 	t.Helper()
 	if r := s.report(t, signed); !r.Passed() {
 		t.Errorf("%+v", r)
@@ -181,7 +181,7 @@ func TestSchemesOfXML(t *testing.T) {
 			if keys[c.key] == nil {
 				keys[c.key] = keyOf(t, c.key)
 			}
-			s := newStranger(t, keys[c.key])
+			s := newForeignSigner(t, keys[c.key])
 			digest := base64.StdEncoding.EncodeToString(suite.SHA3x256.Digest([]byte("<doc>text</doc>")).Sum)
 			document := signatureOf(c.method, suite.SHA3x256.XML[0], digest, "VALUE", "<ds:X509Certificate>"+base64.StdEncoding.EncodeToString(s.cert)+"</ds:X509Certificate>")
 			_, info, _ := strings.Cut(document, "<ds:SignedInfo>")
@@ -213,7 +213,7 @@ func TestSchemesOfXML(t *testing.T) {
 
 // TestUnsupportedXML: the finding names an unsupported algorithm.
 func TestUnsupportedXML(t *testing.T) {
-	s := newStranger(t, keyOf(t, "RSA"))
+	s := newForeignSigner(t, keyOf(t, "RSA"))
 	for name, method := range map[string]string{
 		"DSA": methodOf("http://www.w3.org/2009/xmldsig11#dsa-sha256", ""), "HMAC": methodOf(more2001+"hmac-sha256", ""),
 	} {

@@ -86,7 +86,7 @@ func TestHostile(t *testing.T) {
 	signer := root.Signer(t, s, "Signer")
 	for name, text := range hostile(s) {
 		t.Run(name, func(t *testing.T) {
-			limits := budget.Stranger()
+			limits := budget.Anonymous()
 			if testing.Short() {
 				limits.Steps /= 4
 			}
@@ -133,7 +133,7 @@ func TestHostileMemory(t *testing.T) {
 				}
 			}
 			text := b.String() + "</d>"
-			ctx := budget.With(context.Background(), budget.Stranger())
+			ctx := budget.With(context.Background(), budget.Anonymous())
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := xmldsig.New().Verify(ctx, checkOf(text, root))
@@ -169,14 +169,14 @@ func TestLegitimate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text = strings.Replace(text, "<s:statement", `<s:statement xmlns:ds="http://www.w3.org/2000/09/xmldsig#"`, 1)
 			signed := sigtest.Make(t, xmldsig.New(), signer, job("XMLTemplate", text))
-			ctx := budget.With(context.Background(), budget.Stranger())
+			ctx := budget.With(context.Background(), budget.Anonymous())
 			r, err := xmldsig.New().Verify(ctx, checkOf(string(signed), root))
 			if err != nil || !r.Passed() {
 				t.Fatalf("%v %v", r, err)
 			}
 			_, b := budget.Of(ctx, 0)
 			t.Logf("%d KB: %d steps, %d KiB", len(text)>>10, b.Spent(), b.Held()>>10)
-			if l := budget.Stranger(); b.Spent() > 3*l.Steps/4 || b.Held() > 3*l.Memory/4 {
+			if l := budget.Anonymous(); b.Spent() > 3*l.Steps/4 || b.Held() > 3*l.Memory/4 {
 				t.Errorf("%d KB: %d steps, %d KiB, more than three quarters of the limit without authentication", len(text)>>10, b.Spent(), b.Held()>>10)
 			}
 		})

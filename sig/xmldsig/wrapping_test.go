@@ -155,7 +155,7 @@ func TestForgedSignatures(t *testing.T) {
 	if r.Signatures[0].Passed() || !r.Signatures[1].Passed() {
 		t.Errorf("%s", texts(r))
 	}
-	if stranger := sigtest.Root(t, suite.GOST2001); verify(t, []byte(enveloped), stranger).Passed() {
+	if foreign := sigtest.Root(t, suite.GOST2001); verify(t, []byte(enveloped), foreign).Passed() {
 		t.Error("valid without a trust anchor")
 	}
 	if !bytes.Contains(twice, []byte(value)) {

@@ -20,7 +20,7 @@ import (
 // An examination goes on where TimeStamp stops.
 func TestExamine(t *testing.T) {
 	p := everybody()
-	stranger := certify(t, nil, "Stranger", isStamper)
+	foreign := certify(t, nil, "Foreign", isStamper)
 	for _, c := range []struct {
 		name  string
 		spoil func(*stamper)
@@ -30,7 +30,7 @@ func TestExamine(t *testing.T) {
 		{"good", func(*stamper) {}, []string{"connection", "answer", "signature", "clock", "trust", "revocation"}, nil},
 		{"three faults", func(s *stamper) {
 			s.info = func(i *tsp.Info) { i.Nonce, i.Time = nil, i.Time.Add(time.Hour) }
-			s.signer = stranger
+			s.signer = foreign
 		}, []string{"connection", "signature"}, map[string]string{"answer": "nonce", "clock": "1h0m0s off our clock", "trust": "not trusted"}},
 		{"no stamper", func(s *stamper) { s.signer = p.user }, []string{"connection", "answer", "clock"}, map[string]string{"signature": "not for time stamping"}},
 		{"down", func(s *stamper) { s.before = status(502) }, nil, map[string]string{"connection": "HTTP 502"}},

@@ -37,7 +37,7 @@ func TestIssuer(t *testing.T) {
 		{name: "garbage", cert: p.user.cert, answer: write([]byte("<html>")), want: "certificates"},
 		{name: "down", cert: p.user.cert, answer: status(500), want: "HTTP 500"},
 		{name: "no address", cert: bare.cert, want: "names no address"},
-		{name: "stranger of itself", cert: p.impostor.cert, want: "issued itself"},
+		{name: "another issuer of itself", cert: p.impostor.cert, want: "issued itself"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

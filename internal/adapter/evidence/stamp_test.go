@@ -99,7 +99,7 @@ func status204(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }
 // outage that is worth another request.
 func TestStampFaults(t *testing.T) {
 	p := everybody()
-	stranger := certify(t, nil, "Stranger", isStamper)
+	foreign := certify(t, nil, "Foreign", isStamper)
 	notCritical := certify(t, &p.ca, "NotCritical", func(t *x509gost.Template) { t.ExtKeyUsage = []x509gost.OID{x509gost.UsageTimeStamping} })
 	expired := certify(t, &p.ca, "Expired", func(t *x509gost.Template) { isStamper(t); t.NotAfter = epoch.Add(-time.Hour) })
 	big := make([]byte, 65<<10)
@@ -131,7 +131,7 @@ func TestStampFaults(t *testing.T) {
 		{"another policy", func(s *stamper) { s.info = func(i *tsp.Info) { i.Policy = x509gost.OID{1, 2, 4} } }, "policy", 1},
 		{"clock ahead", func(s *stamper) { s.info = func(i *tsp.Info) { i.Time = i.Time.Add(6 * time.Minute) } }, "off our clock", 1},
 		{"clock behind", func(s *stamper) { s.info = func(i *tsp.Info) { i.Time = i.Time.Add(-6 * time.Minute) } }, "off our clock", 1},
-		{"untrusted", func(s *stamper) { s.signer = stranger }, "not trusted", 1},
+		{"untrusted", func(s *stamper) { s.signer = foreign }, "not trusted", 1},
 		{"not critical", func(s *stamper) { s.signer = notCritical }, "critical", 1},
 		{"not a stamper", func(s *stamper) { s.signer = p.user }, "not for time stamping", 1},
 		{"expired", func(s *stamper) { s.signer = expired }, "valid from", 1},

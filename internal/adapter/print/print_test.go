@@ -293,7 +293,7 @@ func BenchmarkPrint(b *testing.B) {
 	}
 }
 
-// TestDocument prints a report with more than a page, and characters of strangers.
+// TestDocument prints a report with more than a page, and characters of untrusted texts.
 func TestDocument(t *testing.T) {
 	lines := []Line{{Kind: "title", Text: "Проверка подписи"}, {Kind: "text", Text: "a\u202eb漢"}}
 	for range 40 {

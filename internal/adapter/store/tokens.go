@@ -135,7 +135,7 @@ func (s Tokens) PrimaryContacts(ctx context.Context, userID string) (phone, emai
 	return phone, email, err
 }
 
-// The tables of failures, of strangers and of trusted callers.
+// The tables of failures, of untrusted and of trusted callers.
 var (
 	loginFailures = map[bool]string{false: "login_failures", true: "trusted_login_failures"}
 	userFailures  = map[bool]string{false: "user_failures", true: "trusted_user_failures"}

@@ -100,7 +100,7 @@ var (
 	phoneTable = " LEFT JOIN contacts p ON p.user_id = u.id AND p.type = '" + string(contact.PhoneNumber) + "' AND p.normal = " + shown(contact.PhoneNumber)
 	emailTable = " LEFT JOIN contacts e ON e.user_id = u.id AND e.type = '" + string(contact.EmailAddress) + "' AND e.normal = " + shown(contact.EmailAddress)
 
-	// barredNow adds the automatic locks after wrong passwords, of strangers or of trusted callers, to
+	// barredNow adds the automatic locks after wrong passwords, of untrusted or of trusted callers, to
 	// barred of the user u.
 	barredNow = "(" + barred("u", "$2") + " OR EXISTS (SELECT 1 FROM user_failures f WHERE f.user_id = u.id AND f.locked_until > $2)" +
 		" OR EXISTS (SELECT 1 FROM trusted_user_failures f WHERE f.user_id = u.id AND f.locked_until > $2))"

@@ -223,8 +223,8 @@ func TestGOSTTLS(t *testing.T) {
 	})
 
 	t.Run("refused", func(t *testing.T) {
-		f.operatorKey("stranger", "gost2012_512", "A", "md_gost12_512")
-		f.expect("a certificate that is nobody's", "HTTP/1.1 401", f.talk(policy, "stranger", "-tls1_2"))
+		f.operatorKey("foreign", "gost2012_512", "A", "md_gost12_512")
+		f.expect("a certificate that is nobody's", "HTTP/1.1 401", f.talk(policy, "foreign", "-tls1_2"))
 		for _, args := range [][]string{
 			{"genpkey", "-algorithm", "gost2012_256", "-pkeyopt", "paramset:A", "-out", "forged.key"},
 			{"req", "-x509", "-new", "-md_gost12_256", "-key", "forged.key", "-subj", "/CN=operator", "-out", "forged.pem"},
@@ -242,7 +242,7 @@ func TestGOSTTLS(t *testing.T) {
 		for _, name := range []string{"Client-Cert", "client-cert", "CLIENT-CERT", "Client-Cert-Chain", "client_cert", "Client_Cert_Chain"} {
 			forged := written("GET", "/STS/ums/policy", "", name+": :"+value+":")
 			f.expect("a forged "+name+" with a certificate of one's own", "HTTP/1.1 200", f.talk(forged, "operator", "-tls1_2"))
-			f.expect("a forged "+name+" with a stranger's certificate", "HTTP/1.1 401", f.talk(forged, "stranger", "-tls1_2"))
+			f.expect("a forged "+name+" with a foreign certificate", "HTTP/1.1 401", f.talk(forged, "foreign", "-tls1_2"))
 		}
 		out := f.talk(written("GET", "/STS/ums/policy", "", "X-Forwarded-For: 192.0.2.1", "Forwarded: for=192.0.2.1", "X-Forwarded-Host: evil.example"), "operator", "-tls1_2")
 		f.expect("forged forwarding headers", "HTTP/1.1 200", out)

@@ -48,7 +48,7 @@ func (p *phone) follow(n *devmsg.Successor) error {
 	now := p.now()
 	switch {
 	case !n.Verify(p.Service, p.ServiceKey):
-		return errors.New("the answer has a new key of the service that the key which this device knows did not sign: a stranger may be between this device and the service; the device keeps its key")
+		return errors.New("the answer has a new key of the service that the key which this device knows did not sign: an attacker may be between this device and the service; the device keeps its key")
 	case n.Until <= now || n.Until > now+int64(devmsg.MaxKeyOverlap/time.Second):
 		return fmt.Errorf("the answer has a new key of the service, but the end of the old one, %s, is over or too late; the device keeps its key", time.Unix(n.Until, 0).UTC().Format(time.RFC3339))
 	}

@@ -65,7 +65,7 @@ func newSignedFiles(t *testing.T) *signedFiles {
 		"value.b64": []byte(base64.StdEncoding.EncodeToString(value) + "\n"),
 		"other":     []byte("Договор!\n"),
 		"root.pem":  root.PEM(), "bundle.pem": append(authority.PEM(), root.PEM()...), "issuing.pem": authority.PEM(),
-		"signer.pem": f.signer.PEM(), "stranger.pem": sigtest.Root(t, suite.ECDSAP256).PEM(),
+		"signer.pem": f.signer.PEM(), "foreign.pem": sigtest.Root(t, suite.ECDSAP256).PEM(),
 		"revoked.crl": revoked(t, authority, f.signer), "clean.crl": revoked(t, root, f.signer),
 		"empty": nil, "text": []byte(strings.Repeat("Lorem ipsum. ", 1000)),
 		"pdf": []byte("%PDF-1.7\n"), "docx": []byte("PK\x03\x04..."),
@@ -206,7 +206,7 @@ func TestVerifyVerdicts(t *testing.T) {
 		{"countersignature broken", "broken" + trusted, 1, []string{"broken: FAILED; revocation not checked (signed message, 1 signature)\n", "  Countersignature: FAILED"}},
 		{"status unknown and required", "doc.sig --revocation require" + trusted, 3, []string{"doc.sig: INDETERMINATE (signed message, 1 signature)\n", "unclear"}},
 		{"nobody trusted", "doc.sig" + at, 3, []string{"only the cryptography can hold", "INDETERMINATE; the signature holds, but its signer is not trusted"}},
-		{"a stranger trusted", "doc.sig --ca stranger.pem" + at, 3, []string{"INDETERMINATE; the signature holds, but its signer is not trusted"}},
+		{"another root trusted", "doc.sig --ca foreign.pem" + at, 3, []string{"INDETERMINATE; the signature holds, but its signer is not trusted"}},
 		{"the issuing authority alone trusted", "doc.sig --ca issuing.pem" + at, 0, []string{"Signature: passed; revocation not checked\n"}},
 		{"expired", "doc.sig --ca root.pem --at 2030-01-01", 3, []string{"INDETERMINATE; revocation not checked; the signature holds", "was valid until"}},
 		{"revoked", "doc.sig --crl revoked.crl" + trusted, 1, []string{"FAILED; revocation not checked; the signature holds", "revoked"}},
@@ -400,7 +400,7 @@ func TestVerifySeveralFiles(t *testing.T) {
 	} {
 		args := append([]string{"verify", "--ca", "root.pem", "--original", "doc"}, strings.Fields(at)...)
 		if strings.Contains(c.files, unclear) { // the certificate of its signer is not trusted
-			args[2] = "stranger.pem"
+			args[2] = "foreign.pem"
 			c.want = strings.ReplaceAll(c.want, "passed", "indeterminate")
 		}
 		files := strings.Fields(c.files)
@@ -442,7 +442,7 @@ func TestVerifyTrustsTheDevServerBeside(t *testing.T) {
 	if r.Code != 0 || !strings.Contains(r.Out, "note: no --ca is given: the authority of the server in ./tamga-data is trusted") {
 		t.Errorf("exit code %d:\n%s%s", r.Code, r.Out, r.Err)
 	}
-	r = tamgatest.Run(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "stranger.pem"}, strings.Fields(at)...)...)
+	r = tamgatest.Run(t.Context(), "", append([]string{"verify", "doc.sig", "--ca", "foreign.pem"}, strings.Fields(at)...)...)
 	if r.Code != 3 {
 		t.Errorf("with --ca that server must not count: exit code %d", r.Code)
 	}

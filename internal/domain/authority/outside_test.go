@@ -79,7 +79,7 @@ func TestInstall(t *testing.T) {
 	}
 	list := func(c ...*x509gost.Certificate) []*x509gost.Certificate { return c }
 	other := must[*x509gost.Request](t)(x509gost.ParseRequest(must[[]byte](t)(s.RequestFor(ctx, "ecdsa", x509gost.Name{}))))
-	stranger := newOutside(t, o.at)
+	foreign := newOutside(t, o.at)
 	for _, x := range []struct {
 		what string
 		in   authority.Installation
@@ -90,8 +90,8 @@ func TestInstall(t *testing.T) {
 		{"not an authority", authority.Installation{Certificates: list(o.answer(request, func(t *x509gost.Template) { t.IsCA = false }))}, "CA:TRUE"},
 		{"no revocation lists", authority.Installation{Certificates: list(o.answer(request, func(t *x509gost.Template) { t.KeyUsage = x509.KeyUsageCertSign }))}, "cRLSign"},
 		{"ended", authority.Installation{Certificates: list(o.answer(request, func(t *x509gost.Template) { t.NotAfter = c.now().Add(-time.Minute) }))}, "leads to no root"},
-		{"another root", authority.Installation{Certificates: list(stranger.answer(request, nil))}, "leads to no root"},
-		{"another root beside it", authority.Installation{Certificates: list(stranger.answer(request, nil), stranger.root)}, "leads to no root"},
+		{"another root", authority.Installation{Certificates: list(foreign.answer(request, nil))}, "leads to no root"},
+		{"another root beside it", authority.Installation{Certificates: list(foreign.answer(request, nil), foreign.root)}, "leads to no root"},
 		{"another name", authority.Installation{Certificates: list(o.answer(request, func(n *x509gost.Template) { n.Subject = subject(t, "Other") })), Stopped: true}, "with the same"},
 	} {
 		if err := install(x.in); err == nil || !strings.Contains(err.Error(), x.want) {

@@ -19,23 +19,23 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// stranger is another certificate authority, with one client.
-type stranger struct {
+// otherAuthority is another certificate authority, with one client.
+type otherAuthority struct {
 	t    *testing.T
 	key  crypto.Signer
 	cert *x509gost.Certificate
 	at   time.Time
 }
 
-func newStranger(t *testing.T, at time.Time) *stranger {
-	s := &stranger{t: t, at: at}
+func newOtherAuthority(t *testing.T, at time.Time) *otherAuthority {
+	s := &otherAuthority{t: t, at: at}
 	s.key, s.cert = s.certify("Foreign CA", nil, func(x *x509gost.Template) {
 		x.IsCA, x.KeyUsage, x.ExtKeyUsage = true, x509.KeyUsageCertSign|x509.KeyUsageCRLSign, nil
 	})
 	return s
 }
 
-func (s *stranger) certify(name string, issuer *stranger, change func(*x509gost.Template)) (crypto.Signer, *x509gost.Certificate) {
+func (s *otherAuthority) certify(name string, issuer *otherAuthority, change func(*x509gost.Template)) (crypto.Signer, *x509gost.Certificate) {
 	s.t.Helper()
 	key := must[crypto.Signer](s.t)(suite.GOST2012x256.Generate(newReader(byte(len(name)))))
 	subject := must[x509gost.Name](s.t)(x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: name}}))
@@ -52,13 +52,13 @@ func (s *stranger) certify(name string, issuer *stranger, change func(*x509gost.
 	return key, must[*x509gost.Certificate](s.t)(x509gost.ParseCertificate(der))
 }
 
-func (s *stranger) client(change func(*x509gost.Template)) []byte {
+func (s *otherAuthority) client(change func(*x509gost.Template)) []byte {
 	_, c := s.certify("client", s, change)
 	return c.Raw
 }
 
-// list makes the stranger's revocation list.
-func (s *stranger) list(revoked ...x509gost.RevokedEntry) []*x509gost.RevocationList {
+// list makes the authority's revocation list.
+func (s *otherAuthority) list(revoked ...x509gost.RevokedEntry) []*x509gost.RevocationList {
 	s.t.Helper()
 	der := must[[]byte](s.t)(x509gost.CreateRevocationList(&x509gost.CRLTemplate{
 		Number: []byte{1}, ThisUpdate: s.at.Add(-time.Hour), NextUpdate: s.at.Add(time.Hour), Revoked: revoked,
@@ -70,7 +70,7 @@ func (s *stranger) list(revoked ...x509gost.RevokedEntry) []*x509gost.Revocation
 // and revocation are good, whatever the front end decided.
 func TestPeers(t *testing.T) {
 	own, _, clock := bootstrapped(t)
-	foreign := newStranger(t, clock.now())
+	foreign := newOtherAuthority(t, clock.now())
 	same := func(*x509gost.Template) {}
 	good := foreign.client(same)
 	lists := foreign.list()

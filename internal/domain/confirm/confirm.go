@@ -34,7 +34,7 @@ const (
 	ForChange    Purpose = "change"    // the end of the delay of a change of the account
 
 	// ForNamedSignIn is the second step of a sign-in whose first step was a name alone, which
-	// every stranger knows. It has a quota of its own, so that it ends no ForSignIn.
+	// every attacker knows. It has a quota of its own, so that it ends no ForSignIn.
 	ForNamedSignIn Purpose = "signin-name"
 )
 

@@ -45,7 +45,7 @@ func (w *world) begin(ctx context.Context, p confirm.Purpose, method, address st
 	return begun.Record, nil
 }
 
-// TestPushesAreBounded has a stranger with the password ask the devices of a user again and
+// TestPushesAreBounded has an attacker with the password ask the devices of a user again and
 // again, from many networks and about several sign-ins.
 func TestPushesAreBounded(t *testing.T) {
 	onEngines(t, func(t *testing.T, w *world) {
@@ -191,7 +191,7 @@ func TestNotMe(t *testing.T) {
 		w.wait(time.Millisecond)
 		closed("after a day", false)
 
-		// The stranger cannot take it back by ending the sign-in first.
+		// The attacker cannot take it back by ending the sign-in first.
 		forgive()
 		r, err = w.begin(ctx, confirm.ForSignIn, "mydss", "41")
 		w.must(err)

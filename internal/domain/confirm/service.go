@@ -194,10 +194,10 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 }
 
 // makeRoom cancels a sign-in of the caller, and reports whether there was one. A refusal of
-// the new one would let a stranger who knows the first factor lock the user out. Since the
-// networks with the most sign-ins lose one, a stranger on one network, or on neighbouring
+// the new one would let an attacker who knows the first factor lock the user out. Since the
+// networks with the most sign-ins lose one, an attacker on one network, or on neighbouring
 // ones, ends none of the user's elsewhere. A name alone ends only what has waited as long as a code is valid: every
-// stranger knows it, on any number of networks.
+// attacker knows it, on any number of networks.
 func (s *Service) makeRoom(ctx context.Context, who audit.Principal, p Purpose, now time.Time) (bool, error) {
 	until := now.Add(s.settings.Life)
 	if p == ForNamedSignIn {

@@ -562,12 +562,12 @@ func TestQuota(t *testing.T) {
 		own := signIn("192.0.2.1")
 		first := signIn("198.51.100.7")
 		var last confirm.Record
-		for range 50 { // a stranger's
+		for range 50 { // an attacker's
 			last = signIn("198.51.100.7")
 		}
 		is("the user's", own, confirm.Created)
-		is("the stranger's first", first, confirm.Cancelled)
-		is("the stranger's last", last, confirm.Created)
+		is("the attacker's first", first, confirm.Cancelled)
+		is("the attacker's last", last, confirm.Created)
 		next := signIn("192.0.2.1") // not refused
 		is("the user's first", own, confirm.Created)
 		is("the user's second", next, confirm.Created)
@@ -582,7 +582,7 @@ func TestQuota(t *testing.T) {
 		}
 	})
 	t.Run("sign-ins from neighbouring networks", func(t *testing.T) {
-		for own, stranger := range map[string]string{"2001:db8:1:1::/64": "2001:db8:2:%x::/64", "192.0.2.1": "198.51.100.%d"} {
+		for own, attacker := range map[string]string{"2001:db8:1:1::/64": "2001:db8:2:%x::/64", "192.0.2.1": "198.51.100.%d"} {
 			w := open(t, func(s *confirm.Settings) { s.SignIns = 4 })
 			signIn := func(network string) confirm.Record {
 				t.Helper()
@@ -595,7 +595,7 @@ func TestQuota(t *testing.T) {
 			}
 			r := signIn(own)
 			for i := range 20 { // each on a network of its own
-				signIn(fmt.Sprintf(stranger, i))
+				signIn(fmt.Sprintf(attacker, i))
 			}
 			if got := w.stored(r.ID).State; got != confirm.Created {
 				t.Errorf("the user's from %s: %s", own, got)
@@ -620,7 +620,7 @@ func TestQuota(t *testing.T) {
 		proved, err := signIn(confirm.ForSignIn, "192.0.2.1")
 		w.must(err)
 		var named confirm.Record
-		for i := range 60 { // strangers on sixty networks
+		for i := range 60 { // attackers on sixty networks
 			if i == 10 {
 				named, err = signIn(confirm.ForNamedSignIn, "192.0.2.1")
 				w.must(err)
@@ -629,7 +629,7 @@ func TestQuota(t *testing.T) {
 			if i < 29 {
 				w.must(err)
 			} else {
-				w.is(fmt.Sprint("the stranger on network ", i), err, fault.InvalidObjectState)
+				w.is(fmt.Sprint("the attacker on network ", i), err, fault.InvalidObjectState)
 			}
 		}
 		is("the user's with a password", proved, confirm.Created)

@@ -112,7 +112,7 @@ type WaitingSignIn struct {
 	ID, Origin string
 }
 
-// AttemptStore bounds what strangers do to a user: it counts wrong answers by method, keeps the
+// AttemptStore bounds what attackers do to a user: it counts wrong answers by method, keeps the
 // right ones for their repetition, and lists the sign-ins of which one gives way to another
 // one. It uses the same database as Store.
 type AttemptStore interface {

@@ -29,7 +29,7 @@ var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Users of the tests. The operator reaches the first two.
 const (
-	ivan, anna, stranger = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
+	ivan, anna, other = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
 )
 
 var operator = audit.Principal{UserID: "operator", Operator: true}
@@ -97,7 +97,7 @@ func open(t *testing.T, change func(*contact.Settings)) *shelf {
 	if err := users.AddGroup(t.Context(), user.Group{Name: "Default"}); err != nil {
 		t.Fatal(err)
 	}
-	for i, id := range []string{ivan, anna, stranger} {
+	for i, id := range []string{ivan, anna, other} {
 		login := fmt.Sprint("user", i)
 		if err := users.AddUser(t.Context(), user.User{ID: id, Login: login, Group: "Default"}, login); err != nil {
 			t.Fatal(err)
@@ -222,14 +222,14 @@ func TestIsUniquePredicts(t *testing.T) {
 	s := open(t, nil)
 	s.add(t, ivan, contact.Phone, phone)
 	s.add(t, ivan, contact.Email, mail)
-	wants(t, s.Register(t.Context(), stranger, contact.Email, "Stranger@Example.ru"), "")
+	wants(t, s.Register(t.Context(), other, contact.Email, "Other@Example.ru"), "")
 	for _, c := range []struct {
 		value  string
 		unique bool
 	}{
 		{phone, true}, // a user has it, no user signs in with it
 		{mail, true},  // likewise
-		{"STRANGER@example.RU", false},
+		{"OTHER@example.RU", false},
 		{"other@example.ru", true},
 	} {
 		u, err := s.IsUnique(t.Context(), c.value)
@@ -526,9 +526,9 @@ func TestReach(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, nil)
-			wants(t, s.Register(t.Context(), stranger, contact.Phone, phone), "")
+			wants(t, s.Register(t.Context(), other, contact.Phone, phone), "")
 			var texts []string
-			for _, u := range []string{stranger, "99999999-0000-4000-8000-000000000000"} {
+			for _, u := range []string{other, "99999999-0000-4000-8000-000000000000"} {
 				err := call(s, t, u)
 				wants(t, err, fault.UserNotFound)
 				texts = append(texts, fmt.Sprint(err))
@@ -536,7 +536,7 @@ func TestReach(t *testing.T) {
 			if texts[0] != texts[1] || s.reached != 2 {
 				t.Errorf("%q, asked %d times", texts, s.reached)
 			}
-			c, found, err := store.Contacts{DB: s.db}.Contact(t.Context(), stranger, contact.PhoneNumber, phone)
+			c, found, err := store.Contacts{DB: s.db}.Contact(t.Context(), other, contact.PhoneNumber, phone)
 			if show(c) != phone+" primary" || !found || err != nil || len(s.orders)+len(s.events) != 0 {
 				t.Errorf("%s, %v, %v, %v", show(c), err, s.orders, s.events)
 			}

@@ -85,8 +85,8 @@ func TestPhotographed(t *testing.T) {
 func TestForgedMessages(t *testing.T) {
 	b := newBench(t)
 	g := b.active(suite.GOST2012x256)
-	stranger := b.gadget(suite.GOST2012x256)
-	stranger.kid, stranger.number = g.kid, 100
+	forged := b.gadget(suite.GOST2012x256)
+	forged.kid, forged.number = g.kid, 100
 	mine := b.gadget(suite.ECDSAP256)
 	a, err := b.Register(t.Context(), mine.say(message.Register, message.Registration{}))
 	must(t, err)
@@ -106,7 +106,7 @@ func TestForgedMessages(t *testing.T) {
 	}{
 		{"payload of another", message.Signed{Protected: poll.Protected, Payload: other.Payload, Signature: poll.Signature}, fault.Unauthorized},
 		{"header of another", message.Signed{Protected: other.Protected, Payload: poll.Payload, Signature: poll.Signature}, fault.Unauthorized},
-		{"signature of a stranger", stranger.say(message.Poll, struct{}{}), fault.Unauthorized},
+		{"signature of another device", forged.say(message.Poll, struct{}{}), fault.Unauthorized},
 		{"another device in its name", func() message.Signed {
 			h := mine.header(message.Poll)
 			h.Kid = g.kid
@@ -146,7 +146,7 @@ func TestForgedMessages(t *testing.T) {
 		want(t, "a key of "+s.Name, err, fault.InvalidParameters)
 	}
 	h := g.header(message.Register)
-	h.Key = stranger.spki
+	h.Key = forged.spki
 	_, err = b.Register(t.Context(), g.sign(h, message.Registration{}))
 	want(t, "a key that did not sign", err, fault.Unauthorized)
 	for _, about := range []message.About{{Name: strings.Repeat("x", 101)}, {Name: "a\nb"}, {Type: "\u202e"}, {AppVersion: strings.Repeat("1", 51)}} {

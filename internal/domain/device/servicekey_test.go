@@ -155,10 +155,10 @@ func TestKeepServiceKeyRefused(t *testing.T) {
 	}
 	must(t, keep(old))
 	own := b.gadget(s)
-	want(t, "a key of a stranger", keep(own.spki), fault.InvalidParameters)
+	want(t, "a foreign key", keep(own.spki), fault.InvalidParameters)
 	_, err := b.RotateServiceKey(t.Context(), s, time.Hour)
 	must(t, err)
-	want(t, "a key of a stranger instead of the new one", keep(own.spki), fault.InvalidParameters)
+	want(t, "a foreign key instead of the new one", keep(own.spki), fault.InvalidParameters)
 	want(t, "no key", keep(nil), fault.InvalidParameters)
 	a, err := g.poll()
 	must(t, err)

@@ -388,9 +388,9 @@ func TestJudge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stranger := startWith(t, 20).issue(t, keys.IssueOrder{})
+	other := startWith(t, 20).issue(t, keys.IssueOrder{})
 	foreign := *good
-	foreign.ID, foreign.X509 = 1000, stranger.X509
+	foreign.ID, foreign.X509 = 1000, other.X509
 
 	reread := func(c *keys.Certificate) *keys.Certificate {
 		t.Helper()

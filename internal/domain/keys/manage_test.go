@@ -1039,9 +1039,9 @@ func TestTransfer(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	// A certificate of an unknown authority.
-	stranger := startWith(t, 9)
-	theirs := stranger.issue(t, keys.IssueOrder{})
-	so := stranger.Options
+	other := startWith(t, 9)
+	theirs := other.issue(t, keys.IssueOrder{})
+	so := other.Options
 	so.Holder, so.Exportable = so.Holder.(*holder).Holder, true
 	exporting, _ := keys.New(so)
 	in.File, err = exporting.Export(ctx, keys.ExportOrder{ID: theirs.ID, Password: "пароль", Options: pfx.Options{Iterations: 10}})

@@ -167,7 +167,7 @@ func TestPasskeys(t *testing.T) {
 		}
 		w.refused(fault.InvalidCode, w.Check(ctx, ivanID, challenge, answer)) // the counter did not move on
 
-		// Strangers, and operators who act as the user.
+		// Other users, and operators who act as the user.
 		w.refused(fault.KeyNotFound, w.Remove(ctx, anna, annaID, id))
 		w.refused(fault.UserNotFound, w.Remove(ctx, anna, ivanID, id))
 		w.refused(fault.KeyNotFound, w.Rename(ctx, anna, annaID, id, "mine"))

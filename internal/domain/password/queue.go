@@ -12,14 +12,14 @@ import (
 )
 
 // Limits bounds the password attempts that wait for a derivation. A derivation takes tens
-// of milliseconds and every caller may ask for one. So unknown callers, the strangers,
-// share a part of the capacity and a short queue.
+// of milliseconds and every caller may ask for one. So untrusted callers share a part of
+// the capacity and a short queue.
 type Limits struct {
 	// Reserved is the part of the capacity that is kept for trusted callers, 0 to 1.
-	// Strangers can always run one derivation, in turn with trusted callers.
+	// Untrusted callers can always run one derivation, in turn with trusted callers.
 	Reserved float64
-	// Waiting is how many attempts of strangers may wait, OfOne how many of one stranger,
-	// and Wait how long. Trusted callers have higher limits: see trusts.
+	// Waiting is how many attempts of untrusted callers may wait, OfOne how many of one of
+	// them, and Wait how long. Trusted callers have higher limits: see trusts.
 	Waiting, OfOne int
 	Wait           time.Duration
 }
@@ -54,31 +54,31 @@ type Trust int
 
 // The degrees of trust.
 const (
-	Stranger Trust = iota
-	Known          // comes from an address that a user has signed in from
-	Proved         // proved the secret of a client
+	Untrusted Trust = iota
+	Known           // comes from an address that a user has signed in from
+	Proved          // proved the secret of a client
 )
 
 // trusts has the queue and the limits of each degree of trust. The limits are multiples
-// of those of strangers.
+// of the limits of untrusted callers.
 var trusts = [...]struct {
 	class                int
 	waiting, ofOne, wait int
 }{
-	Stranger: {strangers, 1, 1, 1},
-	Known:    {trusted, 10, 2, 5},
-	Proved:   {trusted, 10, 10, 10}, // all users of an application share one key
+	Untrusted: {untrusted, 1, 1, 1},
+	Known:     {trusted, 10, 2, 5},
+	Proved:    {trusted, 10, 10, 10}, // all users of an application share one key
 }
 
 type visitorKey struct{}
 
 // WithVisitor returns a context that names the caller for [Hasher.Begin]. Without it the
-// caller is a stranger.
+// caller is untrusted.
 func WithVisitor(ctx context.Context, v Visitor) context.Context {
 	return context.WithValue(ctx, visitorKey{}, v)
 }
 
-// VisitorOf returns the caller set by [WithVisitor], or a stranger.
+// VisitorOf returns the caller set by [WithVisitor], or an untrusted one.
 func VisitorOf(ctx context.Context) Visitor {
 	v, _ := ctx.Value(visitorKey{}).(Visitor)
 	return v
@@ -87,25 +87,25 @@ func VisitorOf(ctx context.Context) Visitor {
 // inside is the caller of Encode: an operator or a command that sets a password.
 var inside = Visitor{Trust: Proved}
 
-// queue shares the memory among derivations. Strangers and trusted callers wait in
+// queue shares the memory among derivations. Untrusted and trusted callers wait in
 // separate classes. Within a class, callers take turns.
 type queue struct {
 	limits Limits
 	total  int64 // KiB for all derivations at one time
-	share  int64 // KiB of total that strangers may use
+	share  int64 // KiB of total that untrusted callers may use
 
 	mu       sync.Mutex
 	used     int64
-	classes  [2]class // strangers, trusted
+	classes  [2]class // untrusted, trusted
 	previous int      // class of the last admission
 }
 
 const (
-	strangers = iota
+	untrusted = iota
 	trusted
 )
 
-// class has the waiting attempts of strangers or of trusted callers.
+// class has the waiting attempts of untrusted or of trusted callers.
 type class struct {
 	lines   []*line // callers with waiting attempts; the next one is first
 	byKey   map[string]*line
@@ -229,12 +229,12 @@ func (q *queue) release(of int, weight int64) {
 }
 
 // dispatch admits the next attempts while there is memory. Trusted callers go first. If
-// no stranger runs, a stranger goes after each trusted caller.
+// no attempt of an untrusted caller runs, one goes after each of a trusted caller.
 func (q *queue) dispatch() {
 	for {
-		order := [2]int{trusted, strangers}
-		if q.classes[strangers].used == 0 && q.previous == trusted {
-			order = [2]int{strangers, trusted}
+		order := [2]int{trusted, untrusted}
+		if q.classes[untrusted].used == 0 && q.previous == trusted {
+			order = [2]int{untrusted, trusted}
 		}
 		admitted := false
 		for _, of := range order {
@@ -244,7 +244,7 @@ func (q *queue) dispatch() {
 			}
 			l := c.lines[0]
 			t := l.tickets[0]
-			if of == strangers && c.used > 0 && c.used+t.weight > q.share {
+			if of == untrusted && c.used > 0 && c.used+t.weight > q.share {
 				continue
 			}
 			if q.used+t.weight > q.total {

@@ -91,14 +91,14 @@ func (c *crowd) want(t *testing.T, admitted ...string) {
 // roomy never refuses.
 var roomy = Limits{Reserved: 0.5, Waiting: 1000, OfOne: 1000, Wait: time.Hour}
 
-func stranger(key string) Visitor { return Visitor{Key: key} }
+func untrustedOne(key string) Visitor { return Visitor{Key: key} }
 
-// Strangers never take the reserved part. Trusted callers are admitted there at once.
+// Untrusted callers never take the reserved part. Trusted callers are admitted there at once.
 func TestQueueShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(roomy, 4)
 		for i := range 200 {
-			c.ask(t, fmt.Sprint("s", i), stranger(fmt.Sprint(i)))
+			c.ask(t, fmt.Sprint("s", i), untrustedOne(fmt.Sprint(i)))
 		}
 		c.want(t, "s0", "s1")
 		c.ask(t, "proved", Visitor{Key: "client", Trust: Proved})
@@ -106,7 +106,7 @@ func TestQueueShare(t *testing.T) {
 		c.want(t, "proved", "known")
 		c.ask(t, "third", Visitor{Key: "client", Trust: Proved})
 		c.want(t)
-		c.end("s0") // the place goes to the trusted caller before 198 strangers
+		c.end("s0") // the place goes to the trusted caller before 198 untrusted ones
 		c.want(t, "third")
 		c.end("proved")
 		c.want(t, "s2")
@@ -114,8 +114,8 @@ func TestQueueShare(t *testing.T) {
 	})
 }
 
-// Trusted callers may take all places. The next free place then goes to a stranger.
-func TestQueueLeavesStrangersAPlace(t *testing.T) {
+// Trusted callers may take all places. The next free place then goes to an untrusted caller.
+func TestQueueLeavesUntrustedAPlace(t *testing.T) {
 	for _, places := range []int64{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrowd(roomy, places)
@@ -124,8 +124,8 @@ func TestQueueLeavesStrangersAPlace(t *testing.T) {
 				c.ask(t, "t", v)
 			}
 			c.admitted = nil
-			c.ask(t, "s", stranger("s"))
-			c.ask(t, "s", stranger("s"))
+			c.ask(t, "s", untrustedOne("s"))
+			c.ask(t, "s", untrustedOne("s"))
 			c.ask(t, "t", v)
 			c.ask(t, "t", v)
 			for _, want := range []string{"s", "t"} {
@@ -151,7 +151,7 @@ func TestQueueLeavesStrangersAPlace(t *testing.T) {
 
 // Callers take turns, even if one of them has many attempts.
 func TestQueueTurns(t *testing.T) {
-	for _, trust := range []Trust{Stranger, Proved} {
+	for _, trust := range []Trust{Untrusted, Proved} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrowd(roomy, 1)
 			c.ask(t, "first", Visitor{Key: "x", Trust: trust})
@@ -177,10 +177,10 @@ func TestQueueBounds(t *testing.T) {
 		c := newCrowd(limits, 2)
 		begun := time.Now()
 		for i := range 10 { // one runs, three wait
-			c.ask(t, fmt.Sprint("a", i), stranger("a"))
+			c.ask(t, fmt.Sprint("a", i), untrustedOne("a"))
 		}
 		for i := range 5 { // two more may wait
-			c.ask(t, fmt.Sprint("b", i), stranger(fmt.Sprint("b", i)))
+			c.ask(t, fmt.Sprint("b", i), untrustedOne(fmt.Sprint("b", i)))
 		}
 		if len(c.refused) != 6+3 || time.Since(begun) != 0 {
 			t.Errorf("%d refused after %v, want 9 at once: %v", len(c.refused), time.Since(begun), c.refused)
@@ -200,14 +200,14 @@ func TestQueueBounds(t *testing.T) {
 			}
 		}
 		// Their places in the queue are free again.
-		c.ask(t, "b9", stranger("b9"))
+		c.ask(t, "b9", untrustedOne("b9"))
 		c.end("a1")
 		c.want(t, "b9")
-		if c.classes[strangers].waiting != 0 || len(c.classes[strangers].byKey) != 0 || len(c.classes[strangers].lines) != 0 {
-			t.Errorf("the class is not empty: %+v", c.classes[strangers])
+		if c.classes[untrusted].waiting != 0 || len(c.classes[untrusted].byKey) != 0 || len(c.classes[untrusted].lines) != 0 {
+			t.Errorf("the class is not empty: %+v", c.classes[untrusted])
 		}
 		c.endAll()
-		if c.used != 0 || c.classes[strangers].used != 0 {
+		if c.used != 0 || c.classes[untrusted].used != 0 {
 			t.Errorf("%d KiB are in use at the end", c.used)
 		}
 	})
@@ -262,13 +262,13 @@ func TestQueueGivenUpAndHeavy(t *testing.T) {
 			t.Error("the light attempt still waits after the heavy one was cancelled")
 		}
 		hold()
-		// A stored password may cost more than the share of strangers.
+		// A stored password may cost more than the share of untrusted callers.
 		release, err := q.admit(t.Context(), Visitor{}, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
 		release()
-		if q.used != 0 || q.classes[strangers].used != 0 || q.classes[trusted].used != 0 || q.classes[trusted].waiting != 0 {
+		if q.used != 0 || q.classes[untrusted].used != 0 || q.classes[trusted].used != 0 || q.classes[trusted].waiting != 0 {
 			t.Errorf("the queue is not empty: %+v", q)
 		}
 	})

@@ -15,14 +15,14 @@ import (
 	"tamga/internal/domain/policy"
 )
 
-// people are a Reach and Events: the user "stranger" is out of reach.
+// people are a Reach and Events: the user "outsider" is out of reach.
 type people struct {
 	changed, cancelled []string
 	err                error
 }
 
 func (p *people) Reach(_ context.Context, _ audit.Principal, userID string) error {
-	if userID == "stranger" {
+	if userID == "outsider" {
 		return fault.New(fault.UserNotFound, "User not found")
 	}
 	return nil
@@ -79,11 +79,11 @@ func TestSetActions(t *testing.T) {
 		}
 		set("u", policy.SignDocument, "")
 		set("u", 0, "")
-		set("stranger", policy.SignDocument, fault.UserNotFound)
+		set("outsider", policy.SignDocument, fault.UserNotFound)
 		set("u", 1<<12, fault.InvalidParameters)
 		s.Defaults[k] = policy.Setting{Fixed: true}
 		set("u", policy.Issue, fault.WrongOperation)
-		set("stranger", policy.Issue, fault.UserNotFound) // a user out of reach looks like a missing one
+		set("outsider", policy.Issue, fault.UserNotFound) // a user out of reach looks like a missing one
 		if got := strings.Join(p.changed, ","); got != "operator u,operator u" {
 			t.Errorf("told: %s", got)
 		}

@@ -21,17 +21,17 @@ func callerTrusted(t *testing.T, trust password.Trust) context.Context {
 	return password.WithVisitor(t.Context(), password.Visitor{Key: fmt.Sprint("caller ", trust), Trust: trust})
 }
 
-// Lock-out of others: wrong passwords of strangers do not keep a user out who comes from a known
+// Lock-out of others: wrong passwords of untrusted callers do not keep a user out who comes from a known
 // address, through a client that proved itself, or with a session. Trusted callers have a bound of
 // their own, and one success forgives its own count alone.
-func TestFailuresOfStrangersAndTrustedCallersAreApart(t *testing.T) {
+func TestFailuresOfUntrustedAndTrustedCallersAreApart(t *testing.T) {
 	b := newBench(t)
 	op := b.operator(t, "op", "Default")
 	id := b.register(t, op, map[user.IdentifierType]string{user.Login: "ivanov"})
 	if err := b.SetPassword(t.Context(), id, secret); err != nil {
 		t.Fatal(err)
 	}
-	stranger, known, proved := callerTrusted(t, password.Stranger), callerTrusted(t, password.Known), callerTrusted(t, password.Proved)
+	untrusted, known, proved := callerTrusted(t, password.Untrusted), callerTrusted(t, password.Known), callerTrusted(t, password.Proved)
 	admitted := func(name string, ctx context.Context, want bool) {
 		t.Helper()
 		if _, err := b.grant(ctx, "ivanov", secret); (err == nil) != want || err != nil && code(t, err) != tokens.InvalidGrant {
@@ -52,15 +52,15 @@ func TestFailuresOfStrangersAndTrustedCallersAreApart(t *testing.T) {
 		}
 	}
 
-	guess(12, stranger)
-	admitted("a stranger after guesses of strangers", stranger, false)
-	admitted("a known address after guesses of strangers", known, true)
-	admitted("a client that proved itself after guesses of strangers", proved, true)
-	admitted("a stranger after a success of a trusted caller", stranger, false)
+	guess(12, untrusted)
+	admitted("an untrusted caller after guesses of untrusted callers", untrusted, false)
+	admitted("a known address after guesses of untrusted callers", known, true)
+	admitted("a client that proved itself after guesses of untrusted callers", proved, true)
+	admitted("an untrusted caller after a success of a trusted caller", untrusted, false)
 	looksLocked(true)
 	me := audit.Principal{UserID: id, Login: "ivanov"}
 	if err := b.ChangePassword(t.Context(), me, secret, secret+"2"); err != nil {
-		t.Errorf("a change of the password after guesses of strangers: %v", err)
+		t.Errorf("a change of the password after guesses of untrusted callers: %v", err)
 	}
 	if err := b.SetPassword(t.Context(), id, secret); err != nil {
 		t.Fatal(err)
@@ -76,19 +76,19 @@ func TestFailuresOfStrangersAndTrustedCallersAreApart(t *testing.T) {
 		t.Errorf("a change of the password after guesses of trusted callers: %v", err)
 	}
 	looksLocked(true)
-	admitted("a stranger after guesses of trusted callers", stranger, true)
-	admitted("a known address after a success of a stranger", known, false)
+	admitted("an untrusted caller after guesses of trusted callers", untrusted, true)
+	admitted("a known address after a success of an untrusted caller", known, false)
 	b.clock.add(15 * time.Minute)
 	admitted("a known address after the time", known, true)
 
 	// An operator's unlock ends both locks.
-	guess(24, stranger, known)
-	admitted("a stranger after guesses of both", stranger, false)
+	guess(24, untrusted, known)
+	admitted("an untrusted caller after guesses of both", untrusted, false)
 	admitted("a known address after guesses of both", known, false)
 	if err := b.users.SetLocked(t.Context(), op, id, false); err != nil {
 		t.Fatal(err)
 	}
 	looksLocked(false)
-	admitted("a stranger after the unlock", stranger, true)
+	admitted("an untrusted caller after the unlock", untrusted, true)
 	admitted("a known address after the unlock", known, true)
 }

@@ -217,7 +217,7 @@ func TestCounterResetByAttacker(t *testing.T) {
 	if _, err := b.grant(t.Context(), "demo", secret); code(t, err) != tokens.InvalidGrant {
 		t.Errorf("after ten wrong ones among others: %v", err)
 	}
-	for range 10 { // of trusted callers, whom the lock of strangers does not keep out
+	for range 10 { // of trusted callers, whom the lock of untrusted callers does not keep out
 		b.grant(callerTrusted(t, password.Proved), "demo", "wrong password")
 	}
 	if _, err := b.PasswordGrant(t.Context(), confidential, "demo", "", resource, ""); code(t, err) != tokens.InvalidGrant {
@@ -364,16 +364,16 @@ func TestTokenOfAnotherPurpose(t *testing.T) {
 // Cross-group access to methods and passwords: the answers are those for nobody.
 func TestCrossGroupMethods(t *testing.T) {
 	b := newBench(t)
-	stranger := b.operator(t, "stranger", "Other")
+	outsider := b.operator(t, "outsider", "Other")
 	b.operator(t, "op", "Default")
 	for name, do := range map[string]func(id string) error{
-		"SetMethod":    func(id string) error { return b.SetMethod(t.Context(), stranger, id, "idonly", nil) },
-		"DeleteMethod": func(id string) error { return b.DeleteMethod(t.Context(), stranger, id, "password") },
-		"Scheme":       func(id string) error { _, err := b.Scheme(t.Context(), stranger, id); return err },
-		"RawData":      func(id string) error { _, err := b.RawData(t.Context(), stranger, id, nil); return err },
-		"RevokeGrants": func(id string) error { return b.RevokeGrants(t.Context(), stranger, id) },
+		"SetMethod":    func(id string) error { return b.SetMethod(t.Context(), outsider, id, "idonly", nil) },
+		"DeleteMethod": func(id string) error { return b.DeleteMethod(t.Context(), outsider, id, "password") },
+		"Scheme":       func(id string) error { _, err := b.Scheme(t.Context(), outsider, id); return err },
+		"RawData":      func(id string) error { _, err := b.RawData(t.Context(), outsider, id, nil); return err },
+		"RevokeGrants": func(id string) error { return b.RevokeGrants(t.Context(), outsider, id) },
 		"ResetPassword": func(id string) error {
-			_, err := b.ResetPassword(t.Context(), stranger, id, signin.Delivery{Show: true})
+			_, err := b.ResetPassword(t.Context(), outsider, id, signin.Delivery{Show: true})
 			return err
 		},
 	} {

@@ -309,10 +309,10 @@ func TestRaceForOneCode(t *testing.T) {
 
 func TestRevokeGrants(t *testing.T) {
 	b := newBench(t)
-	op, stranger := b.operator(t, "op", "Default"), b.operator(t, "stranger", "Other")
+	op, outsider := b.operator(t, "op", "Default"), b.operator(t, "outsider", "Other")
 	token := b.token(t)
-	if err := b.RevokeGrants(t.Context(), stranger, b.demo.ID); !fault.Is(err, fault.UserNotFound) {
-		t.Errorf("by a stranger: %v", err)
+	if err := b.RevokeGrants(t.Context(), outsider, b.demo.ID); !fault.Is(err, fault.UserNotFound) {
+		t.Errorf("by an outsider: %v", err)
 	}
 	if _, err := b.Authenticate(t.Context(), token); err != nil {
 		t.Errorf("after that: %v", err)

@@ -33,8 +33,8 @@ import (
 //
 // An attempt is counted durably before the password is derived. The count is deleted when
 // the password is correct. While a user is locked out, a correct password is refused like a
-// wrong one, and nothing is counted. Trusted callers and strangers have a count and a lock
-// each, so strangers do not lock out a user who comes from a known address or through a client
+// wrong one, and nothing is counted. Trusted and untrusted callers have a count and a lock
+// each, so untrusted callers do not lock out a user who comes from a known address or through a client
 // that proved itself. Together they have twice the guesses of one.
 //
 // Attempts wait for their derivation as [password.Limits] says, by the caller of
@@ -156,9 +156,9 @@ func (s *Service) identify(ctx context.Context, client Client, login string) (Cr
 	return c, ok && err == nil, err
 }
 
-// isTrusted reports whether the caller of [password.WithVisitor] is trusted. Failures of trusted callers and
-// of strangers are counted apart.
-func isTrusted(ctx context.Context) bool { return password.VisitorOf(ctx).Trust != password.Stranger }
+// isTrusted reports whether the caller of [password.WithVisitor] is trusted. Failures of trusted and of
+// untrusted callers are counted apart.
+func isTrusted(ctx context.Context) bool { return password.VisitorOf(ctx).Trust != password.Untrusted }
 
 // checkPassword checks one attempt. It does the same work for known and unknown users: one
 // look-up, one counted attempt, one derivation. That is true as long as stored passwords

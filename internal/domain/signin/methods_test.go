@@ -339,7 +339,7 @@ func TestContactGoneLeavesTheStep(t *testing.T) {
 
 func TestResetPassword(t *testing.T) {
 	b := newBench(t)
-	op, stranger := b.operator(t, "op", "Default"), b.operator(t, "stranger", "Other")
+	op, outsider := b.operator(t, "op", "Default"), b.operator(t, "outsider", "Other")
 	id := b.register(t, op, map[user.IdentifierType]string{user.Login: "ivanov", user.Email: "ivanov@example.ru"})
 	bare := b.register(t, op, map[user.IdentifierType]string{user.Login: "bare"})
 	nameless := b.register(t, op, map[user.IdentifierType]string{user.Login: "nameless"})
@@ -402,7 +402,7 @@ func TestResetPassword(t *testing.T) {
 		{"all or nothing", everything, both, op, id, signin.Delivery{Raw: true, Destinations: []signin.Destination{{Type: "PhoneNumber"}, {Type: "EmailAddress"}}}, want{fault: fault.InvalidEmail}},
 		{"no name to sign in with", everything, both, op, nameless, signin.Delivery{Show: true}, want{fault: fault.InvalidLogin}},
 		{"unknown user", everything, both, op, "nobody", signin.Delivery{Show: true}, want{fault: fault.UserNotFound}},
-		{"of another group", everything, both, stranger, id, signin.Delivery{Show: true}, want{fault: fault.UserNotFound}},
+		{"of another group", everything, both, outsider, id, signin.Delivery{Show: true}, want{fault: fault.UserNotFound}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set := settings()

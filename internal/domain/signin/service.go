@@ -100,7 +100,7 @@ func KeyOf(login string) LoginKey { return sha256.Sum256([]byte(user.FoldLogin(l
 type LockOut struct {
 	Failures        int
 	Window, LockOut time.Duration
-	Trusted         bool // the budget of trusted callers, otherwise that of strangers
+	Trusted         bool // the budget of trusted callers, otherwise of untrusted ones
 }
 
 // Scheme summarizes the methods of a user.
@@ -114,13 +114,13 @@ type Credential struct {
 	User        user.User
 	Encoded     string // see password.Hasher.Encode; "" without a password
 	Scheme      Scheme
-	LockedUntil time.Time // end of the automatic lock of strangers; zero or past for none
+	LockedUntil time.Time // end of the automatic lock of untrusted callers; zero or past for none
 	// TrustedLockedUntil is the end of the automatic lock of trusted callers.
 	TrustedLockedUntil time.Time
 }
 
-// locked reports whether the automatic lock keeps a caller out. Wrong passwords of strangers lock out
-// strangers only, so they do not keep a user from the sign-in.
+// locked reports whether the automatic lock keeps a caller out. Wrong passwords of untrusted callers
+// lock out untrusted callers only, so they do not keep a user from the sign-in.
 func (c *Credential) locked(trusted bool, now time.Time) bool {
 	if trusted {
 		return now.Before(c.TrustedLockedUntil)
@@ -181,11 +181,11 @@ type Store interface {
 	// nothing was counted. The attempt that reaches the limit begins the lock-out. One
 	// statement decides, so simultaneous attempts share a budget. Attempts of a known user
 	// are counted under the user and not under the typed text, so all names and all ways of
-	// signing in with a secret share the budget. Trusted callers and strangers have a
+	// signing in with a secret share the budget. Trusted and untrusted callers have a
 	// budget each: [LockOut.Trusted] says which.
 	BeginAttempt(ctx context.Context, login LoginKey, now time.Time, rule LockOut) (bool, error)
 	BeginUserAttempt(ctx context.Context, userID string, now time.Time, rule LockOut) (bool, error)
-	// EndAttempt deletes one count of a user, that of trusted callers or that of strangers,
+	// EndAttempt deletes one count of a user, that of trusted or of untrusted callers,
 	// after a correct password of such a caller.
 	EndAttempt(ctx context.Context, userID string, trusted bool) error
 	// EndUserAttempt deletes both counts of a user, when the user is unlocked or has another password.
@@ -368,7 +368,7 @@ func (s *Service) ChangePassword(ctx context.Context, who audit.Principal, prese
 	if who.Actor != "" {
 		return fault.New(fault.AccessDenied, "only the user changes the own password")
 	}
-	// Who is signed in is no stranger: guesses of strangers do not keep the user from another password.
+	// A signed-in caller is trusted: guesses of untrusted callers do not keep the user from another password.
 	tried := password.WithVisitor(ctx, password.Visitor{Key: "user " + who.UserID, Trust: password.Known})
 	c, ok, err := s.checkPassword(tried, who.Login, present)
 	if err == nil && (!ok || c.User.ID != who.UserID) {

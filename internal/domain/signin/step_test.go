@@ -350,9 +350,9 @@ func TestNameAlone(t *testing.T) {
 	}
 }
 
-// Strangers who know the name of a user begin sign-ins on many networks. None of these ends the
+// Attackers who know the name of a user begin sign-ins on many networks. None of these ends the
 // sign-in of the user, who proved a password, or the one that the user began by name.
-func TestStrangersByName(t *testing.T) {
+func TestAttackersByName(t *testing.T) {
 	t.Parallel()
 	s := newFamily(t).stepped(t)
 	open := settings()
@@ -374,7 +374,7 @@ func TestStrangersByName(t *testing.T) {
 		}
 	}
 	if refused != 11 {
-		t.Errorf("%d of %d strangers were refused, want 11", refused, limit+10)
+		t.Errorf("%d of %d attackers were refused, want 11", refused, limit+10)
 	}
 	for name, mine := range map[string]error{"by password": proved, "by name": named} {
 		if got, err := s.redeem(t, mine); err != nil || !s.holds(t, got.AccessToken) {
@@ -572,7 +572,7 @@ func TestLevels(t *testing.T) {
 	if _, err := s.FirstByCertificate(t.Context(), signin.Client{ID: "codeless"}, s.der); code(t, err) != tokens.UnauthorizedClient {
 		t.Errorf("a client without codes: %v", err)
 	}
-	if _, err := s.FirstByCertificate(t.Context(), able, newCertificate(t, "stranger")); code(t, err) != tokens.AccessDenied {
-		t.Errorf("a stranger: %v", err)
+	if _, err := s.FirstByCertificate(t.Context(), able, newCertificate(t, "unregistered")); code(t, err) != tokens.AccessDenied {
+		t.Errorf("an unregistered certificate: %v", err)
 	}
 }

@@ -120,7 +120,7 @@ func TestForgedTokens(t *testing.T) {
 	b.clock.add(100 * time.Millisecond) // to a whole second, which a token can name
 	header, claims := parts(t, good)
 	key := b.keys[0]
-	stranger := newKey(t, "stranger")
+	foreign := newKey(t, "foreign")
 	if _, err := b.Authenticate(t.Context(), es256(t, key, header, claims)); err != nil {
 		t.Fatalf("a token signed by hand with our key: %v; the cases below would show nothing", err)
 	}
@@ -165,7 +165,7 @@ func TestForgedTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	jwk := map[string]any{}
-	raw, err := json.Marshal(jose.JSONWebKey{Key: stranger.Signer.Public(), KeyID: "second"})
+	raw, err := json.Marshal(jose.JSONWebKey{Key: foreign.Signer.Public(), KeyID: "second"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,12 +194,12 @@ func TestForgedTokens(t *testing.T) {
 		"HS256 keyed by nothing":      mac(nil),
 		"RS256":                       rsaToken,
 		"ES384 in name":               es256(t, key, with(header, "alg", "ES384"), claims),
-		"key of a stranger":           es256(t, stranger, header, claims),
-		"unknown kid":                 es256(t, stranger, with(header, "kid", "stranger"), claims),
+		"key of another party":        es256(t, foreign, header, claims),
+		"unknown kid":                 es256(t, foreign, with(header, "kid", "foreign"), claims),
 		"no kid":                      es256(t, key, with(header, "kid", nil), claims),
 		"kid of our other key":        es256(t, key, with(header, "kid", "first"), claims),
-		"key in the header":           es256(t, stranger, with(header, "jwk", jwk), claims),
-		"key behind an address":       es256(t, stranger, with(header, "jku", "http://127.0.0.1/keys"), claims),
+		"key in the header":           es256(t, foreign, with(header, "jwk", jwk), claims),
+		"key behind an address":       es256(t, foreign, with(header, "jku", "http://127.0.0.1/keys"), claims),
 		"critical header":             es256(t, key, with(with(header, "crit", []string{"x"}), "x", 1), claims),
 		"typ JWT":                     es256(t, key, with(header, "typ", "JWT"), claims),
 		"no typ":                      es256(t, key, with(header, "typ", nil), claims),

@@ -40,7 +40,7 @@ func TestReadCertificateChain(t *testing.T) {
 		{"in no order", all(authority, root, signer), []*x509gost.Certificate{authority.Certificate, root.Certificate}},
 		{"with a gap", all(root, signer), []*x509gost.Certificate{}},
 		{"two of one authority", all(authority, signer, authority.Signer(t, su, "another")), nil},
-		{"with an unrelated certificate", all(signer, other.Signer(t, suite.GOST2012x512, "stranger")), nil},
+		{"with an unrelated certificate", all(signer, other.Signer(t, suite.GOST2012x512, "foreign")), nil},
 		{"with an unrelated authority", all(other, signer), []*x509gost.Certificate{}},
 		{"not for signatures", all(root), nil},
 		{"nothing", []byte(" \r\n"), nil},

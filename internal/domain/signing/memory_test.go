@@ -34,7 +34,7 @@ func TestMemoryOfProcess(t *testing.T) {
 	root := sigtest.Root(t, suite.GOST2012x256)
 	v, s := judging(t, root)
 	s.Formats = append(s.Formats, xmldsig.New())
-	v.Formats, v.Limits = s.Formats, budget.Stranger()
+	v.Formats, v.Limits = s.Formats, budget.Anonymous()
 	s.Prepared, s.Blobs, s.Rand = struct{ PreparedStore }{}, fullDisk{}, rand.Reader
 	pool := budget.NewPool(32<<20, 0)
 	ctx := budget.Within(t.Context(), pool)

@@ -92,9 +92,9 @@ type Service struct {
 	Rand      io.Reader
 	TwoStep   TwoStep
 
-	// Strangers returns what a document of size bytes from a caller without a token may cost.
+	// Anonymous returns what a document of size bytes from a caller without a token may cost.
 	// nil: as much as any other.
-	Strangers func(size int64) budget.Limits
+	Anonymous func(size int64) budget.Limits
 
 	// Places are where large documents of callers without a token are hashed and stored while
 	// they are received. They yield to documents of others. nil: nothing waits for a place.
@@ -105,12 +105,12 @@ type Service struct {
 	Made func(signatureType string, su *suite.Suite)
 }
 
-// bounded returns a context for the document of a caller. stranger: the caller has no token.
-func (s *Service) bounded(ctx context.Context, stranger bool, document sig.Document) context.Context {
-	if !stranger || s.Strangers == nil {
+// bounded returns a context for the document of a caller. anonymous: the caller has no token.
+func (s *Service) bounded(ctx context.Context, anonymous bool, document sig.Document) context.Context {
+	if !anonymous || s.Anonymous == nil {
 		return ctx
 	}
-	return budget.With(ctx, s.Strangers(document.Size()))
+	return budget.With(ctx, s.Anonymous(document.Size()))
 }
 
 func (s *Service) made(signatureType string, su *suite.Suite) {

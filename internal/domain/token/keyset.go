@@ -93,8 +93,8 @@ type tokens struct {
 	loaded time.Time // when load was last called for an unknown key
 }
 
-// renewPause is the shortest time between two searches for an unknown key. Strangers choose
-// the kid of what they send.
+// renewPause is the shortest time between two searches for an unknown key. Untrusted
+// callers choose the kid of the tokens that they send.
 const renewPause = 100 * time.Millisecond
 
 func newTokens(keys []Key, load func(ctx context.Context) ([]Key, error), now func() time.Time) (*tokens, error) {

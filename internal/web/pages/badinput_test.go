@@ -21,7 +21,7 @@ var (
 )
 
 // walk opens every page that a page of starts leads to, and returns the addresses of their forms.
-// No text of a stranger is a part of a page, and no page can be in a frame of another one.
+// No untrusted text is a part of a page, and no page can be in a frame of another one.
 func (b *browser) walk(starts ...string) map[string]bool {
 	b.Helper()
 	forms, seen := map[string]bool{}, map[string]bool{}
@@ -54,20 +54,20 @@ func (b *browser) walk(starts ...string) map[string]bool {
 	return forms
 }
 
-// safe checks that a page has no text of a stranger as a part and no place in a frame.
+// safe checks that a page has no untrusted text as a part and no place in a frame.
 func (b *browser) safe(p shown) {
 	b.Helper()
 	if i := strings.Index(p.text, "<img src=x"); i >= 0 {
-		b.Errorf("%s has a text of a stranger as a part: %.300s", p.at, p.text[i:])
+		b.Errorf("%s has an untrusted text as a part: %.300s", p.at, p.text[i:])
 	}
 	if policy := p.header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
 		b.Errorf("%s has the policy %q", p.at, policy)
 	}
 }
 
-// TestStrangers fills in hostile texts wherever a stranger can, and looks at every page of the
-// person and of the operator. Then it sends each form of these pages from another site.
-func TestStrangers(t *testing.T) {
+// TestUntrustedTexts fills in hostile texts wherever an anonymous caller can, and looks at every
+// page of the person and of the operator. Then it sends each form of these pages from another site.
+func TestUntrustedTexts(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	b := newBrowser(t, w.Server)
@@ -84,8 +84,8 @@ func TestStrangers(t *testing.T) {
 	b.safe(b.upload("/verify", nil, file{"file", hostileText, hostileText}))
 	forms := b.walk("/start", p.at.RequestURI())
 
-	stranger := newBrowser(t, w.Server)
-	stranger.is(stranger.signIn("/start", hostileText, hostileText), 401) // is in the audit log
+	anonymous := newBrowser(t, w.Server)
+	anonymous.is(anonymous.signIn("/start", hostileText, hostileText), 401) // is in the audit log
 	o := operator(w, w.Dev.Operator.Login)
 	o.header.Set("User-Agent", hostileText)
 	o.safe(o.ok(o.get("/operator/audit?login="+url.QueryEscape(hostileText)), html.EscapeString("onerror")))

@@ -143,7 +143,7 @@ var templates = sync.OnceValue(func() map[string]map[string]func() *template.Tem
 })
 
 // contentPolicy allows a page our style, its script and forms to this server. The content of a page
-// comes from strangers, so nothing else is allowed.
+// comes from untrusted parties, so nothing else is allowed.
 func contentPolicy(script string, pictures bool) string {
 	p := "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src " + rest.ContentHash(style)
 	if script != "" {

@@ -35,7 +35,7 @@ func personIn(name string) string {
 	return person
 }
 
-// visible replaces the characters of a stranger's text that are not seen, or that change how others
+// visible replaces the characters of an untrusted text that are not seen, or that change how others
 // are seen, by their numbers, such as [U+202E]. Nothing else of the text is changed.
 func visible(text string) string {
 	if !strings.ContainsFunc(text, hidden) {

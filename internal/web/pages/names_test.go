@@ -46,7 +46,7 @@ func TestPersonIn(t *testing.T) {
 	}
 }
 
-// TestVisible checks that no character of a stranger hides what a text says.
+// TestVisible checks that no character of an untrusted text hides what a text says.
 func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "Иван\n<b> 👍": "Иван\n<b> 👍", "CN=\u202egpj.exe": "CN=[U+202E]gpj.exe", "a\u200bb\x00\u2028": "a[U+200B]b[U+0000][U+2028]",

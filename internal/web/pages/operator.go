@@ -283,7 +283,7 @@ func (a *API) operatorStart(ctx context.Context, r struct {
 
 // sections are the usual content of a page of operators.
 type sections struct {
-	Lead   string // text of the first line, from a stranger; "": none
+	Lead   string // untrusted text of the first line; "": none
 	Tables []table
 }
 

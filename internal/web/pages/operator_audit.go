@@ -320,7 +320,7 @@ func (a *API) exportAudit(ctx context.Context, r auditForm) (rest.File, error) {
 	return rest.File{Content: bytes.NewReader(text.Bytes()), Name: "audit.jsonl", Type: "application/jsonl"}, nil
 }
 
-// inert keeps a text of a stranger from being a formula in a spreadsheet.
+// inert keeps an untrusted text from being a formula in a spreadsheet.
 func inert(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

@@ -202,7 +202,7 @@ func TestOfferedContacts(t *testing.T) {
 	b.is(b.get(at+"/device-init"), 400, "A device is being connected already")
 	offered("device-send", email)
 	b.ok(b.deed(at+"/device-send", url.Values{"email": {email}}), "The QR code is on its way")
-	b.is(b.deed(at+"/device-send", url.Values{"email": {"stranger@example.org"}}), 400, "no such contact")
+	b.is(b.deed(at+"/device-send", url.Values{"email": {"other@example.org"}}), 400, "no such contact")
 	b.ok(b.deed(at+"/device-cancel", nil))
 	b.is(b.get(at+"/device-send"), 404, "No device of the person is being connected")
 }

@@ -53,7 +53,7 @@ func (b *browser) deed(at string, form url.Values) shown {
 	return b.post(b.find(p, formAt)[1], form)
 }
 
-// hostileText is a text of a stranger that must stay a text.
+// hostileText is an untrusted text that must stay a text.
 const hostileText = `<img src=x onerror=alert(1)>"'&{{.}}`
 
 // TestOperator goes through the story of an operator who looks after a person.
@@ -163,7 +163,7 @@ func TestOperator(t *testing.T) {
 					continue
 				}
 				if strings.Contains(p.text, "<img src=x") || strings.Contains(p.text, "deed.") && !strings.Contains(p.text, "/deed.") {
-					t.Errorf("%s has a text of a stranger as its own, or a word is missing:\n%s", to, p.text)
+					t.Errorf("%s has an untrusted text as its own, or a word is missing:\n%s", to, p.text)
 				}
 			}
 		}
@@ -629,12 +629,12 @@ func TestTry(t *testing.T) {
 	try := func(b *browser, operation string, form url.Values) shown {
 		return b.post("/reference/"+operation+"/do/try", form)
 	}
-	stranger := newBrowser(t, w.Server)
-	if p := stranger.ok(stranger.get("/reference/RegisterUser"), `href="/sign-in?to=/reference/RegisterUser"`); strings.Contains(p.text, "/do/try") {
-		t.Error("a stranger gets a form to try")
+	anonymous := newBrowser(t, w.Server)
+	if p := anonymous.ok(anonymous.get("/reference/RegisterUser"), `href="/sign-in?to=/reference/RegisterUser"`); strings.Contains(p.text, "/do/try") {
+		t.Error("an anonymous visitor gets a form to try")
 	}
 	register := url.Values{"p0": {"Default"}, "body": {`{"Login":"tried"}`}}
-	stranger.is(try(stranger, "RegisterUser", register), 401)
+	anonymous.is(try(anonymous, "RegisterUser", register), 401)
 
 	b := operator(w, w.Dev.Operator.Login)
 	b.ok(b.get("/reference/RegisterUser"), `action="/reference/RegisterUser/do/try#answer"`, "petrov@example.org", "it changes this installation")

@@ -45,7 +45,7 @@ func TestTokenImport(t *testing.T) {
 		"another text":            {nil, []file{{"file", "tokens.html", "<html>" + hostileText}}, 400, "no PSKC container"},
 		"UTF-16":                  {nil, []file{of("\xff\xfes\x00e\x00r\x00")}, 400, "not text in UTF-8"},
 		"Windows-1251":            {nil, []file{of(head + "\xcd-1,HOTP,31\n")}, 400, "not text in UTF-8"},
-		"a name of a stranger":    {nil, []file{{"file", hostileText, head + "H-1,HOTP,31\n"}}, 400, "line 2 (H-1): a secret of 1 bytes"},
+		"an untrusted name":       {nil, []file{{"file", hostileText, head + "H-1,HOTP,31\n"}}, 400, "line 2 (H-1): a secret of 1 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &browser{t, b.server, b.client, b.header}
@@ -68,8 +68,8 @@ func TestTokenImport(t *testing.T) {
 	plain := newBrowser(t, w.Server)
 	plain.ok(plain.signIn("/start", tamgatest.Plain, tamgatest.Password))
 	plain.is(plain.upload(at, nil, of(head+line)), 403)
-	stranger := newBrowser(t, w.Server)
-	stranger.is(stranger.upload(at, nil, of(head+line)), 401)
+	anonymous := newBrowser(t, w.Server)
+	anonymous.is(anonymous.upload(at, nil, of(head+line)), 401)
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 		b.header.Set(name, value)
 		b.is(b.upload(at, nil, of(head+line)), 403, "sent by another site")

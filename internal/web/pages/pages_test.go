@@ -324,7 +324,7 @@ func TestStory(t *testing.T) {
 
 	download := b.ok(b.get(b.find(p, result)[1]))
 	if d := download.header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment") || download.header.Get("Content-Type") != "application/octet-stream" {
-		t.Errorf("a document of a stranger is shown in the browser: %v", download.header)
+		t.Errorf("an untrusted document is shown in the browser: %v", download.header)
 	}
 	t.Run("another person", func(t *testing.T) {
 		other := newBrowser(t, s)

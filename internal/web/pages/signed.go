@@ -182,7 +182,7 @@ func formWith(forms []signing.Form, signatureType string, params map[string]stri
 }
 
 // download answers one signed document. A browser saves it and never shows it, because its
-// content may be a stranger's.
+// content is untrusted.
 func (a *API) download(ctx context.Context, r struct {
 	Ref string `path:"ref"`
 }) (rest.File, error) {

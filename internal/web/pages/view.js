@@ -8,7 +8,7 @@ document.querySelectorAll("[data-view]").forEach(async area => {
     before.disabled = next.disabled = true;
     try {
       const page = await pages.getPage(number), size = page.getViewport({ scale: 1 });
-      // A page of a stranger may be a mile long.
+      // An untrusted page may be a mile long.
       const viewport = page.getViewport({ scale: Math.min(Math.min(sheet.clientWidth, 720) / size.width, 4000 / size.height) });
       canvas.width = viewport.width;
       canvas.height = viewport.height;

@@ -24,12 +24,13 @@ const (
 // severalAddresses is the remote address of an entry that counts several addresses.
 const severalAddresses = "several addresses"
 
-// Gatherer writes refusals that strangers can cause at will to the audit log, and what they get
-// without a token at will ([Route.Counted]). It writes one entry for many of them with the same operation, outcome, client, user and address (IPv6:
-// the /64). Each count is written when it reaches 1, 10, 100 and so on, and the rest of it
-// ten minutes after its first refusal. So an attack leaves a bounded number of entries, and
-// the audit log shows within a second that it began. Refusals of a user from many addresses
-// are counted together, and so are those beyond the memory limit.
+// Gatherer writes refusals that anonymous callers can cause at will to the audit log, and what they
+// get without a token at will ([Route.Counted]). It writes one entry for many of them with the same
+// operation, outcome, client, user and address (IPv6: the /64). Each count is written when it
+// reaches 1, 10, 100 and so on, and the rest of it ten minutes after its first refusal. So an
+// attack leaves a bounded number of entries, and the audit log shows within a second that it began.
+// Refusals of a user from many addresses are counted together, and so are those beyond the memory
+// limit.
 //
 // Nothing is written while a caller waits, so the time of an answer does not reveal if a
 // login exists.

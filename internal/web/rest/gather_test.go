@@ -58,7 +58,7 @@ func newAuditLog() *auditLog {
 var refusedEntry = fault.New(fault.AccessDenied, "no")
 
 // A call of an unknown caller has no audit entry. A call that changes something has one.
-func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
+func TestAnonymousCallersDoNotFillTheAuditLog(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		f    func(ctx context.Context) error

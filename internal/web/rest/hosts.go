@@ -15,7 +15,7 @@ const codeMisdirected = "misdirected_request"
 
 // Hosted passes requests whose Host names this machine or the host public, and answers
 // others with 421 before anything happens. It protects pages without a sign-in that only
-// people at this machine reach. A page of a stranger could reach them through a host name
+// people at this machine reach. A page of another site could reach them through a host name
 // that leads to 127.0.0.1 (DNS rebinding), but then Host has that name. A request without
 // Host passes: browsers always send one, and health checks of balancers may speak HTTP/1.0.
 // covers reports whether a path is protected.

@@ -97,7 +97,7 @@ type Gate struct {
 	// errors have the form of Failure.
 	Present func(ctx context.Context, err error) Refusal
 	Audit   audit.Log
-	// Gather counts refusals that strangers can cause at will. nil: each refusal has its
+	// Gather counts refusals that anonymous callers can cause at will. nil: each refusal has its
 	// own audit entry.
 	Gather *Gatherer
 	Limits Limits

@@ -136,7 +136,7 @@ func TestPeerIdentifies(t *testing.T) {
 		{"two addresses", front, []string{sequence("anna"), "X-Forwarded-For: 192.0.2.7", "X-Forwarded-For: 192.0.2.8"}, 200, `"by certificate from front end"`},
 		{"a token as well", front, []string{sequence("anna"), "Authorization: Bearer T"}, 200, `"by token T from front end"`},
 		{"other credentials as well", front, []string{sequence("anna"), "Authorization: Basic eDp5"}, 401, "access token"},
-		{"a stranger", front, []string{sequence("unknown")}, 401, "not you"},
+		{"another party", front, []string{sequence("unknown")}, 401, "not you"},
 		{"address of everybody's door", public, []string{"Authorization: Bearer T", "X-Forwarded-For: 192.0.2.7"}, 200, `"by token T from 127.0.0.1"`},
 	} {
 		status, body := raw(t, c.server, "/who", c.headers...)

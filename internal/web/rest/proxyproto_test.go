@@ -115,7 +115,7 @@ type slow struct{ io.Reader }
 
 func (s *slow) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(len(p), 1)]) }
 
-// Nobody waits for a header without end, and strangers' headers are what they send.
+// Nobody waits for a header without end, and headers of untrusted peers are what they send.
 func TestProxyProtocolBounds(t *testing.T) {
 	trusted := proxies(t, "10.0.0.0/8")
 	conn := &proxied{Reader: &stuck{}, peer: "10.1.1.1:1"}
@@ -132,13 +132,13 @@ func TestProxyProtocolBounds(t *testing.T) {
 	}
 
 	text := "PROXY TCP4 198.51.100.1 10.1.1.1 4711 443\r\n"
-	stranger := &proxied{Reader: strings.NewReader(text), peer: "192.0.2.1:1"}
-	if got, err = ProxyProtocol(one{conn: stranger}, trusted, slog.New(slog.DiscardHandler)).Accept(); err != nil {
+	untrusted := &proxied{Reader: strings.NewReader(text), peer: "192.0.2.1:1"}
+	if got, err = ProxyProtocol(one{conn: untrusted}, trusted, slog.New(slog.DiscardHandler)).Accept(); err != nil {
 		t.Fatal(err)
 	}
 	rest, err := io.ReadAll(got)
 	if err != nil || string(rest) != text || got.RemoteAddr().String() != "192.0.2.1:1" {
-		t.Errorf("a stranger's header: %q %v from %v", rest, err, got.RemoteAddr())
+		t.Errorf("an untrusted peer's header: %q %v from %v", rest, err, got.RemoteAddr())
 	}
 }
 

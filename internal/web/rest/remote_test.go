@@ -39,7 +39,7 @@ func TestClientAddress(t *testing.T) {
 		{"IPv6", "[2001:db8::5]:1", nil, "2001:db8::5"},
 		{"zone", "[fe80::1%eth0]:1", nil, "fe80::1"},
 		{"socket", "@", nil, "@"},
-		{"a stranger's headers", "192.0.2.1:1", []string{"X-Forwarded-For: 198.51.100.1", "Forwarded: for=198.51.100.1"}, "192.0.2.1"},
+		{"headers of an untrusted peer", "192.0.2.1:1", []string{"X-Forwarded-For: 198.51.100.1", "Forwarded: for=198.51.100.1"}, "192.0.2.1"},
 		{"a proxy that says nothing", "10.1.1.1:1", nil, "10.1.1.1"},
 
 		{"X-Forwarded-For", "10.1.1.1:1", []string{"X-Forwarded-For: 198.51.100.1"}, "198.51.100.1"},

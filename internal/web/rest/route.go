@@ -122,7 +122,7 @@ func (r Route) TakesConfirmed() bool { return r.confirmed }
 
 // Unaudited keeps a route out of the audit log. It is for public data that every client
 // may read without limit (certificates, revocation lists, OCSP answers). An entry for each
-// read would let strangers fill the audit log and says nothing about a user. The log and
+// read would let anonymous callers fill the audit log and says nothing about a user. The log and
 // the metrics still count such requests. Only a route for Anyone that changes nothing may
 // be Unaudited.
 func (r Route) Unaudited() Route {
@@ -132,7 +132,7 @@ func (r Route) Unaudited() Route {
 
 // Counted makes the audit log count what callers without a token get of a route, instead of an
 // entry for each: see [Gatherer]. It is for a route for Anyone whose results say nothing about a
-// user and change nothing that is stored, but which strangers can ask for as fast as they like.
+// user and change nothing that is stored, but which anonymous callers can ask for as fast as they like.
 func (r Route) Counted() Route {
 	r.counted = true
 	return r

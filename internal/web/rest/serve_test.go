@@ -118,14 +118,14 @@ func TestBindingAndAuditLog(t *testing.T) {
 			}
 		}
 	}
-	// A stranger's id goes no further than the log, whatever the call does.
+	// An anonymous caller's id goes no further than the log, whatever the call does.
 	h.auditLog.entries = nil
-	h.ask(t, "GET", "/Sign/api/stream/1", "", nil, "X-Request-Id", "stranger-1")
+	h.ask(t, "GET", "/Sign/api/stream/1", "", nil, "X-Request-Id", "anonymous-1")
 	if e := h.auditLog.entries; len(e) != 1 || e[0].Correlation != "" || len(e[0].RequestID) != 26 {
-		t.Errorf("a stranger's call left %+v", e)
+		t.Errorf("an anonymous call left %+v", e)
 	}
 	h.Close() // the lines of the log come behind the answers
-	if !strings.Contains(h.logged(), "request_id="+id+" client_request_id=given-1") || !strings.Contains(h.logged(), "client_request_id=stranger-1") {
+	if !strings.Contains(h.logged(), "request_id="+id+" client_request_id=given-1") || !strings.Contains(h.logged(), "client_request_id=anonymous-1") {
 		t.Error("the log does not have both ids")
 	}
 	if n := h.openSinks(); n != 0 || len(h.sinks) != 1 {

@@ -24,10 +24,10 @@ var suites = []struct{ name, digest string }{
 	{"rsa-2048", "sha256"},
 }
 
-// TestStrangersAcceptWhatTheServiceSigns sends the requests of the signing
+// TestOtherProgramsAcceptSignatures sends the requests of the signing
 // specification for every suite and mode and lets programs we did not write
 // judge the answers, and a changed copy of each.
-func TestStrangersAcceptWhatTheServiceSigns(t *testing.T) {
+func TestOtherProgramsAcceptSignatures(t *testing.T) {
 	t.Parallel()
 	openssl := judge.OpenSSL(t)
 	bouncy := judge.BouncyCastle(t)

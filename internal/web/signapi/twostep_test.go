@@ -481,7 +481,7 @@ func TestQuotas(t *testing.T) {
 	d.presign(t, presignBody(p, detached))
 }
 
-// TestTwoStepsWithToken: closed to strangers, the routes serve users.
+// TestTwoStepsWithToken: closed to anonymous callers, the routes serve users.
 func TestTwoStepsWithToken(t *testing.T) {
 	d := newDesk(t, func(s *signing.Service, _ *API) *API { return New(Deps{Signer: s, Certificates: certificates(nil)}) })
 	p := client(t, suite.GOST2012x256)
@@ -578,7 +578,7 @@ func TestAdmit(t *testing.T) {
 		lines = append(lines, e.Operation+" "+e.Phase+" "+e.Object)
 	}
 	object := "prepared object " + answer.CacheObjectID
-	// Refused calls of strangers leave nothing.
+	// Refused calls of anonymous callers leave nothing.
 	want := []string{"PreSignDocument done " + object, "PostSignDocument done " + object}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Error(diff)
@@ -589,7 +589,7 @@ func TestAdmit(t *testing.T) {
 // directory of documents, its Base64 in any case.
 func TestLargeTwoSteps(t *testing.T) {
 	d := newDesk(t, nil)
-	p := client(t, suite.GOST2001) // not what documents of strangers are digested with
+	p := client(t, suite.GOST2001) // not what documents of anonymous callers are digested with
 	document := make([]byte, 5<<20)
 	for i := range document {
 		document[i] = byte(i * i >> 5)

@@ -31,7 +31,7 @@ type Verifier interface {
 	JudgeCertificate(ctx context.Context, content *signing.Intake) (signing.Verdict, error)
 }
 
-// Rules bound the requests of strangers.
+// Rules bound the requests of anonymous callers.
 type Rules struct {
 	// Admit refuses the address of a caller that comes too often. nil: all are admitted.
 	Admit func(remote string) error

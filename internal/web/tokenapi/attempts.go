@@ -17,7 +17,7 @@ import (
 // reveals that a login exists.
 type Attempts struct {
 	// Addresses counts the attempts of an address, Logins those at one login as it was
-	// typed. Both count strangers only: trusted callers have their own counts. nil: no
+	// typed. Both count untrusted callers only: trusted callers have their own counts. nil: no
 	// limit.
 	Addresses, Logins               *limit.Limiter
 	TrustedAddresses, TrustedLogins *limit.Limiter

@@ -58,7 +58,7 @@ func (*tried) OpenTicket(string, string, signin.Step) (signin.Pending, error) {
 
 func (*tried) Providers() []signin.Provider { return nil }
 
-// limited serves with limits: a stranger has 3 attempts from an address and 2 at a login,
+// limited serves with limits: an untrusted caller has 3 attempts from an address and 2 at a login,
 // and gets one more of each a minute; a trusted caller has 6 and 4.
 func limited(t *testing.T, now *time.Time) (*tried, func(from, path string, form url.Values) *http.Response) {
 	t.Helper()
@@ -119,10 +119,10 @@ func TestPasswordAttemptsAreLimited(t *testing.T) {
 		}
 		i.last = password.Visitor{}
 	}
-	stranger := password.Visitor{Key: "address 192.0.2.1"}
+	untrusted := password.Visitor{Key: "address 192.0.2.1"}
 	// By address, and one IPv6 network is one address.
 	for range 3 {
-		want(try("public", "192.0.2.1", another(), "x"), 400, stranger)
+		want(try("public", "192.0.2.1", another(), "x"), 400, untrusted)
 	}
 	want(try("public", "192.0.2.1", another(), "right"), 429, password.Visitor{})
 	for j := range 3 {
@@ -130,7 +130,7 @@ func TestPasswordAttemptsAreLimited(t *testing.T) {
 	}
 	want(try("public", "2001:db8::9", another(), "x"), 429, password.Visitor{})
 	now = now.Add(time.Minute)
-	want(try("public", "192.0.2.1", another(), "x"), 400, stranger)
+	want(try("public", "192.0.2.1", another(), "x"), 400, untrusted)
 	// By login, however it is spelled, from any address, known or not.
 	for j, login := range []string{"Anna", "ANNA"} {
 		from := fmt.Sprintf("192.0.2.1%d", j)
@@ -194,7 +194,7 @@ func TestLoginPageTooManyAttempts(t *testing.T) {
 		t.Errorf("the queue: %d, Retry-After %q: %s", status, after, text)
 	}
 	now = now.Add(time.Minute)
-	if status, _, _ := login("192.0.2.2", "right"); status != 303 || i.last.Trust != password.Stranger {
+	if status, _, _ := login("192.0.2.2", "right"); status != 303 || i.last.Trust != password.Untrusted {
 		t.Errorf("a right password: %d, %+v", status, i.last)
 	}
 	now = now.Add(time.Minute)

@@ -31,7 +31,7 @@ func TestAuthorizeByCertificate(t *testing.T) {
 		{"another response", "good", "client_id=public&response_type=token" + oob, 400, `{"error":"unsupported_response_type","error_description":"response_type: want code"}`},
 		{"an unknown client", "good", "client_id=nobody&response_type=code" + oob, 401, `{"error":"invalid_client","error_description":"client_id is missing or unknown"}`},
 		{"an open redirect", "good", "client_id=public&response_type=code&redirect_uri=https://evil.example/", 400, `{"error":"access_denied","error_description":"not you"}`},
-		{"a stranger", "else", "client_id=public&response_type=code" + oob, 400, `{"error":"access_denied","error_description":"not you"}`},
+		{"another party", "else", "client_id=public&response_type=code" + oob, 400, `{"error":"access_denied","error_description":"not you"}`},
 		{"a certificate that does not count", "bad", "client_id=public&response_type=code" + oob, 401, `{"Message":"invalid_token","error":"invalid_token","error_description":"the client certificate is not accepted"}`},
 	} {
 		r, err := http.NewRequest("GET", s.URL+"/STS/oauth/authorize/certificate?"+c.query, nil)

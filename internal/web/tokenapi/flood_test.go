@@ -49,9 +49,9 @@ func (s *signIn) attempt(ctx context.Context, c *http.Client, form url.Values) a
 	return attempted{resp.StatusCode, resp.Header.Get("Retry-After"), time.Since(begun), err}
 }
 
-// While strangers try 200 passwords at once, from one address or from as many, a user
+// While untrusted callers try 200 passwords at once, from one address or from as many, a user
 // signs in through a client with a secret or from an address that a user signed in
-// from, and a PIN opens its key. Strangers are judged or told when to come back.
+// from, and a PIN opens its key. Untrusted callers are judged or told when to come back.
 func TestSignInDuringFlood(t *testing.T) {
 	if c := from("127.20.0.1"); true {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -85,7 +85,7 @@ func TestSignInDuringFlood(t *testing.T) {
 			if testing.Short() {
 				rounds = 1
 			}
-			var good, withPIN, strangers []time.Duration
+			var good, withPIN, untrusted []time.Duration
 			judged, refused := 0, 0
 			for round := range rounds {
 				var wg sync.WaitGroup
@@ -125,23 +125,23 @@ func TestSignInDuringFlood(t *testing.T) {
 				for i, a := range answers {
 					switch {
 					case a.err != nil:
-						t.Errorf("stranger %d: %v", i, a.err)
+						t.Errorf("untrusted caller %d: %v", i, a.err)
 					case a.status == 400:
 						judged++
 					case a.status == 429 && a.after != "":
 						refused++
 					default:
-						t.Errorf("stranger %d: %+v", i, a)
+						t.Errorf("untrusted caller %d: %+v", i, a)
 					}
-					strangers = append(strangers, a.took)
+					untrusted = append(untrusted, a.took)
 				}
 			}
 			slices.Sort(good)
-			slices.Sort(strangers)
-			t.Logf("idle %v; users %v; PIN %v; strangers: %d judged, %d refused, median %v, slowest %v", idle.took.Round(time.Millisecond),
-				good, withPIN, judged, refused, strangers[len(strangers)/2], strangers[len(strangers)-1])
+			slices.Sort(untrusted)
+			t.Logf("idle %v; users %v; PIN %v; untrusted callers: %d judged, %d refused, median %v, slowest %v", idle.took.Round(time.Millisecond),
+				good, withPIN, judged, refused, untrusted[len(untrusted)/2], untrusted[len(untrusted)-1])
 			if judged == 0 || refused < many*rounds/4 {
-				t.Errorf("%d strangers were judged and %d refused, want some and at least a quarter", judged, refused)
+				t.Errorf("%d untrusted callers were judged and %d refused, want some and at least a quarter", judged, refused)
 			}
 			// Machines differ: the bound is what one derivation takes with nothing else to
 			// do, for each of those that may run at once, and room for a slow machine.

@@ -104,7 +104,7 @@ func TestPolicies(t *testing.T) {
 		w.Walk(t, "actions", func(t *testing.T) { walkActionPolicies(w, t) })
 		w.Walk(t, "notification", func(t *testing.T) { walkNotificationPolicy(w, t) })
 		w.Walk(t, "farewell", func(t *testing.T) { walkFarewell(w, t) })
-		w.Walk(t, "strangers", func(t *testing.T) { walkStrangers(w, t) })
+		w.Walk(t, "outsiders", func(t *testing.T) { walkOutsiders(w, t) })
 		w.Walk(t, "groups", func(t *testing.T) { walkGroupPolicies(w, t) })
 		w.Scan()
 	})
@@ -260,8 +260,8 @@ func walkFarewell(w *tamgatest.UMS, t *testing.T) {
 	}
 }
 
-// walkStrangers: the table is closed to everybody but operators of the user's group.
-func walkStrangers(w *tamgatest.UMS, t *testing.T) {
+// walkOutsiders: the table is closed to everybody but operators of the user's group.
+func walkOutsiders(w *tamgatest.UMS, t *testing.T) {
 	id, _, _, _ := w.Register()
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/operationpolicy", ""}, {"GET", "/operationpolicy?full=true", ""}, {"POST", "/operationpolicy", `[2]`},

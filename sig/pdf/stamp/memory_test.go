@@ -51,8 +51,8 @@ func TestImageChargedBeforeDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("a large one beside another", budget.ErrBusy, limits(budget.Ordinary(0)), 2900, 2800)
-	if err := draw(limits(budget.Stranger()), 1000, 1001); err != nil {
-		t.Errorf("a stranger's beside one of a caller with a token: %v", err)
+	if err := draw(limits(budget.Anonymous()), 1000, 1001); err != nil {
+		t.Errorf("an anonymous caller's beside one of a caller with a token: %v", err)
 	}
 	if err := draw(limits(budget.Ordinary(0)), 300, 201); err != nil {
 		t.Errorf("a small one beside a large one: %v", err)

@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Wrong passwords of trusted callers, counted as login_failures and user_failures do for strangers.
+-- Wrong passwords of trusted callers, counted as login_failures and user_failures do for untrusted callers.
 CREATE TABLE trusted_login_failures (
 	login         {{bytes}}  NOT NULL PRIMARY KEY,
 	failures      BIGINT NOT NULL,

@@ -73,9 +73,9 @@ func testKeys(t *testing.T, open func(t *testing.T) *store.DB) {
 			if err := s.AddKey(t.Context(), want); err == nil {
 				t.Error("one key was added twice")
 			}
-			stranger := want
-			stranger.ID, stranger.UserID = "another", "nobody"
-			if err := s.AddKey(t.Context(), stranger); err == nil {
+			orphan := want
+			orphan.ID, orphan.UserID = "another", "nobody"
+			if err := s.AddKey(t.Context(), orphan); err == nil {
 				t.Error("a key without a user was added")
 			}
 

@@ -261,16 +261,16 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 					}
 				}
 				if n != [2]int{rule.Failures, rule.Failures} {
-					t.Errorf("%s: %d attempts of strangers and of trusted callers were admitted, want %d of each", name, n, rule.Failures)
+					t.Errorf("%s: %d attempts of untrusted and of trusted callers were admitted, want %d of each", name, n, rule.Failures)
 				}
 			}
 			end := start.Add(rule.LockOut)
-			locks := func(stranger, trusted time.Time) {
+			locks := func(untrusted, trusted time.Time) {
 				t.Helper()
 				c, err := s.CredentialOf(t.Context(), "user1", "", "")
 				must(t, err)
-				if !c.LockedUntil.Equal(stranger) || !c.TrustedLockedUntil.Equal(trusted) {
-					t.Errorf("locked until %v and %v, want %v and %v", c.LockedUntil, c.TrustedLockedUntil, stranger, trusted)
+				if !c.LockedUntil.Equal(untrusted) || !c.TrustedLockedUntil.Equal(trusted) {
+					t.Errorf("locked until %v and %v, want %v and %v", c.LockedUntil, c.TrustedLockedUntil, untrusted, trusted)
 				}
 			}
 			locks(end, end)

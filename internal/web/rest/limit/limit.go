@@ -41,7 +41,7 @@ type caller struct {
 // New returns a limiter that lets each caller call perSecond times a second on average and
 // burst times at once. It remembers the most callers that called last. A caller that was
 // forgotten begins again with a full burst, so most should be more than the number of
-// addresses that a stranger has.
+// addresses that an anonymous caller has.
 func New(perSecond float64, burst, most int, now func() time.Time) *Limiter {
 	return &Limiter{
 		every: rate.Limit(perSecond), burst: burst, most: most, now: now,
