@@ -20,7 +20,7 @@ import (
 type person int
 
 const (
-	nobody person = iota // without a session
+	anonymous person = iota // without a session
 	demo
 	operator
 	careful  // people.careful
@@ -66,12 +66,12 @@ var rows = []row{
 	}},
 	{name: "sign-in", path: "/sign-in"},
 	{name: "sign-in-wrong", path: "/sign-in", refused: true, do: func(b *tab) {
-		b.fill(`input[name=login]`, "nobody")
+		b.fill(`input[name=login]`, "unknown")
 		b.fill(`input[name=password]`, "wrong")
 		b.press(`main form button`)
 		b.wait(`[role=alert]`)
 	}},
-	{name: "sign-in-of-unknown-client", path: "/STS/oauth/authorize?client_id=nobody", refused: true},
+	{name: "sign-in-of-unknown-client", path: "/STS/oauth/authorize?client_id=unknown", refused: true},
 	{name: "signed-in-refused", path: "/signed-in", refused: true},
 
 	{name: "start", who: demo, path: "/start"},
@@ -161,7 +161,7 @@ var rows = []row{
 	{name: "operator-start", who: operator, path: "/start"},
 	{name: "operator", who: operator, path: "/operator"},
 	{name: "operator-people", who: operator, path: "/operator/people"},
-	{name: "operator-people-none", who: operator, path: "/operator/people?column0=Login&operation0=Equal&value0=nobody"},
+	{name: "operator-people-none", who: operator, path: "/operator/people?column0=Login&operation0=Equal&value0=unknown"},
 	{name: "operator-register", who: operator, path: "/operator/people/new"},
 	{name: "operator-person", who: operator, path: "/operator/people", do: firstPerson},
 	{name: "operator-lock", who: operator, path: "/operator/people", do: func(b *tab) {
@@ -224,7 +224,7 @@ var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
 func (b *tab) enter(who person) {
 	b.Helper()
 	switch who {
-	case nobody:
+	case anonymous:
 	case demo:
 		b.signIn("/start", b.Dev.User.Login, b.Dev.User.Password)
 	case operator:

@@ -46,7 +46,7 @@ func (s *stage) person(w *tamgatest.UMS, login string) (id string) {
 	var claims struct{ NameID string }
 	text, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
 	if err != nil || json.Unmarshal(text, &claims) != nil || claims.NameID == "" {
-		w.T.Fatalf("the token of %s names nobody: %s, %v", login, text, err)
+		w.T.Fatalf("the token of %s names no user: %s, %v", login, text, err)
 	}
 	return claims.NameID
 }

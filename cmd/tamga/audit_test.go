@@ -32,8 +32,8 @@ func auditLines(t *testing.T, dir string, filter ...string) (lines []audit.Line)
 	return lines
 }
 
-// Calls of nobody leave no entries. Failed sign-ins of a user leave few, with the login
-// and their number, and those of logins nobody has leave none.
+// Calls without a known user leave no entries. Failed sign-ins of a user leave few, with the login
+// and their number, and those of unknown logins leave none.
 func TestAnonymousCallersAndTheAuditLog(t *testing.T) {
 	t.Parallel()
 	server := tamgatest.Start(t, "--set", "verification.calls_at_once=1000", // the limits by address are not the subject
@@ -43,7 +43,7 @@ func TestAnonymousCallersAndTheAuditLog(t *testing.T) {
 		for _, form := range []url.Values{
 			{},
 			{"grant_type": {"password"}, "username": {"x"}, "password": {"y"}},
-			{"client_id": {server.Dev.ClientID}, "grant_type": {"password"}, "username": {"nobody"}, "password": {"y"}, "resource": {server.Dev.Resource}},
+			{"client_id": {server.Dev.ClientID}, "grant_type": {"password"}, "username": {"unknown"}, "password": {"y"}, "resource": {server.Dev.Resource}},
 			{"client_id": {server.Dev.ClientID}, "grant_type": {"refresh_token"}, "refresh_token": {strings.Repeat("0", 96)}},
 		} {
 			request, err := http.NewRequestWithContext(t.Context(), "POST", server.Dev.TokenURL, strings.NewReader(form.Encode()))

@@ -109,7 +109,7 @@ func (r *running) arrivesAtOne(gates []*gate) {
 				f.Close()
 				return
 			}
-			if !errors.Is(err, syscall.ENXIO) { // nobody reads
+			if !errors.Is(err, syscall.ENXIO) { // no process reads
 				r.t.Fatal(err)
 			}
 		}

@@ -149,7 +149,7 @@ func TestSocketOfTheFrontEnd(t *testing.T) {
 		config.GOSTTLS.FrontEndUser = user
 		return app.ListenFrontEnd(config, log)
 	}
-	if _, err := open("nobody-has-this-name"); err == nil {
+	if _, err := open("unknown-user-name"); err == nil {
 		t.Error("a missing user is accepted")
 	}
 	l, err := open("")

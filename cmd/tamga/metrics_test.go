@@ -24,7 +24,7 @@ const (
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	p := tamgatest.Start(t)
-	if status, _ := p.Grant("nobody", "wrong"); status == 200 {
+	if status, _ := p.Grant("unknown", "wrong"); status == 200 {
 		t.Fatal("a wrong password was accepted")
 	}
 	token := p.Token()

@@ -59,7 +59,7 @@ log: {format: text, level: %s}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	known := func(secret string) bool {
 		t.Helper()
-		request, err := http.NewRequest("POST", "https://"+address.Host+"/STS/oauth/token", strings.NewReader(url.Values{"grant_type": {"password"}, "username": {"nobody"}, "password": {"x"}}.Encode()))
+		request, err := http.NewRequest("POST", "https://"+address.Host+"/STS/oauth/token", strings.NewReader(url.Values{"grant_type": {"password"}, "username": {"unknown"}, "password": {"x"}}.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func releaseProgram() {
 	}
 	defer mappings.Close()
 	lines := bufio.NewScanner(mappings)
-	var from, to uintptr // of a mapping of the program that nobody can write
+	var from, to uintptr // of a mapping of the program that is not writable
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		switch {

@@ -98,7 +98,7 @@ type Base struct {
 	callbacks *webhook.Sender // nil: the installation makes no callbacks
 	software  bool            // private keys are sealed by ring
 	version   string          // of the program, of a server
-	source    configSource    // where the configuration came from; zero: nobody may change it
+	source    configSource    // where the configuration came from; zero: it cannot be changed
 
 	certificate *atomic.Pointer[tls.Certificate] // of TLS; nil in it: plain HTTP
 	own         own

@@ -25,7 +25,7 @@ type confirmer struct {
 	account
 	key  *otp.Key
 	step int64 // of the next code
-	lost bool  // nobody answered the last code
+	lost bool  // the last code got no answer
 }
 
 // code returns the next code.

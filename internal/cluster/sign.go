@@ -43,7 +43,7 @@ func (d *signing) step(c *caller) {
 		status, body = c.send(r)
 	}
 	if unknown(status) && r.key == "" {
-		return // it was made or not, and nobody has it
+		return // it was made or not, and the client does not have it
 	}
 	var message []byte
 	if err := json.Unmarshal(body, &message); status != 200 || err != nil {

@@ -58,7 +58,7 @@ func applications(t *testing.T) []string {
 // Form sends a form to the token endpoint.
 func (s *SignIn) Form(values url.Values, headers ...string) Answer {
 	s.T.Helper()
-	return s.Ask(Nobody, "POST", "/oauth/token", values.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
+	return s.Ask(Anonymous, "POST", "/oauth/token", values.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
 }
 
 // TokenAnswer is what the token endpoint answers.

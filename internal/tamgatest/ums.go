@@ -18,11 +18,11 @@ import (
 
 // The callers of the tests of user management.
 const (
-	Nobody   = ""         // no token
-	Ours     = "ours"     // an operator of the group Default
-	Foreign  = "foreign"  // an operator of the group Other
-	TwoGroup = "twogroup" // an operator of both
-	Plain    = "plain"    // a user who is no operator
+	Anonymous = ""         // no token
+	Ours      = "ours"     // an operator of the group Default
+	Foreign   = "foreign"  // an operator of the group Other
+	TwoGroup  = "twogroup" // an operator of both
+	Plain     = "plain"    // a user who is no operator
 )
 
 // Missing is the identifier of no user.

@@ -109,7 +109,7 @@ func (p *Places) leave(used time.Duration) {
 	p.used = 0
 }
 
-// next gives a place that nobody uses to the first of the line. p.mu is held.
+// next gives a place that is not in use to the first of the line. p.mu is held.
 func (p *Places) next() {
 	if e := p.line.Front(); e != nil {
 		close(p.line.Remove(e).(chan struct{}))

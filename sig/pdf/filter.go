@@ -78,7 +78,7 @@ func filterList(o object) array {
 
 const (
 	// maxRatio is the largest ratio of Deflate. A stream never decodes to more than that,
-	// whatever the number of its filters: nobody compresses twice what shrinks so well.
+	// whatever the number of its filters: it makes no sense to compress twice what shrinks so well.
 	maxRatio = 1032
 	// filterBuffer is the size of the buffers between filters, in bytes.
 	filterBuffer = 512

@@ -147,8 +147,8 @@ func FuzzLaterRevision(f *testing.F) {
 	})
 }
 
-// TestLaterBases: the documents are the same in every run, pass, and nobody complains about
-// them, but about the font that one of them lacks.
+// TestLaterBases: the documents are the same in every run, pass, and other programs
+// complain only about the font that one of them lacks.
 func TestLaterBases(t *testing.T) {
 	renderers := judge.Renderers(t)
 	for i, name := range revisionBaseNames {

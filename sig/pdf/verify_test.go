@@ -330,9 +330,9 @@ func TestDocumentTimeStamp(t *testing.T) {
 	if r := verified(t, forged, root); r.Signatures[1].Verdict() != sig.Failed || r.Signatures[0].BestTime.Before(sigtest.Time) {
 		t.Errorf("forged: %s", say(r))
 	}
-	nobody, err := New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(stamped), At: sigtest.Time})
-	if err != nil || nobody.Signatures[1].Verdict() != sig.Indeterminate {
-		t.Errorf("without a trusted root: %v %s", err, say(nobody))
+	without, err := New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(stamped), At: sigtest.Time})
+	if err != nil || without.Signatures[1].Verdict() != sig.Indeterminate {
+		t.Errorf("without a trusted root: %v %s", err, say(without))
 	}
 	// Another serial number beside the digest of the certificate is a warning.
 	other := stampedByHandWith(t, signed, services, suite.SHA256, services.OtherSerial)

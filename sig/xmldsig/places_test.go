@@ -47,7 +47,7 @@ func TestPlaces(t *testing.T) {
 		{"a million attributes", "<a\n" + many.String() + "/>", "more than 1024 attributes"},
 		{"deep nesting", strings.Repeat("<a>\n", 256) + "¦<a>" + strings.Repeat("</a>", 257), "256"},
 		{"a template without SignedInfo", `<d>` + "\n  " + `¦<Signature xmlns="http://www.w3.org/2000/09/xmldsig#"><SignatureValue/></Signature></d>`, "no SignedInfo"},
-		{"a reference to a missing id", template(`<Reference URI=""`, `¦<Reference URI="#nobody"`), "has no target"},
+		{"a reference to a missing id", template(`<Reference URI=""`, `¦<Reference URI="#missing"`), "has no target"},
 		{"a reference to a doubled id", strings.Replace(template(`<Reference URI=""`, `¦<Reference URI="#d"`), "\n</d>", "\n<e ID='d'/></d>", 1), "ambiguous"},
 		{"another key's algorithm", template(`<SignatureMethod Algorithm="`+s.XML[0], `¦<SignatureMethod Algorithm="`+suite.GOST2012x512.XML[0]), "is GOST R 34.10-2012 512 bit, but"},
 		{"no algorithm at all", template(`<SignatureMethod Algorithm="`+s.XML[0], `¦<SignatureMethod Algorithm="urn:x`), "is unknown"},

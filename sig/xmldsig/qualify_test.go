@@ -73,7 +73,7 @@ func TestXAdESTemplates(t *testing.T) {
 					if level == "" && strings.HasPrefix(name, "plain") {
 						want = "XMLDSig"
 						if bytes.Contains(signed, []byte("01903")) {
-							t.Error("properties that nobody asked for")
+							t.Error("properties that were not asked for")
 						}
 					} else if level == "" {
 						want = "BES"

@@ -486,14 +486,14 @@ func TestIndications(t *testing.T) {
 		indication sig.Indication
 	}{
 		"changed":             {`to="Ivan"`, `to="Boris"`, "digest-mismatch", sig.HashFailure},
-		"gone":                {`Id="body"`, `Id="nobody"`, "reference-missing", sig.SignedDataNotFound},
+		"gone":                {`Id="body"`, `Id="missing"`, "reference-missing", sig.SignedDataNotFound},
 		"twice":               {"</S:Envelope>", `<x id="body"/></S:Envelope>`, "reference-id-not-unique", sig.SignedDataNotFound},
 		"remote":              {`URI="#body"`, `URI="http://example.org/"`, "reference-refused", sig.SignedDataNotFound},
 		"XSLT":                {exclusive, `<Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"/>`, "transform-refused", sig.SignedDataNotFound},
 		"a parameter":         {exclusive, `<Transform Algorithm="http://www.w3.org/2000/09/xmldsig#base64"><x/></Transform>`, "transform-malformed", sig.FormatFailure},
 		"no algorithm":        {exclusive, `<Transform/>`, "transform-malformed", sig.FormatFailure},
 		"not to be applied":   {exclusive, `<Transform Algorithm="http://www.w3.org/2000/09/xmldsig#base64"/>` + exclusive, "reference-failed", sig.SignedDataNotFound},
-		"nothing left":        {exclusive, `<Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><XPath>self::nobody</XPath></Transform>`, "reference-empty", sig.SignedDataNotFound},
+		"nothing left":        {exclusive, `<Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><XPath>self::nothing</XPath></Transform>`, "reference-empty", sig.SignedDataNotFound},
 		"an unknown digest":   {`<DigestMethod Algorithm="` + s.Hash.XML[0], `<DigestMethod Algorithm="urn:x`, "algorithm-unknown", sig.CryptoConstraintsFailure},
 		"an unknown method":   {s.XML[0], "urn:x", "algorithm-unknown", sig.CryptoConstraintsFailure},
 		"another method":      {s.XML[0], suite.GOST2012x512.XML[0], "algorithm-mismatch", sig.SigCryptoFailure},

@@ -428,7 +428,7 @@ func (o *bucketObject) ReadAt(p []byte, off int64) (int, error) {
 	return total, nil
 }
 
-// block returns a block of the object. Nobody may change it.
+// block returns a block of the object. Callers must not change it.
 func (o *bucketObject) block(number int64) ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

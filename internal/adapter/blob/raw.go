@@ -85,7 +85,7 @@ func (r Raw) Empty(ctx context.Context) (bool, error) {
 	return empty, nil
 }
 
-// Outdated reports whether an object may be missing at a time: nobody needed it any more.
+// Outdated reports whether an object may be missing at a time because it is no longer needed.
 func Outdated(name string, now time.Time) bool {
 	needed, ours := expiry(name)
 	return ours && !now.Before(needed)

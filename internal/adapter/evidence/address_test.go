@@ -134,7 +134,7 @@ func TestRebinding(t *testing.T) {
 }
 
 func TestProxy(t *testing.T) {
-	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // nobody asks
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // not used
 	synctest.Test(t, func(t *testing.T) {
 		n := newInternet(t)
 		service := newStamper(t)

@@ -52,7 +52,7 @@ func TestExamine(t *testing.T) {
 						return []*x509gost.Certificate{p.ca.cert}, nil, nil
 					}
 				})
-				// The authority of these tests names nobody who speaks of it.
+				// The authority of these tests names no source of its status.
 				e, err := s.Examine(t.Context(), policy.TSPService{Name: "a", URL: stampURL}, digest())
 				if err != nil {
 					t.Fatal(err)

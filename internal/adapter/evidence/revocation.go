@@ -104,7 +104,7 @@ func (s *Source) revocation(ctx context.Context, cert, issuer *x509gost.Certific
 	if len(failed) == 0 {
 		return sig.Proof{}, unavailable(whatRevocation, describe(cert)+" names neither an OCSP responder nor a revocation list that can be asked now", nil)
 	}
-	return sig.Proof{}, unavailable(whatRevocation, "nobody could say whether "+describe(cert)+" is revoked", failed)
+	return sig.Proof{}, unavailable(whatRevocation, "no source could say whether "+describe(cert)+" is revoked", failed)
 }
 
 // conclude returns the results of Revocation for a definite answer.

@@ -70,7 +70,7 @@ func TestRevocation(t *testing.T) {
 		{name: "another certificate", ocsp: func(o *responder) {
 			o.single = func(s *ocsp.Single) { s.CertID, _ = ocsp.NewCertID(p.other.cert, p.ca.cert, theSuite.Hash) }
 		}, want: "crl"},
-		{name: "nobody's answer", ocsp: func(o *responder) { o.signer = p.user }, want: "crl"},
+		{name: "answer of a user", ocsp: func(o *responder) { o.signer = p.user }, want: "crl"},
 		{name: "out of date", ocsp: func(o *responder) {
 			o.single = func(s *ocsp.Single) {
 				s.ThisUpdate, s.NextUpdate = epoch.Add(-time.Hour), epoch
@@ -89,8 +89,8 @@ func TestRevocation(t *testing.T) {
 			o.change = func(t *ocsp.Template) { t.Extensions = append(t.Extensions, critical...) }
 		}, want: "crl"},
 
-		{name: "nobody", ocsp: func(o *responder) { o.before = status(404) }, crl: func(p *publisher) { p.before = status(410) },
-			want: "nobody could say whether certificate \"User\"", noAnswer: true},
+		{name: "no source", ocsp: func(o *responder) { o.before = status(404) }, crl: func(p *publisher) { p.before = status(410) },
+			want: "no source could say whether certificate \"User\"", noAnswer: true},
 		{name: "list of an impostor", ocsp: func(o *responder) { o.before = status(404) }, crl: func(l *publisher) { l.signer = p.impostor }, want: "signature", noAnswer: true},
 		{name: "list of another", ocsp: func(o *responder) { o.before = status(404) }, crl: func(l *publisher) { l.signer = p.root }, want: "not of the issuer", noAnswer: true},
 		{name: "list out of date", ocsp: func(o *responder) { o.before = status(404) }, crl: func(l *publisher) {
@@ -202,7 +202,7 @@ func TestRevocationRefuses(t *testing.T) {
 				t.OCSPServers = append(t.OCSPServers, "http://ocsp.example/many")
 			}
 		})
-		synctest.Wait() // for the request nobody waits for any more
+		synctest.Wait() // for the request that no caller waits for any more
 		o.before = status(404)
 		o.calls.Store(0)
 		if _, err := s.Revocation(t.Context(), many.cert, p.ca.cert, time.Time{}); !isEvidence(err) || o.calls.Load() != maxAddressesAsked {

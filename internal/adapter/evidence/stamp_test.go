@@ -394,11 +394,11 @@ func TestHealth(t *testing.T) {
 		time.Sleep(2 * firstRest)
 		bad.before = nil
 		stamps(3, 3)
-		// When all rest, each is asked once and nobody waits.
+		// When all rest, each is asked once and no caller waits.
 		bad.before, good.before = status(500), status(500)
 		for range 3 {
 			if _, err := s.TimeStamp(t.Context(), stampURL, digest()); err == nil {
-				t.Error("a stamp of nobody")
+				t.Error("a stamp of no service")
 			}
 		}
 		start, before := time.Now(), bad.calls.Load()+good.calls.Load()
@@ -412,7 +412,7 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-// One that rests is the last resort of those who have nobody else.
+// One that rests is the last resort of callers who have no other one.
 func TestRestingIsTheLastResort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newInternet(t)
@@ -597,7 +597,7 @@ func TestStampRevocation(t *testing.T) {
 				n.serve("ocsp.example", answers.ServeHTTP)
 				s := n.source(func(x *Config) {
 					x.RequireStampRevocation = c.required
-					// The CA itself names nobody who speaks of it.
+					// The CA itself names no source of its status.
 					x.Anchors = func(context.Context) (roots, known []*x509gost.Certificate, err error) {
 						return []*x509gost.Certificate{p.ca.cert}, nil, nil
 					}

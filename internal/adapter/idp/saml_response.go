@@ -155,7 +155,7 @@ func (m *message) assertion(n xmltree.Node) (string, error) {
 		return "", err
 	}
 	if len(parts["AuthnStatement"]) == 0 {
-		return "", errors.New("the assertion has no AuthnStatement, so nobody has signed in")
+		return "", errors.New("the assertion has no AuthnStatement, so no user has signed in")
 	}
 	for _, statement := range parts["AuthnStatement"] {
 		if err := m.inTime(statement, "", "SessionNotOnOrAfter"); err != nil {

@@ -203,7 +203,7 @@ func TestSAMLContent(t *testing.T) {
 		{"refused there", "", "", "the provider refuses", []string{statusSuccess, "urn:oasis:names:tc:SAML:2.0:status:Responder"}},
 		{"success inside", "", "", "the provider refuses", []string{`<samlp:StatusCode Value="` + statusSuccess + `"/>`, `<samlp:StatusCode Value="urn:x"><samlp:StatusCode Value="` + statusSuccess + `"/></samlp:StatusCode>`}},
 		{"two status", "", "", "more than one Status", []string{`</samlp:Status>`, `</samlp:Status><samlp:Status><samlp:StatusCode Value="x"/></samlp:Status>`}},
-		{"nobody signed in", "", "", "no AuthnStatement", []string{`<saml:AuthnStatement AuthnInstant="` + at(0) + `">`, `<saml:AuthzDecisionStatement>`, `</saml:AuthnStatement>`, `</saml:AuthzDecisionStatement>`}},
+		{"no user signed in", "", "", "no AuthnStatement", []string{`<saml:AuthnStatement AuthnInstant="` + at(0) + `">`, `<saml:AuthzDecisionStatement>`, `</saml:AuthnStatement>`, `</saml:AuthzDecisionStatement>`}},
 		{"not a bearer", "", "", "SubjectConfirmation of a bearer", []string{methodBearer, "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key"}},
 		{"no data of the bearer", "", "", "no SubjectConfirmationData", []string{`<saml:SubjectConfirmationData`, `<saml:KeyInfo`}},
 		{"another version", "", "", "has the version", []string{`ID="_a" Version="2.0"`, `ID="_a" Version="1.1"`}},

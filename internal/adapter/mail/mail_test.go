@@ -352,7 +352,7 @@ func TestNew(t *testing.T) {
 		{"NoPort", Config{Address: "mx.example", From: "a@example.ru"}, "address"},
 		{"NoHost", Config{Address: ":25", From: "a@example.ru"}, "address"},
 		{"PortBeyond", Config{Address: "mx.example:70000", From: "a@example.ru"}, "address"},
-		{"From", Config{Address: "mx.example:25", From: "nobody"}, "from"},
+		{"From", Config{Address: "mx.example:25", From: "unknown"}, "from"},
 		{"FromName", Config{Address: "mx.example:25", From: "a@example.ru", FromName: "a\r\nBcc: b"}, "from_name"},
 		{"Security", Config{Address: "mx.example:25", From: "a@example.ru", Security: "ssl"}, "security"},
 		{"OpenPassword", Config{Address: "mx.example:25", From: "a@example.ru", Security: None, User: "u", Password: "p"}, "security"},

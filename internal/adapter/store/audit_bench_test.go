@@ -79,7 +79,7 @@ func BenchmarkAuditLog(b *testing.B) {
 				want   int
 			}{
 				{"OfUser", func(i int) store.AuditFilter { return store.AuditFilter{UserID: userID(i), OutcomesOnly: true} }, entries / users / 2},
-				{"OfNobody", func(int) store.AuditFilter { return store.AuditFilter{UserID: userID(0)[:35] + "f"} }, 0},
+				{"OfUnknownUser", func(int) store.AuditFilter { return store.AuditFilter{UserID: userID(0)[:35] + "f"} }, 0},
 				{"Newest", func(int) store.AuditFilter { return store.AuditFilter{} }, 100},
 				{"NoOperation", func(int) store.AuditFilter { return store.AuditFilter{Operation: "ReadAudit", OutcomesOnly: true} }, 0},
 				{"NoOutcome", func(int) store.AuditFilter { return store.AuditFilter{Outcome: "access_denied"} }, 0},

@@ -73,7 +73,7 @@ func testGatheredLookups(t *testing.T, url, driver string, leaves bool) {
 	cancel()
 	here := t.Context()
 	list, found, errs := store.Bearers(t.Context(), db, []context.Context{here, here, here, gone, here, here, here},
-		[]string{ids[2], "nobody's", ids[1], ids[0], ids[0], ids[2], ids[1]}, time.Now())
+		[]string{ids[2], "unknown", ids[1], ids[0], ids[0], ids[2], ids[1]}, time.Now())
 	for i, want := range []struct{ user, err string }{{user: "user 2"}, {}, {err: "invalid character"}, {user: "user 0", err: "canceled"}, {user: "user 0"}, {user: "user 2"}, {err: "invalid character"}} {
 		switch {
 		case want.err != "" && (leaves || want.user == ""):

@@ -17,13 +17,13 @@ import (
 // joint lets callers who read rows of SQLite at the same moment read them together. Each
 // commit makes a connection forget the pages it had, so under load most of a small read is
 // loading pages again. Callers who come together load them once, and callers of the same key
-// share a statement. A caller alone waits for nobody.
+// share a statement. A caller alone does not wait.
 type joint[A any] struct {
 	file   *sqliteFile
 	query  string // of the key $1 and maybe the time $2
 	timed  bool
 	scan   func(r row, before ...any) (A, error)
-	lasts  func(A) bool // whether a row that nobody changes stays the same; nil: no row does
+	lasts  func(A) bool // whether a row stays the same unless it is changed; nil: no row does
 	recent recent
 	reads  *gather.Calls[read[A]]
 }
@@ -43,7 +43,7 @@ func newJoint[A any](file *sqliteFile, query string, timed bool, scan func(r row
 }
 
 // read returns the row of a key. The statement that reads it begins after the call of read, or
-// nobody has committed between that statement and the call.
+// there was no commit between that statement and the call.
 func (j *joint[A]) read(ctx context.Context, key string, at time.Time) (value A, ok bool, err error) {
 	key = legibleText(key)
 	if state, known := j.state(); known {
@@ -73,7 +73,7 @@ func (j *joint[A]) readAll(asked []*read[A]) {
 	// A row is read in microseconds, and watching the contexts meanwhile costs more.
 	ctx := context.WithoutCancel(asked[0].ctx)
 	// The state comes first: what is read is of this state or a later one. If it is later, the
-	// state has passed, and nobody gets the remembered row.
+	// state has passed, and no caller gets the remembered row.
 	keep := func(string, row, A) {}
 	if state, known := j.state(); known {
 		keep = func(key string, r row, value A) {

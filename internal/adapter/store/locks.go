@@ -141,7 +141,7 @@ func (db *DB) forUpdate() string {
 }
 
 // skipLocked ends a query that selects rows to sweep: it leaves rows that another unit
-// has locked to the next sweep, so a sweep waits for nobody.
+// has locked to the next sweep, so a sweep does not wait.
 func (db *DB) skipLocked() string {
 	if db.engine != postgresEngine {
 		return ""

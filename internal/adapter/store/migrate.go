@@ -53,7 +53,7 @@ var migrationWords = map[engine]*strings.Replacer{
 		"{{binary}}", "BINARY",
 		"{{clustered}}", "WITHOUT ROWID", // rows are stored in the order of their key, so rows of one user are adjacent
 		"{{identity}}", "INTEGER PRIMARY KEY AUTOINCREMENT",
-		"{{concurrently}}", "", "{{missing}}", "", // nobody sees a part of a transaction
+		"{{concurrently}}", "", "{{missing}}", "", // a part of a transaction is not visible
 		"{{sqlite}}", "", "{{postgres}}", "-- "),
 	postgresEngine: strings.NewReplacer(
 		"{{bytes}}", "BYTEA",

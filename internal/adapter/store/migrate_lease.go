@@ -118,7 +118,7 @@ func (l migrationLease) renew(ctx context.Context, cancel context.CancelCauseFun
 	}
 }
 
-// keep locks the row of the lease until the end of tx, so that nobody takes it over before
+// keep locks the row of the lease until the end of tx, so that no process takes it over before
 // the commit.
 func (l migrationLease) keep(ctx context.Context, tx *sql.Tx) error {
 	var id int64

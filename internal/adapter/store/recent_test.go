@@ -49,7 +49,7 @@ func recentDatabases(t *testing.T) (db, other *DB) {
 }
 
 // TestRecentStates checks that the states of the authorities are answered from memory as long as
-// nobody commits, and are read again after any commit of either process.
+// there is no commit, and are read again after any commit of either process.
 func TestRecentStates(t *testing.T) {
 	db, other := recentDatabases(t)
 	read := func() int64 {
@@ -206,7 +206,7 @@ func TestWatchBegins(t *testing.T) {
 	}
 	file := db.database.(*sqliteFile)
 	if file.watch != nil {
-		t.Error("commits are watched, and nobody asks")
+		t.Error("commits are watched, and no statement needs it")
 	}
 	if _, err := (Authority{db}).States(t.Context()); err != nil {
 		t.Fatal(err)

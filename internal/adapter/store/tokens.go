@@ -209,7 +209,7 @@ func (s Tokens) AddToken(ctx context.Context, t token.Record, p token.Proof) (ad
 			t.ID, t.UserID, t.ClientID, t.Method, millis(t.CreatedAt), millis(t.ExpiresAt), millis(p.Now), p.Method, p.Encoded, notNull(p.Thumbprint),
 			t.ActorID, t.GrantID, t.Scope, p.Granted, p.Delegated || p.Confirmed, p.Parent, millis(t.SignedInAt), t.Confirmation, p.SecondStep)
 		added = n == 1
-		if err != nil || !added || p.Delegated || t.Confirmation != "" { // nobody has signed in
+		if err != nil || !added || p.Delegated || t.Confirmation != "" { // the user has not signed in
 			return err
 		}
 		_, err = s.exec(ctx, "UPDATE users SET last_login_at = $2 WHERE id = $1", t.UserID, millis(t.CreatedAt))

@@ -65,7 +65,7 @@ func TestWaitingFor(t *testing.T) {
 				for _, h := range open {
 					changes = append(changes, h.Object)
 				}
-				infos, err4 := store.Users{DB: db}.InfosByID(t.Context(), c.operator, []string{storetest.CrowdID(one), storetest.CrowdID(other), storetest.CrowdID(two), "nobody"}, now)
+				infos, err4 := store.Users{DB: db}.InfosByID(t.Context(), c.operator, []string{storetest.CrowdID(one), storetest.CrowdID(other), storetest.CrowdID(two), "unknown"}, now)
 				for _, i := range infos {
 					people = append(people, i.ID)
 					if i.PhoneNumber == "" {

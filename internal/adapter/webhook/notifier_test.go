@@ -28,7 +28,7 @@ type listening struct {
 
 func (l *listening) Open(_ context.Context, id string) (string, []byte, error) {
 	if id != "one" {
-		return "", nil, notify.Permanent(errors.New("nobody"))
+		return "", nil, notify.Permanent(errors.New("no such receiver"))
 	}
 	return l.address, bytes.Clone(l.secret), l.err
 }
@@ -131,7 +131,7 @@ func TestNotifier(t *testing.T) {
 		}
 	}
 	event := &notify.Notice{Type: notify.UserCreated}
-	for name, m := range map[string]notify.Message{"no event": {To: "one"}, "nobody": {To: "two", Notice: event}} {
+	for name, m := range map[string]notify.Message{"no event": {To: "one"}, "no receiver": {To: "two", Notice: event}} {
 		if err := n.Send(t.Context(), m); !notify.IsPermanent(err) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -111,7 +111,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // TestEndlessAnswer checks that a receiver whose answer does not end has accepted the request by its status,
-// and holds nobody up: only the limit of the answer ends this test.
+// and holds no other request up: only the limit of the answer ends this test.
 func TestEndlessAnswer(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)

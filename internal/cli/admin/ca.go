@@ -97,7 +97,7 @@ type caExportCommand struct {
 
 // Help returns the text above the flags.
 func (caExportCommand) Help() string {
-	return `Give the roots over a way that nobody can change, and compare the SHA-256 that "tamga ca list --json" prints. Cross certificates are no roots: programs get them as untrusted intermediates.`
+	return `Give the roots over a way that others cannot change, and compare the SHA-256 that "tamga ca list --json" prints. Cross certificates are no roots: programs get them as untrusted intermediates.`
 }
 
 func (x *caExportCommand) Run(c *cli.Console) error {

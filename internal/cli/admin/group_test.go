@@ -23,12 +23,12 @@ func TestPeopleCommands(t *testing.T) {
 			t.Errorf("%q: %v, want %q", args, r.Failure, want)
 		}
 	}
-	run("group", "add", "Empty", "--title", "Nobody yet")
+	run("group", "add", "Empty", "--title", "No one yet")
 	run("operator", "add", "olga", "--group", "Default", "--group", "Empty", "--password-file", password)
 	run("user", "add", "petrov", "--group", "Default", "--password-file", password)
 	run("policy", "set", "access", "--group", "Default", "--action", "ChangePin")
 
-	if list := run("group", "list"); !strings.Contains(list, "GROUP    TITLE\nDefault  \nEmpty    Nobody yet\n") {
+	if list := run("group", "list"); !strings.Contains(list, "GROUP    TITLE\nDefault  \nEmpty    No one yet\n") {
 		t.Errorf("groups:\n%s", list)
 	}
 	fails("has users or operators", "group", "delete", "Empty")

@@ -332,7 +332,7 @@ func (j *jsonRecords) next() (int, *importRecord, error) {
 	line := j.line
 	object, err := j.object()
 	if err != nil {
-		j.ended = true // nobody knows where the next one begins
+		j.ended = true // it is unknown where the next one begins
 		return line, nil, fmt.Errorf("line %d: %w; the rest of the file was not read", line, err)
 	}
 	if !utf8.Valid(object) {

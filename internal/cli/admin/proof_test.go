@@ -160,7 +160,7 @@ func TestProof(t *testing.T) {
 	for who, path := range map[string]string{
 		tamgatest.Plain: "/operations/" + approved + "/proof", tamgatest.Foreign: user + "/operations/" + approved + "/proof",
 		tamgatest.Ours: "/operations/" + approved + "/proof", tamgatest.TwoGroup: "/ums/user/" + tamgatest.Missing + "/operations/" + approved + "/proof",
-		tamgatest.Nobody: "/operations/" + approved + "/proof",
+		tamgatest.Anonymous: "/operations/" + approved + "/proof",
 	} {
 		if a := w.Ask(who, "GET", path, ""); a.Status == 200 {
 			t.Errorf("%s gets the export from %s", who, path)

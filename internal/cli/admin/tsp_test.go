@@ -122,7 +122,7 @@ func TestTSPRegister(t *testing.T) {
 		{&tspRemoveCommand{Name: "builtin", From: from}, "registered in the configuration"},
 		{&tspAddCommand{Name: "own", URL: server.URL + authority.TSPPath(), From: from}, "registered already"},
 		{&tspRemoveCommand{Name: "c", From: from}, "no time-stamp service of this name"},
-		{&tspCheckCommand{Service: "nobody", Hash: "GR 34.11-2012 256", From: from}, "want an http or https address"},
+		{&tspCheckCommand{Service: "unknown", Hash: "GR 34.11-2012 256", From: from}, "want an http or https address"},
 		{&tspCheckCommand{Service: "a", Hash: "MD5", From: from}, "--hash MD5"},
 	} {
 		if out, err := attempt(t, c.cmd); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -326,7 +326,7 @@ func TestSignRefusesBeforeItAsks(t *testing.T) {
 		{"open network", "doc --server http://192.0.2.1/SignServer --token-file hex", "--plain-http"},
 		{"address", "doc --server host/SignServer", "https://host/path"},
 		{"no client", "doc --server https://192.0.2.1/S --login a", "--client-id"},
-		{"nobody", "doc --server https://192.0.2.1/S", "--login"},
+		{"no user", "doc --server https://192.0.2.1/S", "--login"},
 		{"identity provider alone", "doc --idp https://192.0.2.1/S", "--server"},
 		{"type of a stream", "- --type auto -o x", "--type auto needs a file"},
 		{"JSON and signature", "doc --json -o -", "same output"},
@@ -408,7 +408,7 @@ func TestSignWordsRefusals(t *testing.T) {
 	}
 }
 
-func TestSignSaysWhenNobodyListens(t *testing.T) {
+func TestSignSaysWhenNoServerListens(t *testing.T) {
 	s, _ := atDev(t)
 	s.Close()
 	r := tamgatest.Run(t.Context(), "", "sign", "doc", "--data", "data")

@@ -224,7 +224,7 @@ func TestGOSTTLS(t *testing.T) {
 
 	t.Run("refused", func(t *testing.T) {
 		f.operatorKey("foreign", "gost2012_512", "A", "md_gost12_512")
-		f.expect("a certificate that is nobody's", "HTTP/1.1 401", f.talk(policy, "foreign", "-tls1_2"))
+		f.expect("a certificate of no user", "HTTP/1.1 401", f.talk(policy, "foreign", "-tls1_2"))
 		for _, args := range [][]string{
 			{"genpkey", "-algorithm", "gost2012_256", "-pkeyopt", "paramset:A", "-out", "forged.key"},
 			{"req", "-x509", "-new", "-md_gost12_256", "-key", "forged.key", "-subj", "/CN=operator", "-out", "forged.pem"},

@@ -66,7 +66,7 @@ func (v *phoneDocument) Run(c *cli.Console) error {
 		size, digest, path = d.Original.Size, d.Original.Digest, o.Documents[v.Index].Original.Path
 	}
 	if d.Hash != "" {
-		return fmt.Errorf("the client sent a hash instead of document %d: nobody but the client has the document", v.Index)
+		return fmt.Errorf("the client sent a hash instead of document %d: only the client has the document", v.Index)
 	}
 	switch {
 	case path != "" && !strings.HasPrefix(path, "/"):

@@ -190,7 +190,7 @@ func TestPhone(t *testing.T) {
 				"POST /pushaddress/notification/true", "PATCH /pushaddress/notification/true", "DELETE /pushaddress/",
 			} {
 				method, path, _ := strings.Cut(path, " ")
-				for who, want := range map[string]int{tamgatest.Nobody: 401, tamgatest.Plain: 403, tamgatest.Foreign: 404} {
+				for who, want := range map[string]int{tamgatest.Anonymous: 401, tamgatest.Plain: 403, tamgatest.Foreign: 404} {
 					if a := w.Ask(who, method, "/ums/user/"+id+path, ""); a.Status != want {
 						t.Errorf("%q: %v, want %d", who, a, want)
 					}

@@ -149,7 +149,7 @@ func TestRussianImport(t *testing.T) {
 			t.Fatal(text)
 		}
 	}
-	users := write("users.csv", "login,group,phone,certificate,locked\nanna,Nobody,,,\nboris,Default,12,,\n,Default,,,\nvera,Default,,x,\ngleb,Default,,,perhaps\ndima,Default\n")
+	users := write("users.csv", "login,group,phone,certificate,locked\nanna,Nowhere,,,\nboris,Default,12,,\n,Default,,,\nvera,Default,,x,\ngleb,Default,,,perhaps\ndima,Default\n")
 	const want = `строка 2 (anna): group: Такой группы нет.
 строка 3 (boris): phone: Номер телефона указан неверно.
 строка 4: login: не задан; по нему повторный импорт находит пользователей

@@ -402,7 +402,7 @@ func (e *examination) operators(ctx context.Context, name cli.Word) {
 		}
 	}
 	if !slices.ContainsFunc(e.conf.Pages.Administrators, isOperator) {
-		e.warn(name, remedy, "pages.administrators names no operator, so nobody manages groups and messages on the pages")
+		e.warn(name, remedy, "pages.administrators names no operator, so groups and messages cannot be managed on the pages")
 	}
 }
 

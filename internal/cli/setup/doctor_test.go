@@ -60,7 +60,7 @@ func TestDoctor(t *testing.T) {
 	}
 	defer taken.Close()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	// A port that answers nobody: bound by another process would be taken; an address of no machine is not.
+	// A port without answers: bound by another process would be taken; an address of no machine is not.
 	tamgatest.WriteFile(t, path("plain.txt"), "text\n")
 	tamgatest.WriteFile(t, path("open.key"), strings.Repeat("0123456789abcdef", 4)+"\n")
 	if err := os.Chmod(path("open.key"), 0o644); err != nil {

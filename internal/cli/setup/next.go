@@ -76,12 +76,12 @@ func (i *Init) next(conf *config.Config, have installed, result *report) {
 	switch {
 	case !conf.Pages.Enabled:
 	case len(have.administrators) == 0:
-		say("Name an operator in pages.administrators of %s, without whom nobody sees groups, the audit log and messages on the pages; this prints identifiers: %s operator list%s", i.Config, program, with)
+		say("Name an operator in pages.administrators of %s, without whom no operator sees groups, the audit log and messages on the pages; this prints identifiers: %s operator list%s", i.Config, program, with)
 	default:
 		say("Operator %s sees groups, the audit log and messages on the pages, by pages.administrators in %s. Operators of the same group can act as this one", strings.Join(have.administrators, " / "), i.Config)
 	}
 	if len(conf.Users.SecondOperator) > 0 && len(have.operators) < 2 {
-		say("Add a second operator, without whom nobody can do what needs two: %s operator add LOGIN --group %s%s", program, quoted(have.group), with)
+		say("Add a second operator, without whom what needs two cannot be done: %s operator add LOGIN --group %s%s", program, quoted(have.group), with)
 	}
 	if u, err := url.Parse(conf.BaseURL()); err == nil && u.Scheme == "https" && conf.TLS.CertificateFile == "" && len(conf.TrustedProxies) == 0 {
 		say("Let a proxy with TLS in front of %s serve %s, and name it in trusted_proxies", conf.Listen, conf.BaseURL())

@@ -205,7 +205,7 @@ func TestVerifyVerdicts(t *testing.T) {
 		{"countersigned", "countersigned" + trusted, 0, []string{"countersigned: passed; revocation not checked (signed message, 1 signature)\n"}},
 		{"countersignature broken", "broken" + trusted, 1, []string{"broken: FAILED; revocation not checked (signed message, 1 signature)\n", "  Countersignature: FAILED"}},
 		{"status unknown and required", "doc.sig --revocation require" + trusted, 3, []string{"doc.sig: INDETERMINATE (signed message, 1 signature)\n", "unclear"}},
-		{"nobody trusted", "doc.sig" + at, 3, []string{"only the cryptography can hold", "INDETERMINATE; the signature holds, but its signer is not trusted"}},
+		{"no root trusted", "doc.sig" + at, 3, []string{"only the cryptography can hold", "INDETERMINATE; the signature holds, but its signer is not trusted"}},
 		{"another root trusted", "doc.sig --ca foreign.pem" + at, 3, []string{"INDETERMINATE; the signature holds, but its signer is not trusted"}},
 		{"the issuing authority alone trusted", "doc.sig --ca issuing.pem" + at, 0, []string{"Signature: passed; revocation not checked\n"}},
 		{"expired", "doc.sig --ca root.pem --at 2030-01-01", 3, []string{"INDETERMINATE; revocation not checked; the signature holds", "was valid until"}},

@@ -357,7 +357,7 @@ func TestIssueRefuses(t *testing.T) {
 		"another key":   {Suite: suite.GOST2012x512, PublicKey: gost, Subject: subject(t, "x")},
 		"no subject":    {Suite: suite.GOST2012x256, PublicKey: gost},
 		"negative life": {Suite: suite.GOST2012x256, PublicKey: gost, Subject: subject(t, "x"), Life: -1},
-		// Names with characters that nobody sees.
+		// Names with invisible characters.
 		"a NUL":             {Suite: suite.GOST2012x256, PublicKey: gost, Subject: subject(t, "x\x00y")},
 		"a line break":      {Suite: suite.GOST2012x256, PublicKey: gost, Subject: subject(t, "x\r\ny")},
 		"another direction": {Suite: suite.GOST2012x256, PublicKey: gost, Subject: subject(t, "x\u202ey")},

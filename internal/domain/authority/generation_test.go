@@ -175,7 +175,7 @@ func TestRenew(t *testing.T) {
 	if _, err := s.Renew(ctx, "gost-7"); !errors.Is(err, authority.ErrNoAuthority) {
 		t.Errorf("a generation that does not exist: %v", err)
 	}
-	if _, err := s.Renew(ctx, "nobody"); !errors.Is(err, authority.ErrNoAuthority) {
+	if _, err := s.Renew(ctx, "unknown"); !errors.Is(err, authority.ErrNoAuthority) {
 		t.Errorf("an unknown authority: %v", err)
 	}
 }

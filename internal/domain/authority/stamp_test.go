@@ -88,7 +88,7 @@ func TestTimeStamp(t *testing.T) {
 		r.CertReq, r.Nonce = false, nil
 		token = stamped(t, s, r)
 		if len(token.Message.Certificates) != 0 || token.Info.Nonce != nil {
-			t.Errorf("%s: %d certificates that nobody asked for", x.h.Name, len(token.Message.Certificates))
+			t.Errorf("%s: %d certificates that were not asked for", x.h.Name, len(token.Message.Certificates))
 		}
 		if _, err := token.CheckSignature([]*x509gost.Certificate{signer}); err != nil {
 			t.Error(err)

@@ -23,7 +23,7 @@ import (
 // sign-in, since a second one would be another sign-in; everything else is made again.
 //
 // A repetition counts only from the network of the first answer. A wrong one deletes what is
-// kept, and counts as every wrong answer does, so that nobody learns a code by repeating.
+// kept, and counts as every wrong answer does, so that an attacker learns no code by repeating.
 
 // keptAnswer is the right answer to a record and what it gave. It is stored sealed.
 type keptAnswer struct {

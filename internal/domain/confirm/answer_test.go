@@ -513,7 +513,7 @@ func TestForeign(t *testing.T) {
 	} {
 		want := call(ivan, missing, missing)
 		w.is(name, want, fault.InvalidTransaction)
-		for _, who := range []audit.Principal{anna, nobody, elsewhere} {
+		for _, who := range []audit.Principal{anna, anonymous, elsewhere} {
 			if err := call(who, r.ID, r.RefID); err == nil || err.Error() != want.Error() {
 				t.Errorf("%s by %+v: %v, want %v", name, who, err, want)
 			}

@@ -43,9 +43,9 @@ const (
 )
 
 var (
-	ivan   = audit.Principal{UserID: ivanID, Login: "ivan", ClientID: "client", Actor: "operator"}
-	anna   = audit.Principal{UserID: annaID, Login: "anna", ClientID: "client"}
-	nobody = audit.Principal{}
+	ivan      = audit.Principal{UserID: ivanID, Login: "ivan", ClientID: "client", Actor: "operator"}
+	anna      = audit.Principal{UserID: annaID, Login: "anna", ClientID: "client"}
+	anonymous = audit.Principal{}
 )
 
 // world is a service with its surroundings. Ivan has a phone, an e-mail address, a token

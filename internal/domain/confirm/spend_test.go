@@ -391,7 +391,7 @@ func TestConfirmed(t *testing.T) {
 	}
 	byDevice(false)
 	told("a refusal of a device", false)
-	for range 3 { // nobody waits in between
+	for range 3 { // no call waits in between
 		byDevice(true)
 	}
 	told("approvals of a device", true)

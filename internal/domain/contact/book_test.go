@@ -184,9 +184,9 @@ func TestAdd(t *testing.T) {
 	}
 	_, err = s.Add(t.Context(), operator, ivan, contact.Phone, "+7 926 123 45 67")
 	wants(t, err, fault.DuplicatePhone)
-	_, err = s.Add(t.Context(), operator, ivan, contact.Phone, "nobody")
+	_, err = s.Add(t.Context(), operator, ivan, contact.Phone, "unknown")
 	wants(t, err, fault.InvalidPhone)
-	_, err = s.Add(t.Context(), operator, ivan, contact.Email, "nobody")
+	_, err = s.Add(t.Context(), operator, ivan, contact.Email, "unknown")
 	wants(t, err, fault.InvalidEmail)
 	s.add(t, ivan, contact.Email, "Ivan@Example.ru")
 	s.add(t, anna, contact.Phone, phone) // two people may share a telephone

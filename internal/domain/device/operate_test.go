@@ -45,7 +45,7 @@ func TestErrors(t *testing.T) {
 	}
 	begun := func(b *bench) { b.begin() }
 	later := func(b *bench) { b.begin(); b.clock = b.clock.Add(time.Minute) }
-	nobodysMail := func(b *bench) { later(b); b.post.channels = sms }
+	noMail := func(b *bench) { later(b); b.post.channels = sms }
 	loose := func(s *device.Settings) { s.ConfirmedContacts = false }
 	codeless := func(s *device.Settings) { s.ActivationCodes = false }
 	unlicensed := func(s *device.Settings) { s.InstallationLimit = 1 }
@@ -86,13 +86,13 @@ func TestErrors(t *testing.T) {
 		{"init: wrong e-mail, and no SMS configured", nil, func(b *bench) { b.post.channels = mail }, initialize(order{Phone: phone, Email: "petrov"}), fault.InvalidContactInfo},
 		{"init: no SMS configured", nil, func(b *bench) { b.post.channels = mail }, initialize(full), fault.WrongOperation},
 		{"init: no mail configured, and an unconfirmed phone", nil, func(b *bench) { b.post.channels = sms }, initialize(order{Phone: "79260000000", Email: email}), fault.WrongOperation},
-		{"init: contact of nobody", nil, nil, initialize(order{Phone: "79269999999"}), fault.WrongOperation},
-		{"init: contact of nobody beside an unconfirmed one", nil, nil, initialize(order{Phone: "79260000000", Email: "no@example.ru"}), fault.WrongOperation},
+		{"init: unknown contact", nil, nil, initialize(order{Phone: "79269999999"}), fault.WrongOperation},
+		{"init: unknown contact beside an unconfirmed one", nil, nil, initialize(order{Phone: "79260000000", Email: "no@example.ru"}), fault.WrongOperation},
 		{"init: unconfirmed", nil, nil, initialize(order{Phone: "79260000000"}), fault.ContactUnconfirmed},
 		{"init: unconfirmed e-mail beside a confirmed phone", nil, nil, initialize(order{Phone: phone, Email: "new@example.ru"}), fault.ContactUnconfirmed},
 		{"init: unconfirmed, and no licence", unlicensed, has, initialize(order{Phone: "79260000000"}), fault.ContactUnconfirmed},
 		{"init: no licence", unlicensed, has, initialize(full), fault.InvalidLicense},
-		{"init: contacts of nobody where that is allowed", loose, nil, initialize(order{Phone: "79269999999", Email: "no@example.ru"}), ""},
+		{"init: unknown contacts where that is allowed", loose, nil, initialize(order{Phone: "79269999999", Email: "no@example.ru"}), ""},
 		{"init: unconfirmed where that is allowed", loose, nil, initialize(order{Phone: "79260000000"}), ""},
 		{"init: no contact where any is allowed", loose, nil, initialize(order{}), fault.InvalidContactInfo},
 		{"init: without codes nothing is asked", codeless, nil, initialize(order{}), ""},
@@ -107,23 +107,23 @@ func TestErrors(t *testing.T) {
 		{"sendqr: none", nil, nil, send(email), fault.KeyNotFound},
 		{"sendqr: none, and no address", nil, nil, send(""), fault.KeyNotFound},
 		{"sendqr: no address", nil, begun, send(" "), fault.InvalidContactInfo},
-		{"sendqr: no address, and no mail", nil, nobodysMail, send(""), fault.InvalidContactInfo},
+		{"sendqr: no address, and no mail", nil, noMail, send(""), fault.InvalidContactInfo},
 		{"sendqr: wrong address", nil, begun, send("petrov"), fault.InvalidEmail},
 		{"sendqr: wrong address, and switched off", mailless, begun, send("petrov"), fault.InvalidEmail},
-		{"sendqr: no mail configured", nil, nobodysMail, send(email), fault.WrongOperation},
+		{"sendqr: no mail configured", nil, noMail, send(email), fault.WrongOperation},
 		{"sendqr: switched off", mailless, begun, send(email), fault.WrongOperation},
 		{"sendqr: switched off, and unconfirmed", mailless, begun, send("new@example.ru"), fault.WrongOperation},
-		{"sendqr: contact of nobody", nil, begun, send("no@example.ru"), fault.WrongOperation},
+		{"sendqr: unknown contact", nil, begun, send("no@example.ru"), fault.WrongOperation},
 		{"sendqr: unconfirmed", nil, begun, send("new@example.ru"), fault.ContactUnconfirmed},
-		{"sendqr: contact of nobody where that is allowed", loose, begun, send("no@example.ru"), ""},
+		{"sendqr: unknown contact where that is allowed", loose, begun, send("no@example.ru"), ""},
 
 		{"resendotp", nil, later, resend(full), ""},
 		{"resendotp: none", nil, nil, resend(full), fault.KeyNotFound},
 		{"resendotp: none, and no contact", nil, nil, resend(order{}), fault.KeyNotFound},
 		{"resendotp: no contact", nil, later, resend(order{}), fault.InvalidContactInfo},
 		{"resendotp: wrong contact", nil, later, resend(order{Email: "petrov"}), fault.InvalidContactInfo},
-		{"resendotp: no mail configured", nil, nobodysMail, resend(order{Email: email}), fault.WrongOperation},
-		{"resendotp: contact of nobody", nil, later, resend(order{Phone: "79269999999"}), fault.WrongOperation},
+		{"resendotp: no mail configured", nil, noMail, resend(order{Email: email}), fault.WrongOperation},
+		{"resendotp: unknown contact", nil, later, resend(order{Phone: "79269999999"}), fault.WrongOperation},
 		{"resendotp: unconfirmed", nil, later, resend(order{Phone: "79260000000"}), fault.ContactUnconfirmed},
 		{"resendotp: too soon", nil, begun, resend(full), fault.TooManyRequests},
 		{"resendotp: no code is needed", codeless, begun, resend(full), fault.WrongOperation},

@@ -194,7 +194,7 @@ func TestAnonymous(t *testing.T) {
 		t.Errorf("it is %+v, %v", a, err)
 	}
 	_, err = b.Verify(t.Context(), g.say(message.Verify, message.VerificationAnswer{Proof: []byte("x")}))
-	want(t, "verified while nobody's", err, fault.InvalidCode)
+	want(t, "verified while unassigned", err, fault.InvalidCode)
 	second, err := register()
 	must(t, err)
 	_, err = register()
@@ -240,8 +240,8 @@ func TestLimits(t *testing.T) {
 	b := newBench(t, func(s *device.Settings) { s.Devices = 2 })
 	b.registered(suite.ECDSAP256)
 	k := b.begin()
-	nobodys := b.gadget(suite.ECDSAP256)
-	a, err := b.Register(t.Context(), nobodys.say(message.Register, message.Registration{}))
+	unassigned := b.gadget(suite.ECDSAP256)
+	a, err := b.Register(t.Context(), unassigned.say(message.Register, message.Registration{}))
 	must(t, err)
 	_, err = b.Assign(t.Context(), b.operator, b.petrov, a.Device.Kid)
 	must(t, err)
@@ -292,7 +292,7 @@ func FuzzPoll(f *testing.F) {
 	f.Fuzz(func(t *testing.T, protected, payload, signature string) {
 		s := message.Signed{Protected: protected, Payload: payload, Signature: signature}
 		if _, err := b.Poll(t.Context(), s); err == nil && s != m {
-			t.Errorf("a message that nobody made was taken: %v", s)
+			t.Errorf("a message that no device made was taken: %v", s)
 		}
 		if _, err := b.Register(t.Context(), s); err == nil {
 			t.Error("a device was registered by it")

@@ -243,7 +243,7 @@ func TestHeldEnds(t *testing.T) {
 	c.Object = "user"
 	w.call(c, held.Needs{Delay: time.Hour})
 	r = w.only()
-	_, err = w.Cancel(t.Context(), audit.Principal{UserID: "somebody"}, r.ID)
+	_, err = w.Cancel(t.Context(), audit.Principal{UserID: "another"}, r.ID)
 	w.is("another user cancels", err, fault.NotFound)
 	_, err = w.Cancel(t.Context(), user, r.ID)
 	w.is("the user cancels", err, "")

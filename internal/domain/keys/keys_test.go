@@ -209,7 +209,7 @@ func TestIssueListSign(t *testing.T) {
 	p := start(t)
 	ctx := t.Context()
 	if list, err := p.List(ctx, alice); err != nil || len(list) != 0 {
-		t.Fatalf("%d certificates of nobody, %v", len(list), err)
+		t.Fatalf("%d certificates of a new user, %v", len(list), err)
 	}
 	type want struct {
 		suite *suite.Suite
@@ -269,7 +269,7 @@ func TestIssueRefuses(t *testing.T) {
 		code   string // "": not a fault
 	}{
 		"no user":            {func(o *keys.IssueOrder) { o.UserID = "" }, ""},
-		"an unknown user":    {func(o *keys.IssueOrder) { o.UserID = "nobody" }, ""},
+		"an unknown user":    {func(o *keys.IssueOrder) { o.UserID = "unknown" }, ""},
 		"no suite":           {func(o *keys.IssueOrder) { o.Suite = nil }, ""},
 		"no subject":         {func(o *keys.IssueOrder) { o.Subject = x509gost.Name{} }, ""},
 		"a PIN without end":  {func(o *keys.IssueOrder) { o.PIN = strings.Repeat("1", 257) }, fault.InvalidPIN},

@@ -127,7 +127,7 @@ func TestGuards(t *testing.T) {
 		}
 		p.Service = old
 		if err := x.do(keys.Act{}); err == nil {
-			t.Errorf("%s by nobody", x.name)
+			t.Errorf("%s without a user", x.name)
 		}
 	}
 	for _, order := range []func(a keys.Act) error{
@@ -878,7 +878,7 @@ func TestOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := silent.Judge(ctx, c, p.clock.now()); !fault.Is(err, fault.InvalidCertificate) {
-		t.Errorf("nobody tells: %v", err)
+		t.Errorf("no status: %v", err)
 	}
 }
 

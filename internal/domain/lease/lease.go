@@ -33,7 +33,7 @@ type Rules struct {
 	Life   time.Duration // of a lease; it is extended at every third of it
 	Now    func() time.Time
 	Rand   io.Reader
-	Failed func(error) // is told of extensions that failed; nil: nobody
+	Failed func(error) // is called for extensions that failed, unless it is nil
 }
 
 // New returns a lease that begins now. The caller writes it to its row.

@@ -180,7 +180,7 @@ func TestOrder(t *testing.T) {
 	o := open(t, nil)
 	o.order(t, "79261234567", "123456")
 	o.flush(t)
-	want := "79261234567: 123456 is the code of Тамга, good for 5 min. Tell it to nobody."
+	want := "79261234567: 123456 is the code of Тамга, good for 5 min. Do not share it."
 	if got := o.sms.texts(); len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -261,7 +261,7 @@ func TestSecretsAtRest(t *testing.T) {
 	}
 }
 
-// A text moved to another message does not open, so it reaches nobody else.
+// A text moved to another message does not open, so it reaches no other recipient.
 func TestSwappedRows(t *testing.T) {
 	o := open(t, func(s *notify.Settings) { s.Attempts = 1 })
 	o.order(t, "79260000001", "111111")
@@ -333,7 +333,7 @@ func TestRetries(t *testing.T) {
 	if err := o.Resend(t.Context(), r.ID); !fault.Is(err, fault.WrongOperation) {
 		t.Errorf("a message that was sent: %v", err)
 	}
-	if err := o.Resend(t.Context(), "nobody"); !fault.Is(err, fault.NotFound) {
+	if err := o.Resend(t.Context(), "unknown"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no message: %v", err)
 	}
 }
@@ -504,7 +504,7 @@ func TestTemplateInjection(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.flush(t)
-	want := "79261234567: {{.Code}}  Банк: переведите оруб is the code of Тамга, good for 5 min. Tell it to nobody."
+	want := "79261234567: {{.Code}}  Банк: переведите оруб is the code of Тамга, good for 5 min. Do not share it."
 	if got := o.sms.texts()[0]; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -551,7 +551,7 @@ func TestConfirmationTexts(t *testing.T) {
 	for _, c := range []struct{ lang, documents, name, want string }{
 		{"ru", "2", "a\nb.pdf", "79260000001: 123456 – код. Тамга: Подписание, документов: 2, «a b.pdf», контрольное число 1a2b3c4d. Действует 5 мин. Никому его не сообщайте."},
 		{"ru", "", "", "79260000001: 123456 – код. Тамга: Подписание, контрольное число 1a2b3c4d. Действует 5 мин. Никому его не сообщайте."},
-		{"en", "1", "a.pdf", `79260000001: 123456 is the code. Тамга: Подписание, documents: 1, "a.pdf", number 1a2b3c4d. Good for 5 min. Tell it to nobody.`},
+		{"en", "1", "a.pdf", `79260000001: 123456 is the code. Тамга: Подписание, documents: 1, "a.pdf", number 1a2b3c4d. Good for 5 min. Do not share it.`},
 	} {
 		if got := order(c.lang, c.documents, c.name); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)

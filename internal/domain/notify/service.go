@@ -213,8 +213,8 @@ func (s *Service) TestWebhook(ctx context.Context, id, actor string) (failed, er
 	}), nil
 }
 
-// WebhookTest is the type of messages by which operators try a webhook. It is no event: nobody
-// subscribes to it.
+// WebhookTest is the type of messages by which operators try a webhook. It is no event: there
+// are no subscriptions to it.
 const WebhookTest EventType = "WebhookTest"
 
 // tellUser orders a message for each address of the user in the channels and returns the

@@ -208,7 +208,7 @@ func (s *Subscriptions) Listening(ctx context.Context, event EventType) (ids []s
 func (s *Subscriptions) Open(ctx context.Context, id string) (address string, secret []byte, err error) {
 	sub, err := s.Store.Subscription(ctx, id)
 	if errors.Is(err, ErrNotFound) {
-		return "", nil, Permanent(errors.New("nobody listens there any more"))
+		return "", nil, Permanent(errors.New("the subscription was removed"))
 	}
 	if err != nil {
 		return "", nil, err

@@ -85,7 +85,7 @@ type Deps struct {
 	Audit         audit.Log
 	Now           func() time.Time
 	Rand          io.Reader   // safe for concurrent use
-	Failed        func(error) // is told of errors in the background, without secrets; nil: nobody
+	Failed        func(error) // is called for errors in the background, without secrets, unless it is nil
 }
 
 // DocumentDeps are what a Service works with if its operations have documents.

@@ -146,7 +146,7 @@ func TestTSPServices(t *testing.T) {
 	if got := names(); !slices.Equal(got, []string{"config", "b", "a", "late"}) {
 		t.Errorf("after a change behind our back: %v", got)
 	}
-	for name, code := range map[string]string{"config": fault.InvalidObjectState, "nobody": fault.NotFound, "b": ""} {
+	for name, code := range map[string]string{"config": fault.InvalidObjectState, "unknown": fault.NotFound, "b": ""} {
 		if err := s.RemoveTSPService(t.Context(), name); (err == nil) != (code == "") || err != nil && !fault.Is(err, code) {
 			t.Errorf("removing %s: %v, want %q", name, err, code)
 		}

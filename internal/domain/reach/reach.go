@@ -49,7 +49,7 @@ func (s *Service) Reach(ctx context.Context, who audit.Principal, userID string)
 	return err
 }
 
-// Self lets users act on themselves and on nobody else. Services that people use for their
+// Self lets users act on themselves and on no other user. Services that people use for their
 // own account have it in place of a Service. An operator who acts as a user is not that user.
 type Self struct{}
 

@@ -93,7 +93,7 @@ func TestEnumerationByTime(t *testing.T) {
 		{secret, []string{"look up", "count"}},
 		{"", []string{"look up"}},
 	} {
-		for _, login := range []string{"nobody", "no method", "idonly", "locked", "+7 926 123-45-67", "n@example.ru"} {
+		for _, login := range []string{"unknown", "no method", "idonly", "locked", "+7 926 123-45-67", "n@example.ru"} {
 			w.calls = nil
 			if _, err := s.PasswordGrant(t.Context(), client, login, c.sent, resource, ""); code(t, err) != tokens.InvalidGrant {
 				t.Fatal(err)
@@ -121,7 +121,7 @@ func (zeros) Read(p []byte) (int, error) {
 func TestEnumerationByAnswer(t *testing.T) {
 	b := newBench(t)
 	op := b.operator(t, "op", "Default")
-	_, want := b.grant(t.Context(), "nobody", "some password")
+	_, want := b.grant(t.Context(), "unknown", "some password")
 	for state, do := range map[string]func(id string) error{
 		"no method":      func(id string) error { return nil },
 		"method alone":   func(id string) error { return b.SetMethod(t.Context(), op, id, "password", nil) },
@@ -273,7 +273,7 @@ func TestSecondStepSkipped(t *testing.T) {
 }
 
 // Locked or deleted user keeps access, and expiry evaluated late: a delayed lock ends
-// every way in at its millisecond, with nobody doing anything, whatever process asks.
+// every way in at its millisecond, without any action, whatever process asks.
 func TestLockedUserKeepsAccess(t *testing.T) {
 	b := newBench(t)
 	op := b.operator(t, "op", "Default")
@@ -361,7 +361,7 @@ func TestTokenOfAnotherPurpose(t *testing.T) {
 	}
 }
 
-// Cross-group access to methods and passwords: the answers are those for nobody.
+// Cross-group access to methods and passwords: the answers are the ones for an unknown user.
 func TestCrossGroupMethods(t *testing.T) {
 	b := newBench(t)
 	outsider := b.operator(t, "outsider", "Other")

@@ -157,7 +157,7 @@ func (s *Service) AuthorizeCertificate(ctx context.Context, der []byte, a Author
 	}
 	f, why, err := s.byCertificate(ctx, a.Client, der)
 	if err == nil && why != nil {
-		err = nobodysCertificate()
+		err = unknownCertificate()
 	}
 	if err != nil {
 		return "", who, err

@@ -108,7 +108,7 @@ func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audi
 	if why == nil && needsStep {
 		why = errors.New("signin: certificate: its user has a second step to do")
 	}
-	if why == nil { // a request with a certificate is a sign-in, which nobody confirms here
+	if why == nil { // a request with a certificate is a sign-in that cannot be confirmed here
 		var refused *token.GrantError
 		if err := s.tokens.Issuable(ctx, b.User.ID, nil, token.Proof{Method: methodCertificate}); errors.As(err, &refused) {
 			why = err
@@ -117,7 +117,7 @@ func (s *Service) AuthenticateCertificate(ctx context.Context, der []byte) (audi
 		}
 	}
 	if why != nil {
-		return audit.Principal{}, fault.New(fault.Unauthorized, "nobody signs in with this certificate").With(why)
+		return audit.Principal{}, fault.New(fault.Unauthorized, "no user signs in with this certificate").With(why)
 	}
 	b.Token.Method = methodCertificate
 	return b.Principal(), nil
@@ -130,7 +130,7 @@ func (s *Service) certified(ctx context.Context, der []byte) (b token.Bearer, ne
 	audit.Tried(ctx, b.User.ID, b.User.Login)
 	switch {
 	case errors.Is(err, session.ErrNotFound):
-		return b, false, errors.New("signin: certificate: nobody's"), nil
+		return b, false, errors.New("signin: certificate: of no user"), nil
 	case err != nil:
 		return b, false, nil, err
 	case b.User.Barred(s.now()):
@@ -160,8 +160,8 @@ func (s *Service) byCertificate(ctx context.Context, client Client, der []byte) 
 	return f, nil, nil
 }
 
-func nobodysCertificate() error {
-	return token.Refuse(token.AccessDenied, "nobody signs in with this certificate")
+func unknownCertificate() error {
+	return token.Refuse(token.AccessDenied, "no user signs in with this certificate")
 }
 
 // RevokeGrants ends all access tokens, codes, grants and refresh tokens of a user. The

@@ -108,7 +108,7 @@ func TestCertificateSignIn(t *testing.T) {
 	}{
 		"again":          {op.UserID, der, fault.InvalidObjectState},
 		"another user's": {b.demo.ID, der, fault.InvalidObjectState},
-		"to nobody":      {"nobody", newCertificate(t, "x"), fault.UserNotFound},
+		"to no user":     {"unknown", newCertificate(t, "x"), fault.UserNotFound},
 		"no certificate": {b.demo.ID, []byte("x"), fault.InvalidCertificate},
 		"nothing":        {b.demo.ID, nil, fault.InvalidCertificate},
 		"two of them":    {b.demo.ID, append(newCertificate(t, "x"), newCertificate(t, "y")...), fault.InvalidCertificate},

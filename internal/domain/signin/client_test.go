@@ -57,7 +57,7 @@ func TestClients(t *testing.T) {
 		{"portal", "", false},
 		{"Portal", "s3cret", false},
 		{"", "", false},
-		{"nobody", "", false},
+		{"unknown", "", false},
 	} {
 		got, err := clients.Authenticate(c.id, c.secret)
 		if c.ok && (err != nil || got.ID != c.id) || !c.ok && (code(t, err) != tokens.InvalidClient || got.ID != "") {

@@ -121,7 +121,7 @@ func TestConfirmedTokenEnds(t *testing.T) {
 	if _, err := b.IssueConfirmed(t.Context(), who, c); err != nil {
 		t.Error(err)
 	}
-	who.UserID = "nobody"
+	who.UserID = "unknown"
 	if _, err := b.IssueConfirmed(t.Context(), who, c); !fault.Is(err, fault.Unauthorized) {
 		t.Error(err)
 	}

@@ -124,7 +124,7 @@ func (s *Service) ExchangeGrant(ctx context.Context, client Client, x Exchange) 
 // delegate issues the token of ExchangeGrant. If the user must confirm it, delegate returns
 // the exchange that waits for that.
 func (s *Service) delegate(ctx context.Context, client Client, who audit.Principal, actor token.Record, sub subject, userID, scope string) (token.Token, *FirstStep, error) {
-	refused := token.Refuse(token.InvalidRequest, "subject_token: names nobody you may act as")
+	refused := token.Refuse(token.InvalidRequest, "subject_token: names no user you may act as")
 	switch err := s.reach.Reach(ctx, who, userID); {
 	case fault.Is(err, fault.UserNotFound):
 		return token.Token{}, nil, refused

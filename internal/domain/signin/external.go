@@ -218,7 +218,7 @@ func (s *Service) AuthorizeExternal(ctx context.Context, p Pending, answer strin
 			return issued, who, token.Refuse(token.AccessDenied, "the answer of the other identity provider has been used before")
 		}
 	}
-	refused := token.Refuse(token.AccessDenied, "nobody here has this login at the other identity provider, or they may not sign in with it now")
+	refused := token.Refuse(token.AccessDenied, "no user here has this login at the other identity provider, or may not sign in with it now")
 	issuer, folded := user.FoldIssuer(provider.Name()), user.FoldLogin(login)
 	found, err := s.store.CredentialOfExternal(ctx, issuer, folded)
 	if err != nil && !errors.Is(err, session.ErrNotFound) {

@@ -271,7 +271,7 @@ func TestExchangeGrant(t *testing.T) {
 			"another group":       {exchanger, foreignActor, b.subject("demo", time.Hour), tokens.InvalidRequest},
 			"an operator of more": {exchanger, actor, b.subject("foreign", time.Hour), tokens.InvalidRequest},
 			"no operator":         {exchanger, b.token(t), b.subject("op", time.Hour), tokens.InvalidRequest},
-			"nobody":              {exchanger, actor, b.subject("nobody", time.Hour), tokens.InvalidRequest},
+			"unknown":             {exchanger, actor, b.subject("unknown", time.Hour), tokens.InvalidRequest},
 		} {
 			got, _, err := b.ExchangeGrant(t.Context(), c.client, signin.Exchange{Actor: c.actor, Subject: c.subject, SubjectType: signin.TypeJWT, Resource: resource})
 			if code(t, err) != c.want || got != (tokens.Token{}) {

@@ -401,7 +401,7 @@ func TestResetPassword(t *testing.T) {
 		{"everything at once", everything, both, op, id, signin.Delivery{Raw: true, Print: "wORD", Destinations: []signin.Destination{{Type: "PhoneNumber"}}}, want{shown: true, sent: "SMS 79261234567", form: true}},
 		{"all or nothing", everything, both, op, id, signin.Delivery{Raw: true, Destinations: []signin.Destination{{Type: "PhoneNumber"}, {Type: "EmailAddress"}}}, want{fault: fault.InvalidEmail}},
 		{"no name to sign in with", everything, both, op, nameless, signin.Delivery{Show: true}, want{fault: fault.InvalidLogin}},
-		{"unknown user", everything, both, op, "nobody", signin.Delivery{Show: true}, want{fault: fault.UserNotFound}},
+		{"unknown user", everything, both, op, "unknown", signin.Delivery{Show: true}, want{fault: fault.UserNotFound}},
 		{"of another group", everything, both, outsider, id, signin.Delivery{Show: true}, want{fault: fault.UserNotFound}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -410,7 +410,7 @@ func TestResetPassword(t *testing.T) {
 			b.messages.channels, b.messages.orders, b.messages.events = c.channels, nil, nil
 			s := b.service(t, set, b.keys...)
 			// The old password, with a token and a lock-out of its own.
-			if c.id != "nobody" {
+			if c.id != "unknown" {
 				if err := s.SetPassword(t.Context(), c.id, "the old password"); err != nil {
 					t.Fatal(err)
 				}
@@ -570,7 +570,7 @@ func TestLoginIdentifiers(t *testing.T) {
 	}
 }
 
-// A method that the installation does not have is offered to nobody and refused.
+// A method that the installation does not have is not offered and refused.
 func TestPasskeysOff(t *testing.T) {
 	b := newBench(t)
 	op := b.operator(t, "op", "Default")

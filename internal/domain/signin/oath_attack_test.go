@@ -170,7 +170,7 @@ func TestBruteForce(t *testing.T) {
 		if got, want := judged.Load(), int64(min(round*o.Attempts, o.MaxAttempts)); got != want {
 			t.Fatalf("round %d: %d guesses were judged, the budget is %d", round, got, want)
 		}
-		// The right code is as good as a wrong one now, and a password helps nobody.
+		// The right code is as good as a wrong one now, and a password does not help.
 		b.is("the right code", b.check(b.at("H0", 1)), fault.MaxAttempts)
 		if _, err := b.grant(t.Context(), "petrov", secret); err != nil {
 			t.Fatal(err)

@@ -214,7 +214,7 @@ func TestTokensOfOthers(t *testing.T) {
 		b.is(name, do(), fault.UserNotFound)
 	}
 	b.is("the budget is whole", b.check(b.at("H0", 1)), "")
-	b.is("an app is nobody else's", func() error {
+	b.is("an app belongs to one user", func() error {
 		app, err := b.CreateAppToken(t.Context(), foreign, theirs)
 		if err != nil {
 			t.Fatal(err)

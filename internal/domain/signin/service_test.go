@@ -294,7 +294,7 @@ func TestPasswordGrant(t *testing.T) {
 		{name: "no password", login: "demo", resource: resource, wantCode: tokens.InvalidGrant},
 		{name: "wrong password", login: "demo", password: "Correct horse", resource: resource, wantCode: tokens.InvalidGrant},
 		{name: "endless password", login: "demo", password: strings.Repeat("x", 1<<20), resource: resource, wantCode: tokens.InvalidGrant},
-		{name: "unknown login", login: "nobody", password: secret, resource: resource, wantCode: tokens.InvalidGrant},
+		{name: "unknown login", login: "unknown", password: secret, resource: resource, wantCode: tokens.InvalidGrant},
 		{name: "hostile login", login: "\x00\xff", password: secret, resource: resource, wantCode: tokens.InvalidGrant},
 		{name: "endless login", login: strings.Repeat("x", 1<<20), password: secret, resource: resource, wantCode: tokens.InvalidGrant},
 		{name: "client without the grant", client: signin.Client{ID: "c", Public: true}, login: "demo", password: secret, resource: resource, wantCode: tokens.UnauthorizedClient},
@@ -354,7 +354,7 @@ func TestOperatorPrincipal(t *testing.T) {
 // locked-out login must not show.
 func TestRefusalsLookAlike(t *testing.T) {
 	b := newBench(t)
-	_, unknown := b.grant(t.Context(), "nobody", secret)
+	_, unknown := b.grant(t.Context(), "unknown", secret)
 	_, wrong := b.grant(t.Context(), "demo", "wrong")
 	if err := b.users.Lock(t.Context(), b.demo.ID); err != nil {
 		t.Fatal(err)
@@ -407,7 +407,7 @@ func TestLockOut(t *testing.T) {
 	}
 	// A lock-out of one login does not touch another, nor one that is not there.
 	for range 11 {
-		if _, err := b.grant(t.Context(), "nobody", "wrong"); code(t, err) != tokens.InvalidGrant {
+		if _, err := b.grant(t.Context(), "unknown", "wrong"); code(t, err) != tokens.InvalidGrant {
 			t.Error(err)
 		}
 	}
@@ -507,7 +507,7 @@ func TestSetPassword(t *testing.T) {
 	if _, err := b.Authenticate(t.Context(), before); err != nil {
 		t.Errorf("after refused changes: %v", err)
 	}
-	if err := b.SetPassword(t.Context(), "nobody", "new password"); !fault.Is(err, fault.UserNotFound) {
+	if err := b.SetPassword(t.Context(), "unknown", "new password"); !fault.Is(err, fault.UserNotFound) {
 		t.Errorf("unknown user: %v, want %s", err, fault.UserNotFound)
 	}
 	if err := b.SetPassword(t.Context(), b.demo.ID, "new password"); err != nil {
@@ -524,7 +524,7 @@ func TestSetPassword(t *testing.T) {
 	}
 }
 
-// A stored password that nobody could have stored is an error of the service,
+// A stored password that the service cannot have stored is an error of the service,
 // not a wrong password, and does no work.
 func TestHostileStoredPassword(t *testing.T) {
 	b := newBench(t)

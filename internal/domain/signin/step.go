@@ -77,7 +77,7 @@ func (s *Service) FirstByCertificate(ctx context.Context, client Client, der []b
 	}
 	f, why, err := s.byCertificate(ctx, client, der)
 	if err == nil && why != nil {
-		err = nobodysCertificate()
+		err = unknownCertificate()
 	}
 	return f, err
 }

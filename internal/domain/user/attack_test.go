@@ -117,7 +117,7 @@ func TestCrossGroupAccess(t *testing.T) {
 					t.Errorf("%s: %s", whom, d)
 				}
 			}
-			for _, who := range []audit.Principal{{}, {UserID: "nobody", Operator: true}, {UserID: mine, Operator: true}} {
+			for _, who := range []audit.Principal{{}, {UserID: "unknown", Operator: true}, {UserID: mine, Operator: true}} {
 				if err := do(t.Context(), w, who, mine); !fault.Is(err, fault.UserNotFound) {
 					t.Errorf("as %+v: %v", who, err)
 				}
@@ -148,7 +148,7 @@ func TestEnumerationByIdentifier(t *testing.T) {
 	if _, err := w.Register(t.Context(), w.b, user.Registration{Identifiers: ids}); err != nil {
 		t.Fatal(err)
 	}
-	_, unknown := w.Find(t.Context(), w.a, user.Login, "nobody", "")
+	_, unknown := w.Find(t.Context(), w.a, user.Login, "unknown", "")
 	for kind, value := range ids {
 		_, err := w.Find(t.Context(), w.a, kind, value, "")
 		if d := cmp.Diff(told(unknown), told(err)); d != "" {

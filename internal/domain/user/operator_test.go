@@ -109,7 +109,7 @@ func TestRegister(t *testing.T) {
 		{"no e-mail", w.b, ids{user.Email: "example.ru"}, "", fault.InvalidEmail, user.Info{}},
 		{"unknown type", w.b, ids{3: "x"}, "", fault.InvalidParameters, user.Info{}},
 		{"free after all these refusals", w.b, ids{user.Login: "new"}, "", "", user.Info{Login: "new", DisplayName: "new", Name: "CN=new", Group: "B"}},
-		{"no operator", audit.Principal{UserID: "nobody", Operator: true}, ids{user.Login: "y"}, "A", fault.AccessDenied, user.Info{}},
+		{"no operator", audit.Principal{UserID: "unknown", Operator: true}, ids{user.Login: "y"}, "A", fault.AccessDenied, user.Info{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.notices.events = nil
@@ -431,8 +431,8 @@ func TestPolicy(t *testing.T) {
 	if !slices.Equal(d.Groups, []string{"A", "C"}) || len(d.Components) != 16 || d.Components[0].Name != "CN" || len(d.Issuers) != 2 || d.Issuers[0].Name != "realsts" {
 		t.Errorf("%+v", d)
 	}
-	if _, err := w.Policy(t.Context(), audit.Principal{UserID: "nobody"}); !fault.Is(err, fault.AccessDenied) {
-		t.Errorf("nobody: %v", err)
+	if _, err := w.Policy(t.Context(), audit.Principal{UserID: "unknown"}); !fault.Is(err, fault.AccessDenied) {
+		t.Errorf("unknown: %v", err)
 	}
 }
 
@@ -447,7 +447,7 @@ func TestSetOperatorGroups(t *testing.T) {
 		"no groups":     {w.a.UserID, nil, fault.InvalidParameters},
 		"unknown group": {w.a.UserID, []string{"no"}, fault.InvalidParameters},
 		"no operator":   {id, []string{"A"}, fault.WrongOperation},
-		"nobody":        {"nobody", []string{"A"}, fault.UserNotFound},
+		"unknown":       {"unknown", []string{"A"}, fault.UserNotFound},
 		"good":          {w.a.UserID, []string{"B", "B"}, ""},
 	} {
 		if got := codeOf(w.SetOperatorGroups(t.Context(), c.id, c.groups)); got != c.fault {

@@ -536,7 +536,7 @@ func (s *Service) ByLogin(ctx context.Context, login string) (User, error) {
 	return u, notFound(err)
 }
 
-// ByLogins is ByLogin for at most MaxPage logins. Those that nobody has are not in the answer,
+// ByLogins is ByLogin for at most MaxPage logins. Unknown logins are not in the answer,
 // whose keys are folded logins.
 func (s *Service) ByLogins(ctx context.Context, logins []string) (map[string]User, error) {
 	folded := make([]string, len(logins))

@@ -207,14 +207,14 @@ func TestLock(t *testing.T) {
 		t.Errorf("error %v, locked %v", err, locked())
 	}
 	for name, call := range map[string]error{
-		"lock": s.Lock(t.Context(), "nobody"), "unlock": s.Unlock(t.Context(), "nobody"),
-		"rename": s.Rename(t.Context(), "nobody", "x"),
+		"lock": s.Lock(t.Context(), "unknown"), "unlock": s.Unlock(t.Context(), "unknown"),
+		"rename": s.Rename(t.Context(), "unknown", "x"),
 	} {
 		if !fault.Is(call, fault.UserNotFound) {
 			t.Errorf("%s an unknown user: %v, want %s", name, call, fault.UserNotFound)
 		}
 	}
-	if _, err := s.ByLogin(t.Context(), "nobody"); !fault.Is(err, fault.UserNotFound) {
+	if _, err := s.ByLogin(t.Context(), "unknown"); !fault.Is(err, fault.UserNotFound) {
 		t.Errorf("unknown login: %v, want %s", err, fault.UserNotFound)
 	}
 }

@@ -2,7 +2,7 @@
 
 // Package vault owns secrets at rest. A Ring of master keys seals and opens
 // records, each bound to the place it is stored at; a Holder makes signatures
-// with private keys that nobody else sees, and SoftHolder is the Holder that
+// with private keys that no other code sees, and SoftHolder is the Holder that
 // keeps them as sealed records.
 //
 // No key, PIN or opened record appears in an error, and a Ring or SoftHolder

@@ -36,7 +36,7 @@ const server = smpp.createServer((session) => {
 				coding: pdu.data_coding, text: pdu.short_message.message,
 				parts: udh.map((element) => Array.from(element)),
 			}));
-			// A receipt nobody asked for: the caller has to answer it.
+			// A receipt that was not asked for: the caller has to answer it.
 			session.deliver_sm({ source_addr: pdu.destination_addr, destination_addr: pdu.source_addr, esm_class: 4, short_message: 'stat:DELIVRD' },
 				(answer) => console.log(JSON.stringify({ receipt: answer.command_status })));
 		}

@@ -363,7 +363,7 @@ func TestDeviceOverHTTP(t *testing.T) {
 			if status, _, _ := g.send(message.Poll, struct{}{}); status != 401 {
 				t.Errorf("a deleted device: %d", status)
 			}
-			// A second device, nobody's at first.
+			// A second device, unassigned at first.
 			g.kid = ""
 			_, a, _ = g.send(message.Register, message.Registration{})
 			g.kid = a.Kid

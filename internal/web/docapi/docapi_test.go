@@ -265,9 +265,9 @@ func TestDocumentStoreAttacks(t *testing.T) {
 		theirs.Refuse(404, "object_not_found", "POST", "", strings.NewReader("x"), "CPDSS-POSTDOC", tamgatest.Postdoc(map[string]any{"ParentDocumentId": id}))
 		response, body := theirs.Ask("POST", "/content/download", strings.NewReader(`{"DocumentIds":["`+id+`"]}`))
 		checkDownload(t, response, body, []string{id}, nil)
-		nobody := tamgatest.Documents(server, "")
+		anonymous := tamgatest.Documents(server, "")
 		for _, call := range [][2]string{{"POST", ""}, {"POST", "/pack"}, {"POST", "/multipartpack"}, {"GET", "/" + id + "/content"}, {"GET", "/user/docinfo/all"}, {"POST", "/content/download"}} {
-			nobody.Refuse(401, "invalid_token", call[0], call[1], nil)
+			anonymous.Refuse(401, "invalid_token", call[0], call[1], nil)
 		}
 	})
 	t.Run("input", func(t *testing.T) {

@@ -85,7 +85,7 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 
 	server := tamgatest.StartProcess(b, dir, flags...)
 	// The sessions begin after the restart: the address of the server is a new one.
-	sessions := map[string]*browser{"nobody": newBrowser(b, server)}
+	sessions := map[string]*browser{"anonymous": newBrowser(b, server)}
 	for name, who := range map[string][2]string{
 		"demo": {server.Dev.User.Login, server.Dev.User.Password}, "all": {server.Dev.Operator.Login, server.Dev.Operator.Password}, "few": {tamgatest.TwoGroup, tamgatest.Password},
 	} {
@@ -104,7 +104,7 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 		who   string
 		pages []string
 	}{
-		{"nobody", []string{"/", "/verify", "/sign-in", "/reference", "/reference/GetUsers"}},
+		{"anonymous", []string{"/", "/verify", "/sign-in", "/reference", "/reference/GetUsers"}},
 		{"demo", []string{
 			"/start", "/sign", furnished.Signed, "/verify", "/confirm", furnished.Waiting, "/documents", "/certificates", "/certificates/1", "/certificates/request", "/devices", "/account",
 			"/account/history", "/account/history?all=yes",

@@ -185,7 +185,7 @@ func TestOwn(t *testing.T) {
 		"certificate 1 is on hold since 2026-01-31 15:26:37 UTC":                                         "Действие сертификата 1 приостановлено с 31.01.2026 15:26 UTC.",
 		"password: want 8 to 256 characters of UTF-8":                                                    "Пароль: от 8 до 256 символов.",
 		"the access policy is fixed: only an administrator may change it":                                "Правило «Запрещённые действия» меняет только администратор.",
-		"a message of nobody":           "",
+		"an unknown message":            "",
 		strings.Repeat("a", 1<<20):      "",
 		"certificate 7 has this name":   "",
 		"the whole document, 512 bytes": "весь документ, размер в байтах – 512",

@@ -12,7 +12,7 @@ import (
 	"tamga/internal/web/pages"
 )
 
-// TestTrialOnLoopback checks that the buttons to try exist only while nobody but this machine can
+// TestTrialOnLoopback checks that the buttons to try exist only while this machine alone can
 // reach the server.
 func TestTrialOnLoopback(t *testing.T) {
 	t.Parallel()

@@ -40,8 +40,8 @@ func visitorOf(ctx context.Context) *visitor {
 	return &visitor{words: languages[0], path: "/", here: "/"}
 }
 
-// callerOf returns the person of the frame. On a page for everybody, the steps of a request ask
-// nobody who the caller is, but a person with a session shall still see the way to their pages.
+// callerOf returns the person of the frame. On a page for everybody, the steps of a request do not
+// identify the caller, but a person with a session shall still see the way to their pages.
 func callerOf(ctx context.Context) audit.Principal {
 	who, v := rest.Caller(ctx), visitorOf(ctx)
 	if who.UserID != "" || v.session.Token == "" {

@@ -30,7 +30,7 @@ func TestRefusedForms(t *testing.T) {
 	if strings.Contains(p.text, "secret of the file") {
 		t.Error("a password is shown again")
 	}
-	b.is(b.post(at+"/lock", url.Values{"delay": {"24"}, "confirm_name": {"nobody"}}), 400, "nothing was done", `<option value="24" selected>`, "To confirm, type <code>"+login)
+	b.is(b.post(at+"/lock", url.Values{"delay": {"24"}, "confirm_name": {"unknown"}}), 400, "nothing was done", `<option value="24" selected>`, "To confirm, type <code>"+login)
 	p = b.post(at+"/policy-access", url.Values{"actions": {"ChangePin", "Nothing"}})
 	b.is(p, 400, `value="ChangePin" checked`)
 	if strings.Count(p.text, " checked") != 1 {

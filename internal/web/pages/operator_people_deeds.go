@@ -86,7 +86,7 @@ func (a *API) registrationDeeds() []deed {
 	}}
 }
 
-// mostOffered is the number of groups in a choice. Nobody looks through more of them.
+// mostOffered is the number of groups in a choice. A longer list is not looked through.
 const mostOffered = 200
 
 // groupField asks for a group of the operator.

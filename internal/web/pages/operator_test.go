@@ -245,7 +245,7 @@ func TestOperatorReach(t *testing.T) {
 		}
 		b.is(b.post(personAt(id)+"/lock", url.Values{"confirm_name": {login}}), 403)
 	})
-	t.Run("nobody", func(t *testing.T) {
+	t.Run("anonymous", func(t *testing.T) {
 		b := newBrowser(t, w.Server)
 		b.ok(b.get("/operator"), `name="ticket"`)
 		b.is(b.post(personAt(id)+"/lock", nil), 401, "Nothing was done or changed")
@@ -266,7 +266,7 @@ func TestDeedsReach(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	id, login, _, _ := w.Register()
-	ours, foreign, plain, nobody := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.Foreign), newBrowser(t, w.Server), newBrowser(t, w.Server)
+	ours, foreign, plain, anonymous := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.Foreign), newBrowser(t, w.Server), newBrowser(t, w.Server)
 	plain.ok(plain.signIn("/start", tamgatest.Plain, tamgatest.Password))
 	deeds := pages.Deeds(id)
 	if len(deeds[pages.Operator]) < 70 || len(deeds[pages.Administrator]) < 13 {
@@ -278,8 +278,8 @@ func TestDeedsReach(t *testing.T) {
 			at += "?of=1"
 			plain.is(plain.get(at), 403)
 			plain.is(plain.post(at, form), 403)
-			nobody.ok(nobody.get(at), `name="ticket"`)
-			nobody.is(nobody.post(at, form), 401)
+			anonymous.ok(anonymous.get(at), `name="ticket"`)
+			anonymous.is(anonymous.post(at, form), 401)
 			ours.header.Set("Sec-Fetch-Site", "cross-site")
 			ours.is(ours.post(at, form), 403, "sent by another site")
 			ours.header.Del("Sec-Fetch-Site")
@@ -296,7 +296,7 @@ func TestDeedsReach(t *testing.T) {
 		}
 	}
 	ours.ok(ours.get(personAt(id)), "may sign in", login)
-	ours.ok(ours.get("/operator/people?column0=Login&operation0=Equal&value0=forged"), "Nobody matches")
+	ours.ok(ours.get("/operator/people?column0=Login&operation0=Equal&value0=forged"), "No people match")
 }
 
 // TestOperatorPages checks that a list goes on where the page before it ended.
@@ -662,7 +662,7 @@ func TestTry(t *testing.T) {
 	b.header.Set("Sec-Fetch-Site", "cross-site")
 	b.is(try(b, "RegisterUser", url.Values{"p0": {"Default"}, "body": {`{"Login":"forged"}`}}), 403, "sent by another site")
 	b.header.Del("Sec-Fetch-Site")
-	b.ok(b.get("/operator/people?column0=Login&operation0=Equal&value0=forged"), "Nobody matches")
+	b.ok(b.get("/operator/people?column0=Login&operation0=Equal&value0=forged"), "No people match")
 
 	log := b.ok(b.get("/operator/audit?operation=TryOperation"), "operation RegisterUser", "operation GetUserById")
 	if strings.Contains(log.text, "tried") {

@@ -62,7 +62,7 @@ func TestTokenImport(t *testing.T) {
 	b.is(b.post(at, url.Values{"tokens": {head + line}}), 400, "send multipart/form-data")
 	b.is(b.post("/operator/groups/group-add", url.Values{"group": {"x"}, "about": {strings.Repeat("x", 2<<20)}}), 413)
 
-	// Nobody else imports tokens, and no other site does.
+	// No other person imports tokens, and no other site does.
 	foreign := operator(w, tamgatest.Foreign)
 	foreign.is(foreign.upload(at, nil, of(head+line)), 403)
 	plain := newBrowser(t, w.Server)

@@ -123,7 +123,7 @@ type Deps struct {
 	PDF    func(language, title string, at time.Time, lines []Line) ([]byte, error)
 	Sealer Sealer
 	Now    func() time.Time
-	Random func() string // text that nobody can guess
+	Random func() string // text that cannot be guessed
 	// Operators are the rooms of the operators' pages.
 	Operators OperatorRooms
 	Trials    Trials

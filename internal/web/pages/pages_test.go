@@ -506,6 +506,6 @@ func TestSessions(t *testing.T) {
 			t.Errorf("under the name of another site the buttons are answered with %d", answer.StatusCode)
 		}
 		b.ok(b.post("/try", url.Values{"login": {"demo"}, "token": {token}}), "Your certificates")
-		b.is(b.post("/try", url.Values{"login": {"nobody"}, "token": {token}}), 403)
+		b.is(b.post("/try", url.Values{"login": {"unknown"}, "token": {token}}), 403)
 	})
 }

@@ -49,7 +49,7 @@ func TestPasskeysByOperators(t *testing.T) {
 		}
 		at := user + "/passkeys/" + list[0].Id
 
-		for who, status := range map[string]int{tamgatest.Nobody: 401, tamgatest.Plain: 403, tamgatest.Foreign: 404} {
+		for who, status := range map[string]int{tamgatest.Anonymous: 401, tamgatest.Plain: 403, tamgatest.Foreign: 404} {
 			for _, method := range []string{"GET", "DELETE"} {
 				path := at
 				if method == "GET" {

@@ -235,7 +235,7 @@ func (a *API) sign(ctx context.Context, docs *rest.Documents[*document.Intake], 
 }) (rest.Redirect, error) {
 	to, fields, err := a.signFiles(ctx, docs, r.Body)
 	_, refused := fault.As(err)
-	if _, away := fault.AsOutage(err); !refused || away { // signed, or nobody knows
+	if _, away := fault.AsOutage(err); !refused || away { // signed, or it is unknown
 		return to, err
 	}
 	left, _ := errors.AsType[unsigned](err)

@@ -70,7 +70,7 @@ var uploadPiece = bytes.Repeat([]byte("0123456789abcdef"), 8<<10)
 // uploadBody streams the form.
 func uploadBody(b *testing.B) (io.Reader, string) {
 	out, in := io.Pipe()
-	b.Cleanup(func() { out.Close() }) // if nobody reads it to its end
+	b.Cleanup(func() { out.Close() }) // if it is not read to its end
 	w := multipart.NewWriter(in)
 	go func() {
 		err := w.WriteField("certificate", "1")

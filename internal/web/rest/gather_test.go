@@ -64,13 +64,13 @@ func TestAnonymousCallersDoNotFillTheAuditLog(t *testing.T) {
 		f    func(ctx context.Context) error
 		want []string
 	}{
-		{"nobody", func(context.Context) error { return nil }, nil},
-		{"nobody, refused", func(context.Context) error { return refusedEntry }, nil},
+		{"anonymous", func(context.Context) error { return nil }, nil},
+		{"anonymous, refused", func(context.Context) error { return refusedEntry }, nil},
 		{"a public client", func(ctx context.Context) error {
 			Claimed(ctx, audit.Principal{ClientID: "public"})
 			return refusedEntry
 		}, nil},
-		{"a login nobody has", func(ctx context.Context) error { audit.Tried(ctx, "", ""); return refusedEntry }, nil},
+		{"an unknown login", func(ctx context.Context) error { audit.Tried(ctx, "", ""); return refusedEntry }, nil},
 		{"an effect", func(ctx context.Context) error {
 			Claimed(ctx, audit.Principal{ClientID: "public"})
 			audit.Changed(ctx, "a token ended")

@@ -62,7 +62,7 @@ func TestPaceOfBodies(t *testing.T) {
 		{"a byte a second", "/read", 10_000, 1, time.Second, 0, 400, 25 * time.Second},
 		{"a little too slow", "/read", 1 << 20, 200, time.Second, 0, 400, 100 * time.Second},
 		{"nothing", "/read", 1000, 1, time.Hour, time.Hour, 400, 25 * time.Second},
-		{"a byte a minute nobody reads", "/leave", 1000, 1, time.Minute, time.Minute, 200, 10 * time.Second},
+		{"a byte a minute that is not read", "/leave", 1000, 1, time.Minute, time.Minute, 200, 10 * time.Second},
 		{"a byte a minute to no route", "/nothing", 1000, 1, time.Minute, time.Minute, 404, 10 * time.Second},
 		{"slow and steady", "/read", 1 << 20, 300, time.Second, 0, 200, 0},
 		{"slow and late", "/read", 100_000, 3000, 10 * time.Second, 15 * time.Second, 200, 0},

@@ -129,7 +129,7 @@ func TestPeerIdentifies(t *testing.T) {
 		status  int
 		body    string
 	}{
-		{"nobody", public, nil, 401, "access token"},
+		{"anonymous", public, nil, 401, "access token"},
 		{"a certificate", front, []string{sequence("anna"), "X-Forwarded-For: 192.0.2.7"}, 200, `"by certificate from 192.0.2.7"`},
 		{"lower case", front, []string{strings.ToLower("Client-Cert") + sequence("anna")[len("Client-Cert"):]}, 200, `"by certificate from front end"`},
 		{"no address", front, []string{sequence("anna"), "X-Forwarded-For: evil.example"}, 200, `"by certificate from front end"`},

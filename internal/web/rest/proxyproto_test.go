@@ -115,7 +115,7 @@ type slow struct{ io.Reader }
 
 func (s *slow) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(len(p), 1)]) }
 
-// Nobody waits for a header without end, and headers of untrusted peers are what they send.
+// The server does not wait for a header without end, and headers of untrusted peers are what they send.
 func TestProxyProtocolBounds(t *testing.T) {
 	trusted := proxies(t, "10.0.0.0/8")
 	conn := &proxied{Reader: &stuck{}, peer: "10.1.1.1:1"}

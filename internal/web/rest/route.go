@@ -108,7 +108,7 @@ func (r Route) Confirmed() Route {
 
 // Identifying makes a route for Anyone identify a caller who sends a bearer token. Without one
 // the caller is not identified. An invalid token is refused: otherwise what a user begins with a
-// token that has just expired would belong to nobody.
+// token that has just expired would belong to no user.
 func (r Route) Identifying() Route {
 	r.identifies = true
 	return r

@@ -15,7 +15,7 @@ import (
 )
 
 // TestV2SecretParameters: the password of a PDF document is used at once and later, and
-// nobody finds it in the operation or in the database.
+// is not found in the operation or in the database.
 func TestV2SecretParameters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -183,7 +183,7 @@ func askedAgain(t *testing.T, more ...string) {
 		}
 		name, known := waiting[got.ID.String()]
 		if !known {
-			t.Fatalf("a second callback, or one of nobody: %+v", got)
+			t.Fatalf("a second callback, or one of no operation: %+v", got)
 		}
 		delete(waiting, got.ID.String())
 		t.Run(name, func(t *testing.T) {

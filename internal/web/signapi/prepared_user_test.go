@@ -13,7 +13,7 @@ import (
 )
 
 // TestPreparedOfUser completes what a user prepared as others: another user, a caller without a
-// token, an operator who acts as the user. What nobody's token prepared, everybody completes.
+// token, an operator who acts as the user. Any caller completes what was prepared without a token.
 func TestPreparedOfUser(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartSignIn(t)

@@ -24,7 +24,7 @@ import (
 	"tamga/sig/raw"
 )
 
-// client is someone with a key of their own, from an authority nobody here knows.
+// client is someone with a key of their own, from an authority that is unknown here.
 func client(t testing.TB, su *suite.Suite) *sigtest.Party {
 	return sigtest.Root(t, su).Signer(t, su, "client")
 }

@@ -166,7 +166,7 @@ func TestBadAnswers(t *testing.T) {
 			var granted struct {
 				AccessToken string `json:"access_token"`
 			}
-			h.Ask(tamgatest.Nobody, "POST", "/oauth/token", fmt.Sprintf("grant_type=password&username=%s&password=%s&client_id=%s&resource=%s",
+			h.Ask(tamgatest.Anonymous, "POST", "/oauth/token", fmt.Sprintf("grant_type=password&username=%s&password=%s&client_id=%s&resource=%s",
 				h.Dev.User.Login, h.Dev.User.Password, others, h.Dev.Resource), "Content-Type", "application/x-www-form-urlencoded").Into(t, &granted)
 			refused("another user", h.ask(path, "Bearer "+h.Tokens[tamgatest.Plain], h.answerTo(ref, code)), "invalid_transaction")
 			refused("another user's operation", h.ask(path, "Bearer "+h.Tokens[tamgatest.Plain], h.begin(fmt.Sprintf(`,"OperationId":%q`, id))), "invalid_transaction")
@@ -238,7 +238,7 @@ func TestBadAnswers(t *testing.T) {
 			for name, do := range map[string]func(){
 				"locked and unlocked": func() {
 					h.OK(tamgatest.Ours, "POST", "/ums/user/"+h.id+"/lockout?lock=True", "")
-					if a := h.Ask(tamgatest.Nobody, "POST", path, h.begin(""), "Authorization", me()); a.Status != 401 {
+					if a := h.Ask(tamgatest.Anonymous, "POST", path, h.begin(""), "Authorization", me()); a.Status != 401 {
 						t.Errorf("a locked user: %v", a)
 					}
 					h.OK(tamgatest.Ours, "POST", "/ums/user/"+h.id+"/lockout?lock=False", "")
@@ -343,7 +343,7 @@ func TestBadAnswers(t *testing.T) {
 				}
 			}
 			for _, body := range []string{`[]`, `"x"`, `{"ChallengeResponse":5}`, `{"ChallengeResponse":{"TextChallengeResponse":{}}}`, `{`, strings.Repeat(`{"a":`, 5000)} {
-				if a := h.Ask(tamgatest.Nobody, "POST", path, body, "Authorization", me()); a.Status != 400 && !(a.Status == 200 && strings.Contains(a.Body, `"IsError":true`)) {
+				if a := h.Ask(tamgatest.Anonymous, "POST", path, body, "Authorization", me()); a.Status != 400 && !(a.Status == 200 && strings.Contains(a.Body, `"IsError":true`)) {
 					t.Errorf("%.30s: %v", body, a)
 				}
 			}
@@ -380,7 +380,7 @@ func TestBadAnswers(t *testing.T) {
 			confirmed, confirmedRef, confirmedCode := asked()
 			token := h.ask(path, me(), h.answerTo(confirmedRef, confirmedCode)).AccessToken
 			h.OK(tamgatest.Ours, "DELETE", "/ums/user/"+h.id, "")
-			if a := h.Ask(tamgatest.Nobody, "POST", path, h.answerTo(ref, code), "Authorization", me()); a.Status != 401 {
+			if a := h.Ask(tamgatest.Anonymous, "POST", path, h.answerTo(ref, code), "Authorization", me()); a.Status != 401 {
 				t.Errorf("the code: %v", a)
 			}
 			if s, status := h.execute(h.Server, token); s != nil || status != 401 {

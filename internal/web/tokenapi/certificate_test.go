@@ -29,7 +29,7 @@ func TestAuthorizeByCertificate(t *testing.T) {
 		{"encoded, with what is not ours", "good", "promt=none&client_secret=x&client_id=public&response_type=code&redirect_uri=urn%3Aietf%3Awg%3Aoauth%3A2.0%3Aoob%3Aauto", 302, "urn:ietf:wg:oauth:2.0:oob:auto?code=c0de"},
 		{"state", "good", "client_id=public&response_type=code&state=a%26b%0d%0aX:y" + oob, 302, "urn:ietf:wg:oauth:2.0:oob:auto?code=c0de&state=a%26b%0D%0AX%3Ay"},
 		{"another response", "good", "client_id=public&response_type=token" + oob, 400, `{"error":"unsupported_response_type","error_description":"response_type: want code"}`},
-		{"an unknown client", "good", "client_id=nobody&response_type=code" + oob, 401, `{"error":"invalid_client","error_description":"client_id is missing or unknown"}`},
+		{"an unknown client", "good", "client_id=unknown&response_type=code" + oob, 401, `{"error":"invalid_client","error_description":"client_id is missing or unknown"}`},
 		{"an open redirect", "good", "client_id=public&response_type=code&redirect_uri=https://evil.example/", 400, `{"error":"access_denied","error_description":"not you"}`},
 		{"another party", "else", "client_id=public&response_type=code" + oob, 400, `{"error":"access_denied","error_description":"not you"}`},
 		{"a certificate that does not count", "bad", "client_id=public&response_type=code" + oob, 401, `{"Message":"invalid_token","error":"invalid_token","error_description":"the client certificate is not accepted"}`},

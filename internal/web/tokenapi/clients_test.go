@@ -141,7 +141,7 @@ func (c *clientTable) tokenOf(client, login string) string {
 	var answer struct {
 		AccessToken string `json:"access_token"`
 	}
-	a := c.Ask(tamgatest.Nobody, "POST", "/oauth/token", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+	a := c.Ask(tamgatest.Anonymous, "POST", "/oauth/token", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 	if a.Into(c.t, &answer); answer.AccessToken == "" {
 		c.t.Fatalf("%v", a)
 	}
@@ -268,7 +268,7 @@ func TestClientTable(t *testing.T) {
 			}
 		}},
 		{"row 4: no choice, no key", func(t *testing.T) {
-			a := c.Ask(tamgatest.Nobody, "POST", "/confirmation", c.body(c.Dev.ClientID, ""), "Authorization", person)
+			a := c.Ask(tamgatest.Anonymous, "POST", "/confirmation", c.body(c.Dev.ClientID, ""), "Authorization", person)
 			if a.Status != 200 || strings.Contains(a.Body, "ChoiceChallenge") {
 				t.Errorf("%v", a)
 			}
@@ -358,7 +358,7 @@ func TestClientTable(t *testing.T) {
 		}},
 		{"row 10: IsFinal and IsError are always sent", func(t *testing.T) {
 			for name, body := range map[string]string{"a challenge": c.begin(""), "a refusal": c.poll("nothing"), "nothing": "{}", "an empty body": ""} {
-				a := c.Ask(tamgatest.Nobody, "POST", "/confirmation", body, "Authorization", person)
+				a := c.Ask(tamgatest.Anonymous, "POST", "/confirmation", body, "Authorization", person)
 				if a.Status != 200 || !strings.Contains(a.Body, `"IsFinal":`) || !strings.Contains(a.Body, `"IsError":`) {
 					t.Errorf("%s: %v", name, a)
 				}

@@ -113,7 +113,7 @@ func basic(login, password string) string {
 // ask sends a request and reads the answer, whose status must be 200.
 func (c *confirming) ask(path, authorization, body string) answer {
 	c.t.Helper()
-	a := c.Ask(tamgatest.Nobody, "POST", path, body, "Authorization", authorization, "Content-Type", "application/x-www-form-urlencoded")
+	a := c.Ask(tamgatest.Anonymous, "POST", path, body, "Authorization", authorization, "Content-Type", "application/x-www-form-urlencoded")
 	if a.Status != 200 {
 		c.t.Fatalf("%v", a)
 	}
@@ -238,17 +238,17 @@ func TestSignInIsOnesOwn(t *testing.T) {
 	if got := c.ask("/confirmation", basic("owner", "not the password"), c.answerTo(ref, code)); got.Error != "invalid_grant" || got.AccessToken != "" {
 		t.Errorf("a wrong password: %+v", got)
 	}
-	if got := c.ask("/confirmation", basic("nobody", "not the password"), c.begin("")); got.Error != "invalid_grant" {
+	if got := c.ask("/confirmation", basic("unknown", "not the password"), c.begin("")); got.Error != "invalid_grant" {
 		t.Errorf("an unknown user: %+v", got)
 	}
 	for name, authorization := range map[string]string{"none": "", "not a token": "Bearer x", "neither": "Digest x"} {
-		if a := c.Ask(tamgatest.Nobody, "POST", "/confirmation", c.begin(""), "Authorization", authorization); a.Status != 401 {
+		if a := c.Ask(tamgatest.Anonymous, "POST", "/confirmation", c.begin(""), "Authorization", authorization); a.Status != 401 {
 			t.Errorf("%s: %v", name, a)
 		}
 	}
 	for name, body := range map[string]string{
 		"no client":         `{"Resource":"x"}`,
-		"unknown client":    `{"Resource":"x","ClientId":"nobody"}`,
+		"unknown client":    `{"Resource":"x","ClientId":"unknown"}`,
 		"unknown resource":  strings.Replace(c.begin(""), `"Resource":"`, `"Resource":"x`, 1),
 		"no resource":       fmt.Sprintf(`{"ClientId":%q}`, c.Dev.ClientID),
 		"two answers":       c.begin(`,"ChallengeResponse":{"TextChallengeResponse":[{"RefId":"a"},{"RefId":"b"}]}`),

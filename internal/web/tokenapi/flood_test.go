@@ -97,7 +97,7 @@ func TestSignInDuringFlood(t *testing.T) {
 						if begun.Add(1) == many/2 {
 							close(waiting)
 						}
-						answers[i] = s.attempt(t.Context(), from(address(round, i)), form("tamga-dev", fmt.Sprintf("nobody-%s-%d-%d", name, round, i), "wrong password"))
+						answers[i] = s.attempt(t.Context(), from(address(round, i)), form("tamga-dev", fmt.Sprintf("unknown-%s-%d-%d", name, round, i), "wrong password"))
 					})
 				}
 				<-waiting

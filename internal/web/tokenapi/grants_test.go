@@ -168,15 +168,15 @@ func TestTokenExchange(t *testing.T) {
 		}
 	})
 	s.Walk(t, "WhoMay", func(t *testing.T) {
-		nobodys := s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("unique_name", "nobody-at-all", time.Hour))
+		unknown := s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("unique_name", "unknown-user", time.Hour))
 		for name, a := range map[string]tamgatest.Answer{
 			"no operator":                s.Exchange(s.Tokens[tamgatest.Plain], demo),
 			"of another group":           s.Exchange(s.Tokens[tamgatest.Foreign], demo),
 			"an operator of more":        s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("unique_name", tamgatest.TwoGroup, time.Hour)),
 			"garbage":                    s.Exchange("garbage", demo),
 			"an unsigned actor":          s.Exchange(demo, demo),
-			"nobody":                     nobodys,
-			"nobody's id":                s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("nameidentifier", tamgatest.Missing, time.Hour)),
+			"an unknown user":            unknown,
+			"an unknown id":              s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("nameidentifier", tamgatest.Missing, time.Hour)),
 			"no identifier":              s.Exchange(s.Tokens[tamgatest.Ours], tamgatest.Naming("nameidentifier", "' OR 1=1 --\x00", time.Hour)),
 			"the subject's own token":    s.Exchange(s.Tokens[tamgatest.Ours], s.Token()),
 			"swapped":                    s.Exchange(demo, s.Tokens[tamgatest.Ours]),
@@ -186,8 +186,8 @@ func TestTokenExchange(t *testing.T) {
 				t.Errorf("%s: %v", name, a)
 			}
 		}
-		if a := s.Exchange(s.Tokens[tamgatest.Foreign], demo); a.Body != nobodys.Body {
-			t.Errorf("a foreign user and nobody differ: %v, %v", a, nobodys)
+		if a := s.Exchange(s.Tokens[tamgatest.Foreign], demo); a.Body != unknown.Body {
+			t.Errorf("a foreign user and an unknown one differ: %v, %v", a, unknown)
 		}
 	})
 	s.Walk(t, "Confusion", func(t *testing.T) {

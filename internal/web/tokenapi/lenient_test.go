@@ -217,7 +217,7 @@ func TestTokenOfDefaultClient(t *testing.T) {
 		if opened := status == 302 && strings.Contains(location, "code="); opened != named {
 			t.Errorf("default client %t: %d %s", named, status, location)
 		}
-		first := s.Ask(tamgatest.Nobody, "POST", "/confirmation", fmt.Sprintf(`{"Resource":%q}`, s.Dev.Resource), "Authorization", basic(s.Dev.User.Login, s.Dev.User.Password))
+		first := s.Ask(tamgatest.Anonymous, "POST", "/confirmation", fmt.Sprintf(`{"Resource":%q}`, s.Dev.Resource), "Authorization", basic(s.Dev.User.Login, s.Dev.User.Password))
 		if refused := strings.Contains(first.Body, "invalid_client"); refused == named {
 			t.Errorf("default client %t: %v", named, first)
 		}

@@ -69,7 +69,7 @@ var languages = []words{
 		Name:       "English", Forgotten: "Forgot your password?", ForgottenHow: "Ask your administrator for a new one. They check who you are and hand it over in the way your organisation has chosen.",
 		Refused: "This did not work", RequestNumber: "Request number",
 		Invalid: "The application sent a request that this service cannot accept. Tell those who run the application what is written below.",
-		Done:    "You are signed in", CodeFor: "Give this code to the application that asked for it, and to nobody else. It is valid for a few minutes.",
+		Done:    "You are signed in", CodeFor: "Give this code to the application that asked for it, and to no other application. It is valid for a few minutes.",
 		WrongCode: "The code is wrong. Try again.",
 		Confirm:   "Confirm your sign-in", Choose: "Choose how to confirm:", OnDevice: "Confirm the sign-in on your device", Compare: "The device asks for this number:",
 		CodeLabel: "Code", Check: "I have confirmed", Resend: "Send another code", OtherWay: "Confirm in another way",

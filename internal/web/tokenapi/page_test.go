@@ -404,7 +404,7 @@ func TestTokenKeysRotate(t *testing.T) {
 				D   string `json:"d"`
 			} `json:"keys"`
 		}
-		s.OK(tamgatest.Nobody, "GET", "/.well-known/jwks.json", "").Into(t, &set)
+		s.OK(tamgatest.Anonymous, "GET", "/.well-known/jwks.json", "").Into(t, &set)
 		var ids []string
 		for _, k := range set.Keys {
 			if k.KTY != "EC" || k.D != "" {
@@ -465,7 +465,7 @@ func TestPagesForPeople(t *testing.T) {
 		status int
 		want   string
 	}{
-		"client":   {[]string{"client_id", "<nobody>"}, 400, "client_id is missing or unknown"},
+		"client":   {[]string{"client_id", "<unknown>"}, 400, "client_id is missing or unknown"},
 		"address":  {[]string{"redirect_uri", "https://evil.example/"}, 400, "redirect_uri"},
 		"twice":    {nil, 400, "state is given more than once"},
 		"language": {[]string{"ui_locales", "ru"}, 200, "Забыли пароль?"},

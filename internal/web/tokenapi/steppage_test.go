@@ -480,7 +480,7 @@ func stepToken(t *testing.T, w *stepping) {
 			t.Error("the repeated first call has another reference")
 		}
 		for name, body := range map[string]string{"another client": `{"ClientId":"app"}`, "no client": `{}`, "a wrong secret": `{"ClientId":"portal","ClientSecret":"x"}`} {
-			if a := w.Ask(tamgatest.Nobody, "POST", "/confirmation", body, "Authorization", bearer); strings.Contains(a.Body, "Challenge") || strings.Contains(a.Body, "AccessToken") {
+			if a := w.Ask(tamgatest.Anonymous, "POST", "/confirmation", body, "Authorization", bearer); strings.Contains(a.Body, "Challenge") || strings.Contains(a.Body, "AccessToken") {
 				t.Errorf("%s: %v", name, a)
 			}
 		}

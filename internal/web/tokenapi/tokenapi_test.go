@@ -196,7 +196,7 @@ func TestToken(t *testing.T) {
 		{"twice", "POST", "", "", "", "grant_type=password&client_id=public&client_id=secret" + user, 400, failure("invalid_request", "client_id is given more than once")},
 		{"no client", "POST", "", "", "", "grant_type=password" + user, 401, failure("invalid_client", "client_id is missing: send it in the form or by HTTP Basic")},
 		{"nothing", "POST", "", "", "", "", 401, failure("invalid_client", "client_id is missing: send it in the form or by HTTP Basic")},
-		{"unknown client", "POST", "", "", "", "grant_type=password&client_id=nobody" + user, 401, failure("invalid_client", unproven)},
+		{"unknown client", "POST", "", "", "", "grant_type=password&client_id=unknown" + user, 401, failure("invalid_client", unproven)},
 		{"no secret", "POST", "", "", "", "grant_type=password&client_id=secret" + user, 401, failure("invalid_client", unproven)},
 		{"wrong secret", "POST", "", "", basic("secret", "x"), "grant_type=password" + user, 401, failure("invalid_client", unproven)},
 		{"broken basic", "POST", "", "", "Basic ***", "grant_type=password" + user, 401, failure("invalid_client", "the Authorization header is not valid HTTP Basic")},
@@ -256,7 +256,7 @@ func TestTokenAuditLog(t *testing.T) {
 	for _, e := range *j {
 		got = append(got, fmt.Sprintf("%s %s %s user=%s login=%s client=%s", e.Operation, e.Phase, e.Outcome, e.Principal.UserID, e.Principal.Login, e.Principal.ClientID))
 	}
-	// Nobody is known in the others.
+	// The others have no known user.
 	want := []string{"Token done ok user=7 login=demo client=public"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

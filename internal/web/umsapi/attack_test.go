@@ -84,7 +84,7 @@ func TestMatrixOfCallers(t *testing.T) { tamgatest.OnBothEngines(t, matrixOfCall
 
 func matrixOfCallers(t *testing.T, w *tamgatest.UMS) {
 	id, login, phone, email := w.Register()
-	there, absent := target{id, login, phone, email}, target{tamgatest.Missing, "nobody-of-this-name", phone, email}
+	there, absent := target{id, login, phone, email}, target{tamgatest.Missing, "unknown-name", phone, email}
 	before := w.OK(tamgatest.Ours, "GET", "/ums/user/"+id, "").Body
 	for _, o := range operations(t) {
 		named := strings.Contains(o.path, "{id}")
@@ -94,10 +94,10 @@ func matrixOfCallers(t *testing.T, w *tamgatest.UMS) {
 			path, body := address(o, u)
 			return w.Ask(who, o.method, path, body)
 		}
-		for who, status := range map[string]int{tamgatest.Nobody: 401, tamgatest.Plain: 403} {
+		for who, status := range map[string]int{tamgatest.Anonymous: 401, tamgatest.Plain: 403} {
 			a, b := call(who, there), call(who, absent)
 			if a.Status != status || shownBy(a) != shownBy(b) {
-				t.Errorf("%s by %q: %v; for nobody: %v", what, who, a, b)
+				t.Errorf("%s by %q: %v; for an unknown user: %v", what, who, a, b)
 			}
 		}
 		switch {
@@ -121,12 +121,12 @@ func matrixOfCallers(t *testing.T, w *tamgatest.UMS) {
 		if !named {
 			continue
 		}
-		// A body that is broken, and an operator as the target: nobody's to see.
+		// A body that is broken, and an operator as the target: not visible to the caller.
 		path, _ := address(o, there)
 		none, _ := address(o, absent)
 		for _, broken := range []string{"{", strings.Repeat("x", 2<<20)} {
 			if a, b := w.Ask(tamgatest.Foreign, o.method, path, broken), w.Ask(tamgatest.Foreign, o.method, none, broken); shownBy(a) != shownBy(b) {
-				t.Errorf("%s with a broken body: %v; for nobody: %v", what, a, b)
+				t.Errorf("%s with a broken body: %v; for an unknown user: %v", what, a, b)
 			}
 		}
 		operator := target{w.Dev.Operator.ID, "operator", phone, email}

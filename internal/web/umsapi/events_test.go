@@ -270,7 +270,7 @@ func callsOnUser(system, id string) []callOnUser {
 		{"SetUserPrimaryEmail", "POST", email + "/primary", `true`},
 		{"SetUserNotificationEmail", "POST", email + "/notification", `true`},
 		{"SetUserSecondaryAuthEmail", "POST", email + "/secondaryauth", ``},
-		{"SetUserSecondaryAuthEmail", "POST", base + "/emails/nobody@example.ru/secondaryauth", ``},
+		{"SetUserSecondaryAuthEmail", "POST", base + "/emails/unknown@example.ru/secondaryauth", ``},
 		{"AddUserPhone", "POST", base + "/phones", `"79990000001"`},
 		{"AddUserPhone", "POST", base + "/phones", `"what"`},
 		{"AddUserEmail", "POST", base + "/emails", `"other@example.ru"`},
@@ -335,7 +335,7 @@ func TestEvents(t *testing.T) {
 	w.OK(tamgatest.Ours, "GET", "/ums/user?type=Login&value="+w.Dev.Operator.Login, "").Into(t, &operator)
 	k := &walk{w, e, done, failed, map[string]bool{}, operator.UserID, map[string]string{}}
 
-	// A registration tells of a user that nobody knew before, so it is looked at here.
+	// A registration tells of a user that was unknown before, so it is looked at here.
 	var id string
 	w.OK(tamgatest.Ours, "POST", "/ums/user", `{"Login":"heard","PhoneNumber":"79261112233","Email":"heard@example.ru"}`).Into(t, &id)
 	k.look("RegisterUser", done["RegisterUser"], id)
@@ -359,7 +359,7 @@ func TestEvents(t *testing.T) {
 
 	eventsOfDevices(t, k)
 
-	// Of nobody, and of a user of another group, nothing is told.
+	// Of an unknown user, and of a user of another group, nothing is told.
 	for _, user := range []string{tamgatest.Missing, id} {
 		if a := w.Ask(tamgatest.Ours, "DELETE", "/ums/user/"+user, ""); a.Status != 404 {
 			t.Errorf("%v", a)
@@ -386,7 +386,7 @@ func TestEvents(t *testing.T) {
 	}, k.factors); d != "" {
 		t.Errorf("factors: %s", d)
 	}
-	// What needs a token of the stock, or a device of nobody, is refused here alone.
+	// What needs a token of the stock, or an unassigned device, is refused here alone.
 	elsewhere := []string{"SetUserOtpToken", "RestoreUserOtpTokenSync", "AssignMyDssKey"}
 	for operation := range done {
 		if !k.walked[operation] && !slices.Contains(elsewhere, operation) && !strings.Contains(operation, " ") {

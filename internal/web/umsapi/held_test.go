@@ -66,7 +66,7 @@ func testSecondOperator(t *testing.T, settings ...string) {
 		t.Errorf("the same call has request %s, want %s", same, request)
 	}
 	at := "/ums/approvals/" + request
-	for who, status := range map[string]int{tamgatest.Ours: 403, tamgatest.Foreign: 404, tamgatest.Plain: 403, tamgatest.Nobody: 401} {
+	for who, status := range map[string]int{tamgatest.Ours: 403, tamgatest.Foreign: 404, tamgatest.Plain: 403, tamgatest.Anonymous: 401} {
 		if a := w.Ask(who, "POST", at+"/approve", ""); a.Status != status {
 			t.Errorf("%s approves: %v, want %d", who, a, status)
 		}
@@ -335,7 +335,7 @@ func testFactorSinceApproval(t *testing.T, settings ...string) {
 }
 
 // TestConfirmedChange: a change that the user confirms with a factor of before waits no
-// longer. Nobody else can confirm it, and it is confirmed once.
+// longer. No other user can confirm it, and it is confirmed once.
 func TestConfirmedChange(t *testing.T) { onBothEngines(t, testConfirmedChange) }
 
 func testConfirmedChange(t *testing.T, settings ...string) {

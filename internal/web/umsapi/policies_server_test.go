@@ -268,15 +268,15 @@ func walkOutsiders(w *tamgatest.UMS, t *testing.T) {
 		{"GET", "/accesspolicy", ""}, {"GET", "/accesspolicy?full=true", ""}, {"POST", "/accesspolicy", `[2]`}, {"POST", "/accesspolicy", `[4096]`},
 		{"GET", "/notificationpolicy/events", ""}, {"GET", "/notificationpolicy", ""}, {"POST", "/notificationpolicy", `{}`}, {"POST", "/notificationpolicy", `[`},
 	} {
-		nobodys := w.Ask(tamgatest.Foreign, c.method, "/ums/user/"+tamgatest.Missing+c.path, c.body)
-		if a := w.Ask(tamgatest.Foreign, c.method, "/ums/user/"+id+c.path, c.body); a.Status != 404 || a.Body != nobodys.Body || !strings.Contains(a.Body, "User not found") {
-			t.Errorf("of another group: %v, of nobody: %v", a, nobodys)
+		unknown := w.Ask(tamgatest.Foreign, c.method, "/ums/user/"+tamgatest.Missing+c.path, c.body)
+		if a := w.Ask(tamgatest.Foreign, c.method, "/ums/user/"+id+c.path, c.body); a.Status != 404 || a.Body != unknown.Body || !strings.Contains(a.Body, "User not found") {
+			t.Errorf("of another group: %v, of an unknown user: %v", a, unknown)
 		}
 		if a := w.Ask(tamgatest.Plain, c.method, "/ums/user/"+id+c.path, c.body); a.Status != 403 {
 			t.Errorf("no operator: %v", a)
 		}
-		if a := w.Ask(tamgatest.Nobody, c.method, "/ums/user/"+id+c.path, c.body); a.Status != 401 {
-			t.Errorf("nobody: %v", a)
+		if a := w.Ask(tamgatest.Anonymous, c.method, "/ums/user/"+id+c.path, c.body); a.Status != 401 {
+			t.Errorf("anonymous: %v", a)
 		}
 		if a := w.Ask(tamgatest.TwoGroup, c.method, "/ums/user/"+id+c.path, ""); a.Status == 404 {
 			t.Errorf("an operator of both groups: %v", a)
@@ -345,7 +345,7 @@ func walkGroupPolicies(w *tamgatest.UMS, t *testing.T) {
 	}
 	w.Command("policy", "clear", "access", "--group", "Default")
 	for _, wrong := range [][]string{
-		{"set", "access", "--action", "Issue"}, {"set", "access", "--group", "Nowhere"}, {"set", "access", "--user", "nobody"}, {"set", "access", "--group", "Default", "--action", "Sign"},
+		{"set", "access", "--action", "Issue"}, {"set", "access", "--group", "Nowhere"}, {"set", "access", "--user", "unknown"}, {"set", "access", "--group", "Default", "--action", "Sign"},
 		{"set", "access", "--group", "Default", "--event", "UserCreated=SMS"}, {"set", "notification", "--group", "Default", "--action", "Issue"}, {"set", "notification", "--group", "Default", "--event", "Nothing=SMS"},
 		{"set", "notification", "--group", "Default", "--event", "UserCreated=Pigeon"}, {"set", "access", "--user", login, "--fixed"}, {"clear", "all", "--group", "Default"},
 	} {
@@ -657,10 +657,10 @@ func TestWebhooks(t *testing.T) {
 	w.Scan()
 }
 
-// TestWebhooksReachNobodyInside: an address inside is refused when a webhook is added, in
-// every spelling, and so is http where nobody allowed it. Package guard tests the check of
+// TestWebhooksReachNoAddressInside: an address inside is refused when a webhook is added, in
+// every spelling, and so is http where it is not allowed. Package guard tests the check of
 // names when the connection is made.
-func TestWebhooksReachNobodyInside(t *testing.T) {
+func TestWebhooksReachNoAddressInside(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	e := newEar(t)

@@ -200,7 +200,7 @@ func walkNames(w *tamgatest.UMS, t *testing.T) {
 	if a := w.Ask(tamgatest.TwoGroup, "POST", base+"/group?groupName=Other", `{"6":"RUS"}`); a.Status != 400 {
 		t.Errorf("with a wrong component: %v", a)
 	}
-	w.OK(tamgatest.Ours, "GET", base, "") // the refusal moved nobody
+	w.OK(tamgatest.Ours, "GET", base, "") // the refusal moved no user
 	w.OK(tamgatest.TwoGroup, "POST", base+"/group?groupName=Other", `{"9":"ООО Лютик"}`)
 	w.OK(tamgatest.TwoGroup, "GET", base+"/dn", "").Into(t, &name)
 	if name["9"] != "ООО Лютик" || name["6"] != "RU" {

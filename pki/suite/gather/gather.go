@@ -4,8 +4,8 @@
 // one answer to all: eight signatures in the lanes of a vector cost little more than two of
 // them one after another, and a statement that reads rows of ten callers little more than one.
 //
-// Begin with New and Calls.Do. The package starts no goroutines and has no timers: nobody waits
-// for a caller who may not come.
+// Begin with New and Calls.Do. The package starts no goroutines and has no timers: no caller waits
+// for another that may not come.
 package gather
 
 import (
@@ -65,7 +65,7 @@ func (c *Calls[Q]) Do(q *Q) {
 	c.serve(g)
 }
 
-// serve answers a group, which nobody may join any more.
+// serve answers a group, which callers cannot join any more.
 func (c *Calls[Q]) serve(g *group[Q]) {
 	c.mu.Lock()
 	if c.open == g {

@@ -294,7 +294,7 @@ func TestLibraryIsThatOfSQLite(t *testing.T) {
 }
 
 // TestKeep checks that a copy of a row has the same values, also after the row has gone, and that
-// nobody can change it.
+// it cannot be changed.
 func TestKeep(t *testing.T) {
 	c, _ := open(t)
 	var kept Row

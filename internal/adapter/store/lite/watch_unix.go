@@ -82,7 +82,7 @@ func (w *Watch) State() (s State, ok bool) {
 	return s, s.valid()
 }
 
-// Close ends the watch. Nobody may call State any more. No other connection of this process to
+// Close ends the watch. State must not be called any more. No other connection of this process to
 // the file may be open.
 func (w *Watch) Close() error {
 	var err error

@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Certificates of outside authorities: nobody here noted their serial numbers, and
+-- Certificates of outside authorities: their serial numbers are not noted here, and
 -- two authorities may use the same one. SQLite can drop no constraint, so there the
 -- table is made anew, with what refers to it.
 {{postgres}}ALTER TABLE certificates DROP CONSTRAINT certificates_serial_fkey;

@@ -18,4 +18,4 @@ CREATE TABLE oath_tokens (
 	created_at    BIGINT    NOT NULL,
 	assigned_at   BIGINT    NOT NULL
 );
-CREATE INDEX oath_tokens_of_nobody ON oath_tokens (app) WHERE user_id IS NULL;
+CREATE INDEX oath_tokens_unassigned ON oath_tokens (app) WHERE user_id IS NULL;

@@ -26,7 +26,7 @@
 {{postgres}}END $$;
 {{postgres}}DO $$
 {{postgres}}BEGIN
-{{postgres}}	SET LOCAL lock_timeout = 0; -- nobody waits behind this
+{{postgres}}	SET LOCAL lock_timeout = 0; -- no statement waits behind this
 {{postgres}}	IF EXISTS (SELECT 1 FROM pg_constraint WHERE conrelid = 'audit'::regclass AND conname = 'audit_before' AND NOT convalidated) THEN
 {{postgres}}		ALTER TABLE audit VALIDATE CONSTRAINT audit_before;
 {{postgres}}	END IF;

@@ -9,7 +9,7 @@
 {{postgres}}DECLARE
 {{postgres}}	part REGCLASS;
 {{postgres}}BEGIN
-{{postgres}}	SET LOCAL lock_timeout = 0; -- nobody waits behind this
+{{postgres}}	SET LOCAL lock_timeout = 0; -- no statement waits behind this
 {{postgres}}	FOR part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'audit'::regclass LOOP
 {{postgres}}		EXECUTE format('ALTER TABLE %s ALTER COLUMN user_id SET (n_distinct = 200), ALTER COLUMN object SET (n_distinct = 200)', part);
 {{postgres}}		EXECUTE format('ANALYZE %s', part);

@@ -139,7 +139,7 @@ func testUnit(t *testing.T, open func(t *testing.T) *store.DB, of func(*store.DB
 					return err
 				}
 				// A missing group breaks a reference, and the error is dropped.
-				_ = store.Users{DB: db}.SetOperatorGroups(ctx, "nobody", []string{"a"})
+				_ = store.Users{DB: db}.SetOperatorGroups(ctx, "unknown", []string{"a"})
 				return nil
 			})
 			if err == nil || groupExists(t, db, "a") {

@@ -72,7 +72,7 @@ func testCommitter(t *testing.T, open func(t *testing.T) *store.DB) {
 					case 3:
 						return fault.Rollback(refusal)
 					case 4: // a statement that the database refuses
-						return users.SetOperatorGroups(ctx, "nobody", []string{fmt.Sprintf("g%03d", i)})
+						return users.SetOperatorGroups(ctx, "unknown", []string{fmt.Sprintf("g%03d", i)})
 					case 5:
 						panic("on purpose")
 					}

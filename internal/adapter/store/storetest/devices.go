@@ -23,8 +23,8 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 			record := func(kid, userID string, age time.Duration) device.Record {
 				return device.Record{Kid: kid, UserID: userID, Number: 7, NotAfter: start.Add(time.Hour), CreatedAt: start.Add(-age), Sealed: []byte("sealed " + kid)}
 			}
-			young, old, nobodys := record("100", a.ID, 0), record("200", a.ID, time.Hour), record("300", "", 0)
-			for _, r := range []device.Record{young, old, nobodys} {
+			young, old, unowned := record("100", a.ID, 0), record("200", a.ID, time.Hour), record("300", "", 0)
+			for _, r := range []device.Record{young, old, unowned} {
 				said(t, true)(s.AddDevice(t.Context(), r))
 			}
 			said(t, false)(s.AddDevice(t.Context(), record("100", b.ID, 0)))
@@ -60,10 +60,10 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 			young.Sealed = []byte("after")
 			list(a.ID, old, young)
 
-			nobodys.UserID, nobodys.NotAfter, nobodys.Sealed = b.ID, start.Add(2*time.Hour), []byte("owned")
-			said(t, true)(s.OwnDevice(t.Context(), nobodys))
-			said(t, false)(s.OwnDevice(t.Context(), nobodys))
-			list(b.ID, nobodys)
+			unowned.UserID, unowned.NotAfter, unowned.Sealed = b.ID, start.Add(2*time.Hour), []byte("owned")
+			said(t, true)(s.OwnDevice(t.Context(), unowned))
+			said(t, false)(s.OwnDevice(t.Context(), unowned))
+			list(b.ID, unowned)
 			count(3, 0)
 
 			for _, c := range []struct {
@@ -72,10 +72,10 @@ func testDevices(t *testing.T, open func(t *testing.T) *store.DB) {
 			}{{7, false}, {6, false}, {8, true}, {8, false}, {1 << 62, true}, {9, false}} {
 				got, counted, err := s.CountMessage(t.Context(), "300", c.number)
 				must(t, err)
-				nobodys.Number = c.number
+				unowned.Number = c.number
 				if counted != c.want {
 					t.Errorf("number %d counted: %t, want %t", c.number, counted, c.want)
-				} else if d := cmp.Diff(nobodys, got); counted && d != "" {
+				} else if d := cmp.Diff(unowned, got); counted && d != "" {
 					t.Error(d)
 				}
 			}

@@ -164,7 +164,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 				now        time.Time
 				want       bool
 			}{
-				{"of nobody", "unknown", start, false},
+				{"of no user", "unknown", start, false},
 				{"at its end", alone.ID, alone.ExpiresAt, false},
 				{"child", alone.ID, alone.ExpiresAt.Add(-time.Millisecond), true},
 				{"grandchild", "child", start, true},

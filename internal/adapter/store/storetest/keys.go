@@ -74,7 +74,7 @@ func testKeys(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Error("one key was added twice")
 			}
 			orphan := want
-			orphan.ID, orphan.UserID = "another", "nobody"
+			orphan.ID, orphan.UserID = "another", "unknown"
 			if err := s.AddKey(t.Context(), orphan); err == nil {
 				t.Error("a key without a user was added")
 			}

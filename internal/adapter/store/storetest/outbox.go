@@ -74,7 +74,7 @@ func testOutbox(t *testing.T, open func(t *testing.T) *store.DB) {
 			if d := cmp.Diff(wanted, r, cmpopts.EquateEmpty()); d != "" {
 				t.Error(d)
 			}
-			if _, err := s.Message(t.Context(), "nobody"); err != notify.ErrNotFound {
+			if _, err := s.Message(t.Context(), "unknown"); err != notify.ErrNotFound {
 				t.Errorf("an unknown message: %v", err)
 			}
 		}},

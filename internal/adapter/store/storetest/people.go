@@ -46,7 +46,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 				want      bool
 			}{
 				{d, u.ID, true}, {both, u.ID, true}, {a, u.ID, false},
-				{d, "nobody", false}, {"nobody", u.ID, false}, {u.ID, u.ID, false}, {"", "", false}, {"' OR 1=1 --", u.ID, false}, {d, "a\x00b", false},
+				{d, "unknown", false}, {"unknown", u.ID, false}, {u.ID, u.ID, false}, {"", "", false}, {"' OR 1=1 --", u.ID, false}, {d, "a\x00b", false},
 				{d, both, false}, // an operator with a group that the first operator does not have
 				{both, d, true}, {d, d, true}, {a, d, false},
 			} {
@@ -79,7 +79,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 			if err := s.SetGroup(t.Context(), u.ID, "no"); !errors.Is(err, user.ErrNoGroup) {
 				t.Errorf("unknown group: %v", err)
 			}
-			if err := s.SetGroup(t.Context(), "nobody", "A"); !errors.Is(err, user.ErrNotFound) {
+			if err := s.SetGroup(t.Context(), "unknown", "A"); !errors.Is(err, user.ErrNotFound) {
 				t.Errorf("unknown user: %v", err)
 			}
 			if _, err := s.InfoByID(t.Context(), d, u.ID, start); !errors.Is(err, user.ErrNotFound) {
@@ -152,7 +152,7 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("%q: %v", find, err)
 				}
 			}
-			if err := s.SetLogin(t.Context(), "nobody", "x", "x"); !errors.Is(err, user.ErrNotFound) {
+			if err := s.SetLogin(t.Context(), "unknown", "x", "x"); !errors.Is(err, user.ErrNotFound) {
 				t.Errorf("no user: %v", err)
 			}
 

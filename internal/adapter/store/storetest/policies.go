@@ -34,7 +34,7 @@ func testPolicies(t *testing.T, open func(t *testing.T) *store.DB) {
 			told := map[string][]string{"UserAccountChanged": {"Email", "SMS"}, "НетТакого": {}}
 			for _, k := range policy.Kinds() {
 				look(a.ID, k, nil, nil)
-				look("nobody", k, nil, nil)
+				look("unknown", k, nil, nil)
 				groups := &policy.Setting{Actions: policy.SignDocument, Fixed: true}
 				if k == policy.Notification {
 					groups = &policy.Setting{Notifiers: told}
@@ -69,7 +69,7 @@ func testPolicies(t *testing.T, open func(t *testing.T) *store.DB) {
 				look(a.ID, k, nil, &policy.Setting{Actions: policy.Issue})
 				must(t, s.SetGroup(t.Context(), "Default", k, nil))
 				look(a.ID, k, nil, nil)
-				if err := s.SetOwn(t.Context(), "nobody", k, &policy.Setting{}); !fault.Is(err, fault.UserNotFound) {
+				if err := s.SetOwn(t.Context(), "unknown", k, &policy.Setting{}); !fault.Is(err, fault.UserNotFound) {
 					t.Errorf("%s of an unknown user: %v", k, err)
 				}
 				for _, p := range []*policy.Setting{nil, {}} {

@@ -76,9 +76,9 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			if _, err := s.AddPrepared(t.Context(), p, wide, wide); err == nil {
 				t.Error("the same name was added twice")
 			}
-			nobody := preparedOf(2)
-			nobody.Caller = ""
-			if _, err := s.AddPrepared(t.Context(), nobody, wide, wide); err == nil {
+			ownerless := preparedOf(2)
+			ownerless.Caller = ""
+			if _, err := s.AddPrepared(t.Context(), ownerless, wide, wide); err == nil {
 				t.Error("an object without a caller is kept")
 			}
 		}},

@@ -60,7 +60,7 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 				want     []int64
 			}{
 				{"ours", 0, 9, []int64{waiting[0].ID, waiting[1].ID}}, {"ours", 0, 1, []int64{waiting[0].ID}}, {"ours", waiting[0].ID, 9, []int64{waiting[1].ID}},
-				{"theirs", 0, 9, nil}, {u.ID, 0, 9, nil}, {"nobody", 0, 9, nil},
+				{"theirs", 0, 9, nil}, {u.ID, 0, 9, nil}, {"unknown", 0, 9, nil},
 			} {
 				list, err := s.PendingRequestsFor(t.Context(), c.operator, c.after, c.limit, start)
 				must(t, err)

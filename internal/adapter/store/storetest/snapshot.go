@@ -162,9 +162,9 @@ func Snapshot(t *testing.T, db, other *store.DB) {
 	if read().Known {
 		t.Error("the token is there after the sweep")
 	}
-	nobody, err := store.Snapshots{DB: db}.Snapshot(ctx, "nobody", start)
+	none, err := store.Snapshots{DB: db}.Snapshot(ctx, "unknown", start)
 	must(t, err)
-	if d := cmp.Diff(&signing.Snapshot{UserID: "nobody", At: start}, nobody); d != "" {
+	if d := cmp.Diff(&signing.Snapshot{UserID: "unknown", At: start}, none); d != "" {
 		t.Errorf("the snapshot of a user who does not exist:\n%s", d)
 	}
 }

@@ -69,7 +69,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("with %s: %+v, want %+v", c.method, got, c.scheme)
 				}
 			}
-			if err := s.SetPassword(t.Context(), "nobody", "x", start); !errors.Is(err, session.ErrNotFound) {
+			if err := s.SetPassword(t.Context(), "unknown", "x", start); !errors.Is(err, session.ErrNotFound) {
 				t.Errorf("unknown user: %v, want %v", err, session.ErrNotFound)
 			}
 			for _, hostile := range []string{"", "a\x00\xff", "' OR 1=1 --", "\x01" + u.ID} {
@@ -121,7 +121,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			if name, _, err := s.SignInName(t.Context(), other.ID); name != "User3" || err != nil {
 				t.Errorf("name %q, %v", name, err)
 			}
-			if _, _, err := s.SignInName(t.Context(), "nobody"); !errors.Is(err, session.ErrNotFound) {
+			if _, _, err := s.SignInName(t.Context(), "unknown"); !errors.Is(err, session.ErrNotFound) {
 				t.Errorf("unknown user: %v, want %v", err, session.ErrNotFound)
 			}
 		}},
@@ -308,7 +308,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			if d := cmp.Diff(token.Bearer{Token: record, User: u}, got); d != "" {
 				t.Error(d)
 			}
-			must(t, s.RevokeTokens(t.Context(), "nobody"))
+			must(t, s.RevokeTokens(t.Context(), "unknown"))
 			if got, err := s.BearerByToken(t.Context(), "jti", start); err != nil || got.Token.Revoked {
 				t.Errorf("revoked with the tokens of another user: %v, %v", got.Token.Revoked, err)
 			}
@@ -551,7 +551,7 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 				{store.AuditFilter{UserID: user, Operation: "Sign", Outcome: audit.OK}, []string{"8"}},
 				{store.AuditFilter{UserID: user, Since: start.Add(5 * time.Second)}, []string{"6", "7", "8"}},
 				{store.AuditFilter{UserID: other}, []string{"1", "2", "3"}},
-				{store.AuditFilter{UserID: "nobody"}, nil},
+				{store.AuditFilter{UserID: "unknown"}, nil},
 				{store.AuditFilter{Since: start.Add(7 * time.Second)}, []string{"7", "8"}},
 				{store.AuditFilter{Since: start.Add(3 * time.Second), Until: start.Add(5 * time.Second)}, []string{"3", "4"}},
 				{store.AuditFilter{UserID: user, Until: start.Add(4 * time.Second)}, []string{"0", "2", "3"}},
@@ -587,7 +587,7 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 				{store.AuditFilter{Outcome: "failed"}, 6, []string{"3", "17"}},
 				{store.AuditFilter{Login: "rarely"}, 6, []string{"3", "17"}},
 				{store.AuditFilter{Login: "RARELY"}, 6, []string{"3", "17"}},
-				{store.AuditFilter{Login: "nobody"}, 6, nil},
+				{store.AuditFilter{Login: "unknown"}, 6, nil},
 				{store.AuditFilter{Login: "rarely", Since: start.Add(17 * time.Minute)}, 4, []string{"17"}},
 				{store.AuditFilter{Login: "rarely", Since: start.Add(time.Hour)}, 1, nil},
 				{store.AuditFilter{Operation: "Rarely", Until: start.Add(8 * time.Minute)}, 2, []string{"3"}}, // 9 entries
@@ -598,7 +598,7 @@ func testAudit(t *testing.T, open func(t *testing.T) *store.DB) {
 				{store.AuditFilter{UserID: user, Operation: "Rarely", Until: start.Add(10 * time.Minute)}, 1, []string{"3"}},
 				{store.AuditFilter{UserID: user, Operation: "Rarely"}, 3, []string{"3", "17"}},      // 20 or 21 of each index
 				{store.AuditFilter{UserID: other, Operation: "Rarely"}, 3, nil},                     // 19 as the caller
-				{store.AuditFilter{UserID: "nobody", Operation: "Rarely"}, 1, nil},                  // nothing to look at
+				{store.AuditFilter{UserID: "unknown", Operation: "Rarely"}, 1, nil},                 // nothing to look at
 				{store.AuditFilter{UserID: user, Operation: "Rarely", Before: 1}, 1, nil},           // nothing before
 				{store.AuditFilter{Operation: "Rarely", Outcome: "failed"}, 6, []string{"3", "17"}}, // both
 			} {

@@ -35,7 +35,7 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Error(d)
 				}
 			}
-			for _, unknown := range []string{"", "nobody", "a\x00b", "\xff"} {
+			for _, unknown := range []string{"", "unknown", "a\x00b", "\xff"} {
 				if _, err := s.UserByID(t.Context(), unknown); !errors.Is(err, user.ErrNotFound) {
 					t.Errorf("id %q: %v, want %v", unknown, err, user.ErrNotFound)
 				}
@@ -49,7 +49,7 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Users{DB: db}
 			group(t, db, "Default")
 			one, two := person(t, db, 1), person(t, db, 2)
-			got, err := s.Logins(t.Context(), []string{one.ID, two.ID, "nobody"})
+			got, err := s.Logins(t.Context(), []string{one.ID, two.ID, "unknown"})
 			must(t, err)
 			if d := cmp.Diff(map[string]string{one.ID: one.Login, two.ID: two.Login}, got); d != "" {
 				t.Error(d)
@@ -151,10 +151,10 @@ func testUsers(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			must(t, s.SetLock(t.Context(), want.ID, true, start)) // a second call is not an error
 			must(t, s.SetLock(t.Context(), want.ID, false, time.Time{}))
-			if err := s.SetLock(t.Context(), "nobody", true, start); !errors.Is(err, user.ErrNotFound) {
+			if err := s.SetLock(t.Context(), "unknown", true, start); !errors.Is(err, user.ErrNotFound) {
 				t.Errorf("unknown user: %v, want %v", err, user.ErrNotFound)
 			}
-			if err := s.SetDisplayName(t.Context(), "nobody", "x"); !errors.Is(err, user.ErrNotFound) {
+			if err := s.SetDisplayName(t.Context(), "unknown", "x"); !errors.Is(err, user.ErrNotFound) {
 				t.Errorf("unknown user: %v, want %v", err, user.ErrNotFound)
 			}
 		}},
@@ -323,7 +323,7 @@ func testTogether(t *testing.T, db *store.DB) {
 			t.Errorf("%s: a contact that is taken was added", c.name)
 		}
 	}
-	found, err := s.UsersByLogins(t.Context(), []string{"user1", "nobody", "", "user10", "a\x00b"})
+	found, err := s.UsersByLogins(t.Context(), []string{"user1", "unknown", "", "user10", "a\x00b"})
 	if err != nil || len(found) != 2 {
 		t.Errorf("by logins: %v, %v", found, err)
 	}

@@ -120,7 +120,7 @@ type Document struct {
 	Size   int64  `json:"size"`
 	Digest Hex    `json:"digest"` // Streebog-256 of the document, or Hash itself
 	// Hash names the algorithm of a hash that the client sent instead of the document. Then
-	// Digest is that hash and nobody has seen the document. "": the document is known.
+	// Digest is that hash and the service has not seen the document. "": the document is known.
 	Hash     string    `json:"hash,omitempty"`
 	Original *Original `json:"original,omitempty"` // of a signed message without its content
 	Way      int       `json:"way,omitempty"`      // index in Fields.Ways
