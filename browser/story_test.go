@@ -56,7 +56,7 @@ func wholeStory(administrator, b *tab, name string) {
 	a.see("The person is registered.")
 	record := value[string](a, `location.pathname`)
 	a.check("story-registered")
-	deed := func(path, says string, fields ...string) {
+	command := func(path, says string, fields ...string) {
 		a.Helper()
 		a.open(record + "/" + path)
 		for i := 0; i+1 < len(fields); i += 2 {
@@ -65,9 +65,9 @@ func wholeStory(administrator, b *tab, name string) {
 		a.press(`main form[method=post] button`)
 		a.see(says)
 	}
-	deed("name", "The name is changed.", `input[name=name]`, name)
-	deed("email-confirm?of="+url.QueryEscape(email), "The contact is confirmed.")
-	deed("method-add-password", "The way to sign in is set.")
+	command("name", "The name is changed.", `input[name=name]`, name)
+	command("email-confirm?of="+url.QueryEscape(email), "The contact is confirmed.")
+	command("method-add-password", "The way to sign in is set.")
 	a.open(record + "/password-email")
 	a.choose(`select[name=destination]`, email)
 	a.press(`main form[method=post] button`)
@@ -116,7 +116,7 @@ func wholeStory(administrator, b *tab, name string) {
 		step = max(step+1, otp.Step(time.Now(), 30*time.Second)-1)
 		return app.Code(step)
 	}
-	deed("method-add-oath", "The way to sign in is set.")
+	command("method-add-oath", "The way to sign in is set.")
 	a.open(record + "/policy-operation")
 	a.press(`input[name=actions][value=SignDocument]`)
 	a.press(`main form[method=post] button`)

@@ -394,6 +394,6 @@ func TestUnderWay(t *testing.T) {
 	}
 	ours.ok(ours.get("/operator/operations"), id, personAt(p.id), "<td>Sign a document", "Waits for confirmation")
 	ours.ok(ours.get("/operator/operations?since=99999999999999&after="+id), "Nothing is under way")
-	ours.ok(ours.deed(personAt(p.id)+"/operation-cancel?of="+id, nil))
+	ours.ok(ours.command(personAt(p.id)+"/operation-cancel?of="+id, nil))
 	ours.ok(ours.get("/operator/operations"), "Nothing is under way")
 }

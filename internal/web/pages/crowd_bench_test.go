@@ -184,7 +184,7 @@ func furnish(b *testing.B, server *tamgatest.Server) (signed, waiting, held stri
 
 	var id string
 	w.OK(tamgatest.Ours, "POST", "/ums/user", `{"Login":"waits"}`).Into(b, &id)
-	ours.is(ours.deed(personAt(id)+"/password-show", nil), 400, "another operator must approve this")
+	ours.is(ours.command(personAt(id)+"/password-show", nil), 400, "another operator must approve this")
 	held = ours.find(ours.ok(ours.get("/operator/held")), regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`))[1]
 	ours.ok(ours.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}))
 	return signed, waiting, held

@@ -19,10 +19,10 @@ func Bare() Deps {
 	}
 }
 
-// Deeds returns the address of every deed by its right. id is the user of those about one.
-func Deeds(id string) map[rest.Right][]string {
+// Commands returns the address of every command by its right. id is the user of those about one.
+func Commands(id string) map[rest.Right][]string {
 	all := map[rest.Right][]string{}
-	for _, g := range New(Settings{}, Bare()).deedGroups {
+	for _, g := range New(Settings{}, Bare()).commandGroups {
 		for i := range g.list {
 			all[g.right] = append(all[g.right], strings.Replace(g.at, "{id}", id, 1)+"/"+g.list[i].name)
 		}
@@ -30,23 +30,23 @@ func Deeds(id string) map[rest.Right][]string {
 	return all
 }
 
-// Deed is a deed as tests of all of them need it.
-type Deed struct {
+// Command is a command as tests of all of them need it.
+type Command struct {
 	At, Operation string
-	// Thing means that the deed is done to something of a user or of the installation, which its
+	// Thing means that the command is done to something of a user or of the installation, which its
 	// address names.
 	Thing bool
 	Adds  bool // it adds something new to the installation
 }
 
-// AllDeeds returns every deed, those on passkeys too. id is the user of those about one.
-func AllDeeds(id string) (all []Deed) {
+// AllCommands returns every command, those on passkeys too. id is the user of those about one.
+func AllCommands(id string) (all []Command) {
 	deps := Bare()
 	deps.Operators.Passkeys = &passkey.Service{}
-	for _, g := range New(Settings{}, deps).deedGroups {
+	for _, g := range New(Settings{}, deps).commandGroups {
 		for i := range g.list {
 			d := &g.list[i]
-			all = append(all, Deed{strings.Replace(g.at, "{id}", id, 1) + "/" + d.name, d.operation, !d.adds && (d.about != nil || !g.ofUsers()), d.adds})
+			all = append(all, Command{strings.Replace(g.at, "{id}", id, 1) + "/" + d.name, d.operation, !d.adds && (d.about != nil || !g.ofUsers()), d.adds})
 		}
 	}
 	return all

@@ -215,10 +215,10 @@ func (a *API) office(ctx context.Context, template, title, done string, content 
 			v.Tabs = append(v.Tabs, o.tab)
 		}
 	}
-	if d := a.deedsByName[done]; d != nil {
-		v.Done = "deed.done." + d.wording()
+	if d := a.commandsByName[done]; d != nil {
+		v.Done = "command.done." + d.wording()
 	} else if done == lockLater || done == roleGone {
-		v.Done = "deed.done." + done
+		v.Done = "command.done." + done
 	}
 	return view{template: "operator/" + template, title: title, content: v}
 }
@@ -244,8 +244,8 @@ func (a *API) operatorRoutes() []rest.Route {
 		page("GET /operator/services", "ListTSPServices", Auditor, a.services),
 		page("GET /operator/installation", "ShowInstallation", Auditor, a.installation),
 	}
-	for _, g := range a.deedGroups {
-		routes = append(routes, a.deedRoutes(g)...)
+	for _, g := range a.commandGroups {
+		routes = append(routes, a.commandRoutes(g)...)
 	}
 	return routes
 }
@@ -291,21 +291,21 @@ type sections struct {
 type table struct {
 	Title string // key
 	// Filters lead to parts of the list. One of them is the part that is shown.
-	Filters []tab
-	Head    []string // keys of the columns
-	Rows    []row
-	Facts   bool      // pairs of a name and a value
-	Empty   string    // key of what is said without rows
-	Deeds   []link    // below the table
-	Lacks   []missing // below the deeds
-	Next    string    // address of the next page; "": none
+	Filters  []tab
+	Head     []string // keys of the columns
+	Rows     []row
+	Facts    bool      // pairs of a name and a value
+	Empty    string    // key of what is said without rows
+	Commands []link    // below the table
+	Lacks    []missing // below the commands
+	Next     string    // address of the next page; "": none
 	// NextKey says what leads there, if it is not the next page.
 	NextKey string
 }
 
 type row struct {
-	Cells []cell
-	Deeds []link
+	Cells    []cell
+	Commands []link
 }
 
 // cell is a value in a table: a text, a word, a time or an address.
@@ -327,8 +327,8 @@ type cell struct {
 // shownRow is a row as the templates need it. A list has hundreds of cells, and a call of a function
 // from a template costs more than all else that is done for a cell.
 type shownRow struct {
-	Cells []shownCell
-	Deeds []shownLink
+	Cells    []shownCell
+	Commands []shownLink
 }
 
 type shownCell struct {
@@ -352,7 +352,7 @@ func (w *words) rows(t table) []shownRow {
 		for j := range min(len(head), len(r.Cells)) {
 			rows[i].Cells[j].Head = head[j]
 		}
-		rows[i].Deeds = w.links(r.Deeds)
+		rows[i].Commands = w.links(r.Commands)
 	}
 	return rows
 }
@@ -395,9 +395,9 @@ func (w *words) shown(c *cell) string {
 // link leads to a page.
 type link struct{ Address, Key string }
 
-// Acts reports whether a row has deeds.
+// Acts reports whether a row has commands.
 func (t table) Acts() bool {
-	return slices.ContainsFunc(t.Rows, func(r row) bool { return len(r.Deeds) > 0 })
+	return slices.ContainsFunc(t.Rows, func(r row) bool { return len(r.Commands) > 0 })
 }
 
 // pageRows is the number of rows of a page of a long list.

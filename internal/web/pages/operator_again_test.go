@@ -22,8 +22,8 @@ func TestHeldForms(t *testing.T) {
 	at, request := personAt(id), regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`)
 	form := regexp.MustCompile(`href="(` + at + `/policy-operation\?held=[0-9a-f-]{36})"`)
 
-	ours.ok(ours.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument", "SignDocuments"}})) // asks for more
-	p := ours.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument", "ChangePin"}})
+	ours.ok(ours.command(at+"/policy-operation", url.Values{"actions": {"SignDocument", "SignDocuments"}})) // asks for more
+	p := ours.command(at+"/policy-operation", url.Values{"actions": {"SignDocument", "ChangePin"}})
 	held := ours.find(p, request)[1]
 	second.ok(second.get(held), "<dt>Actions</dt><dd>Sign a document, Change a PIN</dd>", "waits for an approval")
 	again := html.UnescapeString(ours.find(ours.get(held), form)[1])
@@ -35,7 +35,7 @@ func TestHeldForms(t *testing.T) {
 		t.Error("another operator has the form of the requester")
 	}
 	ours.is(ours.get(at+"/policy-operation?held="+tamgatest.Missing), 404)
-	p = ours.deed(at+"/policy-notification", nil)
+	p = ours.command(at+"/policy-notification", nil)
 	second.ok(second.get(second.find(p, request)[1]), "<dd>(empty)</dd>")
 }
 
@@ -46,17 +46,17 @@ func TestOperatorWords(t *testing.T) {
 	id, _, _, email := w.Register()
 	b, at := operator(w, w.Dev.Operator.Login), personAt(id)
 	of := "?of=" + url.QueryEscape(email)
-	b.ok(b.deed(at+"/email-confirm"+of, nil))
-	b.ok(b.deed(at+"/email-notification"+of, url.Values{"has": {"true"}}), "The role is set")
-	b.ok(b.deed(at+"/email-notification"+of, url.Values{"has": {"false"}}), "The role is taken away")
-	b.is(b.deed(at+"/dn", url.Values{"dn-11": {""}, "dn-6": {"Russia"}}), 400, "Common name: required; Country: want 1 to 2 characters")
+	b.ok(b.command(at+"/email-confirm"+of, nil))
+	b.ok(b.command(at+"/email-notification"+of, url.Values{"has": {"true"}}), "The role is set")
+	b.ok(b.command(at+"/email-notification"+of, url.Values{"has": {"false"}}), "The role is taken away")
+	b.is(b.command(at+"/dn", url.Values{"dn-11": {""}, "dn-6": {"Russia"}}), 400, "Common name: required; Country: want 1 to 2 characters")
 	b.header.Set("Accept-Language", "ru")
-	b.is(b.deed(at+"/dn", url.Values{"dn-11": {""}, "dn-6": {"Россия"}}), 400, "Общее имя: заполните это поле. Страна: от 1 до 2 символов.")
-	b.is(b.deed(at+"/login", url.Values{"login": {"demo"}}), 400, "Логин «demo» занят")
-	b.is(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"http://example.org/"}}), 400, "Адрес должен начинаться с https://")
+	b.is(b.command(at+"/dn", url.Values{"dn-11": {""}, "dn-6": {"Россия"}}), 400, "Общее имя: заполните это поле. Страна: от 1 до 2 символов.")
+	b.is(b.command(at+"/login", url.Values{"login": {"demo"}}), 400, "Логин «demo» занят")
+	b.is(b.command("/operator/webhooks/webhook-add", url.Values{"address": {"http://example.org/"}}), 400, "Адрес должен начинаться с https://")
 	b.header.Set("Accept-Language", "en")
 
-	b.ok(b.deed("/operator/groups/group-operation?of=Default", url.Values{"fixed": {"false"}, "actions": {"SignDocument"}}))
+	b.ok(b.command("/operator/groups/group-operation?of=Default", url.Values{"fixed": {"false"}, "actions": {"SignDocument"}}))
 	if p := b.ok(b.get("/operator/groups/group-clear?of=Default"), `value="operation"`); strings.Contains(p.text, `value="access"`) {
 		t.Error("a policy can be removed that the group does not have")
 	}

@@ -249,7 +249,7 @@ func (a *API) personHistory(ctx context.Context, r struct {
 	if before > 0 {
 		t.Next = personAt(o.ID) + "/history?before=" + strconv.FormatInt(before, 10)
 	}
-	t.Deeds = []link{{personAt(o.ID), "history.back"}}
+	t.Commands = []link{{personAt(o.ID), "history.back"}}
 	return a.office(ctx, "sections", "history.title", "", sections{Lead: o.Note, Tables: []table{t}}), nil
 }
 

@@ -18,9 +18,9 @@ func TestRefusedForms(t *testing.T) {
 	w := tamgatest.StartUMS(t)
 	id, login, _, _ := w.Register()
 	b, at := operator(w, w.Dev.Operator.Login), personAt(id)
-	b.is(b.deed("/operator/people/new", url.Values{"login": {"kept<b>"}, "phone": {"12"}, "group": {"Default"}}), 400,
+	b.is(b.command("/operator/people/new", url.Values{"login": {"kept<b>"}, "phone": {"12"}, "group": {"Default"}}), 400,
 		`role="alert">The phone number is not right`, `value="kept&lt;b&gt;"`, `value="12"`, `action="/operator/people/new"`)
-	p := b.deed(at+"/token-set", url.Values{"serial": {"H-77"}, "first": {"123456"}})
+	p := b.command(at+"/token-set", url.Values{"serial": {"H-77"}, "first": {"123456"}})
 	b.is(p, 400, `value="H-77"`, "no such token")
 	if strings.Contains(p.text, "123456") {
 		t.Error("a code is shown again")
@@ -59,8 +59,8 @@ func TestSearchWords(t *testing.T) {
 	w := tamgatest.StartUMS(t)
 	id, login, _, _ := w.Register()
 	b := operator(w, w.Dev.Operator.Login)
-	b.ok(b.deed(personAt(id)+"/method-add-password", nil))
-	b.ok(b.deed(personAt(id)+"/lock", url.Values{"delay": {"0"}}))
+	b.ok(b.command(personAt(id)+"/method-add-password", nil))
+	b.ok(b.command(personAt(id)+"/lock", url.Values{"delay": {"0"}}))
 	ru := operator(w, w.Dev.Operator.Login)
 	ru.header.Set("Accept-Language", "ru")
 	created := w.OK(tamgatest.Ours, "GET", "/ums/user/"+id, "").Body
@@ -95,18 +95,18 @@ func TestApproval(t *testing.T) {
 	w := tamgatest.StartUMS(t)
 	id, login, _, _ := w.Register()
 	b, at := operator(w, w.Dev.Operator.Login), personAt(id)
-	leads := func(p shown, deeds ...string) {
+	leads := func(p shown, commands ...string) {
 		t.Helper()
-		for _, deed := range []string{"approve", "disapprove", "lock", "unlock"} {
-			if strings.Contains(p.text, `href="`+at+"/"+deed+`"`) != slices.Contains(deeds, deed) {
-				t.Errorf("%s does not lead to %v alone: %s", p.at, deeds, deed)
+		for _, command := range []string{"approve", "disapprove", "lock", "unlock"} {
+			if strings.Contains(p.text, `href="`+at+"/"+command+`"`) != slices.Contains(commands, command) {
+				t.Errorf("%s does not lead to %v alone: %s", p.at, commands, command)
 			}
 		}
 	}
 	leads(b.ok(b.get(at), "may sign in"), "disapprove", "lock")
-	leads(b.ok(b.deed(at+"/disapprove", nil), "waits for approval"), "approve", "lock")
+	leads(b.ok(b.command(at+"/disapprove", nil), "waits for approval"), "approve", "lock")
 	b.ok(b.get("/operator/people?value0="+login), "waits for approval</span>")
-	leads(b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "waits for approval"), "approve", "unlock")
-	leads(b.ok(b.deed(at+"/approve", nil), "warn\">locked"), "disapprove", "unlock")
-	leads(b.ok(b.deed(at+"/unlock", nil), "may sign in"), "disapprove", "lock")
+	leads(b.ok(b.command(at+"/lock", url.Values{"delay": {"0"}}), "waits for approval"), "approve", "unlock")
+	leads(b.ok(b.command(at+"/approve", nil), "warn\">locked"), "disapprove", "unlock")
+	leads(b.ok(b.command(at+"/unlock", nil), "may sign in"), "disapprove", "lock")
 }

@@ -44,14 +44,14 @@ func (a *API) groups(ctx context.Context, r struct {
 		names = append(names, "group-rename", "group-delete")
 		line := row{Cells: []cell{{Text: g.Name}, {Text: g.Title}, own, {At: g.CreatedAt}}}
 		for _, n := range names {
-			line.Deeds = append(line.Deeds, a.deedLink("/operator/groups", "", n, g.Name))
+			line.Commands = append(line.Commands, a.commandLink("/operator/groups", "", n, g.Name))
 		}
 		t.Rows = append(t.Rows, line)
 	}
 	if len(list) > pageRows {
 		t.Next = "/operator/groups?after=" + url.QueryEscape(shown[pageRows-1].Name)
 	}
-	t.Deeds = []link{a.deedLink("/operator/groups", "", "group-add", "")}
+	t.Commands = []link{a.commandLink("/operator/groups", "", "group-add", "")}
 	return a.office(ctx, "sections", "groups.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
@@ -63,9 +63,9 @@ func (a *API) groupObject(ctx context.Context, _, of string) (*object, error) {
 	return &object{Of: of, Name: of, back: "/operator/groups"}, nil
 }
 
-func (a *API) groupDeeds() []deed {
+func (a *API) groupCommands() []command {
 	policies := a.Operators.Policies
-	actions := func(name string, kind policy.Kind) deed {
+	actions := func(name string, kind policy.Kind) command {
 		ofGroup := func(ctx context.Context, group string) (policy.Setting, error) {
 			have, err := policies.Store.GroupSetting(ctx, group, kind)
 			if err != nil || have == nil {
@@ -73,7 +73,7 @@ func (a *API) groupDeeds() []deed {
 			}
 			return *have, nil
 		}
-		return deed{name: name, operation: "SetPolicy", effects: &effects{effect.WeakensPolicy, func(ctx context.Context, _, of string, f rest.Form) (effect.Set, error) {
+		return command{name: name, operation: "SetPolicy", effects: &effects{effect.WeakensPolicy, func(ctx context.Context, _, of string, f rest.Form) (effect.Set, error) {
 			wanted, err := readActions(f)
 			if err != nil {
 				return effect.None, err
@@ -104,7 +104,7 @@ func (a *API) groupDeeds() []deed {
 		}
 		return []field{f}, err
 	}
-	return []deed{
+	return []command{
 		{name: "group-add", adds: true, operation: "AddGroup", effects: does(effect.None), fields: []field{{name: "group", required: true}, {name: "about"}}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			rest.Concerning(ctx, f.Get("group"))
 			_, err := a.Operators.People.AddGroup(ctx, f.Get("group"), f.Get("about"))

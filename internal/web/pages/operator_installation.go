@@ -6,19 +6,19 @@ import (
 	"context"
 )
 
-// installationDeeds are those that are about no user.
-func (a *API) installationDeeds() []deedGroup {
-	return []deedGroup{
-		{at: "/operator/held", right: Operator, reads: "GetApproval", list: a.heldDeeds(), object: a.heldObject},
-		{at: "/operator/groups", right: Administrator, reads: "ListGroups", list: a.groupDeeds(), object: a.groupObject},
-		{at: "/operator/messages", right: Administrator, reads: "ListMessages", list: a.messageDeeds(), object: a.messageObject},
-		{at: "/operator/tokens", right: Administrator, reads: "ListTokens", list: a.tokenDeeds(), object: thing("/operator/tokens")},
-		{at: "/operator/webhooks", right: Administrator, reads: "GetWebhook", list: a.webhookDeeds(), object: a.webhookObject},
-		{at: "/operator/services", right: Administrator, reads: "ListTSPServices", list: a.serviceDeeds(), object: thing("/operator/services")},
+// installationCommands are those that are about no user.
+func (a *API) installationCommands() []commandGroup {
+	return []commandGroup{
+		{at: "/operator/held", right: Operator, reads: "GetApproval", list: a.heldCommands(), object: a.heldObject},
+		{at: "/operator/groups", right: Administrator, reads: "ListGroups", list: a.groupCommands(), object: a.groupObject},
+		{at: "/operator/messages", right: Administrator, reads: "ListMessages", list: a.messageCommands(), object: a.messageObject},
+		{at: "/operator/tokens", right: Administrator, reads: "ListTokens", list: a.tokenCommands(), object: thing("/operator/tokens")},
+		{at: "/operator/webhooks", right: Administrator, reads: "GetWebhook", list: a.webhookCommands(), object: a.webhookObject},
+		{at: "/operator/services", right: Administrator, reads: "ListTSPServices", list: a.serviceCommands(), object: thing("/operator/services")},
 	}
 }
 
-// thing is an object that deed.about finds.
+// thing is an object that command.about finds.
 func thing(back string) func(context.Context, string, string) (*object, error) {
 	return func(_ context.Context, _, of string) (*object, error) {
 		return &object{Of: of, Name: of, back: back}, nil

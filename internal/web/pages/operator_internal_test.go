@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BenchmarkList renders a page of a list with deeds in each row.
+// BenchmarkList renders a page of a list with commands in each row.
 func BenchmarkList(b *testing.B) {
 	t := table{Title: "requests.title", Head: []string{"requests.number", "person.title", "requests.kind", "requests.subject", "requests.authority", "requests.at", "certificate.state"}}
 	for i := range pageRows {
@@ -18,7 +18,7 @@ func BenchmarkList(b *testing.B) {
 				{Text: fmt.Sprint(i)}, {Text: "Иванов Иван (ivanov)", Address: personAt(id)}, {Key: "requests.kind.Certificate"}, {Text: "Ivanov"}, {Text: "Tamga"},
 				{At: time.Date(2026, 11, 27, 12, 0, i, 0, time.UTC)}, {Key: "requests.status.Pending"},
 			},
-			Deeds: []link{{personAt(id) + "/request-approve?of=1&from=requests", "deed.request-approve"}, {personAt(id) + "/request-reject?of=1&from=requests", "deed.request-reject"}},
+			Commands: []link{{personAt(id) + "/request-approve?of=1&from=requests", "command.request-approve"}, {personAt(id) + "/request-reject?of=1&from=requests", "command.request-reject"}},
 		})
 	}
 	v := view{template: "operator/sections", title: "requests.title", content: operatorView{Page: sections{Tables: []table{t}}}}

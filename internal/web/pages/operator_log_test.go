@@ -68,7 +68,7 @@ func TestAuditLog(t *testing.T) {
 	signedIn()
 
 	// The history of a person has the same words, and the person by login.
-	en.ok(en.deed(personAt(w.Dev.User.ID)+"/lock", url.Values{"delay": {"0"}}))
+	en.ok(en.command(personAt(w.Dev.User.ID)+"/lock", url.Values{"delay": {"0"}}))
 	en.ok(en.get(personAt(w.Dev.User.ID)+"/history"), `<a href="`+personAt(w.Dev.User.ID)+`">`+w.Dev.User.Login+"</a>")
 }
 

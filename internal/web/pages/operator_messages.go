@@ -40,14 +40,14 @@ func (a *API) messages(ctx context.Context, r struct {
 			{Text: strconv.Itoa(m.Attempts)}, {Detail: m.Error},
 		}}
 		if m.State == notify.Dead {
-			line.Deeds = []link{a.deedLink("/operator/messages", "", "message-again", m.ID)}
+			line.Commands = []link{a.commandLink("/operator/messages", "", "message-again", m.ID)}
 		}
 		t.Rows = append(t.Rows, line)
 	}
 	if len(list) == pageRows {
 		t.Next = "/operator/messages?" + url.Values{"state": {r.State}, "before": {list[len(list)-1].ID}}.Encode()
 	}
-	t.Deeds = []link{{"/operator/messages/preview", "messages.preview"}}
+	t.Commands = []link{{"/operator/messages/preview", "messages.preview"}}
 	for _, s := range messageStates {
 		t.Filters = append(t.Filters, tab{Address: "/operator/messages?state=" + s, Key: "messages.only." + cmp.Or(s, "all"), Here: s == r.State})
 	}
@@ -108,8 +108,8 @@ func (a *API) previewMessage(ctx context.Context, r struct {
 	return a.office(ctx, "preview", "messages.preview", "", v), nil
 }
 
-func (a *API) messageDeeds() []deed {
-	return []deed{{name: "message-again", operation: "ResendMessage", effects: does(effect.None), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
+func (a *API) messageCommands() []command {
+	return []command{{name: "message-again", operation: "ResendMessage", effects: does(effect.None), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 		rest.Concerning(ctx, o.Of)
 		return nil, a.Operators.Messages.Resend(ctx, o.Of)
 	}}}

@@ -39,7 +39,7 @@ func TestMessagesAgain(t *testing.T) {
 	id, _, _, email := w.Register()
 	b, ru := operator(w, w.Dev.Operator.Login), operator(w, w.Dev.Operator.Login)
 	ru.header.Set("Accept-Language", "ru")
-	b.ok(b.deed(personAt(id)+"/email-code?of="+url.QueryEscape(email), nil), "The code is on its way")
+	b.ok(b.command(personAt(id)+"/email-code?of="+url.QueryEscape(email), nil), "The code is on its way")
 	again := regexp.MustCompile(`href="(/operator/messages/message-again\?of=[0-9a-f-]{36})"`)
 	// dead waits until the message is given up. The server refuses it at once.
 	dead := func() string {
@@ -58,7 +58,7 @@ func TestMessagesAgain(t *testing.T) {
 	if p := b.ok(b.get(to), "Email "+email+" – Code that confirms a contact"); strings.Contains(p.text, "<code>"+strings.TrimPrefix(to, "/operator/messages/message-again?of=")) {
 		t.Error("the form shows an identifier in place of the message")
 	}
-	b.ok(b.deed(to, nil), "The message is queued")
+	b.ok(b.command(to, nil), "The message is queued")
 	if second := dead(); second != to {
 		t.Errorf("%s was sent again as %s", to, second)
 	}

@@ -61,7 +61,7 @@ func (a *API) people(ctx context.Context, r struct {
 }) (view, error) {
 	var filters []user.Filter
 	var wrong error
-	v := peopleView{New: a.deedLink("/operator/people", "", "new", "")}
+	v := peopleView{New: a.commandLink("/operator/people", "", "new", "")}
 	again, w := url.Values{}, visitorOf(ctx).words
 	for i := range searchRows {
 		n := strconv.Itoa(i)

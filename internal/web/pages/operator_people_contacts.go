@@ -62,11 +62,11 @@ func contactChoice(name, none string, list []contact.Contact) field {
 
 // missing says why something is not offered, and leads to what mends that.
 type missing struct {
-	Key   string
-	Deeds []link
+	Key      string
+	Commands []link
 }
 
-// sentBy are the deeds that send a password, by the kind of contact. Their names end the keys of
+// sentBy are the commands that send a password, by the kind of contact. Their names end the keys of
 // what lacks.
 var sentBy = map[contact.Type]string{contact.PhoneNumber: "password-sms", contact.EmailAddress: "password-email"}
 
@@ -116,7 +116,7 @@ func (a *API) sendable(ctx context.Context, o *object, kind contact.Kind) error 
 	return fault.New(fault.ContactUnconfirmed, "the person has no confirmed e-mail: add one in the record, and confirm it")
 }
 
-func (a *API) contactDeeds() (list []deed) {
+func (a *API) contactCommands() (list []command) {
 	book := a.Operators.Contacts
 	for _, k := range contactKinds {
 		about := func(ctx context.Context, o *object) (row, error) {
@@ -129,14 +129,14 @@ func (a *API) contactDeeds() (list []deed) {
 			}
 			return row{}, k.gone(o.Of)
 		}
-		// on makes a deed of a call on a contact.
-		on := func(name, operation string, e effect.Set, do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) deed {
-			return deed{name: k.name + "-" + name, words: "contact-" + name, operation: operation, effects: does(e), about: about, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		// on makes a command of a call on a contact.
+		on := func(name, operation string, e effect.Set, do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) command {
+			return command{name: k.name + "-" + name, words: "contact-" + name, operation: operation, effects: does(e), about: about, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 				rest.Detail(ctx, o.Of)
 				return do(ctx, who, o, f)
 			})}
 		}
-		role := func(name string, e effect.Set, set func(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, has bool) (contact.Contact, error)) deed {
+		role := func(name string, e effect.Set, set func(ctx context.Context, who audit.Principal, userID string, kind contact.Kind, value string, has bool) (contact.Contact, error)) command {
 			d := on(name, "SetUser"+strings.ToUpper(name[:1])+name[1:]+k.operation, e, nil)
 			d.do = func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 				has, ok := rest.Truth(f.Get("has"))
@@ -153,7 +153,7 @@ func (a *API) contactDeeds() (list []deed) {
 			d.fields = []field{{name: "has", kind: kindChoice, value: "true", choices: []pick{{Value: "true", Key: "choice.yes"}, {Value: "false", Key: "choice.no"}}}}
 			return d
 		}
-		add := deed{name: k.name + "-add", operation: "AddUser" + k.operation, effects: does(effect.None), fields: []field{{name: k.name, required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
+		add := command{name: k.name + "-add", operation: "AddUser" + k.operation, effects: does(effect.None), fields: []field{{name: k.name, required: true}}, do: silent(func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error {
 			rest.Detail(ctx, f.Get(k.name))
 			_, err := book.Add(ctx, who, o.ID, k.kind, f.Get(k.name))
 			return err

@@ -16,7 +16,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-func (a *API) deviceDeeds() []deed {
+func (a *API) deviceCommands() []command {
 	devices := a.Operators.Devices
 	begun := func(k device.KInit, err error) (*made, error) {
 		if err != nil {
@@ -27,15 +27,15 @@ func (a *API) deviceDeeds() []deed {
 	order := func(f rest.Form) device.KInitOrder {
 		return device.KInitOrder{Phone: f.Get("phone"), Email: f.Get("email")}
 	}
-	block := func(name string, lock bool, e effect.Set) deed {
-		return deed{name: name, operation: "LockoutMyDssDevice", effects: does(e), named: lock, about: a.aboutDevice,
+	block := func(name string, lock bool, e effect.Set) command {
+		return command{name: name, operation: "LockoutMyDssDevice", effects: does(e), named: lock, about: a.aboutDevice,
 			do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 				rest.Detail(ctx, fmt.Sprintf("%s lock=%t", o.Of, lock))
 				_, err := devices.SetBlocked(ctx, who, o.ID, o.Of, lock)
 				return err
 			})}
 	}
-	return []deed{
+	return []command{
 		{name: "device-init", operation: "CreateMyDssKInit", effects: does(effect.GivesSecret | effect.AddsFactor), more: a.codeFields, possible: func(ctx context.Context, o *object) error {
 			info, err := devices.Info(ctx, rest.Caller(ctx), o.ID)
 			switch {

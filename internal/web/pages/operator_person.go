@@ -67,15 +67,15 @@ func (a *API) person(ctx context.Context, r struct {
 	return shown, nil
 }
 
-// links returns the links to deeds on a user.
+// links returns the links to commands on a user.
 func (a *API) links(id, of string, names ...string) (list []link) {
 	for _, name := range names {
-		list = append(list, a.deedLink(peopleDeeds, id, name, of))
+		list = append(list, a.commandLink(peopleCommands, id, name, of))
 	}
 	return list
 }
 
-// linksFrom are links in a list of many people, which the deeds on something of one lead back to.
+// linksFrom are links in a list of many people, which the commands on something of one lead back to.
 // from is one of lists, or "" on the page of the person.
 func (a *API) linksFrom(from, id, of string, names ...string) []link {
 	links := a.links(id, of, names...)
@@ -88,11 +88,11 @@ func (a *API) linksFrom(from, id, of string, names ...string) []link {
 	return links
 }
 
-// lists are the lists of many people whose rows have deeds on one of them.
+// lists are the lists of many people whose rows have commands on one of them.
 var lists = map[string]string{"requests": "/operator/requests", "operations": "/operator/operations", "tokens": "/operator/tokens"}
 
-// peopleDeeds is where deeds on users are.
-const peopleDeeds = "/operator/people/{id}"
+// peopleCommands is where commands on users are.
+const peopleCommands = "/operator/people/{id}"
 
 func fact(key string, c cell) row { return row{Cells: []cell{{Key: key}, c}} }
 
@@ -108,7 +108,7 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 		login := row{Cells: []cell{{Key: "column.Login"}, {Text: l.Login}}}
 		if l.Issuer != a.Operators.People.LocalIssuer {
 			login.Cells[1].Text += " – " + l.Issuer
-			login.Deeds = a.links(u.ID, l.Issuer, "login-external-delete")
+			login.Commands = a.links(u.ID, l.Issuer, "login-external-delete")
 		}
 		t.Rows = append(t.Rows, login)
 	}
@@ -128,20 +128,20 @@ func (a *API) personAccount(ctx context.Context, who audit.Principal, u user.Inf
 		t.Rows = append(t.Rows, fact("person.lock_at", cell{At: u.LockedAt}))
 	}
 	if !u.Locked || unapproved {
-		t.Deeds = a.links(u.ID, "", "lock")
+		t.Commands = a.links(u.ID, "", "lock")
 	}
 	switch {
 	case u.LockedAt.After(a.Now()):
-		t.Deeds = append(t.Deeds, a.links(u.ID, "", "lock-cancel")...)
+		t.Commands = append(t.Commands, a.links(u.ID, "", "lock-cancel")...)
 	case u.Locked && !unapproved:
-		t.Deeds = append(t.Deeds, a.links(u.ID, "", "unlock")...)
+		t.Commands = append(t.Commands, a.links(u.ID, "", "unlock")...)
 	}
-	t.Deeds = append(t.Deeds, a.links(u.ID, "", "sign-out", "name", "dn", "group", "login", "login-delete")...)
+	t.Commands = append(t.Commands, a.links(u.ID, "", "sign-out", "name", "dn", "group", "login", "login-delete")...)
 	if len(a.Operators.People.Issuers) > 0 {
-		t.Deeds = append(t.Deeds, a.links(u.ID, "", "login-external")...)
+		t.Commands = append(t.Commands, a.links(u.ID, "", "login-external")...)
 	}
-	t.Deeds = append(t.Deeds, a.links(u.ID, "", approval, "delete")...)
-	t.Deeds = append(t.Deeds, link{personAt(u.ID) + "/history", "history.title"})
+	t.Commands = append(t.Commands, a.links(u.ID, "", approval, "delete")...)
+	t.Commands = append(t.Commands, link{personAt(u.ID) + "/history", "history.title"})
 	return t, nil
 }
 
@@ -191,12 +191,12 @@ func (a *API) personContacts(ctx context.Context, who audit.Principal, u user.In
 				names = []string{"primary", "notification", "codes", "delete"}
 			}
 			for _, n := range names {
-				r.Deeds = append(r.Deeds, a.links(u.ID, c.Value, k.name+"-"+n)...)
+				r.Commands = append(r.Commands, a.links(u.ID, c.Value, k.name+"-"+n)...)
 			}
 			t.Rows = append(t.Rows, r)
 		}
 	}
-	t.Deeds = a.links(u.ID, "", "phone-add", "email-add")
+	t.Commands = a.links(u.ID, "", "phone-add", "email-add")
 	return t, nil
 }
 
@@ -222,22 +222,22 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 		method, _ := signin.MethodNamed(m.MethodURI)
 		has[method.Route] = true
 		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Key: "method." + method.Route}, {Key: useOf(method, m.Level)}}, Deeds: a.links(u.ID, "", "method-delete-"+method.Route),
+			Cells: []cell{{Key: "method." + method.Route}, {Key: useOf(method, m.Level)}}, Commands: a.links(u.ID, "", "method-delete-"+method.Route),
 		})
 	}
 	for _, m := range a.Operators.SignIns.Methods() {
 		if m.Route != "" && !has[m.Route] {
-			t.Deeds = append(t.Deeds, a.links(u.ID, "", "method-add-"+m.Route)...)
+			t.Commands = append(t.Commands, a.links(u.ID, "", "method-add-"+m.Route)...)
 		}
 	}
 	passwords, lacks, err := a.passwordLinks(ctx, u)
 	if err != nil {
 		return t, err
 	}
-	t.Deeds, t.Lacks = slices.Concat(t.Deeds, passwords, a.links(u.ID, "", "token-set", "token-app")), lacks
+	t.Commands, t.Lacks = slices.Concat(t.Commands, passwords, a.links(u.ID, "", "token-set", "token-app")), lacks
 	switch token, err := a.Operators.OneTime.Token(ctx, who, u.ID); {
 	case err == nil:
-		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, visitorOf(ctx).words.tokenCell(token)}, Deeds: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.token"}, visitorOf(ctx).words.tokenCell(token)}, Commands: a.links(u.ID, token.Serial, "token-sync", "token-remove")})
 	case !fault.Is(err, fault.KeyNotFound):
 		return t, err
 	}
@@ -246,7 +246,7 @@ func (a *API) personSignIn(ctx context.Context, who audit.Principal, u user.Info
 	}
 	passkeys, err := a.Operators.Passkeys.List(ctx, who, u.ID)
 	for _, p := range passkeys {
-		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.passkey"}, {Text: p.Name}}, Deeds: a.links(u.ID, p.ID, "passkey-remove")})
+		t.Rows = append(t.Rows, row{Cells: []cell{{Key: "person.passkey"}, {Text: p.Name}}, Commands: a.links(u.ID, p.ID, "passkey-remove")})
 	}
 	return t, err
 }
@@ -271,7 +271,7 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 			names = []string{"device-block", "device-delete"}
 		}
 		r := rowOfDevice(&d)
-		r.Deeds = a.links(u.ID, d.Kid, names...)
+		r.Commands = a.links(u.ID, d.Kid, names...)
 		t.Rows = append(t.Rows, r)
 	}
 	sending := a.Operators.Devices.Sending()
@@ -282,7 +282,7 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 	if !takes {
 		what := missing{Key: "lack.device-init"}
 		for _, name := range a.codeKinds() {
-			what.Deeds = append(what.Deeds, a.links(u.ID, "", name+"-add")...)
+			what.Commands = append(what.Commands, a.links(u.ID, "", name+"-add")...)
 		}
 		t.Lacks = append(t.Lacks, what)
 	}
@@ -301,12 +301,12 @@ func (a *API) personDevices(ctx context.Context, who audit.Principal, u user.Inf
 			names = append(names, "device-code")
 		}
 		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Text: k.Kid}, {Key: "person.device_to_be"}, {At: k.NotAfter}}, Deeds: a.links(u.ID, "", append(names, "device-cancel")...),
+			Cells: []cell{{Text: k.Kid}, {Key: "person.device_to_be"}, {At: k.NotAfter}}, Commands: a.links(u.ID, "", append(names, "device-cancel")...),
 		})
 	} else if takes {
-		t.Deeds = a.links(u.ID, "", "device-init")
+		t.Commands = a.links(u.ID, "", "device-init")
 	}
-	t.Deeds = append(t.Deeds, a.links(u.ID, "", "device-assign")...)
+	t.Commands = append(t.Commands, a.links(u.ID, "", "device-assign")...)
 	return t, nil
 }
 
@@ -333,9 +333,9 @@ func (a *API) personCertificates(ctx context.Context, _ audit.Principal, u user.
 		number, r := strconv.FormatInt(c.ID, 10), visitorOf(ctx).words.certificateRow(c)
 		switch c.Status {
 		case keys.Active:
-			r.Deeds = a.links(u.ID, number, "certificate-hold", "certificate-revoke")
+			r.Commands = a.links(u.ID, number, "certificate-hold", "certificate-revoke")
 		case keys.Hold:
-			r.Deeds = a.links(u.ID, number, "certificate-unhold", "certificate-revoke")
+			r.Commands = a.links(u.ID, number, "certificate-unhold", "certificate-revoke")
 		}
 		t.Rows = append(t.Rows, r)
 	}
@@ -363,8 +363,8 @@ func (a *API) personOperations(ctx context.Context, _ audit.Principal, u user.In
 	for _, o := range list {
 		rest.Afterwards(ctx, o)
 		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Text: o.ID, Code: true}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}, {Text: documentNames(o)}},
-			Deeds: a.links(u.ID, o.ID, "operation-cancel"),
+			Cells:    []cell{{Text: o.ID, Code: true}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}, {Text: documentNames(o)}},
+			Commands: a.links(u.ID, o.ID, "operation-cancel"),
 		})
 	}
 	return t, nil
@@ -427,12 +427,12 @@ func (a *API) personPolicies(ctx context.Context, who audit.Principal, u user.In
 	}
 	for _, p := range []struct {
 		setting policy.Setting
-		deed    string
+		command string
 	}{{access, "policy-access"}, {operation, "policy-operation"}} {
 		if !p.setting.Fixed {
-			t.Deeds = append(t.Deeds, a.links(u.ID, "", p.deed)...)
+			t.Commands = append(t.Commands, a.links(u.ID, "", p.command)...)
 		}
 	}
-	t.Deeds = append(t.Deeds, a.links(u.ID, "", "policy-notification")...)
+	t.Commands = append(t.Commands, a.links(u.ID, "", "policy-notification")...)
 	return t, nil
 }

@@ -31,15 +31,15 @@ func (a *API) services(ctx context.Context, r struct {
 		if i < len(a.Operators.Policies.Rules.TSPServices) {
 			line.Cells[2].Key = "services.configuration"
 		} else if may {
-			line.Deeds = append(line.Deeds, a.deedLink("/operator/services", "", "tsp-remove", s.Name))
+			line.Commands = append(line.Commands, a.commandLink("/operator/services", "", "tsp-remove", s.Name))
 		}
 		if may {
-			line.Deeds = append(line.Deeds, a.deedLink("/operator/services", "", "tsp-check", s.Name))
+			line.Commands = append(line.Commands, a.commandLink("/operator/services", "", "tsp-check", s.Name))
 		}
 		t.Rows = append(t.Rows, line)
 	}
 	if may {
-		t.Deeds = []link{a.deedLink("/operator/services", "", "tsp-add", "")}
+		t.Commands = []link{a.commandLink("/operator/services", "", "tsp-add", "")}
 	}
 	own := table{Title: "services.authorities", Head: []string{"certificate.name", "certificate.suite", "certificate.until"}}
 	issuing, err := a.Operators.Authority.Issuing(ctx)
@@ -93,13 +93,13 @@ func (a *API) tspService(ctx context.Context, name string) (policy.TSPService, e
 	return services[i], nil
 }
 
-func (a *API) serviceDeeds() []deed {
+func (a *API) serviceCommands() []command {
 	policies := a.Operators.Policies
 	about := func(ctx context.Context, o *object) (row, error) {
 		s, err := a.tspService(ctx, o.Of)
 		return row{Cells: []cell{{Text: strings.TrimSpace(s.Name + " " + s.Title)}, {Text: s.URL}}}, err
 	}
-	return []deed{
+	return []command{
 		{name: "tsp-add", adds: true, operation: "AddTSPService", effects: does(effect.None), fields: []field{
 			{name: "service", required: true, hint: "field.hint.service"}, {name: "address", required: true}, {name: "about"}, {name: "class", hint: "field.hint.class"}, {name: "tsa_policy"}, {name: "per_minute", kind: kindNumber},
 		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {

@@ -37,8 +37,8 @@ var (
 
 func personAt(id string) string { return "/operator/people/" + id }
 
-// deed sends the form of a deed, with the name that it asks for.
-func (b *browser) deed(at string, form url.Values) shown {
+// command sends the form of a command, with the name that it asks for.
+func (b *browser) command(at string, form url.Values) shown {
 	b.Helper()
 	p := b.ok(b.get(at))
 	if form == nil {
@@ -53,6 +53,9 @@ func (b *browser) deed(at string, form url.Values) shown {
 	return b.post(b.find(p, formAt)[1], form)
 }
 
+// commandKey is the key of a word of a command, in a page without the word.
+var commandKey = regexp.MustCompile(`[^/]command\.[a-z]`)
+
 // hostileText is an untrusted text that must stay a text.
 const hostileText = `<img src=x onerror=alert(1)>"'&{{.}}`
 
@@ -61,7 +64,7 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	b := operator(w, w.Dev.Operator.Login)
-	p := b.ok(b.deed("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org", "<dd>never</dd>")
+	p := b.ok(b.command("/operator/people/new", url.Values{"login": {"anna"}, "phone": {"79160000001"}, "email": {"anna@example.org"}, "group": {"Default"}}), "The person is registered", "anna@example.org", "<dd>never</dd>")
 	at := p.at.Path
 	id := strings.TrimPrefix(at, "/operator/people/")
 	b.ok(b.get("/operator/people?column0=Login&operation0=Like&value0=ann"), `href="`+at+`"`, "<td>never</td>")
@@ -76,52 +79,52 @@ func TestOperator(t *testing.T) {
 	b.is(b.post(at+"/login-external", url.Values{"login": {"other"}, "issuer": {"realsts"}}), 400, "want an identity provider of the list")
 	b.ok(b.get(at), "Login</dt><dd>anna</dd>")
 
-	b.ok(b.deed(at+"/name", url.Values{"name": {hostileText}}), "The name is changed", html.EscapeString(hostileText))
+	b.ok(b.command(at+"/name", url.Values{"name": {hostileText}}), "The name is changed", html.EscapeString(hostileText))
 	if log := w.Command("audit", "--user", id, "--limit", "0", "--json"); strings.Contains(log, "OperatorForm") || !strings.Contains(log, `"operation":"GetUserById"`) {
 		t.Errorf("the audit log has no entry of a form under the name of what it reads:\n%s", log)
 	}
 	b.ok(b.get(at+"/dn"), "Surname", "Position") // in the language of the reader
-	b.ok(b.deed(at+"/dn", url.Values{"dn-11": {hostileText}}), "The name is changed")
-	b.ok(b.deed(at+"/email-confirm?of=anna%40example.org", nil), "The contact is confirmed")
-	b.ok(b.deed(at+"/email-notification?of=anna%40example.org", url.Values{"has": {"true"}}), "gets notifications")
-	b.ok(b.deed(at+"/email-codes?of=anna%40example.org", nil), "gets codes")
-	b.ok(b.deed(at+"/phone-code?of=79160000001", nil), "The code is on its way")
-	b.is(b.deed(at+"/phone-submit?of=79160000001", url.Values{"code": {"000000x"}}), 400, "The code is wrong")
-	b.ok(b.deed(at+"/phone-submit?of=79160000001", url.Values{"code": {w.Code("79160000001")}}), "The contact is confirmed")
-	b.ok(b.deed(at+"/phone-add", url.Values{"phone": {"+7 916 000-00-02"}}), "79160000002")
-	b.is(b.deed(at+"/phone-add", url.Values{"phone": {hostileText}}), 400, "The phone number is not right")
-	b.ok(b.deed(at+"/phone-delete?of=79160000002", nil), "The contact is deleted")
+	b.ok(b.command(at+"/dn", url.Values{"dn-11": {hostileText}}), "The name is changed")
+	b.ok(b.command(at+"/email-confirm?of=anna%40example.org", nil), "The contact is confirmed")
+	b.ok(b.command(at+"/email-notification?of=anna%40example.org", url.Values{"has": {"true"}}), "gets notifications")
+	b.ok(b.command(at+"/email-codes?of=anna%40example.org", nil), "gets codes")
+	b.ok(b.command(at+"/phone-code?of=79160000001", nil), "The code is on its way")
+	b.is(b.command(at+"/phone-submit?of=79160000001", url.Values{"code": {"000000x"}}), 400, "The code is wrong")
+	b.ok(b.command(at+"/phone-submit?of=79160000001", url.Values{"code": {w.Code("79160000001")}}), "The contact is confirmed")
+	b.ok(b.command(at+"/phone-add", url.Values{"phone": {"+7 916 000-00-02"}}), "79160000002")
+	b.is(b.command(at+"/phone-add", url.Values{"phone": {hostileText}}), 400, "The phone number is not right")
+	b.ok(b.command(at+"/phone-delete?of=79160000002", nil), "The contact is deleted")
 
-	b.ok(b.deed(at+"/method-add-password", nil), "The way to sign in is set")
-	b.ok(b.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), "The way to sign in is set", "Code by e-mail")
-	b.ok(b.deed(at+"/method-delete-otpviaemail", nil), "The way to sign in is removed")
-	b.ok(b.deed(at+"/password-email", nil), "The password is changed")
+	b.ok(b.command(at+"/method-add-password", nil), "The way to sign in is set")
+	b.ok(b.command(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), "The way to sign in is set", "Code by e-mail")
+	b.ok(b.command(at+"/method-delete-otpviaemail", nil), "The way to sign in is removed")
+	b.ok(b.command(at+"/password-email", nil), "The password is changed")
 	b.ok(b.get("/operator/messages"), "<td>New password</td>", "<td>The password is reset</td>") // not the names of templates and events
-	printed := b.ok(b.deed(at+"/password-print", url.Values{"format": {"Pdf"}}))
+	printed := b.ok(b.command(at+"/password-print", url.Values{"format": {"Pdf"}}))
 	if !strings.HasPrefix(printed.text, "%PDF") || !strings.HasPrefix(printed.header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("the print form is %v, %.20q", printed.header, printed.text)
 	}
 	for format, begin := range map[string]string{"Word": "PK", "Html": "<!DOCTYPE html>", "Xml": "<?xml"} {
-		if p := b.ok(b.deed(at+"/password-print", url.Values{"format": {format}})); !strings.HasPrefix(p.text, begin) || !strings.HasPrefix(p.header.Get("Content-Disposition"), "attachment") {
+		if p := b.ok(b.command(at+"/password-print", url.Values{"format": {format}})); !strings.HasPrefix(p.text, begin) || !strings.HasPrefix(p.header.Get("Content-Disposition"), "attachment") {
 			t.Errorf("the print form %s is %v, %.20q", format, p.header, p.text)
 		}
 	}
-	b.ok(b.deed(at+"/token-app", nil), "data:image/gif;base64,", "otpauth://")
+	b.ok(b.command(at+"/token-app", nil), "data:image/gif;base64,", "otpauth://")
 	b.ok(b.get("/operator/tokens"), `<td><a href="`+at+`">anna – `)
 	app := b.find(b.get(at), regexp.MustCompile(`href="(`+at+`/token-sync\?of=APP-[A-Z0-9]+)"`))[1]
-	b.is(b.deed(app, url.Values{"first": {"12"}}), 400)
-	b.ok(b.deed(at+"/device-init", url.Values{"phone": {"79160000001"}}), "data:image/gif;base64,")
-	b.ok(b.deed(at+"/device-cancel", nil), "The connection is cancelled")
+	b.is(b.command(app, url.Values{"first": {"12"}}), 400)
+	b.ok(b.command(at+"/device-init", url.Values{"phone": {"79160000001"}}), "data:image/gif;base64,")
+	b.ok(b.command(at+"/device-cancel", nil), "The connection is cancelled")
 
-	b.ok(b.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument", "CreateRequest"}}), "after a confirmation")
+	b.ok(b.command(at+"/policy-operation", url.Values{"actions": {"SignDocument", "CreateRequest"}}), "after a confirmation")
 	p = b.ok(b.get(at + "/policy-operation"))
 	if n := strings.Count(p.text, " checked"); n != 2 {
 		t.Errorf("the form has %d chosen actions, want 2", n)
 	}
-	b.ok(b.deed(at+"/policy-access", url.Values{"actions": {"DeleteCertificate"}}), "denied")
-	b.ok(b.deed(at+"/policy-operation", nil), "The policy is changed")
-	b.is(b.deed(at+"/policy-access", url.Values{"actions": {hostileText}}), 400)
-	b.ok(b.deed(at+"/policy-notification", url.Values{"event-UserPasswordChanged": {"Email"}}), "The policy is changed")
+	b.ok(b.command(at+"/policy-access", url.Values{"actions": {"DeleteCertificate"}}), "denied")
+	b.ok(b.command(at+"/policy-operation", nil), "The policy is changed")
+	b.is(b.command(at+"/policy-access", url.Values{"actions": {hostileText}}), 400)
+	b.ok(b.command(at+"/policy-notification", url.Values{"event-UserPasswordChanged": {"Email"}}), "The policy is changed")
 
 	t.Run("names", func(t *testing.T) {
 		for _, form := range []url.Values{{}, {"confirm_name": {"ann"}}, {"confirm_name": {"аnna"}}, {"confirm_name": {" "}}} { // one has a Cyrillic letter
@@ -139,12 +142,12 @@ func TestOperator(t *testing.T) {
 		b.ok(b.get(demo+"/certificate-revoke?of="+number), "№ "+number+" Demo User", "GOST R 34.10-2012, 512 bit") // and not its number alone
 		serial := b.find(b.get(demo), regexp.MustCompile(`№ `+number+` Demo User</th><td><code>([0-9A-F]+)</code></td><td>[^<]+</td><td>[^<]*:[^<]*</td><td>[^<]*:`))[1]
 		b.ok(b.get(demo+"/certificate-revoke?of="+number), serial)
-		b.ok(b.deed(demo+"/certificate-hold?of="+number, nil), "On hold")
-		b.ok(b.deed(demo+"/certificate-unhold?of="+number, nil), "The hold is lifted")
-		b.ok(b.deed(demo+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}}), "Revoked")
+		b.ok(b.command(demo+"/certificate-hold?of="+number, nil), "On hold")
+		b.ok(b.command(demo+"/certificate-unhold?of="+number, nil), "The hold is lifted")
+		b.ok(b.command(demo+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}}), "Revoked")
 		b.is(b.get(at+"/certificate-revoke?of="+number), 404) // of another user
 		b.is(b.post(at+"/certificate-revoke?of="+number, url.Values{"reason": {"1"}, "confirm_name": {number}}), 404)
-		b.is(b.deed(demo+"/certificate-revoke?of=1", url.Values{"reason": {"77"}}), 400)
+		b.is(b.command(demo+"/certificate-revoke?of=1", url.Values{"reason": {"77"}}), 400)
 		b.is(b.get(demo+"/request-approve?of=1"), 404)
 		b.is(b.post(demo+"/request-approve?of=1", nil), 404)
 		b.is(b.post(demo+"/operation-cancel?of=1", nil), 404, "is not under way")
@@ -162,7 +165,7 @@ func TestOperator(t *testing.T) {
 				if strings.HasPrefix(p.header.Get("Content-Disposition"), "attachment") {
 					continue
 				}
-				if strings.Contains(p.text, "<img src=x") || strings.Contains(p.text, "deed.") && !strings.Contains(p.text, "/deed.") {
+				if strings.Contains(p.text, "<img src=x") || commandKey.MatchString(p.text) {
 					t.Errorf("%s has an untrusted text as its own, or a word is missing:\n%s", to, p.text)
 				}
 			}
@@ -171,19 +174,19 @@ func TestOperator(t *testing.T) {
 			t.Errorf("only %d pages", len(seen))
 		}
 	})
-	p = b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from", "will be locked at the time below", at+"/lock-cancel")
+	p = b.ok(b.command(at+"/lock", url.Values{"delay": {"8"}}), "Locked from", "will be locked at the time below", at+"/lock-cancel")
 	if strings.Contains(p.text, at+"/unlock") {
 		t.Error("who is not locked can be unlocked")
 	}
-	if p := b.ok(b.deed(at+"/lock-cancel", nil), "The lock is cancelled", "may sign in"); strings.Contains(p.text, "Locked from") || strings.Contains(p.text, at+"/lock-cancel") {
+	if p := b.ok(b.command(at+"/lock-cancel", nil), "The lock is cancelled", "may sign in"); strings.Contains(p.text, "Locked from") || strings.Contains(p.text, at+"/lock-cancel") {
 		t.Errorf("the lock is still to come:\n%s", p.text)
 	}
-	b.ok(b.deed(at+"/lock", url.Values{"delay": {"8"}}), "Locked from")
-	b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "The account is locked.")
-	b.ok(b.deed(at+"/unlock", nil), "may sign in")
+	b.ok(b.command(at+"/lock", url.Values{"delay": {"8"}}), "Locked from")
+	b.ok(b.command(at+"/lock", url.Values{"delay": {"0"}}), "The account is locked.")
+	b.ok(b.command(at+"/unlock", nil), "may sign in")
 	b.is(b.post(at+"/lock", url.Values{"delay": {"x"}, "confirm_name": {"anna"}}), 400)
 	b.ok(b.get(at+"/history"), "SetUserLockoutStateEx", "lock=true delay=true 28800")
-	p = b.ok(b.deed(at+"/delete", nil), "The person is deleted")
+	p = b.ok(b.command(at+"/delete", nil), "The person is deleted")
 	if p.at.Path != "/operator/people" {
 		t.Errorf("a deletion leads to %s", p.at)
 	}
@@ -199,14 +202,14 @@ func TestOperatorReach(t *testing.T) {
 	w := tamgatest.StartUMS(t)
 	id, login, phone, _ := w.Register()
 	ours := operator(w, w.Dev.Operator.Login)
-	var deeds []string
+	var commands []string
 	for _, m := range localLink.FindAllStringSubmatch(ours.ok(ours.get(personAt(id))).text, -1) {
 		if to := html.UnescapeString(m[1]); strings.HasPrefix(to, personAt(id)+"/") && !strings.HasSuffix(to, "/history") {
-			deeds = append(deeds, to)
+			commands = append(commands, to)
 		}
 	}
-	if len(deeds) < 30 {
-		t.Fatalf("the record leads to %d deeds", len(deeds))
+	if len(commands) < 30 {
+		t.Fatalf("the record leads to %d commands", len(commands))
 	}
 	foreign := operator(w, tamgatest.Foreign)
 	t.Run("another group", func(t *testing.T) {
@@ -216,7 +219,7 @@ func TestOperatorReach(t *testing.T) {
 		}
 		foreign.is(foreign.get(personAt(id)), 404)
 		foreign.is(foreign.get(personAt(strings.ToUpper(id))), 404)
-		for _, to := range deeds {
+		for _, to := range commands {
 			foreign.is(foreign.get(to), 404)
 			foreign.is(foreign.post(to, url.Values{"confirm_name": {login}, "has": {"true"}, "delay": {"0"}}), 404)
 		}
@@ -261,19 +264,19 @@ func TestOperatorReach(t *testing.T) {
 	})
 }
 
-// TestDeedsReach sends every form of operators as those who may not: whatever leads to it, it is refused.
-func TestDeedsReach(t *testing.T) {
+// TestCommandsReach sends every form of operators as those who may not: whatever leads to it, it is refused.
+func TestCommandsReach(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	id, login, _, _ := w.Register()
 	ours, foreign, plain, anonymous := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.Foreign), newBrowser(t, w.Server), newBrowser(t, w.Server)
 	plain.ok(plain.signIn("/start", tamgatest.Plain, tamgatest.Password))
-	deeds := pages.Deeds(id)
-	if len(deeds[pages.Operator]) < 70 || len(deeds[pages.Administrator]) < 13 {
-		t.Fatalf("only %d and %d deeds", len(deeds[pages.Operator]), len(deeds[pages.Administrator]))
+	commands := pages.Commands(id)
+	if len(commands[pages.Operator]) < 70 || len(commands[pages.Administrator]) < 13 {
+		t.Fatalf("only %d and %d commands", len(commands[pages.Operator]), len(commands[pages.Administrator]))
 	}
 	form := url.Values{"confirm_name": {login}, "delay": {"0"}, "has": {"true"}, "group": {"Default"}, "login": {"forged"}}
-	for right, list := range deeds {
+	for right, list := range commands {
 		for _, at := range list {
 			at += "?of=1"
 			plain.is(plain.get(at), 403)
@@ -338,7 +341,7 @@ func TestOperatorHeld(t *testing.T) {
 	ours, second, foreign := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.TwoGroup), operator(w, tamgatest.Foreign)
 	at := personAt(id)
 	// A change that waits has a page of its own, which leads to the request.
-	p := ours.deed(at+"/password-show", nil)
+	p := ours.command(at+"/password-show", nil)
 	ours.is(p, 400, "<h1>The change waits</h1>", "another operator must approve this")
 	request := regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`)
 	ours.ok(ours.get(ours.find(p, request)[1]), "ResetPassword")
@@ -357,8 +360,8 @@ func TestOperatorHeld(t *testing.T) {
 	if strings.Contains(p.text, "<code>"+strings.TrimPrefix(of, "?of=")) {
 		t.Error("the form of an approval shows an identifier in place of what is approved")
 	}
-	ours.is(ours.deed("/operator/held/held-approve"+of, nil), 403)
-	second.ok(second.deed("/operator/held/held-approve"+of, nil), "The change is approved")
+	ours.is(ours.command("/operator/held/held-approve"+of, nil), 403)
+	second.ok(second.command("/operator/held/held-approve"+of, nil), "The change is approved")
 	if p := second.ok(second.get(held), "held-refuse"); strings.Contains(p.text, "held-approve") {
 		t.Error("a request that is approved can be approved again")
 	}
@@ -369,20 +372,20 @@ func TestOperatorHeld(t *testing.T) {
 		t.Error("a request that is carried out can be decided, or repeated")
 	}
 	password := html.UnescapeString(ours.find(p, regexp.MustCompile(`<p><code>([^<]+)</code></p>`))[1])
-	ours.ok(ours.deed(at+"/method-add-password", nil))
+	ours.ok(ours.command(at+"/method-add-password", nil))
 	if status, _ := w.Grant(login, password); status != 200 {
 		t.Errorf("the new password does not work: %d", status)
 	}
 	// An approver reads in words what the form asks for.
-	p = ours.deed(at+"/lock", url.Values{"delay": {"8"}})
+	p = ours.command(at+"/lock", url.Values{"delay": {"8"}})
 	second.ok(second.get(ours.find(p, request)[1]), "<dt>Action</dt><dd>Lock</dd>", "<dt>When</dt><dd>in 8 hours</dd>", html.EscapeString(`{"delay":["8"]}`))
 	// From now on the user has a factor, and what weakens it waits.
-	ours.ok(ours.deed(at+"/email-confirm?of="+url.QueryEscape(email), nil))
-	ours.is(ours.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), 400, "this takes effect only after a delay")
-	ours.ok(ours.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation") // asks for more
-	ours.is(ours.deed(at+"/policy-operation", nil), 400, "this takes effect only after a delay")
-	ours.is(ours.deed(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "this takes effect only after a delay")
-	ours.ok(ours.deed(at+"/policy-access", url.Values{"actions": {"ChangePin"}}), "denied")
+	ours.ok(ours.command(at+"/email-confirm?of="+url.QueryEscape(email), nil))
+	ours.is(ours.command(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}), 400, "this takes effect only after a delay")
+	ours.ok(ours.command(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation") // asks for more
+	ours.is(ours.command(at+"/policy-operation", nil), 400, "this takes effect only after a delay")
+	ours.is(ours.command(at+"/policy-operation", url.Values{"actions": {"ChangePin"}}), 400, "this takes effect only after a delay")
+	ours.ok(ours.command(at+"/policy-access", url.Values{"actions": {"ChangePin"}}), "denied")
 	// A block of a device has no delay, and the form cannot make a block of what lifts one.
 	ours.is(ours.post(at+"/device-block?of=1", url.Values{"confirm_name": {"1"}, "lock": {"false"}, "Lock": {"false"}}), 400, "another operator must approve this")
 	ours.is(ours.post(at+"/device-unblock?of=1", url.Values{"lock": {"true"}, "Lock": {"true"}}), 400, "this takes effect only after a delay")
@@ -399,18 +402,18 @@ func TestOperatorLock(t *testing.T) {
 	demo := newBrowser(t, w.Server)
 	demo.ok(demo.signIn("/start", w.Dev.User.Login, w.Dev.User.Password), "Your certificates")
 	at := personAt(w.Dev.User.ID)
-	b.ok(b.deed(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation")
-	b.ok(b.deed(at+"/email-add", url.Values{"email": {"demo@example.org"}}))
-	b.ok(b.deed(at+"/email-confirm?of=demo%40example.org", nil))
-	b.ok(b.deed(at+"/email-codes?of=demo%40example.org", nil))
-	b.ok(b.deed(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}))
+	b.ok(b.command(at+"/policy-operation", url.Values{"actions": {"SignDocument"}}), "after a confirmation")
+	b.ok(b.command(at+"/email-add", url.Values{"email": {"demo@example.org"}}))
+	b.ok(b.command(at+"/email-confirm?of=demo%40example.org", nil))
+	b.ok(b.command(at+"/email-codes?of=demo%40example.org", nil))
+	b.ok(b.command(at+"/method-add-otpviaemail", url.Values{"level": {"1"}}))
 	demo = newBrowser(t, w.Server)
 	demo.ok(demo.signIn("/start", w.Dev.User.Login, w.Dev.User.Password), "Your certificates")
 	file := file{"file", hostileText + ".txt", "text"}
 	demo.ok(demo.upload("/sign", map[string]string{"certificate": "1"}, file))
 	b.ok(b.get(at), "Waits for confirmation", html.EscapeString("onerror"))
 	b.ok(b.get(at+"/lock"), "1 operation under way is cancelled")
-	b.ok(b.deed(at+"/lock", url.Values{"delay": {"0"}}), "locked")
+	b.ok(b.command(at+"/lock", url.Values{"delay": {"0"}}), "locked")
 	if p := b.ok(b.get(at)); strings.Contains(p.text, "Waits for confirmation") || strings.Contains(p.text, "<img src=x") {
 		t.Errorf("the operation of a locked user still waits:\n%s", p.text)
 	}
@@ -426,8 +429,8 @@ func TestInstallationPages(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t)
 	b := operator(w, w.Dev.Operator.Login)
-	b.ok(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}, "about": {hostileText}}), "The group is added", "Sales", html.EscapeString(hostileText))
-	b.ok(b.deed("/operator/groups/group-access?of=Sales", url.Values{"actions": {"ChangePin"}, "fixed": {"true"}}), "The policy is changed")
+	b.ok(b.command("/operator/groups/group-add", url.Values{"group": {"Sales"}, "about": {hostileText}}), "The group is added", "Sales", html.EscapeString(hostileText))
+	b.ok(b.command("/operator/groups/group-access?of=Sales", url.Values{"actions": {"ChangePin"}, "fixed": {"true"}}), "The policy is changed")
 	b.ok(b.get("/operator/groups/group-access?of=Sales"), `<option value="true" selected>`, `value="ChangePin" checked`) // as it was set
 	sales := regexp.MustCompile(`(?s)<th scope="row">Sales</th>.*?</tr>`)
 	if line := b.find(b.get("/operator/groups"), sales)[0]; !strings.Contains(line, `badge">Denied actions</span>`) || !strings.Contains(line, "group-clear") || strings.Contains(line, "general rules") {
@@ -435,19 +438,19 @@ func TestInstallationPages(t *testing.T) {
 	}
 	b.is(b.get("/operator/groups/group-access?of=Nothing"), 404)
 	b.is(b.post("/operator/groups/group-access?of=Nothing", url.Values{"actions": {"ChangePin"}}), 404)
-	b.is(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
-	b.ok(b.deed("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"access"}}), "The policy is removed")
+	b.is(b.command("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"x"}}), 400)
+	b.ok(b.command("/operator/groups/group-clear?of=Sales", url.Values{"kind": {"access"}}), "The policy is removed")
 	if line := b.find(b.get("/operator/groups"), sales)[0]; !strings.Contains(line, "general rules apply") || strings.Contains(line, "group-clear") {
 		t.Errorf("the list does not say that the group has no policy: %s", line)
 	}
-	b.is(b.deed("/operator/groups/group-add", url.Values{"group": {"Sales"}}), 400, "exists already")
+	b.is(b.command("/operator/groups/group-add", url.Values{"group": {"Sales"}}), 400, "exists already")
 	b.is(b.get("/operator/groups/group-clear?of=Sales"), 404, "The group has no policy of its own")
-	b.ok(b.deed("/operator/groups/group-rename?of=Sales", url.Values{"group": {"Trade"}}), "The group has another name", `<th scope="row">Trade</th>`)
+	b.ok(b.command("/operator/groups/group-rename?of=Sales", url.Values{"group": {"Trade"}}), "The group has another name", `<th scope="row">Trade</th>`)
 	b.is(b.get("/operator/groups/group-rename?of=Sales"), 404)
-	b.is(b.deed("/operator/groups/group-rename?of=Trade", url.Values{"group": {"Default"}}), 400, "exists already")
-	b.is(b.deed("/operator/groups/group-delete?of=Default", nil), 400, "has users or operators")
+	b.is(b.command("/operator/groups/group-rename?of=Trade", url.Values{"group": {"Default"}}), 400, "exists already")
+	b.is(b.command("/operator/groups/group-delete?of=Default", nil), 400, "has users or operators")
 	b.is(b.post("/operator/groups/group-delete?of=Trade", url.Values{"confirm_name": {"Sales"}}), 400, "type Trade to confirm")
-	if p := b.ok(b.deed("/operator/groups/group-delete?of=Trade", nil), "The group is deleted"); strings.Contains(p.text, "Trade") {
+	if p := b.ok(b.command("/operator/groups/group-delete?of=Trade", nil), "The group is deleted"); strings.Contains(p.text, "Trade") {
 		t.Error("the list has a group that was deleted")
 	}
 	p := b.ok(b.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}), "new in the stock", "<code>1</code>")
@@ -455,30 +458,30 @@ func TestInstallationPages(t *testing.T) {
 	b.is(b.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,secretzz\n"}), 400, "line 2 (H-1): the secret: want it in the form")
 	b.is(b.upload("/operator/tokens/token-import", map[string]string{"tokens": "<KeyContainer/>", "key": "zz"}), 400)
 	b.ok(b.get("/operator/tokens?free=yes"), "H-1", "in stock")
-	b.ok(b.deed("/operator/tokens/token-discard?of=H-1", nil), "The token is deleted")
-	p = b.ok(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"https://hooks.example.org/a"}, "events": {"UserPasswordChanged"}}), "whsec_")
+	b.ok(b.command("/operator/tokens/token-discard?of=H-1", nil), "The token is deleted")
+	p = b.ok(b.command("/operator/webhooks/webhook-add", url.Values{"address": {"https://hooks.example.org/a"}, "events": {"UserPasswordChanged"}}), "whsec_")
 	p = b.ok(b.get("/operator/webhooks"), "hooks.example.org", "The password is changed")
 	if strings.Contains(p.text, "whsec_") {
 		t.Error("the secret of a webhook is shown again")
 	}
 	remove := b.find(p, regexp.MustCompile(`href="(/operator/webhooks/webhook-remove[^"]+)"`))[1]
 	b.ok(b.get(remove), "To confirm, type <code>https://hooks.example.org/a</code>")
-	b.ok(b.deed(remove, nil), "The system is removed")
+	b.ok(b.command(remove, nil), "The system is removed")
 	b.is(b.get(remove), 404, "no such subscription")
-	b.is(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {"http://127.0.0.1/"}}), 400)
-	b.ok(b.deed("/operator/services/tsp-add", url.Values{"service": {"own"}, "address": {w.Dev.TSPURL + "2"}}), "The service is registered", "own")
-	b.ok(b.deed("/operator/services/tsp-check?of=own", nil), "look here", "The service gave no time stamp.")
+	b.is(b.command("/operator/webhooks/webhook-add", url.Values{"address": {"http://127.0.0.1/"}}), 400)
+	b.ok(b.command("/operator/services/tsp-add", url.Values{"service": {"own"}, "address": {w.Dev.TSPURL + "2"}}), "The service is registered", "own")
+	b.ok(b.command("/operator/services/tsp-check?of=own", nil), "look here", "The service gave no time stamp.")
 	ru := operator(w, w.Dev.Operator.Login)
 	ru.header.Set("Accept-Language", "ru")
 	ru.is(ru.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-2,HOTP,31\nH-3,x,31\n"}), 400, "Файл не читается: строка 2 (H-2): байтов в секрете – 1, нужно от", "строка 3 (H-3): нужен тип HOTP или TOTP")
-	ru.ok(ru.deed("/operator/services/tsp-check?of=own", nil), "Штамп времени от службы не получен.", "Служба ответила кодом HTTP 405.")
+	ru.ok(ru.command("/operator/services/tsp-check?of=own", nil), "Штамп времени от службы не получен.", "Служба ответила кодом HTTP 405.")
 	tsp, err := url.Parse(w.Dev.TSPURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.ok(b.get("/operator/services"), ">time stamps</th><td>"+tsp.Host+"</td><td>2 failures in a row. <span class=\"detail\">")
 	ru.ok(ru.get("/operator/services"), "2 ошибки подряд. <span class=\"detail\">Служба ответила кодом HTTP 405.")
-	b.ok(b.deed("/operator/services/tsp-remove?of=own", nil), "The service is removed")
+	b.ok(b.command("/operator/services/tsp-remove?of=own", nil), "The service is removed")
 	b.is(b.get("/operator/services/tsp-check?of=none"), 404, "There is no registered service of this name.<")
 	for who, want := range map[*browser][]string{
 		b:  {"Version", "SQLite", "a directory", "in step", "this one", "Request to sign</th><td>2\u00a0GiB</td><td><code>limits.signing_request</code>", "30\u00a0min"},
@@ -500,8 +503,8 @@ func TestInstallationPages(t *testing.T) {
 
 	t.Run("audit", func(t *testing.T) {
 		b.is(b.get("/operator/people?column0=Login&operation0=Equal&value0="+url.QueryEscape("=1+1")), 200)
-		b.ok(b.deed(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"79160000009"}}))
-		b.is(b.deed(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"=HYPERLINK(\"x\")"}}), 400)
+		b.ok(b.command(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"79160000009"}}))
+		b.is(b.command(personAt(w.Dev.User.ID)+"/phone-add", url.Values{"phone": {"=HYPERLINK(\"x\")"}}), 400)
 		entry := regexp.MustCompile(`<th scope="row">\d+ \w+ \d{4} \d\d:\d\d:\d\d UTC</th><td><a href="/operator/people/([^"]+)">([^<]+)</a></td><td>[^<]*<code class="detail">SignedIn`)
 		if m := b.find(b.ok(b.get("/operator/audit?operation=SignedIn")), entry); m[2] != w.Dev.Operator.Login {
 			t.Errorf("the entry of a new session has the caller %s", m)
@@ -677,7 +680,7 @@ func TestOperatorRequests(t *testing.T) {
 	w := tamgatest.StartUMS(t, "--set", "certificates.approval=operator")
 	b, foreign := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.Foreign)
 	list := regexp.MustCompile(`href="(/operator/people/[^"]+/request-(?:approve|reject)\?of=[0-9]+&amp;from=requests)"`)
-	for _, c := range []struct{ deed, done, state string }{{"request-approve", "The request is approved", "approved"}, {"request-reject", "The request is refused", "refused"}} {
+	for _, c := range []struct{ command, done, state string }{{"request-approve", "The request is approved", "approved"}, {"request-reject", "The request is refused", "refused"}} {
 		if status, body := w.Call("POST", "/api/requests", w.Token(), map[string]any{"AuthorityId": 1, "DistinguishedName": map[string]string{"2.5.4.3": hostileText, "2.5.4.12": "Head of sales"}}); status != 200 {
 			t.Fatalf("%d %s", status, body)
 		}
@@ -693,7 +696,7 @@ func TestOperatorRequests(t *testing.T) {
 			t.Error("an operator of another group sees the request")
 		}
 		for _, l := range links {
-			if to := html.UnescapeString(l[1]); strings.Contains(to, c.deed) {
+			if to := html.UnescapeString(l[1]); strings.Contains(to, c.command) {
 				foreign.is(foreign.post(to, nil), 404)
 				// The operator sees all that is certified, and what is not what the record says.
 				p := b.ok(b.get(to), "T=Head of sales", "What differs from the record", `<th scope="row">CN</th><td><code>`+html.EscapeString(hostileText)+`</code></td><td><code>demo</code></td>`,
@@ -701,9 +704,9 @@ func TestOperatorRequests(t *testing.T) {
 				if at := b.find(p, formAt)[1]; strings.Contains(at, "from") {
 					t.Errorf("the list to go back to makes another request of the same: %s", at)
 				}
-				b.ok(b.deed(to, nil), c.done, "No request waits") // back in the list
+				b.ok(b.command(to, nil), c.done, "No request waits") // back in the list
 				b.ok(b.get(to), "· "+c.state)
-				b.is(b.deed(to, nil), 400, "decided already")
+				b.is(b.command(to, nil), 400, "decided already")
 			}
 		}
 	}

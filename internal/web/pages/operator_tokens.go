@@ -47,10 +47,10 @@ func (a *API) tokens(ctx context.Context, r struct {
 		}
 		line := row{Cells: []cell{{Text: x.Serial}, {Key: "token.kind." + strings.ToLower(string(x.Type))}, owner, state, {At: x.CreatedAt}}}
 		if x.UserID != "" && owner.Text != x.UserID { // a person whom the operator reaches
-			line.Deeds = a.linksFrom("tokens", x.UserID, x.Serial, "token-sync")
+			line.Commands = a.linksFrom("tokens", x.UserID, x.Serial, "token-sync")
 		}
 		for _, n := range names {
-			line.Deeds = append(line.Deeds, a.deedLink("/operator/tokens", "", n, x.Serial))
+			line.Commands = append(line.Commands, a.commandLink("/operator/tokens", "", n, x.Serial))
 		}
 		t.Rows = append(t.Rows, line)
 	}
@@ -58,11 +58,11 @@ func (a *API) tokens(ctx context.Context, r struct {
 		t.Next = "/operator/tokens?" + url.Values{"free": {r.Free}, "after": {list[len(list)-1].Serial}}.Encode()
 	}
 	t.Filters = []tab{{Address: "/operator/tokens", Key: "tokens.all", Here: r.Free == ""}, {Address: "/operator/tokens?free=yes", Key: "tokens.only_free", Here: r.Free != ""}}
-	t.Deeds = []link{a.deedLink("/operator/tokens", "", "token-import", "")}
+	t.Commands = []link{a.commandLink("/operator/tokens", "", "token-import", "")}
 	return a.office(ctx, "sections", "tokens.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
-func (a *API) tokenDeeds() []deed {
+func (a *API) tokenCommands() []command {
 	service := a.Operators.OneTime
 	about := func(ctx context.Context, o *object) (row, error) {
 		token, found, err := service.TokenNumbered(ctx, o.Of)
@@ -71,7 +71,7 @@ func (a *API) tokenDeeds() []deed {
 		}
 		return row{Cells: []cell{visitorOf(ctx).words.tokenCell(token)}}, err
 	}
-	return []deed{
+	return []command{
 		{name: "token-import", adds: true, operation: "ImportTokens", effects: does(effect.None), fields: []field{
 			{name: "file", kind: kindFile, hint: "field.hint.tokens"}, {name: "tokens", kind: kindArea}, {name: "password", kind: kindSecret}, {name: "key", kind: kindSecret, hint: "field.hint.key"},
 		}, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {

@@ -114,38 +114,38 @@ func TestTokenSync(t *testing.T) {
 			b.is(b.post(sync, pair(0, 1)), 404, "The person does not have the token")
 			form := pair(0, 1)
 			form.Set("serial", serial)
-			b.ok(b.deed(at+"/token-set", form), "The token is assigned")
+			b.ok(b.command(at+"/token-set", form), "The token is assigned")
 			b.ok(b.get(sync), serial+" – ", `name="second" type="text" value="" maxlength="1024" autocomplete="off" required`)
 
-			b.ok(b.deed(sync, pair(40, 41)), done)
-			b.is(b.deed(sync, pair(40, 41)), 400, wrong) // they were used
-			b.is(b.deed(sync, pair(20, 21)), 400, wrong) // older ones
-			b.is(b.deed(sync, pair(52, 51)), 400, wrong)
-			b.is(b.deed(sync, pair(51, 53)), 400, wrong)
-			b.ok(b.deed(sync, pair(50, 51)), done) // after four wrong ones
-			b.is(b.deed(sync, pair(1<<20, 1<<20+1)), 400, wrong)
-			b.is(b.deed(sync, url.Values{"first": {key.Code(now + 60)}}), 400, "want two codes in a row")
-			b.is(b.deed(sync, url.Values{"first": {hostileText}, "second": {strings.Repeat("1", 1000)}}), 400, wrong)
+			b.ok(b.command(sync, pair(40, 41)), done)
+			b.is(b.command(sync, pair(40, 41)), 400, wrong) // they were used
+			b.is(b.command(sync, pair(20, 21)), 400, wrong) // older ones
+			b.is(b.command(sync, pair(52, 51)), 400, wrong)
+			b.is(b.command(sync, pair(51, 53)), 400, wrong)
+			b.ok(b.command(sync, pair(50, 51)), done) // after four wrong ones
+			b.is(b.command(sync, pair(1<<20, 1<<20+1)), 400, wrong)
+			b.is(b.command(sync, url.Values{"first": {key.Code(now + 60)}}), 400, "want two codes in a row")
+			b.is(b.command(sync, url.Values{"first": {hostileText}, "second": {strings.Repeat("1", 1000)}}), 400, wrong)
 			b.is(b.post(at+"/token-sync?of=X-1", pair(60, 61)), 404, "The person does not have the token")
 
 			// The list of tokens leads to the form, and the form back to the list.
 			from := sync + "&from=tokens"
 			b.ok(b.get("/operator/tokens"), `<a href="`+strings.ReplaceAll(from, "&", "&amp;")+`">Synchronise</a>`, login)
-			p := b.ok(b.deed(from, pair(60, 61)), done)
+			p := b.ok(b.command(from, pair(60, 61)), done)
 			if p.at.Path != "/operator/tokens" {
 				t.Errorf("the form leads to %s", p.at)
 			}
 
 			// Wrong pairs lock the token, for right ones too, until it is unlocked.
 			for range 5 {
-				b.is(b.deed(sync, pair(60, 61)), 400, wrong)
+				b.is(b.command(sync, pair(60, 61)), 400, wrong)
 			}
-			b.is(b.deed(sync, pair(70, 71)), 400, "Too many wrong codes of this token")
-			ru.is(ru.deed(sync, pair(70, 71)), 400, "пока оператор не разблокирует токен")
-			b.ok(b.deed("/operator/tokens/token-unlock?of="+serial, nil), "The token is unlocked")
-			ru.is(ru.deed(sync, pair(60, 61)), 400, "идут на токене не подряд")
-			b.ok(b.deed(sync, pair(70, 71)), done)
-			b.ok(b.deed(at+"/token-remove?of="+serial, nil))
+			b.is(b.command(sync, pair(70, 71)), 400, "Too many wrong codes of this token")
+			ru.is(ru.command(sync, pair(70, 71)), 400, "пока оператор не разблокирует токен")
+			b.ok(b.command("/operator/tokens/token-unlock?of="+serial, nil), "The token is unlocked")
+			ru.is(ru.command(sync, pair(60, 61)), 400, "идут на токене не подряд")
+			b.ok(b.command(sync, pair(70, 71)), done)
+			b.ok(b.command(at+"/token-remove?of="+serial, nil))
 			b.is(b.get(at+"/token-remove?of="+serial), 404, "The person does not have the token")
 		})
 	}

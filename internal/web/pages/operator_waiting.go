@@ -32,7 +32,7 @@ func (a *API) requestRow(q *keys.Request, from string) row {
 		{At: q.CreatedAt}, {Key: "requests.status." + q.Status.String()},
 	}}
 	if q.Status == keys.Pending {
-		r.Deeds = a.linksFrom(from, q.UserID, number, "request-approve", "request-reject")
+		r.Commands = a.linksFrom(from, q.UserID, number, "request-approve", "request-reject")
 	}
 	return r
 }
@@ -83,8 +83,8 @@ func (a *API) underWay(ctx context.Context, r struct {
 	t := table{Title: "operations.title", Head: []string{"person.title", "signed.operation", "operations.action", "certificate.state", "person.begun"}, Empty: "operations.none"}
 	for _, o := range list {
 		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Text: cmp.Or(o.Login, o.DisplayName, o.UserID), Address: personAt(o.UserID)}, {Text: o.ID, Code: true}, {Key: "action." + o.Action}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}},
-			Deeds: a.linksFrom("operations", o.UserID, o.ID, "operation-cancel"),
+			Cells:    []cell{{Text: cmp.Or(o.Login, o.DisplayName, o.UserID), Address: personAt(o.UserID)}, {Text: o.ID, Code: true}, {Key: "action." + o.Action}, {Key: "operation." + string(o.State)}, {At: o.CreatedAt}},
+			Commands: a.linksFrom("operations", o.UserID, o.ID, "operation-cancel"),
 		})
 	}
 	if len(list) == pageRows {
@@ -204,26 +204,26 @@ func (a *API) heldRequest(ctx context.Context, r struct {
 	t.Rows = append(t.Rows, fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}))
 	open := h.State == held.Waiting || h.State == held.Approved
 	if h.Requester != who.UserID && h.Approval && h.State == held.Waiting {
-		t.Deeds = append(t.Deeds, a.deedLink("/operator/held", "", "held-approve", h.ID))
+		t.Commands = append(t.Commands, a.commandLink("/operator/held", "", "held-approve", h.ID))
 	}
 	if open {
-		t.Deeds = append(t.Deeds, a.deedLink("/operator/held", "", "held-refuse", h.ID))
+		t.Commands = append(t.Commands, a.commandLink("/operator/held", "", "held-refuse", h.ID))
 	}
 	// The form of a request that was made on a page is at the address that it was sent to.
 	if open && onPage && h.Requester == who.UserID {
-		t.Deeds = append(t.Deeds, link{heldAgain(call.Target, h.ID), "held.again"})
+		t.Commands = append(t.Commands, link{heldAgain(call.Target, h.ID), "held.again"})
 	}
 	return a.office(ctx, "sections", "held.title", "", sections{Tables: []table{t}}), nil
 }
 
-// heldForm says in words what the form of a deed asks for: the deed, what it is done to, and the
+// heldForm says in words what the form of a command asks for: the command, what it is done to, and the
 // fields as the form calls them. A field without words is in the exact request only.
 func (a *API) heldForm(ctx context.Context, call *held.Call) []row {
 	target, err := url.Parse(call.Target)
 	if err != nil {
 		return nil
 	}
-	d, of := a.deedsByName[path.Base(target.Path)], target.Query().Get("of")
+	d, of := a.commandsByName[path.Base(target.Path)], target.Query().Get("of")
 	if d == nil {
 		return nil
 	}
@@ -290,9 +290,9 @@ func heldAnswers(call *held.Call) rest.Form {
 	return form
 }
 
-// fillHeld fills in the form of a deed as the person sent it in a request that waits, so that it
+// fillHeld fills in the form of a command as the person sent it in a request that waits, so that it
 // can be sent again unchanged.
-func (a *API) fillHeld(ctx context.Context, d *deed, asked *view, id string) error {
+func (a *API) fillHeld(ctx context.Context, d *command, asked *view, id string) error {
 	h, call, err := a.Operators.Held.Read(ctx, rest.Caller(ctx), id)
 	if err != nil {
 		return err
@@ -316,7 +316,7 @@ func waitsView(v *visitor, h *held.Request) view {
 	return view{template: "operator/waits", title: "held.waits.title", content: waitingView{sentence, "/operator/held/" + h.ID, back(v)}}
 }
 
-func (a *API) heldDeeds() []deed {
+func (a *API) heldCommands() []command {
 	decide := func(approve bool) func(context.Context, *object, rest.Form) (*made, error) {
 		return func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Detail(ctx, "request "+o.Of)
@@ -324,7 +324,7 @@ func (a *API) heldDeeds() []deed {
 			return nil, err
 		}
 	}
-	return []deed{
+	return []command{
 		{name: "held-approve", operation: "GiveApproval", effects: does(effect.None), do: decide(true)},
 		{name: "held-refuse", operation: "RefuseApproval", effects: does(effect.None), do: decide(false)},
 	}

@@ -27,11 +27,11 @@ func (a *API) webhooks(ctx context.Context, r struct {
 	w := visitorOf(ctx).words
 	for _, s := range list {
 		t.Rows = append(t.Rows, row{
-			Cells: []cell{{Text: s.URL, Address: webhookAt(s.ID)}, w.eventsCell(s.Events), webhookState(&s), {At: s.CreatedAt}},
-			Deeds: a.webhookLinks(&s),
+			Cells:    []cell{{Text: s.URL, Address: webhookAt(s.ID)}, w.eventsCell(s.Events), webhookState(&s), {At: s.CreatedAt}},
+			Commands: a.webhookLinks(&s),
 		})
 	}
-	t.Deeds = []link{a.deedLink("/operator/webhooks", "", "webhook-add", "")}
+	t.Commands = []link{a.commandLink("/operator/webhooks", "", "webhook-add", "")}
 	return a.office(ctx, "sections", "webhooks.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
@@ -44,7 +44,7 @@ func (a *API) webhookLinks(s *notify.Subscription) (links []link) {
 		names = []string{"webhook-resume", "webhook-change", "webhook-remove"}
 	}
 	for _, n := range names {
-		links = append(links, a.deedLink("/operator/webhooks", "", n, s.ID))
+		links = append(links, a.commandLink("/operator/webhooks", "", n, s.ID))
 	}
 	return links
 }
@@ -88,7 +88,7 @@ func (a *API) webhook(ctx context.Context, r struct {
 		return view{}, err
 	}
 	w := visitorOf(ctx).words
-	facts := table{Title: "webhooks.settings", Facts: true, Deeds: a.webhookLinks(&s), Rows: []row{
+	facts := table{Title: "webhooks.settings", Facts: true, Commands: a.webhookLinks(&s), Rows: []row{
 		fact("webhooks.address", cell{Text: s.URL}), fact("webhooks.events", w.eventsCell(s.Events)), fact("certificate.state", webhookState(&s)),
 		fact("webhooks.added", cell{At: s.CreatedAt}), fact("webhooks.waiting", cell{Text: atMost(len(waiting), pageRows)}), fact("webhooks.id", cell{Text: s.ID, Code: true}),
 	}}
@@ -104,7 +104,7 @@ func (a *API) webhook(ctx context.Context, r struct {
 			{At: m.CreatedAt, Exact: true}, {Text: w.messageName(m.Subject)}, {Key: "messages.state." + string(m.State), Bad: m.State == notify.Dead}, {Text: strconv.Itoa(m.Attempts)}, {Detail: m.Error},
 		}}
 		if m.State == notify.Dead {
-			line.Deeds = []link{a.deedLink("/operator/messages", "", "message-again", m.ID)}
+			line.Commands = []link{a.commandLink("/operator/messages", "", "message-again", m.ID)}
 		}
 		deliveries.Rows = append(deliveries.Rows, line)
 	}
@@ -142,9 +142,9 @@ func webhookField(ctx context.Context, _ *object) ([]field, error) {
 	return []field{f}, nil
 }
 
-func (a *API) webhookDeeds() []deed {
+func (a *API) webhookCommands() []command {
 	webhooks := a.Operators.Webhooks
-	return []deed{
+	return []command{
 		{name: "webhook-add", adds: true, operation: "AddWebhook", effects: does(effect.None), fields: []field{{name: "address", required: true}}, more: webhookField, do: func(ctx context.Context, _ *object, f rest.Form) (*made, error) {
 			s, secret, err := a.Operators.Webhooks.Add(ctx, f.Get("address"), f["events"])
 			if err != nil {

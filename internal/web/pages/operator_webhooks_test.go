@@ -34,21 +34,21 @@ func TestWebhookPages(t *testing.T) {
 	w := tamgatest.StartUMS(t, "--set", "messages.attempts=1", "--set", "webhooks.allow_networks=[127.0.0.1]", "--set", "webhooks.plain_http=true")
 	b, ru := operator(w, w.Dev.Operator.Login), operator(w, w.Dev.Operator.Login)
 	ru.header.Set("Accept-Language", "ru")
-	b.ok(b.deed("/operator/webhooks/webhook-add", url.Values{"address": {system.URL + "/a"}}), "whsec_")
+	b.ok(b.command("/operator/webhooks/webhook-add", url.Values{"address": {system.URL + "/a"}}), "whsec_")
 	at := b.find(b.ok(b.get("/operator/webhooks")), regexp.MustCompile(`href="(/operator/webhooks/[0-9a-f-]{36})"`))[1]
 	id := strings.TrimPrefix(at, "/operator/webhooks/")
 	act := func(name string) string { return "/operator/webhooks/webhook-" + name + "?of=" + id }
 	b.ok(b.get(at), system.URL+"/a", "all events", "No message has been sent")
 
 	answer <- 200
-	b.ok(b.deed(act("test"), nil), "The system has taken the message.")
+	b.ok(b.command(act("test"), nil), "The system has taken the message.")
 	if body := <-got; !strings.Contains(body, `"type":"WebhookTest"`) {
 		t.Errorf("the test sends %s", body)
 	}
 	<-answer
 	answer <- 500
-	b.ok(b.deed(act("test"), nil), "The system has not taken the message.", "answered 500")
-	ru.ok(ru.deed(act("test"), nil), "Система не приняла сообщение.", "Система ответила кодом 500")
+	b.ok(b.command(act("test"), nil), "The system has not taken the message.", "answered 500")
+	ru.ok(ru.command(act("test"), nil), "Система не приняла сообщение.", "Система ответила кодом 500")
 	<-got
 	<-got
 
@@ -60,20 +60,20 @@ func TestWebhookPages(t *testing.T) {
 	ru.ok(ru.get(at), "не доставлено", "Система ответила кодом 500, а нужен 2xx.", "message-again")
 
 	b.ok(b.get(act("change")), `value="`+system.URL+`/a"`)
-	p := b.ok(b.deed(act("change"), url.Values{"address": {system.URL + "/b"}, "events": {"UserDeleted"}}), "The webhook is changed", system.URL+"/b")
+	p := b.ok(b.command(act("change"), url.Values{"address": {system.URL + "/b"}, "events": {"UserDeleted"}}), "The webhook is changed", system.URL+"/b")
 	if p.at.Path != at || strings.Contains(p.text, "all events") {
 		t.Errorf("after the change at %s", p.at)
 	}
 	if n := strings.Count(b.ok(b.get(act("change"))).text, " checked"); n != 1 {
 		t.Errorf("the form has %d events, want 1", n)
 	}
-	b.is(b.deed(act("change"), url.Values{"address": {"http://10.0.0.1/"}}), 400, "public internet") // the rules of a new one
-	b.ok(b.deed(act("pause"), nil), "The webhook is off", "Off since", "webhook-resume")
-	b.ok(b.deed(act("test"), nil), "the webhook is switched off")
-	if p := b.ok(b.deed(act("resume"), nil), "The webhook is on", "webhook-pause"); strings.Contains(p.text, "Off since") {
+	b.is(b.command(act("change"), url.Values{"address": {"http://10.0.0.1/"}}), 400, "public internet") // the rules of a new one
+	b.ok(b.command(act("pause"), nil), "The webhook is off", "Off since", "webhook-resume")
+	b.ok(b.command(act("test"), nil), "the webhook is switched off")
+	if p := b.ok(b.command(act("resume"), nil), "The webhook is on", "webhook-pause"); strings.Contains(p.text, "Off since") {
 		t.Error("the webhook is off")
 	}
-	b.ok(b.deed(act("remove"), nil), "The system is removed")
+	b.ok(b.command(act("remove"), nil), "The system is removed")
 	b.is(b.get(at), 404, "no such subscription")
 	log := w.Command("audit", "--limit", "0", "--json")
 	for _, operation := range []string{"TestWebhook", "ChangeWebhook", "PauseWebhook", "ResumeWebhook", "RemoveWebhook", "GetWebhook"} {

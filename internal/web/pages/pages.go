@@ -139,22 +139,22 @@ type API struct {
 	settings Settings
 	Deps
 
-	deedGroups  []deedGroup
-	deedsByName map[string]*deed
-	reference   *openAPI
+	commandGroups  []commandGroup
+	commandsByName map[string]*command
+	reference      *openAPI
 }
 
 // New returns the API. It panics if the description of the interface for operators is wrong.
 func New(s Settings, d Deps) *API {
-	a := &API{settings: s, Deps: d, deedsByName: map[string]*deed{}}
+	a := &API{settings: s, Deps: d, commandsByName: map[string]*command{}}
 	var err error
 	if a.reference, err = readOpenAPI(d.Operators.Description); err != nil {
 		panic(err)
 	}
-	a.deedGroups = a.deeds()
-	for _, g := range a.deedGroups {
+	a.commandGroups = a.commands()
+	for _, g := range a.commandGroups {
 		for i := range g.list {
-			a.deedsByName[g.list[i].name] = &g.list[i]
+			a.commandsByName[g.list[i].name] = &g.list[i]
 		}
 	}
 	return a

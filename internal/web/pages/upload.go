@@ -95,8 +95,8 @@ func (*memory) Close() error { return nil }
 // Sibling implements rest.Sink.
 func (*memory) Sibling() (*memory, error) { return &memory{}, nil }
 
-// readForm reads the form of a deed that takes files. A file becomes the value of its field.
-func (d *deed) readForm(parts rest.Parts, docs *rest.Documents[*memory]) (rest.Form, error) {
+// readForm reads the form of a command that takes files. A file becomes the value of its field.
+func (d *command) readForm(parts rest.Parts, docs *rest.Documents[*memory]) (rest.Form, error) {
 	files := rest.Form{}
 	form, err := readUpload(parts, docs, maxArea, func(name, _ string, content *memory) error {
 		if !slices.ContainsFunc(d.fields, func(f field) bool { return f.name == name && f.kind == kindFile }) {

@@ -27,7 +27,7 @@ import (
 
 // families are the beginnings of keys whose end is a value.
 var families = []string{"certificate.status.", "suite.", "account.object.", "format.", "level.", "operation.", "document.", "verdict.", "verdict.short.", "digest.", "fault.", "unit.", "finding.", "code.", "mend.", "stamp.",
-	"account.done.", "front.done.", "outcome.", "certificates.done.", "devices.done.", "audited.", "channel.", "deed.", "field.", "column.", "comparison.", "action.", "policy.kind.", "rules.", "lack.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
+	"account.done.", "front.done.", "outcome.", "certificates.done.", "devices.done.", "audited.", "channel.", "command.", "field.", "column.", "comparison.", "action.", "policy.kind.", "rules.", "lack.", "method.", "device.state.", "requests.kind.", "requests.status.", "held.state.", "messages.state.", "messages.only.", "messages.template.", "services.source.", "messages.language.",
 	"token.kind.", "check.", "failed.check.", "installation.", "limit.", "delay.", "print.", "reason.", "ends.", "reference.security.", "reference.in.", "reference.tag.", "reference.status.", "reference.answer.", "reference.operation.",
 	"confirm.kind.", "confirm.field.", "confirm.value.", "confirm.way.", "confirm.ask.", "confirm.document.", "request.status.", "request.type."}
 
@@ -307,7 +307,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestSameName compares what a person typed with the name of what a deed ends.
+// TestSameName compares what a person typed with the name of what a command ends.
 func TestSameName(t *testing.T) {
 	for _, c := range []struct {
 		typed, name string
@@ -323,13 +323,13 @@ func TestSameName(t *testing.T) {
 	}
 }
 
-// TestDeedEffects checks that each deed has effects, and none that the operation of the interface with
+// TestCommandEffects checks that each command has effects, and none that the operation of the interface with
 // its name does not have.
-func TestDeedEffects(t *testing.T) {
+func TestCommandEffects(t *testing.T) {
 	deps := Bare()
 	deps.Operators.Passkeys = &passkey.Service{}
 	shared := 0
-	for _, d := range New(Settings{}, deps).deedsByName {
+	for _, d := range New(Settings{}, deps).commandsByName {
 		if d.effects == nil {
 			t.Errorf("%s has no effects", d.name)
 			continue
@@ -341,18 +341,18 @@ func TestDeedEffects(t *testing.T) {
 		}
 	}
 	if shared < 40 {
-		t.Errorf("only %d deeds are operations of the interface with effects", shared)
+		t.Errorf("only %d commands are operations of the interface with effects", shared)
 	}
 }
 
-// TestDeedWords checks that each deed, with its fields, has words.
-func TestDeedWords(t *testing.T) {
+// TestCommandWords checks that each command, with its fields, has words.
+func TestCommandWords(t *testing.T) {
 	a := New(Settings{}, Deps{Operators: OperatorRooms{People: &user.Service{}, Policies: &policy.Editor{}}})
-	if len(a.deedsByName) < 60 {
-		t.Fatalf("only %d deeds", len(a.deedsByName))
+	if len(a.commandsByName) < 60 {
+		t.Fatalf("only %d commands", len(a.commandsByName))
 	}
 	names := map[string]int{}
-	for _, g := range a.deedGroups {
+	for _, g := range a.commandGroups {
 		// The entry of a form in the audit log has the name of a reading operation.
 		if !strings.HasPrefix(g.reads, "Get") && !strings.HasPrefix(g.reads, "List") {
 			t.Errorf("the forms at %s have no operation that reads", g.at)
@@ -360,7 +360,7 @@ func TestDeedWords(t *testing.T) {
 		for i := range g.list {
 			d := &g.list[i]
 			names[d.name]++
-			want := []string{d.titleKey(), "deed.does." + d.wording(), "deed.done." + d.wording()}
+			want := []string{d.titleKey(), "command.does." + d.wording(), "command.done." + d.wording()}
 			for _, f := range d.fields {
 				want = append(want, f.labelKey())
 				for _, o := range f.choices {
@@ -382,7 +382,7 @@ func TestDeedWords(t *testing.T) {
 	}
 	for name, n := range names {
 		if n != 1 {
-			t.Errorf("%d deeds have the name %s", n, name)
+			t.Errorf("%d commands have the name %s", n, name)
 		}
 	}
 }

@@ -27,13 +27,13 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// deeds lists everything that operators do on the pages.
-func (a *API) deeds() []deedGroup {
-	onPeople := slices.Concat(a.accountDeeds(), a.contactDeeds(), a.signInDeeds(), a.deviceDeeds(), a.certificateDeeds(), a.policyDeeds())
-	return slices.Concat([]deedGroup{
-		{at: peopleDeeds, right: Operator, reads: "GetUserById", list: onPeople, object: a.personObject},
-		{at: "/operator/people", right: Operator, reads: "GetPolicy", list: a.registrationDeeds()},
-	}, a.installationDeeds())
+// commands lists everything that operators do on the pages.
+func (a *API) commands() []commandGroup {
+	onPeople := slices.Concat(a.accountCommands(), a.contactCommands(), a.signInCommands(), a.deviceCommands(), a.certificateCommands(), a.policyCommands())
+	return slices.Concat([]commandGroup{
+		{at: peopleCommands, right: Operator, reads: "GetUserById", list: onPeople, object: a.personObject},
+		{at: "/operator/people", right: Operator, reads: "GetPolicy", list: a.registrationCommands()},
+	}, a.installationCommands())
 }
 
 // personObject finds a user within reach.
@@ -54,15 +54,15 @@ func noteOf(u user.Info) string {
 	return note
 }
 
-// silent is a deed without a result to show.
+// silent is a command without a result to show.
 func silent(do func(ctx context.Context, who audit.Principal, o *object, f rest.Form) error) func(context.Context, *object, rest.Form) (*made, error) {
 	return func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 		return nil, do(ctx, rest.Caller(ctx), o, f)
 	}
 }
 
-func (a *API) registrationDeeds() []deed {
-	return []deed{{
+func (a *API) registrationCommands() []command {
+	return []command{{
 		name: "new", adds: true, operation: "RegisterUser", effects: does(effect.GivesAccess),
 		fields: []field{{name: "login"}, {name: "phone", hint: "field.hint.phone"}, {name: "email"}},
 		more: func(ctx context.Context, _ *object) ([]field, error) {
@@ -107,7 +107,7 @@ func groupChoice(groups []string) field {
 	return f
 }
 
-// Keys of what was done, for deeds whose name does not say it: a lock with a delay, and a role that
+// Keys of what was done, for commands whose name does not say it: a lock with a delay, and a role that
 // was taken from a contact.
 const (
 	lockLater = "lock-later"
@@ -117,7 +117,7 @@ const (
 // lockDelays are the delays of a lock that the form offers, in hours.
 var lockDelays = []int{0, 1, 8, 24, 72, 168}
 
-func (a *API) accountDeeds() []deed {
+func (a *API) accountCommands() []command {
 	people := a.Operators.People
 	delays := field{name: "delay", kind: kindChoice, value: "0"}
 	for _, h := range lockDelays {
@@ -127,7 +127,7 @@ func (a *API) accountDeeds() []deed {
 		rest.Detail(ctx, "lock=false delay=false 0")
 		return people.SetLockedEx(ctx, who, o.ID, user.LockOrder{})
 	})
-	return []deed{
+	return []command{
 		{name: "lock", operation: "SetUserLockoutStateEx", effects: does(effect.EndsAccess), fields: []field{delays}, named: true, ends: a.lockEnds, do: func(ctx context.Context, o *object, f rest.Form) (*made, error) {
 			hours, err := strconv.ParseInt(cmp.Or(f.Get("delay"), "0"), 10, 32)
 			if err != nil {
@@ -300,14 +300,14 @@ func nameParts(f rest.Form) map[string]string {
 // printFormats are the print forms of a password.
 var printFormats = []signin.PrintFormat{signin.PDF, signin.Word, signin.HTML, signin.XML}
 
-func (a *API) signInDeeds() []deed {
+func (a *API) signInCommands() []command {
 	identity, tokens := a.Operators.SignIns, a.Operators.OneTime
 	formats := field{name: "format", kind: kindChoice}
 	for _, f := range printFormats {
 		formats.choices = append(formats.choices, pick{Value: string(f), Key: "print." + string(f)})
 	}
-	sent := func(name, operation string, kind contact.Kind) deed {
-		return deed{name: name, operation: operation, effects: does(effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor), possible: func(ctx context.Context, o *object) error {
+	sent := func(name, operation string, kind contact.Kind) command {
+		return command{name: name, operation: operation, effects: does(effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor), possible: func(ctx context.Context, o *object) error {
 			return a.sendable(ctx, o, kind)
 		}, more: func(ctx context.Context, o *object) ([]field, error) {
 			list, err := a.contactsOf(ctx, o.ID, kind)
@@ -334,7 +334,7 @@ func (a *API) signInDeeds() []deed {
 		}
 		return row{Cells: []cell{visitorOf(ctx).words.tokenCell(token)}}, err
 	}
-	list := []deed{
+	list := []command{
 		{name: "password-show", operation: "ResetPassword", effects: does(effect.GivesSecret | effect.AddsFactor | effect.RemovesFactor), do: func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			out, err := identity.ResetPassword(ctx, rest.Caller(ctx), o.ID, signin.Delivery{Show: true})
 			if err != nil || out.Password == "" {
@@ -373,7 +373,7 @@ func (a *API) signInDeeds() []deed {
 		})},
 	}
 	if passkeys := a.Operators.Passkeys; passkeys != nil {
-		list = append(list, deed{name: "passkey-remove", operation: "RemoveUserPasskey", effects: does(effect.RemovesFactor), named: true, about: func(ctx context.Context, o *object) (row, error) {
+		list = append(list, command{name: "passkey-remove", operation: "RemoveUserPasskey", effects: does(effect.RemovesFactor), named: true, about: func(ctx context.Context, o *object) (row, error) {
 			list, err := passkeys.List(ctx, rest.Caller(ctx), o.ID)
 			if err != nil {
 				return row{}, err
@@ -403,7 +403,7 @@ func (a *API) signInDeeds() []deed {
 			}
 			return &n, err
 		}
-		add := deed{name: "method-add-" + m.Route, words: "method-add", title: "method-add-" + m.Route, operation: "SetUserAuthenticationMethod" + m.Operation, effects: &effects{effect.AddsFactor | effect.WeakensPolicy, func(_ context.Context, _, _ string, f rest.Form) (effect.Set, error) {
+		add := command{name: "method-add-" + m.Route, words: "method-add", title: "method-add-" + m.Route, operation: "SetUserAuthenticationMethod" + m.Operation, effects: &effects{effect.AddsFactor | effect.WeakensPolicy, func(_ context.Context, _, _ string, f rest.Form) (effect.Set, error) {
 			at, err := level(f)
 			if m.Weakens(at) {
 				return effect.AddsFactor | effect.WeakensPolicy, err
@@ -426,7 +426,7 @@ func (a *API) signInDeeds() []deed {
 			}
 			add.fields = []field{f}
 		}
-		list = append(list, add, deed{name: "method-delete-" + m.Route, words: "method-delete", operation: "DeleteUserAuthenticationMethod" + m.Operation, effects: does(effect.RemovesFactor), do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
+		list = append(list, add, command{name: "method-delete-" + m.Route, words: "method-delete", operation: "DeleteUserAuthenticationMethod" + m.Operation, effects: does(effect.RemovesFactor), do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return identity.DeleteMethod(ctx, who, o.ID, m.Route)
 		}), named: true, possible: func(ctx context.Context, o *object) error {
 			scheme, err := identity.Scheme(ctx, rest.Caller(ctx), o.ID)
@@ -448,13 +448,13 @@ var reasons = []int{0, 1, 3, 4, 5, 9}
 // reasonHold puts a certificate on hold.
 const reasonHold = 6
 
-func (a *API) certificateDeeds() []deed {
+func (a *API) certificateCommands() []command {
 	service := a.Operators.Keys
 	f := field{name: "reason", kind: kindChoice, value: "0"}
 	for _, r := range reasons {
 		f.choices = append(f.choices, pick{Value: strconv.Itoa(r), Key: "reason." + strconv.Itoa(r)})
 	}
-	// on makes a deed of a call on a certificate of the user.
+	// on makes a command of a call on a certificate of the user.
 	on := func(do func(ctx context.Context, id int64, f rest.Form) error) func(context.Context, *object, rest.Form) (*made, error) {
 		return silent(func(ctx context.Context, _ audit.Principal, o *object, f rest.Form) error {
 			c, err := service.Find(ctx, o.ID, o.Of)
@@ -465,7 +465,7 @@ func (a *API) certificateDeeds() []deed {
 			return do(ctx, c.ID, f)
 		})
 	}
-	// request makes a deed of the decision about a request of the user.
+	// request makes a command of the decision about a request of the user.
 	request := func(decide func(ctx context.Context, id int64) error) func(context.Context, *object, rest.Form) (*made, error) {
 		return silent(func(ctx context.Context, _ audit.Principal, o *object, _ rest.Form) error {
 			q, err := service.Request(ctx, audit.Principal{UserID: o.ID}, o.Of)
@@ -503,7 +503,7 @@ func (a *API) certificateDeeds() []deed {
 		o.differs, err = service.DiffersOf(ctx, q)
 		return r, err
 	}
-	return []deed{
+	return []command{
 		{name: "certificate-revoke", operation: "RevokeCertificate", effects: does(effect.EndsAccess), fields: []field{f}, named: true, about: aboutOne, do: on(func(ctx context.Context, id int64, f rest.Form) error {
 			reason, err := strconv.Atoi(f.Get("reason"))
 			if err != nil || !slices.Contains(reasons, reason) {
@@ -538,7 +538,7 @@ func (a *API) aboutOperation(ctx context.Context, o *object) (row, error) {
 	return row{Cells: []cell{{Key: "action." + op.Action}, {Key: "operation." + string(op.State)}, {At: op.CreatedAt}, {Text: documentNames(op)}}}, nil
 }
 
-func (a *API) policyDeeds() []deed {
+func (a *API) policyCommands() []command {
 	policies := a.Operators.Policies
 	// weighed are the effects of a new policy, which a form is read as.
 	weighed := func(kind policy.Kind, read func(f rest.Form) (policy.Setting, error)) *effects {
@@ -551,8 +551,8 @@ func (a *API) policyDeeds() []deed {
 			return weakening(weakens), err
 		}}
 	}
-	actions := func(name, operation string, kind policy.Kind) deed {
-		return deed{
+	actions := func(name, operation string, kind policy.Kind) command {
+		return command{
 			name: name, operation: operation, effects: weighed(kind, readActions),
 			more: func(ctx context.Context, o *object) ([]field, error) {
 				have, err := policies.Get(ctx, rest.Caller(ctx), o.ID, kind)
@@ -567,7 +567,7 @@ func (a *API) policyDeeds() []deed {
 			}),
 		}
 	}
-	return []deed{
+	return []command{
 		actions("policy-access", "SetUserAccessPolicy", policy.Access),
 		actions("policy-operation", "SetUserOperationPolicy", policy.Operation),
 		{

@@ -19,49 +19,49 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// deed is something that operators do. It has a page that says what the deed does and asks
-// for what it needs; the form of the page does it. The words of a deed are deed.NAME, its
-// title, deed.does.NAME, its consequences, and deed.done.NAME. deed.own.NAME says what else it means
+// command is something that operators do. It has a page that says what the command does and asks
+// for what it needs; the form of the page does it. The words of a command are command.NAME, its
+// title, command.does.NAME, its consequences, and command.done.NAME. command.own.NAME says what else it means
 // for an operator who does it to the own account.
-type deed struct {
+type command struct {
 	name  string // last part of the address
 	words string // in place of the name in the keys of the words; "": the name
 	title string // in place of words in the key of the title
-	// operation is the name of the same operation of the interface, or of the command, for
+	// operation is the name of the same operation of the interface, or of the program, for
 	// the audit log, the events, and the rules of requests that wait.
 	operation string
 	fields    []field
 	// more returns fields that depend on the object.
 	more func(ctx context.Context, o *object) ([]field, error)
-	// named asks for the name of the object, because the deed ends something.
+	// named asks for the name of the object, because the command ends something.
 	named bool
-	// adds something new to the installation: the deed is about no object.
+	// adds something new to the installation: the command is about no object.
 	adds bool
 	// about finds and describes the thing in [object.Of], and returns the fault for one that is
-	// missing. A deed on a user without it is about the user alone.
+	// missing. A command on a user without it is about the user alone.
 	about func(ctx context.Context, o *object) (row, error)
-	// possible returns the fault of a deed that cannot be done to the object as it is now.
+	// possible returns the fault of a command that cannot be done to the object as it is now.
 	possible func(ctx context.Context, o *object) error
-	// ends counts what the deed ends.
+	// ends counts what the command ends.
 	ends func(ctx context.Context, o *object) ([]ending, error)
 	// effects are those of the same operation of the interface, for what the form asks for. A
-	// program with a deed without them does not start.
+	// program with a command without them does not start.
 	effects *effects
 	do      func(ctx context.Context, o *object, f rest.Form) (*made, error)
 }
 
-// effects are the effects on people, keys and policies that a deed may have, and those of one form:
-// with the user and the thing that it is about. of reads the form with the function that the deed
+// effects are the effects on people, keys and policies that a command may have, and those of one form:
+// with the user and the thing that it is about. of reads the form with the function that the command
 // itself reads it with.
 type effects struct {
 	possible effect.Set
 	of       func(ctx context.Context, id, of string, f rest.Form) (effect.Set, error) // nil: always all
 }
 
-// does returns the effects of a deed that always has the same.
+// does returns the effects of a command that always has the same.
 func does(e effect.Set) *effects { return &effects{possible: e} }
 
-// made is what a deed made that is shown once. nil: nothing is shown.
+// made is what a command made that is shown once. nil: nothing is shown.
 type made struct {
 	Secret  string       // to copy
 	Text    string       // text of the picture, to copy
@@ -70,7 +70,7 @@ type made struct {
 	Facts   []Fact
 	file    *rest.File // answered in place of a page
 	to      string     // page to go on at; "": that of the object
-	done    string     // in place of the name of the deed in the key of what was done; "": the name
+	done    string     // in place of the name of the command in the key of what was done; "": the name
 }
 
 // ending is something that ends, and how often.
@@ -79,22 +79,22 @@ type ending struct {
 	N   int
 }
 
-// object is what a deed is done to.
+// object is what a command is done to.
 type object struct {
-	ID    string // of the user; "" for deeds that are about none
+	ID    string // of the user; "" for commands that are about none
 	Of    string // what of the user or of the installation, such as a phone or a number
-	Name  string // the name that the person types to confirm a deed
+	Name  string // the name that the person types to confirm a command
 	Note  string // more about the object
 	back  string
-	from  string // name in lists of the list that the deed was asked for from; "": none
-	about []cell // what deed.about returned
+	from  string // name in lists of the list that the command was asked for from; "": none
+	about []cell // what command.about returned
 	// differs are the parts of a name that are not those of the record of the user.
 	differs []keys.Difference
 	// unnamed objects have an identifier in Of that says nothing to people: Note does.
 	unnamed bool
 }
 
-// Shown is what the page of a deed says of what it is done to, besides Note.
+// Shown is what the page of a command says of what it is done to, besides Note.
 func (o *object) Shown() string {
 	if o.unnamed {
 		return ""
@@ -102,7 +102,7 @@ func (o *object) Shown() string {
 	return o.Of
 }
 
-// field is a field of the form of a deed.
+// field is a field of the form of a command.
 type field struct {
 	name     string // in the form; its label is field.NAME
 	label    string // in place of the word, such as the name of a component
@@ -174,12 +174,12 @@ const (
 )
 
 // takesFiles reports whether the form has a field for a file.
-func (d *deed) takesFiles() bool {
+func (d *command) takesFiles() bool {
 	return slices.ContainsFunc(d.fields, func(f field) bool { return f.kind == kindFile })
 }
 
 // long reports whether the form has a field for a long text.
-func (d *deed) long() bool {
+func (d *command) long() bool {
 	return slices.ContainsFunc(d.fields, func(f field) bool { return f.kind == kindArea })
 }
 
@@ -194,13 +194,13 @@ func (w *words) options(list []pick) (shown []option) {
 	return shown
 }
 
-// deedGroup is the deeds of one kind of objects.
-type deedGroup struct {
-	at    string // address that the names of the deeds follow
+// commandGroup is the commands of one kind of objects.
+type commandGroup struct {
+	at    string // address that the names of the commands follow
 	right rest.Right
 	reads string // operation that reads such an object: its form shows the object
-	list  []deed
-	// object finds the object. It returns the fault for one that is missing. nil: all deeds add.
+	list  []command
+	// object finds the object. It returns the fault for one that is missing. nil: all commands add.
 	object func(ctx context.Context, id, of string) (*object, error)
 }
 
@@ -223,7 +223,7 @@ type onThingUpload struct {
 	Body rest.Parts
 }
 
-// onUserPage asks for the form of a deed. Held is a request of the person that waits: the form
+// onUserPage asks for the form of a command. Held is a request of the person that waits: the form
 // is filled in as it was sent.
 type onUserPage struct {
 	ID   string `path:"id"`
@@ -237,11 +237,11 @@ type onThingPage struct {
 	Held string `query:"held"`
 }
 
-// ofUsers reports whether the deeds of the group are done to users.
-func (g *deedGroup) ofUsers() bool { return strings.Contains(g.at, "{id}") }
+// ofUsers reports whether the commands of the group are done to users.
+func (g *commandGroup) ofUsers() bool { return strings.Contains(g.at, "{id}") }
 
-// find finds the object of a deed. The deed leads back to the list from which it was asked for.
-func (g *deedGroup) find(ctx context.Context, d *deed, id, of, from string) (*object, error) {
+// find finds the object of a command. The command leads back to the list from which it was asked for.
+func (g *commandGroup) find(ctx context.Context, d *command, id, of, from string) (*object, error) {
 	if d.adds {
 		return &object{back: g.at}, nil
 	}
@@ -255,8 +255,8 @@ func (g *deedGroup) find(ctx context.Context, d *deed, id, of, from string) (*ob
 	return o, err
 }
 
-// check returns the fault of a deed on something that is missing, or that cannot be done now.
-func (d *deed) check(ctx context.Context, o *object) error {
+// check returns the fault of a command on something that is missing, or that cannot be done now.
+func (d *command) check(ctx context.Context, o *object) error {
 	if d.about != nil {
 		about, err := d.about(ctx, o)
 		if err != nil {
@@ -270,8 +270,8 @@ func (d *deed) check(ctx context.Context, o *object) error {
 	return nil
 }
 
-// deedRoutes returns the two routes of each deed.
-func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
+// commandRoutes returns the two routes of each command.
+func (a *API) commandRoutes(g commandGroup) (routes []rest.Route) {
 	for i := range g.list {
 		d := &g.list[i]
 		ask := func(ctx context.Context, r onUserPage) (view, error) {
@@ -279,7 +279,7 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 			if err != nil {
 				return view{}, err
 			}
-			asked, err := a.askDeed(ctx, d, o)
+			asked, err := a.askCommand(ctx, d, o)
 			if err == nil && r.Held != "" {
 				err = a.fillHeld(ctx, d, &asked, r.Held)
 			}
@@ -290,7 +290,7 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 			if err != nil {
 				return nil, err
 			}
-			return a.doDeed(ctx, d, o, f)
+			return a.doCommand(ctx, d, o, f)
 		}
 		path := " " + g.at + "/" + d.name
 		var get, post rest.Route
@@ -305,7 +305,7 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
 			post = weighed(d, post, func(r onThing) (string, string, rest.Form) { return "", r.Of, r.Body })
 		}
-		if d.takesFiles() { // only deeds of the installation do, and none of them may be held
+		if d.takesFiles() { // only commands of the installation do, and none of them may be held
 			post = rest.HandleDocuments("POST"+path, d.operation, g.right, newMemory, func(ctx context.Context, docs *rest.Documents[*memory], r onThingUpload) (any, error) {
 				f, err := d.readForm(r.Body, docs)
 				if err != nil {
@@ -322,9 +322,9 @@ func (a *API) deedRoutes(g deedGroup) (routes []rest.Route) {
 	return routes
 }
 
-// weighed declares the effects of the route of a deed. Two forms are the same request if they are
+// weighed declares the effects of the route of a command. Two forms are the same request if they are
 // equal in all fields that have an effect.
-func weighed[Req any](d *deed, r rest.Route, form func(Req) (id, of string, f rest.Form)) rest.Route {
+func weighed[Req any](d *command, r rest.Route, form func(Req) (id, of string, f rest.Form)) rest.Route {
 	if d.effects == nil {
 		return r
 	}
@@ -344,32 +344,32 @@ func weighed[Req any](d *deed, r rest.Route, form func(Req) (id, of string, f re
 	})
 }
 
-// Fields of forms without an effect of their own, besides asIsField: the name of what a deed ends, and
+// Fields of forms without an effect of their own, besides asIsField: the name of what a command ends, and
 // the list to go back to.
 const (
 	nameField = "confirm_name"
 	fromField = "from"
 )
 
-// offerAsIs adds the box to the form of a deed.
+// offerAsIs adds the box to the form of a command.
 func (v *view) offerAsIs(w *words, ticked bool) {
 	box := field{name: asIsField, kind: kindMany, choices: []pick{{Value: "yes", Key: "names.as_is"}}}
 	if ticked {
 		box.values = []string{"yes"}
 	}
 	page := v.content.(operatorView)
-	form := page.Page.(deedView)
+	form := page.Page.(commandView)
 	form.Fields = append(form.Fields, box.show(w))
 	page.Page = form
 	v.content = page
 }
 
-// deedView is the page of a deed.
-type deedView struct {
+// commandView is the page of a command.
+type commandView struct {
 	Does  string // key of the consequences
-	Own   string // key of what it means that the deed is done to the reader's own account; "": it is not
-	About []cell // what the deed is done to
-	// Differs is what the deed certifies and the record of the user does not say; nil: nothing.
+	Own   string // key of what it means that the command is done to the reader's own account; "": it is not
+	About []cell // what the command is done to
+	// Differs is what the command certifies and the record of the user does not say; nil: nothing.
 	Differs *table
 	Object  *object
 	Fields  []shownField
@@ -381,7 +381,7 @@ type deedView struct {
 	Back    string
 }
 
-func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
+func (a *API) askCommand(ctx context.Context, d *command, o *object) (view, error) {
 	if err := d.check(ctx, o); err != nil {
 		return view{}, err
 	}
@@ -393,7 +393,7 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 		}
 		fields = append(fields, more...)
 	}
-	v := deedView{Does: "deed.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: visitorOf(ctx).path, From: o.from, Back: o.back, About: o.about}
+	v := commandView{Does: "command.does." + d.wording(), Object: o, Named: d.named, Files: d.takesFiles(), Here: visitorOf(ctx).path, From: o.from, Back: o.back, About: o.about}
 	if len(o.differs) > 0 {
 		v.Differs = &table{Title: "requests.differs", Head: []string{"requests.part", "requests.asked", "requests.registered"}}
 		for _, d := range o.differs {
@@ -401,8 +401,8 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 		}
 	}
 	if o.ID != "" && o.ID == rest.Caller(ctx).UserID {
-		v.Own = "deed.own"
-		if key := "deed.own." + d.wording(); languages[0].texts[key] != "" {
+		v.Own = "command.own"
+		if key := "command.own." + d.wording(); languages[0].texts[key] != "" {
 			v.Own = key
 		}
 	}
@@ -419,7 +419,7 @@ func (a *API) askDeed(ctx context.Context, d *deed, o *object) (view, error) {
 		}
 		v.Ends = slices.DeleteFunc(ends, func(e ending) bool { return e.N == 0 })
 	}
-	return a.office(ctx, "deed", d.titleKey(), "", v), nil
+	return a.office(ctx, "command", d.titleKey(), "", v), nil
 }
 
 // absence returns a cell of a value that may be missing.
@@ -430,10 +430,10 @@ func absence(value string) cell {
 	return cell{Text: value, Code: true}
 }
 
-// fill writes what was typed into the form of a deed. Secrets and codes are typed again, and files
+// fill writes what was typed into the form of a command. Secrets and codes are typed again, and files
 // are chosen again.
-func (v *view) fill(d *deed, f rest.Form) {
-	form := v.content.(operatorView).Page.(deedView)
+func (v *view) fill(d *command, f rest.Form) {
+	form := v.content.(operatorView).Page.(commandView)
 	for i := range form.Fields {
 		x := &form.Fields[i]
 		if x.Kind == kindSecret || x.Kind == kindFile || slices.ContainsFunc(d.fields, func(y field) bool { return y.name == x.Name && y.varying }) {
@@ -446,12 +446,12 @@ func (v *view) fill(d *deed, f rest.Form) {
 	}
 }
 
-// askAgain returns a fault whose page is the form of the deed with what was typed.
-func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err error) error {
+// askAgain returns a fault whose page is the form of the command with what was typed.
+func (a *API) askAgain(ctx context.Context, d *command, o *object, f rest.Form, err error) error {
 	if _, is := fault.As(err); !is {
 		return err
 	}
-	asked, failed := a.askDeed(ctx, d, o)
+	asked, failed := a.askCommand(ctx, d, o)
 	if failed != nil { // the object has gone
 		return err
 	}
@@ -462,7 +462,7 @@ func (a *API) askAgain(ctx context.Context, d *deed, o *object, f rest.Form, err
 	return refusedForm{err, asked}
 }
 
-func (a *API) doDeed(ctx context.Context, d *deed, o *object, f rest.Form) (any, error) {
+func (a *API) doCommand(ctx context.Context, d *command, o *object, f rest.Form) (any, error) {
 	if err := d.check(ctx, o); err != nil {
 		rest.Detail(ctx, o.Of)
 		return nil, err
@@ -503,18 +503,18 @@ func picture(gif []byte) template.URL {
 	return template.URL("data:image/gif;base64," + base64.StdEncoding.EncodeToString(gif))
 }
 
-// wording is the end of the keys of the words of a deed.
-func (d *deed) wording() string { return cmp.Or(d.words, d.name) }
+// wording is the end of the keys of the words of a command.
+func (d *command) wording() string { return cmp.Or(d.words, d.name) }
 
-func (d *deed) titleKey() string { return "deed." + cmp.Or(d.title, d.wording()) }
+func (d *command) titleKey() string { return "command." + cmp.Or(d.title, d.wording()) }
 
-// deedLink returns the link to a deed of a group. id and of may be "".
-func (a *API) deedLink(at, id, name, of string) link {
+// commandLink returns the link to a command of a group. id and of may be "".
+func (a *API) commandLink(at, id, name, of string) link {
 	address := strings.Replace(at, "{id}", url.PathEscape(id), 1) + "/" + name
 	if of != "" {
 		address += "?of=" + url.QueryEscape(of)
 	}
-	return link{address, a.deedsByName[name].titleKey()}
+	return link{address, a.commandsByName[name].titleKey()}
 }
 
 // atMost writes a number of which no more than most were counted.
