@@ -13,7 +13,7 @@ import (
 
 // checkClock returns an error if the clock of this machine is too far from the clock of the
 // database.
-func (r *Rooms) checkClock(context.Context) error { return r.DB.CheckClock(r.Config.ClockOffset) }
+func (s *Services) checkClock(context.Context) error { return s.DB.CheckClock(s.Config.ClockOffset) }
 
 // measureClock registers the difference of the two clocks.
 func measureClock(registry prometheus.Registerer, db *store.DB) {

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestClockOfRooms checks that every room gets the time of the database. Rate limits and
+// TestClockOfServices checks that every service gets the time of the database. Rate limits and
 // the monotonic clock measure durations in this process.
-func TestClockOfRooms(t *testing.T) {
+func TestClockOfServices(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -16,20 +16,20 @@ import (
 // closed watches a service that was restored from a backup until it is released. An open service is
 // never closed again: a restore needs an empty database.
 type closed struct {
-	rooms  *Rooms
-	is     atomic.Bool
-	opened func() // called once, at the release
+	services *Services
+	is       atomic.Bool
+	opened   func() // called once, at the release
 }
 
 // newClosed reads whether the service is closed.
-func (r *Rooms) newClosed(ctx context.Context) (*closed, error) {
-	c := &closed{rooms: r}
-	restored, is, err := store.Restores{DB: r.DB}.Closed(ctx)
+func (s *Services) newClosed(ctx context.Context) (*closed, error) {
+	c := &closed{services: s}
+	restored, is, err := store.Restores{DB: s.DB}.Closed(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if c.is.Store(is); is {
-		r.log.Warn("the service is closed until \"tamga restore release\": it was restored from a backup", "taken_at", restored.At, "restored_at", restored.By)
+		s.log.Warn("the service is closed until \"tamga restore release\": it was restored from a backup", "taken_at", restored.At, "restored_at", restored.By)
 	}
 	return c, nil
 }
@@ -60,12 +60,12 @@ func (c *closed) wait(ctx context.Context) bool {
 			return false
 		case <-tick.C:
 		}
-		_, is, err := store.Restores{DB: c.rooms.DB}.Closed(ctx)
+		_, is, err := store.Restores{DB: c.services.DB}.Closed(ctx)
 		switch {
 		case err != nil:
-			c.rooms.log.Warn("looking whether the service was released", "error", err)
+			c.services.log.Warn("looking whether the service was released", "error", err)
 		case !is:
-			c.rooms.log.Info("the service was released and is open")
+			c.services.log.Info("the service was released and is open")
 			c.is.Store(false)
 			c.opened()
 			return true
@@ -86,8 +86,8 @@ type Unknown struct {
 var ErrOpen = errors.New("the service is open: it was not restored from a backup, or it was released")
 
 // Unknown returns what is unknown of a closed service. lists are revocation lists that were published.
-func (r *Rooms) Unknown(ctx context.Context, lists []*x509gost.RevocationList) (u Unknown, err error) {
-	restores := store.Restores{DB: r.DB}
+func (s *Services) Unknown(ctx context.Context, lists []*x509gost.RevocationList) (u Unknown, err error) {
+	restores := store.Restores{DB: s.DB}
 	restored, is, err := restores.Closed(ctx)
 	if err == nil && !is {
 		err = ErrOpen
@@ -96,14 +96,14 @@ func (r *Rooms) Unknown(ctx context.Context, lists []*x509gost.RevocationList) (
 		return u, err
 	}
 	u.Restored, u.Lists = restored, []authority.Published{}
-	if u.Counts, err = r.DB.Counts(ctx); err != nil {
+	if u.Counts, err = s.DB.Counts(ctx); err != nil {
 		return u, err
 	}
 	if u.Operators, err = restores.Operators(ctx); err != nil {
 		return u, err
 	}
 	for _, list := range lists {
-		p, err := r.Authority.Compare(ctx, list)
+		p, err := s.Authority.Compare(ctx, list)
 		if err != nil {
 			return u, err
 		}
@@ -113,10 +113,10 @@ func (r *Rooms) Unknown(ctx context.Context, lists []*x509gost.RevocationList) (
 }
 
 // Release opens a closed service. Revocations that only the published lists have are recorded first.
-func (r *Rooms) Release(ctx context.Context, u Unknown) error {
-	restores := store.Restores{DB: r.DB}
+func (s *Services) Release(ctx context.Context, u Unknown) error {
+	restores := store.Restores{DB: s.DB}
 	for _, p := range u.Lists {
-		if err := r.Authority.Adopt(ctx, p, restores.RaiseCRLNumber); err != nil {
+		if err := s.Authority.Adopt(ctx, p, restores.RaiseCRLNumber); err != nil {
 			return err
 		}
 	}

@@ -20,10 +20,10 @@ import (
 )
 
 // deviceAPI returns the interface for mobile devices.
-func (r *Rooms) deviceAPI(operations *signing.Operations) *deviceapi.API {
-	c := &r.Config.Devices
+func (s *Services) deviceAPI(operations *signing.Operations) *deviceapi.API {
+	c := &s.Config.Devices
 	return deviceapi.New(deviceapi.Deps{
-		Devices: r.Devices, Confirm: r.Confirm, Documents: confirmedDocuments{operations}, Readable: int64(c.Readable),
+		Devices: s.Devices, Confirm: s.Confirm, Documents: confirmedDocuments{operations}, Readable: int64(c.Readable),
 		Admit: limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now).Admit,
 	})
 }

@@ -218,25 +218,25 @@ type KeyLine struct {
 }
 
 // KeyReport counts what is sealed under which master key.
-func (r *Rooms) KeyReport(ctx context.Context) (*KeyReport, error) {
-	keys := store.MasterKeys{DB: r.DB}
+func (s *Services) KeyReport(ctx context.Context) (*KeyReport, error) {
+	keys := store.MasterKeys{DB: s.DB}
 	known, err := keys.MasterKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	usage, err := vault.UsageOf(ctx, r.ring, store.Sealed{DB: r.DB}, r.software)
+	usage, err := vault.UsageOf(ctx, s.ring, store.Sealed{DB: s.DB}, s.software)
 	if err != nil {
 		return nil, err
 	}
-	report := &KeyReport{Active: r.ring.Active()}
+	report := &KeyReport{Active: s.ring.Active()}
 	lines := map[string]*KeyLine{}
 	line := func(id string) *KeyLine {
 		if lines[id] == nil {
-			lines[id] = &KeyLine{ID: id, InRing: slices.Contains(r.ring.IDs(), id), Records: map[string]int64{}}
+			lines[id] = &KeyLine{ID: id, InRing: slices.Contains(s.ring.IDs(), id), Records: map[string]int64{}}
 		}
 		return lines[id]
 	}
-	for _, id := range r.ring.IDs() {
+	for _, id := range s.ring.IDs() {
 		line(id)
 	}
 	for _, k := range known {
@@ -245,7 +245,7 @@ func (r *Rooms) KeyReport(ctx context.Context) (*KeyReport, error) {
 		if k.SealedAt.IsZero() {
 			continue
 		}
-		l.Needed = k.SealedAt.Add(r.longestSealed())
+		l.Needed = k.SealedAt.Add(s.longestSealed())
 		if l.Documents, err = keys.StoredBefore(ctx, l.Needed); err != nil {
 			return nil, err
 		}
@@ -267,7 +267,7 @@ func (r *Rooms) KeyReport(ctx context.Context) (*KeyReport, error) {
 		return nil, err
 	}
 	for _, p := range all {
-		if r.DB.Now().Sub(p.SeenAt) <= vault.ProcessLife {
+		if s.DB.Now().Sub(p.SeenAt) <= vault.ProcessLife {
 			report.Processes = append(report.Processes, p)
 		}
 	}
@@ -284,22 +284,22 @@ func (b *Base) longestSealed() time.Duration {
 // resealDocuments seals the keys of stored documents anew, of those that may be under another master
 // key than the active one. Documents may be read and deleted meanwhile. A stopped run is continued by
 // the next one.
-func (r *Rooms) resealDocuments(ctx context.Context, total *vault.Resealed, progress func(column string, moved int64)) error {
-	keys := store.MasterKeys{DB: r.DB}
+func (s *Services) resealDocuments(ctx context.Context, total *vault.Resealed, progress func(column string, moved int64)) error {
+	keys := store.MasterKeys{DB: s.DB}
 	known, err := keys.MasterKeys(ctx)
 	if err != nil {
 		return err
 	}
 	var until time.Time
 	for _, k := range known {
-		if k.ID != r.ring.Active() && !k.SealedAt.IsZero() && k.SealedAt.Add(r.longestSealed()).After(until) {
-			until = k.SealedAt.Add(r.longestSealed())
+		if k.ID != s.ring.Active() && !k.SealedAt.IsZero() && k.SealedAt.Add(s.longestSealed()).After(until) {
+			until = k.SealedAt.Add(s.longestSealed())
 		}
 	}
 	if until.IsZero() {
 		return nil
 	}
-	place, err := r.Place(ctx)
+	place, err := s.Place(ctx)
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (r *Rooms) resealDocuments(ctx context.Context, total *vault.Resealed, prog
 				if err := ctx.Err(); err != nil {
 					return context.Cause(ctx)
 				}
-				sealed, err := documents.SealKey(ctx, d.Bytes, r.ring.Reseal)
+				sealed, err := documents.SealKey(ctx, d.Bytes, s.ring.Reseal)
 				if _, outage := fault.AsOutage(err); outage {
 					return err
 				}
@@ -360,43 +360,43 @@ const (
 
 // Reseal moves all sealed records, and the keys of stored documents, to the active master key. It refuses to while a running process
 // has not got that key.
-func (r *Rooms) Reseal(ctx context.Context, progress func(column string, moved int64)) (vault.Resealed, error) {
-	behind, err := r.Behind(ctx)
+func (services *Services) Reseal(ctx context.Context, progress func(column string, moved int64)) (vault.Resealed, error) {
+	behind, err := services.Behind(ctx)
 	if err != nil {
 		return vault.Resealed{}, err
 	}
 	if len(behind) > 0 {
-		return vault.Resealed{}, fmt.Errorf("not every process seals with master key %q yet: %v; add the key to master_keys there and make it active (a running server reads master_keys again within seconds), then repeat this command", r.Config.MasterKeys.Active, behind)
+		return vault.Resealed{}, fmt.Errorf("not every process seals with master key %q yet: %v; add the key to master_keys there and make it active (a running server reads master_keys again within seconds), then repeat this command", services.Config.MasterKeys.Active, behind)
 	}
 	s := &vault.Resealing{
-		Ring: r.ring, Records: store.Sealed{DB: r.DB}, Software: r.software,
+		Ring: services.ring, Records: store.Sealed{DB: services.DB}, Software: services.software,
 		Batch: 200, Workers: 4, Progress: progress,
 	}
 	total, err := s.Run(ctx)
 	if err != nil {
 		return total, err
 	}
-	return total, r.resealDocuments(ctx, &total, s.Progress)
+	return total, services.resealDocuments(ctx, &total, s.Progress)
 }
 
 // Behind returns the running processes that do not seal with the active master key of the
 // configuration. If there is none, this process seals with it from now on.
-func (r *Rooms) Behind(ctx context.Context) ([]vault.Process, error) {
-	list, err := store.MasterKeys{DB: r.DB}.Processes(ctx)
+func (s *Services) Behind(ctx context.Context) ([]vault.Process, error) {
+	list, err := store.MasterKeys{DB: s.DB}.Processes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	wanted := r.Config.MasterKeys.Active
-	without, sealing := vault.Behind(list, wanted, r.DB.Now())
+	wanted := s.Config.MasterKeys.Active
+	without, sealing := vault.Behind(list, wanted, s.DB.Now())
 	if behind := append(without, sealing...); len(behind) > 0 {
 		return behind, nil
 	}
-	if r.ring.Active() == wanted {
+	if s.ring.Active() == wanted {
 		return nil, nil
 	}
-	ring, err := openRing(r.Config)
+	ring, err := openRing(s.Config)
 	if err != nil {
 		return nil, err
 	}
-	return nil, r.settleKeys(ctx, ring)
+	return nil, s.settleKeys(ctx, ring)
 }

@@ -31,7 +31,7 @@ func countSignatures(registry prometheus.Registerer) func(string, *suite.Suite) 
 }
 
 // measure registers what is read at each scrape.
-func (r *Rooms) measure(version string) {
+func (services *Services) measure(version string) {
 	commit := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -40,10 +40,10 @@ func (r *Rooms) measure(version string) {
 			}
 		}
 	}
-	r.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	services.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "tamga_build_info", Help: "1, with the version of the program in the labels.",
 		ConstLabels: prometheus.Labels{"version": version, "commit": commit, "go": runtime.Version()},
-	}, func() float64 { return 1 }), &state{rooms: r})
+	}, func() float64 { return 1 }), &state{services: services})
 }
 
 // stateTime bounds what a scrape asks the database, and stateLife is how long an answer serves: several
@@ -56,7 +56,7 @@ const (
 // state collects the state of the database and of certificates. If the database does not answer, its
 // figures are missing in the scrape.
 type state struct {
-	rooms *Rooms
+	services *Services
 
 	mu      sync.Mutex
 	at      time.Time
@@ -95,7 +95,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, v float64) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v)
 	}
-	p := s.rooms.DB.Pool()
+	p := s.services.DB.Pool()
 	gauge(poolDesc, float64(p.Open), "open")
 	gauge(poolDesc, float64(p.InUse), "in_use")
 	gauge(poolDesc, float64(p.Most), "most")
@@ -107,7 +107,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.at.IsZero() || s.rooms.DB.Now().Sub(s.at) > stateLife {
+	if s.at.IsZero() || s.services.DB.Now().Sub(s.at) > stateLife {
 		s.read()
 	}
 	for name, end := range s.ends {
@@ -133,7 +133,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	}
 	delay := 0.0
 	if !s.figures.Oldest.IsZero() {
-		delay = max(0, s.rooms.DB.Now().Sub(s.figures.Oldest).Seconds())
+		delay = max(0, s.services.DB.Now().Sub(s.figures.Oldest).Seconds())
 	}
 	gauge(oldestDesc, delay)
 	closed := 0.0
@@ -147,22 +147,22 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 func (s *state) read() {
 	ctx, cancel := context.WithTimeout(context.Background(), stateTime)
 	defer cancel()
-	s.at, s.ends = s.rooms.DB.Now(), map[string]time.Time{}
+	s.at, s.ends = s.services.DB.Now(), map[string]time.Time{}
 	var err error
-	s.figures, err = s.rooms.DB.Figures(ctx)
+	s.figures, err = s.services.DB.Figures(ctx)
 	s.known = err == nil
 	if err != nil {
-		s.rooms.log.Warn("reading metrics from the database", "error", err)
+		s.services.log.Warn("reading metrics from the database", "error", err)
 		return
 	}
-	ends, err := s.rooms.Authority.Ends(ctx)
+	ends, err := s.services.Authority.Ends(ctx)
 	if err != nil {
-		s.rooms.log.Warn("reading the certificates of the authorities for metrics", "error", err)
+		s.services.log.Warn("reading the certificates of the authorities for metrics", "error", err)
 	}
 	for name, end := range ends {
 		s.ends[name] = end
 	}
-	if end, ok := certificateEndOf(s.rooms.Config.Path(s.rooms.Config.TLS.CertificateFile)); ok && s.rooms.Config.TLS.CertificateFile != "" {
+	if end, ok := certificateEndOf(s.services.Config.Path(s.services.Config.TLS.CertificateFile)); ok && s.services.Config.TLS.CertificateFile != "" {
 		s.ends["tls"] = end
 	}
 }

@@ -35,20 +35,20 @@ func (b *Base) kinds() []operation.Kind {
 }
 
 // newOperations adds signatures to the service of operations, and returns the web interface of v2.
-func (r *Rooms) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
-	operations := &signing.Operations{Service: r.Operations, Signer: signer, PINs: r.Keys, Templates: r.Config.Operations.TemplatesByID()}
-	if err := r.Operations.Add(operations.Kinds()...); err != nil {
+func (s *Services) newOperations(signer *signing.Service, documents *stored.Service) (*signing.Operations, signapi.Operating, error) {
+	operations := &signing.Operations{Service: s.Operations, Signer: signer, PINs: s.Keys, Templates: s.Config.Operations.TemplatesByID()}
+	if err := s.Operations.Add(operations.Kinds()...); err != nil {
 		return nil, signapi.Operating{}, err
 	}
-	api := signapi.Operating{Realm: config.LocalIssuer, Operations: r.Operations, Signatures: operations}
-	callbacks := operation.Callbacks{Messages: r.Messages, Render: api.Render}
-	if r.callbacks != nil {
-		callbacks.Check = r.callbacks.Check
+	api := signapi.Operating{Realm: config.LocalIssuer, Operations: s.Operations, Signatures: operations}
+	callbacks := operation.Callbacks{Messages: s.Messages, Render: api.Render}
+	if s.callbacks != nil {
+		callbacks.Check = s.callbacks.Check
 	}
-	r.Operations.Use(operation.DocumentDeps{
-		Documents: operation.DocumentStore{Service: documents}, Blobs: signer.Blobs, Scratch: signer.NewScratch, Owners: ownerCheck{r.Users, r.Tokens}, Callbacks: callbacks,
+	s.Operations.Use(operation.DocumentDeps{
+		Documents: operation.DocumentStore{Service: documents}, Blobs: signer.Blobs, Scratch: signer.NewScratch, Owners: ownerCheck{s.Users, s.Tokens}, Callbacks: callbacks,
 	})
-	r.Messages.OpenBodies(operation.CallbackForm, r.Operations)
+	s.Messages.OpenBodies(operation.CallbackForm, s.Operations)
 	return operations, api, nil
 }
 
@@ -99,12 +99,12 @@ func (s ownerCheck) MayAct(ctx context.Context, who audit.Principal) error {
 }
 
 // answers returns the store of answers to requests with an Idempotency-Key.
-func (r *Rooms) answers(signer *signing.Service) *signing.Answers {
-	c := &r.Config.Repetitions
+func (s *Services) answers(signer *signing.Service) *signing.Answers {
+	c := &s.Config.Repetitions
 	return &signing.Answers{
-		Store: store.Answers{DB: r.DB}, Blobs: signer.Blobs, Spool: signer.Spool, Vault: r.ring, Now: r.DB.Now, Rand: rand.Reader,
+		Store: store.Answers{DB: s.DB}, Blobs: signer.Blobs, Spool: signer.Spool, Vault: s.ring, Now: s.DB.Now, Rand: rand.Reader,
 		Rules:  signing.AnswerRules{Life: c.Life, Lease: c.Lease, Bytes: int64(c.UserBytes)},
-		Failed: func(err error) { r.log.Error("keeping answers", "error", err) },
+		Failed: func(err error) { s.log.Error("keeping answers", "error", err) },
 	}
 }
 
@@ -135,6 +135,6 @@ func templatesOf(c *config.Config) (list []signapi.Template) {
 }
 
 // Proofs returns the service that exports the evidence of confirmations.
-func (r *Rooms) Proofs() *signing.Proofs {
-	return &signing.Proofs{Records: r.Confirm, Entries: store.Audit{DB: r.DB}}
+func (s *Services) Proofs() *signing.Proofs {
+	return &signing.Proofs{Records: s.Confirm, Entries: store.Audit{DB: s.DB}}
 }

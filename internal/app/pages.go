@@ -61,27 +61,27 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 }
 
 // newPages returns the pages for people. v may be nil.
-func (r *Rooms) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o pages.OperatorRooms, trials pages.Trials) *pages.API {
-	s := r.pageSettings(trial)
+func (services *Services) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o pages.OperatorServices, trials pages.Trials) *pages.API {
+	s := services.pageSettings(trial)
 	d := pages.Deps{
-		Identity: r.Identity, Sessions: r.Tokens, Operations: operations, Certificates: r.Keys, Documents: documents,
-		Forms: Formats(r.Config).Forms(), TSPServices: r.Policies.TSPServices, Sealer: r.ring, Now: r.DB.Now, Random: rand.Text,
+		Identity: services.Identity, Sessions: services.Tokens, Operations: operations, Certificates: services.Keys, Documents: documents,
+		Forms: Formats(services.Config).Forms(), TSPServices: services.Policies.TSPServices, Sealer: services.ring, Now: services.DB.Now, Random: rand.Text,
 	}
 	d.Operators, d.Trials = o, trials
 	d.ConfirmDeps = pages.ConfirmDeps{
-		Confirmations: r.Confirm, Steps: r.Identity, ToConfirm: toConfirm{operations},
+		Confirmations: services.Confirm, Steps: services.Identity, ToConfirm: toConfirm{operations},
 		CarryOutSigning: operations.Confirmed, Paint: qr.GIF,
 	}
-	d.CertificateDeps = pages.CertificateDeps{Keys: r.Keys, Acts: r.Operations, Enrolment: r.Keys.Enrolment, Profiles: r.Keys.Profiles, PINs: r.Keys.PINRules()}
+	d.CertificateDeps = pages.CertificateDeps{Keys: services.Keys, Acts: services.Operations, Enrolment: services.Keys.Enrolment, Profiles: services.Keys.Profiles, PINs: services.Keys.PINRules()}
 	d.AccountDeps = pages.AccountDeps{
-		Own: r.Identity, People: r.Users, Grants: r.Tokens.Grants, Wishes: r.own.policies, Waiting: r.Held,
+		Own: services.Identity, People: services.Users, Grants: services.Tokens.Grants, Wishes: services.own.policies, Waiting: services.Held,
 		History: func(ctx context.Context, userID string, before int64, limit int) ([]audit.Entry, int64, error) {
-			return store.Audit{DB: r.DB}.Read(ctx, store.AuditFilter{UserID: userID, OutcomesOnly: true, Before: before}, limit)
+			return store.Audit{DB: services.DB}.Read(ctx, store.AuditFilter{UserID: userID, OutcomesOnly: true, Before: before}, limit)
 		},
 	}
-	d.DeviceDeps = pages.DeviceDeps{Devices: r.own.devices, Contacts: r.own.contacts, Apps: r.own.oath, TextRecord: r.Identity.TextRecord}
-	if r.own.passkeys != nil {
-		d.Passkeys = r.own.passkeys
+	d.DeviceDeps = pages.DeviceDeps{Devices: services.own.devices, Contacts: services.own.contacts, Apps: services.own.oath, TextRecord: services.Identity.TextRecord}
+	if services.own.passkeys != nil {
+		d.Passkeys = services.own.passkeys
 	}
 	if v != nil {
 		d.Verifier, d.Admit, s.Verify = v, v.admit, v.limit
@@ -111,7 +111,7 @@ func reportPDF(language, title string, at time.Time, lines []pages.Line) ([]byte
 	return print.PDF(language, title, at, printed)
 }
 
-// mountPages puts the pages on mux, behind their door, and returns their routes. missing becomes
+// mountPages puts the pages on mux, behind their middleware, and returns their routes. missing becomes
 // the page for addresses without a route.
 func mountPages(mux *http.ServeMux, missing *rest.Switch, p *pages.API, gate *rest.Gate) []rest.Route {
 	own := *gate
@@ -120,10 +120,10 @@ func mountPages(mux *http.ServeMux, missing *rest.Switch, p *pages.API, gate *re
 	behind := http.NewServeMux()
 	routes := p.Routes()
 	rest.Mount(behind, "", &own, append(slices.Clone(routes), p.Missing()))
-	door := p.Door(behind)
-	missing.Set(door)
+	handler := p.Middleware(behind)
+	missing.Set(handler)
 	for _, r := range routes {
-		mux.Handle(r.Method+" "+r.Path, door)
+		mux.Handle(r.Method+" "+r.Path, handler)
 	}
 	return routes
 }

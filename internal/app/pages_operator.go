@@ -25,16 +25,16 @@ import (
 	"tamga/pki/suite"
 )
 
-// operatorRooms returns what the pages of operators call. ready checks the document storage.
-func (r *Rooms) operatorRooms(ums *umsapi.API, operations *signing.Operations, version string, ready func(context.Context) error) pages.OperatorRooms {
-	c := &r.Config.Pages
-	return pages.OperatorRooms{
+// operatorServices returns what the pages of operators call. ready checks the document storage.
+func (s *Services) operatorServices(ums *umsapi.API, operations *signing.Operations, version string, ready func(context.Context) error) pages.OperatorServices {
+	c := &s.Config.Pages
+	return pages.OperatorServices{
 		Permit: ums.Permit, Administrators: c.Administrators, Auditors: c.Auditors,
-		People: r.Users, Contacts: r.Contacts, SignIns: r.Identity, OneTime: r.Oath, Devices: r.Devices, Passkeys: r.Passkeys, Policies: r.PolicyEditor, Held: r.Held,
-		Keys: r.Keys, Authority: r.Authority, Active: operations, Messages: r.Messages, Webhooks: r.Webhooks, Log: auditLog{store.Audit{DB: r.DB}}, Turns: r.Users.Turns,
-		Installation: func(ctx context.Context) (pages.Installation, error) { return r.installation(ctx, version, ready) },
-		CheckTSP:     r.checkTSP,
-		Sources:      r.sources.states,
+		People: s.Users, Contacts: s.Contacts, SignIns: s.Identity, OneTime: s.Oath, Devices: s.Devices, Passkeys: s.Passkeys, Policies: s.PolicyEditor, Held: s.Held,
+		Keys: s.Keys, Authority: s.Authority, Active: operations, Messages: s.Messages, Webhooks: s.Webhooks, Log: auditLog{store.Audit{DB: s.DB}}, Turns: s.Users.Turns,
+		Installation: func(ctx context.Context) (pages.Installation, error) { return s.installation(ctx, version, ready) },
+		CheckTSP:     s.checkTSP,
+		Sources:      s.sources.states,
 	}
 }
 
@@ -82,22 +82,22 @@ var limits = []string{
 
 // installation describes the state of this process and of what it depends on, the processes
 // beside it and the limits.
-func (r *Rooms) installation(ctx context.Context, version string, ready func(context.Context) error) (i pages.Installation, err error) {
-	if i.Facts, err = r.facts(ctx, version, ready); err != nil {
+func (s *Services) installation(ctx context.Context, version string, ready func(context.Context) error) (i pages.Installation, err error) {
+	if i.Facts, err = s.facts(ctx, version, ready); err != nil {
 		return i, err
 	}
-	all, err := store.MasterKeys{DB: r.DB}.Processes(ctx)
+	all, err := store.MasterKeys{DB: s.DB}.Processes(ctx)
 	if err != nil {
 		return i, err
 	}
 	for _, p := range all {
 		i.Nodes = append(i.Nodes, pages.Node{
 			ID: p.ID, Host: p.Host, Version: p.Version, SealsWith: p.Active, SeenAt: p.SeenAt,
-			This: p.ID == process, Silent: r.DB.Now().Sub(p.SeenAt) > vault.ProcessLife,
+			This: p.ID == process, Silent: s.DB.Now().Sub(p.SeenAt) > vault.ProcessLife,
 		})
 	}
 	for _, name := range limits {
-		value := setting.Value(r.Config, name)
+		value := setting.Value(s.Config, name)
 		if size, ok := value.(setting.Size); ok {
 			value = pages.Bytes(size)
 		}
@@ -106,7 +106,7 @@ func (r *Rooms) installation(ctx context.Context, version string, ready func(con
 	return i, nil
 }
 
-func (r *Rooms) facts(ctx context.Context, version string, ready func(context.Context) error) (facts []pages.Fact, err error) {
+func (s *Services) facts(ctx context.Context, version string, ready func(context.Context) error) (facts []pages.Fact, err error) {
 	add := func(key, value string, bad bool) {
 		facts = append(facts, pages.Fact{Key: "installation." + key, Value: value, Bad: bad})
 	}
@@ -122,26 +122,26 @@ func (r *Rooms) facts(ctx context.Context, version string, ready func(context.Co
 		return nil, err
 	}
 	engine := "PostgreSQL"
-	if strings.HasPrefix(r.Config.Database, "sqlite:") {
+	if strings.HasPrefix(s.Config.Database, "sqlite:") {
 		engine = "SQLite"
 	}
 	add("version", version, false)
-	add("address", r.Config.BaseURL(), false)
+	add("address", s.Config.BaseURL(), false)
 	add("node", host+", PID "+strconv.Itoa(os.Getpid()), false)
-	add("database", engine, r.DB.Ping(ctx) != nil)
-	clock := pages.Fact{Key: "installation.clock", Word: "installation.clock.right", Bad: r.checkClock(ctx) != nil}
-	switch offset := r.DB.ClockOffset().Round(time.Millisecond); {
+	add("database", engine, s.DB.Ping(ctx) != nil)
+	clock := pages.Fact{Key: "installation.clock", Word: "installation.clock.right", Bad: s.checkClock(ctx) != nil}
+	switch offset := s.DB.ClockOffset().Round(time.Millisecond); {
 	case offset > 0:
 		clock.Word, clock.Span = "installation.clock.ahead", offset
 	case offset < 0:
 		clock.Word, clock.Span = "installation.clock.behind", -offset
 	}
 	place := "installation.documents.directory"
-	if r.Config.Bucket.Endpoint != "" {
+	if s.Config.Bucket.Endpoint != "" {
 		place = "installation.documents.bucket"
 	}
 	facts = append(facts, clock, pages.Fact{Key: "installation.documents", Word: place, Bad: ready(ctx) != nil})
-	q, err := r.DB.Queues(ctx, counted)
+	q, err := s.DB.Queues(ctx, counted)
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +154,8 @@ func (r *Rooms) facts(ctx context.Context, version string, ready func(context.Co
 }
 
 // checkTSP requests a time stamp and says what its checks found.
-func (r *Rooms) checkTSP(ctx context.Context, service policy.TSPService) ([]pages.Fact, error) {
-	source, err := r.OpenEvidence(r.Config.Evidence)
+func (s *Services) checkTSP(ctx context.Context, service policy.TSPService) ([]pages.Fact, error) {
+	source, err := s.OpenEvidence(s.Config.Evidence)
 	if err != nil {
 		return nil, err
 	}

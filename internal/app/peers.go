@@ -16,12 +16,12 @@ import (
 
 // OperatorAuthorities reads the authorities of operator_certificates.authorities_file. Operators may
 // sign in with certificates that these authorities issued.
-func (r *Rooms) OperatorAuthorities() ([]*x509gost.Certificate, error) {
-	file := r.Config.OperatorCertificates.AuthoritiesFile
+func (s *Services) OperatorAuthorities() ([]*x509gost.Certificate, error) {
+	file := s.Config.OperatorCertificates.AuthoritiesFile
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(r.Config.Path(file))
+	data, err := os.ReadFile(s.Config.Path(file))
 	if err != nil {
 		return nil, fmt.Errorf("operator_certificates.authorities_file: %w", err)
 	}
@@ -38,12 +38,12 @@ func (r *Rooms) OperatorAuthorities() ([]*x509gost.Certificate, error) {
 }
 
 // peers returns what checks the certificates of operators.
-func (r *Rooms) peers() (*authority.Peers, error) {
-	list, err := r.OperatorAuthorities()
+func (s *Services) peers() (*authority.Peers, error) {
+	list, err := s.OperatorAuthorities()
 	if err != nil {
 		return nil, err
 	}
-	p := &authority.Peers{Now: r.DB.Now}
+	p := &authority.Peers{Now: s.DB.Now}
 	for _, c := range list {
 		if c.IsSelfIssued() {
 			p.Roots = append(p.Roots, c)
@@ -51,15 +51,15 @@ func (r *Rooms) peers() (*authority.Peers, error) {
 			p.Intermediates = append(p.Intermediates, c)
 		}
 	}
-	if r.Config.OperatorCertificates.BuiltIn {
-		p.Own = r.Authority
+	if s.Config.OperatorCertificates.BuiltIn {
+		p.Own = s.Authority
 	}
-	if named := r.Config.OperatorCertificates.RevocationFiles; len(named) > 0 {
+	if named := s.Config.OperatorCertificates.RevocationFiles; len(named) > 0 {
 		// Read at each check: a replaced file takes effect at once.
 		p.Lists = func(context.Context) ([]*x509gost.RevocationList, error) {
 			var lists []*x509gost.RevocationList
 			for _, file := range named {
-				l, err := files.RevocationLists(r.Config.Path(file))
+				l, err := files.RevocationLists(s.Config.Path(file))
 				if err != nil {
 					return nil, fmt.Errorf("operator_certificates.revocation_files: %w", err)
 				}
@@ -78,18 +78,18 @@ func (r *Rooms) peers() (*authority.Peers, error) {
 // clientTLS returns the configuration of Go's own TLS. With client certificates it requests one and
 // does not verify it: the handshake proves possession of the key, and each request checks the
 // certificate.
-func (r *Rooms) clientTLS(ctx context.Context) (*tls.Config, error) {
+func (s *Services) clientTLS(ctx context.Context) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if !r.Config.TLS.ClientCertificates {
+	if !s.Config.TLS.ClientCertificates {
 		return c, nil
 	}
 	c.ClientAuth = tls.RequestClientCert
-	list, err := r.OperatorAuthorities()
+	list, err := s.OperatorAuthorities()
 	if err != nil {
 		return nil, err
 	}
-	if r.Config.OperatorCertificates.BuiltIn {
-		for _, certificates := range []func(context.Context) ([]*x509gost.Certificate, error){r.Authority.Roots, r.Authority.Issuing} {
+	if s.Config.OperatorCertificates.BuiltIn {
+		for _, certificates := range []func(context.Context) ([]*x509gost.Certificate, error){s.Authority.Roots, s.Authority.Issuing} {
 			own, err := certificates(ctx)
 			if err != nil {
 				return nil, err

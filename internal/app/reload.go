@@ -132,7 +132,7 @@ func (s *Server) reload(ctx context.Context, r Reloading) error {
 	if err != nil {
 		return err
 	}
-	b := s.rooms.Base
+	b := s.services.Base
 	next := withReloaded(b.Config, fresh)
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(next.Log.Level)); err != nil {
@@ -158,20 +158,20 @@ func (s *Server) reload(ctx context.Context, r Reloading) error {
 	s.clients.Replace(list)
 
 	if err := b.Authority.Reread(ctx); err != nil {
-		s.rooms.log.Warn("reading the certificates of the built-in authority again; it is tried again within a minute", "error", err)
+		s.services.log.Warn("reading the certificates of the built-in authority again; it is tried again within a minute", "error", err)
 	}
 
 	attributes := []any{"level", level.String(), "clients", len(next.Clients), "roots", len(files.roots)}
 	if cert != nil {
 		attributes = append(attributes, "tls_not_after", cert.Leaf.NotAfter)
 	}
-	s.rooms.log.Info("read the configuration again", attributes...)
+	s.services.log.Info("read the configuration again", attributes...)
 	var now, would bytes.Buffer
 	if err := errors.Join(next.Print(&now), fresh.Print(&would)); err != nil {
 		return err
 	}
 	if !bytes.Equal(now.Bytes(), would.Bytes()) {
-		s.rooms.log.Warn("other settings of the configuration have changed: they need a restart")
+		s.services.log.Warn("other settings of the configuration have changed: they need a restart")
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (s *Server) reloadOnSignal(ctx context.Context, r Reloading) {
 		case <-hangups:
 		}
 		if err := s.reload(ctx, r); err != nil {
-			s.rooms.log.Error("the new configuration is invalid: the previous one stays", "error", err)
+			s.services.log.Error("the new configuration is invalid: the previous one stays", "error", err)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 
 // Scratch opens an empty installation with the rules of this one and its groups. Its database is a
 // file in dir, which the caller removes after Close. A trial keeps there what must be unique.
-func (r *Rooms) Scratch(ctx context.Context, dir string) (made *Rooms, err error) {
-	conf := *r.Config
+func (s *Services) Scratch(ctx context.Context, dir string) (made *Services, err error) {
+	conf := *s.Config
 	conf.Database, conf.DatabasePasswordFile = "sqlite:"+filepath.Join(dir, "scratch.db"), ""
-	base, err := Open(ctx, &conf, ForCommand, r.log)
+	base, err := Open(ctx, &conf, ForCommand, s.log)
 	if err != nil {
 		return nil, err
 	}
@@ -24,10 +24,10 @@ func (r *Rooms) Scratch(ctx context.Context, dir string) (made *Rooms, err error
 	if err := base.Migrate(ctx); err != nil {
 		return nil, err
 	}
-	if made, err = base.Rooms(ctx); err != nil {
+	if made, err = base.Services(ctx); err != nil {
 		return nil, err
 	}
-	groups, err := r.Users.Groups(ctx)
+	groups, err := s.Users.Groups(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ import (
 
 // Server answers requests and runs the background tasks.
 type Server struct {
-	rooms      *Rooms
+	services   *Services
 	handler    http.Handler
 	readiness  *rest.Readiness
 	refusals   *rest.Gatherer
@@ -48,36 +48,36 @@ type Server struct {
 	audited    []string     // see AuditedOperations
 }
 
-// NewServer puts the web interfaces on one server. rooms must have been opened ForServer. It makes the
-// built-in authority if the database has none. trial may be nil.
-func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.Trial) (*Server, error) {
-	rooms.version = version
-	if err := rooms.Authority.Bootstrap(ctx); err != nil {
+// NewServer puts the web interfaces on one server. services must have been opened ForServer. It
+// makes the built-in authority if the database has none. trial may be nil.
+func NewServer(ctx context.Context, services *Services, version string, trial *pages.Trial) (*Server, error) {
+	services.version = version
+	if err := services.Authority.Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("the built-in authority: %w", err)
 	}
 	if err := signing.Canary(rand.Reader); err != nil {
 		return nil, err
 	}
-	clients, err := rooms.clients()
+	clients, err := services.clients()
 	if err != nil {
 		return nil, err
 	}
-	spool, err := blob.NewSpool(rooms.Config.Path(rooms.Config.SpoolDir))
+	spool, err := blob.NewSpool(services.Config.Path(services.Config.SpoolDir))
 	if err != nil {
 		return nil, err
 	}
-	place, err := rooms.Place(ctx)
+	place, err := services.Place(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if rooms.Config.Users.IDOnlyPublic {
-		rooms.log.Warn("a public client needs only the name of a user with identification only to sign in as that user", "setting", "users.id_only_public")
+	if services.Config.Users.IDOnlyPublic {
+		services.log.Warn("a public client needs only the name of a user with identification only to sign in as that user", "setting", "users.id_only_public")
 	}
-	two := &rooms.Config.TwoStep
+	two := &services.Config.TwoStep
 	signer := &signing.Service{
-		Formats: Formats(rooms.Config), Keys: rooms.Keys, Policy: rooms.Policies, Confirmation: rooms.Policies, Snapshots: store.Snapshots{DB: rooms.DB}, Spool: spool, Now: rooms.DB.Now, Rand: rand.Reader,
-		Evidence: rooms.network, BatchItems: rooms.Config.BatchItems,
-		Prepared: store.Prepared{DB: rooms.DB}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
+		Formats: Formats(services.Config), Keys: services.Keys, Policy: services.Policies, Confirmation: services.Policies, Snapshots: store.Snapshots{DB: services.DB}, Spool: spool, Now: services.DB.Now, Rand: rand.Reader,
+		Evidence: services.network, BatchItems: services.Config.BatchItems,
+		Prepared: store.Prepared{DB: services.DB}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
 			Life:   two.Life,
 			Lease:  two.Lease,
@@ -89,23 +89,23 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		signer.Anonymous = anonymousDocument
 	}
 	signer.Places = places()
-	signer.Made = countSignatures(rooms.metrics)
-	tracer, flush, err := rooms.openTracing(ctx, version)
+	signer.Made = countSignatures(services.metrics)
+	tracer, flush, err := services.openTracing(ctx, version)
 	if err != nil {
 		return nil, err
 	}
 	traced(signer, tracer)
-	rooms.measure(version)
-	documents := rooms.Documents(place)
-	operations, operating, err := rooms.newOperations(signer, documents)
+	services.measure(version)
+	documents := services.Documents(place)
+	operations, operating, err := services.newOperations(signer, documents)
 	if err != nil {
 		return nil, err
 	}
 	serves := signapi.Deps{
-		Signer: signer, Certificates: rooms.Keys, Operations: &operating,
+		Signer: signer, Certificates: services.Keys, Operations: &operating,
 		Management: &signapi.Management{
-			Keys: rooms.Keys, Parameters: keys.Parameters{Keys: rooms.Keys, Store: store.Keys{DB: rooms.DB}}, Policy: rooms.Policies,
-			Templates: templatesOf(rooms.Config), Now: rooms.DB.Now, Life: rooms.Config.Operations.Life, Language: rooms.Config.Messages.Language,
+			Keys: services.Keys, Parameters: keys.Parameters{Keys: services.Keys, Store: store.Keys{DB: services.DB}}, Policy: services.Policies,
+			Templates: templatesOf(services.Config), Now: services.DB.Now, Life: services.Config.Operations.Life, Language: services.Config.Messages.Language,
 		},
 	}
 	if two.Anonymous {
@@ -113,105 +113,105 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 		serves.Anonymous = &signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)}
 	}
 	for form, by := range operating.Renderers() {
-		rooms.Base.Operations.Render(form, by)
+		services.Base.Operations.Render(form, by)
 	}
 	signatures := signapi.New(serves)
-	issued := &rooms.Config.Certificates
+	issued := &services.Config.Certificates
 	stamps := limit.New(issued.StampsPerSecond, issued.StampsAtOnce, 10_000, time.Now)
-	answers := rooms.answers(signer)
-	peers, err := rooms.peers()
+	answers := services.answers(signer)
+	peers, err := services.peers()
 	if err != nil {
 		return nil, err
 	}
 	tasks := []task{
-		{"sweeping codes of contacts", rooms.Contacts.Sweep},
-		{"sweeping messages", rooms.Messages.Sweep},
-		{"sweeping mobile devices", rooms.Devices.Sweep},
-		{"sweeping expired tokens", rooms.Tokens.Sweep},
-		{"sweeping sign-ins", rooms.Identity.Sweep},
-		{"sweeping one-time-password tokens", rooms.Oath.Sweep},
-		{"sweeping confirmations", rooms.Confirm.Sweep},
-		{"sweeping requests that wait", rooms.Held.Sweep},
-		{"renewing token signing keys", rooms.maintainTokenKeys},
+		{"sweeping codes of contacts", services.Contacts.Sweep},
+		{"sweeping messages", services.Messages.Sweep},
+		{"sweeping mobile devices", services.Devices.Sweep},
+		{"sweeping expired tokens", services.Tokens.Sweep},
+		{"sweeping sign-ins", services.Identity.Sweep},
+		{"sweeping one-time-password tokens", services.Oath.Sweep},
+		{"sweeping confirmations", services.Confirm.Sweep},
+		{"sweeping requests that wait", services.Held.Sweep},
+		{"renewing token signing keys", services.maintainTokenKeys},
 		{"sweeping prepared documents", signer.Sweep},
 		{"sweeping operations", operations.Sweep},
 		{"sweeping kept answers", answers.Sweep},
 		{"sweeping stored documents", documents.Sweep},
-		{"renewing what the authority has published", rooms.Authority.Maintain},
-		{"comparing the clock with the database's", rooms.checkClock},
-		{"making the next partitions of the audit log", store.Audit{DB: rooms.DB}.MakePartitions},
+		{"renewing what the authority has published", services.Authority.Maintain},
+		{"comparing the clock with the database's", services.checkClock},
+		{"making the next partitions of the audit log", store.Audit{DB: services.DB}.MakePartitions},
 	}
-	if rooms.Passkeys != nil {
-		tasks = append(tasks, task{"sweeping registrations of passkeys", rooms.Passkeys.Sweep})
+	if services.Passkeys != nil {
+		tasks = append(tasks, task{"sweeping registrations of passkeys", services.Passkeys.Sweep})
 	}
 
-	refusals := rest.NewGatherer(rooms.Audit, rooms.DB.Now)
+	refusals := rest.NewGatherer(services.Audit, services.DB.Now)
 	gate := &rest.Gate{
-		Identify: rooms.Tokens.Authenticate, IdentifyConfirmed: rooms.identifyConfirmed,
-		Audit:  rooms.Audit,
+		Identify: services.Tokens.Authenticate, IdentifyConfirmed: services.identifyConfirmed,
+		Audit:  services.Audit,
 		Gather: refusals,
 		Once:   once(answers),
-		Limits: rest.Limits{Ordinary: int64(rooms.Config.Limits.OtherRequest), Large: int64(rooms.Config.Limits.SigningRequest), Documents: 2 * rooms.Config.BatchItems},
-		Log:    rooms.log,
+		Limits: rest.Limits{Ordinary: int64(services.Config.Limits.OtherRequest), Large: int64(services.Config.Limits.SigningRequest), Documents: 2 * services.Config.BatchItems},
+		Log:    services.log,
 	}
-	ums := rooms.ums()
-	umsRoutes := rooms.umsRoutes(ums)
-	umsGate := rooms.umsGate(gate, peers, ums)
+	ums := services.ums()
+	umsRoutes := services.umsRoutes(ums)
+	umsGate := services.umsGate(gate, peers, ums)
 	const family = "Served under /rest/api as well."
 	signingGate := *gate
-	signingGate.IdentifyWith = rooms.identifySigner(rooms.Tokens.AuthenticateBy)
-	signingGate.IdentifyConfirmed = rooms.identifySigner(rooms.Tokens.AuthenticateConfirmedBy)
+	signingGate.IdentifyWith = services.identifySigner(services.Tokens.AuthenticateBy)
+	signingGate.IdentifyConfirmed = services.identifySigner(services.Tokens.AuthenticateConfirmedBy)
 	surfaces := []surface{
-		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: rooms.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
-		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: rooms.Config.DocumentStore, Routes: docapi.New(documents, int64(rooms.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: rooms.Config.IDP, Routes: slices.Concat(operating.OperationRoutes(), signapi.ProofRoutes(rooms.Proofs())), Docs: signapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: rooms.Config.IDP, Routes: rooms.tokenAPI(clients, peers).Routes(), Docs: tokenapi.Docs}},
-		{gate: umsGate, Surface: openapi.Surface{Title: "User management", Prefix: rooms.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: rooms.Config.IDP, Routes: umsapi.ChangeRoutes(&held.Delays{Requests: rooms.Held, Operations: rooms.Base.Operations}), Docs: umsapi.Docs}},
-		{apart: true, gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: rooms.Config.Devices.Path, Routes: rooms.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(rooms.Authority, stamps.Admit).Routes(), Docs: pkiapi.Docs}},
+		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: services.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
+		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: services.Config.DocumentStore, Routes: docapi.New(documents, int64(services.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: services.Config.IDP, Routes: slices.Concat(operating.OperationRoutes(), signapi.ProofRoutes(services.Proofs())), Docs: signapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: services.Config.IDP, Routes: services.tokenAPI(clients, peers).Routes(), Docs: tokenapi.Docs}},
+		{gate: umsGate, Surface: openapi.Surface{Title: "User management", Prefix: services.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: services.Config.IDP, Routes: umsapi.ChangeRoutes(&held.Delays{Requests: services.Held, Operations: services.Base.Operations}), Docs: umsapi.Docs}},
+		{apart: true, gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: services.Config.Devices.Path, Routes: services.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(services.Authority, stamps.Admit).Routes(), Docs: pkiapi.Docs}},
 	}
 	var svs *verifier
-	if rooms.Config.Verification.Enabled {
-		if svs, err = rooms.verification(signer); err != nil {
+	if services.Config.Verification.Enabled {
+		if svs, err = services.verification(signer); err != nil {
 			return nil, err
 		}
-		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: rooms.Config.SVS, Routes: svs.api.Routes(), Docs: svsapi.Docs}})
+		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: services.Config.SVS, Routes: svs.api.Routes(), Docs: svsapi.Docs}})
 	}
-	if rooms.Captured != nil {
-		rooms.log.Warn("messages are not sent: every client can read them at "+webconsole.MessagesPath, "setting", "messages.capture")
-		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(rooms.capturedMessages).Routes(), Docs: webconsole.Docs}})
+	if services.Captured != nil {
+		services.log.Warn("messages are not sent: every client can read them at "+webconsole.MessagesPath, "setting", "messages.capture")
+		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(services.capturedMessages).Routes(), Docs: webconsole.Docs}})
 	}
-	mux, document, err := rooms.mount(version, surfaces, gate)
+	mux, document, err := services.mount(version, surfaces, gate)
 	if err != nil {
 		return nil, err
 	}
-	requests := rest.NewMetrics(rooms.metrics)
+	requests := rest.NewMetrics(services.metrics)
 	var missing rest.Switch
 	var unrouted []http.Handler
-	if rooms.Config.Pages.Enabled {
+	if services.Config.Pages.Enabled {
 		unrouted = append(unrouted, &missing)
 	}
-	whole := rest.Front(mux, rooms.log, requests, tracer, unrouted...)
+	whole := rest.Front(mux, services.log, requests, tracer, unrouted...)
 	audited := auditedOf(surfaces)
-	if rooms.Config.Pages.Enabled {
-		office := rooms.operatorRooms(ums, operations, version, place.Place.Ready)
+	if services.Config.Pages.Enabled {
+		office := services.operatorServices(ums, operations, version, place.Place.Ready)
 		office.Description = document
-		own := mountPages(mux, &missing, rooms.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Apart: apart(surfaces)}), pagesGate(umsGate, umsRoutes))
+		own := mountPages(mux, &missing, services.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Apart: apart(surfaces)}), pagesGate(umsGate, umsRoutes))
 		audited = append(audited, auditedNames(own)...)
 	}
-	closed, err := rooms.newClosed(ctx)
+	closed, err := services.newClosed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	readiness := rest.NewReadiness(rooms.log, rest.Need{Name: "database", Check: rooms.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready},
-		rest.Need{Name: "clock", Check: rooms.checkClock}, rest.Need{Name: "release", Check: closed.check})
-	metrics := rest.MetricsPage(rooms.metrics)
+	readiness := rest.NewReadiness(services.log, rest.Need{Name: "database", Check: services.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready},
+		rest.Need{Name: "clock", Check: services.checkClock}, rest.Need{Name: "release", Check: closed.check})
+	metrics := rest.MetricsPage(services.metrics)
 	rest.Health(mux, readiness, metrics)
 	var served rest.Switch
 	closed.opened = func() { served.Set(whole) }
 	if closed.is.Load() {
-		served.Set(rest.Front(rest.Closed(readiness, metrics), rooms.log, requests, tracer))
+		served.Set(rest.Front(rest.Closed(readiness, metrics), services.log, requests, tracer))
 	} else {
 		closed.opened()
 	}
@@ -219,10 +219,10 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 	// With serve --dev all pages are for people at this machine only. Otherwise the captured
 	// messages are, since they are shown without a sign-in.
 	covers := func(path string) bool {
-		return rooms.Config.IsDev() || rooms.Captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
+		return services.Config.IsDev() || services.Captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
 	}
 	return &Server{
-		rooms: rooms, handler: rest.Hosted(front, rooms.Config.Host(), covers, rooms.log), readiness: readiness,
+		services: services, handler: rest.Hosted(front, services.Config.Host(), covers, services.log), readiness: readiness,
 		refusals: refusals, operations: operations, tasks: tasks, closed: closed, clients: clients, flush: flush, audited: audited,
 	}, nil
 }
@@ -230,10 +230,10 @@ func NewServer(ctx context.Context, rooms *Rooms, version string, trial *pages.T
 // Close writes the refused sign-ins that were gathered for the audit log. Call it before Base.Close.
 func (s *Server) Close() {
 	if err := s.refusals.Flush(context.Background()); err != nil {
-		s.rooms.log.Error("writing refused sign-ins to the audit log", "error", err)
+		s.services.log.Error("writing refused sign-ins to the audit log", "error", err)
 	}
 	if err := s.flush(); err != nil {
-		s.rooms.log.Warn("sending traces", "error", err)
+		s.services.log.Warn("sending traces", "error", err)
 	}
 }
 
@@ -280,7 +280,7 @@ func apart(surfaces []surface) (titles []string) {
 
 // mount puts the surfaces on one mux, and their OpenAPI description beside them, which it
 // returns.
-func (r *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*http.ServeMux, []byte, error) {
+func (services *Services) mount(version string, surfaces []surface, gate *rest.Gate) (*http.ServeMux, []byte, error) {
 	mux := http.NewServeMux()
 	var described []openapi.Surface
 	for _, s := range surfaces {
@@ -292,7 +292,7 @@ func (r *Rooms) mount(version string, surfaces []surface, gate *rest.Gate) (*htt
 		}
 		described = append(described, s.Surface)
 	}
-	document, err := openapi.Document("Tamga", version, r.Config.BaseURL(), described)
+	document, err := openapi.Document("Tamga", version, services.Config.BaseURL(), described)
 	if err != nil {
 		return nil, nil, err
 	}

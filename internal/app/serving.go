@@ -54,9 +54,9 @@ const memoryWait = 5 * time.Second
 // Serve answers requests at the listener, and at the socket of the GOST-TLS front end if there is
 // one, until ctx ends. It reloads on SIGHUP.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) error {
-	c, log := s.rooms.Config, s.rooms.log
+	c, log := s.services.Config, s.services.log
 	pool := budget.NewPool(int64(c.Limits.DocumentMemory), memoryWait)
-	s.rooms.metrics.MustRegister(documentMemory{pool})
+	s.services.metrics.MustRegister(documentMemory{pool})
 	ctx = budget.Within(ctx, pool)
 	proxies, err := rest.ParseProxies(c.TrustedProxies)
 	if err != nil {
@@ -67,15 +67,15 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) 
 		endpoints[0].listener = rest.ProxyProtocol(listener, proxies, log)
 	}
 	if c.TLS.CertificateFile != "" {
-		if endpoints[0].tls, err = s.rooms.clientTLS(ctx); err != nil {
+		if endpoints[0].tls, err = s.services.clientTLS(ctx); err != nil {
 			return err
 		}
 		cert, err := readCertificate(c)
 		if err != nil {
 			return err
 		}
-		s.rooms.certificate.Store(cert)
-		endpoints[0].tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.rooms.certificate.Load(), nil }
+		s.services.certificate.Store(cert)
+		endpoints[0].tls.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.services.certificate.Load(), nil }
 	}
 	if c.GOSTTLS.Socket != "" {
 		front, err := ListenFrontEnd(c, log)
@@ -97,22 +97,22 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, r Reloading) 
 // and waits for requests in progress, up to the configured stop_time. The background tasks end with
 // it.
 func (s *Server) answer(ctx context.Context, endpoints []endpoint) error {
-	c, log := s.rooms.Config, s.rooms.log
+	c, log := s.services.Config, s.services.log
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	working := make(chan struct{})
 	workCtx, stopWork := context.WithCancel(ctx)
 	defer stopWork()
 	// Other processes must know the master keys of this one before it seals anything.
-	if err := s.rooms.announce(ctx); err != nil {
+	if err := s.services.announce(ctx); err != nil {
 		return err
 	}
-	defer s.rooms.depart()
+	defer s.services.depart()
 	go func() { defer close(working); s.work(workCtx) }()
 
 	failed := make(chan error, len(endpoints))
 	var servers []*http.Server
-	resets := rest.NewResets(log, s.rooms.metrics)
+	resets := rest.NewResets(log, s.services.metrics)
 	for _, e := range endpoints {
 		server := rest.NewServer(s.handler, log)
 		server.BaseContext = func(net.Listener) context.Context { return requests }

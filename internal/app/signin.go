@@ -88,8 +88,8 @@ func newIdentity(base *Base, tokens *token.Service) (*signin.Service, error) {
 // identifySigner returns a function that identifies callers of the signing interface with
 // authenticate. One SQL statement reads both the token and the snapshot that signatures of the
 // caller depend on.
-func (r *Rooms) identifySigner(authenticate authentication) func(context.Context, string) (context.Context, audit.Principal, error) {
-	snapshots := store.Snapshots{DB: r.DB}
+func (s *Services) identifySigner(authenticate authentication) func(context.Context, string) (context.Context, audit.Principal, error) {
+	snapshots := store.Snapshots{DB: s.DB}
 	return func(ctx context.Context, bearer string) (context.Context, audit.Principal, error) {
 		var snap *signing.Snapshot
 		who, err := authenticate(ctx, bearer, func(ctx context.Context, id string, now time.Time) (b token.Bearer, err error) {
@@ -105,8 +105,8 @@ type authentication func(ctx context.Context, bearer string, read token.ReadBear
 
 // identifyConfirmed identifies callers of routes that accept confirmed tokens and need no
 // snapshot.
-func (r *Rooms) identifyConfirmed(ctx context.Context, bearer string) (context.Context, audit.Principal, error) {
-	who, err := r.Tokens.AuthenticateConfirmed(ctx, bearer)
+func (s *Services) identifyConfirmed(ctx context.Context, bearer string) (context.Context, audit.Principal, error) {
+	who, err := s.Tokens.AuthenticateConfirmed(ctx, bearer)
 	return ctx, who, err
 }
 
@@ -144,11 +144,11 @@ func (b *Base) openTokenKeys(sealed []token.SealedKey) (list []token.Key, err er
 }
 
 // maintainTokenKeys deletes retired keys and loads the keys that other processes made.
-func (r *Rooms) maintainTokenKeys(ctx context.Context) error {
-	if err := token.RetireSigningKeys(ctx, store.TokenKeys{DB: r.DB}, r.TokenKeyOverlap(), r.DB.Now()); err != nil {
+func (s *Services) maintainTokenKeys(ctx context.Context) error {
+	if err := token.RetireSigningKeys(ctx, store.TokenKeys{DB: s.DB}, s.TokenKeyOverlap(), s.DB.Now()); err != nil {
 		return err
 	}
-	return r.Tokens.ReloadKeys(ctx)
+	return s.Tokens.ReloadKeys(ctx)
 }
 
 func tokenKeyPlace(id string) vault.Place {
@@ -222,10 +222,10 @@ func attempts(c *config.Config) password.Limits {
 const trustedSignIns = 10
 
 // tokenAPI returns the token endpoint, the pages of sign-ins and the confirmations.
-func (r *Rooms) tokenAPI(clients *signin.Clients, peers *authority.Peers) *tokenapi.API {
+func (s *Services) tokenAPI(clients *signin.Clients, peers *authority.Peers) *tokenapi.API {
 	return tokenapi.New(tokenapi.Deps{
-		Identity: r.Identity, Tokens: r.Tokens, Clients: clients, Judge: peers.Judge, Issuer: r.idpURL(), Name: r.Config.Pages.Name, Language: r.Config.Messages.Language, Attempts: signInLimits(r.Config),
-		Confirmations: r.Confirm, Steps: r.Identity, ConfirmedTokens: r.Tokens, Paint: qr.PNG,
+		Identity: s.Identity, Tokens: s.Tokens, Clients: clients, Judge: peers.Judge, Issuer: s.idpURL(), Name: s.Config.Pages.Name, Language: s.Config.Messages.Language, Attempts: signInLimits(s.Config),
+		Confirmations: s.Confirm, Steps: s.Identity, ConfirmedTokens: s.Tokens, Paint: qr.PNG,
 	})
 }
 

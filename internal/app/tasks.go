@@ -22,14 +22,16 @@ func (s *Server) work(ctx context.Context) {
 	}
 	var delivering sync.WaitGroup
 	defer delivering.Wait()
-	delivering.Go(func() { s.rooms.Messages.Run(ctx) })
+	delivering.Go(func() { s.services.Messages.Run(ctx) })
 	delivering.Go(func() {
-		s.refusals.Run(ctx, func(err error) { s.rooms.log.Error("writing refused sign-ins to the audit log", "error", err) })
+		s.refusals.Run(ctx, func(err error) { s.services.log.Error("writing refused sign-ins to the audit log", "error", err) })
 	})
 	delivering.Go(func() { s.operations.Run(ctx) })
-	delivering.Go(func() { s.rooms.watchKeys(ctx) })
+	delivering.Go(func() { s.services.watchKeys(ctx) })
 	// Requests to other authorities may take long. Nothing else waits for them.
-	delivering.Go(func() { s.repeat(ctx, task{"asking other authorities about their certificates", s.rooms.Keys.Refresh}) })
+	delivering.Go(func() {
+		s.repeat(ctx, task{"asking other authorities about their certificates", s.services.Keys.Refresh})
+	})
 	s.repeat(ctx, s.tasks...)
 }
 
@@ -44,7 +46,7 @@ func (s *Server) repeat(ctx context.Context, tasks ...task) {
 		case <-tick.C:
 			for _, t := range tasks {
 				if err := t.do(ctx); err != nil && ctx.Err() == nil {
-					s.rooms.log.Error(t.name, "error", err)
+					s.services.log.Error(t.name, "error", err)
 				}
 			}
 		}

@@ -20,18 +20,18 @@ import (
 )
 
 // openTracing returns the tracer of the configuration, nil without one.
-func (r *Rooms) openTracing(ctx context.Context, version string) (trace.Tracer, func() error, error) {
-	c := &r.Config.Tracing
+func (s *Services) openTracing(ctx context.Context, version string) (trace.Tracer, func() error, error) {
+	c := &s.Config.Tracing
 	if c.Endpoint == "" {
 		return nil, func() error { return nil }, nil
 	}
-	roots, err := roots(r.Config, c.AuthoritiesFile)
+	roots, err := roots(s.Config, c.AuthoritiesFile)
 	if err != nil {
 		return nil, nil, fmt.Errorf("tracing.authorities_file: %w", err)
 	}
 	return tracing.Open(ctx, tracing.Options{
 		Endpoint: c.Endpoint, Ratio: c.Ratio, Roots: roots, Version: version,
-		Failed: func(err error) { r.log.Warn("sending traces", "error", err) },
+		Failed: func(err error) { s.log.Warn("sending traces", "error", err) },
 	})
 }
 

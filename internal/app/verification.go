@@ -50,25 +50,25 @@ func anonymousDocument(size int64) budget.Limits {
 
 // verification returns the web interface behind svs_url. It takes documents in the same way as the
 // signing interface.
-func (r *Rooms) verification(signer *signing.Service) (*verifier, error) {
-	c := &r.Config.Verification
-	served := Formats(r.Config)
+func (s *Services) verification(signer *signing.Service) (*verifier, error) {
+	c := &s.Config.Verification
+	served := Formats(s.Config)
 	v := &signing.Verification{
-		Formats: served, Now: r.DB.Now, Limits: anonymous(),
+		Formats: served, Now: s.DB.Now, Limits: anonymous(),
 		Trust: func(ctx context.Context) (t signing.Trust, err error) {
-			states, err := r.Authority.States(ctx) // one statement for all of it
+			states, err := s.Authority.States(ctx) // one statement for all of it
 			if err != nil {
 				return t, err
 			}
-			if t.Roots, t.Intermediates, err = r.anchors.at(ctx, states); err != nil {
+			if t.Roots, t.Intermediates, err = s.anchors.at(ctx, states); err != nil {
 				return t, err
 			}
-			t.CRLs, err = r.Authority.CRLsAt(ctx, states)
+			t.CRLs, err = s.Authority.CRLsAt(ctx, states)
 			return t, err
 		},
 	}
 	if c.Fetch {
-		v.Evidence = r.network
+		v.Evidence = s.network
 	}
 	calls := limit.New(c.CallsPerSecond, c.CallsAtOnce, 10_000, time.Now)
 	turns := limit.NewTurns(limit.TurnRules{

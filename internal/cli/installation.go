@@ -23,13 +23,13 @@ import (
 // Administer opens the installation, calls fn, and writes the attempt and its outcome to the audit
 // log. operation and object are those of the audit entries. If the attempt cannot be written, fn is
 // not called.
-func Administer(c *Console, from *Installation, operation, object string, fn func(ctx context.Context, h *app.Rooms) error) error {
+func Administer(c *Console, from *Installation, operation, object string, fn func(ctx context.Context, s *app.Services) error) error {
 	base, err := from.Open(c)
 	if err != nil {
 		return err
 	}
 	defer base.Close()
-	h, err := base.Rooms(c.Context)
+	h, err := base.Services(c.Context)
 	if err != nil {
 		return err
 	}

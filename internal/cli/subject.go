@@ -35,8 +35,8 @@ func SubjectOf(parts []string, commonName string) (x509gost.Name, error) {
 
 // AuthorityRequest returns a request (PEM) for an issuing authority. Without a subject it has the present
 // name.
-func AuthorityRequest(ctx context.Context, h *app.Rooms, name string, subject []string) ([]byte, error) {
-	if err := h.Authority.Bootstrap(ctx); err != nil {
+func AuthorityRequest(ctx context.Context, s *app.Services, name string, subject []string) ([]byte, error) {
+	if err := s.Authority.Bootstrap(ctx); err != nil {
 		return nil, err
 	}
 	var parts x509gost.Name
@@ -46,7 +46,7 @@ func AuthorityRequest(ctx context.Context, h *app.Rooms, name string, subject []
 			return nil, err
 		}
 	}
-	der, err := h.Authority.RequestFor(ctx, name, parts)
+	der, err := s.Authority.RequestFor(ctx, name, parts)
 	if err != nil {
 		return nil, err
 	}

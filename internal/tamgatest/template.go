@@ -94,11 +94,11 @@ func furnish(t testing.TB, dir string) {
 		t.Fatal(err)
 	}
 	defer base.Close()
-	rooms, err := base.Rooms(t.Context())
+	services, err := base.Services(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dev.Furnish(t.Context(), rooms, dir); err != nil {
+	if _, err := dev.Furnish(t.Context(), services, dir); err != nil {
 		t.Fatal(err)
 	}
 }

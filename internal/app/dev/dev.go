@@ -140,59 +140,59 @@ type secrets struct {
 
 // Furnish makes what is missing of the group, the operator, the user demo, the certificates and the
 // files of serve --dev. It always writes dev.json, since the address may have changed.
-func Furnish(ctx context.Context, h *app.Rooms, dir string) (*Description, error) {
-	drawn, first, err := devSecretsOf(dir, h.Config.PIN.MinLength)
+func Furnish(ctx context.Context, s *app.Services, dir string) (*Description, error) {
+	drawn, first, err := devSecretsOf(dir, s.Config.PIN.MinLength)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Authority.Bootstrap(ctx); err != nil {
+	if err := s.Authority.Bootstrap(ctx); err != nil {
 		return nil, err
 	}
-	_, err = h.Users.AddGroup(ctx, devGroup, "")
+	_, err = s.Users.AddGroup(ctx, devGroup, "")
 	if err != nil && !fault.Is(err, fault.InvalidObjectState) {
 		return nil, err
 	}
-	operator, err := furnishUser(ctx, h, user.Account{Login: "operator", Group: devGroup, Operator: true, Groups: []string{devGroup}}, drawn.Operator, first)
+	operator, err := furnishUser(ctx, s, user.Account{Login: "operator", Group: devGroup, Operator: true, Groups: []string{devGroup}}, drawn.Operator, first)
 	if err != nil {
 		return nil, err
 	}
-	if pages := &h.Config.Pages; len(pages.Administrators) == 0 {
+	if pages := &s.Config.Pages; len(pages.Administrators) == 0 {
 		pages.Administrators = []string{operator.ID} // before a server is made of the configuration
 	}
-	demo, err := furnishUser(ctx, h, user.Account{Login: "demo", DisplayName: "Demo User", Group: devGroup}, drawn.User, first)
+	demo, err := furnishUser(ctx, s, user.Account{Login: "demo", DisplayName: "Demo User", Group: devGroup}, drawn.User, first)
 	if err != nil {
 		return nil, err
 	}
-	certificates, err := furnishCertificates(ctx, h, dir, demo.ID, drawn.PIN)
+	certificates, err := furnishCertificates(ctx, s, dir, demo.ID, drawn.PIN)
 	if err != nil {
 		return nil, err
 	}
-	if err := writeAuthorities(ctx, h, filepath.Join(dir, "ca.pem")); err != nil {
+	if err := writeAuthorities(ctx, s, filepath.Join(dir, "ca.pem")); err != nil {
 		return nil, err
 	}
-	base := h.Config.BaseURL()
+	base := s.Config.BaseURL()
 	d := &Description{
-		BaseURL:      base + h.Config.SignServer,
-		IDPURL:       base + h.Config.IDP,
-		DocumentsURL: base + h.Config.DocumentStore,
-		SVSURL:       base + h.Config.SVS,
-		TokenURL:     base + h.Config.IDP + "/oauth/token",
+		BaseURL:      base + s.Config.SignServer,
+		IDPURL:       base + s.Config.IDP,
+		DocumentsURL: base + s.Config.DocumentStore,
+		SVSURL:       base + s.Config.SVS,
+		TokenURL:     base + s.Config.IDP + "/oauth/token",
 		TSPURL:       base + authority.TSPPath(),
 		OCSPURL:      base + authority.OCSPPath(),
 		CRLURL:       base + authority.CRLPath("gost"),
-		Resource:     h.Config.Resource,
+		Resource:     s.Config.Resource,
 		ClientID:     config.DevClient,
-		MobileSystem: h.Config.Devices.Settings(base, "").Systems[0].ID,
-		DevicesURL:   base + h.Config.Devices.Path,
+		MobileSystem: s.Config.Devices.Settings(base, "").Systems[0].ID,
+		DevicesURL:   base + s.Config.Devices.Path,
 		CAPEM:        "ca.pem",
 		Operator:     User{operator.ID, operator.Login, drawn.Operator},
 		User:         User{demo.ID, demo.Login, drawn.User},
 		Certificates: certificates,
 	}
-	if h.Captured != nil {
+	if s.Captured != nil {
 		d.CapturedURL = base + webconsole.MessagesPath
 	}
-	if h.Config.Pages.Enabled && h.Config.OnLoopback() {
+	if s.Config.Pages.Enabled && s.Config.OnLoopback() {
 		d.trial = &pages.Trial{Token: rand.Text(), Accounts: []pages.TrialAccount{
 			{Login: d.User.Login, Password: d.User.Password}, {Login: d.Operator.Login, Password: d.Operator.Password},
 		}}
@@ -261,16 +261,16 @@ func randomPIN(length int) string {
 
 // furnishUser registers a user if it is missing. It sets the password of a new user, and on a first
 // start.
-func furnishUser(ctx context.Context, h *app.Rooms, r user.Account, password string, first bool) (user.User, error) {
-	u, err := h.Users.ByLogin(ctx, r.Login)
+func furnishUser(ctx context.Context, s *app.Services, r user.Account, password string, first bool) (user.User, error) {
+	u, err := s.Users.ByLogin(ctx, r.Login)
 	if fault.Is(err, fault.UserNotFound) {
-		u, err = h.Users.Add(ctx, r)
+		u, err = s.Users.Add(ctx, r)
 		first = true
 	}
 	if err != nil || !first {
 		return u, err
 	}
-	return u, h.Identity.SetPassword(ctx, u.ID, password)
+	return u, s.Identity.SetPassword(ctx, u.ID, password)
 }
 
 // devKeys are the keys of the user demo: one of each suite without a PIN, and one with a PIN.
@@ -287,11 +287,11 @@ var devKeys = []struct {
 }
 
 // furnishCertificates issues the missing certificates of demo and writes all of them to files.
-func furnishCertificates(ctx context.Context, h *app.Rooms, dir, userID, pin string) ([]Certificate, error) {
+func furnishCertificates(ctx context.Context, s *app.Services, dir, userID, pin string) ([]Certificate, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "certs"), 0o700); err != nil {
 		return nil, err
 	}
-	have, err := h.Keys.List(ctx, userID)
+	have, err := s.Keys.List(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +315,7 @@ func furnishCertificates(ctx context.Context, h *app.Rooms, dir, userID, pin str
 			if want.pin {
 				order.PIN = pin
 			}
-			if c, err = h.Keys.Issue(ctx, order); err != nil {
+			if c, err = s.Keys.Issue(ctx, order); err != nil {
 				return nil, err
 			}
 		}
@@ -333,12 +333,12 @@ func furnishCertificates(ctx context.Context, h *app.Rooms, dir, userID, pin str
 
 // writeAuthorities writes the root and issuing authorities as PEM. With them a program can build the
 // path of every certificate.
-func writeAuthorities(ctx context.Context, h *app.Rooms, file string) error {
-	roots, err := h.Authority.Roots(ctx)
+func writeAuthorities(ctx context.Context, s *app.Services, file string) error {
+	roots, err := s.Authority.Roots(ctx)
 	if err != nil {
 		return err
 	}
-	issuing, err := h.Authority.Issuing(ctx)
+	issuing, err := s.Authority.Issuing(ctx)
 	if err != nil {
 		return err
 	}

@@ -43,13 +43,13 @@ func approvalLine(r held.Request) approvalJSON {
 }
 
 func (l *approvalListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &l.From, "ListApprovals", "", func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &l.From, "ListApprovals", "", func(ctx context.Context, s *app.Services) error {
 		lines := []approvalJSON{}
 		var text strings.Builder
 		table := c.NewTable(&text, "ID", "STATE", "OPERATION", "USER", "REQUESTER", "UNTIL")
 		const most = 100
 		for after, more := "", true; more; {
-			list, err := h.Held.List(ctx, held.Administrator, after, most)
+			list, err := s.Held.List(ctx, held.Administrator, after, most)
 			if err != nil {
 				return err
 			}
@@ -95,8 +95,8 @@ func decided(r held.Request) cli.Sentence {
 }
 
 func decide(c *cli.Console, from *cli.Installation, operation, id string, approve bool) error {
-	return cli.Administer(c, from, operation, id, func(ctx context.Context, h *app.Rooms) error {
-		r, err := h.Held.Decide(ctx, held.Administrator, id, approve)
+	return cli.Administer(c, from, operation, id, func(ctx context.Context, s *app.Services) error {
+		r, err := s.Held.Decide(ctx, held.Administrator, id, approve)
 		if err != nil {
 			return err
 		}

@@ -35,12 +35,12 @@ func (a *Audit) Run(c *cli.Console) error {
 	if a.Limit < 0 {
 		return fmt.Errorf("--limit %d: want 0 or more", a.Limit)
 	}
-	return cli.Administer(c, &a.From, "ReadAudit", a.User, func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &a.From, "ReadAudit", a.User, func(ctx context.Context, s *app.Services) error {
 		filter := store.AuditFilter{UserID: a.User, Login: a.Login, Operation: a.Operation, Outcome: a.Outcome, OutcomesOnly: !a.Attempts}
 		if a.Since > 0 {
-			filter.Since = h.DB.Now().Add(-a.Since)
+			filter.Since = s.DB.Now().Add(-a.Since)
 		}
-		entries, err := readAudit(ctx, store.Audit{DB: h.DB}, filter, a.Limit)
+		entries, err := readAudit(ctx, store.Audit{DB: s.DB}, filter, a.Limit)
 		if err != nil {
 			return err
 		}

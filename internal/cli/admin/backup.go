@@ -37,8 +37,8 @@ func (b *Backup) Run(c *cli.Console) error {
 		return err
 	}
 	var m app.Manifest
-	err = cli.Administer(c, &b.From, "Backup", "installation", func(ctx context.Context, h *app.Rooms) (err error) {
-		m, err = h.Backup(ctx, app.BackupOptions{Dir: b.Dir, Version: c.Program.Version, Recipients: recipients, CopyBucket: b.CopyBucket})
+	err = cli.Administer(c, &b.From, "Backup", "installation", func(ctx context.Context, s *app.Services) (err error) {
+		m, err = s.Backup(ctx, app.BackupOptions{Dir: b.Dir, Version: c.Program.Version, Recipients: recipients, CopyBucket: b.CopyBucket})
 		return err
 	})
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *restoreUnknown) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	return cli.Administer(c, &r.From, "ShowUnknown", "installation", func(ctx context.Context, h *app.Rooms) error {
-		u, err := h.Unknown(ctx, lists)
+	return cli.Administer(c, &r.From, "ShowUnknown", "installation", func(ctx context.Context, s *app.Services) error {
+		u, err := s.Unknown(ctx, lists)
 		if err != nil {
 			return err
 		}
@@ -123,8 +123,8 @@ func (r *restoreRelease) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	return cli.Administer(c, &r.From, "ReleaseRestore", "installation", func(ctx context.Context, h *app.Rooms) error {
-		u, err := h.Unknown(ctx, lists)
+	return cli.Administer(c, &r.From, "ReleaseRestore", "installation", func(ctx context.Context, s *app.Services) error {
+		u, err := s.Unknown(ctx, lists)
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (r *restoreRelease) Run(c *cli.Console) error {
 			}
 			return errors.New("the service stays closed: read the list, then repeat with --yes")
 		}
-		if err := h.Release(ctx, u); err != nil {
+		if err := s.Release(ctx, u); err != nil {
 			return err
 		}
 		return r.From.Answer(c, map[string]any{"released": true, "unknown": u}, "%sThe service is open.\n", unknownText(c, u))

@@ -53,12 +53,12 @@ type caListCommand struct {
 }
 
 func (l *caListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &l.From, "ListAuthorities", "", func(ctx context.Context, h *app.Rooms) error {
-		list, err := h.Authority.All(ctx)
+	return cli.Administer(c, &l.From, "ListAuthorities", "", func(ctx context.Context, s *app.Services) error {
+		list, err := s.Authority.All(ctx)
 		if err != nil {
 			return err
 		}
-		crosses, err := h.Authority.Crosses(ctx)
+		crosses, err := s.Authority.Crosses(ctx)
 		if err != nil {
 			return err
 		}
@@ -101,11 +101,11 @@ func (caExportCommand) Help() string {
 }
 
 func (x *caExportCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &x.From, "ExportAuthorities", "", func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Authority.Bootstrap(ctx); err != nil {
+	return cli.Administer(c, &x.From, "ExportAuthorities", "", func(ctx context.Context, s *app.Services) error {
+		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		list, err := h.Authority.All(ctx)
+		list, err := s.Authority.All(ctx)
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (x *caExportCommand) Run(c *cli.Console) error {
 			}
 		}
 		if x.Cross {
-			crosses, err := h.Authority.Crosses(ctx)
+			crosses, err := s.Authority.Crosses(ctx)
 			if err != nil {
 				return err
 			}
@@ -162,8 +162,8 @@ func (caRenewCommand) Help() string {
 }
 
 func (r *caRenewCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &r.From, "RenewAuthority", r.Name, func(ctx context.Context, h *app.Rooms) error {
-		cert, err := h.Authority.Renew(ctx, r.Name)
+	return cli.Administer(c, &r.From, "RenewAuthority", r.Name, func(ctx context.Context, s *app.Services) error {
+		cert, err := s.Authority.Renew(ctx, r.Name)
 		if err != nil {
 			return unknownAuthority(r.Name, err)
 		}
@@ -196,11 +196,11 @@ Two cross certificates connect the roots. A program that trusts only the old roo
 }
 
 func (r *caRolloverCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &r.From, "RollOverAuthority", r.Hierarchy, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Authority.Bootstrap(ctx); err != nil {
+	return cli.Administer(c, &r.From, "RollOverAuthority", r.Hierarchy, func(ctx context.Context, s *app.Services) error {
+		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		made, err := h.Authority.Rollover(ctx, r.Hierarchy, !r.IssuingOnly)
+		made, err := s.Authority.Rollover(ctx, r.Hierarchy, !r.IssuingOnly)
 		if err != nil {
 			return err
 		}
@@ -222,8 +222,8 @@ func (caRequestCommand) Help() string {
 }
 
 func (r *caRequestCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &r.From, "RequestAuthority", r.Name, func(ctx context.Context, h *app.Rooms) error {
-		text, err := cli.AuthorityRequest(ctx, h, r.Name, r.Subject)
+	return cli.Administer(c, &r.From, "RequestAuthority", r.Name, func(ctx context.Context, s *app.Services) error {
+		text, err := cli.AuthorityRequest(ctx, s, r.Name, r.Subject)
 		if err != nil {
 			return unknownAuthority(r.Name, err)
 		}
@@ -262,13 +262,13 @@ func (i *caInstallCommand) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	return cli.Administer(c, &i.From, "InstallAuthority", i.Name, func(ctx context.Context, h *app.Rooms) error {
-		report, err := h.KeyReport(ctx)
+	return cli.Administer(c, &i.From, "InstallAuthority", i.Name, func(ctx context.Context, s *app.Services) error {
+		report, err := s.KeyReport(ctx)
 		if err != nil {
 			return err
 		}
-		roots, others := h.EvidenceFiles()
-		cert, err := h.Authority.Install(ctx, authority.Installation{
+		roots, others := s.EvidenceFiles()
+		cert, err := s.Authority.Install(ctx, authority.Installation{
 			Name: i.Name, Certificates: list, Roots: roots, Others: others, Stopped: len(report.Processes) == 0,
 		})
 		if err != nil {

@@ -45,8 +45,8 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 			return err
 		}
 	}
-	return cli.Administer(c, &i.From, "IssueCertificate", i.Login, func(ctx context.Context, h *app.Rooms) error {
-		u, err := h.Users.ByLogin(ctx, i.Login)
+	return cli.Administer(c, &i.From, "IssueCertificate", i.Login, func(ctx context.Context, s *app.Services) error {
+		u, err := s.Users.ByLogin(ctx, i.Login)
 		if err != nil {
 			return err
 		}
@@ -54,14 +54,14 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 		if err != nil {
 			return err
 		}
-		if err := h.Authority.Bootstrap(ctx); err != nil {
+		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		cert, err := h.Keys.Issue(ctx, keys.IssueOrder{UserID: u.ID, Suite: su, Subject: subject, PIN: pin, Default: i.Default})
+		cert, err := s.Keys.Issue(ctx, keys.IssueOrder{UserID: u.ID, Suite: su, Subject: subject, PIN: pin, Default: i.Default})
 		if err != nil {
 			return err
 		}
-		if err := showDifferences(ctx, c, h, u.ID, cert); err != nil {
+		if err := showDifferences(ctx, c, s, u.ID, cert); err != nil {
 			return err
 		}
 		return i.From.Answer(c, certificateLine(cert), "Certificate %d of %s, %s, is issued until %s.\n", cert.ID, u.Login, su.Name, cert.X509.NotAfter.Format(time.DateOnly))
@@ -70,8 +70,8 @@ func (i *certIssueCommand) Run(c *cli.Console) error {
 
 // showDifferences shows an administrator which parts of the name in a certificate are not those of the record of
 // its user.
-func showDifferences(ctx context.Context, c *cli.Console, h *app.Rooms, userID string, cert *keys.Certificate) error {
-	differs, err := h.Keys.Differences(ctx, userID, cert.X509.Subject)
+func showDifferences(ctx context.Context, c *cli.Console, s *app.Services, userID string, cert *keys.Certificate) error {
+	differs, err := s.Keys.Differences(ctx, userID, cert.X509.Subject)
 	if err == nil {
 		fmt.Fprint(c.Stderr, differenceText(c, differs))
 	}
@@ -98,12 +98,12 @@ type certListCommand struct {
 }
 
 func (l *certListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &l.From, "ListCertificates", l.Login, func(ctx context.Context, h *app.Rooms) error {
-		u, err := l.find(ctx, h)
+	return cli.Administer(c, &l.From, "ListCertificates", l.Login, func(ctx context.Context, s *app.Services) error {
+		u, err := l.find(ctx, s)
 		if err != nil {
 			return err
 		}
-		list, err := h.Keys.List(ctx, u.ID)
+		list, err := s.Keys.List(ctx, u.ID)
 		if err != nil {
 			return err
 		}
@@ -130,8 +130,8 @@ type certDefaultCommand struct {
 }
 
 func (d *certDefaultCommand) Run(c *cli.Console) error {
-	return d.do(c, "SetDefaultCertificate", cli.Say("%s signs with certificate %d by default.\n", d.name(), d.ID), func(ctx context.Context, h *app.Rooms, u user.User) error {
-		return h.Keys.SetDefault(ctx, u.ID, d.ID)
+	return d.do(c, "SetDefaultCertificate", cli.Say("%s signs with certificate %d by default.\n", d.name(), d.ID), func(ctx context.Context, s *app.Services, u user.User) error {
+		return s.Keys.SetDefault(ctx, u.ID, d.ID)
 	})
 }
 
@@ -142,8 +142,8 @@ type certRevokeCommand struct {
 }
 
 func (r *certRevokeCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &r.From, "RevokeCertificate", fmt.Sprint(r.ID), func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Keys.Revoke(ctx, r.ID, r.Reason); err != nil {
+	return cli.Administer(c, &r.From, "RevokeCertificate", fmt.Sprint(r.ID), func(ctx context.Context, s *app.Services) error {
+		if err := s.Keys.Revoke(ctx, r.ID, r.Reason); err != nil {
 			return err
 		}
 		return r.From.Answer(c, map[string]int64{"revoked": r.ID}, "Certificate %d is revoked.\n", r.ID)
@@ -156,8 +156,8 @@ type certUnholdCommand struct {
 }
 
 func (u *certUnholdCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &u.From, "UnholdCertificate", fmt.Sprint(u.ID), func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Keys.Unhold(ctx, u.ID); err != nil {
+	return cli.Administer(c, &u.From, "UnholdCertificate", fmt.Sprint(u.ID), func(ctx context.Context, s *app.Services) error {
+		if err := s.Keys.Unhold(ctx, u.ID); err != nil {
 			return err
 		}
 		return u.From.Answer(c, map[string]int64{"unheld": u.ID}, "Certificate %d is not on hold any more.\n", u.ID)

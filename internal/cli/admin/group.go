@@ -26,8 +26,8 @@ type groupAddCommand struct {
 }
 
 func (g *groupAddCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &g.From, "AddGroup", g.Name, func(ctx context.Context, h *app.Rooms) error {
-		if _, err := h.Users.AddGroup(ctx, g.Name, g.Title); err != nil {
+	return cli.Administer(c, &g.From, "AddGroup", g.Name, func(ctx context.Context, s *app.Services) error {
+		if _, err := s.Users.AddGroup(ctx, g.Name, g.Title); err != nil {
 			return err
 		}
 		return g.From.Answer(c, map[string]string{"name": g.Name}, "Group %s is added.\n", g.Name)
@@ -39,8 +39,8 @@ type groupListCommand struct {
 }
 
 func (g *groupListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &g.From, "ListGroups", "", func(ctx context.Context, h *app.Rooms) error {
-		groups, err := h.Users.Groups(ctx)
+	return cli.Administer(c, &g.From, "ListGroups", "", func(ctx context.Context, s *app.Services) error {
+		groups, err := s.Users.Groups(ctx)
 		if err != nil {
 			return err
 		}
@@ -63,8 +63,8 @@ type groupRenameCommand struct {
 }
 
 func (g *groupRenameCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &g.From, "RenameGroup", g.Name, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Users.RenameGroup(ctx, g.Name, g.To); err != nil {
+	return cli.Administer(c, &g.From, "RenameGroup", g.Name, func(ctx context.Context, s *app.Services) error {
+		if err := s.Users.RenameGroup(ctx, g.Name, g.To); err != nil {
 			return err
 		}
 		return g.From.Answer(c, map[string]string{"name": g.To, "was": g.Name}, "Group %s has the name %s now.\n", cli.Printable(g.Name), cli.Printable(g.To))
@@ -77,8 +77,8 @@ type groupDeleteCommand struct {
 }
 
 func (g *groupDeleteCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &g.From, "DeleteGroup", g.Name, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Users.DeleteGroup(ctx, g.Name); err != nil {
+	return cli.Administer(c, &g.From, "DeleteGroup", g.Name, func(ctx context.Context, s *app.Services) error {
+		if err := s.Users.DeleteGroup(ctx, g.Name); err != nil {
 			return err
 		}
 		return g.From.Answer(c, map[string]string{"name": g.Name}, "Group %s is deleted.\n", cli.Printable(g.Name))

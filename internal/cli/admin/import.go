@@ -55,10 +55,10 @@ The exit code is 1 if a record was refused.`
 type importing struct {
 	*Import
 	console *cli.Console
-	dir     string     // paths of the file begin there
-	real    *app.Rooms // the installation
-	scratch *app.Rooms // of a dry run: what its records would have added; otherwise nil
-	notes   string     // directory of the scratch
+	dir     string        // paths of the file begin there
+	real    *app.Services // the installation
+	scratch *app.Services // of a dry run: what its records would have added; otherwise nil
+	notes   string        // directory of the scratch
 	report  importReport
 }
 
@@ -104,8 +104,8 @@ func (i *Import) Run(c *cli.Console) error {
 	if i.DryRun {
 		operation = "CheckImport"
 	}
-	return cli.Administer(c, &i.From, operation, filepath.Base(i.File), func(ctx context.Context, h *app.Rooms) error {
-		run.real = h
+	return cli.Administer(c, &i.From, operation, filepath.Base(i.File), func(ctx context.Context, s *app.Services) error {
+		run.real = s
 		if i.DryRun {
 			dir, err := os.MkdirTemp("", "tamga-import-")
 			if err != nil {
@@ -113,7 +113,7 @@ func (i *Import) Run(c *cli.Console) error {
 			}
 			defer os.RemoveAll(dir)
 			run.notes = dir
-			if run.scratch, err = h.Scratch(ctx, dir); err != nil {
+			if run.scratch, err = s.Scratch(ctx, dir); err != nil {
 				return err
 			}
 			defer run.scratch.Close()
@@ -286,7 +286,7 @@ func (r *importing) together(ctx context.Context, batch []*importItem) error {
 // importUser is a user who exists, and where.
 type importUser struct {
 	user.User
-	in *app.Rooms
+	in *app.Services
 }
 
 // find returns the users who have the logins of records, by folded login.
@@ -298,16 +298,16 @@ func (r *importing) find(ctx context.Context, batch []*importItem) (map[string]i
 		}
 	}
 	all := map[string]importUser{}
-	for _, h := range []*app.Rooms{r.scratch, r.real} { // a user of both is compared as in the installation
-		if h == nil {
+	for _, s := range []*app.Services{r.scratch, r.real} { // a user of both is compared as in the installation
+		if s == nil {
 			continue
 		}
-		found, err := h.Users.ByLogins(ctx, logins)
+		found, err := s.Users.ByLogins(ctx, logins)
 		if err != nil {
 			return nil, err
 		}
 		for login, u := range found {
-			all[login] = importUser{u, h}
+			all[login] = importUser{u, s}
 		}
 	}
 	return all, nil
@@ -325,19 +325,19 @@ func (r *importing) look(ctx context.Context, i *importItem, found map[string]im
 }
 
 // addAll adds the users of records to an installation. With keep false nothing stays.
-func (r *importing) addAll(ctx context.Context, h *app.Rooms, items []*importItem, keep bool) error {
+func (r *importing) addAll(ctx context.Context, s *app.Services, items []*importItem, keep bool) error {
 	var accounts []user.Account
 	for _, i := range items {
 		a := i.account
-		a.Also = func(ctx context.Context, u user.User) error { return r.also(ctx, h, i, u) }
+		a.Also = func(ctx context.Context, u user.User) error { return r.also(ctx, s, i, u) }
 		accounts = append(accounts, a)
 	}
-	made, faults, err := h.Users.AddAll(ctx, accounts, keep)
+	made, faults, err := s.Users.AddAll(ctx, accounts, keep)
 	if err != nil {
 		return err
 	}
 	for n, i := range items {
-		if i.err = faults[n]; i.err == nil && h == r.scratch {
+		if i.err = faults[n]; i.err == nil && s == r.scratch {
 			if err := r.noteKeys(made[n].ID, i.imported); err != nil {
 				return err
 			}
@@ -347,25 +347,25 @@ func (r *importing) addAll(ctx context.Context, h *app.Rooms, items []*importIte
 }
 
 // also adds what a user has beside the account, in the same transaction.
-func (r *importing) also(ctx context.Context, h *app.Rooms, i *importItem, u user.User) error {
+func (r *importing) also(ctx context.Context, s *app.Services, i *importItem, u user.User) error {
 	for n, der := range i.certificates {
-		if _, err := h.Identity.AddCertificate(ctx, u.ID, der); err != nil {
+		if _, err := s.Identity.AddCertificate(ctx, u.ID, der); err != nil {
 			return faultIn("certificate", n, err)
 		}
 	}
-	if h == r.scratch {
+	if s == r.scratch {
 		return r.checkKeys(i.imported)
 	}
 	i.imported = nil
 	for n, pair := range i.pairs {
 		pair.UserID = u.ID
-		c, err := h.Keys.Import(ctx, pair)
+		c, err := s.Keys.Import(ctx, pair)
 		if err != nil {
 			return faultIn("key", n, err)
 		}
 		i.imported = append(i.imported, c)
 	}
-	return h.Audit.Record(ctx, audit.Entry{
+	return s.Audit.Record(ctx, audit.Entry{
 		Operation: "AddUser", Phase: audit.Done, Object: u.Login, Outcome: audit.OK, Remote: audit.CommandLine, Detail: "import",
 		Principal: held.Administrator,
 	})
@@ -583,16 +583,16 @@ func (r *importing) compare(ctx context.Context, u importUser, record *importRec
 }
 
 // missingKeys returns the fields of the keys of a record that a user lacks.
-func (r *importing) missingKeys(ctx context.Context, h *app.Rooms, userID string, record *importRecord) (fields []string, err error) {
+func (r *importing) missingKeys(ctx context.Context, s *app.Services, userID string, record *importRecord) (fields []string, err error) {
 	if len(record.Keys) == 0 {
 		return nil, nil
 	}
 	have := map[[sha256.Size]byte]bool{}
-	if h == r.scratch {
+	if s == r.scratch {
 		have, err = r.notedKeys(userID)
 	} else {
 		var list []*keys.Certificate
-		list, err = h.Keys.List(ctx, userID)
+		list, err = s.Keys.List(ctx, userID)
 		for _, c := range list {
 			have[sha256.Sum256(c.X509.Raw)] = true
 		}

@@ -64,19 +64,19 @@ func (i *keyImportCommand) Run(c *cli.Console) error {
 			return err
 		}
 	}
-	return cli.Administer(c, &i.From, "ImportKey", i.Login, func(ctx context.Context, h *app.Rooms) error {
-		u, err := i.find(ctx, h)
+	return cli.Administer(c, &i.From, "ImportKey", i.Login, func(ctx context.Context, s *app.Services) error {
+		u, err := i.find(ctx, s)
 		if err != nil {
 			return err
 		}
-		if err := h.Authority.Bootstrap(ctx); err != nil {
+		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		cert, err := h.Keys.Import(ctx, keys.ImportOrder{UserID: u.ID, File: data, Password: password, PIN: pin, Default: i.Default, FriendlyName: i.Name})
+		cert, err := s.Keys.Import(ctx, keys.ImportOrder{UserID: u.ID, File: data, Password: password, PIN: pin, Default: i.Default, FriendlyName: i.Name})
 		if err != nil {
 			return err
 		}
-		if err := showDifferences(ctx, c, h, u.ID, cert); err != nil {
+		if err := showDifferences(ctx, c, s, u.ID, cert); err != nil {
 			return err
 		}
 		return i.From.Answer(c, certificateLine(cert), "Certificate %d, %s, is imported.\n", cert.ID, cli.Printable(cert.X509.Subject.String()))
@@ -120,12 +120,12 @@ func (e *keyExportCommand) Run(c *cli.Console) error {
 			return err
 		}
 	}
-	return cli.Administer(c, &e.From, "ExportKey", fmt.Sprint("certificate ", e.ID), func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &e.From, "ExportKey", fmt.Sprint("certificate ", e.ID), func(ctx context.Context, s *app.Services) error {
 		order := keys.ExportOrder{ID: e.ID, PIN: pin, Password: password}
 		cipher, named := exportCiphers[e.Cipher]
 		order.Options.Cipher = cipher
 		order.Auto = !named
-		file, err := h.Keys.Export(ctx, order)
+		file, err := s.Keys.Export(ctx, order)
 		if err != nil {
 			return err
 		}
@@ -154,12 +154,12 @@ type keyRotateCommand struct {
 
 // Run makes a new token signing key.
 func (k *keyRotateCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &k.From, "RotateTokenKey", "", func(ctx context.Context, h *app.Rooms) error {
-		made, err := token.RotateSigningKey(ctx, store.TokenKeys{DB: h.DB}, k.AtOnce, h.NewTokenKey)
+	return cli.Administer(c, &k.From, "RotateTokenKey", "", func(ctx context.Context, s *app.Services) error {
+		made, err := token.RotateSigningKey(ctx, store.TokenKeys{DB: s.DB}, k.AtOnce, s.NewTokenKey)
 		if err != nil {
 			return err
 		}
-		from := h.TokenKeyOverlap().From(made).UTC()
+		from := s.TokenKeyOverlap().From(made).UTC()
 		if k.AtOnce {
 			from = made.CreatedAt.UTC() // the new key is the only one
 		}
@@ -195,8 +195,8 @@ func (k *keyDevicesCommand) Run(c *cli.Console) error {
 	case overlap <= 0:
 		return errors.New("--overlap: want 1h to 9600h; or end the old key with --at-once")
 	}
-	return cli.Administer(c, &k.From, "RotateDeviceKey", k.Suite, func(ctx context.Context, h *app.Rooms) error {
-		until, err := h.Devices.RotateServiceKey(ctx, kind, overlap)
+	return cli.Administer(c, &k.From, "RotateDeviceKey", k.Suite, func(ctx context.Context, s *app.Services) error {
+		until, err := s.Devices.RotateServiceKey(ctx, kind, overlap)
 		if err != nil {
 			return err
 		}

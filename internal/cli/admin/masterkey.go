@@ -55,8 +55,8 @@ type processJSON struct {
 }
 
 func (s *keyStatusCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &s.From, "MasterKeyStatus", "", func(ctx context.Context, h *app.Rooms) error {
-		report, err := h.KeyReport(ctx)
+	return cli.Administer(c, &s.From, "MasterKeyStatus", "", func(ctx context.Context, services *app.Services) error {
+		report, err := services.KeyReport(ctx)
 		if err != nil {
 			return err
 		}
@@ -118,16 +118,16 @@ func (keyResealCommand) Help() string {
 }
 
 func (r *keyResealCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &r.From, "ResealMasterKey", "", func(ctx context.Context, h *app.Rooms) error {
-		return reseal(ctx, c, &r.From, h)
+	return cli.Administer(c, &r.From, "ResealMasterKey", "", func(ctx context.Context, s *app.Services) error {
+		return reseal(ctx, c, &r.From, s)
 	})
 }
 
 // reseal moves all records to the active master key and prints the result.
-func reseal(ctx context.Context, c *cli.Console, from *cli.Installation, h *app.Rooms) error {
+func reseal(ctx context.Context, c *cli.Console, from *cli.Installation, s *app.Services) error {
 	progress := cli.NewProgress(c)
 	var moved int64
-	done, err := h.Reseal(ctx, func(column string, n int64) {
+	done, err := s.Reseal(ctx, func(column string, n int64) {
 		moved += n
 		progress.Count(c.Text("%d records are under the new master key; now %s", moved, column))
 	})
@@ -142,7 +142,7 @@ func reseal(ctx context.Context, c *cli.Console, from *cli.Installation, h *app.
 	for _, err := range done.Failed {
 		failed = append(failed, err.Error())
 	}
-	report, err := h.KeyReport(ctx)
+	report, err := s.KeyReport(ctx)
 	if err != nil {
 		return err
 	}
@@ -199,11 +199,11 @@ func (k *masterKeyRotateCommand) Run(c *cli.Console) error {
 			return err
 		}
 	}
-	return cli.Administer(c, &k.From, "RotateMasterKey", "", func(ctx context.Context, h *app.Rooms) error {
-		if err := waitForServers(ctx, h, k.Wait); err != nil {
+	return cli.Administer(c, &k.From, "RotateMasterKey", "", func(ctx context.Context, s *app.Services) error {
+		if err := waitForServers(ctx, s, k.Wait); err != nil {
 			return err
 		}
-		return reseal(ctx, c, &k.From, h)
+		return reseal(ctx, c, &k.From, s)
 	})
 }
 
@@ -215,7 +215,7 @@ func (k *masterKeyRotateCommand) begun(c *cli.Console) (begun bool, err error) {
 		return false, err
 	}
 	defer base.Close()
-	h, err := base.Rooms(c.Context)
+	h, err := base.Services(c.Context)
 	if err != nil {
 		return false, err
 	}
@@ -298,13 +298,13 @@ func makeMasterKey(file string) (made bool, err error) {
 }
 
 // waitForServers waits until all running servers seal with the active key of the configuration.
-func waitForServers(ctx context.Context, h *app.Rooms, most time.Duration) error {
+func waitForServers(ctx context.Context, s *app.Services, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		behind, err := h.Behind(ctx)
+		behind, err := s.Behind(ctx)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -314,7 +314,7 @@ func waitForServers(ctx context.Context, h *app.Rooms, most time.Duration) error
 		select {
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-				return fmt.Errorf("these servers do not seal with master key %q yet: %v; give them its file and the same master_keys, or restart them if their secrets are credentials; then run the command again. Nothing was resealed", h.Config.MasterKeys.Active, behind)
+				return fmt.Errorf("these servers do not seal with master key %q yet: %v; give them its file and the same master_keys, or restart them if their secrets are credentials; then run the command again. Nothing was resealed", s.Config.MasterKeys.Active, behind)
 			}
 			return context.Cause(ctx)
 		case <-tick.C:

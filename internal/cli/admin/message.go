@@ -44,16 +44,16 @@ type MessageJSON struct {
 }
 
 func (l *messageListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &l.From, "ListMessages", l.User, func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &l.From, "ListMessages", l.User, func(ctx context.Context, s *app.Services) error {
 		q := notify.MessageQuery{State: notify.State(l.State), Limit: l.Limit}
 		if l.User != "" {
-			u, err := h.Users.ByLogin(ctx, l.User)
+			u, err := s.Users.ByLogin(ctx, l.User)
 			if err != nil {
 				return err
 			}
 			q.UserID = u.ID
 		}
-		list, err := h.Messages.List(ctx, q)
+		list, err := s.Messages.List(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ type messageResendCommand struct {
 }
 
 func (r *messageResendCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &r.From, "ResendMessage", r.ID, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Messages.Resend(ctx, r.ID); err != nil {
+	return cli.Administer(c, &r.From, "ResendMessage", r.ID, func(ctx context.Context, s *app.Services) error {
+		if err := s.Messages.Resend(ctx, r.ID); err != nil {
 			return err
 		}
 		return r.From.Answer(c, map[string]string{"resent": r.ID}, "Message %s is queued; a running server sends it.\n", r.ID)

@@ -23,12 +23,12 @@ type methodListCommand struct {
 }
 
 func (m *methodListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &m.From, "ListMethods", m.Login, func(ctx context.Context, h *app.Rooms) error {
-		x, err := m.find(ctx, h)
+	return cli.Administer(c, &m.From, "ListMethods", m.Login, func(ctx context.Context, s *app.Services) error {
+		x, err := m.find(ctx, s)
 		if err != nil {
 			return err
 		}
-		list, err := h.Identity.SchemeOf(ctx, x.ID)
+		list, err := s.Identity.SchemeOf(ctx, x.ID)
 		if err != nil {
 			return err
 		}
@@ -54,8 +54,8 @@ type methodAddCommand struct {
 }
 
 func (m *methodAddCommand) Run(c *cli.Console) error {
-	return m.do(c, "SetMethod", cli.Say("%s signs in with %s.\n", m.name(), cli.Printable(m.Method)), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		return h.Identity.GrantMethod(ctx, x.ID, m.Method)
+	return m.do(c, "SetMethod", cli.Say("%s signs in with %s.\n", m.name(), cli.Printable(m.Method)), func(ctx context.Context, s *app.Services, x user.User) error {
+		return s.Identity.GrantMethod(ctx, x.ID, m.Method)
 	})
 }
 
@@ -65,7 +65,7 @@ type methodRemoveCommand struct {
 }
 
 func (m *methodRemoveCommand) Run(c *cli.Console) error {
-	return m.do(c, "DeleteMethod", cli.Say("%s signs in without %s.\n", m.name(), cli.Printable(m.Method)), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		return h.Identity.WithdrawMethod(ctx, x.ID, m.Method)
+	return m.do(c, "DeleteMethod", cli.Say("%s signs in without %s.\n", m.name(), cli.Printable(m.Method)), func(ctx context.Context, s *app.Services, x user.User) error {
+		return s.Identity.WithdrawMethod(ctx, x.ID, m.Method)
 	})
 }

@@ -22,8 +22,8 @@ type operationProofCommand struct {
 
 // Run prints the export, with or without --json.
 func (p *operationProofCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &p.From, "ExportProof", "operation "+p.ID, func(ctx context.Context, h *app.Rooms) error {
-		proof, err := h.Proofs().Any(ctx, p.ID)
+	return cli.Administer(c, &p.From, "ExportProof", "operation "+p.ID, func(ctx context.Context, s *app.Services) error {
+		proof, err := s.Proofs().Any(ctx, p.ID)
 		if err != nil {
 			return err
 		}

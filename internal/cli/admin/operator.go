@@ -38,7 +38,7 @@ type operatorListCommand struct {
 }
 
 func (o *operatorListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &o.From, "ListOperators", "", func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &o.From, "ListOperators", "", func(ctx context.Context, s *app.Services) error {
 		type line struct {
 			ID     string   `json:"id"`
 			Login  string   `json:"login"`
@@ -47,7 +47,7 @@ func (o *operatorListCommand) Run(c *cli.Console) error {
 		}
 		lines := []line{}
 		for after := ""; ; {
-			page, err := h.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
+			page, err := s.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
 			if err != nil {
 				return err
 			}
@@ -55,11 +55,11 @@ func (o *operatorListCommand) Run(c *cli.Console) error {
 				if !x.Operator {
 					continue
 				}
-				groups, err := h.Users.OperatorGroups(ctx, x.ID)
+				groups, err := s.Users.OperatorGroups(ctx, x.ID)
 				if err != nil {
 					return err
 				}
-				lines = append(lines, line{x.ID, x.Login, groups, x.Barred(h.DB.Now())})
+				lines = append(lines, line{x.ID, x.Login, groups, x.Barred(s.DB.Now())})
 			}
 			if len(page) < user.MaxPage {
 				break
@@ -86,8 +86,8 @@ type operatorGroupsCommand struct {
 }
 
 func (o *operatorGroupsCommand) Run(c *cli.Console) error {
-	return o.do(c, "SetOperatorGroups", cli.Say("%s acts on %s.\n", o.name(), strings.Join(o.Group, ", ")), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		return h.Users.SetOperatorGroups(ctx, x.ID, o.Group)
+	return o.do(c, "SetOperatorGroups", cli.Say("%s acts on %s.\n", o.name(), strings.Join(o.Group, ", ")), func(ctx context.Context, s *app.Services, x user.User) error {
+		return s.Users.SetOperatorGroups(ctx, x.ID, o.Group)
 	})
 }
 
@@ -97,10 +97,10 @@ type operatorDeleteCommand struct {
 }
 
 func (o *operatorDeleteCommand) Run(c *cli.Console) error {
-	return o.do(c, "DeleteOperator", cli.Say("%s is deleted.\n", o.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
+	return o.do(c, "DeleteOperator", cli.Say("%s is deleted.\n", o.name()), func(ctx context.Context, s *app.Services, x user.User) error {
 		if !x.Operator {
 			return fault.New(fault.WrongOperation, "the user is not an operator: delete a user with tamga user delete")
 		}
-		return h.Users.Remove(ctx, x.ID)
+		return s.Users.Remove(ctx, x.ID)
 	})
 }

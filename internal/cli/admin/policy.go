@@ -35,8 +35,8 @@ type onPolicy struct {
 func (o *onPolicy) object() string { return o.User + o.Group }
 
 // userID returns the identifier of the user.
-func (o *onPolicy) userID(ctx context.Context, h *app.Rooms) (string, error) {
-	u, err := h.Users.ByLogin(ctx, o.User)
+func (o *onPolicy) userID(ctx context.Context, s *app.Services) (string, error) {
+	u, err := s.Users.ByLogin(ctx, o.User)
 	return u.ID, err
 }
 
@@ -45,17 +45,17 @@ func (o *onPolicy) change(c *cli.Console, operation string, k policy.Kind, s *po
 	if o.User == "" && o.Group == "" {
 		return cli.UsageError{Err: errors.New("give --user LOGIN or --group NAME; the policies of the installation are in its configuration (user_policies)")}
 	}
-	return cli.Administer(c, &o.From, operation, o.object(), func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &o.From, operation, o.object(), func(ctx context.Context, services *app.Services) error {
 		if o.Group != "" {
-			if err := h.PolicyEditor.SetGroup(ctx, o.Group, k, s); err != nil {
+			if err := services.PolicyEditor.SetGroup(ctx, o.Group, k, s); err != nil {
 				return err
 			}
 		} else {
-			id, err := o.userID(ctx, h)
+			id, err := o.userID(ctx, services)
 			if err != nil {
 				return err
 			}
-			if err := h.PolicyEditor.SetUser(ctx, id, k, s); err != nil {
+			if err := services.PolicyEditor.SetUser(ctx, id, k, s); err != nil {
 				return err
 			}
 		}
@@ -130,26 +130,26 @@ type PolicyJSON struct {
 
 func (p *policyShowCommand) Run(c *cli.Console) error {
 	o := &p.On
-	return cli.Administer(c, &o.From, "ShowPolicies", o.object(), func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &o.From, "ShowPolicies", o.object(), func(ctx context.Context, s *app.Services) error {
 		var lines []PolicyJSON
 		for _, k := range policy.Kinds() {
-			counts, set := h.Policies.Defaults[k], o.User == "" && o.Group == ""
+			counts, set := s.Policies.Defaults[k], o.User == "" && o.Group == ""
 			switch {
 			case o.User != "":
-				id, err := o.userID(ctx, h)
+				id, err := o.userID(ctx, s)
 				if err != nil {
 					return err
 				}
-				own, _, err := h.Policies.Store.Settings(ctx, id, k)
+				own, _, err := s.Policies.Store.Settings(ctx, id, k)
 				if err != nil {
 					return err
 				}
 				set = own != nil
-				if counts, err = h.Policies.Effective(ctx, id, k); err != nil {
+				if counts, err = s.Policies.Effective(ctx, id, k); err != nil {
 					return err
 				}
 			case o.Group != "":
-				own, err := h.Policies.Store.GroupSetting(ctx, o.Group, k)
+				own, err := s.Policies.Store.GroupSetting(ctx, o.Group, k)
 				if err != nil {
 					return err
 				}

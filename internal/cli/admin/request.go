@@ -80,8 +80,8 @@ func requestLine(q *keys.Request, differs []keys.Difference) requestJSON {
 }
 
 func (l *requestListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &l.From, "ListRequests", "", func(ctx context.Context, h *app.Rooms) error {
-		list, err := h.Keys.Waiting(ctx)
+	return cli.Administer(c, &l.From, "ListRequests", "", func(ctx context.Context, s *app.Services) error {
+		list, err := s.Keys.Waiting(ctx)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (l *requestListCommand) Run(c *cli.Console) error {
 		var text strings.Builder
 		table := c.NewTable(&text, "ID", "TYPE", "AUTHORITY", "DATE", "USER", "SUBJECT", "DIFFERS")
 		for _, q := range list {
-			differs, err := h.Keys.DiffersOf(ctx, q)
+			differs, err := s.Keys.DiffersOf(ctx, q)
 			if err != nil {
 				return err
 			}
@@ -112,15 +112,15 @@ type requestApproveCommand struct {
 }
 
 func (a *requestApproveCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &a.From, "ApproveRequest", fmt.Sprint("request ", a.ID), func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Authority.Bootstrap(ctx); err != nil {
+	return cli.Administer(c, &a.From, "ApproveRequest", fmt.Sprint("request ", a.ID), func(ctx context.Context, s *app.Services) error {
+		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		differs, err := a.agree(ctx, c, h)
+		differs, err := a.agree(ctx, c, s)
 		if err != nil {
 			return err
 		}
-		q, err := h.Keys.Approve(ctx, a.ID)
+		q, err := s.Keys.Approve(ctx, a.ID)
 		if err != nil {
 			return err
 		}
@@ -130,12 +130,12 @@ func (a *requestApproveCommand) Run(c *cli.Console) error {
 
 // agree shows what differs from the record of the user. Nothing of it is certified without a yes: the flag --yes, or
 // the answer at the terminal. A program, which has no terminal or wants JSON, must give the flag.
-func (a *requestApproveCommand) agree(ctx context.Context, c *cli.Console, h *app.Rooms) ([]keys.Difference, error) {
-	q, err := h.Keys.Undecided(ctx, a.ID)
+func (a *requestApproveCommand) agree(ctx context.Context, c *cli.Console, s *app.Services) ([]keys.Difference, error) {
+	q, err := s.Keys.Undecided(ctx, a.ID)
 	if err != nil {
 		return nil, err
 	}
-	differs, err := h.Keys.DiffersOf(ctx, q)
+	differs, err := s.Keys.DiffersOf(ctx, q)
 	if err != nil || len(differs) == 0 {
 		return nil, err
 	}
@@ -165,12 +165,12 @@ type requestRejectCommand struct {
 }
 
 func (r *requestRejectCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &r.From, "RejectRequest", fmt.Sprint("request ", r.ID), func(ctx context.Context, h *app.Rooms) error {
-		q, err := h.Keys.Reject(ctx, r.ID)
+	return cli.Administer(c, &r.From, "RejectRequest", fmt.Sprint("request ", r.ID), func(ctx context.Context, s *app.Services) error {
+		q, err := s.Keys.Reject(ctx, r.ID)
 		if err != nil {
 			return err
 		}
-		differs, err := h.Keys.DiffersOf(ctx, q)
+		differs, err := s.Keys.DiffersOf(ctx, q)
 		if err != nil {
 			return err
 		}

@@ -36,12 +36,12 @@ func (keySplitCommand) Help() string {
 }
 
 func (s *keySplitCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &s.From, "SplitMasterKey", s.ID, func(_ context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &s.From, "SplitMasterKey", s.ID, func(_ context.Context, services *app.Services) error {
 		id := s.ID
 		if id == "" {
-			id = h.Config.MasterKeys.Active
+			id = services.Config.MasterKeys.Active
 		}
-		key, err := h.MasterKey(id)
+		key, err := services.MasterKey(id)
 		if err != nil {
 			return err
 		}

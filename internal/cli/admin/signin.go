@@ -34,12 +34,12 @@ func (a *certificateAddCommand) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	return cli.Administer(c, &a.From, "AddSignInCertificate", a.Login, func(ctx context.Context, h *app.Rooms) error {
-		x, err := a.find(ctx, h)
+	return cli.Administer(c, &a.From, "AddSignInCertificate", a.Login, func(ctx context.Context, s *app.Services) error {
+		x, err := a.find(ctx, s)
 		if err != nil {
 			return err
 		}
-		added, err := h.Identity.AddCertificate(ctx, x.ID, der)
+		added, err := s.Identity.AddCertificate(ctx, x.ID, der)
 		if err != nil {
 			return err
 		}
@@ -84,12 +84,12 @@ type certificateListCommand struct {
 }
 
 func (l *certificateListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &l.From, "ListSignInCertificates", l.Login, func(ctx context.Context, h *app.Rooms) error {
-		x, err := l.find(ctx, h)
+	return cli.Administer(c, &l.From, "ListSignInCertificates", l.Login, func(ctx context.Context, services *app.Services) error {
+		x, err := l.find(ctx, services)
 		if err != nil {
 			return err
 		}
-		list, err := h.Identity.Certificates(ctx, x.ID)
+		list, err := services.Identity.Certificates(ctx, x.ID)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (r *certificateRemoveCommand) Run(c *cli.Console) error {
 		return errors.New("thumbprint: want 64 hexadecimal digits, as the list prints them")
 	}
 	copy(thumbprint[:], raw)
-	return r.do(c, "RemoveSignInCertificate", cli.Say("%s does not sign in with this certificate any more.\n", r.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		return h.Identity.RemoveCertificate(ctx, x.ID, thumbprint)
+	return r.do(c, "RemoveSignInCertificate", cli.Say("%s does not sign in with this certificate any more.\n", r.name()), func(ctx context.Context, s *app.Services, x user.User) error {
+		return s.Identity.RemoveCertificate(ctx, x.ID, thumbprint)
 	})
 }

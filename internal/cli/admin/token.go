@@ -41,8 +41,8 @@ func (i *tokenImportCommand) Run(c *cli.Console) error {
 		return err
 	}
 	defer stock.Wipe(list)
-	return cli.Administer(c, &i.From, "ImportTokens", "", func(ctx context.Context, h *app.Rooms) error {
-		known, err := h.Oath.ImportTokens(ctx, list)
+	return cli.Administer(c, &i.From, "ImportTokens", "", func(ctx context.Context, s *app.Services) error {
+		known, err := s.Oath.ImportTokens(ctx, list)
 		if err != nil {
 			return err
 		}
@@ -131,10 +131,10 @@ type tokenJSON struct {
 }
 
 func (l *tokenListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &l.From, "ListTokens", l.User, func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &l.From, "ListTokens", l.User, func(ctx context.Context, s *app.Services) error {
 		q := oath.Query{Free: l.Free, Limit: oath.MaxTokenPage}
 		if l.User != "" {
-			u, err := h.Users.ByLogin(ctx, l.User)
+			u, err := s.Users.ByLogin(ctx, l.User)
 			if err != nil {
 				return err
 			}
@@ -144,12 +144,12 @@ func (l *tokenListCommand) Run(c *cli.Console) error {
 		var text strings.Builder
 		table := c.NewTable(&text, "SERIAL", "TYPE", "USER", "NOTE")
 		for {
-			page, err := h.Oath.Tokens(ctx, q)
+			page, err := s.Oath.Tokens(ctx, q)
 			if err != nil {
 				return err
 			}
 			for _, t := range page {
-				line := tokenLine(t, h.DB.Now())
+				line := tokenLine(t, s.DB.Now())
 				lines = append(lines, line)
 				where, mark := c.Text("in stock"), ""
 				if t.UserID != "" {
@@ -190,8 +190,8 @@ type tokenUnlockCommand struct {
 }
 
 func (u *tokenUnlockCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &u.From, "UnlockToken", u.Serial, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Oath.UnlockToken(ctx, u.Serial); err != nil {
+	return cli.Administer(c, &u.From, "UnlockToken", u.Serial, func(ctx context.Context, s *app.Services) error {
+		if err := s.Oath.UnlockToken(ctx, u.Serial); err != nil {
 			return err
 		}
 		return u.From.Answer(c, map[string]string{"unlocked": u.Serial}, "Token %s is unlocked.\n", cli.Printable(u.Serial))
@@ -204,8 +204,8 @@ type tokenDiscardCommand struct {
 }
 
 func (d *tokenDiscardCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &d.From, "DiscardToken", d.Serial, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Oath.DiscardToken(ctx, d.Serial); err != nil {
+	return cli.Administer(c, &d.From, "DiscardToken", d.Serial, func(ctx context.Context, s *app.Services) error {
+		if err := s.Oath.DiscardToken(ctx, d.Serial); err != nil {
 			return err
 		}
 		return d.From.Answer(c, map[string]string{"discarded": d.Serial}, "Token %s is deleted.\n", cli.Printable(d.Serial))

@@ -40,8 +40,8 @@ type tspListCommand struct {
 }
 
 func (l *tspListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &l.From, "ListTSPServices", "", func(ctx context.Context, h *app.Rooms) error {
-		services, err := h.Policies.TSPServices(ctx)
+	return cli.Administer(c, &l.From, "ListTSPServices", "", func(ctx context.Context, s *app.Services) error {
+		services, err := s.Policies.TSPServices(ctx)
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (l *tspListCommand) Run(c *cli.Console) error {
 		table := c.NewTable(&text, "NAME", "ADDRESS", "FROM", "NOTE")
 		for i, t := range services {
 			line := tspJSON{t.Name, t.Title, t.URL, t.Class, t.Policy, t.PerMinute, "database"}
-			if i < len(h.Policies.Rules.TSPServices) {
+			if i < len(s.Policies.Rules.TSPServices) {
 				line.From = "configuration"
 			}
 			lines = append(lines, line)
@@ -84,9 +84,9 @@ type tspAddCommand struct {
 }
 
 func (a *tspAddCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &a.From, "AddTSPService", a.Name, func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &a.From, "AddTSPService", a.Name, func(ctx context.Context, s *app.Services) error {
 		t := policy.TSPService{Name: a.Name, Title: a.Title, URL: a.URL, Class: a.Class, Policy: a.Policy, PerMinute: a.PerMinute}
-		if err := h.Policies.AddTSPService(ctx, t); err != nil {
+		if err := s.Policies.AddTSPService(ctx, t); err != nil {
 			return err
 		}
 		line := tspJSON{t.Name, t.Title, t.URL, t.Class, t.Policy, t.PerMinute, "database"}
@@ -100,8 +100,8 @@ type tspRemoveCommand struct {
 }
 
 func (r *tspRemoveCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &r.From, "RemoveTSPService", r.Name, func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Policies.RemoveTSPService(ctx, r.Name); err != nil {
+	return cli.Administer(c, &r.From, "RemoveTSPService", r.Name, func(ctx context.Context, s *app.Services) error {
+		if err := s.Policies.RemoveTSPService(ctx, r.Name); err != nil {
 			return err
 		}
 		return r.From.Answer(c, map[string]string{"removed": r.Name}, "Time-stamp service %s is removed.\n", r.Name)
@@ -152,12 +152,12 @@ func (k *tspCheckCommand) Run(c *cli.Console) error {
 		return fmt.Errorf("--hash %s: unknown digest algorithm; want a name such as %q", cli.Printable(k.Hash), suite.Streebog256.Name)
 	}
 	var bad error // a rejected service is not an error of the command: exit code 1
-	err := cli.Administer(c, &k.From, "CheckTSPService", k.Service, func(ctx context.Context, h *app.Rooms) error {
-		service, err := k.find(ctx, h)
+	err := cli.Administer(c, &k.From, "CheckTSPService", k.Service, func(ctx context.Context, s *app.Services) error {
+		service, err := k.find(ctx, s)
 		if err != nil {
 			return err
 		}
-		source, err := h.OpenEvidence(h.Config.Evidence)
+		source, err := s.OpenEvidence(s.Config.Evidence)
 		if err != nil {
 			return err
 		}
@@ -229,8 +229,8 @@ func explainExamination(c *cli.Console, address string, e *evidence.Examination)
 }
 
 // find returns a registered service by name or address, or an unregistered one by address.
-func (k *tspCheckCommand) find(ctx context.Context, h *app.Rooms) (policy.TSPService, error) {
-	services, err := h.Policies.TSPServices(ctx)
+func (k *tspCheckCommand) find(ctx context.Context, s *app.Services) (policy.TSPService, error) {
+	services, err := s.Policies.TSPServices(ctx)
 	if err != nil {
 		return policy.TSPService{}, err
 	}

@@ -61,13 +61,13 @@ func register(c *cli.Console, from *cli.Installation, operation string, r user.A
 	if err != nil {
 		return err
 	}
-	return cli.Administer(c, from, operation, r.Login, func(ctx context.Context, h *app.Rooms) error {
-		setPassword, err := h.Identity.PreparePassword(ctx, password)
+	return cli.Administer(c, from, operation, r.Login, func(ctx context.Context, s *app.Services) error {
+		setPassword, err := s.Identity.PreparePassword(ctx, password)
 		if err != nil {
 			return err
 		}
 		r.Also = func(ctx context.Context, u user.User) error { return setPassword(ctx, u.ID) }
-		made, err := h.Users.Add(ctx, r)
+		made, err := s.Users.Add(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ type userListCommand struct {
 }
 
 func (u *userListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &u.From, "ListUsers", "", func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &u.From, "ListUsers", "", func(ctx context.Context, s *app.Services) error {
 		type line struct {
 			ID       string `json:"id"`
 			Login    string `json:"login"`
@@ -99,12 +99,12 @@ func (u *userListCommand) Run(c *cli.Console) error {
 		}
 		lines := []line{}
 		for after := ""; ; {
-			page, err := h.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
+			page, err := s.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
 			if err != nil {
 				return err
 			}
 			for _, x := range page {
-				lines = append(lines, line{x.ID, x.Login, x.DisplayName, x.Group, x.Operator, x.Barred(h.DB.Now())})
+				lines = append(lines, line{x.ID, x.Login, x.DisplayName, x.Group, x.Operator, x.Barred(s.DB.Now())})
 			}
 			if len(page) < user.MaxPage {
 				break
@@ -135,10 +135,10 @@ type onUser struct {
 }
 
 // find returns the user by login, otherwise by identifier.
-func (o *onUser) find(ctx context.Context, h *app.Rooms) (user.User, error) {
-	u, err := h.Users.ByLogin(ctx, o.Login)
+func (o *onUser) find(ctx context.Context, s *app.Services) (user.User, error) {
+	u, err := s.Users.ByLogin(ctx, o.Login)
 	if fault.Is(err, fault.UserNotFound) {
-		u, err = h.Users.Get(ctx, strings.ToLower(o.Login))
+		u, err = s.Users.Get(ctx, strings.ToLower(o.Login))
 	}
 	return u, err
 }
@@ -147,13 +147,13 @@ func (o *onUser) find(ctx context.Context, h *app.Rooms) (user.User, error) {
 func (o *onUser) name() string { return cli.Printable(o.Login) }
 
 // do calls act for the user inside cli.Administer. done is the answer.
-func (o *onUser) do(c *cli.Console, operation string, done cli.Sentence, act func(ctx context.Context, h *app.Rooms, u user.User) error) error {
-	return cli.Administer(c, &o.From, operation, o.Login, func(ctx context.Context, h *app.Rooms) error {
-		u, err := o.find(ctx, h)
+func (o *onUser) do(c *cli.Console, operation string, done cli.Sentence, act func(ctx context.Context, s *app.Services, u user.User) error) error {
+	return cli.Administer(c, &o.From, operation, o.Login, func(ctx context.Context, s *app.Services) error {
+		u, err := o.find(ctx, s)
 		if err != nil {
 			return err
 		}
-		if err := act(ctx, h, u); err != nil {
+		if err := act(ctx, s, u); err != nil {
 			return err
 		}
 		return o.From.Answer(c, map[string]string{"id": u.ID, "login": u.Login, "done": operation}, "%s", done)
@@ -165,7 +165,7 @@ type userLockCommand struct {
 }
 
 func (u *userLockCommand) Run(c *cli.Console) error {
-	return u.do(c, "LockUser", cli.Say("%s is locked.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error { return h.Users.Lock(ctx, x.ID) })
+	return u.do(c, "LockUser", cli.Say("%s is locked.\n", u.name()), func(ctx context.Context, s *app.Services, x user.User) error { return s.Users.Lock(ctx, x.ID) })
 }
 
 type userUnlockCommand struct {
@@ -173,7 +173,7 @@ type userUnlockCommand struct {
 }
 
 func (u *userUnlockCommand) Run(c *cli.Console) error {
-	return u.do(c, "UnlockUser", cli.Say("%s is unlocked.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error { return h.Users.Unlock(ctx, x.ID) })
+	return u.do(c, "UnlockUser", cli.Say("%s is unlocked.\n", u.name()), func(ctx context.Context, s *app.Services, x user.User) error { return s.Users.Unlock(ctx, x.ID) })
 }
 
 type userLogoutCommand struct {
@@ -181,8 +181,8 @@ type userLogoutCommand struct {
 }
 
 func (u *userLogoutCommand) Run(c *cli.Console) error {
-	return u.do(c, "EndTokens", cli.Say("%s has no tokens now.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		return h.Sessions.EndAll(ctx, x.ID)
+	return u.do(c, "EndTokens", cli.Say("%s has no tokens now.\n", u.name()), func(ctx context.Context, s *app.Services, x user.User) error {
+		return s.Sessions.EndAll(ctx, x.ID)
 	})
 }
 
@@ -196,8 +196,8 @@ func (u *userPasswordCommand) Run(c *cli.Console) error {
 	if err != nil {
 		return err
 	}
-	return u.do(c, "SetPassword", cli.Say("%s has a new password.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		return h.Identity.SetPassword(ctx, x.ID, password)
+	return u.do(c, "SetPassword", cli.Say("%s has a new password.\n", u.name()), func(ctx context.Context, s *app.Services, x user.User) error {
+		return s.Identity.SetPassword(ctx, x.ID, password)
 	})
 }
 
@@ -225,14 +225,14 @@ func changeAccess(c *cli.Console, o *onUser, action, operation string, done func
 	if err != nil {
 		return err
 	}
-	return o.do(c, operation, done(a), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		return h.Policies.Store.Atomic(ctx, lock.User(x.ID), func(ctx context.Context) error {
-			have, err := h.Policies.Effective(ctx, x.ID, policy.Access)
+	return o.do(c, operation, done(a), func(ctx context.Context, s *app.Services, x user.User) error {
+		return s.Policies.Store.Atomic(ctx, lock.User(x.ID), func(ctx context.Context) error {
+			have, err := s.Policies.Effective(ctx, x.ID, policy.Access)
 			if err != nil {
 				return err
 			}
 			have.Actions = change(have.Actions, a)
-			return h.PolicyEditor.SetUser(ctx, x.ID, policy.Access, &have)
+			return s.PolicyEditor.SetUser(ctx, x.ID, policy.Access, &have)
 		})
 	})
 }
@@ -243,8 +243,8 @@ type userDeleteCommand struct {
 }
 
 func (u *userDeleteCommand) Run(c *cli.Console) error {
-	return u.do(c, "DeleteUser", cli.Say("%s is deleted.\n", u.name()), func(ctx context.Context, h *app.Rooms, x user.User) error {
-		return h.Users.Remove(ctx, x.ID)
+	return u.do(c, "DeleteUser", cli.Say("%s is deleted.\n", u.name()), func(ctx context.Context, s *app.Services, x user.User) error {
+		return s.Users.Remove(ctx, x.ID)
 	})
 }
 
@@ -254,12 +254,12 @@ type userSessionsCommand struct {
 
 // Run lists the grants of a user. The command user logout ends all of them.
 func (u *userSessionsCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &u.From, "ListSessions", "", func(ctx context.Context, h *app.Rooms) error {
-		x, err := u.find(ctx, h)
+	return cli.Administer(c, &u.From, "ListSessions", "", func(ctx context.Context, s *app.Services) error {
+		x, err := u.find(ctx, s)
 		if err != nil {
 			return err
 		}
-		grants, err := h.Tokens.Grants(ctx, x.ID)
+		grants, err := s.Tokens.Grants(ctx, x.ID)
 		if err != nil {
 			return err
 		}

@@ -47,22 +47,22 @@ type contactJSON struct {
 }
 
 func (u *userShowCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &u.From, "ShowUser", u.Login, func(ctx context.Context, h *app.Rooms) error {
-		x, err := u.find(ctx, h)
+	return cli.Administer(c, &u.From, "ShowUser", u.Login, func(ctx context.Context, s *app.Services) error {
+		x, err := u.find(ctx, s)
 		if err != nil {
 			return err
 		}
 		shown := userJSON{
-			ID: x.ID, Login: x.Login, Name: x.DisplayName, Group: x.Group, Operator: x.Operator, Locked: x.Barred(h.DB.Now()), LockAt: x.LockAt,
+			ID: x.ID, Login: x.Login, Name: x.DisplayName, Group: x.Group, Operator: x.Operator, Locked: x.Barred(s.DB.Now()), LockAt: x.LockAt,
 			Unapproved: x.Unapproved, CreatedAt: x.CreatedAt, Contacts: []contactJSON{}, Methods: []string{}, Certificates: []CertificateJSON{},
 		}
 		if x.Operator {
-			if shown.Groups, err = h.Users.OperatorGroups(ctx, x.ID); err != nil {
+			if shown.Groups, err = s.Users.OperatorGroups(ctx, x.ID); err != nil {
 				return err
 			}
 		}
 		for _, kind := range []contact.Kind{contact.Phone, contact.Email} {
-			list, err := h.Contacts.Of(ctx, x.ID, kind)
+			list, err := s.Contacts.Of(ctx, x.ID, kind)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func (u *userShowCommand) Run(c *cli.Console) error {
 				shown.Contacts = append(shown.Contacts, contactJSON{string(k.Type), k.Value, k.Confirmed, k.Primary, k.Notification, k.SecondaryAuth})
 			}
 		}
-		methods, err := h.Identity.SchemeOf(ctx, x.ID)
+		methods, err := s.Identity.SchemeOf(ctx, x.ID)
 		if err != nil {
 			return err
 		}
@@ -78,14 +78,14 @@ func (u *userShowCommand) Run(c *cli.Console) error {
 			method, _ := signin.MethodNamed(m.MethodURI)
 			shown.Methods = append(shown.Methods, method.Route)
 		}
-		certificates, err := h.Keys.List(ctx, x.ID)
+		certificates, err := s.Keys.List(ctx, x.ID)
 		if err != nil {
 			return err
 		}
 		for _, k := range certificates {
 			shown.Certificates = append(shown.Certificates, certificateLine(k))
 		}
-		grants, err := h.Tokens.Grants(ctx, x.ID)
+		grants, err := s.Tokens.Grants(ctx, x.ID)
 		if err != nil {
 			return err
 		}

@@ -53,8 +53,8 @@ type webhookAddCommand struct {
 }
 
 func (a *webhookAddCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &a.From, "AddWebhook", "", func(ctx context.Context, h *app.Rooms) error {
-		s, secret, err := h.Webhooks.Add(ctx, a.URL, a.Event)
+	return cli.Administer(c, &a.From, "AddWebhook", "", func(ctx context.Context, services *app.Services) error {
+		s, secret, err := services.Webhooks.Add(ctx, a.URL, a.Event)
 		if err != nil {
 			return err
 		}
@@ -70,8 +70,8 @@ type webhookListCommand struct {
 }
 
 func (l *webhookListCommand) Run(c *cli.Console) error {
-	return cli.Administer(c, &l.From, "ListWebhooks", "", func(ctx context.Context, h *app.Rooms) error {
-		have, err := h.Webhooks.List(ctx)
+	return cli.Administer(c, &l.From, "ListWebhooks", "", func(ctx context.Context, services *app.Services) error {
+		have, err := services.Webhooks.List(ctx)
 		if err != nil {
 			return err
 		}
@@ -102,9 +102,9 @@ type onWebhook struct {
 }
 
 // do calls act inside cli.Administer. past is the name of the identifier in JSON, and done the answer for people.
-func (o *onWebhook) do(c *cli.Console, operation, past string, done cli.Sentence, act func(ctx context.Context, h *app.Rooms) error) error {
-	return cli.Administer(c, &o.From, operation, o.ID, func(ctx context.Context, h *app.Rooms) error {
-		if err := act(ctx, h); err != nil {
+func (o *onWebhook) do(c *cli.Console, operation, past string, done cli.Sentence, act func(ctx context.Context, s *app.Services) error) error {
+	return cli.Administer(c, &o.From, operation, o.ID, func(ctx context.Context, s *app.Services) error {
+		if err := act(ctx, s); err != nil {
 			return err
 		}
 		return o.From.Answer(c, map[string]string{past: o.ID}, "%s", done)
@@ -122,8 +122,8 @@ func (w *webhookChangeCommand) Run(c *cli.Console) error {
 	if !w.All && len(w.Event) == 0 && w.URL == "" {
 		return cli.UsageError{Err: errors.New("nothing to change: give --url, --event or --all")}
 	}
-	return w.do(c, "ChangeWebhook", "changed", cli.Say("Webhook %s is changed.\n", w.ID), func(ctx context.Context, h *app.Rooms) error {
-		s, err := h.Webhooks.Subscription(ctx, w.ID)
+	return w.do(c, "ChangeWebhook", "changed", cli.Say("Webhook %s is changed.\n", w.ID), func(ctx context.Context, services *app.Services) error {
+		s, err := services.Webhooks.Subscription(ctx, w.ID)
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (w *webhookChangeCommand) Run(c *cli.Console) error {
 		if len(events) == 0 && !w.All {
 			events = describeWebhook(s).Events
 		}
-		return h.Webhooks.Change(ctx, w.ID, cmp.Or(w.URL, s.URL), events)
+		return services.Webhooks.Change(ctx, w.ID, cmp.Or(w.URL, s.URL), events)
 	})
 }
 
@@ -140,7 +140,7 @@ type webhookPauseCommand struct {
 }
 
 func (w *webhookPauseCommand) Run(c *cli.Console) error {
-	return w.do(c, "PauseWebhook", "paused", cli.Say("Webhook %s is off.\n", w.ID), func(ctx context.Context, h *app.Rooms) error { return h.Webhooks.Pause(ctx, w.ID) })
+	return w.do(c, "PauseWebhook", "paused", cli.Say("Webhook %s is off.\n", w.ID), func(ctx context.Context, s *app.Services) error { return s.Webhooks.Pause(ctx, w.ID) })
 }
 
 type webhookResumeCommand struct {
@@ -148,7 +148,7 @@ type webhookResumeCommand struct {
 }
 
 func (w *webhookResumeCommand) Run(c *cli.Console) error {
-	return w.do(c, "ResumeWebhook", "resumed", cli.Say("Webhook %s is on.\n", w.ID), func(ctx context.Context, h *app.Rooms) error { return h.Webhooks.Resume(ctx, w.ID) })
+	return w.do(c, "ResumeWebhook", "resumed", cli.Say("Webhook %s is on.\n", w.ID), func(ctx context.Context, s *app.Services) error { return s.Webhooks.Resume(ctx, w.ID) })
 }
 
 type webhookTestCommand struct {
@@ -156,8 +156,8 @@ type webhookTestCommand struct {
 }
 
 func (w *webhookTestCommand) Run(c *cli.Console) error {
-	return w.do(c, "TestWebhook", "taken", cli.Say("The system has taken the message.\n"), func(ctx context.Context, h *app.Rooms) error {
-		failed, err := h.Messages.TestWebhook(ctx, w.ID, held.Administrator.UserID)
+	return w.do(c, "TestWebhook", "taken", cli.Say("The system has taken the message.\n"), func(ctx context.Context, s *app.Services) error {
+		failed, err := s.Messages.TestWebhook(ctx, w.ID, held.Administrator.UserID)
 		if err == nil && failed != nil {
 			err = fmt.Errorf("the system has not taken the message: %w", failed)
 		}
@@ -170,5 +170,5 @@ type webhookRemoveCommand struct {
 }
 
 func (w *webhookRemoveCommand) Run(c *cli.Console) error {
-	return w.do(c, "RemoveWebhook", "removed", cli.Say("Webhook %s is removed.\n", w.ID), func(ctx context.Context, h *app.Rooms) error { return h.Webhooks.Remove(ctx, w.ID) })
+	return w.do(c, "RemoveWebhook", "removed", cli.Say("Webhook %s is removed.\n", w.ID), func(ctx context.Context, s *app.Services) error { return s.Webhooks.Remove(ctx, w.ID) })
 }

@@ -82,26 +82,26 @@ func (g *gostTLSInitCommand) Run(c *cli.Console) error {
 			return fmt.Errorf("%s already exists; overwrite all files, with a new key, with --force", filepath.Join(dir, name))
 		}
 	}
-	return cli.Administer(c, &g.From, "InitGOSTTLS", "", func(ctx context.Context, h *app.Rooms) error {
-		if h.Config.GOSTTLS.Socket == "" {
+	return cli.Administer(c, &g.From, "InitGOSTTLS", "", func(ctx context.Context, s *app.Services) error {
+		if s.Config.GOSTTLS.Socket == "" {
 			return errors.New("gost_tls.socket is not set; name the Unix socket between the front end and the service in the configuration")
 		}
-		socket, err := filepath.Abs(h.Config.Path(h.Config.GOSTTLS.Socket))
+		socket, err := filepath.Abs(s.Config.Path(s.Config.GOSTTLS.Socket))
 		if err != nil {
 			return err
 		}
 		names := g.Name
 		if len(names) == 0 {
-			u, err := url.Parse(h.Config.BaseURL())
+			u, err := url.Parse(s.Config.BaseURL())
 			if err != nil {
 				return err
 			}
 			names = []string{u.Hostname()}
 		}
-		if err := h.Authority.Bootstrap(ctx); err != nil {
+		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		made, err := frontEndFiles(ctx, h, su, frontEndValues{
+		made, err := frontEndFiles(ctx, s, su, frontEndValues{
 			Dir: dir, Listen: g.Listen, Names: names, Socket: socket, Ciphers: Ciphers, Engine: cmp.Or(findEngine(), enginePlaces[0]),
 		})
 		if err != nil {
@@ -142,8 +142,8 @@ type frontEndFile struct {
 }
 
 // frontEndFiles makes a key and a certificate for the front end and executes the templates.
-func frontEndFiles(ctx context.Context, h *app.Rooms, su *suite.Suite, v frontEndValues) ([]frontEndFile, error) {
-	if name := h.Config.GOSTTLS.FrontEndUser; name != "" {
+func frontEndFiles(ctx context.Context, s *app.Services, su *suite.Suite, v frontEndValues) ([]frontEndFile, error) {
+	if name := s.Config.GOSTTLS.FrontEndUser; name != "" {
 		v.User = name
 		if u, err := user.Lookup(name); err == nil {
 			if g, err := user.LookupGroupId(u.Gid); err == nil {
@@ -164,20 +164,20 @@ func frontEndFiles(ctx context.Context, h *app.Rooms, su *suite.Suite, v frontEn
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := h.Authority.Issue(ctx, authority.Request{Suite: su, PublicKey: key.Public(), Subject: subject, ServerNames: v.Names})
+	certificate, err := s.Authority.Issue(ctx, authority.Request{Suite: su, PublicKey: key.Public(), Subject: subject, ServerNames: v.Names})
 	if err != nil {
 		return nil, err
 	}
-	path, err := h.AuthorityPath(ctx)
+	path, err := s.AuthorityPath(ctx)
 	if err != nil {
 		return nil, err
 	}
 	root := path[len(path)-1]
-	clients, err := h.OperatorAuthorities()
+	clients, err := s.OperatorAuthorities()
 	if err != nil {
 		return nil, err
 	}
-	if h.Config.OperatorCertificates.BuiltIn {
+	if s.Config.OperatorCertificates.BuiltIn {
 		clients = append(clients, path...)
 	}
 	bundle := files.PEM(certificate)
@@ -250,11 +250,11 @@ func (g *gostTLSCertifyCommand) Run(c *cli.Console) error {
 	if err := request.CheckSignature(); err != nil {
 		return fmt.Errorf("%s: the signature of the request is invalid: %w", g.Request, err)
 	}
-	return cli.Administer(c, &g.From, "CertifyOperator", request.Subject.String(), func(ctx context.Context, h *app.Rooms) error {
-		if err := h.Authority.Bootstrap(ctx); err != nil {
+	return cli.Administer(c, &g.From, "CertifyOperator", request.Subject.String(), func(ctx context.Context, s *app.Services) error {
+		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
-		certificate, err := h.Authority.Issue(ctx, authority.Request{Suite: request.Suite, PublicKey: request.PublicKey, Subject: request.Subject, Life: g.Life})
+		certificate, err := s.Authority.Issue(ctx, authority.Request{Suite: request.Suite, PublicKey: request.PublicKey, Subject: request.Subject, Life: g.Life})
 		if err != nil {
 			return err
 		}
@@ -277,9 +277,9 @@ func (g *gostTLSRevokeCommand) Run(c *cli.Console) error {
 		return err
 	}
 	subject := list[0].Subject.String()
-	return cli.Administer(c, &g.From, "RevokeOperatorCertificate", subject, func(ctx context.Context, h *app.Rooms) error {
+	return cli.Administer(c, &g.From, "RevokeOperatorCertificate", subject, func(ctx context.Context, s *app.Services) error {
 		// Cessation of operation: 5 (RFC 5280, 5.3.1).
-		if err := h.Authority.Revoke(ctx, list[0].SerialNumber, 5, h.DB.Now()); err != nil {
+		if err := s.Authority.Revoke(ctx, list[0].SerialNumber, 5, s.DB.Now()); err != nil {
 			return err
 		}
 		return g.From.Answer(c, map[string]string{"revoked": subject}, "%s is revoked.\n", cli.Printable(subject))

@@ -68,20 +68,20 @@ func (s *Command) Run(c *cli.Console) error {
 			return err
 		}
 	}
-	rooms, err := base.Rooms(c.Context)
+	services, err := base.Services(c.Context)
 	if err != nil {
 		return err
 	}
 	var trial *pages.Trial
 	if s.Dev {
-		d, err := dev.Furnish(c.Context, rooms, s.Data)
+		d, err := dev.Furnish(c.Context, services, s.Data)
 		if err != nil {
 			return fmt.Errorf("preparing %s: %w", s.Data, err)
 		}
 		trial = d.Trial()
 		d.Explain(c.Stdout, s.Data, c.Program.Name, c.Text)
 	}
-	server, err := app.NewServer(c.Context, rooms, c.Program.Version, trial)
+	server, err := app.NewServer(c.Context, services, c.Program.Version, trial)
 	if err != nil {
 		return err
 	}

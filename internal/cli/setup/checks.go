@@ -216,7 +216,7 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 		e.fault(name, cli.Say("start the database server, and check the address, the password and the network"), "%v", err)
 		return
 	}
-	rooms, err := base.Rooms(ctx)
+	services, err := base.Services(ctx)
 	if e.said(err) {
 		return
 	}
@@ -230,21 +230,21 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 		return
 	}
 	close = false
-	e.rooms = rooms
+	e.services = services
 	e.ok(name, "reachable, with the schema of this release")
 }
 
 func (e *examination) clock(_ context.Context, name cli.Word) {
-	if err := e.rooms.DB.CheckClock(e.conf.ClockOffset); err != nil {
+	if err := e.services.DB.CheckClock(e.conf.ClockOffset); err != nil {
 		e.fault(name, cli.Say("synchronize both machines by NTP"), "%v", err)
 		return
 	}
-	e.ok(name, "%s from the clock of the database", e.rooms.DB.ClockOffset().Round(time.Millisecond))
+	e.ok(name, "%s from the clock of the database", e.services.DB.ClockOffset().Round(time.Millisecond))
 }
 
 // masterKeys looks for records under keys that are gone or old.
 func (e *examination) masterKeys(ctx context.Context, name cli.Word) {
-	report, err := e.rooms.KeyReport(ctx)
+	report, err := e.services.KeyReport(ctx)
 	if err != nil {
 		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
 		return
@@ -268,7 +268,7 @@ func (e *examination) masterKeys(ctx context.Context, name cli.Word) {
 
 // processes compares the servers that run.
 func (e *examination) processes(ctx context.Context, name cli.Word) {
-	report, err := e.rooms.KeyReport(ctx)
+	report, err := e.services.KeyReport(ctx)
 	if err != nil {
 		return // masterKeys has said it
 	}
@@ -293,7 +293,7 @@ func (e *examination) documents(ctx context.Context, name cli.Word) {
 	if e.conf.Bucket.Endpoint != "" {
 		remedy = cli.Say("check bucket.endpoint, the name of the bucket, both keys and their rights, and the authorities of the server")
 	}
-	place, err := e.rooms.Place(ctx)
+	place, err := e.services.Place(ctx)
 	if err == nil {
 		err = place.Place.Ready(ctx)
 	}
@@ -307,8 +307,8 @@ func (e *examination) documents(ctx context.Context, name cli.Word) {
 // authorities checks the certificates and revocation lists of the built-in authority, and the
 // certificates of other authorities.
 func (e *examination) authorities(ctx context.Context, name cli.Word) {
-	now := e.rooms.DB.Now()
-	own, err := e.rooms.Authority.All(ctx)
+	now := e.services.DB.Now()
+	own, err := e.services.Authority.All(ctx)
 	if err != nil {
 		e.fault(name, cli.Say("start the service once, or run: tamga init --config %s", e.file), "%v", err)
 		return
@@ -339,7 +339,7 @@ func (e *examination) authorities(ctx context.Context, name cli.Word) {
 			ends(cli.Say("%s in certificates.authorities[%d]", c.Subject, i), c, cli.Say("add the next certificate of this authority to its file"))
 		}
 	}
-	lists, err := e.rooms.Authority.CRLs(ctx)
+	lists, err := e.services.Authority.CRLs(ctx)
 	if err != nil {
 		e.fault(name, cli.Say("correct the cause that the message names; without lists certificates cannot be checked"), "revocation lists: %v", err)
 	}
@@ -355,7 +355,7 @@ func (e *examination) authorities(ctx context.Context, name cli.Word) {
 
 // messages looks for messages that are not delivered.
 func (e *examination) messages(ctx context.Context, name cli.Word) {
-	late, dead, err := store.Outbox{DB: e.rooms.DB}.Backlog(ctx, e.rooms.DB.Now().Add(-10*time.Minute))
+	late, dead, err := store.Outbox{DB: e.services.DB}.Backlog(ctx, e.services.DB.Now().Add(-10*time.Minute))
 	if err != nil {
 		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
 		return
@@ -373,7 +373,7 @@ func (e *examination) messages(ctx context.Context, name cli.Word) {
 
 // operators checks that there are enough operators.
 func (e *examination) operators(ctx context.Context, name cli.Word) {
-	list, _, err := operators(ctx, e.rooms)
+	list, _, err := operators(ctx, e.services)
 	switch {
 	case err != nil:
 		e.fault(name, cli.Say("correct the cause that the message names"), "%v", err)
@@ -433,7 +433,7 @@ func (e *examination) network(ctx context.Context, name cli.Word) {
 			}
 		}
 	}
-	if report, err := e.rooms.KeyReport(ctx); err == nil && len(report.Processes) > 0 {
+	if report, err := e.services.KeyReport(ctx); err == nil && len(report.Processes) > 0 {
 		addresses[e.conf.BaseURL()+"/healthz"] = cli.Say("this service at its public address")
 	}
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}

@@ -40,7 +40,7 @@ type examination struct {
 	conf     *config.Config
 	file     string
 	offline  bool
-	rooms    *app.Rooms // nil until the database is open
+	services *app.Services // nil until the database is open
 	findings []cli.Finding
 }
 
@@ -131,12 +131,12 @@ func (e *examination) run(c *cli.Console) (base *app.Base) {
 		if c.Context.Err() != nil {
 			return base
 		}
-		if check.database && e.rooms == nil {
+		if check.database && e.services == nil {
 			continue
 		}
 		check.run(e, c.Context, check.name)
-		if check.name == "database" && e.rooms != nil {
-			base = e.rooms.Base
+		if check.name == "database" && e.services != nil {
+			base = e.services.Base
 		}
 	}
 	return base

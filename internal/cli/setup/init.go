@@ -434,28 +434,28 @@ func (i *Init) database(c *cli.Console, conf *config.Config, result *report) (ha
 	}
 	result.add(cli.Say("database"), withoutPassword(conf.Database), !used)
 	from := &cli.Installation{Config: i.Config}
-	err = cli.Administer(c, from, "Initialize", "", func(ctx context.Context, h *app.Rooms) error {
-		_, err := h.Authority.Roots(ctx)
+	err = cli.Administer(c, from, "Initialize", "", func(ctx context.Context, s *app.Services) error {
+		_, err := s.Authority.Roots(ctx)
 		absent := err != nil
-		if err := h.Authority.Bootstrap(ctx); err != nil {
+		if err := s.Authority.Bootstrap(ctx); err != nil {
 			return err
 		}
 		result.add(cli.Say("built-in authority"), "GOST and ECDSA", absent)
-		if err := i.request(ctx, conf, h, result); err != nil {
+		if err := i.request(ctx, conf, s, result); err != nil {
 			return err
 		}
-		if have.waiting, have.request, have.outside, err = i.waiting(ctx, h); err != nil {
+		if have.waiting, have.request, have.outside, err = i.waiting(ctx, s); err != nil {
 			return err
 		}
-		return i.people(ctx, h, &have, result)
+		return i.people(ctx, s, &have, result)
 	})
 	return have, err
 }
 
 // people makes the first group and the first operator, unless there is a group or an operator.
-func (i *Init) people(ctx context.Context, h *app.Rooms, have *installed, result *report) error {
+func (i *Init) people(ctx context.Context, s *app.Services, have *installed, result *report) error {
 	i.defaults()
-	groups, err := h.Users.Groups(ctx)
+	groups, err := s.Users.Groups(ctx)
 	if err != nil {
 		return err
 	}
@@ -467,15 +467,15 @@ func (i *Init) people(ctx context.Context, h *app.Rooms, have *installed, result
 				have.group = i.Group
 			}
 		}
-	} else if _, err := h.Users.AddGroup(ctx, have.group, ""); err != nil {
+	} else if _, err := s.Users.AddGroup(ctx, have.group, ""); err != nil {
 		return err
 	}
 	result.add(cli.Say("group"), have.group, len(groups) == 0)
-	list, empty, err := operators(ctx, h)
+	list, empty, err := operators(ctx, s)
 	if err != nil {
 		return err
 	}
-	have.name(list, h.Config)
+	have.name(list, s.Config)
 	if len(have.operators) > 0 {
 		result.add(cli.Say("operator"), strings.Join(have.operators, ", "), false)
 		return nil
@@ -483,7 +483,7 @@ func (i *Init) people(ctx context.Context, h *app.Rooms, have *installed, result
 	// In an empty database the first operator is the one that the configuration names, also if an init
 	// before this one made the configuration. No later operator gets the identifier of a deleted one.
 	id := ""
-	if named := h.Config.Pages.Administrators; empty && len(named) > 0 {
+	if named := s.Config.Pages.Administrators; empty && len(named) > 0 {
 		if parsed, err := uuid.Parse(named[0]); err == nil && parsed.String() == named[0] {
 			id = named[0]
 		}
@@ -501,11 +501,11 @@ func (i *Init) people(ctx context.Context, h *app.Rooms, have *installed, result
 	if err != nil {
 		return err
 	}
-	set, err := h.Identity.PreparePassword(ctx, password)
+	set, err := s.Identity.PreparePassword(ctx, password)
 	if err != nil {
 		return err
 	}
-	first, err := h.Users.Add(ctx, user.Account{
+	first, err := s.Users.Add(ctx, user.Account{
 		ID: id, Login: i.Operator, Operator: true, Groups: []string{have.group},
 		Also: func(ctx context.Context, u user.User) error { return set(ctx, u.ID) },
 	})
@@ -516,7 +516,7 @@ func (i *Init) people(ctx context.Context, h *app.Rooms, have *installed, result
 		return err
 	}
 	result.add(cli.Say("operator"), i.Operator, true)
-	have.name([]user.User{first}, h.Config)
+	have.name([]user.User{first}, s.Config)
 	return nil
 }
 
@@ -526,9 +526,9 @@ func (i *Init) passwordFile() string {
 }
 
 // operators returns all operators, and whether there is no user at all.
-func operators(ctx context.Context, h *app.Rooms) (list []user.User, empty bool, err error) {
+func operators(ctx context.Context, s *app.Services) (list []user.User, empty bool, err error) {
 	for after := ""; ; {
-		page, err := h.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
+		page, err := s.Users.Page(ctx, user.Query{After: after, Limit: user.MaxPage})
 		if err != nil {
 			return nil, false, err
 		}

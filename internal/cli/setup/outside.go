@@ -122,8 +122,8 @@ const requestsDir = "requests"
 
 // subordinate returns the name of the issuing authority that an outside authority certifies: the one of the
 // same kind of keys.
-func subordinate(h *app.Rooms) string {
-	roots, _ := h.EvidenceFiles()
+func subordinate(s *app.Services) string {
+	roots, _ := s.EvidenceFiles()
 	for _, c := range roots {
 		if c.Suite == suite.GOST2012x256 || c.Suite == suite.GOST2012x512 {
 			return "gost"
@@ -138,7 +138,7 @@ func (i *Init) requestFile(name string) string {
 }
 
 // request makes the request by which an outside authority certifies the built-in one.
-func (i *Init) request(ctx context.Context, conf *config.Config, h *app.Rooms, result *report) error {
+func (i *Init) request(ctx context.Context, conf *config.Config, s *app.Services, result *report) error {
 	dir := filepath.Join(filepath.Dir(i.Config), requestsDir)
 	if _, err := os.Stat(dir); err != nil && i.Parent == "" {
 		return nil
@@ -146,14 +146,14 @@ func (i *Init) request(ctx context.Context, conf *config.Config, h *app.Rooms, r
 	if len(conf.Evidence.RootFiles) == 0 {
 		return errors.New("--parent: the configuration exists and stays as it is: name the root of the outside authority in evidence.root_files, then run: tamga ca request gost")
 	}
-	name := subordinate(h)
+	name := subordinate(s)
 	file := i.requestFile(name)
 	what := cli.Say("request for a certificate of %s", name)
 	if _, err := os.Stat(file); err == nil {
 		result.add(what, file, false)
 		return nil
 	}
-	text, err := cli.AuthorityRequest(ctx, h, name, i.Subject)
+	text, err := cli.AuthorityRequest(ctx, s, name, i.Subject)
 	if err != nil {
 		return err
 	}
@@ -167,11 +167,11 @@ func (i *Init) request(ctx context.Context, conf *config.Config, h *app.Rooms, r
 
 // waiting returns the issuing authority whose request waits for an outside authority, or empty strings. It
 // also reports whether an outside authority certifies one, now or soon.
-func (i *Init) waiting(ctx context.Context, h *app.Rooms) (name, file string, outside bool, err error) {
-	name = subordinate(h)
+func (i *Init) waiting(ctx context.Context, s *app.Services) (name, file string, outside bool, err error) {
+	name = subordinate(s)
 	file = i.requestFile(name)
 	_, missing := os.Stat(file)
-	all, err := h.Authority.All(ctx)
+	all, err := s.Authority.All(ctx)
 	for _, a := range all {
 		if a.Outside && strings.HasPrefix(a.Name, name) {
 			return "", "", true, err

@@ -284,7 +284,7 @@ func TestLockedUserKeepsAccess(t *testing.T) {
 	b.set(t, op, b.demo.ID, "idonly")
 	confidential := signin.Client{ID: "portal", PasswordGrant: true}
 	token := b.token(t)
-	ways := func(s rooms) []bool {
+	ways := func(s services) []bool {
 		_, bearer := s.Authenticate(t.Context(), token)
 		_, byPassword := s.PasswordGrant(t.Context(), client, "demo", secret, resource, "")
 		_, byName := s.PasswordGrant(t.Context(), confidential, "demo", "", resource, "")
@@ -298,32 +298,32 @@ func TestLockedUserKeepsAccess(t *testing.T) {
 	}
 	due := b.clock.Now().Truncate(time.Millisecond).Add(30 * time.Second)
 	b.clock.add(due.Sub(b.clock.Now()) - time.Millisecond)
-	if d := cmp.Diff(open, ways(b.rooms)); d != "" {
+	if d := cmp.Diff(open, ways(b.services)); d != "" {
 		t.Errorf("before: %s", d)
 	}
 	b.clock.add(time.Millisecond)
 	restarted := b.service(t, settings(), b.keys...)
-	for name, s := range map[string]rooms{"this process": b.rooms, "another process": restarted} {
+	for name, s := range map[string]services{"this process": b.services, "another process": restarted} {
 		if d := cmp.Diff(shut, ways(s)); d != "" {
 			t.Errorf("due, in %s: %s", name, d)
 		}
 	}
 	b.clock.add(-time.Second) // the clock is set back: the lock is not due yet
-	if d := cmp.Diff(open, ways(b.rooms)); d != "" {
+	if d := cmp.Diff(open, ways(b.services)); d != "" {
 		t.Errorf("before it again: %s", d)
 	}
 	b.clock.add(time.Second)
 	if err := b.users.SetLocked(t.Context(), op, b.demo.ID, false); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]bool{false, true, true, true, true}, ways(b.rooms)); d != "" {
+	if d := cmp.Diff([]bool{false, true, true, true, true}, ways(b.services)); d != "" {
 		t.Errorf("unlocked, a token from before the lock is still ended: %s", d)
 	}
 	token = b.token(t)
 	if err := b.users.Delete(t.Context(), op, b.demo.ID); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(shut, ways(b.rooms)); d != "" {
+	if d := cmp.Diff(shut, ways(b.services)); d != "" {
 		t.Errorf("deleted: %s", d)
 	}
 }

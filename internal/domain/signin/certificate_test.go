@@ -57,7 +57,7 @@ func authorization() signin.Authorization {
 func TestCertificateConfirmsIssue(t *testing.T) {
 	f := newFamily(t)
 	policies := store.Policies{DB: f.db}
-	f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Policies: &policy.Service{Store: policies}})
+	f.services = f.serviceWith(t, settings(), deps{Keys: f.keys, Policies: &policy.Service{Store: policies}})
 	for kind, want := range map[policy.Kind]string{policy.Access: tokens.AccessDenied, policy.Operation: tokens.SecondStepNeeded} {
 		for _, actions := range []policy.Action{0, policy.Issue, policy.SignDocument} {
 			if err := policies.SetOwn(t.Context(), f.op.ID, kind, &policy.Setting{Actions: actions}); err != nil {

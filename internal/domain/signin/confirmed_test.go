@@ -168,7 +168,7 @@ func TestSecondStepIsInherited(t *testing.T) {
 	for _, second := range []bool{true, false} {
 		f := newFamily(t)
 		policies := store.Policies{DB: f.db}
-		f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Policies: &policy.Service{Store: policies}})
+		f.services = f.serviceWith(t, settings(), deps{Keys: f.keys, Policies: &policy.Service{Store: policies}})
 		issue := func() (tokens.Token, bool, error) {
 			return f.Issue(t.Context(), tokens.Order{
 				UserID: f.op.ID, Name: "op", ClientID: able.ID, Scope: everything,

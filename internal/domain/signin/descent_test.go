@@ -59,7 +59,7 @@ type held struct {
 
 func newFamily(t *testing.T) *family {
 	f := &family{bench: newBench(t)}
-	f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Providers: []signin.Provider{elsewhere{}}})
+	f.services = f.serviceWith(t, settings(), deps{Keys: f.keys, Providers: []signin.Provider{elsewhere{}}})
 	who := f.operator(t, "op", "Default")
 	f.op.ID = who.UserID
 	f.der = newCertificate(t, "op")

@@ -18,7 +18,7 @@ func TestIssuePolicy(t *testing.T) {
 	for kind, want := range map[policy.Kind]string{policy.Access: tokens.AccessDenied, policy.Operation: tokens.SecondStepNeeded} {
 		f := newFamily(t)
 		policies := store.Policies{DB: f.db}
-		f.rooms = f.serviceWith(t, settings(), deps{Keys: f.keys, Providers: []signin.Provider{elsewhere{}}, Policies: &policy.Service{Store: policies}})
+		f.services = f.serviceWith(t, settings(), deps{Keys: f.keys, Providers: []signin.Provider{elsewhere{}}, Policies: &policy.Service{Store: policies}})
 		set := func(id string, s *policy.Setting) {
 			t.Helper()
 			if err := policies.SetOwn(t.Context(), id, kind, s); err != nil {

@@ -47,19 +47,19 @@ type (
 	tokenSettings = tokens.Settings
 )
 
-// rooms are the two services that sign users in.
-type rooms struct {
+// services are the two services that sign users in.
+type services struct {
 	*signin.Service
 	*tokenService
 }
 
-// config are the settings of rooms.
+// config are the settings of services.
 type config struct {
 	signin.Settings
 	tokenSettings
 }
 
-// deps are what rooms have besides the bench.
+// deps are what services have besides the bench.
 type deps struct {
 	Keys      []tokens.Key
 	LoadKeys  func(ctx context.Context) ([]tokens.Key, error)
@@ -70,7 +70,7 @@ type deps struct {
 
 // bench is a service on a real database with a clock to move.
 type bench struct {
-	rooms
+	services
 	*oathService
 	users *user.Service
 	db    *store.DB
@@ -154,13 +154,13 @@ func settings() config {
 	return s
 }
 
-func (b *bench) service(t testing.TB, s config, keys ...tokens.Key) rooms {
+func (b *bench) service(t testing.TB, s config, keys ...tokens.Key) services {
 	t.Helper()
 	return b.serviceWith(t, s, deps{Keys: keys})
 }
 
 // serviceWith is a service of what d has and the rest of the bench.
-func (b *bench) serviceWith(t testing.TB, s config, d deps) rooms {
+func (b *bench) serviceWith(t testing.TB, s config, d deps) services {
 	t.Helper()
 	passwords, err := password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}, 1024, password.DefaultLimits(), rand.Reader)
 	if err != nil {
@@ -185,7 +185,7 @@ func (b *bench) serviceWith(t testing.TB, s config, d deps) rooms {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rooms{svc, made}
+	return services{svc, made}
 }
 
 // oathWith is a service of one-time password tokens over the bench.
@@ -234,7 +234,7 @@ func newBenchOn(t testing.TB, db *store.DB) *bench {
 		t.Fatal(err)
 	}
 	b.users.Contacts = b.book
-	b.rooms = b.service(t, settings(), b.keys...)
+	b.services = b.service(t, settings(), b.keys...)
 	if _, err := b.users.AddGroup(t.Context(), "Default", ""); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ type stepped struct {
 func (f *family) stepped(t testing.TB) *stepped {
 	t.Helper()
 	s := &stepped{f, f.confirms(t)}
-	s.rooms = s.serviceWith(t, settings(), deps{
+	s.services = s.serviceWith(t, settings(), deps{
 		Keys: s.keys, Providers: []signin.Provider{elsewhere{}}, Steps: s.records, Policies: &policy.Service{Store: store.Policies{DB: s.db}},
 	})
 	// In the store: a change of methods would end what the test has.
@@ -159,7 +159,7 @@ func TestGrantsWithStep(t *testing.T) {
 		"name alone to a public client": func(t *testing.T, s *stepped) error {
 			open := settings()
 			open.IDOnlyPublic = true
-			s.rooms = s.serviceWith(t, open, deps{Keys: s.keys, Steps: s.records})
+			s.services = s.serviceWith(t, open, deps{Keys: s.keys, Steps: s.records})
 			_, err := s.PasswordGrant(t.Context(), able, "op", "", resource, everything)
 			return err
 		},
@@ -272,7 +272,7 @@ func TestSignInAfterConflict(t *testing.T) {
 			s := newFamily(t).stepped(t)
 			c := &conflicts{Store: store.Confirmations{DB: s.db}, final: final}
 			s.records = s.confirmsIn(t, c)
-			s.rooms = s.serviceWith(t, settings(), deps{Keys: s.keys, Steps: s.records})
+			s.services = s.serviceWith(t, settings(), deps{Keys: s.keys, Steps: s.records})
 			_, err := s.PasswordGrant(t.Context(), able, "op", secret, resource, everything)
 			first, _ := s.stepOf(t, err)
 			confirmer, record := s.confirm(t, first)
@@ -333,7 +333,7 @@ func TestNameAlone(t *testing.T) {
 		s := newFamily(t).stepped(t)
 		open := settings()
 		open.IDOnlyPublic = true
-		s.rooms = s.serviceWith(t, open, deps{Keys: s.keys, Steps: s.records})
+		s.services = s.serviceWith(t, open, deps{Keys: s.keys, Steps: s.records})
 		client := able
 		client.Public = public
 		ask := func() error {
@@ -357,7 +357,7 @@ func TestAttackersByName(t *testing.T) {
 	s := newFamily(t).stepped(t)
 	open := settings()
 	open.IDOnlyPublic = true
-	s.rooms = s.serviceWith(t, open, deps{Keys: s.keys, Steps: s.records})
+	s.services = s.serviceWith(t, open, deps{Keys: s.keys, Steps: s.records})
 	begin := func(network, password string) error {
 		_, err := s.PasswordGrant(audit.WithNote(t.Context(), &audit.Note{Network: network}), able, "op", password, resource, everything)
 		return err

@@ -258,7 +258,7 @@ func TestTokensOfOtherServices(t *testing.T) {
 	issuer, audience := settings(), settings()
 	issuer.Issuer += "2"
 	audience.Resource, audience.Aliases = "urn:other", []string{resource}
-	for name, other := range map[string]rooms{
+	for name, other := range map[string]services{
 		"other key":      b.service(t, settings(), newKey(t, "second")),
 		"other issuer":   b.service(t, issuer, b.keys...),
 		"other resource": b.service(t, audience, b.keys...),

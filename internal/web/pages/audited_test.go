@@ -78,11 +78,11 @@ func servedOperations(t *testing.T) []string {
 	if err := base.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := base.Rooms(t.Context())
+	services, err := base.Services(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := app.NewServer(t.Context(), rooms, "test", &pages.Trial{})
+	server, err := app.NewServer(t.Context(), services, "test", &pages.Trial{})
 	if err != nil {
 		t.Fatal(err)
 	}

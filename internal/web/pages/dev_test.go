@@ -37,11 +37,11 @@ func TestTrialOnLoopback(t *testing.T) {
 		if err := base.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		rooms, err := base.Rooms(t.Context())
+		services, err := base.Services(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := dev.Furnish(t.Context(), rooms, dir)
+		d, err := dev.Furnish(t.Context(), services, dir)
 		if err != nil {
 			t.Fatal(err)
 		}

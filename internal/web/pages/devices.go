@@ -469,7 +469,7 @@ func (a *API) checkApp(ctx context.Context, r formed) (rest.Redirect, error) {
 		return rest.Redirect{}, fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
 	}
 	err := a.Apps.CheckOneTimePassword(ctx, who.UserID, strings.Join(strings.Fields(r.Body.Get("code")), ""))
-	if fault.Is(err, fault.InvalidCode) { // the room speaks of two codes, which only operators can give
+	if fault.Is(err, fault.InvalidCode) { // the service speaks of two codes, which only operators can give
 		err = errAppCode.With(err)
 	}
 	return seeOther("/devices?checked=true"), a.atField(ctx, err, codeOfApp, "")

@@ -15,7 +15,7 @@ import (
 func Bare() Deps {
 	return Deps{
 		Documents: struct{ Documents }{}, Verifier: struct{ Verifier }{}, DeviceDeps: DeviceDeps{Contacts: struct{ Contacts }{}},
-		Operators: OperatorRooms{People: &user.Service{}, Policies: &policy.Editor{}},
+		Operators: OperatorServices{People: &user.Service{}, Policies: &policy.Editor{}},
 	}
 }
 

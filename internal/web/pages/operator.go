@@ -36,8 +36,8 @@ const (
 	Administrator rest.Right = "administrator"
 )
 
-// OperatorRooms lists what the pages of operators call.
-type OperatorRooms struct {
+// OperatorServices lists what the pages of operators call.
+type OperatorServices struct {
 	// Permit checks the right Operator, as the interface of user management does.
 	Permit func(ctx context.Context, who audit.Principal, right rest.Right, value func(name string) string) error
 	// Administrators and Auditors are identifiers of operators.

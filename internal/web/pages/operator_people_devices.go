@@ -194,7 +194,7 @@ func (a *API) pictured(ctx context.Context, o *object) error {
 	}
 	sending := a.Operators.Devices.Sending()
 	if !sending.Picture || !sending.Confirmed {
-		return nil // the room says so
+		return nil // the service says so
 	}
 	list, err := a.contactsOf(ctx, o.ID, contact.Email)
 	if err == nil && len(list) == 0 {

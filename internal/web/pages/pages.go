@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pages serves what people see in a browser: start, sign, verify, and the state of
-// what they signed. Begin with [New], [API.Routes] and [API.Door].
+// what they signed. Begin with [New], [API.Routes] and [API.Middleware].
 //
-// A page is a row of the table in [API.Routes]: its address, its right, the function that
-// gathers what it shows and its template. It passes the same steps as the operations of the
-// interface (identity, right, audit entry, limits), and it calls the same rooms. The Door in
-// front of the pages turns the cookie of a session into the access token that the steps read.
+// A page is a row of the table in [API.Routes]: its address, its right, the function that gathers
+// what it shows and its template. It passes the same steps as the operations of the interface
+// (identity, right, audit entry, limits), and it calls the same services. The Middleware in front
+// of the pages turns the cookie of a session into the access token that the steps read.
 //
 // The package has no rules of its own and keeps nothing. A page works without scripts: the
 // only one adds progress to uploads.
@@ -124,8 +124,8 @@ type Deps struct {
 	Sealer Sealer
 	Now    func() time.Time
 	Random func() string // text that cannot be guessed
-	// Operators are the rooms of the operators' pages.
-	Operators OperatorRooms
+	// Operators are the services of the operators' pages.
+	Operators OperatorServices
 	Trials    Trials
 
 	ConfirmDeps

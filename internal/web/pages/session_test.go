@@ -32,7 +32,7 @@ func TestSessionEnds(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	a := New(Settings{Address: "https://sign.example.org", Session: 12 * time.Hour, Idle: 30 * time.Minute}, Deps{Sealer: plain{}, Now: func() time.Time { return now }})
 	token := ""
-	door := a.Door(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { token = r.Header.Get("Authorization") }))
+	handler := a.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { token = r.Header.Get("Authorization") }))
 	cookie, err := a.begin(session{Token: "TOKEN"})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestSessionEnds(t *testing.T) {
 		r.AddCookie(cookie)
 		w := httptest.NewRecorder()
 		token = ""
-		door.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		if token != want {
 			t.Errorf("after %s the request has %q, want %q", now.Sub(time.Unix(1_700_000_000, 0)), token, want)
 		}

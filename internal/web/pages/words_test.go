@@ -347,7 +347,7 @@ func TestCommandEffects(t *testing.T) {
 
 // TestCommandWords checks that each command, with its fields, has words.
 func TestCommandWords(t *testing.T) {
-	a := New(Settings{}, Deps{Operators: OperatorRooms{People: &user.Service{}, Policies: &policy.Editor{}}})
+	a := New(Settings{}, Deps{Operators: OperatorServices{People: &user.Service{}, Policies: &policy.Editor{}}})
 	if len(a.commandsByName) < 60 {
 		t.Fatalf("only %d commands", len(a.commandsByName))
 	}

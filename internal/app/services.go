@@ -4,7 +4,7 @@
 //
 //   - Open opens the database and makes every service that needs no tables. A new database gets
 //     its tables next, from Base.Migrate.
-//   - Base.Rooms adds sign-in, which needs the tables. Administrative commands work with Rooms.
+//   - Base.Services adds sign-in, which needs the tables. Administrative commands work with Services.
 //   - NewServer puts the web interfaces on one server, and Server.Serve runs it until the
 //     context ends.
 //
@@ -391,17 +391,17 @@ func (b *Base) Close() { b.opened.close(b.log) }
 // Migrate brings the database to the schema of this release.
 func (b *Base) Migrate(ctx context.Context) error { return b.DB.Migrate(ctx) }
 
-// Rooms is an installation whose database has its tables, with all services of internal/domain. Its
-// fields never change.
-type Rooms struct {
+// Services is an installation whose database has its tables, with all services of internal/domain.
+// Its fields never change.
+type Services struct {
 	*Base
 	Tokens   *token.Service
 	Identity *signin.Service // sign-in and authentication methods
 }
 
-// Rooms adds sign-in. It returns an error if the database lacks tables of this release. The first
+// Services adds sign-in. It returns an error if the database lacks tables of this release. The first
 // call on a new database makes the key that signs tokens.
-func (b *Base) Rooms(ctx context.Context) (*Rooms, error) {
+func (b *Base) Services(ctx context.Context) (*Services, error) {
 	if err := b.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -416,7 +416,7 @@ func (b *Base) Rooms(ctx context.Context) (*Rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Rooms{b, tokens, identity}, nil
+	return &Services{b, tokens, identity}, nil
 }
 
 // closers lists what must be closed, in the order in which it was opened.

@@ -18,7 +18,7 @@ import (
 	"tamga/internal/web/rest"
 )
 
-// visitor is what the Door knows of a request.
+// visitor is what the Middleware knows of a request.
 type visitor struct {
 	words    *words
 	path     string
@@ -32,7 +32,7 @@ type visitor struct {
 
 type visitorKey struct{}
 
-// visitorOf returns the visitor of a request that came through the Door.
+// visitorOf returns the visitor of a request that came through the Middleware.
 func visitorOf(ctx context.Context) *visitor {
 	if v, ok := ctx.Value(visitorKey{}).(*visitor); ok {
 		return v
@@ -54,10 +54,10 @@ func callerOf(ctx context.Context) audit.Principal {
 	return who
 }
 
-// Door is in front of the pages. It finds the language, refuses forms of other sites, and
+// Middleware is in front of the pages. It finds the language, refuses forms of other sites, and
 // turns the cookie of a session into the access token of its sign-in. It renews the cookie
 // while the session is used.
-func (a *API) Door(next http.Handler) http.Handler {
+func (a *API) Middleware(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rest.Answer(w, a.Present(r.Context(), fault.New(fault.AccessDenied, "the form was sent by another site")))
