@@ -184,7 +184,7 @@ var rows = []row{
 	{name: "operator-missing", who: operator, path: "/operator/people/00000000-0000-4000-8000-000000000000", refused: true},
 	{name: "operator-requests", who: operator, path: "/operator/requests"},
 	{name: "operator-operations", who: operator, path: "/operator/operations"},
-	{name: "operator-held", who: operator, path: "/operator/held"},
+	{name: "operator-approvals", who: operator, path: "/operator/approvals"},
 	{name: "operator-groups", who: operator, path: "/operator/groups"},
 	{name: "operator-group-access", who: operator, path: "/operator/groups/group-access?of=Default"},
 	{name: "operator-audit", who: operator, path: "/operator/audit"},

@@ -30,7 +30,7 @@ import (
 func (b *Base) kinds() []operation.Kind {
 	return append(
 		b.Keys.OperationKinds(), // the acts on keys
-		b.Held.Kind(),
+		b.Approvals.Kind(),
 	)
 }
 

@@ -74,7 +74,7 @@ func (services *Services) newPages(trial *pages.Trial, operations *signing.Opera
 	}
 	d.CertificateDeps = pages.CertificateDeps{Keys: services.Keys, Acts: services.Operations, Enrolment: services.Keys.Enrolment, Profiles: services.Keys.Profiles, PINs: services.Keys.PINRules()}
 	d.AccountDeps = pages.AccountDeps{
-		Own: services.Identity, People: services.Users, Grants: services.Tokens.Grants, Wishes: services.own.policies, Waiting: services.Held,
+		Own: services.Identity, People: services.Users, Grants: services.Tokens.Grants, Wishes: services.own.policies, Waiting: services.Approvals,
 		History: func(ctx context.Context, userID string, before int64, limit int) ([]audit.Entry, int64, error) {
 			return store.Audit{DB: services.DB}.Read(ctx, store.AuditFilter{UserID: userID, OutcomesOnly: true, Before: before}, limit)
 		},

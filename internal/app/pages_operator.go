@@ -30,7 +30,7 @@ func (s *Services) operatorServices(ums *umsapi.API, operations *signing.Operati
 	c := &s.Config.Pages
 	return pages.OperatorServices{
 		Permit: ums.Permit, Administrators: c.Administrators, Auditors: c.Auditors,
-		People: s.Users, Contacts: s.Contacts, SignIns: s.Identity, OneTime: s.Oath, Devices: s.Devices, Passkeys: s.Passkeys, Policies: s.PolicyEditor, Held: s.Held,
+		People: s.Users, Contacts: s.Contacts, SignIns: s.Identity, OneTime: s.Oath, Devices: s.Devices, Passkeys: s.Passkeys, Policies: s.PolicyEditor, Approvals: s.Approvals,
 		Keys: s.Keys, Authority: s.Authority, Active: operations, Messages: s.Messages, Webhooks: s.Webhooks, Log: auditLog{store.Audit{DB: s.DB}}, Turns: s.Users.Turns,
 		Installation: func(ctx context.Context) (pages.Installation, error) { return s.installation(ctx, version, ready) },
 		CheckTSP:     s.checkTSP,
@@ -148,7 +148,7 @@ func (s *Services) facts(ctx context.Context, version string, ready func(context
 	queue("pending", q.Pending, false)
 	queue("dead", q.Dead, true)
 	queue("requests", q.Requests, false)
-	queue("held", q.Held, false)
+	queue("approvals", q.Approvals, false)
 	queue("groups", q.Groups, false)
 	return facts, nil
 }

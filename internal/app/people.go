@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tamga/internal/config"
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
@@ -56,7 +56,7 @@ func (s *Services) umsRoutes(ums *umsapi.API) []rest.Route {
 	}
 	return slices.Concat(
 		ums.Routes(), umsapi.DeviceRoutes(s.Devices), umsapi.PolicyRoutes(s.PolicyEditor, s.Config.Messages.Language), umsapi.PasskeyRoutes(passkeys),
-		umsapi.HeldRoutes(s.Held), umsapi.ProofRoutes(s.Proofs()),
+		umsapi.ApprovalRoutes(s.Approvals), umsapi.ProofRoutes(s.Proofs()),
 	)
 }
 
@@ -66,7 +66,7 @@ func (s *Services) umsGate(common *rest.Gate, peers *authority.Peers, ums *umsap
 	gate := *common
 	gate.Permit = ums.Permit
 	c := &s.Config.Users
-	gate.Holder = umsapi.Holding{Rules: &held.Rules{Requests: s.Held, Approve: c.Approved(), Delay: c.FactorDelay, Factors: s.Identity}}
+	gate.Approvals = umsapi.Approvals{Rules: &approval.Rules{Requests: s.Approvals, Approve: c.Approved(), Delay: c.FactorDelay, Factors: s.Identity}}
 	gate.Failed = func(ctx context.Context, operation, userID string, err error) {
 		s.failed(ctx, operation, rest.Caller(ctx), userID, err)
 	}

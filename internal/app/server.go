@@ -14,7 +14,7 @@ import (
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/held"
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
@@ -131,7 +131,7 @@ func NewServer(ctx context.Context, services *Services, version string, trial *p
 		{"sweeping sign-ins", services.Identity.Sweep},
 		{"sweeping one-time-password tokens", services.Oath.Sweep},
 		{"sweeping confirmations", services.Confirm.Sweep},
-		{"sweeping requests that wait", services.Held.Sweep},
+		{"sweeping requests that wait", services.Approvals.Sweep},
 		{"renewing token signing keys", services.maintainTokenKeys},
 		{"sweeping prepared documents", signer.Sweep},
 		{"sweeping operations", operations.Sweep},
@@ -167,7 +167,7 @@ func NewServer(ctx context.Context, services *Services, version string, trial *p
 		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: services.Config.IDP, Routes: slices.Concat(operating.OperationRoutes(), signapi.ProofRoutes(services.Proofs())), Docs: signapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: services.Config.IDP, Routes: services.tokenAPI(clients, peers).Routes(), Docs: tokenapi.Docs}},
 		{gate: umsGate, Surface: openapi.Surface{Title: "User management", Prefix: services.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: services.Config.IDP, Routes: umsapi.ChangeRoutes(&held.Delays{Requests: services.Held, Operations: services.Base.Operations}), Docs: umsapi.Docs}},
+		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: services.Config.IDP, Routes: umsapi.ChangeRoutes(&approval.Delays{Requests: services.Approvals, Operations: services.Base.Operations}), Docs: umsapi.Docs}},
 		{apart: true, gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: services.Config.Devices.Path, Routes: services.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(services.Authority, stamps.Admit).Routes(), Docs: pkiapi.Docs}},
 	}

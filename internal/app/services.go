@@ -39,12 +39,12 @@ import (
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/webhook"
 	"tamga/internal/config"
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
@@ -81,7 +81,7 @@ type Base struct {
 	Oath         *oath.Service
 	Passkeys     *passkey.Service // nil: the installation has none
 	Confirm      *confirm.Service
-	Held         *held.Service
+	Approvals    *approval.Service
 	Authority    *authority.Service
 	Keys         *keys.Service
 	Operations   *operation.Service
@@ -273,8 +273,8 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	waiting := held.New(held.Deps{
-		Store: store.Held{DB: db}, Reach: reach, Events: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
+	waiting := approval.New(approval.Deps{
+		Store: store.Approvals{DB: db}, Reach: reach, Events: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
 		Life: c.Users.RequestLife, Keep: c.Messages.Keep,
 	})
 	policyEditor := newPolicyEditor(policies, reach, cancels, messages)
@@ -369,7 +369,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	base := &Base{
 		Config: c, DB: db, Audit: store.Audit{DB: db},
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
-		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Held: waiting, Authority: authority, Keys: keys,
+		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Approvals: waiting, Authority: authority, Keys: keys,
 		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, sources: sources, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
 		software: c.Keys.Holder == vault.Software{}.Name(),
 	}

@@ -15,9 +15,9 @@ import (
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
 	"tamga/internal/config"
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/held"
 )
 
 // Administer opens the installation, calls fn, and writes the attempt and its outcome to the audit
@@ -35,7 +35,7 @@ func Administer(c *Console, from *Installation, operation, object string, fn fun
 	}
 	entry := audit.Entry{
 		Operation: operation, Phase: audit.Attempt, Object: object,
-		Remote: audit.CommandLine, Principal: held.Administrator,
+		Remote: audit.CommandLine, Principal: approval.Administrator,
 	}
 	began := time.Now()
 	if err := h.Audit.Record(c.Context, entry); err != nil {

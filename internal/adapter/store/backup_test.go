@@ -46,7 +46,7 @@ func TestRestoreVoids(t *testing.T) {
 					('later', 'u', 'w', 'a', 'Completed', TRUE, '', '', 'd', '', '', '', 1, '9-B.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 5, 9999999999999),
 					('repeatable', 'u', 'w', 'a', 'Completed', FALSE, '', '', 'd', '', '', '', 0, '9-C.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 9999999999999, 9999999999999),
 					('past repeating', 'u', 'w', 'a', 'Completed', FALSE, '', '', 'd', '', '', '', 0, '5-D.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 5, 9999999999999)`,
-				"INSERT INTO held_requests (id, operation, object, requester, login, group_names, state, approval, decided_by, created_at, not_before, expires_at, ended_at, leased_until, digest, sealed) VALUES ('h', 'o', '', 'u', 'u', '[]', 'Approved', TRUE, '', 0, 0, 9999999999999, 0, 0, 'd', 's')",
+				"INSERT INTO approval_requests (id, operation, object, requester, login, group_names, state, approval, decided_by, created_at, not_before, expires_at, ended_at, leased_until, digest, sealed) VALUES ('h', 'o', '', 'u', 'u', '[]', 'Approved', TRUE, '', 0, 0, 9999999999999, 0, 0, 'd', 's')",
 				"INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes, state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at) VALUES ('c', 'r', 'u', '', '', '', '', '', 0, 'w', 0, 'Confirmed', '', '', '', '', 0, 0, 0, 0, 0, '', '', '', 0, 0, 0, 0, 0, 9999999999999, 0)",
 				"INSERT INTO documents (id, user_id, state, leased_until, bytes, octets, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at) VALUES ('d', 'u', 1, 0, 'documents/d', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0), ('e', 'u', 1, 0, 'documents/e', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 5), ('f', 'u', 0, 9999999999999, 'documents/f', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0)",
 			} {
@@ -145,7 +145,7 @@ func TestRestoreVoids(t *testing.T) {
 				"SELECT expires_at < 9999999999999 AND leased_until = 0 FROM prepared",
 				"SELECT complete_before < 9999999999999 AND due_at = 0 AND lease = '' AND leased_until = 0 FROM operations WHERE id = 'o'",
 				"SELECT COUNT(*) = 4 FROM operations",
-				"SELECT state = 'Expired' AND ended_at <> 0 FROM held_requests",
+				"SELECT state = 'Expired' AND ended_at <> 0 FROM approval_requests",
 				"SELECT due_at < 9999999999999 FROM confirmations",
 				"SELECT COUNT(*) = 1 FROM documents WHERE state = 0 AND leased_until = 0",
 				"SELECT COUNT(*) = 1 FROM users",

@@ -52,16 +52,16 @@ func (db *DB) Figures(ctx context.Context) (Figures, error) {
 }
 
 // Queues counts what waits for operators, and the groups of users.
-type Queues struct{ Pending, Dead, Requests, Held, Groups int64 }
+type Queues struct{ Pending, Dead, Requests, Approvals, Groups int64 }
 
 // Queues counts each queue up to most, in one statement, by indexes.
 func (db *DB) Queues(ctx context.Context, most int) (Queues, error) {
 	var counts []string
-	for _, from := range []string{"outbox WHERE state = 'pending'", "outbox WHERE state = 'dead'", "certificate_requests WHERE status = 2", "held_requests WHERE ended_at = 0", "user_groups"} {
+	for _, from := range []string{"outbox WHERE state = 'pending'", "outbox WHERE state = 'dead'", "certificate_requests WHERE status = 2", "approval_requests WHERE ended_at = 0", "user_groups"} {
 		counts = append(counts, "(SELECT COUNT(*) FROM (SELECT 1 FROM "+from+" LIMIT $1) AS counted)")
 	}
 	q, _, err := one(ctx, db, func(r row) (q Queues, err error) {
-		err = r.Scan(&q.Pending, &q.Dead, &q.Requests, &q.Held, &q.Groups)
+		err = r.Scan(&q.Pending, &q.Dead, &q.Requests, &q.Approvals, &q.Groups)
 		return q, err
 	}, "SELECT "+strings.Join(counts, ", "), most)
 	return q, err

@@ -255,7 +255,7 @@ var closing = []string{
 	"UPDATE operations SET complete_before = CASE WHEN complete_before > $1 THEN $1 ELSE complete_before END, due_at = 0, " + freed + " WHERE keep_until = 0",
 	"UPDATE prepared SET expires_at = CASE WHEN expires_at > $1 THEN $1 ELSE expires_at END, " + freed + " WHERE spent_at = 0",
 	"UPDATE documents SET leased_until = 0 WHERE state = 0",
-	"UPDATE held_requests SET state = 'Expired', ended_at = $1, leased_until = 0 WHERE ended_at = 0",
+	"UPDATE approval_requests SET state = 'Expired', ended_at = $1, leased_until = 0 WHERE ended_at = 0",
 	"DELETE FROM answers WHERE done_at = 0",
 	// Leases of processes of before.
 	"UPDATE outbox SET " + freed + " WHERE lease <> ''",

@@ -11,7 +11,7 @@ import (
 	"tamga/internal/domain/user"
 )
 
-// ActingGroups implements user.Store and held.Store.
+// ActingGroups implements user.Store and approval.Store.
 func (db *DB) ActingGroups(ctx context.Context, operatorID string, limit int, now time.Time) ([]string, error) {
 	return all(ctx, db, scalar[string], `SELECT g.group_name FROM operator_groups g JOIN users o ON o.id = g.user_id
 		WHERE g.user_id = $1 AND o.operator AND NOT `+barred("o", "$2")+` ORDER BY g.group_name LIMIT $3`, operatorID, millis(now), atMost(limit))

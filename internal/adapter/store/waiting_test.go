@@ -9,9 +9,9 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/confirm"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/user"
@@ -38,8 +38,8 @@ func TestWaitingFor(t *testing.T) {
 				if added, err := (store.Operations{DB: db}).AddOperation(t.Context(), o, operation.Quota{Objects: 9, Bytes: 9}); err != nil || !added {
 					t.Fatal(added, err)
 				}
-				r := &held.Request{ID: id, Object: id, State: held.Waiting, CreatedAt: at, ExpiresAt: now.Add(time.Hour), Digest: []byte{byte(i)}, Sealed: []byte{1}}
-				if added, err := (store.Held{DB: db}).AddHeld(t.Context(), r, 9); err != nil || !added {
+				r := &approval.Request{ID: id, Object: id, State: approval.Waiting, CreatedAt: at, ExpiresAt: now.Add(time.Hour), Digest: []byte{byte(i)}, Sealed: []byte{1}}
+				if added, err := (store.Approvals{DB: db}).AddApproval(t.Context(), r, 9); err != nil || !added {
 					t.Fatal(added, err)
 				}
 			}
@@ -61,7 +61,7 @@ func TestWaitingFor(t *testing.T) {
 				for _, o := range active {
 					operations = append(operations, o.UserID)
 				}
-				open, err3 := store.Held{DB: db}.OpenHeldFor(t.Context(), c.operator, "", 9, now)
+				open, err3 := store.Approvals{DB: db}.OpenApprovalsFor(t.Context(), c.operator, "", 9, now)
 				for _, h := range open {
 					changes = append(changes, h.Object)
 				}
@@ -89,14 +89,14 @@ func TestWaitingFor(t *testing.T) {
 				if err != nil || len(next) != len(want)-1 {
 					t.Errorf("%s: %d requests after the first, want %d (%v)", c.operator, len(next), len(want)-1, err)
 				}
-				if open, err = (store.Held{DB: db}).OpenHeldFor(t.Context(), c.operator, want[0], 9, now); err != nil || len(open) != len(want)-1 {
+				if open, err = (store.Approvals{DB: db}).OpenApprovalsFor(t.Context(), c.operator, want[0], 9, now); err != nil || len(open) != len(want)-1 {
 					t.Errorf("%s: %d changes after the first, want %d (%v)", c.operator, len(open), len(want)-1, err)
 				}
 				if active, err = (store.Operations{DB: db}).UnderWay(t.Context(), c.operator, active[0], 9, now); err != nil || len(active) != len(want)-1 {
 					t.Errorf("%s: %d operations after the first, want %d (%v)", c.operator, len(active), len(want)-1, err)
 				}
 			}
-			if q, err := db.Queues(t.Context(), 2); err != nil || q != (store.Queues{Requests: 2, Held: 2, Groups: 2}) {
+			if q, err := db.Queues(t.Context(), 2); err != nil || q != (store.Queues{Requests: 2, Approvals: 2, Groups: 2}) {
 				t.Errorf("the queues are %+v, want two requests, changes and groups (%v)", q, err)
 			}
 		})

@@ -10,7 +10,7 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
-	"tamga/internal/domain/held"
+	"tamga/internal/domain/approval"
 )
 
 // Approval is the sub-command approval.
@@ -38,7 +38,7 @@ type approvalJSON struct {
 	ExpiresAt     time.Time `json:"expires_at"`
 }
 
-func approvalLine(r held.Request) approvalJSON {
+func approvalLine(r approval.Request) approvalJSON {
 	return approvalJSON{r.ID, r.Operation, r.Object, r.Login, string(r.State), r.Approval, r.DecidedBy, r.CreatedAt, r.NotBefore, r.ExpiresAt}
 }
 
@@ -49,7 +49,7 @@ func (l *approvalListCommand) Run(c *cli.Console) error {
 		table := c.NewTable(&text, "ID", "STATE", "OPERATION", "USER", "REQUESTER", "UNTIL")
 		const most = 100
 		for after, more := "", true; more; {
-			list, err := s.Held.List(ctx, held.Administrator, after, most)
+			list, err := s.Approvals.List(ctx, approval.Administrator, after, most)
 			if err != nil {
 				return err
 			}
@@ -84,11 +84,11 @@ func (r *approvalRefuseCommand) Run(c *cli.Console) error {
 }
 
 // decided returns the answer for a request after a decision.
-func decided(r held.Request) cli.Sentence {
+func decided(r approval.Request) cli.Sentence {
 	switch r.State {
-	case held.Approved:
+	case approval.Approved:
 		return cli.Say("Request %s is approved.\n", r.ID)
-	case held.Refused:
+	case approval.Refused:
 		return cli.Say("Request %s is refused.\n", r.ID)
 	}
 	return cli.Say("Request %s has the state %s.\n", r.ID, r.State)
@@ -96,7 +96,7 @@ func decided(r held.Request) cli.Sentence {
 
 func decide(c *cli.Console, from *cli.Installation, operation, id string, approve bool) error {
 	return cli.Administer(c, from, operation, id, func(ctx context.Context, s *app.Services) error {
-		r, err := s.Held.Decide(ctx, held.Administrator, id, approve)
+		r, err := s.Approvals.Decide(ctx, approval.Administrator, id, approve)
 		if err != nil {
 			return err
 		}

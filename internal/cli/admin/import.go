@@ -20,9 +20,9 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/lock"
 	"tamga/internal/domain/signin"
@@ -367,7 +367,7 @@ func (r *importing) also(ctx context.Context, s *app.Services, i *importItem, u 
 	}
 	return s.Audit.Record(ctx, audit.Entry{
 		Operation: "AddUser", Phase: audit.Done, Object: u.Login, Outcome: audit.OK, Remote: audit.CommandLine, Detail: "import",
-		Principal: held.Administrator,
+		Principal: approval.Administrator,
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/cli"
-	"tamga/internal/domain/held"
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/notify"
 )
 
@@ -157,7 +157,7 @@ type webhookTestCommand struct {
 
 func (w *webhookTestCommand) Run(c *cli.Console) error {
 	return w.do(c, "TestWebhook", "taken", cli.Say("The system has taken the message.\n"), func(ctx context.Context, s *app.Services) error {
-		failed, err := s.Messages.TestWebhook(ctx, w.ID, held.Administrator.UserID)
+		failed, err := s.Messages.TestWebhook(ctx, w.ID, approval.Administrator.UserID)
 		if err == nil && failed != nil {
 			err = fmt.Errorf("the system has not taken the message: %w", failed)
 		}

@@ -2,7 +2,7 @@
 
 // Package effect names what operations do to people, keys and policies. Each route of operators
 // declares the effects that it may have. What a request waits for follows from the effects that it
-// has with its values, and from what is stored (package held).
+// has with its values, and from what is stored (package approval).
 package effect
 
 import "strings"

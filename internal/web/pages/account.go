@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/password"
 	"tamga/internal/domain/policy"
@@ -41,10 +41,10 @@ type Wishes interface {
 	SetNotifiers(ctx context.Context, who audit.Principal, userID string, notifiers map[string][]string) error
 }
 
-// Waiting are changes of an account that a delay holds; see [held.Service].
+// Waiting are changes of an account that a delay holds; see [approval.Service].
 type Waiting interface {
-	OfUser(ctx context.Context, userID string) ([]held.Request, error)
-	Cancel(ctx context.Context, who audit.Principal, id string) (held.Request, error)
+	OfUser(ctx context.Context, userID string) ([]approval.Request, error)
+	Cancel(ctx context.Context, who audit.Principal, id string) (approval.Request, error)
 }
 
 // AccountDeps lists what the pages of the account call.
@@ -82,7 +82,7 @@ type accountView struct {
 	Password           bool // the user signs in by a password
 	PasswordRule       string
 	Grants             []grantRow
-	Changes            []held.Request
+	Changes            []approval.Request
 	Channels           []string
 	Events             []eventRow
 	FixedEvents        bool // only an administrator changes the notifications

@@ -17,9 +17,9 @@ import (
 
 	"tamga/internal/app"
 	"tamga/internal/app/dev"
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/confirm"
 	"tamga/internal/domain/confirm/what"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/policy"
 	"tamga/internal/web/pages"
 )
@@ -95,7 +95,7 @@ func servedOperations(t *testing.T) []string {
 var computed = map[string][]string{
 	"h.Name":         nil, // the route
 	"operation":      nil, // a parameter; see takers
-	"AuditOperation": {confirm.AuditOperation, held.AuditOperation},
+	"AuditOperation": {confirm.AuditOperation, approval.AuditOperation},
 	"AuditReport":    {confirm.AuditReport},
 	`"Execute" + op.Action`: {
 		"Execute" + policy.SignDocument.String(), "Execute" + policy.SignDocuments.String(), // see signing.actionOf

@@ -64,15 +64,15 @@ func BenchmarkPages(b *testing.B) {
 // readPages fills an installation and measures its pages.
 func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 	flags = append(flags, "--set", "messages.budgets.sms.recipient=0", "--set", "users.second_operator=[gives_secret]", "--set", "certificates.approval=operator")
-	var furnished struct{ Signed, Waiting, Held string } // pages of what furnish made
-	kept := filepath.Join(dir, "furnished.json")         // written last
+	var furnished struct{ Signed, Waiting, Change string } // pages of what furnish made
+	kept := filepath.Join(dir, "furnished.json")           // written last
 	if text, err := os.ReadFile(kept); err == nil {
 		if err := json.Unmarshal(text, &furnished); err != nil {
 			b.Fatal(err)
 		}
 	} else {
 		server := tamgatest.StartProcess(b, dir, flags...)
-		furnished.Signed, furnished.Waiting, furnished.Held = furnish(b, server)
+		furnished.Signed, furnished.Waiting, furnished.Change = furnish(b, server)
 		if err := server.Stop(); err != nil {
 			b.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 		}},
 		{"all", []string{
 			"/operator", "/operator/people", "/operator/people?after=user5", "/operator/people/new", "/operator/people/ID", "/operator/people/ID/history", "/operator/people/ID/lock",
-			"/operator/requests", "/operator/operations", "/operator/held", furnished.Held, "/operator/groups", "/operator/groups?after=group+4", "/operator/groups/group-access?of=Default",
+			"/operator/requests", "/operator/operations", "/operator/approvals", furnished.Change, "/operator/groups", "/operator/groups?after=group+4", "/operator/groups/group-access?of=Default",
 			"/operator/audit", "/operator/messages", "/operator/messages?state=dead", "/operator/messages?state=pending", "/operator/messages/preview",
 			"/operator/tokens", "/operator/tokens?free=yes", "/operator/tokens/token-import", "/operator/webhooks", "/operator/webhooks/webhook-add",
 			"/operator/services", "/operator/installation",
@@ -134,7 +134,7 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 			"/operator/audit?operation=Nothing&until=" + day(5), "/operator/audit?user=" + server.Dev.User.ID + "&operation=Nothing",
 		}},
 		{"few", []string{
-			"/operator", "/operator/people", "/operator/requests", "/operator/operations", "/operator/held", search("Login", "Like", "nobody"), search("Rdn", "Like", "nobody"),
+			"/operator", "/operator/people", "/operator/requests", "/operator/operations", "/operator/approvals", search("Login", "Like", "nobody"), search("Rdn", "Like", "nobody"),
 			search("PhoneNumber", "Equal", "79000000777"), search("IsLocked", "Equal", "True"),
 		}},
 	} {
@@ -165,7 +165,7 @@ func readPages(b *testing.B, dir, address string, users int, flags ...string) {
 
 // furnish makes one of each thing that pages list, and returns the pages of what was signed, of
 // what waits for the user demo and of a change that waits for a second operator.
-func furnish(b *testing.B, server *tamgatest.Server) (signed, waiting, held string) {
+func furnish(b *testing.B, server *tamgatest.Server) (signed, waiting, change string) {
 	w := tamgatest.NewUMS(server)
 	demo, ours := "/ums/user/"+w.Dev.User.ID, operator(w, w.Dev.Operator.Login)
 	phone := demo + "/phones/79250000078"
@@ -185,9 +185,9 @@ func furnish(b *testing.B, server *tamgatest.Server) (signed, waiting, held stri
 	var id string
 	w.OK(tamgatest.Ours, "POST", "/ums/user", `{"Login":"waits"}`).Into(b, &id)
 	ours.is(ours.command(personAt(id)+"/password-show", nil), 400, "another operator must approve this")
-	held = ours.find(ours.ok(ours.get("/operator/held")), regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`))[1]
+	change = ours.find(ours.ok(ours.get("/operator/approvals")), regexp.MustCompile(`href="(/operator/approvals/[0-9a-f-]{36})"`))[1]
 	ours.ok(ours.upload("/operator/tokens/token-import", map[string]string{"tokens": "serial,type,secret_hex\nH-1,HOTP,3132333435363738393031323334353637383930\n"}))
-	return signed, waiting, held
+	return signed, waiting, change
 }
 
 // fill makes an installation of many users out of what furnish has made.
@@ -255,7 +255,7 @@ func fill(b *testing.B, address, demo, operator string, users int) {
 	c.Copy("oath_tokens", "serial_key = 'H-1'", users/10, map[string]string{"serial_key": "'OATH-' || CAST(i AS TEXT)", "serial": "'OATH-' || CAST(i AS TEXT)", "user_id": some(10), "assigned_at": at(-day)})
 	c.Copy("oath_tokens", "serial_key = 'H-1'", users/50, map[string]string{"serial_key": "'FREE-' || CAST(i AS TEXT)", "serial": "'FREE-' || CAST(i AS TEXT)"})
 	// Changes of users in all groups that wait for a second operator.
-	c.Copy("held_requests", "ended_at = 0", users/2000, map[string]string{
+	c.Copy("approval_requests", "ended_at = 0", users/2000, map[string]string{
 		"id": id(10), "object": some(1999), "requester": "'operator-' || CAST(i % 5000 AS TEXT)", "digest": c.Bytes("CAST(i AS TEXT)"), "created_at": ago(users/2000, time.Hour), "expires_at": at(day),
 	})
 	c.Copy("documents", own+" AND state = 1", 1000, map[string]string{"id": id(11), "uploaded_at": ago(1000, 30*day), "expires_at": at(30 * day)})

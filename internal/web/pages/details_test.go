@@ -73,7 +73,7 @@ func quotedText(e ast.Expr) (string, bool) {
 // text has as many values as its message.
 func TestDetails(t *testing.T) {
 	domain := func(name string) string { return filepath.Join("../../domain", name) }
-	messages := faultsOf(t, ".", domain("contact"), domain("held"), domain("oath"), domain("confirm"), domain("keys"), domain("document"), domain("user"), domain("password"),
+	messages := faultsOf(t, ".", domain("contact"), domain("approval"), domain("oath"), domain("confirm"), domain("keys"), domain("document"), domain("user"), domain("password"),
 		domain("signing"), domain("signin"), domain("device"), domain("policy"), domain("notify"), domain("passkey"), domain("token"), domain("reach"),
 		"../rest/limit", "../umsapi", "../rest", "../../adapter/print", "../../adapter/store", "../../adapter/webhook", "../../app")
 	if len(messages) < 400 {

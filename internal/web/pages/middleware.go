@@ -11,9 +11,9 @@ import (
 	"net/url"
 	"strings"
 
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/signing"
 	"tamga/internal/web/rest"
 )
@@ -114,7 +114,7 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 	if v.path == SignedInPath && v.session.Token == "" { // a sign-in that failed
 		about.content = refusedView{Sentence: sentence, Detail: detail, Back: "/sign-in", BackKey: "frame.sign_in"}
 	}
-	if h, waits := errors.AsType[held.Waits](err); waits {
+	if h, waits := errors.AsType[approval.Waits](err); waits {
 		about = waitsView(v, &h.Request)
 	}
 	if u, part := errors.AsType[unsigned](err); part {

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/authority"
 	"tamga/internal/domain/contact"
 	"tamga/internal/domain/device"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/notify"
 	"tamga/internal/domain/oath"
@@ -50,7 +50,7 @@ type OperatorServices struct {
 	Devices      *device.Service
 	Passkeys     *passkey.Service // nil: the installation has none
 	Policies     *policy.Editor
-	Held         *held.Service
+	Approvals    *approval.Service
 	Keys         *keys.Service
 	Authority    *authority.Service
 	Active       *signing.Operations
@@ -170,7 +170,7 @@ var offices = []office{
 	{tab{Address: "/operator/people", Key: "people.title"}, Operator},
 	{tab{Address: "/operator/requests", Key: "requests.title"}, Operator},
 	{tab{Address: "/operator/operations", Key: "operations.title"}, Operator},
-	{tab{Address: "/operator/held", Key: "held.title"}, Operator},
+	{tab{Address: "/operator/approvals", Key: "approvals.title"}, Operator},
 	{tab{Address: "/operator/groups", Key: "groups.title"}, Administrator},
 	{tab{Address: "/operator/audit", Key: "audit.title"}, Auditor},
 	{tab{Address: "/operator/messages", Key: "messages.title"}, Administrator},
@@ -231,8 +231,8 @@ func (a *API) operatorRoutes() []rest.Route {
 		page("GET /operator/people/{id}/history", "ReadAudit", Operator, a.personHistory),
 		page("GET /operator/requests", "ListRequests", Operator, a.requests),
 		page("GET /operator/operations", "ListOperations", Operator, a.underWay),
-		page("GET /operator/held", "GetApprovals", Operator, a.held),
-		page("GET /operator/held/{request}", "GetApproval", Operator, a.heldRequest),
+		page("GET /operator/approvals", "GetApprovals", Operator, a.approvals),
+		page("GET /operator/approvals/{request}", "GetApproval", Operator, a.approvalRequest),
 		page("GET /operator/groups", "ListGroups", Administrator, a.groups),
 		page("GET /operator/audit", "ReadAudit", Auditor, a.auditLog),
 		rest.Handle("GET /operator/audit/export", "ExportAudit", Auditor, a.exportAudit).Answering(rest.File{}),
@@ -257,14 +257,14 @@ func (a *API) operatorStart(ctx context.Context, r struct {
 	var s sections
 	who := rest.Caller(ctx)
 	var waiting []*keys.Request
-	var changes []held.Request
+	var changes []approval.Request
 	err := sideBySide(
 		func() (err error) {
 			waiting, err = a.Operators.Keys.WaitingFor(ctx, who, 0, pageRows)
 			return err
 		},
 		func() (err error) {
-			changes, err = a.Operators.Held.List(ctx, who, "", pageRows)
+			changes, err = a.Operators.Approvals.List(ctx, who, "", pageRows)
 			return err
 		})
 	if err != nil {
@@ -274,7 +274,7 @@ func (a *API) operatorStart(ctx context.Context, r struct {
 	for _, c := range []struct {
 		key, address string
 		n            int
-	}{{"operator.requests", "/operator/requests", len(waiting)}, {"operator.changes", "/operator/held", len(changes)}} {
+	}{{"operator.requests", "/operator/requests", len(waiting)}, {"operator.changes", "/operator/approvals", len(changes)}} {
 		facts.Rows = append(facts.Rows, row{Cells: []cell{{Key: c.key}, {Text: atMost(c.n, pageRows), Address: c.address}}})
 	}
 	s.Tables = append(s.Tables, facts)

@@ -12,21 +12,21 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// TestHeldForms checks that an approver reads the choices of a form, also those that it takes
+// TestApprovalForms checks that an approver reads the choices of a form, also those that it takes
 // away, and that the form opens as it was sent for its requester alone.
-func TestHeldForms(t *testing.T) {
+func TestApprovalForms(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[weakens_policy]")
 	id, _, _, _ := w.Register()
 	ours, second := operator(w, w.Dev.Operator.Login), operator(w, tamgatest.TwoGroup)
-	at, request := personAt(id), regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`)
-	form := regexp.MustCompile(`href="(` + at + `/policy-operation\?held=[0-9a-f-]{36})"`)
+	at, request := personAt(id), regexp.MustCompile(`href="(/operator/approvals/[0-9a-f-]{36})"`)
+	form := regexp.MustCompile(`href="(` + at + `/policy-operation\?approval=[0-9a-f-]{36})"`)
 
 	ours.ok(ours.command(at+"/policy-operation", url.Values{"actions": {"SignDocument", "SignDocuments"}})) // asks for more
 	p := ours.command(at+"/policy-operation", url.Values{"actions": {"SignDocument", "ChangePin"}})
-	held := ours.find(p, request)[1]
-	second.ok(second.get(held), "<dt>Actions</dt><dd>Sign a document, Change a PIN</dd>", "waits for an approval")
-	again := html.UnescapeString(ours.find(ours.get(held), form)[1])
+	change := ours.find(p, request)[1]
+	second.ok(second.get(change), "<dt>Actions</dt><dd>Sign a document, Change a PIN</dd>", "waits for an approval")
+	again := html.UnescapeString(ours.find(ours.get(change), form)[1])
 	p = ours.ok(ours.get(again), `value="SignDocument" checked`, `value="ChangePin" checked`, `action="`+at+`/policy-operation"`)
 	if strings.Count(p.text, " checked") != 2 {
 		t.Errorf("the form is not as it was sent:\n%s", p.text)
@@ -34,7 +34,7 @@ func TestHeldForms(t *testing.T) {
 	if p := second.ok(second.get(again), `value="SignDocuments" checked`); strings.Contains(p.text, `value="ChangePin" checked`) {
 		t.Error("another operator has the form of the requester")
 	}
-	ours.is(ours.get(at+"/policy-operation?held="+tamgatest.Missing), 404)
+	ours.is(ours.get(at+"/policy-operation?approval="+tamgatest.Missing), 404)
 	p = ours.command(at+"/policy-notification", nil)
 	second.ok(second.get(second.find(p, request)[1]), "<dd>(empty)</dd>")
 }

@@ -223,18 +223,18 @@ type onThingUpload struct {
 	Body rest.Parts
 }
 
-// onUserPage asks for the form of a command. Held is a request of the person that waits: the form
+// onUserPage asks for the form of a command. Approval is a request of the person that waits: the form
 // is filled in as it was sent.
 type onUserPage struct {
-	ID   string `path:"id"`
-	Of   string `query:"of"`
-	From string `query:"from"`
-	Held string `query:"held"`
+	ID       string `path:"id"`
+	Of       string `query:"of"`
+	From     string `query:"from"`
+	Approval string `query:"approval"`
 }
 
 type onThingPage struct {
-	Of   string `query:"of"`
-	Held string `query:"held"`
+	Of       string `query:"of"`
+	Approval string `query:"approval"`
 }
 
 // ofUsers reports whether the commands of the group are done to users.
@@ -280,8 +280,8 @@ func (a *API) commandRoutes(g commandGroup) (routes []rest.Route) {
 				return view{}, err
 			}
 			asked, err := a.askCommand(ctx, d, o)
-			if err == nil && r.Held != "" {
-				err = a.fillHeld(ctx, d, &asked, r.Held)
+			if err == nil && r.Approval != "" {
+				err = a.fillStored(ctx, d, &asked, r.Approval)
 			}
 			return asked, err
 		}
@@ -300,12 +300,12 @@ func (a *API) commandRoutes(g commandGroup) (routes []rest.Route) {
 			post = weighed(d, post, func(r onUserOf) (string, string, rest.Form) { return strings.ToLower(r.ID), r.Of, r.Body })
 		} else {
 			get = page("GET"+path, g.reads, g.right, func(ctx context.Context, r onThingPage) (view, error) {
-				return ask(ctx, onUserPage{Of: r.Of, Held: r.Held})
+				return ask(ctx, onUserPage{Of: r.Of, Approval: r.Approval})
 			})
 			post = rest.Handle("POST"+path, d.operation, g.right, func(ctx context.Context, r onThing) (any, error) { return do(ctx, "", r.Of, r.Body) })
 			post = weighed(d, post, func(r onThing) (string, string, rest.Form) { return "", r.Of, r.Body })
 		}
-		if d.takesFiles() { // only commands of the installation do, and none of them may be held
+		if d.takesFiles() { // only commands of the installation do, and none of them may wait
 			post = rest.HandleDocuments("POST"+path, d.operation, g.right, newMemory, func(ctx context.Context, docs *rest.Documents[*memory], r onThingUpload) (any, error) {
 				f, err := d.readForm(r.Body, docs)
 				if err != nil {

@@ -38,7 +38,7 @@ func TestRefusedForms(t *testing.T) {
 	}
 	b.is(b.get("/operator/audit?operation=AddGroup&since=yesterday"), 400, `value="AddGroup"`, "want a date such as")
 	for of, back := range map[string]string{
-		personAt(tamgatest.Missing): "/operator/people", personAt(tamgatest.Missing) + "/lock?of=1": personAt(tamgatest.Missing), "/operator/held/" + tamgatest.Missing: "/operator/held",
+		personAt(tamgatest.Missing): "/operator/people", personAt(tamgatest.Missing) + "/lock?of=1": personAt(tamgatest.Missing), "/operator/approvals/" + tamgatest.Missing: "/operator/approvals",
 		"/operator/messages?state=x": "/operator/messages", "/operator/messages/preview?message=x": "/operator/messages",
 	} {
 		if p := b.get(of); p.status < 400 || !strings.Contains(p.text, `<a class="button" href="`+back+`"`) {

@@ -9,7 +9,7 @@ import (
 // installationCommands are those that are about no user.
 func (a *API) installationCommands() []commandGroup {
 	return []commandGroup{
-		{at: "/operator/held", right: Operator, reads: "GetApproval", list: a.heldCommands(), object: a.heldObject},
+		{at: "/operator/approvals", right: Operator, reads: "GetApproval", list: a.approvalCommands(), object: a.approvalObject},
 		{at: "/operator/groups", right: Administrator, reads: "ListGroups", list: a.groupCommands(), object: a.groupObject},
 		{at: "/operator/messages", right: Administrator, reads: "ListMessages", list: a.messageCommands(), object: a.messageObject},
 		{at: "/operator/tokens", right: Administrator, reads: "ListTokens", list: a.tokenCommands(), object: thing("/operator/tokens")},

@@ -154,7 +154,7 @@ func TestOperator(t *testing.T) {
 	})
 	t.Run("every link of the record", func(t *testing.T) {
 		seen := map[string]bool{}
-		for _, page := range []string{at, personAt(w.Dev.User.ID), "/operator", "/operator/groups", "/operator/webhooks", "/operator/services", "/operator/tokens", "/operator/messages", "/operator/audit", "/operator/installation", "/operator/held", "/operator/requests"} {
+		for _, page := range []string{at, personAt(w.Dev.User.ID), "/operator", "/operator/groups", "/operator/webhooks", "/operator/services", "/operator/tokens", "/operator/messages", "/operator/audit", "/operator/installation", "/operator/approvals", "/operator/requests"} {
 			for _, m := range localLink.FindAllStringSubmatch(b.ok(b.get(page)).text, -1) {
 				to := html.UnescapeString(m[1])
 				if seen[to] {
@@ -243,7 +243,7 @@ func TestOperatorReach(t *testing.T) {
 		if strings.Contains(p.text, `href="/operator"`) {
 			t.Error("a user who is no operator sees the pages of operators")
 		}
-		for _, at := range append([]string{"/operator", "/operator/people", "/operator/requests", "/operator/held", personAt(id)}, installation...) {
+		for _, at := range append([]string{"/operator", "/operator/people", "/operator/requests", "/operator/approvals", personAt(id)}, installation...) {
 			b.is(b.get(at), 403)
 		}
 		b.is(b.post(personAt(id)+"/lock", url.Values{"confirm_name": {login}}), 403)
@@ -333,8 +333,8 @@ func TestOperatorPages(t *testing.T) {
 	b.is(b.get("/operator/people?after="+strings.Repeat("a", 2000)), 400)
 }
 
-// TestOperatorHeld checks that the rules of requests that wait hold for pages, too.
-func TestOperatorHeld(t *testing.T) {
+// TestOperatorApprovals checks that the rules of requests that wait hold for pages, too.
+func TestOperatorApprovals(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[gives_secret, ends_access]", "--set", "users.factor_delay=1h")
 	id, login, _, email := w.Register()
@@ -343,32 +343,32 @@ func TestOperatorHeld(t *testing.T) {
 	// A change that waits has a page of its own, which leads to the request.
 	p := ours.command(at+"/password-show", nil)
 	ours.is(p, 400, "<h1>The change waits</h1>", "another operator must approve this")
-	request := regexp.MustCompile(`href="(/operator/held/[0-9a-f-]{36})"`)
+	request := regexp.MustCompile(`href="(/operator/approvals/[0-9a-f-]{36})"`)
 	ours.ok(ours.get(ours.find(p, request)[1]), "ResetPassword")
-	p = second.ok(second.get("/operator/held"), "ResetPassword", w.Dev.Operator.Login)
-	held := second.find(p, request)[1]
-	second.ok(second.get(held), "ResetPassword", "POST "+at+"/password-show", "<dt>Action</dt><dd>New password: show it</dd>", "held-approve", "held-refuse")
-	foreign.is(foreign.get(held), 404)
-	if p := foreign.ok(foreign.get("/operator/held")); strings.Contains(p.text, "ResetPassword") {
+	p = second.ok(second.get("/operator/approvals"), "ResetPassword", w.Dev.Operator.Login)
+	change := second.find(p, request)[1]
+	second.ok(second.get(change), "ResetPassword", "POST "+at+"/password-show", "<dt>Action</dt><dd>New password: show it</dd>", "approval-approve", "approval-refuse")
+	foreign.is(foreign.get(change), 404)
+	if p := foreign.ok(foreign.get("/operator/approvals")); strings.Contains(p.text, "ResetPassword") {
 		t.Error("an operator of another group sees the request")
 	}
-	of := "?of=" + strings.TrimPrefix(held, "/operator/held/")
-	foreign.is(foreign.get("/operator/held/held-approve"+of), 404)
-	foreign.is(foreign.post("/operator/held/held-approve"+of, nil), 404)
-	second.ok(second.get("/operator/held"), ">"+login+"</a>")
-	p = second.ok(second.get("/operator/held/held-approve"+of), "Give a person a new password – "+login)
+	of := "?of=" + strings.TrimPrefix(change, "/operator/approvals/")
+	foreign.is(foreign.get("/operator/approvals/approval-approve"+of), 404)
+	foreign.is(foreign.post("/operator/approvals/approval-approve"+of, nil), 404)
+	second.ok(second.get("/operator/approvals"), ">"+login+"</a>")
+	p = second.ok(second.get("/operator/approvals/approval-approve"+of), "Give a person a new password – "+login)
 	if strings.Contains(p.text, "<code>"+strings.TrimPrefix(of, "?of=")) {
 		t.Error("the form of an approval shows an identifier in place of what is approved")
 	}
-	ours.is(ours.command("/operator/held/held-approve"+of, nil), 403)
-	second.ok(second.command("/operator/held/held-approve"+of, nil), "The change is approved")
-	if p := second.ok(second.get(held), "held-refuse"); strings.Contains(p.text, "held-approve") {
+	ours.is(ours.command("/operator/approvals/approval-approve"+of, nil), 403)
+	second.ok(second.command("/operator/approvals/approval-approve"+of, nil), "The change is approved")
+	if p := second.ok(second.get(change), "approval-refuse"); strings.Contains(p.text, "approval-approve") {
 		t.Error("a request that is approved can be approved again")
 	}
-	ours.ok(ours.get(held), "Open the form as it was sent")
+	ours.ok(ours.get(change), "Open the form as it was sent")
 	p = ours.ok(ours.get(at + "/password-show"))
 	p = ours.ok(ours.post(ours.find(p, formAt)[1], nil), "never shown again") // carried out now, since the user has no factor yet
-	if p := ours.ok(ours.get(held), "<dd>done</dd>"); strings.Contains(p.text, "held-refuse") || strings.Contains(p.text, "Open the form as it was sent") {
+	if p := ours.ok(ours.get(change), "<dd>done</dd>"); strings.Contains(p.text, "approval-refuse") || strings.Contains(p.text, "Open the form as it was sent") {
 		t.Error("a request that is carried out can be decided, or repeated")
 	}
 	password := html.UnescapeString(ours.find(p, regexp.MustCompile(`<p><code>([^<]+)</code></p>`))[1])

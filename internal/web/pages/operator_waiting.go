@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/effect"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/keys"
 	"tamga/internal/domain/operation"
 	"tamga/internal/web/rest"
@@ -94,16 +94,16 @@ func (a *API) underWay(ctx context.Context, r struct {
 	return a.office(ctx, "sections", "operations.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
-// held lists the changes of operators that wait for a second operator or for their time.
-func (a *API) held(ctx context.Context, r struct {
+// approvals lists the changes of operators that wait for a second operator or for their time.
+func (a *API) approvals(ctx context.Context, r struct {
 	Done  string `query:"done"`
 	After string `query:"after"`
 }) (view, error) {
-	list, err := a.Operators.Held.List(ctx, rest.Caller(ctx), r.After, pageRows)
+	list, err := a.Operators.Approvals.List(ctx, rest.Caller(ctx), r.After, pageRows)
 	if err != nil {
 		return view{}, err
 	}
-	t := table{Title: "held.title", Head: []string{"audit.operation", "held.by", "audit.object", "certificate.state", "held.from", "held.until"}, Empty: "held.none"}
+	t := table{Title: "approvals.title", Head: []string{"audit.operation", "approvals.by", "audit.object", "certificate.state", "approvals.from", "approvals.until"}, Empty: "approvals.none"}
 	objects := make([]string, len(list))
 	for i := range list {
 		objects[i] = list[i].Object
@@ -114,14 +114,14 @@ func (a *API) held(ctx context.Context, r struct {
 	}
 	for i, h := range list {
 		t.Rows = append(t.Rows, row{Cells: []cell{
-			{Audited: h.Operation, Address: "/operator/held/" + h.ID}, {Text: h.Login}, names[i], heldState(&h),
+			{Audited: h.Operation, Address: "/operator/approvals/" + h.ID}, {Text: h.Login}, names[i], approvalState(&h),
 			{At: h.NotBefore}, {At: h.ExpiresAt},
 		}})
 	}
 	if len(list) == pageRows {
-		t.Next = "/operator/held?" + url.Values{"after": {list[len(list)-1].ID}}.Encode()
+		t.Next = "/operator/approvals?" + url.Values{"after": {list[len(list)-1].ID}}.Encode()
 	}
-	return a.office(ctx, "sections", "held.title", r.Done, sections{Tables: []table{t}}), nil
+	return a.office(ctx, "sections", "approvals.title", r.Done, sections{Tables: []table{t}}), nil
 }
 
 // objectAt returns the page of the user with an identifier, "" for no user.
@@ -160,9 +160,9 @@ func (a *API) aboutAll(ctx context.Context, ids []string) ([]cell, error) {
 	return cells, err
 }
 
-// heldObject finds a request that waits. Who decides about it sees what it does, and to whom.
-func (a *API) heldObject(ctx context.Context, _, of string) (*object, error) {
-	h, _, err := a.Operators.Held.Read(ctx, rest.Caller(ctx), of)
+// approvalObject finds a request that waits. Who decides about it sees what it does, and to whom.
+func (a *API) approvalObject(ctx context.Context, _, of string) (*object, error) {
+	h, _, err := a.Operators.Approvals.Read(ctx, rest.Caller(ctx), of)
 	if err != nil {
 		return nil, err
 	}
@@ -170,16 +170,16 @@ func (a *API) heldObject(ctx context.Context, _, of string) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &object{Of: of, Note: visitorOf(ctx).words.audited(h.Operation) + " – " + about.Text, back: "/operator/held", unnamed: true}, nil
+	return &object{Of: of, Note: visitorOf(ctx).words.audited(h.Operation) + " – " + about.Text, back: "/operator/approvals", unnamed: true}, nil
 }
 
-// heldRequest shows what a request would do.
-func (a *API) heldRequest(ctx context.Context, r struct {
+// approvalRequest shows what a request would do.
+func (a *API) approvalRequest(ctx context.Context, r struct {
 	Request string `path:"request"`
 }) (view, error) {
 	who := rest.Caller(ctx)
 	rest.Detail(ctx, "request "+r.Request)
-	h, call, err := a.Operators.Held.Read(ctx, who, r.Request)
+	h, call, err := a.Operators.Approvals.Read(ctx, who, r.Request)
 	if err != nil {
 		return view{}, err
 	}
@@ -188,37 +188,37 @@ func (a *API) heldRequest(ctx context.Context, r struct {
 		return view{}, err
 	}
 	onPage := call.Method == http.MethodPost && strings.HasPrefix(call.Target, "/operator/")
-	t := table{Title: "held.request", Facts: true, Rows: []row{
-		fact("audit.operation", cell{Audited: h.Operation}), fact("held.by", cell{Text: h.Login}), fact("audit.object", about), fact("certificate.state", heldState(&h)),
+	t := table{Title: "approvals.request", Facts: true, Rows: []row{
+		fact("audit.operation", cell{Audited: h.Operation}), fact("approvals.by", cell{Text: h.Login}), fact("audit.object", about), fact("certificate.state", approvalState(&h)),
 	}}
 	if h.DecidedBy != "" {
-		t.Rows = append(t.Rows, fact("held.decided", cell{Text: h.DecidedBy}))
+		t.Rows = append(t.Rows, fact("approvals.decided", cell{Text: h.DecidedBy}))
 	}
 	if onPage {
-		t.Rows = append(t.Rows, a.heldForm(ctx, &call)...)
+		t.Rows = append(t.Rows, a.approvalForm(ctx, &call)...)
 	}
-	t.Rows = append(t.Rows, fact("held.asks", cell{Text: call.Method + " " + call.Target, Code: true}))
-	if body := string(rest.HeldBody(call.Value)); body != "" {
-		t.Rows = append(t.Rows, fact("held.with", cell{Text: body, Code: true}))
+	t.Rows = append(t.Rows, fact("approvals.asks", cell{Text: call.Method + " " + call.Target, Code: true}))
+	if body := string(rest.StoredBody(call.Value)); body != "" {
+		t.Rows = append(t.Rows, fact("approvals.with", cell{Text: body, Code: true}))
 	}
-	t.Rows = append(t.Rows, fact("requests.at", cell{At: h.CreatedAt}), fact("held.from", cell{At: h.NotBefore}), fact("held.until", cell{At: h.ExpiresAt}))
-	open := h.State == held.Waiting || h.State == held.Approved
-	if h.Requester != who.UserID && h.Approval && h.State == held.Waiting {
-		t.Commands = append(t.Commands, a.commandLink("/operator/held", "", "held-approve", h.ID))
+	t.Rows = append(t.Rows, fact("requests.at", cell{At: h.CreatedAt}), fact("approvals.from", cell{At: h.NotBefore}), fact("approvals.until", cell{At: h.ExpiresAt}))
+	open := h.State == approval.Waiting || h.State == approval.Approved
+	if h.Requester != who.UserID && h.Approval && h.State == approval.Waiting {
+		t.Commands = append(t.Commands, a.commandLink("/operator/approvals", "", "approval-approve", h.ID))
 	}
 	if open {
-		t.Commands = append(t.Commands, a.commandLink("/operator/held", "", "held-refuse", h.ID))
+		t.Commands = append(t.Commands, a.commandLink("/operator/approvals", "", "approval-refuse", h.ID))
 	}
 	// The form of a request that was made on a page is at the address that it was sent to.
 	if open && onPage && h.Requester == who.UserID {
-		t.Commands = append(t.Commands, link{heldAgain(call.Target, h.ID), "held.again"})
+		t.Commands = append(t.Commands, link{formAgain(call.Target, h.ID), "approvals.again"})
 	}
-	return a.office(ctx, "sections", "held.title", "", sections{Tables: []table{t}}), nil
+	return a.office(ctx, "sections", "approvals.title", "", sections{Tables: []table{t}}), nil
 }
 
-// heldForm says in words what the form of a command asks for: the command, what it is done to, and the
+// approvalForm says in words what the form of a command asks for: the command, what it is done to, and the
 // fields as the form calls them. A field without words is in the exact request only.
-func (a *API) heldForm(ctx context.Context, call *held.Call) []row {
+func (a *API) approvalForm(ctx context.Context, call *approval.Call) []row {
 	target, err := url.Parse(call.Target)
 	if err != nil {
 		return nil
@@ -227,11 +227,11 @@ func (a *API) heldForm(ctx context.Context, call *held.Call) []row {
 	if d == nil {
 		return nil
 	}
-	rows := []row{fact("held.does", cell{Key: d.titleKey()})}
+	rows := []row{fact("approvals.does", cell{Key: d.titleKey()})}
 	if of != "" {
-		rows = append(rows, fact("held.of", cell{Text: of}))
+		rows = append(rows, fact("approvals.of", cell{Text: of}))
 	}
-	form := heldAnswers(call)
+	form := storedForm(call)
 	if form == nil {
 		return rows
 	}
@@ -252,7 +252,7 @@ func (a *API) heldForm(ctx context.Context, call *held.Call) []row {
 		}
 		text := strings.Join(values, ", ")
 		if text == "" && (f.value != "" || len(f.values) > 0) { // the change empties the field
-			text = w.text("held.empty")
+			text = w.text("approvals.empty")
 		}
 		if text != "" {
 			rows = append(rows, row{Cells: []cell{{Text: cmp.Or(f.label, w.text(f.labelKey()))}, {Text: text}}})
@@ -261,44 +261,44 @@ func (a *API) heldForm(ctx context.Context, call *held.Call) []row {
 	return rows
 }
 
-// heldState says what a request waits for, or how it ended.
-func heldState(h *held.Request) cell {
-	if h.State == held.Waiting && !h.Approval {
-		return cell{Key: "held.state.Delayed"}
+// approvalState says what a request waits for, or how it ended.
+func approvalState(h *approval.Request) cell {
+	if h.State == approval.Waiting && !h.Approval {
+		return cell{Key: "approvals.state.Delayed"}
 	}
-	return cell{Key: "held.state." + string(h.State)}
+	return cell{Key: "approvals.state." + string(h.State)}
 }
 
-// heldAgain returns the address of the form of a request that waits, filled in as it was sent.
-func heldAgain(target, id string) string {
+// formAgain returns the address of the form of a request that waits, filled in as it was sent.
+func formAgain(target, id string) string {
 	u, err := url.Parse(local(target))
 	if err != nil {
 		return local(target)
 	}
 	q := u.Query()
-	q.Set("held", id)
+	q.Set("approval", id)
 	u.RawQuery = q.Encode()
 	return u.String()
 }
 
-// heldAnswers returns the form of a request that waits, nil for one that was made otherwise.
-func heldAnswers(call *held.Call) rest.Form {
+// storedForm returns the form of a request that waits, nil for one that was made otherwise.
+func storedForm(call *approval.Call) rest.Form {
 	var form rest.Form
-	if json.Unmarshal(rest.HeldBody(call.Value), &form) != nil {
+	if json.Unmarshal(rest.StoredBody(call.Value), &form) != nil {
 		return nil
 	}
 	return form
 }
 
-// fillHeld fills in the form of a command as the person sent it in a request that waits, so that it
+// fillStored fills in the form of a command as the person sent it in a request that waits, so that it
 // can be sent again unchanged.
-func (a *API) fillHeld(ctx context.Context, d *command, asked *view, id string) error {
-	h, call, err := a.Operators.Held.Read(ctx, rest.Caller(ctx), id)
+func (a *API) fillStored(ctx context.Context, d *command, asked *view, id string) error {
+	h, call, err := a.Operators.Approvals.Read(ctx, rest.Caller(ctx), id)
 	if err != nil {
 		return err
 	}
 	target, err := url.Parse(call.Target)
-	if form := heldAnswers(&call); err == nil && form != nil && h.Requester == rest.Caller(ctx).UserID && target.Path == visitorOf(ctx).path {
+	if form := storedForm(&call); err == nil && form != nil && h.Requester == rest.Caller(ctx).UserID && target.Path == visitorOf(ctx).path {
 		asked.fill(d, form)
 	}
 	return nil
@@ -308,25 +308,25 @@ func (a *API) fillHeld(ctx context.Context, d *command, asked *view, id string) 
 type waitingView struct{ Sentence, At, Back string }
 
 // waitsView is the page of a request that waits. It is no failure: it says what happens next.
-func waitsView(v *visitor, h *held.Request) view {
-	sentence := v.words.text("held.waits.delay", v.words.when(h.NotBefore), v.words.when(h.ExpiresAt))
-	if h.Approval && h.State == held.Waiting {
-		sentence = v.words.text("held.waits.approval", v.words.when(h.ExpiresAt))
+func waitsView(v *visitor, h *approval.Request) view {
+	sentence := v.words.text("approvals.waits.delay", v.words.when(h.NotBefore), v.words.when(h.ExpiresAt))
+	if h.Approval && h.State == approval.Waiting {
+		sentence = v.words.text("approvals.waits.approval", v.words.when(h.ExpiresAt))
 	}
-	return view{template: "operator/waits", title: "held.waits.title", content: waitingView{sentence, "/operator/held/" + h.ID, back(v)}}
+	return view{template: "operator/waits", title: "approvals.waits.title", content: waitingView{sentence, "/operator/approvals/" + h.ID, back(v)}}
 }
 
-func (a *API) heldCommands() []command {
+func (a *API) approvalCommands() []command {
 	decide := func(approve bool) func(context.Context, *object, rest.Form) (*made, error) {
 		return func(ctx context.Context, o *object, _ rest.Form) (*made, error) {
 			rest.Detail(ctx, "request "+o.Of)
-			_, err := a.Operators.Held.Decide(ctx, rest.Caller(ctx), o.Of, approve)
+			_, err := a.Operators.Approvals.Decide(ctx, rest.Caller(ctx), o.Of, approve)
 			return nil, err
 		}
 	}
 	return []command{
-		{name: "held-approve", operation: "GiveApproval", effects: does(effect.None), do: decide(true)},
-		{name: "held-refuse", operation: "RefuseApproval", effects: does(effect.None), do: decide(false)},
+		{name: "approval-approve", operation: "GiveApproval", effects: does(effect.None), do: decide(true)},
+		{name: "approval-refuse", operation: "RefuseApproval", effects: does(effect.None), do: decide(false)},
 	}
 }
 

@@ -85,9 +85,9 @@ func TestPasskeysByOperators(t *testing.T) {
 	}, tamgatest.WithPasskeys()...)
 }
 
-// TestPasskeysHeld: removing a passkey can need a second operator. An installation without
+// TestPasskeyApprovals: removing a passkey can need a second operator. An installation without
 // passkeys says so.
-func TestPasskeysHeld(t *testing.T) {
+func TestPasskeyApprovals(t *testing.T) {
 	t.Parallel()
 	w := tamgatest.StartUMS(t, "--set", "users.second_operator=[removes_factor]")
 	path := "/ums/user/" + w.Dev.User.ID + "/passkeys"

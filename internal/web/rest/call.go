@@ -43,8 +43,8 @@ type call struct {
 	handler  *handler // carries the request out; nil before
 	promised bool     // the audit entry of the outcome was written with the result, see Keep
 
-	waits bool                                       // a holder has refused it for now
-	held  func(ctx context.Context, err error) error // ends the turn that a holder gave; nil: none
+	waits    bool                                       // Gate.Approvals have refused it for now
+	admitted func(ctx context.Context, err error) error // ends its admission; nil: none
 }
 
 type callKey struct{}

@@ -87,8 +87,8 @@ type Gate struct {
 	Permit func(ctx context.Context, who audit.Principal, right Right, value func(name string) string) error
 	// Once gives requests with an Idempotency-Key their turn. nil: the header is ignored.
 	Once Begin
-	// Holder makes requests wait before they are carried out. nil: none waits.
-	Holder Holder
+	// Approvals make requests wait before they are carried out. nil: none waits.
+	Approvals Approvals
 	// Failed is called for operations that were begun and refused, with their object (see
 	// Concerning). nil: not called.
 	Failed func(ctx context.Context, operation, object string, err error)

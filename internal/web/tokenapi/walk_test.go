@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"tamga/internal/domain/held"
+	"tamga/internal/domain/approval"
 	"tamga/internal/tamgatest"
 	"tamga/internal/web/signapi"
 	"tamga/internal/web/umsapi"
@@ -30,7 +30,7 @@ func carrying(w *stepping) map[string]bool {
 			add(w.Dev.BaseURL+"/api", r.Method, r.Path)
 		}
 	}
-	for _, r := range slices.Concat(operations.OperationRoutes(), signapi.ProofRoutes(nil), umsapi.ChangeRoutes(&held.Delays{})) {
+	for _, r := range slices.Concat(operations.OperationRoutes(), signapi.ProofRoutes(nil), umsapi.ChangeRoutes(&approval.Delays{})) {
 		if r.TakesConfirmed() {
 			add(w.Dev.IDPURL, r.Method, r.Path)
 		}

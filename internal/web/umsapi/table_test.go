@@ -145,7 +145,7 @@ func TestFlags(t *testing.T) {
 // TestEffects: every route that changes something declares effects, and the names of operations
 // that settings had before lead to the same ones.
 func TestEffects(t *testing.T) {
-	routes := slices.Concat(New(nil, nil, nil, nil, Rules{Local: "realsts"}).Routes(), DeviceRoutes(nil), PolicyRoutes(nil, "ru"), PasskeyRoutes(nil), HeldRoutes(nil))
+	routes := slices.Concat(New(nil, nil, nil, nil, Rules{Local: "realsts"}).Routes(), DeviceRoutes(nil), PolicyRoutes(nil, "ru"), PasskeyRoutes(nil), ApprovalRoutes(nil))
 	some := 0
 	for _, r := range routes {
 		effects, declared := r.PossibleEffects()

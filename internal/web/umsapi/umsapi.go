@@ -4,7 +4,7 @@
 // its bodies, and turns requests into calls of the domain. Begin with [New] and
 // [API.Routes]; [DeviceRoutes] and [PolicyRoutes] are further tables for the same gate. The
 // domain decides who may act on whom. Each route that changes something declares its effects, by
-// which held.Rules decide what waits.
+// which approval.Rules decide what waits.
 package umsapi
 
 import (

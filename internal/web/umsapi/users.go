@@ -25,7 +25,7 @@ func (a *API) userRoutes() []rest.Route {
 		set, set.Also("PATCH"),
 		rest.Handle("DELETE /ums/user/{id}", "DeleteUser", Operator, a.delete).Effects(effect.EndsAccess | effect.Deletes),
 		rest.Weigh(rest.Handle("POST /ums/user/{id}/approve", "SetUserApprovedStateAsync", Operator, a.approve), effect.GivesAccess|effect.EndsAccess,
-			func(_ context.Context, r approval) (effect.Set, error) {
+			func(_ context.Context, r userApproval) (effect.Set, error) {
 				return r.Approved.either(effect.GivesAccess, effect.EndsAccess), nil
 			}),
 	}
@@ -222,13 +222,13 @@ func (a *API) delete(ctx context.Context, r onUser) (rest.None, error) {
 	return rest.None{}, a.users.Delete(ctx, caller(ctx), string(r.ID))
 }
 
-// approval approves a user or takes the approval back.
-type approval struct {
+// userApproval approves a user or takes the approval back.
+type userApproval struct {
 	ID       userID `path:"id"`
 	Approved flag   `query:"approved"`
 }
 
-func (a *API) approve(ctx context.Context, r approval) (rest.None, error) {
+func (a *API) approve(ctx context.Context, r userApproval) (rest.None, error) {
 	if !r.Approved.given {
 		return rest.None{}, fault.New(fault.InvalidParameters, "approved is missing: want true or false in the query")
 	}

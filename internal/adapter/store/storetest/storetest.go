@@ -53,7 +53,7 @@ var suite = []struct {
 	{"Devices", testDevices},
 	{"Passkeys", testPasskeys},
 	{"Confirmations", testConfirmations},
-	{"Held", testHeld},
+	{"Approvals", testApprovals},
 	{"Sealed", testSealed},
 }
 

@@ -343,16 +343,16 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			b, err := s.BearerByToken(t.Context(), "jti", start)
 			must(t, err)
-			groups, err := store.Held{DB: db}.ActingGroups(t.Context(), "op", 0, start)
+			groups, err := store.Approvals{DB: db}.ActingGroups(t.Context(), "op", 0, start)
 			must(t, err)
 			if d := cmp.Diff([]string{"A", "B"}, groups); d != "" || !b.User.Operator {
 				t.Errorf("operator %v, groups %s", b.User.Operator, d)
 			}
-			if groups, err := (store.Held{DB: db}).ActingGroups(t.Context(), "op", 1, start); err != nil || !slices.Equal(groups, []string{"A"}) {
+			if groups, err := (store.Approvals{DB: db}).ActingGroups(t.Context(), "op", 1, start); err != nil || !slices.Equal(groups, []string{"A"}) {
 				t.Errorf("the first group is %v (%v)", groups, err)
 			}
 			must(t, users.SetLock(t.Context(), "op", true, start))
-			if groups, err := (store.Held{DB: db}).ActingGroups(t.Context(), "op", 0, start); err != nil || len(groups) != 0 {
+			if groups, err := (store.Approvals{DB: db}).ActingGroups(t.Context(), "op", 0, start); err != nil || len(groups) != 0 {
 				t.Errorf("a locked operator acts for %v (%v)", groups, err)
 			}
 		}},

@@ -19,18 +19,18 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Holder decides which requests of a surface wait for something before they are carried out,
+// Approvals decide which requests of a surface wait for something before they are carried out,
 // such as a second operator.
-type Holder interface {
+type Approvals interface {
 	// Weighs reports whether requests with any of these effects may wait.
 	Weighs(e effect.Set) bool
 	// Hold returns the fault of a request that waits. Otherwise the request is carried out now:
-	// with the value of the turn, which is ended with its error, or, without a turn, as it is.
-	Hold(ctx context.Context, who audit.Principal, c HeldCall) (*HeldTurn, error)
+	// with the value of the admission, which is ended with its error, or, without one, as it is.
+	Hold(ctx context.Context, who audit.Principal, c ApprovalCall) (*Admission, error)
 }
 
-// HeldCall is a request that may wait before it is carried out, as it was bound.
-type HeldCall struct {
+// ApprovalCall is a request that may wait before it is carried out, as it was bound.
+type ApprovalCall struct {
 	Operation string // name of the route
 	Route     string // pattern of its path
 	Method    string
@@ -40,9 +40,9 @@ type HeldCall struct {
 	Value     []byte // JSON, equal for equal requests, without what Route.Varying names
 }
 
-// HeldTurn is the right to carry a request out, with the value that was stored.
-type HeldTurn struct {
-	Value []byte // as in HeldCall
+// Admission is the right to carry a request out, with the value that was stored.
+type Admission struct {
+	Value []byte // as in ApprovalCall
 	// End is called with the error of the operation.
 	End func(ctx context.Context, err error) error
 }
@@ -164,12 +164,12 @@ func unstorable(t reflect.Type, within []reflect.Type) string {
 	return t.String()
 }
 
-// hold has the holder of the gate decide about a request once it was bound, before the operation
+// hold has the Approvals of the gate decide about a request once it was bound, before the operation
 // is called. The decision takes the value that the operation gets, and nothing reads the body
-// again. What the holder lets through runs with the value that was stored.
+// again. What they admit runs with the value that was stored.
 func (h *handler) hold(ctx context.Context, call *call, r *http.Request, in *input) {
-	holder := h.gate.Holder
-	if holder == nil || h.possible == effect.None || !holder.Weighs(h.possible) {
+	approvals := h.gate.Approvals
+	if approvals == nil || h.possible == effect.None || !approvals.Weighs(h.possible) {
 		return
 	}
 	bound := in.bound
@@ -185,24 +185,24 @@ func (h *handler) hold(ctx context.Context, call *call, r *http.Request, in *inp
 		if err != nil {
 			return err
 		}
-		turn, err := holder.Hold(ctx, call.who, HeldCall{
+		admission, err := approvals.Hold(ctx, call.who, ApprovalCall{
 			Operation: h.Name, Route: h.Path, Method: r.Method, Target: shownTarget(r, req),
 			Object: strings.ToLower(r.PathValue("id")), Effects: effects, Value: value,
 		})
-		if call.waits = err != nil; err != nil || turn == nil {
+		if call.waits = err != nil; err != nil || admission == nil {
 			return err
 		}
-		call.held = turn.End
-		return h.restore(turn.Value, req)
+		call.admitted = admission.End
+		return h.restore(admission.Value, req)
 	}
 }
 
-// release ends the turn of a request that a holder let through.
+// release ends the admission of a request.
 func (h *handler) release(ctx context.Context, call *call, err error) {
-	if call.held == nil {
+	if call.admitted == nil {
 		return
 	}
-	if e := call.held(context.WithoutCancel(ctx), err); e != nil {
+	if e := call.admitted(context.WithoutCancel(ctx), err); e != nil {
 		h.gate.Log.ErrorContext(ctx, "ending a request that had waited", "request_id", call.id, "error", e)
 	}
 }
@@ -233,8 +233,8 @@ func shownValue(v any) string {
 // bodyMember is the member of a stored value that has the body.
 const bodyMember = "Body"
 
-// HeldBody returns the body in a value that a [Holder] was given, as JSON; nil for none.
-func HeldBody(value []byte) []byte {
+// StoredBody returns the body in a value that [Approvals] were given, as JSON; nil for none.
+func StoredBody(value []byte) []byte {
 	var v struct{ Body json.RawMessage }
 	if json.Unmarshal(value, &v) != nil || string(v.Body) == "null" {
 		return nil

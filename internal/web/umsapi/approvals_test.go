@@ -14,25 +14,25 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// heldRequest is a request that waits.
-type heldRequest struct {
+// approvalRequest is a request that waits.
+type approvalRequest struct {
 	ID, Operation, UserID, Requester, State, Method, Target string
 	NeedsApproval                                           bool
 }
 
 // waiting returns the requests that an operator sees.
-func waiting(t *testing.T, w *tamgatest.UMS, who string) (list []heldRequest) {
+func waiting(t *testing.T, w *tamgatest.UMS, who string) (list []approvalRequest) {
 	t.Helper()
 	w.OK(who, "GET", "/ums/approvals", "").Into(t, &list)
 	return list
 }
 
-// heldBack calls an operation that must wait, and returns the identifier of its request.
-func heldBack(t *testing.T, w *tamgatest.UMS, who, method, path, body string) string {
+// mustWait calls an operation that must wait, and returns the identifier of its request.
+func mustWait(t *testing.T, w *tamgatest.UMS, who, method, path, body string) string {
 	t.Helper()
 	a := w.Ask(who, method, path, body)
 	if a.Status != 400 || !strings.Contains(a.Body, `"wrong_operation"`) {
-		t.Fatalf("not held: %v", a)
+		t.Fatalf("does not wait: %v", a)
 	}
 	for _, r := range waiting(t, w, tamgatest.TwoGroup) {
 		if strings.Contains(a.Body, r.ID) {
@@ -61,8 +61,8 @@ func testSecondOperator(t *testing.T, settings ...string) {
 	w := tamgatest.StartUMS(t, append(settings, "--set", "users.second_operator=[gives_secret, ends_access]")...)
 	id, _, _, _ := w.Register() // without such an effect
 	reset := "/ums/user/" + id + "/password"
-	request := heldBack(t, w, tamgatest.Ours, "POST", reset, "")
-	if same := heldBack(t, w, tamgatest.Ours, "POST", reset, ""); same != request {
+	request := mustWait(t, w, tamgatest.Ours, "POST", reset, "")
+	if same := mustWait(t, w, tamgatest.Ours, "POST", reset, ""); same != request {
 		t.Errorf("the same call has request %s, want %s", same, request)
 	}
 	at := "/ums/approvals/" + request
@@ -74,7 +74,7 @@ func testSecondOperator(t *testing.T, settings ...string) {
 	if list := waiting(t, w, tamgatest.Foreign); len(list) != 0 {
 		t.Errorf("an operator of another group sees %v", list)
 	}
-	var detail heldRequest
+	var detail approvalRequest
 	w.OK(tamgatest.TwoGroup, "GET", at, "").Into(t, &detail)
 	if detail.Operation != "ResetPassword" || detail.UserID != id || detail.Requester != w.Dev.Operator.Login || !detail.NeedsApproval || detail.State != "Waiting" || !strings.HasSuffix(detail.Target, reset) {
 		t.Errorf("%+v", detail)
@@ -84,7 +84,7 @@ func testSecondOperator(t *testing.T, settings ...string) {
 		t.Errorf("approved twice: %v", a)
 	}
 	// Another call than the approved one waits on its own.
-	if other := heldBack(t, w, tamgatest.TwoGroup, "POST", reset, ""); other == request {
+	if other := mustWait(t, w, tamgatest.TwoGroup, "POST", reset, ""); other == request {
 		t.Error("another operator has the same request")
 	} else {
 		w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+other+"/refuse", "")
@@ -107,14 +107,14 @@ func testSecondOperator(t *testing.T, settings ...string) {
 	}
 	// A refused one is not carried out, and a new call asks again.
 	approve := "/ums/user/" + id + "/approve?approved=false"
-	refused := heldBack(t, w, tamgatest.Ours, "POST", approve, "")
+	refused := mustWait(t, w, tamgatest.Ours, "POST", approve, "")
 	if r := w.TryCommand("approval", "list"); r.Failure != nil || !strings.Contains(r.Out, refused) {
 		t.Errorf("%s, %v", r.Out, r.Failure)
 	}
 	if r := w.TryCommand("approval", "refuse", refused); r.Failure != nil {
 		t.Error(r.Failure)
 	}
-	again := heldBack(t, w, tamgatest.Ours, "POST", approve, "")
+	again := mustWait(t, w, tamgatest.Ours, "POST", approve, "")
 	if again == refused {
 		t.Error("a refused request is open")
 	}
@@ -122,7 +122,7 @@ func testSecondOperator(t *testing.T, settings ...string) {
 		t.Error(r.Failure)
 	}
 	w.OK(tamgatest.Ours, "POST", approve, "")
-	if again2 := heldBack(t, w, tamgatest.Ours, "POST", approve, ""); again2 == again {
+	if again2 := mustWait(t, w, tamgatest.Ours, "POST", approve, ""); again2 == again {
 		t.Error("an approval counts twice")
 	}
 }
@@ -145,30 +145,30 @@ func testFactorDelay(t *testing.T, settings ...string) {
 		{"POST", "/emails/" + email + "/secondaryauth", ""}, {"DELETE", "/phones/" + phone, ""}, {"DELETE", "/mydss", ""},
 		{"POST", "/mydss/lockout", `{"Kid":"1","Lock":false}`}, {"POST", "/phonenumber", `"79250000099"`}, {"POST", "/email", `"other@example.ru"`}, {"POST", "/phones/" + phone + "/primary", ""},
 	} {
-		heldBack(t, w, tamgatest.Ours, c.method, user+c.path, c.body)
+		mustWait(t, w, tamgatest.Ours, c.method, user+c.path, c.body)
 	}
 	w.OK(tamgatest.Ours, "POST", user+"/operationpolicy", `[2, 4]`) // asks for more
-	heldBack(t, w, tamgatest.Ours, "POST", user+"/operationpolicy", `[2]`)
+	mustWait(t, w, tamgatest.Ours, "POST", user+"/operationpolicy", `[2]`)
 	if a := w.Ask(tamgatest.Ours, "POST", user+"/mydss/lockout", `{"Kid":"1","Lock":true}`); strings.Contains(a.Body, "wrong_operation") {
 		t.Errorf("a block of a device waits: %v", a)
 	}
 	// A new policy is judged as it is read: in every spelling it asks for less.
 	for _, body := range []string{"\xEF\xBB\xBF[]", " [ ] ", "\"SignDocument\"", `2`} {
-		heldBack(t, w, tamgatest.Ours, "POST", user+"/operationpolicy", body)
+		mustWait(t, w, tamgatest.Ours, "POST", user+"/operationpolicy", body)
 	}
-	heldBack(t, w, tamgatest.Ours, "POST", user+"/mydss/lockout", "\xEF\xBB\xBF"+`{"KID":"1","lock":0}`)
+	mustWait(t, w, tamgatest.Ours, "POST", user+"/mydss/lockout", "\xEF\xBB\xBF"+`{"KID":"1","lock":0}`)
 	for _, body := range []string{`{"Kid":"1","lock":true,"Lock":false}`, `{"Kid":"1","Lock":true,"Lock":false}`} {
 		if a := w.Ask(tamgatest.Ours, "POST", user+"/mydss/lockout", body); a.Status != 400 || !strings.Contains(a.Body, "Lock is given twice") {
 			t.Errorf("%s: %v", body, a)
 		}
 	}
-	heldBack(t, w, tamgatest.Ours, "POST", user+"/notificationpolicy", `{}`)
+	mustWait(t, w, tamgatest.Ours, "POST", user+"/notificationpolicy", `{}`)
 	w.OK(tamgatest.Ours, "POST", user+"/accesspolicy", `[2]`)
-	heldBack(t, w, tamgatest.Ours, "POST", user+"/accesspolicy", `[]`)
-	heldBack(t, w, tamgatest.Ours, "POST", user+"/mydss/init/get", "") // gives out a secret
+	mustWait(t, w, tamgatest.Ours, "POST", user+"/accesspolicy", `[]`)
+	mustWait(t, w, tamgatest.Ours, "POST", user+"/mydss/init/get", "") // gives out a secret
 	// A code is no part of the request: the same one with another code is the same.
 	otp := func(code string) string {
-		return heldBack(t, w, tamgatest.Ours, "POST", user+"/oath", fmt.Sprintf(`{"Serial":"1","FirstOtp":%q}`, code))
+		return mustWait(t, w, tamgatest.Ours, "POST", user+"/oath", fmt.Sprintf(`{"Serial":"1","FirstOtp":%q}`, code))
 	}
 	if a, b := otp("111111"), otp("222222"); a != b {
 		t.Errorf("requests %s and %s", a, b)
@@ -184,7 +184,7 @@ func testFactorDelay(t *testing.T, settings ...string) {
 	if told < 10 {
 		t.Errorf("%d messages tell of changes that wait", told)
 	}
-	var changes []heldRequest
+	var changes []approvalRequest
 	w.OK("user", "GET", "/changes", "").Into(t, &changes)
 	if len(changes) != 17 {
 		t.Errorf("the user sees %d changes", len(changes))
@@ -273,7 +273,7 @@ func testApprovedValueRuns(t *testing.T, settings ...string) {
 			t.Errorf("%s: %v", body, a)
 		}
 	}
-	request := heldBack(t, w, tamgatest.Ours, "POST", send, `{`+to+`,"ReturnRawPassword":false}`)
+	request := mustWait(t, w, tamgatest.Ours, "POST", send, `{`+to+`,"ReturnRawPassword":false}`)
 	var detail struct {
 		Body    string
 		Effects []string
@@ -283,7 +283,7 @@ func testApprovedValueRuns(t *testing.T, settings ...string) {
 		t.Errorf("%+v", detail)
 	}
 	w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+request+"/approve", "")
-	if other := heldBack(t, w, tamgatest.Ours, "POST", send, `{`+to+`,"ReturnRawPassword":true}`); other == request {
+	if other := mustWait(t, w, tamgatest.Ours, "POST", send, `{`+to+`,"ReturnRawPassword":true}`); other == request {
 		t.Error("another value is the same request")
 	}
 	var mu sync.Mutex
@@ -306,7 +306,7 @@ func testApprovedValueRuns(t *testing.T, settings ...string) {
 		"/password", "/password/send/sms", "/password/send/email", "/password/print?format=Pdf", "/oath/app",
 		"/mydss/init", "/mydss/init/get", "/mydss/sendqr", "/mydss/init/sendqr", "/mydss/init/resendotp", "/mydss/verify/get",
 	} {
-		heldBack(t, w, tamgatest.Ours, "POST", user+path, "")
+		mustWait(t, w, tamgatest.Ours, "POST", user+path, "")
 	}
 }
 
@@ -318,7 +318,7 @@ func testFactorSinceApproval(t *testing.T, settings ...string) {
 	w := tamgatest.StartUMS(t, append(settings, "--set", "users.second_operator=[gives_secret]", "--set", "users.factor_delay=24h")...)
 	id, login, _, _ := w.Register()
 	user := "/ums/user/" + id
-	request := heldBack(t, w, tamgatest.Ours, "POST", user+"/oath/app", "")
+	request := mustWait(t, w, tamgatest.Ours, "POST", user+"/oath/app", "")
 	w.OK(tamgatest.TwoGroup, "POST", "/ums/approvals/"+request+"/approve", "")
 	w.OK(tamgatest.Ours, "POST", user+"/authmethod/password", "")
 	w.Command("user", "password", login, "--password-file", tamgatest.PasswordFile(t))
@@ -328,7 +328,7 @@ func testFactorSinceApproval(t *testing.T, settings ...string) {
 		}
 	}
 	w.Tokens["user"] = w.TokenOf(login, tamgatest.Password)
-	var changes []heldRequest
+	var changes []approvalRequest
 	if w.OK("user", "GET", "/changes", "").Into(t, &changes); len(changes) != 1 || changes[0].ID != request || changes[0].State != "Approved" {
 		t.Errorf("the user sees %+v", changes)
 	}
@@ -349,7 +349,7 @@ func testConfirmedChange(t *testing.T, settings ...string) {
 	w.Tokens["user"] = w.TokenOf(login, tamgatest.Password)
 
 	reset := user + "/authmethod/oath?level=1"
-	change := heldBack(t, w, tamgatest.Ours, "POST", reset, "")
+	change := mustWait(t, w, tamgatest.Ours, "POST", reset, "")
 	at := "/changes/" + change + "/confirm"
 	for _, who := range []string{tamgatest.Plain, tamgatest.Ours} {
 		if a := w.Ask(who, "POST", at, ""); a.Status != 404 {
@@ -377,7 +377,7 @@ func testConfirmedChange(t *testing.T, settings ...string) {
 	}
 	w.Tokens["confirmed"] = confirm(propose(at))
 	// The token is that of one change.
-	another := heldBack(t, w, tamgatest.Ours, "POST", user+"/password", "")
+	another := mustWait(t, w, tamgatest.Ours, "POST", user+"/password", "")
 	if a := w.Ask("confirmed", "POST", "/changes/"+another+"/confirm", ""); a.Status != 400 {
 		t.Errorf("another change: %v", a)
 	}
@@ -387,7 +387,7 @@ func testConfirmedChange(t *testing.T, settings ...string) {
 	for range 2 { // the repetition changes nothing
 		w.OK("confirmed", "POST", at, "")
 	}
-	heldBack(t, w, tamgatest.Ours, "POST", user+"/password", "") // the other one waits
+	mustWait(t, w, tamgatest.Ours, "POST", user+"/password", "") // the other one waits
 	if a := w.Ask("user", "POST", at, ""); a.Status != 400 || !strings.Contains(a.Body, "wrong_operation") {
 		t.Errorf("confirmed again: %v", a)
 	}

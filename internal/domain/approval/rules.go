@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package held
+package approval
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (r *Rules) Weighs(e effect.Set) bool {
 }
 
 // Hold is [Service.Hold] with what the call needs now.
-func (r *Rules) Hold(ctx context.Context, who audit.Principal, c Call) (*Turn, error) {
+func (r *Rules) Hold(ctx context.Context, who audit.Principal, c Call) (*Admission, error) {
 	needs := Needs{Approval: c.Effects&r.Approve != 0}
 	if r.Delay > 0 && c.Effects&effect.Takeover != 0 && c.Object != "" {
 		has, err := r.Factors.HasFactor(ctx, c.Object)

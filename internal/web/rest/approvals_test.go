@@ -20,14 +20,14 @@ import (
 
 // keeper holds the first call with a value and lets the next one run with what was stored.
 type keeper struct {
-	calls  []HeldCall
+	calls  []ApprovalCall
 	stored map[string][]byte
 	ended  []error
 }
 
 func (k *keeper) Weighs(effect.Set) bool { return true }
 
-func (k *keeper) Hold(_ context.Context, _ audit.Principal, c HeldCall) (*HeldTurn, error) {
+func (k *keeper) Hold(_ context.Context, _ audit.Principal, c ApprovalCall) (*Admission, error) {
 	k.calls = append(k.calls, c)
 	key := c.Operation + c.Route + string(c.Value)
 	value, known := k.stored[key]
@@ -35,15 +35,15 @@ func (k *keeper) Hold(_ context.Context, _ audit.Principal, c HeldCall) (*HeldTu
 		k.stored[key] = c.Value
 		return nil, fault.New(fault.WrongOperation, "it waits")
 	}
-	return &HeldTurn{Value: value, End: func(_ context.Context, err error) error { k.ended = append(k.ended, err); return nil }}, nil
+	return &Admission{Value: value, End: func(_ context.Context, err error) error { k.ended = append(k.ended, err); return nil }}, nil
 }
 
-// office serves routes for operators with a holder.
-func office(t *testing.T, h Holder, routes ...Route) http.Handler {
+// office serves routes for operators with approvals.
+func office(t *testing.T, a Approvals, routes ...Route) http.Handler {
 	t.Helper()
 	mux := http.NewServeMux()
 	Mount(mux, "", &Gate{
-		Audit: noAudit{}, Log: slog.New(slog.DiscardHandler), Holder: h,
+		Audit: noAudit{}, Log: slog.New(slog.DiscardHandler), Approvals: a,
 		Identify: func(context.Context, string) (audit.Principal, error) {
 			return audit.Principal{UserID: "operator"}, nil
 		},
@@ -182,14 +182,14 @@ func TestStoredValueRuns(t *testing.T) {
 	if len(k.ended) != 2 || k.ended[0] != nil || k.ended[1] == nil {
 		t.Errorf("%v", k.ended)
 	}
-	// The holder may have approved another value: that one runs.
+	// Another value may have been approved: that one runs.
 	for key := range k.stored {
 		k.stored[key] = []byte(`{"ID":"7","Kind":"stored","Body":{"Lock":{"On":true}}}`)
 	}
 	if send(h, "POST", "/x/7", `{"Names":[],"FirstOtp":"3"}`); fmt.Sprint(ran[2]) != "{7 stored {{true} [] <nil> 3}}" {
 		t.Errorf("%v ran", ran[2])
 	}
-	// What does not come back as it was read is refused, not held.
+	// What does not come back as it was read is refused and does not wait.
 	calls := len(k.calls)
 	if w := send(h, "POST", "/x/7?kind=%ff", `{}`); w.Code != 400 || !strings.Contains(w.Body.String(), "UTF-8") || len(k.calls) != calls {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -3,7 +3,7 @@
 -- Requests of operators that wait: for a second operator (approval), for a time
 -- (not_before), or both. digest identifies the same request. ended_at is 0 while the
 -- request is open. leased_until is that of a request which is being carried out.
-CREATE TABLE held_requests (
+CREATE TABLE approval_requests (
 	id            TEXT      NOT NULL PRIMARY KEY,
 	operation     TEXT      NOT NULL,
 	object        TEXT      NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE held_requests (
 	digest        {{bytes}} NOT NULL,
 	sealed        {{bytes}} NOT NULL
 );
-CREATE UNIQUE INDEX held_requests_open ON held_requests (requester, digest) WHERE ended_at = 0;
-CREATE INDEX held_requests_object ON held_requests (object, created_at) WHERE ended_at = 0;
-CREATE INDEX held_requests_due ON held_requests (expires_at) WHERE ended_at = 0;
-CREATE INDEX held_requests_ended ON held_requests (ended_at) WHERE ended_at <> 0;
+CREATE UNIQUE INDEX approval_requests_open ON approval_requests (requester, digest) WHERE ended_at = 0;
+CREATE INDEX approval_requests_object ON approval_requests (object, created_at) WHERE ended_at = 0;
+CREATE INDEX approval_requests_due ON approval_requests (expires_at) WHERE ended_at = 0;
+CREATE INDEX approval_requests_ended ON approval_requests (ended_at) WHERE ended_at <> 0;

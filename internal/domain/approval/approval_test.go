@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package held_test
+package approval_test
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/held"
 	"tamga/internal/domain/notify"
 	people "tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
@@ -21,7 +21,7 @@ import (
 
 // world is a service with a clock, whose operators reach every user.
 type world struct {
-	*held.Service
+	*approval.Service
 	t      *testing.T
 	users  store.Users
 	at     time.Time
@@ -49,8 +49,8 @@ func newWorld(t *testing.T) *world {
 		w.is("an operator", w.users.AddUser(t.Context(), people.User{ID: id, Login: id, Group: "A", Operator: true}, id), "")
 		w.is("its groups", w.users.SetOperatorGroups(t.Context(), id, groups), "")
 	}
-	w.Service = held.New(held.Deps{
-		Store: store.Held{DB: db}, Reach: w, Events: w, Vault: ring, Audit: store.Audit{DB: db},
+	w.Service = approval.New(approval.Deps{
+		Store: store.Approvals{DB: db}, Reach: w, Events: w, Vault: ring, Audit: store.Audit{DB: db},
 		Now: func() time.Time { return w.at }, Rand: rand.Reader, Life: time.Hour, Keep: time.Hour,
 	})
 	return w
@@ -63,14 +63,14 @@ var (
 	user   = audit.Principal{UserID: "user"}
 )
 
-// call makes a call and returns its turn, nil if it waits.
-func (w *world) call(c held.Call, n held.Needs) *held.Turn {
+// call makes a call and returns its admission, nil if it waits.
+func (w *world) call(c approval.Call, n approval.Needs) *approval.Admission {
 	w.t.Helper()
-	turn, err := w.Hold(w.t.Context(), first, c, n)
+	admission, err := w.Hold(w.t.Context(), first, c, n)
 	if err != nil && !fault.Is(err, fault.WrongOperation) {
 		w.t.Fatal(err)
 	}
-	return turn
+	return admission
 }
 
 // is compares the code of a fault; "" for none.
@@ -82,9 +82,9 @@ func (w *world) is(what string, err error, code string) {
 }
 
 // only returns the open request.
-func (w *world) only() held.Request {
+func (w *world) only() approval.Request {
 	w.t.Helper()
-	list, err := w.List(w.t.Context(), held.Administrator, "", 1000)
+	list, err := w.List(w.t.Context(), approval.Administrator, "", 1000)
 	if err != nil || len(list) != 1 {
 		w.t.Fatalf("%d requests are open: %v", len(list), err)
 	}
@@ -96,8 +96,8 @@ func (w *world) only() held.Request {
 func TestDelayAndApproval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := held.Call{Operation: "ResetPassword", Method: "POST", Target: "/x", Object: "user", Value: []byte(`{}`)}
-	needs := held.Needs{Approval: true, Delay: 24 * time.Hour}
+	c := approval.Call{Operation: "ResetPassword", Method: "POST", Target: "/x", Object: "user", Value: []byte(`{}`)}
+	needs := approval.Needs{Approval: true, Delay: 24 * time.Hour}
 	if w.call(c, needs) != nil {
 		t.Fatal("it does not wait")
 	}
@@ -120,15 +120,15 @@ func TestDelayAndApproval(t *testing.T) {
 	if w.call(changed, needs) != nil {
 		t.Error("another call is carried out")
 	}
-	turn := w.call(c, needs)
-	if turn == nil || w.call(c, needs) != nil {
-		t.Fatal("want one turn")
+	admission := w.call(c, needs)
+	if admission == nil || w.call(c, needs) != nil {
+		t.Fatal("want one admission")
 	}
-	w.is("a failure", turn.End(t.Context(), fault.New(fault.InvalidParameters, "refused")), "")
-	if turn = w.call(c, needs); turn == nil {
+	w.is("a failure", admission.End(t.Context(), fault.New(fault.InvalidParameters, "refused")), "")
+	if admission = w.call(c, needs); admission == nil {
 		t.Fatal("it is not repeated after a failure")
 	}
-	w.is("a success", turn.End(t.Context(), nil), "")
+	w.is("a success", admission.End(t.Context(), nil), "")
 	if w.call(c, needs) != nil {
 		t.Error("it is carried out twice")
 	}
@@ -150,65 +150,65 @@ func TestNeedsGrow(t *testing.T) {
 		w.is("approve", err, "")
 	}
 	for name, c := range map[string]struct {
-		first  held.Needs
+		first  approval.Needs
 		then   func(w *world) // what is fulfilled, and passes
-		later  held.Needs
+		later  approval.Needs
 		events []notify.EventType // of what is new
 		runs   func(w *world)     // until it runs; nil: at once
 	}{
-		"a delay after an approval":            {held.Needs{Approval: true}, approve, held.Needs{Approval: true, Delay: day}, []notify.EventType{notify.UserChangeWaits}, func(w *world) { w.at = w.at.Add(day) }},
-		"an approval after a delay":            {held.Needs{Delay: day}, func(w *world) { w.at = w.at.Add(day) }, held.Needs{Approval: true, Delay: day}, []notify.EventType{notify.ApprovalRequested}, approve},
-		"a longer delay counts from its begin": {held.Needs{Delay: day}, func(w *world) { w.at = w.at.Add(day) }, held.Needs{Delay: 2 * day}, []notify.EventType{notify.UserChangeWaits}, func(w *world) { w.at = w.at.Add(day) }},
-		"a longer delay after the word of the user": {held.Needs{Delay: day}, func(w *world) {
+		"a delay after an approval":            {approval.Needs{Approval: true}, approve, approval.Needs{Approval: true, Delay: day}, []notify.EventType{notify.UserChangeWaits}, func(w *world) { w.at = w.at.Add(day) }},
+		"an approval after a delay":            {approval.Needs{Delay: day}, func(w *world) { w.at = w.at.Add(day) }, approval.Needs{Approval: true, Delay: day}, []notify.EventType{notify.ApprovalRequested}, approve},
+		"a longer delay counts from its begin": {approval.Needs{Delay: day}, func(w *world) { w.at = w.at.Add(day) }, approval.Needs{Delay: 2 * day}, []notify.EventType{notify.UserChangeWaits}, func(w *world) { w.at = w.at.Add(day) }},
+		"a longer delay after the word of the user": {approval.Needs{Delay: day}, func(w *world) {
 			_, ended, err := w.Store.EndDelay(w.t.Context(), w.only().ID, w.at)
 			if w.is("confirm", err, ""); !ended {
 				w.t.Error("the delay has not ended")
 			}
-		}, held.Needs{Delay: 2 * day}, nil, nil},
-		"a shorter delay":  {held.Needs{Delay: 2 * day}, func(w *world) { w.at = w.at.Add(2 * day) }, held.Needs{Delay: day}, nil, nil},
-		"nothing any more": {held.Needs{Approval: true, Delay: day}, func(*world) {}, held.Needs{}, nil, nil},
-		"both at once":     {held.Needs{Approval: true}, func(*world) {}, held.Needs{Delay: day}, []notify.EventType{notify.UserChangeWaits}, func(w *world) { w.at = w.at.Add(day) }},
+		}, approval.Needs{Delay: 2 * day}, nil, nil},
+		"a shorter delay":  {approval.Needs{Delay: 2 * day}, func(w *world) { w.at = w.at.Add(2 * day) }, approval.Needs{Delay: day}, nil, nil},
+		"nothing any more": {approval.Needs{Approval: true, Delay: day}, func(*world) {}, approval.Needs{}, nil, nil},
+		"both at once":     {approval.Needs{Approval: true}, func(*world) {}, approval.Needs{Delay: day}, []notify.EventType{notify.UserChangeWaits}, func(w *world) { w.at = w.at.Add(day) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			call := held.Call{Operation: "ResetPassword", Object: "user", Value: []byte(name)}
+			call := approval.Call{Operation: "ResetPassword", Object: "user", Value: []byte(name)}
 			if w.call(call, c.first) != nil {
 				t.Fatal("it does not wait")
 			}
 			c.then(w)
 			id := w.only().ID
 			w.events = nil
-			turn := w.call(call, c.later)
-			if (turn != nil) != (c.runs == nil) || !slices.Equal(w.events, c.events) {
-				t.Fatalf("it runs: %t; events %v", turn != nil, w.events)
+			admission := w.call(call, c.later)
+			if (admission != nil) != (c.runs == nil) || !slices.Equal(w.events, c.events) {
+				t.Fatalf("it runs: %t; events %v", admission != nil, w.events)
 			}
 			if c.runs != nil {
 				if w.call(call, c.later) != nil {
 					t.Error("the second attempt runs")
 				}
 				c.runs(w)
-				turn = w.call(call, c.later)
+				admission = w.call(call, c.later)
 			}
-			if turn == nil || string(turn.Value) != name {
-				t.Fatalf("it does not run: %+v", turn)
+			if admission == nil || string(admission.Value) != name {
+				t.Fatalf("it does not run: %+v", admission)
 			}
-			w.is("the end", turn.End(t.Context(), nil), "")
-			if r, _, err := w.Read(t.Context(), held.Administrator, id); err != nil || r.State != held.Done {
+			w.is("the end", admission.End(t.Context(), nil), "")
+			if r, _, err := w.Read(t.Context(), approval.Administrator, id); err != nil || r.State != approval.Done {
 				t.Errorf("%+v, %v", r, err)
 			}
 		})
 	}
 }
 
-// TestHeldEnds: a request expires, is interrupted or is cancelled, and is then of no use.
-func TestHeldEnds(t *testing.T) {
+// TestRequestsEnd: a request expires, is interrupted or is cancelled, and is then of no use.
+func TestRequestsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := held.Call{Operation: "RegisterUser", Method: "POST", Target: "/x"}
-	needs := held.Needs{Approval: true}
-	state := func(id string) held.State {
+	c := approval.Call{Operation: "RegisterUser", Method: "POST", Target: "/x"}
+	needs := approval.Needs{Approval: true}
+	state := func(id string) approval.State {
 		t.Helper()
-		r, _, err := w.Read(t.Context(), held.Administrator, id)
+		r, _, err := w.Read(t.Context(), approval.Administrator, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,34 +221,34 @@ func TestHeldEnds(t *testing.T) {
 	_, err = w.Decide(t.Context(), second, r.ID, true)
 	w.is("an operator of more groups", err, "")
 	w.at = w.at.Add(time.Hour)
-	if w.call(c, needs) != nil || state(r.ID) != held.Expired {
+	if w.call(c, needs) != nil || state(r.ID) != approval.Expired {
 		t.Errorf("after its time it is %s", state(r.ID))
 	}
 	r = w.only() // the last call asks again
 	_, err = w.Decide(t.Context(), second, r.ID, true)
 	w.is("approve", err, "")
 	if w.call(c, needs) == nil {
-		t.Fatal("no turn")
+		t.Fatal("no admission")
 	}
 	w.at = w.at.Add(15 * time.Minute) // the process has died
 	w.is("sweep", w.Sweep(t.Context()), "")
-	if got := state(r.ID); got != held.Interrupted {
+	if got := state(r.ID); got != approval.Interrupted {
 		t.Errorf("a request whose process has died is %s", got)
 	}
 	w.at = w.at.Add(2 * time.Hour)
 	w.is("sweep", w.Sweep(t.Context()), "")
-	_, _, err = w.Read(t.Context(), held.Administrator, r.ID)
+	_, _, err = w.Read(t.Context(), approval.Administrator, r.ID)
 	w.is("a request that was swept", err, fault.NotFound)
 
 	c.Object = "user"
-	w.call(c, held.Needs{Delay: time.Hour})
+	w.call(c, approval.Needs{Delay: time.Hour})
 	r = w.only()
 	_, err = w.Cancel(t.Context(), audit.Principal{UserID: "another"}, r.ID)
 	w.is("another user cancels", err, fault.NotFound)
 	_, err = w.Cancel(t.Context(), user, r.ID)
 	w.is("the user cancels", err, "")
 	w.at = w.at.Add(time.Hour)
-	if w.call(c, held.Needs{Delay: time.Hour}) != nil || state(r.ID) != held.Cancelled {
+	if w.call(c, approval.Needs{Delay: time.Hour}) != nil || state(r.ID) != approval.Cancelled {
 		t.Errorf("it is %s", state(r.ID))
 	}
 }
@@ -264,12 +264,12 @@ func TestListByParts(t *testing.T) {
 		if i%3 == 2 {
 			object = "" // a request about no user
 		}
-		w.call(held.Call{Operation: "ResetPassword", Method: "POST", Value: []byte{byte(i)}, Object: object}, held.Needs{Approval: true})
+		w.call(approval.Call{Operation: "ResetPassword", Method: "POST", Value: []byte{byte(i)}, Object: object}, approval.Needs{Approval: true})
 	}
 	for most := 1; most <= number+1; most++ {
 		var got []time.Time
 		for after := ""; ; {
-			list, err := w.List(t.Context(), held.Administrator, after, most)
+			list, err := w.List(t.Context(), approval.Administrator, after, most)
 			if err != nil || len(list) > most {
 				t.Fatal(len(list), err)
 			}
@@ -295,7 +295,7 @@ func TestListByParts(t *testing.T) {
 	if list, err := w.List(t.Context(), second, "", number+1); err != nil || len(list) != 0 {
 		t.Errorf("without the group %d requests are seen, want none (%v)", len(list), err)
 	}
-	if list, err := w.List(t.Context(), held.Administrator, "no such request", 5); err != nil || len(list) != 0 {
+	if list, err := w.List(t.Context(), approval.Administrator, "no such request", 5); err != nil || len(list) != 0 {
 		t.Errorf("after a request that does not exist: %d, %v", len(list), err)
 	}
 }

@@ -5,32 +5,32 @@ package umsapi
 import (
 	"context"
 
+	"tamga/internal/domain/approval"
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/effect"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/held"
 	"tamga/internal/web/rest"
 )
 
-// Holding has rules decide about requests, for [rest.Gate].
-type Holding struct{ *held.Rules }
+// Approvals have rules decide about requests, for [rest.Gate].
+type Approvals struct{ *approval.Rules }
 
-// Hold implements [rest.Holder].
-func (h Holding) Hold(ctx context.Context, who audit.Principal, c rest.HeldCall) (*rest.HeldTurn, error) {
-	turn, err := h.Rules.Hold(ctx, who, held.Call(c))
-	return (*rest.HeldTurn)(turn), err
+// Hold implements [rest.Approvals].
+func (a Approvals) Hold(ctx context.Context, who audit.Principal, c rest.ApprovalCall) (*rest.Admission, error) {
+	admission, err := a.Rules.Hold(ctx, who, approval.Call(c))
+	return (*rest.Admission)(admission), err
 }
 
-// heldAPI serves the requests that wait.
-type heldAPI struct {
-	requests *held.Service
-	delays   *held.Delays
+// approvalAPI serves the requests that wait.
+type approvalAPI struct {
+	requests *approval.Service
+	delays   *approval.Delays
 }
 
-// HeldRoutes returns the operations by which operators decide about requests that wait.
+// ApprovalRoutes returns the operations by which operators decide about requests that wait.
 // Mount them beside [API.Routes] at the same gate.
-func HeldRoutes(requests *held.Service) []rest.Route {
-	a := heldAPI{requests: requests}
+func ApprovalRoutes(requests *approval.Service) []rest.Route {
+	a := approvalAPI{requests: requests}
 	return []rest.Route{
 		rest.Handle("GET /ums/approvals", "GetApprovals", Operator, a.list),
 		rest.Handle("GET /ums/approvals/{request}", "GetApproval", Operator, a.read),
@@ -41,8 +41,8 @@ func HeldRoutes(requests *held.Service) []rest.Route {
 
 // ChangeRoutes returns the operations by which users see, confirm and cancel changes of
 // their accounts that a delay holds.
-func ChangeRoutes(delays *held.Delays) []rest.Route {
-	a := heldAPI{delays.Requests, delays}
+func ChangeRoutes(delays *approval.Delays) []rest.Route {
+	a := approvalAPI{delays.Requests, delays}
 	return []rest.Route{
 		rest.Handle("GET /changes", "GetChanges", rest.SignedIn, a.ofUser),
 		rest.Handle("POST /changes/{request}/confirm", "ConfirmChange", rest.SignedIn, a.confirm).Confirmed(),
@@ -50,13 +50,13 @@ func ChangeRoutes(delays *held.Delays) []rest.Route {
 	}
 }
 
-// heldRequest is a request that waits. Times that do not apply are null.
-type heldRequest struct {
+// approvalRequest is a request that waits. Times that do not apply are null.
+type approvalRequest struct {
 	ID            string `json:"Id"`
 	Operation     string
 	UserID        *string `json:"UserId"`
 	Requester     string
-	State         held.State
+	State         approval.State
 	NeedsApproval bool
 	DecidedBy     *string
 	CreatedAt     string
@@ -64,26 +64,26 @@ type heldRequest struct {
 	ExpiresAt     string
 }
 
-// heldDetail is a request with what it asks for, as it was read.
-type heldDetail struct {
-	heldRequest
+// approvalDetail is a request with what it asks for, as it was read.
+type approvalDetail struct {
+	approvalRequest
 	Method  string
 	Target  string
 	Body    *string // JSON text
 	Effects []string
 }
 
-func describeHeld(r held.Request) heldRequest {
-	return heldRequest{
+func describeApproval(r approval.Request) approvalRequest {
+	return approvalRequest{
 		r.ID, r.Operation, rest.OrNull(r.Object), r.Login, r.State, r.Approval, rest.OrNull(r.DecidedBy),
 		isoTime(r.CreatedAt), isoTime(r.NotBefore), isoTime(r.ExpiresAt),
 	}
 }
 
-func describeAll(list []held.Request, err error) ([]heldRequest, error) {
-	described := make([]heldRequest, len(list))
+func describeAll(list []approval.Request, err error) ([]approvalRequest, error) {
+	described := make([]approvalRequest, len(list))
 	for i, r := range list {
-		described[i] = describeHeld(r)
+		described[i] = describeApproval(r)
 	}
 	return described, err
 }
@@ -93,62 +93,62 @@ type onRequest struct {
 	Request string `path:"request"`
 }
 
-// mostHeld is the length of a list of requests that wait.
-const mostHeld = 100
+// mostApprovals is the length of a list of requests that wait.
+const mostApprovals = 100
 
-func (a heldAPI) list(ctx context.Context, r struct {
+func (a approvalAPI) list(ctx context.Context, r struct {
 	After string `query:"after"`
-}) ([]heldRequest, error) {
-	return describeAll(a.requests.List(ctx, caller(ctx), r.After, mostHeld))
+}) ([]approvalRequest, error) {
+	return describeAll(a.requests.List(ctx, caller(ctx), r.After, mostApprovals))
 }
 
-func (a heldAPI) read(ctx context.Context, r onRequest) (heldDetail, error) {
+func (a approvalAPI) read(ctx context.Context, r onRequest) (approvalDetail, error) {
 	rest.Detail(ctx, "request "+r.Request)
 	have, call, err := a.requests.Read(ctx, caller(ctx), r.Request)
-	return heldDetail{describeHeld(have), call.Method, call.Target, rest.OrNull(string(rest.HeldBody(call.Value))), append([]string{}, call.Effects.Names()...)}, err
+	return approvalDetail{describeApproval(have), call.Method, call.Target, rest.OrNull(string(rest.StoredBody(call.Value))), append([]string{}, call.Effects.Names()...)}, err
 }
 
-func (a heldAPI) decide(approve bool) func(context.Context, onRequest) (heldRequest, error) {
-	return func(ctx context.Context, r onRequest) (heldRequest, error) {
+func (a approvalAPI) decide(approve bool) func(context.Context, onRequest) (approvalRequest, error) {
+	return func(ctx context.Context, r onRequest) (approvalRequest, error) {
 		rest.Detail(ctx, "request "+r.Request)
 		have, err := a.requests.Decide(ctx, caller(ctx), r.Request, approve)
-		return describeHeld(have), err
+		return describeApproval(have), err
 	}
 }
 
-func (a heldAPI) ofUser(ctx context.Context, _ struct{}) ([]heldRequest, error) {
+func (a approvalAPI) ofUser(ctx context.Context, _ struct{}) ([]approvalRequest, error) {
 	return describeAll(a.requests.OfUser(ctx, caller(ctx).UserID))
 }
 
 // confirmedChange is a change with the operation that its user must confirm to end its
 // delay. OperationId is null once the delay has ended.
 type confirmedChange struct {
-	heldRequest
+	approvalRequest
 	OperationID *string `json:"OperationId"`
 }
 
 // confirm creates the confirmation of a change. With the token of the confirmation it ends
 // the delay of the change.
-func (a heldAPI) confirm(ctx context.Context, r onRequest) (confirmedChange, error) {
+func (a approvalAPI) confirm(ctx context.Context, r onRequest) (confirmedChange, error) {
 	who := caller(ctx)
 	rest.Detail(ctx, "request "+r.Request)
 	if who.Confirmation != "" {
 		have, err := a.delays.End(ctx, who, r.Request, who.Confirmation)
-		return confirmedChange{heldRequest: describeHeld(have)}, err
+		return confirmedChange{approvalRequest: describeApproval(have)}, err
 	}
 	have, waiting, err := a.delays.Propose(ctx, who, r.Request)
 	if err != nil {
 		return confirmedChange{}, err
 	}
-	return confirmedChange{describeHeld(have), &waiting.ID}, nil
+	return confirmedChange{describeApproval(have), &waiting.ID}, nil
 }
 
-func (a heldAPI) cancel(ctx context.Context, r onRequest) (heldRequest, error) {
+func (a approvalAPI) cancel(ctx context.Context, r onRequest) (approvalRequest, error) {
 	who := caller(ctx)
 	if who.Actor != "" {
-		return heldRequest{}, fault.New(fault.AccessDenied, "only the user may cancel a change of the account")
+		return approvalRequest{}, fault.New(fault.AccessDenied, "only the user may cancel a change of the account")
 	}
 	rest.Detail(ctx, "request "+r.Request)
 	have, err := a.requests.Cancel(ctx, who, r.Request)
-	return describeHeld(have), err
+	return describeApproval(have), err
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package held
+package approval
 
 import (
 	"context"
@@ -111,7 +111,7 @@ func (s *Service) ofCaller(ctx context.Context, who audit.Principal, id string) 
 	if who.Actor != "" {
 		return Request{}, fault.New(fault.AccessDenied, "only the user may confirm a change of the account")
 	}
-	r, found, err := s.Store.Held(ctx, strings.ToLower(id))
+	r, found, err := s.Store.Approval(ctx, strings.ToLower(id))
 	if err == nil && (!found || who.UserID == "" || r.Object != who.UserID || !r.delayed()) {
 		err = missing()
 	}

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package held owns requests of operators that wait before they are carried out: for a
+// Package approval owns requests of operators that wait before they are carried out: for a
 // second operator (four eyes), for the end of a delay, or for both.
 //
 // Begin with [Service.Hold]. The first call of a request stores it and is refused. Another
 // operator approves or refuses it with [Service.Decide]; the user it is about may end it
 // with [Service.Cancel]. Once nothing is missing, the next call of the same request by the
-// same operator gets a [Turn] and is carried out, once. docs/users.md has the rules.
+// same operator gets a [Admission] and is carried out, once. docs/users.md has the rules.
 //
 // [Rules] decide what a request waits for, by its effects and by what is stored, each time
 // the request is made. The package does not carry requests out. It keeps their values and
-// gives them back with the turn: what runs is what was stored.
-package held
+// gives them back with the admission: what runs is what was stored.
+package approval
 
 import (
 	"context"
@@ -126,30 +126,30 @@ type Move struct {
 // Store keeps requests. Each method is one atomic step.
 type Store interface {
 	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
-	// AddHeld stores a request. It reports false if an open one has the same requester and
+	// AddApproval stores a request. It reports false if an open one has the same requester and
 	// digest, or if the requester has most open ones. Calls at the same time may exceed most.
-	AddHeld(ctx context.Context, r *Request, most int) (added bool, err error)
-	Held(ctx context.Context, id string) (r Request, found bool, err error)
-	HeldCall(ctx context.Context, requester string, digest []byte) (r Request, found bool, err error) // the open one
-	// OpenHeld returns open requests, the oldest first, after the one with an identifier. With
+	AddApproval(ctx context.Context, r *Request, most int) (added bool, err error)
+	Approval(ctx context.Context, id string) (r Request, found bool, err error)
+	ApprovalOf(ctx context.Context, requester string, digest []byte) (r Request, found bool, err error) // the open one
+	// OpenApprovals returns open requests, the oldest first, after the one with an identifier. With
 	// object set, it returns those about a user.
-	OpenHeld(ctx context.Context, object, after string, limit int) ([]Request, error)
-	// OpenHeldFor is OpenHeld for the requests about users within reach of an operator, and those
+	OpenApprovals(ctx context.Context, object, after string, limit int) ([]Request, error)
+	// OpenApprovalsFor is OpenApprovals for the requests about users within reach of an operator, and those
 	// about no user.
-	OpenHeldFor(ctx context.Context, operatorID, after string, limit int, now time.Time) ([]Request, error)
-	MoveHeld(ctx context.Context, id string, m Move) (r Request, moved bool, err error)
-	// GrowHeld sets what a request that is Waiting or Approved needs. It reports false if the
+	OpenApprovalsFor(ctx context.Context, operatorID, after string, limit int, now time.Time) ([]Request, error)
+	MoveApproval(ctx context.Context, id string, m Move) (r Request, moved bool, err error)
+	// GrowApproval sets what a request that is Waiting or Approved needs. It reports false if the
 	// request is not in these states, or if Approval or NotBefore are not those of old any more.
-	GrowHeld(ctx context.Context, old *Request, g Growth) (r Request, grown bool, err error)
+	GrowApproval(ctx context.Context, old *Request, g Growth) (r Request, grown bool, err error)
 	// ActingGroups returns the first groups of an operator, sorted, at most limit, or all with
 	// the limit 0; none for other users.
 	ActingGroups(ctx context.Context, operatorID string, limit int, now time.Time) ([]string, error)
 	// EndDelay sets NotBefore and ConfirmedAt of an open request to a time, if NotBefore is later
 	// and the request is not Running and has not expired. Otherwise it reports false.
 	EndDelay(ctx context.Context, id string, now time.Time) (r Request, ended bool, err error)
-	// DueHeld returns open requests that have expired, and those Running whose lease is over.
-	DueHeld(ctx context.Context, now time.Time, limit int) ([]Request, error)
-	SweepHeld(ctx context.Context, endedBefore time.Time) error // deletes
+	// DueApprovals returns open requests that have expired, and those Running whose lease is over.
+	DueApprovals(ctx context.Context, now time.Time, limit int) ([]Request, error)
+	SweepApprovals(ctx context.Context, endedBefore time.Time) error // deletes
 }
 
 // Events sends events; *notify.Service satisfies it.
@@ -189,23 +189,23 @@ func administrator(who audit.Principal) bool {
 	return who.UserID == "" && who.Method == Administrator.Method
 }
 
-// Turn is the right to carry a request out, once.
-type Turn struct {
+// Admission is the right to carry a request out, once.
+type Admission struct {
 	Value []byte // of the call that was stored and approved
-	// End ends the turn with the error of the operation. After a fault the request may be
+	// End ends the admission with the error of the operation. After a fault the request may be
 	// repeated until it expires. After another error it may have been carried out, so it is not
 	// repeated: it becomes Interrupted.
 	End func(ctx context.Context, err error) error
 }
 
-// Hold stores a call and refuses it, or returns the turn of a call that may be carried out
-// now. The turn is nil for a call that needs nothing and never did. A call that was stored
+// Hold stores a call and refuses it, or returns the admission of a call that may be carried
+// out now. The admission is nil for a call that needs nothing and never did. A call that was stored
 // before needs what it needs now: what was fulfilled since counts, what is new is waited for.
 // The fault is wrong_operation with the identifier of the request; too_many_requests for an
 // operator with too many open requests.
-func (s *Service) Hold(ctx context.Context, who audit.Principal, c Call, n Needs) (*Turn, error) {
+func (s *Service) Hold(ctx context.Context, who audit.Principal, c Call, n Needs) (*Admission, error) {
 	digest := c.digest(who.UserID)
-	r, found, err := s.Store.HeldCall(ctx, who.UserID, digest)
+	r, found, err := s.Store.ApprovalOf(ctx, who.UserID, digest)
 	if err != nil {
 		return nil, err
 	}
@@ -238,14 +238,14 @@ func (s *Service) Hold(ctx context.Context, who audit.Principal, c Call, n Needs
 	if n.Approval {
 		m.From = []State{Approved}
 	}
-	r, moved, err := s.Store.MoveHeld(ctx, r.ID, m)
+	r, moved, err := s.Store.MoveApproval(ctx, r.ID, m)
 	if err != nil {
 		return nil, err
 	}
 	if !moved {
 		return nil, decidedNow()
 	}
-	return &Turn{stored.Value, func(ctx context.Context, err error) error { return s.end(ctx, who, &r, err) }}, nil
+	return &Admission{stored.Value, func(ctx context.Context, err error) error { return s.end(ctx, who, &r, err) }}, nil
 }
 
 func decidedNow() error {
@@ -273,7 +273,7 @@ func (s *Service) grow(ctx context.Context, who audit.Principal, r Request, n Ne
 	grown := false
 	var after Request
 	err := s.Store.Atomic(ctx, lock.User(r.Object), func(ctx context.Context) (err error) {
-		if after, grown, err = s.Store.GrowHeld(ctx, &r, g); err != nil || !grown {
+		if after, grown, err = s.Store.GrowApproval(ctx, &r, g); err != nil || !grown {
 			return err
 		}
 		if err := s.record(ctx, who, &after, ", needs more than before"); err != nil {
@@ -320,14 +320,14 @@ type sealed struct {
 }
 
 func place(id string) vault.Place {
-	return vault.Place{Purpose: "held request", Table: "held_requests", Row: id, Column: "sealed"}
+	return vault.Place{Purpose: "approval request", Table: "approval_requests", Row: id, Column: "sealed"}
 }
 
 // add stores a request and tells of it, or returns the one that another call has stored.
 func (s *Service) add(ctx context.Context, who audit.Principal, c Call, n Needs, digest []byte) (Request, error) {
 	id, err := uuid.NewRandomFromReader(s.Rand)
 	if err != nil {
-		return Request{}, fmt.Errorf("held: making an identifier: %w", err)
+		return Request{}, fmt.Errorf("approval: making an identifier: %w", err)
 	}
 	now := s.now()
 	r := Request{
@@ -356,7 +356,7 @@ func (s *Service) add(ctx context.Context, who audit.Principal, c Call, n Needs,
 				return err
 			}
 		}
-		if added, err = s.Store.AddHeld(ctx, &r, most); err != nil || !added {
+		if added, err = s.Store.AddApproval(ctx, &r, most); err != nil || !added {
 			return err
 		}
 		return s.note(ctx, who, &r)
@@ -364,14 +364,14 @@ func (s *Service) add(ctx context.Context, who audit.Principal, c Call, n Needs,
 	if err != nil || added {
 		return r, err
 	}
-	r, found, err := s.Store.HeldCall(ctx, who.UserID, digest)
+	r, found, err := s.Store.ApprovalOf(ctx, who.UserID, digest)
 	if err == nil && !found {
 		err = fault.Newf(fault.TooManyRequests, "you have %d requests that wait: have them decided, or take some back", most)
 	}
 	return r, err
 }
 
-// end ends the turn of a request with the error of its operation.
+// end ends the admission of a request with the error of its operation.
 func (s *Service) end(ctx context.Context, who audit.Principal, r *Request, err error) error {
 	failed := err != nil
 	if _, refused := fault.As(err); failed && !refused {
@@ -385,7 +385,7 @@ func (s *Service) end(ctx context.Context, who audit.Principal, r *Request, err 
 		}
 	}
 	return s.Store.Atomic(ctx, lock.User(r.Object), func(ctx context.Context) error {
-		r, moved, err := s.Store.MoveHeld(ctx, r.ID, m)
+		r, moved, err := s.Store.MoveApproval(ctx, r.ID, m)
 		if err != nil || !moved || failed {
 			return err
 		}
@@ -443,9 +443,9 @@ func (s *Service) List(ctx context.Context, who audit.Principal, after string, m
 	for {
 		var all []Request
 		if administrator(who) {
-			all, err = s.Store.OpenHeld(ctx, "", after, portion)
+			all, err = s.Store.OpenApprovals(ctx, "", after, portion)
 		} else {
-			all, err = s.Store.OpenHeldFor(ctx, who.UserID, after, portion, s.now())
+			all, err = s.Store.OpenApprovalsFor(ctx, who.UserID, after, portion, s.now())
 		}
 		if err != nil {
 			return nil, err
@@ -471,7 +471,7 @@ func (s *Service) List(ctx context.Context, who audit.Principal, after string, m
 
 // Read returns a request and its call.
 func (s *Service) Read(ctx context.Context, who audit.Principal, id string) (Request, Call, error) {
-	r, found, err := s.Store.Held(ctx, strings.ToLower(id))
+	r, found, err := s.Store.Approval(ctx, strings.ToLower(id))
 	if err == nil && !found {
 		err = missing()
 	}
@@ -489,12 +489,12 @@ func (s *Service) Read(ctx context.Context, who audit.Principal, id string) (Req
 func (s *Service) open(r *Request) (Call, error) {
 	plain, err := s.Vault.Open(place(r.ID), r.Sealed)
 	if err != nil {
-		return Call{}, fmt.Errorf("held: request %s: %w", r.ID, err)
+		return Call{}, fmt.Errorf("approval: request %s: %w", r.ID, err)
 	}
 	defer clear(plain)
 	var c sealed
 	if err := json.Unmarshal(plain, &c); err != nil {
-		return Call{}, fmt.Errorf("held: request %s has an unknown form", r.ID)
+		return Call{}, fmt.Errorf("approval: request %s has an unknown form", r.ID)
 	}
 	return Call{r.Operation, c.Route, c.Method, c.Target, r.Object, effect.OfNames(c.Effects), c.Value}, nil
 }
@@ -522,7 +522,7 @@ func (s *Service) Decide(ctx context.Context, who audit.Principal, id string, ap
 
 // OfUser returns the open requests about a user that a delay holds, for the user.
 func (s *Service) OfUser(ctx context.Context, userID string) ([]Request, error) {
-	list, err := s.Store.OpenHeld(ctx, userID, "", page)
+	list, err := s.Store.OpenApprovals(ctx, userID, "", page)
 	return slices.DeleteFunc(list, func(r Request) bool { return !r.delayed() }), err
 }
 
@@ -531,7 +531,7 @@ func (r *Request) delayed() bool { return !r.DelayedFrom.IsZero() || r.NotBefore
 // Cancel ends a request about the caller that a delay holds. Faults: object_not_found,
 // wrong_operation for one that was carried out or decided.
 func (s *Service) Cancel(ctx context.Context, who audit.Principal, id string) (Request, error) {
-	r, found, err := s.Store.Held(ctx, strings.ToLower(id))
+	r, found, err := s.Store.Approval(ctx, strings.ToLower(id))
 	if err == nil && (!found || who.UserID == "" || r.Object != who.UserID || !r.delayed()) {
 		err = missing()
 	}
@@ -550,7 +550,7 @@ func (s *Service) move(ctx context.Context, who audit.Principal, r Request, m Mo
 			}
 		}
 		var moved bool
-		if after, moved, err = s.Store.MoveHeld(ctx, r.ID, m); err != nil {
+		if after, moved, err = s.Store.MoveApproval(ctx, r.ID, m); err != nil {
 			return err
 		}
 		if !moved {
@@ -568,7 +568,7 @@ func (s *Service) expire(ctx context.Context, r *Request) error {
 		m.From, m.To = []State{Running}, Interrupted
 	}
 	return s.Store.Atomic(ctx, lock.User(r.Object), func(ctx context.Context) error {
-		after, moved, err := s.Store.MoveHeld(ctx, r.ID, m)
+		after, moved, err := s.Store.MoveApproval(ctx, r.ID, m)
 		if err != nil || !moved {
 			return err
 		}
@@ -580,7 +580,7 @@ func (s *Service) expire(ctx context.Context, r *Request) error {
 // time to time.
 func (s *Service) Sweep(ctx context.Context) error {
 	for n := page; n == page; {
-		list, err := s.Store.DueHeld(ctx, s.now(), page)
+		list, err := s.Store.DueApprovals(ctx, s.now(), page)
 		if err != nil {
 			return err
 		}
@@ -591,12 +591,12 @@ func (s *Service) Sweep(ctx context.Context) error {
 		}
 		n = len(list)
 	}
-	return s.Store.SweepHeld(ctx, s.now().Add(-s.Keep))
+	return s.Store.SweepApprovals(ctx, s.now().Add(-s.Keep))
 }
 
 // AuditOperation is the operation of the audit entries of this package. Their object is the
 // identifier of the request.
-const AuditOperation = "HeldRequest"
+const AuditOperation = "ApprovalRequest"
 
 // note writes the audit entry of a request that has a new state and tells of it, in the
 // transaction of ctx. Errors roll it back.
