@@ -28,8 +28,8 @@ func TestStoreInterfaces(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		room := strings.TrimPrefix(path.Dir(filepath.ToSlash(name)), "internal/domain/")
-		addInterfaces(found, room, file)
+		pkg := strings.TrimPrefix(path.Dir(filepath.ToSlash(name)), "internal/domain/")
+		addInterfaces(found, pkg, file)
 		return nil
 	})
 	if err != nil {
@@ -55,7 +55,7 @@ func TestStoreInterfaces(t *testing.T) {
 }
 
 // addInterfaces adds the interfaces that a file of a package declares.
-func addInterfaces(found map[string]*ast.InterfaceType, room string, file *ast.File) {
+func addInterfaces(found map[string]*ast.InterfaceType, pkg string, file *ast.File) {
 	for _, decl := range file.Decls {
 		decl, ok := decl.(*ast.GenDecl)
 		if !ok {
@@ -67,7 +67,7 @@ func addInterfaces(found map[string]*ast.InterfaceType, room string, file *ast.F
 				continue
 			}
 			if i, ok := spec.Type.(*ast.InterfaceType); ok {
-				found[path.Base(room)+"."+spec.Name.Name] = i
+				found[path.Base(pkg)+"."+spec.Name.Name] = i
 			}
 		}
 	}
@@ -85,8 +85,8 @@ func countMethods(found map[string]*ast.InterfaceType, name string, i *ast.Inter
 		embedded := ""
 		switch e := m.Type.(type) {
 		case *ast.Ident:
-			room, _, _ := strings.Cut(name, ".")
-			embedded = room + "." + e.Name
+			pkg, _, _ := strings.Cut(name, ".")
+			embedded = pkg + "." + e.Name
 		case *ast.SelectorExpr:
 			embedded = fmt.Sprint(e.X) + "." + e.Sel.Name
 		}
@@ -112,7 +112,7 @@ func TestStoreInterfacesCounted(t *testing.T) {
 		{"methods", "A(); B(); C()", 3},
 		{"none", "", 0},
 		{"embedded", "A(); Inner", 3},
-		{"embedded of another room", "a.Inner", 2},
+		{"embedded of another package", "a.Inner", 2},
 		{"unknown", "A(); Missing", -1},
 		{"outside", "io.Reader", -1},
 	} {

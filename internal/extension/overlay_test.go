@@ -131,7 +131,7 @@ func (o overlay) build(t *testing.T) string {
 // traced are the folders whose functions report that they are called.
 var traced = []string{"internal/domain", "internal/web", "internal/adapter", "sig", "pki"}
 
-// trace makes each function of the traced folders report its room and name to a file; see
+// trace makes each function of the traced folders report its package and name to a file; see
 // testdata/trace.go.txt.
 func (o overlay) trace(t *testing.T) {
 	t.Helper()
@@ -172,7 +172,7 @@ func (o overlay) trace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reporting, pkg, err := withReports(name, roomOf(dir), text)
+		reporting, pkg, err := withReports(name, packageOf(dir), text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,12 +184,12 @@ func (o overlay) trace(t *testing.T) {
 	}
 }
 
-// roomOf returns a folder as the page calls it: "domain/keys", "sig/cades".
-func roomOf(dir string) string { return strings.TrimPrefix(dir, "internal/") }
+// packageOf returns a folder as the page calls it: "domain/keys", "sig/cades".
+func packageOf(dir string) string { return strings.TrimPrefix(dir, "internal/") }
 
 // withReports puts a call of reportCall at the beginning of each function. Lines stay where
 // they are.
-func withReports(name, room string, text []byte) (out []byte, pkg string, err error) {
+func withReports(name, folder string, text []byte) (out []byte, pkg string, err error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
 	if err != nil {
@@ -204,7 +204,7 @@ func withReports(name, room string, text []byte) (out []byte, pkg string, err er
 		}
 		at := fset.Position(f.Body.Lbrace).Offset + 1
 		b.Write(text[done:at])
-		fmt.Fprintf(&b, "reportCall(%s);", strconv.Quote(room+" "+nameOf(f)))
+		fmt.Fprintf(&b, "reportCall(%s);", strconv.Quote(folder+" "+nameOf(f)))
 		done = at
 	}
 	b.Write(text[done:])

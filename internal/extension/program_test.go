@@ -199,7 +199,7 @@ func (p *process) calls(t *testing.T, do func()) []call {
 		parent[f[0]] = strings.TrimPrefix(f[1], "<")
 		e := event{f[0], call{f[2], f[3]}}
 		events = append(events, e)
-		if answering == "" && e.room == "web/signapi" {
+		if answering == "" && e.pkg == "web/signapi" {
 			answering = e.goroutine
 		}
 	}

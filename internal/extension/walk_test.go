@@ -11,24 +11,24 @@ import (
 	"testing"
 )
 
-// A step of the walk is a room, and the function of it that the step is about if one is named.
+// A step of the walk is a package, and the function of it that the step is about if one is named.
 type step struct {
 	line     int // number in the page's list
-	room     string
+	pkg      string
 	function string // "" for any
 }
 
 // call is a function that began.
-type call struct{ room, function string }
+type call struct{ pkg, function string }
 
 var (
 	numbered = regexp.MustCompile(`^([0-9]+)\. (.*)$`)
 	quoted   = regexp.MustCompile("`([^`]+)`")
 )
 
-// walkOf reads the steps of the first request of section 3. Up to the dash, a step names rooms
-// ("sig/cades") and functions of the room before them ("Format.Prepare").
-func walkOf(t *testing.T) (steps []step, rooms map[string]bool) {
+// walkOf reads the steps of the first request of section 3. Up to the dash, a step names packages
+// ("sig/cades") and functions of the package before them ("Format.Prepare").
+func walkOf(t *testing.T) (steps []step, packages map[string]bool) {
 	t.Helper()
 	page, err := os.ReadFile(root + "/docs/architecture.md")
 	if err != nil {
@@ -39,11 +39,11 @@ func walkOf(t *testing.T) (steps []step, rooms map[string]bool) {
 	if !found || !ended {
 		t.Fatal("docs/architecture.md: section 3 is not as this test reads it")
 	}
-	rooms = map[string]bool{}
+	packages = map[string]bool{}
 	for line := range strings.Lines(section) {
 		for _, q := range quoted.FindAllStringSubmatch(line, -1) {
-			if isRoom(q[1]) {
-				rooms[q[1]] = true
+			if isPackage(q[1]) {
+				packages[q[1]] = true
 			}
 		}
 		m := numbered.FindStringSubmatch(strings.TrimSpace(line))
@@ -56,39 +56,39 @@ func walkOf(t *testing.T) (steps []step, rooms map[string]bool) {
 		if !dash {
 			t.Fatalf("step %d has no dash", number)
 		}
-		var room string
+		var pkg string
 		for _, q := range quoted.FindAllStringSubmatch(head, -1) {
 			switch {
-			case isRoom(q[1]):
-				room = q[1]
-				steps = append(steps, step{line: number, room: room})
-			case room == "":
-				t.Fatalf("step %d names no room before %s", number, q[1])
+			case isPackage(q[1]):
+				pkg = q[1]
+				steps = append(steps, step{line: number, pkg: pkg})
+			case pkg == "":
+				t.Fatalf("step %d names no package before %s", number, q[1])
 			case steps[len(steps)-1].function == "":
 				steps[len(steps)-1].function = q[1]
 			default:
-				steps = append(steps, step{number, room, q[1]})
+				steps = append(steps, step{number, pkg, q[1]})
 			}
 		}
 	}
 	if len(steps) < 10 {
 		t.Fatalf("only %d steps were found", len(steps))
 	}
-	return steps, rooms
+	return steps, packages
 }
 
-func isRoom(name string) bool {
+func isPackage(name string) bool {
 	if name == "sig" {
 		return true
 	}
-	return slices.ContainsFunc([]string{"domain/", "web/", "adapter/", "sig/", "pki/"}, func(floor string) bool { return strings.HasPrefix(name, floor) })
+	return slices.ContainsFunc([]string{"domain/", "web/", "adapter/", "sig/", "pki/"}, func(layer string) bool { return strings.HasPrefix(name, layer) })
 }
 
 // walk signs a document and compares the functions that were called with the walk of
-// docs/architecture.md: each step happens, in the order of the page, and no room takes part
+// docs/architecture.md: each step happens, in the order of the page, and no package takes part
 // that the page does not name.
 func walk(t *testing.T, program string) {
-	steps, rooms := walkOf(t)
+	steps, packages := walkOf(t)
 	p := start(t, program)
 	token := p.token(t, p.dev.User.Login, p.dev.User.Password)
 	parameters := map[string]string{"CADESType": "T", "TSPAddress": p.dev.TSPURL, "IsDetached": "False"}
@@ -98,17 +98,17 @@ func walk(t *testing.T, program string) {
 	at := 0
 	for _, s := range steps {
 		next := slices.IndexFunc(calls[at:], func(c call) bool {
-			return c.room == s.room && (s.function == "" || c.function == s.function)
+			return c.pkg == s.pkg && (s.function == "" || c.function == s.function)
 		})
 		if next < 0 {
-			t.Fatalf("step %d: %s %s was not called after the steps before it; the calls:\n%s", s.line, s.room, s.function, summary(calls))
+			t.Fatalf("step %d: %s %s was not called after the steps before it; the calls:\n%s", s.line, s.pkg, s.function, summary(calls))
 		}
 		at += next
 	}
 	for _, c := range calls {
-		if !rooms[c.room] {
-			t.Errorf("%s %s was called, and the walk does not name the room", c.room, c.function)
-			rooms[c.room] = true
+		if !packages[c.pkg] {
+			t.Errorf("%s %s was called, and the walk does not name the package", c.pkg, c.function)
+			packages[c.pkg] = true
 		}
 	}
 	if t.Failed() {
@@ -116,14 +116,14 @@ func walk(t *testing.T, program string) {
 	}
 }
 
-// summary lists calls, the rooms in a row.
+// summary lists calls, the packages in a row.
 func summary(calls []call) string {
 	var b strings.Builder
-	var room string
+	var pkg string
 	for _, c := range calls {
-		if c.room != room {
-			fmt.Fprintf(&b, "\n%s:", c.room)
-			room = c.room
+		if c.pkg != pkg {
+			fmt.Fprintf(&b, "\n%s:", c.pkg)
+			pkg = c.pkg
 		}
 		fmt.Fprint(&b, " ", c.function)
 	}

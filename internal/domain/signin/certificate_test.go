@@ -26,7 +26,7 @@ import (
 	tokens "tamga/internal/domain/token"
 )
 
-// newCertificate makes a certificate of its own key; who signed it is the door's
+// newCertificate makes a certificate of its own key; who signed it is the interface's
 // concern.
 func newCertificate(t testing.TB, name string) []byte {
 	t.Helper()

@@ -20,8 +20,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// door is a route for Anyone on a mux, with an audit log that counts refusals.
-func door(t *testing.T, j *auditLog, f func(ctx context.Context) error) (knock func(remote string), g *Gatherer, clock *time.Time) {
+// entrance is a route for Anyone on a mux, with an audit log that counts refusals.
+func entrance(t *testing.T, j *auditLog, f func(ctx context.Context) error) (call func(remote string), g *Gatherer, clock *time.Time) {
 	t.Helper()
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	clock = &now
@@ -103,9 +103,9 @@ func TestAnonymousCallersDoNotFillTheAuditLog(t *testing.T) {
 		}, []string{"done access_denied demo/bank 7 192.0.2.1 refused 2 times"}},
 	} {
 		j := newAuditLog()
-		knock, g, _ := door(t, j, c.f)
-		knock("192.0.2.1:1")
-		knock("192.0.2.1:2")
+		call, g, _ := entrance(t, j, c.f)
+		call("192.0.2.1:1")
+		call("192.0.2.1:2")
 		if err := g.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -120,14 +120,14 @@ func TestKnownWithoutAuditLog(t *testing.T) {
 	j := newAuditLog()
 	j.fail[audit.Attempt] = errSecret
 	done := false
-	knock, _, _ := door(t, j, func(ctx context.Context) error {
+	call, _, _ := entrance(t, j, func(ctx context.Context) error {
 		if err := audit.Known(ctx, audit.Principal{UserID: "7"}); err != nil {
 			return err
 		}
 		done = true
 		return nil
 	})
-	knock("192.0.2.1:1")
+	call("192.0.2.1:1")
 	if done || len(j.entries) != 1 || j.entries[0].Outcome != fault.Unavailable {
 		t.Errorf("done %t, entries %+v", done, j.entries)
 	}
@@ -136,13 +136,13 @@ func TestKnownWithoutAuditLog(t *testing.T) {
 // What an attack leaves grows with the logarithm of its size, in each window.
 func TestGathererCounts(t *testing.T) {
 	j := newAuditLog()
-	knock, g, clock := door(t, j, func(ctx context.Context) error {
+	call, g, clock := entrance(t, j, func(ctx context.Context) error {
 		audit.Tried(ctx, "7", "demo")
 		return refusedEntry
 	})
 	var got []int
 	for n := 1; n <= 2000; n++ {
-		knock("192.0.2.1:1")
+		call("192.0.2.1:1")
 		before := len(j.entries)
 		if err := g.write(t.Context(), false); err != nil {
 			t.Fatal(err)
@@ -171,21 +171,21 @@ func TestGathererCounts(t *testing.T) {
 func TestGathererBounds(t *testing.T) {
 	user := 0
 	j := newAuditLog()
-	knock, g, _ := door(t, j, func(ctx context.Context) error {
+	call, g, _ := entrance(t, j, func(ctx context.Context) error {
 		audit.Tried(ctx, fmt.Sprint("user ", user), fmt.Sprint("login ", user))
 		return refusedEntry
 	})
 	for i := range 100 {
-		knock(fmt.Sprintf("[2001:db8:1:2::%x]:1", i))
+		call(fmt.Sprintf("[2001:db8:1:2::%x]:1", i))
 	}
 	for i := range 100 {
-		knock(fmt.Sprintf("192.0.2.%d:1", i))
+		call(fmt.Sprintf("192.0.2.%d:1", i))
 	}
 	if len(g.known) != gatherAddresses+1 {
 		t.Errorf("%d counts for one user", len(g.known))
 	}
 	for user = 1; user < 5000; user++ {
-		knock("192.0.2.1:1")
+		call("192.0.2.1:1")
 	}
 	if len(g.known) > gatherMost+1 || len(g.users) > gatherMost+1 {
 		t.Errorf("%d counts of %d users", len(g.known), len(g.users))

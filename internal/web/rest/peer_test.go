@@ -29,8 +29,8 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// doors is one handler behind two servers: the public one, and the one of the front end.
-func doors(t *testing.T) (public, front *httptest.Server, written *auditLog) {
+// servers is one handler behind two servers: the public one, and the one of the front end.
+func servers(t *testing.T) (public, front *httptest.Server, written *auditLog) {
 	t.Helper()
 	written = &auditLog{grown: make(chan struct{}, 1000)}
 	gate := &Gate{
@@ -87,15 +87,15 @@ func raw(t *testing.T, s *httptest.Server, path string, headers ...string) (int,
 
 // Class 11: trust in certificate headers.
 func TestForgedCertificateHeaders(t *testing.T) {
-	public, front, _ := doors(t)
+	public, front, _ := servers(t)
 	value := ":" + base64.StdEncoding.EncodeToString([]byte("a certificate")) + ":"
 	for _, name := range []string{"Client-Cert", "client-cert", "CLIENT-CERT", "cLiEnT-cErT", "Client_Cert", "client_cert", "Client-Cert-Chain", "client_cert-chain", "X-Tamga-Tls-Verify", "x_tamga_tls_suite"} {
 		for _, path := range []string{"/who", "/seen", "/nowhere"} {
 			if status, body := raw(t, public, path, name+": "+value); status != 400 || !strings.Contains(body, "front end") {
-				t.Errorf("%s at %s of everybody's door: got %d %s", name, path, status, body)
+				t.Errorf("%s at %s of the public server: got %d %s", name, path, status, body)
 			}
 			if status, body := raw(t, public, path, "Authorization: Bearer x", name+":"); status != 400 {
-				t.Errorf("an empty %s at %s of everybody's door: got %d %s", name, path, status, body)
+				t.Errorf("an empty %s at %s of the public server: got %d %s", name, path, status, body)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func TestForgedCertificateHeaders(t *testing.T) {
 }
 
 func TestPeerIdentifies(t *testing.T) {
-	public, front, written := doors(t)
+	public, front, written := servers(t)
 	sequence := func(s string) string {
 		return "Client-Cert: :" + base64.StdEncoding.EncodeToString([]byte(s)) + ":"
 	}
@@ -137,7 +137,7 @@ func TestPeerIdentifies(t *testing.T) {
 		{"a token as well", front, []string{sequence("anna"), "Authorization: Bearer T"}, 200, `"by token T from front end"`},
 		{"other credentials as well", front, []string{sequence("anna"), "Authorization: Basic eDp5"}, 401, "access token"},
 		{"another party", front, []string{sequence("unknown")}, 401, "not you"},
-		{"address of everybody's door", public, []string{"Authorization: Bearer T", "X-Forwarded-For: 192.0.2.7"}, 200, `"by token T from 127.0.0.1"`},
+		{"address of the public server", public, []string{"Authorization: Bearer T", "X-Forwarded-For: 192.0.2.7"}, 200, `"by token T from 127.0.0.1"`},
 	} {
 		status, body := raw(t, c.server, "/who", c.headers...)
 		if status != c.status || !strings.Contains(body, c.body) {
@@ -153,7 +153,7 @@ func TestPeerIdentifies(t *testing.T) {
 
 // The certificate of Go's own handshake arrives with what came along.
 func TestPeerOfTLS(t *testing.T) {
-	public, _, _ := doors(t)
+	public, _, _ := servers(t)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestPeerOfTLS(t *testing.T) {
 
 // Class 12: a path is one address for everybody on its way.
 func TestDotSegments(t *testing.T) {
-	public, _, _ := doors(t)
+	public, _, _ := servers(t)
 	for _, path := range []string{"/./seen", "/x/../seen", "/%2e%2e/seen", "/x/%2E%2E/seen", "/seen/..", "/seen/.%2e/seen", "/x%2f..%2fseen"} {
 		if status, body := raw(t, public, path); status != 404 {
 			t.Errorf("%s: got %d %s", path, status, body)

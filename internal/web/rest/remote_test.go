@@ -119,7 +119,7 @@ func FuzzClientAddress(f *testing.F) {
 // The remote address of a call is one for the guard, the operation and the audit
 // log, and trusting a proxy about addresses says nothing about certificates.
 func TestTrustedProxyIsNoFrontEnd(t *testing.T) {
-	public, _, written := doors(t)
+	public, _, written := servers(t)
 	behind := httptest.NewUnstartedServer(public.Config.Handler)
 	behind.Config.ConnContext = proxies(t, "127.0.0.1").ConnContext
 	behind.Start()

@@ -10,8 +10,8 @@ import (
 
 type snapshotKey struct{}
 
-// WithSnapshot puts the snapshot of the caller into the context of a request. The gate of this door
-// does so when it identifies the caller, since the kit in between knows no signatures. The door
+// WithSnapshot puts the snapshot of the caller into the context of a request. The gate of this interface
+// does so when it identifies the caller, since web/rest in between knows no signatures. The interface
 // takes it out with snapshotOf and hands it on as an argument.
 func WithSnapshot(ctx context.Context, snap *signing.Snapshot) context.Context {
 	return context.WithValue(ctx, snapshotKey{}, snap)

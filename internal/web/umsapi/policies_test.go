@@ -91,7 +91,7 @@ func TestReadNotifiers(t *testing.T) {
 	}
 }
 
-// decode reads JSON as the kit does for a body of any kind.
+// decode reads JSON as web/rest does for a body of any kind.
 func decode(t *testing.T, text string) (v any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))

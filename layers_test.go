@@ -15,12 +15,12 @@ import (
 )
 
 // This is the plan of docs/architecture.md as a test. It knows three facts: the order of
-// the floors, the order of the domain rooms, and the standard packages that mean
+// the layers, the order of the domain packages, and the standard packages that mean
 // "outside". A change to one of them is a design decision.
 
-// floors are listed from the ground up. The two outer walls have the same level and never
-// import each other.
-var floors = []struct {
+// layers are listed from the lowest up. internal/adapter and internal/web have the same level and
+// never import each other.
+var layers = []struct {
 	prefix string
 	level  int
 }{
@@ -47,9 +47,9 @@ var floors = []struct {
 	{"internal/sigtest", -1},
 }
 
-// rooms lists the rooms of a floor in order: each may import those before it. A room of
-// two levels ("gost3410/internal/field") has the position of its first.
-var rooms = map[string][]string{
+// packages lists the packages of a layer in order: each may import the ones before it. A package in
+// another one ("gost3410/internal/field") has the position of the outer one.
+var packages = map[string][]string{
 	"gost":            {"streebog", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":             {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
 	"sig":             {"budget", "", "evidence", "raw", "cades", "xmltree", "xmldsig", "ooxml", "pdf"},
@@ -57,15 +57,15 @@ var rooms = map[string][]string{
 	"internal/app":    {"", "dev"},
 }
 
-// shared names the only room of a floor that its other rooms may import.
+// shared names the only package of a layer that its other packages may import.
 var shared = map[string]string{"internal/adapter": "guard", "internal/web": "rest", "internal/cli": ""}
 
-// table is the room of internal/cli that has the table of sub-commands: it imports them all.
+// table is the package of internal/cli that has the table of sub-commands: it imports them all.
 const table = "program"
 
-// downstairs lists the rooms of lower floors that a domain room may import in addition to
-// the rooms before it. A name without a slash is a whole floor.
-var downstairs = map[string][]string{
+// lower lists the packages of lower layers that a domain package may import in addition to the
+// packages before it. A name without a slash is a whole layer.
+var lower = map[string][]string{
 	"vault":     {"pki", "gost"},
 	"authority": {"pki", "gost"},
 	"keys":      {"pki", "gost"},
@@ -77,33 +77,34 @@ var downstairs = map[string][]string{
 	"device":    {"gost/gost3410", "gost/streebog", "pki/suite", "pki/x509gost"},
 }
 
-// outside lists the standard packages that have effects outside of the process. No floor
-// below the walls imports them.
+// outside lists the standard packages that have effects outside of the process. No layer
+// below internal/adapter and internal/web imports them.
 var outside = []string{"net", "net/http", "os", "os/exec", "os/signal", "database/sql", "log", "log/slog", "syscall", "io/ioutil", "path/filepath"}
 
-// configured lists the rooms of the walls whose types the configuration needs for its
-// checks.
+// configured lists the packages of internal/adapter and internal/web whose types the configuration
+// needs for its checks.
 var configured = []string{"internal/adapter/guard", "internal/web/rest"}
 
-// configuring lists the floors that may import the configuration.
+// configuring lists the layers that may import the configuration.
 var configuring = []string{"internal/app", "internal/cli"}
 
-type place struct {
-	prefix, room string
-	level        int
+// position is where a folder is in the plan.
+type position struct {
+	layer, pkg string
+	level      int
 }
 
-func placeOf(dir string) (place, bool) {
-	for _, f := range floors {
-		if dir == f.prefix || strings.HasPrefix(dir, f.prefix+"/") {
-			room, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(dir, f.prefix), "/"), "/")
-			return place{f.prefix, room, f.level}, true
+func positionOf(dir string) (position, bool) {
+	for _, l := range layers {
+		if dir == l.prefix || strings.HasPrefix(dir, l.prefix+"/") {
+			pkg, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(dir, l.prefix), "/"), "/")
+			return position{l.prefix, pkg, l.level}, true
 		}
 	}
-	return place{}, false
+	return position{}, false
 }
 
-func TestFloors(t *testing.T) {
+func TestLayers(t *testing.T) {
 	checked := 0
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -123,9 +124,9 @@ func TestFloors(t *testing.T) {
 		if dir == "." {
 			return nil
 		}
-		from, ok := placeOf(dir)
+		from, ok := positionOf(dir)
 		if !ok {
-			t.Errorf("%s is outside of the layers: no floor of the plan has the folder %s", name, dir)
+			t.Errorf("%s is outside of the layers: no layer of the plan has the folder %s", name, dir)
 			return nil
 		}
 		checked++
@@ -148,73 +149,73 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// isForTests reports whether a room is only for tests. Its name ends in "test", and no
+// isForTests reports whether a package is only for tests. Its name ends in "test", and no
 // part of the product may import it.
-func isForTests(room string) bool { return strings.HasSuffix(room, "test") }
+func isForTests(pkg string) bool { return strings.HasSuffix(pkg, "test") }
 
 // refuse returns why a file in from may not import a package, or "".
-func refuse(from place, imported string) string {
+func refuse(from position, imported string) string {
 	local, ours := strings.CutPrefix(imported, "tamga/")
 	if !ours {
-		if from.level >= 0 && from.level < 4 && slices.Contains(outside, imported) && !isForTests(from.room) {
-			return "floors below the walls must not reach outside of the process"
+		if from.level >= 0 && from.level < 4 && slices.Contains(outside, imported) && !isForTests(from.pkg) {
+			return "layers below internal/adapter and internal/web must not reach outside of the process"
 		}
 		return ""
 	}
-	to, ok := placeOf(local)
+	to, ok := positionOf(local)
 	switch {
 	case !ok:
-		return "it is on no floor of the plan"
+		return "it is in no layer of the plan"
 	case from.level < 0:
 		return ""
-	case strings.HasPrefix(local, from.prefix+"/"+from.room+"/"):
-		return "" // a room inside this one
-	case to.level < 0 || isForTests(to.room) && !isForTests(from.room):
+	case strings.HasPrefix(local, from.layer+"/"+from.pkg+"/"):
+		return "" // a package inside this one
+	case to.level < 0 || isForTests(to.pkg) && !isForTests(from.pkg):
 		return "it is for tests only"
 	case to.level > from.level:
-		return "a floor must not import a higher one"
-	case isForTests(from.room):
+		return "a layer must not import a higher one"
+	case isForTests(from.pkg):
 		return ""
-	case to.prefix == from.prefix && to.room == from.room:
+	case to.layer == from.layer && to.pkg == from.pkg:
 		return ""
-	case to.prefix == from.prefix:
-		if only, set := shared[from.prefix]; set {
-			if to.room != only && from.room != table {
-				return "adapters may share only guard, doors only the kit, sub-commands only internal/cli"
+	case to.layer == from.layer:
+		if only, set := shared[from.layer]; set {
+			if to.pkg != only && from.pkg != table {
+				return "adapters may share only guard, web interfaces only web/rest, sub-commands only internal/cli"
 			}
 			return ""
 		}
-		line := rooms[from.prefix]
-		i, j := slices.Index(line, from.room), slices.Index(line, to.room)
-		if i < 0 && from.prefix == "sig" {
+		line := packages[from.layer]
+		i, j := slices.Index(line, from.pkg), slices.Index(line, to.pkg)
+		if i < 0 && from.layer == "sig" {
 			i = len(line) // a new format needs no line in the plan
 		}
 		if i < 0 || j < 0 {
-			return "a room of this floor is missing from the plan"
+			return "a package of this layer is missing from the plan"
 		}
 		if j > i {
-			return "a room may import only those before it"
+			return "a package may import only the ones before it"
 		}
 		return ""
-	case from.prefix == "internal/web" && to.prefix == "internal/adapter", from.prefix == "internal/adapter" && to.prefix == "internal/web":
-		return "the outer walls must not import each other"
-	case to.prefix == "internal/config" && !slices.Contains(configuring, from.prefix):
+	case from.layer == "internal/web" && to.layer == "internal/adapter", from.layer == "internal/adapter" && to.layer == "internal/web":
+		return "adapters and web interfaces must not import each other"
+	case to.layer == "internal/config" && !slices.Contains(configuring, from.layer):
 		return "only the packages that put the program together may import its configuration"
-	case from.prefix == "internal/web" && to.prefix != "internal/domain":
-		return "a door may import only the domain"
-	case from.prefix == "internal/web" && from.room == "rest" && to.room != "fault" && to.room != "audit" && to.room != "effect":
-		return "the kit may import only fault, audit and effect"
-	case from.prefix == "internal/config" && (to.prefix == "internal/adapter" || to.prefix == "internal/web") && !slices.Contains(configured, to.prefix+"/"+to.room):
-		return "the configuration may import only the rooms of the list configured"
-	case from.prefix == "internal/setting":
+	case from.layer == "internal/web" && to.layer != "internal/domain":
+		return "a web interface may import only the domain"
+	case from.layer == "internal/web" && from.pkg == "rest" && to.pkg != "fault" && to.pkg != "audit" && to.pkg != "effect":
+		return "web/rest may import only fault, audit and effect"
+	case from.layer == "internal/config" && (to.layer == "internal/adapter" || to.layer == "internal/web") && !slices.Contains(configured, to.layer+"/"+to.pkg):
+		return "the configuration may import only the packages of the list configured"
+	case from.layer == "internal/setting":
 		return "the reader of tags may import no other package of ours"
-	case from.prefix == "internal/domain":
-		for _, allowed := range downstairs[from.room] {
-			if to.prefix == allowed || to.prefix+"/"+to.room == allowed {
+	case from.layer == "internal/domain":
+		for _, allowed := range lower[from.pkg] {
+			if to.layer == allowed || to.layer+"/"+to.pkg == allowed {
 				return ""
 			}
 		}
-		return "this room may not import that floor"
+		return "this package may not import that layer"
 	}
 	return ""
 }
