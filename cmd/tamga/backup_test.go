@@ -24,7 +24,7 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// elsewhere copies what an administrator keeps apart from a backup: all of a directory of serve
+// elsewhere copies what an administrator keeps separate from a backup: all of a directory of serve
 // --dev but the database and the documents.
 func elsewhere(t *testing.T, dir string) string {
 	t.Helper()

@@ -157,7 +157,7 @@ func signAtOnce(t testing.TB, server *tamgatest.Server, token string, cert int64
 //	go test -run '^$' -bench Memory -benchtime 5x ./cmd/tamga
 func BenchmarkMemory(b *testing.B) {
 	program := plainProgram(b)
-	server := apart(b, func() *tamgatest.Server { return tamgatest.StartProgram(b, program, b.TempDir()) })
+	server := onOwnProcessor(b, func() *tamgatest.Server { return tamgatest.StartProgram(b, program, b.TempDir()) })
 	cert := server.Cert("gost2012-256", false).ID
 	for _, mode := range memoryModes {
 		b.Run(mode.name+"-1GiB", func(b *testing.B) {

@@ -91,7 +91,7 @@ func readyBody(t *testing.T, p *tamgatest.Server) (int, map[string]string) {
 
 // TestDatabaseSilent: a database that is silent or gone is 503 for every kind of request,
 // after database_wait, and what is asked when it is back is carried out. The wait is long, so that no
-// healthy answer of a busy machine exceeds it, and that two waits are told apart from one.
+// healthy answer of a busy machine exceeds it, and that two waits differ from one.
 func TestDatabaseSilent(t *testing.T) {
 	t.Parallel()
 	const wait = 25 * time.Second

@@ -120,7 +120,7 @@ func (b *Base) Backup(ctx context.Context, o BackupOptions) (m Manifest, err err
 // process may remove documents.
 func hold(ctx context.Context, backups store.Backups) (_ context.Context, release func() error, err error) {
 	id := uuid.NewString()
-	renew := func(ctx context.Context) error {
+	extend := func(ctx context.Context) error {
 		now := backups.Now()
 		held, err := backups.Hold(ctx, id, now, now.Add(holdTime))
 		if err == nil && !held {
@@ -128,7 +128,7 @@ func hold(ctx context.Context, backups store.Backups) (_ context.Context, releas
 		}
 		return err
 	}
-	if err := renew(ctx); err != nil {
+	if err := extend(ctx); err != nil {
 		return nil, nil, err
 	}
 	held, cancel := context.WithCancelCause(ctx)
@@ -143,7 +143,7 @@ func hold(ctx context.Context, backups store.Backups) (_ context.Context, releas
 				return
 			case <-tick.C:
 			}
-			if err := renew(held); err != nil {
+			if err := extend(held); err != nil {
 				cancel(fmt.Errorf("holding the removal of documents: %w", err))
 				return
 			}

@@ -168,7 +168,7 @@ func NewServer(ctx context.Context, services *Services, version string, trial *p
 		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: services.Config.IDP, Routes: services.tokenAPI(clients, peers).Routes(), Docs: tokenapi.Docs}},
 		{gate: umsGate, Surface: openapi.Surface{Title: "User management", Prefix: services.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: services.Config.IDP, Routes: umsapi.ChangeRoutes(&approval.Delays{Requests: services.Approvals, Operations: services.Base.Operations}), Docs: umsapi.Docs}},
-		{apart: true, gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: services.Config.Devices.Path, Routes: services.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
+		{devices: true, gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: services.Config.Devices.Path, Routes: services.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
 		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(services.Authority, stamps.Admit).Routes(), Docs: pkiapi.Docs}},
 	}
 	var svs *verifier
@@ -197,7 +197,7 @@ func NewServer(ctx context.Context, services *Services, version string, trial *p
 	if services.Config.Pages.Enabled {
 		office := services.operatorServices(ums, operations, version, place.Place.Ready)
 		office.Description = document
-		own := mountPages(mux, &missing, services.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Apart: apart(surfaces)}), pagesGate(umsGate, umsRoutes))
+		own := mountPages(mux, &missing, services.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Devices: ofDevices(surfaces)}), pagesGate(umsGate, umsRoutes))
 		audited = append(audited, auditedNames(own)...)
 	}
 	closed, err := services.newClosed(ctx)
@@ -263,15 +263,15 @@ func auditedNames(routes []rest.Route) (names []string) {
 // surface is a web interface with the way it is mounted.
 type surface struct {
 	openapi.Surface
-	api   bool // at both addresses of rest.MountAPI
-	apart bool // its callers are devices, which prove themselves in the body
-	gate  *rest.Gate
+	api     bool // at both addresses of rest.MountAPI
+	devices bool // its callers are devices, which prove themselves in the body
+	gate    *rest.Gate
 }
 
-// apart returns the titles of the surfaces for devices.
-func apart(surfaces []surface) (titles []string) {
+// ofDevices returns the titles of the surfaces for devices.
+func ofDevices(surfaces []surface) (titles []string) {
 	for _, s := range surfaces {
-		if s.apart {
+		if s.devices {
 			titles = append(titles, s.Title)
 		}
 	}

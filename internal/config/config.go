@@ -170,7 +170,7 @@ type Config struct {
 	// Limits of password attempts.
 	Passwords struct {
 		// Wrong passwords within `passwords.window` after which the user is locked out. Those of untrusted and
-		// of trusted callers (see `passwords.reserved`) are counted apart and lock out their kind alone.
+		// of trusted callers (see `passwords.reserved`) are counted separately and lock out their kind alone.
 		Attempts int `yaml:"attempts" default:"10" above:"0"`
 		// Time in which wrong passwords are counted.
 		Window time.Duration `yaml:"window" default:"15m" above:"0s"`

@@ -97,14 +97,14 @@ func TestDecode(t *testing.T) {
 		{"other: {one: {<<: [{size: 4}, {sise: 4}]}}", "line 1: other.one.sise: unknown setting"},
 	} {
 		var s sample
-		var inside, apart part
-		inside.Size, apart.Map = 1, map[string]string{"a": "1"}
-		err := Decode([]byte(c.text), &s, []Section{{"deep.part", &inside}, {"other.one", &apart}})
+		var inside, outside part
+		inside.Size, outside.Map = 1, map[string]string{"a": "1"}
+		err := Decode([]byte(c.text), &s, []Section{{"deep.part", &inside}, {"other.one", &outside}})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}
-		if strings.Contains(c.text, "map: {b") && (inside.Size != 4 || len(apart.Map) != 2) {
-			t.Errorf("%s: got %+v and %+v", c.text, inside, apart)
+		if strings.Contains(c.text, "map: {b") && (inside.Size != 4 || len(outside.Map) != 2) {
+			t.Errorf("%s: got %+v and %+v", c.text, inside, outside)
 		}
 	}
 }

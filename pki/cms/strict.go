@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// notDER returns what is not in DER in the signed attributes of the message, apart from the order
+// notDER returns what is not in DER in the signed attributes of the message, except for the order
 // of the attributes, or "". Attributes in BER are signed in DER (RFC 5652, 5.4), but programs that
 // verify the bytes of the message refuse that, and the others refuse a value over those bytes.
 func (s *SignerInfo) notDER() string {

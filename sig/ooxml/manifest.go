@@ -34,7 +34,7 @@ func (d *document) references(ctx context.Context, h *suite.Hash) ([]reference, 
 		var ids []string
 		for i := range rels.list {
 			r := &rels.list[i]
-			o := d.owedTo(r)
+			o := d.obligationOf(r)
 			if o.duty == neverSigned {
 				continue
 			}

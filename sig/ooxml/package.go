@@ -196,7 +196,7 @@ func (d *document) untyped() (list []string) {
 		for i := range rels.list {
 			r := &rels.list[i]
 			e := d.byKey[r.part]
-			if duty := d.owedTo(r).duty; e == nil || seen[e] || r.external() || duty == neverSigned || duty == relationshipOnly || d.types.of(r.part) != "" {
+			if duty := d.obligationOf(r).duty; e == nil || seen[e] || r.external() || duty == neverSigned || duty == relationshipOnly || d.types.of(r.part) != "" {
 				continue
 			}
 			if _, isRels := sourceOf(e.key); isRels {
@@ -212,22 +212,22 @@ func (d *document) untyped() (list []string) {
 	return list
 }
 
-// owed is what a signature must sign of one relationship and of the part it leads to.
-type owed struct {
+// obligation is what a signature must sign of one relationship and of the part it leads to.
+type obligation struct {
 	duty duty
 	part *entry // nil if no part must be signed
 }
 
-// owedTo returns the duty for a relationship. One that leads to a relationships part or
+// obligationOf returns the duty for a relationship. One that leads to a relationships part or
 // to the signatures themselves, whatever its type, must not be signed: every further
 // signature would break this one.
-func (d *document) owedTo(r *relationship) owed {
-	o := owed{duty: dutyOf(r.kind)}
+func (d *document) obligationOf(r *relationship) obligation {
+	o := obligation{duty: dutyOf(r.kind)}
 	if r.external() || r.part == "" || o.duty == neverSigned {
 		return o
 	}
 	if d.isOfSignatures(r.part) || r.part == key(contentTypesName) {
-		return owed{duty: neverSigned}
+		return obligation{duty: neverSigned}
 	}
 	e := d.byKey[r.part]
 	if e == nil || d.types.of(r.part) == "" {

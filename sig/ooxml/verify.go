@@ -29,11 +29,11 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	v := &verifier{ctx: ctx, check: c, document: d, report: &sig.Report{}, jobs: map[*entry]*digestJob{}, owes: map[*relationships][]owed{}, work: maxTransformed}
+	v := &verifier{ctx: ctx, check: c, document: d, report: &sig.Report{}, jobs: map[*entry]*digestJob{}, owes: map[*relationships][]obligation{}, work: maxTransformed}
 	for _, rels := range d.rels {
-		list := make([]owed, len(rels.list))
+		list := make([]obligation, len(rels.list))
 		for i := range rels.list {
-			list[i] = d.owedTo(&rels.list[i])
+			list[i] = d.obligationOf(&rels.list[i])
 		}
 		v.owes[rels] = list
 	}
@@ -83,10 +83,10 @@ type verifier struct {
 	*document
 	report *sig.Report
 	jobs   map[*entry]*digestJob
-	owes   map[*relationships][]owed // in the order of the relationships
-	left   map[*entry]bool           // parts that Office leaves unsigned on purpose
-	signed int                       // bytes of signature parts so far
-	work   int64                     // bytes of parts that may still be transformed
+	owes   map[*relationships][]obligation // in the order of the relationships
+	left   map[*entry]bool                 // parts that Office leaves unsigned on purpose
+	signed int                             // bytes of signature parts so far
+	work   int64                           // bytes of parts that may still be transformed
 }
 
 func (v *verifier) add(code, text string, fatal bool) {

@@ -18,7 +18,7 @@ import (
 	"tamga/sig/ooxml"
 )
 
-// filesOf takes a document apart, so that it can be written again with a change.
+// filesOf takes the files out of a document, so that it can be written again with a change.
 func filesOf(t testing.TB, document []byte) (files []file) {
 	t.Helper()
 	names, _ := raw(t, document)

@@ -40,7 +40,7 @@ func TestDirIsAPlace(t *testing.T) {
 	testPlace(t, d, sizes)
 }
 
-// TestDirIsFull checks that a full disk is reported apart from other failures. In cmd/tamga a limit on
+// TestDirIsFull checks that a full disk is reported differently from other failures. In cmd/tamga a limit on
 // the size of files takes the place of a full disk. Here the error itself does.
 func TestDirIsFull(t *testing.T) {
 	for _, no := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {

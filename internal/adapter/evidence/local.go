@@ -43,7 +43,7 @@ func (t *localFirst) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(r)
 	}
 	ctx := r.Context()
-	in := r.Clone(apart{ctx})
+	in := r.Clone(detached{ctx})
 	in.URL.Path = strings.TrimPrefix(in.URL.Path, strings.TrimSuffix(t.local.URL.Path, "/"))
 	in.URL.RawPath = ""
 	in.Host, in.RequestURI, in.RemoteAddr = r.URL.Host, in.URL.RequestURI(), "127.0.0.1:0"
@@ -70,12 +70,12 @@ func (t *localFirst) CloseIdleConnections() {
 	}
 }
 
-// apart is a context that ends with another one and has none of its values: the request for
+// detached is a context that ends with another one and has none of its values: the request for
 // evidence must not become a part of the request or of the transaction that needs it.
-type apart struct{ context.Context }
+type detached struct{ context.Context }
 
 // Value implements context.Context.
-func (apart) Value(any) any { return nil }
+func (detached) Value(any) any { return nil }
 
 // answerWriter keeps an answer.
 type answerWriter struct {

@@ -23,7 +23,7 @@ const (
 const databaseMillis = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 // errLeaseLost ends a migration that another process has taken over.
-var errLeaseLost = errors.New("another process took over the migration, because this one did not renew its lease in time: migrate again")
+var errLeaseLost = errors.New("another process took over the migration, because this one did not extend its lease in time: migrate again")
 
 // migrationLease is a row that one process has at a time. It is an ordinary row: a lock of the server
 // would end with a session, and not every PostgreSQL-compatible server has advisory locks.
@@ -53,14 +53,14 @@ func takeLease(ctx context.Context, pool *sql.DB) (l migrationLease, held contex
 		}
 	}
 	held, cancel := context.WithCancelCause(ctx)
-	renewing := make(chan struct{})
+	extending := make(chan struct{})
 	go func() {
-		defer close(renewing)
-		l.renew(held, cancel)
+		defer close(extending)
+		l.extend(held, cancel)
 	}()
 	return l, held, func() error {
 		cancel(nil)
-		<-renewing
+		<-extending
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
 		defer cancel()
 		_, err := l.pool.ExecContext(bounded, "DELETE FROM "+leaseTable+" WHERE lease = $1", l.name)
@@ -93,11 +93,11 @@ func (l migrationLease) take(ctx context.Context) (bool, error) {
 		l.name, leaseTime.Milliseconds())
 }
 
-// renew renews the lease until ctx ends. It ends ctx when the lease is lost.
-func (l migrationLease) renew(ctx context.Context, cancel context.CancelCauseFunc) {
+// extend extends the lease until ctx ends. It ends ctx when the lease is lost.
+func (l migrationLease) extend(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(leaseTime / 5)
 	defer ticker.Stop()
-	renewed := time.Now()
+	extended := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -110,8 +110,8 @@ func (l migrationLease) renew(ctx context.Context, cancel context.CancelCauseFun
 		done()
 		switch {
 		case err == nil && ours:
-			renewed = began
-		case err == nil, time.Since(renewed) > leaseTime*2/3:
+			extended = began
+		case err == nil, time.Since(extended) > leaseTime*2/3:
 			cancel(errors.Join(errLeaseLost, err))
 			return
 		}

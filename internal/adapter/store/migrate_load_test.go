@@ -290,7 +290,7 @@ func TestMigrateUnderLoad(t *testing.T) {
 	t.Logf("%d users", users)
 	usual := max(callers.phases[beforeMigration].longest.took, callers.phases[afterMigration].longest.took)
 	for i, p := range callers.phases {
-		t.Logf("%-23s  %6d ms, %6d requests, longest gap %3d ms, longest request %4d ms (%s; %d ms without a processor), longest apart from a processor %3d ms",
+		t.Logf("%-23s  %6d ms, %6d requests, longest gap %3d ms, longest request %4d ms (%s; %d ms without a processor), longest without a processor %3d ms",
 			phaseNames[i], p.took.Milliseconds(), p.requests, p.gap.Milliseconds(), p.longest.took.Milliseconds(), p.longest.statement,
 			p.longest.starved.Milliseconds(), p.unstarved.Milliseconds())
 		if full && p.unstarved > max(most, usual) {

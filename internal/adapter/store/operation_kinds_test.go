@@ -411,13 +411,13 @@ func TestOperationEndsMeanwhile(t *testing.T) {
 	}
 }
 
-// renewals tells when a lease was extended.
-type renewals struct {
+// extensions tells when a lease was extended.
+type extensions struct {
 	operation.Store
 	held chan bool
 }
 
-func (r renewals) ExtendOperation(ctx context.Context, id string, l lease.Lease) (bool, error) {
+func (r extensions) ExtendOperation(ctx context.Context, id string, l lease.Lease) (bool, error) {
 	held, err := r.Store.ExtendOperation(ctx, id, l)
 	select {
 	case r.held <- held:
@@ -426,28 +426,28 @@ func (r renewals) ExtendOperation(ctx context.Context, id string, l lease.Lease)
 	return held, err
 }
 
-// TestOperationLeaseIsRenewed carries an operation out for longer than its lease.
-func TestOperationLeaseIsRenewed(t *testing.T) {
+// TestOperationLeaseIsExtended carries an operation out for longer than its lease.
+func TestOperationLeaseIsExtended(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t, engine.migrated(t))
 			ctx := t.Context()
 			f := &founding{d: d, groups: store.Users{DB: d.records.DB}}
-			renewed := renewals{store.Operations{DB: d.records.DB}, make(chan bool)}
-			s := d.actsOn(renewed, 30*time.Millisecond, f.kind(1))
+			extended := extensions{store.Operations{DB: d.records.DB}, make(chan bool)}
+			s := d.actsOn(extended, 30*time.Millisecond, f.kind(1))
 			id := found(d, s, "slow")
 			d.confirms(id)
 			f.before = func() error {
 				d.pass(time.Minute)
-				// The first renewal may have begun before the minute.
+				// The first extension may have begun before the minute.
 				for range 2 {
-					if !<-renewed.held {
+					if !<-extended.held {
 						t.Error("the lease is lost")
 					}
 				}
 				l := lease.Lease{Token: "another", Until: d.clock().Add(time.Minute)}
-				_, leased, err := renewed.ClaimOperation(ctx, id, l, d.clock())
+				_, leased, err := extended.ClaimOperation(ctx, id, l, d.clock())
 				if d.must(err); leased {
 					t.Error("after a minute another process has the operation")
 				}

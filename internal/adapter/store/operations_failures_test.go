@@ -25,7 +25,7 @@ import (
 //
 //	killed before the commit that ends it      TestKilled, TestConfirmedDies; tokenapi: TestConfirmedAndKilled
 //	killed after the commit, before the answer TestKilled, TestOperationsWalk; signapi: TestV2KilledWhileAsynchronous
-//	frozen for less or more than its lease     TestOperationLeaseIsRenewed, TestKindsOfOperations; cmd/tamga: TestFrozenProcess
+//	frozen for less or more than its lease     TestOperationLeaseIsExtended, TestKindsOfOperations; cmd/tamga: TestFrozenProcess
 //	database paused                            TestPausedDatabase; cmd/tamga: TestDatabaseSilent; cluster: database-freeze
 //	failover, the outcome of a commit unknown  TestUnansweredCommits, TestCommitCut; cluster: failover
 //	failover, a unit runs twice                TestCommitCut: it does so only if nothing of it was kept

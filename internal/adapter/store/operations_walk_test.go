@@ -124,7 +124,7 @@ type walker struct {
 	ended    map[string]string // final operations, as they were first seen
 	keyed    map[string]string // keys of requests with their answers; empty: no answer yet
 	called   map[string]string // received callbacks with their bodies
-	owed     map[string]bool   // operations with a callback
+	pending  map[string]bool   // operations with a callback
 	results  map[string]string // documents that are results, with their operations
 }
 
@@ -133,7 +133,7 @@ const callbackURL = "https://example.org/"
 func walk(t *testing.T, url string, seed uint64) {
 	w := &walker{
 		t: t, random: rand.New(rand.NewPCG(seed, 1)), now: sigtest.Time, who: audit.Principal{UserID: "00000000-0000-4000-8000-000000000001", Login: "user"},
-		dir: t.TempDir(), accepted: map[string]bool{}, ended: map[string]string{}, keyed: map[string]string{}, called: map[string]string{}, owed: map[string]bool{}, results: map[string]string{},
+		dir: t.TempDir(), accepted: map[string]bool{}, ended: map[string]string{}, keyed: map[string]string{}, called: map[string]string{}, pending: map[string]bool{}, results: map[string]string{},
 	}
 	db := storetest.Open(t, url)
 	place, err := blob.NewDir(filepath.Join(w.dir, "blobs"))
@@ -400,7 +400,7 @@ func (w *walker) request(key string, number uint64) {
 	answer := ""
 	order.Keep = func(ctx context.Context, o *operation.Operation) (func(context.Context) error, error) {
 		w.began = append(w.began, o.ID)
-		w.owed[o.ID] = order.Callback != ""
+		w.pending[o.ID] = order.Callback != ""
 		answer = w.look(o)
 		if what.IntN(2) == 0 {
 			answer += strings.Repeat(" ", 40_000) // a large answer
@@ -505,8 +505,8 @@ func (w *walker) drain() {
 		}
 	}
 	for id := range w.ended {
-		if _, came := w.called[id]; came != w.owed[id] {
-			w.t.Errorf("operation %s: a callback is owed: %v, one came: %v", id, w.owed[id], came)
+		if _, came := w.called[id]; came != w.pending[id] {
+			w.t.Errorf("operation %s: a callback is pending: %v, one came: %v", id, w.pending[id], came)
 		}
 	}
 	messages, err := w.messages.List(ctx, notify.MessageQuery{Limit: notify.MaxMessages})

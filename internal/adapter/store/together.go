@@ -139,7 +139,7 @@ type later struct {
 	order []*insertion           // by rank
 	rows  map[*insertion][][]any // that wait
 	marks map[*insertion]int     // how many of them are of earlier changes
-	apart bool                   // the change that runs has a savepoint
+	saved bool                   // the change that runs has a savepoint
 	read  map[string]any         // what remembered has read
 }
 
@@ -164,10 +164,10 @@ func (l *later) begin(ctx context.Context, t *transaction) error {
 
 // separate makes sure that the change that runs has a savepoint.
 func (l *later) separate(ctx context.Context, t *transaction) error {
-	if l.apart {
+	if l.saved {
 		return nil
 	}
-	l.apart = true
+	l.saved = true
 	if _, err := t.work.exec(ctx, "SAVEPOINT change", nil); err != nil {
 		return fmt.Errorf("store: opening a savepoint: %w", err)
 	}
@@ -180,16 +180,16 @@ func (l *later) end(ctx context.Context, t *transaction, keep bool) error {
 		for _, in := range l.order {
 			l.rows[in] = l.rows[in][:min(l.marks[in], len(l.rows[in]))]
 		}
-		if l.apart {
+		if l.saved {
 			if _, err := t.work.exec(ctx, "ROLLBACK TO SAVEPOINT change", nil); err != nil {
 				return fmt.Errorf("store: undoing a change: %w", err)
 			}
 		}
 	}
-	if !l.apart {
+	if !l.saved {
 		return nil
 	}
-	l.apart = false
+	l.saved = false
 	if _, err := t.work.exec(ctx, "RELEASE SAVEPOINT change", nil); err != nil {
 		return fmt.Errorf("store: closing a savepoint: %w", err)
 	}

@@ -251,7 +251,7 @@ func (k *masterKeyRotateCommand) begin(c *cli.Console, conf *config.Config) erro
 		return err
 	}
 	if made {
-		fmt.Fprint(c.Stderr, c.Text("Master key %s is in %s. Keep a copy of it apart from the database.\n", id, file))
+		fmt.Fprint(c.Stderr, c.Text("Master key %s is in %s. Keep a copy of it separate from the database.\n", id, file))
 	}
 	text, err := os.ReadFile(k.From.Config)
 	if err == nil {

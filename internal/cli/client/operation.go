@@ -94,7 +94,7 @@ type processedDocument struct {
 	Content                 []byte
 }
 
-// operationHead is what an answer says of an operation apart from its result.
+// operationHead is what an answer says of an operation besides its result.
 type operationHead struct{ ID, Status, Error, ErrorDescription string }
 
 // waits reports whether the operation has not ended.

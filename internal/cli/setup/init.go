@@ -307,7 +307,7 @@ func (i *Init) text(evidence []trusted) ([]byte, error) {
 		fmt.Fprintf(&b, "database_password_file: %s\n", quote(i.path(i.DatabasePass)))
 	}
 	fmt.Fprintf(&b, "blob_dir: %s\nspool_dir: %s\n", quote(filepath.Join(i.path(i.Data), "blobs")), quote(filepath.Join(i.path(i.Data), "spool")))
-	fmt.Fprintf(&b, "# Keep copies of these files apart from the database. \"tamga key rotate\" replaces the key.\nmaster_keys:\n  active: \"1\"\n  files:\n    \"1\": %s\n", quote(filepath.Join(secretsDir, "master-1.key")))
+	fmt.Fprintf(&b, "# Keep copies of these files separate from the database. \"tamga key rotate\" replaces the key.\nmaster_keys:\n  active: \"1\"\n  files:\n    \"1\": %s\n", quote(filepath.Join(secretsDir, "master-1.key")))
 	b.WriteString("certificates:\n")
 	if *i.BuiltIn {
 		b.WriteString("  # An operator approves on the pages or the command line, and sees what differs from the user's record.\n  approval: operator\n")

@@ -56,7 +56,7 @@ func (i *Init) next(conf *config.Config, have installed, result *report) {
 	say := func(text string, a ...any) { result.Next = append(result.Next, cli.Say(text, a...)) }
 	program, with := i.program()
 	for id := range conf.MasterKeys.Files {
-		say("Copy master key %s (%s) to a place apart from the database, or make shares of it: %s key split -o DIR%s", id, files.Credential(conf.Path(conf.MasterKeys.Files[id])), program, with)
+		say("Copy master key %s (%s) to a place separate from the database, or make shares of it: %s key split -o DIR%s", id, files.Credential(conf.Path(conf.MasterKeys.Files[id])), program, with)
 	}
 	if have.waiting != "" {
 		say("Send %s to the outside authority, and install the certificate that comes back, before users get certificates: %s ca install %s FILE%s", have.request, program, have.waiting, with)

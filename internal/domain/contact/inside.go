@@ -107,7 +107,7 @@ type AddressStore interface {
 	NotificationContacts(ctx context.Context, userID string, t Type) ([]Contact, error) // confirmed ones
 }
 
-// Addresses satisfies notify.Recipients. It is apart from the Book, which needs the
+// Addresses satisfies notify.Recipients. It is separate from the Book, which needs the
 // service that needs it.
 type Addresses struct{ Store AddressStore }
 

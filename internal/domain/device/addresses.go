@@ -12,7 +12,7 @@ import (
 	"tamga/internal/domain/notify"
 )
 
-// Addresses knows the push addresses of users' devices. It is apart from Service, which sends
+// Addresses knows the push addresses of users' devices. It is separate from Service, which sends
 // messages: package notify needs the addresses first.
 type Addresses struct {
 	records

@@ -17,7 +17,7 @@ import (
 )
 
 // Approvals is what package confirm needs of devices: which ones may confirm for a user,
-// what they answered, and a push that makes them poll. It is apart from Service, which
+// what they answered, and a push that makes them poll. It is separate from Service, which
 // ends confirmations.
 type Approvals struct {
 	receiver

@@ -137,7 +137,7 @@ type UploadStore interface {
 	// AddUploads begins uploads, leased until a time, if all of them fit into the quotas.
 	// Otherwise it reports false and begins none.
 	AddUploads(ctx context.Context, uploads []Upload, now, until time.Time, q Quotas) (bool, error)
-	// ExtendUpload renews a lease and adds more bytes to the size that the quotas count.
+	// ExtendUpload extends a lease and adds more bytes to the size that the quotas count.
 	ExtendUpload(ctx context.Context, u Upload, more int64, until time.Time, q Quotas) (Extension, error)
 	// EndUpload ends an upload. Its record stays until Store.ForgetDocuments, so that
 	// Sweep finds it.
@@ -217,11 +217,11 @@ func (r Rules) withDefaults() Rules {
 const Many = 1000
 
 const (
-	// leaseTime is how long the lease of an upload lasts without renewal. A client that
+	// leaseTime is how long the lease of an upload lasts without an extension. A client that
 	// sends nothing for a minute is cut off, so only a dead process loses a lease.
 	leaseTime = 15 * time.Minute
-	// renewAfter is the age at which a lease is renewed.
-	renewAfter = time.Minute
+	// extendAfter is the age at which a lease is extended.
+	extendAfter = time.Minute
 	// grace is how long the bytes of an expired document are kept for running reads.
 	grace = time.Hour
 	// accessStep is the age at which the stored time of the last read is updated.

@@ -46,15 +46,15 @@ type room struct {
 // when they are too many for memory. [Service.Keep] makes it a document. Closed before
 // that, it leaves nothing behind. It must be used by one goroutine at a time.
 type Intake struct {
-	room    *room
-	id      string
-	hash    hash.Hash
-	sum     []byte
-	size    int64
-	memory  []byte
-	to      Writer // nil while the document is in memory
-	upload  Upload // its record in the store; none without an ID
-	renewed time.Time
+	room     *room
+	id       string
+	hash     hash.Hash
+	sum      []byte
+	size     int64
+	memory   []byte
+	to       Writer // nil while the document is in memory
+	upload   Upload // its record in the store; none without an ID
+	extended time.Time
 
 	finished, settled bool // settled: kept or given up
 	err               error
@@ -143,7 +143,7 @@ func (in *Intake) begin(more int64) error {
 	if !added {
 		return quotaFault()
 	}
-	in.upload, in.renewed = u, now
+	in.upload, in.extended = u, now
 	if in.to, err = s.Bytes.Create(in.room.ctx, u.Bytes); err != nil {
 		return noRoom(err)
 	}
@@ -164,7 +164,7 @@ func (in *Intake) extend(total int64) error {
 	s := in.room.s
 	now := s.Now()
 	need := total - in.upload.Counted
-	if need <= 0 && now.Sub(in.renewed) < renewAfter {
+	if need <= 0 && now.Sub(in.extended) < extendAfter {
 		return nil
 	}
 	need = max(need, 0)
@@ -180,7 +180,7 @@ func (in *Intake) extend(total int64) error {
 			return errLost
 		case answer == Extended:
 			in.upload.Counted += more
-			in.renewed = now
+			in.extended = now
 			return nil
 		}
 	}

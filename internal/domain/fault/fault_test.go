@@ -28,7 +28,7 @@ func TestError(t *testing.T) {
 		t.Errorf("As found %v", got)
 	}
 	if !fault.Is(wrapped, fault.InvalidPIN) || fault.Is(wrapped, fault.NotFound) || fault.Is(nil, fault.InvalidPIN) {
-		t.Error("Is does not tell codes apart")
+		t.Error("Is does not distinguish codes")
 	}
 	if !errors.Is(wrapped, cause) {
 		t.Error("the cause is lost")

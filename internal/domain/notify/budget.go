@@ -42,7 +42,7 @@ func (s *Service) spend(ctx context.Context, d Direct, now time.Time) error {
 	times := 1
 	if d.security != "" {
 		// Notices of security count under keys of their own, so that nothing else uses them up. For
-		// an address each type counts apart, and what its user caused apart from what others did: a
+		// an address each type counts separately, and what its user caused separately from what others did: a
 		// thief of the account must not stop what an operator does about it.
 		of, about, times = " of notices", string(d.security)+" ", noticesOfAddress
 		if d.Actor == d.UserID {

@@ -69,7 +69,7 @@ type Store interface {
 
 	AddMessage(ctx context.Context, r Record) error
 	// ClaimMessages leases up to limit messages that are due, the oldest first: only the
-	// oldest unfinished message of each recipient apart from separate ones, and none whose
+	// oldest unfinished message of each recipient except for separate ones, and none whose
 	// lease ends after now. It counts an attempt.
 	ClaimMessages(ctx context.Context, channel Channel, lease string, now, until time.Time, limit int) ([]Record, error)
 	// ExtendMessage extends a lease. It reports false when the lease was lost.

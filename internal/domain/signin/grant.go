@@ -157,7 +157,7 @@ func (s *Service) identify(ctx context.Context, client Client, login string) (Cr
 }
 
 // isTrusted reports whether the caller of [password.WithVisitor] is trusted. Failures of trusted and of
-// untrusted callers are counted apart.
+// untrusted callers are counted separately.
 func isTrusted(ctx context.Context) bool { return password.VisitorOf(ctx).Trust != password.Untrusted }
 
 // checkPassword checks one attempt. It does the same work for known and unknown users: one

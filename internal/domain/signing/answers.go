@@ -37,12 +37,12 @@ type Answers struct {
 	Failed func(err error)
 
 	mu        sync.Mutex
-	owed      []owed // releases that failed, the oldest first
-	releasing bool   // a goroutine retries them
+	pending   []pendingRelease // releases that failed, the oldest first
+	releasing bool             // a goroutine retries them
 }
 
-// owed is a lease that no request holds any more.
-type owed struct {
+// pendingRelease is a lease that no request holds any more.
+type pendingRelease struct {
 	id    AnswerID
 	lease string
 	until time.Time // the lease expires then
@@ -51,9 +51,9 @@ type owed struct {
 const (
 	releaseTime  = 2 * time.Second // of one attempt at a release
 	releasePause = 250 * time.Millisecond
-	// mostOwed bounds the releases that wait for the database. Leases beyond the bound
+	// mostPending bounds the releases that wait for the database. Leases beyond the bound
 	// expire.
-	mostOwed = 10_000
+	mostPending = 10_000
 )
 
 // AnswerRules bound the stored answers. A zero field means its default.
@@ -306,22 +306,22 @@ func (t *Turn) Release(ctx context.Context) error {
 func (a *Answers) releaseLater(id AnswerID, lease string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.owed) >= mostOwed {
+	if len(a.pending) >= mostPending {
 		return
 	}
-	a.owed = append(a.owed, owed{id, lease, a.Now().Add(a.Rules.withDefaults().Lease)})
+	a.pending = append(a.pending, pendingRelease{id, lease, a.Now().Add(a.Rules.withDefaults().Lease)})
 	if !a.releasing {
 		a.releasing = true
 		go a.release()
 	}
 }
 
-// release retries the owed releases.
+// release retries the pending releases.
 func (a *Answers) release() {
 	for pause := releasePause; ; pause = min(2*pause, 8*releasePause) {
 		time.Sleep(pause)
 		for {
-			o, some := a.nextOwed()
+			o, some := a.nextPending()
 			if !some {
 				return
 			}
@@ -332,26 +332,26 @@ func (a *Answers) release() {
 				break
 			}
 			a.mu.Lock()
-			a.owed = a.owed[1:]
+			a.pending = a.pending[1:]
 			a.mu.Unlock()
 			pause = releasePause
 		}
 	}
 }
 
-// nextOwed returns the oldest release whose lease has not expired. It reports false if
+// nextPending returns the oldest release whose lease has not expired. It reports false if
 // there is none, and then the goroutine ends.
-func (a *Answers) nextOwed() (owed, bool) {
+func (a *Answers) nextPending() (pendingRelease, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.owed) > 0 && !a.Now().Before(a.owed[0].until) {
-		a.owed = a.owed[1:]
+	for len(a.pending) > 0 && !a.Now().Before(a.pending[0].until) {
+		a.pending = a.pending[1:]
 	}
-	if len(a.owed) == 0 {
-		a.owed, a.releasing = nil, false
-		return owed{}, false
+	if len(a.pending) == 0 {
+		a.pending, a.releasing = nil, false
+		return pendingRelease{}, false
 	}
-	return a.owed[0], true
+	return a.pending[0], true
 }
 
 // Close ends the turn of a request. After that a kept body cannot be read any more.

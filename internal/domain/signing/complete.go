@@ -88,7 +88,7 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, o *Complete
 		return nil, s.wrongValue(ctx, record)
 	}
 	job.Evidence = s.Evidence
-	if _, secret := s.apart(o.Params); len(secret) > 0 {
+	if _, secret := s.separate(o.Params); len(secret) > 0 {
 		job.Params = maps.Clone(job.Params)
 		maps.Copy(job.Params, secret)
 	}
@@ -250,7 +250,7 @@ func (s *Service) agrees(o *CompleteOrder, record *PreparedRecord, stored *store
 		return contradiction("SignedHashValue", "is not the HashValue that was given for this object")
 	}
 	given := sig.Params(stored.Params).Reader()
-	repeated, _ := s.apart(o.Params)
+	repeated, _ := s.separate(o.Params)
 	keys := make([]string, 0, len(repeated))
 	for key := range repeated {
 		keys = append(keys, key)

@@ -61,7 +61,7 @@ func TestFormatOfOneLine(t *testing.T) {
 			t.Errorf("level %s: %v", value, err)
 		}
 	}
-	kept, secret := s.apart(map[string]string{"madeupsecret ": "s", "MadeUpLevel": "0"})
+	kept, secret := s.separate(map[string]string{"madeupsecret ": "s", "MadeUpLevel": "0"})
 	if !maps.Equal(kept, map[string]string{"MadeUpLevel": "0"}) || !maps.Equal(secret, map[string]string{"madeupsecret ": "s"}) {
 		t.Errorf("kept %v, secret %v", kept, secret)
 	}

@@ -200,7 +200,7 @@ func (s *Operations) describe(ctx context.Context, o *operation.Order) (f what.F
 	}
 	for i, t := range sub.requests {
 		ways[i].Type = t.name
-		ways[i].Params, _ = s.Signer.apart(t.decided())
+		ways[i].Params, _ = s.Signer.separate(t.decided())
 	}
 	if !o.Stored() {
 		sub.plan.setWays(ways)

@@ -102,7 +102,7 @@ func (s *Operations) Ordered(who audit.Principal, o *OperationOrder, c operation
 	list, secrets := make([]way, len(ways)), make([]map[string]string, len(ways))
 	for i, w := range ways {
 		list[i].Type = s.Signer.typeName(w.Type)
-		list[i].Params, secrets[i] = s.Signer.apart(w.Params)
+		list[i].Params, secrets[i] = s.Signer.separate(w.Params)
 	}
 	p.setWays(list)
 	hidden := newSecret(o.PIN, secrets)

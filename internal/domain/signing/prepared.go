@@ -153,7 +153,7 @@ type storedDigest struct {
 
 // storeJob returns the stored form of a job. params are those of the client.
 func (s *Service) storeJob(job *sig.Job, t *request, params map[string]string, prepared *sig.Prepared) ([]byte, error) {
-	kept, _ := s.apart(params)
+	kept, _ := s.separate(params)
 	j := storedJob{
 		Version: jobVersion, Params: kept, Address: t.address,
 		Certificate: job.Certificate.Raw, Digest: prepared.Digest.Sum, State: prepared.State, Time: job.Time,

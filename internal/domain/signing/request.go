@@ -138,10 +138,10 @@ func (s *Service) Parameter(name string) Parameter {
 	return Parameter{Object: p.Kind == sig.Object, Long: p.Long}
 }
 
-// apart divides parameters into those that may be stored and the secrets. Secrets are
+// separate divides parameters into those that may be stored and the secrets. Secrets are
 // used and never stored: not between two steps, not in the audit log. If a second step
 // needs one, the client must send it again.
-func (s *Service) apart(params map[string]string) (kept, secret map[string]string) {
+func (s *Service) separate(params map[string]string) (kept, secret map[string]string) {
 	kept, secret = make(map[string]string, len(params)), map[string]string{}
 	for key, value := range params {
 		if s.Formats.Param(key).Secret {

@@ -2,7 +2,7 @@
 
 // Package docapi serves the document store: it reads uploads and descriptions of documents,
 // and writes what the store returns. Begin with [New] and [API.Routes]. It is a package
-// apart from signapi because clients know the store by an address of its own. A document
+// separate from signapi because clients know the store by an address of its own. A document
 // uploaded here goes into the store, not into the spool of a request. The package keeps
 // nothing itself.
 package docapi

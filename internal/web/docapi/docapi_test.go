@@ -185,7 +185,7 @@ func multipack(parts ...[3]string) (io.Reader, string) {
 	return &form, w.FormDataContentType()
 }
 
-// checkDownload takes an answer apart as an existing client does, by hand, and as
+// checkDownload parses an answer as an existing client does, by hand, and as
 // others do, by a library.
 func checkDownload(t *testing.T, response *http.Response, body []byte, wanted []string, want map[string][]byte) {
 	t.Helper()

@@ -110,7 +110,7 @@ var computed = map[string][]string{
 // of the operation.
 var takers = map[string]int{"Administer": 2, "register": 2, "decide": 2, "change": 1, "changeAccess": 3, "do": 1}
 
-// recordedOperations returns the operations that the program records apart from routes. It reads them
+// recordedOperations returns the operations that the program records besides routes. It reads them
 // from the source.
 func recordedOperations(t *testing.T) map[string]bool {
 	found := map[string]bool{}

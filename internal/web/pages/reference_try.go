@@ -23,8 +23,8 @@ const maxTried = 64 << 10
 type Trials struct {
 	// Send sends a request through all steps of the server, see [rest.Inner].
 	Send func(ctx context.Context, method, target string, header http.Header, body string, most int) (rest.InnerReply, error)
-	// Apart are the surfaces whose callers are not people, such as mobile devices.
-	Apart []string
+	// Devices are the surfaces whose callers are not people but mobile devices.
+	Devices []string
 }
 
 const jsonType = "application/json"
@@ -33,7 +33,7 @@ const jsonType = "application/json"
 // request and its answer are nothing but texts. The sign-in itself, forms of programs and what
 // needs a file or a certificate are left to the command.
 func (a *API) tries(o *referenceOperation) bool {
-	if a.Trials.Send == nil || slices.ContainsFunc(o.Tags, func(t string) bool { return slices.Contains(a.Trials.Apart, t) }) {
+	if a.Trials.Send == nil || slices.ContainsFunc(o.Tags, func(t string) bool { return slices.Contains(a.Trials.Devices, t) }) {
 		return false
 	}
 	token := false

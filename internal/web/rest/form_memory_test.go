@@ -14,7 +14,7 @@ import (
 )
 
 // TestFormMemory: a form of many short parameters, each of which takes far more memory than text, is
-// refused before it is taken apart.
+// refused before it is parsed.
 func TestFormMemory(t *testing.T) {
 	var text strings.Builder
 	for i := range 100_000 {

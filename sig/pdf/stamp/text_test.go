@@ -32,7 +32,7 @@ func TestText(t *testing.T) {
 		{"the whole alphabet", says("АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ абвгдеёжзийклмнопрстуфхцчшщъыьэюя ІЇЄҐЎ"), "АБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ абвгдеёжзийклмнопрстуфхцчшщъыьэюя ІЇЄҐЎ"},
 		{"signs", says("№ 5 «А» – „Б“ — 10 ₽ § 3 … © É ß"), "№ 5 «А» – „Б“ — 10 руб. § 3 … © É ß"},
 		{"what is syntax to PDF", says(`) Tj ET (\\ <FFFF> {1} /F0 % endstream endobj >>`), `) Tj ET (\\ <FFFF> {1} /F0 % endstream endobj >>`},
-		{"a letter and its accent apart", says("Йод и\u0306 Ё"), "Йод й Ё"},
+		{"a letter and its accent separate", says("Йод и\u0306 Ё"), "Йод й Ё"},
 		{"signs the face has not", says("漢字 Иванов 😀 Ⅳ ＡＢ"), "□□ Иванов □ IV AB"},
 		{"signs without a shape", says("А\x00Б\x1bВ\u202eГ\u200bД\u00adЕ\ufeffЖ\tЗ\x7f"), "АБВГДЕЖ З"},
 		{"line breaks", says("один\r\nдва\rтри\n\nчетыре\u2028пять"), "один два три четыре пять"},

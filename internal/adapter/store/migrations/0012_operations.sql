@@ -39,7 +39,7 @@ CREATE INDEX operations_due ON operations (due_at) WHERE keep_until = 0;
 CREATE INDEX operations_octets ON operations (user_id, octets) WHERE octets > 0;
 CREATE INDEX operations_kept ON operations (keep_until) WHERE keep_until <> 0;
 
--- Callbacks that are owed; a row goes when its callback was taken or is given up.
+-- Pending callbacks; a row goes when its callback was taken or is given up.
 CREATE TABLE operation_callbacks (
 	operation_id  TEXT   NOT NULL PRIMARY KEY,
 	url           TEXT   NOT NULL,

@@ -248,7 +248,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			extend(document.Full, uploadOf(1, user, 0), 101)
 			extend(document.Extended, uploadOf(1, user, 0), 100)
 			extend(document.Full, uploadOf(1, user, 0), 1)
-			extend(document.Extended, uploadOf(1, user, 0), 0) // a renewal costs nothing
+			extend(document.Extended, uploadOf(1, user, 0), 0) // an extension costs nothing
 			extend(document.Lost, uploadOf(9, user, 0), 0)
 			extend(document.Lost, uploadOf(1, other, 0), 0) // it belongs to another user
 			add(false, uploadOf(3, other, 401))

@@ -22,7 +22,7 @@ func testPasskeys(t *testing.T, open func(t *testing.T) *store.DB) {
 			record := func(id, userID string, age time.Duration) passkey.Record {
 				return passkey.Record{ID: id, UserID: userID, Name: "key " + id, Counter: 1<<32 - 2, Sealed: []byte("sealed " + id), CreatedAt: start.Add(-age)}
 			}
-			young, old := record("A", a.ID, 0), record("a", a.ID, time.Hour) // identifiers are told apart by letter case
+			young, old := record("A", a.ID, 0), record("a", a.ID, time.Hour) // identifiers differ by letter case
 			for _, r := range []passkey.Record{young, old} {
 				said(t, true)(s.AddPasskey(t.Context(), r))
 			}

@@ -13,10 +13,10 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-// apart starts a server on a processor of its own and keeps this process, the client,
+// onOwnProcessor starts a server on a processor of its own and keeps this process, the client,
 // away from it until the benchmark ends: threads of a client that take turns with those
 // of a server on one processor cost it time that is none of the server's.
-func apart(b *testing.B, start func() *tamgatest.Server) *tamgatest.Server {
+func onOwnProcessor(b *testing.B, start func() *tamgatest.Server) *tamgatest.Server {
 	b.Helper()
 	var all, server, client unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {

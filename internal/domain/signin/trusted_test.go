@@ -24,7 +24,7 @@ func callerTrusted(t *testing.T, trust password.Trust) context.Context {
 // Lock-out of others: wrong passwords of untrusted callers do not keep a user out who comes from a known
 // address, through a client that proved itself, or with a session. Trusted callers have a bound of
 // their own, and one success forgives its own count alone.
-func TestFailuresOfUntrustedAndTrustedCallersAreApart(t *testing.T) {
+func TestFailuresOfUntrustedAndTrustedCallersAreSeparate(t *testing.T) {
 	b := newBench(t)
 	op := b.operator(t, "op", "Default")
 	id := b.register(t, op, map[user.IdentifierType]string{user.Login: "ivanov"})
