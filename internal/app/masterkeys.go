@@ -38,7 +38,7 @@ func (b *Base) FollowMasterKeys(file string, settings []string) {
 // key changes only if all running processes have it; see vault.Settle.
 func (b *Base) settleKeys(ctx context.Context, wanted *vault.Ring) error {
 	keys := store.MasterKeys{DB: b.DB}
-	if err := vault.Recognize(ctx, wanted, keys, store.Sealed{DB: b.DB}, b.software, b.DB.Now()); err != nil {
+	if err := vault.Recognize(ctx, wanted, keys, store.Sealed{DB: b.DB}, b.DB.Now()); err != nil {
 		return fmt.Errorf("master_keys: %w", wrongKey(b.Config, err))
 	}
 	list, err := keys.Processes(ctx)
@@ -224,7 +224,7 @@ func (s *Services) KeyReport(ctx context.Context) (*KeyReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	usage, err := vault.UsageOf(ctx, s.ring, store.Sealed{DB: s.DB}, s.software)
+	usage, err := vault.UsageOf(ctx, s.ring, store.Sealed{DB: s.DB})
 	if err != nil {
 		return nil, err
 	}
@@ -369,7 +369,7 @@ func (services *Services) Reseal(ctx context.Context, progress func(column strin
 		return vault.Resealed{}, fmt.Errorf("not every process seals with master key %q yet: %v; add the key to master_keys there and make it active (a running server reads master_keys again within seconds), then repeat this command", services.Config.MasterKeys.Active, behind)
 	}
 	s := &vault.Resealing{
-		Ring: services.ring, Records: store.Sealed{DB: services.DB}, Software: services.software,
+		Ring: services.ring, Records: store.Sealed{DB: services.DB},
 		Batch: 200, Workers: 4, Progress: progress,
 	}
 	total, err := s.Run(ctx)

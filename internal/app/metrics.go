@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tamga/internal/adapter/store"
+	"tamga/internal/domain/vault"
 	"tamga/pki/suite"
 	"tamga/sig/budget"
 )
@@ -63,6 +64,7 @@ type state struct {
 	figures store.Figures
 	known   bool                 // figures were read
 	ends    map[string]time.Time // ends of validity, by name
+	holders []vault.HolderState
 }
 
 var (
@@ -77,12 +79,13 @@ var (
 	certificateEnd = prometheus.NewDesc("tamga_certificate_not_after_seconds", "End of validity as Unix time, of authorities and of the TLS certificate.", []string{"name"}, nil)
 	userEnds       = prometheus.NewDesc("tamga_user_certificates_ending", "Valid certificates of users by the built-in authority that end within a time, at most 10000 of each (1d, 7d, 30d).", []string{"within"}, nil)
 	tokenKeyMade   = prometheus.NewDesc("tamga_token_key_created_seconds", "When the newest key that signs tokens was made, as Unix time.", nil, nil)
+	holderReady    = prometheus.NewDesc("tamga_key_holder_ready", "1 if a holder of private keys can be used, otherwise 0.", []string{"holder"}, nil)
 	closedDesc     = prometheus.NewDesc("tamga_closed", "1 while a restored service waits for its release.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (s *state) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, closedDesc} {
+	for _, d := range []*prometheus.Desc{waitingDesc, oldestDesc, poolDesc, poolWaits, poolWaitTime, commitQueue, commitBatches, commitUnits, certificateEnd, userEnds, tokenKeyMade, holderReady, closedDesc} {
 		out <- d
 	}
 }
@@ -112,6 +115,13 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 	}
 	for name, end := range s.ends {
 		gauge(certificateEnd, float64(end.Unix()), name)
+	}
+	for _, h := range s.holders {
+		ready := 1.0
+		if h.Err != nil {
+			ready = 0
+		}
+		gauge(holderReady, ready, h.Name)
 	}
 	if !s.known {
 		return
@@ -148,6 +158,12 @@ func (s *state) read() {
 	ctx, cancel := context.WithTimeout(context.Background(), stateTime)
 	defer cancel()
 	s.at, s.ends = s.services.DB.Now(), map[string]time.Time{}
+	s.holders = s.services.holders.States(ctx)
+	for _, h := range s.holders {
+		if h.Err != nil {
+			s.services.log.Warn("a holder of private keys is not ready", "holder", h.Name, "error", h.Err)
+		}
+	}
 	var err error
 	s.figures, err = s.services.DB.Figures(ctx)
 	s.known = err == nil

@@ -138,6 +138,7 @@ func NewServer(ctx context.Context, services *Services, version string, trial *p
 		{"sweeping kept answers", answers.Sweep},
 		{"sweeping stored documents", documents.Sweep},
 		{"renewing what the authority has published", services.Authority.Maintain},
+		{"destroying deleted keys", services.Keys.DestroyDeleted},
 		{"comparing the clock with the database's", services.checkClock},
 		{"making the next partitions of the audit log", store.Audit{DB: services.DB}.MakePartitions},
 	}
@@ -205,7 +206,7 @@ func NewServer(ctx context.Context, services *Services, version string, trial *p
 		return nil, err
 	}
 	readiness := rest.NewReadiness(services.log, rest.Need{Name: "database", Check: services.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready},
-		rest.Need{Name: "clock", Check: services.checkClock}, rest.Need{Name: "release", Check: closed.check})
+		rest.Need{Name: "keys", Check: services.holders.Ready}, rest.Need{Name: "clock", Check: services.checkClock}, rest.Need{Name: "release", Check: closed.check})
 	metrics := rest.MetricsPage(services.metrics)
 	rest.Health(mux, readiness, metrics)
 	var served rest.Switch

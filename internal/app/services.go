@@ -96,7 +96,7 @@ type Base struct {
 	anchors   *anchors
 	sources   *sourceStates
 	callbacks *webhook.Sender // nil: the installation makes no callbacks
-	software  bool            // private keys are sealed by ring
+	holders   *vault.Holders  // of private keys
 	version   string          // of the program, of a server
 	source    configSource    // where the configuration came from; zero: it cannot be changed
 
@@ -130,22 +130,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if purpose == ForCommand { // signs once, if at all
 		remember = 0
 	}
-	holder, err := c.Holder().Open(vault.Environment{
-		Ring: ring, Rand: rand.Reader,
-		PIN: vault.SoftOptions{
-			MemoryKiB: uint32(c.Argon2.Memory >> 10),
-			Passes:    uint32(c.Argon2.Passes),
-			Parallel:  c.Argon2.Parallel,
-			Remember:  remember,
-			Warn: func(err error) {
-				log.Warn("right PINs are not remembered: each use of a key with a PIN takes a derivation", "error", err)
-			},
-		},
-		Path: c.Path,
-		Secret: func(file, setting string) (string, error) {
-			return optionalSecret(c, file, "keys."+c.Keys.Holder+"."+setting)
-		},
-	})
+	holders, err := openHolders(c, ring, remember, log)
 	if err != nil {
 		return nil, err
 	}
@@ -165,10 +150,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	opened := closers{{"the database", db.Close}}
-	if closer, ok := holder.(io.Closer); ok {
-		opened = append(opened, opening{"the holder of the keys", closer.Close})
-	}
+	opened := closers{{"the database", db.Close}, {"the holders of the keys", holders.Close}}
 	defer func() {
 		if err != nil {
 			opened.close(log)
@@ -324,7 +306,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 	mine.passkeys = ownPasskeys
 	mine.policies = newPolicyEditor(policies, self, cancels, messages)
 
-	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Elapsed: elapsed(), Generations: store.Authority{DB: db}}, store.Authority{DB: db}, holder, rand.Reader, db.Now)
+	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Holder: c.AuthorityHolder(), Elapsed: elapsed(), Generations: store.Authority{DB: db}}, store.Authority{DB: db}, holders, rand.Reader, db.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -354,11 +336,12 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		opened = append(opened, opening{"the source of evidence", func() error { network.Close(); return nil }})
 		status = revocations{network}
 	}
-	pinMemory, _ := holder.(keys.PINMemory) // other holders may have none
+	placement := c.Placement()
+	placement.Groups = groupsOf{users}
 	keyStore := store.Keys{DB: db}
 	keys, err := keys.New(keys.Options{
-		Store: keyStore, RequestStore: keyStore, StatusStore: keyStore, PINStore: keyStore,
-		Holder: holder, PINMemory: pinMemory, Authority: authority,
+		Store: keyStore, RequestStore: keyStore, StatusStore: keyStore, PINStore: keyStore, DeletionStore: keyStore,
+		Holders: holders, Placement: placement, Authority: authority,
 		Rand: rand.Reader, Now: db.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
 		Exportable: c.Certificates.Exportable, ExportableByUsers: c.Certificates.ExportableByUsers, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users, enrolment.Proves()},
 		Enrolment: enrolment, Evidence: status, StatusAge: c.Certificates.StatusAge,
@@ -371,7 +354,7 @@ func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logg
 		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
 		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Approvals: waiting, Authority: authority, Keys: keys,
 		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, sources: sources, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
-		software: c.Keys.Holder == vault.Software{}.Name(),
+		holders: holders,
 	}
 	ordered := c.Operations.Settings()
 	ordered.Life, ordered.Lease = c.Confirmation.Life, c.Confirmation.Lease

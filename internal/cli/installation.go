@@ -41,7 +41,9 @@ func Administer(c *Console, from *Installation, operation, object string, fn fun
 	if err := h.Audit.Record(c.Context, entry); err != nil {
 		return fmt.Errorf("nothing was done, because the audit log cannot be written: %w", err)
 	}
-	actErr := fn(c.Context, h)
+	ctx, holders := c.Context, &audit.Holders{}
+	actErr := fn(audit.WithHolders(ctx, holders), h)
+	entry.Detail = holders.Detail("")
 	entry.Duration = time.Since(began)
 	entry.Phase, entry.Outcome = audit.Done, audit.OK
 	if f, ok := fault.As(actErr); ok {

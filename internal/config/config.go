@@ -133,9 +133,17 @@ type Config struct {
 	} `yaml:"master_keys"`
 	// Private keys of users and of the built-in authority.
 	Keys struct {
-		// Holder of private keys. `software` stores them in the database, sealed by the master key
-		// and by the PIN of a key if it has one. A holder cannot open keys of another one.
+		// Holder of new private keys. `software` stores them in the database, sealed by the master key
+		// and by the PIN of a key if it has one. Each key is stored with the name of its holder and stays
+		// there when the setting changes.
 		Holder string `yaml:"holder" default:"software"`
+		// Holder of new keys of the built-in authority. Default: as `holder`.
+		AuthorityHolder string `yaml:"authority_holder"`
+		// Rules that send new keys of users to another holder, by suite and by group. The first one that
+		// fits decides.
+		Rules []KeyRule `yaml:"rules"`
+		// Holders to open that no setting above names, for the keys that they have.
+		OtherHolders []string `yaml:"other_holders"`
 	} `yaml:"keys"`
 	// First path element of the signing service; `/api` and `/rest/api` follow.
 	SignServer string `yaml:"sign_server" default:"/SignServer" rule:"path"`
@@ -404,7 +412,7 @@ const (
 // because their settings become a part of it.
 type Parts struct {
 	Notifiers []notify.Plugin
-	Holders   []vault.Plugin // the setting keys.holder chooses one of the holders
+	Holders   []vault.Plugin // the settings below keys choose among them
 }
 
 // Sections returns the settings outside of the struct, by their places in the file: those of each
@@ -422,35 +430,6 @@ func (c *Config) Sections() (list []setting.Section) {
 		}
 	}
 	return list
-}
-
-// holderPath returns the name of a holder's settings in the file.
-func holderPath(h vault.Plugin) string { return "keys." + h.Name() }
-
-// Holder returns the holder of private keys that the setting keys.holder chooses, or nil.
-func (c *Config) Holder() vault.Plugin {
-	for _, h := range c.parts.Holders {
-		if h.Name() == c.Keys.Holder {
-			return h
-		}
-	}
-	return nil
-}
-
-// checkHolder returns an error for an unknown holder, and the faults of the chosen one.
-func (c *Config) checkHolder() (faults []error) {
-	h := c.Holder()
-	if h == nil {
-		var names []string
-		for _, h := range c.parts.Holders {
-			names = append(names, h.Name())
-		}
-		return []error{fmt.Errorf("keys.holder: want %s", setting.OneOf(names))}
-	}
-	for _, err := range h.Check() {
-		faults = append(faults, fmt.Errorf("%s.%w", holderPath(h), err))
-	}
-	return faults
 }
 
 // Default returns the configuration of an empty file: the defaults of the tags.
@@ -631,7 +610,7 @@ func (c *Config) Validate(types []string) error {
 			}
 		}
 	}
-	faults = append(faults, c.checkHolder()...)
+	faults = append(faults, c.checkHolders()...)
 	faults = append(faults, c.Oath.check(c.Messages.Title)...)
 	faults = append(faults, c.checkExternal()...)
 	faults = append(faults, c.Users.check()...)

@@ -115,17 +115,26 @@ func (d *keyDevice) Check() []error {
 	return nil
 }
 
-// TestHolders checks that the setting keys.holder chooses one of the holders of the program.
+// TestHolders checks which holders of the program the settings open, and that they name no other.
 func TestHolders(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"{}", ""},
-		{"{holder: software, device: {slot: 4}}", ""},
-		{"{holder: device, device: {slot: 5}}", ""},
-		{"{holder: device, device: {slot: 4}}", "keys.device.slot: want another"},
-		{"{holder: device, device: {slot: -1}}", "keys.device.slot: want 0 or more"},
-		{"{holder: pkcs11}", "keys.holder: want software or device"},
-		{"{holder: ''}", "keys.holder: want software or device"},
-		{"{software: {a: 1}}", "keys.software: unknown setting"},
+	for _, c := range []struct{ text, want, opened string }{
+		{"{}", "", "software"},
+		{"{holder: software, device: {slot: 4}}", "", "software"},
+		{"{holder: device, device: {slot: 5}}", "", "software device"},
+		{"{holder: device, device: {slot: 4}}", "keys.device.slot: want another", ""},
+		{"{holder: device, device: {slot: -1}}", "keys.device.slot: want 0 or more", ""},
+		{"{holder: pkcs11}", "keys.holder: want software or device", ""},
+		{"{holder: ''}", "keys.holder: want software or device", ""},
+		{"{software: {a: 1}}", "keys.software: unknown setting", ""},
+		{"{authority_holder: device}", "", "software device"},
+		{"{authority_holder: pkcs11}", "keys.authority_holder: want software or device", ""},
+		{"{other_holders: [device]}", "", "software device"},
+		{"{other_holders: [device, pkcs11]}", "keys.other_holders[1]: want software or device", ""},
+		{"{rules: [{holder: device, suites: [gost2012-512], groups: [bank]}]}", "", "software device"},
+		{"{rules: [{holder: device}, {suites: [rsa-sha256]}]}", "keys.rules[1].holder: want software or device", ""},
+		{"{rules: [{holder: device, suites: [gost2012-512, gost]}]}", "keys.rules[0].suites[1]: want gost2001", ""},
+		{"{rules: [{holder: device, device: {slot: 4}}]}", "keys.rules.device: unknown setting", ""},
+		{"{rules: [{holder: device}], device: {slot: 4}}", "keys.device.slot: want another", ""},
 	} {
 		settings := []string{"master_keys={active: a, files: {a: b}}", "keys=" + c.text}
 		config, err := Load("", settings, Parts{Holders: []vault.Plugin{vault.Software{}, &keyDevice{}}})
@@ -135,8 +144,15 @@ func TestHolders(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}
-		if err == nil && config.Holder().Name() != config.Keys.Holder {
-			t.Errorf("%s: the holder is %s", c.text, config.Holder().Name())
+		if err != nil {
+			continue
+		}
+		var opened []string
+		for _, h := range config.Holders() {
+			opened = append(opened, h.Name())
+		}
+		if got := strings.Join(opened, " "); got != c.opened {
+			t.Errorf("%s: opened %s, want %s", c.text, got, c.opened)
 		}
 	}
 }

@@ -25,19 +25,19 @@ var _ authority.Store = Authority{}
 // Authority returns the authority with this name.
 func (s Authority) Authority(ctx context.Context, name string) (authority.Record, bool, error) {
 	return one(ctx, s.DB, func(r row) (a authority.Record, err error) {
-		err = r.Scan(&a.Name, &a.Suite, &a.Sealed, &a.Certificate, &a.CRL, &a.CRLNumber,
+		err = r.Scan(&a.Name, &a.Holder, &a.Suite, &a.Sealed, &a.Certificate, &a.CRL, &a.CRLNumber,
 			(*timeField)(&a.CRLAt), (*timeField)(&a.CreatedAt))
 		return a, err
-	}, `SELECT name, suite, sealed, certificate, crl, crl_number, crl_at, created_at
+	}, `SELECT name, holder, suite, sealed, certificate, crl, crl_number, crl_at, created_at
 		FROM authorities WHERE name = $1`, name)
 }
 
 // AddAuthority adds an authority unless its name is taken.
 func (s Authority) AddAuthority(ctx context.Context, a authority.Record) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO authorities
-			(name, suite, sealed, certificate, crl, crl_number, crl_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		a.Name, a.Suite, a.Sealed, a.Certificate, a.CRL, a.CRLNumber, millis(a.CRLAt), millis(a.CreatedAt))
+			(name, holder, suite, sealed, certificate, crl, crl_number, crl_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+		a.Name, a.Holder, a.Suite, a.Sealed, a.Certificate, a.CRL, a.CRLNumber, millis(a.CRLAt), millis(a.CreatedAt))
 	return n == 1, err
 }
 
@@ -178,18 +178,18 @@ func (s Authority) Revoked(ctx context.Context, name string) ([]authority.Issued
 // Delegate returns the delegate with this name and the highest generation.
 func (s Authority) Delegate(ctx context.Context, name string) (authority.DelegateRecord, bool, error) {
 	return one(ctx, s.DB, func(r row) (d authority.DelegateRecord, err error) {
-		err = r.Scan(&d.Name, &d.Generation, &d.Authority, &d.Suite, &d.Sealed, &d.Certificate, (*timeField)(&d.CreatedAt))
+		err = r.Scan(&d.Name, &d.Generation, &d.Authority, &d.Holder, &d.Suite, &d.Sealed, &d.Certificate, (*timeField)(&d.CreatedAt))
 		return d, err
-	}, `SELECT name, generation, authority, suite, sealed, certificate, created_at
+	}, `SELECT name, generation, authority, holder, suite, sealed, certificate, created_at
 		FROM authority_delegates WHERE name = $1 ORDER BY generation DESC LIMIT 1`, name)
 }
 
 // AddDelegate adds a delegate unless its name already has this generation.
 func (s Authority) AddDelegate(ctx context.Context, d authority.DelegateRecord) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO authority_delegates
-			(name, generation, authority, suite, sealed, certificate, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
-		d.Name, d.Generation, d.Authority, d.Suite, d.Sealed, d.Certificate, millis(d.CreatedAt))
+			(name, generation, authority, holder, suite, sealed, certificate, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+		d.Name, d.Generation, d.Authority, d.Holder, d.Suite, d.Sealed, d.Certificate, millis(d.CreatedAt))
 	return n == 1, err
 }
 

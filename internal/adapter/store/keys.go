@@ -20,6 +20,7 @@ var (
 	_ keys.StatusStore    = Keys{}
 	_ keys.ParameterStore = Keys{}
 	_ keys.PINStore       = Keys{}
+	_ keys.DeletionStore  = Keys{}
 )
 
 // Atomic implements keys.Store.
@@ -29,8 +30,8 @@ func (s Keys) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Cont
 
 // AddKey adds a key.
 func (s Keys) AddKey(ctx context.Context, k keys.KeyRecord) error {
-	_, err := s.exec(ctx, `INSERT INTO keys (id, user_id, suite, sealed, has_pin, pin_failures, created_at)
-		VALUES ($1, $2, $3, $4, $5, 0, $6)`, k.ID, k.UserID, k.Suite, k.Sealed, k.HasPIN, millis(k.CreatedAt))
+	_, err := s.exec(ctx, `INSERT INTO keys (id, user_id, holder, suite, sealed, has_pin, pin_failures, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, 0, $7)`, k.ID, k.UserID, k.Holder, k.Suite, k.Sealed, k.HasPIN, millis(k.CreatedAt))
 	return err
 }
 
@@ -42,12 +43,12 @@ func (s Keys) Key(ctx context.Context, id string) (keys.KeyRecord, bool, error) 
 	}, "SELECT "+keyColumns+" FROM keys k WHERE k.id = $1", id)
 }
 
-const keyColumns = "k.id, k.user_id, k.suite, k.sealed, k.has_pin, k.pin_failures, k.created_at"
+const keyColumns = "k.id, k.user_id, k.holder, k.suite, k.sealed, k.has_pin, k.pin_failures, k.created_at"
 
 // keyFields returns the destinations of keyColumns, in their order. NULL becomes the zero
 // value.
 func keyFields(k *keys.KeyRecord) []any {
-	return []any{orZero(&k.ID), orZero(&k.UserID), orZero(&k.Suite), &k.Sealed, orZero(&k.HasPIN), orZero(&k.PINFailures), (*nullTime)(&k.CreatedAt)}
+	return []any{orZero(&k.ID), orZero(&k.UserID), orZero(&k.Holder), orZero(&k.Suite), &k.Sealed, orZero(&k.HasPIN), orZero(&k.PINFailures), (*nullTime)(&k.CreatedAt)}
 }
 
 // AddCertificate adds a certificate and returns its number.

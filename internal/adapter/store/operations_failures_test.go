@@ -105,7 +105,7 @@ func TestMasterKeyReplaced(t *testing.T) {
 			failure := errors.New("a failure")
 			records := store.Sealed{DB: d.records.DB}
 			f.before = func() error { // after the secret was opened under the former key
-				resealed := vault.Resealing{Ring: both, Records: records, Software: true, Batch: 4, Workers: 1}
+				resealed := vault.Resealing{Ring: both, Records: records, Batch: 4, Workers: 1}
 				_, err := resealed.Run(ctx)
 				return errors.Join(err, failure)
 			}

@@ -108,7 +108,7 @@ func newProcess(t *testing.T, db *store.DB, unique bool) process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issuer, err := authority.New(authority.Config{}, store.Authority{DB: db}, holder, rand.Reader, time.Now)
+	issuer, err := authority.New(authority.Config{}, store.Authority{DB: db}, vault.OnlySoftware(holder), rand.Reader, time.Now)
 	if err == nil {
 		err = issuer.Bootstrap(t.Context())
 	}
@@ -118,7 +118,7 @@ func newProcess(t *testing.T, db *store.DB, unique bool) process {
 	stored := store.Keys{DB: db}
 	p.keys, err = keys.New(keys.Options{
 		Store: stored, RequestStore: stored, StatusStore: stored, PINStore: stored,
-		Holder: holder, Authority: issuer, Rand: rand.Reader, Now: time.Now, Policy: allowed{}, Events: ofTheUser{events},
+		Holders: vault.OnlySoftware(holder), Authority: issuer, Rand: rand.Reader, Now: time.Now, Policy: allowed{}, Events: ofTheUser{events},
 	})
 	if err == nil {
 		p.subject, err = x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: "x"}})

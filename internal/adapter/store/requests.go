@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"tamga/internal/domain/keys"
@@ -25,9 +26,37 @@ func (s Keys) SetFriendlyName(ctx context.Context, id int64, name string) error 
 
 // DeleteUnusedKey deletes a key that has neither a certificate nor a pending request.
 func (s Keys) DeleteUnusedKey(ctx context.Context, keyID string) error {
-	_, err := s.exec(ctx, `DELETE FROM keys WHERE id = $1
+	const unused = `k.id = $1
 		AND NOT EXISTS (SELECT 1 FROM certificates WHERE key_id = $1)
-		AND NOT EXISTS (SELECT 1 FROM certificate_requests WHERE key_id = $1 AND status = 2)`, keyID)
+		AND NOT EXISTS (SELECT 1 FROM certificate_requests WHERE key_id = $1 AND status = 2)`
+	return s.Unit(ctx, func(ctx context.Context) error {
+		if err := s.noteDeleted(ctx, unused, keyID); err != nil {
+			return err
+		}
+		_, err := s.exec(ctx, "DELETE FROM keys AS k WHERE "+unused, keyID)
+		return err
+	})
+}
+
+// noteDeleted notes keys k that are about to be deleted in the same transaction for their holders.
+func (d *DB) noteDeleted(ctx context.Context, which string, args ...any) error {
+	_, err := d.exec(ctx, fmt.Sprintf(`INSERT INTO deleted_keys (id, holder, suite, sealed, has_pin, deleted_at)
+		SELECT k.id, k.holder, k.suite, k.sealed, k.has_pin, $%d FROM keys k WHERE NOT k.%s AND %s`,
+		len(args)+1, softwareKeys, which), append(args, millis(d.Now()))...)
+	return err
+}
+
+// DeletedKeys implements keys.DeletionStore.
+func (s Keys) DeletedKeys(ctx context.Context, after string, limit int) ([]keys.KeyRecord, error) {
+	return all(ctx, s.DB, func(r row) (k keys.KeyRecord, err error) {
+		err = r.Scan(&k.ID, &k.Holder, &k.Suite, &k.Sealed, &k.HasPIN)
+		return k, err
+	}, "SELECT id, holder, suite, sealed, has_pin FROM deleted_keys WHERE id > $1 ORDER BY id LIMIT $2", after, int64(limit))
+}
+
+// ForgetKey implements keys.DeletionStore.
+func (s Keys) ForgetKey(ctx context.Context, id string) error {
+	_, err := s.exec(ctx, "DELETE FROM deleted_keys WHERE id = $1", id)
 	return err
 }
 

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,17 +23,20 @@ type sealedColumn struct {
 	table, column string
 	row           string // SQL: the row of the place, unique in the table
 	purpose       string
-	key           bool
+	where         string                       // SQL: the records that the ring has sealed; "": all
 	place         func(row string) vault.Place // if the purpose is not enough
 }
+
+// softwareKeys is SQL: private keys that the ring has sealed. Other holders do not use it.
+const softwareKeys = "holder = '" + vault.SoftwareName + "'"
 
 // sealedColumns are all columns that hold a sealed record and nothing else. What is sealed inside of
 // other records, in objects and in cookies is not here: it ends by itself or is written anew. A test
 // compares this table with the places that the program seals for.
 var sealedColumns = []sealedColumn{
-	{table: "authorities", column: "sealed", row: "name", purpose: "private key", key: true},
-	{table: "authority_delegates", column: "sealed", row: "name || '/' || generation", purpose: "private key", key: true},
-	{table: "keys", column: "sealed", row: "id", purpose: "private key", key: true},
+	{table: "authorities", column: "sealed", row: "name", purpose: "private key", where: softwareKeys},
+	{table: "authority_delegates", column: "sealed", row: "name || '/' || generation", purpose: "private key", where: softwareKeys},
+	{table: "keys", column: "sealed", row: "id", purpose: "private key", where: softwareKeys},
 	{table: "signing_keys", column: "sealed", row: "id", purpose: "token signing key"},
 	{table: "oath_tokens", column: "sealed", row: "serial_key", purpose: "one-time password token"},
 	{table: "devices", column: "sealed", row: "kid", purpose: "mobile device"},
@@ -68,19 +72,28 @@ func (Sealed) Columns() (list []vault.Column) {
 				return vault.Place{Purpose: c.purpose, Table: c.table, Row: row, Column: c.column}
 			}
 		}
-		list = append(list, vault.Column{Table: c.table, Column: c.column, Key: c.key, Place: place})
+		list = append(list, vault.Column{Table: c.table, Column: c.column, Place: place})
 	}
 	return list
 }
 
-// rowOf returns the SQL of the row of a column.
-func rowOf(c vault.Column) string {
+// sealedOf returns what the table above says of a column.
+func sealedOf(c vault.Column) sealedColumn {
 	for _, s := range sealedColumns {
 		if s.table == c.Table && s.column == c.Column {
-			return s.row
+			return s
 		}
 	}
 	panic("store: no sealed column " + c.Name())
+}
+
+// rowOf returns the SQL of the row of a column.
+func rowOf(c vault.Column) string { return sealedOf(c).row }
+
+// from returns the SQL of the records of a column that the ring has sealed. A condition may follow after
+// AND.
+func from(c vault.Column) string {
+	return " FROM " + c.Table + " WHERE " + cmp.Or(sealedOf(c).where, "TRUE") + " AND "
 }
 
 // under is SQL: a record begins with the argument of a number.
@@ -96,7 +109,7 @@ func scanSealed(r row) (s vault.SealedRecord, err error) {
 
 // CountUnder implements vault.Records.
 func (s Sealed) CountUnder(ctx context.Context, c vault.Column, head []byte) (int64, error) {
-	list, err := allUnprepared(ctx, s.DB, scalar[int64], "SELECT COUNT(*) FROM "+c.Table+" WHERE "+under(c.Column, head, 1), head)
+	list, err := allUnprepared(ctx, s.DB, scalar[int64], "SELECT COUNT(*)"+from(c)+under(c.Column, head, 1), head)
 	if err != nil {
 		return 0, err
 	}
@@ -106,12 +119,12 @@ func (s Sealed) CountUnder(ctx context.Context, c vault.Column, head []byte) (in
 // OneUnder implements vault.Records.
 func (s Sealed) OneUnder(ctx context.Context, c vault.Column, head []byte) (vault.SealedRecord, bool, error) {
 	return first(allUnprepared(ctx, s.DB, scanSealed,
-		"SELECT "+rowOf(c)+", "+c.Column+" FROM "+c.Table+" WHERE "+under(c.Column, head, 1)+" LIMIT 1", head))
+		"SELECT "+rowOf(c)+", "+c.Column+from(c)+under(c.Column, head, 1)+" LIMIT 1", head))
 }
 
 // OneUnderNone implements vault.Records. Empty records are not sealed.
 func (s Sealed) OneUnderNone(ctx context.Context, c vault.Column, heads [][]byte) (vault.SealedRecord, bool, error) {
-	query, args := "SELECT "+rowOf(c)+", "+c.Column+" FROM "+c.Table+" WHERE length("+c.Column+") > 0", []any{}
+	query, args := "SELECT "+rowOf(c)+", "+c.Column+from(c)+"length("+c.Column+") > 0", []any{}
 	for i, head := range heads {
 		query += " AND NOT " + under(c.Column, head, i+1)
 		args = append(args, head)
@@ -121,8 +134,8 @@ func (s Sealed) OneUnderNone(ctx context.Context, c vault.Column, heads [][]byte
 
 // NotUnder implements vault.Records.
 func (s Sealed) NotUnder(ctx context.Context, c vault.Column, head []byte, after string, limit int) ([]vault.SealedRecord, error) {
-	return allUnprepared(ctx, s.DB, scanSealed, "SELECT "+rowOf(c)+", "+c.Column+" FROM "+c.Table+
-		" WHERE length("+c.Column+") > 0 AND NOT "+under(c.Column, head, 1)+" AND "+rowOf(c)+" > $2 ORDER BY 1 LIMIT $3", head, after, int64(limit))
+	return allUnprepared(ctx, s.DB, scanSealed, "SELECT "+rowOf(c)+", "+c.Column+from(c)+
+		"length("+c.Column+") > 0 AND NOT "+under(c.Column, head, 1)+" AND "+rowOf(c)+" > $2 ORDER BY 1 LIMIT $3", head, after, int64(limit))
 }
 
 // Swap implements vault.Records.

@@ -174,7 +174,12 @@ func (s Users) SetLogin(ctx context.Context, id, login, folded string) error {
 
 // DeleteUser implements user.Store. Rows that refer to the user are deleted too.
 func (s Users) DeleteUser(ctx context.Context, id string) error {
-	return s.change(ctx, "DELETE FROM users WHERE id = $1", id)
+	return s.Unit(ctx, func(ctx context.Context) error {
+		if err := s.noteDeleted(ctx, "k.user_id = $1", id); err != nil {
+			return err
+		}
+		return s.change(ctx, "DELETE FROM users WHERE id = $1", id)
+	})
 }
 
 // SetDisplayName implements user.Store.

@@ -17,6 +17,7 @@ package authority
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,7 @@ type GenerationStore interface {
 type Record struct {
 	State
 	Suite       string // name of its key's suite
+	Holder      string // vault.Key.Holder of the key
 	Sealed      []byte // vault.Key.Sealed of the key "authorities:NAME"
 	Certificate []byte // DER
 	CRL         []byte // DER of the current list
@@ -125,6 +127,8 @@ type Config struct {
 	// lists, certificates and OCSP answers are offered under it at CRLPath,
 	// CertificatePath and OCSPPath. Empty: certificates name no addresses.
 	BaseURL string
+	// Holder is the name of the holder that new keys go to; "" means vault.SoftwareName.
+	Holder string
 	// Name begins the names of the authorities. Default "Tamga".
 	Name string
 	// Life is the life of a user's certificate. Default 15 months.
@@ -195,12 +199,12 @@ type hierarchy struct {
 
 // Service is the built-in authority. It is safe for concurrent use.
 type Service struct {
-	config Config
-	store  Store
-	holder vault.Holder
-	rand   io.Reader
-	now    func() time.Time
-	clock  *clockWatch
+	config  Config
+	store   Store
+	holders *vault.Holders
+	rand    io.Reader
+	now     func() time.Time
+	clock   *clockWatch
 
 	mu          sync.Mutex
 	authorities map[string]*authority // by name; an entry never changes
@@ -230,16 +234,14 @@ type parsedCRL struct {
 
 // New makes the service. rand must be a secure source that is safe for
 // concurrent use.
-func New(c Config, s Store, h vault.Holder, rand io.Reader, now func() time.Time) (*Service, error) {
+func New(c Config, s Store, h *vault.Holders, rand io.Reader, now func() time.Time) (*Service, error) {
 	if c.BaseURL != "" {
 		u, err := url.Parse(c.BaseURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.HasSuffix(c.BaseURL, "/") {
 			return nil, errors.New("authority: BaseURL: want http:// or https:// with a host and no trailing slash")
 		}
 	}
-	if c.Name == "" {
-		c.Name = "Tamga"
-	}
+	c.Name, c.Holder = cmp.Or(c.Name, "Tamga"), cmp.Or(c.Holder, vault.SoftwareName)
 	if c.Life == 0 {
 		c.Life = defaultLife
 	}
@@ -262,7 +264,7 @@ func New(c Config, s Store, h vault.Holder, rand io.Reader, now func() time.Time
 		return nil, errors.New("authority: OCSPLife and ClockJump: want a second at least for an OCSP answer, and a jump that is not negative")
 	}
 	return &Service{
-		config: c, store: s, holder: h, rand: rand, now: now,
+		config: c, store: s, holders: h, rand: rand, now: now,
 		clock:       newClockWatch(now, c.Elapsed, c.ClockJump),
 		authorities: map[string]*authority{},
 		seen:        map[string][]byte{},
@@ -397,7 +399,7 @@ func load(r Record) (*authority, error) {
 	return &authority{
 		name:        r.Name,
 		certificate: cert,
-		key:         vault.Key{ID: keyID(r.Name), Suite: su, Sealed: r.Sealed},
+		key:         vault.Key{ID: keyID(r.Name), Holder: r.Holder, Suite: su, Sealed: r.Sealed},
 	}, nil
 }
 
@@ -406,7 +408,7 @@ func keyID(name string) string { return Table + ":" + name }
 // sign returns the signing function of an authority's key.
 func (s *Service) sign(ctx context.Context, k vault.Key) x509gost.SignFunc {
 	return func(d suite.Digest) ([]byte, error) {
-		values, err := s.holder.Sign(ctx, k, nil, []suite.Digest{d})
+		values, err := s.holders.Sign(ctx, k, nil, []suite.Digest{d})
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func newServiceWith(t testing.TB, config authority.Config, db *store.DB, c *cloc
 
 func newServiceOver(t testing.TB, config authority.Config, s authority.Store, h vault.Holder, c *clock, seed byte) *authority.Service {
 	t.Helper()
-	service, err := authority.New(config, s, h, newReader(seed+200), c.now)
+	service, err := authority.New(config, s, vault.OnlySoftware(h), newReader(seed+200), c.now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ type DelegateRecord struct {
 	Generation  int64  // 1 and up; the highest of a name is the one in service
 	Authority   string // who issued Certificate
 	Suite       string // name of its key's suite
+	Holder      string // vault.Key.Holder of the key
 	Sealed      []byte // vault.Key.Sealed of the key "authority_delegates:NAME/GENERATION"
 	Certificate []byte // DER
 	CreatedAt   time.Time
@@ -186,7 +187,7 @@ func (s *Service) due(c, issuer *x509gost.Certificate) bool {
 // createDelegate makes a key, certifies it and stores both, inside a transaction.
 func (s *Service) createDelegate(ctx context.Context, d delegate, issuer *authority, generation int64) (*authority, error) {
 	id := delegateKeyID(d.name, generation)
-	key, public, err := s.holder.Generate(ctx, id, d.suite, nil)
+	key, public, err := s.holders.Generate(ctx, s.config.Holder, id, d.suite, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func (s *Service) createDelegate(ctx context.Context, d delegate, issuer *author
 	}
 	now := s.now()
 	record := DelegateRecord{
-		Name: d.name, Generation: generation, Authority: issuer.name, Suite: d.suite.Name,
+		Name: d.name, Generation: generation, Authority: issuer.name, Holder: key.Holder, Suite: d.suite.Name,
 		Sealed: key.Sealed, Certificate: der, CreatedAt: now,
 	}
 	added, err := s.store.AddDelegate(ctx, record)
@@ -244,11 +245,11 @@ func delegateKeyID(name string, generation int64) string {
 }
 
 func loadDelegate(r DelegateRecord) (*authority, error) {
-	a, err := load(Record{State: State{Name: r.Name}, Suite: r.Suite, Sealed: r.Sealed, Certificate: r.Certificate})
+	a, err := load(Record{State: State{Name: r.Name}, Holder: r.Holder, Suite: r.Suite, Sealed: r.Sealed, Certificate: r.Certificate})
 	if err != nil {
 		return nil, err
 	}
-	a.key = vault.Key{ID: delegateKeyID(r.Name, r.Generation), Suite: a.key.Suite, Sealed: r.Sealed}
+	a.key = vault.Key{ID: delegateKeyID(r.Name, r.Generation), Holder: r.Holder, Suite: a.key.Suite, Sealed: r.Sealed}
 	return a, nil
 }
 

@@ -111,7 +111,7 @@ func (s *Service) ensure(ctx context.Context, name, commonName string, su *suite
 
 // create makes an authority with a new key. It is a root when issuer is nil.
 func (s *Service) create(ctx context.Context, name string, subject x509gost.Name, su *suite.Suite, issuer *authority) (*authority, error) {
-	key, public, err := s.holder.Generate(ctx, keyID(name), su, nil)
+	key, public, err := s.holders.Generate(ctx, s.config.Holder, keyID(name), su, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (s *Service) create(ctx context.Context, name string, subject x509gost.Name
 		return nil, err
 	}
 	made, err := load(Record{
-		State: State{Name: name}, Suite: su.Name, Sealed: key.Sealed, Certificate: der,
+		State: State{Name: name}, Holder: key.Holder, Suite: su.Name, Sealed: key.Sealed, Certificate: der,
 	})
 	if err != nil {
 		return nil, err
@@ -141,6 +141,7 @@ func (s *Service) create(ctx context.Context, name string, subject x509gost.Name
 	}
 	record := Record{
 		State:       State{Name: name, CRLNumber: 1, CRLAt: now},
+		Holder:      key.Holder,
 		Suite:       su.Name,
 		Sealed:      key.Sealed,
 		Certificate: der,

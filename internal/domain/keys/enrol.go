@@ -144,7 +144,7 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Reque
 			return nil, err
 		}
 	}
-	keyRecord, der, err := s.newRequest(ctx, userID, o, subject)
+	key, keyRecord, der, err := s.newRequest(ctx, userID, o, subject)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,10 @@ func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Reque
 		}
 		return q, fault.Rollback(s.fulfil(ctx, q, a.Who.UserID))
 	})
-	return q, err
+	if err != nil {
+		return nil, s.discard(ctx, key, err)
+	}
+	return q, nil
 }
 
 // addRequest stores a request and emits its event.
@@ -239,34 +242,33 @@ func (s *Service) newKeyID() (string, error) {
 }
 
 // newRequest makes a key, not stored yet, and a request that it signs.
-func (s *Service) newRequest(ctx context.Context, userID string, o *order, subject x509gost.Name) (KeyRecord, []byte, error) {
+func (s *Service) newRequest(ctx context.Context, userID string, o *order, subject x509gost.Name) (vault.Key, KeyRecord, []byte, error) {
 	su := o.newSuite()
-	id, err := s.newKeyID()
+	extensions, err := o.extensions()
 	if err != nil {
-		return KeyRecord{}, nil, err
+		return vault.Key{}, KeyRecord{}, nil, err
 	}
 	secret := []byte(o.PIN)
 	defer clear(secret)
-	key, public, err := s.Holder.Generate(ctx, vaultID(id), su, secret)
+	id, key, public, err := s.newKey(ctx, userID, su, secret, s.generate(nil))
 	if err != nil {
-		return KeyRecord{}, nil, err
-	}
-	extensions, err := o.extensions()
-	if err != nil {
-		return KeyRecord{}, nil, err
+		return vault.Key{}, KeyRecord{}, nil, err
 	}
 	der, err := x509gost.CreateRequest(subject, extensions, public, su, func(d suite.Digest) ([]byte, error) {
-		values, err := s.Holder.Sign(ctx, key, secret, []suite.Digest{d})
+		values, err := s.Holders.Sign(ctx, key, secret, []suite.Digest{d})
 		if err != nil {
 			return nil, err
 		}
 		return values[0], nil
 	})
-	return keyRecord(id, userID, key, s.Now()), der, err
+	if err != nil {
+		return vault.Key{}, KeyRecord{}, nil, s.discard(ctx, key, err)
+	}
+	return key, keyRecord(id, userID, key, s.Now()), der, nil
 }
 
 func keyRecord(id, userID string, k vault.Key, at time.Time) KeyRecord {
-	return KeyRecord{ID: id, UserID: userID, Suite: k.Suite.Name, Sealed: k.Sealed, HasPIN: k.HasPIN, CreatedAt: at}
+	return KeyRecord{ID: id, UserID: userID, Holder: k.Holder, Suite: k.Suite.Name, Sealed: k.Sealed, HasPIN: k.HasPIN, CreatedAt: at}
 }
 
 // extensions returns the extensions of a request.

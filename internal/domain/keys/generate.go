@@ -45,17 +45,7 @@ func (s *Service) Generate(ctx context.Context, a Act, algorithm int64, paramete
 		return nil, err
 	}
 	o := IssueOrder{UserID: a.Who.UserID, Suite: g.suite, Subject: g.subject, PIN: pin, first: true, act: a}
-	if g.set == nil {
-		return s.certify(ctx, o, s.generate)
-	}
-	return s.certify(ctx, o, func(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
-		key, err := gost3410.GenerateKey(g.set, s.Rand)
-		if err != nil {
-			return vault.Key{}, nil, err
-		}
-		defer key.Wipe()
-		return s.Holder.Import(ctx, id, su, key, pin)
-	})
+	return s.certify(ctx, o, s.generate(g.set))
 }
 
 // generation is what Generate makes, after its checks.
@@ -105,11 +95,14 @@ func parameterSet(su *suite.Suite, text string) (*gost3410.Set, error) {
 	return nil, fault.Newf(fault.ParameterNotSupported, "ParametersOid: %s has no such parameter set", su.Name)
 }
 
-// maker makes a key that is not stored yet.
-type maker func(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error)
+// maker makes a key in a holder; it is not stored yet.
+type maker func(ctx context.Context, holder, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error)
 
-func (s *Service) generate(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
-	return s.Holder.Generate(ctx, id, su, pin)
+// generate returns the maker of a new key with a parameter set, nil for the default one.
+func (s *Service) generate(set *gost3410.Set) maker {
+	return func(ctx context.Context, holder, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
+		return s.Holders.Generate(ctx, holder, id, su, set, pin)
+	}
 }
 
 // certify makes a key and has the built-in authority certify it; both are stored or
@@ -127,13 +120,9 @@ func (s *Service) certify(ctx context.Context, o IssueOrder, make maker) (*Certi
 // adopt makes a key and stores it with the certificate that certificate gives for it,
 // inside the same transaction.
 func (s *Service) adopt(ctx context.Context, o IssueOrder, make maker, certificate func(context.Context, crypto.PublicKey) (NewCertificate, error), event notify.EventType) (*Certificate, error) {
-	id, err := s.newKeyID()
-	if err != nil {
-		return nil, err
-	}
 	secret := []byte(o.PIN)
 	defer clear(secret)
-	key, public, err := make(ctx, vaultID(id), o.Suite, secret)
+	id, key, public, err := s.newKey(ctx, o.UserID, o.Suite, secret, make)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +163,7 @@ func (s *Service) adopt(ctx context.Context, o IssueOrder, make maker, certifica
 		return adopted, fault.Rollback(s.emit(ctx, event, o.UserID, "", "certificate "+strconv.FormatInt(made.ID, 10)))
 	})
 	if err != nil {
-		return nil, err
+		return nil, s.discard(ctx, key, err)
 	}
 	return adopted, nil
 }

@@ -131,17 +131,20 @@ type PINStore interface {
 	ResetPIN(ctx context.Context, keyID string) error
 }
 
-// PINMemory recognizes PINs that were right a moment ago. vault.SoftHolder is one.
-type PINMemory interface {
-	// Knows reports whether the PIN opened the key, with the same mark, and the key did not
-	// change since.
-	Knows(k vault.Key, pin []byte) bool
+// DeletionStore keeps the keys that were deleted and that their holders must still destroy. DeleteUnusedKey
+// and the deletion of a user add them, in the same transaction. Keys of vault.SoftHolder need nothing more.
+type DeletionStore interface {
+	// DeletedKeys reads deleted keys by id, those greater than after: ID, Holder, Suite, Sealed and HasPIN.
+	DeletedKeys(ctx context.Context, after string, limit int) ([]KeyRecord, error)
+	// ForgetKey removes a deleted key that is destroyed.
+	ForgetKey(ctx context.Context, id string) error
 }
 
 // KeyRecord is a private key as stored.
 type KeyRecord struct {
 	ID        string // GUID
 	UserID    string
+	Holder    string // name of the holder
 	Suite     string // name of the suite
 	Sealed    []byte // vault.Key.Sealed of the key "keys:ID"
 	HasPIN    bool
@@ -226,10 +229,12 @@ type Options struct {
 	RequestStore RequestStore
 	StatusStore  StatusStore
 	PINStore     PINStore
+	// DeletionStore is needed by DestroyDeleted alone.
+	DeletionStore DeletionStore
 
-	Holder vault.Holder
-	// PINMemory may be nil: then every PIN is tried.
-	PINMemory PINMemory
+	Holders *vault.Holders
+	// Placement chooses the holder of a new key.
+	Placement Placement
 	Authority *authority.Service
 	// Rand is a secure source that is safe for concurrent use.
 	Rand io.Reader
@@ -274,8 +279,8 @@ type Service struct {
 // New checks the options, fills in defaults and returns a Service.
 func New(o Options) (*Service, error) {
 	if o.Store == nil || o.RequestStore == nil || o.StatusStore == nil || o.PINStore == nil ||
-		o.Holder == nil || o.Authority == nil || o.Rand == nil || o.Now == nil {
-		return nil, errors.New("keys: stores, holder, authority, randomness and clock are all needed")
+		o.Holders == nil || o.Authority == nil || o.Rand == nil || o.Now == nil {
+		return nil, errors.New("keys: stores, holders, authority, randomness and clock are all needed")
 	}
 	if o.PINAttempts == 0 {
 		o.PINAttempts = DefaultPINAttempts
@@ -298,6 +303,9 @@ func New(o Options) (*Service, error) {
 	case PINRequired, PINForbid, PINAllow:
 	default:
 		return nil, fmt.Errorf("keys: PIN mode %q: want Required, Forbid or Allow", o.PINMode)
+	}
+	if err := o.Placement.check(o.Holders.Names()); err != nil {
+		return nil, err
 	}
 	if err := o.Enrolment.complete(); err != nil {
 		return nil, err
@@ -408,7 +416,7 @@ func (s *Service) Issue(ctx context.Context, o IssueOrder) (*Certificate, error)
 	if utf8.RuneCountInString(o.FriendlyName) > maxFriendlyName {
 		return nil, fault.Newf(fault.InvalidParameters, "the friendly name is too long: at most %d characters", maxFriendlyName)
 	}
-	return s.certify(ctx, o, s.generate)
+	return s.certify(ctx, o, s.generate(nil))
 }
 
 // SetDefault makes a certificate the default one of its user. A missing certificate and

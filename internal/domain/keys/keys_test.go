@@ -5,6 +5,7 @@ package keys_test
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -77,6 +78,16 @@ func (h *holder) Sign(ctx context.Context, k vault.Key, pin []byte, digests []su
 	return h.Holder.Sign(ctx, k, pin, digests)
 }
 
+// Knows and Export are those of the SoftHolder, unless a test has put another holder in its place.
+func (h *holder) Knows(k vault.Key, pin []byte) bool {
+	soft, is := h.Holder.(*vault.SoftHolder)
+	return is && soft.Knows(k, pin)
+}
+
+func (h *holder) Export(ctx context.Context, k vault.Key, pin []byte) (crypto.Signer, error) {
+	return h.Holder.(vault.Exporter).Export(ctx, k, pin)
+}
+
 // process is one process of the service.
 type process struct {
 	*keys.Service
@@ -144,14 +155,14 @@ func join(t testing.TB, db *store.DB, c *clock, seed byte) *process {
 	}
 	t.Cleanup(func() { soft.Close() })
 	p := &process{holder: &holder{Holder: soft}, db: db, clock: c}
-	p.authority, err = authority.New(authority.Config{}, store.Authority{DB: db}, soft, newReader(seed+100), c.now)
+	p.authority, err = authority.New(authority.Config{}, store.Authority{DB: db}, vault.OnlySoftware(soft), newReader(seed+100), c.now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stored := store.Keys{DB: db}
 	p.Service, err = keys.New(keys.Options{
 		Store: stored, RequestStore: stored, StatusStore: stored, PINStore: attempts{stored, &p.attempts},
-		Holder: p.holder, PINMemory: soft, Authority: p.authority,
+		DeletionStore: stored, Holders: vault.OnlySoftware(p.holder), Authority: p.authority,
 		Rand: newReader(seed + 150), Now: c.now,
 	})
 	if err != nil {

@@ -180,7 +180,7 @@ func (s *Service) changePIN(ctx context.Context, a Act, id, oldPIN, newPIN strin
 		opened = key
 		fresh := []byte(newPIN)
 		defer clear(fresh)
-		made, err := s.Holder.Rewrap(ctx, key, secret, fresh)
+		made, err := s.Holders.Rewrap(ctx, key, secret, fresh)
 		if err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (s *Service) CheckPIN(ctx context.Context, who audit.Principal, id, pin str
 
 // opens checks a PIN without using the key.
 func (s *Service) opens(ctx context.Context, key vault.Key, secret []byte) error {
-	_, err := s.Holder.Sign(ctx, key, secret, []suite.Digest{})
+	_, err := s.Holders.Sign(ctx, key, secret, []suite.Digest{})
 	return err
 }
 

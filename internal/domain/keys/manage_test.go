@@ -959,7 +959,7 @@ func TestParameters(t *testing.T) {
 }
 
 func TestTransfer(t *testing.T) {
-	p, r := manage(t, func(o *keys.Options) { o.Holder = o.Holder.(*holder).Holder; o.Exportable = true })
+	p, r := manage(t, func(o *keys.Options) { o.Exportable = true })
 	ctx := t.Context()
 	c := p.issue(t, keys.IssueOrder{PIN: pin, FriendlyName: "Мой ключ"})
 	order := keys.ExportOrder{ID: c.ID, PIN: pin, Password: "пароль", Options: pfx.Options{Iterations: 10}}
@@ -1042,7 +1042,7 @@ func TestTransfer(t *testing.T) {
 	other := startWith(t, 9)
 	theirs := other.issue(t, keys.IssueOrder{})
 	so := other.Options
-	so.Holder, so.Exportable = so.Holder.(*holder).Holder, true
+	so.Exportable = true
 	exporting, _ := keys.New(so)
 	in.File, err = exporting.Export(ctx, keys.ExportOrder{ID: theirs.ID, Password: "пароль", Options: pfx.Options{Iterations: 10}})
 	if err != nil {

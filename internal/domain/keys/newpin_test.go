@@ -18,7 +18,6 @@ func TestNewPINs(t *testing.T) {
 	ctx := t.Context()
 	old := p.issue(t, keys.IssueOrder{PIN: "7"})
 	o := p.Options
-	o.Holder = o.Holder.(*holder).Holder
 	exporting, err := keys.New(o)
 	if err != nil {
 		t.Fatal(err)

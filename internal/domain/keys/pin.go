@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
 	"tamga/internal/domain/vault"
 	"tamga/pki/suite"
@@ -32,7 +33,7 @@ const settleTime = 10 * time.Second
 //
 // A key without a PIN ignores the PIN, since many clients always send one.
 //
-// A PIN that PINMemory knows for this key and mark takes no attempt while none is missing: it
+// A PIN that the holder knows for this key and mark takes no attempt while none is missing: it
 // was tried a moment ago, and nothing changed since. After a wrong PIN the next one is tried in
 // full.
 //
@@ -47,7 +48,7 @@ func (s *Service) Sign(ctx context.Context, c *Certificate, pin string, digests 
 func (s *Service) SignIn(ctx context.Context, snap *Snapshot, c *Certificate, pin string, digests []suite.Digest) ([][]byte, error) {
 	var values [][]byte
 	err := s.openIn(ctx, snap, c, pin, func(ctx context.Context, key vault.Key, secret []byte) (err error) {
-		values, err = s.Holder.Sign(ctx, key, secret, digests)
+		values, err = s.Holders.Sign(ctx, key, secret, digests)
 		return err
 	})
 	return values, err
@@ -79,7 +80,7 @@ func (s *Service) openIn(ctx context.Context, snap *Snapshot, c *Certificate, pi
 	}
 	secret := []byte(pin)
 	defer clear(secret)
-	if s.PINMemory != nil && failures == 0 && s.PINMemory.Knows(key, secret) {
+	if failures == 0 && s.Holders.Knows(key, secret) {
 		return use(ctx, key, secret)
 	}
 	leave, err := s.gates.enter(ctx, c.KeyID)
@@ -140,9 +141,12 @@ func (s *Service) key(ctx context.Context, snap *Snapshot, c *Certificate) (k va
 	if !ok {
 		return k, 0, fmt.Errorf("keys: certificate %d: its key is of suite %q, which this program does not know", c.ID, r.Suite)
 	}
-	k = vault.Key{ID: vaultID(r.ID), Suite: su, Sealed: r.Sealed, HasPIN: r.HasPIN}
+	k = vault.Key{ID: vaultID(r.ID), Holder: r.Holder, Suite: su, Sealed: r.Sealed, HasPIN: r.HasPIN}
 	if snap != nil {
 		k.Mark = snap.PINMark
+	}
+	if r.Holder != vault.SoftwareName { // of every entry without one
+		audit.UsedHolder(ctx, r.Holder)
 	}
 	return k, r.PINFailures, nil
 }

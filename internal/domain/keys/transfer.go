@@ -69,8 +69,8 @@ func (s *Service) Import(ctx context.Context, o ImportOrder) (*Certificate, erro
 	}
 	order := IssueOrder{UserID: o.UserID, Suite: bundle.Suite, PIN: o.PIN, Default: o.Default, FriendlyName: o.FriendlyName, first: true}
 	return s.adopt(ctx, order,
-		func(ctx context.Context, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
-			return s.Holder.Import(ctx, id, su, bundle.Key, pin)
+		func(ctx context.Context, holder, id string, su *suite.Suite, pin []byte) (vault.Key, crypto.PublicKey, error) {
+			return s.Holders.Import(ctx, holder, id, su, bundle.Key, pin)
 		},
 		func(context.Context, crypto.PublicKey) (NewCertificate, error) {
 			return NewCertificate{DER: cert.Raw, Serial: cert.SerialNumber, Outside: outside}, nil
@@ -128,7 +128,7 @@ type ExportOrder struct {
 // certificate_not_found, invalid_pin, access_denied, wrong_operation where keys cannot
 // leave, invalid_parameters.
 func (s *Service) Export(ctx context.Context, o ExportOrder) ([]byte, error) {
-	if err := s.leaves(s.Exportable); err != nil {
+	if err := leaves(s.Exportable); err != nil {
 		return nil, err
 	}
 	r, found, err := s.Store.Certificate(ctx, o.ID)
@@ -150,16 +150,27 @@ func (s *Service) Export(ctx context.Context, o ExportOrder) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.exports(ctx, c); err != nil {
+		return nil, err
+	}
 	return s.export(ctx, c, o)
 }
 
-// leaves refuses an export where keys stay: because the configuration says so, or because they
-// are in a device.
-func (s *Service) leaves(allowed bool) error {
-	if _, ok := s.Holder.(vault.Exporter); !ok || !allowed {
+// leaves refuses an export where the configuration forbids it.
+func leaves(allowed bool) error {
+	if !allowed {
 		return fault.New(fault.WrongOperation, "the configuration of this installation forbids the export of keys")
 	}
 	return nil
+}
+
+// exports refuses the export of a key that cannot leave its holder.
+func (s *Service) exports(ctx context.Context, c *Certificate) error {
+	key, _, err := s.key(ctx, nil, c)
+	if err == nil && !s.Holders.Exports(key) {
+		err = fault.New(fault.WrongOperation, "this key cannot be exported: it never leaves the device that keeps it")
+	}
+	return err
 }
 
 // minFilePassword is the least number of characters in the password of a file that a user
@@ -207,15 +218,19 @@ func (s *Service) exportOwn(ctx context.Context, a Act, id string, secrets Secre
 
 // ownExportable finds a certificate whose key its user may export.
 func (s *Service) ownExportable(ctx context.Context, userID, id string) (*Certificate, error) {
-	if err := s.leaves(s.ExportableByUsers); err != nil {
+	if err := leaves(s.ExportableByUsers); err != nil {
 		return nil, err
 	}
-	return s.Find(ctx, userID, id)
+	c, err := s.Find(ctx, userID, id)
+	if err != nil {
+		return nil, err
+	}
+	return c, s.exports(ctx, c)
 }
 
 // MayExport reports whether a user may export own keys, after a confirmation.
 func (s *Service) MayExport(ctx context.Context, userID string) (bool, error) {
-	if s.leaves(s.ExportableByUsers) != nil {
+	if leaves(s.ExportableByUsers) != nil {
 		return false, nil
 	}
 	return s.permits(ctx, userID, policy.PrivateKeyAccess)
@@ -247,7 +262,7 @@ func (s *Service) export(ctx context.Context, c *Certificate, o ExportOrder) ([]
 	}
 	var file []byte
 	err := s.open(ctx, c, o.PIN, func(ctx context.Context, key vault.Key, pin []byte) (err error) {
-		if bundle.Key, err = s.Holder.(vault.Exporter).Export(ctx, key, pin); err != nil {
+		if bundle.Key, err = s.Holders.Export(ctx, key, pin); err != nil {
 			return err
 		}
 		defer vault.Wipe(bundle.Key)

@@ -114,6 +114,7 @@ func (s *Service) execute(ctx context.Context, row *Stored, l lease.Lease) error
 	if err := s.writeEntry(ctx, &row.Operation, audit.Attempt, ""); err != nil {
 		return s.postpone(ctx, row, l, err)
 	}
+	ctx = audit.WithHolders(ctx, &audit.Holders{})
 	if row.AwaitsPIN != nil { // no request has brought the right PIN
 		return s.fail(ctx, row, l, row.AwaitsPIN)
 	}

@@ -276,7 +276,7 @@ func (s *Service) writeEntry(ctx context.Context, op *Operation, phase, outcome 
 		Object: "operation " + op.ID, Principal: op.Owner,
 	}
 	if phase == audit.Done {
-		e.Detail = fmt.Sprintf("%d documents", len(op.Documents))
+		e.Detail = audit.WithHoldersOf(ctx, fmt.Sprintf("%d documents", len(op.Documents)))
 	}
 	return s.deps.Audit.Record(ctx, e)
 }

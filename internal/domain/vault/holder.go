@@ -7,6 +7,7 @@ import (
 	"crypto"
 	"errors"
 
+	"tamga/gost/gost3410"
 	"tamga/pki/suite"
 )
 
@@ -22,6 +23,9 @@ type Key struct {
 	// colon. It is bound into the seal: a key copied to another row, or from the
 	// authority's table into the users', does not open.
 	ID string
+	// Holder is the name of the Holder that keeps the key; see Holders. A Holder neither reads
+	// nor sets it.
+	Holder string
 	// Suite is the suite the key signs with.
 	Suite *suite.Suite
 	// Sealed is the Holder's own form: a sealed record, or a reference into a
@@ -36,12 +40,17 @@ type Key struct {
 	Mark string
 }
 
+// ErrNotReady reports that a Holder cannot be used now and may be later: its service does not
+// answer, its device is gone. Every method of a Holder may return an error that wraps it.
+var ErrNotReady = errors.New("vault: the holder of the key is not ready")
+
 // Holder makes and uses private keys. Only the Holder sees them in the clear. It is safe
 // for concurrent use.
 type Holder interface {
-	// Generate makes a key of suite s and returns it with its public half. An
-	// empty pin makes a key without one. The id is as in Key.
-	Generate(ctx context.Context, id string, s *suite.Suite, pin []byte) (Key, crypto.PublicKey, error)
+	// Generate makes a key of suite s and returns it with its public half. set is the
+	// parameter set of a GOST key, nil for the default one of the suite. An empty pin makes a
+	// key without one. The id is as in Key.
+	Generate(ctx context.Context, id string, s *suite.Suite, set *gost3410.Set, pin []byte) (Key, crypto.PublicKey, error)
 
 	// Import stores a key that was made elsewhere. The caller still owns and wipes its
 	// copy.
@@ -58,4 +67,13 @@ type Holder interface {
 	// empty newPIN. ErrPIN as in Sign. The key is also moved to the active master
 	// key.
 	Rewrap(ctx context.Context, k Key, oldPIN, newPIN []byte) (Key, error)
+
+	// Delete destroys what the Holder keeps of a key besides Key.Sealed. It is called after the
+	// row of the key is gone, again after a failure, and possibly by several processes at once:
+	// a key that is gone already is no error.
+	Delete(ctx context.Context, k Key) error
+
+	// Ready reports whether keys can be used now: nil, or an error that wraps ErrNotReady and
+	// says why not. It answers within the deadline of ctx.
+	Ready(ctx context.Context) error
 }

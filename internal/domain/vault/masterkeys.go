@@ -45,7 +45,7 @@ type KeyStore interface {
 // Recognize compares the keys of a ring with the canaries of the database, and adds the canary of a
 // key that the database has not seen. Before that it opens a record under the key if there is one: the
 // database may be older than canaries. The error wraps ErrWrongKey for a key of another installation.
-func Recognize(ctx context.Context, r *Ring, keys KeyStore, records Records, software bool, now time.Time) error {
+func Recognize(ctx context.Context, r *Ring, keys KeyStore, records Records, now time.Time) error {
 	known, err := keys.MasterKeys(ctx)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func Recognize(ctx context.Context, r *Ring, keys KeyStore, records Records, sof
 			}
 			continue
 		}
-		if _, err := Probe(ctx, r, id, records, software); err != nil {
+		if _, err := Probe(ctx, r, id, records); err != nil {
 			return err
 		}
 		canary, err := r.Canary(id)
@@ -69,7 +69,7 @@ func Recognize(ctx context.Context, r *Ring, keys KeyStore, records Records, sof
 			return err
 		}
 		if !added { // another process was faster, maybe with another key
-			return Recognize(ctx, r, keys, records, software, now)
+			return Recognize(ctx, r, keys, records, now)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ func TestHolderRemembersPINs(t *testing.T) {
 	h, now := remembering(t)
 	ctx := t.Context()
 	su := suite.GOST2012x256
-	k, _, err := h.Generate(ctx, "keys:a", su, []byte("1234"))
+	k, _, err := h.Generate(ctx, "keys:a", su, nil, []byte("1234"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestWrongPINWipesMemory(t *testing.T) {
 	su := suite.GOST2012x256
 	var keys []Key
 	for _, id := range []string{"keys:a", "keys:b"} {
-		k, _, err := h.Generate(ctx, id, su, []byte("1234"))
+		k, _, err := h.Generate(ctx, id, su, nil, []byte("1234"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,10 +4,12 @@ package vault
 
 import "io"
 
-// Plugin is a holder of private keys that an installation may choose, with its settings.
+// Plugin is a holder of private keys that an installation may choose, with its settings. Its keys are in
+// the memory or in the database of this program, or in a service of its own that the holder reaches: code
+// that is not ours, such as the library of a device, never runs in this process.
 type Plugin interface {
-	// Name returns the value of the setting keys.holder that chooses this holder. Its own settings
-	// are keys.NAME in the configuration file.
+	// Name returns the name by which settings choose this holder, and which is stored with each of its
+	// keys. Its own settings are keys.NAME in the configuration file.
 	Name() string
 	// Settings returns a pointer to the struct of the settings, or nil if there are none. The
 	// comments and tags of its fields are as package internal/setting reads them, and they are set
@@ -28,11 +30,15 @@ type Environment struct {
 	Secret func(file, setting string) (string, error) // reads a secret of one line, such as a PIN of a device
 }
 
+// SoftwareName is the name of the SoftHolder among the holders of an installation. Its keys are the only
+// ones that the master keys of the ring seal, and nothing of them is outside of their rows.
+const SoftwareName = "software"
+
 // Software is the Plugin of SoftHolder. It has no settings of its own.
 type Software struct{}
 
 // Name implements Plugin.
-func (Software) Name() string { return "software" }
+func (Software) Name() string { return SoftwareName }
 
 // Settings implements Plugin.
 func (Software) Settings() any { return nil }

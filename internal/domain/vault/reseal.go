@@ -12,8 +12,6 @@ import (
 // Column is a column of a table with sealed records.
 type Column struct {
 	Table, Column string
-	// Key is what holders of keys make of a private key. Only SoftHolder uses the ring for it.
-	Key bool
 	// Place returns the place of a record by what the store reads as Sealed.Row.
 	Place func(row string) Place
 }
@@ -28,7 +26,8 @@ type SealedRecord struct {
 	Sealed []byte
 }
 
-// Records reads and replaces sealed records of all tables.
+// Records reads and replaces sealed records of all tables. Of private keys it sees those of SoftHolder
+// alone: other holders do not use the ring.
 type Records interface {
 	// Columns returns all columns with sealed records.
 	Columns() []Column
@@ -51,20 +50,9 @@ type Usage struct {
 	Count  int64
 }
 
-// columns returns the columns that the ring has sealed. software is false if private keys
-// belong to another holder.
-func columns(records Records, software bool) (list []Column) {
-	for _, c := range records.Columns() {
-		if software || !c.Key {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
 // UsageOf counts the records under each master key, those that are not in the ring included.
-func UsageOf(ctx context.Context, r *Ring, records Records, software bool) (list []Usage, err error) {
-	for _, c := range columns(records, software) {
+func UsageOf(ctx context.Context, r *Ring, records Records) (list []Usage, err error) {
+	for _, c := range records.Columns() {
 		var heads [][]byte
 		ids := r.IDs()
 		for i := 0; ; i++ {
@@ -98,8 +86,8 @@ func UsageOf(ctx context.Context, r *Ring, records Records, software bool) (list
 
 // Probe opens one record under a master key. It returns ErrWrongKey if that fails, and reports
 // whether there is any record.
-func Probe(ctx context.Context, r *Ring, id string, records Records, software bool) (found bool, err error) {
-	for _, c := range columns(records, software) {
+func Probe(ctx context.Context, r *Ring, id string, records Records) (found bool, err error) {
+	for _, c := range records.Columns() {
 		one, found, err := records.OneUnder(ctx, c, sealHead(id))
 		if err != nil {
 			return false, err
@@ -120,9 +108,8 @@ func Probe(ctx context.Context, r *Ring, id string, records Records, software bo
 // Resealing moves sealed records to the active master key. Records may be read and changed
 // meanwhile. A stopped run is continued by the next one, which finds what is left.
 type Resealing struct {
-	Ring     *Ring
-	Records  Records
-	Software bool // private keys are sealed by the ring
+	Ring    *Ring
+	Records Records
 	// Batch is how many records are read at once, Workers how many are replaced at once.
 	Batch, Workers int
 	// Progress is called after each batch with a column and how many of its records were moved.
@@ -150,7 +137,7 @@ func (r *Resealed) Fail(err error) {
 // Run moves all records. ctx may end at any time; the error is then that of ctx.
 func (s *Resealing) Run(ctx context.Context) (Resealed, error) {
 	var total Resealed
-	for _, c := range columns(s.Records, s.Software) {
+	for _, c := range s.Records.Columns() {
 		// A record that was changed by another caller is seen again in the next pass.
 		for again := true; again; {
 			var pass Resealed // records that failed are seen again in each pass

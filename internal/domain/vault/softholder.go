@@ -154,11 +154,17 @@ var _ Holder = (*SoftHolder)(nil)
 func (h *SoftHolder) Format(s fmt.State, _ rune) { io.WriteString(s, "vault.SoftHolder") }
 
 // Generate implements Holder.
-func (h *SoftHolder) Generate(ctx context.Context, id string, s *suite.Suite, pin []byte) (Key, crypto.PublicKey, error) {
+func (h *SoftHolder) Generate(ctx context.Context, id string, s *suite.Suite, set *gost3410.Set, pin []byte) (Key, crypto.PublicKey, error) {
 	if s == nil {
 		return Key{}, nil, errors.New("vault: a key has a suite")
 	}
-	key, err := s.Generate(h.rand)
+	var key crypto.Signer
+	var err error
+	if set == nil {
+		key, err = s.Generate(h.rand)
+	} else {
+		key, err = gost3410.GenerateKey(set, h.rand)
+	}
 	if err != nil {
 		return Key{}, nil, err
 	}
@@ -241,6 +247,12 @@ func (h *SoftHolder) Rewrap(ctx context.Context, k Key, oldPIN, newPIN []byte) (
 	defer clear(pkcs8)
 	return h.seal(ctx, k, pkcs8, newPIN)
 }
+
+// Delete implements Holder: all of a key is in its row.
+func (h *SoftHolder) Delete(context.Context, Key) error { return nil }
+
+// Ready implements Holder: the ring is in memory.
+func (h *SoftHolder) Ready(context.Context) error { return nil }
 
 // Reseal moves a key to the active master key; no PIN is needed. A key that is
 // under it already is returned as it is.

@@ -42,7 +42,7 @@ func TestSoftHolderSigns(t *testing.T) {
 	for _, s := range suite.All() {
 		for _, pin := range []string{"", "1234"} {
 			t.Run(s.Name+"/"+pin, func(t *testing.T) {
-				k, pub, err := h.Generate(ctx, "keys:a", s, []byte(pin))
+				k, pub, err := h.Generate(ctx, "keys:a", s, nil, []byte(pin))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -73,7 +73,7 @@ func TestSoftHolderWantsThePIN(t *testing.T) {
 	ctx := t.Context()
 	h := newTestHolder(t, newTestRing(t, "2025"))
 	s := suite.GOST2012x256
-	k, _, err := h.Generate(ctx, "keys:a", s, []byte("1234"))
+	k, _, err := h.Generate(ctx, "keys:a", s, nil, []byte("1234"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +86,11 @@ func TestSoftHolderWantsThePIN(t *testing.T) {
 	if _, err := h.Sign(ctx, k, []byte("1234"), d); err != nil {
 		t.Errorf("the right PIN: %v", err)
 	}
-	if _, _, err := h.Generate(ctx, "keys:a", s, bytes.Repeat([]byte{'1'}, MaxPIN+1)); err == nil {
+	if _, _, err := h.Generate(ctx, "keys:a", s, nil, bytes.Repeat([]byte{'1'}, MaxPIN+1)); err == nil {
 		t.Error("made a key with a PIN that is too long")
 	}
 	// A key without a PIN ignores a PIN.
-	k, _, err = h.Generate(ctx, "keys:a", s, nil)
+	k, _, err = h.Generate(ctx, "keys:a", s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestSoftHolderRefusesWhatWasMovedOrChanged(t *testing.T) {
 	h := newTestHolder(t, newTestRing(t, "2025"))
 	s := suite.GOST2012x256
 	for _, pin := range []string{"", "1234"} {
-		k, _, err := h.Generate(ctx, "keys:a", s, []byte(pin))
+		k, _, err := h.Generate(ctx, "keys:a", s, nil, []byte(pin))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestSoftHolderRefusesDigests(t *testing.T) {
 	ctx := t.Context()
 	h := newTestHolder(t, newTestRing(t, "2025"))
 	s := suite.GOST2012x256
-	k, _, err := h.Generate(ctx, "keys:a", s, []byte("1234"))
+	k, _, err := h.Generate(ctx, "keys:a", s, nil, []byte("1234"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestSoftHolderRewraps(t *testing.T) {
 	later := newTestHolder(t, newTestRing(t, "2026"))
 	s := suite.GOST2012x256
 	d := []suite.Digest{digest(s, "x")}
-	k, pub, err := old.Generate(ctx, "keys:a", s, nil)
+	k, pub, err := old.Generate(ctx, "keys:a", s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestSoftHolderRewraps(t *testing.T) {
 	}
 
 	// The master key changes without the PIN.
-	k, pub, err = old.Generate(ctx, "keys:b", s, []byte("1234"))
+	k, pub, err = old.Generate(ctx, "keys:b", s, nil, []byte("1234"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestDerivationsWaitForMemory(t *testing.T) {
 	ctx := t.Context()
 	h := newTestHolder(t, newTestRing(t, "2025"))
 	s := suite.GOST2012x256
-	k, _, err := h.Generate(ctx, "keys:a", s, []byte("1234"))
+	k, _, err := h.Generate(ctx, "keys:a", s, nil, []byte("1234"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestDerivationsWaitForMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, _, err = costly.Generate(ctx, "keys:a", s, []byte("1234"))
+	k, _, err = costly.Generate(ctx, "keys:a", s, nil, []byte("1234"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +411,7 @@ func BenchmarkPIN(b *testing.B) {
 		b.Fatal(err)
 	}
 	s := suite.GOST2012x256
-	k, _, err := h.Generate(b.Context(), "keys:a", s, []byte("1234"))
+	k, _, err := h.Generate(b.Context(), "keys:a", s, nil, []byte("1234"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -486,7 +486,7 @@ func TestSignAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 2 * signsMost {
 		s := []*suite.Suite{suite.GOST2012x256, suite.GOST2012x512}[i%2]
-		k, public, err := h.Generate(t.Context(), "keys:a", s, nil)
+		k, public, err := h.Generate(t.Context(), "keys:a", s, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ type call struct {
 	who        audit.Principal
 	claimed    audit.Principal // claimed without proof, until who is known
 	note       *audit.Note     // on a route for Anyone
+	holders    audit.Holders   // of the keys that the call uses
 	written    bool            // the outcome is in the audit log
 	object     string
 	outcome    string

@@ -173,6 +173,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}}
 		ctx = audit.WithNote(ctx, call.note)
 	}
+	if !h.unaudited {
+		ctx = audit.WithHolders(ctx, &call.holders)
+	}
 	r = inContext(r, ctx)
 	call.route = h.Name
 	if call.remote == "" { // Identifiable sets it; tests may mount without
@@ -512,7 +515,7 @@ func (h *handler) entry(call *call, phase, outcome string) audit.Entry {
 		Object: call.object, Remote: call.remote, Principal: who, Detail: call.detail,
 	}
 	if phase == audit.Done {
-		e.Duration = time.Since(call.started)
+		e.Detail, e.Duration = call.holders.Detail(call.detail), time.Since(call.started)
 	}
 	if call.who.UserID != "" || call.who.ClientID != "" {
 		e.Correlation = call.given

@@ -29,7 +29,7 @@ import (
 func keyOf(t testing.TB, db *store.DB, u user.User, n int) keys.KeyRecord {
 	t.Helper()
 	k := keys.KeyRecord{
-		ID: fmt.Sprintf("key-%d", n), UserID: u.ID, Suite: "gost2001",
+		ID: fmt.Sprintf("key-%d", n), UserID: u.ID, Holder: vault.SoftwareName, Suite: "gost2001",
 		Sealed: []byte{0, byte(n), 0xff}, HasPIN: n%2 == 1, CreatedAt: start,
 	}
 	must(t, store.Keys{DB: db}.AddKey(t.Context(), k))
@@ -249,12 +249,12 @@ func testManyProcesses(t *testing.T, db *store.DB) {
 		must(t, err)
 		holder, err := vault.NewSoftHolder(ring, source(byte(50+i)), vault.SoftOptions{})
 		must(t, err)
-		authorities[i], err = authority.New(authority.Config{}, store.Authority{DB: db}, holder, source(byte(100+i)), now)
+		authorities[i], err = authority.New(authority.Config{}, store.Authority{DB: db}, vault.OnlySoftware(holder), source(byte(100+i)), now)
 		must(t, err)
 		stored := store.Keys{DB: db}
 		services[i], err = keys.New(keys.Options{
 			Store: stored, RequestStore: stored, StatusStore: stored, PINStore: stored,
-			Holder: holder, Authority: authorities[i], Rand: source(byte(150 + i)), Now: now,
+			Holders: vault.OnlySoftware(holder), Authority: authorities[i], Rand: source(byte(150 + i)), Now: now,
 		})
 		must(t, err)
 	}

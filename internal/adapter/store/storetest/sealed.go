@@ -64,7 +64,7 @@ func testSealed(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			add(t, db, testRing(t, "3"), "foreign")
 			add(t, db, ring, "new")
-			usage, err := vault.UsageOf(t.Context(), ring, s, true)
+			usage, err := vault.UsageOf(t.Context(), ring, s)
 			must(t, err)
 			if want := []vault.Usage{{KeyID: "1", Column: "webhooks.sealed", Count: 25}, {KeyID: "2", Column: "webhooks.sealed", Count: 1}, {KeyID: "3", Column: "webhooks.sealed", Count: 1}}; !slices.Equal(usage, want) {
 				t.Errorf("before: %v", usage)
@@ -80,7 +80,7 @@ func testSealed(t *testing.T, open func(t *testing.T) *store.DB) {
 					add(t, db, old, id)
 				}
 				return nil
-			}}, Software: true, Batch: 4, Workers: 1}
+			}}, Batch: 4, Workers: 1}
 			left := 9
 			interrupted := *run
 			interrupted.Records = meddler{s, func(string) error {
@@ -106,7 +106,7 @@ func testSealed(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("%s: %q, %v", w.ID, plain, err)
 				}
 			}
-			if found, err := vault.Probe(t.Context(), ring, "2", s, true); err != nil || !found {
+			if found, err := vault.Probe(t.Context(), ring, "2", s); err != nil || !found {
 				t.Errorf("probing: %t, %v", found, err)
 			}
 		}},
@@ -114,18 +114,18 @@ func testSealed(t *testing.T, open func(t *testing.T) *store.DB) {
 			keys, records := store.MasterKeys{DB: db}, store.Sealed{DB: db}
 			ring := testRing(t, "1")
 			for range 2 {
-				must(t, vault.Recognize(t.Context(), ring, keys, records, true, start))
+				must(t, vault.Recognize(t.Context(), ring, keys, records, start))
 			}
 			other, err := vault.NewRing("1", map[string][]byte{"1": bytes.Repeat([]byte{9}, vault.MasterKeySize)}, rand.Reader)
 			must(t, err)
-			if err := vault.Recognize(t.Context(), other, keys, records, true, start); !errors.Is(err, vault.ErrWrongKey) {
+			if err := vault.Recognize(t.Context(), other, keys, records, start); !errors.Is(err, vault.ErrWrongKey) {
 				t.Errorf("another key of the same name: %v", err)
 			}
 			// A database from before canaries: a record shows that the key is another one.
 			add(t, db, testRing(t, "2"), "a")
 			wrong, err := vault.NewRing("2", map[string][]byte{"2": bytes.Repeat([]byte{9}, vault.MasterKeySize)}, rand.Reader)
 			must(t, err)
-			if err := vault.Recognize(t.Context(), wrong, keys, records, true, start); !errors.Is(err, vault.ErrWrongKey) {
+			if err := vault.Recognize(t.Context(), wrong, keys, records, start); !errors.Is(err, vault.ErrWrongKey) {
 				t.Errorf("another key without a canary: %v", err)
 			}
 			p := vault.Process{ID: "p", Host: "h", Version: "v", Active: "1", IDs: []string{"1"}, SeenAt: start}
