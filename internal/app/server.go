@@ -8,30 +8,23 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
-	"time"
 
 	"tamga/internal/adapter/blob"
 	"tamga/internal/adapter/store"
-	"tamga/internal/domain/approval"
-	"tamga/internal/domain/keys"
+	"tamga/internal/domain/authority"
+	"tamga/internal/domain/document"
 	"tamga/internal/domain/signin"
 	"tamga/internal/domain/signing"
 	webconsole "tamga/internal/web/console"
-	"tamga/internal/web/deviceapi"
-	"tamga/internal/web/docapi"
 	"tamga/internal/web/pages"
-	"tamga/internal/web/pkiapi"
 	"tamga/internal/web/rest"
-	"tamga/internal/web/rest/limit"
-	"tamga/internal/web/rest/openapi"
 	"tamga/internal/web/signapi"
-	"tamga/internal/web/svsapi"
-	"tamga/internal/web/tokenapi"
 	"tamga/internal/web/umsapi"
 	"tamga/pki/cms"
 	"tamga/pki/x509gost"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Server answers requests and runs the background tasks.
@@ -52,32 +45,85 @@ type Server struct {
 // makes the built-in authority if the database has none. trial may be nil.
 func NewServer(ctx context.Context, services *Services, version string, trial *pages.Trial) (*Server, error) {
 	services.version = version
-	if err := services.Authority.Bootstrap(ctx); err != nil {
-		return nil, fmt.Errorf("the built-in authority: %w", err)
-	}
-	if err := signing.Canary(rand.Reader); err != nil {
-		return nil, err
-	}
-	clients, err := services.clients()
+	m := &serverMaker{Services: services, trial: trial, server: &Server{services: services}}
+	err := steps{
+		{"the built-in authority", m.bootstrap},
+		{"document storage", m.openStorage},
+		{"tracing and metrics", m.openTracing},
+		{"signatures", m.makeSigner},
+		{"operations", m.makeOperations},
+		{"callers", m.makeCallers},
+		{"tasks", m.listTasks},
+		{"interfaces", m.mountInterfaces},
+		{"pages", m.mountPages},
+		{"readiness", m.makeReadiness},
+	}.run(ctx, services.log)
 	if err != nil {
 		return nil, err
 	}
-	spool, err := blob.NewSpool(services.Config.Path(services.Config.SpoolDir))
-	if err != nil {
-		return nil, err
+	return m.server, nil
+}
+
+// serverMaker is a Server that is being made, and what its steps hand to later ones.
+type serverMaker struct {
+	*Services
+	trial  *pages.Trial
+	server *Server
+
+	place     blob.Options
+	spool     *blob.Spool
+	tracer    trace.Tracer
+	signer    *signing.Service
+	documents *document.Service
+	operating signapi.Operating
+	answers   *signing.Answers
+	peers     *authority.Peers
+	gate      *rest.Gate // of callers with tokens
+	users     *umsapi.API
+	usersGate *rest.Gate
+	svs       *verifier // nil: the installation has no verification service
+
+	surfaces    []surface
+	mux         *http.ServeMux
+	description []byte      // OpenAPI
+	missing     rest.Switch // answers paths without a route, where there are pages
+	requests    *rest.Metrics
+	whole       http.Handler // all interfaces
+}
+
+func (m *serverMaker) bootstrap(ctx context.Context) error {
+	if err := m.Authority.Bootstrap(ctx); err != nil {
+		return fmt.Errorf("the built-in authority: %w", err)
 	}
-	place, err := services.Place(ctx)
-	if err != nil {
-		return nil, err
+	return signing.Canary(rand.Reader)
+}
+
+func (m *serverMaker) openStorage(ctx context.Context) (err error) {
+	if m.spool, err = blob.NewSpool(m.Config.Path(m.Config.SpoolDir)); err != nil {
+		return err
 	}
-	if services.Config.Users.IDOnlyPublic {
-		services.log.Warn("a public client needs only the name of a user with identification only to sign in as that user", "setting", "users.id_only_public")
+	if m.place, err = m.Place(ctx); err != nil {
+		return err
 	}
-	two := &services.Config.TwoStep
-	signer := &signing.Service{
-		Formats: Formats(services.Config), Keys: services.Keys, Policy: services.Policies, Confirmation: services.Policies, Snapshots: store.Snapshots{DB: services.DB}, Spool: spool, Now: services.DB.Now, Rand: rand.Reader,
-		Evidence: services.network, BatchItems: services.Config.BatchItems,
-		Prepared: store.Prepared{DB: services.DB}, Blobs: blob.NewPrepared(place), Container: containerCertificates,
+	m.documents = m.Documents(m.place)
+	return nil
+}
+
+func (m *serverMaker) openTracing(ctx context.Context) (err error) {
+	if m.tracer, m.server.flush, err = m.Services.openTracing(ctx, m.version); err != nil {
+		return err
+	}
+	m.measure(m.version)
+	m.requests = rest.NewMetrics(m.metrics)
+	return nil
+}
+
+func (m *serverMaker) makeSigner(context.Context) error {
+	two := &m.Config.TwoStep
+	m.signer = &signing.Service{
+		Formats: Formats(m.Config), Keys: m.Keys, Policy: m.Policies, Confirmation: m.Policies, Snapshots: store.Snapshots{DB: m.DB}, Spool: m.spool, Now: m.DB.Now, Rand: rand.Reader,
+		Evidence: m.network, BatchItems: m.Config.BatchItems,
+		Prepared: store.Prepared{DB: m.DB}, Blobs: blob.NewPrepared(m.place), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
 			Life:   two.Life,
 			Lease:  two.Lease,
@@ -86,146 +132,124 @@ func NewServer(ctx context.Context, services *Services, version string, trial *p
 		},
 	}
 	if two.Anonymous {
-		signer.Anonymous = anonymousDocument
+		m.signer.Anonymous = anonymousDocument
 	}
-	signer.Places = places()
-	signer.Made = countSignatures(services.metrics)
-	tracer, flush, err := services.openTracing(ctx, version)
-	if err != nil {
-		return nil, err
-	}
-	traced(signer, tracer)
-	services.measure(version)
-	documents := services.Documents(place)
-	operations, operating, err := services.newOperations(signer, documents)
-	if err != nil {
-		return nil, err
-	}
-	serves := signapi.Deps{
-		Signer: signer, Certificates: services.Keys, Operations: &operating,
-		Management: &signapi.Management{
-			Keys: services.Keys, Parameters: keys.Parameters{Keys: services.Keys, Store: store.Keys{DB: services.DB}}, Policy: services.Policies,
-			Templates: templatesOf(services.Config), Now: services.DB.Now, Life: services.Config.Operations.Life, Language: services.Config.Messages.Language,
-		},
-	}
-	if two.Anonymous {
-		calls := limit.New(two.CallsPerSecond, two.CallsAtOnce, 10_000, time.Now)
-		serves.Anonymous = &signapi.Anonymous{Admit: calls.Admit, Limit: int64(two.Request)}
-	}
-	for form, by := range operating.Renderers() {
-		services.Base.Operations.Render(form, by)
-	}
-	signatures := signapi.New(serves)
-	issued := &services.Config.Certificates
-	stamps := limit.New(issued.StampsPerSecond, issued.StampsAtOnce, 10_000, time.Now)
-	answers := services.answers(signer)
-	peers, err := services.peers()
-	if err != nil {
-		return nil, err
-	}
-	tasks := []task{
-		{"sweeping codes of contacts", services.Contacts.Sweep},
-		{"sweeping messages", services.Messages.Sweep},
-		{"sweeping mobile devices", services.Devices.Sweep},
-		{"sweeping expired tokens", services.Tokens.Sweep},
-		{"sweeping sign-ins", services.Identity.Sweep},
-		{"sweeping one-time-password tokens", services.Oath.Sweep},
-		{"sweeping confirmations", services.Confirm.Sweep},
-		{"sweeping requests that wait", services.Approvals.Sweep},
-		{"renewing token signing keys", services.maintainTokenKeys},
-		{"sweeping prepared documents", signer.Sweep},
-		{"sweeping operations", operations.Sweep},
-		{"sweeping kept answers", answers.Sweep},
-		{"sweeping stored documents", documents.Sweep},
-		{"renewing what the authority has published", services.Authority.Maintain},
-		{"destroying deleted keys", services.Keys.DestroyDeleted},
-		{"comparing the clock with the database's", services.checkClock},
-		{"making the next partitions of the audit log", store.Audit{DB: services.DB}.MakePartitions},
-	}
-	if services.Passkeys != nil {
-		tasks = append(tasks, task{"sweeping registrations of passkeys", services.Passkeys.Sweep})
-	}
+	m.signer.Places = places()
+	m.signer.Made = countSignatures(m.metrics)
+	traced(m.signer, m.tracer)
+	return nil
+}
 
-	refusals := rest.NewGatherer(services.Audit, services.DB.Now)
-	gate := &rest.Gate{
-		Identify: services.Tokens.Authenticate, IdentifyConfirmed: services.identifyConfirmed,
-		Audit:  services.Audit,
-		Gather: refusals,
-		Once:   once(answers),
-		Limits: rest.Limits{Ordinary: int64(services.Config.Limits.OtherRequest), Large: int64(services.Config.Limits.SigningRequest), Documents: 2 * services.Config.BatchItems},
-		Log:    services.log,
+func (m *serverMaker) makeOperations(context.Context) (err error) {
+	if m.server.operations, m.operating, err = m.newOperations(m.signer, m.documents); err != nil {
+		return err
 	}
-	ums := services.ums()
-	umsRoutes := services.umsRoutes(ums)
-	umsGate := services.umsGate(gate, peers, ums)
-	const family = "Served under /rest/api as well."
-	signingGate := *gate
-	signingGate.IdentifyWith = services.identifySigner(services.Tokens.AuthenticateBy)
-	signingGate.IdentifyConfirmed = services.identifySigner(services.Tokens.AuthenticateConfirmedBy)
-	surfaces := []surface{
-		{api: true, gate: &signingGate, Surface: openapi.Surface{Title: "Signing", Description: family, Prefix: services.Config.SignServer, Routes: signatures.Routes(), Docs: signapi.Docs}},
-		{api: true, gate: documentsGate(gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: services.Config.DocumentStore, Routes: docapi.New(documents, int64(services.Config.Documents.Upload)).Routes(), Docs: docapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Operations", Prefix: services.Config.IDP, Routes: slices.Concat(operating.OperationRoutes(), signapi.ProofRoutes(services.Proofs())), Docs: signapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Tokens", Prefix: services.Config.IDP, Routes: services.tokenAPI(clients, peers).Routes(), Docs: tokenapi.Docs}},
-		{gate: umsGate, Surface: openapi.Surface{Title: "User management", Prefix: services.Config.IDP, Routes: umsRoutes, Docs: umsapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Account", Prefix: services.Config.IDP, Routes: umsapi.ChangeRoutes(&approval.Delays{Requests: services.Approvals, Operations: services.Base.Operations}), Docs: umsapi.Docs}},
-		{devices: true, gate: gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: services.Config.Devices.Path, Routes: services.deviceAPI(operations).Routes(), Docs: deviceapi.Docs}},
-		{gate: gate, Surface: openapi.Surface{Title: "Authority", Routes: pkiapi.New(services.Authority, stamps.Admit).Routes(), Docs: pkiapi.Docs}},
+	for form, by := range m.operating.Renderers() {
+		m.Operations.Render(form, by)
 	}
-	var svs *verifier
-	if services.Config.Verification.Enabled {
-		if svs, err = services.verification(signer); err != nil {
-			return nil, err
-		}
-		surfaces = append(surfaces, surface{api: true, gate: gate, Surface: openapi.Surface{Title: "Verification", Description: family, Prefix: services.Config.SVS, Routes: svs.api.Routes(), Docs: svsapi.Docs}})
+	m.answers = m.Services.answers(m.signer)
+	return nil
+}
+
+// makeCallers makes what tells who calls: clients, peers with certificates, and the gates of callers with
+// tokens.
+func (m *serverMaker) makeCallers(context.Context) (err error) {
+	if m.server.clients, err = m.clients(); err != nil {
+		return err
 	}
-	if services.Captured != nil {
-		services.log.Warn("messages are not sent: every client can read them at "+webconsole.MessagesPath, "setting", "messages.capture")
-		surfaces = append(surfaces, surface{gate: gate, Surface: openapi.Surface{Title: "Console", Routes: webconsole.New(services.capturedMessages).Routes(), Docs: webconsole.Docs}})
+	if m.Config.Users.IDOnlyPublic {
+		m.log.Warn("a public client needs only the name of a user with identification only to sign in as that user", "setting", "users.id_only_public")
 	}
-	mux, document, err := services.mount(version, surfaces, gate)
+	if m.peers, err = m.Services.peers(); err != nil {
+		return err
+	}
+	m.server.refusals = rest.NewGatherer(m.Audit, m.DB.Now)
+	m.gate = &rest.Gate{
+		Identify: m.Tokens.Authenticate, IdentifyConfirmed: m.identifyConfirmed,
+		Audit:  m.Audit,
+		Gather: m.server.refusals,
+		Once:   once(m.answers),
+		Limits: rest.Limits{Ordinary: int64(m.Config.Limits.OtherRequest), Large: int64(m.Config.Limits.SigningRequest), Documents: 2 * m.Config.BatchItems},
+		Log:    m.log,
+	}
+	m.users = m.ums()
+	m.usersGate = m.umsGate(m.gate, m.peers, m.users)
+	return nil
+}
+
+func (m *serverMaker) listTasks(context.Context) error {
+	m.server.tasks = []task{
+		{"sweeping codes of contacts", m.Contacts.Sweep},
+		{"sweeping messages", m.Messages.Sweep},
+		{"sweeping mobile devices", m.Devices.Sweep},
+		{"sweeping expired tokens", m.Tokens.Sweep},
+		{"sweeping sign-ins", m.Identity.Sweep},
+		{"sweeping one-time-password tokens", m.Oath.Sweep},
+		{"sweeping confirmations", m.Confirm.Sweep},
+		{"sweeping requests that wait", m.Approvals.Sweep},
+		{"renewing token signing keys", m.maintainTokenKeys},
+		{"sweeping prepared documents", m.signer.Sweep},
+		{"sweeping operations", m.server.operations.Sweep},
+		{"sweeping kept answers", m.answers.Sweep},
+		{"sweeping stored documents", m.documents.Sweep},
+		{"renewing what the authority has published", m.Authority.Maintain},
+		{"destroying deleted keys", m.Keys.DestroyDeleted},
+		{"comparing the clock with the database's", m.checkClock},
+		{"making the next partitions of the audit log", store.Audit{DB: m.DB}.MakePartitions},
+	}
+	if m.Passkeys != nil {
+		m.server.tasks = append(m.server.tasks, task{"sweeping registrations of passkeys", m.Passkeys.Sweep})
+	}
+	return nil
+}
+
+// mountPages adds the pages, which call the other interfaces through m.whole.
+func (m *serverMaker) mountPages(context.Context) error {
+	m.server.audited = auditedOf(m.surfaces)
+	if !m.Config.Pages.Enabled {
+		m.whole = rest.Front(m.mux, m.log, m.requests, m.tracer)
+		return nil
+	}
+	m.whole = rest.Front(m.mux, m.log, m.requests, m.tracer, &m.missing)
+	office := m.operatorServices(m.users, m.server.operations, m.version, m.place.Place.Ready)
+	office.Description = m.description
+	trials := pages.Trials{Send: rest.Inner(m.whole), Devices: ofDevices(m.surfaces)}
+	api := m.newPages(m.trial, m.server.operations, m.documents, m.svs, office, trials)
+	routes := mountPages(m.mux, &m.missing, api, pagesGate(m.usersGate, m.umsRoutes(m.users)))
+	m.server.audited = append(m.server.audited, auditedNames(routes)...)
+	return nil
+}
+
+// makeReadiness adds /healthz, /readyz and /metrics, and answers with nothing else while the service is
+// closed.
+func (m *serverMaker) makeReadiness(ctx context.Context) error {
+	closed, err := m.newClosed(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	requests := rest.NewMetrics(services.metrics)
-	var missing rest.Switch
-	var unrouted []http.Handler
-	if services.Config.Pages.Enabled {
-		unrouted = append(unrouted, &missing)
-	}
-	whole := rest.Front(mux, services.log, requests, tracer, unrouted...)
-	audited := auditedOf(surfaces)
-	if services.Config.Pages.Enabled {
-		office := services.operatorServices(ums, operations, version, place.Place.Ready)
-		office.Description = document
-		own := mountPages(mux, &missing, services.newPages(trial, operations, documents, svs, office, pages.Trials{Send: rest.Inner(whole), Devices: ofDevices(surfaces)}), pagesGate(umsGate, umsRoutes))
-		audited = append(audited, auditedNames(own)...)
-	}
-	closed, err := services.newClosed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	readiness := rest.NewReadiness(services.log, rest.Need{Name: "database", Check: services.DB.Ping}, rest.Need{Name: "documents", Check: place.Place.Ready},
-		rest.Need{Name: "keys", Check: services.holders.Ready}, rest.Need{Name: "clock", Check: services.checkClock}, rest.Need{Name: "release", Check: closed.check})
-	metrics := rest.MetricsPage(services.metrics)
-	rest.Health(mux, readiness, metrics)
+	ready := rest.NewReadiness(m.log,
+		rest.Need{Name: "database", Check: m.DB.Ping},
+		rest.Need{Name: "documents", Check: m.place.Place.Ready},
+		rest.Need{Name: "keys", Check: m.holders.Ready},
+		rest.Need{Name: "clock", Check: m.checkClock},
+		rest.Need{Name: "release", Check: closed.check})
+	metrics := rest.MetricsPage(m.metrics)
+	rest.Health(m.mux, ready, metrics)
 	var served rest.Switch
-	closed.opened = func() { served.Set(whole) }
+	closed.opened = func() { served.Set(m.whole) }
 	if closed.is.Load() {
-		served.Set(rest.Front(rest.Closed(readiness, metrics), services.log, requests, tracer))
+		served.Set(rest.Front(rest.Closed(ready, metrics), m.log, m.requests, m.tracer))
 	} else {
 		closed.opened()
 	}
-	front := readiness.Drained(&served)
 	// With serve --dev all pages are for people at this machine only. Otherwise the captured
 	// messages are, since they are shown without a sign-in.
 	covers := func(path string) bool {
-		return services.Config.IsDev() || services.Captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
+		return m.Config.IsDev() || m.Captured != nil && strings.HasPrefix(path, webconsole.MessagesPath)
 	}
-	return &Server{
-		services: services, handler: rest.Hosted(front, services.Config.Host(), covers, services.log), readiness: readiness,
-		refusals: refusals, operations: operations, tasks: tasks, closed: closed, clients: clients, flush: flush, audited: audited,
-	}, nil
+	m.server.handler = rest.Hosted(ready.Drained(&served), m.Config.Host(), covers, m.log)
+	m.server.readiness, m.server.closed = ready, closed
+	return nil
 }
 
 // Close writes the refused sign-ins that were gathered for the audit log. Call it before Base.Close.
@@ -242,64 +266,6 @@ func (s *Server) Close() {
 // that several routes have is there several times. Commands and work in the background have other
 // operations in the log.
 func (s *Server) AuditedOperations() []string { return s.audited }
-
-// auditedOf returns the names of the audited routes of surfaces.
-func auditedOf(surfaces []surface) (names []string) {
-	for _, s := range surfaces {
-		names = append(names, auditedNames(s.Routes)...)
-	}
-	return names
-}
-
-// auditedNames returns the names of the audited routes.
-func auditedNames(routes []rest.Route) (names []string) {
-	for _, r := range routes {
-		if r.Audited() {
-			names = append(names, r.Name)
-		}
-	}
-	return names
-}
-
-// surface is a web interface with the way it is mounted.
-type surface struct {
-	openapi.Surface
-	api     bool // at both addresses of rest.MountAPI
-	devices bool // its callers are devices, which prove themselves in the body
-	gate    *rest.Gate
-}
-
-// ofDevices returns the titles of the surfaces for devices.
-func ofDevices(surfaces []surface) (titles []string) {
-	for _, s := range surfaces {
-		if s.devices {
-			titles = append(titles, s.Title)
-		}
-	}
-	return titles
-}
-
-// mount puts the surfaces on one mux, and their OpenAPI description beside them, which it
-// returns.
-func (services *Services) mount(version string, surfaces []surface, gate *rest.Gate) (*http.ServeMux, []byte, error) {
-	mux := http.NewServeMux()
-	var described []openapi.Surface
-	for _, s := range surfaces {
-		if s.api {
-			rest.MountAPI(mux, s.Prefix, s.gate, s.Routes)
-			s.Prefix += "/api"
-		} else {
-			rest.Mount(mux, s.Prefix, s.gate, s.Routes)
-		}
-		described = append(described, s.Surface)
-	}
-	document, err := openapi.Document("Tamga", version, services.Config.BaseURL(), described)
-	if err != nil {
-		return nil, nil, err
-	}
-	rest.Mount(mux, "", gate, []rest.Route{openapi.Route(document)})
-	return mux, document, nil
-}
 
 // containerCertificates returns the X.509 certificates of a PKCS #7 container. It has no budget: the
 // message is a value of a request, and these have at most 1 MiB together (internal/web/rest).

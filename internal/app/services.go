@@ -21,7 +21,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net/url"
@@ -30,12 +29,9 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"tamga/internal/adapter/capture"
 	"tamga/internal/adapter/evidence"
-	printing "tamga/internal/adapter/print"
-	"tamga/internal/adapter/qr"
 	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/webhook"
 	"tamga/internal/config"
@@ -59,7 +55,6 @@ import (
 	"tamga/internal/domain/user"
 	"tamga/internal/domain/vault"
 	"tamga/internal/files"
-	"tamga/internal/web/tokenapi"
 )
 
 // Base is an installation whose database is open but may have no tables yet. Its fields never
@@ -114,259 +109,6 @@ const (
 	ForCommand Purpose = iota
 	ForServer
 )
-
-// Open opens the database and makes every service that needs no tables, each after the services
-// that it uses. Open writes nothing to the database. The caller closes the result.
-func Open(ctx context.Context, c *config.Config, purpose Purpose, log *slog.Logger) (made *Base, err error) {
-	ring, err := openRing(c)
-	if err != nil {
-		return nil, err
-	}
-	address, err := databaseURL(c)
-	if err != nil {
-		return nil, err
-	}
-	remember := c.PIN.Remember
-	if purpose == ForCommand { // signs once, if at all
-		remember = 0
-	}
-	holders, err := openHolders(c, ring, remember, log)
-	if err != nil {
-		return nil, err
-	}
-	passwords, err := password.New(password.Cost{
-		MemoryKiB: uint32(c.Argon2.Memory >> 10),
-		Passes:    uint32(c.Argon2.Passes),
-		Lanes:     1,
-	}, int64(c.Argon2.Memory>>10)*int64(c.Argon2.Parallel), attempts(c), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	limits := store.CommandLimits
-	if purpose == ForServer {
-		limits = store.ServingLimits(c.DatabaseWait)
-	}
-	db, err := store.Open(ctx, store.Options{URL: address, Connections: c.DatabaseConnections, Limits: limits, Log: log})
-	if err != nil {
-		return nil, err
-	}
-	opened := closers{{"the database", db.Close}, {"the holders of the keys", holders.Close}}
-	defer func() {
-		if err != nil {
-			opened.close(log)
-		}
-	}()
-	metrics := prometheus.NewRegistry()
-
-	policies, err := newPolicies(c, db)
-	if err != nil {
-		return nil, err
-	}
-	var own fs.FS
-	if dir := c.Messages.TemplatesDir; dir != "" {
-		own = os.DirFS(c.Path(dir))
-	}
-	templates, err := notify.NewTemplates(c.Messages.Title, own)
-	if err != nil {
-		return nil, fmt.Errorf("messages.templates_dir: %w", err)
-	}
-	printer, err := printing.New(c.Messages.Language, c.Messages.Title, own)
-	if err != nil {
-		return nil, fmt.Errorf("messages.templates_dir: %w", err)
-	}
-	deviceStore, contactStore := store.Devices{DB: db}, store.Contacts{DB: db}
-	recipients := recipients{
-		contacts: contact.Addresses{Store: contactStore},
-		devices:  device.NewAddresses(deviceStore, ring, db.Now),
-	}
-	var captured *capture.Box
-	var senders []notify.Notifier
-	if c.Messages.Capture {
-		captured = capture.New(store.Captured{DB: db}, ring)
-		senders = captured.Notifiers()
-	} else if senders, err = notifiers(c, db.Now, recipients.devices); err != nil {
-		return nil, err
-	}
-	for _, n := range senders {
-		if closer, ok := n.(io.Closer); ok {
-			opened = append(opened, opening{"a sender of messages", closer.Close})
-		}
-	}
-	outward, err := outward(c, db.Now)
-	if err != nil {
-		return nil, fmt.Errorf("webhooks: %w", err)
-	}
-	webhooks := &notify.Subscriptions{Store: store.Webhooks{DB: db}, Vault: ring, Check: outward.Check, Now: db.Now, Rand: rand.Reader}
-	senders = append(senders, webhook.NewNotifier(outward, webhooks))
-	called, err := callbackSender(c, db.Now)
-	if err != nil {
-		return nil, err
-	}
-	records := store.Confirmations{DB: db}
-	var callbacks *confirm.Callbacks
-	if called != nil {
-		senders, callbacks = append(senders, called.Callbacks()), &confirm.Callbacks{Store: records, Check: called.Check}
-	}
-	messages, err := notify.New(c.Messages.Settings(), notify.Deps{
-		Store: store.Outbox{DB: db}, Vault: ring, Templates: templates,
-		Notifiers: senders, Listeners: webhooks,
-		Preferences: notify.ByPolicy{Policies: policies}, Recipients: recipients, Now: db.Now, Rand: rand.Reader,
-		Delivered: countMessages(metrics),
-		Failed:    func(err error) { log.Error("delivering messages", "error", err) },
-	})
-	if err != nil {
-		return nil, err
-	}
-
-	userStore := store.Users{DB: db}
-	reach := &reach.Service{Store: userStore, Now: db.Now}
-	sessions := session.New(store.Tokens{DB: db})
-	rules := c.Confirmation.Settings(&c.Documents, c.Messages.Language)
-	follower := operation.Follower{Store: store.Operations{DB: db}, Keep: c.Operations.Keep}
-	cancels := confirm.NewCanceller(confirm.CancelDeps{
-		Store: records, Answers: records, Audit: store.Audit{DB: db}, Events: messages, Render: tokenapi.RenderCallback, Follower: follower, Language: rules.Language, Now: db.Now,
-	})
-	naming, err := c.Users.Naming()
-	if err != nil {
-		return nil, err
-	}
-	contactDeps := contact.Deps{
-		Store: contactStore, Codes: contactStore, Reach: reach, Methods: sessions, Confirmations: cancels, Notices: messages, Vault: ring,
-		Now: db.Now, Rand: rand.Reader,
-	}
-	if err := contact.SetPhoneRegion(c.Users.PhoneRegion); err != nil {
-		return nil, err
-	}
-	contacts, err := contact.New(c.Users.Contacts(), contactDeps)
-	if err != nil {
-		return nil, err
-	}
-	users := &user.Service{
-		Store: userStore, GroupStore: userStore, LoginStore: userStore, NameStore: userStore, SearchStore: userStore, Batches: userStore,
-		Sessions: sessions, Confirmations: cancels, Contacts: contacts, Events: messages, Naming: naming, Now: db.Now, Rand: rand.Reader,
-		LocalIssuer: config.LocalIssuer, Issuers: c.AllIssuers(), LockDelayUnit: c.Users.LockDelayUnit,
-		Turns: searchTurns(c.DatabaseConnections),
-	}
-	oathDeps := oath.Deps{
-		Store: store.Tokens{DB: db}, Sessions: sessions, Confirmations: cancels, Reach: reach, Events: messages,
-		Vault: ring, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
-	}
-	tokens, err := oath.New(c.Oath.Settings(c.Messages.Title), oathDeps)
-	if err != nil {
-		return nil, err
-	}
-	waiting := approval.New(approval.Deps{
-		Store: store.Approvals{DB: db}, Reach: reach, Events: messages, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
-		Life: c.Users.RequestLife, Keep: c.Messages.Keep,
-	})
-	policyEditor := newPolicyEditor(policies, reach, cancels, messages)
-	deviceCodes, err := contact.NewCodes(contact.CodeSettings{
-		Digits: c.Devices.Codes.Digits, Life: c.Devices.Codes.Life, Attempts: c.Devices.Codes.Attempts, Resend: c.Devices.Codes.Resend,
-	}, contactStore, ring, db.Now, rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("devices.codes: %w", err)
-	}
-	deviceSettings := c.Devices.Settings(c.BaseURL(), c.Messages.Title)
-	approvals, err := device.NewApprovals(deviceSettings, device.ApprovalDeps{
-		Devices: deviceStore, Keys: deviceStore, Vault: ring, Users: users, Messages: messages, Now: db.Now, Rand: rand.Reader,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("devices: %w", err)
-	}
-	passkeys, ownPasskeys, err := newPasskeys(c, passkey.Deps{
-		Store: store.Passkeys{DB: db}, Sessions: sessions, Confirmations: cancels, Reach: reach, Events: messages, Vault: ring, Now: db.Now, Rand: rand.Reader,
-	})
-	if err != nil {
-		return nil, err
-	}
-	confirmDeps := confirm.Deps{
-		Store: records, Answers: records, Codes: contactStore, Assigned: records, Contacts: contacts,
-		Oath: tokens, Devices: approvers{approvals}, Messages: messages, Callbacks: callbacks, Render: tokenapi.RenderCallback, Follower: follower, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
-	}
-	if passkeys != nil {
-		confirmDeps.Passkeys = passkeys
-	}
-	confirmations, err := confirm.New(rules, confirmDeps)
-	if err != nil {
-		return nil, fmt.Errorf("confirmation: %w", err)
-	}
-	deviceDeps := device.Deps{
-		Devices: deviceStore, KInits: deviceStore, Nonces: deviceStore, Keys: deviceStore, Vault: ring, Users: users, Contacts: contactStore, Codes: deviceCodes,
-		Messages: messages, Methods: sessions, Confirmations: cancels, Paint: qr.GIF, Now: db.Now, Rand: rand.Reader,
-		AdmitAnonymous: admitAnonymous(c),
-	}
-	devices, err := device.New(deviceSettings, deviceDeps)
-	if err != nil {
-		return nil, fmt.Errorf("devices: %w", err)
-	}
-	mine, err := newOwn(c, deviceSettings, contactDeps, oathDeps, deviceDeps)
-	if err != nil {
-		return nil, err
-	}
-	mine.passkeys = ownPasskeys
-	mine.policies = newPolicyEditor(policies, self, cancels, messages)
-
-	authority, err := authority.New(authority.Config{BaseURL: c.BaseURL(), Holder: c.AuthorityHolder(), Elapsed: elapsed(), Generations: store.Authority{DB: db}}, store.Authority{DB: db}, holders, rand.Reader, db.Now)
-	if err != nil {
-		return nil, err
-	}
-	enrolment, err := enrolment(c, naming)
-	if err != nil {
-		return nil, err
-	}
-	anchors, err := newAnchors(c, authority)
-	if err != nil {
-		return nil, err
-	}
-	var network *evidence.Source
-	sources := &sourceStates{now: db.Now}
-	var status keys.Evidence = noEvidence{}
-	if purpose == ForServer {
-		measureClock(metrics, db)
-		metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		local, err := localAuthority(c, authority, store.Audit{DB: db}, log)
-		if err != nil {
-			return nil, err
-		}
-		count := countEvidence(metrics)
-		observe := func(e evidence.Event) { count(e); sources.note(e) }
-		if network, err = openEvidence(c, c.Evidence, policies, anchors, db.Now, observe, local); err != nil {
-			return nil, err
-		}
-		opened = append(opened, opening{"the source of evidence", func() error { network.Close(); return nil }})
-		status = revocations{network}
-	}
-	placement := c.Placement()
-	placement.Groups = groupsOf{users}
-	keyStore := store.Keys{DB: db}
-	keys, err := keys.New(keys.Options{
-		Store: keyStore, RequestStore: keyStore, StatusStore: keyStore, PINStore: keyStore, DeletionStore: keyStore,
-		Holders: holders, Placement: placement, Authority: authority,
-		Rand: rand.Reader, Now: db.Now, PINAttempts: c.PIN.Attempts, PINMode: keys.PINMode(c.PIN.Mode), PINLength: c.PIN.MinLength, SimplePINs: c.PIN.AllowSimple,
-		Exportable: c.Certificates.Exportable, ExportableByUsers: c.Certificates.ExportableByUsers, Policy: policies, Confirmation: policies, Events: messages, Profiles: profiles{users, enrolment.Proves()},
-		Enrolment: enrolment, Evidence: status, StatusAge: c.Certificates.StatusAge,
-	})
-	if err != nil {
-		return nil, err
-	}
-	base := &Base{
-		Config: c, DB: db, Audit: store.Audit{DB: db},
-		Policies: policies, PolicyEditor: policyEditor, Webhooks: webhooks, Messages: messages, Captured: captured, Sessions: sessions,
-		Contacts: contacts, Users: users, Devices: devices, Oath: tokens, Passkeys: passkeys, Confirm: confirmations, Approvals: waiting, Authority: authority, Keys: keys,
-		log: log, ring: ring, reach: reach, passwords: passwords, printer: printer, metrics: metrics, network: network, anchors: anchors, sources: sources, certificate: &atomic.Pointer[tls.Certificate]{}, callbacks: called, own: mine, opened: opened,
-		holders: holders,
-	}
-	ordered := c.Operations.Settings()
-	ordered.Life, ordered.Lease = c.Confirmation.Life, c.Confirmation.Lease
-	base.Operations, err = operation.New(ordered, operation.Deps{
-		Store: store.Operations{DB: db}, Lists: store.Operations{DB: db}, Confirmations: confirmations, Vault: ring, Audit: store.Audit{DB: db}, Now: db.Now, Rand: rand.Reader,
-		Failed: func(err error) { log.Error("carrying out operations", "error", err) },
-	}, base.kinds()...)
-	if err != nil {
-		return nil, err
-	}
-	return base, nil
-}
 
 // Close closes what Open opened.
 func (b *Base) Close() { b.opened.close(b.log) }
