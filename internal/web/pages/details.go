@@ -10,13 +10,16 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The messages of faults, and what signatures cover, are in English, as the interface has them.
-// details/ru.txt has what people meet on pages in Russian, one in a line: "message = text". %d,
-// %s and other values of a message are %s in the text, in the same order. Values that are lists
-// of messages are in Russian, too. A message without a line is shown as it is and marked as
-// English: the sentence before it is in the language of the reader.
+// details/ru.txt has what people meet on pages in Russian, one in a line: "message = text". %d in
+// a message is a number, and %s and others are any text. In the text they are %s, in the same
+// order, or %v for a value that is messages with semicolons between them. A message without a line
+// is shown as it is and marked as English: the sentence before it is in the language of the reader.
+// Decision 0047 says why the messages are the keys.
 //
 // details/en.txt has texts for the messages that name a field of the interface, which a page does
 // not have. Any other message is its own text in English.
@@ -27,86 +30,102 @@ var (
 	detailsEN string
 )
 
-// detail is a message of faults in another language.
+// detail is a message with values in another language.
 type detail struct {
 	message *regexp.Regexp
 	text    string
+	fixed   int // bytes of the message beside its values
 }
 
-// values are the places of values in a message.
-var values = regexp.MustCompile(`%[-+#0-9.]*[a-zA-Z]`)
+// values are the places of values in a message, also in one that QuoteMeta has changed.
+var values = regexp.MustCompile(`%[-+#0-9.\\]*[a-zA-Z]`)
 
-// details are those of detailsRU and of detailsEN: those without values by message, and the
-// others.
+// details are those without values by message, and the others, the most exact ones first.
+type details struct {
+	plain   map[string]string
+	varying []detail
+}
+
 var (
-	inRussian = sync.OnceValues(func() (map[string]string, []detail) { return readDetails("ru", detailsRU) })
-	inEnglish = sync.OnceValues(func() (map[string]string, []detail) { return readDetails("en", detailsEN) })
+	inRussian = sync.OnceValue(func() *details { return readDetails("ru", detailsRU) })
+	inEnglish = sync.OnceValue(func() *details { return readDetails("en", detailsEN) })
 )
 
-func readDetails(language, lines string) (map[string]string, []detail) {
-	plain, varying := map[string]string{}, []detail{}
+func readDetails(language, lines string) *details {
+	all := &details{plain: map[string]string{}}
 	for line := range strings.Lines(lines) {
 		message, text, ok := strings.Cut(strings.TrimSpace(line), " = ")
 		switch {
 		case !ok:
 			panic("pages: details/" + language + ".txt: no text in the line " + line)
 		case !values.MatchString(message):
-			plain[message] = text
+			all.plain[message] = text
 		default:
-			parts := values.Split(message, -1)
-			for i := range parts {
-				parts[i] = regexp.QuoteMeta(parts[i])
-			}
-			varying = append(varying, detail{regexp.MustCompile(`(?s)^` + strings.Join(parts, "(.*?)") + `$`), text})
+			pattern := values.ReplaceAllStringFunc(regexp.QuoteMeta(message), func(value string) string {
+				if value == "%d" {
+					return `(-?\d+)`
+				}
+				return "(.*?)"
+			})
+			all.varying = append(all.varying, detail{regexp.MustCompile("(?s)^" + pattern + "$"), text, len(values.ReplaceAllString(message, ""))})
 		}
 	}
-	return plain, varying
+	slices.SortStableFunc(all.varying, func(a, b detail) int { return b.fixed - a.fixed })
+	return all
 }
 
-// maxDetail is the length of the longest message that is compared, in bytes.
-const maxDetail = 2048
+// Bounds of messages that are compared.
+const (
+	maxDetail = 16 << 10 // bytes
+	maxPart   = 2 << 10  // bytes of each part
+	maxDepth  = 2        // messages in a message
+)
 
-// own returns the message of a fault in the language of the reader, "" if there is none.
+var (
+	// listed begins each part of a message about components of a distinguished name, or about what a
+	// signature of XML covers. Semicolons are between the parts.
+	listed = regexp.MustCompile(`^(?:[^;:]+ \(\d+\): |the whole document, root element |element |nothing by URI=)`)
+	// component begins a text about a component. People know it by its name without the number.
+	component = regexp.MustCompile(`^([^;:]+) \(\d+\): `)
+)
+
+// own returns a message in the language of the reader, "" if it has no text there.
 func (w *words) own(message string) string {
-	none, details := "", inRussian
+	none, known := "", inRussian
 	if w.language == "en" {
-		none, details = message, inEnglish
+		none, known = message, inEnglish
 	}
 	if len(message) > maxDetail {
 		return none
 	}
-	if why, ok := strings.CutPrefix(message, stockFault); ok && w.language == "ru" {
-		return w.ownStock(why)
-	}
-	plain, varying := details()
 	parts := []string{message}
-	if all := strings.Split(message, "; "); !slices.ContainsFunc(all, func(part string) bool { return !componentFault.MatchString(part) }) {
-		parts = all
+	if listed.MatchString(message) {
+		parts = strings.Split(message, "; ")
 	}
 	for i, part := range parts {
-		text := w.match(plain, varying, part)
-		if text == "" {
+		text := w.match(known(), part, 0)
+		if text == "" || i > 0 && !listed.MatchString(part) {
 			return none
 		}
-		parts[i] = componentFault.ReplaceAllString(text, "$1: ")
+		parts[i] = component.ReplaceAllString(text, "$1: ")
 	}
-	return strings.Join(parts, " ")
+	return strings.ReplaceAll(strings.Join(parts, "; "), ".; ", ". ")
 }
 
-// componentFault begins what is wrong with a component of a distinguished name. A message about
-// several components has it for each, with semicolons between them. People know a component by its name without the number.
-var componentFault = regexp.MustCompile(`^([^;:]+) \(\d+\): `)
-
 // match returns the text of a message, "" if it has none.
-func (w *words) match(plain map[string]string, varying []detail, message string) string {
-	if text, ok := plain[message]; ok {
+func (w *words) match(known *details, message string, depth int) string {
+	if text, ok := known.plain[message]; ok || len(message) > maxPart {
 		return text
 	}
-	for _, d := range varying {
+	for _, d := range known.varying {
 		if m := d.message.FindStringSubmatch(message); m != nil {
-			given := make([]any, strings.Count(d.text, "%s"))
-			for i := range given {
-				given[i] = w.listed(plain, m[i+1])
+			given := []any{}
+			for i, verb := range values.FindAllString(d.text, -1) {
+				value := w.value(known.plain, m[i+1])
+				if verb == "%v" && depth < maxDepth {
+					value = w.messages(known, m[i+1], depth+1)
+				}
+				given = append(given, value)
 			}
 			return fmt.Sprintf(d.text, given...)
 		}
@@ -114,9 +133,24 @@ func (w *words) match(plain map[string]string, varying []detail, message string)
 	return ""
 }
 
-// listed returns a list of messages without values in another language, a time as pages show
+// messages returns messages with semicolons between them, each in another language as a part of
+// a sentence. One without a text says that it is in English.
+func (w *words) messages(known *details, list string, depth int) string {
+	parts := strings.Split(list, "; ")
+	for i, part := range parts {
+		text := w.match(known, part, depth)
+		if text == "" {
+			text = "(по-английски) " + part
+		}
+		first, size := utf8.DecodeRuneInString(text)
+		parts[i] = string(unicode.ToLower(first)) + strings.TrimSuffix(text[size:], ".")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// value returns a list of messages without values in another language, a time as pages show
 // times, and a text in quotation marks with those of the language. Anything else stays.
-func (w *words) listed(plain map[string]string, list string) string {
+func (w *words) value(plain map[string]string, list string) string {
 	if inner, ok := strings.CutPrefix(list, `"`); ok && strings.HasSuffix(inner, `"`) && w.language == "ru" {
 		return "«" + strings.TrimSuffix(inner, `"`) + "»"
 	}

@@ -85,12 +85,20 @@ func TestDetails(t *testing.T) {
 			t.Errorf("no text for %q: %q", m, text)
 		}
 	}
-	for _, lines := range []string{detailsRU, detailsEN} {
-		seen := map[string]bool{}
+	for language, lines := range map[string]string{"ru": detailsRU, "en": detailsEN} {
+		known, seen := readDetails(language, lines), map[string]bool{}
 		for line := range strings.Lines(lines) {
 			message, text, _ := strings.Cut(strings.TrimSpace(line), " = ")
-			if n, most := strings.Count(text, "%"), len(values.FindAllString(message, -1)); n != strings.Count(text, "%s") || n > most {
+			if n, most := strings.Count(text, "%"), len(values.FindAllString(message, -1)); n != strings.Count(text, "%s")+strings.Count(text, "%v") || n > most {
 				t.Errorf("%q has other values than %q", text, message)
+			}
+			for _, d := range known.varying { // the first that fits is used
+				if made := values.ReplaceAllString(message, "7"); values.MatchString(message) && d.message.MatchString(made) {
+					if d.text != text {
+						t.Errorf("%q has the text of another message, %q", made, d.text)
+					}
+					break
+				}
 			}
 			if seen[message] {
 				t.Errorf("%q is there twice", message)
@@ -170,13 +178,15 @@ func TestOwn(t *testing.T) {
 		"the tokens cannot be read: line 2 (H-1): type: want HOTP or TOTP; line 3: counter: want 0 or more; and 4 more":     "Файл не читается: строка 2 (H-1): нужен тип HOTP или TOTP; строка 3: счётчик: 0 или больше; и ещё ошибок: 4.",
 		"the tokens cannot be read: the file is empty: want a header line":                                                  "Файл не читается: файл пуст, нужна строка заголовка.",
 		"the tokens cannot be read: key package 2: the secret: want Base64":                                                 "Файл не читается: пакет ключа 2: секрет – в Base64.",
+		"the tokens cannot be read: line 1: line 2: line 3: line 4: type: want HOTP or TOTP":                                "Файл не читается: строка 1: строка 2: line 3: line 4: type: want HOTP or TOTP.",
+		"it answers with HTTP 503: come back later":                                                                         "Служба ответила кодом HTTP 503: come back later",
 		"the tokens cannot be read: something %s new":                                                                       "Файл не читается: (по-английски) something %s new.",
 		"address: it is not an address of the public internet, and no exception is configured for it":                       "Это адрес внутренней сети, а исключение для него не задано (webhooks.allow_networks).",
 		"mail: connecting to 127.0.0.1:25: dial tcp 127.0.0.1:25: connect: connection refused":                              "Нет соединения с почтовым сервером 127.0.0.1:25 (dial tcp 127.0.0.1:25: connect: connection refused).",
 		"mail: connecting to mx.example.org:25: the server answered 554":                                                    "Почтовый сервер mx.example.org:25 отказал в соединении, код ответа 554.",
-		"sms: the gateway answers 500": "Шлюз SMS ответил кодом 500.",
-		"login: it mixes letters of Cyrillic and Latin, which look alike; write it in one script": "В логине смешаны похожие буквы кириллицы и латиницы: используйте один алфавит.",
-		"too many messages for this caller within an hour, the limit is 30: try again later":      "Слишком много сообщений по вашим запросам за час (предел – 30): повторите позже.",
+		"sms: the gateway answers 500":                                                                                      "Шлюз SMS ответил кодом 500.",
+		"login: it mixes letters of Cyrillic and Latin, which look alike; write it in one script":                           "В логине смешаны похожие буквы кириллицы и латиницы: используйте один алфавит.",
+		"too many messages for this caller within an hour, the limit is 30: try again later":                                "Слишком много сообщений по вашим запросам за час (предел – 30): повторите позже.",
 		"CN (11): required": "CN: заполните это поле.",
 		"CN (11): required; INN (4): want 12 to 12 characters of UTF-8; C (6): want one of RU, BY":       "CN: заполните это поле. INN: от 12 до 12 символов. C: нужно одно из значений: RU, BY.",
 		"INN (4): want 12 digits; OGRN (1): the check digits do not fit, so at least one digit is wrong": "INN: нужно цифр: 12. OGRN: контрольные цифры не сходятся, хотя бы одна цифра неверна.",
@@ -226,26 +236,26 @@ func TestCovers(t *testing.T) {
 	var all, allRU []string
 	for form, want := range forms {
 		for less, lessRU := range less {
-			if got := ru.covers(form + less); got != want+lessRU {
+			if got := ru.own(form + less); got != want+lessRU {
 				t.Errorf("%q: %q, want %q", form+less, got, want+lessRU)
 			}
-			if en.covers(form+less) != form+less {
+			if en.own(form+less) != form+less {
 				t.Errorf("%q is another text in English", form+less)
 			}
 			all, allRU = append(all, form+less), append(allRU, want+lessRU)
 		}
 	}
-	if got, want := ru.covers(strings.Join(all, "; ")), strings.Join(allRU, "; "); got != want {
+	if got, want := ru.own(strings.Join(all, "; ")), strings.Join(allRU, "; "); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for message, want := range map[string]string{
 		"the whole document, 5 bytes":                           "весь документ, размер в байтах – 5",
 		"the whole document, root element a; something":         "",
-		"the whole document, root element a (something)":        "",
-		"element " + strings.Repeat("a; ", maxCovers):           "",
-		strings.Repeat("element a with id b at c; ", maxCovers): "",
+		"the whole document, root element a (something)":        "весь документ, корневой элемент a (something)",
+		"element " + strings.Repeat("a; ", maxDetail):           "",
+		strings.Repeat("element a with id b at c; ", maxDetail): "",
 	} {
-		if got := ru.covers(message); got != want {
+		if got := ru.own(message); got != want {
 			t.Errorf("%.80q: %.80q, want %q", message, got, want)
 		}
 	}

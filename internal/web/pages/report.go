@@ -47,7 +47,7 @@ func (a *API) print(w *words, r *report) (rest.File, error) {
 		field("verify.claimed", w.when(s.ClaimedTime))
 		field("verify.stamped", w.when(s.StampedTime))
 		field("verify.level", s.Level)
-		field("verify.covers", cmp.Or(w.covers(s.Covers), s.Covers))
+		field("verify.covers", cmp.Or(w.own(s.Covers), s.Covers))
 		for _, f := range s.Findings() {
 			text := f.Text
 			if f.Code != "" {

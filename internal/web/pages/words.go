@@ -140,7 +140,7 @@ func (w *words) refusal(f *fault.Error) (sentence, detail string) {
 	switch {
 	case f.Code == fault.UserNotFound: // its messages say less
 		return sentence, ""
-	case (exact[f.Code] || strings.HasPrefix(f.Message, stockFault)) && languages[1].own(f.Message) != "":
+	case (exact[f.Code] || strings.HasPrefix(f.Message, "the tokens cannot be read: ")) && languages[1].own(f.Message) != "":
 		return asSentence(own), ""
 	}
 	plain := strings.TrimSuffix(strings.ToLower(sentence), ".")
@@ -320,7 +320,7 @@ func (w *words) day(t time.Time) string {
 // functions are those of the templates.
 func (w *words) functions() template.FuncMap {
 	return template.FuncMap{
-		"t": w.text, "rows": w.rows, "cells": w.cells, "links": w.links, "audited": w.audited, "count": w.count, "size": w.size, "limit": w.limit, "when": w.when, "day": w.day, "part": part, "own": w.own, "covers": w.covers, "person": personIn, "visible": visible, "suite": w.suite, "digest": w.digest, "list": func(values ...any) []any { return values },
+		"t": w.text, "rows": w.rows, "cells": w.cells, "links": w.links, "audited": w.audited, "count": w.count, "size": w.size, "limit": w.limit, "when": w.when, "day": w.day, "part": part, "own": w.own, "person": personIn, "visible": visible, "suite": w.suite, "digest": w.digest, "list": func(values ...any) []any { return values },
 		"language": func() string { return w.language }, "languages": func() []choice {
 			var list []choice
 			for _, l := range languages {
