@@ -4,7 +4,6 @@ package print
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/go-fonts/liberation/liberationsansregular"
 
 	"tamga/internal/domain/fault"
+	"tamga/sig/pdf/stamp"
 )
 
 // Fonts of the PDF form. The file includes only the characters that it uses.
@@ -146,7 +146,7 @@ var covered = sync.OnceValue(func() map[rune]bool {
 	count := map[rune]int{}
 	fonts := [][]byte{liberationsansregular.TTF, liberationsansbold.TTF, liberationmonobold.TTF}
 	for _, font := range fonts {
-		for _, r := range characters(font) {
+		for r := range stamp.Characters(font) {
 			count[r]++
 		}
 	}
@@ -156,40 +156,3 @@ var covered = sync.OnceValue(func() map[rune]bool {
 	}
 	return all
 })
-
-// characters returns the characters of a TrueType font, from format 4 of its cmap, which has those of
-// the Basic Multilingual Plane (OpenType 1.9, cmap). It does no checks, because the fonts are part
-// of this program.
-func characters(font []byte) []rune {
-	be := binary.BigEndian
-	var cmap []byte
-	for i := range int(be.Uint16(font[4:])) {
-		if entry := font[12+16*i:]; string(entry[:4]) == "cmap" {
-			cmap = font[be.Uint32(entry[8:]):]
-		}
-	}
-	for i := range int(be.Uint16(cmap[2:])) {
-		table := cmap[be.Uint32(cmap[4+8*i+4:]):]
-		if be.Uint16(table) != 4 {
-			continue
-		}
-		segments := int(be.Uint16(table[6:])) / 2
-		ends, starts := table[14:], table[16+2*segments:]
-		deltas, offsets := starts[2*segments:], starts[4*segments:]
-		var list []rune
-		for s := range segments {
-			first, last := be.Uint16(starts[2*s:]), be.Uint16(ends[2*s:])
-			for r := int(first); r <= int(last) && r < 0xffff; r++ {
-				glyph := uint16(r) + be.Uint16(deltas[2*s:])
-				if offset := int(be.Uint16(offsets[2*s:])); offset != 0 {
-					glyph = be.Uint16(offsets[2*s+offset+2*(r-int(first)):])
-				}
-				if glyph != 0 { // glyph 0 is shown for missing characters
-					list = append(list, rune(r))
-				}
-			}
-		}
-		return list
-	}
-	return nil
-}

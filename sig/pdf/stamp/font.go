@@ -89,15 +89,24 @@ const (
 
 var be = binary.BigEndian
 
+// Characters returns the characters of a TrueType face of the program with their glyphs.
+func Characters(face []byte) map[rune]uint16 { return readCmap(tablesOf(face)["cmap"]) }
+
+// tablesOf returns the tables of a TrueType file by tag.
+func tablesOf(file []byte) map[string][]byte {
+	tables := map[string][]byte{}
+	for i := range int(be.Uint16(file[4:])) {
+		entry := file[12+16*i:]
+		from, size := be.Uint32(entry[8:]), be.Uint32(entry[12:])
+		tables[string(entry[:4])] = file[from : from+size]
+	}
+	return tables
+}
+
 // parseFace parses a face of the program. It trusts the file: it is part of the program,
 // and a test parses every face.
 func parseFace(s *faceSource) *face {
-	tables := map[string][]byte{}
-	for i := range int(be.Uint16(s.data[4:])) {
-		entry := s.data[12+16*i:]
-		from, size := be.Uint32(entry[8:]), be.Uint32(entry[12:])
-		tables[string(entry[:4])] = s.data[from : from+size]
-	}
+	tables := tablesOf(s.data)
 	f := &face{name: s.name, head: tables["head"], hhea: tables["hhea"], maxp: tables["maxp"], flags: flagNonsymbolic}
 	em := float64(be.Uint16(f.head[18:]))
 	units := func(b []byte) float64 { return float64(int16(be.Uint16(b))) * 1000 / em }
