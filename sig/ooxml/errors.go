@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tamga/sig"
+	"tamga/sig/zip"
 )
 
 // Codes of findings.
@@ -59,6 +60,27 @@ var indications = sig.Indications{
 // unfit returns the error of an Office document that cannot be signed or checked.
 func unfit(cause error, format string, args ...any) error {
 	return &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(format, args...), Err: cause}
+}
+
+// damaged returns the error of a document whose archive is broken or ambiguous.
+func damaged(format string, args ...any) error {
+	return unfit(nil, "the archive is damaged or ambiguous: %s", fmt.Sprintf(format, args...))
+}
+
+// ofArchive turns an error about an archive into one about the Office document. Other errors stay
+// as they are.
+func ofArchive(err error) error {
+	var e *zip.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Kind {
+	case zip.Damaged:
+		return damaged("%s", e.Text)
+	case zip.Encrypted:
+		return unfit(nil, "%s; an Office document without a password expected", e.Text)
+	}
+	return unfit(nil, "%s", e.Text)
 }
 
 // otherKind returns the error of a document that is not an Office document.

@@ -4,6 +4,7 @@ package ooxml
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"unicode/utf16"
 
@@ -45,8 +46,8 @@ func compoundFile(doc sig.Document, head []byte) error {
 	if len(head) == 512 {
 		// The header has the shift of the sector size and the first sector of the
 		// directory. Sectors are counted after the header.
-		if shift := le.Uint16(head[30:]); shift == 9 || shift == 12 {
-			at := (int64(le.Uint32(head[48:])) + 1) << shift
+		if shift := binary.LittleEndian.Uint16(head[30:]); shift == 9 || shift == 12 {
+			at := (int64(binary.LittleEndian.Uint32(head[48:])) + 1) << shift
 			if at < doc.Size() {
 				directory = make([]byte, min(8<<10, doc.Size()-at))
 				n, _ := doc.ReadAt(directory, at) // an unreadable directory is not named
@@ -63,7 +64,7 @@ func compoundFile(doc sig.Document, head []byte) error {
 	} {
 		var name []byte
 		for _, u := range utf16.Encode([]rune(stream.name + "\x00")) {
-			name = le.AppendUint16(name, u)
+			name = binary.LittleEndian.AppendUint16(name, u)
 		}
 		// A directory entry begins with the name and has 128 bytes.
 		for i := 0; i+128 <= len(directory); i += 128 {

@@ -63,7 +63,7 @@ func (d *document) references(ctx context.Context, h *suite.Hash) ([]reference, 
 		if j.err != nil {
 			return nil, j.err
 		}
-		whole[i] = reference{uri: referenceURI(j.entry.name, d.types.of(j.entry.key)), digest: j.sums[0]}
+		whole[i] = reference{uri: referenceURI(j.entry.Name, d.types.of(j.entry.key)), digest: j.sums[0]}
 	}
 	byURI := func(x, y reference) int { return strings.Compare(x.uri, y.uri) }
 	slices.SortFunc(whole, byURI)

@@ -92,7 +92,7 @@ func (m *manifestReader) read() {
 		m.refs = append(m.refs, c)
 		if c.entry != nil && seen[c.entry] {
 			c.flawed = true
-			m.add(codeTwice, true, "%s is in the manifest twice", quote("/"+c.entry.name))
+			m.add(codeTwice, true, "%s is in the manifest twice", quote("/"+c.entry.Name))
 		}
 		seen[c.entry] = true
 		if !c.flawed && c.rels == nil && c.form == nil {
@@ -168,19 +168,19 @@ func (m *manifestReader) claim(r xmltree.Node) *claim {
 		return flaw(codeMissing, "the part %s was signed but is missing from the document", quote("/"+name))
 	}
 	if now := m.types.of(c.entry.key); now != kind {
-		return flaw(codeContentType, "the part %s was signed as %s but is now declared as %s", quote("/"+c.entry.name), quote(kind), quote(now))
+		return flaw(codeContentType, "the part %s was signed as %s but is now declared as %s", quote("/"+c.entry.Name), quote(kind), quote(now))
 	}
 	method, value := t.Child(r, nsDS, "DigestMethod"), t.Child(r, nsDS, "DigestValue")
 	if method == xmltree.None || value == xmltree.None {
-		return flaw(codeMalformed, "the reference to %s has no digest", quote("/"+c.entry.name))
+		return flaw(codeMalformed, "the reference to %s has no digest", quote("/"+c.entry.Name))
 	}
 	algorithm, _ := t.Get(method, "Algorithm")
 	if c.hash, ok = suite.HashByXML(algorithm); !ok {
-		return flaw(codeAlgorithm, "algorithm not supported: the digest algorithm %s of %s", quote(algorithm), quote("/"+c.entry.name))
+		return flaw(codeAlgorithm, "algorithm not supported: the digest algorithm %s of %s", quote(algorithm), quote("/"+c.entry.Name))
 	}
 	var err error
 	if c.digest, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(t.StringValue(value)), "")); err != nil {
-		return flaw(codeMalformed, "the digest of %s is not Base64", quote("/"+c.entry.name))
+		return flaw(codeMalformed, "the digest of %s is not Base64", quote("/"+c.entry.Name))
 	}
 	if !slices.Contains(m.used, c.hash) {
 		m.used = append(m.used, c.hash)
@@ -190,7 +190,7 @@ func (m *manifestReader) claim(r xmltree.Node) *claim {
 		return c
 	}
 	if !m.transforms(c, transforms) {
-		return flaw(codeTransform, "the transforms of %s are not allowed; one canonical form, or a relationship transform followed by one canonical form, expected", quote("/"+c.entry.name))
+		return flaw(codeTransform, "the transforms of %s are not allowed; one canonical form, or a relationship transform followed by one canonical form, expected", quote("/"+c.entry.Name))
 	}
 	return c
 }

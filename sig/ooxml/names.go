@@ -2,40 +2,21 @@
 
 package ooxml
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
-// checkEntryName refuses names that lead out of the package or that programs read
-// differently. All others are allowed, whether the entry is a part or not.
-func checkEntryName(name string) error {
-	refuse := func(why string) error { return damaged("the entry name %s %s", quote(name), why) }
-	switch {
-	case name == "":
-		return refuse("is empty")
-	case !utf8.ValidString(name):
-		return refuse("is not UTF-8")
-	case strings.HasPrefix(name, "/"):
-		return refuse("begins with a slash")
-	}
+// checkPartName refuses names that programs read differently because of their percent-encoding, and
+// packages in pieces. Package zip has checked the name as it is. All others are allowed, whether
+// the entry is a part or not.
+func checkPartName(name string) error {
 	plain, ok := percentDecoded(name)
 	if !ok {
-		return refuse("has a slash, a backslash or a control character in percent-encoding")
+		return damaged("the entry name %s has a slash, a backslash or a control character in percent-encoding", quote(name))
 	}
-	for i := range len(plain) {
-		if c := plain[i]; c < ' ' || c == 0x7F {
-			return refuse("has a control character in it")
-		} else if c == '\\' {
-			return refuse("has a backslash in it")
-		}
-	}
-	for _, segment := range strings.Split(strings.TrimSuffix(plain, "/"), "/") {
-		switch segment {
-		case "":
-			return refuse("has an empty segment")
-		case ".", "..":
-			return refuse("has a segment of dots")
+	if plain != name {
+		for segment := range strings.SplitSeq(plain, "/") {
+			if segment == "." || segment == ".." {
+				return damaged("the entry name %s has a segment of dots", quote(name))
+			}
 		}
 	}
 	if isPiece(plain) {

@@ -6,7 +6,8 @@
 // PowerPoint make and read (ECMA-376 part 2, clause 13, with MS-OFFCRYPTO 2.5.2).
 //
 // Begin with New. The package does not check the Signature elements themselves: package
-// xmldsig does. It does not read documents of Word 97 to 2003, and it does not decrypt.
+// xmldsig does. Package zip reads the archive. The package does not read documents of Word 97 to
+// 2003, and it does not decrypt.
 //
 // # What is signed
 //
@@ -28,9 +29,8 @@
 //
 // # What is refused
 //
-// Archives that two programs could read differently: duplicate names, including those
-// that differ only in letter case or percent-encoding, overlapping entries, local headers
-// that contradict the central directory, and wrong sizes. Packages in pieces
+// Archives that two programs could read differently (see package zip). Names that mean the same
+// part: those that differ only in letter case or percent-encoding. Packages in pieces
 // (interleaving). All encrypted entries. The error for an encrypted document or one of
 // Word 97 to 2003 names its kind.
 package ooxml
@@ -45,10 +45,9 @@ type Format struct{}
 // New returns the format.
 func New() *Format { return &Format{} }
 
-// Limits. They bound the cost of a hostile document. Real documents are far below them.
+// Limits. They bound the cost of a hostile document. Real documents are far below them. Package zip has
+// those of the archive.
 const (
-	maxEntries    = 1 << 16  // of an archive
-	maxDirectory  = 16 << 20 // bytes of its central directory
 	maxXML        = 8 << 20  // bytes of one part that must be parsed as XML
 	maxXMLTotal   = 32 << 20 // of all parsed parts of a package
 	maxXMLNodes   = 1 << 19  // nodes and attributes of one of them
@@ -60,12 +59,6 @@ const (
 	// maxTransformed is the limit for relationships and XML that all signatures of a
 	// document together have transformed, in bytes.
 	maxTransformed = 32 << 20
-
-	// maxRatio limits the decompressed size of all entries together, as a multiple of the
-	// size of the archive. Up to ratioFloor bytes there is no limit. Deflate reaches a
-	// ratio of 1032, Office documents 20, sparse sheets 50.
-	maxRatio   = 100
-	ratioFloor = 128 << 20
 
 	// workers is how many parts are decompressed and hashed at once to make a signature.
 	// Verification uses one processor, because unauthenticated callers can request it.

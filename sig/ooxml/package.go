@@ -59,12 +59,13 @@ func index(ctx context.Context, doc sig.Document) (*document, error) {
 		return nil, err
 	}
 	d := &document{archive: a, byKey: make(map[string]*entry, len(a.entries)), rels: map[string]*relationships{}}
-	for _, e := range a.entries {
-		if e.isDirectory() {
+	for i := range a.entries {
+		e := &a.entries[i]
+		if e.IsDirectory() {
 			continue
 		}
 		if old := d.byKey[e.key]; old != nil {
-			return nil, damaged("the entries %s and %s have equivalent names", quote(old.name), quote(e.name))
+			return nil, damaged("the entries %s and %s have equivalent names", quote(old.Name), quote(e.Name))
 		}
 		d.byKey[e.key] = e
 	}
@@ -72,28 +73,29 @@ func index(ctx context.Context, doc sig.Document) (*document, error) {
 	if types == nil {
 		return nil, otherKind("an Office document (.docx, .xlsx, .pptx and their like) expected, but the archive has no %s", contentTypesName)
 	}
-	d.typesName = types.name
+	d.typesName = types.Name
 	data, err := d.xml(ctx, types)
 	if err != nil {
 		return nil, err
 	}
-	d.types, err = parseContentTypes(d.budget, types.name, data)
+	d.types, err = parseContentTypes(d.budget, types.Name, data)
 	return d, err
 }
 
 // xml returns the content of a part that must be parsed as XML.
 func (d *document) xml(ctx context.Context, e *entry) ([]byte, error) {
-	if d.read += e.size; d.read > maxXMLTotal {
+	if d.read += e.Size; d.read > maxXMLTotal {
 		return nil, unfit(nil, "has more than %d bytes of relationships and signatures", maxXMLTotal)
 	}
-	return d.content(ctx, e, maxXML)
+	return d.content(ctx, e.Entry, maxXML)
 }
 
 // readRelationships reads all relationships parts whose source exists.
 func (d *document) readRelationships(ctx context.Context) error {
-	for _, e := range d.entries {
+	for i := range d.entries {
+		e := &d.entries[i]
 		source, ok := sourceOf(e.key)
-		if !ok || e.isDirectory() {
+		if !ok || e.IsDirectory() {
 			continue
 		}
 		if kind := d.types.of(e.key); !strings.EqualFold(kind, typeRelationships) {
@@ -111,13 +113,13 @@ func (d *document) readRelationships(ctx context.Context) error {
 			if of == nil {
 				continue // the source part is missing, so they lead nowhere
 			}
-			name = of.name
+			name = of.Name
 		}
 		data, err := d.xml(ctx, e)
 		if err != nil {
 			return err
 		}
-		if d.rels[source], err = parseRelationships(d.budget, e.name, name, data); err != nil {
+		if d.rels[source], err = parseRelationships(d.budget, e.Name, name, data); err != nil {
 			return err
 		}
 		d.sources = append(d.sources, source)
@@ -146,7 +148,7 @@ func (d *document) findOrigin() error {
 		}
 		d.origin, _ = resolve("", r.target)
 		if e := d.byKey[r.part]; e != nil {
-			d.origin = e.name
+			d.origin = e.Name
 		}
 		d.originKeys = [2]string{key(d.origin), key(relationshipsOf(d.origin))}
 	}
@@ -188,7 +190,7 @@ func (d *document) untyped() (list []string) {
 		if kind := d.types.of(e.key); kind != "" {
 			what = "is declared as " + quote(kind)
 		}
-		list = append(list, fmt.Sprintf("the relationships part %s %s in %s; %s expected", quote("/"+e.name), what, contentTypesName, typeRelationships))
+		list = append(list, fmt.Sprintf("the relationships part %s %s in %s; %s expected", quote("/"+e.Name), what, contentTypesName, typeRelationships))
 	}
 	seen := map[*entry]bool{}
 	for _, source := range d.sources {
@@ -206,7 +208,7 @@ func (d *document) untyped() (list []string) {
 				return list
 			}
 			seen[e] = true
-			list = append(list, fmt.Sprintf("the part %s, to which the relationship %s of %s leads, has no content type in %s", quote("/"+e.name), quote(r.id), quote("/"+rels.source), contentTypesName))
+			list = append(list, fmt.Sprintf("the part %s, to which the relationship %s of %s leads, has no content type in %s", quote("/"+e.Name), quote(r.id), quote("/"+rels.source), contentTypesName))
 		}
 	}
 	return list

@@ -34,7 +34,7 @@ func (a *archive) compare(ctx context.Context, d *document, changes []change) er
 	changed := make(map[string]bool, len(changes))
 	for _, c := range changes {
 		changed[c.Name] = true
-		e := d.find(c.Name)
+		e := d.zip.Find(c.Name)
 		if e == nil {
 			return fmt.Errorf("the part %s is missing", quote(c.Name))
 		}
@@ -47,12 +47,12 @@ func (a *archive) compare(ctx context.Context, d *document, changes []change) er
 		}
 	}
 	names := make(map[string]*entry, len(d.entries))
-	for _, e := range d.entries {
-		names[e.name] = e
+	for i := range d.entries {
+		names[d.entries[i].Name] = &d.entries[i]
 	}
 	for _, e := range a.entries {
-		if is := names[e.name]; !changed[e.name] && (is == nil || is.size != e.size || is.crc != e.crc || is.method != e.method) {
-			return fmt.Errorf("the part %s has changed", quote(e.name))
+		if is := names[e.Name]; !changed[e.Name] && (is == nil || is.Size != e.Size || is.CRC32 != e.CRC32 || is.Method != e.Method) {
+			return fmt.Errorf("the part %s has changed", quote(e.Name))
 		}
 	}
 	return nil
@@ -70,7 +70,7 @@ func (d *document) leadsTo(ctx context.Context, part string) error {
 		if err != nil {
 			return err
 		}
-		rels, err := parseRelationships(d.budget, e.name, source, data)
+		rels, err := parseRelationships(d.budget, e.Name, source, data)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"tamga/pki/x509gost"
 	"tamga/sig"
 	"tamga/sig/budget"
+	"tamga/sig/zip"
 )
 
 // SignsParts implements sig.PartSigner: digests are over the parts of the package.
@@ -69,8 +70,8 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	if n := len(d.entries) + len(changes) + 1; n > maxEntries {
-		return nil, unfit(nil, "has %d entries; at most %d are accepted, so that the signed document can be read", len(d.entries), maxEntries-len(changes)-1)
+	if n := len(d.entries) + len(changes) + 1; n > zip.MaxEntries {
+		return nil, unfit(nil, "has %d entries; at most %d are accepted, so that the signed document can be read", len(d.entries), zip.MaxEntries-len(changes)-1)
 	}
 	x := &signatureXML{suite: s, at: job.Time, certs: certificates(job, p.chain), refs: refs}
 	head, tail, digest, err := x.render()
@@ -199,7 +200,7 @@ func (st *state) Fields(f *sig.Fields) {
 // fingerprint distinguishes documents without reading their parts: the SHA-256 of the
 // central directory, which has the name, size and checksum of each.
 func (a *archive) fingerprint() []byte {
-	sum := sha256.Sum256(a.raw)
+	sum := sha256.Sum256(a.zip.Directory)
 	return sum[:]
 }
 

@@ -60,7 +60,8 @@ func (f *Format) verify(ctx context.Context, c *sig.Check) (*sig.Report, error) 
 	}
 	// Each part is decompressed once, for any number of signatures.
 	jobs := make([]*digestJob, 0, len(v.jobs))
-	for _, e := range d.entries {
+	for i := range d.entries {
+		e := &d.entries[i]
 		if one := v.jobs[e]; one != nil {
 			jobs = append(jobs, one)
 		}
@@ -118,11 +119,11 @@ func (v *verifier) leftByDesign() {
 // are missing.
 func (v *verifier) outside() {
 	var unclaimed int64
-	for _, g := range v.gaps {
-		if g.entry {
-			v.add(codeHidden, fmt.Sprintf("at offset %d the archive has an entry that is not in its directory; programs that read the archive from its beginning see it", g.offset), true)
+	for _, g := range v.zip.Gaps {
+		if g.Entry {
+			v.add(codeHidden, fmt.Sprintf("at offset %d the archive has an entry that is not in its directory; programs that read the archive from its beginning see it", g.Offset), true)
 		}
-		unclaimed += g.length
+		unclaimed += g.Length
 	}
 	for _, text := range v.untyped() {
 		v.add(codeNoType, text+". Programs differ in whether they read it", true)
@@ -142,9 +143,10 @@ func (v *verifier) outside() {
 	for _, e := range v.signatureParts() {
 		known[e] = true
 	}
-	for _, e := range v.entries {
-		if len(v.report.Findings) <= maxFindings && !e.isDirectory() && !known[e] && v.types.of(e.key) == typeSignature {
-			v.add(codeUnreachable, fmt.Sprintf("the origin part does not refer to the signature part %s, so it was not checked", quote("/"+e.name)), false)
+	for i := range v.entries {
+		e := &v.entries[i]
+		if len(v.report.Findings) <= maxFindings && !e.IsDirectory() && !known[e] && v.types.of(e.key) == typeSignature {
+			v.add(codeUnreachable, fmt.Sprintf("the origin part does not refer to the signature part %s, so it was not checked", quote("/"+e.Name)), false)
 		}
 	}
 }
@@ -187,7 +189,7 @@ func (v *verification) add(code string, fatal bool, format string, args ...any) 
 // read checks the Signature and reads its manifest. It returns only errors of reading the
 // document. Errors of the part are findings.
 func (v *verification) read() error {
-	name := quote("/" + v.entry.name)
+	name := quote("/" + v.entry.Name)
 	data, err := v.xml(v.ctx, v.entry)
 	if err != nil {
 		if !isDocument(err) {
@@ -203,7 +205,7 @@ func (v *verification) read() error {
 		v.add(codeWork, true, "the signature part %s was not checked: the signatures of the document have more than %d bytes", name, maxSigned)
 		return nil
 	}
-	tree, err := parseXML(v.budget, v.entry.name, data)
+	tree, err := parseXML(v.budget, v.entry.Name, data)
 	if err != nil || !tree.Is(tree.Root(), nsDS, "Signature") {
 		v.add(codeMalformed, true, "the signature part %s must be a Signature and nothing else", name)
 		return nil
@@ -268,13 +270,13 @@ func (v *verification) compare() error {
 			if errors.Is(err, errTooMuch) {
 				code = codeWork
 			}
-			v.add(code, true, "%s: %s", quote("/"+c.entry.name), err)
+			v.add(code, true, "%s: %s", quote("/"+c.entry.Name), err)
 			continue
 		}
 		if !bytes.Equal(sum, c.digest) {
-			what := "the part " + quote("/"+c.entry.name) + " has"
+			what := "the part " + quote("/"+c.entry.Name) + " has"
 			if c.rels != nil {
-				what = "relationships in " + quote("/"+c.entry.name) + " have"
+				what = "relationships in " + quote("/"+c.entry.Name) + " have"
 			}
 			v.add(codeDigest, true, "%s changed since it was signed", what)
 			continue
@@ -294,10 +296,10 @@ var errTooMuch = errors.New("too much work")
 // byte were digested before, once. Transformed parts are digested for every signature.
 func (v *verification) sum(c *claim) ([]byte, error) {
 	if c.rels != nil || c.form != nil {
-		if err := v.budget.Spend(2 * c.entry.size); err != nil {
+		if err := v.budget.Spend(2 * c.entry.Size); err != nil {
 			return nil, err
 		}
-		if v.work -= c.entry.size; v.work < 0 {
+		if v.work -= c.entry.Size; v.work < 0 {
 			return nil, unfit(errTooMuch, "the signatures need more than %d bytes to be transformed", maxTransformed)
 		}
 	}
@@ -305,11 +307,11 @@ func (v *verification) sum(c *claim) ([]byte, error) {
 	case c.rels != nil:
 		return c.hash.Digest(c.rels.transformed(c.keeps)).Sum, nil
 	case c.form != nil:
-		data, err := v.content(v.ctx, c.entry, maxXML)
+		data, err := v.content(v.ctx, c.entry.Entry, maxXML)
 		if err != nil {
 			return nil, err
 		}
-		t, err := parseXML(v.budget, c.entry.name, data)
+		t, err := parseXML(v.budget, c.entry.Name, data)
 		if err != nil {
 			return nil, err
 		}
@@ -337,11 +339,11 @@ func (v *verification) coverage(intact map[*entry]*claim) {
 		switch {
 		case c.entry == nil:
 		case intact[c.entry] != c:
-			changed = append(changed, "/"+c.entry.name)
+			changed = append(changed, "/"+c.entry.Name)
 		case c.rels != nil:
-			relations = append(relations, "/"+c.entry.name)
+			relations = append(relations, "/"+c.entry.Name)
 		default:
-			with = append(with, "/"+c.entry.name)
+			with = append(with, "/"+c.entry.Name)
 		}
 	}
 	whole := map[*entry]bool{} // covered parts, changed or not
@@ -354,14 +356,15 @@ func (v *verification) coverage(intact map[*entry]*claim) {
 		}
 	}
 	var without, loose, relaxed []string
-	for _, e := range v.entries {
+	for i := range v.entries {
+		e := &v.entries[i]
 		source, isRels := sourceOf(e.key)
-		if isRels && v.rels[source] != nil || e.isDirectory() || whole[e] || e.key == key(contentTypesName) || v.isOfSignatures(e.key) {
+		if isRels && v.rels[source] != nil || e.IsDirectory() || whole[e] || e.key == key(contentTypesName) || v.isOfSignatures(e.key) {
 			continue
 		}
-		without = append(without, "/"+e.name)
+		without = append(without, "/"+e.Name)
 		if !v.left[e] {
-			loose = append(loose, "/"+e.name)
+			loose = append(loose, "/"+e.Name)
 		}
 	}
 	for _, source := range v.sources {
@@ -387,7 +390,7 @@ func (v *verification) coverage(intact map[*entry]*claim) {
 			case !covered:
 				v.add(codeRelationship, true, "the relationship %s, to %s, is not signed: it was added later, or the signature never covered the whole document", where, quote(r.target))
 			default:
-				v.add(codeUncovered, true, "the part %s is not signed, though the relationship %s to it is", quote("/"+o.part.name), where)
+				v.add(codeUncovered, true, "the part %s is not signed, though the relationship %s to it is", quote("/"+o.part.Name), where)
 			}
 			if len(v.out.Findings) > maxFindings {
 				v.add(codeWork, true, "there are more findings about the signature, which are not listed")

@@ -1,49 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ooxml
+package zip
 
 import (
 	"bytes"
-	"cmp"
 	"compress/flate"
 	"hash/crc32"
 	"math"
 	"slices"
 	"sync"
-
-	"tamga/sig"
 )
 
-// change is new content of the entry with that name. If there is none, the entry is added
-// after the last one.
-type change struct {
-	Name    string `json:"name"`
-	Content []byte `json:"content"`
+// Change is new content of the entry with that name. If there is none, the entry is added after the
+// last one.
+type Change struct {
+	Name string
+	// Content must be shorter than 4 GiB. Up to 8 KiB are stored, longer content is compressed if
+	// that makes it shorter.
+	Content []byte
 }
 
-// rewrite lays out the archive with changes. Unchanged entries are sections of the
-// document (header, content and descriptor). Gaps are left out.
-func (a *archive) rewrite(changes []change) (*sig.Assembly, error) {
-	fresh := make(map[*entry]*packed, len(changes))
+// Piece is a part of a rewritten archive: new bytes, or a section of the archive that it was made from.
+type Piece struct {
+	// Bytes are new bytes. If they are nil, the piece is Length bytes of the Source, beginning at
+	// Offset.
+	Bytes          []byte
+	Offset, Length int64
+}
+
+// Rewrite lays out the archive with changes, whose names must differ from each other. Unchanged entries
+// keep their bytes (header, content and descriptor), their order and their extra fields. Gaps are left
+// out, and so are bytes before the first entry. New entries have the date 1 January 1980 and no
+// extra fields. The result of an archive with gaps is shorter, and Open does not read a result of more
+// than MaxEntries entries.
+//
+// Errors: *Error for a name that Open refuses or that has more than 65,535 bytes, and for content
+// of 4 GiB or more.
+func (a *Archive) Rewrite(changes []Change) ([]Piece, error) {
+	fresh := make(map[*Entry]*packed, len(changes))
 	var added []*packed
 	for _, c := range changes {
 		p, err := pack(c)
 		if err != nil {
 			return nil, err
 		}
-		if e := a.find(c.Name); e != nil {
+		if e := a.Find(c.Name); e != nil {
 			fresh[e] = p
 		} else {
 			added = append(added, p)
 		}
 	}
-	var parts []sig.Part
+	// Each change takes two pieces, and may be followed by a section. The directory and the end
+	// are one.
+	pieces := make([]Piece, 0, 3*len(changes)+2)
 	var at int64                   // how much of the result is laid out
-	from, to := int64(0), int64(0) // a section not yet in parts
-	offsets := make(map[*entry]int64, len(a.entries))
+	from, to := int64(0), int64(0) // a section not yet in pieces
+	offsets := make(map[*Entry]int64, len(a.Entries))
 	flush := func() {
 		if to > from {
-			parts = append(parts, sig.Section(a.doc, from, to-from))
+			pieces = append(pieces, Piece{Offset: from, Length: to - from})
 		}
 	}
 	put := func(p *packed) {
@@ -51,30 +66,32 @@ func (a *archive) rewrite(changes []change) (*sig.Assembly, error) {
 		from, to = 0, 0
 		p.offset = at
 		header := p.local()
-		parts = append(parts, sig.Bytes(header), sig.Bytes(p.content))
+		pieces = append(pieces, Piece{Bytes: header, Length: int64(len(header))})
+		if len(p.content) > 0 {
+			pieces = append(pieces, Piece{Bytes: p.content, Length: int64(len(p.content))})
+		}
 		at += int64(len(header) + len(p.content))
 	}
-	sorted := slices.Clone(a.entries)
-	slices.SortFunc(sorted, func(x, y *entry) int { return cmp.Compare(x.offset, y.offset) })
-	for _, e := range sorted {
+	for _, e := range a.byOffset() {
 		if p := fresh[e]; p != nil {
 			put(p)
 			continue
 		}
-		if e.offset != to {
+		if e.Offset != to {
 			flush()
-			from, to = e.offset, e.offset
+			from, to = e.Offset, e.Offset
 		}
 		offsets[e] = at
-		at += e.end - e.offset
-		to = e.end
+		at += e.End - e.Offset
+		to = e.End
 	}
 	for _, p := range added {
 		put(p)
 	}
 	flush()
-	var directory []byte
-	for _, e := range a.entries {
+	directory := make([]byte, 0, len(a.Directory)+128*len(added)+lenEnd64+lenLocator64+lenEnd+len(a.comment))
+	for i := range a.Entries {
+		e := &a.Entries[i]
 		if p := fresh[e]; p != nil {
 			directory = append(directory, p.central()...)
 		} else {
@@ -84,22 +101,12 @@ func (a *archive) rewrite(changes []change) (*sig.Assembly, error) {
 	for _, p := range added {
 		directory = append(directory, p.central()...)
 	}
-	end := endOf(len(a.entries)+len(added), at, int64(len(directory)), a.comment)
-	return sig.Parts(append(parts, sig.Bytes(directory), sig.Bytes(end))...), nil
-}
-
-// find returns the entry with exactly that name, or nil.
-func (a *archive) find(name string) *entry {
-	for _, e := range a.entries {
-		if e.name == name {
-			return e
-		}
-	}
-	return nil
+	tail := append(directory, endOf(len(a.Entries)+len(added), at, int64(len(directory)), a.comment)...)
+	return append(pieces, Piece{Bytes: tail, Length: int64(len(tail))}), nil
 }
 
 // central returns the record of an unchanged entry that has moved to offset.
-func (e *entry) central(offset int64) []byte {
+func (e *Entry) central(offset int64) []byte {
 	b := slices.Clone(e.header)
 	var zip64 []byte
 	// The fields of Zip64 are in this order, and only those that the small record leaves
@@ -107,7 +114,7 @@ func (e *entry) central(offset int64) []byte {
 	for _, f := range []struct {
 		at    int
 		value int64
-	}{{24, e.size}, {20, e.compressed}, {42, offset}} {
+	}{{24, e.Size}, {20, e.Compressed}, {42, offset}} {
 		if f.value >= math.MaxUint32 {
 			zip64 = le.AppendUint64(zip64, uint64(f.value))
 		}
@@ -121,7 +128,7 @@ func (e *entry) central(offset int64) []byte {
 	}
 	le.PutUint16(b[30:], uint16(len(extra)))
 	le.PutUint16(b[34:], 0)
-	return slices.Concat(b, []byte(e.name), extra, e.tail)
+	return slices.Concat(b, []byte(e.Name), extra, e.tail)
 }
 
 // packed is a new entry.
@@ -137,7 +144,7 @@ type packed struct {
 var deflaters = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil { // impossible: the level exists
-		panic("ooxml: " + err.Error())
+		panic("zip: " + err.Error())
 	}
 	return w
 }}
@@ -148,7 +155,16 @@ var deflaters = sync.Pool{New: func() any {
 const storedSize = 8 << 10
 
 // pack compresses new content, unless it is small or that makes it longer.
-func pack(c change) (*packed, error) {
+func pack(c Change) (*packed, error) {
+	if err := checkName(c.Name); err != nil {
+		return nil, err
+	}
+	if len(c.Name) > math.MaxUint16 {
+		return nil, refused(TooLarge, c.Name, "the entry name %s has %d bytes; at most %d are possible", quote(c.Name), len(c.Name), math.MaxUint16)
+	}
+	if len(c.Content) >= math.MaxUint32 {
+		return nil, refused(TooLarge, c.Name, "the entry %s has %d bytes; less than 4 GiB expected", quote(c.Name), len(c.Content))
+	}
 	p := &packed{name: c.Name, crc: crc32.ChecksumIEEE(c.Content), size: len(c.Content), content: c.Content}
 	if len(c.Content) <= storedSize {
 		return p, nil
@@ -164,7 +180,7 @@ func pack(c change) (*packed, error) {
 		return nil, err
 	}
 	if b.Len() < len(c.Content) {
-		p.method, p.content = methodDeflate, b.Bytes()
+		p.method, p.content = Deflate, b.Bytes()
 	}
 	return p, nil
 }
