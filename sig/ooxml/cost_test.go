@@ -38,10 +38,10 @@ func TestCosts(t *testing.T) {
 			// the document.
 			picture := make([]byte, 3<<20)
 			rand.NewChaCha8([32]byte{}).Read(picture)
-			files := append(word(), file{name: "word/picture.png", content: string(picture), store: true})
+			files := append(word(), sigtest.ZipEntry{Name: "word/picture.png", Content: string(picture), Store: true})
 			files = replaced(t, files, docRels, "</Relationships>", rel("picture", officeRel+"image", "picture.png", "")+"</Relationships>")
 			files = replaced(t, files, "word/document.xml", "<w:body>", "<w:body>"+strings.Repeat(" ", test.size))
-			document := archiveOf(files, "")
+			document := sigtest.Zip(files, "")
 			_, err := ooxml.New().Prepare(budget.With(context.Background(), budget.Anonymous()), &sig.Job{
 				Document: sigtest.Document(document), Certificate: signer.Certificate, Time: sigtest.Time,
 			})

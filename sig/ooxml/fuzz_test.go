@@ -27,10 +27,10 @@ var fuzzParties = sync.OnceValues(func() (*sigtest.Party, *sigtest.Party) {
 // and it stays valid when another one is added.
 func FuzzArchive(f *testing.F) {
 	_, signer := fuzzParties()
-	plain := archiveOf(word(), "comment")
+	plain := sigtest.Zip(word(), "comment")
 	f.Add(plain)
 	f.Add(sign(f, signer, plain))
-	f.Add(archiveOf(edit(word(), "word/styles.xml", func(f *file) { f.zip64 = true }), ""))
+	f.Add(sigtest.Zip(edit(word(), "word/styles.xml", func(f *sigtest.ZipEntry) { f.Zip64 = true }), ""))
 	f.Add(compound("EncryptedPackage"))
 	f.Fuzz(func(t *testing.T, document []byte) {
 		root, signer := fuzzParties()
@@ -72,27 +72,27 @@ func FuzzArchive(f *testing.F) {
 // never an error.
 func FuzzParts(f *testing.F) {
 	_, signer := fuzzParties()
-	document := sign(f, signer, archiveOf(word(), ""))
-	var files []file
+	document := sign(f, signer, sigtest.Zip(word(), ""))
+	var files []sigtest.ZipEntry
 	for _, x := range filesOf(f, document) {
-		if strings.HasSuffix(x.name, ".xml") || strings.HasSuffix(x.name, ".rels") {
+		if strings.HasSuffix(x.Name, ".xml") || strings.HasSuffix(x.Name, ".rels") {
 			files = append(files, x)
 		}
 	}
 	for i, x := range files {
-		f.Add(i, x.content)
+		f.Add(i, x.Content)
 	}
 	f.Fuzz(func(t *testing.T, which int, content string) {
 		root, _ := fuzzParties()
 		x := files[uint(which)%uint(len(files))]
-		changed := archiveOf(with(filesOf(t, document), x.name, content), "")
+		changed := sigtest.Zip(with(filesOf(t, document), x.Name, content), "")
 		r, err := ooxml.New().Verify(context.Background(), &sig.Check{Document: bytes.NewReader(changed), Roots: []*x509gost.Certificate{root.Certificate}, At: sigtest.Time})
-		if err != nil || content == x.content || !r.Passed() {
+		if err != nil || content == x.Content || !r.Passed() {
 			return
 		}
-		switch x.name {
+		switch x.Name {
 		case "word/document.xml", "word/styles.xml", "word/commentsExtended.xml":
-			t.Errorf("%s may be anything", x.name)
+			t.Errorf("%s may be anything", x.Name)
 		}
 	})
 }
@@ -100,15 +100,15 @@ func FuzzParts(f *testing.F) {
 // FuzzPackage changes the parts of a document before it is signed. The document is
 // refused, or the signature is valid.
 func FuzzPackage(f *testing.F) {
-	files := slices.DeleteFunc(word(), func(x file) bool { return x.store })
+	files := slices.DeleteFunc(word(), func(x sigtest.ZipEntry) bool { return x.Store })
 	for i, x := range files {
-		f.Add(i, x.content)
+		f.Add(i, x.Content)
 	}
 	f.Add(3, strings.ReplaceAll(contentOf(f, word(), docRels), "<Relationship ", "\n <!-- --><Relationship "))
 	f.Fuzz(func(t *testing.T, which int, content string) {
 		root, signer := fuzzParties()
 		x := files[uint(which)%uint(len(files))]
-		signed, err := sigtest.Try(t, ooxml.New(), signer, job(archiveOf(with(word(), x.name, content), "")))
+		signed, err := sigtest.Try(t, ooxml.New(), signer, job(sigtest.Zip(with(word(), x.Name, content), "")))
 		if err != nil {
 			return
 		}

@@ -33,10 +33,14 @@ func compound(stream string) []byte {
 // Prepare and Verify refuse a document that cannot be signed, with the reason.
 func TestBadInput(t *testing.T) {
 	signer := sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "Signer")
-	good := archiveOf(word(), "")
-	one := func(name string, change func(*file)) []byte { return archiveOf(edit(word(), name, change), "") }
-	named := func(name string) []byte { return archiveOf(append(word(), file{name: name, content: "x"}), "") }
-	content := func(name, old, new string) []byte { return archiveOf(replaced(t, word(), name, old, new), "") }
+	good := sigtest.Zip(word(), "")
+	one := func(name string, change func(*sigtest.ZipEntry)) []byte {
+		return sigtest.Zip(edit(word(), name, change), "")
+	}
+	named := func(name string) []byte {
+		return sigtest.Zip(append(word(), sigtest.ZipEntry{Name: name, Content: "x"}), "")
+	}
+	content := func(name, old, new string) []byte { return sigtest.Zip(replaced(t, word(), name, old, new), "") }
 	bytesAt := func(behind string, at int, b ...byte) []byte {
 		out := bytes.Clone(good)
 		copy(out[bytes.LastIndex(out, []byte(behind))+at:], b)
@@ -52,11 +56,11 @@ func TestBadInput(t *testing.T) {
 		"text":                    {[]byte("just a text"), "this is no archive", true},
 		"PDF":                     {[]byte("%PDF-1.4\n"), "this is a PDF", true},
 		"RTF":                     {[]byte(`{\rtf1 x}`), "this is RTF", true},
-		"empty archive":           {archiveOf(nil, ""), "the archive is empty", true},
-		"another archive":         {archiveOf([]file{{name: "a.txt", content: "x"}}, ""), "has no [Content_Types].xml", true},
-		"OpenDocument":            {archiveOf([]file{{name: "mimetype", content: "application/vnd.oasis.opendocument.text", store: true}}, ""), "has no [Content_Types].xml", true},
-		"no relationships":        {archiveOf(without(word(), "_rels/.rels"), ""), "has no relationships", true},
-		"no main part":            {archiveOf(without(word(), "word/document.xml"), ""), "has no main part", true},
+		"empty archive":           {sigtest.Zip(nil, ""), "the archive is empty", true},
+		"another archive":         {sigtest.Zip([]sigtest.ZipEntry{{Name: "a.txt", Content: "x"}}, ""), "has no [Content_Types].xml", true},
+		"OpenDocument":            {sigtest.Zip([]sigtest.ZipEntry{{Name: "mimetype", Content: "application/vnd.oasis.opendocument.text", Store: true}}, ""), "has no [Content_Types].xml", true},
+		"no relationships":        {sigtest.Zip(without(word(), "_rels/.rels"), ""), "has no relationships", true},
+		"no main part":            {sigtest.Zip(without(word(), "word/document.xml"), ""), "has no main part", true},
 		"encrypted":               {compound("EncryptedPackage"), "encrypted with a password", false},
 		"doc":                     {compound("WordDocument"), "Word 97 to 2003", false},
 		"xls":                     {compound("Workbook"), "Excel 97 to 2003", false},
@@ -64,7 +68,7 @@ func TestBadInput(t *testing.T) {
 		"compound":                {compound("x"), "a compound file", false},
 		"compound cut off":        {compound("x")[:100], "a compound file", false},
 		"cut off":                 {good[:len(good)-30], "cut off", false},
-		"cut off at the comment":  {archiveOf(word(), "a comment")[:len(archiveOf(word(), "a comment"))-1], "comment is cut off", false},
+		"cut off at the comment":  {sigtest.Zip(word(), "a comment")[:len(sigtest.Zip(word(), "a comment"))-1], "comment is cut off", false},
 		"start cut off":           {append([]byte("PK\x03\x04"), good[10:]...), "does not end where the archive's end begins", false},
 		"two volumes":             {bytesAt(end, 4, 1), "one of several volumes", false},
 		"more entries":            {bytesAt(end, 8, byte(len(word())+1), 0, byte(len(word())+1)), "fewer entries", false},
@@ -88,20 +92,20 @@ func TestBadInput(t *testing.T) {
 		"no UTF-8":                {named("word/\xFF.xml"), "not UTF-8", false},
 		"pieces":                  {named("word/x.xml/[0].piece"), "in pieces", false},
 		"last piece":              {named("word/x.xml/[1].last.piece"), "in pieces", false},
-		"two names of one entry":  {one("word/styles.xml", func(f *file) { f.localName = "word/stylez.xml" }), "different name", false},
+		"two names of one entry":  {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.LocalName = "word/stylez.xml" }), "different name", false},
 		"two methods":             {bytesAt("PK\x03\x04", 8, 0), "different compression method", false},
 		"two sizes":               {bytesAt("PK\x03\x04", 22, 1, 1), "different size or checksum", false},
-		"more content":            {one("word/styles.xml", func(f *file) { f.size = 1<<32 - 1 }), "more content than", false},
-		"less content":            {one("word/styles.xml", func(f *file) { f.size = 1 }), "less than announced", false},
-		"another checksum":        {one("word/styles.xml", func(f *file) { f.crc = 1 }), "checksum", false},
-		"no Deflate":              {one("word/styles.xml", func(f *file) { f.store, f.method = true, 8 }), "cannot be decompressed", false},
-		"another method":          {one("word/styles.xml", func(f *file) { f.method = 6 }), "method 14", false},
-		"password":                {one("word/styles.xml", func(f *file) { f.flags = 1 }), "is encrypted", false},
-		"one content for two":     {archiveOf(append(word(), file{name: "word/twin.xml", content: contentOf(t, word(), "word/document.xml"), at: 3}), ""), "different name", false},
+		"more content":            {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.Size = 1<<32 - 1 }), "more content than", false},
+		"less content":            {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.Size = 1 }), "less than announced", false},
+		"another checksum":        {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.CRC32 = 1 }), "checksum", false},
+		"no Deflate":              {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.Store, f.Method = true, 8 }), "cannot be decompressed", false},
+		"another method":          {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.Method = 6 }), "method 14", false},
+		"password":                {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.Flags = 1 }), "is encrypted", false},
+		"one content for two":     {sigtest.Zip(append(word(), sigtest.ZipEntry{Name: "word/twin.xml", Content: contentOf(t, word(), "word/document.xml"), At: 3}), ""), "different name", false},
 		"a directory":             {named("word/x/"), "has content", false},
-		"Zip64 twice":             {one("word/styles.xml", func(f *file) { f.extra, f.zip64 = "\x01\x00\x10\x00"+strings.Repeat("\x00", 16), true }), "its sizes twice", false},
-		"extra field cut off":     {one("word/styles.xml", func(f *file) { f.extra = "\x22\x00\xFF\x00abc" }), "cut off", false},
-		"bomb":                    {one("word/styles.xml", func(f *file) { f.size = 1 << 30 }), "decompression bomb", false},
+		"Zip64 twice":             {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.Extra, f.Zip64 = "\x01\x00\x10\x00"+strings.Repeat("\x00", 16), true }), "its sizes twice", false},
+		"extra field cut off":     {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.Extra = "\x22\x00\xFF\x00abc" }), "cut off", false},
+		"bomb":                    {one("word/styles.xml", func(f *sigtest.ZipEntry) { f.Size = 1 << 30 }), "decompression bomb", false},
 		"no content types":        {content("[Content_Types].xml", "content-types\"", "content-typos\""), "does not list content types", true},
 		"content types broken":    {content("[Content_Types].xml", "</Types>", ""), "cannot be read", false},
 		"type of relationships":   {content("[Content_Types].xml", relsType, "x/y"), "declares the relationships of the package", false},
@@ -132,7 +136,7 @@ func TestBadInput(t *testing.T) {
 // A failure to read is not an error of the document.
 func TestReadError(t *testing.T) {
 	signer := sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "Signer")
-	good := archiveOf(word(), "")
+	good := sigtest.Zip(word(), "")
 	for at := range len(good) {
 		j := job(nil)
 		j.Document = &broken{Reader: bytes.NewReader(good), at: int64(at)}
@@ -168,26 +172,26 @@ func TestMany(t *testing.T) {
 	var list strings.Builder
 	for i := range 20_000 {
 		name := fmt.Sprintf("word/x%d.xml", i)
-		files = append(files, file{name: name, content: "<a/>", store: true})
+		files = append(files, sigtest.ZipEntry{Name: name, Content: "<a/>", Store: true})
 		list.WriteString(rel(fmt.Sprintf("x%d", i), officeRel+"image", "/"+name, ""))
 	}
 	files = replaced(t, files, docRels, "</Relationships>", list.String()+"</Relationships>")
-	signed := sign(t, signer, archiveOf(files, ""))
+	signed := sign(t, signer, sigtest.Zip(files, ""))
 	if r := verify(t, signed, root); !r.Passed() {
 		t.Errorf("%+v", r.Findings)
 	}
 	// The same number of signatures, each over everything.
-	parts := filesOf(t, sign(t, signer, archiveOf(word(), "")))
+	parts := filesOf(t, sign(t, signer, sigtest.Zip(word(), "")))
 	relations := contentOf(t, parts, originRels)
 	types := contentOf(t, parts, "[Content_Types].xml")
 	text := contentOf(t, parts, sig1)
 	for i := 2; i <= 70; i++ {
 		name := fmt.Sprintf("sig%d.xml", i)
-		parts = append(parts, file{name: "_xmlsignatures/" + name, content: text})
+		parts = append(parts, sigtest.ZipEntry{Name: "_xmlsignatures/" + name, Content: text})
 		relations = strings.Replace(relations, "</R", rel(fmt.Sprintf("rId%d", i), rootRel+"digital-signature/signature", name, "")+"</R", 1)
 		types = strings.Replace(types, "</T", override("/_xmlsignatures/"+name, "application/vnd.openxmlformats-package.digital-signature-xmlsignature+xml")+"</T", 1)
 	}
-	r := verify(t, archiveOf(with(with(parts, originRels, relations), "[Content_Types].xml", types), ""), root)
+	r := verify(t, sigtest.Zip(with(with(parts, originRels, relations), "[Content_Types].xml", types), ""), root)
 	if len(r.Signatures) != 64 || fmt.Sprint(sigtest.Codes(r)) != "[too-many-signatures]" {
 		t.Errorf("%d signatures, codes %v", len(r.Signatures), sigtest.Codes(r))
 	}
@@ -195,7 +199,7 @@ func TestMany(t *testing.T) {
 
 func TestLooksLikePackage(t *testing.T) {
 	for head, want := range map[string]bool{
-		string(archiveOf(word(), "")[:8]): true, string(compound("x")[:8]): true, "": false, "PK": false, "%PDF-1.7": false,
+		string(sigtest.Zip(word(), "")[:8]): true, string(compound("x")[:8]): true, "": false, "PK": false, "%PDF-1.7": false,
 	} {
 		if got := ooxml.LooksLikePackage([]byte(head)); got != want {
 			t.Errorf("%q: %v", head, got)

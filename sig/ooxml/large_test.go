@@ -63,7 +63,7 @@ var zeros [4096]byte
 
 // largeDocument returns a Word document that begins with an uncompressed entry of size
 // zero bytes with the given name. Its checksum is crc.
-func largeDocument(t testing.TB, files []file, name string, size int64, crc uint32) *sparse {
+func largeDocument(t testing.TB, files []sigtest.ZipEntry, name string, size int64, crc uint32) *sparse {
 	t.Helper()
 	head := le.AppendUint32(nil, 0x04034b50)
 	fields := func(sizes uint32, extra int) []byte {
@@ -77,7 +77,7 @@ func largeDocument(t testing.TB, files []file, name string, size int64, crc uint
 	local := append(append(append(head, fields(all, 20)...), name...), append([]byte{1, 0, 16, 0}, sizes...)...)
 	shift := int64(len(local)) + size
 
-	rest := archiveOf(files, "")
+	rest := sigtest.Zip(files, "")
 	end := rest[len(rest)-22:]
 	at, length := int64(le.Uint32(end[16:])), int64(le.Uint32(end[12:]))
 	directory := append(le.AppendUint32(nil, 0x02014b50), 45, 0)

@@ -17,7 +17,7 @@ import (
 func TestReadBack(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
-	plain := archiveOf(word(), "")
+	plain := sigtest.Zip(word(), "")
 	once := sign(t, signer, plain)
 	type change = ooxml.Change
 	find := func(list []change, name string) *change {

@@ -79,7 +79,7 @@ func raw(t testing.TB, document []byte) (names []string, entries map[string]stri
 
 // Every suite signs once and twice, and both signatures are valid.
 func TestSuites(t *testing.T) {
-	plain := archiveOf(word(), "a comment")
+	plain := sigtest.Zip(word(), "a comment")
 	for _, s := range suite.All() {
 		t.Run(s.Name, func(t *testing.T) {
 			root := sigtest.Root(t, s)
@@ -106,7 +106,7 @@ func TestSuites(t *testing.T) {
 func TestLayout(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
-	plain := archiveOf(word(), "a comment")
+	plain := sigtest.Zip(word(), "a comment")
 	once := sign(t, signer, plain)
 	twice := sign(t, signer, once)
 	before, old := raw(t, plain)
@@ -170,7 +170,7 @@ func TestManifest(t *testing.T) {
 		"/_rels/.rels", "rId1",
 		"/word/_rels/document.xml.rels", "rId10", "rId2", "rId1", "rId3", "rId4", "rId5",
 	}
-	once := sign(t, signer, archiveOf(word(), ""))
+	once := sign(t, signer, sigtest.Zip(word(), ""))
 	twice := sign(t, signer, once)
 	for _, name := range []string{"_xmlsignatures/sig1.xml", "_xmlsignatures/sig2.xml"} {
 		if diff := cmp.Diff(want, signedOf(t, twice, name)); diff != "" {
@@ -192,31 +192,31 @@ func TestPackages(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
 	last := append(word()[1:], word()[0])
-	var descriptors []file
+	var descriptors []sigtest.ZipEntry
 	for i, f := range word() {
-		if !f.store {
-			f.descriptor = []string{"small", "large", "bare", "none"}[i%4]
+		if !f.Store {
+			f.Descriptor = []string{"small", "large", "bare", "none"}[i%4]
 		}
-		f.extra = "\x22\x00\x03\x00abc"
+		f.Extra = "\x22\x00\x03\x00abc"
 		descriptors = append(descriptors, f)
 	}
-	var large []file
+	var large []sigtest.ZipEntry
 	for _, f := range word() {
-		f.zip64 = true
+		f.Zip64 = true
 		large = append(large, f)
 	}
 	strict := word()
 	for i := range strict {
-		strict[i].content = strings.ReplaceAll(strict[i].content, officeRel, strictRel)
+		strict[i].Content = strings.ReplaceAll(strict[i].Content, officeRel, strictRel)
 	}
-	for name, files := range map[string][]file{
+	for name, files := range map[string][]sigtest.ZipEntry{
 		"content types last": last,
 		"descriptors":        descriptors,
 		"zip64 sizes":        large,
 		"strict":             strict,
 		"letter case":        replaced(t, word(), "word/_rels/document.xml.rels", "/word/styles.xml", "/WORD/Styles.XML"),
-		"percent-encoding":   replaced(t, edit(word(), "word/media/image1.png", func(f *file) { f.name = "word/media/image%201.png" }), "word/_rels/document.xml.rels", "media/image1.png", "media/image 1.png"),
-		"cyrillic name":      replaced(t, edit(word(), "word/media/image1.png", func(f *file) { f.name = "word/media/рис 1.png" }), "word/_rels/document.xml.rels", "media/image1.png", "media/%D1%80%D0%B8%D1%81%201.png"),
+		"percent-encoding":   replaced(t, edit(word(), "word/media/image1.png", func(f *sigtest.ZipEntry) { f.Name = "word/media/image%201.png" }), "word/_rels/document.xml.rels", "media/image1.png", "media/image 1.png"),
+		"cyrillic name":      replaced(t, edit(word(), "word/media/image1.png", func(f *sigtest.ZipEntry) { f.Name = "word/media/рис 1.png" }), "word/_rels/document.xml.rels", "media/image1.png", "media/%D1%80%D0%B8%D1%81%201.png"),
 		"backslash":          replaced(t, word(), "word/_rels/document.xml.rels", "media/image1.png", `media\image1.png`),
 		"dots":               replaced(t, word(), "word/_rels/document.xml.rels", "media/image1.png", "./../word/media/image1.png"),
 		"prefixes": replaced(t, replaced(t, word(), "_rels/.rels", "<Relationships xmlns=", "<Relationships xmlns:x='urn:x' xmlns="), "[Content_Types].xml",
@@ -225,12 +225,12 @@ func TestPackages(t *testing.T) {
 		"extension is free":     replaced(t, word(), "[Content_Types].xml", `<Default Extension="png"`, `<Default Extension="sigs" ContentType="x/y"/><Default Extension="png"`),
 		"relationships by name": replaced(t, word(), "[Content_Types].xml", `<Default Extension="rels" ContentType="`+relsType+`"/>`, override("/_rels/.rels", relsType)+override("/"+docRels, relsType)),
 		"names are taken":       with(with(word(), "_xmlsignatures/origin.sigs", "x"), "_XMLSignatures/Sig1.xml", "<a/>"),
-		"a byte behind":         edit(word(), "docProps/core.xml", func(f *file) { f.prefix = "\x00" }),
+		"a byte behind":         edit(word(), "docProps/core.xml", func(f *sigtest.ZipEntry) { f.Prefix = "\x00" }),
 		"part of itself":        replaced(t, word(), "word/_rels/document.xml.rels", "media/image1.png", "#bookmark"),
 		"link out":              replaced(t, word(), "word/_rels/document.xml.rels", "media/image1.png", "../../../../word/media/image1.png"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			document := archiveOf(files, "")
+			document := sigtest.Zip(files, "")
 			for range 2 {
 				document = sign(t, signer, document)
 				r := verify(t, document, root)
@@ -251,7 +251,7 @@ func TestOtherOrigin(t *testing.T) {
 	const folder = "package/services/digital-signature/"
 	files := replaced(t, with(word(), folder+"origin.psdsor", ""), "_rels/.rels", "</Relationships>", rel("R1", rootRel+"digital-signature/origin", "/"+folder+"origin.psdsor", "")+"</Relationships>")
 	files = replaced(t, files, "[Content_Types].xml", "</Types>", `<Default Extension="psdsor" ContentType="application/vnd.openxmlformats-package.digital-signature-origin"/></Types>`)
-	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), archiveOf(files, ""))
+	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), sigtest.Zip(files, ""))
 	if r := verify(t, signed, root); !r.Passed() {
 		t.Errorf("%+v", r)
 	}
@@ -264,8 +264,8 @@ func TestOtherOrigin(t *testing.T) {
 // The digest of relationships does not depend on how they are written.
 func TestPrettyPrinted(t *testing.T) {
 	signer := sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "Signer")
-	digest := func(files []file) string {
-		text := part(t, sign(t, signer, archiveOf(files, "")), "_xmlsignatures/sig1.xml")
+	digest := func(files []sigtest.ZipEntry) string {
+		text := part(t, sign(t, signer, sigtest.Zip(files, "")), "_xmlsignatures/sig1.xml")
 		_, behind, _ := strings.Cut(text, `URI="/word/_rels/document.xml.rels`)
 		_, behind, _ = strings.Cut(behind, "<DigestValue>")
 		value, _, _ := strings.Cut(behind, "<")
@@ -310,7 +310,7 @@ func TestStored(t *testing.T) {
 		more string
 		want uint16
 	}{{"", zip.Store}, {links.String(), zip.Deflate}} {
-		signed := sign(t, signer, archiveOf(replaced(t, word(), docRels, "</Relationships>", test.more+"</Relationships>"), ""))
+		signed := sign(t, signer, sigtest.Zip(replaced(t, word(), docRels, "</Relationships>", test.more+"</Relationships>"), ""))
 		r, err := zip.NewReader(bytes.NewReader(signed), int64(len(signed)))
 		if err != nil {
 			t.Fatal(err)
@@ -334,7 +334,7 @@ func TestStored(t *testing.T) {
 func TestState(t *testing.T) {
 	root := sigtest.Root(t, suite.GOST2012x256)
 	signer, other := root.Signer(t, suite.GOST2012x256, "Signer"), root.Signer(t, suite.GOST2012x256, "Other")
-	document := archiveOf(word(), "")
+	document := sigtest.Zip(word(), "")
 	prepare := func() *sig.Prepared {
 		j := job(document)
 		j.Certificate, j.Time = signer.Certificate, sigtest.Time
@@ -364,11 +364,11 @@ func TestState(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	changed := archiveOf(replaced(t, word(), "word/document.xml", "Договор", "Договер"), "")
+	changed := sigtest.Zip(replaced(t, word(), "word/document.xml", "Договор", "Договер"), "")
 	for name, err := range map[string]error{
 		"another certificate": finish(document, other, p.State, value),
 		"another document":    finish(changed, signer, p.State, value),
-		"another size":        finish(archiveOf(word(), "x"), signer, p.State, value),
+		"another size":        finish(sigtest.Zip(word(), "x"), signer, p.State, value),
 		"no archive":          finish(make([]byte, len(document)), signer, p.State, value),
 		"cut off":             finish(document, signer, p.State[:len(p.State)/2], value),
 		"another version":     finish(document, signer, append([]byte{9}, p.State[1:]...), value),
@@ -388,15 +388,15 @@ func TestParams(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	below := root.Authority(t, "Authority").Signer(t, suite.ECDSAP256, "Signer")
 	for value, want := range map[string]int{"True": 2, "False": 1, "": 2} {
-		text := part(t, sign(t, below, archiveOf(word(), ""), "IncludeCertChain", value), "_xmlsignatures/sig1.xml")
+		text := part(t, sign(t, below, sigtest.Zip(word(), ""), "IncludeCertChain", value), "_xmlsignatures/sig1.xml")
 		if got := strings.Count(text, "<X509Certificate>"); got != want {
 			t.Errorf("IncludeCertChain=%s: %d certificates, want %d", value, got, want)
 		}
 	}
 	signer := sigtest.Root(t, suite.GOST2012x256).Signer(t, suite.GOST2012x256, "Signer")
-	_, err := sigtest.Try(t, ooxml.New(), signer, job(archiveOf(word(), ""), "Hash", "True", "IncludeCertChain", "maybe", "HashAlgorithm", "SHA-256"))
+	_, err := sigtest.Try(t, ooxml.New(), signer, job(sigtest.Zip(word(), ""), "Hash", "True", "IncludeCertChain", "maybe", "HashAlgorithm", "SHA-256"))
 	if diff := cmp.Diff([]string{"IncludeCertChain", "Hash", "HashAlgorithm"}, sigtest.Faults(err)); diff != "" {
 		t.Errorf("faults: %v\n%s", err, diff)
 	}
-	sign(t, signer, archiveOf(word(), ""), "HashAlgorithm", "GR 34.11-2012 256", "Whatever", "x")
+	sign(t, signer, sigtest.Zip(word(), ""), "HashAlgorithm", "GR 34.11-2012 256", "Whatever", "x")
 }

@@ -18,22 +18,27 @@ import (
 	"tamga/sig/ooxml"
 )
 
+<<<<<<< HEAD
 // filesOf takes the files out of a document, so that it can be written again with a change.
 func filesOf(t testing.TB, document []byte) (files []file) {
+=======
+// filesOf takes a document apart, so that it can be written again with a change.
+func filesOf(t testing.TB, document []byte) (files []sigtest.ZipEntry) {
+>>>>>>> fdcb6c54 (sig/zip: test hostile archives, and fuzz against archive/zip)
 	t.Helper()
 	names, _ := raw(t, document)
 	for _, name := range names {
 		if strings.HasSuffix(name, "/") {
-			files = append(files, file{name: name, store: true})
+			files = append(files, sigtest.ZipEntry{Name: name, Store: true})
 		} else {
-			files = append(files, file{name: name, content: part(t, document, name)})
+			files = append(files, sigtest.ZipEntry{Name: name, Content: part(t, document, name)})
 		}
 	}
 	return files
 }
 
-func without(files []file, name string) []file {
-	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return f.name == name })
+func without(files []sigtest.ZipEntry, name string) []sigtest.ZipEntry {
+	return slices.DeleteFunc(slices.Clone(files), func(f sigtest.ZipEntry) bool { return f.Name == name })
 }
 
 const (
@@ -46,17 +51,19 @@ const (
 func TestChanges(t *testing.T) {
 	root := sigtest.Root(t, suite.GOST2012x256)
 	signer := root.Signer(t, suite.GOST2012x256, "Signer")
-	files := filesOf(t, sign(t, signer, archiveOf(word(), "")))
-	change := func(name, old, new string) []file { return replaced(t, files, name, old, new) }
-	added := func(kind string) []file {
+	files := filesOf(t, sign(t, signer, sigtest.Zip(word(), "")))
+	change := func(name, old, new string) []sigtest.ZipEntry { return replaced(t, files, name, old, new) }
+	added := func(kind string) []sigtest.ZipEntry {
 		return with(change(docRels, "</Relationships>", rel("rId99", officeRel+kind, "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>")
 	}
-	resign := func(change func(string) string) []file { return with(files, sig1, change(contentOf(t, files, sig1))) }
+	resign := func(change func(string) string) []sigtest.ZipEntry {
+		return with(files, sig1, change(contentOf(t, files, sig1)))
+	}
 	copyOf := func(name string) string { return contentOf(t, files, name) }
-	two := filesOf(t, sign(t, signer, archiveOf(files, "")))
+	two := filesOf(t, sign(t, signer, sigtest.Zip(files, "")))
 	value := base64.StdEncoding.EncodeToString(make([]byte, 64))
 	for name, c := range map[string]struct {
-		files []file
+		files []sigtest.ZipEntry
 		codes []string
 	}{
 		"nothing":                  {files, nil},
@@ -65,7 +72,7 @@ func TestChanges(t *testing.T) {
 		"newer part":               {change("word/commentsExtended.xml", "<a/>", "<b/>"), []string{"digest-mismatch"}},
 		"properties":               {change("docProps/core.xml", "cp:coreProperties", "cq:coreProperties"), nil},
 		"part gone":                {without(files, "word/styles.xml"), []string{"reference-missing"}},
-		"part renamed":             {edit(files, "word/styles.xml", func(f *file) { f.name = "word/Styles.xml" }), nil}, // the same name
+		"part renamed":             {edit(files, "word/styles.xml", func(f *sigtest.ZipEntry) { f.Name = "word/Styles.xml" }), nil}, // the same name
 		"relationship gone":        {change(docRels, rel("rId1", officeRel+"styles", "/word/styles.xml", ""), ""), []string{"digest-mismatch"}},
 		"relationship target":      {change(docRels, "/word/styles.xml", "styles.xml"), []string{"digest-mismatch"}},
 		"relationship type":        {change(docRels, officeRel+"styles", officeRel+"numbering"), []string{"digest-mismatch"}},
@@ -82,7 +89,7 @@ func TestChanges(t *testing.T) {
 		"prefixes":                 {with(files, docRels, strings.NewReplacer("<Relationship", "<ns0:Relationship", "</Relationship", "</ns0:Relationship", "xmlns=", "xmlns:ns0=").Replace(copyOf(docRels))), nil},
 		"a signature gone of two":  {without(two, sig1), []string{"signature-missing"}},
 		"and named elsewhere":      {replaced(t, two, originRels, `Target="sig1.xml"`, `Target="https://example.org/sig1.xml" TargetMode="External"`), []string{"signature-missing"}},
-		"part damaged":             {edit(files, "word/styles.xml", func(f *file) { f.content += " " }), []string{"digest-mismatch"}},
+		"part damaged":             {edit(files, "word/styles.xml", func(f *sigtest.ZipEntry) { f.Content += " " }), []string{"digest-mismatch"}},
 		"link added":               {change(docRels, "</Relationships>", rel("rId99", officeRel+"hyperlink", "https://example.net", "External")+"</Relationships>"), []string{"relationship-not-covered"}},
 		"main part added":          {change("_rels/.rels", "</Relationships>", rel("rId0", officeRel+"officeDocument", "word/styles.xml", "")+"</Relationships>"), []string{"relationship-not-covered"}},
 		"relationships of a part":  {with(with(files, "word/_rels/styles.xml.rels", rels(rel("rId1", officeRel+"image", "new.png", ""))), "word/new.png", "x"), []string{"relationship-not-covered"}},
@@ -118,7 +125,7 @@ func TestChanges(t *testing.T) {
 		}), []string{"digest-mismatch", "transform-refused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := verify(t, archiveOf(c.files, ""), root)
+			r := verify(t, sigtest.Zip(c.files, ""), root)
 			if got := sigtest.Codes(r); !slices.Equal(got, c.codes) {
 				t.Errorf("codes %v, want %v: %+v", got, c.codes, r)
 			}
@@ -185,7 +192,7 @@ func cutFirst(t testing.TB, s, from, mark string, n int, with string) string {
 // Findings that are no reason to distrust a signature are not fatal.
 func TestFindings(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
-	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), archiveOf(word(), ""))
+	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), sigtest.Zip(word(), ""))
 	files := filesOf(t, signed)
 	codes := func(c *sig.Check, document []byte) (out []string) {
 		c.Document, c.Roots, c.At = bytes.NewReader(document), []*x509gost.Certificate{root.Certificate}, sigtest.Time
@@ -212,20 +219,22 @@ func TestFindings(t *testing.T) {
 	}{
 		"nothing":           {sig.Check{}, signed, nil},
 		"an original":       {sig.Check{Original: bytes.NewReader(nil)}, signed, []string{"original-not-compared"}},
-		"bytes between":     {sig.Check{}, archiveOf(edit(files, sig1, func(f *file) { f.prefix = "xyz" }), ""), []string{"hidden-entry"}},
+		"bytes between":     {sig.Check{}, sigtest.Zip(edit(files, sig1, func(f *sigtest.ZipEntry) { f.Prefix = "xyz" }), ""), []string{"hidden-entry"}},
 		"bytes behind":      {sig.Check{}, append(bytes.Clone(signed), '\n'), []string{"hidden-entry"}},
-		"a later kind":      {sig.Check{}, archiveOf(later, ""), []string{"covers-part"}},
-		"an orphan":         {sig.Check{}, archiveOf(with(files, "word/orphan.xml", "<a/>"), ""), []string{"covers-part"}},
-		"an expected part":  {sig.Check{Strict: true, Expect: "/word/styles.xml"}, archiveOf(with(files, "word/orphan.xml", "<a/>"), ""), []string{"covers-part"}},
+		"a later kind":      {sig.Check{}, sigtest.Zip(later, ""), []string{"covers-part"}},
+		"an orphan":         {sig.Check{}, sigtest.Zip(with(files, "word/orphan.xml", "<a/>"), ""), []string{"covers-part"}},
+		"an expected part":  {sig.Check{Strict: true, Expect: "/word/styles.xml"}, sigtest.Zip(with(files, "word/orphan.xml", "<a/>"), ""), []string{"covers-part"}},
 		"strict":            {sig.Check{Strict: true}, signed, nil},
-		"a loose signature": {sig.Check{}, archiveOf(loose, ""), []string{"signature-unreachable"}},
+		"a loose signature": {sig.Check{}, sigtest.Zip(loose, ""), []string{"signature-unreachable"}},
 	} {
 		if got := codes(&c.check, c.document); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 	// An entry that only programs see that read the archive from its beginning.
-	hidden := archiveOf(edit(files, sig1, func(f *file) { f.prefix = string(archiveOf([]file{{name: "word/document.xml", content: "<a/>"}}, "")) }), "")
+	hidden := sigtest.Zip(edit(files, sig1, func(f *sigtest.ZipEntry) {
+		f.Prefix = string(sigtest.Zip([]sigtest.ZipEntry{{Name: "word/document.xml", Content: "<a/>"}}, ""))
+	}), "")
 	if got := sigtest.Codes(verify(t, hidden, root)); !slices.Equal(got, []string{"hidden-entry"}) {
 		t.Errorf("a hidden entry: %v", got)
 	}
@@ -240,12 +249,12 @@ func TestFindings(t *testing.T) {
 // mode. Parts that Office leaves unsigned on purpose do neither.
 func TestUncovered(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
-	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), archiveOf(word(), ""))
+	signed := sign(t, root.Signer(t, suite.ECDSAP256, "Signer"), sigtest.Zip(word(), ""))
 	files := filesOf(t, signed)
-	orphan := archiveOf(with(files, "word/orphan\u202e.xml", "<a/>"), "")
-	later := archiveOf(with(replaced(t, files, docRels, "</Relationships>", rel("rId99", officeRel+"commentsIds", "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>"), "")
-	unknown := archiveOf(with(replaced(t, files, docRels, "</Relationships>", rel("rId99", "urn:x", "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>"), "")
-	two := archiveOf(without(filesOf(t, sign(t, root.Signer(t, suite.ECDSAP256, "Second"), signed)), sig1), "")
+	orphan := sigtest.Zip(with(files, "word/orphan\u202e.xml", "<a/>"), "")
+	later := sigtest.Zip(with(replaced(t, files, docRels, "</Relationships>", rel("rId99", officeRel+"commentsIds", "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>"), "")
+	unknown := sigtest.Zip(with(replaced(t, files, docRels, "</Relationships>", rel("rId99", "urn:x", "new.xml", "")+"</Relationships>"), "word/new.xml", "<a/>"), "")
+	two := sigtest.Zip(without(filesOf(t, sign(t, root.Signer(t, suite.ECDSAP256, "Second"), signed)), sig1), "")
 	for name, c := range map[string]struct {
 		document []byte
 		check    sig.Check
@@ -287,13 +296,13 @@ func TestPrefixes(t *testing.T) {
 	root := sigtest.Root(t, suite.ECDSAP256)
 	signer := root.Signer(t, suite.ECDSAP256, "Signer")
 	prefixes := strings.NewReplacer("<Relationship", "<ns0:Relationship", "</Relationship", "</ns0:Relationship", "xmlns=", "xmlns:ns0=")
-	prefixed := func(files []file) []file {
+	prefixed := func(files []sigtest.ZipEntry) []sigtest.ZipEntry {
 		for _, name := range []string{docRels, "_rels/.rels"} {
 			files = with(files, name, prefixes.Replace(contentOf(t, files, name)))
 		}
 		return files
 	}
-	signed := sign(t, signer, archiveOf(prefixed(word()), ""))
+	signed := sign(t, signer, sigtest.Zip(prefixed(word()), ""))
 	for _, name := range []string{docRels, "_rels/.rels"} {
 		if text := part(t, signed, name); strings.Contains(text, "ns0") || !strings.Contains(text, `<Relationships xmlns="`) {
 			t.Errorf("%s: %s", name, text)
@@ -302,7 +311,7 @@ func TestPrefixes(t *testing.T) {
 	if r := verify(t, signed, root); !r.Passed() {
 		t.Errorf("%+v", r)
 	}
-	again := sign(t, signer, archiveOf(prefixed(filesOf(t, signed)), ""))
+	again := sign(t, signer, sigtest.Zip(prefixed(filesOf(t, signed)), ""))
 	if text := part(t, again, docRels); !strings.Contains(text, "ns0:Relationship ") {
 		t.Errorf("a signed part was rewritten: %s", text)
 	}
@@ -311,7 +320,7 @@ func TestPrefixes(t *testing.T) {
 	}
 	// Nothing is removed that would be lost.
 	foreign := with(word(), docRels, strings.Replace(prefixes.Replace(contentOf(t, word(), docRels)), "</ns0:Relationships>", `<x xmlns="urn:x"/></ns0:Relationships>`, 1))
-	kept := sign(t, signer, archiveOf(foreign, ""))
+	kept := sign(t, signer, sigtest.Zip(foreign, ""))
 	if text := part(t, kept, docRels); !strings.Contains(text, "ns0:Relationship ") || !strings.Contains(text, "urn:x") {
 		t.Errorf("foreign markup: %s", text)
 	}
