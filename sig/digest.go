@@ -11,26 +11,26 @@ import (
 	"tamga/pki/suite"
 )
 
-// DigestOf returns the digest of the job's whole Document. It uses a digest of Job.Digests with
-// this algorithm, or reads the document if there is none.
-func DigestOf(ctx context.Context, job *Job, h *suite.Hash) (suite.Digest, error) {
-	for _, d := range job.Digests {
+// DigestOf returns the digest of a whole document: that of f.Digests with this algorithm, or it reads the
+// document if there is none.
+func DigestOf(ctx context.Context, f File, h *suite.Hash) (suite.Digest, error) {
+	for _, d := range f.Digests {
 		if d.Hash == h && len(d.Sum) == h.Size {
 			return d, nil
 		}
 	}
-	if d, ok := job.Document.(Digester); ok {
+	if d, ok := f.Document.(Digester); ok {
 		ds, err := d.Digests(ctx, h)
 		if err != nil {
 			return suite.Digest{}, err
 		}
 		return ds[0], nil
 	}
-	size := job.Document.Size()
+	size := f.Document.Size()
 	if size <= chunk {
-		return digestSmall(ctx, job.Document, h)
+		return digestSmall(ctx, f.Document, h)
 	}
-	ds, err := DigestAll(ctx, io.NewSectionReader(job.Document, 0, size), size, h)
+	ds, err := DigestAll(ctx, io.NewSectionReader(f.Document, 0, size), size, h)
 	if err != nil {
 		return suite.Digest{}, err
 	}

@@ -16,6 +16,9 @@ type Request struct {
 	Level Level
 	// Stamping names the time-stamp service, for levels that need one.
 	Stamping Stamping
+	// Several reports that one signature may cover several documents (Job.Files). The format sets
+	// it. Otherwise ForJob refuses a job with Files.
+	Several bool
 	// Own is what the format has read besides, for itself.
 	Own any
 
@@ -30,7 +33,7 @@ type Stamping struct {
 }
 
 // Request begins reading parameters: it reads what all formats have. The format then reads the rest
-// with Reader and sets Level and Own.
+// with Reader and sets Level, Own and Several.
 func (p Params) Request() *Request {
 	r := p.Reader()
 	q := &Request{OverHash: r.Bool("Hash", false), Stamping: Stamping{r.String(tspAddress), r.Has(tspAddress)}, reader: r}
@@ -52,9 +55,14 @@ func (q *Request) Err() error {
 	return &ErrParams{Faults: slices.Clone(q.common)}
 }
 
-// ForJob returns a reader with all faults so far, to which a format adds those of one job.
-func (q *Request) ForJob() *ParamReader {
-	return &ParamReader{values: q.reader.values, faults: slices.Clone(q.reader.faults)}
+// ForJob returns a reader with all faults so far and that of Job.Files, unless the format signs Several
+// documents. The format adds the other faults of the job.
+func (q *Request) ForJob(job *Job) *ParamReader {
+	r := &ParamReader{values: q.reader.values, faults: slices.Clone(q.reader.faults)}
+	if !q.Several {
+		r.faults = append(r.faults, job.refuseFiles()...)
+	}
+	return r
 }
 
 // Stamper returns the address of the time-stamp service for a job, if its level needs one. key and

@@ -22,7 +22,7 @@ func TestRequestForJobs(t *testing.T) {
 		t.Errorf("a fault of one format is one of all: %v", err)
 	}
 	for range 2 {
-		r := q.ForJob()
+		r := q.ForJob(new(sig.Job))
 		r.Fault("More", "is wrong")
 		if err := r.Err(); err == nil || strings.Count(err.Error(), "is wrong") != 2 {
 			t.Errorf("%v", err)
@@ -55,7 +55,7 @@ func TestStamper(t *testing.T) {
 	} {
 		q := c.params.Request()
 		q.Level = c.level
-		r := q.ForJob()
+		r := q.ForJob(&c.job)
 		if got := q.Stamper(&c.job, r, "K", "v", "none"); got != c.address {
 			t.Errorf("%v, %+v: %q, want %q", c.params, c.job.TSPAddress, got, c.address)
 		}

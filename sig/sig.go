@@ -15,6 +15,23 @@
 // everything that was digested, and nothing is rendered a second time.
 //
 // Documents are streamed: memory does not grow with their size.
+//
+// # Several documents in one container
+//
+// A container such as ASiC has several documents, and one signature covers all of them. The Job of
+// such a signature has the first document in Document, with its name in Name, and the others in
+// Files. The format says that it takes them in what its Read returns (Request.Several), because that
+// may depend on the parameters, and in its StateForm. Every other format refuses such a job with an
+// *ErrParams: Request.ForJob does so in Prepare and Enhance, and OpenState in Finish. So each format
+// must call them.
+//
+// In Prepare the format takes all documents from Job.Documents, in the order of the container, and
+// the digest of each from DigestOf. It signs a list of names and digests, and keeps the list in its
+// state. In Finish it compares the list with the documents that it gets then, before it puts them into
+// the container. It works Within the Job, so that the budget grows with all documents.
+//
+// A container that exists already is itself the Document of a job, as a message to extend is, and
+// needs no Files.
 package sig
 
 import (
@@ -40,6 +57,13 @@ type Job struct {
 	// Document is what is signed: the document itself, its hash value if the parameter
 	// Hash is True, or the signed message to extend.
 	Document Document
+	// Name is the name of Document in the container that the signature makes. Formats that sign one
+	// document ignore it.
+	Name string
+	// Files are the other documents that the signature covers together with Document, in their
+	// order, for formats that sign several in one container (Request.Several). Other formats refuse
+	// a job that has any.
+	Files []File
 	// Original is the document that a message to extend covers, nil if the caller gave
 	// none.
 	Original Document

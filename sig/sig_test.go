@@ -118,13 +118,13 @@ func TestDigestOf(t *testing.T) {
 		suite.SHA256.Digest(nil),
 		{Hash: suite.Streebog256, Sum: []byte("of a wrong length")},
 	}}
-	got, err := sig.DigestOf(context.Background(), job, suite.Streebog256)
+	got, err := sig.DigestOf(context.Background(), job.First(), suite.Streebog256)
 	if err != nil || got.Hash != want.Hash || !bytes.Equal(got.Sum, want.Sum) {
 		t.Errorf("%x, %v", got.Sum, err)
 	}
 	given := suite.Digest{Hash: suite.Streebog256, Sum: make([]byte, 32)}
 	job.Digests = append(job.Digests, given)
-	if got, err = sig.DigestOf(context.Background(), job, suite.Streebog256); err != nil || !bytes.Equal(got.Sum, given.Sum) {
+	if got, err = sig.DigestOf(context.Background(), job.First(), suite.Streebog256); err != nil || !bytes.Equal(got.Sum, given.Sum) {
 		t.Error("a known digest is not used")
 	}
 	both, err := sig.DigestAll(context.Background(), strings.NewReader(doc), int64(len(doc)), suite.SHA256, suite.Streebog256)

@@ -18,7 +18,7 @@ import (
 type StateHeader struct {
 	Version     int    `json:"v"`                     // of the form of the state
 	Certificate []byte `json:"certificate,omitempty"` // SHA-256 of the signer's certificate
-	Size        int64  `json:"size,omitempty"`        // bytes of the job's document
+	Size        int64  `json:"size,omitempty"`        // bytes of the job's Document
 }
 
 // StateForm names the states of one format and the versions that its Finish reads.
@@ -28,6 +28,9 @@ type StateForm struct {
 	// First is the oldest version that Finish reads, Version the one that Prepare writes.
 	// Finish must read every version that a release wrote.
 	First, Version int
+	// Several reports that a signature of the format may cover several documents (Job.Files). The
+	// format then compares all of them with its state.
+	Several bool
 	// JSON is the last version that was written as JSON. Later ones are written by MarshalState:
 	// JSON took a tenth of the time of a signature.
 	JSON int
@@ -54,9 +57,13 @@ func MarshalState(st State, size int) []byte {
 	return f.rest
 }
 
-// OpenState reads a state into st and checks its version. Slices of st may share memory with
-// prepared. The error is an *ErrState.
-func OpenState(form StateForm, prepared []byte, st State) error {
+// OpenState reads the state that was prepared for a job into st and checks its version. Slices of st may
+// share memory with prepared. The error is an *ErrState, or an *ErrParams for a job with Files unless the
+// format signs Several documents.
+func OpenState(form StateForm, job *Job, prepared []byte, st State) error {
+	if faults := job.refuseFiles(); faults != nil && !form.Several {
+		return &ErrParams{Faults: faults}
+	}
 	if len(prepared) == 0 {
 		return unreadable()
 	}

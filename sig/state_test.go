@@ -41,22 +41,22 @@ func TestMarshalState(t *testing.T) {
 	} {
 		written := sig.MarshalState(&want, 0)
 		var got trial
-		if err := sig.OpenState(form, written, &got); err != nil || !reflect.DeepEqual(got, want) {
+		if err := sig.OpenState(form, new(sig.Job), written, &got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, want %+v (%v)", got, want, err)
 		}
 		for n := range written {
-			if sig.OpenState(form, written[:n], new(trial)) == nil {
+			if sig.OpenState(form, new(sig.Job), written[:n], new(trial)) == nil {
 				t.Errorf("the first %d bytes are read", n)
 			}
 		}
-		if sig.OpenState(form, append(bytes.Clone(written), 0), new(trial)) == nil {
+		if sig.OpenState(form, new(sig.Job), append(bytes.Clone(written), 0), new(trial)) == nil {
 			t.Error("one byte more is read")
 		}
 	}
 	spoil := func(at int, to byte) error {
 		b := sig.MarshalState(&trial{StateHeader: sig.StateHeader{Version: 2}}, 0)
 		b[at] = to
-		return sig.OpenState(form, b, new(trial))
+		return sig.OpenState(form, new(sig.Job), b, new(trial))
 	}
 	// The header has 1+4+8 bytes, then come the lengths of the fields.
 	for name, err := range map[string]error{
@@ -81,7 +81,7 @@ func TestOpenState(t *testing.T) {
 	}
 	written = bytes.Replace(written, []byte(`"v":4`), []byte(`"v":3`), 1)
 	var st state
-	if err := sig.OpenState(form, written, &st); err != nil || st.Version != 3 || st.Rest != "kept" {
+	if err := sig.OpenState(form, new(sig.Job), written, &st); err != nil || st.Version != 3 || st.Rest != "kept" {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	if err := st.CheckCertificate(job.Certificate); err != nil {
@@ -90,7 +90,7 @@ func TestOpenState(t *testing.T) {
 	if err := st.CheckSize(job.Document); err != nil {
 		t.Error(err)
 	}
-	open := func(text string) error { return sig.OpenState(form, []byte(text), new(state)) }
+	open := func(text string) error { return sig.OpenState(form, new(sig.Job), []byte(text), new(state)) }
 	single := sig.StateForm{What: "a trial", First: 1, Version: 1}
 	for name, test := range map[string]struct {
 		err  error

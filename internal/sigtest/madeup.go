@@ -54,10 +54,10 @@ func (f MadeUp) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, error
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Read(job.Params).ForJob().Err(); err != nil {
+	if err := f.Read(job.Params).ForJob(job).Err(); err != nil {
 		return nil, err
 	}
-	d, err := sig.DigestOf(ctx, job, s.Hash)
+	d, err := sig.DigestOf(ctx, job.First(), s.Hash)
 	return &sig.Prepared{Digest: d}, err
 }
 

@@ -26,7 +26,7 @@ func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 
 func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
 	q := job.Params.Request()
-	r := q.Reader()
+	r := q.ForJob(job)
 	position := readPosition(r)
 	q.Level = readLevel(r)
 	address := stampAddress(q, job, r)

@@ -24,7 +24,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	q, p := sig.ReadFor[params](f, job)
-	r := q.ForJob()
+	r := q.ForJob(job)
 	p.check(q, job, r, s)
 	a := addition{contentType: cms.OIDData}
 	var message []byte
@@ -78,7 +78,7 @@ func document(ctx context.Context, job *sig.Job, r *sig.ParamReader, isHash bool
 	if isHash {
 		return d, nil
 	}
-	return sig.DigestOf(ctx, job, s.Hash)
+	return sig.DigestOf(ctx, job.First(), s.Hash)
 }
 
 // signedAttributes returns the bytes to sign.
@@ -167,7 +167,7 @@ func attach(job *sig.Job, st *state, signer cms.Signer) (sig.Result, error) {
 
 // readState reads a prepared state and checks that it was made for this job.
 func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
-	st, err := parseState(prepared)
+	st, err := parseState(job, prepared)
 	if err != nil {
 		return nil, err
 	}

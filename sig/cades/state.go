@@ -47,10 +47,10 @@ func (s *state) marshal() []byte {
 	return sig.MarshalState(s, 128+len(s.Attributes)+len(s.Digest)+len(s.Certificate)+len(s.Message)+len(s.Address))
 }
 
-// parseState reads a state of any version.
-func parseState(b []byte) (*state, error) {
+// parseState reads the state of a job in any version.
+func parseState(job *sig.Job, b []byte) (*state, error) {
 	st := new(state)
-	if err := sig.OpenState(stateForm, b, st); err != nil {
+	if err := sig.OpenState(stateForm, job, b, st); err != nil {
 		return nil, err
 	}
 	if st.Version == 1 {

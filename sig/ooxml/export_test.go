@@ -14,7 +14,7 @@ type Change = change
 // EditState changes a prepared state.
 func EditState(prepared []byte, edit func(part *string, changes *[]Change)) ([]byte, error) {
 	var st state
-	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+	if err := sig.OpenState(stateForm, new(sig.Job), prepared, &st); err != nil {
 		return nil, err
 	}
 	edit(&st.Part, &st.Changes)
@@ -24,7 +24,7 @@ func EditState(prepared []byte, edit func(part *string, changes *[]Change)) ([]b
 // JSONState returns a prepared state as version 1 had it.
 func JSONState(prepared []byte) ([]byte, error) {
 	var st state
-	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+	if err := sig.OpenState(stateForm, new(sig.Job), prepared, &st); err != nil {
 		return nil, err
 	}
 	st.Version = 1

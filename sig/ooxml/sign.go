@@ -50,7 +50,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	q, p := sig.ReadFor[params](f, job)
-	r := q.ForJob()
+	r := q.ForJob(job)
 	r.CheckHashAlgorithm(s)
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (f *Format) finish(ctx context.Context, job *sig.Job, prepared, signature [
 		return nil, err
 	}
 	var st state
-	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+	if err := sig.OpenState(stateForm, job, prepared, &st); err != nil {
 		return nil, err
 	}
 	if err := st.CheckCertificate(job.Certificate); err != nil {

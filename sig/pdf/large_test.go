@@ -177,7 +177,7 @@ func BenchmarkHash(b *testing.B) {
 	d := sparseDocument(1 << 30)
 	b.SetBytes(d.Size())
 	for b.Loop() {
-		if _, err := sig.DigestOf(context.Background(), &sig.Job{Document: d}, suite.Streebog256); err != nil {
+		if _, err := sig.DigestOf(context.Background(), sig.File{Document: d}, suite.Streebog256); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -48,7 +48,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	q, p := sig.ReadFor[params](f, job)
-	r := q.ForJob()
+	r := q.ForJob(job)
 	p.address = q.Stamper(job, r, "PDFFormat", p.format, formatCMS)
 	r.CheckHashAlgorithm(s)
 	if err := r.Err(); err != nil {

@@ -322,7 +322,7 @@ func TestWithoutIssuers(t *testing.T) {
 func mustState(t *testing.T, raw []byte) *state {
 	t.Helper()
 	var st state
-	if err := sig.OpenState(stateForm, bytes.Clone(raw), &st); err != nil {
+	if err := sig.OpenState(stateForm, new(sig.Job), bytes.Clone(raw), &st); err != nil {
 		t.Fatal(err)
 	}
 	return &st

@@ -115,7 +115,7 @@ func fingerprint(d sig.Document) ([]byte, error) {
 // readState reads a prepared state and checks that it was made for this job.
 func readState(job *sig.Job, prepared []byte) (*state, error) {
 	var st state
-	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+	if err := sig.OpenState(stateForm, job, prepared, &st); err != nil {
 		return nil, err
 	}
 	if _, ok := levelOf(st.Format); !ok || st.Room <= 0 || st.Room > maxRoom || len(st.Head) == 0 || len(st.Tail) == 0 ||

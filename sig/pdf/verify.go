@@ -516,7 +516,7 @@ func (v *verifier) judgeSHA1(s *signature, check *sig.Check, at time.Time) sig.S
 		s.fatal(codeMessage, "the message in Contents: %v", err)
 		return out
 	}
-	digest, err := sig.DigestOf(v.ctx, &sig.Job{Document: original}, suite.SHA1)
+	digest, err := sig.DigestOf(v.ctx, sig.File{Document: original}, suite.SHA1)
 	if err != nil {
 		v.file.broken = errors.Join(v.file.broken, err)
 	} else if !bytes.Equal(digest.Sum, signed[:]) {
@@ -543,7 +543,7 @@ func (v *verifier) judgeStamp(s *signature, check *sig.Check) sig.Signature {
 		s.fatal(codeMessage, "Contents: %v", err)
 		return out
 	}
-	d, err := sig.DigestOf(v.ctx, &sig.Job{Document: check.Original}, token.Info.Digest.Hash)
+	d, err := sig.DigestOf(v.ctx, sig.File{Document: check.Original}, token.Info.Digest.Hash)
 	if err != nil {
 		v.file.broken = errors.Join(v.file.broken, err)
 		return out

@@ -295,7 +295,7 @@ func stampedByHand(t *testing.T, data []byte, services *sigtest.Services, h *sui
 // stampedByHandWith is stampedByHand with a change of the token.
 func stampedByHandWith(t *testing.T, data []byte, services *sigtest.Services, h *suite.Hash, change func([]byte) []byte) []byte {
 	return signedByHand(t, data, "/Type /DocTimeStamp /SubFilter /ETSI.RFC3161", func(covered sig.Document) []byte {
-		digest, err := sig.DigestOf(context.Background(), &sig.Job{Document: covered}, h)
+		digest, err := sig.DigestOf(context.Background(), sig.File{Document: covered}, h)
 		if err != nil {
 			t.Fatal(err)
 		}

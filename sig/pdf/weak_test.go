@@ -68,7 +68,7 @@ func TestShattered(t *testing.T) {
 		t.Fatal("the documents do not collide")
 	}
 	signed := signedByHand(t, one, "/Type /Sig /SubFilter /adbe.pkcs7.sha1", func(covered sig.Document) []byte {
-		digest, err := sig.DigestOf(t.Context(), &sig.Job{Document: covered}, suite.SHA1)
+		digest, err := sig.DigestOf(t.Context(), sig.File{Document: covered}, suite.SHA1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestSHA1MessageCharged(t *testing.T) {
 	_, signer := party(t)
 	held := func(subFilter string) int64 {
 		signed := signedByHand(t, formDocument(), "/Type /Sig /SubFilter /"+subFilter, func(covered sig.Document) []byte {
-			digest, err := sig.DigestOf(t.Context(), &sig.Job{Document: covered}, suite.SHA1)
+			digest, err := sig.DigestOf(t.Context(), sig.File{Document: covered}, suite.SHA1)
 			if err != nil {
 				t.Fatal(err)
 			}

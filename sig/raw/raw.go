@@ -55,7 +55,7 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	q, _ := sig.ReadFor[params](f, job)
-	r := q.ForJob()
+	r := q.ForJob(job)
 	r.CheckHashAlgorithm(s)
 	var d suite.Digest
 	if q.OverHash {
@@ -67,7 +67,7 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	if !q.OverHash {
-		if d, err = sig.DigestOf(ctx, job, s.Hash); err != nil {
+		if d, err = sig.DigestOf(ctx, job.First(), s.Hash); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +82,7 @@ func (*Format) Finish(_ context.Context, job *sig.Job, prepared, signature []byt
 		return nil, err
 	}
 	var st state
-	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+	if err := sig.OpenState(stateForm, job, prepared, &st); err != nil {
 		return nil, err
 	}
 	if st.Hash != s.Hash.Name || len(st.Digest) != s.Hash.Size {

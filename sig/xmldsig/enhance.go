@@ -27,7 +27,7 @@ func (f *Format) Enhance(ctx context.Context, job *sig.Job) (sig.Result, error) 
 
 func (f *Format) enhance(ctx context.Context, job *sig.Job) (sig.Result, error) {
 	q := job.Params.Request()
-	r := q.Reader()
+	r := q.ForJob(job)
 	address := ""
 	if to := r.Choice("XAdESType", xadesTypes, xadesNone); to.Level < sig.LevelTime {
 		r.Fault("XAdESType", "is "+to.Name+" or absent; T expected, because Enhance never lowers a level")

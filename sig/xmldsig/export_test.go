@@ -11,7 +11,7 @@ import (
 // OutsideState returns a prepared state whose last section ends after the document.
 func OutsideState(prepared []byte) ([]byte, error) {
 	var st state
-	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+	if err := sig.OpenState(stateForm, new(sig.Job), prepared, &st); err != nil {
 		return nil, err
 	}
 	st.Pieces[len(st.Pieces)-1].To = st.Size + 1
@@ -21,7 +21,7 @@ func OutsideState(prepared []byte) ([]byte, error) {
 // JSONState returns a prepared state as version 1 had it.
 func JSONState(prepared []byte) ([]byte, error) {
 	var st state
-	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+	if err := sig.OpenState(stateForm, new(sig.Job), prepared, &st); err != nil {
 		return nil, err
 	}
 	st.Version = 1

@@ -168,7 +168,7 @@ func (st *state) Fields(f *sig.Fields) {
 // must check the digest of the document.
 func readState(job *sig.Job, s *suite.Suite, prepared []byte) (*state, error) {
 	var st state
-	if err := sig.OpenState(stateForm, prepared, &st); err != nil {
+	if err := sig.OpenState(stateForm, job, prepared, &st); err != nil {
 		return nil, err
 	}
 	if err := st.CheckCertificate(job.Certificate); err != nil {

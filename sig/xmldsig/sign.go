@@ -50,7 +50,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		return nil, err
 	}
 	q, p := sig.ReadFor[params](f, job)
-	r := q.ForJob()
+	r := q.ForJob(job)
 	p.address = stamper(q, job, r, p.xades)
 	r.CheckHashAlgorithm(s)
 	if err := r.Err(); err != nil {
