@@ -271,7 +271,7 @@ func TestRewrite(t *testing.T) {
 func TestBudget(t *testing.T) {
 	files := container()
 	data := sigtest.Zip(files, "")
-	b := budget.New(context.Background(), budget.Stranger())
+	b := budget.New(context.Background(), budget.Anonymous())
 	a, err := zip.Open(b, bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)

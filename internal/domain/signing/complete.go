@@ -85,7 +85,7 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, o *Complete
 	}
 	value, ok := acceptable(job.Certificate, stored.Digest, o.Value)
 	if !ok {
-		return nil, s.wrongValue(ctx, record)
+		return nil, s.wrongValue(ctx, record, stored)
 	}
 	job.Evidence = s.Evidence
 	if _, secret := s.separate(o.Params); len(secret) > 0 {
@@ -111,7 +111,7 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, o *Complete
 		return s.Prepared.ExtendPrepared(ctx, record.ID, l.Token, l.Until)
 	})
 	defer stop()
-	completed, err := s.completeLeased(ctx, who, o, record, job, format, stored.State, value, l.Token)
+	completed, err := s.completeLeased(ctx, who, o, record, job, format, stored, value, l.Token)
 	if err != nil {
 		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, l.Token))
 	}
@@ -119,7 +119,7 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, o *Complete
 }
 
 // completeLeased makes the document and spends the object.
-func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *CompleteOrder, record *PreparedRecord, job *sig.Job, format sig.Format, state, value []byte, token string) (_ *Completed, err error) {
+func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *CompleteOrder, record *PreparedRecord, job *sig.Job, format sig.Format, stored *storedJob, value []byte, token string) (_ *Completed, err error) {
 	var open []io.Closer
 	closeAll := func() error {
 		var errs []error
@@ -133,10 +133,15 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 			err = errors.Join(err, closeAll())
 		}
 	}()
-	for _, d := range []struct {
+	type toOpen struct {
 		name string
 		to   *sig.Document
-	}{{record.Document, &job.Document}, {record.Original, &job.Original}} {
+	}
+	documents := []toOpen{{record.Document, &job.Document}, {record.Original, &job.Original}}
+	for i, f := range stored.Files {
+		documents = append(documents, toOpen{f.Blob, &job.Files[i].Document})
+	}
+	for _, d := range documents {
 		if d.name == "" {
 			continue
 		}
@@ -155,7 +160,7 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 	if err := sameOriginal(ctx, o.Original, job.Original); err != nil {
 		return nil, err
 	}
-	result, err := format.Finish(s.bounded(ctx, strings.HasPrefix(record.Caller, OfAddress), job.Document), job, state, value)
+	result, err := format.Finish(s.bounded(ctx, strings.HasPrefix(record.Caller, OfAddress), job), job, stored.State, value)
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -173,7 +178,7 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 		return nil, s.taken(ctx, who, o.ID)
 	}
 	s.made(record.Type, job.Certificate.Suite)
-	return &Completed{result, func() error { return errors.Join(closeAll(), s.forget(ctx, record)) }}, nil
+	return &Completed{result, func() error { return errors.Join(closeAll(), s.forget(ctx, record, stored.files())) }}, nil
 }
 
 // usable returns an object that who may complete.
@@ -211,7 +216,7 @@ func objectState(what string) error {
 }
 
 // wrongValue counts a value that does not verify.
-func (s *Service) wrongValue(ctx context.Context, record *PreparedRecord) error {
+func (s *Service) wrongValue(ctx context.Context, record *PreparedRecord, stored *storedJob) error {
 	n, err := s.Prepared.FailPrepared(ctx, record.ID)
 	if err != nil {
 		return err
@@ -221,7 +226,7 @@ func (s *Service) wrongValue(ctx context.Context, record *PreparedRecord) error 
 		return fault.Newf(fault.InvalidSignatureParams, "%s; after %d more wrong ones the prepared object is discarded", what, wrongValues-n)
 	}
 	err = fault.New(fault.InvalidSignatureParams, what+"; the prepared object is discarded: presign again")
-	return errors.Join(err, s.forget(ctx, record))
+	return errors.Join(err, s.forget(ctx, record, stored.files()))
 }
 
 // acceptable returns the value in the form in which it verifies: as it was sent, or with

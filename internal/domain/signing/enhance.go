@@ -46,7 +46,7 @@ func (s *Service) Enhance(ctx context.Context, who audit.Principal, o *EnhanceOr
 	if !o.Original.isEmpty() {
 		job.Original = o.Original
 	}
-	result, err := enhancer.Enhance(s.bounded(ctx, who.UserID == "", job.Document), job)
+	result, err := enhancer.Enhance(s.bounded(ctx, who.UserID == "", job), job)
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -75,7 +75,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	if !o.Original.isEmpty() {
 		job.Original, job.OriginalDigests = o.Original, o.Original.digests()
 	}
-	prepared, err := t.format.Prepare(s.bounded(ctx, who.UserID == "", job.Document), job)
+	prepared, err := t.format.Prepare(s.bounded(ctx, who.UserID == "", job), job)
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -104,21 +104,17 @@ func callerOf(who audit.Principal, from string) string {
 func (s *Service) keep(ctx context.Context, caller string, t *request, params map[string]string, job *sig.Job, prepared *sig.Prepared) (id string, err error) {
 	rules := s.TwoStep.withDefaults()
 	record := &PreparedRecord{
-		Caller: caller, Type: t.name, Bytes: job.Document.Size(),
+		Caller: caller, Type: t.name, Bytes: job.Size(),
 		CreatedAt: job.Time, ExpiresAt: job.Time.Add(rules.Life),
 	}
 	if record.ID, err = newID(s.Rand); err != nil {
 		return "", err
 	}
-	if record.Job, err = s.storeJob(job, t, params, prepared); err != nil {
-		return "", err
-	}
-	record.Bytes += int64(len(record.Job))
-
+	files := make([]string, 0, len(job.Files)) // names in Blobs
 	defer func() {
 		// After an outage the row may have been kept, so its documents stay until they expire.
 		if _, is := fault.AsOutage(err); err != nil && !is {
-			err = errors.Join(err, s.forget(ctx, record))
+			err = errors.Join(err, s.forget(ctx, record, files))
 		}
 	}()
 	// A completion may begin at the last moment, and clocks differ a little.
@@ -132,6 +128,17 @@ func (s *Service) keep(ctx context.Context, caller string, t *request, params ma
 			return "", err
 		}
 	}
+	for _, f := range job.Files {
+		name, err := s.Blobs.KeepBlob(ctx, f.Document, needed)
+		if err != nil {
+			return "", err
+		}
+		files = append(files, name)
+	}
+	if record.Job, err = s.storeJob(job, t, params, prepared, files); err != nil {
+		return "", err
+	}
+	record.Bytes += int64(len(record.Job))
 	added, err := s.Prepared.AddPrepared(ctx, record, rules.All, rules.Caller)
 	if err != nil {
 		return "", err
@@ -142,11 +149,12 @@ func (s *Service) keep(ctx context.Context, caller string, t *request, params ma
 	return record.ID, nil
 }
 
-// forget removes the documents of an object, even if the client is gone.
-func (s *Service) forget(ctx context.Context, p *PreparedRecord) error {
+// forget removes the documents of an object, even if the client is gone. files are the names of those
+// in its job.
+func (s *Service) forget(ctx context.Context, p *PreparedRecord, files []string) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
-	for _, name := range []string{p.Document, p.Original} {
+	for _, name := range append([]string{p.Document, p.Original}, files...) {
 		if name != "" {
 			errs = append(errs, s.Blobs.RemoveBlob(ctx, name))
 		}

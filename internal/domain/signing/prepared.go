@@ -144,6 +144,23 @@ type storedJob struct {
 	Documents   []storedDigest    `json:"documents"` // digests of the document, computed while it was received
 	State       []byte            `json:"state"`
 	Time        time.Time         `json:"time"`
+	Name        string            `json:"name,omitempty"`  // of the document in a container
+	Files       []storedFile      `json:"files,omitempty"` // the other documents of a container
+}
+
+// storedFile is a document of sig.Job.Files.
+type storedFile struct {
+	Name    string         `json:"name"`
+	Blob    string         `json:"blob"` // name in Blobs
+	Digests []storedDigest `json:"digests,omitempty"`
+}
+
+// files returns the names in Blobs of the other documents of a container.
+func (j *storedJob) files() (names []string) {
+	for _, f := range j.Files {
+		names = append(names, f.Blob)
+	}
+	return names
 }
 
 type storedDigest struct {
@@ -151,18 +168,38 @@ type storedDigest struct {
 	Sum  []byte `json:"sum"`
 }
 
-// storeJob returns the stored form of a job. params are those of the client.
-func (s *Service) storeJob(job *sig.Job, t *request, params map[string]string, prepared *sig.Prepared) ([]byte, error) {
+// storeDigests returns the stored form of digests.
+func storeDigests(digests []suite.Digest) (stored []storedDigest) {
+	for _, d := range digests {
+		stored = append(stored, storedDigest{d.Hash.Name, d.Sum})
+	}
+	return stored
+}
+
+// readDigests is the inverse of storeDigests. It leaves out digests of hashes that are not known.
+func readDigests(stored []storedDigest) (digests []suite.Digest) {
+	for _, d := range stored {
+		if h, ok := suite.HashByName(d.Hash); ok {
+			digests = append(digests, suite.Digest{Hash: h, Sum: d.Sum})
+		}
+	}
+	return digests
+}
+
+// storeJob returns the stored form of a job. params are those of the client, files the names of its Files
+// in Blobs.
+func (s *Service) storeJob(job *sig.Job, t *request, params map[string]string, prepared *sig.Prepared, files []string) ([]byte, error) {
 	kept, _ := s.separate(params)
 	j := storedJob{
 		Version: jobVersion, Params: kept, Address: t.address,
 		Certificate: job.Certificate.Raw, Digest: prepared.Digest.Sum, State: prepared.State, Time: job.Time,
+		Documents: storeDigests(job.Digests), Name: job.Name,
 	}
 	for _, c := range job.Chain {
 		j.Chain = append(j.Chain, c.Raw)
 	}
-	for _, d := range job.Digests {
-		j.Documents = append(j.Documents, storedDigest{d.Hash.Name, d.Sum})
+	for i, f := range job.Files {
+		j.Files = append(j.Files, storedFile{Name: f.Name, Blob: files[i], Digests: storeDigests(f.Digests)})
 	}
 	return json.Marshal(j)
 }
@@ -176,7 +213,7 @@ func readJob(text []byte) (*storedJob, *sig.Job, error) {
 	if j.Version != jobVersion {
 		return nil, nil, fmt.Errorf("signing: a prepared object of version %d, this release knows %d", j.Version, jobVersion)
 	}
-	job := &sig.Job{Params: j.Params, TSPAddress: j.Address, Time: j.Time}
+	job := &sig.Job{Params: j.Params, TSPAddress: j.Address, Time: j.Time, Name: j.Name, Digests: readDigests(j.Documents)}
 	var err error
 	if job.Certificate, err = x509gost.ParseCertificate(j.Certificate); err != nil {
 		return nil, nil, fmt.Errorf("signing: a prepared object: %w", err)
@@ -188,10 +225,8 @@ func readJob(text []byte) (*storedJob, *sig.Job, error) {
 		}
 		job.Chain = append(job.Chain, c)
 	}
-	for _, d := range j.Documents {
-		if h, ok := suite.HashByName(d.Hash); ok {
-			job.Digests = append(job.Digests, suite.Digest{Hash: h, Sum: d.Sum})
-		}
+	for _, f := range j.Files {
+		job.Files = append(job.Files, sig.File{Name: f.Name, Digests: readDigests(f.Digests)})
 	}
 	return &j, job, nil
 }

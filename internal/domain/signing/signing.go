@@ -92,7 +92,8 @@ type Service struct {
 	Rand      io.Reader
 	TwoStep   TwoStep
 
-	// Anonymous returns what a document of size bytes from a caller without a token may cost.
+	// Anonymous returns what a document of size bytes from a caller without a token may cost, or all
+	// documents of one signature.
 	// nil: as much as any other.
 	Anonymous func(size int64) budget.Limits
 
@@ -105,12 +106,12 @@ type Service struct {
 	Made func(signatureType string, su *suite.Suite)
 }
 
-// bounded returns a context for the document of a caller. anonymous: the caller has no token.
-func (s *Service) bounded(ctx context.Context, anonymous bool, document sig.Document) context.Context {
+// bounded returns a context for the documents of a caller's job. anonymous: the caller has no token.
+func (s *Service) bounded(ctx context.Context, anonymous bool, job *sig.Job) context.Context {
 	if !anonymous || s.Anonymous == nil {
 		return ctx
 	}
-	return budget.With(ctx, s.Anonymous(document.Size()))
+	return budget.With(ctx, s.Anonymous(job.Size()))
 }
 
 func (s *Service) made(signatureType string, su *suite.Suite) {
