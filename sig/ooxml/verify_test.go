@@ -18,13 +18,8 @@ import (
 	"tamga/sig/ooxml"
 )
 
-<<<<<<< HEAD
 // filesOf takes the files out of a document, so that it can be written again with a change.
-func filesOf(t testing.TB, document []byte) (files []file) {
-=======
-// filesOf takes a document apart, so that it can be written again with a change.
 func filesOf(t testing.TB, document []byte) (files []sigtest.ZipEntry) {
->>>>>>> fdcb6c54 (sig/zip: test hostile archives, and fuzz against archive/zip)
 	t.Helper()
 	names, _ := raw(t, document)
 	for _, name := range names {
