@@ -141,7 +141,7 @@ func ofChain(code string) Indication {
 }
 
 // askIssuers fetches the missing issuers of an incomplete path.
-func (c *Check) askIssuers(ctx context.Context, v *chain.Verdict, o *chain.Options) []Finding {
+func (c *Check) askIssuers(ctx context.Context, v *chain.Result, o *chain.Options) []Finding {
 	if len(v.Chain) == 0 {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (c *Check) askIssuers(ctx context.Context, v *chain.Verdict, o *chain.Optio
 }
 
 // askRevocation fetches the missing revocation data of a path.
-func (c *Check) askRevocation(ctx context.Context, v *chain.Verdict, o *chain.Options) (asked []Finding) {
+func (c *Check) askRevocation(ctx context.Context, v *chain.Result, o *chain.Options) (asked []Finding) {
 	for i := range min(len(v.Evidence), len(v.Chain)-1) {
 		if !v.Evidence[i].ThisUpdate.IsZero() {
 			continue

@@ -83,10 +83,10 @@ func (a approvers) Approvers(ctx context.Context, userID string) ([]confirm.Appr
 	return list, err
 }
 
-// OpenVerdict implements confirm.Devices.
-func (a approvers) OpenVerdict(ctx context.Context, signed []byte) (confirm.Verdict, error) {
-	v, err := a.Approvals.OpenVerdict(ctx, signed)
-	return confirm.Verdict(v), err
+// OpenDecision implements confirm.Devices.
+func (a approvers) OpenDecision(ctx context.Context, signed []byte) (confirm.Decision, error) {
+	v, err := a.Approvals.OpenDecision(ctx, signed)
+	return confirm.Decision(v), err
 }
 
 // Offline implements confirm.Devices.

@@ -41,7 +41,7 @@ func (v *verifier) TypeOf(content *signing.Intake) (string, error) {
 }
 
 // Verify implements pages.Verifier: it waits until it is the turn of the caller.
-func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.Verdict, error) {
+func (v *verifier) Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error) {
 	return v.api.Verify(ctx, o)
 }
 

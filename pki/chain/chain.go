@@ -80,8 +80,8 @@ type Options struct {
 	Spend func(signatures, comparisons int) error
 }
 
-// Verdict is the path that was found, with the findings on it.
-type Verdict struct {
+// Result is the path that was found, with the findings on it.
+type Result struct {
 	// Chain begins with the leaf and ends with the anchor. Without a path it holds the
 	// longest part that the search reached.
 	Chain    []*x509gost.Certificate
@@ -177,10 +177,10 @@ func (e *Error) Unwrap() []error {
 	return list
 }
 
-// Build searches the best path from leaf to one of the roots and checks it. The verdict is
+// Build searches the best path from leaf to one of the roots and checks it. The result is
 // never nil. The error is nil if there is a path without fatal findings, otherwise it is an
 // *Error.
-func Build(leaf *x509gost.Certificate, o Options) (*Verdict, error) {
+func Build(leaf *x509gost.Certificate, o Options) (*Result, error) {
 	s := newSearch(o)
 	s.extend([]*x509gost.Certificate{leaf})
 	v := s.best

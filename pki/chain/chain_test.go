@@ -114,7 +114,7 @@ func certs(list ...*holder) (out []*x509gost.Certificate) {
 	return out
 }
 
-func codes(v *chain.Verdict) (out []string) {
+func codes(v *chain.Result) (out []string) {
 	for _, f := range v.Findings {
 		out = append(out, fmt.Sprintf("%s:%v", f.Code, f.Fatal))
 	}

@@ -28,7 +28,7 @@ type search struct {
 	responders map[link]*x509gost.Certificate // signers of OCSP answers
 	steps      int
 	exhausted  bool
-	best       *Verdict // complete path with the fewest fatal findings
+	best       *Result // complete path with the fewest fatal findings
 	bestFatal  int
 	furthest   []*x509gost.Certificate // longest path without an anchor
 	mismatches []Finding               // signatures that did not match
@@ -139,7 +139,7 @@ func (s *search) extend(path []*x509gost.Certificate) (done bool) {
 // complete checks a path that ends at an anchor. The first path without fatal findings ends
 // the search.
 func (s *search) complete(path []*x509gost.Certificate) (done bool) {
-	v := &Verdict{Chain: slices.Clone(path)}
+	v := &Result{Chain: slices.Clone(path)}
 	v.Findings, v.Evidence = s.judge(path)
 	fatal := 0
 	for _, f := range v.Findings {
@@ -195,9 +195,9 @@ func (s *search) mismatch(c, issuer *x509gost.Certificate, err error) {
 	s.mismatches = append(s.mismatches, f)
 }
 
-// noPath returns the verdict for a search that reached no anchor.
-func (s *search) noPath(leaf *x509gost.Certificate) *Verdict {
-	v := &Verdict{Chain: s.furthest}
+// noPath returns the result of a search that reached no anchor.
+func (s *search) noPath(leaf *x509gost.Certificate) *Result {
+	v := &Result{Chain: s.furthest}
 	end := leaf
 	if len(v.Chain) > 0 {
 		end = v.Chain[len(v.Chain)-1]

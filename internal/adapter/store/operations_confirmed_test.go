@@ -153,8 +153,8 @@ func (deskMethods) Approvers(context.Context, string) ([]confirm.Approver, error
 	return []confirm.Approver{{Kid: "kid", Name: "phone"}}, nil
 }
 
-// OpenVerdict implements confirm.Devices: a verdict is JSON without a signature.
-func (deskMethods) OpenVerdict(_ context.Context, signed []byte) (v confirm.Verdict, err error) {
+// OpenDecision implements confirm.Devices: a decision is JSON without a signature.
+func (deskMethods) OpenDecision(_ context.Context, signed []byte) (v confirm.Decision, err error) {
 	return v, json.Unmarshal(signed, &v)
 }
 func (deskMethods) Wake(context.Context, string, string) error { return nil }

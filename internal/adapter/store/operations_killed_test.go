@@ -53,7 +53,7 @@ var killedTransitions = []transition{
 	{number: 3, name: "for later", begin: func(s *stage) { s.Async = true }, step: (*stage).order, want: operation.Confirmed, loop: true},
 	{number: 4, name: "confirmed", begin: (*stage).challenged, step: (*stage).answer, want: operation.Confirmed},
 	{number: 4, name: "confirmed, carries itself out", begin: later((*stage).challenged), step: (*stage).answer, want: operation.Confirmed, loop: true},
-	{number: 4, name: "confirmed by a device", begin: func(s *stage) { s.Device = true; (*stage).challenged(s) }, step: (*stage).verdict, want: operation.Confirmed},
+	{number: 4, name: "confirmed by a device", begin: func(s *stage) { s.Device = true; (*stage).challenged(s) }, step: (*stage).decision, want: operation.Confirmed},
 	{number: 5, name: "declined", begin: (*stage).challenged, step: (*stage).decline, want: operation.Declined},
 	{number: 5, name: "cancelled", begin: (*stage).challenged, step: (*stage).cancel, want: operation.Cancelled},
 	{number: 5, name: "cancelled with the account", begin: (*stage).challenged, step: (*stage).cancelAll, want: operation.Cancelled},
@@ -208,13 +208,13 @@ func (s *stage) answer() (string, error) {
 	return string(p.Record.State), err
 }
 
-// verdict approves on the device.
-func (s *stage) verdict() (string, error) {
+// decision approves on the device.
+func (s *stage) decision() (string, error) {
 	r, err := s.service.Find(s.t.Context(), s.who, s.ID)
 	if err != nil {
 		return "", err
 	}
-	signed, err := json.Marshal(confirm.Verdict{UserID: s.User, Kid: "kid", ID: s.ID, What: r.What[:], Approved: true, SignedAt: s.clock()})
+	signed, err := json.Marshal(confirm.Decision{UserID: s.User, Kid: "kid", ID: s.ID, What: r.What[:], Approved: true, SignedAt: s.clock()})
 	if err != nil {
 		return "", err
 	}

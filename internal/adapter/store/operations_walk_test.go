@@ -71,8 +71,8 @@ func (k walkKeys) ResolveIn(context.Context, *keys.Snapshot, string, string) (*k
 	return &keys.Certificate{ID: 1, X509: k.signer.Certificate}, nil
 }
 
-func (k walkKeys) JudgeIn(_ context.Context, _ *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
-	return &chain.Verdict{Chain: append([]*x509gost.Certificate{c.X509}, k.signer.Chain...)}, nil
+func (k walkKeys) JudgeIn(_ context.Context, _ *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Result, error) {
+	return &chain.Result{Chain: append([]*x509gost.Certificate{c.X509}, k.signer.Chain...)}, nil
 }
 
 func (k walkKeys) SignIn(_ context.Context, _ *keys.Snapshot, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {

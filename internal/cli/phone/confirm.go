@@ -178,17 +178,17 @@ func (v *phoneList) Run(c *cli.Console) error {
 	return nil
 }
 
-// verdictFlags are those of approve and decline.
-type verdictFlags struct {
+// decisionFlags are those of approve and decline.
+type decisionFlags struct {
 	phoneFlags
 	ID   string `arg:"" help:"Identifier of the operation; tamga phone list prints it."`
 	Yes  bool   `help:"Do not ask. Default: print the operation and ask, without --json."`
 	Lang string `default:"" enum:",ru,en" help:"Language of the text of the operation: ru or en. Default: the language of this program."`
-	Keep bool   `help:"Sign the verdict and keep it for tamga phone send. Default: send it."`
+	Keep bool   `help:"Sign the decision and keep it for tamga phone send. Default: send it."`
 }
 
 type phoneApprove struct {
-	verdictFlags
+	decisionFlags
 	Decline []int  `placeholder:"INDEX" help:"Index of a document that is declined, from 0. May be repeated. Default: approve all documents."`
 	Number  string `placeholder:"NN" help:"The two digits that the client shows, if it shows any."`
 }
@@ -223,11 +223,11 @@ func (v *phoneApprove) Run(c *cli.Console) error {
 	if o.Number && v.Number == "" {
 		return errors.New("the client shows two digits; give them with --number, a wrong number declines the operation")
 	}
-	return v.verdict(c, p, devmsg.Confirm, devmsg.Verdict{ID: o.ID, What: o.sum.String(), Declined: slices.Compact(v.Decline), Number: v.Number})
+	return v.decision(c, p, devmsg.Confirm, devmsg.Decision{ID: o.ID, What: o.sum.String(), Declined: slices.Compact(v.Decline), Number: v.Number})
 }
 
 type phoneDecline struct {
-	verdictFlags
+	decisionFlags
 	NotMe bool `help:"Also say that another person asks: then no device of yours is asked until you sign in by another method, at most for 24 hours."`
 }
 
@@ -246,11 +246,11 @@ func (v *phoneDecline) Run(c *cli.Console) error {
 			return err
 		}
 	}
-	return v.verdict(c, p, devmsg.Decline, devmsg.Verdict{ID: o.ID, What: o.sum.String(), NotMe: v.NotMe})
+	return v.decision(c, p, devmsg.Decline, devmsg.Decision{ID: o.ID, What: o.sum.String(), NotMe: v.NotMe})
 }
 
 // asks reports whether the user is asked.
-func (v verdictFlags) asks() bool { return !v.Yes && !v.JSON }
+func (v decisionFlags) asks() bool { return !v.Yes && !v.JSON }
 
 // sure returns an error unless the user answers yes.
 func sure(c *cli.Console, input *bufio.Reader, question string) error {
@@ -271,12 +271,12 @@ func ask(c *cli.Console, input *bufio.Reader, question string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// verdict sends a verdict and prints the result.
-func (v verdictFlags) verdict(c *cli.Console, p *phone, kind string, verdict devmsg.Verdict) error {
+// decision sends a decision and prints the result.
+func (v decisionFlags) decision(c *cli.Console, p *phone, kind string, decision devmsg.Decision) error {
 	if v.Keep {
-		return v.keep(c, p, kind == devmsg.Confirm, verdict)
+		return v.keep(c, p, kind == devmsg.Confirm, decision)
 	}
-	a, err := v.send(c.Context, p, kind, verdict)
+	a, err := v.send(c.Context, p, kind, decision)
 	if err != nil {
 		return err
 	}

@@ -290,7 +290,7 @@ func TestPhoneComputes(t *testing.T) {
 				t.Errorf("approved: %v", err)
 			}
 			if signed := slices.Contains(sent, "/v1/confirm"); signed != (change == nil) {
-				t.Errorf("a verdict was sent: %t (%v)", signed, err)
+				t.Errorf("a decision was sent: %t (%v)", signed, err)
 			}
 		})
 	}

@@ -30,7 +30,7 @@ type phone struct {
 	// introduced it: SubjectPublicKeyInfo.
 	ServiceKey []byte     `json:"service_key,omitempty"`
 	Former     *formerKey `json:"former_service_key,omitempty"`
-	Later      []kept     `json:"later,omitempty"` // verdicts that tamga phone send delivers
+	Later      []kept     `json:"later,omitempty"` // decisions that tamga phone send delivers
 
 	file  string
 	key   crypto.Signer

@@ -15,13 +15,13 @@ import (
 	devmsg "tamga/internal/domain/device/message"
 )
 
-// kept is a verdict that was signed and not sent.
+// kept is a decision that was signed and not sent.
 type kept struct {
 	ID      string        `json:"id"` // of the operation
 	Message devmsg.Signed `json:"message"`
 }
 
-// maxKept bounds the verdicts in the file of a device.
+// maxKept bounds the decisions in the file of a device.
 const maxKept = 1000
 
 // scanned is what a QR code of an operation says.
@@ -148,7 +148,7 @@ func (v *phoneSign) Run(c *cli.Console) error {
 	if asks {
 		s.explain(c)
 	}
-	verdict := devmsg.Verdict{ID: s.ID, What: s.What}
+	decision := devmsg.Decision{ID: s.ID, What: s.What}
 	question := c.Text("Decline the operation? yes or no: ")
 	if !v.Decline {
 		question = c.Text("Approve all of it? yes or no: ")
@@ -160,14 +160,14 @@ func (v *phoneSign) Run(c *cli.Console) error {
 		if s.Number && v.Number == "" {
 			return errors.New("the client shows two digits; give them with --number, a wrong number declines the operation")
 		}
-		verdict.Number = v.Number
+		decision.Number = v.Number
 	}
 	if asks {
 		if err := sure(c, input, question); err != nil {
 			return err
 		}
 	}
-	return v.keep(c, p, !v.Decline, verdict)
+	return v.keep(c, p, !v.Decline, decision)
 }
 
 // answers returns where the answers to questions come from: not standard input if that has the QR code.
@@ -178,41 +178,41 @@ func answers(c *cli.Console, f qrFlags) *bufio.Reader {
 	return bufio.NewReader(io.LimitReader(c.Stdin, 1<<10))
 }
 
-// keep signs a verdict and keeps it in the file of the device.
-func (f phoneFlags) keep(c *cli.Console, p *phone, approved bool, verdict devmsg.Verdict) error {
+// keep signs a decision and keeps it in the file of the device.
+func (f phoneFlags) keep(c *cli.Console, p *phone, approved bool, decision devmsg.Decision) error {
 	if len(p.Later) >= maxKept {
-		return fmt.Errorf("%s has %d verdicts that were not sent; send them with tamga phone send", f.File, len(p.Later))
+		return fmt.Errorf("%s has %d decisions that were not sent; send them with tamga phone send", f.File, len(p.Later))
 	}
 	kind := devmsg.Approval
 	if !approved {
 		kind = devmsg.Refusal
 	}
-	signed, err := p.sign(kind, verdict)
+	signed, err := p.sign(kind, decision)
 	if err != nil {
 		return err
 	}
-	p.Later = append(p.Later, kept{verdict.ID, signed})
+	p.Later = append(p.Later, kept{decision.ID, signed})
 	if err := p.save(); err != nil {
 		return err
 	}
 	if f.JSON {
-		return json.NewEncoder(c.Stdout).Encode(map[string]any{"id": verdict.ID, "approved": approved, "kept": len(p.Later)})
+		return json.NewEncoder(c.Stdout).Encode(map[string]any{"id": decision.ID, "approved": approved, "kept": len(p.Later)})
 	}
-	return c.Print("operation %s: the verdict is kept, send it with tamga phone send\n", cli.Printable(verdict.ID))
+	return c.Print("operation %s: the decision is kept, send it with tamga phone send\n", cli.Printable(decision.ID))
 }
 
 type phoneSend struct {
 	phoneFlags
 }
 
-// sent is what came of one verdict.
+// sent is what came of one decision.
 type sent struct {
 	ID    string `json:"id"`
 	State string `json:"state,omitempty"`
 	Error string `json:"error,omitempty"` // code of a refusal
 }
 
-// Run sends the verdicts that were kept, the oldest first. A verdict that the service took or refused is
+// Run sends the decisions that were kept, the oldest first. A decision that the service took or refused is
 // not kept any longer. The others stay.
 func (v *phoneSend) Run(c *cli.Console) error {
 	p, err := openRegistered(v.File)
@@ -236,7 +236,7 @@ func (v *phoneSend) Run(c *cli.Console) error {
 			err = errors.New("the answer of the service has no result")
 			fallthrough
 		default:
-			return errors.Join(failed, fmt.Errorf("operation %s: %w; %d verdicts are kept", cli.Printable(one.ID), err, len(p.Later)))
+			return errors.Join(failed, fmt.Errorf("operation %s: %w; %d decisions are kept", cli.Printable(one.ID), err, len(p.Later)))
 		}
 		p.Later = p.Later[1:]
 		if err := p.save(); err != nil {
@@ -254,10 +254,10 @@ func (v *phoneSend) Run(c *cli.Console) error {
 	return failed
 }
 
-// final reports whether a refusal is about the verdict: another attempt is refused too.
+// final reports whether a refusal is about the decision: another attempt is refused too.
 func (r *phoneRefusal) final() bool {
 	switch r.code {
-	case "wrong_time", "invalid_object_state": // about the message around the verdict
+	case "wrong_time", "invalid_object_state": // about the message around the decision
 		return false
 	}
 	return r.status >= 400 && r.status < 500 && r.status != 429

@@ -75,7 +75,7 @@ func offline(t *testing.T, base *app.Base, userID, file string, run func(stdin s
 		t.Errorf("the code of the device: %v, %s", err, p.Record.State)
 	}
 
-	// Verdicts that are delivered later.
+	// Decisions that are delivered later.
 	second, third, fourth, fifth := ask(true), ask(false), ask(false), ask(false)
 	if r := run("", "sign", "--qr-text", second.QR, "--json"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "--number") {
 		t.Errorf("without the number: %v", r.Failure)
@@ -112,10 +112,10 @@ func offline(t *testing.T, base *app.Base, userID, file string, run func(stdin s
 	if r := send(); r.Failure != nil || len(late) != 0 {
 		t.Errorf("sent again: %+v, %v", late, r.Failure)
 	}
-	// A device that was restored from a copy counts too low. Its verdicts stay in the file.
+	// A device that was restored from a copy counts too low. Its decisions stay in the file.
 	kept := tamgatest.ReadFile(t, file)
 	tamgatest.WriteFile(t, file, string(copied))
-	if r := run("", "send"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "4 verdicts are kept") {
+	if r := run("", "send"); r.Failure == nil || !strings.Contains(r.Failure.Error(), "4 decisions are kept") {
 		t.Errorf("from a copy: %v", r.Failure)
 	}
 	tamgatest.WriteFile(t, file, string(kept))

@@ -39,8 +39,8 @@ type Command struct {
 	Approve  phoneApprove  `cmd:"" help:"Approve an operation, or some of its documents."`
 	Scan     phoneScan     `cmd:"" help:"Check the QR code of an operation and print what it says. Needs no network."`
 	Code     phoneCode     `cmd:"" help:"Approve the operation of a QR code and print the code that the user types at the client. Needs no network."`
-	Sign     phoneSign     `cmd:"" help:"Approve or decline the operation of a QR code, and keep the verdict for tamga phone send. Needs no network."`
-	Send     phoneSend     `cmd:"" help:"Send the verdicts that were kept."`
+	Sign     phoneSign     `cmd:"" help:"Approve or decline the operation of a QR code, and keep the decision for tamga phone send. Needs no network."`
+	Send     phoneSend     `cmd:"" help:"Send the decisions that were kept."`
 	Decline  phoneDecline  `cmd:"" help:"Decline an operation."`
 	Leave    phoneLeave    `cmd:"" help:"Remove the device from the service and delete its file."`
 }

@@ -37,7 +37,7 @@ func stamped(t testing.TB, s *authority.Service, r *tsp.Request) *tsp.Token {
 }
 
 // judged builds the path of a certificate, with OCSP answers for each certificate.
-func judged(t testing.TB, s *authority.Service, c *x509gost.Certificate, at time.Time, usage x509gost.OID) (*chain.Verdict, error) {
+func judged(t testing.TB, s *authority.Service, c *x509gost.Certificate, at time.Time, usage x509gost.OID) (*chain.Result, error) {
 	t.Helper()
 	ctx := t.Context()
 	roots := must[[]*x509gost.Certificate](t)(s.Roots(ctx))

@@ -173,7 +173,7 @@ func TestRightAnswerAgain(t *testing.T) {
 
 			// A device gives no answer: the sign-in gets its token by polls.
 			r, _ = begun("mydss")
-			r, err = w.Approve(here, verdict(r, nil))
+			r, err = w.Approve(here, decision(r, nil))
 			w.must(err)
 			w.spent(here, r, "token of a poll")
 			given("a poll", here, r, "token of a poll")

@@ -236,20 +236,20 @@ func (s *Service) Poll(ctx context.Context, who audit.Principal, refID string) (
 	return Prompt{Record: r}, nil
 }
 
-// Approve takes the signed verdict of a device: an approval, with the documents that the
+// Approve takes the signed decision of a device: an approval, with the documents that the
 // user declined, or a refusal. The record is then Confirmed or Declined. A wrong number
 // declines it.
 //
-// A repetition of the same verdict, for a device that did not get the answer, returns the
+// A repetition of the same decision, for a device that did not get the answer, returns the
 // record. Faults besides those of Service: those of Devices; invalid_transaction for a
-// verdict about something else than the record, or of a device that was not asked;
+// decision about something else than the record, or of a device that was not asked;
 // invalid_parameters for an index without a document; authentication_declined after a
 // wrong number.
 func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 	if s.deps.Devices == nil {
 		return Record{}, missing()
 	}
-	v, err := s.deps.Devices.OpenVerdict(ctx, signed)
+	v, err := s.deps.Devices.OpenDecision(ctx, signed)
 	if err != nil {
 		return Record{}, err
 	}
@@ -301,7 +301,7 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 		step = StepDecline
 	}
 	how := ""
-	if now.Sub(v.SignedAt) > lateVerdict {
+	if now.Sub(v.SignedAt) > lateDecision {
 		how = "signed at " + v.SignedAt.Format(time.RFC3339)
 	}
 	var after Record
@@ -328,10 +328,10 @@ func (s *Service) Approve(ctx context.Context, signed []byte) (Record, error) {
 	return after, err
 }
 
-// lateVerdict is the age from which the audit entry of a verdict says when it was signed.
-const lateVerdict = time.Minute
+// lateDecision is the age from which the audit entry of a decision says when it was signed.
+const lateDecision = time.Minute
 
-// repeated reports whether a verdict is the one that the record has.
+// repeated reports whether a decision is the one that the record has.
 func repeated(r *Record, step Step, declined []int) bool {
 	if step == StepDecline {
 		return r.State == Declined

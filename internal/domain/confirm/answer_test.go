@@ -390,35 +390,35 @@ func TestDevice(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		titles   bool
-		change   func(r confirm.Record, v *confirm.Verdict)
+		change   func(r confirm.Record, v *confirm.Decision)
 		fault    string
 		state    confirm.State
 		declined []int
 	}{
 		{"approved", false, nil, "", confirm.Confirmed, nil},
 		{"with the number", true, nil, "", confirm.Confirmed, nil},
-		{"without the number", true, func(_ confirm.Record, v *confirm.Verdict) { v.Number = "" }, fault.AuthenticationDeclined, confirm.Declined, nil},
-		{"another number", true, func(r confirm.Record, v *confirm.Verdict) { v.Number = other(r.Number) }, fault.AuthenticationDeclined, confirm.Declined, nil},
-		{"a number that was not asked for", false, func(_ confirm.Record, v *confirm.Verdict) { v.Number = "11" }, "", confirm.Confirmed, nil},
-		{"some declined", true, func(_ confirm.Record, v *confirm.Verdict) { v.Declined = []int{2, 0, 2} }, "", confirm.Confirmed, []int{0, 2}},
-		{"all declined", true, func(_ confirm.Record, v *confirm.Verdict) { v.Declined = []int{2, 1, 0} }, "", confirm.Declined, nil},
-		{"refused", true, func(_ confirm.Record, v *confirm.Verdict) { v.Approved, v.Number = false, "" }, "", confirm.Declined, nil},
-		{"no such document", false, func(_ confirm.Record, v *confirm.Verdict) { v.Declined = []int{3} }, fault.InvalidParameters, confirm.Challenged, nil},
-		{"a negative document", false, func(_ confirm.Record, v *confirm.Verdict) { v.Declined = []int{-1} }, fault.InvalidParameters, confirm.Challenged, nil},
-		{"something else shown", false, func(_ confirm.Record, v *confirm.Verdict) { v.What = append([]byte{v.What[0] ^ 1}, v.What[1:]...) }, fault.InvalidTransaction, confirm.Challenged, nil},
-		{"nothing shown", false, func(_ confirm.Record, v *confirm.Verdict) { v.What = nil }, fault.InvalidTransaction, confirm.Challenged, nil},
-		{"another device", false, func(_ confirm.Record, v *confirm.Verdict) { v.Kid = "42" }, fault.InvalidTransaction, confirm.Challenged, nil},
-		{"an unknown device", false, func(_ confirm.Record, v *confirm.Verdict) { v.Kid = "43" }, fault.Unauthorized, confirm.Challenged, nil},
-		{"another user", false, func(_ confirm.Record, v *confirm.Verdict) { v.UserID = annaID }, fault.InvalidTransaction, confirm.Challenged, nil},
-		{"no user", false, func(_ confirm.Record, v *confirm.Verdict) { v.UserID = "" }, fault.InvalidTransaction, confirm.Challenged, nil},
-		{"another record", false, func(_ confirm.Record, v *confirm.Verdict) { v.ID = "00000000-0000-4000-8000-000000000009" }, fault.InvalidTransaction, confirm.Challenged, nil},
+		{"without the number", true, func(_ confirm.Record, v *confirm.Decision) { v.Number = "" }, fault.AuthenticationDeclined, confirm.Declined, nil},
+		{"another number", true, func(r confirm.Record, v *confirm.Decision) { v.Number = other(r.Number) }, fault.AuthenticationDeclined, confirm.Declined, nil},
+		{"a number that was not asked for", false, func(_ confirm.Record, v *confirm.Decision) { v.Number = "11" }, "", confirm.Confirmed, nil},
+		{"some declined", true, func(_ confirm.Record, v *confirm.Decision) { v.Declined = []int{2, 0, 2} }, "", confirm.Confirmed, []int{0, 2}},
+		{"all declined", true, func(_ confirm.Record, v *confirm.Decision) { v.Declined = []int{2, 1, 0} }, "", confirm.Declined, nil},
+		{"refused", true, func(_ confirm.Record, v *confirm.Decision) { v.Approved, v.Number = false, "" }, "", confirm.Declined, nil},
+		{"no such document", false, func(_ confirm.Record, v *confirm.Decision) { v.Declined = []int{3} }, fault.InvalidParameters, confirm.Challenged, nil},
+		{"a negative document", false, func(_ confirm.Record, v *confirm.Decision) { v.Declined = []int{-1} }, fault.InvalidParameters, confirm.Challenged, nil},
+		{"something else shown", false, func(_ confirm.Record, v *confirm.Decision) { v.What = append([]byte{v.What[0] ^ 1}, v.What[1:]...) }, fault.InvalidTransaction, confirm.Challenged, nil},
+		{"nothing shown", false, func(_ confirm.Record, v *confirm.Decision) { v.What = nil }, fault.InvalidTransaction, confirm.Challenged, nil},
+		{"another device", false, func(_ confirm.Record, v *confirm.Decision) { v.Kid = "42" }, fault.InvalidTransaction, confirm.Challenged, nil},
+		{"an unknown device", false, func(_ confirm.Record, v *confirm.Decision) { v.Kid = "43" }, fault.Unauthorized, confirm.Challenged, nil},
+		{"another user", false, func(_ confirm.Record, v *confirm.Decision) { v.UserID = annaID }, fault.InvalidTransaction, confirm.Challenged, nil},
+		{"no user", false, func(_ confirm.Record, v *confirm.Decision) { v.UserID = "" }, fault.InvalidTransaction, confirm.Challenged, nil},
+		{"another record", false, func(_ confirm.Record, v *confirm.Decision) { v.ID = "00000000-0000-4000-8000-000000000009" }, fault.InvalidTransaction, confirm.Challenged, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := ask(c.titles)
 			if !r.AnswerBefore.Equal(r.ConfirmBefore) || (len(r.Number) == 2) != c.titles {
 				t.Fatalf("challenge: %+v", r)
 			}
-			signed := verdict(r, func(v *confirm.Verdict) {
+			signed := decision(r, func(v *confirm.Decision) {
 				if c.change != nil {
 					c.change(r, v)
 				}
@@ -435,7 +435,7 @@ func TestDevice(t *testing.T) {
 			content, cerr := w.Content(ctx, ivan, r.ID)
 			w.must(cerr)
 			if kept := after.State != confirm.Challenged; kept != bytes.Equal(content.Approval, signed) {
-				t.Errorf("the stored verdict is %q", content.Approval)
+				t.Errorf("the stored decision is %q", content.Approval)
 			}
 			if err == nil {
 				if d := cmp.Diff(after, got); d != "" {
@@ -451,19 +451,19 @@ func TestDevice(t *testing.T) {
 	}
 	states := func(r confirm.Record) (list []confirm.DocumentState) { return r.DocumentStates() }
 	r := ask(false)
-	r, err := w.Approve(ctx, verdict(r, func(v *confirm.Verdict) { v.Declined = []int{1} }))
+	r, err := w.Approve(ctx, decision(r, func(v *confirm.Decision) { v.Declined = []int{1} }))
 	w.must(err)
 	if d := cmp.Diff([]confirm.DocumentState{confirm.Approved, confirm.Refused, confirm.Approved}, states(r)); d != "" {
 		t.Error(d)
 	}
-	// A verdict that was made before the expiry and arrives before it counts.
+	// A decision that was made before the expiry and arrives before it counts.
 	r = ask(false)
 	w.wait(1200*time.Second - time.Millisecond)
-	_, err = w.Approve(ctx, verdict(r, nil))
+	_, err = w.Approve(ctx, decision(r, nil))
 	w.is("late delivery", err, "")
 	r = ask(false)
 	w.wait(1200 * time.Second)
-	_, err = w.Approve(ctx, verdict(r, nil))
+	_, err = w.Approve(ctx, decision(r, nil))
 	w.is("too late", err, fault.TransactionExpired)
 	// A device without a key of the service cannot answer a challenge by code, nor a code one
 	// of a device.
@@ -476,7 +476,7 @@ func TestDevice(t *testing.T) {
 	}
 	w.assign("otpviasms")
 	bySMS, _ := w.bySMS()
-	_, err = w.Approve(ctx, verdict(bySMS, func(v *confirm.Verdict) { v.Kid = "41" }))
+	_, err = w.Approve(ctx, decision(bySMS, func(v *confirm.Decision) { v.Kid = "41" }))
 	w.is("a device that was not asked", err, fault.InvalidTransaction)
 	if !slices.Contains(w.devices.woken, ivanID+" 41") {
 		t.Error("the device was not woken")

@@ -68,7 +68,7 @@ func TestCallback(t *testing.T) {
 		}, "Confirmed"},
 		{"declined on a device", func() confirm.Record {
 			r := begin(confirm.Ask{Method: "mydss", Address: "41"})
-			_, err := w.Approve(ctx, verdict(r, func(v *confirm.Verdict) { v.Approved = false }))
+			_, err := w.Approve(ctx, decision(r, func(v *confirm.Decision) { v.Approved = false }))
 			w.must(err)
 			return r
 		}, "Declined"},

@@ -42,7 +42,7 @@ func (w *world) answer(r confirm.Record, code string) error {
 }
 
 func (w *world) approve(r confirm.Record) error {
-	_, err := w.Approve(w.t.Context(), verdict(w.stored(r.ID), nil))
+	_, err := w.Approve(w.t.Context(), decision(w.stored(r.ID), nil))
 	return err
 }
 

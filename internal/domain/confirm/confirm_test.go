@@ -129,7 +129,7 @@ func (m *messages) last(t testing.TB) notify.Direct {
 	return m.orders[len(m.orders)-1]
 }
 
-// devices are phones of Ivan. The signed message is the JSON of the verdict.
+// devices are phones of Ivan. The signed message is the JSON of the decision.
 type devices struct {
 	kids    []string
 	woken   []string
@@ -148,7 +148,7 @@ func (d *devices) Approvers(_ context.Context, userID string) (list []confirm.Ap
 	return list, nil
 }
 
-func (d *devices) OpenVerdict(_ context.Context, signed []byte) (v confirm.Verdict, err error) {
+func (d *devices) OpenDecision(_ context.Context, signed []byte) (v confirm.Decision, err error) {
 	if err := json.Unmarshal(signed, &v); err != nil || !slices.Contains(d.kids, v.Kid) {
 		return v, fault.New(fault.Unauthorized, "unknown device")
 	}
@@ -328,9 +328,9 @@ func (w *world) confirmed() confirm.Record {
 	return p.Record
 }
 
-// verdict returns the signed approval of a device.
-func verdict(r confirm.Record, change func(v *confirm.Verdict)) []byte {
-	v := confirm.Verdict{UserID: r.UserID, Kid: r.Address, ID: r.ID, What: r.What[:], Approved: true, Number: r.Number}
+// decision returns the signed approval of a device.
+func decision(r confirm.Record, change func(v *confirm.Decision)) []byte {
+	v := confirm.Decision{UserID: r.UserID, Kid: r.Address, ID: r.ID, What: r.What[:], Approved: true, Number: r.Number}
 	if change != nil {
 		change(&v)
 	}
@@ -423,7 +423,7 @@ func TestEveryStepFromEveryState(t *testing.T) {
 			w.assign("mydss")
 			defer w.assign("otpviasms")
 			p := w.challenge(w.create(), confirm.Ask{Method: "mydss", Address: "41"})
-			r, err := w.Approve(ctx, verdict(p.Record, func(v *confirm.Verdict) { v.Approved = false }))
+			r, err := w.Approve(ctx, decision(p.Record, func(v *confirm.Decision) { v.Approved = false }))
 			w.must(err)
 			return r, "000000"
 		},

@@ -20,10 +20,10 @@ import (
 type Devices interface {
 	// Approvers returns the devices of a user that may confirm now.
 	Approvers(ctx context.Context, userID string) ([]Approver, error)
-	// OpenVerdict checks the signature and the freshness of a message of a device and
+	// OpenDecision checks the signature and the freshness of a message of a device and
 	// reads it. A device that was blocked, removed or replaced is refused. The error is a
 	// fault of package device.
-	OpenVerdict(ctx context.Context, signed []byte) (Verdict, error)
+	OpenDecision(ctx context.Context, signed []byte) (Decision, error)
 	// Wake makes the devices of a user poll, in the transaction of ctx. It sends nothing
 	// that is confirmed.
 	Wake(ctx context.Context, userID, kid string) error
@@ -37,7 +37,7 @@ type OfflineOrder struct {
 	ID     string // of the record
 	What   []byte
 	Text   string // for the user
-	Number bool   // whether a verdict that is delivered later needs the number
+	Number bool   // whether a decision that is delivered later needs the number
 	Before time.Time
 }
 
@@ -49,8 +49,8 @@ type Approver struct {
 	Describes int
 }
 
-// Verdict is the answer of a device to a record, as the device signed it.
-type Verdict struct {
+// Decision is the answer of a device to a record, as the device signed it.
+type Decision struct {
 	UserID   string // user of the device
 	Kid      string
 	ID       string // of the record
@@ -59,13 +59,13 @@ type Verdict struct {
 	Declined []int     // with Approved: indexes of the documents that the user declined
 	Number   string    // the two digits that the user chose; "" for none
 	NotMe    bool      // the user has not begun it; never with Approved
-	SignedAt time.Time // earlier than now for a verdict that was made offline
+	SignedAt time.Time // earlier than now for a decision that was made offline
 	Key      []byte    // public key of the device that signed it, a SubjectPublicKeyInfo; nil: not known
 	// Describes is Approver.Describes.
 	Describes int
 }
 
-// byDevice waits for the verdict of a device, which Approve takes, or for the code that the
+// byDevice waits for the decision of a device, which Approve takes, or for the code that the
 // device makes from a QR code without a network.
 type byDevice struct {
 	s    *Service

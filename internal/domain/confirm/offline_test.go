@@ -160,7 +160,7 @@ func TestOfflineTwoAnswers(t *testing.T) {
 	w.assign("mydss")
 	p := w.onDevice("41", false)
 	r := p.Record
-	signed, err := json.Marshal(confirm.Verdict{UserID: ivanID, Kid: "41", ID: r.ID, What: r.What[:], SignedAt: start})
+	signed, err := json.Marshal(confirm.Decision{UserID: ivanID, Kid: "41", ID: r.ID, What: r.What[:], SignedAt: start})
 	w.must(err)
 	ctx := context.WithoutCancel(t.Context())
 	var all sync.WaitGroup

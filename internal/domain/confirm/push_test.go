@@ -117,7 +117,7 @@ func TestNotMe(t *testing.T) {
 		ctx := from(t.Context(), "192.0.2.1")
 		w.assign("mydss", "otpviasms")
 		notMe := func(r confirm.Record) error {
-			_, err := w.Approve(ctx, verdict(w.stored(r.ID), func(v *confirm.Verdict) { v.Approved, v.NotMe = false, true }))
+			_, err := w.Approve(ctx, decision(w.stored(r.ID), func(v *confirm.Decision) { v.Approved, v.NotMe = false, true }))
 			return err
 		}
 		closed := func(name string, want bool) {
@@ -139,7 +139,7 @@ func TestNotMe(t *testing.T) {
 		// A refusal alone closes nothing.
 		r, err := w.begin(ctx, confirm.ForSignIn, "mydss", "41")
 		w.must(err)
-		_, err = w.Approve(ctx, verdict(r, func(v *confirm.Verdict) { v.Approved = false }))
+		_, err = w.Approve(ctx, decision(r, func(v *confirm.Decision) { v.Approved = false }))
 		w.must(err)
 		closed("after a refusal", false)
 
@@ -225,7 +225,7 @@ func TestNumberOnPages(t *testing.T) {
 		if again.Record.Number != page.Record.Number || again.Record.Round != 2 {
 			t.Errorf("%s: the page again has the number %q in round %d", p, again.Record.Number, again.Record.Round)
 		}
-		_, err = w.Approve(t.Context(), verdict(page.Record, func(v *confirm.Verdict) { v.Number = "" }))
+		_, err = w.Approve(t.Context(), decision(page.Record, func(v *confirm.Decision) { v.Number = "" }))
 		w.is("an approval without the number", err, fault.AuthenticationDeclined)
 	}
 }

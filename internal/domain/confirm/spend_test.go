@@ -386,7 +386,7 @@ func TestConfirmed(t *testing.T) {
 	byDevice := func(approved bool) {
 		t.Helper()
 		r := w.challenge(w.create(), confirm.Ask{Method: "mydss", Address: "41"}).Record
-		_, err := w.Approve(ctx, verdict(r, func(v *confirm.Verdict) { v.Approved = approved }))
+		_, err := w.Approve(ctx, decision(r, func(v *confirm.Decision) { v.Approved = approved }))
 		w.must(err)
 	}
 	byDevice(false)

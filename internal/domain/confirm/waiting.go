@@ -11,7 +11,7 @@ import (
 	"tamga/internal/domain/fault"
 )
 
-// Waiting is a record that waits for the verdict of a device.
+// Waiting is a record that waits for the decision of a device.
 type Waiting struct {
 	Record  Record
 	Content Content // Fields and Shown alone
@@ -24,7 +24,7 @@ const (
 	deviceDocuments = 1000
 )
 
-// ListForDevice returns records of a user that wait for the verdict of a device, the oldest
+// ListForDevice returns records of a user that wait for the decision of a device, the oldest
 // first, without those that it cannot describe. describes is Approver.Describes. next is the value of
 // after for the next page; "" after the last page. A page may be empty although next is set.
 func (s *Service) ListForDevice(ctx context.Context, userID, kid string, describes int, after string) (list []Waiting, next string, err error) {
@@ -55,7 +55,7 @@ func (s *Service) ListForDevice(ctx context.Context, userID, kid string, describ
 	return list, next, nil
 }
 
-// FindForDevice returns one record of a user that waits for the verdict of a device. The
+// FindForDevice returns one record of a user that waits for the decision of a device. The
 // faults are those of Service, and invalid_transaction if it waits for none of this device, or if the
 // device cannot describe it. describes is Approver.Describes.
 func (s *Service) FindForDevice(ctx context.Context, userID, kid string, describes int, id string) (Waiting, error) {

@@ -50,8 +50,8 @@ func (s *Approvals) Approvers(ctx context.Context, userID string) ([]Device, err
 	return slices.DeleteFunc(list, func(d Device) bool { return !d.Active(now) }), err
 }
 
-// Verdict is the answer of a device to an operation.
-type Verdict struct {
+// Decision is the answer of a device to an operation.
+type Decision struct {
 	UserID   string // of the device
 	Kid      string
 	ID       string // of the operation
@@ -66,49 +66,49 @@ type Verdict struct {
 	Describes int
 }
 
-// OpenVerdict checks a message of the type confirm, decline or deliver and spends its number.
+// OpenDecision checks a message of the type confirm, decline or deliver and spends its number.
 // Faults besides those of Service.Poll: access_denied for a device that was not verified;
 // invalid_parameters for a delivered message that the device did not sign before.
-func (s *Approvals) OpenVerdict(ctx context.Context, signed []byte) (Verdict, error) {
+func (s *Approvals) OpenDecision(ctx context.Context, signed []byte) (Decision, error) {
 	var text message.Signed
 	if err := json.Unmarshal(signed, &text); err != nil {
-		return Verdict{}, fault.New(fault.InvalidParameters, "want a message of a device")
+		return Decision{}, fault.New(fault.InvalidParameters, "want a message of a device")
 	}
 	m, err := message.Parse(text)
 	if err != nil {
-		return Verdict{}, refused(err)
+		return Decision{}, refused(err)
 	}
 	switch m.Type {
 	case message.Confirm, message.Decline:
-		var v message.Verdict
+		var v message.Decision
 		m, heard, err := s.hear(ctx, text, m.Type, &v)
 		if err != nil {
-			return Verdict{}, err
+			return Decision{}, err
 		}
-		return s.verdict(ctx, m, heard, m, v)
+		return s.decision(ctx, m, heard, m, v)
 	case message.Deliver:
 		var d message.Delivery
 		m, heard, err := s.hear(ctx, text, m.Type, &d)
 		if err != nil {
-			return Verdict{}, err
+			return Decision{}, err
 		}
 		inner, v, err := s.delivered(m, heard, d.Message)
 		if err != nil {
-			return Verdict{}, err
+			return Decision{}, err
 		}
-		return s.verdict(ctx, m, heard, inner, v)
+		return s.decision(ctx, m, heard, inner, v)
 	}
-	return Verdict{}, fault.Newf(fault.InvalidParameters, "typ: want %s, %s or %s", message.Confirm, message.Decline, message.Deliver)
+	return Decision{}, fault.Newf(fault.InvalidParameters, "typ: want %s, %s or %s", message.Confirm, message.Decline, message.Deliver)
 }
 
 // delivered reads a message that the device signed before and sends inside of m. It may be
-// as old as its operation, whose identifier it names and which takes one verdict.
-func (s *Approvals) delivered(m *message.Message, d Device, signed message.Signed) (*message.Message, message.Verdict, error) {
+// as old as its operation, whose identifier it names and which takes one decision.
+func (s *Approvals) delivered(m *message.Message, d Device, signed message.Signed) (*message.Message, message.Decision, error) {
 	inner, err := message.Parse(signed)
 	if err != nil {
-		return nil, message.Verdict{}, refused(fmt.Errorf("message: %w", err))
+		return nil, message.Decision{}, refused(fmt.Errorf("message: %w", err))
 	}
-	var v message.Verdict
+	var v message.Decision
 	switch {
 	case inner.Type != message.Approval && inner.Type != message.Refusal:
 		err = fault.Newf(fault.InvalidParameters, "message: typ: want %s or %s", message.Approval, message.Refusal)
@@ -121,32 +121,32 @@ func (s *Approvals) delivered(m *message.Message, d Device, signed message.Signe
 	case inner.Time > m.Time+int64(s.settings.Skew/time.Second):
 		err = fault.New(fault.InvalidParameters, "message: iat: the clock of the device was wrong when it signed: sign again")
 	case json.Unmarshal(inner.Payload, &v) != nil:
-		err = fault.New(fault.InvalidParameters, "message: payload: want a verdict")
+		err = fault.New(fault.InvalidParameters, "message: payload: want a decision")
 	}
 	return inner, v, err
 }
 
-// verdict spends the number of a message m of a device. inner is m, or the message in m that
-// has the verdict.
-func (s *Approvals) verdict(ctx context.Context, m *message.Message, heard Device, inner *message.Message, v message.Verdict) (Verdict, error) {
+// decision spends the number of a message m of a device. inner is m, or the message in m that
+// has the decision.
+func (s *Approvals) decision(ctx context.Context, m *message.Message, heard Device, inner *message.Message, v message.Decision) (Decision, error) {
 	approved := inner.Type == message.Confirm || inner.Type == message.Approval
 	what, err := hex.DecodeString(v.What)
 	switch {
 	case err != nil:
-		return Verdict{}, fault.New(fault.InvalidParameters, "what: want hexadecimal digits")
+		return Decision{}, fault.New(fault.InvalidParameters, "what: want hexadecimal digits")
 	case !approved && (len(v.Declined) > 0 || v.Number != ""):
-		return Verdict{}, fault.Newf(fault.InvalidParameters, "declined, number: a message of type %s has neither, it declines the whole operation", inner.Type)
+		return Decision{}, fault.Newf(fault.InvalidParameters, "declined, number: a message of type %s has neither, it declines the whole operation", inner.Type)
 	case approved && v.NotMe:
-		return Verdict{}, fault.Newf(fault.InvalidParameters, "not_me: a message of type %s approves the operation: decline it", inner.Type)
+		return Decision{}, fault.Newf(fault.InvalidParameters, "not_me: a message of type %s approves the operation: decline it", inner.Type)
 	}
 	d, _, err := s.count(ctx, m, heard.Key)
 	if err != nil {
-		return Verdict{}, err
+		return Decision{}, err
 	}
 	if !d.Active(s.now()) {
-		return Verdict{}, fault.New(fault.AccessDenied, "the device is not verified: scan the verification code of the operator first")
+		return Decision{}, fault.New(fault.AccessDenied, "the device is not verified: scan the verification code of the operator first")
 	}
-	return Verdict{
+	return Decision{
 		UserID: d.UserID, Kid: d.Kid, ID: v.ID, What: what, Approved: approved, Declined: v.Declined, Number: v.Number, NotMe: v.NotMe,
 		SignedAt: time.Unix(inner.Time, 0).UTC(), Key: d.Key, Describes: d.Describes,
 	}, nil

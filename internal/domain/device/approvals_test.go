@@ -18,25 +18,25 @@ import (
 	"tamga/pki/suite"
 )
 
-// verdict is an approval of the operation "1".
-var verdict = message.Verdict{ID: "1", What: strings.Repeat("ab", 32), Declined: []int{2}, Number: "07"}
+// decision is an approval of the operation "1".
+var decision = message.Decision{ID: "1", What: strings.Repeat("ab", 32), Declined: []int{2}, Number: "07"}
 
-func (b *bench) open(m message.Signed) (device.Verdict, error) {
+func (b *bench) open(m message.Signed) (device.Decision, error) {
 	b.t.Helper()
 	signed, err := json.Marshal(m)
 	must(b.t, err)
-	return b.approvals.OpenVerdict(b.t.Context(), signed)
+	return b.approvals.OpenDecision(b.t.Context(), signed)
 }
 
-// TestVerdict: what a device signed arrives, once.
-func TestVerdict(t *testing.T) {
+// TestDecision: what a device signed arrives, once.
+func TestDecision(t *testing.T) {
 	for _, s := range suites {
 		b := newBench(t)
 		g := b.active(s)
-		m := g.say(message.Confirm, verdict)
+		m := g.say(message.Confirm, decision)
 		v, err := b.open(m)
 		must(t, err)
-		want1 := device.Verdict{
+		want1 := device.Decision{
 			UserID: b.petrov, Kid: g.kid, ID: "1", What: []byte(strings.Repeat("\xab", 32)), Approved: true,
 			Declined: []int{2}, Number: "07", SignedAt: b.clock, Key: g.spki,
 		}
@@ -45,16 +45,16 @@ func TestVerdict(t *testing.T) {
 		}
 		_, err = b.open(m)
 		want(t, "a replayed message", err, fault.InvalidObjectState)
-		v, err = b.open(g.say(message.Decline, message.Verdict{ID: "1", What: verdict.What}))
+		v, err = b.open(g.say(message.Decline, message.Decision{ID: "1", What: decision.What}))
 		if err != nil || v.Approved {
 			t.Errorf("declined: %+v, %v", v, err)
 		}
 	}
 }
 
-// TestVerdictRefused: no verdict comes from a message that is not a fresh one of a device
+// TestDecisionRefused: no decision comes from a message that is not a fresh one of a device
 // that may act for its user.
-func TestVerdictRefused(t *testing.T) {
+func TestDecisionRefused(t *testing.T) {
 	block := func(b *bench, g *gadget) {
 		_, err := b.SetBlocked(b.t.Context(), b.operator, b.petrov, g.kid, true)
 		must(b.t, err)
@@ -67,20 +67,20 @@ func TestVerdictRefused(t *testing.T) {
 		what   any
 		code   string
 	}{
-		{"blocked", block, message.Confirm, nil, verdict, fault.AccessDenied},
-		{"blocked, declining", block, message.Decline, nil, message.Verdict{ID: "1"}, fault.AccessDenied},
-		{"removed", func(b *bench, g *gadget) { must(b.t, b.Delete(b.t.Context(), b.operator, b.petrov, g.kid)) }, message.Confirm, nil, verdict, fault.Unauthorized},
-		{"expired key", func(b *bench, _ *gadget) { b.clock = b.clock.Add(3 * 365 * 24 * time.Hour) }, message.Confirm, nil, verdict, fault.AccessDenied},
-		{"user locked", func(b *bench, _ *gadget) { must(b.t, b.users.SetLocked(b.t.Context(), b.operator, b.petrov, true)) }, message.Confirm, nil, verdict, fault.AccessDenied},
-		{"reordered", func(b *bench, g *gadget) { g.number += 5; _, err := g.poll(); must(b.t, err); g.number -= 6 }, message.Confirm, nil, verdict, fault.InvalidObjectState},
-		{"another key", func(b *bench, g *gadget) { g.key = b.gadget(g.suite).key }, message.Confirm, nil, verdict, fault.Unauthorized},
-		{"another type", nil, message.Poll, nil, verdict, fault.InvalidParameters},
-		{"another service", nil, message.Confirm, func(h *message.Header) { h.Service += "/" }, verdict, fault.InvalidParameters},
-		{"late", nil, message.Confirm, func(h *message.Header) { h.Time -= 301 }, verdict, fault.WrongTime},
-		{"unknown device", nil, message.Confirm, func(h *message.Header) { h.Kid = "1" }, verdict, fault.Unauthorized},
-		{"no verdict", nil, message.Confirm, nil, []int{1}, fault.InvalidParameters},
-		{"no digest", nil, message.Confirm, nil, message.Verdict{ID: "1", What: "x"}, fault.InvalidParameters},
-		{"declining some", nil, message.Decline, nil, verdict, fault.InvalidParameters},
+		{"blocked", block, message.Confirm, nil, decision, fault.AccessDenied},
+		{"blocked, declining", block, message.Decline, nil, message.Decision{ID: "1"}, fault.AccessDenied},
+		{"removed", func(b *bench, g *gadget) { must(b.t, b.Delete(b.t.Context(), b.operator, b.petrov, g.kid)) }, message.Confirm, nil, decision, fault.Unauthorized},
+		{"expired key", func(b *bench, _ *gadget) { b.clock = b.clock.Add(3 * 365 * 24 * time.Hour) }, message.Confirm, nil, decision, fault.AccessDenied},
+		{"user locked", func(b *bench, _ *gadget) { must(b.t, b.users.SetLocked(b.t.Context(), b.operator, b.petrov, true)) }, message.Confirm, nil, decision, fault.AccessDenied},
+		{"reordered", func(b *bench, g *gadget) { g.number += 5; _, err := g.poll(); must(b.t, err); g.number -= 6 }, message.Confirm, nil, decision, fault.InvalidObjectState},
+		{"another key", func(b *bench, g *gadget) { g.key = b.gadget(g.suite).key }, message.Confirm, nil, decision, fault.Unauthorized},
+		{"another type", nil, message.Poll, nil, decision, fault.InvalidParameters},
+		{"another service", nil, message.Confirm, func(h *message.Header) { h.Service += "/" }, decision, fault.InvalidParameters},
+		{"late", nil, message.Confirm, func(h *message.Header) { h.Time -= 301 }, decision, fault.WrongTime},
+		{"unknown device", nil, message.Confirm, func(h *message.Header) { h.Kid = "1" }, decision, fault.Unauthorized},
+		{"no decision", nil, message.Confirm, nil, []int{1}, fault.InvalidParameters},
+		{"no digest", nil, message.Confirm, nil, message.Decision{ID: "1", What: "x"}, fault.InvalidParameters},
+		{"declining some", nil, message.Decline, nil, decision, fault.InvalidParameters},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
@@ -97,9 +97,9 @@ func TestVerdictRefused(t *testing.T) {
 		})
 	}
 	b := newBench(t)
-	_, err := b.open(b.registered(suite.ECDSAP256).say(message.Confirm, verdict))
+	_, err := b.open(b.registered(suite.ECDSAP256).say(message.Confirm, decision))
 	want(t, "a device that was not verified", err, fault.AccessDenied)
-	_, err = b.approvals.OpenVerdict(t.Context(), []byte("x"))
+	_, err = b.approvals.OpenDecision(t.Context(), []byte("x"))
 	want(t, "no message", err, fault.InvalidParameters)
 }
 

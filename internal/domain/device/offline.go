@@ -15,7 +15,7 @@ type OfflineOrder struct {
 	ID     string // of the operation
 	What   []byte // its digest
 	Text   string // for the user
-	Number bool   // whether a verdict that is delivered later needs the number
+	Number bool   // whether a decision that is delivered later needs the number
 	Before time.Time
 }
 

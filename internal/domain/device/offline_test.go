@@ -83,14 +83,14 @@ func TestOfflineNeedsPin(t *testing.T) {
 	}
 }
 
-// TestDeliver: a verdict that was signed before arrives inside of a fresh message, once.
+// TestDeliver: a decision that was signed before arrives inside of a fresh message, once.
 func TestDeliver(t *testing.T) {
 	for _, s := range suites {
 		b := newBench(t)
 		g := b.active(s)
 		signedAt := b.clock
-		early := g.say(message.Approval, verdict)
-		refusal := g.say(message.Refusal, message.Verdict{ID: "1", What: verdict.What})
+		early := g.say(message.Approval, decision)
+		refusal := g.say(message.Refusal, message.Decision{ID: "1", What: decision.What})
 		b.clock = b.clock.Add(3 * time.Hour)
 		m := g.say(message.Deliver, message.Delivery{Message: early})
 		v, err := b.open(m)
@@ -122,31 +122,31 @@ func TestDeliverRefused(t *testing.T) {
 		}
 		return g.sign(h, payload)
 	}
-	broken := inner(message.Approval, verdict, nil)
-	broken.Payload = inner(message.Approval, message.Verdict{ID: "2", What: verdict.What}, nil).Payload
+	broken := inner(message.Approval, decision, nil)
+	broken.Payload = inner(message.Approval, message.Decision{ID: "2", What: decision.What}, nil).Payload
 	for _, c := range []struct {
 		name  string
 		inner message.Signed
 		code  string
 	}{
 		{"nothing", message.Signed{}, fault.InvalidParameters},
-		{"a fresh type", inner(message.Confirm, verdict, nil), fault.InvalidParameters},
+		{"a fresh type", inner(message.Confirm, decision, nil), fault.InvalidParameters},
 		{"a delivery in a delivery", inner(message.Deliver, message.Delivery{}, nil), fault.InvalidParameters},
-		{"another key", other.sign(g.header(message.Approval), verdict), fault.Unauthorized},
+		{"another key", other.sign(g.header(message.Approval), decision), fault.Unauthorized},
 		{"another payload", broken, fault.Unauthorized},
-		{"another device", inner(message.Approval, verdict, func(h *message.Header) { h.Kid = "1" }), fault.InvalidParameters},
-		{"another service", inner(message.Approval, verdict, func(h *message.Header) { h.Service += "/" }), fault.InvalidParameters},
-		{"a later number", inner(message.Approval, verdict, func(h *message.Header) { h.Number += 1000 }), fault.InvalidParameters},
-		{"a later time", inner(message.Approval, verdict, func(h *message.Header) { h.Time += 301 }), fault.InvalidParameters},
-		{"no verdict", inner(message.Approval, []int{1}, nil), fault.InvalidParameters},
-		{"no digest", inner(message.Approval, message.Verdict{ID: "1", What: "x"}, nil), fault.InvalidParameters},
-		{"declining some", inner(message.Refusal, verdict, nil), fault.InvalidParameters},
+		{"another device", inner(message.Approval, decision, func(h *message.Header) { h.Kid = "1" }), fault.InvalidParameters},
+		{"another service", inner(message.Approval, decision, func(h *message.Header) { h.Service += "/" }), fault.InvalidParameters},
+		{"a later number", inner(message.Approval, decision, func(h *message.Header) { h.Number += 1000 }), fault.InvalidParameters},
+		{"a later time", inner(message.Approval, decision, func(h *message.Header) { h.Time += 301 }), fault.InvalidParameters},
+		{"no decision", inner(message.Approval, []int{1}, nil), fault.InvalidParameters},
+		{"no digest", inner(message.Approval, message.Decision{ID: "1", What: "x"}, nil), fault.InvalidParameters},
+		{"declining some", inner(message.Refusal, decision, nil), fault.InvalidParameters},
 		{"too long", message.Signed{Protected: "e30", Payload: strings.Repeat("A", 12000), Signature: "e30"}, fault.InvalidParameters},
 	} {
 		_, err := b.open(g.say(message.Deliver, message.Delivery{Message: c.inner}))
 		want(t, c.name, err, c.code)
 	}
-	early := inner(message.Approval, verdict, nil)
+	early := inner(message.Approval, decision, nil)
 	_, err := b.SetBlocked(t.Context(), b.operator, b.petrov, g.kid, true)
 	must(t, err)
 	_, err = b.open(g.say(message.Deliver, message.Delivery{Message: early}))

@@ -13,9 +13,9 @@ import (
 // cacheSize limits the parsed certificates in memory, a few KiB each.
 const cacheSize = 4096
 
-// cache keeps parsed certificates and the last verdict on each. Other processes cannot
+// cache keeps parsed certificates and the last result on each. Other processes cannot
 // make an entry wrong: the stored bytes of a certificate are compared with the entry each
-// time, and a verdict has the evidence that it depends on. The zero cache is ready.
+// time, and a result has the evidence that it depends on. The zero cache is ready.
 type cache struct {
 	mu      sync.Mutex
 	entries map[int64]*entry
@@ -25,7 +25,7 @@ type cache struct {
 type entry struct {
 	id     int64
 	x509   *x509gost.Certificate
-	judged atomic.Pointer[cachedVerdict] // nil: not checked yet
+	judged atomic.Pointer[cachedResult] // nil: not checked yet
 }
 
 // entry finds the parsed form of a certificate by its number. If the stored bytes are not

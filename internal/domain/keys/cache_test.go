@@ -70,7 +70,7 @@ func TestCacheBelievesTheBytes(t *testing.T) {
 		t.Errorf("another certificate of this number: %v", err)
 	}
 	if c.find(7, a.x509) != nil {
-		t.Error("the verdict on the earlier certificate could be taken for the later one")
+		t.Error("the result on the earlier certificate could be taken for the later one")
 	}
 	if _, err := c.entry(8, []byte{1, 2, 3}); err == nil {
 		t.Error("three bytes were accepted as a certificate")

@@ -13,21 +13,21 @@ import (
 	"tamga/pki/x509gost"
 )
 
-// cachedVerdict is a positive verdict with the evidence that it depends on. It contains the
+// cachedResult is a positive result with the evidence that it depends on. It contains the
 // revocation lists that it was made from, the certificates of the authorities and its period
 // of validity. Judge compares them with the current ones and the time, and the certificate
 // never changes. The stored
 // status of the certificate is checked before, by refuse.
-type cachedVerdict struct {
-	verdict     *chain.Verdict
+type cachedResult struct {
+	result      *chain.Result
 	crls        []*x509gost.RevocationList
 	authorities uint64    // authority.Service.Changes before it was made
 	from, until time.Time // period of validity, without until itself
 }
 
-// holds reports whether the verdict is valid at a time with the current revocation lists and
+// holds reports whether the result is valid at a time with the current revocation lists and
 // authorities. The authority returns the same list while it is the current one in the database.
-func (v *cachedVerdict) holds(crls []*x509gost.RevocationList, authorities uint64, at time.Time) bool {
+func (v *cachedResult) holds(crls []*x509gost.RevocationList, authorities uint64, at time.Time) bool {
 	return v != nil && v.authorities == authorities && !at.Before(v.from) && at.Before(v.until) && slices.Equal(v.crls, crls)
 }
 
@@ -37,14 +37,14 @@ func (v *cachedVerdict) holds(crls []*x509gost.RevocationList, authorities uint6
 // invalid_certificate with a reason for the owner of the certificate only.
 //
 // The current revocation lists are read on each call, so a revocation by any process has
-// effect at once. The caller may change the verdict.
-func (s *Service) Judge(ctx context.Context, c *Certificate, at time.Time) (*chain.Verdict, error) {
+// effect at once. The caller may change the result.
+func (s *Service) Judge(ctx context.Context, c *Certificate, at time.Time) (*chain.Result, error) {
 	return s.JudgeIn(ctx, nil, c, at)
 }
 
 // JudgeIn is Judge by the revocation lists of a snapshot, the one that c was resolved
 // with; nil means the current lists. An outside authority is always asked again.
-func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, at time.Time) (*chain.Verdict, error) {
+func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, at time.Time) (*chain.Result, error) {
 	if err := refuse(c, at); err != nil {
 		return nil, err
 	}
@@ -66,13 +66,13 @@ func (s *Service) JudgeIn(ctx context.Context, snap *Snapshot, c *Certificate, a
 	if err != nil {
 		return nil, err
 	}
-	verdict, err := chain.Build(c.X509, chain.Options{
+	result, err := chain.Build(c.X509, chain.Options{
 		Roots: anchors, Intermediates: issuing, CRLs: crls, At: at, RequireRevocation: true,
 	})
 	if err != nil {
 		return nil, translate(c, err)
 	}
-	kept := newCachedVerdict(verdict, crls, authorities)
+	kept := newCachedResult(result, crls, authorities)
 	if e != nil {
 		e.judged.Store(kept)
 	}
@@ -120,9 +120,9 @@ func translate(c *Certificate, err error) error {
 	return err
 }
 
-// newCachedVerdict returns a verdict with the period in which it is valid.
-func newCachedVerdict(v *chain.Verdict, crls []*x509gost.RevocationList, authorities uint64) *cachedVerdict {
-	kept := &cachedVerdict{verdict: v, crls: slices.Clone(crls), authorities: authorities}
+// newCachedResult returns a result with the period in which it is valid.
+func newCachedResult(v *chain.Result, crls []*x509gost.RevocationList, authorities uint64) *cachedResult {
+	kept := &cachedResult{result: v, crls: slices.Clone(crls), authorities: authorities}
 	narrow := func(from, until time.Time) {
 		if kept.from.IsZero() || from.After(kept.from) {
 			kept.from = from
@@ -140,7 +140,7 @@ func newCachedVerdict(v *chain.Verdict, crls []*x509gost.RevocationList, authori
 	return kept
 }
 
-// copy returns a verdict whose slices the caller may change.
-func (v *cachedVerdict) copy() *chain.Verdict {
-	return &chain.Verdict{Chain: slices.Clone(v.verdict.Chain), Findings: slices.Clone(v.verdict.Findings)}
+// copy returns a result whose slices the caller may change.
+func (v *cachedResult) copy() *chain.Result {
+	return &chain.Result{Chain: slices.Clone(v.result.Chain), Findings: slices.Clone(v.result.Findings)}
 }

@@ -447,7 +447,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeSeesOtherProcesses revokes in one process a certificate whose good verdict
+// TestJudgeSeesOtherProcesses revokes in one process a certificate whose good result
 // another process has cached.
 func TestJudgeSeesOtherProcesses(t *testing.T) {
 	p := start(t)
@@ -463,7 +463,7 @@ func TestJudgeSeesOtherProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clear(v.Chain) // the caller may change the verdict
+		clear(v.Chain) // the caller may change the result
 		v.Findings = append(v.Findings, v.Findings...)
 	}
 	if err := p.Revoke(ctx, made.ID, 1); err != nil {

@@ -24,17 +24,17 @@ type Evidence interface {
 
 // judgeOutside is Judge for a certificate of an outside authority. It caches nothing:
 // Evidence caches what it fetches.
-func (s *Service) judgeOutside(ctx context.Context, c *Certificate, at time.Time) (*chain.Verdict, error) {
-	verdict, learnt, err := s.askOutside(ctx, c, at)
+func (s *Service) judgeOutside(ctx context.Context, c *Certificate, at time.Time) (*chain.Result, error) {
+	result, learnt, err := s.askOutside(ctx, c, at)
 	if e := s.notice(ctx, c, learnt); e != nil && err == nil {
 		return nil, e
 	}
-	return verdict, err
+	return result, err
 }
 
 // askOutside checks a certificate of an outside authority and returns what was learned
 // about its revocation, nil for nothing.
-func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) (verdict *chain.Verdict, learnt *OutsideStatus, err error) {
+func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) (result *chain.Result, learnt *OutsideStatus, err error) {
 	o := chain.Options{At: at}
 	for _, a := range s.Enrolment.Authorities {
 		o.Roots = append(o.Roots, a.Roots...)
@@ -79,7 +79,7 @@ func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) 
 		}
 	}
 	o.RequireRevocation = true
-	verdict, err = chain.Build(c.X509, o)
+	result, err = chain.Build(c.X509, o)
 	switch {
 	case err == nil && len(answers) > 0:
 		learnt = &OutsideStatus{}
@@ -89,5 +89,5 @@ func (s *Service) askOutside(ctx context.Context, c *Certificate, at time.Time) 
 	if err != nil {
 		return nil, learnt, translate(c, err)
 	}
-	return verdict, learnt, nil
+	return result, learnt, nil
 }

@@ -55,7 +55,7 @@ type Order struct {
 // Keys gives access to the users' keys and certificates.
 type Keys interface {
 	ResolveIn(ctx context.Context, snap *keys.Snapshot, userID, identifier string) (*keys.Certificate, error)
-	JudgeIn(ctx context.Context, snap *keys.Snapshot, c *keys.Certificate, at time.Time) (*chain.Verdict, error)
+	JudgeIn(ctx context.Context, snap *keys.Snapshot, c *keys.Certificate, at time.Time) (*chain.Result, error)
 	SignIn(ctx context.Context, snap *keys.Snapshot, c *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error)
 }
 

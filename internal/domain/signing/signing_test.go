@@ -37,8 +37,8 @@ func (f *fakeKeys) ResolveIn(_ context.Context, _ *keys.Snapshot, _, identifier 
 	return &keys.Certificate{ID: 1, X509: f.signer.Certificate}, nil
 }
 
-func (f *fakeKeys) JudgeIn(_ context.Context, _ *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
-	return &chain.Verdict{Chain: []*x509gost.Certificate{c.X509}}, nil
+func (f *fakeKeys) JudgeIn(_ context.Context, _ *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Result, error) {
+	return &chain.Result{Chain: []*x509gost.Certificate{c.X509}}, nil
 }
 
 func (f *fakeKeys) SignIn(_ context.Context, _ *keys.Snapshot, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {

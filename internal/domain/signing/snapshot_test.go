@@ -58,12 +58,12 @@ func (w *world) ResolveIn(_ context.Context, snap *keys.Snapshot, userID, identi
 	return &keys.Certificate{ID: snap.Default.ID, X509: w.signer.Certificate, Outside: snap.Default.Outside}, nil
 }
 
-func (w *world) JudgeIn(_ context.Context, snap *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
+func (w *world) JudgeIn(_ context.Context, snap *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Result, error) {
 	w.log = append(w.log, "judge "+snap.Default.Comment)
 	if !snap.Default.RevokedAt.IsZero() {
 		return nil, fault.New(fault.InvalidCertificate, "revoked")
 	}
-	return &chain.Verdict{Chain: []*x509gost.Certificate{c.X509}}, nil
+	return &chain.Result{Chain: []*x509gost.Certificate{c.X509}}, nil
 }
 
 func (w *world) SignIn(ctx context.Context, snap *keys.Snapshot, c *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {

@@ -66,8 +66,8 @@ type VerifyOrder struct {
 	Certificate []byte // of the signer, DER, PEM or Base64: for formats without certificates
 }
 
-// Verdict is the result for one signature.
-type Verdict struct {
+// SignatureReport is the result for one signature.
+type SignatureReport struct {
 	ID, ParentID string // place in the document: "0", and "0.1" for a countersignature; a top one has no parent
 	Index        int    // among its siblings, from 0
 	Verdict      string // passed, failed or indeterminate, including countersignatures
@@ -89,7 +89,7 @@ type Finding struct {
 }
 
 // Passed reports whether the verdict is passed.
-func (v *Verdict) Passed() bool { return v.Verdict == sig.Passed.String() }
+func (v *SignatureReport) Passed() bool { return v.Verdict == sig.Passed.String() }
 
 // CertificateInfo describes a certificate in the words of the interface.
 type CertificateInfo struct {
@@ -120,7 +120,7 @@ func (v *Verification) TypeOf(content *Intake) (string, error) {
 // Verify verifies every signature of a document. Countersignatures follow the signature
 // that they sign. Faults: content_required, invalid_content for a document that is not a
 // signed document of this type, invalid_parameters.
-func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, error) {
+func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]SignatureReport, error) {
 	if o.Content.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the signed document or the signature as Base64")
 	}
@@ -154,17 +154,17 @@ func (v *Verification) Verify(ctx context.Context, o *VerifyOrder) ([]Verdict, e
 	if err != nil {
 		return nil, err
 	}
-	var verdicts []Verdict
+	var reports []SignatureReport
 	for _, d := range candidates {
 		check.Hash = &d
-		if verdicts, err = judge(ctx, format, check); err != nil {
+		if reports, err = judge(ctx, format, check); err != nil {
 			return nil, err
 		}
-		if len(verdicts) > 0 && verdicts[0].Passed() {
+		if len(reports) > 0 && reports[0].Passed() {
 			break
 		}
 	}
-	return verdicts, nil
+	return reports, nil
 }
 
 func (v *Verification) format(name string) (sig.Format, error) {
@@ -175,7 +175,7 @@ func (v *Verification) format(name string) (sig.Format, error) {
 		abbreviate(name), strings.Join(v.Formats.Names(), ", "))
 }
 
-func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]Verdict, error) {
+func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]SignatureReport, error) {
 	report, err := format.Verify(ctx, check)
 	if err != nil {
 		var document *sig.ErrDocument
@@ -188,17 +188,17 @@ func judge(ctx context.Context, format sig.Format, check *sig.Check) ([]Verdict,
 		}
 		return nil, translate(err)
 	}
-	verdicts := verdictsOf(nil, report.Signatures, "", report)
-	if len(verdicts) == 0 {
-		var none Verdict
+	reports := reportsOf(nil, report.Signatures, "", report)
+	if len(reports) == 0 {
+		var none SignatureReport
 		none.set(sig.Failed, append(report.Findings, sig.Finding{Text: "there is no signature in the document"}))
-		return []Verdict{none}, nil
+		return []SignatureReport{none}, nil
 	}
-	return verdicts, nil
+	return reports, nil
 }
 
 // set sets a verdict and its message from the findings, the deciding ones first.
-func (v *Verdict) set(verdict sig.Verdict, findings []sig.Finding) {
+func (v *SignatureReport) set(verdict sig.Verdict, findings []sig.Finding) {
 	findings = slices.Clone(findings)
 	rank := func(f sig.Finding) int {
 		if f.Indication == "" && f.Headline != "" {
@@ -218,12 +218,12 @@ func (v *Verdict) set(verdict sig.Verdict, findings []sig.Finding) {
 	}
 }
 
-// verdictsOf appends the verdicts of signatures, countersignatures after the signature
+// reportsOf appends the reports of signatures, countersignatures after the signature
 // that they sign. Findings about the whole file count for each.
-func verdictsOf(list []Verdict, signatures []sig.Signature, parent string, whole *sig.Report) []Verdict {
+func reportsOf(list []SignatureReport, signatures []sig.Signature, parent string, whole *sig.Report) []SignatureReport {
 	for i := range signatures {
 		s := &signatures[i]
-		v := Verdict{
+		v := SignatureReport{
 			Index: i, ParentID: parent, ID: strconv.Itoa(i),
 			Level: s.Level, Covers: s.Covers, ClaimedTime: s.SigningTime,
 		}
@@ -244,31 +244,31 @@ func verdictsOf(list []Verdict, signatures []sig.Signature, parent string, whole
 			}
 		}
 		list = append(list, v)
-		list = verdictsOf(list, s.Countersigners, v.ID, whole)
+		list = reportsOf(list, s.Countersigners, v.ID, whole)
 	}
 	return list
 }
 
 // JudgeCertificate returns whether a certificate has a path to a trust anchor and is
 // valid now.
-func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (Verdict, error) {
+func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (SignatureReport, error) {
 	if content.isEmpty() {
-		return Verdict{}, fault.New(fault.ContentRequired, "Content is missing or empty: send the certificate as Base64")
+		return SignatureReport{}, fault.New(fault.ContentRequired, "Content is missing or empty: send the certificate as Base64")
 	}
 	if content.Size() > 1<<20 {
-		return Verdict{}, fault.New(fault.InvalidContent, "the certificate is larger than 1 MiB")
+		return SignatureReport{}, fault.New(fault.InvalidContent, "the certificate is larger than 1 MiB")
 	}
 	der := make([]byte, content.Size())
 	if n, err := content.ReadAt(der, 0); n < len(der) {
-		return Verdict{}, fmt.Errorf("signing: reading a certificate: %w", err)
+		return SignatureReport{}, fmt.Errorf("signing: reading a certificate: %w", err)
 	}
 	c, err := readAnyCertificate(der)
 	if err != nil {
-		return Verdict{}, fault.New(fault.InvalidContent, "Content is not a certificate: send X.509 in DER or PEM").With(err)
+		return SignatureReport{}, fault.New(fault.InvalidContent, "Content is not a certificate: send X.509 in DER or PEM").With(err)
 	}
 	trust, err := v.Trust(ctx)
 	if err != nil {
-		return Verdict{}, err
+		return SignatureReport{}, err
 	}
 	check := &sig.Check{
 		Roots: trust.Roots, Intermediates: trust.Intermediates, CRLs: trust.CRLs,
@@ -277,9 +277,9 @@ func (v *Verification) JudgeCertificate(ctx context.Context, content *Intake) (V
 	ctx = v.bounded(ctx)
 	path, findings := check.TrustAny(ctx, c, check.At)
 	if err := ctx.Err(); err != nil {
-		return Verdict{}, err // findings before the error are not a verdict
+		return SignatureReport{}, err // findings before the error are not a verdict
 	}
-	judged := Verdict{ID: "0", Signer: DescribeCertificate(c)}
+	judged := SignatureReport{ID: "0", Signer: DescribeCertificate(c)}
 	judged.set(sig.OfCertificate(path, findings), findings)
 	return judged, nil
 }

@@ -48,7 +48,7 @@ func list(t *testing.T, root *sigtest.Party, revoked ...*x509gost.Certificate) *
 	return l
 }
 
-func (v *Verification) about(t *testing.T, s *Service, message []byte) []Verdict {
+func (v *Verification) about(t *testing.T, s *Service, message []byte) []SignatureReport {
 	t.Helper()
 	in, err := s.NewIntake(t.Context(), &Snapshot{UserID: "u"})
 	if err != nil {

@@ -105,8 +105,8 @@ func notVerified() error {
 	return fault.New(fault.AccessDenied, "the device is not verified: scan the verification code of the operator first")
 }
 
-// verdict takes messages of one type that end a challenge.
-func (a *API) verdict(kind string) func(context.Context, request) (message.Answer, error) {
+// decision takes messages of one type that end a challenge.
+func (a *API) decision(kind string) func(context.Context, request) (message.Answer, error) {
 	return func(ctx context.Context, r request) (message.Answer, error) {
 		if m, err := message.Parse(r.Body); err == nil && m.Type != kind {
 			return message.Answer{}, fault.Newf(fault.InvalidParameters, "typ: want %s at this address", kind)

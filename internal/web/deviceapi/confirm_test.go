@@ -40,9 +40,9 @@ func (a approvers) Approvers(ctx context.Context, userID string) (list []confirm
 	return list, err
 }
 
-func (a approvers) OpenVerdict(ctx context.Context, signed []byte) (confirm.Verdict, error) {
-	v, err := a.Approvals.OpenVerdict(ctx, signed)
-	return confirm.Verdict(v), err
+func (a approvers) OpenDecision(ctx context.Context, signed []byte) (confirm.Decision, error) {
+	v, err := a.Approvals.OpenDecision(ctx, signed)
+	return confirm.Decision(v), err
 }
 
 func (a approvers) Offline(ctx context.Context, userID, kid string, o confirm.OfflineOrder) (qr, code string, err error) {
@@ -155,8 +155,8 @@ func TestApproval(t *testing.T) {
 		if sum != r.What {
 			t.Errorf("the device computed %s, want %s", sum, r.What)
 		}
-		verdict := message.Verdict{ID: r.ID, What: sum.String(), Declined: []int{249, 3}, Number: r.Number}
-		status, a, text := g.send(message.Confirm, verdict)
+		decision := message.Decision{ID: r.ID, What: sum.String(), Declined: []int{249, 3}, Number: r.Number}
+		status, a, text := g.send(message.Confirm, decision)
 		want := &message.Result{ID: r.ID, State: "Confirmed", Declined: []int{3, 249}}
 		if d := cmp.Diff(want, a.Result); status != 200 || d != "" {
 			t.Fatalf("%d %s %s", status, text, d)
@@ -166,8 +166,8 @@ func TestApproval(t *testing.T) {
 		if documents[3] != confirm.Refused || documents[249] != confirm.Refused || documents[4] != confirm.Approved {
 			t.Errorf("the documents are %v", documents)
 		}
-		// The answer was lost: the same verdict in another message.
-		if status, a, _ = g.send(message.Confirm, verdict); status != 200 || a.Result.State != "Confirmed" {
+		// The answer was lost: the same decision in another message.
+		if status, a, _ = g.send(message.Confirm, decision); status != 200 || a.Result.State != "Confirmed" {
 			t.Errorf("repeated: %d %+v", status, a.Result)
 		}
 		if _, a, _ = g.send(message.Poll, struct{}{}); len(a.Operations) != 0 {
@@ -187,7 +187,7 @@ func TestApproval(t *testing.T) {
 		}
 
 		r = w.asked(g, 1, false)
-		if status, a, text := g.send(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()}); status != 200 || a.Result.State != "Declined" {
+		if status, a, text := g.send(message.Decline, message.Decision{ID: r.ID, What: r.What.String()}); status != 200 || a.Result.State != "Declined" {
 			t.Errorf("declined: %d %s", status, text)
 		}
 	}
@@ -245,32 +245,32 @@ func TestSeveralWays(t *testing.T) {
 	refused("read by an old device", "invalid_transaction", status, text)
 	status, _, text = g.send(message.Read, message.DocumentRequest{ID: r.ID})
 	refused("a document read by an old device", "invalid_transaction", status, text)
-	verdict := message.Verdict{ID: r.ID, What: sum.String()}
+	decision := message.Decision{ID: r.ID, What: sum.String()}
 	for _, kind := range []string{message.Confirm, message.Decline} {
-		status, _, text = g.send(kind, verdict)
+		status, _, text = g.send(kind, decision)
 		refused(kind+" of an old device", "invalid_transaction", status, text)
 	}
 	if got := w.state(r).State; got != confirm.Challenged {
 		t.Errorf("the operation is %s", got)
 	}
 	poll(2, 1)
-	if status, a, text := g.send(message.Confirm, verdict); status != 200 || a.Result.State != "Confirmed" {
+	if status, a, text := g.send(message.Confirm, decision); status != 200 || a.Result.State != "Confirmed" {
 		t.Errorf("approved: %d %s", status, text)
 	}
 }
 
-// TestVerdictRefused: wrong, late, replayed, foreign and reordered answers, each with one
+// TestDecisionRefused: wrong, late, replayed, foreign and reordered answers, each with one
 // error. The operation stays as it was unless the row says otherwise.
-func TestVerdictRefused(t *testing.T) {
-	approve := func(w *world, g *gadget, r confirm.Record, change func(v *message.Verdict)) (int, string) {
-		v := message.Verdict{ID: r.ID, What: r.What.String(), Number: r.Number}
+func TestDecisionRefused(t *testing.T) {
+	approve := func(w *world, g *gadget, r confirm.Record, change func(v *message.Decision)) (int, string) {
+		v := message.Decision{ID: r.ID, What: r.What.String(), Number: r.Number}
 		if change != nil {
 			change(&v)
 		}
 		status, _, text := g.send(message.Confirm, v)
 		return status, text
 	}
-	with := func(change func(v *message.Verdict)) func(*world, *gadget, confirm.Record) (int, string) {
+	with := func(change func(v *message.Decision)) func(*world, *gadget, confirm.Record) (int, string) {
 		return func(w *world, g *gadget, r confirm.Record) (int, string) { return approve(w, g, r, change) }
 	}
 	for _, c := range []struct {
@@ -280,46 +280,46 @@ func TestVerdictRefused(t *testing.T) {
 		code   string
 		state  confirm.State
 	}{
-		{"another digest", with(func(v *message.Verdict) { v.What = strings.Repeat("00", 32) }), 400, "invalid_transaction", confirm.Challenged},
-		{"no digest", with(func(v *message.Verdict) { v.What = "" }), 400, "invalid_transaction", confirm.Challenged},
-		{"an unknown operation", with(func(v *message.Verdict) { v.ID = "x" }), 400, "invalid_transaction", confirm.Challenged},
-		{"an index out of range", with(func(v *message.Verdict) { v.Declined = []int{3} }), 400, "invalid_parameters", confirm.Challenged},
-		{"a negative index", with(func(v *message.Verdict) { v.Declined = []int{-1} }), 400, "invalid_parameters", confirm.Challenged},
-		{"a wrong number", with(func(v *message.Verdict) { v.Number = v.Number[1:] + "x" }), 400, "authentication_declined", confirm.Declined},
-		{"no number", with(func(v *message.Verdict) { v.Number = "" }), 400, "authentication_declined", confirm.Declined},
-		{"every document declined", with(func(v *message.Verdict) { v.Declined = []int{0, 1, 2} }), 200, "", confirm.Declined},
+		{"another digest", with(func(v *message.Decision) { v.What = strings.Repeat("00", 32) }), 400, "invalid_transaction", confirm.Challenged},
+		{"no digest", with(func(v *message.Decision) { v.What = "" }), 400, "invalid_transaction", confirm.Challenged},
+		{"an unknown operation", with(func(v *message.Decision) { v.ID = "x" }), 400, "invalid_transaction", confirm.Challenged},
+		{"an index out of range", with(func(v *message.Decision) { v.Declined = []int{3} }), 400, "invalid_parameters", confirm.Challenged},
+		{"a negative index", with(func(v *message.Decision) { v.Declined = []int{-1} }), 400, "invalid_parameters", confirm.Challenged},
+		{"a wrong number", with(func(v *message.Decision) { v.Number = v.Number[1:] + "x" }), 400, "authentication_declined", confirm.Declined},
+		{"no number", with(func(v *message.Decision) { v.Number = "" }), 400, "authentication_declined", confirm.Declined},
+		{"every document declined", with(func(v *message.Decision) { v.Declined = []int{0, 1, 2} }), 200, "", confirm.Declined},
 		{"late", func(w *world, g *gadget, r confirm.Record) (int, string) {
 			w.later = time.Hour
 			defer func() { w.later = 0 }()
 			return approve(w, g, r, nil)
 		}, 400, "transaction_expired", confirm.Challenged},
 		{"replayed", func(w *world, g *gadget, r confirm.Record) (int, string) {
-			m := g.say(message.Confirm, message.Verdict{ID: r.ID, What: r.What.String(), Number: r.Number})
+			m := g.say(message.Confirm, message.Decision{ID: r.ID, What: r.What.String(), Number: r.Number})
 			w.post(message.Confirm, m)
 			status, _, text := w.post(message.Confirm, m)
 			return status, text
 		}, 400, "invalid_object_state", confirm.Confirmed},
 		{"reordered", func(w *world, g *gadget, r confirm.Record) (int, string) {
-			m := g.say(message.Confirm, message.Verdict{ID: r.ID, What: r.What.String(), Number: r.Number})
+			m := g.say(message.Confirm, message.Decision{ID: r.ID, What: r.What.String(), Number: r.Number})
 			g.send(message.Poll, struct{}{})
 			status, _, text := w.post(message.Confirm, m)
 			return status, text
 		}, 400, "invalid_object_state", confirm.Challenged},
 		{"a refusal at the address of approvals", func(w *world, g *gadget, r confirm.Record) (int, string) {
-			status, _, text := w.post(message.Confirm, g.say(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()}))
+			status, _, text := w.post(message.Confirm, g.say(message.Decline, message.Decision{ID: r.ID, What: r.What.String()}))
 			return status, text
 		}, 400, "invalid_parameters", confirm.Challenged},
 		{"an approval at the address of refusals", func(w *world, g *gadget, r confirm.Record) (int, string) {
-			status, _, text := w.post(message.Decline, g.say(message.Confirm, message.Verdict{ID: r.ID, What: r.What.String()}))
+			status, _, text := w.post(message.Decline, g.say(message.Confirm, message.Decision{ID: r.ID, What: r.What.String()}))
 			return status, text
 		}, 400, "invalid_parameters", confirm.Challenged},
 		{"an approval after a refusal", func(w *world, g *gadget, r confirm.Record) (int, string) {
-			g.send(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()})
+			g.send(message.Decline, message.Decision{ID: r.ID, What: r.What.String()})
 			return approve(w, g, r, nil)
 		}, 400, "authentication_declined", confirm.Declined},
 		{"a refusal after an approval", func(w *world, g *gadget, r confirm.Record) (int, string) {
 			approve(w, g, r, nil)
-			status, _, text := g.send(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()})
+			status, _, text := g.send(message.Decline, message.Decision{ID: r.ID, What: r.What.String()})
 			return status, text
 		}, 400, "invalid_transaction", confirm.Confirmed},
 		{"a device that was not asked", func(w *world, _ *gadget, r confirm.Record) (int, string) {
@@ -367,14 +367,14 @@ func TestVerdictRefused(t *testing.T) {
 	}
 }
 
-// TestTwoVerdicts: of an approval and a refusal at once, one counts.
-func TestTwoVerdicts(t *testing.T) {
+// TestTwoDecisions: of an approval and a refusal at once, one counts.
+func TestTwoDecisions(t *testing.T) {
 	w := newWorld(t)
 	g := w.active(suite.ECDSAP256)
 	for range 5 {
 		r := w.asked(g, 2, false)
 		signed := func(kind string) []byte {
-			text, err := json.Marshal(g.say(kind, message.Verdict{ID: r.ID, What: r.What.String()}))
+			text, err := json.Marshal(g.say(kind, message.Decision{ID: r.ID, What: r.What.String()}))
 			must(t, err)
 			return text
 		}
@@ -509,7 +509,7 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", c.name, status, text, c.code)
 		}
 	}
-	if status, _, _ := g.send(message.Decline, message.Verdict{ID: r.ID, What: r.What.String()}); status != 200 {
+	if status, _, _ := g.send(message.Decline, message.Decision{ID: r.ID, What: r.What.String()}); status != 200 {
 		t.Fatal(status)
 	}
 	if status, text := w.bytes(g.say(message.Read, message.DocumentRequest{ID: r.ID})); status != 400 || !strings.Contains(text, "authentication_declined") {
@@ -538,13 +538,13 @@ func (w *world) bytes(m message.Signed) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// TestDelivery: a verdict that was signed before counts until the operation ends, once, and
+// TestDelivery: a decision that was signed before counts until the operation ends, once, and
 // only from the device that was asked.
 func TestDelivery(t *testing.T) {
 	w := newWorld(t)
 	g, other := w.active(suite.GOST2012x256), w.active(suite.ECDSAP256)
-	approval := func(r confirm.Record, change func(v *message.Verdict)) message.Delivery {
-		v := message.Verdict{ID: r.ID, What: r.What.String(), Number: r.Number}
+	approval := func(r confirm.Record, change func(v *message.Decision)) message.Delivery {
+		v := message.Decision{ID: r.ID, What: r.What.String(), Number: r.Number}
 		if change != nil {
 			change(&v)
 		}
@@ -558,15 +558,15 @@ func TestDelivery(t *testing.T) {
 		}
 	}
 	r := w.asked(g, 3, true)
-	early := approval(r, func(v *message.Verdict) { v.Declined = []int{1} })
+	early := approval(r, func(v *message.Decision) { v.Declined = []int{1} })
 	w.later = 1199 * time.Second
 	sent("just in time", g, early, 200, "Confirmed")
 	if stored := w.state(r); !slices.Equal(stored.Declined, []int{1}) {
 		t.Errorf("declined: %v", stored.Declined)
 	}
 	sent("delivered again", g, early, 200, "Confirmed")
-	sent("a different verdict", g, approval(r, nil), 400, "invalid_transaction")
-	sent("a refusal after it", g, message.Delivery{Message: g.say(message.Refusal, message.Verdict{ID: r.ID, What: r.What.String()})}, 400, "invalid_transaction")
+	sent("a different decision", g, approval(r, nil), 400, "invalid_transaction")
+	sent("a refusal after it", g, message.Delivery{Message: g.say(message.Refusal, message.Decision{ID: r.ID, What: r.What.String()})}, 400, "invalid_transaction")
 	w.later = 0
 
 	r = w.asked(g, 1, true)
@@ -574,12 +574,12 @@ func TestDelivery(t *testing.T) {
 	w.later = 1200 * time.Second
 	sent("too late", g, early, 400, "transaction_expired")
 	w.later = 0
-	sent("another digest", g, approval(r, func(v *message.Verdict) { v.What = strings.Repeat("00", 32) }), 400, "invalid_transaction")
+	sent("another digest", g, approval(r, func(v *message.Decision) { v.What = strings.Repeat("00", 32) }), 400, "invalid_transaction")
 	sent("another device", other, early, 400, "invalid_parameters")
 	if status, _, text := w.post(message.Confirm, early.Message); status != 400 || !strings.Contains(text, "invalid_parameters") {
 		t.Errorf("an approval that is not delivered: %d %s", status, text)
 	}
-	sent("a wrong number", g, approval(r, func(v *message.Verdict) { v.Number = "" }), 400, "authentication_declined")
+	sent("a wrong number", g, approval(r, func(v *message.Decision) { v.Number = "" }), 400, "authentication_declined")
 	sent("after the refusal", g, early, 400, "authentication_declined")
 
 	r = w.asked(g, 1, false)
@@ -598,7 +598,7 @@ func TestTwoDeliveries(t *testing.T) {
 	w := newWorld(t)
 	g := w.active(suite.ECDSAP256)
 	r := w.asked(g, 2, false)
-	v := message.Verdict{ID: r.ID, What: r.What.String()}
+	v := message.Decision{ID: r.ID, What: r.What.String()}
 	var messages [2][]byte
 	for i, kind := range []string{message.Approval, message.Refusal} {
 		text, err := json.Marshal(g.say(message.Deliver, message.Delivery{Message: g.say(kind, v)}))

@@ -75,9 +75,9 @@ func (a *API) Routes() []rest.Route {
 		rest.Handle("POST /v1/"+message.Poll, "PollDevice", rest.Anyone, a.poll).Unaudited(),
 		rest.Handle("POST /v1/"+message.Operation, "ReadDeviceOperation", rest.Anyone, a.operation).Unaudited(),
 		rest.Handle("POST /v1/"+message.Read, "ReadDeviceDocument", rest.Anyone, a.document),
-		rest.Handle("POST /v1/"+message.Confirm, "ConfirmOnDevice", rest.Anyone, a.verdict(message.Confirm)),
-		rest.Handle("POST /v1/"+message.Decline, "DeclineOnDevice", rest.Anyone, a.verdict(message.Decline)),
-		rest.Handle("POST /v1/"+message.Deliver, "DeliverFromDevice", rest.Anyone, a.verdict(message.Deliver)),
+		rest.Handle("POST /v1/"+message.Confirm, "ConfirmOnDevice", rest.Anyone, a.decision(message.Confirm)),
+		rest.Handle("POST /v1/"+message.Decline, "DeclineOnDevice", rest.Anyone, a.decision(message.Decline)),
+		rest.Handle("POST /v1/"+message.Deliver, "DeliverFromDevice", rest.Anyone, a.decision(message.Deliver)),
 	} {
 		routes = append(routes, r.AtMost(maxMessage).Guarded(a.admit))
 	}

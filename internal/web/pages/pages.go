@@ -72,7 +72,7 @@ type Verifier interface {
 	NewIntake(ctx context.Context, who audit.Principal) (*signing.Intake, error)
 	// TypeOf returns the type of signature that a file has, "" for a file without one.
 	TypeOf(content *signing.Intake) (string, error)
-	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.Verdict, error)
+	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error)
 }
 
 // Sealer seals the cookies; *vault.Ring satisfies it.

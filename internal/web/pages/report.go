@@ -36,7 +36,7 @@ func (a *API) print(w *words, r *report) (rest.File, error) {
 			break
 		}
 		if s.Number != "" {
-			lines = append(lines, Line{Kind: "title", Text: w.text("verify.signature", s.Number) + ": " + w.text("verdict.short."+s.Verdict.Verdict)})
+			lines = append(lines, Line{Kind: "title", Text: w.text("verify.signature", s.Number) + ": " + w.text("verdict.short."+s.Verdict)})
 		}
 		if s.Signer != nil {
 			field("verify.signer", s.Signer.Subject)
@@ -102,13 +102,13 @@ func (r *report) json() (rest.File, error) {
 	}{r.Name, r.At.UTC(), r.Verdict, []signature{}}
 	for _, s := range r.Signatures {
 		one := signature{
-			Number: s.Number, Verdict: s.Verdict.Verdict, Level: s.Level, Covers: s.Covers,
+			Number: s.Number, Verdict: s.Verdict, Level: s.Level, Covers: s.Covers,
 			ClaimedTime: optional(s.ClaimedTime), StampedTime: optional(s.StampedTime), Findings: []finding{},
 		}
 		if c := s.Signer; c != nil {
 			one.Signer = &signer{c.Subject, c.Issuer, c.Serial, c.NotBefore, c.NotAfter, c.DER}
 		}
-		for _, f := range s.Verdict.Findings {
+		for _, f := range s.SignatureReport.Findings {
 			one.Findings = append(one.Findings, finding{f.Indication, f.Code, f.Text})
 		}
 		out.Signatures = append(out.Signatures, one)
@@ -135,7 +135,7 @@ var changed = map[string]bool{
 
 // Findings returns the findings for people.
 func (s signature) Findings() (list []finding) {
-	for _, f := range s.Verdict.Findings {
+	for _, f := range s.SignatureReport.Findings {
 		name := f.Indication
 		if name == "" {
 			name = "note"

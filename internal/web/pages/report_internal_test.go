@@ -12,7 +12,7 @@ import (
 // language, and not a fault of the program that signed.
 func TestAdviceOnChangedDocuments(t *testing.T) {
 	for code := range changed {
-		s := signature{Verdict: signing.Verdict{Findings: []signing.Finding{
+		s := signature{SignatureReport: signing.SignatureReport{Findings: []signing.Finding{
 			{Indication: "FORMAT_FAILURE", Verdict: "failed", Code: code}, {Code: code, Verdict: "passed"},
 			{Indication: "FORMAT_FAILURE", Verdict: "failed", Code: "signature-malformed"},
 		}}}

@@ -30,7 +30,7 @@ type report struct {
 
 // signature is one signature of a file.
 type signature struct {
-	signing.Verdict
+	signing.SignatureReport
 	Number string // "1", and "1.2" for a countersignature
 }
 
@@ -123,7 +123,7 @@ func numberOf(id string) string {
 // verdicts are ordered from the best to the worst.
 var verdicts = map[string]int{"passed": 0, "indeterminate": 1, "failed": 2}
 
-func reportOf(name string, found []signing.Verdict) *report {
+func reportOf(name string, found []signing.SignatureReport) *report {
 	r := &report{Name: name, Verdict: "indeterminate"}
 	if len(found) > 0 {
 		r.Verdict = "passed"

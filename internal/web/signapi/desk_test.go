@@ -87,8 +87,8 @@ func (v *vault) ResolveIn(_ context.Context, _ *keys.Snapshot, _, identifier str
 	return &keys.Certificate{ID: 1, X509: v.signer.Certificate}, nil
 }
 
-func (v *vault) JudgeIn(_ context.Context, _ *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Verdict, error) {
-	return &chain.Verdict{Chain: append([]*x509gost.Certificate{c.X509}, v.signer.Chain...)}, nil
+func (v *vault) JudgeIn(_ context.Context, _ *keys.Snapshot, c *keys.Certificate, _ time.Time) (*chain.Result, error) {
+	return &chain.Result{Chain: append([]*x509gost.Certificate{c.X509}, v.signer.Chain...)}, nil
 }
 
 func (v *vault) SignIn(_ context.Context, _ *keys.Snapshot, _ *keys.Certificate, pin string, digests []suite.Digest) ([][]byte, error) {

@@ -101,7 +101,7 @@ func (k noKeys) ResolveIn(ctx context.Context, _ *keys.Snapshot, userID, identif
 	return k.Resolve(ctx, userID, identifier)
 }
 
-func (noKeys) JudgeIn(context.Context, *keys.Snapshot, *keys.Certificate, time.Time) (*chain.Verdict, error) {
+func (noKeys) JudgeIn(context.Context, *keys.Snapshot, *keys.Certificate, time.Time) (*chain.Result, error) {
 	panic("not asked")
 }
 

@@ -27,8 +27,8 @@ var Docs string
 
 // Verifier verifies; see [signing.Verification].
 type Verifier interface {
-	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.Verdict, error)
-	JudgeCertificate(ctx context.Context, content *signing.Intake) (signing.Verdict, error)
+	Verify(ctx context.Context, o *signing.VerifyOrder) ([]signing.SignatureReport, error)
+	JudgeCertificate(ctx context.Context, content *signing.Intake) (signing.SignatureReport, error)
 }
 
 // Rules bound the requests of anonymous callers.
@@ -102,7 +102,7 @@ func (a *API) inTurn(ctx context.Context, judge func(context.Context) error) err
 }
 
 // Verify verifies when it is the turn of the caller of the request in ctx.
-func (a *API) Verify(ctx context.Context, order *signing.VerifyOrder) (found []signing.Verdict, err error) {
+func (a *API) Verify(ctx context.Context, order *signing.VerifyOrder) (found []signing.SignatureReport, err error) {
 	err = a.inTurn(ctx, func(ctx context.Context) error {
 		found, err = a.verifier.Verify(ctx, order)
 		return err
@@ -244,7 +244,7 @@ func (a *API) signatures(ctx context.Context, docs *documents, q question) ([]ve
 
 // chosen returns the signature that the request names. It returns all of them if none is
 // named or VerifyAll is set.
-func chosen(found []signing.Verdict, params map[string]string, every bool) ([]signing.Verdict, error) {
+func chosen(found []signing.SignatureReport, params map[string]string, every bool) ([]signing.SignatureReport, error) {
 	id := params["signatureid"]
 	if id == "" {
 		id = params["signatureindex"] // the id of a top-level signature is its index
@@ -252,14 +252,14 @@ func chosen(found []signing.Verdict, params map[string]string, every bool) ([]si
 	if id == "" || every {
 		return found, nil
 	}
-	i := slices.IndexFunc(found, func(v signing.Verdict) bool { return v.ID == id })
+	i := slices.IndexFunc(found, func(v signing.SignatureReport) bool { return v.ID == id })
 	if i < 0 {
 		return nil, fault.Newf(fault.InvalidParameters, "there is no signature %.64q in the document: SignatureIndex counts from 0, SignatureId is as signersInfo gives it", id)
 	}
 	return found[i : i+1], nil
 }
 
-func answer(v signing.Verdict) verdict {
+func answer(v signing.SignatureReport) verdict {
 	r := verdict{Result: v.Passed(), Message: v.Message, SignerCertificate: []byte{}}
 	if v.Signer != nil {
 		r.SignerCertificate = v.Signer.DER
@@ -327,7 +327,7 @@ func (a *API) certificates(ctx context.Context, docs *documents, q certificateQu
 	if err != nil {
 		return verdict{}, err
 	}
-	var v signing.Verdict
+	var v signing.SignatureReport
 	err = a.inTurn(ctx, func(ctx context.Context) error {
 		v, err = a.verifier.JudgeCertificate(ctx, content)
 		return err

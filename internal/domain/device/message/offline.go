@@ -62,7 +62,7 @@ type ChallengeData struct {
 	ID         string `json:"id"`        // of the operation
 	What       string `json:"what"`      // digest, hexadecimal
 	Text       string `json:"text"`      // for the user; UTF-8 in Base64URL, so that no reader guesses a character set
-	Number     bool   `json:"number"`    // whether a verdict that is delivered later needs Verdict.Number
+	Number     bool   `json:"number"`    // whether a decision that is delivered later needs Decision.Number
 	Before     int64  `json:"before"`    // end of the operation, Unix seconds
 	Nonce      string `json:"nonce"`     // 16 bytes
 	Key        string `json:"key"`       // SubjectPublicKeyInfo of the service for this challenge

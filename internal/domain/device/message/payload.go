@@ -59,8 +59,8 @@ type DocumentRequest struct {
 	Original bool   `json:"original,omitempty"` // the content of a signed message, which Document.Original describes
 }
 
-// Verdict is the payload of Confirm and Decline, and of Approval and Refusal.
-type Verdict struct {
+// Decision is the payload of Confirm and Decline, and of Approval and Refusal.
+type Decision struct {
 	ID   string `json:"id"`
 	What string `json:"what"` // digest that the device computed from what it has shown, hexadecimal
 	// Declined are the indexes of the documents that the user declined, of Confirm and Approval only.
@@ -97,13 +97,13 @@ type Answer struct {
 	PushListed bool       `json:"push_listed"` // whether the push address is in use
 }
 
-// Waiting is an operation that waits for a verdict of the device.
+// Waiting is an operation that waits for a decision of the device.
 type Waiting struct {
 	ID     string            `json:"id"`
 	Action string            `json:"action"`
 	What   string            `json:"what"`   // digest, hexadecimal
 	Shown  map[string]string `json:"shown"`  // text by language, ru and en
-	Number bool              `json:"number"` // whether Verdict.Number is needed
+	Number bool              `json:"number"` // whether Decision.Number is needed
 	// Application and Network say who asks: the OAuth client, and for a sign-in the network that it
 	// comes from, an IPv4 address or a prefix of an IPv6 address; "" if it is not known.
 	Application   string `json:"application"`
@@ -138,7 +138,7 @@ type Original struct {
 	Path   string `json:"path,omitempty"` // as in Document
 }
 
-// Result is what came of a verdict.
+// Result is what came of a decision.
 type Result struct {
 	ID       string `json:"id"`
 	State    string `json:"state"`              // Confirmed, Declined, or Completed for one that was repeated

@@ -25,7 +25,7 @@ func TestVectors(t *testing.T) {
 	must(t, json.Unmarshal(text, &rows))
 	payloads := map[string]any{
 		message.Poll: &message.PollRequest{}, message.Operation: &message.OperationRequest{},
-		message.Confirm: &message.Verdict{}, message.Decline: &message.Verdict{},
+		message.Confirm: &message.Decision{}, message.Decline: &message.Decision{},
 	}
 	seen := map[string]int{}
 	for _, r := range rows {

@@ -136,7 +136,7 @@ def check(proof, files):
         want(payload["id"] == proof["id"], "the device approved another operation")
         want(payload["what"] == digest.hex(), "the device approved something else")
         want(sorted(payload.get("declined", [])) == declined, "the device declined other documents")
-        want((header["typ"] == "confirm") == ("Confirmed" in states), "the device gave another verdict")
+        want((header["typ"] == "confirm") == ("Confirmed" in states), "the device gave another decision")
         want(header["typ"] != "confirm" or payload.get("number", "") == proof.get("number", ""), "the device sent another number")
         value = plain(approval["signature"])
         key = files("device.der", base64.b64decode(approval["key"]))
