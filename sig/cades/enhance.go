@@ -147,14 +147,13 @@ func (e *enhancement) targets(level sig.Level) ([]*target, error) {
 		if err != nil {
 			return nil, err
 		}
-		has, err := e.has(line, t)
-		if err != nil {
+		if t.level, err = e.has(line, t); err != nil {
 			return nil, err
 		}
 		switch {
-		case has == level:
-		case has > level:
-			above, highest = above+1, max(highest, has)
+		case t.level == level:
+		case t.level > level:
+			above, highest = above+1, max(highest, t.level)
 		default:
 			if err := checkFrozen(line.position, line.infos); err != nil {
 				return nil, err
@@ -244,7 +243,13 @@ func (e *enhancement) has(l line, t *target) (sig.Level, error) {
 	}
 	switch {
 	case parts == 5 && len(t.stamps) > 0:
-		return sig.LevelLongTerm, nil
+		has := sig.LevelLongTerm
+		for _, l := range levels {
+			if l.Level > has && l.has(t.info) {
+				has = l.Level
+			}
+		}
+		return has, nil
 	case parts > 0:
 		return 0, &sig.ErrDocument{What: "Document", Text: fmt.Sprintf(
 			"signature %s has some but not all of the attributes of XLT1; only BES and T are enhanced", l.position)}

@@ -3,6 +3,7 @@
 package cades
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,9 +17,49 @@ import (
 	"tamga/sig/evidence"
 )
 
+// level is a level of signed messages.
+type level struct {
+	sig.Choice // CADESType
+	// raise appends what signatures at the level before this one lack. nil for the lowest level.
+	raise func(ctx context.Context, r *raising, targets []*target) error
+	// has reports whether a signature at the level before this one is at this level. It is needed
+	// above XLT1.
+	has func(s *cms.SignerInfo) bool
+}
+
+// levels are all levels, from the lowest up. XLT1 is X-L type 1: both a long-term level and one with a
+// time stamp over its references.
+var levels = []level{
+	{Choice: sig.Choice{Name: typeBES, Number: "0"}},
+	{Choice: sig.Choice{Name: typeT, Number: "2", Level: sig.LevelTime}, raise: stampValues},
+	{Choice: sig.Choice{Name: typeXLT1, Number: "1", Level: sig.LevelLongTerm}, raise: addEvidence},
+}
+
+const (
+	typeBES  = "BES"
+	typeT    = "T"
+	typeXLT1 = "XLT1"
+)
+
+// typesOf returns the values of CADESType in the order of their numbers.
+func typesOf(levels []level) (types []sig.Choice) {
+	for _, l := range levels {
+		types = append(types, l.Choice)
+	}
+	slices.SortFunc(types, func(a, b sig.Choice) int { return cmp.Compare(a.Number, b.Number) })
+	return types
+}
+
+// raising is the work of raising the signatures of one message.
+type raising struct {
+	by        stamper
+	collector *evidence.Collector
+}
+
 // target is one signature that is being enhanced. Attributes are appended to those it
 // has.
 type target struct {
+	level  sig.Level       // that it has
 	value  []byte          // of the signature
 	has    []cms.Attribute // unsigned attributes it has
 	info   *cms.SignerInfo // nil for a new signature
@@ -66,32 +107,53 @@ type stamper struct {
 	address string
 }
 
-// raise appends the attributes that are missing for the level. All signatures are stamped
-// before evidence for their certificates is fetched, so that one answer serves all. known are
-// certificates that may be issuers.
-func (f *Format) raise(ctx context.Context, by stamper, known []*x509gost.Certificate, targets []*target, level sig.Level) error {
-	for _, t := range targets {
-		if len(t.stamps) > 0 {
+// raise appends the attributes that are missing for the level. known are certificates that may be
+// issuers.
+func (f *Format) raise(ctx context.Context, by stamper, known []*x509gost.Certificate, targets []*target, to sig.Level) error {
+	r := &raising{by: by, collector: evidence.New(by.source, known, f.Rules)}
+	for _, l := range levels {
+		var below []*target
+		for _, t := range targets {
+			if t.level < l.Level && l.Level <= to {
+				below = append(below, t)
+			}
+		}
+		if len(below) == 0 {
 			continue
 		}
-		a, s, err := by.stamp(ctx, cms.OIDSignatureTimeStamp, t.hash, t.value)
+		if err := l.raise(ctx, r, below); err != nil {
+			return err
+		}
+		for _, t := range below {
+			t.level = l.Level
+		}
+	}
+	return nil
+}
+
+// stampValues is the raise of T: a time stamp over the value of each signature.
+func stampValues(ctx context.Context, r *raising, targets []*target) error {
+	for _, t := range targets {
+		a, s, err := r.by.stamp(ctx, cms.OIDSignatureTimeStamp, t.hash, t.value)
 		if err != nil {
 			return err
 		}
 		t.attrs, t.stamps, t.stamped = append(t.attrs, a), []*tsp.Verified{s}, s.Token().Info.Time
 	}
-	if level == sig.LevelTime {
-		return nil
-	}
+	return nil
+}
+
+// addEvidence is the raise of XLT1. All signatures have their stamps before evidence for their
+// certificates is fetched, so that one answer serves all.
+func addEvidence(ctx context.Context, r *raising, targets []*target) error {
 	var latest time.Time // data must not be older than the latest stamp
 	for _, t := range targets {
 		if t.stamped.After(latest) {
 			latest = t.stamped
 		}
 	}
-	collector := evidence.New(by.source, known, f.Rules)
 	for _, t := range targets {
-		if err := t.complete(ctx, by, collector, latest); err != nil {
+		if err := t.complete(ctx, r.by, r.collector, latest); err != nil {
 			return err
 		}
 	}

@@ -10,13 +10,8 @@ import (
 	"tamga/sig"
 )
 
-// Levels and kinds, by their names in the interface. XLT1 is X-L type 1: both a long-term level and
-// one with a time stamp over its references.
+// Kinds, by their names in the interface.
 const (
-	typeBES  = "BES"
-	typeT    = "T"
-	typeXLT1 = "XLT1"
-
 	kindSign        = "Sign"
 	kindCosign      = "Cosign"
 	kindCountersign = "Countersign"
@@ -24,7 +19,7 @@ const (
 
 // The enumerations of the interface with all their values.
 var (
-	types = []sig.Choice{{Name: typeBES, Number: "0"}, {Name: typeXLT1, Number: "1", Level: sig.LevelLongTerm}, {Name: typeT, Number: "2", Level: sig.LevelTime}}
+	types = typesOf(levels)
 	kinds = []sig.Choice{{Name: kindSign}, {Name: kindCosign}, {Name: kindCountersign}}
 )
 
