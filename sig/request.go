@@ -58,11 +58,17 @@ func (q *Request) Err() error {
 // ForJob returns a reader with all faults so far and that of Job.Files, unless the format signs Several
 // documents. The format adds the other faults of the job.
 func (q *Request) ForJob(job *Job) *ParamReader {
-	r := &ParamReader{values: q.reader.values, faults: slices.Clone(q.reader.faults)}
+	// Short enough to be inlined: the reader then stays on the stack.
+	return &ParamReader{values: q.reader.values, faults: q.faultsFor(job)}
+}
+
+// faultsFor returns a copy of the faults so far and that of the job.
+func (q *Request) faultsFor(job *Job) []Fault {
+	faults := slices.Clone(q.reader.faults)
 	if !q.Several {
-		r.faults = append(r.faults, job.refuseFiles()...)
+		faults = append(faults, job.refuseFiles()...)
 	}
-	return r
+	return faults
 }
 
 // Stamper returns the address of the time-stamp service for a job, if its level needs one. key and
