@@ -150,14 +150,14 @@ func TestProgram(t *testing.T) {
 // tryExtensions tries each thing that the patches add.
 func tryExtensions(t *testing.T, program string) {
 	dir := t.TempDir()
-	messages, telegrams, counter := filepath.Join(dir, "messages"), filepath.Join(dir, "telegrams"), filepath.Join(dir, "count")
+	messages, telegrams, keys := filepath.Join(dir, "messages"), filepath.Join(dir, "telegrams"), newBox(t)
 	for _, d := range []string{messages, telegrams} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p := start(t, program, "messages.capture=false", "messages.sendfile.dir="+messages, "messages.telegraph.dir="+telegrams,
-		"keys.holder=box", "keys.box.counter="+counter, "log.name=extended")
+		"keys.rules=[{holder: box, suites: [gost2012-512]}]", "keys.box.socket="+keys.socket, "log.name=extended")
 	demo := p.token(t, p.dev.User.Login, p.dev.User.Password)
 	operator := p.token(t, p.dev.Operator.Login, p.dev.Operator.Password)
 	people := p.dev.IDPURL + "/ums/user/" + p.dev.User.ID
@@ -180,12 +180,8 @@ func tryExtensions(t *testing.T, program string) {
 		}
 	})
 	t.Run("holder", func(t *testing.T) {
-		os.Remove(counter)
-		p.sign(t, demo, "CAdES", map[string]string{"IsDetached": "True"}, []byte("a document"))
-		if text, err := os.ReadFile(counter); string(text) != "1\n" {
-			t.Errorf("the counter has %q, %v", text, err)
-		}
-		if out, code := run(program, "config", "check", "--config", write(t, dir, "holder.yaml", []byte("keys: {holder: box}\n"))); code == 0 || !strings.Contains(out, "keys.box.counter: want a file") {
+		tryHolders(t, program, p, keys, demo)
+		if out, code := run(program, "config", "check", "--config", write(t, dir, "holder.yaml", []byte("keys: {holder: box}\n"))); code == 0 || !strings.Contains(out, "keys.box.socket: want the socket of the service") {
 			t.Errorf("config check: exit code %d\n%s", code, out)
 		}
 	})

@@ -125,6 +125,17 @@ func (p *process) token(t *testing.T, login, password string) string {
 // do sends a request of the interface and returns its answer, which must be 200.
 func (p *process) do(t *testing.T, method, address, token string, body any) []byte {
 	t.Helper()
+	response := p.send(t, method, address, token, body)
+	answer := read(t, response)
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %d %s", method, address, response.StatusCode, answer)
+	}
+	return answer
+}
+
+// send sends a request of the interface. The caller reads its answer.
+func (p *process) send(t *testing.T, method, address, token string, body any) *http.Response {
+	t.Helper()
 	var text []byte
 	if body != nil {
 		var err error
@@ -137,16 +148,14 @@ func (p *process) do(t *testing.T, method, address, token string, body any) []by
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json; charset=utf-8")
-	request.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := read(t, response)
-	if response.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %d %s", method, address, response.StatusCode, answer)
-	}
-	return answer
+	return response
 }
 
 func read(t *testing.T, response *http.Response) []byte {
