@@ -226,7 +226,7 @@ func ask(t *testing.T, base *app.Base, userID string, documents int, titles bool
 func askFor(t *testing.T, base *app.Base, userID string, f what.Fields, titles bool) confirm.Record {
 	t.Helper()
 	who := audit.Principal{UserID: userID, ClientID: "client"}
-	r, err := base.Confirm.Create(t.Context(), who, confirm.Order{Purpose: confirm.ForOperation, Fields: f})
+	r, err := base.Confirm.Create(t.Context(), who, confirm.Draft{Purpose: confirm.ForOperation, Fields: f})
 	if err != nil {
 		t.Fatal(err)
 	}

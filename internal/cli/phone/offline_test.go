@@ -20,7 +20,7 @@ func offline(t *testing.T, base *app.Base, userID, file string, run func(stdin s
 	who := audit.Principal{UserID: userID, ClientID: "client"}
 	ask := func(titles bool) confirm.Prompt {
 		t.Helper()
-		r, err := base.Confirm.Create(t.Context(), who, confirm.Order{Purpose: confirm.ForOperation, Fields: fields(2)})
+		r, err := base.Confirm.Create(t.Context(), who, confirm.Draft{Purpose: confirm.ForOperation, Fields: fields(2)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func rotated(t *testing.T, base *app.Base, data, userID, file string, run func(s
 	who := audit.Principal{UserID: userID, ClientID: "client"}
 	qr := func() string {
 		t.Helper()
-		r, err := base.Confirm.Create(t.Context(), who, confirm.Order{Purpose: confirm.ForOperation, Fields: fields(1)})
+		r, err := base.Confirm.Create(t.Context(), who, confirm.Draft{Purpose: confirm.ForOperation, Fields: fields(1)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -733,7 +733,7 @@ func TestFields(t *testing.T) {
 	// An action without documents, and a text of a client.
 	arguments, err := what.Arguments(map[string]string{"scope": "checkprofile"})
 	w.must(err)
-	r, err := w.Create(t.Context(), ivan, confirm.Order{Purpose: confirm.ForText, Fields: what.Fields{Action: what.Free, Arguments: arguments}, Life: time.Minute})
+	r, err := w.Create(t.Context(), ivan, confirm.Draft{Purpose: confirm.ForText, Fields: what.Fields{Action: what.Free, Arguments: arguments}, Life: time.Minute})
 	w.must(err)
 	if !r.ConfirmBefore.Equal(start.Add(time.Minute)) {
 		t.Errorf("valid until %v", r.ConfirmBefore)

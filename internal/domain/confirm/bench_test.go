@@ -86,7 +86,7 @@ func BenchmarkConfirm(b *testing.B) {
 			w.must(err)
 
 			b.Run("Poll", func(b *testing.B) {
-				r, err := w.Create(b.Context(), users[0], w.smallOrder())
+				r, err := w.Create(b.Context(), users[0], w.smallDraft())
 				w.must(err)
 				_, err = w.Challenge(b.Context(), users[0], confirm.Ask{ID: r.ID})
 				w.must(err)
@@ -98,7 +98,7 @@ func BenchmarkConfirm(b *testing.B) {
 			b.Run("CreateChallengeConfirm", func(b *testing.B) {
 				measure(b, func(i int) error {
 					who := users[i%len(users)]
-					r, err := w.Create(b.Context(), who, w.smallOrder())
+					r, err := w.Create(b.Context(), who, w.smallDraft())
 					if err != nil {
 						return err
 					}
@@ -201,13 +201,13 @@ func (w *world) realMessages() *notify.Service {
 	return m
 }
 
-// smallOrder returns an order about a document of 1 KiB.
-func (w *world) smallOrder() confirm.Order {
+// smallDraft returns a draft about a document of 1 KiB.
+func (w *world) smallDraft() confirm.Draft {
 	document := make([]byte, 1024)
 	sum := streebog.Sum256(document)
 	parameters, err := what.NewValues(map[string]string{"CADESType": "BES", "IsDetached": "True"}, func(string) bool { return false })
 	w.must(err)
-	return confirm.Order{
+	return confirm.Draft{
 		Purpose: confirm.ForOperation, Bytes: 1024,
 		Fields: what.Fields{
 			Action: "SignDocument", Certificate: make(what.Hex, 32), PublicKey: make(what.Hex, 32), SignatureType: "CAdES", Parameters: parameters,

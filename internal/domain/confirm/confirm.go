@@ -141,8 +141,8 @@ type Content struct {
 	Approval []byte
 }
 
-// Order is a record to be created.
-type Order struct {
+// Draft is a record to be created.
+type Draft struct {
 	// ID is the identifier of the record, if the caller stores something else under the
 	// same one. It is a GUID that was never used. "": Create makes one.
 	ID      string

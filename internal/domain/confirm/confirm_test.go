@@ -282,8 +282,8 @@ func (w *world) is(name string, err error, want string) {
 }
 
 // order returns an order of three documents.
-func order() confirm.Order {
-	o := confirm.Order{
+func order() confirm.Draft {
+	o := confirm.Draft{
 		Purpose: confirm.ForOperation, Outline: []byte("the outline"), Bytes: 100,
 		Fields: what.Fields{Action: "SignDocuments", Certificate: make(what.Hex, 32), PublicKey: make(what.Hex, 32), SignatureType: "CAdES"},
 	}

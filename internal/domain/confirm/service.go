@@ -111,54 +111,54 @@ func New(s Settings, d Deps) (*Service, error) {
 // invalid_object_state when the user has too many open records, or a quota of documents is
 // used up. All of them roll the
 // transaction back.
-func (s *Service) Create(ctx context.Context, who audit.Principal, o Order) (Record, error) {
-	r, err := s.create(ctx, who, o)
+func (s *Service) Create(ctx context.Context, who audit.Principal, d Draft) (Record, error) {
+	r, err := s.create(ctx, who, d)
 	return r, fault.Rollback(err)
 }
 
-func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Record, error) {
-	sum, err := o.Fields.Sum()
+func (s *Service) create(ctx context.Context, who audit.Principal, d Draft) (Record, error) {
+	sum, err := d.Fields.Sum()
 	if err != nil {
 		return Record{}, fault.New(fault.InvalidParameters, "the operation cannot be confirmed: a parameter or a name is too long, or too many are given").With(err)
 	}
-	if s.settings.RefuseHash && slices.ContainsFunc(o.Fields.Documents, func(d what.Document) bool { return d.Hash != "" }) {
+	if s.settings.RefuseHash && slices.ContainsFunc(d.Fields.Documents, func(x what.Document) bool { return x.Hash != "" }) {
 		return Record{}, fault.New(fault.AccessDenied, "a hash cannot be confirmed without its document: send the document")
 	}
-	if err := s.confirmable(ctx, who.UserID, o.Fields.Version()); err != nil {
+	if err := s.confirmable(ctx, who.UserID, d.Fields.Version()); err != nil {
 		return Record{}, err
 	}
 	now := s.now()
-	life := o.Life
+	life := d.Life
 	if life == 0 {
 		life = s.settings.Life
 	}
 	r := Record{
-		Subject: Subject{UserID: who.UserID, ClientID: who.ClientID, Operator: who.Actor, SignIn: o.SignIn},
-		Purpose: o.Purpose, Action: o.Fields.Action, Documents: len(o.Fields.Documents), What: sum, Bytes: o.Bytes,
+		Subject: Subject{UserID: who.UserID, ClientID: who.ClientID, Operator: who.Actor, SignIn: d.SignIn},
+		Purpose: d.Purpose, Action: d.Fields.Action, Documents: len(d.Fields.Documents), What: sum, Bytes: d.Bytes,
 		State: Created, CreatedAt: now, UpdatedAt: now, ConfirmBefore: now.Add(life),
 	}
 	if r.RefID, err = s.newID(); err != nil {
 		return Record{}, err
 	}
-	if r.ID = normalID(o.ID); r.ID == "" {
+	if r.ID = normalID(d.ID); r.ID == "" {
 		if r.ID, err = s.newID(); err != nil {
 			return Record{}, err
 		}
 	}
-	content, err := o.storedContent()
+	content, err := d.storedContent()
 	if err != nil {
 		return Record{}, err
 	}
 	quota := s.settings.Open
 	switch {
-	case o.Purpose == ForSignIn:
+	case d.Purpose == ForSignIn:
 		quota.Records = s.settings.SignIns
-	case o.Purpose == ForNamedSignIn:
+	case d.Purpose == ForNamedSignIn:
 		quota.Records = s.settings.NamedSignIns
-	case s.settings.One && o.Purpose == ForOperation:
+	case s.settings.One && d.Purpose == ForOperation:
 		quota.Records = 1
 	}
-	if o.Purpose.SignIn() {
+	if d.Purpose.SignIn() {
 		r.Origin = audit.Network(ctx)
 	}
 	err = s.deps.Store.Atomic(ctx, lock.User(who.UserID), func(ctx context.Context) error {
@@ -169,9 +169,9 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 				room, err = s.deps.Store.AddConfirmation(ctx, &r, content, quota, s.settings.Documents)
 			}
 		}
-		for n := 0; err == nil && room == NoRoom && o.Purpose.SignIn() && n < cancelPortion; n++ {
+		for n := 0; err == nil && room == NoRoom && d.Purpose.SignIn() && n < cancelPortion; n++ {
 			var gone bool
-			if gone, err = s.makeRoom(ctx, who, o.Purpose, now); err != nil || !gone {
+			if gone, err = s.makeRoom(ctx, who, d.Purpose, now); err != nil || !gone {
 				break
 			}
 			room, err = s.deps.Store.AddConfirmation(ctx, &r, content, quota, s.settings.Documents)
@@ -183,7 +183,7 @@ func (s *Service) create(ctx context.Context, who audit.Principal, o Order) (Rec
 			return fault.New(fault.InvalidObjectState, "the quota of stored documents is used up, in which open operations count: delete some documents, or confirm or cancel operations")
 		case room == NoRoom && quota.Records == 1:
 			return anotherOpen()
-		case room == NoRoom && o.Purpose == ForNamedSignIn:
+		case room == NoRoom && d.Purpose == ForNamedSignIn:
 			return fault.New(fault.InvalidObjectState, "too many sign-ins by name alone wait for this user: try again in a few minutes, or sign in with a password")
 		case room == NoRoom:
 			return fault.Newf(fault.InvalidObjectState, "the user has too many open operations or their documents are too large, the limits are %d operations and %d bytes: confirm or cancel some first", quota.Records, quota.Bytes)
@@ -243,13 +243,13 @@ func neighbourhood(network string) string {
 }
 
 // storedContent returns the content of a new record as it is stored.
-func (o *Order) storedContent() (*StoredContent, error) {
-	shown, err := o.Fields.Shown()
+func (d *Draft) storedContent() (*StoredContent, error) {
+	shown, err := d.Fields.Shown()
 	if err != nil {
 		return nil, err
 	}
-	c := &StoredContent{Outline: o.Outline}
-	if c.Fields, err = json.Marshal(o.Fields); err != nil {
+	c := &StoredContent{Outline: d.Outline}
+	if c.Fields, err = json.Marshal(d.Fields); err != nil {
 		return nil, err
 	}
 	c.Shown, err = json.Marshal(shown)

@@ -30,8 +30,8 @@ const maxKeys = 1000
 // maxUsages limits the extended key usages of one request.
 const maxUsages = 32
 
-// Order asks for a certificate.
-type Order struct {
+// CertificateOrder asks for a certificate.
+type CertificateOrder struct {
 	Authority int64             // 0: the first of the policy
 	Suite     string            // name of the suite of the new key; "": that of the renewed certificate, otherwise gost2012-256
 	Name      map[string]string // parts of the subject, see Service.Subject
@@ -46,9 +46,9 @@ type Order struct {
 	RenewPIN string `json:"-"`
 }
 
-// order is an Order that was checked.
-type order struct {
-	Order
+// checkedOrder is a CertificateOrder that was checked.
+type checkedOrder struct {
+	CertificateOrder
 	suite    *suite.Suite
 	template x509gost.OID
 	usages   []x509gost.OID
@@ -70,8 +70,8 @@ var usageOfOthers = []x509gost.OID{
 var userUsage = []x509gost.OID{{1, 3, 6, 1, 5, 5, 7, 3, 2}, {1, 3, 6, 1, 5, 5, 7, 3, 4}}
 
 // checkOrder checks an order, except for its PINs, before any authority gets it.
-func (s *Service) checkOrder(asked Order) (*order, error) {
-	o := &order{Order: asked}
+func (s *Service) checkOrder(asked CertificateOrder) (*checkedOrder, error) {
+	o := &checkedOrder{CertificateOrder: asked}
 	if o.Suite != "" {
 		var known bool
 		if o.suite, known = suite.ByName(o.Suite); !known {
@@ -109,7 +109,7 @@ func (s *Service) checkOrder(asked Order) (*order, error) {
 // invalid_parameters, certificate_not_found and invalid_certificate of the one that is
 // renewed, invalid_object_state when the user has too many, access_denied,
 // wrong_operation.
-func (s *Service) CreateRequest(ctx context.Context, a Act, asked Order) (*Request, error) {
+func (s *Service) CreateRequest(ctx context.Context, a Act, asked CertificateOrder) (*Request, error) {
 	action := policy.CreateRequest
 	if asked.Renew != "" {
 		action = policy.RenewCertificate
@@ -210,7 +210,7 @@ func (s *Service) mayAsk(ctx context.Context, userID string) error {
 
 // subjectOf returns the subject for an ordered certificate, and the certificate that it
 // renews, nil for none.
-func (s *Service) subjectOf(ctx context.Context, userID string, o *order) (subject x509gost.Name, old *Certificate, err error) {
+func (s *Service) subjectOf(ctx context.Context, userID string, o *checkedOrder) (subject x509gost.Name, old *Certificate, err error) {
 	if o.Renew != "" {
 		if old, err = s.Find(ctx, userID, o.Renew); err != nil {
 			return x509gost.Name{}, nil, err
@@ -230,7 +230,7 @@ func (s *Service) subjectOf(ctx context.Context, userID string, o *order) (subje
 }
 
 // newSuite returns the suite of the new key.
-func (o *order) newSuite() *suite.Suite { return cmp.Or(o.suite, suite.GOST2012x256) }
+func (o *checkedOrder) newSuite() *suite.Suite { return cmp.Or(o.suite, suite.GOST2012x256) }
 
 // newKeyID returns a random id for a new key.
 func (s *Service) newKeyID() (string, error) {
@@ -242,7 +242,7 @@ func (s *Service) newKeyID() (string, error) {
 }
 
 // newRequest makes a key, not stored yet, and a request that it signs.
-func (s *Service) newRequest(ctx context.Context, userID string, o *order, subject x509gost.Name) (vault.Key, KeyRecord, []byte, error) {
+func (s *Service) newRequest(ctx context.Context, userID string, o *checkedOrder, subject x509gost.Name) (vault.Key, KeyRecord, []byte, error) {
 	su := o.newSuite()
 	extensions, err := o.extensions()
 	if err != nil {
@@ -272,7 +272,7 @@ func keyRecord(id, userID string, k vault.Key, at time.Time) KeyRecord {
 }
 
 // extensions returns the extensions of a request.
-func (o *order) extensions() ([]x509gost.Extension, error) {
+func (o *checkedOrder) extensions() ([]x509gost.Extension, error) {
 	usages := o.usages
 	if len(usages) == 0 {
 		usages = userUsage

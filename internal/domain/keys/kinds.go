@@ -54,14 +54,14 @@ func Names() []string {
 // Plan is an act on keys with its arguments, so that it can be stored until its user confirms it. Fields
 // that the kind does not have are empty.
 type Plan struct {
-	Kind        Kind        `json:"kind"`
-	Certificate string      `json:"certificate,omitempty"` // as the client sent it
-	Request     string      `json:"request,omitempty"`     // as the client sent it
-	Order       Order       `json:"order,omitzero"`        // of ToRequest
-	Status      StatusOrder `json:"status,omitzero"`       // of ToSetStatus and ToRequestRevocation
-	Data        []byte      `json:"data,omitempty"`        // of ToInstall
-	Algorithm   int64       `json:"algorithm,omitempty"`   // of ToGenerate, like the next
-	Set         string      `json:"set,omitempty"`
+	Kind        Kind             `json:"kind"`
+	Certificate string           `json:"certificate,omitempty"` // as the client sent it
+	Request     string           `json:"request,omitempty"`     // as the client sent it
+	Order       CertificateOrder `json:"order,omitzero"`        // of ToRequest
+	Status      StatusOrder      `json:"status,omitzero"`       // of ToSetStatus and ToRequestRevocation
+	Data        []byte           `json:"data,omitempty"`        // of ToInstall
+	Algorithm   int64            `json:"algorithm,omitempty"`   // of ToGenerate, like the next
+	Set         string           `json:"set,omitempty"`
 	// Shown are further arguments that the user sees. They have no effect.
 	Shown map[string]string `json:"shown,omitempty"`
 

@@ -40,9 +40,9 @@ type rows struct {
 
 func (r *rows) CanConfirm(context.Context, string) error { return nil }
 
-func (r *rows) Create(_ context.Context, _ audit.Principal, o confirm.Order) (confirm.Record, error) {
-	r.fields = o.Fields
-	return confirm.Record{ID: "record", Action: o.Fields.Action}, nil
+func (r *rows) Create(_ context.Context, _ audit.Principal, d confirm.Draft) (confirm.Record, error) {
+	r.fields = d.Fields
+	return confirm.Record{ID: "record", Action: d.Fields.Action}, nil
 }
 
 func (r *rows) Ready(context.Context, audit.Principal, string) (confirm.Record, bool, error) {
@@ -113,7 +113,7 @@ func TestPlanChanged(t *testing.T) {
 	if _, err := p.SetStatus(ctx, as(alice), number(held), keys.StatusOrder{Status: keys.Hold}); err != nil {
 		t.Fatal(err)
 	}
-	order := keys.Order{Authority: keys.BuiltIn, Suite: "ecdsa-p256", Name: map[string]string{"CN": "Anna"}, Template: "1.2.3", Usages: []string{"1.3.6.1.5.5.7.3.2"}, Life: 3600e9}
+	order := keys.CertificateOrder{Authority: keys.BuiltIn, Suite: "ecdsa-p256", Name: map[string]string{"CN": "Anna"}, Template: "1.2.3", Usages: []string{"1.3.6.1.5.5.7.3.2"}, Life: 3600e9}
 	renewal := order
 	renewal.Renew = id
 	for _, d := range []keys.Plan{

@@ -100,7 +100,7 @@ func TestGuards(t *testing.T) {
 			return err
 		}},
 		{"renew", policy.RenewCertificate, func(a keys.Act) error {
-			_, err := p.CreateRequest(ctx, a, keys.Order{Renew: id, RenewPIN: pin})
+			_, err := p.CreateRequest(ctx, a, keys.CertificateOrder{Renew: id, RenewPIN: pin})
 			return err
 		}},
 		{"revoke by request", policy.RevokeCertificate, func(a keys.Act) error {
@@ -131,7 +131,7 @@ func TestGuards(t *testing.T) {
 		}
 	}
 	for _, order := range []func(a keys.Act) error{
-		func(a keys.Act) error { _, err := p.CreateRequest(ctx, a, keys.Order{}); return err },
+		func(a keys.Act) error { _, err := p.CreateRequest(ctx, a, keys.CertificateOrder{}); return err },
 		func(a keys.Act) error { _, err := p.Generate(ctx, a, 11849, "", ""); return err },
 		func(a keys.Act) error { _, err := p.Install(ctx, a, c.X509.Raw); return err },
 		func(a keys.Act) error { _, err := p.DeleteRequest(ctx, a, "1"); return err },
@@ -246,7 +246,7 @@ func TestPINModes(t *testing.T) {
 					t.Errorf("%s, %s with PIN %q: %v", mode, what, secret, err)
 				}
 			}
-			q, err := p.CreateRequest(ctx, as(alice), keys.Order{PIN: secret})
+			q, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{PIN: secret})
 			want("a request", err)
 			if err == nil {
 				made, err := p.Find(ctx, alice, strconv.FormatInt(q.CertificateID, 10))
@@ -385,7 +385,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	p, r := manage(t)
 	ctx := t.Context()
 	for i, su := range suite.All() {
-		q, err := p.CreateRequest(ctx, as(alice), keys.Order{
+		q, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{
 			Suite: su.Name, PIN: pin, Life: 24 * time.Hour, Template: "1.2.643.2.2.46.0.8", Usages: []string{"1.3.6.1.5.5.7.3.2", "1.2.643.2.2.34.6"},
 			Name: map[string]string{"2.5.4.3": "Иван", "O": "ООО \"Ромашка\"", "4": "007812345678"},
 		})
@@ -445,28 +445,28 @@ func verify(t *testing.T, tool *judge.Tool, p *process, c *keys.Certificate) {
 func TestRequestRefuses(t *testing.T) {
 	p, _ := manage(t)
 	for what, c := range map[string]struct {
-		order keys.Order
+		order keys.CertificateOrder
 		code  string
 	}{
-		"no such authority":  {keys.Order{Authority: 9}, fault.InvalidEnroll},
-		"an unknown part":    {keys.Order{Name: map[string]string{"1.2.3": "x"}}, fault.InvalidSubject},
-		"a part twice":       {keys.Order{Name: map[string]string{"CN": "x", "2.5.4.3": "y"}}, fault.InvalidSubject},
-		"a part without end": {keys.Order{Name: map[string]string{"CN": strings.Repeat("x", 129)}}, fault.InvalidSubject},
-		"a short INN":        {keys.Order{Name: map[string]string{"INN": "77"}}, fault.InvalidSubject},
-		"a NUL":              {keys.Order{Name: map[string]string{"CN": "Мария\x00Иван"}}, fault.InvalidSubject},
-		"a line break":       {keys.Order{Name: map[string]string{"O": "Рога\nи копыта"}}, fault.InvalidSubject},
-		"another direction":  {keys.Order{Name: map[string]string{"CN": "Мария\u202eнавИ"}}, fault.InvalidSubject},
-		"an isolate":         {keys.Order{Name: map[string]string{"CN": "\u2067Мария"}}, fault.InvalidSubject},
-		"a space of no size": {keys.Order{Name: map[string]string{"CN": "Ма\u200bрия"}}, fault.InvalidSubject},
-		"a server's usage":   {keys.Order{Usages: []string{"1.3.6.1.5.5.7.3.1"}}, fault.InvalidParameters},
-		"a stamper's usage":  {keys.Order{Usages: []string{"1.3.6.1.5.5.7.3.8"}}, fault.InvalidParameters},
-		"no usage":           {keys.Order{Usages: []string{"x"}}, fault.InvalidParameters},
-		"no template":        {keys.Order{Template: "x"}, fault.InvalidParameters},
-		"no such provider":   {keys.Order{Suite: "dsa"}, fault.ProviderNotFound},
-		"a life without end": {keys.Order{Life: 200 * 365 * 24 * time.Hour}, fault.InvalidParameters},
-		"a negative life":    {keys.Order{Life: -time.Hour}, fault.InvalidParameters},
-		"nothing to renew":   {keys.Order{Renew: "99"}, fault.CertificateNotFound},
-		"a PIN without end":  {keys.Order{PIN: strings.Repeat("1", 257)}, fault.InvalidPIN},
+		"no such authority":  {keys.CertificateOrder{Authority: 9}, fault.InvalidEnroll},
+		"an unknown part":    {keys.CertificateOrder{Name: map[string]string{"1.2.3": "x"}}, fault.InvalidSubject},
+		"a part twice":       {keys.CertificateOrder{Name: map[string]string{"CN": "x", "2.5.4.3": "y"}}, fault.InvalidSubject},
+		"a part without end": {keys.CertificateOrder{Name: map[string]string{"CN": strings.Repeat("x", 129)}}, fault.InvalidSubject},
+		"a short INN":        {keys.CertificateOrder{Name: map[string]string{"INN": "77"}}, fault.InvalidSubject},
+		"a NUL":              {keys.CertificateOrder{Name: map[string]string{"CN": "Мария\x00Иван"}}, fault.InvalidSubject},
+		"a line break":       {keys.CertificateOrder{Name: map[string]string{"O": "Рога\nи копыта"}}, fault.InvalidSubject},
+		"another direction":  {keys.CertificateOrder{Name: map[string]string{"CN": "Мария\u202eнавИ"}}, fault.InvalidSubject},
+		"an isolate":         {keys.CertificateOrder{Name: map[string]string{"CN": "\u2067Мария"}}, fault.InvalidSubject},
+		"a space of no size": {keys.CertificateOrder{Name: map[string]string{"CN": "Ма\u200bрия"}}, fault.InvalidSubject},
+		"a server's usage":   {keys.CertificateOrder{Usages: []string{"1.3.6.1.5.5.7.3.1"}}, fault.InvalidParameters},
+		"a stamper's usage":  {keys.CertificateOrder{Usages: []string{"1.3.6.1.5.5.7.3.8"}}, fault.InvalidParameters},
+		"no usage":           {keys.CertificateOrder{Usages: []string{"x"}}, fault.InvalidParameters},
+		"no template":        {keys.CertificateOrder{Template: "x"}, fault.InvalidParameters},
+		"no such provider":   {keys.CertificateOrder{Suite: "dsa"}, fault.ProviderNotFound},
+		"a life without end": {keys.CertificateOrder{Life: 200 * 365 * 24 * time.Hour}, fault.InvalidParameters},
+		"a negative life":    {keys.CertificateOrder{Life: -time.Hour}, fault.InvalidParameters},
+		"nothing to renew":   {keys.CertificateOrder{Renew: "99"}, fault.CertificateNotFound},
+		"a PIN without end":  {keys.CertificateOrder{PIN: strings.Repeat("1", 257)}, fault.InvalidPIN},
 	} {
 		if _, err := p.CreateRequest(t.Context(), as(alice), c.order); !fault.Is(err, c.code) {
 			t.Errorf("%s: %v, want %s", what, err, c.code)
@@ -476,10 +476,10 @@ func TestRequestRefuses(t *testing.T) {
 		t.Errorf("%d certificates, %v", len(list), err)
 	}
 	fixed, _ := manage(t, func(o *keys.Options) { o.Enrolment.FixedNames = true })
-	if _, err := fixed.CreateRequest(t.Context(), as(alice), keys.Order{Name: map[string]string{"CN": "Иван"}}); !fault.Is(err, fault.InvalidSubject) {
+	if _, err := fixed.CreateRequest(t.Context(), as(alice), keys.CertificateOrder{Name: map[string]string{"CN": "Иван"}}); !fault.Is(err, fault.InvalidSubject) {
 		t.Errorf("another name: %v", err)
 	}
-	q, err := fixed.CreateRequest(t.Context(), as(alice), keys.Order{Name: map[string]string{"CN": "мария"}})
+	q, err := fixed.CreateRequest(t.Context(), as(alice), keys.CertificateOrder{Name: map[string]string{"CN": "мария"}})
 	if err != nil || !strings.Contains(q.Subject, "INN=007700000000") || !strings.Contains(q.Subject, "CN=Мария") {
 		t.Errorf("the own name, as it is registered: %+v, %v", q, err)
 	}
@@ -494,7 +494,7 @@ func TestFixedNamesOfRenewals(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := p.issue(t, keys.IssueOrder{Default: true, Subject: subject})
-	q, err := p.CreateRequest(t.Context(), as(alice), keys.Order{Renew: number(old)})
+	q, err := p.CreateRequest(t.Context(), as(alice), keys.CertificateOrder{Renew: number(old)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -508,14 +508,14 @@ func TestFixedNamesOfRenewals(t *testing.T) {
 func TestDifferences(t *testing.T) {
 	p, _ := manage(t, operated)
 	for _, c := range []struct {
-		order keys.Order
+		order keys.CertificateOrder
 		want  []keys.Difference
 	}{
-		{keys.Order{}, nil},
-		{keys.Order{Name: map[string]string{"CN": "Мария"}}, nil},
-		{keys.Order{Name: map[string]string{"CN": "Иван", "O": "Рога", "INN": "007700000000"}}, []keys.Difference{
+		{keys.CertificateOrder{}, nil},
+		{keys.CertificateOrder{Name: map[string]string{"CN": "Мария"}}, nil},
+		{keys.CertificateOrder{Name: map[string]string{"CN": "Иван", "O": "Рога", "INN": "007700000000"}}, []keys.Difference{
 			{Name: "CN", Asked: "Иван", Registered: "Мария"}, {Name: "O", Asked: "Рога"}}},
-		{keys.Order{Name: map[string]string{"CN": "мария"}}, []keys.Difference{{Name: "CN", Asked: "мария", Registered: "Мария"}}},
+		{keys.CertificateOrder{Name: map[string]string{"CN": "мария"}}, []keys.Difference{{Name: "CN", Asked: "мария", Registered: "Мария"}}},
 	} {
 		q, err := p.CreateRequest(t.Context(), as(alice), c.order)
 		if err != nil {
@@ -545,10 +545,10 @@ func TestRenew(t *testing.T) {
 	p, _ := manage(t)
 	ctx := t.Context()
 	old := p.issue(t, keys.IssueOrder{Suite: suite.GOST2012x512, PIN: pin, Default: true})
-	if _, err := p.CreateRequest(ctx, as(alice), keys.Order{Renew: number(old), RenewPIN: "1"}); !fault.Is(err, fault.InvalidPIN) {
+	if _, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{Renew: number(old), RenewPIN: "1"}); !fault.Is(err, fault.InvalidPIN) {
 		t.Errorf("a wrong PIN: %v", err)
 	}
-	q, err := p.CreateRequest(ctx, as(alice), keys.Order{Renew: number(old), RenewPIN: pin, PIN: "867530"})
+	q, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{Renew: number(old), RenewPIN: pin, PIN: "867530"})
 	if err != nil || q.Renews != old.ID {
 		t.Fatalf("%+v, %v", q, err)
 	}
@@ -559,7 +559,7 @@ func TestRenew(t *testing.T) {
 	if err := p.Revoke(ctx, old.ID, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.CreateRequest(ctx, as(alice), keys.Order{Renew: number(old), RenewPIN: pin}); !fault.Is(err, fault.InvalidCertificate) {
+	if _, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{Renew: number(old), RenewPIN: pin}); !fault.Is(err, fault.InvalidCertificate) {
 		t.Errorf("a revoked one: %v", err)
 	}
 }
@@ -571,11 +571,11 @@ func operated(o *keys.Options) {
 func TestOperator(t *testing.T) {
 	p, r := manage(t, operated)
 	ctx := t.Context()
-	q, err := p.CreateRequest(ctx, as(alice), keys.Order{})
+	q, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{})
 	if err != nil || q.Status != keys.Pending || q.CertificateID != 0 {
 		t.Fatalf("%+v, %v", q, err)
 	}
-	if _, err := p.CreateRequest(ctx, as(alice), keys.Order{}); !fault.Is(err, fault.PendingRequests) {
+	if _, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{}); !fault.Is(err, fault.PendingRequests) {
 		t.Errorf("a second one: %v", err)
 	}
 	if _, err := p.Generate(ctx, as(alice), 11849, "", ""); !fault.Is(err, fault.WrongOperation) {
@@ -611,7 +611,7 @@ func TestOperator(t *testing.T) {
 		func(id int64) error { _, err := p.Reject(ctx, id); return err },
 		func(id int64) error { _, err := p.DeleteRequest(ctx, as(alice), strconv.FormatInt(id, 10)); return err },
 	} {
-		q, err := p.CreateRequest(ctx, as(alice), keys.Order{})
+		q, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -650,7 +650,7 @@ func TestRequestsTogether(t *testing.T) {
 	p, _ := manage(t, operated)
 	made := make(chan error, 8)
 	for range cap(made) {
-		go func() { _, err := p.CreateRequest(t.Context(), as(alice), keys.Order{}); made <- err }()
+		go func() { _, err := p.CreateRequest(t.Context(), as(alice), keys.CertificateOrder{}); made <- err }()
 	}
 	count := 0
 	for range cap(made) {
@@ -739,7 +739,7 @@ func TestOutside(t *testing.T) {
 	if err := p.authority.Maintain(ctx); err != nil {
 		t.Fatal(err)
 	}
-	q, err := p.CreateRequest(ctx, as(alice), keys.Order{Authority: 2, PIN: pin})
+	q, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{Authority: 2, PIN: pin})
 	if err != nil || q.Status != keys.Pending {
 		t.Fatalf("%+v, %v", q, err)
 	}

@@ -36,7 +36,7 @@ func TestNewPINs(t *testing.T) {
 			return err
 		},
 		"request": func(s *keys.Service, pin string) error {
-			_, err := s.CreateRequest(ctx, as(alice), keys.Order{PIN: pin})
+			_, err := s.CreateRequest(ctx, as(alice), keys.CertificateOrder{PIN: pin})
 			return err
 		},
 		"generate": func(s *keys.Service, pin string) error {

@@ -26,7 +26,7 @@ import (
 // Confirmations keeps the confirmations of operations; *confirm.Service satisfies it.
 type Confirmations interface {
 	CanConfirm(ctx context.Context, userID string) error
-	Create(ctx context.Context, who audit.Principal, o confirm.Order) (confirm.Record, error)
+	Create(ctx context.Context, who audit.Principal, o confirm.Draft) (confirm.Record, error)
 	Find(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
 	Content(ctx context.Context, who audit.Principal, id string) (confirm.Content, error)
 	Ready(ctx context.Context, who audit.Principal, id string) (r confirm.Record, done bool, err error)
@@ -365,7 +365,7 @@ func (s *Service) propose(ctx context.Context, k *Kind, o *Order) (op *Operation
 		row.StartAfter = 0
 	}
 	return op, s.deps.Store.Atomic(ctx, lock.User(o.Owner.UserID), func(ctx context.Context) error {
-		c, err := s.deps.Confirmations.Create(ctx, o.Owner, confirm.Order{Purpose: k.Purpose, Fields: fields, Bytes: o.Bytes + contents, Outline: outline, Life: s.settings.Life})
+		c, err := s.deps.Confirmations.Create(ctx, o.Owner, confirm.Draft{Purpose: k.Purpose, Fields: fields, Bytes: o.Bytes + contents, Outline: outline, Life: s.settings.Life})
 		if err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func (s *Service) TextRecord(ctx context.Context, c *Confirmer, scope, template 
 			return r, nil
 		}
 	}
-	return s.steps.Create(ctx, c.Who, confirm.Order{Purpose: confirm.ForText, Fields: fields})
+	return s.steps.Create(ctx, c.Who, confirm.Draft{Purpose: confirm.ForText, Fields: fields})
 }
 
 // The two names of devices.

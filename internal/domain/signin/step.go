@@ -22,7 +22,7 @@ import (
 
 // Confirmations keeps second steps and texts; *confirm.Service satisfies it.
 type Confirmations interface {
-	Create(ctx context.Context, who audit.Principal, o confirm.Order) (confirm.Record, error)
+	Create(ctx context.Context, who audit.Principal, o confirm.Draft) (confirm.Record, error)
 	Find(ctx context.Context, who audit.Principal, id string) (confirm.Record, error)
 	Open(ctx context.Context, userID, after string, limit int) ([]confirm.Record, error)
 	Content(ctx context.Context, who audit.Principal, id string) (confirm.Content, error)
@@ -146,7 +146,7 @@ func (s *Service) SecondStep(ctx context.Context, f FirstStep) (r confirm.Record
 		}
 		more = len(open) == confirm.MaxPage
 	}
-	r, err = s.steps.Create(ctx, f.Who, confirm.Order{Purpose: f.purpose(), Fields: fields})
+	r, err = s.steps.Create(ctx, f.Who, confirm.Draft{Purpose: f.purpose(), Fields: fields})
 	return r, true, err
 }
 
@@ -175,7 +175,7 @@ func (s *Service) wait(ctx context.Context, f FirstStep) (FirstStep, error) {
 	if f.order.ID, err = s.tokens.NewID(); err != nil {
 		return f, err
 	}
-	r, err := s.steps.Create(ctx, f.Who, confirm.Order{Purpose: f.purpose(), Fields: fields, SignIn: f.order.ID.String()})
+	r, err := s.steps.Create(ctx, f.Who, confirm.Draft{Purpose: f.purpose(), Fields: fields, SignIn: f.order.ID.String()})
 	if known, is := fault.As(err); is && (known.Code == fault.MethodNotConfirmed || known.Code == fault.InvalidObjectState) {
 		return f, token.Refuse(token.SecondStepNeeded, known.Message)
 	}

@@ -22,10 +22,10 @@ import (
 type BatchOrder struct {
 	Type        string
 	Params      map[string]string
-	Certificate string // as in Order
+	Certificate string // as in SignOrder
 	PIN         string
 	Items       []Item
-	Snapshot    *Snapshot // as in Order
+	Snapshot    *Snapshot // as in SignOrder
 }
 
 // Item is one document of a batch. The caller closes its documents.

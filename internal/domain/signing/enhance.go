@@ -18,7 +18,7 @@ type EnhanceOrder struct {
 	Params   map[string]string // without OriginalDocument
 	Document *Intake           // the signed message
 	Original *Intake           // OriginalDocument; nil if there is none
-	Snapshot *Snapshot         // as in Order
+	Snapshot *Snapshot         // as in SignOrder
 }
 
 // Enhance raises signatures to the level in the parameters. The format decides which

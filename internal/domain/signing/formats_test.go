@@ -24,7 +24,7 @@ func TestFormatOfOneLine(t *testing.T) {
 	v.Formats = s.Formats
 
 	sign := func(name string, params map[string]string) ([]byte, error) {
-		r, err := s.Sign(t.Context(), audit.Principal{}, &Order{Type: name, Params: params, Content: content(t, s, "document")})
+		r, err := s.Sign(t.Context(), audit.Principal{}, &SignOrder{Type: name, Params: params, Content: content(t, s, "document")})
 		if err != nil {
 			return nil, err
 		}

@@ -62,7 +62,7 @@ func TestMemoryOfProcess(t *testing.T) {
 			return err
 		},
 		"sign": func(document string) error {
-			_, err := s.Sign(ctx, audit.Principal{UserID: "u"}, &Order{Type: "XMLDSig", Content: take(document), Params: map[string]string{"XMLDsigType": "XMLEnveloped"}})
+			_, err := s.Sign(ctx, audit.Principal{UserID: "u"}, &SignOrder{Type: "XMLDSig", Content: take(document), Params: map[string]string{"XMLDsigType": "XMLEnveloped"}})
 			return err
 		},
 		"prepare": func(document string) error {

@@ -39,7 +39,7 @@ type OperationOrder struct {
 	Type        string            // may be empty with a template
 	Params      map[string]string // without OriginalDocument
 	Original    *Intake           // OriginalDocument, of a single document; nil if there is none
-	Certificate string            // as in Order
+	Certificate string            // as in SignOrder
 	PIN         string
 	Template    string // identifier; empty: none
 	Inputs      []Input
@@ -50,7 +50,7 @@ type OperationOrder struct {
 	Async             bool
 	Callback          string // address; empty: none
 	ForceConfirmation bool
-	Snapshot          *Snapshot // as in Order
+	Snapshot          *Snapshot // as in SignOrder
 
 	// Form is operation.FormOperation if it is empty. Package makes an operation on one document the action
 	// SignDocuments. Arguments are shown to the user who confirms and have no effect on the signature.

@@ -25,7 +25,7 @@ type PrepareOrder struct {
 	Original    *Intake   // OriginalDocument; nil if there is none
 	Certificate []byte    // the signer's: DER, PEM, or a PKCS #7 container
 	From        string    // address of a caller without a token, for its quota
-	Snapshot    *Snapshot // as in Order
+	Snapshot    *Snapshot // as in SignOrder
 }
 
 // Prepared is what the client needs to sign with its own key.

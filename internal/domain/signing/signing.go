@@ -40,9 +40,9 @@ import (
 // Result is a signed document ready to be written.
 type Result = sig.Result
 
-// Order is a request for one signature. The service reads Content and Original, and the
+// SignOrder is a request for one signature. The service reads Content and Original, and the
 // caller closes them.
-type Order struct {
+type SignOrder struct {
 	Type        string            // name of a type in Service.Formats, in any letter case, or its number
 	Params      map[string]string // Signature.Parameters without OriginalDocument
 	Content     *Intake           // document, hash or message; nil or empty: content_required
@@ -157,7 +157,7 @@ func (s *Service) NewScratch() operation.Scratch { return newIntake(s.Spool, nil
 // invalid_content, invalid_certificate, invalid_pin, access_denied, and Failed if other
 // services did not deliver the evidence that a level needs. After it returns a Result,
 // only writing it can still fail.
-func (s *Service) Sign(ctx context.Context, who audit.Principal, o *Order) (Result, error) {
+func (s *Service) Sign(ctx context.Context, who audit.Principal, o *SignOrder) (Result, error) {
 	if o.Content.isEmpty() {
 		return nil, fault.New(fault.ContentRequired, "Content is missing or empty: send the document, hash or message as Base64")
 	}

@@ -110,7 +110,7 @@ func TestSign(t *testing.T) {
 	for _, su := range suite.All() {
 		t.Run(su.Name, func(t *testing.T) {
 			s, _ := newService(t, su)
-			r, err := s.Sign(context.Background(), audit.Principal{}, &Order{Type: "gost3410", Content: content(t, s, "document")})
+			r, err := s.Sign(context.Background(), audit.Principal{}, &SignOrder{Type: "gost3410", Content: content(t, s, "document")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,20 +134,20 @@ func TestNothingIsAskedOfTheKeyTooEarly(t *testing.T) {
 	denied := fault.New(fault.AccessDenied, "no")
 	for _, c := range []struct {
 		name   string
-		order  Order
+		order  SignOrder
 		policy fakePolicy
 		text   string
 		code   string
 	}{
-		{"no content", Order{Type: "GOST3410"}, fakePolicy{}, "", fault.ContentRequired},
-		{"unknown type", Order{Type: "PGP"}, fakePolicy{}, "x", fault.InvalidSignatureParams},
-		{"type of a later release", Order{Type: "PDF"}, fakePolicy{}, "x", fault.InvalidSignatureParams},
-		{"no type", Order{}, fakePolicy{}, "x", fault.InvalidSignatureParams},
-		{"Hash is no boolean", Order{Type: "GOST3410", Params: map[string]string{"Hash": "x"}}, fakePolicy{}, "x", fault.InvalidSignatureParams},
-		{"type forbidden", Order{Type: "GOST3410"}, fakePolicy{typeErr: denied}, "x", fault.AccessDenied},
-		{"action forbidden", Order{Type: "GOST3410"}, fakePolicy{err: denied}, "x", fault.AccessDenied},
-		{"unknown certificate", Order{Type: "GOST3410", Certificate: "7"}, fakePolicy{}, "x", fault.InvalidCertificate},
-		{"hash of a wrong length", Order{Type: "GOST3410", Params: map[string]string{"Hash": "True"}}, fakePolicy{}, "x", fault.InvalidSignatureParams},
+		{"no content", SignOrder{Type: "GOST3410"}, fakePolicy{}, "", fault.ContentRequired},
+		{"unknown type", SignOrder{Type: "PGP"}, fakePolicy{}, "x", fault.InvalidSignatureParams},
+		{"type of a later release", SignOrder{Type: "PDF"}, fakePolicy{}, "x", fault.InvalidSignatureParams},
+		{"no type", SignOrder{}, fakePolicy{}, "x", fault.InvalidSignatureParams},
+		{"Hash is no boolean", SignOrder{Type: "GOST3410", Params: map[string]string{"Hash": "x"}}, fakePolicy{}, "x", fault.InvalidSignatureParams},
+		{"type forbidden", SignOrder{Type: "GOST3410"}, fakePolicy{typeErr: denied}, "x", fault.AccessDenied},
+		{"action forbidden", SignOrder{Type: "GOST3410"}, fakePolicy{err: denied}, "x", fault.AccessDenied},
+		{"unknown certificate", SignOrder{Type: "GOST3410", Certificate: "7"}, fakePolicy{}, "x", fault.InvalidCertificate},
+		{"hash of a wrong length", SignOrder{Type: "GOST3410", Params: map[string]string{"Hash": "True"}}, fakePolicy{}, "x", fault.InvalidSignatureParams},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, k := newService(t, suite.GOST2012x256)
@@ -172,7 +172,7 @@ func TestFaultyValueStaysInside(t *testing.T) {
 	s, k := newService(t, suite.GOST2012x512)
 	k.spoil = func(value []byte) { value[len(value)-1] ^= 1 }
 	for _, kind := range []string{"GOST3410", "CAdES"} {
-		r, err := s.Sign(context.Background(), audit.Principal{}, &Order{Type: kind, Content: content(t, s, "document")})
+		r, err := s.Sign(context.Background(), audit.Principal{}, &SignOrder{Type: kind, Content: content(t, s, "document")})
 		if _, isFault := fault.As(err); r != nil || err == nil || isFault {
 			t.Errorf("%s: got %v, %v; want an internal error", kind, r, err)
 		}
@@ -181,7 +181,7 @@ func TestFaultyValueStaysInside(t *testing.T) {
 
 func TestWrongPIN(t *testing.T) {
 	s, _ := newService(t, suite.GOST2001)
-	_, err := s.Sign(context.Background(), audit.Principal{}, &Order{Type: "CAdES", Content: content(t, s, "document"), PIN: "wrong"})
+	_, err := s.Sign(context.Background(), audit.Principal{}, &SignOrder{Type: "CAdES", Content: content(t, s, "document"), PIN: "wrong"})
 	if !fault.Is(err, fault.InvalidPIN) {
 		t.Errorf("got %v", err)
 	}
@@ -195,7 +195,7 @@ func TestHungUpClient(t *testing.T) {
 	defer in.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := s.Sign(ctx, audit.Principal{}, &Order{Type: "CAdES", Content: in}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Sign(ctx, audit.Principal{}, &SignOrder{Type: "CAdES", Content: in}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if k.asked != 0 {
@@ -231,7 +231,7 @@ func TestRoomIsMadeOnce(t *testing.T) {
 	for _, c := range []struct{ need, asked int }{{0, 1}, {1000, 2}, {5000, 2}} {
 		s, k := newService(t, suite.ECDSAP256)
 		s.Formats = sig.Formats{tight{raw.New(), c.need}}
-		_, err := s.Sign(context.Background(), audit.Principal{}, &Order{Type: "GOST3410", Content: content(t, s, "document")})
+		_, err := s.Sign(context.Background(), audit.Principal{}, &SignOrder{Type: "GOST3410", Content: content(t, s, "document")})
 		if k.asked != c.asked || (err == nil) != (c.need <= 1000) {
 			t.Errorf("a signature of %d bytes: the key was asked %d times, want %d; %v", c.need, k.asked, c.asked, err)
 		}

@@ -126,7 +126,7 @@ func TestSnapshotAge(t *testing.T) {
 			if batch {
 				_, err = s.SignMany(t.Context(), audit.Principal{UserID: "u"}, &BatchOrder{Type: "GOST3410", Snapshot: snap, Items: []Item{{Content: content(t, s, "x")}}})
 			} else {
-				_, err = s.Sign(t.Context(), audit.Principal{UserID: "u"}, &Order{Type: "GOST3410", Snapshot: snap, Content: content(t, s, "x")})
+				_, err = s.Sign(t.Context(), audit.Principal{UserID: "u"}, &SignOrder{Type: "GOST3410", Snapshot: snap, Content: content(t, s, "x")})
 			}
 			if err != nil || w.read != c.read || fmt.Sprint(w.log) != c.log {
 				t.Errorf("%s, batch %v: %v, %d snapshots, %v; want %d and %s", c.name, batch, err, w.read, w.log, c.read, c.log)
@@ -150,7 +150,7 @@ func TestSnapshotBeforeTheKey(t *testing.T) {
 	} {
 		s, w, f := newWorld(t)
 		f.meanwhile = func() { w.now = w.now.Add(snapshotLife); c.change(w) }
-		_, err := s.Sign(t.Context(), audit.Principal{UserID: "u"}, &Order{Type: "GOST3410", Content: content(t, s, "x"), PIN: "wrong"})
+		_, err := s.Sign(t.Context(), audit.Principal{UserID: "u"}, &SignOrder{Type: "GOST3410", Content: content(t, s, "x"), PIN: "wrong"})
 		if c.code == "" {
 			if w.asked != 1 {
 				t.Errorf("%s: the key was asked %d times", c.name, w.asked)
@@ -167,7 +167,7 @@ func TestOutsideAuthorityIsAskedOnce(t *testing.T) {
 	s, w, f := newWorld(t)
 	w.database.Keys.Default.Outside = true
 	f.meanwhile = func() { w.now = w.now.Add(snapshotLife) }
-	if _, err := s.Sign(t.Context(), audit.Principal{UserID: "u"}, &Order{Type: "GOST3410", Content: content(t, s, "x")}); err != nil {
+	if _, err := s.Sign(t.Context(), audit.Principal{UserID: "u"}, &SignOrder{Type: "GOST3410", Content: content(t, s, "x")}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "[permit 1 resolve 1 judge 1 permit 1 resolve 1 sign 1]"; fmt.Sprint(w.log) != want {
@@ -183,7 +183,7 @@ func TestSnapshotOfAnother(t *testing.T) {
 		if snap != nil {
 			snap.At = w.now
 		}
-		if _, err := s.Sign(t.Context(), audit.Principal{UserID: "u"}, &Order{Type: "GOST3410", Snapshot: snap, Content: content(t, s, "x")}); err != nil || w.read != 1 || w.log[0] != "permit 1" {
+		if _, err := s.Sign(t.Context(), audit.Principal{UserID: "u"}, &SignOrder{Type: "GOST3410", Snapshot: snap, Content: content(t, s, "x")}); err != nil || w.read != 1 || w.log[0] != "permit 1" {
 			t.Errorf("%v: %v, %d snapshots, %v", snap, err, w.read, w.log)
 		}
 	}

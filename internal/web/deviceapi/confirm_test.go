@@ -85,7 +85,7 @@ func fields(documents int) what.Fields {
 // asked creates an operation and asks a device to confirm it.
 func (w *world) asked(g *gadget, documents int, titles bool) confirm.Record {
 	w.t.Helper()
-	r, err := w.confirm.Create(w.t.Context(), w.user(), confirm.Order{Purpose: confirm.ForOperation, Fields: fields(documents)})
+	r, err := w.confirm.Create(w.t.Context(), w.user(), confirm.Draft{Purpose: confirm.ForOperation, Fields: fields(documents)})
 	must(w.t, err)
 	p, err := w.confirm.Challenge(w.t.Context(), w.user(), confirm.Ask{ID: r.ID, Method: "mydss", Address: g.kid, Titles: titles})
 	must(w.t, err)
@@ -201,7 +201,7 @@ func TestSeveralWays(t *testing.T) {
 	f.SignatureType = ""
 	f.Ways = []what.Way{{SignatureType: "CAdES"}, {SignatureType: "PDF"}}
 	f.Documents[1].Way, f.Documents[2].Way = 1, 1
-	order := confirm.Order{Purpose: confirm.ForOperation, Fields: f}
+	order := confirm.Draft{Purpose: confirm.ForOperation, Fields: f}
 	poll := func(describes, listed int) {
 		t.Helper()
 		status, a, text := g.send(message.Poll, message.PollRequest{Describes: describes})
@@ -462,7 +462,7 @@ func TestDocuments(t *testing.T) {
 	f.Documents[2].Original = &what.Original{Size: readable + 1, Digest: make(what.Hex, 32)}
 	f.Documents[3].Hash = "SHA-256"
 	ask := func(purpose confirm.Purpose) confirm.Record {
-		r, err := w.confirm.Create(t.Context(), w.user(), confirm.Order{Purpose: purpose, Fields: f})
+		r, err := w.confirm.Create(t.Context(), w.user(), confirm.Draft{Purpose: purpose, Fields: f})
 		must(t, err)
 		_, err = w.confirm.Challenge(t.Context(), w.user(), confirm.Ask{ID: r.ID, Method: "mydss", Address: g.kid})
 		must(t, err)

@@ -330,7 +330,7 @@ func (a *API) profile(ctx context.Context) (map[string]string, error) {
 // requested reads the form of a request. Names that the form does not have are the
 // registered ones.
 func (a *API) requested(form rest.Form) (*keys.Plan, error) {
-	order := keys.Order{Suite: form.Get("suite"), Name: map[string]string{}}
+	order := keys.CertificateOrder{Suite: form.Get("suite"), Name: map[string]string{}}
 	if text := form.Get("authority"); text != "" {
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
@@ -382,7 +382,7 @@ func pinChanged(id string, form rest.Form) (*keys.Plan, error) {
 
 func renewed(id string, form rest.Form) (*keys.Plan, error) {
 	pin, err := newPIN(form)
-	return &keys.Plan{Kind: keys.ToRequest, Order: keys.Order{Renew: id}, Secrets: keys.Secrets{PIN: form.Get("pin"), New: pin}}, err
+	return &keys.Plan{Kind: keys.ToRequest, Order: keys.CertificateOrder{Renew: id}, Secrets: keys.Secrets{PIN: form.Get("pin"), New: pin}}, err
 }
 
 // exportKey asks for a key in a file. What comes back is the page of the confirmation: a session

@@ -84,7 +84,7 @@ func (a *API) sign(ctx context.Context, docs *documents, r signRequest) (any, er
 }
 
 func (a *API) signOne(ctx context.Context, docs *documents, content rest.Source, s *signature) (any, error) {
-	order := &signing.Order{
+	order := &signing.SignOrder{
 		Type:        string(s.Type),
 		Certificate: string(s.CertificateID),
 		PIN:         string(s.PinCode),

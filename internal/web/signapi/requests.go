@@ -143,7 +143,7 @@ func (r requesting) confirmed() claim { return claimed("", &r.Body, &r.Body.PinC
 
 // requestParameters are the Parameters of a request after they were read.
 type requestParameters struct {
-	order   keys.Order
+	order   keys.CertificateOrder
 	revoke  bool
 	reason  int
 	comment string
@@ -155,7 +155,7 @@ type requestParameters struct {
 }
 
 func readRequestParameters(b *requestOrder, now time.Time) (*requestParameters, error) {
-	p := &requestParameters{order: keys.Order{PIN: string(b.PinCode), Name: map[string]string{}}}
+	p := &requestParameters{order: keys.CertificateOrder{PIN: string(b.PinCode), Name: map[string]string{}}}
 	var err error
 	if p.order.Authority, err = number("AuthorityId", b.AuthorityID); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ var Docs string
 type Signer interface {
 	parameterForms
 	NewIntake(ctx context.Context, snap *signing.Snapshot) (*signing.Intake, error)
-	Sign(ctx context.Context, who audit.Principal, o *signing.Order) (signing.Result, error)
+	Sign(ctx context.Context, who audit.Principal, o *signing.SignOrder) (signing.Result, error)
 	SignMany(ctx context.Context, who audit.Principal, o *signing.BatchOrder) ([]signing.Outcome, error)
 	Prepare(ctx context.Context, who audit.Principal, o *signing.PrepareOrder) (*signing.Prepared, error)
 	Complete(ctx context.Context, who audit.Principal, o *signing.CompleteOrder) (*signing.Completed, error)

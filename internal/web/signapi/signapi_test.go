@@ -52,7 +52,7 @@ type signer struct {
 	give  signing.Result
 }
 
-func (s *signer) Sign(_ context.Context, who audit.Principal, o *signing.Order) (signing.Result, error) {
+func (s *signer) Sign(_ context.Context, who audit.Principal, o *signing.SignOrder) (signing.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
