@@ -222,14 +222,14 @@ func TestIsUniquePredicts(t *testing.T) {
 	s := open(t, nil)
 	s.add(t, ivan, contact.Phone, phone)
 	s.add(t, ivan, contact.Email, mail)
-	wants(t, s.Register(t.Context(), other, contact.Email, "Other@Example.ru"), "")
+	wants(t, s.Register(t.Context(), other, contact.Email, "Third@Example.ru"), "")
 	for _, c := range []struct {
 		value  string
 		unique bool
 	}{
 		{phone, true}, // a user has it, no user signs in with it
 		{mail, true},  // likewise
-		{"OTHER@example.RU", false},
+		{"THIRD@example.RU", false},
 		{"other@example.ru", true},
 	} {
 		u, err := s.IsUnique(t.Context(), c.value)

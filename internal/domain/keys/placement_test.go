@@ -202,7 +202,7 @@ func TestKeyOfADevice(t *testing.T) {
 	if _, err := p.Sign(ctx, c, pin, ds); !fault.Is(err, fault.InvalidPIN) {
 		t.Errorf("the old PIN: %v", err)
 	}
-	q, err := p.CreateRequest(ctx, as(alice), keys.Order{Renew: number(c), RenewPIN: "918273", PIN: pin})
+	q, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{Renew: number(c), RenewPIN: "918273", PIN: pin})
 	if err != nil || q.CertificateID == 0 || d.count() != 2 {
 		t.Fatalf("renewing: %+v, %v, %d keys", q, err, d.count())
 	}
@@ -249,7 +249,7 @@ func TestHolderNotReady(t *testing.T) {
 	if _, err := p.Sign(ctx, inSoftware, "", digests(suite.GOST2012x256, "x")); err != nil {
 		t.Errorf("a key of the software holder: %v", err)
 	}
-	if _, err := p.CreateRequest(ctx, as(alice), keys.Order{Suite: "gost2012-512"}); !fault.Is(err, fault.Unavailable) {
+	if _, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{Suite: "gost2012-512"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a new key of the device: %v", err)
 	}
 	if err := p.Holders.Ready(ctx); err != nil {
@@ -259,11 +259,11 @@ func TestHolderNotReady(t *testing.T) {
 	// A key whose row is refused does not stay in the device, and one that may have been stored does.
 	before := d.count()
 	r.broken = errors.New("no events")
-	if _, err := p.CreateRequest(ctx, as(alice), keys.Order{Suite: "gost2012-512"}); err == nil || d.count() != before {
+	if _, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{Suite: "gost2012-512"}); err == nil || d.count() != before {
 		t.Errorf("a request that fails: %v, %d keys, before %d", err, d.count(), before)
 	}
 	r.broken = &fault.Outage{Message: "the outcome is unknown", Err: errors.New("cut")}
-	if _, err := p.CreateRequest(ctx, as(alice), keys.Order{Suite: "gost2012-512"}); err == nil || d.count() != before+1 {
+	if _, err := p.CreateRequest(ctx, as(alice), keys.CertificateOrder{Suite: "gost2012-512"}); err == nil || d.count() != before+1 {
 		t.Errorf("a commit of unknown outcome: %v, %d keys, before %d", err, d.count(), before)
 	}
 	r.broken = nil
