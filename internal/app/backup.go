@@ -70,7 +70,7 @@ func (b *Base) Backup(ctx context.Context, o BackupOptions) (m Manifest, err err
 	if err := b.usable(ctx); err != nil {
 		return m, err
 	}
-	place, err := b.Place(ctx)
+	storage, err := b.Storage(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -102,9 +102,11 @@ func (b *Base) Backup(ctx context.Context, o BackupOptions) (m Manifest, err err
 	}
 	if b.Config.Bucket.Endpoint != "" && !o.CopyBucket {
 		m.Bucket = b.Config.Bucket.Name
-		err = w.Add(bucketFile, func(out io.Writer) error { return b.listBucket(ctx, snapshot, blob.NewRaw(place.Place), out, &m) })
+		err = w.Add(bucketFile, func(out io.Writer) error { return b.listBucket(ctx, snapshot, blob.NewRaw(storage.Storage), out, &m) })
 	} else {
-		err = w.Add(documentsFile, func(out io.Writer) error { return b.copyDocuments(ctx, snapshot, blob.NewRaw(place.Place), out, &m) })
+		err = w.Add(documentsFile, func(out io.Writer) error {
+			return b.copyDocuments(ctx, snapshot, blob.NewRaw(storage.Storage), out, &m)
+		})
 	}
 	if err != nil {
 		return m, err
@@ -250,11 +252,11 @@ func Restore(ctx context.Context, c *config.Config, o RestoreOptions) (report Re
 	if err := restoring.Check(ctx); err != nil {
 		return report, err
 	}
-	place, err := (&Base{Config: c, ring: ring}).Place(ctx)
+	storage, err := (&Base{Config: c, ring: ring}).Storage(ctx)
 	if err != nil {
 		return report, err
 	}
-	raw := blob.NewRaw(place.Place)
+	raw := blob.NewRaw(storage.Storage)
 	if m.Bucket != "" {
 		err = backup.Read(ctx, bucketFile, func(in io.Reader) error { return checkBucket(ctx, raw, in, o.Missing, &report) })
 	} else {

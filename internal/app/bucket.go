@@ -13,7 +13,7 @@ import (
 )
 
 // bucket opens the S3 bucket of the configuration.
-func (b *Base) bucket(ctx context.Context) (blob.Place, error) {
+func (b *Base) bucket(ctx context.Context) (blob.Storage, error) {
 	c := &b.Config.Bucket
 	o := blob.BucketOptions{Endpoint: c.Endpoint, Region: c.Region, Bucket: c.Name, Prefix: c.Prefix, PathStyle: c.PathStyle}
 	var err error

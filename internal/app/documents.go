@@ -14,23 +14,23 @@ import (
 	"tamga/pki/suite"
 )
 
-// Place returns where document bytes are stored, and how: a bucket or a directory, encrypted
+// Storage returns where document bytes are stored, and how: a bucket or a directory, encrypted
 // or plain.
-func (b *Base) Place(ctx context.Context) (blob.Options, error) {
+func (b *Base) Storage(ctx context.Context) (blob.Options, error) {
 	o := blob.Options{Ring: b.ring, Keys: store.MasterKeys{DB: b.DB}, Plain: b.Config.Documents.Plain}
 	var err error
 	if b.Config.Bucket.Endpoint != "" {
-		o.Place, err = b.bucket(ctx)
+		o.Storage, err = b.bucket(ctx)
 	} else {
-		o.Place, err = blob.NewDir(b.Config.Path(b.Config.BlobDir))
+		o.Storage, err = blob.NewDir(b.Config.Path(b.Config.BlobDir))
 	}
 	return o, err
 }
 
 // Documents returns the document store.
-func (b *Base) Documents(place blob.Options) *stored.Service {
+func (b *Base) Documents(storage blob.Options) *stored.Service {
 	return &stored.Service{
-		Store: store.Documents{DB: b.DB}, Uploads: store.Documents{DB: b.DB}, Bytes: blob.NewDocuments(place), Digest: b.documentDigest,
+		Store: store.Documents{DB: b.DB}, Uploads: store.Documents{DB: b.DB}, Bytes: blob.NewDocuments(storage), Digest: b.documentDigest,
 		Held: store.Backups{DB: b.DB}.Held,
 		Now:  b.DB.Now, Rand: rand.Reader, Rules: b.Config.Documents.Rules(),
 	}

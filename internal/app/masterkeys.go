@@ -299,11 +299,11 @@ func (s *Services) resealDocuments(ctx context.Context, total *vault.Resealed, p
 	if until.IsZero() {
 		return nil
 	}
-	place, err := s.Place(ctx)
+	storage, err := s.Storage(ctx)
 	if err != nil {
 		return err
 	}
-	documents := blob.NewDocuments(place)
+	documents := blob.NewDocuments(storage)
 	after := ""
 	for {
 		list, err := keys.OnlyHeads(ctx, until, after, resealedAtOnce)

@@ -110,7 +110,7 @@ func (s *Services) answers(signer *signing.Service) *signing.Answers {
 
 // once returns the function that starts or repeats a request with an Idempotency-Key.
 func once(a *signing.Answers) rest.Begin {
-	return func(ctx context.Context, caller, key string, request []byte) (rest.Turn, bool, error) {
+	return func(ctx context.Context, caller, key string, request []byte) (rest.KeyedRequest, bool, error) {
 		t, wait, err := a.Begin(ctx, caller, key, request)
 		if err != nil || wait {
 			return nil, wait, err

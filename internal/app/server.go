@@ -70,7 +70,7 @@ type serverMaker struct {
 	trial  *pages.Trial
 	server *Server
 
-	place     blob.Options
+	storage   blob.Options
 	spool     *blob.Spool
 	tracer    trace.Tracer
 	signer    *signing.Service
@@ -102,10 +102,10 @@ func (m *serverMaker) openStorage(ctx context.Context) (err error) {
 	if m.spool, err = blob.NewSpool(m.Config.Path(m.Config.SpoolDir)); err != nil {
 		return err
 	}
-	if m.place, err = m.Place(ctx); err != nil {
+	if m.storage, err = m.Storage(ctx); err != nil {
 		return err
 	}
-	m.documents = m.Documents(m.place)
+	m.documents = m.Documents(m.storage)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (m *serverMaker) makeSigner(context.Context) error {
 	m.signer = &signing.Service{
 		Formats: Formats(m.Config), Keys: m.Keys, Policy: m.Policies, Confirmation: m.Policies, Snapshots: store.Snapshots{DB: m.DB}, Spool: m.spool, Now: m.DB.Now, Rand: rand.Reader,
 		Evidence: m.network, BatchItems: m.Config.BatchItems,
-		Prepared: store.Prepared{DB: m.DB}, Blobs: blob.NewPrepared(m.place), Container: containerCertificates,
+		Prepared: store.Prepared{DB: m.DB}, Blobs: blob.NewPrepared(m.storage), Container: containerCertificates,
 		TwoStep: signing.TwoStep{
 			Life:   two.Life,
 			Lease:  two.Lease,
@@ -211,7 +211,7 @@ func (m *serverMaker) mountPages(context.Context) error {
 		return nil
 	}
 	m.whole = rest.Front(m.mux, m.log, m.requests, m.tracer, &m.missing)
-	office := m.operatorServices(m.users, m.server.operations, m.version, m.place.Place.Ready)
+	office := m.operatorServices(m.users, m.server.operations, m.version, m.storage.Storage.Ready)
 	office.Description = m.description
 	trials := pages.Trials{Send: rest.Inner(m.whole), Devices: ofDevices(m.surfaces)}
 	api := m.newPages(m.trial, m.server.operations, m.documents, m.svs, office, trials)
@@ -229,7 +229,7 @@ func (m *serverMaker) makeReadiness(ctx context.Context) error {
 	}
 	ready := rest.NewReadiness(m.log,
 		rest.Need{Name: "database", Check: m.DB.Ping},
-		rest.Need{Name: "documents", Check: m.place.Place.Ready},
+		rest.Need{Name: "documents", Check: m.storage.Storage.Ready},
 		rest.Need{Name: "keys", Check: m.holders.Ready},
 		rest.Need{Name: "clock", Check: m.checkClock},
 		rest.Need{Name: "release", Check: closed.check})

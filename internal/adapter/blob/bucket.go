@@ -50,7 +50,7 @@ type Bucket struct {
 	stall  time.Duration // stallTime; shorter in tests
 }
 
-var _ Place = (*Bucket)(nil)
+var _ Storage = (*Bucket)(nil)
 
 const (
 	// partSize is the size of a part of an upload in bytes. It is the smallest that the
@@ -110,7 +110,7 @@ func NewBucket(ctx context.Context, o BucketOptions) (*Bucket, error) {
 	return b, b.Ready(ctx)
 }
 
-// Ready implements [Place].
+// Ready implements [Storage].
 func (b *Bucket) Ready(ctx context.Context) error {
 	exists := false
 	err := b.call(ctx, shortCall, func(ctx context.Context) (err error) {

@@ -59,7 +59,7 @@ func around(t *testing.T, s *judge.S3Server, meet func(w http.ResponseWriter, r 
 
 func TestBucketIsAPlace(t *testing.T) {
 	s := judge.S3(t)
-	testPlace(t, openBucket(t, s, s.Endpoint), []int{0, 1, chunkSize, chunkSize + 1, readSize + 5, partSize - 300, partSize, 2*partSize + 77})
+	testStorage(t, openBucket(t, s, s.Endpoint), []int{0, 1, chunkSize, chunkSize + 1, readSize + 5, partSize - 300, partSize, 2*partSize + 77})
 	for _, name := range s.Files(t) {
 		t.Errorf("%s is left", name)
 	}
@@ -96,7 +96,7 @@ func TestBucketReadsRanges(t *testing.T) {
 		}
 		return false
 	}))
-	d := NewDocuments(Options{Place: b, Ring: newRing(t), Plain: true})
+	d := NewDocuments(Options{Storage: b, Ring: newRing(t), Plain: true})
 	name := d.Name("00000000-0000-4000-8000-000000000001")
 	want := sample(3*partSize + 5)
 	keep(t, d, name, want, 1<<20)
@@ -130,7 +130,7 @@ func TestBucketAbortsItsUploads(t *testing.T) {
 		}
 		return false
 	}))
-	d := NewDocuments(Options{Place: b, Ring: newRing(t)})
+	d := NewDocuments(Options{Storage: b, Ring: newRing(t)})
 	content := sample(3 * partSize)
 
 	failing.Store(true)
@@ -172,7 +172,7 @@ func TestBucketAbortsItsUploads(t *testing.T) {
 	if len(s.Files(t)) == 0 {
 		t.Fatal("no upload is in progress: the test proves nothing")
 	}
-	if err := NewDocuments(Options{Place: openBucket(t, s, s.Endpoint), Ring: newRing(t)}).Remove(t.Context(), name); err != nil {
+	if err := NewDocuments(Options{Storage: openBucket(t, s, s.Endpoint), Ring: newRing(t)}).Remove(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	if left := s.Files(t); len(left) != 0 {
@@ -188,7 +188,7 @@ func TestBucketAbortsItsUploads(t *testing.T) {
 func TestBucketChangedWhileRead(t *testing.T) {
 	s := judge.S3(t)
 	b := openBucket(t, s, s.Endpoint)
-	d := NewDocuments(Options{Place: b, Ring: newRing(t), Plain: true})
+	d := NewDocuments(Options{Storage: b, Ring: newRing(t), Plain: true})
 	name := d.Name("00000000-0000-4000-8000-000000000001")
 	keep(t, d, name, sample(4*readSize), 1<<20)
 	o, err := d.Open(t.Context(), name)
@@ -226,7 +226,7 @@ func TestBucketTriesAgain(t *testing.T) {
 		}
 		return false
 	}))
-	d := NewDocuments(Options{Place: b, Ring: newRing(t)})
+	d := NewDocuments(Options{Storage: b, Ring: newRing(t)})
 	for i, size := range []int{10, 3*partSize + 1} {
 		name := d.Name("00000000-0000-4000-8000-00000000000" + string(rune('0'+i)))
 		want := sample(size)
@@ -302,7 +302,7 @@ func TestBucketAway(t *testing.T) {
 		}
 		return false
 	}))
-	d := NewDocuments(Options{Place: b, Ring: newRing(t)})
+	d := NewDocuments(Options{Storage: b, Ring: newRing(t)})
 	name := d.Name("00000000-0000-4000-8000-000000000001")
 	keep(t, d, name, sample(4*readSize), 1<<20)
 	o, err := d.Open(t.Context(), name)
@@ -347,7 +347,7 @@ func TestBucketAway(t *testing.T) {
 func TestBucketKeepsPrepared(t *testing.T) {
 	s := judge.S3(t)
 	b := openBucket(t, s, s.Endpoint)
-	p := NewPrepared(Options{Place: b, Ring: newRing(t)})
+	p := NewPrepared(Options{Storage: b, Ring: newRing(t)})
 	content := sample(100_000)
 	old, err := p.KeepBlob(t.Context(), bytes.NewReader(content), noon)
 	if err != nil {
@@ -366,14 +366,14 @@ func TestBucketKeepsPrepared(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another process reads.
-	other := NewPrepared(Options{Place: openBucket(t, s, s.Endpoint), Ring: newRing(t)})
+	other := NewPrepared(Options{Storage: openBucket(t, s, s.Endpoint), Ring: newRing(t)})
 	blob, err := other.OpenBlob(t.Context(), old)
 	if err != nil {
 		t.Fatal(err)
 	}
 	readsAs(t, blob, content)
 	// The sweep must not remove stored documents.
-	d := NewDocuments(Options{Place: b, Ring: newRing(t)})
+	d := NewDocuments(Options{Storage: b, Ring: newRing(t)})
 	stored := d.Name("00000000-0000-4000-8000-000000000001")
 	keep(t, d, stored, content, 1<<20)
 

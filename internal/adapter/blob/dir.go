@@ -21,7 +21,7 @@ import (
 // or with a shared file system, may share it.
 type Dir struct{ dir string }
 
-var _ Place = (*Dir)(nil)
+var _ Storage = (*Dir)(nil)
 
 // unfinished is the end of the name of a file until all of it is on the disk. A name without it always
 // belongs to a whole object.
@@ -177,7 +177,7 @@ func (d *Dir) remove(_ context.Context, name string) error {
 	return nil
 }
 
-// Ready implements [Place]. It creates a file and removes it, because nothing else shows that a file
+// Ready implements [Storage]. It creates a file and removes it, because nothing else shows that a file
 // system has become read-only or full.
 func (d *Dir) Ready(context.Context) error {
 	path := filepath.Join(d.dir, ".ready") // not the name of an object

@@ -23,7 +23,7 @@ func openDir(t testing.TB, path string) *Prepared {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewPrepared(Options{Place: d, Ring: newRing(t), Plain: true})
+	return NewPrepared(Options{Storage: d, Ring: newRing(t), Plain: true})
 }
 
 func newDir(t *testing.T) (*Prepared, string) {
@@ -37,7 +37,7 @@ func TestDirIsAPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testPlace(t, d, sizes)
+	testStorage(t, d, sizes)
 }
 
 // TestDirIsFull checks that a full disk is reported differently from other failures. In cmd/tamga a limit on

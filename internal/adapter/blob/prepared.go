@@ -79,12 +79,12 @@ func (b *Prepared) RemoveBlob(ctx context.Context, name string) error {
 	if err := checkPrepared(name); err != nil {
 		return err
 	}
-	return b.place.remove(ctx, name)
+	return b.storage.remove(ctx, name)
 }
 
 // SweepBlobs implements [signing.Blobs]. It does not touch objects of other programs.
 func (b *Prepared) SweepBlobs(ctx context.Context, now time.Time) error {
-	return b.place.sweep(ctx, "", func(name string) bool {
+	return b.storage.sweep(ctx, "", func(name string) bool {
 		needed, ours := expiry(name)
 		return ours && !now.Before(needed)
 	})

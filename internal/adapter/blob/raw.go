@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Raw are the objects of a place as they are stored, sealed or plain, for backups.
-type Raw struct{ place Place }
+// Raw are the objects of a Storage as they are stored, sealed or plain, for backups.
+type Raw struct{ storage Storage }
 
-// NewRaw returns the objects of a place.
-func NewRaw(p Place) Raw { return Raw{p} }
+// NewRaw returns the objects of a Storage.
+func NewRaw(p Storage) Raw { return Raw{p} }
 
 // Described is a stored object.
 type Described struct {
@@ -26,7 +26,7 @@ type Described struct {
 
 // Describe describes an object without reading it.
 func (r Raw) Describe(ctx context.Context, name string) (Described, error) {
-	o, err := r.place.open(ctx, name)
+	o, err := r.storage.open(ctx, name)
 	if err != nil {
 		return Described{}, err
 	}
@@ -39,7 +39,7 @@ func (r Raw) Describe(ctx context.Context, name string) (Described, error) {
 
 // Copy writes the bytes of an object to the writer that begin returns.
 func (r Raw) Copy(ctx context.Context, name string, begin func(size int64) (io.Writer, error)) error {
-	o, err := r.place.open(ctx, name)
+	o, err := r.storage.open(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (r Raw) Copy(ctx context.Context, name string, begin func(size int64) (io.W
 
 // Create stores an object of size bytes. Its name must be new.
 func (r Raw) Create(ctx context.Context, name string, size int64, content io.Reader) error {
-	w, err := r.place.create(ctx, name)
+	w, err := r.storage.create(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -68,13 +68,13 @@ func (r Raw) Create(ctx context.Context, name string, size int64, content io.Rea
 }
 
 // Remove removes an object.
-func (r Raw) Remove(ctx context.Context, name string) error { return r.place.remove(ctx, name) }
+func (r Raw) Remove(ctx context.Context, name string) error { return r.storage.remove(ctx, name) }
 
-// Empty reports whether the place has no objects.
+// Empty reports whether the storage has no objects.
 func (r Raw) Empty(ctx context.Context) (bool, error) {
 	empty := true
 	for _, folder := range []string{"", documentsFolder} {
-		err := r.place.sweep(ctx, folder, func(name string) bool {
+		err := r.storage.sweep(ctx, folder, func(name string) bool {
 			empty = empty && name == ".ready"
 			return false
 		})

@@ -19,11 +19,11 @@ import (
 func sealedFile(t testing.TB, content []byte) (d *Documents, name, file string) {
 	t.Helper()
 	dir := t.TempDir()
-	place, err := NewDir(dir)
+	storage, err := NewDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d = NewDocuments(Options{Place: place, Ring: newRing(t)})
+	d = NewDocuments(Options{Storage: storage, Ring: newRing(t)})
 	name = d.Name("00000000-0000-4000-8000-000000000001")
 	keep(t, d, name, content, chunkSize)
 	return d, name, filepath.Join(dir, name)
@@ -148,7 +148,7 @@ func TestSealedBelongsToItsName(t *testing.T) {
 // TestSealedUnderOlderKeys checks that a new master key seals and old keys open. If the key is missing, the
 // error must name it.
 func TestSealedUnderOlderKeys(t *testing.T) {
-	place, err := NewDir(t.TempDir())
+	storage, err := NewDir(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,16 +163,16 @@ func TestSealedUnderOlderKeys(t *testing.T) {
 		}
 		return r
 	}
-	d := NewDocuments(Options{Place: place, Ring: ring("1", "1")})
+	d := NewDocuments(Options{Storage: storage, Ring: ring("1", "1")})
 	name := d.Name("00000000-0000-4000-8000-000000000001")
 	keep(t, d, name, []byte("document"), 10)
-	both := NewDocuments(Options{Place: place, Ring: ring("2", "1", "2"), Plain: true})
+	both := NewDocuments(Options{Storage: storage, Ring: ring("2", "1", "2"), Plain: true})
 	o, err := both.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	readsAs(t, o, []byte("document"))
-	late := NewDocuments(Options{Place: place, Ring: ring("2", "2")})
+	late := NewDocuments(Options{Storage: storage, Ring: ring("2", "2")})
 	if _, err := late.Open(t.Context(), name); err == nil || errors.Is(err, ErrDamaged) {
 		t.Errorf("without its master key: %v", err)
 	}
@@ -206,12 +206,12 @@ type inMemory struct{ *bytes.Reader }
 func (inMemory) Close() error { return nil }
 
 func BenchmarkSealed(b *testing.B) {
-	place, err := NewDir(b.TempDir())
+	storage, err := NewDir(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, plain := range []bool{true, false} {
-		d := NewDocuments(Options{Place: place, Ring: newRing(b), Plain: plain})
+		d := NewDocuments(Options{Storage: storage, Ring: newRing(b), Plain: plain})
 		name := d.Name("00000000-0000-4000-8000-000000000001")
 		content := sample(64 << 20)
 		kind := map[bool]string{true: "plain", false: "sealed"}[plain]

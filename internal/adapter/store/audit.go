@@ -277,13 +277,13 @@ func (s Audit) Read(ctx context.Context, f AuditFilter, limit int) (list []audit
 	return list, before, nil
 }
 
-// place is where an entry is in the log.
-type place struct {
+// position is where an entry is in the log.
+type position struct {
 	id int64
 	at time.Time
 }
 
-func scanPlace(r row) (p place, err error) {
+func scanPosition(r row) (p position, err error) {
 	err = r.Scan(&p.id, (*timeField)(&p.at))
 	return p, err
 }
@@ -294,7 +294,7 @@ func scanPlace(r row) (p place, err error) {
 func (s Audit) walkBegin(ctx context.Context, f AuditFilter) (before int64, err error) {
 	before = cmp.Or(f.Before, math.MaxInt64)
 	late := f.Until.Add(auditDisorder) // an entry after one of this time is not before Until
-	newest, found, err := one(ctx, s.DB, scanPlace, "SELECT id, at FROM audit WHERE id < $1 ORDER BY id DESC LIMIT 1", before)
+	newest, found, err := one(ctx, s.DB, scanPosition, "SELECT id, at FROM audit WHERE id < $1 ORDER BY id DESC LIMIT 1", before)
 	if err != nil || !found {
 		return 0, err
 	}
@@ -304,7 +304,7 @@ func (s Audit) walkBegin(ctx context.Context, f AuditFilter) (before int64, err 
 	from, before := int64(1), newest.id
 	for from < before {
 		middle := from + (before-from)/2
-		p, found, err := one(ctx, s.DB, scanPlace, "SELECT id, at FROM audit WHERE id >= $1 ORDER BY id LIMIT 1", middle)
+		p, found, err := one(ctx, s.DB, scanPosition, "SELECT id, at FROM audit WHERE id >= $1 ORDER BY id LIMIT 1", middle)
 		switch {
 		case err != nil:
 			return 0, err
@@ -325,10 +325,10 @@ func (s Audit) walkBegin(ctx context.Context, f AuditFilter) (before int64, err 
 // their indexes.
 func (s Audit) walkEnd(ctx context.Context, f AuditFilter) (end int64, last bool, err error) {
 	old := f.Since.Add(-auditDisorder)
-	first := func(query string, args ...any) (place, error) {
-		list, err := allUnprepared(ctx, s.DB, scanPlace, query, args...)
+	first := func(query string, args ...any) (position, error) {
+		list, err := allUnprepared(ctx, s.DB, scanPosition, query, args...)
 		if len(list) == 0 {
-			return place{}, err
+			return position{}, err
 		}
 		return list[0], err
 	}

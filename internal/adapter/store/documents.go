@@ -178,7 +178,7 @@ func (s Documents) ListDocuments(ctx context.Context, userID, behind string, n i
 }
 
 // NewestDocuments implements document.Store.
-func (s Documents) NewestDocuments(ctx context.Context, userID string, older document.Place, n int, now time.Time) ([]document.Record, error) {
+func (s Documents) NewestDocuments(ctx context.Context, userID string, older document.Position, n int, now time.Time) ([]document.Record, error) {
 	query, args := "", []any{userID, millis(now), n}
 	if !older.At.IsZero() {
 		query, args = " AND (uploaded_at, id) < ($4, $5)", append(args, millis(older.At), older.ID)

@@ -199,7 +199,7 @@ func deskAt(t *testing.T, db *store.DB, dir string, s *suite.Suite, number uint3
 		t: t, now: sigtest.Time, usable: true, number: number,
 		who: audit.Principal{UserID: confirmedUser, Login: "user", ClientID: "client"}, settings: operation.Settings{Async: true, Life: 20 * time.Minute, Lease: time.Minute},
 	}
-	place, err := blob.NewDir(filepath.Join(dir, "blobs"))
+	storage, err := blob.NewDir(filepath.Join(dir, "blobs"))
 	d.must(err)
 	d.spool, err = blob.NewSpool(filepath.Join(dir, "spool"))
 	d.must(err)
@@ -208,7 +208,7 @@ func deskAt(t *testing.T, db *store.DB, dir string, s *suite.Suite, number uint3
 	root := sigtest.Root(t, s)
 	d.keys = &deskKeys{walkKeys: walkKeys{t, root.Signer(t, s, "signer"), func() {}}}
 	d.evidence = sigtest.NewServices(t, root)
-	options := blob.Options{Place: place, Ring: d.ring}
+	options := blob.Options{Storage: storage, Ring: d.ring}
 	d.documents = &document.Service{
 		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: d.clock, Rand: d.random(3),
 		Digest: func(context.Context, string) (document.Digest, error) {

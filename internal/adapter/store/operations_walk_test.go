@@ -136,14 +136,14 @@ func walk(t *testing.T, url string, seed uint64) {
 		dir: t.TempDir(), accepted: map[string]bool{}, ended: map[string]string{}, keyed: map[string]string{}, called: map[string]string{}, pending: map[string]bool{}, results: map[string]string{},
 	}
 	db := storetest.Open(t, url)
-	place, err := blob.NewDir(filepath.Join(w.dir, "blobs"))
+	storage, err := blob.NewDir(filepath.Join(w.dir, "blobs"))
 	w.must(err)
 	w.spool, err = blob.NewSpool(filepath.Join(w.dir, "spool"))
 	w.must(err)
 	w.ring, err = vault.NewRing("k", map[string][]byte{"k": bytes.Repeat([]byte{1}, 32)}, sigtest.Random(9))
 	w.must(err)
 	w.keys = walkKeys{t, sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "signer"), w.meanwhile}
-	options := blob.Options{Place: place, Ring: w.ring}
+	options := blob.Options{Storage: storage, Ring: w.ring}
 	documents := &document.Service{
 		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: w.clock, Rand: sigtest.Random(byte(seed)),
 		Digest: func(context.Context, string) (document.Digest, error) {

@@ -285,7 +285,7 @@ func (e *examination) processes(ctx context.Context, name cli.Word) {
 	e.ok(name, "%d servers are running", len(report.Processes))
 }
 
-// documents checks the place of documents.
+// documents checks the storage of documents.
 func (e *examination) documents(ctx context.Context, name cli.Word) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -293,9 +293,9 @@ func (e *examination) documents(ctx context.Context, name cli.Word) {
 	if e.conf.Bucket.Endpoint != "" {
 		remedy = cli.Say("check bucket.endpoint, the name of the bucket, both keys and their rights, and the authorities of the server")
 	}
-	place, err := e.services.Place(ctx)
+	storage, err := e.services.Storage(ctx)
 	if err == nil {
-		err = place.Place.Ready(ctx)
+		err = storage.Storage.Ready(ctx)
 	}
 	if err != nil {
 		e.fault(name, remedy, "documents cannot be kept: %v", err)

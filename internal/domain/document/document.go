@@ -42,8 +42,8 @@ type Info struct {
 	Expires  time.Time // zero: permanent
 }
 
-// Place is where a document is in the list of the newest. The zero value is before all.
-type Place struct {
+// Position is where a document is in the list of the newest. The zero value is before all.
+type Position struct {
 	At time.Time // Uploaded of a document
 	ID string
 }
@@ -116,7 +116,7 @@ type Store interface {
 	ListDocuments(ctx context.Context, userID, behind string, n int, now time.Time) ([]Record, error)
 	// NewestDocuments returns up to n documents of the user, the newest first, that are older
 	// than a place.
-	NewestDocuments(ctx context.Context, userID string, older Place, n int, now time.Time) ([]Record, error)
+	NewestDocuments(ctx context.Context, userID string, older Position, n int, now time.Time) ([]Record, error)
 	// ChangeDocument writes Name, Type, Parent, Linked, Extra and Expires of a document.
 	ChangeDocument(ctx context.Context, i Info, now time.Time) (bool, error)
 	// TouchDocument records that the content was read.

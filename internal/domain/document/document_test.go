@@ -46,13 +46,13 @@ func open(t testing.TB) *shelf {
 	t.Helper()
 	db := storetest.SQLite(t)
 	s := &shelf{dir: t.TempDir(), now: noon}
-	place, err := blob.NewDir(s.dir)
+	storage, err := blob.NewDir(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Service = &document.Service{
 		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db},
-		Bytes: blob.NewDocuments(blob.Options{Place: place, Plain: true}),
+		Bytes: blob.NewDocuments(blob.Options{Storage: storage, Plain: true}),
 		Digest: func(context.Context, string) (document.Digest, error) {
 			return document.Digest{Name: "SHA-256", New: sha256.New}, nil
 		},

@@ -198,7 +198,7 @@ const maxPage = 200
 
 // Newest returns up to n documents of who, the newest first. older is the place of the last
 // document of the page before.
-func (s *Service) Newest(ctx context.Context, who audit.Principal, older Place, n int) ([]Info, error) {
+func (s *Service) Newest(ctx context.Context, who audit.Principal, older Position, n int) ([]Info, error) {
 	records, err := s.Store.NewestDocuments(ctx, who.UserID, older, min(max(n, 1), maxPage), s.Now())
 	list := make([]Info, len(records))
 	for i := range records {

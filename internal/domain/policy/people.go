@@ -38,18 +38,18 @@ type Setting struct {
 // Set holds what is set of one kind for a user and for the user's group. nil: nothing is set.
 type Set struct{ Own, Group *Setting }
 
-// Place is where the setting is set that applies to a user.
-type Place string
+// Scope is where the setting is set that applies to a user.
+type Scope string
 
-// The places, the first that has a setting first; see Setting.
+// The scopes, the first that has a setting first; see Setting.
 const (
-	ForUser         Place = "user"
-	ForGroup        Place = "group"
-	ForInstallation Place = "installation"
+	ForUser         Scope = "user"
+	ForGroup        Scope = "group"
+	ForInstallation Scope = "installation"
 )
 
-// Place returns the place whose setting applies.
-func (s Set) Place() Place {
+// Scope returns the scope whose setting applies.
+func (s Set) Scope() Scope {
 	switch {
 	case s.Own != nil:
 		return ForUser
@@ -183,12 +183,12 @@ func (s Setting) Weaker(than Setting) bool {
 // Get returns the setting that applies to a user, for an operator. The fault is
 // user_not_found.
 func (s *Editor) Get(ctx context.Context, who audit.Principal, userID string, k Kind) (Setting, error) {
-	p, _, err := s.Placed(ctx, who, userID, k)
+	p, _, err := s.Scoped(ctx, who, userID, k)
 	return p, err
 }
 
-// Placed is Get with the place where the setting is set.
-func (s *Editor) Placed(ctx context.Context, who audit.Principal, userID string, k Kind) (Setting, Place, error) {
+// Scoped is Get with the scope of the setting.
+func (s *Editor) Scoped(ctx context.Context, who audit.Principal, userID string, k Kind) (Setting, Scope, error) {
 	if err := s.Users.Reach(ctx, who, userID); err != nil {
 		return Setting{}, "", err
 	}
@@ -196,7 +196,7 @@ func (s *Editor) Placed(ctx context.Context, who audit.Principal, userID string,
 	if err != nil {
 		return Setting{}, "", err
 	}
-	return s.effective(k, set), set.Place(), nil
+	return s.effective(k, set), set.Scope(), nil
 }
 
 // SetActions replaces the access or operation policy of a user; an empty set is valid.

@@ -123,9 +123,9 @@ type AnswerStore interface {
 	SweepAnswers(ctx context.Context, now time.Time) error
 }
 
-// Turn is a leased request with an Idempotency-Key. Either there is an answer already, or
+// KeyedRequest is a leased request with an Idempotency-Key. Either there is an answer already, or
 // the request must be carried out and then kept or released.
-type Turn struct {
+type KeyedRequest struct {
 	answers *Answers
 	id      AnswerID
 	lease   lease.Lease
@@ -141,24 +141,24 @@ type Turn struct {
 // of everything that defines the request. wait means that another request with this key
 // is running. The fault is idempotency_key_reused if the key was used with another
 // request.
-func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte) (t *Turn, wait bool, err error) {
+func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte) (k *KeyedRequest, wait bool, err error) {
 	sum := sha256.Sum256([]byte(key))
 	rules := a.Rules.withDefaults()
-	t = &Turn{answers: a, id: AnswerID{caller, hex.EncodeToString(sum[:])}, stop: func() {}}
-	if t.lease, err = a.leases().New(); err != nil {
+	k = &KeyedRequest{answers: a, id: AnswerID{caller, hex.EncodeToString(sum[:])}, stop: func() {}}
+	if k.lease, err = a.leases().New(); err != nil {
 		return nil, false, err
 	}
 	now := a.Now()
-	claimed, err := a.Store.ClaimAnswer(ctx, t.id, request, t.lease.Token, now, t.lease.Until, now.Add(rules.life(caller)))
+	claimed, err := a.Store.ClaimAnswer(ctx, k.id, request, k.lease.Token, now, k.lease.Until, now.Add(rules.life(caller)))
 	if err != nil {
-		a.releaseLater(t.id, t.lease.Token) // it may have been claimed: the answer of the database was lost
+		a.releaseLater(k.id, k.lease.Token) // it may have been claimed: the answer of the database was lost
 		return nil, false, err
 	}
 	if claimed {
-		_, t.stop = a.leases().Keep(context.WithoutCancel(ctx), t.lease, t.extend)
-		return t, false, nil
+		_, k.stop = a.leases().Keep(context.WithoutCancel(ctx), k.lease, k.extend)
+		return k, false, nil
 	}
-	have, found, err := a.Store.FindAnswer(ctx, t.id)
+	have, found, err := a.Store.FindAnswer(ctx, k.id)
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -169,60 +169,60 @@ func (a *Answers) Begin(ctx context.Context, caller, key string, request []byte)
 	case have.DoneAt.IsZero():
 		return nil, true, nil
 	}
-	t.done, t.head = true, have.Head
+	k.done, k.head = true, have.Head
 	switch {
 	case have.Blob != "":
 		blob, err := a.Blobs.OpenBlob(ctx, have.Blob)
 		if err != nil {
 			return nil, false, err
 		}
-		t.close = append(t.close, blob.Close)
-		t.body = operation.NewSection(blob, 0, blob.Size())
+		k.close = append(k.close, blob.Close)
+		k.body = operation.NewSection(blob, 0, blob.Size())
 	case len(have.Body) > 0:
-		plain, err := a.Vault.Open(t.place(), have.Body)
+		plain, err := a.Vault.Open(k.place(), have.Body)
 		if err != nil {
 			return nil, false, err
 		}
-		t.body = memory(plain)
+		k.body = memory(plain)
 	}
-	return t, false, nil
+	return k, false, nil
 }
 
 // place is the place that a small answer is sealed to.
-func (t *Turn) place() vault.Place {
-	return vault.Place{Purpose: "kept answer", Table: "answers", Row: t.id.Caller + "/" + t.id.Name, Column: "body"}
+func (k *KeyedRequest) place() vault.Place {
+	return vault.Place{Purpose: "kept answer", Table: "answers", Row: k.id.Caller + "/" + k.id.Name, Column: "body"}
 }
 
-// leases are the leases of turns. One that is lost is noticed when the answer is recorded.
+// leases are the leases of requests. One that is lost is noticed when the answer is recorded.
 func (a *Answers) leases() lease.Rules {
 	return lease.Rules{Life: a.Rules.withDefaults().Lease, Now: a.Now, Rand: a.Rand, Failed: a.Failed}
 }
 
-func (t *Turn) extend(ctx context.Context, l lease.Lease) (bool, error) {
-	return t.answers.Store.ExtendAnswer(ctx, t.id, l.Token, l.Until)
+func (k *KeyedRequest) extend(ctx context.Context, l lease.Lease) (bool, error) {
+	return k.answers.Store.ExtendAnswer(ctx, k.id, l.Token, l.Until)
 }
 
 // Kept returns the stored answer. It reports false if there is none yet.
-func (t *Turn) Kept() (head []byte, body interface {
+func (k *KeyedRequest) Kept() (head []byte, body interface {
 	Size() int64
 	io.WriterTo
 }, ok bool) {
-	return t.head, t.body, t.done
+	return k.head, k.body, k.done
 }
 
-// Keep stores an answer durably. The answer is valid, and the turn ends, only after
+// Keep stores an answer durably. The answer is valid, and the lease ends, only after
 // record was called, inside a transaction or by itself. Until then there is no answer.
 // record stores the audit entry of the outcome in the same step, if it is not nil. record
-// returns an error if another process got the turn meanwhile. Then the answer must not be
+// returns an error if another process got the lease meanwhile. Then the answer must not be
 // sent. body may be nil.
-func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
+func (k *KeyedRequest) Keep(ctx context.Context, head []byte, body interface {
 	Size() int64
 	io.WriterTo
 }) (record func(ctx context.Context, outcome *audit.Entry) error, err error) {
-	a := t.answers
+	a := k.answers
 	rules := a.Rules.withDefaults()
 	now := a.Now()
-	r := &AnswerRecord{Head: head, DoneAt: now, ExpiresAt: now.Add(rules.life(t.id.Caller))}
+	r := &AnswerRecord{Head: head, DoneAt: now, ExpiresAt: now.Add(rules.life(k.id.Caller))}
 	var size int64
 	switch {
 	case body == nil || body.Size() == 0:
@@ -231,24 +231,24 @@ func (t *Turn) Keep(ctx context.Context, head []byte, body interface {
 		if _, err := body.WriteTo(&plain); err != nil {
 			return nil, err
 		}
-		if r.Body, err = a.Vault.Seal(t.place(), plain); err != nil {
+		if r.Body, err = a.Vault.Seal(k.place(), plain); err != nil {
 			return nil, err
 		}
 	default:
 		size = body.Size()
-		held, err := a.Store.AnswerBytes(ctx, t.id.Caller)
+		held, err := a.Store.AnswerBytes(ctx, k.id.Caller)
 		if err != nil {
 			return nil, err
 		}
 		if held+size > rules.Bytes {
 			return nil, fault.New(fault.TooManyRequests, "the stored answers to your requests are too large in total: send large requests without Idempotency-Key, or later")
 		}
-		if r.Blob, err = t.keepLarge(ctx, body, r.ExpiresAt); err != nil {
+		if r.Blob, err = k.keepLarge(ctx, body, r.ExpiresAt); err != nil {
 			return nil, err
 		}
 	}
 	return func(ctx context.Context, outcome *audit.Entry) error {
-		held, err := a.Store.RecordAnswer(ctx, t.id, t.lease.Token, r, size, outcome)
+		held, err := a.Store.RecordAnswer(ctx, k.id, k.lease.Token, r, size, outcome)
 		if err == nil && !held {
 			err = errTurnLost
 		}
@@ -264,8 +264,8 @@ var errTurnLost = &fault.Outage{
 }
 
 // keepLarge copies an answer to Blobs. A copy that no record names expires there.
-func (t *Turn) keepLarge(ctx context.Context, body Result, expires time.Time) (string, error) {
-	in := newIntake(t.answers.Spool, nil)
+func (k *KeyedRequest) keepLarge(ctx context.Context, body Result, expires time.Time) (string, error) {
+	in := newIntake(k.answers.Spool, nil)
 	defer in.Close()
 	if _, err := body.WriteTo(in); err != nil {
 		return "", fmt.Errorf("signing: keeping an answer: %w", err)
@@ -273,31 +273,31 @@ func (t *Turn) keepLarge(ctx context.Context, body Result, expires time.Time) (s
 	if err := in.Finish(); err != nil {
 		return "", err
 	}
-	return t.answers.Blobs.KeepBlob(ctx, in, expires.Add(slowest))
+	return k.answers.Blobs.KeepBlob(ctx, in, expires.Add(slowest))
 }
 
-// Release ends a turn without an answer, so that a repetition is carried out. After an
+// Release ends the lease without an answer, so that a repetition is carried out. After an
 // answer was recorded it does nothing. If it fails, it is tried again until the lease has
 // expired: after a short outage of the database a client must not wait for the rest of a
 // lease.
 //
-// The lease itself is long. A holder that is frozen or cut off keeps its turn for as long
+// The lease itself is long. A holder that is frozen or cut off keeps its lease for as long
 // as it may reasonably come back, and clocks of processes may differ. The lease is not
 // what prevents a second signature: RecordAnswer writes only if the holder still has the
 // lease, in the transaction that makes the result valid. A release names its lease too,
-// so it ends no other turn. If the outcome of the holder's commit is unknown, the release
+// so it ends no other lease. If the outcome of the holder's commit is unknown, the release
 // waits for the row that this commit has locked, and then finds an answer recorded or
 // not.
-func (t *Turn) Release(ctx context.Context) error {
-	if t.done {
+func (k *KeyedRequest) Release(ctx context.Context) error {
+	if k.done {
 		return nil
 	}
-	t.ended.Do(t.stop)
+	k.ended.Do(k.stop)
 	ctx, cancel := context.WithTimeout(ctx, releaseTime)
 	defer cancel()
-	err := t.answers.Store.ReleaseAnswer(ctx, t.id, t.lease.Token)
+	err := k.answers.Store.ReleaseAnswer(ctx, k.id, k.lease.Token)
 	if err != nil {
-		t.answers.releaseLater(t.id, t.lease.Token)
+		k.answers.releaseLater(k.id, k.lease.Token)
 	}
 	return err
 }
@@ -354,14 +354,14 @@ func (a *Answers) nextPending() (pendingRelease, bool) {
 	return a.pending[0], true
 }
 
-// Close ends the turn of a request. After that a kept body cannot be read any more.
-func (t *Turn) Close() error {
-	t.ended.Do(t.stop)
+// Close stops the extension of the lease. After that a kept body cannot be read any more.
+func (k *KeyedRequest) Close() error {
+	k.ended.Do(k.stop)
 	var errs []error
-	for _, c := range t.close {
+	for _, c := range k.close {
 		errs = append(errs, c())
 	}
-	t.close = nil
+	k.close = nil
 	return errors.Join(errs...)
 }
 

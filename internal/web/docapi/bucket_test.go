@@ -135,11 +135,11 @@ func TestDocumentStoreInABucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	place, err := h.Place(t.Context())
+	storage, err := h.Storage(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := h.Documents(place)
+	service := h.Documents(storage)
 	service.Now = func() time.Time { return time.Now().Add(time.Hour) }
 	if err := service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)

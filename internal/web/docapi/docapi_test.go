@@ -552,11 +552,11 @@ func sweepAt(t testing.TB, dir string, now time.Time) []string {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	place, err := h.Place(t.Context())
+	storage, err := h.Storage(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := h.Documents(place)
+	service := h.Documents(storage)
 	service.Now = func() time.Time { return now }
 	if err := service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)

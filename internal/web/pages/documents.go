@@ -36,7 +36,7 @@ type documentsView struct {
 func (a *API) documentsPage(ctx context.Context, r struct {
 	Before string `query:"before"`
 }) (view, error) {
-	older, err := placeOf(r.Before)
+	older, err := positionOf(r.Before)
 	if err != nil {
 		return view{}, err
 	}
@@ -51,17 +51,17 @@ func (a *API) documentsPage(ctx context.Context, r struct {
 	return view{template: "documents/list", title: "documents.title", content: v}, nil
 }
 
-// placeOf reads the place that an address names, "" for the beginning.
-func placeOf(text string) (document.Place, error) {
+// positionOf reads the position that an address names, "" for the beginning.
+func positionOf(text string) (document.Position, error) {
 	if text == "" {
-		return document.Place{}, nil
+		return document.Position{}, nil
 	}
 	at, id, _ := strings.Cut(text, ".")
 	ms, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || ms <= 0 || !document.IsIdentifier(id) {
-		return document.Place{}, fault.New(fault.InvalidParameters, "before: want the place of a document")
+		return document.Position{}, fault.New(fault.InvalidParameters, "before: want the position of a document")
 	}
-	return document.Place{At: time.UnixMilli(ms), ID: strings.ToLower(id)}, nil
+	return document.Position{At: time.UnixMilli(ms), ID: strings.ToLower(id)}, nil
 }
 
 type documentView struct {

@@ -387,12 +387,12 @@ func documentNames(o *operation.Operation) string {
 func (a *API) personRules(ctx context.Context, who audit.Principal, u user.Info) (table, error) {
 	t, w := table{Title: "person.rules", Facts: true}, visitorOf(ctx).words
 	for _, kind := range policy.Kinds() {
-		setting, place, err := a.Operators.Policies.Placed(ctx, who, u.ID, kind)
+		setting, scope, err := a.Operators.Policies.Scoped(ctx, who, u.ID, kind)
 		if err != nil {
 			return t, err
 		}
-		from := cell{Key: "rules." + string(place)}
-		if place == policy.ForGroup {
+		from := cell{Key: "rules." + string(scope)}
+		if scope == policy.ForGroup {
 			from = cell{Text: w.text("rules.group", u.Group)}
 		}
 		if setting.Fixed {

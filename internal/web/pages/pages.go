@@ -56,7 +56,7 @@ type Documents interface {
 	NewIntake(ctx context.Context, who audit.Principal) (*document.Intake, error)
 	Keep(ctx context.Context, who audit.Principal, documents []document.New) ([]document.Info, error)
 	Open(ctx context.Context, who audit.Principal, id string) (*document.Stored, error)
-	Newest(ctx context.Context, who audit.Principal, older document.Place, n int) ([]document.Info, error)
+	Newest(ctx context.Context, who audit.Principal, older document.Position, n int) ([]document.Info, error)
 	Info(ctx context.Context, who audit.Principal, id string) (document.Info, error)
 	Patch(ctx context.Context, who audit.Principal, id string, c document.Change) error
 	Delete(ctx context.Context, who audit.Principal, id string) error

@@ -48,7 +48,7 @@ func (m *mortal) Begin(ctx context.Context, e audit.Entry) func(context.Context)
 	return func(context.Context) error { return err }
 }
 
-func (m *mortal) begin(ctx context.Context, caller, key string, request []byte) (Turn, bool, error) {
+func (m *mortal) begin(ctx context.Context, caller, key string, request []byte) (KeyedRequest, bool, error) {
 	if err := m.write(); err != nil {
 		return nil, false, err
 	}
@@ -56,19 +56,19 @@ func (m *mortal) begin(ctx context.Context, caller, key string, request []byte) 
 	if wait || err != nil {
 		return nil, wait, err
 	}
-	return mortalTurn{t, m}, false, nil
+	return mortalRequest{t, m}, false, nil
 }
 
-type mortalTurn struct {
-	Turn
+type mortalRequest struct {
+	KeyedRequest
 	m *mortal
 }
 
-func (t mortalTurn) Keep(ctx context.Context, head []byte, body interface {
+func (t mortalRequest) Keep(ctx context.Context, head []byte, body interface {
 	Size() int64
 	io.WriterTo
 }) (func(context.Context, *audit.Entry) error, error) {
-	record, err := t.Turn.Keep(ctx, head, body)
+	record, err := t.KeyedRequest.Keep(ctx, head, body)
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +86,11 @@ func (t mortalTurn) Keep(ctx context.Context, head []byte, body interface {
 	}, nil
 }
 
-func (t mortalTurn) Release(ctx context.Context) error {
+func (t mortalRequest) Release(ctx context.Context) error {
 	if err := t.m.write(); err != nil {
 		return err
 	}
-	return t.Turn.Release(ctx)
+	return t.KeyedRequest.Release(ctx)
 }
 
 // revive is another process after the lease of the dead one is over.

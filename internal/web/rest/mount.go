@@ -85,7 +85,7 @@ type Gate struct {
 	// Permit checks rights other than Anyone and SignedIn. value returns parts of the path,
 	// such as the user that an operator acts on.
 	Permit func(ctx context.Context, who audit.Principal, right Right, value func(name string) string) error
-	// Once gives requests with an Idempotency-Key their turn. nil: the header is ignored.
+	// Once leases requests with an Idempotency-Key. nil: the header is ignored.
 	Once Begin
 	// Approvals make requests wait before they are carried out. nil: none waits.
 	Approvals Approvals
@@ -211,8 +211,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in := &input{http: r, body: body, documents: cmp.Or(h.gate.Limits.Documents, DefaultDocuments)}
 	defer func() {
 		call.bodyBytes = body.n
-		if p := call.repetition; p != nil && p.turn != nil {
-			if err := p.turn.Close(); err != nil {
+		if p := call.repetition; p != nil && p.keyed != nil {
+			if err := p.keyed.Close(); err != nil {
 				h.gate.Log.ErrorContext(ctx, "closing an answer", "request_id", call.id, "error", err)
 			}
 		}

@@ -44,9 +44,9 @@ func (r Route) Once() Route {
 	return r
 }
 
-// Turn is the turn of a request with a key. There is a kept answer, or the request must be
+// KeyedRequest is a request with a key, leased. There is a kept answer, or the request must be
 // carried out.
-type Turn interface {
+type KeyedRequest interface {
 	// Kept returns the kept answer, and false if there is none yet. The body is nil if it
 	// was nil in Keep.
 	Kept() (head []byte, body interface {
@@ -60,23 +60,23 @@ type Turn interface {
 		Size() int64
 		io.WriterTo
 	}) (record func(ctx context.Context, outcome *audit.Entry) error, err error)
-	// Release ends a turn without an answer.
+	// Release ends the lease without an answer.
 	Release(ctx context.Context) error
 	// Close ends the reading of a kept body.
 	Close() error
 }
 
-// Begin gives a request its turn. request is a digest of the whole request. wait reports
+// Begin leases a request. request is a digest of the whole request. wait reports
 // that a request with this key is under way. Begin is the Once of a [Gate].
-type Begin func(ctx context.Context, caller, key string, request []byte) (t Turn, wait bool, err error)
+type Begin func(ctx context.Context, caller, key string, request []byte) (k KeyedRequest, wait bool, err error)
 
 // repetition is the state of a request with a key.
 type repetition struct {
 	begin  Begin
 	caller string // user id; "": the request has no token
 	key    string
-	digest hash.Hash // of the request; the body comes last
-	turn   Turn      // nil until the body was read
+	digest hash.Hash    // of the request; the body comes last
+	keyed  KeyedRequest // nil until the body was read
 }
 
 // repeatable reads the key of a request and digests what comes before its body.
@@ -132,13 +132,13 @@ func (p *repetition) bound(ctx context.Context, body io.Reader) error {
 	request := p.digest.Sum(nil)
 	deadline := time.Now().Add(patience)
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		turn, wait, err := p.begin(ctx, p.caller, p.key, request)
+		keyed, wait, err := p.begin(ctx, p.caller, p.key, request)
 		if err != nil {
 			return err
 		}
 		if !wait {
-			p.turn = turn
-			if _, _, ok := turn.Kept(); ok {
+			p.keyed = keyed
+			if _, _, ok := keyed.Kept(); ok {
 				return errKept
 			}
 			return nil
@@ -216,7 +216,7 @@ func keptForm(value any) (head, Content, error) {
 // replay is the inverse of keptForm: it returns the value or the fault of the kept answer.
 func (p *repetition) replay(call *call) (any, error) {
 	call.object = "answer to an earlier request"
-	text, body, _ := p.turn.Kept()
+	text, body, _ := p.keyed.Kept()
 	var h head
 	if err := json.Unmarshal(text, &h); err != nil {
 		return nil, fmt.Errorf("rest: an answer that was kept: %w", err)
@@ -251,7 +251,7 @@ func (p *repetition) keep(ctx context.Context, call *call, value any) (record re
 	return p.keepAs(ctx, call, h, body)
 }
 
-// recordFunc is the record of [Turn.Keep].
+// recordFunc is the record of [KeyedRequest.Keep].
 type recordFunc = func(ctx context.Context, outcome *audit.Entry) error
 
 func (p *repetition) keepAs(ctx context.Context, call *call, h head, body Content) (record recordFunc, err error) {
@@ -260,7 +260,7 @@ func (p *repetition) keepAs(ctx context.Context, call *call, h head, body Conten
 	if err != nil {
 		return nil, err
 	}
-	return p.turn.Keep(ctx, text, body)
+	return p.keyed.Keep(ctx, text, body)
 }
 
 // Keep is for an operation that changes something besides its answer. Call record in the
@@ -271,7 +271,7 @@ func (p *repetition) keepAs(ctx context.Context, call *call, h head, body Conten
 func Keep(ctx context.Context, value any) (record func(ctx context.Context) error, err error) {
 	_, call := callOf(ctx)
 	var kept recordFunc
-	if p := call.repetition; p != nil && p.turn != nil {
+	if p := call.repetition; p != nil && p.keyed != nil {
 		if kept, err = p.keep(ctx, call, value); err != nil {
 			return nil, err
 		}
@@ -296,7 +296,7 @@ func Keep(ctx context.Context, value any) (record func(ctx context.Context) erro
 // Idempotency-Key, or the record.
 func KeepEntry(ctx context.Context, value any) (entry *audit.Entry, record func(ctx context.Context) error, err error) {
 	_, call := callOf(ctx)
-	if p := call.repetition; call.handler != nil && !call.handler.unaudited && (p == nil || p.turn == nil) {
+	if p := call.repetition; call.handler != nil && !call.handler.unaudited && (p == nil || p.keyed == nil) {
 		call.promised = true // an operation that does not make its change fails
 		return call.handler.done(call, audit.OK), nil, nil
 	}
@@ -310,12 +310,12 @@ var transient = map[string]bool{
 	fault.Failed: true, fault.Lost: true, fault.Unavailable: true, fault.TooManyRequests: true, fault.Unauthorized: true, fault.TooLarge: true,
 }
 
-// settle ends the turn of a request: it returns the kept answer, or keeps the new one.
+// settle ends the lease of a request: it returns the kept answer, or keeps the new one.
 func (h *handler) settle(ctx context.Context, call *call, p *repetition, value any, err error) (any, error) {
 	switch {
 	case errors.Is(err, errKept):
 		return p.replay(call)
-	case p.turn == nil || err == nil && call.promised:
+	case p.keyed == nil || err == nil && call.promised:
 		return value, err
 	}
 	ctx = context.WithoutCancel(ctx) // the result counts even if the client has left
@@ -346,7 +346,7 @@ func (h *handler) settle(ctx context.Context, call *call, p *repetition, value a
 		h.gate.Log.ErrorContext(ctx, "keeping a refusal", "request_id", call.id, "error", e)
 	}
 	if err != nil {
-		if e := p.turn.Release(ctx); e != nil {
+		if e := p.keyed.Release(ctx); e != nil {
 			h.gate.Log.ErrorContext(ctx, "releasing an "+keyHeader, "request_id", call.id, "error", e)
 		}
 	}

@@ -25,7 +25,7 @@ import (
 type answers struct {
 	mu   sync.Mutex
 	kept map[string]*keptAnswer
-	lose bool // the turn goes to another process while the request is carried out
+	lose bool // the lease goes to another process while the request is carried out
 }
 
 type keptAnswer struct {
@@ -34,7 +34,7 @@ type keptAnswer struct {
 	done       bool
 }
 
-func (a *answers) begin(_ context.Context, caller, key string, request []byte) (Turn, bool, error) {
+func (a *answers) begin(_ context.Context, caller, key string, request []byte) (KeyedRequest, bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	name := caller + " " + key
@@ -43,23 +43,23 @@ func (a *answers) begin(_ context.Context, caller, key string, request []byte) (
 	case k == nil:
 		k = &keptAnswer{request: string(request)}
 		a.kept[name] = k
-		return &turn{a, name, k, false}, false, nil
+		return &keyed{a, name, k, false}, false, nil
 	case k.request != string(request):
 		return nil, false, fault.New(fault.KeyReused, "another request")
 	case !k.done:
 		return nil, true, nil
 	}
-	return &turn{a, name, k, true}, false, nil
+	return &keyed{a, name, k, true}, false, nil
 }
 
-type turn struct {
+type keyed struct {
 	answers *answers
 	name    string
 	kept    *keptAnswer
 	replay  bool
 }
 
-func (t *turn) Kept() ([]byte, interface {
+func (t *keyed) Kept() ([]byte, interface {
 	Size() int64
 	io.WriterTo
 }, bool) {
@@ -69,7 +69,7 @@ func (t *turn) Kept() ([]byte, interface {
 	return t.kept.head, bytes.NewReader(t.kept.body), true
 }
 
-func (t *turn) Keep(_ context.Context, head []byte, body interface {
+func (t *keyed) Keep(_ context.Context, head []byte, body interface {
 	Size() int64
 	io.WriterTo
 }) (func(context.Context, *audit.Entry) error, error) {
@@ -83,14 +83,14 @@ func (t *turn) Keep(_ context.Context, head []byte, body interface {
 		t.answers.mu.Lock()
 		defer t.answers.mu.Unlock()
 		if t.answers.lose {
-			return errors.New("the turn is lost")
+			return errors.New("the lease is lost")
 		}
 		t.kept.head, t.kept.body, t.kept.done = head, text.Bytes(), true
 		return nil
 	}, nil
 }
 
-func (t *turn) Release(context.Context) error {
+func (t *keyed) Release(context.Context) error {
 	t.answers.mu.Lock()
 	defer t.answers.mu.Unlock()
 	if !t.kept.done {
@@ -99,7 +99,7 @@ func (t *turn) Release(context.Context) error {
 	return nil
 }
 
-func (t *turn) Close() error { return nil }
+func (t *keyed) Close() error { return nil }
 
 // blob is content that can be written out again.
 type blob string

@@ -145,7 +145,7 @@ func openDesk(t testing.TB, data string, now *clock, change func(*signing.Servic
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	place, err := blob.NewDir(filepath.Join(data, "objects"))
+	storage, err := blob.NewDir(filepath.Join(data, "objects"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func openDesk(t testing.TB, data string, now *clock, change func(*signing.Servic
 	d.service = &signing.Service{
 		Formats: sig.Formats{raw.New(), cades.New()},
 		Keys:    &vault{t: t}, Policy: rules{}, Snapshots: rules{}, Spool: spool, Now: now.now,
-		Prepared: store.Prepared{DB: db}, Blobs: blob.NewPrepared(blob.Options{Place: place, Plain: true}), Rand: rand.Reader,
+		Prepared: store.Prepared{DB: db}, Blobs: blob.NewPrepared(blob.Options{Storage: storage, Plain: true}), Rand: rand.Reader,
 		Container: func(b []byte) ([]*x509gost.Certificate, error) {
 			m, err := cms.Parse(bytes.NewReader(b), int64(len(b)))
 			if err != nil {

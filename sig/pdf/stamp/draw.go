@@ -266,7 +266,7 @@ func (c *canvas) image(m *graphic, r, clip rect) {
 	c.op("re", clip.x0, clip.y0, clip.width(), clip.height())
 	c.WriteString("W n\n")
 	w, h := r.width(), r.height()
-	t := m.turn.matrix()
+	t := m.orientation.matrix()
 	c.op("cm", t[0]*w, t[1]*h, t[2]*w, t[3]*h, r.x0+t[4]*w, r.y0+t[5]*h)
 	c.WriteString("/I0 Do\nQ\n")
 }

@@ -21,7 +21,7 @@ import (
 // graphic is an image of a request, ready to be embedded.
 type graphic struct {
 	width, height int // pixels, as stored
-	turn          turn
+	orientation   orientation
 	objects       []Object // the image XObject and, if it has one, its soft mask, which the image refers to as {mask}
 }
 
@@ -120,7 +120,7 @@ func convert(text string, g ground, b *budget.Budget) (*graphic, error) {
 		}
 		m := &graphic{width: size.X, height: size.Y}
 		if f.name == "JPEG" {
-			data, m.turn = stripJPEG(data)
+			data, m.orientation = stripJPEG(data)
 			m.objects = []Object{jpegObject(data, pixels)}
 		} else {
 			m.objects = pixelObjects(pixels, g)
@@ -147,7 +147,7 @@ func decodeBase64(s string) ([]byte, error) {
 
 // size returns the size of the image as shown, in pixels.
 func (m *graphic) size() (width, height float64) {
-	if m.turn.sideways() {
+	if m.orientation.sideways() {
 		return float64(m.height), float64(m.width)
 	}
 	return float64(m.width), float64(m.height)

@@ -9,7 +9,7 @@ import (
 
 // stripJPEG removes the metadata from a JPEG file that was decoded successfully: a camera
 // stores the location of a photograph there. The orientation of the camera is read first.
-func stripJPEG(data []byte) (plain []byte, t turn) {
+func stripJPEG(data []byte) (plain []byte, t orientation) {
 	out := []byte{0xFF, 0xD8}
 	for at := 2; ; {
 		for at < len(data) && data[at] != 0xFF {
@@ -39,7 +39,7 @@ func stripJPEG(data []byte) (plain []byte, t turn) {
 		at += size
 		switch {
 		case marker == 0xE1:
-			if found := exifTurn(segment[2:]); found != 0 {
+			if found := exifOrientation(segment[2:]); found != 0 {
 				t = found
 			}
 			continue
@@ -53,13 +53,13 @@ func stripJPEG(data []byte) (plain []byte, t turn) {
 	return out, t
 }
 
-// turn is the orientation of Exif: 0 or 1 as stored, 2 to 8 rotated or mirrored.
-type turn int
+// orientation is the one of Exif: 0 or 1 as stored, 2 to 8 rotated or mirrored.
+type orientation int
 
-func (t turn) sideways() bool { return t >= 5 && t <= 8 }
+func (t orientation) sideways() bool { return t >= 5 && t <= 8 }
 
 // matrix maps the unit square of the stored image onto that of the shown one.
-func (t turn) matrix() [6]float64 {
+func (t orientation) matrix() [6]float64 {
 	switch t {
 	case 2:
 		return [6]float64{-1, 0, 0, 1, 1, 0}
@@ -79,9 +79,9 @@ func (t turn) matrix() [6]float64 {
 	return [6]float64{1, 0, 0, 1, 0, 0}
 }
 
-// exifTurn returns the orientation in the first directory of an Exif segment, 0 if there
+// exifOrientation returns the orientation in the first directory of an Exif segment, 0 if there
 // is none.
-func exifTurn(segment []byte) turn {
+func exifOrientation(segment []byte) orientation {
 	tiff, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00"))
 	if !ok || len(tiff) < 8 {
 		return 0
@@ -99,10 +99,10 @@ func exifTurn(segment []byte) turn {
 		if len(entries) < 12 {
 			return 0
 		}
-		const orientation, short = 0x0112, 3
-		if order.Uint16(entries) == orientation && order.Uint16(entries[2:]) == short {
+		const tag, short = 0x0112, 3
+		if order.Uint16(entries) == tag && order.Uint16(entries[2:]) == short {
 			if v := order.Uint16(entries[8:]); v >= 1 && v <= 8 {
-				return turn(v)
+				return orientation(v)
 			}
 			return 0
 		}

@@ -105,11 +105,11 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			keepDocument(t, s, 6, other, nil)
 			keepDocument(t, s, 7, user, func(r *document.Record) { r.Expires = start.Add(time.Second) })
 			var got []string
-			for older := (document.Place{}); ; {
+			for older := (document.Position{}); ; {
 				list, err := s.NewestDocuments(t.Context(), user, older, 2, start.Add(time.Hour))
 				must(t, err)
 				for _, r := range list {
-					got, older = append(got, r.ID), document.Place{At: r.Uploaded, ID: r.ID}
+					got, older = append(got, r.ID), document.Position{At: r.Uploaded, ID: r.ID}
 				}
 				if len(list) == 0 || len(got) > len(want) {
 					break

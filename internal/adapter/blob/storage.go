@@ -9,9 +9,9 @@ import (
 	"tamga/internal/domain/vault"
 )
 
-// Place keeps objects under names: a [Dir] or a [Bucket]. Names have letters, digits, dots and dashes,
+// Storage keeps objects under names: a [Dir] or a [Bucket]. Names have letters, digits, dots and dashes,
 // and at most one folder.
-type Place interface {
+type Storage interface {
 	// create begins an object. It cannot be opened before its Commit.
 	create(ctx context.Context, name string) (document.Writer, error)
 	// open opens an object. The error wraps fs.ErrNotExist if there is no such object.
@@ -29,11 +29,11 @@ type Place interface {
 // plain object in place of a sealed one does not open.
 const sealedEnd = ".sealed"
 
-// vessel keeps objects in a place, sealed or plain. The name of an object determines its form.
+// vessel keeps objects in a Storage, sealed or plain. The name of an object determines its form.
 type vessel struct {
-	place Place
-	seals sealer
-	plain bool // new objects are not sealed
+	storage Storage
+	seals   sealer
+	plain   bool // new objects are not sealed
 }
 
 // named returns the full name of a new object.
@@ -45,7 +45,7 @@ func (v *vessel) named(name string) string {
 }
 
 func (v *vessel) create(ctx context.Context, name string) (document.Writer, error) {
-	w, err := v.place.create(ctx, name)
+	w, err := v.storage.create(ctx, name)
 	if err != nil || !isSealed(name) {
 		return w, err
 	}
@@ -58,7 +58,7 @@ func (v *vessel) create(ctx context.Context, name string) (document.Writer, erro
 }
 
 func (v *vessel) open(ctx context.Context, name string) (document.Object, error) {
-	o, err := v.place.open(ctx, name)
+	o, err := v.storage.open(ctx, name)
 	if err != nil || !isSealed(name) {
 		return o, err
 	}
@@ -70,15 +70,15 @@ func (v *vessel) open(ctx context.Context, name string) (document.Object, error)
 	return opened, nil
 }
 
-// Options are the place and the form of objects.
+// Options are the storage and the form of objects.
 type Options struct {
-	Place Place
-	Ring  Sealer // opens sealed objects, and seals new ones
-	Keys  Keys   // of objects whose keys were sealed anew; optional
-	Plain bool   // new objects are not sealed
+	Storage Storage
+	Ring    Sealer // opens sealed objects, and seals new ones
+	Keys    Keys   // of objects whose keys were sealed anew; optional
+	Plain   bool   // new objects are not sealed
 }
 
-func (o Options) vessel() vessel { return vessel{o.Place, sealer{o.Ring, o.Keys}, o.Plain} }
+func (o Options) vessel() vessel { return vessel{o.Storage, sealer{o.Ring, o.Keys}, o.Plain} }
 
 // Documents keeps the bytes of stored documents. It implements [document.Bytes].
 type Documents struct{ vessel }
@@ -106,7 +106,7 @@ func (d *Documents) Open(ctx context.Context, name string) (document.Object, err
 
 // SealKey returns the key of a sealed document under the active master key, for [Keys].
 func (d *Documents) SealKey(ctx context.Context, name string, reseal func(p vault.Place, sealed []byte) ([]byte, error)) ([]byte, error) {
-	o, err := d.place.open(ctx, name)
+	o, err := d.storage.open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -120,5 +120,5 @@ func (d *Documents) SealKey(ctx context.Context, name string, reseal func(p vaul
 
 // Remove implements [document.Bytes].
 func (d *Documents) Remove(ctx context.Context, name string) error {
-	return d.place.remove(ctx, name)
+	return d.storage.remove(ctx, name)
 }

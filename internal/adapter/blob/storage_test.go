@@ -17,12 +17,12 @@ import (
 	"tamga/internal/domain/document"
 )
 
-// testPlace checks the behaviour of every place: objects are read as they were written, nothing is
+// testStorage checks the behaviour of every Storage: objects are read as they were written, nothing is
 // visible before its commit, and aborted objects leave nothing.
-func testPlace(t *testing.T, place Place, sizes []int) {
+func testStorage(t *testing.T, storage Storage, sizes []int) {
 	t.Run("keeps", func(t *testing.T) {
 		for _, plain := range []bool{true, false} {
-			d := NewDocuments(Options{Place: place, Ring: newRing(t), Plain: plain})
+			d := NewDocuments(Options{Storage: storage, Ring: newRing(t), Plain: plain})
 			for i, size := range sizes {
 				want := sample(size)
 				name := d.Name("00000000-0000-4000-8000-00000000000" + string(rune('0'+i%10)))
@@ -47,7 +47,7 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 		}
 	})
 	t.Run("shows nothing unfinished", func(t *testing.T) {
-		d := NewDocuments(Options{Place: place, Ring: newRing(t)})
+		d := NewDocuments(Options{Storage: storage, Ring: newRing(t)})
 		for _, size := range sizes {
 			name := d.Name("10000000-0000-4000-8000-000000000001")
 			w, err := d.Create(t.Context(), name)
@@ -71,7 +71,7 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 		}
 	})
 	t.Run("a client that is gone", func(t *testing.T) {
-		d := NewDocuments(Options{Place: place, Ring: newRing(t)})
+		d := NewDocuments(Options{Storage: storage, Ring: newRing(t)})
 		ctx, cancel := context.WithCancel(t.Context())
 		name := d.Name("10000000-0000-4000-8000-000000000002")
 		w, err := d.Create(ctx, name)
@@ -91,7 +91,7 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 		}
 	})
 	t.Run("removes what never came to its end", func(t *testing.T) {
-		d := NewDocuments(Options{Place: place, Ring: newRing(t)})
+		d := NewDocuments(Options{Storage: storage, Ring: newRing(t)})
 		name := d.Name("10000000-0000-4000-8000-000000000003")
 		w, err := d.Create(t.Context(), name)
 		if err != nil {
@@ -112,13 +112,13 @@ func testPlace(t *testing.T, place Place, sizes []int) {
 	})
 	t.Run("refuses names that lead elsewhere", func(t *testing.T) {
 		for _, name := range []string{"", ".", "..", "../x", "/etc/passwd", "a/../../x", "a/b/c", "documents/", "documents/.x", "a\x00b", "a b", "ü"} {
-			if _, err := place.create(t.Context(), name); err == nil {
+			if _, err := storage.create(t.Context(), name); err == nil {
 				t.Errorf("%q is created", name)
 			}
-			if _, err := place.open(t.Context(), name); err == nil {
+			if _, err := storage.open(t.Context(), name); err == nil {
 				t.Errorf("%q is opened", name)
 			}
-			if err := place.remove(t.Context(), name); err == nil {
+			if err := storage.remove(t.Context(), name); err == nil {
 				t.Errorf("%q is removed", name)
 			}
 		}
@@ -181,8 +181,8 @@ type keysAnew map[string][]byte
 
 func (k keysAnew) ObjectKey(_ context.Context, name string) ([]byte, error) { return k[name], nil }
 
-// testResealed opens documents of a place after the master key of their heads is gone.
-func testResealed(t *testing.T, place Place) {
+// testResealed opens documents of a Storage after the master key of their heads is gone.
+func testResealed(t *testing.T, storage Storage) {
 	master := map[string][]byte{"a": bytes.Repeat([]byte{7}, vault.MasterKeySize), "b": bytes.Repeat([]byte{8}, vault.MasterKeySize)}
 	ring := func(active string, ids ...string) *vault.Ring {
 		keys := map[string][]byte{}
@@ -196,7 +196,7 @@ func testResealed(t *testing.T, place Place) {
 		return r
 	}
 	content := sample(chunkSize + 10)
-	before := NewDocuments(Options{Place: place, Ring: ring("a", "a")})
+	before := NewDocuments(Options{Storage: storage, Ring: ring("a", "a")})
 	name, other := before.Name("00000000-0000-4000-8000-0000000000aa"), before.Name("00000000-0000-4000-8000-0000000000ab")
 	keep(t, before, name, content, 1<<20)
 	keep(t, before, other, content, 1<<20)
@@ -204,13 +204,13 @@ func testResealed(t *testing.T, place Place) {
 	both := ring("b", "a", "b")
 	keys := keysAnew{}
 	var err error
-	if keys[name], err = NewDocuments(Options{Place: place, Ring: both}).SealKey(t.Context(), name, both.Reseal); err != nil {
+	if keys[name], err = NewDocuments(Options{Storage: storage, Ring: both}).SealKey(t.Context(), name, both.Reseal); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := vault.KeyID(keys[name]); id != "b" || err != nil {
 		t.Errorf("sealed anew under %q, %v", id, err)
 	}
-	after := NewDocuments(Options{Place: place, Ring: ring("b", "b"), Keys: keys})
+	after := NewDocuments(Options{Storage: storage, Ring: ring("b", "b"), Keys: keys})
 	o, err := after.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
