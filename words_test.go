@@ -29,6 +29,9 @@ var words = []struct{ pattern, use, quoted string }{
 	{pattern: `glances?`, use: "snapshot"},
 	{pattern: `judgements?`, use: "verification, certificate status"},
 	{pattern: `whoever|somebody|anybody`, use: "request, caller, client, user"},
+	{pattern: `nobodys?`, use: "no user, no caller, anonymous"},
+	{pattern: `strangers?`, use: "anonymous caller, attacker, another party"},
+	{pattern: `deeds?`, use: "operation, command"},
 	{pattern: `manners?`, use: "rule, way"},
 	{pattern: `at hand`, use: "in the same transaction, fetched before"},
 	{pattern: `houses?`, use: "architecture, program"},
@@ -87,6 +90,7 @@ func TestWordsFound(t *testing.T) {
 		{"a.go", "package a\n\nvar sql = \"SELECT octets\" + \"octets\"\n", ""},
 		{"a.go", "package a\n\ntype a struct {\n\tB int `yaml:\"octets\" help:\"An octet.\"`\n}\n", `4: "octets": write byte; 4: "octet": write byte`},
 		{"a.go", "package a\n\nvar maxOctets, eachTwin, OctetString, octetString, OCTET_STRING int\n", `3: "Octets": write byte; 3: "Twin": write implementation`},
+		{"a.go", "package a\n\nvar eachDeed, nobodysMail, NoBody, Stranger int\n", `3: "Deed": write operation, command; 3: "nobodys": write no user, no caller, anonymous; 3: "Stranger": write anonymous caller, attacker, another party`},
 		{"a.go", "package a\n\n// It reports\n// twins.\n", `4: "twins": write implementation`},
 		{"a.go", "package a\n\n// It tells\n// whether.\n", `3: "tells whether": write reports whether`},
 		{"a.go", "package a\n\nconst a = \"шшш\" // twins\n", `3: "twins": write implementation`},
@@ -156,7 +160,7 @@ func markdownProse(text []byte) []byte { return code.ReplaceAllFunc(text, blank)
 var (
 	// nameWords are the words of the table that names must not have. A verb such as lives
 	// may be a good name.
-	nameWords = regexp.MustCompile(`(?i)^(octets?|journal(s|l?ed)?|twins?|journeys?|glances?|judgements?|whoever|somebody|anybody)$`)
+	nameWords = regexp.MustCompile(`(?i)^(octets?|journal(s|l?ed)?|twins?|journeys?|glances?|judgements?|whoever|somebody|anybody|nobodys?|strangers?|deeds?)$`)
 	// nameParts are the words of a name: maxOctets, OCTET_STRING.
 	nameParts = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 	// octetString is a type of ASN.1.
