@@ -49,7 +49,7 @@ func TestReleaseIsTriedAgain(t *testing.T) {
 		Store: b, Now: time.Now, Rand: rand.Reader,
 		Rules: signing.AnswerRules{Lease: time.Hour},
 	}
-	begin := func(key string) (*signing.Turn, error) {
+	begin := func(key string) (*signing.KeyedRequest, error) {
 		for deadline := time.Now().Add(time.Minute); ; {
 			turn, wait, err := a.Begin(t.Context(), "caller", key, []byte("request"))
 			if !wait {

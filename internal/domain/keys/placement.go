@@ -101,7 +101,7 @@ func (s *Service) newKey(ctx context.Context, userID string, su *suite.Suite, pi
 
 // discard has the holder destroy a key that was not stored because of err, and returns err. After an outage
 // the transaction may have been committed, and after the end of ctx, too. Then the key stays: a key that no
-// row names harms nobody, a row whose key is destroyed does.
+// row names does no harm, a row whose key is destroyed does.
 func (s *Service) discard(ctx context.Context, k vault.Key, err error) error {
 	if _, outage := fault.AsOutage(err); outage || ctx.Err() != nil {
 		return err
