@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,9 +23,11 @@ var extensions = []struct {
 	elsewhere  int // files that the row cannot name: a setting is used where it is used
 }{
 	{row: "a signature format", patch: "format"},
+	{row: "a level", patch: "level"},
 	{row: "a notifier", patch: "notifier"},
 	{row: "a channel", patch: "channel"},
-	{row: "a key holder (HSM)", patch: "holder"},
+	{row: "a key holder", patch: "holder"},
+	{row: "a web interface", patch: "interface"},
 	{row: "an authentication method", patch: "method"},
 	{row: "a kind of operation", patch: "kind"},
 	{row: "an endpoint", patch: "endpoint", elsewhere: 1}, // the route table of its surface; it orders the kind
@@ -177,6 +180,45 @@ func tryExtensions(t *testing.T, program string) {
 			if code != want || !strings.Contains(out, `"plain"`) {
 				t.Errorf("verify over %s: exit code %d\n%s", document, code, out)
 			}
+		}
+	})
+	t.Run("level", func(t *testing.T) {
+		// A signature at the new level, one that is raised to it, and one that cannot be lowered.
+		stamped := func(level string) map[string]string {
+			return map[string]string{"CADESType": level, "TSPAddress": p.dev.TSPURL, "IsDetached": "False"}
+		}
+		added := []byte{0x2b, 6, 1, 4, 1, 0x81, 0xfd, 0x59, 1} // 1.3.6.1.4.1.32473.1
+		enhance := func(message []byte, level string) *http.Response {
+			return p.send(t, "POST", p.dev.BaseURL+"/api/signatures/enhance", demo, map[string]any{
+				"Content":   message,
+				"Signature": map[string]any{"Type": "CAdES", "Parameters": map[string]string{"CADESType": level, "TSPAddress": p.dev.TSPURL}},
+			})
+		}
+		sealed, long := p.sign(t, demo, "CAdES", stamped("Sealed"), []byte("a document")), p.sign(t, demo, "CAdES", stamped("XLT1"), []byte("a document"))
+		var raised []byte
+		decode(t, read(t, enhance(long, "Sealed")), &raised)
+		for what, message := range map[string][]byte{"signed": sealed, "raised": raised} {
+			if bytes.Count(message, added) != 1 {
+				t.Errorf("%s: the message has %d of the new attributes", what, bytes.Count(message, added))
+			}
+			if out, code := run(program, "verify", write(t, dir, what+".p7s", message), "--data", p.dir); code != 0 {
+				t.Errorf("%s: verify: exit code %d\n%s", what, code, out)
+			}
+		}
+		if answer := enhance(sealed, "XLT1"); answer.StatusCode != http.StatusBadRequest {
+			t.Errorf("lowered: %d %s", answer.StatusCode, read(t, answer))
+		}
+	})
+	t.Run("interface", func(t *testing.T) {
+		base, _, _ := strings.Cut(p.dev.BaseURL, "/SignServer")
+		if answer := p.do(t, "GET", base+"/greet/greetings/Ada", demo, nil); string(answer) != `{"Greeting":"Hello, Ada."}` {
+			t.Errorf("%s", answer)
+		}
+		if answer := p.send(t, "GET", base+"/greet/greetings/Ada", "", nil); answer.StatusCode != http.StatusUnauthorized {
+			t.Errorf("without a token: %d", answer.StatusCode)
+		}
+		if described := p.do(t, "GET", base+"/openapi.json", "", nil); !bytes.Contains(described, []byte(`"/greet/greetings/{name}"`)) {
+			t.Error("openapi.json does not have the interface")
 		}
 	})
 	t.Run("holder", func(t *testing.T) {
