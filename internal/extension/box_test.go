@@ -192,7 +192,7 @@ func tryHolders(t *testing.T, program string, p *process, b *box, token string) 
 		if answer := sign(id); answer.StatusCode == http.StatusOK {
 			t.Errorf("%s: the deleted key signs", holder)
 		}
-		for holder == "box" { // what is deleted is destroyed within a minute
+		for holder == "box" { // what is deleted is destroyed at once, or within a minute
 			if now, _ := b.count(""); now == before-1 {
 				break
 			}

@@ -190,8 +190,8 @@ func tryExtensions(t *testing.T, program string) {
 		added := []byte{0x2b, 6, 1, 4, 1, 0x81, 0xfd, 0x59, 1} // 1.3.6.1.4.1.32473.1
 		enhance := func(message []byte, level string) *http.Response {
 			return p.send(t, "POST", p.dev.BaseURL+"/api/signatures/enhance", demo, map[string]any{
-				"Content":   message,
-				"Signature": map[string]any{"Type": "CAdES", "Parameters": map[string]string{"CADESType": level, "TSPAddress": p.dev.TSPURL}},
+				"Signature": message, "SignatureType": "CAdES",
+				"SignatureParams": map[string]string{"CADESType": level, "TSPAddress": p.dev.TSPURL},
 			})
 		}
 		sealed, long := p.sign(t, demo, "CAdES", stamped("Sealed"), []byte("a document")), p.sign(t, demo, "CAdES", stamped("XLT1"), []byte("a document"))

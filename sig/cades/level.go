@@ -52,8 +52,9 @@ func typesOf(levels []level) (types []sig.Choice) {
 
 // raising is the work of raising the signatures of one message.
 type raising struct {
-	by        stamper
-	collector *evidence.Collector
+	by    stamper
+	known []*x509gost.Certificate // that may be issuers
+	rules evidence.Rules
 }
 
 // target is one signature that is being enhanced. Attributes are appended to those it
@@ -110,7 +111,7 @@ type stamper struct {
 // raise appends the attributes that are missing for the level. known are certificates that may be
 // issuers.
 func (f *Format) raise(ctx context.Context, by stamper, known []*x509gost.Certificate, targets []*target, to sig.Level) error {
-	r := &raising{by: by, collector: evidence.New(by.source, known, f.Rules)}
+	r := &raising{by: by, known: known, rules: f.Rules}
 	for _, l := range levels {
 		var below []*target
 		for _, t := range targets {
@@ -152,8 +153,9 @@ func addEvidence(ctx context.Context, r *raising, targets []*target) error {
 			latest = t.stamped
 		}
 	}
+	collector := evidence.New(r.by.source, r.known, r.rules)
 	for _, t := range targets {
-		if err := t.complete(ctx, r.by, r.collector, latest); err != nil {
+		if err := t.complete(ctx, r.by, collector, latest); err != nil {
 			return err
 		}
 	}

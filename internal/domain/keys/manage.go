@@ -309,5 +309,8 @@ func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, e
 		}
 		return c, fault.Rollback(s.emit(ctx, notify.CertificateDeleted, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10)))
 	})
+	if err == nil && s.DeletionStore != nil {
+		_ = s.DestroyDeleted(ctx) // what fails here is tried again by the next call
+	}
 	return c, err
 }
