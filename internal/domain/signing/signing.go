@@ -10,7 +10,7 @@
 // verifies documents. The package opens no files and sends no requests: stores, spool,
 // evidence and callbacks are interfaces.
 //
-// The order of one signature (docs/architecture.md, "Two requests on their way through"):
+// The order of one signature (docs/architecture.md, "The path of two requests"):
 // policy, certificate and its status, what to sign, the key, the check of the value, the
 // document. All errors of a client are detected before its PIN costs an attempt. A batch
 // takes each step for all its documents before the next one. Two steps (presign,
