@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"tamga/internal/files"
@@ -106,48 +105,25 @@ func (v *verification) column(ctx context.Context, query string) (map[string]str
 
 // counted are the counters of quotas with the rows that they count. A document counts until
 // its row is gone, an object until it is spent. A quota is compared with the sum of all rows
-// of its owner, in the table of shards and in that of releases without shards.
-var counted = []struct{ what, owner, counter, shards, rows string }{
-	{"prepared objects", "caller", "prepared_usage", "prepared_shares", "prepared WHERE spent_at = 0"},
-	{"documents", "user_id", "document_usage", "document_shares", "documents"},
+// of its owner.
+var counted = []struct{ what, owner, counter, rows string }{
+	{"prepared objects", "caller", "prepared_shares", "prepared WHERE spent_at = 0"},
+	{"documents", "user_id", "document_shares", "documents"},
 }
 
-// differing is a query for the owners whose sum differs from their rows. counters are the
-// tables with the counters.
-func differing(owner, rows string, counters []string) string {
-	var sums []string
-	for _, c := range counters {
-		sums = append(sums, fmt.Sprintf("SELECT %s AS owner, objects, octets FROM %s WHERE %[1]s <> ''", owner, c))
-	}
+// differing is a query for the owners whose sum in the table counter differs from their rows.
+func differing(owner, rows, counter string) string {
 	return fmt.Sprintf(`SELECT coalesce(a.owner, b.owner), coalesce(a.n, '0 of 0') || ' bytes counted, ' || coalesce(b.n, '0 of 0') || ' there'
-		FROM (SELECT owner, sum(objects) || ' of ' || sum(octets) AS n FROM (%s) c GROUP BY 1) a
-		FULL JOIN (SELECT %s AS owner, count(*) || ' of ' || sum(octets) AS n FROM %s GROUP BY 1) b ON a.owner = b.owner
-		WHERE coalesce(a.n, '0 of 0') <> coalesce(b.n, '0 of 0')`, strings.Join(sums, " UNION ALL "), owner, rows)
+		FROM (SELECT %[1]s AS owner, sum(objects) || ' of ' || sum(octets) AS n FROM %[3]s GROUP BY 1) a
+		FULL JOIN (SELECT %[1]s AS owner, count(*) || ' of ' || sum(octets) AS n FROM %[2]s GROUP BY 1) b ON a.owner = b.owner
+		WHERE coalesce(a.n, '0 of 0') <> coalesce(b.n, '0 of 0')`, owner, rows, counter)
 }
 
 // counters compares counters with rows. Background tasks may remove rows at the same time,
-// but each of them changes both in one transaction, and a query sees one moment. An older
-// release forgets to subtract some objects of the present one. A process of the present one
-// corrects that within a minute.
+// but each of them changes both in one transaction, and a query sees one moment.
 func (v *verification) counters(ctx context.Context) error {
-	deadline := time.Now()
-	if v.cluster.Older {
-		deadline = deadline.Add(2 * longest)
-	}
 	for _, c := range counted {
-		tables := []string{c.counter}
-		if n, err := v.cluster.count(ctx, "SELECT count(*) FROM pg_tables WHERE tablename = $1", c.shards); err != nil {
-			return err
-		} else if n > 0 {
-			tables = append(tables, c.shards)
-		}
-		query := differing(c.owner, c.rows, tables)
-		wrong, err := v.column(ctx, query)
-		for err == nil && len(wrong) > 0 && time.Now().Before(deadline) {
-			if err = wait(ctx, time.Second); err == nil {
-				wrong, err = v.column(ctx, query)
-			}
-		}
+		wrong, err := v.column(ctx, differing(c.owner, c.rows, c.counter))
 		if err != nil {
 			return err
 		}

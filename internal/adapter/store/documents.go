@@ -44,13 +44,13 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 		return s.Unit(ctx, func(ctx context.Context) error {
 			for _, u := range uploads {
 				if _, err := s.exec(ctx, `INSERT INTO documents (id, user_id, state, leased_until, bytes, octets,
-					name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at, shard)
-					VALUES ($1, $2, 0, $3, $4, $5, '', '', '', '', '', 0, $6, '', $7, 0, 0, $8)`,
-					u.ID, u.UserID, millis(until), u.Bytes, u.Counted, []byte{}, millis(now), shared); err != nil {
+					name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at)
+					VALUES ($1, $2, 0, $3, $4, $5, '', '', '', '', '', 0, $6, '', $7, 0, 0)`,
+					u.ID, u.UserID, millis(until), u.Bytes, u.Counted, []byte{}, millis(now)); err != nil {
 					return err
 				}
 			}
-			return s.documents.take(ctx, s.DB, user, shared, more, holdingOf(q.Own))
+			return s.documents.take(ctx, s.DB, user, more, holdingOf(q.Own))
 		})
 	})
 }
@@ -59,15 +59,15 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int64, until time.Time, q document.Quotas) (document.Extension, error) {
 	extend := func() error {
 		return s.Unit(ctx, func(ctx context.Context) error {
-			shard, found, err := returning(ctx, s.DB, scalar[int64], `UPDATE documents SET octets = octets + $2, leased_until = $3
-				WHERE id = $1 AND user_id = $4 AND state = 0 RETURNING shard`, u.ID, more, millis(until), u.UserID)
-			if err == nil && !found {
+			n, err := s.exec(ctx, `UPDATE documents SET octets = octets + $2, leased_until = $3
+				WHERE id = $1 AND user_id = $4 AND state = 0`, u.ID, more, millis(until), u.UserID)
+			if err == nil && n == 0 {
 				err = errNoUpload
 			}
 			if err != nil || more <= 0 {
 				return err
 			}
-			return s.documents.take(ctx, s.DB, u.UserID, shard, holding{0, more}, holdingOf(q.Own))
+			return s.documents.take(ctx, s.DB, u.UserID, holding{0, more}, holdingOf(q.Own))
 		})
 	}
 	room, err := true, error(nil)
@@ -85,17 +85,17 @@ func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int
 	return document.Extended, err
 }
 
-const sizeColumns = "user_id, octets, shard"
+const sizeColumns = "user_id, octets"
 
 func scanSize(r row) (u usage, err error) {
-	err = r.Scan(&u.caller, &u.size, &u.shard)
+	err = r.Scan(&u.caller, &u.size)
 	return u, err
 }
 
 // KeepDocuments implements document.Store.
 func (s Documents) KeepDocuments(ctx context.Context, records []document.Record) (bool, error) {
 	err := s.Unit(ctx, func(ctx context.Context) error {
-		var spare back
+		spare := back{}
 		for _, r := range records {
 			reserved, found, err := one(ctx, s.DB, scanSize, "SELECT "+sizeColumns+" FROM documents WHERE id = $1 AND user_id = $2 AND state = 0", r.ID, r.UserID)
 			if err != nil {
@@ -116,7 +116,7 @@ func (s Documents) KeepDocuments(ctx context.Context, records []document.Record)
 			if n == 0 {
 				return errNoUpload
 			}
-			spare.add(r.UserID, reserved.shard, holding{0, reserved.size - r.Size})
+			spare.add(r.UserID, holding{0, reserved.size - r.Size})
 		}
 		return s.documents.giveBack(ctx, s.DB, spare)
 	})
@@ -241,7 +241,7 @@ func (s Documents) ClaimGone(ctx context.Context, now, expired time.Time, n int)
 func (s Documents) ForgetDocuments(ctx context.Context, ids []string) error {
 	ids = slices.Sorted(slices.Values(ids)) // two processes may forget the same documents
 	return s.Unit(ctx, func(ctx context.Context) error {
-		var held back
+		held := back{}
 		for _, id := range ids {
 			u, found, err := returning(ctx, s.DB, scanSize, "DELETE FROM documents WHERE id IN (SELECT id FROM documents WHERE id = $1 AND state = 2"+
 				s.skipLocked()+") RETURNING "+sizeColumns, id)
@@ -249,7 +249,7 @@ func (s Documents) ForgetDocuments(ctx context.Context, ids []string) error {
 				return err
 			}
 			if found { // another process may have deleted it, or may be about to
-				held.add(u.caller, u.shard, holding{1, u.size})
+				held.add(u.caller, holding{1, u.size})
 			}
 		}
 		if err := s.documents.giveBack(ctx, s.DB, held); err != nil {

@@ -172,7 +172,7 @@ func (s Outbox) SweepMessages(ctx context.Context, now, doneBefore time.Time) er
 
 // SpendBudgets implements notify.Store. A loose key has some rows, whose names begin with
 // it. A unit counts in any of them that no other unit has locked, or adds a row. A sweep
-// deletes rows whose window has ended. Earlier releases add rows with the numbers from 0.
+// deletes rows whose window has ended.
 //
 // The rows of other keys are locked in the order of the budgets.
 func (s Outbox) SpendBudgets(ctx context.Context, budgets []notify.BudgetLimit, now time.Time, window time.Duration) (bool, error) {

@@ -17,14 +17,14 @@ type Prepared struct{ *DB }
 var _ signing.PreparedStore = Prepared{}
 
 const insertPrepared = `INSERT INTO prepared (id, caller, type, job, document, original, octets,
-	created_at, expires_at, failures, lease, leased_until, spent_at, shard) `
+	created_at, expires_at, failures, lease, leased_until, spent_at) `
 
 // addPrepared counts and inserts in one statement, which saves round trips. SQLite has no
 // such statement.
 func addPrepared(t *tally) string {
 	return "WITH used AS (" + t.use + " RETURNING 1) " + insertPrepared + `
 		SELECT CAST($7 AS TEXT), $1, CAST($8 AS TEXT), CAST($9 AS BYTEA), CAST($10 AS TEXT), CAST($11 AS TEXT), $4,
-			CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), '', 0, CAST($15 AS BIGINT), 0 FROM used`
+			CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), '', 0, CAST($15 AS BIGINT) FROM used`
 }
 
 // AddPrepared implements signing.PreparedStore.
@@ -41,12 +41,12 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 			return err
 		}
 		return s.Unit(ctx, func(ctx context.Context) error {
-			if err := t.take(ctx, s.DB, p.Caller, shared, holding{1, p.Bytes}, quota); err != nil {
+			if err := t.take(ctx, s.DB, p.Caller, holding{1, p.Bytes}, quota); err != nil {
 				return err
 			}
-			_, err := s.exec(ctx, insertPrepared+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', 0, $11, $12)`,
+			_, err := s.exec(ctx, insertPrepared+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', 0, $11)`,
 				p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes,
-				millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt), shared)
+				millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))
 			return err
 		})
 	})
@@ -94,33 +94,28 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 var spendPrepared = leasedPrepared.finish("spent_at = $3, job = $4")
 
 // spendCounted spends an object and gives its usage back, in one statement and so in one
-// round trip. Objects that an earlier release has counted are left alone. SQLite has no
-// such statement.
-var spendCounted = "WITH spent AS (" + spendPrepared + ` AND shard <> -1 RETURNING caller, shard, octets, spent_at),
+// round trip. SQLite has no such statement.
+var spendCounted = "WITH spent AS (" + spendPrepared + ` RETURNING caller, octets, spent_at),
 		back AS (INSERT INTO prepared_shares AS u (caller, shard, objects, octets)
 			SELECT s.caller, COALESCE((SELECT x.shard FROM prepared_shares x WHERE x.caller = s.caller ORDER BY x.shard LIMIT 1 FOR UPDATE SKIP LOCKED), CAST($5 AS BIGINT)),
 				-1, -s.octets FROM spent s
 			ON CONFLICT (caller, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets)`
 
-const spentUsage = " SELECT caller, shard, octets, spent_at FROM spent"
+const spentUsage = " SELECT caller, octets, spent_at FROM spent"
 
 // spendNoted also adds an audit entry.
 var spendNoted = spendCounted + ", noted AS (INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(6, "CAST($%d AS %s)") + " FROM spent)" + spentUsage
 
 // SpendPrepared implements signing.PreparedStore.
 func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside signing.Beside) (spent bool, err error) {
-	if beside.Record == nil && s.engine == postgresEngine {
-		if spent, err = s.spendOnce(ctx, id, lease, now, beside.Entry); err != nil || spent {
-			return spent && err == nil, err
+	spend := s.spendInSteps
+	if s.engine == postgresEngine {
+		if spend = s.spendOnce; beside.Record == nil {
+			return spend(ctx, id, lease, now, beside.Entry)
 		}
 	}
 	err = s.Unit(ctx, func(ctx context.Context) (err error) {
-		if spent = false; s.engine == postgresEngine {
-			spent, err = s.spendOnce(ctx, id, lease, now, beside.Entry)
-		}
-		if err == nil && !spent {
-			spent, err = s.spendInSteps(ctx, id, lease, now, beside.Entry)
-		}
+		spent, err = spend(ctx, id, lease, now, beside.Entry)
 		if err != nil || !spent || beside.Record == nil {
 			return err
 		}
@@ -129,7 +124,7 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 	return spent && err == nil, err
 }
 
-// spendOnce spends an object on PostgreSQL, unless an earlier release has counted it.
+// spendOnce spends an object on PostgreSQL.
 func (s Prepared) spendOnce(ctx context.Context, id, lease string, now time.Time, entry *audit.Entry) (spent bool, err error) {
 	query, args := spendCounted+spentUsage, []any{id, lease, millis(now), []byte{}, newRow()}
 	if entry != nil {
@@ -139,12 +134,12 @@ func (s Prepared) spendOnce(ctx context.Context, id, lease string, now time.Time
 	if err == nil && spent {
 		s.prepared.gone(totalsOf(held.caller, holding{1, held.size}))
 	}
-	return spent, err
+	return spent && err == nil, err
 }
 
 // spendInSteps spends an object in the transaction of ctx.
 func (s Prepared) spendInSteps(ctx context.Context, id, lease string, now time.Time, entry *audit.Entry) (spent bool, err error) {
-	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, shard, octets, spent_at", id, lease, millis(now), []byte{})
+	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, octets, spent_at", id, lease, millis(now), []byte{})
 	if err != nil || !spent {
 		return false, err
 	}
@@ -153,15 +148,12 @@ func (s Prepared) spendInSteps(ctx context.Context, id, lease string, now time.T
 			return false, err
 		}
 	}
-	var spare back
-	spare.add(held.caller, held.shard, holding{1, held.size})
-	return true, s.prepared.giveBack(ctx, s.DB, spare)
+	return true, s.prepared.giveBack(ctx, s.DB, back{held.caller: {1, held.size}})
 }
 
 // usage is what one object adds to the usage.
 type usage struct {
 	caller  string
-	shard   int64
 	objects int64
 	size    int64
 	spent   bool
@@ -169,7 +161,7 @@ type usage struct {
 
 func scanUsage(r row) (u usage, err error) {
 	var spentAt int64
-	err = r.Scan(&u.caller, &u.shard, &u.size, &spentAt)
+	err = r.Scan(&u.caller, &u.size, &spentAt)
 	u.spent = spentAt != 0
 	return u, err
 }
@@ -181,15 +173,15 @@ func (s Prepared) SweepPrepared(ctx context.Context, now time.Time) error {
 		err := s.Unit(ctx, func(ctx context.Context) error {
 			gone, err := all(ctx, s.DB, scanUsage, `DELETE FROM prepared WHERE id IN
 				(SELECT id FROM prepared WHERE expires_at <= $1 AND leased_until <= $1 ORDER BY expires_at LIMIT $2`+s.skipLocked()+`)
-				RETURNING caller, shard, octets, spent_at`, millis(now), sweepPortion)
+				RETURNING caller, octets, spent_at`, millis(now), sweepPortion)
 			if err != nil {
 				return err
 			}
 			n = len(gone)
-			var held back
+			held := back{}
 			for _, u := range gone {
 				if !u.spent { // the usage of spent objects was given back before
-					held.add(u.caller, u.shard, holding{1, u.size})
+					held.add(u.caller, holding{1, u.size})
 				}
 			}
 			return s.prepared.giveBack(ctx, s.DB, held)

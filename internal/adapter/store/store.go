@@ -146,8 +146,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
-	db.prepared = newTally(db, "prepared_shares", "prepared_usage", "caller", "prepared WHERE spent_at = 0", nil)
-	db.documents = newTally(db, "document_shares", "document_usage", "user_id", "documents WHERE TRUE",
+	db.prepared = newTally(db, "prepared_shares", "caller", nil)
+	db.documents = newTally(db, "document_shares", "user_id",
 		&beside{"confirmation_usage", "records", "bytes", "b.purpose = 'operation'"})
 	if err := db.begun(ctx, o); err != nil {
 		db.database.close()

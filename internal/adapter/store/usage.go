@@ -5,29 +5,16 @@ package store
 import (
 	"context"
 	"errors"
-	"maps"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"tamga/internal/domain/lock"
 	"tamga/internal/domain/signing"
 )
 
-const (
-	// totalLife is how long a process uses the total of all owners that it has read.
-	totalLife = time.Second
-	// uncounted is the shard of an object that an earlier release has counted in a table
-	// without shards, where the owner "" is the sum of all. Objects with another shard are
-	// counted in the table of shards.
-	uncounted, shared = -1, 0
-	// shards is the number of rows of an owner in the first release with such a table. They
-	// have the numbers from 0.
-	shards = 64
-)
+// totalLife is how long a process uses the total of all owners that it has read.
+const totalLife = time.Second
 
 // holding is a number of objects and their bytes. Both may be negative in a change.
 type holding struct{ objects, size int64 }
@@ -54,21 +41,14 @@ func (h holding) fits(quota holding) bool {
 //
 // beside counts things in another table that take room in the same quotas. That table is
 // only read here.
-//
-// While an earlier release runs beside this one, it counts in the earlier table. Its
-// objects count here too. Objects of this release do not count there, so together the
-// releases hold at most twice the quota. If the earlier release completes an object of this
-// one, it subtracts it from its own table only, and forgets that if it has no row of the
-// owner. Its sum of all shows that, and a sweep then counts what is there.
 type tally struct {
-	use, move, moveEarlier, sum, merge, merged, recount, strayed, recountAll, sumEarlier string
-	held                                                                                 holdings // of the owner {owner}
+	use, move, sum, merge, merged string
+	held                          holdings // of the owner {owner}
 
-	mu        sync.Mutex
-	total     totals // as it was read, with the changes of this process
-	read      time.Time
-	reserved  totals // by units that have not ended
-	recounted time.Time
+	mu       sync.Mutex
+	total    totals // as it was read, with the changes of this process
+	read     time.Time
+	reserved totals // by units that have not ended
 }
 
 // totals are what all owners hold, and what those without a token hold of it.
@@ -102,10 +82,9 @@ func (h holdings) of(owner string) holdings {
 	return holdings{strings.ReplaceAll(h.objects, "$1", owner), strings.ReplaceAll(h.size, "$1", owner)}
 }
 
-// newTally returns the tally of a table. earlier is the table without shards, and objects
-// is a FROM clause that selects what is counted. also is nil if nothing else takes room.
-func newTally(db *DB, table, earlier, owner, objects string, also *beside) *tally {
-	words := strings.NewReplacer("{table}", table, "{earlier}", earlier, "{owner}", owner, "{held}", objects, "{skip}", db.skipLocked(), "{anonymous}", owner+" LIKE '"+signing.OfAddress+"%'")
+// newTally returns the tally of a table. also is nil if nothing else takes room.
+func newTally(db *DB, table, owner string, also *beside) *tally {
+	words := strings.NewReplacer("{table}", table, "{owner}", owner, "{skip}", db.skipLocked(), "{anonymous}", owner+" LIKE '"+signing.OfAddress+"%'")
 	fill := words.Replace
 	alsoHeld, alsoAll := holdings{}, holdings{}
 	if also != nil {
@@ -116,8 +95,7 @@ func newTally(db *DB, table, earlier, owner, objects string, also *beside) *tall
 		alsoAll = holdings{sum(also.objects, ""), sum(also.bytes, "")}
 	}
 	held := func(column, also string) string {
-		return fill("(SELECT COALESCE(SUM(x." + column + `), 0) FROM {table} x WHERE x.{owner} = $1)
-				+ (SELECT COALESCE(SUM(e.` + column + "), 0) FROM {earlier} e WHERE e.{owner} = $1)" + also)
+		return fill("(SELECT COALESCE(SUM(x." + column + "), 0) FROM {table} x WHERE x.{owner} = $1)" + also)
 	}
 	ofOwner := holdings{held("objects", alsoHeld.objects), held("octets", alsoHeld.size)}
 	// $2 is the number of a row that does not exist.
@@ -127,44 +105,22 @@ func newTally(db *DB, table, earlier, owner, objects string, also *beside) *tall
 			ON CONFLICT ({owner}, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets`)
 	room := ofOwner.objects + " + $3 <= CAST($5 AS BIGINT) AND " + ofOwner.size + " + $4 <= CAST($6 AS BIGINT)"
 	return &tally{
-		held:        ofOwner,
-		use:         strings.ReplaceAll(add, "{room}", room),
-		move:        strings.ReplaceAll(add, "{room}", "TRUE"),
-		moveEarlier: fill("UPDATE {earlier} SET objects = objects + $2, octets = octets + $3 WHERE {owner} = $1"),
-		sum: fill("SELECT t.objects + COALESCE(e.objects, 0)" + alsoAll.objects + ", t.octets + COALESCE(e.octets, 0)" + alsoAll.size + `,
-				t.anonymous_objects + (SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) FROM {earlier} WHERE {anonymous}),
-				t.anonymous_octets + (SELECT CAST(COALESCE(SUM(octets), 0) AS BIGINT) FROM {earlier} WHERE {anonymous})
-			FROM (SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets,
-				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN objects ELSE 0 END), 0) AS BIGINT) AS anonymous_objects,
-				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN octets ELSE 0 END), 0) AS BIGINT) AS anonymous_octets FROM {table}) t
-			LEFT JOIN {earlier} e ON e.{owner} = ''`),
+		held: ofOwner,
+		use:  strings.ReplaceAll(add, "{room}", room),
+		move: strings.ReplaceAll(add, "{room}", "TRUE"),
+		sum: fill("SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT)" + alsoAll.objects + ", CAST(COALESCE(SUM(octets), 0) AS BIGINT)" + alsoAll.size + `,
+				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN objects ELSE 0 END), 0) AS BIGINT),
+				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN octets ELSE 0 END), 0) AS BIGINT) FROM {table}`),
 		merge: fill(`DELETE FROM {table} WHERE ({owner}, shard) IN
 			(SELECT {owner}, shard FROM {table} WHERE objects = 0 AND octets = 0
 				OR {owner} IN (SELECT {owner} FROM {table} GROUP BY {owner} HAVING COUNT(*) > 1) LIMIT $1{skip})
 			RETURNING {owner}, objects, octets`),
 		merged: fill("INSERT INTO {table} ({owner}, shard, objects, octets) VALUES ($1, $2, $3, $4)"),
-		recount: fill(`INSERT INTO {table} ({owner}, shard, objects, octets)
-			SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), c.objects - u.objects, c.octets - u.octets
-			FROM (SELECT COUNT(*) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM {held} AND {owner} = $1) c,
-				(SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) AS objects, CAST(COALESCE(SUM(octets), 0) AS BIGINT) AS octets FROM
-					(SELECT objects, octets FROM {table} WHERE {owner} = $1 UNION ALL SELECT objects, octets FROM {earlier} WHERE {owner} = $1) a) u
-			WHERE c.objects <> u.objects OR c.octets <> u.octets`),
-		strayed: fill(`SELECT COUNT(*) FROM {earlier} a WHERE a.{owner} = ''
-			AND (a.objects <> (SELECT COALESCE(SUM(objects), 0) FROM {earlier} WHERE {owner} <> '')
-				OR a.octets <> (SELECT COALESCE(SUM(octets), 0) FROM {earlier} WHERE {owner} <> ''))`),
-		recountAll: fill(`INSERT INTO {table} ({owner}, shard, objects, octets)
-			SELECT a.owner, CAST($1 AS BIGINT), SUM(a.objects), SUM(a.octets)
-			FROM (SELECT {owner} AS owner, 1 AS objects, octets FROM {held}
-				UNION ALL SELECT {owner}, -objects, -octets FROM {table}
-				UNION ALL SELECT {owner}, -objects, -octets FROM {earlier} WHERE {owner} <> '') a
-			GROUP BY a.owner HAVING SUM(a.objects) <> 0 OR SUM(a.octets) <> 0`),
-		sumEarlier: fill(`UPDATE {earlier} SET objects = (SELECT COALESCE(SUM(objects), 0) FROM {earlier} WHERE {owner} <> ''),
-			octets = (SELECT COALESCE(SUM(octets), 0) FROM {earlier} WHERE {owner} <> '') WHERE {owner} = ''`),
 	}
 }
 
 // newRow returns the number of a row that does not exist.
-func newRow() int64 { return shards + rand.Int64N(math.MaxInt64-shards) }
+func newRow() int64 { return rand.Int64() }
 
 // errNoRoom rolls back what exceeds a quota.
 var errNoRoom = errors.New("store: a quota is used up")
@@ -182,14 +138,6 @@ func (t *tally) adding(ctx context.Context, db *DB, owner string, more, all hold
 		return false, err
 	}
 	err = unit()
-	if errors.Is(err, errNoRoom) && db.transaction(ctx) == nil {
-		var again bool
-		if again, err = t.correct(ctx, db, owner); err == nil {
-			if err = errNoRoom; again {
-				err = unit()
-			}
-		}
-	}
 	t.end(adds, err == nil)
 	if errors.Is(err, errNoRoom) {
 		return false, nil
@@ -255,10 +203,7 @@ func scanTotals(r row) (t totals, err error) {
 }
 
 // take adds to what an owner holds, or returns errNoRoom.
-func (t *tally) take(ctx context.Context, db *DB, owner string, shard int64, more, quota holding) error {
-	if shard == uncounted {
-		return t.changeEarlier(ctx, db, map[string]holding{owner: more})
-	}
+func (t *tally) take(ctx context.Context, db *DB, owner string, more, quota holding) error {
 	n, err := db.exec(ctx, t.use, owner, newRow(), more.objects, more.size, quota.objects, quota.size)
 	if err == nil && n == 0 {
 		err = errNoRoom
@@ -266,46 +211,15 @@ func (t *tally) take(ctx context.Context, db *DB, owner string, shard int64, mor
 	return err
 }
 
-// changeEarlier adds to the counters of owners in the earlier table. It locks the rows in
-// their order.
-func (t *tally) changeEarlier(ctx context.Context, db *DB, by map[string]holding) error {
-	var sum holding
-	for _, h := range by {
-		sum = sum.plus(h)
-	}
-	for _, owner := range append([]string{""}, slices.Sorted(maps.Keys(by))...) {
-		h := by[owner]
-		if owner == "" {
-			h = sum
-		}
-		if h == (holding{}) {
-			continue
-		}
-		if _, err := db.exec(ctx, t.moveEarlier, owner, h.objects, h.size); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// back is what a unit gives back, by owner.
+type back map[string]holding
 
-// back is what a unit gives back, by owner. earlier is what the earlier table counts.
-type back struct{ shared, earlier map[string]holding }
-
-func (b *back) add(owner string, shard int64, h holding) {
-	to := &b.shared
-	if shard == uncounted {
-		to = &b.earlier
-	}
-	if *to == nil {
-		*to = map[string]holding{}
-	}
-	(*to)[owner] = (*to)[owner].plus(h)
-}
+func (b back) add(owner string, h holding) { b[owner] = b[owner].plus(h) }
 
 // giveBack subtracts what a unit gives back.
 func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
 	var sum totals
-	for owner, h := range b.shared {
+	for owner, h := range b {
 		sum = sum.plus(totalsOf(owner, h))
 		if h == (holding{}) {
 			continue
@@ -313,14 +227,6 @@ func (t *tally) giveBack(ctx context.Context, db *DB, b back) error {
 		if _, err := db.exec(ctx, t.move, owner, newRow(), -h.objects, -h.size); err != nil {
 			return err
 		}
-	}
-	less := map[string]holding{}
-	for owner, h := range b.earlier {
-		sum = sum.plus(totalsOf(owner, h))
-		less[owner] = holding{}.minus(h)
-	}
-	if err := t.changeEarlier(ctx, db, less); err != nil {
-		return err
 	}
 	t.gone(sum)
 	return nil
@@ -335,16 +241,8 @@ func (t *tally) gone(h totals) {
 }
 
 // sweep deletes rows that count nothing, and merges the rows of an owner. Other units use
-// other rows meanwhile. It counts again what an earlier release forgot to subtract.
+// other rows meanwhile.
 func (t *tally) sweep(ctx context.Context, db *DB) error {
-	if n, _, err := one(ctx, db, scalar[int64], t.strayed); err != nil || n > 0 {
-		if err == nil {
-			err = t.correctAll(ctx, db)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	for again := true; again; {
 		err := db.Unit(ctx, func(ctx context.Context) error {
 			gone, err := all(ctx, db, func(r row) (u usage, err error) {
@@ -375,40 +273,4 @@ func (t *tally) sweep(ctx context.Context, db *DB) error {
 		}
 	}
 	return nil
-}
-
-// counting is locked by units that correct sums: two of them at once would do it twice.
-var counting = lock.Named("usage")
-
-// correctAll corrects the sums of all owners.
-func (t *tally) correctAll(ctx context.Context, db *DB) error {
-	return db.locked(ctx, counting, func(ctx context.Context) error {
-		if _, err := db.exec(ctx, t.recountAll, newRow()); err != nil {
-			return err
-		}
-		_, err := db.exec(ctx, t.sumEarlier)
-		return err
-	})
-}
-
-// correct counts what an owner holds, whose quota is used up, and reports whether the sum
-// was wrong. An earlier release that runs beside this one subtracts the objects of this
-// one from its own table only. A process counts at most once a second.
-func (t *tally) correct(ctx context.Context, db *DB, owner string) (wrong bool, err error) {
-	t.mu.Lock()
-	now := db.now()
-	early := !t.recounted.IsZero() && now.Sub(t.recounted) < totalLife && !now.Before(t.recounted)
-	if !early {
-		t.recounted = now
-	}
-	t.mu.Unlock()
-	if early {
-		return false, nil
-	}
-	err = db.locked(ctx, counting, func(ctx context.Context) error {
-		n, err := db.exec(ctx, t.recount, owner, newRow())
-		wrong = n > 0
-		return err
-	})
-	return wrong && err == nil, err
 }

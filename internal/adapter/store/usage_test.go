@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -258,86 +257,6 @@ func TestLooseBudgetsAreNotWaitedFor(t *testing.T) {
 	must(admin.QueryRowContext(t.Context(), "SELECT COUNT(*), SUM(messages) FROM message_budgets").Scan(&rows, &messages))
 	if rows != 4 || messages != 8 {
 		t.Errorf("%d messages in %d rows, want 8 in two rows of each key", messages, rows)
-	}
-}
-
-// TestQuotaBesideAnEarlierRelease runs the statements of a release that counts without
-// shards beside this one.
-func TestQuotaBesideAnEarlierRelease(t *testing.T) {
-	for _, engine := range []string{"SQLite", "PostgreSQL"} {
-		t.Run(engine, func(t *testing.T) {
-			var db *store.DB
-			var admin *sql.DB
-			now := &clock{}
-			if engine == "SQLite" {
-				file := filepath.Join(t.TempDir(), "tamga.db")
-				db = openLimited(t, storetest.SQLiteFile(t, file), store.Options{Now: now.Now})
-				var err error
-				if admin, err = sql.Open("sqlite", file); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { admin.Close() })
-			} else {
-				db, _, now, admin = twoProcesses(t, storetest.PostgreSQL(t).Database(t))
-			}
-			do := func(query string, args ...any) {
-				t.Helper()
-				if _, err := admin.ExecContext(t.Context(), query, args...); err != nil {
-					t.Fatal(err)
-				}
-			}
-			n := 0
-			add := func() bool {
-				t.Helper()
-				now.Add(1000) // the total is read again, and an owner may be counted again
-				n++
-				ok, err := store.Prepared{DB: db}.AddPrepared(t.Context(), preparedNumber(n, "x"),
-					signing.Quota{Objects: 1000, Bytes: wide}, signing.Quota{Objects: 3, Bytes: wide})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return ok
-			}
-			// The earlier release adds two objects.
-			for i := range 2 {
-				do(`INSERT INTO prepared (id, caller, type, job, document, original, octets, created_at, expires_at, failures, lease, leased_until, spent_at)
-					VALUES ($1, 'x', '', $2, '', '', 10, 1, 1900000000000, 0, '', 0, 0)`, preparedNumber(100+i, "").ID, []byte{1})
-			}
-			do("INSERT INTO prepared_usage (caller, objects, octets) VALUES ('', 2, 20), ('x', 2, 20)")
-			if !add() || add() {
-				t.Error("want room for one object")
-			}
-			spend(t, db, 100) // counted in the earlier table
-			if !add() || add() {
-				t.Error("want room for one object after one of the earlier release was completed")
-			}
-			// The earlier release completes an object of this one: it subtracts it from its own
-			// table, and deletes the row of the caller when that counts nothing.
-			do("UPDATE prepared SET spent_at = 1 WHERE id = $1", preparedNumber(1, "").ID)
-			do("UPDATE prepared_usage SET objects = objects - 1, octets = octets - 10 WHERE caller IN ('', 'x')")
-			do("DELETE FROM prepared_usage WHERE caller = 'x' AND objects = 0")
-			if !add() || add() {
-				t.Error("want room for one object after the earlier release completed one")
-			}
-			// It does so again. A sweep corrects what it forgot, before a quota is used up.
-			do("UPDATE prepared SET spent_at = 1 WHERE id = $1", preparedNumber(n-1, "").ID)
-			do("UPDATE prepared_usage SET objects = objects - 1, octets = octets - 10 WHERE caller IN ('', 'x')")
-			do("DELETE FROM prepared_usage WHERE caller = 'x' AND objects = 0")
-			for range 2 { // the second one finds nothing
-				if err := (store.Prepared{DB: db}).SweepPrepared(t.Context(), now.Now()); err != nil {
-					t.Fatal(err)
-				}
-				var there, counted, all int
-				if err := admin.QueryRowContext(t.Context(), `SELECT (SELECT COUNT(*) FROM prepared WHERE spent_at = 0),
-					(SELECT COALESCE(SUM(objects), 0) FROM prepared_shares) + (SELECT COALESCE(SUM(objects), 0) FROM prepared_usage WHERE caller <> ''),
-					(SELECT COALESCE(SUM(objects), 0) FROM prepared_shares) + (SELECT objects FROM prepared_usage WHERE caller = '')`).Scan(&there, &counted, &all); err != nil {
-					t.Fatal(err)
-				}
-				if there != 2 || counted != there || all != there {
-					t.Errorf("after a sweep: %d objects, want 2; counted by owner %d, in all %d", there, counted, all)
-				}
-			}
-		})
 	}
 }
 
