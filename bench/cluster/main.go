@@ -33,7 +33,7 @@ an hour. It needs PostgreSQL, HAProxy and versitygw, which ./test.sh installs. T
   go run ./cluster -turn 2s figures    all figures, roughly
 
 The exit code is 1 if something acknowledged was lost, something was signed twice, or a bound
-was exceeded.
+was exceeded. A scenario that cannot run is an error if it is named; otherwise the output says so.
 
 Flags:
 `
@@ -96,9 +96,15 @@ func run(ctx context.Context, names []string, source string, m cluster.Measuring
 		}
 	}
 	var results []cluster.Result
+	var impossible []cluster.Scenario
 	for _, s := range scenarios {
+		if err := s.Possible(); err != nil && !slices.Contains(names, s.Name) {
+			m.Log("%s does not run: %v", s.Name, err)
+			impossible = append(impossible, s)
+			continue
+		}
 		if err := s.Prepare(ctx, p); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 		r, err := s.Run(ctx, p, mixed, rounds)
 		if err != nil {
@@ -115,7 +121,7 @@ func run(ctx context.Context, names []string, source string, m cluster.Measuring
 		fmt.Println()
 	}
 	if len(results) > 0 {
-		cluster.WriteResults(os.Stdout, results)
+		cluster.WriteResults(os.Stdout, results, impossible)
 	}
 	if len(beyond) > 0 {
 		return errors.New("not as wanted: " + strings.Join(beyond, ", "))

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -308,6 +309,17 @@ var damages = []struct {
 	{"is not whole", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "documents.tar")) }},
 	{"is not a whole backup", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "SHA256SUMS")) }},
 	{"is damaged", func(t *testing.T, dir string) { cut(t, filepath.Join(dir, "SHA256SUMS")) }},
+	{"restore it with the program that made it", early},
+}
+
+// early makes a backup one of a build before the first release.
+func early(t *testing.T, dir string) {
+	manifest, sums := filepath.Join(dir, "manifest.json"), filepath.Join(dir, "SHA256SUMS")
+	before := string(tamgatest.ReadFile(t, manifest))
+	after := strings.Replace(before, `"format": 2`, `"format": 1`, 1)
+	tamgatest.WriteFile(t, manifest, after)
+	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	tamgatest.WriteFile(t, sums, strings.Replace(string(tamgatest.ReadFile(t, sums)), sum(before), sum(after), 1))
 }
 
 func flip(t *testing.T, path string) {

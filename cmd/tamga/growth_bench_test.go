@@ -130,8 +130,8 @@ func addUsers(b *testing.B, path string, from, to int) int {
 	const numbers = `WITH RECURSIVE n(n) AS (SELECT $1 UNION ALL SELECT n + 1 FROM n WHERE n < $2)`
 	for ; from < to; from = min(from+10_000, to) { // the server writes between the pieces
 		for _, statement := range []string{
-			`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at) ` + numbers +
-				` SELECT printf('00000000-0000-4000-8000-%012d', n), 'Made' || n, 'made' || n, 'Made' || n, 'Default', 0, 0, 1700000000000 + n FROM n`,
+			`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at) ` + numbers +
+				` SELECT printf('00000000-0000-4000-8000-%012d', n), 'Made' || n, 'made' || n, 'Made' || n, 'Default', 0, 0, 0, 0, 1700000000000 + n FROM n`,
 			`INSERT INTO contacts (user_id, type, normal, value, confirmed, is_primary, notification, secondary_auth, created_at) ` + numbers +
 				` SELECT printf('00000000-0000-4000-8000-%012d', n), 'Email', 'made' || n || '@example.net', 'made' || n || '@example.net', 0, 1, 0, 0, 1700000000000 + n FROM n`,
 		} {

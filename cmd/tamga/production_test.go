@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -146,6 +147,32 @@ func TestServeRefuses(t *testing.T) {
 			}
 		})
 	}
+	t.Run("early build", func(t *testing.T) {
+		early := filepath.Join(dir, "early.db")
+		db, err := sql.Open("sqlite", early)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.ExecContext(t.Context(), "CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL)"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(config, []byte("public_url: http://127.0.0.1:1\ndatabase: sqlite:early.db\nmaster_keys: {active: a, files: {a: master.key}}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{
+			{"serve", "--listen", "127.0.0.1:0"}, {"migrate"}, {"group", "list"}, {"init", "--yes"}, {"doctor"}, {"backup", filepath.Join(dir, "backup")}, {"restore", "release", "--yes"},
+		} {
+			var out, errs bytes.Buffer
+			err := run(t.Context(), append(args, "--config", config), strings.NewReader(""), &out, &errs)
+			if err == nil {
+				t.Fatalf("%v works", args)
+			}
+			if text := err.Error() + out.String(); !strings.Contains(text, "no such database is upgraded") {
+				t.Errorf("%v: %s", args, text)
+			}
+		}
+	})
 	t.Run("dev beyond loopback", func(t *testing.T) {
 		err := run(t.Context(), []string{"serve", "--dev", "--data", filepath.Join(dir, "dev"), "--listen", "0.0.0.0:0"}, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), "loopback") {

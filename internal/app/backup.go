@@ -44,7 +44,7 @@ type Manifest struct {
 }
 
 const (
-	manifestFormat = 1
+	manifestFormat = 2 // 1: of builds before the first release, whose tables are others
 	databaseFile   = "database"
 	documentsFile  = "documents.tar"
 	bucketFile     = "bucket.jsonl"
@@ -223,7 +223,7 @@ func Restore(ctx context.Context, c *config.Config, o RestoreOptions) (report Re
 		return report, err
 	}
 	if m.Format != manifestFormat || engineNames[m.Engine] == "" {
-		return report, fmt.Errorf("the backup has format %d of the database %q, this program reads format %d of sqlite and postgres: restore it with the release that made it (%q)", m.Format, m.Engine, manifestFormat, m.Program)
+		return report, fmt.Errorf("the backup has format %d of the database %q, this program reads format %d of sqlite and postgres: restore it with the program that made it (%q)", m.Format, m.Engine, manifestFormat, m.Program)
 	}
 	address, err := databaseURL(c)
 	if err != nil {

@@ -182,7 +182,7 @@ func databaseURL(c *config.Config) (string, error) {
 }
 
 // HasTables reports whether the database of a configuration is in use. It needs no master key and makes
-// no file.
+// no file. The error for a database of a build before the first release wraps store.ErrEarlyBuild.
 func HasTables(ctx context.Context, c *config.Config) (bool, error) {
 	if file, ok := strings.CutPrefix(c.Database, "sqlite:"); ok {
 		info, err := os.Stat(c.Path(file))

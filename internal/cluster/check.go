@@ -114,8 +114,8 @@ var counted = []struct{ what, owner, counter, rows string }{
 // differing is a query for the owners whose sum in the table counter differs from their rows.
 func differing(owner, rows, counter string) string {
 	return fmt.Sprintf(`SELECT coalesce(a.owner, b.owner), coalesce(a.n, '0 of 0') || ' bytes counted, ' || coalesce(b.n, '0 of 0') || ' there'
-		FROM (SELECT %[1]s AS owner, sum(objects) || ' of ' || sum(octets) AS n FROM %[3]s GROUP BY 1) a
-		FULL JOIN (SELECT %[1]s AS owner, count(*) || ' of ' || sum(octets) AS n FROM %[2]s GROUP BY 1) b ON a.owner = b.owner
+		FROM (SELECT %[1]s AS owner, sum(objects) || ' of ' || sum(bytes) AS n FROM %[3]s GROUP BY 1) a
+		FULL JOIN (SELECT %[1]s AS owner, count(*) || ' of ' || sum(bytes) AS n FROM %[2]s GROUP BY 1) b ON a.owner = b.owner
 		WHERE coalesce(a.n, '0 of 0') <> coalesce(b.n, '0 of 0')`, owner, rows, counter)
 }
 

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Processes  int
 	Programs   *Programs
-	Older      bool          // begin with the older program and its schema
+	Older      bool          // begin with the older program and its schema; see olderCommit
 	Processors int           // GOMAXPROCS of each process, 0 for the default
 	Delay      time.Duration // round trip to the database
 	Standby    bool          // a synchronous standby

@@ -6,6 +6,7 @@ package cluster
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -104,6 +105,22 @@ func TestServerLog(t *testing.T) {
 		if got := w.List[i].String(); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
+	}
+}
+
+// TestUpgradeNeedsOlder checks that the scenario of a rolling upgrade does not pass for want of an older
+// release: it says that there is none.
+func TestUpgradeNeedsOlder(t *testing.T) {
+	s := scenario(t, "upgrade")
+	if olderCommit != "" {
+		t.Skip("there is one")
+	}
+	if err := s.Prepare(t.Context(), &Programs{}); !errors.Is(err, ErrNoOlder) || !strings.Contains(s.Describe(), err.Error()) {
+		t.Errorf("%v; described as %q", err, s.Describe())
+	}
+	var report strings.Builder
+	if WriteResults(&report, nil, []Scenario{s}); !strings.Contains(report.String(), "Not run: upgrade: there is no older release") {
+		t.Errorf("the report is %q", report.String())
 	}
 }
 

@@ -19,15 +19,19 @@ import (
 // Programs are the executables that clusters run. A path is empty if it was not built.
 type Programs struct {
 	Current string
-	Older   string // of the commit olderCommit
+	Older   string // of the commit olderCommit, if there is one
 	Skewed  string // Current with a clock that clockOffset moves
 	dir     string
 	source  string
 }
 
-// olderCommit is the program that a rolling upgrade begins with: the first one that knows the tables
-// of the present one.
-const olderCommit = "52ac3f572796a97f5214ac2d9a8c6125e653e0f6"
+// olderCommit is the commit whose program a rolling upgrade begins with. It is empty because no older
+// program knows the tables of 0001_tamga.sql: it refuses them, and this one refuses its tables. The next
+// change that a rolling upgrade must survive sets it to the commit that completes 0001_tamga.sql.
+const olderCommit = ""
+
+// ErrNoOlder is the error of a scenario that needs an older release while there is none.
+var ErrNoOlder = errors.New("there is no older release with these tables yet, so no upgrade can be tried: see olderCommit")
 
 // clockOffset is the environment variable with the number of seconds that Skewed adds to
 // the wall clock.
@@ -53,8 +57,12 @@ func Build(ctx context.Context, source string) (*Programs, error) {
 // Close removes the programs.
 func (p *Programs) Close() { os.RemoveAll(p.dir) }
 
-// BuildOlder builds the program of olderCommit, from the repository.
+// BuildOlder builds the program of olderCommit, from the repository. The error is ErrNoOlder if there is
+// none.
 func (p *Programs) BuildOlder(ctx context.Context) error {
+	if olderCommit == "" {
+		return ErrNoOlder
+	}
 	older, err := BuildCommit(ctx, p.source, olderCommit, p.dir)
 	if err != nil {
 		return err

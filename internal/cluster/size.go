@@ -22,8 +22,8 @@ func (c *Cluster) addUsers(ctx context.Context, from, to int) error {
 	for ; from < to; from += fewUsers {
 		last := min(from+fewUsers, to)
 		for _, statement := range []string{
-			`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
-				SELECT md5('user' || n)::uuid::text, 'Made' || n, 'made' || n, 'Made' || n, 'Default', false, false, 1700000000000 + n
+			`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
+				SELECT md5('user' || n)::uuid::text, 'Made' || n, 'made' || n, 'Made' || n, 'Default', false, false, 0, false, 1700000000000 + n
 				FROM generate_series($1::bigint, $2::bigint - 1) n`,
 			`INSERT INTO contacts (user_id, type, normal, value, confirmed, is_primary, notification, secondary_auth, created_at)
 				SELECT md5('user' || n)::uuid::text, 'Email', 'made' || n || '@example.net', 'made' || n || '@example.net', false, true, false, false, 1700000000000 + n

@@ -17,10 +17,10 @@ var _ signing.AnswerStore = Answers{}
 
 // ClaimAnswer implements signing.AnswerStore.
 func (s Answers) ClaimAnswer(ctx context.Context, id signing.AnswerID, request []byte, lease string, now, until, expires time.Time) (bool, error) {
-	n, err := s.exec(ctx, `INSERT INTO answers AS a (caller, name, request, lease, leased_until, head, body, blob, octets, done_at, expires_at)
+	n, err := s.exec(ctx, `INSERT INTO answers AS a (caller, name, request, lease, leased_until, head, body, blob, bytes, done_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $6, '', 0, 0, $7)
 		ON CONFLICT (caller, name) DO UPDATE SET request = excluded.request, lease = excluded.lease, leased_until = excluded.leased_until,
-			head = excluded.head, body = excluded.body, blob = '', octets = 0, done_at = 0, expires_at = excluded.expires_at
+			head = excluded.head, body = excluded.body, blob = '', bytes = 0, done_at = 0, expires_at = excluded.expires_at
 		WHERE a.expires_at <= $8 AND a.leased_until <= $8 OR a.done_at = 0 AND a.leased_until <= $8 AND a.request = excluded.request`,
 		id.Caller, id.Name, request, lease, millis(until), []byte{}, millis(expires), millis(now))
 	return n == 1, err
@@ -64,7 +64,7 @@ func (s Answers) RecordAnswer(ctx context.Context, id signing.AnswerID, lease st
 	return held && err == nil, err
 }
 
-var recordAnswer = leasedAnswers.finish("head = $4, body = $5, blob = $6, octets = $7, done_at = $8, expires_at = $9")
+var recordAnswer = leasedAnswers.finish("head = $4, body = $5, blob = $6, bytes = $7, done_at = $8, expires_at = $9")
 
 // recordBoth also adds an audit entry, in one round trip. SQLite has no such statement.
 var recordBoth = "WITH recorded AS (" + recordAnswer + " RETURNING 1) INSERT INTO audit (" + auditColumns + ") SELECT " +
@@ -78,7 +78,7 @@ func (s Answers) ReleaseAnswer(ctx context.Context, id signing.AnswerID, lease s
 
 // AnswerBytes implements signing.AnswerStore.
 func (s Answers) AnswerBytes(ctx context.Context, caller string) (int64, error) {
-	n, _, err := one(ctx, s.DB, scalar[int64], "SELECT COALESCE(SUM(octets), 0) FROM answers WHERE caller = $1 AND blob <> ''", caller)
+	n, _, err := one(ctx, s.DB, scalar[int64], "SELECT COALESCE(SUM(bytes), 0) FROM answers WHERE caller = $1 AND blob <> ''", caller)
 	return n, err
 }
 

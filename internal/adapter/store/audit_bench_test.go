@@ -42,15 +42,15 @@ func BenchmarkAuditLog(b *testing.B) {
 	}{
 		{"SQLite", func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "tamga.db") }, `
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2)
-			INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us)
+			INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id)
 			SELECT 1790000000000 + i, 'VOFSFTOAAYCGOF4FCYSYSR5PMM', 'SignDocument', CASE i % 2 WHEN 0 THEN 'done' ELSE 'attempt' END, 'ok', 'default certificate', '127.0.0.1', '',
-				printf('%08d-0000-4000-8000-000000000000', i / 2 * 7919 % $1), 'login', 'Default', FALSE, '771d5c5c-aabc-4116-ad69-06380bb31abc', 'client', 'password', 1234 FROM n`},
+				printf('%08d-0000-4000-8000-000000000000', i / 2 * 7919 % $1), 'login', 'Default', FALSE, '771d5c5c-aabc-4116-ad69-06380bb31abc', 'client', 'password', 1234, '', '' FROM n`},
 		{"PostgreSQL", func(b *testing.B) string {
 			return storetest.OwnPostgreSQL(b, "fsync=on", "max_wal_size=8GB", "shared_buffers=512MB").Database(b, "TEMPLATE template0 LC_COLLATE 'C'")
 		}, `
-			INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us)
+			INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id)
 			SELECT 1790000000000 + i, 'VOFSFTOAAYCGOF4FCYSYSR5PMM', 'SignDocument', CASE i % 2 WHEN 0 THEN 'done' ELSE 'attempt' END, 'ok', 'default certificate', '127.0.0.1', '',
-				lpad(CAST(i / 2 * 7919 % $1 AS TEXT), 8, '0') || '-0000-4000-8000-000000000000', 'login', 'Default', FALSE, '771d5c5c-aabc-4116-ad69-06380bb31abc', 'client', 'password', 1234
+				lpad(CAST(i / 2 * 7919 % $1 AS TEXT), 8, '0') || '-0000-4000-8000-000000000000', 'login', 'Default', FALSE, '771d5c5c-aabc-4116-ad69-06380bb31abc', 'client', 'password', 1234, '', ''
 			FROM generate_series(1, CAST($2 AS BIGINT)) i`},
 	} {
 		b.Run(engine.name, func(b *testing.B) {

@@ -91,7 +91,7 @@ func (s Backups) Snapshot(ctx context.Context) (snapshot *Snapshot, err error) {
 	if err != nil {
 		return snapshot, err
 	}
-	err = snapshot.each(ctx, "SELECT version_id FROM "+versionTable+" WHERE is_applied ORDER BY version_id", func(r *sql.Rows) error {
+	err = snapshot.each(ctx, "SELECT version FROM "+versionTable+" ORDER BY version", func(r *sql.Rows) error {
 		var version int64
 		err := r.Scan(&version)
 		snapshot.Versions = append(snapshot.Versions, version)
@@ -122,7 +122,7 @@ func (s *Snapshot) Write(ctx context.Context, w io.Writer) error {
 // documents, and results and answers that are kept for clients. Objects of unfinished
 // operations are not among them.
 func (s *Snapshot) Blobs(ctx context.Context, each func(name string) error) error {
-	err := s.each(ctx, fmt.Sprintf(`SELECT bytes FROM documents WHERE state = 1 AND (expires_at = 0 OR expires_at > %d)
+	err := s.each(ctx, fmt.Sprintf(`SELECT blob FROM documents WHERE state = 1 AND (expires_at = 0 OR expires_at > %d)
 		UNION ALL SELECT results FROM operations WHERE results <> '' AND keep_until > %[1]d AND (is_async OR callback <> '' OR complete_before > %[1]d)
 		UNION ALL SELECT blob FROM answers WHERE blob <> '' AND done_at <> 0 AND expires_at > %[1]d`, s.At.UnixMilli()),
 		func(r *sql.Rows) error {

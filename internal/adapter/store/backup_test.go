@@ -23,10 +23,10 @@ func TestRestoreVoids(t *testing.T) {
 			url := engine.migrated(t)
 			for _, statement := range []string{
 				"INSERT INTO user_groups (name, title, created_at) VALUES ('g', '', 0)",
-				"INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at) VALUES ('u', 'u', 'u', 'u', 'g', TRUE, FALSE, 0)",
-				"INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked) VALUES ('t', 'u', '', '', 0, 9999999999999, FALSE)",
-				"INSERT INTO grants (handle, id, secret, user_id, client_id, scope, method, login_only, signed_in_at, refreshed_at, expires_at) VALUES ('h', 'g', 's', 'u', '', '', '', FALSE, 0, 0, 9999999999999)",
-				"INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id) VALUES ('h', 'u', '', '', '', '', '', 9999999999999, 0, '')",
+				"INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at) VALUES ('u', 'u', 'u', 'u', 'g', TRUE, FALSE, 0, FALSE, 0)",
+				"INSERT INTO access_tokens (id, user_id, client_id, method, scope, actor_id, grant_id, confirmation, second_step, signed_in_at, created_at, expires_at, revoked) VALUES ('t', 'u', '', '', '', '', '', '', FALSE, 0, 0, 9999999999999, FALSE)",
+				"INSERT INTO grants (handle, id, secret, user_id, client_id, scope, method, login_only, second_step, signed_in_at, refreshed_at, expires_at) VALUES ('h', 'g', 's', 'u', '', '', '', FALSE, FALSE, 0, 0, 9999999999999)",
+				"INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, granted, login_only, second_step, nonce, challenge, signed_in_at, grant_id, parent_id, ends_at, expires_at, spent_at, token_id) VALUES ('h', 'u', '', '', '', '', '', FALSE, FALSE, FALSE, '', '', 0, '', '', 0, 9999999999999, 0, '')",
 				"INSERT INTO devices (kid, user_id, number, not_after, created_at, sealed) VALUES ('k', 'u', 1, 9999999999999, 0, 's')",
 				"INSERT INTO device_nonces (kid, hash, expires_at, sealed) VALUES ('k', 'h', 9999999999999, 's')",
 				"INSERT INTO processes (id, host, version, active, ids, seen_at) VALUES ('p', '', '', '', '', 9999999999999)",
@@ -36,19 +36,19 @@ func TestRestoreVoids(t *testing.T) {
 				"INSERT INTO confirmation_answers (id, sealed, expires_at) VALUES ('c', 's', 9999999999999)",
 				"INSERT INTO device_kinits (user_id, kid, expires_at, sealed) VALUES ('u', 'k', 9999999999999, 's')",
 				"INSERT INTO passkey_registrations (user_id, session, name, challenge, expires_at) VALUES ('u', 's', 'n', 'c', 9999999999999)",
-				"INSERT INTO oath_tokens (serial_key, serial, type, app, watermark, sealed, failures, locked_until, created_at, assigned_at) VALUES ('H', 'H', 'HOTP', FALSE, 5, 's', 0, 0, 0, 0)",
-				"INSERT INTO oath_tokens (serial_key, serial, type, app, watermark, sealed, failures, locked_until, created_at, assigned_at) VALUES ('T', 'T', 'TOtp', FALSE, 5, 's', 0, 0, 0, 0)",
-				"INSERT INTO authorities (name, suite, sealed, certificate, crl, crl_number, crl_at, created_at) VALUES ('a', '', 's', 'c', 'l', 7, 8, 0)",
-				"INSERT INTO answers (caller, name, request, lease, leased_until, head, body, blob, octets, done_at, expires_at) VALUES ('c', 'begun', 'r', 'x', 0, 'h', 'b', '', 0, 0, 9999999999999), ('c', 'done', 'r', '', 0, 'h', 'b', '9-A.blob', 0, 1, 9999999999999)",
-				"INSERT INTO prepared (id, caller, type, job, document, original, octets, created_at, expires_at, failures, lease, leased_until, spent_at) VALUES ('p', 'c', 't', 'j', 'd', '', 1, 0, 9999999999999, 0, 'x', 9999999999999, 0)",
-				"INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, secret, contents, octets, results, callback, code, message, attempts, due_at, lease, leased_until, created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until) VALUES ('o', 'u', 'w', 'a', 'Confirmed', TRUE, '', '', 'd', 'p', 'p', 'c', 1, '', '', '', '', 0, 5, 'x', 9999999999999, 0, 0, 0, 0, 9999999999999, 0)",
-				`INSERT INTO operations (id, user_id, owner, action, state, is_async, parameters, description, documents, plan, secret, contents, octets, results, callback, code, message, attempts, due_at, lease, leased_until, created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until) VALUES
-					('later', 'u', 'w', 'a', 'Completed', TRUE, '', '', 'd', '', '', '', 1, '9-B.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 5, 9999999999999),
-					('repeatable', 'u', 'w', 'a', 'Completed', FALSE, '', '', 'd', '', '', '', 0, '9-C.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 9999999999999, 9999999999999),
-					('past repeating', 'u', 'w', 'a', 'Completed', FALSE, '', '', 'd', '', '', '', 0, '5-D.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 5, 9999999999999)`,
-				"INSERT INTO approval_requests (id, operation, object, requester, login, group_names, state, approval, decided_by, created_at, not_before, expires_at, ended_at, leased_until, digest, sealed) VALUES ('h', 'o', '', 'u', 'u', '[]', 'Approved', TRUE, '', 0, 0, 9999999999999, 0, 0, 'd', 's')",
-				"INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes, state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at) VALUES ('c', 'r', 'u', '', '', '', '', '', 0, 'w', 0, 'Confirmed', '', '', '', '', 0, 0, 0, 0, 0, '', '', '', 0, 0, 0, 0, 0, 9999999999999, 0)",
-				"INSERT INTO documents (id, user_id, state, leased_until, bytes, octets, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at) VALUES ('d', 'u', 1, 0, 'documents/d', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0), ('e', 'u', 1, 0, 'documents/e', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 5), ('f', 'u', 0, 9999999999999, 'documents/f', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0)",
+				"INSERT INTO oath_tokens (serial_key, serial, type, app, watermark, behind, sealed, failures, locked_until, created_at, assigned_at) VALUES ('H', 'H', 'HOTP', FALSE, 5, FALSE, 's', 0, 0, 0, 0)",
+				"INSERT INTO oath_tokens (serial_key, serial, type, app, watermark, behind, sealed, failures, locked_until, created_at, assigned_at) VALUES ('T', 'T', 'TOtp', FALSE, 5, FALSE, 's', 0, 0, 0, 0)",
+				"INSERT INTO authorities (name, holder, suite, sealed, certificate, crl, crl_number, crl_at, created_at) VALUES ('a', 'software', '', 's', 'c', 'l', 7, 8, 0)",
+				"INSERT INTO answers (caller, name, request, lease, leased_until, head, body, blob, bytes, done_at, expires_at) VALUES ('c', 'begun', 'r', 'x', 0, 'h', 'b', '', 0, 0, 9999999999999), ('c', 'done', 'r', '', 0, 'h', 'b', '9-A.blob', 0, 1, 9999999999999)",
+				"INSERT INTO prepared (id, caller, type, job, document, original, bytes, created_at, expires_at, failures, lease, leased_until, spent_at) VALUES ('p', 'c', 't', 'j', 'd', '', 1, 0, 9999999999999, 0, 'x', 9999999999999, 0)",
+				"INSERT INTO operations (id, kind, form, purpose, client_id, start_after, confirm_before, answer, user_id, owner, action, state, is_async, parameters, description, documents, plan, secret, contents, bytes, results, callback, code, message, attempts, due_at, lease, leased_until, created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until) VALUES ('o', 'sign', 'operation', 'operation', '', -1, 0, '', 'u', 'w', 'a', 'Confirmed', TRUE, '', '', 'd', 'p', 'p', 'c', 1, '', '', '', '', 0, 5, 'x', 9999999999999, 0, 0, 0, 0, 9999999999999, 0)",
+				`INSERT INTO operations (id, kind, form, purpose, client_id, start_after, confirm_before, answer, user_id, owner, action, state, is_async, parameters, description, documents, plan, secret, contents, bytes, results, callback, code, message, attempts, due_at, lease, leased_until, created_at, updated_at, confirmed_at, completed_at, complete_before, keep_until) VALUES
+					('later', 'sign', 'operation', 'operation', '', -1, 0, '', 'u', 'w', 'a', 'Completed', TRUE, '', '', 'd', '', '', '', 1, '9-B.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 5, 9999999999999),
+					('repeatable', 'sign', 'operation', 'operation', '', -1, 0, '', 'u', 'w', 'a', 'Completed', FALSE, '', '', 'd', '', '', '', 0, '9-C.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 9999999999999, 9999999999999),
+					('past repeating', 'sign', 'operation', 'operation', '', -1, 0, '', 'u', 'w', 'a', 'Completed', FALSE, '', '', 'd', '', '', '', 0, '5-D.blob', '', '', '', 0, 0, '', 0, 0, 0, 0, 5, 5, 9999999999999)`,
+				"INSERT INTO approval_requests (id, operation, object, requester, login, group_names, state, approval, decided_by, created_at, delayed_from, not_before, confirmed_at, expires_at, ended_at, leased_until, digest, sealed) VALUES ('h', 'o', '', 'u', 'u', '[]', 'Approved', TRUE, '', 0, 0, 0, 0, 9999999999999, 0, 0, 'd', 's')",
+				"INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes, state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message, created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, origin) VALUES ('c', 'r', 'u', '', '', '', '', '', 0, 'w', 0, 'Confirmed', '', '', '', '', 0, 0, 0, 0, 0, '', '', '', 0, 0, 0, 0, 0, 9999999999999, 0, '')",
+				"INSERT INTO documents (id, user_id, state, leased_until, blob, bytes, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at) VALUES ('d', 'u', 1, 0, 'documents/d', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0), ('e', 'u', 1, 0, 'documents/e', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 5), ('f', 'u', 0, 9999999999999, 'documents/f', 1, '', '', '', '', '', 1, 'h', '', 0, 0, 0)",
 			} {
 				engine.exec(t, url, statement)
 			}
@@ -200,11 +200,11 @@ func TestRestoreVoids(t *testing.T) {
 // and ends, or with a counter that must not go back, is among the claims of TestRestoreVoids instead.
 const kept = `access_policies audit audit_other authority_delegates captured_messages certificate_requests certificates
 	confirmation_contents confirmation_failures confirmation_pushes confirmation_usage contacts cross_certificates
-	default_certificates device_service_keys devices distinguished_names document_shares
-	document_usage external_logins former_device_service_keys group_policies issued_certificates key_parameters keys
+	default_certificates deleted_keys device_service_keys devices distinguished_names document_shares
+	external_logins former_device_service_keys group_policies issued_certificates key_parameters keys
 	lock_stripes login_failures master_keys message_budgets name_components operator_groups passkeys passwords
-	prepared_shares prepared_usage sign_in_certificates signing_keys trusted_login_failures trusted_user_failures tsp_services user_failures user_groups user_methods
-	user_policies webhooks goose_db_version migration_lock`
+	prepared_shares sign_in_certificates signing_keys trusted_login_failures trusted_user_failures tsp_services user_failures user_groups user_methods
+	user_policies webhooks schema_versions migration_lock`
 
 // tables returns the names of all tables. Partitions are not among them.
 func (e engine) tables(t *testing.T, url string) (names []string) {

@@ -43,7 +43,7 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 	return s.documents.adding(ctx, s.DB, user, more, holdingOf(q.All), func() error {
 		return s.Unit(ctx, func(ctx context.Context) error {
 			for _, u := range uploads {
-				if _, err := s.exec(ctx, `INSERT INTO documents (id, user_id, state, leased_until, bytes, octets,
+				if _, err := s.exec(ctx, `INSERT INTO documents (id, user_id, state, leased_until, blob, bytes,
 					name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at)
 					VALUES ($1, $2, 0, $3, $4, $5, '', '', '', '', '', 0, $6, '', $7, 0, 0)`,
 					u.ID, u.UserID, millis(until), u.Bytes, u.Counted, []byte{}, millis(now)); err != nil {
@@ -59,7 +59,7 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int64, until time.Time, q document.Quotas) (document.Extension, error) {
 	extend := func() error {
 		return s.Unit(ctx, func(ctx context.Context) error {
-			n, err := s.exec(ctx, `UPDATE documents SET octets = octets + $2, leased_until = $3
+			n, err := s.exec(ctx, `UPDATE documents SET bytes = bytes + $2, leased_until = $3
 				WHERE id = $1 AND user_id = $4 AND state = 0`, u.ID, more, millis(until), u.UserID)
 			if err == nil && n == 0 {
 				err = errNoUpload
@@ -85,7 +85,7 @@ func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int
 	return document.Extended, err
 }
 
-const sizeColumns = "user_id, octets"
+const sizeColumns = "user_id, bytes"
 
 func scanSize(r row) (u usage, err error) {
 	err = r.Scan(&u.caller, &u.size)
@@ -104,7 +104,7 @@ func (s Documents) KeepDocuments(ctx context.Context, records []document.Record)
 			if !found || reserved.size < r.Size {
 				return errNoUpload
 			}
-			n, err := s.exec(ctx, `UPDATE documents SET state = 1, leased_until = 0, octets = $3,
+			n, err := s.exec(ctx, `UPDATE documents SET state = 1, leased_until = 0, bytes = $3,
 				name = $4, type = $5, parent = $6, linked = $7, extra = $8, size = $9, hash = $10, hash_name = $11,
 				uploaded_at = $12, accessed_at = $13, expires_at = $14
 				WHERE id = $1 AND user_id = $2 AND state = 0`,
@@ -126,7 +126,7 @@ func (s Documents) KeepDocuments(ctx context.Context, records []document.Record)
 	return err == nil, err
 }
 
-const documentColumns = "id, user_id, bytes, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at"
+const documentColumns = "id, user_id, blob, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at"
 
 // documentVisible is the condition that a row is a document at the time $2.
 const documentVisible = "user_id = $1 AND state = 1 AND (expires_at = 0 OR expires_at > $2)"
@@ -206,7 +206,7 @@ func scanGone(r row) (g document.Gone, err error) {
 
 // RemoveDocument implements document.Store.
 func (s Documents) RemoveDocument(ctx context.Context, userID, id string, now time.Time) (document.Gone, bool, error) {
-	return returning(ctx, s.DB, scanGone, "UPDATE documents SET state = 2 WHERE "+documentVisible+" AND id = $3 RETURNING id, bytes", userID, millis(now), id)
+	return returning(ctx, s.DB, scanGone, "UPDATE documents SET state = 2 WHERE "+documentVisible+" AND id = $3 RETURNING id, blob", userID, millis(now), id)
 }
 
 // EndUpload implements document.UploadStore.
@@ -234,7 +234,7 @@ func (s Documents) ClaimGone(ctx context.Context, now, expired time.Time, n int)
 	if err != nil {
 		return nil, err
 	}
-	return all(ctx, s.DB, scanGone, "SELECT id, bytes FROM documents WHERE state = 2 ORDER BY id LIMIT $1", n)
+	return all(ctx, s.DB, scanGone, "SELECT id, blob FROM documents WHERE state = 2 ORDER BY id LIMIT $1", n)
 }
 
 // ForgetDocuments implements document.Store.

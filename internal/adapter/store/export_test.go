@@ -6,10 +6,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -116,26 +116,57 @@ func MigrationSettings(t testing.TB, db *DB, names ...string) string {
 	return strings.Join(values, " ")
 }
 
-// MigrateTo applies the migrations up to a version.
-func MigrateTo(ctx context.Context, db *DB, version int64) error {
-	list, err := db.migrations()
+// Next is a release after this one: its migrations are those of this program and one more.
+type Next struct{ text string }
+
+// NextRelease returns the release whose last migration has a text.
+func NextRelease(text string) Next { return Next{text} }
+
+// NextVersion is the version of the last migration of a Next.
+func NextVersion(t testing.TB) int64 {
+	t.Helper()
+	list, err := (&DB{engine: sqliteEngine}).migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list[len(list)-1].version + 1
+}
+
+func (n Next) migrations(e engine) ([]migration, error) {
+	list, err := (&DB{engine: e}).migrations()
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%04d_next.sql", list[len(list)-1].version+1)
+	more, err := readMigrations(fstest.MapFS{name: {Data: []byte(n.text)}}, e)
+	return append(list, more...), err
+}
+
+// Migrate is DB.Migrate of the release.
+func (n Next) Migrate(ctx context.Context, db *DB) error {
+	list, err := n.migrations(db.engine)
+	if err != nil {
+		return err
+	}
+	return db.apply(ctx, list)
+}
+
+// Migrated is DB.Migrated of the release.
+func (n Next) Migrated(ctx context.Context, db *DB) error {
+	list, err := n.migrations(db.engine)
+	if err != nil {
+		return err
+	}
+	return db.migrated(ctx, list)
+}
+
+// MigrateTo applies the migrations of the release up to a version.
+func (n Next) MigrateTo(ctx context.Context, db *DB, version int64) error {
+	list, err := n.migrations(db.engine)
 	if err != nil {
 		return err
 	}
 	return db.apply(ctx, slices.DeleteFunc(list, func(m migration) bool { return m.version > version }))
-}
-
-// MigrateWith applies the migrations of this program and those of files.
-func MigrateWith(ctx context.Context, db *DB, files fs.FS) error {
-	list, err := db.migrations()
-	if err != nil {
-		return err
-	}
-	more, err := readMigrations(files, db.engine)
-	if err != nil {
-		return err
-	}
-	return db.apply(ctx, append(list, more...))
 }
 
 // Repeatable is a migration that each interruption repeats from its beginning.
@@ -145,10 +176,10 @@ type Repeatable struct {
 	migration  migration
 }
 
-// Repeatables returns the migrations for PostgreSQL whose statements are on their own.
-func Repeatables(t testing.TB) (list []Repeatable) {
+// Repeatables returns the migrations of the release for PostgreSQL whose statements are on their own.
+func (n Next) Repeatables(t testing.TB) (list []Repeatable) {
 	t.Helper()
-	all, err := (&DB{engine: postgresEngine}).migrations()
+	all, err := n.migrations(postgresEngine)
 	if err != nil {
 		t.Fatal(err)
 	}

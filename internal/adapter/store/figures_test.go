@@ -17,9 +17,9 @@ func TestFiguresOfEnds(t *testing.T) {
 			url := engine.migrated(t)
 			for _, statement := range []string{
 				"INSERT INTO user_groups (name, title, created_at) VALUES ('g', '', 0)",
-				"INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at) VALUES ('u', 'u', 'u', 'u', 'g', TRUE, FALSE, 0)",
-				"INSERT INTO keys (id, user_id, suite, sealed, has_pin, pin_failures, created_at) VALUES ('k', 'u', '', 's', FALSE, 0, 0)",
-				"INSERT INTO authorities (name, suite, sealed, certificate, crl, crl_number, crl_at, created_at) VALUES ('a', '', 's', 'c', 'l', 7, 8, 0)",
+				"INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at) VALUES ('u', 'u', 'u', 'u', 'g', TRUE, FALSE, 0, FALSE, 0)",
+				"INSERT INTO keys (id, user_id, holder, suite, sealed, has_pin, pin_failures, created_at) VALUES ('k', 'u', 'software', '', 's', FALSE, 0, 0)",
+				"INSERT INTO authorities (name, holder, suite, sealed, certificate, crl, crl_number, crl_at, created_at) VALUES ('a', 'software', '', 's', 'c', 'l', 7, 8, 0)",
 				"INSERT INTO signing_keys (id, sealed, created_at) VALUES ('old', 's', 1000), ('new', 's', 5000)",
 			} {
 				engine.exec(t, url, statement)

@@ -67,7 +67,7 @@ const (
 	// certificateColumns are the columns of a certificate c with its current status: k is
 	// its key, d the default certificate of its user, and i comes from issuedJoin.
 	certificateColumns = `c.id, c.user_id, c.key_id, c.certificate, c.serial, c.friendly_name, c.created_at,
-		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, c.standing_revoked_at), COALESCE(i.reason, c.standing_reason), c.revocation_comment, c.outside`
+		k.has_pin, d.certificate_id IS NOT NULL, COALESCE(i.revoked_at, c.status_revoked_at), COALESCE(i.reason, c.status_reason), c.revocation_comment, c.outside`
 	issuedJoin = "LEFT JOIN issued_certificates i ON i.serial = c.serial AND NOT c.outside"
 	// certificateKnown is true unless the built-in authority has no record of the
 	// certificate.
@@ -110,7 +110,7 @@ func (s Keys) DefaultCertificate(ctx context.Context, userID string) (keys.Certi
 
 // NoteStatus implements keys.StatusStore.
 func (s Keys) NoteStatus(ctx context.Context, id int64, st keys.OutsideStatus) error {
-	_, err := s.exec(ctx, `UPDATE certificates SET standing_revoked_at = $2, standing_reason = $3, standing_due_at = $4
+	_, err := s.exec(ctx, `UPDATE certificates SET status_revoked_at = $2, status_reason = $3, status_due_at = $4
 		WHERE id = $1 AND outside`, id, millis(st.RevokedAt), int64(st.Reason), millis(st.DueAt))
 	return err
 }
@@ -123,7 +123,7 @@ func (s Keys) NoteComment(ctx context.Context, id int64, comment string) error {
 
 // DueStatuses implements keys.StatusStore.
 func (s Keys) DueStatuses(ctx context.Context, now time.Time, after int64, limit int) ([]keys.CertificateRecord, error) {
-	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.outside AND c.id > $1 AND c.standing_due_at <= $2
+	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.outside AND c.id > $1 AND c.status_due_at <= $2
 		ORDER BY c.id LIMIT $3`, after, millis(now), limit)
 }
 

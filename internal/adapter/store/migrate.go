@@ -16,15 +16,16 @@ import (
 	"time"
 )
 
-// migrations are the files NNNN_name.sql, applied in order. Each is additive, so that the
-// previous release can run at the same time: before, while and after they are applied.
+// migrations are the files NNNN_name.sql, applied in order. 0001_tamga.sql has the tables of the first
+// release and is never changed after it. Each later file is additive, so that the previous release can
+// run at the same time: before, while and after it is applied.
 //
-// How to write one:
+// How to write one (testdata/next.sql is an example of all rules):
 //
 //   - A file is one transaction, together with the note that it was applied. On PostgreSQL
 //     each lock in it lasts until its end, so it may change the catalog of one or two tables
 //     that are in use, and reads or writes no table as a whole.
-//   - A file with the line "-- +goose NO TRANSACTION" has each statement on its own. An
+//   - A file with the line "-- +no transaction" has each statement on its own. An
 //     interruption is followed by all its statements again, so each must be repeatable:
 //     ADD COLUMN {{missing}}, CREATE TABLE IF NOT EXISTS. SQLite has such a file in one
 //     transaction all the same.
@@ -32,7 +33,9 @@ import (
 //     file. An invalid index that an interruption left is dropped first. To replace an index,
 //     make the new one under another name, drop the old one with DROP INDEX CONCURRENTLY IF
 //     EXISTS, and rename the new one with ALTER INDEX IF EXISTS.
-//   - A constraint is added NOT VALID, and VALIDATE CONSTRAINT is a statement on its own.
+//   - A constraint is added NOT VALID, and VALIDATE CONSTRAINT is a statement on its own. ADD CONSTRAINT
+//     is repeatable after DROP CONSTRAINT IF EXISTS in the same ALTER TABLE.
+//   - A column gets a default: the previous release does not name it.
 //   - A statement after the line "-- +portions" runs again until it changes no row. It
 //     selects a few thousand rows: UPDATE ... WHERE id IN (SELECT ... LIMIT 1000).
 //
@@ -103,7 +106,7 @@ func (db *DB) apply(ctx context.Context, list []migration) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.end()) }()
-	ctx = m.held
+	ctx, m.now = m.held, db.Now
 	if err := db.makeVersions(ctx, m.pool); err != nil {
 		return err
 	}
@@ -130,14 +133,13 @@ func (db *DB) apply(ctx context.Context, list []migration) (err error) {
 // applied is an error: another program made this schema.
 func missing(list []migration, applied []int64) (pending []migration, err error) {
 	for _, m := range list {
-		switch {
-		case slices.Contains(applied, m.version):
-			if len(pending) > 0 {
-				return nil, fmt.Errorf("%s was not applied, but %s was: another program made this schema", pending[0].name, m.name)
-			}
-		default:
-			pending = append(pending, m)
+		if slices.Contains(applied, m.version) {
+			continue
 		}
+		if last := slices.Max(append([]int64{0}, applied...)); last > m.version {
+			return nil, fmt.Errorf("%s was not applied, but version %d was: another program made this schema", m.name, last)
+		}
+		pending = append(pending, m)
 	}
 	return pending, nil
 }
@@ -146,37 +148,52 @@ func missing(list []migration, applied []int64) (pending []migration, err error)
 type migrating struct {
 	engine engine
 	pool   *sql.DB
+	now    func() time.Time
 	held   context.Context // ends when this process may no longer migrate
 	// keep makes sure at the end of a transaction that no other process migrates.
 	keep func(context.Context, *sql.Tx) error
 	end  func() error
 }
 
-// versionTable is where the applied migrations are. The name is that of a library that
-// earlier builds used.
-const versionTable = "goose_db_version"
+const (
+	// versionTable has a row for each migration that was applied.
+	versionTable = "schema_versions"
+	// earlyTable is the table that builds before the first release had instead.
+	earlyTable = "goose_db_version"
+)
+
+// ErrEarlyBuild means that a build before the first release made the database. Its tables are others.
+var ErrEarlyBuild = errors.New("a build before the first release made this database, and no such database is upgraded: " +
+	"keep that build for it, or make a new database and import the users (tamga import)")
 
 func (db *DB) makeVersions(ctx context.Context, pool *sql.DB) error {
 	if present, err := db.versioned(ctx); err != nil || present {
 		return err
 	}
-	_, err := pool.ExecContext(ctx, migrationWords[db.engine].Replace("CREATE TABLE "+versionTable+` (
-		id          {{identity}},
-		version_id  BIGINT    NOT NULL,
-		is_applied  BOOLEAN   NOT NULL,
-		tstamp      TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
-	)`))
+	_, err := pool.ExecContext(ctx, "CREATE TABLE "+versionTable+` (
+		version     BIGINT NOT NULL PRIMARY KEY,
+		applied_at  BIGINT NOT NULL
+	)`)
 	return err
 }
 
-// versioned reports whether the database has the table of versions.
+// versioned reports whether the database has the table of versions. The error for one of an early build
+// is ErrEarlyBuild.
 func (db *DB) versioned(ctx context.Context) (bool, error) {
-	table := "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '" + versionTable + "'"
+	tables := "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('" + versionTable + "', '" + earlyTable + "')"
 	if db.engine == postgresEngine {
-		table = "SELECT COUNT(*) FROM pg_catalog.pg_class WHERE oid = to_regclass('" + versionTable + "')"
+		tables = "SELECT relname FROM pg_catalog.pg_class WHERE oid IN (to_regclass('" + versionTable + "'), to_regclass('" + earlyTable + "'))"
 	}
-	present, _, err := one(ctx, db, scalar[int64], table)
-	return present > 0, err
+	present, err := all(ctx, db, scalar[string], tables)
+	switch {
+	case err != nil:
+		return false, err
+	case slices.Contains(present, versionTable):
+		return true, nil
+	case len(present) > 0:
+		return false, ErrEarlyBuild
+	}
+	return false, nil
 }
 
 // run applies one migration.
@@ -213,7 +230,7 @@ func (m *migrating) together(ctx context.Context, statements []statement, versio
 	if err := m.keep(ctx, tx); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO "+versionTable+" (version_id, is_applied) VALUES ($1, TRUE)", version); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO "+versionTable+" (version, applied_at) VALUES ($1, $2)", version, millis(m.now())); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -331,26 +348,27 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf(`store: the database has schema version %d, this program needs %d: run "tamga migrate"`, e.Have, e.Want)
 }
 
-// Migrated returns nil if the schema is that of this program, otherwise a *SchemaError.
+// Migrated returns nil if the schema is that of this program, otherwise a *SchemaError. The error for a
+// database of a build before the first release is ErrEarlyBuild.
 func (db *DB) Migrated(ctx context.Context) error {
 	list, err := db.migrations()
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	want := list[len(list)-1].version
+	return db.migrated(ctx, list)
+}
+
+func (db *DB) migrated(ctx context.Context, list []migration) error {
 	applied, err := db.applied(ctx)
 	if err != nil {
 		return err
 	}
-	var have int64
-	for _, version := range applied {
-		have = max(have, version)
-	}
-	if have != want {
-		return &SchemaError{Have: have, Want: want}
-	}
 	if _, err := missing(list, applied); err != nil {
 		return fmt.Errorf("store: %w", err)
+	}
+	have, want := slices.Max(append([]int64{0}, applied...)), list[len(list)-1].version
+	if have != want {
+		return &SchemaError{Have: have, Want: want}
 	}
 	return nil
 }
@@ -360,5 +378,5 @@ func (db *DB) applied(ctx context.Context) ([]int64, error) {
 	if present, err := db.versioned(ctx); err != nil || !present {
 		return nil, err
 	}
-	return all(ctx, db, scalar[int64], "SELECT version_id FROM "+versionTable+" WHERE is_applied")
+	return all(ctx, db, scalar[int64], "SELECT version FROM "+versionTable)
 }

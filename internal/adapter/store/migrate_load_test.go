@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"tamga/internal/adapter/store"
 	"tamga/internal/adapter/store/storetest"
 )
 
@@ -52,9 +51,9 @@ type request struct {
 	statement     string // the one that took longest
 }
 
-// callersOfRelease18 read and write as signatures, sign-ins and changes of the release with
-// schema 18 do, until ctx ends.
-type callersOfRelease18 struct {
+// callersOfThisRelease read and write as signatures, sign-ins and changes of this release do, until ctx
+// ends.
+type callersOfThisRelease struct {
 	pool   *sql.DB
 	users  int
 	served atomic.Int64
@@ -66,7 +65,7 @@ type callersOfRelease18 struct {
 }
 
 // enter ends the phase and begins another one.
-func (c *callersOfRelease18) enter(next int) {
+func (c *callersOfThisRelease) enter(next int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -74,7 +73,7 @@ func (c *callersOfRelease18) enter(next int) {
 	c.now, c.last, c.phases[next].began = next, now, now
 }
 
-func (c *callersOfRelease18) answered(in int, r request) {
+func (c *callersOfThisRelease) answered(in int, r request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, now := &c.phases[in], time.Now()
@@ -89,7 +88,7 @@ func (c *callersOfRelease18) answered(in int, r request) {
 	c.served.Add(1)
 }
 
-func (c *callersOfRelease18) run(ctx context.Context, n int) error {
+func (c *callersOfThisRelease) run(ctx context.Context, n int) error {
 	conn, err := c.pool.Conn(ctx)
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func starvation(pid int) time.Duration {
 	return time.Duration(waited)
 }
 
-func (c *callersOfRelease18) request(ctx context.Context, conn *sql.Conn, user string) (r request, err error) {
+func (c *callersOfThisRelease) request(ctx context.Context, conn *sql.Conn, user string) (r request, err error) {
 	began := time.Now()
 	mark, longest := began, time.Duration(0)
 	done := func(statement string) {
@@ -154,11 +153,12 @@ func (c *callersOfRelease18) request(ctx context.Context, conn *sql.Conn, user s
 	defer tx.Rollback()
 	done("BEGIN")
 	for _, s := range []struct{ name, query string }{
-		{"INSERT audit", `INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor)
-			VALUES (0, '', 'Sign', 'done', 'ok', '', '', '', $1, $1, 'g', FALSE, $1, '', '', 0, '')`},
+		{"INSERT audit", `INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id)
+			VALUES (0, '', 'Sign', 'done', 'ok', '', '', '', $1, $1, 'g', FALSE, $1, '', '', 0, '', '')`},
 		{"UPDATE users", `UPDATE users SET last_login_at = last_login_at + 1 WHERE id = $1`},
-		{"INSERT authorization_codes", `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, expires_at, spent_at, token_id)
-			VALUES (decode(md5(random()::text), 'hex'), $1, '', '', '', '', '', 0, 0, '')`},
+		{"INSERT authorization_codes", `INSERT INTO authorization_codes (hash, user_id, client_id, redirect_uri, scope, method, thumbprint, granted, login_only, second_step, nonce, challenge,
+				signed_in_at, grant_id, parent_id, ends_at, expires_at, spent_at, token_id)
+			VALUES (decode(md5(random()::text), 'hex'), $1, '', '', '', '', '', FALSE, FALSE, FALSE, '', '', 0, '', '', 0, 0, 0, '')`},
 	} {
 		if _, err := tx.ExecContext(ctx, s.query, user); err != nil {
 			return r, err
@@ -173,8 +173,7 @@ func (c *callersOfRelease18) request(ctx context.Context, conn *sql.Conn, user s
 	return r, nil
 }
 
-// TestMigrateUnderLoad migrates a database of the release with schema 18 while its
-// processes serve. A session holds a long transaction at the beginning, and the migration is
+// TestMigrateUnderLoad migrates a database to the next release while processes of this one serve. A session holds a long transaction at the beginning, and the migration is
 // interrupted once. The server must log no wait of 2 s for a lock by a caller: a session that has a
 // lock may wait for a processor.
 //
@@ -189,16 +188,18 @@ func TestMigrateUnderLoad(t *testing.T) {
 	cluster := storetest.OwnPostgreSQL(t, "log_line_prefix=%a: ", "log_lock_waits=on", fmt.Sprintf("deadlock_timeout=%dms", most.Milliseconds()))
 	url := cluster.Database(t)
 	pool, db := server(t, url), open(t, url)
-	if err := store.MigrateTo(t.Context(), db, 18); err != nil {
+	next := next(t)
+	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	exec(t, pool, "INSERT INTO user_groups (name, title, created_at) VALUES ('g', '', 0)")
-	exec(t, pool, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
-		SELECT 'u' || n, 'u' || n, 'u' || n, '', 'g', FALSE, FALSE, 0 FROM generate_series(0, $1::int - 1) n`, users)
-	exec(t, pool, `INSERT INTO access_tokens (id, user_id, client_id, method, created_at, expires_at, revoked) SELECT id, id, '', 'password', 0, 0, FALSE FROM users`)
+	exec(t, pool, `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
+		SELECT 'u' || n, 'u' || n, 'u' || n, '', 'g', FALSE, FALSE, 0, FALSE, 0 FROM generate_series(0, $1::int - 1) n`, users)
+	exec(t, pool, `INSERT INTO access_tokens (id, user_id, client_id, method, scope, actor_id, grant_id, confirmation, second_step, signed_in_at, created_at, expires_at, revoked)
+		SELECT id, id, '', 'password', '', '', '', '', FALSE, 0, 0, 0, FALSE FROM users`)
 	if full {
-		exec(t, pool, `INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor)
-			SELECT 0, '', 'Sign', 'done', 'ok', '', '', '', id, id, 'g', FALSE, id, '', '', 0, '' FROM users`)
+		exec(t, pool, `INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id)
+			SELECT 0, '', 'Sign', 'done', 'ok', '', '', '', id, id, 'g', FALSE, id, '', '', 0, '', '' FROM users`)
 		exec(t, pool, "VACUUM")
 	}
 	exec(t, pool, "ANALYZE")
@@ -206,7 +207,7 @@ func TestMigrateUnderLoad(t *testing.T) {
 
 	serving, stop := context.WithCancel(t.Context())
 	defer stop()
-	callers := &callersOfRelease18{pool: server(t, url+"&application_name=caller"), users: users}
+	callers := &callersOfThisRelease{pool: server(t, url+"&application_name=caller"), users: users}
 	callers.enter(beforeMigration)
 	ended := make(chan error, 4)
 	var running sync.WaitGroup
@@ -231,7 +232,7 @@ func TestMigrateUnderLoad(t *testing.T) {
 		serve(5000)
 	}
 
-	// A report reads all day. 0020 needs a lock on the table that it has read.
+	// A report reads all day. The migration needs a lock on the table that it has read.
 	report, err := pool.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +241,7 @@ func TestMigrateUnderLoad(t *testing.T) {
 	exec(t, report, "LOCK TABLE access_tokens IN ACCESS SHARE MODE")
 	migrate := func(ctx context.Context) <-chan error {
 		done := make(chan error, 1)
-		go func() { done <- db.Migrate(ctx) }()
+		go func() { done <- next.Migrate(ctx, db) }()
 		return done
 	}
 	began := time.Now()
@@ -269,7 +270,7 @@ func TestMigrateUnderLoad(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	callers.enter(afterMigration) // the old release goes on
+	callers.enter(afterMigration) // this release goes on
 	serve(20)
 	if full { // for an equal time
 		end := time.Now().Add(time.Since(began))
@@ -283,7 +284,7 @@ func TestMigrateUnderLoad(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := db.Migrated(t.Context()); err != nil {
+	if err := next.Migrated(t.Context(), db); err != nil {
 		t.Error(err)
 	}
 	await(t, pool, "SELECT NOT EXISTS (SELECT 1 FROM pg_index WHERE NOT indisvalid)")

@@ -6,9 +6,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"tamga/internal/adapter/store"
@@ -71,62 +72,95 @@ func schema(t *testing.T, pool *sql.DB) string {
 	return text
 }
 
+// next returns the release after this one. Its migration shows all rules of migrate.go.
+func next(t *testing.T) store.Next {
+	t.Helper()
+	text, err := os.ReadFile("testdata/next.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.NextRelease(string(text))
+}
+
 // TestMigrateAgain interrupts each migration after each statement. The next call starts it
 // from its beginning and makes the same schema.
 func TestMigrateAgain(t *testing.T) {
-	cluster := storetest.PostgreSQL(t)
-	want := schema(t, server(t, cluster.Migrated(t)))
+	cluster, next := storetest.PostgreSQL(t), next(t)
+	uninterrupted := cluster.Migrated(t)
+	if err := next.Migrate(t.Context(), open(t, uninterrupted)); err != nil {
+		t.Fatal(err)
+	}
+	want := schema(t, server(t, uninterrupted))
 	url := cluster.Database(t)
 	db := open(t, url)
-	for _, m := range store.Repeatables(t) {
-		if err := store.MigrateTo(t.Context(), db, m.Version-1); err != nil {
+	interruptions := 0
+	for _, m := range next.Repeatables(t) {
+		if err := next.MigrateTo(t.Context(), db, m.Version-1); err != nil {
 			t.Fatal(err)
 		}
 		for n := range m.Statements {
 			if err := m.Begin(t.Context(), db, n+1); err != nil {
 				t.Fatalf("migration %d, interrupted after statement %d before: %v", m.Version, n, err)
 			}
+			interruptions++
 		}
 	}
-	if err := db.Migrate(t.Context()); err != nil {
+	if err := errors.Join(next.Migrate(t.Context(), db), next.Migrated(t.Context(), db)); err != nil {
 		t.Fatal(err)
 	}
 	if got := schema(t, server(t, url)); got != want {
 		t.Errorf("after interruptions the schema is\n%s\nwant\n%s", got, want)
+	}
+	if interruptions < 10 || !strings.Contains(want, "users_rank CHECK ((rank >= 0))\n") {
+		t.Errorf("%d interruptions lead to\n%s\nwant all statements of the example", interruptions, want)
+	}
+}
+
+// TestReleaseBefore uses a database that the next release has migrated. This release goes on in it.
+func TestReleaseBefore(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			url, next := engine.migrated(t), next(t)
+			if err := next.Migrate(t.Context(), open(t, url)); err != nil {
+				t.Fatal(err)
+			}
+			var schema *store.SchemaError
+			if err := open(t, url).Migrated(t.Context()); !errors.As(err, &schema) || !schema.Newer() {
+				t.Errorf("the release before: %v", err)
+			}
+			storetest.Snapshot(t, storetest.Open(t, url), storetest.Open(t, url))
+		})
 	}
 }
 
 // TestMigrateInvalidIndex stops a migration while it builds an index. The next one builds
 // the index again.
 func TestMigrateInvalidIndex(t *testing.T) {
-	url := storetest.PostgreSQL(t).Database(t)
-	pool, db := server(t, url), open(t, url)
-	if err := store.MigrateTo(t.Context(), db, 18); err != nil {
-		t.Fatal(err)
-	}
+	url := storetest.PostgreSQL(t).Migrated(t)
+	pool, db, next := server(t, url), open(t, url), next(t)
 	exec(t, pool, "INSERT INTO user_groups (name, title, created_at) VALUES ('g', '', 0)")
-	writer, err := pool.BeginTx(t.Context(), nil)
+	reader, err := pool.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer writer.Rollback()
-	exec(t, writer, "INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at) VALUES ('u', 'u', 'u', 'u', 'g', FALSE, FALSE, 0)")
+	defer reader.Rollback()
+	exec(t, reader, "SELECT 1 FROM user_groups") // an index becomes valid after the end of this snapshot
 
 	const invalid = "SELECT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('users_in_group_next') AND NOT indisvalid)"
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- db.Migrate(ctx) }()
+	go func() { ended <- next.Migrate(ctx, db) }()
 	await(t, pool, invalid)
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted migration: %v", err)
 	}
-	exec(t, writer, "UPDATE users SET lock_at = 7")
-	if err := writer.Commit(); err != nil {
+	exec(t, pool, "INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at) VALUES ('u', 'u', 'u', 'u', 'g', FALSE, FALSE, 7, FALSE, 0)")
+	if err := reader.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, pool, invalid) // an unfinished index is left
-	if err := db.Migrate(t.Context()); err != nil {
+	if err := next.Migrate(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
 	var valid bool
@@ -134,27 +168,28 @@ func TestMigrateInvalidIndex(t *testing.T) {
 	if err := pool.QueryRowContext(t.Context(), "SELECT indisvalid, pg_get_indexdef(indexrelid) FROM pg_index WHERE indexrelid = 'users_in_group'::regclass").Scan(&valid, &definition); err != nil {
 		t.Fatal(err)
 	}
-	if !valid || !strings.Contains(definition, "lock_at") {
+	if !valid || !strings.Contains(definition, "rank") {
 		t.Errorf("valid %t: %s", valid, definition)
 	}
 	await(t, pool, "SELECT to_regclass('users_in_group_next') IS NULL")
 }
 
+// changed is a release with a change of the catalog in a transaction.
+var changed = store.NextRelease("ALTER TABLE access_tokens ADD COLUMN browser TEXT NOT NULL DEFAULT ''")
+
 // TestMigrateTakesTurns checks the lease: a process waits while another has it, takes it
 // over after its end, and does not commit after it lost it.
 func TestMigrateTakesTurns(t *testing.T) {
-	url := storetest.PostgreSQL(t).Database(t)
+	url := storetest.PostgreSQL(t).Migrated(t)
 	pool, db := server(t, url), open(t, url)
-	if err := store.MigrateTo(t.Context(), db, 20); err != nil {
-		t.Fatal(err)
-	}
+	unchanged := fmt.Sprintf("SELECT MAX(version) = %d FROM schema_versions", store.NextVersion(t)-1)
 	exec(t, pool, "INSERT INTO migration_lock (id, lease, leased_until) VALUES (1, 'other', 99999999999999)")
 	bounded, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := db.Migrate(bounded); !errors.Is(err, context.DeadlineExceeded) {
+	if err := changed.Migrate(bounded, db); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while another process migrates: %v", err)
 	}
-	await(t, pool, "SELECT MAX(version_id) = 20 FROM goose_db_version")
+	await(t, pool, unchanged)
 	// The other process was killed, and its lease has ended.
 	exec(t, pool, "UPDATE migration_lock SET leased_until = $1", time.Now().Add(-time.Hour).UnixMilli())
 	reader, err := pool.BeginTx(t.Context(), nil)
@@ -162,9 +197,9 @@ func TestMigrateTakesTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Rollback()
-	exec(t, reader, "LOCK TABLE audit IN ACCESS SHARE MODE") // 0021 waits for it
+	exec(t, reader, "LOCK TABLE access_tokens IN ACCESS SHARE MODE") // the migration waits for it
 	ended := make(chan error, 1)
-	go func() { ended <- db.Migrate(t.Context()) }()
+	go func() { ended <- changed.Migrate(t.Context(), db) }()
 	await(t, pool, "SELECT lease <> 'other' FROM migration_lock")
 	exec(t, pool, "UPDATE migration_lock SET lease = 'thief', leased_until = 99999999999999")
 	if err := reader.Rollback(); err != nil {
@@ -173,9 +208,9 @@ func TestMigrateTakesTurns(t *testing.T) {
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "took over") {
 		t.Errorf("a process that lost its lease: %v", err)
 	}
-	await(t, pool, "SELECT MAX(version_id) = 20 FROM goose_db_version")
+	await(t, pool, unchanged)
 	exec(t, pool, "UPDATE migration_lock SET leased_until = 0")
-	if err := errors.Join(db.Migrate(t.Context()), db.Migrated(t.Context())); err != nil {
+	if err := errors.Join(changed.Migrate(t.Context(), db), changed.Migrated(t.Context(), db)); err != nil {
 		t.Error(err)
 	}
 	await(t, pool, "SELECT NOT EXISTS (SELECT 1 FROM migration_lock)")
@@ -184,23 +219,20 @@ func TestMigrateTakesTurns(t *testing.T) {
 // TestMigrateGivesWay checks that a migration that waits for a lock does not keep others
 // behind it waiting.
 func TestMigrateGivesWay(t *testing.T) {
-	url := storetest.PostgreSQL(t).Database(t)
+	url := storetest.PostgreSQL(t).Migrated(t)
 	pool, db := server(t, url), open(t, url)
-	if err := store.MigrateTo(t.Context(), db, 20); err != nil {
-		t.Fatal(err)
-	}
 	reader, err := pool.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reader.Rollback()
-	exec(t, reader, "LOCK TABLE audit IN ACCESS SHARE MODE")
+	exec(t, reader, "LOCK TABLE access_tokens IN ACCESS SHARE MODE")
 	ended := make(chan error, 1)
-	go func() { ended <- db.Migrate(t.Context()) }()
+	go func() { ended <- changed.Migrate(t.Context(), db) }()
 	for range 3 { // the migration waits, and again
-		await(t, pool, "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'audit'::regclass AND NOT granted)")
-		exec(t, pool, "SELECT 1 FROM audit LIMIT 1") // waits behind the migration, and ends although reader goes on
-		await(t, pool, "SELECT NOT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'audit'::regclass AND NOT granted)")
+		await(t, pool, "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'access_tokens'::regclass AND NOT granted)")
+		exec(t, pool, "SELECT 1 FROM access_tokens LIMIT 1") // waits behind the migration, and ends although reader goes on
+		await(t, pool, "SELECT NOT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'access_tokens'::regclass AND NOT granted)")
 	}
 	if err := reader.Rollback(); err != nil {
 		t.Fatal(err)
@@ -215,14 +247,14 @@ func TestMigratePortions(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
 			db := open(t, engine.migrated(t))
-			files := fstest.MapFS{"9001_portions.sql": {Data: []byte(`-- +goose NO TRANSACTION
+			release := store.NextRelease(`-- +no transaction
 				CREATE TABLE IF NOT EXISTS numbers (n BIGINT NOT NULL PRIMARY KEY, done BOOLEAN NOT NULL);
 				INSERT INTO numbers (n, done) VALUES (1, FALSE), (2, FALSE), (3, FALSE), (4, FALSE), (5, FALSE);
 				-- +portions
 				UPDATE numbers SET done = TRUE WHERE n IN (SELECT n FROM numbers WHERE NOT done LIMIT 2);
 				CREATE TABLE checked (n BIGINT NOT NULL CHECK (n = 0));
-				INSERT INTO checked (n) SELECT COUNT(*) FROM numbers WHERE NOT done;`)}}
-			if err := store.MigrateWith(t.Context(), db, files); err != nil {
+				INSERT INTO checked (n) SELECT COUNT(*) FROM numbers WHERE NOT done;`)
+			if err := release.Migrate(t.Context(), db); err != nil {
 				t.Error(err)
 			}
 		})
@@ -234,12 +266,42 @@ func TestMissingMigration(t *testing.T) {
 	for _, engine := range engines(t) {
 		t.Run(engine.name, func(t *testing.T) {
 			url := engine.migrated(t)
-			engine.exec(t, url, "DELETE FROM goose_db_version WHERE version_id = 17")
 			db := open(t, url)
-			for _, err := range []error{db.Migrate(t.Context()), db.Migrated(t.Context())} {
-				if err == nil || !strings.Contains(err.Error(), "0017") {
+			if err := changed.Migrate(t.Context(), db); err != nil {
+				t.Fatal(err)
+			}
+			engine.exec(t, url, "DELETE FROM schema_versions WHERE version = 1")
+			for _, err := range []error{db.Migrate(t.Context()), db.Migrated(t.Context()), changed.Migrate(t.Context(), db), changed.Migrated(t.Context(), db)} {
+				if err == nil || !strings.Contains(err.Error(), "0001_tamga.sql was not applied") {
 					t.Errorf("%v, want the name of the migration", err)
 				}
+			}
+		})
+	}
+}
+
+// TestEarlyBuild checks that a database of a build before the first release is refused and not changed.
+func TestEarlyBuild(t *testing.T) {
+	for _, engine := range engines(t) {
+		t.Run(engine.name, func(t *testing.T) {
+			url := engine.empty(t)
+			db := open(t, url)
+			engine.exec(t, url, "CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL)")
+			engine.exec(t, url, "INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 1, TRUE)")
+			_, opened := store.Open(t.Context(), store.Options{URL: url})
+			for what, err := range map[string]error{"Migrate": db.Migrate(t.Context()), "Migrated": db.Migrated(t.Context()), "Open": opened} {
+				if !errors.Is(err, store.ErrEarlyBuild) || !strings.Contains(err.Error(), "tamga import") {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			// Another program may keep its versions in a table of this name beside the tables of Tamga.
+			engine.exec(t, url, "ALTER TABLE goose_db_version RENAME TO elsewhere")
+			if err := db.Migrate(t.Context()); err != nil {
+				t.Fatalf("something was made: %v", err)
+			}
+			engine.exec(t, url, "ALTER TABLE elsewhere RENAME TO goose_db_version")
+			if err := open(t, url).Migrated(t.Context()); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -24,9 +24,9 @@ type statement struct {
 	portions bool // runs again until it changes no row
 }
 
-// The annotations of a file of migrations.
+// The annotations of a file of migrations: lines of comments that begin with a plus.
 const (
-	alonePhrase    = "+goose NO TRANSACTION"
+	alonePhrase    = "+no transaction"
 	portionsPhrase = "+portions"
 )
 
@@ -84,6 +84,8 @@ func (m *migration) read(text string) error {
 				m.alone = true
 			case phrase == portionsPhrase:
 				next.portions = true
+			case strings.HasPrefix(phrase, "+"):
+				return fmt.Errorf("unknown annotation %q, want %q or %q", phrase, alonePhrase, portionsPhrase)
 			}
 			text = text[len(line):]
 			continue

@@ -40,14 +40,14 @@ func TestReadMigrations(t *testing.T) {
 		want  []string
 	}{
 		{"", false, nil},
-		{"-- +goose Up\n", false, nil},
+		{"-- a comment + more\n", false, nil},
 		{"A; B;\nC", false, []string{"A", "B", "C"}},
 		{"A 'x;''y' \";\";B;", false, []string{"A 'x;''y' \";\"", "B"}},
 		{"A -- ; 'comment\n B;", false, []string{"A \n B"}},
 		{"A /* ; */ B;", false, []string{"A   B"}},
 		{"DO $$ a; 'b; $x$; $$; SELECT $1; DO $x$ ; $$ $x$;", false, []string{"DO $$ a; 'b; $x$; $$", "SELECT $1", "DO $x$ ; $$ $x$"}},
-		{"-- +goose NO TRANSACTION\nA;\n-- +portions\nB;C;", true, []string{"A", "B*", "C"}},
-		{"{{sqlite}}A;\n{{postgres}}B;\n{{postgres}}-- +goose NO TRANSACTION", true, []string{"B"}},
+		{"-- +no transaction\nA;\n-- +portions\nB;C;", true, []string{"A", "B*", "C"}},
+		{"{{sqlite}}A;\n{{postgres}}B;\n{{postgres}}-- +no transaction", true, []string{"B"}},
 	} {
 		list, err := readMigrations(fstest.MapFS{"0007_x.sql": {Data: []byte(c.text)}}, postgresEngine)
 		if err != nil {
@@ -73,7 +73,8 @@ func TestReadMigrations(t *testing.T) {
 		fstest.MapFS{"0001_x.sql": {Data: []byte("A 'x;")}},
 		fstest.MapFS{"0001_x.sql": {Data: []byte("A /* x;")}},
 		fstest.MapFS{"0001_x.sql": {Data: []byte("-- +portions\nA;")}},
-		fstest.MapFS{"0001_x.sql": {Data: []byte("-- +goose NO TRANSACTION\nA;\n-- +portions\n")}},
+		fstest.MapFS{"0001_x.sql": {Data: []byte("-- +goose NO TRANSACTION\nA;")}},
+		fstest.MapFS{"0001_x.sql": {Data: []byte("-- +no transaction\nA;\n-- +portions\n")}},
 	} {
 		if list, err := readMigrations(files, postgresEngine); err == nil {
 			t.Errorf("%v: read as %v", files, list)

@@ -41,7 +41,7 @@ func (s Operations) Outside(ctx context.Context) error {
 }
 
 const operationColumns = `id, kind, form, purpose, owner, action, state, is_async, parameters, description, documents, plan, secret,
-	contents, octets, results, answer, callback, code, message, attempts,
+	contents, bytes, results, answer, callback, code, message, attempts,
 	created_at, updated_at, confirm_before, confirmed_at, complete_before, completed_at, keep_until, leased_until`
 
 // foundColumns are operationColumns of the table o.
@@ -85,14 +85,14 @@ func scanAsked(more func(o *operation.Stored) []any) func(r row) (*operation.Sto
 func (s Operations) AddOperation(ctx context.Context, o *operation.Stored, waiting operation.Quota) (bool, error) {
 	free := !o.State.Active() || !o.ConfirmBefore.IsZero() // does not count
 	n, err := s.exec(ctx, `INSERT INTO operations (id, kind, form, purpose, user_id, client_id, owner, action, state, is_async, parameters, description, documents, plan, secret,
-			contents, octets, results, answer, callback, code, message, attempts, start_after, due_at, lease, leased_until,
+			contents, bytes, results, answer, callback, code, message, attempts, start_after, due_at, lease, leased_until,
 			created_at, updated_at, confirm_before, confirmed_at, complete_before, completed_at, keep_until)
 		SELECT $1, $2, $3, $4, CAST($5 AS TEXT), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
 			$16, CAST($17 AS BIGINT), $18, $19, $20, $21, $22, 0, CAST($23 AS BIGINT), CAST($24 AS BIGINT), '', 0,
 			CAST($25 AS BIGINT), CAST($26 AS BIGINT), CAST($27 AS BIGINT), CAST($28 AS BIGINT), CAST($29 AS BIGINT), CAST($30 AS BIGINT), CAST($31 AS BIGINT)
 		WHERE CAST($32 AS BOOLEAN) AND CAST($17 AS BIGINT) = 0 OR
 			(CAST($32 AS BOOLEAN) OR (SELECT COUNT(*) FROM operations WHERE user_id = $5 AND keep_until = 0 AND confirm_before = 0 AND purpose = 'operation') < $33) AND
-			(SELECT COALESCE(SUM(octets), 0) FROM operations WHERE user_id = $5 AND octets > 0) + CAST($17 AS BIGINT) <= $34`,
+			(SELECT COALESCE(SUM(bytes), 0) FROM operations WHERE user_id = $5 AND bytes > 0) + CAST($17 AS BIGINT) <= $34`,
 		o.ID, o.Kind, string(o.Form), string(o.Purpose), o.Owner.UserID, o.Owner.ClientID, o.Principal, o.Action, string(o.State), o.Async, o.Parameters, o.Description, notNull(o.List), notNull(o.Plan), notNull(o.Secret),
 		o.Contents, o.Bytes, o.Results, notNull(o.Answer), o.Callback, o.Code, o.Message, startAfter(o), millis(o.DueAt),
 		millis(o.CreatedAt), millis(o.UpdatedAt), millis(o.ConfirmBefore), millis(o.ConfirmedAt), millis(o.CompleteBefore), millis(o.CompletedAt), millis(o.KeepUntil),
@@ -194,7 +194,7 @@ func ended(empty string) string {
 
 // SpendOperation implements operation.Store.
 func (s Operations) SpendOperation(ctx context.Context, o *operation.Stored, token string) (bool, error) {
-	n, err := s.exec(ctx, leasedOperations.finish(`state = $3, documents = $4, results = $5, answer = $6, octets = $7, code = $8, message = $9,
+	n, err := s.exec(ctx, leasedOperations.finish(`state = $3, documents = $4, results = $5, answer = $6, bytes = $7, code = $8, message = $9,
 			updated_at = $10, completed_at = $10, keep_until = $11, `+ended("$12")),
 		o.ID, token, string(o.State), notNull(o.List), o.Results, notNull(o.Answer), o.Bytes, o.Code, o.Message,
 		millis(o.CompletedAt), millis(o.KeepUntil), []byte{})
@@ -215,7 +215,7 @@ func (s Operations) MoveOperation(ctx context.Context, id string, m operation.Mo
 			WHERE id = $1 AND state = 'Created' AND keep_until = 0`, id, millis(m.At), millis(m.CompleteBefore))
 		return err
 	}
-	_, err := s.exec(ctx, `UPDATE operations SET state = $2, updated_at = $3, completed_at = $3, keep_until = $4, code = $5, message = $6, octets = 0,
+	_, err := s.exec(ctx, `UPDATE operations SET state = $2, updated_at = $3, completed_at = $3, keep_until = $4, code = $5, message = $6, bytes = 0,
 			`+ended("$7")+", "+freed+` WHERE id = $1 AND keep_until = 0`,
 		id, string(m.To), millis(m.At), millis(m.KeepUntil), m.Code, m.Message, []byte{})
 	return err
@@ -223,7 +223,7 @@ func (s Operations) MoveOperation(ctx context.Context, id string, m operation.Mo
 
 // CancelOperation implements operation.ListStore.
 func (s Operations) CancelOperation(ctx context.Context, id, userID string, now, keepUntil time.Time) (bool, error) {
-	n, err := s.exec(ctx, `UPDATE operations SET state = 'Cancelled', updated_at = $3, completed_at = $3, keep_until = $4, octets = 0, `+ended("$5")+", "+freed+`
+	n, err := s.exec(ctx, `UPDATE operations SET state = 'Cancelled', updated_at = $3, completed_at = $3, keep_until = $4, bytes = 0, `+ended("$5")+", "+freed+`
 		WHERE id = $1 AND user_id = $2 AND keep_until = 0 AND confirm_before = 0 AND (complete_before > $3 OR leased_until > $3)`,
 		id, userID, millis(now), millis(keepUntil), []byte{})
 	return n == 1, err
@@ -238,7 +238,7 @@ func (s Operations) ExpireOperations(ctx context.Context, now, keepUntil time.Ti
 			o := &operation.Stored{}
 			return o, r.Scan(&o.ID, &o.Owner.UserID, &o.Callback, &o.State, (*timeField)(&o.KeepUntil))
 		}, "WITH due AS MATERIALIZED (SELECT id FROM operations WHERE "+due+" LIMIT $4"+s.skipLocked()+`)
-			UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2, octets = 0, `+ended("$3")+", "+freed+`
+			UPDATE operations SET state = 'Expired', updated_at = $1, completed_at = complete_before, keep_until = $2, bytes = 0, `+ended("$3")+", "+freed+`
 			WHERE `+due+` AND id IN (SELECT id FROM due)
 			RETURNING id, user_id, callback, state, keep_until`, millis(now), millis(keepUntil), []byte{}, limit)
 		return err

@@ -641,7 +641,7 @@ func (k *killer) over() {
 	for _, table := range []string{"operations", "confirmation_usage", "answers", "confirmations WHERE ended_at = 0", "documents WHERE state <> 1"} {
 		k.counts("at last", "rows of "+table, 0, "SELECT COUNT(*) FROM %s", table)
 	}
-	for _, column := range [][2]string{{"objects", "COUNT(*)"}, {"octets", "COALESCE(SUM(octets), 0)"}} {
+	for _, column := range [][2]string{{"objects", "COUNT(*)"}, {"bytes", "COALESCE(SUM(bytes), 0)"}} {
 		k.counts("at last", column[0]+" in the quota of documents", value[int64](k, "SELECT CAST("+column[1]+" AS BIGINT) FROM documents"),
 			"SELECT CAST(COALESCE(SUM(%s), 0) AS BIGINT) FROM document_shares", column[0])
 	}

@@ -105,7 +105,7 @@ func (s Audit) makePartition(ctx context.Context, from, to time.Time) error {
 		for _, statement := range []string{
 			"CREATE TABLE " + name + " (LIKE audit INCLUDING DEFAULTS)",
 			"ALTER TABLE " + name + " ADD PRIMARY KEY (id)",
-			// So that the entries of a user are read in order, see migration 0102.
+			// So that the entries of a user are read in order; see 0001_tamga.sql.
 			"ALTER TABLE " + name + " ALTER COLUMN user_id SET (n_distinct = 200), ALTER COLUMN object SET (n_distinct = 200)",
 			fmt.Sprintf("ALTER TABLE audit ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)", name, millis(from), millis(to)),
 		} {

@@ -3,15 +3,11 @@
 package store_test
 
 import (
-	"context"
 	"database/sql"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,14 +17,6 @@ import (
 	"tamga/internal/adapter/store/storetest"
 	"tamga/internal/domain/audit"
 )
-
-// partitionsVersion is the migration that gives the audit log its partitions.
-const partitionsVersion = 23
-
-// oldEntry adds an entry as releases before the partitions do.
-const oldEntry = `INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail,
-	user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id)
-	VALUES ($1, $2, 'Sign', 'done', 'ok', '', '', '', 'user', 'login', 'Default', FALSE, '', '', '', 0, '', '')`
 
 // partitionOf returns the partition of the entry of a request.
 func partitionOf(t *testing.T, admin *sql.DB, request string) (name string) {
@@ -184,136 +172,6 @@ func TestPartitionsBesideAMaker(t *testing.T) {
 	}
 	if err := log.Record(t.Context(), audit.Entry{RequestID: "beside", At: time.Now()}); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestPartitionsBesideOldRelease checks the migration to partitions while processes of the
-// release before go on writing: no entry fails or is lost, the order and the privileges
-// stay, and the writers of both releases find each other's entries.
-func TestPartitionsBesideOldRelease(t *testing.T) {
-	url := storetest.PostgreSQL(t).Database(t)
-	if err := store.MigrateTo(t.Context(), openLimited(t, url, store.Options{}), partitionsVersion-1); err != nil {
-		t.Fatal(err)
-	}
-	old, err := sql.Open("pgx", url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer old.Close()
-	for _, statement := range []string{"CREATE ROLE partition_reader", "CREATE ROLE partition_writer", "GRANT SELECT ON audit TO partition_reader", "GRANT INSERT, SELECT ON audit TO partition_writer"} {
-		if _, err := old.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	defer old.ExecContext(context.Background(), "DROP OWNED BY partition_reader, partition_writer; DROP ROLE partition_reader, partition_writer")
-	var last atomic.Int64
-	add := func() error {
-		n := last.Add(1)
-		_, err := old.ExecContext(t.Context(), oldEntry, time.Now().UnixMilli(), fmt.Sprint(n))
-		return err
-	}
-	for range 50 {
-		if err := add(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	migrated := make(chan struct{})
-	writing := make(chan []error)
-	go func() {
-		writing <- atOnce(4, func() error {
-			for {
-				select {
-				case <-migrated:
-					return nil
-				default:
-					if err := add(); err != nil {
-						return err
-					}
-				}
-			}
-		})
-	}()
-	db := storetest.Open(t, url) // migrates
-	close(migrated)
-	for _, err := range <-writing {
-		if err != nil {
-			t.Errorf("a writer of the old release: %v", err)
-		}
-	}
-	if err := add(); err != nil {
-		t.Errorf("the old release after the migration: %v", err)
-	}
-	if err := (store.Audit{DB: db}).Record(t.Context(), audit.Entry{RequestID: "new", At: time.Now()}); err != nil {
-		t.Error(err)
-	}
-	ids := requestIDs(t, db)
-	n := int(last.Load())
-	if len(ids) != n+1 || ids[n] != "new" || ids[n-1] != fmt.Sprint(n) {
-		t.Errorf("%d entries that end with %v, want %d of the old release, then the new one", len(ids), ids[max(0, len(ids)-3):], n)
-	}
-	if first := ids[:50]; !slices.Equal(first, numbered(50)) {
-		t.Errorf("the entries from before: %v", first)
-	}
-	for _, c := range []struct {
-		role, statement string
-		allowed         bool
-	}{
-		{"partition_reader", "SELECT COUNT(*) FROM audit", true},
-		{"partition_reader", strings.NewReplacer("$1", "1", "$2", "'x'").Replace(oldEntry), false},
-		{"partition_writer", strings.NewReplacer("$1", "1", "$2", "'x'").Replace(oldEntry), true},
-		{"partition_writer", "DELETE FROM audit", false},
-	} {
-		_, err := old.ExecContext(t.Context(), "BEGIN; SET LOCAL ROLE "+c.role+"; "+c.statement+"; ROLLBACK")
-		if (err == nil) != c.allowed {
-			t.Errorf("%s: %s: %v", c.role, c.statement, err)
-		}
-		old.ExecContext(t.Context(), "ROLLBACK")
-	}
-}
-
-func numbered(n int) (list []string) {
-	for i := range n {
-		list = append(list, fmt.Sprint(i+1))
-	}
-	return list
-}
-
-// TestPartitionsResumed checks that the migration to partitions can be interrupted after
-// each of its statements and run again, whatever was written before.
-func TestPartitionsResumed(t *testing.T) {
-	list := store.Repeatables(t)
-	migration := list[slices.IndexFunc(list, func(m store.Repeatable) bool { return m.Version == partitionsVersion })]
-	for done := range migration.Statements + 1 {
-		url := storetest.PostgreSQL(t).Database(t)
-		db := openLimited(t, url, store.Options{})
-		if err := store.MigrateTo(t.Context(), db, partitionsVersion-1); err != nil {
-			t.Fatal(err)
-		}
-		admin, err := sql.Open("pgx", url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer admin.Close()
-		if _, err := admin.ExecContext(t.Context(), oldEntry, 1, "1"); err != nil {
-			t.Fatal(err)
-		}
-		if err := migration.Begin(t.Context(), db, done); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Migrate(t.Context()); err != nil {
-			t.Errorf("after %d statements: %v", done, err)
-		}
-		if err := (store.Audit{DB: db}).Record(t.Context(), audit.Entry{RequestID: "2"}); err != nil {
-			t.Error(err)
-		}
-		if d := cmp.Diff([]string{"1", "2"}, requestIDs(t, db)); d != "" {
-			t.Errorf("after %d statements: %s", done, d)
-		}
-		var shape string
-		if err := admin.QueryRowContext(t.Context(), `SELECT string_agg(c.relname, ' ' ORDER BY c.relname) || ' ' || (SELECT COUNT(*) FROM pg_index WHERE NOT indisvalid)
-			FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = 'audit_first'::regclass`).Scan(&shape); err != nil || shape != "audit_first_by_at audit_first_by_object audit_first_by_user audit_pkey 0" {
-			t.Errorf("after %d statements: indexes %s, %v", done, shape, err)
-		}
 	}
 }
 

@@ -16,7 +16,7 @@ type Prepared struct{ *DB }
 
 var _ signing.PreparedStore = Prepared{}
 
-const insertPrepared = `INSERT INTO prepared (id, caller, type, job, document, original, octets,
+const insertPrepared = `INSERT INTO prepared (id, caller, type, job, document, original, bytes,
 	created_at, expires_at, failures, lease, leased_until, spent_at) `
 
 // addPrepared counts and inserts in one statement, which saves round trips. SQLite has no
@@ -58,7 +58,7 @@ func (s Prepared) FindPrepared(ctx context.Context, id string) (*signing.Prepare
 	return s.preparedObjects.read(ctx, id, time.Time{})
 }
 
-const preparedQuery = `SELECT p.id, p.caller, p.type, p.job, p.document, p.original, p.octets, p.created_at, p.expires_at, p.failures, p.spent_at
+const preparedQuery = `SELECT p.id, p.caller, p.type, p.job, p.document, p.original, p.bytes, p.created_at, p.expires_at, p.failures, p.spent_at
 	FROM prepared p WHERE p.id = $1`
 
 func scanPrepared(r row, before ...any) (*signing.PreparedRecord, error) {
@@ -95,13 +95,13 @@ var spendPrepared = leasedPrepared.finish("spent_at = $3, job = $4")
 
 // spendCounted spends an object and gives its usage back, in one statement and so in one
 // round trip. SQLite has no such statement.
-var spendCounted = "WITH spent AS (" + spendPrepared + ` RETURNING caller, octets, spent_at),
-		back AS (INSERT INTO prepared_shares AS u (caller, shard, objects, octets)
+var spendCounted = "WITH spent AS (" + spendPrepared + ` RETURNING caller, bytes, spent_at),
+		back AS (INSERT INTO prepared_shares AS u (caller, shard, objects, bytes)
 			SELECT s.caller, COALESCE((SELECT x.shard FROM prepared_shares x WHERE x.caller = s.caller ORDER BY x.shard LIMIT 1 FOR UPDATE SKIP LOCKED), CAST($5 AS BIGINT)),
-				-1, -s.octets FROM spent s
-			ON CONFLICT (caller, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets)`
+				-1, -s.bytes FROM spent s
+			ON CONFLICT (caller, shard) DO UPDATE SET objects = u.objects + excluded.objects, bytes = u.bytes + excluded.bytes)`
 
-const spentUsage = " SELECT caller, octets, spent_at FROM spent"
+const spentUsage = " SELECT caller, bytes, spent_at FROM spent"
 
 // spendNoted also adds an audit entry.
 var spendNoted = spendCounted + ", noted AS (INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(6, "CAST($%d AS %s)") + " FROM spent)" + spentUsage
@@ -139,7 +139,7 @@ func (s Prepared) spendOnce(ctx context.Context, id, lease string, now time.Time
 
 // spendInSteps spends an object in the transaction of ctx.
 func (s Prepared) spendInSteps(ctx context.Context, id, lease string, now time.Time, entry *audit.Entry) (spent bool, err error) {
-	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, octets, spent_at", id, lease, millis(now), []byte{})
+	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, bytes, spent_at", id, lease, millis(now), []byte{})
 	if err != nil || !spent {
 		return false, err
 	}
@@ -173,7 +173,7 @@ func (s Prepared) SweepPrepared(ctx context.Context, now time.Time) error {
 		err := s.Unit(ctx, func(ctx context.Context) error {
 			gone, err := all(ctx, s.DB, scanUsage, `DELETE FROM prepared WHERE id IN
 				(SELECT id FROM prepared WHERE expires_at <= $1 AND leased_until <= $1 ORDER BY expires_at LIMIT $2`+s.skipLocked()+`)
-				RETURNING caller, octets, spent_at`, millis(now), sweepPortion)
+				RETURNING caller, bytes, spent_at`, millis(now), sweepPortion)
 			if err != nil {
 				return err
 			}

@@ -219,7 +219,7 @@ func (r Restoring) postgres(ctx context.Context, snapshot io.Reader) error {
 	if err == nil {
 		err = db.Atomic(ctx, func(ctx context.Context) error {
 			for _, version := range r.Versions {
-				if _, err := db.exec(ctx, "INSERT INTO "+versionTable+" (version_id, is_applied) VALUES ($1, TRUE)", version); err != nil {
+				if _, err := db.exec(ctx, "INSERT INTO "+versionTable+" (version, applied_at) VALUES ($1, $2)", version, millis(db.Now())); err != nil {
 					return err
 				}
 			}

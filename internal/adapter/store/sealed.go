@@ -208,7 +208,7 @@ func (s MasterKeys) Processes(ctx context.Context) ([]vault.Process, error) {
 
 // onlyHeads selects sealed documents of whose keys only the heads of the objects know. $1 is the last
 // time of their uploads.
-const onlyHeads = " FROM documents WHERE state = 1 AND uploaded_at <= $1 AND bytes LIKE '%.sealed' AND length(sealed_key) = 0"
+const onlyHeads = " FROM documents WHERE state = 1 AND uploaded_at <= $1 AND blob LIKE '%.sealed' AND length(sealed_key) = 0"
 
 // StoredBefore returns how many documents that are still stored, and whose keys were not sealed anew,
 // were uploaded until a time.
@@ -225,7 +225,7 @@ func (s MasterKeys) OnlyHeads(ctx context.Context, at time.Time, after string, l
 	return all(ctx, s.DB, func(r row) (d StoredDocument, err error) {
 		err = r.Scan(&d.ID, &d.Bytes)
 		return d, err
-	}, "SELECT id, bytes"+onlyHeads+" AND id > $2 ORDER BY id LIMIT $3", millis(at), after, int64(limit))
+	}, "SELECT id, blob"+onlyHeads+" AND id > $2 ORDER BY id LIMIT $3", millis(at), after, int64(limit))
 }
 
 // IsStored reports whether a document is still stored.
@@ -236,7 +236,7 @@ func (s MasterKeys) IsStored(ctx context.Context, d StoredDocument) (bool, error
 
 // PutObjectKey stores the key of a document that was sealed anew, if the document is still stored.
 func (s MasterKeys) PutObjectKey(ctx context.Context, d StoredDocument, sealed []byte) (bool, error) {
-	n, err := s.exec(ctx, "UPDATE documents SET sealed_key = $3 WHERE id = $1 AND bytes = $2 AND state = 1 AND length(sealed_key) = 0", d.ID, d.Bytes, sealed)
+	n, err := s.exec(ctx, "UPDATE documents SET sealed_key = $3 WHERE id = $1 AND blob = $2 AND state = 1 AND length(sealed_key) = 0", d.ID, d.Bytes, sealed)
 	return n == 1, err
 }
 
@@ -244,6 +244,6 @@ func (s MasterKeys) PutObjectKey(ctx context.Context, d StoredDocument, sealed [
 func (s MasterKeys) ObjectKey(ctx context.Context, name string) ([]byte, error) {
 	id, _ := strings.CutSuffix(name, ".sealed")
 	id, _ = strings.CutPrefix(id, "documents/")
-	key, _, err := one(ctx, s.DB, scalar[[]byte], "SELECT sealed_key FROM documents WHERE id = $1 AND bytes = $2 AND length(sealed_key) > 0", id, name)
+	key, _, err := one(ctx, s.DB, scalar[[]byte], "SELECT sealed_key FROM documents WHERE id = $1 AND blob = $2 AND length(sealed_key) > 0", id, name)
 	return key, err
 }

@@ -120,7 +120,7 @@ type work interface {
 }
 
 // Open connects and checks that the database answers. It changes no table; see Migrate
-// and Migrated.
+// and Migrated. It refuses a database of a build before the first release: ErrEarlyBuild.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Wall == nil {
 		o.Wall = time.Now
@@ -172,9 +172,12 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-// begun checks that the database answers and chooses the clock.
+// begun checks that the database answers and may be used, and chooses the clock.
 func (db *DB) begun(ctx context.Context, o Options) error {
 	if err := db.database.ping(ctx); err != nil {
+		return err
+	}
+	if _, err := db.versioned(ctx); err != nil {
 		return err
 	}
 	switch {

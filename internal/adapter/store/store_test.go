@@ -105,16 +105,15 @@ func TestMigrated(t *testing.T) {
 			if err := db.Migrated(t.Context()); err != nil {
 				t.Errorf("migrated database: %v", err)
 			}
-			engine.exec(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)")
+			engine.exec(t, url, "INSERT INTO schema_versions (version, applied_at) VALUES (9999, 0)")
 			if err := db.Migrated(t.Context()); !errors.As(err, &schema) || !schema.Newer() || !strings.Contains(err.Error(), "later release") {
 				t.Errorf("newer database: %v", err)
 			}
 			if err := db.Migrate(t.Context()); err != nil {
 				t.Errorf("migrating a newer database: %v, want it left alone", err)
 			}
-			engine.exec(t, url, "DELETE FROM goose_db_version WHERE version_id > 1")
-			engine.exec(t, url, "UPDATE goose_db_version SET version_id = -1 WHERE version_id = 1")
-			if err := db.Migrated(t.Context()); !errors.As(err, &schema) || schema.Newer() || !strings.Contains(err.Error(), "tamga migrate") {
+			engine.exec(t, url, "DELETE FROM schema_versions WHERE version = 9999")
+			if err := changed.Migrated(t.Context(), db); !errors.As(err, &schema) || schema.Newer() || !strings.Contains(err.Error(), "tamga migrate") {
 				t.Errorf("older database: %v", err)
 			}
 		})

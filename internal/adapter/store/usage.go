@@ -97,25 +97,25 @@ func newTally(db *DB, table, owner string, also *beside) *tally {
 	held := func(column, also string) string {
 		return fill("(SELECT COALESCE(SUM(x." + column + "), 0) FROM {table} x WHERE x.{owner} = $1)" + also)
 	}
-	ofOwner := holdings{held("objects", alsoHeld.objects), held("octets", alsoHeld.size)}
+	ofOwner := holdings{held("objects", alsoHeld.objects), held("bytes", alsoHeld.size)}
 	// $2 is the number of a row that does not exist.
-	add := fill(`INSERT INTO {table} AS u ({owner}, shard, objects, octets)
+	add := fill(`INSERT INTO {table} AS u ({owner}, shard, objects, bytes)
 			SELECT CAST($1 AS TEXT), COALESCE((SELECT shard FROM {table} WHERE {owner} = $1 ORDER BY shard LIMIT 1{skip}), CAST($2 AS BIGINT)),
 				CAST($3 AS BIGINT), CAST($4 AS BIGINT) WHERE {room}
-			ON CONFLICT ({owner}, shard) DO UPDATE SET objects = u.objects + excluded.objects, octets = u.octets + excluded.octets`)
+			ON CONFLICT ({owner}, shard) DO UPDATE SET objects = u.objects + excluded.objects, bytes = u.bytes + excluded.bytes`)
 	room := ofOwner.objects + " + $3 <= CAST($5 AS BIGINT) AND " + ofOwner.size + " + $4 <= CAST($6 AS BIGINT)"
 	return &tally{
 		held: ofOwner,
 		use:  strings.ReplaceAll(add, "{room}", room),
 		move: strings.ReplaceAll(add, "{room}", "TRUE"),
-		sum: fill("SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT)" + alsoAll.objects + ", CAST(COALESCE(SUM(octets), 0) AS BIGINT)" + alsoAll.size + `,
+		sum: fill("SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT)" + alsoAll.objects + ", CAST(COALESCE(SUM(bytes), 0) AS BIGINT)" + alsoAll.size + `,
 				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN objects ELSE 0 END), 0) AS BIGINT),
-				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN octets ELSE 0 END), 0) AS BIGINT) FROM {table}`),
+				CAST(COALESCE(SUM(CASE WHEN {anonymous} THEN bytes ELSE 0 END), 0) AS BIGINT) FROM {table}`),
 		merge: fill(`DELETE FROM {table} WHERE ({owner}, shard) IN
-			(SELECT {owner}, shard FROM {table} WHERE objects = 0 AND octets = 0
+			(SELECT {owner}, shard FROM {table} WHERE objects = 0 AND bytes = 0
 				OR {owner} IN (SELECT {owner} FROM {table} GROUP BY {owner} HAVING COUNT(*) > 1) LIMIT $1{skip})
-			RETURNING {owner}, objects, octets`),
-		merged: fill("INSERT INTO {table} ({owner}, shard, objects, octets) VALUES ($1, $2, $3, $4)"),
+			RETURNING {owner}, objects, bytes`),
+		merged: fill("INSERT INTO {table} ({owner}, shard, objects, bytes) VALUES ($1, $2, $3, $4)"),
 	}
 }
 

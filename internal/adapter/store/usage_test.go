@@ -162,11 +162,11 @@ func TestSharesAreNotWaitedFor(t *testing.T) {
 	rows := func(want int64, of string) {
 		t.Helper()
 		var n, sum int64
-		if err := admin.QueryRowContext(t.Context(), "SELECT COUNT(*), SUM(octets) FROM document_shares").Scan(&n, &sum); err != nil || n != want {
+		if err := admin.QueryRowContext(t.Context(), "SELECT COUNT(*), SUM(bytes) FROM document_shares").Scan(&n, &sum); err != nil || n != want {
 			t.Errorf("%s: %d rows, want %d: %v", of, n, want, err)
 		}
 		var there int64
-		if err := admin.QueryRowContext(t.Context(), "SELECT SUM(octets) FROM documents").Scan(&there); err != nil || sum != there {
+		if err := admin.QueryRowContext(t.Context(), "SELECT SUM(bytes) FROM documents").Scan(&there); err != nil || sum != there {
 			t.Errorf("%s: %d bytes are counted, %d are there: %v", of, sum, there, err)
 		}
 	}

@@ -194,6 +194,10 @@ func (e *examination) database(ctx context.Context, name cli.Word) {
 		e.fault(name, cli.Say("make another database and name it in database: %s", encoding.Command()), "%v", err)
 		return
 	}
+	if errors.Is(err, store.ErrEarlyBuild) {
+		e.fault(name, cli.Say("keep the earlier program for this database, or make another database and name it in database: tamga migrate, then tamga import"), "%v", err)
+		return
+	}
 	if err != nil {
 		e.fault(name, cli.Say("start the database server, and check the address, the password and the network"), "%v", err)
 		return

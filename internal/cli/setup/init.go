@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tamga/internal/adapter/store"
 	"tamga/internal/app"
 	"tamga/internal/cli"
 	"tamga/internal/config"
@@ -175,7 +176,11 @@ func (i *Init) configuration(c *cli.Console, result *report) error {
 	}
 	// A database that is in use has its operators: next says how to name one of them. A database that is
 	// not reachable fails later, when the answers are in the configuration.
-	if used, err := app.HasTables(c.Context, conf); err != nil || !used {
+	used, err := app.HasTables(c.Context, conf)
+	if errors.Is(err, store.ErrEarlyBuild) {
+		return err
+	}
+	if err != nil || !used {
 		text = fmt.Appendf(text, "pages:\n  # Operators who change groups and read the audit log on the pages. This is the first operator.\n  administrators: [%s]\n", strconv.Quote(uuid.NewString()))
 	}
 	if err := directory(filepath.Dir(i.Config), 0o750, cli.Say("directory of the configuration"), result); err != nil {

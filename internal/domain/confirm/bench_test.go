@@ -169,15 +169,15 @@ func (w *world) fill(driver, source, id string, records int) {
 	for _, statement := range []string{
 		fmt.Sprintf(`INSERT INTO confirmations (id, ref_id, user_id, client_id, operator, sign_in, purpose, action, documents, what, bytes,
 				state, method, address, label, number, round, sent_at, answer_before, attempts, resends, declined, code, message,
-				created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at)
+				created_at, updated_at, confirm_before, confirmed_at, complete_before, due_at, ended_at, origin)
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 			SELECT %s, %s, 'user ' || (i %% 100000), 'client', '', '', 'operation', 'SignDocument', 1, %s, 1024,
 				CASE WHEN i %% 2 = 0 THEN 'Challenged' ELSE 'Completed' END, 'otpviasms', '79160000000', '***0000', '', 1, %d, %d, 0, 0, '', '', '',
-				%d, %d, %d, 0, 0, %d + i, CASE WHEN i %% 2 = 0 THEN 0 ELSE %d END FROM n`,
+				%d, %d, %d, 0, 0, %d + i, CASE WHEN i %% 2 = 0 THEN 0 ELSE %d END, '' FROM n`,
 			records, id, id, map[string]string{"sqlite": "zeroblob(32)", "pgx": "decode(repeat('00', 32), 'hex')"}[driver],
 			at, at+300_000, at, at, at+1_200_000, at+1_200_000, at),
-		`INSERT INTO confirmation_contents (id, fields, shown, offline, result, approval)
-			SELECT id, what, what, what, what, what FROM confirmations`,
+		`INSERT INTO confirmation_contents (id, fields, shown, offline, result, approval, outline)
+			SELECT id, what, what, what, what, what, what FROM confirmations`,
 		"ANALYZE",
 	} {
 		_, err := pool.Exec(statement)

@@ -32,14 +32,14 @@ func TestSearchFar(t *testing.T) {
 	add := func(from, to int) {
 		t.Helper()
 		if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT $1 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
-			INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
-			SELECT 'many-' || i, 'many-' || i, 'many-' || i, 'x', 'Default', FALSE, TRUE, 0 FROM n`, from, to); err != nil {
+			INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
+			SELECT 'many-' || i, 'many-' || i, 'many-' || i, 'x', 'Default', FALSE, TRUE, 0, FALSE, 0 FROM n`, from, to); err != nil {
 			t.Fatal(err)
 		}
 	}
 	add(100_000, 103_100)
-	if _, err := db.ExecContext(t.Context(), `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
-		VALUES ('zzz', 'zz-rare', 'zz-rare', 'x', 'Default', FALSE, FALSE, 0), ('zzy', 'zz-foreign', 'zz-foreign', 'x', 'Other', FALSE, FALSE, 0)`); err != nil {
+	if _, err := db.ExecContext(t.Context(), `INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
+		VALUES ('zzz', 'zz-rare', 'zz-rare', 'x', 'Default', FALSE, FALSE, 0, FALSE, 0), ('zzy', 'zz-foreign', 'zz-foreign', 'x', 'Other', FALSE, FALSE, 0, FALSE, 0)`); err != nil {
 		t.Fatal(err)
 	}
 	b := operator(w, w.Dev.Operator.Login)

@@ -540,8 +540,8 @@ func TestInstallationPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 45000)
-			INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us)
-			SELECT 1790000000000 + i, '', 'SignDocument', 'done', 'ok', '', '', '', '', '', '', FALSE, '', '', '', 0 FROM n`); err != nil {
+			INSERT INTO audit (at, request_id, operation, phase, outcome, object, remote, detail, user_id, login, group_name, operator, token_id, client_id, method, duration_us, actor, correlation_id)
+			SELECT 1790000000000 + i, '', 'SignDocument', 'done', 'ok', '', '', '', '', '', '', FALSE, '', '', '', 0, '', '' FROM n`); err != nil {
 			t.Fatal(err)
 		}
 		b.ok(b.get("/operator/audit?operation=AddUserPhone&until="+time.UnixMilli(1785000000000).UTC().Format(time.DateOnly)), "79160000009") // later entries are not looked at

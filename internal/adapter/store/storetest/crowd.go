@@ -92,18 +92,18 @@ func (c *Crowd) AddUsers(number int) {
 	id := CrowdUser("i")
 	c.Do("INSERT INTO user_groups (name, title, created_at) VALUES ('Operators', '', 0)")
 	c.Do(numbers+"INSERT INTO user_groups (name, title, created_at) SELECT 'group ' || CAST(i AS TEXT), '', 0 FROM n", 0, CrowdGroups)
-	c.Do(numbers+`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
-		SELECT 'operator-' || CAST(i AS TEXT), 'operator-' || CAST(i AS TEXT), 'operator-' || CAST(i AS TEXT), 'x', 'Operators', TRUE, FALSE, 0 FROM n`, 0, CrowdGroups)
+	c.Do(numbers+`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
+		SELECT 'operator-' || CAST(i AS TEXT), 'operator-' || CAST(i AS TEXT), 'operator-' || CAST(i AS TEXT), 'x', 'Operators', TRUE, FALSE, 0, FALSE, 0 FROM n`, 0, CrowdGroups)
 	c.Do(numbers+"INSERT INTO operator_groups (user_id, group_name) SELECT 'operator-' || CAST(i AS TEXT), 'group ' || CAST(i AS TEXT) FROM n", 0, CrowdGroups)
 	c.Do("INSERT INTO user_groups (name, title, created_at) VALUES ('large', '', 0)")
 	for _, name := range []string{"operator-all", "operator-few"} {
-		c.Do("INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at) VALUES ($1, $1, $1, 'x', 'Operators', TRUE, FALSE, 0)", name)
+		c.Do("INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at) VALUES ($1, $1, $1, 'x', 'Operators', TRUE, FALSE, 0, FALSE, 0)", name)
 		c.LetReach(name, name == "operator-all")
 	}
 	for from := 0; from < number; from += portion {
 		to := min(from+portion, number)
-		c.Do(numbers+`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, created_at)
-			SELECT `+id+`, 'user' || CAST(i AS TEXT), 'user' || CAST(i AS TEXT), 'User ' || CAST(i AS TEXT), 'group ' || CAST(i % `+fmt.Sprint(CrowdGroups)+` AS TEXT), FALSE, FALSE, 1700000000000 + i FROM n ORDER BY 1`, from, to)
+		c.Do(numbers+`INSERT INTO users (id, login, login_folded, display_name, group_name, operator, locked, lock_at, unapproved, created_at)
+			SELECT `+id+`, 'user' || CAST(i AS TEXT), 'user' || CAST(i AS TEXT), 'User ' || CAST(i AS TEXT), 'group ' || CAST(i % `+fmt.Sprint(CrowdGroups)+` AS TEXT), FALSE, FALSE, 0, FALSE, 1700000000000 + i FROM n ORDER BY 1`, from, to)
 		c.Do(numbers+`INSERT INTO distinguished_names (user_id, name, name_folded, name_key)
 			SELECT `+id+`, 'CN=User ' || CAST(i AS TEXT), 'cn=user ' || CAST(i AS TEXT), `+c.Bytes("CAST(i AS TEXT)")+` FROM n ORDER BY 1`, from, to)
 		c.Do(numbers+"INSERT INTO name_components (user_id, oid, value) SELECT "+id+", '2.5.4.3', 'User ' || CAST(i AS TEXT) FROM n ORDER BY 1", from, to)

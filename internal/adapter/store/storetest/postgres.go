@@ -322,11 +322,11 @@ func empty(ctx context.Context, url string) error {
 				WHERE datname = current_database() AND pid <> pg_backend_pid();
 			SET LOCAL session_replication_role = replica; -- no order of tables because of foreign keys
 			FOR item IN SELECT oid::regclass AS name FROM pg_class
-				WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('goose_db_version', 'lock_stripes') LOOP
+				WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('schema_versions', 'lock_stripes') LOOP
 				EXECUTE format('DELETE FROM %s', item.name);
 			END LOOP;
 			FOR item IN SELECT oid::regclass AS name FROM pg_class
-				WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace AND relname NOT LIKE 'goose%' LOOP
+				WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace LOOP
 				EXECUTE format('ALTER SEQUENCE %s RESTART', item.name);
 			END LOOP;
 		END $$`)
@@ -344,7 +344,7 @@ func vacant(ctx context.Context, url string) error {
 		DECLARE item record; found boolean;
 		BEGIN
 			FOR item IN SELECT oid::regclass AS name FROM pg_class
-				WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('goose_db_version', 'lock_stripes') LOOP
+				WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('schema_versions', 'lock_stripes') LOOP
 				EXECUTE format('SELECT EXISTS (SELECT FROM %s)', item.name) INTO found;
 				IF found THEN
 					RAISE EXCEPTION 'the migrations add rows to %: Cluster.Emptied must keep them', item.name;
