@@ -360,23 +360,23 @@ const (
 
 // Reseal moves all sealed records, and the keys of stored documents, to the active master key. It refuses to while a running process
 // has not got that key.
-func (services *Services) Reseal(ctx context.Context, progress func(column string, moved int64)) (vault.Resealed, error) {
-	behind, err := services.Behind(ctx)
+func (s *Services) Reseal(ctx context.Context, progress func(column string, moved int64)) (vault.Resealed, error) {
+	behind, err := s.Behind(ctx)
 	if err != nil {
 		return vault.Resealed{}, err
 	}
 	if len(behind) > 0 {
-		return vault.Resealed{}, fmt.Errorf("not every process seals with master key %q yet: %v; add the key to master_keys there and make it active (a running server reads master_keys again within seconds), then repeat this command", services.Config.MasterKeys.Active, behind)
+		return vault.Resealed{}, fmt.Errorf("not every process seals with master key %q yet: %v; add the key to master_keys there and make it active (a running server reads master_keys again within seconds), then repeat this command", s.Config.MasterKeys.Active, behind)
 	}
-	s := &vault.Resealing{
-		Ring: services.ring, Records: store.Sealed{DB: services.DB},
+	r := &vault.Resealing{
+		Ring: s.ring, Records: store.Sealed{DB: s.DB},
 		Batch: 200, Workers: 4, Progress: progress,
 	}
-	total, err := s.Run(ctx)
+	total, err := r.Run(ctx)
 	if err != nil {
 		return total, err
 	}
-	return total, services.resealDocuments(ctx, &total, s.Progress)
+	return total, s.resealDocuments(ctx, &total, r.Progress)
 }
 
 // Behind returns the running processes that do not seal with the active master key of the

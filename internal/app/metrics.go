@@ -32,19 +32,19 @@ func countSignatures(registry prometheus.Registerer) func(string, *suite.Suite) 
 }
 
 // measure registers what is read at each scrape.
-func (services *Services) measure(version string) {
+func (s *Services) measure(version string) {
 	commit := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				commit = s.Value
+		for _, x := range info.Settings {
+			if x.Key == "vcs.revision" {
+				commit = x.Value
 			}
 		}
 	}
-	services.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	s.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "tamga_build_info", Help: "1, with the version of the program in the labels.",
 		ConstLabels: prometheus.Labels{"version": version, "commit": commit, "go": runtime.Version()},
-	}, func() float64 { return 1 }), &state{services: services})
+	}, func() float64 { return 1 }), &state{services: s})
 }
 
 // stateTime bounds what a scrape asks the database, and stateLife is how long an answer serves: several

@@ -61,33 +61,33 @@ func (b *Base) pageSettings(trial *pages.Trial) pages.Settings {
 }
 
 // newPages returns the pages for people. v may be nil.
-func (services *Services) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o pages.OperatorServices, trials pages.Trials) *pages.API {
-	s := services.pageSettings(trial)
+func (s *Services) newPages(trial *pages.Trial, operations *signing.Operations, documents *stored.Service, v *verifier, o pages.OperatorServices, trials pages.Trials) *pages.API {
+	settings := s.pageSettings(trial)
 	d := pages.Deps{
-		Identity: services.Identity, Sessions: services.Tokens, Operations: operations, Certificates: services.Keys, Documents: documents,
-		Forms: Formats(services.Config).Forms(), TSPServices: services.Policies.TSPServices, Sealer: services.ring, Now: services.DB.Now, Random: rand.Text,
+		Identity: s.Identity, Sessions: s.Tokens, Operations: operations, Certificates: s.Keys, Documents: documents,
+		Forms: Formats(s.Config).Forms(), TSPServices: s.Policies.TSPServices, Sealer: s.ring, Now: s.DB.Now, Random: rand.Text,
 	}
 	d.Operators, d.Trials = o, trials
 	d.ConfirmDeps = pages.ConfirmDeps{
-		Confirmations: services.Confirm, Steps: services.Identity, ToConfirm: toConfirm{operations},
+		Confirmations: s.Confirm, Steps: s.Identity, ToConfirm: toConfirm{operations},
 		CarryOutSigning: operations.Confirmed, Paint: qr.GIF,
 	}
-	d.CertificateDeps = pages.CertificateDeps{Keys: services.Keys, Acts: services.Operations, Enrolment: services.Keys.Enrolment, Profiles: services.Keys.Profiles, PINs: services.Keys.PINRules()}
+	d.CertificateDeps = pages.CertificateDeps{Keys: s.Keys, Acts: s.Operations, Enrolment: s.Keys.Enrolment, Profiles: s.Keys.Profiles, PINs: s.Keys.PINRules()}
 	d.AccountDeps = pages.AccountDeps{
-		Own: services.Identity, People: services.Users, Grants: services.Tokens.Grants, Wishes: services.own.policies, Waiting: services.Approvals,
+		Own: s.Identity, People: s.Users, Grants: s.Tokens.Grants, Wishes: s.own.policies, Waiting: s.Approvals,
 		History: func(ctx context.Context, userID string, before int64, limit int) ([]audit.Entry, int64, error) {
-			return store.Audit{DB: services.DB}.Read(ctx, store.AuditFilter{UserID: userID, OutcomesOnly: true, Before: before}, limit)
+			return store.Audit{DB: s.DB}.Read(ctx, store.AuditFilter{UserID: userID, OutcomesOnly: true, Before: before}, limit)
 		},
 	}
-	d.DeviceDeps = pages.DeviceDeps{Devices: services.own.devices, Contacts: services.own.contacts, Apps: services.own.oath, TextRecord: services.Identity.TextRecord}
-	if services.own.passkeys != nil {
-		d.Passkeys = services.own.passkeys
+	d.DeviceDeps = pages.DeviceDeps{Devices: s.own.devices, Contacts: s.own.contacts, Apps: s.own.oath, TextRecord: s.Identity.TextRecord}
+	if s.own.passkeys != nil {
+		d.Passkeys = s.own.passkeys
 	}
 	if v != nil {
-		d.Verifier, d.Admit, s.Verify = v, v.admit, v.limit
+		d.Verifier, d.Admit, settings.Verify = v, v.admit, v.limit
 		d.PDF = reportPDF
 	}
-	return pages.New(s, d)
+	return pages.New(settings, d)
 }
 
 // toConfirm gives package pages the documents that wait for a confirmation.
