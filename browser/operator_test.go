@@ -126,7 +126,7 @@ func TestOperatorsApprove(t *testing.T) {
 	second.check("operator-approved")
 
 	b.open(change)
-	b.press(`main a[href^="` + at + `/lock?held="]`)
+	b.press(`main a[href^="` + at + `/lock?approval="]`)
 	b.fill(`input[name=confirm_name]`, "demo")
 	b.press(`main form[method=post] button`)
 	b.see("Учётная запись заблокирована.")
