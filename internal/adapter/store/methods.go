@@ -15,9 +15,9 @@ import (
 )
 
 // SetMethod implements signin.Store.
-func (s Tokens) SetMethod(ctx context.Context, userID string, m signin.StoredMethod, at time.Time) error {
-	_, err := s.exec(ctx, `INSERT INTO user_methods (user_id, method, level, created_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (user_id, method) DO UPDATE SET level = excluded.level`, userID, m.Name, m.Level, millis(at))
+func (s Tokens) SetMethod(ctx context.Context, userID string, m signin.StoredMethod) error {
+	_, err := s.exec(ctx, `INSERT INTO user_methods (user_id, method, level) VALUES ($1, $2, $3)
+		ON CONFLICT (user_id, method) DO UPDATE SET level = excluded.level`, userID, m.Name, m.Level)
 	return err
 }
 

@@ -435,7 +435,7 @@ func TestNoTokenSurvives(t *testing.T) {
 	}
 	for _, id := range []string{"operator", "person"} {
 		addUser(t, a, id)
-		if err := (store.Tokens{DB: a}).SetMethod(t.Context(), id, signin.StoredMethod{Name: "password", Level: 1}, time.Now()); err != nil {
+		if err := (store.Tokens{DB: a}).SetMethod(t.Context(), id, signin.StoredMethod{Name: "password", Level: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -445,7 +445,7 @@ func TestNoTokenSurvives(t *testing.T) {
 		record := func(id, userID string) token.Record {
 			return token.Record{ID: fmt.Sprint(id, round), UserID: userID, Method: "password", CreatedAt: now, ExpiresAt: now.Add(time.Hour), SignedInAt: now}
 		}
-		if err := old.SetPassword(t.Context(), "operator", fmt.Sprint("old", round), now); err != nil {
+		if err := old.SetPassword(t.Context(), "operator", fmt.Sprint("old", round)); err != nil {
 			t.Fatal(err)
 		}
 		proof := token.Proof{Method: "password", Encoded: fmt.Sprint("old", round), Now: now}
@@ -458,7 +458,7 @@ func TestNoTokenSurvives(t *testing.T) {
 			switch {
 			case n == 5:
 				return next.Atomic(t.Context(), lock.User("operator"), func(ctx context.Context) error {
-					if err := next.SetPassword(ctx, "operator", fmt.Sprint("new", round), now); err != nil {
+					if err := next.SetPassword(ctx, "operator", fmt.Sprint("new", round)); err != nil {
 						return err
 					}
 					return next.RevokeTokens(ctx, "operator")

@@ -5,7 +5,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"tamga/internal/domain/keys"
@@ -40,9 +39,8 @@ func (s Keys) DeleteUnusedKey(ctx context.Context, keyID string) error {
 
 // noteDeleted notes keys k that are about to be deleted in the same transaction for their holders.
 func (d *DB) noteDeleted(ctx context.Context, which string, args ...any) error {
-	_, err := d.exec(ctx, fmt.Sprintf(`INSERT INTO deleted_keys (id, holder, suite, sealed, has_pin, deleted_at)
-		SELECT k.id, k.holder, k.suite, k.sealed, k.has_pin, $%d FROM keys k WHERE NOT k.%s AND %s`,
-		len(args)+1, softwareKeys, which), append(args, millis(d.Now()))...)
+	_, err := d.exec(ctx, "INSERT INTO deleted_keys (id, holder, suite, sealed, has_pin) "+
+		"SELECT k.id, k.holder, k.suite, k.sealed, k.has_pin FROM keys k WHERE NOT k."+softwareKeys+" AND "+which, args...)
 	return err
 }
 

@@ -36,12 +36,10 @@ func (s Tokens) Atomic(ctx context.Context, set lock.Set, fn func(ctx context.Co
 }
 
 // SetPassword implements signin.Store.
-func (s Tokens) SetPassword(ctx context.Context, userID, encoded string, at time.Time) error {
+func (s Tokens) SetPassword(ctx context.Context, userID, encoded string) error {
 	// Selected from users, so that an unknown user adds no row and breaks no reference.
-	n, err := s.exec(ctx, `INSERT INTO passwords (user_id, encoded, changed_at)
-		SELECT id, CAST($2 AS TEXT), CAST($3 AS BIGINT) FROM users WHERE id = $1
-		ON CONFLICT (user_id) DO UPDATE SET encoded = excluded.encoded, changed_at = excluded.changed_at`,
-		userID, encoded, millis(at))
+	n, err := s.exec(ctx, `INSERT INTO passwords (user_id, encoded) SELECT id, CAST($2 AS TEXT) FROM users WHERE id = $1
+		ON CONFLICT (user_id) DO UPDATE SET encoded = excluded.encoded`, userID, encoded)
 	if err == nil && n == 0 {
 		return session.ErrNotFound
 	}

@@ -23,9 +23,9 @@ func (s Policies) TSPServices(ctx context.Context) ([]policy.TSPService, error) 
 // AddTSPService implements policy.Store.
 func (s Policies) AddTSPService(ctx context.Context, t policy.TSPService, normal string) (bool, error) {
 	n, err := s.exec(ctx, `INSERT INTO tsp_services
-			(name, title, url, normal_url, class, policy, per_minute, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		t.Name, t.Title, t.URL, normal, t.Class, t.Policy, t.PerMinute, millis(s.now()))
+			(name, title, url, normal_url, class, policy, per_minute)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		t.Name, t.Title, t.URL, normal, t.Class, t.Policy, t.PerMinute)
 	return n == 1, err
 }
 

@@ -112,7 +112,7 @@ func TestUsersOfMethod(t *testing.T) {
 			c := storetest.OpenCrowd(t, url)
 			c.AddUsers(2 * store.MostFew)
 			last := 2*store.MostFew - 1
-			c.Do("INSERT INTO user_methods (user_id, method, level, created_at) VALUES ($1, 'certificate', 1, 0)", storetest.CrowdID(last))
+			c.Do("INSERT INTO user_methods (user_id, method, level) VALUES ($1, 'certificate', 1)", storetest.CrowdID(last))
 			users, now := store.Users{DB: open(t, url)}, time.UnixMilli(1_800_000_000_000)
 			many, err := users.ActingGroups(t.Context(), "operator-all", 0, now)
 			if err != nil {

@@ -153,7 +153,7 @@ func (w *world) crowd(n int) (list []audit.Principal) {
 		_, err = w.book.Confirm(ctx, ivan, id, contact.Phone, number)
 		w.must(err)
 		w.must(w.book.SetSecondaryAuth(ctx, ivan, id, contact.Phone, number))
-		w.must(tokens.SetMethod(ctx, id, signin.StoredMethod{Name: "otpviasms", Level: 2}, start))
+		w.must(tokens.SetMethod(ctx, id, signin.StoredMethod{Name: "otpviasms", Level: 2}))
 		list = append(list, audit.Principal{UserID: id, Login: login, ClientID: "client"})
 	}
 	return list

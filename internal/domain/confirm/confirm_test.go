@@ -251,7 +251,7 @@ func (w *world) assign(names ...string) {
 		w.must(err)
 	}
 	for _, name := range names {
-		w.must(tokens.SetMethod(w.t.Context(), ivanID, signin.StoredMethod{Name: name, Level: 2}, start))
+		w.must(tokens.SetMethod(w.t.Context(), ivanID, signin.StoredMethod{Name: name, Level: 2}))
 	}
 }
 

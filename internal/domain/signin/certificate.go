@@ -60,7 +60,7 @@ func (s *Service) AddCertificate(ctx context.Context, userID string, der []byte)
 		if !added {
 			return fault.New(fault.InvalidObjectState, "certificate: it is the sign-in certificate of another user; take it from that user first")
 		}
-		if err := s.methods.SetMethod(ctx, userID, StoredMethod{methodCertificate, LevelPrimary}, c.CreatedAt); err != nil {
+		if err := s.methods.SetMethod(ctx, userID, StoredMethod{methodCertificate, LevelPrimary}); err != nil {
 			return err
 		}
 		if err := s.cancels.CancelAll(ctx, audit.Principal{}, userID, "a certificate for sign-in was added"); err != nil {

@@ -181,7 +181,7 @@ func TestSecondStepIsInherited(t *testing.T) {
 		}
 		// From now on the user needs a step, by a method and by a policy. The change of a method
 		// would end the sign-in, so the test makes it in the store.
-		if err := (store.Tokens{DB: f.db}).SetMethod(t.Context(), f.op.ID, signin.StoredMethod{Name: "otpviasms", Level: signin.LevelSecondary}, f.clock.Now()); err != nil {
+		if err := (store.Tokens{DB: f.db}).SetMethod(t.Context(), f.op.ID, signin.StoredMethod{Name: "otpviasms", Level: signin.LevelSecondary}); err != nil {
 			t.Fatal(err)
 		}
 		var got []bool

@@ -180,7 +180,7 @@ func (s *Service) setMethod(ctx context.Context, who audit.Principal, userID str
 	if err != nil {
 		return err
 	}
-	if err := s.methods.SetMethod(ctx, userID, stored, s.now()); err != nil {
+	if err := s.methods.SetMethod(ctx, userID, stored); err != nil {
 		return err
 	}
 	before, existed := had[m.Name]

@@ -185,7 +185,7 @@ func (s *Service) passwordForm(ctx context.Context, who audit.Principal, userID,
 
 // replacePassword makes the changes that belong to one transaction.
 func (s *Service) replacePassword(ctx context.Context, who audit.Principal, userID, name, password, encoded string, d Delivery) error {
-	if err := s.store.SetPassword(ctx, userID, encoded, s.now()); err != nil {
+	if err := s.store.SetPassword(ctx, userID, encoded); err != nil {
 		return err
 	}
 	if err := s.end(ctx, who, userID, "the password was changed"); err != nil {

@@ -163,7 +163,7 @@ type Store interface {
 	// transaction and may name only what is locked already.
 	Atomic(ctx context.Context, locked lock.Set, fn func(ctx context.Context) error) error
 
-	SetPassword(ctx context.Context, userID, encoded string, at time.Time) error // session.ErrNotFound for an unknown user
+	SetPassword(ctx context.Context, userID, encoded string) error // session.ErrNotFound for an unknown user
 	HasPassword(ctx context.Context, userID string) (bool, error)
 	// CredentialOf finds the user with a folded login, otherwise with a primary phone or
 	// e-mail in normal form, "" for none. One query does the same work for known and
@@ -197,7 +197,7 @@ type Store interface {
 
 // MethodStore keeps methods and the certificates that users sign in with.
 type MethodStore interface {
-	SetMethod(ctx context.Context, userID string, m StoredMethod, at time.Time) error
+	SetMethod(ctx context.Context, userID string, m StoredMethod) error
 	DeleteMethod(ctx context.Context, userID, name string) (bool, error) // reports whether the user had it
 	MethodsOf(ctx context.Context, userID string) ([]StoredMethod, error)
 
@@ -332,7 +332,7 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 		return s.store.Atomic(ctx, lock.User(userID), func(ctx context.Context) error {
 			had, err := s.store.HasPassword(ctx, userID)
 			if err == nil {
-				err = s.store.SetPassword(ctx, userID, encoded, s.now())
+				err = s.store.SetPassword(ctx, userID, encoded)
 			}
 			if errors.Is(err, session.ErrNotFound) {
 				return fault.New(fault.UserNotFound, "user not found").With(err)
@@ -340,7 +340,7 @@ func (s *Service) PreparePassword(ctx context.Context, text string) (set func(ct
 			if err != nil {
 				return err
 			}
-			if err := s.methods.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}, s.now()); err != nil {
+			if err := s.methods.SetMethod(ctx, userID, StoredMethod{methodPassword, LevelPrimary}); err != nil {
 				return err
 			}
 			if err := s.end(ctx, audit.Principal{}, userID, "the password was changed"); err != nil || !had {
@@ -385,7 +385,7 @@ func (s *Service) ChangePassword(ctx context.Context, who audit.Principal, prese
 		if _, err := s.unchanged(ctx, who.Login, c); err != nil {
 			return fault.Rollback(err)
 		}
-		if err := s.store.SetPassword(ctx, who.UserID, encoded, s.now()); err != nil {
+		if err := s.store.SetPassword(ctx, who.UserID, encoded); err != nil {
 			return fault.Rollback(err)
 		}
 		if err := s.end(ctx, who, who.UserID, "the password was changed"); err != nil {

@@ -70,7 +70,7 @@ func (f *family) stepped(t testing.TB) *stepped {
 
 func (s *stepped) need(t testing.TB, userID string, level int) {
 	t.Helper()
-	if err := (store.Tokens{DB: s.db}).SetMethod(t.Context(), userID, signin.StoredMethod{Name: "otpviasms", Level: level}, s.clock.Now()); err != nil {
+	if err := (store.Tokens{DB: s.db}).SetMethod(t.Context(), userID, signin.StoredMethod{Name: "otpviasms", Level: level}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -54,7 +54,7 @@ func (w *world) user() audit.Principal { return audit.Principal{UserID: w.userID
 // active returns a verified device of the user, who may confirm with it.
 func (w *world) active(s *suite.Suite) *gadget {
 	w.t.Helper()
-	must(w.t, store.Tokens{DB: w.db}.SetMethod(w.t.Context(), w.userID, signin.StoredMethod{Name: "mydss", Level: 2}, time.Now()))
+	must(w.t, store.Tokens{DB: w.db}.SetMethod(w.t.Context(), w.userID, signin.StoredMethod{Name: "mydss", Level: 2}))
 	g := w.gadget(s)
 	_, a, _ := g.send(message.Register, message.Registration{Device: message.About{Name: "Phone"}})
 	g.kid = a.Kid

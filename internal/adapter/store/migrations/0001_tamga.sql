@@ -82,19 +82,17 @@ CREATE TABLE external_logins (
 
 -- How a user may sign in. level is the one that was given: 1 for a first step, 2 for a second.
 CREATE TABLE user_methods (
-	user_id     TEXT   NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-	method      TEXT   NOT NULL,
-	level       BIGINT NOT NULL,
-	created_at  BIGINT NOT NULL,
+	user_id  TEXT   NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+	method   TEXT   NOT NULL,
+	level    BIGINT NOT NULL,
 	PRIMARY KEY (user_id, method)
 ) {{clustered}};
 -- A search for users by a method that few have begins with these users.
 CREATE INDEX user_methods_by_method ON user_methods (method, user_id);
 
 CREATE TABLE passwords (
-	user_id     TEXT   NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
-	encoded     TEXT   NOT NULL,
-	changed_at  BIGINT NOT NULL
+	user_id  TEXT NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+	encoded  TEXT NOT NULL
 );
 
 -- Attempts with a password since window_from that were begun and not found right. login is a hash of
@@ -355,12 +353,11 @@ CREATE INDEX keys_by_user ON keys (user_id);
 -- Keys whose rows are deleted and which their holders must still destroy. The holder software keeps
 -- nothing outside of the row of a key, so its keys are never here.
 CREATE TABLE deleted_keys (
-	id          TEXT      NOT NULL PRIMARY KEY,
-	holder      TEXT      NOT NULL,
-	suite       TEXT      NOT NULL,
-	sealed      {{bytes}} NOT NULL,
-	has_pin     BOOLEAN   NOT NULL,
-	deleted_at  BIGINT    NOT NULL
+	id       TEXT      NOT NULL PRIMARY KEY,
+	holder   TEXT      NOT NULL,
+	suite    TEXT      NOT NULL,
+	sealed   {{bytes}} NOT NULL,
+	has_pin  BOOLEAN   NOT NULL
 );
 
 -- Values that clients store with keys.
@@ -883,8 +880,7 @@ CREATE TABLE tsp_services (
 	normal_url  TEXT   NOT NULL UNIQUE,
 	class       TEXT   NOT NULL,
 	policy      TEXT   NOT NULL,
-	per_minute  BIGINT NOT NULL,
-	created_at  BIGINT NOT NULL
+	per_minute  BIGINT NOT NULL
 );
 
 -- Requests of operators that wait for a second operator (approval), for a time (not_before), or for both.

@@ -107,7 +107,7 @@ func (c *Crowd) AddUsers(number int) {
 		c.Do(numbers+`INSERT INTO distinguished_names (user_id, name, name_folded, name_key)
 			SELECT `+id+`, 'CN=User ' || CAST(i AS TEXT), 'cn=user ' || CAST(i AS TEXT), `+c.Bytes("CAST(i AS TEXT)")+` FROM n ORDER BY 1`, from, to)
 		c.Do(numbers+"INSERT INTO name_components (user_id, oid, value) SELECT "+id+", '2.5.4.3', 'User ' || CAST(i AS TEXT) FROM n ORDER BY 1", from, to)
-		c.Do(numbers+"INSERT INTO user_methods (user_id, method, level, created_at) SELECT "+id+", 'password', 1, 0 FROM n ORDER BY 1", from, to)
+		c.Do(numbers+"INSERT INTO user_methods (user_id, method, level) SELECT "+id+", 'password', 1 FROM n ORDER BY 1", from, to)
 		for k, one := range []struct{ typ, value, primary string }{
 			{"PhoneNumber", "CAST(79000000000 + i AS TEXT)", "TRUE"},
 			{"PhoneNumber", "CAST(78000000000 + i AS TEXT)", "FALSE"},

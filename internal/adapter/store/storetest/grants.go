@@ -29,7 +29,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 	signedIn := func(t *testing.T, db *store.DB, n int) (user.User, token.Grant) {
 		s := store.Tokens{DB: db}
 		u := person(t, db, n)
-		must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "none", Level: 1}, start))
+		must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "none", Level: 1}))
 		g := grant(u, byte(n))
 		ok, err := s.AddToken(t.Context(), token.Record{ID: g.ID, UserID: u.ID, GrantID: g.ID, Scope: "dss"}, token.Proof{Method: "none", Now: start})
 		if must(t, err); !ok {
@@ -288,7 +288,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u := person(t, db, 1)
-			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "certificate", Level: 1}, start))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "certificate", Level: 1}))
 			p := token.Proof{Method: "certificate", Granted: true, Now: start.Add(-1)}
 			for i, want := range []bool{false, true, false} {
 				switch i {
@@ -309,7 +309,7 @@ func testGrants(t *testing.T, open func(t *testing.T) *store.DB) {
 			group(t, db, "Default")
 			u, _ := signedIn(t, db, 1)
 			must(t, store.Users{DB: db}.SetExternalLogin(t.Context(), u.ID, user.ExternalLogin{Login: "A", Issuer: "I"}, "i", "a"))
-			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "saml", Level: 1}, start))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "saml", Level: 1}))
 			c, err := s.CredentialOfExternal(t.Context(), "i", "a")
 			if err != nil || c.User.ID != u.ID || !c.Scheme.External || c.Scheme.SecondStep {
 				t.Errorf("%+v, %v", c, err)

@@ -222,8 +222,8 @@ func testPeople(t *testing.T, open func(t *testing.T) *store.DB) {
 				n := byte(len(x.ID)) + x.ID[35]
 				must(t, s.SetName(t.Context(), x.ID, user.Name{Values: map[string]string{"2.5.4.3": "x"}, Text: "CN=x", Key: [32]byte{n}, Unique: true}))
 				must(t, s.SetExternalLogin(t.Context(), x.ID, user.ExternalLogin{Login: x.Login, Issuer: "i"}, "i", x.Login))
-				must(t, tokens.SetPassword(t.Context(), x.ID, "p", start))
-				must(t, tokens.SetMethod(t.Context(), x.ID, signin.StoredMethod{Name: "password", Level: 1}, start))
+				must(t, tokens.SetPassword(t.Context(), x.ID, "p"))
+				must(t, tokens.SetMethod(t.Context(), x.ID, signin.StoredMethod{Name: "password", Level: 1}))
 				_, err := tokens.BeginUserAttempt(t.Context(), x.ID, start, signin.LockOut{Failures: 1, Window: time.Hour, LockOut: time.Hour})
 				must(t, err)
 				_, err = tokens.AddCertificate(t.Context(), signin.SignInCertificate{Thumbprint: [32]byte{n}, UserID: x.ID})
@@ -271,7 +271,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u := person(t, db, 1)
-			must(t, s.SetPassword(t.Context(), u.ID, "p", start))
+			must(t, s.SetPassword(t.Context(), u.ID, "p"))
 			print := [32]byte{1}
 			ok, err := s.AddCertificate(t.Context(), signin.SignInCertificate{Thumbprint: print, UserID: u.ID})
 			if must(t, err); !ok {
@@ -283,7 +283,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 					must(t, err)
 				}
 				for _, name := range names {
-					must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: name, Level: 2}, start))
+					must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: name, Level: 2}))
 				}
 			}
 			password := token.Proof{Method: "password", Encoded: "p", Now: start}
@@ -418,7 +418,7 @@ func testMethods(t *testing.T, open func(t *testing.T) *store.DB) {
 			if n != 1 {
 				t.Fatalf("%d of 16 spent one code", n)
 			}
-			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "none", Level: 1}, start))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "none", Level: 1}))
 			for _, id := range []string{winner, "other"} {
 				ok, err := s.AddToken(t.Context(), token.Record{ID: id, UserID: u.ID}, token.Proof{Method: "none", Now: start})
 				if must(t, err); !ok {

@@ -45,8 +45,8 @@ func Snapshot(t *testing.T, db, other *store.DB) {
 	group(t, db, "Default")
 	u := person(t, db, 1)
 	tokens, certificates := store.Tokens{DB: other}, store.Keys{DB: other}
-	must(t, tokens.SetPassword(t.Context(), u.ID, "encoded", start))
-	must(t, tokens.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "password", Level: 1}, start))
+	must(t, tokens.SetPassword(t.Context(), u.ID, "encoded"))
+	must(t, tokens.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "password", Level: 1}))
 	record := token.Record{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
 	if ok, err := tokens.AddToken(t.Context(), record, token.Proof{Method: "password", Encoded: "encoded", Now: start}); err != nil || !ok {
 		t.Fatal(ok, err)

@@ -41,7 +41,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("without a password or a method: %s", d)
 			}
 			for _, encoded := range []string{"first", "second"} {
-				must(t, s.SetPassword(t.Context(), u.ID, encoded, start))
+				must(t, s.SetPassword(t.Context(), u.ID, encoded))
 				if d := cmp.Diff(signin.Credential{User: u, Encoded: encoded}, credential("user1")); d != "" {
 					t.Error(d)
 				}
@@ -60,7 +60,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 				{"otpviasms", signin.Scheme{Password: true, IDOnly: true, External: true, Certificate: true, SecondStep: true}},
 			} {
 				for level, second := range []bool{true, false, true, true} {
-					must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: c.method, Level: level}, start))
+					must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: c.method, Level: level}))
 					if got, want := credential("user1").Scheme.SecondStep, second && c.scheme.SecondStep; got != want {
 						t.Errorf("%s at level %d: a second step: %v, want %v", c.method, level, got, want)
 					}
@@ -69,7 +69,7 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("with %s: %+v, want %+v", c.method, got, c.scheme)
 				}
 			}
-			if err := s.SetPassword(t.Context(), "unknown", "x", start); !errors.Is(err, session.ErrNotFound) {
+			if err := s.SetPassword(t.Context(), "unknown", "x"); !errors.Is(err, session.ErrNotFound) {
 				t.Errorf("unknown user: %v, want %v", err, session.ErrNotFound)
 			}
 			for _, hostile := range []string{"", "a\x00\xff", "' OR 1=1 --", "\x01" + u.ID} {
@@ -297,8 +297,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u := person(t, db, 1)
-			must(t, s.SetPassword(t.Context(), u.ID, "encoded", start))
-			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "password", Level: 1}, start))
+			must(t, s.SetPassword(t.Context(), u.ID, "encoded"))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "password", Level: 1}))
 			record := token.Record{ID: "jti", UserID: u.ID, ClientID: "client", Method: "password", SignedInAt: start.Add(-time.Second), CreatedAt: start, ExpiresAt: start.Add(time.Minute)}
 			if ok, err := s.AddToken(t.Context(), record, by("encoded")); err != nil || !ok {
 				t.Fatalf("adding: %v, %v", ok, err)
@@ -336,8 +336,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			u := user.User{ID: "op", Login: "op", Group: "A", Operator: true}
 			must(t, users.AddUser(t.Context(), u, "op"))
 			must(t, users.SetOperatorGroups(t.Context(), "op", []string{"B", "A"}))
-			must(t, s.SetPassword(t.Context(), "op", "encoded", start))
-			must(t, s.SetMethod(t.Context(), "op", signin.StoredMethod{Name: "password", Level: 1}, start))
+			must(t, s.SetPassword(t.Context(), "op", "encoded"))
+			must(t, s.SetMethod(t.Context(), "op", signin.StoredMethod{Name: "password", Level: 1}))
 			if ok, err := s.AddToken(t.Context(), token.Record{ID: "jti", UserID: "op", ExpiresAt: start}, by("encoded")); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
@@ -360,8 +360,8 @@ func testTokens(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Tokens{DB: db}
 			group(t, db, "Default")
 			u := person(t, db, 1)
-			must(t, s.SetPassword(t.Context(), u.ID, "encoded", start))
-			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "password", Level: 1}, start))
+			must(t, s.SetPassword(t.Context(), u.ID, "encoded"))
+			must(t, s.SetMethod(t.Context(), u.ID, signin.StoredMethod{Name: "password", Level: 1}))
 			for id, life := range map[string]time.Duration{"past": -1, "now": 0, "next": 1} {
 				if ok, err := s.AddToken(t.Context(), token.Record{ID: id, UserID: u.ID, ExpiresAt: start.Add(life * time.Minute)}, by("encoded")); err != nil || !ok {
 					t.Fatal(ok, err)
