@@ -60,7 +60,7 @@ type Call struct {
 	Target    string // path, and the values of the query
 	Object    string // identifier of the user it is about; "" for none
 	Effects   effect.Set
-	Value     []byte // equal for equal values; JSON, or what an earlier release stored
+	Value     []byte // equal for equal values; JSON
 }
 
 // digest identifies the same call of the same operator.
@@ -83,22 +83,20 @@ type Needs struct {
 
 // Request is a request that waits or has waited.
 type Request struct {
-	ID        string // GUID
-	Operation string
-	Object    string   // as in Call
-	Requester string   // user id
-	Login     string   // of the requester
-	Groups    []string // of the requester when it was made; of a request about no user
-	State     State
-	Approval  bool // as in Needs
-	DecidedBy string
-	CreatedAt time.Time
-	NotBefore time.Time // it is not carried out before
-	ExpiresAt time.Time
-	EndedAt   time.Time // zero while it is open
-	// DelayedFrom is when the delay began, zero without one. It is zero, too, for a delay of a
-	// request that an earlier release has stored.
-	DelayedFrom time.Time
+	ID          string // GUID
+	Operation   string
+	Object      string   // as in Call
+	Requester   string   // user id
+	Login       string   // of the requester
+	Groups      []string // of the requester when it was made; of a request about no user
+	State       State
+	Approval    bool // as in Needs
+	DecidedBy   string
+	CreatedAt   time.Time
+	NotBefore   time.Time // it is not carried out before
+	ExpiresAt   time.Time
+	EndedAt     time.Time // zero while it is open
+	DelayedFrom time.Time // when the delay began; zero: it has none
 	ConfirmedAt time.Time // when the user has ended the delay; zero: not
 
 	Digest []byte // of the call
@@ -260,7 +258,7 @@ func (s *Service) grow(ctx context.Context, who audit.Principal, r Request, n Ne
 	case n.Delay == 0 || !r.ConfirmedAt.IsZero(): // nothing to wait for, or the user does not want to
 	case !r.delayed():
 		g.DelayedFrom, g.NotBefore = now, now.Add(n.Delay) // the user learns of it now
-	case !r.DelayedFrom.IsZero() && r.DelayedFrom.Add(n.Delay).After(r.NotBefore):
+	case r.DelayedFrom.Add(n.Delay).After(r.NotBefore):
 		g.NotBefore = r.DelayedFrom.Add(n.Delay)
 	}
 	approval, delay := g.Approval != r.Approval, !g.NotBefore.Equal(r.NotBefore)
@@ -311,12 +309,11 @@ func (r *Request) waits(now time.Time, n Needs) error {
 
 // sealed is the content of Request.Sealed.
 type sealed struct {
-	Method string `json:"method"`
-	Target string `json:"target"`
-	Value  []byte `json:"body"` // a body in requests that an earlier release has stored
-	// Absent in those.
-	Route   string   `json:"route,omitempty"`
-	Effects []string `json:"effects,omitempty"`
+	Method  string   `json:"method"`
+	Target  string   `json:"target"`
+	Value   []byte   `json:"value"`
+	Route   string   `json:"route"`
+	Effects []string `json:"effects"`
 }
 
 func place(id string) vault.Place {
@@ -526,7 +523,7 @@ func (s *Service) OfUser(ctx context.Context, userID string) ([]Request, error) 
 	return slices.DeleteFunc(list, func(r Request) bool { return !r.delayed() }), err
 }
 
-func (r *Request) delayed() bool { return !r.DelayedFrom.IsZero() || r.NotBefore.After(r.CreatedAt) }
+func (r *Request) delayed() bool { return !r.DelayedFrom.IsZero() }
 
 // Cancel ends a request about the caller that a delay holds. Faults: object_not_found,
 // wrong_operation for one that was carried out or decided.

@@ -201,7 +201,7 @@ func (s *Service) Issue(ctx context.Context, r Request) (*x509gost.Certificate, 
 	if err := r.Suite.Accepts(r.PublicKey); err != nil {
 		return nil, fmt.Errorf("authority: the key to certify: %w", err)
 	}
-	// Requests also come from files of others, and older releases have stored some.
+	// Requests also come from files of others.
 	for _, a := range r.Subject.Attributes {
 		if f, bad := fault.As(user.CheckCharacters(x509gost.AttributeName(a.OID), a.Value)); bad {
 			return nil, fault.New(fault.InvalidSubject, "the subject of the certificate: "+f.Message)

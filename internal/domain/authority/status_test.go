@@ -118,17 +118,17 @@ func TestOCSPWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestUpgrade begins with the database of a release without delegates.
-func TestUpgrade(t *testing.T) {
+// TestBootstrapAgain begins with a database whose first Bootstrap was stopped before it had delegates.
+func TestBootstrapAgain(t *testing.T) {
 	url := "sqlite:" + t.TempDir() + "/tamga.db"
 	c := newClock()
 	db := storetest.Open(t, url)
-	old := newServiceOver(t, config, withoutDelegates{storeOf(db)}, newHolder(t, 1), c, 1)
-	if err := old.Bootstrap(t.Context()); !errors.Is(err, errOld) {
+	stopped := newServiceOver(t, config, withoutDelegates{storeOf(db)}, newHolder(t, 1), c, 1)
+	if err := stopped.Bootstrap(t.Context()); !errors.Is(err, errStopped) {
 		t.Fatal(err)
 	}
-	roots := must[[]*x509gost.Certificate](t)(old.Roots(t.Context()))
-	x := issue(t, old, suite.GOST2012x256)
+	roots := must[[]*x509gost.Certificate](t)(stopped.Roots(t.Context()))
+	x := issue(t, stopped, suite.GOST2012x256)
 	r := &tsp.Request{Digest: suite.Streebog256.Digest(nil), CertReq: true}
 	signers := make([][]byte, 6)
 	var all sync.WaitGroup
@@ -177,19 +177,15 @@ func TestUpgrade(t *testing.T) {
 	if v, err := judged(t, s, x, c.now(), nil); err != nil || len(v.Findings) != 0 {
 		t.Errorf("a certificate of before: %v", err)
 	}
-	// The old release runs beside the new one.
-	if _, err := old.CRLs(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
-// withoutDelegates is the store of a release without delegates.
+// withoutDelegates is a store that takes no delegates.
 type withoutDelegates struct{ authority.Store }
 
-var errOld = errors.New("there is no such table")
+var errStopped = errors.New("the process was stopped")
 
 func (withoutDelegates) AddDelegate(context.Context, authority.DelegateRecord) (bool, error) {
-	return false, errOld
+	return false, errStopped
 }
 
 // TestRespondersAreReplaced before their certificates end, once by many processes.
