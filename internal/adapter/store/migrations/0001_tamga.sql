@@ -730,7 +730,7 @@ CREATE TABLE document_shares (
 
 -- Prepared objects: the state between the two steps of a signature. document and original are names of
 -- stored objects. A row is spent once. It stays without its job until it expires, so that a second use is
--- told from an unknown name.
+-- not taken for an unknown name.
 CREATE TABLE prepared (
 	id            TEXT      NOT NULL PRIMARY KEY,
 	caller        TEXT      NOT NULL,
@@ -966,7 +966,7 @@ CREATE TABLE audit (
 {{postgres}}ALTER TABLE audit_other ADD PRIMARY KEY (id);
 -- The entries of a user are read along an index, the newest first. PostgreSQL would read and sort all of
 -- them if it took them for few, as it does with a user whom its statistics do not name: 20 ms for 20,000
--- entries. So it is told to assume 200 users.
+-- entries. n_distinct makes it assume 200 users.
 {{postgres}}ALTER TABLE audit_first ALTER COLUMN user_id SET (n_distinct = 200), ALTER COLUMN object SET (n_distinct = 200);
 {{postgres}}ALTER TABLE audit_other ALTER COLUMN user_id SET (n_distinct = 200), ALTER COLUMN object SET (n_distinct = 200);
 
