@@ -36,8 +36,8 @@ import (
 //   - A constraint is added NOT VALID, and VALIDATE CONSTRAINT is a statement on its own. ADD CONSTRAINT
 //     is repeatable after DROP CONSTRAINT IF EXISTS in the same ALTER TABLE.
 //   - A column gets a default: the previous release does not name it.
-//   - A statement after the line "-- +portions" runs again until it changes no row. It
-//     selects a few thousand rows: UPDATE ... WHERE id IN (SELECT ... LIMIT 1000).
+//   - A statement after the line "-- +portions" runs again until it changes no row. It selects a few
+//     hundred rows, for whose locks others wait: UPDATE ... WHERE id IN (SELECT ... LIMIT 200).
 //
 // A statement gives up waiting for a lock after lockWait and tries again: a waiting ALTER
 // TABLE stops every reader behind it. Those that patient names wait for as long as it takes,

@@ -18,7 +18,7 @@ ALTER TABLE access_tokens ADD COLUMN {{missing}} browser TEXT NOT NULL DEFAULT '
 -- Rows that are filled in, in portions, which an index finds.
 {{postgres}}CREATE INDEX {{concurrently}} users_without_rank ON users (id) WHERE rank = 0;
 -- +portions
-UPDATE users SET rank = 1 WHERE id IN (SELECT id FROM users WHERE rank = 0 LIMIT 1000);
+UPDATE users SET rank = 1 WHERE id IN (SELECT id FROM users WHERE rank = 0 LIMIT 200);
 {{postgres}}DROP INDEX CONCURRENTLY IF EXISTS users_without_rank;
 
 -- A constraint. SQLite adds none to a table.
