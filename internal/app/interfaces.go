@@ -34,7 +34,7 @@ func (m *serverMaker) interfaces() []surface {
 		{api: true, gate: documentsGate(m.gate), Surface: openapi.Surface{Title: "Documents", Description: family, Prefix: c.DocumentStore, Routes: docapi.New(m.documents, int64(c.Documents.Upload)).Routes(), Docs: docapi.Docs}},
 		{gate: m.gate, Surface: openapi.Surface{Title: "Operations", Prefix: c.IDP, Routes: slices.Concat(m.operating.OperationRoutes(), signapi.ProofRoutes(m.Proofs())), Docs: signapi.Docs}},
 		{gate: m.gate, Surface: openapi.Surface{Title: "Tokens", Prefix: c.IDP, Routes: m.tokenAPI(m.server.clients, m.peers).Routes(), Docs: tokenapi.Docs}},
-		{gate: m.usersGate, Surface: openapi.Surface{Title: "User management", Prefix: c.IDP, Routes: m.umsRoutes(m.users), Docs: umsapi.Docs}},
+		{gate: m.usersGate, Surface: openapi.Surface{Title: "User management", Prefix: c.IDP, Routes: m.userRoutes, Docs: umsapi.Docs}},
 		{gate: m.gate, Surface: openapi.Surface{Title: "Account", Prefix: c.IDP, Routes: umsapi.ChangeRoutes(&approval.Delays{Requests: m.Approvals, Operations: m.Operations}), Docs: umsapi.Docs}},
 		{devices: true, gate: m.gate, Surface: openapi.Surface{Title: "Mobile devices", Prefix: c.Devices.Path, Routes: m.deviceAPI(m.server.operations).Routes(), Docs: deviceapi.Docs}},
 		{gate: m.gate, Surface: openapi.Surface{Title: "Authority", Routes: m.pkiRoutes(), Docs: pkiapi.Docs}},

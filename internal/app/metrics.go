@@ -155,15 +155,17 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 
 // read reads everything that is kept for stateLife.
 func (s *state) read() {
-	ctx, cancel := context.WithTimeout(context.Background(), stateTime)
-	defer cancel()
 	s.at, s.ends = s.services.DB.Now(), map[string]time.Time{}
-	s.holders = s.services.holders.States(ctx)
+	asking, stop := context.WithTimeout(context.Background(), stateTime)
+	s.holders = s.services.holders.States(asking)
+	stop()
 	for _, h := range s.holders {
 		if h.Err != nil {
 			s.services.log.Warn("a holder of private keys is not ready", "holder", h.Name, "error", h.Err)
 		}
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), stateTime)
+	defer cancel()
 	var err error
 	s.figures, err = s.services.DB.Figures(ctx)
 	s.known = err == nil

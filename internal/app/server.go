@@ -70,18 +70,19 @@ type serverMaker struct {
 	trial  *pages.Trial
 	server *Server
 
-	storage   blob.Options
-	spool     *blob.Spool
-	tracer    trace.Tracer
-	signer    *signing.Service
-	documents *document.Service
-	operating signapi.Operating
-	answers   *signing.Answers
-	peers     *authority.Peers
-	gate      *rest.Gate // of callers with tokens
-	users     *umsapi.API
-	usersGate *rest.Gate
-	svs       *verifier // nil: the installation has no verification service
+	storage    blob.Options
+	spool      *blob.Spool
+	tracer     trace.Tracer
+	signer     *signing.Service
+	documents  *document.Service
+	operating  signapi.Operating
+	answers    *signing.Answers
+	peers      *authority.Peers
+	gate       *rest.Gate // of callers with tokens
+	users      *umsapi.API
+	userRoutes []rest.Route
+	usersGate  *rest.Gate
+	svs        *verifier // nil: the installation has no verification service
 
 	surfaces    []surface
 	mux         *http.ServeMux
@@ -151,8 +152,8 @@ func (m *serverMaker) makeOperations(context.Context) (err error) {
 	return nil
 }
 
-// makeCallers makes what tells who calls: clients, peers with certificates, and the gates of callers with
-// tokens.
+// makeCallers makes the parts that identify callers: clients, peers with certificates, and the gates of
+// callers with tokens.
 func (m *serverMaker) makeCallers(context.Context) (err error) {
 	if m.server.clients, err = m.clients(); err != nil {
 		return err
@@ -173,6 +174,7 @@ func (m *serverMaker) makeCallers(context.Context) (err error) {
 		Log:    m.log,
 	}
 	m.users = m.ums()
+	m.userRoutes = m.umsRoutes(m.users)
 	m.usersGate = m.umsGate(m.gate, m.peers, m.users)
 	return nil
 }
@@ -193,7 +195,6 @@ func (m *serverMaker) listTasks(context.Context) error {
 		{"sweeping kept answers", m.answers.Sweep},
 		{"sweeping stored documents", m.documents.Sweep},
 		{"renewing what the authority has published", m.Authority.Maintain},
-		{"destroying deleted keys", m.Keys.DestroyDeleted},
 		{"comparing the clock with the database's", m.checkClock},
 		{"making the next partitions of the audit log", store.Audit{DB: m.DB}.MakePartitions},
 	}
@@ -215,7 +216,7 @@ func (m *serverMaker) mountPages(context.Context) error {
 	office.Description = m.description
 	trials := pages.Trials{Send: rest.Inner(m.whole), Devices: ofDevices(m.surfaces)}
 	api := m.newPages(m.trial, m.server.operations, m.documents, m.svs, office, trials)
-	routes := mountPages(m.mux, &m.missing, api, pagesGate(m.usersGate, m.umsRoutes(m.users)))
+	routes := mountPages(m.mux, &m.missing, api, pagesGate(m.usersGate, m.userRoutes))
 	m.server.audited = append(m.server.audited, auditedNames(routes)...)
 	return nil
 }

@@ -28,10 +28,11 @@ func (s *Server) work(ctx context.Context) {
 	})
 	delivering.Go(func() { s.operations.Run(ctx) })
 	delivering.Go(func() { s.services.watchKeys(ctx) })
-	// Requests to other authorities may take long. Nothing else waits for them.
+	// Requests to other authorities and to the holders of keys may take long. Nothing else waits for them.
 	delivering.Go(func() {
 		s.repeat(ctx, task{"asking other authorities about their certificates", s.services.Keys.Refresh})
 	})
+	delivering.Go(func() { s.repeat(ctx, task{"destroying deleted keys", s.services.Keys.DestroyDeleted}) })
 	s.repeat(ctx, s.tasks...)
 }
 

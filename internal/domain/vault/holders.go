@@ -178,15 +178,26 @@ func (h *Holders) States(ctx context.Context) []HolderState {
 	return states
 }
 
-// Ready returns nil if at least one holder is ready: an installation whose holders all fail can neither
-// sign nor make a key.
+// Ready returns nil as soon as one holder is ready: an installation whose holders all fail can neither
+// sign nor make a key, and one that does not answer keeps no other waiting.
 func (h *Holders) Ready(ctx context.Context) error {
+	answers := make(chan error, len(h.list))
+	for _, one := range h.list {
+		go func() {
+			err := one.Ready(ctx)
+			if err != nil {
+				err = fmt.Errorf("holder %q: %w", one.Name, err)
+			}
+			answers <- err
+		}()
+	}
 	var errs []error
-	for _, s := range h.States(ctx) {
-		if s.Err == nil {
+	for range h.list {
+		err := <-answers
+		if err == nil {
 			return nil
 		}
-		errs = append(errs, fmt.Errorf("holder %q: %w", s.Name, s.Err))
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

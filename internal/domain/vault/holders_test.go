@@ -27,6 +27,11 @@ func (f *failing) Sign(ctx context.Context, _ Key, _ []byte, _ []suite.Digest) (
 }
 func (f *failing) Delete(ctx context.Context, _ Key) error { return f.Ready(ctx) }
 
+// hanging is a holder that does not answer until its context ends.
+type hanging struct{ Holder }
+
+func (hanging) Ready(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+
 func TestHolders(t *testing.T) {
 	soft, away := newTestHolder(t, newTestRing(t, "2025")), &failing{}
 	for what, list := range map[string][]NamedHolder{
@@ -86,6 +91,15 @@ func TestHolders(t *testing.T) {
 	if err := h.Ready(ctx); err != nil {
 		t.Errorf("one of two is ready: %v", err)
 	}
+	silent, err := NewHolders(NamedHolder{"silent", hanging{}}, NamedHolder{SoftwareName, soft})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, stop := context.WithCancel(ctx)
+	if err := silent.Ready(waiting); err != nil {
+		t.Errorf("beside one that does not answer: %v", err)
+	}
+	stop()
 	if err := OnlySoftware(away).Ready(ctx); !errors.Is(err, ErrNotReady) {
 		t.Errorf("none is ready: %v", err)
 	}
