@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/keys"
+	"tamga/internal/domain/vault"
 )
 
 // DeleteCertificate deletes a certificate. If it is the default one, the user has no
@@ -40,7 +41,7 @@ func (s Keys) DeleteUnusedKey(ctx context.Context, keyID string) error {
 // noteDeleted notes keys k that are about to be deleted in the same transaction for their holders.
 func (d *DB) noteDeleted(ctx context.Context, which string, args ...any) error {
 	_, err := d.exec(ctx, "INSERT INTO deleted_keys (id, holder, suite, sealed, has_pin) "+
-		"SELECT k.id, k.holder, k.suite, k.sealed, k.has_pin FROM keys k WHERE NOT k."+softwareKeys+" AND "+which, args...)
+		"SELECT k.id, k.holder, k.suite, k.sealed, k.has_pin FROM keys k WHERE k.holder <> '"+vault.SoftwareName+"' AND "+which, args...)
 	return err
 }
 

@@ -78,7 +78,7 @@ func (h *holder) Sign(ctx context.Context, k vault.Key, pin []byte, digests []su
 	return h.Holder.Sign(ctx, k, pin, digests)
 }
 
-// Knows and Export are those of the SoftHolder, unless a test has put another holder in its place.
+// Knows and Export ask the SoftHolder, unless a test has put another holder in its place.
 func (h *holder) Knows(k vault.Key, pin []byte) bool {
 	soft, is := h.Holder.(*vault.SoftHolder)
 	return is && soft.Knows(k, pin)

@@ -297,9 +297,13 @@ func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, e
 		return nil, err
 	}
 	var c *Certificate
+	var key KeyRecord
 	err := s.change(ctx, a, a.Who.UserID, func(ctx context.Context) (_ any, err error) {
 		if c, err = s.Find(ctx, a.Who.UserID, id); err != nil {
 			return nil, err
+		}
+		if key, _, err = s.Store.Key(ctx, c.KeyID); err != nil {
+			return nil, fault.Rollback(err)
 		}
 		if err := s.Store.DeleteCertificate(ctx, c.ID); err != nil {
 			return nil, fault.Rollback(err)
@@ -309,8 +313,8 @@ func (s *Service) Delete(ctx context.Context, a Act, id string) (*Certificate, e
 		}
 		return c, fault.Rollback(s.emit(ctx, notify.CertificateDeleted, c.UserID, a.Who.UserID, "certificate "+strconv.FormatInt(c.ID, 10)))
 	})
-	if err == nil && s.DeletionStore != nil {
-		_ = s.DestroyDeleted(ctx) // what fails here is tried again by the next call
+	if err == nil {
+		s.destroyUnused(ctx, key)
 	}
 	return c, err
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/fault"
@@ -139,6 +140,23 @@ func errorsOf(failed map[string]error) (list []error) {
 	}
 	slices.SortFunc(list, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return list
+}
+
+// destroyTime bounds how long the caller of a deletion waits for the holder of the key.
+const destroyTime = 2 * time.Second
+
+// destroyUnused has the holder destroy a key at once if its row was deleted. DestroyDeleted tries again
+// what fails here. Nothing of a key of the software holder is outside of its row.
+func (s *Service) destroyUnused(ctx context.Context, r KeyRecord) {
+	if r.Holder == vault.SoftwareName || s.DeletionStore == nil {
+		return
+	}
+	audit.UsedHolder(ctx, r.Holder)
+	ctx, cancel := context.WithTimeout(ctx, destroyTime)
+	defer cancel()
+	if _, used, err := s.Store.Key(ctx, r.ID); err == nil && !used {
+		_ = s.destroy(ctx, r)
+	}
 }
 
 // destroy has the holder of a deleted key destroy it, and forgets it.
