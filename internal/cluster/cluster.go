@@ -331,7 +331,7 @@ func (n *node) settings(database string) (flags []string) {
 		"database=" + database, "public_url=http://" + c.front(),
 		"tokens.access_life=24h", "two_step.anonymous=false", "repetitions.lease=10s",
 		"documents.user_objects=1000000", "users.checks_per_second=100000", "argon2.memory=8MiB", "argon2.passes=1",
-		"messages.budgets.sms.prefix=0",
+		"messages.budgets.sms.prefix=0", "messages.budgets.email.caller=0", "messages.budgets.sms.caller=0", // one operator asks for all of them
 		// Clients sign in again after each change of a right.
 		"passwords.address_per_second=1000", "passwords.address_at_once=10000", "passwords.login_per_minute=60000", "passwords.login_at_once=10000",
 	}

@@ -109,11 +109,11 @@ func TestServerLog(t *testing.T) {
 }
 
 // TestUpgradeNeedsOlder checks that the scenario of a rolling upgrade does not pass for want of an older
-// release: it says that there is none.
+// release: it refuses to begin.
 func TestUpgradeNeedsOlder(t *testing.T) {
 	s := scenario(t, "upgrade")
 	if olderCommit != "" {
-		t.Skip("there is one")
+		t.Skip("olderCommit is set: TestScenarios tries the upgrade")
 	}
 	if err := s.Prepare(t.Context(), &Programs{}); !errors.Is(err, ErrNoOlder) || !strings.Contains(s.Describe(), err.Error()) {
 		t.Errorf("%v; described as %q", err, s.Describe())

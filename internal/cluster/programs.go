@@ -30,7 +30,7 @@ type Programs struct {
 // change that a rolling upgrade must survive sets it to the commit that completes 0001_tamga.sql.
 const olderCommit = ""
 
-// ErrNoOlder is the error of a scenario that needs an older release while there is none.
+// ErrNoOlder is the error of a scenario that needs an older release while olderCommit is empty.
 var ErrNoOlder = errors.New("there is no older release with these tables yet, so no upgrade can be tried: see olderCommit")
 
 // clockOffset is the environment variable with the number of seconds that Skewed adds to
