@@ -11,8 +11,8 @@ import (
 	"tamga/pki/suite"
 )
 
-// DigestOf returns the digest of a whole document: that of f.Digests with this algorithm, or it reads the
-// document if there is none.
+// DigestOf returns the digest of a whole document. It takes the one with this algorithm from f.Digests;
+// without one it reads the document.
 func DigestOf(ctx context.Context, f File, h *suite.Hash) (suite.Digest, error) {
 	for _, d := range f.Digests {
 		if d.Hash == h && len(d.Sum) == h.Size {

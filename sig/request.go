@@ -62,7 +62,7 @@ func (q *Request) ForJob(job *Job) *ParamReader {
 	return &ParamReader{values: q.reader.values, faults: q.faultsFor(job)}
 }
 
-// faultsFor returns a copy of the faults so far and that of the job.
+// faultsFor returns a copy of the faults so far, with the fault of a job that has Files.
 func (q *Request) faultsFor(job *Job) []Fault {
 	faults := slices.Clone(q.reader.faults)
 	if !q.Several {

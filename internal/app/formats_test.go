@@ -65,10 +65,10 @@ func TestFormatsRefuseFiles(t *testing.T) {
 			ways[form.Name] = w
 		}
 		for name, w := range ways {
+			if f.Read(w.params).Several {
+				continue // it takes them
+			}
 			t.Run(d.Kind+" "+name, func(t *testing.T) {
-				if f.Read(w.params).Several {
-					t.Skip("it signs several documents")
-				}
 				job := &sig.Job{
 					Document: bytes.NewReader(w.document), Original: bytes.NewReader(sample), Name: "first.txt",
 					Certificate: signer.Certificate, Chain: signer.Chain, Params: w.params, Time: sigtest.Time, Evidence: evidence,

@@ -31,7 +31,10 @@ type namedHolder struct{ setting, name string }
 
 // namedHolders returns the holders that settings name.
 func (c *Config) namedHolders() []namedHolder {
-	list := []namedHolder{{"keys.holder", c.Keys.Holder}, {"keys.authority_holder", c.AuthorityHolder()}}
+	list := []namedHolder{{"keys.holder", c.Keys.Holder}}
+	if c.Keys.AuthorityHolder != "" {
+		list = append(list, namedHolder{"keys.authority_holder", c.Keys.AuthorityHolder})
+	}
 	for i, r := range c.Keys.Rules {
 		list = append(list, namedHolder{fmt.Sprintf("keys.rules[%d].holder", i), r.Holder})
 	}
@@ -65,15 +68,15 @@ func (c *Config) Placement() keys.Placement {
 	return p
 }
 
-// checkHolders returns the faults of names of holders and suites, and those of the settings of the holders
-// that are opened.
+// checkHolders returns the faults in names of holders and suites, and in the settings of the holders that
+// are opened.
 func (c *Config) checkHolders() (faults []error) {
 	var names []string
 	for _, h := range c.parts.Holders {
 		names = append(names, h.Name())
 	}
 	for _, n := range c.namedHolders() {
-		if !slices.Contains(names, n.name) && (n.setting != "keys.authority_holder" || c.Keys.AuthorityHolder != "") {
+		if !slices.Contains(names, n.name) {
 			faults = append(faults, fmt.Errorf("%s: want %s", n.setting, setting.OneOf(names)))
 		}
 	}

@@ -113,9 +113,12 @@ type stamper struct {
 func (f *Format) raise(ctx context.Context, by stamper, known []*x509gost.Certificate, targets []*target, to sig.Level) error {
 	r := &raising{by: by, known: known, rules: f.Rules}
 	for _, l := range levels {
+		if l.Level > to {
+			break
+		}
 		var below []*target
 		for _, t := range targets {
-			if t.level < l.Level && l.Level <= to {
+			if t.level < l.Level {
 				below = append(below, t)
 			}
 		}

@@ -45,8 +45,8 @@ type Format struct{}
 // New returns the format.
 func New() *Format { return &Format{} }
 
-// Limits. They bound the cost of a hostile document. Real documents are far below them. Package zip has
-// those of the archive.
+// Limits. They bound the cost of a hostile document. Real documents are far below them. Package zip
+// has the limits of the archive.
 const (
 	maxXML        = 8 << 20  // bytes of one part that must be parsed as XML
 	maxXMLTotal   = 32 << 20 // of all parsed parts of a package

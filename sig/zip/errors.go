@@ -19,7 +19,7 @@ const (
 	Encrypted
 	// Unsupported: an entry has another compression method than Store and Deflate.
 	Unsupported
-	// TooLarge: the archive exceeds a limit of this package, or an entry that of the caller.
+	// TooLarge: the archive exceeds a limit of this package, or an entry exceeds the limit of the caller.
 	TooLarge
 )
 

@@ -27,7 +27,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 // FuzzEntry does the same with an archive around one entry, whose fields agree with each other more often
-// than those of a changed archive.
+// than in a changed archive.
 func FuzzEntry(f *testing.F) {
 	for _, e := range container() {
 		f.Add(e.Name, e.Content, e.Extra, e.Store, uint8(len(e.Descriptor)), uint32(0), uint16(0), e.Zip64)

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Change is new content of the entry with that name. If there is none, the entry is added after the
+// Change is new content of the entry with that name. A new name is added after the
 // last one.
 type Change struct {
 	Name string

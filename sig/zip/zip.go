@@ -41,7 +41,7 @@
 //
 // # Order of entries
 //
-// Entries are in the order of the central directory, which may differ from that of their content.
+// Entries are in the order of the central directory; their content may be in another order.
 // A format that requires a first entry, such as "mimetype" of ASiC (EN 319 162-1, A.1), checks
 // Offset, Method and Data of Archive.Entries[0]: an entry that is at the beginning, is stored and has
 // no extra field has the Offset 0, the Method Store and its content at 30 bytes more than the length of its name.

@@ -81,7 +81,7 @@ func TestOpen(t *testing.T) {
 	if a.Find("META-INF") != nil || a.Find("Mimetype") != nil {
 		t.Error("another name is found")
 	}
-	// What a format needs to check the first entry of a container.
+	// A format needs these fields to check the first entry of a container.
 	first := &a.Entries[0]
 	if first.Offset != 0 || first.Data != 38 || first.Method != zip.Store || string(data[first.Data:first.Data+first.Size]) != mimetype {
 		t.Errorf("%+v", first)
@@ -267,7 +267,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// What Open and Content charge covers what they allocate, and is charged before.
+// Open and Content charge all that they allocate, and charge it before.
 func TestBudget(t *testing.T) {
 	files := container()
 	data := sigtest.Zip(files, "")

@@ -186,7 +186,7 @@ func readDigests(stored []storedDigest) (digests []suite.Digest) {
 	return digests
 }
 
-// storeJob returns the stored form of a job. params are those of the client, files the names of its Files
+// storeJob returns the stored form of a job. params came from the client, files are the names of its Files
 // in Blobs.
 func (s *Service) storeJob(job *sig.Job, t *request, params map[string]string, prepared *sig.Prepared, files []string) ([]byte, error) {
 	kept, _ := s.separate(params)

@@ -189,7 +189,7 @@ func TestStoredValueRuns(t *testing.T) {
 	if send(h, "POST", "/x/7", `{"Names":[],"FirstOtp":"3"}`); fmt.Sprint(ran[2]) != "{7 stored {{true} [] <nil> 3}}" {
 		t.Errorf("%v ran", ran[2])
 	}
-	// What does not come back as it was read is refused and does not wait.
+	// A value that does not come back as it was read is refused and does not wait.
 	calls := len(k.calls)
 	if w := send(h, "POST", "/x/7?kind=%ff", `{}`); w.Code != 400 || !strings.Contains(w.Body.String(), "UTF-8") || len(k.calls) != calls {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -335,7 +335,7 @@ func TestEvents(t *testing.T) {
 	w.OK(tamgatest.Ours, "GET", "/ums/user?type=Login&value="+w.Dev.Operator.Login, "").Into(t, &operator)
 	k := &walk{w, e, done, failed, map[string]bool{}, operator.UserID, map[string]string{}}
 
-	// A registration tells of a user that was unknown before, so it is looked at here.
+	// A registration has an event about a user that was unknown before, so it is compared here.
 	var id string
 	w.OK(tamgatest.Ours, "POST", "/ums/user", `{"Login":"heard","PhoneNumber":"79261112233","Email":"heard@example.ru"}`).Into(t, &id)
 	k.look("RegisterUser", done["RegisterUser"], id)
@@ -386,7 +386,7 @@ func TestEvents(t *testing.T) {
 	}, k.factors); d != "" {
 		t.Errorf("factors: %s", d)
 	}
-	// What needs a token of the stock, or an unassigned device, is refused here alone.
+	// Operations that need a token of the stock, or an unassigned device, are only refused here.
 	elsewhere := []string{"SetUserOtpToken", "RestoreUserOtpTokenSync", "AssignMyDssKey"}
 	for operation := range done {
 		if !k.walked[operation] && !slices.Contains(elsewhere, operation) && !strings.Contains(operation, " ") {
