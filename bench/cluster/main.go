@@ -106,7 +106,7 @@ func run(ctx context.Context, names []string, source string, m cluster.Measuring
 		if err := s.Prepare(ctx, p); err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		r, err := s.Run(ctx, p, mixed, rounds)
+		r, err := s.Run(ctx, p, mixed, rounds, m.Log)
 		if err != nil {
 			return err
 		}

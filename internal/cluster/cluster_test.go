@@ -43,7 +43,7 @@ func TestScenarios(t *testing.T) {
 	for _, q := range tried {
 		t.Run(q.name, func(t *testing.T) {
 			s := scenario(t, q.name)
-			r, err := s.Run(t.Context(), p, 5*time.Second, q.rounds)
+			r, err := s.Run(t.Context(), p, 5*time.Second, q.rounds, t.Logf)
 			if err != nil {
 				t.Fatal(err)
 			}

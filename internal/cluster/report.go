@@ -49,6 +49,7 @@ func (r *Result) Details() string {
 			fmt.Fprintf(&b, "  %s: %s\n", what, line)
 		}
 	}
+	list("kind of WRONG", r.WrongKinds, 20)
 	list("WRONG", r.Wrong, 20)
 	list("BEYOND", r.Beyond, 20)
 	list("answer", r.Others, 10)

@@ -67,14 +67,15 @@ type Result struct {
 	Away             time.Duration // of it, how long the database was away at most
 	Waits            waits
 	Wrong            []string // violations of what always holds
+	WrongKinds       []string // how often each kind of them was found
 	Beyond           []string // bounds of the scenario that were exceeded
 	Others           []string // answers other than 200
 	Log              string   // errors that the program did not expect, if Wrong has something
 }
 
 // Run starts a cluster, runs the load for at least a time and the fault a number of times in
-// it, and checks everything afterwards. An error means that the harness itself failed.
-func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, rounds int) (r Result, err error) {
+// it, and checks everything afterwards. It logs how far it is. An error means that the harness itself failed.
+func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, rounds int, log func(format string, args ...any)) (r Result, err error) {
 	begun := time.Now()
 	o := s.Options
 	o.Programs = p
@@ -96,7 +97,7 @@ func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, ro
 	if s.Holds.NoLockWaits {
 		load.Go(func() { blocking.look(loaded, c) })
 	}
-	err = s.repeat(ctx, c, session, least, &r)
+	err = s.repeat(ctx, c, session, least, &r, log)
 	stop()
 	load.Wait()
 	if err == nil && o.Older { // the last round may have gone back
@@ -108,6 +109,7 @@ func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, ro
 	if err != nil {
 		return r, fmt.Errorf("%s: %w%s", s.Name, err, c.tails())
 	}
+	r.WrongKinds = session.wrongKinds()
 	if r.Wrong = session.problems; len(r.Wrong) > 0 {
 		r.Log = c.lines(unexpected, 20)
 	}
@@ -127,7 +129,7 @@ func (s *Scenario) Run(ctx context.Context, p *Programs, least time.Duration, ro
 const settled = 2 * time.Second
 
 // repeat does the fault again and again and measures the gaps.
-func (s *Scenario) repeat(ctx context.Context, c *Cluster, session *session, least time.Duration, r *Result) error {
+func (s *Scenario) repeat(ctx context.Context, c *Cluster, session *session, least time.Duration, r *Result, log func(format string, args ...any)) error {
 	if s.Fault == nil {
 		r.Rounds = 0
 		from := time.Now()
@@ -160,6 +162,9 @@ func (s *Scenario) repeat(ctx context.Context, c *Cluster, session *session, lea
 			r.Away = max(r.Away, d.To.Sub(d.From))
 		}
 		r.Gap = max(r.Gap, gap)
+		if done := round + 1; done%10 == 0 || done == r.Rounds {
+			log("%s: %d of %d rounds, %s, longest gap %v", s.Name, done, r.Rounds, session.progress(), r.Gap.Round(time.Millisecond))
+		}
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ type session struct {
 	mu       sync.Mutex
 	calls    []call
 	problems []string
+	kinds    map[string]int // how often each kind of problem was found, by the format of its text
 	answers  map[string]int // answers other than 200, and how often
 }
 
@@ -59,7 +60,7 @@ type call struct {
 
 func newSession(c *Cluster) *session {
 	c.sessions++
-	return &session{cluster: c, number: c.sessions, answers: map[string]int{}}
+	return &session{cluster: c, number: c.sessions, answers: map[string]int{}, kinds: map[string]int{}}
 }
 
 // drive runs clients until ctx ends and all their requests are answered. Clients of a kind
@@ -130,6 +131,7 @@ func (s *session) wrong(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.problems = append(s.problems, fmt.Sprintf(format, args...))
+	s.kinds[format]++
 }
 
 // gap is the longest time between two moments in which no request of a kind succeeded at
@@ -187,11 +189,31 @@ func (s *session) succeeded(kind string, from, to time.Time) (n int) {
 func (s *session) others() (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	texts := slices.SortedFunc(maps.Keys(s.answers), func(a, b string) int {
-		return cmp.Or(cmp.Compare(s.answers[b], s.answers[a]), cmp.Compare(a, b))
+	return mostFrequent(s.answers)
+}
+
+// mostFrequent lists texts and how often each was counted, the most frequent first.
+func mostFrequent(counts map[string]int) (lines []string) {
+	texts := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	for _, t := range texts {
-		lines = append(lines, fmt.Sprintf("%d x %s", s.answers[t], t))
+		lines = append(lines, fmt.Sprintf("%d x %s", counts[t], t))
 	}
 	return lines
+}
+
+// wrongKinds lists the kinds of problems, the most frequent first.
+func (s *session) wrongKinds() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return mostFrequent(s.kinds)
+}
+
+// progress says how far a run is.
+func (s *session) progress() string {
+	answered, failed := s.tally()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("%d answered, %d failed, %d wrong", answered, failed, len(s.problems))
 }
