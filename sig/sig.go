@@ -107,6 +107,8 @@ type Prepared struct {
 	// State has the exact bytes that were digested and what else Finish needs, with a
 	// version at the beginning. It holds no secret and does not grow with the document.
 	State []byte
+	// Detached reports that Finish needs no Job.Document: the signature is made of State alone.
+	Detached bool
 }
 
 // Format makes signatures of one kind and checks them.

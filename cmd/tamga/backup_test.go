@@ -102,8 +102,11 @@ func backUpAndRestore(t *testing.T, from, to []string) {
 	p := tamgatest.Start(t, from...)
 	token := p.Token()
 	store := tamgatest.Documents(p, token)
+	large := strings.Repeat("too large for the database", 2000)
 	kept := store.Put([]byte("kept"), map[string]string{"FileName": "kept.txt"})
+	keptLarge := store.Put([]byte(large), map[string]string{"FileName": "large.txt"})
 	deleted := store.Put([]byte("deleted later"), map[string]string{"FileName": "deleted.txt"})
+	deletedLarge := store.Put([]byte(large), map[string]string{"FileName": "large.txt"})
 	cert := p.Cert("gost2012-256", false).ID
 	document := []byte("signed before the backup")
 	signature := p.Signed("POST", "/rest/api/documents", token, tamgatest.Request(document, "CAdES", cert, tamgatest.Parameters{"IsDetached": "true", "CADESType": "BES"}))
@@ -137,6 +140,7 @@ func backUpAndRestore(t *testing.T, from, to []string) {
 	// What is lost.
 	late := store.Put([]byte("stored after the backup"), map[string]string{"FileName": "late.txt"})
 	store.Ask("DELETE", "/"+deleted, nil)
+	store.Ask("DELETE", "/"+deletedLarge, nil)
 	lateToken := p.Token()
 	if status, body := p.Call("GET", "/rest/api/policy", lateToken, nil); status != 200 {
 		t.Fatalf("a token that was issued after the backup: %d %s", status, body)
@@ -218,6 +222,11 @@ func backUpAndRestore(t *testing.T, from, to []string) {
 	}
 	token = q.Token()
 	store = tamgatest.Documents(q, token)
+	for _, id := range []string{keptLarge, deletedLarge} {
+		if got := store.Content(id); string(got) != large {
+			t.Errorf("a large document has %d bytes", len(got))
+		}
+	}
 	if got := store.Content(kept); string(got) != "kept" {
 		t.Errorf("the stored document: %q", got)
 	}

@@ -36,13 +36,13 @@ func bucketSettings(t *testing.T, s3 *judge.S3Server) map[string]string {
 	}
 }
 
-// bucketFlags are bucketSettings as flags.
+// bucketFlags are bucketSettings as flags, with small documents in the bucket, too.
 func bucketFlags(t *testing.T, s3 *judge.S3Server) (flags []string) {
 	t.Helper()
 	for name, value := range bucketSettings(t, s3) {
 		flags = append(flags, "--set", "bucket."+name+"="+value)
 	}
-	return flags
+	return append(flags, "--set", "documents.in_database=0")
 }
 
 // frontOf starts a proxy before a bucket. From the request number stops for an object on, requests
@@ -207,7 +207,7 @@ func TestRotateKilledOverBucket(t *testing.T) {
 		return server, tamgatest.Documents(server, token)
 	}
 	server, stored := serve()
-	content := bytes.Repeat([]byte("document "), 2000)
+	content := bytes.Repeat([]byte("document "), 5000) // too large for the database
 	ids := make([]string, 20)
 	for n := range ids {
 		ids[n] = stored.Put(content, map[string]string{"FileName": "a.txt"})

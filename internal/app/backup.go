@@ -158,10 +158,20 @@ func hold(ctx context.Context, backups store.Backups) (_ context.Context, releas
 	}, nil
 }
 
+// objectsOf calls each with the name of every object of a snapshot that is not in a row of the database.
+func objectsOf(ctx context.Context, snapshot *store.Snapshot, each func(name string) error) error {
+	return snapshot.Blobs(ctx, func(name string) error {
+		if blob.InRow(name) {
+			return nil
+		}
+		return each(name)
+	})
+}
+
 // copyDocuments writes the stored objects of a snapshot as a tar file.
 func (b *Base) copyDocuments(ctx context.Context, snapshot *store.Snapshot, raw blob.Raw, out io.Writer, m *Manifest) error {
 	t := tar.NewWriter(out)
-	err := snapshot.Blobs(ctx, func(name string) error {
+	err := objectsOf(ctx, snapshot, func(name string) error {
 		err := raw.Copy(ctx, name, func(size int64) (io.Writer, error) {
 			m.Documents, m.Bytes = m.Documents+1, m.Bytes+size
 			return t, t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600})
@@ -177,7 +187,7 @@ func (b *Base) copyDocuments(ctx context.Context, snapshot *store.Snapshot, raw 
 // listBucket writes a line of JSON for each stored object of a snapshot.
 func (b *Base) listBucket(ctx context.Context, snapshot *store.Snapshot, raw blob.Raw, out io.Writer, m *Manifest) error {
 	lines := json.NewEncoder(out)
-	return snapshot.Blobs(ctx, func(name string) error {
+	return objectsOf(ctx, snapshot, func(name string) error {
 		d, err := raw.Describe(ctx, name)
 		if err != nil {
 			return b.needed(name, err)

@@ -17,7 +17,7 @@ import (
 // Storage returns where document bytes are stored, and how: a bucket or a directory, encrypted
 // or plain.
 func (b *Base) Storage(ctx context.Context) (blob.Options, error) {
-	o := blob.Options{Ring: b.ring, Keys: store.MasterKeys{DB: b.DB}, Plain: b.Config.Documents.Plain}
+	o := blob.Options{Ring: b.ring, Keys: store.MasterKeys{DB: b.DB}, Plain: b.Config.Documents.Plain, InRow: int64(b.Config.Documents.InDatabase)}
 	var err error
 	if b.Config.Bucket.Endpoint != "" {
 		o.Storage, err = b.bucket(ctx)

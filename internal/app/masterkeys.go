@@ -320,7 +320,7 @@ func (s *Services) resealDocuments(ctx context.Context, total *vault.Resealed, p
 				if err := ctx.Err(); err != nil {
 					return context.Cause(ctx)
 				}
-				sealed, err := documents.SealKey(ctx, d.Bytes, s.ring.Reseal)
+				sealed, err := documents.SealKey(ctx, d.Bytes, d.Head, s.ring.Reseal)
 				if _, outage := fault.AsOutage(err); outage {
 					return err
 				}

@@ -16,6 +16,9 @@ type Documents struct {
 	// Whether document bytes are stored in the clear, including those of two steps. Otherwise they
 	// are sealed with the master key. Documents stored the other way stay readable.
 	Plain bool `yaml:"plain"`
+	// Size up to which a document is kept in the database instead of in `blob_dir` or the bucket: stored
+	// documents, those of two steps and of operations. Encrypted all the same. 0: none.
+	InDatabase setting.Size `yaml:"in_database" default:"32KiB" min:"0" max:"128KiB"`
 	// Lifetime of a temporary document.
 	TemporaryLife time.Duration `yaml:"temporary_life" default:"24h" min:"1m"`
 	// Body of an upload, of one document or of many together; above it 413.
@@ -56,6 +59,7 @@ type Bucket struct {
 func (d *Documents) Rules() stored.Rules {
 	return stored.Rules{
 		TemporaryLife: d.TemporaryLife,
+		InRow:         int64(d.InDatabase),
 		All:           stored.Quota{Objects: d.Objects, Bytes: int64(d.Bytes)},
 		Own:           stored.Quota{Objects: d.UserObjects, Bytes: int64(d.UserBytes)},
 	}

@@ -62,7 +62,7 @@ func (f *Format) prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		Level:       TypeOf(p.level),
 		Address:     p.address,
 	}
-	return &sig.Prepared{Digest: s.Hash.Digest(attrs), State: st.marshal()}, nil
+	return &sig.Prepared{Digest: s.Hash.Digest(attrs), State: st.marshal(), Detached: st.Detached && st.Kind == kindSign}, nil
 }
 
 // document returns the digest of the job's document, or the digest that the document is.

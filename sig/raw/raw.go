@@ -72,7 +72,7 @@ func (f *Format) Prepare(ctx context.Context, job *sig.Job) (*sig.Prepared, erro
 		}
 	}
 	st := sig.MarshalState(&state{sig.StateHeader{Version: stateForm.Version}, d.Hash.Name, d.Sum}, 128)
-	return &sig.Prepared{Digest: d, State: st}, nil
+	return &sig.Prepared{Digest: d, State: st, Detached: true}, nil
 }
 
 // Finish implements sig.Format. The result is the value itself.

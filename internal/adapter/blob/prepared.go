@@ -5,6 +5,8 @@ package blob
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -20,7 +22,13 @@ import (
 // The name of an object begins with the time until which it is needed. A sweep therefore needs no
 // other data, and removes what a killed process left behind, finished or not, like everything that
 // has expired.
-type Prepared struct{ vessel }
+//
+// A small object is not in the storage but in its own name: after a comma the name has the stored form of
+// the object in Base64. So it is stored, and ends, with the row that has the name.
+type Prepared struct {
+	vessel
+	inRow int64 // Options.InRow
+}
 
 var _ signing.Blobs = (*Prepared)(nil)
 
@@ -28,11 +36,46 @@ var _ signing.Blobs = (*Prepared)(nil)
 const finished = ".blob"
 
 // NewPrepared returns the documents of two-step signing, which have no folder.
-func NewPrepared(o Options) *Prepared { return &Prepared{o.vessel()} }
+func NewPrepared(o Options) *Prepared { return &Prepared{o.vessel(), o.InRow} }
+
+// afterName is between the name of a small object and its content.
+const afterName = ","
+
+// InRow reports whether a name has the content of its object, so that there is none in the storage.
+func InRow(name string) bool { return strings.Contains(name, afterName) }
+
+// packed returns the name of a small object, with its content.
+func (b *Prepared) packed(ctx context.Context, name string, d sig.Document) (string, error) {
+	content := make([]byte, d.Size())
+	defer clear(content)
+	if err := errors.Join(ctx.Err(), readFull(d, content, 0)); err != nil {
+		return "", fmt.Errorf("blob: keeping a document: %w", err)
+	}
+	stored, err := b.pack(name, content)
+	if err != nil {
+		return "", err
+	}
+	return name + afterName + base64.RawStdEncoding.EncodeToString(stored), nil
+}
+
+// readFull fills p from an offset on.
+func readFull(d io.ReaderAt, p []byte, off int64) error {
+	n, err := d.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
 
 // KeepBlob implements [signing.Blobs].
 func (b *Prepared) KeepBlob(ctx context.Context, d sig.Document, expires time.Time) (string, error) {
 	name := b.named(fmt.Sprintf("%d-%s%s", expires.Unix(), rand.Text(), finished))
+	if b.inRow > 0 && d.Size() <= b.inRow {
+		return b.packed(ctx, name, d)
+	}
 	w, err := b.create(ctx, name)
 	if err != nil {
 		return "", err
@@ -52,10 +95,7 @@ func copyTo(ctx context.Context, w io.Writer, d sig.Document) error {
 			return err
 		}
 		p := buf[:min(int64(len(buf)), size-at)]
-		if n, err := d.ReadAt(p, at); n < len(p) {
-			if err == nil || err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
+		if err := readFull(d, p, at); err != nil {
 			return err
 		}
 		if _, err := w.Write(p); err != nil {
@@ -68,15 +108,24 @@ func copyTo(ctx context.Context, w io.Writer, d sig.Document) error {
 
 // OpenBlob implements [signing.Blobs].
 func (b *Prepared) OpenBlob(ctx context.Context, name string) (signing.Blob, error) {
+	name, content, inRow := strings.Cut(name, afterName)
 	if err := checkPrepared(name); err != nil {
 		return nil, err
 	}
-	return b.open(ctx, name)
+	if !inRow {
+		return b.open(ctx, name)
+	}
+	stored, err := base64.RawStdEncoding.DecodeString(content)
+	if err != nil {
+		return nil, fmt.Errorf("blob: opening a document: %w: %w", ErrDamaged, err)
+	}
+	return b.unpack(ctx, name, stored)
 }
 
 // RemoveBlob implements [signing.Blobs].
 func (b *Prepared) RemoveBlob(ctx context.Context, name string) error {
-	if err := checkPrepared(name); err != nil {
+	name, _, inRow := strings.Cut(name, afterName)
+	if err := checkPrepared(name); err != nil || inRow {
 		return err
 	}
 	return b.storage.remove(ctx, name)

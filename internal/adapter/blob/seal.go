@@ -40,7 +40,7 @@ var ErrDamaged = fmt.Errorf("blob: the sealed object was damaged or does not bel
 // An empty object has one empty chunk. An object truncated at the end of a chunk has a last chunk that
 // is not marked as the last, which open checks. Chunks in another order have wrong numbers.
 const (
-	headSize    = 256
+	headSize    = 256 // bytes; also store.headSize
 	chunkSize   = 64 << 10
 	tagSize     = 16
 	sealedChunk = chunkSize + tagSize

@@ -3,6 +3,7 @@
 package blob
 
 import (
+	"bytes"
 	"context"
 
 	"tamga/internal/domain/document"
@@ -70,12 +71,69 @@ func (v *vessel) open(ctx context.Context, name string) (document.Object, error)
 	return opened, nil
 }
 
+// pack returns the stored form of an object that is not kept in the storage.
+func (v *vessel) pack(name string, content []byte) ([]byte, error) {
+	to := &packed{data: make([]byte, 0, headSize+len(content)+tagSize)}
+	var w document.Writer = to
+	if isSealed(name) {
+		sealed, err := v.seals.writer(to, name)
+		if err != nil {
+			return nil, err
+		}
+		defer sealed.Abort()
+		w = sealed
+	}
+	if _, err := w.Write(content); err != nil {
+		return nil, err
+	}
+	if err := w.Commit(); err != nil {
+		return nil, err
+	}
+	return to.data, nil
+}
+
+// unpack opens an object by its stored form.
+func (v *vessel) unpack(ctx context.Context, name string, stored []byte) (document.Object, error) {
+	o := &packed{data: stored}
+	if !isSealed(name) {
+		return o, nil
+	}
+	return v.seals.open(ctx, o, name)
+}
+
+// packed is the stored form of an object in memory.
+type packed struct{ data []byte }
+
+// Write implements io.Writer.
+func (p *packed) Write(b []byte) (int, error) {
+	p.data = append(p.data, b...)
+	return len(b), nil
+}
+
+// Commit implements [document.Writer].
+func (*packed) Commit() error { return nil }
+
+// Abort implements [document.Writer].
+func (*packed) Abort() {}
+
+// Size implements [document.Object].
+func (p *packed) Size() int64 { return int64(len(p.data)) }
+
+// ReadAt implements io.ReaderAt.
+func (p *packed) ReadAt(b []byte, off int64) (int, error) {
+	return bytes.NewReader(p.data).ReadAt(b, off)
+}
+
+// Close implements io.Closer.
+func (*packed) Close() error { return nil }
+
 // Options are the storage and the form of objects.
 type Options struct {
 	Storage Storage
 	Ring    Sealer // opens sealed objects, and seals new ones
 	Keys    Keys   // of objects whose keys were sealed anew; optional
 	Plain   bool   // new objects are not sealed
+	InRow   int64  // size in bytes up to which the content is stored in a row of the database instead; 0: none
 }
 
 func (o Options) vessel() vessel { return vessel{o.Storage, sealer{o.Ring, o.Keys}, o.Plain} }
@@ -104,11 +162,23 @@ func (d *Documents) Open(ctx context.Context, name string) (document.Object, err
 	return d.open(ctx, name)
 }
 
-// SealKey returns the key of a sealed document under the active master key, for [Keys].
-func (d *Documents) SealKey(ctx context.Context, name string, reseal func(p vault.Place, sealed []byte) ([]byte, error)) ([]byte, error) {
-	o, err := d.storage.open(ctx, name)
-	if err != nil {
-		return nil, err
+// Pack implements [document.Bytes].
+func (d *Documents) Pack(name string, content []byte) ([]byte, error) { return d.pack(name, content) }
+
+// Unpack implements [document.Bytes].
+func (d *Documents) Unpack(ctx context.Context, name string, stored []byte) (document.Object, error) {
+	return d.unpack(ctx, name, stored)
+}
+
+// SealKey returns the key of a sealed document under the active master key, for [Keys]. stored is its content
+// if the row has it, or the beginning of it, otherwise nil.
+func (d *Documents) SealKey(ctx context.Context, name string, stored []byte, reseal func(p vault.Place, sealed []byte) ([]byte, error)) ([]byte, error) {
+	var o document.Object = &packed{data: stored}
+	if len(stored) == 0 {
+		var err error
+		if o, err = d.storage.open(ctx, name); err != nil {
+			return nil, err
+		}
 	}
 	defer o.Close()
 	_, sealed, err := readHead(o)

@@ -204,7 +204,7 @@ func testResealed(t *testing.T, storage Storage) {
 	both := ring("b", "a", "b")
 	keys := keysAnew{}
 	var err error
-	if keys[name], err = NewDocuments(Options{Storage: storage, Ring: both}).SealKey(t.Context(), name, both.Reseal); err != nil {
+	if keys[name], err = NewDocuments(Options{Storage: storage, Ring: both}).SealKey(t.Context(), name, nil, both.Reseal); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := vault.KeyID(keys[name]); id != "b" || err != nil {
@@ -226,10 +226,27 @@ func testResealed(t *testing.T, storage Storage) {
 	if _, err := after.Open(t.Context(), other); !errors.Is(err, ErrDamaged) {
 		t.Errorf("with the key of another document: %v", err)
 	}
-	if _, err := after.SealKey(t.Context(), "documents/missing.sealed", both.Reseal); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := after.SealKey(t.Context(), "documents/missing.sealed", nil, both.Reseal); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no such document: %v", err)
 	}
 	if err := errors.Join(after.Remove(t.Context(), name), after.Remove(t.Context(), other)); err != nil {
 		t.Error(err)
+	}
+
+	// The content of a small document is in its row.
+	stored, err := before.Pack(name, content[:100])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys[name], err = NewDocuments(Options{Storage: storage, Ring: both}).SealKey(t.Context(), name, stored[:headSize], both.Reseal); err != nil {
+		t.Fatal(err)
+	}
+	if o, err = after.Unpack(t.Context(), name, stored); err != nil {
+		t.Fatal(err)
+	}
+	readsAs(t, o, content[:100])
+	delete(keys, name)
+	if _, err := after.Unpack(t.Context(), name, stored); !errors.Is(err, vault.ErrNoKey) {
+		t.Errorf("content in a row that was not resealed: %v", err)
 	}
 }

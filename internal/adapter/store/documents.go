@@ -56,7 +56,7 @@ func (s Documents) AddUploads(ctx context.Context, uploads []document.Upload, no
 }
 
 // ExtendUpload implements document.UploadStore.
-func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int64, until time.Time, q document.Quotas) (document.Extension, error) {
+func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int64, until time.Time, q document.Quotas) (document.Outcome, error) {
 	extend := func() error {
 		return s.Unit(ctx, func(ctx context.Context) error {
 			n, err := s.exec(ctx, `UPDATE documents SET bytes = bytes + $2, leased_until = $3
@@ -82,7 +82,13 @@ func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int
 	case err == nil && !room:
 		return document.Full, nil
 	}
-	return document.Extended, err
+	return document.Done, err
+}
+
+// Room implements document.UploadStore.
+func (s Documents) Room(ctx context.Context, userID string, q document.Quotas) (document.Quota, error) {
+	left, err := s.documents.room(ctx, s.DB, userID, holdingOf(q.Own), holdingOf(q.All))
+	return document.Quota{Objects: left.objects, Bytes: left.size}, err
 }
 
 const sizeColumns = "user_id, bytes"
@@ -93,54 +99,158 @@ func scanSize(r row) (u usage, err error) {
 }
 
 // KeepDocuments implements document.Store.
-func (s Documents) KeepDocuments(ctx context.Context, records []document.Record) (bool, error) {
-	err := s.Unit(ctx, func(ctx context.Context) error {
-		spare := back{}
-		for _, r := range records {
-			reserved, found, err := one(ctx, s.DB, scanSize, "SELECT "+sizeColumns+" FROM documents WHERE id = $1 AND user_id = $2 AND state = 0", r.ID, r.UserID)
-			if err != nil {
-				return err
-			}
-			if !found || reserved.size < r.Size {
-				return errNoUpload
-			}
-			n, err := s.exec(ctx, `UPDATE documents SET state = 1, leased_until = 0, bytes = $3,
-				name = $4, type = $5, parent = $6, linked = $7, extra = $8, size = $9, hash = $10, hash_name = $11,
-				uploaded_at = $12, accessed_at = $13, expires_at = $14
-				WHERE id = $1 AND user_id = $2 AND state = 0`,
-				r.ID, r.UserID, r.Size, r.Name, r.Type, r.Parent, r.Linked, r.Extra, r.Size, r.Hash, r.HashName,
-				millis(r.Uploaded), millis(r.Accessed), millis(r.Expires))
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				return errNoUpload
-			}
-			spare.add(r.UserID, holding{0, reserved.size - r.Size})
-		}
-		return s.documents.giveBack(ctx, s.DB, spare)
-	})
-	if errors.Is(err, errNoUpload) {
-		return false, nil
+func (s Documents) KeepDocuments(ctx context.Context, records []document.Record, q document.Quotas) (document.Outcome, error) {
+	if len(records) == 0 {
+		return document.Done, nil
 	}
-	return err == nil, err
+	user, added := records[0].UserID, holding{}
+	var uploads, inRows []document.Record
+	for _, r := range records {
+		switch {
+		case r.UserID != user:
+			return document.Lost, errors.New("store: documents of several users at once")
+		case r.InRow:
+			inRows = append(inRows, r)
+			added = added.plus(holding{1, r.Size})
+		default:
+			uploads = append(uploads, r)
+		}
+	}
+	keep := func() error {
+		return s.Unit(ctx, func(ctx context.Context) error {
+			if err := s.keepUploads(ctx, uploads); err != nil || len(inRows) == 0 {
+				return err
+			}
+			if err := s.insertDocuments(ctx, inRows); err != nil {
+				return err
+			}
+			return s.documents.take(ctx, s.DB, user, added, holdingOf(q.Own))
+		})
+	}
+	room, err := true, error(nil)
+	if len(inRows) > 0 {
+		room, err = s.documents.adding(ctx, s.DB, user, added, holdingOf(q.All), keep)
+	} else {
+		err = keep()
+	}
+	switch {
+	case errors.Is(err, errNoUpload):
+		return document.Lost, nil
+	case err == nil && !room:
+		return document.Full, nil
+	}
+	return document.Done, err
+}
+
+// keepUploads turns uploads of one user into documents, in the transaction of ctx.
+func (s Documents) keepUploads(ctx context.Context, records []document.Record) error {
+	spare := back{}
+	for _, r := range records {
+		reserved, found, err := one(ctx, s.DB, scanSize, "SELECT "+sizeColumns+" FROM documents WHERE id = $1 AND user_id = $2 AND state = 0", r.ID, r.UserID)
+		if err != nil {
+			return err
+		}
+		if !found || reserved.size < r.Size {
+			return errNoUpload
+		}
+		n, err := s.exec(ctx, `UPDATE documents SET state = 1, leased_until = 0, bytes = $3,
+			name = $4, type = $5, parent = $6, linked = $7, extra = $8, size = $9, hash = $10, hash_name = $11,
+			uploaded_at = $12, accessed_at = $13, expires_at = $14
+			WHERE id = $1 AND user_id = $2 AND state = 0`,
+			r.ID, r.UserID, r.Size, r.Name, r.Type, r.Parent, r.Linked, r.Extra, r.Size, r.Hash, r.HashName,
+			millis(r.Uploaded), millis(r.Accessed), millis(r.Expires))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errNoUpload
+		}
+		spare.add(r.UserID, holding{0, reserved.size - r.Size})
+	}
+	return s.documents.giveBack(ctx, s.DB, spare)
+}
+
+// The columns of a document in the order of insertDocument, and how many documents one statement inserts.
+const (
+	insertDocument  = "INSERT INTO documents (" + documentColumns + ", state, leased_until, bytes, content) VALUES "
+	insertedColumns = 18
+	insertedAtOnce  = 50
+)
+
+// insertMany inserts insertedAtOnce documents.
+var insertMany = insertDocument + strings.Join(marksOf(insertedAtOnce, insertedColumns), ", ")
+
+// marksOf returns the placeholders of rows.
+func marksOf(rows, columns int) (list []string) {
+	n := 0
+	for range rows {
+		marks := make([]string, columns)
+		for i := range marks {
+			n++
+			marks[i] = "$" + strconv.Itoa(n)
+		}
+		list = append(list, "("+strings.Join(marks, ", ")+")")
+	}
+	return list
+}
+
+// insertDocuments adds documents whose content is in their rows.
+func (s Documents) insertDocuments(ctx context.Context, records []document.Record) error {
+	for len(records) > 0 {
+		n, query := 1, insertDocument+marksOf(1, insertedColumns)[0]
+		if len(records) >= insertedAtOnce {
+			n, query = insertedAtOnce, insertMany
+		}
+		args := make([]any, 0, n*insertedColumns)
+		for _, r := range records[:n] {
+			args = append(args, r.ID, r.UserID, r.Bytes, r.Name, r.Type, r.Parent, r.Linked, r.Extra, r.Size, r.Hash, r.HashName,
+				millis(r.Uploaded), millis(r.Accessed), millis(r.Expires), 1, 0, r.Size, r.Content)
+		}
+		if _, err := s.exec(ctx, query, args...); err != nil {
+			return err
+		}
+		records = records[n:]
+	}
+	return nil
 }
 
 const documentColumns = "id, user_id, blob, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at"
+
+// listedColumns are those of a document without its content.
+const listedColumns = documentColumns + ", " + inRow
+
+// inRow is SQL: the row of a document has its content.
+const inRow = "length(content) > 0"
 
 // documentVisible is the condition that a row is a document at the time $2.
 const documentVisible = "user_id = $1 AND state = 1 AND (expires_at = 0 OR expires_at > $2)"
 
 func scanDocument(r row) (d document.Record, err error) {
-	err = r.Scan(&d.ID, &d.UserID, &d.Bytes, &d.Name, &d.Type, &d.Parent, &d.Linked, &d.Extra, &d.Size, &d.Hash, &d.HashName,
-		(*timeField)(&d.Uploaded), (*timeField)(&d.Accessed), (*timeField)(&d.Expires))
+	err = r.Scan(documentFields(&d, &d.InRow)...)
 	return d, err
+}
+
+// documentFields are the fields of documentColumns, and one more.
+func documentFields(d *document.Record, more any) []any {
+	return []any{&d.ID, &d.UserID, &d.Bytes, &d.Name, &d.Type, &d.Parent, &d.Linked, &d.Extra, &d.Size, &d.Hash, &d.HashName,
+		(*timeField)(&d.Uploaded), (*timeField)(&d.Accessed), (*timeField)(&d.Expires), more}
+}
+
+// FindContent implements document.Store.
+func (s Documents) FindContent(ctx context.Context, userID, id string, now time.Time) (document.Record, bool, error) {
+	return one(ctx, s.DB, func(r row) (d document.Record, err error) {
+		err = r.Scan(documentFields(&d, &d.Content)...)
+		if d.InRow = len(d.Content) > 0; !d.InRow {
+			d.Content = nil
+		}
+		return d, err
+	}, "SELECT "+documentColumns+", content FROM documents WHERE "+documentVisible+" AND id = $3", userID, millis(now), id)
 }
 
 // FindDocuments implements document.Store.
 func (s Documents) FindDocuments(ctx context.Context, userID string, ids []string, now time.Time) ([]document.Record, error) {
 	if len(ids) == 1 {
-		return all(ctx, s.DB, scanDocument, "SELECT "+documentColumns+" FROM documents WHERE "+documentVisible+" AND id = $3", userID, millis(now), ids[0])
+		return all(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+" AND id = $3", userID, millis(now), ids[0])
 	}
 	const portion = 500
 	var list []document.Record
@@ -156,7 +266,7 @@ func (s Documents) FindDocuments(ctx context.Context, userID string, ids []strin
 			places.WriteString("$" + strconv.Itoa(i+3))
 			args = append(args, id)
 		}
-		found, err := allUnprepared(ctx, s.DB, scanDocument, "SELECT "+documentColumns+" FROM documents WHERE "+documentVisible+" AND id IN ("+places.String()+")", args...)
+		found, err := allUnprepared(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+" AND id IN ("+places.String()+")", args...)
 		if err != nil {
 			return nil, err
 		}
@@ -167,13 +277,13 @@ func (s Documents) FindDocuments(ctx context.Context, userID string, ids []strin
 
 // FindByHash implements document.Store.
 func (s Documents) FindByHash(ctx context.Context, userID string, hash []byte, now time.Time) (document.Record, bool, error) {
-	return one(ctx, s.DB, scanDocument, "SELECT "+documentColumns+" FROM documents WHERE "+documentVisible+" AND hash = $3 ORDER BY uploaded_at DESC, id DESC LIMIT 1",
+	return one(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+" AND hash = $3 ORDER BY uploaded_at DESC, id DESC LIMIT 1",
 		userID, millis(now), hash)
 }
 
 // ListDocuments implements document.Store.
 func (s Documents) ListDocuments(ctx context.Context, userID, behind string, n int, now time.Time) ([]document.Record, error) {
-	return all(ctx, s.DB, scanDocument, "SELECT "+documentColumns+" FROM documents WHERE "+documentVisible+" AND id > $3 ORDER BY id LIMIT $4",
+	return all(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+" AND id > $3 ORDER BY id LIMIT $4",
 		userID, millis(now), behind, n)
 }
 
@@ -183,7 +293,7 @@ func (s Documents) NewestDocuments(ctx context.Context, userID string, older doc
 	if !older.At.IsZero() {
 		query, args = " AND (uploaded_at, id) < ($4, $5)", append(args, millis(older.At), older.ID)
 	}
-	return all(ctx, s.DB, scanDocument, "SELECT "+documentColumns+" FROM documents WHERE "+documentVisible+query+" ORDER BY uploaded_at DESC, id DESC LIMIT $3", args...)
+	return all(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+query+" ORDER BY uploaded_at DESC, id DESC LIMIT $3", args...)
 }
 
 // ChangeDocument implements document.Store.
@@ -199,6 +309,8 @@ func (s Documents) TouchDocument(ctx context.Context, id string, at time.Time) e
 	return err
 }
 
+const goneColumns = "id, CASE WHEN " + inRow + " THEN '' ELSE blob END"
+
 func scanGone(r row) (g document.Gone, err error) {
 	err = r.Scan(&g.ID, &g.Bytes)
 	return g, err
@@ -206,7 +318,7 @@ func scanGone(r row) (g document.Gone, err error) {
 
 // RemoveDocument implements document.Store.
 func (s Documents) RemoveDocument(ctx context.Context, userID, id string, now time.Time) (document.Gone, bool, error) {
-	return returning(ctx, s.DB, scanGone, "UPDATE documents SET state = 2 WHERE "+documentVisible+" AND id = $3 RETURNING id, blob", userID, millis(now), id)
+	return returning(ctx, s.DB, scanGone, "UPDATE documents SET state = 2 WHERE "+documentVisible+" AND id = $3 RETURNING "+goneColumns, userID, millis(now), id)
 }
 
 // EndUpload implements document.UploadStore.
@@ -234,7 +346,7 @@ func (s Documents) ClaimGone(ctx context.Context, now, expired time.Time, n int)
 	if err != nil {
 		return nil, err
 	}
-	return all(ctx, s.DB, scanGone, "SELECT id, blob FROM documents WHERE state = 2 ORDER BY id LIMIT $1", n)
+	return all(ctx, s.DB, scanGone, "SELECT "+goneColumns+" FROM documents WHERE state = 2 ORDER BY id LIMIT $1", n)
 }
 
 // ForgetDocuments implements document.Store.

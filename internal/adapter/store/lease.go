@@ -56,17 +56,13 @@ func (t leased) claimNext(db *DB, due, columns string) string {
 		" RETURNING " + columns
 }
 
-// claim leases one row if it has no lease at now and meets a condition, whose parameters begin with $5.
-func (t leased) claim(ctx context.Context, db *DB, key, token string, now, until time.Time, condition string, args ...any) (bool, error) {
-	n, err := db.exec(ctx, "UPDATE "+t.table+" SET lease = $2, leased_until = $3 WHERE "+t.key[0]+" = $1 AND "+t.open+
-		" AND leased_until <= $4 AND "+condition, append([]any{key, token, millis(until), millis(now)}, args...)...)
-	return n == 1, err
-}
+// anAttempt counts an attempt.
+const anAttempt = ", attempts = attempts + 1"
 
-// claimOne is a statement that leases one row if it has no lease and meets a condition, and counts the
-// attempt. $1 is the key, $2 the token, $3 the end of the lease, $4 now.
-func (t leased) claimOne(condition, columns string) string {
-	return "UPDATE " + t.table + " SET lease = $2, leased_until = $3, attempts = attempts + 1 WHERE " + t.key[0] + " = $1 AND " + t.open +
+// claimOne is a statement that leases one row if it has no lease and meets a condition. set sets more
+// columns. $1 is the key, $2 the token, $3 the end of the lease, $4 now.
+func (t leased) claimOne(set, condition, columns string) string {
+	return "UPDATE " + t.table + " SET lease = $2, leased_until = $3" + set + " WHERE " + t.key[0] + " = $1 AND " + t.open +
 		" AND leased_until <= $4 AND " + condition + " RETURNING " + columns
 }
 

@@ -269,16 +269,22 @@ func (m mortalDocuments) Open(ctx context.Context, who audit.Principal, id strin
 	return b, d, err
 }
 
-func (m mortalDocuments) Save(ctx context.Context, who audit.Principal, d document.Description, r signing.Result) (string, func(context.Context) error, error) {
+func (m mortalDocuments) NewBatch(who audit.Principal) operation.Batch {
+	return &mortalBatch{m.mortal, m.documents.NewBatch(who)}
+}
+
+type mortalBatch struct {
+	mortal
+	batch operation.Batch
+}
+
+func (m *mortalBatch) Save(ctx context.Context, d document.Description, src io.WriterTo) (string, error) {
 	m.life.pointed("before storing a document")
 	defer m.life.pointed("after storing a document")
-	var inner func(context.Context) error
-	id, err := through(m.life, func() (id string, err error) {
-		id, inner, err = m.documents.Save(ctx, who, d, r)
-		return id, err
-	})
-	return id, func(ctx context.Context) error {
-		_, err := through(m.life, func() (struct{}, error) { return only(inner(ctx)) })
-		return err
-	}, err
+	return through(m.life, func() (string, error) { return m.batch.Save(ctx, d, src) })
+}
+
+func (m *mortalBatch) Record(ctx context.Context) error {
+	_, err := through(m.life, func() (struct{}, error) { return only(m.batch.Record(ctx)) })
+	return err
 }

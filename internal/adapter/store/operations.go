@@ -151,7 +151,7 @@ func scanUnderWay(r row) (u operation.UnderWay, err error) {
 
 // ClaimOperation implements operation.Store.
 func (s Operations) ClaimOperation(ctx context.Context, id string, l lease.Lease, now time.Time) (*operation.Stored, bool, error) {
-	return returning(ctx, s.DB, scanOperation, leasedOperations.claimOne("complete_before > $4", operationColumns),
+	return returning(ctx, s.DB, scanOperation, leasedOperations.claimOne(anAttempt, "complete_before > $4", operationColumns),
 		id, l.Token, millis(l.Until), millis(now))
 }
 

@@ -193,7 +193,8 @@ func newDesk(t *testing.T, url string) *desk {
 }
 
 // deskAt returns a desk over an open database and the documents in a directory. The desks of one database have numbers,
-// so that none makes an identifier of another one.
+// so that none makes an identifier of another one. Desks with odd numbers keep small content in rows, as
+// processes whose settings differ.
 func deskAt(t *testing.T, db *store.DB, dir string, s *suite.Suite, number uint32) *desk {
 	d := &desk{
 		t: t, now: sigtest.Time, usable: true, number: number,
@@ -208,9 +209,11 @@ func deskAt(t *testing.T, db *store.DB, dir string, s *suite.Suite, number uint3
 	root := sigtest.Root(t, s)
 	d.keys = &deskKeys{walkKeys: walkKeys{t, root.Signer(t, s, "signer"), func() {}}}
 	d.evidence = sigtest.NewServices(t, root)
-	options := blob.Options{Storage: storage, Ring: d.ring}
+	inRow := int64(number%2) << 15
+	options := blob.Options{Storage: storage, Ring: d.ring, InRow: inRow}
 	d.documents = &document.Service{
 		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: d.clock, Rand: d.random(3),
+		Rules: document.Rules{InRow: inRow},
 		Digest: func(context.Context, string) (document.Digest, error) {
 			return document.Digest{Name: suite.Streebog256.Name, New: suite.Streebog256.New}, nil
 		},
@@ -335,9 +338,17 @@ func (d *desk) intake(o *signing.Operations, text string) *signing.Intake {
 
 func (d *desk) stored(text string) string {
 	d.t.Helper()
-	id, record, err := d.documents.Save(d.t.Context(), d.who, document.Description{Name: "stored.txt"}, strings.NewReader(text))
-	d.must(err)
-	d.must(record(d.t.Context()))
+	return saveDocument(d.t, d.documents, d.who, "stored.txt", text)
+}
+
+// saveDocument stores a document of a user.
+func saveDocument(t testing.TB, s *document.Service, who audit.Principal, name, text string) string {
+	t.Helper()
+	b := s.NewBatch(who)
+	id, err := b.Save(t.Context(), document.Description{Name: name}, strings.NewReader(text))
+	if err := errors.Join(err, b.Record(t.Context())); err != nil {
+		t.Fatal(err)
+	}
 	return id
 }
 

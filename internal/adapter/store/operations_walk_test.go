@@ -143,19 +143,18 @@ func walk(t *testing.T, url string, seed uint64) {
 	w.ring, err = vault.NewRing("k", map[string][]byte{"k": bytes.Repeat([]byte{1}, 32)}, sigtest.Random(9))
 	w.must(err)
 	w.keys = walkKeys{t, sigtest.Root(t, suite.ECDSAP256).Signer(t, suite.ECDSAP256, "signer"), w.meanwhile}
-	options := blob.Options{Storage: storage, Ring: w.ring}
+	inRow := int64(seed%2) << 15
+	options := blob.Options{Storage: storage, Ring: w.ring, InRow: inRow}
 	documents := &document.Service{
 		Store: store.Documents{DB: db}, Uploads: store.Documents{DB: db}, Bytes: blob.NewDocuments(options), Now: w.clock, Rand: sigtest.Random(byte(seed)),
+		Rules: document.Rules{InRow: inRow},
 		Digest: func(context.Context, string) (document.Digest, error) {
 			return document.Digest{Name: suite.Streebog256.Name, New: suite.Streebog256.New}, nil
 		},
 	}
 	w.world = mortal{operations: store.Operations{DB: db}, answers: store.Answers{DB: db}, blobs: blob.NewPrepared(options), documents: operation.DocumentStore{Service: documents}}
 	for i := range 5 {
-		id, record, err := documents.Save(t.Context(), w.who, document.Description{Name: fmt.Sprint("input", i)}, strings.NewReader(fmt.Sprint("document ", i)))
-		w.must(err)
-		w.must(record(t.Context()))
-		w.inputs = append(w.inputs, id)
+		w.inputs = append(w.inputs, saveDocument(t, documents, w.who, fmt.Sprint("input", i), fmt.Sprint("document ", i)))
 	}
 	w.start(byte(seed))
 	w.other = w.operations // the other process never dies

@@ -52,32 +52,35 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 	})
 }
 
-// FindPrepared implements signing.PreparedStore. Outside of a transaction callers share
-// statements.
+// FindPrepared implements signing.PreparedStore.
 func (s Prepared) FindPrepared(ctx context.Context, id string) (*signing.PreparedRecord, bool, error) {
-	return s.preparedObjects.read(ctx, id, time.Time{})
+	return one(ctx, s.DB, scanPrepared, "SELECT "+preparedColumns+" FROM prepared WHERE id = $1", id)
 }
 
-const preparedQuery = `SELECT p.id, p.caller, p.type, p.job, p.document, p.original, p.bytes, p.created_at, p.expires_at, p.failures, p.spent_at
-	FROM prepared p WHERE p.id = $1`
+const preparedColumns = "id, caller, type, job, document, original, bytes, created_at, expires_at, failures, spent_at"
 
-func scanPrepared(r row, before ...any) (*signing.PreparedRecord, error) {
+func scanPrepared(r row) (*signing.PreparedRecord, error) {
 	p := &signing.PreparedRecord{}
-	err := r.Scan(append(before, &p.ID, &p.Caller, &p.Type, &p.Job, &p.Document, &p.Original, &p.Bytes,
-		(*timeField)(&p.CreatedAt), (*timeField)(&p.ExpiresAt), &p.Failures, (*timeField)(&p.SpentAt))...)
+	err := r.Scan(&p.ID, &p.Caller, &p.Type, &p.Job, &p.Document, &p.Original, &p.Bytes,
+		(*timeField)(&p.CreatedAt), (*timeField)(&p.ExpiresAt), &p.Failures, (*timeField)(&p.SpentAt))
 	return p, err
 }
 
-// FailPrepared implements signing.PreparedStore.
-func (s Prepared) FailPrepared(ctx context.Context, id string) (int, error) {
-	n, _, err := returning(ctx, s.DB, scalar[int64],
-		"UPDATE prepared SET failures = failures + 1 WHERE id = $1 RETURNING failures", id)
-	return int(n), err
+// claimPrepared leases and reads an object.
+var claimPrepared = leasedPrepared.claimOne("", "expires_at > $4 AND failures < $5 AND (caller = $6 OR caller LIKE '"+signing.OfAddress+"%')", preparedColumns)
+
+// ClaimPrepared implements signing.PreparedStore.
+func (s Prepared) ClaimPrepared(ctx context.Context, id, caller, lease string, now, until time.Time, wrong int) (*signing.PreparedRecord, bool, error) {
+	return returning(ctx, s.DB, scanPrepared, claimPrepared, id, lease, millis(until), millis(now), wrong, caller)
 }
 
-// LeasePrepared implements signing.PreparedStore.
-func (s Prepared) LeasePrepared(ctx context.Context, id, lease string, now, until time.Time, wrong int) (bool, error) {
-	return leasedPrepared.claim(ctx, s.DB, id, lease, now, until, "expires_at > $4 AND failures < $5", wrong)
+// failPrepared counts a wrong value of the holder of the lease, and ends the lease.
+var failPrepared = leasedPrepared.finish("failures = failures + 1") + " RETURNING failures"
+
+// FailPrepared implements signing.PreparedStore.
+func (s Prepared) FailPrepared(ctx context.Context, id, lease string) (int, bool, error) {
+	n, held, err := returning(ctx, s.DB, scalar[int64], failPrepared, id, lease)
+	return int(n), held, err
 }
 
 // ExtendPrepared implements signing.PreparedStore.
@@ -91,7 +94,7 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 }
 
 // spendPrepared marks an object as completed by the holder of its lease.
-var spendPrepared = leasedPrepared.finish("spent_at = $3, job = $4")
+var spendPrepared = leasedPrepared.finish("spent_at = $3, job = $4, document = '', original = ''")
 
 // spendCounted spends an object and gives its usage back, in one statement and so in one
 // round trip. SQLite has no such statement.

@@ -218,14 +218,20 @@ func (s MasterKeys) StoredBefore(ctx context.Context, at time.Time) (int64, erro
 }
 
 // StoredDocument is a document by its row and by the name of its object.
-type StoredDocument struct{ ID, Bytes string }
+type StoredDocument struct {
+	ID, Bytes string
+	Head      []byte // the head of the object if its row has it; otherwise empty
+}
+
+// headSize is the length of the head of an object in bytes.
+const headSize = 256
 
 // OnlyHeads returns the documents that StoredBefore counts, by ID from after on.
 func (s MasterKeys) OnlyHeads(ctx context.Context, at time.Time, after string, limit int) ([]StoredDocument, error) {
 	return all(ctx, s.DB, func(r row) (d StoredDocument, err error) {
-		err = r.Scan(&d.ID, &d.Bytes)
+		err = r.Scan(&d.ID, &d.Bytes, &d.Head)
 		return d, err
-	}, "SELECT id, blob"+onlyHeads+" AND id > $2 ORDER BY id LIMIT $3", millis(at), after, int64(limit))
+	}, fmt.Sprintf("SELECT id, blob, substr(content, 1, %d)", headSize)+onlyHeads+" AND id > $2 ORDER BY id LIMIT $3", millis(at), after, int64(limit))
 }
 
 // IsStored reports whether a document is still stored.

@@ -84,7 +84,6 @@ type DB struct {
 	bearers   *lookups[bearerSnapshot]
 	snapshots *lookups[*signing.Snapshot]
 
-	preparedObjects *lookups[*signing.PreparedRecord]
 	authorityStates *lookups[states]
 
 	hadUsers atomic.Int64 // so many users there were, at least; see Users.MoreUsers
@@ -162,7 +161,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db.bearers = newLookups(db, bearerSnapshotQuery, scanBearerSnapshot)
 	db.snapshots = newLookups(db, snapshotQuery, scanSnapshot)
-	db.preparedObjects = newLookups(db, preparedQuery, scanPrepared)
 	db.authorityStates = newLookups(db, statesQuery, scanStates)
 	if db.engine == sqliteEngine {
 		db.bearers.joint.lasts = bearerSnapshot.lasts
@@ -209,7 +207,6 @@ func (db *DB) Close() error {
 	}
 	db.bearers.close()
 	db.snapshots.close()
-	db.preparedObjects.close()
 	db.authorityStates.close()
 	return db.database.close()
 }

@@ -145,6 +145,27 @@ func (t *tally) adding(ctx context.Context, db *DB, owner string, more, all hold
 	return err == nil, err
 }
 
+// room returns what the quotas of an owner with a token, and of all, have room for.
+func (t *tally) room(ctx context.Context, db *DB, owner string, quota, all holding) (holding, error) {
+	if err := t.refresh(ctx, db); err != nil {
+		return holding{}, err
+	}
+	held, _, err := one(ctx, db, func(r row) (h holding, err error) {
+		err = r.Scan(&h.objects, &h.size)
+		return h, err
+	}, "SELECT CAST("+t.held.objects+" AS BIGINT), CAST("+t.held.size+" AS BIGINT)", owner)
+	if err != nil {
+		return holding{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	total := t.total.plus(t.reserved).all
+	return holding{
+		min(quota.objects-held.objects, all.objects-total.objects),
+		min(quota.size-held.size, all.size-total.size),
+	}, nil
+}
+
 // reserve counts more in the totals if their quotas have room.
 func (t *tally) reserve(ctx context.Context, db *DB, more totals, all holding) (bool, error) {
 	if err := t.refresh(ctx, db); err != nil {

@@ -56,7 +56,11 @@ func spend(t *testing.T, db *store.DB, n int) {
 	t.Helper()
 	s, id := store.Prepared{DB: db}, preparedNumber(n, "").ID
 	now := time.UnixMilli(1_700_000_000_000)
-	if ok, err := s.LeasePrepared(t.Context(), id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
+	p, _, err := s.FindPrepared(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := s.ClaimPrepared(t.Context(), id, p.Caller, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
 		t.Fatalf("leasing %d: %v, %v", n, ok, err)
 	}
 	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, signing.Beside{}); !ok || err != nil {
@@ -209,7 +213,7 @@ func TestSharesAreNotWaitedFor(t *testing.T) {
 	defer second.Rollback()
 	sweep()
 	rows(2, "after a sweep that found all rows locked")
-	if ok, err := s.KeepDocuments(t.Context(), []document.Record{{Info: document.Info{ID: upload(1).ID, UserID: "x", Size: 4, Hash: []byte{1}}}}); !ok || err != nil {
+	if ok, err := s.KeepDocuments(t.Context(), []document.Record{{Info: document.Info{ID: upload(1).ID, UserID: "x", Size: 4, Hash: []byte{1}}}}, document.Quotas{}); ok != document.Done || err != nil {
 		t.Fatal(ok, err)
 	}
 	rows(3, "after giving back, in a third row")
@@ -273,13 +277,13 @@ func TestDocumentsOfTwoProcesses(t *testing.T) {
 	other := store.Documents{DB: b}
 	for _, c := range []struct {
 		more int64
-		want document.Extension
-	}{{60, document.Extended}, {31, document.Full}, {30, document.Extended}} {
+		want document.Outcome
+	}{{60, document.Done}, {31, document.Full}, {30, document.Done}} {
 		if got, err := other.ExtendUpload(t.Context(), u, c.more, at.Add(time.Hour), q); got != c.want || err != nil {
 			t.Errorf("%d more: %v, %v", c.more, got, err)
 		}
 	}
-	if ok, err := other.KeepDocuments(t.Context(), []document.Record{{Info: document.Info{ID: u.ID, UserID: "x", Size: 40, Hash: []byte{1}}}}); !ok || err != nil {
+	if ok, err := other.KeepDocuments(t.Context(), []document.Record{{Info: document.Info{ID: u.ID, UserID: "x", Size: 40, Hash: []byte{1}}}}, document.Quotas{}); ok != document.Done || err != nil {
 		t.Fatal(ok, err)
 	}
 	if _, ok, err := other.RemoveDocument(t.Context(), "x", u.ID, at); !ok || err != nil {

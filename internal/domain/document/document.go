@@ -70,6 +70,12 @@ type Change struct {
 type Record struct {
 	Info
 	Bytes string // its name in Bytes
+	// InRow says that the record itself has the content, since it is small, and that Bytes has no object of the
+	// name.
+	InRow bool
+	// Content is that content in the form that Bytes.Pack returns. Only a record that is stored, or
+	// that FindContent has read, has it.
+	Content []byte
 }
 
 // Upload is a record that is not yet a document.
@@ -88,13 +94,13 @@ type Quota struct {
 // Quotas are the two quotas that each upload must fit into.
 type Quotas struct{ All, Own Quota }
 
-// Extension is the result of UploadStore.ExtendUpload.
-type Extension int
+// Outcome says whether a change of uploads was made.
+type Outcome int
 
 const (
-	Extended Extension = iota
-	Full               // a quota has no room
-	Lost               // the upload does not exist any more
+	Done Outcome = iota
+	Full         // a quota has no room
+	Lost         // an upload does not exist any more
 )
 
 // Store keeps records. Each method is atomic; inside Atomic it is part of that
@@ -102,13 +108,17 @@ const (
 // RemoveDocument.
 type Store interface {
 	Atomic(ctx context.Context, fn func(ctx context.Context) error) error
-	// KeepDocuments turns uploads into documents, which then count with their size. It
-	// reports false and turns none when one of them is not an upload any more. Inside
-	// Atomic the caller must then roll back.
-	KeepDocuments(ctx context.Context, records []Record) (bool, error)
+	// KeepDocuments turns uploads into documents, which then count with their size. Records with
+	// Content need no upload and are added, if they fit into the quotas. All records must be of
+	// one user. If the outcome is not Done, there are no documents of them, and inside Atomic the
+	// caller must roll back.
+	KeepDocuments(ctx context.Context, records []Record, q Quotas) (Outcome, error)
 	// FindDocuments returns the documents that belong to the user and have not expired at
 	// now, in no particular order.
 	FindDocuments(ctx context.Context, userID string, ids []string, now time.Time) ([]Record, error)
+	// FindContent returns a document that FindDocuments would return, with its Content if it is
+	// in the row.
+	FindContent(ctx context.Context, userID, id string, now time.Time) (Record, bool, error)
 	// FindByHash returns the youngest document of the user with this hash.
 	FindByHash(ctx context.Context, userID string, hash []byte, now time.Time) (Record, bool, error)
 	// ListDocuments returns up to n documents of the user in the order of their
@@ -138,13 +148,15 @@ type UploadStore interface {
 	// Otherwise it reports false and begins none.
 	AddUploads(ctx context.Context, uploads []Upload, now, until time.Time, q Quotas) (bool, error)
 	// ExtendUpload extends a lease and adds more bytes to the size that the quotas count.
-	ExtendUpload(ctx context.Context, u Upload, more int64, until time.Time, q Quotas) (Extension, error)
+	ExtendUpload(ctx context.Context, u Upload, more int64, until time.Time, q Quotas) (Outcome, error)
+	// Room returns what the quotas have room for. Others may use it meanwhile.
+	Room(ctx context.Context, userID string, q Quotas) (Quota, error)
 	// EndUpload ends an upload. Its record stays until Store.ForgetDocuments, so that
 	// Sweep finds it.
 	EndUpload(ctx context.Context, id string) (bool, error)
 }
 
-// Gone is an ended record whose bytes must be removed.
+// Gone is an ended record whose bytes must be removed. Bytes is "" if the row has them.
 type Gone struct{ ID, Bytes string }
 
 // Bytes stores the content of documents under names that Name makes.
@@ -159,6 +171,10 @@ type Bytes interface {
 	// Remove deletes an object or the remains of an unfinished Create. A missing object
 	// is no error.
 	Remove(ctx context.Context, name string) error
+	// Pack returns the form in which the content of an object is stored in a row.
+	Pack(name string, content []byte) ([]byte, error)
+	// Unpack opens what Pack returned. Its error wraps ErrDamaged if the content is lost.
+	Unpack(ctx context.Context, name string, stored []byte) (Object, error)
 }
 
 // Errors that errors of Bytes wrap, beside fs.ErrNotExist for a missing object.
@@ -195,6 +211,7 @@ type Rules struct {
 	TemporaryLife time.Duration // default 24 h
 	All           Quota         // default 1 000 000 documents, 1 TiB
 	Own           Quota         // of one user; default 10 000 documents, 16 GiB
+	InRow         int64         // size in bytes up to which the row of a document has its content; at most memoryLimit
 }
 
 func (r Rules) withDefaults() Rules {

@@ -629,14 +629,15 @@ func TestSave(t *testing.T) {
 	for _, size := range []int{10, 300_000} {
 		save := func() (string, func(context.Context) error) {
 			t.Helper()
-			id, record, err := s.Save(t.Context(), anna, document.Description{Name: "r", Parent: parent.ID}, bytes.NewBuffer(content(size)))
+			b := s.NewBatch(anna)
+			id, err := b.Save(t.Context(), document.Description{Name: "r", Parent: parent.ID}, bytes.NewBuffer(content(size)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := s.Info(t.Context(), anna, id); !fault.Is(err, fault.NotFound) {
 				t.Errorf("found before it was recorded: %v", err)
 			}
-			return id, record
+			return id, b.Record
 		}
 		id, record := save()
 		if err := s.Store.Atomic(t.Context(), record); err != nil {
@@ -693,7 +694,14 @@ func TestDamagedBytes(t *testing.T) {
 // TestWalk runs random calls of several users, with failures and sweeps between, and
 // compares the documents with a map.
 func TestWalk(t *testing.T) {
+	for _, inRow := range []int64{0, 100_000} { // half of the documents are smaller
+		t.Run(fmt.Sprint(inRow), func(t *testing.T) { walk(t, inRow) })
+	}
+}
+
+func walk(t *testing.T, inRow int64) {
 	s := open(t)
+	s.Rules.InRow = inRow
 	f := &failing{Bytes: s.Bytes}
 	s.Bytes = f
 	type known struct {
@@ -774,8 +782,14 @@ func TestWalk(t *testing.T) {
 		}
 		d.Close()
 	}
-	if files := s.files(t); len(files) != len(have) {
-		t.Errorf("%d files for %d documents", len(files), len(have))
+	inFiles := 0
+	for _, k := range have {
+		if int64(k.size) > inRow {
+			inFiles++
+		}
+	}
+	if files := s.files(t); len(files) != inFiles {
+		t.Errorf("%d files for %d documents", len(files), inFiles)
 	}
 }
 

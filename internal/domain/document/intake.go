@@ -54,6 +54,7 @@ type Intake struct {
 	memory   []byte
 	to       Writer // nil while the document is in memory
 	upload   Upload // its record in the store; none without an ID
+	content  []byte // packed, for the row of the document; nil: it is not small
 	extended time.Time
 
 	finished, settled bool // settled: kept or given up
@@ -178,7 +179,7 @@ func (in *Intake) extend(total int64) error {
 			return err
 		case answer == Lost:
 			return errLost
-		case answer == Extended:
+		case answer == Done:
 			in.upload.Counted += more
 			in.extended = now
 			return nil
@@ -222,14 +223,19 @@ func (in *Intake) Became(i *Info) bool {
 		in.size == i.Size && in.room.digest.Name == i.HashName && bytes.Equal(in.sum, i.Hash)
 }
 
+// free gives the memory of the document back.
+func (in *Intake) free() {
+	in.room.memory += int64(len(in.memory))
+	in.memory = nil
+}
+
 // Close gives up a document that was not kept. It may be called more than once.
 func (in *Intake) Close() error {
 	if in.settled {
 		return nil
 	}
 	in.settled = true
-	in.room.memory += int64(len(in.memory))
-	in.memory = nil
+	in.free()
 	if in.to != nil {
 		in.to.Abort()
 	}
@@ -254,7 +260,7 @@ func (in *Intake) record(d Description, now time.Time) Record {
 			ID: in.id, UserID: in.room.userID, Name: d.Name, Type: d.Type, Parent: strings.ToLower(d.Parent), Extra: d.Extra,
 			Size: in.size, Hash: in.sum, HashName: in.room.digest.Name, Uploaded: now, Accessed: now,
 		},
-		Bytes: in.upload.Bytes,
+		Bytes: s.Bytes.Name(in.id), InRow: in.content != nil, Content: in.content,
 	}
 	if d.Temporary {
 		r.Expires = now.Add(s.Rules.withDefaults().TemporaryLife)

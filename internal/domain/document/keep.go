@@ -30,7 +30,7 @@ const (
 	maxExtra = 4 << 10 // bytes
 )
 
-// atOnce is how many small documents of a request are written concurrently.
+// atOnce is how many documents of a request that are in memory are written concurrently.
 const atOnce = 8
 
 // Keep turns finished intakes of one request into documents, all of them or none, and
@@ -46,7 +46,7 @@ func (s *Service) Keep(ctx context.Context, who audit.Principal, documents []New
 	if err := s.own(ctx, who, parents, "ParentDocumentId"); err != nil {
 		return nil, err
 	}
-	records, err := s.settle(ctx, who, documents)
+	records, err := s.settle(ctx, who, documents, s.Rules.InRow)
 	if err != nil {
 		return nil, err
 	}
@@ -61,23 +61,50 @@ func (s *Service) Keep(ctx context.Context, who audit.Principal, documents []New
 	return infos, nil
 }
 
-// record turns uploads whose bytes are durable into documents.
+// record makes documents of records whose bytes are durable, or are in the records.
 func (s *Service) record(ctx context.Context, records []Record) error {
-	kept, err := s.Store.KeepDocuments(ctx, records)
-	if err == nil && !kept {
-		err = fault.Rollback(errLost)
+	outcome, err := s.Store.KeepDocuments(ctx, records, s.quotas())
+	switch {
+	case err != nil:
+		return err
+	case outcome == Full:
+		return fault.Rollback(quotaFault())
+	case outcome == Lost:
+		return fault.Rollback(errLost)
 	}
-	return err
+	return nil
 }
 
-// Save stores a document that the service made, durably, and returns its identifier and a
-// function that publishes it. Call the function within leaseTime, in the transaction that
-// records the purpose of the document. A document that is not published is swept. The
-// parent is a document that was opened; it may have been deleted since.
-func (s *Service) Save(ctx context.Context, who audit.Principal, d Description, src io.WriterTo) (id string, record func(ctx context.Context) error, err error) {
-	in, err := s.NewIntake(ctx, who)
+// batchMemory is how many bytes of small documents a batch keeps in memory until Record. Further ones go
+// to Bytes.
+const batchMemory = 8 << 20
+
+// Batch is a number of documents that the service made for one purpose. They cannot be found before Record.
+// It must be used by one goroutine at a time.
+type Batch struct {
+	s       *Service
+	who     audit.Principal
+	first   *Intake // has what the documents share; nil: there is no document yet
+	left    *Quota  // room in the quotas that this batch has not used; nil: not known yet
+	memory  int64   // bytes in records
+	records []Record
+}
+
+// NewBatch begins a batch of documents of who.
+func (s *Service) NewBatch(who audit.Principal) *Batch { return &Batch{s: s, who: who} }
+
+// Save stores a document durably, or keeps a small one in memory until Record, and returns its identifier.
+// The parent is a document that was opened; it may have been deleted since. Faults are those of Keep.
+func (b *Batch) Save(ctx context.Context, d Description, src io.WriterTo) (id string, err error) {
+	var in *Intake
+	if b.first == nil {
+		in, err = b.s.NewIntake(ctx, b.who)
+		b.first = in
+	} else {
+		in, err = b.first.Sibling()
+	}
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	defer func() {
 		if err != nil {
@@ -85,27 +112,67 @@ func (s *Service) Save(ctx context.Context, who audit.Principal, d Description, 
 		}
 	}()
 	if _, err := src.WriteTo(in); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	if err := in.Finish(); err != nil {
-		return "", nil, err
+		return "", err
 	}
-	records, err := s.settle(ctx, who, []New{{in, d}})
+	inRow := b.s.Rules.InRow
+	if b.memory+in.size > batchMemory {
+		inRow = 0
+	}
+	records, err := b.s.settle(ctx, b.who, []New{{in, d}}, inRow)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	return in.id, func(ctx context.Context) error { return s.record(ctx, records) }, nil
+	if in.content != nil {
+		if err := b.fits(ctx, in.size); err != nil {
+			return "", err
+		}
+		b.memory += in.size
+	}
+	in.free()
+	b.records = append(b.records, records...)
+	return in.id, nil
 }
 
-// settle checks documents and makes their bytes durable.
-func (s *Service) settle(ctx context.Context, who audit.Principal, documents []New) ([]Record, error) {
+// fits refuses a document for which the quotas have no room. Record compares them once more, when they may
+// be used up by others, but then all documents are refused together.
+func (b *Batch) fits(ctx context.Context, size int64) error {
+	if b.left == nil {
+		left, err := b.s.Uploads.Room(ctx, b.who.UserID, b.s.quotas())
+		if err != nil {
+			return err
+		}
+		b.left = &left
+	}
+	if b.left.Objects < 1 || b.left.Bytes < size {
+		return quotaFault()
+	}
+	b.left.Objects--
+	b.left.Bytes -= size
+	return nil
+}
+
+// Record makes the documents of a batch visible, all or none. Call it within leaseTime of the first
+// Save, in the transaction that records the purpose of the documents. Without it, what Save stored is swept.
+func (b *Batch) Record(ctx context.Context) error {
+	if len(b.records) == 0 {
+		return nil
+	}
+	return b.s.record(ctx, b.records)
+}
+
+// settle checks documents and makes their bytes durable. Small ones, of up to inRow bytes, it packs for
+// their rows.
+func (s *Service) settle(ctx context.Context, who audit.Principal, documents []New, inRow int64) ([]Record, error) {
 	if len(documents) == 0 {
 		return nil, fault.New(fault.ContentRequired, "there is no document")
 	}
 	if len(documents) > Many {
 		return nil, fault.Newf(fault.InvalidParameters, "%d documents at a time: send at most %d", len(documents), Many)
 	}
-	var small []*Intake
+	var larger []*Intake
 	for i := range documents {
 		in := documents[i].Content
 		switch {
@@ -113,14 +180,20 @@ func (s *Service) settle(ctx context.Context, who audit.Principal, documents []N
 			return nil, fault.New(fault.ContentRequired, "a document is missing or empty")
 		case in.room.s != s || in.room.userID != who.UserID || !in.finished || in.settled || in.err != nil:
 			return nil, errIntakeState
-		case in.to == nil:
-			small = append(small, in)
+		case in.to != nil: // its bytes are durable
+		case in.size <= inRow:
+			var err error
+			if in.content, err = s.Bytes.Pack(s.Bytes.Name(in.id), in.memory); err != nil {
+				return nil, err
+			}
+		default:
+			larger = append(larger, in)
 		}
 		if err := check(&documents[i].Description); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.write(ctx, small); err != nil {
+	if err := s.write(ctx, larger); err != nil {
 		return nil, err
 	}
 	now := s.Now()
@@ -132,12 +205,12 @@ func (s *Service) settle(ctx context.Context, who audit.Principal, documents []N
 }
 
 // write moves documents from memory to Bytes.
-func (s *Service) write(ctx context.Context, small []*Intake) error {
-	if len(small) == 0 {
+func (s *Service) write(ctx context.Context, larger []*Intake) error {
+	if len(larger) == 0 {
 		return nil
 	}
-	uploads := make([]Upload, len(small))
-	for i, in := range small {
+	uploads := make([]Upload, len(larger))
+	for i, in := range larger {
 		uploads[i] = in.describe(in.size)
 	}
 	now := s.Now()
@@ -148,15 +221,15 @@ func (s *Service) write(ctx context.Context, small []*Intake) error {
 	if !added {
 		return quotaFault()
 	}
-	for i, in := range small {
+	for i, in := range larger {
 		in.upload = uploads[i] // from here on Close removes it
 	}
-	errs := make([]error, min(atOnce, len(small)))
+	errs := make([]error, min(atOnce, len(larger)))
 	var all sync.WaitGroup
 	for worker := range errs {
 		all.Go(func() {
-			for i := worker; i < len(small) && errs[worker] == nil; i += len(errs) {
-				errs[worker] = small[i].flush(ctx)
+			for i := worker; i < len(larger) && errs[worker] == nil; i += len(errs) {
+				errs[worker] = larger[i].flush(ctx)
 			}
 		})
 	}

@@ -42,15 +42,29 @@ func (d *Stored) Close() error { return d.object.Close() }
 
 // Open opens a document of who for reading. Faults: object_not_found, document_lost.
 func (s *Service) Open(ctx context.Context, who audit.Principal, id string) (*Stored, error) {
-	r, err := s.find(ctx, who, id)
+	id, ok := identifier(id)
+	if !ok {
+		return nil, notFound()
+	}
+	r, found, err := s.Store.FindContent(ctx, who.UserID, id, s.Now())
 	if err != nil {
 		return nil, err
 	}
-	return s.open(ctx, r)
+	if !found {
+		return nil, notFound()
+	}
+	return s.open(ctx, &r)
 }
 
+// open opens a document. If its row has the content, r has it.
 func (s *Service) open(ctx context.Context, r *Record) (*Stored, error) {
-	o, err := s.Bytes.Open(ctx, r.Bytes)
+	var o Object
+	var err error
+	if r.InRow {
+		o, err = s.Bytes.Unpack(ctx, r.Bytes, r.Content)
+	} else {
+		o, err = s.Bytes.Open(ctx, r.Bytes)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		// Deleted just now, or lost: only another look at the record can tell.
 		if _, again := s.find(ctx, audit.Principal{UserID: r.UserID}, r.ID); again != nil {
@@ -152,8 +166,11 @@ func (s *Service) Infos(ctx context.Context, who audit.Principal, ids []string) 
 
 // OpenFound opens a document that Infos found.
 func (s *Service) OpenFound(ctx context.Context, f Found) (*Stored, error) {
-	if f.Record == nil {
+	switch {
+	case f.Record == nil:
 		return nil, notFound()
+	case f.Record.InRow:
+		return s.Open(ctx, audit.Principal{UserID: f.Record.UserID}, f.Record.ID)
 	}
 	return s.open(ctx, f.Record)
 }

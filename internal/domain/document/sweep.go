@@ -52,6 +52,10 @@ func (s *Service) erase(ctx context.Context, gone ...Gone) (bool, error) {
 	var ids []string
 	var errs []error
 	for _, g := range gone {
+		if g.Bytes == "" {
+			ids = append(ids, g.ID)
+			continue
+		}
 		if err := s.Bytes.Remove(ctx, g.Bytes); err != nil {
 			errs = append(errs, fmt.Errorf("document: removing the bytes of document %s: %w", g.ID, err))
 			if len(errs) == patience {

@@ -142,10 +142,17 @@ func OpenKept(ctx context.Context, blobs interface {
 type Documents interface {
 	// Open opens a stored document of who for reading.
 	Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Info, error)
-	// Save stores a document made of another one durably and chooses its identifier. It cannot be found
-	// before record is called, inside the transaction that records the outcome of the operation. If
-	// record is not called, the document is swept as if it had never existed.
-	Save(ctx context.Context, who audit.Principal, d document.Description, r sig.Result) (refID string, record func(ctx context.Context) error, err error)
+	// NewBatch begins the results of one operation of who.
+	NewBatch(who audit.Principal) Batch
+}
+
+// Batch are the results of one operation that are stored documents: document.Batch.
+type Batch interface {
+	// Save stores a document and chooses its identifier. It cannot be found before Record.
+	Save(ctx context.Context, d document.Description, src io.WriterTo) (refID string, err error)
+	// Record makes all documents visible, inside the transaction that records the outcome of the
+	// operation. If it is not called, the documents are swept as if they had never existed.
+	Record(ctx context.Context) error
 }
 
 // DocumentStore is the installation's own document store.
@@ -162,10 +169,8 @@ func (s DocumentStore) Open(ctx context.Context, who audit.Principal, refID stri
 	return stored, stored.Info, nil
 }
 
-// Save implements Documents.
-func (s DocumentStore) Save(ctx context.Context, who audit.Principal, d document.Description, r sig.Result) (string, func(context.Context) error, error) {
-	return s.Service.Save(ctx, who, d, r)
-}
+// NewBatch implements Documents.
+func (s DocumentStore) NewBatch(who audit.Principal) Batch { return s.Service.NewBatch(who) }
 
 // noDocuments replaces a missing document store.
 type noDocuments struct{}
@@ -174,9 +179,13 @@ func (noDocuments) Open(context.Context, audit.Principal, string) (Blob, documen
 	return nil, document.Info{}, fault.New(fault.InvalidParameters, "RefId: this installation stores no documents: send them as Content")
 }
 
-func (noDocuments) Save(context.Context, audit.Principal, document.Description, sig.Result) (string, func(context.Context) error, error) {
-	return "", nil, fault.New(fault.InvalidParameters, "this installation stores no documents")
+func (noDocuments) NewBatch(audit.Principal) Batch { return noDocuments{} }
+
+func (noDocuments) Save(context.Context, document.Description, io.WriterTo) (string, error) {
+	return "", fault.New(fault.InvalidParameters, "this installation stores no documents")
 }
+
+func (noDocuments) Record(context.Context) error { return nil }
 
 // portion is how many documents of an operation are open at the same time.
 const portion = 128

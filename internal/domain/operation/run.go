@@ -40,7 +40,7 @@ type Run struct {
 	token   string          // of the lease
 	alone   bool            // no request waits for the result
 
-	saved  []func(ctx context.Context) error // make stored results visible
+	batch  Batch // results of stored documents; nil: none
 	proof  []byte
 	result any
 	spent  bool
@@ -95,12 +95,14 @@ func (r *Run) Save(ctx context.Context, i int, name string, made sig.Result) err
 		d.Name, d.Content = name, made
 		return nil
 	}
-	ref, record, err := r.service.docs.Documents.Save(ctx, r.Owner, document.Description{Name: name, Parent: d.OriginalRef, Temporary: r.order.opener.temporary[i]}, made)
+	if r.batch == nil {
+		r.batch = r.service.docs.Documents.NewBatch(r.Owner)
+	}
+	ref, err := r.batch.Save(ctx, document.Description{Name: name, Parent: d.OriginalRef, Temporary: r.order.opener.temporary[i]}, made)
 	if err != nil {
 		return err
 	}
 	d.Name, d.RefID = name, ref
-	r.saved = append(r.saved, record)
 	return nil
 }
 
@@ -222,8 +224,8 @@ func (r *Run) spend(ctx context.Context, row *Stored, change func(ctx context.Co
 	if err := s.tell(ctx, &r.Operation, r.Owner.UserID, r.alone); err != nil {
 		return err
 	}
-	for _, visible := range r.saved {
-		if err := visible(ctx); err != nil {
+	if r.batch != nil {
+		if err := r.batch.Record(ctx); err != nil {
 			return err
 		}
 	}

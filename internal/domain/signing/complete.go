@@ -53,7 +53,7 @@ func (c *Completed) Close() error { return c.close() }
 // discards it. A spent object stays spent: a client that did not get the answer must
 // prepare again.
 //
-// An object is leased while it is completed. The lease is short, and the process extends
+// An object is leased while it is completed: the same statement leases and reads it. The lease is short, and the process extends
 // it, so soon after the death of a process another request can complete the object.
 //
 // What a user prepared is completed by the same user, also if an operator acts as the user in
@@ -68,10 +68,33 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, o *Complete
 	if s.Prepared == nil || s.Blobs == nil || s.Rand == nil {
 		return nil, errNoTwoSteps
 	}
-	record, err := s.usable(ctx, who, o.ID)
+	rules := lease.Rules{Life: s.TwoStep.withDefaults().Lease, Now: s.Now, Rand: s.Rand}
+	l, err := rules.New()
 	if err != nil {
 		return nil, err
 	}
+	record, claimed, err := s.Prepared.ClaimPrepared(ctx, strings.TrimSpace(o.ID), callerOf(who, ""), l.Token, s.Now(), l.Until, wrongValues)
+	if err != nil {
+		return nil, err
+	}
+	if !claimed {
+		return nil, s.taken(ctx, who, o.ID)
+	}
+	// The context of the work goes on when the lease is lost: the object cannot be spent then, and
+	// the fault says what became of it.
+	_, stop := rules.Keep(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
+		return s.Prepared.ExtendPrepared(ctx, record.ID, l.Token, l.Until)
+	})
+	defer stop()
+	completed, err := s.completeLeased(ctx, who, o, record, l.Token)
+	if err != nil {
+		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, l.Token))
+	}
+	return completed, nil
+}
+
+// completeLeased makes the document and spends the object.
+func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *CompleteOrder, record *PreparedRecord, token string) (_ *Completed, err error) {
 	stored, job, err := readJob(record.Job)
 	if err != nil {
 		return nil, err
@@ -85,41 +108,13 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, o *Complete
 	}
 	value, ok := acceptable(job.Certificate, stored.Digest, o.Value)
 	if !ok {
-		return nil, s.wrongValue(ctx, record, stored)
+		return nil, s.wrongValue(ctx, who, record, stored, token)
 	}
 	job.Evidence = s.Evidence
 	if _, secret := s.separate(o.Params); len(secret) > 0 {
 		job.Params = maps.Clone(job.Params)
 		maps.Copy(job.Params, secret)
 	}
-
-	rules := lease.Rules{Life: s.TwoStep.withDefaults().Lease, Now: s.Now, Rand: s.Rand}
-	l, err := rules.New()
-	if err != nil {
-		return nil, err
-	}
-	leased, err := s.Prepared.LeasePrepared(ctx, record.ID, l.Token, s.Now(), l.Until, wrongValues)
-	if err != nil {
-		return nil, err
-	}
-	if !leased {
-		return nil, s.taken(ctx, who, o.ID)
-	}
-	// The context of the work goes on when the lease is lost: the object cannot be spent then, and
-	// the fault says what became of it.
-	_, stop := rules.Keep(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
-		return s.Prepared.ExtendPrepared(ctx, record.ID, l.Token, l.Until)
-	})
-	defer stop()
-	completed, err := s.completeLeased(ctx, who, o, record, job, format, stored, value, l.Token)
-	if err != nil {
-		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, l.Token))
-	}
-	return completed, nil
-}
-
-// completeLeased makes the document and spends the object.
-func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *CompleteOrder, record *PreparedRecord, job *sig.Job, format sig.Format, stored *storedJob, value []byte, token string) (_ *Completed, err error) {
 	var open []io.Closer
 	closeAll := func() error {
 		var errs []error
@@ -146,11 +141,6 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 			continue
 		}
 		b, err := operation.OpenKept(ctx, s.Blobs, d.name)
-		if fault.Is(err, fault.Lost) { // wrong values of another request discard the object with its documents
-			if _, discarded := s.usable(ctx, who, o.ID); discarded != nil {
-				err = discarded
-			}
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -216,10 +206,13 @@ func objectState(what string) error {
 }
 
 // wrongValue counts a value that does not verify.
-func (s *Service) wrongValue(ctx context.Context, record *PreparedRecord, stored *storedJob) error {
-	n, err := s.Prepared.FailPrepared(ctx, record.ID)
+func (s *Service) wrongValue(ctx context.Context, who audit.Principal, record *PreparedRecord, stored *storedJob, token string) error {
+	n, held, err := s.Prepared.FailPrepared(ctx, record.ID, token)
 	if err != nil {
 		return err
+	}
+	if !held {
+		return s.taken(ctx, who, record.ID)
 	}
 	const what = "SignatureValue is no signature over HashValue by the key of RawCertificate"
 	if n < wrongValues {

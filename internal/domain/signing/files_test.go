@@ -69,17 +69,13 @@ func (p *onePrepared) AddPrepared(_ context.Context, r *PreparedRecord, _, _ Quo
 	return true, nil
 }
 
-func (p *onePrepared) FindPrepared(_ context.Context, id string) (*PreparedRecord, bool, error) {
-	return p.record, p.record.ID == id, nil
-}
-
-func (p *onePrepared) FailPrepared(context.Context, string) (int, error) {
+func (p *onePrepared) FailPrepared(context.Context, string, string) (int, bool, error) {
 	p.record.Failures++
-	return p.record.Failures, nil
+	return p.record.Failures, true, nil
 }
 
-func (p *onePrepared) LeasePrepared(context.Context, string, string, time.Time, time.Time, int) (bool, error) {
-	return true, nil
+func (p *onePrepared) ClaimPrepared(_ context.Context, id, _, _ string, _, _ time.Time, _ int) (*PreparedRecord, bool, error) {
+	return p.record, p.record.ID == id, nil
 }
 
 func (p *onePrepared) ReleasePrepared(context.Context, string, string) error { return nil }

@@ -98,13 +98,13 @@ func callerOf(who audit.Principal, from string) string {
 	return OfAddress + from
 }
 
-// keep stores a prepared object durably: first the documents, then the row that names
-// them, so that a row never names a missing document. Documents without a row are swept
-// when they expire.
+// keep stores a prepared object durably: first the documents that the completion needs, then
+// the row that names them, so that a row never names a missing document. Documents without a
+// row are swept when they expire.
 func (s *Service) keep(ctx context.Context, caller string, t *request, params map[string]string, job *sig.Job, prepared *sig.Prepared) (id string, err error) {
 	rules := s.TwoStep.withDefaults()
 	record := &PreparedRecord{
-		Caller: caller, Type: t.name, Bytes: job.Size(),
+		Caller: caller, Type: t.name,
 		CreatedAt: job.Time, ExpiresAt: job.Time.Add(rules.Life),
 	}
 	if record.ID, err = newID(s.Rand); err != nil {
@@ -119,8 +119,11 @@ func (s *Service) keep(ctx context.Context, caller string, t *request, params ma
 	}()
 	// A completion may begin at the last moment, and clocks differ a little.
 	needed := record.ExpiresAt.Add(slowest + time.Minute)
-	if record.Document, err = s.Blobs.KeepBlob(ctx, job.Document, needed); err != nil {
-		return "", err
+	if !prepared.Detached {
+		record.Bytes += job.Size()
+		if record.Document, err = s.Blobs.KeepBlob(ctx, job.Document, needed); err != nil {
+			return "", err
+		}
 	}
 	if job.Original != nil {
 		record.Bytes += job.Original.Size()

@@ -64,7 +64,7 @@ type PreparedRecord struct {
 	Caller    string // the caller whose quota it uses, and who may complete it if it is a user; never empty
 	Type      string // name of the format
 	Job       []byte // data for Complete; in the format of this package
-	Document  string // name in Blobs
+	Document  string // name in Blobs; empty: the completion needs no document
 	Original  string // name in Blobs; empty: none
 	Bytes     int64  // bytes that count in the quotas
 	CreatedAt time.Time
@@ -91,12 +91,13 @@ type PreparedStore interface {
 	// FindPrepared returns an object, including spent and expired ones. It reports false
 	// if there is none with this id.
 	FindPrepared(ctx context.Context, id string) (p *PreparedRecord, found bool, err error)
-	// FailPrepared counts a wrong value and returns how many there were.
-	FailPrepared(ctx context.Context, id string) (failures int, err error)
-	// LeasePrepared leases the object for one completion until a time. It reports false
-	// if another completion has it, or if it is spent, expired, or had too many wrong
-	// values.
-	LeasePrepared(ctx context.Context, id, lease string, now, until time.Time, wrong int) (leased bool, err error)
+	// ClaimPrepared leases an object for one completion until a time and returns it. It
+	// reports false if another completion has it, if it is spent, expired, or had too many
+	// wrong values, and if it belongs to a user who is not the caller ([PreparedRecord.Caller]).
+	ClaimPrepared(ctx context.Context, id, caller, lease string, now, until time.Time, wrong int) (p *PreparedRecord, claimed bool, err error)
+	// FailPrepared counts a wrong value, ends the lease, and returns how many wrong values
+	// there were. It reports false if the lease is lost.
+	FailPrepared(ctx context.Context, id, lease string) (failures int, held bool, err error)
 	// ExtendPrepared extends a lease. It reports false if the lease is lost or the object is
 	// spent.
 	ExtendPrepared(ctx context.Context, id, lease string, until time.Time) (held bool, err error)

@@ -272,7 +272,7 @@ func TestRestart(t *testing.T) {
 	answer := d.presign(t, presignBody(p, object{"IsDetached": "false"}))
 	killed := d.presign(t, presignBody(p, detached))
 	now := d.clock.now()
-	if ok, err := d.service.Prepared.LeasePrepared(t.Context(), killed.CacheObjectID, "of a process that is gone", now, now.Add(time.Minute), 5); !ok || err != nil {
+	if _, ok, err := d.service.Prepared.ClaimPrepared(t.Context(), killed.CacheObjectID, "", "of a process that is gone", now, now.Add(time.Minute), 5); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	d = d.again(t)
@@ -463,9 +463,10 @@ func TestQuotas(t *testing.T) {
 		return a
 	})
 	p := client(t, suite.GOST2012x256)
-	first := d.presign(t, presignBody(p, detached))
-	d.presign(t, presignBody(p, detached))
-	status, text := d.call(t, "POST", "/api/signatures/presign", presignBody(p, detached))
+	attached := object{"CADESType": "BES", "IsDetached": "false"}
+	first := d.presign(t, presignBody(p, attached))
+	d.presign(t, presignBody(p, attached))
+	status, text := d.call(t, "POST", "/api/signatures/presign", presignBody(p, attached))
 	if code, _ := refused(t, status, text); status != 429 || code != fault.TooManyRequests || d.kept(t) != 2 {
 		t.Errorf("a third object: %d %s, %d documents", status, text, d.kept(t))
 	}
@@ -473,12 +474,17 @@ func TestQuotas(t *testing.T) {
 	if status != 200 {
 		t.Fatal(status)
 	}
-	large := presignBody(p, detached)
+	large := presignBody(p, attached)
 	large["Document"] = make([]byte, 2<<20)
 	if status, text = d.call(t, "POST", "/api/signatures/presign", large); status != 429 {
 		t.Errorf("bytes: %d %s", status, text)
 	}
-	d.presign(t, presignBody(p, detached))
+	// Of a detached signature no document is kept, so its size does not count.
+	large["SignatureParams"] = detached
+	d.presign(t, large)
+	if d.kept(t) != 1 {
+		t.Errorf("%d documents are kept", d.kept(t))
+	}
 }
 
 // TestTwoStepsWithToken: closed to anonymous callers, the routes serve users.
@@ -517,25 +523,30 @@ func (b *besideBlobs) OpenBlob(ctx context.Context, name string) (signing.Blob, 
 	return b.Blobs.OpenBlob(ctx, name)
 }
 
-// TestDiscardedBeside discards an object by wrong values at the moment in which another call
-// reads its document. The document is not lost.
-func TestDiscardedBeside(t *testing.T) {
+// TestWrongBeside sends wrong values for an object that another call is completing. They are refused without
+// being counted, and the other call ends as if they had not come.
+func TestWrongBeside(t *testing.T) {
 	blobs := &besideBlobs{}
 	d := newDesk(t, func(s *signing.Service, a *API) *API {
 		blobs.Blobs, s.Blobs = s.Blobs, blobs
 		return a
 	})
 	p := client(t, suite.GOST2012x256)
-	answer := d.presign(t, presignBody(p, detached))
+	attached := object{"CADESType": "BES", "IsDetached": "false"}
+	answer := d.presign(t, presignBody(p, attached))
 	blobs.meanwhile = func() {
-		for range 5 {
-			refusal(t, d, "/api/signatures/postsign", object{"CacheObjectId": answer.CacheObjectID, "SignatureValue": make([]byte, 64)})
+		for range 6 {
+			code, says := refusal(t, d, "/api/signatures/postsign", object{"CacheObjectId": answer.CacheObjectID, "SignatureValue": make([]byte, 64)})
+			if code != fault.InvalidObjectState || !strings.Contains(says, "is being completed by another request") {
+				t.Errorf("%s %s", code, says)
+			}
 		}
 	}
-	code, says := refusal(t, d, "/api/signatures/postsign", object{"CacheObjectId": answer.CacheObjectID, "SignatureValue": value(t, p, answer)})
-	if code != fault.InvalidObjectState || !strings.Contains(says, "discarded") {
-		t.Errorf("%s %s", code, says)
+	status, text := d.call(t, "POST", "/api/signatures/postsign", object{"CacheObjectId": answer.CacheObjectID, "SignatureValue": value(t, p, answer)})
+	if blobs.meanwhile != nil {
+		t.Error("the document was not opened")
 	}
+	valid(t, cades.New(), bytesOf(t, status, text), []byte("document"), p)
 }
 
 // TestAdmit: who comes too often is refused before anything is read or written down.

@@ -685,7 +685,8 @@ CREATE INDEX operations_under_way ON operations (created_at, id) WHERE keep_unti
 -- then its row. blob is the name of the object, bytes its size, or what an upload may take. The row exists
 -- before the first byte of the object and after the last one. expires_at is 0 for never. sealed_key is the
 -- key of an encrypted object if it was sealed again, under a later master key than in the head of the
--- object; empty: only the head has it.
+-- object; empty: only the head has it. content is a small object, as it would be stored under the name in
+-- blob; empty: it is stored there.
 CREATE TABLE documents (
 	id            TEXT      NOT NULL PRIMARY KEY,
 	user_id       TEXT      NOT NULL,
@@ -704,8 +705,11 @@ CREATE TABLE documents (
 	uploaded_at   BIGINT    NOT NULL,
 	accessed_at   BIGINT    NOT NULL,
 	expires_at    BIGINT    NOT NULL,
-	sealed_key    {{bytes}} NOT NULL DEFAULT ''
+	sealed_key    {{bytes}} NOT NULL DEFAULT '',
+	content       {{bytes}} NOT NULL DEFAULT ''
 );
+-- Encrypted content cannot be compressed.
+{{postgres}}ALTER TABLE documents ALTER COLUMN content SET STORAGE EXTERNAL;
 CREATE INDEX documents_by_user ON documents (user_id, id);
 CREATE INDEX documents_by_hash ON documents (user_id, hash);
 -- Pages list the documents of a user with the newest first.
@@ -729,8 +733,8 @@ CREATE TABLE document_shares (
 -- Signatures in two steps
 
 -- Prepared objects: the state between the two steps of a signature. document and original are names of
--- stored objects. A row is spent once. It stays without its job until it expires, so that a second use is
--- not taken for an unknown name.
+-- stored objects. The name of a small object has its content. A row is spent once. It stays without its job and
+-- its names until it expires, so that a second use is not taken for an unknown name.
 CREATE TABLE prepared (
 	id            TEXT      NOT NULL PRIMARY KEY,
 	caller        TEXT      NOT NULL,

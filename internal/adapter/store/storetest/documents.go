@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,12 @@ func recordOf(u document.Upload, size int64) document.Record {
 	}
 }
 
+// keep reports whether records became documents.
+func keep(ctx context.Context, s store.Documents, records ...document.Record) (bool, error) {
+	outcome, err := s.KeepDocuments(ctx, records, roomy)
+	return outcome == document.Done, err
+}
+
 func begin(t testing.TB, s store.Documents, uploads ...document.Upload) {
 	t.Helper()
 	added, err := s.AddUploads(t.Context(), uploads, start, start.Add(leased), roomy)
@@ -57,9 +64,9 @@ func keepDocument(t testing.TB, s store.Documents, n int, user string, change fu
 	if change != nil {
 		change(&r)
 	}
-	kept, err := s.KeepDocuments(t.Context(), []document.Record{r})
+	kept, err := s.KeepDocuments(t.Context(), []document.Record{r}, roomy)
 	must(t, err)
-	if !kept {
+	if kept != document.Done {
 		t.Fatal("an upload cannot be kept")
 	}
 	return r
@@ -118,6 +125,95 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			if !slices.Equal(got, want) {
 				t.Errorf("the newest are %v, want %v", got, want)
 			}
+		}},
+		{"ContentInTheRow", func(t *testing.T, db *store.DB) {
+			s := store.Documents{DB: db}
+			small := func(n int, user string) document.Record {
+				r := recordOf(uploadOf(n, user, 0), 10)
+				r.Bytes += ".sealed"
+				r.InRow, r.Content = true, bytes.Repeat([]byte{0, 1, 2, 0xff}, 100)
+				return r
+			}
+			q := document.Quotas{All: document.Quota{Objects: 200, Bytes: 2000}, Own: document.Quota{Objects: 130, Bytes: 1200}}
+			room := func(want document.Quota) {
+				t.Helper()
+				if got, err := s.Room(t.Context(), user, q); err != nil || got != want {
+					t.Errorf("room %+v, %v, want %+v", got, err, want)
+				}
+			}
+			room(document.Quota{Objects: 130, Bytes: 1200})
+			var records []document.Record
+			for n := range 117 { // two statements of 50, and 17 of one
+				records = append(records, small(n+1, user))
+			}
+			larger := uploadOf(200, user, 20)
+			begin(t, s, larger)
+			outcome, err := s.KeepDocuments(t.Context(), append(records, recordOf(larger, 20)), q)
+			if err != nil || outcome != document.Done {
+				t.Fatal(outcome, err)
+			}
+			room(document.Quota{Objects: 12, Bytes: 10})
+			for _, want := range []document.Record{records[0], records[49], records[116], recordOf(larger, 20)} {
+				got, found, err := s.FindContent(t.Context(), user, want.ID, start)
+				must(t, err)
+				if d := cmp.Diff(want, got); !found || d != "" {
+					t.Error(d)
+				}
+				want.Content = nil
+				list, err := s.FindDocuments(t.Context(), user, []string{want.ID}, start)
+				must(t, err)
+				if d := cmp.Diff([]document.Record{want}, list); d != "" {
+					t.Error(d)
+				}
+				if _, found, err := s.FindContent(t.Context(), other, want.ID, start); found || err != nil {
+					t.Errorf("of another user: %v, %v", found, err)
+				}
+			}
+			for what, c := range map[string]struct {
+				records []document.Record
+				want    document.Outcome
+			}{
+				"more than the quota":    {[]document.Record{small(300, user), small(301, user)}, document.Full},
+				"with an unknown upload": {[]document.Record{small(302, user), recordOf(uploadOf(303, user, 1), 1)}, document.Lost},
+			} {
+				if got, err := s.KeepDocuments(t.Context(), c.records, q); got != c.want || err != nil {
+					t.Errorf("%s: %v, %v", what, got, err)
+				}
+				if got := find(t, s, user, start, c.records[0].ID); len(got) != 0 {
+					t.Errorf("%s: %v are there", what, got)
+				}
+			}
+			if _, err := s.KeepDocuments(t.Context(), []document.Record{small(304, user), small(305, other)}, q); err == nil {
+				t.Error("documents of two users at once")
+			}
+			if _, err := s.KeepDocuments(t.Context(), []document.Record{small(1, user)}, q); err == nil {
+				t.Error("an identifier is used twice")
+			}
+
+			keys := store.MasterKeys{DB: db}
+			heads, err := keys.OnlyHeads(t.Context(), start, "", 1)
+			must(t, err)
+			if len(heads) != 1 || heads[0].ID != records[0].ID || !bytes.Equal(heads[0].Head, records[0].Content[:256]) {
+				t.Errorf("heads: %+v", heads)
+			}
+			if put, err := keys.PutObjectKey(t.Context(), heads[0], []byte{1}); !put || err != nil {
+				t.Errorf("putting a key: %v, %v", put, err)
+			}
+			if key, err := keys.ObjectKey(t.Context(), records[0].Bytes); err != nil || !bytes.Equal(key, []byte{1}) {
+				t.Errorf("key %x, %v", key, err)
+			}
+
+			gone, ok, err := s.RemoveDocument(t.Context(), user, records[0].ID, start)
+			if !ok || err != nil || gone.Bytes != "" {
+				t.Errorf("removed %+v, %v, %v", gone, ok, err)
+			}
+			list, err := s.ClaimGone(t.Context(), start, start, 10)
+			must(t, err)
+			if d := cmp.Diff([]document.Gone{{ID: records[0].ID}}, list); d != "" {
+				t.Error(d)
+			}
+			must(t, s.ForgetDocuments(t.Context(), []string{records[0].ID}))
+			room(document.Quota{Objects: 13, Bytes: 20})
 		}},
 		{"OthersAndUnfinishedAndExpiredAreNotThere", func(t *testing.T, db *store.DB) {
 			s := store.Documents{DB: db}
@@ -180,20 +276,20 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			if ended, err := s.EndUpload(t.Context(), b.ID); !ended || err != nil {
 				t.Fatal(ended, err)
 			}
-			kept, err := s.KeepDocuments(t.Context(), []document.Record{recordOf(a, 10), recordOf(b, 10)})
+			kept, err := keep(t.Context(), s, recordOf(a, 10), recordOf(b, 10))
 			if kept || err != nil {
 				t.Errorf("kept %v, %v", kept, err)
 			}
 			if got := find(t, s, user, start, a.ID, b.ID); len(got) != 0 {
 				t.Errorf("%v are there", got)
 			}
-			if kept, err := s.KeepDocuments(t.Context(), []document.Record{recordOf(a, 11)}); kept || err != nil {
+			if kept, err := keep(t.Context(), s, recordOf(a, 11)); kept || err != nil {
 				t.Errorf("more bytes than were counted: %v, %v", kept, err)
 			}
-			if kept, err := s.KeepDocuments(t.Context(), []document.Record{recordOf(a, 10)}); !kept || err != nil {
+			if kept, err := keep(t.Context(), s, recordOf(a, 10)); !kept || err != nil {
 				t.Errorf("alone: %v, %v", kept, err)
 			}
-			if kept, err := s.KeepDocuments(t.Context(), []document.Record{recordOf(a, 10)}); kept || err != nil {
+			if kept, err := keep(t.Context(), s, recordOf(a, 10)); kept || err != nil {
 				t.Errorf("twice: %v, %v", kept, err)
 			}
 			// The same upload twice in one call adds nothing.
@@ -208,7 +304,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			begin(t, s, u)
 			failed := errors.New("what it was made for failed")
 			err := db.Atomic(t.Context(), func(ctx context.Context) error {
-				kept, err := s.KeepDocuments(ctx, []document.Record{recordOf(u, 10)})
+				kept, err := keep(ctx, s, recordOf(u, 10))
 				must(t, err)
 				if !kept {
 					t.Error("not kept")
@@ -233,7 +329,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("%v: %v, want %v", uploads, added, want)
 				}
 			}
-			extend := func(want document.Extension, u document.Upload, more int64) {
+			extend := func(want document.Outcome, u document.Upload, more int64) {
 				t.Helper()
 				got, err := s.ExtendUpload(t.Context(), u, more, start.Add(leased), q)
 				must(t, err)
@@ -246,20 +342,20 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(false, uploadOf(1, user, 1), uploadOf(2, user, 1), uploadOf(3, user, 1), uploadOf(4, user, 1))
 			add(true, uploadOf(1, user, 300), uploadOf(2, user, 200))
 			extend(document.Full, uploadOf(1, user, 0), 101)
-			extend(document.Extended, uploadOf(1, user, 0), 100)
+			extend(document.Done, uploadOf(1, user, 0), 100)
 			extend(document.Full, uploadOf(1, user, 0), 1)
-			extend(document.Extended, uploadOf(1, user, 0), 0) // an extension costs nothing
+			extend(document.Done, uploadOf(1, user, 0), 0) // an extension costs nothing
 			extend(document.Lost, uploadOf(9, user, 0), 0)
 			extend(document.Lost, uploadOf(1, other, 0), 0) // it belongs to another user
 			add(false, uploadOf(3, other, 401))
 			add(true, uploadOf(3, other, 400))
 			// A document counts with its size, not with the size reserved for it.
-			kept, err := s.KeepDocuments(t.Context(), []document.Record{recordOf(uploadOf(1, user, 0), 50)})
+			kept, err := keep(t.Context(), s, recordOf(uploadOf(1, user, 0), 50))
 			if !kept || err != nil {
 				t.Fatal(kept, err)
 			}
 			extend(document.Full, uploadOf(2, user, 0), 351)
-			extend(document.Extended, uploadOf(2, user, 0), 350)
+			extend(document.Done, uploadOf(2, user, 0), 350)
 			// An ended upload counts until it is forgotten: its bytes are stored until
 			// then.
 			if ended, err := s.EndUpload(t.Context(), uploadOf(2, user, 0).ID); !ended || err != nil {
@@ -312,7 +408,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 					}
 					return err
 				}
-				kept[i], err = s.KeepDocuments(t.Context(), []document.Record{recordOf(uploadOf(i, user, 10), 10)})
+				kept[i], err = keep(t.Context(), s, recordOf(uploadOf(i, user, 10), 10))
 				return err
 			}) {
 				must(t, err)

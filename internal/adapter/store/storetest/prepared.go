@@ -54,6 +54,22 @@ func addPrepared(t testing.TB, s store.Prepared, p *signing.PreparedRecord) {
 	}
 }
 
+// leasePrepared claims an object for its own caller and reports whether it was leased.
+func leasePrepared(t testing.TB, s store.Prepared, id, lease string, now, until time.Time, wrong int) (bool, error) {
+	t.Helper()
+	caller := ""
+	if p, found, err := s.FindPrepared(t.Context(), id); err != nil {
+		return false, err
+	} else if found {
+		caller = p.Caller
+	}
+	p, claimed, err := s.ClaimPrepared(t.Context(), id, caller, lease, now, until, wrong)
+	if claimed && p.ID != id {
+		t.Errorf("claimed %s, want %s", p.ID, id)
+	}
+	return claimed, err
+}
+
 func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 	const wrong = 3
 	later := start.Add(time.Minute)
@@ -98,7 +114,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				{"b", until.Add(-time.Millisecond), false},
 				{"b", until, true}, // the lease of the first one has expired
 			} {
-				got, err := s.LeasePrepared(t.Context(), p.ID, c.lease, c.at, c.at.Add(time.Minute), wrong)
+				got, err := leasePrepared(t, s, p.ID, c.lease, c.at, c.at.Add(time.Minute), wrong)
 				must(t, err)
 				if got != c.want {
 					t.Errorf("row %d: %v, want %v", i, got, c.want)
@@ -110,7 +126,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			if got, err := s.SpendPrepared(t.Context(), p.ID, "a", until, alone); got || err != nil {
 				t.Errorf("spending with a lost lease: %v, %v", got, err)
 			}
-			if got, err := s.LeasePrepared(t.Context(), p.ID, "c", until, until, wrong); got || err != nil {
+			if got, err := leasePrepared(t, s, p.ID, "c", until, until, wrong); got || err != nil {
 				t.Errorf("leasing after a release with a lost lease: %v, %v", got, err)
 			}
 			if got, err := s.ExtendPrepared(t.Context(), p.ID, "a", until.Add(time.Hour)); got || err != nil {
@@ -120,7 +136,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				if got, err := s.ExtendPrepared(t.Context(), p.ID, "b", at); !got || err != nil {
 					t.Errorf("extending: %v, %v", got, err)
 				}
-				if got, err := s.LeasePrepared(t.Context(), p.ID, "c", at.Add(-time.Millisecond), at, wrong); got || err != nil {
+				if got, err := leasePrepared(t, s, p.ID, "c", at.Add(-time.Millisecond), at, wrong); got || err != nil {
 					t.Errorf("leasing what another request has extended: %v, %v", got, err)
 				}
 			}
@@ -130,14 +146,14 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("extending after the release: %v, %v", got, err)
 				}
 			}
-			if got, err := s.LeasePrepared(t.Context(), p.ID, "c", later, until, wrong); !got || err != nil {
+			if got, err := leasePrepared(t, s, p.ID, "c", later, until, wrong); !got || err != nil {
 				t.Errorf("after the release: %v, %v", got, err)
 			}
-			if got, err := s.LeasePrepared(t.Context(), "unknown", "c", later, until, wrong); got || err != nil {
+			if got, err := leasePrepared(t, s, "unknown", "c", later, until, wrong); got || err != nil {
 				t.Errorf("unknown: %v, %v", got, err)
 			}
 			addPrepared(t, s, preparedOf(2))
-			if got, err := s.LeasePrepared(t.Context(), preparedOf(2).ID, "a", p.ExpiresAt, p.ExpiresAt.Add(time.Minute), wrong); got || err != nil {
+			if got, err := leasePrepared(t, s, preparedOf(2).ID, "a", p.ExpiresAt, p.ExpiresAt.Add(time.Minute), wrong); got || err != nil {
 				t.Errorf("expired: %v, %v", got, err)
 			}
 		}},
@@ -148,7 +164,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			if got, err := s.SpendPrepared(t.Context(), p.ID, "", later, signing.Beside{}); got || err != nil {
 				t.Errorf("without a lease: %v, %v", got, err)
 			}
-			_, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
+			_, err := leasePrepared(t, s, p.ID, "a", later, later.Add(time.Minute), wrong)
 			must(t, err)
 			for i, want := range []bool{true, false} {
 				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, signing.Beside{}); got != want || err != nil {
@@ -158,7 +174,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			if got, err := s.ExtendPrepared(t.Context(), p.ID, "a", later.Add(time.Minute)); got || err != nil {
 				t.Errorf("extending a spent object: %v, %v", got, err)
 			}
-			if got, err := s.LeasePrepared(t.Context(), p.ID, "b", later.Add(time.Hour), later.Add(2*time.Hour), wrong); got || err != nil {
+			if got, err := leasePrepared(t, s, p.ID, "b", later.Add(time.Hour), later.Add(2*time.Hour), wrong); got || err != nil {
 				t.Errorf("leasing a spent object: %v, %v", got, err)
 			}
 			got, _, err := s.FindPrepared(t.Context(), p.ID)
@@ -185,7 +201,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, c.beside); got || err != nil || entries(t, db) != before {
 					t.Errorf("%d: without a lease: %v, %v", n, got, err)
 				}
-				_, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
+				_, err := leasePrepared(t, s, p.ID, "a", later, later.Add(time.Minute), wrong)
 				must(t, err)
 				got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, c.beside)
 				if got != (c.want > 0) || c.want == 0 && !errors.Is(err, failed) || c.want > 0 && err != nil {
@@ -210,7 +226,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			won := make([]bool, 50)
 			for _, err := range together(len(won), func(i int) (err error) {
 				lease := fmt.Sprint(i)
-				if won[i], err = s.LeasePrepared(t.Context(), p.ID, lease, later, later.Add(time.Minute), wrong); err != nil || !won[i] {
+				if won[i], err = leasePrepared(t, s, p.ID, lease, later, later.Add(time.Minute), wrong); err != nil || !won[i] {
 					return err
 				}
 				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later, []signing.Beside{{}, alone, noted(lease)}[i%3])
@@ -228,20 +244,53 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("%d of %d spent the object", n, len(won))
 			}
 		}},
+		{"Claimed", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			anonymous, ofUser := preparedOf(1), preparedOf(2)
+			ofUser.Caller = "user:a"
+			addPrepared(t, s, anonymous)
+			addPrepared(t, s, ofUser)
+			claim := func(p *signing.PreparedRecord, caller string, want bool) {
+				t.Helper()
+				got, claimed, err := s.ClaimPrepared(t.Context(), p.ID, caller, "a", later, later.Add(time.Minute), wrong)
+				must(t, err)
+				if claimed != want {
+					t.Errorf("%s claims the object of %s: %v", caller, p.Caller, claimed)
+				}
+				if d := cmp.Diff(p, got); claimed && d != "" {
+					t.Error(d)
+				}
+			}
+			claim(ofUser, "user:b", false)
+			claim(ofUser, "address:", false)
+			claim(ofUser, "", false)
+			claim(ofUser, "user:a", true)
+			claim(anonymous, "user:b", true)
+			if spent, err := s.SpendPrepared(t.Context(), ofUser.ID, "a", later, alone); !spent || err != nil {
+				t.Fatal(spent, err)
+			}
+			got, _, err := s.FindPrepared(t.Context(), ofUser.ID)
+			must(t, err)
+			if len(got.Job) > 0 || got.Document != "" || got.Original != "" {
+				t.Errorf("a spent object keeps %+v", got)
+			}
+		}},
 		{"WrongValues", func(t *testing.T, db *store.DB) {
 			s := store.Prepared{DB: db}
 			p := preparedOf(1)
 			addPrepared(t, s, p)
 			for want := 1; want <= wrong; want++ {
-				if ok, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong); !ok || err != nil {
+				if ok, err := leasePrepared(t, s, p.ID, "a", later, later.Add(time.Minute), wrong); !ok || err != nil {
 					t.Fatalf("after %d: %v, %v", want-1, ok, err)
 				}
-				must(t, s.ReleasePrepared(t.Context(), p.ID, "a"))
-				if n, err := s.FailPrepared(t.Context(), p.ID); n != want || err != nil {
-					t.Errorf("failure %d counts as %d, %v", want, n, err)
+				if n, held, err := s.FailPrepared(t.Context(), p.ID, "b"); n != 0 || held || err != nil {
+					t.Errorf("of a lost lease: %d, %v, %v", n, held, err)
+				}
+				if n, held, err := s.FailPrepared(t.Context(), p.ID, "a"); n != want || !held || err != nil {
+					t.Errorf("failure %d counts as %d, %v, %v", want, n, held, err)
 				}
 			}
-			if ok, err := s.LeasePrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong); ok || err != nil {
+			if ok, err := leasePrepared(t, s, p.ID, "a", later, later.Add(time.Minute), wrong); ok || err != nil {
 				t.Errorf("after all: %v, %v", ok, err)
 			}
 			got, _, err := s.FindPrepared(t.Context(), p.ID)
@@ -249,8 +298,8 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			if got.Failures != wrong {
 				t.Errorf("%d failures are kept", got.Failures)
 			}
-			if n, err := s.FailPrepared(t.Context(), "unknown"); n != 0 || err != nil {
-				t.Errorf("unknown: %d, %v", n, err)
+			if n, held, err := s.FailPrepared(t.Context(), "unknown", "a"); n != 0 || held || err != nil {
+				t.Errorf("unknown: %d, %v, %v", n, held, err)
 			}
 		}},
 		{"Quotas", func(t *testing.T, db *store.DB) {
@@ -277,7 +326,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(3, "b", 101, false) // bytes of all
 			add(3, "b", 100, true)
 			add(4, "c", 0, false) // objects of all
-			_, err := s.LeasePrepared(t.Context(), preparedOf(2).ID, "x", later, later.Add(time.Minute), wrong)
+			_, err := leasePrepared(t, s, preparedOf(2).ID, "x", later, later.Add(time.Minute), wrong)
 			must(t, err)
 			_, err = s.SpendPrepared(t.Context(), preparedOf(2).ID, "x", later, alone)
 			must(t, err)
@@ -312,7 +361,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(4, first, 0, false) // objects of the share
 			add(5, user, 100, true)
 			add(6, user, 100, true)
-			_, err := s.LeasePrepared(t.Context(), preparedOf(1).ID, "x", later, later.Add(time.Minute), wrong)
+			_, err := leasePrepared(t, s, preparedOf(1).ID, "x", later, later.Add(time.Minute), wrong)
 			must(t, err)
 			_, err = s.SpendPrepared(t.Context(), preparedOf(1).ID, "x", later, signing.Beside{})
 			must(t, err)
@@ -355,7 +404,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				addPrepared(t, s, p)
 			}
 			end := old.ExpiresAt
-			_, err := s.LeasePrepared(t.Context(), leased.ID, "x", later, end.Add(time.Minute), wrong)
+			_, err := leasePrepared(t, s, leased.ID, "x", later, end.Add(time.Minute), wrong)
 			must(t, err)
 			for _, step := range []struct {
 				at   time.Time
