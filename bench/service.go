@@ -44,6 +44,8 @@ var serviceRuns = []struct {
 		{benchmark: "BenchmarkHTTP/v2-1000", unit: multiple, most: 2.8},
 		{benchmark: "BenchmarkHTTP/cosign-10000", unit: multiple, most: 10},
 		{benchmark: "BenchmarkHTTP/verify-BES-1KiB", unit: multiple, most: 17},
+		{benchmark: "BenchmarkHTTP/stamp", unit: multiple, most: 13},
+		{benchmark: "BenchmarkHTTP/OCSP", unit: multiple, most: 13},
 	}},
 	{"^BenchmarkMemory$", "5x", []serviceFloor{
 		{benchmark: "BenchmarkMemory/detached-1GiB", unit: "of-hash", least: 0.75},

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,12 @@ import (
 
 	"tamga/gost/gost3410"
 	"tamga/internal/app/dev"
+	"tamga/internal/domain/authority"
 	"tamga/internal/tamgatest"
+	"tamga/pki/ocsp"
+	"tamga/pki/suite"
+	"tamga/pki/tsp"
+	"tamga/pki/x509gost"
 )
 
 // BenchmarkHTTP times a running server as its clients see it: the audit log is on, the
@@ -45,7 +51,11 @@ import (
 // too, in turns, and the figures beside-us/op and to-beside compare its processor time.
 // TAMGA_BENCH_PROFILE is a directory that gets a processor profile of the server for each row.
 func BenchmarkHTTP(b *testing.B) {
-	more := []string{"--set", "tokens.access_life=1h", "--set", "verification.calls_per_second=1000000", "--set", "verification.calls_at_once=1000000"}
+	more := []string{
+		"--set", "tokens.access_life=1h",
+		"--set", "verification.calls_per_second=1000000", "--set", "verification.calls_at_once=1000000",
+		"--set", "certificates.stamps_per_second=1000000", "--set", "certificates.stamps_at_once=1000000",
+	}
 	if address := os.Getenv("TAMGA_BENCH_DATABASE"); address != "" {
 		more = append(more, "--set", "database="+address)
 	}
@@ -79,7 +89,7 @@ func BenchmarkHTTP(b *testing.B) {
 						b.StopTimer()
 					}
 					before := side.server.ProcessorTime()
-					askTimes(b, part, side.rows[i].clients, side.rows[i].address, side.token, side.rows[i].body)
+					askTimes(b, part, side.rows[i].clients, side.rows[i].address, side.tokenFor(side.rows[i]), side.rows[i].body)
 					took[j] += side.server.ProcessorTime() - before
 				}
 				b.StopTimer()
@@ -112,6 +122,7 @@ type benchRow struct {
 	clients    int
 	signatures int // made or verified by one request
 	latency    bool
+	anonymous  bool // sent without a token
 	address    string
 	body       []byte
 }
@@ -121,6 +132,14 @@ type benchServer struct {
 	server *tamgatest.Server
 	token  string
 	rows   []benchRow
+}
+
+// tokenFor returns the token that requests of a row have, "" for none.
+func (s *benchServer) tokenFor(row benchRow) string {
+	if row.anonymous {
+		return ""
+	}
+	return s.token
 }
 
 func newBenchServer(b *testing.B, program string, more []string) *benchServer {
@@ -157,6 +176,16 @@ func newBenchServer(b *testing.B, program string, more []string) *benchServer {
 	add(benchRow{name: "verify-BES-1KiB", clients: 8, signatures: 1}, s.server.Dev.SVSURL+"/api/signatures",
 		map[string]any{"SignatureType": "CAdES", "Content": detached, "Source": document})
 
+	for _, row := range []struct {
+		name, path string
+		body       []byte
+	}{
+		{"stamp", authority.TSPPath(), stampRequest(b, document)},
+		{"OCSP", authority.OCSPPath(), statusRequest(b, s.server, plain)},
+	} {
+		s.rows = append(s.rows, benchRow{name: row.name, clients: 32, signatures: 1, anonymous: true, address: s.server.URL + row.path, body: row.body})
+	}
+
 	binaries := make([]map[string]any, 1000)
 	for i := range binaries {
 		binaries[i] = map[string]any{"Content": document, "ContentInfo": "n.txt"}
@@ -174,6 +203,40 @@ func newBenchServer(b *testing.B, program string, more []string) *benchServer {
 		"Signature": map[string]any{"Type": "CAdES", "Parameters": tamgatest.Parameters{"CmsSignatureType": "Cosign"}, "CertificateId": s.server.Cert("gost2012-512", false).ID, "PinCode": ""},
 	})
 	return s
+}
+
+// stampRequest returns a TimeStampReq for a document, with a nonce, for a token with certificates.
+func stampRequest(b *testing.B, document []byte) []byte {
+	b.Helper()
+	r := tsp.Request{Digest: suite.Streebog256.Digest(document), Nonce: []byte("nonce"), CertReq: true}
+	der, err := r.Marshal()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return der
+}
+
+// statusRequest returns an OCSPRequest about a certificate, with a nonce.
+func statusRequest(b *testing.B, server *tamgatest.Server, c dev.Certificate) []byte {
+	b.Helper()
+	block, _ := pem.Decode(tamgatest.ReadFile(b, server.Path(c.PEM)))
+	if block == nil {
+		b.Fatalf("%s is not PEM", c.PEM)
+	}
+	certificate, err := x509gost.ParseCertificate(block.Bytes)
+	if err != nil {
+		b.Fatal(err)
+	}
+	status, der := server.Do(b.Context(), "GET", server.URL+authority.CertificatePath("gost"), "", nil)
+	issuer, err := x509gost.ParseCertificate(der)
+	if err != nil {
+		b.Fatalf("status %d: %v", status, err)
+	}
+	request, err := ocsp.CreateRequest(certificate, issuer, suite.SHA1, bytes.Repeat([]byte{1}, 32))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return request
 }
 
 // signal sends a signal that a build with the tag profile understands.
@@ -321,7 +384,9 @@ func askOnce(client *http.Client, address, token string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := client.Do(r)
 	if err != nil {
 		return err
