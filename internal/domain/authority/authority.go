@@ -11,8 +11,9 @@
 // GOST can build and check their whole path.
 //
 // All state is in the database: any number of processes on one database are one
-// authority. A process caches only certificates, which never change, and revocation
-// lists, whose number it reads each time.
+// authority. A process caches only certificates, which never change, and what a
+// revocation list determines: the list and revocations. It reads the numbers of the
+// lists each time.
 package authority
 
 import (
@@ -214,6 +215,7 @@ type Service struct {
 	crls        map[string]parsedCRL  // by name: the last one seen
 	tried       map[string]time.Time  // by name: last failed renewal of the list
 	grouped     grouped               // the last ones asked for
+	records     records
 }
 
 // authority is a stored authority ready for use.
@@ -223,13 +225,10 @@ type authority struct {
 	key         vault.Key
 }
 
-// parsedCRL is a cached revocation list with the state it was read at. When our
-// transaction rolls back and another process commits, two different lists have the same
-// number. So the cache compares the time too.
+// parsedCRL is a cached revocation list with the state it was read at.
 type parsedCRL struct {
-	number int64
-	at     time.Time
-	list   *x509gost.RevocationList
+	of   State
+	list *x509gost.RevocationList
 }
 
 // New makes the service. rand must be a secure source that is safe for

@@ -154,7 +154,7 @@ func (s *Service) stored(ctx context.Context, st State) (*x509gost.RevocationLis
 	s.mu.Lock()
 	kept := s.crls[st.Name]
 	s.mu.Unlock()
-	if kept.list != nil && kept.number == st.CRLNumber && kept.at.Equal(st.CRLAt) {
+	if kept.list != nil && kept.of.equal(st) {
 		return kept.list, nil
 	}
 	r, found, err := s.store.Authority(ctx, st.Name)
@@ -174,7 +174,7 @@ func (s *Service) keep(r Record) (*x509gost.RevocationList, error) {
 		return nil, fmt.Errorf("authority: the revocation list of %s: %w", r.Name, err)
 	}
 	s.mu.Lock()
-	s.crls[r.Name] = parsedCRL{number: r.CRLNumber, at: r.CRLAt, list: list}
+	s.crls[r.Name] = parsedCRL{of: r.State, list: list}
 	s.mu.Unlock()
 	return list, nil
 }

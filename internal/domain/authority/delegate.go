@@ -105,13 +105,13 @@ func (s *Service) prepareResponder(_ delegate, t *x509gost.Template) {
 
 // serving returns a delegate that may act now: valid and not revoked. A cached delegate
 // is used until it expires; Maintain replaces it before. Its revocation is checked on
-// each call.
-func (s *Service) serving(ctx context.Context, d delegate) (*authority, error) {
+// each call. issuer is the state of its authority, which the caller has just read.
+func (s *Service) serving(ctx context.Context, d delegate, issuer State) (*authority, error) {
 	s.mu.Lock()
 	a := s.delegates[d.name]
 	s.mu.Unlock()
 	if a != nil && valid(a.certificate, s.now()) {
-		issued, found, err := s.store.Issued(ctx, a.certificate.SerialNumber)
+		issued, found, err := s.issued(ctx, issuer, a.certificate.SerialNumber)
 		if err != nil {
 			return nil, err
 		}
@@ -290,7 +290,11 @@ func (s *Service) maintainDelegate(ctx context.Context, d delegate) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.serving(ctx, d)
+	states, err := s.store.States(ctx)
+	if err != nil {
+		return err
+	}
+	a, err := s.serving(ctx, d, stateOf(states, d.issuer))
 	if err == nil && s.due(a.certificate, issuer.certificate) {
 		_, err = s.ensureDelegate(ctx, d)
 	}

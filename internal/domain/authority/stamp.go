@@ -52,12 +52,16 @@ func (s *Service) TimeStamp(ctx context.Context, request []byte) ([]byte, error)
 	if err := s.clock.check(); err != nil {
 		return refuse(tsp.TimeNotAvailable, "the clock of the service jumped and awaits its operator")
 	}
-	issuers, err := s.generations(ctx, hierarchies[i].issuing)
+	states, err := s.store.States(ctx)
+	if err != nil {
+		return nil, err
+	}
+	issuers, err := s.generationsIn(ctx, states, hierarchies[i].issuing)
 	if err != nil {
 		return nil, err
 	}
 	issuer := issuers[0]
-	stamper, err := s.serving(ctx, hierarchies[i].stamper(issuer.name))
+	stamper, err := s.serving(ctx, hierarchies[i].stamper(issuer.name), stateOf(states, issuer.name))
 	if err != nil {
 		return nil, err
 	}

@@ -19,29 +19,34 @@ const maxAsked = 32
 // OCSP answers an OCSPRequest with an OCSPResponse (RFC 6960). A request that cannot be
 // answered gets an error status of OCSP. The error is for internal failures.
 //
-// Answers are read from the database, so all processes give the same answer and a
-// revocation is in the next one. Serial numbers that this authority did not issue are
-// unknown.
+// Every answer depends on the numbers of the revocation lists that are in the database now, so
+// all processes give the same answer and a revocation is in the next one. Serial numbers that
+// this authority did not issue are unknown.
 func (s *Service) OCSP(ctx context.Context, request []byte) ([]byte, error) {
 	r, err := ocsp.ParseRequest(request)
 	if err != nil || len(r.CertIDs) > maxAsked {
 		return ocsp.CreateError(ocsp.MalformedRequest), nil
 	}
-	issuer, d, err := s.asked(ctx, &r.CertIDs[0])
+	states, err := s.store.States(ctx)
+	if err != nil {
+		return nil, err
+	}
+	issuer, d, err := s.asked(ctx, states, &r.CertIDs[0])
 	if err != nil {
 		return nil, err
 	}
 	if issuer == nil {
 		return ocsp.CreateError(ocsp.Unauthorized), nil
 	}
-	responder, err := s.serving(ctx, d)
+	state := stateOf(states, issuer.name)
+	responder, err := s.serving(ctx, d, state)
 	if err != nil {
 		return nil, err
 	}
 	now := s.now().UTC().Truncate(time.Second)
 	t := &ocsp.Template{ProducedAt: now, Certificates: []*x509gost.Certificate{responder.certificate}}
 	for i := range r.CertIDs {
-		one, err := s.status(ctx, &r.CertIDs[i], issuer)
+		one, err := s.status(ctx, &r.CertIDs[i], issuer, state)
 		if err != nil {
 			return nil, err
 		}
@@ -60,16 +65,12 @@ func (s *Service) OCSP(ctx context.Context, request []byte) ([]byte, error) {
 	return ocsp.CreateResponse(basic), nil
 }
 
-// asked returns the authority that an identifier names as the issuer, and its responder.
-// The authority is nil when it is not ours.
-func (s *Service) asked(ctx context.Context, id *ocsp.CertID) (*authority, delegate, error) {
-	of, err := s.allGenerations(ctx)
-	if err != nil {
-		return nil, delegate{}, err
-	}
+// asked returns the authority among states that an identifier names as the issuer, and its
+// responder. The authority is nil when it is not ours.
+func (s *Service) asked(ctx context.Context, states []State, id *ocsp.CertID) (*authority, delegate, error) {
 	for _, h := range hierarchies {
 		for _, base := range []string{h.issuing, h.root} {
-			list, err := of(base)
+			list, err := s.generationsIn(ctx, states, base)
 			if err != nil {
 				return nil, delegate{}, err
 			}
@@ -83,14 +84,14 @@ func (s *Service) asked(ctx context.Context, id *ocsp.CertID) (*authority, deleg
 	return nil, delegate{}, nil
 }
 
-// status returns the status of one certificate. A certificate of another issuer in the
-// same request is unknown: the responder cannot answer for that issuer.
-func (s *Service) status(ctx context.Context, id *ocsp.CertID, issuer *authority) (ocsp.Single, error) {
+// status returns the status of one certificate of issuer, which has this state. A certificate
+// of another issuer in the same request is unknown: the responder cannot answer for that issuer.
+func (s *Service) status(ctx context.Context, id *ocsp.CertID, issuer *authority, state State) (ocsp.Single, error) {
 	one := ocsp.Single{CertID: *id, Status: ocsp.Unknown}
 	if !id.IssuedBy(issuer.certificate) {
 		return one, nil
 	}
-	issued, found, err := s.store.Issued(ctx, x509gost.TrimInteger(id.Serial))
+	issued, found, err := s.issued(ctx, state, x509gost.TrimInteger(id.Serial))
 	switch {
 	case err != nil:
 		return one, err
