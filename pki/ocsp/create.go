@@ -118,13 +118,14 @@ func createBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, s
 	if err != nil {
 		return nil, err
 	}
-	value, err := sign(s.Hash.Digest(rawTBS))
+	d := s.Hash.Digest(rawTBS)
+	value, err := sign(d)
 	if err != nil {
 		return nil, err
 	}
 	// Never return a signature that does not verify: the key may belong to another
 	// certificate, or a computation may have failed.
-	if err := responder.CheckSigned(s.Scheme(), rawTBS, value); err != nil {
+	if err := responder.Verify(d, value); err != nil {
 		return nil, fmt.Errorf("the signature just made does not verify: %w", err)
 	}
 	var out cryptobyte.Builder

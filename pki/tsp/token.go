@@ -345,8 +345,11 @@ func createToken(info *Info, signer *x509gost.Certificate, embed []*x509gost.Cer
 	if err != nil {
 		return nil, err
 	}
-	d := s.Hash.Digest(content)
-	attrs := cms.BuildSignedAttributes(cms.ContentType(OIDInfo), cms.MessageDigest(d), cms.SigningCertificateV2(signer, s.Hash))
+	signed := cms.Signed{ContentType: OIDInfo, Digest: s.Hash.Digest(content), Certificate: signer}
+	attrs, err := signed.Attributes()
+	if err != nil {
+		return nil, err
+	}
 	attrsDigest := s.Hash.Digest(attrs)
 	value, err := sign(attrsDigest)
 	if err != nil {
