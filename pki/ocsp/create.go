@@ -92,6 +92,9 @@ func CreateBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, s
 	return der, nil
 }
 
+// dataRoom is more than the headers and the other fields of most answers need.
+const dataRoom = 256
+
 func createBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, sign x509gost.SignFunc) ([]byte, error) {
 	if responder.Suite == nil || responder.Suite != s {
 		return nil, errors.New("the responder's key does not belong to the suite that signs")
@@ -107,7 +110,7 @@ func createBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, s
 	if err := checkTime(t.ProducedAt); err != nil {
 		return nil, fmt.Errorf("producedAt: %w", err)
 	}
-	var tbs cryptobyte.Builder
+	tbs := cryptobyte.NewBuilder(make([]byte, 0, len(singles)+dataRoom))
 	tbs.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1(tag2, func(b *cryptobyte.Builder) { b.AddASN1OctetString(key) })
 		x509gost.AddGeneralizedTime(b, t.ProducedAt)
@@ -128,7 +131,11 @@ func createBasic(t *Template, responder *x509gost.Certificate, s *suite.Suite, s
 	if err := responder.Verify(d, value); err != nil {
 		return nil, fmt.Errorf("the signature just made does not verify: %w", err)
 	}
-	var out cryptobyte.Builder
+	n := len(rawTBS) + len(value) + dataRoom
+	for _, c := range t.Certificates {
+		n += len(c.Raw)
+	}
+	out := cryptobyte.NewBuilder(make([]byte, 0, n))
 	out.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddBytes(rawTBS)
 		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -224,7 +231,7 @@ func checkTime(t time.Time) error {
 
 // CreateResponse wraps a BasicOCSPResponse in an OCSPResponse with the status successful.
 func CreateResponse(basic []byte) []byte {
-	var b cryptobyte.Builder
+	b := cryptobyte.NewBuilder(make([]byte, 0, len(basic)+64))
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1Enum(int64(Successful))
 		b.AddASN1(tag0, func(b *cryptobyte.Builder) {

@@ -90,7 +90,7 @@ func firstBit(content []byte) FailInfo {
 
 // CreateResponse returns a TimeStampResp that grants a token.
 func CreateResponse(token []byte) []byte {
-	var b cryptobyte.Builder
+	b := cryptobyte.NewBuilder(make([]byte, 0, len(token)+16))
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1Int64(int64(Granted)) })
 		b.AddBytes(token)

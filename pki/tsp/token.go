@@ -371,6 +371,9 @@ func createToken(info *Info, signer *x509gost.Certificate, embed []*x509gost.Cer
 	return slices.Concat(head, content, tail), nil
 }
 
+// infoRoom is more than the other fields of most tokens need.
+const infoRoom = 128
+
 func (i *Info) marshal() ([]byte, error) {
 	if err := checkDigest(i.Digest); err != nil {
 		return nil, err
@@ -385,7 +388,7 @@ func (i *Info) marshal() ([]byte, error) {
 	case i.Accuracy < 0 || i.Accuracy%time.Microsecond != 0:
 		return nil, fmt.Errorf("accuracy %s: it must be in whole microseconds", i.Accuracy)
 	}
-	var b cryptobyte.Builder
+	b := cryptobyte.NewBuilder(make([]byte, 0, infoRoom+len(i.Digest.Sum)+len(i.Nonce)+len(i.Authority)))
 	b.AddASN1(cbasn1.SEQUENCE, func(b *cryptobyte.Builder) {
 		b.AddASN1Int64(1)
 		b.AddASN1ObjectIdentifier(i.Policy)
