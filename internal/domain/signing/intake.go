@@ -236,6 +236,60 @@ func (f *inflow) end() {
 	}
 }
 
+// gatherSize is the size in bytes of the writes that small documents are gathered to.
+const gatherSize = 64 << 10
+
+// gathered joins the small writes of many documents to few of its file: a request may have ten thousand
+// documents. What waits for a write counts as written, and if the file has no room for it, the next call says
+// so.
+type gathered struct {
+	SpoolFile
+
+	mu      sync.Mutex // documents of a request are read concurrently
+	waiting []byte     // to be written at the end of the file
+}
+
+// Write implements io.Writer.
+func (g *gathered) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	small := len(p) <= gatherSize/4
+	if !small || len(g.waiting)+len(p) > gatherSize {
+		if err := g.flush(); err != nil {
+			return 0, err
+		}
+	}
+	if !small {
+		return g.SpoolFile.Write(p)
+	}
+	if g.waiting == nil {
+		g.waiting = make([]byte, 0, gatherSize)
+	}
+	g.waiting = append(g.waiting, p...)
+	return len(p), nil
+}
+
+// flush writes what waits. After an error nothing of it is lost.
+func (g *gathered) flush() error {
+	if len(g.waiting) == 0 {
+		return nil
+	}
+	n, err := g.SpoolFile.Write(g.waiting)
+	g.waiting = g.waiting[:copy(g.waiting, g.waiting[n:])]
+	return err
+}
+
+// ReadAt implements io.ReaderAt.
+func (g *gathered) ReadAt(p []byte, off int64) (int, error) {
+	g.mu.Lock()
+	err := g.flush()
+	g.mu.Unlock()
+	if err != nil {
+		return 0, fmt.Errorf("signing: spooling the document: %w", err)
+	}
+	return g.SpoolFile.ReadAt(p, off)
+}
+
 func (in *Intake) turnToSpool() error {
 	r := in.room
 	if r.file == nil {
@@ -243,7 +297,7 @@ func (in *Intake) turnToSpool() error {
 		if err != nil {
 			return fmt.Errorf("signing: opening the spool: %w", err)
 		}
-		r.file, r.end = f, 0
+		r.file, r.end = &gathered{SpoolFile: f}, 0
 	}
 	r.users++
 	in.spooled, in.base = true, r.end

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -18,8 +19,9 @@ import (
 
 // heap is a Spool in memory that counts open files and can run out of space.
 type heap struct {
-	open int
-	room int
+	open            int
+	room            int
+	writes, written int
 }
 
 type heapFile struct {
@@ -37,6 +39,8 @@ func (h *heap) Create() (SpoolFile, error) {
 func (f *heapFile) Write(p []byte) (int, error) {
 	n := min(len(p), f.h.room-len(f.data)) // a full disk takes a part of a write
 	f.data = append(f.data, p[:n]...)
+	f.h.writes++
+	f.h.written += n
 	if n < len(p) {
 		return n, errNoRoom
 	}
@@ -119,8 +123,15 @@ func TestIntakeWithoutRoom(t *testing.T) {
 	if _, err := in.Write(make([]byte, memoryLimit)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.Write(make([]byte, 100)); !errors.Is(err, errNoRoom) {
+	if _, err := in.Write(make([]byte, 100)); err != nil { // it waits for more
+		t.Fatal(err)
+	}
+	if _, err := in.Write(make([]byte, gatherSize)); !errors.Is(err, errNoRoom) {
 		t.Errorf("a full spool answers %v", err)
+	}
+	in.Finish()
+	if _, err := in.ReadAt(make([]byte, 1), 0); !errors.Is(err, errNoRoom) {
+		t.Errorf("reading what a full spool did not take: %v", err)
 	}
 	in.Close()
 	if h.open != 0 {
@@ -131,6 +142,57 @@ func TestIntakeWithoutRoom(t *testing.T) {
 		t.Errorf("a full spool answers a reader %v", err)
 	}
 	in.Close()
+}
+
+// TestIntakesGathered checks that many small documents of a request take few writes, that large ones between them keep
+// their place, and that all are read side by side.
+func TestIntakesGathered(t *testing.T) {
+	h := &heap{room: 1 << 30}
+	first := newIntake(h, suite.Streebog256)
+	var documents []*Intake
+	content := func(i int) []byte {
+		size := 1000 + i
+		if i%100 == 99 {
+			size = memoryLimit + i
+		}
+		return bytes.Repeat([]byte{byte(i), byte(i >> 8)}, size/2)
+	}
+	for i := range 8000 {
+		in := first
+		if i > 0 {
+			in, _ = first.Sibling()
+		}
+		if _, err := in.ReadFrom(&inPieces{content(i), 700}); err != nil {
+			t.Fatal(err)
+		}
+		if err := in.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, in)
+	}
+	var readers sync.WaitGroup
+	for from := range 4 {
+		readers.Go(func() {
+			for i := from; i < len(documents); i += 4 {
+				got, err := io.ReadAll(io.NewSectionReader(documents[i], 0, documents[i].Size()))
+				if err != nil || !bytes.Equal(got, content(i)) {
+					t.Errorf("document %d: %d bytes, %v", i, len(got), err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if limit := h.written/gatherSize + 1000; h.writes > limit {
+		t.Errorf("%d writes, want at most %d", h.writes, limit)
+	}
+	for _, in := range documents {
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if h.open != 0 {
+		t.Errorf("%d spool files stay open", h.open)
+	}
 }
 
 // TestIntakeAfterAFullSpool checks that a document which the spool took in part leaves the others of its
