@@ -39,13 +39,22 @@ type confirming struct {
 	token  string
 	body   []byte
 
+	documents int // of an operation
+
 	create, sign time.Duration
 }
 
 func newConfirming(b *testing.B, program string) *confirming {
-	s := &confirming{b: b}
-	users := tamgatest.NewUMS(tamgatest.StartProgram(b, program, b.TempDir(), "--set", "tokens.access_life=1h"))
-	s.server = users.Server
+	documents := make([]any, 1000)
+	for i := range documents {
+		documents[i] = map[string]any{"Content": bytes.Repeat([]byte{byte(i)}, 1024), "ContentInfo": fmt.Sprintf("%d.txt", i)}
+	}
+	return confirmingAt(b, tamgatest.NewUMS(tamgatest.StartProgram(b, program, b.TempDir(), "--set", "tokens.access_life=1h")), documents)
+}
+
+// confirmingAt returns a user of a server who confirms operations on documents.
+func confirmingAt(b *testing.B, users *tamgatest.UMS, documents []any) *confirming {
+	s := &confirming{b: b, documents: len(documents), server: users.Server}
 	secret := []byte("secret of a token 01")
 	var err error
 	if s.key, err = otp.New(otp.SHA1, 6, secret); err != nil {
@@ -60,10 +69,6 @@ func newConfirming(b *testing.B, program string) *confirming {
 	s.call("POST", person+"/oath", users.Tokens[tamgatest.Ours], map[string]string{"Serial": "dev", "FirstOtp": s.code(), "SecondOtp": s.code()}, nil)
 	s.call("POST", person+"/authmethod/oath?level=1", users.Tokens[tamgatest.Ours], nil, nil)
 	s.token = s.server.Token()
-	documents := make([]any, 1000)
-	for i := range documents {
-		documents[i] = map[string]any{"Content": bytes.Repeat([]byte{byte(i)}, 1024), "ContentInfo": fmt.Sprintf("%d.txt", i)}
-	}
 	s.body, err = json.Marshal(map[string]any{
 		"BinaryData": documents, "ForceConfirmation": true,
 		"Signature": map[string]any{"Type": "CAdES", "CertificateId": fmt.Sprint(s.server.Cert("gost2012-256", false).ID), "Parameters": tamgatest.Parameters{"CADESType": "BES", "IsDetached": "False"}},
@@ -130,7 +135,7 @@ func (s *confirming) operation() {
 	timed(&s.sign, func() {
 		s.call("POST", s.server.Dev.BaseURL+"/api/v2/signature", given.AccessToken, []byte("{}"), &signed)
 	})
-	if got := signed.Operation.Result.ProcessedDocuments; len(got) != 1000 || len(got[999].Content) == 0 {
+	if got := signed.Operation.Result.ProcessedDocuments; len(got) != s.documents || len(got[s.documents-1].Content) == 0 {
 		s.b.Fatalf("%d results", len(got))
 	}
 }

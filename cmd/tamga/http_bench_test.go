@@ -47,7 +47,8 @@ import (
 //	go test -run '^$' -bench HTTP ./cmd/tamga
 //
 // TAMGA_BENCH_DATABASE is the address of an empty PostgreSQL database to use instead of
-// SQLite. TAMGA_BENCH_BESIDE is the path of another build of the program. It gets every request
+// SQLite, TAMGA_BENCH_BUCKET the address of a bucket to use instead of a directory, with its keys as in
+// http://key:secret@127.0.0.1:7070/bucket. TAMGA_BENCH_BESIDE is the path of another build of the program. It gets every request
 // too, in turns, and the figures beside-us/op and to-beside compare its processor time.
 // TAMGA_BENCH_PROFILE is a directory that gets a processor profile of the server for each row.
 func BenchmarkHTTP(b *testing.B) {
@@ -55,9 +56,13 @@ func BenchmarkHTTP(b *testing.B) {
 		"--set", "tokens.access_life=1h",
 		"--set", "verification.calls_per_second=1000000", "--set", "verification.calls_at_once=1000000",
 		"--set", "certificates.stamps_per_second=1000000", "--set", "certificates.stamps_at_once=1000000",
+		"--set", "documents.objects=1000000000", "--set", "documents.user_objects=1000000000", "--set", "two_step.anonymous=false",
 	}
 	if address := os.Getenv("TAMGA_BENCH_DATABASE"); address != "" {
 		more = append(more, "--set", "database="+address)
+	}
+	if address := os.Getenv("TAMGA_BENCH_BUCKET"); address != "" {
+		more = append(more, benchBucket(b, address)...)
 	}
 	profiles := os.Getenv("TAMGA_BENCH_PROFILE")
 	var tags []string
@@ -89,7 +94,7 @@ func BenchmarkHTTP(b *testing.B) {
 						b.StopTimer()
 					}
 					before := side.server.ProcessorTime()
-					askTimes(b, part, side.rows[i].clients, side.rows[i].address, side.tokenFor(side.rows[i]), side.rows[i].body)
+					repeat(b, part, side.rows[i].clients, side.rows[i].request(side.token))
 					took[j] += side.server.ProcessorTime() - before
 				}
 				b.StopTimer()
@@ -125,6 +130,21 @@ type benchRow struct {
 	anonymous  bool // sent without a token
 	address    string
 	body       []byte
+	// steps, if not nil, are the requests of one signature, instead of body.
+	steps func(client *http.Client, token string) error
+}
+
+// request returns what is done for one operation of a row.
+func (r benchRow) request(token string) func(*http.Client) error {
+	if r.anonymous {
+		token = ""
+	}
+	return func(client *http.Client) error {
+		if r.steps != nil {
+			return r.steps(client, token)
+		}
+		return askOnce(client, r.address, token, r.body)
+	}
 }
 
 // benchServer is a server under test with the requests for it.
@@ -132,14 +152,6 @@ type benchServer struct {
 	server *tamgatest.Server
 	token  string
 	rows   []benchRow
-}
-
-// tokenFor returns the token that requests of a row have, "" for none.
-func (s *benchServer) tokenFor(row benchRow) string {
-	if row.anonymous {
-		return ""
-	}
-	return s.token
 }
 
 func newBenchServer(b *testing.B, program string, more []string) *benchServer {
@@ -185,6 +197,8 @@ func newBenchServer(b *testing.B, program string, more []string) *benchServer {
 	} {
 		s.rows = append(s.rows, benchRow{name: row.name, clients: 32, signatures: 1, anonymous: true, address: s.server.URL + row.path, body: row.body})
 	}
+
+	s.rows = append(s.rows, s.twoSteps(b, document), s.confirmed(b, document), s.storedDocuments(b, document, plain))
 
 	binaries := make([]map[string]any, 1000)
 	for i := range binaries {
@@ -361,6 +375,11 @@ func quantile(b *testing.B, client *http.Client, base, token string, body []byte
 
 // askTimes sends a request n times from some clients at once.
 func askTimes(b *testing.B, n, clients int, address, token string, body []byte) {
+	repeat(b, n, clients, func(client *http.Client) error { return askOnce(client, address, token, body) })
+}
+
+// repeat calls do n times from some clients at once.
+func repeat(b *testing.B, n, clients int, do func(client *http.Client) error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 	defer client.CloseIdleConnections()
 	var left atomic.Int64
@@ -369,7 +388,7 @@ func askTimes(b *testing.B, n, clients int, address, token string, body []byte) 
 	for range clients {
 		all.Go(func() {
 			for left.Add(-1) >= 0 {
-				if err := askOnce(client, address, token, body); err != nil {
+				if err := do(client); err != nil {
 					b.Error(err)
 					return
 				}
