@@ -652,5 +652,5 @@ func (k *killer) over() {
 		}
 		return err
 	}))
-	k.counts("at last", "stored documents", files, "SELECT COUNT(*) FROM documents")
+	k.counts("at last", "stored documents", files, "SELECT COUNT(*) FROM documents WHERE length(content) = 0")
 }
