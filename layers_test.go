@@ -45,6 +45,7 @@ var layers = []struct {
 	{"internal/extension", -1},
 	{"internal/gosttest", -1},
 	{"internal/sigtest", -1},
+	{"internal/testcost", -1},
 }
 
 // packages lists the packages of a layer in order: each may import the ones before it. A package in

@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs all tests of Tamga and installs what they need.
 #
-#   ./test.sh          vet, staticcheck, all tests, every fuzz target for a short time; the race
-#                      detector checks internal/, where most goroutines run, but not the
-#                      arithmetic and the SQLite library below it
-#   ./test.sh --full   the race detector checks everything, fuzz targets get ten times the inputs,
-#                      processes are frozen for longer, a release is made twice and installed in a
-#                      clean Debian, arm64 runs its tests under qemu, the program for Windows runs
-#                      under Wine, and each page is judged in every size, language and colour scheme
-#   ./test.sh --quick  only the tests, without the race detector and the fuzz targets. The longest
-#                      tests take their short form (-short of Go), with fewer repetitions, less
-#                      time or fewer programs of others. Those that compile programs, run several
-#                      processes, measure or wait for half a minute, and those in a browser, are
-#                      left out, and only the store runs on PostgreSQL
+#   ./test.sh          gofmt, vet, staticcheck and all tests
+#   CI=true ./test.sh  also the race detector, every fuzz target for a short time, and the build for
+#                      Windows. A missing program fails its tests. The race detector checks internal/,
+#                      where most goroutines run, but not the arithmetic and the SQLite library below it
+#   ./test.sh --full   the same, longer: the race detector checks everything, fuzz targets get ten
+#                      times the inputs, processes are frozen for longer, a release is made twice and
+#                      installed in a clean Debian, arm64 runs its tests under qemu, the program for
+#                      Windows runs under Wine, and each page is judged in every size, language and
+#                      colour scheme
+#   ./test.sh --quick  only the tests. The longest take their short form (-short of Go), with fewer
+#                      repetitions, less time or fewer programs of others. Those that compile
+#                      programs, run several processes, measure or wait for half a minute, and those
+#                      in a browser, are left out, and only the store runs on PostgreSQL
 #   ./test.sh PACKAGE...  vet and tests of these packages, such as ./sig/... ./internal/web/rest
+#
+# Each run ends with the ten dearest tests and the processor time of each package.
 #
 # Programs of other projects check our output: OpenSSL with gost-engine, Bouncy Castle, xmllint,
 # xmlsec, Santuario (in the JDK), qpdf, MuPDF, poppler, Ghostscript, LibreOffice. iText, PDFBox and
@@ -32,9 +35,11 @@ case "${1:-}" in
   '') ;;
   --quick) quick=1 ;;
   --full) full=1 ;;
-  -*) sed -n '3,17s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
+  -*) sed -n '3,22s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
   *) packages=("$@") ;;
 esac
+race=
+[ -z "$full" ] && [ "${CI:-}" != true ] || race=1
 
 # package: a file that shows that it is installed
 needed=(
@@ -93,105 +98,146 @@ missing=()
 for entry in "${needed[@]}"; do
   [ -e "${entry#*:}" ] || missing+=("${entry%%:*}")
 done
-if [ ${#missing[@]} -gt 0 ]; then
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "== installing ${missing[*]}"
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get update -q >/dev/null
-    apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
-  else
-    echo "== not installed, their tests will be skipped: ${missing[*]}" >&2
-  fi
-fi
 
-# Programs without a Debian package are installed into the user's cache.
+# Without DWARF and the symbol table the linker is a third faster, and each of some hundred test
+# programs is linked. Without cgo, tests and the programs that tests build share what is compiled, and
+# checks begin before a C compiler is installed. Only the race detector needs cgo.
+export GOFLAGS="${GOFLAGS:-} -ldflags=-s" CGO_ENABLED=0
+
+# Programs without a Debian package are in the user's cache, and so are our own for this script.
 judges="${XDG_CACHE_HOME:-$HOME/.cache}/tamga-judges"
-if [ -e /usr/bin/make ] && command -v apt-get >/dev/null; then
-  internal/judge/xmlsec-gost.sh || echo "== xmlsec with GOST could not be built, its tests will be skipped" >&2
-fi
-if [ ! -d "$judges/smpp/node_modules/smpp" ] && command -v npm >/dev/null; then
-  npm install --silent --no-audit --no-fund --prefix "$judges/smpp" smpp@0.5.1 >/dev/null ||
-    echo "== the SMPP centre could not be installed, its tests will be skipped" >&2
-fi
+mkdir -p "$judges/bin"
+go build -o "$judges/bin/testcost" ./internal/testcost
+export TAMGA_TEST_COST
+TAMGA_TEST_COST=$(mktemp -d)
+finish() {
+  code=$?
+  wait # for an installation
+  times >"$TAMGA_TEST_COST/run"
+  echo "== cost"
+  "$judges/bin/testcost" report || true
+  rm -rf "$TAMGA_TEST_COST"
+  [ $code != 0 ] || echo "== all passed"
+  exit $code
+}
+trap finish EXIT
+tests() { "$judges/bin/testcost" test -vet=off "$@"; }
 
-if [ ! -x "$judges/bin/versitygw" ]; then
-  GOBIN="$judges/bin" go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 ||
-    echo "== the S3 server could not be built, its tests will be skipped" >&2
-fi
-if [ ! -d "$judges/openid/node_modules/openid-client" ] && command -v npm >/dev/null; then
-  npm install --silent --no-audit --no-fund --prefix "$judges/openid" openid-client@5.7.1 >/dev/null ||
-    echo "== openid-client could not be installed, its tests will be skipped" >&2
-fi
+install_judges() {
+  if [ ${#missing[@]} -gt 0 ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+      echo "== installing ${missing[*]}"
+      export DEBIAN_FRONTEND=noninteractive
+      apt-get update -q >/dev/null
+      apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
+    else
+      echo "== not installed, their tests will be skipped: ${missing[*]}" >&2
+    fi
+  fi
+  if [ -e /usr/bin/make ] && command -v apt-get >/dev/null; then
+    internal/judge/xmlsec-gost.sh || echo "== xmlsec with GOST could not be built, its tests will be skipped" >&2
+  fi
+  if [ ! -d "$judges/smpp/node_modules/smpp" ] && command -v npm >/dev/null; then
+    npm install --silent --no-audit --no-fund --prefix "$judges/smpp" smpp@0.5.1 >/dev/null ||
+      echo "== the SMPP centre could not be installed, its tests will be skipped" >&2
+  fi
+  if [ ! -x "$judges/bin/versitygw" ]; then
+    GOBIN="$judges/bin" go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 ||
+      echo "== the S3 server could not be built, its tests will be skipped" >&2
+  fi
+  if [ ! -d "$judges/openid/node_modules/openid-client" ] && command -v npm >/dev/null; then
+    npm install --silent --no-audit --no-fund --prefix "$judges/openid" openid-client@5.7.1 >/dev/null ||
+      echo "== openid-client could not be installed, its tests will be skipped" >&2
+  fi
+  if [ ! -d "$judges/pdf-lib/node_modules/@cantoo/pdf-lib" ] && command -v npm >/dev/null; then
+    npm install --silent --no-audit --no-fund --prefix "$judges/pdf-lib" @cantoo/pdf-lib@2.11.1 >/dev/null ||
+      echo "== pdf-lib could not be installed, its tests will be skipped" >&2
+  fi
+  if [ ! -x "$judges/bin/oapi-codegen" ]; then
+    GOBIN="$judges/bin" go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 ||
+      echo "== the generator of Go clients could not be built, its tests will be skipped" >&2
+  fi
+  if ! cmp -s internal/judge/clients/go.mod.txt "$judges/openapi-go/go.mod"; then
+    mkdir -p "$judges/openapi-go"
+    cp internal/judge/clients/go.sum.txt "$judges/openapi-go/go.sum"
+    cp internal/judge/clients/go.mod.txt "$judges/openapi-go/go.mod"
+    (cd "$judges/openapi-go" && go mod download) || { rm "$judges/openapi-go/go.mod"
+      echo "== the modules of Go clients could not be fetched, their tests will be skipped" >&2; }
+  fi
+  if [ ! -x "$judges/openapi/node_modules/.bin/openapi-ts" ] && command -v npm >/dev/null; then
+    npm install --silent --no-audit --no-fund --prefix "$judges/openapi" @hey-api/openapi-ts@0.99.0 typescript@5.9.3 >/dev/null ||
+      echo "== the generator of TypeScript clients could not be installed, its tests will be skipped" >&2
+  fi
+  if [ ! -d "$judges/axe/node_modules/axe-core" ] && command -v npm >/dev/null; then
+    npm install --silent --no-audit --no-fund --prefix "$judges/axe" axe-core@4.14.1 >/dev/null ||
+      echo "== axe-core could not be installed, the tests in a browser will be skipped" >&2
+  fi
+}
 
-if [ ! -d "$judges/pdf-lib/node_modules/@cantoo/pdf-lib" ] && command -v npm >/dev/null; then
-  npm install --silent --no-audit --no-fund --prefix "$judges/pdf-lib" @cantoo/pdf-lib@2.11.1 >/dev/null ||
-    echo "== pdf-lib could not be installed, its tests will be skipped" >&2
-fi
-
-if [ ! -x "$judges/bin/oapi-codegen" ]; then
-  GOBIN="$judges/bin" go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 ||
-    echo "== the generator of Go clients could not be built, its tests will be skipped" >&2
-fi
-if ! cmp -s internal/judge/clients/go.mod.txt "$judges/openapi-go/go.mod"; then
-  mkdir -p "$judges/openapi-go"
-  cp internal/judge/clients/go.sum.txt "$judges/openapi-go/go.sum"
-  cp internal/judge/clients/go.mod.txt "$judges/openapi-go/go.mod"
-  (cd "$judges/openapi-go" && go mod download) || { rm "$judges/openapi-go/go.mod"
-    echo "== the modules of Go clients could not be fetched, their tests will be skipped" >&2; }
-fi
-if [ ! -x "$judges/openapi/node_modules/.bin/openapi-ts" ] && command -v npm >/dev/null; then
-  npm install --silent --no-audit --no-fund --prefix "$judges/openapi" @hey-api/openapi-ts@0.99.0 typescript@5.9.3 >/dev/null ||
-    echo "== the generator of TypeScript clients could not be installed, its tests will be skipped" >&2
-fi
-
-if [ ! -d "$judges/axe/node_modules/axe-core" ] && command -v npm >/dev/null; then
-  npm install --silent --no-audit --no-fund --prefix "$judges/axe" axe-core@4.14.1 >/dev/null ||
-    echo "== axe-core could not be installed, the tests in a browser will be skipped" >&2
-fi
-
-# Without DWARF the linker is a third faster, and each of some hundred test programs is linked.
-export GOFLAGS="${GOFLAGS:-} -ldflags=-w"
+check() {
+  echo "== gofmt, vet, staticcheck"
+  unformatted=$(gofmt -l $(git ls-files '*.go'))
+  [ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; return 1; }
+  staticcheck="$judges/staticcheck-v0.8.2/staticcheck"
+  [ -x "$staticcheck" ] || GOBIN=${staticcheck%/*} go install honnef.co/go/tools/cmd/staticcheck@v0.8.2
+  go vet ./...
+  "$staticcheck" ./...
+  for module in packaging packaging/kubernetes browser; do
+    (cd $module && go vet ./...)
+  done
+}
 
 # These begin first, so that none of them runs alone at the end.
 longest=(./internal/adapter/store ./internal/web/{signapi,tokenapi,umsapi} ./internal/cli/admin)
 
+# Many tests wait for something most of their time.
+busy=$(($(nproc) + 2))
+
 if [ -n "$quick" ]; then
-  # Many tests wait for something most of their time. The linker and the tests spend a tenth less
-  # processor time if they collect garbage less often.
+  install_judges
+  # The linker and the tests spend a tenth less processor time if they collect garbage less often.
   export GOGC="${GOGC:-400}"
-  go test -short -p $(($(nproc) + 2)) -parallel 6 "${longest[@]}" ./cmd/tamga ./...
-  exec go -C packaging test -short ./...
+  tests -short -p $busy -parallel 6 "${longest[@]}" ./cmd/tamga ./...
+  (cd packaging && tests -short ./...)
+  exit
 fi
 if [ ${#packages[@]} -gt 0 ]; then
+  install_judges
   go vet "${packages[@]}"
-  exec go test "${packages[@]}"
+  tests "${packages[@]}"
+  exit
 fi
 
 [ -z "$full" ] || export TAMGA_TEST_FULL_FAULTS=1 TAMGA_TEST_RELEASE=1
 
-echo "== gofmt, vet, staticcheck"
-unformatted=$(gofmt -l $(git ls-files '*.go'))
-[ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; exit 1; }
-go vet ./...
-go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o /dev/null ./cmd/tamga
-
-# These packages compute and share nothing between requests. The race detector makes them ten
-# times slower, and with them every test that signs, reads the database or checks a password.
-race=(-race)
-[ -n "$full" ] || for package in modernc.org/sqlite/lib golang.org/x/crypto/{argon2,blake2b} \
-  tamga/gost/{streebog,kuznyechik,magma,mode,gost28147,gost341194} tamga/gost/gost3410/internal/{impl,field,point}; do
-  race+=("-gcflags=$package=-race=false")
-done
+# The programs are fetched while the compiler works.
+install_judges &
+installing=$!
+check
+wait $installing
 
 echo "== tests"
 limit=20m
 [ -z "$full" ] || limit=90m
-go test "${race[@]}" -timeout $limit "${longest[@]}" ./internal/...
-go test ${full:+-race} -timeout $limit . ./cmd/... ./gost/... ./pki/... ./sig/...
-(cd packaging && go vet ./... && go test ${full:+-timeout 60m} ./...)
-(cd packaging/kubernetes && go vet ./... && go test ./...)
-(cd browser && go vet ./... && go test -timeout 30m ./...)
+if [ -n "$race" ]; then
+  # These packages compute and share nothing between requests. The race detector makes them ten
+  # times slower, and with them every test that signs, reads the database or checks a password.
+  unwatched=()
+  [ -n "$full" ] || for package in modernc.org/sqlite/lib golang.org/x/crypto/{argon2,blake2b} \
+    tamga/gost/{streebog,kuznyechik,magma,mode,gost28147,gost341194} tamga/gost/gost3410/internal/{impl,field,point}; do
+    unwatched+=("-gcflags=$package=-race=false")
+  done
+  CGO_ENABLED=1 tests -race "${unwatched[@]}" -timeout $limit "${longest[@]}" ./internal/...
+  CGO_ENABLED=${full:-0} tests ${full:+-race} -timeout $limit . ./cmd/... ./gost/... ./pki/... ./sig/...
+else
+  tests -timeout $limit -p $busy "${longest[@]}" ./cmd/tamga ./...
+fi
+(cd packaging && tests ${full:+-timeout 60m} ./...)
+(cd packaging/kubernetes && tests ./...)
+(cd browser && tests -timeout 30m ./...)
+[ -n "$race" ] || exit 0
+
+GOOS=windows GOARCH=amd64 go build ./cmd/tamga ./internal/app
 
 if [ -n "$full" ] && [ -e /usr/bin/qemu-aarch64 ]; then
   echo "== arm64 under qemu"
@@ -206,14 +252,12 @@ fi
 : "${FUZZTIME:=$([ -n "$full" ] && echo 5000x || echo 500x)}"
 echo "== fuzz targets, $FUZZTIME each"
 # One build for each package: linking again for each target takes longer than its inputs.
-fuzz=$(mktemp -d)
-trap 'rm -rf "$fuzz"' EXIT
+fuzz="$TAMGA_TEST_COST/fuzz"
 for dir in $(grep -l '^func Fuzz' $(git ls-files '*_test.go') | xargs -n1 dirname | sort -u); do
   go test -c -fuzz=. -o "$fuzz/test" "./$dir"
   for target in $("$fuzz/test" -test.list '^Fuzz' | sort -u); do
     echo "$dir $target"
-    (cd "$dir" && "$fuzz/test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$FUZZTIME" \
+    (cd "$dir" && "$judges/bin/testcost" run "$fuzz/test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$FUZZTIME" \
       -test.fuzzminimizetime 10x -test.fuzzcachedir "$fuzz/cache") >"$fuzz/log" 2>&1 || { cat "$fuzz/log"; exit 1; }
   done
 done
-echo "== all passed"

@@ -310,7 +310,7 @@ func (l *serverLog) Write(p []byte) (int, error) {
 			return len(p), nil
 		}
 		l.read += len(line) + 1
-		if testing.Verbose() {
+		if loud() {
 			fmt.Fprintf(os.Stderr, "  server: %s\n", line)
 		}
 		if _, address, ok := strings.Cut(string(line), "msg=listening address="); ok {
@@ -322,3 +322,7 @@ func (l *serverLog) Write(p []byte) (int, error) {
 		}
 	}
 }
+
+// loud reports whether logs are shown while the tests run: with -v, but not if that only serves to
+// measure tests.
+var loud = sync.OnceValue(func() bool { return testing.Verbose() && os.Getenv("TAMGA_TEST_QUIET") == "" })
