@@ -5,6 +5,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -28,7 +29,15 @@ import (
 	"tamga/internal/tamgatest"
 )
 
-func TestMain(m *testing.M) { tamgatest.Main(m) }
+func TestMain(m *testing.M) { tamgatest.Main(tests{m}) }
+
+// tests ends the browser after the last test.
+type tests struct{ all *testing.M }
+
+func (t tests) Run() int {
+	defer func() { quit() }()
+	return t.all.Run()
+}
 
 // full reports whether the long forms run (./test.sh --full).
 var full = os.Getenv("TAMGA_TEST_FULL_FAULTS") != ""
@@ -41,32 +50,59 @@ type stage struct {
 	*tamgatest.Server
 	chromium context.Context
 	axe      string
-	pictures string // folder of the screenshots
+	pictures string // folder of the screenshots, empty: none are made
 }
 
-// start starts the server and Chromium. More are further flags of the server.
+// start starts the server, and Chromium if no test has done so. More are further flags of the server.
 func start(t *testing.T, more ...string) *stage {
 	t.Helper()
 	s := &stage{axe: judge.Axe(t), pictures: os.Getenv("TAMGA_SCREENSHOTS")}
 	program := judge.Chromium(t)
-	if s.pictures == "" {
+	if s.pictures == "" && flag.Lookup("test.artifacts").Value.String() == "true" {
 		s.pictures = t.ArtifactDir()
 	}
-	if err := os.MkdirAll(s.pictures, 0o755); err != nil {
-		t.Fatal(err)
+	if s.pictures != "" {
+		if err := os.MkdirAll(s.pictures, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.Server = tamgatest.Start(t, more...)
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox,
-		chromedp.Flag("disable-dev-shm-usage", true))
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(allocator)
-	t.Cleanup(end)
-	if err := chromedp.Do(ctx); err != nil {
+	var err error
+	if s.chromium, err = chromium(program); err != nil {
 		t.Fatalf("starting Chromium: %v", err)
 	}
-	s.chromium = ctx
 	return s
+}
+
+var (
+	browserMu sync.Mutex
+	running   context.Context // of the browser, nil before its start
+	quit      = func() {}     // ends the browser
+)
+
+// chromium returns the context of the browser of all tests. Each window has its own cookies and its
+// own cache, so that tests share nothing in it, and a start takes several seconds of processor time.
+func chromium(program string) (context.Context, error) {
+	browserMu.Lock()
+	defer browserMu.Unlock()
+	if running != nil {
+		return running, nil
+	}
+	// Without a graphics card, drawing as if there was one takes longer.
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-gpu", true))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, end := chromedp.NewContext(allocator)
+	if err := chromedp.Do(ctx); err != nil {
+		end()
+		stop()
+		return nil, err
+	}
+	running, quit = ctx, func() {
+		chromedp.Cancel(ctx) // waits until the files of the browser are deleted
+		stop()
+	}
+	return ctx, nil
 }
 
 // look is how a person sees the pages.
@@ -373,9 +409,12 @@ func (b *tab) findings() (list []string) {
 	return list
 }
 
-// picture keeps a picture of the whole page.
+// picture keeps a picture of the whole page if there is a folder for it.
 func (b *tab) picture(name string) {
 	b.Helper()
+	if b.pictures == "" {
+		return
+	}
 	picture := call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true)}).Data
 	file := filepath.Join(b.pictures, name+"-"+b.look.name+".png")
 	if err := os.WriteFile(file, picture, 0o644); err != nil {

@@ -42,7 +42,7 @@ var standsIn bool
 // Main is the TestMain of a package whose tests run scripts or start processes. It makes the
 // test binary run as the program: as the command "tamga" of scripts, and as a server in its own
 // process. So the race detector also checks these processes.
-func Main(m *testing.M) {
+func Main(m testscript.TestingM) {
 	// Parallel tests wait most of the time, so their number does not depend on the processors.
 	// The command line counts before.
 	if err := flag.Set("test.parallel", "8"); err != nil {
@@ -54,7 +54,7 @@ func Main(m *testing.M) {
 }
 
 type programOr struct {
-	tests *testing.M
+	tests testscript.TestingM
 	tamga func()
 }
 
