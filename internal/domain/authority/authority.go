@@ -66,7 +66,9 @@ type Store interface {
 	// Issued reads the record of a serial number.
 	Issued(ctx context.Context, serial []byte) (Issued, bool, error)
 	// MarkRevoked records a revocation, which may replace a hold. It reports false when
-	// there was nothing to change.
+	// there was nothing to change. The same transaction must replace the CRL of the
+	// authority, because records are kept as long as the CRL is the same one. That holds
+	// for LiftHold, too.
 	MarkRevoked(ctx context.Context, serial []byte, reason int, at time.Time) (bool, error)
 	// LiftHold makes a certificate on hold valid again. It reports false when it was not
 	// on hold.
