@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -339,6 +341,57 @@ func TestBucketAway(t *testing.T) {
 	}
 	if err := d.Remove(t.Context(), name); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBucketKeepsConnections checks that requests of some callers at the same time do not connect anew for each
+// object.
+func TestBucketKeepsConnections(t *testing.T) {
+	s := judge.S3(t)
+	target, err := url.Parse(s.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // the host is signed
+	}}
+	var opened atomic.Int64
+	front := httptest.NewUnstartedServer(proxy)
+	front.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	front.Start()
+	t.Cleanup(front.Close)
+	p := NewPrepared(Options{Storage: openBucket(t, s, front.URL), Ring: newRing(t)})
+	const callers, objects = 18, 10
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range objects {
+				name, err := p.KeepBlob(t.Context(), bytes.NewReader(sample(1000)), noon)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				o, err := p.OpenBlob(t.Context(), name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				readsAs(t, o, sample(1000))
+				if err := errors.Join(o.Close(), p.RemoveBlob(t.Context(), name)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	// A caller may connect while another one gives its connection back.
+	if n := opened.Load(); n > 3*callers {
+		t.Errorf("%d connections for %d objects of %d callers", n, callers*objects, callers)
 	}
 }
 
