@@ -178,26 +178,21 @@ const (
 )
 
 // insertMany inserts insertedAtOnce documents.
-var insertMany = insertDocument + strings.Join(marksOf(insertedAtOnce, insertedColumns), ", ")
+var insertMany = insertDocument + rowMarks(insertedAtOnce)
 
-// marksOf returns the placeholders of rows.
-func marksOf(rows, columns int) (list []string) {
-	n := 0
-	for range rows {
-		marks := make([]string, columns)
-		for i := range marks {
-			n++
-			marks[i] = "$" + strconv.Itoa(n)
-		}
-		list = append(list, "("+strings.Join(marks, ", ")+")")
+// rowMarks returns the placeholders of inserted rows.
+func rowMarks(rows int) string {
+	list := make([]string, rows)
+	for i := range list {
+		list[i] = "(" + marksFrom(1+i*insertedColumns, insertedColumns) + ")"
 	}
-	return list
+	return strings.Join(list, ", ")
 }
 
 // insertDocuments adds documents whose content is in their rows.
 func (s Documents) insertDocuments(ctx context.Context, records []document.Record) error {
 	for len(records) > 0 {
-		n, query := 1, insertDocument+marksOf(1, insertedColumns)[0]
+		n, query := 1, insertDocument+rowMarks(1)
 		if len(records) >= insertedAtOnce {
 			n, query = insertedAtOnce, insertMany
 		}
@@ -236,43 +231,52 @@ func documentFields(d *document.Record, more any) []any {
 		(*timeField)(&d.Uploaded), (*timeField)(&d.Accessed), (*timeField)(&d.Expires), more}
 }
 
-// FindContent implements document.Store.
-func (s Documents) FindContent(ctx context.Context, userID, id string, now time.Time) (document.Record, bool, error) {
-	return one(ctx, s.DB, func(r row) (d document.Record, err error) {
-		err = r.Scan(documentFields(&d, &d.Content)...)
-		if d.InRow = len(d.Content) > 0; !d.InRow {
-			d.Content = nil
-		}
-		return d, err
-	}, "SELECT "+documentColumns+", content FROM documents WHERE "+documentVisible+" AND id = $3", userID, millis(now), id)
+func scanContent(r row) (d document.Record, err error) {
+	err = r.Scan(documentFields(&d, &d.Content)...)
+	if d.InRow = len(d.Content) > 0; !d.InRow {
+		d.Content = nil
+	}
+	return d, err
+}
+
+// FindContents implements document.Store.
+func (s Documents) FindContents(ctx context.Context, userID string, ids []string, now time.Time) ([]document.Record, error) {
+	return s.find(ctx, documentColumns+", content", scanContent, userID, ids, now)
 }
 
 // FindDocuments implements document.Store.
 func (s Documents) FindDocuments(ctx context.Context, userID string, ids []string, now time.Time) ([]document.Record, error) {
+	return s.find(ctx, listedColumns, scanDocument, userID, ids, now)
+}
+
+func (s Documents) find(ctx context.Context, columns string, scan func(row) (document.Record, error), userID string, ids []string, now time.Time) ([]document.Record, error) {
+	query := "SELECT " + columns + " FROM documents WHERE " + documentVisible + " AND id "
 	if len(ids) == 1 {
-		return all(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+" AND id = $3", userID, millis(now), ids[0])
+		return all(ctx, s.DB, scan, query+"= $3", userID, millis(now), ids[0])
 	}
 	const portion = 500
 	var list []document.Record
-	for len(ids) > 0 {
-		part := ids[:min(portion, len(ids))]
-		ids = ids[len(part):]
+	for part := range slices.Chunk(ids, portion) {
 		args := []any{userID, millis(now)}
-		var places strings.Builder
-		for i, id := range part {
-			if i > 0 {
-				places.WriteByte(',')
-			}
-			places.WriteString("$" + strconv.Itoa(i+3))
+		for _, id := range part {
 			args = append(args, id)
 		}
-		found, err := allUnprepared(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+" AND id IN ("+places.String()+")", args...)
+		found, err := allUnprepared(ctx, s.DB, scan, query+"IN ("+marksFrom(3, len(part))+")", args...)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, found...)
 	}
 	return list, nil
+}
+
+// marksFrom returns n placeholders, the first one with a number.
+func marksFrom(first, n int) string {
+	marks := make([]string, n)
+	for i := range marks {
+		marks[i] = "$" + strconv.Itoa(first+i)
+	}
+	return strings.Join(marks, ", ")
 }
 
 // FindByHash implements document.Store.
@@ -303,10 +307,19 @@ func (s Documents) ChangeDocument(ctx context.Context, i document.Info, now time
 	return n == 1, err
 }
 
-// TouchDocument implements document.Store.
-func (s Documents) TouchDocument(ctx context.Context, id string, at time.Time) error {
-	_, err := s.exec(ctx, "UPDATE documents SET accessed_at = $2 WHERE id = $1 AND state = 1 AND accessed_at < $2", id, millis(at))
-	return err
+// TouchDocuments implements document.Store.
+func (s Documents) TouchDocuments(ctx context.Context, ids []string, at time.Time) error {
+	ids = slices.Sorted(slices.Values(ids)) // two requests may touch the same documents
+	for part := range slices.Chunk(ids, 500) {
+		args := []any{millis(at)}
+		for _, id := range part {
+			args = append(args, id)
+		}
+		if _, err := s.exec(ctx, "UPDATE documents SET accessed_at = $1 WHERE id IN ("+marksFrom(2, len(part))+") AND state = 1 AND accessed_at < $1", args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const goneColumns = "id, CASE WHEN " + inRow + " THEN '' ELSE blob END"

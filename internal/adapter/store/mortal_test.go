@@ -261,9 +261,19 @@ func (m mortalBlobs) SweepBlobs(ctx context.Context, now time.Time) error {
 
 type mortalDocuments struct{ mortal }
 
-func (m mortalDocuments) Open(ctx context.Context, who audit.Principal, id string) (b signing.Blob, d document.Info, err error) {
+func (m mortalDocuments) Find(ctx context.Context, who audit.Principal, ids []string) (operation.Found, error) {
+	found, err := through(m.life, func() (operation.Found, error) { return m.documents.Find(ctx, who, ids) })
+	return mortalFound{m.mortal, found}, err
+}
+
+type mortalFound struct {
+	mortal
+	found operation.Found
+}
+
+func (m mortalFound) Open(ctx context.Context, id string) (b signing.Blob, d document.Info, err error) {
 	b, err = through(m.life, func() (b signing.Blob, err error) {
-		b, d, err = m.documents.Open(ctx, who, id)
+		b, d, err = m.found.Open(ctx, id)
 		return b, err
 	})
 	return b, d, err

@@ -39,8 +39,18 @@ func (b readBlob) ReadAt(p []byte, off int64) (int, error) {
 	return b.content.ReadAt(p, off)
 }
 
-func (s *readStore) Open(ctx context.Context, who audit.Principal, id string) (signing.Blob, document.Info, error) {
-	b, info, err := s.Documents.Open(ctx, who, id)
+func (s *readStore) Find(ctx context.Context, who audit.Principal, ids []string) (operation.Found, error) {
+	found, err := s.Documents.Find(ctx, who, ids)
+	return readFound{s, found}, err
+}
+
+type readFound struct {
+	*readStore
+	found operation.Found
+}
+
+func (s readFound) Open(ctx context.Context, id string) (signing.Blob, document.Info, error) {
+	b, info, err := s.found.Open(ctx, id)
 	if err != nil {
 		return b, info, err
 	}

@@ -74,7 +74,7 @@ type Record struct {
 	// name.
 	InRow bool
 	// Content is that content in the form that Bytes.Pack returns. Only a record that is stored, or
-	// that FindContent has read, has it.
+	// that FindContents has read, has it.
 	Content []byte
 }
 
@@ -116,9 +116,9 @@ type Store interface {
 	// FindDocuments returns the documents that belong to the user and have not expired at
 	// now, in no particular order.
 	FindDocuments(ctx context.Context, userID string, ids []string, now time.Time) ([]Record, error)
-	// FindContent returns a document that FindDocuments would return, with its Content if it is
-	// in the row.
-	FindContent(ctx context.Context, userID, id string, now time.Time) (Record, bool, error)
+	// FindContents returns what FindDocuments would return, with the Content of those in whose
+	// rows it is.
+	FindContents(ctx context.Context, userID string, ids []string, now time.Time) ([]Record, error)
 	// FindByHash returns the youngest document of the user with this hash.
 	FindByHash(ctx context.Context, userID string, hash []byte, now time.Time) (Record, bool, error)
 	// ListDocuments returns up to n documents of the user in the order of their
@@ -129,8 +129,8 @@ type Store interface {
 	NewestDocuments(ctx context.Context, userID string, older Position, n int, now time.Time) ([]Record, error)
 	// ChangeDocument writes Name, Type, Parent, Linked, Extra and Expires of a document.
 	ChangeDocument(ctx context.Context, i Info, now time.Time) (bool, error)
-	// TouchDocument records that the content was read.
-	TouchDocument(ctx context.Context, id string, at time.Time) error
+	// TouchDocuments records that the content of documents was read.
+	TouchDocuments(ctx context.Context, ids []string, at time.Time) error
 	// RemoveDocument ends a document. Its record stays until ForgetDocuments, so that
 	// Sweep finds it.
 	RemoveDocument(ctx context.Context, userID, id string, now time.Time) (Gone, bool, error)

@@ -42,18 +42,60 @@ func (d *Stored) Close() error { return d.object.Close() }
 
 // Open opens a document of who for reading. Faults: object_not_found, document_lost.
 func (s *Service) Open(ctx context.Context, who audit.Principal, id string) (*Stored, error) {
-	id, ok := identifier(id)
-	if !ok {
-		return nil, notFound()
-	}
-	r, found, err := s.Store.FindContent(ctx, who.UserID, id, s.Now())
+	found, err := s.Find(ctx, who, []string{id})
 	if err != nil {
 		return nil, err
 	}
-	if !found {
-		return nil, notFound()
+	return found.Open(ctx, id)
+}
+
+// Selection is a number of documents of one user that were found together, to be read.
+type Selection struct {
+	s    *Service
+	byID map[string]*Record
+}
+
+// Find finds documents of who by their identifiers, by one statement. A selection has the content of
+// small documents, so it should not be of more than some hundred.
+func (s *Service) Find(ctx context.Context, who audit.Principal, ids []string) (*Selection, error) {
+	var list []string
+	found := &Selection{s, map[string]*Record{}}
+	for _, id := range ids {
+		id, ok := identifier(id)
+		if _, twice := found.byID[id]; ok && !twice {
+			found.byID[id] = nil
+			list = append(list, id)
+		}
 	}
-	return s.open(ctx, &r)
+	if len(list) == 0 {
+		return found, nil
+	}
+	now := s.Now()
+	records, err := s.Store.FindContents(ctx, who.UserID, list, now)
+	if err != nil {
+		return nil, err
+	}
+	var touched []string
+	for i := range records {
+		r := &records[i]
+		found.byID[r.ID] = r
+		if now.Sub(r.Accessed) >= accessStep {
+			touched = append(touched, r.ID)
+		}
+	}
+	if len(touched) > 0 {
+		err = s.Store.TouchDocuments(ctx, touched, now)
+	}
+	return found, err
+}
+
+// Open opens one of the documents for reading. Faults: object_not_found, document_lost.
+func (l *Selection) Open(ctx context.Context, id string) (*Stored, error) {
+	id, ok := identifier(id)
+	if r := l.byID[id]; ok && r != nil {
+		return l.s.open(ctx, r)
+	}
+	return nil, notFound()
 }
 
 // open opens a document. If its row has the content, r has it.
@@ -80,12 +122,6 @@ func (s *Service) open(ctx context.Context, r *Record) (*Stored, error) {
 	if o.Size() != r.Size {
 		o.Close()
 		return nil, lost(r, fmt.Errorf("it has %d bytes, want the %d that were written", o.Size(), r.Size))
-	}
-	if now := s.Now(); now.Sub(r.Accessed) >= accessStep {
-		if err := s.Store.TouchDocument(ctx, r.ID, now); err != nil {
-			o.Close()
-			return nil, err
-		}
 	}
 	return &Stored{r.Info, o}, nil
 }
@@ -166,13 +202,10 @@ func (s *Service) Infos(ctx context.Context, who audit.Principal, ids []string) 
 
 // OpenFound opens a document that Infos found.
 func (s *Service) OpenFound(ctx context.Context, f Found) (*Stored, error) {
-	switch {
-	case f.Record == nil:
+	if f.Record == nil {
 		return nil, notFound()
-	case f.Record.InRow:
-		return s.Open(ctx, audit.Principal{UserID: f.Record.UserID}, f.Record.ID)
 	}
-	return s.open(ctx, f.Record)
+	return s.Open(ctx, audit.Principal{UserID: f.Record.UserID}, f.Record.ID)
 }
 
 // ByHash finds the youngest document of who with this hash.

@@ -140,10 +140,25 @@ func OpenKept(ctx context.Context, blobs interface {
 // Documents is the document store as operations use it. An unknown identifier and one of another user
 // are the same fault, object_not_found.
 type Documents interface {
-	// Open opens a stored document of who for reading.
-	Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Info, error)
+	// Find finds stored documents of who, by one statement.
+	Find(ctx context.Context, who audit.Principal, refIDs []string) (Found, error)
 	// NewBatch begins the results of one operation of who.
 	NewBatch(who audit.Principal) Batch
+}
+
+// Found are stored documents that were found together: document.Selection.
+type Found interface {
+	// Open opens one of them for reading.
+	Open(ctx context.Context, refID string) (Blob, document.Info, error)
+}
+
+// openStored opens one stored document.
+func openStored(ctx context.Context, store Documents, who audit.Principal, refID string) (Blob, document.Info, error) {
+	found, err := store.Find(ctx, who, []string{refID})
+	if err != nil {
+		return nil, document.Info{}, err
+	}
+	return found.Open(ctx, refID)
 }
 
 // Batch are the results of one operation that are stored documents: document.Batch.
@@ -160,9 +175,17 @@ type DocumentStore struct{ *document.Service }
 
 var _ Documents = DocumentStore{}
 
-// Open implements Documents.
-func (s DocumentStore) Open(ctx context.Context, who audit.Principal, refID string) (Blob, document.Info, error) {
-	stored, err := s.Service.Open(ctx, who, refID)
+// Find implements Documents.
+func (s DocumentStore) Find(ctx context.Context, who audit.Principal, refIDs []string) (Found, error) {
+	found, err := s.Service.Find(ctx, who, refIDs)
+	return selection{found}, err
+}
+
+type selection struct{ *document.Selection }
+
+// Open implements Found.
+func (s selection) Open(ctx context.Context, refID string) (Blob, document.Info, error) {
+	stored, err := s.Selection.Open(ctx, refID)
 	if err != nil {
 		return nil, document.Info{}, err
 	}
@@ -175,7 +198,11 @@ func (s DocumentStore) NewBatch(who audit.Principal) Batch { return s.Service.Ne
 // noDocuments replaces a missing document store.
 type noDocuments struct{}
 
-func (noDocuments) Open(context.Context, audit.Principal, string) (Blob, document.Info, error) {
+func (noDocuments) Find(context.Context, audit.Principal, []string) (Found, error) {
+	return noDocuments{}, nil
+}
+
+func (noDocuments) Open(context.Context, string) (Blob, document.Info, error) {
 	return nil, document.Info{}, fault.New(fault.InvalidParameters, "RefId: this installation stores no documents: send them as Content")
 }
 
@@ -223,21 +250,48 @@ func (o *Order) Documents() []Document { return o.documents }
 
 // Names sets the names of stored documents whose names the client did not send.
 func (o *Order) Names(ctx context.Context) error {
-	for i := range o.documents {
-		d := &o.documents[i]
-		if d.OriginalRef == "" || d.OriginalName != "" || d.Fault != nil {
-			continue
-		}
-		stored, about, err := o.opener.store.Open(ctx, o.opener.owner, d.OriginalRef)
+	for from := 0; from < len(o.documents); from += portion {
+		to := min(from+portion, len(o.documents))
+		found, err := o.opener.find(ctx, o.documents[from:to], func(d *Document) bool { return d.OriginalName == "" && d.Fault == nil })
 		if err != nil {
-			return OfDocumentAt(i, err)
-		}
-		d.OriginalName = about.Name
-		if err := stored.Close(); err != nil {
 			return err
+		}
+		for i := from; i < to; i++ {
+			d := &o.documents[i]
+			if d.OriginalRef == "" || d.OriginalName != "" || d.Fault != nil {
+				continue
+			}
+			stored, about, err := found.Open(ctx, d.OriginalRef)
+			if err != nil {
+				return OfDocumentAt(i, err)
+			}
+			d.OriginalName = about.Name
+			if err := stored.Close(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// find finds the stored documents that some of documents name.
+func (o *opener) find(ctx context.Context, documents []Document, which func(d *Document) bool) (Found, error) {
+	var refs []string
+	for i := range documents {
+		d := &documents[i]
+		if !which(d) {
+			continue
+		}
+		for _, ref := range []string{d.OriginalRef, d.Related} {
+			if ref != "" {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	if len(refs) == 0 {
+		return noDocuments{}, nil
+	}
+	return o.store.Find(ctx, o.owner, refs)
 }
 
 // Each opens the documents of the order, a bounded number at a time. from is the index of the first one.
@@ -248,8 +302,12 @@ func (o *Order) Each(ctx context.Context, do func(from int, in []Opened) error) 
 		var closing []func() error
 		defer func() { err = errors.Join(err, closeAll(&closing)) }()
 		in := make([]Opened, to-from)
+		found, err := o.opener.find(ctx, o.documents[from:to], func(d *Document) bool { return d.Fault == nil })
+		if err != nil {
+			return err
+		}
 		for i := range in {
-			if in[i], err = o.openOne(ctx, from+i, &closing); err == nil {
+			if in[i], err = o.openOne(ctx, found, from+i, &closing); err == nil {
 				continue
 			}
 			if _, refused := fault.As(err); !refused {
@@ -267,14 +325,14 @@ func (o *Order) Each(ctx context.Context, do func(from int, in []Opened) error) 
 	return nil
 }
 
-func (o *Order) openOne(ctx context.Context, i int, closing *[]func() error) (in Opened, err error) {
+func (o *Order) openOne(ctx context.Context, found Found, i int, closing *[]func() error) (in Opened, err error) {
 	d, from := &o.documents[i], &o.opener
 	if d.Fault != nil {
 		return in, d.Fault
 	}
 	in.Original = from.original
 	if d.OriginalRef != "" {
-		stored, about, err := from.store.Open(ctx, from.owner, d.OriginalRef)
+		stored, about, err := found.Open(ctx, d.OriginalRef)
 		if err != nil {
 			return in, err
 		}
@@ -296,7 +354,7 @@ func (o *Order) openOne(ctx context.Context, i int, closing *[]func() error) (in
 		in.Document = from.content(d, i)
 	}
 	if d.Related != "" {
-		related, about, err := from.store.Open(ctx, from.owner, d.Related)
+		related, about, err := found.Open(ctx, d.Related)
 		if err != nil {
 			return in, err
 		}

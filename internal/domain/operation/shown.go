@@ -80,7 +80,7 @@ func (s *Service) shown(ctx context.Context, row *Stored, d *Document, f *what.D
 	at := int64(0)
 	switch {
 	case ref != "":
-		blob, _, err = s.docs.Documents.Open(ctx, row.Owner, ref)
+		blob, _, err = openStored(ctx, s.docs.Documents, row.Owner, ref)
 	case in != nil:
 		at = in.At
 		blob, err = OpenKept(ctx, s.docs.Blobs, row.Contents)

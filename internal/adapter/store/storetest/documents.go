@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,9 +155,9 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 			room(document.Quota{Objects: 12, Bytes: 10})
 			for _, want := range []document.Record{records[0], records[49], records[116], recordOf(larger, 20)} {
-				got, found, err := s.FindContent(t.Context(), user, want.ID, start)
+				got, err := s.FindContents(t.Context(), user, []string{want.ID}, start)
 				must(t, err)
-				if d := cmp.Diff(want, got); !found || d != "" {
+				if d := cmp.Diff([]document.Record{want}, got); d != "" {
 					t.Error(d)
 				}
 				want.Content = nil
@@ -165,9 +166,15 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 				if d := cmp.Diff([]document.Record{want}, list); d != "" {
 					t.Error(d)
 				}
-				if _, found, err := s.FindContent(t.Context(), other, want.ID, start); found || err != nil {
+				if found, err := s.FindContents(t.Context(), other, []string{want.ID}, start); len(found) > 0 || err != nil {
 					t.Errorf("of another user: %v, %v", found, err)
 				}
+			}
+			both, err := s.FindContents(t.Context(), user, []string{records[1].ID, "unknown", larger.ID}, start)
+			must(t, err)
+			slices.SortFunc(both, func(a, b document.Record) int { return strings.Compare(a.ID, b.ID) })
+			if d := cmp.Diff([]document.Record{records[1], recordOf(larger, 20)}, both); d != "" {
+				t.Error(d)
 			}
 			for what, c := range map[string]struct {
 				records []document.Record
@@ -494,8 +501,8 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Fatal(changed, err)
 			}
 			at := start.Add(10 * time.Second)
-			must(t, s.TouchDocument(t.Context(), i.ID, at))
-			must(t, s.TouchDocument(t.Context(), i.ID, start)) // never backwards
+			must(t, s.TouchDocuments(t.Context(), []string{i.ID, "unknown"}, at))
+			must(t, s.TouchDocuments(t.Context(), []string{i.ID}, start)) // never backwards
 			i.Accessed = at
 			found, err := s.FindDocuments(t.Context(), user, []string{i.ID}, start)
 			must(t, err)
