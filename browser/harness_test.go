@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -223,10 +224,16 @@ func (b *tab) hear(event any) {
 	}
 }
 
-// run carries out actions and ends the test if one fails.
+// run carries out actions and ends the test if one fails. If the page is replaced between finding an
+// element and the action on it, the actions begin again.
 func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
+	err := chromedp.Do(b.ctx, actions...)
+	for err != nil && strings.Contains(err.Error(), "Could not find node with given id") {
+		b.pause("%v", err)
+		err = chromedp.Do(b.ctx, actions...)
+	}
+	if err != nil {
 		at, _ := chromedp.Run(b.ctx, chromedp.Location())
 		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`))
 		b.Fatalf("%v\nat %s:\n%s", err, at, text)
@@ -383,7 +390,7 @@ func (b *tab) findings() (list []string) {
 		Barriers        []barrier
 	}
 	// The text of axe comes with the call, since a page runs no script of others.
-	found := value[judged](b, b.axe+`;axe.run(document, {resultTypes: ["violations"]}).then(r => ({
+	found := value[judged](b, b.axe+`;axe.run(document, {resultTypes: ["violations"], selectors: false}).then(r => ({
 		Language: document.documentElement.lang, Title: document.title, Width: document.documentElement.scrollWidth,
 		Barriers: r.violations.map(v => ({ID: v.id, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))}))}))`)
 	for _, f := range found.Barriers {
