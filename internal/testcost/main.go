@@ -7,7 +7,8 @@
 //	testcost report              prints the dearest tests, and the processor time by package
 //
 // The environment variable TAMGA_TEST_COST is the directory where "test" and "run" note the costs that
-// "report" reads. The output of "test" is that of go test without -v: a line for each package, and
+// "report" reads. If TAMGA_TEST_GOGC is set, it is the variable GOGC of the programs, and GOGC itself is
+// for the compiler. The output of "test" is that of go test without -v: a line for each package, and
 // what failed tests printed.
 package main
 
@@ -77,6 +78,9 @@ func run(dir string, args []string) (int, error) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if setting, set := os.LookupEnv("TAMGA_TEST_GOGC"); set {
+		cmd.Env = append(os.Environ(), "GOGC="+setting)
+	}
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}

@@ -90,3 +90,21 @@ func TestReport(t *testing.T) {
 		t.Errorf("the report has more than ten tests:\n%s", text)
 	}
 }
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("GOGC", "400")
+	t.Setenv("TAMGA_TEST_GOGC", "50")
+	code, err := run(dir, []string{"sh", "-c", `echo "$GOGC" >gogc; exit 3`})
+	if code != 3 || err != nil {
+		t.Errorf("exit code %d, %v, want 3", code, err)
+	}
+	if text, err := os.ReadFile("gogc"); string(text) != "50\n" {
+		t.Errorf("GOGC is %q, %v, want 50", text, err)
+	}
+	costs, err := noted(dir, "packages")
+	if err != nil || len(costs) != 1 || costs[0].name != dir {
+		t.Fatalf("noted %v, %v, want one line for %s", costs, err, dir)
+	}
+}
