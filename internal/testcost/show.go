@@ -4,9 +4,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,6 +29,7 @@ type event struct {
 type tested struct {
 	order  []string                    // tests in the order of their first output; "" is the package
 	output map[string]*strings.Builder // of tests that have not passed
+	times  map[string]time.Duration    // of tests that have ended
 }
 
 // show reads what go test -json prints. It writes what go test would print without -v, and returns
@@ -39,8 +43,8 @@ func show(w io.Writer, events io.Reader) (times []cost, err error) {
 			var e event
 			if json.Unmarshal(line, &e) != nil {
 				w.Write(line) // of go itself
-			} else if c, ok := take(w, packages, e); ok {
-				times = append(times, c)
+			} else {
+				times = append(times, take(w, packages, e)...)
 			}
 		}
 		if err == io.EOF {
@@ -52,15 +56,15 @@ func show(w io.Writer, events io.Reader) (times []cost, err error) {
 	}
 }
 
-// take takes one event. It returns the time of a whole test that has ended.
-func take(w io.Writer, packages map[string]*tested, e event) (c cost, ended bool) {
+// take takes one event. It returns the times of the tests of a package that has ended.
+func take(w io.Writer, packages map[string]*tested, e event) []cost {
 	if e.Action == "build-output" {
 		io.WriteString(w, e.Output)
-		return c, false
+		return nil
 	}
 	p := packages[e.Package]
 	if p == nil {
-		p = &tested{output: map[string]*strings.Builder{}}
+		p = &tested{output: map[string]*strings.Builder{}, times: map[string]time.Duration{}}
 		packages[e.Package] = p
 	}
 	switch e.Action {
@@ -76,16 +80,38 @@ func take(w io.Writer, packages map[string]*tested, e event) (c cost, ended bool
 		if e.Test == "" {
 			p.write(w, e.Action == "fail")
 			delete(packages, e.Package)
-			return c, false
+			return p.whole(strings.TrimPrefix(e.Package, "tamga/"))
 		}
+		p.times[e.Test] += time.Duration(e.Elapsed * float64(time.Second)) // a TestMain may run the tests twice
 		if e.Action != "fail" {
 			p.output[e.Test] = &strings.Builder{}
 		}
-		if !strings.Contains(e.Test, "/") {
-			return cost{strings.TrimPrefix(e.Package, "tamga/") + " " + e.Test, time.Duration(e.Elapsed * float64(time.Second))}, true
+	}
+	return nil
+}
+
+// whole returns the times of the tests that are not a part of another one. The time that go test says
+// is without the parts that run in parallel.
+func (p *tested) whole(pkg string) (times []cost) {
+	parts := map[string]time.Duration{} // sums
+	names := slices.Collect(maps.Keys(p.times))
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	for _, name := range names { // parts first: their names are longer
+		spent := max(p.times[name], parts[name])
+		outer := name
+		for i := strings.LastIndexByte(outer, '/'); i >= 0; i = strings.LastIndexByte(outer, '/') {
+			outer = outer[:i]
+			if _, is := p.times[outer]; is {
+				break
+			}
+		}
+		if outer == name {
+			times = append(times, cost{pkg + " " + name, spent})
+		} else {
+			parts[outer] += spent
 		}
 	}
-	return c, false
+	return times
 }
 
 // write writes the output of a package. Its own output is last: it ends with the line of the result.

@@ -17,8 +17,9 @@ const events = `{"Action":"start","Package":"tamga/a"}
 {"Action":"run","Package":"tamga/a","Test":"TestA"}
 {"Action":"output","Package":"tamga/a","Test":"TestA","Output":"=== RUN   TestA\n"}
 {"Action":"output","Package":"tamga/a","Test":"TestA/part","Output":"    a_test.go:1: a log\n"}
-{"Action":"pass","Package":"tamga/a","Test":"TestA/part","Elapsed":1}
 {"Action":"pass","Package":"tamga/a","Test":"TestA","Elapsed":1.5}
+{"Action":"pass","Package":"tamga/a","Test":"TestA/part","Elapsed":1}
+{"Action":"pass","Package":"tamga/a","Test":"TestA/a/b","Elapsed":2}
 {"Action":"output","Package":"tamga/a","Output":"PASS\n"}
 {"Action":"output","Package":"tamga/a","Output":"ok  \ttamga/a\t1.600s\n"}
 {"Action":"pass","Package":"tamga/a","Elapsed":1.6}
@@ -56,7 +57,7 @@ func TestShow(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("it shows\n%s\nwant\n%s", &out, want)
 	}
-	if want := []cost{{"a TestA", 1500 * time.Millisecond}, {"b TestPasses", 250 * time.Millisecond}, {"b TestFails", 500 * time.Millisecond}}; !slices.Equal(times, want) {
+	if want := []cost{{"a TestA", 3 * time.Second}, {"b TestPasses", 250 * time.Millisecond}, {"b TestFails", 500 * time.Millisecond}}; !slices.Equal(times, want) {
 		t.Errorf("times %v, want %v", times, want)
 	}
 }
