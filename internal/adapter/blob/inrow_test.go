@@ -93,7 +93,8 @@ func TestPreparedInRowChanged(t *testing.T) {
 		"no content":     name + afterName,
 		"no Base64":      name + afterName + "%",
 	} {
-		if _, err := d.OpenBlob(t.Context(), text); !errors.Is(err, ErrDamaged) {
+		_, err := d.OpenBlob(t.Context(), text)
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), text[:20]) || strings.Contains(err.Error(), afterName+stored[:10]) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tamga/internal/domain/document"
 	"tamga/internal/domain/signing"
 	"tamga/sig"
 )
@@ -112,12 +113,21 @@ func (b *Prepared) OpenBlob(ctx context.Context, name string) (signing.Blob, err
 	if err := checkPrepared(name); err != nil {
 		return nil, err
 	}
+	o, err := b.openNamed(ctx, name, content, inRow)
+	if err != nil {
+		return nil, fmt.Errorf("blob: object %s: %w", name, err)
+	}
+	return o, nil
+}
+
+// openNamed opens an object by both parts of its name.
+func (b *Prepared) openNamed(ctx context.Context, name, content string, inRow bool) (document.Object, error) {
 	if !inRow {
 		return b.open(ctx, name)
 	}
 	stored, err := base64.RawStdEncoding.DecodeString(content)
 	if err != nil {
-		return nil, fmt.Errorf("blob: opening a document: %w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return b.unpack(ctx, name, stored)
 }

@@ -47,6 +47,9 @@ const operationColumns = `id, kind, form, purpose, owner, action, state, is_asyn
 // foundColumns are operationColumns of the table o.
 var foundColumns = "o." + strings.Join(strings.FieldsFunc(operationColumns, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }), ", o.")
 
+// openColumns are foundColumns without the contents, which may have a document: there may be a thousand rows.
+var openColumns = strings.Replace(foundColumns, "o.contents", "''", 1)
+
 func operationFields(o *operation.Stored) []any {
 	return []any{
 		&o.ID, &o.Kind, &o.Form, &o.Purpose, &o.Principal, &o.Action, &o.State, &o.Async, &o.Parameters, &o.Description, &o.List, &o.Plan, &o.Secret,
@@ -116,7 +119,7 @@ func (s Operations) FindOperation(ctx context.Context, id string) (*operation.St
 
 // OpenOperations implements operation.ListStore.
 func (s Operations) OpenOperations(ctx context.Context, userID, clientID string, now time.Time, limit int) ([]*operation.Stored, error) {
-	return all(ctx, s.DB, scanAsked(func(*operation.Stored) []any { return nil }), "SELECT "+foundColumns+ofConfirmation+`
+	return all(ctx, s.DB, scanAsked(func(*operation.Stored) []any { return nil }), "SELECT "+openColumns+ofConfirmation+`
 		FROM operations o LEFT JOIN confirmations c ON c.id = o.id
 		WHERE o.user_id = $1 AND o.keep_until = 0 AND o.purpose = 'operation' AND (o.complete_before > $2 OR o.leased_until > $2)
 			AND (o.confirm_before = 0 OR CAST($3 AS TEXT) = '' OR o.client_id = $3)

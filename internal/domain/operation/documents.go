@@ -119,7 +119,7 @@ type Blobs interface {
 	// after expires.
 	KeepBlob(ctx context.Context, d sig.Document, expires time.Time) (name string, err error)
 	// OpenBlob opens a stored document for reading. Its error wraps fs.ErrNotExist or document.ErrDamaged
-	// if the content is lost.
+	// if the content is lost, and says which object it is.
 	OpenBlob(ctx context.Context, name string) (Blob, error)
 	// RemoveBlob deletes a document. A missing document is not an error.
 	RemoveBlob(ctx context.Context, name string) error
@@ -132,7 +132,7 @@ func OpenKept(ctx context.Context, blobs interface {
 	b, err := blobs.OpenBlob(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, document.ErrDamaged) {
 		return nil, fault.New(fault.Lost, "a document that was kept for this is lost or damaged in the storage; begin again, and tell the administrator").
-			With(fmt.Errorf("operation: object %s: %w", name, err))
+			With(fmt.Errorf("operation: %w", err)) // a name may have the content, so it is not written
 	}
 	return b, err
 }
