@@ -50,6 +50,7 @@ type Cluster struct {
 	disk    string // file system of the database, "" without SmallDisk
 	primary *postgres
 	standby *postgres   // nil without
+	former  string      // data directory of the primary before; "": none
 	servers []*postgres // all that were primaries, for their logs
 	delays  []*delay
 	bucket  *process

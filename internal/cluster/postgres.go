@@ -92,8 +92,19 @@ func (s *postgres) do(program string, args ...string) error {
 
 // initialize makes an empty data directory.
 func (s *postgres) initialize() error {
-	return s.do("initdb", "--pgdata="+s.data, "--username=tamga", "--auth=trust", "--encoding=UTF8",
-		"--locale=C.UTF-8", "--no-sync", "--no-instructions")
+	args := []string{"--pgdata=" + s.data, "--username=tamga", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"}
+	if s.cluster.Standby {
+		args = append(args, "--data-checksums") // pg_rewind needs them
+	}
+	if err := s.do("initdb", args...); err != nil || !s.cluster.Standby {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(s.data, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("wal_keep_size = 1GB\n") // pg_rewind starts the server, too, and reads what it has changed
+	return errors.Join(err, f.Close())
 }
 
 // up starts the server, or a standby, and waits until it answers.
@@ -149,8 +160,13 @@ func (c *Cluster) addStandby(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.do("pg_basebackup", "--pgdata="+s.data, "--host="+c.host, "--port="+strconv.Itoa(c.primary.port), "--username=tamga",
-		"--checkpoint=fast", "--wal-method=stream", "--no-sync"); err != nil {
+	if c.former != "" {
+		err = c.rewind(ctx, s)
+	} else {
+		err = s.do("pg_basebackup", "--pgdata="+s.data, "--host="+c.host, "--port="+strconv.Itoa(c.primary.port), "--username=tamga",
+			"--checkpoint=fast", "--wal-method=stream", "--no-sync")
+	}
+	if err != nil {
 		return err
 	}
 	signal := filepath.Join(s.data, "standby.signal")
@@ -177,6 +193,19 @@ func (c *Cluster) addStandby(ctx context.Context) error {
 	})
 }
 
+// rewind makes the data of a standby of those of the former primary. It copies what has changed since the failover,
+// so that a round does not take longer as the database grows.
+func (c *Cluster) rewind(ctx context.Context, s *postgres) error {
+	if err := os.Rename(c.former, s.data); err != nil {
+		return err
+	}
+	c.former = ""
+	if err := c.exec(ctx, "CHECKPOINT"); err != nil { // after it the primary knows its new timeline
+		return err
+	}
+	return s.do("pg_rewind", "--target-pgdata="+s.data, fmt.Sprintf("--source-server=host=%s port=%d user=tamga dbname=postgres", c.host, c.primary.port), "--no-sync")
+}
+
 // upstream is the connection of a standby to the primary.
 func (c *Cluster) upstream(s *postgres) string {
 	return fmt.Sprintf("host=%s port=%d user=tamga application_name=standby connect_timeout=5", c.host, s.port^1)
@@ -188,9 +217,7 @@ func (c *Cluster) failOver(ctx context.Context) error {
 		return errors.New("the cluster has no standby")
 	}
 	c.primary.crash()
-	if err := os.RemoveAll(c.primary.data); err != nil { // many rounds would fill the disk
-		return err
-	}
+	c.former = c.primary.data
 	promoted := c.standby
 	// The new primary has no standby yet, so it must not wait for one.
 	if err := promoted.do("pg_ctl", "promote", "--pgdata="+promoted.data, "--wait", "--timeout=60"); err != nil {
