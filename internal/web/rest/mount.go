@@ -186,9 +186,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	call.started = time.Now()
 
-	if r.ContentLength > h.limit {
+	most := h.limit
+	if h.limitWithout > 0 && !sendsToken(r) {
+		most = min(most, h.limitWithout)
+	}
+	if r.ContentLength > most {
 		w.Header().Set("Connection", "close") // the rest of the body is dropped, see Heard
-		h.refuse(ctx, w, call, tooLarge(h.limit))
+		h.refuse(ctx, w, call, tooLarge(most))
 		return
 	}
 	if coding := codingOf(r); coding != "" {
@@ -207,7 +211,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	body := newBody(w, r, h.limit)
+	body := newBody(w, r, most)
 	in := &input{http: r, body: body, documents: cmp.Or(h.gate.Limits.Documents, DefaultDocuments)}
 	defer func() {
 		call.bodyBytes = body.n
@@ -368,8 +372,12 @@ func (h *handler) worth(call *call, outcome string) bool {
 // the request from then on.
 func (h *handler) admit(r *http.Request, call *call) (context.Context, error) {
 	ctx := r.Context()
-	if h.guard != nil {
-		if err := h.guard(call.remote); err != nil {
+	guard := h.guard
+	if h.guardWithout != nil && !sendsToken(r) {
+		guard = h.guardWithout
+	}
+	if guard != nil {
+		if err := guard(call.remote); err != nil {
 			awaitRefusal(ctx)
 			return ctx, err
 		}
@@ -377,7 +385,7 @@ func (h *handler) admit(r *http.Request, call *call) (context.Context, error) {
 	if h.Right == Anyone {
 		// The caller is not known yet, so no attempt is written. See worth.
 		var err error
-		if _, sent := bearer(r.Header.Get("Authorization")); sent && h.identifies {
+		if h.identifies && sendsToken(r) {
 			if ctx, call.who, err = h.identify(ctx, r, call); err != nil {
 				return ctx, err
 			}
@@ -555,6 +563,12 @@ func outcomeOf(ctx context.Context, err error) string {
 func canceled(ctx context.Context, err error) bool {
 	var lost *errLost
 	return errors.As(err, &lost) || ctx.Err() != nil && errors.Is(err, context.Canceled)
+}
+
+// sendsToken reports whether a request has a token, valid or not.
+func sendsToken(r *http.Request) bool {
+	_, sent := bearer(r.Header.Get("Authorization"))
+	return sent
 }
 
 // bearer returns the token in an Authorization header.

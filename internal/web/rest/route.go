@@ -56,6 +56,8 @@ type Route struct {
 	weigh            func(ctx context.Context, req any) (effect.Set, error)
 	headers          []string // that fields of the request are read from
 	guard            func(remote string) error
+	guardWithout     func(remote string) error // see WithoutToken
+	limitWithout     int64
 	call             func(ctx context.Context, in *input) (any, error)
 }
 
@@ -77,6 +79,13 @@ func (r Route) Large() Route {
 // AtMost gives the route a limit of its own, in bytes of the body.
 func (r Route) AtMost(n int64) Route {
 	r.size, r.limit = ownLimit, n
+	return r
+}
+
+// WithoutToken gives a route that is Identifying a guard and a limit in bytes of the body that hold for callers without
+// a token.
+func (r Route) WithoutToken(guard func(remote string) error, n int64) Route {
+	r.guardWithout, r.limitWithout = guard, n
 	return r
 }
 

@@ -51,7 +51,7 @@ type Anonymous struct {
 	// Admit refuses the address of a caller that comes too often, with the fault
 	// too_many_requests. nil: all are admitted.
 	Admit func(remote string) error
-	// Limit bounds a request, in bytes of its body. 0 is 64 MiB.
+	// Limit bounds a request without a token, in bytes of its body. 0 is 64 MiB.
 	Limit int64
 }
 
@@ -77,10 +77,7 @@ func (a *API) Routes() []rest.Route {
 	right, own := rest.SignedIn, rest.Route.Large
 	if a.deps.Anonymous != nil {
 		right, own = rest.Anyone, func(r rest.Route) rest.Route {
-			if a.deps.Anonymous.Admit != nil {
-				r = r.Guarded(a.deps.Anonymous.Admit)
-			}
-			return r.AtMost(cmp.Or(a.deps.Anonymous.Limit, anonymousLimit))
+			return r.Large().WithoutToken(a.deps.Anonymous.Admit, cmp.Or(a.deps.Anonymous.Limit, anonymousLimit))
 		}
 	}
 	take := func(ctx context.Context, _ audit.Principal) (*signing.Intake, error) {

@@ -594,6 +594,17 @@ func TestAdmit(t *testing.T) {
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Error(diff)
 	}
+	// Neither holds for callers with a token.
+	large := presignBody(p, detached)
+	large["Document"] = make([]byte, 1<<20)
+	with, err := json.Marshal(large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(seen)
+	if status, text := d.send(t, "POST", "/api/signatures/presign", "1", strings.NewReader(string(with))); status != 200 || len(seen) != before {
+		t.Errorf("with a token: %d %s", status, text)
+	}
 }
 
 // TestLargeTwoSteps: a document beyond memory goes through the spool and the
