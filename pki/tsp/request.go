@@ -173,7 +173,7 @@ func readNonce(in *cryptobyte.String) (nonce []byte, err error) {
 	if !x509gost.ReadInteger(in, &nonce) || len(nonce) > MaxNonce+1 {
 		return nil, fmt.Errorf("the nonce is not an INTEGER of at most %d bytes", MaxNonce)
 	}
-	return nonce, nil
+	return x509gost.TrimInteger(nonce), nil // a response has it in DER
 }
 
 // readExtensions reads optional Extensions with an implicit tag.

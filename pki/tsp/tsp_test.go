@@ -63,6 +63,16 @@ func TestRequest(t *testing.T) {
 	if _, err := tsp.ParseRequest(make([]byte, tsp.MaxRequest+1)); err == nil {
 		t.Error("a request above the limit is accepted")
 	}
+	// A nonce with bytes that DER does not have.
+	der, err := (&tsp.Request{Digest: suite.SHA256.Digest(nil), Nonce: []byte{1}}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	der = append(bytes.TrimSuffix(der, []byte{2, 1, 1}), 2, 3, 0, 0, 1)
+	der[1] += 2
+	if r, err := tsp.ParseRequest(der); err != nil || !bytes.Equal(r.Nonce, []byte{1}) {
+		t.Errorf("a nonce in BER: %+v, %v", r, err)
+	}
 }
 
 func TestToken(t *testing.T) {
