@@ -128,7 +128,7 @@ func backUpAndRestore(t *testing.T, from, to []string) {
 		Documents int
 		TakenAt   time.Time `json:"taken_at"`
 	}
-	if err := json.Unmarshal(tamgatest.ReadFile(t, filepath.Join(backup, "manifest.json")), &manifest); err != nil || manifest.Documents != 2 || manifest.TakenAt.IsZero() {
+	if err := json.Unmarshal(tamgatest.ReadFile(t, filepath.Join(backup, "manifest.json")), &manifest); err != nil || manifest.Documents != 4 || manifest.TakenAt.IsZero() {
 		t.Fatalf("%+v, %v", manifest, err)
 	}
 	for _, name := range tamgatest.Listing(t, filepath.Dir(backup)) {

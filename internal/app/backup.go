@@ -37,7 +37,7 @@ type Manifest struct {
 	MasterKeys []string `json:"master_keys"`
 	// KeyCheck opens with the active master key only.
 	KeyCheck  []byte `json:"key_check"`
-	Documents int64  `json:"documents"`
+	Documents int64  `json:"documents"` // those in the database, too
 	Bytes     int64  `json:"bytes"`
 	// Bucket has the name of the bucket whose objects are listed and not copied.
 	Bucket string `json:"bucket,omitempty"`
@@ -98,6 +98,9 @@ func (b *Base) Backup(ctx context.Context, o BackupOptions) (m Manifest, err err
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 	m.TakenAt, m.Schema = snapshot.At.UTC().Truncate(time.Millisecond), snapshot.Versions
 	if err := w.Add(databaseFile, func(out io.Writer) error { return snapshot.Write(ctx, out) }); err != nil {
+		return m, err
+	}
+	if m.Documents, m.Bytes, err = snapshot.InRows(ctx); err != nil {
 		return m, err
 	}
 	if b.Config.Bucket.Endpoint != "" && !o.CopyBucket {

@@ -138,6 +138,17 @@ func (s *Snapshot) Blobs(ctx context.Context, each func(name string) error) erro
 	return nil
 }
 
+// InRows returns how many documents the snapshot itself has, and their bytes.
+func (s *Snapshot) InRows(ctx context.Context) (documents, bytes int64, err error) {
+	err = s.each(ctx, fmt.Sprintf(`SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM documents
+		WHERE state = 1 AND length(content) > 0 AND (expires_at = 0 OR expires_at > %d)`, s.At.UnixMilli()),
+		func(r *sql.Rows) error { return r.Scan(&documents, &bytes) })
+	if err != nil {
+		return 0, 0, fmt.Errorf("store: counting the documents in the database: %w", err)
+	}
+	return documents, bytes, nil
+}
+
 func (s *Snapshot) each(ctx context.Context, query string, each func(*sql.Rows) error) error {
 	rows, err := s.source.QueryContext(ctx, query)
 	if err != nil {
