@@ -258,6 +258,7 @@ fi
 echo "== fuzz targets, $FUZZTIME each"
 # One build for each package: linking again for each target takes longer than its inputs.
 fuzz="$TAMGA_TEST_COST/fuzz"
+mkdir "$fuzz"
 for dir in $(grep -l '^func Fuzz' $(git ls-files '*_test.go') | xargs -n1 dirname | sort -u); do
   go test -c -fuzz=. -o "$fuzz/test" "./$dir"
   for target in $("$fuzz/test" -test.list '^Fuzz' | sort -u); do
