@@ -114,8 +114,10 @@ mkdir -p "$judges/bin"
 go build -o "$judges/bin/testcost" ./internal/testcost
 export TAMGA_TEST_COST
 TAMGA_TEST_COST=$(mktemp -d)
+passed= # set at the end: a shell that a signal ends has no other error
 finish() {
   code=$?
+  [ $code != 0 ] || [ -n "$passed" ] || code=1
   wait # for an installation
   times >"$TAMGA_TEST_COST/run"
   echo "== cost"
@@ -202,12 +204,14 @@ if [ -n "$quick" ]; then
   export TAMGA_TEST_GOGC=$GOGC # the tests spend a tenth less, too
   tests -short -p $busy -parallel 6 "${longest[@]}" ./cmd/tamga ./...
   (cd packaging && tests -short ./...)
+  passed=1
   exit
 fi
 if [ ${#packages[@]} -gt 0 ]; then
   install_judges
   go vet "${packages[@]}"
   tests "${packages[@]}"
+  passed=1
   exit
 fi
 
@@ -240,7 +244,10 @@ fi
 (cd packaging && tests ${full:+-timeout 60m} ./...)
 (cd packaging/kubernetes && tests ./...)
 (cd browser && tests -timeout 30m ./...)
-[ -n "$race" ] || exit 0
+if [ -z "$race" ]; then
+  passed=1
+  exit
+fi
 
 GOOS=windows GOARCH=amd64 go build ./cmd/tamga ./internal/app
 
@@ -267,3 +274,4 @@ for dir in $(grep -l '^func Fuzz' $(git ls-files '*_test.go') | xargs -n1 dirnam
       -test.fuzzminimizetime 10x -test.fuzzcachedir "$fuzz/cache") >"$fuzz/log" 2>&1 || { cat "$fuzz/log"; exit 1; }
   done
 done
+passed=1

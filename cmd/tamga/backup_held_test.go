@@ -70,7 +70,7 @@ func TestRestoreHolds(t *testing.T) {
 		postsign := func(p *tamgatest.Server, object string, digest []byte) string {
 			t.Helper()
 			_, answer := p.Call("POST", "/api/signatures/postsign", "", map[string]any{"CacheObjectId": object, "SignatureType": "CAdES",
-				"SignatureValue": bytes.Repeat([]byte{1}, 64), "SignedHashValue": digest, "SignatureParams": map[string]string{"CADESType": "BES", "IsDetached": "true"}})
+				"SignatureValue": bytes.Repeat([]byte{1}, 64), "SignedHashValue": digest, "SignatureParams": map[string]string{"CADESType": "BES", "IsDetached": "false"}})
 			return string(answer)
 		}
 		object, digest := presign(p)

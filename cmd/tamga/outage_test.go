@@ -210,6 +210,10 @@ func TestBucketSilent(t *testing.T) {
 			all.Go(func() { wantAway(t, what, request, mostHeld) })
 		}
 		all.Wait()
+		// Small documents are in the database.
+		if got := d.Content(d.Put([]byte("small"), map[string]any{"FileName": "x"})); string(got) != "small" {
+			t.Errorf("%s: a small document: %q", name, got)
+		}
 		away.Store(false)
 		if got := d.Content(id); !bytes.Equal(got, content) {
 			t.Errorf("%s: back again: %d bytes", name, len(got))

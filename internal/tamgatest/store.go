@@ -133,7 +133,8 @@ func (d *DocumentStore) Content(id string) []byte {
 	return content
 }
 
-// PresignRequest is the body of a request that prepares a document for the certificate of the user demo.
+// PresignRequest is the body of a request that prepares an attached signature of a document for the certificate of the user
+// demo.
 func PresignRequest(t testing.TB, p *Server, document []byte) io.Reader {
 	t.Helper()
 	text, err := os.ReadFile(p.Path(p.Cert("gost2012-256", false).PEM))
@@ -141,7 +142,7 @@ func PresignRequest(t testing.TB, p *Server, document []byte) io.Reader {
 		t.Fatal(err)
 	}
 	body, err := json.Marshal(map[string]any{
-		"Document": document, "RawCertificate": text, "signatureType": "CAdES", "signatureParams": map[string]string{"CADESType": "BES", "IsDetached": "true"},
+		"Document": document, "RawCertificate": text, "signatureType": "CAdES", "signatureParams": map[string]string{"CADESType": "BES", "IsDetached": "false"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func TestDocumentStoreInABucket(t *testing.T) {
 	a.Refuse(404, "object_not_found", "GET", "/"+ids[0]+"/content", nil)
 
 	// Documents of two steps go the same way.
-	status, text := one.Do(t.Context(), "POST", one.URL+"/SignServer/api/signatures/presign", "", tamgatest.PresignRequest(t, one, large[:1000]))
+	status, text := one.Do(t.Context(), "POST", one.URL+"/SignServer/api/signatures/presign", "", tamgatest.PresignRequest(t, one, large[:100_000]))
 	if status != 200 {
 		t.Errorf("presign: %d %s", status, text)
 	}
