@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -72,7 +73,7 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 	sides := []*benchServer{newBenchServer(b, plainProgram(b, tags...), more)}
 	if other := os.Getenv("TAMGA_BENCH_BESIDE"); other != "" {
-		sides = append(sides, newBenchServer(b, other, more))
+		sides = append(sides, newBenchServer(b, other, knownTo(other, more)))
 	}
 	for i, row := range sides[0].rows {
 		b.Run(row.name, func(b *testing.B) {
@@ -119,6 +120,17 @@ func BenchmarkHTTP(b *testing.B) {
 			}
 		})
 	}
+}
+
+// knownTo returns the flags whose settings a build of the program knows. Older builds lack some.
+func knownTo(program string, flags []string) (known []string) {
+	for set := range slices.Chunk(flags, 2) {
+		out, _ := exec.Command(program, "config", "check", "--config", os.DevNull, set[0], set[1]).CombinedOutput() // it may miss others
+		if !bytes.Contains(out, []byte("unknown setting")) {
+			known = append(known, set...)
+		}
+	}
+	return known
 }
 
 // benchRow is a request of BenchmarkHTTP.
