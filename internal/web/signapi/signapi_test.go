@@ -413,7 +413,8 @@ func TestSignHoldsNoDocument(t *testing.T) {
 	if err != nil || resp.StatusCode != 200 || n != encoded+2 {
 		t.Fatalf("%d, %d bytes, %v", resp.StatusCode, n, err)
 	}
-	if f := h.spool.files[0]; len(h.spool.files) != 1 || f.n != encoded/4*3 {
+	// The last small pieces wait for more, or for a reader.
+	if f := h.spool.files[0]; len(h.spool.files) != 1 || f.n > encoded/4*3 || f.n < encoded/4*3-64<<10 {
 		t.Fatalf("spooled %d bytes in %d files", f.n, len(h.spool.files))
 	}
 	// All that was ever allocated, so that no garbage collection can hide any.

@@ -43,7 +43,7 @@ func TestCancelBesideCarryOut(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	secrets := t.TempDir()
-	settings := []string{"--set", "confirmation.codes.resend=1s"}
+	settings := []string{"--set", "confirmation.codes.resend=1s", "--set", "documents.in_database=0"}
 	for name, value := range map[string]string{
 		"endpoint": front.URL, "name": s3.Bucket, "region": "us-east-1", "prefix": "tamga/", "path_style": "true",
 		"access_key_file": tamgatest.WriteFile(t, filepath.Join(secrets, "access"), s3.AccessKey+"\n"),
