@@ -64,7 +64,7 @@ func confirmingAt(b *testing.B, users *tamgatest.UMS, documents []any) *confirmi
 	if err := os.WriteFile(file, fmt.Appendf(nil, "serial,type,secret_hex\ndev,HOTP,%x\n", secret), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	s.server.MustRun("token", "import", file, "--data", s.server.Dir)
+	s.server.Command("token", "import", file)
 	person := s.server.URL + "/STS/ums/user/" + s.server.Dev.User.ID
 	s.call("POST", person+"/oath", users.Tokens[tamgatest.Ours], map[string]string{"Serial": "dev", "FirstOtp": s.code(), "SecondOtp": s.code()}, nil)
 	s.call("POST", person+"/authmethod/oath?level=1", users.Tokens[tamgatest.Ours], nil, nil)
