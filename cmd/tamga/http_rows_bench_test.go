@@ -13,12 +13,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"tamga/internal/app/dev"
+	"tamga/internal/sigtest"
 	"tamga/internal/tamgatest"
 	"tamga/pki/suite"
-	"tamga/pki/x509gost"
 )
 
 // benchBucket returns the flags for the bucket of an address with keys.
@@ -76,23 +75,8 @@ func postJSON(client *http.Client, address, token string, body, into any) error 
 // twoSteps is a detached signature by a key of the client.
 func (s *benchServer) twoSteps(b *testing.B, document []byte) benchRow {
 	b.Helper()
-	su, _ := suite.ByName("gost2012-256")
-	key, err := su.Generate(rand.Reader)
-	if err != nil {
-		b.Fatal(err)
-	}
-	sign := func(d suite.Digest) ([]byte, error) { return su.Sign(rand.Reader, key, d) }
-	name, err := x509gost.BuildName([]x509gost.Attribute{{OID: x509gost.OIDCommonName, Value: "A client"}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	now := time.Now()
-	certificate, err := x509gost.CreateCertificate(&x509gost.Template{
-		Subject: name, SerialNumber: []byte{1}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-	}, nil, key.Public(), su, su, sign)
-	if err != nil {
-		b.Fatal(err)
-	}
+	su := suite.GOST2012x256
+	party := sigtest.Root(b, su).Signer(b, su, "A client")
 	base := s.server.Dev.BaseURL + "/api/signatures/"
 	return benchRow{name: "two-steps-1KiB", clients: 18, signatures: 1, steps: func(client *http.Client, token string) error {
 		var prepared struct {
@@ -100,12 +84,12 @@ func (s *benchServer) twoSteps(b *testing.B, document []byte) benchRow {
 			CacheObjectID string `json:"CacheObjectId"`
 		}
 		err := postJSON(client, base+"presign", token, map[string]any{
-			"Document": document, "RawCertificate": certificate, "SignatureType": "CAdES", "SignatureParams": tamgatest.Parameters{"CADESType": "BES", "IsDetached": "True"},
+			"Document": document, "RawCertificate": party.Certificate.Raw, "SignatureType": "CAdES", "SignatureParams": tamgatest.Parameters{"CADESType": "BES", "IsDetached": "True"},
 		}, &prepared)
 		if err != nil {
 			return err
 		}
-		value, err := sign(suite.Digest{Hash: su.Hash, Sum: prepared.HashValue})
+		value, err := su.Sign(rand.Reader, party.Key, suite.Digest{Hash: su.Hash, Sum: prepared.HashValue})
 		if err != nil {
 			return err
 		}

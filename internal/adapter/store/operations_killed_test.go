@@ -330,10 +330,26 @@ func TestKilledProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	at, begin := dies(k.At)
+	store.OnStatements(db, at)
+	s := newStage(t, db, k.Dir, k.Process, &killedTransitions[k.Transition], at)
+	s.now, s.scene = k.Now, k.Scene
+	s.start()
+	begin()
+	answer, err := s.run()
+	s.must(err)
+	at("before the answer")
+	s.must(os.WriteFile(k.Done, []byte(answer), 0o600))
+	s.must(db.Close())
+}
+
+// dies returns a function that kills this process when it is called for the time of a number, which counts from 0
+// after begin.
+func dies(point int) (at func(string), begin func()) {
 	var begun atomic.Bool
 	var points atomic.Int64
-	at := func(string) {
-		if !begun.Load() || points.Add(1)-1 != int64(k.At) {
+	at = func(string) {
+		if !begun.Load() || points.Add(1)-1 != int64(point) {
 			return
 		}
 		self, err := os.FindProcess(os.Getpid())
@@ -345,16 +361,7 @@ func TestKilledProcess(t *testing.T) {
 		}
 		select {}
 	}
-	store.OnStatements(db, at)
-	s := newStage(t, db, k.Dir, k.Process, &killedTransitions[k.Transition], at)
-	s.now, s.scene = k.Now, k.Scene
-	s.start()
-	begun.Store(true)
-	answer, err := s.run()
-	s.must(err)
-	at("before the answer")
-	s.must(os.WriteFile(k.Done, []byte(answer), 0o600))
-	s.must(db.Close())
+	return at, func() { begun.Store(true) }
 }
 
 // killer is the process that is not killed. It continues what the others have left.
@@ -493,27 +500,42 @@ func (k *killer) round(point int) {
 func (k *killer) kill(label string, point int) {
 	k.t.Helper()
 	order := killOrder{
-		URL: k.url, Dir: k.dir, Done: filepath.Join(k.dir, "done"), Process: k.processes, Now: k.clock(), Transition: k.index, At: point, Scene: k.scene,
+		URL: k.urlOfKilled(), Dir: k.dir, Done: filepath.Join(k.dir, "done"), Process: k.processes, Now: k.clock(), Transition: k.index, At: point, Scene: k.scene,
 	}
+	if k.dying("TestKilledProcess", killedOrder, order, order.Done, label) {
+		k.t.Fatalf("%s: the process has answered", label)
+	}
+}
+
+// urlOfKilled is the address of the database for a process that is killed.
+func (k *killer) urlOfKilled() string {
 	if k.engine.driver == "pgx" {
-		order.URL += "&application_name=killed"
+		return k.url + "&application_name=killed"
 	}
+	return k.url
+}
+
+// dying runs a test as a process of its own, which an order in an environment variable has killed. It reports whether
+// the process has answered in the file done instead.
+func (k *killer) dying(test, variable string, order any, done, label string) (answered bool) {
+	k.t.Helper()
 	text, err := json.Marshal(order)
 	k.must(err)
-	cmd := osexec.CommandContext(k.t.Context(), os.Args[0], "-test.run=^TestKilledProcess$")
-	cmd.Env = append(os.Environ(), killedOrder+"="+string(text))
+	cmd := osexec.CommandContext(k.t.Context(), os.Args[0], "-test.run=^"+test+"$")
+	cmd.Env = append(os.Environ(), variable+"="+string(text))
 	out, err := cmd.CombinedOutput()
+	if _, missing := os.Stat(done); missing == nil {
+		return true
+	}
 	var exit *osexec.ExitError
-	switch _, done := os.Stat(order.Done); {
-	case done == nil:
-		k.t.Fatalf("%s: the process has answered: %v\n%s", label, err, out)
-	case !errors.As(err, &exit), len(out) > 0, runtime.GOOS != "windows" && exit.ExitCode() != -1:
+	if !errors.As(err, &exit) || len(out) > 0 || runtime.GOOS != "windows" && exit.ExitCode() != -1 {
 		k.t.Fatalf("%s: the process was not killed: %v\n%s", label, err, out)
 	}
 	if k.engine.driver == "pgx" { // the server notices the death at a time of its own
 		_, err := k.pool.ExecContext(k.t.Context(), "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'killed'")
 		k.must(err)
 	}
+	return false
 }
 
 func value[T any](k *killer, query string) (v T) {

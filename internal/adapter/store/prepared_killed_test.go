@@ -10,12 +10,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	osexec "os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,26 +98,12 @@ func TestTwoStepsKilledProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var begun atomic.Bool
-	var points atomic.Int64
-	at := func(string) {
-		if !begun.Load() || points.Add(1)-1 != int64(o.At) {
-			return
-		}
-		self, err := os.FindProcess(os.Getpid())
-		if err == nil {
-			err = self.Kill()
-		}
-		if err != nil {
-			panic(err)
-		}
-		select {}
-	}
+	at, begin := dies(o.At)
 	store.OnStatements(db, at)
 	s := newSteps(t, db, o.Dir, o.Process, at)
 	s.now = o.Now
 	s.start()
-	begun.Store(true)
+	begin()
 	answer := ""
 	if o.ID == "" {
 		var prepared *signing.Prepared
@@ -237,30 +220,15 @@ func (k *stepKiller) kill(label string, inRow bool, o *stepOrder, points []strin
 	k.t.Helper()
 	label = fmt.Sprintf("%s, killed at point %d, %s", label, n, points[n])
 	k.processes += 2
-	o.URL, o.Dir, o.Done, o.Now, o.At, o.Process = k.url, k.dir, filepath.Join(k.dir, "done"), k.clock(), n, k.processes
+	o.URL, o.Dir, o.Done, o.Now, o.At, o.Process = k.urlOfKilled(), k.dir, filepath.Join(k.dir, "done"), k.clock(), n, k.processes
 	if inRow {
 		o.Process++
 	}
-	if k.engine.driver == "pgx" {
-		o.URL += "&application_name=killed"
-	}
-	text, err := json.Marshal(o)
-	k.must(err)
-	cmd := osexec.CommandContext(k.t.Context(), os.Args[0], "-test.run=^TestTwoStepsKilledProcess$")
-	cmd.Env = append(os.Environ(), killedSteps+"="+string(text))
-	out, err := cmd.CombinedOutput()
-	var exit *osexec.ExitError
-	switch _, done := os.Stat(o.Done); {
-	case done == nil && inRow && !o.Detached: // in a row the document costs no points
-		k.must(os.Remove(o.Done))
-	case done == nil:
-		k.t.Errorf("%s: the process has answered", label)
-	case !errors.As(err, &exit), len(out) > 0, runtime.GOOS != "windows" && exit.ExitCode() != -1:
-		k.t.Fatalf("%s: the process was not killed: %v\n%s", label, err, out)
-	}
-	if k.engine.driver == "pgx" { // the server notices the death at a time of its own
-		_, err := k.pool.ExecContext(k.t.Context(), "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'killed'")
-		k.must(err)
+	if k.dying("TestTwoStepsKilledProcess", killedSteps, o, o.Done, label) {
+		if !inRow || o.Detached {
+			k.t.Fatalf("%s: the process has answered", label)
+		}
+		k.must(os.Remove(o.Done)) // in a row the document costs no points
 	}
 	return label
 }
