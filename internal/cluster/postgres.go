@@ -193,8 +193,8 @@ func (c *Cluster) addStandby(ctx context.Context) error {
 	})
 }
 
-// rewind makes the data of a standby of those of the former primary. It copies what has changed since the failover,
-// so that a round does not take longer as the database grows.
+// rewind makes the former primary a standby. It copies only the changes since the failover, so that a round does
+// not take longer as the database grows.
 func (c *Cluster) rewind(ctx context.Context, s *postgres) error {
 	if err := os.Rename(c.former, s.data); err != nil {
 		return err

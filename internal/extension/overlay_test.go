@@ -119,7 +119,7 @@ func (o overlay) build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "tamga")
-	// What the overlay changes compiles in two thirds of the time without inlining.
+	// Without inlining, our packages compile in two thirds of the time.
 	build := exec.Command("go", "build", "-gcflags=tamga/internal/...=-l", "-gcflags=tamga/sig/...=-l", "-gcflags=tamga/pki/...=-l", "-ldflags=-s -w", "-overlay", o.write(t, dir, "overlay.json", list), "-o", program, "./cmd/tamga")
 	build.Dir = base
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

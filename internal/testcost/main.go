@@ -67,7 +67,7 @@ func test(dir string, args []string) (int, error) {
 	return exitCode(errors.Join(err, note(dir, "tests", times...), cmd.Wait()))
 }
 
-// run runs a program and notes its processor time and that of the processes that it started.
+// run runs a program and notes its processor time, with the time of the processes that it started.
 func run(dir string, args []string) (int, error) {
 	where, err := os.Getwd()
 	if err != nil {

@@ -86,7 +86,7 @@ func shellTime(dir string) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// noted returns the costs of a file, those of the same name together, the largest first.
+// noted returns the costs of a file, the largest first. Costs of the same name are added up.
 func noted(dir, file string) (costs []cost, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -121,7 +121,7 @@ func (p *tested) write(w io.Writer, failed bool) {
 		own = b.String()
 	}
 	if !failed {
-		// What a passed package prints besides its result is of no interest.
+		// Of a passed package only the result is of interest.
 		own = strings.TrimSuffix(own, "\n")
 		own = own[strings.LastIndexByte(own, '\n')+1:]
 		if !strings.Contains(own, "[no test files]") {
