@@ -306,7 +306,7 @@ func (s *Services) resealDocuments(ctx context.Context, total *vault.Resealed, p
 	documents := blob.NewDocuments(storage)
 	after := ""
 	for {
-		list, err := keys.OnlyHeads(ctx, until, after, resealedAtOnce)
+		list, err := keys.OnlyHeads(ctx, until, after, resealedAtOnce, blob.HeadSize)
 		if err != nil || len(list) == 0 {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tamga/internal/domain/document"
+	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
 	"tamga/sig"
 )
@@ -42,14 +43,14 @@ func NewPrepared(o Options) *Prepared { return &Prepared{o.vessel(), o.InRow} }
 // afterName is between the name of a small object and its content.
 const afterName = ","
 
-// InRow reports whether a name has the content of its object, so that there is none in the storage.
+// InRow reports whether a name has the content of its object. Such an object is not in the storage.
 func InRow(name string) bool { return strings.Contains(name, afterName) }
 
 // packed returns the name of a small object, with its content.
 func (b *Prepared) packed(ctx context.Context, name string, d sig.Document) (string, error) {
 	content := make([]byte, d.Size())
 	defer clear(content)
-	if err := errors.Join(ctx.Err(), readFull(d, content, 0)); err != nil {
+	if err := errors.Join(ctx.Err(), operation.ReadFull(d, content, 0)); err != nil {
 		return "", fmt.Errorf("blob: keeping a document: %w", err)
 	}
 	stored, err := b.pack(name, content)
@@ -57,18 +58,6 @@ func (b *Prepared) packed(ctx context.Context, name string, d sig.Document) (str
 		return "", err
 	}
 	return name + afterName + base64.RawStdEncoding.EncodeToString(stored), nil
-}
-
-// readFull fills p from an offset on.
-func readFull(d io.ReaderAt, p []byte, off int64) error {
-	n, err := d.ReadAt(p, off)
-	if n == len(p) {
-		return nil
-	}
-	if err == nil || err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // KeepBlob implements [signing.Blobs].
@@ -96,7 +85,7 @@ func copyTo(ctx context.Context, w io.Writer, d sig.Document) error {
 			return err
 		}
 		p := buf[:min(int64(len(buf)), size-at)]
-		if err := readFull(d, p, at); err != nil {
+		if err := operation.ReadFull(d, p, at); err != nil {
 			return err
 		}
 		if _, err := w.Write(p); err != nil {

@@ -31,7 +31,7 @@ var ErrDamaged = fmt.Errorf("blob: the sealed object was damaged or does not bel
 // the nonces. The vault's ring seals the key for the object's name. The sealed key is in the head. The
 // head is associated data of every chunk.
 //
-//	head   headSize bytes: version 1, length of the sealed key (2 bytes), the sealed
+//	head   HeadSize bytes: version 1, length of the sealed key (2 bytes), the sealed
 //	       key, zeros
 //	chunk  chunkSize bytes of the object, fewer in the last one, as AES-256-GCM with
 //	       its tag. Nonce: number of the chunk from 0 (8 bytes), 3 zeros, 1 for the
@@ -40,7 +40,7 @@ var ErrDamaged = fmt.Errorf("blob: the sealed object was damaged or does not bel
 // An empty object has one empty chunk. An object truncated at the end of a chunk has a last chunk that
 // is not marked as the last, which open checks. Chunks in another order have wrong numbers.
 const (
-	headSize    = 256 // bytes; also store.headSize
+	HeadSize    = 256 // bytes, with the sealed key of the object
 	chunkSize   = 64 << 10
 	tagSize     = 16
 	sealedChunk = chunkSize + tagSize
@@ -80,8 +80,8 @@ func (s sealer) unseal(ctx context.Context, name string, sealed []byte) ([]byte,
 
 // readHead reads the head of an object and returns it and the sealed key in it.
 func readHead(o document.Object) (head, sealed []byte, err error) {
-	head = make([]byte, headSize)
-	if n, err := o.ReadAt(head, 0); n < headSize {
+	head = make([]byte, HeadSize)
+	if n, err := o.ReadAt(head, 0); n < HeadSize {
 		if err == nil || errors.Is(err, io.EOF) {
 			err = ErrDamaged
 		}
@@ -91,7 +91,7 @@ func readHead(o document.Object) (head, sealed []byte, err error) {
 	if head[0] != sealVersion {
 		return nil, nil, fmt.Errorf("blob: an object is sealed in form %d, but this program supports only form %d", head[0], sealVersion)
 	}
-	if n > headSize-3 {
+	if n > HeadSize-3 {
 		return nil, nil, ErrDamaged
 	}
 	return head, head[3 : 3+n], nil
@@ -112,10 +112,10 @@ func (s sealer) writer(to document.Writer, name string) (document.Writer, error)
 	if err != nil {
 		return nil, fmt.Errorf("blob: sealing the key of an object: %w", err)
 	}
-	if len(sealed) > headSize-3 {
-		return nil, fmt.Errorf("blob: the sealed key of an object has %d bytes, but the head has space for %d", len(sealed), headSize-3)
+	if len(sealed) > HeadSize-3 {
+		return nil, fmt.Errorf("blob: the sealed key of an object has %d bytes, but the head has space for %d", len(sealed), HeadSize-3)
 	}
-	w := &sealedWriter{to: to, head: make([]byte, headSize), plain: (*chunks.Get().(*[]byte))[:0]}
+	w := &sealedWriter{to: to, head: make([]byte, HeadSize), plain: (*chunks.Get().(*[]byte))[:0]}
 	w.head[0] = sealVersion
 	binary.BigEndian.PutUint16(w.head[1:], uint16(len(sealed)))
 	copy(w.head[3:], sealed)
@@ -237,7 +237,7 @@ func (s sealer) open(ctx context.Context, o document.Object, name string) (docum
 	if r.aead, err = newGCM(key); err != nil {
 		return nil, err
 	}
-	body := o.Size() - headSize
+	body := o.Size() - HeadSize
 	r.chunks = (body + sealedChunk - 1) / sealedChunk
 	r.size = body - r.chunks*tagSize
 	if rest := body - (r.chunks-1)*sealedChunk; body <= 0 || rest < tagSize || rest == tagSize && r.chunks > 1 {
@@ -341,7 +341,7 @@ func (r *sealedObject) load(n int64) error {
 
 // read reads the sealed chunk n.
 func (r *sealedObject) read(sealed []byte, n int64) error {
-	got, err := r.from.ReadAt(sealed, headSize+n*sealedChunk)
+	got, err := r.from.ReadAt(sealed, HeadSize+n*sealedChunk)
 	if got < len(sealed) {
 		if err == nil || errors.Is(err, io.EOF) {
 			err = ErrDamaged

@@ -46,10 +46,10 @@ func TestSealedHidesTheDocument(t *testing.T) {
 	if bytes.Contains(a, []byte("secret")) {
 		t.Error("the document can be read in the file")
 	}
-	if bytes.Equal(a[headSize:headSize+1000], b[headSize:headSize+1000]) {
+	if bytes.Equal(a[HeadSize:HeadSize+1000], b[HeadSize:HeadSize+1000]) {
 		t.Error("two files of one document are equal")
 	}
-	if want := int64(headSize + len(content) + tagSize*((len(content)+chunkSize-1)/chunkSize)); int64(len(a)) != want {
+	if want := int64(HeadSize + len(content) + tagSize*((len(content)+chunkSize-1)/chunkSize)); int64(len(a)) != want {
 		t.Errorf("the file has %d bytes, want %d", len(a), want)
 	}
 }
@@ -64,9 +64,9 @@ func TestSealedFindsEveryChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	chunk := func(n int) []byte {
-		return whole[headSize+n*sealedChunk : min(len(whole), headSize+(n+1)*sealedChunk)]
+		return whole[HeadSize+n*sealedChunk : min(len(whole), HeadSize+(n+1)*sealedChunk)]
 	}
-	head := whole[:headSize]
+	head := whole[:HeadSize]
 	_, _, otherFile := sealedFile(t, content)
 	other, err := os.ReadFile(otherFile)
 	if err != nil {
@@ -82,8 +82,8 @@ func TestSealedFindsEveryChange(t *testing.T) {
 		"empty":                       {},
 		"head alone":                  head,
 		"half a head":                 head[:100],
-		"last chunk missing":          whole[:headSize+4*sealedChunk],
-		"last two chunks missing":     whole[:headSize+3*sealedChunk],
+		"last chunk missing":          whole[:HeadSize+4*sealedChunk],
+		"last two chunks missing":     whole[:HeadSize+3*sealedChunk],
 		"last byte missing":           whole[:len(whole)-1],
 		"a byte more":                 append(bytes.Clone(whole), 0),
 		"last chunk twice":            join(whole, chunk(4)),
@@ -91,15 +91,15 @@ func TestSealedFindsEveryChange(t *testing.T) {
 		"only the last chunk":         join(head, chunk(4)),
 		"first chunk missing":         join(head, chunk(1), chunk(2), chunk(3), chunk(4)),
 		"chunks swapped":              join(head, chunk(1), chunk(0), chunk(2), chunk(3), chunk(4)),
-		"a chunk of another document": join(head, other[headSize:headSize+sealedChunk], chunk(1), chunk(2), chunk(3), chunk(4)),
-		"head of another document":    join(other[:headSize], whole[headSize:]),
+		"a chunk of another document": join(head, other[HeadSize:HeadSize+sealedChunk], chunk(1), chunk(2), chunk(3), chunk(4)),
+		"head of another document":    join(other[:HeadSize], whole[HeadSize:]),
 		"version":                     flipped(0),
 		"length of the key":           flipped(2),
 		"key":                         flipped(40),
-		"unused part of the head":     flipped(headSize - 1),
-		"first chunk":                 flipped(headSize),
-		"middle chunk":                flipped(headSize + 2*sealedChunk + 500),
-		"tag":                         flipped(headSize + sealedChunk - 1),
+		"unused part of the head":     flipped(HeadSize - 1),
+		"first chunk":                 flipped(HeadSize),
+		"middle chunk":                flipped(HeadSize + 2*sealedChunk + 500),
+		"tag":                         flipped(HeadSize + sealedChunk - 1),
 		"last byte":                   flipped(len(whole) - 1),
 	}
 	huge := bytes.Clone(whole)
@@ -186,7 +186,7 @@ func FuzzSealed(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(whole)
-	f.Add(whole[:headSize])
+	f.Add(whole[:HeadSize])
 	f.Add([]byte{})
 	s := sealer{ring: newRing(f)}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -73,7 +73,8 @@ func (v *vessel) open(ctx context.Context, name string) (document.Object, error)
 
 // pack returns the stored form of an object that is not kept in the storage.
 func (v *vessel) pack(name string, content []byte) ([]byte, error) {
-	to := &packed{data: make([]byte, 0, headSize+len(content)+tagSize)}
+	to := &packing{}
+	to.Grow(HeadSize + len(content) + tagSize)
 	var w document.Writer = to
 	if isSealed(name) {
 		sealed, err := v.seals.writer(to, name)
@@ -89,43 +90,28 @@ func (v *vessel) pack(name string, content []byte) ([]byte, error) {
 	if err := w.Commit(); err != nil {
 		return nil, err
 	}
-	return to.data, nil
+	return to.Bytes(), nil
 }
 
 // unpack opens an object by its stored form.
 func (v *vessel) unpack(ctx context.Context, name string, stored []byte) (document.Object, error) {
-	o := &packed{data: stored}
+	o := packed{bytes.NewReader(stored)}
 	if !isSealed(name) {
 		return o, nil
 	}
 	return v.seals.open(ctx, o, name)
 }
 
-// packed is the stored form of an object in memory.
-type packed struct{ data []byte }
+// packing is a [document.Writer] of the stored form of an object in memory.
+type packing struct{ bytes.Buffer }
 
-// Write implements io.Writer.
-func (p *packed) Write(b []byte) (int, error) {
-	p.data = append(p.data, b...)
-	return len(b), nil
-}
+func (*packing) Commit() error { return nil }
+func (*packing) Abort()        {}
 
-// Commit implements [document.Writer].
-func (*packed) Commit() error { return nil }
+// packed is the stored form of an object in memory, a [document.Object].
+type packed struct{ *bytes.Reader }
 
-// Abort implements [document.Writer].
-func (*packed) Abort() {}
-
-// Size implements [document.Object].
-func (p *packed) Size() int64 { return int64(len(p.data)) }
-
-// ReadAt implements io.ReaderAt.
-func (p *packed) ReadAt(b []byte, off int64) (int, error) {
-	return bytes.NewReader(p.data).ReadAt(b, off)
-}
-
-// Close implements io.Closer.
-func (*packed) Close() error { return nil }
+func (packed) Close() error { return nil }
 
 // Options are the storage and the form of objects.
 type Options struct {
@@ -173,7 +159,7 @@ func (d *Documents) Unpack(ctx context.Context, name string, stored []byte) (doc
 // SealKey returns the key of a sealed document under the active master key, for [Keys]. stored is its content
 // if the row has it, or the beginning of it, otherwise nil.
 func (d *Documents) SealKey(ctx context.Context, name string, stored []byte, reseal func(p vault.Place, sealed []byte) ([]byte, error)) ([]byte, error) {
-	var o document.Object = &packed{data: stored}
+	var o document.Object = packed{bytes.NewReader(stored)}
 	if len(stored) == 0 {
 		var err error
 		if o, err = d.storage.open(ctx, name); err != nil {

@@ -238,7 +238,7 @@ func testResealed(t *testing.T, storage Storage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if keys[name], err = NewDocuments(Options{Storage: storage, Ring: both}).SealKey(t.Context(), name, stored[:headSize], both.Reseal); err != nil {
+	if keys[name], err = NewDocuments(Options{Storage: storage, Ring: both}).SealKey(t.Context(), name, stored[:HeadSize], both.Reseal); err != nil {
 		t.Fatal(err)
 	}
 	if o, err = after.Unpack(t.Context(), name, stored); err != nil {

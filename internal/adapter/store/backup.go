@@ -122,7 +122,7 @@ func (s *Snapshot) Write(ctx context.Context, w io.Writer) error {
 // documents, and results and answers that are kept for clients. Objects of unfinished
 // operations are not among them.
 func (s *Snapshot) Blobs(ctx context.Context, each func(name string) error) error {
-	err := s.each(ctx, fmt.Sprintf(`SELECT blob FROM documents WHERE state = 1 AND length(content) = 0 AND (expires_at = 0 OR expires_at > %d)
+	err := s.each(ctx, fmt.Sprintf(`SELECT blob FROM documents WHERE state = 1 AND NOT `+inRow+` AND (expires_at = 0 OR expires_at > %d)
 		UNION ALL SELECT results FROM operations WHERE results <> '' AND keep_until > %[1]d AND (is_async OR callback <> '' OR complete_before > %[1]d)
 		UNION ALL SELECT blob FROM answers WHERE blob <> '' AND done_at <> 0 AND expires_at > %[1]d`, s.At.UnixMilli()),
 		func(r *sql.Rows) error {
@@ -141,7 +141,7 @@ func (s *Snapshot) Blobs(ctx context.Context, each func(name string) error) erro
 // InRows returns how many documents the snapshot itself has, and their bytes.
 func (s *Snapshot) InRows(ctx context.Context) (documents, bytes int64, err error) {
 	err = s.each(ctx, fmt.Sprintf(`SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM documents
-		WHERE state = 1 AND length(content) > 0 AND (expires_at = 0 OR expires_at > %d)`, s.At.UnixMilli()),
+		WHERE state = 1 AND `+inRow+` AND (expires_at = 0 OR expires_at > %d)`, s.At.UnixMilli()),
 		func(r *sql.Rows) error { return r.Scan(&documents, &bytes) })
 	if err != nil {
 		return 0, 0, fmt.Errorf("store: counting the documents in the database: %w", err)

@@ -76,6 +76,11 @@ func (s Documents) ExtendUpload(ctx context.Context, u document.Upload, more int
 	} else {
 		err = extend()
 	}
+	return outcomeOf(room, err)
+}
+
+// outcomeOf returns the outcome of a change of uploads, for which the quotas had room or not.
+func outcomeOf(room bool, err error) (document.Outcome, error) {
 	switch {
 	case errors.Is(err, errNoUpload):
 		return document.Lost, nil
@@ -109,7 +114,7 @@ func (s Documents) KeepDocuments(ctx context.Context, records []document.Record,
 		switch {
 		case r.UserID != user:
 			return document.Lost, errors.New("store: documents of several users at once")
-		case r.InRow:
+		case r.Content != nil:
 			inRows = append(inRows, r)
 			added = added.plus(holding{1, r.Size})
 		default:
@@ -133,13 +138,7 @@ func (s Documents) KeepDocuments(ctx context.Context, records []document.Record,
 	} else {
 		err = keep()
 	}
-	switch {
-	case errors.Is(err, errNoUpload):
-		return document.Lost, nil
-	case err == nil && !room:
-		return document.Full, nil
-	}
-	return document.Done, err
+	return outcomeOf(room, err)
 }
 
 // keepUploads turns uploads of one user into documents, in the transaction of ctx.
@@ -211,9 +210,6 @@ func (s Documents) insertDocuments(ctx context.Context, records []document.Recor
 
 const documentColumns = "id, user_id, blob, name, type, parent, linked, extra, size, hash, hash_name, uploaded_at, accessed_at, expires_at"
 
-// listedColumns are those of a document without its content.
-const listedColumns = documentColumns + ", " + inRow
-
 // inRow is SQL: the row of a document has its content.
 const inRow = "length(content) > 0"
 
@@ -221,19 +217,19 @@ const inRow = "length(content) > 0"
 const documentVisible = "user_id = $1 AND state = 1 AND (expires_at = 0 OR expires_at > $2)"
 
 func scanDocument(r row) (d document.Record, err error) {
-	err = r.Scan(documentFields(&d, &d.InRow)...)
+	err = r.Scan(documentFields(&d)...)
 	return d, err
 }
 
-// documentFields are the fields of documentColumns, and one more.
-func documentFields(d *document.Record, more any) []any {
+// documentFields are the fields of documentColumns.
+func documentFields(d *document.Record) []any {
 	return []any{&d.ID, &d.UserID, &d.Bytes, &d.Name, &d.Type, &d.Parent, &d.Linked, &d.Extra, &d.Size, &d.Hash, &d.HashName,
-		(*timeField)(&d.Uploaded), (*timeField)(&d.Accessed), (*timeField)(&d.Expires), more}
+		(*timeField)(&d.Uploaded), (*timeField)(&d.Accessed), (*timeField)(&d.Expires)}
 }
 
 func scanContent(r row) (d document.Record, err error) {
-	err = r.Scan(documentFields(&d, &d.Content)...)
-	if d.InRow = len(d.Content) > 0; !d.InRow {
+	err = r.Scan(append(documentFields(&d), &d.Content)...)
+	if len(d.Content) == 0 {
 		d.Content = nil
 	}
 	return d, err
@@ -246,7 +242,7 @@ func (s Documents) FindContents(ctx context.Context, userID string, ids []string
 
 // FindDocuments implements document.Store.
 func (s Documents) FindDocuments(ctx context.Context, userID string, ids []string, now time.Time) ([]document.Record, error) {
-	return s.find(ctx, listedColumns, scanDocument, userID, ids, now)
+	return s.find(ctx, documentColumns, scanDocument, userID, ids, now)
 }
 
 func (s Documents) find(ctx context.Context, columns string, scan func(row) (document.Record, error), userID string, ids []string, now time.Time) ([]document.Record, error) {
@@ -281,13 +277,13 @@ func marksFrom(first, n int) string {
 
 // FindByHash implements document.Store.
 func (s Documents) FindByHash(ctx context.Context, userID string, hash []byte, now time.Time) (document.Record, bool, error) {
-	return one(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+" AND hash = $3 ORDER BY uploaded_at DESC, id DESC LIMIT 1",
+	return one(ctx, s.DB, scanDocument, "SELECT "+documentColumns+" FROM documents WHERE "+documentVisible+" AND hash = $3 ORDER BY uploaded_at DESC, id DESC LIMIT 1",
 		userID, millis(now), hash)
 }
 
 // ListDocuments implements document.Store.
 func (s Documents) ListDocuments(ctx context.Context, userID, behind string, n int, now time.Time) ([]document.Record, error) {
-	return all(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+" AND id > $3 ORDER BY id LIMIT $4",
+	return all(ctx, s.DB, scanDocument, "SELECT "+documentColumns+" FROM documents WHERE "+documentVisible+" AND id > $3 ORDER BY id LIMIT $4",
 		userID, millis(now), behind, n)
 }
 
@@ -297,7 +293,7 @@ func (s Documents) NewestDocuments(ctx context.Context, userID string, older doc
 	if !older.At.IsZero() {
 		query, args = " AND (uploaded_at, id) < ($4, $5)", append(args, millis(older.At), older.ID)
 	}
-	return all(ctx, s.DB, scanDocument, "SELECT "+listedColumns+" FROM documents WHERE "+documentVisible+query+" ORDER BY uploaded_at DESC, id DESC LIMIT $3", args...)
+	return all(ctx, s.DB, scanDocument, "SELECT "+documentColumns+" FROM documents WHERE "+documentVisible+query+" ORDER BY uploaded_at DESC, id DESC LIMIT $3", args...)
 }
 
 // ChangeDocument implements document.Store.

@@ -223,15 +223,13 @@ type StoredDocument struct {
 	Head      []byte // the head of the object if its row has it; otherwise empty
 }
 
-// headSize is the length of the head of an object in bytes.
-const headSize = 256
-
-// OnlyHeads returns the documents that StoredBefore counts, by ID from after on.
-func (s MasterKeys) OnlyHeads(ctx context.Context, at time.Time, after string, limit int) ([]StoredDocument, error) {
+// OnlyHeads returns the documents that StoredBefore counts, by ID from after on. head is the length of the head
+// of an object in bytes.
+func (s MasterKeys) OnlyHeads(ctx context.Context, at time.Time, after string, limit, head int) ([]StoredDocument, error) {
 	return all(ctx, s.DB, func(r row) (d StoredDocument, err error) {
 		err = r.Scan(&d.ID, &d.Bytes, &d.Head)
 		return d, err
-	}, fmt.Sprintf("SELECT id, blob, substr(content, 1, %d)", headSize)+onlyHeads+" AND id > $2 ORDER BY id LIMIT $3", millis(at), after, int64(limit))
+	}, "SELECT id, blob, substr(content, 1, $4)"+onlyHeads+" AND id > $2 ORDER BY id LIMIT $3", millis(at), after, int64(limit), int32(head))
 }
 
 // IsStored reports whether a document is still stored.

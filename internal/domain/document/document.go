@@ -70,11 +70,8 @@ type Change struct {
 type Record struct {
 	Info
 	Bytes string // its name in Bytes
-	// InRow says that the record itself has the content, since it is small, and that Bytes has no object of the
-	// name.
-	InRow bool
-	// Content is that content in the form that Bytes.Pack returns. Only a record that is stored, or
-	// that FindContents has read, has it.
+	// Content is the content of a small document in the form that Bytes.Pack returns. It is stored with the record,
+	// and Bytes has no object of the name. nil: Bytes has it, or the record is of a method that reads no content.
 	Content []byte
 }
 

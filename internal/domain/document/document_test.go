@@ -250,7 +250,11 @@ func TestOthersSeeNothing(t *testing.T) {
 	if err != nil || len(found) != 3 || found[0].Record != nil || found[1].Record == nil || found[2].Record == nil {
 		t.Errorf("%v, %v", found, err)
 	}
-	_, err = s.OpenFound(t.Context(), found[0])
+	selected, err := s.Find(t.Context(), boris, []string{mine.ID, his.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = selected.Open(t.Context(), mine.ID)
 	wantFault(t, err, fault.NotFound)
 	// An intake of one user cannot become a document of another.
 	if _, err := s.Keep(t.Context(), boris, s.intake(t, anna, 10)); err == nil {

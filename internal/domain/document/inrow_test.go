@@ -40,7 +40,7 @@ func TestInRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(s.files(t)); n != 2 {
-		t.Errorf("%d files, want those of the two larger documents", n)
+		t.Errorf("%d files, want one for each of the two larger documents", n)
 	}
 	for _, later := range []int64{0, limit, 128 << 10} {
 		s.Rules.InRow = later
@@ -48,11 +48,11 @@ func TestInRow(t *testing.T) {
 			if got := s.read(t, k.ID); !bytes.Equal(got, content(sizes[i])) {
 				t.Errorf("limit %d: the document of %d bytes has %d", later, sizes[i], len(got))
 			}
-			found, err := s.Infos(t.Context(), anna, []string{k.ID})
+			found, err := s.Find(t.Context(), anna, []string{k.ID, kept[0].ID})
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := s.OpenFound(t.Context(), found[0])
+			d, err := found.Open(t.Context(), k.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -260,7 +260,7 @@ func (in *Intake) record(d Description, now time.Time) Record {
 			ID: in.id, UserID: in.room.userID, Name: d.Name, Type: d.Type, Parent: strings.ToLower(d.Parent), Extra: d.Extra,
 			Size: in.size, Hash: in.sum, HashName: in.room.digest.Name, Uploaded: now, Accessed: now,
 		},
-		Bytes: s.Bytes.Name(in.id), InRow: in.content != nil, Content: in.content,
+		Bytes: s.Bytes.Name(in.id), Content: in.content,
 	}
 	if d.Temporary {
 		r.Expires = now.Add(s.Rules.withDefaults().TemporaryLife)

@@ -102,7 +102,7 @@ func (l *Selection) Open(ctx context.Context, id string) (*Stored, error) {
 func (s *Service) open(ctx context.Context, r *Record) (*Stored, error) {
 	var o Object
 	var err error
-	if r.InRow {
+	if r.Content != nil {
 		o, err = s.Bytes.Unpack(ctx, r.Bytes, r.Content)
 	} else {
 		o, err = s.Bytes.Open(ctx, r.Bytes)
@@ -198,14 +198,6 @@ func (s *Service) Infos(ctx context.Context, who audit.Principal, ids []string) 
 		found[i] = Found{ids[i], byID[id]}
 	}
 	return found, nil
-}
-
-// OpenFound opens a document that Infos found.
-func (s *Service) OpenFound(ctx context.Context, f Found) (*Stored, error) {
-	if f.Record == nil {
-		return nil, notFound()
-	}
-	return s.Open(ctx, audit.Principal{UserID: f.Record.UserID}, f.Record.ID)
 }
 
 // ByHash finds the youngest document of who with this hash.

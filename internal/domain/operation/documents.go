@@ -250,17 +250,23 @@ func (o *Order) Documents() []Document { return o.documents }
 
 // Names sets the names of stored documents whose names the client did not send.
 func (o *Order) Names(ctx context.Context) error {
-	for from := 0; from < len(o.documents); from += portion {
-		to := min(from+portion, len(o.documents))
-		found, err := o.opener.find(ctx, o.documents[from:to], func(d *Document) bool { return d.OriginalName == "" && d.Fault == nil })
+	var nameless []int
+	for i := range o.documents {
+		if d := &o.documents[i]; d.OriginalRef != "" && d.OriginalName == "" && d.Fault == nil {
+			nameless = append(nameless, i)
+		}
+	}
+	for part := range slices.Chunk(nameless, portion) {
+		refs := make([]string, len(part))
+		for n, i := range part {
+			refs[n] = o.documents[i].OriginalRef
+		}
+		found, err := o.opener.store.Find(ctx, o.opener.owner, refs)
 		if err != nil {
 			return err
 		}
-		for i := from; i < to; i++ {
+		for _, i := range part {
 			d := &o.documents[i]
-			if d.OriginalRef == "" || d.OriginalName != "" || d.Fault != nil {
-				continue
-			}
 			stored, about, err := found.Open(ctx, d.OriginalRef)
 			if err != nil {
 				return OfDocumentAt(i, err)
@@ -274,12 +280,12 @@ func (o *Order) Names(ctx context.Context) error {
 	return nil
 }
 
-// find finds the stored documents that some of documents name.
-func (o *opener) find(ctx context.Context, documents []Document, which func(d *Document) bool) (Found, error) {
+// find finds the stored documents that documents without a fault name.
+func (o *opener) find(ctx context.Context, documents []Document) (Found, error) {
 	var refs []string
 	for i := range documents {
 		d := &documents[i]
-		if !which(d) {
+		if d.Fault != nil {
 			continue
 		}
 		for _, ref := range []string{d.OriginalRef, d.Related} {
@@ -302,7 +308,7 @@ func (o *Order) Each(ctx context.Context, do func(from int, in []Opened) error) 
 		var closing []func() error
 		defer func() { err = errors.Join(err, closeAll(&closing)) }()
 		in := make([]Opened, to-from)
-		found, err := o.opener.find(ctx, o.documents[from:to], func(d *Document) bool { return d.Fault == nil })
+		found, err := o.opener.find(ctx, o.documents[from:to])
 		if err != nil {
 			return err
 		}

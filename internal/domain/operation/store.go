@@ -85,8 +85,8 @@ type Store interface {
 // ListStore is the part of the store for what is done with several operations, or without carrying one out. It uses the
 // same database as Store.
 type ListStore interface {
-	// OpenOperations returns those of a user that have neither ended nor expired, the oldest first, without
-	// their Contents. With a
+	// OpenOperations returns the operations of a user that have neither ended nor expired, the oldest first,
+	// without their Contents. With a
 	// clientID, those that need a confirmation are only those of this client.
 	OpenOperations(ctx context.Context, userID, clientID string, now time.Time, limit int) ([]*Stored, error)
 	// CancelOperation ends an operation of a user that needs no confirmation and has neither ended nor

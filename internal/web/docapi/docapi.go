@@ -38,7 +38,7 @@ type Store interface {
 	ByHash(ctx context.Context, who audit.Principal, hash []byte) (document.Info, error)
 	List(ctx context.Context, who audit.Principal, each func(document.Info) error) error
 	Open(ctx context.Context, who audit.Principal, id string) (*document.Stored, error)
-	OpenFound(ctx context.Context, f document.Found) (*document.Stored, error)
+	Find(ctx context.Context, who audit.Principal, ids []string) (*document.Selection, error)
 	Patch(ctx context.Context, who audit.Principal, id string, c document.Change) error
 	Link(ctx context.Context, who audit.Principal, id, to string) error
 	Delete(ctx context.Context, who audit.Principal, id string) error

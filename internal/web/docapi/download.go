@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
 	"tamga/internal/web/rest"
@@ -22,7 +23,7 @@ func (a *API) download(ctx context.Context, r idsRequest) (rest.File, error) {
 	if err != nil {
 		return rest.File{}, err
 	}
-	d := &downloads{ctx: ctx, store: a.store, found: list, boundary: rand.Text()}
+	d := &downloads{ctx: ctx, who: rest.Caller(ctx), store: a.store, found: list, boundary: rand.Text()}
 	if d.missing, err = json.Marshal(rest.Failure{
 		Message: fault.NotFound, Error: fault.NotFound, Description: "there is no such document",
 	}); err != nil {
@@ -36,10 +37,15 @@ func (a *API) download(ctx context.Context, r idsRequest) (rest.File, error) {
 	return rest.File{Content: d, Type: `multipart/byteranges; boundary="` + d.boundary + `"`}, nil
 }
 
+// selectedAtOnce is how many documents are found by one statement. The contents of small ones are in memory
+// then.
+const selectedAtOnce = 100
+
 // downloads is a body of several documents. Each is opened when its turn to be written
 // comes, because open documents take resources.
 type downloads struct {
 	ctx      context.Context
+	who      audit.Principal
 	store    Store
 	found    []document.Found
 	boundary string // 26 random characters, unknown when the documents were uploaded
@@ -76,13 +82,19 @@ func (d *downloads) Size() int64 { return d.size }
 // WriteTo implements io.WriterTo. A document that is deleted meanwhile breaks off the
 // answer, because its length was already announced.
 func (d *downloads) WriteTo(w io.Writer) (n int64, err error) {
+	var selected *document.Selection
 	for i := range d.found {
+		if i%selectedAtOnce == 0 {
+			if selected, err = d.selection(d.found[i:min(i+selectedAtOnce, len(d.found))]); err != nil {
+				return n, err
+			}
+		}
 		m, err := io.WriteString(w, d.head(i))
 		n += int64(m)
 		if err != nil {
 			return n, err
 		}
-		more, err := d.part(w, i)
+		more, err := d.part(w, i, selected)
 		n += more
 		if err != nil {
 			return n, err
@@ -92,12 +104,20 @@ func (d *downloads) WriteTo(w io.Writer) (n int64, err error) {
 	return n + int64(m), err
 }
 
-func (d *downloads) part(w io.Writer, i int) (int64, error) {
+func (d *downloads) selection(found []document.Found) (*document.Selection, error) {
+	ids := make([]string, len(found))
+	for i, f := range found {
+		ids[i] = f.ID
+	}
+	return d.store.Find(d.ctx, d.who, ids)
+}
+
+func (d *downloads) part(w io.Writer, i int, selected *document.Selection) (int64, error) {
 	if d.found[i].Record == nil {
 		n, err := w.Write(d.missing)
 		return int64(n), err
 	}
-	stored, err := d.store.OpenFound(d.ctx, d.found[i])
+	stored, err := selected.Open(d.ctx, d.found[i].ID)
 	if err != nil {
 		return 0, fmt.Errorf("docapi: a document of several: %w", err)
 	}

@@ -132,7 +132,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			small := func(n int, user string) document.Record {
 				r := recordOf(uploadOf(n, user, 0), 10)
 				r.Bytes += ".sealed"
-				r.InRow, r.Content = true, bytes.Repeat([]byte{0, 1, 2, 0xff}, 100)
+				r.Content = bytes.Repeat([]byte{0, 1, 2, 0xff}, 100)
 				return r
 			}
 			q := document.Quotas{All: document.Quota{Objects: 200, Bytes: 2000}, Own: document.Quota{Objects: 130, Bytes: 1200}}
@@ -198,7 +198,7 @@ func testDocuments(t *testing.T, open func(t *testing.T) *store.DB) {
 			}
 
 			keys := store.MasterKeys{DB: db}
-			heads, err := keys.OnlyHeads(t.Context(), start, "", 1)
+			heads, err := keys.OnlyHeads(t.Context(), start, "", 1, 256)
 			must(t, err)
 			if len(heads) != 1 || heads[0].ID != records[0].ID || !bytes.Equal(heads[0].Head, records[0].Content[:256]) {
 				t.Errorf("heads: %+v", heads)
