@@ -45,7 +45,8 @@ func TestOfflineCode(t *testing.T) {
 			t.Errorf("the text %q lacks %q", asked.Text, part)
 		}
 	}
-	if strings.Contains(asked.Text, r.Number) {
+	// Two digits of the check number may be the number by chance.
+	if strings.Contains(strings.ReplaceAll(asked.Text, r.What.Group(), ""), r.Number) {
 		t.Error("the number is in the text")
 	}
 	// The code is not in the database in the clear, and a poll has no QR code.
