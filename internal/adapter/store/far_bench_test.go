@@ -154,10 +154,10 @@ func prepareAndSpend(ctx context.Context, s store.Prepared, n int) error {
 	if ok, err := s.AddPrepared(ctx, p, wideQuota, wideQuota); !ok || err != nil {
 		return fmt.Errorf("adding: %v, %w", ok, err)
 	}
-	if _, ok, err := s.ClaimPrepared(ctx, id, p.Caller, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
+	if ok, err := s.ClaimPrepared(ctx, id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
 		return fmt.Errorf("leasing: %v, %w", ok, err)
 	}
-	ok, err := s.SpendPrepared(ctx, id, "l", now, signing.Beside{})
+	ok, err := s.SpendPrepared(ctx, id, "l", now, 3, signing.Beside{})
 	if err == nil && !ok {
 		err = fmt.Errorf("prepared object %d was not spent", n)
 	}

@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -54,33 +55,38 @@ func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, al
 
 // FindPrepared implements signing.PreparedStore.
 func (s Prepared) FindPrepared(ctx context.Context, id string) (*signing.PreparedRecord, bool, error) {
-	return one(ctx, s.DB, scanPrepared, "SELECT "+preparedColumns+" FROM prepared WHERE id = $1", id)
+	return s.preparedObjects.read(ctx, id, time.Time{})
 }
+
+const preparedQuery = "SELECT " + preparedColumns + " FROM prepared WHERE id = $1"
 
 const preparedColumns = "id, caller, type, job, document, original, bytes, created_at, expires_at, failures, spent_at"
 
-func scanPrepared(r row) (*signing.PreparedRecord, error) {
+func scanPrepared(r row, before ...any) (*signing.PreparedRecord, error) {
 	p := &signing.PreparedRecord{}
-	err := r.Scan(&p.ID, &p.Caller, &p.Type, &p.Job, &p.Document, &p.Original, &p.Bytes,
-		(*timeField)(&p.CreatedAt), (*timeField)(&p.ExpiresAt), &p.Failures, (*timeField)(&p.SpentAt))
+	err := r.Scan(append(before, &p.ID, &p.Caller, &p.Type, &p.Job, &p.Document, &p.Original, &p.Bytes,
+		(*timeField)(&p.CreatedAt), (*timeField)(&p.ExpiresAt), &p.Failures, (*timeField)(&p.SpentAt))...)
 	return p, err
 }
 
-// claimPrepared leases and reads an object.
-var claimPrepared = leasedPrepared.claimOne("", "expires_at > $4 AND failures < $5 AND (caller = $6 OR caller LIKE '"+signing.OfAddress+"%')", preparedColumns)
+// claimPrepared leases an object.
+var claimPrepared = leasedPrepared.claimOne("", "expires_at > $4 AND failures < $5", "id")
 
 // ClaimPrepared implements signing.PreparedStore.
-func (s Prepared) ClaimPrepared(ctx context.Context, id, caller, lease string, now, until time.Time, wrong int) (*signing.PreparedRecord, bool, error) {
-	return returning(ctx, s.DB, scanPrepared, claimPrepared, id, lease, millis(until), millis(now), wrong, caller)
+func (s Prepared) ClaimPrepared(ctx context.Context, id, lease string, now, until time.Time, wrong int) (bool, error) {
+	_, claimed, err := returning(ctx, s.DB, scalar[string], claimPrepared, id, lease, millis(until), millis(now), wrong)
+	return claimed, err
 }
 
-// failPrepared counts a wrong value of the holder of the lease, and ends the lease.
-var failPrepared = leasedPrepared.finish("failures = failures + 1") + " RETURNING failures"
+// freePrepared is the condition that an object may be completed at $2, had fewer wrong values than $3, and
+// that no completion has it.
+const freePrepared = "spent_at = 0 AND leased_until <= $2 AND expires_at > $2 AND failures < $3"
 
 // FailPrepared implements signing.PreparedStore.
-func (s Prepared) FailPrepared(ctx context.Context, id, lease string) (int, bool, error) {
-	n, held, err := returning(ctx, s.DB, scalar[int64], failPrepared, id, lease)
-	return int(n), held, err
+func (s Prepared) FailPrepared(ctx context.Context, id string, now time.Time, wrong int) (int, bool, error) {
+	n, counted, err := returning(ctx, s.DB, scalar[int64], "UPDATE prepared SET failures = failures + 1 WHERE id = $1 AND "+freePrepared+
+		" RETURNING failures", id, millis(now), wrong)
+	return int(n), counted, err
 }
 
 // ExtendPrepared implements signing.PreparedStore.
@@ -93,32 +99,34 @@ func (s Prepared) ReleasePrepared(ctx context.Context, id, lease string) error {
 	return leasedPrepared.release(ctx, s.DB, id, lease)
 }
 
-// spendPrepared marks an object as completed by the holder of its lease.
-var spendPrepared = leasedPrepared.finish("spent_at = $3, job = $4, document = '', original = ''")
+// spendPrepared marks an object as completed by the holder of its lease $4, or if $4 is empty without a lease.
+const spendPrepared = "UPDATE prepared SET spent_at = $2, job = $5, document = '', original = '', " + freed +
+	" WHERE id = $1 AND (lease = $4 AND lease <> '' AND spent_at = 0 OR $4 = '' AND " + freePrepared + ")"
 
 // spendCounted spends an object and gives its usage back, in one statement and so in one
 // round trip. SQLite has no such statement.
 var spendCounted = "WITH spent AS (" + spendPrepared + ` RETURNING caller, bytes, spent_at),
 		back AS (INSERT INTO prepared_shares AS u (caller, shard, objects, bytes)
-			SELECT s.caller, COALESCE((SELECT x.shard FROM prepared_shares x WHERE x.caller = s.caller ORDER BY x.shard LIMIT 1 FOR UPDATE SKIP LOCKED), CAST($5 AS BIGINT)),
+			SELECT s.caller, COALESCE((SELECT x.shard FROM prepared_shares x WHERE x.caller = s.caller ORDER BY x.shard LIMIT 1 FOR UPDATE SKIP LOCKED), CAST($6 AS BIGINT)),
 				-1, -s.bytes FROM spent s
 			ON CONFLICT (caller, shard) DO UPDATE SET objects = u.objects + excluded.objects, bytes = u.bytes + excluded.bytes)`
 
 const spentUsage = " SELECT caller, bytes, spent_at FROM spent"
 
 // spendNoted also adds an audit entry.
-var spendNoted = spendCounted + ", noted AS (INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(6, "CAST($%d AS %s)") + " FROM spent)" + spentUsage
+var spendNoted = spendCounted + ", noted AS (INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(7, "CAST($%d AS %s)") + " FROM spent)" + spentUsage
 
 // SpendPrepared implements signing.PreparedStore.
-func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside signing.Beside) (spent bool, err error) {
+func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.Time, wrong int, beside signing.Beside) (spent bool, err error) {
+	args := []any{id, millis(now), wrong, lease, []byte{}}
 	spend := s.spendInSteps
 	if s.engine == postgresEngine {
 		if spend = s.spendOnce; beside.Record == nil {
-			return spend(ctx, id, lease, now, beside.Entry)
+			return spend(ctx, args, beside.Entry)
 		}
 	}
 	err = s.Unit(ctx, func(ctx context.Context) (err error) {
-		spent, err = spend(ctx, id, lease, now, beside.Entry)
+		spent, err = spend(ctx, args, beside.Entry)
 		if err != nil || !spent || beside.Record == nil {
 			return err
 		}
@@ -127,9 +135,10 @@ func (s Prepared) SpendPrepared(ctx context.Context, id, lease string, now time.
 	return spent && err == nil, err
 }
 
-// spendOnce spends an object on PostgreSQL.
-func (s Prepared) spendOnce(ctx context.Context, id, lease string, now time.Time, entry *audit.Entry) (spent bool, err error) {
-	query, args := spendCounted+spentUsage, []any{id, lease, millis(now), []byte{}, newRow()}
+// spendOnce spends an object on PostgreSQL. args are those of spendPrepared.
+func (s Prepared) spendOnce(ctx context.Context, args []any, entry *audit.Entry) (spent bool, err error) {
+	query := spendCounted + spentUsage
+	args = append(slices.Clone(args), newRow())
 	if entry != nil {
 		query, args = spendNoted, append(args, Audit(s).unit(ctx, *entry).entry...)
 	}
@@ -140,9 +149,9 @@ func (s Prepared) spendOnce(ctx context.Context, id, lease string, now time.Time
 	return spent && err == nil, err
 }
 
-// spendInSteps spends an object in the transaction of ctx.
-func (s Prepared) spendInSteps(ctx context.Context, id, lease string, now time.Time, entry *audit.Entry) (spent bool, err error) {
-	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, bytes, spent_at", id, lease, millis(now), []byte{})
+// spendInSteps spends an object in the transaction of ctx. args are those of spendPrepared.
+func (s Prepared) spendInSteps(ctx context.Context, args []any, entry *audit.Entry) (spent bool, err error) {
+	held, spent, err := returning(ctx, s.DB, scanUsage, spendPrepared+" RETURNING caller, bytes, spent_at", args...)
 	if err != nil || !spent {
 		return false, err
 	}

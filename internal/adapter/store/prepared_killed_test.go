@@ -36,7 +36,8 @@ type stepOrder struct {
 	URL, Dir, Done string // Done: the file of the answer
 	Process        uint32 // those with odd numbers keep small documents in rows
 	Now            time.Time
-	At             int // the process is killed at this point; points have numbers from 0
+	At             int    // the process is killed at this point; points have numbers from 0
+	Level          string // BES ends without a lease, T with one
 	Detached       bool
 	Certificate    []byte // of the client
 	// Of the second step. ID is "" in the first one.
@@ -63,7 +64,7 @@ func (s *steps) start() {
 }
 
 func (s *steps) first(o *stepOrder) (*signing.Prepared, error) {
-	params := map[string]string{"CADESType": "BES", "IsDetached": fmt.Sprint(o.Detached)}
+	params := map[string]string{"CADESType": o.Level, "IsDetached": fmt.Sprint(o.Detached)}
 	return s.o.Signer.Prepare(s.t.Context(), s.who, &signing.PrepareOrder{Type: "CAdES", Params: params, Document: s.intake(s.o, twoStepText), Certificate: o.Certificate})
 }
 
@@ -126,8 +127,8 @@ func TestTwoStepsKilledProcess(t *testing.T) {
 // With TAMGA_TEST_FULL_FAULTS each point has its turn, otherwise two of each step.
 func TestTwoStepsKilled(t *testing.T) {
 	for _, engine := range engines(t) {
-		for _, detached := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/detached %v", engine.name, detached), func(t *testing.T) {
+		for _, order := range []stepOrder{{Level: "BES"}, {Level: "BES", Detached: true}, {Level: "T", Detached: true}} {
+			t.Run(fmt.Sprintf("%s/%s, detached %v", engine.name, order.Level, order.Detached), func(t *testing.T) {
 				t.Parallel()
 				url, dir := engine.reused(t), t.TempDir()
 				pool, err := sql.Open(engine.driver, engine.source(url))
@@ -137,7 +138,8 @@ func TestTwoStepsKilled(t *testing.T) {
 				t.Cleanup(func() { pool.Close() })
 				db := storetest.Open(t, url)
 				client := sigtest.Root(t, suite.GOST2012x256).Signer(t, suite.GOST2012x256, "client")
-				k := &stepKiller{killer: &killer{engine: engine, url: url, dir: dir, pool: pool}, client: client, order: stepOrder{Detached: detached, Certificate: client.Certificate.Raw}}
+				order.Certificate = client.Certificate.Raw
+				k := &stepKiller{killer: &killer{engine: engine, url: url, dir: dir, pool: pool}, client: client, order: order}
 				store.OnStatements(db, k.at)
 				k.steps = newSteps(t, db, dir, 0, k.at)
 				k.stage = k.steps.stage
@@ -262,12 +264,13 @@ func (k *stepKiller) used(label string, err error) {
 // signed verifies a message.
 func (k *stepKiller) signed(label, message string) {
 	k.t.Helper()
-	c := &sig.Check{Document: strings.NewReader(message), Certificate: k.client.Certificate, Roots: k.client.Chain, At: sigtest.Time}
+	roots := slices.Concat(k.client.Chain, k.steps.evidence.TSA.Chain)
+	c := &sig.Check{Document: strings.NewReader(message), Certificate: k.client.Certificate, Roots: roots, At: sigtest.Time}
 	if k.order.Detached {
 		c.Original = strings.NewReader(twoStepText)
 	}
 	report, err := cades.New().Verify(k.t.Context(), c)
-	if err != nil || report.Verdict() != sig.Passed {
+	if err != nil || report.Verdict() != sig.Passed || report.Signatures[0].Level != k.order.Level {
 		k.t.Errorf("%s: the signature: %v, %v", label, report, err)
 	}
 }

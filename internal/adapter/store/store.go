@@ -85,6 +85,7 @@ type DB struct {
 	snapshots *lookups[*signing.Snapshot]
 
 	authorityStates *lookups[states]
+	preparedObjects *lookups[*signing.PreparedRecord]
 
 	hadUsers atomic.Int64 // so many users there were, at least; see Users.MoreUsers
 }
@@ -162,6 +163,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.bearers = newLookups(db, bearerSnapshotQuery, scanBearerSnapshot)
 	db.snapshots = newLookups(db, snapshotQuery, scanSnapshot)
 	db.authorityStates = newLookups(db, statesQuery, scanStates)
+	db.preparedObjects = newLookups(db, preparedQuery, scanPrepared)
 	if db.engine == sqliteEngine {
 		db.bearers.joint.lasts = bearerSnapshot.lasts
 		db.snapshots.joint.lasts = always[*signing.Snapshot]
@@ -208,5 +210,6 @@ func (db *DB) Close() error {
 	db.bearers.close()
 	db.snapshots.close()
 	db.authorityStates.close()
+	db.preparedObjects.close()
 	return db.database.close()
 }

@@ -56,14 +56,10 @@ func spend(t *testing.T, db *store.DB, n int) {
 	t.Helper()
 	s, id := store.Prepared{DB: db}, preparedNumber(n, "").ID
 	now := time.UnixMilli(1_700_000_000_000)
-	p, _, err := s.FindPrepared(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok, err := s.ClaimPrepared(t.Context(), id, p.Caller, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
+	if ok, err := s.ClaimPrepared(t.Context(), id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {
 		t.Fatalf("leasing %d: %v, %v", n, ok, err)
 	}
-	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, signing.Beside{}); !ok || err != nil {
+	if ok, err := s.SpendPrepared(t.Context(), id, "l", now, 3, signing.Beside{}); !ok || err != nil {
 		t.Fatalf("spending %d: %v, %v", n, ok, err)
 	}
 }

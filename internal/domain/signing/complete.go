@@ -53,8 +53,10 @@ func (c *Completed) Close() error { return c.close() }
 // discards it. A spent object stays spent: a client that did not get the answer must
 // prepare again.
 //
-// An object is leased while it is completed: the same statement leases and reads it. The lease is short, and the process extends
-// it, so soon after the death of a process another request can complete the object.
+// A completion that asks a time-stamp service or reads stored documents leases the object meanwhile.
+// The lease is short, and the process extends it, so soon after the death of a process another
+// request can complete the object. Any other completion ends at once and has no lease: of several at
+// the same time one spends the object, and the documents of the others are dropped.
 //
 // What a user prepared is completed by the same user, also if an operator acts as the user in
 // either step. What was prepared without a token is completed by every caller who knows its
@@ -68,33 +70,10 @@ func (s *Service) Complete(ctx context.Context, who audit.Principal, o *Complete
 	if s.Prepared == nil || s.Blobs == nil || s.Rand == nil {
 		return nil, errNoTwoSteps
 	}
-	rules := lease.Rules{Life: s.TwoStep.withDefaults().Lease, Now: s.Now, Rand: s.Rand}
-	l, err := rules.New()
+	record, err := s.usable(ctx, who, o.ID)
 	if err != nil {
 		return nil, err
 	}
-	record, claimed, err := s.Prepared.ClaimPrepared(ctx, strings.TrimSpace(o.ID), callerOf(who, ""), l.Token, s.Now(), l.Until, wrongValues)
-	if err != nil {
-		return nil, err
-	}
-	if !claimed {
-		return nil, s.taken(ctx, who, o.ID)
-	}
-	// The context of the work goes on when the lease is lost: the object cannot be spent then, and
-	// the fault says what became of it.
-	_, stop := rules.Keep(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
-		return s.Prepared.ExtendPrepared(ctx, record.ID, l.Token, l.Until)
-	})
-	defer stop()
-	completed, err := s.completeLeased(ctx, who, o, record, l.Token)
-	if err != nil {
-		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, l.Token))
-	}
-	return completed, nil
-}
-
-// completeLeased makes the document and spends the object.
-func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *CompleteOrder, record *PreparedRecord, token string) (_ *Completed, err error) {
 	stored, job, err := readJob(record.Job)
 	if err != nil {
 		return nil, err
@@ -102,13 +81,55 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 	if err := s.agrees(o, record, stored); err != nil {
 		return nil, err
 	}
+	value, ok := acceptable(job.Certificate, stored.Digest, o.Value)
+	if !ok {
+		return nil, s.wrongValue(ctx, who, record, stored)
+	}
+	c := completion{record, stored, job, value, ""}
+	if job.TSPAddress == "" && len(record.documents(stored.files())) == 0 {
+		return s.complete(ctx, who, o, &c)
+	}
+	rules := lease.Rules{Life: s.TwoStep.withDefaults().Lease, Now: s.Now, Rand: s.Rand}
+	l, err := rules.New()
+	if err != nil {
+		return nil, err
+	}
+	claimed, err := s.Prepared.ClaimPrepared(ctx, record.ID, l.Token, s.Now(), l.Until, wrongValues)
+	if err != nil {
+		return nil, err
+	}
+	if !claimed {
+		return nil, s.taken(ctx, who, o.ID)
+	}
+	c.lease = l.Token
+	// The context of the work goes on when the lease is lost: the object cannot be spent then, and
+	// the fault says what became of it.
+	_, stop := rules.Keep(ctx, l, func(ctx context.Context, l lease.Lease) (bool, error) {
+		return s.Prepared.ExtendPrepared(ctx, record.ID, l.Token, l.Until)
+	})
+	defer stop()
+	completed, err := s.complete(ctx, who, o, &c)
+	if err != nil {
+		return nil, errors.Join(err, s.Prepared.ReleasePrepared(context.WithoutCancel(ctx), record.ID, l.Token))
+	}
+	return completed, nil
+}
+
+// completion is a prepared object with a value that verifies.
+type completion struct {
+	record *PreparedRecord
+	stored *storedJob
+	job    *sig.Job
+	value  []byte
+	lease  string // empty: without one
+}
+
+// complete makes the document and spends the object.
+func (s *Service) complete(ctx context.Context, who audit.Principal, o *CompleteOrder, c *completion) (_ *Completed, err error) {
+	record, stored, job := c.record, c.stored, c.job
 	_, format := s.Formats.Named(record.Type)
 	if format == nil {
 		return nil, fmt.Errorf("signing: a prepared object of type %q, which this release does not serve", record.Type)
-	}
-	value, ok := acceptable(job.Certificate, stored.Digest, o.Value)
-	if !ok {
-		return nil, s.wrongValue(ctx, who, record, stored, token)
 	}
 	job.Evidence = s.Evidence
 	if _, secret := s.separate(o.Params); len(secret) > 0 {
@@ -150,7 +171,7 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 	if err := sameOriginal(ctx, o.Original, job.Original); err != nil {
 		return nil, err
 	}
-	result, err := format.Finish(s.bounded(ctx, strings.HasPrefix(record.Caller, OfAddress), job), job, stored.State, value)
+	result, err := format.Finish(s.bounded(ctx, strings.HasPrefix(record.Caller, OfAddress), job), job, stored.State, c.value)
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -160,7 +181,7 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 			return nil, err
 		}
 	}
-	spent, err := s.Prepared.SpendPrepared(ctx, record.ID, token, s.Now(), kept)
+	spent, err := s.Prepared.SpendPrepared(ctx, record.ID, c.lease, s.Now(), wrongValues, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -168,10 +189,10 @@ func (s *Service) completeLeased(ctx context.Context, who audit.Principal, o *Co
 		return nil, s.taken(ctx, who, o.ID)
 	}
 	s.made(record.Type, job.Certificate.Suite)
-	return &Completed{result, func() error { return errors.Join(closeAll(), s.forget(ctx, record, stored.files())) }}, nil
+	return &Completed{result, func() error { return errors.Join(closeAll(), s.forget(ctx, record.documents(stored.files()))) }}, nil
 }
 
-// usable returns an object that who may complete.
+// usable returns an object that who may complete, unless another request is completing it.
 func (s *Service) usable(ctx context.Context, who audit.Principal, id string) (*PreparedRecord, error) {
 	record, found, err := s.Prepared.FindPrepared(ctx, strings.TrimSpace(id))
 	switch {
@@ -206,12 +227,12 @@ func objectState(what string) error {
 }
 
 // wrongValue counts a value that does not verify.
-func (s *Service) wrongValue(ctx context.Context, who audit.Principal, record *PreparedRecord, stored *storedJob, token string) error {
-	n, held, err := s.Prepared.FailPrepared(ctx, record.ID, token)
+func (s *Service) wrongValue(ctx context.Context, who audit.Principal, record *PreparedRecord, stored *storedJob) error {
+	n, counted, err := s.Prepared.FailPrepared(ctx, record.ID, s.Now(), wrongValues)
 	if err != nil {
 		return err
 	}
-	if !held {
+	if !counted {
 		return s.taken(ctx, who, record.ID)
 	}
 	const what = "SignatureValue is no signature over HashValue by the key of RawCertificate"
@@ -219,7 +240,7 @@ func (s *Service) wrongValue(ctx context.Context, who audit.Principal, record *P
 		return fault.Newf(fault.InvalidSignatureParams, "%s; after %d more wrong ones the prepared object is discarded", what, wrongValues-n)
 	}
 	err = fault.New(fault.InvalidSignatureParams, what+"; the prepared object is discarded: presign again")
-	return errors.Join(err, s.forget(ctx, record, stored.files()))
+	return errors.Join(err, s.forget(ctx, record.documents(stored.files())))
 }
 
 // acceptable returns the value in the form in which it verifies: as it was sent, or with

@@ -69,18 +69,22 @@ func (p *onePrepared) AddPrepared(_ context.Context, r *PreparedRecord, _, _ Quo
 	return true, nil
 }
 
-func (p *onePrepared) FailPrepared(context.Context, string, string) (int, bool, error) {
+func (p *onePrepared) FindPrepared(_ context.Context, id string) (*PreparedRecord, bool, error) {
+	return p.record, p.record.ID == id, nil
+}
+
+func (p *onePrepared) FailPrepared(context.Context, string, time.Time, int) (int, bool, error) {
 	p.record.Failures++
 	return p.record.Failures, true, nil
 }
 
-func (p *onePrepared) ClaimPrepared(_ context.Context, id, _, _ string, _, _ time.Time, _ int) (*PreparedRecord, bool, error) {
-	return p.record, p.record.ID == id, nil
+func (p *onePrepared) ClaimPrepared(_ context.Context, id, _ string, _, _ time.Time, _ int) (bool, error) {
+	return p.record.ID == id, nil
 }
 
 func (p *onePrepared) ReleasePrepared(context.Context, string, string) error { return nil }
 
-func (p *onePrepared) SpendPrepared(_ context.Context, _, _ string, now time.Time, _ Beside) (bool, error) {
+func (p *onePrepared) SpendPrepared(_ context.Context, _, _ string, now time.Time, _ int, _ Beside) (bool, error) {
 	p.record.SpentAt = now
 	return true, nil
 }

@@ -114,7 +114,7 @@ func (s *Service) keep(ctx context.Context, caller string, t *request, params ma
 	defer func() {
 		// After an outage the row may have been kept, so its documents stay until they expire.
 		if _, is := fault.AsOutage(err); err != nil && !is {
-			err = errors.Join(err, s.forget(ctx, record, files))
+			err = errors.Join(err, s.forget(ctx, record.documents(files)))
 		}
 	}()
 	// A completion may begin at the last moment, and clocks differ a little.
@@ -152,15 +152,12 @@ func (s *Service) keep(ctx context.Context, caller string, t *request, params ma
 	return record.ID, nil
 }
 
-// forget removes the documents of an object, even if the client is gone. files are the names of those
-// in its job.
-func (s *Service) forget(ctx context.Context, p *PreparedRecord, files []string) error {
+// forget removes stored documents, even if the client is gone.
+func (s *Service) forget(ctx context.Context, names []string) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
-	for _, name := range append([]string{p.Document, p.Original}, files...) {
-		if name != "" {
-			errs = append(errs, s.Blobs.RemoveBlob(ctx, name))
-		}
+	for _, name := range names {
+		errs = append(errs, s.Blobs.RemoveBlob(ctx, name))
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tamga/internal/domain/audit"
@@ -91,22 +92,21 @@ type PreparedStore interface {
 	// FindPrepared returns an object, including spent and expired ones. It reports false
 	// if there is none with this id.
 	FindPrepared(ctx context.Context, id string) (p *PreparedRecord, found bool, err error)
-	// ClaimPrepared leases an object for one completion until a time and returns it. It
-	// reports false if another completion has it, if it is spent, expired, or had too many
-	// wrong values, and if it belongs to a user who is not the caller ([PreparedRecord.Caller]).
-	ClaimPrepared(ctx context.Context, id, caller, lease string, now, until time.Time, wrong int) (p *PreparedRecord, claimed bool, err error)
-	// FailPrepared counts a wrong value, ends the lease, and returns how many wrong values
-	// there were. It reports false if the lease is lost.
-	FailPrepared(ctx context.Context, id, lease string) (failures int, held bool, err error)
+	// ClaimPrepared leases an object for one completion until a time. It reports false if
+	// another completion has it, if it is spent or expired, or had too many wrong values.
+	ClaimPrepared(ctx context.Context, id, lease string, now, until time.Time, wrong int) (claimed bool, err error)
+	// FailPrepared counts a wrong value and returns how many there were. It reports false, and counts
+	// nothing, if a completion has the object, if it is spent or expired, or had too many wrong values.
+	FailPrepared(ctx context.Context, id string, now time.Time, wrong int) (failures int, counted bool, err error)
 	// ExtendPrepared extends a lease. It reports false if the lease is lost or the object is
 	// spent.
 	ExtendPrepared(ctx context.Context, id, lease string, until time.Time) (held bool, err error)
 	// ReleasePrepared ends a lease without spending the object.
 	ReleasePrepared(ctx context.Context, id, lease string) error
-	// SpendPrepared marks the object as completed by the holder of the lease, deletes its
-	// job and removes it from the quotas. It reports false, and does nothing beside, if the
-	// holder has lost the lease.
-	SpendPrepared(ctx context.Context, id, lease string, now time.Time, beside Beside) (spent bool, err error)
+	// SpendPrepared marks the object as completed, deletes its job and removes it from the quotas.
+	// It reports false, and does nothing beside, if the holder has lost the lease. Without a lease
+	// ("") it reports false where ClaimPrepared would.
+	SpendPrepared(ctx context.Context, id, lease string, now time.Time, wrong int, beside Beside) (spent bool, err error)
 	// SweepPrepared deletes expired objects.
 	SweepPrepared(ctx context.Context, now time.Time) error
 }
@@ -162,6 +162,11 @@ func (j *storedJob) files() (names []string) {
 		names = append(names, f.Blob)
 	}
 	return names
+}
+
+// documents returns the names in Blobs of all documents of an object. files are those in its job.
+func (p *PreparedRecord) documents(files []string) []string {
+	return slices.DeleteFunc(append([]string{p.Document, p.Original}, files...), func(name string) bool { return name == "" })
 }
 
 type storedDigest struct {

@@ -272,7 +272,7 @@ func TestRestart(t *testing.T) {
 	answer := d.presign(t, presignBody(p, object{"IsDetached": "false"}))
 	killed := d.presign(t, presignBody(p, detached))
 	now := d.clock.now()
-	if _, ok, err := d.service.Prepared.ClaimPrepared(t.Context(), killed.CacheObjectID, "", "of a process that is gone", now, now.Add(time.Minute), 5); !ok || err != nil {
+	if ok, err := d.service.Prepared.ClaimPrepared(t.Context(), killed.CacheObjectID, "of a process that is gone", now, now.Add(time.Minute), 5); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	d = d.again(t)
@@ -329,17 +329,20 @@ func (f slow) Finish(ctx context.Context, job *sig.Job, state, signature []byte)
 	return f.Described.Finish(ctx, job, state, signature)
 }
 
-// TestSlowCompletion: a completion that takes longer than a lease extends it.
+// TestSlowCompletion: a completion that asks a time-stamp service has a lease, and extends it if it takes longer.
 func TestSlowCompletion(t *testing.T) {
 	held := make(chan bool)
+	root := sigtest.Root(t, suite.GOST2012x256)
+	p, services := root.Signer(t, suite.GOST2012x256, "client"), sigtest.NewServices(t, root)
 	d := newDesk(t, func(s *signing.Service, a *API) *API {
-		s.Prepared, s.Formats, s.TwoStep.Lease = extended{s.Prepared, held}, sig.Formats{slow{cades.New(), held}}, 3*time.Millisecond
+		s.Prepared, s.Formats, s.TwoStep.Lease, s.Evidence = extended{s.Prepared, held}, sig.Formats{slow{cades.New(), held}}, 3*time.Millisecond, services
 		return a
 	})
-	p := client(t, suite.GOST2012x256)
-	answer := d.presign(t, presignBody(p, detached))
+	answer := d.presign(t, presignBody(p, object{"CADESType": "T", "TSPAddress": "", "IsDetached": "False"}))
 	status, text := d.call(t, "POST", "/api/signatures/postsign", object{"CacheObjectId": answer.CacheObjectID, "SignatureValue": value(t, p, answer)})
-	valid(t, cades.New(), bytesOf(t, status, text), []byte("document"), p)
+	if got := levelsOf(t, bytesOf(t, status, text), nil, p, services); len(got) != 1 || got[0] != "T" {
+		t.Errorf("levels %v", got)
+	}
 }
 
 // TestWrongValues: four wrong values do no harm, five discard the object, counted

@@ -54,22 +54,6 @@ func addPrepared(t testing.TB, s store.Prepared, p *signing.PreparedRecord) {
 	}
 }
 
-// leasePrepared claims an object for its own caller and reports whether it was leased.
-func leasePrepared(t testing.TB, s store.Prepared, id, lease string, now, until time.Time, wrong int) (bool, error) {
-	t.Helper()
-	caller := ""
-	if p, found, err := s.FindPrepared(t.Context(), id); err != nil {
-		return false, err
-	} else if found {
-		caller = p.Caller
-	}
-	p, claimed, err := s.ClaimPrepared(t.Context(), id, caller, lease, now, until, wrong)
-	if claimed && p.ID != id {
-		t.Errorf("claimed %s, want %s", p.ID, id)
-	}
-	return claimed, err
-}
-
 func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 	const wrong = 3
 	later := start.Add(time.Minute)
@@ -114,7 +98,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				{"b", until.Add(-time.Millisecond), false},
 				{"b", until, true}, // the lease of the first one has expired
 			} {
-				got, err := leasePrepared(t, s, p.ID, c.lease, c.at, c.at.Add(time.Minute), wrong)
+				got, err := s.ClaimPrepared(t.Context(), p.ID, c.lease, c.at, c.at.Add(time.Minute), wrong)
 				must(t, err)
 				if got != c.want {
 					t.Errorf("row %d: %v, want %v", i, got, c.want)
@@ -123,10 +107,10 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			// A request that lost its lease can neither release nor spend the object of
 			// another.
 			must(t, s.ReleasePrepared(t.Context(), p.ID, "a"))
-			if got, err := s.SpendPrepared(t.Context(), p.ID, "a", until, alone); got || err != nil {
+			if got, err := s.SpendPrepared(t.Context(), p.ID, "a", until, wrong, alone); got || err != nil {
 				t.Errorf("spending with a lost lease: %v, %v", got, err)
 			}
-			if got, err := leasePrepared(t, s, p.ID, "c", until, until, wrong); got || err != nil {
+			if got, err := s.ClaimPrepared(t.Context(), p.ID, "c", until, until, wrong); got || err != nil {
 				t.Errorf("leasing after a release with a lost lease: %v, %v", got, err)
 			}
 			if got, err := s.ExtendPrepared(t.Context(), p.ID, "a", until.Add(time.Hour)); got || err != nil {
@@ -136,7 +120,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				if got, err := s.ExtendPrepared(t.Context(), p.ID, "b", at); !got || err != nil {
 					t.Errorf("extending: %v, %v", got, err)
 				}
-				if got, err := leasePrepared(t, s, p.ID, "c", at.Add(-time.Millisecond), at, wrong); got || err != nil {
+				if got, err := s.ClaimPrepared(t.Context(), p.ID, "c", at.Add(-time.Millisecond), at, wrong); got || err != nil {
 					t.Errorf("leasing what another request has extended: %v, %v", got, err)
 				}
 			}
@@ -146,14 +130,14 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("extending after the release: %v, %v", got, err)
 				}
 			}
-			if got, err := leasePrepared(t, s, p.ID, "c", later, until, wrong); !got || err != nil {
+			if got, err := s.ClaimPrepared(t.Context(), p.ID, "c", later, until, wrong); !got || err != nil {
 				t.Errorf("after the release: %v, %v", got, err)
 			}
-			if got, err := leasePrepared(t, s, "unknown", "c", later, until, wrong); got || err != nil {
+			if got, err := s.ClaimPrepared(t.Context(), "unknown", "c", later, until, wrong); got || err != nil {
 				t.Errorf("unknown: %v, %v", got, err)
 			}
 			addPrepared(t, s, preparedOf(2))
-			if got, err := leasePrepared(t, s, preparedOf(2).ID, "a", p.ExpiresAt, p.ExpiresAt.Add(time.Minute), wrong); got || err != nil {
+			if got, err := s.ClaimPrepared(t.Context(), preparedOf(2).ID, "a", p.ExpiresAt, p.ExpiresAt.Add(time.Minute), wrong); got || err != nil {
 				t.Errorf("expired: %v, %v", got, err)
 			}
 		}},
@@ -161,20 +145,20 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Prepared{DB: db}
 			p := preparedOf(1)
 			addPrepared(t, s, p)
-			if got, err := s.SpendPrepared(t.Context(), p.ID, "", later, signing.Beside{}); got || err != nil {
-				t.Errorf("without a lease: %v, %v", got, err)
+			if got, err := s.SpendPrepared(t.Context(), p.ID, "b", later, wrong, signing.Beside{}); got || err != nil {
+				t.Errorf("with a lease that it has not: %v, %v", got, err)
 			}
-			_, err := leasePrepared(t, s, p.ID, "a", later, later.Add(time.Minute), wrong)
+			_, err := s.ClaimPrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
 			must(t, err)
 			for i, want := range []bool{true, false} {
-				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, signing.Beside{}); got != want || err != nil {
+				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, wrong, signing.Beside{}); got != want || err != nil {
 					t.Errorf("spending %d: %v, %v", i, got, err)
 				}
 			}
 			if got, err := s.ExtendPrepared(t.Context(), p.ID, "a", later.Add(time.Minute)); got || err != nil {
 				t.Errorf("extending a spent object: %v, %v", got, err)
 			}
-			if got, err := leasePrepared(t, s, p.ID, "b", later.Add(time.Hour), later.Add(2*time.Hour), wrong); got || err != nil {
+			if got, err := s.ClaimPrepared(t.Context(), p.ID, "b", later.Add(time.Hour), later.Add(2*time.Hour), wrong); got || err != nil {
 				t.Errorf("leasing a spent object: %v, %v", got, err)
 			}
 			got, _, err := s.FindPrepared(t.Context(), p.ID)
@@ -198,12 +182,12 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				p.Caller = fmt.Sprint(n)
 				addPrepared(t, s, p)
 				before := entries(t, db)
-				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, c.beside); got || err != nil || entries(t, db) != before {
-					t.Errorf("%d: without a lease: %v, %v", n, got, err)
+				if got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, wrong, c.beside); got || err != nil || entries(t, db) != before {
+					t.Errorf("%d: with a lease that it has not: %v, %v", n, got, err)
 				}
-				_, err := leasePrepared(t, s, p.ID, "a", later, later.Add(time.Minute), wrong)
+				_, err := s.ClaimPrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
 				must(t, err)
-				got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, c.beside)
+				got, err := s.SpendPrepared(t.Context(), p.ID, "a", later, wrong, c.beside)
 				if got != (c.want > 0) || c.want == 0 && !errors.Is(err, failed) || c.want > 0 && err != nil {
 					t.Errorf("%d: %v, %v", n, got, err)
 				}
@@ -225,11 +209,14 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			addPrepared(t, s, p)
 			won := make([]bool, 50)
 			for _, err := range together(len(won), func(i int) (err error) {
-				lease := fmt.Sprint(i)
-				if won[i], err = leasePrepared(t, s, p.ID, lease, later, later.Add(time.Minute), wrong); err != nil || !won[i] {
-					return err
+				lease := ""
+				if i%2 == 0 {
+					lease = fmt.Sprint(i)
+					if won[i], err = s.ClaimPrepared(t.Context(), p.ID, lease, later, later.Add(time.Minute), wrong); err != nil || !won[i] {
+						return err
+					}
 				}
-				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later, []signing.Beside{{}, alone, noted(lease)}[i%3])
+				won[i], err = s.SpendPrepared(t.Context(), p.ID, lease, later, wrong, []signing.Beside{{}, alone, noted("one")}[i%3])
 				return err
 			}) {
 				must(t, err)
@@ -244,32 +231,39 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Errorf("%d of %d spent the object", n, len(won))
 			}
 		}},
-		{"Claimed", func(t *testing.T, db *store.DB) {
+		{"WithoutLease", func(t *testing.T, db *store.DB) {
 			s := store.Prepared{DB: db}
-			anonymous, ofUser := preparedOf(1), preparedOf(2)
-			ofUser.Caller = "user:a"
-			addPrepared(t, s, anonymous)
-			addPrepared(t, s, ofUser)
-			claim := func(p *signing.PreparedRecord, caller string, want bool) {
+			p := preparedOf(1)
+			addPrepared(t, s, p)
+			spend := func(at time.Time, want bool) {
 				t.Helper()
-				got, claimed, err := s.ClaimPrepared(t.Context(), p.ID, caller, "a", later, later.Add(time.Minute), wrong)
+				if spent, err := s.SpendPrepared(t.Context(), p.ID, "", at, wrong, noted("one")); spent != want || err != nil {
+					t.Errorf("spending at %v: %v, %v", at, spent, err)
+				}
+			}
+			claimed, err := s.ClaimPrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
+			must(t, err)
+			if !claimed {
+				t.Error("a new object is not claimed")
+			}
+			spend(later.Add(time.Minute-time.Millisecond), false) // another completion has it
+			spend(p.ExpiresAt, false)
+			for range wrong {
+				_, _, err := s.FailPrepared(t.Context(), p.ID, later.Add(time.Minute), wrong+1)
 				must(t, err)
-				if claimed != want {
-					t.Errorf("%s claims the object of %s: %v", caller, p.Caller, claimed)
-				}
-				if d := cmp.Diff(p, got); claimed && d != "" {
-					t.Error(d)
-				}
 			}
-			claim(ofUser, "user:b", false)
-			claim(ofUser, "address:", false)
-			claim(ofUser, "", false)
-			claim(ofUser, "user:a", true)
-			claim(anonymous, "user:b", true)
-			if spent, err := s.SpendPrepared(t.Context(), ofUser.ID, "a", later, alone); !spent || err != nil {
-				t.Fatal(spent, err)
+			spend(later.Add(time.Minute), false) // as many wrong values as discard it
+			if n := entries(t, db); n != 0 {
+				t.Errorf("%d audit entries of what was refused", n)
 			}
-			got, _, err := s.FindPrepared(t.Context(), ofUser.ID)
+			if spent, err := s.SpendPrepared(t.Context(), p.ID, "", later.Add(time.Minute), wrong+1, noted("one")); !spent || err != nil {
+				t.Errorf("after the lease: %v, %v", spent, err)
+			}
+			spend(later.Add(time.Minute), false) // it was spent
+			if n := entries(t, db); n != 1 {
+				t.Errorf("%d audit entries, want 1", n)
+			}
+			got, _, err := s.FindPrepared(t.Context(), p.ID)
 			must(t, err)
 			if len(got.Job) > 0 || got.Document != "" || got.Original != "" {
 				t.Errorf("a spent object keeps %+v", got)
@@ -279,27 +273,30 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			s := store.Prepared{DB: db}
 			p := preparedOf(1)
 			addPrepared(t, s, p)
-			for want := 1; want <= wrong; want++ {
-				if ok, err := leasePrepared(t, s, p.ID, "a", later, later.Add(time.Minute), wrong); !ok || err != nil {
-					t.Fatalf("after %d: %v, %v", want-1, ok, err)
-				}
-				if n, held, err := s.FailPrepared(t.Context(), p.ID, "b"); n != 0 || held || err != nil {
-					t.Errorf("of a lost lease: %d, %v, %v", n, held, err)
-				}
-				if n, held, err := s.FailPrepared(t.Context(), p.ID, "a"); n != want || !held || err != nil {
-					t.Errorf("failure %d counts as %d, %v, %v", want, n, held, err)
+			fail := func(id string, at time.Time, want int) {
+				t.Helper()
+				n, counted, err := s.FailPrepared(t.Context(), id, at, wrong)
+				if n != want || counted != (want > 0) || err != nil {
+					t.Errorf("a wrong value counts as %d, %v, %v; want %d", n, counted, err, want)
 				}
 			}
-			if ok, err := leasePrepared(t, s, p.ID, "a", later, later.Add(time.Minute), wrong); ok || err != nil {
+			fail("unknown", later, 0)
+			fail(p.ID, p.ExpiresAt, 0)
+			_, err := s.ClaimPrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong)
+			must(t, err)
+			fail(p.ID, later, 0) // a completion has it
+			must(t, s.ReleasePrepared(t.Context(), p.ID, "a"))
+			for n := 1; n <= wrong; n++ {
+				fail(p.ID, later, n)
+			}
+			fail(p.ID, later, 0)
+			if ok, err := s.ClaimPrepared(t.Context(), p.ID, "a", later, later.Add(time.Minute), wrong); ok || err != nil {
 				t.Errorf("after all: %v, %v", ok, err)
 			}
 			got, _, err := s.FindPrepared(t.Context(), p.ID)
 			must(t, err)
 			if got.Failures != wrong {
 				t.Errorf("%d failures are kept", got.Failures)
-			}
-			if n, held, err := s.FailPrepared(t.Context(), "unknown", "a"); n != 0 || held || err != nil {
-				t.Errorf("unknown: %d, %v, %v", n, held, err)
 			}
 		}},
 		{"Quotas", func(t *testing.T, db *store.DB) {
@@ -326,9 +323,9 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(3, "b", 101, false) // bytes of all
 			add(3, "b", 100, true)
 			add(4, "c", 0, false) // objects of all
-			_, err := leasePrepared(t, s, preparedOf(2).ID, "x", later, later.Add(time.Minute), wrong)
+			_, err := s.ClaimPrepared(t.Context(), preparedOf(2).ID, "x", later, later.Add(time.Minute), wrong)
 			must(t, err)
-			_, err = s.SpendPrepared(t.Context(), preparedOf(2).ID, "x", later, alone)
+			_, err = s.SpendPrepared(t.Context(), preparedOf(2).ID, "x", later, wrong, alone)
 			must(t, err)
 			add(4, "c", 151, false)
 			add(4, "c", 150, true) // spent objects are free again
@@ -361,9 +358,9 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			add(4, first, 0, false) // objects of the share
 			add(5, user, 100, true)
 			add(6, user, 100, true)
-			_, err := leasePrepared(t, s, preparedOf(1).ID, "x", later, later.Add(time.Minute), wrong)
+			_, err := s.ClaimPrepared(t.Context(), preparedOf(1).ID, "x", later, later.Add(time.Minute), wrong)
 			must(t, err)
-			_, err = s.SpendPrepared(t.Context(), preparedOf(1).ID, "x", later, signing.Beside{})
+			_, err = s.SpendPrepared(t.Context(), preparedOf(1).ID, "x", later, wrong, signing.Beside{})
 			must(t, err)
 			add(4, first, 101, false)
 			add(4, first, 100, true) // spent objects are free again
@@ -404,7 +401,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				addPrepared(t, s, p)
 			}
 			end := old.ExpiresAt
-			_, err := leasePrepared(t, s, leased.ID, "x", later, end.Add(time.Minute), wrong)
+			_, err := s.ClaimPrepared(t.Context(), leased.ID, "x", later, end.Add(time.Minute), wrong)
 			must(t, err)
 			for _, step := range []struct {
 				at   time.Time
