@@ -151,7 +151,7 @@ func prepareAndSpend(ctx context.Context, s store.Prepared, n int) error {
 	p := preparedNumber(n, fmt.Sprint("caller", n%4))
 	p.ExpiresAt = now.Add(time.Hour)
 	wideQuota := signing.Quota{Objects: 1 << 40, Bytes: wide}
-	if ok, err := s.AddPrepared(ctx, p, wideQuota, wideQuota); !ok || err != nil {
+	if ok, err := s.AddPrepared(ctx, p, wideQuota, wideQuota, signing.Beside{}); !ok || err != nil {
 		return fmt.Errorf("adding: %v, %w", ok, err)
 	}
 	if ok, err := s.ClaimPrepared(ctx, id, "l", now, now.Add(time.Minute), 3); !ok || err != nil {

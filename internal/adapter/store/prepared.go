@@ -20,37 +20,68 @@ var _ signing.PreparedStore = Prepared{}
 const insertPrepared = `INSERT INTO prepared (id, caller, type, job, document, original, bytes,
 	created_at, expires_at, failures, lease, leased_until, spent_at) `
 
-// addPrepared counts and inserts in one statement, which saves round trips. SQLite has no
-// such statement.
-func addPrepared(t *tally) string {
-	return "WITH used AS (" + t.use + " RETURNING 1) " + insertPrepared + `
-		SELECT CAST($7 AS TEXT), $1, CAST($8 AS TEXT), CAST($9 AS BYTEA), CAST($10 AS TEXT), CAST($11 AS TEXT), $4,
-			CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), '', 0, CAST($15 AS BIGINT) FROM used`
-}
-
 // AddPrepared implements signing.PreparedStore.
-func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, all, caller signing.Quota) (bool, error) {
-	t := s.prepared
+func (s Prepared) AddPrepared(ctx context.Context, p *signing.PreparedRecord, all, caller signing.Quota, beside signing.Beside) (bool, error) {
 	quota := holding{caller.Objects, caller.Bytes}
-	return t.adding(ctx, s.DB, p.Caller, holding{1, p.Bytes}, holding{all.Objects, all.Bytes}, func() error {
+	return s.prepared.adding(ctx, s.DB, p.Caller, holding{1, p.Bytes}, holding{all.Objects, all.Bytes}, func() error {
+		add := s.addInSteps
 		if s.engine == postgresEngine {
-			n, err := s.exec(ctx, addPrepared(t), p.Caller, newRow(), 1, p.Bytes, quota.objects, quota.size,
-				p.ID, p.Type, p.Job, p.Document, p.Original, millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))
-			if err == nil && n == 0 {
-				err = errNoRoom
+			if add = s.addOnce; beside.Record == nil {
+				return add(ctx, p, quota, beside.Entry)
 			}
-			return err
 		}
 		return s.Unit(ctx, func(ctx context.Context) error {
-			if err := t.take(ctx, s.DB, p.Caller, holding{1, p.Bytes}, quota); err != nil {
+			err := add(ctx, p, quota, beside.Entry)
+			if err != nil || beside.Record == nil {
 				return err
 			}
-			_, err := s.exec(ctx, insertPrepared+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', 0, $11)`,
-				p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes,
-				millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))
-			return err
+			return fault.Rollback(beside.Record(ctx))
 		})
 	})
+}
+
+// addedPrepared are the statements that count and insert an object, which saves round trips. SQLite has no
+// such statements.
+type addedPrepared struct{ alone, noted string } // noted also adds an audit entry
+
+func newAddedPrepared(t *tally) addedPrepared {
+	used := "WITH used AS (" + t.use + " RETURNING 1)"
+	insert := insertPrepared + `
+		SELECT CAST($7 AS TEXT), $1, CAST($8 AS TEXT), CAST($9 AS BYTEA), CAST($10 AS TEXT), CAST($11 AS TEXT), $4,
+			CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), '', 0, CAST($15 AS BIGINT) FROM used`
+	return addedPrepared{
+		used + " " + insert,
+		used + ", added AS (" + insert + " RETURNING 1) INSERT INTO audit (" + auditColumns + ") SELECT " + entryMarks(16, "CAST($%d AS %s)") + " FROM added",
+	}
+}
+
+// addOnce adds an object on PostgreSQL.
+func (s Prepared) addOnce(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) error {
+	query := s.addedPrepared.alone
+	args := []any{p.Caller, newRow(), 1, p.Bytes, quota.objects, quota.size,
+		p.ID, p.Type, p.Job, p.Document, p.Original, millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt)}
+	if entry != nil {
+		query, args = s.addedPrepared.noted, append(args, Audit(s).unit(ctx, *entry).entry...)
+	}
+	n, err := s.exec(ctx, query, args...)
+	if err == nil && n == 0 {
+		err = errNoRoom
+	}
+	return err
+}
+
+// addInSteps adds an object in the transaction of ctx.
+func (s Prepared) addInSteps(ctx context.Context, p *signing.PreparedRecord, quota holding, entry *audit.Entry) error {
+	if err := s.prepared.take(ctx, s.DB, p.Caller, holding{1, p.Bytes}, quota); err != nil {
+		return err
+	}
+	_, err := s.exec(ctx, insertPrepared+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', 0, $11)`,
+		p.ID, p.Caller, p.Type, p.Job, p.Document, p.Original, p.Bytes,
+		millis(p.CreatedAt), millis(p.ExpiresAt), p.Failures, millis(p.SpentAt))
+	if err == nil && entry != nil {
+		err = fault.Rollback(Audit(s).Record(ctx, *entry))
+	}
+	return err
 }
 
 // FindPrepared implements signing.PreparedStore.

@@ -86,6 +86,7 @@ type DB struct {
 
 	authorityStates *lookups[states]
 	preparedObjects *lookups[*signing.PreparedRecord]
+	addedPrepared   addedPrepared
 
 	hadUsers atomic.Int64 // so many users there were, at least; see Users.MoreUsers
 }
@@ -147,6 +148,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, fmt.Errorf("store: opening the database: %w", err)
 	}
 	db.prepared = newTally(db, "prepared_shares", "caller", nil)
+	db.addedPrepared = newAddedPrepared(db.prepared)
 	db.documents = newTally(db, "document_shares", "user_id",
 		&beside{"confirmation_usage", "records", "bytes", "b.purpose = 'operation'"})
 	if err := db.begun(ctx, o); err != nil {

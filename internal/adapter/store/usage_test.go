@@ -75,7 +75,7 @@ func TestQuotaOfTwoProcesses(t *testing.T) {
 		t.Helper()
 		n++
 		ok, err := store.Prepared{DB: db}.AddPrepared(t.Context(), preparedNumber(n, caller),
-			signing.Quota{Objects: int64(all), Bytes: wide}, signing.Quota{Objects: int64(own), Bytes: wide})
+			signing.Quota{Objects: int64(all), Bytes: wide}, signing.Quota{Objects: int64(own), Bytes: wide}, signing.Beside{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestQuotaAtOnceOfTwoProcesses(t *testing.T) {
 		}
 		for range 5 {
 			ok, err := store.Prepared{DB: db}.AddPrepared(t.Context(), preparedNumber(int(number.Add(1)), "x"),
-				signing.Quota{Objects: 1000, Bytes: wide}, signing.Quota{Objects: quota, Bytes: wide})
+				signing.Quota{Objects: 1000, Bytes: wide}, signing.Quota{Objects: quota, Bytes: wide}, signing.Beside{})
 			if err != nil {
 				return err
 			}

@@ -64,7 +64,7 @@ type onePrepared struct {
 	record *PreparedRecord
 }
 
-func (p *onePrepared) AddPrepared(_ context.Context, r *PreparedRecord, _, _ Quota) (bool, error) {
+func (p *onePrepared) AddPrepared(_ context.Context, r *PreparedRecord, _, _ Quota, _ Beside) (bool, error) {
 	p.record = r
 	return true, nil
 }
@@ -122,7 +122,7 @@ func TestTwoStepsOfSeveralDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id, err := s.keep(t.Context(), OfAddress+"192.0.2.1", way, nil, job, p)
+			kept, err := s.keep(t.Context(), OfAddress+"192.0.2.1", way, &PrepareOrder{}, job, p)
 			if end == "not stored" {
 				if err == nil || len(blobs.kept) != 0 || store.record != nil {
 					t.Errorf("%v; %d documents stay, %+v", err, len(blobs.kept), store.record)
@@ -137,7 +137,7 @@ func TestTwoStepsOfSeveralDocuments(t *testing.T) {
 			}
 			if end == "discarded" {
 				for range wrongValues {
-					if _, err := s.Complete(t.Context(), audit.Principal{}, &CompleteOrder{ID: id, Value: []byte("wrong")}); err == nil {
+					if _, err := s.Complete(t.Context(), audit.Principal{}, &CompleteOrder{ID: kept.ID, Value: []byte("wrong")}); err == nil {
 						t.Fatal("a wrong value is accepted")
 					}
 				}
@@ -150,7 +150,7 @@ func TestTwoStepsOfSeveralDocuments(t *testing.T) {
 			if err != nil || stored.Name != "a" || len(stored.Digests) != 1 || len(stored.Files) != 2 || stored.Files[0].Name != "b" || len(stored.Files[0].Digests) != 1 || stored.Files[1].Digests != nil {
 				t.Errorf("%+v, %v", stored, err)
 			}
-			done, err := s.Complete(t.Context(), audit.Principal{}, &CompleteOrder{ID: id, Value: k.signer.Sign(t, p.Digest)})
+			done, err := s.Complete(t.Context(), audit.Principal{}, &CompleteOrder{ID: kept.ID, Value: k.signer.Sign(t, p.Digest)})
 			if err != nil {
 				t.Fatal(err)
 			}

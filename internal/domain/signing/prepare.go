@@ -26,6 +26,9 @@ type PrepareOrder struct {
 	Certificate []byte    // the signer's: DER, PEM, or a PKCS #7 container
 	From        string    // address of a caller without a token, for its quota
 	Snapshot    *Snapshot // as in SignOrder
+
+	// Keep, if not nil, is called before the object is stored, and returns what is stored in the same step.
+	Keep func(ctx context.Context, p *Prepared) (Beside, error)
 }
 
 // Prepared is what the client needs to sign with its own key.
@@ -79,11 +82,7 @@ func (s *Service) Prepare(ctx context.Context, who audit.Principal, o *PrepareOr
 	if err != nil {
 		return nil, translate(err)
 	}
-	id, err := s.keep(ctx, callerOf(who, o.From), t, o.Params, job, prepared)
-	if err != nil {
-		return nil, err
-	}
-	return &Prepared{ID: id, Hash: prepared.Digest.Sum}, nil
+	return s.keep(ctx, callerOf(who, o.From), t, o, job, prepared)
 }
 
 // ofUser begins the callers that have a token.
@@ -101,14 +100,14 @@ func callerOf(who audit.Principal, from string) string {
 // keep stores a prepared object durably: first the documents that the completion needs, then
 // the row that names them, so that a row never names a missing document. Documents without a
 // row are swept when they expire.
-func (s *Service) keep(ctx context.Context, caller string, t *request, params map[string]string, job *sig.Job, prepared *sig.Prepared) (id string, err error) {
+func (s *Service) keep(ctx context.Context, caller string, t *request, o *PrepareOrder, job *sig.Job, prepared *sig.Prepared) (answer *Prepared, err error) {
 	rules := s.TwoStep.withDefaults()
 	record := &PreparedRecord{
 		Caller: caller, Type: t.name,
 		CreatedAt: job.Time, ExpiresAt: job.Time.Add(rules.Life),
 	}
 	if record.ID, err = newID(s.Rand); err != nil {
-		return "", err
+		return nil, err
 	}
 	files := make([]string, 0, len(job.Files)) // names in Blobs
 	defer func() {
@@ -122,34 +121,41 @@ func (s *Service) keep(ctx context.Context, caller string, t *request, params ma
 	if !prepared.Detached {
 		record.Bytes += job.Size()
 		if record.Document, err = s.Blobs.KeepBlob(ctx, job.Document, needed); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	if job.Original != nil {
 		record.Bytes += job.Original.Size()
 		if record.Original, err = s.Blobs.KeepBlob(ctx, job.Original, needed); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	for _, f := range job.Files {
 		name, err := s.Blobs.KeepBlob(ctx, f.Document, needed)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		files = append(files, name)
 	}
-	if record.Job, err = s.storeJob(job, t, params, prepared, files); err != nil {
-		return "", err
+	if record.Job, err = s.storeJob(job, t, o.Params, prepared, files); err != nil {
+		return nil, err
 	}
 	record.Bytes += int64(len(record.Job))
-	added, err := s.Prepared.AddPrepared(ctx, record, rules.All, rules.Caller)
+	answer = &Prepared{ID: record.ID, Hash: prepared.Digest.Sum}
+	var kept Beside
+	if o.Keep != nil {
+		if kept, err = o.Keep(ctx, answer); err != nil {
+			return nil, err
+		}
+	}
+	added, err := s.Prepared.AddPrepared(ctx, record, rules.All, rules.Caller, kept)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if !added {
-		return "", fault.New(fault.TooManyRequests, "too many objects or too many bytes are prepared already: complete them, or wait until they expire").Until(roomPause)
+		return nil, fault.New(fault.TooManyRequests, "too many objects or too many bytes are prepared already: complete them, or wait until they expire").Until(roomPause)
 	}
-	return record.ID, nil
+	return answer, nil
 }
 
 // forget removes stored documents, even if the client is gone.

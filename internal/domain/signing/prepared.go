@@ -74,7 +74,7 @@ type PreparedRecord struct {
 	SpentAt   time.Time // zero until it is completed
 }
 
-// Beside is what is stored in the step that spends a prepared object. Its zero value is
+// Beside is what is stored in the step that adds or spends a prepared object. Its zero value is
 // nothing. An entry alone costs no further round trip.
 type Beside struct {
 	Entry *audit.Entry // an audit entry
@@ -87,8 +87,8 @@ type Beside struct {
 type PreparedStore interface {
 	// AddPrepared stores p if it fits into both quotas, of the installation and of the
 	// caller, and for a caller without a token ([OfAddress]) into the share of all those
-	// ([Quota.Share]). Otherwise it reports false and stores nothing.
-	AddPrepared(ctx context.Context, p *PreparedRecord, all, caller Quota) (added bool, err error)
+	// ([Quota.Share]). Otherwise it reports false, stores nothing and does nothing beside.
+	AddPrepared(ctx context.Context, p *PreparedRecord, all, caller Quota, beside Beside) (added bool, err error)
 	// FindPrepared returns an object, including spent and expired ones. It reports false
 	// if there is none with this id.
 	FindPrepared(ctx context.Context, id string) (p *PreparedRecord, found bool, err error)

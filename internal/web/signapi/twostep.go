@@ -50,13 +50,17 @@ func (a *API) preSign(ctx context.Context, docs *documents, r preSignRequest) (p
 	if order.Params, order.Original, err = readParameters(docs, a.deps.Signer, "SignatureParams", body.SignatureParams); err != nil {
 		return none, err
 	}
-	prepared, err := a.deps.Signer.Prepare(ctx, rest.Caller(ctx), order)
-	if err != nil {
+	var answer preSignResponse
+	order.Keep = func(ctx context.Context, p *signing.Prepared) (kept signing.Beside, err error) {
+		answer = preSignResponse{p.Hash, p.ID, p.ID}
+		rest.Concerning(ctx, preparedObject(p.ID))
+		kept.Entry, kept.Record, err = rest.KeepEntry(ctx, answer)
+		return kept, err
+	}
+	if _, err := a.deps.Signer.Prepare(ctx, rest.Caller(ctx), order); err != nil {
 		return none, err
 	}
-	rest.Concerning(ctx, preparedObject(prepared.ID))
-	audit.Changed(ctx, "") // the document is kept until postsign
-	return preSignResponse{prepared.Hash, prepared.ID, prepared.ID}, nil
+	return answer, nil
 }
 
 // postSignRequest is PostSignArgs, with the fields that existing clients repeat from the

@@ -47,7 +47,7 @@ func preparedOf(n int) *signing.PreparedRecord {
 // addPrepared adds an object, which must fit.
 func addPrepared(t testing.TB, s store.Prepared, p *signing.PreparedRecord) {
 	t.Helper()
-	added, err := s.AddPrepared(t.Context(), p, wide, wide)
+	added, err := s.AddPrepared(t.Context(), p, wide, wide, signing.Beside{})
 	must(t, err)
 	if !added {
 		t.Fatal("a wide quota has no room")
@@ -73,13 +73,42 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			if _, found, err := s.FindPrepared(t.Context(), "a\x00\xff"); found || err != nil {
 				t.Errorf("hostile name: found %v, %v", found, err)
 			}
-			if _, err := s.AddPrepared(t.Context(), p, wide, wide); err == nil {
+			if _, err := s.AddPrepared(t.Context(), p, wide, wide, signing.Beside{}); err == nil {
 				t.Error("the same name was added twice")
 			}
 			ownerless := preparedOf(2)
 			ownerless.Caller = ""
-			if _, err := s.AddPrepared(t.Context(), ownerless, wide, wide); err == nil {
+			if _, err := s.AddPrepared(t.Context(), ownerless, wide, wide, signing.Beside{}); err == nil {
 				t.Error("an object without a caller is kept")
+			}
+		}},
+		{"AddedWithAnEntry", func(t *testing.T, db *store.DB) {
+			s := store.Prepared{DB: db}
+			failed := errors.New("the disk is full")
+			entry := noted("one").Entry
+			room := signing.Quota{Objects: 2, Bytes: 1 << 40}
+			for n, c := range []struct {
+				beside signing.Beside
+				err    error
+				want   int // entries
+			}{
+				{signing.Beside{Entry: entry, Record: func(context.Context) error { return failed }}, failed, 0},
+				{signing.Beside{Entry: entry}, nil, 1},
+				{signing.Beside{Entry: entry, Record: func(ctx context.Context) error { return store.Audit{DB: db}.Record(ctx, *entry) }}, nil, 2},
+				{signing.Beside{Entry: entry}, nil, 0}, // the quota is used up
+				{signing.Beside{Entry: entry, Record: func(ctx context.Context) error { return store.Audit{DB: db}.Record(ctx, *entry) }}, nil, 0},
+			} {
+				before := entries(t, db)
+				added, err := s.AddPrepared(t.Context(), preparedOf(n), wide, room, c.beside)
+				if added != (c.want > 0) || !errors.Is(err, c.err) {
+					t.Errorf("%d: %v, %v", n, added, err)
+				}
+				if made := entries(t, db) - before; made != c.want {
+					t.Errorf("%d: %d audit entries, want %d", n, made, c.want)
+				}
+				if _, found, err := s.FindPrepared(t.Context(), preparedOf(n).ID); found != added || err != nil {
+					t.Errorf("%d: found %v, %v", n, found, err)
+				}
 			}
 		}},
 		{"Leases", func(t *testing.T, db *store.DB) {
@@ -198,7 +227,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				room := signing.Quota{Objects: 1, Bytes: 1 << 40}
 				next := preparedOf(n + 100)
 				next.Caller = p.Caller
-				if added, err := s.AddPrepared(t.Context(), next, wide, room); added != (c.want > 0) || err != nil {
+				if added, err := s.AddPrepared(t.Context(), next, wide, room, signing.Beside{}); added != (c.want > 0) || err != nil {
 					t.Errorf("%d: room for another one %v, %v", n, added, err)
 				}
 			}
@@ -306,7 +335,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Helper()
 				p := preparedOf(n)
 				p.Caller, p.Bytes = caller, size
-				got, err := s.AddPrepared(t.Context(), p, all, own)
+				got, err := s.AddPrepared(t.Context(), p, all, own, signing.Beside{})
 				must(t, err)
 				if got != want {
 					t.Errorf("object %d of %s: %v, want %v", n, caller, got, want)
@@ -346,7 +375,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Helper()
 				p := preparedOf(n)
 				p.Caller, p.Bytes = caller, size
-				if got, err := s.AddPrepared(t.Context(), p, all, wide); got != want || err != nil {
+				if got, err := s.AddPrepared(t.Context(), p, all, wide, signing.Beside{}); got != want || err != nil {
 					t.Errorf("object %d of %s: %v, %v, want %v", n, caller, got, err, want)
 				}
 			}
@@ -378,7 +407,7 @@ func testPrepared(t *testing.T, open func(t *testing.T) *store.DB) {
 			for _, err := range together(len(added), func(i int) (err error) {
 				p := preparedOf(i)
 				p.Caller = "user:a"
-				added[i], err = s.AddPrepared(t.Context(), p, signing.Quota{Objects: 7, Bytes: 1 << 20}, wide)
+				added[i], err = s.AddPrepared(t.Context(), p, signing.Quota{Objects: 7, Bytes: 1 << 20}, wide, signing.Beside{})
 				return err
 			}) {
 				must(t, err)
