@@ -496,7 +496,12 @@ func (c *comparison) appearance(num int) {
 			c.filled = append(c.filled, f.path)
 		}
 		if slices.Contains(f.shown, num) {
-			if why := c.unshowable(c.new.resolveDict(ref{num: n})); why != "" {
+			widget, shows := c.new.resolveDict(ref{num: n}), false
+			c.appearances(c.new, widget, func(id ref, _ object) { shows = shows || id.num == num })
+			if !shows { // programs that repair a file may take the earlier field, and draw it with the new object
+				c.note(kindOther, "a former appearance of the field %s", quoted(f.path))
+			}
+			if why := c.unshowable(widget); why != "" {
 				c.note(kindOther, "the appearance of the field %s, which %s", quoted(f.path), why)
 			}
 		}

@@ -107,6 +107,10 @@ func TestRolesOfObjects(t *testing.T) {
 		"an appearance overwritten": {shared("", "", nil), func(_ *file, u *update) {
 			u.put(ref{num: 9}, &stream{dict: parsed(t, "<</Subtype /Form /BBox [0 0 9 9]>>").(dict), fresh: []byte("0 0 1 1 re")})
 		}, form, true},
+		"a former appearance overwritten": {shared("", "", nil), func(f *file, u *update) {
+			setKey(5, "AP", dict{{"N", content(u)}})(f, u)
+			u.put(ref{num: 8}, &stream{dict: parsed(t, "<</Subtype /Form /BBox [0 0 9 9]>>").(dict), fresh: []byte("0 0 1 1 re")})
+		}, append(form, change...), false},
 		"an appearance without a box": {shared("", "", nil), func(f *file, u *update) {
 			fill(f, u)
 			u.put(ref{num: 8}, &stream{dict: parsed(t, "<</Subtype /Form /BBox (x)>>").(dict), fresh: []byte("0 0 1 1 re")})
