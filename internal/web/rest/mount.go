@@ -299,9 +299,16 @@ func (h *handler) recordOutcome(ctx context.Context, call *call, err error) (str
 	if h.unaudited {
 		return outcome, err
 	}
-	if err == nil && call.promised && call.attempt == nil {
+	if err == nil && call.promised { // the entry was written with the result
 		call.written = true
-		return outcome, nil // the entry was written with the result
+		if call.attempt != nil {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
+			defer cancel()
+			if e := call.attempt(ctx); e != nil {
+				h.gate.Log.ErrorContext(ctx, "the attempt could not be recorded", "request_id", call.id, "outcome", outcome, "error", e)
+			}
+		}
+		return outcome, nil
 	}
 	if h.Right == Anyone && !h.worth(call, outcome) {
 		return outcome, err
@@ -417,7 +424,7 @@ func (h *handler) admitCaller(ctx context.Context, r *http.Request, call *call) 
 	if call.repetition, err = h.repeatable(r, call); err != nil {
 		return err
 	}
-	if h.answerOnly && !h.unaudited && call.repetition == nil { // a kept answer outlives the call
+	if (h.answerOnly || h.noted) && !h.unaudited && call.repetition == nil { // a kept answer outlives the call
 		call.attempt = h.gate.Audit.Begin(context.WithoutCancel(ctx), h.entry(call, audit.Attempt, ""))
 		return nil
 	}

@@ -48,6 +48,7 @@ type Route struct {
 	unaudited, exact bool
 	counted          bool // see Counted
 	answerOnly, once bool
+	noted            bool // see Noted
 	confirmed        bool
 	identifies       bool       // see Identifying
 	varying          []string   // see Varying
@@ -104,6 +105,14 @@ func (r Route) Guarded(guard func(remote string) error) Route {
 // kept under a key, which has its own audit entry when it is delivered.
 func (r Route) AnswerOnly() Route {
 	r.answerOnly = true
+	return r
+}
+
+// Noted marks a route that writes the entry of its outcome in the step that makes its change, by
+// [KeepEntry]. The audit entry of the attempt is then written while the call runs, as for AnswerOnly. A
+// crash may lose the entry of an attempt; a change always has an entry.
+func (r Route) Noted() Route {
+	r.noted = true
 	return r
 }
 
