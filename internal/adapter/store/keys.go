@@ -73,7 +73,9 @@ const (
 	// certificate.
 	certificateKnown = "(c.outside OR i.serial IS NOT NULL)"
 	// certificateQuery selects certificates. A condition must follow.
-	certificateQuery = "SELECT " + certificateColumns + `
+	certificateQuery   = "SELECT " + certificateColumns + certificateTables
+	certificateWithKey = "SELECT " + certificateColumns + ", " + keyColumns + certificateTables + "c.id = $1"
+	certificateTables  = `
 	FROM certificates c
 	JOIN keys k ON k.id = c.key_id
 	` + issuedJoin + `
@@ -101,6 +103,19 @@ func (s Keys) Certificates(ctx context.Context, userID string) ([]keys.Certifica
 // Certificate returns the certificate with this number.
 func (s Keys) Certificate(ctx context.Context, id int64) (keys.CertificateRecord, bool, error) {
 	return one(ctx, s.DB, scanCertificate, certificateQuery+`c.id = $1`, id)
+}
+
+// CertificateWithKey implements keys.Store.
+func (s Keys) CertificateWithKey(ctx context.Context, id int64) (keys.CertificateRecord, keys.KeyRecord, bool, error) {
+	type pair struct {
+		certificate keys.CertificateRecord
+		key         keys.KeyRecord
+	}
+	p, found, err := one(ctx, s.DB, func(r row) (p pair, err error) {
+		err = r.Scan(append(certificateFields(&p.certificate), keyFields(&p.key)...)...)
+		return p, err
+	}, certificateWithKey, id)
+	return p.certificate, p.key, found, err
 }
 
 // DefaultCertificate returns the default certificate of a user.

@@ -66,6 +66,8 @@ type Store interface {
 	Certificates(ctx context.Context, userID string) ([]CertificateRecord, error)
 	// Certificate reads one by number, of any user.
 	Certificate(ctx context.Context, id int64) (CertificateRecord, bool, error)
+	// CertificateWithKey returns the certificate with this number and its key.
+	CertificateWithKey(ctx context.Context, id int64) (CertificateRecord, KeyRecord, bool, error)
 	// DefaultCertificate reads the default certificate of a user.
 	DefaultCertificate(ctx context.Context, userID string) (CertificateRecord, bool, error)
 	// SetDefault makes a certificate the default one of its user. It reports

@@ -20,6 +20,10 @@ type Snapshot struct {
 	// PINMark changes with everything after which a PIN must be tried again: the token, the
 	// policies. It becomes vault.Key.Mark. "": each use tries the PIN. The store leaves it empty.
 	PINMark string
+
+	// Other is the key of the last certificate that was read and is not Default: both are read together.
+	// The store leaves it nil.
+	Other *KeyRecord
 }
 
 // defaultRecord returns the default certificate of a user from the snapshot, or from the
@@ -37,17 +41,27 @@ func (s *Service) defaultRecord(ctx context.Context, snap *Snapshot, userID stri
 // numberedRecord returns a certificate by number: the default one from the snapshot,
 // others from the store.
 func (s *Service) numberedRecord(ctx context.Context, snap *Snapshot, id int64) (CertificateRecord, bool, error) {
-	if snap != nil && snap.Default != nil && snap.Default.ID == id {
+	switch {
+	case snap == nil:
+		return s.Store.Certificate(ctx, id)
+	case snap.Default != nil && snap.Default.ID == id:
 		return *snap.Default, true, nil
 	}
-	return s.Store.Certificate(ctx, id)
+	r, key, found, err := s.Store.CertificateWithKey(ctx, id)
+	if err == nil && found {
+		snap.Other = &key
+	}
+	return r, found, err
 }
 
-// keyRecord returns a key by id: that of the default certificate from the snapshot,
-// others from the store.
+// keyRecord returns a key by id: the one of a certificate of the snapshot, others from the store.
 func (s *Service) keyRecord(ctx context.Context, snap *Snapshot, id string) (KeyRecord, bool, error) {
-	if snap != nil && snap.Default != nil && snap.Key.ID == id {
+	switch {
+	case snap == nil:
+	case snap.Default != nil && snap.Key.ID == id:
 		return snap.Key, true, nil
+	case snap.Other != nil && snap.Other.ID == id:
+		return *snap.Other, true, nil
 	}
 	return s.Store.Key(ctx, id)
 }

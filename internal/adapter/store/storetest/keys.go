@@ -95,10 +95,23 @@ func testKeys(t *testing.T, open func(t *testing.T) *store.DB) {
 				if d := cmp.Diff(want, got); d != "" || !found {
 					t.Errorf("found %t: %s", found, d)
 				}
+				got, key, found, err := s.CertificateWithKey(t.Context(), want.ID)
+				must(t, err)
+				if d := cmp.Diff(want, got); d != "" || !found {
+					t.Errorf("with its key: found %t: %s", found, d)
+				}
+				alone, _, err := s.Key(t.Context(), want.KeyID)
+				must(t, err)
+				if d := cmp.Diff(alone, key); d != "" {
+					t.Error(d)
+				}
 			}
 			for _, id := range []int64{0, -1, 4, 1<<63 - 1} {
 				if _, found, err := s.Certificate(t.Context(), id); found || err != nil {
 					t.Errorf("certificate %d: %t, %v", id, found, err)
+				}
+				if _, _, found, err := s.CertificateWithKey(t.Context(), id); found || err != nil {
+					t.Errorf("certificate %d with its key: %t, %v", id, found, err)
 				}
 			}
 			_, err = store.Authority{DB: db}.MarkRevoked(t.Context(), second.Serial, 4, start)
