@@ -51,7 +51,7 @@ var layers = []struct {
 // packages lists the packages of a layer in order: each may import the ones before it. A package in
 // another one ("gost3410/internal/field") has the position of the outer one.
 var packages = map[string][]string{
-	"gost":            {"streebog", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
+	"gost":            {"streebog", "kdf", "gost28147", "gost341194", "magma", "kuznyechik", "mode", "gost3410"},
 	"pki":             {"suite", "x509gost", "ocsp", "chain", "cms", "tsp", "pfx"},
 	"sig":             {"budget", "zip", "", "evidence", "raw", "cades", "xmltree", "xmldsig", "ooxml", "pdf"},
 	"internal/domain": {"fault", "effect", "lock", "lease", "vault", "audit", "notify", "policy", "reach", "session", "contact", "user", "device", "password", "oath", "passkey", "document", "confirm", "operation", "approval", "token", "signin", "authority", "keys", "signing"},

@@ -3,6 +3,7 @@
 package gost3410_test
 
 import (
+	"bytes"
 	"crypto/rand"
 	"fmt"
 
@@ -45,4 +46,30 @@ func ExampleSignMany() {
 	signatures, err := gost3410.SignMany(rand.Reader, items)
 	fmt.Println(len(signatures), err)
 	// Output: 8 <nil>
+}
+
+// Agree on the two keys of KExp15 with a key made for one message.
+func ExamplePrivateKey_KEG() {
+	recipient, err := gost3410.GenerateKey(gost3410.TC26256A, rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer recipient.Wipe()
+	ephemeral, err := gost3410.GenerateKey(gost3410.TC26256A, rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ephemeral.Wipe()
+	ukm := make([]byte, gost3410.KEGUKMSize)
+	rand.Read(ukm)
+	sent, err := ephemeral.KEG(recipient.PublicKey(), ukm)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	received, err := recipient.KEG(ephemeral.PublicKey(), ukm)
+	fmt.Println(len(sent), bytes.Equal(sent, received), err)
+	// Output: 64 true <nil>
 }

@@ -4,8 +4,8 @@
 // 34.12-2015, which packages kuznyechik and magma implement.
 //
 // Begin with NewMGM, the authenticated encryption for stored keys. NewCTR is the
-// counter mode. NewCTRACPKM and OMAC are for keys in PKCS #12 files. The package does
-// not implement the other modes of the standards.
+// counter mode. NewCTRACPKM and NewOMAC protect encrypted messages and PKCS #12 files, KExp15
+// exports a key. The package does not implement the other modes of the standards.
 package mode
 
 import (

@@ -5,17 +5,16 @@ package pfx
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hmac"
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"tamga/gost/gost28147"
+	"tamga/gost/kdf"
 	"tamga/gost/kuznyechik"
 	"tamga/gost/magma"
 	"tamga/gost/mode"
@@ -231,7 +230,9 @@ func (m counterMode) open(key, ukm, out, data []byte) (plain []byte, err error) 
 	}
 	macKey := []byte(nil)
 	if m.omac {
-		key, macKey = split(key, ukm[m.ukm-8:])
+		if key, macKey, err = split(key, ukm[m.ukm-8:]); err != nil {
+			return nil, err
+		}
 		defer clear(key)
 		defer clear(macKey)
 	}
@@ -270,18 +271,14 @@ func (m counterMode) verify(key, text []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// split derives the keys of the cipher and of the code: KDF_TREE_GOSTR3411_2012_256 of RFC
-// 7836, section 4.5, with R = 1, the label "kdf tree" and 512 bits.
-func split(key, seed []byte) (first, second []byte) {
-	part := func(i byte) []byte {
-		h := hmac.New(func() hash.Hash { return streebog.New256() }, key)
-		h.Write([]byte{i})
-		h.Write([]byte("kdf tree\x00"))
-		h.Write(seed)
-		h.Write([]byte{0x02, 0x00})
-		return h.Sum(nil)
+// split derives the keys of the cipher and of the code from the key and the seed of RFC 9337,
+// section 5.1.
+func split(key, seed []byte) (first, second []byte, err error) {
+	both, err := kdf.Tree(key, []byte("kdf tree"), seed, 1, 2*kdf.BlockSize)
+	if err != nil {
+		return nil, nil, err
 	}
-	return part(1), part(2)
+	return both[:kdf.BlockSize], both[kdf.BlockSize:], nil
 }
 
 // encipher encrypts data with a password and returns the AlgorithmIdentifier with it.
