@@ -22,6 +22,7 @@ const (
 	tagSet         = 0x31
 	tagContext0    = 0xa0
 	tagContext1    = 0xa1
+	tagContext2    = 0xa2
 	bitConstructed = 0x20
 )
 

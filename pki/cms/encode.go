@@ -66,7 +66,7 @@ func Encode(contentType asn1.ObjectIdentifier, contentSize int64, certs, crls []
 	if err := w.digestAlgorithms(signers); err != nil {
 		return nil, nil, err
 	}
-	w.closeMessage(version(contentType, certs, crls, false))
+	w.closeMessage(OIDSignedData, version(contentType, certs, crls, false))
 	head, tail = w.parts(after)
 	return head, tail, nil
 }
@@ -112,13 +112,13 @@ func (w *writer) parts(n int) (head, tail []byte) {
 	return all[:cut:cut], all[cut:]
 }
 
-// closeMessage writes the version of a SignedData and the headers around it. w must hold
-// the other fields and nothing else.
-func (w *writer) closeMessage(version byte) {
+// closeMessage writes the version of a content and the headers around it. w must hold the other
+// fields and nothing else.
+func (w *writer) closeMessage(contentType asn1.ObjectIdentifier, version byte) {
 	w.number(version)
 	w.close(tagSequence, 0)
 	w.close(tagContext0, 0)
-	w.oid(OIDSignedData)
+	w.oid(contentType)
 	w.close(tagSequence, 0)
 }
 

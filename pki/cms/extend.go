@@ -71,7 +71,7 @@ func (m *Message) Rewrite(c Changes) (head, tail []byte, err error) {
 	w.addAll(digests)
 	w.close(tagSet, mark)
 	byKey := slices.ContainsFunc(infos, func(s *SignerInfo) bool { return s.Version == 3 })
-	w.closeMessage(version(m.ContentType, certs, m.CRLs, byKey))
+	w.closeMessage(OIDSignedData, version(m.ContentType, certs, m.CRLs, byKey))
 	head, tail = w.parts(after)
 	return head, tail, nil
 }

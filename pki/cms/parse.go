@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"golang.org/x/crypto/cryptobyte"
 	cbasn1 "golang.org/x/crypto/cryptobyte/asn1"
@@ -39,18 +40,30 @@ func Parse(r io.ReaderAt, size int64) (*Message, error) { return ParseWithin(r, 
 // ParseWithin is Parse for a caller that limits memory. hold is called with a number of bytes
 // before they are allocated, and its error ends the reading. nil: no limit but that of Parse.
 func ParseWithin(r io.ReaderAt, size int64, hold func(bytes int64) error) (*Message, error) {
-	p := &parser{scanner: scanner{source: r, size: size}, left: maxHeld, charge: hold}
 	m := &Message{source: r}
-	if err := p.open(); err != nil {
+	padding, err := parseMessage(r, size, hold, "SignedData", []asn1.ObjectIdentifier{OIDSignedData}, func(p *parser, _ asn1.ObjectIdentifier, f *fields) error {
+		return p.signedData(m, f)
+	})
+	if err != nil {
 		return nil, err
+	}
+	m.Padding = padding
+	return m, nil
+}
+
+// parseMessage reads a ContentInfo of one of the types. read gets the fields of the content, which must
+// be a SEQUENCE, and leaves them done. what names the content in errors. parseMessage returns the number
+// of zero bytes after the message.
+func parseMessage(r io.ReaderAt, size int64, hold func(bytes int64) error, what string, types []asn1.ObjectIdentifier,
+	read func(p *parser, oid asn1.ObjectIdentifier, f *fields) error) (padding int64, err error) {
+	p := &parser{scanner: scanner{source: r, size: size}, left: maxHeld, charge: hold}
+	if err := p.open(); err != nil {
+		return 0, err
 	}
 	if err := p.notText(); err != nil {
-		return nil, err
+		return 0, err
 	}
-	if err := p.message(m); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return p.contentInfo(what, types, read)
 }
 
 type parser struct {
@@ -232,60 +245,59 @@ func (f *fields) takeDER(tag byte, what string) (cryptobyte.String, error) {
 	return der, nil
 }
 
-func (p *parser) message(m *Message) error {
+func (p *parser) contentInfo(what string, types []asn1.ObjectIdentifier, read func(p *parser, oid asn1.ObjectIdentifier, f *fields) error) (padding int64, err error) {
 	root, err := p.header(0, p.size)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	f, err := p.fields(root, 0)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	der, err := f.takeDER(tagOID, "contentType of ContentInfo")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	oid, ok := readOID(&der)
 	if !ok {
-		return errors.New("cms: contentType of ContentInfo is malformed")
+		return 0, errors.New("cms: contentType of ContentInfo is malformed")
 	}
-	if !oid.Equal(OIDSignedData) {
-		return fmt.Errorf("cms: the message is of type %v, not SignedData (%v)", oid, OIDSignedData)
+	if !slices.ContainsFunc(types, oid.Equal) {
+		return 0, fmt.Errorf("cms: the message is of type %v, not %s (%v)", oid, what, types[0])
 	}
 	if !f.is(tagContext0) {
-		return errors.New("cms: ContentInfo has no content")
+		return 0, errors.New("cms: ContentInfo has no content")
 	}
 	explicit, err := p.fields(f.next, 1)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if !explicit.is(tagSequence) {
-		return errors.New("cms: SignedData expected in ContentInfo")
+		return 0, fmt.Errorf("cms: %s expected in ContentInfo", what)
 	}
 	data, err := p.fields(explicit.next, 2)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := p.signedData(m, &data); err != nil {
-		return err
+	if err := read(p, oid, &data); err != nil {
+		return 0, err
 	}
 	// Each level must end where the level inside it ends.
 	explicit.off = data.after
 	if err := explicit.load(); err != nil {
-		return err
+		return 0, err
 	}
 	if !explicit.done {
-		return fmt.Errorf("cms: at offset %d: bytes follow SignedData", explicit.off)
+		return 0, fmt.Errorf("cms: at offset %d: bytes follow %s", explicit.off, what)
 	}
 	f.off = explicit.after
 	if err := f.load(); err != nil {
-		return err
+		return 0, err
 	}
 	if !f.done {
-		return fmt.Errorf("cms: at offset %d: bytes follow the content of ContentInfo", f.off)
+		return 0, fmt.Errorf("cms: at offset %d: bytes follow the content of ContentInfo", f.off)
 	}
-	m.Padding = p.size - f.after
-	return p.zeros(f.after)
+	return p.size - f.after, p.zeros(f.after)
 }
 
 // zeros refuses anything except zero bytes from an offset to the end of the input. Formats
@@ -345,19 +357,19 @@ func (p *parser) signedData(m *Message, f *fields) error {
 		return err
 	}
 	if f.is(tagContext0) {
-		if m.Certificates, err = p.elements(f, "certificates"); err != nil {
+		if m.Certificates, err = p.elements(f, "certificates", maxElements); err != nil {
 			return err
 		}
 	}
 	if f.is(tagContext1) {
-		if m.CRLs, err = p.elements(f, "crls"); err != nil {
+		if m.CRLs, err = p.elements(f, "crls", maxElements); err != nil {
 			return err
 		}
 	}
 	if !f.is(tagSet) {
 		return fmt.Errorf("cms: at offset %d: signerInfos expected", f.off)
 	}
-	raws, err := p.elements(f, "signerInfos")
+	raws, err := p.elements(f, "signerInfos", maxElements)
 	if err != nil {
 		return err
 	}
@@ -404,7 +416,7 @@ func (p *parser) encapContentInfo(m *Message, e element) (int64, error) {
 	if g.done {
 		return 0, errors.New("cms: eContent has nothing inside; a detached message must omit it")
 	}
-	if g.off, err = p.octetString(m, g.next, 5); err != nil {
+	if g.off, err = p.octetString(&m.Content, g.next, 5, "eContent"); err != nil {
 		return 0, err
 	}
 	if err := g.load(); err != nil {
@@ -423,49 +435,50 @@ func (p *parser) encapContentInfo(m *Message, e element) (int64, error) {
 	return f.after, nil
 }
 
-// octetString adds the ranges of an OCTET STRING, in one or many pieces, to the content. It
-// returns the offset after the element. It visits every piece once.
-func (p *parser) octetString(m *Message, e element, depth int) (int64, error) {
+// octetString adds the ranges of an OCTET STRING, in one or many pieces, to the ranges of a content.
+// It returns the offset after the element. It visits every piece once. what names the content in
+// errors.
+func (p *parser) octetString(content *[]Range, e element, depth int, what string) (int64, error) {
 	if p.pieces++; p.pieces > 4*maxRanges { // empty pieces add no range but cost time
 		return 0, fmt.Errorf("cms: the content is in more than %d pieces", maxRanges)
 	}
 	switch {
 	case e.tag == tagOctetString:
 		if e.length > 0 {
-			if len(m.Content) == maxRanges {
+			if len(*content) == maxRanges {
 				return 0, fmt.Errorf("cms: the content is in more than %d pieces", maxRanges)
 			}
-			var err error
-			if m.Content, err = withRoom(m.Content, sizeOfRange, p.charge); err != nil {
+			longer, err := withRoom(*content, sizeOfRange, p.charge)
+			if err != nil {
 				return 0, err
 			}
-			m.Content = append(m.Content, Range{e.body, e.length})
+			*content = append(longer, Range{e.body, e.length})
 		}
 		return e.body + e.length, nil
 	case e.tag != tagOctetString|bitConstructed:
-		return 0, fmt.Errorf("cms: at offset %d: eContent is not an OCTET STRING (is it a PKCS #7 message of another kind?)", e.start)
+		return 0, fmt.Errorf("cms: at offset %d: %s is not an OCTET STRING (is it a PKCS #7 message of another kind?)", e.start, what)
 	case depth > maxDepth:
 		return 0, fmt.Errorf("cms: at offset %d: elements are nested deeper than %d", e.start, maxDepth)
 	}
 	f, err := p.fields(e, depth)
 	for err == nil && !f.done {
-		if f.off, err = p.octetString(m, f.next, depth+1); err == nil {
+		if f.off, err = p.octetString(content, f.next, depth+1, what); err == nil {
 			err = f.load()
 		}
 	}
 	return f.after, err
 }
 
-// elements returns the elements of a set, each with its bytes unchanged.
-func (p *parser) elements(f *fields, what string) ([][]byte, error) {
+// elements returns the elements of a set, each with its bytes unchanged. It refuses more than limit.
+func (p *parser) elements(f *fields, what string, limit int) ([][]byte, error) {
 	set, err := p.fields(f.next, f.depth+1)
 	if err != nil {
 		return nil, err
 	}
 	var out [][]byte
 	for !set.done {
-		if len(out) == maxElements {
-			return nil, fmt.Errorf("cms: more than %d elements in %s", maxElements, what)
+		if len(out) == limit {
+			return nil, fmt.Errorf("cms: more than %d elements in %s", limit, what)
 		}
 		start := set.off
 		if _, err := set.take(set.next.tag, what); err != nil {

@@ -49,24 +49,14 @@ func parseSignerInfo(raw []byte, hold func(bytes int64) error) (*SignerInfo, err
 	}
 	s := &SignerInfo{Raw: raw}
 	in := cryptobyte.String(der)
-	var seq, sid cryptobyte.String
+	var seq cryptobyte.String
 	if !in.ReadASN1(&seq, cbasn1.SEQUENCE) || !in.Empty() || !seq.ReadASN1Integer(&s.Version) {
 		return nil, errors.New("SignerInfo is malformed")
 	}
-	switch {
-	case seq.PeekASN1Tag(cbasn1.SEQUENCE):
-		var issuer, serial cryptobyte.String
-		if !seq.ReadASN1(&sid, cbasn1.SEQUENCE) || !sid.ReadASN1Element(&issuer, cbasn1.SEQUENCE) ||
-			!sid.ReadASN1(&serial, cbasn1.INTEGER) || len(serial) == 0 || !sid.Empty() {
-			return nil, errors.New("issuerAndSerialNumber is malformed")
-		}
-		s.Issuer, s.Serial = issuer, serial
-	case seq.ReadASN1(&sid, tagKeyID) && len(sid) > 0:
-		s.KeyID = sid
-	default:
+	var ok bool
+	if s.Issuer, s.Serial, s.KeyID, ok = readIdentifier(&seq); !ok {
 		return nil, errors.New("the signer is identified neither by issuer and serial number nor by key identifier")
 	}
-	var ok bool
 	if s.DigestAlgorithm, ok = readAlgorithm(&seq); !ok {
 		return nil, errors.New("digestAlgorithm is malformed")
 	}
@@ -111,6 +101,28 @@ func parseSignerInfo(raw []byte, hold func(bytes int64) error) (*SignerInfo, err
 		}
 	}
 	return s, nil
+}
+
+// readIdentifier reads the name of a certificate, by issuer and serial number or by key identifier
+// (SignerIdentifier and RecipientIdentifier of RFC 5652).
+func readIdentifier(in *cryptobyte.String) (issuer, serial, keyID []byte, ok bool) {
+	var id, name, number cryptobyte.String
+	if in.PeekASN1Tag(cbasn1.SEQUENCE) {
+		ok = in.ReadASN1(&id, cbasn1.SEQUENCE) && id.ReadASN1Element(&name, cbasn1.SEQUENCE) &&
+			id.ReadASN1(&number, cbasn1.INTEGER) && len(number) > 0 && id.Empty()
+		return name, number, nil, ok
+	}
+	ok = in.ReadASN1(&id, tagKeyID) && len(id) > 0
+	return nil, nil, id, ok
+}
+
+// names reports whether readIdentifier has read the name of the certificate.
+func names(c *x509gost.Certificate, issuer, serial, keyID []byte) bool {
+	if keyID != nil {
+		return bytes.Equal(keyID, c.SubjectKeyID)
+	}
+	// Programs that encode the name again may choose another string type.
+	return x509gost.SameInteger(serial, c.SerialNumber) && x509gost.SameName(issuer, c.RawIssuer)
 }
 
 // asTheyStand sets the field Encoded of the unsigned attributes of a SignerInfo that is not DER.
@@ -273,11 +285,7 @@ func (s *SignerInfo) Hash() (*suite.Hash, error) {
 
 // Names reports whether the signer info names the certificate as its signer's.
 func (s *SignerInfo) Names(c *x509gost.Certificate) bool {
-	if s.KeyID != nil {
-		return bytes.Equal(s.KeyID, c.SubjectKeyID)
-	}
-	// Programs that encode the name again may choose another string type.
-	return x509gost.SameInteger(s.Serial, c.SerialNumber) && x509gost.SameName(s.Issuer, c.RawIssuer)
+	return names(c, s.Issuer, s.Serial, s.KeyID)
 }
 
 // FindCertificate returns the signer's certificate, or nil when it is not in certs.

@@ -19,6 +19,7 @@ import (
 	"tamga/gost/magma"
 	"tamga/gost/mode"
 	"tamga/gost/streebog"
+	"tamga/pki/suite"
 	"tamga/pki/x509gost"
 )
 
@@ -27,25 +28,12 @@ var (
 	oidPBKDF2 = x509gost.OID{1, 2, 840, 113549, 1, 5, 12}
 
 	oidGOST28147  = x509gost.OID{1, 2, 643, 2, 2, 21}
-	oidParamZ     = x509gost.OID{1, 2, 643, 7, 1, 2, 5, 1, 1}
 	oidMagma      = x509gost.OID{1, 2, 643, 7, 1, 1, 5, 1, 1}
 	oidMagmaMAC   = x509gost.OID{1, 2, 643, 7, 1, 1, 5, 1, 2}
 	oidKuznyechik = x509gost.OID{1, 2, 643, 7, 1, 1, 5, 2, 1}
 	oidKuznMAC    = x509gost.OID{1, 2, 643, 7, 1, 1, 5, 2, 2}
 	oidAES256     = x509gost.OID{2, 16, 840, 1, 101, 3, 4, 1, 42}
 )
-
-// boxes has the S-boxes of GOST 28147-89 by parameter set.
-var boxes = []struct {
-	oid x509gost.OID
-	box *gost28147.SBox
-}{
-	{oidParamZ, gost28147.SBoxZ},
-	{x509gost.OID{1, 2, 643, 2, 2, 31, 1}, gost28147.SBoxA},
-	{x509gost.OID{1, 2, 643, 2, 2, 31, 2}, gost28147.SBoxB},
-	{x509gost.OID{1, 2, 643, 2, 2, 31, 3}, gost28147.SBoxC},
-	{x509gost.OID{1, 2, 643, 2, 2, 31, 4}, gost28147.SBoxD},
-}
 
 // counterMode is a cipher of RFC 9337, section 5: CTR-ACPKM over a block cipher.
 //
@@ -180,17 +168,16 @@ func open(scheme x509gost.OID, parameters, key, data []byte) ([]byte, error) {
 		if err != nil || len(iv) != gost28147.BlockSize {
 			return nil, malformed
 		}
-		for _, row := range boxes {
-			if row.oid.Equal(set) {
-				s, err := gost28147.NewCFBDecrypter(key, iv, row.box, gost28147.CryptoProMeshing)
-				if err != nil {
-					return nil, err
-				}
-				s.XORKeyStream(out, data)
-				return out, nil
-			}
+		box, known := suite.SBoxByOID(set)
+		if !known {
+			return nil, fmt.Errorf("the parameter set %s of GOST 28147-89 is not supported", set)
 		}
-		return nil, fmt.Errorf("the parameter set %s of GOST 28147-89 is not supported", set)
+		s, err := gost28147.NewCFBDecrypter(key, iv, box, gost28147.CryptoProMeshing)
+		if err != nil {
+			return nil, err
+		}
+		s.XORKeyStream(out, data)
+		return out, nil
 	}
 	for _, row := range counterModes {
 		if row.oid.Equal(scheme) {
@@ -326,7 +313,7 @@ func encipher(rand io.Reader, o Options, password string, plain []byte) (algorit
 		scheme.AddASN1ObjectIdentifier(oidGOST28147)
 		parameters.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
 			b.AddASN1OctetString(vector)
-			b.AddASN1ObjectIdentifier(oidParamZ)
+			b.AddASN1ObjectIdentifier(suite.SBoxOID(gost28147.SBoxZ))
 		})
 	default:
 		m := counterModes[0]
