@@ -368,6 +368,7 @@ func agree(c *x509gost.Certificate, key, spki, ukm []byte, algorithm func(w *wri
 
 func (m *envelope) transportRSA(c *x509gost.Certificate, public *rsa.PublicKey, key []byte) ([]byte, error) {
 	if !m.OAEP {
+		//lint:ignore SA1019 most programs read this form; OAEP is a field of Encryption
 		encrypted, err := rsa.EncryptPKCS1v15(m.Rand, public, key)
 		if err != nil {
 			return nil, err

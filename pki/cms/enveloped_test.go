@@ -5,7 +5,6 @@ package cms
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"os"
@@ -131,13 +130,4 @@ func TestPublishedEnveloped(t *testing.T) {
 			}
 		})
 	}
-}
-
-func unbase64(t testing.TB, text string) []byte {
-	t.Helper()
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
