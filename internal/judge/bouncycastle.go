@@ -114,6 +114,31 @@ func (c *Castle) VerifyCertificate(certDER, caPEM []byte) error {
 	return c.ask("cert", c.fresh(certDER), c.fresh(caPEM))
 }
 
+// Decrypt decrypts an encrypted message with the key of its only recipient, in PKCS #8. A GOST key is
+// an OCTET STRING in that of PKCS #8, with digestParamSet.
+func (c *Castle) Decrypt(message, pkcs8 []byte) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := c.fresh(nil)
+	if err := c.ask("decrypt", c.fresh(message), c.fresh(pkcs8), text); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(text)
+}
+
+// Encrypt encrypts a text for a certificate, which it names by key identifier. form is "transport",
+// "oaep" or "agreement", a space and "28147-89", "AES256-CBC" or "AES256-GCM". The last one has
+// authenticated attributes.
+func (c *Castle) Encrypt(form string, certDER, text []byte) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	message := c.fresh(nil)
+	if err := c.ask("encrypt", form, c.fresh(certDER), c.fresh(text), message); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(message)
+}
+
 // ask sends one question and returns nil for OK.
 func (c *Castle) ask(fields ...string) error {
 	c.t.Helper()

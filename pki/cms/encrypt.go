@@ -452,10 +452,7 @@ func (m *envelope) wrap28147(c *x509gost.Certificate, public *gost3410.PublicKey
 		return nil, err
 	}
 	defer clear(kek)
-	box := gost28147.SBoxZ
-	if c.Suite == suite.GOST2001 {
-		box = gost28147.SBoxA
-	}
+	box := wrapSet(c.Suite)
 	wrapped, err := gost28147.WrapCryptoPro(kek, ukm, key, box)
 	if err != nil {
 		return nil, err

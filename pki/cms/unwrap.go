@@ -128,12 +128,14 @@ func (r *Recipient) unwrapper(c *x509gost.Certificate, size int) (unwrapper, err
 				return r.imports(x, public)
 			}
 		}
-		switch s, known := suite.ByKeyOID(r.Algorithm.OID); {
-		case isAgreement(r.Algorithm.OID, c.Suite) && r.Kind == Agreement:
-			return r.agrees28147(public, c.Suite)
-		case r.Kind == Transport && (known && s == c.Suite || isAgreement(r.Algorithm.OID, c.Suite)):
-			return r.transports28147(public, c.Suite)
+		// Programs name the key, or its agreement, in both forms.
+		if !c.Suite.KeyOID.Equal(r.Algorithm.OID) && !isAgreement(r.Algorithm.OID, c.Suite) {
+			return nil, unsupported
 		}
+		if r.Kind == Agreement {
+			return r.agrees28147(public, c.Suite)
+		}
+		return r.transports28147(public, c.Suite)
 	case *rsa.PublicKey:
 		if r.Kind == Transport {
 			return r.transportsRSA(public, size)
@@ -191,27 +193,29 @@ func (r *Recipient) agrees28147(public *gost3410.PublicKey, s *suite.Suite) (unw
 	if !diversified && !algorithm.OID.Equal(oidWrap28147) {
 		return nil, fmt.Errorf("cms: %w", suite.Unsupported("key wrap", algorithm.OID))
 	}
-	params := cryptobyte.String(algorithm.Params)
-	var seq, wrapUKM cryptobyte.String
-	if !params.ReadASN1(&seq, cbasn1.SEQUENCE) || !params.Empty() {
-		return nil, errors.New("cms: the parameters of the key wrap are malformed")
-	}
-	set, ok := readOID(&seq)
 	ukm := r.sender.ukm
-	if ok && !seq.Empty() {
-		ok = seq.ReadASN1(&wrapUKM, cbasn1.OCTET_STRING)
-	} else {
-		wrapUKM = ukm
-	}
-	if !ok || !seq.Empty() {
-		return nil, errors.New("cms: the parameters of the key wrap are malformed")
+	box, wrapUKM := wrapSet(s), ukm
+	if algorithm.Params != nil { // Bouncy Castle leaves them out with keys of 2001
+		params := cryptobyte.String(algorithm.Params)
+		var seq, own cryptobyte.String
+		if !params.ReadASN1(&seq, cbasn1.SEQUENCE) || !params.Empty() {
+			return nil, errors.New("cms: the parameters of the key wrap are malformed")
+		}
+		set, ok := readOID(&seq)
+		if ok && !seq.Empty() {
+			ok = seq.ReadASN1(&own, cbasn1.OCTET_STRING)
+			wrapUKM = own
+		}
+		if !ok || !seq.Empty() {
+			return nil, errors.New("cms: the parameters of the key wrap are malformed")
+		}
+		var known bool
+		if box, known = suite.SBoxByOID(set); !known {
+			return nil, fmt.Errorf("cms: %w", suite.Unsupported("parameter set of GOST 28147-89", set))
+		}
 	}
 	if len(ukm) != gost28147.UKMSize || len(wrapUKM) != gost28147.UKMSize {
 		return nil, fmt.Errorf("cms: the user keying material of a key agreement must have %d bytes", gost28147.UKMSize)
-	}
-	box, known := suite.SBoxByOID(set)
-	if !known {
-		return nil, fmt.Errorf("cms: %w", suite.Unsupported("parameter set of GOST 28147-89", set))
 	}
 	der, err := toDER(r.EncryptedKey)
 	if err != nil {
@@ -258,6 +262,14 @@ func hash28147(s *suite.Suite) *suite.Hash {
 		return suite.GOST94
 	}
 	return suite.Streebog256
+}
+
+// wrapSet returns the parameter set of the wrap for keys of a suite (RFC 4490, section 4; R 1323565.1.025).
+func wrapSet(s *suite.Suite) *gost28147.SBox {
+	if s == suite.GOST2001 {
+		return gost28147.SBoxA
+	}
+	return gost28147.SBoxZ
 }
 
 func unwrap28147(ctx context.Context, o Opening, peer *gost3410.PublicKey, s *suite.Suite, ukm, wrapped []byte, box *gost28147.SBox, diversified bool) ([]byte, error) {

@@ -8,40 +8,72 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.KeyPair;
+import java.security.KeyPairGenerator;
 import java.security.MessageDigest;
+import java.security.PrivateKey;
 import java.security.PublicKey;
 import java.security.Security;
 import java.security.Signature;
+import java.security.interfaces.ECPublicKey;
+import java.security.spec.MGF1ParameterSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import javax.crypto.spec.OAEPParameterSpec;
+import javax.crypto.spec.PSource;
 
 import org.bouncycastle.asn1.ASN1Encodable;
 import org.bouncycastle.asn1.ASN1EncodableVector;
 import org.bouncycastle.asn1.ASN1ObjectIdentifier;
 import org.bouncycastle.asn1.ASN1Sequence;
 import org.bouncycastle.asn1.DERSequence;
+import org.bouncycastle.asn1.DERSet;
 import org.bouncycastle.asn1.cms.Attribute;
 import org.bouncycastle.asn1.cms.AttributeTable;
+import org.bouncycastle.asn1.cms.CMSAttributes;
+import org.bouncycastle.asn1.cms.CMSObjectIdentifiers;
 import org.bouncycastle.asn1.cms.ContentInfo;
 import org.bouncycastle.asn1.esf.CrlOcspRef;
 import org.bouncycastle.asn1.esf.RevocationValues;
 import org.bouncycastle.asn1.ess.OtherCertID;
 import org.bouncycastle.asn1.pkcs.PKCSObjectIdentifiers;
+import org.bouncycastle.asn1.pkcs.PrivateKeyInfo;
 import org.bouncycastle.asn1.rosstandart.RosstandartObjectIdentifiers;
 import org.bouncycastle.asn1.x509.AlgorithmIdentifier;
 import org.bouncycastle.asn1.x509.Certificate;
+import org.bouncycastle.asn1.x509.SubjectKeyIdentifier;
 import org.bouncycastle.asn1.x509.SubjectPublicKeyInfo;
 import org.bouncycastle.cert.X509CertificateHolder;
+import org.bouncycastle.cms.CMSAlgorithm;
+import org.bouncycastle.cms.CMSAuthEnvelopedData;
+import org.bouncycastle.cms.CMSAuthEnvelopedDataGenerator;
+import org.bouncycastle.cms.CMSEnvelopedData;
+import org.bouncycastle.cms.CMSEnvelopedDataGenerator;
 import org.bouncycastle.cms.CMSProcessableByteArray;
 import org.bouncycastle.cms.CMSSignedData;
+import org.bouncycastle.cms.KeyAgreeRecipientInformation;
+import org.bouncycastle.cms.Recipient;
+import org.bouncycastle.cms.RecipientInfoGenerator;
+import org.bouncycastle.cms.RecipientInformation;
+import org.bouncycastle.cms.RecipientInformationStore;
 import org.bouncycastle.cms.SignerInformation;
+import org.bouncycastle.cms.SimpleAttributeTableGenerator;
 import org.bouncycastle.cms.jcajce.JcaSimpleSignerInfoVerifierBuilder;
+import org.bouncycastle.cms.jcajce.JceCMSContentEncryptorBuilder;
+import org.bouncycastle.cms.jcajce.JceKeyAgreeEnvelopedRecipient;
+import org.bouncycastle.cms.jcajce.JceKeyAgreeRecipientInfoGenerator;
+import org.bouncycastle.cms.jcajce.JceKeyTransAuthEnvelopedRecipient;
+import org.bouncycastle.cms.jcajce.JceKeyTransEnvelopedRecipient;
+import org.bouncycastle.cms.jcajce.JceKeyTransRecipientInfoGenerator;
 import org.bouncycastle.jce.provider.BouncyCastleProvider;
 import org.bouncycastle.openssl.PEMParser;
 import org.bouncycastle.openssl.jcajce.JcaPEMKeyConverter;
 import org.bouncycastle.operator.ContentVerifierProvider;
+import org.bouncycastle.operator.OutputAEADEncryptor;
+import org.bouncycastle.operator.OutputEncryptor;
+import org.bouncycastle.operator.jcajce.JcaAlgorithmParametersConverter;
 import org.bouncycastle.operator.jcajce.JcaContentVerifierProviderBuilder;
 import org.bouncycastle.tsp.TSPUtil;
 import org.bouncycastle.tsp.TimeStampToken;
@@ -56,6 +88,9 @@ import org.bouncycastle.tsp.TimeStampTokenInfo;
  *                               signature; COUNTS is how many of each there are: "signers,counters,stamps"
  * raw  CERTIFICATE  DATA  VALUE a bare signature over data
  * cert CERTIFICATE  CA          a certificate (DER) with a path to a root among the authorities (PEM)
+ * decrypt MESSAGE KEY TEXT      an encrypted message with the key of its recipient (PKCS #8), to TEXT
+ * encrypt FORM CERTIFICATE TEXT MESSAGE  encrypts TEXT for a certificate, named by its key identifier;
+ *                               FORM is "transport CIPHER", "oaep CIPHER" or "agreement CIPHER"
  */
 public class Judge {
     public static void main(String[] args) throws Exception {
@@ -86,6 +121,12 @@ public class Judge {
                 break;
             case "cert":
                 issued(holder(q[1]), q[2]);
+                break;
+            case "decrypt":
+                decrypt(q[1], q[2], q[3]);
+                break;
+            case "encrypt":
+                encrypt(q[1], q[2], q[3], q[4]);
                 break;
             default:
                 throw new IllegalArgumentException("no such question: " + q[0]);
@@ -250,6 +291,70 @@ public class Judge {
             }
         }
         return new JcaPEMKeyConverter().setProvider("BC").getPublicKey(info);
+    }
+
+    static void decrypt(String message, String pkcs8, String text) throws Exception {
+        PrivateKey key = new JcaPEMKeyConverter().setProvider("BC")
+            .getPrivateKey(PrivateKeyInfo.getInstance(Files.readAllBytes(Path.of(pkcs8))));
+        byte[] bytes = Files.readAllBytes(Path.of(message));
+        boolean authenticated = ContentInfo.getInstance(bytes).getContentType().equals(CMSObjectIdentifiers.authEnvelopedData);
+        RecipientInformationStore recipients = authenticated
+            ? new CMSAuthEnvelopedData(bytes).getRecipientInfos()
+            : new CMSEnvelopedData(bytes).getRecipientInfos();
+        RecipientInformation first = recipients.getRecipients().iterator().next();
+        Recipient recipient = first instanceof KeyAgreeRecipientInformation ? new JceKeyAgreeEnvelopedRecipient(key).setProvider("BC")
+            : authenticated ? new JceKeyTransAuthEnvelopedRecipient(key).setProvider("BC")
+            : new JceKeyTransEnvelopedRecipient(key).setProvider("BC");
+        Files.write(Path.of(text), first.getContent(recipient));
+    }
+
+    static void encrypt(String form, String certificate, String text, String message) throws Exception {
+        X509CertificateHolder holder = holder(certificate);
+        PublicKey key = key(holder);
+        byte[] id = SubjectKeyIdentifier.fromExtensions(holder.getExtensions()).getKeyIdentifier();
+        String[] parts = form.split(" ");
+        RecipientInfoGenerator recipient;
+        switch (parts[0]) {
+            case "transport":
+                recipient = new JceKeyTransRecipientInfoGenerator(id, key).setProvider("BC");
+                break;
+            case "oaep":
+                AlgorithmIdentifier oaep = new JcaAlgorithmParametersConverter().getAlgorithmIdentifier(PKCSObjectIdentifiers.id_RSAES_OAEP,
+                    new OAEPParameterSpec("SHA-256", "MGF1", MGF1ParameterSpec.SHA256, PSource.PSpecified.DEFAULT));
+                recipient = new JceKeyTransRecipientInfoGenerator(id, oaep, key).setProvider("BC");
+                break;
+            default:
+                KeyPairGenerator pairs = KeyPairGenerator.getInstance(key.getAlgorithm(), "BC");
+                pairs.initialize(((ECPublicKey) key).getParams());
+                KeyPair sender = pairs.generateKeyPair();
+                boolean old = key.getAlgorithm().equals("ECGOST3410"), gost = key.getAlgorithm().startsWith("ECGOST");
+                int bits = ((ECPublicKey) key).getParams().getOrder().bitLength();
+                ASN1ObjectIdentifier agreement = !gost ? CMSAlgorithm.ECDH_SHA256KDF : old ? CMSAlgorithm.ECDHGOST3410_2001
+                    : bits > 256 ? CMSAlgorithm.ECDHGOST3410_2012_512 : CMSAlgorithm.ECDHGOST3410_2012_256;
+                JceKeyAgreeRecipientInfoGenerator agreed = new JceKeyAgreeRecipientInfoGenerator(agreement, sender.getPrivate(), sender.getPublic(),
+                    gost ? CMSAlgorithm.GOST28147_CRYPTOPRO_WRAP : CMSAlgorithm.AES256_WRAP);
+                if (gost) {
+                    agreed.setUserKeyingMaterial(Arrays.copyOf(id, 8)); // Bouncy Castle draws none
+                }
+                recipient = agreed.addRecipient(id, key).setProvider("BC");
+        }
+        ASN1ObjectIdentifier cipher = parts[1].equals("28147-89") ? CMSAlgorithm.GOST28147_GCFB
+            : parts[1].equals("AES256-CBC") ? CMSAlgorithm.AES256_CBC : CMSAlgorithm.AES256_GCM;
+        OutputEncryptor encryptor = new JceCMSContentEncryptorBuilder(cipher).setProvider("BC").build();
+        byte[] content = Files.readAllBytes(Path.of(text)), out;
+        if (cipher.equals(CMSAlgorithm.AES256_GCM)) {
+            CMSAuthEnvelopedDataGenerator generator = new CMSAuthEnvelopedDataGenerator();
+            generator.addRecipientInfoGenerator(recipient);
+            // Attributes that the code covers as well.
+            generator.setAuthenticatedAttributeGenerator(new SimpleAttributeTableGenerator(new AttributeTable(
+                new Attribute(CMSAttributes.contentType, new DERSet(CMSObjectIdentifiers.data)))));
+            out = generator.generate(new CMSProcessableByteArray(content), (OutputAEADEncryptor) encryptor).getEncoded();
+        } else {
+            CMSEnvelopedDataGenerator generator = new CMSEnvelopedDataGenerator();
+            generator.addRecipientInfoGenerator(recipient);
+            out = generator.generate(new CMSProcessableByteArray(content), encryptor).getEncoded();
+        }
+        Files.write(Path.of(message), out);
     }
 
     static String algorithm(X509CertificateHolder certificate) {
