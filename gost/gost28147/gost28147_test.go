@@ -134,7 +134,7 @@ func testKnownStreams(t *testing.T) {
 		}
 		plain, sealed := v.Bytes(t, "Plain"), v.Bytes(t, "Sealed")
 		for i, c := range []struct{ from, to []byte }{{plain, sealed}, {sealed, plain}} {
-			for _, piece := range []int{1, 7, 8, 13, 5000} {
+			for _, piece := range []int{1, 7, 8, 13, 17, 24, 1032, 5000} {
 				st, err := mode[i](v.Bytes(t, "Key"), v.Bytes(t, "IV"), setOf(t, v), meshings[v.Text(t, "Meshing")])
 				if err != nil {
 					t.Fatal(err)

@@ -142,6 +142,7 @@ func count(x uint64) uint64 {
 type cfb struct {
 	stream
 	decrypt bool
+	ahead   [ahead]byte // the gamma of many blocks, to decipher them together
 }
 
 // NewCFBEncrypter returns the cipher feedback mode of RFC 5830, section 7, with a key
@@ -162,11 +163,15 @@ func newCFB(key, iv []byte, s *SBox, m Meshing, decrypt bool) (cipher.Stream, er
 	if err != nil {
 		return nil, err
 	}
-	return &cfb{st, decrypt}, nil
+	return &cfb{stream: st, decrypt: decrypt}, nil
 }
 
 func (c *cfb) XORKeyStream(dst, src []byte) {
 	checkLength(dst, src)
+	for c.decrypt && c.used == BlockSize && len(src) >= 2*BlockSize {
+		n := c.decryptMany(dst, src)
+		dst, src = dst[n:], src[n:]
+	}
 	for i, x := range src {
 		if c.used == BlockSize {
 			c.beforeBlock()
@@ -182,6 +187,27 @@ func (c *cfb) XORKeyStream(dst, src []byte) {
 		dst[i] = y
 		c.used++
 	}
+}
+
+// decryptMany deciphers whole blocks, up to the interval of the key, and returns their number of bytes.
+// The gamma of a block is the sealed block before it, enciphered, so all gammas are made at once.
+func (c *cfb) decryptMany(dst, src []byte) int {
+	if c.meshing == CryptoProMeshing && c.since == meshingInterval {
+		c.iv = c.block.mesh(c.iv)
+		c.since = 0
+	}
+	n := min(len(src)/BlockSize*BlockSize, len(c.ahead))
+	if c.meshing == CryptoProMeshing {
+		n = min(n, meshingInterval-c.since)
+	}
+	gamma := c.ahead[:n]
+	binary.LittleEndian.PutUint64(gamma, c.iv)
+	copy(gamma[BlockSize:], src)
+	c.iv = binary.LittleEndian.Uint64(src[n-BlockSize:])
+	c.block.EncryptBlocks(gamma, gamma)
+	subtle.XORBytes(dst, src[:n], gamma)
+	c.since += n
+	return n
 }
 
 func checkLength(dst, src []byte) {

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cms reads, checks and writes the SignedData message of RFC 5652 with GOST
-// algorithms (RFC 4490, R 1323565.1.025), RSA and ECDSA.
+// algorithms (RFC 4490, R 1323565.1.025), RSA and ECDSA, and the encrypted messages
+// EnvelopedData and AuthEnvelopedData (RFC 5083).
 //
 // Begin with Parse and SignerInfo.Check to verify, or with BuildSignedAttributes and Encode
 // to write. Message.Rewrite adds signatures, attributes and certificates. The package does
 // not decide whether to trust a certificate, and knows no levels of CAdES: packages chain and
 // sig/cades do.
 //
-// A message may be larger than memory. Parse reads headers only and describes the content as
-// ranges of the file. Encode returns what precedes and what follows the content. Bytes of
+// Begin with Encrypt to encrypt, and with ParseEnveloped and Enveloped.Decrypt to decrypt. The
+// private key is a RecipientKey, which may be kept elsewhere. Plaintext goes to a Sink, which
+// may release it only after Decrypt has checked the whole message. Encrypt does not check whether a
+// certificate is valid.
+//
+// A message may be larger than memory. Parse and ParseEnveloped read headers only and describe the
+// content as ranges of the file. Encode returns what precedes and what follows the content. Bytes of
 // other programs are kept unchanged, and only signed attributes are sorted when they are
 // written, so positions in the message stay the same.
 package cms
@@ -43,7 +49,7 @@ var (
 	OIDArchiveTimeStampV3   = asn1.ObjectIdentifier{0, 4, 0, 1733, 2, 4}
 )
 
-// Limits of Parse. They limit memory and time and are far above what real messages need.
+// Limits of Parse and ParseEnveloped. They limit memory and time and are far above what real messages need.
 const (
 	maxDepth    = 64       // nesting of BER elements: 8 countersignatures take 32, a time stamp on the last 25
 	maxElements = 1024     // certificates, CRLs, signers, digest algorithms, each

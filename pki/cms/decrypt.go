@@ -20,8 +20,8 @@ import (
 type Integrity int
 
 const (
-	// NotVerified: the form of the message has no code over the content. Somebody may have
-	// changed bytes on the way, which shows in the plaintext only.
+	// NotVerified: the form of the message has no code over the content. If bytes were changed on
+	// the way, only the plaintext shows it.
 	NotVerified Integrity = iota
 	// Verified: the content has the code that the sender computed with the key of the content.
 	Verified

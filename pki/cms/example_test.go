@@ -4,12 +4,15 @@ package cms_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"os"
+	"strings"
 
 	"tamga/pki/cms"
 	"tamga/pki/pfx"
+	"tamga/pki/x509gost"
 )
 
 // The example writes, reads and checks a detached message with one signature. Package
@@ -56,4 +59,45 @@ func ExampleParse() {
 		fmt.Println(c.Subject, s.Check(c, m.ContentType, digest).Err())
 	}
 	// Output: CN=Example Signer <nil>
+}
+
+// The example encrypts a document for one recipient and decrypts it with the private key.
+func ExampleEncrypt() {
+	file, err := os.ReadFile("../../sig/testdata/signer.p12")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	recipient, err := pfx.Parse(file, "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, document := context.Background(), "a document"
+	var message bytes.Buffer
+	err = cms.Encrypt(ctx, &message, strings.NewReader(document), int64(len(document)),
+		[]*x509gost.Certificate{recipient.Certificate}, cms.Encryption{Cipher: cms.Kuznyechik})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	key, err := cms.NewRecipientKey(recipient.Key)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m, err := cms.ParseEnveloped(bytes.NewReader(message.Bytes()), int64(message.Len()))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plain := &cms.Buffer{Limit: 1 << 20}
+	integrity, err := m.Decrypt(ctx, cms.Opening{Certificate: recipient.Certificate, Key: key}, plain)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s, %v\n", plain.Bytes(), integrity)
+	// Output: a document, Verified
 }

@@ -24,9 +24,9 @@ type RecipientKey interface {
 	Agree(ctx context.Context, a KeyAgreement) ([]byte, error)
 	// Decrypt returns the key of the content. The caller wipes it.
 	//
-	// With PKCS #1 v1.5 it must reject implicitly: if the padding is wrong or the key has not
-	// Size bytes, it returns Size bytes that are the same for the same ciphertext and that nobody
-	// can tell from a key, in the same time. With OAEP it returns ErrDecrypt.
+	// With PKCS #1 v1.5 it must reject implicitly: if the padding is wrong or the key does not
+	// have Size bytes, it returns Size bytes that look like a key and are the same for the same
+	// ciphertext, in the same time. With OAEP it returns ErrDecrypt.
 	Decrypt(ctx context.Context, t KeyTransport) ([]byte, error)
 }
 
