@@ -15,13 +15,12 @@ import (
 
 // published are the messages of testdata/enveloped.json.
 type published struct {
-	Note, Source string
-	Text         []byte
+	Note         string
 	Certificates map[string][]byte
 	Keys         map[string][]byte
 	Messages     []struct {
-		Name, Recipient, Sender, Cipher, Integrity string
-		Message                                    []byte
+		Name, Source, Recipient, Sender, Cipher, Integrity string
+		Text, Message                                      []byte
 	}
 }
 
@@ -121,7 +120,7 @@ func TestPublishedEnveloped(t *testing.T) {
 				o.Originator = parsedCertificate(t, p.Certificates[m.Sender])
 			}
 			text, integrity, err := decrypt(t, m.Message, o)
-			if err != nil || !bytes.Equal(text, p.Text) || integrity.String() != m.Integrity {
+			if err != nil || !bytes.Equal(text, m.Text) || integrity.String() != m.Integrity {
 				t.Errorf("%q, %v, %v", text, integrity, err)
 			}
 			o.Certificate = parsedCertificate(t, p.Certificates["sender512"])
