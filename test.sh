@@ -51,6 +51,7 @@ needed=(
   default-jdk-headless:/usr/bin/javac
   libbcprov-java:/usr/share/java/bcprov.jar
   libbcpkix-java:/usr/share/java/bcpkix.jar
+  gpgsm:/usr/bin/gpgsm
   libxml2-utils:/usr/bin/xmllint
   xmlsec1:/usr/bin/xmlsec1
   python3-pysaml2:/usr/lib/python3/dist-packages/saml2/server.py

@@ -89,3 +89,34 @@ func TestOpenSSLEncrypted(t *testing.T) {
 		})
 	}
 }
+
+// One message for keys of every kind that GOST 28147-89 serves, in both directions.
+func TestOpenSSLSeveralRecipients(t *testing.T) {
+	tool := judge.OpenSSL(t)
+	var all []party
+	args := []string{"cms", "-encrypt", "-binary", "-outform", "DER", "-in", "text", "-out", "theirs", "-gost89"}
+	for i, s := range []*suite.Suite{suite.GOST2001, suite.GOST2012x256, suite.GOST2012x512, suite.RSASHA256} {
+		p := newParty(t, s, nil, byte(i+1))
+		all = append(all, p)
+		pkcs8, err := x509gost.MarshalPrivateKey(p.private, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool.Write(fmt.Sprintf("%d.key", i), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))
+		args = append(args, "-recip", tool.Write(fmt.Sprintf("%d.pem", i), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.certificate.Raw})))
+	}
+	text := textOf(5000)
+	tool.Write("text", text)
+	tool.Write("message", encrypt(t, text, -1, Encryption{}, all...))
+	if _, err := tool.Run(args...); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range all {
+		if _, err := tool.Run("cms", "-decrypt", "-binary", "-inform", "DER", "-in", "message", "-recip", fmt.Sprintf("%d.pem", i), "-inkey", fmt.Sprintf("%d.key", i), "-out", "got"); err != nil || !bytes.Equal(tool.Read("got"), text) {
+			t.Errorf("%s: OpenSSL does not read ours: %v", p.certificate.Subject, err)
+		}
+		if got, _, err := decrypt(t, tool.Read("theirs"), p.opening()); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%s: we do not read OpenSSL's: %v", p.certificate.Subject, err)
+		}
+	}
+}
