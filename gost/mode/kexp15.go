@@ -13,7 +13,7 @@ import (
 // keys or the initialization vector is wrong, or the exported key was changed.
 var ErrImport = errors.New("mode: exported key does not authenticate: wrong keys, wrong initialization vector or changed bytes")
 
-// KExp15 exports a key under two others (R 1323565.1.017-2018, section 5.5; RFC 9189,
+// KExp15 exports a key under two others (R 1323565.1.017-2018; RFC 9189,
 // section 8.2.1). macKey and cipherKey must have 32 bytes and must be different keys. iv
 // must have half a block and must not repeat under the same keys. key may have any length
 // but none is an error. The result is the key and the OMAC of iv and key under macKey, both

@@ -92,3 +92,30 @@ func TestOMACInParts(t *testing.T) {
 		}
 	}
 }
+
+// FuzzKImp15 exports and imports any key, and refuses every other text.
+func FuzzKImp15(f *testing.F) {
+	f.Add(make([]byte, 64), make([]byte, 8), make([]byte, 32))
+	f.Add(bytes.Repeat([]byte{1}, 64), []byte("8 bytes."), []byte{1})
+	f.Fuzz(func(t *testing.T, keys, iv, key []byte) {
+		if len(keys) != 64 || len(iv) != 8 || len(key) == 0 {
+			return
+		}
+		for _, c := range []struct {
+			new func([]byte) (cipher.Block, error)
+			iv  []byte
+		}{{kuznyechik.NewCipher, iv}, {magma.NewCipher, iv[:4]}} {
+			exported, err := KExp15(c.new, keys[:32], keys[32:], c.iv, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := KImp15(c.new, keys[:32], keys[32:], c.iv, exported); err != nil || !bytes.Equal(back, key) {
+				t.Errorf("%x, %v", back, err)
+			}
+			// A text that is not the one exported is accepted with a probability of 2^-64 only.
+			if back, err := KImp15(c.new, keys[:32], keys[32:], c.iv, key); err == nil && !bytes.Equal(exported, key) {
+				t.Errorf("%x is imported as %x", key, back)
+			}
+		}
+	})
+}

@@ -43,7 +43,7 @@ type Sink interface {
 	// the error of Decrypt.
 	Commit() error
 	// Discard is called once, instead of Commit, if the message is not right or Decrypt
-	// fails. The sink destroys what it was given.
+	// fails. The sink destroys all parts.
 	Discard()
 }
 
@@ -85,7 +85,7 @@ func (b *Buffer) Bytes() []byte {
 	return b.text
 }
 
-// Opening is what Decrypt needs beside the message.
+// Opening has the certificate and the key that Decrypt needs.
 type Opening struct {
 	// Certificate is the certificate of the recipient, and Key its private key.
 	Certificate *x509gost.Certificate

@@ -38,7 +38,7 @@ type Encryption struct {
 	Agreement bool
 	// OAEP selects RSAES-OAEP with SHA-256 for RSA recipients instead of PKCS #1 v1.5.
 	OAEP bool
-	// ContentType is the type of the content. nil: OIDData.
+	// ContentType is the type of the content, which is encrypted as it is. nil: OIDData.
 	ContentType asn1.ObjectIdentifier
 	// Rand is the random source. nil: the system's generator.
 	Rand io.Reader
@@ -56,10 +56,10 @@ func (e *RecipientError) Error() string {
 
 func (e *RecipientError) Unwrap() error { return e.Err }
 
-// Encrypt encrypts content for the recipients, who are named by issuer and serial number, and
-// writes the message to dst in constant memory. If size is the number of bytes of content, the message
+// Encrypt encrypts content for the recipients and writes the message to dst in constant memory. It
+// names the recipients by issuer and serial number. If size is the number of bytes of content, the message
 // is DER. If size is -1, the message is BER with indefinite lengths. Content with another number of
-// bytes than size is an error. After an error, what dst got is not a message.
+// bytes than size is an error. After an error, dst has no complete message.
 //
 // Encrypt does not check dates, key usage and trust of the certificates. A recipient that the cipher does
 // not serve, or whose key cannot receive, is a *RecipientError, before anything is written.
@@ -183,7 +183,7 @@ func (m *envelope) contentType() asn1.ObjectIdentifier {
 	return OIDEnvelopedData
 }
 
-// end writes what follows encryptedContentInfo.
+// end writes the fields after encryptedContentInfo.
 func (m *envelope) end(w *writer, code []byte) {
 	mark := w.len()
 	w.wrap(tagOctetString, code)
@@ -212,7 +212,7 @@ func (m *envelope) algorithm(w *writer) {
 // room is more than the headers need besides the recipients.
 func (m *envelope) room() int { return m.recipientBytes + 2*headersRoom }
 
-// fields writes what precedes encryptedContentInfo, without the version.
+// fields writes the fields before encryptedContentInfo, without the version.
 func (m *envelope) fields(w *writer) {
 	mark := w.len()
 	w.addAll(m.infos)

@@ -186,6 +186,9 @@ func TestEncryptDefaults(t *testing.T) {
 				t.Errorf("set %v, %v, want %s", state, err, c.set)
 			}
 		}
+		if reason := notDERInside(message, 0); reason != "" {
+			t.Errorf("%d recipients: the message is not DER: %s", len(c.to), reason)
+		}
 		for _, p := range c.to {
 			if text, _, err := decrypt(t, message, p.opening()); err != nil || string(text) != "text" {
 				t.Errorf("%s: %q, %v", p.certificate.Subject, text, err)
@@ -325,6 +328,37 @@ func TestFlippedBits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A message costs one use of the private key, also when it does not decrypt.
+func TestOneUseOfTheKey(t *testing.T) {
+	for _, f := range forms() {
+		p, other := newParty(t, f.suite, f.set, 1), newParty(t, f.suite, f.set, 2)
+		message := encrypt(t, []byte("text"), 4, f.o, other, p)
+		for _, key := range []RecipientKey{p.key, other.key} {
+			used := &usedKey{RecipientKey: key}
+			_, _, err := decrypt(t, message, Opening{Certificate: p.certificate, Key: used})
+			if used.times != 1 || err != nil && key == p.key {
+				t.Errorf("%s: the key was used %d times, %v", f.name, used.times, err)
+			}
+		}
+	}
+}
+
+// usedKey counts the uses of a key.
+type usedKey struct {
+	RecipientKey
+	times int
+}
+
+func (k *usedKey) Agree(ctx context.Context, a KeyAgreement) ([]byte, error) {
+	k.times++
+	return k.RecipientKey.Agree(ctx, a)
+}
+
+func (k *usedKey) Decrypt(ctx context.Context, t KeyTransport) ([]byte, error) {
+	k.times++
+	return k.RecipientKey.Decrypt(ctx, t)
 }
 
 // Memory does not grow with the content, in either direction and encoding.

@@ -26,8 +26,8 @@ var (
 const MaxRecipients = 1 << 14
 
 // Errors of Recipient and Decrypt that a caller may want to tell from the others, with errors.Is.
-// The others say what in the message is malformed or not supported, or come from the key, the
-// source or the sink.
+// The others name a part of the message that is malformed or not supported, or come from the key,
+// the source or the sink.
 var (
 	// ErrDecrypt is the one error for a wrong key, a changed encrypted key, wrong padding and a
 	// wrong authentication code.
@@ -49,7 +49,7 @@ type Enveloped struct {
 	Originators [][]byte
 	// Recipients has one element for each encrypted key, in the order of the message.
 	Recipients []*Recipient
-	// ContentType is the type of what is encrypted. It is nil when its arcs do not fit an int. No
+	// ContentType is the type of the content. It is nil when its arcs do not fit an int. No
 	// authentication code of GOST covers it.
 	ContentType asn1.ObjectIdentifier
 	// Cipher is contentEncryptionAlgorithm.
@@ -95,7 +95,7 @@ const (
 	Agreement
 )
 
-// sender is what the encrypted keys of a KeyAgreeRecipientInfo share.
+// sender has the fields of a KeyAgreeRecipientInfo that its encrypted keys share.
 type sender struct {
 	issuer, serial, keyID []byte // of its certificate
 	key                   []byte // SubjectPublicKeyInfo, nil if the certificate is named

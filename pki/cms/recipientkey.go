@@ -128,7 +128,7 @@ func (r *rsaRecipient) Decrypt(_ context.Context, t KeyTransport) ([]byte, error
 	key := h.Sum(nil)[:t.Size]
 	// It replaces key only if the padding is right. Its error is about the length of the
 	// ciphertext and its value as a number, which the sender knows.
-	//lint:ignore SA1019 programs send this form; the rejection above is what its warning asks for
+	//lint:ignore SA1019 programs send this form, and a wrong padding is rejected implicitly
 	if err := rsa.DecryptPKCS1v15SessionKey(nil, r.key, t.Ciphertext, key); err != nil && !errors.Is(err, rsa.ErrDecryption) {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ var (
 )
 
 // agreements has the identifiers of key agreement by the suites of the keys: R 1323565.1.023 and, for
-// 2001, RFC 4490, section 4.2.1. The first one of a suite is written.
+// 2001, RFC 4490, section 4.1.1. The first one of a suite is written.
 var agreements = []struct {
 	oid asn1.ObjectIdentifier
 	key *suite.Suite
@@ -150,7 +150,7 @@ func (r *Recipient) unwrapper(c *x509gost.Certificate, size int) (unwrapper, err
 	return nil, unsupported
 }
 
-// transports28147 reads GostR3410-KeyTransport (RFC 4490, section 4.1).
+// transports28147 reads GostR3410-KeyTransport (RFC 4490, section 4.2).
 func (r *Recipient) transports28147(public *gost3410.PublicKey, s *suite.Suite) (unwrapper, error) {
 	der, err := toDER(r.EncryptedKey)
 	if err != nil {
@@ -182,7 +182,7 @@ func (r *Recipient) transports28147(public *gost3410.PublicKey, s *suite.Suite) 
 	}, nil
 }
 
-// agrees28147 reads what RFC 4490, section 4.2, has in a KeyAgreeRecipientInfo.
+// agrees28147 reads a key of a KeyAgreeRecipientInfo (RFC 4490, section 4.1).
 func (r *Recipient) agrees28147(public *gost3410.PublicKey, s *suite.Suite) (unwrapper, error) {
 	in := cryptobyte.String(r.Algorithm.Params)
 	algorithm, ok := readAlgorithm(&in)
@@ -235,7 +235,7 @@ func (r *Recipient) agrees28147(public *gost3410.PublicKey, s *suite.Suite) (unw
 	}, nil
 }
 
-// key28147 is Gost28147-89-EncryptedKey (RFC 4490, section 4.1).
+// key28147 is Gost28147-89-EncryptedKey (RFC 4490, section 4).
 type key28147 struct{ encrypted, mac []byte }
 
 func readKey28147(in *cryptobyte.String) (key28147, error) {
@@ -255,8 +255,8 @@ func readKey28147(in *cryptobyte.String) (key28147, error) {
 // join returns the form of package gost28147.
 func (k key28147) join(ukm []byte) []byte { return slices.Concat(ukm, k.encrypted, k.mac) }
 
-// hash28147 returns the hash of VKO for the wraps of GOST 28147-89: keys of 2012 have Streebog-256,
-// those of 512 bits, too.
+// hash28147 returns the hash of VKO for the wraps of GOST 28147-89. Keys of 2012 have Streebog-256,
+// also with 512 bits.
 func hash28147(s *suite.Suite) *suite.Hash {
 	if s == suite.GOST2001 {
 		return suite.GOST94
@@ -341,7 +341,7 @@ func (s *sender) certificate(o Opening, e *Enveloped) (*x509gost.Certificate, er
 			return c, nil
 		}
 	}
-	// A sender who is the recipient, too, encrypts for itself.
+	// A sender can encrypt for itself.
 	if names(o.Certificate, s.issuer, s.serial, s.keyID) {
 		return o.Certificate, nil
 	}

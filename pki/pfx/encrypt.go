@@ -258,8 +258,8 @@ func (m counterMode) verify(key, text []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// split derives the keys of the cipher and of the code from the key and the seed of RFC 9337,
-// section 5.1.
+// split derives the keys of the cipher and of the code from the key and the seed (RFC
+// 9337, section 5).
 func split(key, seed []byte) (first, second []byte, err error) {
 	both, err := kdf.Tree(key, []byte("kdf tree"), seed, 1, 2*kdf.BlockSize)
 	if err != nil {

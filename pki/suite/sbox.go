@@ -5,7 +5,7 @@ package suite
 import "tamga/gost/gost28147"
 
 // sboxes has the parameter sets of GOST 28147-89 that encrypted data names (RFC 4357, section
-// 10.5; RFC 7836, appendix C).
+// 11.1; RFC 7836, appendix C).
 var sboxes = []struct {
 	oid OID
 	box *gost28147.SBox
