@@ -478,7 +478,7 @@ func (p *strictReader) stream(id ref, o object, length func(ref) (int64, error))
 		}
 	}
 	filters, ok := d.get("Filter").(array)
-	if !ok && d.get("Filter") != nil {
+	if !ok && slices.ContainsFunc(d, func(e entry) bool { return e.key == "Filter" }) { // null as well: with it Ghostscript draws nothing
 		filters = array{d.get("Filter")}
 	}
 	for _, one := range filters {

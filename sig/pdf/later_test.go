@@ -154,7 +154,7 @@ func TestLaterFilters(t *testing.T) {
 	for filters, want := range map[string]bool{
 		"": true, "/Filter/ASCIIHexDecode": true, "/Filter[]": true, "/Filter[/ASCII85Decode/FlateDecode]": true, "/Filter[/DCTDecode]": true,
 		"/Filter/Unknown": false, "/Filter/Fl": false, "/Filter/AHx": false, "/Filter/Crypt": false, "/Filter/flatedecode": false,
-		"/Filter[/FlateDecode/Unknown]": false, "/Filter[[/FlateDecode]]": false, "/Filter 7 0 R": false, "/Filter(FlateDecode)": false, "/Filter 1": false,
+		"/Filter[/FlateDecode/Unknown]": false, "/Filter[[/FlateDecode]]": false, "/Filter 7 0 R": false, "/Filter(FlateDecode)": false, "/Filter 1": false, "/Filter null": false,
 	} {
 		text := "1 0 obj<</Length 2" + filters + ">>stream\nxx\nendstream endobj"
 		f := newFile(t.Context(), strings.NewReader(text), int64(len(text)))
