@@ -100,13 +100,8 @@ func (s Keys) Certificates(ctx context.Context, userID string) ([]keys.Certifica
 	return all(ctx, s.DB, scanCertificate, certificateQuery+`c.user_id = $1 ORDER BY c.id LIMIT 1000`, userID)
 }
 
-// Certificate returns the certificate with this number.
-func (s Keys) Certificate(ctx context.Context, id int64) (keys.CertificateRecord, bool, error) {
-	return one(ctx, s.DB, scanCertificate, certificateQuery+`c.id = $1`, id)
-}
-
-// CertificateWithKey implements keys.Store.
-func (s Keys) CertificateWithKey(ctx context.Context, id int64) (keys.CertificateRecord, keys.KeyRecord, bool, error) {
+// Certificate returns the certificate with this number and its key.
+func (s Keys) Certificate(ctx context.Context, id int64) (keys.CertificateRecord, keys.KeyRecord, bool, error) {
 	type pair struct {
 		certificate keys.CertificateRecord
 		key         keys.KeyRecord

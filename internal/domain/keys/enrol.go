@@ -303,7 +303,7 @@ func (o *checkedOrder) extensions() ([]x509gost.Extension, error) {
 // the user who caused it, "" for an operator.
 func (s *Service) fulfil(ctx context.Context, q *Request, actor string) error {
 	if q.Type == ForRevocation {
-		r, found, err := s.Store.Certificate(ctx, q.CertificateID)
+		r, _, found, err := s.Store.Certificate(ctx, q.CertificateID)
 		if err != nil {
 			return err
 		}

@@ -64,10 +64,8 @@ type Store interface {
 	AddCertificate(ctx context.Context, c NewCertificate) (id int64, err error)
 	// Certificates reads the first 1000 certificates of a user by number.
 	Certificates(ctx context.Context, userID string) ([]CertificateRecord, error)
-	// Certificate reads one by number, of any user.
-	Certificate(ctx context.Context, id int64) (CertificateRecord, bool, error)
-	// CertificateWithKey returns the certificate with this number and its key.
-	CertificateWithKey(ctx context.Context, id int64) (CertificateRecord, KeyRecord, bool, error)
+	// Certificate reads one by number, of any user, and its key.
+	Certificate(ctx context.Context, id int64) (CertificateRecord, KeyRecord, bool, error)
 	// DefaultCertificate reads the default certificate of a user.
 	DefaultCertificate(ctx context.Context, userID string) (CertificateRecord, bool, error)
 	// SetDefault makes a certificate the default one of its user. It reports
@@ -440,7 +438,7 @@ func (s *Service) Revoke(ctx context.Context, id int64, reason int) error {
 	if !authority.ValidReason(reason) {
 		return fault.Newf(fault.InvalidParameters, "revocation reason %d: want 0 to 6, 9 or 10", reason)
 	}
-	r, found, err := s.Store.Certificate(ctx, id)
+	r, _, found, err := s.Store.Certificate(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -460,7 +458,7 @@ func (s *Service) Revoke(ctx context.Context, id int64, reason int) error {
 // Unhold lifts the hold of a certificate of any user by number and renews the revocation
 // list. Faults: object_not_found, invalid_certificate_status.
 func (s *Service) Unhold(ctx context.Context, id int64) error {
-	r, found, err := s.Store.Certificate(ctx, id)
+	r, _, found, err := s.Store.Certificate(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (s *Service) request(ctx context.Context, r RequestRecord) (*Request, error
 		q.AuthorityName = a.Name
 	}
 	if r.Type == ForRevocation {
-		c, found, err := s.Store.Certificate(ctx, r.CertificateID)
+		c, _, found, err := s.Store.Certificate(ctx, r.CertificateID)
 		if err != nil || !found { // the certificate was deleted meanwhile
 			return q, err
 		}

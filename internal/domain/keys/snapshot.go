@@ -41,14 +41,11 @@ func (s *Service) defaultRecord(ctx context.Context, snap *Snapshot, userID stri
 // numberedRecord returns a certificate by number: the default one from the snapshot,
 // others from the store.
 func (s *Service) numberedRecord(ctx context.Context, snap *Snapshot, id int64) (CertificateRecord, bool, error) {
-	switch {
-	case snap == nil:
-		return s.Store.Certificate(ctx, id)
-	case snap.Default != nil && snap.Default.ID == id:
+	if snap != nil && snap.Default != nil && snap.Default.ID == id {
 		return *snap.Default, true, nil
 	}
-	r, key, found, err := s.Store.CertificateWithKey(ctx, id)
-	if err == nil && found {
+	r, key, found, err := s.Store.Certificate(ctx, id)
+	if snap != nil && err == nil && found {
 		snap.Other = &key
 	}
 	return r, found, err

@@ -131,7 +131,7 @@ func (s *Service) Export(ctx context.Context, o ExportOrder) ([]byte, error) {
 	if err := leaves(s.Exportable); err != nil {
 		return nil, err
 	}
-	r, found, err := s.Store.Certificate(ctx, o.ID)
+	r, _, found, err := s.Store.Certificate(ctx, o.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -90,15 +90,10 @@ func testKeys(t *testing.T, open func(t *testing.T) *store.DB) {
 				t.Error(d)
 			}
 			for _, want := range []keys.CertificateRecord{first, second, theirs} {
-				got, found, err := s.Certificate(t.Context(), want.ID)
+				got, key, found, err := s.Certificate(t.Context(), want.ID)
 				must(t, err)
 				if d := cmp.Diff(want, got); d != "" || !found {
 					t.Errorf("found %t: %s", found, d)
-				}
-				got, key, found, err := s.CertificateWithKey(t.Context(), want.ID)
-				must(t, err)
-				if d := cmp.Diff(want, got); d != "" || !found {
-					t.Errorf("with its key: found %t: %s", found, d)
 				}
 				alone, _, err := s.Key(t.Context(), want.KeyID)
 				must(t, err)
@@ -107,17 +102,14 @@ func testKeys(t *testing.T, open func(t *testing.T) *store.DB) {
 				}
 			}
 			for _, id := range []int64{0, -1, 4, 1<<63 - 1} {
-				if _, found, err := s.Certificate(t.Context(), id); found || err != nil {
+				if _, _, found, err := s.Certificate(t.Context(), id); found || err != nil {
 					t.Errorf("certificate %d: %t, %v", id, found, err)
-				}
-				if _, _, found, err := s.CertificateWithKey(t.Context(), id); found || err != nil {
-					t.Errorf("certificate %d with its key: %t, %v", id, found, err)
 				}
 			}
 			_, err = store.Authority{DB: db}.MarkRevoked(t.Context(), second.Serial, 4, start)
 			must(t, err)
 			second.RevokedAt, second.Reason = start, 4
-			got2, _, err := s.Certificate(t.Context(), second.ID)
+			got2, _, _, err := s.Certificate(t.Context(), second.ID)
 			must(t, err)
 			if d := cmp.Diff(second, got2); d != "" {
 				t.Error(d)

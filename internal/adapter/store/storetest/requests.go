@@ -112,7 +112,7 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 				outside.Outside, outside.DER = true, []byte{0x30, 9, byte(n)}
 				id, err := s.AddCertificate(t.Context(), outside)
 				must(t, err)
-				got, found, err := s.Certificate(t.Context(), id)
+				got, _, found, err := s.Certificate(t.Context(), id)
 				must(t, err)
 				if !found || !got.Outside || !got.RevokedAt.IsZero() {
 					t.Errorf("%t %+v", found, got)
@@ -172,7 +172,7 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 			due(later, 0, 10, ids...)
 			must(t, s.NoteStatus(t.Context(), ids[2], keys.OutsideStatus{DueAt: later}))
 			for n, want := range []keys.CertificateRecord{{}, {RevokedAt: start.Add(-time.Hour), Reason: 6}, {}, {}} {
-				got, found, err := s.Certificate(t.Context(), ids[n])
+				got, _, found, err := s.Certificate(t.Context(), ids[n])
 				must(t, err)
 				if !found || !got.RevokedAt.Equal(want.RevokedAt) || got.Reason != want.Reason {
 					t.Errorf("%d: %+v", n, got)
@@ -197,7 +197,7 @@ func testRequests(t *testing.T, open func(t *testing.T) *store.DB) {
 					t.Errorf("replaced %t, want %t", replaced, old.want)
 				}
 			}
-			got, _, err := s.Certificate(t.Context(), c.ID)
+			got, _, _, err := s.Certificate(t.Context(), c.ID)
 			must(t, err)
 			if got.FriendlyName != "другое" || got.HasPIN {
 				t.Errorf("%+v", got)
