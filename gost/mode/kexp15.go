@@ -15,9 +15,9 @@ var ErrImport = errors.New("mode: exported key does not authenticate: wrong keys
 
 // KExp15 exports a key under two others (R 1323565.1.017-2018; RFC 9189,
 // section 8.2.1). macKey and cipherKey must have 32 bytes and must be different keys. iv
-// must have half a block and must not repeat under the same keys. key may have any length
-// but none is an error. The result is the key and the OMAC of iv and key under macKey, both
-// enciphered in the counter mode under cipherKey: len(key) bytes and a block.
+// must have half a block and must not repeat under the same keys. key must not be empty. The
+// result is the key and the OMAC of iv and key under macKey, both enciphered in the counter mode
+// under cipherKey: len(key) bytes and a block.
 func KExp15(newCipher func(key []byte) (cipher.Block, error), macKey, cipherKey, iv, key []byte) ([]byte, error) {
 	if len(key) == 0 {
 		return nil, errors.New("mode: the key to export has no bytes")
