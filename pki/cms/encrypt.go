@@ -40,7 +40,8 @@ type Encryption struct {
 	OAEP bool
 	// ContentType is the type of the content, which is encrypted as it is. nil: OIDData.
 	ContentType asn1.ObjectIdentifier
-	// Rand is the random source. nil: the system's generator.
+	// Rand is the random source. nil: the system's generator. The standard library uses the
+	// latter for RSA and EC in any case.
 	Rand io.Reader
 }
 
@@ -99,7 +100,7 @@ func Encrypt(ctx context.Context, dst io.Writer, content io.Reader, size int64, 
 	for i, c := range recipients {
 		info, err := m.recipient(c, key)
 		if err != nil {
-			return &RecipientError{i, err}
+			return fmt.Errorf("cms: encrypting the key for recipient %d: %w", i, err)
 		}
 		if m.recipientBytes += len(info); m.recipientBytes > maxHeld { // ParseEnveloped would refuse it
 			return fmt.Errorf("cms: the recipients would have more than %d bytes", maxHeld)

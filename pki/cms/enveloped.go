@@ -184,7 +184,11 @@ func (p *parser) afterContent(e *Enveloped, f *fields) error {
 			}
 			e.authAttrs = append([]byte{tagSet}, der[1:]...) // the implicit tag replaces that of a SET
 		}
-		der, err := f.takeDER(tagOctetString, "mac of AuthEnvelopedData")
+		tag := byte(tagOctetString)
+		if f.is(tagOctetString | bitConstructed) { // in pieces
+			tag |= bitConstructed
+		}
+		der, err := f.takeDER(tag, "mac of AuthEnvelopedData")
 		if err != nil {
 			return err
 		}

@@ -273,3 +273,50 @@ func FuzzEnveloped(f *testing.F) {
 		}
 	})
 }
+
+// Every form is read when all lengths are indefinite and all strings are in pieces, as devices write.
+func TestEnvelopedBER(t *testing.T) {
+	for _, f := range forms() {
+		p := newParty(t, f.suite, f.set, 1)
+		text := textOf(1000)
+		ber := appendBER(t, nil, encrypt(t, text, 1000, f.o, p))
+		if got, integrity, err := decrypt(t, ber, p.opening()); err != nil || !bytes.Equal(got, text) || integrity != f.integrity {
+			t.Errorf("%s: %d bytes, %v, %v", f.name, len(got), integrity, err)
+		}
+		for _, cut := range []int{1, 2, 3, len(ber) / 2, len(ber) - 1} {
+			if _, _, err := decrypt(t, ber[:len(ber)-cut], p.opening()); err == nil || errors.Is(err, ErrDecrypt) {
+				t.Errorf("%s: without %d bytes: %v", f.name, cut, err)
+			}
+		}
+	}
+}
+
+// appendBER appends elements in DER with indefinite lengths and strings in two pieces. OCTET STRINGs
+// with elements inside get them in the same form.
+func appendBER(t *testing.T, dst, der []byte) []byte {
+	t.Helper()
+	for len(der) > 0 {
+		tag, header, length, err := parseHeader(der)
+		if err != nil || length < 0 {
+			t.Fatalf("%x, %v", der[:min(len(der), 20)], err)
+		}
+		body := der[header:][:length]
+		switch {
+		case tag&bitConstructed != 0:
+			dst = append(appendBER(t, append(dst, tag, 0x80), body), 0, 0)
+		case tag == tagOctetString || tag == 0x80: // encryptedContent
+			if size, ok := sizeDER(body, 0); ok && size == len(body) && body[0] == tagSequence {
+				body = appendBER(t, nil, body) // encryptedKey
+			}
+			half := len(body) / 2
+			dst = append(dst, tag|bitConstructed, 0x80)
+			dst = append(dst, wrap(tagOctetString, body[:half])...)
+			dst = append(dst, wrap(tagOctetString|bitConstructed, wrap(tagOctetString, body[half:]))...)
+			dst = append(dst, 0, 0)
+		default:
+			dst = append(dst, der[:header+int(length)]...)
+		}
+		der = der[header+int(length):]
+	}
+	return dst
+}
