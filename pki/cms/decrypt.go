@@ -40,7 +40,7 @@ type Sink interface {
 	// Write takes the next part of the plaintext.
 	io.Writer
 	// Commit is called once, after the last part, if the message is right. Its error is
-	// the error of Decrypt.
+	// the error of Decrypt. A sink that cannot commit destroys all parts.
 	Commit() error
 	// Discard is called once, instead of Commit, if the message is not right or Decrypt
 	// fails. The sink destroys all parts.
@@ -165,7 +165,10 @@ func (e *Enveloped) Decrypt(ctx context.Context, o Opening, sink Sink) (Integrit
 		sink.Discard()
 		return NotVerified, err
 	}
-	return integrity, sink.Commit()
+	if err := sink.Commit(); err != nil {
+		return NotVerified, err
+	}
+	return integrity, nil
 }
 
 func (e *Enveloped) decrypt(ctx context.Context, o Opening, sink Sink) (Integrity, error) {

@@ -320,3 +320,20 @@ func appendBER(t *testing.T, dst, der []byte) []byte {
 	}
 	return dst
 }
+
+// A sink that cannot commit fails the decryption.
+func TestCommitFails(t *testing.T) {
+	p := newParty(t, suite.GOST2012x256, nil, 1)
+	e := parseEnveloped(t, encrypt(t, []byte("text"), 4, Encryption{Cipher: Magma}, p))
+	broken := errors.New("broken")
+	if integrity, err := e.Decrypt(context.Background(), p.opening(), &uncommitted{err: broken}); !errors.Is(err, broken) || integrity != NotVerified {
+		t.Errorf("%v, %v", integrity, err)
+	}
+}
+
+type uncommitted struct {
+	watched
+	err error
+}
+
+func (u *uncommitted) Commit() error { return u.err }
