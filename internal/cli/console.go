@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"tamga/internal/config"
 )
@@ -59,10 +60,15 @@ type ExitCode int
 func (e ExitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // UsageError is an invalid command line: exit code 2.
-type UsageError struct{ Err error }
+type UsageError struct {
+	Err     error
+	Command string // the command that was meant, such as "cert list"; "" for none
+}
 
-// Error implements error. It refers to the help.
-func (e UsageError) Error() string { return e.Err.Error() + "; see tamga --help" }
+// Error implements error. It refers to the help of the command.
+func (e UsageError) Error() string {
+	return e.Err.Error() + "; see " + strings.Join(strings.Fields("tamga "+e.Command+" --help"), " ")
+}
 
 // Unwrap returns Err.
 func (e UsageError) Unwrap() error { return e.Err }

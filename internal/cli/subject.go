@@ -22,7 +22,7 @@ func SubjectOf(parts []string, commonName string) (x509gost.Name, error) {
 		name, value, ok := strings.Cut(p, "=")
 		oid, known := x509gost.AttributeByName(name)
 		if !ok || !known {
-			return x509gost.Name{}, fmt.Errorf("--subject %s: want NAME=VALUE, for instance INN=007700000000", p)
+			return x509gost.Name{}, fmt.Errorf("--subject %s: want NAME=VALUE, for instance INN=007700000000, with a NAME that --help lists", p)
 		}
 		named = named || oid.Equal(x509gost.OIDCommonName)
 		attributes = append(attributes, x509gost.Attribute{OID: oid, Value: value})

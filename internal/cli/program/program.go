@@ -111,6 +111,18 @@ func Main(version string) int {
 	return ExitCode(err)
 }
 
+// commandOf returns the command that was found before kong found an error, "" for none.
+func commandOf(err error) string {
+	var failed *kong.ParseError
+	if !errors.As(err, &failed) || failed.Context == nil {
+		return ""
+	}
+	if node := failed.Context.Selected(); node != nil {
+		return node.Path()
+	}
+	return ""
+}
+
 // ExitCode returns the exit code of the program for the error of a command.
 func ExitCode(err error) int {
 	var code cli.ExitCode
@@ -220,7 +232,7 @@ func run(ctx context.Context, version, language string, args []string, stdin io.
 		return cli.ExitCode(exited)
 	}
 	if err != nil {
-		return cli.UsageError{Err: err}
+		return cli.UsageError{Err: err, Command: commandOf(err)}
 	}
 	parsed.Bind(parser.Model)
 	return parsed.Run(&cli.Console{

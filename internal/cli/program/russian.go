@@ -87,7 +87,7 @@ var (
 	helpParts  = []string{"Usage: ", "Arguments:", "Flags:", "Commands:", `Run "`}
 	helpEnd    = `<command> --help" for more information on a command.`
 	usageParts = []string{
-		"; see tamga --help", "unexpected argument ", "unexpected flag argument ", "unexpected token ", "unknown flag ", ", did you mean one of ", ", did you mean ",
+		"; see tamga ", "unexpected argument ", "unexpected flag argument ", "unexpected token ", "unknown flag ", ", did you mean one of ", ", did you mean ",
 		"missing flags: ", "missing positional arguments ", "expected one of ", "expected a valid 64 bit int but got ", "expected duration but got ", "expected ",
 		" must be one of ", " but got ",
 	}
