@@ -111,11 +111,11 @@ func TestRussian(t *testing.T) {
 		want string
 	}{
 		{[]string{"verfy"}, `лишний аргумент verfy; возможно, "verify"?; см. tamga --help`},
-		{[]string{"serve", "--nothing"}, `неизвестный флаг --nothing; см. tamga --help`},
-		{[]string{"user", "delete", "petrov"}, `не заданы флаги: --yes; см. tamga --help`},
-		{[]string{"user", "delete", "--yes"}, `ожидается "<login>"; см. tamga --help`},
-		{[]string{"completion", "csh"}, `<shell>: допустимые значения: "bash","zsh","fish", а дано "csh"; см. tamga --help`},
-		{[]string{"cert", "revoke", "x"}, `<id>: ожидается целое число, а дано "x"; см. tamga --help`},
+		{[]string{"serve", "--nothing"}, `неизвестный флаг --nothing; см. tamga serve --help`},
+		{[]string{"user", "delete", "petrov"}, `не заданы флаги: --yes; см. tamga user delete --help`},
+		{[]string{"user", "delete", "--yes"}, `ожидается "<login>"; см. tamga user delete --help`},
+		{[]string{"completion", "csh"}, `<shell>: допустимые значения: "bash","zsh","fish", а дано "csh"; см. tamga completion --help`},
+		{[]string{"cert", "revoke", "x"}, `<id>: ожидается целое число, а дано "x"; см. tamga cert revoke --help`},
 	} {
 		if _, text := speaks(t, c.args...); text != c.want {
 			t.Errorf("%q: %s, want %s", c.args, text, c.want)
