@@ -130,7 +130,7 @@ func (a *API) account(ctx context.Context, r justDone) (view, error) {
 		return view{}, err
 	}
 	for _, g := range grants {
-		v.Grants = append(v.Grants, grantRow{g, a.clientNamed(w, g.ClientID)})
+		v.Grants = append(v.Grants, grantRow{g, a.clients().named(w, g.ClientID)})
 	}
 	if v.Changes, err = a.Waiting.OfUser(ctx, who.UserID); err != nil {
 		return view{}, err
@@ -160,9 +160,6 @@ func (a *API) account(ctx context.Context, r justDone) (view, error) {
 type justDone struct {
 	Done string `query:"done"`
 }
-
-// done returns the words for what a form of some pages has done, "" for none.
-func (w *words) done(pages, form string) string { return w.texts[pages+".done."+form] }
 
 func toAccount(form string) rest.Redirect { return seeOther("/account?done=" + form) }
 
@@ -305,7 +302,7 @@ func (a *API) historyEntry(w *words, userID string, e *audit.Entry) historyEntry
 	}
 	one := historyEntry{
 		At: e.At, Operation: e.Operation, Outcome: e.Outcome, OK: e.Outcome == audit.OK, Object: w.object(e.Object), Remote: w.remote(e.Remote),
-		Client: a.clientNamed(w, e.Principal.ClientID),
+		Client: a.clients().named(w, e.Principal.ClientID),
 	}
 	if !one.OK {
 		one.Refused = w.outcome(e.Outcome)
@@ -316,20 +313,4 @@ func (a *API) historyEntry(w *words, userID string, e *audit.Entry) historyEntry
 		one.By = e.Principal.Actor
 	}
 	return one
-}
-
-// object returns what an entry is about. A certificate, a request and an operation have a word before
-// their numbers.
-func (w *words) object(text string) string {
-	kind, number, ok := strings.Cut(text, " ")
-	word, known := w.texts["account.object."+kind]
-	if !ok || !known {
-		return text
-	}
-	if id, many, is := strings.Cut(number, ", "); is { // of a form that signs
-		if n, err := strconv.Atoi(strings.TrimSuffix(many, " documents")); err == nil {
-			number = id + ", " + w.count("account.documents", n)
-		}
-	}
-	return word + " " + number
 }

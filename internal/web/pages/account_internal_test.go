@@ -42,7 +42,7 @@ func TestLooks(t *testing.T) {
 func TestClientNames(t *testing.T) {
 	a := API{settings: Settings{ClientID: "pages", Clients: map[string]string{"bank": "The bank", "same": "same"}}}
 	for id, want := range map[string]named{"bank": {"The bank", "bank"}, "same": {"same", ""}, "other": {"other", ""}, "pages": {"Pages of this service", ""}} {
-		if got := a.clientNamed(languages[0], id); got != want {
+		if got := a.clients().named(languages[0], id); got != want {
 			t.Errorf("%s is %v, want %v", id, got, want)
 		}
 	}

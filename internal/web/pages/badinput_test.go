@@ -134,7 +134,7 @@ func TestSessionEndsInUpload(t *testing.T) {
 		part.Write(half)
 		form.Close()
 		sent.Close()
-		b.is(<-answer, 401, "Nothing was done or changed", `<div data-again="">`)
+		b.is(<-answer, 401, "Nothing was done or changed", `<div data-again="">`, `href="/sign-in?to=%2Fsign"`)
 		if command == "lock" {
 			s.Command("user", "unlock", s.Dev.User.Login)
 		}

@@ -162,7 +162,7 @@ type certificateRequest struct {
 }
 
 func (a *API) certificatesPage(ctx context.Context, r justDone) (view, error) {
-	list, err := a.certificates(ctx)
+	list, err := certificatesOf(ctx, a.Certificates, a.Now())
 	if err != nil {
 		return view{}, err
 	}
@@ -216,9 +216,9 @@ type refusedRequest struct {
 
 func (r refusedRequest) Unwrap() error { return r.error }
 
-// again returns the form with the reason above it.
-func (r refusedRequest) again(sentence, detail string) view {
-	r.form.Sentence, r.form.Detail = sentence, detail
+// Again returns the form with the reason above it.
+func (r refusedRequest) Again(why Refusal) view {
+	r.form.Sentence, r.form.Detail = why.Sentence, why.Detail
 	return view{template: "certificates/request", title: "certificates.request", content: r.form}
 }
 
@@ -401,13 +401,6 @@ func (a *API) exportKey(ctx context.Context, r onCertificate) (rest.Redirect, er
 	return rest.Redirect{Location: "/confirm/" + waiting.ID, See: true}, nil
 }
 
-// exportedFile returns the file of a confirmed export, for the audit entry of the request, too.
-func exportedFile(ctx context.Context, e *keys.Exported) rest.File {
-	id := strconv.FormatInt(e.Certificate, 10)
-	rest.Detail(ctx, "the key of certificate "+id+" was exported")
-	return rest.File{Content: bytes.NewReader(e.File), Name: "certificate-" + id + ".p12", Type: "application/x-pkcs12"}
-}
-
 func deleted(id string, form rest.Form) (*keys.Plan, error) {
 	return &keys.Plan{Kind: keys.ToDelete, Certificate: id}, sure(form, id)
 }
@@ -477,7 +470,7 @@ func (a *API) certificatePage(ctx context.Context, r struct {
 		return view{}, err
 	}
 	v := certificateView{
-		certificate: a.describe(c), Info: signing.DescribeCertificate(c.X509), FriendlyName: c.FriendlyName,
+		certificate: describe(c, a.Now()), Info: signing.DescribeCertificate(c.X509), FriendlyName: c.FriendlyName,
 		Active: c.Status == keys.Active, Held: c.Status == keys.Hold, Comment: c.Comment,
 		Reasons: revocationReasons,
 	}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"html/template"
@@ -113,28 +112,9 @@ type waiting struct {
 
 func (a *API) waiting(w *words, r *confirm.Record) waiting {
 	return waiting{
-		ID: r.ID, Action: what.ActionName(r.Action, w.language), Client: a.client(w, r.ClientID), Documents: r.Documents,
+		ID: r.ID, Action: what.ActionName(r.Action, w.language), Client: a.clients().named(w, r.ClientID).Name, Documents: r.Documents,
 		State: "operation." + string(r.State), Created: r.CreatedAt, Before: dueOf(r),
 	}
-}
-
-// client returns what an application is called. People do not know these pages by an identifier.
-func (a *API) client(w *words, id string) string {
-	return a.clientNamed(w, id).Name
-}
-
-// named is an application. ID is "" if the name is the identifier, or one of these pages.
-type named struct{ Name, ID string }
-
-// clientNamed returns what an application is called, and its identifier.
-func (a *API) clientNamed(w *words, id string) named {
-	if id == a.settings.ClientID {
-		return named{Name: w.text("confirm.own")}
-	}
-	if name := a.settings.Clients[id]; name != "" && name != id {
-		return named{name, id}
-	}
-	return named{Name: id}
 }
 
 // dueOf returns when a record ends by itself.
@@ -313,7 +293,7 @@ func (a *API) signer(ctx context.Context, digest []byte) (*certificate, error) {
 	}
 	for _, c := range list {
 		if bytes.Equal(c.Digest(), digest) {
-			shown := a.describe(c)
+			shown := describe(c, a.Now())
 			return &shown, nil
 		}
 	}
@@ -484,11 +464,6 @@ func (a *API) offerEnd(ctx context.Context, r *confirm.Record, v *confirmView) e
 	return nil
 }
 
-// dataOf returns a picture of ours as an address.
-func dataOf(kind string, content []byte) template.URL {
-	return template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(content))
-}
-
 // resultOf returns the page of what a record of these pages has made.
 func resultOf(r *confirm.Record) string {
 	switch {
@@ -603,4 +578,11 @@ func (a *API) wrongPIN(ctx context.Context, refused error, id string) error {
 		return refused
 	}
 	return wrongCode{refused, v}
+}
+
+// exportedFile returns the file of a confirmed export, for the audit entry of the request, too.
+func exportedFile(ctx context.Context, e *keys.Exported) rest.File {
+	id := strconv.FormatInt(e.Certificate, 10)
+	rest.Detail(ctx, "the key of certificate "+id+" was exported")
+	return rest.File{Content: bytes.NewReader(e.File), Name: "certificate-" + id + ".p12", Type: "application/x-pkcs12"}
 }

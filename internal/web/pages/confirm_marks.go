@@ -82,9 +82,9 @@ type wrongCode struct {
 
 func (w wrongCode) Unwrap() error { return w.error }
 
-// again returns the confirmation with the reason above the code.
-func (w wrongCode) again(sentence string) view {
-	w.form.Wrong = sentence
+// Again returns the confirmation with the reason above the code.
+func (w wrongCode) Again(why Refusal) view {
+	w.form.Wrong = why.Sentence
 	return w.form.shown()
 }
 

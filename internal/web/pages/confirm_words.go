@@ -22,7 +22,7 @@ func (w *words) signatureKind(f what.Way) (text string, said []string) {
 		return "", nil
 	}
 	var parts []string
-	kind, known := w.texts["confirm.kind."+strings.ToLower(f.SignatureType)]
+	kind, known := w.lookup("confirm.kind." + strings.ToLower(f.SignatureType))
 	if !known {
 		kind = f.SignatureType
 	}
@@ -31,7 +31,7 @@ func (w *words) signatureKind(f what.Way) (text string, said []string) {
 			if v.Name != name || v.Digest != nil {
 				continue
 			}
-			if one, ok := w.texts["confirm.value."+name+"."+strings.ToLower(strings.TrimSpace(v.Value))]; ok {
+			if one, ok := w.lookup("confirm.value." + name + "." + strings.ToLower(strings.TrimSpace(v.Value))); ok {
 				said = append(said, name)
 				if one != "-" { // the usual way, which has no name
 					parts = append(parts, one)
@@ -48,7 +48,7 @@ func (w *words) signatureKind(f what.Way) (text string, said []string) {
 // confirmed returns a value that is confirmed in words: with its name and, if it has words or a
 // form of its own, its value. Anything else is shown as it is.
 func (w *words) confirmed(v what.Value) confirmValue {
-	name, named := w.texts["confirm.field."+v.Name]
+	name, named := w.lookup("confirm.field." + v.Name)
 	if !named {
 		name = v.Name
 	}
@@ -78,12 +78,4 @@ func (w *words) confirmedText(v what.Value) string {
 		return w.text("confirm.appearance")
 	}
 	return w.known("confirm.value."+v.Name+"."+strings.ToLower(strings.ReplaceAll(v.Value, " ", "_")), v.Value)
-}
-
-// known returns a text, or otherwise if there is none.
-func (w *words) known(key, otherwise string) string {
-	if text, ok := w.texts[key]; ok && text != "-" {
-		return text
-	}
-	return otherwise
 }

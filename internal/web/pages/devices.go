@@ -228,7 +228,7 @@ func (a *API) prove(ctx context.Context, _ formed) (rest.Redirect, error) {
 	if who.Actor != "" {
 		return rest.Redirect{}, fault.New(fault.AccessDenied, "only the user changes the own devices and contacts")
 	}
-	c := confirmer(who)
+	c := &signin.Confirmer{Who: who, Client: signin.Client{ConfirmMethods: confirm.MethodNames()}}
 	r, err := a.TextRecord(ctx, c, proofText(visitorOf(ctx).words, who), "")
 	return rest.Redirect{Location: "/confirm/" + r.ID, See: true}, err
 }
@@ -324,9 +324,9 @@ type refusedFactor struct {
 
 func (r refusedFactor) Unwrap() error { return r.error }
 
-// again returns the page with the reason at the field.
-func (r refusedFactor) again(sentence, detail string) view {
-	r.page.Sentence, r.page.Detail = sentence, detail
+// Again returns the page with the reason at the field.
+func (r refusedFactor) Again(why Refusal) view {
+	r.page.Sentence, r.page.Detail = why.Sentence, why.Detail
 	return r.page.shown()
 }
 

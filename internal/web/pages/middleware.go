@@ -3,7 +3,6 @@
 package pages
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -101,7 +100,7 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		f = fault.New(fault.Failed, "")
 	}
 	sentence, detail := v.words.refusal(f)
-	about := view{template: "refused", title: "refused.title", content: refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back"}}
+	about := refusedView{Sentence: sentence, Detail: detail, Back: back(v), BackKey: "refused.back"}.view()
 	switch {
 	case f.Code != fault.Unauthorized:
 	case v.read:
@@ -112,32 +111,13 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		about = view{template: "ended", title: "ended.title", content: "/sign-in?to=" + url.QueryEscape(back(v))}
 	}
 	if v.path == SignedInPath && v.session.Token == "" { // a sign-in that failed
-		about.content = refusedView{Sentence: sentence, Detail: detail, Back: "/sign-in", BackKey: "frame.sign_in"}
+		about = refusedView{Sentence: sentence, Detail: detail, Back: "/sign-in", BackKey: "frame.sign_in"}.view()
 	}
 	if h, waits := errors.AsType[approval.Waits](err); waits {
-		about = waitsView(v, &h.Request)
+		about = waitsView(v.words, &h.Request, back(v))
 	}
-	if u, part := errors.AsType[unsigned](err); part {
-		refusal := refusedView{Sentence: sentence, Detail: detail, Back: cmp.Or(u.back, back(v)), BackKey: "refused.back", Files: u.files, Again: true, Kept: u.kept}
-		if u.kept {
-			refusal.BackKey = "refused.retry"
-		}
-		if f.Code == fault.InvalidPIN {
-			refusal.Field = "pin"
-		}
-		about.content = refusal
-	}
-	if form, again := errors.AsType[refusedForm](err); again {
-		about = form.again(sentence, detail)
-	}
-	if request, again := errors.AsType[refusedRequest](err); again {
-		about = request.again(sentence, detail)
-	}
-	if factor, again := errors.AsType[refusedFactor](err); again {
-		about = factor.again(sentence, detail)
-	}
-	if code, again := errors.AsType[wrongCode](err); again {
-		about = code.again(sentence)
+	if form, again := errors.AsType[Refused](err); again && f.Code != fault.Unauthorized {
+		about = form.Again(Refusal{Code: f.Code, Sentence: sentence, Detail: detail, Back: back(v)})
 	}
 	shown, failed := about.render(ctx)
 	if failed != nil { // a template of ours is wrong
@@ -149,19 +129,6 @@ func (a *API) Present(ctx context.Context, err error) rest.Refusal {
 		answer.status = http.StatusBadRequest
 	}
 	return answer
-}
-
-// refusedView is the page of a refusal.
-type refusedView struct {
-	Sentence string // in the language of the reader
-	Detail   string // the message of the fault
-	Back     string // page to go on at
-	BackKey  string // of what leads there
-
-	Files []string // that the refusal is about, if it is not about all of an upload
-	Again bool     // the same upload may be sent again
-	Kept  bool     // the page to go on at has its files
-	Field string   // of the upload that is wrong; "" for none or several
 }
 
 // back returns the page that a person who was refused goes on at.

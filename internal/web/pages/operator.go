@@ -101,9 +101,6 @@ type Limit struct {
 	Value   any
 }
 
-// Bytes is a size in bytes.
-type Bytes int64
-
 // SourceState says how an outside service answered: a time-stamp service, a responder (OCSP), a
 // source of revocation lists or of certificates.
 type SourceState struct {
@@ -197,10 +194,10 @@ type refusedForm struct {
 
 func (r refusedForm) Unwrap() error { return r.error }
 
-// again returns the form with the reason above it.
-func (r refusedForm) again(sentence, detail string) view {
+// Again returns the form with the reason above it.
+func (r refusedForm) Again(why Refusal) view {
 	v := r.form.content.(operatorView)
-	v.Sentence, v.Detail = sentence, detail
+	v.Sentence, v.Detail = why.Sentence, why.Detail
 	r.form.content = v
 	return r.form
 }
@@ -402,6 +399,3 @@ func (t table) Acts() bool {
 
 // pageRows is the number of rows of a page of a long list.
 const pageRows = 50
-
-// seeOther leads on after a form.
-func seeOther(to string) rest.Redirect { return rest.Redirect{Location: to, See: true} }

@@ -88,25 +88,6 @@ func identifier(known []option, text string) string {
 	return named[0].Value
 }
 
-// family returns the ends of the keys that begin so, with their texts, by text.
-func (w *words) family(beginning string) (list []option) {
-	for key, text := range w.texts {
-		if id, ok := strings.CutPrefix(key, beginning); ok {
-			list = append(list, option{Value: id, Text: text})
-		}
-	}
-	slices.SortFunc(list, func(x, y option) int {
-		return cmp.Or(strings.Compare(x.Text, y.Text), strings.Compare(x.Value, y.Value))
-	})
-	return list
-}
-
-// outcome returns what an outcome means in a few words. The code of one without words, for example
-// of an earlier release, is returned itself.
-func (w *words) outcome(code string) string {
-	return w.known("outcome."+strings.ReplaceAll(code, " ", "_"), code)
-}
-
 // values returns the search as a query.
 func (f *auditForm) values() url.Values {
 	v := url.Values{}
@@ -170,14 +151,6 @@ func (w *words) auditTable(entries []audit.Entry, logins map[string]string) tabl
 		t.Rows = append(t.Rows, row{Cells: []cell{{At: e.At, Exact: true}, {Text: login, Address: objectAt(e.Principal.UserID)}, {Audited: e.Operation}, object, outcome, {Text: w.remote(e.Remote)}, {Text: e.Detail}}})
 	}
 	return t
-}
-
-// remote returns where a request came from: an address, or a word for a command of this program.
-func (w *words) remote(from string) string {
-	if from == audit.CommandLine {
-		return w.text("audit.command_line")
-	}
-	return from
 }
 
 // auditLog searches the audit log of the installation.

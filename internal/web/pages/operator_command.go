@@ -5,7 +5,6 @@ package pages
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"html/template"
 	"net/url"
 	"slices"
@@ -402,7 +401,7 @@ func (a *API) askCommand(ctx context.Context, d *command, o *object) (view, erro
 	}
 	if o.ID != "" && o.ID == rest.Caller(ctx).UserID {
 		v.Own = "command.own"
-		if key := "command.own." + d.wording(); languages[0].texts[key] != "" {
+		if key := "command.own." + d.wording(); hasText(key) {
 			v.Own = key
 		}
 	}
@@ -496,11 +495,6 @@ func (a *API) doCommand(ctx context.Context, d *command, o *object, f rest.Form)
 func sameName(typed, name string) bool {
 	fold := func(text string) string { return user.FoldLogin(strings.Join(strings.Fields(text), " ")) }
 	return typed == name || fold(typed) == fold(name) && fold(name) != ""
-}
-
-// picture returns a GIF as an address that holds it.
-func picture(gif []byte) template.URL {
-	return template.URL("data:image/gif;base64," + base64.StdEncoding.EncodeToString(gif))
 }
 
 // wording is the end of the keys of the words of a command.

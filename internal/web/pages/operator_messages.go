@@ -56,7 +56,7 @@ func (a *API) messages(ctx context.Context, r struct {
 
 // messageName returns what a message is about: the name of its template or of its event.
 func (w *words) messageName(about string) string {
-	if text, ok := w.texts["messages.template."+about]; ok {
+	if text, ok := w.lookup("messages.template." + about); ok {
 		return text
 	}
 	if e, ok := notify.EventByName(about); ok {

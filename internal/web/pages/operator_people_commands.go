@@ -366,7 +366,7 @@ func (a *API) signInCommands() []command {
 			if err != nil {
 				return nil, err
 			}
-			return &made{Secret: d.Secret, Text: d.URI, Picture: picture(d.QR), Note: "token.scan"}, nil
+			return &made{Secret: d.Secret, Text: d.URI, Picture: dataOf("image/gif", d.QR), Note: "token.scan"}, nil
 		}},
 		{name: "token-remove", operation: "RemoveUserOtpToken", effects: does(effect.RemovesFactor), named: true, about: aboutToken, do: silent(func(ctx context.Context, who audit.Principal, o *object, _ rest.Form) error {
 			return tokens.RemoveToken(ctx, who, o.ID)

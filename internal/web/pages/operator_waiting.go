@@ -307,13 +307,14 @@ func (a *API) fillStored(ctx context.Context, d *command, asked *view, id string
 // waitingView is what a form answers that waits.
 type waitingView struct{ Sentence, At, Back string }
 
-// waitsView is the page of a request that waits. It is no failure: it says what happens next.
-func waitsView(v *visitor, h *approval.Request) view {
-	sentence := v.words.text("approvals.waits.delay", v.words.when(h.NotBefore), v.words.when(h.ExpiresAt))
+// waitsView is the page of a request that waits. It is no failure: it says what happens next. back is the page
+// that the form belongs to.
+func waitsView(w *words, h *approval.Request, back string) view {
+	sentence := w.text("approvals.waits.delay", w.when(h.NotBefore), w.when(h.ExpiresAt))
 	if h.Approval && h.State == approval.Waiting {
-		sentence = v.words.text("approvals.waits.approval", v.words.when(h.ExpiresAt))
+		sentence = w.text("approvals.waits.approval", w.when(h.ExpiresAt))
 	}
-	return view{template: "operator/waits", title: "approvals.waits.title", content: waitingView{sentence, "/operator/approvals/" + h.ID, back(v)}}
+	return view{template: "operator/waits", title: "approvals.waits.title", content: waitingView{sentence, "/operator/approvals/" + h.ID, back}}
 }
 
 func (a *API) approvalCommands() []command {

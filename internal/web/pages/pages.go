@@ -20,7 +20,6 @@ import (
 	"tamga/internal/domain/audit"
 	"tamga/internal/domain/document"
 	"tamga/internal/domain/fault"
-	"tamga/internal/domain/keys"
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/policy"
 	"tamga/internal/domain/signin"
@@ -60,11 +59,6 @@ type Documents interface {
 	Info(ctx context.Context, who audit.Principal, id string) (document.Info, error)
 	Patch(ctx context.Context, who audit.Principal, id string, c document.Change) error
 	Delete(ctx context.Context, who audit.Principal, id string) error
-}
-
-// Certificates lists the certificates of a user; see [keys.Service].
-type Certificates interface {
-	List(ctx context.Context, userID string) ([]*keys.Certificate, error)
 }
 
 // Verifier verifies documents; see [signing.Verification].
@@ -159,6 +153,8 @@ func New(s Settings, d Deps) *API {
 	}
 	return a
 }
+
+func (a *API) clients() Clients { return Clients{Own: a.settings.ClientID, Names: a.settings.Clients} }
 
 // Client returns the pages as an OpenID client.
 func (s Settings) Client() signin.Client {

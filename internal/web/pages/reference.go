@@ -177,10 +177,10 @@ var answers = map[string]string{
 // English, where the summary in the description of the interface says more.
 func (w *words) operation(o *referenceOperation) string {
 	id := strings.TrimSuffix(o.ID, o.Method) // a second method of the same operation
-	if text, ok := w.texts["reference.operation."+o.ID]; ok || w.language == "en" {
+	if text, ok := w.lookup("reference.operation." + o.ID); ok || w.language == "en" {
 		return text
 	}
-	return cmp.Or(w.texts["audited."+o.ID], w.texts["audited."+id])
+	return cmp.Or(w.known("audited."+o.ID, ""), w.known("audited."+id, ""))
 }
 
 func (a *API) referenceOperation(ctx context.Context, r struct {

@@ -144,7 +144,7 @@ func (s signature) Findings() (list []finding) {
 			name = "changed"
 		}
 		one := finding{Key: "finding." + name, Mend: "mend." + name, Verdict: f.Verdict, Text: f.Text}
-		if key := "code." + f.Code; languages[0].texts[key] != "" {
+		if key := "code." + f.Code; hasText(key) {
 			one.Code = key
 			if key == noSignature {
 				one.Mend = "mend.no_signature"

@@ -131,16 +131,6 @@ func (a *API) begin(s session) (*http.Cookie, error) {
 	return a.cookie(sessionCookie, value, int(a.settings.Session.Seconds())), err
 }
 
-// local returns an address of this site, "/start" for anything else. Only a path is local:
-// browsers read "//host" and "/\host" as another host.
-func local(to string) string {
-	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
-		return "/start"
-	}
-	return to
-}
-
 // signIn sends the browser to the sign-in page with a request of its own (OpenID Connect,
 // authorization code with PKCE).
 func (a *API) signIn(ctx context.Context, r struct {

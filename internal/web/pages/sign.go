@@ -3,6 +3,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -143,7 +144,7 @@ func (a *API) storedFiles(ctx context.Context, ids []string) (list []document.In
 }
 
 func (a *API) signForm(ctx context.Context, r kept) (view, error) {
-	list, err := a.certificates(ctx)
+	list, err := certificatesOf(ctx, a.Certificates, a.Now())
 	if err != nil {
 		return view{}, err
 	}
@@ -152,7 +153,7 @@ func (a *API) signForm(ctx context.Context, r kept) (view, error) {
 		MaxFiles: maxFiles, MaxBytes: Bytes(a.settings.Upload), Stamp: r.place(), PDFScript: pdfMain, PDFWorker: pdfWorker,
 		Chosen: chosen{Format: r.Format, Level: r.Level, Service: r.Service, Attached: r.Attached, Stamp: r.Stamp},
 	}
-	if v.Lacks, err = a.lack(ctx, v.Certificates); err != nil {
+	if v.Lacks, err = lackOf(ctx, a.Keys, v.Certificates); err != nil {
 		return view{}, err
 	}
 	if len(v.Certificates) > 0 {
@@ -377,6 +378,18 @@ type unsigned struct {
 }
 
 func (u unsigned) Unwrap() error { return u.error }
+
+// Again implements Refused. The page leads to the form with the same choices.
+func (u unsigned) Again(r Refusal) view {
+	v := refusedView{Sentence: r.Sentence, Detail: r.Detail, Back: cmp.Or(u.back, r.Back), BackKey: "refused.back", Files: u.files, Again: true, Kept: u.kept}
+	if u.kept {
+		v.BackKey = "refused.retry"
+	}
+	if r.Code == fault.InvalidPIN {
+		v.Field = "pin"
+	}
+	return v.view()
+}
 
 // namesOf returns the names of some files, for people.
 func namesOf(files []upload, of func(u *upload) bool) (names []string) {

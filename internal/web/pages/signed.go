@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"tamga/internal/domain/operation"
 	"tamga/internal/domain/signing"
@@ -193,4 +195,13 @@ func (a *API) download(ctx context.Context, r struct {
 	rest.Afterwards(ctx, d)
 	rest.Concerning(ctx, "document "+d.ID)
 	return rest.File{Content: d, Name: cmp.Or(d.Name, "document")}, nil
+}
+
+// wayToSign returns a way to sign in words: a format that the pages have no words for says it itself.
+func (w *words) wayToSign(f signing.Form) string {
+	if text, ok := w.texts["format."+f.Name]; ok {
+		return text
+	}
+	first, size := utf8.DecodeRuneInString(f.Noun)
+	return string(unicode.ToUpper(first)) + f.Noun[size:]
 }

@@ -93,6 +93,26 @@ func (w *words) text(key string, values ...any) string {
 	return fmt.Sprintf(text, values...)
 }
 
+// done returns the words for what a form of some pages has done, "" for none.
+func (w *words) done(pages, form string) string { return w.texts[pages+".done."+form] }
+
+// known returns a text, or otherwise if there is none.
+func (w *words) known(key, otherwise string) string {
+	if text, ok := w.lookup(key); ok && text != "-" {
+		return text
+	}
+	return otherwise
+}
+
+// lookup returns a text and whether there is one.
+func (w *words) lookup(key string) (text string, ok bool) {
+	text, ok = w.texts[key]
+	return text, ok
+}
+
+// hasText reports whether the catalogues have a text. All languages have the same texts.
+func hasText(key string) bool { return languages[0].texts[key] != "" }
+
 // forms are the names of plural forms in the catalogues.
 var forms = map[plural.Form]string{plural.One: "one", plural.Few: "few"}
 
@@ -185,15 +205,6 @@ func Finding(language, code, indication string) string {
 	return w.text("finding." + indication)
 }
 
-// audited returns the name of an operation in the audit log. The identifier of an operation that
-// has no name, for example one of an earlier release, is returned itself.
-func (w *words) audited(operation string) string {
-	if text, ok := w.texts["audited."+operation]; ok {
-		return text
-	}
-	return operation
-}
-
 // digest returns the name of an algorithm of digests for people. Most have a name in every language.
 func (w *words) digest(name string) string {
 	if text, ok := w.texts["digest."+name]; ok {
@@ -264,6 +275,9 @@ func (w *words) number(n int64) string {
 	}
 	return text
 }
+
+// Bytes is a size in bytes.
+type Bytes int64
 
 // limit returns the value of a limit for people. A size has the unit that it has in the file of
 // the settings.
